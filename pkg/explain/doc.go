@@ -1,0 +1,10 @@
+// Package explain turns a target (a claim, a pod, a workload, a template) into
+// an [*Explanation]: the verdict of the scheduler's allocator and the evidence
+// for it.
+//
+// The verdict always comes from pkg/allocator. What this package computes on
+// top, device by device, explains that verdict and never contradicts it; where
+// something decisive cannot be known, the verdict is Undetermined. It prints
+// nothing and talks to no cluster. pkg/doctor, pkg/render, pkg/tui and
+// pkg/commands may import it.
+package explain

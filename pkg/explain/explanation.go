@@ -1,0 +1,321 @@
+package explain
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// APIVersion of an [Explanation]. Within it, fields are only ever added.
+const APIVersion = "dra.kubectl.dev/v1alpha1"
+
+// Explanation is the answer to "why": whether a target's claims can be
+// allocated, and the evidence. Every face of the program (text, JSON, YAML,
+// the dashboard) renders this struct and computes nothing.
+type Explanation struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Target is what was asked about.
+	Target Target `json:"target"`
+	// Verdict is that of the scheduler's own allocator.
+	Verdict Verdict `json:"verdict"`
+	// Summary is one sentence: the dominant reason.
+	Summary string `json:"summary"`
+	// Stage is where in its life the target stands; empty for a claim that no
+	// pod uses.
+	Stage Stage `json:"stage,omitempty"`
+	// Pods are those that wait for, or use, what was asked about, at most ten;
+	// PodCount counts all of them.
+	Pods     []PodStatus `json:"pods,omitempty"`
+	PodCount int         `json:"podCount,omitempty"`
+	// SchedulerMessage is what the scheduler itself said last, if anything.
+	SchedulerMessage *SchedulerMessage `json:"schedulerMessage,omitempty"`
+	// Allocator tells which allocator answered, and how it was set up.
+	Allocator AllocatorInfo `json:"allocator"`
+	// Assumptions says, a sentence each, what could not be seen and was taken
+	// for granted.
+	Assumptions []string `json:"assumptions,omitempty"`
+	// Claims has the pod's claims in the order of the pod, each request with
+	// its funnel.
+	Claims []ClaimExplanation `json:"claims"`
+	// Nodes puts every node of the cluster into exactly one group, the most
+	// promising group first.
+	Nodes []NodeGroup `json:"nodes,omitempty"`
+	// NodeCount counts the nodes in all groups.
+	NodeCount int `json:"nodeCount"`
+	// Placement is what the allocator picks, if it fits.
+	Placement *Placement `json:"placement,omitempty"`
+	// NextSteps tells who can do what about it, the most useful first.
+	NextSteps []NextStep `json:"nextSteps,omitempty"`
+}
+
+// Target identifies an object. Namespace and name are empty where the object
+// has none.
+type Target struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// Verdict is the outcome for a target.
+type Verdict string
+
+const (
+	// Allocated means that all claims have their devices already.
+	Allocated Verdict = "Allocated"
+	// Fits means that the allocator finds devices on at least one node.
+	Fits Verdict = "Fits"
+	// DoesNotFit means that the allocator ran and found nothing.
+	DoesNotFit Verdict = "DoesNotFit"
+	// Error means that the allocator, or what comes before it in the
+	// scheduler, fails, so that no node can be tried.
+	Error Verdict = "Error"
+	// Undetermined means that something decisive could not be known.
+	Undetermined Verdict = "Undetermined"
+)
+
+// Stage is a step in the life of a pod with claims, in this order.
+type Stage string
+
+// The stages; see the design of the resourceclaim controller, the scheduler's
+// dynamicresources plugin and the kubelet's dra manager for who does what.
+const (
+	StageClaimGeneration Stage = "ClaimGeneration"
+	StageQueueing        Stage = "Queueing"
+	StageNodeFit         Stage = "NodeFit"
+	StageAllocation      Stage = "Allocation"
+	StageBinding         Stage = "Binding"
+	StageReservation     Stage = "Reservation"
+	StagePreparation     Stage = "Preparation"
+	StageInjection       Stage = "Injection"
+	StageRunning         Stage = "Running"
+	StageCleanup         Stage = "Cleanup"
+)
+
+// Code is a stable reason code: codes are added, never renamed.
+type Code string
+
+// The reason codes.
+const (
+	NodeNotReachable             Code = "NodeNotReachable"
+	NodeUnsuitable               Code = "NodeUnsuitable"
+	PoolIncomplete               Code = "PoolIncomplete"
+	PoolInvalid                  Code = "PoolInvalid"
+	PoolObsolete                 Code = "PoolObsolete"
+	ClassNotFound                Code = "ClassNotFound"
+	ClassSelectorFalse           Code = "ClassSelectorFalse"
+	RequestSelectorFalse         Code = "RequestSelectorFalse"
+	SelectorError                Code = "SelectorError"
+	DeviceAllocated              Code = "DeviceAllocated"
+	DeviceTainted                Code = "DeviceTainted"
+	CapacityInsufficient         Code = "CapacityInsufficient"
+	CountersExhausted            Code = "CountersExhausted"
+	CompatibilityGroupConflict   Code = "CompatibilityGroupConflict"
+	AttributeMissing             Code = "AttributeMissing"
+	ConstraintUnsatisfiable      Code = "ConstraintUnsatisfiable"
+	CountUnsatisfiable           Code = "CountUnsatisfiable"
+	RequestsCompete              Code = "RequestsCompete"
+	BindingConditionsUnsupported Code = "BindingConditionsUnsupported"
+	NodeOperationUnsupported     Code = "NodeOperationUnsupported"
+	FeatureDisabled              Code = "FeatureDisabled"
+	ClaimLimitExceeded           Code = "ClaimLimitExceeded"
+	SearchTimeout                Code = "SearchTimeout"
+	AdminAccessDenied            Code = "AdminAccessDenied"
+	// ClaimNotReady is a claim that does not exist yet, is being deleted, or
+	// belongs to another pod.
+	ClaimNotReady Code = "ClaimNotReady"
+)
+
+// PodStatus is a pod that waits for or uses the target.
+type PodStatus struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Phase is the pod's status.phase.
+	Phase string `json:"phase,omitempty"`
+	// Node is where it runs or is bound to, empty if it is not scheduled.
+	Node string `json:"node,omitempty"`
+	// Since is when the pod was created.
+	Since *metav1.Time `json:"since,omitempty"`
+	// Age counts the seconds from then until the snapshot was taken.
+	AgeSeconds int64 `json:"ageSeconds,omitempty"`
+	// Stage is where the pod stands.
+	Stage Stage `json:"stage,omitempty"`
+}
+
+// SchedulerMessage is the last word of the scheduler about a pod.
+type SchedulerMessage struct {
+	// Text is the message as the scheduler wrote it.
+	Text string `json:"text"`
+	// Source is where it was found: "condition PodScheduled" or
+	// "event FailedScheduling".
+	Source string `json:"source"`
+	// Time is when it was said last.
+	Time *metav1.Time `json:"time,omitempty"`
+}
+
+// AllocatorInfo tells which allocator answered.
+type AllocatorInfo struct {
+	// Library is the version of k8s.io/dynamic-resource-allocation.
+	Library string `json:"library"`
+	// Channel is the implementation that the features select: stable,
+	// incubating or experimental.
+	Channel string `json:"channel"`
+	// Cluster is the version of the API server, empty if unknown.
+	Cluster string `json:"cluster,omitempty"`
+	// FeatureSource is the weakest source among the gates that matter: flag,
+	// metrics or default.
+	FeatureSource string `json:"featureSource"`
+	// Features are the enabled ones that the allocator knows, sorted.
+	Features []string `json:"features"`
+}
+
+// ClaimExplanation explains one claim.
+type ClaimExplanation struct {
+	// Namespace and Name identify the claim. A claim that is not generated yet
+	// has no name; Template says what it will be made from.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Template  string `json:"template,omitempty"`
+	// PodClaim is the entry in the pod's spec.resourceClaims.
+	PodClaim string `json:"podClaim,omitempty"`
+	// ExtendedResources is true for the claim that the scheduler makes itself
+	// from a pod's extended resource requests.
+	ExtendedResources bool `json:"extendedResources,omitempty"`
+	// Allocation is set if the claim is allocated. Then its requests have no
+	// funnel.
+	Allocation *Allocation          `json:"allocation,omitempty"`
+	Requests   []RequestExplanation `json:"requests,omitempty"`
+	// Constraints are those of the claim, as people would say them.
+	Constraints []string `json:"constraints,omitempty"`
+}
+
+// Allocation describes the devices that a claim holds.
+type Allocation struct {
+	// Since is when it was allocated, if the server recorded it.
+	Since *metav1.Time `json:"since,omitempty"`
+	// AgeSeconds counts from then until the snapshot was taken.
+	AgeSeconds int64             `json:"ageSeconds,omitempty"`
+	Devices    []AllocatedDevice `json:"devices"`
+	// Nodes describes where the devices can be used: "node-23", "any node" or
+	// a node selector.
+	Nodes string `json:"nodes"`
+	// ReservedFor lists the consumers ("pod/train-0").
+	ReservedFor []string `json:"reservedFor,omitempty"`
+}
+
+// AllocatedDevice is one device of an allocation or of a placement.
+type AllocatedDevice struct {
+	// Request is the name of the request, "request/subrequest" for one of a
+	// prioritized list.
+	Request string `json:"request"`
+	Driver  string `json:"driver"`
+	Pool    string `json:"pool"`
+	Device  string `json:"device"`
+	// ShareID is set for a share of a device that several claims can use.
+	ShareID string `json:"shareID,omitempty"`
+	// ConsumedCapacity is what this share takes, by capacity name.
+	ConsumedCapacity map[string]string `json:"consumedCapacity,omitempty"`
+	AdminAccess      bool              `json:"adminAccess,omitempty"`
+	// Missing is true if no ResourceSlice has the device any more.
+	Missing bool `json:"missing,omitempty"`
+}
+
+// RequestExplanation is the funnel of one request or subrequest: all devices
+// of all pools, less those that a check rejects, in the allocator's own order.
+// Considered = Eligible + the sum of the counts in Rejected.
+type RequestExplanation struct {
+	// Name is "request", or "request/subrequest" for an alternative of a
+	// prioritized list.
+	Name        string `json:"name"`
+	DeviceClass string `json:"deviceClass"`
+	// Mode is ExactCount or All.
+	Mode string `json:"mode"`
+	// Needs is how many devices one node must have; 0 means all that match, at
+	// least one.
+	Needs       int64 `json:"needs"`
+	AdminAccess bool  `json:"adminAccess,omitempty"`
+	// Considered counts the devices of all pools, Pools the pools.
+	Considered int `json:"considered"`
+	Pools      int `json:"pools"`
+	// Eligible counts the devices that pass every check alone, and
+	// EligibleNodes the nodes that can reach at least one of them.
+	Eligible      int `json:"eligible"`
+	EligibleNodes int `json:"eligibleNodes"`
+	// MostOnOneNode is the largest number of eligible devices that one node
+	// can reach, BestNode a node with that many.
+	MostOnOneNode int    `json:"mostOnOneNode"`
+	BestNode      string `json:"bestNode,omitempty"`
+	// Rejected has the checks in the allocator's order.
+	Rejected []Rejection `json:"rejected,omitempty"`
+	// EligibleDevices lists the eligible devices as driver/pool/device.
+	EligibleDevices []string `json:"eligibleDevices,omitempty"`
+}
+
+// Rejection is a set of devices that the same check rejects.
+type Rejection struct {
+	Code  Code `json:"code"`
+	Count int  `json:"count"`
+	// Label names the check in a word or two: "allocated", "selector 1".
+	Label string `json:"label"`
+	// Message says it in one sentence.
+	Message string `json:"message"`
+	// Evidence proves it.
+	Evidence []Evidence `json:"evidence,omitempty"`
+	// Where sums up the nodes or pools: "20 nodes", "node-17".
+	Where string `json:"where,omitempty"`
+	// Devices lists them as driver/pool/device.
+	Devices []string `json:"devices,omitempty"`
+}
+
+// Evidence is one fact: what an object says at a path, against what is wanted.
+type Evidence struct {
+	// Object is "Kind/name" or "Kind/namespace/name".
+	Object string `json:"object"`
+	// Path is the field in the object, as in JSONPath without the braces.
+	Path string `json:"path,omitempty"`
+	// Found is the value, Wanted what it was compared with.
+	Found  string `json:"found,omitempty"`
+	Wanted string `json:"wanted,omitempty"`
+	// Count is how many devices this fact rejects; 0 if it is not counted.
+	Count int `json:"count,omitempty"`
+}
+
+// NodeGroup is a set of nodes with the same answer.
+type NodeGroup struct {
+	Count   int      `json:"count"`
+	Names   []string `json:"names"`
+	Verdict Verdict  `json:"verdict"`
+	// Code and Message are empty for nodes where it fits.
+	Code    Code   `json:"code,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Score is the dynamicresources score of nodes where it fits, before
+	// normalization; only prioritized lists make it differ from 0.
+	Score int64 `json:"score,omitempty"`
+}
+
+// Placement is what the allocator picks on the first of the best nodes.
+type Placement struct {
+	Node   string           `json:"node"`
+	Score  int64            `json:"score,omitempty"`
+	Claims []PlacementClaim `json:"claims"`
+}
+
+// PlacementClaim has the devices for one claim, in the allocator's order.
+type PlacementClaim struct {
+	Namespace string            `json:"namespace,omitempty"`
+	Name      string            `json:"name"`
+	Devices   []AllocatedDevice `json:"devices"`
+}
+
+// NextStep is something that somebody can do.
+type NextStep struct {
+	// Actor is User, Admin or Nobody (wait).
+	Actor string `json:"actor"`
+	// Text is the advice in one line.
+	Text string `json:"text"`
+}
+
+// Who can act on a [NextStep].
+const (
+	ActorUser   = "User"
+	ActorAdmin  = "Admin"
+	ActorNobody = "Nobody"
+)

@@ -1,0 +1,77 @@
+package snapshot
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// find looks an object up in a list sorted by namespace and name.
+func find[T metav1.Object](list []T, namespace, name string) (found T, ok bool) {
+	i, ok := slices.BinarySearchFunc(list, [2]string{namespace, name}, func(o T, key [2]string) int {
+		if c := strings.Compare(o.GetNamespace(), key[0]); c != 0 {
+			return c
+		}
+		return strings.Compare(o.GetName(), key[1])
+	})
+	if !ok {
+		return found, false
+	}
+	return list[i], true
+}
+
+// sortByName puts a list into the order that find needs.
+func sortByName[T metav1.Object](list []T) {
+	slices.SortFunc(list, func(a, b T) int {
+		if c := strings.Compare(a.GetNamespace(), b.GetNamespace()); c != 0 {
+			return c
+		}
+		return strings.Compare(a.GetName(), b.GetName())
+	})
+}
+
+// Claim returns the ResourceClaim of that name, or nil.
+func (s *Snapshot) Claim(namespace, name string) *resourceapi.ResourceClaim {
+	claim, _ := find(s.Claims, namespace, name)
+	return claim
+}
+
+// Template returns the ResourceClaimTemplate of that name, or nil.
+func (s *Snapshot) Template(namespace, name string) *resourceapi.ResourceClaimTemplate {
+	template, _ := find(s.Templates, namespace, name)
+	return template
+}
+
+// Pod returns the pod of that name, or nil.
+func (s *Snapshot) Pod(namespace, name string) *corev1.Pod {
+	pod, _ := find(s.Pods, namespace, name)
+	return pod
+}
+
+// PodGroup returns the PodGroup of that name, or nil.
+func (s *Snapshot) PodGroup(namespace, name string) *schedulingapi.PodGroup {
+	group, _ := find(s.PodGroups, namespace, name)
+	return group
+}
+
+// Class returns the DeviceClass of that name, or nil.
+func (s *Snapshot) Class(name string) *resourceapi.DeviceClass {
+	class, _ := find(s.Classes, "", name)
+	return class
+}
+
+// Node returns the node of that name, or nil.
+func (s *Snapshot) Node(name string) *corev1.Node {
+	node, _ := find(s.Nodes, "", name)
+	return node
+}
+
+// Namespace returns the namespace of that name, or nil.
+func (s *Snapshot) Namespace(name string) *corev1.Namespace {
+	namespace, _ := find(s.Namespaces, "", name)
+	return namespace
+}

@@ -1,0 +1,130 @@
+package snapshot
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Snapshot is what a cluster says at about one point in time. All objects are
+// of the newest API version known to this module, whatever version the server
+// or the file had. Each list is sorted by namespace and name and holds every
+// object at most once. Nobody changes a Snapshot, or an object in it, after
+// [Collect] or [Load] returned it.
+type Snapshot struct {
+	// Source says in a few words where it comes from, for messages:
+	// "cluster https://10.0.0.1:6443" or "file cluster.yaml".
+	Source string
+	// TakenAt is when the cluster was asked. Zero if a file does not tell.
+	// Ages are counted up to this moment, so that a file reads the same
+	// tomorrow; see [Snapshot.Now].
+	TakenAt time.Time
+	// ServerVersion is the gitVersion of the API server ("v1.37.1"), empty if
+	// unknown. An API server that emulates an older release tells that one.
+	ServerVersion string
+	// Gates has the feature gates that are known from the cluster, from the
+	// command line or from a saved snapshot, by name. See [Snapshot.Gate] for
+	// the answer that includes the defaults of the server's version.
+	Gates map[string]Gate
+	// Gaps lists what could not be read and why. An empty list of objects
+	// without a gap means that there are none.
+	Gaps []Gap
+	// Skipped counts, by kind ("apps/v1, Kind=ControllerRevision"), the
+	// documents of a file that are none of this program's business.
+	Skipped map[string]int
+
+	Nodes      []*corev1.Node
+	Namespaces []*corev1.Namespace
+	Pods       []*corev1.Pod
+	// Events are those whose involved object is a pod, claim or workload with
+	// claims. A live snapshot only has them for its target.
+	Events []*corev1.Event
+
+	Slices     []*resourceapi.ResourceSlice
+	Classes    []*resourceapi.DeviceClass
+	Claims     []*resourceapi.ResourceClaim
+	Templates  []*resourceapi.ResourceClaimTemplate
+	TaintRules []*resourceapi.DeviceTaintRule
+
+	PodGroups []*schedulingapi.PodGroup
+	Workloads []*Workload
+}
+
+// Workload is any object with a pod template: a Deployment, a Job, a custom
+// resource. Only what an explanation needs is kept.
+type Workload struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	// Selector matches the labels of the workload's pods, nil if it has none.
+	Selector *metav1.LabelSelector
+	// Template is what its pods are made from.
+	Template corev1.PodTemplateSpec
+}
+
+// GateSource tells how a feature gate became known, in decreasing authority.
+type GateSource string
+
+const (
+	// GateFromFlag is a gate given with --feature-gates.
+	GateFromFlag GateSource = "flag"
+	// GateFromMetrics is kubernetes_feature_enabled of the API server.
+	GateFromMetrics GateSource = "metrics"
+	// GateFromDefault is the default of the server's version, see gates.go.
+	GateFromDefault GateSource = "default"
+)
+
+// Gate is the setting of one feature gate.
+type Gate struct {
+	Enabled bool       `json:"enabled"`
+	Source  GateSource `json:"source"`
+}
+
+// Gap is something that could not be read.
+type Gap struct {
+	// Resource is the plural resource name with its group, as in RBAC rules:
+	// "resourceclaims.resource.k8s.io", "nodes", or a path like "/metrics".
+	Resource string `json:"resource"`
+	// Namespace is set if only one namespace could be read instead of all:
+	// then the snapshot has the objects of that namespace and no others.
+	Namespace string `json:"namespace,omitempty"`
+	// Reason is one sentence for people: who may not, or what failed.
+	Reason string `json:"reason"`
+}
+
+// Gap returns what is missing of the given resource, see [Gap.Resource], or
+// nil if all of it was read.
+func (s *Snapshot) Gap(resource string) *Gap {
+	for i := range s.Gaps {
+		if s.Gaps[i].Resource == resource {
+			return &s.Gaps[i]
+		}
+	}
+	return nil
+}
+
+// Now is the moment up to which ages are counted: when the snapshot was
+// taken, or the present if that is unknown.
+func (s *Snapshot) Now() time.Time {
+	if s.TakenAt.IsZero() {
+		return time.Now()
+	}
+	return s.TakenAt
+}
+
+// The names that [Gap.Resource] has for what a snapshot holds.
+const (
+	ResourceNodes      = "nodes"
+	ResourceNamespaces = "namespaces"
+	ResourcePods       = "pods"
+	ResourceEvents     = "events"
+	ResourceSlices     = "resourceslices.resource.k8s.io"
+	ResourceClasses    = "deviceclasses.resource.k8s.io"
+	ResourceClaims     = "resourceclaims.resource.k8s.io"
+	ResourceTemplates  = "resourceclaimtemplates.resource.k8s.io"
+	ResourceTaintRules = "devicetaintrules.resource.k8s.io"
+	ResourcePodGroups  = "podgroups.scheduling.k8s.io"
+	ResourceMetrics    = "/metrics"
+)
