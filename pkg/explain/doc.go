@@ -1,3 +1,5 @@
+// +k8s:deepcopy-gen=package
+
 // Package explain turns a target (a claim, a pod, a workload, a template) into
 // an [*Explanation]: the verdict of the scheduler's allocator and the evidence
 // for it.

@@ -1,0 +1,56 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// BinariesVariable is the environment variable that names a directory with
+// the binaries, for those who have them already.
+const BinariesVariable = "KUBECTL_DRA_CONTROLPLANE"
+
+// Binaries returns the directory that has the binaries. Unless
+// [BinariesVariable] names one it runs test/controlplane/build.sh of this
+// module, which takes minutes the first time.
+func Binaries(ctx context.Context) (string, error) {
+	if dir := os.Getenv(BinariesVariable); dir != "" {
+		return dir, nil
+	}
+	root, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	script := filepath.Join(root, "test", "controlplane", "build.sh")
+	var stdout bytes.Buffer
+	cmd := exec.CommandContext(ctx, script)
+	cmd.Stdout = &stdout
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("build the control plane with %s: %w", script, err)
+	}
+	return strings.TrimSpace(stdout.String()), nil
+}
+
+// moduleRoot is the nearest directory above the current one with a go.mod.
+func moduleRoot() (string, error) {
+	start, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the module: %w", err)
+	}
+	for dir := start; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("find the module: no go.mod in %s or above", start)
+		}
+	}
+}

@@ -1,0 +1,13 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controlplane runs a real etcd, kube-apiserver,
+// kube-controller-manager and kube-scheduler as processes on loopback, so that
+// tests can compare what the program says with what Kubernetes does.
+//
+// There are no kubelets: a Node is an object that a test creates, and a pod
+// that was bound to it stays Pending. The node lifecycle controller is off, so
+// that such nodes keep the conditions that the test gave them.
+//
+// Only tests import this package.
+package controlplane

@@ -1,0 +1,252 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/klog/v2"
+)
+
+// Outcome is how an attempt to allocate claims for a node ended.
+type Outcome string
+
+const (
+	// Fits means that there are devices for all claims.
+	Fits Outcome = "Fits"
+	// DoesNotFit means that the allocator looked at everything and found no
+	// solution.
+	DoesNotFit Outcome = "DoesNotFit"
+	// NodeError means that the allocator found no solution and that something
+	// about this node (an invalid pool) may be the reason. Other nodes are
+	// tried.
+	NodeError Outcome = "NodeError"
+	// Failed means that the allocator gave up with an error, which ends the
+	// scheduler's attempt for all nodes.
+	Failed Outcome = "Failed"
+	// TimedOut means that the search took longer than the scheduler lets it,
+	// which ends the scheduler's attempt for all nodes.
+	TimedOut Outcome = "TimedOut"
+	// Cancelled means that the caller's context was done.
+	Cancelled Outcome = "Cancelled"
+	// NotTried means that an earlier node ended the attempt for all nodes.
+	NotTried Outcome = "NotTried"
+)
+
+// Verdict is the allocator's answer for one node.
+type Verdict struct {
+	Outcome Outcome
+	// Allocations has one entry for each claim if the outcome is Fits.
+	Allocations []resourceapi.AllocationResult
+	// Err is set for all outcomes but Fits, DoesNotFit and NotTried.
+	Err error
+	// Duration is how long the allocator took.
+	Duration time.Duration
+}
+
+// Check lets the allocator look for devices on one node. The claims are those
+// that have no allocation yet, in the order of the pod; the caller makes sure
+// that they have the API server's defaults, see [Defaulted].
+func (a *Allocator) Check(ctx context.Context, node *corev1.Node, claims []*resourceapi.ResourceClaim) Verdict {
+	start := time.Now()
+	verdict := a.check(ctx, node, claims)
+	verdict.Duration = time.Since(start)
+	return verdict
+}
+
+func (a *Allocator) check(ctx context.Context, node *corev1.Node, claims []*resourceapi.ResourceClaim) Verdict {
+	if err := ctx.Err(); err != nil {
+		return Verdict{Outcome: Cancelled, Err: fmt.Errorf("check node %s: %w", node.Name, err)}
+	}
+	if len(claims) == 0 {
+		return Verdict{Outcome: Fits}
+	}
+	upstream, err := a.upstreamFor(ctx, node)
+	if err != nil {
+		return Verdict{Outcome: Failed, Err: err}
+	}
+	// Upstream logs through the context's logger.
+	limited := klog.NewContext(ctx, klog.Logger{})
+	if a.timeout > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(limited, a.timeout)
+		defer cancel()
+	}
+	allocations, err := upstream.Allocate(limited, node, claims)
+	// What follows is the order of the scheduler's Filter, except that a done
+	// context of the caller comes first: it is not the scheduler's limit.
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return Verdict{Outcome: Cancelled, Err: fmt.Errorf("check node %s: %w", node.Name, ctx.Err())}
+	case err != nil && limited.Err() != nil:
+		return Verdict{Outcome: TimedOut, Err: fmt.Errorf("check node %s: no answer within %s: %w", node.Name, a.timeout, limited.Err())}
+	case errors.Is(err, structured.ErrFailedAllocationOnNode):
+		return Verdict{Outcome: NodeError, Err: err}
+	case err != nil:
+		return Verdict{Outcome: Failed, Err: err}
+	case len(allocations) != len(claims):
+		return Verdict{Outcome: DoesNotFit}
+	default:
+		return Verdict{Outcome: Fits, Allocations: allocations}
+	}
+}
+
+// upstreamFor returns an allocator that knows all pools which concern the
+// node. It gives the same answer as one that knows all slices, in less time:
+//
+//   - GatherPools, the only part of the allocator that looks at slices, treats
+//     each pool for itself. The check for completeness, too, looks only at
+//     slices of the same driver and pool.
+//   - A pool without a slice that concerns the node does not make it into the
+//     result, so it makes no difference whether its slices are there. The
+//     others are passed with all their slices, of all generations, whatever
+//     node they are for, in the same order.
+//   - All that follows (All mode, the search, counters, compatibility groups)
+//     works with the result of GatherPools.
+//   - GatherPools looks at the node selectors of all slices and fails if one
+//     cannot be parsed. If this happens here, all slices are passed, and
+//     upstream reports it.
+//   - In the stable channel, every pool with counter sets concerns every node.
+//     Without devices for the node, it matters only by being incomplete or
+//     invalid, and a second pool like that changes nothing. One of each kind
+//     is passed, see poolIndex.candidates.
+func (a *Allocator) upstreamFor(ctx context.Context, node *corev1.Node) (structured.Allocator, error) {
+	entries, err := a.pools.concerning(node)
+	if err != nil {
+		entries = a.pools.entries
+	}
+	var key strings.Builder
+	for _, entry := range entries {
+		key.WriteString(strconv.Itoa(entry.index))
+		key.WriteByte(',')
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if upstream, ok := a.upstream[key.String()]; ok {
+		return upstream, nil
+	}
+	var all []*resourceapi.ResourceSlice
+	for _, entry := range entries {
+		for _, slice := range entry.slices {
+			all = append(all, slice.ResourceSlice)
+		}
+	}
+	upstream, err := structured.NewAllocator(ctx, a.features, a.state.upstream, a.classes, all, a.celCache)
+	if err != nil {
+		return nil, fmt.Errorf("set up the allocator: %w", err)
+	}
+	a.upstream[key.String()] = upstream
+	return upstream, nil
+}
+
+// concerning returns the pools that have a slice which concerns the node.
+func (x *poolIndex) concerning(node *corev1.Node) ([]*poolEntry, error) {
+	var found []*poolEntry
+	for _, entry := range x.candidates(node) {
+		concerns := false
+		for _, slice := range x.slicesToLookAt(entry, node) {
+			if slice.ignored != nil {
+				continue
+			}
+			// All of them are looked at, because of the errors.
+			match, err := x.concerns(slice, node)
+			if err != nil {
+				return nil, err
+			}
+			concerns = concerns || match
+		}
+		if concerns {
+			found = append(found, entry)
+		}
+	}
+	return found, nil
+}
+
+// FixedClaims is for [Allocator.CheckAll], if the claims are the same on every
+// node.
+func FixedClaims(claims ...*resourceapi.ResourceClaim) func(*corev1.Node) ([]*resourceapi.ResourceClaim, error) {
+	return func(*corev1.Node) ([]*resourceapi.ResourceClaim, error) { return claims, nil }
+}
+
+// CheckAll does the same as [Allocator.Check] for several nodes, in parallel.
+// The verdicts are in the order of the nodes. Like the scheduler, it stops at
+// the first node, in that order, for which the outcome is Failed or TimedOut;
+// the nodes after it are NotTried. An error of claimsFor is the NodeError of
+// that node.
+func (a *Allocator) CheckAll(ctx context.Context, nodes []*corev1.Node, claimsFor func(*corev1.Node) ([]*resourceapi.ResourceClaim, error)) []Verdict {
+	run := checkRun{verdicts: make([]Verdict, len(nodes)), end: len(nodes), running: map[int]context.CancelFunc{}}
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(nodes)) {
+		workers.Go(func() {
+			for {
+				i, checkCtx, ok := run.next(ctx)
+				if !ok {
+					return
+				}
+				claims, err := claimsFor(nodes[i])
+				if err != nil {
+					run.done(i, Verdict{Outcome: NodeError, Err: err})
+					continue
+				}
+				run.done(i, a.Check(checkCtx, nodes[i], claims))
+			}
+		})
+	}
+	workers.Wait()
+	for i := run.end; i < len(nodes); i++ {
+		run.verdicts[i] = Verdict{Outcome: NotTried}
+	}
+	return run.verdicts
+}
+
+// checkRun hands out indices in order, so that all before the one that ends
+// the run have been tried.
+type checkRun struct {
+	mutex    sync.Mutex
+	verdicts []Verdict
+	started  int
+	// end is the index after the last one that counts.
+	end     int
+	running map[int]context.CancelFunc
+}
+
+func (r *checkRun) next(parent context.Context) (int, context.Context, bool) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.started >= r.end {
+		return 0, nil, false
+	}
+	i := r.started
+	r.started++
+	ctx, cancel := context.WithCancel(parent)
+	r.running[i] = cancel
+	return i, ctx, true
+}
+
+func (r *checkRun) done(i int, verdict Verdict) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.verdicts[i] = verdict
+	r.running[i]()
+	delete(r.running, i)
+	if i >= r.end || (verdict.Outcome != Failed && verdict.Outcome != TimedOut) {
+		return
+	}
+	r.end = i + 1
+	for j, cancel := range r.running {
+		if j > i {
+			cancel()
+		}
+	}
+}

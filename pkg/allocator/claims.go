@@ -1,0 +1,143 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/component-helpers/nodedeclaredfeatures/features/draoptionalnodeoperations"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+)
+
+// BindingTimeout is how long the scheduler waits for binding conditions, the
+// default of bindingTimeout in DynamicResourcesArgs.
+const BindingTimeout = 600 * time.Second
+
+// Score is the score that the scheduler's dynamicresources plugin gives a node
+// before normalization: the sooner an alternative of a prioritized list comes,
+// the more points it brings. Claims are all of the pod's in order, allocations
+// those that [Allocator.Check] gave for the ones without an allocation.
+func Score(claims []*resourceapi.ResourceClaim, allocations []resourceapi.AllocationResult) int64 {
+	var score int64
+	for _, claim := range claims {
+		allocation := claim.Status.Allocation
+		if allocation == nil {
+			if len(allocations) == 0 {
+				break
+			}
+			allocation, allocations = &allocations[0], allocations[1:]
+		}
+		chosen := sets.New[string]()
+		for i := range allocation.Devices.Results {
+			chosen.Insert(allocation.Devices.Results[i].Request)
+		}
+		for i := range claim.Spec.Devices.Requests {
+			request := &claim.Spec.Devices.Requests[i]
+			for j := range request.FirstAvailable {
+				if chosen.Has(resourceclaim.CreateSubRequestRef(request.Name, request.FirstAvailable[j].Name)) {
+					score += int64(resourceapi.FirstAvailableDeviceRequestMaxSize - j)
+				}
+			}
+		}
+	}
+	return score
+}
+
+// AvailableOn tells whether an allocated claim can be used on a node, as the
+// scheduler's Filter does; if not, the reason names no node. A claim without
+// an allocation is available everywhere.
+func (a *Allocator) AvailableOn(claim *resourceapi.ResourceClaim, node *corev1.Node) (available bool, reason string) {
+	allocation := claim.Status.Allocation
+	if allocation == nil {
+		return true, ""
+	}
+	if allocation.NodeSelector != nil {
+		selector, err := nodeaffinity.NewNodeSelector(allocation.NodeSelector)
+		if err != nil {
+			return false, fmt.Sprintf("the node selector of its allocation cannot be parsed: %v", err)
+		}
+		if !selector.Match(node) {
+			return false, "its devices are on other nodes"
+		}
+	}
+	const operations = draoptionalnodeoperations.DRAOptionalNodeOperationsFeatureGate
+	for i := range allocation.Devices.Results {
+		if len(allocation.Devices.Results[i].SkipNodeOperations) > 0 && !slices.Contains(node.Status.DeclaredFeatures, operations) {
+			return false, fmt.Sprintf("its devices need %s, which the node does not declare", operations)
+		}
+	}
+	if !a.features.DeviceBindingAndStatus {
+		return true, ""
+	}
+	ready, failure := readyForBinding(claim)
+	switch {
+	case failure != "":
+		return false, failure
+	case !ready && a.bindingTimedOut(claim):
+		return false, fmt.Sprintf("its binding conditions were not met within %s", BindingTimeout)
+	default:
+		return true, ""
+	}
+}
+
+// readyForBinding tells whether all binding conditions of a claim are true. If
+// one that stands for a failure is, it says so.
+func readyForBinding(claim *resourceapi.ResourceClaim) (ready bool, failure string) {
+	for i := range claim.Status.Allocation.Devices.Results {
+		result := &claim.Status.Allocation.Devices.Results[i]
+		if len(result.BindingConditions) == 0 {
+			continue
+		}
+		status := deviceStatus(claim, result)
+		if status == nil {
+			return false, ""
+		}
+		for _, name := range result.BindingFailureConditions {
+			if c := apimeta.FindStatusCondition(status.Conditions, name); c != nil && c.Status == metav1.ConditionTrue {
+				return false, fmt.Sprintf("binding of device %s failed: %s, reason %s: %s", result.Device, name, c.Reason, c.Message)
+			}
+		}
+		for _, name := range result.BindingConditions {
+			if !apimeta.IsStatusConditionTrue(status.Conditions, name) {
+				return false, ""
+			}
+		}
+	}
+	return true, ""
+}
+
+// deviceStatus finds what the driver reports about a device. Like the
+// scheduler, it does not tell shares apart.
+func deviceStatus(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *resourceapi.AllocatedDeviceStatus {
+	for i := range claim.Status.Devices {
+		status := &claim.Status.Devices[i]
+		if status.Driver == result.Driver && status.Pool == result.Pool && status.Device == result.Device {
+			return status
+		}
+	}
+	return nil
+}
+
+func (a *Allocator) bindingTimedOut(claim *resourceapi.ResourceClaim) bool {
+	allocation := claim.Status.Allocation
+	if allocation.AllocationTimestamp == nil {
+		return false
+	}
+	return slices.ContainsFunc(allocation.Devices.Results, func(result resourceapi.DeviceRequestAllocationResult) bool {
+		return result.BindingConditions != nil
+	}) && allocation.AllocationTimestamp.Add(BindingTimeout).Before(a.snap.Now())
+}
+
+// Reserved tells whether a claim lists the pod, or its group, as a consumer.
+func (a *Allocator) Reserved(claim *resourceapi.ResourceClaim, pod *corev1.Pod) bool {
+	return pod.UID != "" && resourceclaim.IsReservedForPod(pod, claim, a.FeatureEnabled(gateWorkloadClaims))
+}

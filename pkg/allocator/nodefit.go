@@ -1,0 +1,237 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	schedulinghelper "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Misfit is one reason why a pod, whatever its claims, cannot run on a node.
+type Misfit struct {
+	// Reason is a few words without anything that only concerns this node, so
+	// that nodes can be grouped by it.
+	Reason string
+	// Path is the field of the node that proves it, Found its value and Wanted
+	// what the pod needs.
+	Path, Found, Wanted string
+}
+
+// NodeFit runs the scheduler's filters that need nothing but the pod, the node
+// and the pods that are there: nodeunschedulable, nodename, tainttoleration,
+// nodeaffinity, nodeports and noderesources. It returns all that is in the
+// way, nil if nothing is. For the rest see [Allocator.NotModelled]. Of nodes
+// that were made up (see [Allocator.Nodes]) only the name is compared.
+func (a *Allocator) NodeFit(pod *corev1.Pod, node *corev1.Node) []Misfit {
+	pod = defaultedPod(pod)
+	var misfits []Misfit
+	if pod.Spec.NodeName != "" && pod.Spec.NodeName != node.Name {
+		misfits = append(misfits, Misfit{
+			Reason: "the pod asks for another node by name",
+			Path:   "metadata.name", Found: node.Name, Wanted: pod.Spec.NodeName,
+		})
+	}
+	if a.nodesMadeUp() {
+		return misfits
+	}
+	misfits = append(misfits, a.taintMisfits(pod, node)...)
+	misfits = append(misfits, affinityMisfits(pod, node)...)
+	usage := a.usageOf(pod, node)
+	misfits = append(misfits, portMisfits(pod, usage)...)
+	return append(misfits, a.resourceMisfits(pod, node, usage)...)
+}
+
+func (a *Allocator) taintMisfits(pod *corev1.Pod, node *corev1.Node) []Misfit {
+	var misfits []Misfit
+	tolerated := func(taint corev1.Taint) bool {
+		return schedulinghelper.TolerationsTolerateTaint(klog.Logger{}, pod.Spec.Tolerations, &taint, a.tolerationOperators)
+	}
+	unschedulable := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
+	if node.Spec.Unschedulable && !tolerated(unschedulable) {
+		misfits = append(misfits, Misfit{
+			Reason: "the node is cordoned",
+			Path:   "spec.unschedulable", Found: "true", Wanted: "false",
+		})
+	}
+	for i, taint := range node.Spec.Taints {
+		if taint.Effect != corev1.TaintEffectNoSchedule && taint.Effect != corev1.TaintEffectNoExecute {
+			continue
+		}
+		// Cordoning a node sets both the field and this taint.
+		if tolerated(taint) || node.Spec.Unschedulable && taint.MatchTaint(&unschedulable) {
+			continue
+		}
+		misfits = append(misfits, Misfit{
+			Reason: fmt.Sprintf("taint %s is not tolerated", taint.ToString()),
+			Path:   fmt.Sprintf("spec.taints[%d]", i), Found: taint.ToString(), Wanted: "a toleration in the pod",
+		})
+	}
+	return misfits
+}
+
+func affinityMisfits(pod *corev1.Pod, node *corev1.Node) []Misfit {
+	var misfits []Misfit
+	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {
+		wanted := pod.Spec.NodeSelector[key]
+		found, exists := node.Labels[key]
+		if exists && found == wanted {
+			continue
+		}
+		misfits = append(misfits, Misfit{
+			Reason: fmt.Sprintf("the node has no label %s=%s, which spec.nodeSelector wants", key, wanted),
+			Path:   fmt.Sprintf("metadata.labels['%s']", key), Found: found, Wanted: wanted,
+		})
+	}
+	// Like the scheduler, take a selector that cannot be parsed for one that
+	// does not match.
+	if match, err := nodeaffinity.NewRequiredNodeAffinity(nil, pod.Spec.Affinity).Match(node); err != nil || !match {
+		terms := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+		misfits = append(misfits, Misfit{
+			Reason: "the pod's required node affinity does not match",
+			Path:   "metadata.labels", Found: labelsFor(terms, node), Wanted: describeTerms(terms),
+		})
+	}
+	return misfits
+}
+
+// describeTerms writes node selector terms as people read them:
+// "zone in (a, b) and gpu exists, or metadata.name in (node-1)".
+func describeTerms(terms []corev1.NodeSelectorTerm) string {
+	var alternatives []string
+	for i := range terms {
+		var all []string
+		for _, requirement := range slices.Concat(terms[i].MatchExpressions, terms[i].MatchFields) {
+			text := requirement.Key + " " + string(requirement.Operator)
+			if len(requirement.Values) > 0 {
+				text += " (" + strings.Join(requirement.Values, ", ") + ")"
+			}
+			all = append(all, text)
+		}
+		alternatives = append(alternatives, strings.Join(all, " and "))
+	}
+	return strings.Join(alternatives, ", or ")
+}
+
+// labelsFor writes the node's values of the labels that the terms mention.
+func labelsFor(terms []corev1.NodeSelectorTerm, node *corev1.Node) string {
+	found := map[string]string{}
+	for i := range terms {
+		for _, requirement := range terms[i].MatchExpressions {
+			if value, exists := node.Labels[requirement.Key]; exists {
+				found[requirement.Key] = value
+			}
+		}
+		for _, requirement := range terms[i].MatchFields {
+			if requirement.Key == "metadata.name" {
+				found[requirement.Key] = node.Name
+			}
+		}
+	}
+	var list []string
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		list = append(list, key+"="+found[key])
+	}
+	return strings.Join(list, ", ")
+}
+
+func portMisfits(pod *corev1.Pod, usage *nodeUsage) []Misfit {
+	var misfits []Misfit
+	for _, wanted := range hostPorts(pod) {
+		for _, taken := range usage.ports {
+			if !wanted.conflicts(taken) {
+				continue
+			}
+			misfits = append(misfits, Misfit{
+				Reason: fmt.Sprintf("host port %d/%s is taken", wanted.port, wanted.protocol),
+				Found:  "used by pod " + taken.pod,
+				Wanted: "a free host port " + wanted.String(),
+			})
+			break
+		}
+	}
+	return misfits
+}
+
+func (a *Allocator) resourceMisfits(pod *corev1.Pod, node *corev1.Node, usage *nodeUsage) []Misfit {
+	var misfits []Misfit
+	allocatable := sumOf(node.Status.Allocatable)
+	if usage.pods+1 > allocatable.pods {
+		misfits = append(misfits, Misfit{
+			Reason: "too many pods",
+			Path:   "status.allocatable.pods",
+			Found:  fmt.Sprintf("%d, all but %d taken", allocatable.pods, max(0, allocatable.pods-usage.pods)),
+			Wanted: "1",
+		})
+	}
+	wanted := sumOf(a.podRequests(pod, false))
+	compare := func(name corev1.ResourceName, want, used, capacity int64, format func(int64) string) {
+		if want == 0 || want <= capacity-used {
+			return
+		}
+		misfits = append(misfits, Misfit{
+			Reason: fmt.Sprintf("not enough %s", name),
+			Path:   fmt.Sprintf("status.allocatable['%s']", name),
+			Found:  fmt.Sprintf("%s left of %s", format(max(0, capacity-used)), format(capacity)),
+			Wanted: format(want),
+		})
+	}
+	quantity := func(format resource.Format) func(int64) string {
+		return func(value int64) string { return resource.NewQuantity(value, format).String() }
+	}
+	compare(corev1.ResourceCPU, wanted.milliCPU, usage.milliCPU, allocatable.milliCPU, func(value int64) string {
+		return resource.NewMilliQuantity(value, resource.DecimalSI).String()
+	})
+	compare(corev1.ResourceMemory, wanted.memory, usage.memory, allocatable.memory, quantity(resource.BinarySI))
+	compare(corev1.ResourceEphemeralStorage, wanted.storage, usage.storage, allocatable.storage, quantity(resource.BinarySI))
+	for _, name := range slices.Sorted(maps.Keys(wanted.scalar)) {
+		// What a DeviceClass stands for and no device plugin offers is the
+		// business of the claim for extended resources.
+		if allocatable.scalar[name] == 0 && a.classOf.GetDeviceClass(name) != nil {
+			continue
+		}
+		compare(name, wanted.scalar[name], usage.scalar[name], allocatable.scalar[name], quantity(resource.DecimalSI))
+	}
+	return misfits
+}
+
+// NotModelled lists, in a few words each, what the scheduler looks at for this
+// pod and [Allocator.NodeFit] and [Allocator.Check] do not.
+func (a *Allocator) NotModelled(pod *corev1.Pod) []string {
+	var parts []string
+	add := func(used bool, part string) {
+		if used {
+			parts = append(parts, part)
+		}
+	}
+	affinity := pod.Spec.Affinity
+	add(affinity != nil && affinity.PodAffinity != nil && len(affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0, "affinity to other pods")
+	add(affinity != nil && affinity.PodAntiAffinity != nil && len(affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0, "anti-affinity to other pods")
+	add(slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
+		return c.WhenUnsatisfiable == corev1.DoNotSchedule
+	}), "topology spread constraints")
+	add(slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.CSI != nil
+	}), "volumes")
+	add(pod.Spec.SchedulingGroup != nil, "the other pods of its group")
+	add(pod.Spec.SchedulerName != "" && pod.Spec.SchedulerName != corev1.DefaultSchedulerName, "the rules of scheduler "+pod.Spec.SchedulerName)
+	add(a.FeatureEnabled(gateNodeAllocatable) && a.mapsNodeResources(), "devices that provide resources of the node ("+gateNodeAllocatable+")")
+	add(a.snap.Gap(snapshot.ResourcePods) != nil, "what pods that could not be read use")
+	add(a.nodesMadeUp(), "the nodes' labels, taints and resources, which could not be read")
+	return parts
+}
+
+// mapsNodeResources tells whether a device stands for cpu, memory or the like.
+func (a *Allocator) mapsNodeResources() bool {
+	return slices.ContainsFunc(a.Devices(), func(device Device) bool { return len(device.NodeAllocatableResources) > 0 })
+}

@@ -1,0 +1,10 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package commands is the command line: one file for each verb, in which flags
+// become options and options run.
+//
+// It has no logic of its own about devices. It finds out what was asked for,
+// gets a snapshot, calls the package that knows the answer, prints what that
+// returns and chooses the exit code; see [Run]. Only cmd/kubectl-dra imports it.
+package commands

@@ -1,0 +1,123 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// readingFlags are the flags of every verb that reads a cluster or a snapshot.
+type readingFlags struct {
+	config            *genericclioptions.ConfigFlags
+	paths             []string
+	gates             []string
+	kubernetesVersion string
+}
+
+func newReadingFlags(config *genericclioptions.ConfigFlags) *readingFlags {
+	return &readingFlags{config: config}
+}
+
+func (f *readingFlags) addTo(cmd *cobra.Command) {
+	group(cmd.Flags(), groupReading, func(flags *pflag.FlagSet) {
+		flags.StringArrayVar(&f.paths, "snapshot", nil,
+			"Read the file or directory `PATH` instead of a cluster; - is standard input. YAML or JSON, "+
+				"also in .gz or .tar.gz: what 'kubectl dra snapshot' or 'kubectl get -o yaml' wrote. Can be repeated.")
+		flags.StringSliceVar(&f.gates, "feature-gates", nil,
+			"`GATES` of the cluster, a list like NAME=true,NAME=false. They beat what was detected.")
+		flags.StringVar(&f.kubernetesVersion, "kubernetes-version", "",
+			"`VERSION` of the cluster, for the defaults of its feature gates. It beats what was detected.")
+	})
+}
+
+// reader reads from where the flags say.
+type reader struct {
+	config  *genericclioptions.ConfigFlags
+	paths   []string
+	options snapshot.Options
+	// namespace is the one asked for with -n, empty if none was.
+	namespace string
+	streams   genericiooptions.IOStreams
+}
+
+func (f *readingFlags) toReader(streams genericiooptions.IOStreams) (*reader, error) {
+	gates, err := snapshot.ParseGates(f.gates)
+	if err != nil {
+		return nil, usagef("See --feature-gates.", "%w", err)
+	}
+	version := f.kubernetesVersion
+	if version != "" {
+		if version, err = snapshot.ParseVersion(version); err != nil {
+			return nil, usagef("See --kubernetes-version.", "%w", err)
+		}
+	}
+	return &reader{
+		config:    f.config,
+		paths:     f.paths,
+		options:   snapshot.Options{Gates: gates, KubernetesVersion: version, Stdin: streams.In},
+		namespace: *f.config.Namespace,
+		streams:   streams,
+	}, nil
+}
+
+// live is true if a cluster is read and not a file.
+func (r *reader) live() bool { return len(r.paths) == 0 }
+
+// scope is what to read of a cluster. Files are always read as a whole.
+type scope struct {
+	target        *snapshot.ObjectRef
+	allNamespaces bool
+}
+
+// source is what was read, and what only its origin can tell.
+type source struct {
+	snap *snapshot.Snapshot
+	// namespace is that of whatever is named without one; empty if a file was
+	// read and nobody chose a namespace.
+	namespace string
+	// kindOf asks the cluster for the kind of a resource type; nil for a file.
+	kindOf func(resource string) (string, error)
+}
+
+// read asks the cluster or loads the files.
+func (r *reader) read(ctx context.Context, what scope) (*source, error) {
+	if !r.live() {
+		snap, err := snapshot.Load(ctx, r.paths, r.options)
+		if err != nil {
+			return nil, err
+		}
+		return &source{snap: snap, namespace: r.namespace}, nil
+	}
+	clients, err := snapshot.NewClients(r.config)
+	if err != nil {
+		return nil, err
+	}
+	bar := newProgress(r.streams.ErrOut)
+	defer bar.done()
+	snap, err := snapshot.Collect(ctx, clients, snapshot.CollectOptions{
+		Options:       r.options,
+		Namespace:     clients.Namespace,
+		AllNamespaces: what.allNamespaces,
+		Target:        what.target,
+		Progress:      bar.report,
+	})
+	if err != nil {
+		return nil, err
+	}
+	kindOf := func(resource string) (string, error) {
+		mapping, err := clients.Resolve(resource)
+		if err != nil {
+			return "", err
+		}
+		return mapping.GroupVersionKind.Kind, nil
+	}
+	return &source{snap: snap, namespace: clients.Namespace, kindOf: kindOf}, nil
+}

@@ -1,0 +1,213 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+type whyFlags struct {
+	reading *readingFlags
+	output  *outputFlags
+	files   []string
+}
+
+type whyOptions struct {
+	reader  *reader
+	printer *explanationPrinter
+	targets []snapshot.ObjectRef
+	files   []string
+	streams genericiooptions.IOStreams
+}
+
+func newWhy(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	flags := &whyFlags{reading: newReadingFlags(config), output: newOutputFlags()}
+	cmd := &cobra.Command{
+		Use:   "why [TYPE/NAME | NAME | -f FILE]",
+		Short: "Explain why a claim, a pod or a workload does not get its devices",
+		Long: `Explain whether a claim, a pod or a workload can get its devices, and if not,
+which devices and nodes were turned down by what. The verdict is that of the
+scheduler's own allocator, which is part of this program.
+
+A bare NAME is a ResourceClaim. TYPE is claim, pod, template (a
+ResourceClaimTemplate) or anything with a pod template: deployment, job,
+statefulset, a custom resource. The claims of a pod are looked at together, as
+the scheduler does. With -f, the objects in the files are laid over the cluster
+without being applied, and each target among them is explained.
+
+The exit code is 0 if it is allocated or fits, 1 if it does not fit or the
+allocator fails, 2 if that cannot be told, 3 for wrong usage or unreadable
+input, 4 if the cluster cannot be read. Of several targets the worst counts, in
+the order 4, 3, 1, 2, 0.`,
+		Example: `  # Why is this claim not allocated?
+  kubectl dra why train-gpus -n ml
+
+  # Why is this pod pending?
+  kubectl dra why pod/train-0
+
+  # Would the pods of a Deployment get their devices?
+  kubectl dra why deploy/inference
+
+  # Would this manifest fit, before it is applied?
+  kubectl dra why -f train.yaml
+
+  # With every rejected device and the evidence
+  kubectl dra why pod/train-0 -o wide
+
+  # Only the reason codes, for a script
+  kubectl dra why train-gpus -o jsonpath='{.claims[*].requests[*].rejected[*].code}'
+
+  # The same question to a file that somebody sent
+  kubectl dra why pod/train-0 --snapshot cluster.yaml.gz`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			options, err := flags.toOptions(cmd, args, streams)
+			if err != nil {
+				return err
+			}
+			return options.run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringArrayVarP(&flags.files, "filename", "f", nil,
+		"Explain the objects in this `FILE` as if they were applied; - is standard input. Can be repeated.")
+	flags.output.addTo(cmd)
+	flags.reading.addTo(cmd)
+	return cmd
+}
+
+func (f *whyFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*whyOptions, error) {
+	o := &whyOptions{files: f.files, streams: streams}
+	var err error
+	if len(args) == 0 && len(f.files) == 0 {
+		return nil, usagef(helpHint(cmd), "nothing to explain: name a claim, pod/NAME, another TYPE/NAME, or -f FILE")
+	}
+	if len(args) > 0 {
+		if o.targets, err = parseTargets(args); err != nil {
+			return nil, err
+		}
+	}
+	if o.reader, err = f.reading.toReader(streams); err != nil {
+		return nil, err
+	}
+	o.printer, err = f.output.toPrinter(streams)
+	return o, err
+}
+
+func (o *whyOptions) run(ctx context.Context) error {
+	var files *snapshot.Snapshot
+	if len(o.files) > 0 {
+		var err error
+		if files, err = snapshot.LoadObjects(ctx, o.files, o.reader.options); err != nil {
+			return err
+		}
+	}
+	a := &answers{}
+	if err := o.explain(ctx, files, a); err != nil {
+		return err
+	}
+	if err := o.printer.print(a.explanations); err != nil {
+		return err
+	}
+	return a.outcome(func(err error) { printError(o.streams.ErrOut, err) })
+}
+
+// explain answers for each target. Only what makes all answers impossible is an
+// error; what concerns one target is noted with the answers.
+func (o *whyOptions) explain(ctx context.Context, files *snapshot.Snapshot, a *answers) error {
+	if len(o.targets) == 0 || !o.reader.live() {
+		from, err := o.reader.read(ctx, scope{})
+		if err != nil {
+			return err
+		}
+		return explainIn(ctx, from, files, o.targets, a)
+	}
+	// A cluster is asked for more about a target (its events, its workload)
+	// than about the rest, so each one is read for itself.
+	for i := range o.targets {
+		from, err := o.reader.read(ctx, scope{target: &o.targets[i]})
+		if err == nil {
+			err = explainIn(ctx, from, files, o.targets[i:i+1], a)
+		}
+		if err != nil {
+			if ctx.Err() != nil || len(o.targets) == 1 {
+				return err
+			}
+			a.fail(err)
+		}
+	}
+	return nil
+}
+
+// explainIn answers for some targets, or for all targets of the files if none
+// are given.
+func explainIn(ctx context.Context, from *source, files *snapshot.Snapshot, refs []snapshot.ObjectRef, a *answers) error {
+	snap := from.snap
+	var targets []explain.Options
+	if files != nil {
+		objects := inNamespace(files, cmp.Or(from.namespace, metav1.NamespaceDefault))
+		snap = snap.With(objects)
+		if len(refs) == 0 {
+			var err error
+			if targets, err = targetsOf(objects); err != nil {
+				return err
+			}
+		}
+	}
+	for _, ref := range refs {
+		target, err := resolve(from, snap, ref)
+		if err != nil {
+			a.fail(err)
+			continue
+		}
+		targets = append(targets, target)
+	}
+	for _, target := range targets {
+		a.add(explain.Explain(ctx, snap, target))
+	}
+	return ctx.Err()
+}
+
+// answers collects what is known about several targets.
+type answers struct {
+	explanations []*explain.Explanation
+	failures     []error
+}
+
+func (a *answers) add(e *explain.Explanation, err error) {
+	if err != nil {
+		a.fail(err)
+		return
+	}
+	a.explanations = append(a.explanations, e)
+}
+
+func (a *answers) fail(err error) { a.failures = append(a.failures, err) }
+
+// outcome is the error that carries the worst exit code. All failures but the
+// one that is returned are given to report.
+func (a *answers) outcome(report func(error)) error {
+	if len(a.failures) == 1 && len(a.explanations) == 0 {
+		return a.failures[0]
+	}
+	code := exitFits
+	for _, err := range a.failures {
+		report(err)
+		code = worse(code, exitCode(err))
+	}
+	for _, e := range a.explanations {
+		code = worse(code, verdictCode(e.Verdict))
+	}
+	if code == exitFits {
+		return nil
+	}
+	return &outcomeError{code}
+}

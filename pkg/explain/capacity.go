@@ -1,0 +1,207 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// shortage is a capacity of a device that a request cannot have.
+type shortage struct {
+	capacity resourceapi.QualifiedName
+	// found and wanted are the evidence, message the sentence.
+	found, wanted, message string
+}
+
+// capacityShortage checks what a request takes of a device against what the
+// device has left, by the rules of KEP-5075: a request without a value takes
+// the default of the policy or else everything, and a value is rounded up to
+// what the policy allows. used is what other shares consume already. It
+// returns nil if everything is there, and an error where the numbers cannot be
+// represented, which ends the scheduler's attempt.
+func capacityShortage(requests *resourceapi.CapacityRequirements, device *resourceapi.Device, used map[resourceapi.QualifiedName]resource.Quantity, fractional bool) (*shortage, error) {
+	wanted := map[resourceapi.QualifiedName]resource.Quantity{}
+	if requests != nil {
+		wanted = requests.Requests
+	}
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if _, ok := device.Capacity[name]; !ok {
+			quantity := wanted[name]
+			return &shortage{
+				capacity: name,
+				found:    "not set",
+				wanted:   quantity.String(),
+				message:  fmt.Sprintf("has no capacity %s", name),
+			}, nil
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(device.Capacity)) {
+		capacity := device.Capacity[name]
+		var request *resource.Quantity
+		if quantity, ok := wanted[name]; ok {
+			request = &quantity
+		}
+		takes, err := consumedBy(request, capacity, fractional)
+		if err != nil {
+			return nil, fmt.Errorf("capacity %s: %w", name, err)
+		}
+		if takes.Sign() < 0 {
+			return nil, fmt.Errorf("capacity %s: consumed capacity %s is negative", name, takes.String())
+		}
+		if problem := policyProblem(takes, capacity.RequestPolicy, fractional); problem != "" {
+			return &shortage{capacity: name, found: problem, wanted: takes.String(), message: fmt.Sprintf("%s %s is not allowed: %s", name, takes.String(), problem)}, nil
+		}
+		total := used[name].DeepCopy()
+		total.Add(takes)
+		if total.Cmp(capacity.Value) > 0 {
+			left := capacity.Value.DeepCopy()
+			left.Sub(used[name])
+			return &shortage{
+				capacity: name,
+				found:    fmt.Sprintf("%s of %s left", left.String(), capacity.Value.String()),
+				wanted:   takes.String(),
+				message:  fmt.Sprintf("%s: %s wanted, %s of %s left", name, takes.String(), left.String(), capacity.Value.String()),
+			}, nil
+		}
+	}
+	return nil, nil
+}
+
+// consumedBy is what a request takes of a capacity, after rounding.
+func consumedBy(request *resource.Quantity, capacity resourceapi.DeviceCapacity, fractional bool) (resource.Quantity, error) {
+	policy := capacity.RequestPolicy
+	switch {
+	case request == nil && policy != nil && policy.Default != nil:
+		return policy.Default.DeepCopy(), nil
+	case request == nil:
+		return capacity.Value.DeepCopy(), nil
+	case policy == nil:
+		return request.DeepCopy(), nil
+	case policy.ValidRange != nil && policy.ValidRange.Min != nil:
+		return roundUp(*request, policy.ValidRange, fractional)
+	default:
+		for _, valid := range policy.ValidValues {
+			if request.Cmp(valid) <= 0 {
+				return valid.DeepCopy(), nil
+			}
+		}
+		return request.DeepCopy(), nil
+	}
+}
+
+// roundUp gives the smallest value of a range that is not below the request.
+func roundUp(request resource.Quantity, valid *resourceapi.CapacityRequestPolicyRange, fractional bool) (resource.Quantity, error) {
+	if request.Cmp(*valid.Min) < 0 {
+		return valid.Min.DeepCopy(), nil
+	}
+	if valid.Step == nil {
+		return request.DeepCopy(), nil
+	}
+	unit := rangeUnit(valid, fractional)
+	value, ok := unit.of(request)
+	if !ok {
+		return resource.Quantity{}, fmt.Errorf("%s cannot be represented in steps of %s", request.String(), valid.Step.String())
+	}
+	low, _ := unit.of(*valid.Min)
+	step, _ := unit.of(*valid.Step)
+	if step <= 0 {
+		return request.DeepCopy(), nil
+	}
+	steps := (value - low) / step
+	if (value-low)%step != 0 {
+		steps++
+	}
+	if low >= 0 && steps > (math.MaxInt64-low)/step {
+		return resource.Quantity{}, fmt.Errorf("%s cannot be rounded up to a step of %s", request.String(), valid.Step.String())
+	}
+	return unit.quantity(low+steps*step, valid.Step.Format), nil
+}
+
+// policyProblem tells how a value breaks a request policy, or nothing.
+func policyProblem(value resource.Quantity, policy *resourceapi.CapacityRequestPolicy, fractional bool) string {
+	switch {
+	case policy == nil, policy.Default != nil && value == *policy.Default:
+		return ""
+	case policy.ValidRange != nil:
+		valid := policy.ValidRange
+		if valid.Max != nil && value.Cmp(*valid.Max) > 0 {
+			return fmt.Sprintf("at most %s per share", valid.Max.String())
+		}
+		if valid.Step == nil || valid.Min == nil {
+			return ""
+		}
+		unit := rangeUnit(valid, fractional)
+		number, ok := unit.of(value)
+		low, _ := unit.of(*valid.Min)
+		step, _ := unit.of(*valid.Step)
+		if !ok || step > 0 && (number-low)%step != 0 {
+			return fmt.Sprintf("only steps of %s from %s", valid.Step.String(), valid.Min.String())
+		}
+		return ""
+	case len(policy.ValidValues) > 0:
+		if slices.ContainsFunc(policy.ValidValues, func(valid resource.Quantity) bool { return valid.Cmp(value) == 0 }) {
+			return ""
+		}
+		texts := make([]string, 0, len(policy.ValidValues))
+		for _, valid := range policy.ValidValues {
+			texts = append(texts, valid.String())
+		}
+		return "only " + joinOr(texts)
+	default:
+		return ""
+	}
+}
+
+// numberUnit is how a range counts: in whole units or in thousandths.
+type numberUnit bool
+
+const (
+	wholeUnits  numberUnit = false
+	thousandths numberUnit = true
+)
+
+// rangeUnit picks thousandths where DRAFractionalCapacityRange is on and all
+// numbers of the range can be told in them (KEP-5075).
+func rangeUnit(valid *resourceapi.CapacityRequestPolicyRange, fractional bool) numberUnit {
+	if !fractional {
+		return wholeUnits
+	}
+	for _, quantity := range []*resource.Quantity{valid.Min, valid.Max, valid.Step} {
+		if quantity == nil {
+			continue
+		}
+		if _, ok := thousandths.of(*quantity); !ok {
+			return wholeUnits
+		}
+	}
+	if valid.Step != nil && valid.Step.MilliValue() < 1 {
+		return wholeUnits
+	}
+	return thousandths
+}
+
+// of gives a quantity as a number in this unit; false if it does not fit.
+func (u numberUnit) of(quantity resource.Quantity) (int64, bool) {
+	if u == wholeUnits {
+		return quantity.Value(), quantity.CmpInt64(math.MaxInt64) <= 0
+	}
+	milli := quantity.MilliValue()
+	return milli, resource.NewMilliQuantity(milli, quantity.Format).Cmp(quantity) == 0
+}
+
+func (u numberUnit) quantity(number int64, format resource.Format) resource.Quantity {
+	if u == wholeUnits {
+		return *resource.NewQuantity(number, format)
+	}
+	if number%1000 == 0 {
+		return *resource.NewQuantity(number/1000, format)
+	}
+	return *resource.NewMilliQuantity(number, format)
+}

@@ -1,0 +1,280 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// decide asks the allocator about every candidate and draws the conclusion.
+func (x *inquiry) decide(ctx context.Context) error {
+	candidates := x.site.candidates
+	verdicts := x.site.alloc.CheckAll(ctx, candidates, x.claimsFor)
+	answers := map[nodeAnswer][]string{}
+	var best *fitting
+	for i, verdict := range verdicts {
+		answer, err := x.answer(ctx, candidates[i], verdict)
+		if err != nil {
+			return err
+		}
+		answers[answer] = append(answers[answer], candidates[i].Name)
+		if answer.verdict == Fits && (best == nil || answer.score > best.score) {
+			best = &fitting{node: candidates[i], score: answer.score, allocations: verdict.Allocations}
+		}
+	}
+	for _, u := range x.site.unsuitable {
+		answer := nodeAnswer{verdict: DoesNotFit, code: u.code, message: u.misfit.Reason}
+		answers[answer] = append(answers[answer], u.node.Name)
+	}
+	x.out.Nodes = groupNodes(answers)
+	x.conclude(verdicts, best)
+	x.assume()
+	return nil
+}
+
+// fitting is a node where everything fits.
+type fitting struct {
+	node        *corev1.Node
+	score       int64
+	allocations []resourceapi.AllocationResult
+}
+
+// answer translates the allocator's verdict for one node.
+func (x *inquiry) answer(ctx context.Context, node *corev1.Node, verdict allocator.Verdict) (nodeAnswer, error) {
+	switch verdict.Outcome {
+	case allocator.Fits:
+		claims := make([]*resourceapi.ResourceClaim, 0, len(x.subject.claims))
+		for i := range x.subject.claims {
+			claims = append(claims, x.subject.claims[i].Claim)
+		}
+		score := int64(0)
+		if x.site.alloc.FeatureEnabled("DRAPrioritizedList") {
+			score = allocator.Score(claims, verdict.Allocations)
+		}
+		return nodeAnswer{verdict: Fits, score: score}, nil
+	case allocator.DoesNotFit, allocator.NodeError:
+		answer := x.whyNot(ctx, node)
+		if verdict.Err != nil && answer.code == CountUnsatisfiable {
+			answer.message += "; the allocator adds: " + verdict.Err.Error()
+		}
+		return answer, ctx.Err()
+	case allocator.Failed:
+		return nodeAnswer{verdict: Error, code: errorCode(verdict.Err), message: verdict.Err.Error()}, nil
+	case allocator.TimedOut:
+		return nodeAnswer{verdict: Undetermined, code: SearchTimeout, message: "the search takes longer than the scheduler's limit of 10s"}, nil
+	case allocator.NotTried:
+		return nodeAnswer{verdict: Undetermined, message: "not tried, because the attempt ends for all nodes"}, nil
+	default:
+		return nodeAnswer{}, fmt.Errorf("check node %s: %w", node.Name, verdict.Err)
+	}
+}
+
+// errorCode finds the code for an error of the allocator. Upstream has no
+// error types, only texts (structured/internal/*/allocator_*.go).
+func errorCode(err error) Code {
+	text := err.Error()
+	for _, known := range []struct {
+		part string
+		code Code
+	}{
+		{"could not retrieve device class", ClassNotFound},
+		{"feature is disabled", FeatureDisabled},
+		{"CEL compile error", SelectorError},
+		{"CEL runtime error", SelectorError},
+		{"derived attribute", SelectorError},
+		{"is currently being updated", PoolIncomplete},
+		{"is currently invalid", PoolInvalid},
+		{"exceeds the claim limit", ClaimLimitExceeded},
+		{"constraint would not be satisfied", ConstraintUnsatisfiable},
+		{"checking capacity for device", CapacityInsufficient},
+	} {
+		if strings.Contains(text, known.part) {
+			return known.code
+		}
+	}
+	return SelectorError
+}
+
+// conclude draws the verdict and the summary from the nodes.
+func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
+	for i, verdict := range verdicts {
+		node := x.site.candidates[i].Name
+		switch verdict.Outcome {
+		case allocator.Failed:
+			x.out.Verdict = Error
+			x.out.Summary = x.errorSummary(verdict.Err)
+			return
+		case allocator.TimedOut:
+			x.out.Verdict = Undetermined
+			x.out.Summary = fmt.Sprintf("the search for devices on node %s takes longer than 10s: the scheduler gives up with \"timed out trying to allocate devices\", and whether the claims fit is not known", node)
+			return
+		}
+	}
+	switch {
+	case best == nil:
+		x.out.Verdict = DoesNotFit
+		x.out.Summary = x.noFitSummary()
+	case len(x.claims) == 0:
+		x.out.Verdict = Allocated
+		x.out.Summary = x.allocatedSummary()
+	default:
+		x.out.Verdict = Fits
+		x.place(best)
+		x.out.Summary = x.fitSummary()
+	}
+	x.doubt()
+}
+
+// errorSummary is the allocator's error, with what people need to know beyond.
+func (x *inquiry) errorSummary(err error) string {
+	text := err.Error()
+	for _, claim := range x.out.Claims {
+		for _, r := range claim.Requests {
+			for _, rejection := range r.Rejected {
+				if rejection.Code != SelectorError {
+					continue
+				}
+				return fmt.Sprintf("%s; the selector fails on %s of %d, and one is enough to end the attempt for all nodes",
+					text, plural(rejection.Count, "device"), r.Considered)
+			}
+		}
+	}
+	return text
+}
+
+func (x *inquiry) noFitSummary() string {
+	what := "does not fit"
+	if len(x.claims) == 0 {
+		what = "is allocated, but its pod can go nowhere"
+	}
+	total := x.out.NodeCount
+	if total == 0 {
+		return what + ": there is no node"
+	}
+	dominant := x.out.Nodes[0]
+	where := fmt.Sprintf("on any of %s", plural(total, "node"))
+	if total == 1 {
+		where = "on the only node"
+	}
+	text := fmt.Sprintf("%s %s: %s", what, where, dominant.Message)
+	if dominant.Count < total {
+		place := plural(dominant.Count, "node")
+		if dominant.Count == 1 {
+			place = dominant.Names[0]
+		}
+		text += fmt.Sprintf(" (%s)", place)
+	}
+	return text
+}
+
+func (x *inquiry) fitSummary() string {
+	count := 0
+	for _, group := range x.out.Nodes {
+		if group.Verdict == Fits {
+			count += group.Count
+		}
+	}
+	return fmt.Sprintf("fits on %d of %s, first %s", count, plural(x.out.NodeCount, "node"), x.out.Placement.Node)
+}
+
+// place describes what the allocator picks on the best node.
+func (x *inquiry) place(best *fitting) {
+	placement := &Placement{Node: best.node.Name, Score: best.score}
+	claims, err := x.claimsFor(best.node)
+	if err != nil {
+		return
+	}
+	for i, claim := range claims {
+		if i >= len(best.allocations) {
+			break
+		}
+		results := best.allocations[i].Devices.Results
+		devices := make([]AllocatedDevice, 0, len(results))
+		for j := range results {
+			device := allocatedDevice(&results[j])
+			// The share's ID is made anew at each attempt.
+			device.ShareID = ""
+			devices = append(devices, device)
+		}
+		placement.Claims = append(placement.Claims, PlacementClaim{Namespace: claim.Namespace, Name: claim.Name, Devices: devices})
+	}
+	x.out.Placement = placement
+}
+
+// doubt turns a verdict into Undetermined if something was hidden that could
+// turn it around. More allocated devices never make a claim fit, so that
+// hidden claims leave DoesNotFit as it is.
+func (x *inquiry) doubt() {
+	var gap *snapshot.Gap
+	switch x.out.Verdict {
+	case Fits:
+		if gap = x.snap.Gap(snapshot.ResourceClaims); gap == nil {
+			gap = x.snap.Gap(snapshot.ResourceSlices)
+		}
+	case DoesNotFit:
+		if len(x.claims) == 0 {
+			break
+		}
+		if gap = x.snap.Gap(snapshot.ResourceSlices); gap == nil {
+			gap = x.snap.Gap(snapshot.ResourceNodes)
+		}
+	case Allocated, Error, Undetermined:
+	}
+	if gap == nil {
+		return
+	}
+	if x.out.Verdict == Fits {
+		x.out.Summary = fmt.Sprintf("%s, as far as can be seen; but %s", x.out.Summary, gap.Reason)
+	} else {
+		x.out.Summary = "cannot be told: " + gap.Reason
+	}
+	x.out.Verdict = Undetermined
+}
+
+// assume lists what the answer takes for granted.
+func (x *inquiry) assume() {
+	for _, gap := range x.snap.Gaps {
+		consequence := ""
+		switch gap.Resource {
+		case snapshot.ResourceNodes:
+			consequence = "taken that the nodes named in ResourceSlices exist and take the pod"
+		case snapshot.ResourcePods:
+			consequence = "taken that the nodes have enough CPU and memory left for the pod"
+		case snapshot.ResourceClaims:
+			consequence = "taken that no other claim holds a device"
+		case snapshot.ResourceSlices:
+			consequence = "no device can be seen"
+		case snapshot.ResourceTaintRules:
+			consequence = "taken that there is no DeviceTaintRule"
+		case snapshot.ResourceMetrics:
+			consequence = fmt.Sprintf("taken that the feature gates are the defaults of %s", x.clusterText())
+		default:
+			continue
+		}
+		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("%s: %s", gap.Reason, consequence))
+	}
+	if x.subject.pod != nil {
+		for _, part := range x.site.alloc.NotModelled(x.subject.pod) {
+			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+part)
+		}
+	}
+	if x.snap.ServerVersion == "" && len(x.snap.Gates) == 0 {
+		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the snapshot does not tell its Kubernetes version: taken that the feature gates are the defaults of %s (say --kubernetes-version or --feature-gates)", x.clusterText()))
+	}
+}
+
+func (x *inquiry) clusterText() string {
+	if x.snap.ServerVersion == "" {
+		return "the newest version known here"
+	}
+	return "Kubernetes " + x.snap.ServerVersion
+}

@@ -1,0 +1,336 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+func (x *inquiry) describeAllocator() {
+	f := x.site.alloc.Features()
+	x.out.Allocator = AllocatorInfo{
+		Library: f.Library, Channel: f.Channel, Cluster: f.Cluster, FeatureSource: f.Source, Features: f.Enabled,
+	}
+}
+
+// maxPods is how many pods an explanation names.
+const maxPods = 10
+
+func (x *inquiry) describeUsers() {
+	x.out.PodCount = len(x.subject.users)
+	for _, pod := range x.subject.users[:min(len(x.subject.users), maxPods)] {
+		status := PodStatus{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName}
+		if !pod.CreationTimestamp.IsZero() {
+			status.Since = &pod.CreationTimestamp
+			status.AgeSeconds = x.age(pod.CreationTimestamp)
+		}
+		x.out.Pods = append(x.out.Pods, status)
+	}
+	if x.subject.pod != nil && !x.subject.hypothetical {
+		x.out.SchedulerMessage = x.schedulerMessage(x.subject.pod)
+	}
+}
+
+func (x *inquiry) age(since metav1.Time) int64 {
+	return max(0, int64(x.snap.Now().Sub(since.Time).Seconds()))
+}
+
+// schedulerMessage finds what the scheduler said last about a pod: the
+// condition if it stands, else the newest event.
+func (x *inquiry) schedulerMessage(pod *corev1.Pod) *SchedulerMessage {
+	if pod.Spec.NodeName != "" {
+		return nil
+	}
+	for i := range pod.Status.Conditions {
+		c := &pod.Status.Conditions[i]
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Message != "" {
+			message := &SchedulerMessage{Text: c.Message, Source: "condition PodScheduled"}
+			if !c.LastTransitionTime.IsZero() {
+				message.Time = &c.LastTransitionTime
+			}
+			return message
+		}
+	}
+	var newest *corev1.Event
+	for _, event := range x.snap.Events {
+		if event.Reason != "FailedScheduling" || event.InvolvedObject.Kind != KindPod ||
+			event.InvolvedObject.Namespace != pod.Namespace || event.InvolvedObject.Name != pod.Name ||
+			event.InvolvedObject.UID != "" && pod.UID != "" && event.InvolvedObject.UID != pod.UID {
+			continue
+		}
+		if newest == nil || eventTime(event).After(eventTime(newest).Time) {
+			newest = event
+		}
+	}
+	if newest == nil {
+		return nil
+	}
+	message := &SchedulerMessage{Text: newest.Message, Source: "event FailedScheduling"}
+	if t := eventTime(newest); !t.IsZero() {
+		message.Time = &t
+	}
+	return message
+}
+
+func eventTime(event *corev1.Event) metav1.Time {
+	switch {
+	case event.Series != nil && !event.Series.LastObservedTime.IsZero():
+		return metav1.NewTime(event.Series.LastObservedTime.Time)
+	case !event.LastTimestamp.IsZero():
+		return event.LastTimestamp
+	case !event.EventTime.IsZero():
+		return metav1.NewTime(event.EventTime.Time)
+	default:
+		return event.CreationTimestamp
+	}
+}
+
+// describeClaims lists the claims and finds those that need devices.
+func (x *inquiry) describeClaims() {
+	x.out.Claims = make([]ClaimExplanation, 0, len(x.subject.claims))
+	for i := range x.subject.claims {
+		pc := &x.subject.claims[i]
+		explained := ClaimExplanation{PodClaim: pc.Entry, Template: pc.Template, ExtendedResources: pc.ExtendedResources}
+		if pc.Claim != nil {
+			explained.Namespace = pc.Claim.Namespace
+			if !pc.Generated {
+				explained.Name = pc.Claim.Name
+			}
+			if pc.Claim.Status.Allocation != nil {
+				explained.Allocation = x.allocation(pc.Claim)
+			} else {
+				x.claims = append(x.claims, claimInquiry{claim: pc.Claim, index: i})
+			}
+		}
+		x.out.Claims = append(x.out.Claims, explained)
+	}
+}
+
+func (x *inquiry) allocation(claim *resourceapi.ResourceClaim) *Allocation {
+	from := claim.Status.Allocation
+	a := &Allocation{Nodes: allocationNodes(from), Devices: make([]AllocatedDevice, 0, len(from.Devices.Results))}
+	if from.AllocationTimestamp != nil {
+		a.Since, a.AgeSeconds = from.AllocationTimestamp, x.age(*from.AllocationTimestamp)
+	}
+	for i := range from.Devices.Results {
+		device := allocatedDevice(&from.Devices.Results[i])
+		id := allocator.DeviceID{Driver: device.Driver, Pool: device.Pool, Device: device.Device}
+		device.Missing = x.site.alloc.Device(id) == nil
+		a.Devices = append(a.Devices, device)
+	}
+	for _, consumer := range claim.Status.ReservedFor {
+		a.ReservedFor = append(a.ReservedFor, strings.TrimSuffix(consumer.Resource, "s")+"/"+consumer.Name)
+	}
+	return a
+}
+
+func allocatedDevice(result *resourceapi.DeviceRequestAllocationResult) AllocatedDevice {
+	device := AllocatedDevice{
+		Request: result.Request, Driver: result.Driver, Pool: result.Pool, Device: result.Device,
+		AdminAccess: result.AdminAccess != nil && *result.AdminAccess,
+	}
+	if result.ShareID != nil {
+		device.ShareID = string(*result.ShareID)
+	}
+	for name, quantity := range result.ConsumedCapacity {
+		if device.ConsumedCapacity == nil {
+			device.ConsumedCapacity = map[string]string{}
+		}
+		device.ConsumedCapacity[string(name)] = quantity.String()
+	}
+	return device
+}
+
+// allocationNodes says where the devices of an allocation can be used.
+func allocationNodes(allocation *resourceapi.AllocationResult) string {
+	selector := allocation.NodeSelector
+	if selector == nil || len(selector.NodeSelectorTerms) == 0 {
+		return "any node"
+	}
+	var terms []string
+	for _, term := range selector.NodeSelectorTerms {
+		if len(term.MatchExpressions) == 0 && len(term.MatchFields) == 1 &&
+			term.MatchFields[0].Key == "metadata.name" && len(term.MatchFields[0].Values) == 1 {
+			terms = append(terms, term.MatchFields[0].Values[0])
+			continue
+		}
+		var parts []string
+		for _, r := range append(term.MatchFields[:len(term.MatchFields):len(term.MatchFields)], term.MatchExpressions...) {
+			parts = append(parts, requirementText(r))
+		}
+		terms = append(terms, "nodes with "+joinAnd(parts))
+	}
+	return joinOr(terms)
+}
+
+func requirementText(r corev1.NodeSelectorRequirement) string {
+	switch r.Operator {
+	case corev1.NodeSelectorOpIn:
+		return r.Key + "=" + strings.Join(r.Values, "|")
+	case corev1.NodeSelectorOpNotIn:
+		return r.Key + "!=" + strings.Join(r.Values, "|")
+	case corev1.NodeSelectorOpExists:
+		return r.Key
+	case corev1.NodeSelectorOpDoesNotExist:
+		return "no " + r.Key
+	case corev1.NodeSelectorOpGt:
+		return r.Key + ">" + strings.Join(r.Values, "|")
+	case corev1.NodeSelectorOpLt:
+		return r.Key + "<" + strings.Join(r.Values, "|")
+	default:
+		return fmt.Sprintf("%s %s %s", r.Key, r.Operator, strings.Join(r.Values, "|"))
+	}
+}
+
+// allocatedSummary says where the devices are and who has them.
+func (x *inquiry) allocatedSummary() string {
+	devices, missing := 0, 0
+	var places []string
+	seen := map[string]bool{}
+	for _, claim := range x.out.Claims {
+		if claim.Allocation == nil {
+			continue
+		}
+		devices += len(claim.Allocation.Devices)
+		for _, d := range claim.Allocation.Devices {
+			if d.Missing {
+				missing++
+			}
+		}
+		if !seen[claim.Allocation.Nodes] {
+			seen[claim.Allocation.Nodes] = true
+			places = append(places, claim.Allocation.Nodes)
+		}
+	}
+	text := fmt.Sprintf("is allocated: %s for %s", plural(devices, "device"), joinAnd(places))
+	if missing > 0 {
+		text += fmt.Sprintf("; %d of them in no ResourceSlice any more", missing)
+	}
+	return text
+}
+
+// describeStage finds where the target stands in its life.
+func (x *inquiry) describeStage() {
+	if x.subject.pod != nil && !x.subject.hypothetical {
+		x.out.Stage = x.stage(x.subject.pod)
+	}
+	for i := range x.out.Pods {
+		pod := x.subject.users[i]
+		if x.subject.pod == pod {
+			x.out.Pods[i].Stage = x.out.Stage
+		} else {
+			x.out.Pods[i].Stage = x.stageOf(pod, x.site.alloc.PodClaims(pod))
+		}
+	}
+	if x.out.Stage == "" && len(x.out.Pods) > 0 && x.subject.target.Kind == KindClaim {
+		x.out.Stage = x.out.Pods[0].Stage
+	}
+	x.nextSteps()
+}
+
+func (x *inquiry) stage(pod *corev1.Pod) Stage {
+	stage := x.stageOf(pod, x.subject.claims)
+	if stage == StageAllocation && len(x.site.candidates) == 0 && len(x.site.unsuitable) > 0 {
+		return StageNodeFit
+	}
+	return stage
+}
+
+// stageOf names the first stage of a pod that is not done.
+func (x *inquiry) stageOf(pod *corev1.Pod, claims []allocator.PodClaim) Stage {
+	switch {
+	case pod.DeletionTimestamp != nil, pod.Status.Phase == corev1.PodSucceeded, pod.Status.Phase == corev1.PodFailed:
+		return StageCleanup
+	case pod.Status.Phase == corev1.PodRunning:
+		return StageRunning
+	}
+	allocated, reserved, bindable := true, true, true
+	for i := range claims {
+		pc := &claims[i]
+		switch {
+		case errors.Is(pc.Problem, allocator.ErrClaimNotCreated), errors.Is(pc.Problem, allocator.ErrTemplateMissing):
+			return StageClaimGeneration
+		case pc.Problem != nil:
+			return StageQueueing
+		case pc.Claim == nil || pc.Claim.Status.Allocation == nil:
+			allocated = false
+		default:
+			reserved = reserved && x.site.alloc.Reserved(pc.Claim, pod)
+			bindable = bindable && boundConditions(pc.Claim)
+		}
+	}
+	switch {
+	case pod.Spec.NodeName != "" && (!allocated || !reserved):
+		return StageReservation
+	case pod.Spec.NodeName != "":
+		return StagePreparation
+	case len(pod.Spec.SchedulingGates) > 0:
+		return StageQueueing
+	case !allocated:
+		return StageAllocation
+	case !bindable:
+		return StageBinding
+	case !reserved:
+		return StageReservation
+	default:
+		return StageNodeFit
+	}
+}
+
+// boundConditions says whether all binding conditions of a claim are true.
+func boundConditions(claim *resourceapi.ResourceClaim) bool {
+	for _, result := range claim.Status.Allocation.Devices.Results {
+		if len(result.BindingConditions) == 0 {
+			continue
+		}
+		var conditions []metav1.Condition
+		for _, status := range claim.Status.Devices {
+			if status.Driver == result.Driver && status.Pool == result.Pool && status.Device == result.Device {
+				conditions = status.Conditions
+			}
+		}
+		for _, name := range result.BindingConditions {
+			if !meta.IsStatusConditionTrue(conditions, name) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// nextSteps says who can do something that needs no proof by the allocator.
+func (x *inquiry) nextSteps() {
+	add := func(actor, format string, args ...any) {
+		x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: actor, Text: fmt.Sprintf(format, args...)})
+	}
+	if x.out.Verdict == Undetermined {
+		for _, gap := range x.snap.Gaps {
+			if strings.HasPrefix(gap.Resource, "/") {
+				continue
+			}
+			add(ActorAdmin, "allow list on %s in all namespaces, or take a snapshot: kubectl dra snapshot -o cluster.yaml.gz", gap.Resource)
+		}
+	}
+	switch {
+	case x.out.Stage == StageClaimGeneration && x.subject.pod != nil:
+		add(ActorNobody, "the resourceclaim controller of kube-controller-manager has not made the claims of pod %s yet", x.subject.pod.Name)
+	case x.out.Stage == StageQueueing && x.subject.pod != nil && len(x.subject.pod.Spec.SchedulingGates) > 0:
+		gates := make([]string, 0, len(x.subject.pod.Spec.SchedulingGates))
+		for _, gate := range x.subject.pod.Spec.SchedulingGates {
+			gates = append(gates, gate.Name)
+		}
+		add(ActorUser, "the scheduler does not look at pod %s before its scheduling gates are removed: %s", x.subject.pod.Name, strings.Join(gates, ", "))
+	case x.subject.pod == nil && x.subject.target.Kind == KindClaim && len(x.claims) > 0 && len(x.subject.users) == 0:
+		add(ActorUser, "no pod uses the claim: it is allocated when the first one does")
+	}
+}

@@ -1,0 +1,532 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// The ranks of the checks, in the order in which the allocator makes them
+// (structured/internal/experimental: GatherPools, allocateOne, isSelectable,
+// allocateDevice). A request for all devices looks at the selectors first.
+const (
+	rankUnsuitable = iota
+	rankReach
+	rankIgnored
+	rankObsolete
+	rankPool
+	rankInUse
+	rankBinding
+	rankClass
+	rankSelector
+	rankDeviceNode
+	rankCapacity
+	rankInUseAll
+	rankNodeOperations
+	rankPartitions
+	rankGroups
+	rankCounters
+	rankTaint
+	rankConstraint
+	rankCapacityAll
+)
+
+// reason is why one device is no candidate for a request.
+type reason struct {
+	rank int
+	code Code
+	// label names the check: "allocated", "selector 1".
+	label string
+	// text is the fact in a few words, without what is wanted.
+	text string
+	// wanted is what would pass, if that makes sense.
+	wanted string
+	// fact proves it.
+	fact Evidence
+}
+
+// checks decides about single devices for one request.
+type checks struct {
+	alloc     *allocator.Allocator
+	selectors *selectors
+	channel   string
+	request   *request
+	class     *resourceapi.DeviceClass
+	// static remembers what does not depend on the node.
+	static map[*resourceapi.Device]*reason
+	pools  *poolStates
+}
+
+// device tells why a device is no candidate on a node, or nil if it is one.
+func (c *checks) device(ctx context.Context, d *allocator.Device, node *corev1.Node) *reason {
+	static, known := c.static[d.Device]
+	if !known {
+		static = c.checkStatic(ctx, d)
+		c.static[d.Device] = static
+	}
+	dynamic := c.checkNode(d, node)
+	switch {
+	case static == nil:
+		return dynamic
+	case dynamic == nil || static.rank < dynamic.rank:
+		return static
+	default:
+		return dynamic
+	}
+}
+
+// matches says whether a device counts for a request that wants all of them.
+func (r *reason) matches() bool {
+	return r == nil || r.rank > rankCapacity
+}
+
+func (c *checks) enabled(gate string) bool { return c.alloc.FeatureEnabled(gate) }
+
+// checkNode makes the checks that depend on the node.
+func (c *checks) checkNode(d *allocator.Device, node *corev1.Node) *reason {
+	if d.Slice.Spec.PerDeviceNodeSelection != nil && *d.Slice.Spec.PerDeviceNodeSelection &&
+		!targets(node, d.NodeName, d.AllNodes, d.NodeSelector) {
+		return &reason{
+			rank: rankDeviceNode, code: NodeNotReachable, label: "elsewhere", text: "not for the node",
+			fact: Evidence{Object: sliceObject(d), Path: devicePath(d, "nodeSelector"), Wanted: "a selector that matches the node"},
+		}
+	}
+	// Only the experimental implementation knows of this field, the others
+	// hand out such devices like any other.
+	if len(d.Slice.Spec.SkipNodeOperations) > 0 && c.channel == "experimental" {
+		if !c.enabled("DRAOptionalNodeOperations") {
+			return featureOff(rankNodeOperations, "DRAOptionalNodeOperations", sliceObject(d), "spec.skipNodeOperations")
+		}
+		if !slices.Contains(node.Status.DeclaredFeatures, "DRAOptionalNodeOperations") {
+			return &reason{
+				rank: rankNodeOperations, code: NodeOperationUnsupported, label: "node too old",
+				text: "the node does not declare DRAOptionalNodeOperations",
+				fact: Evidence{Object: object("Node", "", node.Name), Path: "status.declaredFeatures", Found: strings.Join(node.Status.DeclaredFeatures, ", "), Wanted: "DRAOptionalNodeOperations"},
+			}
+		}
+	}
+	return nil
+}
+
+// checkStatic makes the checks that are the same for all nodes.
+func (c *checks) checkStatic(ctx context.Context, d *allocator.Device) *reason {
+	all := c.request.all()
+	if !all {
+		if r := c.checkInUse(d, rankInUse); r != nil {
+			return r
+		}
+	}
+	if r := c.checkBinding(d); r != nil {
+		return r
+	}
+	if r := c.checkSelectors(ctx, d); r != nil {
+		return r
+	}
+	if r := c.checkCapacity(d, rankCapacity, !all); r != nil {
+		return r
+	}
+	if all {
+		if r := c.checkInUse(d, rankInUseAll); r != nil {
+			return r
+		}
+	}
+	if r := c.checkPartition(d); r != nil {
+		return r
+	}
+	if r := c.checkTaints(d); r != nil {
+		return r
+	}
+	if r := c.checkConstraints(ctx, d); r != nil {
+		return r
+	}
+	if all {
+		return c.checkCapacity(d, rankCapacityAll, true)
+	}
+	return nil
+}
+
+func (c *checks) checkInUse(d *allocator.Device, rank int) *reason {
+	if c.request.adminAccess || !c.alloc.InUse(d.ID) {
+		return nil
+	}
+	r := &reason{
+		rank: rank, code: DeviceAllocated, label: "allocated", text: "allocated",
+		fact: Evidence{Path: "status.allocation.devices.results"},
+	}
+	for _, holder := range c.alloc.Holders(d.ID) {
+		if holder.Result.AdminAccess == nil || !*holder.Result.AdminAccess {
+			r.fact.Object = claimObject(holder.Claim)
+			break
+		}
+	}
+	return r
+}
+
+func (c *checks) checkBinding(d *allocator.Device) *reason {
+	if len(d.BindingConditions) == 0 || c.enabled("DRADeviceBindingConditions") && c.enabled("DRAResourceClaimDeviceStatus") {
+		return nil
+	}
+	return &reason{
+		rank: rankBinding, code: BindingConditionsUnsupported, label: "binding conditions",
+		text: "has binding conditions, which need the feature gates DRADeviceBindingConditions and DRAResourceClaimDeviceStatus",
+		fact: Evidence{Object: sliceObject(d), Path: devicePath(d, "bindingConditions"), Found: strings.Join(d.BindingConditions, ", ")},
+	}
+}
+
+func (c *checks) checkSelectors(ctx context.Context, d *allocator.Device) *reason {
+	if c.class != nil {
+		for i, s := range c.class.Spec.Selectors {
+			path := fmt.Sprintf("spec.selectors[%d].cel.expression", i)
+			label := "other class"
+			if r := c.checkSelector(ctx, d, s, rankClass, ClassSelectorFalse, label, object("DeviceClass", "", c.class.Name), path); r != nil {
+				return r
+			}
+		}
+	}
+	for i, s := range c.request.selectors {
+		path := fmt.Sprintf("%s.selectors[%d].cel.expression", c.request.path, i)
+		label := fmt.Sprintf("selector %d", i+1)
+		if len(c.request.selectors) == 1 {
+			label = "selector"
+		}
+		if r := c.checkSelector(ctx, d, s, rankSelector, RequestSelectorFalse, label, claimObject(c.request.claim), path); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resourceapi.DeviceSelector, rank int, code Code, label, holder, path string) *reason {
+	if s.CEL == nil {
+		return nil
+	}
+	result := c.selectors.evaluate(ctx, c.selectors.compile(s.CEL.Expression), d.ID.Driver, d.Device)
+	found := joinAnd(result.found)
+	switch {
+	case result.err != nil:
+		return &reason{
+			rank: rank, code: SelectorError, label: label + " fails", text: result.err.Error(),
+			fact: Evidence{Object: holder, Path: path, Found: found, Wanted: s.CEL.Expression},
+		}
+	case result.matches:
+		return nil
+	}
+	r := &reason{
+		rank: rank, code: code, label: label, text: found, wanted: s.CEL.Expression,
+		fact: Evidence{Object: holder, Path: path, Found: found, Wanted: s.CEL.Expression},
+	}
+	if result.failed != nil {
+		r.wanted, r.fact.Wanted = result.failed.wanted, result.failed.expression
+	}
+	return r
+}
+
+func (c *checks) checkCapacity(d *allocator.Device, rank int, withUsed bool) *reason {
+	if !c.enabled("DRAConsumableCapacity") {
+		return nil
+	}
+	used := c.alloc.Consumed(d.ID)
+	if !withUsed {
+		used = nil
+	}
+	short, err := capacityShortage(c.request.capacity, d.Device, used, c.enabled("DRAFractionalCapacityRange"))
+	switch {
+	case err != nil:
+		return &reason{
+			rank: rank, code: CapacityInsufficient, label: "capacity", text: err.Error(),
+			fact: Evidence{Object: sliceObject(d), Path: devicePath(d, "capacity")},
+		}
+	case short == nil:
+		return nil
+	}
+	return &reason{
+		rank: rank, code: CapacityInsufficient, label: "capacity", text: short.message,
+		fact: Evidence{
+			Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("capacity[%q]", short.capacity)),
+			Found: short.found, Wanted: short.wanted,
+		},
+	}
+}
+
+// checkPartition checks shared counters and compatibility groups against what
+// the allocated devices of the pool have left.
+func (c *checks) checkPartition(d *allocator.Device) *reason {
+	if len(d.ConsumesCounters) == 0 {
+		return nil
+	}
+	if !c.enabled("DRAPartitionableDevices") {
+		return featureOff(rankPartitions, "DRAPartitionableDevices", sliceObject(d), devicePath(d, "consumesCounters"))
+	}
+	if c.enabled("DRAConsumableCapacity") && d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations &&
+		(c.alloc.Shared(d.ID) || len(c.alloc.Consumed(d.ID)) > 0) {
+		// A further share does not charge the counters again.
+		return nil
+	}
+	state := c.pools.of(d.Pool)
+	if c.enabled("DRADeviceCompatibilityGroups") {
+		for _, consumption := range d.ConsumesCounters {
+			groups := state.groups[consumption.CounterSet]
+			if groups.admits(consumption.CompatibilityGroups) {
+				continue
+			}
+			return &reason{
+				rank: rankGroups, code: CompatibilityGroupConflict, label: "incompatible",
+				text: fmt.Sprintf("counter set %s is used by devices of %s", consumption.CounterSet, groups),
+				fact: Evidence{
+					Object: sliceObject(d), Path: devicePath(d, "consumesCounters.compatibilityGroups"),
+					Found: groupsText(consumption.CompatibilityGroups), Wanted: groups.String(),
+				},
+			}
+		}
+	}
+	if state.overdrawn != nil {
+		return &reason{
+			rank: rankCounters, code: CountersExhausted, label: "counters",
+			text: fmt.Sprintf("counter %s of %s is overdrawn, so no device of its pool that uses counters can be had", state.overdrawn.Counter, state.overdrawn.CounterSet),
+			fact: Evidence{Object: poolObject(d.Pool), Path: counterPath(*state.overdrawn), Found: state.overdrawn.Left.String() + " left"},
+		}
+	}
+	for _, consumption := range d.ConsumesCounters {
+		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
+			use, ok := state.counters[[2]string{consumption.CounterSet, name}]
+			wanted := consumption.Counters[name].Value
+			if !ok || use.Left.Cmp(wanted) >= 0 {
+				continue
+			}
+			by := make([]string, 0, len(use.By))
+			for _, id := range use.By {
+				by = append(by, id.Device)
+			}
+			text := fmt.Sprintf("counter %s: %s wanted, %s of %s left", name, wanted.String(), use.Left.String(), use.Total.String())
+			if len(by) > 0 {
+				text += fmt.Sprintf(" (%s uses it)", sample(by, 3))
+			}
+			return &reason{
+				rank: rankCounters, code: CountersExhausted, label: "counters", text: text,
+				fact: Evidence{
+					Object: poolObject(d.Pool), Path: counterPath(use),
+					Found: fmt.Sprintf("%s of %s left", use.Left.String(), use.Total.String()), Wanted: wanted.String(),
+				},
+			}
+		}
+	}
+	return nil
+}
+
+func (c *checks) checkTaints(d *allocator.Device) *reason {
+	if !c.enabled("DRADeviceTaints") {
+		return nil
+	}
+	for _, taint := range d.Taints {
+		if taint.Effect != resourceapi.DeviceTaintEffectNoSchedule && taint.Effect != resourceapi.DeviceTaintEffectNoExecute {
+			continue
+		}
+		if slices.ContainsFunc(c.request.tolerations, func(t resourceapi.DeviceToleration) bool {
+			return resourceclaim.ToleratesTaint(t, taint)
+		}) {
+			continue
+		}
+		return &reason{
+			rank: rankTaint, code: DeviceTainted, label: "tainted", text: taintText(taint) + ", not tolerated",
+			fact: Evidence{Object: sliceObject(d), Path: devicePath(d, "taints"), Found: taintText(taint), Wanted: "a toleration in " + c.request.path + ".tolerations"},
+		}
+	}
+	return nil
+}
+
+// checkConstraints finds devices that no constraint can ever take, whatever
+// the other devices are: those without the attribute.
+func (c *checks) checkConstraints(ctx context.Context, d *allocator.Device) *reason {
+	for _, constraint := range c.request.constraints {
+		_, ok, err := c.attribute(ctx, d, constraint.attribute)
+		fact := Evidence{
+			Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("attributes[%q]", constraint.attribute)),
+			Found: "not set", Wanted: constraint.String(),
+		}
+		if err != nil {
+			return &reason{rank: rankConstraint, code: SelectorError, label: "derived attribute fails", text: err.Error(), fact: fact}
+		}
+		if !ok {
+			return &reason{
+				rank: rankConstraint, code: AttributeMissing, label: "attribute missing",
+				text: fmt.Sprintf("has no attribute %s%s", constraint.attribute, c.nearAttribute(d, constraint.attribute)),
+				fact: fact,
+			}
+		}
+	}
+	return nil
+}
+
+// attribute looks up what a constraint compares: a derived attribute of the
+// request or else one of the device.
+func (c *checks) attribute(ctx context.Context, d *allocator.Device, name resourceapi.FullyQualifiedName) (resourceapi.DeviceAttribute, bool, error) {
+	for _, derived := range c.request.derived {
+		if derived.Name != name || !c.enabled("DRADerivedAttributes") {
+			continue
+		}
+		compiled := c.selectors.cache.GetOrCompileDerivedAttribute(derived.Expression)
+		if compiled.Error != nil {
+			return resourceapi.DeviceAttribute{}, false, fmt.Errorf("compile derived attribute %s: %w", name, compiled.Error)
+		}
+		value, _, err := compiled.EvaluateDerivedAttribute(ctx, celDevice(d.ID.Driver, d.Device))
+		if err != nil {
+			return resourceapi.DeviceAttribute{}, false, fmt.Errorf("evaluate derived attribute %s: %w", name, err)
+		}
+		if value == nil {
+			return resourceapi.DeviceAttribute{}, false, nil
+		}
+		return *value, true, nil
+	}
+	if value, ok := d.Attributes[resourceapi.QualifiedName(name)]; ok {
+		return value, true, nil
+	}
+	domain, id, _ := strings.Cut(string(name), "/")
+	value, ok := qualified(d.Attributes, domain, id, d.ID.Driver)
+	return value, ok, nil
+}
+
+// nearAttribute suggests the attribute of the device that was probably meant.
+func (c *checks) nearAttribute(d *allocator.Device, name resourceapi.FullyQualifiedName) string {
+	names := make([]string, 0, len(d.Attributes))
+	for have := range d.Attributes {
+		if strings.Contains(string(have), "/") {
+			names = append(names, string(have))
+		} else {
+			names = append(names, d.ID.Driver+"/"+string(have))
+		}
+	}
+	slices.Sort(names)
+	if near := nearest(string(name), names); near != "" {
+		return " (it has " + near + ")"
+	}
+	return ""
+}
+
+func featureOff(rank int, gate, holder, path string) *reason {
+	return &reason{
+		rank: rank, code: FeatureDisabled, label: "feature off", text: "needs the feature gate " + gate,
+		fact: Evidence{Object: holder, Path: path, Wanted: gate + "=true"},
+	}
+}
+
+// targets says whether node selection fields name a node, as the allocator's
+// NodeMatches does.
+func targets(node *corev1.Node, name *string, all *bool, selector *corev1.NodeSelector) bool {
+	switch {
+	case name != nil && *name != "":
+		return node.Name == *name
+	case all != nil && *all:
+		return true
+	case selector != nil:
+		parsed, err := nodeaffinity.NewNodeSelector(selector)
+		return err == nil && parsed.Match(node)
+	default:
+		return false
+	}
+}
+
+func taintText(taint resourceapi.DeviceTaint) string {
+	if taint.Value == "" {
+		return fmt.Sprintf("%s:%s", taint.Key, taint.Effect)
+	}
+	return fmt.Sprintf("%s=%s:%s", taint.Key, taint.Value, taint.Effect)
+}
+
+func sliceObject(d *allocator.Device) string { return object("ResourceSlice", "", d.Slice.Name) }
+
+func poolObject(p *allocator.Pool) string { return object("Pool", p.Driver, p.Name) }
+
+func devicePath(d *allocator.Device, field string) string {
+	return fmt.Sprintf("spec.devices[name=%s].%s", d.ID.Device, field)
+}
+
+func counterPath(use allocator.CounterUse) string {
+	return fmt.Sprintf("spec.sharedCounters[name=%s].counters[%s]", use.CounterSet, use.Counter)
+}
+
+// poolStates remembers what the allocated devices of each pool leave over.
+type poolStates struct {
+	alloc *allocator.Allocator
+	known map[*allocator.Pool]*poolState
+}
+
+type poolState struct {
+	counters map[[2]string]allocator.CounterUse
+	// overdrawn is a counter of which more is used than there is: then the
+	// allocator takes no device of the pool that consumes counters.
+	overdrawn *allocator.CounterUse
+	groups    map[string]groupUse
+}
+
+func (p *poolStates) of(pool *allocator.Pool) *poolState {
+	if state, ok := p.known[pool]; ok {
+		return state
+	}
+	state := &poolState{counters: map[[2]string]allocator.CounterUse{}, groups: map[string]groupUse{}}
+	for _, use := range p.alloc.CountersOf(pool) {
+		state.counters[[2]string{use.CounterSet, use.Counter}] = use
+		if use.Left.Sign() < 0 && state.overdrawn == nil {
+			state.overdrawn = &use
+		}
+	}
+	for _, slice := range pool.Slices {
+		for i := range slice.Spec.Devices {
+			device := &slice.Spec.Devices[i]
+			id := allocator.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name}
+			if len(device.ConsumesCounters) == 0 || !p.alloc.InUse(id) && !p.alloc.Shared(id) && len(p.alloc.Consumed(id)) == 0 {
+				continue
+			}
+			for _, consumption := range device.ConsumesCounters {
+				state.groups[consumption.CounterSet] = state.groups[consumption.CounterSet].with(consumption.CompatibilityGroups)
+			}
+		}
+	}
+	p.known[pool] = state
+	return state
+}
+
+// groupUse is what the devices on a counter set have in common (KEP-5963): all
+// of them without groups, or at least one group that all of them have.
+type groupUse struct {
+	used   bool
+	groups sets.Set[string]
+}
+
+func (g groupUse) with(groups []string) groupUse {
+	if !g.used {
+		return groupUse{used: true, groups: sets.New(groups...)}
+	}
+	if len(groups) == 0 || g.groups.Len() == 0 {
+		return g
+	}
+	return groupUse{used: true, groups: g.groups.Intersection(sets.New(groups...))}
+}
+
+func (g groupUse) admits(groups []string) bool {
+	if !g.used || len(groups) == 0 && g.groups.Len() == 0 {
+		return true
+	}
+	return g.groups.HasAny(groups...)
+}
+
+func (g groupUse) String() string { return groupsText(sets.List(g.groups)) }
+
+func groupsText(groups []string) string {
+	if len(groups) == 0 {
+		return "no compatibility group"
+	}
+	return "compatibility group " + joinAnd(groups)
+}

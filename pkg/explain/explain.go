@@ -1,0 +1,353 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// probeTimeout bounds the search for what stands in the way on one node, and
+// maxProbed the number of different nodes where it is made.
+const (
+	probeTimeout = 2 * time.Second
+	maxProbed    = 32
+)
+
+// Explain says whether the claims of a target can be allocated, and why. It
+// fails with a [*TargetError] if there is no such target, and with the error
+// of ctx if that is done before there is an answer.
+func Explain(ctx context.Context, snap *snapshot.Snapshot, opts Options) (*Explanation, error) {
+	alloc, err := allocator.New(ctx, snap)
+	if err != nil {
+		return nil, fmt.Errorf("set up the allocator: %w", err)
+	}
+	return ExplainWith(ctx, alloc, snap, opts)
+}
+
+// ExplainWith is [Explain] with an allocator for the same snapshot, for those
+// who ask about several targets.
+func ExplainWith(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, opts Options) (*Explanation, error) {
+	subject, err := find(snap, alloc, opts)
+	if err != nil {
+		return nil, err
+	}
+	x := &inquiry{
+		snap: snap, subject: subject, site: &site{alloc: alloc},
+		selectors: newSelectors(dracel.Features{
+			EnableConsumableCapacity: alloc.FeatureEnabled("DRAConsumableCapacity"),
+			EnableListTypeAttributes: alloc.FeatureEnabled("DRAListTypeAttributes"),
+		}),
+		probed: map[string]nodeAnswer{},
+		pools:  &poolStates{alloc: alloc, known: map[*allocator.Pool]*poolState{}},
+		out: &Explanation{
+			TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: "Explanation"},
+			Target:   subject.target,
+		},
+	}
+	if err := x.run(ctx); err != nil {
+		return nil, fmt.Errorf("explain %s: %w", describe(subject.target), err)
+	}
+	return x.out, nil
+}
+
+// inquiry is the work on one explanation.
+type inquiry struct {
+	snap      *snapshot.Snapshot
+	subject   *subject
+	site      *site
+	selectors *selectors
+	pools     *poolStates
+	// claims are those that need devices, in the order of the pod.
+	claims []claimInquiry
+	// probed has the answers for nodes where single requests do not explain
+	// it, by what the nodes offer.
+	probed map[string]nodeAnswer
+	out    *Explanation
+}
+
+// claimInquiry is a claim that is to be allocated.
+type claimInquiry struct {
+	claim *resourceapi.ResourceClaim
+	// index is that in subject.claims.
+	index int
+	// funnels has one for each alternative of each request.
+	funnels [][]*funnel
+}
+
+func (x *inquiry) run(ctx context.Context) error {
+	x.describeAllocator()
+	x.describeUsers()
+	x.describeClaims()
+	defer x.describeStage()
+
+	if x.problems() {
+		return nil
+	}
+	bound := x.subject.pod == nil || x.subject.pod.Spec.NodeName != ""
+	if len(x.claims) == 0 && bound {
+		x.out.Verdict = Allocated
+		x.out.Summary = x.allocatedSummary()
+		return nil
+	}
+	if x.refused() {
+		return nil
+	}
+	if err := x.survey(); err != nil {
+		return err
+	}
+	for i := range x.claims {
+		if err := x.account(ctx, &x.claims[i]); err != nil {
+			return err
+		}
+	}
+	return x.decide(ctx)
+}
+
+// problems deals with claims that the scheduler does not even look at. It
+// tells whether that settles the matter.
+func (x *inquiry) problems() bool {
+	for i := range x.subject.claims {
+		pc := &x.subject.claims[i]
+		switch {
+		case pc.Problem == nil, pc.Claim != nil && errors.Is(pc.Problem, allocator.ErrClaimNotCreated):
+			// The answer is that for the claim as it will be made.
+			continue
+		case errors.Is(pc.Problem, allocator.ErrClaimUnreadable):
+			x.settle(Undetermined, ClaimNotReady, pc.Problem.Error())
+		default:
+			x.settle(Error, ClaimNotReady, pc.Problem.Error()+x.nearClaim(pc))
+		}
+		return true
+	}
+	return false
+}
+
+// nearClaim suggests the claim or template that was probably meant.
+func (x *inquiry) nearClaim(pc *allocator.PodClaim) string {
+	var names []string
+	switch {
+	case errors.Is(pc.Problem, allocator.ErrTemplateMissing) && pc.Template != "":
+		for _, t := range x.snap.Templates {
+			if t.Namespace == x.subject.pod.Namespace {
+				names = append(names, t.Name)
+			}
+		}
+		return didYouMean(pc.Template, names)
+	case errors.Is(pc.Problem, allocator.ErrClaimMissing) && pc.Template == "":
+		for _, c := range x.snap.Claims {
+			if c.Namespace == x.subject.pod.Namespace {
+				names = append(names, c.Name)
+			}
+		}
+		for _, entry := range x.subject.pod.Spec.ResourceClaims {
+			if entry.Name == pc.Entry && entry.ResourceClaimName != nil {
+				return didYouMean(*entry.ResourceClaimName, names)
+			}
+		}
+	}
+	return ""
+}
+
+// settle ends the inquiry with an answer that is the same for all nodes.
+func (x *inquiry) settle(verdict Verdict, code Code, message string) {
+	x.out.Verdict, x.out.Summary = verdict, message
+	nodes, _ := x.site.alloc.Nodes()
+	if len(nodes) == 0 {
+		return
+	}
+	answers := map[nodeAnswer][]string{}
+	answer := nodeAnswer{verdict: verdict, code: code, message: message}
+	for _, node := range nodes {
+		answers[answer] = append(answers[answer], node.Name)
+	}
+	x.out.Nodes, x.out.NodeCount = groupNodes(answers), len(nodes)
+}
+
+// refused makes the checks that come before any node is tried: those of the
+// API server for claims that do not exist yet, and those of the scheduler's
+// PreFilter. It tells whether one of them settles the matter.
+func (x *inquiry) refused() bool {
+	for _, c := range x.claims {
+		pc := &x.subject.claims[c.index]
+		if message := x.adminAccessDenied(c.claim); message != "" && (pc.Generated || c.claim.UID == "") {
+			x.settle(Error, AdminAccessDenied, message)
+			return true
+		}
+		for i := range c.claim.Spec.Devices.Requests {
+			r := &c.claim.Spec.Devices.Requests[i]
+			switch {
+			case len(r.FirstAvailable) > 0 && !x.site.alloc.FeatureEnabled("DRAPrioritizedList"):
+				x.settle(Error, FeatureDisabled, fmt.Sprintf("request %s has alternatives (firstAvailable), which needs the feature gate DRAPrioritizedList", r.Name))
+				return true
+			case r.Exactly == nil && len(r.FirstAvailable) == 0:
+				x.settle(Error, FeatureDisabled, fmt.Sprintf("request %s is of an unknown kind: it has neither exactly nor firstAvailable", r.Name))
+				return true
+			}
+		}
+		for _, alternatives := range requestsOf(c.claim) {
+			for _, r := range alternatives {
+				if x.classMissing(r) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func (x *inquiry) classMissing(r *request) bool {
+	if x.snap.Class(r.class) != nil {
+		return false
+	}
+	if gap := x.snap.Gap(snapshot.ResourceClasses); gap != nil {
+		x.settle(Undetermined, ClassNotFound, fmt.Sprintf("request %s needs DeviceClass %s, which could not be read: %s", r.name, r.class, gap.Reason))
+		return true
+	}
+	names := make([]string, 0, len(x.snap.Classes))
+	for _, class := range x.snap.Classes {
+		names = append(names, class.Name)
+	}
+	hint := didYouMean(r.class, names)
+	if hint == "" {
+		hint = "; there is none at all"
+		if len(names) > 0 {
+			hint = "; there are: " + sample(names, 10)
+		}
+	}
+	x.settle(Error, ClassNotFound, fmt.Sprintf("request %s: DeviceClass %s does not exist%s", r.name, r.class, hint))
+	return true
+}
+
+// adminAccessDenied repeats the API server's check (KEP-5018) that a claim
+// with admin access is in a namespace for that.
+func (x *inquiry) adminAccessDenied(claim *resourceapi.ResourceClaim) string {
+	namespace := x.snap.Namespace(claim.Namespace)
+	if namespace == nil || namespace.Labels[resourceapi.DRAAdminNamespaceLabelKey] == "true" {
+		return ""
+	}
+	for i := range claim.Spec.Devices.Requests {
+		r := &claim.Spec.Devices.Requests[i]
+		if r.Exactly != nil && r.Exactly.AdminAccess != nil && *r.Exactly.AdminAccess {
+			return fmt.Sprintf("request %s asks for admin access, which the API server allows only in a namespace with the label %s=true; namespace %s has %s",
+				r.Name, resourceapi.DRAAdminNamespaceLabelKey, claim.Namespace, labelText(namespace.Labels, resourceapi.DRAAdminNamespaceLabelKey))
+		}
+	}
+	return ""
+}
+
+func labelText(labels map[string]string, key string) string {
+	if value, ok := labels[key]; ok {
+		return fmt.Sprintf("%s=%s", key, value)
+	}
+	return "no such label"
+}
+
+// survey sorts the nodes into those where the allocator is asked and those
+// that the pod cannot use, as the scheduler's earlier filters do.
+func (x *inquiry) survey() error {
+	nodes, _ := x.site.alloc.Nodes()
+	nodes = slices.Clone(nodes)
+	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return naturalCompare(a.Name, b.Name) })
+	x.site.pools = make(map[string][]allocator.NodePool, len(nodes))
+	for _, node := range nodes {
+		pools, err := x.site.alloc.PoolsFor(node)
+		if err != nil {
+			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the pools of node %s are not shown: %v", node.Name, err))
+		}
+		x.site.pools[node.Name] = pools
+		if misfit, code := x.misfit(node); misfit != nil {
+			x.site.unsuitable = append(x.site.unsuitable, unsuitableNode{node: node, misfit: *misfit, code: code})
+			continue
+		}
+		x.site.candidates = append(x.site.candidates, node)
+	}
+	x.out.NodeCount = len(nodes)
+	return nil
+}
+
+// misfit tells why the pod cannot use a node at all.
+func (x *inquiry) misfit(node *corev1.Node) (*allocator.Misfit, Code) {
+	if x.subject.pod != nil {
+		if misfits := x.site.alloc.NodeFit(x.subject.pod, node); len(misfits) > 0 {
+			return &misfits[0], NodeUnsuitable
+		}
+	}
+	for i := range x.subject.claims {
+		pc := &x.subject.claims[i]
+		if pc.Claim == nil || pc.Claim.Status.Allocation == nil {
+			continue
+		}
+		if ok, why := x.site.alloc.AvailableOn(pc.Claim, node); !ok {
+			return &allocator.Misfit{
+				Reason: fmt.Sprintf("claim %s is allocated, but %s", pc.Claim.Name, why),
+				Path:   "status.allocation.nodeSelector",
+				Wanted: allocationNodes(pc.Claim.Status.Allocation),
+			}, NodeNotReachable
+		}
+	}
+	if x.subject.pod != nil && x.site.alloc.HasExtendedResources(x.subject.pod) {
+		if _, err := x.site.alloc.ExtendedResourceClaim(x.subject.pod, node); err != nil {
+			return &allocator.Misfit{Reason: err.Error(), Path: "status.allocatable"}, NodeUnsuitable
+		}
+	}
+	return nil, ""
+}
+
+// claimsFor lists what is to be allocated on a node.
+func (x *inquiry) claimsFor(node *corev1.Node) ([]*resourceapi.ResourceClaim, error) {
+	claims := make([]*resourceapi.ResourceClaim, 0, len(x.claims))
+	for _, c := range x.claims {
+		claim := c.claim
+		if x.subject.claims[c.index].ExtendedResources {
+			var err error
+			claim, err = x.site.alloc.ExtendedResourceClaim(x.subject.pod, node)
+			if err != nil {
+				return nil, fmt.Errorf("claim for extended resources: %w", err)
+			}
+			if claim == nil {
+				continue
+			}
+		}
+		claims = append(claims, claim)
+	}
+	return claims, nil
+}
+
+// account makes the funnels of a claim.
+func (x *inquiry) account(ctx context.Context, c *claimInquiry) error {
+	pools := len(x.site.alloc.Pools())
+	explained := &x.out.Claims[c.index]
+	for _, alternatives := range requestsOf(c.claim) {
+		var funnels []*funnel
+		for _, r := range alternatives {
+			f, err := newFunnel(ctx, x.site, &checks{
+				alloc: x.site.alloc, selectors: x.selectors, channel: x.site.alloc.Features().Channel,
+				request: r, class: x.snap.Class(r.class), pools: x.pools,
+				static: map[*resourceapi.Device]*reason{},
+			})
+			if err != nil {
+				return err
+			}
+			funnels = append(funnels, f)
+			explained.Requests = append(explained.Requests, f.explanation(pools))
+		}
+		c.funnels = append(c.funnels, funnels)
+	}
+	for _, constraint := range claimConstraints(c.claim) {
+		explained.Constraints = append(explained.Constraints, constraint.String())
+	}
+	return nil
+}

@@ -1,0 +1,353 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// site is the cluster as one explanation sees it: the nodes where the pod may
+// go, those where it may not, and the pools that each can reach.
+type site struct {
+	alloc      *allocator.Allocator
+	candidates []*corev1.Node
+	unsuitable []unsuitableNode
+	// pools are those of each candidate, in the allocator's order.
+	pools map[string][]allocator.NodePool
+}
+
+type unsuitableNode struct {
+	node   *corev1.Node
+	misfit allocator.Misfit
+	code   Code
+}
+
+// funnel accounts for every device of every pool for one request.
+type funnel struct {
+	checks  *checks
+	request *request
+	// reasons has the furthest reason over all nodes, nil for a device that is
+	// eligible on at least one.
+	reasons map[*resourceapi.Device]*reason
+	devices []allocator.Device
+	// eligible counts the eligible devices by node.
+	eligible map[string]int
+}
+
+func newFunnel(ctx context.Context, s *site, c *checks) (*funnel, error) {
+	f := &funnel{
+		checks: c, request: c.request,
+		reasons:  make(map[*resourceapi.Device]*reason),
+		eligible: make(map[string]int),
+	}
+	for _, node := range s.candidates {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		for i := range s.pools[node.Name] {
+			f.addPool(ctx, node, &s.pools[node.Name][i])
+		}
+	}
+	for _, u := range s.unsuitable {
+		f.addUnsuitable(s, u)
+	}
+	for _, pool := range s.alloc.Pools() {
+		f.addRest(s, pool)
+	}
+	return f, nil
+}
+
+// note keeps the reason that got a device furthest.
+func (f *funnel) note(device *resourceapi.Device, r *reason) {
+	have, known := f.reasons[device]
+	if !known || have != nil && (r == nil || r.rank > have.rank) {
+		f.reasons[device] = r
+	}
+}
+
+func (f *funnel) addPool(ctx context.Context, node *corev1.Node, pool *allocator.NodePool) {
+	for i := range pool.Ignored {
+		ignored := &pool.Ignored[i]
+		r := &reason{
+			rank: rankIgnored, code: FeatureDisabled, label: "feature off", text: ignored.Reason,
+			fact: Evidence{Object: object("ResourceSlice", "", ignored.Slice.Name), Wanted: ignored.Gate + "=true"},
+		}
+		for j := range ignored.Slice.Spec.Devices {
+			f.note(&ignored.Slice.Spec.Devices[j], r)
+		}
+	}
+	if r := poolReason(pool); r != nil {
+		for _, slice := range pool.Pool.Slices {
+			if !sliceReaches(slice, node) {
+				continue
+			}
+			for j := range slice.Spec.Devices {
+				f.note(&slice.Spec.Devices[j], r)
+			}
+		}
+		return
+	}
+	for i := range pool.Devices {
+		d := &pool.Devices[i]
+		r := f.checks.device(ctx, d, node)
+		f.note(d.Device, r)
+		if r == nil {
+			f.eligible[node.Name]++
+		}
+	}
+}
+
+// poolReason tells why a whole pool is of no use on a node.
+func poolReason(pool *allocator.NodePool) *reason {
+	switch {
+	case pool.Outdated:
+		return obsoleteReason(pool.Pool)
+	case pool.Incomplete:
+		return &reason{
+			rank: rankPool, code: PoolIncomplete, label: "pool incomplete",
+			text: fmt.Sprintf("%d of %d slices of pool %s", len(pool.Pool.Slices), pool.Pool.Expected, pool.Pool.Name),
+			fact: Evidence{
+				Object: poolObject(pool.Pool), Path: "spec.pool.resourceSliceCount",
+				Found: plural(len(pool.Pool.Slices), "slice"), Wanted: fmt.Sprint(pool.Pool.Expected),
+			},
+		}
+	case pool.Invalid != "":
+		return &reason{
+			rank: rankPool, code: PoolInvalid, label: "pool invalid",
+			text: fmt.Sprintf("pool %s: %s", pool.Pool.Name, pool.Invalid),
+			fact: Evidence{Object: poolObject(pool.Pool), Found: pool.Invalid},
+		}
+	default:
+		return nil
+	}
+}
+
+func obsoleteReason(pool *allocator.Pool) *reason {
+	return &reason{
+		rank: rankObsolete, code: PoolObsolete, label: "obsolete",
+		text: fmt.Sprintf("older than generation %d of pool %s", pool.Generation, pool.Name),
+		fact: Evidence{Object: poolObject(pool), Path: "spec.pool.generation", Wanted: fmt.Sprint(pool.Generation)},
+	}
+}
+
+func (f *funnel) addUnsuitable(s *site, u unsuitableNode) {
+	r := &reason{
+		rank: rankUnsuitable, code: u.code, label: "node unsuitable", text: u.misfit.Reason,
+		fact: Evidence{Object: object("Node", "", u.node.Name), Path: u.misfit.Path, Found: u.misfit.Found, Wanted: u.misfit.Wanted},
+	}
+	for _, pool := range s.pools[u.node.Name] {
+		for _, slice := range pool.Pool.Slices {
+			if !sliceReaches(slice, u.node) {
+				continue
+			}
+			for i := range slice.Spec.Devices {
+				f.note(&slice.Spec.Devices[i], r)
+			}
+		}
+	}
+}
+
+// addRest accounts for the devices that no node can reach.
+func (f *funnel) addRest(s *site, pool *allocator.Pool) {
+	for _, slice := range pool.Obsolete {
+		for i := range slice.Spec.Devices {
+			d := allocator.Device{ID: allocator.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: slice.Spec.Devices[i].Name}, Device: &slice.Spec.Devices[i], Slice: slice, Pool: pool}
+			f.devices = append(f.devices, d)
+			f.note(d.Device, obsoleteReason(pool))
+		}
+	}
+	for _, slice := range pool.Slices {
+		for i := range slice.Spec.Devices {
+			d := allocator.Device{ID: allocator.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: slice.Spec.Devices[i].Name}, Device: &slice.Spec.Devices[i], Slice: slice, Pool: pool}
+			f.devices = append(f.devices, d)
+			if _, known := f.reasons[d.Device]; known {
+				continue
+			}
+			text, found := "no node matches its node selector", ""
+			if name := slice.Spec.NodeName; name != nil {
+				text, found = fmt.Sprintf("node %s does not exist", *name), *name
+			}
+			f.note(d.Device, &reason{
+				rank: rankReach, code: NodeNotReachable, label: "no node", text: text,
+				fact: Evidence{Object: sliceObject(&d), Path: "spec.nodeName", Found: found, Wanted: "a node of the cluster"},
+			})
+		}
+	}
+}
+
+// sliceReaches says whether any device of a slice is for a node.
+func sliceReaches(slice *resourceapi.ResourceSlice, node *corev1.Node) bool {
+	if slice.Spec.PerDeviceNodeSelection != nil && *slice.Spec.PerDeviceNodeSelection {
+		return slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool {
+			return targets(node, d.NodeName, d.AllNodes, d.NodeSelector)
+		})
+	}
+	return targets(node, slice.Spec.NodeName, slice.Spec.AllNodes, slice.Spec.NodeSelector)
+}
+
+// explanation turns the funnel into its public form.
+func (f *funnel) explanation(pools int) RequestExplanation {
+	r := f.request
+	out := RequestExplanation{
+		Name: r.name, DeviceClass: r.class, Mode: string(r.mode), AdminAccess: r.adminAccess,
+		Considered: len(f.devices), Pools: pools, EligibleNodes: len(f.eligible),
+	}
+	if !r.all() {
+		out.Needs = r.count
+	}
+	for node, count := range f.eligible {
+		if count > out.MostOnOneNode || count == out.MostOnOneNode && naturalCompare(node, out.BestNode) < 0 {
+			out.MostOnOneNode, out.BestNode = count, node
+		}
+	}
+	groups := map[string]*rejectionGroup{}
+	var order []*rejectionGroup
+	for i := range f.devices {
+		d := &f.devices[i]
+		why := f.reasons[d.Device]
+		if why == nil {
+			out.Eligible++
+			out.EligibleDevices = append(out.EligibleDevices, d.ID.String())
+			continue
+		}
+		key := string(why.code) + "\x00" + why.label + "\x00" + why.wanted
+		group, ok := groups[key]
+		if !ok {
+			group = newRejectionGroup(why)
+			groups[key] = group
+			order = append(order, group)
+		}
+		group.add(d, why)
+	}
+	slices.SortStableFunc(order, func(a, b *rejectionGroup) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(len(b.devices), len(a.devices)))
+	})
+	for _, group := range order {
+		out.Rejected = append(out.Rejected, group.rejection(r))
+	}
+	return out
+}
+
+// rejectionGroup collects the devices that one check rejects.
+type rejectionGroup struct {
+	rank    int
+	code    Code
+	label   string
+	wanted  string
+	devices []string
+	texts   tally
+	facts   map[Evidence]int
+	where   tally
+	pools   tally
+}
+
+func newRejectionGroup(r *reason) *rejectionGroup {
+	return &rejectionGroup{
+		rank: r.rank, code: r.code, label: r.label, wanted: r.wanted,
+		texts: tally{}, facts: map[Evidence]int{}, where: tally{}, pools: tally{},
+	}
+}
+
+func (g *rejectionGroup) add(d *allocator.Device, r *reason) {
+	g.devices = append(g.devices, d.ID.String())
+	g.texts[r.text]++
+	g.facts[r.fact]++
+	g.pools[d.ID.Pool]++
+	if name := d.Slice.Spec.NodeName; name != nil {
+		g.where[*name]++
+	} else if name := d.NodeName; name != nil {
+		g.where[*name]++
+	}
+}
+
+// maxEvidence is how many facts a rejection shows: the most frequent ones.
+const maxEvidence = 10
+
+func (g *rejectionGroup) rejection(r *request) Rejection {
+	facts := make([]Evidence, 0, len(g.facts))
+	for fact, count := range g.facts {
+		fact.Count = count
+		facts = append(facts, fact)
+	}
+	slices.SortFunc(facts, func(a, b Evidence) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), naturalCompare(a.Object, b.Object), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Found, b.Found))
+	})
+	return Rejection{
+		Code: g.code, Label: g.label, Count: len(g.devices), Message: g.message(r),
+		Evidence: facts[:min(len(facts), maxEvidence)], Where: g.place(), Devices: g.devices,
+	}
+}
+
+// maxTexts is how many different facts a message names.
+const maxTexts = 3
+
+func (g *rejectionGroup) message(r *request) string {
+	if g.code == DeviceAllocated {
+		return g.holders()
+	}
+	var parts []string
+	sorted := g.texts.sorted()
+	for _, text := range sorted[:min(len(sorted), maxTexts)] {
+		if len(sorted) > 1 {
+			text = fmt.Sprintf("%s (%d)", text, g.texts[text])
+		}
+		parts = append(parts, text)
+	}
+	message := strings.Join(parts, ", ")
+	if more := len(sorted) - maxTexts; more > 0 {
+		message += fmt.Sprintf(" and %d other values", more)
+	}
+	switch g.code {
+	case ClassSelectorFalse:
+		return fmt.Sprintf("not of class %s: %s; wanted: %s", r.class, message, g.wanted)
+	case RequestSelectorFalse:
+		return fmt.Sprintf("%s; wanted: %s", message, g.wanted)
+	default:
+		return message
+	}
+}
+
+// holders says whose the allocated devices are.
+func (g *rejectionGroup) holders() string {
+	claims, namespaces := tally{}, tally{}
+	for fact, count := range g.facts {
+		claims[fact.Object] += count
+		if parts := strings.Split(fact.Object, "/"); len(parts) == 3 {
+			namespaces[parts[1]] += count
+		}
+	}
+	if len(claims) == 1 {
+		name := claims.sorted()[0]
+		return "to claim " + strings.TrimPrefix(name, "ResourceClaim/")
+	}
+	message := fmt.Sprintf("to %s", plural(len(claims), "claim"))
+	if sorted := namespaces.sorted(); len(sorted) == 1 {
+		return message + " of namespace " + sorted[0]
+	} else if len(sorted) > 1 {
+		return fmt.Sprintf("%s, %d of the devices to namespace %s", message, namespaces[sorted[0]], sorted[0])
+	}
+	return message
+}
+
+func (g *rejectionGroup) place() string {
+	switch {
+	case len(g.where) == 1:
+		return g.where.sorted()[0]
+	case len(g.where) > 1:
+		return plural(len(g.where), "node")
+	case len(g.pools) == 1:
+		return "pool " + g.pools.sorted()[0]
+	default:
+		return plural(len(g.pools), "pool")
+	}
+}

@@ -1,0 +1,414 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// nodeAnswer is the answer for one node; nodes with equal answers are grouped.
+type nodeAnswer struct {
+	verdict Verdict
+	code    Code
+	message string
+	score   int64
+}
+
+// groupNodes puts nodes with the same answer together, the best first.
+func groupNodes(answers map[nodeAnswer][]string) []NodeGroup {
+	groups := make([]NodeGroup, 0, len(answers))
+	for answer, names := range answers {
+		slices.SortFunc(names, naturalCompare)
+		groups = append(groups, NodeGroup{
+			Count: len(names), Names: names, Verdict: answer.verdict,
+			Code: answer.code, Message: answer.message, Score: answer.score,
+		})
+	}
+	slices.SortFunc(groups, func(a, b NodeGroup) int {
+		return cmp.Or(
+			cmp.Compare(groupRank(a), groupRank(b)),
+			cmp.Compare(b.Score, a.Score),
+			cmp.Compare(b.Count, a.Count),
+			cmp.Compare(a.Message, b.Message),
+		)
+	})
+	return groups
+}
+
+// groupRank puts what is closest to fitting first.
+func groupRank(g NodeGroup) int {
+	switch g.Verdict {
+	case Fits, Allocated:
+		return 0
+	case Error:
+		return 1
+	case Undetermined:
+		return 2
+	case DoesNotFit:
+		switch g.Code {
+		case ConstraintUnsatisfiable, RequestsCompete:
+			return 3
+		case NodeNotReachable:
+			return 5
+		case NodeUnsuitable:
+			return 6
+		default:
+			return 4
+		}
+	}
+	return 7
+}
+
+// whyNot tells why the claims do not fit on a node where the allocator found
+// nothing. Requests that cannot even be served alone come first; if there is
+// none, the requests or devices stand in each other's way.
+func (x *inquiry) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
+	for _, claim := range x.claims {
+		for _, alternatives := range claim.funnels {
+			if answer, short := x.shortOf(ctx, alternatives, node); short {
+				return answer
+			}
+		}
+	}
+	offer := x.offer(ctx, node)
+	answer, known := x.probed[offer]
+	if !known {
+		answer = nodeAnswer{verdict: DoesNotFit, code: CountUnsatisfiable, message: notTogether}
+		if len(x.probed) < maxProbed {
+			answer = x.together(ctx, node)
+		}
+		x.probed[offer] = answer
+	}
+	return answer
+}
+
+// notTogether is what can be said without a closer look.
+const notTogether = "each request alone has enough devices, but there is no way to serve all of them together"
+
+// offer describes the eligible devices of a node without their names: nodes
+// that offer the same to the claims have the same answer.
+func (x *inquiry) offer(ctx context.Context, node *corev1.Node) string {
+	var offer strings.Builder
+	for _, pool := range x.site.pools[node.Name] {
+		for _, use := range x.site.alloc.CountersOf(pool.Pool) {
+			fmt.Fprintf(&offer, "%s %s %s\n", use.CounterSet, use.Counter, use.Left.String())
+		}
+	}
+	for _, claim := range x.claims {
+		for _, alternatives := range claim.funnels {
+			for _, f := range alternatives {
+				var devices []string
+				for _, pool := range x.site.pools[node.Name] {
+					for i := range pool.Devices {
+						if d := &pool.Devices[i]; f.checks.device(ctx, d, node) == nil {
+							devices = append(devices, f.offered(ctx, d))
+						}
+					}
+				}
+				slices.Sort(devices)
+				fmt.Fprintf(&offer, "%s %q\n", f.request.name, devices)
+			}
+		}
+	}
+	return offer.String()
+}
+
+// offered describes what other devices can collide with.
+func (f *funnel) offered(ctx context.Context, d *allocator.Device) string {
+	var values []string
+	for _, c := range f.request.constraints {
+		if value, ok, err := f.checks.attribute(ctx, d, c.attribute); ok && err == nil {
+			values = append(values, attributeText(value))
+		}
+	}
+	return fmt.Sprint(values, d.ConsumesCounters, d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations, d.Capacity, f.checks.alloc.Consumed(d.ID))
+}
+
+// shortOf tells whether none of the alternatives of a request has enough
+// devices on a node, and what the devices there lack.
+func (x *inquiry) shortOf(ctx context.Context, alternatives []*funnel, node *corev1.Node) (nodeAnswer, bool) {
+	var first nodeAnswer
+	for i, f := range alternatives {
+		answer, short := x.shortOfOne(ctx, f, node)
+		if !short {
+			return nodeAnswer{}, false
+		}
+		if i == 0 {
+			first = answer
+		}
+	}
+	if len(alternatives) > 1 {
+		first.message += fmt.Sprintf("; none of the %d alternatives", len(alternatives))
+	}
+	return first, len(alternatives) > 0
+}
+
+func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) (nodeAnswer, bool) {
+	pools := x.site.pools[node.Name]
+	codes := map[Code]int{}
+	texts := tally{}
+	reachable, otherClass, matching := 0, 0, 0
+	note := func(r *reason) {
+		if r.code == ClassSelectorFalse {
+			otherClass++
+			return
+		}
+		codes[r.code]++
+		texts[r.label]++
+	}
+	for i := range pools {
+		pool := &pools[i]
+		for j := range pool.Ignored {
+			for range pool.Ignored[j].Slice.Spec.Devices {
+				reachable++
+				note(&reason{code: FeatureDisabled, label: "feature off"})
+			}
+		}
+		if r := poolReason(pool); r != nil {
+			for _, slice := range pool.Pool.Slices {
+				if sliceReaches(slice, node) {
+					reachable += len(slice.Spec.Devices)
+				}
+			}
+			note(r)
+			continue
+		}
+		for j := range pool.Devices {
+			reachable++
+			r := f.checks.device(ctx, &pool.Devices[j], node)
+			if r.matches() {
+				matching++
+			}
+			if r != nil && (!f.request.all() || r.matches()) {
+				note(r)
+			}
+		}
+	}
+	eligible := f.eligible[node.Name]
+	prefix := "request " + f.request.name
+	answer := nodeAnswer{verdict: DoesNotFit, code: CountUnsatisfiable}
+	var parts []string
+	for _, text := range texts.sorted() {
+		parts = append(parts, fmt.Sprintf("%d %s", texts[text], text))
+	}
+	if len(codes) == 1 {
+		for code := range codes {
+			answer.code = code
+		}
+	}
+	switch {
+	case f.request.all() && matching > 0:
+		if eligible == matching {
+			return nodeAnswer{}, false
+		}
+		answer.message = fmt.Sprintf("%s wants all %d matching devices: %s", prefix, matching, joinAnd(parts))
+	case f.request.all() && len(parts) == 0:
+		answer.code, answer.message = f.noneMatch(reachable, otherClass)
+	case f.request.all():
+		answer.message = fmt.Sprintf("%s wants all devices, none matches: %s", prefix, joinAnd(parts))
+	case int64(eligible) >= f.request.count:
+		return nodeAnswer{}, false
+	case reachable == 0, len(parts) == 0 && eligible == 0:
+		answer.code, answer.message = f.noneMatch(reachable, otherClass)
+	default:
+		if eligible > 0 {
+			answer.code = CountUnsatisfiable
+		}
+		answer.message = fmt.Sprintf("%s needs %d, eligible %d", prefix, f.request.count, eligible)
+		if len(parts) > 0 {
+			answer.message += ": " + joinAnd(parts)
+		}
+	}
+	return answer, true
+}
+
+// noneMatch is the answer for a node that has nothing of the kind.
+func (f *funnel) noneMatch(reachable, otherClass int) (Code, string) {
+	switch {
+	case reachable == 0:
+		return NodeNotReachable, "no device there"
+	case otherClass == reachable:
+		return ClassSelectorFalse, "no device of class " + f.request.class + " there"
+	default:
+		return RequestSelectorFalse, fmt.Sprintf("request %s: no device there matches", f.request.name)
+	}
+}
+
+// together explains a node where every request has enough devices for itself.
+// Each answer is proved: without what it names, the allocator finds devices.
+func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
+	claims, err := x.claimsFor(node)
+	if err != nil {
+		return nodeAnswer{verdict: Error, message: err.Error()}
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	fits := func(alloc *allocator.Allocator, claims []*resourceapi.ResourceClaim) bool {
+		return alloc.Check(ctx, node, claims).Outcome == allocator.Fits
+	}
+	answer := nodeAnswer{verdict: DoesNotFit}
+
+	var constrained []string
+	for _, claim := range x.claims {
+		for _, c := range claimConstraints(claim.claim) {
+			constrained = append(constrained, c.String())
+		}
+	}
+	if len(constrained) > 0 && fits(x.site.alloc, withoutConstraints(claims)) {
+		answer.code = ConstraintUnsatisfiable
+		answer.message = fmt.Sprintf("enough devices, but not with %s%s", joinAnd(constrained), x.mostOfOne(ctx, node))
+		return answer
+	}
+	if single, names := singleRequests(claims); len(single) > 1 {
+		alone := true
+		for _, claim := range single {
+			alone = alone && fits(x.site.alloc, []*resourceapi.ResourceClaim{claim})
+		}
+		if alone {
+			answer.code = RequestsCompete
+			answer.message = fmt.Sprintf("requests %s each fit alone, not together", joinAnd(names))
+			return answer
+		}
+	}
+	for _, probe := range []struct {
+		code    Code
+		message string
+		change  func(*resourceapi.Device)
+	}{
+		{CompatibilityGroupConflict, "enough devices, but their compatibility groups differ", func(d *resourceapi.Device) {
+			for i := range d.ConsumesCounters {
+				d.ConsumesCounters[i].CompatibilityGroups = nil
+			}
+		}},
+		{CountersExhausted, "enough devices, but together they use more than the shared counters have", func(d *resourceapi.Device) { d.ConsumesCounters = nil }},
+	} {
+		alloc, changed, err := x.withDevices(ctx, node, probe.change)
+		if err == nil && changed && fits(alloc, claims) {
+			answer.code, answer.message = probe.code, probe.message
+			return answer
+		}
+	}
+	answer.code = CountUnsatisfiable
+	answer.message = notTogether
+	if ctx.Err() != nil {
+		answer.message += " (what stands in the way was not found in time)"
+	}
+	return answer
+}
+
+// withDevices makes an allocator for the same cluster, in which the devices
+// that a node reaches are changed.
+func (x *inquiry) withDevices(ctx context.Context, node *corev1.Node, change func(*resourceapi.Device)) (alloc *allocator.Allocator, changed bool, err error) {
+	amended := *x.snap
+	amended.Slices = nil
+	seen := map[*allocator.Pool]bool{}
+	for _, pool := range x.site.pools[node.Name] {
+		if seen[pool.Pool] {
+			continue
+		}
+		seen[pool.Pool] = true
+		for _, slice := range pool.Pool.Slices {
+			slice = slice.DeepCopy()
+			for i := range slice.Spec.Devices {
+				if len(slice.Spec.Devices[i].ConsumesCounters) > 0 {
+					changed = true
+					change(&slice.Spec.Devices[i])
+				}
+			}
+			amended.Slices = append(amended.Slices, slice)
+		}
+	}
+	if !changed {
+		return nil, false, nil
+	}
+	// The taint rules are in the slices already.
+	amended.TaintRules = nil
+	alloc, err = x.site.alloc.Amended(ctx, &amended)
+	return alloc, true, err
+}
+
+func withoutConstraints(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
+	loose := make([]*resourceapi.ResourceClaim, 0, len(claims))
+	for _, claim := range claims {
+		claim = claim.DeepCopy()
+		claim.Spec.Devices.Constraints = nil
+		loose = append(loose, claim)
+	}
+	return loose
+}
+
+// singleRequests splits claims into one claim for each request.
+func singleRequests(claims []*resourceapi.ResourceClaim) (single []*resourceapi.ResourceClaim, names []string) {
+	for _, claim := range claims {
+		for i, r := range claim.Spec.Devices.Requests {
+			one := claim.DeepCopy()
+			one.Spec.Devices.Requests = one.Spec.Devices.Requests[i : i+1]
+			one.Spec.Devices.Constraints = slices.DeleteFunc(one.Spec.Devices.Constraints, func(c resourceapi.DeviceConstraint) bool {
+				if len(c.Requests) == 0 {
+					return false
+				}
+				return !slices.ContainsFunc(c.Requests, func(name string) bool {
+					base, _, _ := strings.Cut(name, "/")
+					return base == r.Name
+				})
+			})
+			single = append(single, one)
+			name := r.Name
+			if len(claims) > 1 && claim.Name != "" {
+				name = claim.Name + "." + name
+			}
+			names = append(names, name)
+		}
+	}
+	return single, names
+}
+
+// mostOfOne says how many devices of a node agree in a match constraint's
+// attribute, or how many different values a distinct constraint can use. It is
+// silent where several requests or a list attribute make that hard to say.
+func (x *inquiry) mostOfOne(ctx context.Context, node *corev1.Node) string {
+	if len(x.claims) != 1 || len(x.claims[0].funnels) != 1 || len(x.claims[0].funnels[0]) != 1 {
+		return ""
+	}
+	f := x.claims[0].funnels[0][0]
+	if len(f.request.constraints) != 1 || f.request.all() {
+		return ""
+	}
+	constraint := f.request.constraints[0]
+	values := tally{}
+	for _, pool := range x.site.pools[node.Name] {
+		for i := range pool.Devices {
+			d := &pool.Devices[i]
+			if f.checks.device(ctx, d, node) != nil {
+				continue
+			}
+			value, ok, err := f.checks.attribute(ctx, d, constraint.attribute)
+			if err != nil || !ok || isList(value) {
+				return ""
+			}
+			values[attributeText(value)]++
+		}
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	if constraint.distinct {
+		return fmt.Sprintf(": needs %d, there are %s", f.request.count, plural(len(values), "value"))
+	}
+	most := values.sorted()[0]
+	return fmt.Sprintf(": needs %d, the most is %d (%s)", f.request.count, values[most], most)
+}
+
+func isList(a resourceapi.DeviceAttribute) bool {
+	return len(a.StringValues)+len(a.IntValues)+len(a.BoolValues)+len(a.VersionValues) > 0
+}

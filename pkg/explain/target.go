@@ -1,0 +1,280 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// The kinds of targets that are not workloads.
+const (
+	KindClaim    = "ResourceClaim"
+	KindTemplate = "ResourceClaimTemplate"
+	KindPod      = "Pod"
+)
+
+// Options say what to explain.
+type Options struct {
+	// Kind is one of the kinds above, or the kind of a workload
+	// ("Deployment").
+	Kind string
+	// Namespace and Name identify the object.
+	Namespace, Name string
+}
+
+// TargetError means that there is nothing to explain: the object does not
+// exist, or it has no claims.
+type TargetError struct {
+	Target Target
+	// Message is a sentence about what is wrong; Hint says what there is.
+	Message, Hint string
+}
+
+// Error is the message and the hint.
+func (e *TargetError) Error() string {
+	if e.Hint == "" {
+		return e.Message
+	}
+	return e.Message + "\n" + e.Hint
+}
+
+// errNoClaims is a pod that uses neither claims nor extended resources of DRA.
+var errNoClaims = errors.New("uses no ResourceClaim and no extended resource of a DeviceClass")
+
+// subject is what a target comes down to: claims to allocate together, for a
+// pod or for nobody yet.
+type subject struct {
+	target Target
+	// pod is the one whose claims these are, nil for a claim or template that
+	// no pod uses. It does not exist in the cluster if hypothetical is set.
+	pod          *corev1.Pod
+	hypothetical bool
+	claims       []allocator.PodClaim
+	// users are the pods that use the target.
+	users []*corev1.Pod
+}
+
+// find looks a target up.
+func find(snap *snapshot.Snapshot, alloc *allocator.Allocator, opts Options) (*subject, error) {
+	s := &subject{target: Target{Kind: opts.Kind, Namespace: opts.Namespace, Name: opts.Name}}
+	var err error
+	switch opts.Kind {
+	case KindClaim:
+		err = s.findClaim(snap, alloc)
+	case KindTemplate:
+		err = s.findTemplate(snap)
+	case KindPod:
+		err = s.findPod(snap, alloc)
+	default:
+		err = s.findWorkload(snap, alloc)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *subject) findClaim(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
+	claim := snap.Claim(s.target.Namespace, s.target.Name)
+	if claim == nil {
+		return notFound(snap, s.target, snapshot.ResourceClaims, snap.Claims)
+	}
+	s.users = usersOf(snap, claim)
+	if claim.Status.Allocation == nil {
+		waiting := slices.IndexFunc(s.users, func(p *corev1.Pod) bool { return p.Spec.NodeName == "" && p.DeletionTimestamp == nil })
+		if waiting >= 0 {
+			s.usePod(alloc, s.users[waiting])
+			return nil
+		}
+	}
+	s.claims = []allocator.PodClaim{{Claim: allocator.Defaulted(claim)}}
+	return nil
+}
+
+func (s *subject) findTemplate(snap *snapshot.Snapshot) error {
+	template := snap.Template(s.target.Namespace, s.target.Name)
+	if template == nil {
+		return notFound(snap, s.target, snapshot.ResourceTemplates, snap.Templates)
+	}
+	for _, pod := range snap.Pods {
+		if pod.Namespace != template.Namespace {
+			continue
+		}
+		if slices.ContainsFunc(pod.Spec.ResourceClaims, func(c corev1.PodResourceClaim) bool {
+			return c.ResourceClaimTemplateName != nil && *c.ResourceClaimTemplateName == template.Name
+		}) {
+			s.users = append(s.users, pod)
+		}
+	}
+	s.claims = []allocator.PodClaim{{
+		Generated: true, Template: template.Name,
+		Claim: allocator.Defaulted(&resourceapi.ResourceClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: template.Namespace, Name: template.Name + "-…"},
+			Spec:       template.Spec.Spec,
+		}),
+	}}
+	return nil
+}
+
+func (s *subject) findPod(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
+	pod := snap.Pod(s.target.Namespace, s.target.Name)
+	if pod == nil {
+		return notFound(snap, s.target, snapshot.ResourcePods, snap.Pods)
+	}
+	s.users = []*corev1.Pod{pod}
+	s.usePod(alloc, pod)
+	return s.needClaims()
+}
+
+func (s *subject) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
+	var same []*snapshot.Workload
+	for _, w := range snap.Workloads {
+		if w.Kind != s.target.Kind {
+			continue
+		}
+		same = append(same, w)
+		if w.Namespace != s.target.Namespace || w.Name != s.target.Name {
+			continue
+		}
+		s.users = podsOf(snap, w)
+		chosen := slices.IndexFunc(s.users, func(p *corev1.Pod) bool { return p.Spec.NodeName == "" && p.DeletionTimestamp == nil })
+		switch {
+		case chosen >= 0:
+			s.usePod(alloc, s.users[chosen])
+		case len(s.users) > 0:
+			s.usePod(alloc, s.users[0])
+		default:
+			s.hypothetical = true
+			s.usePod(alloc, &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: w.Namespace, Name: w.Name + "-…",
+					Labels: w.Template.Labels, Annotations: w.Template.Annotations,
+				},
+				Spec: w.Template.Spec,
+			})
+		}
+		return s.needClaims()
+	}
+	return notFound(snap, s.target, "", same)
+}
+
+func (s *subject) usePod(alloc *allocator.Allocator, pod *corev1.Pod) {
+	s.pod = pod
+	s.claims = alloc.PodClaims(pod)
+}
+
+func (s *subject) needClaims() error {
+	if len(s.claims) > 0 {
+		return nil
+	}
+	return &TargetError{
+		Target:  s.target,
+		Message: fmt.Sprintf("%s %s", describe(s.target), errNoClaims),
+	}
+}
+
+// usersOf lists the pods that use a claim, the longest waiting first.
+func usersOf(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) []*corev1.Pod {
+	var users []*corev1.Pod
+	for _, pod := range snap.Pods {
+		if pod.Namespace != claim.Namespace {
+			continue
+		}
+		for name := range resourceclaim.PodClaims(pod) {
+			if name == claim.Name {
+				users = append(users, pod)
+				break
+			}
+		}
+	}
+	sortPods(users)
+	return users
+}
+
+// podsOf lists the live pods of a workload: those that its selector matches,
+// or that name it as their controller.
+func podsOf(snap *snapshot.Snapshot, w *snapshot.Workload) []*corev1.Pod {
+	selector := labels.Nothing()
+	if w.Selector != nil {
+		if parsed, err := metav1.LabelSelectorAsSelector(w.Selector); err == nil && !parsed.Empty() {
+			selector = parsed
+		}
+	}
+	var pods []*corev1.Pod
+	for _, pod := range snap.Pods {
+		if pod.Namespace != w.Namespace || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		owner := metav1.GetControllerOfNoCopy(pod)
+		owned := owner != nil && owner.Kind == w.Kind && owner.Name == w.Name
+		if owned || selector.Matches(labels.Set(pod.Labels)) {
+			pods = append(pods, pod)
+		}
+	}
+	sortPods(pods)
+	return pods
+}
+
+func sortPods(pods []*corev1.Pod) {
+	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), naturalCompare(a.Name, b.Name))
+	})
+}
+
+// describe names a target: "ResourceClaim ml/train-gpus".
+func describe(t Target) string {
+	if t.Namespace == "" {
+		return t.Kind + " " + t.Name
+	}
+	return t.Kind + " " + t.Namespace + "/" + t.Name
+}
+
+// notFound says that a target does not exist, and what does.
+func notFound[T metav1.Object](snap *snapshot.Snapshot, t Target, resource string, list []T) error {
+	err := &TargetError{Target: t, Message: describe(t) + " not found in " + snap.Source}
+	var here, elsewhere []string
+	for _, o := range list {
+		switch {
+		case o.GetNamespace() == t.Namespace:
+			here = append(here, o.GetName())
+		case o.GetName() == t.Name:
+			elsewhere = append(elsewhere, o.GetNamespace())
+		}
+	}
+	gap := snap.Gap(resource)
+	near := nearest(t.Name, here)
+	switch {
+	case gap != nil && (gap.Namespace == "" || gap.Namespace != t.Namespace):
+		err.Hint = fmt.Sprintf("it may exist all the same: %s", gap.Reason)
+	case len(elsewhere) > 0:
+		err.Hint = fmt.Sprintf("there is one of that name in namespace %s: use -n %s", joinAnd(elsewhere), elsewhere[0])
+	case near != "":
+		err.Hint = fmt.Sprintf("did you mean %s?", near)
+	case len(here) > 0:
+		slices.SortFunc(here, naturalCompare)
+		err.Hint = fmt.Sprintf("namespace %s has: %s", t.Namespace, sample(here, 10))
+	case len(list) > 0:
+		namespaces := tally{}
+		for _, o := range list {
+			namespaces[o.GetNamespace()]++
+		}
+		err.Hint = fmt.Sprintf("namespace %s has none; these have: %s", t.Namespace, sample(namespaces.sorted(), 10))
+	default:
+		err.Hint = fmt.Sprintf("there is no %s at all", strings.ToLower(t.Kind[:1])+t.Kind[1:])
+	}
+	return err
+}

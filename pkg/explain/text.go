@@ -1,0 +1,115 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agext/levenshtein"
+)
+
+// joinAnd joins with commas and "and".
+func joinAnd(items []string) string { return join(items, "and") }
+
+// joinOr joins with commas and "or".
+func joinOr(items []string) string { return join(items, "or") }
+
+func join(items []string, word string) string {
+	switch len(items) {
+	case 0:
+		return ""
+	case 1:
+		return items[0]
+	default:
+		last := len(items) - 1
+		return strings.Join(items[:last], ", ") + " " + word + " " + items[last]
+	}
+}
+
+// plural counts something: "1 node", "12 nodes".
+func plural(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "s"):
+		return fmt.Sprintf("%d %ses", n, noun)
+	default:
+		return fmt.Sprintf("%d %ss", n, noun)
+	}
+}
+
+// sample names the first few of a list and counts the rest.
+func sample(items []string, most int) string {
+	if len(items) <= most {
+		return strings.Join(items, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(items[:most], ", "), len(items)-most)
+}
+
+// nearest gives the name that was probably meant, or nothing if none is close.
+func nearest(name string, names []string) string {
+	best, bestDistance := "", 1+len(name)/3
+	for _, candidate := range names {
+		distance := levenshtein.Distance(strings.ToLower(name), strings.ToLower(candidate), nil)
+		if distance < bestDistance || distance == bestDistance && best == "" {
+			best, bestDistance = candidate, distance
+		}
+	}
+	return best
+}
+
+// didYouMean is a clause to append to a sentence about a wrong name.
+func didYouMean(name string, names []string) string {
+	if near := nearest(name, names); near != "" {
+		return fmt.Sprintf("; did you mean %s?", near)
+	}
+	return ""
+}
+
+// tally counts strings and gives them most frequent first.
+type tally map[string]int
+
+func (t tally) sorted() []string {
+	keys := make([]string, 0, len(t))
+	for key := range t {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(cmp.Compare(t[b], t[a]), naturalCompare(a, b))
+	})
+	return keys
+}
+
+// naturalCompare orders node-2 before node-10.
+func naturalCompare(a, b string) int {
+	for a != "" && b != "" {
+		da, db := digits(a), digits(b)
+		if da > 0 && db > 0 {
+			na, nb := strings.TrimLeft(a[:da], "0"), strings.TrimLeft(b[:db], "0")
+			if c := cmp.Or(cmp.Compare(len(na), len(nb)), cmp.Compare(na, nb)); c != 0 {
+				return c
+			}
+			a, b = a[da:], b[db:]
+			continue
+		}
+		if a[0] != b[0] {
+			return cmp.Compare(a[0], b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits counts the decimal digits at the start of a string.
+func digits(s string) int {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return i
+		}
+	}
+	return len(s)
+}

@@ -1,0 +1,73 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestEscape(t *testing.T) {
+	tests := map[string]struct{ in, want string }{
+		"plain":                 {"gpu-0.example.com", "gpu-0.example.com"},
+		"empty":                 {"", ""},
+		"other scripts":         {"größe 設備", "größe 設備"},
+		"escape sequence":       {"\x1b[31mred", `\x1b[31mred`},
+		"8-bit control":         {"\u009b31m", `\x9b31m`},
+		"newline":               {"a\nb\r\tc", `a\nb\r\tc`},
+		"bell and delete":       {"\a\x7f", `\x07\x7f`},
+		"right to left":         {"\u202egnp.exe", `\u202egnp.exe`},
+		"isolates":              {"\u2066a\u2069", `\u2066a\u2069`},
+		"zero width":            {"a\u200bb\ufeff", `a\u200bb\ufeff`},
+		"no-break space":        {"a\u00a0b", `a\xa0b`},
+		"line separator":        {"a\u2028b", `a\u2028b`},
+		"invalid UTF-8":         {"a\xffb\xc3", `a\xffb\xc3`},
+		"replacement is a rune": {"\ufffd", "\ufffd"},
+		"tag characters":        {"\U000e0041", `\U000e0041`},
+		"nul":                   {"\x00", `\x00`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Escape(test.in); got != test.want {
+				t.Errorf("Escape(%q) = %q, want %q", test.in, got, test.want)
+			}
+		})
+	}
+}
+
+func FuzzEscape(f *testing.F) {
+	f.Add("plain")
+	f.Add("\x1b]0;title\a\u202e\xff\u009b")
+	f.Fuzz(func(t *testing.T, s string) {
+		got := Escape(s)
+		if strings.ContainsFunc(got, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e }) {
+			t.Errorf("Escape(%q) = %q", s, got)
+		}
+		if Escape(got) != got {
+			t.Errorf("escaping %q twice changes it", s)
+		}
+	})
+}
+
+func TestWrap(t *testing.T) {
+	tests := map[string]struct {
+		in    string
+		width int
+		want  string
+	}{
+		"empty":                {"", 10, ""},
+		"fits exactly":         {"one two", 7, "one two"},
+		"breaks at blanks":     {"one two three", 8, "one two|three"},
+		"long word stays":      {"a resource.kubernetes.io/pcieRoot b", 8, "a|resource.kubernetes.io/pcieRoot|b"},
+		"hyphens do not break": {"gpu-node-23 gpu-node-24", 12, "gpu-node-23|gpu-node-24"},
+		"wide characters":      {"設備 設備 設備", 9, "設備 設備|設備"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := strings.Join(wrap(test.in, test.width, test.width), "|"); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}

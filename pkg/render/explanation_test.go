@@ -1,0 +1,333 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+)
+
+var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
+
+func nodes(prefix string, from, to int) []string {
+	var names []string
+	for i := from; i <= to; i++ {
+		names = append(names, fmt.Sprintf("%s-%d", prefix, i))
+	}
+	return names
+}
+
+// tooMany is a claim for more devices than any node has with one pcieRoot.
+func tooMany() *explain.Explanation {
+	return &explain.Explanation{
+		Target:   explain.Target{Kind: "ResourceClaim", Namespace: "ml", Name: "train-gpus"},
+		Verdict:  explain.DoesNotFit,
+		Summary:  "No node has 8 eligible devices with one resource.kubernetes.io/pcieRoot.",
+		Stage:    explain.StageAllocation,
+		PodCount: 1,
+		Pods: []explain.PodStatus{
+			{Namespace: "ml", Name: "train-0", Phase: "Pending", AgeSeconds: 840, Stage: explain.StageAllocation},
+		},
+		SchedulerMessage: &explain.SchedulerMessage{
+			Text:   "0/42 nodes are available: 42 cannot allocate all claims. still not schedulable, preemption: 0/42 nodes are available: 42 Preemption is not helpful for scheduling.",
+			Source: "condition PodScheduled",
+			Time:   &metav1.Time{Time: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)},
+		},
+		Allocator: explain.AllocatorInfo{
+			Library: "v0.37.2", Channel: "incubating", Cluster: "v1.36.3", FeatureSource: "metrics",
+			Features: []string{"DRADeviceTaints", "DRAPrioritizedList"},
+		},
+		Claims: []explain.ClaimExplanation{{
+			Namespace: "ml", Name: "train-gpus",
+			Constraints: []string{"all with the same resource.kubernetes.io/pcieRoot"},
+			Requests: []explain.RequestExplanation{{
+				Name: "gpus", DeviceClass: "gpu.nvidia.com", Mode: "ExactCount", Needs: 8,
+				Considered: 336, Pools: 42, Eligible: 66, EligibleNodes: 12, MostOnOneNode: 4, BestNode: "node-23",
+				Rejected: []explain.Rejection{
+					{
+						Code: explain.RequestSelectorFalse, Count: 160, Label: "selector 1",
+						Message: "memory is 40Gi on all of them, 80Gi wanted", Where: "A100-SXM4-40GB on 20 nodes",
+						Evidence: []explain.Evidence{{
+							Object: "ResourceSlice/node-1-gpu", Path: "spec.devices[0].capacity.memory", Found: "40Gi", Wanted: "80Gi", Count: 160,
+						}},
+						Devices: []string{"gpu.nvidia.com/node-1/gpu-0", "gpu.nvidia.com/node-1/gpu-1"},
+					},
+					{
+						Code: explain.DeviceAllocated, Count: 102, Label: "allocated",
+						Message: "to 31 claims, 60 devices of namespace serving", Where: "17 nodes",
+					},
+					{
+						Code: explain.DeviceTainted, Count: 8, Label: "tainted",
+						Message: "gpu.nvidia.com/xid=79:NoExecute, not tolerated", Where: "node-17",
+					},
+				},
+				EligibleDevices: []string{"gpu.nvidia.com/node-23/gpu-0", "gpu.nvidia.com/node-23/gpu-1"},
+			}},
+		}},
+		NodeCount: 42,
+		Nodes: []explain.NodeGroup{
+			{
+				Count: 12, Names: nodes("node", 23, 34), Verdict: explain.DoesNotFit, Code: explain.ConstraintUnsatisfiable,
+				Message: "there are 8 devices, but at most 4 with one resource.kubernetes.io/pcieRoot",
+			},
+			{Count: 30, Names: nodes("node", 1, 30), Verdict: explain.DoesNotFit, Code: explain.CountUnsatisfiable, Message: "no eligible device"},
+		},
+		NextSteps: []explain.NextStep{
+			{Actor: explain.ActorUser, Text: "ask for 4 devices instead of 8"},
+			{Actor: explain.ActorAdmin, Text: "free devices with one pcieRoot: see who holds them with kubectl get resourceclaims -A"},
+			{Actor: explain.ActorNobody, Text: "until claims of namespace serving are gone"},
+		},
+	}
+}
+
+// fits is a pod with two claims that would find its devices.
+func fits() *explain.Explanation {
+	return &explain.Explanation{
+		Target: explain.Target{Kind: "Pod", Namespace: "ml", Name: "infer-0"}, Verdict: explain.Fits,
+		Summary:  "Both claims can be allocated on node-2.",
+		Stage:    explain.StageAllocation,
+		PodCount: 1,
+		Pods:     []explain.PodStatus{{Namespace: "ml", Name: "infer-0", Phase: "Pending", AgeSeconds: 5, Stage: explain.StageAllocation}},
+		Claims: []explain.ClaimExplanation{
+			{
+				Namespace: "ml", Name: "infer-0-gpu-x7k2p", Template: "one-gpu", PodClaim: "gpu",
+				Requests: []explain.RequestExplanation{{
+					Name: "gpu", DeviceClass: "gpu.example.com", Mode: "ExactCount", Needs: 1,
+					Considered: 4, Pools: 2, Eligible: 3, EligibleNodes: 2, MostOnOneNode: 2, BestNode: "node-2",
+					Rejected: []explain.Rejection{{Code: explain.DeviceAllocated, Count: 1, Label: "allocated", Message: "to claim ml/other", Where: "node-1"}},
+				}},
+			},
+			{
+				Template: "shared-nic", PodClaim: "nic",
+				Constraints: []string{"all with the same example.com/numa"},
+				Requests: []explain.RequestExplanation{
+					{Name: "nic/fast", DeviceClass: "nic.example.com", Mode: "All", Considered: 2, Pools: 2, Eligible: 2, EligibleNodes: 2, MostOnOneNode: 1, BestNode: "node-1"},
+					{Name: "nic/slow", DeviceClass: "nic.example.com", Mode: "ExactCount", Needs: 1, AdminAccess: true, Considered: 1, Pools: 1, Eligible: 0},
+				},
+			},
+		},
+		NodeCount: 3,
+		Nodes: []explain.NodeGroup{
+			{Count: 1, Names: []string{"node-2"}, Verdict: explain.Fits, Score: 8},
+			{Count: 1, Names: []string{"node-1"}, Verdict: explain.Fits},
+			{Count: 1, Names: []string{"control-plane"}, Verdict: explain.DoesNotFit, Code: explain.NodeUnsuitable, Message: "taint node-role.kubernetes.io/control-plane:NoSchedule is not tolerated"},
+		},
+		Placement: &explain.Placement{Node: "node-2", Score: 8, Claims: []explain.PlacementClaim{
+			{Namespace: "ml", Name: "infer-0-gpu-x7k2p", Devices: []explain.AllocatedDevice{{Request: "gpu", Driver: "gpu.example.com", Pool: "node-2", Device: "gpu-0"}}},
+			{Namespace: "ml", Name: "infer-0-nic", Devices: []explain.AllocatedDevice{{
+				Request: "nic/fast", Driver: "nic.example.com", Pool: "node-2", Device: "nic-0",
+				ShareID: "0aa1", ConsumedCapacity: map[string]string{"bandwidth": "10G", "buffers": "4"},
+			}}},
+		}},
+		Assumptions: []string{
+			"Pods on other nodes could not be read, so the CPU and memory of the nodes were taken to be free.",
+		},
+	}
+}
+
+// allocated is a claim that holds devices, one of which is gone.
+func allocated() *explain.Explanation {
+	return &explain.Explanation{
+		Target: explain.Target{Kind: "ResourceClaim", Namespace: "ml", Name: "train-gpus"}, Verdict: explain.Allocated,
+		Summary: "It holds 2 devices.",
+		Stage:   explain.StageRunning, PodCount: 12,
+		Pods: []explain.PodStatus{
+			{Namespace: "ml", Name: "a", Phase: "Running", Node: "node-1", Stage: explain.StageRunning},
+			{Namespace: "ml", Name: "b", Phase: "Succeeded", Node: "node-1"},
+			{Namespace: "ml", Name: "c", Node: "node-1", Stage: explain.StagePreparation},
+			{Namespace: "ml", Name: "d"},
+		},
+		Claims: []explain.ClaimExplanation{{
+			Namespace: "ml", Name: "train-gpus",
+			Allocation: &explain.Allocation{
+				Since: &metav1.Time{Time: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}, AgeSeconds: 3 * 86400,
+				Nodes: "node-1", ReservedFor: []string{"pod/a", "pod/b", "pod/c", "pod/d", "pod/e", "pod/f"},
+				Devices: []explain.AllocatedDevice{
+					{Request: "gpus", Driver: "gpu.example.com", Pool: "node-1", Device: "gpu-0", AdminAccess: true},
+					{Request: "gpus", Driver: "gpu.example.com", Pool: "node-1", Device: "gpu-1", Missing: true},
+				},
+			},
+		}},
+	}
+}
+
+// manyGroups is a large cluster in which every node has a reason of its own.
+func manyGroups() *explain.Explanation {
+	e := &explain.Explanation{
+		Target: explain.Target{Kind: "Deployment", Namespace: "ml", Name: "infer"}, Verdict: explain.Undetermined,
+		Summary: "Some claims could not be read.", Stage: explain.StageNodeFit, NodeCount: 1200,
+		Claims: []explain.ClaimExplanation{{
+			Namespace: "ml", Name: "c", ExtendedResources: true,
+			Requests: []explain.RequestExplanation{{Name: "r", DeviceClass: "gpu.example.com", Needs: 1}},
+		}},
+	}
+	for i := range 12 {
+		e.Nodes = append(e.Nodes, explain.NodeGroup{
+			Count: 100, Names: nodes(fmt.Sprintf("a-node-with-a-rather-long-name-in-zone-%d.example.com", i), 1, 100),
+			Verdict: explain.Undetermined, Message: fmt.Sprintf("cpu: 4 wanted, %d left", i%4),
+		})
+	}
+	return e
+}
+
+// hostile has escape sequences in everything that a cluster can set.
+func hostile() *explain.Explanation {
+	const evil = "x\x1b[2J\u202egnp\x07\r\nerror:\u009b1m\xff"
+	return &explain.Explanation{
+		Target: explain.Target{Kind: evil, Namespace: evil, Name: evil}, Verdict: explain.Error, Summary: evil,
+		Pods:             []explain.PodStatus{{Namespace: evil, Name: evil, Phase: evil, Node: evil, Stage: explain.Stage(evil)}},
+		SchedulerMessage: &explain.SchedulerMessage{Text: evil, Source: evil},
+		Allocator:        explain.AllocatorInfo{Library: evil, Channel: evil, Cluster: evil, FeatureSource: evil, Features: []string{evil}},
+		Assumptions:      []string{evil},
+		Claims: []explain.ClaimExplanation{{
+			Namespace: evil, Name: evil, Template: evil, PodClaim: evil, Constraints: []string{evil},
+			Allocation: &explain.Allocation{
+				Nodes: evil, ReservedFor: []string{evil},
+				Devices: []explain.AllocatedDevice{{
+					Request: evil, Driver: evil, Pool: evil, Device: evil, ShareID: evil,
+					ConsumedCapacity: map[string]string{evil: evil},
+				}},
+			},
+			Requests: []explain.RequestExplanation{{
+				Name: evil, DeviceClass: evil, Considered: 1, Pools: 1, Eligible: 1, EligibleNodes: 1, BestNode: evil,
+				Rejected: []explain.Rejection{{
+					Label: evil, Message: evil, Where: evil, Devices: []string{evil},
+					Evidence: []explain.Evidence{{Object: evil, Path: evil, Found: evil, Wanted: evil}},
+				}},
+				EligibleDevices: []string{evil},
+			}},
+		}},
+		Nodes:     []explain.NodeGroup{{Count: 1, Names: []string{evil}, Verdict: explain.Error, Message: evil, Code: explain.Code(evil)}},
+		Placement: &explain.Placement{Node: evil, Claims: []explain.PlacementClaim{{Namespace: evil, Name: evil}}},
+		NextSteps: []explain.NextStep{{Actor: evil, Text: evil}},
+	}
+}
+
+func draw(t *testing.T, e *explain.Explanation, opts Options) string {
+	t.Helper()
+	before := e.DeepCopy()
+	var out bytes.Buffer
+	if err := Explanation(&out, e, opts); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, e); diff != "" {
+		t.Errorf("the explanation was changed (-before +after):\n%s", diff)
+	}
+	return out.String()
+}
+
+func TestExplanation(t *testing.T) {
+	examples := map[string]*explain.Explanation{
+		"too-many": tooMany(), "fits": fits(), "allocated": allocated(), "many-groups": manyGroups(), "hostile": hostile(),
+	}
+	forms := map[string]Options{
+		"80":       {Width: 80},
+		"140":      {Width: 140},
+		"80-color": {Width: 80, Color: true},
+		"140-wide": {Width: 140, Wide: true},
+	}
+	for name, e := range examples {
+		for form, opts := range forms {
+			t.Run(name+"-"+form, func(t *testing.T) {
+				golden(t, name+"-"+form, draw(t, e, opts))
+			})
+		}
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v\nwrite it with: go test ./pkg/render -update", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs (-want +got):\n%s", path, diff)
+	}
+}
+
+func TestLinesStayWithinWidth(t *testing.T) {
+	for _, width := range []int{80, 100, 140, 200} {
+		for name, e := range map[string]*explain.Explanation{"too-many": tooMany(), "fits": fits(), "allocated": allocated()} {
+			for line := range strings.Lines(draw(t, e, Options{Width: width})) {
+				line = strings.TrimSuffix(line, "\n")
+				if got := ansi.StringWidth(line); got > width {
+					t.Errorf("%s at width %d: a line is %d wide: %q", name, width, got, line)
+				}
+				if line != strings.TrimRight(line, " ") {
+					t.Errorf("%s at width %d: trailing blanks: %q", name, width, line)
+				}
+			}
+		}
+	}
+}
+
+func TestColorOnlyMarks(t *testing.T) {
+	for name, e := range map[string]*explain.Explanation{"too-many": tooMany(), "fits": fits(), "many-groups": manyGroups()} {
+		colored := draw(t, e, Options{Width: 80, Color: true})
+		if got, want := ansi.Strip(colored), draw(t, e, Options{Width: 80}); got != want {
+			t.Errorf("%s: colours change the text (-without +with):\n%s", name, cmp.Diff(want, got))
+		}
+		if !strings.Contains(colored, "\x1b[") {
+			t.Errorf("%s: no colours", name)
+		}
+	}
+}
+
+func TestNothingHostileGetsThrough(t *testing.T) {
+	for _, wide := range []bool{false, true} {
+		out := draw(t, hostile(), Options{Width: 80, Wide: wide})
+		if clean := Escape(strings.ReplaceAll(out, "\n", "")); clean != strings.ReplaceAll(out, "\n", "") {
+			t.Errorf("wide=%v: the output has characters that need escaping:\n%q", wide, out)
+		}
+		for line := range strings.Lines(out) {
+			if strings.HasPrefix(line, "error:") {
+				t.Errorf("wide=%v: a name forged a line: %q", wide, line)
+			}
+		}
+	}
+}
+
+func TestNamesStayWhole(t *testing.T) {
+	e := manyGroups()
+	out := draw(t, e, Options{Width: 80, Wide: true})
+	for _, group := range e.Nodes {
+		for _, name := range group.Names {
+			if !strings.Contains(out, name) {
+				t.Fatalf("node %s is missing or cut", name)
+			}
+		}
+	}
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+func TestWriteError(t *testing.T) {
+	err := Explanation(brokenPipe{}, tooMany(), Options{})
+	if !errors.Is(err, os.ErrClosed) {
+		t.Errorf("got %v, want the error of the writer", err)
+	}
+}

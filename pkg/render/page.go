@@ -1,0 +1,199 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Options says how to draw.
+type Options struct {
+	// Width is how many terminal cells a line may take; 0 means 100. A word that
+	// is longer than the space for it is never cut and sticks out.
+	Width int
+	// Color allows colours and bold text. They only mark what the text says too.
+	Color bool
+	// Wide shows what is otherwise sampled or left out: each device, each node,
+	// all evidence.
+	Wide bool
+}
+
+const (
+	defaultWidth = 100
+	minWidth     = 40
+	// columnGap is the number of blanks between two columns.
+	columnGap = 2
+)
+
+// mark is what a piece of text is highlighted as.
+type mark int
+
+const (
+	plain mark = iota
+	strong
+	faint
+	good
+	bad
+	unsure
+)
+
+// cell is one column of a line. Its text is wrapped into width; 0 means all the
+// space that is left.
+type cell struct {
+	text  string
+	width int
+	right bool
+	mark  mark
+}
+
+// page collects the lines of an output. Everything that is put on it is escaped
+// there, so that callers cannot forget to.
+type page struct {
+	buf  bytes.Buffer
+	opts Options
+}
+
+func newPage(opts Options) *page {
+	if opts.Width <= 0 {
+		opts.Width = defaultWidth
+	}
+	opts.Width = max(opts.Width, minWidth)
+	return &page{opts: opts}
+}
+
+// blank adds an empty line.
+func (p *page) blank() { p.buf.WriteByte('\n') }
+
+// text adds a paragraph, wrapped at the width; its lines after the first are
+// indented by two more.
+func (p *page) text(indent int, m mark, s string) {
+	room := p.opts.Width - indent
+	for i, line := range wrap(Escape(s), room, room-2) {
+		margin := indent
+		if i > 0 {
+			margin += 2
+		}
+		p.pad(margin)
+		p.paint(m, line)
+		p.blank()
+	}
+}
+
+// row adds a line of columns, as many lines high as its highest cell.
+func (p *page) row(indent int, cells ...cell) {
+	columns := make([][]string, len(cells))
+	height, left := 0, indent
+	for i, c := range cells {
+		room := c.width
+		if room == 0 {
+			room = p.opts.Width - left
+		}
+		columns[i] = wrap(Escape(c.text), room, room)
+		height = max(height, len(columns[i]))
+		left += room + columnGap
+	}
+	for y := range height {
+		at, column := 0, indent
+		for i, c := range cells {
+			if y < len(columns[i]) && columns[i][y] != "" {
+				line := columns[i][y]
+				start := column
+				if c.right {
+					start += max(c.width-ansi.StringWidth(line), 0)
+				}
+				if at > 0 {
+					// A word that sticks out of its column pushes the next one.
+					start = max(start, at+columnGap)
+				}
+				p.pad(start - at)
+				p.paint(c.mark, line)
+				at = start + ansi.StringWidth(line)
+			}
+			column += c.width + columnGap
+		}
+		p.blank()
+	}
+}
+
+func (p *page) pad(n int) {
+	for range n {
+		p.buf.WriteByte(' ')
+	}
+}
+
+// paint writes text that is escaped already.
+func (p *page) paint(m mark, s string) {
+	if !p.opts.Color || m == plain {
+		p.buf.WriteString(s)
+		return
+	}
+	var style ansi.Style
+	switch m {
+	case plain:
+	case strong:
+		style = style.Bold()
+	case faint:
+		style = style.Faint()
+	case good:
+		style = style.Bold().ForegroundColor(ansi.Green)
+	case bad:
+		style = style.Bold().ForegroundColor(ansi.Red)
+	case unsure:
+		style = style.Bold().ForegroundColor(ansi.Yellow)
+	}
+	p.buf.WriteString(style.Styled(s))
+}
+
+// wrap breaks text at its blanks into lines of at most the given widths, one for
+// the first line and one for all others. Words stay whole.
+func wrap(s string, first, rest int) []string {
+	room := first
+	var lines []string
+	var line strings.Builder
+	used := 0
+	for word := range strings.FieldsSeq(s) {
+		width := ansi.StringWidth(word)
+		if used > 0 && used+1+width > room {
+			lines = append(lines, line.String())
+			line.Reset()
+			used, room = 0, rest
+		}
+		if used > 0 {
+			line.WriteByte(' ')
+			used++
+		}
+		line.WriteString(word)
+		used += width
+	}
+	if used > 0 || len(lines) == 0 {
+		lines = append(lines, line.String())
+	}
+	return lines
+}
+
+// count says "1 node" or "3 nodes".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	plural := noun + "s"
+	if strings.HasSuffix(noun, "s") {
+		plural = noun + "es"
+	}
+	return strconv.Itoa(n) + " " + plural
+}
+
+// widest is the number of cells that the widest of the texts takes, at most
+// limit.
+func widest(limit int, texts ...string) int {
+	w := 0
+	for _, s := range texts {
+		w = max(w, ansi.StringWidth(Escape(s)))
+	}
+	return min(w, limit)
+}

@@ -1,0 +1,80 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// Limits of our own requests. [Collect] sends about a dozen requests, plus one
+// for every 500 objects; the limits of client-go for controllers (5 and 10)
+// would be what it waits for.
+const (
+	clientQPS   = 50
+	clientBurst = 100
+)
+
+// Clients is all that is needed to talk to one cluster as one user.
+type Clients struct {
+	// Config is the connection, with protobuf preferred for built-in types.
+	Config *rest.Config
+	// Namespace is the default one: that of the flags or of the context.
+	Namespace string
+
+	Kubernetes kubernetes.Interface
+	Dynamic    dynamic.Interface
+	// Mapper turns what users type ("deploy", "jobs.batch") into resources. It
+	// asks the server when it is first used.
+	Mapper meta.RESTMapper
+}
+
+// NewClients makes the clients from kubectl's own flags. It reads the
+// kubeconfig and sends nothing.
+func NewClients(getter genericclioptions.RESTClientGetter) (Clients, error) {
+	config, err := getter.ToRESTConfig()
+	if err != nil {
+		return Clients{}, fmt.Errorf("read kubeconfig: %w", err)
+	}
+	namespace, _, err := getter.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return Clients{}, fmt.Errorf("read namespace from kubeconfig: %w", err)
+	}
+	mapper, err := getter.ToRESTMapper()
+	if err != nil {
+		return Clients{}, fmt.Errorf("read kubeconfig: %w", err)
+	}
+
+	config = rest.CopyConfig(config)
+	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	config.QPS = clientQPS
+	config.Burst = clientBurst
+	config.UserAgent = userAgent()
+
+	clients := Clients{Config: config, Namespace: namespace, Mapper: mapper}
+	if clients.Kubernetes, err = kubernetes.NewForConfig(config); err != nil {
+		return Clients{}, fmt.Errorf("set up connection to %s: %w", serverAddress(config), err)
+	}
+	if clients.Dynamic, err = dynamic.NewForConfig(config); err != nil {
+		return Clients{}, fmt.Errorf("set up connection to %s: %w", serverAddress(config), err)
+	}
+	return clients, nil
+}
+
+// userAgent names this program in the audit log of the API server.
+func userAgent() string {
+	version := "devel"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		version = info.Main.Version
+	}
+	return fmt.Sprintf("kubectl-dra/%s (%s/%s)", version, runtime.GOOS, runtime.GOARCH)
+}

@@ -1,0 +1,328 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	draclient "k8s.io/dynamic-resource-allocation/client"
+	"k8s.io/klog/v2"
+)
+
+// CollectOptions says what [Collect] is to read.
+type CollectOptions struct {
+	Options
+	// Namespace is the one that is read where the user may not read all of
+	// them. Empty means the default one of the clients. That of Target, if it
+	// has one, goes before both.
+	Namespace string
+	// AllNamespaces tells that the user asked for all namespaces, so that one
+	// of them is no substitute: what may not be listed in the whole cluster is
+	// then a [Gap] without a namespace.
+	AllNamespaces bool
+	// Target is what the question is about. Its events are read, and, if it is
+	// something with a pod template, the object itself. May be nil.
+	Target *ObjectRef
+	// Progress is told after each chunk how many objects have arrived, how many
+	// there will be (0 while that is unknown), and of which resource the chunk
+	// was. Calls do not overlap, and there is none after Collect returned. May
+	// be nil.
+	Progress func(done, total int, what string)
+}
+
+// ObjectRef names an object as users do.
+type ObjectRef struct {
+	// Resource is what the user typed: "deployment", "job.batch", "pod".
+	Resource  string
+	Namespace string
+	Name      string
+}
+
+// Collect asks a cluster. It reads all DRA objects, nodes, namespaces, pods and
+// pod groups, and the feature gates, each at its own moment, but all within
+// about as long as it takes to load the largest list.
+//
+// What the user may not read becomes a [Gap]. Errors are *[UnauthorizedError],
+// *[ForbiddenError] if nothing may be read, *[NoDRAError], *[ServerError],
+// *[UnknownResourceError] or *[NoTemplateError] for the target, or wrap the
+// error of the context.
+// Collect returns as soon as the context is cancelled.
+func Collect(ctx context.Context, clients Clients, opts CollectOptions) (*Snapshot, error) {
+	c, err := newCollector(clients, opts)
+	if err != nil {
+		return nil, err
+	}
+	// The client library logs some of the errors that it also returns. Whoever
+	// asks for its log with -v gets it.
+	if !klog.V(1).Enabled() {
+		ctx = klog.NewContext(ctx, klog.Logger{})
+	}
+	// Not everything below listens to the context: a credential plugin and the
+	// REST mapper do not.
+	done := make(chan error, 1)
+	go func() { done <- c.run(ctx) }()
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		err = serverError(ctx, c.server, ctx.Err())
+	}
+	c.progress.stop()
+	if err != nil {
+		return nil, err
+	}
+	return c.snapshot, nil
+}
+
+// collector is one run of [Collect].
+type collector struct {
+	clients   Clients
+	opts      CollectOptions
+	server    string
+	namespace string
+	progress  *progress
+
+	mu       sync.Mutex
+	snapshot *Snapshot
+	anyRead  bool
+	denied   []string
+}
+
+func newCollector(clients Clients, opts CollectOptions) (*collector, error) {
+	c := &collector{
+		clients:   clients,
+		opts:      opts,
+		server:    serverAddress(clients.Config),
+		namespace: cmp.Or(opts.Namespace, clients.Namespace, metav1.NamespaceDefault),
+		progress:  &progress{report: opts.Progress},
+	}
+	if opts.Target != nil {
+		c.namespace = cmp.Or(opts.Target.Namespace, c.namespace)
+	}
+	c.snapshot = &Snapshot{Source: "cluster " + c.server, TakenAt: time.Now(), Gates: map[string]Gate{}}
+	if opts.KubernetesVersion != "" {
+		given, err := ParseVersion(opts.KubernetesVersion)
+		if err != nil {
+			return nil, err
+		}
+		c.snapshot.ServerVersion = given
+	}
+	return c, nil
+}
+
+func (c *collector) run(ctx context.Context) error {
+	apis, err := c.discover(ctx)
+	if err != nil {
+		return serverError(ctx, c.server, err)
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	for _, task := range c.tasks(apis) {
+		group.Go(func() error { return task(groupCtx) })
+	}
+	if err := group.Wait(); err != nil {
+		return serverError(ctx, c.server, err)
+	}
+	if !c.anyRead {
+		return c.forbidden()
+	}
+	c.finish()
+	return nil
+}
+
+// tasks are the requests that go out at the same time.
+func (c *collector) tasks(apis servedAPIs) []func(context.Context) error {
+	s, core := c.snapshot, c.clients.Kubernetes.CoreV1()
+	// Each list has a converting client of its own: they remember which API
+	// version worked last, and not all versions have all resources.
+	dra := func() *draclient.Client { return draclient.New(c.clients.Kubernetes) }
+	slicesAPI, classesAPI, claimsAPI, templatesAPI := dra(), dra(), dra(), dra()
+
+	tasks := []func(context.Context) error{
+		c.readGates,
+		c.namespaces(),
+		c.clusterList(ResourceNodes, func(ctx context.Context, l *listing) error {
+			return fetch(ctx, l, core.Nodes().List, func(p *corev1.NodeList) []corev1.Node { return p.Items }, &s.Nodes)
+		}),
+		c.clusterList(ResourceSlices, func(ctx context.Context, l *listing) error {
+			return fetch(ctx, l, slicesAPI.ResourceSlices().List,
+				func(p *resourceapi.ResourceSliceList) []resourceapi.ResourceSlice { return p.Items }, &s.Slices)
+		}),
+		c.clusterList(ResourceClasses, func(ctx context.Context, l *listing) error {
+			return fetch(ctx, l, classesAPI.DeviceClasses().List,
+				func(p *resourceapi.DeviceClassList) []resourceapi.DeviceClass { return p.Items }, &s.Classes)
+		}),
+		c.namespacedList(ResourcePods, func(ctx context.Context, l *listing, namespace string) error {
+			return fetch(ctx, l, core.Pods(namespace).List, func(p *corev1.PodList) []corev1.Pod { return p.Items }, &s.Pods)
+		}),
+		c.namespacedList(ResourceClaims, func(ctx context.Context, l *listing, namespace string) error {
+			return fetch(ctx, l, claimsAPI.ResourceClaims(namespace).List,
+				func(p *resourceapi.ResourceClaimList) []resourceapi.ResourceClaim { return p.Items }, &s.Claims)
+		}),
+		c.namespacedList(ResourceTemplates, func(ctx context.Context, l *listing, namespace string) error {
+			return fetch(ctx, l, templatesAPI.ResourceClaimTemplates(namespace).List,
+				func(p *resourceapi.ResourceClaimTemplateList) []resourceapi.ResourceClaimTemplate { return p.Items }, &s.Templates)
+		}),
+	}
+
+	switch apis.taintRules {
+	case "v1", "v1beta2":
+		rulesAPI := dra()
+		tasks = append(tasks, c.clusterList(ResourceTaintRules, func(ctx context.Context, l *listing) error {
+			return fetch(ctx, l, rulesAPI.DeviceTaintRules().List,
+				func(p *resourceapi.DeviceTaintRuleList) []resourceapi.DeviceTaintRule { return p.Items }, &s.TaintRules)
+		}))
+	case "v1alpha3":
+		tasks = append(tasks, c.clusterList(ResourceTaintRules, c.fetchOldTaintRules))
+	}
+	switch apis.podGroups {
+	case "":
+	case "v1beta1":
+		groupsAPI := c.clients.Kubernetes.SchedulingV1beta1()
+		tasks = append(tasks, c.namespacedList(ResourcePodGroups, func(ctx context.Context, l *listing, namespace string) error {
+			return fetch(ctx, l, groupsAPI.PodGroups(namespace).List,
+				func(p *schedulingapi.PodGroupList) []schedulingapi.PodGroup { return p.Items }, &s.PodGroups)
+		}))
+	default:
+		tasks = append(tasks, c.namespacedList(ResourcePodGroups, func(ctx context.Context, l *listing, namespace string) error {
+			return c.fetchOldPodGroups(ctx, l, apis.podGroups, namespace)
+		}))
+	}
+	if c.opts.Target != nil {
+		tasks = append(tasks, c.readTarget, c.events())
+	}
+	return tasks
+}
+
+// clusterList is a task that lists something without a namespace. Where that
+// is forbidden, it leaves a gap.
+func (c *collector) clusterList(resource string, list func(context.Context, *listing) error) func(context.Context) error {
+	l := c.progress.list(resource)
+	return func(ctx context.Context) error {
+		return c.concluded(l, "at the cluster scope", list(ctx, l))
+	}
+}
+
+// namespacedList is a task that lists something in all namespaces, or, where
+// that is forbidden, in one, and leaves a gap.
+func (c *collector) namespacedList(resource string, list func(context.Context, *listing, string) error) func(context.Context) error {
+	l := c.progress.list(resource)
+	return func(ctx context.Context) error {
+		const everywhere = "at the cluster scope"
+		err := list(ctx, l, metav1.NamespaceAll)
+		if !apierrors.IsForbidden(err) || c.opts.AllNamespaces {
+			return c.concluded(l, everywhere, err)
+		}
+		err = list(ctx, l, c.namespace)
+		if err == nil {
+			c.gap(Gap{Resource: resource, Namespace: c.namespace, Reason: fmt.Sprintf(
+				"this user may not list %s %s; only those in namespace %s could be read", resource, everywhere, c.namespace)})
+		}
+		return c.concluded(l, everywhere+", nor in namespace "+c.namespace, err)
+	}
+}
+
+// namespaces is a task that lists the namespaces, or gets the one of interest:
+// its labels decide about admin access.
+func (c *collector) namespaces() func(context.Context) error {
+	api, s := c.clients.Kubernetes.CoreV1().Namespaces(), c.snapshot
+	return c.clusterList(ResourceNamespaces, func(ctx context.Context, l *listing) error {
+		denied := fetch(ctx, l, api.List, func(p *corev1.NamespaceList) []corev1.Namespace { return p.Items }, &s.Namespaces)
+		if !apierrors.IsForbidden(denied) || c.opts.AllNamespaces {
+			return denied
+		}
+		namespace, err := api.Get(ctx, c.namespace, metav1.GetOptions{})
+		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+			return denied
+		}
+		if err != nil {
+			return err
+		}
+		strip(namespace)
+		s.Namespaces = []*corev1.Namespace{namespace}
+		c.gap(Gap{Resource: ResourceNamespaces, Namespace: c.namespace, Reason: fmt.Sprintf(
+			"this user may not list namespaces at the cluster scope; only namespace %s itself could be read", c.namespace)})
+		return nil
+	})
+}
+
+// concluded notes how a list ended. Only an error that makes the whole
+// snapshot worthless comes back.
+func (c *collector) concluded(l *listing, scope string, err error) error {
+	l.finished()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err == nil, apierrors.IsNotFound(err):
+		c.anyRead = true
+		return nil
+	case apierrors.IsForbidden(err):
+		c.denied = append(c.denied, l.resource)
+		c.snapshot.Gaps = append(c.snapshot.Gaps, Gap{Resource: l.resource, Reason: fmt.Sprintf("this user may not list %s %s", l.resource, scope)})
+		return nil
+	default:
+		return err
+	}
+}
+
+// readGates never fails for lack of metrics: the defaults of the server's
+// version are good enough, if the gap says so.
+func (c *collector) readGates(ctx context.Context) error {
+	gates, err := readGates(ctx, c.clients.Kubernetes)
+	if apierrors.IsUnauthorized(err) {
+		return err
+	}
+	if err != nil {
+		c.gap(Gap{Resource: ResourceMetrics, Reason: metricsGapReason(err)})
+		return nil
+	}
+	c.snapshot.Gates = gates
+	return nil
+}
+
+func (c *collector) gap(gap Gap) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.snapshot.Gaps = append(c.snapshot.Gaps, gap)
+}
+
+func (c *collector) forbidden() error {
+	slices.Sort(c.denied)
+	err := &ForbiddenError{Server: c.server, Resources: c.denied}
+	if !c.opts.AllNamespaces {
+		err.Namespace = c.namespace
+	}
+	return err
+}
+
+// finish brings the snapshot into the form that [Snapshot] promises.
+func (c *collector) finish() {
+	s := c.snapshot
+	for name, enabled := range c.opts.Gates {
+		s.Gates[name] = Gate{Enabled: enabled, Source: GateFromFlag}
+	}
+	slices.SortFunc(s.Gaps, func(a, b Gap) int {
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Reason, b.Reason))
+	})
+	sortByName(s.Nodes)
+	sortByName(s.Namespaces)
+	sortByName(s.Pods)
+	sortByName(s.Events)
+	sortByName(s.Slices)
+	sortByName(s.Classes)
+	sortByName(s.Claims)
+	sortByName(s.Templates)
+	sortByName(s.TaintRules)
+	sortByName(s.PodGroups)
+	sortByName(s.Workloads)
+}

@@ -1,0 +1,223 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agext/levenshtein"
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// newestMinor is the newest 1.x release that the table of gates covers. It
+// answers for clusters whose version is not known.
+const newestMinor = 37
+
+// GateStage is how mature a feature is.
+type GateStage string
+
+// The stages of a feature gate.
+const (
+	GateAlpha GateStage = "Alpha"
+	GateBeta  GateStage = "Beta"
+	GateGA    GateStage = "GA"
+)
+
+// GateRelease is what a feature gate was from one Kubernetes release on.
+type GateRelease struct {
+	// Minor is the release: 34 stands for Kubernetes 1.34.
+	Minor int
+	Stage GateStage
+	// Default is what the gate is where nobody sets it.
+	Default bool
+	// Locked gates cannot be set to anything but the default.
+	Locked bool
+}
+
+// GateSpec is all that is known about a feature gate before a cluster is asked.
+type GateSpec struct {
+	Name string
+	// Releases tells when the gate changed, the oldest release first. Before
+	// the first one the gate did not exist, and the feature neither.
+	Releases []GateRelease
+	// Requires names the gates that must be on for this one to have an effect.
+	Requires []string
+}
+
+// In returns what the gate is in Kubernetes 1.minor, false if it did not exist.
+func (g GateSpec) In(minor int) (release GateRelease, exists bool) {
+	for _, r := range g.Releases {
+		if r.Minor > minor {
+			break
+		}
+		release, exists = r, true
+	}
+	return release, exists
+}
+
+func alpha(minor int) GateRelease   { return GateRelease{Minor: minor, Stage: GateAlpha} }
+func betaOff(minor int) GateRelease { return GateRelease{Minor: minor, Stage: GateBeta} }
+func beta(minor int) GateRelease    { return GateRelease{Minor: minor, Stage: GateBeta, Default: true} }
+func ga(minor int) GateRelease      { return GateRelease{Minor: minor, Stage: GateGA, Default: true} }
+func locked(minor int) GateRelease {
+	return GateRelease{Minor: minor, Stage: GateGA, Default: true, Locked: true}
+}
+
+// GateSpecs returns the feature gates that decide about Dynamic Resource
+// Allocation, sorted by name. Releases and requirements are those of
+// defaultVersionedKubernetesFeatureGates and
+// defaultKubernetesFeatureGateDependencies in pkg/features/kube_features.go of
+// Kubernetes v1.37.1.
+//
+// DRAFractionalCapacityRange is on in 1.37 only with a minimum compatibility
+// version of 1.37. By default that is one release back, hence the gate is off
+// in 1.37 and on from 1.38.
+func GateSpecs() []GateSpec {
+	const dra = "DynamicResourceAllocation"
+	gate := func(name string, requires []string, releases ...GateRelease) GateSpec {
+		return GateSpec{Name: name, Releases: releases, Requires: requires}
+	}
+	on := func(gates ...string) []string { return gates }
+	return []GateSpec{
+		gate("DRAAdminAccess", on(dra), alpha(32), beta(34), locked(36)),
+		gate("DRAConsumableCapacity", on(dra), alpha(34), beta(36)),
+		gate("DRADerivedAttributes", on(dra), alpha(37)),
+		gate("DRADeviceBindingConditions", on(dra, "DRAResourceClaimDeviceStatus"), alpha(34), beta(36)),
+		gate("DRADeviceCompatibilityGroups", on(dra, "DRAPartitionableDevices"), alpha(37)),
+		gate("DRADeviceTaintRules", on("DRADeviceTaints"), alpha(35), betaOff(36), ga(37)),
+		gate("DRADeviceTaints", on(dra), alpha(33), beta(36), ga(37)),
+		gate("DRAExtendedResource", on(dra), alpha(34), beta(36), locked(37)),
+		gate("DRAFractionalCapacityRange", on("DRAConsumableCapacity"), betaOff(37), beta(38)),
+		gate("DRAListTypeAttributes", on(dra), alpha(36)),
+		gate("DRANodeAllocatableResources", on(dra), alpha(36)),
+		gate("DRAOptionalNodeOperations", on(dra, "NodeDeclaredFeatures"), alpha(37)),
+		gate("DRAPartitionableDevices", on(dra), alpha(33), beta(36)),
+		gate("DRAPartitionableDevicesType", on(dra, "DRAPartitionableDevices", "DRAResourcePoolStatus"), alpha(37)),
+		gate("DRAPrioritizedList", on(dra), alpha(33), beta(34), ga(36), locked(37)),
+		gate("DRAResourceClaimDeviceStatus", nil, alpha(32), beta(33), locked(37)),
+		gate("DRAResourceClaimGranularStatusAuthorization", on(dra, "DRAResourceClaimDeviceStatus"), beta(36)),
+		gate("DRAResourcePoolStatus", on(dra), alpha(36)),
+		gate("DRASchedulerFilterTimeout", on(dra), beta(34)),
+		gate("DRAWorkloadResourceClaims", on(dra, "GenericWorkload"), alpha(36), betaOff(37)),
+		gate(dra, nil, alpha(26), betaOff(32), ga(34), locked(35)),
+		gate("GenericWorkload", nil, alpha(35), betaOff(37)),
+		gate("KubeletPodResourcesDynamicResources", nil, alpha(27), beta(34), locked(36)),
+		gate("NodeDeclaredFeatures", nil, alpha(35), beta(36), locked(37)),
+		gate("ResourceHealthStatus", on(dra), alpha(31), beta(36)),
+		gate("ResourceHealthStatusMessage", on("ResourceHealthStatus"), beta(36)),
+	}
+}
+
+// KnownGates returns the names of all gates of [GateSpecs], sorted.
+func KnownGates() []string {
+	specs := GateSpecs()
+	names := make([]string, len(specs))
+	for i, spec := range specs {
+		names[i] = spec.Name
+	}
+	return names
+}
+
+// Gate returns the setting of a feature gate: what the command line says,
+// else what the cluster's metrics say, else the default of its version. A gate
+// that is on by default counts as off while a gate that it requires is off.
+// Where the version is unknown, the defaults of the newest release known to
+// this program are taken. An unknown gate is off.
+func (s *Snapshot) Gate(name string) Gate {
+	minor, ok := minorVersion(s.ServerVersion)
+	if !ok {
+		minor = newestMinor
+	}
+	return s.gate(name, minor, GateSpecs())
+}
+
+func (s *Snapshot) gate(name string, minor int, specs []GateSpec) Gate {
+	if gate, ok := s.Gates[name]; ok {
+		return gate
+	}
+	gate := Gate{Source: GateFromDefault}
+	i := slices.IndexFunc(specs, func(spec GateSpec) bool { return spec.Name == name })
+	if i < 0 {
+		return gate
+	}
+	release, _ := specs[i].In(minor)
+	gate.Enabled = release.Default && !slices.ContainsFunc(specs[i].Requires, func(required string) bool {
+		return !s.gate(required, minor, specs).Enabled
+	})
+	return gate
+}
+
+// ParseGates reads the values of --feature-gates. Each is a list like
+// "DRADeviceTaints=true,DRAPrioritizedList=false"; later ones win. Anything
+// that is not one of [KnownGates] is an error which names the nearest of them.
+func ParseGates(values []string) (map[string]bool, error) {
+	gates := map[string]bool{}
+	for _, value := range values {
+		for setting := range strings.SplitSeq(value, ",") {
+			setting = strings.TrimSpace(setting)
+			if setting == "" {
+				continue
+			}
+			name, state, ok := strings.Cut(setting, "=")
+			name, state = strings.TrimSpace(name), strings.TrimSpace(state)
+			if err := checkGateName(name); err != nil {
+				return nil, err
+			}
+			enabled, err := strconv.ParseBool(state)
+			if !ok || err != nil {
+				return nil, fmt.Errorf("parse feature gate %s: %q is neither true nor false; write %s=true or %s=false", name, state, name, name)
+			}
+			gates[name] = enabled
+		}
+	}
+	return gates, nil
+}
+
+// checkGateName fails for a gate that has no bearing on what this program says.
+func checkGateName(name string) error {
+	known := KnownGates()
+	if slices.Contains(known, name) {
+		return nil
+	}
+	// A near miss of "DRA…" is most often a difference in case or a missing
+	// letter; without any likeness the whole list is the better help.
+	nearest, best := "", 0.5
+	for _, candidate := range known {
+		if likeness := levenshtein.Similarity(strings.ToLower(name), strings.ToLower(candidate), nil); likeness > best {
+			nearest, best = candidate, likeness
+		}
+	}
+	if nearest == "" {
+		return fmt.Errorf("parse feature gate: %q is not known; known are %s", name, strings.Join(known, ", "))
+	}
+	return fmt.Errorf("parse feature gate: %q is not known; did you mean %s?", name, nearest)
+}
+
+// ParseVersion reads a Kubernetes version as people write it: "1.36",
+// "v1.36.2", "1.36.2-gke.100". It returns the form that
+// [Snapshot.ServerVersion] has.
+func ParseVersion(text string) (string, error) {
+	text = strings.TrimSpace(text)
+	parsed, err := version.ParseGeneric(text)
+	if err != nil || parsed.Major() != 1 {
+		return "", fmt.Errorf("parse Kubernetes version %q: not a version like 1.36 or v1.36.2", text)
+	}
+	text = "v" + strings.TrimPrefix(text, "v")
+	if strings.Count(text, ".") == 1 {
+		text = fmt.Sprintf("v1.%d.0", parsed.Minor())
+	}
+	return text, nil
+}
+
+// minorVersion returns 36 for "v1.36.3-gke.100".
+func minorVersion(gitVersion string) (minor int, ok bool) {
+	parsed, err := version.ParseGeneric(gitVersion)
+	if err != nil || parsed.Major() != 1 {
+		return 0, false
+	}
+	return int(parsed.Minor()), true
+}

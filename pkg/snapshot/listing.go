@@ -1,0 +1,127 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"context"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// chunkSize is how many objects are asked for at a time, as kubectl does.
+const chunkSize = 500
+
+// fetch reads a list chunk by chunk into *into, without the dead weight of its
+// objects. If the server forgets the list in the middle of it (410 Gone), it
+// is read again from the start, this time in one piece, which cannot expire.
+func fetch[L metav1.ListInterface, T any, P interface {
+	*T
+	metav1.Object
+}](ctx context.Context, l *listing, list func(context.Context, metav1.ListOptions) (L, error), items func(L) []T, into *[]P,
+) error {
+	return fetchSelected(ctx, l, metav1.ListOptions{}, list, items, into)
+}
+
+// fetchSelected is [fetch] with selectors.
+func fetchSelected[L metav1.ListInterface, T any, P interface {
+	*T
+	metav1.Object
+}](ctx context.Context, l *listing, options metav1.ListOptions, list func(context.Context, metav1.ListOptions) (L, error), items func(L) []T, into *[]P,
+) error {
+	options.Limit = chunkSize
+	var all []P
+	for {
+		page, err := list(ctx, options)
+		if options.Continue != "" && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
+			options.Continue, options.Limit = "", 0
+			all = nil
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		content := items(page)
+		for i := range content {
+			object := P(&content[i])
+			strip(object)
+			all = append(all, object)
+		}
+		remaining := 0
+		if count := page.GetRemainingItemCount(); count != nil {
+			remaining = int(*count)
+		}
+		options.Continue = page.GetContinue()
+		l.update(len(all), remaining, options.Continue == "")
+		if options.Continue == "" {
+			*into = all
+			return nil
+		}
+	}
+}
+
+// progress adds up what the lists that are read at the same time have got.
+type progress struct {
+	mu     sync.Mutex
+	report func(done, total int, what string)
+	lists  []*listing
+}
+
+// listing is the part of one list. All fields belong to the progress's lock.
+type listing struct {
+	progress *progress
+	resource string
+	done     int
+	// remaining is how many objects are still to come, -1 while unknown.
+	remaining int
+}
+
+// list adds a list. All of them are added before the first one is read.
+func (p *progress) list(resource string) *listing {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := &listing{progress: p, resource: resource, remaining: -1}
+	p.lists = append(p.lists, l)
+	return l
+}
+
+// update tells how far a list is. A chunk without a count of what remains
+// makes the total unknown, unless it is the last one.
+func (l *listing) update(done, remaining int, last bool) {
+	p := l.progress
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l.done, l.remaining = done, remaining
+	if remaining == 0 && !last {
+		l.remaining = -1
+	}
+	if p.report == nil {
+		return
+	}
+	sum, total, known := 0, 0, true
+	for _, other := range p.lists {
+		sum += other.done
+		total += other.done + other.remaining
+		known = known && other.remaining >= 0
+	}
+	if !known {
+		total = 0
+	}
+	p.report(sum, total, l.resource)
+}
+
+// finished marks a list that ended without an answer.
+func (l *listing) finished() {
+	l.progress.mu.Lock()
+	defer l.progress.mu.Unlock()
+	l.remaining = 0
+}
+
+// stop ends the reports, whatever is still under way.
+func (p *progress) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report = nil
+}

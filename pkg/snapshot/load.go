@@ -1,0 +1,221 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Load reads a snapshot from files: those that [Snapshot.Save] wrote, dumps of
+// kubectl get -o yaml or -o json, manifests, in any mixture.
+//
+// A path is a file, a directory, of which all files named .yaml, .yml, .json,
+// also with .gz, and .tar.gz are read in the order of their names, or "-" for
+// Options.Stdin. What a file has is found out from its content: YAML, JSON,
+// several documents of either, Lists, compressed or in a tar archive. Objects
+// of resource.k8s.io may be of any beta version; they are converted, and get
+// the defaults that the API server would set. Objects without a namespace keep
+// none. Kinds that have nothing to do with the snapshot are counted in
+// Skipped. Two objects of the same name must be equal.
+//
+// Whatever is wrong with the files is an [*InputError].
+func Load(ctx context.Context, paths []string, opts Options) (*Snapshot, error) {
+	return load(ctx, paths, opts, defaultLimits())
+}
+
+// LoadObjects is [Load] for manifests that are about to be applied: the
+// snapshot has only the objects in them, to be put into that of a cluster with
+// [Snapshot.With]. An object with only a metadata.generateName gets a name
+// that ends in "xxxxx".
+func LoadObjects(ctx context.Context, paths []string, opts Options) (*Snapshot, error) {
+	return Load(ctx, paths, opts)
+}
+
+func load(ctx context.Context, paths []string, opts Options, limits limits) (*Snapshot, error) {
+	if len(paths) == 0 {
+		return nil, &InputError{Path: "snapshot", Err: errors.New("no file is named; name one, or - for standard input")}
+	}
+	all, err := read(ctx, paths, opts, limits)
+	if err != nil {
+		return nil, err
+	}
+	if all.documents == 0 {
+		return nil, &InputError{Path: strings.Join(paths, ", "), Err: errors.New("there are no Kubernetes objects in it")}
+	}
+	return assemble(all, paths, opts)
+}
+
+// result is what a worker makes of a part.
+type result struct {
+	part *part
+	decoded
+	err error
+}
+
+// read decodes everything in the paths, in their order.
+func read(ctx context.Context, paths []string, opts Options, limits limits) (*decoded, error) {
+	workers := runtime.GOMAXPROCS(0)
+	var group sync.WaitGroup
+	var results []*result
+	// Parts after the first that failed need not be decoded. Those before it
+	// are, so that the same input always gives the same error.
+	var failed atomic.Int64
+	failed.Store(math.MaxInt64)
+	type job struct {
+		index int64
+		*result
+	}
+	jobs := make(chan job, 2*workers)
+	for range workers {
+		group.Go(func() {
+			for j := range jobs {
+				if j.index > failed.Load() || ctx.Err() != nil {
+					continue
+				}
+				j.err = decodePart(j.part, &j.decoded)
+				for first := failed.Load(); j.err != nil && j.part.whole == nil && j.index < first; first = failed.Load() {
+					if failed.CompareAndSwap(first, j.index) {
+						break
+					}
+				}
+			}
+		})
+	}
+	r := reader{limits: limits, stdin: opts.Stdin}
+	r.text = func(file string, data []byte) error {
+		return cut(file, data, func(p *part) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if failed.Load() != math.MaxInt64 {
+				return errStopped
+			}
+			results = append(results, &result{part: p})
+			jobs <- job{int64(len(results) - 1), results[len(results)-1]}
+			return nil
+		})
+	}
+	var readError error
+	for _, path := range paths {
+		if readError = r.path(path); readError != nil {
+			break
+		}
+	}
+	close(jobs)
+	group.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("read %s: %w", strings.Join(paths, ", "), err)
+	}
+	all, err := mergeResults(results)
+	if err != nil {
+		return nil, err
+	}
+	if readError != nil {
+		return nil, readError
+	}
+	return all, nil
+}
+
+// errStopped ends the reading of files after a part could not be decoded.
+var errStopped = errors.New("stopped")
+
+// mergeResults puts the results together and returns the first error. A YAML
+// document that was cut into parts of which one is not valid YAML is decoded
+// again as a whole, in case that the cut is to blame.
+func mergeResults(results []*result) (*decoded, error) {
+	suspects := map[*part]bool{}
+	for _, r := range results {
+		if r.err != nil && r.part.whole != nil {
+			suspects[r.part.whole] = true
+		}
+	}
+	all := &decoded{}
+	done := map[*part]bool{}
+	for _, r := range results {
+		whole := r.part.whole
+		if whole == nil || !suspects[whole] {
+			if r.err != nil {
+				return nil, r.err
+			}
+			all.merge(&r.decoded)
+			continue
+		}
+		if done[whole] {
+			continue
+		}
+		done[whole] = true
+		var again decoded
+		if err := decodePart(whole, &again); err != nil {
+			return nil, err
+		}
+		all.merge(&again)
+	}
+	return all, nil
+}
+
+// decodePart decodes one part into d.
+func decodePart(p *part, d *decoded) error {
+	if !p.yaml && p.items == nil {
+		return decodeText(p.data, p, d)
+	}
+	if !p.yaml {
+		for i, item := range p.items {
+			if err := decodeItem(p.data[item.from:item.to], i, p, d); err != nil {
+				return addLine(err, p.data, item.from, p)
+			}
+		}
+		return nil
+	}
+	converted, err := yamlToJSON(p.data)
+	if err != nil {
+		return inputError(p.at, "", yamlError(err, p.linesBefore))
+	}
+	if !p.sequence {
+		if converted[0] != '{' {
+			return inputError(p.at, "", fmt.Errorf("expected a Kubernetes object, found %s", valueInWords(converted)))
+		}
+		return d.document(converted, p.at)
+	}
+	items, _, err := arrayItems(converted, 0)
+	if err != nil {
+		return inputError(p.at, "", err)
+	}
+	d.documents++ // the List
+	for i, item := range items {
+		if err := decodeItem(converted[item.from:item.to], i, p, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func decodeText(data []byte, p *part, d *decoded) error {
+	if err := d.document(data, p.at); err != nil {
+		return addLine(err, data, 0, p)
+	}
+	return nil
+}
+
+func decodeItem(data []byte, i int, p *part, d *decoded) error {
+	at := p.at
+	at.item += i + 1
+	return d.nested(data, at, p.apiVersion, p.kind, 1)
+}
+
+// addLine adds the line to an error about the syntax of JSON text.
+func addLine(err error, data []byte, from int, p *part) error {
+	var input *InputError
+	var syntax *syntaxError
+	if errors.As(err, &input) && errors.As(input.Err, &syntax) && syntax.offset > 0 {
+		input.Err = fmt.Errorf("line %d: %w", p.linesBefore+lineAt(data, from+int(syntax.offset)), syntax)
+	}
+	return err
+}

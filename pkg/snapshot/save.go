@@ -1,0 +1,218 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+// Format is how a snapshot is written.
+type Format string
+
+const (
+	// FormatJSON is one JSON object with one item a line.
+	FormatJSON Format = "json"
+	// FormatYAML is one YAML document for the header and one for each object.
+	FormatYAML Format = "yaml"
+)
+
+// Save writes everything that [Load] reads back to an equal snapshot. In JSON
+// that is one object of kind Snapshot with one object of the cluster on each
+// line; in YAML it is a document of kind Snapshot and one for each object.
+func (s *Snapshot) Save(w io.Writer, format Format) error {
+	buffered := bufio.NewWriterSize(w, 64<<10)
+	var err error
+	switch format {
+	case FormatJSON:
+		err = s.saveJSON(buffered)
+	case FormatYAML:
+		err = s.saveYAML(buffered)
+	default:
+		err = fmt.Errorf("unknown format %q: expected %s or %s", format, FormatJSON, FormatYAML)
+	}
+	if err == nil {
+		err = buffered.Flush()
+	}
+	if err != nil {
+		return fmt.Errorf("save snapshot: %w", err)
+	}
+	return nil
+}
+
+// SaveFile saves the snapshot as a file that only its owner can read. The
+// format is that of the extension: .json, .yaml or .yml, each also with .gz.
+// The file is there completely or not at all.
+func SaveFile(s *Snapshot, path string) (err error) {
+	format, compressed, err := formatOf(path)
+	if err != nil {
+		return err
+	}
+	// os.CreateTemp makes files with mode 0600.
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("save snapshot: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			_ = file.Close()
+			_ = os.Remove(file.Name())
+		}
+	}()
+	if err := s.saveTo(file, format, compressed); err != nil {
+		return err
+	}
+	if err := file.Sync(); err != nil {
+		return fmt.Errorf("save snapshot: %w", err)
+	}
+	if err := file.Close(); err != nil {
+		return fmt.Errorf("save snapshot: %w", err)
+	}
+	if err := os.Rename(file.Name(), path); err != nil {
+		return fmt.Errorf("save snapshot: %w", err)
+	}
+	return nil
+}
+
+func (s *Snapshot) saveTo(w io.Writer, format Format, compressed bool) error {
+	if !compressed {
+		return s.Save(w, format)
+	}
+	stream := gzip.NewWriter(w)
+	if err := s.Save(stream, format); err != nil {
+		return err
+	}
+	if err := stream.Close(); err != nil {
+		return fmt.Errorf("save snapshot: %w", err)
+	}
+	return nil
+}
+
+func formatOf(path string) (format Format, compressed bool, err error) {
+	name := strings.ToLower(filepath.Base(path))
+	name, compressed = strings.CutSuffix(name, ".gz")
+	switch filepath.Ext(name) {
+	case ".json":
+		return FormatJSON, compressed, nil
+	case ".yaml", ".yml":
+		return FormatYAML, compressed, nil
+	default:
+		return "", false, fmt.Errorf("save snapshot as %s: unknown file extension: "+
+			"expected .json, .yaml, .yml, .json.gz, .yaml.gz or .yml.gz", path)
+	}
+}
+
+func (s *Snapshot) saveJSON(w io.Writer) error {
+	head, err := json.Marshal(s.header())
+	if err != nil {
+		return err
+	}
+	// The items go before the brace that ends the header.
+	if _, err := fmt.Fprintf(w, "%s,\"items\":[", bytes.TrimSuffix(head, []byte("}"))); err != nil {
+		return err
+	}
+	separator := "\n"
+	err = s.eachManifest(func(manifest any) error {
+		line, err := json.Marshal(manifest)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(w, "%s%s", separator, line)
+		separator = ",\n"
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, "\n]}\n")
+	return err
+}
+
+func (s *Snapshot) saveYAML(w io.Writer) error {
+	save := func(manifest any) error {
+		document, err := yaml.Marshal(manifest)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(w, "---\n%s", document)
+		return err
+	}
+	if err := save(s.header()); err != nil {
+		return err
+	}
+	return s.eachManifest(save)
+}
+
+func (s *Snapshot) header() header {
+	h := header{ServerVersion: s.ServerVersion, Gates: s.Gates, Gaps: s.Gaps}
+	h.APIVersion, h.Kind = snapshotAPIVersion, snapshotKind
+	if !s.TakenAt.IsZero() {
+		h.TakenAt = &s.TakenAt
+	}
+	return h
+}
+
+// eachManifest calls save with each object as it is to be written.
+func (s *Snapshot) eachManifest(save func(manifest any) error) error {
+	core, resource, scheduling := corev1.SchemeGroupVersion, resourceapi.SchemeGroupVersion, schedulingapi.SchemeGroupVersion
+	for _, write := range []func() error{
+		manifests(s.Namespaces, core.WithKind("Namespace"), save),
+		manifests(s.Nodes, core.WithKind("Node"), save),
+		manifests(s.Classes, resource.WithKind("DeviceClass"), save),
+		manifests(s.Slices, resource.WithKind("ResourceSlice"), save),
+		manifests(s.TaintRules, resource.WithKind("DeviceTaintRule"), save),
+		manifests(s.Templates, resource.WithKind("ResourceClaimTemplate"), save),
+		manifests(s.Claims, resource.WithKind("ResourceClaim"), save),
+		manifests(s.PodGroups, scheduling.WithKind("PodGroup"), save),
+		manifests(s.Pods, core.WithKind("Pod"), save),
+		manifests(s.Events, core.WithKind("Event"), save),
+	} {
+		if err := write(); err != nil {
+			return err
+		}
+	}
+	for _, workload := range s.Workloads {
+		manifest, err := workload.manifest()
+		if err != nil {
+			return fmt.Errorf("%s %s/%s: %w", workload.Kind, workload.Namespace, workload.Name, err)
+		}
+		if err := save(manifest); err != nil {
+			return fmt.Errorf("%s %s/%s: %w", workload.Kind, workload.Namespace, workload.Name, err)
+		}
+	}
+	return nil
+}
+
+// manifests returns a function that saves copies of the objects that say what
+// they are.
+func manifests[T any, P interface {
+	*T
+	metav1.Object
+	GetObjectKind() schema.ObjectKind
+}](objects []P, kind schema.GroupVersionKind, save func(any) error) func() error {
+	return func() error {
+		for _, object := range objects {
+			manifest := *object
+			P(&manifest).GetObjectKind().SetGroupVersionKind(kind)
+			if err := save(&manifest); err != nil {
+				return fmt.Errorf("%s %s/%s: %w", kind.Kind, object.GetNamespace(), object.GetName(), err)
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,151 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+)
+
+// Resolve turns a resource type as users type it ("deploy", "jobs.batch",
+// "deployments.v1.apps", a kind) into what the server has. "claim" and
+// "template" stand for ResourceClaim and ResourceClaimTemplate. The error is
+// *[UnknownResourceError] if there is no such type.
+func (c Clients) Resolve(resource string) (*meta.RESTMapping, error) {
+	name := strings.ToLower(resource)
+	switch name {
+	case "claim", "claims":
+		name = ResourceClaims
+	case "template", "templates":
+		name = ResourceTemplates
+	}
+	kind, err := c.kindFor(name)
+	if err != nil && !meta.IsNoMatchError(err) {
+		return nil, err
+	}
+	if err == nil {
+		return c.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	}
+	// Kinds are case-sensitive: "Deployment", "Deployment.v1.apps".
+	versioned, groupKind := schema.ParseKindArg(resource)
+	if versioned != nil {
+		if mapping, err := c.Mapper.RESTMapping(versioned.GroupKind(), versioned.Version); err == nil {
+			return mapping, nil
+		}
+	}
+	mapping, err := c.Mapper.RESTMapping(groupKind)
+	if meta.IsNoMatchError(err) {
+		return nil, &UnknownResourceError{Resource: resource, Err: err}
+	}
+	return mapping, err
+}
+
+func (c Clients) kindFor(resource string) (schema.GroupVersionKind, error) {
+	versioned, groupResource := schema.ParseResourceArg(resource)
+	if versioned != nil {
+		if kind, err := c.Mapper.KindFor(*versioned); err == nil {
+			return kind, nil
+		}
+	}
+	return c.Mapper.KindFor(groupResource.WithVersion(""))
+}
+
+// readTarget gets the object that the question is about, unless the lists
+// have it anyway. One that does not exist is left out, whoever explains it
+// says so.
+func (c *collector) readTarget(ctx context.Context) error {
+	if isListed(c.opts.Target.Resource) {
+		return nil
+	}
+	mapping, err := c.clients.Resolve(c.opts.Target.Resource)
+	if err != nil {
+		return err
+	}
+	var api dynamic.ResourceInterface = c.clients.Dynamic.Resource(mapping.Resource)
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		api = c.clients.Dynamic.Resource(mapping.Resource).Namespace(c.namespace)
+	}
+	object, err := api.Get(ctx, c.opts.Target.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsForbidden(err):
+		resource := mapping.Resource.GroupResource().String()
+		c.gap(Gap{Resource: resource, Reason: fmt.Sprintf("this user may not get %s in namespace %s", resource, c.namespace)})
+		return nil
+	case err != nil:
+		return err
+	}
+	data, err := object.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	shape := knownWorkload(mapping.GroupVersionKind.Group, mapping.GroupVersionKind.Kind)
+	if shape == notWorkload && !looksLikeWorkload(data) {
+		return &NoTemplateError{Resource: mapping.Resource.GroupResource().String(), Name: c.opts.Target.Name}
+	}
+	workload, err := decodeWorkload(data, shape)
+	if err != nil {
+		return fmt.Errorf("read %s %s: %w", mapping.Resource.GroupResource(), c.opts.Target.Name, err)
+	}
+	strip(workload)
+	c.snapshot.Workloads = []*Workload{workload}
+	return nil
+}
+
+// isListed tells whether a snapshot has all objects of a type, so that there
+// is no need to ask what the server calls it.
+func isListed(resource string) bool {
+	switch strings.ToLower(resource) {
+	case "claim", "claims", "resourceclaim", "resourceclaims", ResourceClaims,
+		"template", "templates", "resourceclaimtemplate", "resourceclaimtemplates", ResourceTemplates,
+		"pod", "pods", "po":
+		return true
+	}
+	return false
+}
+
+// events is a task that reads what was reported about the target, and what the
+// scheduler reported about the pods next to it, since these may be the
+// target's. Events are in the namespace of their object.
+func (c *collector) events() func(context.Context) error {
+	l := c.progress.list(ResourceEvents)
+	return func(ctx context.Context) error {
+		defer l.finished()
+		found := map[string]*corev1.Event{}
+		for _, selector := range []fields.Set{
+			{"involvedObject.name": c.opts.Target.Name},
+			{"reason": "FailedScheduling"},
+		} {
+			var events []*corev1.Event
+			err := fetchSelected(ctx, l, metav1.ListOptions{FieldSelector: selector.String()},
+				c.clients.Kubernetes.CoreV1().Events(c.namespace).List,
+				func(p *corev1.EventList) []corev1.Event { return p.Items }, &events)
+			if apierrors.IsForbidden(err) {
+				c.gap(Gap{Resource: ResourceEvents, Reason: "this user may not list events in namespace " + c.namespace})
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			for _, event := range events {
+				found[cmp.Or(string(event.UID), event.Name)] = event
+			}
+		}
+		for _, event := range found {
+			c.snapshot.Events = append(c.snapshot.Events, event)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,165 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"encoding/json"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// workloadManifest is what any object with a pod template looks like. It is
+// also what a [Workload] is saved as.
+type workloadManifest struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              *workloadSpec `json:"spec,omitempty"`
+	// Template is where a PodTemplate has it.
+	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
+}
+
+type workloadSpec struct {
+	Selector json.RawMessage         `json:"selector,omitempty"`
+	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
+	// JobTemplate is where a CronJob has it.
+	JobTemplate *jobTemplate `json:"jobTemplate,omitempty"`
+}
+
+type jobTemplate struct {
+	Spec workloadSpec `json:"spec"`
+}
+
+// Where a kind has its pod template.
+type workloadShape int
+
+const (
+	notWorkload workloadShape = iota
+	templateInSpec
+	templateInJob
+	templateOnTop
+)
+
+// knownWorkload returns the shape of the built-in kinds.
+func knownWorkload(group, kind string) workloadShape {
+	switch (schema.GroupKind{Group: group, Kind: kind}) {
+	case schema.GroupKind{Group: "apps", Kind: "Deployment"},
+		schema.GroupKind{Group: "apps", Kind: "StatefulSet"},
+		schema.GroupKind{Group: "apps", Kind: "DaemonSet"},
+		schema.GroupKind{Group: "apps", Kind: "ReplicaSet"},
+		schema.GroupKind{Group: "batch", Kind: "Job"},
+		schema.GroupKind{Kind: "ReplicationController"}:
+		return templateInSpec
+	case schema.GroupKind{Group: "batch", Kind: "CronJob"}:
+		return templateInJob
+	case schema.GroupKind{Kind: "PodTemplate"}:
+		return templateOnTop
+	default:
+		return notWorkload
+	}
+}
+
+// looksLikeWorkload finds out whether an object of an unknown kind has a pod
+// template, that is containers in spec.template.spec.
+func looksLikeWorkload(data []byte) bool {
+	for _, name := range []string{"spec", "template", "spec"} {
+		var value []byte
+		if _, err := eachField(data, 0, func(key []byte, at int) (int, bool, error) {
+			end, err := skipValue(data, at)
+			if err == nil && string(key) == name {
+				value = data[at:end]
+			}
+			return end, value == nil, err
+		}); err != nil || value == nil || value[0] != '{' {
+			return false
+		}
+		data = value
+	}
+	found := false
+	_, err := eachField(data, 0, func(key []byte, at int) (int, bool, error) {
+		found = string(key) == "containers" && at < len(data) && data[at] == '['
+		end, err := skipValue(data, at)
+		return end, !found, err
+	})
+	return found && err == nil
+}
+
+// errNoTemplate is a workload without a pod template, as StatefulSets of other
+// API groups may be.
+var errNoTemplate = errors.New("expected a pod template, found none")
+
+func decodeWorkload(data []byte, shape workloadShape) (*Workload, error) {
+	manifest, err := decodeAs[workloadManifest](data)
+	if err != nil {
+		return nil, err
+	}
+	workload := &Workload{TypeMeta: manifest.TypeMeta, ObjectMeta: manifest.ObjectMeta}
+	spec := manifest.Spec
+	if spec == nil {
+		spec = &workloadSpec{}
+	}
+	template, field := spec.Template, "spec.template"
+	switch shape {
+	case templateOnTop:
+		template, field = manifest.Template, "template"
+	case templateInJob:
+		template, field = nil, "spec.jobTemplate.spec.template"
+		if spec.JobTemplate != nil {
+			spec = &spec.JobTemplate.Spec
+			template = spec.Template
+		}
+	case templateInSpec, notWorkload:
+	}
+	if template == nil {
+		return nil, &fieldError{field: field, err: errNoTemplate}
+	}
+	workload.Template = *template
+	workload.Selector = decodeSelector(spec.Selector)
+	return workload, nil
+}
+
+// decodeSelector reads a label selector, or the plain labels that a
+// ReplicationController has instead. Other kinds of selectors that custom
+// resources may have are none.
+func decodeSelector(data json.RawMessage) *metav1.LabelSelector {
+	var selector metav1.LabelSelector
+	if json.Unmarshal(data, &selector) == nil && (selector.MatchLabels != nil || selector.MatchExpressions != nil) {
+		return &selector
+	}
+	var labels map[string]string
+	if json.Unmarshal(data, &labels) == nil && len(labels) > 0 {
+		return &metav1.LabelSelector{MatchLabels: labels}
+	}
+	return nil
+}
+
+// manifest is what the workload is saved as.
+func (w *Workload) manifest() (*workloadManifest, error) {
+	manifest := &workloadManifest{TypeMeta: w.TypeMeta, ObjectMeta: w.ObjectMeta}
+	group := w.GroupVersionKind().Group
+	shape := knownWorkload(group, w.Kind)
+	if shape == templateOnTop {
+		manifest.Template = &w.Template
+		return manifest, nil
+	}
+	spec := &workloadSpec{Template: &w.Template}
+	if w.Selector != nil {
+		var selector any = w.Selector
+		if group == "" && w.Kind == "ReplicationController" {
+			selector = w.Selector.MatchLabels
+		}
+		encoded, err := json.Marshal(selector)
+		if err != nil {
+			return nil, err
+		}
+		spec.Selector = encoded
+	}
+	if shape == templateInJob {
+		spec = &workloadSpec{JobTemplate: &jobTemplate{Spec: *spec}}
+	}
+	manifest.Spec = spec
+	return manifest, nil
+}

@@ -1,0 +1,144 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"context"
+	"flag"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
+)
+
+// TestMain lets many scenarios run at the same time: they mostly wait.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
+	}
+	m.Run()
+}
+
+// everything turns on all there is of Dynamic Resource Allocation.
+func everything() controlplane.Options {
+	options := controlplane.Options{
+		FeatureGates: map[string]bool{},
+		RuntimeConfig: map[string]bool{
+			"resource.k8s.io/v1alpha3":   true,
+			"resource.k8s.io/v1beta1":    true,
+			"resource.k8s.io/v1beta2":    true,
+			"scheduling.k8s.io/v1alpha3": true,
+			"scheduling.k8s.io/v1beta1":  true,
+		},
+	}
+	for _, gate := range []string{
+		"DRAConsumableCapacity",
+		"DRADerivedAttributes",
+		"DRADeviceBindingConditions",
+		"DRADeviceCompatibilityGroups",
+		"DRADeviceTaintRules",
+		"DRADeviceTaints",
+		"DRAFractionalCapacityRange",
+		"DRAListTypeAttributes",
+		"DRANodeAllocatableResources",
+		"DRAOptionalNodeOperations",
+		"DRAPartitionableDevices",
+		"DRAPartitionableDevicesType",
+		"DRAResourcePoolStatus",
+		"DRASchedulerFilterTimeout",
+		"DRAWorkloadResourceClaims",
+		"GenericWorkload",
+	} {
+		options.FeatureGates[gate] = true
+	}
+	return options
+}
+
+// TestWhyAgreesWithScheduler asks about pods before the scheduler sees them,
+// and then lets the scheduler decide.
+func TestWhyAgreesWithScheduler(t *testing.T) {
+	scenarios := loadScenarios(t)
+	c := startCluster(t, everything())
+	t.Run("scenarios", func(t *testing.T) {
+		for _, s := range scenarios {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				c.run(t, s)
+			})
+		}
+	})
+}
+
+func (c *cluster) run(t *testing.T, s *scenario) {
+	ctx := t.Context()
+	for _, object := range s.objects {
+		if err := c.create(ctx, s.name, object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Pods that failed would be tried again and again, in everybody's way.
+	defer c.deletePods(t, s.name)
+	for _, step := range s.Steps {
+		if !t.Run(step.Pod, func(t *testing.T) { c.runStep(t, s, step) }) {
+			// What follows depends on it.
+			return
+		}
+	}
+}
+
+func (c *cluster) runStep(t *testing.T, s *scenario, step step) {
+	ctx := t.Context()
+	if err := c.create(ctx, s.name, s.pods[step.Pod]); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.waitForClaims(ctx, s.name, step.Pod); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := c.release(ctx, s.name, step.Pod); err != nil {
+		t.Fatal(err)
+	}
+	got := c.decision(ctx, s.name, step.Pod, step.expected())
+	checkDecision(t, step, got)
+
+	// The scheduler may have decided before it had seen every object.
+	pod, err := c.pods.Pods(s.name).Get(step.Pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := c.decided(pod); again.reason != got.reason {
+		t.Errorf("the scheduler changed its mind from %s to %s: %s", got.reason, again.reason, again.message)
+	}
+}
+
+// checkDecision tells whether the scenario is what it was written to be.
+func checkDecision(t *testing.T, step step, got decision) {
+	t.Helper()
+	if got.reason != step.expected() {
+		t.Fatalf("the scenario was written for %s, the scheduler says %q on node %q: %s", step.expected(), got.reason, got.node, got.message)
+	}
+	if step.Node != "" && got.node != step.Node {
+		t.Errorf("the scenario was written for node %s, the scheduler took %s", step.Node, got.node)
+	}
+	if !strings.Contains(got.message, step.Message) {
+		t.Errorf("the scheduler says %q, not %q", got.message, step.Message)
+	}
+}
+
+// deletePods ends what a scenario left waiting.
+func (c *cluster) deletePods(t *testing.T, namespace string) {
+	t.Helper()
+	// The test's own context has ended by now.
+	ctx := context.WithoutCancel(t.Context())
+	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
+	if err := c.kube.CoreV1().Pods(namespace).DeleteCollection(ctx, now, metav1.ListOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+var _ = slices.Contains[[]string]
