@@ -35,7 +35,7 @@ func (x *inquiry) decide(ctx context.Context) error {
 		answer := nodeAnswer{verdict: DoesNotFit, code: u.code, message: u.misfit.Reason}
 		answers[answer] = append(answers[answer], u.node.Name)
 	}
-	x.out.Nodes = groupNodes(answers)
+	x.out.Nodes = x.groupNodes(answers)
 	x.conclude(verdicts, best)
 	x.assume()
 	return nil
@@ -151,39 +151,35 @@ func (x *inquiry) errorSummary(err error) string {
 	return text
 }
 
+// noFitSummary is the reason of the most promising nodes.
 func (x *inquiry) noFitSummary() string {
-	what := "does not fit"
-	if len(x.claims) == 0 {
-		what = "is allocated, but its pod can go nowhere"
-	}
-	total := x.out.NodeCount
-	if total == 0 {
-		return what + ": there is no node"
+	if x.out.NodeCount == 0 {
+		return "there is no node"
 	}
 	dominant := x.out.Nodes[0]
-	where := fmt.Sprintf("on any of %s", plural(total, "node"))
-	if total == 1 {
-		where = "on the only node"
+	text := dominant.Message
+	if len(x.claims) == 0 {
+		text = "allocated, but its pod can go nowhere: " + text
 	}
-	text := fmt.Sprintf("%s %s: %s", what, where, dominant.Message)
-	if dominant.Count < total {
-		place := plural(dominant.Count, "node")
-		if dominant.Count == 1 {
-			place = dominant.Names[0]
-		}
-		text += fmt.Sprintf(" (%s)", place)
+	if dominant.Count < x.out.NodeCount {
+		text += " (" + x.groupPlace(dominant) + ")"
 	}
 	return text
 }
 
-func (x *inquiry) fitSummary() string {
-	count := 0
-	for _, group := range x.out.Nodes {
-		if group.Verdict == Fits {
-			count += group.Count
-		}
+func (x *inquiry) groupPlace(group NodeGroup) string {
+	if group.Count == 1 {
+		return group.Names[0]
 	}
-	return fmt.Sprintf("fits on %d of %s, first %s", count, plural(x.out.NodeCount, "node"), x.out.Placement.Node)
+	return plural(group.Count, "node")
+}
+
+func (x *inquiry) fitSummary() string {
+	text := "the allocator picks " + x.out.Placement.Node
+	if x.out.Placement.Score > 0 {
+		text += fmt.Sprintf(", with the best score of its prioritized list (%d)", x.out.Placement.Score)
+	}
+	return text
 }
 
 // place describes what the allocator picks on the best node.
@@ -233,9 +229,9 @@ func (x *inquiry) doubt() {
 		return
 	}
 	if x.out.Verdict == Fits {
-		x.out.Summary = fmt.Sprintf("%s, as far as can be seen; but %s", x.out.Summary, gap.Reason)
+		x.out.Summary = fmt.Sprintf("as far as can be seen %s, but %s", x.out.Summary, gap.Reason)
 	} else {
-		x.out.Summary = "cannot be told: " + gap.Reason
+		x.out.Summary = gap.Reason
 	}
 	x.out.Verdict = Undetermined
 }

@@ -212,7 +212,7 @@ func (x *inquiry) allocatedSummary() string {
 			places = append(places, claim.Allocation.Nodes)
 		}
 	}
-	text := fmt.Sprintf("is allocated: %s for %s", plural(devices, "device"), joinAnd(places))
+	text := fmt.Sprintf("%s for %s", plural(devices, "device"), joinAnd(places))
 	if missing > 0 {
 		text += fmt.Sprintf("; %d of them in no ResourceSlice any more", missing)
 	}

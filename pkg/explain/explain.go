@@ -60,6 +60,7 @@ func ExplainWith(ctx context.Context, alloc *allocator.Allocator, snap *snapshot
 	if err := x.run(ctx); err != nil {
 		return nil, fmt.Errorf("explain %s: %w", describe(subject.target), err)
 	}
+	x.out.Summary = sentence(x.out.Summary)
 	return x.out, nil
 }
 
@@ -173,7 +174,7 @@ func (x *inquiry) settle(verdict Verdict, code Code, message string) {
 	for _, node := range nodes {
 		answers[answer] = append(answers[answer], node.Name)
 	}
-	x.out.Nodes, x.out.NodeCount = groupNodes(answers), len(nodes)
+	x.out.Nodes, x.out.NodeCount = x.groupNodes(answers), len(nodes)
 }
 
 // refused makes the checks that come before any node is tried: those of the

@@ -173,9 +173,9 @@ func (f *funnel) addRest(s *site, pool *allocator.Pool) {
 			if _, known := f.reasons[d.Device]; known {
 				continue
 			}
-			text, found := "no node matches its node selector", ""
+			text, found := "no node matches the node selector", ""
 			if name := slice.Spec.NodeName; name != nil {
-				text, found = fmt.Sprintf("node %s does not exist", *name), *name
+				text, found = "the node does not exist", *name
 			}
 			f.note(d.Device, &reason{
 				rank: rankReach, code: NodeNotReachable, label: "no node", text: text,

@@ -25,7 +25,7 @@ type nodeAnswer struct {
 }
 
 // groupNodes puts nodes with the same answer together, the best first.
-func groupNodes(answers map[nodeAnswer][]string) []NodeGroup {
+func (x *inquiry) groupNodes(answers map[nodeAnswer][]string) []NodeGroup {
 	groups := make([]NodeGroup, 0, len(answers))
 	for answer, names := range answers {
 		slices.SortFunc(names, naturalCompare)
@@ -36,7 +36,7 @@ func groupNodes(answers map[nodeAnswer][]string) []NodeGroup {
 	}
 	slices.SortFunc(groups, func(a, b NodeGroup) int {
 		return cmp.Or(
-			cmp.Compare(groupRank(a), groupRank(b)),
+			cmp.Compare(x.groupRank(a), x.groupRank(b)),
 			cmp.Compare(b.Score, a.Score),
 			cmp.Compare(b.Count, a.Count),
 			cmp.Compare(a.Message, b.Message),
@@ -45,8 +45,9 @@ func groupNodes(answers map[nodeAnswer][]string) []NodeGroup {
 	return groups
 }
 
-// groupRank puts what is closest to fitting first.
-func groupRank(g NodeGroup) int {
+// groupRank puts first what is closest to fitting: where devices are, but not
+// the right ones or not enough of them.
+func (x *inquiry) groupRank(g NodeGroup) int {
 	switch g.Verdict {
 	case Fits, Allocated:
 		return 0
@@ -55,18 +56,26 @@ func groupRank(g NodeGroup) int {
 	case Undetermined:
 		return 2
 	case DoesNotFit:
-		switch g.Code {
-		case ConstraintUnsatisfiable, RequestsCompete:
-			return 3
-		case NodeNotReachable:
-			return 5
-		case NodeUnsuitable:
-			return 6
-		default:
-			return 4
-		}
 	}
-	return 7
+	switch g.Code {
+	case ConstraintUnsatisfiable, RequestsCompete:
+		return 3
+	case CountUnsatisfiable:
+		return 4
+	case NodeUnsuitable:
+		if slices.ContainsFunc(g.Names, func(name string) bool { return len(x.site.pools[name]) > 0 }) {
+			return 7
+		}
+		return 10
+	case RequestSelectorFalse:
+		return 6
+	case ClassSelectorFalse:
+		return 8
+	case NodeNotReachable:
+		return 9
+	default:
+		return 5
+	}
 }
 
 // whyNot tells why the claims do not fit on a node where the allocator found

@@ -113,3 +113,15 @@ func digits(s string) int {
 	}
 	return len(s)
 }
+
+// sentence makes a clause a sentence.
+func sentence(clause string) string {
+	if clause == "" {
+		return ""
+	}
+	clause = strings.ToUpper(clause[:1]) + clause[1:]
+	if strings.HasSuffix(clause, "?") || strings.HasSuffix(clause, ".") {
+		return clause
+	}
+	return clause + "."
+}

@@ -1,0 +1,486 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+const waiting = "train"
+
+// TestCodes has a cluster for each reason. Funnels are written as
+// "considered=eligible+count*code…", node groups as "count*code".
+func TestCodes(t *testing.T) {
+	target := Options{Kind: KindClaim, Namespace: namespace, Name: waiting}
+	tests := map[string]struct {
+		cluster []part
+		target  Options
+		verdict Verdict
+		funnels []string
+		nodes   []string
+		// summary is a part of the summary, evidence one of any message or
+		// fact.
+		summary, evidence string
+	}{
+		"fits": {
+			cluster: []part{nodes("n1", "n2"), pool("n1", devices(2)...), claim(waiting, exact("gpu", 2))},
+			verdict: Fits,
+			funnels: []string{"2=2"},
+			nodes:   []string{"1*Fits", "1*NodeNotReachable"},
+			summary: "The allocator picks n1.",
+		},
+		"allocated to others": {
+			cluster: []part{nodes("n1"), pool("n1", devices(3)...), holding("serve", "n1", "gpu-0", "gpu-1"), claim(waiting, exact("gpu", 2))},
+			verdict: DoesNotFit,
+			funnels: []string{"3=1+2*DeviceAllocated"},
+			nodes:   []string{"1*CountUnsatisfiable"},
+			summary: "Request gpu needs 2, eligible 1: 2 allocated.", evidence: "to claim serving/serve",
+		},
+		"all allocated": {
+			cluster: []part{nodes("n1"), pool("n1", devices(1)...), holding("serve", "n1", "gpu-0"), claim(waiting, exact("gpu", 1))},
+			verdict: DoesNotFit,
+			funnels: []string{"1=0+1*DeviceAllocated"},
+			nodes:   []string{"1*DeviceAllocated"},
+		},
+		"request selector": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withMemory("40Gi")), device("b", withMemory("80Gi"))),
+				claim(waiting, exact("gpu", 2, where(`device.driver == "gpu.example.com" && device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0`))),
+			},
+			verdict:  DoesNotFit,
+			funnels:  []string{"2=1+1*RequestSelectorFalse"},
+			nodes:    []string{"1*CountUnsatisfiable"},
+			evidence: "memory is 40Gi; wanted: 80Gi or more",
+		},
+		"class selector": {
+			cluster: []part{
+				nodes("n1"), slice("n1", func(s *resourceapi.ResourceSlice) { s.Spec.Driver = "nic.example.com" }, devices(1)...),
+				claim(waiting, exact("gpu", 1)),
+			},
+			verdict:  DoesNotFit,
+			funnels:  []string{"1=0+1*ClassSelectorFalse"},
+			nodes:    []string{"1*ClassSelectorFalse"},
+			evidence: `driver is "nic.example.com"`,
+		},
+		"selector fails": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withModel("A"))),
+				claim(waiting, exact("gpu", 1, where(`device.attributes["gpu.example.com"].modle == "A"`))),
+			},
+			verdict:  Error,
+			funnels:  []string{"1=0+1*SelectorError"},
+			nodes:    []string{"1*SelectorError"},
+			summary:  "no such key: modle",
+			evidence: "modle is not set",
+		},
+		"class missing": {
+			cluster: []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1, ofClass("gpus")))},
+			verdict: Error,
+			nodes:   []string{"1*ClassNotFound"},
+			summary: "DeviceClass gpus does not exist; did you mean gpu?",
+		},
+		"tainted": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withTaint("xid", resourceapi.DeviceTaintEffectNoExecute)), device("b", withTaint("note", resourceapi.DeviceTaintEffectNone))),
+				claim(waiting, exact("gpu", 2)),
+			},
+			verdict:  DoesNotFit,
+			funnels:  []string{"2=1+1*DeviceTainted"},
+			nodes:    []string{"1*CountUnsatisfiable"},
+			evidence: "xid:NoExecute, not tolerated",
+		},
+		"taint tolerated": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withTaint("xid", resourceapi.DeviceTaintEffectNoExecute))),
+				claim(waiting, exact("gpu", 1, tolerating("xid"))),
+			},
+			verdict: Fits, funnels: []string{"1=1"}, nodes: []string{"1*Fits"},
+		},
+		"all mode with one allocated": {
+			cluster: []part{nodes("n1"), pool("n1", devices(4)...), holding("serve", "n1", "gpu-2"), claim(waiting, exact("gpu", 0, all))},
+			verdict: DoesNotFit,
+			funnels: []string{"4=3+1*DeviceAllocated"},
+			nodes:   []string{"1*DeviceAllocated"},
+			summary: "Request gpu wants all 4 matching devices: 1 allocated.",
+		},
+		"all mode with an incomplete pool": {
+			cluster: []part{nodes("n1"), slice("n1", twoSlices, devices(4)...), claim(waiting, exact("gpu", 0, all))},
+			verdict: Error,
+			funnels: []string{"4=0+4*PoolIncomplete"},
+			nodes:   []string{"1*PoolIncomplete"},
+			summary: "currently being updated", evidence: "1 of 2 slices of pool n1",
+		},
+		"incomplete pool": {
+			cluster: []part{nodes("n1", "n2"), slice("n1", twoSlices, devices(4)...), pool("n2", devices(1)...), claim(waiting, exact("gpu", 2))},
+			verdict: DoesNotFit,
+			funnels: []string{"5=1+4*PoolIncomplete"},
+			nodes:   []string{"1*CountUnsatisfiable", "1*PoolIncomplete"},
+		},
+		"invalid pool": {
+			cluster:  []part{nodes("n1"), pool("n1", device("a"), device("a")), claim(waiting, exact("gpu", 1))},
+			verdict:  DoesNotFit,
+			funnels:  []string{"2=0+2*PoolInvalid"},
+			nodes:    []string{"1*PoolInvalid"},
+			evidence: "more than one device with the name a",
+		},
+		"obsolete generation": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(2)...),
+				slice("n1", func(s *resourceapi.ResourceSlice) { s.Spec.Pool.Generation = 2 }, device("gpu-0")),
+				claim(waiting, exact("gpu", 2)),
+			},
+			verdict: DoesNotFit,
+			funnels: []string{"3=1+2*PoolObsolete"},
+			nodes:   []string{"1*CountUnsatisfiable"},
+		},
+		"node gone": {
+			cluster:  []part{nodes("n1"), pool("n9", devices(2)...), claim(waiting, exact("gpu", 1))},
+			verdict:  DoesNotFit,
+			funnels:  []string{"2=0+2*NodeNotReachable"},
+			nodes:    []string{"1*NodeNotReachable"},
+			evidence: "the node does not exist",
+		},
+		"node unsuitable": {
+			cluster: []part{
+				nodes("n1"), changeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
+				pool("n1", devices(2)...), claim(waiting, exact("gpu", 1)), pod("p", waiting),
+			},
+			verdict: DoesNotFit,
+			funnels: []string{"2=0+2*NodeUnsuitable"},
+			nodes:   []string{"1*NodeUnsuitable"},
+		},
+		"counters": {
+			cluster: []part{
+				nodes("n1"), counters("n1", "board", "slices", "4"),
+				slice("n1", twoSlices, device("whole", withCounter("board", "slices", "4")), device("half-0", withCounter("board", "slices", "2")), device("half-1", withCounter("board", "slices", "2"))),
+				holding("serve", "n1", "half-0"), claim(waiting, exact("gpu", 2)),
+			},
+			verdict:  DoesNotFit,
+			funnels:  []string{"3=1+1*DeviceAllocated+1*CountersExhausted"},
+			nodes:    []string{"1*CountUnsatisfiable"},
+			evidence: "counter slices: 4 wanted, 2 of 4 left (half-0 uses it)",
+		},
+		"counters together": {
+			cluster: []part{
+				nodes("n1"), counters("n1", "board", "slices", "4"),
+				slice("n1", twoSlices, device("a", withCounter("board", "slices", "3")), device("b", withCounter("board", "slices", "3"))),
+				claim(waiting, exact("gpu", 2)),
+			},
+			verdict: DoesNotFit,
+			funnels: []string{"2=2"},
+			nodes:   []string{"1*CountersExhausted"},
+		},
+		"compatibility groups": {
+			cluster: []part{
+				gate("DRADeviceCompatibilityGroups", true), nodes("n1"), counters("n1", "board", "slices", "4"),
+				slice("n1", twoSlices, device("a", withCounter("board", "slices", "1", "mig")), device("b", withCounter("board", "slices", "1", "vgpu"))),
+				holding("serve", "n1", "a"), claim(waiting, exact("gpu", 1)),
+			},
+			verdict:  DoesNotFit,
+			funnels:  []string{"2=0+1*DeviceAllocated+1*CompatibilityGroupConflict"},
+			nodes:    []string{"1*CountUnsatisfiable"},
+			evidence: "counter set board is used by devices of compatibility group mig",
+		},
+		"compatibility groups together": {
+			cluster: []part{
+				gate("DRADeviceCompatibilityGroups", true), nodes("n1"), counters("n1", "board", "slices", "4"),
+				slice("n1", twoSlices, device("a", withCounter("board", "slices", "1", "mig")), device("b", withCounter("board", "slices", "1", "vgpu"))),
+				claim(waiting, exact("gpu", 2)),
+			},
+			verdict: DoesNotFit,
+			funnels: []string{"2=2"},
+			nodes:   []string{"1*CompatibilityGroupConflict"},
+		},
+		"capacity": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("nic", withSharing, withMemory("100"))),
+				sharing("serve", "n1", "nic", "memory", "70"), claim(waiting, exact("gpu", 1, wanting("memory", "40"))),
+			},
+			verdict:  DoesNotFit,
+			funnels:  []string{"1=0+1*CapacityInsufficient"},
+			nodes:    []string{"1*CapacityInsufficient"},
+			evidence: "memory: 40 wanted, 30 of 100 left",
+		},
+		"capacity that the device lacks": {
+			cluster:  []part{nodes("n1"), pool("n1", device("a", withMemory("1"))), claim(waiting, exact("gpu", 1, wanting("bandwidth", "1")))},
+			verdict:  DoesNotFit,
+			funnels:  []string{"1=0+1*CapacityInsufficient"},
+			nodes:    []string{"1*CapacityInsufficient"},
+			evidence: "has no capacity bandwidth",
+		},
+		"match attribute": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withAttribute("root", "x")), device("b", withAttribute("root", "y")), device("c", withAttribute("root", "y"))),
+				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 3)),
+			},
+			verdict: DoesNotFit,
+			funnels: []string{"3=3"},
+			nodes:   []string{"1*ConstraintUnsatisfiable"},
+			summary: `needs 3, the most is 2 ("y")`,
+		},
+		"distinct attribute": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withAttribute("root", "x")), device("b", withAttribute("root", "y")), device("c", withAttribute("root", "y"))),
+				constrained(waiting, distinct("gpu.example.com/root"), exact("gpu", 3)),
+			},
+			verdict: DoesNotFit,
+			funnels: []string{"3=3"},
+			nodes:   []string{"1*ConstraintUnsatisfiable"},
+			summary: "needs 3, there are 2 values",
+		},
+		"attribute missing": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withAttribute("root", "x"))),
+				constrained(waiting, same("gpu.example.com/roots"), exact("gpu", 1)),
+			},
+			verdict:  DoesNotFit,
+			funnels:  []string{"1=0+1*AttributeMissing"},
+			nodes:    []string{"1*AttributeMissing"},
+			evidence: "has no attribute gpu.example.com/roots (it has gpu.example.com/root)",
+		},
+		"requests compete": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withModel("A")), device("b", withModel("B"))),
+				claim(waiting, exact("x", 1, where(`device.attributes["gpu.example.com"].model == "A"`)), exact("y", 2)),
+			},
+			verdict: DoesNotFit,
+			funnels: []string{"2=1+1*RequestSelectorFalse", "2=2"},
+			nodes:   []string{"1*RequestsCompete"},
+			summary: "Requests x and y each fit alone, not together",
+		},
+		"prioritized list": {
+			cluster: []part{
+				nodes("n1", "n2"), pool("n1", device("a", withModel("B"))), pool("n2", device("a", withModel("A"))),
+				claim(waiting, firstOf("gpu", alternative("best", 1, `device.attributes["gpu.example.com"].model == "A"`), alternative("good", 1))),
+			},
+			verdict: Fits,
+			funnels: []string{"2=1+1*RequestSelectorFalse", "2=2"},
+			nodes:   []string{"1*Fits", "1*Fits"},
+			summary: "The allocator picks n2, with the best score of its prioritized list (8).",
+		},
+		"prioritized list off": {
+			cluster: []part{
+				gate("DRAPrioritizedList", false), nodes("n1"), pool("n1", devices(1)...),
+				claim(waiting, firstOf("gpu", alternative("best", 1))),
+			},
+			verdict: Error,
+			nodes:   []string{"1*FeatureDisabled"},
+			summary: "needs the feature gate DRAPrioritizedList",
+		},
+		"partitions off": {
+			cluster: []part{
+				gate("DRAPartitionableDevices", false), nodes("n1"),
+				pool("n1", device("half", withCounter("board", "slices", "2"))), claim(waiting, exact("gpu", 1)),
+			},
+			verdict: DoesNotFit,
+			funnels: []string{"1=0+1*FeatureDisabled"},
+			nodes:   []string{"1*FeatureDisabled"},
+		},
+		"binding conditions off": {
+			cluster: []part{
+				gate("DRADeviceBindingConditions", false), nodes("n1"),
+				pool("n1", device("a", func(d *resourceapi.Device) { d.BindingConditions = []string{"ready"} })), claim(waiting, exact("gpu", 1)),
+			},
+			verdict: DoesNotFit,
+			funnels: []string{"1=0+1*BindingConditionsUnsupported"},
+			nodes:   []string{"1*BindingConditionsUnsupported"},
+		},
+		"node operations": {
+			cluster: []part{
+				gate("DRAOptionalNodeOperations", true), nodes("n1"),
+				slice("n1", func(s *resourceapi.ResourceSlice) {
+					s.Spec.SkipNodeOperations = []resourceapi.SkipNodeOperation{resourceapi.SkipNodeOperationAll}
+				}, devices(1)...),
+				claim(waiting, exact("gpu", 1)),
+			},
+			verdict: DoesNotFit,
+			funnels: []string{"1=0+1*NodeOperationUnsupported"},
+			nodes:   []string{"1*NodeOperationUnsupported"},
+		},
+		"claim limit": {
+			cluster: []part{nodes("n1"), pool("n1", devices(40)...), claim(waiting, exact("gpu", 33))},
+			verdict: Error,
+			funnels: []string{"40=40"},
+			nodes:   []string{"1*ClaimLimitExceeded"},
+		},
+		"admin access denied": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1, admin)),
+				func(s *snapshot.Snapshot) { s.Claims[0].UID = "" },
+			},
+			verdict: Error,
+			nodes:   []string{"1*AdminAccessDenied"},
+			summary: "resource.kubernetes.io/admin-access=true; namespace ml has no such label",
+		},
+		"admin access takes what others have": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(1)...), holding("serve", "n1", "gpu-0"), claim(waiting, exact("gpu", 1, admin)),
+			},
+			verdict: Fits, funnels: []string{"1=1"}, nodes: []string{"1*Fits"},
+		},
+		"hidden claims": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)),
+				gap(snapshot.ResourceClaims, "alice may not list resourceclaims"),
+			},
+			verdict: Undetermined, funnels: []string{"1=1"}, nodes: []string{"1*Fits"},
+			summary: "alice may not list resourceclaims",
+		},
+		"hidden claims do not matter": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 2)),
+				gap(snapshot.ResourceClaims, "alice may not list resourceclaims"),
+			},
+			verdict: DoesNotFit, funnels: []string{"1=1"}, nodes: []string{"1*CountUnsatisfiable"},
+		},
+		"no nodes": {
+			cluster: []part{claim(waiting, exact("gpu", 1))},
+			verdict: DoesNotFit, funnels: []string{"0=0"}, summary: "There is no node.",
+		},
+		"an allocated claim narrows the nodes": {
+			cluster: []part{
+				nodes("n1", "n2"), pool("n1", devices(1)...), pool("n2", devices(2)...),
+				holding("have", "n1", "gpu-0"), claim(waiting, exact("gpu", 1)),
+				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace },
+				pod("p", "have", waiting),
+			},
+			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
+			verdict: DoesNotFit,
+			funnels: []string{"3=0+2*NodeNotReachable+1*DeviceAllocated"},
+			nodes:   []string{"1*DeviceAllocated", "1*NodeNotReachable"},
+		},
+		"claim missing": {
+			cluster: []part{nodes("n1"), claim("train-gpu"), pod("p", "train-gpus")},
+			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
+			verdict: Error,
+			nodes:   []string{"1*ClaimNotReady"},
+			summary: "did you mean train-gpu?",
+		},
+		"too little CPU": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)),
+				changedPod("p", func(p *corev1.Pod) {
+					p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("9")}
+				}, waiting),
+			},
+			verdict: DoesNotFit,
+			funnels: []string{"1=0+1*NodeUnsuitable"},
+			nodes:   []string{"1*NodeUnsuitable"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			snap := cluster(t, test.cluster...)
+			if test.target == (Options{}) {
+				test.target = target
+			}
+			e, err := Explain(t.Context(), snap, test.target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Verdict != test.verdict {
+				t.Errorf("verdict %s, want %s (%s)", e.Verdict, test.verdict, e.Summary)
+			}
+			if diff := cmp.Diff(test.funnels, funnels(e)); diff != "" {
+				t.Errorf("funnels (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.nodes, nodeCodes(e)); diff != "" {
+				t.Errorf("nodes (-want +got):\n%s", diff)
+			}
+			if !strings.Contains(e.Summary, test.summary) {
+				t.Errorf("summary %q, want %q", e.Summary, test.summary)
+			}
+			if text := everything(e); !strings.Contains(text, test.evidence) {
+				t.Errorf("no evidence %q in\n%s", test.evidence, text)
+			}
+			checkSums(t, e)
+		})
+	}
+}
+
+// funnels writes each funnel in one line.
+func funnels(e *Explanation) []string {
+	var lines []string
+	for _, claim := range e.Claims {
+		for _, r := range claim.Requests {
+			line := fmt.Sprintf("%d=%d", r.Considered, r.Eligible)
+			for _, rejection := range r.Rejected {
+				line += fmt.Sprintf("+%d*%s", rejection.Count, rejection.Code)
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func nodeCodes(e *Explanation) []string {
+	var lines []string
+	for _, group := range e.Nodes {
+		code := string(group.Code)
+		if group.Verdict == Fits {
+			code = string(Fits)
+		}
+		lines = append(lines, fmt.Sprintf("%d*%s", group.Count, code))
+	}
+	return lines
+}
+
+// everything is all messages and facts of the funnels, a line each.
+func everything(e *Explanation) string {
+	var text strings.Builder
+	for _, claim := range e.Claims {
+		for _, r := range claim.Requests {
+			for _, rejection := range r.Rejected {
+				fmt.Fprintln(&text, rejection.Message)
+				for _, fact := range rejection.Evidence {
+					fmt.Fprintln(&text, fact.Object, fact.Path, fact.Found, fact.Wanted)
+				}
+			}
+		}
+	}
+	return text.String()
+}
+
+// checkSums holds an explanation against what is true of all of them.
+func checkSums(t *testing.T, e *Explanation) {
+	t.Helper()
+	for _, claim := range e.Claims {
+		for _, r := range claim.Requests {
+			sum := r.Eligible
+			for _, rejection := range r.Rejected {
+				sum += rejection.Count
+				if rejection.Count != len(rejection.Devices) || rejection.Message == "" || rejection.Label == "" {
+					t.Errorf("request %s: incomplete rejection %+v", r.Name, rejection)
+				}
+			}
+			if sum != r.Considered {
+				t.Errorf("request %s: %d considered, but %d accounted for", r.Name, r.Considered, sum)
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for _, group := range e.Nodes {
+		for _, name := range group.Names {
+			if seen[name] {
+				t.Errorf("node %s is in two groups", name)
+			}
+			seen[name] = true
+		}
+		if group.Count != len(group.Names) {
+			t.Errorf("group of %d names %d nodes", group.Count, len(group.Names))
+		}
+	}
+	if len(seen) != e.NodeCount {
+		t.Errorf("%d nodes in groups, want %d", len(seen), e.NodeCount)
+	}
+}
