@@ -34,10 +34,12 @@ const decisionTimeout = 60 * time.Second
 
 // cluster is a running control plane with what the tests need to use it.
 type cluster struct {
-	plane   *controlplane.ControlPlane
-	kube    kubernetes.Interface
-	dynamic dynamic.Interface
-	mapper  *restmapper.DeferredDiscoveryRESTMapper
+	plane *controlplane.ControlPlane
+	// kubeconfig is that of a user who may do everything.
+	kubeconfig string
+	kube       kubernetes.Interface
+	dynamic    dynamic.Interface
+	mapper     *restmapper.DeferredDiscoveryRESTMapper
 	// pods and claims follow the API server. Claims are only there if it has
 	// resource.k8s.io/v1.
 	pods   corelisters.PodLister
@@ -66,6 +68,9 @@ func startCluster(t *testing.T, options controlplane.Options) *cluster {
 		}
 	})
 	c := &cluster{plane: plane}
+	if c.kubeconfig, err = plane.Kubeconfig("admin", "system:masters"); err != nil {
+		t.Fatal(err)
+	}
 	if c.kube, err = kubernetes.NewForConfig(plane.Config()); err != nil {
 		t.Fatal(err)
 	}
@@ -225,6 +230,24 @@ func (c *cluster) decision(ctx context.Context, namespace, name string, expected
 		return last.reason == expected || last.reason == scheduled
 	})
 	if err != nil && last.reason == "" {
+		last.message = err.Error()
+	}
+	return last
+}
+
+// anyDecision waits until the scheduler has decided about a pod, whatever it
+// is. All objects must have been there when it started.
+func (c *cluster) anyDecision(ctx context.Context, namespace, name string) decision {
+	var last decision
+	err := poll(ctx, func() bool {
+		pod, err := c.pods.Pods(namespace).Get(name)
+		if err != nil {
+			return false
+		}
+		last = c.decided(pod)
+		return last.reason != ""
+	})
+	if err != nil {
 		last.message = err.Error()
 	}
 	return last

@@ -36,6 +36,7 @@ type scenario struct {
 	Kind            string            `json:"kind"`
 	About           string            `json:"about"`
 	Nodes           []string          `json:"nodes"`
+	Gates           []string          `json:"gates"`
 	NamespaceLabels map[string]string `json:"namespaceLabels"`
 	Steps           []step            `json:"steps"`
 }
@@ -55,6 +56,12 @@ type step struct {
 	Message string `json:"message"`
 	// Codes are reason codes that the explanation must have.
 	Codes []explain.Code `json:"codes"`
+	// Assumption is a part of one that the answer must state. Only then may
+	// Outcome and Scheduler contradict each other.
+	Assumption string `json:"assumption"`
+	// Slow is an answer that takes long, so that it is not asked for again
+	// from a file.
+	Slow bool `json:"slow"`
 }
 
 // decisionReason says what the scheduler did with a pod.
@@ -74,12 +81,25 @@ func (s step) expected() decisionReason {
 	switch {
 	case s.Scheduler != "":
 		return s.Scheduler
-	case s.Outcome == explain.Fits:
+	case s.Outcome == explain.Fits, s.Outcome == explain.Allocated:
 		return scheduled
 	case s.Outcome == explain.Error:
 		return schedulerError
 	default:
 		return unschedulable
+	}
+}
+
+// agree tells whether a verdict says what the scheduler did. Some errors make
+// it wait for a change instead of trying again.
+func agree(verdict explain.Verdict, decision decisionReason) bool {
+	switch decision {
+	case scheduled, allocated:
+		return verdict == explain.Fits || verdict == explain.Allocated
+	case unschedulable:
+		return verdict == explain.DoesNotFit || verdict == explain.Error
+	default:
+		return verdict == explain.Error || verdict == explain.Undetermined
 	}
 }
 
@@ -177,6 +197,9 @@ func (s *scenario) complete() error {
 					map[string]any{"name": "devices", "resourceClaimTemplateName": step.Pod},
 				}},
 			})
+		}
+		if !agree(step.Outcome, step.expected()) && step.Assumption == "" {
+			return fmt.Errorf("read scenario %s: step %s: %s and %s are no agreement", s.name, step.Pod, step.Outcome, step.expected())
 		}
 		pod := s.pods[step.Pod]
 		if pod == nil {

@@ -6,7 +6,6 @@ package test
 import (
 	"context"
 	"flag"
-	"slices"
 	"strings"
 	"testing"
 
@@ -100,11 +99,28 @@ func (c *cluster) runStep(t *testing.T, s *scenario, step step) {
 		t.Fatal(err)
 	}
 
+	before, err := why(ctx, c.kubeconfig, s.name, step.Pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before.checkForm(t)
+	if !step.Slow {
+		before.checkReplay(ctx, t)
+	}
+
 	if err := c.release(ctx, s.name, step.Pod); err != nil {
 		t.Fatal(err)
 	}
 	got := c.decision(ctx, s.name, step.Pod, step.expected())
 	checkDecision(t, step, got)
+	before.checkAgainst(ctx, t, step, got)
+
+	after, err := why(ctx, c.kubeconfig, s.name, step.Pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after.checkForm(t)
+	after.checkAfter(t, step, got)
 
 	// The scheduler may have decided before it had seen every object.
 	pod, err := c.pods.Pods(s.name).Get(step.Pod)
@@ -140,5 +156,3 @@ func (c *cluster) deletePods(t *testing.T, namespace string) {
 		t.Error(err)
 	}
 }
-
-var _ = slices.Contains[[]string]

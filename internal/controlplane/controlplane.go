@@ -60,7 +60,12 @@ type ControlPlane struct {
 	// processes in the order in which they were started.
 	processes []*process
 	admin     keyPair
+	health    *http.Client
+	ports     ports
 }
+
+// ports are where the components listen.
+type ports struct{ etcd, etcdPeer, apiserver, controllerManager, scheduler string }
 
 // Start runs a control plane and returns when all of it is ready. Errors show
 // the end of the log of the component that failed. The caller must call Stop.
@@ -155,6 +160,21 @@ func (c *ControlPlane) config(pair keyPair) *rest.Config {
 	}
 }
 
+// Restart runs the Kubernetes components anew with other options, on what is
+// stored. Binaries, addresses and certificates stay the same.
+func (c *ControlPlane) Restart(ctx context.Context, options Options) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	etcd, others := c.processes[0], c.processes[1:]
+	for _, p := range slices.Backward(others) {
+		p.stop()
+	}
+	c.processes = []*process{etcd}
+	options.Binaries = c.options.Binaries
+	c.options = options
+	return c.startKubernetes(ctx)
+}
+
 func (c *ControlPlane) start(ctx context.Context) error {
 	var err error
 	if c.dir, err = os.MkdirTemp("", "kubectl-dra-controlplane-"); err != nil {
@@ -166,42 +186,48 @@ func (c *ControlPlane) start(ctx context.Context) error {
 	if c.admin, err = c.pki.client("admin", []string{"system:masters"}); err != nil {
 		return err
 	}
-	health, err := healthClient(c.pki.caPEM, c.admin)
-	if err != nil {
+	if c.health, err = healthClient(c.pki.caPEM, c.admin); err != nil {
 		return err
 	}
-	ports, err := freePorts(5)
-	if err != nil {
+	if c.ports, err = freePorts(); err != nil {
 		return err
 	}
-	c.server = "https://127.0.0.1:" + ports[2]
+	c.server = "https://" + loopback(c.ports.apiserver)
 	if err := c.writeFiles(); err != nil {
 		return err
 	}
+	client, peer := c.etcd(), "http://"+loopback(c.ports.etcdPeer)
+	if err := c.run(ctx, "etcd", client+"/health", etcdFlags(client, peer)); err != nil {
+		return err
+	}
+	return c.startKubernetes(ctx)
+}
 
-	etcd := "http://127.0.0.1:" + ports[0]
-	if err := c.run(ctx, health, "etcd", etcd+"/health", etcdFlags(etcd, "http://127.0.0.1:"+ports[1])); err != nil {
+func (c *ControlPlane) startKubernetes(ctx context.Context) error {
+	if err := c.run(ctx, "kube-apiserver", c.server+"/readyz", c.apiserverFlags(c.etcd(), c.ports.apiserver)); err != nil {
 		return err
 	}
-	if err := c.run(ctx, health, "kube-apiserver", c.server+"/readyz", c.apiserverFlags(etcd, ports[2])); err != nil {
-		return err
-	}
-	if err := c.run(ctx, health, "kube-controller-manager", "https://127.0.0.1:"+ports[3]+"/healthz", c.controllerManagerFlags(ports[3])); err != nil {
+	managerHealth := "https://" + loopback(c.ports.controllerManager) + "/healthz"
+	if err := c.run(ctx, "kube-controller-manager", managerHealth, c.controllerManagerFlags(c.ports.controllerManager)); err != nil {
 		return err
 	}
 	if c.options.WithoutScheduler {
 		return nil
 	}
-	return c.run(ctx, health, "kube-scheduler", "https://127.0.0.1:"+ports[4]+"/readyz", c.schedulerFlags(ports[4]))
+	return c.run(ctx, "kube-scheduler", "https://"+loopback(c.ports.scheduler)+"/readyz", c.schedulerFlags(c.ports.scheduler))
 }
 
-func (c *ControlPlane) run(ctx context.Context, health *http.Client, name, url string, flags []string) error {
+func (c *ControlPlane) etcd() string { return "http://" + loopback(c.ports.etcd) }
+
+func loopback(port string) string { return net.JoinHostPort("127.0.0.1", port) }
+
+func (c *ControlPlane) run(ctx context.Context, name, url string, flags []string) error {
 	p, err := c.launcher.start(c.dir, name, filepath.Join(c.options.Binaries, name), flags...)
 	if err != nil {
 		return err
 	}
 	c.processes = append(c.processes, p)
-	return p.waitHealthy(ctx, health, url)
+	return p.waitHealthy(ctx, c.health, url)
 }
 
 // writeFiles writes what the flags name.
@@ -238,21 +264,20 @@ func (c *ControlPlane) writeFiles() error {
 func (c *ControlPlane) path(name string) string { return filepath.Join(c.dir, name) }
 
 // freePorts finds distinct TCP ports that nothing listens on right now.
-func freePorts(n int) ([]string, error) {
-	ports := make([]string, n)
-	for i := range ports {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+func freePorts() (ports, error) {
+	var p ports
+	for _, port := range []*string{&p.etcd, &p.etcdPeer, &p.apiserver, &p.controllerManager, &p.scheduler} {
+		listener, err := net.Listen("tcp", loopback("0"))
 		if err != nil {
-			return nil, fmt.Errorf("find a free port: %w", err)
+			return ports{}, fmt.Errorf("find a free port: %w", err)
 		}
+		// Open until all are found, so that none is found twice.
 		defer listener.Close()
-		address, ok := listener.Addr().(*net.TCPAddr)
-		if !ok {
-			return nil, fmt.Errorf("find a free port: %s is no TCP address", listener.Addr())
+		if _, *port, err = net.SplitHostPort(listener.Addr().String()); err != nil {
+			return ports{}, fmt.Errorf("find a free port: %w", err)
 		}
-		ports[i] = strconv.Itoa(address.Port)
 	}
-	return ports, nil
+	return p, nil
 }
 
 // settings renders a map as a flag wants it: "a=true,b=false".

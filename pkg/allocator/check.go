@@ -142,7 +142,7 @@ func (a *Allocator) upstreamFor(ctx context.Context, node *corev1.Node) (structu
 			all = append(all, slice.ResourceSlice)
 		}
 	}
-	upstream, err := structured.NewAllocator(ctx, a.features, a.state.upstream, a.classes, all, a.celCache)
+	upstream, err := structured.NewAllocator(ctx, a.features, a.state.of(entries), a.classes, all, a.celCache)
 	if err != nil {
 		return nil, fmt.Errorf("set up the allocator: %w", err)
 	}

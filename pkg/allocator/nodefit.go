@@ -31,7 +31,9 @@ type Misfit struct {
 // NodeFit runs the scheduler's filters that need nothing but the pod, the node
 // and the pods that are there: nodeunschedulable, nodename, tainttoleration,
 // nodeaffinity, nodeports and noderesources. It returns all that is in the
-// way, nil if nothing is. For the rest see [Allocator.NotModelled]. Of nodes
+// way, nil if nothing is. If pods could not be read, what is reported is in
+// the way for certain, but there may be more. For the rest see
+// [Allocator.NotModelled]. Of nodes
 // that were made up (see [Allocator.Nodes]) only the name is compared.
 func (a *Allocator) NodeFit(pod *corev1.Pod, node *corev1.Node) []Misfit {
 	pod = defaultedPod(pod)

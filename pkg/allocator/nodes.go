@@ -136,8 +136,8 @@ func (a *Allocator) usageOf(pod *corev1.Pod, node *corev1.Node) *nodeUsage {
 }
 
 // podRequests returns what a pod takes. For one that is assigned to a node,
-// that includes what an ongoing resize still takes. Both in-place resizing and
-// pod-level resources are on by default in all releases with DRA.
+// that includes what an ongoing resize still takes. In-place resizing and
+// pod-level resources are on by default since Kubernetes 1.34, and so is DRA.
 func (a *Allocator) podRequests(pod *corev1.Pod, assigned bool) corev1.ResourceList {
 	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{
 		UseStatusResources:                       assigned,

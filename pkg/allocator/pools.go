@@ -131,6 +131,10 @@ type poolIndex struct {
 	incomplete, invalid []*poolEntry
 }
 
+type poolID struct {
+	driver, name string
+}
+
 // poolEntry is one pool with the slices of all generations.
 type poolEntry struct {
 	index int
@@ -150,7 +154,6 @@ type poolEntry struct {
 // indexPools sorts out the slices, which must be sorted by name.
 func indexPools(all []*resourceapi.ResourceSlice, features structured.Features, stable bool) poolIndex {
 	x := poolIndex{features: features, stable: stable, onNode: map[string][]*poolEntry{}}
-	type poolID struct{ driver, name string }
 	byID := map[poolID]*poolEntry{}
 	for _, slice := range all {
 		id := poolID{slice.Spec.Driver, slice.Spec.Pool.Name}

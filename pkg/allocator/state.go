@@ -36,6 +36,24 @@ type allocatedState struct {
 	shared    sets.Set[DeviceID]
 	consumed  map[DeviceID]map[resourceapi.QualifiedName]resource.Quantity
 	holders   map[DeviceID][]Holder
+	// shares has the shares by pool.
+	shares map[poolID][]structured.SharedDeviceID
+}
+
+// of returns the state for an allocator that only knows the given pools.
+// Devices are looked up by their ID, so those of other pools make no
+// difference. Upstream searches the shares one by one, however, for many
+// devices, so it is worth to leave out those of other pools.
+func (s *allocatedState) of(entries []*poolEntry) structured.AllocatedState {
+	state := s.upstream
+	if len(state.AllocatedSharedDeviceIDs) == 0 {
+		return state
+	}
+	state.AllocatedSharedDeviceIDs = sets.New[structured.SharedDeviceID]()
+	for _, entry := range entries {
+		state.AllocatedSharedDeviceIDs.Insert(s.shares[poolID{entry.pool.Driver, entry.pool.Name}]...)
+	}
+	return state
 }
 
 // gatherState collects what is in use as GatherAllocatedState (with
@@ -53,6 +71,7 @@ func gatherState(claims []*resourceapi.ResourceClaim, consumableCapacity bool) a
 		shared:    sets.New[DeviceID](),
 		consumed:  map[DeviceID]map[resourceapi.QualifiedName]resource.Quantity{},
 		holders:   map[DeviceID][]Holder{},
+		shares:    map[poolID][]structured.SharedDeviceID{},
 	}
 	for _, claim := range claims {
 		if claim.Status.Allocation == nil {
@@ -74,7 +93,10 @@ func gatherState(claims []*resourceapi.ResourceClaim, consumableCapacity bool) a
 				continue
 			}
 			s.shared.Insert(id)
-			s.upstream.AllocatedSharedDeviceIDs.Insert(structured.MakeSharedDeviceID(unique, result.ShareID))
+			share := structured.MakeSharedDeviceID(unique, result.ShareID)
+			s.upstream.AllocatedSharedDeviceIDs.Insert(share)
+			pool := poolID{id.Driver, id.Pool}
+			s.shares[pool] = append(s.shares[pool], share)
 			if result.ConsumedCapacity == nil {
 				continue
 			}

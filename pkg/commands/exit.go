@@ -116,9 +116,16 @@ func printError(w io.Writer, err error) {
 // wayOut is what a user can do about an error, if the error itself does not
 // say. It is empty if nobody knows.
 func wayOut(err error) string {
-	var usage *usageError
-	if errors.As(err, &usage) {
+	var (
+		usage  *usageError
+		server *snapshot.ServerError
+	)
+	switch {
+	case errors.As(err, &usage):
 		return usage.out
+	case errors.As(err, &server):
+		return "Check --kubeconfig and --context, or read a saved cluster with --snapshot."
+	default:
+		return ""
 	}
-	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -115,6 +116,11 @@ func (o *snapshotOptions) run(ctx context.Context) error {
 func (o *snapshotOptions) checkPath() error {
 	if o.path == "" {
 		return nil
+	}
+	switch filepath.Ext(strings.TrimSuffix(strings.ToLower(o.path), ".gz")) {
+	case ".yaml", ".yml", ".json":
+	default:
+		return usagef("Name it .yaml, .yml or .json, each also with .gz.", "save %s: unknown format", o.path)
 	}
 	_, err := os.Lstat(o.path)
 	switch {

@@ -6,12 +6,14 @@ package commands
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -170,8 +172,15 @@ func explainIn(ctx context.Context, from *source, files *snapshot.Snapshot, refs
 		}
 		targets = append(targets, target)
 	}
+	if len(targets) == 0 {
+		return ctx.Err()
+	}
+	alloc, err := allocator.New(ctx, snap)
+	if err != nil {
+		return fmt.Errorf("set up the allocator: %w", err)
+	}
 	for _, target := range targets {
-		a.add(explain.Explain(ctx, snap, target))
+		a.add(explain.ExplainWith(ctx, alloc, snap, target))
 	}
 	return ctx.Err()
 }

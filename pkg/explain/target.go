@@ -274,7 +274,7 @@ func notFound[T metav1.Object](snap *snapshot.Snapshot, t Target, resource strin
 		}
 		err.Hint = fmt.Sprintf("namespace %s has none; these have: %s", t.Namespace, sample(namespaces.sorted(), 10))
 	default:
-		err.Hint = fmt.Sprintf("there is no %s at all", strings.ToLower(t.Kind[:1])+t.Kind[1:])
+		err.Hint = fmt.Sprintf("there is no %s at all", t.Kind)
 	}
 	return err
 }

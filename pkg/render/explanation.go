@@ -55,7 +55,7 @@ func verdict(e *explain.Explanation) (string, mark) {
 	case explain.Allocated:
 		return "is allocated", good
 	case explain.Fits:
-		return "fits on " + ofNodes(fitting(e.Nodes), e.NodeCount), good
+		return fmt.Sprintf("fits on %d of %s", fitting(e.Nodes), count(e.NodeCount, "node")), good
 	case explain.DoesNotFit:
 		switch e.NodeCount {
 		case 0:
@@ -82,16 +82,6 @@ func fitting(groups []explain.NodeGroup) int {
 		}
 	}
 	return n
-}
-
-func ofNodes(n, all int) string {
-	if n == all {
-		if n == 1 {
-			return "the only node"
-		}
-		return fmt.Sprintf("all %d nodes", n)
-	}
-	return fmt.Sprintf("%d of %d nodes", n, all)
 }
 
 func (p *page) pods(e *explain.Explanation) {

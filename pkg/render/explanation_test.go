@@ -36,7 +36,7 @@ func tooMany() *explain.Explanation {
 	return &explain.Explanation{
 		Target:   explain.Target{Kind: "ResourceClaim", Namespace: "ml", Name: "train-gpus"},
 		Verdict:  explain.DoesNotFit,
-		Summary:  "No node has 8 eligible devices with one resource.kubernetes.io/pcieRoot.",
+		Summary:  "There are 8 devices, but at most 4 with one resource.kubernetes.io/pcieRoot (12 nodes).",
 		Stage:    explain.StageAllocation,
 		PodCount: 1,
 		Pods: []explain.PodStatus{
@@ -53,7 +53,7 @@ func tooMany() *explain.Explanation {
 		},
 		Claims: []explain.ClaimExplanation{{
 			Namespace: "ml", Name: "train-gpus",
-			Constraints: []string{"all with the same resource.kubernetes.io/pcieRoot"},
+			Constraints: []string{"the same resource.kubernetes.io/pcieRoot"},
 			Requests: []explain.RequestExplanation{{
 				Name: "gpus", DeviceClass: "gpu.nvidia.com", Mode: "ExactCount", Needs: 8,
 				Considered: 336, Pools: 42, Eligible: 66, EligibleNodes: 12, MostOnOneNode: 4, BestNode: "node-23",
@@ -98,7 +98,7 @@ func tooMany() *explain.Explanation {
 func fits() *explain.Explanation {
 	return &explain.Explanation{
 		Target: explain.Target{Kind: "Pod", Namespace: "ml", Name: "infer-0"}, Verdict: explain.Fits,
-		Summary:  "Both claims can be allocated on node-2.",
+		Summary:  "The allocator picks node-2.",
 		Stage:    explain.StageAllocation,
 		PodCount: 1,
 		Pods:     []explain.PodStatus{{Namespace: "ml", Name: "infer-0", Phase: "Pending", AgeSeconds: 5, Stage: explain.StageAllocation}},
@@ -113,7 +113,7 @@ func fits() *explain.Explanation {
 			},
 			{
 				Template: "shared-nic", PodClaim: "nic",
-				Constraints: []string{"all with the same example.com/numa"},
+				Constraints: []string{"the same example.com/numa"},
 				Requests: []explain.RequestExplanation{
 					{Name: "nic/fast", DeviceClass: "nic.example.com", Mode: "All", Considered: 2, Pools: 2, Eligible: 2, EligibleNodes: 2, MostOnOneNode: 1, BestNode: "node-1"},
 					{Name: "nic/slow", DeviceClass: "nic.example.com", Mode: "ExactCount", Needs: 1, AdminAccess: true, Considered: 1, Pools: 1, Eligible: 0},
@@ -143,7 +143,7 @@ func fits() *explain.Explanation {
 func allocated() *explain.Explanation {
 	return &explain.Explanation{
 		Target: explain.Target{Kind: "ResourceClaim", Namespace: "ml", Name: "train-gpus"}, Verdict: explain.Allocated,
-		Summary: "It holds 2 devices.",
+		Summary: "It has 2 devices for node-1; 1 of them is in no ResourceSlice any more.",
 		Stage:   explain.StageRunning, PodCount: 12,
 		Pods: []explain.PodStatus{
 			{Namespace: "ml", Name: "a", Phase: "Running", Node: "node-1", Stage: explain.StageRunning},
@@ -165,11 +165,23 @@ func allocated() *explain.Explanation {
 	}
 }
 
+// noClass is a claim that makes the allocator itself fail.
+func noClass() *explain.Explanation {
+	const reason = "request gpu: DeviceClass gpus.example.com does not exist; did you mean gpu.example.com"
+	return &explain.Explanation{
+		Target: explain.Target{Kind: "ResourceClaim", Namespace: "ml", Name: "typo"}, Verdict: explain.Error,
+		Summary: "R" + reason[1:] + ".", NodeCount: 2,
+		Claims:    []explain.ClaimExplanation{{Namespace: "ml", Name: "typo"}},
+		Nodes:     []explain.NodeGroup{{Count: 2, Names: nodes("node", 1, 2), Verdict: explain.Error, Code: explain.ClassNotFound, Message: reason}},
+		NextSteps: []explain.NextStep{{Actor: explain.ActorUser, Text: "name an existing DeviceClass"}},
+	}
+}
+
 // manyGroups is a large cluster in which every node has a reason of its own.
 func manyGroups() *explain.Explanation {
 	e := &explain.Explanation{
 		Target: explain.Target{Kind: "Deployment", Namespace: "ml", Name: "infer"}, Verdict: explain.Undetermined,
-		Summary: "Some claims could not be read.", Stage: explain.StageNodeFit, NodeCount: 1200,
+		Summary: "This user may not list resourceclaims.", Stage: explain.StageNodeFit, NodeCount: 1200,
 		Claims: []explain.ClaimExplanation{{
 			Namespace: "ml", Name: "c", ExtendedResources: true,
 			Requests: []explain.RequestExplanation{{Name: "r", DeviceClass: "gpu.example.com", Needs: 1}},
@@ -232,6 +244,7 @@ func draw(t *testing.T, e *explain.Explanation, opts Options) string {
 
 func TestExplanation(t *testing.T) {
 	examples := map[string]*explain.Explanation{
+		"no-class": noClass(),
 		"too-many": tooMany(), "fits": fits(), "allocated": allocated(), "many-groups": manyGroups(), "hostile": hostile(),
 	}
 	forms := map[string]Options{

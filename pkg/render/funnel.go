@@ -46,7 +46,9 @@ func (p *page) claims(e *explain.Explanation) {
 			}
 			title := requestTitle(&claim.Requests[j])
 			if inTitle {
-				title = strings.Join(append([]string{title}, claim.Constraints...), ", ")
+				for _, constraint := range claim.Constraints {
+					title += ", all with " + constraint
+				}
 			}
 			p.text(0, strong, title)
 			p.funnel(&claim.Requests[j])
@@ -205,10 +207,12 @@ func leftText(r *explain.RequestExplanation) string {
 // allocation draws the devices that a claim holds and for whom.
 func (p *page) allocation(a *explain.Allocation) {
 	said := "Holds " + count(len(a.Devices), "device")
-	if a.AgeSeconds > 0 {
-		said += " for " + duration.HumanDuration(time.Duration(a.AgeSeconds)*time.Second)
+	if !a.Since.IsZero() {
+		said += " since " + a.Since.UTC().Format(time.RFC3339)
 	}
-	said += at(a.Since)
+	if a.AgeSeconds > 0 {
+		said += " (" + duration.HumanDuration(time.Duration(a.AgeSeconds)*time.Second) + ")"
+	}
 	if a.Nodes != "" {
 		said += ", usable on " + a.Nodes
 	}
@@ -241,6 +245,10 @@ func deviceText(d *explain.AllocatedDevice) string {
 // nodes lists the groups of nodes with the same answer.
 func (p *page) nodes(e *explain.Explanation) {
 	if len(e.Nodes) == 0 {
+		return
+	}
+	if len(e.Nodes) == 1 && strings.EqualFold(e.Nodes[0].Message, strings.TrimSuffix(e.Summary, ".")) {
+		// It is the same for all nodes, and has been said.
 		return
 	}
 	p.blank()

@@ -66,8 +66,14 @@ func newPage(opts Options) *page {
 	return &page{opts: opts}
 }
 
-// blank adds an empty line.
-func (p *page) blank() { p.buf.WriteByte('\n') }
+// blank adds an empty line, unless there is one already.
+func (p *page) blank() {
+	if !bytes.HasSuffix(p.buf.Bytes(), []byte("\n\n")) {
+		p.end()
+	}
+}
+
+func (p *page) end() { p.buf.WriteByte('\n') }
 
 // text adds a paragraph, wrapped at the width; its lines after the first are
 // indented by two more.
@@ -80,7 +86,7 @@ func (p *page) text(indent int, m mark, s string) {
 		}
 		p.pad(margin)
 		p.paint(m, line)
-		p.blank()
+		p.end()
 	}
 }
 
@@ -116,7 +122,7 @@ func (p *page) row(indent int, cells ...cell) {
 			}
 			column += c.width + columnGap
 		}
-		p.blank()
+		p.end()
 	}
 }
 

@@ -6,6 +6,8 @@ package snapshot
 import (
 	"encoding/json"
 	"encoding/pem"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -139,6 +141,7 @@ func smallCluster() apiServer {
 func clientsFor(t *testing.T, config *rest.Config) Clients {
 	t.Helper()
 	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	config.QPS = -1 // no limit
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -163,6 +166,17 @@ func start(t *testing.T, handler http.Handler) Clients {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	return clientsFor(t, &rest.Config{Host: server.URL})
+}
+
+// startTLS runs a server that nobody trusts, and that does not tell the test's
+// output about it.
+func startTLS(t *testing.T, handler http.Handler) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server
 }
 
 func pemCertificate(der []byte) []byte {

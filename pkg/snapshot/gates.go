@@ -62,7 +62,9 @@ func (g GateSpec) In(minor int) (release GateRelease, exists bool) {
 func alpha(minor int) GateRelease   { return GateRelease{Minor: minor, Stage: GateAlpha} }
 func betaOff(minor int) GateRelease { return GateRelease{Minor: minor, Stage: GateBeta} }
 func beta(minor int) GateRelease    { return GateRelease{Minor: minor, Stage: GateBeta, Default: true} }
-func ga(minor int) GateRelease      { return GateRelease{Minor: minor, Stage: GateGA, Default: true} }
+
+func ga(minor int) GateRelease { return GateRelease{Minor: minor, Stage: GateGA, Default: true} }
+
 func locked(minor int) GateRelease {
 	return GateRelease{Minor: minor, Stage: GateGA, Default: true, Locked: true}
 }

@@ -162,7 +162,7 @@ func TestParseVersion(t *testing.T) {
 	for text, want := range map[string]string{
 		"1.36":            "v1.36.0",
 		"v1.36":           "v1.36.0",
-		" 1.36.2 ":        "v1.36.2",
+		"1.36.2":          "v1.36.2",
 		"v1.36.3-gke.100": "v1.36.3-gke.100",
 		"2.0":             "",
 		"latest":          "",

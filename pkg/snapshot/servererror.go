@@ -30,6 +30,7 @@ type ServerError struct {
 	Err     error
 }
 
+// Error is one sentence with the server's address.
 func (e *ServerError) Error() string {
 	return fmt.Sprintf("ask API server %s: %s", e.Server, e.Problem)
 }
@@ -141,7 +142,7 @@ func serverAddress(config *rest.Config) string {
 	if config == nil || config.Host == "" {
 		return "(no address)"
 	}
-	parsed, err := url.Parse(config.Host)
+	parsed, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return "(invalid address)"
 	}
@@ -158,9 +159,12 @@ func serverError(ctx context.Context, server string, err error) error {
 	if cause := ctx.Err(); cause != nil {
 		return fmt.Errorf("ask API server %s: %w", server, cause)
 	}
-	var unknown *UnknownResourceError
-	var noTemplate *NoTemplateError
-	if errors.As(err, &unknown) || errors.As(err, &noTemplate) {
+	var (
+		noDRA      *NoDRAError
+		unknown    *UnknownResourceError
+		noTemplate *NoTemplateError
+	)
+	if errors.As(err, &noDRA) || errors.As(err, &unknown) || errors.As(err, &noTemplate) {
 		return err
 	}
 	if apierrors.IsUnauthorized(err) || credentialsProblem(err) != "" {

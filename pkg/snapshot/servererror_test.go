@@ -44,13 +44,11 @@ func TestCollectServerErrors(t *testing.T) {
 			return clientsFor(t, &rest.Config{Host: server.URL})
 		}, "connection refused; is the address right"},
 		{"unknown CA", func(t *testing.T) Clients {
-			server := httptest.NewTLSServer(smallCluster())
-			t.Cleanup(server.Close)
+			server := startTLS(t, smallCluster())
 			return clientsFor(t, &rest.Config{Host: server.URL})
 		}, "certificate is signed by an unknown authority"},
 		{"other name in the certificate", func(t *testing.T) Clients {
-			server := httptest.NewTLSServer(smallCluster())
-			t.Cleanup(server.Close)
+			server := startTLS(t, smallCluster())
 			ca := server.TLS.Certificates[0].Leaf.Raw
 			return clientsFor(t, &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: pemCertificate(ca), ServerName: "api.example.org"}})
 		}, "its certificate is for another name"},
@@ -66,8 +64,10 @@ func TestCollectServerErrors(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write([]byte(`{"kind":"PodList","items":[{"metadata":`))
 		})}), nil), "something that is no Kubernetes object"},
-		{"list fails", plain(smallCluster().with(apiServer{"/api/v1/pods": refuse(http.StatusInternalServerError, metav1.StatusReasonInternalError)}), nil),
-			"it answered 500: refused by the test"},
+		{
+			"list fails", plain(smallCluster().with(apiServer{"/api/v1/pods": refuse(http.StatusInternalServerError, metav1.StatusReasonInternalError)}), nil),
+			"it answered 500: refused by the test",
+		},
 		{"not ready", plain(refuse(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable), nil), "it is not ready (503 Service Unavailable)"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -101,11 +101,10 @@ func TestCollectUnauthorized(t *testing.T) {
 		{name: "everywhere", answers: unauthorized, want: "it does not accept the credentials"},
 		{name: "once", answers: smallCluster().with(apiServer{"/api/v1/nodes": unauthorized}), want: "it does not accept the credentials"},
 		{name: "for metrics", answers: smallCluster().with(apiServer{"/metrics": unauthorized}), want: "it does not accept the credentials"},
-		{name: "no credential plugin", answers: smallCluster(), plugin: plugin("./no-such-plugin"), want: "the credential plugin failed: executable ./no-such-plugin"},
+		{name: "no credential plugin", answers: smallCluster(), plugin: plugin("no-such-plugin"), want: "the credential plugin failed: executable no-such-plugin not found"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			server := httptest.NewTLSServer(tc.answers)
-			t.Cleanup(server.Close)
+			server := startTLS(t, tc.answers)
 			clients := clientsFor(t, &rest.Config{Host: server.URL, ExecProvider: tc.plugin, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
 			_, err := Collect(t.Context(), clients, CollectOptions{})
 			var unauthorized *UnauthorizedError
@@ -178,7 +177,7 @@ func TestCollectWithoutDRA(t *testing.T) {
 func TestServerAddressHidesCredentials(t *testing.T) {
 	for host, want := range map[string]string{
 		"https://user:secret@10.0.0.1:6443": "https://10.0.0.1:6443",
-		"10.0.0.1:6443":                     "(invalid address)",
+		"10.0.0.1:6443":                     "http://10.0.0.1:6443",
 		"":                                  "(no address)",
 	} {
 		if got := serverAddress(&rest.Config{Host: host}); got != want {

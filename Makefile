@@ -1,0 +1,94 @@
+# Copyright The kubectl-dra Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+GO ?= go
+# The tools have a module of their own, so that the product does not get their
+# dependencies. The go command builds them once.
+TOOL := $(GO) tool -modfile=tools/go.mod
+VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo v0.0.0-dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+TEST_TIMEOUT ?= 30m
+FUZZTIME ?= 30s
+BENCHTIME ?= 1s
+
+# What `make demo` asks, one `TYPE/NAME:NAMESPACE` a word.
+DEMO_CLUSTER ?= examples/cluster
+DEMO_TARGETS ?= $(shell cat $(DEMO_CLUSTER)/demo-targets 2>/dev/null)
+
+.PHONY: help
+help: ## Show this help
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/kubectl-dra
+	$(BUILD) -o bin/ ./cmd/kubectl-dra
+
+.PHONY: cross
+cross: ## Build for all platforms, into dist/
+	@for platform in $(PLATFORMS); do \
+	  os=$${platform%/*} arch=$${platform#*/} ext=; \
+	  if [ $$os = windows ]; then ext=.exe; fi; \
+	  echo "dist/kubectl-dra-$$os-$$arch$$ext"; \
+	  GOOS=$$os GOARCH=$$arch $(BUILD) -o "dist/kubectl-dra-$$os-$$arch$$ext" ./cmd/kubectl-dra; \
+	done
+
+.PHONY: demo
+demo: build ## Ask why for the pending pods of the example cluster
+	@test -n "$(DEMO_TARGETS)" || { echo "$(DEMO_CLUSTER)/demo-targets: no targets" >&2; exit 1; }
+	@for target in $(DEMO_TARGETS); do \
+	  what=$${target%%:*} in=$${target#*:}; \
+	  printf '\n$$ kubectl dra why %s -n %s --snapshot %s\n' "$$what" "$$in" "$(DEMO_CLUSTER)"; \
+	  code=0; bin/kubectl-dra why "$$what" -n "$$in" --snapshot "$(DEMO_CLUSTER)" || code=$$?; \
+	  if [ $$code -gt 2 ]; then exit $$code; fi; \
+	done
+
+.PHONY: control-plane
+control-plane: ## Build the Kubernetes that the tests start (minutes, once)
+	@test/controlplane/build.sh >/dev/null
+
+.PHONY: test
+test: control-plane ## Run all tests; they start a real control plane
+	$(GO) test -timeout $(TEST_TIMEOUT) ./...
+
+.PHONY: bench
+bench: ## Run the benchmarks
+	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -benchmem ./pkg/...
+
+.PHONY: fuzz
+fuzz: ## Fuzz everything that has a fuzz test, FUZZTIME each
+	@grep -rl --include='*_test.go' '^func Fuzz' pkg | xargs -n1 dirname | sort -u | while read -r dir; do \
+	  for name in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go | cut -c6-); do \
+	    echo "$$dir $$name"; \
+	    $(GO) test "./$$dir" -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) </dev/null; \
+	  done; \
+	done
+
+.PHONY: golden
+golden: ## Write the golden files anew; review the difference by eye
+	$(GO) test ./pkg/render -update
+
+.PHONY: generate
+generate: ## Write the generated code anew
+	$(TOOL) deepcopy-gen --output-file zz_generated.deepcopy.go --go-header-file tools/boilerplate/header.go.txt ./pkg/explain
+
+.PHONY: fmt
+fmt: ## Format the code
+	$(TOOL) golangci-lint fmt
+
+.PHONY: lint
+lint: ## Run the linters
+	$(TOOL) golangci-lint run
+
+.PHONY: verify
+verify: ## Check that modules, formatting, lint and generated code are in order
+	$(GO) mod tidy -diff
+	cd tools && $(GO) mod tidy -diff
+	$(TOOL) golangci-lint fmt --diff
+	$(TOOL) golangci-lint run
+	tools/verify-generated.sh

@@ -1,0 +1,121 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/klog/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// fleetOf makes a cluster for one of the channels, with every other device in
+// use, and a claim for four devices.
+func fleetOf(nodes int, gates gates) (*snapshot.Snapshot, []*resourceapi.ResourceClaim) {
+	snap := fleet.Fleet(nodes, 8, nodes*4)
+	snap.Gates = cluster(gates).Gates
+	c := claim("c").withRequests(request("r", snap.Classes[0].Name, 4))
+	return snap, []*resourceapi.ResourceClaim{c.ResourceClaim}
+}
+
+func BenchmarkNew(b *testing.B) {
+	snap, _ := fleetOf(5000, incubatingGates())
+	for b.Loop() {
+		if _, err := New(context.Background(), snap); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCheckAll is what one question about a cluster costs; setting the
+// allocator up is included.
+func BenchmarkCheckAll(b *testing.B) {
+	for _, channel := range []string{"stable", "incubating", "experimental"} {
+		for _, nodes := range []int{1000, 5000} {
+			b.Run(fmt.Sprintf("%s/%d", channel, nodes), func(b *testing.B) {
+				snap, claims := fleetOf(nodes, channels()[channel])
+				for b.Loop() {
+					a, err := New(context.Background(), snap)
+					if err != nil {
+						b.Fatal(err)
+					}
+					requireAnswers(b, a.CheckAll(context.Background(), snap.Nodes, FixedClaims(claims...)))
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkUpstream is the same with one plain allocator for all nodes.
+func BenchmarkUpstream(b *testing.B) {
+	for _, channel := range []string{"stable", "incubating", "experimental"} {
+		b.Run(fmt.Sprintf("%s/1000", channel), func(b *testing.B) {
+			snap, claims := fleetOf(1000, channels()[channel])
+			for b.Loop() {
+				a, err := New(context.Background(), snap)
+				if err != nil {
+					b.Fatal(err)
+				}
+				ctx := klog.NewContext(context.Background(), klog.Logger{})
+				upstream, err := structured.NewAllocator(ctx, a.features, a.state.upstream, a.classes, patchedSlices(snap, false), a.celCache)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for _, n := range snap.Nodes {
+					if _, err := upstream.Allocate(ctx, n, claims); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkPoolsFor(b *testing.B) {
+	snap, _ := fleetOf(5000, incubatingGates())
+	a := newAllocator(b, snap)
+	for b.Loop() {
+		for _, n := range snap.Nodes {
+			if _, err := a.PoolsFor(n); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+func BenchmarkNodeFit(b *testing.B) {
+	snap, _ := fleetOf(5000, incubatingGates())
+	p := pod("p", requesting("cpu=1"))
+	for b.Loop() {
+		a, err := New(context.Background(), snap)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var fit []*corev1.Node
+		for _, n := range snap.Nodes {
+			if a.NodeFit(p, n) == nil {
+				fit = append(fit, n)
+			}
+		}
+		if len(fit) == 0 {
+			b.Fatal("the pod fits nowhere")
+		}
+	}
+}
+
+func requireAnswers(b *testing.B, verdicts []Verdict) {
+	b.Helper()
+	for i, v := range verdicts {
+		if v.Outcome != Fits && v.Outcome != DoesNotFit {
+			b.Fatalf("node %d: %s (%v)", i, v.Outcome, v.Err)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestScore(t *testing.T) {
+	alternatives := firstAvailable("r", request("first", classA, 1), request("second", classA, 2))
+	pending := claim("c").withRequests(alternatives, request("exact", classA, 1))
+	chosen := func(requests ...string) resourceapi.AllocationResult {
+		c := claim("c")
+		for _, r := range requests {
+			c = c.holding("d/p/d", func(result *resourceapi.DeviceRequestAllocationResult) { result.Request = r })
+		}
+		return *c.Status.Allocation
+	}
+	allocated := wrapClaim{pending.DeepCopy()}
+	second := chosen("r/second", "r/second")
+	allocated.Status.Allocation = &second
+
+	tests := map[string]struct {
+		claims      []wrapClaim
+		allocations []resourceapi.AllocationResult
+		want        int64
+	}{
+		"nothing":                   {},
+		"no alternatives":           {claims: []wrapClaim{claim("c").withRequests(request("exact", classA, 1))}, allocations: []resourceapi.AllocationResult{chosen("exact")}},
+		"first":                     {claims: []wrapClaim{pending}, allocations: []resourceapi.AllocationResult{chosen("r/first", "exact")}, want: 8},
+		"second":                    {claims: []wrapClaim{pending}, allocations: []resourceapi.AllocationResult{second}, want: 7},
+		"allocated and to allocate": {claims: []wrapClaim{allocated, pending}, allocations: []resourceapi.AllocationResult{chosen("r/first")}, want: 15},
+		"allocation missing":        {claims: []wrapClaim{pending, pending}, allocations: []resourceapi.AllocationResult{chosen("r/first")}, want: 8},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var claims []*resourceapi.ResourceClaim
+			for _, c := range tt.claims {
+				claims = append(claims, c.ResourceClaim)
+			}
+			if got := Score(claims, tt.allocations); got != tt.want {
+				t.Errorf("got %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAvailableOn(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	on := func(c wrapClaim, selector *corev1.NodeSelector) wrapClaim {
+		out := wrapClaim{c.DeepCopy()}
+		out.Status.Allocation.NodeSelector = selector
+		return out
+	}
+	binding := func(age time.Duration, conditions ...string) wrapClaim {
+		c := claim("c").holding("a.example.com/p/d", func(result *resourceapi.DeviceRequestAllocationResult) {
+			result.BindingConditions = []string{"ready"}
+			result.BindingFailureConditions = []string{"failed"}
+		})
+		c.Status.Allocation.AllocationTimestamp = &metav1.Time{Time: now.Add(-age)}
+		status := resourceapi.AllocatedDeviceStatus{Driver: driverA, Pool: "p", Device: "d"}
+		for _, condition := range conditions {
+			status.Conditions = append(status.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: "Why", Message: "what happened"})
+		}
+		if len(conditions) > 0 {
+			c.Status.Devices = []resourceapi.AllocatedDeviceStatus{status}
+		}
+		return c
+	}
+	skipping := claim("c").holding("a.example.com/p/d", func(result *resourceapi.DeviceRequestAllocationResult) {
+		result.SkipNodeOperations = []resourceapi.SkipNodeOperation{"*"}
+	})
+	allocated := claim("c").holding("a.example.com/p/d")
+	capable := node(node1, "zone=a")
+	capable.Status.DeclaredFeatures = []string{gateOptionalNodeOps}
+
+	tests := map[string]struct {
+		gates  gates
+		claim  wrapClaim
+		node   *corev1.Node
+		reason string
+	}{
+		"not allocated":          {claim: claim("c")},
+		"everywhere":             {claim: allocated},
+		"this node":              {claim: on(allocated, nodeSelector("zone", "a"))},
+		"another node":           {claim: on(allocated, nodeSelector("zone", "b")), reason: "its devices are on other nodes"},
+		"operations not skipped": {claim: skipping, reason: "its devices need DRAOptionalNodeOperations, which the node does not declare"},
+		"operations skipped":     {claim: skipping, node: capable},
+		"bound":                  {gates: incubatingGates(), claim: binding(time.Hour, "ready")},
+		"binding":                {gates: incubatingGates(), claim: binding(9 * time.Minute)},
+		"binding timed out":      {gates: incubatingGates(), claim: binding(11 * time.Minute), reason: "its binding conditions were not met within 10m0s"},
+		"binding failed":         {gates: incubatingGates(), claim: binding(time.Minute, "failed"), reason: "binding of device d failed: failed, reason Why: what happened"},
+		"binding conditions off": {claim: binding(time.Hour, "failed")},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			snap := cluster(tt.gates)
+			snap.TakenAt = now
+			n := tt.node
+			if n == nil {
+				n = node(node1, "zone=a")
+			}
+			available, reason := newAllocator(t, snap).AvailableOn(tt.claim.ResourceClaim, n)
+			if reason != tt.reason || available != (tt.reason == "") {
+				t.Errorf("got %t, %q; want %q", available, reason, tt.reason)
+			}
+		})
+	}
+}
+
+func TestReserved(t *testing.T) {
+	c := claim("c")
+	c.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: "p", UID: "p"}}
+	a := newAllocator(t, cluster())
+	if !a.Reserved(c.ResourceClaim, pod("p")) {
+		t.Error("not reserved for its pod")
+	}
+	if a.Reserved(c.ResourceClaim, pod("q")) || a.Reserved(c.ResourceClaim, pod("p", onlyTemplate)) {
+		t.Error("reserved for another pod")
+	}
+}

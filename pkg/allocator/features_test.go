@@ -1,0 +1,69 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+func TestFeatures(t *testing.T) {
+	tests := map[string]struct {
+		snap *snapshot.Snapshot
+		want Features
+	}{
+		"stable": {
+			snap: cluster(gates{gateAdminAccess, gatePrioritizedList}),
+			want: Features{Library: LibraryVersion, Channel: "stable", Cluster: "v1.37.1", Source: "flag", Enabled: []string{gateAdminAccess, gatePrioritizedList}},
+		},
+		"incubating": {
+			snap: cluster(gates{gateConsumableCapacity}),
+			want: Features{Library: LibraryVersion, Channel: "incubating", Cluster: "v1.37.1", Source: "flag", Enabled: []string{gateConsumableCapacity}},
+		},
+		"experimental": {
+			snap: cluster(gates{gateListTypeAttributes}),
+			want: Features{Library: LibraryVersion, Channel: "experimental", Cluster: "v1.37.1", Source: "flag", Enabled: []string{gateListTypeAttributes}},
+		},
+		"defaults of a version, one gate from the metrics": {
+			snap: &snapshot.Snapshot{ServerVersion: "v1.34.2", Gates: map[string]snapshot.Gate{
+				gateDeviceTaints: {Enabled: true, Source: snapshot.GateFromMetrics},
+			}},
+			want: Features{
+				Library: LibraryVersion, Channel: "stable", Cluster: "v1.34.2", Source: "default",
+				Enabled: []string{gateAdminAccess, gateDeviceTaints, gatePrioritizedList, gateDeviceStatus, gateFilterTimeout},
+			},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := gocmp.Diff(tt.want, newAllocator(t, tt.snap).Features()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFeatureEnabled(t *testing.T) {
+	a := newAllocator(t, cluster(gates{gateConsumableCapacity}))
+	for gate, want := range map[string]bool{gateConsumableCapacity: true, gateDeviceTaints: false, "DynamicResourceAllocation": true, "NoSuchGate": false} {
+		if got := a.FeatureEnabled(gate); got != want {
+			t.Errorf("%s: got %t, want %t", gate, got, want)
+		}
+	}
+}
+
+func TestLibraryVersion(t *testing.T) {
+	gomod, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(gomod), "k8s.io/dynamic-resource-allocation "+LibraryVersion+"\n") {
+		t.Errorf("go.mod has another version than %s", LibraryVersion)
+	}
+}

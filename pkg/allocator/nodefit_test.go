@@ -1,0 +1,249 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+func TestNodeFit(t *testing.T) {
+	withTaint := func(key, value string, effect corev1.TaintEffect) func(*corev1.Node) {
+		return func(n *corev1.Node) {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Value: value, Effect: effect})
+		}
+	}
+	cordoned := func(n *corev1.Node) {
+		n.Spec.Unschedulable = true
+		withTaint(corev1.TaintNodeUnschedulable, "", corev1.TaintEffectNoSchedule)(n)
+	}
+	tolerating := func(key string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists})
+		}
+	}
+	selecting := func(key, value string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{key: value} }
+	}
+	affine := func(selector *corev1.NodeSelector) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: selector}}
+		}
+	}
+	port := func(ip string, number int32) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: number, HostPort: number, HostIP: ip}}
+		}
+	}
+	hostNetwork := func(number int32) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Spec.HostNetwork = true
+			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: number}}
+		}
+	}
+	phase := func(phase corev1.PodPhase) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Status.Phase = phase }
+	}
+	gpu := class(classA, driverA)
+	gpu.Spec.ExtendedResourceName = ptr.To("example.com/gpu")
+
+	tests := map[string]struct {
+		objects []any
+		node    []func(*corev1.Node)
+		pod     *corev1.Pod
+		want    []Misfit
+	}{
+		"fits": {pod: pod("p", requesting("cpu=4", "memory=8Gi", "ephemeral-storage=1Gi"))},
+		"another node by name": {
+			pod:  pod("p", onNode(node2)),
+			want: []Misfit{{Reason: "the pod asks for another node by name", Path: "metadata.name", Found: node1, Wanted: node2}},
+		},
+		"cordoned": {
+			node: []func(*corev1.Node){cordoned},
+			pod:  pod("p"),
+			want: []Misfit{{Reason: "the node is cordoned", Path: "spec.unschedulable", Found: "true", Wanted: "false"}},
+		},
+		"cordoned, tolerated": {
+			node: []func(*corev1.Node){cordoned},
+			pod:  pod("p", tolerating(corev1.TaintNodeUnschedulable)),
+		},
+		"taint": {
+			node: []func(*corev1.Node){withTaint("soft", "", corev1.TaintEffectPreferNoSchedule), withTaint("dedicated", "infra", corev1.TaintEffectNoSchedule)},
+			pod:  pod("p"),
+			want: []Misfit{{
+				Reason: "taint dedicated=infra:NoSchedule is not tolerated", Path: "spec.taints[1]",
+				Found: "dedicated=infra:NoSchedule", Wanted: "a toleration in the pod",
+			}},
+		},
+		"tolerated taint": {
+			node: []func(*corev1.Node){withTaint("dedicated", "infra", corev1.TaintEffectNoExecute)},
+			pod:  pod("p", tolerating("dedicated")),
+		},
+		"node selector": {
+			pod: pod("p", selecting("zone", "b")),
+			want: []Misfit{{
+				Reason: "the node has no label zone=b, which spec.nodeSelector wants", Path: "metadata.labels['zone']", Found: "a", Wanted: "b",
+			}},
+		},
+		"node selector that matches": {pod: pod("p", selecting("zone", "a"))},
+		"affinity": {
+			pod: pod("p", affine(nodeSelector("zone", "b", "c"))),
+			want: []Misfit{{
+				Reason: "the pod's required node affinity does not match", Path: "metadata.labels", Found: "zone=a", Wanted: "zone In (b, c)",
+			}},
+		},
+		"affinity that matches": {pod: pod("p", affine(nodeSelector("zone", "a", "b")))},
+		"affinity that cannot be parsed": {
+			pod: pod("p", affine(nodeSelector("not a label", "b"))),
+			want: []Misfit{{
+				Reason: "the pod's required node affinity does not match", Path: "metadata.labels", Wanted: "not a label In (b)",
+			}},
+		},
+		"affinity to a node": {
+			pod: pod("p", affine(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
+				{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node2}}}},
+				{MatchExpressions: []corev1.NodeSelectorRequirement{
+					{Key: "gpu", Operator: corev1.NodeSelectorOpExists}, {Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}},
+				}},
+			}})),
+			want: []Misfit{{
+				Reason: "the pod's required node affinity does not match", Path: "metadata.labels",
+				Found: "metadata.name=node-1, zone=a", Wanted: "metadata.name In (node-2), or gpu Exists and zone In (a)",
+			}},
+		},
+		"too little left": {
+			objects: []any{
+				pod("other", onNode(node1), requesting("cpu=6500m", "memory=12Gi")),
+				pod("elsewhere", onNode(node2), requesting("cpu=8")),
+				pod("waiting", requesting("cpu=8")),
+				pod("done", onNode(node1), phase(corev1.PodSucceeded), requesting("cpu=8")),
+			},
+			pod: pod("p", requesting("cpu=2", "memory=4Gi")),
+			want: []Misfit{{
+				Reason: "not enough cpu", Path: "status.allocatable['cpu']", Found: "1500m left of 8", Wanted: "2",
+			}},
+		},
+		"only a limit": {
+			pod: pod("p", func(p *corev1.Pod) {
+				p.Spec.Containers[0].Resources.Limits = resourceList("memory=17Gi")
+			}),
+			want: []Misfit{{
+				Reason: "not enough memory", Path: "status.allocatable['memory']", Found: "16Gi left of 16Gi", Wanted: "17Gi",
+			}},
+		},
+		"the pod itself does not count": {
+			objects: []any{pod("p", onNode(node1), requesting("cpu=8", "example.com/fpga=1"), port("", 80))},
+			pod:     pod("p", onNode(node1), requesting("cpu=8", "example.com/fpga=1"), port("", 80)),
+		},
+		"extended resource": {
+			objects: []any{pod("other", onNode(node1), requesting("example.com/fpga=1"))},
+			pod:     pod("p", requesting("example.com/fpga=1")),
+			want: []Misfit{{
+				Reason: "not enough example.com/fpga", Path: "status.allocatable['example.com/fpga']", Found: "0 left of 1", Wanted: "1",
+			}},
+		},
+		"extended resource that a class stands for": {
+			objects: []any{gates{gateExtendedResource}, gpu},
+			pod:     pod("p", requesting("example.com/gpu=1")),
+		},
+		"extended resource that a class stands for while that is off": {
+			objects: []any{gpu},
+			pod:     pod("p", requesting("example.com/gpu=1")),
+			want: []Misfit{{
+				Reason: "not enough example.com/gpu", Path: "status.allocatable['example.com/gpu']", Found: "0 left of 0", Wanted: "1",
+			}},
+		},
+		"too many pods": {
+			objects: []any{pod("a", onNode(node1)), pod("b", onNode(node1))},
+			pod:     pod("p"),
+			want:    []Misfit{{Reason: "too many pods", Path: "status.allocatable.pods", Found: "2, all but 0 taken", Wanted: "1"}},
+		},
+		"host port": {
+			objects: []any{pod("other", onNode(node1), hostNetwork(80), port("10.0.0.1", 80))},
+			pod:     pod("p", port("", 80)),
+			want:    []Misfit{{Reason: "host port 80/TCP is taken", Found: "used by pod default/other", Wanted: "a free host port 0.0.0.0:80/TCP"}},
+		},
+		"host network": {
+			objects: []any{pod("other", onNode(node1), port("", 80))},
+			pod:     pod("p", hostNetwork(80)),
+			want:    []Misfit{{Reason: "host port 80/TCP is taken", Found: "used by pod default/other", Wanted: "a free host port 0.0.0.0:80/TCP"}},
+		},
+		"host port on another address": {
+			objects: []any{pod("other", onNode(node1), port("10.0.0.1", 80))},
+			pod:     pod("p", port("10.0.0.2", 80)),
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			n := node(node1, "zone=a")
+			n.Status.Allocatable = resourceList("cpu=8", "memory=16Gi", "ephemeral-storage=100Gi", "pods=2", "example.com/fpga=1")
+			for _, change := range tt.node {
+				change(n)
+			}
+			before := tt.pod.DeepCopy()
+			got := newAllocator(t, cluster(append(tt.objects, n)...)).NodeFit(tt.pod, n)
+			if diff := gocmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := gocmp.Diff(before, tt.pod); diff != "" {
+				t.Errorf("the pod was changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMadeUpNodes(t *testing.T) {
+	a := newAllocator(t, cluster(incubatingGates(), slice("b", driverA, "p1").onNode(node2), slice("c", driverA, "p2").onAllNodes(),
+		slice("a", driverA, "p3", device("d").onNode(node1)).perDevice(), class(classA, driverA)))
+	nodes, known := a.Nodes()
+	var names []string
+	for _, n := range nodes {
+		names = append(names, n.Name)
+	}
+	if diff := gocmp.Diff([]string{node1, node2}, names); known || diff != "" {
+		t.Errorf("known %t (-want +got):\n%s", known, diff)
+	}
+	if got := a.NodeFit(pod("p", requesting("cpu=1")), nodes[0]); got != nil {
+		t.Errorf("a made-up node is judged: %v", got)
+	}
+	if got := a.NodeFit(pod("p", onNode(node2)), nodes[0]); len(got) != 1 {
+		t.Errorf("the name of a made-up node is not judged: %v", got)
+	}
+	if v := check(t, a, nodes[0], claim("c").withRequests(request("r", classA, 1))); v.Outcome != Fits {
+		t.Errorf("got %s (%v)", v.Outcome, v.Err)
+	}
+
+	if nodes, known := newAllocator(t, cluster(node(node1))).Nodes(); !known || len(nodes) != 1 {
+		t.Errorf("got %d nodes, known %t", len(nodes), known)
+	}
+}
+
+func TestNotModelled(t *testing.T) {
+	p := pod("p", inGroup("g"), func(p *corev1.Pod) {
+		p.Spec.Affinity = &corev1.Affinity{
+			PodAffinity:     &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{}}},
+			PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{}}},
+		}
+		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{WhenUnsatisfiable: corev1.DoNotSchedule}}
+		p.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}}}
+		p.Spec.SchedulerName = "volcano"
+	})
+	a := newAllocator(t, cluster(snapshot.Gap{Resource: snapshot.ResourcePods, Namespace: "default"}))
+	want := []string{
+		"affinity to other pods", "anti-affinity to other pods", "topology spread constraints", "volumes", "the other pods of its group",
+		"the rules of scheduler volcano", "what pods that could not be read use", "the nodes' labels, taints and resources, which could not be read",
+	}
+	if diff := gocmp.Diff(want, a.NotModelled(p)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	simple := pod("p", func(p *corev1.Pod) { p.Spec.SchedulerName = corev1.DefaultSchedulerName })
+	if got := newAllocator(t, cluster(node(node1))).NotModelled(simple); got != nil {
+		t.Errorf("got %v, want nothing", got)
+	}
+}

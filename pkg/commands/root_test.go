@@ -1,0 +1,135 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+func visit(cmd *cobra.Command, fn func(*cobra.Command)) {
+	fn(cmd)
+	for _, child := range cmd.Commands() {
+		visit(child, fn)
+	}
+}
+
+func TestEveryCommandHelps(t *testing.T) {
+	streams, _, _, _ := genericiooptions.NewTestIOStreams()
+	visit(NewRoot(streams, "v1.2.3"), func(cmd *cobra.Command) {
+		name := cmd.CommandPath()
+		if !strings.HasPrefix(name, "kubectl dra") {
+			t.Errorf("%s: users type kubectl dra", name)
+		}
+		if cmd.Short == "" || cmd.Long == "" {
+			t.Errorf("%s: no help", name)
+		}
+		if strings.HasPrefix(name, "kubectl dra completion") || strings.HasPrefix(name, "kubectl dra help") {
+			return
+		}
+		if !strings.Contains(cmd.Example, "kubectl dra ") {
+			t.Errorf("%s: no example", name)
+		}
+	})
+}
+
+func TestHelpGroupsFlags(t *testing.T) {
+	t.Setenv("COLUMNS", "100")
+	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+	if code := Run(t.Context(), []string{"why", "--help"}, streams, ""); code != 0 {
+		t.Fatalf("exit code %d: %s", code, errOut)
+	}
+	last := 0
+	for _, part := range []string{
+		"Usage:\n  kubectl dra why", "Examples:\n", "\nFlags:\n", "--filename",
+		"\nOutput:\n", "--color", "--output", "\nWhat to read:\n", "--feature-gates", "--snapshot PATH",
+		"\nHow to reach the cluster:\n", "--context", "--namespace",
+	} {
+		at := strings.Index(out.String()[last:], part)
+		if at < 0 {
+			t.Fatalf("%q is missing or too early in:\n%s", part, out)
+		}
+		last += at
+	}
+	for line := range strings.Lines(out.String()) {
+		if len(strings.TrimRight(line, "\n")) > 100 {
+			t.Errorf("line is too long: %s", line)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	streams, _, out, _ := genericiooptions.NewTestIOStreams()
+	if code := Run(t.Context(), []string{"version"}, streams, "v1.2.3"); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	if !strings.HasPrefix(out.String(), "kubectl dra v1.2.3 (go") {
+		t.Errorf("printed %q", out)
+	}
+}
+
+func TestUseColor(t *testing.T) {
+	tests := map[string]struct {
+		choice, noColor string
+		want            bool
+	}{
+		"auto, no terminal":     {choice: "auto"},
+		"always":                {choice: "always", want: true},
+		"always beats NO_COLOR": {choice: "always", noColor: "1", want: true},
+		"never":                 {choice: "never"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("NO_COLOR", test.noColor)
+			got, err := useColor(test.choice, &bytes.Buffer{})
+			if err != nil || got != test.want {
+				t.Errorf("got %v, %v; want %v", got, err, test.want)
+			}
+		})
+	}
+	if _, err := useColor("sometimes", &bytes.Buffer{}); exitCode(err) != exitUsage {
+		t.Errorf("got %v, want a usage error", err)
+	}
+}
+
+func TestOutputWidth(t *testing.T) {
+	for columns, want := range map[string]int{"132": 132, "": 100, "zero": 100, "-5": 100} {
+		t.Setenv("COLUMNS", columns)
+		if got := outputWidth(&bytes.Buffer{}); got != want {
+			t.Errorf("COLUMNS=%q: width %d, want %d", columns, got, want)
+		}
+	}
+}
+
+func TestProgress(t *testing.T) {
+	var out bytes.Buffer
+	p := &progress{w: &out, since: time.Now()}
+	p.report(1, 10, "pods")
+	if out.Len() > 0 {
+		t.Errorf("too soon: %q", out.String())
+	}
+	p.since = p.since.Add(-2 * patience)
+	p.report(500, 0, "pods")
+	p.report(1000, 5000, "evil\x1b[2J")
+	p.done()
+	p.report(5000, 5000, "pods")
+	want := clearLine + "Read 500 objects (pods)" + clearLine + `Read 1000 of 5000 objects (evil\x1b[2J)` + clearLine
+	if out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+
+	silent := newProgress(&out)
+	silent.since = silent.since.Add(-2 * patience)
+	out.Reset()
+	silent.report(1, 1, "pods")
+	silent.done()
+	if out.Len() > 0 {
+		t.Errorf("no terminal, but printed %q", out.String())
+	}
+}

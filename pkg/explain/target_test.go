@@ -1,0 +1,298 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+func template(name string, requests ...resourceapi.DeviceRequest) part {
+	return func(s *snapshot.Snapshot) {
+		s.Templates = append(s.Templates, &resourceapi.ResourceClaimTemplate{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Spec:       resourceapi.ResourceClaimTemplateSpec{Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: requests}}},
+		})
+	}
+}
+
+func fromTemplate(name string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &name}}
+	}
+}
+
+func deployment(name, template string) part {
+	return func(s *snapshot.Snapshot) {
+		pod := &corev1.Pod{}
+		fromTemplate(template)(pod)
+		s.Workloads = append(s.Workloads, &snapshot.Workload{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Selector:   &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
+			Template:   corev1.PodTemplateSpec{Spec: pod.Spec},
+		})
+	}
+}
+
+// reserved gives a held claim to a pod of the same namespace.
+func reserved(claim, pod string) part {
+	return func(s *snapshot.Snapshot) {
+		for _, c := range s.Claims {
+			if c.Name != claim {
+				continue
+			}
+			c.Namespace = namespace
+			c.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: pod, UID: "uid-" + "p"}}
+			c.Status.Allocation.AllocationTimestamp = ptr.To(metav1.NewTime(s.TakenAt.Add(-time.Hour)))
+		}
+	}
+}
+
+func TestTargets(t *testing.T) {
+	tests := map[string]struct {
+		cluster []part
+		target  Options
+		verdict Verdict
+		stage   Stage
+		check   func(t *testing.T, e *Explanation)
+	}{
+		"a claim is asked about with the pod that waits for it": {
+			cluster: []part{
+				nodes("n1", "n2"), pool("n1", devices(1)...), pool("n2", devices(1)...), claim(waiting, exact("gpu", 1)), claim("other", exact("gpu", 1)),
+				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n2"} }, waiting, "other"),
+			},
+			target:  Options{Kind: KindClaim, Namespace: namespace, Name: waiting},
+			verdict: DoesNotFit, stage: StageAllocation,
+			check: func(t *testing.T, e *Explanation) {
+				if len(e.Claims) != 2 || len(e.Pods) != 1 || e.Pods[0].AgeSeconds != 14*60 {
+					t.Errorf("want both claims of the pod, which waits for 14 minutes, got %s", asJSON(e))
+				}
+			},
+		},
+		"a claim that nobody uses": {
+			cluster: []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1))},
+			target:  Options{Kind: KindClaim, Namespace: namespace, Name: waiting},
+			verdict: Fits,
+			check: func(t *testing.T, e *Explanation) {
+				if len(e.NextSteps) != 1 || !strings.Contains(e.NextSteps[0].Text, "no pod uses the claim") {
+					t.Errorf("want a hint that the claim waits for a pod, got %v", e.NextSteps)
+				}
+			},
+		},
+		"an allocated claim of a running pod": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(1)...), holding("have", "n1", "gpu-0"), reserved("have", "p"),
+				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning }, "have"),
+			},
+			target:  Options{Kind: KindClaim, Namespace: namespace, Name: "have"},
+			verdict: Allocated, stage: StageRunning,
+			check: func(t *testing.T, e *Explanation) {
+				a := e.Claims[0].Allocation
+				if a == nil || a.AgeSeconds != 3600 || a.Nodes != "n1" || len(a.ReservedFor) != 1 || a.ReservedFor[0] != "pod/p" || len(a.Devices) != 1 || a.Devices[0].Missing {
+					t.Errorf("wrong allocation %s", asJSON(a))
+				}
+			},
+		},
+		"an allocated device that is gone": {
+			cluster: []part{nodes("n1"), holding("have", "n1", "gpu-7"), reserved("have", "p")},
+			target:  Options{Kind: KindClaim, Namespace: namespace, Name: "have"},
+			verdict: Allocated,
+			check: func(t *testing.T, e *Explanation) {
+				if !e.Claims[0].Allocation.Devices[0].Missing || !strings.Contains(e.Summary, "1 of them in no ResourceSlice") {
+					t.Errorf("the missing device is not told: %s", e.Summary)
+				}
+			},
+		},
+		"a bound pod that is not running": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(1)...), holding("have", "n1", "gpu-0"), reserved("have", "p"),
+				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeName = "n1" }, "have"),
+			},
+			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
+			verdict: Allocated, stage: StagePreparation,
+		},
+		"a bound pod without a reservation": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(1)...), holding("have", "n1", "gpu-0"), reserved("have", "q"),
+				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeName, p.UID = "n1", "uid-new" }, "have"),
+			},
+			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
+			verdict: Allocated, stage: StageReservation,
+		},
+		"a pod whose claim is not made yet": {
+			cluster: []part{nodes("n1"), pool("n1", devices(1)...), template("one", exact("gpu", 1)), changedPod("p", fromTemplate("one"))},
+			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
+			verdict: Fits, stage: StageClaimGeneration,
+		},
+		"a pod whose template is missing": {
+			cluster: []part{nodes("n1"), template("one", exact("gpu", 1)), changedPod("p", fromTemplate("ones"))},
+			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
+			verdict: Error, stage: StageClaimGeneration,
+			check: func(t *testing.T, e *Explanation) {
+				if !strings.Contains(e.Summary, "did you mean one?") {
+					t.Errorf("no suggestion in %q", e.Summary)
+				}
+			},
+		},
+		"a pod that is held back": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)),
+				changedPod("p", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "quota"}} }, waiting),
+			},
+			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
+			verdict: Fits, stage: StageQueueing,
+			check: func(t *testing.T, e *Explanation) {
+				if len(e.NextSteps) == 0 || !strings.Contains(e.NextSteps[0].Text, "quota") {
+					t.Errorf("the gate is not told: %v", e.NextSteps)
+				}
+			},
+		},
+		"a template": {
+			cluster: []part{nodes("n1"), pool("n1", devices(1)...), template("two", exact("gpu", 2))},
+			target:  Options{Kind: KindTemplate, Namespace: namespace, Name: "two"},
+			verdict: DoesNotFit,
+		},
+		"a deployment without pods": {
+			cluster: []part{nodes("n1"), pool("n1", devices(1)...), template("one", exact("gpu", 1)), deployment("web", "one")},
+			target:  Options{Kind: "Deployment", Namespace: namespace, Name: "web"},
+			verdict: Fits,
+		},
+		"a deployment with a waiting pod": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(1)...), template("two", exact("gpu", 2)), deployment("web", "two"),
+				changedPod("web-1", func(p *corev1.Pod) {
+					fromTemplate("two")(p)
+					p.Labels = map[string]string{"app": "web"}
+				}),
+			},
+			target:  Options{Kind: "Deployment", Namespace: namespace, Name: "web"},
+			verdict: DoesNotFit, stage: StageClaimGeneration,
+			check: func(t *testing.T, e *Explanation) {
+				if e.PodCount != 1 || e.Pods[0].Name != "web-1" {
+					t.Errorf("the pod is not named: %v", e.Pods)
+				}
+			},
+		},
+		"the scheduler's condition is quoted": {
+			cluster: []part{
+				nodes("n1"), claim(waiting, exact("gpu", 1)),
+				changedPod("p", func(p *corev1.Pod) {
+					p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available"}}
+				}, waiting),
+			},
+			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
+			verdict: DoesNotFit, stage: StageAllocation,
+			check: func(t *testing.T, e *Explanation) {
+				if m := e.SchedulerMessage; m == nil || m.Text != "0/1 nodes are available" || m.Source != "condition PodScheduled" {
+					t.Errorf("wrong message %v", m)
+				}
+			},
+		},
+		"the newest event is quoted": {
+			cluster: []part{
+				nodes("n1"), claim(waiting, exact("gpu", 1)), pod("p", waiting),
+				func(s *snapshot.Snapshot) {
+					for i, text := range []string{"new", "old"} {
+						s.Events = append(s.Events, &corev1.Event{
+							InvolvedObject: corev1.ObjectReference{Kind: KindPod, Namespace: namespace, Name: "p"},
+							Reason:         "FailedScheduling", Message: text, LastTimestamp: metav1.NewTime(s.TakenAt.Add(-time.Duration(i) * time.Minute)),
+						})
+					}
+				},
+			},
+			target:  Options{Kind: KindClaim, Namespace: namespace, Name: waiting},
+			verdict: DoesNotFit, stage: StageAllocation,
+			check: func(t *testing.T, e *Explanation) {
+				if m := e.SchedulerMessage; m == nil || m.Text != "new" || m.Source != "event FailedScheduling" {
+					t.Errorf("wrong message %v", m)
+				}
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			e, err := Explain(t.Context(), cluster(t, test.cluster...), test.target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Verdict != test.verdict || e.Stage != test.stage {
+				t.Errorf("verdict %s at stage %q, want %s at %q: %s", e.Verdict, e.Stage, test.verdict, test.stage, e.Summary)
+			}
+			if test.check != nil {
+				test.check(t, e)
+			}
+			checkSums(t, e)
+		})
+	}
+}
+
+func TestNoTarget(t *testing.T) {
+	parts := []part{
+		claim("train-gpus", exact("gpu", 1)), claim("train-nics", exact("gpu", 1)), pod("plain"),
+		func(s *snapshot.Snapshot) { s.Claims[1].Namespace = "web" },
+	}
+	tests := map[string]struct {
+		target Options
+		gaps   []part
+		want   string
+	}{
+		"a near miss":         {target: Options{Kind: KindClaim, Namespace: namespace, Name: "train-gpu"}, want: "ResourceClaim ml/train-gpu not found in a test\ndid you mean train-gpus?"},
+		"another namespace":   {target: Options{Kind: KindClaim, Namespace: namespace, Name: "train-nics"}, want: "there is one of that name in namespace web: use -n web"},
+		"what there is":       {target: Options{Kind: KindClaim, Namespace: namespace, Name: "completely-different"}, want: "namespace ml has: train-gpus"},
+		"an empty namespace":  {target: Options{Kind: KindClaim, Namespace: "empty", Name: "completely-different"}, want: "namespace empty has none; these have: ml, web"},
+		"nothing of the kind": {target: Options{Kind: KindTemplate, Namespace: namespace, Name: "x"}, want: "there is no ResourceClaimTemplate at all"},
+		"hidden": {
+			target: Options{Kind: KindClaim, Namespace: namespace, Name: "x"}, gaps: []part{gap(snapshot.ResourceClaims, "alice may not list resourceclaims")},
+			want: "it may exist all the same: alice may not list resourceclaims",
+		},
+		"a pod without claims": {target: Options{Kind: KindPod, Namespace: namespace, Name: "plain"}, want: "Pod ml/plain uses no ResourceClaim"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := Explain(t.Context(), cluster(t, append(parts, test.gaps...)...), test.target)
+			var targetError *TargetError
+			if !errors.As(err, &targetError) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// TestSearchTimeout asks for one device more than there are, which takes
+// upstream longer than the limit.
+func TestSearchTimeout(t *testing.T) {
+	snap := cluster(t, nodes("n1"), pool("n1", devices(24)...), claim(waiting, exact("gpu", 25)))
+	alloc, err := allocator.New(t.Context(), snap, allocator.WithTimeout(20*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := ExplainWith(t.Context(), alloc, snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Verdict != Undetermined || e.Nodes[0].Code != SearchTimeout {
+		t.Errorf("verdict %s, nodes %+v, want %s and %s", e.Verdict, e.Nodes, Undetermined, SearchTimeout)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	snap := cluster(t, nodes("n1"), pool("n1", devices(2)...), claim(waiting, exact("gpu", 1)))
+	if _, err := Explain(ctx, snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}

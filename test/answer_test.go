@@ -1,0 +1,332 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// answer is what `kubectl dra why` says about a pod, and what it is based on.
+type answer struct {
+	*explain.Explanation
+	snapshot *snapshot.Snapshot
+}
+
+// why asks the cluster about a pod as a user does who has the kubeconfig.
+func why(ctx context.Context, kubeconfig, namespace, pod string) (answer, error) {
+	flags := genericclioptions.NewConfigFlags(false)
+	flags.KubeConfig = &kubeconfig
+	flags.Namespace = &namespace
+	clients, err := snapshot.NewClients(flags)
+	if err != nil {
+		return answer{}, err
+	}
+	snap, err := snapshot.Collect(ctx, clients, snapshot.CollectOptions{
+		Target: &snapshot.ObjectRef{Resource: "pod", Namespace: namespace, Name: pod},
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	explanation, err := explain.Explain(ctx, snap, explain.Options{Kind: "Pod", Namespace: namespace, Name: pod})
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{explanation, snap}, nil
+}
+
+// checkForm checks what must hold for every answer.
+func (a answer) checkForm(t *testing.T) {
+	t.Helper()
+	if a.Summary == "" {
+		t.Error("there is no summary")
+	}
+	count := 0
+	seen := map[string]bool{}
+	for _, group := range a.Nodes {
+		count += group.Count
+		if group.Count != len(group.Names) {
+			t.Errorf("a group of %d nodes has %d names", group.Count, len(group.Names))
+		}
+		for _, name := range group.Names {
+			if seen[name] {
+				t.Errorf("node %s is in two groups", name)
+			}
+			seen[name] = true
+		}
+		// A node that was not tried is undetermined for no reason of its own.
+		if fits := group.Verdict == explain.Fits; fits != (group.Code == "") && group.Verdict != explain.Undetermined {
+			t.Errorf("a group with verdict %s has code %q", group.Verdict, group.Code)
+		}
+	}
+	if count != a.NodeCount {
+		t.Errorf("%d nodes are in groups, there are %d", count, a.NodeCount)
+	}
+	if (a.Verdict == explain.Fits) != (a.Placement != nil) {
+		t.Errorf("verdict %s with placement %v", a.Verdict, a.Placement)
+	}
+	for _, claim := range a.Claims {
+		for _, request := range claim.Requests {
+			total := request.Eligible
+			for _, rejection := range request.Rejected {
+				total += rejection.Count
+			}
+			if total != request.Considered {
+				t.Errorf("request %s: %d considered, but %d eligible or rejected", request.Name, request.Considered, total)
+			}
+		}
+	}
+}
+
+// codes are all reason codes of an answer.
+func (a answer) codes() []explain.Code {
+	var codes []explain.Code
+	for _, claim := range a.Claims {
+		for _, request := range claim.Requests {
+			for _, rejection := range request.Rejected {
+				codes = append(codes, rejection.Code)
+			}
+		}
+	}
+	for _, group := range a.Nodes {
+		if group.Code != "" {
+			codes = append(codes, group.Code)
+		}
+	}
+	slices.Sort(codes)
+	return slices.Compact(codes)
+}
+
+// checkAgainst compares an answer that was given before the scheduler saw the
+// pod with what the scheduler did then.
+func (a answer) checkAgainst(ctx context.Context, t *testing.T, step step, got decision) {
+	t.Helper()
+	if a.Verdict != step.Outcome {
+		t.Errorf("verdict %s (%s), the scheduler says %s: %s", a.Verdict, a.Summary, got.reason, got.message)
+	}
+	stated := func(assumption string) bool { return strings.Contains(assumption, step.Assumption) }
+	if step.Assumption != "" && !slices.ContainsFunc(a.Assumptions, stated) {
+		t.Errorf("the assumption %q is not stated, only %q", step.Assumption, a.Assumptions)
+	}
+	for _, code := range step.Codes {
+		if codes := a.codes(); !slices.Contains(codes, code) {
+			t.Errorf("the reason %s is missing, there are %v; summary: %s", code, codes, a.Summary)
+		}
+	}
+	if got.reason == scheduled && !a.fitsOn(got.node) {
+		t.Errorf("the scheduler took node %s, which is not among those that fit: %s", got.node, a.nodes())
+	}
+	if a.Placement == nil || (got.reason != scheduled && got.reason != allocated) {
+		return
+	}
+	var want, have []string
+	if got.reason == allocated || a.Placement.Node == got.node {
+		for _, claim := range a.Placement.Claims {
+			for _, device := range claim.Devices {
+				have = append(have, describeDevice(device))
+			}
+		}
+	} else {
+		// Several nodes are equally good, and the scheduler takes any.
+		have = a.devicesOn(ctx, t, got.node)
+	}
+	before := map[string]bool{}
+	for _, claim := range a.Claims {
+		before[claim.Name] = claim.Allocation != nil
+	}
+	for _, claim := range got.claims {
+		if !before[claim.Name] {
+			want = append(want, describeAllocation(claim.Status.Allocation)...)
+		}
+	}
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Errorf("devices differ (-scheduler +why):\n%s", diff)
+	}
+}
+
+func (a answer) fitsOn(node string) bool {
+	return slices.ContainsFunc(a.Nodes, func(group explain.NodeGroup) bool {
+		return group.Verdict == explain.Fits && slices.Contains(group.Names, node)
+	})
+}
+
+func (a answer) nodes() string {
+	var groups []string
+	for _, group := range a.Nodes {
+		if group.Verdict == explain.Fits {
+			groups = append(groups, strings.Join(group.Names, ", "))
+		}
+	}
+	return strings.Join(groups, ", ")
+}
+
+// devicesOn asks the allocator for another node than that of the placement.
+func (a answer) devicesOn(ctx context.Context, t *testing.T, node string) []string {
+	t.Helper()
+	alloc, err := allocator.New(ctx, a.snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := a.snapshot.Pod(a.Target.Namespace, a.Target.Name)
+	var claims []*resourceapi.ResourceClaim
+	for _, claim := range alloc.PodClaims(pod) {
+		if !claim.ExtendedResources && claim.Claim.Status.Allocation == nil {
+			claims = append(claims, claim.Claim)
+		}
+	}
+	extended, err := alloc.ExtendedResourceClaim(pod, a.snapshot.Node(node))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if extended != nil {
+		claims = append(claims, extended)
+	}
+	var devices []string
+	for _, allocation := range alloc.Check(ctx, a.snapshot.Node(node), claims).Allocations {
+		devices = append(devices, describeAllocation(&allocation)...)
+	}
+	return devices
+}
+
+// checkAfter compares an answer that was given after the scheduler's decision.
+func (a answer) checkAfter(t *testing.T, step step, got decision) {
+	t.Helper()
+	if got.reason != scheduled && got.reason != allocated {
+		if a.Verdict != step.Outcome {
+			t.Errorf("after the scheduler's decision: verdict %s (%s), the scheduler says %s: %s", a.Verdict, a.Summary, got.reason, got.message)
+		}
+		// The scheduler may have tried again since then.
+		pod := a.snapshot.Pod(a.Target.Namespace, a.Target.Name)
+		said := func(condition corev1.PodCondition) bool {
+			return condition.Type == corev1.PodScheduled && condition.Message == a.SchedulerMessage.Text
+		}
+		if a.SchedulerMessage == nil || !slices.ContainsFunc(pod.Status.Conditions, said) {
+			t.Errorf("the scheduler's message is not quoted: %+v, want %q", a.SchedulerMessage, got.message)
+		}
+		return
+	}
+	if a.Verdict != explain.Allocated {
+		t.Errorf("after the scheduler's decision: verdict %s (%s), it is %s on node %s", a.Verdict, a.Summary, got.reason, got.node)
+	}
+	want := map[string][]string{}
+	for _, claim := range got.claims {
+		want[claim.Name] = describeAllocation(claim.Status.Allocation)
+	}
+	have := map[string][]string{}
+	for _, claim := range a.Claims {
+		if claim.Allocation == nil {
+			t.Errorf("claim %s is allocated, and explained as if it were not", claim.Name)
+			continue
+		}
+		for _, device := range claim.Allocation.Devices {
+			if device.Missing {
+				t.Errorf("device %s is said to be missing", describeDevice(device))
+			}
+			have[claim.Name] = append(have[claim.Name], describeDevice(device))
+		}
+	}
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Errorf("devices differ (-allocated +why):\n%s", diff)
+	}
+}
+
+func describeAllocation(allocation *resourceapi.AllocationResult) []string {
+	var list []string
+	for _, result := range allocation.Devices.Results {
+		device := explain.AllocatedDevice{
+			Request: result.Request, Driver: result.Driver, Pool: result.Pool, Device: result.Device,
+			AdminAccess: ptr.Deref(result.AdminAccess, false),
+		}
+		for name, quantity := range result.ConsumedCapacity {
+			if device.ConsumedCapacity == nil {
+				device.ConsumedCapacity = map[string]string{}
+			}
+			device.ConsumedCapacity[string(name)] = quantity.String()
+		}
+		list = append(list, describeDevice(device))
+	}
+	return list
+}
+
+// describeDevice leaves out the share ID, which the allocator makes up.
+func describeDevice(device explain.AllocatedDevice) string {
+	text := fmt.Sprintf("%s: %s/%s/%s", device.Request, device.Driver, device.Pool, device.Device)
+	if device.AdminAccess {
+		text += " admin"
+	}
+	if len(device.ConsumedCapacity) > 0 {
+		text += fmt.Sprint(" ", device.ConsumedCapacity)
+	}
+	return text
+}
+
+// checkReplay asks again with nothing but a file of what the answer was based
+// on, and with the file that can be shown to strangers.
+func (a answer) checkReplay(ctx context.Context, t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"snapshot.json", "snapshot.yaml.gz"} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := snapshot.SaveFile(a.snapshot, path); err != nil {
+			t.Fatal(err)
+		}
+		loaded, err := snapshot.Load(ctx, []string{path}, snapshot.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := explain.Explain(ctx, loaded, explain.Options{Kind: a.Target.Kind, Namespace: a.Target.Namespace, Name: a.Target.Name})
+		if err != nil {
+			t.Errorf("explain from %s: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff(a.Explanation, again); diff != "" {
+			t.Errorf("the answer from %s differs (-cluster +file):\n%s", name, diff)
+		}
+	}
+	index := slices.Index(a.snapshot.Pods, a.snapshot.Pod(a.Target.Namespace, a.Target.Name))
+	redacted := snapshot.Redact(a.snapshot)
+	pod := redacted.Pods[index]
+	again, err := explain.Explain(ctx, redacted, explain.Options{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name})
+	if err != nil {
+		t.Errorf("explain from a redacted snapshot: %v", err)
+		return
+	}
+	if diff := cmp.Diff(a.shape(), answer{again, redacted}.shape()); diff != "" {
+		t.Errorf("the answer from a redacted snapshot differs (-cluster +redacted):\n%s", diff)
+	}
+}
+
+// shape is an answer without the names.
+func (a answer) shape() []string {
+	lines := []string{fmt.Sprintf("%s, stage %s, %d nodes", a.Verdict, a.Stage, a.NodeCount)}
+	for _, claim := range a.Claims {
+		for _, request := range claim.Requests {
+			line := fmt.Sprintf("request: %s needs %d of %d in %d pools, eligible %d on %d nodes, at most %d",
+				request.Mode, request.Needs, request.Considered, request.Pools, request.Eligible, request.EligibleNodes, request.MostOnOneNode)
+			for _, rejection := range request.Rejected {
+				line += fmt.Sprintf(", %s %d", rejection.Code, rejection.Count)
+			}
+			lines = append(lines, line)
+		}
+	}
+	var groups []string
+	for _, group := range a.Nodes {
+		groups = append(groups, fmt.Sprintf("nodes: %d %s %s score %d", group.Count, group.Verdict, group.Code, group.Score))
+	}
+	slices.Sort(groups)
+	return append(lines, groups...)
+}

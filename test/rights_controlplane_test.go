@@ -1,0 +1,136 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// TestWhyWithFewRights asks as users who may not see everything. What they
+// cannot see must be named, and no answer may depend on it silently.
+func TestWhyWithFewRights(t *testing.T) {
+	ctx := t.Context()
+	c := startCluster(t, controlplane.Options{WithoutScheduler: true})
+	s, err := loadScenario("scenarios/count.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range s.objects {
+		if err := c.create(ctx, s.name, object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range s.Steps {
+		if err := c.create(ctx, s.name, s.pods[step.Pod]); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.waitForClaims(ctx, s.name, step.Pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	namespaced := rbacv1.PolicyRule{
+		Verbs: []string{"get", "list"}, APIGroups: []string{"", "resource.k8s.io"},
+		Resources: []string{"pods", "events", "resourceclaims", "resourceclaimtemplates"},
+	}
+	public := rbacv1.PolicyRule{
+		Verbs: []string{"get", "list"}, APIGroups: []string{"", "resource.k8s.io"},
+		Resources: []string{"nodes", "resourceslices", "deviceclasses", "devicetaintrules"},
+	}
+	c.grant(ctx, t, "tenant", s.name, namespaced)
+	c.grant(ctx, t, "developer", s.name, namespaced)
+	c.grant(ctx, t, "developer", "", public)
+
+	tests := map[string]struct {
+		user, pod string
+		verdicts  []explain.Verdict
+		// named are the resources that the answer must say were not seen.
+		named []string
+	}{
+		"a tenant sees no devices": {
+			user: "tenant", pod: "three",
+			verdicts: []explain.Verdict{explain.Undetermined},
+			named:    []string{snapshot.ResourceClasses},
+		},
+		"a developer does not see who else has devices": {
+			user: "developer", pod: "three",
+			verdicts: []explain.Verdict{explain.Fits, explain.Undetermined},
+			named:    []string{snapshot.ResourceClaims, snapshot.ResourcePods},
+		},
+		"a developer sees that there are not enough devices": {
+			user: "developer", pod: "four",
+			verdicts: []explain.Verdict{explain.DoesNotFit},
+			named:    []string{snapshot.ResourceClaims},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			kubeconfig, err := c.plane.Kubeconfig(test.user)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := why(t.Context(), kubeconfig, s.name, test.pod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Contains(test.verdicts, got.Verdict) {
+				t.Errorf("verdict %s (%s), want one of %v", got.Verdict, got.Summary, test.verdicts)
+			}
+			for _, want := range test.named {
+				said := append([]string{got.Summary}, got.Assumptions...)
+				if !slices.ContainsFunc(said, func(text string) bool { return strings.Contains(text, want) }) {
+					t.Errorf("neither the summary nor an assumption names %s: %q", want, said)
+				}
+			}
+			got.checkReplay(t.Context(), t)
+		})
+	}
+	t.Run("a stranger", func(t *testing.T) {
+		kubeconfig, err := c.plane.Kubeconfig("stranger")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = why(t.Context(), kubeconfig, s.name, "three")
+		var forbidden *snapshot.ForbiddenError
+		if !errors.As(err, &forbidden) {
+			t.Errorf("got %v, want a ForbiddenError", err)
+		}
+	})
+}
+
+// grant gives a user rights in a namespace, or everywhere if that is empty.
+func (c *cluster) grant(ctx context.Context, t *testing.T, user, namespace string, rule rbacv1.PolicyRule) {
+	t.Helper()
+	rbac := c.kube.RbacV1()
+	meta := metav1.ObjectMeta{Name: user}
+	rules := []rbacv1.PolicyRule{rule}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}
+	var err, bindErr error
+	if namespace == "" {
+		_, err = rbac.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{})
+		_, bindErr = rbac.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: meta, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+		}, metav1.CreateOptions{})
+	} else {
+		_, err = rbac.Roles(namespace).Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{})
+		_, bindErr = rbac.RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
+			ObjectMeta: meta, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+		}, metav1.CreateOptions{})
+	}
+	if err := errors.Join(err, bindErr); err != nil {
+		t.Fatal(err)
+	}
+}
