@@ -235,8 +235,8 @@ func (c *cluster) decision(ctx context.Context, namespace, name string, expected
 	return last
 }
 
-// anyDecision waits until the scheduler has decided about a pod, whatever it
-// is. All objects must have been there when it started.
+// anyDecision waits until the scheduler has bound a pod or failed to. All
+// objects must have been there when it started.
 func (c *cluster) anyDecision(ctx context.Context, namespace, name string) decision {
 	var last decision
 	err := poll(ctx, func() bool {
@@ -245,7 +245,7 @@ func (c *cluster) anyDecision(ctx context.Context, namespace, name string) decis
 			return false
 		}
 		last = c.decided(pod)
-		return last.reason != ""
+		return last.reason != "" && last.reason != allocated
 	})
 	if err != nil {
 		last.message = err.Error()

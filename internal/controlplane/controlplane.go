@@ -111,15 +111,13 @@ func (c *ControlPlane) Logs() string {
 }
 
 // Config is for a client that may do everything.
-func (c *ControlPlane) Config() *rest.Config { return c.config(c.admin) }
-
-// ConfigFor is for a client of the given user. RBAC decides what it may do.
-func (c *ControlPlane) ConfigFor(user string, groups ...string) (*rest.Config, error) {
-	pair, err := c.pki.client(user, groups)
-	if err != nil {
-		return nil, err
+func (c *ControlPlane) Config() *rest.Config {
+	return &rest.Config{
+		Host:            c.server,
+		TLSClientConfig: rest.TLSClientConfig{CAData: c.pki.caPEM, CertData: c.admin.cert, KeyData: c.admin.key},
+		// Loopback and a server of our own: no need to be polite.
+		QPS: -1,
 	}
-	return c.config(pair), nil
 }
 
 // Kubeconfig writes a kubeconfig file of the given user and returns its path.
@@ -149,15 +147,6 @@ func (c *ControlPlane) writeKubeconfig(path string, pair keyPair) error {
 		return fmt.Errorf("write the kubeconfig %s: %w", path, err)
 	}
 	return nil
-}
-
-func (c *ControlPlane) config(pair keyPair) *rest.Config {
-	return &rest.Config{
-		Host:            c.server,
-		TLSClientConfig: rest.TLSClientConfig{CAData: c.pki.caPEM, CertData: pair.cert, KeyData: pair.key},
-		// Loopback and a server of our own: no need to be polite.
-		QPS: -1,
-	}
 }
 
 // Restart runs the Kubernetes components anew with other options, on what is

@@ -78,6 +78,7 @@ type progress struct {
 	mu    sync.Mutex
 	w     io.Writer
 	since time.Time
+	timer *time.Timer
 	shown bool
 }
 
@@ -86,30 +87,38 @@ func newProgress(w io.Writer) *progress {
 	p := &progress{since: time.Now()}
 	if _, ok := terminal(w); ok {
 		p.w = w
+		p.timer = time.AfterFunc(patience, func() { p.show("Waiting for the API server") })
 	}
 	return p
 }
 
 // report rewrites the line, once the user has waited long enough.
 func (p *progress) report(done, total int, what string) {
+	so := fmt.Sprint(done)
+	if total > 0 {
+		so = fmt.Sprintf("%d of %d", done, total)
+	}
+	p.show(fmt.Sprintf("Read %s objects (%s)", so, render.Escape(what)))
+}
+
+func (p *progress) show(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.w == nil || time.Since(p.since) < patience {
 		return
 	}
 	p.shown = true
-	so := fmt.Sprint(done)
-	if total > 0 {
-		so = fmt.Sprintf("%d of %d", done, total)
-	}
 	// A lost line of progress is no reason to stop.
-	_, _ = fmt.Fprintf(p.w, "%sRead %s objects (%s)", clearLine, so, render.Escape(what))
+	_, _ = io.WriteString(p.w, clearLine+text)
 }
 
 // done erases the line.
 func (p *progress) done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.timer != nil {
+		p.timer.Stop()
+	}
 	if p.shown {
 		_, _ = io.WriteString(p.w, clearLine)
 		p.shown = false

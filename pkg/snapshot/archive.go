@@ -48,15 +48,14 @@ type reader struct {
 // path reads one path as the user gave it.
 func (r *reader) path(path string) error {
 	if path == "-" {
-		const name = "standard input"
 		if r.stdin == nil {
 			return nil
 		}
 		data, err := r.readAll(r.stdin, 0)
 		if err != nil {
-			return &InputError{Path: name, Err: err}
+			return &InputError{Path: stdinName, Err: err}
 		}
-		return r.content(name, data, 0)
+		return r.content(stdinName, data, 0)
 	}
 	info, err := os.Stat(path)
 	if err != nil {

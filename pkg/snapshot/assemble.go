@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +18,7 @@ import (
 func assemble(all *decoded, paths []string, opts Options) (*Snapshot, error) {
 	s := &Snapshot{Source: source(paths), Gaps: all.gaps, Skipped: all.skipped}
 	if err := s.addHeaders(all.headers); err != nil {
-		return nil, &InputError{Path: strings.Join(paths, ", "), Object: snapshotKind, Err: err}
+		return nil, &InputError{Path: displayPaths(paths), Object: snapshotKind, Err: err}
 	}
 	for name, enabled := range opts.Gates {
 		s.setGate(name, Gate{Enabled: enabled, Source: GateFromFlag})
@@ -53,7 +52,7 @@ func source(paths []string) string {
 	case len(paths) > 1:
 		return fmt.Sprintf("%d files", len(paths))
 	case paths[0] == "-":
-		return "standard input"
+		return stdinName
 	default:
 		return "file " + paths[0]
 	}

@@ -48,9 +48,23 @@ func load(ctx context.Context, paths []string, opts Options, limits limits) (*Sn
 		return nil, err
 	}
 	if all.documents == 0 {
-		return nil, &InputError{Path: strings.Join(paths, ", "), Err: errors.New("there are no Kubernetes objects in it")}
+		return nil, &InputError{Path: displayPaths(paths), Err: errors.New("there are no Kubernetes objects in it")}
 	}
 	return assemble(all, paths, opts)
+}
+
+// stdinName is what errors call the path "-".
+const stdinName = "standard input"
+
+func displayPaths(paths []string) string {
+	shown := make([]string, len(paths))
+	for i, path := range paths {
+		shown[i] = path
+		if path == "-" {
+			shown[i] = stdinName
+		}
+	}
+	return strings.Join(shown, ", ")
 }
 
 // result is what a worker makes of a part.
@@ -112,7 +126,7 @@ func read(ctx context.Context, paths []string, opts Options, limits limits) (*de
 	close(jobs)
 	group.Wait()
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("read %s: %w", strings.Join(paths, ", "), err)
+		return nil, fmt.Errorf("read %s: %w", displayPaths(paths), err)
 	}
 	all, err := mergeResults(results)
 	if err != nil {

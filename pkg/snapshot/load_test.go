@@ -210,7 +210,7 @@ func TestLoadErrors(t *testing.T) {
 		"comments":          {"# nothing\n---\n", "there are no Kubernetes objects in it"},
 		"binary":            {"\x7fELF\x00\x00", "expected YAML, JSON, gzip or tar, found binary data"},
 		"Latin-1":           {"name: caf\xe9\n", "found binary data"},
-		"truncated JSON":    {classJSON[:40], "document 1: DeviceClass: not JSON: the text ends in the middle of a JSON value"},
+		"truncated JSON":    {classJSON[:60], "document 1: DeviceClass: not JSON: the text ends in the middle of a JSON value"},
 		"truncated gzip":    {zipped(t, claimYAML)[:60], "the gzip data ends early"},
 		"damaged gzip":      {"\x1f\x8bnonsense", "damaged gzip data"},
 		"truncated tar":     {tarred(t, "claim.yaml", claimYAML)[:600], "standard input:claim.yaml: the tar archive ends early"},

@@ -282,10 +282,11 @@ func (r *redactor) raw(raw *runtime.RawExtension) {
 	var kind metav1.TypeMeta
 	// Parameters that are no object have no kind.
 	_ = json.Unmarshal(raw.Raw, &kind)
-	encoded, err := json.Marshal(struct {
-		metav1.TypeMeta `json:",inline"`
-		Redacted        string `json:"redacted"`
-	}{kind, pseudonym})
+	fields := map[string]string{"redacted": pseudonym}
+	if kind.Kind != "" {
+		fields["apiVersion"], fields["kind"] = kind.APIVersion, kind.Kind
+	}
+	encoded, err := json.Marshal(fields)
 	if err != nil {
 		encoded = []byte("{}")
 	}

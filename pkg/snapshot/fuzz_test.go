@@ -1,0 +1,47 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+)
+
+// FuzzLoad feeds arbitrary bytes. Whatever loads must survive being redacted,
+// and being saved and loaded in both formats; whatever does not must say where.
+func FuzzLoad(f *testing.F) {
+	for _, seed := range []string{
+		everything, claimYAML, classJSON, classJSON + classJSON, "---\n" + claimYAML + "---\n" + classJSON,
+		`{"apiVersion":"v1","kind":"List","items":[` + classJSON + `]}`,
+		"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: a}\nkind: List\n",
+		"a: &a [*a]", "{a: b}", "%YAML 1.1\n---\n", "\x1f\x8b", "\xff\xfe{\x00}\x00", "[]", `{"items":[`, "- |\n a",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		small := limits{bytes: 1 << 20, keep: 1 << 16, entries: 10}
+		s, err := load(t.Context(), []string{"-"}, Options{Stdin: bytes.NewReader(data)}, small)
+		if err != nil {
+			var input *InputError
+			if !errors.As(err, &input) {
+				t.Fatalf("not an InputError: %v", err)
+			}
+			return
+		}
+		for _, snapshot := range []*Snapshot{s, Redact(s)} {
+			for _, format := range []Format{FormatJSON, FormatYAML} {
+				var saved bytes.Buffer
+				if err := snapshot.Save(&saved, format); err != nil {
+					t.Fatalf("save: %v", err)
+				}
+				loaded, err := Load(t.Context(), []string{"-"}, Options{Stdin: &saved})
+				if err != nil {
+					t.Fatalf("load what was saved as %s: %v", format, err)
+				}
+				requireEqual(t, snapshot, loaded)
+			}
+		}
+	})
+}

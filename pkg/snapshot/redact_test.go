@@ -1,0 +1,122 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+)
+
+func TestRedactLeavesNothing(t *testing.T) {
+	s := mustLoad(t, everything)
+	original := mustLoad(t, everything)
+	redacted := Redact(s)
+	requireEqual(t, original, s)
+	for _, format := range []Format{FormatJSON, FormatYAML} {
+		var saved bytes.Buffer
+		if err := redacted.Save(&saved, format); err != nil {
+			t.Fatal(err)
+		}
+		// Whatever is secret in there has one of these.
+		secret := regexp.MustCompile(`.*(acme|mallory|10\.\d+\.\d+\.\d+|fd00|aa:bb|11111111|GPU-9999).*`)
+		if leak := secret.FindString(saved.String()); leak != "" {
+			t.Errorf("%s: left in the output: %s", format, leak)
+		}
+		requireEqual(t, redacted, mustLoad(t, saved.String()))
+	}
+	requireEqual(t, redacted, Redact(s))
+}
+
+func TestRedactKeepsRelations(t *testing.T) {
+	s := Redact(mustLoad(t, everything))
+	node, slice, claim, pod := s.Nodes[0], s.Slices[0], s.Claims[0], s.Pods[0]
+	device := slice.Spec.Devices[0]
+	same := func(what string, values ...string) {
+		t.Helper()
+		if values[0] == "" || slices.ContainsFunc(values, func(v string) bool { return v != values[0] }) {
+			t.Errorf("%s: got %q", what, values)
+		}
+	}
+	same("node", "node-0001", node.Name, *slice.Spec.NodeName, slice.Spec.Pool.Name, *device.Attributes["host"].StringValue,
+		slice.OwnerReferences[0].Name, node.Labels[corev1.LabelHostname], claim.Status.Allocation.Devices.Results[0].Pool,
+		claim.Status.Allocation.NodeSelector.NodeSelectorTerms[0].MatchFields[0].Values[0], pod.Spec.NodeName,
+		*s.TaintRules[0].Spec.DeviceSelector.Pool, s.Events[0].Source.Host)
+	same("pod", "pod-0001", pod.Name, claim.OwnerReferences[0].Name, claim.Status.ReservedFor[0].Name, s.Events[0].InvolvedObject.Name)
+	same("pod UID", string(pod.UID), string(claim.OwnerReferences[0].UID), string(claim.Status.ReservedFor[0].UID))
+	same("claim", "claim-0001", claim.Name, *pod.Status.ResourceClaimStatuses[0].ResourceClaimName)
+	same("template", "template-0001", s.Templates[0].Name, *pod.Spec.ResourceClaims[0].ResourceClaimTemplateName)
+	same("claim of the pod", pod.Spec.ResourceClaims[0].Name, pod.Status.ResourceClaimStatuses[0].Name,
+		pod.Spec.Containers[0].Resources.Claims[0].Name, claim.Annotations["resource.kubernetes.io/pod-claim-name"])
+	same("namespace", "namespace-0001", s.Namespaces[0].Name, pod.Namespace, s.Gaps[0].Namespace)
+	same("driver", "gpu.example.com", slice.Spec.Driver, s.Classes[0].Name)
+	same("device", "gpu-0", device.Name, claim.Status.Allocation.Devices.Results[0].Device)
+	same("value that an expression wants", "GPU-77777777-2222-4333-8444-555555555555", *device.Attributes["wanted"].StringValue)
+	same("model", "H100", *device.Attributes["model"].StringValue)
+	same("expression", `device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].host in ["node-0001", "other"]`,
+		s.Classes[0].Spec.Selectors[0].CEL.Expression)
+	same("selector of the workload", s.Workloads[3].Selector.MatchLabels["app"], s.Workloads[3].Template.Labels["app"], pod.Labels["app"])
+	same("taint of the node", node.Spec.Taints[0].Value, pod.Spec.Tolerations[0].Value)
+
+	required := nodeaffinity.GetRequiredNodeAffinity(pod)
+	if ok, err := required.Match(node); !ok || err != nil {
+		t.Errorf("the pod must still match its node: %v, %v", ok, err)
+	}
+	want := `Failed to prepare namespace-0001/name-0001 on node-0001: claim claim-0001 (uid ` + string(claim.UID) + `) at ip-0001 and ip-000`
+	if got := s.Events[0].Message; !strings.HasPrefix(regexp.MustCompile(`name-\d+`).ReplaceAllString(
+		regexp.MustCompile(`at ip-\d+`).ReplaceAllString(got, "at ip-0001"), "name-0001"), want) {
+		t.Errorf("message: want %s\ngot: %s", want, got)
+	}
+}
+
+func TestRedactKeepsOrder(t *testing.T) {
+	order := []string{"z-9", "a-10", "b", "a-9", "node", "Z"}
+	var text strings.Builder
+	for _, name := range order {
+		text.WriteString("---\napiVersion: v1\nkind: Node\nmetadata: {name: " + name + ", labels: {original: " + name + "}}\n" +
+			"---\napiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s-" + name + "}\n" +
+			"spec: {driver: d, pool: {name: " + name + "-pool}, nodeName: " + name + "}\n")
+	}
+	s := mustLoad(t, text.String())
+	redacted := Redact(s)
+	for i := range s.Nodes {
+		var before, after []int
+		for j := range s.Nodes {
+			before = append(before, strings.Compare(s.Slices[i].Spec.Pool.Name, s.Slices[j].Spec.Pool.Name))
+			after = append(after, strings.Compare(redacted.Slices[i].Spec.Pool.Name, redacted.Slices[j].Spec.Pool.Name))
+		}
+		if diff := cmp.Diff(before, after); diff != "" {
+			t.Errorf("pool %s sorts differently (-want +got):\n%s", s.Slices[i].Spec.Pool.Name, diff)
+		}
+		if *redacted.Slices[i].Spec.NodeName != redacted.Nodes[slices.IndexFunc(s.Nodes, func(n *corev1.Node) bool {
+			return n.Name == *s.Slices[i].Spec.NodeName
+		})].Name {
+			t.Errorf("slice %s is on another node", s.Slices[i].Name)
+		}
+	}
+}
+
+func TestRedactRenamesDevicesThatHoldNames(t *testing.T) {
+	s := Redact(mustLoad(t, `
+apiVersion: v1
+kind: Node
+metadata: {name: acme-node-1}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: s}
+spec: {driver: d, pool: {name: p}, devices: [{name: b-acme-node-1}, {name: a}]}
+`))
+	devices := s.Slices[0].Spec.Devices
+	if devices[0].Name != "device-0002" || devices[1].Name != "device-0001" {
+		t.Errorf("got %s, %s", devices[0].Name, devices[1].Name)
+	}
+}
