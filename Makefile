@@ -19,7 +19,7 @@ BENCHTIME ?= 1s
 
 # What `make demo` asks, one `TYPE/NAME:NAMESPACE` a word.
 DEMO_CLUSTER ?= examples/cluster
-DEMO_TARGETS ?= $(shell cat $(DEMO_CLUSTER)/demo-targets 2>/dev/null)
+DEMO_TARGETS ?= pod/pretrain-0:research pod/replicate-0:storage pod/upscale-0:media
 
 .PHONY: help
 help: ## Show this help
@@ -40,7 +40,6 @@ cross: ## Build for all platforms, into dist/
 
 .PHONY: demo
 demo: build ## Ask why for the pending pods of the example cluster
-	@test -n "$(DEMO_TARGETS)" || { echo "$(DEMO_CLUSTER)/demo-targets: no targets" >&2; exit 1; }
 	@for target in $(DEMO_TARGETS); do \
 	  what=$${target%%:*} in=$${target#*:}; \
 	  printf '\n$$ kubectl dra why %s -n %s --snapshot %s\n' "$$what" "$$in" "$(DEMO_CLUSTER)"; \

@@ -69,8 +69,7 @@ func (a answer) checkForm(t *testing.T) {
 			}
 			seen[name] = true
 		}
-		// A node that was not tried is undetermined for no reason of its own.
-		if fits := group.Verdict == explain.Fits; fits != (group.Code == "") && group.Verdict != explain.Undetermined {
+		if fits := group.Verdict == explain.Fits; fits != (group.Code == "") {
 			t.Errorf("a group with verdict %s has code %q", group.Verdict, group.Code)
 		}
 	}
@@ -118,10 +117,6 @@ func (a answer) checkAgainst(ctx context.Context, t *testing.T, step step, got d
 	t.Helper()
 	if a.Verdict != step.Outcome {
 		t.Errorf("verdict %s (%s), the scheduler says %s: %s", a.Verdict, a.Summary, got.reason, got.message)
-	}
-	stated := func(assumption string) bool { return strings.Contains(assumption, step.Assumption) }
-	if step.Assumption != "" && !slices.ContainsFunc(a.Assumptions, stated) {
-		t.Errorf("the assumption %q is not stated, only %q", step.Assumption, a.Assumptions)
 	}
 	for _, code := range step.Codes {
 		if codes := a.codes(); !slices.Contains(codes, code) {

@@ -56,9 +56,6 @@ type step struct {
 	Message string `json:"message"`
 	// Codes are reason codes that the explanation must have.
 	Codes []explain.Code `json:"codes"`
-	// Assumption is a part of one that the answer must state. Only then may
-	// Outcome and Scheduler contradict each other.
-	Assumption string `json:"assumption"`
 	// Slow is an answer that takes long, so that it is not asked for again
 	// from a file.
 	Slow bool `json:"slow"`
@@ -90,16 +87,20 @@ func (s step) expected() decisionReason {
 	}
 }
 
-// agree tells whether a verdict says what the scheduler did. Some errors make
-// it wait for a change instead of trying again.
+// agree tells whether a verdict says what the scheduler did, or that it is not
+// known. Some errors make the scheduler wait for a change instead of trying
+// again.
 func agree(verdict explain.Verdict, decision decisionReason) bool {
+	if verdict == explain.Undetermined {
+		return true
+	}
 	switch decision {
 	case scheduled, allocated:
 		return verdict == explain.Fits || verdict == explain.Allocated
 	case unschedulable:
 		return verdict == explain.DoesNotFit || verdict == explain.Error
 	default:
-		return verdict == explain.Error || verdict == explain.Undetermined
+		return verdict == explain.Error
 	}
 }
 
@@ -198,7 +199,7 @@ func (s *scenario) complete() error {
 				}},
 			})
 		}
-		if !agree(step.Outcome, step.expected()) && step.Assumption == "" {
+		if !agree(step.Outcome, step.expected()) {
 			return fmt.Errorf("read scenario %s: step %s: %s and %s are no agreement", s.name, step.Pod, step.Outcome, step.expected())
 		}
 		pod := s.pods[step.Pod]
@@ -252,7 +253,11 @@ func (s *scenario) completePod(pod *unstructured.Unstructured) error {
 	}
 	var used []any
 	for _, claim := range claims {
-		used = append(used, map[string]any{"name": claim.(map[string]any)["name"]})
+		entry, ok := claim.(map[string]any)
+		if !ok {
+			return fmt.Errorf("spec.resourceClaims has %v, which is no object", claim)
+		}
+		used = append(used, map[string]any{"name": entry["name"]})
 	}
 	container := map[string]any{"name": "main", "image": "example.com/none", "resources": map[string]any{"claims": used}}
 	return unstructured.SetNestedSlice(pod.Object, []any{container}, "spec", "containers")

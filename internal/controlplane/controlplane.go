@@ -253,15 +253,14 @@ func (c *ControlPlane) writeFiles() error {
 func (c *ControlPlane) path(name string) string { return filepath.Join(c.dir, name) }
 
 // freePorts finds distinct TCP ports that nothing listens on right now.
-func freePorts() (ports, error) {
-	var p ports
+func freePorts() (p ports, err error) {
 	for _, port := range []*string{&p.etcd, &p.etcdPeer, &p.apiserver, &p.controllerManager, &p.scheduler} {
-		listener, err := net.Listen("tcp", loopback("0"))
-		if err != nil {
-			return ports{}, fmt.Errorf("find a free port: %w", err)
+		listener, listenErr := net.Listen("tcp", loopback("0"))
+		if listenErr != nil {
+			return ports{}, fmt.Errorf("find a free port: %w", listenErr)
 		}
 		// Open until all are found, so that none is found twice.
-		defer listener.Close()
+		defer func() { err = errors.Join(err, listener.Close()) }()
 		if _, *port, err = net.SplitHostPort(listener.Addr().String()); err != nil {
 			return ports{}, fmt.Errorf("find a free port: %w", err)
 		}

@@ -32,8 +32,8 @@ func TestControlPlane(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if version.Minor != "36" {
-		t.Errorf("the API server says that it is %s, 1.36 was wanted", version)
+	if version.EmulationMinor != "36" {
+		t.Errorf("the API server says that it is %s and emulates 1.%s, 1.36 was wanted", version, version.EmulationMinor)
 	}
 
 	kubeconfig, err := c.Kubeconfig("somebody")

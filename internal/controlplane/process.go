@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -49,13 +50,14 @@ func newLauncher() *launcher {
 }
 
 // start runs a binary with its output going to <dir>/<name>.log.
-func (l *launcher) start(dir, name, binary string, args ...string) (*process, error) {
-	p := &process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
+func (l *launcher) start(dir, name, binary string, args ...string) (p *process, err error) {
+	p = &process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	defer log.Close()
+	// The process has its own copy of it.
+	defer func() { err = errors.Join(err, log.Close()) }()
 	p.cmd = exec.Command(binary, args...)
 	p.cmd.Dir = dir
 	p.cmd.Stdout = log
@@ -105,9 +107,9 @@ func get(ctx context.Context, client *http.Client, url string) (ok bool, answer 
 	if err != nil {
 		return false, err.Error()
 	}
-	defer response.Body.Close()
 	var body bytes.Buffer
-	if _, err := body.ReadFrom(response.Body); err != nil {
+	_, err = body.ReadFrom(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil {
 		return false, err.Error()
 	}
 	return response.StatusCode == http.StatusOK, body.String()

@@ -212,11 +212,31 @@ func TestCheck(t *testing.T) {
 			want:   Fits, picked: "a.example.com/pool/d1 a.example.com/pool/d2",
 		},
 		"counters exhausted": {
-			objects: []any{stableGates(), counters, slice("s-devices", driverA, "pool",
-				device("d1").consuming("gpu-0", "memory=40Gi"), device("d2").consuming("gpu-0", "memory=80Gi")).of(2),
-				claim("other").holding("a.example.com/pool/d1")},
+			objects: []any{
+				stableGates(), counters, slice("s-devices", driverA, "pool",
+					device("d1").consuming("gpu-0", "memory=40Gi"), device("d2").consuming("gpu-0", "memory=80Gi")).of(2),
+				claim("other").holding("a.example.com/pool/d1"),
+			},
 			claims: []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
 			want:   DoesNotFit,
+		},
+		"counters taken by a device with shares": {
+			objects: []any{
+				incubatingGates(), counters, slice("s-devices", driverA, "pool",
+					device("d1", "size=half").consuming("gpu-0", "memory=40Gi"), device("d2", "size=full").consuming("gpu-0", "memory=80Gi").shareable()).of(2),
+				claim("other").holding("a.example.com/pool/d2", asShare("1", "", "")),
+			},
+			claims: []wrapClaim{claim("c").withRequests(request("r", classA, 1, attribute("size")+` == "half"`))},
+			want:   DoesNotFit,
+		},
+		"another share of a device that takes all counters": {
+			objects: []any{
+				incubatingGates(), counters, slice("s-devices", driverA, "pool",
+					device("d2").consuming("gpu-0", "memory=80Gi").shareable()).of(2),
+				claim("other").holding("a.example.com/pool/d2", asShare("1", "", "")),
+			},
+			claims: []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
+			want:   Fits, picked: "a.example.com/pool/d2",
 		},
 		"counters while they are off": {
 			objects: []any{counters, slice("s-devices", driverA, "pool", device("d1").consuming("gpu-0", "memory=40Gi")).of(2)},
@@ -236,14 +256,18 @@ func TestCheck(t *testing.T) {
 			want:   DoesNotFit,
 		},
 		"shares": {
-			objects: []any{incubatingGates(), slice("s", driverA, "pool", device("d1", "memory:=40Gi").shareable()),
-				claim("other").holding("a.example.com/pool/d1", asShare("1", "memory", "30Gi"))},
+			objects: []any{
+				incubatingGates(), slice("s", driverA, "pool", device("d1", "memory:=40Gi").shareable()),
+				claim("other").holding("a.example.com/pool/d1", asShare("1", "memory", "30Gi")),
+			},
 			claims: []wrapClaim{claim("c").withRequests(request("r", classA, 1).withCapacity("memory", "10Gi"))},
 			want:   Fits, picked: "a.example.com/pool/d1",
 		},
 		"too little capacity left": {
-			objects: []any{incubatingGates(), slice("s", driverA, "pool", device("d1", "memory:=40Gi").shareable()),
-				claim("other").holding("a.example.com/pool/d1", asShare("1", "memory", "30Gi"))},
+			objects: []any{
+				incubatingGates(), slice("s", driverA, "pool", device("d1", "memory:=40Gi").shareable()),
+				claim("other").holding("a.example.com/pool/d1", asShare("1", "memory", "30Gi")),
+			},
 			claims: []wrapClaim{claim("c").withRequests(request("r", classA, 1).withCapacity("memory", "20Gi"))},
 			want:   DoesNotFit,
 		},
@@ -258,8 +282,10 @@ func TestCheck(t *testing.T) {
 			want:    Failed, err: "DRAConsumableCapacity feature is disabled",
 		},
 		"shares while they are off": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1", "memory:=40Gi").shareable()),
-				claim("other").holding("a.example.com/pool/d1", asShare("1", "memory", "1Gi"))},
+			objects: []any{
+				stableGates(), slice("s", driverA, "pool", device("d1", "memory:=40Gi").shareable()),
+				claim("other").holding("a.example.com/pool/d1", asShare("1", "memory", "1Gi")),
+			},
 			claims: []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
 			want:   DoesNotFit,
 		},

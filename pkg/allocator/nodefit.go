@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	schedulinghelper "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
@@ -227,13 +228,27 @@ func (a *Allocator) NotModelled(pod *corev1.Pod) []string {
 	}), "volumes")
 	add(pod.Spec.SchedulingGroup != nil, "the other pods of its group")
 	add(pod.Spec.SchedulerName != "" && pod.Spec.SchedulerName != corev1.DefaultSchedulerName, "the rules of scheduler "+pod.Spec.SchedulerName)
-	add(a.FeatureEnabled(gateNodeAllocatable) && a.mapsNodeResources(), "devices that provide resources of the node ("+gateNodeAllocatable+")")
 	add(a.snap.Gap(snapshot.ResourcePods) != nil, "what pods that could not be read use")
 	add(a.nodesMadeUp(), "the nodes' labels, taints and resources, which could not be read")
 	return parts
 }
 
-// mapsNodeResources tells whether a device stands for cpu, memory or the like.
-func (a *Allocator) mapsNodeResources() bool {
-	return slices.ContainsFunc(a.Devices(), func(device Device) bool { return len(device.NodeAllocatableResources) > 0 })
+// MapsNodeResources tells whether allocations have a device that stands for
+// resources of its node like cpu or memory (KEP-5517). Then the scheduler goes
+// on to check whether the node has enough of them, which this package does
+// not.
+func (a *Allocator) MapsNodeResources(allocations []resourceapi.AllocationResult) bool {
+	if !a.FeatureEnabled(gateNodeAllocatable) {
+		return false
+	}
+	for i := range allocations {
+		for j := range allocations[i].Devices.Results {
+			result := &allocations[i].Devices.Results[j]
+			device := a.Device(DeviceID{result.Driver, result.Pool, result.Device})
+			if device != nil && len(device.NodeAllocatableResources) > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -21,10 +21,16 @@ func (x *inquiry) decide(ctx context.Context) error {
 	verdicts := x.site.alloc.CheckAll(ctx, candidates, x.claimsFor)
 	answers := map[nodeAnswer][]string{}
 	var best *fitting
+	var answer nodeAnswer
 	for i, verdict := range verdicts {
-		answer, err := x.answer(ctx, candidates[i], verdict)
-		if err != nil {
-			return err
+		if verdict.Outcome == allocator.NotTried {
+			// The node before, where the attempt ended, says why.
+			answer.message = "not tried, because the attempt ends for all nodes"
+		} else {
+			var err error
+			if answer, err = x.answer(ctx, candidates[i], verdict); err != nil {
+				return err
+			}
 		}
 		answers[answer] = append(answers[answer], candidates[i].Name)
 		if answer.verdict == Fits && (best == nil || answer.score > best.score) {
@@ -37,7 +43,6 @@ func (x *inquiry) decide(ctx context.Context) error {
 	}
 	x.out.Nodes = x.groupNodes(answers)
 	x.conclude(verdicts, best)
-	x.assume()
 	return nil
 }
 
@@ -60,6 +65,12 @@ func (x *inquiry) answer(ctx context.Context, node *corev1.Node, verdict allocat
 		if x.site.alloc.FeatureEnabled("DRAPrioritizedList") {
 			score = allocator.Score(claims, verdict.Allocations)
 		}
+		if x.site.alloc.MapsNodeResources(verdict.Allocations) {
+			return nodeAnswer{
+				verdict: Undetermined, code: NodeUnsuitable,
+				message: "its devices stand for resources of the node like cpu (DRANodeAllocatableResources), of which it is not evaluated whether enough are left",
+			}, nil
+		}
 		return nodeAnswer{verdict: Fits, score: score}, nil
 	case allocator.DoesNotFit, allocator.NodeError:
 		answer := x.whyNot(ctx, node)
@@ -71,8 +82,6 @@ func (x *inquiry) answer(ctx context.Context, node *corev1.Node, verdict allocat
 		return nodeAnswer{verdict: Error, code: errorCode(verdict.Err), message: verdict.Err.Error()}, nil
 	case allocator.TimedOut:
 		return nodeAnswer{verdict: Undetermined, code: SearchTimeout, message: "the search takes longer than the scheduler's limit of 10s"}, nil
-	case allocator.NotTried:
-		return nodeAnswer{verdict: Undetermined, message: "not tried, because the attempt ends for all nodes"}, nil
 	default:
 		return nodeAnswer{}, fmt.Errorf("check node %s: %w", node.Name, verdict.Err)
 	}
@@ -120,6 +129,9 @@ func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
 		}
 	}
 	switch {
+	case best == nil && len(x.out.Nodes) > 0 && x.out.Nodes[0].Verdict == Undetermined:
+		x.out.Verdict = Undetermined
+		x.out.Summary = x.noFitSummary()
 	case best == nil:
 		x.out.Verdict = DoesNotFit
 		x.out.Summary = x.noFitSummary()

@@ -106,14 +106,30 @@ func (x *inquiry) describeClaims() {
 			if !pc.Generated {
 				explained.Name = pc.Claim.Name
 			}
-			if pc.Claim.Status.Allocation != nil {
+			switch {
+			case pc.Claim.Status.Allocation != nil:
 				explained.Allocation = x.allocation(pc.Claim)
-			} else {
+			case x.servedByPlugin(pc):
+			default:
 				x.claims = append(x.claims, claimInquiry{claim: pc.Claim, index: i})
 			}
 		}
 		x.out.Claims = append(x.out.Claims, explained)
 	}
+}
+
+// servedByPlugin says whether the node that a pod is bound to needs no claim
+// for its extended resources, since a device plugin has them.
+func (x *inquiry) servedByPlugin(pc *allocator.PodClaim) bool {
+	if !pc.ExtendedResources || !pc.Generated || x.subject.pod.Spec.NodeName == "" {
+		return false
+	}
+	node := x.snap.Node(x.subject.pod.Spec.NodeName)
+	if node == nil {
+		return false
+	}
+	claim, err := x.site.alloc.ExtendedResourceClaim(x.subject.pod, node)
+	return err == nil && claim == nil
 }
 
 func (x *inquiry) allocation(claim *resourceapi.ResourceClaim) *Allocation {
@@ -211,6 +227,9 @@ func (x *inquiry) allocatedSummary() string {
 			seen[claim.Allocation.Nodes] = true
 			places = append(places, claim.Allocation.Nodes)
 		}
+	}
+	if len(places) == 0 {
+		return fmt.Sprintf("a device plugin of node %s has the extended resources: there is no claim", x.subject.pod.Spec.NodeName)
 	}
 	text := fmt.Sprintf("%s for %s", plural(devices, "device"), joinAnd(places))
 	if missing > 0 {

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
@@ -20,28 +21,30 @@ import (
 )
 
 // The ranks of the checks, in the order in which the allocator makes them
-// (structured/internal/experimental: GatherPools, allocateOne, isSelectable,
-// allocateDevice). A request for all devices looks at the selectors first.
+// (structured/internal/experimental: GatherPools, isSelectable,
+// allocateDevice), with one exception: unless all devices are wanted, the
+// allocator passes over devices in use before it looks at their selectors,
+// because that is cheap. Here the selectors come first, so that only those
+// devices count as allocated that would have been of use.
 const (
 	rankUnsuitable = iota
 	rankReach
 	rankIgnored
 	rankObsolete
 	rankPool
-	rankInUse
 	rankBinding
 	rankClass
 	rankSelector
 	rankDeviceNode
 	rankCapacity
-	rankInUseAll
+	rankInUse
+	rankCapacityLeft
 	rankNodeOperations
 	rankPartitions
 	rankGroups
 	rankCounters
 	rankTaint
 	rankConstraint
-	rankCapacityAll
 )
 
 // reason is why one device is no candidate for a request.
@@ -123,25 +126,27 @@ func (c *checks) checkNode(d *allocator.Device, node *corev1.Node) *reason {
 
 // checkStatic makes the checks that are the same for all nodes.
 func (c *checks) checkStatic(ctx context.Context, d *allocator.Device) *reason {
-	all := c.request.all()
-	if !all {
-		if r := c.checkInUse(d, rankInUse); r != nil {
-			return r
-		}
-	}
 	if r := c.checkBinding(d); r != nil {
 		return r
 	}
+	inUse := c.checkInUse(d)
 	if r := c.checkSelectors(ctx, d); r != nil {
+		if r.code == SelectorError && inUse != nil && !c.request.all() {
+			// The allocator does not get to see the error.
+			return inUse
+		}
 		return r
 	}
-	if r := c.checkCapacity(d, rankCapacity, !all); r != nil {
-		return r
-	}
-	if all {
-		if r := c.checkInUse(d, rankInUseAll); r != nil {
+	if c.request.all() {
+		if r := c.checkCapacity(d, rankCapacity); r != nil {
 			return r
 		}
+	}
+	if inUse != nil {
+		return inUse
+	}
+	if r := c.checkCapacity(d, rankCapacityLeft); r != nil {
+		return r
 	}
 	if r := c.checkPartition(d); r != nil {
 		return r
@@ -149,21 +154,15 @@ func (c *checks) checkStatic(ctx context.Context, d *allocator.Device) *reason {
 	if r := c.checkTaints(d); r != nil {
 		return r
 	}
-	if r := c.checkConstraints(ctx, d); r != nil {
-		return r
-	}
-	if all {
-		return c.checkCapacity(d, rankCapacityAll, true)
-	}
-	return nil
+	return c.checkConstraints(ctx, d)
 }
 
-func (c *checks) checkInUse(d *allocator.Device, rank int) *reason {
+func (c *checks) checkInUse(d *allocator.Device) *reason {
 	if c.request.adminAccess || !c.alloc.InUse(d.ID) {
 		return nil
 	}
 	r := &reason{
-		rank: rank, code: DeviceAllocated, label: "allocated", text: "allocated",
+		rank: rankInUse, code: DeviceAllocated, label: "allocated", text: "allocated",
 		fact: Evidence{Path: "status.allocation.devices.results"},
 	}
 	for _, holder := range c.alloc.Holders(d.ID) {
@@ -234,13 +233,15 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 	return r
 }
 
-func (c *checks) checkCapacity(d *allocator.Device, rank int, withUsed bool) *reason {
+// checkCapacity checks what the request takes against all that the device has
+// (rankCapacity), or against what others leave of it (rankCapacityLeft).
+func (c *checks) checkCapacity(d *allocator.Device, rank int) *reason {
 	if !c.enabled("DRAConsumableCapacity") {
 		return nil
 	}
-	used := c.alloc.Consumed(d.ID)
-	if !withUsed {
-		used = nil
+	var used map[resourceapi.QualifiedName]resource.Quantity
+	if rank == rankCapacityLeft {
+		used = c.alloc.Consumed(d.ID)
 	}
 	short, err := capacityShortage(c.request.capacity, d.Device, used, c.enabled("DRAFractionalCapacityRange"))
 	switch {

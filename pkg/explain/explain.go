@@ -93,6 +93,7 @@ func (x *inquiry) run(ctx context.Context) error {
 	x.describeUsers()
 	x.describeClaims()
 	defer x.describeStage()
+	defer x.assume()
 
 	if x.problems() {
 		return nil

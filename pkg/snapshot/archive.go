@@ -43,6 +43,9 @@ type reader struct {
 	used int64
 	// text gets each text and the name of its file.
 	text func(file string, data []byte) error
+	// part gets the parts of a file that is too large for that. Nil if all
+	// files are to be read as a whole.
+	part func(*part) error
 }
 
 // path reads one path as the user gave it.
@@ -62,7 +65,11 @@ func (r *reader) path(path string) error {
 		return fileError(path, err)
 	}
 	if !info.IsDir() {
-		return r.file(path, info.Size())
+		size := info.Size()
+		if !info.Mode().IsRegular() {
+			size = 0
+		}
+		return r.file(path, size)
 	}
 	return filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -108,6 +115,9 @@ func (r *reader) file(path string, size int64) error {
 		return fileError(path, err)
 	}
 	defer func() { _ = file.Close() }()
+	if done, err := r.stream(path, file, size); done || err != nil {
+		return err
+	}
 	data, err := r.readAll(file, size)
 	if err != nil {
 		return fileError(path, err)

@@ -41,7 +41,12 @@ const (
 
 // cut divides a text into documents, and large Lists into their items.
 func cut(file string, data []byte, emit func(*part) error) error {
-	c := cutter{file: file, data: data, emit: emit}
+	return cutAt(file, data, len(data), 0, emit)
+}
+
+// cutAt is cut for a text from which so many lines were removed at an index.
+func cutAt(file string, data []byte, removedAt, removed int, emit func(*part) error) error {
+	c := cutter{file: file, data: data, emit: emit, removedAt: removedAt, removed: removed}
 	for {
 		more, err := c.next()
 		if err != nil || !more {
@@ -58,6 +63,8 @@ type cutter struct {
 	lineAt   int
 	document int
 	emit     func(*part) error
+	// removed is how many lines of the file the text lacks at removedAt.
+	removedAt, removed int
 }
 
 // next emits the next document.
@@ -87,6 +94,9 @@ func (c *cutter) place() place { return place{file: c.file, document: c.document
 func (c *cutter) linesBefore(pos int) int {
 	c.line += bytes.Count(c.data[c.lineAt:pos], []byte{'\n'})
 	c.lineAt = pos
+	if pos >= c.removedAt {
+		return c.line + c.removed
+	}
 	return c.line
 }
 
@@ -107,6 +117,10 @@ func (c *cutter) json() error {
 	if err != nil {
 		if errors.Is(err, errCutOff) {
 			err = &syntaxError{err: err}
+		}
+		var misplaced *lineError
+		if errors.As(err, &misplaced) && start >= c.removedAt {
+			misplaced.line += c.removed
 		}
 		return &InputError{Path: c.file, Document: c.document, Object: o.kind, Err: err}
 	}

@@ -95,6 +95,8 @@ func read(ctx context.Context, paths []string, opts Options, limits limits) (*de
 					continue
 				}
 				j.err = decodePart(j.part, &j.decoded)
+				// The text is no longer needed.
+				j.part.data, j.part.items = nil, nil
 				for first := failed.Load(); j.err != nil && j.part.whole == nil && j.index < first; first = failed.Load() {
 					if failed.CompareAndSwap(first, j.index) {
 						break
@@ -104,19 +106,18 @@ func read(ctx context.Context, paths []string, opts Options, limits limits) (*de
 		})
 	}
 	r := reader{limits: limits, stdin: opts.Stdin}
-	r.text = func(file string, data []byte) error {
-		return cut(file, data, func(p *part) error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if failed.Load() != math.MaxInt64 {
-				return errStopped
-			}
-			results = append(results, &result{part: p})
-			jobs <- job{int64(len(results) - 1), results[len(results)-1]}
-			return nil
-		})
+	r.part = func(p *part) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if failed.Load() != math.MaxInt64 {
+			return errStopped
+		}
+		results = append(results, &result{part: p})
+		jobs <- job{int64(len(results) - 1), results[len(results)-1]}
+		return nil
 	}
+	r.text = func(file string, data []byte) error { return cut(file, data, r.part) }
 	var readError error
 	for _, path := range paths {
 		if readError = r.path(path); readError != nil {

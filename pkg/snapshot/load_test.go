@@ -196,6 +196,60 @@ func TestLoadLargeLists(t *testing.T) {
 	}
 }
 
+func TestLoadLargeFiles(t *testing.T) {
+	const claims = 40000
+	var items strings.Builder
+	for i := range claims {
+		if i > 0 {
+			items.WriteString(",\n")
+		}
+		fmt.Fprintf(&items, `{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"claim-%05d","labels":{"pad":"0123456789"}}}`, i)
+	}
+	if items.Len() < worthStreaming {
+		t.Fatalf("too small: %d", items.Len())
+	}
+	path := filepath.Join(t.TempDir(), "large.json")
+	loadFile := func(content string) (*Snapshot, error) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return Load(t.Context(), []string{path}, Options{})
+	}
+	header := `{"apiVersion":"dra.kubectl.dev/v1alpha1","kind":"Snapshot","serverVersion":"v1.36.0","items":[` + "\n"
+	for name, content := range map[string]string{
+		"saved snapshot":             header + items.String() + "\n]}\n",
+		"version after items":        strings.Replace(header, `"serverVersion":"v1.36.0",`, "", 1) + items.String() + `],"serverVersion":"v1.36.0"}`,
+		"kubectl, then the snapshot": `{"apiVersion":"v1","items":[` + items.String() + `],"kind":"List"}` + header + "]}",
+		"indented":                   " " + header + strings.ReplaceAll(items.String(), "{", "{\n    ") + "]}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := loadFile(content)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(s.Claims) != claims || s.Claims[claims-1].Name != "claim-39999" || s.ServerVersion != "v1.36.0" {
+				t.Errorf("got %d claims, version %q", len(s.Claims), s.ServerVersion)
+			}
+		})
+	}
+	last := `"name":"claim-39999"`
+	for name, test := range map[string]struct{ content, want string }{
+		"cut off":        {header + items.String()[:items.Len()-10], "Snapshot: not JSON: the text ends in the middle"},
+		"no comma":       {header + items.String() + " 1]}", `line 40001: expected "," or "]", found '1'`},
+		"wrong type":     {header + strings.Replace(items.String(), last, `"name":7`, 1) + "]}", "item 40000 of Snapshot (ResourceClaim): metadata.name: expected a string, found 7"},
+		"syntax":         {header + strings.Replace(items.String(), last, `"name"-7`, 1) + "]}", "line 40001: not JSON: "},
+		"after it":       {header + items.String() + "\n]}\n{\"a\":1 \"b\":2}", "document 2: line 40003: expected"},
+		"not a snapshot": {strings.Replace(header, "v1alpha1", "v9", 1) + items.String() + "]}", "saved by a newer version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := loadFile(test.content); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("want: %s\n got: %v", test.want, err)
+			}
+		})
+	}
+}
+
 func TestLoadErrors(t *testing.T) {
 	pod := func(spec string) string {
 		return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ml"},"spec":` + spec + `}`

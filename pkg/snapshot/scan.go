@@ -233,8 +233,19 @@ func isDelimiter(c byte) bool {
 	return isSpace(c) || c == ',' || c == ':' || c == ']' || c == '}' || c == '[' || c == '{' || c == '"'
 }
 
+// lineError is a character that does not belong where it is.
+type lineError struct {
+	line   int
+	found  byte
+	wanted string
+}
+
+func (e *lineError) Error() string {
+	return fmt.Sprintf("line %d: expected %s, found %q", e.line, e.wanted, e.found)
+}
+
 func unexpected(data []byte, i int, wanted string) error {
-	return fmt.Errorf("line %d: expected %s, found %q", lineAt(data, i), wanted, data[i])
+	return &lineError{line: lineAt(data, i), found: data[i], wanted: wanted}
 }
 
 // lineAt returns the number of the line, from 1, that has the byte at i.

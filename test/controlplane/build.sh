@@ -60,5 +60,5 @@ for module in kubernetes etcd; do
   done
 done
 # Without flock two runs build side by side; the first one to get here wins.
-mv -T "$work/bin" "$dir" 2>/dev/null || [ -x "$dir/kube-apiserver" ]
+[ -e "$dir" ] || mv "$work/bin" "$dir"
 echo "$dir"
