@@ -126,6 +126,7 @@ func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
 			x.out.Verdict = Undetermined
 			x.out.Summary = fmt.Sprintf("the search for devices on node %s takes longer than 10s: the scheduler gives up with \"timed out trying to allocate devices\", and whether the claims fit is not known", node)
 			return
+		default:
 		}
 	}
 	switch {

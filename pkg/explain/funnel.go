@@ -62,7 +62,7 @@ func newFunnel(ctx context.Context, s *site, c *checks) (*funnel, error) {
 		f.addUnsuitable(s, u)
 	}
 	for _, pool := range s.alloc.Pools() {
-		f.addRest(s, pool)
+		f.addRest(pool)
 	}
 	return f, nil
 }
@@ -158,7 +158,7 @@ func (f *funnel) addUnsuitable(s *site, u unsuitableNode) {
 }
 
 // addRest accounts for the devices that no node can reach.
-func (f *funnel) addRest(s *site, pool *allocator.Pool) {
+func (f *funnel) addRest(pool *allocator.Pool) {
 	for _, slice := range pool.Obsolete {
 		for i := range slice.Spec.Devices {
 			d := allocator.Device{ID: allocator.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: slice.Spec.Devices[i].Name}, Device: &slice.Spec.Devices[i], Slice: slice, Pool: pool}

@@ -400,6 +400,7 @@ func readingOf(e ast.Expr) (reading, bool) {
 				return reading{kind: kind, domain: domain, name: name}, true
 			}
 		}
+	default:
 	}
 	return reading{}, false
 }
@@ -492,6 +493,7 @@ func literalValue(e ast.Expr) (string, bool) {
 		if name := call.FunctionName(); (name == "quantity" || name == "semver") && len(call.Args()) == 1 {
 			return literalText(call.Args()[0])
 		}
+	default:
 	}
 	return "", false
 }

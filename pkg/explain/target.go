@@ -69,7 +69,7 @@ type subject struct {
 
 // find looks a target up.
 func find(snap *snapshot.Snapshot, alloc *allocator.Allocator, opts Options) (*subject, error) {
-	s := &subject{target: Target{Kind: opts.Kind, Namespace: opts.Namespace, Name: opts.Name}}
+	s := &subject{target: Target(opts)}
 	var err error
 	switch opts.Kind {
 	case KindClaim:

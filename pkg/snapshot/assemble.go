@@ -115,7 +115,9 @@ func takeInto[T metav1.Object](list *[]T, kind string) func([]record) error {
 				// The next one is compared with this one, which is the same.
 				continue
 			}
-			*list = append(*list, r.object.(T))
+			if object, ok := r.object.(T); ok {
+				*list = append(*list, object)
+			}
 		}
 		return nil
 	}
@@ -126,7 +128,9 @@ func takeInto[T metav1.Object](list *[]T, kind string) func([]record) error {
 func sameObject(a, b metav1.Object) bool {
 	b.SetResourceVersion(a.GetResourceVersion())
 	if a, ok := a.(*Workload); ok {
-		b.(*Workload).TypeMeta = a.TypeMeta
+		if b, ok := b.(*Workload); ok {
+			b.TypeMeta = a.TypeMeta
+		}
 	}
 	return equality.Semantic.DeepEqual(a, b)
 }

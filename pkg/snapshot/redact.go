@@ -68,7 +68,7 @@ func (s *Snapshot) clone() *Snapshot {
 // DeepCopy returns a copy that shares nothing with the workload.
 func (w *Workload) DeepCopy() *Workload {
 	c := &Workload{TypeMeta: w.TypeMeta, Selector: w.Selector.DeepCopy()}
-	w.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
+	w.DeepCopyInto(&c.ObjectMeta)
 	w.Template.DeepCopyInto(&c.Template)
 	return c
 }

@@ -210,6 +210,7 @@ func (r *redactor) conditions(conditions []metav1.Condition) {
 func (r *redactor) node(node *corev1.Node) {
 	r.meta(&node.ObjectMeta, tableNode)
 	node.Spec.PodCIDR, node.Spec.PodCIDRs, node.Spec.ProviderID = "", nil, ""
+	//nolint:staticcheck // A deprecated field can be set all the same, and names objects.
 	node.Spec.ConfigSource, node.Status.Config = nil, nil
 	for i := range node.Spec.Taints {
 		node.Spec.Taints[i].Value = r.taintValue(node.Spec.Taints[i].Value)

@@ -173,7 +173,7 @@ func (r *redactor) expression(s string) string {
 			r.literals[content] = true
 			return literal
 		}
-		if r.kept[content] || !(r.isName(content) || r.hidesName(content)) {
+		if r.kept[content] || !r.isName(content) && !r.hidesName(content) {
 			return literal
 		}
 		return quote + r.text(content) + quote
