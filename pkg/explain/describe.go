@@ -6,6 +6,7 @@ package explain
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -97,6 +98,7 @@ func eventTime(event *corev1.Event) metav1.Time {
 
 // describeClaims lists the claims and finds those that need devices.
 func (x *inquiry) describeClaims() {
+	x.subject.claims = slices.DeleteFunc(x.subject.claims, x.servedByPlugin)
 	x.out.Claims = make([]ClaimExplanation, 0, len(x.subject.claims))
 	for i := range x.subject.claims {
 		pc := &x.subject.claims[i]
@@ -106,11 +108,9 @@ func (x *inquiry) describeClaims() {
 			if !pc.Generated {
 				explained.Name = pc.Claim.Name
 			}
-			switch {
-			case pc.Claim.Status.Allocation != nil:
+			if pc.Claim.Status.Allocation != nil {
 				explained.Allocation = x.allocation(pc.Claim)
-			case x.servedByPlugin(pc):
-			default:
+			} else {
 				x.claims = append(x.claims, claimInquiry{claim: pc.Claim, index: i})
 			}
 		}
@@ -120,7 +120,7 @@ func (x *inquiry) describeClaims() {
 
 // servedByPlugin says whether the node that a pod is bound to needs no claim
 // for its extended resources, since a device plugin has them.
-func (x *inquiry) servedByPlugin(pc *allocator.PodClaim) bool {
+func (x *inquiry) servedByPlugin(pc allocator.PodClaim) bool {
 	if !pc.ExtendedResources || !pc.Generated || x.subject.pod.Spec.NodeName == "" {
 		return false
 	}

@@ -185,15 +185,22 @@ func (c *checks) checkBinding(d *allocator.Device) *reason {
 	}
 }
 
-func (c *checks) checkSelectors(ctx context.Context, d *allocator.Device) *reason {
-	if c.class != nil {
-		for i, s := range c.class.Spec.Selectors {
-			path := fmt.Sprintf("spec.selectors[%d].cel.expression", i)
-			label := "other class"
-			if r := c.checkSelector(ctx, d, s, rankClass, ClassSelectorFalse, label, object("DeviceClass", "", c.class.Name), path); r != nil {
-				return r
-			}
+func (c *checks) checkClass(ctx context.Context, d *allocator.Device) *reason {
+	if c.class == nil {
+		return nil
+	}
+	for i, s := range c.class.Spec.Selectors {
+		path := fmt.Sprintf("spec.selectors[%d].cel.expression", i)
+		if r := c.checkSelector(ctx, d, s, rankClass, ClassSelectorFalse, "other class", object("DeviceClass", "", c.class.Name), path); r != nil {
+			return r
 		}
+	}
+	return nil
+}
+
+func (c *checks) checkSelectors(ctx context.Context, d *allocator.Device) *reason {
+	if r := c.checkClass(ctx, d); r != nil {
+		return r
 	}
 	for i, s := range c.request.selectors {
 		path := fmt.Sprintf("%s.selectors[%d].cel.expression", c.request.path, i)

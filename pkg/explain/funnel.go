@@ -42,6 +42,9 @@ type funnel struct {
 	devices []allocator.Device
 	// eligible counts the eligible devices by node.
 	eligible map[string]int
+	// ofClass says whether the cluster has any device of the class; nil if
+	// nobody asked.
+	ofClass *bool
 }
 
 func newFunnel(ctx context.Context, s *site, c *checks) (*funnel, error) {
@@ -193,6 +196,18 @@ func sliceReaches(slice *resourceapi.ResourceSlice, node *corev1.Node) bool {
 		})
 	}
 	return targets(node, slice.Spec.NodeName, slice.Spec.AllNodes, slice.Spec.NodeSelector)
+}
+
+// classHasDevices says whether the class has devices anywhere.
+func (f *funnel) classHasDevices(ctx context.Context) bool {
+	if f.ofClass == nil {
+		has := slices.ContainsFunc(f.devices, func(d allocator.Device) bool {
+			r := f.checks.checkClass(ctx, &d)
+			return r == nil
+		})
+		f.ofClass = &has
+	}
+	return *f.ofClass
 }
 
 // explanation turns the funnel into its public form.

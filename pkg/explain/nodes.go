@@ -222,13 +222,13 @@ func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) 
 		}
 		answer.message = fmt.Sprintf("%s wants all %d matching devices: %s", prefix, matching, joinAnd(parts))
 	case f.request.all() && len(parts) == 0:
-		answer.code, answer.message = f.noneMatch(reachable, otherClass)
+		answer.code, answer.message = f.noneMatch(ctx, reachable, otherClass)
 	case f.request.all():
 		answer.message = fmt.Sprintf("%s wants all devices, none matches: %s", prefix, joinAnd(parts))
 	case int64(eligible) >= f.request.count:
 		return nodeAnswer{}, false
 	case reachable == 0, len(parts) == 0 && eligible == 0:
-		answer.code, answer.message = f.noneMatch(reachable, otherClass)
+		answer.code, answer.message = f.noneMatch(ctx, reachable, otherClass)
 	default:
 		if eligible > 0 {
 			answer.code = CountUnsatisfiable
@@ -242,10 +242,12 @@ func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) 
 }
 
 // noneMatch is the answer for a node that has nothing of the kind.
-func (f *funnel) noneMatch(reachable, otherClass int) (Code, string) {
+func (f *funnel) noneMatch(ctx context.Context, reachable, otherClass int) (Code, string) {
 	switch {
 	case reachable == 0:
 		return NodeNotReachable, "no device there"
+	case otherClass == reachable && f.classHasDevices(ctx):
+		return NodeNotReachable, "the devices of class " + f.request.class + " are elsewhere"
 	case otherClass == reachable:
 		return ClassSelectorFalse, "no device of class " + f.request.class + " there"
 	default:
