@@ -1,0 +1,127 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"context"
+	"slices"
+)
+
+// firstFitTries is how many candidates the search in order may try before
+// the complete method takes over. Most feasible problems are solved by then,
+// with the devices that the scheduler would pick.
+const firstFitTries = 2000
+
+// stepsPerCheck is how many steps are done between two looks at the context.
+const stepsPerCheck = 2048
+
+// Decide decides whether all requests of the problem can be satisfied together.
+// The answer is Unknown only when ctx is done before.
+func Decide(ctx context.Context, p *Problem) Result {
+	return newSolver(ctx, p).decide(firstFitTries)
+}
+
+// solver holds what one call of Decide needs everywhere.
+type solver struct {
+	ctx     context.Context
+	problem *Problem
+	// uses has the counter uses of each device, one for each counter and none
+	// of amount zero.
+	uses [][]CounterUse
+	// groups has the interned compatibility groups of each device.
+	groups [][]groupUse
+	table  *groupTable
+	// memo has the frontiers that are known, by the signature of the component.
+	memo map[string]*frontier
+	// steps counts the work, for tests and for looking at the context.
+	steps   int
+	stopped bool
+}
+
+func newSolver(ctx context.Context, p *Problem) *solver {
+	s := &solver{
+		ctx:     ctx,
+		problem: p,
+		uses:    make([][]CounterUse, len(p.Devices)),
+		groups:  make([][]groupUse, len(p.Devices)),
+		table:   newGroupTable(p.GroupBase),
+		memo:    make(map[string]*frontier),
+	}
+	for d := range p.Devices {
+		s.uses[d] = mergeUses(p.Devices[d].Uses)
+		for _, g := range p.Devices[d].Groups {
+			s.groups[d] = append(s.groups[d], groupUse{set: g.Set, groups: s.table.intern(g.Groups)})
+		}
+	}
+	return s
+}
+
+// mergeUses sums up the uses of the same counter and leaves out those of
+// nothing.
+func mergeUses(uses []CounterUse) []CounterUse {
+	var merged []CounterUse
+	for _, u := range uses {
+		if u.Amount == 0 {
+			continue
+		}
+		at := slices.IndexFunc(merged, func(m CounterUse) bool { return m.Counter == u.Counter })
+		if at < 0 {
+			merged = append(merged, u)
+			continue
+		}
+		merged[at].Amount = addCapped(merged[at].Amount, u.Amount)
+	}
+	return merged
+}
+
+// decide tries the first fit with that many tries and then the complete
+// method.
+func (s *solver) decide(tries int) Result {
+	if s.ctx.Err() != nil {
+		return Result{Answer: Unknown}
+	}
+	demands, ok := s.demands()
+	if !ok {
+		return Result{Answer: Infeasible}
+	}
+	if tries > 0 {
+		switch chosen, outcome := s.firstFit(demands, tries); {
+		case s.stopped:
+			return Result{Answer: Unknown}
+		case outcome == fitFound:
+			return Result{Answer: Feasible, Chosen: chosen}
+		case outcome == fitNone:
+			return Result{Answer: Infeasible}
+		}
+	}
+	chosen := make([]Choice, len(s.problem.Requests))
+	for _, part := range s.partition(demands) {
+		ok := s.solvePart(part, chosen)
+		if s.stopped {
+			return Result{Answer: Unknown}
+		}
+		if !ok {
+			return Result{Answer: Infeasible}
+		}
+	}
+	return Result{Answer: Feasible, Chosen: chosen}
+}
+
+// step counts one step of work and reports whether to go on.
+func (s *solver) step() bool {
+	s.steps++
+	if s.steps%stepsPerCheck == 0 && s.ctx.Err() != nil {
+		s.stopped = true
+	}
+	return !s.stopped
+}
+
+// addCapped adds two amounts that are not negative and stays at the greatest
+// number instead of overflowing.
+func addCapped(a, b int64) int64 {
+	if sum := a + b; sum >= 0 {
+		return sum
+	}
+	return 1<<63 - 1
+}

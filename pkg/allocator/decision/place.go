@@ -1,0 +1,351 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decision
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// item is a request with one of its alternatives chosen: so many different
+// devices out of these.
+type item struct {
+	claim int
+	admin bool
+	count int
+	cands []*Candidate
+	// run is the same for requests that follow each other in the same claim
+	// with the same access, which is what their right to a device depends on.
+	run int
+}
+
+func newItem(d *demand, o *option) item {
+	return item{claim: d.claim, admin: d.admin, count: o.count, cands: o.cands}
+}
+
+// enough reports whether there are enough devices for all items when nothing
+// but the number of devices counts.
+func (s *solver) enough(items []item) bool {
+	wants := make([]int, len(items))
+	// Those with admin access get devices beside all others, but only one
+	// request of a claim gets the same one.
+	type place struct{ device, access int }
+	users := make(map[place][]int)
+	var order []place
+	for i := range items {
+		wants[i] = items[i].count
+		if len(items[i].cands) < items[i].count {
+			return false
+		}
+		access := 0
+		if items[i].admin {
+			access = 1 + items[i].claim
+		}
+		for _, c := range items[i].cands {
+			p := place{c.Device, access}
+			if users[p] == nil {
+				order = append(order, p)
+			}
+			users[p] = append(users[p], i)
+		}
+	}
+	var bundles []bundle
+	known := make(map[string]int)
+	for _, p := range order {
+		shared := s.problem.Devices[p.device].Shared
+		key := binary.AppendVarint(nil, int64(p.access))
+		for _, i := range users[p] {
+			key = binary.AppendVarint(key, int64(i))
+		}
+		if shared {
+			key = append(key, '*')
+		}
+		at, found := known[string(key)]
+		if !found {
+			at = len(bundles)
+			known[string(key)] = at
+			b := bundle{}
+			for _, i := range users[p] {
+				b.edges = append(b.edges, edge{column: i})
+			}
+			bundles = append(bundles, b)
+		}
+		bundles[at].capacity++
+		if shared {
+			bundles[at].capacity += len(users[p]) - 1
+		}
+		for e := range bundles[at].edges {
+			bundles[at].edges[e].capacity++
+		}
+	}
+	_, ok := distribute(bundles, wants)
+	return ok
+}
+
+// placement is the work on one choice of alternatives.
+type placement struct {
+	s     *solver
+	items []item
+	admin bool
+	// What still matters; all else is no limit for these items.
+	counters map[int]bool
+	sets     map[int]bool
+	matches  []int
+	distinct []int
+}
+
+// place finds devices for the items, which must be in the order of their
+// requests, and reports whether there are any.
+func (s *solver) place(items []item) ([][]int, bool) {
+	p := &placement{s: s, items: items}
+	for i := range items {
+		p.admin = p.admin || items[i].admin
+		if i > 0 {
+			items[i].run = items[i-1].run
+			if items[i].claim != items[i-1].claim || items[i].admin != items[i-1].admin {
+				items[i].run++
+			}
+		}
+		if items[i].count == 0 {
+			items[i].cands = nil
+		}
+	}
+	if !p.narrow() || !s.enough(p.items) {
+		return nil, false
+	}
+	p.findDistinct()
+	if !p.enoughValues() {
+		return nil, false
+	}
+	p.findCounters()
+	p.findSets()
+	return p.combine()
+}
+
+// scope gives the items to which a constraint applies and how many devices
+// they want.
+func (p *placement) scope(constraint int) (items []int, count int) {
+	for i := range p.items {
+		if bound(p.items[i].cands, constraint) {
+			items = append(items, i)
+			count += p.items[i].count
+		}
+	}
+	return items, count
+}
+
+// narrow drops the candidates with which no value of a match constraint would
+// be left, and finds the match constraints that still are a choice. It reports
+// false when an item has not enough candidates.
+func (p *placement) narrow() bool {
+	for changed := true; changed; {
+		changed = false
+		p.matches = p.matches[:0]
+		for c := range p.s.problem.Constraints {
+			if p.s.isDistinct(c) {
+				continue
+			}
+			items, count := p.scope(c)
+			if count < 2 {
+				continue
+			}
+			values, common := p.matchValues(c, items)
+			if common {
+				continue
+			}
+			for _, i := range items {
+				kept := having(p.items[i].cands, c, values)
+				changed = changed || len(kept) < len(p.items[i].cands)
+				p.items[i].cands = kept
+			}
+			p.matches = append(p.matches, c)
+		}
+		for i := range p.items {
+			if len(p.items[i].cands) < p.items[i].count {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// matchValues gives the values that enough candidates of each item have, and
+// whether one of them is common to all candidates, so that the constraint is
+// no limit.
+func (p *placement) matchValues(constraint int, items []int) (values []int, common bool) {
+	var order []int
+	feasible := make(map[int]int)
+	everywhere := make(map[int]int)
+	for n, i := range items {
+		counts := make(map[int]int)
+		for _, c := range p.items[i].cands {
+			vs := valuesOf(c, constraint)
+			for k, v := range vs {
+				if !slices.Contains(vs[:k], v) {
+					counts[v]++
+				}
+				if n == 0 && counts[v] == 1 {
+					order = append(order, v)
+				}
+			}
+		}
+		for v, count := range counts {
+			if count >= p.items[i].count {
+				feasible[v]++
+			}
+			if count == len(p.items[i].cands) {
+				everywhere[v]++
+			}
+		}
+	}
+	for _, v := range order {
+		common = common || everywhere[v] == len(items)
+		if feasible[v] == len(items) && !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	return values, common
+}
+
+// having gives the candidates that have one of the values of a constraint.
+func having(cands []*Candidate, constraint int, values []int) []*Candidate {
+	var kept []*Candidate
+	for _, c := range cands {
+		if slices.ContainsFunc(valuesOf(c, constraint), func(v int) bool { return slices.Contains(values, v) }) {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+// findDistinct finds the distinct constraints that two candidates could
+// violate.
+func (p *placement) findDistinct() {
+	for c := range p.s.problem.Constraints {
+		if !p.s.isDistinct(c) {
+			continue
+		}
+		items, count := p.scope(c)
+		if count < 2 {
+			continue
+		}
+		// Whoever has the value alone can't collide, unless several may take it.
+		first := make(map[int]*Candidate)
+		users := make(map[int]int)
+		limit := false
+		for _, i := range items {
+			for _, cand := range p.items[i].cands {
+				users[cand.Device]++
+				twice := users[cand.Device] > 1 && (p.admin || p.s.problem.Devices[cand.Device].Shared)
+				for _, v := range valuesOf(cand, c) {
+					if first[v] == nil {
+						first[v] = cand
+					}
+					limit = limit || twice || first[v].Device != cand.Device
+				}
+			}
+		}
+		if limit {
+			p.distinct = append(p.distinct, c)
+		}
+	}
+}
+
+// enoughValues reports whether each distinct constraint has enough values when
+// nothing else counts. Constraints with list values are not looked at.
+func (p *placement) enoughValues() bool {
+	for _, c := range p.distinct {
+		items, _ := p.scope(c)
+		wants := make([]int, len(items))
+		at := make(map[int]int)
+		var bundles []bundle
+		scalar := true
+		for n, i := range items {
+			wants[n] = p.items[i].count
+			for _, cand := range p.items[i].cands {
+				values := valuesOf(cand, c)
+				scalar = scalar && len(values) == 1
+				b, found := at[values[0]]
+				if !found {
+					b = len(bundles)
+					at[values[0]] = b
+					bundles = append(bundles, bundle{capacity: 1})
+				}
+				if edges := bundles[b].edges; len(edges) == 0 || edges[len(edges)-1].column != n {
+					bundles[b].edges = append(edges, edge{column: n, capacity: 1})
+				}
+			}
+		}
+		if _, ok := distribute(bundles, wants); scalar && !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// findCounters finds the counters that could run out.
+func (p *placement) findCounters() {
+	type load struct {
+		amounts []int64
+		wanted  int
+	}
+	loads := make(map[int]*load)
+	seen := make(map[int]bool)
+	for i := range p.items {
+		touched := make(map[int]bool)
+		for _, c := range p.items[i].cands {
+			// A shared device is charged once, an exclusive one for each
+			// request, which are several only with admin access.
+			again := seen[c.Device] && (p.s.problem.Devices[c.Device].Shared || !p.admin)
+			seen[c.Device] = true
+			for _, u := range p.s.uses[c.Device] {
+				l := loads[u.Counter]
+				if l == nil {
+					l = &load{}
+					loads[u.Counter] = l
+				}
+				if !touched[u.Counter] {
+					touched[u.Counter] = true
+					l.wanted += p.items[i].count
+				}
+				if !again {
+					l.amounts = append(l.amounts, u.Amount)
+				}
+			}
+		}
+	}
+	p.counters = make(map[int]bool)
+	for counter, l := range loads {
+		slices.SortFunc(l.amounts, func(a, b int64) int { return cmp.Compare(b, a) })
+		var sum int64
+		for _, amount := range l.amounts[:min(len(l.amounts), l.wanted)] {
+			sum = addCapped(sum, amount)
+		}
+		if sum > p.s.problem.Counters[counter] {
+			p.counters[counter] = true
+		}
+	}
+}
+
+// findSets finds the counter sets in which not all devices get along.
+func (p *placement) findSets() {
+	p.sets = make(map[int]bool)
+	states := make(map[int]int)
+	for i := range p.items {
+		for _, c := range p.items[i].cands {
+			for _, g := range p.s.groups[c.Device] {
+				state, found := states[g.set]
+				if !found {
+					state = p.s.table.start(g.set)
+				}
+				state, ok := p.s.table.join(state, g.groups)
+				states[g.set] = state
+				if !ok {
+					p.sets[g.set] = true
+				}
+			}
+		}
+	}
+}

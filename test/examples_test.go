@@ -1,0 +1,126 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// TestExampleCluster asks about every pending pod of the example cluster. The
+// verdicts are those of a kube-scheduler v1.37.1 that was given these objects;
+// what it said is in the pods' conditions.
+func TestExampleCluster(t *testing.T) {
+	snap, err := snapshot.Load(t.Context(), []string{filepath.Join("..", "examples", "cluster")}, snapshot.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		verdict explain.Verdict
+		stage   explain.Stage
+		code    explain.Code
+		// summary is what the one sentence must tell.
+		summary string
+	}{
+		"media/encode-0":      {explain.DoesNotFit, explain.StageAllocation, explain.DeviceTainted, "2"},
+		"media/upscale-0":     {explain.Error, explain.StageAllocation, explain.ClassNotFound, "did you mean gpu.example.com?"},
+		"research/eval-0":     {explain.Error, explain.StageAllocation, explain.SelectorError, "no such key: productname"},
+		"research/finetune-0": {explain.Fits, explain.StageAllocation, "", "gpu-03"},
+		"research/notebook-0": {explain.DoesNotFit, explain.StageNodeFit, explain.NodeUnsuitable, ""},
+		"research/pretrain-0": {explain.DoesNotFit, explain.StageAllocation, explain.ConstraintUnsatisfiable, "pcieRoot"},
+		"serving/embed-2":     {explain.DoesNotFit, explain.StageAllocation, explain.DeviceAllocated, "4"},
+		"storage/replicate-0": {explain.DoesNotFit, explain.StageAllocation, explain.CapacityInsufficient, ""},
+		"vision/calibrate-0":  {explain.Error, explain.StageAllocation, explain.PoolIncomplete, "gpu-09 is currently being updated"},
+		"vision/segment-3":    {explain.DoesNotFit, explain.StageAllocation, explain.CountersExhausted, ""},
+	}
+	for _, pod := range snap.Pods {
+		if pod.Spec.NodeName != "" {
+			continue
+		}
+		name := pod.Namespace + "/" + pod.Name
+		t.Run(name, func(t *testing.T) {
+			want, known := tests[name]
+			if !known {
+				t.Fatal("nobody says what the answer about this pod is")
+			}
+			got, err := explain.Explain(t.Context(), snap, explain.Options{Kind: explain.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Verdict != want.verdict || got.Stage != want.stage || !strings.Contains(got.Summary, want.summary) {
+				t.Errorf("got %s at stage %s: %s\nwant %s at stage %s, with %q", got.Verdict, got.Stage, got.Summary, want.verdict, want.stage, want.summary)
+			}
+			if want.code != "" && !slices.Contains(codesOf(got), want.code) {
+				t.Errorf("got the codes %v, want %s among them", codesOf(got), want.code)
+			}
+		})
+		delete(tests, name)
+	}
+	for name := range tests {
+		t.Errorf("there is no pending pod %s", name)
+	}
+}
+
+func codesOf(e *explain.Explanation) []explain.Code {
+	var codes []explain.Code
+	for _, group := range e.Nodes {
+		codes = append(codes, group.Code)
+	}
+	for _, claim := range e.Claims {
+		for _, request := range claim.Requests {
+			for _, rejection := range request.Rejected {
+				codes = append(codes, rejection.Code)
+			}
+		}
+	}
+	return codes
+}
+
+// TestReasonCodesAreDocumented wants a heading for each reason code, verdict
+// and stage, or a row of a table that begins with it.
+func TestReasonCodesAreDocumented(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "docs", "why.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "pkg", "explain", "explanation.go"), nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	ast.Inspect(file, func(node ast.Node) bool {
+		spec, ok := node.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		kind, ok := spec.Type.(*ast.Ident)
+		if !ok || kind.Name != "Code" && kind.Name != "Verdict" && kind.Name != "Stage" {
+			return true
+		}
+		for _, value := range spec.Values {
+			literal, ok := value.(*ast.BasicLit)
+			if !ok {
+				continue
+			}
+			found++
+			word := strings.Trim(literal.Value, `"`)
+			if !strings.Contains(string(text), "| `"+word+"` |") && !strings.Contains(string(text), "### "+word+"\n") {
+				t.Errorf("docs/why.md does not describe %s %s", kind.Name, word)
+			}
+		}
+		return true
+	})
+	if found == 0 {
+		t.Error("found no reason codes in pkg/explain/explanation.go")
+	}
+}

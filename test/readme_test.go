@@ -1,0 +1,116 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestDocuments runs each "$ kubectl dra …" in the console blocks of the
+// documents, at the root of the repository, and compares what it prints with
+// what stands below it. With -update the documents are written anew.
+func TestDocuments(t *testing.T) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents = append(documents, filepath.Join(root, "README.md"), filepath.Join(root, "examples", "README.md"))
+
+	bin := filepath.Join(t.TempDir(), "kubectl-dra")
+	build := exec.Command("go", "build", "-o", bin, "./cmd/kubectl-dra")
+	build.Dir = root
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build kubectl-dra: %v\n%s", err, out)
+	}
+	answer := func(t *testing.T, args []string) string {
+		t.Helper()
+		program := exec.Command(bin, args...)
+		program.Dir = root
+		program.Env = append(os.Environ(),
+			"COLUMNS=100", "NO_COLOR=1", "KUBECONFIG="+filepath.Join(root, "no-kubeconfig"))
+		out, err := program.CombinedOutput()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatalf("run kubectl dra %s: %v", strings.Join(args, " "), err)
+		}
+		return string(out)
+	}
+
+	answered := 0
+	for _, path := range documents {
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(filepath.ToSlash(name), func(t *testing.T) {
+			have, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := replay(string(have), func(args []string) string {
+				answered++
+				return answer(t, args)
+			})
+			if want == string(have) {
+				return
+			}
+			if !*update {
+				t.Errorf("the program says something else (run: go test ./test -run TestDocuments -update), -document +program:\n%s",
+					cmp.Diff(string(have), want))
+				return
+			}
+			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if answered == 0 {
+		t.Error("no document has a console block with a command of the program")
+	}
+}
+
+// replay returns the document with what answer gives for each command. In a
+// console block, a command goes from "$ kubectl dra" to the end of its line,
+// and what it prints to the next "$ " or the end of the block. Words of a
+// command are separated by blanks; there are no quotes.
+func replay(document string, answer func(args []string) string) string {
+	var out strings.Builder
+	inBlock, skipping := false, false
+	for line := range strings.Lines(document) {
+		text := strings.TrimRight(line, "\n")
+		switch {
+		case !inBlock:
+			inBlock = text == "```console"
+		case text == "```":
+			inBlock, skipping = false, false
+		case strings.HasPrefix(text, "$ kubectl dra "):
+			skipping = true
+			out.WriteString(line)
+			printed := answer(strings.Fields(strings.TrimPrefix(text, "$ kubectl dra ")))
+			out.WriteString(printed)
+			if printed != "" && !strings.HasSuffix(printed, "\n") {
+				out.WriteString("\n")
+			}
+			continue
+		case strings.HasPrefix(text, "$ "):
+			skipping = false
+		}
+		if !skipping {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
+}
