@@ -69,8 +69,9 @@ fuzz: ## Fuzz everything that has a fuzz test, FUZZTIME each
 	done
 
 .PHONY: golden
-golden: ## Write the golden files anew; review the difference by eye
+golden: ## Write the golden files and the transcripts in the documents anew; review by eye
 	$(GO) test ./pkg/render -update
+	$(GO) test ./test -run 'TestScripts|TestDocuments' -update
 
 .PHONY: generate
 generate: ## Write the generated code anew

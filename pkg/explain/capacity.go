@@ -56,7 +56,7 @@ func capacityShortage(requests *resourceapi.CapacityRequirements, device *resour
 			return nil, fmt.Errorf("capacity %s: consumed capacity %s is negative", name, takes.String())
 		}
 		if problem := policyProblem(takes, capacity.RequestPolicy, fractional); problem != "" {
-			return &shortage{capacity: name, found: problem, wanted: takes.String(), message: fmt.Sprintf("%s %s is not allowed: %s", name, takes.String(), problem)}, nil
+			return &shortage{capacity: name, found: problem, wanted: takes.String(), message: fmt.Sprintf("%s comes in %s", name, problem)}, nil
 		}
 		total := used[name].DeepCopy()
 		total.Add(takes)
@@ -67,7 +67,7 @@ func capacityShortage(requests *resourceapi.CapacityRequirements, device *resour
 				capacity: name,
 				found:    fmt.Sprintf("%s of %s left", left.String(), capacity.Value.String()),
 				wanted:   takes.String(),
-				message:  fmt.Sprintf("%s: %s wanted, %s of %s left", name, takes.String(), left.String(), capacity.Value.String()),
+				message:  fmt.Sprintf("%s of %s left of %s", left.String(), capacity.Value.String(), name),
 			}, nil
 		}
 	}

@@ -44,7 +44,7 @@ func TestCodes(t *testing.T) {
 			verdict: DoesNotFit,
 			funnels: []string{"3=1+2*DeviceAllocated"},
 			nodes:   []string{"1*CountUnsatisfiable"},
-			summary: "Request gpu needs 2, eligible 1: 2 allocated.", evidence: "to claim serving/serve",
+			summary: "Request gpu needs 2 and can have 1: 2 allocated.", evidence: "to claim serving/serve",
 		},
 		"all allocated": {
 			cluster: []part{nodes("n1"), pool("n1", devices(1)...), holding("serve", "n1", "gpu-0"), claim(waiting, exact("gpu", 1))},
@@ -80,8 +80,8 @@ func TestCodes(t *testing.T) {
 			verdict:  Error,
 			funnels:  []string{"1=0+1*SelectorError"},
 			nodes:    []string{"1*SelectorError"},
-			summary:  "no such key: modle",
-			evidence: "modle is not set",
+			summary:  "Request gpu: the selector fails on 1 of 1 device, and any one of them ends the attempt for all nodes: no such key: modle; did you mean model?",
+			evidence: "did you mean model?",
 		},
 		"class missing": {
 			cluster: []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1, ofClass("gpus")))},
@@ -168,7 +168,7 @@ func TestCodes(t *testing.T) {
 			verdict:  DoesNotFit,
 			funnels:  []string{"3=1+1*DeviceAllocated+1*CountersExhausted"},
 			nodes:    []string{"1*CountUnsatisfiable"},
-			evidence: "counter slices: 4 wanted, 2 of 4 left (half-0 uses it)",
+			evidence: "2 of 4 left of counter slices, used by half-0; wanted: 4",
 		},
 		"counters together": {
 			cluster: []part{
@@ -209,7 +209,7 @@ func TestCodes(t *testing.T) {
 			verdict:  DoesNotFit,
 			funnels:  []string{"1=0+1*CapacityInsufficient"},
 			nodes:    []string{"1*CapacityInsufficient"},
-			evidence: "memory: 40 wanted, 30 of 100 left",
+			evidence: "30 of 100 left of memory; wanted: 40",
 		},
 		"capacity that the device lacks": {
 			cluster:  []part{nodes("n1"), pool("n1", device("a", withMemory("1"))), claim(waiting, exact("gpu", 1, wanting("bandwidth", "1")))},
@@ -226,7 +226,7 @@ func TestCodes(t *testing.T) {
 			verdict: DoesNotFit,
 			funnels: []string{"3=3"},
 			nodes:   []string{"1*ConstraintUnsatisfiable"},
-			summary: `needs 3, the most is 2 ("y")`,
+			summary: `3 wanted, the most is 2 with "y"`,
 		},
 		"distinct attribute": {
 			cluster: []part{
@@ -236,7 +236,7 @@ func TestCodes(t *testing.T) {
 			verdict: DoesNotFit,
 			funnels: []string{"3=3"},
 			nodes:   []string{"1*ConstraintUnsatisfiable"},
-			summary: "needs 3, there are 2 values",
+			summary: "3 wanted, there are 2 values",
 		},
 		"attribute missing": {
 			cluster: []part{

@@ -37,11 +37,15 @@ func (x *inquiry) decide(ctx context.Context) error {
 			best = &fitting{node: candidates[i], score: answer.score, allocations: verdict.Allocations}
 		}
 	}
+	progress := map[string]int{}
 	for _, u := range x.site.unsuitable {
-		answer := nodeAnswer{verdict: DoesNotFit, code: u.code, message: u.misfit.Reason}
+		progress[u.misfit.Reason] = max(progress[u.misfit.Reason], x.progress(u))
+	}
+	for _, u := range x.site.unsuitable {
+		answer := nodeAnswer{verdict: DoesNotFit, code: u.code, message: u.misfit.Reason, progress: progress[u.misfit.Reason]}
 		answers[answer] = append(answers[answer], u.node.Name)
 	}
-	x.out.Nodes = x.groupNodes(answers)
+	x.out.Nodes = groupNodes(answers)
 	x.conclude(verdicts, best)
 	return nil
 }
@@ -150,14 +154,16 @@ func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
 // errorSummary is the allocator's error, with what people need to know beyond.
 func (x *inquiry) errorSummary(err error) string {
 	text := err.Error()
+	if errorCode(err) != SelectorError {
+		return text + x.detail(errorCode(err))
+	}
 	for _, claim := range x.out.Claims {
 		for _, r := range claim.Requests {
 			for _, rejection := range r.Rejected {
-				if rejection.Code != SelectorError {
-					continue
+				if rejection.Code == SelectorError {
+					return fmt.Sprintf("request %s: the %s on %d of %s, and any one of them ends the attempt for all nodes: %s",
+						r.Name, rejection.Label, rejection.Count, plural(r.Considered, "device"), rejection.Message)
 				}
-				return fmt.Sprintf("%s; the selector fails on %s of %d, and one is enough to end the attempt for all nodes",
-					text, plural(rejection.Count, "device"), r.Considered)
 			}
 		}
 	}
@@ -174,17 +180,39 @@ func (x *inquiry) noFitSummary() string {
 	if len(x.claims) == 0 {
 		text = "allocated, but its pod can go nowhere: " + text
 	}
-	if dominant.Count < x.out.NodeCount {
-		text += " (" + x.groupPlace(dominant) + ")"
+	switch {
+	case dominant.Count == x.out.NodeCount:
+	case dominant.Count == 1:
+		text += " (" + dominant.Names[0] + ")"
+	default:
+		text += " (" + plural(dominant.Count, "node") + ")"
 	}
-	return text
+	return text + x.detail(dominant.Code)
 }
 
-func (x *inquiry) groupPlace(group NodeGroup) string {
-	if group.Count == 1 {
-		return group.Names[0]
+// detail is what the funnel says about a code, where a number alone tells too
+// little.
+func (x *inquiry) detail(code Code) string {
+	switch code {
+	case RequestSelectorFalse, CapacityInsufficient, CountersExhausted, PoolIncomplete, PoolInvalid, DeviceTainted:
+	default:
+		return ""
 	}
-	return plural(group.Count, "node")
+	detail := ""
+	for _, claim := range x.out.Claims {
+		for _, r := range claim.Requests {
+			for _, rejection := range r.Rejected {
+				if rejection.Code != code {
+					continue
+				}
+				if detail != "" {
+					return ""
+				}
+				detail = "; " + rejection.Message
+			}
+		}
+	}
+	return detail
 }
 
 func (x *inquiry) fitSummary() string {

@@ -224,7 +224,7 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 	switch {
 	case result.err != nil:
 		return &reason{
-			rank: rank, code: SelectorError, label: label + " fails", text: result.err.Error(),
+			rank: rank, code: SelectorError, label: label + " fails", text: result.err.Error() + nearRead(result.missing, d),
 			fact: Evidence{Object: holder, Path: path, Found: found, Wanted: s.CEL.Expression},
 		}
 	case result.matches:
@@ -261,7 +261,7 @@ func (c *checks) checkCapacity(d *allocator.Device, rank int) *reason {
 		return nil
 	}
 	return &reason{
-		rank: rank, code: CapacityInsufficient, label: "capacity", text: short.message,
+		rank: rank, code: CapacityInsufficient, label: "capacity", text: short.message, wanted: short.wanted,
 		fact: Evidence{
 			Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("capacity[%q]", short.capacity)),
 			Found: short.found, Wanted: short.wanted,
@@ -318,12 +318,12 @@ func (c *checks) checkPartition(d *allocator.Device) *reason {
 			for _, id := range use.By {
 				by = append(by, id.Device)
 			}
-			text := fmt.Sprintf("counter %s: %s wanted, %s of %s left", name, wanted.String(), use.Left.String(), use.Total.String())
+			text := fmt.Sprintf("%s of %s left of counter %s", use.Left.String(), use.Total.String(), name)
 			if len(by) > 0 {
-				text += fmt.Sprintf(" (%s uses it)", sample(by, 3))
+				text += fmt.Sprintf(", used by %s", sample(by, 3))
 			}
 			return &reason{
-				rank: rankCounters, code: CountersExhausted, label: "counters", text: text,
+				rank: rankCounters, code: CountersExhausted, label: "counters", text: text, wanted: wanted.String(),
 				fact: Evidence{
 					Object: poolObject(d.Pool), Path: counterPath(use),
 					Found: fmt.Sprintf("%s of %s left", use.Left.String(), use.Total.String()), Wanted: wanted.String(),
@@ -404,6 +404,41 @@ func (c *checks) attribute(ctx context.Context, d *allocator.Device, name resour
 	domain, id, _ := strings.Cut(string(name), "/")
 	value, ok := qualified(d.Attributes, domain, id, d.ID.Driver)
 	return value, ok, nil
+}
+
+// nearRead suggests what was probably meant by a value that a selector reads
+// and the device does not have.
+func nearRead(missing []reading, d *allocator.Device) string {
+	for _, r := range missing {
+		if r.name == "" {
+			continue
+		}
+		var names []string
+		for name := range d.Attributes {
+			names = append(names, inDomain(string(name), d.ID.Driver, r.domain)...)
+		}
+		for name := range d.Capacity {
+			names = append(names, inDomain(string(name), d.ID.Driver, r.domain)...)
+		}
+		slices.Sort(names)
+		if hint := didYouMean(r.name, names); hint != "" {
+			return hint
+		}
+	}
+	return ""
+}
+
+// inDomain gives the name of an attribute without its domain, if that is the
+// one that is asked for.
+func inDomain(name, driver, domain string) []string {
+	prefix, id, found := strings.Cut(name, "/")
+	if !found {
+		prefix, id = driver, name
+	}
+	if prefix != domain {
+		return nil
+	}
+	return []string{id}
 }
 
 // nearAttribute suggests the attribute of the device that was probably meant.

@@ -175,7 +175,7 @@ func (x *inquiry) settle(verdict Verdict, code Code, message string) {
 	for _, node := range nodes {
 		answers[answer] = append(answers[answer], node.Name)
 	}
-	x.out.Nodes, x.out.NodeCount = x.groupNodes(answers), len(nodes)
+	x.out.Nodes, x.out.NodeCount = groupNodes(answers), len(nodes)
 }
 
 // refused makes the checks that come before any node is tried: those of the

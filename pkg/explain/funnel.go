@@ -235,7 +235,10 @@ func (f *funnel) explanation(pools int) RequestExplanation {
 			out.EligibleDevices = append(out.EligibleDevices, d.ID.String())
 			continue
 		}
-		key := string(why.code) + "\x00" + why.label + "\x00" + why.wanted
+		key := string(why.code) + "\x00" + why.label
+		if why.code != ClassSelectorFalse {
+			key += "\x00" + why.wanted
+		}
 		group, ok := groups[key]
 		if !ok {
 			group = newRejectionGroup(why)
@@ -245,7 +248,7 @@ func (f *funnel) explanation(pools int) RequestExplanation {
 		group.add(d, why)
 	}
 	slices.SortStableFunc(order, func(a, b *rejectionGroup) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(len(b.devices), len(a.devices)))
+		return cmp.Or(cmp.Compare(a.rank, b.rank), naturalCompare(a.label, b.label), cmp.Compare(len(b.devices), len(a.devices)))
 	})
 	for _, group := range order {
 		out.Rejected = append(out.Rejected, group.rejection(r))
@@ -320,12 +323,12 @@ func (g *rejectionGroup) message(r *request) string {
 	}
 	message := strings.Join(parts, ", ")
 	if more := len(sorted) - maxTexts; more > 0 {
-		message += fmt.Sprintf(" and %d other values", more)
+		message += " and " + plural(more, "other value")
 	}
-	switch g.code {
-	case ClassSelectorFalse:
-		return fmt.Sprintf("not of class %s: %s; wanted: %s", r.class, message, g.wanted)
-	case RequestSelectorFalse:
+	switch {
+	case g.code == ClassSelectorFalse:
+		return fmt.Sprintf("not of class %s: %s", r.class, message)
+	case g.wanted != "":
 		return fmt.Sprintf("%s; wanted: %s", message, g.wanted)
 	default:
 		return message

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,60 +23,64 @@ type nodeAnswer struct {
 	code    Code
 	message string
 	score   int64
+	// progress is how close the node comes to fitting, for the order of the
+	// groups.
+	progress int
 }
 
+// The progress of a node: what stands in the way, from far to near. What
+// devices lack counts progressDevice and the rank of the check; where some are
+// eligible, it is progressCount and their number.
+const (
+	progressUnsuitable = 0
+	progressNoDevice   = 100
+	progressHasDevice  = 200
+	progressPool       = 300
+	progressDevice     = 400
+	progressCount      = 500
+	progressTogether   = 10000
+)
+
 // groupNodes puts nodes with the same answer together, the best first.
-func (x *inquiry) groupNodes(answers map[nodeAnswer][]string) []NodeGroup {
-	groups := make([]NodeGroup, 0, len(answers))
-	for answer, names := range answers {
+func groupNodes(answers map[nodeAnswer][]string) []NodeGroup {
+	sorted := slices.SortedFunc(maps.Keys(answers), func(a, b nodeAnswer) int {
+		return cmp.Or(
+			cmp.Compare(verdictOrder(a.verdict), verdictOrder(b.verdict)),
+			cmp.Compare(b.score, a.score),
+			cmp.Compare(b.progress, a.progress),
+			cmp.Compare(len(answers[b]), len(answers[a])),
+			cmp.Compare(a.message, b.message),
+		)
+	})
+	groups := make([]NodeGroup, 0, len(sorted))
+	for _, answer := range sorted {
+		names := answers[answer]
 		slices.SortFunc(names, naturalCompare)
 		groups = append(groups, NodeGroup{
 			Count: len(names), Names: names, Verdict: answer.verdict,
 			Code: answer.code, Message: answer.message, Score: answer.score,
 		})
 	}
-	slices.SortFunc(groups, func(a, b NodeGroup) int {
-		return cmp.Or(
-			cmp.Compare(x.groupRank(a), x.groupRank(b)),
-			cmp.Compare(b.Score, a.Score),
-			cmp.Compare(b.Count, a.Count),
-			cmp.Compare(a.Message, b.Message),
-		)
-	})
 	return groups
 }
 
-// groupRank puts first what is closest to fitting: where devices are, but not
-// the right ones or not enough of them.
-func (x *inquiry) groupRank(g NodeGroup) int {
-	switch g.Verdict {
-	case Fits, Allocated:
-		return 0
-	case Error:
-		return 1
-	case Undetermined:
-		return 2
-	case DoesNotFit:
+func verdictOrder(v Verdict) int {
+	return slices.Index([]Verdict{Fits, Allocated, Error, Undetermined, DoesNotFit}, v)
+}
+
+// progress is that of a node that the pod cannot use. Among those that have
+// devices, the later a filter of the scheduler says no, the closer is the node.
+func (x *inquiry) progress(u unsuitableNode) int {
+	progress := progressUnsuitable
+	if len(x.site.pools[u.node.Name]) > 0 {
+		progress = progressHasDevice
 	}
-	switch g.Code {
-	case ConstraintUnsatisfiable, RequestsCompete:
-		return 3
-	case CountUnsatisfiable:
-		return 4
-	case NodeUnsuitable:
-		if slices.ContainsFunc(g.Names, func(name string) bool { return len(x.site.pools[name]) > 0 }) {
-			return 7
+	for i, path := range []string{"spec.nodeName", "spec.taints", "spec.nodeSelector", "metadata.labels", "status.allocatable"} {
+		if strings.HasPrefix(u.misfit.Path, path) {
+			progress += 1 + i
 		}
-		return 10
-	case RequestSelectorFalse:
-		return 6
-	case ClassSelectorFalse:
-		return 8
-	case NodeNotReachable:
-		return 9
-	default:
-		return 5
 	}
+	return progress
 }
 
 // whyNot tells why the claims do not fit on a node where the allocator found
@@ -92,7 +97,7 @@ func (x *inquiry) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
 	offer := x.offer(ctx, node)
 	answer, known := x.probed[offer]
 	if !known {
-		answer = nodeAnswer{verdict: DoesNotFit, code: CountUnsatisfiable, message: notTogether}
+		answer = nodeAnswer{verdict: DoesNotFit, code: CountUnsatisfiable, message: notTogether, progress: progressTogether}
 		if len(x.probed) < maxProbed {
 			answer = x.together(ctx, node)
 		}
@@ -146,99 +151,159 @@ func (f *funnel) offered(ctx context.Context, d *allocator.Device) string {
 // shortOf tells whether none of the alternatives of a request has enough
 // devices on a node, and what the devices there lack.
 func (x *inquiry) shortOf(ctx context.Context, alternatives []*funnel, node *corev1.Node) (nodeAnswer, bool) {
-	var first nodeAnswer
+	var nearest nodeAnswer
+	var messages []string
 	for i, f := range alternatives {
 		answer, short := x.shortOfOne(ctx, f, node)
 		if !short {
 			return nodeAnswer{}, false
 		}
-		if i == 0 {
-			first = answer
+		if i == 0 || answer.progress > nearest.progress {
+			nearest = answer
+		}
+		if !slices.Contains(messages, answer.message) {
+			messages = append(messages, answer.message)
 		}
 	}
-	if len(alternatives) > 1 {
-		first.message += fmt.Sprintf("; none of the %d alternatives", len(alternatives))
-	}
-	return first, len(alternatives) > 0
+	nearest.message = strings.Join(messages, "; ")
+	return nearest, len(alternatives) > 0
 }
 
-func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) (nodeAnswer, bool) {
-	pools := x.site.pools[node.Name]
-	codes := map[Code]int{}
-	texts := tally{}
-	reachable, otherClass, matching := 0, 0, 0
-	note := func(r *reason) {
-		if r.code == ClassSelectorFalse {
-			otherClass++
-			return
-		}
-		codes[r.code]++
-		texts[r.label]++
+// census counts the devices that a node can reach for one request.
+type census struct {
+	reachable, otherClass, matching int
+	codes                           map[Code]int
+	lacks                           tally
+	furthest                        int
+}
+
+func (c *census) note(r *reason, devices int) {
+	if r.code == ClassSelectorFalse {
+		c.otherClass += devices
+		return
 	}
+	c.codes[r.code] += devices
+	c.lacks[lack(r)] += devices
+	progress := progressPool
+	if r.rank > rankPool {
+		progress = progressDevice + r.rank
+	}
+	c.furthest = max(c.furthest, progress)
+}
+
+func (x *inquiry) count(ctx context.Context, f *funnel, node *corev1.Node) census {
+	c := census{codes: map[Code]int{}, lacks: tally{}}
+	pools := x.site.pools[node.Name]
 	for i := range pools {
 		pool := &pools[i]
 		for j := range pool.Ignored {
-			for range pool.Ignored[j].Slice.Spec.Devices {
-				reachable++
-				note(&reason{code: FeatureDisabled, label: "feature off"})
-			}
+			devices := len(pool.Ignored[j].Slice.Spec.Devices)
+			c.reachable += devices
+			c.note(&reason{code: FeatureDisabled, rank: rankIgnored}, devices)
 		}
 		if r := poolReason(pool); r != nil {
+			devices := 0
 			for _, slice := range pool.Pool.Slices {
 				if sliceReaches(slice, node) {
-					reachable += len(slice.Spec.Devices)
+					devices += len(slice.Spec.Devices)
 				}
 			}
-			note(r)
+			c.reachable += devices
+			c.note(r, devices)
 			continue
 		}
 		for j := range pool.Devices {
-			reachable++
+			c.reachable++
 			r := f.checks.device(ctx, &pool.Devices[j], node)
 			if r.matches() {
-				matching++
+				c.matching++
 			}
 			if r != nil && (!f.request.all() || r.matches()) {
-				note(r)
+				c.note(r, 1)
 			}
 		}
 	}
+	return c
+}
+
+func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) (nodeAnswer, bool) {
+	c := x.count(ctx, f, node)
 	eligible := f.eligible[node.Name]
 	prefix := "request " + f.request.name
-	answer := nodeAnswer{verdict: DoesNotFit, code: CountUnsatisfiable}
-	var parts []string
-	for _, text := range texts.sorted() {
-		parts = append(parts, fmt.Sprintf("%d %s", texts[text], text))
+	answer := nodeAnswer{verdict: DoesNotFit, code: CountUnsatisfiable, progress: c.furthest}
+	var lacks []string
+	for _, text := range c.lacks.sorted() {
+		lacks = append(lacks, fmt.Sprintf("%d %s", c.lacks[text], text))
 	}
-	if len(codes) == 1 {
-		for code := range codes {
+	if len(c.codes) == 1 {
+		for code := range c.codes {
 			answer.code = code
 		}
 	}
 	switch {
-	case f.request.all() && matching > 0:
-		if eligible == matching {
+	case f.request.all() && c.matching > 0:
+		if eligible == c.matching {
 			return nodeAnswer{}, false
 		}
-		answer.message = fmt.Sprintf("%s wants all %d matching devices: %s", prefix, matching, joinAnd(parts))
-	case f.request.all() && len(parts) == 0:
-		answer.code, answer.message = f.noneMatch(ctx, reachable, otherClass)
-	case f.request.all():
-		answer.message = fmt.Sprintf("%s wants all devices, none matches: %s", prefix, joinAnd(parts))
-	case int64(eligible) >= f.request.count:
+		answer.message = fmt.Sprintf("%s wants all %d matching devices: %s", prefix, c.matching, joinAnd(lacks))
+	case f.request.all() && len(lacks) > 0:
+		answer.message = fmt.Sprintf("%s wants all devices, and none matches: %s", prefix, joinAnd(lacks))
+	case !f.request.all() && int64(eligible) >= f.request.count:
 		return nodeAnswer{}, false
-	case reachable == 0, len(parts) == 0 && eligible == 0:
-		answer.code, answer.message = f.noneMatch(ctx, reachable, otherClass)
+	case eligible == 0 && len(lacks) == 0:
+		answer.progress = progressNoDevice
+		answer.code, answer.message = f.noneMatch(ctx, c.reachable, c.otherClass)
+	case eligible > 0:
+		answer.code, answer.progress = CountUnsatisfiable, progressCount+eligible
+		answer.message = fmt.Sprintf("%s needs %d and can have %d", prefix, f.request.count, eligible)
+		if len(lacks) > 0 {
+			answer.message += ": " + joinAnd(lacks)
+		}
 	default:
-		if eligible > 0 {
-			answer.code = CountUnsatisfiable
-		}
-		answer.message = fmt.Sprintf("%s needs %d, eligible %d", prefix, f.request.count, eligible)
-		if len(parts) > 0 {
-			answer.message += ": " + joinAnd(parts)
-		}
+		answer.message = fmt.Sprintf("%s needs %d and can have none: %s", prefix, f.request.count, joinAnd(lacks))
 	}
 	return answer, true
+}
+
+// lack says after a number what is the matter with devices.
+func lack(r *reason) string {
+	switch r.code {
+	case DeviceAllocated:
+		return "allocated"
+	case DeviceTainted:
+		return "tainted"
+	case RequestSelectorFalse:
+		return "not matching " + theSelector(r.label)
+	case SelectorError:
+		return "for which the selector fails"
+	case CapacityInsufficient:
+		return "without enough capacity left"
+	case CountersExhausted:
+		return "without enough counters left"
+	case CompatibilityGroupConflict:
+		return "of an incompatible group"
+	case AttributeMissing:
+		return "without the attribute of a constraint"
+	case PoolIncomplete:
+		return "in an incomplete pool"
+	case PoolInvalid:
+		return "in an invalid pool"
+	case PoolObsolete:
+		return "in an obsolete pool"
+	case FeatureDisabled, BindingConditionsUnsupported:
+		return "that need a feature which is off"
+	case NodeOperationUnsupported:
+		return "that the node is too old for"
+	default:
+		return r.label
+	}
+}
+
+func theSelector(label string) string {
+	if label == "selector" {
+		return "the selector"
+	}
+	return label
 }
 
 // noneMatch is the answer for a node that has nothing of the kind.
@@ -267,7 +332,7 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 	fits := func(alloc *allocator.Allocator, claims []*resourceapi.ResourceClaim) bool {
 		return alloc.Check(ctx, node, claims).Outcome == allocator.Fits
 	}
-	answer := nodeAnswer{verdict: DoesNotFit}
+	answer := nodeAnswer{verdict: DoesNotFit, progress: progressTogether}
 
 	var constrained []string
 	for _, claim := range x.claims {
@@ -414,10 +479,10 @@ func (x *inquiry) mostOfOne(ctx context.Context, node *corev1.Node) string {
 		return ""
 	}
 	if constraint.distinct {
-		return fmt.Sprintf(": needs %d, there are %s", f.request.count, plural(len(values), "value"))
+		return fmt.Sprintf(": %d wanted, there are %s", f.request.count, plural(len(values), "value"))
 	}
 	most := values.sorted()[0]
-	return fmt.Sprintf(": needs %d, the most is %d (%s)", f.request.count, values[most], most)
+	return fmt.Sprintf(": %d wanted, the most is %d with %s", f.request.count, values[most], most)
 }
 
 func isList(a resourceapi.DeviceAttribute) bool {

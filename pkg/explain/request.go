@@ -37,6 +37,8 @@ type constraint struct {
 	attribute resourceapi.FullyQualifiedName
 	distinct  bool
 	requests  []string
+	// only is true if the claim has no request that it leaves out.
+	only bool
 }
 
 func (c constraint) appliesTo(r *request) bool {
@@ -50,7 +52,7 @@ func (c constraint) String() string {
 		verb = "different"
 	}
 	text := fmt.Sprintf("%s %s", verb, c.attribute)
-	if len(c.requests) > 0 {
+	if !c.only {
 		text += " in " + joinAnd(c.requests)
 	}
 	return text
@@ -64,13 +66,19 @@ func (r *request) all() bool {
 func claimConstraints(claim *resourceapi.ResourceClaim) []constraint {
 	var constraints []constraint
 	for i, c := range claim.Spec.Devices.Constraints {
-		path := fmt.Sprintf("spec.devices.constraints[%d]", i)
+		parsed := constraint{
+			path: fmt.Sprintf("spec.devices.constraints[%d]", i), requests: c.Requests,
+			only: len(c.Requests) == 0 || len(claim.Spec.Devices.Requests) == 1 && claim.Spec.Devices.Requests[0].Name == c.Requests[0],
+		}
 		switch {
 		case c.MatchAttribute != nil:
-			constraints = append(constraints, constraint{path: path, attribute: *c.MatchAttribute, requests: c.Requests})
+			parsed.attribute = *c.MatchAttribute
 		case c.DistinctAttribute != nil:
-			constraints = append(constraints, constraint{path: path, attribute: *c.DistinctAttribute, distinct: true, requests: c.Requests})
+			parsed.attribute, parsed.distinct = *c.DistinctAttribute, true
+		default:
+			continue
 		}
+		constraints = append(constraints, parsed)
 	}
 	return constraints
 }

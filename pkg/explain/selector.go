@@ -65,6 +65,8 @@ type selection struct {
 	// failed is the first conjunct that does not hold, nil if that could not
 	// be told.
 	failed *conjunct
+	// missing are what an expression that fails reads and the device lacks.
+	missing []reading
 	// found has the values that the failed conjunct, or else the expression,
 	// reads.
 	found []string
@@ -128,7 +130,13 @@ func (s *selectors) run(ctx context.Context, sel *selector, driver string, devic
 	input := celDevice(driver, device)
 	matches, _, err := sel.compiled.DeviceMatches(ctx, input)
 	if err != nil {
-		return selection{err: dracel.EnhanceRuntimeError(err), found: foundValues(sel.reads, driver, device)}
+		result := selection{err: err, found: foundValues(sel.reads, driver, device)}
+		for _, r := range sel.reads {
+			if _, ok := r.value(driver, device); !ok {
+				result.missing = append(result.missing, r)
+			}
+		}
+		return result
 	}
 	if matches {
 		return selection{matches: true}

@@ -134,7 +134,10 @@ func (s *subject) findPod(snap *snapshot.Snapshot, alloc *allocator.Allocator) e
 	if pod == nil {
 		return notFound(snap, s.target, snapshot.ResourcePods, snap.Pods)
 	}
-	s.users = []*corev1.Pod{pod}
+	s.hypothetical = pod.UID == "" && pod.CreationTimestamp.IsZero()
+	if !s.hypothetical {
+		s.users = []*corev1.Pod{pod}
+	}
 	s.usePod(alloc, pod)
 	return s.needClaims()
 }

@@ -66,7 +66,7 @@ func verdict(e *explain.Explanation) (string, mark) {
 			return fmt.Sprintf("does not fit on any of %d nodes", e.NodeCount), bad
 		}
 	case explain.Error:
-		return "fails before any node can be tried", bad
+		return "cannot be allocated", bad
 	case explain.Undetermined:
 		return "cannot be decided", unsure
 	default:

@@ -59,6 +59,12 @@ func (p *placement) signature(c *component, columns []column, classes []class) s
 			w.access(i, it.claim, it.admin)
 			w.candidates(it.cands, local, sc)
 		}
+		for _, constraint := range p.distinct {
+			if len(cl.members) > 1 && p.binds(&cl.members[0], constraint) && p.binds(&cl.members[1], constraint) {
+				// One constraint for all scopes instead of one for each.
+				w.put(-10, w.rename(name{kind: nameConstraint, a: constraint}))
+			}
+		}
 		if p.admin {
 			// Scopes are never merged then, but their items depend on the order.
 			w.put(int64(sc.items[0]))
@@ -147,4 +153,14 @@ func (w *signer) values(c *Candidate, constraint int) {
 	for _, v := range values {
 		w.put(w.rename(name{kind: nameValue, owner: constraint, a: v}))
 	}
+}
+
+// binds reports whether a constraint applies to an item of the scope.
+func (p *placement) binds(sc *scope, constraint int) bool {
+	for _, i := range sc.items {
+		if bound(p.items[i].cands, constraint) {
+			return true
+		}
+	}
+	return false
 }
