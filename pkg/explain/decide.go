@@ -180,9 +180,9 @@ func (x *inquiry) noFitSummary() string {
 	if len(x.claims) == 0 {
 		text = "allocated, but its pod can go nowhere: " + text
 	}
-	switch {
-	case dominant.Count == x.out.NodeCount:
-	case dominant.Count == 1:
+	switch dominant.Count {
+	case x.out.NodeCount:
+	case 1:
 		text += " (" + dominant.Names[0] + ")"
 	default:
 		text += " (" + plural(dominant.Count, "node") + ")"

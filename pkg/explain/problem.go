@@ -1,0 +1,237 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
+)
+
+// errNoProblem means that numbers are too large, or an attribute is of a kind
+// that the decision procedure does not know. Then only upstream can tell.
+var errNoProblem = errors.New("cannot be put into numbers")
+
+// problemBuilder writes what claims want of one node as a decision problem:
+// the eligible devices of each request, what they take and what is left.
+type problemBuilder struct {
+	alloc    *allocator.Allocator
+	pools    []allocator.NodePool
+	states   *poolStates
+	problem  decision.Problem
+	devices  map[*resourceapi.Device]int
+	counters map[string]int
+	sets     map[string]int
+	values   map[string]int
+	err      error
+}
+
+// newProblem makes the problem of a node. The funnels are those of each claim.
+func newProblem(ctx context.Context, alloc *allocator.Allocator, states *poolStates, node *corev1.Node, pools []allocator.NodePool, claims []claimInquiry) (*decision.Problem, error) {
+	b := &problemBuilder{
+		alloc: alloc, pools: pools, states: states,
+		problem: decision.Problem{ClaimLimit: resourceapi.AllocationResultsMaxSize},
+		devices: map[*resourceapi.Device]int{}, counters: map[string]int{}, sets: map[string]int{}, values: map[string]int{},
+	}
+	for i := range claims {
+		offset := b.problem.Constraints
+		constraints := claimConstraints(claims[i].claim)
+		for _, c := range constraints {
+			b.problem.Distinct = append(b.problem.Distinct, c.distinct)
+		}
+		b.problem.Constraints += len(constraints)
+		for _, alternatives := range claims[i].funnels {
+			r := decision.Request{Claim: i}
+			for _, f := range alternatives {
+				r.Admin = f.request.adminAccess
+				r.Alternatives = append(r.Alternatives, b.alternative(ctx, f, node, constraints, offset))
+			}
+			b.problem.Requests = append(b.problem.Requests, r)
+		}
+	}
+	return &b.problem, b.err
+}
+
+func (b *problemBuilder) alternative(ctx context.Context, f *funnel, node *corev1.Node, constraints []constraint, offset int) decision.Alternative {
+	alternative := decision.Alternative{Count: int(min(f.request.count, 1<<20)), All: f.request.all()}
+	for i := range b.pools {
+		if reason := poolReason(&b.pools[i]); reason != nil {
+			if f.request.all() {
+				// The allocator gives up.
+				return decision.Alternative{All: true}
+			}
+			continue
+		}
+		for j := range b.pools[i].Devices {
+			d := &b.pools[i].Devices[j]
+			r := f.checks.device(ctx, d, node)
+			switch {
+			case r == nil:
+				alternative.Candidates = append(alternative.Candidates, b.candidate(ctx, f, d, constraints, offset))
+			case f.request.all() && r.matches():
+				return decision.Alternative{All: true}
+			}
+		}
+	}
+	return alternative
+}
+
+func (b *problemBuilder) candidate(ctx context.Context, f *funnel, d *allocator.Device, constraints []constraint, offset int) decision.Candidate {
+	candidate := decision.Candidate{Device: b.device(d)}
+	if b.problem.Devices[candidate.Device].Shared {
+		for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
+			var request *resource.Quantity
+			if f.request.capacity != nil {
+				if quantity, ok := f.request.capacity.Requests[name]; ok {
+					request = &quantity
+				}
+			}
+			takes, err := consumedBy(request, d.Capacity[name], b.alloc.FeatureEnabled("DRAFractionalCapacityRange"))
+			if err != nil {
+				b.err = err
+			}
+			candidate.Takes = append(candidate.Takes, b.number(takes))
+		}
+	}
+	for i, c := range constraints {
+		if !c.appliesTo(f.request) {
+			continue
+		}
+		value, ok, err := f.checks.attribute(ctx, d, c.attribute)
+		if err != nil || !ok {
+			continue
+		}
+		if candidate.Values == nil {
+			candidate.Values = make([][]int, offset+len(constraints))
+		}
+		candidate.Values[offset+i] = b.valueSet(value)
+	}
+	return candidate
+}
+
+// device numbers a device when it is first seen.
+func (b *problemBuilder) device(d *allocator.Device) int {
+	if index, ok := b.devices[d.Device]; ok {
+		return index
+	}
+	out := decision.Device{
+		Shared: b.alloc.FeatureEnabled("DRAConsumableCapacity") && d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations,
+	}
+	used := b.alloc.Consumed(d.ID)
+	if out.Shared {
+		for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
+			left := d.Capacity[name].Value.DeepCopy()
+			left.Sub(used[name])
+			out.Capacity = append(out.Capacity, b.number(left))
+		}
+	}
+	if paid := out.Shared && (b.alloc.Shared(d.ID) || len(used) > 0); !paid {
+		b.charge(d, &out)
+	}
+	b.problem.Devices = append(b.problem.Devices, out)
+	b.devices[d.Device] = len(b.problem.Devices) - 1
+	return len(b.problem.Devices) - 1
+}
+
+// charge adds the counters and the compatibility groups of a device.
+func (b *problemBuilder) charge(d *allocator.Device, out *decision.Device) {
+	state := b.states.of(d.Pool)
+	for _, consumption := range d.ConsumesCounters {
+		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
+			key := fmt.Sprintf("%s\x00%s\x00%s\x00%s", d.Pool.Driver, d.Pool.Name, consumption.CounterSet, name)
+			counter, ok := b.counters[key]
+			if !ok {
+				left := state.counters[[2]string{consumption.CounterSet, name}].Left
+				counter = len(b.problem.Counters)
+				b.counters[key] = counter
+				b.problem.Counters = append(b.problem.Counters, max(0, b.number(left)))
+			}
+			out.Uses = append(out.Uses, decision.CounterUse{Counter: counter, Amount: b.number(consumption.Counters[name].Value)})
+		}
+		if !b.alloc.FeatureEnabled("DRADeviceCompatibilityGroups") {
+			continue
+		}
+		key := fmt.Sprintf("%s\x00%s\x00%s", d.Pool.Driver, d.Pool.Name, consumption.CounterSet)
+		set, ok := b.sets[key]
+		if !ok {
+			set = len(b.problem.GroupBase)
+			b.sets[key] = set
+			base := state.groups[consumption.CounterSet]
+			b.problem.GroupBase = append(b.problem.GroupBase, decision.GroupBase{Used: base.used, Groups: b.intern(base.groups.UnsortedList())})
+		}
+		out.Groups = append(out.Groups, decision.GroupUse{Set: set, Groups: b.intern(consumption.CompatibilityGroups)})
+	}
+}
+
+func (b *problemBuilder) intern(texts []string) []int {
+	var numbers []int
+	for _, text := range texts {
+		number, ok := b.values[text]
+		if !ok {
+			number = len(b.values)
+			b.values[text] = number
+		}
+		numbers = append(numbers, number)
+	}
+	return numbers
+}
+
+// valueSet gives the values of an attribute that a constraint compares. The
+// type is part of a value: the string "1" is not the number 1.
+func (b *problemBuilder) valueSet(a resourceapi.DeviceAttribute) []int {
+	if isList(a) && !b.alloc.FeatureEnabled("DRAListTypeAttributes") {
+		b.err = errNoProblem
+		return nil
+	}
+	var texts []string
+	add := func(kind string, value any) { texts = append(texts, fmt.Sprintf("%s\x00%v", kind, value)) }
+	switch {
+	case len(a.IntValues) > 0:
+		for _, v := range a.IntValues {
+			add("int", v)
+		}
+	case len(a.BoolValues) > 0:
+		for _, v := range a.BoolValues {
+			add("bool", v)
+		}
+	case len(a.StringValues) > 0:
+		for _, v := range a.StringValues {
+			add("string", v)
+		}
+	case len(a.VersionValues) > 0:
+		for _, v := range a.VersionValues {
+			add("version", v)
+		}
+	case a.IntValue != nil:
+		add("int", *a.IntValue)
+	case a.BoolValue != nil:
+		add("bool", *a.BoolValue)
+	case a.StringValue != nil:
+		add("string", *a.StringValue)
+	case a.VersionValue != nil:
+		add("version", *a.VersionValue)
+	}
+	if len(texts) == 0 {
+		b.err = errNoProblem
+	}
+	return b.intern(texts)
+}
+
+// number gives a quantity in thousandths.
+func (b *problemBuilder) number(q resource.Quantity) int64 {
+	number, ok := thousandths.of(q)
+	if !ok {
+		b.err = errNoProblem
+	}
+	return number
+}
