@@ -83,7 +83,7 @@ func (a *Allocator) check(ctx context.Context, node *corev1.Node, claims []*reso
 		limited, cancel = context.WithTimeout(limited, a.timeout)
 		defer cancel()
 	}
-	allocations, err := upstream.Allocate(limited, node, claims)
+	allocations, err := allocate(limited, upstream, node, claims)
 	// What follows is the order of the scheduler's Filter, except that a done
 	// context of the caller comes first: it is not the scheduler's limit.
 	switch {
@@ -100,6 +100,17 @@ func (a *Allocator) check(ctx context.Context, node *corev1.Node, claims []*reso
 	default:
 		return Verdict{Outcome: Fits, Allocations: allocations}
 	}
+}
+
+// allocate turns a panic of the allocator, which only nonsense that no API
+// server stores can cause, into an error.
+func allocate(ctx context.Context, upstream structured.Allocator, node *corev1.Node, claims []*resourceapi.ResourceClaim) (allocations []resourceapi.AllocationResult, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the allocator crashed: %v", r)
+		}
+	}()
+	return upstream.Allocate(ctx, node, claims)
 }
 
 // upstreamFor returns an allocator that knows all pools which concern the

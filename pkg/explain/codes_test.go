@@ -80,7 +80,7 @@ func TestCodes(t *testing.T) {
 			verdict:  Error,
 			funnels:  []string{"1=0+1*SelectorError"},
 			nodes:    []string{"1*SelectorError"},
-			summary:  "Request gpu: the selector fails on 1 of 1 device, and any one of them ends the attempt for all nodes: no such key: modle; did you mean model?",
+			summary:  "Request gpu: the selector fails on 1 of 1 device of the class, and any one of them ends the attempt for all nodes: no such key: modle; did you mean model?",
 			evidence: "did you mean model?",
 		},
 		"class missing": {
@@ -266,7 +266,7 @@ func TestCodes(t *testing.T) {
 			verdict: Fits,
 			funnels: []string{"2=1+1*RequestSelectorFalse", "2=2"},
 			nodes:   []string{"1*Fits", "1*Fits"},
-			summary: "The allocator picks n2, with the best score of its prioritized list (8).",
+			summary: "The allocator picks n2, taking gpu/best.",
 		},
 		"prioritized list off": {
 			cluster: []part{

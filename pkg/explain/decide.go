@@ -6,10 +6,12 @@ package explain
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -161,13 +163,27 @@ func (x *inquiry) errorSummary(err error) string {
 		for _, r := range claim.Requests {
 			for _, rejection := range r.Rejected {
 				if rejection.Code == SelectorError {
-					return fmt.Sprintf("request %s: the %s on %d of %s, and any one of them ends the attempt for all nodes: %s",
-						r.Name, rejection.Label, rejection.Count, plural(r.Considered, "device"), rejection.Message)
+					if strings.HasPrefix(rejection.Message, "compilation failed") {
+						return fmt.Sprintf("request %s: the selector does not compile: %s", r.Name, rejection.Message)
+					}
+					return fmt.Sprintf("request %s: the %s on %d of %s of the class, and any one of them ends the attempt for all nodes: %s",
+						r.Name, rejection.Label, rejection.Count, plural(classCount(r), "device"), rejection.Message)
 				}
 			}
 		}
 	}
 	return text
+}
+
+// classCount counts the devices of the request's class.
+func classCount(r RequestExplanation) int {
+	count := r.Considered
+	for _, rejection := range r.Rejected {
+		if rejection.Code == ClassSelectorFalse {
+			count -= rejection.Count
+		}
+	}
+	return count
 }
 
 // noFitSummary is the reason of the most promising nodes.
@@ -180,6 +196,9 @@ func (x *inquiry) noFitSummary() string {
 	if len(x.claims) == 0 {
 		text = "allocated, but its pod can go nowhere: " + text
 	}
+	if dominant.Code == NodeUnsuitable {
+		text += x.misfitDetail(dominant)
+	}
 	switch dominant.Count {
 	case x.out.NodeCount:
 	case 1:
@@ -188,6 +207,16 @@ func (x *inquiry) noFitSummary() string {
 		text += " (" + plural(dominant.Count, "node") + ")"
 	}
 	return text + x.detail(dominant.Code)
+}
+
+// misfitDetail gives the numbers for one of the nodes that the pod cannot use.
+func (x *inquiry) misfitDetail(group NodeGroup) string {
+	for _, u := range x.site.unsuitable {
+		if u.node.Name == group.Names[0] && strings.HasPrefix(u.misfit.Path, "status.allocatable") {
+			return fmt.Sprintf(": %s wanted, %s on %s", u.misfit.Wanted, u.misfit.Found, u.node.Name)
+		}
+	}
+	return ""
 }
 
 // detail is what the funnel says about a code, where a number alone tells too
@@ -217,8 +246,16 @@ func (x *inquiry) detail(code Code) string {
 
 func (x *inquiry) fitSummary() string {
 	text := "the allocator picks " + x.out.Placement.Node
-	if x.out.Placement.Score > 0 {
-		text += fmt.Sprintf(", with the best score of its prioritized list (%d)", x.out.Placement.Score)
+	var chosen []string
+	for _, claim := range x.out.Placement.Claims {
+		for _, d := range claim.Devices {
+			if resourceclaim.IsSubRequestRef(d.Request) && !slices.Contains(chosen, d.Request) {
+				chosen = append(chosen, d.Request)
+			}
+		}
+	}
+	if len(chosen) > 0 {
+		text += ", taking " + joinAnd(chosen)
 	}
 	return text
 }
@@ -298,6 +335,9 @@ func (x *inquiry) assume() {
 			continue
 		}
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("%s: %s", gap.Reason, consequence))
+	}
+	if x.subject.workload {
+		x.out.Assumptions = append(x.out.Assumptions, "the answer is for one pod: whether all replicas fit together is not evaluated")
 	}
 	if x.subject.pod != nil {
 		for _, part := range x.site.alloc.NotModelled(x.subject.pod) {

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func (x *inquiry) describeAllocator() {
@@ -103,8 +104,12 @@ func (x *inquiry) describeClaims() {
 	for i := range x.subject.claims {
 		pc := &x.subject.claims[i]
 		explained := ClaimExplanation{PodClaim: pc.Entry, Template: pc.Template, ExtendedResources: pc.ExtendedResources}
+		if name := x.claimName(pc); pc.Claim == nil && name != "" {
+			explained.Namespace, explained.Name = x.subject.pod.Namespace, name
+		}
 		if pc.Claim != nil {
 			explained.Namespace = pc.Claim.Namespace
+			explained.Deleting = pc.Claim.DeletionTimestamp != nil
 			if !pc.Generated {
 				explained.Name = pc.Claim.Name
 			}
@@ -141,7 +146,7 @@ func (x *inquiry) allocation(claim *resourceapi.ResourceClaim) *Allocation {
 	for i := range from.Devices.Results {
 		device := allocatedDevice(&from.Devices.Results[i])
 		id := allocator.DeviceID{Driver: device.Driver, Pool: device.Pool, Device: device.Device}
-		device.Missing = x.site.alloc.Device(id) == nil
+		device.Missing = x.snap.Gap(snapshot.ResourceSlices) == nil && x.site.alloc.Device(id) == nil
 		a.Devices = append(a.Devices, device)
 	}
 	for _, consumer := range claim.Status.ReservedFor {
@@ -235,7 +240,42 @@ func (x *inquiry) allocatedSummary() string {
 	if missing > 0 {
 		text += fmt.Sprintf("; %d of them in no ResourceSlice any more", missing)
 	}
+	for i := range x.subject.claims {
+		if claim := x.subject.claims[i].Claim; claim != nil && claim.DeletionTimestamp != nil {
+			text += fmt.Sprintf("; claim %s is being deleted, which waits for %s", claim.Name, deletionWaitsFor(claim))
+		}
+	}
 	return text
+}
+
+// deletionWaitsFor says who keeps a claim that is being deleted.
+func deletionWaitsFor(claim *resourceapi.ResourceClaim) string {
+	var holders []string
+	for _, consumer := range claim.Status.ReservedFor {
+		holders = append(holders, strings.TrimSuffix(consumer.Resource, "s")+"/"+consumer.Name)
+	}
+	if len(holders) == 0 {
+		for _, finalizer := range claim.Finalizers {
+			holders = append(holders, "finalizer "+finalizer)
+		}
+	}
+	if len(holders) == 0 {
+		return "nobody"
+	}
+	return joinAnd(holders)
+}
+
+// claimName is the name of the claim that an entry of the pod refers to.
+func (x *inquiry) claimName(pc *allocator.PodClaim) string {
+	if x.subject.pod == nil {
+		return ""
+	}
+	for _, entry := range x.subject.pod.Spec.ResourceClaims {
+		if entry.Name == pc.Entry && entry.ResourceClaimName != nil {
+			return *entry.ResourceClaimName
+		}
+	}
+	return ""
 }
 
 // describeStage finds where the target stands in its life.
@@ -277,6 +317,8 @@ func (x *inquiry) stageOf(pod *corev1.Pod, claims []allocator.PodClaim) Stage {
 	for i := range claims {
 		pc := &claims[i]
 		switch {
+		case pod.Spec.NodeName != "" && pc.Claim != nil && pc.Claim.Status.Allocation != nil:
+			reserved = reserved && x.site.alloc.Reserved(pc.Claim, pod)
 		case errors.Is(pc.Problem, allocator.ErrClaimNotCreated), errors.Is(pc.Problem, allocator.ErrTemplateMissing):
 			return StageClaimGeneration
 		case pc.Problem != nil:
@@ -306,25 +348,57 @@ func (x *inquiry) stageOf(pod *corev1.Pod, claims []allocator.PodClaim) Stage {
 	}
 }
 
-// boundConditions says whether all binding conditions of a claim are true.
-func boundConditions(claim *resourceapi.ResourceClaim) bool {
-	for _, result := range claim.Status.Allocation.Devices.Results {
-		if len(result.BindingConditions) == 0 {
-			continue
-		}
-		var conditions []metav1.Condition
-		for _, status := range claim.Status.Devices {
-			if status.Driver == result.Driver && status.Pool == result.Pool && status.Device == result.Device {
-				conditions = status.Conditions
-			}
-		}
-		for _, name := range result.BindingConditions {
-			if !meta.IsStatusConditionTrue(conditions, name) {
-				return false
+// preparationSteps says what is known of a pod that is bound and not running.
+func (x *inquiry) preparationSteps(pod *corev1.Pod) {
+	if node := x.snap.Node(pod.Spec.NodeName); node != nil {
+		for _, c := range node.Status.Conditions {
+			if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+				x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorAdmin, Text: fmt.Sprintf("node %s is not ready: %s", node.Name, c.Message)})
 			}
 		}
 	}
-	return true
+	var newest *corev1.Event
+	for _, event := range x.snap.Events {
+		if event.Type != corev1.EventTypeWarning || event.InvolvedObject.Kind != KindPod || event.InvolvedObject.Name != pod.Name ||
+			event.InvolvedObject.Namespace != pod.Namespace || event.Reason == "FailedScheduling" {
+			continue
+		}
+		if newest == nil || eventTime(event).After(eventTime(newest).Time) {
+			newest = event
+		}
+	}
+	if newest != nil {
+		x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorAdmin, Text: fmt.Sprintf("the last warning about the pod is %s: %s", newest.Reason, newest.Message)})
+	}
+}
+
+// awaitedConditions says which binding conditions of a claim are not true.
+func awaitedConditions(claim *resourceapi.ResourceClaim) []string {
+	var awaited []string
+	for i := range claim.Status.Allocation.Devices.Results {
+		result := &claim.Status.Allocation.Devices.Results[i]
+		for _, name := range result.BindingConditions {
+			if !meta.IsStatusConditionTrue(deviceConditions(claim, result), name) {
+				awaited = append(awaited, fmt.Sprintf("driver %s has to set condition %s of device %s/%s", result.Driver, name, result.Pool, result.Device))
+			}
+		}
+	}
+	return awaited
+}
+
+func deviceConditions(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) []metav1.Condition {
+	for i := range claim.Status.Devices {
+		status := &claim.Status.Devices[i]
+		if status.Driver == result.Driver && status.Pool == result.Pool && status.Device == result.Device {
+			return status.Conditions
+		}
+	}
+	return nil
+}
+
+// boundConditions says whether all binding conditions of a claim are true.
+func boundConditions(claim *resourceapi.ResourceClaim) bool {
+	return len(awaitedConditions(claim)) == 0
 }
 
 // nextSteps says who can do something that needs no proof by the allocator.
@@ -340,16 +414,32 @@ func (x *inquiry) nextSteps() {
 			add(ActorAdmin, "allow list on %s in all namespaces, or take a snapshot: kubectl dra snapshot -o cluster.yaml.gz", gap.Resource)
 		}
 	}
+	pod := x.subject.pod
+	for i := range x.subject.claims {
+		pc := &x.subject.claims[i]
+		switch {
+		case errors.Is(pc.Problem, allocator.ErrTemplateMissing):
+			add(ActorUser, "create ResourceClaimTemplate %s in namespace %s, or name another one", pc.Template, pod.Namespace)
+		case errors.Is(pc.Problem, allocator.ErrClaimNotCreated) && !x.subject.hypothetical:
+			add(ActorNobody, "the resourceclaim controller of kube-controller-manager has not made claim %s of pod %s yet", pc.Entry, pod.Name)
+		case errors.Is(pc.Problem, allocator.ErrClaimMissing):
+			add(ActorUser, "create ResourceClaim %s in namespace %s, or name another one", x.claimName(pc), pod.Namespace)
+		case x.out.Stage == StageBinding && pc.Claim != nil && pc.Claim.Status.Allocation != nil:
+			for _, awaited := range awaitedConditions(pc.Claim) {
+				add(ActorNobody, "%s; the scheduler waits for it for %s from the allocation", awaited, allocator.BindingTimeout)
+			}
+		}
+	}
 	switch {
-	case x.out.Stage == StageClaimGeneration && x.subject.pod != nil:
-		add(ActorNobody, "the resourceclaim controller of kube-controller-manager has not made the claims of pod %s yet", x.subject.pod.Name)
+	case x.out.Stage == StagePreparation && pod != nil:
+		x.preparationSteps(pod)
 	case x.out.Stage == StageQueueing && x.subject.pod != nil && len(x.subject.pod.Spec.SchedulingGates) > 0:
 		gates := make([]string, 0, len(x.subject.pod.Spec.SchedulingGates))
 		for _, gate := range x.subject.pod.Spec.SchedulingGates {
 			gates = append(gates, gate.Name)
 		}
 		add(ActorUser, "the scheduler does not look at pod %s before its scheduling gates are removed: %s", x.subject.pod.Name, strings.Join(gates, ", "))
-	case x.subject.pod == nil && x.subject.target.Kind == KindClaim && len(x.claims) > 0 && len(x.subject.users) == 0:
+	case pod == nil && x.subject.target.Kind == KindClaim && len(x.claims) > 0 && x.claims[0].claim.UID != "" && len(x.subject.users) == 0:
 		add(ActorUser, "no pod uses the claim: it is allocated when the first one does")
 	}
 }

@@ -18,22 +18,24 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // The ranks of the checks, in the order in which the allocator makes them
 // (structured/internal/experimental: GatherPools, isSelectable,
-// allocateDevice), with one exception: unless all devices are wanted, the
-// allocator passes over devices in use before it looks at their selectors,
-// because that is cheap. Here the selectors come first, so that only those
-// devices count as allocated that would have been of use.
+// allocateDevice), with two exceptions. Devices of other classes come first,
+// so that nothing else is said about devices that were never meant. And unless
+// all devices are wanted, the allocator passes over devices in use before it
+// looks at their selectors, because that is cheap; here only those devices
+// count as allocated that would have been of use.
 const (
-	rankUnsuitable = iota
+	rankClass = iota
+	rankUnsuitable
 	rankReach
 	rankIgnored
 	rankObsolete
 	rankPool
 	rankBinding
-	rankClass
 	rankSelector
 	rankDeviceNode
 	rankCapacity
@@ -64,10 +66,13 @@ type reason struct {
 // checks decides about single devices for one request.
 type checks struct {
 	alloc     *allocator.Allocator
+	snap      *snapshot.Snapshot
 	selectors *selectors
 	channel   string
-	request   *request
-	class     *resourceapi.DeviceClass
+	// extendedResource is what the request stands for, if anything.
+	extendedResource string
+	request          *request
+	class            *resourceapi.DeviceClass
 	// static remembers what does not depend on the node.
 	static map[*resourceapi.Device]*reason
 	pools  *poolStates
@@ -126,6 +131,9 @@ func (c *checks) checkNode(d *allocator.Device, node *corev1.Node) *reason {
 
 // checkStatic makes the checks that are the same for all nodes.
 func (c *checks) checkStatic(ctx context.Context, d *allocator.Device) *reason {
+	if r := c.checkClass(ctx, d); r != nil && r.code == ClassSelectorFalse {
+		return r
+	}
 	if r := c.checkBinding(d); r != nil {
 		return r
 	}
@@ -224,7 +232,7 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 	switch {
 	case result.err != nil:
 		return &reason{
-			rank: rank, code: SelectorError, label: label + " fails", text: result.err.Error() + nearRead(result.missing, d),
+			rank: rank, code: SelectorError, label: label + " fails", text: oneLine(result.err) + nearRead(result.missing, d),
 			fact: Evidence{Object: holder, Path: path, Found: found, Wanted: s.CEL.Expression},
 		}
 	case result.matches:
@@ -347,12 +355,28 @@ func (c *checks) checkTaints(d *allocator.Device) *reason {
 		}) {
 			continue
 		}
+		holder, path := c.tainter(d, taint)
 		return &reason{
 			rank: rankTaint, code: DeviceTainted, label: "tainted", text: taintText(taint) + ", not tolerated",
-			fact: Evidence{Object: sliceObject(d), Path: devicePath(d, "taints"), Found: taintText(taint), Wanted: "a toleration in " + c.request.path + ".tolerations"},
+			fact: Evidence{Object: holder, Path: path, Found: taintText(taint), Wanted: "a toleration in " + c.request.path + ".tolerations"},
 		}
 	}
 	return nil
+}
+
+// tainter finds the object that a taint comes from: the slice or a rule.
+func (c *checks) tainter(d *allocator.Device, taint resourceapi.DeviceTaint) (holder, path string) {
+	for _, rule := range c.snap.TaintRules {
+		selector := rule.Spec.DeviceSelector
+		if selector == nil || rule.Spec.Taint.Key != taint.Key || rule.Spec.Taint.Value != taint.Value || rule.Spec.Taint.Effect != taint.Effect ||
+			selector.Driver != nil && *selector.Driver != d.ID.Driver ||
+			selector.Pool != nil && *selector.Pool != d.ID.Pool ||
+			selector.Device != nil && *selector.Device != d.ID.Device {
+			continue
+		}
+		return object("DeviceTaintRule", "", rule.Name), "spec.taint"
+	}
+	return sliceObject(d), devicePath(d, "taints")
 }
 
 // checkConstraints finds devices that no constraint can ever take, whatever
@@ -409,36 +433,37 @@ func (c *checks) attribute(ctx context.Context, d *allocator.Device, name resour
 // nearRead suggests what was probably meant by a value that a selector reads
 // and the device does not have.
 func nearRead(missing []reading, d *allocator.Device) string {
+	var known []string
+	for name := range d.Attributes {
+		known = append(known, string(name))
+	}
+	for name := range d.Capacity {
+		known = append(known, string(name))
+	}
+	slices.Sort(known)
 	for _, r := range missing {
-		if r.name == "" {
+		if r.domain == "" {
 			continue
 		}
-		var names []string
-		for name := range d.Attributes {
-			names = append(names, inDomain(string(name), d.ID.Driver, r.domain)...)
+		var names, domains []string
+		for _, name := range known {
+			domain, id, found := strings.Cut(name, "/")
+			if !found {
+				domain, id = d.ID.Driver, name
+			}
+			domains = append(domains, domain)
+			if domain == r.domain {
+				names = append(names, id)
+			}
 		}
-		for name := range d.Capacity {
-			names = append(names, inDomain(string(name), d.ID.Driver, r.domain)...)
+		if len(names) == 0 {
+			return fmt.Sprintf("; there is nothing of domain %s%s", r.domain, didYouMean(r.domain, domains))
 		}
-		slices.Sort(names)
-		if hint := didYouMean(r.name, names); hint != "" {
+		if hint := didYouMean(r.name, names); r.name != "" && hint != "" {
 			return hint
 		}
 	}
 	return ""
-}
-
-// inDomain gives the name of an attribute without its domain, if that is the
-// one that is asked for.
-func inDomain(name, driver, domain string) []string {
-	prefix, id, found := strings.Cut(name, "/")
-	if !found {
-		prefix, id = driver, name
-	}
-	if prefix != domain {
-		return nil
-	}
-	return []string{id}
 }
 
 // nearAttribute suggests the attribute of the device that was probably meant.

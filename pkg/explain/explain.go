@@ -60,8 +60,20 @@ func ExplainWith(ctx context.Context, alloc *allocator.Allocator, snap *snapshot
 	if err := x.run(ctx); err != nil {
 		return nil, fmt.Errorf("explain %s: %w", describe(subject.target), err)
 	}
-	x.out.Summary = sentence(x.out.Summary)
+	x.out.Summary = sentence(x.gated() + x.out.Summary)
 	return x.out, nil
+}
+
+// gated opens the summary of a pod that the scheduler does not look at.
+func (x *inquiry) gated() string {
+	if x.subject.pod == nil || len(x.subject.pod.Spec.SchedulingGates) == 0 {
+		return ""
+	}
+	gates := make([]string, 0, len(x.subject.pod.Spec.SchedulingGates))
+	for _, gate := range x.subject.pod.Spec.SchedulingGates {
+		gates = append(gates, gate.Name)
+	}
+	return fmt.Sprintf("the scheduler waits until the scheduling gate %s is removed; then: ", joinAnd(gates))
 }
 
 // inquiry is the work on one explanation.
@@ -336,8 +348,9 @@ func (x *inquiry) account(ctx context.Context, c *claimInquiry) error {
 		var funnels []*funnel
 		for _, r := range alternatives {
 			f, err := newFunnel(ctx, x.site, &checks{
-				alloc: x.site.alloc, selectors: x.selectors, channel: x.site.alloc.Features().Channel,
-				request: r, class: x.snap.Class(r.class), pools: x.pools,
+				alloc: x.site.alloc, snap: x.snap, selectors: x.selectors, channel: x.site.alloc.Features().Channel,
+				extendedResource: x.extendedResource(c, r),
+				request:          r, class: x.snap.Class(r.class), pools: x.pools,
 				static: map[*resourceapi.Device]*reason{},
 			})
 			if err != nil {
@@ -352,4 +365,16 @@ func (x *inquiry) account(ctx context.Context, c *claimInquiry) error {
 		explained.Constraints = append(explained.Constraints, constraint.String())
 	}
 	return nil
+}
+
+// extendedResource names what a container asks for by a request of the claim
+// for extended resources.
+func (x *inquiry) extendedResource(c *claimInquiry, r *request) string {
+	if !x.subject.claims[c.index].ExtendedResources {
+		return ""
+	}
+	if class := x.snap.Class(r.class); class != nil && class.Spec.ExtendedResourceName != nil {
+		return *class.Spec.ExtendedResourceName
+	}
+	return resourceapi.ResourceDeviceClassPrefix + r.class
 }

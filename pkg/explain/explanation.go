@@ -179,6 +179,8 @@ type ClaimExplanation struct {
 	// ExtendedResources is true for the claim that the scheduler makes itself
 	// from a pod's extended resource requests.
 	ExtendedResources bool `json:"extendedResources,omitempty"`
+	// Deleting is true if the claim is being deleted.
+	Deleting bool `json:"deleting,omitempty"`
 	// Allocation is set if the claim is allocated. Then its requests have no
 	// funnel.
 	Allocation *Allocation          `json:"allocation,omitempty"`
@@ -226,6 +228,9 @@ type RequestExplanation struct {
 	// prioritized list.
 	Name        string `json:"name"`
 	DeviceClass string `json:"deviceClass"`
+	// ExtendedResource is what the container asks for, in the claim for
+	// extended resources.
+	ExtendedResource string `json:"extendedResource,omitempty"`
 	// Mode is ExactCount or All.
 	Mode string `json:"mode"`
 	// Needs is how many devices one node must have; 0 means all that match, at

@@ -42,9 +42,6 @@ type funnel struct {
 	devices []allocator.Device
 	// eligible counts the eligible devices by node.
 	eligible map[string]int
-	// ofClass says whether the cluster has any device of the class; nil if
-	// nobody asked.
-	ofClass *bool
 }
 
 func newFunnel(ctx context.Context, s *site, c *checks) (*funnel, error) {
@@ -52,6 +49,10 @@ func newFunnel(ctx context.Context, s *site, c *checks) (*funnel, error) {
 		checks: c, request: c.request,
 		reasons:  make(map[*resourceapi.Device]*reason),
 		eligible: make(map[string]int),
+	}
+	for _, pool := range s.alloc.Pools() {
+		f.addDevices(ctx, pool, pool.Obsolete)
+		f.addDevices(ctx, pool, pool.Slices)
 	}
 	for _, node := range s.candidates {
 		if err := ctx.Err(); err != nil {
@@ -64,16 +65,29 @@ func newFunnel(ctx context.Context, s *site, c *checks) (*funnel, error) {
 	for _, u := range s.unsuitable {
 		f.addUnsuitable(s, u)
 	}
-	for _, pool := range s.alloc.Pools() {
-		f.addRest(pool)
-	}
+	f.addRest()
 	return f, nil
+}
+
+// addDevices lists devices and finds those of other classes, which no further
+// check is made for.
+func (f *funnel) addDevices(ctx context.Context, pool *allocator.Pool, from []*resourceapi.ResourceSlice) {
+	for _, slice := range from {
+		for i := range slice.Spec.Devices {
+			device := &slice.Spec.Devices[i]
+			d := allocator.Device{ID: allocator.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name}, Device: device, Slice: slice, Pool: pool}
+			f.devices = append(f.devices, d)
+			if r := f.checks.checkClass(ctx, &d); r != nil && r.code == ClassSelectorFalse {
+				f.reasons[device] = r
+			}
+		}
+	}
 }
 
 // note keeps the reason that got a device furthest.
 func (f *funnel) note(device *resourceapi.Device, r *reason) {
 	have, known := f.reasons[device]
-	if !known || have != nil && (r == nil || r.rank > have.rank) {
+	if !known || have != nil && have.code != ClassSelectorFalse && (r == nil || r.rank > have.rank) {
 		f.reasons[device] = r
 	}
 }
@@ -161,30 +175,24 @@ func (f *funnel) addUnsuitable(s *site, u unsuitableNode) {
 }
 
 // addRest accounts for the devices that no node can reach.
-func (f *funnel) addRest(pool *allocator.Pool) {
-	for _, slice := range pool.Obsolete {
-		for i := range slice.Spec.Devices {
-			d := allocator.Device{ID: allocator.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: slice.Spec.Devices[i].Name}, Device: &slice.Spec.Devices[i], Slice: slice, Pool: pool}
-			f.devices = append(f.devices, d)
-			f.note(d.Device, obsoleteReason(pool))
+func (f *funnel) addRest() {
+	for i := range f.devices {
+		d := &f.devices[i]
+		if _, known := f.reasons[d.Device]; known {
+			continue
 		}
-	}
-	for _, slice := range pool.Slices {
-		for i := range slice.Spec.Devices {
-			d := allocator.Device{ID: allocator.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: slice.Spec.Devices[i].Name}, Device: &slice.Spec.Devices[i], Slice: slice, Pool: pool}
-			f.devices = append(f.devices, d)
-			if _, known := f.reasons[d.Device]; known {
-				continue
-			}
-			text, found := "no node matches the node selector", ""
-			if name := slice.Spec.NodeName; name != nil {
-				text, found = "the node does not exist", *name
-			}
-			f.note(d.Device, &reason{
-				rank: rankReach, code: NodeNotReachable, label: "no node", text: text,
-				fact: Evidence{Object: sliceObject(&d), Path: "spec.nodeName", Found: found, Wanted: "a node of the cluster"},
-			})
+		if slices.Contains(d.Pool.Obsolete, d.Slice) {
+			f.note(d.Device, obsoleteReason(d.Pool))
+			continue
 		}
+		text, found := "no node matches the node selector", ""
+		if name := d.Slice.Spec.NodeName; name != nil {
+			text, found = "the node does not exist", *name
+		}
+		f.note(d.Device, &reason{
+			rank: rankReach, code: NodeNotReachable, label: "no node", text: text,
+			fact: Evidence{Object: sliceObject(d), Path: "spec.nodeName", Found: found, Wanted: "a node of the cluster"},
+		})
 	}
 }
 
@@ -199,15 +207,13 @@ func sliceReaches(slice *resourceapi.ResourceSlice, node *corev1.Node) bool {
 }
 
 // classHasDevices says whether the class has devices anywhere.
-func (f *funnel) classHasDevices(ctx context.Context) bool {
-	if f.ofClass == nil {
-		has := slices.ContainsFunc(f.devices, func(d allocator.Device) bool {
-			r := f.checks.checkClass(ctx, &d)
-			return r == nil
-		})
-		f.ofClass = &has
-	}
-	return *f.ofClass
+func (f *funnel) classHasDevices() bool {
+	return slices.ContainsFunc(f.devices, func(d allocator.Device) bool { return !f.otherClass(d.Device) })
+}
+
+func (f *funnel) otherClass(device *resourceapi.Device) bool {
+	r := f.reasons[device]
+	return r != nil && r.code == ClassSelectorFalse
 }
 
 // explanation turns the funnel into its public form.
@@ -220,6 +226,7 @@ func (f *funnel) explanation(pools int) RequestExplanation {
 	if !r.all() {
 		out.Needs = r.count
 	}
+	out.ExtendedResource = f.checks.extendedResource
 	for node, count := range f.eligible {
 		if count > out.MostOnOneNode || count == out.MostOnOneNode && naturalCompare(node, out.BestNode) < 0 {
 			out.MostOnOneNode, out.BestNode = count, node

@@ -75,12 +75,32 @@ func (x *inquiry) progress(u unsuitableNode) int {
 	if len(x.site.pools[u.node.Name]) > 0 {
 		progress = progressHasDevice
 	}
+	if x.claimsAvailable(u.node) {
+		progress += 50
+	}
 	for i, path := range []string{"spec.nodeName", "spec.taints", "spec.nodeSelector", "metadata.labels", "status.allocatable"} {
 		if strings.HasPrefix(u.misfit.Path, path) {
 			progress += 1 + i
 		}
 	}
 	return progress
+}
+
+// claimsAvailable says whether a node can use what the pod's claims hold
+// already.
+func (x *inquiry) claimsAvailable(node *corev1.Node) bool {
+	holds := false
+	for i := range x.subject.claims {
+		claim := x.subject.claims[i].Claim
+		if claim == nil || claim.Status.Allocation == nil {
+			continue
+		}
+		holds = true
+		if ok, _ := x.site.alloc.AvailableOn(claim, node); !ok {
+			return false
+		}
+	}
+	return holds
 }
 
 // whyNot tells why the claims do not fit on a node where the allocator found
@@ -172,15 +192,21 @@ func (x *inquiry) shortOf(ctx context.Context, alternatives []*funnel, node *cor
 // census counts the devices that a node can reach for one request.
 type census struct {
 	reachable, otherClass, matching int
-	codes                           map[Code]int
-	lacks                           tally
-	furthest                        int
+	// usable counts devices that could be had if others gave something back or
+	// a taint went.
+	usable   int
+	codes    map[Code]int
+	lacks    tally
+	furthest int
 }
 
 func (c *census) note(r *reason, devices int) {
 	if r.code == ClassSelectorFalse {
 		c.otherClass += devices
 		return
+	}
+	if r.rank >= rankInUse && r.rank <= rankTaint {
+		c.usable += devices
 	}
 	c.codes[r.code] += devices
 	c.lacks[lack(r)] += devices
@@ -191,25 +217,32 @@ func (c *census) note(r *reason, devices int) {
 	c.furthest = max(c.furthest, progress)
 }
 
+// noteSlice counts the devices of a slice that cannot be used as a whole.
+func (c *census) noteSlice(f *funnel, slice *resourceapi.ResourceSlice, r *reason) {
+	for i := range slice.Spec.Devices {
+		c.reachable++
+		if f.otherClass(&slice.Spec.Devices[i]) {
+			c.otherClass++
+		} else {
+			c.note(r, 1)
+		}
+	}
+}
+
 func (x *inquiry) count(ctx context.Context, f *funnel, node *corev1.Node) census {
 	c := census{codes: map[Code]int{}, lacks: tally{}}
 	pools := x.site.pools[node.Name]
 	for i := range pools {
 		pool := &pools[i]
 		for j := range pool.Ignored {
-			devices := len(pool.Ignored[j].Slice.Spec.Devices)
-			c.reachable += devices
-			c.note(&reason{code: FeatureDisabled, rank: rankIgnored}, devices)
+			c.noteSlice(f, pool.Ignored[j].Slice, &reason{code: FeatureDisabled, rank: rankIgnored})
 		}
 		if r := poolReason(pool); r != nil {
-			devices := 0
 			for _, slice := range pool.Pool.Slices {
 				if sliceReaches(slice, node) {
-					devices += len(slice.Spec.Devices)
+					c.noteSlice(f, slice, r)
 				}
 			}
-			c.reachable += devices
-			c.note(r, devices)
 			continue
 		}
 		for j := range pool.Devices {
@@ -252,7 +285,14 @@ func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) 
 		return nodeAnswer{}, false
 	case eligible == 0 && len(lacks) == 0:
 		answer.progress = progressNoDevice
-		answer.code, answer.message = f.noneMatch(ctx, c.reachable, c.otherClass)
+		answer.code, answer.message = f.noneMatch(c.reachable, c.otherClass)
+	case c.usable+eligible > 0 && !f.request.all() && int64(c.usable+eligible) < f.request.count:
+		// Even if everything were free there would be too few.
+		answer.code, answer.progress = CountUnsatisfiable, progressCount+eligible
+		answer.message = fmt.Sprintf("%s needs %d, and only %d there match", prefix, f.request.count, c.usable+eligible)
+		if len(lacks) > 0 {
+			answer.message += ": " + joinAnd(lacks)
+		}
 	case eligible > 0:
 		answer.code, answer.progress = CountUnsatisfiable, progressCount+eligible
 		answer.message = fmt.Sprintf("%s needs %d and can have %d", prefix, f.request.count, eligible)
@@ -307,12 +347,12 @@ func theSelector(label string) string {
 }
 
 // noneMatch is the answer for a node that has nothing of the kind.
-func (f *funnel) noneMatch(ctx context.Context, reachable, otherClass int) (Code, string) {
+func (f *funnel) noneMatch(reachable, otherClass int) (Code, string) {
 	switch {
 	case reachable == 0:
 		return NodeNotReachable, "no device there"
-	case otherClass == reachable && f.classHasDevices(ctx):
-		return NodeNotReachable, "the devices of class " + f.request.class + " are elsewhere"
+	case otherClass == reachable && f.classHasDevices():
+		return NodeNotReachable, "no device of class " + f.request.class + " there"
 	case otherClass == reachable:
 		return ClassSelectorFalse, "no device of class " + f.request.class + " there"
 	default:

@@ -63,6 +63,8 @@ type subject struct {
 	pod          *corev1.Pod
 	hypothetical bool
 	claims       []allocator.PodClaim
+	// workload is set if the pod stands for several.
+	workload bool
 	// users are the pods that use the target.
 	users []*corev1.Pod
 }
@@ -152,7 +154,7 @@ func (s *subject) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocat
 		if w.Namespace != s.target.Namespace || w.Name != s.target.Name {
 			continue
 		}
-		s.users = podsOf(snap, w)
+		s.users, s.workload = podsOf(snap, w), true
 		chosen := slices.IndexFunc(s.users, func(p *corev1.Pod) bool { return p.Spec.NodeName == "" && p.DeletionTimestamp == nil })
 		switch {
 		case chosen >= 0:

@@ -52,8 +52,11 @@ func sample(items []string, most int) string {
 
 // nearest gives the name that was probably meant, or nothing if none is close.
 func nearest(name string, names []string) string {
-	best, bestDistance := "", 1+len(name)/3
+	best, bestDistance := "", max(1, (len(name)+1)/3)
 	for _, candidate := range names {
+		if strings.HasPrefix(candidate, name+"-") {
+			return candidate
+		}
 		distance := levenshtein.Distance(strings.ToLower(name), strings.ToLower(candidate), nil)
 		if distance < bestDistance || distance == bestDistance && best == "" {
 			best, bestDistance = candidate, distance
@@ -112,6 +115,11 @@ func digits(s string) int {
 		}
 	}
 	return len(s)
+}
+
+// oneLine gives an error without line breaks.
+func oneLine(err error) string {
+	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
 // sentence makes a clause a sentence.

@@ -8,9 +8,13 @@ import (
 	"slices"
 )
 
-// bruteForce decides a problem as upstream does: one request after the other,
-// each candidate in turn, everything checked against what was taken before.
-func bruteForce(p *Problem) bool { return bruteFrom(p, 0, nil) }
+// brute decides a problem as upstream does: one request after the other, each
+// candidate in turn, everything checked against what was taken before. It
+// gives up after so many tries.
+type brute struct {
+	p     *Problem
+	tries int
+}
 
 // taken is a candidate given to a request.
 type taken struct {
@@ -18,32 +22,37 @@ type taken struct {
 	cand    *Candidate
 }
 
-func bruteFrom(p *Problem, request int, sofar []taken) bool {
-	if request == len(p.Requests) {
+func (b *brute) decide() bool { return b.request(0, nil) }
+
+func (b *brute) request(n int, sofar []taken) bool {
+	if n == len(b.p.Requests) {
 		return true
 	}
-	for a := range p.Requests[request].Alternatives {
-		alternative := &p.Requests[request].Alternatives[a]
+	for i := range b.p.Requests[n].Alternatives {
+		alternative := &b.p.Requests[n].Alternatives[i]
 		count := alternative.Count
 		if alternative.All {
 			if count = len(alternative.Candidates); count == 0 {
 				continue
 			}
 		}
-		if brutePick(p, request, alternative, count, 0, sofar) {
+		if b.pick(n, alternative, count, 0, sofar) {
 			return true
 		}
 	}
 	return false
 }
 
-func brutePick(p *Problem, request int, a *Alternative, missing, from int, sofar []taken) bool {
+func (b *brute) pick(n int, a *Alternative, missing, from int, sofar []taken) bool {
 	if missing == 0 {
-		return bruteFrom(p, request+1, sofar)
+		return b.request(n+1, sofar)
 	}
 	for c := from; c < len(a.Candidates); c++ {
-		next := append(slices.Clone(sofar), taken{request, &a.Candidates[c]})
-		if broken(p, next) == "" && brutePick(p, request, a, missing-1, c+1, next) {
+		if b.tries--; b.tries < 0 {
+			return false
+		}
+		next := append(slices.Clone(sofar), taken{n, &a.Candidates[c]})
+		if broken(b.p, next) == "" && b.pick(n, a, missing-1, c+1, next) {
 			return true
 		}
 	}

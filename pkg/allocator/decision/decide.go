@@ -5,6 +5,7 @@ package decision
 
 import (
 	"context"
+	"math"
 	"slices"
 )
 
@@ -15,6 +16,9 @@ const firstFitTries = 2000
 
 // stepsPerCheck is how many steps are done between two looks at the context.
 const stepsPerCheck = 2048
+
+// memoryLimit is how many numbers of eight bytes the complete method may keep.
+const memoryLimit = 1 << 26
 
 // Decide decides whether all requests of the problem can be satisfied together.
 // The answer is Unknown only when ctx is done before.
@@ -37,6 +41,11 @@ type solver struct {
 	// steps counts the work, for tests and for looking at the context.
 	steps   int
 	stopped bool
+	// crowded means that the work was stopped because it took too much memory.
+	crowded bool
+	// memory is how many numbers the work may keep, kept how many it keeps for
+	// good.
+	memory, kept int
 }
 
 func newSolver(ctx context.Context, p *Problem) *solver {
@@ -47,6 +56,7 @@ func newSolver(ctx context.Context, p *Problem) *solver {
 		groups:  make([][]groupUse, len(p.Devices)),
 		table:   newGroupTable(p.GroupBase),
 		memo:    make(map[string]*frontier),
+		memory:  memoryLimit,
 	}
 	for d := range p.Devices {
 		s.uses[d] = mergeUses(p.Devices[d].Uses)
@@ -98,6 +108,9 @@ func (s *solver) decide(tries int) Result {
 	chosen := make([]Choice, len(s.problem.Requests))
 	for _, part := range s.partition(demands) {
 		ok := s.solvePart(part, chosen)
+		if s.crowded {
+			return s.exhaust(demands)
+		}
 		if s.stopped {
 			return Result{Answer: Unknown}
 		}
@@ -106,6 +119,28 @@ func (s *solver) decide(tries int) Result {
 		}
 	}
 	return Result{Answer: Feasible, Chosen: chosen}
+}
+
+// exhaust tries everything, which needs no memory but may take for ever.
+func (s *solver) exhaust(demands []demand) Result {
+	s.memo, s.stopped, s.crowded = nil, false, false
+	switch chosen, outcome := s.firstFit(demands, math.MaxInt); outcome {
+	case fitFound:
+		return Result{Answer: Feasible, Chosen: chosen}
+	case fitNone:
+		return Result{Answer: Infeasible}
+	default:
+		return Result{Answer: Unknown}
+	}
+}
+
+// remember counts numbers that the work must keep in memory, and stops it when
+// they are too many.
+func (s *solver) remember(kept, numbers int) {
+	s.kept += kept
+	if s.kept+numbers > s.memory {
+		s.crowded, s.stopped = true, true
+	}
 }
 
 // step counts one step of work and reports whether to go on.

@@ -243,6 +243,7 @@ func (h *host) record(outcomes []outcome, g *guests) {
 		for e, owner := range g.owner {
 			pt.hosted[owner].devices = append(pt.hosted[owner].devices, byEntry[e])
 		}
+		h.p.s.remember(len(pt.amounts)+4*len(pt.shares), 0)
 		h.points = append(h.points, pt)
 	}
 }

@@ -175,6 +175,7 @@ func (k *picker) search(place int, wanted []int) bool {
 			}
 		}
 	}
+	k.c.p.s.remember(len(wanted)+4, 0)
 	k.failed[key] = true
 	return false
 }

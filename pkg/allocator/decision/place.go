@@ -4,7 +4,6 @@
 package decision
 
 import (
-	"cmp"
 	"encoding/binary"
 	"slices"
 )
@@ -120,7 +119,17 @@ func (s *solver) place(items []item) ([][]int, bool) {
 		return nil, false
 	}
 	p.findCounters()
+	if !p.enoughCounters() {
+		return nil, false
+	}
 	p.findSets()
+	if wide := p.wideCounters(); len(wide) > 0 {
+		// Much is impossible for other reasons, or fits anyway.
+		hands, ok := p.withoutCounters(wide).combine()
+		if !ok || p.within(hands, wide) {
+			return hands, ok
+		}
+	}
 	return p.combine()
 }
 
@@ -283,50 +292,6 @@ func (p *placement) enoughValues() bool {
 		}
 	}
 	return true
-}
-
-// findCounters finds the counters that could run out.
-func (p *placement) findCounters() {
-	type load struct {
-		amounts []int64
-		wanted  int
-	}
-	loads := make(map[int]*load)
-	seen := make(map[int]bool)
-	for i := range p.items {
-		touched := make(map[int]bool)
-		for _, c := range p.items[i].cands {
-			// A shared device is charged once, an exclusive one for each
-			// request, which are several only with admin access.
-			again := seen[c.Device] && (p.s.problem.Devices[c.Device].Shared || !p.admin)
-			seen[c.Device] = true
-			for _, u := range p.s.uses[c.Device] {
-				l := loads[u.Counter]
-				if l == nil {
-					l = &load{}
-					loads[u.Counter] = l
-				}
-				if !touched[u.Counter] {
-					touched[u.Counter] = true
-					l.wanted += p.items[i].count
-				}
-				if !again {
-					l.amounts = append(l.amounts, u.Amount)
-				}
-			}
-		}
-	}
-	p.counters = make(map[int]bool)
-	for counter, l := range loads {
-		slices.SortFunc(l.amounts, func(a, b int64) int { return cmp.Compare(b, a) })
-		var sum int64
-		for _, amount := range l.amounts[:min(len(l.amounts), l.wanted)] {
-			sum = addCapped(sum, amount)
-		}
-		if sum > p.s.problem.Counters[counter] {
-			p.counters[counter] = true
-		}
-	}
 }
 
 // findSets finds the counter sets in which not all devices get along.

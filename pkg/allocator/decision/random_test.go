@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -16,6 +17,8 @@ type flavor struct {
 	shared, admin, all, alternatives, lists, limit         int
 	// alike makes devices and requests equal more often.
 	alike int
+	// twins repeats the last claim, with constraints of its own.
+	twins int
 }
 
 // random makes a small problem.
@@ -66,6 +69,9 @@ func random(r *rand.Rand, f flavor) *Problem {
 					}
 				}
 				dev.Groups = append(dev.Groups, use)
+				if chance(10) {
+					dev.Groups = append(dev.Groups, GroupUse{Set: s, Groups: []int{r.IntN(3)}})
+				}
 			}
 		}
 	}
@@ -138,7 +144,51 @@ func random(r *rand.Rand, f flavor) *Problem {
 		}
 		p.Requests = append(p.Requests, req)
 	}
+	if chance(f.twins) {
+		for range 1 + r.IntN(3) {
+			repeatClaim(p, claim, chance(30))
+			claim++
+		}
+	}
 	return p
+}
+
+// repeatClaim adds a claim like the last one: with constraints of its own,
+// except that with together the distinct ones hold for both.
+func repeatClaim(p *Problem, claim int, together bool) {
+	own := make(map[int]int)
+	for _, req := range slices.Clone(p.Requests) {
+		if req.Claim != claim {
+			continue
+		}
+		twin := Request{Claim: claim + 1, Admin: req.Admin}
+		for _, a := range req.Alternatives {
+			a.Candidates = slices.Clone(a.Candidates)
+			for n, cand := range a.Candidates {
+				values := make([][]int, len(cand.Values), len(cand.Values)+4)
+				for c, list := range cand.Values {
+					if list == nil {
+						continue
+					}
+					if _, found := own[c]; !found {
+						own[c] = c
+						if !p.Distinct[c] || !together {
+							own[c] = p.Constraints
+							p.Constraints++
+							p.Distinct = append(p.Distinct, p.Distinct[c])
+						}
+					}
+					for len(values) <= own[c] {
+						values = append(values, nil)
+					}
+					values[own[c]] = list
+				}
+				a.Candidates[n].Values = values
+			}
+			twin.Alternatives = append(twin.Alternatives, a)
+		}
+		p.Requests = append(p.Requests, twin)
+	}
 }
 
 func flavors() map[string]flavor {
@@ -152,6 +202,9 @@ func flavors() map[string]flavor {
 		"lists":       {devices: 6, requests: 4, claims: 2, alternatives: 70, all: 10, limit: 30, alike: 20},
 		"all of it":   {devices: 6, requests: 4, claims: 3, constraints: 3, counters: 2, sets: 2, shared: 30, admin: 20, all: 10, alternatives: 25, lists: 20, limit: 15, alike: 30},
 		"match, more": {devices: 8, requests: 4, claims: 3, constraints: 4, counters: 2, shared: 25, admin: 10, lists: 15, alike: 50},
+		"twin claims": {devices: 9, requests: 2, claims: 1, constraints: 3, counters: 2, lists: 15, alike: 40, twins: 90},
+		"twin shares": {devices: 5, requests: 3, claims: 2, constraints: 3, sets: 1, shared: 40, admin: 8, alternatives: 15, alike: 30, twins: 90},
+		"many small":  {devices: 10, requests: 6, claims: 2, constraints: 1, counters: 2, alike: 60},
 	}
 }
 
@@ -161,17 +214,21 @@ func TestDecideAsBruteForce(t *testing.T) {
 	for name, f := range flavors() {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, uint64(len(name))))
-			feasible := 0
+			feasible, open := 0, 0
 			for n := range 4000 {
 				p := random(r, f)
 				before, err := json.Marshal(p)
 				if err != nil {
 					t.Fatal(err)
 				}
+				b := &brute{p: p, tries: 4000}
 				want := Infeasible
-				if bruteForce(p) {
+				if b.decide() {
 					want = Feasible
 					feasible++
+				} else if b.tries < 0 {
+					open++
+					continue
 				}
 				for _, tries := range []int{0, firstFitTries} {
 					got := newSolver(context.Background(), p).decide(tries)
@@ -192,6 +249,9 @@ func TestDecideAsBruteForce(t *testing.T) {
 				if string(before) != string(after) {
 					t.Fatalf("problem %d was changed: before %s, after %s", n, before, after)
 				}
+			}
+			if open > 200 {
+				t.Errorf("trying everything took too long for %d of 4000 problems", open)
 			}
 			if feasible < 400 || feasible > 3600 {
 				t.Errorf("%d of 4000 problems are feasible, want some of both", feasible)

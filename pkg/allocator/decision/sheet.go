@@ -168,6 +168,8 @@ func (sh *sheet) width() int        { return sh.capacitySlot() + sh.capacities }
 // for each column, and all give each column what it needs. There are none when
 // that is impossible, or when the work was stopped.
 func (sh *sheet) solve() []outcome {
+	// The history is of no use afterwards.
+	defer func(kept int) { sh.p.s.kept = kept }(sh.p.s.kept)
 	sh.rest = make([]int, len(sh.columns))
 	for i := range sh.lines {
 		for _, ln := range sh.lines[i] {
@@ -229,6 +231,7 @@ func (sh *sheet) advance(current *layer, i, n int) *layer {
 	next := &layer{width: current.width}
 	scratch := make([]int64, current.width)
 	for from := range current.len() {
+		sh.p.s.remember(0, len(current.slots)+2*len(next.slots))
 		copy(scratch, current.state(from))
 		if n == 0 {
 			copy(scratch[sh.capacitySlot():], sh.p.s.problem.Devices[sh.devices[i]].Capacity)
@@ -249,6 +252,7 @@ func (sh *sheet) advance(current *layer, i, n int) *layer {
 	if last {
 		next.prune(len(sh.columns), sh.setSlot())
 	}
+	sh.p.s.remember(next.len(), 0)
 	sh.history = append(sh.history, next.links)
 	sh.steps = append(sh.steps, stepAt{device: i, line: n})
 	return next
