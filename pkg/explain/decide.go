@@ -157,7 +157,7 @@ func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
 func (x *inquiry) errorSummary(err error) string {
 	text := err.Error()
 	if errorCode(err) != SelectorError {
-		return text + x.detail(errorCode(err))
+		return text + x.detail(errorCode(err), text)
 	}
 	for _, claim := range x.out.Claims {
 		for _, r := range claim.Requests {
@@ -206,22 +206,27 @@ func (x *inquiry) noFitSummary() string {
 	default:
 		text += " (" + plural(dominant.Count, "node") + ")"
 	}
-	return text + x.detail(dominant.Code)
+	return text + x.detail(dominant.Code, dominant.Message)
 }
 
 // misfitDetail gives the numbers for one of the nodes that the pod cannot use.
 func (x *inquiry) misfitDetail(group NodeGroup) string {
+	detail, hasDevices := "", false
 	for _, u := range x.site.unsuitable {
-		if u.node.Name == group.Names[0] && strings.HasPrefix(u.misfit.Path, "status.allocatable") {
-			return fmt.Sprintf(": %s wanted, %s on %s", u.misfit.Wanted, u.misfit.Found, u.node.Name)
+		if u.misfit.Reason != group.Message || !strings.HasPrefix(u.misfit.Path, "status.allocatable") || hasDevices {
+			continue
+		}
+		hasDevices = len(x.site.pools[u.node.Name]) > 0
+		if hasDevices || detail == "" {
+			detail = fmt.Sprintf(": %s wanted, %s on %s", u.misfit.Wanted, u.misfit.Found, u.node.Name)
 		}
 	}
-	return ""
+	return detail
 }
 
 // detail is what the funnel says about a code, where a number alone tells too
 // little.
-func (x *inquiry) detail(code Code) string {
+func (x *inquiry) detail(code Code, message string) string {
 	switch code {
 	case RequestSelectorFalse, CapacityInsufficient, CountersExhausted, PoolIncomplete, PoolInvalid, DeviceTainted:
 	default:
@@ -231,7 +236,7 @@ func (x *inquiry) detail(code Code) string {
 	for _, claim := range x.out.Claims {
 		for _, r := range claim.Requests {
 			for _, rejection := range r.Rejected {
-				if rejection.Code != code {
+				if rejection.Code != code || code == RequestSelectorFalse && !strings.Contains(message, theSelector(rejection.Label)) {
 					continue
 				}
 				if detail != "" {

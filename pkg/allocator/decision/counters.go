@@ -5,6 +5,7 @@ package decision
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -42,7 +43,7 @@ func (p *placement) findCounters() {
 	p.counters = make(map[int]bool)
 	for counter, l := range loads {
 		slices.SortFunc(l.amounts, func(a, b int64) int { return cmp.Compare(b, a) })
-		if sumFirst(l.amounts, l.wanted) > p.s.problem.Counters[counter] {
+		if mayExceed(sumFirst(l.amounts, l.wanted), p.s.problem.Counters[counter]) {
 			p.counters[counter] = true
 		}
 	}
@@ -56,6 +57,10 @@ func sumFirst(amounts []int64, n int) int64 {
 	}
 	return total
 }
+
+// mayExceed reports whether a sum is more than the limit, or so great that
+// nobody knows.
+func mayExceed(sum, limit int64) bool { return sum > limit || sum == math.MaxInt64 }
 
 // enoughCounters reports whether each counter is enough when each item gets
 // the devices that use least of it.
@@ -142,7 +147,7 @@ func (p *placement) within(hands [][]int, counters []int) bool {
 		}
 	}
 	for _, counter := range counters {
-		if used[counter] > p.s.problem.Counters[counter] {
+		if mayExceed(used[counter], p.s.problem.Counters[counter]) {
 			return false
 		}
 	}

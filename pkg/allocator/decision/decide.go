@@ -158,5 +158,5 @@ func addCapped(a, b int64) int64 {
 	if sum := a + b; sum >= 0 {
 		return sum
 	}
-	return 1<<63 - 1
+	return math.MaxInt64
 }
