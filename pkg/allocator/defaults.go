@@ -4,8 +4,11 @@
 package allocator
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
 )
 
 // Defaulted returns the claim with the defaults that the API server sets and
@@ -79,5 +82,35 @@ func defaultedPod(pod *corev1.Pod) *corev1.Pod {
 	}
 	container(func(p *corev1.Pod) []corev1.Container { return p.Spec.InitContainers })
 	container(func(p *corev1.Pod) []corev1.Container { return p.Spec.Containers })
+	if missing := podLevelRequests(changed); len(missing) > 0 {
+		if changed == pod {
+			changed = pod.DeepCopy()
+		}
+		if changed.Spec.Resources.Requests == nil {
+			changed.Spec.Resources.Requests = corev1.ResourceList{}
+		}
+		maps.Copy(changed.Spec.Resources.Requests, missing)
+	}
 	return changed
+}
+
+// podLevelRequests are the pod-level requests that a pod with pod-level limits
+// lacks: what its containers request, or else the limit.
+func podLevelRequests(pod *corev1.Pod) corev1.ResourceList {
+	if pod.Spec.Resources == nil || len(pod.Spec.Resources.Limits) == 0 {
+		return nil
+	}
+	missing := corev1.ResourceList{}
+	requests := resourcehelper.AggregateContainerRequests(pod, resourcehelper.PodResourcesOptions{})
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if _, exists := pod.Spec.Resources.Requests[name]; exists {
+			continue
+		}
+		if sum, exists := requests[name]; exists {
+			missing[name] = sum
+		} else if limit, exists := pod.Spec.Resources.Limits[name]; exists {
+			missing[name] = limit
+		}
+	}
+	return missing
 }

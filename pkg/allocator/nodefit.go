@@ -228,6 +228,9 @@ func (a *Allocator) NotModelled(pod *corev1.Pod) []string {
 	}), "volumes")
 	add(pod.Spec.SchedulingGroup != nil, "the other pods of its group")
 	add(pod.Spec.SchedulerName != "" && pod.Spec.SchedulerName != corev1.DefaultSchedulerName, "the rules of scheduler "+pod.Spec.SchedulerName)
+	add(slices.ContainsFunc(a.snap.Pods, func(p *corev1.Pod) bool {
+		return p.Status.NominatedNodeName != "" && p.Spec.NodeName == "" && p.UID != pod.UID
+	}), "pods for which others were preempted and that wait for their node")
 	add(a.snap.Gap(snapshot.ResourcePods) != nil, "what pods that could not be read use")
 	add(a.nodesMadeUp(), "the nodes' labels, taints and resources, which could not be read")
 	return parts

@@ -27,8 +27,8 @@ var (
 	ErrClaimNotCreated = resourceclaim.ErrClaimNotFound
 	// ErrClaimMissing is a claim that does not exist.
 	ErrClaimMissing = errors.New("does not exist")
-	// ErrClaimUnreadable is a claim of a namespace whose claims could not be
-	// read.
+	// ErrClaimUnreadable is a claim or template of a namespace where those could
+	// not be read.
 	ErrClaimUnreadable = errors.New("could not be read")
 	// ErrClaimDeleting is a claim that is being deleted.
 	ErrClaimDeleting = errors.New("is being deleted")
@@ -176,7 +176,11 @@ func groupClaimName(pod *corev1.Pod, entry *corev1.PodResourceClaim, group *sche
 func (a *Allocator) generate(pod *corev1.Pod, entry *corev1.PodResourceClaim) (*resourceapi.ResourceClaim, error) {
 	template := a.snap.Template(pod.Namespace, *entry.ResourceClaimTemplateName)
 	if template == nil {
-		return nil, fmt.Errorf("ResourceClaimTemplate %s/%s %w", pod.Namespace, *entry.ResourceClaimTemplateName, ErrTemplateMissing)
+		reason := ErrTemplateMissing
+		if gap := a.snap.Gap(snapshot.ResourceTemplates); gap != nil && (gap.Namespace == "" || gap.Namespace != pod.Namespace) {
+			reason = ErrClaimUnreadable
+		}
+		return nil, fmt.Errorf("ResourceClaimTemplate %s/%s %w", pod.Namespace, *entry.ResourceClaimTemplateName, reason)
 	}
 	prefix := pod.Name
 	if prefix == "" {

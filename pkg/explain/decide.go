@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -49,7 +50,67 @@ func (x *inquiry) decide(ctx context.Context) error {
 	}
 	x.out.Nodes = groupNodes(answers)
 	x.conclude(verdicts, best)
+	if x.out.Verdict == DoesNotFit {
+		return x.retry(ctx)
+	}
 	return nil
+}
+
+// retry looks ahead: where a claim of the pod is allocated and no node can use
+// it, and nobody else has reserved it, the scheduler takes its devices back and
+// starts again (PostFilter of its dynamicresources plugin).
+func (x *inquiry) retry(ctx context.Context) error {
+	var released []string
+	amended := *x.snap
+	amended.Claims = slices.Clone(x.snap.Claims)
+	for i := range x.subject.claims {
+		claim := x.subject.claims[i].Claim
+		if claim == nil || claim.Status.Allocation == nil || x.subject.hypothetical || !x.releasable(claim) {
+			continue
+		}
+		at := slices.IndexFunc(amended.Claims, func(c *resourceapi.ResourceClaim) bool { return c.Namespace == claim.Namespace && c.Name == claim.Name })
+		if at < 0 {
+			continue
+		}
+		free := amended.Claims[at].DeepCopy()
+		free.Status = resourceapi.ResourceClaimStatus{}
+		amended.Claims[at] = free
+		released = append(released, claim.Name)
+	}
+	if len(released) == 0 {
+		return nil
+	}
+	alloc, err := x.site.alloc.Amended(ctx, &amended)
+	if err != nil {
+		return fmt.Errorf("set up the allocator: %w", err)
+	}
+	again, err := ExplainWith(ctx, alloc, &amended, Options{Kind: KindPod, Namespace: x.subject.pod.Namespace, Name: x.subject.pod.Name})
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("the scheduler takes back the devices of claim %s, which no other pod has reserved, and tries again", joinAnd(released))
+	if again.Verdict == Fits {
+		text += ": then it fits, on " + again.Placement.Node
+	} else {
+		text += "; then, too, it does not fit: " + again.Summary
+	}
+	x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorNobody, Text: text})
+	return nil
+}
+
+// releasable says whether the scheduler may take back an allocation that keeps
+// the pod from every node.
+func (x *inquiry) releasable(claim *resourceapi.ResourceClaim) bool {
+	for _, consumer := range claim.Status.ReservedFor {
+		if consumer.UID != x.subject.pod.UID || len(claim.Status.ReservedFor) > 1 {
+			return false
+		}
+	}
+	return slices.ContainsFunc(x.site.unsuitable, func(u unsuitableNode) bool { return u.code == NodeNotReachable }) ||
+		slices.ContainsFunc(x.site.unsuitable, func(u unsuitableNode) bool {
+			ok, _ := x.site.alloc.AvailableOn(claim, u.node)
+			return !ok
+		})
 }
 
 // fitting is a node where everything fits.
@@ -116,7 +177,7 @@ func errorCode(err error) Code {
 			return known.code
 		}
 	}
-	return SelectorError
+	return AllocatorError
 }
 
 // conclude draws the verdict and the summary from the nodes.
@@ -127,6 +188,7 @@ func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
 		case allocator.Failed:
 			x.out.Verdict = Error
 			x.out.Summary = x.errorSummary(verdict.Err)
+			x.doubt()
 			return
 		case allocator.TimedOut:
 			x.out.Verdict = Undetermined
@@ -155,20 +217,22 @@ func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
 
 // errorSummary is the allocator's error, with what people need to know beyond.
 func (x *inquiry) errorSummary(err error) string {
-	text := err.Error()
+	text := oneLine(err)
 	if errorCode(err) != SelectorError {
 		return text + x.detail(errorCode(err), text)
+	}
+	if strings.Contains(text, "CEL compile error") {
+		return "a selector does not compile: " + text
 	}
 	for _, claim := range x.out.Claims {
 		for _, r := range claim.Requests {
 			for _, rejection := range r.Rejected {
-				if rejection.Code == SelectorError {
-					if strings.HasPrefix(rejection.Message, "compilation failed") {
-						return fmt.Sprintf("request %s: the selector does not compile: %s", r.Name, rejection.Message)
-					}
-					return fmt.Sprintf("request %s: the %s on %d of %s of the class, and any one of them ends the attempt for all nodes: %s",
-						r.Name, rejection.Label, rejection.Count, plural(classCount(r), "device"), rejection.Message)
+				named := func(id string) bool { return strings.Contains(text, " on device "+id+":") }
+				if rejection.Code != SelectorError || !slices.ContainsFunc(rejection.Devices, named) {
+					continue
 				}
+				return fmt.Sprintf("request %s: the %s on %d of %s of the class, and any one of them ends the attempt for all nodes: %s",
+					r.Name, rejection.Label, rejection.Count, plural(classCount(r), "device"), rejection.Message)
 			}
 		}
 	}
@@ -198,6 +262,12 @@ func (x *inquiry) noFitSummary() string {
 	}
 	if dominant.Code == NodeUnsuitable {
 		text += x.misfitDetail(dominant)
+	}
+	for _, name := range dominant.Names {
+		if value, ok := x.mostValue[name]; ok && dominant.Code == ConstraintUnsatisfiable {
+			text += " with " + value
+			break
+		}
 	}
 	switch dominant.Count {
 	case x.out.NodeCount:
@@ -291,32 +361,63 @@ func (x *inquiry) place(best *fitting) {
 
 // doubt turns a verdict into Undetermined if something was hidden that could
 // turn it around. More allocated devices never make a claim fit, so that
-// hidden claims leave DoesNotFit as it is.
+// hidden claims leave DoesNotFit as it is; but they can hide devices on which
+// a selector fails.
 func (x *inquiry) doubt() {
-	var gap *snapshot.Gap
+	var decisive []string
 	switch x.out.Verdict {
 	case Fits:
-		if gap = x.snap.Gap(snapshot.ResourceClaims); gap == nil {
-			gap = x.snap.Gap(snapshot.ResourceSlices)
-		}
+		decisive = []string{snapshot.ResourceClaims, snapshot.ResourceSlices}
 	case DoesNotFit:
+		decisive = []string{snapshot.ResourceSlices, snapshot.ResourceNodes}
 		if len(x.claims) == 0 {
-			break
+			decisive = []string{snapshot.ResourceNodes}
 		}
-		if gap = x.snap.Gap(snapshot.ResourceSlices); gap == nil {
-			gap = x.snap.Gap(snapshot.ResourceNodes)
+		if x.subject.pod != nil && len(x.subject.pod.Spec.Containers) > 0 && x.extendedMisfit() {
+			decisive = append(decisive, snapshot.ResourceClasses)
 		}
-	case Allocated, Error, Undetermined:
+	case Error:
+		if len(x.out.Nodes) > 0 && slices.Contains([]Code{SelectorError, PoolIncomplete, PoolInvalid, ConstraintUnsatisfiable}, x.out.Nodes[0].Code) &&
+			!strings.Contains(x.out.Summary, "compile") {
+			decisive = []string{snapshot.ResourceClaims, snapshot.ResourceSlices}
+		}
+	case Allocated, Undetermined:
 	}
-	if gap == nil {
+	for _, resource := range decisive {
+		gap := x.snap.Gap(resource)
+		if gap == nil {
+			continue
+		}
+		if x.out.Verdict == DoesNotFit {
+			x.out.Summary = gap.Reason
+		} else {
+			x.out.Summary = fmt.Sprintf("as far as can be seen %s, but %s", x.out.Summary, gap.Reason)
+		}
+		x.out.Verdict = Undetermined
 		return
 	}
-	if x.out.Verdict == Fits {
-		x.out.Summary = fmt.Sprintf("as far as can be seen %s, but %s", x.out.Summary, gap.Reason)
-	} else {
-		x.out.Summary = gap.Reason
+	if _, known := x.site.alloc.Nodes(); !known && x.out.Verdict == DoesNotFit && !x.nodesDoNotMatter() {
+		x.out.Verdict = Undetermined
+		x.out.Summary = "no node is known, and some devices are not bound to a node of a certain name"
 	}
-	x.out.Verdict = Undetermined
+}
+
+// nodesDoNotMatter says whether all devices name their node, so that made-up
+// nodes are as good as real ones.
+func (x *inquiry) nodesDoNotMatter() bool {
+	for _, slice := range x.snap.Slices {
+		if slice.Spec.NodeName == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// extendedMisfit says whether a node was ruled out for an extended resource.
+func (x *inquiry) extendedMisfit() bool {
+	return slices.ContainsFunc(x.site.unsuitable, func(u unsuitableNode) bool {
+		return strings.HasPrefix(u.misfit.Path, "status.allocatable") && strings.Contains(u.misfit.Path, "/")
+	})
 }
 
 // assume lists what the answer takes for granted.
@@ -341,6 +442,12 @@ func (x *inquiry) assume() {
 		}
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("%s: %s", gap.Reason, consequence))
 	}
+	if _, known := x.site.alloc.Nodes(); !known && x.snap.Gap(snapshot.ResourceNodes) == nil {
+		x.out.Assumptions = append(x.out.Assumptions, "no node is known: taken that the nodes named in ResourceSlices exist and take the pod")
+	}
+	if x.preemptionMatters() {
+		x.out.Assumptions = append(x.out.Assumptions, "not evaluated: preemption of pods with lower priority")
+	}
 	if x.subject.workload {
 		x.out.Assumptions = append(x.out.Assumptions, "the answer is for one pod: whether all replicas fit together is not evaluated")
 	}
@@ -352,6 +459,24 @@ func (x *inquiry) assume() {
 	if x.snap.ServerVersion == "" && len(x.snap.Gates) == 0 {
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the snapshot does not tell its Kubernetes version: taken that the feature gates are the defaults of %s (say --kubernetes-version or --feature-gates)", x.clusterText()))
 	}
+}
+
+// preemptionMatters says whether pods of lower priority use what the pod lacks
+// on some node. (Devices are never preempted.)
+func (x *inquiry) preemptionMatters() bool {
+	if x.subject.pod == nil || x.out.Verdict != DoesNotFit {
+		return false
+	}
+	short := map[string]bool{}
+	for _, u := range x.site.unsuitable {
+		if strings.HasPrefix(u.misfit.Path, "status.allocatable") {
+			short[u.node.Name] = true
+		}
+	}
+	priority := ptr.Deref(x.subject.pod.Spec.Priority, 0)
+	return slices.ContainsFunc(x.snap.Pods, func(pod *corev1.Pod) bool {
+		return short[pod.Spec.NodeName] && ptr.Deref(pod.Spec.Priority, 0) < priority
+	})
 }
 
 func (x *inquiry) clusterText() string {

@@ -418,6 +418,7 @@ func (x *inquiry) nextSteps() {
 	for i := range x.subject.claims {
 		pc := &x.subject.claims[i]
 		switch {
+		case pod != nil && !waits(pod):
 		case errors.Is(pc.Problem, allocator.ErrTemplateMissing):
 			add(ActorUser, "create ResourceClaimTemplate %s in namespace %s, or name another one", pc.Template, pod.Namespace)
 		case errors.Is(pc.Problem, allocator.ErrClaimNotCreated) && !x.subject.hypothetical:

@@ -193,13 +193,16 @@ func (c *checks) checkBinding(d *allocator.Device) *reason {
 	}
 }
 
+// classLabel is for devices that the class does not select.
+const classLabel = "other class"
+
 func (c *checks) checkClass(ctx context.Context, d *allocator.Device) *reason {
 	if c.class == nil {
 		return nil
 	}
 	for i, s := range c.class.Spec.Selectors {
 		path := fmt.Sprintf("spec.selectors[%d].cel.expression", i)
-		if r := c.checkSelector(ctx, d, s, rankClass, ClassSelectorFalse, "other class", object("DeviceClass", "", c.class.Name), path); r != nil {
+		if r := c.checkSelector(ctx, d, s, rankClass, ClassSelectorFalse, classLabel, object("DeviceClass", "", c.class.Name), path); r != nil {
 			return r
 		}
 	}
@@ -231,6 +234,9 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 	found := joinAnd(result.found)
 	switch {
 	case result.err != nil:
+		if code == ClassSelectorFalse {
+			label = "class selector"
+		}
 		return &reason{
 			rank: rank, code: SelectorError, label: label + " fails", text: oneLine(result.err) + nearRead(result.missing, d),
 			fact: Evidence{Object: holder, Path: path, Found: found, Wanted: s.CEL.Expression},
@@ -456,7 +462,7 @@ func nearRead(missing []reading, d *allocator.Device) string {
 				names = append(names, id)
 			}
 		}
-		if len(names) == 0 {
+		if len(names) == 0 && r.domain != d.ID.Driver {
 			return fmt.Sprintf("; there is nothing of domain %s%s", r.domain, didYouMean(r.domain, domains))
 		}
 		if hint := didYouMean(r.name, names); r.name != "" && hint != "" {

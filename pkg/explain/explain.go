@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,14 +45,39 @@ func ExplainWith(ctx context.Context, alloc *allocator.Allocator, snap *snapshot
 	if err != nil {
 		return nil, err
 	}
+	first, err := explainSubject(ctx, alloc, snap, subject)
+	if err != nil || first.Verdict == Fits {
+		return first, err
+	}
+	// One of the other pods that wait for the same claim may get it allocated.
+	for _, pod := range subject.others[:min(len(subject.others), maxOthers)] {
+		other := *subject
+		other.usePod(alloc, pod)
+		answer, err := explainSubject(ctx, alloc, snap, &other)
+		if err != nil {
+			return nil, err
+		}
+		if answer.Verdict == Fits {
+			answer.Summary = fmt.Sprintf("Pod %s can have it allocated, others that wait for it cannot: %s", pod.Name, answer.Summary)
+			return answer, nil
+		}
+	}
+	return first, nil
+}
+
+// maxOthers is how many more pods are tried that wait for a claim.
+const maxOthers = 4
+
+func explainSubject(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *subject) (*Explanation, error) {
 	x := &inquiry{
 		snap: snap, subject: subject, site: &site{alloc: alloc},
 		selectors: newSelectors(dracel.Features{
 			EnableConsumableCapacity: alloc.FeatureEnabled("DRAConsumableCapacity"),
 			EnableListTypeAttributes: alloc.FeatureEnabled("DRAListTypeAttributes"),
 		}),
-		probed: map[string]nodeAnswer{},
-		pools:  &poolStates{alloc: alloc, known: map[*allocator.Pool]*poolState{}},
+		probed:    map[string]nodeAnswer{},
+		mostValue: map[string]string{},
+		pools:     &poolStates{alloc: alloc, known: map[*allocator.Pool]*poolState{}},
 		out: &Explanation{
 			TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: "Explanation"},
 			Target:   subject.target,
@@ -88,7 +114,10 @@ type inquiry struct {
 	// probed has the answers for nodes where single requests do not explain
 	// it, by what the nodes offer.
 	probed map[string]nodeAnswer
-	out    *Explanation
+	// mostValue has, by node, the value of a match constraint that most of its
+	// devices have.
+	mostValue map[string]string
+	out       *Explanation
 }
 
 // claimInquiry is a claim that is to be allocated.
@@ -107,11 +136,10 @@ func (x *inquiry) run(ctx context.Context) error {
 	defer x.describeStage()
 	defer x.assume()
 
-	if x.problems() {
+	if x.beyondScheduling() || x.problems() {
 		return nil
 	}
-	bound := x.subject.pod == nil || x.subject.pod.Spec.NodeName != ""
-	if len(x.claims) == 0 && bound {
+	if len(x.claims) == 0 && x.subject.pod == nil {
 		x.out.Verdict = Allocated
 		x.out.Summary = x.allocatedSummary()
 		return nil
@@ -128,6 +156,36 @@ func (x *inquiry) run(ctx context.Context) error {
 		}
 	}
 	return x.decide(ctx)
+}
+
+// beyondScheduling deals with pods that the scheduler has done with: those
+// that are bound, finished or on their way out. It tells whether that settles
+// the matter.
+func (x *inquiry) beyondScheduling() bool {
+	pod := x.subject.pod
+	if pod == nil {
+		return false
+	}
+	switch {
+	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
+		x.out.Verdict = Allocated
+		x.out.Summary = fmt.Sprintf("the pod is finished (%s) and needs no devices any more", pod.Status.Phase)
+	case pod.Spec.NodeName == "" && pod.DeletionTimestamp != nil:
+		x.settle(Error, ClaimNotReady, "the pod is being deleted: it is not scheduled any more")
+	case pod.Spec.NodeName == "":
+		return false
+	case len(x.claims) > 0:
+		x.settle(DoesNotFit, ClaimNotReady, fmt.Sprintf("the pod is bound to node %s, but its claims are not allocated: it was bound without the scheduler, and nobody allocates them now", pod.Spec.NodeName))
+	default:
+		x.out.Verdict = Allocated
+		x.out.Summary = x.allocatedSummary()
+		for i := range x.subject.claims {
+			if problem := x.subject.claims[i].Problem; problem != nil {
+				x.out.Summary += "; " + problem.Error()
+			}
+		}
+	}
+	return true
 }
 
 // problems deals with claims that the scheduler does not even look at. It
@@ -274,7 +332,7 @@ func labelText(labels map[string]string, key string) string {
 func (x *inquiry) survey() error {
 	nodes, _ := x.site.alloc.Nodes()
 	nodes = slices.Clone(nodes)
-	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return naturalCompare(a.Name, b.Name) })
+	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
 	x.site.pools = make(map[string][]allocator.NodePool, len(nodes))
 	for _, node := range nodes {
 		pools, err := x.site.alloc.PoolsFor(node)

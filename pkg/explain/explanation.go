@@ -119,6 +119,8 @@ const (
 	ClaimLimitExceeded           Code = "ClaimLimitExceeded"
 	SearchTimeout                Code = "SearchTimeout"
 	AdminAccessDenied            Code = "AdminAccessDenied"
+	// AllocatorError is an error of the allocator that has no code of its own.
+	AllocatorError Code = "AllocatorError"
 	// ClaimNotReady is a claim that does not exist yet, is being deleted, or
 	// belongs to another pod.
 	ClaimNotReady Code = "ClaimNotReady"

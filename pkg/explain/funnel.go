@@ -95,10 +95,7 @@ func (f *funnel) note(device *resourceapi.Device, r *reason) {
 func (f *funnel) addPool(ctx context.Context, node *corev1.Node, pool *allocator.NodePool) {
 	for i := range pool.Ignored {
 		ignored := &pool.Ignored[i]
-		r := &reason{
-			rank: rankIgnored, code: FeatureDisabled, label: "feature off", text: ignored.Reason,
-			fact: Evidence{Object: object("ResourceSlice", "", ignored.Slice.Name), Wanted: ignored.Gate + "=true"},
-		}
+		r := ignoredReason(ignored)
 		for j := range ignored.Slice.Spec.Devices {
 			f.note(&ignored.Slice.Spec.Devices[j], r)
 		}
@@ -122,6 +119,18 @@ func (f *funnel) addPool(ctx context.Context, node *corev1.Node, pool *allocator
 			f.eligible[node.Name]++
 		}
 	}
+}
+
+// ignoredReason tells why the allocator does not look at a slice.
+func ignoredReason(ignored *allocator.IgnoredSlice) *reason {
+	r := &reason{
+		rank: rankIgnored, code: FeatureDisabled, label: "feature off", text: ignored.Reason,
+		fact: Evidence{Object: object("ResourceSlice", "", ignored.Slice.Name), Wanted: ignored.Gate + "=true"},
+	}
+	if ignored.Gate == "" {
+		r.code, r.label, r.fact.Wanted = PoolInvalid, "slice invalid", ""
+	}
+	return r
 }
 
 // poolReason tells why a whole pool is of no use on a node.
@@ -186,8 +195,13 @@ func (f *funnel) addRest() {
 			continue
 		}
 		text, found := "no node matches the node selector", ""
-		if name := d.Slice.Spec.NodeName; name != nil {
+		switch name := d.Slice.Spec.NodeName; {
+		case name != nil && f.checks.snap.Node(*name) == nil:
 			text, found = "the node does not exist", *name
+		case name != nil:
+			text, found = "the slices for the node cannot be read", *name
+		case d.Slice.Spec.AllNodes != nil:
+			text = "there is no node"
 		}
 		f.note(d.Device, &reason{
 			rank: rankReach, code: NodeNotReachable, label: "no node", text: text,

@@ -107,8 +107,12 @@ func (x *inquiry) claimsAvailable(node *corev1.Node) bool {
 // nothing. Requests that cannot even be served alone come first; if there is
 // none, the requests or devices stand in each other's way.
 func (x *inquiry) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
-	for _, claim := range x.claims {
+	for i := range x.claims {
+		claim := &x.claims[i]
 		for _, alternatives := range claim.funnels {
+			if len(alternatives) > 0 && !x.wantedOn(claim, alternatives[0].request.base, node) {
+				continue
+			}
 			if answer, short := x.shortOf(ctx, alternatives, node); short {
 				return answer
 			}
@@ -117,13 +121,23 @@ func (x *inquiry) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
 	offer := x.offer(ctx, node)
 	answer, known := x.probed[offer]
 	if !known {
-		answer = nodeAnswer{verdict: DoesNotFit, code: CountUnsatisfiable, message: notTogether, progress: progressTogether}
+		answer = nodeAnswer{verdict: DoesNotFit, code: CountUnsatisfiable, message: notTogether + " (not looked at more closely)", progress: progressCount}
 		if len(x.probed) < maxProbed {
 			answer = x.together(ctx, node)
 		}
 		x.probed[offer] = answer
 	}
 	return answer
+}
+
+// wantedOn says whether a request has to be served by DRA on a node. For
+// extended resources a device plugin may do it.
+func (x *inquiry) wantedOn(c *claimInquiry, name string, node *corev1.Node) bool {
+	if !x.subject.claims[c.index].ExtendedResources {
+		return true
+	}
+	claim, err := x.site.alloc.ExtendedResourceClaim(x.subject.pod, node)
+	return err == nil && claim != nil && slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool { return r.Name == name })
 }
 
 // notTogether is what can be said without a closer look.
@@ -133,6 +147,7 @@ const notTogether = "each request alone has enough devices, but there is no way 
 // that offer the same to the claims have the same answer.
 func (x *inquiry) offer(ctx context.Context, node *corev1.Node) string {
 	var offer strings.Builder
+	numbers := map[string]int{}
 	for _, pool := range x.site.pools[node.Name] {
 		for _, use := range x.site.alloc.CountersOf(pool.Pool) {
 			fmt.Fprintf(&offer, "%s %s %s\n", use.CounterSet, use.Counter, use.Left.String())
@@ -145,7 +160,7 @@ func (x *inquiry) offer(ctx context.Context, node *corev1.Node) string {
 				for _, pool := range x.site.pools[node.Name] {
 					for i := range pool.Devices {
 						if d := &pool.Devices[i]; f.checks.device(ctx, d, node) == nil {
-							devices = append(devices, f.offered(ctx, d))
+							devices = append(devices, f.offered(ctx, d, numbers))
 						}
 					}
 				}
@@ -157,15 +172,44 @@ func (x *inquiry) offer(ctx context.Context, node *corev1.Node) string {
 	return offer.String()
 }
 
-// offered describes what other devices can collide with.
-func (f *funnel) offered(ctx context.Context, d *allocator.Device) string {
-	var values []string
+// offered describes what other devices can collide with. Of attribute values
+// it matters only which are the same: they are numbered.
+func (f *funnel) offered(ctx context.Context, d *allocator.Device, numbers map[string]int) string {
+	var text strings.Builder
 	for _, c := range f.request.constraints {
-		if value, ok, err := f.checks.attribute(ctx, d, c.attribute); ok && err == nil {
-			values = append(values, attributeText(value))
+		value, ok, err := f.checks.attribute(ctx, d, c.attribute)
+		if !ok || err != nil {
+			continue
+		}
+		literal := attributeText(value)
+		if isList(value) {
+			// Lists can overlap in part.
+			fmt.Fprint(&text, literal, " ")
+			continue
+		}
+		key := string(c.attribute) + " " + literal
+		if _, known := numbers[key]; !known {
+			numbers[key] = len(numbers)
+		}
+		fmt.Fprint(&text, numbers[key], " ")
+	}
+	for _, consumption := range d.ConsumesCounters {
+		fmt.Fprint(&text, consumption.CounterSet, consumption.CompatibilityGroups)
+		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
+			quantity := consumption.Counters[name].Value
+			fmt.Fprint(&text, name, "=", quantity.String(), " ")
 		}
 	}
-	return fmt.Sprint(values, d.ConsumesCounters, d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations, d.Capacity, f.checks.alloc.Consumed(d.ID))
+	if d.AllowMultipleAllocations == nil || !*d.AllowMultipleAllocations {
+		return text.String()
+	}
+	used := f.checks.alloc.Consumed(d.ID)
+	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
+		left := d.Capacity[name].Value.DeepCopy()
+		left.Sub(used[name])
+		fmt.Fprint(&text, name, "=", left.String(), " ")
+	}
+	return text.String()
 }
 
 // shortOf tells whether none of the alternatives of a request has enough
@@ -235,7 +279,7 @@ func (x *inquiry) count(ctx context.Context, f *funnel, node *corev1.Node) censu
 	for i := range pools {
 		pool := &pools[i]
 		for j := range pool.Ignored {
-			c.noteSlice(f, pool.Ignored[j].Slice, &reason{code: FeatureDisabled, rank: rankIgnored})
+			c.noteSlice(f, pool.Ignored[j].Slice, ignoredReason(&pool.Ignored[j]))
 		}
 		if r := poolReason(pool); r != nil {
 			for _, slice := range pool.Pool.Slices {
@@ -518,11 +562,16 @@ func (x *inquiry) mostOfOne(ctx context.Context, node *corev1.Node) string {
 	if len(values) == 0 {
 		return ""
 	}
+	most := values.sorted()[0]
+	if constraint.distinct && int64(len(values)) >= f.request.count || !constraint.distinct && int64(values[most]) >= f.request.count {
+		// Something else stands in the way, too.
+		return ""
+	}
 	if constraint.distinct {
 		return fmt.Sprintf(": %d wanted, there are %s", f.request.count, plural(len(values), "value"))
 	}
-	most := values.sorted()[0]
-	return fmt.Sprintf(": %d wanted, the most is %d with %s", f.request.count, values[most], most)
+	x.mostValue[node.Name] = most
+	return fmt.Sprintf(": %d wanted, the most is %d", f.request.count, values[most])
 }
 
 func isList(a resourceapi.DeviceAttribute) bool {

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/blang/semver/v4"
+	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
@@ -24,6 +26,8 @@ import (
 type selectors struct {
 	cache  *dracel.Cache
 	byExpr map[string]*selector
+	// odd remembers which devices have an attribute that CEL refuses.
+	odd map[*resourceapi.Device]bool
 }
 
 // maxCompiled is how many compiled expressions are kept: more than any one
@@ -34,6 +38,7 @@ func newSelectors(features dracel.Features) *selectors {
 	return &selectors{
 		cache:  dracel.NewCache(maxCompiled, features),
 		byExpr: make(map[string]*selector),
+		odd:    make(map[*resourceapi.Device]bool),
 	}
 }
 
@@ -85,7 +90,14 @@ func (s *selectors) compile(expression string) *selector {
 	if sel.compiled.Error != nil {
 		return sel
 	}
-	parsed, issues := sel.compiled.Environment.Compile(expression)
+	// Macros have to be remembered as they were written, or else their parts
+	// cannot be written down again.
+	env, err := sel.compiled.Environment.Extend(cel.EnableMacroCallTracking())
+	if err != nil {
+		sel.opaque = true
+		return sel
+	}
+	parsed, issues := env.Compile(expression)
 	if issues.Err() != nil {
 		sel.opaque = true
 		return sel
@@ -95,7 +107,9 @@ func (s *selectors) compile(expression string) *selector {
 	for _, part := range conjunctsOf(root) {
 		text, err := parser.Unparse(part, info)
 		if err != nil {
-			text = expression
+			// Then it cannot be told which part is false.
+			sel.conjuncts = nil
+			break
 		}
 		reads, _ := readings(part)
 		sel.conjuncts = append(sel.conjuncts, conjunct{
@@ -112,18 +126,39 @@ func (s *selectors) evaluate(ctx context.Context, sel *selector, driver string, 
 	if sel.compiled.Error != nil {
 		return selection{err: sel.compiled.Error}
 	}
-	key := ""
-	if !sel.opaque {
-		key = valuesKey(sel.reads, driver, device)
-		if known, ok := sel.memo[key]; ok {
-			return known
-		}
+	if sel.opaque || s.isOdd(device) {
+		return s.run(ctx, sel, driver, device)
 	}
-	result := s.run(ctx, sel, driver, device)
-	if !sel.opaque {
+	key := valuesKey(sel.reads, driver, device)
+	result, known := sel.memo[key]
+	if !known {
+		result = s.run(ctx, sel, driver, device)
 		sel.memo[key] = result
 	}
 	return result
+}
+
+// isOdd says whether a device has an attribute that makes every expression
+// fail, read or not: all are converted beforehand.
+func (s *selectors) isOdd(device *resourceapi.Device) bool {
+	odd, known := s.odd[device]
+	if known {
+		return odd
+	}
+	for _, attribute := range device.Attributes {
+		versions := attribute.VersionValues
+		if attribute.VersionValue != nil {
+			versions = append(versions[:len(versions):len(versions)], *attribute.VersionValue)
+		}
+		odd = odd || !isList(attribute) && attribute.StringValue == nil && attribute.IntValue == nil && attribute.BoolValue == nil && attribute.VersionValue == nil
+		for _, version := range versions {
+			if _, err := semver.Parse(version); err != nil {
+				odd = true
+			}
+		}
+	}
+	s.odd[device] = odd
+	return odd
 }
 
 func (s *selectors) run(ctx context.Context, sel *selector, driver string, device *resourceapi.Device) selection {
@@ -413,6 +448,12 @@ func readingOf(e ast.Expr) (reading, bool) {
 	return reading{}, false
 }
 
+// isTest says whether an expression asks for the presence of a value.
+func isTest(e ast.Expr) bool {
+	return e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly() ||
+		e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.In
+}
+
 func isDevice(e ast.Expr) bool {
 	return e.Kind() == ast.IdentKind && e.AsIdent() == "device"
 }
@@ -467,7 +508,7 @@ func wantedText(e ast.Expr, text string) string {
 	}
 	operator, left, right := e.AsCall().FunctionName(), e.AsCall().Args()[0], e.AsCall().Args()[1]
 	value, ok := literalValue(right)
-	if _, isReading := readingOf(left); isReading && ok {
+	if _, isReading := readingOf(left); isReading && ok && !isTest(left) {
 		return comparison(operator, value, text)
 	}
 	// x.compareTo(quantity("80Gi")) >= 0

@@ -63,6 +63,8 @@ type subject struct {
 	pod          *corev1.Pod
 	hypothetical bool
 	claims       []allocator.PodClaim
+	// others are further pods that wait for the same claim.
+	others []*corev1.Pod
 	// workload is set if the pod stands for several.
 	workload bool
 	// users are the pods that use the target.
@@ -96,9 +98,14 @@ func (s *subject) findClaim(snap *snapshot.Snapshot, alloc *allocator.Allocator)
 	}
 	s.users = usersOf(snap, claim)
 	if claim.Status.Allocation == nil {
-		waiting := slices.IndexFunc(s.users, func(p *corev1.Pod) bool { return p.Spec.NodeName == "" && p.DeletionTimestamp == nil })
-		if waiting >= 0 {
-			s.usePod(alloc, s.users[waiting])
+		for _, pod := range s.users {
+			if waits(pod) {
+				s.others = append(s.others, pod)
+			}
+		}
+		if len(s.others) > 0 {
+			s.usePod(alloc, s.others[0])
+			s.others = s.others[1:]
 			return nil
 		}
 	}
@@ -141,7 +148,7 @@ func (s *subject) findPod(snap *snapshot.Snapshot, alloc *allocator.Allocator) e
 		s.users = []*corev1.Pod{pod}
 	}
 	s.usePod(alloc, pod)
-	return s.needClaims()
+	return s.needClaims(snap)
 }
 
 func (s *subject) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
@@ -155,7 +162,7 @@ func (s *subject) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocat
 			continue
 		}
 		s.users, s.workload = podsOf(snap, w), true
-		chosen := slices.IndexFunc(s.users, func(p *corev1.Pod) bool { return p.Spec.NodeName == "" && p.DeletionTimestamp == nil })
+		chosen := slices.IndexFunc(s.users, waits)
 		switch {
 		case chosen >= 0:
 			s.usePod(alloc, s.users[chosen])
@@ -168,12 +175,42 @@ func (s *subject) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocat
 					Namespace: w.Namespace, Name: w.Name + "-…",
 					Labels: w.Template.Labels, Annotations: w.Template.Annotations,
 				},
-				Spec: w.Template.Spec,
+				Spec: templateSpec(w),
 			})
 		}
-		return s.needClaims()
+		return s.needClaims(snap)
 	}
 	return notFound(snap, s.target, "", same)
+}
+
+// waits says whether the scheduler has yet to find a node for a pod.
+func waits(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil &&
+		pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
+// templateSpec is the spec of the pods that a workload makes. Those of a
+// DaemonSet tolerate what the controller adds
+// (pkg/controller/daemon/util/daemonset_util.go).
+func templateSpec(w *snapshot.Workload) corev1.PodSpec {
+	spec := *w.Template.Spec.DeepCopy()
+	if w.Kind != "DaemonSet" {
+		return spec
+	}
+	tolerate := func(key string, effects ...corev1.TaintEffect) {
+		for _, effect := range effects {
+			spec.Tolerations = append(spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect})
+		}
+	}
+	tolerate(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute)
+	tolerate(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute)
+	for _, key := range []string{corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure, corev1.TaintNodePIDPressure, corev1.TaintNodeUnschedulable} {
+		tolerate(key, corev1.TaintEffectNoSchedule)
+	}
+	if spec.HostNetwork {
+		tolerate(corev1.TaintNodeNetworkUnavailable, corev1.TaintEffectNoSchedule)
+	}
+	return spec
 }
 
 func (s *subject) usePod(alloc *allocator.Allocator, pod *corev1.Pod) {
@@ -181,14 +218,18 @@ func (s *subject) usePod(alloc *allocator.Allocator, pod *corev1.Pod) {
 	s.claims = alloc.PodClaims(pod)
 }
 
-func (s *subject) needClaims() error {
+func (s *subject) needClaims(snap *snapshot.Snapshot) error {
 	if len(s.claims) > 0 {
 		return nil
 	}
-	return &TargetError{
+	err := &TargetError{
 		Target:  s.target,
 		Message: fmt.Sprintf("%s %s", describe(s.target), errNoClaims),
 	}
+	if gap := snap.Gap(snapshot.ResourceClasses); gap != nil {
+		err.Hint = "it may use extended resources all the same: " + gap.Reason
+	}
+	return err
 }
 
 // usersOf lists the pods that use a claim, the longest waiting first.

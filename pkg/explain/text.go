@@ -89,6 +89,11 @@ func (t tally) sorted() []string {
 
 // naturalCompare orders node-2 before node-10.
 func naturalCompare(a, b string) int {
+	return cmp.Or(compareNumbers(a, b), cmp.Compare(a, b))
+}
+
+// compareNumbers compares runs of digits as numbers and the rest as text.
+func compareNumbers(a, b string) int {
 	for a != "" && b != "" {
 		da, db := digits(a), digits(b)
 		if da > 0 && db > 0 {

@@ -183,6 +183,10 @@ func (c *combination) addSimple(device int, users []int, groups map[string]int) 
 	}
 }
 
+// smallSupply is up to how many devices for a column all are looked at, even
+// when fewer are wanted: then the frontier serves for other demands, too.
+const smallSupply = 8
+
 // bounds finds how much each component can give at most and must give at
 // least. It reports false when all together is not enough.
 func (c *combination) bounds(components []*component) bool {
@@ -198,7 +202,10 @@ func (c *combination) bounds(components []*component) bool {
 			in[d] = true
 		}
 		for _, n := range comp.columns {
-			supply := min(c.demand[n], c.shares(c.columns[n].cands, in, len(c.columns[n].items)))
+			supply := c.shares(c.columns[n].cands, in, len(c.columns[n].items))
+			if supply > smallSupply {
+				supply = min(supply, c.demand[n])
+			}
 			comp.supply = append(comp.supply, supply)
 			total[n] += supply
 		}
@@ -221,7 +228,11 @@ func (c *combination) bounds(components []*component) bool {
 	for _, comp := range components {
 		for k, supply := range comp.supply {
 			n := comp.dimension(k, len(c.columns))
-			comp.need = append(comp.need, max(0, c.demand[n]-(total[n]-supply)))
+			need := max(0, c.demand[n]-(total[n]-supply))
+			if need > 0 {
+				comp.supply[k] = min(supply, c.demand[n])
+			}
+			comp.need = append(comp.need, need)
 		}
 	}
 	return true

@@ -144,9 +144,13 @@ func (s *solver) remember(kept, numbers int) {
 }
 
 // step counts one step of work and reports whether to go on.
-func (s *solver) step() bool {
-	s.steps++
-	if s.steps%stepsPerCheck == 0 && s.ctx.Err() != nil {
+func (s *solver) step() bool { return s.work(1) }
+
+// work counts so many steps of work and reports whether to go on.
+func (s *solver) work(steps int) bool {
+	before := s.steps / stepsPerCheck
+	s.steps += steps
+	if s.steps/stepsPerCheck != before && s.ctx.Err() != nil {
 		s.stopped = true
 	}
 	return !s.stopped

@@ -38,10 +38,15 @@ func families() []family {
 		{"one unit of 16 boards", boards(16, 7, []int{22, 15, 4, 8, 3}, 0), boards(16, 7, []int{21, 15, 4, 8, 1}, 0), 50000},
 		{"boards that can't be filled", boards(12, 7, []int{0, 13, 0, 12, 0}, 0), boards(12, 7, []int{0, 12, 0, 12, 0}, 0), 50000},
 		{"100 equal boards", boards(100, 7, []int{0, 0, 0, 100, 1}, 0), boards(100, 7, []int{300, 0, 0, 100, 0}, 0), 100000},
+		{"placements on 8 boards", placements(8, 0, []int{17, 0, 8, 8}), placements(8, 0, []int{16, 0, 8, 8}), 50000},
+		{"placements under one limit", placements(8, 8*7-1, []int{8, 0, 8, 0, 8}), placements(8, 8*7, []int{8, 0, 8, 0, 8}), 50000},
+		{"claims for one board each", boardClaims(8, 0, 9), boardClaims(8, 0, 8), 50000},
+		{"claims for one board each under one limit", boardClaims(8, 8*6-1, 9), boardClaims(8, 8*6, 8), 50000},
 		{"several claims", claims(6, 4, 8), claims(8, 4, 8), 5000},
 		{"prioritized lists", prioritized(3, 4, 9), prioritized(3, 4, 10), 50000},
 		{"longer prioritized lists", prioritized(8, 8, 43), prioritized(8, 8, 44), 100000},
 		{"prioritized partitions", prioritizedBoards(3, 3), prioritizedBoards(3, 4), 100000},
+		{"prioritized lists on boards", listsOnBoards(5, 5), listsOnBoards(5, 4), 100000},
 		{"one share", shares(4, 10, 3, 13, 1), shares(4, 10, 3, 12, 1), 5000},
 		{"shares for requests of several", shares(8, 10, 3, 5, 5), shares(9, 10, 3, 5, 5), 5000},
 		{"shares of different size", differentShares(10, 12, []int{15, 0, 11}), differentShares(10, 12, []int{15, 0, 10}), 50000},
@@ -228,6 +233,77 @@ func boards(n int, units int64, wanted []int, missing int64) *Problem {
 	return p
 }
 
+// placements are boards with 7 units and 8 slices. The partitions, of which so
+// many are wanted, stand at fixed slices; all boards have a limit of units
+// together, unless it is 0.
+func placements(n int, limit int64, wanted []int) *Problem {
+	p, byProfile := placementDevices(n, limit)
+	for k, count := range wanted {
+		if count > 0 {
+			p.Requests = append(p.Requests, plain(0, count, byProfile[k]...))
+		}
+	}
+	return p
+}
+
+// boardClaims are claims for partitions of 1, 2 and 3 units on the same board.
+func boardClaims(n int, limit int64, claims int) *Problem {
+	p, byProfile := placementDevices(n, limit)
+	p.Constraints = claims
+	p.Distinct = make([]bool, claims)
+	for c := range claims {
+		for _, k := range []int{0, 2, 3} {
+			r := plain(c, 1)
+			for _, cand := range byProfile[k] {
+				values := make([][]int, claims)
+				values[c] = []int{cand.Device / (len(p.Devices) / n)}
+				r.Alternatives[0].Candidates = append(r.Alternatives[0].Candidates, with(cand.Device, values...))
+			}
+			p.Requests = append(p.Requests, r)
+		}
+	}
+	return p
+}
+
+// placementDevices are the boards and, by profile, all partitions.
+func placementDevices(n int, limit int64) (*Problem, [][]Candidate) {
+	profiles := []struct {
+		units  int64
+		slices int
+		starts []int
+	}{
+		{1, 1, []int{0, 1, 2, 3, 4, 5, 6}},
+		{1, 2, []int{0, 2, 4, 6}},
+		{2, 2, []int{0, 2, 4}},
+		{3, 4, []int{0, 4}},
+		{4, 4, []int{0}},
+		{7, 8, []int{0}},
+	}
+	p := &Problem{}
+	if limit > 0 {
+		p.Counters = []int64{limit}
+	}
+	byProfile := make([][]Candidate, len(profiles))
+	for range n {
+		base := len(p.Counters)
+		p.Counters = append(p.Counters, 1, 1, 1, 1, 1, 1, 1, 1, 7)
+		for k, profile := range profiles {
+			for _, start := range profile.starts {
+				d := Device{Uses: []CounterUse{{Counter: base + 8, Amount: profile.units}}}
+				for slice := start; slice < start+profile.slices; slice++ {
+					d.Uses = append(d.Uses, CounterUse{Counter: base + slice, Amount: 1})
+				}
+				if limit > 0 {
+					d.Uses = append(d.Uses, CounterUse{Counter: 0, Amount: profile.units})
+				}
+				byProfile[k] = append(byProfile[k], Candidate{Device: len(p.Devices)})
+				p.Devices = append(p.Devices, d)
+			}
+		}
+	}
+	return p, byProfile
+}
+
 // claims are claims for two pairs, each with all four devices of one group.
 func claims(groups, size, n int) *Problem {
 	p := &Problem{Devices: make([]Device, groups*size), Constraints: n, Distinct: make([]bool, n)}
@@ -272,6 +348,17 @@ func prioritizedBoards(requests, n int) *Problem {
 		list.Claim = c
 		p.Requests = append(p.Requests, list)
 	}
+	return p
+}
+
+// listsOnBoards are claims for the whole of one of the boards or
+// smaller partitions, and one more for one small one of each board.
+func listsOnBoards(boards, claims int) *Problem {
+	p, by := placementDevices(boards, 0)
+	for c := range claims {
+		p.Requests = append(p.Requests, firstOf(plain(c, 1, by[5]...), plain(c, 2, by[4]...), plain(c, 2, by[3]...), plain(c, 4, by[2]...)))
+	}
+	p.Requests = append(p.Requests, plain(claims, boards, by[0]...))
 	return p
 }
 

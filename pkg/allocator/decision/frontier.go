@@ -53,7 +53,8 @@ func (p *placement) frontierOf(c *component, columns []column, classes []class) 
 	}
 	for n, at := range c.columns {
 		col := columns[at]
-		col.need = c.need[n]
+		// More than there can be here is all the same.
+		col.demand, col.need = c.supply[n], c.need[n]
 		col.cands = slices.DeleteFunc(slices.Clone(col.cands), func(cand *Candidate) bool {
 			_, found := h.local[cand.Device]
 			return !found
@@ -71,7 +72,7 @@ func (p *placement) frontierOf(c *component, columns []column, classes []class) 
 	if outcomes, columns := h.try(); len(outcomes) > 0 {
 		h.extend(0, outcomes, columns)
 	}
-	result := &frontier{points: best(h.points)}
+	result := &frontier{points: p.s.best(h.points)}
 	if !p.s.stopped {
 		p.s.memo[key] = result
 	}
@@ -248,10 +249,16 @@ func (h *host) record(outcomes []outcome, g *guests) {
 	}
 }
 
+// comparesPerStep is how many comparisons are about one step of work.
+const comparesPerStep = 32
+
 // best drops the points that are no better than another one.
-func best(points []point) []point {
+func (s *solver) best(points []point) []point {
 	var kept []point
 	for i := range points {
+		if !s.work(1 + len(points)/comparesPerStep) {
+			return nil
+		}
 		worse := false
 		for j := range points {
 			if i != j && atLeast(points[j].amounts, points[i].amounts) && (j < i || !atLeast(points[i].amounts, points[j].amounts)) {

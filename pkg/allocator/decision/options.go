@@ -4,8 +4,9 @@
 package decision
 
 import (
-	"reflect"
+	"encoding/binary"
 	"slices"
+	"strconv"
 )
 
 // partition splits the requests into parts which have nothing in common, so
@@ -90,11 +91,12 @@ func (s *solver) solvePart(demands []demand, chosen []Choice) bool {
 			return false
 		}
 	}
+	keys := c.keys()
 	slices.SortStableFunc(c.order, func(a, b int) int { return len(demands[a].options) - len(demands[b].options) })
 	for k, i := range c.order {
 		c.twin[i] = -1
 		for _, j := range c.order[:k] {
-			if demands[i].claim == demands[j].claim && reflect.DeepEqual(demands[i].options, demands[j].options) && demands[i].admin == demands[j].admin {
+			if len(demands[i].options) > 1 && keys[i] == keys[j] {
 				c.twin[i] = j
 			}
 		}
@@ -109,6 +111,73 @@ func (s *solver) solvePart(demands []demand, chosen []Choice) bool {
 		chosen[d.request] = Choice{Alternative: d.options[c.pick[i]].alternative, Devices: devices[i]}
 	}
 	return true
+}
+
+// keys gives the demands with several options keys that are equal for those
+// which could change places. Who they are matters only with admin access and
+// near the limit of the claim, and constraints that bind nobody else go by
+// their order.
+func (c *chooser) keys() []string {
+	tight := c.s.tightClaims(c.demands)
+	admin := false
+	users := make(map[int]int)
+	for i := range c.demands {
+		admin = admin || c.demands[i].admin
+		for constraint := range c.s.problem.Constraints {
+			if slices.ContainsFunc(c.demands[i].options, func(o option) bool { return bound(o.cands, constraint) }) {
+				users[constraint]++
+			}
+		}
+	}
+	keys := make([]string, len(c.demands))
+	for i := range c.demands {
+		d := &c.demands[i]
+		if len(d.options) == 1 {
+			continue
+		}
+		var key []byte
+		if tight[d.claim] || admin {
+			key = binary.AppendVarint(key, int64(d.claim))
+			key = strconv.AppendBool(key, d.admin)
+		}
+		own := make(map[int]int64)
+		for constraint, n := range users {
+			if n > 1 {
+				own[constraint] = int64(constraint)
+			}
+		}
+		for o := range d.options {
+			key = binary.AppendVarint(key, int64(d.options[o].count))
+			key = appendInts(key, []int{len(d.options[o].cands)})
+			for _, cand := range d.options[o].cands {
+				key = c.appendCandidate(key, cand, own)
+			}
+		}
+		keys[i] = string(key)
+	}
+	return keys
+}
+
+// appendCandidate appends what makes the candidate different from others.
+// Constraints without a name get the next one.
+func (c *chooser) appendCandidate(key []byte, cand *Candidate, names map[int]int64) []byte {
+	key = binary.AppendVarint(key, int64(cand.Device))
+	for i := range c.s.problem.Devices[cand.Device].Capacity {
+		key = binary.AppendVarint(key, take(cand, i))
+	}
+	for constraint := range c.s.problem.Constraints {
+		values := valuesOf(cand, constraint)
+		if values == nil {
+			continue
+		}
+		if _, found := names[constraint]; !found {
+			names[constraint] = -int64(len(names)) - 2
+		}
+		key = binary.AppendVarint(key, names[constraint])
+		key = strconv.AppendBool(key, c.s.isDistinct(constraint))
+		key = appendInts(key, values)
+	}
+	return binary.AppendVarint(key, -1)
 }
 
 // dropImpossible drops the options that are impossible even when there is no

@@ -201,6 +201,9 @@ func (k *picker) useful(pt *part, wanted []int) []int {
 	var kept []gain
 	var order []int
 	for _, g := range gains {
+		if !k.c.p.s.work(len(kept) / comparesPerStep) {
+			return nil
+		}
 		if slices.ContainsFunc(kept, func(better gain) bool { return atLeast(better.added, g.added) }) {
 			continue
 		}

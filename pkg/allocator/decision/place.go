@@ -183,20 +183,17 @@ func (p *placement) narrow() bool {
 // matchValues gives the values that enough candidates of each item have, and
 // whether one of them is common to all candidates, so that the constraint is
 // no limit.
-func (p *placement) matchValues(constraint int, items []int) (values []int, common bool) {
-	var order []int
+func (p *placement) matchValues(constraint int, items []int) (values map[int]bool, common bool) {
+	values = make(map[int]bool)
 	feasible := make(map[int]int)
 	everywhere := make(map[int]int)
-	for n, i := range items {
+	for _, i := range items {
 		counts := make(map[int]int)
 		for _, c := range p.items[i].cands {
 			vs := valuesOf(c, constraint)
 			for k, v := range vs {
 				if !slices.Contains(vs[:k], v) {
 					counts[v]++
-				}
-				if n == 0 && counts[v] == 1 {
-					order = append(order, v)
 				}
 			}
 		}
@@ -209,20 +206,20 @@ func (p *placement) matchValues(constraint int, items []int) (values []int, comm
 			}
 		}
 	}
-	for _, v := range order {
+	for v, n := range feasible {
 		common = common || everywhere[v] == len(items)
-		if feasible[v] == len(items) && !slices.Contains(values, v) {
-			values = append(values, v)
+		if n == len(items) {
+			values[v] = true
 		}
 	}
 	return values, common
 }
 
 // having gives the candidates that have one of the values of a constraint.
-func having(cands []*Candidate, constraint int, values []int) []*Candidate {
+func having(cands []*Candidate, constraint int, values map[int]bool) []*Candidate {
 	var kept []*Candidate
 	for _, c := range cands {
-		if slices.ContainsFunc(valuesOf(c, constraint), func(v int) bool { return slices.Contains(values, v) }) {
+		if slices.ContainsFunc(valuesOf(c, constraint), func(v int) bool { return values[v] }) {
 			kept = append(kept, c)
 		}
 	}

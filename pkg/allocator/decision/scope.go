@@ -143,7 +143,7 @@ func (p *placement) modes(sc *scope, in map[int]int) []mode {
 				}
 			}
 		}
-		modes = withoutLesser(next)
+		modes = p.s.withoutLesser(next)
 	}
 	return modes
 }
@@ -178,7 +178,7 @@ func (m *mode) with(p *placement, sc *scope, constraint, v int) (mode, bool) {
 		if !bound(p.items[i].cands, constraint) {
 			continue
 		}
-		narrowed.cands[n] = having(m.cands[n], constraint, []int{v})
+		narrowed.cands[n] = having(m.cands[n], constraint, map[int]bool{v: true})
 		if len(narrowed.cands[n]) < p.items[i].count {
 			return mode{}, false
 		}
@@ -187,9 +187,12 @@ func (m *mode) with(p *placement, sc *scope, constraint, v int) (mode, bool) {
 }
 
 // withoutLesser drops the modes whose candidates are all left by another one.
-func withoutLesser(modes []mode) []mode {
+func (s *solver) withoutLesser(modes []mode) []mode {
 	var kept []mode
 	for i := range modes {
+		if !s.work(len(modes) / comparesPerStep) {
+			return nil
+		}
 		lesser := false
 		for j := range modes {
 			if i != j && modes[j].covers(&modes[i]) && (j < i || !modes[i].covers(&modes[j])) {

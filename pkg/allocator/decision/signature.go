@@ -45,7 +45,7 @@ func (p *placement) signature(c *component, columns []column, classes []class) s
 	}
 	for n, at := range c.columns {
 		col := &columns[at]
-		w.put(-1, int64(col.demand), int64(c.need[n]), int64(len(col.items)))
+		w.put(-1, int64(c.supply[n]), int64(c.need[n]), int64(len(col.items)))
 		w.access(col.order, col.claim, col.admin)
 		w.candidates(col.cands, local, nil)
 	}

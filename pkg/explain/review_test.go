@@ -1,0 +1,200 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// TestDeceptive has clusters where the first thing that comes to mind is not
+// the answer.
+func TestDeceptive(t *testing.T) {
+	thePod := Options{Kind: KindPod, Namespace: namespace, Name: "p"}
+	theClaim := Options{Kind: KindClaim, Namespace: namespace, Name: waiting}
+	bound := func(p *corev1.Pod) { p.Spec.NodeName = "n1" }
+	tests := map[string]struct {
+		cluster []part
+		target  Options
+		verdict Verdict
+		// says is a part of the summary, an assumption or a next step; not is a
+		// part of none.
+		says, not string
+	}{
+		"a template that could not be read is not missing": {
+			cluster: []part{nodes("n1"), changedPod("p", fromTemplate("one")), gap(snapshot.ResourceTemplates, "alice may not list templates")},
+			target:  thePod, verdict: Undetermined, says: "could not be read", not: "create",
+		},
+		"a finished pod needs nothing": {
+			cluster: []part{nodes("n1"), changedPod("p", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, "gone")},
+			target:  thePod, verdict: Allocated, says: "The pod is finished (Succeeded)", not: "create",
+		},
+		"a running pod whose claim is being deleted": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(1)...), holding("have", "n1", "gpu-0"), reserved("have", "p"),
+				func(s *snapshot.Snapshot) { s.Claims[0].DeletionTimestamp = ptr.To(metav1.NewTime(s.TakenAt)) },
+				changedPod("p", bound, "have"),
+			},
+			target: thePod, verdict: Allocated, says: "claim have is being deleted, which waits for pod/p",
+		},
+		"a pod that was bound by hand": {
+			cluster: []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)), changedPod("p", bound, waiting)},
+			target:  thePod, verdict: DoesNotFit, says: "it was bound without the scheduler",
+		},
+		"a pod that is being deleted": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)),
+				changedPod("p", func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.Now()) }, waiting),
+			},
+			target: thePod, verdict: Error, says: "is being deleted",
+		},
+		"an allocation that the scheduler takes back": {
+			cluster: []part{
+				nodes("n1", "n2"), changeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
+				pool("n1", devices(1)...), pool("n2", devices(1)...), holding("have", "n1", "gpu-0"),
+				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace },
+				pod("p", "have"),
+			},
+			target: thePod, verdict: DoesNotFit, says: "takes back the devices of claim have, which no other pod has reserved, and tries again: then it fits, on n2",
+		},
+		"an error on a device that a hidden claim may hold": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a"), device("b", withModel("A"))),
+				claim(waiting, exact("gpu", 1, where(`device.attributes["gpu.example.com"].model == "A"`))),
+				gap(snapshot.ResourceClaims, "alice may not list claims"),
+			},
+			target: theClaim, verdict: Undetermined, says: "alice may not list claims",
+		},
+		"an attribute that makes every expression fail": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", func(d *resourceapi.Device) {
+					d.Attributes["fw"] = resourceapi.DeviceAttribute{VersionValue: ptr.To("1.2")}
+				}), device("b")),
+				holding("serve", "n1", "a"), claim(waiting, exact("gpu", 1, where(`device.driver == "gpu.example.com"`))),
+				func(s *snapshot.Snapshot) { s.Classes[0].Spec.Selectors = nil },
+			},
+			target: theClaim, verdict: Fits, says: "picks n1",
+		},
+		"a part of a selector with a macro holds": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withModel("A"), withAttribute("tier", "gold"))),
+				claim(waiting, exact("gpu", 1, where(`["A","B"].exists(m, device.attributes["gpu.example.com"].model == m) && device.attributes["gpu.example.com"].tier == "silver"`))),
+			},
+			target: theClaim, verdict: DoesNotFit, says: `tier is "gold"; wanted: "silver"`,
+		},
+		"the error of one request is not that of another": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withModel("A")), device("b", withModel("A"))),
+				claim(waiting,
+					exact("x", 1, where(`device.attributes["gpu.example.com"].model == "A"`)),
+					exact("y", 1, where(`device.attributes["gpu.example.com"].tier == "A"`))),
+			},
+			target: theClaim, verdict: Error, says: "Request y: the selector fails",
+		},
+		"a constraint and counters together": {
+			cluster: []part{
+				nodes("n1"), counters("n1", "board", "slices", "1"),
+				slice("n1", twoSlices, device("a", withAttribute("root", "x"), withCounter("board", "slices", "1")), device("b", withAttribute("root", "x"), withCounter("board", "slices", "1")), device("c", withAttribute("root", "y"))),
+				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
+			},
+			target: theClaim, verdict: DoesNotFit, says: "not with the same", not: "the most is 2",
+		},
+		"one of two pods that wait for a claim": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)),
+				changedPod("a", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"no": "such"} }, waiting), pod("b", waiting),
+			},
+			target: theClaim, verdict: Fits, says: "Pod b can have it allocated, others that wait for it cannot",
+		},
+		"a DaemonSet tolerates a cordoned node": {
+			cluster: []part{
+				nodes("n1"), changeNode("n1", func(n *corev1.Node) {
+					n.Spec.Unschedulable = true
+					n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}}
+				}),
+				pool("n1", devices(1)...), template("one", exact("gpu", 1)), deployment("web", "one"),
+				func(s *snapshot.Snapshot) { s.Workloads[0].Kind = "DaemonSet" },
+			},
+			target: Options{Kind: "DaemonSet", Namespace: namespace, Name: "web"}, verdict: Fits, says: "picks n1",
+		},
+		"no node is known": {
+			cluster: []part{
+				slice("n1", func(s *resourceapi.ResourceSlice) { s.Spec.NodeName, s.Spec.AllNodes = nil, ptr.To(true) }, devices(1)...),
+				claim(waiting, exact("gpu", 1)),
+			},
+			target: theClaim, verdict: Undetermined, says: "no node is known",
+		},
+		"limits of the pod count": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(1)...), template("one", exact("gpu", 1)), deployment("web", "one"),
+				func(s *snapshot.Snapshot) {
+					s.Workloads[0].Template.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("16")}}
+				},
+			},
+			target: Options{Kind: "Deployment", Namespace: namespace, Name: "web"}, verdict: DoesNotFit, says: "Not enough cpu: 16 wanted",
+		},
+		"too few even if all were free": {
+			cluster: []part{nodes("n1"), pool("n1", devices(4)...), holding("serve", "n1", "gpu-0"), claim(waiting, exact("gpu", 5))},
+			target:  theClaim, verdict: DoesNotFit, says: "Request gpu needs 5, and only 4 there match: 1 allocated.",
+		},
+		"an incomplete pool of another driver": {
+			cluster: []part{
+				nodes("n1", "n2"), pool("n1", devices(1)...),
+				slice("n2", func(s *resourceapi.ResourceSlice) {
+					s.Spec.Driver, s.Spec.Pool.ResourceSliceCount = "nic.example.com", 2
+				}, devices(1)...),
+				claim(waiting, exact("gpu", 2)),
+			},
+			target: theClaim, verdict: DoesNotFit, says: "only 1 there match", not: "incomplete",
+		},
+		"a taint of a rule": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)),
+				func(s *snapshot.Snapshot) {
+					s.TaintRules = []*resourceapi.DeviceTaintRule{{
+						ObjectMeta: metav1.ObjectMeta{Name: "broken"},
+						Spec: resourceapi.DeviceTaintRuleSpec{
+							DeviceSelector: &resourceapi.DeviceTaintSelector{Driver: ptr.To(driver)},
+							Taint:          resourceapi.DeviceTaint{Key: "xid", Effect: resourceapi.DeviceTaintEffectNoSchedule},
+						},
+					}}
+				},
+			},
+			target: theClaim, verdict: DoesNotFit, says: "DeviceTaintRule/broken spec.taint",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			e, err := Explain(t.Context(), cluster(t, test.cluster...), test.target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Verdict != test.verdict {
+				t.Errorf("verdict %s, want %s: %s", e.Verdict, test.verdict, e.Summary)
+			}
+			text := e.Summary + "\n" + strings.Join(e.Assumptions, "\n") + "\n" + everything(e)
+			for _, step := range e.NextSteps {
+				text += step.Text + "\n"
+			}
+			for _, group := range e.Nodes {
+				text += group.Message + "\n"
+			}
+			if !strings.Contains(text, test.says) {
+				t.Errorf("nothing says %q:\n%s", test.says, text)
+			}
+			if test.not != "" && strings.Contains(text, test.not) {
+				t.Errorf("something says %q:\n%s", test.not, text)
+			}
+			checkSums(t, e)
+		})
+	}
+}
