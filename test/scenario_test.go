@@ -100,7 +100,8 @@ func agree(verdict explain.Verdict, decision decisionReason) bool {
 	case unschedulable:
 		return verdict == explain.DoesNotFit || verdict == explain.Error
 	default:
-		return verdict == explain.Error
+		// What the scheduler has no time for can be decided by counting.
+		return verdict == explain.Error || verdict == explain.DoesNotFit
 	}
 }
 

@@ -21,7 +21,10 @@ import (
 // decide asks the allocator about every candidate and draws the conclusion.
 func (x *inquiry) decide(ctx context.Context) error {
 	candidates := x.site.candidates
-	verdicts := x.site.alloc.CheckAll(ctx, candidates, x.claimsFor)
+	verdicts, err := x.check(ctx)
+	if err != nil {
+		return err
+	}
 	answers := map[nodeAnswer][]string{}
 	var best *fitting
 	var answer nodeAnswer
@@ -444,6 +447,10 @@ func (x *inquiry) assume() {
 	}
 	if _, known := x.site.alloc.Nodes(); !known && x.snap.Gap(snapshot.ResourceNodes) == nil {
 		x.out.Assumptions = append(x.out.Assumptions, "no node is known: taken that the nodes named in ResourceSlices exist and take the pod")
+	}
+	if x.slowNode != "" {
+		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
+			"that nothing fits on node %s is proved by counting: the allocator's own search does not end within %s there, and the scheduler, which waits for 10s, may say \"timed out trying to allocate devices\" instead", x.slowNode, patience))
 	}
 	if x.preemptionMatters() {
 		x.out.Assumptions = append(x.out.Assumptions, "not evaluated: preemption of pods with lower priority")

@@ -69,7 +69,16 @@ func ExplainWith(ctx context.Context, alloc *allocator.Allocator, snap *snapshot
 const maxOthers = 4
 
 func explainSubject(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *subject) (*Explanation, error) {
-	x := &inquiry{
+	x := newInquiry(alloc, snap, subject)
+	if err := x.run(ctx); err != nil {
+		return nil, fmt.Errorf("explain %s: %w", describe(subject.target), err)
+	}
+	x.out.Summary = sentence(x.gated() + x.out.Summary)
+	return x.out, nil
+}
+
+func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *subject) *inquiry {
+	return &inquiry{
 		snap: snap, subject: subject, site: &site{alloc: alloc},
 		selectors: newSelectors(dracel.Features{
 			EnableConsumableCapacity: alloc.FeatureEnabled("DRAConsumableCapacity"),
@@ -83,11 +92,6 @@ func explainSubject(ctx context.Context, alloc *allocator.Allocator, snap *snaps
 			Target:   subject.target,
 		},
 	}
-	if err := x.run(ctx); err != nil {
-		return nil, fmt.Errorf("explain %s: %w", describe(subject.target), err)
-	}
-	x.out.Summary = sentence(x.gated() + x.out.Summary)
-	return x.out, nil
 }
 
 // gated opens the summary of a pod that the scheduler does not look at.
@@ -114,6 +118,9 @@ type inquiry struct {
 	// probed has the answers for nodes where single requests do not explain
 	// it, by what the nodes offer.
 	probed map[string]nodeAnswer
+	// slowNode is a node that was decided by counting because the allocator
+	// takes too long.
+	slowNode string
 	// mostValue has, by node, the value of a match constraint that most of its
 	// devices have.
 	mostValue map[string]string

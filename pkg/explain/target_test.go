@@ -271,10 +271,23 @@ func TestNoTarget(t *testing.T) {
 	}
 }
 
-// TestSearchTimeout asks for one device more than there are, which takes
-// upstream longer than the limit.
-func TestSearchTimeout(t *testing.T) {
+// TestLongSearch asks for one device more than there are, which takes upstream
+// longer than anybody waits.
+func TestLongSearch(t *testing.T) {
 	snap := cluster(t, nodes("n1"), pool("n1", devices(24)...), claim(waiting, exact("gpu", 25)))
+	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Verdict != DoesNotFit || e.Nodes[0].Code != CountUnsatisfiable || len(e.Assumptions) != 1 || !strings.Contains(e.Assumptions[0], "timed out trying to allocate devices") {
+		t.Errorf("verdict %s, nodes %+v, assumptions %q", e.Verdict, e.Nodes, e.Assumptions)
+	}
+}
+
+// TestSearchTimeout does the same with a capacity that is too large to be
+// counted in thousandths.
+func TestSearchTimeout(t *testing.T) {
+	snap := cluster(t, nodes("n1"), pool("n1", devices(24, withSharing, withMemory("7E"))...), claim(waiting, exact("gpu", 25)))
 	alloc, err := allocator.New(t.Context(), snap, allocator.WithTimeout(20*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)

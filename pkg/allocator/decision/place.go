@@ -279,8 +279,8 @@ func (p *placement) enoughValues() bool {
 					at[values[0]] = b
 					bundles = append(bundles, bundle{capacity: 1})
 				}
-				if edges := bundles[b].edges; len(edges) == 0 || edges[len(edges)-1].column != n {
-					bundles[b].edges = append(edges, edge{column: n, capacity: 1})
+				if last := len(bundles[b].edges) - 1; last < 0 || bundles[b].edges[last].column != n {
+					bundles[b].edges = append(bundles[b].edges, edge{column: n, capacity: 1})
 				}
 			}
 		}

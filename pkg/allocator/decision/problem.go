@@ -95,7 +95,10 @@ type Alternative struct {
 	Count int
 	// All means that every candidate must be taken, and that there must be at
 	// least one. The caller makes sure that a matching device which can't be
-	// taken makes the alternative impossible (no candidates).
+	// taken makes the alternative impossible (no candidates). When such a device
+	// violates a constraint, the scheduler's allocator gives up with an error,
+	// even where another choice before would have helped; here that is one more
+	// way that does not work.
 	All bool
 	// Candidates are the devices to choose from, each device at most once.
 	Candidates []Candidate
@@ -108,8 +111,9 @@ type Candidate struct {
 	Takes []int64
 	// Values has for each constraint the values that the device has, one for a
 	// scalar attribute; nil where the constraint does not apply to this
-	// alternative. A constraint beyond the end does not apply. A constraint that
-	// applies to a device without any value makes the candidate impossible.
+	// alternative, which is the same for all of its candidates. A constraint
+	// beyond the end does not apply. A constraint that applies to a device
+	// without any value makes the candidate impossible.
 	Values [][]int
 }
 
