@@ -1,0 +1,190 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// together explains a node where every request has enough devices for itself.
+// Each answer is proved: without what it names, the allocator finds devices.
+func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
+	claims, err := x.claimsFor(node)
+	if err != nil {
+		return nodeAnswer{verdict: Error, message: err.Error()}
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	fits := func(alloc *allocator.Allocator, claims []*resourceapi.ResourceClaim) bool {
+		return alloc.Check(ctx, node, claims).Outcome == allocator.Fits
+	}
+	answer := nodeAnswer{verdict: DoesNotFit, progress: progressTogether}
+
+	var constrained []string
+	for _, claim := range x.claims {
+		for _, c := range claimConstraints(claim.claim) {
+			constrained = append(constrained, c.String())
+		}
+	}
+	if len(constrained) > 0 && fits(x.site.alloc, withoutConstraints(claims)) {
+		answer.code = ConstraintUnsatisfiable
+		answer.message = fmt.Sprintf("enough devices, but not with %s%s", joinAnd(constrained), x.mostOfOne(ctx, node))
+		return answer
+	}
+	if single, names := singleRequests(claims); len(single) > 1 {
+		alone := true
+		for _, claim := range single {
+			alone = alone && fits(x.site.alloc, []*resourceapi.ResourceClaim{claim})
+		}
+		if alone {
+			answer.code = RequestsCompete
+			answer.message = fmt.Sprintf("requests %s each fit alone, not together", joinAnd(names))
+			return answer
+		}
+	}
+	for _, probe := range []struct {
+		code    Code
+		message string
+		change  func(*resourceapi.Device)
+	}{
+		{CompatibilityGroupConflict, "enough devices, but their compatibility groups differ", func(d *resourceapi.Device) {
+			for i := range d.ConsumesCounters {
+				d.ConsumesCounters[i].CompatibilityGroups = nil
+			}
+		}},
+		{CountersExhausted, "enough devices, but together they use more than the shared counters have", func(d *resourceapi.Device) { d.ConsumesCounters = nil }},
+	} {
+		alloc, changed, err := x.withDevices(ctx, node, probe.change)
+		if err == nil && changed && fits(alloc, claims) {
+			answer.code, answer.message = probe.code, probe.message
+			return answer
+		}
+	}
+	answer.code = CountUnsatisfiable
+	answer.message = notTogether
+	if ctx.Err() != nil {
+		answer.message += " (what stands in the way was not found in time)"
+	}
+	return answer
+}
+
+// withDevices makes an allocator for the same cluster, in which the devices
+// that a node reaches are changed.
+func (x *inquiry) withDevices(ctx context.Context, node *corev1.Node, change func(*resourceapi.Device)) (alloc *allocator.Allocator, changed bool, err error) {
+	amended := *x.snap
+	amended.Slices = nil
+	seen := map[*allocator.Pool]bool{}
+	for _, pool := range x.site.pools[node.Name] {
+		if seen[pool.Pool] {
+			continue
+		}
+		seen[pool.Pool] = true
+		for _, slice := range pool.Pool.Slices {
+			slice = slice.DeepCopy()
+			for i := range slice.Spec.Devices {
+				if len(slice.Spec.Devices[i].ConsumesCounters) > 0 {
+					changed = true
+					change(&slice.Spec.Devices[i])
+				}
+			}
+			amended.Slices = append(amended.Slices, slice)
+		}
+	}
+	if !changed {
+		return nil, false, nil
+	}
+	// The taint rules are in the slices already.
+	amended.TaintRules = nil
+	alloc, err = x.site.alloc.Amended(ctx, &amended)
+	return alloc, true, err
+}
+
+func withoutConstraints(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
+	loose := make([]*resourceapi.ResourceClaim, 0, len(claims))
+	for _, claim := range claims {
+		claim = claim.DeepCopy()
+		claim.Spec.Devices.Constraints = nil
+		loose = append(loose, claim)
+	}
+	return loose
+}
+
+// singleRequests splits claims into one claim for each request.
+func singleRequests(claims []*resourceapi.ResourceClaim) (single []*resourceapi.ResourceClaim, names []string) {
+	for _, claim := range claims {
+		for i, r := range claim.Spec.Devices.Requests {
+			one := claim.DeepCopy()
+			one.Spec.Devices.Requests = one.Spec.Devices.Requests[i : i+1]
+			one.Spec.Devices.Constraints = slices.DeleteFunc(one.Spec.Devices.Constraints, func(c resourceapi.DeviceConstraint) bool {
+				if len(c.Requests) == 0 {
+					return false
+				}
+				return !slices.ContainsFunc(c.Requests, func(name string) bool {
+					base, _, _ := strings.Cut(name, "/")
+					return base == r.Name
+				})
+			})
+			single = append(single, one)
+			name := r.Name
+			if len(claims) > 1 && claim.Name != "" {
+				name = claim.Name + "." + name
+			}
+			names = append(names, name)
+		}
+	}
+	return single, names
+}
+
+// mostOfOne says how many devices of a node agree in a match constraint's
+// attribute, or how many different values a distinct constraint can use. It is
+// silent where several requests or a list attribute make that hard to say.
+func (x *inquiry) mostOfOne(ctx context.Context, node *corev1.Node) string {
+	if len(x.claims) != 1 || len(x.claims[0].funnels) != 1 || len(x.claims[0].funnels[0]) != 1 {
+		return ""
+	}
+	f := x.claims[0].funnels[0][0]
+	if len(f.request.constraints) != 1 || f.request.all() {
+		return ""
+	}
+	constraint := f.request.constraints[0]
+	values := tally{}
+	for _, pool := range x.site.pools[node.Name] {
+		for i := range pool.Devices {
+			d := &pool.Devices[i]
+			if f.checks.device(ctx, d, node) != nil {
+				continue
+			}
+			value, ok, err := f.checks.attribute(ctx, d, constraint.attribute)
+			if err != nil || !ok || isList(value) {
+				return ""
+			}
+			values[attributeText(value)]++
+		}
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	most := values.sorted()[0]
+	if constraint.distinct && int64(len(values)) >= f.request.count || !constraint.distinct && int64(values[most]) >= f.request.count {
+		// Something else stands in the way, too.
+		return ""
+	}
+	if constraint.distinct {
+		return fmt.Sprintf(": %d wanted, there are %s", f.request.count, plural(len(values), "value"))
+	}
+	x.mostValue[node.Name] = most
+	return fmt.Sprintf(": %d wanted, the most is %d", f.request.count, values[most])
+}
+
+func isList(a resourceapi.DeviceAttribute) bool {
+	return len(a.StringValues)+len(a.IntValues)+len(a.BoolValues)+len(a.VersionValues) > 0
+}
