@@ -57,7 +57,7 @@ test: control-plane ## Run all tests; they start a real control plane
 
 .PHONY: bench
 bench: ## Run the benchmarks
-	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -benchmem ./pkg/...
+	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -benchmem ./pkg/... ./test
 
 .PHONY: fuzz
 fuzz: ## Fuzz everything that has a fuzz test, FUZZTIME each
