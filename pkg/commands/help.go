@@ -97,7 +97,7 @@ func writeUsage(b *strings.Builder, cmd *cobra.Command) {
 		}
 	}
 	if reads {
-		b.WriteString("\nkubectl's other flags for that work too; see 'kubectl options'.\n")
+		b.WriteString("\nkubectl's other flags that say how to connect, such as --server and --token, work too.\n")
 	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(b, "\nSee '%s COMMAND --help' for more about a command.\n", cmd.CommandPath())

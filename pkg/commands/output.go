@@ -76,8 +76,8 @@ func (f *outputFlags) toPrinter(streams genericiooptions.IOStreams) (*explanatio
 	return p, nil
 }
 
-// print writes the answers: one object for one target, a list for several.
-func (p *explanationPrinter) print(explanations []*explain.Explanation) error {
+// print writes the answers: a list of them, or the only one.
+func (p *explanationPrinter) print(explanations []*explain.Explanation, asList bool) error {
 	switch {
 	case p.names:
 		for _, e := range explanations {
@@ -90,13 +90,16 @@ func (p *explanationPrinter) print(explanations []*explain.Explanation) error {
 			}
 		}
 		return nil
-	case p.machine != nil && len(explanations) == 1:
+	case p.machine != nil && !asList && len(explanations) == 1:
 		if err := p.machine.PrintObj(explanations[0], p.out); err != nil {
 			return fmt.Errorf("print explanation: %w", err)
 		}
 		return nil
 	case p.machine != nil:
-		list := &explain.ExplanationList{TypeMeta: metav1.TypeMeta{APIVersion: explain.APIVersion, Kind: "ExplanationList"}}
+		list := &explain.ExplanationList{
+			TypeMeta: metav1.TypeMeta{APIVersion: explain.APIVersion, Kind: "ExplanationList"},
+			Items:    make([]explain.Explanation, 0, len(explanations)),
+		}
 		for _, e := range explanations {
 			list.Items = append(list.Items, *e)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -48,7 +49,23 @@ type reader struct {
 	streams   genericiooptions.IOStreams
 }
 
-func (f *readingFlags) toReader(streams genericiooptions.IOStreams) (*reader, error) {
+// clusterOnly are the flags that choose a cluster or a user, which a file is
+// no match for.
+func clusterOnly() []string {
+	return []string{"kubeconfig", "context", "cluster", "user", "server", "token", "as", "as-group", "as-uid"}
+}
+
+func (f *readingFlags) toReader(cmd *cobra.Command, streams genericiooptions.IOStreams) (*reader, error) {
+	for _, name := range clusterOnly() {
+		if len(f.paths) > 0 && cmd.Flags().Changed(name) {
+			return nil, usagef("Leave one of them out.", "--snapshot and --%s: a file and a cluster cannot be read together", name)
+		}
+	}
+	if namespace := *f.config.Namespace; namespace != "" {
+		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
+			return nil, usagef(nameRule, "read --namespace: %q is no name of a namespace", namespace)
+		}
+	}
 	gates, err := snapshot.ParseGates(f.gates)
 	if err != nil {
 		return nil, usagef("See --feature-gates.", "%w", err)
@@ -98,9 +115,10 @@ func (r *reader) read(ctx context.Context, what scope) (*source, error) {
 	}
 	clients, err := snapshot.NewClients(r.config)
 	if err != nil {
-		return nil, err
+		// Nothing was sent yet: it is the flags or the kubeconfig.
+		return nil, usagef("Check --kubeconfig, --context and the other flags, or read a saved cluster with --snapshot.", "%w", err)
 	}
-	bar := newProgress(r.streams.ErrOut)
+	bar := newProgress(r.streams.ErrOut, clients.Address())
 	defer bar.done()
 	snap, err := snapshot.Collect(ctx, clients, snapshot.CollectOptions{
 		Options:       r.options,

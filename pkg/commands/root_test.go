@@ -124,7 +124,7 @@ func TestProgress(t *testing.T) {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 
-	silent := newProgress(&out)
+	silent := newProgress(&out, "https://10.0.0.1")
 	silent.since = silent.since.Add(-2 * patience)
 	out.Reset()
 	silent.report(1, 1, "pods")

@@ -23,13 +23,16 @@ import (
 type snapshotFlags struct {
 	reading *readingFlags
 	path    string
+	format  string
 	redact  bool
 	force   bool
 }
 
 type snapshotOptions struct {
-	reader  *reader
-	path    string
+	reader *reader
+	path   string
+	// format is that of standard output and of what is no regular file.
+	format  snapshot.Format
 	redact  bool
 	force   bool
 	streams genericiooptions.IOStreams
@@ -47,7 +50,10 @@ environment variables and the like, but with their names; --redact replaces
 those by others without changing any answer.
 
 The file is YAML or JSON, by the ending of its name: .yaml, .yml or .json, each
-also with .gz. It is readable for its owner only.`,
+also with .gz. It is readable for its owner only.
+
+All namespaces are saved, since claims of any of them may hold the devices. Only
+where you may not list them all, the one of -n or of the context is read instead.`,
 		Example: `  # Save it
   kubectl dra snapshot -o cluster.yaml.gz
 
@@ -61,7 +67,7 @@ also with .gz. It is readable for its owner only.`,
   kubectl dra snapshot | less`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			options, err := flags.toOptions(streams)
+			options, err := flags.toOptions(cmd, streams)
 			if err != nil {
 				return err
 			}
@@ -69,25 +75,39 @@ also with .gz. It is readable for its owner only.`,
 		},
 	}
 	cmd.Flags().StringVarP(&flags.path, "output", "o", "", "Write to this `FILE` instead of standard output.")
-	cmd.Flags().BoolVar(&flags.redact, "redact", false, "Replace all names and values that could tell whose cluster it is.")
+	cmd.Flags().StringVar(&flags.format, "format", "", "`FORMAT` on standard output: yaml (the default) or json.")
+	cmd.Flags().BoolVar(&flags.redact, "redact", false,
+		"Replace names of namespaces, nodes, pods, claims and images, addresses and IDs by pseudonyms; drivers, classes, "+
+			"attributes and CEL expressions stay. Read the file before you publish it.")
 	cmd.Flags().BoolVar(&flags.force, "force", false, "Overwrite the file if it exists.")
 	flags.reading.addTo(cmd)
 	return cmd
 }
 
-func (f *snapshotFlags) toOptions(streams genericiooptions.IOStreams) (*snapshotOptions, error) {
+func (f *snapshotFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams) (*snapshotOptions, error) {
 	path := f.path
 	if path == "-" {
 		path = ""
 	}
+	format := snapshot.Format(f.format)
+	switch format {
+	case "":
+		format = snapshot.FormatYAML
+	case snapshot.FormatJSON, snapshot.FormatYAML:
+		if path != "" && !isSpecial(path) {
+			return nil, usagef("Leave --format out: the ending of the file's name says it.", "--format is for standard output, not for a file")
+		}
+	default:
+		return nil, usagef("Use yaml or json.", "unknown format %q", f.format)
+	}
 	if path == "" && f.force {
 		return nil, usagef("Give the file with -o FILE.", "--force without a file to overwrite")
 	}
-	reader, err := f.reading.toReader(streams)
+	reader, err := f.reading.toReader(cmd, streams)
 	if err != nil {
 		return nil, err
 	}
-	return &snapshotOptions{reader: reader, path: path, redact: f.redact, force: f.force, streams: streams}, nil
+	return &snapshotOptions{reader: reader, path: path, format: format, redact: f.redact, force: f.force, streams: streams}, nil
 }
 
 func (o *snapshotOptions) run(ctx context.Context) error {
@@ -102,28 +122,87 @@ func (o *snapshotOptions) run(ctx context.Context) error {
 	if o.redact {
 		snap = snapshot.Redact(snap)
 	}
-	if o.path == "" {
-		return snap.Save(o.streams.Out, snapshot.FormatYAML)
+	switch {
+	case o.path == "":
+		return snap.Save(o.streams.Out, o.format)
+	case isSpecial(o.path):
+		err = saveSpecial(snap, o.path, o.format)
+	default:
+		err = snapshot.SaveFile(snap, o.path)
 	}
-	if err := snapshot.SaveFile(snap, o.path); err != nil {
+	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.streams.ErrOut, "Saved %s to %s\n", contents(snap), render.Escape(o.path))
+	_, err = fmt.Fprintln(o.streams.ErrOut, strings.Join(o.report(snap), "\n"))
 	return err
+}
+
+// report says what was saved, and what was not.
+func (o *snapshotOptions) report(snap *snapshot.Snapshot) []string {
+	lines := []string{fmt.Sprintf("Saved %s to %s", contents(snap), o.path)}
+	for _, gap := range snap.Gaps {
+		lines = append(lines, gap.Resource+": "+gap.Reason)
+	}
+	if o.reader.namespace != "" {
+		lines = append(lines, fmt.Sprintf("-n %s only counts where not all namespaces may be listed; all that could be read is in the file", o.reader.namespace))
+	}
+	if o.redact {
+		lines = append(lines, "Drivers, classes, attributes and CEL expressions are as they were: read the file before you publish it")
+	}
+	for i, line := range lines {
+		lines[i] = render.Escape(line)
+	}
+	return lines
+}
+
+// isSpecial tells whether a path is a device, a pipe or a socket, which is
+// written to and not replaced.
+func isSpecial(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
+}
+
+func saveSpecial(snap *snapshot.Snapshot, path string, format snapshot.Format) (err error) {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("save snapshot: %w", err)
+	}
+	defer func() {
+		if closing := file.Close(); err == nil && closing != nil {
+			err = fmt.Errorf("save snapshot: %w", closing)
+		}
+	}()
+	return snap.Save(file, format)
 }
 
 // checkPath fails before anything is read if the result could not be saved.
 func (o *snapshotOptions) checkPath() error {
-	if o.path == "" {
+	if o.path == "" || isSpecial(o.path) {
 		return nil
+	}
+	if o.path == "json" || o.path == "yaml" {
+		return usagef(fmt.Sprintf("-o is a file name here. For %s: -o FILE.%s, or --format %s for standard output.", strings.ToUpper(o.path), o.path, o.path),
+			"save %s: unknown format", o.path)
+	}
+	directory := filepath.Dir(o.path)
+	info, err := os.Stat(directory)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("save %s: %s: no such directory", o.path, directory)
+	case err != nil:
+		return fmt.Errorf("save snapshot: %w", err)
+	case !info.IsDir():
+		return fmt.Errorf("save %s: %s is not a directory", o.path, directory)
 	}
 	switch filepath.Ext(strings.TrimSuffix(strings.ToLower(o.path), ".gz")) {
 	case ".yaml", ".yml", ".json":
 	default:
 		return usagef("Name it .yaml, .yml or .json, each also with .gz.", "save %s: unknown format", o.path)
 	}
-	_, err := os.Lstat(o.path)
+	info, err = os.Lstat(o.path)
 	switch {
+	case err == nil && info.IsDir():
+		return usagef("Name a file.", "save %s: it is a directory", o.path)
 	case err == nil && !o.force:
 		return usagef("Choose another name, or overwrite it with --force.", "save %s: it exists", o.path)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
@@ -132,7 +211,7 @@ func (o *snapshotOptions) checkPath() error {
 	return nil
 }
 
-// contents counts what a snapshot has, and says what it lacks.
+// contents counts what a snapshot has.
 func contents(snap *snapshot.Snapshot) string {
 	counted := []struct {
 		n                int
@@ -154,9 +233,5 @@ func contents(snap *snapshot.Snapshot) string {
 		}
 		parts = append(parts, fmt.Sprintf("%d %s", c.n, noun))
 	}
-	said := strings.Join(parts, ", ")
-	for _, gap := range snap.Gaps {
-		said += fmt.Sprintf("; %s are missing: %s", render.Escape(gap.Resource), render.Escape(gap.Reason))
-	}
-	return said
+	return strings.Join(parts, ", ")
 }

@@ -4,16 +4,16 @@
 package commands
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
-	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -31,7 +31,7 @@ func parseTargets(args []string) ([]snapshot.ObjectRef, error) {
 	}
 	switch {
 	case slashed == 0 && len(args) == 1:
-		return []snapshot.ObjectRef{{Resource: "resourceclaims", Name: args[0]}}, nil
+		return []snapshot.ObjectRef{{Resource: claims, Name: args[0]}}, nil
 	case slashed == 0:
 		args = slices.Clone(args)
 		for i, name := range args[1:] {
@@ -47,19 +47,128 @@ func parseTargets(args []string) ([]snapshot.ObjectRef, error) {
 		if resource == "" || name == "" || strings.Contains(name, "/") {
 			return nil, usagef(forms, "parse target %q: not of the form TYPE/NAME", arg)
 		}
+		if kind := kindWithoutPods(resource); kind != "" {
+			return nil, usagef(whatTargetsAre, "find %s %s: a %s has no pod template and can never be a target", resource, name, kind)
+		}
 		refs = append(refs, snapshot.ObjectRef{Resource: fullResource(resource), Name: name})
 	}
 	return refs, nil
 }
 
-// fullResource resolves the short names that this program adds to kubectl's, and
-// those of built-in types, which a snapshot file cannot resolve.
-func fullResource(resource string) string {
+// The types that have names of their own here.
+const (
+	claims    = "resourceclaims"
+	templates = "resourceclaimtemplates"
+)
+
+const (
+	whatTargetsAre = "Targets are claims, templates, pods and whatever has a pod template."
+	nameRule       = "Names have lower-case letters, digits, '-' and '.' only."
+)
+
+// checkNames fails for what cannot be the name of an object in a cluster.
+func checkNames(refs []snapshot.ObjectRef) error {
+	for _, ref := range refs {
+		if problems := validation.IsDNS1123Subdomain(ref.Name); len(problems) > 0 {
+			return usagef(nameRule, "parse target: %q is no name of an object", ref.Name)
+		}
+	}
+	return nil
+}
+
+// kindWithoutPods returns the kind that a well-known type stands for if there
+// are no pods made of it. Types with a group are left to whoever knows them.
+func kindWithoutPods(resource string) string {
 	switch strings.ToLower(resource) {
+	case "service", "services", "svc":
+		return "Service"
+	case "configmap", "configmaps", "cm":
+		return "ConfigMap"
+	case "secret", "secrets":
+		return "Secret"
+	case "node", "nodes", "no":
+		return "Node"
+	case "namespace", "namespaces", "ns":
+		return "Namespace"
+	case "event", "events", "ev":
+		return "Event"
+	case "serviceaccount", "serviceaccounts", "sa":
+		return "ServiceAccount"
+	case "persistentvolume", "persistentvolumes", "pv":
+		return "PersistentVolume"
+	case "persistentvolumeclaim", "persistentvolumeclaims", "pvc":
+		return "PersistentVolumeClaim"
+	case "ingress", "ingresses", "ing":
+		return "Ingress"
+	case "deviceclass", "deviceclasses":
+		return "DeviceClass"
+	case "resourceslice", "resourceslices":
+		return "ResourceSlice"
+	default:
+		return ""
+	}
+}
+
+// unknownTypeError is a type that a snapshot file cannot tell.
+type unknownTypeError struct{ ref snapshot.ObjectRef }
+
+func (e *unknownTypeError) Error() string {
+	return fmt.Sprintf("find %s %s: there is no %q here", e.ref.Resource, e.ref.Name, e.ref.Resource)
+}
+
+// meant adds to an error what whoever wrote the arguments may have meant by
+// them.
+func meant(args []string, err error) error {
+	if len(args) == 0 || strings.Contains(args[0], "/") {
+		return err
+	}
+	var (
+		target *explain.TargetError
+		absent *unknownTypeError
+		never  *snapshot.UnknownResourceError
+	)
+	switch {
+	case len(args) == 1 && errors.As(err, &target) && isType(args[0]):
+		return usagef(fmt.Sprintf("%s is a type: write %s/NAME.", args[0], args[0]), "%s", target.Message)
+	case len(args) > 1 && (errors.As(err, &absent) || errors.As(err, &never)):
+		return usagef(fmt.Sprintf("For %d claims write: why claim/%s", len(args), strings.Join(args, " claim/")),
+			"find %s %s: there is no type %q", args[0], args[1], args[0])
+	}
+	return err
+}
+
+// isType tells whether a word is the name of a type that has targets.
+func isType(word string) bool {
+	resource := fullResource(word)
+	return kindWithoutPods(word) != "" ||
+		slices.ContainsFunc(builtInTargets(), func(kind schema.GroupVersionKind) bool { return names(resource, kind) })
+}
+
+// fullResource resolves the short names that this program adds to kubectl's, and
+// those of built-in types, which a snapshot file cannot resolve. The group and
+// the version in "resourceclaims.v1.resource.k8s.io" and the like say nothing
+// new.
+func fullResource(resource string) string {
+	resource = strings.ToLower(resource)
+	name, group, grouped := strings.Cut(resource, ".")
+	if strings.HasSuffix("."+group, ".resource.k8s.io") || name == "pod" || name == "pods" {
+		switch {
+		case !grouped:
+		case name == "pod" || name == "pods":
+			if group = strings.TrimSuffix(group, "."); group == "" || group == "v1" || group == "core" {
+				return "pods"
+			}
+		case name == "resourceclaim" || name == claims:
+			return claims
+		case name == "resourceclaimtemplate" || name == templates:
+			return templates
+		}
+	}
+	switch resource {
 	case "claim", "claims":
-		return "resourceclaims"
+		return claims
 	case "template", "templates":
-		return "resourceclaimtemplates"
+		return templates
 	case "po":
 		return "pods"
 	case "deploy":
@@ -75,7 +184,7 @@ func fullResource(resource string) string {
 	case "cj":
 		return "cronjobs"
 	default:
-		return strings.ToLower(resource)
+		return resource
 	}
 }
 
@@ -153,7 +262,29 @@ func resolve(from *source, snap *snapshot.Snapshot, ref snapshot.ObjectRef) (exp
 // that has an object of the name. What neither the snapshot nor this program
 // knows, the cluster may.
 func resolveKind(from *source, all []candidate, ref snapshot.ObjectRef) (string, error) {
-	builtIn := []schema.GroupVersionKind{
+	kind := ""
+	for _, c := range all {
+		if names(ref.Resource, c.kind) && (kind == "" || c.object.GetName() == ref.Name) {
+			kind = c.kind.Kind
+		}
+	}
+	if kind != "" {
+		return kind, nil
+	}
+	for _, gvk := range builtInTargets() {
+		if names(ref.Resource, gvk) {
+			return gvk.Kind, nil
+		}
+	}
+	if from.kindOf != nil {
+		return from.kindOf(ref.Resource)
+	}
+	return "", usagef(whatTargetsAre, "%w", &unknownTypeError{ref})
+}
+
+// builtInTargets are the kinds of targets that Kubernetes itself has.
+func builtInTargets() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{
 		{Group: "resource.k8s.io", Version: "v1", Kind: explain.KindClaim},
 		{Group: "resource.k8s.io", Version: "v1", Kind: explain.KindTemplate},
 		{Version: "v1", Kind: explain.KindPod},
@@ -165,95 +296,4 @@ func resolveKind(from *source, all []candidate, ref snapshot.ObjectRef) (string,
 		{Group: "batch", Version: "v1", Kind: "Job"},
 		{Group: "batch", Version: "v1", Kind: "CronJob"},
 	}
-	kind := ""
-	for _, c := range all {
-		if names(ref.Resource, c.kind) && (kind == "" || c.object.GetName() == ref.Name) {
-			kind = c.kind.Kind
-		}
-	}
-	if kind != "" {
-		return kind, nil
-	}
-	for _, gvk := range builtIn {
-		if names(ref.Resource, gvk) {
-			return gvk.Kind, nil
-		}
-	}
-	if from.kindOf != nil {
-		return from.kindOf(ref.Resource)
-	}
-	return "", usagef("Targets are claims, templates, pods and whatever has a pod template.",
-		"find %s %s: there is no %q here", ref.Resource, ref.Name, ref.Resource)
-}
-
-// inNamespace returns manifests in which every object has a namespace, as
-// kubectl apply -n would give it one. The argument is not changed.
-func inNamespace(objects *snapshot.Snapshot, namespace string) *snapshot.Snapshot {
-	placed := *objects
-	place(&placed.Pods, namespace, (*corev1.Pod).DeepCopy)
-	place(&placed.Claims, namespace, (*resourceapi.ResourceClaim).DeepCopy)
-	place(&placed.Templates, namespace, (*resourceapi.ResourceClaimTemplate).DeepCopy)
-	place(&placed.PodGroups, namespace, (*schedulingapi.PodGroup).DeepCopy)
-	place(&placed.Workloads, namespace, func(w *snapshot.Workload) *snapshot.Workload {
-		placed := *w
-		return &placed
-	})
-	return &placed
-}
-
-// place puts copies of the objects without a namespace into one.
-func place[T metav1.Object](list *[]T, namespace string, copyOf func(T) T) {
-	placed := make([]T, len(*list))
-	for i, object := range *list {
-		if object.GetNamespace() == "" {
-			object = copyOf(object)
-			object.SetNamespace(namespace)
-		}
-		placed[i] = object
-	}
-	*list = placed
-}
-
-// targetsOf lists what in a set of manifests is worth explaining: pods and
-// workloads with claims, then the claims and templates that none of those use.
-// Without any, it is every pod and workload: they may use extended resources.
-func targetsOf(objects *snapshot.Snapshot) ([]explain.Options, error) {
-	var targets, others []explain.Options
-	used := map[string]bool{}
-	add := func(kind string, object metav1.Object, spec *corev1.PodSpec) {
-		target := explain.Options{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()}
-		if len(spec.ResourceClaims) == 0 {
-			others = append(others, target)
-			return
-		}
-		targets = append(targets, target)
-		for _, c := range spec.ResourceClaims {
-			if c.ResourceClaimName != nil {
-				used[explain.KindClaim+"/"+target.Namespace+"/"+*c.ResourceClaimName] = true
-			}
-			if c.ResourceClaimTemplateName != nil {
-				used[explain.KindTemplate+"/"+target.Namespace+"/"+*c.ResourceClaimTemplateName] = true
-			}
-		}
-	}
-	for _, pod := range objects.Pods {
-		add(explain.KindPod, pod, &pod.Spec)
-	}
-	for _, workload := range objects.Workloads {
-		add(workload.Kind, &workload.ObjectMeta, &workload.Template.Spec)
-	}
-	for _, c := range candidates(objects) {
-		key := fmt.Sprintf("%s/%s/%s", c.kind.Kind, c.object.GetNamespace(), c.object.GetName())
-		if (c.kind.Kind == explain.KindClaim || c.kind.Kind == explain.KindTemplate) && !used[key] {
-			targets = append(targets, explain.Options{Kind: c.kind.Kind, Namespace: c.object.GetNamespace(), Name: c.object.GetName()})
-		}
-	}
-	if len(targets) == 0 {
-		targets = others
-	}
-	if len(targets) == 0 {
-		return nil, usagef("It takes a claim, a template, a pod or something with a pod template; or name a target.",
-			"find a target in the files: there is none")
-	}
-	return targets, nil
 }

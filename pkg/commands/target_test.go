@@ -4,15 +4,14 @@
 package commands
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -35,17 +34,22 @@ func TestParseTargets(t *testing.T) {
 		want    []snapshot.ObjectRef
 		wantErr string
 	}{
-		"a bare name is a claim": {args: "train", want: []snapshot.ObjectRef{ref("resourceclaims", "train")}},
-		"type and name":          {args: "pod/a", want: []snapshot.ObjectRef{ref("pod", "a")}},
-		"two words":              {args: "pod a", want: []snapshot.ObjectRef{ref("pod", "a")}},
-		"one type, two names":    {args: "pod a b", want: []snapshot.ObjectRef{ref("pod", "a"), ref("pod", "b")}},
-		"several":                {args: "pod/a claim/b", want: []snapshot.ObjectRef{ref("pod", "a"), ref("resourceclaims", "b")}},
-		"short names":            {args: "Deploy/a", want: []snapshot.ObjectRef{ref("deployments", "a")}},
-		"with a group":           {args: "trainjobs.v1.kubeflow.org/a", want: []snapshot.ObjectRef{ref("trainjobs.v1.kubeflow.org", "a")}},
-		"mixed":                  {args: "pod/a b", wantErr: "mixed"},
-		"no name":                {args: "pod/", wantErr: "TYPE/NAME"},
-		"no type":                {args: "/a", wantErr: "TYPE/NAME"},
-		"too many slashes":       {args: "ml/pod/a", wantErr: "TYPE/NAME"},
+		"a bare name is a claim":  {args: "train", want: []snapshot.ObjectRef{ref("resourceclaims", "train")}},
+		"type and name":           {args: "pod/a", want: []snapshot.ObjectRef{ref("pod", "a")}},
+		"two words":               {args: "pod a", want: []snapshot.ObjectRef{ref("pod", "a")}},
+		"one type, two names":     {args: "pod a b", want: []snapshot.ObjectRef{ref("pod", "a"), ref("pod", "b")}},
+		"several":                 {args: "pod/a claim/b", want: []snapshot.ObjectRef{ref("pod", "a"), ref("resourceclaims", "b")}},
+		"short names":             {args: "Deploy/a", want: []snapshot.ObjectRef{ref("deployments", "a")}},
+		"with a group":            {args: "trainjobs.v1.kubeflow.org/a", want: []snapshot.ObjectRef{ref("trainjobs.v1.kubeflow.org", "a")}},
+		"claim as kubectl prints": {args: "resourceclaim.resource.k8s.io/a", want: []snapshot.ObjectRef{ref("resourceclaims", "a")}},
+		"with group and version":  {args: "resourceclaimtemplates.v1beta1.resource.k8s.io/a", want: []snapshot.ObjectRef{ref("resourceclaimtemplates", "a")}},
+		"pod of its group":        {args: "pods.v1./a pod.core/b", want: []snapshot.ObjectRef{ref("pods", "a"), ref("pods", "b")}},
+		"not of our group":        {args: "pods.metrics.k8s.io/a", want: []snapshot.ObjectRef{ref("pods.metrics.k8s.io", "a")}},
+		"no pods":                 {args: "svc/web", wantErr: "a Service has no pod template and can never be a target"},
+		"mixed":                   {args: "pod/a b", wantErr: "mixed"},
+		"no name":                 {args: "pod/", wantErr: "TYPE/NAME"},
+		"no type":                 {args: "/a", wantErr: "TYPE/NAME"},
+		"too many slashes":        {args: "ml/pod/a", wantErr: "TYPE/NAME"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -64,6 +68,39 @@ func TestParseTargets(t *testing.T) {
 				t.Errorf("targets differ (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestMeant(t *testing.T) {
+	missing := &explain.TargetError{Message: "ResourceClaim ml/pod not found", Hint: "there is none"}
+	tests := map[string]struct {
+		args string
+		err  error
+		want string
+	}{
+		"a type alone":    {"pod", missing, "error: ResourceClaim ml/pod not found\npod is a type: write pod/NAME.\n"},
+		"a claim":         {"train", missing, "error: ResourceClaim ml/pod not found\nthere is none\n"},
+		"two claims":      {"a b", &snapshot.UnknownResourceError{Resource: "a"}, "error: find a b: there is no type \"a\"\nFor 2 claims write: why claim/a claim/b\n"},
+		"in a file":       {"a b", usagef("", "%w", &unknownTypeError{}), "error: find a b: there is no type \"a\"\nFor 2 claims write: why claim/a claim/b\n"},
+		"a type and name": {"frobs/a", &snapshot.UnknownResourceError{Resource: "frobs"}, "error: find resource type: the server has no \"frobs\"\nsee what it has with: kubectl api-resources\n"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			printError(&out, meant(strings.Fields(test.args), test.err))
+			if out.String() != test.want {
+				t.Errorf("got %q, want %q", out.String(), test.want)
+			}
+		})
+	}
+}
+
+func TestCheckNames(t *testing.T) {
+	for name, ok := range map[string]bool{"train-0": true, "a.b": true, "x,involvedObject.name=y": false, "Train": false, "": false, "a\x1bb": false} {
+		err := checkNames([]snapshot.ObjectRef{{Resource: "pods", Name: name}})
+		if ok != (err == nil) || !ok && exitCode(err) != exitUsage {
+			t.Errorf("%q: got error %v", name, err)
+		}
 	}
 }
 
@@ -126,78 +163,5 @@ func TestResolveAsksCluster(t *testing.T) {
 	}
 	if want := (explain.Options{Kind: "TrainJob", Namespace: "ml", Name: "x"}); got != want {
 		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
-func TestTargetsOf(t *testing.T) {
-	pod := func(name string, claims ...corev1.PodResourceClaim) *corev1.Pod {
-		return &corev1.Pod{ObjectMeta: named("ml", name), Spec: corev1.PodSpec{ResourceClaims: claims}}
-	}
-	objects := func(change func(*snapshot.Snapshot)) *snapshot.Snapshot {
-		s := &snapshot.Snapshot{}
-		change(s)
-		return s
-	}
-	tests := map[string]struct {
-		objects *snapshot.Snapshot
-		want    []string
-	}{
-		"a claim goes with its pod": {objects(func(s *snapshot.Snapshot) {
-			s.Pods = []*corev1.Pod{pod("p", corev1.PodResourceClaim{Name: "c", ResourceClaimName: ptr.To("used")})}
-			s.Claims = []*resourceapi.ResourceClaim{{ObjectMeta: named("ml", "free")}, {ObjectMeta: named("ml", "used")}, {ObjectMeta: named("web", "used")}}
-		}), []string{"Pod ml/p", "ResourceClaim ml/free", "ResourceClaim web/used"}},
-		"a template goes with its workload": {objects(func(s *snapshot.Snapshot) {
-			w := workload("apps/v1", "Deployment", "ml", "d")
-			w.Template.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "c", ResourceClaimTemplateName: ptr.To("used")}}
-			s.Workloads = []*snapshot.Workload{w}
-			s.Templates = []*resourceapi.ResourceClaimTemplate{{ObjectMeta: named("ml", "free")}, {ObjectMeta: named("ml", "used")}}
-		}), []string{"Deployment ml/d", "ResourceClaimTemplate ml/free"}},
-		"what has no claims is left out": {objects(func(s *snapshot.Snapshot) {
-			s.Pods = []*corev1.Pod{pod("bare"), pod("p", corev1.PodResourceClaim{Name: "c", ResourceClaimName: ptr.To("c")})}
-		}), []string{"Pod ml/p"}},
-		"unless it is all there is": {objects(func(s *snapshot.Snapshot) {
-			s.Pods = []*corev1.Pod{pod("bare")}
-		}), []string{"Pod ml/bare"}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			targets, err := targetsOf(test.objects)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			for _, target := range targets {
-				got = append(got, target.Kind+" "+target.Namespace+"/"+target.Name)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("targets differ (-want +got):\n%s", diff)
-			}
-		})
-	}
-	if _, err := targetsOf(&snapshot.Snapshot{}); exitCode(err) != exitUsage {
-		t.Errorf("nothing to explain: error %v, want a usage error", err)
-	}
-}
-
-func TestInNamespaceLeavesItsInputAlone(t *testing.T) {
-	objects := &snapshot.Snapshot{
-		Pods:      []*corev1.Pod{{ObjectMeta: named("", "p")}},
-		Claims:    []*resourceapi.ResourceClaim{{ObjectMeta: named("", "c")}, {ObjectMeta: named("web", "c")}},
-		Templates: []*resourceapi.ResourceClaimTemplate{{ObjectMeta: named("", "t")}},
-		Workloads: []*snapshot.Workload{workload("apps/v1", "Deployment", "", "d")},
-	}
-	placed := inNamespace(objects, "ml")
-	for _, c := range candidates(placed) {
-		if want := "ml"; c.object.GetNamespace() != want && c.object.GetNamespace() != "web" {
-			t.Errorf("%s %s is in namespace %q, want %q", c.kind.Kind, c.object.GetName(), c.object.GetNamespace(), want)
-		}
-	}
-	if got := placed.Claims[1].Namespace; got != "web" {
-		t.Errorf("a claim was moved to namespace %q", got)
-	}
-	for _, c := range candidates(objects) {
-		if got := c.object.GetNamespace(); got != "" && got != "web" {
-			t.Errorf("the input was changed: %s %s is in namespace %q", c.kind.Kind, c.object.GetName(), got)
-		}
 	}
 }

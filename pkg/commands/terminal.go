@@ -82,12 +82,13 @@ type progress struct {
 	shown bool
 }
 
-// newProgress starts the clock. It stays silent unless w is a terminal.
-func newProgress(w io.Writer) *progress {
+// newProgress starts the clock for a server. It stays silent unless w is a
+// terminal.
+func newProgress(w io.Writer, server string) *progress {
 	p := &progress{since: time.Now()}
 	if _, ok := terminal(w); ok {
 		p.w = w
-		p.timer = time.AfterFunc(patience, func() { p.show("Waiting for the API server") })
+		p.timer = time.AfterFunc(patience, func() { p.show("Asking API server " + render.Escape(server)) })
 	}
 	return p
 }

@@ -9,33 +9,41 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 type whyFlags struct {
-	reading *readingFlags
-	output  *outputFlags
-	files   []string
+	reading       *readingFlags
+	output        *outputFlags
+	files         []string
+	allNamespaces bool
+	selector      string
 }
 
 type whyOptions struct {
 	reader  *reader
 	printer *explanationPrinter
+	// args are what targets was parsed from.
+	args    []string
 	targets []snapshot.ObjectRef
 	files   []string
+	// waiting chooses pods if there are neither targets nor files.
+	waiting waitingPods
 	streams genericiooptions.IOStreams
 }
 
 func newWhy(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := &whyFlags{reading: newReadingFlags(config), output: newOutputFlags()}
 	cmd := &cobra.Command{
-		Use:   "why [TYPE/NAME | NAME | -f FILE]",
+		Use:   "why [TYPE/NAME ... | TYPE NAME ... | NAME | -f FILE | -A]",
 		Short: "Explain why a claim, a pod or a workload does not get its devices",
 		Long: `Explain whether a claim, a pod or a workload can get its devices, and if not,
 which devices and nodes were turned down by what. The verdict is that of the
@@ -47,6 +55,9 @@ statefulset, a custom resource. The claims of a pod are looked at together, as
 the scheduler does. With -f, the objects in the files are laid over the cluster
 without being applied, and each target among them is explained.
 
+Without a target, there is one line for each pod that waits for devices, in the
+namespace or, with -A, in all of them; -l chooses among those pods.
+
 The exit code is 0 if it is allocated or fits, 1 if it does not fit or the
 allocator fails, 2 if that cannot be told, 3 for wrong usage or unreadable
 input, 4 if the cluster cannot be read. Of several targets the worst counts, in
@@ -56,6 +67,9 @@ the order 4, 3, 1, 2, 0.`,
 
   # Why is this pod pending?
   kubectl dra why pod/train-0
+
+  # Which pods wait for devices, and why?
+  kubectl dra why -A
 
   # Would the pods of a Deployment get their devices?
   kubectl dra why deploy/inference
@@ -81,24 +95,34 @@ the order 4, 3, 1, 2, 0.`,
 	}
 	cmd.Flags().StringArrayVarP(&flags.files, "filename", "f", nil,
 		"Explain the objects in this `FILE` as if they were applied; - is standard input. Can be repeated.")
+	cmd.Flags().BoolVarP(&flags.allNamespaces, "all-namespaces", "A", false, "Explain the waiting pods of all namespaces.")
+	cmd.Flags().StringVarP(&flags.selector, "selector", "l", "", "Explain only waiting pods that have these `LABELS`, such as app=train.")
 	flags.output.addTo(cmd)
 	flags.reading.addTo(cmd)
 	return cmd
 }
 
 func (f *whyFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*whyOptions, error) {
-	o := &whyOptions{files: f.files, streams: streams}
+	o := &whyOptions{files: f.files, args: args, streams: streams}
 	var err error
-	if len(args) == 0 && len(f.files) == 0 {
-		return nil, usagef(helpHint(cmd), "nothing to explain: name a claim, pod/NAME, another TYPE/NAME, or -f FILE")
+	if (f.allNamespaces || f.selector != "") && len(args)+len(f.files) > 0 {
+		return nil, usagef(helpHint(cmd), "-A and -l choose among the waiting pods: they do not go with a target or -f")
+	}
+	if o.waiting, err = newWaitingPods(f.allNamespaces, f.selector); err != nil {
+		return nil, err
 	}
 	if len(args) > 0 {
 		if o.targets, err = parseTargets(args); err != nil {
 			return nil, err
 		}
 	}
-	if o.reader, err = f.reading.toReader(streams); err != nil {
+	if o.reader, err = f.reading.toReader(cmd, streams); err != nil {
 		return nil, err
+	}
+	if o.reader.live() {
+		if err := checkNames(o.targets); err != nil {
+			return nil, err
+		}
 	}
 	o.printer, err = f.output.toPrinter(streams)
 	return o, err
@@ -112,14 +136,28 @@ func (o *whyOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if len(o.targets) == 0 && files == nil {
+		return o.explainWaiting(ctx)
+	}
 	a := &answers{}
 	if err := o.explain(ctx, files, a); err != nil {
-		return err
+		return meant(o.args, err)
 	}
-	if err := o.printer.print(a.explanations); err != nil {
-		return err
+	if len(a.passed) > 0 {
+		subject := fmt.Sprintf("%d documents are", len(a.passed))
+		if len(a.passed) == 1 {
+			subject = "1 document is"
+		}
+		if _, err := fmt.Fprintf(o.streams.ErrOut, "%s no target: %s\n", subject, render.Escape(list(a.passed))); err != nil {
+			return err
+		}
 	}
-	return a.outcome(func(err error) { printError(o.streams.ErrOut, err) })
+	if len(a.explanations) > 0 {
+		if err := o.printer.print(a.explanations, len(a.explanations)+len(a.failures) > 1); err != nil {
+			return err
+		}
+	}
+	return meant(o.args, a.outcome(func(err error) { printError(o.streams.ErrOut, meant(o.args, err)) }))
 }
 
 // explain answers for each target. Only what makes all answers impossible is an
@@ -153,15 +191,20 @@ func (o *whyOptions) explain(ctx context.Context, files *snapshot.Snapshot, a *a
 // are given.
 func explainIn(ctx context.Context, from *source, files *snapshot.Snapshot, refs []snapshot.ObjectRef, a *answers) error {
 	snap := from.snap
-	var targets []explain.Options
+	var objects *snapshot.Snapshot
 	if files != nil {
-		objects := inNamespace(files, cmp.Or(from.namespace, metav1.NamespaceDefault))
+		objects = inNamespace(files, cmp.Or(from.namespace, metav1.NamespaceDefault))
 		snap = snap.With(objects)
-		if len(refs) == 0 {
-			var err error
-			if targets, err = targetsOf(objects); err != nil {
-				return err
-			}
+	}
+	alloc, err := allocator.New(ctx, snap)
+	if err != nil {
+		return fmt.Errorf("set up the allocator: %w", err)
+	}
+	var targets []explain.Options
+	if objects != nil && len(refs) == 0 {
+		uses := func(pod *corev1.Pod) bool { return len(alloc.PodClaims(pod)) > 0 }
+		if targets, a.passed, err = targetsOf(objects, uses); err != nil {
+			return err
 		}
 	}
 	for _, ref := range refs {
@@ -171,13 +214,6 @@ func explainIn(ctx context.Context, from *source, files *snapshot.Snapshot, refs
 			continue
 		}
 		targets = append(targets, target)
-	}
-	if len(targets) == 0 {
-		return ctx.Err()
-	}
-	alloc, err := allocator.New(ctx, snap)
-	if err != nil {
-		return fmt.Errorf("set up the allocator: %w", err)
 	}
 	for _, target := range targets {
 		a.add(explain.ExplainWith(ctx, alloc, snap, target))
@@ -189,6 +225,8 @@ func explainIn(ctx context.Context, from *source, files *snapshot.Snapshot, refs
 type answers struct {
 	explanations []*explain.Explanation
 	failures     []error
+	// passed are the objects of the files that are no targets.
+	passed []string
 }
 
 func (a *answers) add(e *explain.Explanation, err error) {

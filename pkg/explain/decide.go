@@ -53,10 +53,13 @@ func (x *inquiry) decide(ctx context.Context) error {
 	}
 	x.out.Nodes = groupNodes(answers)
 	x.conclude(verdicts, best)
-	if x.out.Verdict == DoesNotFit {
-		return x.retry(ctx)
+	if x.out.Verdict != DoesNotFit {
+		return nil
 	}
-	return nil
+	if err := x.prove(ctx); err != nil {
+		return err
+	}
+	return x.retry(ctx)
 }
 
 // retry looks ahead: where a claim of the pod is allocated and no node can use
@@ -436,10 +439,12 @@ func (x *inquiry) assume() {
 			consequence = "taken that no other claim holds a device"
 		case snapshot.ResourceSlices:
 			consequence = "no device can be seen"
+		case snapshot.ResourceClasses, snapshot.ResourceTemplates:
+			consequence = "what they say is not known"
 		case snapshot.ResourceTaintRules:
 			consequence = "taken that there is no DeviceTaintRule"
 		case snapshot.ResourceMetrics:
-			consequence = fmt.Sprintf("taken that the feature gates are the defaults of %s", x.clusterText())
+			consequence = "taken that the feature gates are the defaults of " + x.clusterText()
 		default:
 			continue
 		}

@@ -407,11 +407,19 @@ func (x *inquiry) nextSteps() {
 		x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: actor, Text: fmt.Sprintf(format, args...)})
 	}
 	if x.out.Verdict == Undetermined {
+		var hidden []string
 		for _, gap := range x.snap.Gaps {
-			if strings.HasPrefix(gap.Resource, "/") {
-				continue
+			if slices.Contains([]string{snapshot.ResourceNodes, snapshot.ResourceSlices, snapshot.ResourceClasses, snapshot.ResourceClaims, snapshot.ResourceTemplates, snapshot.ResourcePods}, gap.Resource) {
+				kind, _, _ := strings.Cut(gap.Resource, ".")
+				hidden = append(hidden, kind)
 			}
-			add(ActorAdmin, "allow list on %s in all namespaces, or take a snapshot: kubectl dra snapshot -o cluster.yaml.gz", gap.Resource)
+		}
+		switch {
+		case len(hidden) == 0:
+		case strings.HasPrefix(x.snap.Source, "cluster "):
+			add(ActorAdmin, "allow list on %s in all namespaces, or take a snapshot: kubectl dra snapshot -o cluster.json.gz", joinAnd(hidden))
+		default:
+			add(ActorUser, "add %s to the input, or take a whole snapshot: kubectl dra snapshot -o cluster.json.gz", joinAnd(hidden))
 		}
 	}
 	pod := x.subject.pod

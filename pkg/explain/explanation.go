@@ -41,6 +41,11 @@ type Explanation struct {
 	Nodes []NodeGroup `json:"nodes,omitempty"`
 	// NodeCount counts the nodes in all groups.
 	NodeCount int `json:"nodeCount"`
+	// Conflict is why nothing fits on the most promising node, if that could be
+	// found.
+	Conflict *Conflict `json:"conflict,omitempty"`
+	// Remedies are changes that make it fit, the cheapest first.
+	Remedies []Remedy `json:"remedies,omitempty"`
 	// Placement is what the allocator picks, if it fits.
 	Placement *Placement `json:"placement,omitempty"`
 	// NextSteps tells who can do what about it, the most useful first.
@@ -296,6 +301,32 @@ type NodeGroup struct {
 	// Score is the dynamicresources score of nodes where it fits, before
 	// normalization; only prioritized lists make it differ from 0.
 	Score int64 `json:"score,omitempty"`
+}
+
+// Conflict is a minimal set of facts that cannot hold together on a node:
+// without any one of them the claims would fit there.
+type Conflict struct {
+	Node  string         `json:"node"`
+	Facts []ConflictFact `json:"facts"`
+}
+
+// ConflictFact is one of them, said in a clause, with what proves it.
+type ConflictFact struct {
+	Text     string   `json:"text"`
+	Evidence Evidence `json:"evidence"`
+}
+
+// Remedy is a change after which the allocator finds devices on Node: it was
+// asked again with the change made.
+type Remedy struct {
+	// Actor is who can do it: User, Admin, or Nobody for something to wait for.
+	Actor  string `json:"actor"`
+	Change string `json:"change"`
+	// Patch is a command that makes the change, if there is one.
+	Patch    string            `json:"patch,omitempty"`
+	Verified bool              `json:"verified"`
+	Node     string            `json:"node"`
+	Devices  []AllocatedDevice `json:"devices"`
 }
 
 // Placement is what the allocator picks on the first of the best nodes.

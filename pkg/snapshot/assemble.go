@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -16,15 +17,15 @@ import (
 
 // assemble makes a snapshot of what was read.
 func assemble(all *decoded, paths []string, opts Options) (*Snapshot, error) {
-	s := &Snapshot{Source: source(paths), Gaps: all.gaps, Skipped: all.skipped}
+	s := &Snapshot{Source: source(paths), Gaps: all.gaps, Skipped: all.skipped, SkippedNames: all.skippedNames}
 	if err := s.addHeaders(all.headers); err != nil {
 		return nil, &InputError{Path: displayPaths(paths), Object: snapshotKind, Err: err}
 	}
+	if opts.KubernetesVersion != "" {
+		s.assumeVersion(opts.KubernetesVersion)
+	}
 	for name, enabled := range opts.Gates {
 		s.setGate(name, Gate{Enabled: enabled, Source: GateFromFlag})
-	}
-	if opts.KubernetesVersion != "" {
-		s.ServerVersion = opts.KubernetesVersion
 	}
 	for _, take := range []func([]record) error{
 		takeInto(&s.Nodes, "Node"),
@@ -44,6 +45,48 @@ func assemble(all *decoded, paths []string, opts Options) (*Snapshot, error) {
 		}
 	}
 	return s, nil
+}
+
+// assumeVersion makes the snapshot one of a cluster of another version, in
+// which the gates that were detected mean nothing.
+func (s *Snapshot) assumeVersion(version string) {
+	s.ServerVersion = version
+	maps.DeleteFunc(s.Gates, func(_ string, gate Gate) bool { return gate.Source == GateFromMetrics })
+	s.Gaps = slices.DeleteFunc(s.Gaps, func(gap Gap) bool { return gap.Resource == ResourceMetrics })
+	if minor, ok := minorVersion(version); ok && minor > newestMinor {
+		s.Gaps = append(s.Gaps, Gap{Resource: ResourceMetrics, Reason: fmt.Sprintf(
+			"Kubernetes %s is newer than 1.%d, the newest that this program knows", version, newestMinor)})
+	}
+}
+
+// addMissing notes of which kinds a dump has no object: it does not tell
+// whether the cluster has none or nobody asked for them. An empty list of a
+// kind tells.
+func (s *Snapshot) addMissing(listed, paths []string) {
+	subject := "the file has"
+	if paths[0] == "-" {
+		subject = stdinName + " has"
+	} else if info, err := os.Stat(paths[0]); err == nil && info.IsDir() {
+		subject = "the files have"
+	}
+	if len(paths) > 1 {
+		subject = "the files have"
+	}
+	for _, held := range []struct {
+		resource, kind, plural string
+		count                  int
+	}{
+		{ResourceNodes, "Node", "Nodes", len(s.Nodes)},
+		{ResourcePods, "Pod", "Pods", len(s.Pods)},
+		{ResourceSlices, "ResourceSlice", "ResourceSlices", len(s.Slices)},
+		{ResourceClasses, "DeviceClass", "DeviceClasses", len(s.Classes)},
+		{ResourceClaims, "ResourceClaim", "ResourceClaims", len(s.Claims)},
+		{ResourceTemplates, "ResourceClaimTemplate", "ResourceClaimTemplates", len(s.Templates)},
+	} {
+		if held.count == 0 && !slices.Contains(listed, held.kind) {
+			s.Gaps = append(s.Gaps, Gap{Resource: held.resource, Reason: subject + " no " + held.plural})
+		}
+	}
 }
 
 // source words where the snapshot comes from.

@@ -37,6 +37,9 @@ type Clients struct {
 	Mapper meta.RESTMapper
 }
 
+// Address returns the address of the API server, for messages.
+func (c Clients) Address() string { return serverAddress(c.Config) }
+
 // NewClients makes the clients from kubectl's own flags. It reads the
 // kubeconfig and sends nothing.
 func NewClients(getter genericclioptions.RESTClientGetter) (Clients, error) {

@@ -116,7 +116,7 @@ func newCollector(clients Clients, opts CollectOptions) (*collector, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.snapshot.ServerVersion = given
+		c.snapshot.assumeVersion(given)
 	}
 	return c, nil
 }
@@ -275,9 +275,13 @@ func (c *collector) concluded(l *listing, scope string, err error) error {
 	}
 }
 
-// readGates never fails for lack of metrics: the defaults of the server's
+// readGates asks for the feature gates, unless those of a version that the
+// user named are what counts. It never fails for lack of metrics: the defaults of the server's
 // version are good enough, if the gap says so.
 func (c *collector) readGates(ctx context.Context) error {
+	if c.opts.KubernetesVersion != "" {
+		return nil
+	}
 	gates, err := readGates(ctx, c.clients.Kubernetes)
 	if apierrors.IsUnauthorized(err) {
 		return err

@@ -89,6 +89,22 @@ func TestCollectReadsAll(t *testing.T) {
 	}
 }
 
+func TestCollectWithGivenVersionIgnoresDetectedGates(t *testing.T) {
+	clients := start(t, smallCluster().with(apiServer{"/metrics": http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("the metrics were asked for")
+	})}))
+	s := mustCollect(t, clients, CollectOptions{Options: Options{KubernetesVersion: "1.36", Gates: map[string]bool{"DRAAdminAccess": false}}})
+	for name, want := range map[string]Gate{
+		"DRAAdminAccess":       {Enabled: false, Source: GateFromFlag},
+		"DRADerivedAttributes": {Enabled: false, Source: GateFromDefault},
+	} {
+		if got := s.Gate(name); got != want {
+			t.Errorf("%s: got %+v, want %+v", name, got, want)
+		}
+	}
+	expect(t, "gaps", nil, gapTexts(s))
+}
+
 func TestCollectServerVersion(t *testing.T) {
 	for _, tc := range []struct {
 		name, given string

@@ -59,14 +59,23 @@ type decoded struct {
 	headers []header
 	gaps    []Gap
 	skipped map[string]int
+	// skippedNames has the skipped objects of manifests: "Service ml/web".
+	skippedNames []string
+	// listed has the kinds of which there was a typed list, even an empty one.
+	listed []string
 	// documents counts everything that was an object, skipped or not.
 	documents int
+	// manifests is true if the objects are to be judged as the API server
+	// judges what is about to be applied. It is set before decoding.
+	manifests bool
 }
 
 func (d *decoded) merge(other *decoded) {
 	d.records = append(d.records, other.records...)
 	d.headers = append(d.headers, other.headers...)
 	d.gaps = append(d.gaps, other.gaps...)
+	d.skippedNames = append(d.skippedNames, other.skippedNames...)
+	d.listed = append(d.listed, other.listed...)
 	d.documents += other.documents
 	for kind, count := range other.skipped {
 		d.skip(kind, count)
@@ -120,6 +129,9 @@ func (d *decoded) nested(data []byte, at place, apiVersion, kind string, depth i
 	}
 	d.documents++
 	apiVersion, kind = itemKind(ownVersion, ownKind)
+	if kind != "" {
+		d.listed = append(d.listed, kind)
+	}
 	for i, item := range o.items {
 		within := at
 		within.item, within.list = i+1, ownKind
@@ -173,7 +185,7 @@ func withoutItems(data []byte) []byte {
 func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 	d.documents++
 	object, err := decodeObject(data, apiVersion, kind)
-	if errors.Is(err, errDroppedSelector) {
+	if errors.Is(err, errDroppedSelector) && !d.manifests {
 		_, name := peekName(data)
 		d.gaps = append(d.gaps, Gap{
 			Resource: ResourceTaintRules,
@@ -184,9 +196,24 @@ func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 	if err != nil {
 		return inputError(at, describeObject(data, kind), err)
 	}
+	if d.manifests {
+		if err := checkManifest(data, apiVersion, kind); err != nil {
+			return inputError(at, describeObject(data, kind), err)
+		}
+	}
 	if object == nil {
 		d.skip(fmt.Sprintf("%s, Kind=%s", apiVersion, kind), 1)
+		if d.manifests {
+			d.skippedNames = append(d.skippedNames, strings.Replace(describeObject(data, kind), "/", " ", 1))
+		}
 		return nil
+	}
+	err = checkNumbers(object, apiVersion)
+	if err == nil && d.manifests {
+		err = checkValues(object, apiVersion)
+	}
+	if err != nil {
+		return inputError(at, describeObject(data, kind), err)
 	}
 	if object.GetName() == "" {
 		if object.GetGenerateName() == "" {

@@ -13,9 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// newestMinor is the newest 1.x release that the table of gates covers. It
-// answers for clusters whose version is not known.
-const newestMinor = 37
+const (
+	// oldestMinor is the first 1.x release with resource.k8s.io/v1beta1.
+	oldestMinor = 32
+	// newestMinor is the newest 1.x release that the table of gates covers. It
+	// answers for clusters whose version is not known.
+	newestMinor = 37
+)
 
 // GateStage is how mature a feature is.
 type GateStage string
@@ -201,8 +205,23 @@ func checkGateName(name string) error {
 
 // ParseVersion reads a Kubernetes version as people write it: "1.36",
 // "v1.36.2", "1.36.2-gke.100". It returns the form that
-// [Snapshot.ServerVersion] has.
+// [Snapshot.ServerVersion] has. Releases without an API of Dynamic Resource
+// Allocation that this program understands are an error; newer ones than it
+// knows are not.
 func ParseVersion(text string) (string, error) {
+	release, err := parseRelease(text)
+	if err != nil {
+		return "", err
+	}
+	if minor, ok := minorVersion(release); ok && minor < oldestMinor {
+		return "", fmt.Errorf("parse Kubernetes version %q: before 1.%d it has no resource.k8s.io API "+
+			"that this program understands; say 1.%d or later", text, oldestMinor, oldestMinor)
+	}
+	return release, nil
+}
+
+// parseRelease is [ParseVersion] for any release.
+func parseRelease(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	parsed, err := version.ParseGeneric(text)
 	if err != nil || parsed.Major() != 1 {

@@ -28,29 +28,60 @@ import (
 //
 // Whatever is wrong with the files is an [*InputError].
 func Load(ctx context.Context, paths []string, opts Options) (*Snapshot, error) {
-	return load(ctx, paths, opts, defaultLimits())
+	return load(ctx, paths, opts, false, defaultLimits())
 }
 
 // LoadObjects is [Load] for manifests that are about to be applied: the
 // snapshot has only the objects in them, to be put into that of a cluster with
 // [Snapshot.With]. An object with only a metadata.generateName gets a name
 // that ends in "xxxxx".
+//
+// They are judged as the API server would: unknown fields and what it would
+// turn down for its devices are errors. SkippedNames has the others.
 func LoadObjects(ctx context.Context, paths []string, opts Options) (*Snapshot, error) {
-	return Load(ctx, paths, opts)
+	return load(ctx, paths, opts, true, defaultLimits())
 }
 
-func load(ctx context.Context, paths []string, opts Options, limits limits) (*Snapshot, error) {
+func load(ctx context.Context, paths []string, opts Options, manifests bool, limits limits) (*Snapshot, error) {
 	if len(paths) == 0 {
 		return nil, &InputError{Path: "snapshot", Err: errors.New("no file is named; name one, or - for standard input")}
 	}
-	all, err := read(ctx, paths, opts, limits)
+	if err := checkPaths(paths, manifests); err != nil {
+		return nil, err
+	}
+	all, err := read(ctx, paths, opts, manifests, limits)
 	if err != nil {
 		return nil, err
 	}
 	if all.documents == 0 {
 		return nil, &InputError{Path: displayPaths(paths), Err: errors.New("there are no Kubernetes objects in it")}
 	}
-	return assemble(all, paths, opts)
+	s, err := assemble(all, paths, opts)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case manifests:
+		s.Gaps = nil
+	case len(all.headers) == 0:
+		s.addMissing(all.listed, paths)
+	}
+	return s, nil
+}
+
+// checkPaths fails for what is no path on this machine.
+func checkPaths(paths []string, manifests bool) error {
+	pipe := "kubectl dra why POD --snapshot -"
+	if manifests {
+		pipe = "kubectl dra why -f -"
+	}
+	for _, path := range paths {
+		if strings.HasPrefix(path, "http://") || strings.HasPrefix(path, "https://") {
+			return &InputError{Path: path, Err: fmt.Errorf(
+				"URLs are not read; download it, or pipe it: curl -fsSL %s | %s", path, pipe)}
+		}
+	}
+	return nil
 }
 
 // stdinName is what errors call the path "-".
@@ -75,7 +106,7 @@ type result struct {
 }
 
 // read decodes everything in the paths, in their order.
-func read(ctx context.Context, paths []string, opts Options, limits limits) (*decoded, error) {
+func read(ctx context.Context, paths []string, opts Options, manifests bool, limits limits) (*decoded, error) {
 	workers := runtime.GOMAXPROCS(0)
 	var group sync.WaitGroup
 	var results []*result
@@ -113,7 +144,7 @@ func read(ctx context.Context, paths []string, opts Options, limits limits) (*de
 		if failed.Load() != math.MaxInt64 {
 			return errStopped
 		}
-		results = append(results, &result{part: p})
+		results = append(results, &result{part: p, decoded: decoded{manifests: manifests}})
 		jobs <- job{int64(len(results) - 1), results[len(results)-1]}
 		return nil
 	}
@@ -167,7 +198,7 @@ func mergeResults(results []*result) (*decoded, error) {
 			continue
 		}
 		done[whole] = true
-		var again decoded
+		again := decoded{manifests: r.manifests}
 		if err := decodePart(whole, &again); err != nil {
 			return nil, err
 		}

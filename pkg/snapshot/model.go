@@ -35,6 +35,9 @@ type Snapshot struct {
 	// Skipped counts, by kind ("apps/v1, Kind=ControllerRevision"), the
 	// documents of a file that are none of this program's business.
 	Skipped map[string]int
+	// SkippedNames has them by kind and name ("Service ml/web"), in their
+	// order. Only [LoadObjects] notes it.
+	SkippedNames []string
 
 	Nodes      []*corev1.Node
 	Namespaces []*corev1.Namespace

@@ -138,8 +138,6 @@ type redactor struct {
 	tables map[string]map[string]string
 	// names has the pseudonyms of all names that texts are searched for.
 	names map[string]string
-	// images replaces images in texts.
-	images *strings.Replacer
 	// kept is the vocabulary that is never replaced in texts.
 	kept map[string]bool
 	// literals are the strings in CEL expressions, and searched the names of
@@ -154,7 +152,7 @@ type redactor struct {
 
 func newRedactor() *redactor {
 	return &redactor{
-		tables: map[string]map[string]string{}, names: map[string]string{}, images: strings.NewReplacer(),
+		tables: map[string]map[string]string{}, names: map[string]string{},
 		patterns: newPatterns(),
 		kept:     map[string]bool{}, literals: map[string]bool{}, searched: map[string]bool{}, ordered: map[string]bool{},
 	}
@@ -210,7 +208,6 @@ func (r *redactor) number(after stage) {
 		return cmp.Or(cmp.Compare(precedence(a), precedence(b)), strings.Compare(a, b))
 	})
 	clear(r.names)
-	var images [][]string
 	for _, table := range tables {
 		originals := slices.Sorted(maps.Keys(r.tables[table]))
 		for i, original := range originals {
@@ -219,14 +216,8 @@ func (r *redactor) number(after stage) {
 			if _, taken := r.names[original]; hasText(table) && !taken {
 				r.names[original] = pseudonym
 			}
-			if table == tableImage {
-				images = append(images, []string{original, pseudonym})
-			}
 		}
 	}
-	// The longest first, should one be the beginning of another.
-	slices.SortStableFunc(images, func(a, b []string) int { return cmp.Compare(len(b[0]), len(a[0])) })
-	r.images = strings.NewReplacer(slices.Concat(images...)...)
 }
 
 func precedence(table string) int {

@@ -82,7 +82,7 @@ func TestRedactKeepsOrder(t *testing.T) {
 	for _, name := range order {
 		text.WriteString("---\napiVersion: v1\nkind: Node\nmetadata: {name: " + name + ", labels: {original: " + name + "}}\n" +
 			"---\napiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s-" + name + "}\n" +
-			"spec: {driver: d, pool: {name: " + name + "-pool}, nodeName: " + name + "}\n")
+			"spec: {driver: d, pool: {name: " + name + "-pool, resourceSliceCount: 1}, nodeName: " + name + "}\n")
 	}
 	s := mustLoad(t, text.String())
 	redacted := Redact(s)
@@ -112,10 +112,25 @@ metadata: {name: acme-node-1}
 apiVersion: resource.k8s.io/v1
 kind: ResourceSlice
 metadata: {name: s}
-spec: {driver: d, pool: {name: p}, devices: [{name: b-acme-node-1}, {name: a}]}
+spec: {driver: d, pool: {name: p, resourceSliceCount: 1}, devices: [{name: b-acme-node-1}, {name: a}]}
 `))
 	devices := s.Slices[0].Spec.Devices
 	if devices[0].Name != "device-0002" || devices[1].Name != "device-0001" {
 		t.Errorf("got %s, %s", devices[0].Name, devices[1].Name)
+	}
+}
+
+func TestRedactReplacesNothingInsideWords(t *testing.T) {
+	s := Redact(mustLoad(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"a"},
+		"spec":{"containers":[{"name":"c","image":"x"},{"name":"d","image":"acme/train:1"}]},
+		"status":{"conditions":[{"type":"PodScheduled","status":"False","message":"pod a/p: example.com took acme/train:10 for docker.io/acme/train:1, then \"acme/train:1\"."}]}}`))
+	pod := s.Pods[0]
+	if got := pod.Spec.Containers[0].Image; got == "x" {
+		t.Error("the image x is still there")
+	}
+	image := pod.Spec.Containers[1].Image
+	want := "pod " + pod.Namespace + "/" + pod.Name + ": example.com took acme/train:10 for " + image + ", then \"" + image + "\"."
+	if got := pod.Status.Conditions[0].Message; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

@@ -18,6 +18,8 @@ type patterns struct {
 	// strings or at their order.
 	literal, identifier, searches *regexp.Regexp
 	quoted, url                   *regexp.Regexp
+	// image is whatever could be the name of one.
+	image *regexp.Regexp
 }
 
 func newPatterns() patterns {
@@ -32,6 +34,7 @@ func newPatterns() patterns {
 			`lastIndexOf|replace|lowerAscii|upperAscii|charAt|trim|join|size)\(|size\(|[<>+]`),
 		quoted: regexp.MustCompile(`"[^"]*"`),
 		url:    regexp.MustCompile(`https?://[^\s"']+`),
+		image:  regexp.MustCompile(`[0-9A-Za-z][0-9A-Za-z._/:@-]*[0-9A-Za-z]`),
 	}
 }
 
@@ -41,9 +44,26 @@ func (r *redactor) text(s string) string {
 		return s
 	}
 	if r.stage == rewrite {
-		s = r.images.Replace(s)
+		s = r.patterns.image.ReplaceAllStringFunc(s, r.image)
 	}
 	return r.patterns.word.ReplaceAllStringFunc(s, r.word)
+}
+
+// image replaces what stands between blanks or quotes if it is an image, with
+// or without the registry that a runtime puts in front. An image whose name is
+// a plain word is not told from that word.
+func (r *redactor) image(token string) string {
+	rest := token
+	for {
+		if pseudonym := r.tables[tableImage][rest]; pseudonym != "" && strings.ContainsAny(rest, "/:@") {
+			return pseudonym
+		}
+		_, after, found := strings.Cut(rest, "/")
+		if !found {
+			return token
+		}
+		rest = after
+	}
 }
 
 // word replaces one word of a text, which may be several joined by colons.

@@ -8,8 +8,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,7 +68,7 @@ func SaveFile(s *Snapshot, path string) (err error) {
 	// os.CreateTemp makes files with mode 0600.
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
-		return fmt.Errorf("save snapshot: %w", err)
+		return saveError(path, err)
 	}
 	defer func() {
 		if err != nil {
@@ -78,15 +80,31 @@ func SaveFile(s *Snapshot, path string) (err error) {
 		return err
 	}
 	if err := file.Sync(); err != nil {
-		return fmt.Errorf("save snapshot: %w", err)
+		return saveError(path, err)
 	}
 	if err := file.Close(); err != nil {
-		return fmt.Errorf("save snapshot: %w", err)
+		return saveError(path, err)
 	}
 	if err := os.Rename(file.Name(), path); err != nil {
-		return fmt.Errorf("save snapshot: %w", err)
+		return saveError(path, err)
 	}
 	return nil
+}
+
+// saveError names the file that the user named instead of the one that has its
+// content for the time being.
+func saveError(path string, err error) error {
+	var (
+		atPath *fs.PathError
+		atLink *os.LinkError
+	)
+	switch {
+	case errors.As(err, &atPath):
+		err = atPath.Err
+	case errors.As(err, &atLink):
+		err = atLink.Err
+	}
+	return fmt.Errorf("save snapshot as %s: %w", path, err)
 }
 
 func (s *Snapshot) saveTo(w io.Writer, format Format, compressed bool) error {

@@ -233,8 +233,9 @@ func TestSaveFile(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "expected .json, .yaml, .yml") {
 		t.Errorf("unknown extension: got %v", err)
 	}
-	if err := SaveFile(want, filepath.Join(dir, "no", "such", "directory.json")); err == nil {
-		t.Error("want an error for a missing directory")
+	lost := filepath.Join(dir, "no", "such", "directory.json")
+	if err := SaveFile(want, lost); err == nil || err.Error() != "save snapshot as "+lost+": no such file or directory" {
+		t.Errorf("missing directory: got %v", err)
 	}
 	broken := *want
 	broken.Claims = append(broken.Claims[:0:0], want.Claims...)

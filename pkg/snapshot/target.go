@@ -105,15 +105,27 @@ func (c *collector) readTarget(ctx context.Context) error {
 }
 
 // isListed tells whether a snapshot has all objects of a type, so that there
-// is no need to ask what the server calls it.
+// is no need to ask what the server calls it. The type may have a group, and a
+// version before that.
 func isListed(resource string) bool {
-	switch strings.ToLower(resource) {
-	case "claim", "claims", "resourceclaim", "resourceclaims", ResourceClaims,
-		"template", "templates", "resourceclaimtemplate", "resourceclaimtemplates", ResourceTemplates,
-		"pod", "pods", "po":
-		return true
+	name, group, _ := strings.Cut(strings.ToLower(resource), ".")
+	if version, rest, found := strings.Cut(group, "."); found && isVersion(version) {
+		group = rest
+	}
+	switch name {
+	case "claim", "claims", "template", "templates", "po":
+		return group == ""
+	case "resourceclaim", "resourceclaims", "resourceclaimtemplate", "resourceclaimtemplates":
+		return group == "" || group == draGroup
+	case "pod", "pods":
+		return group == "" || group == "v1"
 	}
 	return false
+}
+
+// isVersion tells whether a part of a resource type is an API version.
+func isVersion(part string) bool {
+	return len(part) > 1 && part[0] == 'v' && part[1] >= '0' && part[1] <= '9'
 }
 
 // events is a task that reads what was reported about the target, and what the
@@ -124,9 +136,9 @@ func (c *collector) events() func(context.Context) error {
 	return func(ctx context.Context) error {
 		defer l.finished()
 		found := map[string]*corev1.Event{}
-		for _, selector := range []fields.Set{
-			{"involvedObject.name": c.opts.Target.Name},
-			{"reason": "FailedScheduling"},
+		for _, selector := range []fields.Selector{
+			fields.OneTermEqualSelector("involvedObject.name", c.opts.Target.Name),
+			fields.OneTermEqualSelector("reason", "FailedScheduling"),
 		} {
 			var events []*corev1.Event
 			err := fetchSelected(ctx, l, metav1.ListOptions{FieldSelector: selector.String()},

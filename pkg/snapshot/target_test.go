@@ -6,6 +6,7 @@ package snapshot
 import (
 	"errors"
 	"net/http"
+	"sync"
 	"testing"
 )
 
@@ -102,6 +103,31 @@ func TestCollectEventsOfTarget(t *testing.T) {
 
 	s = mustCollect(t, clients, CollectOptions{})
 	expect(t, "events without a target", []string{}, named("Event", s.Events))
+}
+
+func TestCollectAsksForEventsOfNoOtherName(t *testing.T) {
+	var mu sync.Mutex
+	var selectors []string
+	clients := start(t, smallCluster().with(apiServer{"/api/v1/namespaces/ml/events": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		selectors = append(selectors, r.URL.Query().Get("fieldSelector"))
+		apiServer{r.URL.Path: listOf("v1", "Event")}.ServeHTTP(w, r)
+	})}))
+	mustCollect(t, clients, CollectOptions{Target: &ObjectRef{Resource: "pod", Name: "x,involvedObject.name=y"}})
+	expect(t, "selectors", []string{`involvedObject.name=x\,involvedObject.name\=y`, "reason=FailedScheduling"}, selectors)
+}
+
+func TestCollectTargetAsKubectlNamesIt(t *testing.T) {
+	clients := start(t, smallCluster().with(apiServer{"/api/v1/namespaces/ml/events": listOf("v1", "Event")}))
+	for _, resource := range []string{
+		"resourceclaim.resource.k8s.io", "resourceclaims.v1.resource.k8s.io", "resourceclaimtemplate.resource.k8s.io",
+		"resourceclaimtemplates.v1beta1.resource.k8s.io", "Pod", "pods.v1.",
+	} {
+		if s := mustCollect(t, clients, CollectOptions{Target: &ObjectRef{Resource: resource, Name: "claim"}}); len(s.Pods) == 0 {
+			t.Errorf("%s: got no pods", resource)
+		}
+	}
 }
 
 func TestResolve(t *testing.T) {

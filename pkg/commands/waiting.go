@@ -1,0 +1,139 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// waitingPods says which of the pods that wait for devices are of interest.
+type waitingPods struct {
+	allNamespaces bool
+	selector      labels.Selector
+}
+
+func newWaitingPods(allNamespaces bool, selector string) (waitingPods, error) {
+	parsed, err := labels.Parse(selector)
+	if err != nil {
+		return waitingPods{}, usagef("Write it as for kubectl get: -l app=train,tier!=test.", "read --selector: %w", err)
+	}
+	return waitingPods{allNamespaces: allNamespaces, selector: parsed}, nil
+}
+
+// in lists the pods of a namespace, or of all if that is empty, that have no
+// node yet and use devices.
+func (w waitingPods) in(snap *snapshot.Snapshot, alloc *allocator.Allocator, namespace string) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, pod := range snap.Pods {
+		switch {
+		case namespace != "" && pod.Namespace != namespace,
+			pod.Spec.NodeName != "",
+			pod.DeletionTimestamp != nil,
+			pod.Status.Phase == corev1.PodSucceeded, pod.Status.Phase == corev1.PodFailed,
+			!w.selector.Matches(labels.Set(pod.Labels)):
+			continue
+		}
+		if len(alloc.PodClaims(pod)) > 0 {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// explainWaiting answers for all pods that wait for devices.
+func (o *whyOptions) explainWaiting(ctx context.Context) error {
+	from, err := o.reader.read(ctx, scope{allNamespaces: o.waiting.allNamespaces})
+	if err != nil {
+		return err
+	}
+	alloc, err := allocator.New(ctx, from.snap)
+	if err != nil {
+		return fmt.Errorf("set up the allocator: %w", err)
+	}
+	namespace := from.namespace
+	if o.waiting.allNamespaces {
+		namespace = ""
+	}
+	a := &answers{}
+	for _, pod := range o.waiting.in(from.snap, alloc, namespace) {
+		a.add(explain.ExplainWith(ctx, alloc, from.snap, explain.Options{Kind: explain.KindPod, Namespace: pod.Namespace, Name: pod.Name}))
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	hidden := from.snap.Gap(snapshot.ResourcePods)
+	if hidden != nil && hidden.Namespace != "" && hidden.Namespace == namespace {
+		hidden = nil
+	}
+	if err := o.printWaiting(a.explanations, namespace, hidden); err != nil {
+		return err
+	}
+	err = a.outcome(func(err error) { printError(o.streams.ErrOut, err) })
+	if err == nil && hidden != nil {
+		return &outcomeError{exitUndetermined}
+	}
+	return err
+}
+
+// printWaiting writes a table, or whatever else -o asks for.
+func (o *whyOptions) printWaiting(explanations []*explain.Explanation, namespace string, hidden *snapshot.Gap) error {
+	if hidden != nil {
+		if _, err := fmt.Fprintf(o.streams.ErrOut, "pods: %s\n", render.Escape(hidden.Reason)); err != nil {
+			return fmt.Errorf("print explanations: %w", err)
+		}
+	}
+	if o.printer.machine != nil {
+		return o.printer.print(explanations, true)
+	}
+	if len(explanations) > 0 {
+		if o.printer.text.Wide {
+			return o.printer.print(explanations, true)
+		}
+		return printTable(o.streams.Out, explanations)
+	}
+	if hidden != nil {
+		return nil
+	}
+	where := ""
+	if namespace != "" {
+		where = " in namespace " + render.Escape(namespace)
+	}
+	if _, err := fmt.Fprintf(o.streams.ErrOut, "No pods are waiting for devices%s.\n", where); err != nil {
+		return fmt.Errorf("print explanations: %w", err)
+	}
+	return nil
+}
+
+// printTable has one line for each answer.
+func printTable(w io.Writer, explanations []*explain.Explanation) error {
+	table := printers.GetNewTabWriter(w)
+	rows := [][]string{{"NAMESPACE", "NAME", "VERDICT", "STAGE", "REASON"}}
+	for _, e := range explanations {
+		rows = append(rows, []string{e.Target.Namespace, e.Target.Name, string(e.Verdict), string(e.Stage), e.Summary})
+	}
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = render.Escape(cell)
+		}
+		if _, err := fmt.Fprintln(table, strings.Join(row, "\t")); err != nil {
+			return fmt.Errorf("print explanations: %w", err)
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("print explanations: %w", err)
+	}
+	return nil
+}

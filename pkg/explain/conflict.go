@@ -1,0 +1,251 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// proofTime bounds the search for a conflict and for remedies.
+const proofTime = 3 * time.Second
+
+// maxRemedies is how many changes are suggested.
+const maxRemedies = 5
+
+// prove finds out which facts cannot hold together on the most promising node,
+// and what would make the claims fit there. It adds nothing if that cannot be
+// told, or not in time.
+func (x *inquiry) prove(ctx context.Context) error {
+	node := x.promising()
+	if node == nil || len(x.claims) == 0 || x.slowNode != "" {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, proofTime)
+	defer cancel()
+	s, err := x.newScene(limited, node)
+	if err != nil || len(s.facts) > maxFacts {
+		return ctx.Err()
+	}
+	chosen, err := s.conflict(limited)
+	if err != nil || len(chosen) == 0 {
+		return ctx.Err()
+	}
+	x.out.Conflict = &Conflict{Node: node.Name}
+	for _, i := range chosen {
+		x.out.Conflict.Facts = append(x.out.Conflict.Facts, ConflictFact{Text: s.facts[i].text, Evidence: s.facts[i].evidence})
+	}
+	r := remedies{inquiry: x, scene: s}
+	if err := r.find(limited, chosen); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	x.out.Remedies = r.found[:min(len(r.found), maxRemedies)]
+	return ctx.Err()
+}
+
+// promising is the node where the least stands in the way.
+func (x *inquiry) promising() *corev1.Node {
+	for _, group := range x.out.Nodes {
+		for _, name := range group.Names {
+			at := slices.IndexFunc(x.site.candidates, func(n *corev1.Node) bool { return n.Name == name })
+			if at >= 0 {
+				return x.site.candidates[at]
+			}
+		}
+	}
+	return nil
+}
+
+// remedies looks for changes that make the claims fit on the scene's node, and
+// tries each with the allocator.
+type remedies struct {
+	*inquiry
+	scene *scene
+	found []Remedy
+}
+
+func (r *remedies) find(ctx context.Context, conflict []int) error {
+	for _, i := range conflict {
+		f := &r.scene.facts[i]
+		if f.relax == nil {
+			continue
+		}
+		if f.remedy.change == "" {
+			if err := r.smallerCount(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		claims := r.copies()
+		f.relax(claims)
+		if err := r.try(ctx, ActorUser, f.remedy, r.site.alloc, claims); err != nil {
+			return err
+		}
+	}
+	return r.freed(ctx)
+}
+
+func (r *remedies) copies() []*resourceapi.ResourceClaim {
+	claims := make([]*resourceapi.ResourceClaim, 0, len(r.scene.claims))
+	for _, claim := range r.scene.claims {
+		claims = append(claims, claim.DeepCopy())
+	}
+	return claims
+}
+
+// try asks the allocator about the amended claims and keeps the change if it
+// finds devices.
+func (r *remedies) try(ctx context.Context, actor string, change remedy, alloc *allocator.Allocator, claims []*resourceapi.ResourceClaim) error {
+	verdict := alloc.Check(ctx, r.scene.node, claims)
+	if err := ctx.Err(); err != nil || verdict.Outcome != allocator.Fits {
+		return err
+	}
+	found := Remedy{Actor: actor, Change: change.change, Patch: r.patch(change), Verified: true, Node: r.scene.node.Name}
+	for i := range verdict.Allocations {
+		for j := range verdict.Allocations[i].Devices.Results {
+			device := allocatedDevice(&verdict.Allocations[i].Devices.Results[j])
+			device.ShareID = ""
+			found.Devices = append(found.Devices, device)
+		}
+	}
+	r.found = append(r.found, found)
+	return nil
+}
+
+// patch writes an operation as a command. Claims cannot be changed, only the
+// templates that they are made from.
+func (r *remedies) patch(change remedy) string {
+	if change.operation == "" || len(r.claims) != 1 {
+		return ""
+	}
+	pc := &r.subject.claims[r.claims[0].index]
+	if pc.Template == "" {
+		return ""
+	}
+	return fmt.Sprintf("kubectl patch resourceclaimtemplate %s -n %s --type=json -p '[%s]'",
+		pc.Template, r.scene.claims[0].Namespace, withPrefix(change.operation))
+}
+
+// withPrefix puts the path of a claim's spec in a template before that of an
+// operation.
+func withPrefix(operation string) string {
+	const before = `"path": "`
+	at := len(before)
+	for i := 0; i+at <= len(operation); i++ {
+		if operation[i:i+at] == before {
+			return operation[:i+at] + "/spec/spec" + operation[i+at:]
+		}
+	}
+	return operation
+}
+
+// smallerCount looks for the most devices that the only request with a count
+// could have.
+func (r *remedies) smallerCount(ctx context.Context) error {
+	for i, claim := range r.scene.claims {
+		for j := range claim.Spec.Devices.Requests {
+			exact := claim.Spec.Devices.Requests[j].Exactly
+			if exact == nil || exact.Count < 2 {
+				continue
+			}
+			with := func(count int64) []*resourceapi.ResourceClaim {
+				claims := r.copies()
+				claims[i].Spec.Devices.Requests[j].Exactly.Count = count
+				return claims
+			}
+			low, high := int64(0), min(exact.Count, resourceapi.AllocationResultsMaxSize)
+			for high-low > 1 {
+				count := (low + high) / 2
+				hasty, cancel := context.WithTimeout(ctx, patience/4)
+				verdict := r.site.alloc.Check(hasty, r.scene.node, with(count))
+				cancel()
+				if verdict.Outcome == allocator.Fits {
+					low = count
+				} else {
+					high = count
+				}
+			}
+			if low == 0 {
+				continue
+			}
+			change := remedy{
+				change:    fmt.Sprintf("ask for %d instead of %d devices in request %s", low, exact.Count, claim.Spec.Devices.Requests[j].Name),
+				operation: fmt.Sprintf(`{"op": "replace", "path": "/devices/requests/%d/exactly/count", "value": %d}`, j, low),
+			}
+			if err := r.try(ctx, ActorUser, change, r.site.alloc, with(low)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// freed looks for the fewest claims that would have to give back their
+// devices. Those of pods with the highest priority are spared first.
+func (r *remedies) freed(ctx context.Context) error {
+	var asked, holders []int
+	for i := range r.scene.facts {
+		if r.scene.facts[i].freed == nil {
+			asked = append(asked, i)
+		} else {
+			holders = append(holders, i)
+		}
+	}
+	if len(holders) == 0 {
+		return nil
+	}
+	if ok, err := r.scene.fits(ctx, asked); err != nil || !ok {
+		return err
+	}
+	slices.SortStableFunc(holders, func(a, b int) int {
+		return cmp.Compare(r.priority(r.scene.facts[b].freed), r.priority(r.scene.facts[a].freed))
+	})
+	kept := slices.Clone(asked)
+	var victims []*resourceapi.ResourceClaim
+	for _, i := range holders {
+		ok, err := r.scene.fits(ctx, append(slices.Clone(kept), i))
+		if err != nil {
+			return err
+		}
+		if ok {
+			kept = append(kept, i)
+		} else {
+			victims = append(victims, r.scene.facts[i].freed)
+		}
+	}
+	amended := *r.snap
+	amended.Claims = slices.DeleteFunc(slices.Clone(r.snap.Claims), func(c *resourceapi.ResourceClaim) bool { return slices.Contains(victims, c) })
+	alloc, err := r.site.alloc.Amended(ctx, &amended)
+	if err != nil {
+		return fmt.Errorf("set up the allocator: %w", err)
+	}
+	names := make([]string, 0, len(victims))
+	for _, claim := range victims {
+		name := claim.Namespace + "/" + claim.Name
+		if users := usersOf(r.snap, claim); len(users) > 0 {
+			name += fmt.Sprintf(" (pod %s)", users[0].Name)
+		}
+		names = append(names, name)
+	}
+	return r.try(ctx, ActorNobody, remedy{change: fmt.Sprintf("wait for %s to be freed: %s", plural(len(victims), "claim"), sample(names, 4))}, alloc, r.copies())
+}
+
+// priority is the highest of the pods that use a claim.
+func (r *remedies) priority(claim *resourceapi.ResourceClaim) int32 {
+	highest := int32(0)
+	for _, pod := range usersOf(r.snap, claim) {
+		highest = max(highest, ptr.Deref(pod.Spec.Priority, 0))
+	}
+	return highest
+}

@@ -1,0 +1,162 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+func TestConflict(t *testing.T) {
+	roots := []resourceapi.Device{
+		device("a", withAttribute("root", "x")), device("b", withAttribute("root", "x")),
+		device("c", withAttribute("root", "y")), device("d", withAttribute("root", "y")),
+	}
+	tests := map[string]struct {
+		cluster  []part
+		conflict []string
+		remedies []string
+	}{
+		"count and constraint": {
+			cluster: []part{nodes("n1"), pool("n1", roots...), constrained(waiting, same("gpu.example.com/root"), exact("gpu", 4))},
+			conflict: []string{
+				"request gpu wants 4 devices",
+				"all devices have the same gpu.example.com/root",
+			},
+			remedies: []string{
+				"User: ask for 2 instead of 4 devices in request gpu",
+				"User: drop the constraint: the same gpu.example.com/root",
+			},
+		},
+		"one of two parts of a selector": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withModel("A"), withMemory("40Gi"))),
+				claim(waiting, exact("gpu", 1, where(`device.attributes['gpu.example.com'].model == 'A' && device.capacity['gpu.example.com'].memory.compareTo(quantity('80Gi')) >= 0`))),
+			},
+			conflict: []string{"request gpu wants memory 80Gi or more"},
+			remedies: []string{"User: do not insist on memory 80Gi or more in request gpu"},
+		},
+		"devices that others hold": {
+			cluster: []part{nodes("n1"), pool("n1", devices(3)...), holding("one", "n1", "gpu-0"), holding("two", "n1", "gpu-1"), claim(waiting, exact("gpu", 2))},
+			conflict: []string{
+				"request gpu wants 2 devices",
+				"claim serving/one holds gpu-0",
+				"claim serving/two holds gpu-1",
+			},
+			remedies: []string{
+				"User: ask for 1 instead of 2 devices in request gpu",
+				"Nobody: wait for 1 claim to be freed: serving/two",
+			},
+		},
+		"a taint": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withTaint("xid", resourceapi.DeviceTaintEffectNoExecute))), claim(waiting, exact("gpu", 1)),
+			},
+			conflict: []string{"taint xid:NoExecute on a is not tolerated"},
+			remedies: []string{"User: tolerate the taint xid:NoExecute, if the workload can live with it"},
+		},
+		"counters that a partition holds": {
+			cluster: []part{
+				nodes("n1"), counters("n1", "board", "slices", "4"),
+				slice("n1", twoSlices, device("whole", withCounter("board", "slices", "4")), device("half", withCounter("board", "slices", "2"))),
+				holding("serve", "n1", "half"), claim(waiting, exact("gpu", 1)),
+			},
+			conflict: []string{"claim serving/serve holds half"},
+			remedies: []string{"Nobody: wait for 1 claim to be freed: serving/serve"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			e, err := Explain(t.Context(), cluster(t, test.cluster...), Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var conflict, found []string
+			if e.Conflict != nil {
+				for _, f := range e.Conflict.Facts {
+					conflict = append(conflict, f.Text)
+				}
+			}
+			for _, r := range e.Remedies {
+				if !r.Verified || len(r.Devices) == 0 || r.Node != "n1" {
+					t.Errorf("remedy without proof: %+v", r)
+				}
+				found = append(found, r.Actor+": "+r.Change)
+			}
+			if diff := cmp.Diff(test.conflict, conflict); diff != "" {
+				t.Errorf("conflict (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.remedies, found); diff != "" {
+				t.Errorf("remedies (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestConflictIsMinimal holds conflicts of random clusters against the
+// allocator: together the facts leave nothing, without any one of them it fits.
+func TestConflictIsMinimal(t *testing.T) {
+	cases := 1500
+	if testing.Short() {
+		cases = 150
+	}
+	found := 0
+	for seed := range cases {
+		random := rand.New(rand.NewPCG(uint64(seed), 3))
+		snap := randomCluster(t, random)
+		crowd(snap, random)
+		alloc, err := allocator.New(t.Context(), snap)
+		if err != nil {
+			t.Fatal(err)
+		}
+		subject := &subject{target: Target{Kind: KindClaim}}
+		for _, claim := range snap.Claims {
+			if claim.Status.Allocation == nil {
+				subject.claims = append(subject.claims, allocator.PodClaim{Claim: claim})
+			}
+		}
+		x := newInquiry(alloc, snap, subject)
+		if err := x.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if x.out.Conflict == nil {
+			continue
+		}
+		found++
+		s, err := x.newScene(t.Context(), x.promising())
+		if err != nil {
+			t.Fatal(err)
+		}
+		chosen, err := s.conflict(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fits := func(holding []int) bool {
+			amended, claims := s.amended(holding)
+			alloc, err := allocator.New(t.Context(), amended)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return alloc.Check(t.Context(), s.node, claims).Outcome == allocator.Fits
+		}
+		if fits(chosen) {
+			t.Fatalf("seed %d: the facts can hold together: %s", seed, asJSON(x.out.Conflict))
+		}
+		for i := range chosen {
+			if rest := slices.Delete(slices.Clone(chosen), i, i+1); !fits(rest) {
+				t.Fatalf("seed %d: without %q it does not fit either: %s\nclaims %s\nslices %s", seed, s.facts[chosen[i]].text, asJSON(x.out.Conflict), asJSON(snap.Claims), asJSON(snap.Slices))
+			}
+		}
+	}
+	t.Logf("%d conflicts", found)
+	if found < cases/20 {
+		t.Errorf("only %d conflicts in %d clusters", found, cases)
+	}
+}
