@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// helpWidth is how wide help gets at most.
+const helpWidth = 100
+
 // The groups of flags in the help. Flags without a group come first.
 const (
 	groupOutput  = "Output"
@@ -68,7 +71,11 @@ func setHelp(root *cobra.Command) {
 }
 
 func writeUsage(b *strings.Builder, cmd *cobra.Command) {
-	width := min(outputWidth(cmd.OutOrStdout()), widthWithoutTerminal)
+	width := outputWidth(cmd.OutOrStdout())
+	if width == widthWithoutTerminal {
+		width = helpWidth
+	}
+	width = min(width, helpWidth)
 	if !cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(b, "Usage:\n  %s\n", cmd.UseLine())
 	} else {

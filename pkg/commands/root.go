@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +22,11 @@ import (
 // cluster, a node or I/O. Of several targets the worst counts, in the order
 // 4, 3, 1, 2, 0. When ctx is cancelled, it stops as soon as it can.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, version string) int {
+	if os.Getenv("GOGC") == "" {
+		// Most of the memory is one snapshot that stays: collecting more often
+		// costs little, and saves a quarter of the peak for a large cluster.
+		debug.SetGCPercent(50)
+	}
 	root := NewRoot(streams, version)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

@@ -99,7 +99,7 @@ func TestUseColor(t *testing.T) {
 }
 
 func TestOutputWidth(t *testing.T) {
-	for columns, want := range map[string]int{"132": 132, "": 100, "zero": 100, "-5": 100} {
+	for columns, want := range map[string]int{"132": 132, "": 0, "zero": 0, "-5": 0} {
 		t.Setenv("COLUMNS", columns)
 		if got := outputWidth(&bytes.Buffer{}); got != want {
 			t.Errorf("COLUMNS=%q: width %d, want %d", columns, got, want)

@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// widthWithoutTerminal is how wide the output is when nobody can say.
-const widthWithoutTerminal = 100
+// widthWithoutTerminal is for pipes and files: nothing is wrapped.
+const widthWithoutTerminal = 0
 
 // terminal returns the file descriptor of a terminal.
 func terminal(stream any) (fd int, ok bool) {
@@ -30,7 +30,7 @@ func terminal(stream any) (fd int, ok bool) {
 }
 
 // outputWidth is $COLUMNS if somebody exported it, else that of the terminal,
-// else a fixed one.
+// else no limit.
 func outputWidth(w io.Writer) int {
 	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
 		return columns

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -133,21 +134,26 @@ func (r *remedies) patch(change remedy) string {
 	if pc.Template == "" {
 		return ""
 	}
-	return fmt.Sprintf("kubectl patch resourceclaimtemplate %s -n %s --type=json -p '[%s]'",
-		pc.Template, r.scene.claims[0].Namespace, withPrefix(change.operation))
+	return fmt.Sprintf("kubectl patch resourceclaimtemplate %s -n %s --type=json -p %s",
+		shellQuoted(pc.Template), shellQuoted(r.scene.claims[0].Namespace), shellQuoted("["+withPrefix(change.operation)+"]"))
+}
+
+// shellQuoted writes a word so that a shell takes it as it is. Names come from
+// the cluster, and commands get pasted.
+func shellQuoted(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._/:", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 && word[0] != '-' {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // withPrefix puts the path of a claim's spec in a template before that of an
 // operation.
 func withPrefix(operation string) string {
-	const before = `"path": "`
-	at := len(before)
-	for i := 0; i+at <= len(operation); i++ {
-		if operation[i:i+at] == before {
-			return operation[:i+at] + "/spec/spec" + operation[i+at:]
-		}
-	}
-	return operation
+	return strings.Replace(operation, `"path": "`, `"path": "/spec/spec`, 1)
 }
 
 // smallerCount looks for the most devices that the only request with a count

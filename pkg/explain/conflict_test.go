@@ -160,3 +160,13 @@ func TestConflictIsMinimal(t *testing.T) {
 		t.Errorf("only %d conflicts in %d clusters", found, cases)
 	}
 }
+
+func TestShellQuoted(t *testing.T) {
+	for word, want := range map[string]string{
+		"train-gpus": "train-gpus", "": "''", "-rf": "'-rf'", "a;b": "'a;b'", "it's": `'it'\''s'`, "$(x)": "'$(x)'",
+	} {
+		if got := shellQuoted(word); got != want {
+			t.Errorf("%q: got %s, want %s", word, got, want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,9 @@ import (
 // were asked for.
 const shownPods = 3
 
+// actorWidth is the most that the column of those who can do something takes.
+const actorWidth = 12
+
 // Explanation draws the answer to "why": the verdict first, then the funnel of
 // each request, the nodes, what is or would be allocated, and what to do next.
 // The only errors are those of w.
@@ -27,6 +31,7 @@ func Explanation(w io.Writer, e *explain.Explanation, opts Options) error {
 	p.headline(e)
 	p.claims(e)
 	p.nodes(e)
+	p.proof(e)
 	p.placement(e)
 	p.assumptions(e)
 	p.nextSteps(e)
@@ -44,7 +49,7 @@ func (p *page) headline(e *explain.Explanation) {
 		p.text(2, plain, e.Summary)
 	}
 	p.pods(e)
-	if message := e.SchedulerMessage; message != nil {
+	if message := e.SchedulerMessage; message != nil && !strings.Contains(e.Summary, message.Text) {
 		p.text(2, plain, fmt.Sprintf("The scheduler says (%s%s): %s", message.Source, at(message.Time), message.Text))
 	}
 }
@@ -135,26 +140,12 @@ func (p *page) placement(e *explain.Explanation) {
 	p.text(0, strong, "It would get these devices, on "+e.Placement.Node)
 	for i := range e.Placement.Claims {
 		claim := &e.Placement.Claims[i]
+		indent := 2
 		if len(e.Placement.Claims) > 1 {
-			p.text(2, plain, "ResourceClaim "+qualified(claim.Namespace, claim.Name))
+			p.text(indent, plain, "ResourceClaim "+qualified(claim.Namespace, claim.Name))
+			indent += 2
 		}
-		p.devices(2, claim.Devices)
-	}
-}
-
-// devices lists allocated devices, the requests in a column of their own.
-func (p *page) devices(indent int, devices []explain.AllocatedDevice) {
-	requests := make([]string, len(devices))
-	for i := range devices {
-		requests[i] = devices[i].Request
-	}
-	width := widest(30, requests...)
-	for i := range devices {
-		d := &devices[i]
-		p.row(indent,
-			cell{text: d.Request, width: width},
-			cell{text: deviceText(d)},
-		)
+		p.devices(indent, claim.Devices)
 	}
 }
 
@@ -175,8 +166,22 @@ func (p *page) nextSteps(e *explain.Explanation) {
 	}
 	p.blank()
 	p.text(0, strong, "What can be done")
+	var texts []string
+	actors := map[string][]string{}
 	for _, step := range e.NextSteps {
-		p.row(2, cell{text: actor(step.Actor), width: len("admin"), mark: strong}, cell{text: step.Text})
+		if actors[step.Text] == nil {
+			texts = append(texts, step.Text)
+		}
+		if who := actor(step.Actor); !slices.Contains(actors[step.Text], who) {
+			actors[step.Text] = append(actors[step.Text], who)
+		}
+	}
+	width := len("admin")
+	for _, who := range actors {
+		width = max(width, widest(actorWidth, strings.Join(who, ", ")))
+	}
+	for _, text := range texts {
+		p.row(2, cell{text: strings.Join(actors[text], ", "), width: width, mark: strong}, cell{text: text})
 	}
 }
 

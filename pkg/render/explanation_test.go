@@ -39,6 +39,17 @@ func tooMany() *explain.Explanation {
 		Summary:  "There are 8 devices, but at most 4 with one resource.kubernetes.io/pcieRoot (12 nodes).",
 		Stage:    explain.StageAllocation,
 		PodCount: 1,
+		Conflict: &explain.Conflict{Node: "node-23", Facts: []explain.ConflictFact{
+			{Text: "request gpus wants 8 devices"},
+			{Text: "all devices have the same resource.kubernetes.io/pcieRoot"},
+		}},
+		Remedies: []explain.Remedy{
+			{
+				Actor: explain.ActorUser, Change: "ask for 4 instead of 8 devices in request gpus", Verified: true, Node: "node-23",
+				Devices: []explain.AllocatedDevice{{Device: "gpu-0"}, {Device: "gpu-1"}, {Device: "gpu-2"}, {Device: "gpu-3"}},
+			},
+			{Actor: explain.ActorNobody, Change: "wait for 1 claim to be freed: serving/chat-0", Verified: true, Node: "node-23", Devices: []explain.AllocatedDevice{{Device: "gpu-0"}}},
+		},
 		Pods: []explain.PodStatus{
 			{Namespace: "ml", Name: "train-0", Phase: "Pending", AgeSeconds: 840, Stage: explain.StageAllocation},
 		},
@@ -202,7 +213,7 @@ func hostile() *explain.Explanation {
 	return &explain.Explanation{
 		Target: explain.Target{Kind: evil, Namespace: evil, Name: evil}, Verdict: explain.Error, Summary: evil,
 		Pods:             []explain.PodStatus{{Namespace: evil, Name: evil, Phase: evil, Node: evil, Stage: explain.Stage(evil)}},
-		SchedulerMessage: &explain.SchedulerMessage{Text: evil, Source: evil},
+		SchedulerMessage: &explain.SchedulerMessage{Text: evil + evil, Source: evil},
 		Allocator:        explain.AllocatorInfo{Library: evil, Channel: evil, Cluster: evil, FeatureSource: evil, Features: []string{evil}},
 		Assumptions:      []string{evil},
 		Claims: []explain.ClaimExplanation{{
@@ -217,7 +228,7 @@ func hostile() *explain.Explanation {
 			Requests: []explain.RequestExplanation{{
 				Name: evil, DeviceClass: evil, Considered: 1, Pools: 1, Eligible: 1, EligibleNodes: 1, BestNode: evil,
 				Rejected: []explain.Rejection{{
-					Label: evil, Message: evil, Where: evil, Devices: []string{evil},
+					Label: evil, Message: evil + evil, Where: evil, Devices: []string{evil},
 					Evidence: []explain.Evidence{{Object: evil, Path: evil, Found: evil, Wanted: evil}},
 				}},
 				EligibleDevices: []string{evil},
@@ -244,7 +255,7 @@ func draw(t *testing.T, e *explain.Explanation, opts Options) string {
 
 func TestExplanation(t *testing.T) {
 	examples := map[string]*explain.Explanation{
-		"no-class": noClass(),
+		"no-class": noClass(), "mixed": mixed(),
 		"too-many": tooMany(), "fits": fits(), "allocated": allocated(), "many-groups": manyGroups(), "hostile": hostile(),
 	}
 	forms := map[string]Options{
@@ -285,7 +296,7 @@ func TestLinesStayWithinWidth(t *testing.T) {
 		for name, e := range map[string]*explain.Explanation{"too-many": tooMany(), "fits": fits(), "allocated": allocated()} {
 			for line := range strings.Lines(draw(t, e, Options{Width: width})) {
 				line = strings.TrimSuffix(line, "\n")
-				if got := ansi.StringWidth(line); got > width {
+				if got := ansi.StringWidth(line); got > min(width, textWidth) {
 					t.Errorf("%s at width %d: a line is %d wide: %q", name, width, got, line)
 				}
 				if line != strings.TrimRight(line, " ") {
@@ -331,6 +342,30 @@ func TestNamesStayWhole(t *testing.T) {
 				t.Fatalf("node %s is missing or cut", name)
 			}
 		}
+	}
+}
+
+func TestSchedulerIsNotQuotedTwice(t *testing.T) {
+	e := tooMany()
+	e.Summary = "The scheduler gave up: " + e.SchedulerMessage.Text
+	wantNot(t, draw(t, e, Options{}), "The scheduler says")
+}
+
+func TestNextSteps(t *testing.T) {
+	e := tooMany()
+	e.NextSteps = []explain.NextStep{
+		{Actor: explain.ActorUser, Text: "ask for less"},
+		{Actor: explain.ActorAdmin, Text: "ask for less"},
+		{Actor: explain.ActorUser, Text: "ask for less"},
+		{Actor: explain.ActorUser, Text: "remove the constraint, of which there are so many that this line is too long for the terminal"},
+	}
+	out := draw(t, e, Options{Width: 80})
+	if want := `What can be done
+  you, admin  ask for less
+  you         remove the constraint, of which there are so many that this line
+              is too long for the terminal
+`; !strings.HasSuffix(out, want) {
+		t.Errorf("want at the end:\n%s\ngot:\n%s", want, out)
 	}
 }
 

@@ -5,33 +5,32 @@ package render
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 )
 
 const (
-	// shownGroups is how many groups of nodes are listed by default.
-	shownGroups = 8
-	// shownNames is how many names of a long list are shown by default.
-	shownNames = 3
 	// labelWidth is the most that the column of labels takes.
 	labelWidth = 22
 	// whereWidth is the most that the column of places takes from one of
 	// messages, messageWidth what it must leave of that.
 	whereWidth   = 44
 	messageWidth = 36
+	// columnsRoom is what messages need beside the labels; with less, the two are
+	// one column.
+	columnsRoom = 30
 )
 
 func (p *page) claims(e *explain.Explanation) {
 	for i := range e.Claims {
 		claim := &e.Claims[i]
+		if len(e.Claims) == 1 && claim.Allocation == nil && len(claim.Requests) == 0 && len(claim.Constraints) == 0 {
+			// There is nothing below the title, and the headline has said the rest.
+			continue
+		}
 		p.blank()
 		if len(e.Claims) > 1 || e.Target.Kind != "ResourceClaim" {
 			p.text(0, strong, claimTitle(claim))
@@ -41,17 +40,18 @@ func (p *page) claims(e *explain.Explanation) {
 		}
 		inTitle := len(claim.Requests) == 1
 		for j := range claim.Requests {
+			r := &claim.Requests[j]
 			if j > 0 {
 				p.blank()
 			}
-			title := requestTitle(&claim.Requests[j])
+			title := requestTitle(r)
 			if inTitle {
 				for _, constraint := range claim.Constraints {
 					title += ", all with " + constraint
 				}
 			}
 			p.text(0, strong, title)
-			p.funnel(&claim.Requests[j])
+			p.funnel(r, obstacle(e, claim, r))
 		}
 		if !inTitle {
 			for _, constraint := range claim.Constraints {
@@ -62,6 +62,14 @@ func (p *page) claims(e *explain.Explanation) {
 }
 
 func claimTitle(claim *explain.ClaimExplanation) string {
+	if claim.Name == "" {
+		switch {
+		case claim.ExtendedResources:
+			return "ResourceClaim that the scheduler makes for the extended resources of the pod"
+		case claim.Template == "" && claim.PodClaim != "":
+			return fmt.Sprintf("Claim %s of the pod", claim.PodClaim)
+		}
+	}
 	title := "ResourceClaim " + qualified(claim.Namespace, claim.Name)
 	if claim.Name == "" {
 		title = "ResourceClaim that is not generated yet"
@@ -84,7 +92,11 @@ func requestTitle(r *explain.RequestExplanation) string {
 	if r.Needs == 0 {
 		needs = "all devices"
 	}
-	title := fmt.Sprintf("Request %s: %s", r.Name, needs)
+	title := "Request " + r.Name
+	if r.ExtendedResource != "" {
+		title += ", for " + r.ExtendedResource
+	}
+	title += ": " + needs
 	if r.DeviceClass != "" {
 		title += " of class " + r.DeviceClass
 	}
@@ -94,58 +106,120 @@ func requestTitle(r *explain.RequestExplanation) string {
 	return title
 }
 
-// funnel draws how the devices of all pools become those that are left.
-func (p *page) funnel(r *explain.RequestExplanation) {
-	labels, messages, places := make([]string, len(r.Rejected)), make([]string, len(r.Rejected)), make([]string, len(r.Rejected))
-	numbers := []string{strconv.Itoa(r.Considered), strconv.Itoa(r.Eligible), "----"}
-	for i := range r.Rejected {
-		labels[i], messages[i], places[i] = r.Rejected[i].Label, r.Rejected[i].Message, r.Rejected[i].Where
-		numbers = append(numbers, "-"+strconv.Itoa(r.Rejected[i].Count))
+// funnel draws how the devices of all pools become those that are left. The
+// obstacle is why these do not help, if they do not.
+func (p *page) funnel(r *explain.RequestExplanation, obstacle string) {
+	first, opening, rows := p.opening(r)
+	numbers := []string{first, strconv.Itoa(r.Eligible), "----"}
+	var labels, messages, places []string
+	for i := range rows {
+		labels = append(labels, rows[i].Label)
+		messages = append(messages, rejectionText(r, &rows[i]))
+		places = append(places, rows[i].Where)
+		numbers = append(numbers, "-"+strconv.Itoa(rows[i].Count))
 	}
 	number := max(widest(12, numbers...), 5)
 	label := widest(labelWidth, labels...)
 	margin := number + label + 2*columnGap
-	message, beside := columns(p.opts.Width-margin, messages, places)
+	message, beside := p.columns(margin, messages, places)
 
-	p.row(0, cell{text: numbers[0], width: number, right: true}, cell{text: consideredText(r)})
-	for i := range r.Rejected {
-		rejection := &r.Rejected[i]
-		cells := []cell{
-			{text: "-" + strconv.Itoa(rejection.Count), width: number, right: true, mark: bad},
-			{text: rejection.Label, width: label},
-			{text: rejection.Message},
+	p.row(0, cell{text: first, width: number, right: true}, cell{text: opening})
+	if len(rows) == 0 && first == "0" {
+		// Nothing came in, so nothing is left.
+		return
+	}
+	for i := range rows {
+		cells := []cell{{text: "-" + strconv.Itoa(rows[i].Count), width: number, right: true, mark: bad}}
+		said := messages[i]
+		if !beside && places[i] != "" {
+			said = strings.TrimSpace(bound(said) + " (" + places[i] + ")")
 		}
 		switch {
+		case p.width-margin < columnsRoom:
+			cells = append(cells, cell{text: joined(rows[i].Label, said)})
 		case beside:
-			cells[2].width = message
-			cells = append(cells, cell{text: rejection.Where, mark: faint})
-		case rejection.Where != "":
-			cells[2].text += " (" + rejection.Where + ")"
+			cells = append(cells, cell{text: rows[i].Label, width: label}, cell{text: said, width: message}, cell{text: places[i], mark: faint})
+		default:
+			cells = append(cells, cell{text: rows[i].Label, width: label}, cell{text: said})
 		}
 		p.row(0, cells...)
-		p.evidence(margin, rejection)
+		if p.opts.Wide {
+			p.evidence(number+columnGap, rows[i].Evidence)
+			p.deviceList(number+columnGap, rows[i].Devices)
+		}
 	}
 	p.row(0, cell{text: "----", width: number, right: true})
 	m := bad
-	if enough(r) {
+	if enough(r) && obstacle == "" {
 		m = good
 	}
-	p.row(0, cell{text: numbers[1], width: number, right: true, mark: m}, cell{text: leftText(r)})
-	if p.opts.Wide && len(r.EligibleDevices) > 0 {
-		p.text(number+columnGap, faint, strings.Join(r.EligibleDevices, ", "))
+	p.row(0, cell{text: numbers[1], width: number, right: true, mark: m}, cell{text: leftText(r, obstacle)})
+	if p.opts.Wide {
+		p.deviceList(number+columnGap, r.EligibleDevices)
 	}
 }
 
-// evidence lists the proof of a rejection and its devices, if asked for.
-func (p *page) evidence(margin int, r *explain.Rejection) {
-	if !p.opts.Wide {
+// opening says how many devices there are, and which rejections are to follow.
+// Those of other classes are only counted, unless somebody wants all of it.
+func (p *page) opening(r *explain.RequestExplanation) (number, said string, rows []explain.Rejection) {
+	rows = r.Rejected
+	if p.opts.Wide || len(rows) == 0 || rows[0].Code != explain.ClassSelectorFalse {
+		return strconv.Itoa(r.Considered), consideredText(r), rows
+	}
+	others := &rows[0]
+	left := r.Considered - others.Count
+	what := fmt.Sprintf("%d in %s, %d of other classes", r.Considered, count(r.Pools, "pool"), others.Count)
+	if left == 0 {
+		what = fmt.Sprintf("%d in %s: %s", r.Considered, count(r.Pools, "pool"), rejectionText(r, others))
+	}
+	return strconv.Itoa(left), fmt.Sprintf("%s of class %s (%s)", devicesWord(left), r.DeviceClass, what), rows[1:]
+}
+
+// rejectionText is the message of a rejection without what stands beside it: its
+// label, and the class that the title names.
+func rejectionText(r *explain.RequestExplanation, rejection *explain.Rejection) string {
+	said := rejection.Message
+	if rejection.Code == explain.ClassSelectorFalse {
+		said = strings.TrimPrefix(said, "not of class "+r.DeviceClass+": ")
+	}
+	if said == rejection.Label {
+		return ""
+	}
+	return strings.TrimPrefix(said, rejection.Label+": ")
+}
+
+// joined puts a label and its message into one text.
+func joined(label, message string) string {
+	if label == "" || message == "" {
+		return label + message
+	}
+	return label + ": " + message
+}
+
+// columns divides the room beside the labels among messages and the places that
+// they are about. It returns the width for the messages, or false if the places
+// do not fit beside them.
+func (p *page) columns(margin int, messages, places []string) (message int, beside bool) {
+	if p.width == unlimited {
+		return widest(alignWidth, messages...), widest(1, places...) > 0
+	}
+	room := p.width - margin
+	message, place := widest(room, messages...), widest(room, places...)
+	if message+columnGap+place <= room {
+		return message, place > 0
+	}
+	message = room - columnGap - place
+	return message, place <= whereWidth && message >= messageWidth
+}
+
+// evidence lists the proof of a rejection.
+func (p *page) evidence(indent int, facts []explain.Evidence) {
+	if len(facts) == 0 {
 		return
 	}
-	for _, e := range r.Evidence {
-		p.text(margin, faint, evidenceText(e))
-	}
-	if len(r.Devices) > 0 {
-		p.text(margin, faint, strings.Join(r.Devices, ", "))
+	p.text(indent, faint, "Evidence")
+	for _, fact := range facts {
+		p.paragraph(p.full-indent-2, indent+2, faint, Escape(bound(evidenceText(fact))))
 	}
 }
 
@@ -170,11 +244,14 @@ func consideredText(r *explain.RequestExplanation) string {
 	if r.Pools == 0 {
 		return "devices: there is no pool"
 	}
-	noun := "devices"
-	if r.Considered == 1 {
-		noun = "device"
+	return devicesWord(r.Considered) + " in " + count(r.Pools, "pool")
+}
+
+func devicesWord(n int) string {
+	if n == 1 {
+		return "device"
 	}
-	return noun + " in " + count(r.Pools, "pool")
+	return "devices"
 }
 
 // enough is true if one node alone has as many eligible devices as needed.
@@ -182,153 +259,64 @@ func enough(r *explain.RequestExplanation) bool {
 	return r.Eligible > 0 && int64(r.MostOnOneNode) >= max(r.Needs, 1)
 }
 
-func leftText(r *explain.RequestExplanation) string {
-	if r.Eligible == 0 {
+// leftText says where the devices are that are left. The obstacle is why it does
+// not fit on the best node although that has enough of them.
+func leftText(r *explain.RequestExplanation, obstacle string) string {
+	switch {
+	case r.Eligible == 0:
 		return "left"
-	}
-	said := "left on " + count(r.EligibleNodes, "node")
-	if r.EligibleNodes == 0 {
+	case r.EligibleNodes == 0:
 		return "left, but no node can reach them"
 	}
-	if !enough(r) {
-		said += fmt.Sprintf(", but never %d on one", max(r.Needs, 1))
+	node := ""
+	if r.BestNode != "" {
+		node = " (" + r.BestNode + ")"
 	}
-	if r.EligibleNodes > 1 {
-		said += fmt.Sprintf(": the most is %d", r.MostOnOneNode)
-		if r.BestNode != "" {
-			said += " (" + r.BestNode + ")"
-		}
-	} else if r.BestNode != "" {
-		said += " (" + r.BestNode + ")"
-	}
-	return said
-}
-
-// allocation draws the devices that a claim holds and for whom.
-func (p *page) allocation(a *explain.Allocation) {
-	said := "Holds " + count(len(a.Devices), "device")
-	if !a.Since.IsZero() {
-		said += " since " + a.Since.UTC().Format(time.RFC3339)
-	}
-	if a.AgeSeconds > 0 {
-		said += " (" + duration.HumanDuration(time.Duration(a.AgeSeconds)*time.Second) + ")"
-	}
-	if a.Nodes != "" {
-		said += ", usable on " + a.Nodes
-	}
-	p.text(0, plain, said)
-	p.devices(2, a.Devices)
-	if len(a.ReservedFor) == 0 {
-		p.text(0, plain, "Reserved for nobody")
-		return
-	}
-	p.text(0, plain, "Reserved for "+p.sample(a.ReservedFor))
-}
-
-func deviceText(d *explain.AllocatedDevice) string {
-	said := d.Driver + "/" + d.Pool + "/" + d.Device
-	if d.ShareID != "" {
-		said += ", share " + d.ShareID
-	}
-	for _, name := range slices.Sorted(maps.Keys(d.ConsumedCapacity)) {
-		said += fmt.Sprintf(", %s %s", d.ConsumedCapacity[name], name)
-	}
-	if d.AdminAccess {
-		said += ", admin access"
-	}
-	if d.Missing {
-		said += ", MISSING: no ResourceSlice has it any more"
-	}
-	return said
-}
-
-// nodes lists the groups of nodes with the same answer.
-func (p *page) nodes(e *explain.Explanation) {
-	if len(e.Nodes) == 0 {
-		return
-	}
-	if len(e.Nodes) == 1 && strings.EqualFold(e.Nodes[0].Message, strings.TrimSuffix(e.Summary, ".")) {
-		// It is the same for all nodes, and has been said.
-		return
-	}
-	p.blank()
-	p.text(0, strong, "Nodes")
-	shown := e.Nodes
-	if !p.opts.Wide && len(shown) > shownGroups {
-		shown = shown[:shownGroups]
-	}
-	numbers, messages, names := make([]string, len(shown)), make([]string, len(shown)), make([]string, len(shown))
-	for i := range shown {
-		numbers[i], names[i] = strconv.Itoa(shown[i].Count), p.sample(shown[i].Names)
-		messages[i], _ = groupText(&shown[i])
-	}
-	number := max(widest(12, numbers...), 3)
-	message, beside := columns(p.opts.Width-2-number-columnGap, messages, names)
-	for i := range shown {
-		said, m := groupText(&shown[i])
-		cells := []cell{
-			{text: numbers[i], width: number, right: true, mark: m},
-			{text: said},
-		}
-		if beside {
-			cells[1].width = message
-			p.row(2, append(cells, cell{text: names[i], mark: faint})...)
-			continue
-		}
-		p.row(2, cells...)
-		p.text(2+number+columnGap, faint, names[i])
-	}
-	if rest := e.Nodes[len(shown):]; len(rest) > 0 {
-		n := 0
-		for i := range rest {
-			n += rest[i].Count
-		}
-		p.text(2, faint, fmt.Sprintf("… and %s with %s: -o wide lists them", count(len(rest), "more group"), count(n, "node")))
-	}
-}
-
-// columns divides room among messages and the places they are about. It returns
-// the width for the messages, or false if the places do not fit beside them.
-func columns(room int, messages, places []string) (message int, beside bool) {
-	message, place := widest(room, messages...), widest(room, places...)
-	if message+columnGap+place <= room {
-		return message, place > 0
-	}
-	message = room - columnGap - place
-	return message, place <= whereWidth && message >= messageWidth
-}
-
-func groupText(g *explain.NodeGroup) (string, mark) {
-	switch g.Verdict {
-	case explain.Fits, explain.Allocated:
-		said := "fits"
-		if g.Score != 0 {
-			said += fmt.Sprintf(" (score %d)", g.Score)
-		}
-		if g.Message != "" {
-			said += ": " + g.Message
-		}
-		return said, good
-	case explain.Undetermined:
-		return orElse(g.Message, "cannot be decided"), unsure
-	case explain.DoesNotFit, explain.Error:
-		return orElse(g.Message, string(g.Code)), bad
+	said := "left on " + count(r.EligibleNodes, "node")
+	switch {
+	case r.EligibleNodes == 1 && enough(r):
+		said += node
+	case r.EligibleNodes == 1:
+		said += fmt.Sprintf("%s, but %d needed", node, max(r.Needs, 1))
+	case !enough(r):
+		said += fmt.Sprintf(", but never %d on one: the most is %d%s", max(r.Needs, 1), r.MostOnOneNode, node)
+	case obstacle != "" && r.BestNode != "":
+		said += fmt.Sprintf(", the most on %s: %d", r.BestNode, r.MostOnOneNode)
 	default:
-		return orElse(g.Message, string(g.Verdict)), unsure
+		said += fmt.Sprintf(": the most is %d%s", r.MostOnOneNode, node)
 	}
+	if obstacle == "" {
+		return said
+	}
+	if rest, ok := strings.CutPrefix(obstacle, "enough devices, "); ok {
+		return said + ", " + rest
+	}
+	return said + "; " + obstacle
 }
 
-func orElse(s, other string) string {
-	if s == "" {
-		return other
+// obstacle says why a request finds nothing, although a node has as many eligible
+// devices as it needs. It is empty if that is not so, or not because of this
+// request.
+func obstacle(e *explain.Explanation, claim *explain.ClaimExplanation, r *explain.RequestExplanation) string {
+	if e.Verdict != explain.DoesNotFit || len(e.Nodes) == 0 || !enough(r) {
+		return ""
 	}
-	return s
-}
-
-// sample names all of a short list, and a few of a long one.
-func (p *page) sample(names []string) string {
-	if p.opts.Wide || len(names) <= shownNames+1 {
-		return strings.Join(names, ", ")
+	group := &e.Nodes[0]
+	if group.Verdict != explain.DoesNotFit || !slices.Contains(group.Names, r.BestNode) {
+		return ""
 	}
-	return fmt.Sprintf("%s … and %d more", strings.Join(names[:shownNames], ", "), len(names)-shownNames)
+	switch group.Code {
+	case explain.ConstraintUnsatisfiable:
+		if len(claim.Constraints) == 0 {
+			return ""
+		}
+	case explain.RequestsCompete, explain.CountersExhausted, explain.CompatibilityGroupConflict:
+	default:
+		return ""
+	}
+	request, _, _ := strings.Cut(r.Name, "/")
+	if about, ok := strings.CutPrefix(group.Message, "request "); ok && !strings.HasPrefix(about, request+" ") {
+		return ""
+	}
+	return group.Message
 }

@@ -5,6 +5,7 @@ package render
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -13,8 +14,9 @@ import (
 
 // Options says how to draw.
 type Options struct {
-	// Width is how many terminal cells a line may take; 0 means 100. A word that
-	// is longer than the space for it is never cut and sticks out.
+	// Width is how many terminal cells a line may take; 0 means as many as it
+	// needs, so that every fact is one line. A word that is longer than the space
+	// for it is never cut and sticks out.
 	Width int
 	// Color allows colours and bold text. They only mark what the text says too.
 	Color bool
@@ -24,8 +26,20 @@ type Options struct {
 }
 
 const (
-	defaultWidth = 100
-	minWidth     = 40
+	minWidth = 20
+	// textWidth is the most that text and columns take on a wider terminal:
+	// longer lines are hard to read, and columns far apart hard to follow.
+	textWidth = 120
+	// unlimited is the width of lines that are not wrapped.
+	unlimited = 1 << 30
+	// alignWidth is how far apart the columns of lines without a limit may stand
+	// to be in line with each other.
+	alignWidth = 72
+	// longest is how many characters of an absurdly long text are shown. A text
+	// that exceeds it by less than slack is shown as it is, and slack is how much
+	// shorter it may become to end with a whole word.
+	longest = 1000
+	slack   = 253
 	// columnGap is the number of blanks between two columns.
 	columnGap = 2
 )
@@ -43,10 +57,11 @@ const (
 )
 
 // cell is one column of a line. Its text is wrapped into width; 0 means all the
-// space that is left.
+// space that is left. A whole one is never shortened, however long it is.
 type cell struct {
 	text  string
 	width int
+	whole bool
 	right bool
 	mark  mark
 }
@@ -56,14 +71,16 @@ type cell struct {
 type page struct {
 	buf  bytes.Buffer
 	opts Options
+	// width is that of text and columns, full that of lists.
+	width, full int
 }
 
 func newPage(opts Options) *page {
 	if opts.Width <= 0 {
-		opts.Width = defaultWidth
+		return &page{opts: opts, width: unlimited, full: unlimited}
 	}
-	opts.Width = max(opts.Width, minWidth)
-	return &page{opts: opts}
+	full := max(opts.Width, minWidth)
+	return &page{opts: opts, width: min(full, textWidth), full: full}
 }
 
 // blank adds an empty line, unless there is one already.
@@ -78,8 +95,21 @@ func (p *page) end() { p.buf.WriteByte('\n') }
 // text adds a paragraph, wrapped at the width; its lines after the first are
 // indented by two more.
 func (p *page) text(indent int, m mark, s string) {
-	room := p.opts.Width - indent
-	for i, line := range wrap(Escape(s), room, room-2) {
+	p.paragraph(p.width-indent, indent, m, Escape(bound(s)))
+}
+
+// list adds a paragraph that enumerates: however many there are, all are shown.
+func (p *page) list(indent int, m mark, items []string) {
+	safe := make([]string, len(items))
+	for i, item := range items {
+		safe[i] = Escape(bound(item))
+	}
+	p.paragraph(p.full-indent, indent, m, strings.Join(safe, ", "))
+}
+
+// paragraph wraps text that is escaped already.
+func (p *page) paragraph(room, indent int, m mark, s string) {
+	for i, line := range wrap(s, room, room-2) {
 		margin := indent
 		if i > 0 {
 			margin += 2
@@ -96,12 +126,19 @@ func (p *page) row(indent int, cells ...cell) {
 	height, left := 0, indent
 	for i, c := range cells {
 		room := c.width
-		if room == 0 {
-			room = p.opts.Width - left
+		switch {
+		case p.width == unlimited:
+			room = unlimited
+		case room == 0:
+			room = p.width - left
 		}
-		columns[i] = wrap(Escape(c.text), room, room)
+		text := c.text
+		if !c.whole {
+			text = bound(text)
+		}
+		columns[i] = wrap(Escape(text), room, room)
 		height = max(height, len(columns[i]))
-		left += room + columnGap
+		left += c.width + columnGap
 	}
 	for y := range height {
 		at, column := 0, indent
@@ -180,6 +217,34 @@ func wrap(s string, first, rest int) []string {
 		lines = append(lines, line.String())
 	}
 	return lines
+}
+
+// bound shortens a text that is too long to be read.
+func bound(s string) string {
+	if len(s) <= longest+slack {
+		return s
+	}
+	runes := []rune(s)
+	if len(runes) <= longest+slack {
+		return s
+	}
+	end := longest
+	for i := longest; i > longest-slack; i-- {
+		if runes[i] == ' ' {
+			end = i
+			break
+		}
+	}
+	return fmt.Sprintf("%s … and %s more characters", string(runes[:end]), thousands(len(runes)-end))
+}
+
+// thousands writes a number with commas.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }
 
 // count says "1 node" or "3 nodes".

@@ -1,0 +1,157 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+)
+
+const (
+	// shownGroups is how many groups of nodes are listed by default.
+	shownGroups = 10
+	// namesWidth is how many cells the column of names takes from that of the
+	// messages, and namesRoom what it needs to stand beside them.
+	namesWidth = 44
+	namesRoom  = 24
+)
+
+// nodes lists the groups of nodes with the same answer.
+func (p *page) nodes(e *explain.Explanation) {
+	if len(e.Nodes) == 0 {
+		return
+	}
+	if len(e.Nodes) == 1 && strings.EqualFold(e.Nodes[0].Message, strings.TrimSuffix(e.Summary, ".")) {
+		// It is the same for all nodes, and has been said.
+		return
+	}
+	p.blank()
+	p.text(0, strong, "Nodes")
+	shown := e.Nodes
+	if !p.opts.Wide && len(shown) > shownGroups+1 {
+		shown = shown[:shownGroups]
+	}
+	p.nodeGroups(shown)
+	if rest := e.Nodes[len(shown):]; len(rest) > 0 {
+		n := 0
+		for i := range rest {
+			n += rest[i].Count
+		}
+		p.text(2, faint, fmt.Sprintf("… and %s with %s: -o wide lists them", count(len(rest), "more group"), count(n, "node")))
+	}
+}
+
+// nodeGroups draws the groups, the names beside the messages if there is room
+// for them, else below.
+func (p *page) nodeGroups(groups []explain.NodeGroup) {
+	numbers, messages := make([]string, len(groups)), make([]string, len(groups))
+	for i := range groups {
+		numbers[i] = strconv.Itoa(groups[i].Count)
+		messages[i], _ = groupText(&groups[i])
+	}
+	number := max(widest(12, numbers...), 3)
+	margin := 2 + number + columnGap
+	names, message, beside := p.nameColumn(margin, groups, messages)
+	for i := range groups {
+		said, m := groupText(&groups[i])
+		cells := []cell{
+			{text: numbers[i], width: number, right: true, mark: m},
+			{text: said},
+		}
+		switch {
+		case beside:
+			cells[1].width = message
+			p.row(2, append(cells, cell{text: names[i], whole: true, mark: faint})...)
+		case p.opts.Wide:
+			p.row(2, cells...)
+			p.list(margin+2, faint, groups[i].Names)
+		default:
+			p.row(2, cells...)
+			p.text(margin+2, faint, p.some(groups[i].Names, groups[i].Count, p.width-margin-2))
+		}
+	}
+}
+
+// nameColumn writes the names of each group to stand beside the messages. It
+// returns the width for these too, or false if there is no room for the names.
+func (p *page) nameColumn(margin int, groups []explain.NodeGroup, messages []string) (names []string, message int, beside bool) {
+	names = make([]string, len(groups))
+	if p.width == unlimited {
+		for i := range groups {
+			names[i] = p.some(groups[i].Names, groups[i].Count, longest)
+		}
+		return names, widest(alignWidth, messages...), true
+	}
+	room := p.width - margin - columnGap
+	message = widest(room, messages...)
+	width := max(room-message, min(namesWidth, room-messageWidth))
+	if width < namesRoom {
+		return nil, 0, false
+	}
+	for i := range groups {
+		names[i] = p.some(groups[i].Names, groups[i].Count, width)
+	}
+	if widest(room, names...) > width {
+		return nil, 0, false
+	}
+	return names, min(message, room-widest(room, names...)), true
+}
+
+// some joins as many names as there is room for, at least one, and says how many
+// more there are of the total. With -o wide it joins all that it is given.
+func (p *page) some(names []string, total, room int) string {
+	total = max(total, len(names))
+	more := func(shown int) string {
+		if shown == total {
+			return ""
+		}
+		return fmt.Sprintf(" … and %d more", total-shown)
+	}
+	all := strings.Join(names, ", ")
+	if p.opts.Wide || widest(room+1, all+more(len(names))) <= room {
+		return all + more(len(names))
+	}
+	said, shown := "", 0
+	for _, name := range names {
+		next := name
+		if shown > 0 {
+			next = said + ", " + name
+		}
+		if shown > 0 && widest(room+1, next+more(shown+1)) > room {
+			break
+		}
+		said, shown = next, shown+1
+	}
+	return said + more(shown)
+}
+
+func groupText(g *explain.NodeGroup) (string, mark) {
+	switch g.Verdict {
+	case explain.Fits, explain.Allocated:
+		said := "fits"
+		if g.Score != 0 {
+			said += fmt.Sprintf(" (score %d)", g.Score)
+		}
+		if g.Message != "" {
+			said += ": " + g.Message
+		}
+		return said, good
+	case explain.Undetermined:
+		return orElse(g.Message, "cannot be decided"), unsure
+	case explain.DoesNotFit, explain.Error:
+		return orElse(g.Message, string(g.Code)), bad
+	default:
+		return orElse(g.Message, string(g.Verdict)), unsure
+	}
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}

@@ -1,0 +1,110 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+)
+
+func TestBound(t *testing.T) {
+	tests := map[string]struct{ in, want string }{
+		"short":           {"short", "short"},
+		"a little longer": {strings.Repeat("x", 1200), strings.Repeat("x", 1200)},
+		"absurd":          {strings.Repeat("x", 5000), strings.Repeat("x", 1000) + " … and 4,000 more characters"},
+		"whole words":     {strings.Repeat("x", 990) + " " + strings.Repeat("y", 4000), strings.Repeat("x", 990) + " … and 4,001 more characters"},
+		"characters":      {strings.Repeat("ü", 1200), strings.Repeat("ü", 1200)},
+		"a million":       {strings.Repeat("x", 1_001_000), strings.Repeat("x", 1000) + " … and 1,000,000 more characters"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := bound(test.in); got != test.want {
+				t.Errorf("got %d characters: %q", len(got), got)
+			}
+		})
+	}
+}
+
+func TestAbsurdlyLongMessages(t *testing.T) {
+	absurd := strings.Repeat("why ", 1250)
+	e := mixed()
+	e.Summary, e.Nodes[1].Message, e.Claims[0].Requests[0].Rejected[1].Message = absurd, absurd, absurd
+	e.SchedulerMessage = &explain.SchedulerMessage{Source: "event", Text: "x " + absurd}
+	for _, width := range []int{0, 40, 80} {
+		out := draw(t, e, Options{Width: width})
+		if n := len(out); n > 10000 {
+			t.Errorf("width %d: %d bytes of output", width, n)
+		}
+		wantNot(t, out, strings.Repeat("why ", 300))
+		if n := strings.Count(strings.Join(strings.Fields(out), " "), "more characters"); n != 4 {
+			t.Errorf("width %d: %d notes about what was left out, want 4:\n%s", width, n, out)
+		}
+	}
+}
+
+func TestNoWidthIsOneFactPerLine(t *testing.T) {
+	e := tooMany()
+	e.Claims[0].Requests[0].Rejected[1].Message = "to claims " + strings.Repeat("serving/llm ", 30)
+	out := draw(t, e, Options{})
+	for _, want := range []string{
+		e.SchedulerMessage.Text,
+		strings.TrimSpace(e.Claims[0].Requests[0].Rejected[1].Message) + "  17 nodes",
+		e.Nodes[0].Message + "  node-23, node-24, node-25, node-26, node-27, node-28, node-29, node-30, node-31, node-32, node-33, node-34\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no unbroken %q in:\n%s", want, out)
+		}
+	}
+	want := draw(t, e, Options{Width: 80})
+	if got, want := strings.Join(strings.Fields(out), ""), strings.Join(strings.Fields(want), ""); len(got) < len(want) {
+		t.Errorf("there is less to read than on a terminal:\n%s", out)
+	}
+}
+
+func TestWideTerminalsKeepColumnsTogether(t *testing.T) {
+	for name, e := range map[string]*explain.Explanation{"too-many": tooMany(), "mixed": mixed(), "fits": fits()} {
+		if draw(t, e, Options{Width: textWidth}) != draw(t, e, Options{Width: 400}) {
+			t.Errorf("%s looks different on a terminal of 400 columns", name)
+		}
+	}
+}
+
+func TestNarrowTerminals(t *testing.T) {
+	for name, e := range map[string]*explain.Explanation{"too-many": tooMany(), "mixed": mixed(), "fits": fits(), "allocated": allocated()} {
+		for _, width := range []int{1, 20, 40, 59} {
+			out := draw(t, e, Options{Width: width})
+			for _, word := range longWords(e) {
+				if !strings.Contains(out, word) {
+					t.Errorf("%s at width %d: %q is missing or cut:\n%s", name, width, word, out)
+				}
+			}
+			for line := range strings.Lines(out) {
+				line = strings.TrimSuffix(line, "\n")
+				if width >= 40 && ansi.StringWidth(line) > width && strings.Count(strings.TrimLeft(line, " "), " ") > 4 {
+					t.Errorf("%s at width %d: a line is too long although it could be broken: %q", name, width, line)
+				}
+			}
+		}
+	}
+}
+
+// longWords are words that have to stay readable.
+func longWords(e *explain.Explanation) []string {
+	words := strings.Fields(e.Summary)
+	for _, claim := range e.Claims {
+		for i := range claim.Requests {
+			words = append(words, claim.Requests[i].DeviceClass)
+			for _, rejection := range claim.Requests[i].Rejected {
+				if rejection.Code != explain.ClassSelectorFalse {
+					words = append(words, strings.Fields(rejection.Message)...)
+				}
+			}
+		}
+	}
+	return words
+}
