@@ -414,12 +414,8 @@ func (x *inquiry) nextSteps() {
 				hidden = append(hidden, kind)
 			}
 		}
-		switch {
-		case len(hidden) == 0:
-		case strings.HasPrefix(x.snap.Source, "cluster "):
-			add(ActorAdmin, "allow list on %s in all namespaces, or take a snapshot: kubectl dra snapshot -o cluster.json.gz", joinAnd(hidden))
-		default:
-			add(ActorUser, "add %s to the input, or take a whole snapshot: kubectl dra snapshot -o cluster.json.gz", joinAnd(hidden))
+		if len(hidden) > 0 {
+			add(ActorAdmin, "whoever may list %s in all namespaces can tell, or take a snapshot for others: kubectl dra snapshot -o cluster.json.gz", joinAnd(hidden))
 		}
 	}
 	pod := x.subject.pod
