@@ -97,7 +97,7 @@ func readyForBinding(claim *resourceapi.ResourceClaim) (ready bool, failure stri
 		if len(result.BindingConditions) == 0 {
 			continue
 		}
-		status := deviceStatus(claim, result)
+		status := DeviceStatus(claim, result)
 		if status == nil {
 			return false, ""
 		}
@@ -117,7 +117,9 @@ func readyForBinding(claim *resourceapi.ResourceClaim) (ready bool, failure stri
 
 // deviceStatus finds what the driver reports about a device. Like the
 // scheduler, it does not tell shares apart.
-func deviceStatus(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *resourceapi.AllocatedDeviceStatus {
+// DeviceStatus is what the driver says about an allocated device in the status
+// of its claim, nil if nothing.
+func DeviceStatus(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *resourceapi.AllocatedDeviceStatus {
 	for i := range claim.Status.Devices {
 		status := &claim.Status.Devices[i]
 		if status.Driver == result.Driver && status.Pool == result.Pool && status.Device == result.Device {

@@ -116,13 +116,7 @@ func TestConflictIsMinimal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		subject := &subject{target: Target{Kind: KindClaim}}
-		for _, claim := range snap.Claims {
-			if claim.Status.Allocation == nil {
-				subject.claims = append(subject.claims, allocator.PodClaim{Claim: claim})
-			}
-		}
-		x := newInquiry(alloc, snap, subject)
+		x := newInquiry(alloc, snap, allWaiting(snap))
 		if err := x.run(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -377,23 +377,17 @@ func awaitedConditions(claim *resourceapi.ResourceClaim) []string {
 	var awaited []string
 	for i := range claim.Status.Allocation.Devices.Results {
 		result := &claim.Status.Allocation.Devices.Results[i]
+		var conditions []metav1.Condition
+		if status := allocator.DeviceStatus(claim, result); status != nil {
+			conditions = status.Conditions
+		}
 		for _, name := range result.BindingConditions {
-			if !meta.IsStatusConditionTrue(deviceConditions(claim, result), name) {
+			if !meta.IsStatusConditionTrue(conditions, name) {
 				awaited = append(awaited, fmt.Sprintf("driver %s has to set condition %s of device %s/%s", result.Driver, name, result.Pool, result.Device))
 			}
 		}
 	}
 	return awaited
-}
-
-func deviceConditions(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) []metav1.Condition {
-	for i := range claim.Status.Devices {
-		status := &claim.Status.Devices[i]
-		if status.Driver == result.Driver && status.Pool == result.Pool && status.Device == result.Device {
-			return status.Conditions
-		}
-	}
-	return nil
 }
 
 // boundConditions says whether all binding conditions of a claim are true.

@@ -34,13 +34,7 @@ func TestDecision(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		subject := &subject{target: Target{Kind: KindClaim}}
-		for _, claim := range snap.Claims {
-			if claim.Status.Allocation == nil {
-				subject.claims = append(subject.claims, allocator.PodClaim{Claim: claim})
-			}
-		}
-		x := newInquiry(alloc, snap, subject)
+		x := newInquiry(alloc, snap, allWaiting(snap))
 		x.describeClaims()
 		if x.refused() {
 			continue
@@ -75,6 +69,17 @@ func TestDecision(t *testing.T) {
 		}
 	}
 	t.Log(counts)
+}
+
+// allWaiting asks about all claims that wait, together.
+func allWaiting(snap *snapshot.Snapshot) *subject {
+	s := &subject{target: Target{Kind: KindClaim}}
+	for _, claim := range snap.Claims {
+		if claim.Status.Allocation == nil {
+			s.claims = append(s.claims, allocator.PodClaim{Claim: claim})
+		}
+	}
+	return s
 }
 
 // crowd turns the waiting claim of a random cluster into something bigger.

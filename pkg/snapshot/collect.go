@@ -318,15 +318,5 @@ func (c *collector) finish() {
 	slices.SortFunc(s.Gaps, func(a, b Gap) int {
 		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Reason, b.Reason))
 	})
-	sortByName(s.Nodes)
-	sortByName(s.Namespaces)
-	sortByName(s.Pods)
-	sortByName(s.Events)
-	sortByName(s.Slices)
-	sortByName(s.Classes)
-	sortByName(s.Claims)
-	sortByName(s.Templates)
-	sortByName(s.TaintRules)
-	sortByName(s.PodGroups)
-	sortByName(s.Workloads)
+	s.sort()
 }

@@ -75,3 +75,18 @@ func (s *Snapshot) Namespace(name string) *corev1.Namespace {
 	namespace, _ := find(s.Namespaces, "", name)
 	return namespace
 }
+
+// sort brings all lists into the order that Snapshot promises.
+func (s *Snapshot) sort() {
+	sortByName(s.Nodes)
+	sortByName(s.Namespaces)
+	sortByName(s.Pods)
+	sortByName(s.Events)
+	sortByName(s.Slices)
+	sortByName(s.Classes)
+	sortByName(s.Claims)
+	sortByName(s.Templates)
+	sortByName(s.TaintRules)
+	sortByName(s.PodGroups)
+	slices.SortFunc(s.Workloads, func(a, b *Workload) int { return identify(a).compare(identify(b)) })
+}

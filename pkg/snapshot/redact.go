@@ -86,20 +86,6 @@ func cloneAll[T interface {
 	return copies
 }
 
-func (s *Snapshot) sort() {
-	sortByName(s.Nodes)
-	sortByName(s.Namespaces)
-	sortByName(s.Pods)
-	sortByName(s.Events)
-	sortByName(s.Slices)
-	sortByName(s.Classes)
-	sortByName(s.Claims)
-	sortByName(s.Templates)
-	sortByName(s.TaintRules)
-	sortByName(s.PodGroups)
-	slices.SortFunc(s.Workloads, func(a, b *Workload) int { return identify(a).compare(identify(b)) })
-}
-
 // stage is what a walk through all objects does. The same code does all, so
 // that nothing can be rewritten that was not collected.
 type stage int
