@@ -236,6 +236,9 @@ func (r *remedies) freed(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("set up the allocator: %w", err)
 	}
+	if len(victims) == 0 {
+		return nil
+	}
 	names := make([]string, 0, len(victims))
 	for _, claim := range victims {
 		name := claim.Namespace + "/" + claim.Name
@@ -244,7 +247,11 @@ func (r *remedies) freed(ctx context.Context) error {
 		}
 		names = append(names, name)
 	}
-	return r.try(ctx, ActorNobody, remedy{change: fmt.Sprintf("wait for %s to be freed: %s", plural(len(victims), "claim"), sample(names, 4))}, alloc, r.copies())
+	change := remedy{change: fmt.Sprintf("claim %s gives back its devices", names[0])}
+	if len(names) > 1 {
+		change.change = fmt.Sprintf("%d claims give back their devices: %s", len(names), sample(names, 4))
+	}
+	return r.try(ctx, ActorNobody, change, alloc, r.copies())
 }
 
 // priority is the highest of the pods that use a claim.

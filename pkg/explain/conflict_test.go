@@ -52,7 +52,7 @@ func TestConflict(t *testing.T) {
 			},
 			remedies: []string{
 				"User: ask for 1 instead of 2 devices in request gpu",
-				"Nobody: wait for 1 claim to be freed: serving/two",
+				"Nobody: claim serving/two gives back its devices",
 			},
 		},
 		"a taint": {
@@ -69,7 +69,7 @@ func TestConflict(t *testing.T) {
 				holding("serve", "n1", "half"), claim(waiting, exact("gpu", 1)),
 			},
 			conflict: []string{"claim serving/serve holds half"},
-			remedies: []string{"Nobody: wait for 1 claim to be freed: serving/serve"},
+			remedies: []string{"Nobody: claim serving/serve gives back its devices"},
 		},
 	}
 	for name, test := range tests {

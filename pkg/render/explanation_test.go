@@ -48,7 +48,7 @@ func tooMany() *explain.Explanation {
 				Actor: explain.ActorUser, Change: "ask for 4 instead of 8 devices in request gpus", Verified: true, Node: "node-23",
 				Devices: []explain.AllocatedDevice{{Device: "gpu-0"}, {Device: "gpu-1"}, {Device: "gpu-2"}, {Device: "gpu-3"}},
 			},
-			{Actor: explain.ActorNobody, Change: "wait for 1 claim to be freed: serving/chat-0", Verified: true, Node: "node-23", Devices: []explain.AllocatedDevice{{Device: "gpu-0"}}},
+			{Actor: explain.ActorNobody, Change: "claim serving/chat-0 gives back its devices", Verified: true, Node: "node-23", Devices: []explain.AllocatedDevice{{Device: "gpu-0"}}},
 		},
 		Pods: []explain.PodStatus{
 			{Namespace: "ml", Name: "train-0", Phase: "Pending", AgeSeconds: 840, Stage: explain.StageAllocation},
