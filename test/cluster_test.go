@@ -6,12 +6,14 @@ package test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -104,7 +106,16 @@ func (c *cluster) create(ctx context.Context, namespace string, object *unstruct
 	if mapping.Scope.Name() == "namespace" {
 		client = c.dynamic.Resource(mapping.Resource).Namespace(namespace)
 	}
-	created, err := client.Create(ctx, object, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+	var created *unstructured.Unstructured
+	// Admission may not have seen a node yet that was made just before.
+	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+		var err error
+		created, err = client.Create(ctx, object, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+		if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "not found") {
+			return false, nil
+		}
+		return err == nil, err
+	})
 	if err != nil {
 		return fmt.Errorf("create %s: %w", name, err)
 	}

@@ -162,6 +162,12 @@ func withTaint(key string, effect resourceapi.DeviceTaintEffect) func(*resourcea
 	}
 }
 
+func withTaintValue(key, value string) func(*resourceapi.Device) {
+	return func(d *resourceapi.Device) {
+		d.Taints = append(d.Taints, resourceapi.DeviceTaint{Key: key, Value: value, Effect: resourceapi.DeviceTaintEffectNoSchedule})
+	}
+}
+
 func withCounter(set, counter, quantity string, groups ...string) func(*resourceapi.Device) {
 	return func(d *resourceapi.Device) {
 		d.ConsumesCounters = append(d.ConsumesCounters, resourceapi.DeviceCounterConsumption{

@@ -6,7 +6,6 @@ package explain
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,9 +47,8 @@ func (x *inquiry) prove(ctx context.Context) error {
 		x.out.Conflict.Facts = append(x.out.Conflict.Facts, ConflictFact{Text: s.facts[i].text, Evidence: s.facts[i].evidence})
 	}
 	r := remedies{inquiry: x, scene: s}
-	if err := r.find(limited, chosen); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
+	// An error means that no more can be found.
+	_ = r.find(limited, chosen)
 	x.out.Remedies = r.found[:min(len(r.found), maxRemedies)]
 	return ctx.Err()
 }
@@ -79,18 +77,20 @@ type remedies struct {
 func (r *remedies) find(ctx context.Context, conflict []int) error {
 	for _, i := range conflict {
 		f := &r.scene.facts[i]
-		if f.relax == nil {
-			continue
+		var err error
+		switch claims := r.copies(); {
+		case f.counts != nil:
+			err = r.smallerCount(ctx, f.counts[0], f.counts[1])
+		case f.remedy.change == "":
+		case f.drops != nil:
+			r.scene.drop(claims, []selectorPart{*f.drops})
+			err = r.try(ctx, ActorUser, f.remedy, r.site.alloc, claims)
+		case f.relax != nil:
+			f.relax(claims)
+			r.scene.drop(claims, nil)
+			err = r.try(ctx, ActorUser, f.remedy, r.site.alloc, claims)
 		}
-		if f.remedy.change == "" {
-			if err := r.smallerCount(ctx); err != nil {
-				return err
-			}
-			continue
-		}
-		claims := r.copies()
-		f.relax(claims)
-		if err := r.try(ctx, ActorUser, f.remedy, r.site.alloc, claims); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -124,18 +124,22 @@ func (r *remedies) try(ctx context.Context, actor string, change remedy, alloc *
 	return nil
 }
 
-// patch writes an operation as a command. Claims cannot be changed, only the
-// templates that they are made from.
+// patch writes an operation as a command. The specs of claims and templates
+// cannot be changed, so the object is made anew.
 func (r *remedies) patch(change remedy) string {
-	if change.operation == "" || len(r.claims) != 1 {
+	if change.operation == "" {
 		return ""
 	}
-	pc := &r.subject.claims[r.claims[0].index]
-	if pc.Template == "" {
+	claim := r.scene.claims[change.claim]
+	kind, name, prefix := "resourceclaim", claim.Name, "/spec"
+	if template := r.subject.claims[r.claims[change.claim].index].Template; template != "" {
+		kind, name, prefix = "resourceclaimtemplate", template, "/spec/spec"
+	} else if claim.UID == "" {
 		return ""
 	}
-	return fmt.Sprintf("kubectl patch resourceclaimtemplate %s -n %s --type=json -p %s",
-		shellQuoted(pc.Template), shellQuoted(r.scene.claims[0].Namespace), shellQuoted("["+withPrefix(change.operation)+"]"))
+	operation := strings.Replace(change.operation, `"path": "`, `"path": "`+prefix, 1)
+	return fmt.Sprintf("kubectl get %[1]s %[2]s -n %[3]s -o yaml | kubectl patch --local -f - --type=json -p %[4]s -o yaml | kubectl replace --force -f -",
+		kind, shellQuoted(name), shellQuoted(claim.Namespace), shellQuoted("["+operation+"]"))
 }
 
 // shellQuoted writes a word so that a shell takes it as it is. Names come from
@@ -150,51 +154,35 @@ func shellQuoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// withPrefix puts the path of a claim's spec in a template before that of an
-// operation.
-func withPrefix(operation string) string {
-	return strings.Replace(operation, `"path": "`, `"path": "/spec/spec`, 1)
-}
-
-// smallerCount looks for the most devices that the only request with a count
-// could have.
-func (r *remedies) smallerCount(ctx context.Context) error {
-	for i, claim := range r.scene.claims {
-		for j := range claim.Spec.Devices.Requests {
-			exact := claim.Spec.Devices.Requests[j].Exactly
-			if exact == nil || exact.Count < 2 {
-				continue
-			}
-			with := func(count int64) []*resourceapi.ResourceClaim {
-				claims := r.copies()
-				claims[i].Spec.Devices.Requests[j].Exactly.Count = count
-				return claims
-			}
-			low, high := int64(0), min(exact.Count, resourceapi.AllocationResultsMaxSize)
-			for high-low > 1 {
-				count := (low + high) / 2
-				hasty, cancel := context.WithTimeout(ctx, patience/4)
-				verdict := r.site.alloc.Check(hasty, r.scene.node, with(count))
-				cancel()
-				if verdict.Outcome == allocator.Fits {
-					low = count
-				} else {
-					high = count
-				}
-			}
-			if low == 0 {
-				continue
-			}
-			change := remedy{
-				change:    fmt.Sprintf("ask for %d instead of %d devices in request %s", low, exact.Count, claim.Spec.Devices.Requests[j].Name),
-				operation: fmt.Sprintf(`{"op": "replace", "path": "/devices/requests/%d/exactly/count", "value": %d}`, j, low),
-			}
-			if err := r.try(ctx, ActorUser, change, r.site.alloc, with(low)); err != nil {
-				return err
-			}
+// smallerCount looks for the most devices that a request could have.
+func (r *remedies) smallerCount(ctx context.Context, i, j int) error {
+	request := &r.scene.claims[i].Spec.Devices.Requests[j]
+	with := func(count int64) []*resourceapi.ResourceClaim {
+		claims := r.copies()
+		claims[i].Spec.Devices.Requests[j].Exactly.Count = count
+		return claims
+	}
+	low, high := int64(0), min(request.Exactly.Count, resourceapi.AllocationResultsMaxSize+1)
+	for high-low > 1 {
+		count := (low + high) / 2
+		hasty, cancel := context.WithTimeout(ctx, patience/4)
+		verdict := r.site.alloc.Check(hasty, r.scene.node, with(count))
+		cancel()
+		if verdict.Outcome == allocator.Fits {
+			low = count
+		} else {
+			high = count
 		}
 	}
-	return nil
+	if low == 0 {
+		return ctx.Err()
+	}
+	change := remedy{
+		claim:     i,
+		change:    fmt.Sprintf("ask for %d instead of %d devices in request %s", low, request.Exactly.Count, request.Name),
+		operation: fmt.Sprintf(`{"op": "replace", "path": "/devices/requests/%d/exactly/count", "value": %d}`, j, low),
+	}
+	return r.try(ctx, ActorUser, change, r.site.alloc, with(low))
 }
 
 // freed looks for the fewest claims that would have to give back their
@@ -202,7 +190,7 @@ func (r *remedies) smallerCount(ctx context.Context) error {
 func (r *remedies) freed(ctx context.Context) error {
 	var asked, holders []int
 	for i := range r.scene.facts {
-		if r.scene.facts[i].freed == nil {
+		if freed := r.scene.facts[i].freed; freed == nil || r.own(freed) {
 			asked = append(asked, i)
 		} else {
 			holders = append(holders, i)
@@ -214,9 +202,23 @@ func (r *remedies) freed(ctx context.Context) error {
 	if ok, err := r.scene.fits(ctx, asked); err != nil || !ok {
 		return err
 	}
-	slices.SortStableFunc(holders, func(a, b int) int {
-		return cmp.Compare(r.priority(r.scene.facts[b].freed), r.priority(r.scene.facts[a].freed))
-	})
+	priorities := map[int]int32{}
+	for _, i := range holders {
+		priorities[i] = r.priority(r.scene.facts[i].freed)
+	}
+	slices.SortStableFunc(holders, func(a, b int) int { return cmp.Compare(priorities[b], priorities[a]) })
+	// One that is enough alone is spared last.
+	for at, i := range slices.Backward(holders) {
+		others := slices.Delete(slices.Clone(holders), at, at+1)
+		ok, err := r.scene.fits(ctx, slices.Concat(asked, others))
+		if err != nil {
+			return err
+		}
+		if ok {
+			holders = append(others, i)
+			break
+		}
+	}
 	kept := slices.Clone(asked)
 	var victims []*resourceapi.ResourceClaim
 	for _, i := range holders {
@@ -252,6 +254,13 @@ func (r *remedies) freed(ctx context.Context) error {
 		change.change = fmt.Sprintf("%d claims give back their devices: %s", len(names), sample(names, 4))
 	}
 	return r.try(ctx, ActorNobody, change, alloc, r.copies())
+}
+
+// own says whether a claim is one of the pod's.
+func (r *remedies) own(claim *resourceapi.ResourceClaim) bool {
+	return slices.ContainsFunc(r.subject.claims, func(pc allocator.PodClaim) bool {
+		return pc.Claim != nil && pc.Claim.Namespace == claim.Namespace && pc.Claim.Name == claim.Name
+	})
 }
 
 // priority is the highest of the pods that use a claim.

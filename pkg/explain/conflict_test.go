@@ -62,6 +62,40 @@ func TestConflict(t *testing.T) {
 			conflict: []string{"taint xid:NoExecute on a is not tolerated"},
 			remedies: []string{"User: tolerate the taint xid:NoExecute, if the workload can live with it"},
 		},
+		"parts of a selector keep their brackets": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withModel("A"), withAttribute("zone", "z1"), withAttribute("color", "red"))),
+				claim(waiting, exact("gpu", 1, where(`(device.attributes["gpu.example.com"].model == "A" || device.attributes["gpu.example.com"].model == "B") && device.attributes["gpu.example.com"].zone == "z9" && device.attributes["gpu.example.com"].color == "blue"`))),
+			},
+			// Either part alone is one too many.
+			conflict: []string{`request gpu wants zone "z9"`},
+		},
+		"two taints with one key": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withTaintValue("xid", "31")), device("b", withTaintValue("xid", "79"))),
+				claim(waiting, exact("gpu", 2)),
+			},
+			conflict: []string{"request gpu wants 2 devices", "taint xid=31:NoSchedule on a is not tolerated"},
+		},
+		"another claim of the same pod": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(1)...), holding("own", "n1", "gpu-0"), reserved("own", "q"), claim(waiting, exact("gpu", 1)),
+				pod("p", "own", waiting),
+			},
+			conflict: []string{"claim ml/own holds gpu-0"},
+		},
+		"one holder is enough": {
+			cluster: []part{
+				nodes("n1"), pool("n1", roots...), holding("one", "n1", "a", "b"), holding("two", "n1", "c"), holding("three", "n1", "d"),
+				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
+			},
+			conflict: []string{
+				"request gpu wants 2 devices",
+				"claim serving/one holds a, b",
+				"claim serving/two holds c",
+			},
+			remedies: []string{"Nobody: claim serving/one gives back its devices"},
+		},
 		"counters that a partition holds": {
 			cluster: []part{
 				nodes("n1"), counters("n1", "board", "slices", "4"),

@@ -94,7 +94,7 @@ func (x *inquiry) retry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("the scheduler takes back the devices of claim %s, which no other pod has reserved, and tries again", joinAnd(released))
+	text := fmt.Sprintf("the scheduler takes back the devices of claim %s, which no other pod has reserved, and tries again", joinOr(released))
 	if again.Verdict == Fits {
 		text += ": then it fits, on " + again.Placement.Node
 	} else {
@@ -112,11 +112,10 @@ func (x *inquiry) releasable(claim *resourceapi.ResourceClaim) bool {
 			return false
 		}
 	}
-	return slices.ContainsFunc(x.site.unsuitable, func(u unsuitableNode) bool { return u.code == NodeNotReachable }) ||
-		slices.ContainsFunc(x.site.unsuitable, func(u unsuitableNode) bool {
-			ok, _ := x.site.alloc.AvailableOn(claim, u.node)
-			return !ok
-		})
+	return slices.ContainsFunc(x.site.unsuitable, func(u unsuitableNode) bool {
+		ok, _ := x.site.alloc.AvailableOn(claim, u.node)
+		return u.code == NodeNotReachable && !ok
+	})
 }
 
 // fitting is a node where everything fits.

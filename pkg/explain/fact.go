@@ -12,11 +12,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// remedy is a change to the claims, as people make it.
+// selectorPart is one conjunct of a selector: that of claim, request and selector by
+// their indices.
+type selectorPart struct{ claim, request, selector, conjunct int }
+
+// remedy is a change to the claims, as people make it; empty if there is none.
 type remedy struct {
 	change string
+	// claim is the index of the claim that it changes.
+	claim int
 	// operation is the JSON patch operation below the claim's spec; empty if
 	// there is none.
 	operation string
@@ -25,6 +35,10 @@ type remedy struct {
 // askedFacts lists what the claims ask for.
 func (s *scene) askedFacts(x *inquiry, node *corev1.Node) {
 	for i, claim := range s.claims {
+		if x.subject.claims[x.claims[i].index].ExtendedResources {
+			// It is the scheduler's, nobody can ask for something else there.
+			continue
+		}
 		for j := range claim.Spec.Devices.Requests {
 			if claim.Spec.Devices.Requests[j].Exactly != nil {
 				s.requestFacts(x, i, j)
@@ -34,8 +48,11 @@ func (s *scene) askedFacts(x *inquiry, node *corev1.Node) {
 			s.facts = append(s.facts, fact{
 				text:     "all devices have " + c.String(),
 				evidence: Evidence{Object: claimObject(claim), Path: c.path, Found: string(c.attribute)},
-				relax:    func(claims []*resourceapi.ResourceClaim) { dropConstraint(claims[i], c) },
-				remedy:   remedy{change: "drop the constraint: " + c.String(), operation: fmt.Sprintf(`{"op": "remove", "path": "/devices/constraints/%d"}`, j)},
+				relax: func(claims []*resourceapi.ResourceClaim) {
+					// Left in its place, so that the others keep theirs.
+					claims[i].Spec.Devices.Constraints[j] = resourceapi.DeviceConstraint{}
+				},
+				remedy: remedy{claim: i, change: "drop the constraint: " + c.String(), operation: fmt.Sprintf(`{"op": "remove", "path": "/devices/constraints/%d"}`, j)},
 			})
 			if c.distinct {
 				s.facts[len(s.facts)-1].text = "each device has a " + c.String()
@@ -45,35 +62,33 @@ func (s *scene) askedFacts(x *inquiry, node *corev1.Node) {
 	s.taintFacts(x, node)
 }
 
-func dropConstraint(claim *resourceapi.ResourceClaim, c constraint) {
-	claim.Spec.Devices.Constraints = slices.DeleteFunc(claim.Spec.Devices.Constraints, func(d resourceapi.DeviceConstraint) bool {
-		return (d.MatchAttribute != nil && *d.MatchAttribute == c.attribute && !c.distinct ||
-			d.DistinctAttribute != nil && *d.DistinctAttribute == c.attribute && c.distinct) && slices.Equal(d.Requests, c.requests)
-	})
-}
-
 // requestFacts lists what one request asks for: a number, selectors conjunct
 // by conjunct, capacities.
 func (s *scene) requestFacts(x *inquiry, i, j int) {
 	claim := s.claims[i]
 	request := &claim.Spec.Devices.Requests[j]
 	holder, path := claimObject(claim), fmt.Sprintf("spec.devices.requests[%d].exactly", j)
+	name := request.Name
+	if len(s.claims) > 1 {
+		name = claim.Name + "." + name
+	}
 	exactly := func(claims []*resourceapi.ResourceClaim) *resourceapi.ExactDeviceRequest {
 		return claims[i].Spec.Devices.Requests[j].Exactly
 	}
 	switch exact := request.Exactly; {
 	case exact.AllocationMode == resourceapi.DeviceAllocationModeAll:
 		s.facts = append(s.facts, fact{
-			text:     fmt.Sprintf("request %s wants all devices that match", request.Name),
+			text:     fmt.Sprintf("request %s wants all devices that match", name),
 			evidence: Evidence{Object: holder, Path: path + ".allocationMode", Found: "All"},
 			relax: func(claims []*resourceapi.ResourceClaim) {
 				exactly(claims).AllocationMode, exactly(claims).Count = resourceapi.DeviceAllocationModeExactCount, 1
 			},
-			remedy: remedy{change: fmt.Sprintf("ask for a number of devices in request %s, not for all", request.Name)},
+			remedy: remedy{claim: i, change: fmt.Sprintf("ask for a number of devices in request %s, not for all", name)},
 		})
 	case exact.Count > 1:
 		s.facts = append(s.facts, fact{
-			text:     fmt.Sprintf("request %s wants %d devices", request.Name, exact.Count),
+			text:     fmt.Sprintf("request %s wants %d devices", name, exact.Count),
+			counts:   &[2]int{i, j},
 			evidence: Evidence{Object: holder, Path: path + ".count", Found: fmt.Sprint(exact.Count)},
 			relax:    func(claims []*resourceapi.ResourceClaim) { exactly(claims).Count = 1 },
 		})
@@ -84,18 +99,17 @@ func (s *scene) requestFacts(x *inquiry, i, j int) {
 			continue
 		}
 		compiled := x.selectors.compile(selector.CEL.Expression)
-		for _, part := range compiled.conjuncts {
+		for c := range compiled.conjuncts {
+			conjunct := &compiled.conjuncts[c]
 			s.facts = append(s.facts, fact{
-				text:     fmt.Sprintf("request %s wants %s", request.Name, part.text()),
-				evidence: Evidence{Object: holder, Path: fmt.Sprintf("%s.selectors[%d].cel.expression", path, k), Found: part.expression},
-				relax: func(claims []*resourceapi.ResourceClaim) {
-					list := exactly(claims).Selectors
-					list[k].CEL = &resourceapi.CELDeviceSelector{Expression: withoutConjunct(list[k].CEL.Expression, compiled, part)}
-				},
+				text:     fmt.Sprintf("request %s wants %s", name, conjunct.text()),
+				evidence: Evidence{Object: holder, Path: fmt.Sprintf("%s.selectors[%d].cel.expression", path, k), Found: conjunct.expression},
+				drops:    &selectorPart{i, j, k, c},
 				remedy: remedy{
-					change: fmt.Sprintf("do not insist on %s in request %s", part.text(), request.Name),
+					claim:  i,
+					change: fmt.Sprintf("do not insist on %s in request %s", conjunct.text(), name),
 					operation: fmt.Sprintf(`{"op": "replace", "path": "/devices/requests/%d/exactly/selectors/%d/cel/expression", "value": %q}`,
-						j, k, withoutConjunct(selector.CEL.Expression, compiled, part)),
+						j, k, compiled.without([]int{c})),
 				},
 			})
 		}
@@ -103,15 +117,14 @@ func (s *scene) requestFacts(x *inquiry, i, j int) {
 	if request.Exactly.Capacity == nil {
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(request.Exactly.Capacity.Requests)) {
-		quantity := request.Exactly.Capacity.Requests[name]
+	for _, capacity := range slices.Sorted(maps.Keys(request.Exactly.Capacity.Requests)) {
+		quantity := request.Exactly.Capacity.Requests[capacity]
 		s.facts = append(s.facts, fact{
-			text:     fmt.Sprintf("request %s wants %s of %s", request.Name, quantity.String(), name),
-			evidence: Evidence{Object: holder, Path: fmt.Sprintf("%s.capacity.requests[%s]", path, name), Found: quantity.String()},
+			text:     fmt.Sprintf("request %s wants %s of %s", name, quantity.String(), capacity),
+			evidence: Evidence{Object: holder, Path: fmt.Sprintf("%s.capacity.requests[%s]", path, capacity), Found: quantity.String()},
 			relax: func(claims []*resourceapi.ResourceClaim) {
-				exactly(claims).Capacity.Requests[name] = resource.Quantity{}
+				exactly(claims).Capacity.Requests[capacity] = resource.Quantity{}
 			},
-			remedy: remedy{change: fmt.Sprintf("ask for less than %s of %s in request %s", quantity.String(), name, request.Name)},
 		})
 	}
 }
@@ -124,13 +137,12 @@ func (c conjunct) text() string {
 	return c.reads[0].short() + " " + c.wanted
 }
 
-// withoutConjunct gives an expression without one of its parts. Parts that
-// were left out before stay left out.
-func withoutConjunct(expression string, compiled *selector, part conjunct) string {
+// without gives the expression without some of its conjuncts.
+func (sel *selector) without(dropped []int) string {
 	var rest []string
-	for _, other := range compiled.conjuncts {
-		if other.expression != part.expression && (expression == compiled.expression || strings.Contains(expression, other.expression)) {
-			rest = append(rest, other.expression)
+	for i := range sel.conjuncts {
+		if !slices.Contains(dropped, i) {
+			rest = append(rest, "("+sel.conjuncts[i].expression+")")
 		}
 	}
 	if len(rest) == 0 {
@@ -143,14 +155,14 @@ func withoutConjunct(expression string, compiled *selector, part conjunct) strin
 // tolerate.
 func (s *scene) taintFacts(x *inquiry, node *corev1.Node) {
 	type seen struct{ key, value, effect string }
-	devices := map[seen][]string{}
+	devices, holders := map[seen][]string{}, map[seen]*allocator.Device{}
 	for _, pool := range x.site.pools[node.Name] {
 		for i := range pool.Devices {
 			d := &pool.Devices[i]
 			for _, taint := range d.Taints {
 				if taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute {
 					key := seen{taint.Key, taint.Value, string(taint.Effect)}
-					devices[key] = append(devices[key], d.ID.Device)
+					devices[key], holders[key] = append(devices[key], d.ID.Device), d
 				}
 			}
 		}
@@ -160,10 +172,13 @@ func (s *scene) taintFacts(x *inquiry, node *corev1.Node) {
 	})
 	for _, key := range keys {
 		taint := resourceapi.DeviceTaint{Key: key.key, Value: key.value, Effect: resourceapi.DeviceTaintEffect(key.effect)}
-		toleration := resourceapi.DeviceToleration{Key: key.key, Operator: resourceapi.DeviceTolerationOpExists, Effect: taint.Effect}
+		if s.tolerated(taint) {
+			continue
+		}
+		toleration := resourceapi.DeviceToleration{Key: key.key, Operator: resourceapi.DeviceTolerationOpEqual, Value: key.value, Effect: taint.Effect}
 		s.facts = append(s.facts, fact{
 			text:     fmt.Sprintf("taint %s on %s is not tolerated", taintText(taint), sample(devices[key], 4)),
-			evidence: Evidence{Object: object("Node", "", node.Name), Found: taintText(taint)},
+			evidence: taintEvidence(x.snap, holders[key], taint),
 			relax: func(claims []*resourceapi.ResourceClaim) {
 				for _, claim := range claims {
 					for j := range claim.Spec.Devices.Requests {
@@ -177,7 +192,37 @@ func (s *scene) taintFacts(x *inquiry, node *corev1.Node) {
 					}
 				}
 			},
-			remedy: remedy{change: fmt.Sprintf("tolerate the taint %s, if the workload can live with it", taintText(taint))},
+			remedy: s.tolerate(x, taint),
 		})
 	}
+}
+
+// tolerate is the remedy for a taint. The scheduler's own claim for extended
+// resources cannot tolerate anything.
+func (s *scene) tolerate(x *inquiry, taint resourceapi.DeviceTaint) remedy {
+	for i := range x.claims {
+		if x.subject.claims[x.claims[i].index].ExtendedResources {
+			return remedy{}
+		}
+	}
+	return remedy{change: fmt.Sprintf("tolerate the taint %s, if the workload can live with it", taintText(taint))}
+}
+
+// tolerated says whether all requests tolerate a taint already.
+func (s *scene) tolerated(taint resourceapi.DeviceTaint) bool {
+	for _, claim := range s.claims {
+		for _, alternatives := range requestsOf(claim) {
+			for _, r := range alternatives {
+				if !slices.ContainsFunc(r.tolerations, func(t resourceapi.DeviceToleration) bool { return resourceclaim.ToleratesTaint(t, taint) }) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+func taintEvidence(snap *snapshot.Snapshot, d *allocator.Device, taint resourceapi.DeviceTaint) Evidence {
+	holder, path := tainter(snap, d, taint)
+	return Evidence{Object: holder, Path: path, Found: taintText(taint)}
 }

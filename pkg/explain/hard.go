@@ -9,6 +9,8 @@ import (
 	"math"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 )
@@ -26,6 +28,8 @@ const (
 	triedHard = 2
 	// countingTime bounds the counting for one node.
 	countingTime = 2 * time.Second
+	// schedulerLimit is how long the scheduler waits, where it has a limit.
+	schedulerLimit = 10 * time.Second
 )
 
 // check asks the allocator about all candidates. Nodes that it would search
@@ -39,7 +43,7 @@ func (x *inquiry) check(ctx context.Context) ([]allocator.Verdict, error) {
 			continue
 		}
 		counting, cancel := context.WithTimeout(ctx, countingTime)
-		hard[i] = x.fast(counting, node) == decision.Infeasible
+		hard[i] = x.fast(counting, node) == decision.Infeasible && !x.mayFail(ctx, node)
 		cancel()
 	}
 	if len(hard) == 0 {
@@ -84,13 +88,36 @@ func (x *inquiry) check(ctx context.Context) ([]allocator.Verdict, error) {
 		if err != nil {
 			return nil, err
 		}
-		if verdict := x.site.alloc.Check(ctx, nodes[slow], claims); verdict.Outcome == allocator.TimedOut {
+		patient, err := allocator.New(ctx, x.snap, allocator.WithTimeout(schedulerLimit))
+		if err != nil {
+			return nil, fmt.Errorf("set up the allocator: %w", err)
+		}
+		if verdict := patient.Check(ctx, nodes[slow], claims); verdict.Outcome == allocator.TimedOut {
 			verdicts[slow] = verdict
 		}
 	case slow >= 0:
 		x.slowNode = nodes[slow].Name
 	}
 	return verdicts, ctx.Err()
+}
+
+// mayFail says whether a selector fails on a device of a node, which ends the
+// attempt for all nodes if the allocator gets to see it.
+func (x *inquiry) mayFail(ctx context.Context, node *corev1.Node) bool {
+	for _, claim := range x.claims {
+		for _, alternatives := range claim.funnels {
+			for _, f := range alternatives {
+				for _, pool := range x.site.pools[node.Name] {
+					for i := range pool.Devices {
+						if r := f.checks.device(ctx, &pool.Devices[i], node); r != nil && r.code == SelectorError {
+							return true
+						}
+					}
+				}
+			}
+		}
+	}
+	return false
 }
 
 // combinations estimates, as a power of two, how many sets of devices the

@@ -23,9 +23,13 @@ import (
 type fact struct {
 	text     string
 	evidence Evidence
-	// relax edits the claims that wait, nil for a claim that holds devices.
+	// relax edits the claims that wait. Instead of it, drops is a part of a
+	// selector, or freed a claim that holds devices.
 	relax func(claims []*resourceapi.ResourceClaim)
+	drops *selectorPart
 	freed *resourceapi.ResourceClaim
+	// counts is the claim and the request whose number of devices this is.
+	counts *[2]int
 	// remedy is what somebody would do about it.
 	remedy remedy
 }
@@ -37,8 +41,9 @@ type scene struct {
 	snap  *snapshot.Snapshot
 	node  *corev1.Node
 	// claims are those that wait.
-	claims []*resourceapi.ResourceClaim
-	facts  []fact
+	claims    []*resourceapi.ResourceClaim
+	selectors *selectors
+	facts     []fact
 }
 
 // maxFacts bounds the work on one conflict.
@@ -50,7 +55,11 @@ func (x *inquiry) newScene(ctx context.Context, node *corev1.Node) (*scene, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &scene{alloc: x.site.alloc, node: node, claims: claims}
+	if len(claims) != len(x.claims) {
+		// A device plugin of the node serves one of them.
+		return nil, errNoProblem
+	}
+	s := &scene{alloc: x.site.alloc, node: node, claims: claims, selectors: x.selectors}
 	cut := *x.snap
 	cut.Nodes, cut.Slices, cut.Claims, cut.TaintRules, cut.Pods = []*corev1.Node{node}, nil, nil, nil, nil
 	var held []string
@@ -96,18 +105,43 @@ func (s *scene) amended(holding []int) (*snapshot.Snapshot, []*resourceapi.Resou
 		claims = append(claims, claim.DeepCopy())
 	}
 	freed := map[*resourceapi.ResourceClaim]bool{}
+	var dropped []selectorPart
 	for i := range s.facts {
 		switch f := &s.facts[i]; {
 		case slices.Contains(holding, i):
 		case f.relax != nil:
 			f.relax(claims)
+		case f.drops != nil:
+			dropped = append(dropped, *f.drops)
 		default:
 			freed[f.freed] = true
 		}
 	}
+	s.drop(claims, dropped)
 	snap := *s.snap
 	snap.Claims = slices.DeleteFunc(slices.Clone(s.snap.Claims), func(c *resourceapi.ResourceClaim) bool { return freed[c] })
 	return &snap, claims
+}
+
+// drop removes parts of selectors and constraints that were emptied.
+func (s *scene) drop(claims []*resourceapi.ResourceClaim, dropped []selectorPart) {
+	for _, p := range dropped {
+		var conjuncts []int
+		for _, other := range dropped {
+			if other.claim == p.claim && other.request == p.request && other.selector == p.selector {
+				conjuncts = append(conjuncts, other.conjunct)
+			}
+		}
+		original := s.claims[p.claim].Spec.Devices.Requests[p.request].Exactly.Selectors[p.selector].CEL.Expression
+		claims[p.claim].Spec.Devices.Requests[p.request].Exactly.Selectors[p.selector].CEL = &resourceapi.CELDeviceSelector{
+			Expression: s.selectors.compile(original).without(conjuncts),
+		}
+	}
+	for _, claim := range claims {
+		claim.Spec.Devices.Constraints = slices.DeleteFunc(claim.Spec.Devices.Constraints, func(c resourceapi.DeviceConstraint) bool {
+			return c.MatchAttribute == nil && c.DistinctAttribute == nil
+		})
+	}
 }
 
 // fits says whether the claims fit on the node if only the given facts hold.
@@ -143,11 +177,14 @@ func (s *scene) fits(ctx context.Context, holding []int) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("set up the allocator: %w", err)
 	}
-	verdict := hasty.Check(ctx, s.node, claims)
-	if verdict.Outcome != allocator.Fits && verdict.Outcome != allocator.DoesNotFit {
+	switch verdict := hasty.Check(ctx, s.node, claims); verdict.Outcome {
+	case allocator.Fits:
+		return true, nil
+	case allocator.DoesNotFit, allocator.NodeError, allocator.Failed:
+		return false, nil
+	default:
 		return false, fmt.Errorf("check node %s: %w", s.node.Name, verdict.Err)
 	}
-	return verdict.Outcome == allocator.Fits, nil
 }
 
 // conflict finds a minimal set of facts that cannot hold together: leaving out
