@@ -115,8 +115,6 @@ func readyForBinding(claim *resourceapi.ResourceClaim) (ready bool, failure stri
 	return true, ""
 }
 
-// deviceStatus finds what the driver reports about a device. Like the
-// scheduler, it does not tell shares apart.
 // DeviceStatus is what the driver says about an allocated device in the status
 // of its claim, nil if nothing.
 func DeviceStatus(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *resourceapi.AllocatedDeviceStatus {

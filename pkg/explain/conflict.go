@@ -215,7 +215,7 @@ func (r *remedies) freed(ctx context.Context) error {
 			return err
 		}
 		if ok {
-			holders = append(others, i)
+			holders = slices.Concat(others, []int{i})
 			break
 		}
 	}
