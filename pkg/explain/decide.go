@@ -453,8 +453,12 @@ func (x *inquiry) assume() {
 		x.out.Assumptions = append(x.out.Assumptions, "no node is known: taken that the nodes named in ResourceSlices exist and take the pod")
 	}
 	if x.slowNode != "" {
+		scheduler := fmt.Sprintf(`the scheduler, which waits for %s, may say "timed out trying to allocate devices" instead`, schedulerLimit)
+		if !x.site.alloc.FeatureEnabled("DRASchedulerFilterTimeout") {
+			scheduler = "the scheduler, which has no limit without the feature gate DRASchedulerFilterTimeout, may search for very long"
+		}
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
-			"that nothing fits on node %s is proved by counting: the allocator's own search does not end within %s there, and the scheduler, which waits for 10s, may say \"timed out trying to allocate devices\" instead", x.slowNode, patience))
+			"that nothing fits on node %s is proved by counting: the allocator's own search does not end within %s there, and %s", x.slowNode, patience, scheduler))
 	}
 	if x.preemptionMatters() {
 		x.out.Assumptions = append(x.out.Assumptions, "not evaluated: preemption of pods with lower priority")

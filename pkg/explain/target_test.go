@@ -284,6 +284,34 @@ func TestLongSearch(t *testing.T) {
 	}
 }
 
+// TestLongSearchMeetsError has a device on the last node on which the selector
+// fails. The allocator ends the attempt there, whatever counting says.
+func TestLongSearchMeetsError(t *testing.T) {
+	last := devices(25, withModel("A"))
+	delete(last[0].Attributes, "model")
+	snap := cluster(t, nodes("n1", "n2", "n3"), pool("n1", devices(25, withModel("A"))...), pool("n2", devices(25, withModel("A"))...), pool("n3", last...),
+		claim(waiting, exact("gpu", 26, where(`device.attributes["gpu.example.com"].model == "A"`))))
+	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Verdict != Error || !strings.Contains(e.Summary, "no such key: model") {
+		t.Errorf("verdict %s: %s", e.Verdict, e.Summary)
+	}
+}
+
+// TestLongSearchWithoutLimit asks a scheduler that waits for ever.
+func TestLongSearchWithoutLimit(t *testing.T) {
+	snap := cluster(t, gate("DRASchedulerFilterTimeout", false), nodes("n1"), pool("n1", devices(25)...), claim(waiting, exact("gpu", 26)))
+	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Verdict != DoesNotFit || len(e.Remedies) != 1 {
+		t.Errorf("verdict %s, remedies %+v", e.Verdict, e.Remedies)
+	}
+}
+
 // TestSearchTimeout does the same with a capacity that is too large to be
 // counted in thousandths.
 func TestSearchTimeout(t *testing.T) {
