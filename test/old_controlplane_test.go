@@ -96,7 +96,7 @@ func (c *cluster) runUnforeseen(t *testing.T, namespace, pod string) {
 		t.Fatal(err)
 	}
 	got := c.anyDecision(ctx, namespace, pod)
-	if !agree(before.Verdict, got.reason) {
+	if !agree(before.Verdict, got.reason, got.message) {
 		t.Fatalf("verdict %s (%s), the scheduler says %q: %s", before.Verdict, before.Summary, got.reason, got.message)
 	}
 	before.checkAgainst(ctx, t, step{Outcome: before.Verdict}, got)
