@@ -73,7 +73,6 @@ type checks struct {
 	class            *resourceapi.DeviceClass
 	// static remembers what does not depend on the node.
 	static map[*resourceapi.Device]*reason
-	pools  *poolStates
 }
 
 // device tells why a device is no candidate on a node, or nil if it is one.
