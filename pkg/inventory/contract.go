@@ -1,0 +1,347 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// APIVersion of everything in this package. Within it, fields are only ever
+// added.
+const APIVersion = "dra.kubectl.dev/v1alpha1"
+
+// Slice is a ResourceSlice and what has become of it.
+type Slice struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Name   string `json:"name"`
+	Driver string `json:"driver"`
+	Pool   string `json:"pool"`
+	// Node is the node that the slice names, empty if it names none; Scope says
+	// in words which nodes its devices are for.
+	Node  string `json:"node,omitempty"`
+	Scope string `json:"scope"`
+	// Generation is that of the slice, PoolGeneration the newest of the pool.
+	Generation     int64 `json:"generation"`
+	PoolGeneration int64 `json:"poolGeneration"`
+	// Devices counts all devices of the slice, Free those in state Free.
+	Devices int `json:"devices"`
+	Free    int `json:"free"`
+	// Counters counts the counters of its counter sets.
+	Counters int `json:"counters,omitempty"`
+	// State tells whether the allocator uses the slice, Reason why not.
+	State  SliceState `json:"state"`
+	Reason string     `json:"reason,omitempty"`
+	// Created is when the slice was made, AgeSeconds the time from then until
+	// the snapshot was taken.
+	Created    *metav1.Time      `json:"created,omitempty"`
+	AgeSeconds int64             `json:"ageSeconds,omitempty"`
+	Labels     map[string]string `json:"labels,omitempty"`
+}
+
+// SliceState is whether the allocator uses a slice.
+type SliceState string
+
+const (
+	// SliceCurrent is a slice that the allocator uses.
+	SliceCurrent SliceState = "Current"
+	// SliceEmpty is one without devices and counters.
+	SliceEmpty SliceState = "Empty"
+	// SliceObsolete is one of an older generation of its pool.
+	SliceObsolete SliceState = "Obsolete"
+	// SliceIncomplete is one of a pool that lacks slices.
+	SliceIncomplete SliceState = "Incomplete"
+	// SliceInvalid is one of a pool that the allocator refuses.
+	SliceInvalid SliceState = "Invalid"
+	// SliceNodeGone is one for a node that does not exist.
+	SliceNodeGone SliceState = "NodeGone"
+	// SliceNodeNotReady is one for a node that is not ready. The allocator uses
+	// it all the same.
+	SliceNodeNotReady SliceState = "NodeNotReady"
+)
+
+// Pool is a resource pool: what its newest generation has, and who uses it.
+type Pool struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Driver string `json:"driver"`
+	Name   string `json:"name"`
+	// Node is the node that all slices name, empty if there is no such node.
+	Node string `json:"node,omitempty"`
+	// Generation is the newest one.
+	Generation int64 `json:"generation"`
+	// Slices counts those of that generation, Declared how many there should
+	// be, Obsolete those of older generations.
+	Slices   int   `json:"slices"`
+	Declared int64 `json:"declared"`
+	Obsolete int   `json:"obsolete,omitempty"`
+	// State tells whether the allocator uses the pool, Reason why not.
+	State  PoolState `json:"state"`
+	Reason string    `json:"reason,omitempty"`
+	// Devices counts the devices by their state.
+	Devices DeviceCounts `json:"devices"`
+	// Counters are the shared counters, and who uses them.
+	Counters []Counter `json:"counters,omitempty"`
+	// Capacity sums up the capacity of devices that several claims can share,
+	// by name.
+	Capacity []Capacity `json:"capacity,omitempty"`
+	// Partitions counts the devices that use counters by their type, and how
+	// many more of each could be allocated if nothing else was.
+	Partitions []Partition `json:"partitions,omitempty"`
+}
+
+// PoolState is whether the allocator uses a pool.
+type PoolState string
+
+// The states of a pool.
+const (
+	PoolUsable     PoolState = "Usable"
+	PoolEmpty      PoolState = "Empty"
+	PoolIncomplete PoolState = "Incomplete"
+	PoolInvalid    PoolState = "Invalid"
+	PoolNodeGone   PoolState = "NodeGone"
+)
+
+// DeviceCounts counts devices by state. Total is the sum of all but Unhealthy,
+// which counts devices in any state.
+type DeviceCounts struct {
+	Total     int `json:"total"`
+	Free      int `json:"free"`
+	Allocated int `json:"allocated"`
+	Shared    int `json:"shared"`
+	Blocked   int `json:"blocked"`
+	Tainted   int `json:"tainted"`
+	Unusable  int `json:"unusable"`
+	Unhealthy int `json:"unhealthy"`
+}
+
+// Counter is one shared counter of a pool.
+type Counter struct {
+	CounterSet string `json:"counterSet"`
+	Name       string `json:"name"`
+	Total      string `json:"total"`
+	Used       string `json:"used"`
+	Left       string `json:"left"`
+	// By names the devices in use that take some of it.
+	By []string `json:"by,omitempty"`
+}
+
+// Capacity is how much of a capacity is taken.
+type Capacity struct {
+	Name  string `json:"name"`
+	Total string `json:"total"`
+	Used  string `json:"used"`
+	Left  string `json:"left"`
+	// UsedPercent is Used of Total, rounded to a whole number.
+	UsedPercent int `json:"usedPercent"`
+}
+
+// Partition is a kind of device that divides shared counters.
+type Partition struct {
+	// Type is the value of the attribute that the driver declares for it, or
+	// what the devices of the kind take of the counters.
+	Type string `json:"type"`
+	// Attribute is the one that has the type, empty if none is declared.
+	Attribute string `json:"attribute,omitempty"`
+	Devices   int    `json:"devices"`
+	Allocated int    `json:"allocated"`
+	// MoreFit is how many more the allocator finds room for, nil if that was
+	// not asked.
+	MoreFit *int `json:"moreFit,omitempty"`
+}
+
+// Device is a device, what it is and who has it.
+type Device struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Driver string `json:"driver"`
+	Pool   string `json:"pool"`
+	Name   string `json:"name"`
+	Slice  string `json:"slice"`
+	// Node is the node that the device is for, empty if that is not one node;
+	// Scope says it in words.
+	Node  string `json:"node,omitempty"`
+	Scope string `json:"scope"`
+	// State tells whether it can be had, Reason why not.
+	State  DeviceState `json:"state"`
+	Reason string      `json:"reason,omitempty"`
+	// Holders are the claims that have it.
+	Holders []Holder `json:"holders,omitempty"`
+	// Taints are those of its slice and of DeviceTaintRules.
+	Taints []DeviceTaint `json:"taints,omitempty"`
+	// Health is what kubelets or drivers say: Healthy, Unhealthy or Unknown,
+	// empty if nobody says anything.
+	Health        string `json:"health,omitempty"`
+	HealthMessage string `json:"healthMessage,omitempty"`
+	// Shareable devices can be allocated several times.
+	Shareable  bool              `json:"shareable,omitempty"`
+	Attributes map[string]string `json:"attributes,omitempty"`
+	Capacity   []Capacity        `json:"capacity,omitempty"`
+	// Counters are what it takes of shared counters, by "set/counter".
+	Counters            map[string]string `json:"counters,omitempty"`
+	CompatibilityGroups []string          `json:"compatibilityGroups,omitempty"`
+	BindingConditions   []string          `json:"bindingConditions,omitempty"`
+}
+
+// DeviceState is whether a device can be had.
+type DeviceState string
+
+const (
+	// DeviceFree is a device that nobody has and that is not blocked.
+	DeviceFree DeviceState = "Free"
+	// DeviceAllocated is one that a claim has for itself.
+	DeviceAllocated DeviceState = "Allocated"
+	// DeviceShared is one of which at least one claim has a share.
+	DeviceShared DeviceState = "Shared"
+	// DeviceBlocked is one whose counters, or compatibility group, others have
+	// used up.
+	DeviceBlocked DeviceState = "Blocked"
+	// DeviceTainted is one that nobody has and that has a taint against
+	// scheduling.
+	DeviceTainted DeviceState = "Tainted"
+	// DeviceUnusable is one that the allocator does not look at.
+	DeviceUnusable DeviceState = "Unusable"
+)
+
+// Holder is a claim that has a device.
+type Holder struct {
+	Namespace string `json:"namespace"`
+	Claim     string `json:"claim"`
+	// Request is that of the claim, "request/subrequest" for an alternative.
+	Request string `json:"request"`
+	// Pods are those that use the claim, at most ten.
+	Pods        []string `json:"pods,omitempty"`
+	ShareID     string   `json:"shareID,omitempty"`
+	AdminAccess bool     `json:"adminAccess,omitempty"`
+	// Consumed is what the share takes, by capacity.
+	Consumed map[string]string `json:"consumed,omitempty"`
+	// Status is what the driver says about the device in the claim's status.
+	Status *DeviceStatus `json:"status,omitempty"`
+}
+
+// DeviceStatus is what a driver says about an allocated device (KEP-4817).
+type DeviceStatus struct {
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Interface, IPs and HardwareAddress are the network data, if it is a
+	// network device.
+	Interface       string   `json:"interface,omitempty"`
+	IPs             []string `json:"ips,omitempty"`
+	HardwareAddress string   `json:"hardwareAddress,omitempty"`
+}
+
+// DeviceTaint is a taint of a device.
+type DeviceTaint struct {
+	Key    string `json:"key"`
+	Value  string `json:"value,omitempty"`
+	Effect string `json:"effect"`
+	// Source is what it comes from: "ResourceSlice/name" or
+	// "DeviceTaintRule/name".
+	Source string       `json:"source"`
+	Since  *metav1.Time `json:"since,omitempty"`
+}
+
+// Claim is a ResourceClaim, what it asks for and what it got.
+type Claim struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Namespace string     `json:"namespace"`
+	Name      string     `json:"name"`
+	State     ClaimState `json:"state"`
+	// Flags are what is odd about it.
+	Flags []ClaimFlag `json:"flags,omitempty"`
+	// Requests are in the order of the claim, each with the devices it got.
+	Requests []ClaimRequest `json:"requests"`
+	// Node is the node where the devices can be used, empty if that is not one
+	// node or there are none; Scope says it in words.
+	Node  string `json:"node,omitempty"`
+	Scope string `json:"scope,omitempty"`
+	// Pods are those that use the claim, at most ten; PodCount counts all.
+	Pods     []string `json:"pods,omitempty"`
+	PodCount int      `json:"podCount"`
+	// ReservedFor lists the consumers ("pod/train-0").
+	ReservedFor []string `json:"reservedFor,omitempty"`
+	// Template is what it was generated from, as far as the pod tells.
+	Template string `json:"template,omitempty"`
+	// Code and Reason are why it is pending, as "why" says; they are only there
+	// if they were asked for.
+	Code        string            `json:"code,omitempty"`
+	Reason      string            `json:"reason,omitempty"`
+	AllocatedAt *metav1.Time      `json:"allocatedAt,omitempty"`
+	Created     *metav1.Time      `json:"created,omitempty"`
+	AgeSeconds  int64             `json:"ageSeconds,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+}
+
+// ClaimState is how far a claim got.
+type ClaimState string
+
+// The states of a claim.
+const (
+	// ClaimPending has no devices.
+	ClaimPending ClaimState = "Pending"
+	// ClaimAllocated has devices, but nobody may use them yet.
+	ClaimAllocated ClaimState = "Allocated"
+	// ClaimReserved has devices, and there are consumers for it.
+	ClaimReserved ClaimState = "Reserved"
+	// ClaimDeleting is about to go.
+	ClaimDeleting ClaimState = "Deleting"
+)
+
+// ClaimFlag is something odd about a claim.
+type ClaimFlag struct {
+	Name FlagName `json:"name"`
+	// Message says it in one sentence.
+	Message string `json:"message"`
+}
+
+// FlagName is stable: names are added, never renamed.
+type FlagName string
+
+const (
+	// FlagUnreserved is a claim with devices that nobody uses.
+	FlagUnreserved FlagName = "Unreserved"
+	// FlagWaitingForPod is a claim without devices that no pod uses.
+	FlagWaitingForPod FlagName = "WaitingForPod"
+	// FlagOrphaned is a claim made for a pod that does not exist any more.
+	FlagOrphaned FlagName = "Orphaned"
+	// FlagHeld is a claim being deleted that somebody keeps.
+	FlagHeld FlagName = "Held"
+	// FlagStaleReservation is a reservation for a pod that is finished, gone or
+	// another one of the same name.
+	FlagStaleReservation FlagName = "StaleReservation"
+	// FlagDeviceTwice is a device that another claim has, too, although it
+	// cannot be shared.
+	FlagDeviceTwice FlagName = "DeviceTwice"
+	// FlagDeviceGone is a device that no slice has any more.
+	FlagDeviceGone FlagName = "DeviceGone"
+)
+
+// ClaimRequest is what a claim asks for in one request.
+type ClaimRequest struct {
+	Name string `json:"name"`
+	// DeviceClass is that of the request; one with alternatives has those of
+	// all, in order, as DeviceClasses.
+	DeviceClass   string   `json:"deviceClass,omitempty"`
+	DeviceClasses []string `json:"deviceClasses,omitempty"`
+	// Mode is ExactCount or All, Count how many for the former.
+	Mode        string `json:"mode,omitempty"`
+	Count       int64  `json:"count,omitempty"`
+	AdminAccess bool   `json:"adminAccess,omitempty"`
+	// Devices are what it got.
+	Devices []ClaimDevice `json:"devices,omitempty"`
+}
+
+// ClaimDevice is a device that a claim has.
+type ClaimDevice struct {
+	// Request is "request/subrequest" if an alternative was taken.
+	Request  string            `json:"request"`
+	Driver   string            `json:"driver"`
+	Pool     string            `json:"pool"`
+	Device   string            `json:"device"`
+	ShareID  string            `json:"shareID,omitempty"`
+	Consumed map[string]string `json:"consumed,omitempty"`
+	// Missing is true if no slice has the device any more.
+	Missing bool          `json:"missing,omitempty"`
+	Status  *DeviceStatus `json:"status,omitempty"`
+}

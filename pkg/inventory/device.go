@@ -1,0 +1,199 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// maxPods is how many pods a holder names.
+const maxPods = 10
+
+// Devices lists the devices of the newest generation of all pools, in the
+// order in which the allocator tries them.
+func (v *Inventory) Devices() []Device {
+	all := v.alloc.Devices()
+	devices := make([]Device, 0, len(all))
+	for i := range all {
+		devices = append(devices, v.device(&all[i]))
+	}
+	return devices
+}
+
+// Device describes one device; false if no slice has it.
+func (v *Inventory) Device(id allocator.DeviceID) (Device, bool) {
+	d := v.alloc.Device(id)
+	if d == nil {
+		return Device{}, false
+	}
+	return v.device(d), true
+}
+
+func (v *Inventory) device(d *allocator.Device) Device {
+	out := Device{
+		TypeMeta: typeMeta("Device"),
+		Driver:   d.ID.Driver, Pool: d.ID.Pool, Name: d.ID.Device, Slice: d.Slice.Name,
+		Shareable:         ptr.Deref(d.AllowMultipleAllocations, false),
+		BindingConditions: d.BindingConditions,
+		Taints:            v.taintsOf(d),
+		Holders:           v.holdersOf(d),
+		Capacity:          v.capacityOf(d),
+	}
+	out.Node, out.Scope = deviceScope(d)
+	if len(d.Attributes) > 0 {
+		out.Attributes = make(map[string]string, len(d.Attributes))
+		for name, attribute := range d.Attributes {
+			out.Attributes[qualifiedName(name, d.ID.Driver)] = attributeText(attribute)
+		}
+	}
+	for _, consumption := range d.ConsumesCounters {
+		for name, counter := range consumption.Counters {
+			if out.Counters == nil {
+				out.Counters = map[string]string{}
+			}
+			out.Counters[consumption.CounterSet+"/"+name] = counter.Value.String()
+		}
+		for _, group := range consumption.CompatibilityGroups {
+			if !slices.Contains(out.CompatibilityGroups, group) {
+				out.CompatibilityGroups = append(out.CompatibilityGroups, group)
+			}
+		}
+	}
+	out.State, out.Reason = v.deviceState(d)
+	return out
+}
+
+// qualifiedName adds the domain of the driver to names without one.
+func qualifiedName(name resourceapi.QualifiedName, driver string) string {
+	if strings.Contains(string(name), "/") {
+		return string(name)
+	}
+	return driver + "/" + string(name)
+}
+
+func deviceScope(d *allocator.Device) (node, scope string) {
+	if ptr.Deref(d.Slice.Spec.PerDeviceNodeSelection, false) {
+		return scopeOf(d.NodeName, d.AllNodes, d.NodeSelector)
+	}
+	return scopeOf(d.Slice.Spec.NodeName, d.Slice.Spec.AllNodes, d.Slice.Spec.NodeSelector)
+}
+
+// deviceState tells whether a request without admin access, tolerations and
+// special wishes could have the device.
+func (v *Inventory) deviceState(d *allocator.Device) (DeviceState, string) {
+	switch {
+	case v.alloc.InUse(d.ID):
+		return DeviceAllocated, ""
+	case v.alloc.Shared(d.ID):
+		return DeviceShared, ""
+	case d.Pool.Incomplete:
+		return DeviceUnusable, incompleteText(d.Pool)
+	case d.Pool.Invalid != "":
+		return DeviceUnusable, "the pool is invalid: " + d.Pool.Invalid
+	}
+	if h := v.alloc.Hindered(d); h != nil {
+		if h.Gate != "" {
+			return DeviceUnusable, "needs the feature gate " + h.Gate
+		}
+		return DeviceBlocked, hindranceText(h)
+	}
+	for _, taint := range d.Taints {
+		if v.alloc.FeatureEnabled("DRADeviceTaints") && (taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute) {
+			return DeviceTainted, taintText(taint)
+		}
+	}
+	return DeviceFree, ""
+}
+
+func incompleteText(pool *allocator.Pool) string {
+	return fmt.Sprintf("the pool is incomplete: %d of %d slices", len(pool.Slices), pool.Expected)
+}
+
+func hindranceText(h *allocator.Hindrance) string {
+	switch {
+	case h.CounterSet != "":
+		return fmt.Sprintf("counter set %s is used by devices of other compatibility groups", h.CounterSet)
+	case h.Overdrawn != nil:
+		return fmt.Sprintf("counter %s of %s is overdrawn", h.Overdrawn.Counter, h.Overdrawn.CounterSet)
+	default:
+		return fmt.Sprintf("takes %s of counter %s, %s of %s left", h.Wanted.String(), h.Short.Counter, h.Short.Left.String(), h.Short.Total.String())
+	}
+}
+
+func taintText(taint resourceapi.DeviceTaint) string {
+	if taint.Value == "" {
+		return fmt.Sprintf("%s:%s", taint.Key, taint.Effect)
+	}
+	return fmt.Sprintf("%s=%s:%s", taint.Key, taint.Value, taint.Effect)
+}
+
+func (v *Inventory) taintsOf(d *allocator.Device) []DeviceTaint {
+	var taints []DeviceTaint
+	for _, taint := range d.Taints {
+		source := "ResourceSlice/" + d.Slice.Name
+		if rule := v.alloc.TaintRule(d, taint); rule != nil {
+			source = "DeviceTaintRule/" + rule.Name
+		}
+		taints = append(taints, DeviceTaint{Key: taint.Key, Value: taint.Value, Effect: string(taint.Effect), Source: source, Since: taint.TimeAdded})
+	}
+	return taints
+}
+
+func (v *Inventory) holdersOf(d *allocator.Device) []Holder {
+	var holders []Holder
+	for _, h := range v.alloc.Holders(d.ID) {
+		holder := Holder{
+			Namespace: h.Claim.Namespace, Claim: h.Claim.Name, Request: h.Result.Request,
+			AdminAccess: ptr.Deref(h.Result.AdminAccess, false),
+			Consumed:    quantities(h.Result.ConsumedCapacity),
+			Status:      deviceStatus(allocator.DeviceStatus(h.Claim, h.Result)),
+		}
+		if h.Result.ShareID != nil {
+			holder.ShareID = string(*h.Result.ShareID)
+		}
+		pods := v.podsOf(h.Claim)
+		for _, pod := range pods[:min(len(pods), maxPods)] {
+			holder.Pods = append(holder.Pods, pod.Name)
+		}
+		holders = append(holders, holder)
+	}
+	return holders
+}
+
+// deviceStatus picks what people look for in the status of a device.
+func deviceStatus(status *resourceapi.AllocatedDeviceStatus) *DeviceStatus {
+	if status == nil {
+		return nil
+	}
+	out := &DeviceStatus{Conditions: status.Conditions}
+	if network := status.NetworkData; network != nil {
+		out.Interface, out.IPs, out.HardwareAddress = network.InterfaceName, network.IPs, network.HardwareAddress
+	}
+	return out
+}
+
+func (v *Inventory) capacityOf(d *allocator.Device) []Capacity {
+	if len(d.Capacity) == 0 {
+		return nil
+	}
+	consumed := v.alloc.Consumed(d.ID)
+	list := make([]Capacity, 0, len(d.Capacity))
+	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
+		total := d.Capacity[name].Value
+		used := consumed[name]
+		if v.alloc.InUse(d.ID) {
+			used = total
+		}
+		list = append(list, newCapacity(qualifiedName(name, d.ID.Driver), total, used))
+	}
+	return list
+}

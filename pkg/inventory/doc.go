@@ -1,0 +1,13 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// +k8s:deepcopy-gen=package
+
+// Package inventory lists what there is: slices, pools, devices, the claims
+// that hold them, classes and taints, as plain data for tables, JSON and the
+// dashboard.
+//
+// What is free, and whether something more would fit, is the word of
+// pkg/allocator. The package prints nothing and talks to no cluster. pkg/doctor,
+// pkg/render, pkg/tui and pkg/commands may import it.
+package inventory

@@ -1,0 +1,107 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Inventory answers what there is in one snapshot. It is safe for concurrent
+// use.
+type Inventory struct {
+	alloc *allocator.Allocator
+	snap  *snapshot.Snapshot
+	// pods are those that use a claim.
+	pods map[claimKey][]*corev1.Pod
+}
+
+type claimKey struct{ namespace, name string }
+
+// New takes the inventory of a snapshot. The allocator must be one for the
+// same snapshot.
+func New(alloc *allocator.Allocator, snap *snapshot.Snapshot) *Inventory {
+	v := &Inventory{alloc: alloc, snap: snap, pods: map[claimKey][]*corev1.Pod{}}
+	for _, pod := range snap.Pods {
+		for name := range resourceclaim.PodClaims(pod) {
+			key := claimKey{pod.Namespace, name}
+			v.pods[key] = append(v.pods[key], pod)
+		}
+	}
+	return v
+}
+
+func (v *Inventory) podsOf(claim *resourceapi.ResourceClaim) []*corev1.Pod {
+	return v.pods[claimKey{claim.Namespace, claim.Name}]
+}
+
+func (v *Inventory) age(created metav1.Time) (since *metav1.Time, seconds int64) {
+	if created.IsZero() {
+		return nil, 0
+	}
+	return &created, max(0, int64(v.snap.Now().Sub(created.Time).Seconds()))
+}
+
+func typeMeta(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: APIVersion, Kind: kind}
+}
+
+// scopeOf says in words which nodes something is for, and the node if it is
+// for one by name.
+func scopeOf(name *string, all *bool, selector *corev1.NodeSelector) (node, scope string) {
+	switch {
+	case name != nil && *name != "":
+		return *name, *name
+	case all != nil && *all:
+		return "", "all nodes"
+	case selector != nil:
+		return "", selectorText(selector)
+	default:
+		return "", "by device"
+	}
+}
+
+// selectorText writes a node selector as kubectl writes label selectors; terms
+// are joined by "or".
+func selectorText(selector *corev1.NodeSelector) string {
+	terms := make([]string, 0, len(selector.NodeSelectorTerms))
+	for _, term := range selector.NodeSelectorTerms {
+		var parts []string
+		for _, r := range term.MatchFields {
+			parts = append(parts, requirementText(r))
+		}
+		for _, r := range term.MatchExpressions {
+			parts = append(parts, requirementText(r))
+		}
+		terms = append(terms, strings.Join(parts, ","))
+	}
+	return strings.Join(terms, " or ")
+}
+
+func requirementText(r corev1.NodeSelectorRequirement) string {
+	values := strings.Join(r.Values, "|")
+	switch r.Operator {
+	case corev1.NodeSelectorOpIn:
+		return r.Key + "=" + values
+	case corev1.NodeSelectorOpNotIn:
+		return r.Key + "!=" + values
+	case corev1.NodeSelectorOpExists:
+		return r.Key
+	case corev1.NodeSelectorOpDoesNotExist:
+		return "!" + r.Key
+	case corev1.NodeSelectorOpGt:
+		return r.Key + ">" + values
+	case corev1.NodeSelectorOpLt:
+		return r.Key + "<" + values
+	default:
+		return r.Key + " " + string(r.Operator) + " " + values
+	}
+}

@@ -1,0 +1,82 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// Slices lists all ResourceSlices by driver, pool and name.
+func (v *Inventory) Slices() []Slice {
+	var list []Slice
+	for _, pool := range v.alloc.Pools() {
+		all := slices.Concat(pool.Obsolete, pool.Slices)
+		for _, slice := range all {
+			list = append(list, v.slice(pool, slice))
+		}
+	}
+	return list
+}
+
+func (v *Inventory) slice(pool *allocator.Pool, slice *resourceapi.ResourceSlice) Slice {
+	out := Slice{
+		TypeMeta: typeMeta("Slice"),
+		Name:     slice.Name, Driver: pool.Driver, Pool: pool.Name, Labels: slice.Labels,
+		Generation: slice.Spec.Pool.Generation, PoolGeneration: pool.Generation,
+		Devices: len(slice.Spec.Devices),
+	}
+	out.Node, out.Scope = scopeOf(slice.Spec.NodeName, slice.Spec.AllNodes, slice.Spec.NodeSelector)
+	out.Created, out.AgeSeconds = v.age(slice.CreationTimestamp)
+	for _, set := range slice.Spec.SharedCounters {
+		out.Counters += len(set.Counters)
+	}
+	out.State, out.Reason = v.sliceState(pool, slice)
+	if slice.Spec.Pool.Generation < pool.Generation {
+		return out
+	}
+	for i := range slice.Spec.Devices {
+		device := &slice.Spec.Devices[i]
+		state, _ := v.deviceState(&allocator.Device{
+			ID:     allocator.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name},
+			Device: device, Slice: slice, Pool: pool,
+		})
+		if state == DeviceFree {
+			out.Free++
+		}
+	}
+	return out
+}
+
+func (v *Inventory) sliceState(pool *allocator.Pool, slice *resourceapi.ResourceSlice) (SliceState, string) {
+	node := ptr.Deref(slice.Spec.NodeName, "")
+	switch {
+	case slice.Spec.Pool.Generation < pool.Generation:
+		return SliceObsolete, fmt.Sprintf("generation %d, the pool is at %d", slice.Spec.Pool.Generation, pool.Generation)
+	case node != "" && v.nodeGone(node):
+		return SliceNodeGone, fmt.Sprintf("node %s does not exist", node)
+	case pool.Incomplete:
+		return SliceIncomplete, fmt.Sprintf("%d of %d slices", len(pool.Slices), pool.Expected)
+	case pool.Invalid != "":
+		return SliceInvalid, pool.Invalid
+	case len(slice.Spec.Devices) == 0 && len(slice.Spec.SharedCounters) == 0:
+		return SliceEmpty, "no devices"
+	case node != "" && notReady(v.snap.Node(node)):
+		return SliceNodeNotReady, fmt.Sprintf("node %s is not ready", node)
+	default:
+		return SliceCurrent, ""
+	}
+}
+
+func notReady(node *corev1.Node) bool {
+	return node != nil && slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
+	})
+}
