@@ -75,7 +75,7 @@ golden: ## Write the golden files and the transcripts in the documents anew; rev
 
 .PHONY: generate
 generate: ## Write the generated code anew
-	$(TOOL) deepcopy-gen --output-file zz_generated.deepcopy.go --go-header-file tools/boilerplate/header.go.txt ./pkg/explain
+	$(TOOL) deepcopy-gen --output-file zz_generated.deepcopy.go --go-header-file tools/boilerplate/header.go.txt ./pkg/explain ./pkg/inventory
 
 .PHONY: fmt
 fmt: ## Format the code

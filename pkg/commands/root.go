@@ -84,6 +84,10 @@ It only reads, from a cluster or from a snapshot file.`,
 
 	root.AddCommand(
 		newWhy(streams, config),
+		newSlices(streams, config),
+		newPools(streams, config),
+		newDevices(streams, config),
+		newClaims(streams, config),
 		newSnapshot(streams, config),
 		newVersion(streams, version),
 	)

@@ -17,6 +17,8 @@ import (
 
 // Inventory answers what there is in one snapshot. It is safe for concurrent
 // use.
+//
+// +k8s:deepcopy-gen=false
 type Inventory struct {
 	alloc *allocator.Allocator
 	snap  *snapshot.Snapshot

@@ -1,0 +1,76 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+)
+
+func newSlices(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	flags := newListFlags(config)
+	cmd := &cobra.Command{
+		Use:     "slices [NAME ...]",
+		Aliases: []string{"slice"},
+		Short:   "List ResourceSlices and whether the scheduler uses them",
+		Long: `List ResourceSlices: for which nodes, of which driver and pool, how many devices
+they have and how many of these are free.
+
+STATE is Current for a slice that the scheduler's allocator uses. Others are
+Obsolete (the pool has a newer generation), Incomplete (slices of the pool are
+missing), Invalid (the allocator refuses the pool; -o wide says why), Empty,
+NodeGone or NodeNotReady.
+
+A NAME can be a pattern like 'node-1*'.`,
+		Example: `  # All slices
+  kubectl dra slices
+
+  # Those that the scheduler does not use, and why
+  kubectl dra slices --field-selector state!=Current -o wide
+
+  # Those of one driver, the newest last
+  kubectl dra slices --field-selector driver=gpu.nvidia.com --sort-by .created`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			options, err := flags.toOptions(cmd, args, listing{
+				kind: "Slice", plural: "ResourceSlices",
+				items: func(_ context.Context, from *listed) ([]inventory.Item, error) {
+					return asItems(from.inventory.Slices()), nil
+				},
+				table: func(items []inventory.Item) *metav1.Table { return render.Slices(typed[*inventory.Slice](items)) },
+				total: sliceTotal,
+				name:  func(item inventory.Item) string { return "resourceslice.resource.k8s.io/" + item.Names()[0] },
+			}, streams)
+			if err != nil {
+				return err
+			}
+			return options.run(cmd.Context())
+		},
+	}
+	flags.addTo(cmd, false)
+	return cmd
+}
+
+func sliceTotal(items []inventory.Item) string {
+	devices, free, odd := 0, 0, 0
+	for _, slice := range typed[*inventory.Slice](items) {
+		devices += slice.Devices
+		free += slice.Free
+		if slice.State != inventory.SliceCurrent {
+			odd++
+		}
+	}
+	text := fmt.Sprintf("%s, %s, %d free", counted(len(items), "slice"), counted(devices, "device"), free)
+	if odd > 0 {
+		text += fmt.Sprintf("; %d not in order: -o wide says why", odd)
+	}
+	return text
+}

@@ -1,0 +1,115 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Item is one line of any inventory.
+type Item interface {
+	runtime.Object
+	// Names are what the item can be asked for by, the full one first.
+	Names() []string
+	// Space is the namespace, empty for what has none.
+	Space() string
+	// LabelSet are the labels of the object that it comes from.
+	LabelSet() labels.Set
+	// Fields are what a field selector can choose by.
+	Fields() fields.Set
+}
+
+// List is what a printer gets for several items.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type List struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Items []runtime.RawExtension `json:"items"`
+}
+
+// NewList makes a list of items of one kind, such as "Device".
+func NewList(kind string, items []Item) *List {
+	list := &List{TypeMeta: typeMeta(kind + "List"), Items: make([]runtime.RawExtension, 0, len(items))}
+	for _, item := range items {
+		list.Items = append(list.Items, runtime.RawExtension{Object: item})
+	}
+	return list
+}
+
+// Names are the slice's name.
+func (in *Slice) Names() []string { return []string{in.Name} }
+
+// Space is empty.
+func (in *Slice) Space() string { return "" }
+
+// LabelSet are the labels of the ResourceSlice.
+func (in *Slice) LabelSet() labels.Set { return in.Labels }
+
+// Fields include those that the API server knows for ResourceSlices.
+func (in *Slice) Fields() fields.Set {
+	return fields.Set{
+		"metadata.name": in.Name, "spec.driver": in.Driver, "spec.nodeName": in.Node, "spec.pool.name": in.Pool,
+		"driver": in.Driver, "pool": in.Pool, "node": in.Node, "state": string(in.State),
+	}
+}
+
+// Names are driver/pool and the pool's name alone.
+func (in *Pool) Names() []string { return []string{in.Driver + "/" + in.Name, in.Name} }
+
+// Space is empty.
+func (in *Pool) Space() string { return "" }
+
+// LabelSet is empty: a pool is no object.
+func (in *Pool) LabelSet() labels.Set { return nil }
+
+// Fields tell where the pool is from and whether it is usable.
+func (in *Pool) Fields() fields.Set {
+	return fields.Set{"driver": in.Driver, "pool": in.Name, "node": in.Node, "state": string(in.State)}
+}
+
+// Names are driver/pool/device, pool/device and the device's name alone.
+func (in *Device) Names() []string {
+	return []string{in.Driver + "/" + in.Pool + "/" + in.Name, in.Pool + "/" + in.Name, in.Name}
+}
+
+// Space is empty.
+func (in *Device) Space() string { return "" }
+
+// LabelSet is empty: a device is no object.
+func (in *Device) LabelSet() labels.Set { return nil }
+
+// Fields tell where the device is from and whether it can be had.
+func (in *Device) Fields() fields.Set {
+	return fields.Set{"driver": in.Driver, "pool": in.Pool, "device": in.Name, "node": in.Node, "state": string(in.State), "health": in.Health}
+}
+
+// Names are the claim's name and namespace/name.
+func (in *Claim) Names() []string { return []string{in.Name, in.Namespace + "/" + in.Name} }
+
+// Space is the claim's namespace.
+func (in *Claim) Space() string { return in.Namespace }
+
+// LabelSet are the labels of the ResourceClaim.
+func (in *Claim) LabelSet() labels.Set { return in.Labels }
+
+// Fields include those that the API server knows for every object.
+func (in *Claim) Fields() fields.Set {
+	return fields.Set{"metadata.name": in.Name, "metadata.namespace": in.Namespace, "state": string(in.State), "node": in.Node}
+}
+
+// DeepCopyObject makes a Slice a [runtime.Object].
+func (in *Slice) DeepCopyObject() runtime.Object { return in.DeepCopy() }
+
+// DeepCopyObject makes a Pool a [runtime.Object].
+func (in *Pool) DeepCopyObject() runtime.Object { return in.DeepCopy() }
+
+// DeepCopyObject makes a Device a [runtime.Object].
+func (in *Device) DeepCopyObject() runtime.Object { return in.DeepCopy() }
+
+// DeepCopyObject makes a Claim a [runtime.Object].
+func (in *Claim) DeepCopyObject() runtime.Object { return in.DeepCopy() }
