@@ -345,3 +345,76 @@ type ClaimDevice struct {
 	Missing bool          `json:"missing,omitempty"`
 	Status  *DeviceStatus `json:"status,omitempty"`
 }
+
+// Taint is a taint, where it comes from and what is under it.
+type Taint struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Key    string `json:"key"`
+	Value  string `json:"value,omitempty"`
+	Effect string `json:"effect"`
+	// Rule is the DeviceTaintRule that it comes from. Without one, it is set by
+	// the driver in its slices.
+	Rule string `json:"rule,omitempty"`
+	// Driver is that of the devices, empty for a rule that is not about one
+	// driver. Selector says in words which devices a rule selects.
+	Driver   string       `json:"driver,omitempty"`
+	Selector string       `json:"selector,omitempty"`
+	Since    *metav1.Time `json:"since,omitempty"`
+	// Devices are those with the taint, as driver/pool/device.
+	Devices []string `json:"devices"`
+	// Claims are those that have such a device, as namespace/name.
+	Claims []string `json:"claims,omitempty"`
+	// Pods are those that use such a claim.
+	Pods []TaintedPod `json:"pods,omitempty"`
+	// NextEviction is when the next pod gets evicted because of this taint, nil
+	// if none will be.
+	NextEviction *metav1.Time `json:"nextEviction,omitempty"`
+	// Conditions are those in the status of the rule.
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	Labels     map[string]string  `json:"labels,omitempty"`
+}
+
+// TaintedPod is a pod that uses a device with a taint.
+type TaintedPod struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Node      string `json:"node,omitempty"`
+	// Claim is the name of the claim with the device.
+	Claim string `json:"claim"`
+	// Evicted is true if the pod gets evicted because of the taint, at
+	// EvictionAt if that is known.
+	Evicted    bool         `json:"evicted"`
+	EvictionAt *metav1.Time `json:"evictionAt,omitempty"`
+	// TolerationSeconds is for how long it tolerates the taint, nil if it does
+	// so for ever or not at all.
+	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
+}
+
+// Class is a DeviceClass and what it selects.
+type Class struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Name string `json:"name"`
+	// Selectors are the CEL expressions; a device must match all of them.
+	Selectors []string `json:"selectors,omitempty"`
+	// Devices counts those that match, Free those of them that are free.
+	Devices int `json:"devices"`
+	Free    int `json:"free"`
+	// Failing counts devices on which a selector fails, Failure says how on one
+	// of them.
+	Failing int    `json:"failing,omitempty"`
+	Failure string `json:"failure,omitempty"`
+	// Drivers are those of the devices that match.
+	Drivers []string `json:"drivers,omitempty"`
+	// Claims counts the claims with a request for the class, Allocated those of
+	// them that have devices.
+	Claims    int `json:"claims"`
+	Allocated int `json:"allocated"`
+	// ExtendedResource is the resource that it serves, besides
+	// deviceclass.resource.kubernetes.io/NAME.
+	ExtendedResource string `json:"extendedResource,omitempty"`
+	// PluginNodes are nodes where a device plugin advertises the same resource.
+	PluginNodes []string          `json:"pluginNodes,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+}

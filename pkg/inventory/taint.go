@@ -1,0 +1,154 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// taintKey is what taints of slices are put together by.
+type taintKey struct{ key, value, effect, driver string }
+
+// Taints lists the taints of slices, by driver, and the DeviceTaintRules, those
+// with the next eviction first.
+func (v *Inventory) Taints() []Taint {
+	var list []Taint
+	for _, rule := range v.snap.TaintRules {
+		list = append(list, v.ruleTaint(rule))
+	}
+	index := map[taintKey]int{}
+	for _, d := range v.alloc.Devices() {
+		for _, taint := range d.Taints {
+			if v.alloc.TaintRule(&d, taint) != nil {
+				continue
+			}
+			key := taintKey{taint.Key, taint.Value, string(taint.Effect), d.ID.Driver}
+			at, known := index[key]
+			if !known {
+				at = len(list)
+				index[key] = at
+				list = append(list, Taint{
+					TypeMeta: typeMeta("Taint"),
+					Key:      taint.Key, Value: taint.Value, Effect: string(taint.Effect), Driver: d.ID.Driver, Since: taint.TimeAdded,
+				})
+			}
+			v.taintDevice(&list[at], d.ID, taint, nil)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Taint) int {
+		switch {
+		case a.NextEviction != nil && b.NextEviction != nil:
+			return a.NextEviction.Compare(b.NextEviction.Time)
+		case a.NextEviction != nil:
+			return -1
+		case b.NextEviction != nil:
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Driver, b.Driver))
+	})
+	return list
+}
+
+func (v *Inventory) ruleTaint(rule *resourceapi.DeviceTaintRule) Taint {
+	taint := rule.Spec.Taint
+	out := Taint{
+		TypeMeta: typeMeta("Taint"),
+		Key:      taint.Key, Value: taint.Value, Effect: string(taint.Effect), Since: taint.TimeAdded,
+		Rule: rule.Name, Selector: ruleSelector(rule), Conditions: rule.Status.Conditions, Labels: rule.Labels,
+	}
+	if selector := rule.Spec.DeviceSelector; selector != nil && selector.Driver != nil {
+		out.Driver = *selector.Driver
+	}
+	for _, id := range v.alloc.Tainted(rule) {
+		v.taintDevice(&out, id, taint, rule)
+	}
+	return out
+}
+
+// ruleSelector says which devices a rule is about.
+func ruleSelector(rule *resourceapi.DeviceTaintRule) string {
+	selector := rule.Spec.DeviceSelector
+	if selector == nil {
+		return "no device"
+	}
+	var parts []string
+	for _, part := range []struct {
+		name  string
+		value *string
+	}{{"driver", selector.Driver}, {"pool", selector.Pool}, {"device", selector.Device}} {
+		if part.value != nil {
+			parts = append(parts, part.name+"="+*part.value)
+		}
+	}
+	if len(parts) == 0 {
+		return "all devices"
+	}
+	return strings.Join(parts, ",")
+}
+
+// taintDevice adds a device and who uses it to a taint.
+func (v *Inventory) taintDevice(out *Taint, id allocator.DeviceID, taint resourceapi.DeviceTaint, rule *resourceapi.DeviceTaintRule) {
+	out.Devices = append(out.Devices, id.String())
+	if taint.TimeAdded != nil && (out.Since == nil || taint.TimeAdded.Before(out.Since)) {
+		out.Since = taint.TimeAdded
+	}
+	for _, holder := range v.alloc.Holders(id) {
+		name := holder.Claim.Namespace + "/" + holder.Claim.Name
+		if !slices.Contains(out.Claims, name) {
+			out.Claims = append(out.Claims, name)
+		}
+		for _, pod := range v.podsOf(holder.Claim) {
+			v.taintPod(out, pod, holder, taint, rule)
+		}
+	}
+}
+
+func (v *Inventory) taintPod(out *Taint, pod *corev1.Pod, holder allocator.Holder, taint resourceapi.DeviceTaint, rule *resourceapi.DeviceTaintRule) {
+	at := slices.IndexFunc(out.Pods, func(p TaintedPod) bool { return p.Namespace == pod.Namespace && p.Name == pod.Name })
+	if at < 0 {
+		at = len(out.Pods)
+		out.Pods = append(out.Pods, TaintedPod{Namespace: pod.Namespace, Name: pod.Name, Node: pod.Spec.NodeName, Claim: holder.Claim.Name})
+	}
+	p := &out.Pods[at]
+	for _, t := range holder.Result.Tolerations {
+		if resourceclaim.ToleratesTaint(t, taint) && t.TolerationSeconds != nil && p.TolerationSeconds == nil {
+			seconds := *t.TolerationSeconds
+			p.TolerationSeconds = &seconds
+		}
+	}
+	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return
+	}
+	for _, eviction := range v.alloc.PodEvictions(pod) {
+		if eviction.Claim != holder.Claim || eviction.Rule != rule || eviction.Taint.Key != taint.Key || eviction.Taint.Value != taint.Value {
+			continue
+		}
+		p.Evicted = true
+		if when := eviction.At; !when.IsZero() && (p.EvictionAt == nil || when.Before(p.EvictionAt.Time)) {
+			p.EvictionAt = &metav1.Time{Time: when}
+		}
+	}
+	if p.EvictionAt != nil && (out.NextEviction == nil || p.EvictionAt.Before(out.NextEviction)) {
+		out.NextEviction = p.EvictionAt
+	}
+}
+
+// Due tells how long it takes until the next eviction; negative if it is
+// overdue. It is false if there is none.
+func (in *Taint) Due(now time.Time) (left time.Duration, due bool) {
+	if in.NextEviction == nil {
+		return 0, false
+	}
+	return in.NextEviction.Sub(now), true
+}
