@@ -88,6 +88,8 @@ It only reads, from a cluster or from a snapshot file.`,
 		newPools(streams, config),
 		newDevices(streams, config),
 		newClaims(streams, config),
+		newTaints(streams, config),
+		newTree(streams, config),
 		newSnapshot(streams, config),
 		newVersion(streams, version),
 	)

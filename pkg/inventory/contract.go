@@ -418,3 +418,18 @@ type Class struct {
 	PluginNodes []string          `json:"pluginNodes,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 }
+
+// Branch is a part of a tree: an object, what there is to say about it, and
+// what hangs on it.
+type Branch struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Of is the kind of the object: Pod, ResourceClaim, Request, Device,
+	// ResourceSlice, Pool, Node, DeviceClass.
+	Of        string `json:"of"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Notes are short remarks: state, health, taints, addresses.
+	Notes    []string `json:"notes,omitempty"`
+	Branches []Branch `json:"branches,omitempty"`
+}

@@ -113,3 +113,60 @@ func (in *Device) DeepCopyObject() runtime.Object { return in.DeepCopy() }
 
 // DeepCopyObject makes a Claim a [runtime.Object].
 func (in *Claim) DeepCopyObject() runtime.Object { return in.DeepCopy() }
+
+// Names are key=value:effect, and the name of the rule.
+func (in *Taint) Names() []string {
+	text := in.Key + "=" + in.Value + ":" + in.Effect
+	if in.Value == "" {
+		text = in.Key + ":" + in.Effect
+	}
+	names := []string{text, in.Key}
+	if in.Rule != "" {
+		names = append(names, in.Rule)
+	}
+	return names
+}
+
+// Space is empty.
+func (in *Taint) Space() string { return "" }
+
+// LabelSet are the labels of the DeviceTaintRule, if it comes from one.
+func (in *Taint) LabelSet() labels.Set { return in.Labels }
+
+// Fields tell what the taint is and where it comes from.
+func (in *Taint) Fields() fields.Set {
+	return fields.Set{"key": in.Key, "value": in.Value, "effect": in.Effect, "rule": in.Rule, "driver": in.Driver}
+}
+
+// Names are the class's name.
+func (in *Class) Names() []string { return []string{in.Name} }
+
+// Space is empty.
+func (in *Class) Space() string { return "" }
+
+// LabelSet are the labels of the DeviceClass.
+func (in *Class) LabelSet() labels.Set { return in.Labels }
+
+// Fields include those that the API server knows for every object.
+func (in *Class) Fields() fields.Set {
+	return fields.Set{"metadata.name": in.Name, "extendedResource": in.ExtendedResource}
+}
+
+// DeepCopyObject makes a Taint a [runtime.Object].
+func (in *Taint) DeepCopyObject() runtime.Object { return in.DeepCopy() }
+
+// DeepCopyObject makes a Class a [runtime.Object].
+func (in *Class) DeepCopyObject() runtime.Object { return in.DeepCopy() }
+
+// DeepCopyObject makes a Branch a [runtime.Object].
+func (in *Branch) DeepCopyObject() runtime.Object { return in.DeepCopy() }
+
+// NewForest makes a list of trees.
+func NewForest(trees []Branch) *List {
+	list := &List{TypeMeta: typeMeta("BranchList"), Items: make([]runtime.RawExtension, 0, len(trees))}
+	for i := range trees {
+		trees[i].TypeMeta = typeMeta("Branch")
+		list.Items = append(list.Items, runtime.RawExtension{Object: &trees[i]})
+	}
+	return list
+}

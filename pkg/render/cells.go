@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
@@ -164,3 +167,35 @@ func flagTexts(c *inventory.Claim) string {
 }
 
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
+
+// eviction says when the next pod goes.
+func eviction(t *inventory.Taint, now time.Time) string {
+	left, due := t.Due(now)
+	evicted := slices.ContainsFunc(t.Pods, func(p inventory.TaintedPod) bool { return p.Evicted })
+	switch {
+	case due && left <= 0:
+		return "now"
+	case due:
+		return "in " + duration.HumanDuration(left)
+	case evicted:
+		return "now"
+	default:
+		return ""
+	}
+}
+
+func taintedPods(t *inventory.Taint) []string {
+	names := make([]string, 0, len(t.Pods))
+	for _, p := range t.Pods {
+		names = append(names, p.Namespace+"/"+p.Name)
+	}
+	return names
+}
+
+func ruleStatus(t *inventory.Taint) string {
+	texts := make([]string, 0, len(t.Conditions))
+	for _, c := range t.Conditions {
+		texts = append(texts, fmt.Sprintf("%s=%s: %s", c.Type, c.Status, c.Message))
+	}
+	return strings.Join(texts, "; ")
+}

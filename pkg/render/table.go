@@ -159,6 +159,50 @@ func PendingClaims(items []*inventory.Claim, namespaces bool) *metav1.Table {
 	return newTable(items, columns)
 }
 
+// Taints lists taints with what is under them, and when the next pod is evicted
+// as seen at the given time.
+func Taints(items []*inventory.Taint, now time.Time) *metav1.Table {
+	return newTable(items, []column[inventory.Taint]{
+		{name: "Taint", cell: func(t *inventory.Taint) string { return t.Names()[0] }},
+		{name: "From", cell: func(t *inventory.Taint) string {
+			if t.Rule != "" {
+				return "rule " + t.Rule
+			}
+			return "driver"
+		}},
+		{name: "Selects", cell: func(t *inventory.Taint) string { return orElse(t.Selector, t.Driver) }},
+		{name: "Devices", cell: func(t *inventory.Taint) string { return fmt.Sprint(len(t.Devices)) }},
+		{name: "Claims", cell: func(t *inventory.Taint) string { return fmt.Sprint(len(t.Claims)) }},
+		{name: "Pods", cell: func(t *inventory.Taint) string { return fmt.Sprint(len(t.Pods)) }},
+		{name: "Next eviction", cell: func(t *inventory.Taint) string { return eviction(t, now) }},
+		{name: "Age", cell: func(t *inventory.Taint) string {
+			if t.Since == nil {
+				return ""
+			}
+			return duration.HumanDuration(max(0, now.Sub(t.Since.Time)))
+		}},
+		{name: "Names", wide: true, cell: func(t *inventory.Taint) string { return someOf(taintedPods(t), len(t.Pods)) }},
+		{name: "Status", wide: true, cell: ruleStatus},
+	})
+}
+
+// Classes lists DeviceClasses.
+func Classes(items []*inventory.Class) *metav1.Table {
+	return newTable(items, []column[inventory.Class]{
+		{name: "Name", cell: func(c *inventory.Class) string { return c.Name }},
+		{name: "Devices", cell: func(c *inventory.Class) string { return fmt.Sprint(c.Devices) }},
+		{name: "Free", cell: func(c *inventory.Class) string { return fmt.Sprint(c.Free) }},
+		{name: "Failing", cell: func(c *inventory.Class) string { return fmt.Sprint(c.Failing) }},
+		{name: "Claims", cell: func(c *inventory.Class) string { return fmt.Sprint(c.Claims) }},
+		{name: "Allocated", cell: func(c *inventory.Class) string { return fmt.Sprint(c.Allocated) }},
+		{name: "Drivers", cell: func(c *inventory.Class) string { return someOf(c.Drivers, len(c.Drivers)) }},
+		{name: "Extended resource", cell: func(c *inventory.Class) string { return c.ExtendedResource }},
+		{name: "Plugin nodes", wide: true, cell: func(c *inventory.Class) string { return someOf(c.PluginNodes, len(c.PluginNodes)) }},
+		{name: "Selectors", wide: true, cell: func(c *inventory.Class) string { return strings.Join(c.Selectors, " && ") }},
+		{name: "Failure", wide: true, cell: func(c *inventory.Class) string { return c.Failure }},
+	})
+}
+
 // age is as kubectl writes it, empty if it is not known.
 func age(seconds int64, since *metav1.Time) string {
 	if since == nil {

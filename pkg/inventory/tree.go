@@ -1,0 +1,286 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// PodTree shows the claims of a pod, and their devices.
+func (v *Inventory) PodTree(pod *corev1.Pod) Branch {
+	root := podBranch(pod)
+	for _, pc := range v.alloc.PodClaims(pod) {
+		if pc.Claim == nil {
+			root.Branches = append(root.Branches, Branch{Of: "ResourceClaim", Namespace: pod.Namespace, Name: pc.Entry, Notes: []string{problemText(pc.Problem)}})
+			continue
+		}
+		if pc.Generated {
+			root.Branches = append(root.Branches, Branch{
+				Of: "ResourceClaim", Namespace: pod.Namespace, Name: pc.Entry,
+				Notes: []string{"not made yet"}, Branches: v.requestBranches(pc.Claim),
+			})
+			continue
+		}
+		root.Branches = append(root.Branches, v.claimDown(pc.Claim))
+	}
+	return root
+}
+
+func problemText(err error) string {
+	if err == nil {
+		return "not made yet"
+	}
+	return err.Error()
+}
+
+// ClaimTree shows the devices of a claim, and the pods that use it.
+func (v *Inventory) ClaimTree(claim *resourceapi.ResourceClaim) Branch {
+	root := v.claimDown(claim)
+	root.Branches = append(root.Branches, v.claimPods(claim)...)
+	return root
+}
+
+// DeviceTree shows where a device is from, and who has it.
+func (v *Inventory) DeviceTree(d *allocator.Device) Branch {
+	root := v.deviceBranch(d)
+	root.Name = d.ID.String()
+	root.Branches = append([]Branch{sliceBranch(d)}, v.holderBranches(d)...)
+	return root
+}
+
+// NodeTree shows the pools that are for one node alone, their devices, and who
+// has them.
+func (v *Inventory) NodeTree(name string) Branch {
+	root := v.nodeBranch(name)
+	for _, pool := range v.alloc.Pools() {
+		branch := v.PoolTree(pool, func(d *allocator.Device) bool { node, _ := deviceScope(d); return node == name })
+		if len(branch.Branches) > 0 {
+			root.Branches = append(root.Branches, branch)
+		}
+	}
+	return root
+}
+
+// PoolTree shows the devices of a pool that are wanted, nil for all, and who
+// has them.
+func (v *Inventory) PoolTree(pool *allocator.Pool, wanted func(d *allocator.Device) bool) Branch {
+	root := Branch{Of: "Pool", Name: pool.Driver + "/" + pool.Name}
+	if state, reason := v.poolState(pool, 1); state != PoolUsable {
+		root.Notes = append(root.Notes, string(state), reason)
+	}
+	for _, d := range v.devicesOf(pool) {
+		if wanted != nil && !wanted(&d) {
+			continue
+		}
+		branch := v.deviceBranch(&d)
+		branch.Branches = v.holderBranches(&d)
+		root.Branches = append(root.Branches, branch)
+	}
+	return root
+}
+
+// ClassTree shows the claims that ask for a class, and their devices.
+func (v *Inventory) ClassTree(class *resourceapi.DeviceClass) Branch {
+	root := Branch{Of: "DeviceClass", Name: class.Name}
+	for _, claim := range v.snap.Claims {
+		if asksFor(claim, class.Name) {
+			root.Branches = append(root.Branches, v.ClaimTree(claim))
+		}
+	}
+	return root
+}
+
+// asksFor tells whether a claim has a request for a class.
+func asksFor(claim *resourceapi.ResourceClaim, class string) bool {
+	return slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
+		return r.Exactly != nil && r.Exactly.DeviceClassName == class ||
+			slices.ContainsFunc(r.FirstAvailable, func(s resourceapi.DeviceSubRequest) bool { return s.DeviceClassName == class })
+	})
+}
+
+func podBranch(pod *corev1.Pod) Branch {
+	b := Branch{Of: "Pod", Namespace: pod.Namespace, Name: pod.Name}
+	if pod.Status.Phase != "" {
+		b.Notes = append(b.Notes, string(pod.Status.Phase))
+	}
+	if pod.Spec.NodeName != "" {
+		b.Notes = append(b.Notes, "on "+pod.Spec.NodeName)
+	}
+	if pod.DeletionTimestamp != nil {
+		b.Notes = append(b.Notes, "being deleted")
+	}
+	return b
+}
+
+func (v *Inventory) claimBranch(claim *resourceapi.ResourceClaim) Branch {
+	b := Branch{Of: "ResourceClaim", Namespace: claim.Namespace, Name: claim.Name, Notes: []string{string(claimState(claim))}}
+	for _, flag := range v.flagsOf(claim) {
+		b.Notes = append(b.Notes, flag.Message)
+	}
+	return b
+}
+
+func (v *Inventory) claimDown(claim *resourceapi.ResourceClaim) Branch {
+	b := v.claimBranch(claim)
+	b.Branches = v.requestBranches(claim)
+	return b
+}
+
+func (v *Inventory) claimPods(claim *resourceapi.ResourceClaim) []Branch {
+	var branches []Branch
+	for _, pod := range v.podsOf(claim) {
+		branches = append(branches, podBranch(pod))
+	}
+	return branches
+}
+
+func (v *Inventory) requestBranches(claim *resourceapi.ResourceClaim) []Branch {
+	var branches []Branch
+	for i := range claim.Spec.Devices.Requests {
+		r := &claim.Spec.Devices.Requests[i]
+		b := Branch{Of: "Request", Name: r.Name, Notes: []string{requestNote(r)}}
+		if allocation := claim.Status.Allocation; allocation != nil {
+			for j := range allocation.Devices.Results {
+				result := &allocation.Devices.Results[j]
+				if resourceclaim.BaseRequestRef(result.Request) == r.Name {
+					b.Branches = append(b.Branches, v.resultBranch(claim, result))
+				}
+			}
+		}
+		branches = append(branches, b)
+	}
+	return branches
+}
+
+func requestNote(r *resourceapi.DeviceRequest) string {
+	exact := r.Exactly
+	if exact == nil {
+		names := make([]string, 0, len(r.FirstAvailable))
+		for i := range r.FirstAvailable {
+			names = append(names, r.FirstAvailable[i].Name)
+		}
+		return "first available of " + strings.Join(names, ", ")
+	}
+	note := fmt.Sprintf("%d of class %s", max(exact.Count, 1), exact.DeviceClassName)
+	if exact.AllocationMode == resourceapi.DeviceAllocationModeAll {
+		note = "all of class " + exact.DeviceClassName
+	}
+	if ptr.Deref(exact.AdminAccess, false) {
+		note += ", admin access"
+	}
+	return note
+}
+
+// resultBranch is an allocated device with its slice and node.
+func (v *Inventory) resultBranch(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) Branch {
+	id := deviceID(result)
+	d := v.alloc.Device(id)
+	if d == nil {
+		b := Branch{Of: "Device", Name: id.String()}
+		if v.snap.Gap(snapshot.ResourceSlices) == nil {
+			b.Notes = []string{"no ResourceSlice has it any more"}
+		}
+		return b
+	}
+	b := v.deviceBranch(d)
+	b.Name = id.String()
+	b.Notes = append(b.Notes, resultNotes(claim, result)...)
+	b.Branches = []Branch{sliceBranch(d)}
+	return b
+}
+
+// resultNotes tell what a claim has of a device, and what the driver says.
+func resultNotes(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) []string {
+	var notes []string
+	if resourceclaim.IsSubRequestRef(result.Request) {
+		notes = append(notes, "for "+result.Request)
+	}
+	if ptr.Deref(result.AdminAccess, false) {
+		notes = append(notes, "admin access")
+	}
+	consumed := quantities(result.ConsumedCapacity)
+	names := make([]string, 0, len(consumed))
+	for name := range consumed {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		notes = append(notes, consumed[name]+" "+name)
+	}
+	status := deviceStatus(allocator.DeviceStatus(claim, result))
+	if status == nil {
+		return notes
+	}
+	if status.Interface != "" {
+		notes = append(notes, strings.TrimSpace("interface "+status.Interface+" "+strings.Join(status.IPs, " ")))
+	}
+	if status.HardwareAddress != "" {
+		notes = append(notes, status.HardwareAddress)
+	}
+	for _, c := range status.Conditions {
+		notes = append(notes, fmt.Sprintf("%s=%s", c.Type, c.Status))
+	}
+	return notes
+}
+
+func (v *Inventory) deviceBranch(d *allocator.Device) Branch {
+	b := Branch{Of: "Device", Name: d.ID.Device}
+	state, reason := v.deviceState(d)
+	b.Notes = append(b.Notes, string(state))
+	if reason != "" {
+		b.Notes = append(b.Notes, reason)
+	}
+	if state == DeviceTainted {
+		return b
+	}
+	for _, taint := range d.Taints {
+		b.Notes = append(b.Notes, "taint "+taintText(taint))
+	}
+	return b
+}
+
+// sliceBranch is the slice of a device, with its node.
+func sliceBranch(d *allocator.Device) Branch {
+	b := Branch{Of: "ResourceSlice", Name: d.Slice.Name}
+	node, scope := deviceScope(d)
+	if node != "" {
+		b.Branches = []Branch{{Of: "Node", Name: node}}
+	} else {
+		b.Notes = []string{"for " + scope}
+	}
+	return b
+}
+
+// holderBranches are the claims that have a device, with their pods.
+func (v *Inventory) holderBranches(d *allocator.Device) []Branch {
+	var branches []Branch
+	for _, holder := range v.alloc.Holders(d.ID) {
+		b := v.claimBranch(holder.Claim)
+		b.Notes = append(b.Notes, resultNotes(holder.Claim, holder.Result)...)
+		b.Branches = v.claimPods(holder.Claim)
+		branches = append(branches, b)
+	}
+	return branches
+}
+
+func (v *Inventory) nodeBranch(name string) Branch {
+	b := Branch{Of: "Node", Name: name}
+	switch node := v.snap.Node(name); {
+	case node == nil && v.nodeGone(name):
+		b.Notes = []string{"does not exist"}
+	case notReady(node):
+		b.Notes = []string{"not ready"}
+	}
+	return b
+}
