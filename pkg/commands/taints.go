@@ -59,6 +59,7 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
 		},
 	}
 	flags.addTo(cmd, false)
+	cmd.AddCommand(newTaintsPreview(streams, config), newTaintsAdd(streams, config), newTaintsRemove(streams, config))
 	return cmd
 }
 
