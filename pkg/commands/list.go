@@ -60,6 +60,7 @@ type listFlags struct {
 	fields        string
 	sortBy        string
 	allNamespaces bool
+	watch         bool
 }
 
 func newListFlags(config *genericclioptions.ConfigFlags) *listFlags {
@@ -73,6 +74,7 @@ func (f *listFlags) addTo(cmd *cobra.Command, namespaced bool) {
 	if namespaced {
 		flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "List those of all namespaces.")
 	}
+	flags.BoolVarP(&f.watch, "watch", "w", false, "After listing, print whatever changes, until Ctrl-C.")
 	group(flags, groupOutput, func(flags *pflag.FlagSet) {
 		printing := &cobra.Command{}
 		f.print.AddFlags(printing)
@@ -94,6 +96,7 @@ type listOptions struct {
 	fields        fields.Selector
 	sortBy        string
 	allNamespaces bool
+	watch         bool
 	output        string
 	noHeaders     bool
 	printer       printers.ResourcePrinter
@@ -102,7 +105,7 @@ type listOptions struct {
 
 func (f *listFlags) toOptions(cmd *cobra.Command, args []string, what listing, streams genericiooptions.IOStreams) (*listOptions, error) {
 	o := &listOptions{
-		listing: what, patterns: args, sortBy: f.sortBy, allNamespaces: f.allNamespaces,
+		listing: what, patterns: args, sortBy: f.sortBy, allNamespaces: f.allNamespaces, watch: f.watch,
 		output: *f.print.OutputFormat, noHeaders: *f.print.NoHeaders, streams: streams,
 	}
 	for _, pattern := range args {
@@ -120,6 +123,9 @@ func (f *listFlags) toOptions(cmd *cobra.Command, args []string, what listing, s
 	if o.reader, err = f.reading.toReader(cmd, streams); err != nil {
 		return nil, err
 	}
+	if o.watch && !o.reader.live() {
+		return nil, usagef("Leave one of them out.", "--watch and --snapshot: nothing changes in a file")
+	}
 	if o.printer, err = f.print.ToPrinter(); err != nil {
 		if genericclioptions.IsNoCompatiblePrinterError(err) {
 			return nil, usagef("Allowed are "+strings.Join(f.print.AllowedFormats(), ", ")+".", "unknown output format %q", o.output)
@@ -133,6 +139,9 @@ func (f *listFlags) toOptions(cmd *cobra.Command, args []string, what listing, s
 func (o *listOptions) forPeople() bool { return o.output == "" || o.output == "wide" }
 
 func (o *listOptions) run(ctx context.Context) error {
+	if o.watch {
+		return o.follow(ctx)
+	}
 	from, err := o.read(ctx)
 	if err != nil {
 		return err

@@ -21,6 +21,8 @@ type Item interface {
 	LabelSet() labels.Set
 	// Fields are what a field selector can choose by.
 	Fields() fields.Set
+	// Ageless is a copy without what changes by time alone.
+	Ageless() any
 }
 
 // List is what a printer gets for several items.
@@ -170,3 +172,21 @@ func NewForest(trees []Branch) *List {
 	}
 	return list
 }
+
+// Ageless is a copy without the age.
+func (in *Slice) Ageless() any { out := *in; out.AgeSeconds = 0; return out }
+
+// Ageless is a copy.
+func (in *Pool) Ageless() any { return *in }
+
+// Ageless is a copy.
+func (in *Device) Ageless() any { return *in }
+
+// Ageless is a copy without the age.
+func (in *Claim) Ageless() any { out := *in; out.AgeSeconds = 0; return out }
+
+// Ageless is a copy.
+func (in *Taint) Ageless() any { return *in }
+
+// Ageless is a copy.
+func (in *Class) Ageless() any { return *in }

@@ -54,3 +54,12 @@ func isPlain(s string) bool {
 	}
 	return true
 }
+
+// EscapeLines is [Escape] for text of several lines.
+func EscapeLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = Escape(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,158 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// followPause is how long changes are collected before they are printed.
+const followPause = 200 * time.Millisecond
+
+// follow prints the items and then each that changes, until the context is
+// done. Lost connections are told once, and again when they are back.
+func (o *listOptions) follow(ctx context.Context) error {
+	clients, err := snapshot.NewClients(o.reader.config)
+	if err != nil {
+		return usagef("Check --kubeconfig, --context and the other flags.", "%w", err)
+	}
+	watcher, err := snapshot.Watch(ctx, clients, snapshot.CollectOptions{
+		Options: o.reader.options, Namespace: clients.Namespace, AllNamespaces: o.allNamespaces,
+	})
+	if err != nil {
+		return err
+	}
+	f := &follower{listOptions: o, known: map[string]inventory.Item{}}
+	for {
+		if err := f.look(ctx, watcher, clients.Namespace); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-watcher.Changed():
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(followPause):
+		}
+	}
+}
+
+// follower remembers what was printed.
+type follower struct {
+	*listOptions
+	known map[string]inventory.Item
+	// started is true after the first picture.
+	started bool
+	lost    bool
+}
+
+func (f *follower) look(ctx context.Context, watcher *snapshot.Watcher, namespace string) error {
+	if err := f.connection(watcher); err != nil {
+		return err
+	}
+	snap := watcher.Snapshot()
+	alloc, err := allocator.New(ctx, snap)
+	if err != nil {
+		return fmt.Errorf("set up the allocator: %w", err)
+	}
+	items, err := f.choose(ctx, &listed{
+		source: &source{snap: snap, namespace: namespace}, alloc: alloc, inventory: inventory.New(alloc, snap),
+	})
+	if err != nil {
+		return err
+	}
+	present := make(map[string]inventory.Item, len(items))
+	var changed []inventory.Item
+	for _, item := range items {
+		id := item.Space() + "/" + item.Names()[0]
+		present[id] = item
+		if before, ok := f.known[id]; !ok || !sameItem(before, item) {
+			changed = append(changed, item)
+		}
+	}
+	for id := range f.known {
+		if present[id] == nil {
+			if err := f.tell("%s is gone", f.known[id].Names()[0]); err != nil {
+				return err
+			}
+		}
+	}
+	f.known = present
+	return f.printChanged(changed)
+}
+
+// sameItem compares items without their ages.
+func sameItem(a, b inventory.Item) bool {
+	return reflect.DeepEqual(a.Ageless(), b.Ageless())
+}
+
+func (f *follower) printChanged(items []inventory.Item) error {
+	if len(items) == 0 {
+		return nil
+	}
+	var err error
+	switch {
+	case f.output == "name":
+		err = f.printItems(items)
+	case !f.forPeople():
+		for _, item := range items {
+			if err = f.printer.PrintObj(item, f.streams.Out); err != nil {
+				break
+			}
+		}
+	default:
+		table := f.table(items)
+		if f.started {
+			// Headers come once.
+			f.noHeaders = true
+		}
+		writer := printers.GetNewTabWriter(f.streams.Out)
+		printer := printers.NewTablePrinter(printers.PrintOptions{NoHeaders: f.noHeaders, Wide: f.output == "wide"})
+		if err = printer.PrintObj(table, writer); err == nil {
+			err = writer.Flush()
+		}
+	}
+	f.started = true
+	if err != nil {
+		return fmt.Errorf("print %s: %w", f.plural, err)
+	}
+	return nil
+}
+
+// connection tells when it is lost, and when it is back.
+func (f *follower) connection(watcher *snapshot.Watcher) error {
+	_, trouble := watcher.Trouble()
+	lost := trouble != nil
+	if lost == f.lost {
+		return nil
+	}
+	f.lost = lost
+	if lost {
+		return f.tell("%v\nTrying again; what was printed is the last that is known.", trouble)
+	}
+	return f.tell("Connected again.")
+}
+
+func (f *follower) tell(format string, args ...any) error {
+	if _, err := fmt.Fprintln(f.streams.ErrOut, render.EscapeLines(fmt.Sprintf(format, args...))); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}
