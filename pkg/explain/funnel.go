@@ -93,31 +93,46 @@ func (f *funnel) note(device *resourceapi.Device, r *reason) {
 }
 
 func (f *funnel) addPool(ctx context.Context, node *corev1.Node, pool *allocator.NodePool) {
-	for i := range pool.Ignored {
-		ignored := &pool.Ignored[i]
-		r := ignoredReason(ignored)
-		for j := range ignored.Slice.Spec.Devices {
-			f.note(&ignored.Slice.Spec.Devices[j], r)
+	eachDevice(pool, node, func(d *allocator.Device, r *reason) {
+		if r == nil {
+			r = f.checks.device(ctx, d, node)
 		}
-	}
-	if r := poolReason(pool); r != nil {
-		for _, slice := range pool.Pool.Slices {
-			if !sliceReaches(slice, node) {
-				continue
-			}
-			for j := range slice.Spec.Devices {
-				f.note(&slice.Spec.Devices[j], r)
-			}
-		}
-		return
-	}
-	for i := range pool.Devices {
-		d := &pool.Devices[i]
-		r := f.checks.device(ctx, d, node)
 		f.note(d.Device, r)
 		if r == nil {
 			f.eligible[node.Name]++
 		}
+	})
+}
+
+// eachDevice visits what a pool has for a node. Kept is why the allocator does
+// not get to see a device, because of its pool or its slice, or nil if it does.
+func eachDevice(pool *allocator.NodePool, node *corev1.Node, visit func(d *allocator.Device, kept *reason)) {
+	slice := func(s *resourceapi.ResourceSlice, kept *reason) {
+		for i := range s.Spec.Devices {
+			d := &s.Spec.Devices[i]
+			visit(&allocator.Device{
+				ID:     allocator.DeviceID{Driver: pool.Pool.Driver, Pool: pool.Pool.Name, Device: d.Name},
+				Device: d, Slice: s, Pool: pool.Pool,
+			}, kept)
+		}
+	}
+	ignored := func(s *resourceapi.ResourceSlice) bool {
+		return slices.ContainsFunc(pool.Ignored, func(i allocator.IgnoredSlice) bool { return i.Slice == s })
+	}
+	for i := range pool.Ignored {
+		slice(pool.Ignored[i].Slice, ignoredReason(&pool.Ignored[i]))
+	}
+	for _, s := range slices.Concat(pool.Pool.Obsolete, pool.Pool.Slices) {
+		switch {
+		case pool.Unseen || ignored(s) || !sliceReaches(s, node):
+		case s.Spec.Pool.Generation != pool.Generation:
+			slice(s, obsoleteReason(pool.Pool))
+		case !pool.Usable():
+			slice(s, poolReason(pool))
+		}
+	}
+	for i := range pool.Devices {
+		visit(&pool.Devices[i], nil)
 	}
 }
 

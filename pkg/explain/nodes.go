@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -23,42 +24,64 @@ type nodeAnswer struct {
 	code    Code
 	message string
 	score   int64
+	// missing is how many devices more the request would need that lacks most.
+	missing int
 	// progress is how close the node comes to fitting, for the order of the
 	// groups.
 	progress int
 }
 
-// The progress of a node: what stands in the way, from far to near. What
-// devices lack counts progressDevice and the rank of the check; where some are
-// eligible, it is progressCount and their number.
+// The progress of a node: what stands in the way, from far to near, in steps of
+// progressStep. What devices lack counts progressShort and the rank of the
+// check that the best of them fails.
 const (
+	progressStep       = 100
 	progressUnsuitable = 0
-	progressNoDevice   = 100
-	progressHasDevice  = 200
-	progressPool       = 300
-	progressDevice     = 400
-	progressCount      = 500
-	progressTogether   = 10000
+	progressNoDevice   = 1 * progressStep
+	progressHasDevice  = 2 * progressStep
+	progressShort      = 3 * progressStep
+	progressUnproved   = 4 * progressStep
+	progressTogether   = progressUnproved + 1
 )
 
-// groupNodes puts nodes with the same answer together, the best first.
+// nearer orders answers: the one where less is in the way comes first. Within
+// a step it is the one where fewer devices are missing, and then the one whose
+// best device gets further.
+func (a nodeAnswer) nearer(b nodeAnswer) int {
+	return cmp.Or(
+		cmp.Compare(verdictOrder(a.verdict), verdictOrder(b.verdict)),
+		cmp.Compare(b.score, a.score),
+		cmp.Compare(b.progress/progressStep, a.progress/progressStep),
+		cmp.Compare(a.missing, b.missing),
+		cmp.Compare(b.progress, a.progress),
+	)
+}
+
+// groupNodes puts nodes with the same answer together, the best first. How
+// near single nodes come is no reason to tell them apart.
 func groupNodes(answers map[nodeAnswer][]string) []NodeGroup {
-	sorted := slices.SortedFunc(maps.Keys(answers), func(a, b nodeAnswer) int {
+	nearest, names := map[nodeAnswer]nodeAnswer{}, map[nodeAnswer][]string{}
+	for answer, nodes := range answers {
+		said := answer
+		said.missing, said.progress = 0, 0
+		if best, known := nearest[said]; !known || answer.nearer(best) < 0 {
+			nearest[said] = answer
+		}
+		names[said] = append(names[said], nodes...)
+	}
+	sorted := slices.SortedFunc(maps.Keys(nearest), func(a, b nodeAnswer) int {
 		return cmp.Or(
-			cmp.Compare(verdictOrder(a.verdict), verdictOrder(b.verdict)),
-			cmp.Compare(b.score, a.score),
-			cmp.Compare(b.progress, a.progress),
-			cmp.Compare(len(answers[b]), len(answers[a])),
+			nearest[a].nearer(nearest[b]),
+			cmp.Compare(len(names[b]), len(names[a])),
 			cmp.Compare(a.message, b.message),
 		)
 	})
 	groups := make([]NodeGroup, 0, len(sorted))
-	for _, answer := range sorted {
-		names := answers[answer]
-		slices.SortFunc(names, naturalCompare)
+	for _, said := range sorted {
+		slices.SortFunc(names[said], naturalCompare)
 		groups = append(groups, NodeGroup{
-			Count: len(names), Names: names, Verdict: answer.verdict,
-			Code: answer.code, Message: answer.message, Score: answer.score,
+			Count: len(names[said]), Names: names[said], Verdict: said.verdict,
+			Code: said.code, Message: said.message, Missing: nearest[said].missing, Score: said.score,
 		})
 	}
 	return groups
@@ -104,24 +127,29 @@ func (x *inquiry) claimsAvailable(node *corev1.Node) bool {
 }
 
 // whyNot tells why the claims do not fit on a node where the allocator found
-// nothing. Requests that cannot even be served alone come first; if there is
-// none, the requests or devices stand in each other's way.
+// nothing. If requests cannot even be served alone, it is the one that lacks
+// most; if there is none, the requests or devices stand in each other's way.
 func (x *inquiry) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
+	var worst *nodeAnswer
 	for i := range x.claims {
 		claim := &x.claims[i]
 		for _, alternatives := range claim.funnels {
 			if len(alternatives) > 0 && !x.wantedOn(claim, alternatives[0].request.base, node) {
 				continue
 			}
-			if answer, short := x.shortOf(ctx, alternatives, node); short {
-				return answer
+			answer, short := x.shortOf(ctx, alternatives, node)
+			if short && (worst == nil || answer.nearer(*worst) > 0) {
+				worst = &answer
 			}
 		}
+	}
+	if worst != nil {
+		return *worst
 	}
 	offer := x.offer(ctx, node)
 	answer, known := x.probed[offer]
 	if !known {
-		answer = nodeAnswer{verdict: DoesNotFit, code: CountUnsatisfiable, message: notTogether + " (not looked at more closely)", progress: progressCount}
+		answer = nodeAnswer{verdict: DoesNotFit, code: CountUnsatisfiable, message: notTogether + " (not looked at more closely)", progress: progressUnproved}
 		if len(x.probed) < maxProbed {
 			answer = x.together(ctx, node)
 		}
@@ -222,7 +250,7 @@ func (x *inquiry) shortOf(ctx context.Context, alternatives []*funnel, node *cor
 		if !short {
 			return nodeAnswer{}, false
 		}
-		if i == 0 || answer.progress > nearest.progress {
+		if i == 0 || answer.nearer(nearest) < 0 {
 			nearest = answer
 		}
 		if !slices.Contains(messages, answer.message) {
@@ -244,61 +272,41 @@ type census struct {
 	furthest int
 }
 
-func (c *census) note(r *reason, devices int) {
+func (c *census) note(r *reason) {
 	if r.code == ClassSelectorFalse {
-		c.otherClass += devices
+		c.otherClass++
 		return
 	}
 	if r.rank >= rankInUse && r.rank <= rankTaint {
-		c.usable += devices
+		c.usable++
 	}
-	c.codes[r.code] += devices
-	c.lacks[lack(r)] += devices
-	progress := progressPool
-	if r.rank > rankPool {
-		progress = progressDevice + r.rank
-	}
-	c.furthest = max(c.furthest, progress)
-}
-
-// noteSlice counts the devices of a slice that cannot be used as a whole.
-func (c *census) noteSlice(f *funnel, slice *resourceapi.ResourceSlice, r *reason) {
-	for i := range slice.Spec.Devices {
-		c.reachable++
-		if f.otherClass(&slice.Spec.Devices[i]) {
-			c.otherClass++
-		} else {
-			c.note(r, 1)
-		}
-	}
+	c.codes[r.code]++
+	c.lacks[lack(r)]++
+	c.furthest = max(c.furthest, progressShort+r.rank)
 }
 
 func (x *inquiry) count(ctx context.Context, f *funnel, node *corev1.Node) census {
 	c := census{codes: map[Code]int{}, lacks: tally{}}
 	pools := x.site.pools[node.Name]
 	for i := range pools {
-		pool := &pools[i]
-		for j := range pool.Ignored {
-			c.noteSlice(f, pool.Ignored[j].Slice, ignoredReason(&pool.Ignored[j]))
-		}
-		if r := poolReason(pool); r != nil {
-			for _, slice := range pool.Pool.Slices {
-				if sliceReaches(slice, node) {
-					c.noteSlice(f, slice, r)
-				}
-			}
-			continue
-		}
-		for j := range pool.Devices {
+		eachDevice(&pools[i], node, func(d *allocator.Device, kept *reason) {
 			c.reachable++
-			r := f.checks.device(ctx, &pool.Devices[j], node)
+			if kept != nil {
+				if f.otherClass(d.Device) {
+					c.otherClass++
+				} else {
+					c.note(kept)
+				}
+				return
+			}
+			r := f.checks.device(ctx, d, node)
 			if r.matches() {
 				c.matching++
 			}
 			if r != nil && (!f.request.all() || r.matches()) {
-				c.note(r, 1)
+				c.note(r)
 			}
-		}
+		})
 	}
 	return c
 }
@@ -307,7 +315,12 @@ func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) 
 	c := x.count(ctx, f, node)
 	eligible := f.eligible[node.Name]
 	prefix := "request " + f.request.name
-	answer := nodeAnswer{verdict: DoesNotFit, code: CountUnsatisfiable, progress: c.furthest}
+	answer := nodeAnswer{verdict: DoesNotFit, code: CountUnsatisfiable, progress: max(progressShort, c.furthest)}
+	if f.request.all() {
+		answer.missing = max(1, c.matching-eligible)
+	} else {
+		answer.missing = int(min(f.request.count, math.MaxInt32)) - eligible
+	}
 	var lacks []string
 	for _, text := range c.lacks.sorted() {
 		lacks = append(lacks, fmt.Sprintf("%d %s", c.lacks[text], text))
@@ -332,13 +345,13 @@ func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) 
 		answer.code, answer.message = f.noneMatch(c.reachable, c.otherClass)
 	case c.usable+eligible > 0 && !f.request.all() && int64(c.usable+eligible) < f.request.count:
 		// Even if everything were free there would be too few.
-		answer.code, answer.progress = CountUnsatisfiable, progressCount+eligible
+		answer.code = CountUnsatisfiable
 		answer.message = fmt.Sprintf("%s needs %d, and only %d there match", prefix, f.request.count, c.usable+eligible)
 		if len(lacks) > 0 {
 			answer.message += ": " + joinAnd(lacks)
 		}
 	case eligible > 0:
-		answer.code, answer.progress = CountUnsatisfiable, progressCount+eligible
+		answer.code = CountUnsatisfiable
 		answer.message = fmt.Sprintf("%s needs %d and can have %d", prefix, f.request.count, eligible)
 		if len(lacks) > 0 {
 			answer.message += ": " + joinAnd(lacks)
