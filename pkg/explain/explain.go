@@ -84,8 +84,10 @@ func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *su
 			EnableConsumableCapacity: alloc.FeatureEnabled("DRAConsumableCapacity"),
 			EnableListTypeAttributes: alloc.FeatureEnabled("DRAListTypeAttributes"),
 		}),
-		probed:    map[string]nodeAnswer{},
-		mostValue: map[string]string{},
+		probed:      map[string]nodeAnswer{},
+		partitioned: map[*allocator.Pool]string{},
+		comparable:  map[*allocator.NodePool]map[string]bool{},
+		mostValue:   map[string]string{},
 		out: &Explanation{
 			TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: "Explanation"},
 			Target:   subject.target,
@@ -116,6 +118,9 @@ type inquiry struct {
 	// probed has the answers for nodes where single requests do not explain
 	// it, by what the nodes offer.
 	probed map[string]nodeAnswer
+	// partitioned and comparable remember what likenesses need of pools.
+	partitioned map[*allocator.Pool]string
+	comparable  map[*allocator.NodePool]map[string]bool
 	// slowNode is a node that was decided by counting because the allocator
 	// takes too long.
 	slowNode string
@@ -338,7 +343,7 @@ func (x *inquiry) survey() error {
 	nodes, _ := x.site.alloc.Nodes()
 	nodes = slices.Clone(nodes)
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
-	x.site.pools = make(map[string][]allocator.NodePool, len(nodes))
+	x.site.pools = make(map[string][]*allocator.NodePool, len(nodes))
 	for _, node := range nodes {
 		pools, err := x.site.alloc.PoolsFor(node)
 		if err != nil {

@@ -23,7 +23,7 @@ type site struct {
 	candidates []*corev1.Node
 	unsuitable []unsuitableNode
 	// pools are those of each candidate, in the allocator's order.
-	pools map[string][]allocator.NodePool
+	pools map[string][]*allocator.NodePool
 }
 
 type unsuitableNode struct {
@@ -42,6 +42,21 @@ type funnel struct {
 	devices []allocator.Device
 	// eligible counts the eligible devices by node.
 	eligible map[string]int
+	// shared counts the eligible devices of the pools that look the same to
+	// several nodes, and censuses has what else is known about them.
+	shared   map[view]int
+	censuses map[view]*census
+}
+
+// view is what a node sees of a pool, as far as it differs between nodes.
+type view struct {
+	pool *allocator.NodePool
+	// optional says whether the node can do without node operations.
+	optional bool
+}
+
+func viewOf(pool *allocator.NodePool, node *corev1.Node) view {
+	return view{pool, slices.Contains(node.Status.DeclaredFeatures, "DRAOptionalNodeOperations")}
 }
 
 func newFunnel(ctx context.Context, s *site, c *checks) (*funnel, error) {
@@ -49,6 +64,8 @@ func newFunnel(ctx context.Context, s *site, c *checks) (*funnel, error) {
 		checks: c, request: c.request,
 		reasons:  make(map[*resourceapi.Device]*reason),
 		eligible: make(map[string]int),
+		shared:   make(map[view]int),
+		censuses: make(map[view]*census),
 	}
 	for _, pool := range s.alloc.Pools() {
 		f.addDevices(ctx, pool, pool.Obsolete)
@@ -58,13 +75,13 @@ func newFunnel(ctx context.Context, s *site, c *checks) (*funnel, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		for i := range s.pools[node.Name] {
-			f.addPool(ctx, node, &s.pools[node.Name][i])
+		for _, pool := range s.pools[node.Name] {
+			if count := f.addPool(ctx, node, pool); count > 0 {
+				f.eligible[node.Name] += count
+			}
 		}
 	}
-	for _, u := range s.unsuitable {
-		f.addUnsuitable(s, u)
-	}
+	f.addUnsuitable(s)
 	f.addRest()
 	return f, nil
 }
@@ -92,21 +109,32 @@ func (f *funnel) note(device *resourceapi.Device, r *reason) {
 	}
 }
 
-func (f *funnel) addPool(ctx context.Context, node *corev1.Node, pool *allocator.NodePool) {
-	eachDevice(pool, node, func(d *allocator.Device, r *reason) {
+// addPool notes what becomes of the devices that a pool has for a node, and
+// returns how many of them are eligible.
+func (f *funnel) addPool(ctx context.Context, node *corev1.Node, pool *allocator.NodePool) int {
+	seen := viewOf(pool, node)
+	if count, known := f.shared[seen]; known {
+		return count
+	}
+	count := 0
+	eachDevice(pool, func(d *allocator.Device, r *reason) {
 		if r == nil {
 			r = f.checks.device(ctx, d, node)
 		}
 		f.note(d.Device, r)
 		if r == nil {
-			f.eligible[node.Name]++
+			count++
 		}
 	})
+	if !pool.Local {
+		f.shared[seen] = count
+	}
+	return count
 }
 
 // eachDevice visits what a pool has for a node. Kept is why the allocator does
 // not get to see a device, because of its pool or its slice, or nil if it does.
-func eachDevice(pool *allocator.NodePool, node *corev1.Node, visit func(d *allocator.Device, kept *reason)) {
+func eachDevice(pool *allocator.NodePool, visit func(d *allocator.Device, kept *reason)) {
 	slice := func(s *resourceapi.ResourceSlice, kept *reason) {
 		for i := range s.Spec.Devices {
 			d := &s.Spec.Devices[i]
@@ -116,19 +144,15 @@ func eachDevice(pool *allocator.NodePool, node *corev1.Node, visit func(d *alloc
 			}, kept)
 		}
 	}
-	ignored := func(s *resourceapi.ResourceSlice) bool {
-		return slices.ContainsFunc(pool.Ignored, func(i allocator.IgnoredSlice) bool { return i.Slice == s })
-	}
 	for i := range pool.Ignored {
 		slice(pool.Ignored[i].Slice, ignoredReason(&pool.Ignored[i]))
 	}
-	for _, s := range slices.Concat(pool.Pool.Obsolete, pool.Pool.Slices) {
-		switch {
-		case pool.Unseen || ignored(s) || !sliceReaches(s, node):
-		case s.Spec.Pool.Generation != pool.Generation:
-			slice(s, obsoleteReason(pool.Pool))
-		case !pool.Usable():
-			slice(s, poolReason(pool))
+	for _, s := range pool.Older {
+		slice(s, obsoleteReason(pool.Pool))
+	}
+	if kept := poolReason(pool); kept != nil {
+		for _, s := range pool.Slices {
+			slice(s, kept)
 		}
 	}
 	for i := range pool.Devices {
@@ -181,19 +205,25 @@ func obsoleteReason(pool *allocator.Pool) *reason {
 	}
 }
 
-func (f *funnel) addUnsuitable(s *site, u unsuitableNode) {
-	r := &reason{
-		rank: rankUnsuitable, code: u.code, label: "node unsuitable", text: u.misfit.Reason,
-		fact: Evidence{Object: object("Node", "", u.node.Name), Path: u.misfit.Path, Found: u.misfit.Found, Wanted: u.misfit.Wanted},
-	}
-	for _, pool := range s.pools[u.node.Name] {
-		for _, slice := range pool.Pool.Slices {
-			if !sliceReaches(slice, u.node) {
+// addUnsuitable notes the nodes that the pod cannot use for the devices that
+// they have, of a device for several of them the first.
+func (f *funnel) addUnsuitable(s *site) {
+	seen := map[*allocator.NodePool]bool{}
+	for _, u := range s.unsuitable {
+		r := &reason{
+			rank: rankUnsuitable, code: u.code, label: "node unsuitable", text: u.misfit.Reason,
+			fact: Evidence{Object: object("Node", "", u.node.Name), Path: u.misfit.Path, Found: u.misfit.Found, Wanted: u.misfit.Wanted},
+		}
+		for _, pool := range s.pools[u.node.Name] {
+			if seen[pool] {
 				continue
 			}
-			for i := range slice.Spec.Devices {
-				f.note(&slice.Spec.Devices[i], r)
-			}
+			seen[pool] = true
+			eachDevice(pool, func(d *allocator.Device, _ *reason) {
+				if d.Slice.Spec.Pool.Generation == pool.Pool.Generation {
+					f.note(d.Device, r)
+				}
+			})
 		}
 	}
 }
@@ -223,16 +253,6 @@ func (f *funnel) addRest() {
 			fact: Evidence{Object: sliceObject(d), Path: "spec.nodeName", Found: found, Wanted: "a node of the cluster"},
 		})
 	}
-}
-
-// sliceReaches says whether any device of a slice is for a node.
-func sliceReaches(slice *resourceapi.ResourceSlice, node *corev1.Node) bool {
-	if slice.Spec.PerDeviceNodeSelection != nil && *slice.Spec.PerDeviceNodeSelection {
-		return slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool {
-			return targets(node, d.NodeName, d.AllNodes, d.NodeSelector)
-		})
-	}
-	return targets(node, slice.Spec.NodeName, slice.Spec.AllNodes, slice.Spec.NodeSelector)
 }
 
 // classHasDevices says whether the class has devices anywhere.

@@ -171,75 +171,6 @@ func (x *inquiry) wantedOn(c *claimInquiry, name string, node *corev1.Node) bool
 // notTogether is what can be said without a closer look.
 const notTogether = "each request alone has enough devices, but there is no way to serve all of them together"
 
-// offer describes the eligible devices of a node without their names: nodes
-// that offer the same to the claims have the same answer.
-func (x *inquiry) offer(ctx context.Context, node *corev1.Node) string {
-	var offer strings.Builder
-	numbers := map[string]int{}
-	for _, pool := range x.site.pools[node.Name] {
-		for _, use := range x.site.alloc.CountersOf(pool.Pool) {
-			fmt.Fprintf(&offer, "%s %s %s\n", use.CounterSet, use.Counter, use.Left.String())
-		}
-	}
-	for _, claim := range x.claims {
-		for _, alternatives := range claim.funnels {
-			for _, f := range alternatives {
-				var devices []string
-				for _, pool := range x.site.pools[node.Name] {
-					for i := range pool.Devices {
-						if d := &pool.Devices[i]; f.checks.device(ctx, d, node) == nil {
-							devices = append(devices, f.offered(ctx, d, numbers))
-						}
-					}
-				}
-				slices.Sort(devices)
-				fmt.Fprintf(&offer, "%s %q\n", f.request.name, devices)
-			}
-		}
-	}
-	return offer.String()
-}
-
-// offered describes what other devices can collide with. Of attribute values
-// it matters only which are the same: they are numbered.
-func (f *funnel) offered(ctx context.Context, d *allocator.Device, numbers map[string]int) string {
-	var text strings.Builder
-	for _, c := range f.request.constraints {
-		value, ok, err := f.checks.attribute(ctx, d, c.attribute)
-		if !ok || err != nil {
-			continue
-		}
-		literal := attributeText(value)
-		if isList(value) {
-			// Lists can overlap in part.
-			fmt.Fprint(&text, literal, " ")
-			continue
-		}
-		key := string(c.attribute) + " " + literal
-		if _, known := numbers[key]; !known {
-			numbers[key] = len(numbers)
-		}
-		fmt.Fprint(&text, numbers[key], " ")
-	}
-	for _, consumption := range d.ConsumesCounters {
-		fmt.Fprint(&text, consumption.CounterSet, consumption.CompatibilityGroups)
-		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
-			quantity := consumption.Counters[name].Value
-			fmt.Fprint(&text, name, "=", quantity.String(), " ")
-		}
-	}
-	if d.AllowMultipleAllocations == nil || !*d.AllowMultipleAllocations {
-		return text.String()
-	}
-	used := f.checks.alloc.Consumed(d.ID)
-	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
-		left := d.Capacity[name].Value.DeepCopy()
-		left.Sub(used[name])
-		fmt.Fprint(&text, name, "=", left.String(), " ")
-	}
-	return text.String()
-}
-
 // shortOf tells whether none of the alternatives of a request has enough
 // devices on a node, and what the devices there lack.
 func (x *inquiry) shortOf(ctx context.Context, alternatives []*funnel, node *corev1.Node) (nodeAnswer, bool) {
@@ -272,6 +203,8 @@ type census struct {
 	furthest int
 }
 
+func newCensus() *census { return &census{codes: map[Code]int{}, lacks: tally{}} }
+
 func (c *census) note(r *reason) {
 	if r.code == ClassSelectorFalse {
 		c.otherClass++
@@ -285,34 +218,63 @@ func (c *census) note(r *reason) {
 	c.furthest = max(c.furthest, progressShort+r.rank)
 }
 
-func (x *inquiry) count(ctx context.Context, f *funnel, node *corev1.Node) census {
-	c := census{codes: map[Code]int{}, lacks: tally{}}
-	pools := x.site.pools[node.Name]
-	for i := range pools {
-		eachDevice(&pools[i], node, func(d *allocator.Device, kept *reason) {
-			c.reachable++
-			if kept != nil {
-				if f.otherClass(d.Device) {
-					c.otherClass++
-				} else {
-					c.note(kept)
-				}
-				return
-			}
-			r := f.checks.device(ctx, d, node)
-			if r.matches() {
-				c.matching++
-			}
-			if r != nil && (!f.request.all() || r.matches()) {
-				c.note(r)
-			}
-		})
+func (c *census) add(other *census) {
+	c.reachable += other.reachable
+	c.otherClass += other.otherClass
+	c.matching += other.matching
+	c.usable += other.usable
+	for code, count := range other.codes {
+		c.codes[code] += count
+	}
+	for lack, count := range other.lacks {
+		c.lacks[lack] += count
+	}
+	c.furthest = max(c.furthest, other.furthest)
+}
+
+// census counts the devices that a node can reach.
+func (f *funnel) census(ctx context.Context, pools []*allocator.NodePool, node *corev1.Node) *census {
+	c := newCensus()
+	for _, pool := range pools {
+		if pool.Local {
+			f.countPool(ctx, c, pool, node)
+			continue
+		}
+		seen := viewOf(pool, node)
+		shared, known := f.censuses[seen]
+		if !known {
+			shared = newCensus()
+			f.countPool(ctx, shared, pool, node)
+			f.censuses[seen] = shared
+		}
+		c.add(shared)
 	}
 	return c
 }
 
+func (f *funnel) countPool(ctx context.Context, c *census, pool *allocator.NodePool, node *corev1.Node) {
+	eachDevice(pool, func(d *allocator.Device, kept *reason) {
+		c.reachable++
+		if kept != nil {
+			if f.otherClass(d.Device) {
+				c.otherClass++
+			} else {
+				c.note(kept)
+			}
+			return
+		}
+		r := f.checks.device(ctx, d, node)
+		if r.matches() {
+			c.matching++
+		}
+		if r != nil && (!f.request.all() || r.matches()) {
+			c.note(r)
+		}
+	})
+}
+
 func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) (nodeAnswer, bool) {
-	c := x.count(ctx, f, node)
+	c := f.census(ctx, x.site.pools[node.Name], node)
 	eligible := f.eligible[node.Name]
 	prefix := "request " + f.request.name
 	answer := nodeAnswer{verdict: DoesNotFit, code: CountUnsatisfiable, progress: max(progressShort, c.furthest)}
