@@ -66,6 +66,9 @@ func (x *inquiry) decide(ctx context.Context) error {
 // it, and nobody else has reserved it, the scheduler takes its devices back and
 // starts again (PostFilter of its dynamicresources plugin).
 func (x *inquiry) retry(ctx context.Context) error {
+	if x.subject.only != nil {
+		return nil
+	}
 	var released []string
 	amended := *x.snap
 	amended.Claims = slices.Clone(x.snap.Claims)

@@ -14,6 +14,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // site is the cluster as one explanation sees it: the nodes where the pod may
@@ -42,13 +43,22 @@ type funnel struct {
 	devices []allocator.Device
 	// eligible counts the eligible devices by node.
 	eligible map[string]int
+	// apart is set if devices are listed together only if the same fact holds
+	// for them.
+	apart bool
 }
 
-func newFunnel(ctx context.Context, s *site, c *checks) (*funnel, error) {
+// newFunnel makes the funnel of all devices, or that of those which a certain
+// node can reach.
+func newFunnel(ctx context.Context, s *site, only *corev1.Node, c *checks) (*funnel, error) {
 	f := &funnel{
 		checks: c, request: c.request,
 		reasons:  make(map[*resourceapi.Device]*reason),
 		eligible: make(map[string]int),
+	}
+	if only != nil {
+		f.addOnly(ctx, s, only)
+		return f, ctx.Err()
 	}
 	for _, pool := range s.alloc.Pools() {
 		f.addDevices(ctx, pool, pool.Obsolete)
@@ -122,6 +132,12 @@ func eachDevice(pool *allocator.NodePool, node *corev1.Node, visit func(d *alloc
 	for i := range pool.Ignored {
 		slice(pool.Ignored[i].Slice, ignoredReason(&pool.Ignored[i]))
 	}
+	if pool.Usable() && len(pool.Pool.Obsolete) == 0 {
+		for i := range pool.Devices {
+			visit(&pool.Devices[i], nil)
+		}
+		return
+	}
 	for _, s := range slices.Concat(pool.Pool.Obsolete, pool.Pool.Slices) {
 		switch {
 		case pool.Unseen || ignored(s) || !sliceReaches(s, node):
@@ -182,10 +198,7 @@ func obsoleteReason(pool *allocator.Pool) *reason {
 }
 
 func (f *funnel) addUnsuitable(s *site, u unsuitableNode) {
-	r := &reason{
-		rank: rankUnsuitable, code: u.code, label: "node unsuitable", text: u.misfit.Reason,
-		fact: Evidence{Object: object("Node", "", u.node.Name), Path: u.misfit.Path, Found: u.misfit.Found, Wanted: u.misfit.Wanted},
-	}
+	r := unsuitableReason(u)
 	for _, pool := range s.pools[u.node.Name] {
 		for _, slice := range pool.Pool.Slices {
 			if !sliceReaches(slice, u.node) {
@@ -195,6 +208,13 @@ func (f *funnel) addUnsuitable(s *site, u unsuitableNode) {
 				f.note(&slice.Spec.Devices[i], r)
 			}
 		}
+	}
+}
+
+func unsuitableReason(u unsuitableNode) *reason {
+	return &reason{
+		rank: rankUnsuitable, code: u.code, label: "node unsuitable", text: u.misfit.Reason,
+		fact: Evidence{Object: object("Node", "", u.node.Name), Path: u.misfit.Path, Found: u.misfit.Found, Wanted: u.misfit.Wanted},
 	}
 }
 
@@ -209,19 +229,24 @@ func (f *funnel) addRest() {
 			f.note(d.Device, obsoleteReason(d.Pool))
 			continue
 		}
-		text, found := "no node matches the node selector", ""
-		switch name := d.Slice.Spec.NodeName; {
-		case name != nil && f.checks.snap.Node(*name) == nil:
-			text, found = "the node does not exist", *name
-		case name != nil:
-			text, found = "the slices for the node cannot be read", *name
-		case d.Slice.Spec.AllNodes != nil:
-			text = "there is no node"
-		}
-		f.note(d.Device, &reason{
-			rank: rankReach, code: NodeNotReachable, label: "no node", text: text,
-			fact: Evidence{Object: sliceObject(d), Path: "spec.nodeName", Found: found, Wanted: "a node of the cluster"},
-		})
+		f.note(d.Device, notReached(f.checks.snap, d))
+	}
+}
+
+// notReached is the reason for a device that no node can reach.
+func notReached(snap *snapshot.Snapshot, d *allocator.Device) *reason {
+	text, found := "no node matches the node selector", ""
+	switch name := d.Slice.Spec.NodeName; {
+	case name != nil && snap.Node(*name) == nil:
+		text, found = "the node does not exist", *name
+	case name != nil:
+		text, found = "the slices for the node cannot be read", *name
+	case d.Slice.Spec.AllNodes != nil:
+		text = "there is no node"
+	}
+	return &reason{
+		rank: rankReach, code: NodeNotReachable, label: "no node", text: text,
+		fact: Evidence{Object: sliceObject(d), Path: "spec.nodeName", Found: found, Wanted: "a node of the cluster"},
 	}
 }
 
@@ -274,6 +299,9 @@ func (f *funnel) explanation(pools int) RequestExplanation {
 		key := string(why.code) + "\x00" + why.label
 		if why.code != ClassSelectorFalse {
 			key += "\x00" + why.wanted
+		}
+		if f.apart {
+			key += "\x00" + why.text + "\x00" + why.holder()
 		}
 		group, ok := groups[key]
 		if !ok {
