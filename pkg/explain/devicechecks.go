@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -32,7 +33,7 @@ func (l *checkList) add(check, label string, reasons ...*reason) bool {
 			text = ""
 		}
 		if r.code == DeviceAllocated {
-			text = "to " + r.fact.Object
+			text = "to claim " + strings.TrimPrefix(r.fact.Object, KindClaim+"/")
 		}
 		if r.wanted != "" {
 			text += "; wanted: " + r.wanted

@@ -413,7 +413,10 @@ type DeviceExplanation struct {
 	Driver string `json:"driver"`
 	Pool   string `json:"pool"`
 	Name   string `json:"name"`
-	// Summary is one sentence: whether it is a candidate, and why not.
+	// Outcome is that for the request where it does best, empty if none waits
+	// for devices.
+	Outcome DeviceOutcome `json:"outcome,omitempty"`
+	// Summary is one sentence: the reason for the outcome.
 	Summary string `json:"summary"`
 	// Slice is the ResourceSlice that publishes it, Generation that of the slice.
 	Slice      string `json:"slice"`

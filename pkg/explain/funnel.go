@@ -300,7 +300,7 @@ func (f *funnel) explanation(pools int) RequestExplanation {
 		if why.code != ClassSelectorFalse {
 			key += "\x00" + why.wanted
 		}
-		if f.apart {
+		if why.code != ClassSelectorFalse && f.apart {
 			key += "\x00" + why.text + "\x00" + why.holder()
 		}
 		group, ok := groups[key]
@@ -315,7 +315,11 @@ func (f *funnel) explanation(pools int) RequestExplanation {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), naturalCompare(a.label, b.label), cmp.Compare(len(b.devices), len(a.devices)))
 	})
 	for _, group := range order {
-		out.Rejected = append(out.Rejected, group.rejection(r))
+		most := maxEvidence
+		if f.apart {
+			most = len(f.devices)
+		}
+		out.Rejected = append(out.Rejected, group.rejection(r, most))
 	}
 	return out
 }
@@ -352,10 +356,11 @@ func (g *rejectionGroup) add(d *allocator.Device, r *reason) {
 	}
 }
 
-// maxEvidence is how many facts a rejection shows: the most frequent ones.
+// maxEvidence is how many facts a rejection shows, unless it is about one node
+// only: the most frequent ones.
 const maxEvidence = 10
 
-func (g *rejectionGroup) rejection(r *request) Rejection {
+func (g *rejectionGroup) rejection(r *request, most int) Rejection {
 	facts := make([]Evidence, 0, len(g.facts))
 	for fact, count := range g.facts {
 		fact.Count = count
@@ -366,7 +371,7 @@ func (g *rejectionGroup) rejection(r *request) Rejection {
 	})
 	return Rejection{
 		Code: g.code, Label: g.label, Count: len(g.devices), Message: g.message(r),
-		Evidence: facts[:min(len(facts), maxEvidence)], Where: g.place(), Devices: g.devices,
+		Evidence: facts[:min(len(facts), most)], Where: g.place(), Devices: g.devices,
 	}
 }
 

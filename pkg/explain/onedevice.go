@@ -448,6 +448,7 @@ func (x *inquiry) deviceSummary() string {
 			best = &requests[i]
 		}
 	}
+	x.out.Device.Outcome = best.Outcome
 	label := "request " + best.Name
 	switch best.Outcome {
 	case Picked:
@@ -455,7 +456,7 @@ func (x *inquiry) deviceSummary() string {
 	case Eligible:
 		return label + ": " + best.Message
 	default:
-		text, also := fmt.Sprintf("it is no candidate for %s: ", label), []string(nil)
+		text, also := label+": ", []string(nil)
 		for _, check := range best.Checks {
 			switch {
 			case check.Outcome != CheckFailed:
