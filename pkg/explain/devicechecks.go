@@ -36,12 +36,12 @@ func (l *checkList) add(check, label string, reasons ...*reason) bool {
 			text = "to claim " + strings.TrimPrefix(r.fact.Object, KindClaim+"/")
 		}
 		if r.wanted != "" {
-			text += "; wanted: " + r.wanted
+			text += ", wanted: " + r.wanted
 		}
 		if out.Outcome == CheckPassed {
 			out.Outcome, out.Code, out.Label, out.Message = CheckFailed, r.code, r.label, text
 		} else {
-			out.Message += ", and " + text
+			out.Message += "; " + text
 		}
 		out.Evidence = append(out.Evidence, r.fact)
 	}
@@ -86,10 +86,13 @@ func (x *inquiry) deviceChecks(ctx context.Context, c *checks, d *allocator.Devi
 	} else {
 		l.skip("NodeOperations", "node operations", "no node can reach it")
 	}
-	if usable {
-		l.add("Partition", "shared counters", c.checkPartition(d))
-	} else {
+	switch {
+	case !usable:
 		l.skip("Partition", "shared counters", "the pool is not used")
+	case inUse != nil:
+		l.skip("Partition", "shared counters", "it is in use and has taken its part already")
+	default:
+		l.add("Partition", "shared counters", c.checkPartition(d))
 	}
 	l.add("Taint", "taints", c.eachTaint(d)...)
 	for _, one := range c.request.constraints {

@@ -400,8 +400,9 @@ type ReachablePool struct {
 	ExpectedSlices int64 `json:"expectedSlices"`
 	// Devices counts those for the node.
 	Devices int `json:"devices"`
-	// Code and Message say why the allocator does not use the pool, or a part of
-	// it; they are empty if it does.
+	// Usable says whether the allocator takes devices from the pool.
+	Usable bool `json:"usable"`
+	// Code and Message say why not, or why a part of it is left out.
 	Code     Code      `json:"code,omitempty"`
 	Message  string    `json:"message,omitempty"`
 	Evidence *Evidence `json:"evidence,omitempty"`
@@ -507,7 +508,8 @@ type DeviceHealth struct {
 
 // DeviceRequest is how a device fares for one request.
 type DeviceRequest struct {
-	// Claim is "namespace/name"; the name is missing before there is one.
+	// Claim is "namespace/name". Before there is one, it is the entry of the pod
+	// or the template that it will be made from.
 	Claim string `json:"claim"`
 	Name  string `json:"name"`
 	// DeviceClass is that of the request.

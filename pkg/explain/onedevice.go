@@ -77,10 +77,16 @@ func (s *subject) findDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator
 			inPool = append(inPool, id.Device)
 		}
 	}
-	near := nearest(text, names)
+	prefix, device, meant := "", text, names
+	if len(inPool) > 0 {
+		// The pool is right.
+		at := strings.LastIndex(text, "/") + 1
+		prefix, device, meant = text[:at], text[at:], inPool
+	}
+	near := nearest(device, meant)
 	switch gap := snap.Gap(snapshot.ResourceSlices); {
 	case near != "":
-		err.Hint = fmt.Sprintf("did you mean %s?", near)
+		err.Hint = fmt.Sprintf("did you mean %s%s?", prefix, near)
 	case gap != nil:
 		err.Hint = "it may exist all the same: " + gap.Reason
 	case len(inPool) > 0:
@@ -279,7 +285,7 @@ func (x *inquiry) deviceHealth(id allocator.DeviceID, holder allocator.Holder) [
 func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel, d *allocator.Device) DeviceRequest {
 	node := x.closest(ctx, f, d)
 	out := DeviceRequest{
-		Claim: x.claims[claim].claim.Namespace + "/" + x.out.Claims[x.claims[claim].index].Name,
+		Claim: x.claimLabel(claim),
 		Name:  f.request.name, DeviceClass: f.request.class,
 		Checks: x.deviceChecks(ctx, f.checks, d, node),
 	}
@@ -303,6 +309,15 @@ func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel, d *al
 		out.Message = x.notPicked(claim, f.request, d, out.Node)
 	}
 	return out
+}
+
+// claimLabel names a claim, or what it will be made from.
+func (x *inquiry) claimLabel(claim int) string {
+	explained := &x.out.Claims[x.claims[claim].index]
+	if explained.Name != "" {
+		return explained.Namespace + "/" + explained.Name
+	}
+	return cmp.Or(explained.PodClaim, explained.Template, "for extended resources")
 }
 
 // closest is the node from which a device gets furthest for a request: the one

@@ -224,7 +224,7 @@ func (x *inquiry) awaySummary() string {
 func reachablePool(pool *allocator.NodePool, node *corev1.Node) ReachablePool {
 	p := ReachablePool{
 		Driver: pool.Pool.Driver, Name: pool.Pool.Name, Generation: pool.Generation,
-		Slices: len(pool.Pool.Slices), ExpectedSlices: pool.Pool.Expected,
+		Slices: len(pool.Pool.Slices), ExpectedSlices: pool.Pool.Expected, Usable: pool.Usable(),
 	}
 	note := func(r *reason) {
 		if r != nil && p.Code == "" {

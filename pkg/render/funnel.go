@@ -110,6 +110,7 @@ func requestTitle(r *explain.RequestExplanation) string {
 // obstacle is why these do not help, if they do not.
 func (p *page) funnel(r *explain.RequestExplanation, obstacle string) {
 	first, opening, rows := p.opening(r)
+	rows, rest := p.someReasons(rows)
 	numbers := []string{first, strconv.Itoa(r.Eligible), "----"}
 	var labels, messages, places []string
 	for i := range rows {
@@ -147,6 +148,9 @@ func (p *page) funnel(r *explain.RequestExplanation, obstacle string) {
 			p.evidence(number+columnGap, rows[i].Evidence)
 			p.deviceList(number+columnGap, rows[i].Devices)
 		}
+	}
+	if len(rest) > 0 {
+		p.text(number+columnGap, faint, moreReasons(rest))
 	}
 	p.row(0, cell{text: "----", width: number, right: true})
 	m := bad

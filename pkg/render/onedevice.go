@@ -33,7 +33,7 @@ func (p *page) device(e *explain.Explanation) {
 	said, _ := verdict(e)
 	p.text(2, plain, fmt.Sprintf("The %s %s. %s", kindWord(e.Target.Kind), said, e.Summary))
 	for i := range d.Requests {
-		p.deviceRequest(&d.Requests[i], len(d.Requests) > 1)
+		p.deviceRequest(d, &d.Requests[i])
 	}
 	p.blank()
 	p.text(0, strong, "What the device is")
@@ -67,33 +67,38 @@ func kindWord(kind string) string {
 
 // deviceRequest draws the checks of one request: one line for each that fails
 // or is not made, and those that pass in between on one line.
-func (p *page) deviceRequest(r *explain.DeviceRequest, several bool) {
+func (p *page) deviceRequest(d *explain.DeviceExplanation, r *explain.DeviceRequest) {
 	p.blank()
 	title := fmt.Sprintf("Request %s of claim %s", r.Name, r.Claim)
 	if r.Node != "" {
 		title += ", on " + r.Node
 	}
 	p.text(0, strong, title+": "+outcomeText(r.Outcome))
-	if several && r.Outcome == explain.Eligible {
+	if r.Outcome == explain.Eligible && !strings.Contains(d.Summary, r.Message) {
 		p.text(2, plain, r.Message)
 	}
-	labels := make([]string, 0, len(r.Checks))
-	for i := range r.Checks {
-		if r.Checks[i].Outcome != explain.CheckPassed {
-			labels = append(labels, r.Checks[i].Label)
+	checks := r.Checks
+	if !p.opts.Wide && len(checks) > 0 && checks[0].Code == explain.ClassSelectorFalse {
+		// The device was never meant.
+		checks = checks[:1]
+	}
+	labels := make([]string, 0, len(checks))
+	for i := range checks {
+		if checks[i].Outcome != explain.CheckPassed {
+			labels = append(labels, checks[i].Label)
 		}
 	}
 	const outcomeWidth = len("also fails")
 	label := widest(labelWidth, labels...)
 	failed := false
-	for i := 0; i < len(r.Checks); i++ {
-		check := &r.Checks[i]
+	for i := 0; i < len(checks); i++ {
+		check := &checks[i]
 		said, m := checkText(check.Outcome, failed)
 		first := cell{text: said, width: outcomeWidth, mark: m}
 		if check.Outcome == explain.CheckPassed && !p.opts.Wide {
 			var passed []string
-			for ; i < len(r.Checks) && r.Checks[i].Outcome == explain.CheckPassed; i++ {
-				passed = append(passed, r.Checks[i].Label)
+			for ; i < len(checks) && checks[i].Outcome == explain.CheckPassed; i++ {
+				passed = append(passed, checks[i].Label)
 			}
 			i--
 			p.row(2, first, cell{text: strings.Join(passed, ", "), mark: faint})

@@ -33,7 +33,7 @@ func (p *page) misfits(e *explain.Explanation) {
 		return
 	}
 	p.blank()
-	p.text(0, strong, "The pod cannot use the node, whatever its devices")
+	p.text(0, strong, "What rules the node out, whatever its devices")
 	for i := range e.Node.Misfits {
 		misfit := &e.Node.Misfits[i]
 		p.row(2, cell{text: "-", width: 1}, cell{text: misfit.Message})
@@ -68,15 +68,38 @@ func (p *page) pools(e *explain.Explanation) {
 	name, size := widest(namesWidth, names...), widest(12, sizes...)
 	for i := range e.Node.Pools {
 		pool := &e.Node.Pools[i]
-		state, m := "complete", good
-		if pool.Code != "" {
-			state, m = string(pool.Code)+": "+pool.Message, bad
+		state, m := "usable", good
+		switch {
+		case !pool.Usable:
+			state, m = "not used: "+pool.Message, bad
+		case pool.Code != "":
+			state, m = "used only in part: "+pool.Message, unsure
 		}
 		p.row(2, cell{text: names[i], width: name}, cell{text: sizes[i], width: size}, cell{text: state, mark: m})
 		if p.opts.Wide && pool.Evidence != nil {
 			p.evidence(4, []explain.Evidence{*pool.Evidence})
 		}
 	}
+}
+
+// shownReasons is how many reasons one request shows for the devices of a node.
+const shownReasons = 30
+
+// someReasons leaves out what would flood the page.
+func (p *page) someReasons(rows []explain.Rejection) (shown, rest []explain.Rejection) {
+	if !p.oneNode || p.opts.Wide || len(rows) <= shownReasons+1 {
+		return rows, nil
+	}
+	return rows[:shownReasons], rows[shownReasons:]
+}
+
+// moreReasons counts what was left out.
+func moreReasons(rest []explain.Rejection) string {
+	devices := 0
+	for i := range rest {
+		devices += rest[i].Count
+	}
+	return fmt.Sprintf("… and %s for %s: -o wide lists them", count(len(rest), "more reason"), count(devices, "device"))
 }
 
 // place says which devices a rejection is about, or where they are.
