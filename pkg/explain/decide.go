@@ -98,6 +98,9 @@ func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocat
 // it, and nobody else has reserved it, the scheduler takes its devices back and
 // starts again (PostFilter of its dynamicresources plugin).
 func (x *inquiry) retry(ctx context.Context) error {
+	if x.subject.only != nil {
+		return nil
+	}
 	var released []string
 	amended := *x.snap
 	amended.Claims = slices.Clone(x.snap.Claims)

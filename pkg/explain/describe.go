@@ -299,7 +299,7 @@ func (x *inquiry) describeStage() {
 
 func (x *inquiry) stage(pod *corev1.Pod) Stage {
 	stage := x.stageOf(pod, x.subject.claims)
-	if stage == StageAllocation && len(x.site.candidates) == 0 && len(x.site.unsuitable) > 0 {
+	if stage == StageAllocation && len(x.site.candidates) == 0 && len(x.site.unsuitable) > 0 && !x.fitsElsewhere() {
 		return StageNodeFit
 	}
 	return stage

@@ -14,6 +14,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // site is the cluster as one explanation sees it: the nodes where the pod may
@@ -46,6 +47,9 @@ type funnel struct {
 	// several nodes, and censuses has what else is known about them.
 	shared   map[view]int
 	censuses map[view]*census
+	// apart is set if devices are listed together only if the same fact holds
+	// for them.
+	apart bool
 }
 
 // view is what a node sees of a pool, as far as it differs between nodes.
@@ -59,13 +63,19 @@ func viewOf(pool *allocator.NodePool, node *corev1.Node) view {
 	return view{pool, slices.Contains(node.Status.DeclaredFeatures, "DRAOptionalNodeOperations")}
 }
 
-func newFunnel(ctx context.Context, s *site, c *checks) (*funnel, error) {
+// newFunnel makes the funnel of all devices, or that of those which a certain
+// node can reach.
+func newFunnel(ctx context.Context, s *site, only *corev1.Node, c *checks) (*funnel, error) {
 	f := &funnel{
 		checks: c, request: c.request,
 		reasons:  make(map[*resourceapi.Device]*reason),
 		eligible: make(map[string]int),
 		shared:   make(map[view]int),
 		censuses: make(map[view]*census),
+	}
+	if only != nil {
+		f.addOnly(ctx, s, only)
+		return f, ctx.Err()
 	}
 	for _, pool := range s.alloc.Pools() {
 		f.addDevices(ctx, pool, pool.Obsolete)
@@ -210,10 +220,7 @@ func obsoleteReason(pool *allocator.Pool) *reason {
 func (f *funnel) addUnsuitable(s *site) {
 	seen := map[*allocator.NodePool]bool{}
 	for _, u := range s.unsuitable {
-		r := &reason{
-			rank: rankUnsuitable, code: u.code, label: "node unsuitable", text: u.misfit.Reason,
-			fact: Evidence{Object: object("Node", "", u.node.Name), Path: u.misfit.Path, Found: u.misfit.Found, Wanted: u.misfit.Wanted},
-		}
+		r := unsuitableReason(u)
 		for _, pool := range s.pools[u.node.Name] {
 			if seen[pool] {
 				continue
@@ -228,6 +235,13 @@ func (f *funnel) addUnsuitable(s *site) {
 	}
 }
 
+func unsuitableReason(u unsuitableNode) *reason {
+	return &reason{
+		rank: rankUnsuitable, code: u.code, label: "node unsuitable", text: u.misfit.Reason,
+		fact: Evidence{Object: object("Node", "", u.node.Name), Path: u.misfit.Path, Found: u.misfit.Found, Wanted: u.misfit.Wanted},
+	}
+}
+
 // addRest accounts for the devices that no node can reach.
 func (f *funnel) addRest() {
 	for i := range f.devices {
@@ -239,19 +253,24 @@ func (f *funnel) addRest() {
 			f.note(d.Device, obsoleteReason(d.Pool))
 			continue
 		}
-		text, found := "no node matches the node selector", ""
-		switch name := d.Slice.Spec.NodeName; {
-		case name != nil && f.checks.snap.Node(*name) == nil:
-			text, found = "the node does not exist", *name
-		case name != nil:
-			text, found = "the slices for the node cannot be read", *name
-		case d.Slice.Spec.AllNodes != nil:
-			text = "there is no node"
-		}
-		f.note(d.Device, &reason{
-			rank: rankReach, code: NodeNotReachable, label: "no node", text: text,
-			fact: Evidence{Object: sliceObject(d), Path: "spec.nodeName", Found: found, Wanted: "a node of the cluster"},
-		})
+		f.note(d.Device, notReached(f.checks.snap, d))
+	}
+}
+
+// notReached is the reason for a device that no node can reach.
+func notReached(snap *snapshot.Snapshot, d *allocator.Device) *reason {
+	text, found := "no node matches the node selector", ""
+	switch name := d.Slice.Spec.NodeName; {
+	case name != nil && snap.Node(*name) == nil:
+		text, found = "the node does not exist", *name
+	case name != nil:
+		text, found = "the slices for the node cannot be read", *name
+	case d.Slice.Spec.AllNodes != nil:
+		text = "there is no node"
+	}
+	return &reason{
+		rank: rankReach, code: NodeNotReachable, label: "no node", text: text,
+		fact: Evidence{Object: sliceObject(d), Path: "spec.nodeName", Found: found, Wanted: "a node of the cluster"},
 	}
 }
 
@@ -295,6 +314,9 @@ func (f *funnel) explanation(pools int) RequestExplanation {
 		if why.code != ClassSelectorFalse {
 			key += "\x00" + why.wanted
 		}
+		if why.code != ClassSelectorFalse && f.apart {
+			key += "\x00" + why.text + "\x00" + why.holder()
+		}
 		group, ok := groups[key]
 		if !ok {
 			group = newRejectionGroup(why)
@@ -307,7 +329,11 @@ func (f *funnel) explanation(pools int) RequestExplanation {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), naturalCompare(a.label, b.label), cmp.Compare(len(b.devices), len(a.devices)))
 	})
 	for _, group := range order {
-		out.Rejected = append(out.Rejected, group.rejection(r))
+		most := maxEvidence
+		if f.apart {
+			most = len(f.devices)
+		}
+		out.Rejected = append(out.Rejected, group.rejection(r, most))
 	}
 	return out
 }
@@ -344,10 +370,11 @@ func (g *rejectionGroup) add(d *allocator.Device, r *reason) {
 	}
 }
 
-// maxEvidence is how many facts a rejection shows: the most frequent ones.
+// maxEvidence is how many facts a rejection shows, unless it is about one node
+// only: the most frequent ones.
 const maxEvidence = 10
 
-func (g *rejectionGroup) rejection(r *request) Rejection {
+func (g *rejectionGroup) rejection(r *request, most int) Rejection {
 	facts := make([]Evidence, 0, len(g.facts))
 	for fact, count := range g.facts {
 		fact.Count = count
@@ -358,7 +385,7 @@ func (g *rejectionGroup) rejection(r *request) Rejection {
 	})
 	return Rejection{
 		Code: g.code, Label: g.label, Count: len(g.devices), Message: g.message(r),
-		Evidence: facts[:min(len(facts), maxEvidence)], Where: g.place(), Devices: g.devices,
+		Evidence: facts[:min(len(facts), most)], Where: g.place(), Devices: g.devices,
 	}
 }
 

@@ -33,6 +33,11 @@ type Options struct {
 	Kind string
 	// Namespace and Name identify the object.
 	Namespace, Name string
+	// Node is the name of the only node to look at, empty for all of them.
+	Node string
+	// Device is one to be explained for the target: driver/pool/device, or a
+	// part of that which is clear.
+	Device string
 }
 
 // TargetError means that there is nothing to explain: the object does not
@@ -69,11 +74,15 @@ type subject struct {
 	workload bool
 	// users are the pods that use the target.
 	users []*corev1.Pod
+	// only is the one node to look at, nil for all of them.
+	only *corev1.Node
+	// device is one to be explained, nil for none.
+	device *allocator.Device
 }
 
 // find looks a target up.
 func find(snap *snapshot.Snapshot, alloc *allocator.Allocator, opts Options) (*subject, error) {
-	s := &subject{target: Target(opts)}
+	s := &subject{target: Target{Kind: opts.Kind, Namespace: opts.Namespace, Name: opts.Name}}
 	var err error
 	switch opts.Kind {
 	case KindClaim:
@@ -84,6 +93,12 @@ func find(snap *snapshot.Snapshot, alloc *allocator.Allocator, opts Options) (*s
 		err = s.findPod(snap, alloc)
 	default:
 		err = s.findWorkload(snap, alloc)
+	}
+	if err == nil && opts.Node != "" {
+		err = s.findNode(snap, alloc, opts.Node)
+	}
+	if err == nil && opts.Device != "" {
+		err = s.findDevice(snap, alloc, opts.Device)
 	}
 	if err != nil {
 		return nil, err
