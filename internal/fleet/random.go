@@ -80,8 +80,15 @@ func Random(seed uint64) *Case {
 	g.gates()
 	g.nodes()
 	g.classes()
+	// What the allocator tries grows beyond measure with both.
+	most := 12
+	if g.on[SeveralClaims] {
+		most = 7
+	}
 	for p := range 1 + g.IntN(4) {
-		g.pool(p)
+		if len(g.published) < most {
+			g.pool(p)
+		}
 	}
 	g.holders()
 	g.taintRules()
@@ -119,6 +126,8 @@ type generator struct {
 	on   map[string]bool
 	// published are the devices so far.
 	published []published
+	// slices counts those so far, to name them.
+	slices int
 }
 
 type published struct {
@@ -248,7 +257,7 @@ func (g *generator) pool(number int) {
 		}
 		all = append(all, s)
 	}
-	if g.with(ManyDevices, 30) {
+	if g.with(ManyDevices, 30) && !g.on[SeveralClaims] && !g.on[PrioritizedLists] && !g.on[ExtendedResources] {
 		for len(all[0].Spec.Devices) < resourceapi.AllocationResultsMaxSize+1 {
 			all[0].Spec.Devices = append(all[0].Spec.Devices, g.device(false))
 		}
@@ -273,8 +282,9 @@ func (g *generator) pool(number int) {
 
 // slice is one of a pool, for its home unless the devices are elsewhere.
 func (g *generator) slice(driver, pool, home string) *resourceapi.ResourceSlice {
+	g.slices++
 	s := &resourceapi.ResourceSlice{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%d-%02d-%s", g.IntN(10), len(g.snap.Slices)+g.IntN(80), pool)},
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%d-%02d-%s", g.IntN(10), g.slices, pool)},
 		Spec: resourceapi.ResourceSliceSpec{
 			Driver: driver, NodeName: ptr.To(home), Pool: resourceapi.ResourcePool{Name: pool, Generation: 1},
 		},
@@ -376,7 +386,7 @@ func (g *generator) device(withCounters bool) resourceapi.Device {
 		use := resourceapi.DeviceCounterConsumption{
 			CounterSet: "board", Counters: map[string]resourceapi.Counter{"units": {Value: g.quantity("1", "2", "3")}},
 		}
-		if g.with(CompatibilityGroups, 80) {
+		if g.with(CompatibilityGroups, 85) {
 			use.CompatibilityGroups = slices.Compact([]string{g.pick("g", "h"), g.pick("h", "i")})
 		}
 		d.ConsumesCounters = []resourceapi.DeviceCounterConsumption{use}

@@ -95,7 +95,11 @@ func (g *generator) request(name string) resourceapi.DeviceRequest {
 	if class == Links {
 		driver = Links
 	}
-	request := exactly(name, class, int64(1+g.IntN(2)))
+	count := int64(1 + g.IntN(2))
+	if g.on[ManyDevices] || g.with(SeveralClaims, 60) {
+		count = 1
+	}
+	request := exactly(name, class, count)
 	exact := request.Exactly
 	exact.Selectors = g.selectors(driver)
 	if g.with(FailingSelectors, 60) {

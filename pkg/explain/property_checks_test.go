@@ -249,7 +249,8 @@ func (p *property) canBeHad(r *request, d *allocator.Device) (answer, known bool
 		claim.Spec.Devices.Constraints = append(claim.Spec.Devices.Constraints, constraint)
 	}
 	for _, node := range p.site.candidates {
-		switch verdict := p.site.alloc.Check(p.t.Context(), node, []*resourceapi.ResourceClaim{claim}); {
+		verdict := p.site.alloc.Check(p.t.Context(), node, []*resourceapi.ResourceClaim{claim})
+		switch {
 		case verdict.Outcome == allocator.Fits:
 			return true, true
 		case verdict.Outcome == allocator.Failed && errorCode(verdict.Err) == FeatureDisabled:
