@@ -218,7 +218,7 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 	if s.CEL == nil {
 		return nil
 	}
-	result := c.selectors.evaluate(ctx, c.selectors.compile(s.CEL.Expression), d.ID.Driver, d.Device)
+	result := c.selectors.evaluate(ctx, c.selectors.compile(s.CEL.Expression), d.ID.Driver, c.shownToSelectors(d.Device))
 	found := joinAnd(result.found)
 	switch {
 	case result.err != nil:
@@ -240,6 +240,17 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 		r.wanted, r.fact.Wanted = result.failed.wanted, result.failed.expression
 	}
 	return r
+}
+
+// shownToSelectors is the device as selectors see it: the stable implementation
+// does not tell them that a device can be shared.
+func (c *checks) shownToSelectors(d *resourceapi.Device) *resourceapi.Device {
+	if c.channel != "stable" || d.AllowMultipleAllocations == nil {
+		return d
+	}
+	shown := *d
+	shown.AllowMultipleAllocations = nil
+	return &shown
 }
 
 // checkCapacity checks what the request takes against all that the device has
