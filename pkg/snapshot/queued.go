@@ -123,10 +123,10 @@ func (c *collector) kueueInNamespace() bool {
 	return false
 }
 
-// Held returns the workload of Kueue that one of the given objects owns or
+// QueuedBy returns the workload of Kueue that one of the given objects owns or
 // that has the given name, or nil. Owners are compared by UID where both have
 // one, else by kind and name.
-func (s *Snapshot) Held(namespace, name string, owners []metav1.OwnerReference) *QueuedWorkload {
+func (s *Snapshot) QueuedBy(namespace, name string, owners []metav1.OwnerReference) *QueuedWorkload {
 	for _, workload := range s.Queued {
 		if workload.Namespace != namespace {
 			continue
