@@ -6,6 +6,7 @@ package explain
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -26,6 +27,8 @@ func (x *inquiry) addHints() {
 		x.droppedHints()
 		x.driverHints()
 		x.taintRuleHints()
+		x.attributeHints()
+		x.counterHint()
 		x.mixedResourceHints()
 		x.preemptionHint()
 		x.autoscalerHint()
@@ -169,6 +172,54 @@ func (x *inquiry) eachRejected(visit func(d *allocator.Device, r *reason)) {
 				}
 			}
 		}
+	}
+}
+
+// attributeHints shows side by side what a constraint compares and what a
+// device has under the same name in another domain. A name without a domain
+// belongs to that of the driver.
+func (x *inquiry) attributeHints() {
+	if x.out.Verdict != DoesNotFit {
+		return
+	}
+	seen := map[string]bool{}
+	for i := range x.claims {
+		for _, alternatives := range x.claims[i].funnels {
+			for _, f := range alternatives {
+				for j := range f.devices {
+					d := &f.devices[j]
+					if r := f.reasons[d.Device]; r == nil || r.code != AttributeMissing {
+						continue
+					}
+					for _, c := range f.request.constraints {
+						x.attributeHint(d, c.attribute, seen)
+					}
+				}
+			}
+		}
+	}
+}
+
+func (x *inquiry) attributeHint(d *allocator.Device, wanted resourceapi.FullyQualifiedName, seen map[string]bool) {
+	domain, id, _ := strings.Cut(string(wanted), "/")
+	if _, has := qualified(d.Attributes, domain, id, d.ID.Driver); has {
+		return
+	}
+	for name, value := range d.Attributes {
+		otherDomain, otherID, explicit := strings.Cut(string(name), "/")
+		if !explicit {
+			otherDomain, otherID = d.ID.Driver, string(name)
+		}
+		key := string(wanted) + " " + otherDomain
+		if otherID != id || seen[key] {
+			continue
+		}
+		seen[key] = true
+		text := fmt.Sprintf("%s of %s counts as %s/%s (%s), not as %s", name, d.ID.Device, otherDomain, id, attributeText(value), wanted)
+		if !explicit {
+			text += ": a name without a domain belongs to the domain of the driver"
+		}
+		x.hint(text, Evidence{Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("attributes[%q]", name)), Found: attributeText(value), Wanted: "attribute " + string(wanted)})
 	}
 }
 

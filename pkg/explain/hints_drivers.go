@@ -27,7 +27,7 @@ const (
 // driverHints tells what is the matter with the drivers of the devices that
 // are wanted, if the devices are missing where the pod could go.
 func (x *inquiry) driverHints() {
-	if x.out.Verdict != DoesNotFit || x.snap.Gap(snapshot.ResourceSlices) != nil || len(x.site.candidates) == 0 {
+	if x.out.Verdict != DoesNotFit || len(x.out.Nodes) == 0 || x.snap.Gap(snapshot.ResourceSlices) != nil || len(x.site.candidates) == 0 {
 		return
 	}
 	drivers := x.wantedDrivers()
@@ -36,10 +36,9 @@ func (x *inquiry) driverHints() {
 		x.emptyPoolHint(&p)
 		x.publicationHint(&p)
 		for _, set := range x.daemonSetsOf(driver) {
-			if len(p.published) == 0 {
+			if !x.daemonPodHints(&p, set) && len(p.published) == 0 {
 				x.placementHint(&p, set)
 			}
-			x.daemonPodHints(&p, set)
 		}
 	}
 }
@@ -71,7 +70,7 @@ func (x *inquiry) publication(driver string) publication {
 		p.slices = append(p.slices, slice)
 	}
 	for _, node := range x.site.candidates {
-		if byNode[node.Name] || slices.ContainsFunc(shared, func(s *resourceapi.ResourceSlice) bool { return len(s.Spec.Devices) == 0 || sliceReaches(s, node) }) {
+		if byNode[node.Name] || slices.ContainsFunc(shared, func(s *resourceapi.ResourceSlice) bool { return sliceReaches(s, node) }) {
 			p.published = append(p.published, node)
 		} else {
 			p.missing = append(p.missing, node)
@@ -88,6 +87,9 @@ func (x *inquiry) wantedDrivers() []string {
 		for _, alternatives := range x.claims[i].funnels {
 			for _, f := range alternatives {
 				named := x.namedDrivers(f)
+				if published := x.publishing(named); len(published) > 0 {
+					named = published
+				}
 				if len(named) == 0 {
 					for j := range f.devices {
 						if !f.otherClass(f.devices[j].Device) {
@@ -102,6 +104,14 @@ func (x *inquiry) wantedDrivers() []string {
 		}
 	}
 	return sortedKeys(found)
+}
+
+// publishing leaves of several drivers, each of which would do, those that have
+// slices.
+func (x *inquiry) publishing(drivers []string) []string {
+	return slices.DeleteFunc(slices.Clone(drivers), func(driver string) bool {
+		return !slices.ContainsFunc(x.snap.Slices, func(s *resourceapi.ResourceSlice) bool { return s.Spec.Driver == driver })
+	})
 }
 
 func sortedKeys(set map[string]bool) []string {
@@ -169,12 +179,24 @@ func comparedDrivers(e ast.Expr) []string {
 	return nil
 }
 
-// publicationHint says that the driver publishes nothing where it matters.
+// publicationHint says that the driver publishes nothing where it matters. If
+// nothing is more promising than these nodes, that is the reason itself.
 func (x *inquiry) publicationHint(p *publication) {
+	tell := func(text string, fact Evidence) {
+		if first := x.out.Nodes[0]; first.Code == NodeNotReachable || first.Code == ClassSelectorFalse {
+			x.out.Summary += "; " + text
+		} else {
+			x.hint(text, fact)
+		}
+	}
 	switch {
 	case len(p.slices) == 0:
-		x.hint(fmt.Sprintf("driver %s publishes nothing: there is no ResourceSlice of it in the cluster", p.driver),
-			Evidence{Object: "ResourceSlice", Path: "spec.driver", Found: "none", Wanted: p.driver})
+		others := map[string]bool{}
+		for _, slice := range x.snap.Slices {
+			others[slice.Spec.Driver] = true
+		}
+		tell(fmt.Sprintf("driver %s publishes nothing: there is no ResourceSlice of it in the cluster%s", p.driver, didYouMean(p.driver, sortedKeys(others))),
+			Evidence{Object: "ResourceSlice", Path: "spec.driver", Found: cmp.Or(sample(sortedKeys(others), maxNamed), "none"), Wanted: p.driver})
 	case len(p.published) == 0:
 		nodes := map[string]bool{}
 		for _, slice := range p.slices {
@@ -186,7 +208,7 @@ func (x *inquiry) publicationHint(p *publication) {
 		if len(nodes) > 0 {
 			elsewhere = "on " + sample(sortedKeys(nodes), maxNamed)
 		}
-		x.hint(fmt.Sprintf("driver %s publishes devices only %s, and nothing on the nodes that the pod can use: %s", p.driver, elsewhere, nodeNames(p.missing)),
+		tell(fmt.Sprintf("driver %s publishes devices only %s, and nothing on the nodes that the pod can use: %s", p.driver, elsewhere, nodeNames(p.missing)),
 			Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: strings.TrimPrefix(elsewhere, "on "), Wanted: nodeNames(p.missing)})
 	}
 }
@@ -221,7 +243,7 @@ func (x *inquiry) emptyPoolHint(p *publication) {
 	}
 	first := of[empty[0].Name]
 	x.hint(
-		fmt.Sprintf("driver %s publishes a ResourceSlice without devices for %s: it found none when it looked, so check the hardware and its kernel driver, and restart the plugin there",
+		fmt.Sprintf("driver %s publishes a ResourceSlice without devices for %s: if the hardware is there, it was not ready when the plugin looked for it, so see the plugin's log and restart it",
 			p.driver, nodeNames(empty)),
 		Evidence{Object: object("ResourceSlice", "", first.Name), Path: "spec.devices", Found: "none", Wanted: "devices"},
 	)
@@ -342,8 +364,8 @@ func daemonObject(set daemonSet) string {
 }
 
 // daemonPodHints tells of plugins that are to run where devices are missing,
-// but fail, or run and publish nothing.
-func (x *inquiry) daemonPodHints(p *publication, set daemonSet) {
+// but fail, or run and publish nothing. It returns whether there are any.
+func (x *inquiry) daemonPodHints(p *publication, set daemonSet) bool {
 	missing := map[string]bool{}
 	for _, node := range p.missing {
 		missing[node.Name] = true
@@ -380,6 +402,7 @@ func (x *inquiry) daemonPodHints(p *publication, set daemonSet) {
 			Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: "none", Wanted: nodes[0]},
 		)
 	}
+	return len(failing)+len(silent) > 0
 }
 
 // daemonNode is the node that a pod of a DaemonSet is for: its controller sets
