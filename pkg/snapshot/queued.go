@@ -79,7 +79,7 @@ func (c *collector) readQueued(ctx context.Context) {
 	if c.opts.Target == nil || !c.kueueInNamespace() {
 		return
 	}
-	mapping, err := c.clients.Mapper.RESTMapping(queuedWorkloadKind().GroupKind())
+	mapping, err := c.clients.Resolve("workloads." + kueueGroup)
 	if err != nil {
 		return
 	}
