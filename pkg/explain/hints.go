@@ -26,6 +26,7 @@ func (x *inquiry) addHints() {
 		x.queueHint()
 		x.droppedHints()
 		x.driverHints()
+		x.poolHints()
 		x.taintRuleHints()
 		x.attributeHints()
 		x.counterHint()

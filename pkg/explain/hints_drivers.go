@@ -222,33 +222,6 @@ func nodeNames(nodes []*corev1.Node) string {
 	return sample(names, maxNamed)
 }
 
-// emptyPoolHint names the nodes for which a driver publishes no device.
-func (x *inquiry) emptyPoolHint(p *publication) {
-	devices := map[string]int{}
-	of := map[string]*resourceapi.ResourceSlice{}
-	for _, slice := range p.slices {
-		if name := slice.Spec.NodeName; name != nil {
-			devices[*name] += len(slice.Spec.Devices)
-			of[*name] = slice
-		}
-	}
-	var empty []*corev1.Node
-	for _, node := range p.published {
-		if of[node.Name] != nil && devices[node.Name] == 0 {
-			empty = append(empty, node)
-		}
-	}
-	if len(empty) == 0 {
-		return
-	}
-	first := of[empty[0].Name]
-	x.hint(
-		fmt.Sprintf("driver %s publishes a ResourceSlice without devices for %s: if the hardware is there, it was not ready when the plugin looked for it, so see the plugin's log and restart it",
-			p.driver, nodeNames(empty)),
-		Evidence{Object: object("ResourceSlice", "", first.Name), Path: "spec.devices", Found: "none", Wanted: "devices"},
-	)
-}
-
 // daemonSet is a DaemonSet that runs the plugin of a driver, or seems to.
 type daemonSet struct {
 	*snapshot.Workload

@@ -11,10 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -146,61 +144,6 @@ func (x *inquiry) hasDevicesOf(class string, node *corev1.Node) bool {
 					}
 				}
 			}
-		}
-	}
-	return false
-}
-
-// counterHint does the sum for a request that wants all devices, if they are
-// more than their shared counters can serve: then it never fits.
-func (x *inquiry) counterHint() {
-	if x.out.Verdict != DoesNotFit {
-		return
-	}
-	for i := range x.claims {
-		for _, alternatives := range x.claims[i].funnels {
-			for _, f := range alternatives {
-				if f.request.all() && x.allOverdraw(f) {
-					return
-				}
-			}
-		}
-	}
-}
-
-func (x *inquiry) allOverdraw(f *funnel) bool {
-	wanted := map[*allocator.Pool]map[[2]string]resource.Quantity{}
-	count := map[*allocator.Pool]int{}
-	for i := range f.devices {
-		d := &f.devices[i]
-		if f.reasons[d.Device] != nil || len(d.ConsumesCounters) == 0 {
-			continue
-		}
-		count[d.Pool]++
-		for _, consumption := range d.ConsumesCounters {
-			for name, counter := range consumption.Counters {
-				if wanted[d.Pool] == nil {
-					wanted[d.Pool] = map[[2]string]resource.Quantity{}
-				}
-				key := [2]string{consumption.CounterSet, name}
-				sum := wanted[d.Pool][key].DeepCopy()
-				sum.Add(counter.Value)
-				wanted[d.Pool][key] = sum
-			}
-		}
-	}
-	for _, pool := range x.site.alloc.Pools() {
-		for _, use := range x.site.alloc.CountersOf(pool) {
-			sum, ok := wanted[pool][[2]string{use.CounterSet, use.Counter}]
-			if !ok || sum.Cmp(use.Left) <= 0 {
-				continue
-			}
-			x.hint(
-				fmt.Sprintf("all %s of pool %s together need %s of counter %s of %s, of which %s are left: devices that overlap cannot all be had",
-					plural(count[pool], "device"), pool.Name, sum.String(), use.Counter, use.CounterSet, use.Left.String()),
-				Evidence{Object: poolObject(pool), Path: counterPath(use), Found: use.Left.String() + " left", Wanted: sum.String()},
-			)
-			return true
 		}
 	}
 	return false

@@ -95,14 +95,16 @@ func TestKubeletPlugin(t *testing.T) {
 		names      string
 		plugin     bool
 	}{
-		"registers": {"DaemonSet", `
+		"registers": {
+			"DaemonSet", `
       containers:
       - name: plugin
         command: [gpu-plugin, --driver-name=gpu.example.com]
         args: ["--config=/etc/gpu.yaml"]
         env: [{name: NIC_DRIVER, value: nic.example.com}, {name: TOKEN, value: s3cr3t}]
       volumes: [{name: r, hostPath: {path: /var/lib/kubelet/plugins_registry/}}]`,
-			"gpu.example.com,gpu.yaml,nic.example.com", true},
+			"gpu.example.com,gpu.yaml,nic.example.com", true,
+		},
 		"directory of its own": {"DaemonSet", `
       containers: [{name: plugin}]
       volumes: [{name: p, hostPath: {path: /data/kubelet/plugins/gpu.example.com}}]`, "gpu.example.com", true},
