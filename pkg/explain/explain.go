@@ -149,6 +149,7 @@ func (x *inquiry) run(ctx context.Context) error {
 	x.describeAllocator()
 	x.describeUsers()
 	x.describeClaims()
+	defer x.addHints()
 	defer x.describeStage()
 	defer x.assume()
 

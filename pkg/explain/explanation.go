@@ -53,6 +53,10 @@ type Explanation struct {
 	Remedies []Remedy `json:"remedies,omitempty"`
 	// Placement is what the allocator picks, if it fits.
 	Placement *Placement `json:"placement,omitempty"`
+	// Hints are what else is in the cluster that may be behind the verdict, or
+	// that people look for in vain, the most telling first. They are no part of
+	// the allocator's reasons and never contradict them.
+	Hints []Hint `json:"hints,omitempty"`
 	// NextSteps tells who can do what about it, the most useful first.
 	NextSteps []NextStep `json:"nextSteps,omitempty"`
 }
@@ -350,6 +354,15 @@ type PlacementClaim struct {
 	Namespace string            `json:"namespace,omitempty"`
 	Name      string            `json:"name"`
 	Devices   []AllocatedDevice `json:"devices"`
+}
+
+// Hint is something in the cluster outside of the allocation: a driver that
+// does not run, a queue that holds the pod back.
+type Hint struct {
+	// Text says it in a sentence.
+	Text string `json:"text"`
+	// Evidence proves it.
+	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
 // NextStep is something that somebody can do.

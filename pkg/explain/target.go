@@ -163,7 +163,7 @@ func (s *subject) findPod(snap *snapshot.Snapshot, alloc *allocator.Allocator) e
 		s.users = []*corev1.Pod{pod}
 	}
 	s.usePod(alloc, pod)
-	return s.needClaims(snap)
+	return s.needClaims(snap, alloc)
 }
 
 func (s *subject) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
@@ -193,7 +193,7 @@ func (s *subject) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocat
 				Spec: templateSpec(w),
 			})
 		}
-		return s.needClaims(snap)
+		return s.needClaims(snap, alloc)
 	}
 	return notFound(snap, s.target, "", same)
 }
@@ -233,7 +233,7 @@ func (s *subject) usePod(alloc *allocator.Allocator, pod *corev1.Pod) {
 	s.claims = alloc.PodClaims(pod)
 }
 
-func (s *subject) needClaims(snap *snapshot.Snapshot) error {
+func (s *subject) needClaims(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
 	if len(s.claims) > 0 {
 		return nil
 	}
@@ -243,6 +243,8 @@ func (s *subject) needClaims(snap *snapshot.Snapshot) error {
 	}
 	if gap := snap.Gap(snapshot.ResourceClasses); gap != nil {
 		err.Hint = "it may use extended resources all the same: " + gap.Reason
+	} else {
+		err.Hint = unmappedHint(snap, s.pod, alloc.FeatureEnabled("DRAExtendedResource"))
 	}
 	return err
 }

@@ -42,6 +42,7 @@ func Explanation(w io.Writer, e *explain.Explanation, opts Options) error {
 	p.nodes(e)
 	p.proof(e)
 	p.placement(e)
+	p.hints(e)
 	p.assumptions(e)
 	p.nextSteps(e)
 	p.provenance(e)
@@ -164,6 +165,17 @@ func (p *page) placement(e *explain.Explanation) {
 			indent += 2
 		}
 		p.devices(indent, claim.Devices)
+	}
+}
+
+func (p *page) hints(e *explain.Explanation) {
+	if len(e.Hints) == 0 {
+		return
+	}
+	p.blank()
+	p.text(0, strong, "Also seen in the cluster")
+	for i := range e.Hints {
+		p.row(2, cell{text: "-", width: 1}, cell{text: e.Hints[i].Text})
 	}
 }
 

@@ -139,6 +139,7 @@ func (c *collector) events() func(context.Context) error {
 		for _, selector := range []fields.Selector{
 			fields.OneTermEqualSelector("involvedObject.name", c.opts.Target.Name),
 			fields.OneTermEqualSelector("reason", "FailedScheduling"),
+			fields.OneTermEqualSelector("reason", "NotTriggerScaleUp"),
 		} {
 			var events []*corev1.Event
 			err := fetchSelected(ctx, l, metav1.ListOptions{FieldSelector: selector.String()},

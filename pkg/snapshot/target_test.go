@@ -115,7 +115,7 @@ func TestCollectAsksForEventsOfNoOtherName(t *testing.T) {
 		apiServer{r.URL.Path: listOf("v1", "Event")}.ServeHTTP(w, r)
 	})}))
 	mustCollect(t, clients, CollectOptions{Target: &ObjectRef{Resource: "pod", Name: "x,involvedObject.name=y"}})
-	expect(t, "selectors", []string{`involvedObject.name=x\,involvedObject.name\=y`, "reason=FailedScheduling"}, selectors)
+	expect(t, "selectors", []string{`involvedObject.name=x\,involvedObject.name\=y`, "reason=FailedScheduling", "reason=NotTriggerScaleUp"}, selectors)
 }
 
 func TestCollectTargetAsKubectlNamesIt(t *testing.T) {
