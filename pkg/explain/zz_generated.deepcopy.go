@@ -180,6 +180,11 @@ func (in *Explanation) DeepCopyInto(out *Explanation) {
 	*out = *in
 	out.TypeMeta = in.TypeMeta
 	out.Target = in.Target
+	if in.StageEvidence != nil {
+		in, out := &in.StageEvidence, &out.StageEvidence
+		*out = make([]Evidence, len(*in))
+		copy(*out, *in)
+	}
 	if in.Pods != nil {
 		in, out := &in.Pods, &out.Pods
 		*out = make([]PodStatus, len(*in))
