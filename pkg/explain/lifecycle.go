@@ -52,7 +52,11 @@ const leeway = time.Minute
 func (x *inquiry) describeStage() {
 	var own life
 	who := ""
-	if pod := x.subject.pod; pod != nil && !x.subject.hypothetical {
+	switch pod := x.subject.pod; {
+	case pod == nil:
+	case x.subject.hypothetical:
+		own.findings = gateFindings(pod)
+	default:
 		own = x.life(pod, x.subject.claims)
 		if own.stage == StageAllocation && len(x.site.candidates) == 0 && len(x.site.unsuitable) > 0 {
 			own.stage = StageNodeFit
@@ -137,7 +141,7 @@ func (x *inquiry) life(pod *corev1.Pod, claims []allocator.PodClaim) life {
 	l := life{stage: x.stageOf(pod, claims)}
 	switch l.stage {
 	case StageClaimGeneration:
-		l.findings = x.generationFindings(pod, claims)
+		l.findings = append(x.generationFindings(pod, claims), gateFindings(pod)...)
 	case StageQueueing:
 		l.findings = x.queueingFindings(pod, claims)
 	case StageBinding:

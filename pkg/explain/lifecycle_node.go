@@ -34,7 +34,13 @@ func (x *inquiry) prepared(pod *corev1.Pod) bool {
 		}
 	}
 	event := x.kubeletEvent(pod)
-	return event != nil && (event.Reason == reasonSandbox || event.Reason == reasonContainer)
+	return event != nil && afterPreparation(event)
+}
+
+// afterPreparation says whether the kubelet reports such a thing only when the
+// devices are prepared: about the sandbox, a container or its image.
+func afterPreparation(event *corev1.Event) bool {
+	return event.Reason == reasonSandbox || event.Reason == reasonContainer && event.InvolvedObject.FieldPath != "" || len(cdiDevices(event.Message)) > 0
 }
 
 // sandboxReady returns the condition that says that a pod's sandbox is there.
@@ -114,7 +120,7 @@ func (x *inquiry) readKubeletEvent(f *finding, pod *corev1.Pod, claims []allocat
 	}
 	if event.Reason != reasonPrepare {
 		before := ""
-		if event.Reason == reasonSandbox || event.Reason == reasonContainer {
+		if afterPreparation(event) {
 			before = "the devices are prepared, but "
 		}
 		f.reason = fmt.Sprintf("%sthe last warning about the pod is %s: %s%s", before, event.Reason, message, x.often(event))

@@ -128,7 +128,7 @@ func (x *inquiry) notReady(claim *resourceapi.ResourceClaim, result *resourceapi
 	if c == nil || c.Status != metav1.ConditionFalse {
 		return nil
 	}
-	f := &finding{instead: true, reason: fmt.Sprintf("driver %s says that device %s of claim %s is not ready: %s", result.Driver, deviceName(result), claim.Name, strings.TrimPrefix(conditionText(c), "False "))}
+	f := &finding{instead: true, reason: fmt.Sprintf("driver %s says that device %s of claim %s is not ready: %s", result.Driver, deviceName(result), claim.Name, conditionWords(c))}
 	f.prove(claimObject(claim), fmt.Sprintf("status.devices[device=%s].conditions[type=Ready]", result.Device), conditionText(c), "True")
 	return f
 }

@@ -101,8 +101,8 @@ func (x *inquiry) unheard(pod *corev1.Pod) bool {
 	return x.schedulerMessage(pod) == nil
 }
 
-// queueingFindings tells why the scheduler does not look at a pod.
-func (x *inquiry) queueingFindings(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
+// gateFindings names the scheduling gates of a pod, and who removes them.
+func gateFindings(pod *corev1.Pod) []finding {
 	var findings []finding
 	var kueue, gates []string
 	for _, gate := range pod.Spec.SchedulingGates {
@@ -124,6 +124,12 @@ func (x *inquiry) queueingFindings(pod *corev1.Pod, claims []allocator.PodClaim)
 		f.step(ActorUser, "the scheduler does not look at pod %s before its scheduling gates are removed: %s", pod.Name, strings.Join(gates, ", "))
 		findings = append(findings, f)
 	}
+	return findings
+}
+
+// queueingFindings tells why the scheduler does not look at a pod.
+func (x *inquiry) queueingFindings(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
+	findings := gateFindings(pod)
 	if x.unheard(pod) {
 		f := finding{reason: fmt.Sprintf("scheduler %s, which the pod asks for, has said nothing about it in %s", pod.Spec.SchedulerName, x.elapsed(pod.CreationTimestamp.Time))}
 		f.prove(podObject(pod), "spec.schedulerName", pod.Spec.SchedulerName, "a scheduler that runs")
@@ -143,7 +149,7 @@ func (x *inquiry) queueingFindings(pod *corev1.Pod, claims []allocator.PodClaim)
 			findings = append(findings, x.foreignClaim(pod, pc))
 		case errors.Is(pc.Problem, allocator.ErrClaimMissing):
 			var f finding
-			if name := x.claimNameOf(pod, pc.Entry); name != "" {
+			if name := claimNameOf(pod, pc.Entry); name != "" {
 				f.prove(podObject(pod), entryPath(pc.Entry)+".resourceClaimName", name, "a ResourceClaim of the namespace")
 			}
 			findings = append(findings, f)
@@ -172,7 +178,7 @@ func (x *inquiry) foreignClaim(pod *corev1.Pod, pc *allocator.PodClaim) finding 
 }
 
 // claimNameOf is the name of the claim that an entry of a pod refers to.
-func (x *inquiry) claimNameOf(pod *corev1.Pod, entry string) string {
+func claimNameOf(pod *corev1.Pod, entry string) string {
 	for _, c := range pod.Spec.ResourceClaims {
 		if c.Name == entry && c.ResourceClaimName != nil {
 			return *c.ResourceClaimName
@@ -232,9 +238,8 @@ func (x *inquiry) bindingFindings(claims []allocator.PodClaim) []finding {
 			f := finding{instead: true}
 			path := fmt.Sprintf("status.devices[device=%s].conditions[type=%s]", a.result.Device, a.name)
 			if a.failed {
-				f.reason = fmt.Sprintf("driver %s says that device %s of claim %s cannot be bound: %s, %s", a.result.Driver, deviceName(a.result), claim.Name, a.name, conditionText(a.now))
+				f.reason = fmt.Sprintf("driver %s says that device %s of claim %s cannot be bound: %s: %s", a.result.Driver, deviceName(a.result), claim.Name, a.name, conditionWords(a.now))
 				f.prove(claimObject(claim), path, conditionText(a.now), "not True")
-				f.step(ActorNobody, "the scheduler gives the devices of claim %s back and tries again", claim.Name)
 				failures = append(failures, f)
 				continue
 			}
@@ -245,21 +250,22 @@ func (x *inquiry) bindingFindings(claims []allocator.PodClaim) []finding {
 			waiting = append(waiting, f)
 		}
 	}
-	return append(failures, waiting...)
+	if len(failures) > 0 {
+		return failures
+	}
+	return waiting
 }
 
 func conditionText(c *metav1.Condition) string {
 	if c == nil {
 		return "not there"
 	}
-	text := string(c.Status)
-	if c.Reason != "" {
-		text += " (" + c.Reason + ")"
-	}
-	if c.Message != "" {
-		text += ": " + c.Message
-	}
-	return text
+	return strings.TrimSuffix(string(c.Status)+": "+conditionWords(c), ": ")
+}
+
+// conditionWords is why a condition is what it is.
+func conditionWords(c *metav1.Condition) string {
+	return strings.Trim(c.Reason+": "+c.Message, ": ")
 }
 
 // timeLeft says how long the scheduler goes on waiting. How it is configured is
@@ -272,7 +278,7 @@ func (x *inquiry) timeLeft(claim *resourceapi.ResourceClaim) string {
 	limit := duration.HumanDuration(allocator.BindingTimeout)
 	left := since.Add(allocator.BindingTimeout).Sub(x.snap.Now())
 	if left < 0 {
-		return fmt.Sprintf("; the scheduler's default limit of %s ended %s ago: it gives the devices back and tries again", limit, duration.HumanDuration(-left))
+		return fmt.Sprintf("; the scheduler's default limit of %s ended %s ago", limit, duration.HumanDuration(-left))
 	}
 	return fmt.Sprintf("; %s are left of the scheduler's default limit of %s", duration.HumanDuration(left), limit)
 }
