@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -67,6 +70,7 @@ func TestFieldCases(t *testing.T) {
 					continue
 				}
 				c.check(t, e)
+				c.checkRedacted(t, snap, e)
 			}
 		})
 	}
@@ -92,6 +96,34 @@ func (c *fieldCase) check(t *testing.T, e *explain.Explanation) {
 	}
 	if len(wrong) > 0 {
 		t.Errorf("%s: %s\n%s", c.ask, strings.Join(wrong, "\n"), drawn(t, e, 100))
+	}
+}
+
+// checkRedacted asks about the same object under its pseudonym. Whoever gets a
+// redacted snapshot has to find the same cause.
+func (c *fieldCase) checkRedacted(t *testing.T, snap *snapshot.Snapshot, plain *explain.Explanation) {
+	t.Helper()
+	redacted := snapshot.Redact(snap)
+	target := c.target
+	switch target.Kind {
+	case explain.KindPod:
+		i := slices.IndexFunc(snap.Pods, func(p *corev1.Pod) bool { return p.Namespace == target.Namespace && p.Name == target.Name })
+		target.Namespace, target.Name = redacted.Pods[i].Namespace, redacted.Pods[i].Name
+	case explain.KindClaim:
+		i := slices.IndexFunc(snap.Claims, func(c *resourceapi.ResourceClaim) bool {
+			return c.Namespace == target.Namespace && c.Name == target.Name
+		})
+		target.Namespace, target.Name = redacted.Claims[i].Namespace, redacted.Claims[i].Name
+	default:
+		return
+	}
+	e, err := explain.Explain(t.Context(), redacted, target)
+	if err != nil {
+		t.Errorf("%s: redacted: %v", c.ask, err)
+		return
+	}
+	if e.Verdict != plain.Verdict || e.Stage != plain.Stage || len(e.StageEvidence) != len(plain.StageEvidence) || len(e.NextSteps) != len(plain.NextSteps) {
+		t.Errorf("%s: redacted, the answer is another one:\n%s\nand not\n%s", c.ask, drawn(t, e, 100), drawn(t, plain, 100))
 	}
 }
 

@@ -79,7 +79,7 @@ func explainSubject(ctx context.Context, alloc *allocator.Allocator, snap *snaps
 	if err := x.describeDevice(ctx); err != nil {
 		return nil, err
 	}
-	x.out.Summary = sentence(x.gated() + x.out.Summary)
+	x.out.Summary = sentence(x.out.Summary)
 	return x.out, nil
 }
 
@@ -99,18 +99,6 @@ func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *su
 			Target:   subject.target,
 		},
 	}
-}
-
-// gated opens the summary of a pod that the scheduler does not look at.
-func (x *inquiry) gated() string {
-	if x.subject.pod == nil || len(x.subject.pod.Spec.SchedulingGates) == 0 {
-		return ""
-	}
-	gates := make([]string, 0, len(x.subject.pod.Spec.SchedulingGates))
-	for _, gate := range x.subject.pod.Spec.SchedulingGates {
-		gates = append(gates, gate.Name)
-	}
-	return fmt.Sprintf("the scheduler waits until the scheduling gate %s is removed; then: ", joinAnd(gates))
 }
 
 // inquiry is the work on one explanation.
@@ -210,6 +198,10 @@ func (x *inquiry) beyondScheduling() bool {
 func (x *inquiry) problems() bool {
 	for i := range x.subject.claims {
 		pc := &x.subject.claims[i]
+		if pc.Problem == nil && x.fullForPod(pc.Claim) {
+			x.settle(Error, ClaimNotReady, fmt.Sprintf("claim %s is in use by as many as can use it", pc.Claim.Name))
+			return true
+		}
 		switch {
 		case pc.Problem == nil, pc.Claim != nil && errors.Is(pc.Problem, allocator.ErrClaimNotCreated):
 			// The answer is that for the claim as it will be made.

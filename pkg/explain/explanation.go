@@ -27,6 +27,9 @@ type Explanation struct {
 	// Stage is where in its life the target stands; empty for a claim that no
 	// pod uses.
 	Stage Stage `json:"stage,omitempty"`
+	// StageEvidence proves that the stage is not done, or what is wrong in it:
+	// what objects say, the most telling first.
+	StageEvidence []Evidence `json:"stageEvidence,omitempty"`
 	// Pods are those that wait for, or use, what was asked about, at most ten;
 	// PodCount counts all of them.
 	Pods     []PodStatus `json:"pods,omitempty"`

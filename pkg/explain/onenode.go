@@ -42,15 +42,15 @@ func (s *subject) findNode(snap *snapshot.Snapshot, alloc *allocator.Allocator, 
 	case len(names) == 0:
 		err.Hint = "there is no Node at all"
 	case !known:
-		err.Hint = "no Node is there, but ResourceSlices name: " + sample(names, maxNamed)
+		err.Hint = "no Node is there, but ResourceSlices name: " + sample(names, maxNodeNames)
 	default:
-		err.Hint = "there are: " + sample(names, maxNamed)
+		err.Hint = "there are: " + sample(names, maxNodeNames)
 	}
 	return err
 }
 
-// maxNamed is how many names a hint has.
-const maxNamed = 10
+// maxNodeNames is how many names a hint has.
+const maxNodeNames = 10
 
 // nodes are those that the question is about.
 func (x *inquiry) nodes() []*corev1.Node {

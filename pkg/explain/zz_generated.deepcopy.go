@@ -435,6 +435,11 @@ func (in *Explanation) DeepCopyInto(out *Explanation) {
 		*out = new(DeviceExplanation)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.StageEvidence != nil {
+		in, out := &in.StageEvidence, &out.StageEvidence
+		*out = make([]Evidence, len(*in))
+		copy(*out, *in)
+	}
 	if in.Pods != nil {
 		in, out := &in.Pods, &out.Pods
 		*out = make([]PodStatus, len(*in))

@@ -63,6 +63,7 @@ func (p *page) headline(e *explain.Explanation) {
 		p.text(2, plain, e.Summary)
 	}
 	p.pods(e)
+	p.stageEvidence(e)
 	if message := e.SchedulerMessage; message != nil && !strings.Contains(e.Summary, message.Text) {
 		p.text(2, plain, fmt.Sprintf("The scheduler says (%s%s): %s", message.Source, at(message.Time), message.Text))
 	}
@@ -127,6 +128,38 @@ func (p *page) pods(e *explain.Explanation) {
 	if len(e.Pods) == 0 && e.Stage != "" {
 		p.text(2, plain, "Stage: "+string(e.Stage))
 	}
+}
+
+// shownProofs is how much of what proves the stage is shown when not all of it
+// was asked for.
+const shownProofs = 3
+
+func (p *page) stageEvidence(e *explain.Explanation) {
+	shown := e.StageEvidence
+	if !p.opts.Wide && len(shown) > shownProofs {
+		shown = shown[:shownProofs]
+	}
+	for i := range shown {
+		p.text(2, plain, "Proof: "+proof(&shown[i], p.opts.Wide))
+	}
+	if rest := len(e.StageEvidence) - len(shown); rest > 0 {
+		p.text(2, plain, "… and "+count(rest, "more proof"))
+	}
+}
+
+// proof names the field and what it says. What an event says is in the summary.
+func proof(fact *explain.Evidence, wide bool) string {
+	text := strings.TrimSpace(fact.Object + " " + fact.Path)
+	if fact.Path == "message" && !wide {
+		return text
+	}
+	if fact.Found != "" {
+		text += ": " + fact.Found
+	}
+	if fact.Wanted != "" {
+		text += " (wanted: " + fact.Wanted + ")"
+	}
+	return text
 }
 
 // standing says what a pod does: wait (object says for what), or run somewhere.

@@ -36,7 +36,7 @@ func clusterWithWorkloads() apiServer {
 		"/api/v1/namespaces/ml/events": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			events := map[string]map[string]any{
 				"involvedObject.name=train-0": listOf("v1", "Event", event("e1", "FailedScheduling", "train-0"), event("e2", "Other", "train-0")),
-				"reason=FailedScheduling":     listOf("v1", "Event", event("e1", "FailedScheduling", "train-0"), event("e3", "FailedScheduling", "train-1")),
+				"reason=FailedScheduling": listOf("v1", "Event", event("e1", "FailedScheduling", "train-0"), event("e3", "FailedScheduling", "train-1")),
 			}[r.URL.Query().Get("fieldSelector")]
 			if events == nil {
 				events = listOf("v1", "Event")
@@ -115,7 +115,8 @@ func TestCollectAsksForEventsOfNoOtherName(t *testing.T) {
 		apiServer{r.URL.Path: listOf("v1", "Event")}.ServeHTTP(w, r)
 	})}))
 	mustCollect(t, clients, CollectOptions{Target: &ObjectRef{Resource: "pod", Name: "x,involvedObject.name=y"}})
-	expect(t, "selectors", []string{`involvedObject.name=x\,involvedObject.name\=y`, "reason=FailedScheduling", "reason=NotTriggerScaleUp"}, selectors)
+	expect(t, "selectors", []string{`involvedObject.name=x\,involvedObject.name\=y`, "involvedObject.kind=ResourceClaim", "reason=FailedScheduling", "reason=NotTriggerScaleUp",
+		"reason=FailedResourceClaimCreation", "reason=FailedPrepareDynamicResources", "reason=FailedCreatePodSandBox"}, selectors)
 }
 
 func TestCollectTargetAsKubectlNamesIt(t *testing.T) {
