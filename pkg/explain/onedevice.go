@@ -299,7 +299,9 @@ func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel, d *al
 		}
 	}
 	switch {
-	case x.picks(claim, f.request, d):
+	case slices.ContainsFunc(x.placed(claim, f.request), func(p AllocatedDevice) bool {
+		return p.Driver == d.ID.Driver && p.Pool == d.ID.Pool && p.Device == d.ID.Device
+	}):
 		out.Outcome = Picked
 	case len(failed) > 0:
 		out.Outcome = Rejected
@@ -320,59 +322,70 @@ func (x *inquiry) claimLabel(claim int) string {
 	return cmp.Or(explained.PodClaim, explained.Template, "for extended resources")
 }
 
-// closest is the node from which a device gets furthest for a request: the one
-// that the question is about or that the allocator picks, if there is one.
+// closest is the node from which a request looks at a device: the one that the
+// question is about, the one that the allocator picks, or the one where the
+// device gets furthest. Those that the pod cannot use come last.
 func (x *inquiry) closest(ctx context.Context, f *funnel, d *allocator.Device) *corev1.Node {
 	if x.subject.only != nil {
 		return x.subject.only
 	}
 	var best *corev1.Node
 	furthest := -1
-	consider := func(node *corev1.Node, bonus int) {
+	for _, node := range x.site.candidates {
 		if !deviceReaches(d, node) {
-			return
-		}
-		rank := bonus
-		for i := range x.site.pools[node.Name] {
-			pool := &x.site.pools[node.Name][i]
-			if pool.Pool != d.Pool {
-				continue
-			}
-			eachDevice(pool, node, func(have *allocator.Device, r *reason) {
-				if have.Device != d.Device {
-					return
-				}
-				if r == nil && bonus > 0 {
-					r = f.checks.device(ctx, have, node)
-				}
-				if r == nil {
-					rank += rankConstraint + 1
-				} else {
-					rank += r.rank
-				}
-			})
+			continue
 		}
 		if x.out.Placement != nil && x.out.Placement.Node == node.Name {
-			rank += bonus
+			return node
 		}
-		if rank > furthest {
+		if rank := x.rankOn(ctx, f, d, node); rank > furthest {
 			best, furthest = node, rank
 		}
 	}
-	for _, node := range x.site.candidates {
-		consider(node, 2*rankConstraint)
-	}
 	for _, u := range x.site.unsuitable {
-		consider(u.node, 0)
+		if best == nil && deviceReaches(d, u.node) {
+			best = u.node
+		}
 	}
 	return best
 }
 
-// picks says whether the allocator gives a device to a request.
-func (x *inquiry) picks(claim int, r *request, d *allocator.Device) bool {
-	return slices.ContainsFunc(x.placed(claim, r), func(p AllocatedDevice) bool {
-		return p.Driver == d.ID.Driver && p.Pool == d.ID.Pool && p.Device == d.ID.Device
-	})
+// rankOn is the rank of the check that a device fails on a node, or one more
+// than all of them.
+func (x *inquiry) rankOn(ctx context.Context, f *funnel, d *allocator.Device, node *corev1.Node) int {
+	rank := rankReach
+	for i := range x.site.pools[node.Name] {
+		pool := &x.site.pools[node.Name][i]
+		if pool.Pool != d.Pool {
+			continue
+		}
+		eachDevice(pool, node, func(have *allocator.Device, r *reason) {
+			if have.Device != d.Device {
+				return
+			}
+			if r == nil {
+				r = f.checks.device(ctx, have, node)
+			}
+			rank = rankConstraint + 1
+			if r != nil {
+				rank = r.rank
+			}
+		})
+	}
+	return rank
+}
+
+// pickedFor is the request that the allocator gives a device to, empty if it
+// does not pick the device.
+func (x *inquiry) pickedFor(d *allocator.Device) string {
+	for _, c := range x.out.Placement.Claims {
+		for _, p := range c.Devices {
+			if p.Driver == d.ID.Driver && p.Pool == d.ID.Pool && p.Device == d.ID.Device {
+				return p.Request
+			}
+		}
+	}
+	return ""
 }
 
 // placed lists what the allocator picks for a request.
@@ -409,6 +422,9 @@ func (x *inquiry) notPicked(claim int, r *request, d *allocator.Device, node str
 	case placement.Node != node:
 		return fmt.Sprintf("%s, but the allocator picks node %s", alone, placement.Node)
 	default:
+		if other := x.pickedFor(d); other != "" {
+			return alone + ", and is picked for request " + other
+		}
 		taken := x.placed(claim, r)
 		if len(taken) == 0 {
 			return alone + ", but another alternative of the request is taken, which comes first"
