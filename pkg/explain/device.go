@@ -73,7 +73,6 @@ type checks struct {
 	class            *resourceapi.DeviceClass
 	// static remembers what does not depend on the node.
 	static map[*resourceapi.Device]*reason
-	pools  *poolStates
 }
 
 // device tells why a device is no candidate on a node, or nil if it is one.
@@ -294,7 +293,7 @@ func (c *checks) checkTaints(d *allocator.Device) *reason {
 		}) {
 			continue
 		}
-		holder, path := tainter(c.snap, d, taint)
+		holder, path := tainter(c.alloc, d, taint)
 		return &reason{
 			rank: rankTaint, code: DeviceTainted, label: "tainted", text: taintText(taint) + ", not tolerated",
 			fact: Evidence{Object: holder, Path: path, Found: taintText(taint), Wanted: "a toleration in " + c.request.path + ".tolerations"},
@@ -304,15 +303,8 @@ func (c *checks) checkTaints(d *allocator.Device) *reason {
 }
 
 // tainter finds the object that a taint comes from: the slice or a rule.
-func tainter(snap *snapshot.Snapshot, d *allocator.Device, taint resourceapi.DeviceTaint) (holder, path string) {
-	for _, rule := range snap.TaintRules {
-		selector := rule.Spec.DeviceSelector
-		if selector == nil || rule.Spec.Taint.Key != taint.Key || rule.Spec.Taint.Value != taint.Value || rule.Spec.Taint.Effect != taint.Effect ||
-			selector.Driver != nil && *selector.Driver != d.ID.Driver ||
-			selector.Pool != nil && *selector.Pool != d.ID.Pool ||
-			selector.Device != nil && *selector.Device != d.ID.Device {
-			continue
-		}
+func tainter(alloc *allocator.Allocator, d *allocator.Device, taint resourceapi.DeviceTaint) (holder, path string) {
+	if rule := alloc.TaintRule(d, taint); rule != nil {
 		return object("DeviceTaintRule", "", rule.Name), "spec.taint"
 	}
 	return sliceObject(d), devicePath(d, "taints")

@@ -92,7 +92,6 @@ func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *su
 		}),
 		probed:    map[string]nodeAnswer{},
 		mostValue: map[string]string{},
-		pools:     &poolStates{alloc: alloc, known: map[*allocator.Pool]*poolState{}},
 		out: &Explanation{
 			TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: "Explanation"},
 			Target:   subject.target,
@@ -118,7 +117,6 @@ type inquiry struct {
 	subject   *subject
 	site      *site
 	selectors *selectors
-	pools     *poolStates
 	// claims are those that need devices, in the order of the pod.
 	claims []claimInquiry
 	// probed has the answers for nodes where single requests do not explain
@@ -427,7 +425,7 @@ func (x *inquiry) account(ctx context.Context, c *claimInquiry) error {
 			f, err := newFunnel(ctx, x.site, x.subject.only, &checks{
 				alloc: x.site.alloc, snap: x.snap, selectors: x.selectors, channel: x.site.alloc.Features().Channel,
 				extendedResource: x.extendedResource(c, r),
-				request:          r, class: x.snap.Class(r.class), pools: x.pools,
+				request:          r, class: x.snap.Class(r.class),
 				static: map[*resourceapi.Device]*reason{},
 			})
 			if err != nil {
