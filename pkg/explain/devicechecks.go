@@ -87,6 +87,8 @@ func (x *inquiry) deviceChecks(ctx context.Context, c *checks, d *allocator.Devi
 		l.skip("NodeOperations", "node operations", "no node can reach it")
 	}
 	switch {
+	case len(d.ConsumesCounters) == 0:
+		l.add("Partition", "shared counters")
 	case !usable:
 		l.skip("Partition", "shared counters", "the pool is not used")
 	case inUse != nil:

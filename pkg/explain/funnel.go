@@ -101,13 +101,20 @@ func newFunnel(ctx context.Context, s *site, only *corev1.Node, c *checks) (*fun
 func (f *funnel) addDevices(ctx context.Context, pool *allocator.Pool, from []*resourceapi.ResourceSlice) {
 	for _, slice := range from {
 		for i := range slice.Spec.Devices {
-			device := &slice.Spec.Devices[i]
-			d := allocator.Device{ID: allocator.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name}, Device: device, Slice: slice, Pool: pool}
+			d := deviceIn(pool, slice, i)
 			f.devices = append(f.devices, d)
 			if r := f.checks.checkClass(ctx, &d); r != nil && r.code == ClassSelectorFalse {
-				f.reasons[device] = r
+				f.reasons[d.Device] = r
 			}
 		}
+	}
+}
+
+func deviceIn(pool *allocator.Pool, slice *resourceapi.ResourceSlice, index int) allocator.Device {
+	device := &slice.Spec.Devices[index]
+	return allocator.Device{
+		ID:     allocator.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name},
+		Device: device, Slice: slice, Pool: pool,
 	}
 }
 
@@ -147,11 +154,8 @@ func (f *funnel) addPool(ctx context.Context, node *corev1.Node, pool *allocator
 func eachDevice(pool *allocator.NodePool, visit func(d *allocator.Device, kept *reason)) {
 	slice := func(s *resourceapi.ResourceSlice, kept *reason) {
 		for i := range s.Spec.Devices {
-			d := &s.Spec.Devices[i]
-			visit(&allocator.Device{
-				ID:     allocator.DeviceID{Driver: pool.Pool.Driver, Pool: pool.Pool.Name, Device: d.Name},
-				Device: d, Slice: s, Pool: pool.Pool,
-			}, kept)
+			d := deviceIn(pool.Pool, s, i)
+			visit(&d, kept)
 		}
 	}
 	for i := range pool.Ignored {

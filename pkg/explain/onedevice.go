@@ -7,12 +7,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -106,11 +104,7 @@ func publishedDevices(alloc *allocator.Allocator) []allocator.Device {
 	for _, pool := range alloc.Pools() {
 		for _, slice := range pool.Obsolete {
 			for i := range slice.Spec.Devices {
-				d := &slice.Spec.Devices[i]
-				all = append(all, allocator.Device{
-					ID:     allocator.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: d.Name},
-					Device: d, Slice: slice, Pool: pool,
-				})
+				all = append(all, deviceIn(pool, slice, i))
 			}
 		}
 	}
@@ -124,26 +118,7 @@ func (x *inquiry) describeDevice(ctx context.Context) error {
 	if d == nil {
 		return nil
 	}
-	nodes, _ := x.site.alloc.Nodes()
-	reaching := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return !deviceReaches(d, node) })
-	out := &DeviceExplanation{
-		Driver: d.ID.Driver, Pool: d.ID.Pool, Name: d.ID.Device,
-		Slice: d.Slice.Name, Generation: d.Slice.Spec.Pool.Generation,
-		Nodes: deviceNodes(d), NodeCount: len(reaching),
-		Shared:            x.shared(d),
-		BindingConditions: d.BindingConditions, BindingFailureConditions: d.BindingFailureConditions,
-		Counters: x.deviceCounters(d), Capacity: x.deviceCapacity(d),
-	}
-	for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
-		out.Attributes = append(out.Attributes, DeviceValue{Name: string(name), Value: attributeText(d.Attributes[name])})
-	}
-	for _, taint := range d.Taints {
-		out.Taints = append(out.Taints, DeviceTaint{Taint: taintText(taint), Since: taint.TimeAdded, Evidence: taintEvidence(x.site.alloc, d, taint)})
-	}
-	for _, holder := range x.site.alloc.Holders(d.ID) {
-		out.Holders = append(out.Holders, deviceHolder(holder))
-		out.Health = append(out.Health, x.deviceHealth(d.ID, holder)...)
-	}
+	out := x.deviceFacts(d)
 	x.out.Device = out
 	for i := range x.claims {
 		for _, alternatives := range x.claims[i].funnels {
@@ -154,131 +129,6 @@ func (x *inquiry) describeDevice(ctx context.Context) error {
 	}
 	out.Summary = sentence(x.deviceSummary())
 	return ctx.Err()
-}
-
-func (x *inquiry) shared(d *allocator.Device) bool {
-	return x.site.alloc.FeatureEnabled("DRAConsumableCapacity") && d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
-}
-
-// deviceNodes says where a device can be used.
-func deviceNodes(d *allocator.Device) string {
-	name, all, selector := d.Slice.Spec.NodeName, d.Slice.Spec.AllNodes, d.Slice.Spec.NodeSelector
-	if perDevice(d.Slice) {
-		name, all, selector = d.NodeName, d.AllNodes, d.NodeSelector
-	}
-	switch {
-	case name != nil && *name != "":
-		return *name
-	case all != nil && *all:
-		return "any node"
-	case selector != nil:
-		return allocationNodes(&resourceapi.AllocationResult{NodeSelector: selector})
-	default:
-		return "no node"
-	}
-}
-
-func (x *inquiry) deviceCapacity(d *allocator.Device) []DeviceCapacity {
-	var list []DeviceCapacity
-	used := x.site.alloc.Consumed(d.ID)
-	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
-		total := d.Capacity[name].Value
-		c := DeviceCapacity{Name: string(name), Total: total.String()}
-		if x.shared(d) {
-			consumed, left := used[name].DeepCopy(), total.DeepCopy()
-			left.Sub(consumed)
-			c.Consumed, c.Left = consumed.String(), left.String()
-		}
-		list = append(list, c)
-	}
-	return list
-}
-
-func (x *inquiry) deviceCounters(d *allocator.Device) []DeviceCounter {
-	var list []DeviceCounter
-	state := x.site.alloc.PartitionUse(d.Pool)
-	for _, consumption := range d.ConsumesCounters {
-		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
-			takes := consumption.Counters[name].Value
-			c := DeviceCounter{
-				CounterSet: consumption.CounterSet, Counter: name, Takes: takes.String(),
-				CompatibilityGroups: consumption.CompatibilityGroups,
-			}
-			if use, ok := state.Counter(consumption.CounterSet, name); ok {
-				c.Total, c.Left = use.Total.String(), use.Left.String()
-				for _, id := range use.By {
-					c.UsedBy = append(c.UsedBy, id.Device)
-				}
-			}
-			list = append(list, c)
-		}
-	}
-	return list
-}
-
-func deviceHolder(holder allocator.Holder) DeviceHolder {
-	claim := holder.Claim
-	result := allocatedDevice(holder.Result)
-	h := DeviceHolder{
-		Namespace: claim.Namespace, Name: claim.Name, Request: result.Request,
-		ShareID: result.ShareID, ConsumedCapacity: result.ConsumedCapacity, AdminAccess: result.AdminAccess,
-		Since: claim.Status.Allocation.AllocationTimestamp,
-	}
-	for _, consumer := range claim.Status.ReservedFor {
-		h.ReservedFor = append(h.ReservedFor, strings.TrimSuffix(consumer.Resource, "s")+"/"+consumer.Name)
-	}
-	if status := allocator.DeviceStatus(claim, holder.Result); status != nil {
-		for _, c := range status.Conditions {
-			text := fmt.Sprintf("%s=%s", c.Type, c.Status)
-			if c.Reason != "" {
-				text += " (" + c.Reason + ")"
-			}
-			h.Conditions = append(h.Conditions, text)
-		}
-	}
-	return h
-}
-
-// deviceHealth finds what the kubelet writes about a device into the status of
-// the pods of a claim. Where a request has several devices, it says which one
-// is meant only if the driver gives no CDI name.
-func (x *inquiry) deviceHealth(id allocator.DeviceID, holder allocator.Holder) []DeviceHealth {
-	sameRequest := 0
-	for i := range holder.Claim.Status.Allocation.Devices.Results {
-		if holder.Claim.Status.Allocation.Devices.Results[i].Request == holder.Result.Request {
-			sameRequest++
-		}
-	}
-	allOfClaim := len(holder.Claim.Status.Allocation.Devices.Results)
-	base, _, _ := strings.Cut(holder.Result.Request, "/")
-	var found []DeviceHealth
-	for _, pod := range usersOf(x.snap, holder.Claim) {
-		of := map[corev1.ResourceName]int{}
-		for _, entry := range x.site.alloc.PodClaims(pod) {
-			if entry.Claim != nil && entry.Claim.Name == holder.Claim.Name {
-				of[corev1.ResourceName("claim:"+entry.Entry)] = allOfClaim
-				of[corev1.ResourceName("claim:"+entry.Entry+"/"+base)] = sameRequest
-			}
-		}
-		for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-			for _, r := range status.AllocatedResourcesStatus {
-				devices, ours := of[r.Name]
-				for _, health := range r.Resources {
-					if !ours || devices != 1 && string(health.ResourceID) != id.String() {
-						continue
-					}
-					h := DeviceHealth{Pod: pod.Namespace + "/" + pod.Name, Health: string(health.Health)}
-					if health.Message != nil {
-						h.Message = *health.Message
-					}
-					if !slices.Contains(found, h) {
-						found = append(found, h)
-					}
-				}
-			}
-		}
-	}
-	return found
 }
 
 // deviceRequest tells how a device fares for one request.
@@ -299,7 +149,9 @@ func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel, d *al
 		}
 	}
 	switch {
-	case x.picks(claim, f.request, d):
+	case slices.ContainsFunc(x.placed(claim, f.request), func(p AllocatedDevice) bool {
+		return p.Driver == d.ID.Driver && p.Pool == d.ID.Pool && p.Device == d.ID.Device
+	}):
 		out.Outcome = Picked
 	case len(failed) > 0:
 		out.Outcome = Rejected
@@ -320,59 +172,70 @@ func (x *inquiry) claimLabel(claim int) string {
 	return cmp.Or(explained.PodClaim, explained.Template, "for extended resources")
 }
 
-// closest is the node from which a device gets furthest for a request: the one
-// that the question is about or that the allocator picks, if there is one.
+// closest is the node from which a request looks at a device: the one that the
+// question is about, the one that the allocator picks, or the one where the
+// device gets furthest. Those that the pod cannot use come last.
 func (x *inquiry) closest(ctx context.Context, f *funnel, d *allocator.Device) *corev1.Node {
 	if x.subject.only != nil {
 		return x.subject.only
 	}
 	var best *corev1.Node
 	furthest := -1
-	consider := func(node *corev1.Node, bonus int) {
+	for _, node := range x.site.candidates {
 		if !deviceReaches(d, node) {
-			return
-		}
-		rank := bonus
-		for i := range x.site.pools[node.Name] {
-			pool := x.site.pools[node.Name][i]
-			if pool.Pool != d.Pool {
-				continue
-			}
-			eachDevice(pool, func(have *allocator.Device, r *reason) {
-				if have.Device != d.Device {
-					return
-				}
-				if r == nil && bonus > 0 {
-					r = f.checks.device(ctx, have, node)
-				}
-				if r == nil {
-					rank += rankConstraint + 1
-				} else {
-					rank += r.rank
-				}
-			})
+			continue
 		}
 		if x.out.Placement != nil && x.out.Placement.Node == node.Name {
-			rank += bonus
+			return node
 		}
-		if rank > furthest {
+		if rank := x.rankOn(ctx, f, d, node); rank > furthest {
 			best, furthest = node, rank
 		}
 	}
-	for _, node := range x.site.candidates {
-		consider(node, 2*rankConstraint)
-	}
 	for _, u := range x.site.unsuitable {
-		consider(u.node, 0)
+		if best == nil && deviceReaches(d, u.node) {
+			best = u.node
+		}
 	}
 	return best
 }
 
-// picks says whether the allocator gives a device to a request.
-func (x *inquiry) picks(claim int, r *request, d *allocator.Device) bool {
-	return slices.ContainsFunc(x.placed(claim, r), func(p AllocatedDevice) bool {
-		return p.Driver == d.ID.Driver && p.Pool == d.ID.Pool && p.Device == d.ID.Device
-	})
+// rankOn is the rank of the check that a device fails on a node, or one more
+// than all of them.
+func (x *inquiry) rankOn(ctx context.Context, f *funnel, d *allocator.Device, node *corev1.Node) int {
+	rank := rankReach
+	for i := range x.site.pools[node.Name] {
+		pool := x.site.pools[node.Name][i]
+		if pool.Pool != d.Pool {
+			continue
+		}
+		eachDevice(pool, func(have *allocator.Device, r *reason) {
+			if have.Device != d.Device {
+				return
+			}
+			if r == nil {
+				r = f.checks.device(ctx, have, node)
+			}
+			rank = rankConstraint + 1
+			if r != nil {
+				rank = r.rank
+			}
+		})
+	}
+	return rank
+}
+
+// pickedFor is the request that the allocator gives a device to, empty if it
+// does not pick the device.
+func (x *inquiry) pickedFor(d *allocator.Device) string {
+	for _, c := range x.out.Placement.Claims {
+		for _, p := range c.Devices {
+			if p.Driver == d.ID.Driver && p.Pool == d.ID.Pool && p.Device == d.ID.Device {
+				return p.Request
+			}
+		}
+	}
+	return ""
 }
 
 // placed lists what the allocator picks for a request.
@@ -409,6 +272,9 @@ func (x *inquiry) notPicked(claim int, r *request, d *allocator.Device, node str
 	case placement.Node != node:
 		return fmt.Sprintf("%s, but the allocator picks node %s", alone, placement.Node)
 	default:
+		if other := x.pickedFor(d); other != "" {
+			return alone + ", and is picked for request " + other
+		}
 		taken := x.placed(claim, r)
 		if len(taken) == 0 {
 			return alone + ", but another alternative of the request is taken, which comes first"

@@ -35,6 +35,10 @@ func TestOneDevice(t *testing.T) {
 			cluster: []part{pool("n1", device("a"), device("b"), device("x")), claim(waiting, exact("gpu", 2))},
 			outcome: Eligible, summary: "the allocator takes a, b: of those that fit it takes the first",
 		},
+		"picked for the other request": {
+			cluster: []part{pool("n1", device("x"), device("y")), claim(waiting, exact("one", 1), exact("two", 1))},
+			outcome: Picked, summary: "The allocator picks it for request one.",
+		},
 		"one that comes later is taken": {
 			cluster: []part{
 				pool("n1", device("x", withAttribute("root", "1")), device("y", withAttribute("root", "2")), device("z", withAttribute("root", "2"))),
@@ -62,7 +66,6 @@ func TestOneDevice(t *testing.T) {
 			failed: []string{
 				`RequestSelectorFalse selector: memory is 40Gi, wanted: 80Gi or more; model is "A", wanted: "B"`,
 				"DeviceAllocated allocated: to claim serving/serve",
-				" shared counters: it is in use and has taken its part already",
 				"DeviceTainted tainted: xid:NoExecute, not tolerated",
 				"AttributeMissing attribute missing: has no attribute gpu.example.com/root (it has gpu.example.com/model)",
 			},
@@ -99,7 +102,6 @@ func TestOneDevice(t *testing.T) {
 			failed: []string{
 				" selector: the allocator passes over allocated devices before it evaluates selectors",
 				"DeviceAllocated allocated: to claim serving/serve",
-				" shared counters: it is in use and has taken its part already",
 			},
 		},
 		"share too large": {
@@ -118,6 +120,17 @@ func TestOneDevice(t *testing.T) {
 			outcome: Rejected,
 			failed:  []string{"CountersExhausted counters: 2 of 4 left of counter slices, used by y, wanted: 3"},
 		},
+		"counters that it has taken itself": {
+			cluster: []part{
+				slice("n1", twoSlices, device("x", withCounter("board", "slices", "3"))),
+				counters("n1", "board", "slices", "4"), holding("serve", "n1", "x"), claim(waiting, exact("gpu", 1)),
+			},
+			outcome: Rejected,
+			failed: []string{
+				"DeviceAllocated allocated: to claim serving/serve",
+				" shared counters: it is in use and has taken its part already",
+			},
+		},
 		"device for another node": {
 			cluster: []part{
 				slice("n1", func(s *resourceapi.ResourceSlice) {
@@ -129,14 +142,13 @@ func TestOneDevice(t *testing.T) {
 			failed: []string{
 				"NodeNotReachable no node: no node matches the node selector",
 				" slice: no node can reach it", " pool: no node can reach it", " node operations: no node can reach it",
-				" shared counters: the pool is not used",
 			},
 		},
 		"incomplete pool": {
 			cluster: []part{slice("n1", twoSlices, device("x", withTaint("xid", resourceapi.DeviceTaintEffectNoExecute))), claim(waiting, exact("gpu", 1))},
 			outcome: Rejected,
 			failed: []string{
-				"PoolIncomplete pool incomplete: 1 of 2 slices of pool n1", " shared counters: the pool is not used",
+				"PoolIncomplete pool incomplete: 1 of 2 slices of pool n1",
 				"DeviceTainted tainted: xid:NoExecute, not tolerated",
 			},
 		},
@@ -146,7 +158,7 @@ func TestOneDevice(t *testing.T) {
 				claim(waiting, exact("gpu", 1)),
 			},
 			outcome: Rejected,
-			failed:  []string{"PoolObsolete obsolete: older than generation 2 of pool n1", " shared counters: the pool is not used"},
+			failed:  []string{"PoolObsolete obsolete: older than generation 2 of pool n1"},
 		},
 		"node of the device is cordoned": {
 			cluster: []part{

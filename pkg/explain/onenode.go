@@ -216,7 +216,9 @@ func (x *inquiry) awaySummary() string {
 		text += "; there are enough devices"
 	case DoesNotFit, Error:
 		text += "; apart from that, " + x.out.Node.Message
-	case Allocated, Undetermined:
+	case Undetermined:
+		text += "; apart from that, it is not known whether the devices would do: " + x.out.Node.Message
+	case Allocated:
 	}
 	return text
 }

@@ -104,7 +104,11 @@ func (p *page) deviceRequest(d *explain.DeviceExplanation, r *explain.DeviceRequ
 			p.row(2, first, cell{text: strings.Join(passed, ", "), mark: faint})
 			continue
 		}
-		p.row(2, first, cell{text: check.Label, width: label}, cell{text: check.Message})
+		name := cell{text: check.Label, width: label}
+		if check.Message == "" {
+			name.width = 0
+		}
+		p.row(2, first, name, cell{text: check.Message})
 		if p.opts.Wide {
 			p.evidence(2+outcomeWidth+columnGap, check.Evidence)
 		}

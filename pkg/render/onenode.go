@@ -41,15 +41,6 @@ func (p *page) misfits(e *explain.Explanation) {
 			p.evidence(5, []explain.Evidence{misfit.Evidence})
 		}
 	}
-	switch e.Node.Devices {
-	case explain.Fits:
-		p.text(2, good, "Without that it would fit: there are enough devices.")
-	case explain.DoesNotFit, explain.Error:
-		p.text(2, bad, "Without that it would not fit either: "+e.Node.Message)
-	case explain.Undetermined:
-		p.text(2, unsure, "Whether the devices would do is not known: "+e.Node.Message)
-	case explain.Allocated:
-	}
 }
 
 // pools lists the pools that the one node can reach, with their state.

@@ -35,8 +35,10 @@ func clusterWithWorkloads() apiServer {
 		"/api/v1/namespaces/ml/configmaps/settings":        object("ml/settings", map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}),
 		"/api/v1/namespaces/ml/events": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			events := map[string]map[string]any{
-				"involvedObject.name=train-0": listOf("v1", "Event", event("e1", "FailedScheduling", "train-0"), event("e2", "Other", "train-0")),
-				"reason=FailedScheduling": listOf("v1", "Event", event("e1", "FailedScheduling", "train-0"), event("e3", "FailedScheduling", "train-1")),
+				"involvedObject.name=train-0":          listOf("v1", "Event", event("e1", "FailedScheduling", "train-0"), event("e2", "Other", "train-0")),
+				"reason=FailedScheduling":              listOf("v1", "Event", event("e1", "FailedScheduling", "train-0"), event("e3", "FailedScheduling", "train-1")),
+				"reason=FailedPrepareDynamicResources": listOf("v1", "Event", event("e4", "FailedPrepareDynamicResources", "train-1")),
+				"involvedObject.kind=ResourceClaim":    listOf("v1", "Event", event("e5", "ClaimPrepareFailed", "claim")),
 			}[r.URL.Query().Get("fieldSelector")]
 			if events == nil {
 				events = listOf("v1", "Event")
