@@ -5,9 +5,11 @@ package explain
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/blang/semver/v4"
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/parser"
 	resourceapi "k8s.io/api/resource/v1"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
@@ -17,8 +19,9 @@ import (
 // Devices that agree in everything an expression can read are evaluated once.
 // Not safe for concurrent use.
 type selectors struct {
-	cache  *dracel.Cache
-	byExpr map[string]*selector
+	cache    *dracel.Cache
+	features dracel.Features
+	byExpr   map[string]*selector
 	// odd remembers which devices have an attribute that CEL refuses.
 	odd map[*resourceapi.Device]bool
 }
@@ -29,9 +32,10 @@ const maxCompiled = 1000
 
 func newSelectors(features dracel.Features) *selectors {
 	return &selectors{
-		cache:  dracel.NewCache(maxCompiled, features),
-		byExpr: make(map[string]*selector),
-		odd:    make(map[*resourceapi.Device]bool),
+		cache:    dracel.NewCache(maxCompiled, features),
+		features: features,
+		byExpr:   make(map[string]*selector),
+		odd:      make(map[*resourceapi.Device]bool),
 	}
 }
 
@@ -39,6 +43,10 @@ func newSelectors(features dracel.Features) *selectors {
 type selector struct {
 	expression string
 	compiled   dracel.CompilationResult
+	// root is the expression parsed, nil if it cannot be taken apart; info has
+	// what it takes to write parts of it down again.
+	root ast.Expr
+	info *ast.SourceInfo
 	// conjuncts are the operands of the outermost &&, or the whole expression.
 	conjuncts []conjunct
 	// reads are the values that the expression can see; opaque is true if it
@@ -96,9 +104,10 @@ func (s *selectors) compile(expression string) *selector {
 		return sel
 	}
 	root, info := parsed.NativeRep().Expr(), parsed.NativeRep().SourceInfo()
+	sel.root, sel.info = root, info
 	sel.reads, sel.opaque = readings(root)
 	for _, part := range conjunctsOf(root) {
-		text, err := parser.Unparse(part, info)
+		text, err := unparse(part, info)
 		if err != nil {
 			// Then it cannot be told which part is false.
 			sel.conjuncts = nil
@@ -112,6 +121,15 @@ func (s *selectors) compile(expression string) *selector {
 		})
 	}
 	return sel
+}
+
+// unparse writes a part of an expression down again, in one line.
+func unparse(e ast.Expr, info *ast.SourceInfo) (string, error) {
+	text, err := parser.Unparse(e, info, parser.WrapOnOperators())
+	if err != nil {
+		return "", fmt.Errorf("write down a CEL expression: %w", err)
+	}
+	return text, nil
 }
 
 // evaluate runs an expression against a device of the given driver.
