@@ -285,6 +285,7 @@ type rejectionGroup struct {
 	wanted  string
 	devices []string
 	texts   tally
+	hints   tally
 	facts   map[Evidence]int
 	where   tally
 	pools   tally
@@ -293,13 +294,16 @@ type rejectionGroup struct {
 func newRejectionGroup(r *reason) *rejectionGroup {
 	return &rejectionGroup{
 		rank: r.rank, code: r.code, label: r.label, wanted: r.wanted,
-		texts: tally{}, facts: map[Evidence]int{}, where: tally{}, pools: tally{},
+		texts: tally{}, hints: tally{}, facts: map[Evidence]int{}, where: tally{}, pools: tally{},
 	}
 }
 
 func (g *rejectionGroup) add(d *allocator.Device, r *reason) {
 	g.devices = append(g.devices, d.ID.String())
 	g.texts[r.text]++
+	if r.hint != "" {
+		g.hints[r.hint]++
+	}
 	g.facts[r.fact]++
 	g.pools[d.ID.Pool]++
 	if name := d.Slice.Spec.NodeName; name != nil {
@@ -348,12 +352,14 @@ func (g *rejectionGroup) message(r *request) string {
 	}
 	switch {
 	case g.code == ClassSelectorFalse:
-		return fmt.Sprintf("not of class %s: %s", r.class, message)
+		message = fmt.Sprintf("not of class %s: %s", r.class, message)
 	case g.wanted != "":
-		return fmt.Sprintf("%s; wanted: %s", message, g.wanted)
-	default:
-		return message
+		message = fmt.Sprintf("%s; wanted: %s", message, g.wanted)
 	}
+	if hints := g.hints.sorted(); len(hints) > 0 {
+		message += "; " + hints[0]
+	}
+	return message
 }
 
 // holders says whose the allocated devices are.

@@ -78,7 +78,7 @@ func TestGuardOfStrangeNames(t *testing.T) {
 
 // TestGuardIsTheSameWithoutErrors holds guarded expressions against the originals.
 func TestGuardIsTheSameWithoutErrors(t *testing.T) {
-	cases := 3000
+	cases := 1000
 	if testing.Short() {
 		cases = 300
 	}
