@@ -144,34 +144,44 @@ func (r reading) noun() string {
 	}
 }
 
-// failure says why a selector fails on a device.
-func (c *checks) failure(sel *selector, result *selection, d *allocator.Device) string {
-	text := oneLine(result.err)
+// failure says why a selector fails on a device, and what it is that the device
+// lacks, if that is the reason.
+func (c *checks) failure(sel *selector, result *selection) (text string, lacks reading) {
+	text = oneLine(result.err)
 	if strings.Contains(text, "actual cost limit exceeded") {
-		return c.selectors.overBudget(sel)
+		return c.selectors.overBudget(sel), reading{}
 	}
 	if !strings.Contains(text, "no such key") {
-		return text
+		return text, reading{}
 	}
 	for _, r := range result.missing {
 		if r.domain == "" || r.name == "" {
 			continue
 		}
 		text += fmt.Sprintf("; %s %s", r.noun(), c.catalog.spread(r))
-		if c.catalog.having[r] == 0 {
-			if c.catalog.domains[r.domain] == 0 {
-				text += ", and nothing else of that domain does"
-			}
-			return text + c.catalog.misspelt(r)
+		if c.catalog.having[r] > 0 {
+			return text, r
 		}
-		who := "not on all of driver " + d.ID.Driver
-		if r.domain != d.ID.Driver {
-			who = "not on these of driver " + d.ID.Driver
-			if c.class != nil {
-				who += ", which class " + c.class.Name + " does not exclude"
-			}
+		if c.catalog.domains[r.domain] == 0 {
+			text += ", and nothing else of that domain does"
 		}
-		return text + ", " + who
+		return text + c.catalog.misspelt(r), reading{}
+	}
+	return text, reading{}
+}
+
+// lacking says after the number of devices that have a value which do not.
+func (g *rejectionGroup) lacking(class string) string {
+	var drivers []string
+	own := false
+	for _, name := range g.drivers.sorted() {
+		drivers = append(drivers, fmt.Sprintf("%d of driver %s", g.drivers[name], name))
+		own = own || name == g.lacks.domain
+	}
+	text := ", not on " + joinAnd(drivers)
+	if !own && class != "" {
+		// The expression is written for devices of another driver.
+		text += ", which class " + class + " does not exclude"
 	}
 	return text
 }

@@ -59,6 +59,8 @@ type reason struct {
 	wanted string
 	// hint says what was probably meant instead of what is wanted.
 	hint string
+	// lacks is what the device does not have and others have.
+	lacks reading
 	// fact proves it.
 	fact Evidence
 }
@@ -240,8 +242,9 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 		if code == ClassSelectorFalse {
 			label = "class selector"
 		}
+		text, lacks := c.failure(sel, result)
 		return &reason{
-			rank: rank, code: SelectorError, label: label + " fails", text: c.failure(sel, result, d),
+			rank: rank, code: SelectorError, label: label + " fails", text: text, lacks: lacks,
 			fact: Evidence{Object: holder, Path: path, Found: found, Wanted: s.CEL.Expression},
 		}
 	}

@@ -340,6 +340,10 @@ type Rejection struct {
 	Label string `json:"label"`
 	// Message says it in one sentence.
 	Message string `json:"message"`
+	// Hint is the part of the message that says what was probably meant, if
+	// something is compared with a value, or asks for an attribute, that no device
+	// has.
+	Hint string `json:"hint,omitempty"`
 	// Evidence proves it.
 	Evidence []Evidence `json:"evidence,omitempty"`
 	// Where sums up the nodes or pools: "20 nodes", "node-17".

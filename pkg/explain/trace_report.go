@@ -24,11 +24,39 @@ func (x *inquiry) trace(ctx context.Context) {
 		for _, alternatives := range x.claims[i].funnels {
 			for _, f := range alternatives {
 				explained.Requests[at].Selectors = f.traces(ctx)
+				x.warnOfCost(&x.claims[i], f.request, explained.Requests[at].Selectors)
 				at++
 			}
 		}
 	}
 }
+
+// warnOfCost tells whoever wants to create a claim that the API server will not
+// take it.
+func (x *inquiry) warnOfCost(c *claimInquiry, r *request, traces []SelectorTrace) {
+	if c.claim.UID != "" && !x.subject.claims[c.index].Generated {
+		return
+	}
+	for i := range traces {
+		trace := &traces[i]
+		if trace.Source != sourceRequest || trace.Cost <= trace.CostLimit {
+			continue
+		}
+		x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorUser, Text: fmt.Sprintf(
+			"make the selector of request %s at %s cheaper: %s", r.name, trace.Path, costWarning(trace))})
+	}
+}
+
+func costWarning(trace *SelectorTrace) string {
+	return fmt.Sprintf("in the worst case it costs %s, the limit is %s, so that the API server refuses it in new objects; where it is stored already, it fails on a device for which it costs more than that",
+		costText(trace.Cost), thousands(trace.CostLimit))
+}
+
+// Where a selector is written.
+const (
+	sourceClass   = "class"
+	sourceRequest = "request"
+)
 
 // maxValues is how many different values a part of a selector shows.
 const maxValues = 10
@@ -51,9 +79,9 @@ func (c *checks) placedSelectors() []placedSelector {
 		}
 	}
 	if c.class != nil {
-		add("class", object("DeviceClass", "", c.class.Name), "spec.selectors", c.class.Spec.Selectors)
+		add(sourceClass, object("DeviceClass", "", c.class.Name), "spec.selectors", c.class.Spec.Selectors)
 	}
-	add("request", claimObject(c.request.claim), c.request.path+".selectors", c.request.selectors)
+	add(sourceRequest, claimObject(c.request.claim), c.request.path+".selectors", c.request.selectors)
 	return placed
 }
 
@@ -244,10 +272,12 @@ func (p *partReport) part() SelectorPart {
 func (c *checks) selectorNotes(sel *selector, trace *SelectorTrace) []string {
 	var notes []string
 	if trace.Cost > trace.CostLimit {
-		notes = append(notes, fmt.Sprintf("in the worst case it costs %s, the limit is %s: the API server refuses it in new objects, and where it is stored already it fails on a device for which it costs more than that",
-			costText(trace.Cost), thousands(trace.CostLimit)))
+		notes = append(notes, costWarning(trace))
 	}
-	for i := range sel.conjuncts {
+	for i := range trace.Parts {
+		if trace.Parts[i].Outcomes.True > 0 {
+			continue
+		}
 		if note := c.unheardOf(&sel.conjuncts[i]); note != "" {
 			notes = append(notes, note)
 		}
