@@ -110,7 +110,7 @@ func (x *inquiry) deviceChecks(ctx context.Context, c *checks, d *allocator.Devi
 // whether the node can reach the device, and whether the pool is used.
 func (x *inquiry) checkPlace(l *checkList, d *allocator.Device, node *corev1.Node) (reached, usable bool) {
 	if node == nil {
-		l.add("Reach", "in reach of a node", notReached(x.snap, d))
+		l.add("Reach", "in reach of a node", unreached(x.snap, d))
 		l.skip("Slice", "slice", "no node can reach it")
 		l.skip("Pool", "pool", "no node can reach it")
 		return false, false
@@ -123,7 +123,7 @@ func (x *inquiry) checkPlace(l *checkList, d *allocator.Device, node *corev1.Nod
 		l.add("Node", "node takes the pod", away...)
 	}
 	if !deviceReaches(d, node) {
-		elsewhere := *notReached(x.snap, d)
+		elsewhere := *unreached(x.snap, d)
 		elsewhere.label, elsewhere.text = "elsewhere", fmt.Sprintf("it is for %s, not for %s", deviceNodes(d), node.Name)
 		elsewhere.fact.Found, elsewhere.fact.Wanted = deviceNodes(d), node.Name
 		l.add("Reach", "in reach of the node", &elsewhere)

@@ -90,6 +90,7 @@ func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *su
 			EnableConsumableCapacity: alloc.FeatureEnabled("DRAConsumableCapacity"),
 			EnableListTypeAttributes: alloc.FeatureEnabled("DRAListTypeAttributes"),
 		}),
+		catalog:     newCatalog(alloc),
 		probed:      map[string]nodeAnswer{},
 		partitioned: map[*allocator.Pool]string{},
 		comparable:  map[*allocator.NodePool]map[string]bool{},
@@ -107,6 +108,7 @@ type inquiry struct {
 	subject   *subject
 	site      *site
 	selectors *selectors
+	catalog   *catalog
 	// claims are those that need devices, in the order of the pod.
 	claims []claimInquiry
 	// probed has the answers for nodes where single requests do not explain
@@ -160,6 +162,7 @@ func (x *inquiry) run(ctx context.Context) error {
 			return err
 		}
 	}
+	x.trace(ctx)
 	return x.decide(ctx)
 }
 
@@ -423,7 +426,7 @@ func (x *inquiry) account(ctx context.Context, c *claimInquiry) error {
 			f, err := newFunnel(ctx, x.site, x.subject.only, &checks{
 				alloc: x.site.alloc, snap: x.snap, selectors: x.selectors, channel: x.site.alloc.Features().Channel,
 				extendedResource: x.extendedResource(c, r),
-				request:          r, class: x.snap.Class(r.class),
+				request:          r, class: x.snap.Class(r.class), catalog: x.catalog,
 				static: map[*resourceapi.Device]*reason{},
 			})
 			if err != nil {
