@@ -67,7 +67,7 @@ func TestOneDevice(t *testing.T) {
 				`RequestSelectorFalse selector: memory is 40Gi, wanted: 80Gi or more; model is "A", wanted: "B"`,
 				"DeviceAllocated allocated: to claim serving/serve",
 				"DeviceTainted tainted: xid:NoExecute, not tolerated",
-				"AttributeMissing attribute missing: has no attribute gpu.example.com/root (it has gpu.example.com/model)",
+				"AttributeMissing attribute missing: has no attribute gpu.example.com/root, which does not exist on the only device",
 			},
 			summary: "it would also fail: allocated, tainted and attribute missing.",
 		},
@@ -91,7 +91,7 @@ func TestOneDevice(t *testing.T) {
 			},
 			outcome: Rejected,
 			failed: []string{
-				"SelectorError class selector fails: no such key: type", " selectors: the class fails",
+				"SelectorError class selector fails: no such key: type; attribute type (domain gpu.example.com) does not exist on the only device, and nothing else of that domain does", " selectors: the class fails",
 			},
 		},
 		"the selector would fail if it were free": {

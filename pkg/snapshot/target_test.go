@@ -101,7 +101,7 @@ func TestCollectTargetErrors(t *testing.T) {
 func TestCollectEventsOfTarget(t *testing.T) {
 	clients := start(t, clusterWithWorkloads())
 	s := mustCollect(t, clients, CollectOptions{Target: &ObjectRef{Resource: "pod", Name: "train-0"}})
-	expect(t, "events", []string{"Event ml/e1", "Event ml/e2", "Event ml/e3"}, named("Event", s.Events))
+	expect(t, "events", []string{"Event ml/e1", "Event ml/e2", "Event ml/e3", "Event ml/e4", "Event ml/e5"}, named("Event", s.Events))
 
 	s = mustCollect(t, clients, CollectOptions{})
 	expect(t, "events without a target", []string{}, named("Event", s.Events))
