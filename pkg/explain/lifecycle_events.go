@@ -20,9 +20,9 @@ const (
 	// reasonClaimCreation is of pkg/controller/resourceclaim.
 	reasonClaimCreation = "FailedResourceClaimCreation"
 	// The others are of pkg/kubelet/events.
-	reasonPrepare  = "FailedPrepareDynamicResources"
-	reasonSandbox  = "FailedCreatePodSandBox"
-	reasonKillPod  = "FailedKillPod"
+	reasonPrepare   = "FailedPrepareDynamicResources"
+	reasonSandbox   = "FailedCreatePodSandBox"
+	reasonKillPod   = "FailedKillPod"
 	reasonContainer = "Failed"
 )
 
