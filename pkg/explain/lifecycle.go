@@ -81,9 +81,9 @@ func (x *inquiry) describeStage() {
 	if forClaim {
 		findings = x.claimFindings(x.subject.claims[0].Claim)
 	}
-	for i, f := range own.findings {
-		if i == 0 && f.reason != "" {
-			f.reason = who + f.reason
+	for _, f := range own.findings {
+		if f.reason != "" {
+			f.reason, who = who+f.reason, ""
 		}
 		findings = append(findings, f)
 	}

@@ -287,7 +287,7 @@ func (x *inquiry) nodeFindings(pod *corev1.Pod) []finding {
 		if x.snap.Gap(snapshot.ResourceNodes) != nil || len(x.snap.Nodes) == 0 {
 			return nil
 		}
-		f.reason = fmt.Sprintf("node %s does not exist any more", name)
+		f.reason = fmt.Sprintf("node %s does not exist", name)
 		f.prove(podObject(pod), "spec.nodeName", name, "a node that exists")
 		f.step(ActorNobody, "the pod garbage collector of kube-controller-manager removes pods of nodes that are gone")
 		return []finding{f}

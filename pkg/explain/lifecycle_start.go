@@ -173,6 +173,9 @@ func (x *inquiry) foreignClaim(pod *corev1.Pod, pc *allocator.PodClaim) finding 
 	}
 	f.reason = fmt.Sprintf("claim %s still exists and belongs to %s, not to this pod", pc.Claim.Name, whose)
 	f.prove(claimObject(pc.Claim), "metadata.ownerReferences[controller=true].uid", found, string(pod.UID))
+	if owner != nil && owner.Kind != KindPod {
+		return f
+	}
 	f.step(ActorNobody, "the resourceclaim controller makes another claim for this pod, and the garbage collector removes one whose owner is gone")
 	return f
 }
