@@ -247,11 +247,13 @@ func (x *inquiry) preemptionHint() {
 			}
 		}
 	}
+	pools := map[*allocator.Pool]bool{}
 	x.eachRejected(func(d *allocator.Device, r *reason) {
-		switch r.rank {
-		case rankInUse, rankCapacityLeft:
+		switch {
+		case r.rank == rankInUse, r.rank == rankCapacityLeft:
 			consider(d.ID)
-		case rankCounters:
+		case r.rank == rankCounters && !pools[d.Pool]:
+			pools[d.Pool] = true
 			for _, use := range x.site.alloc.CountersOf(d.Pool) {
 				for _, id := range use.By {
 					consider(id)
