@@ -66,8 +66,9 @@ func (b *problemBuilder) alternative(ctx context.Context, f *funnel, node *corev
 	alternative := decision.Alternative{Count: int(min(f.request.count, 1<<20)), All: f.request.all()}
 	for i := range b.pools {
 		if reason := poolReason(&b.pools[i]); reason != nil {
-			if f.request.all() {
-				// The allocator gives up.
+			// The allocator passes over a pool of which it knows newer slices
+			// elsewhere, and gives up at other faults.
+			if f.request.all() && !b.pools[i].Outdated {
 				return decision.Alternative{All: true}
 			}
 			continue

@@ -202,7 +202,21 @@ func (s *scene) conflict(ctx context.Context) ([]int, error) {
 	if ok, err := s.fits(ctx, nil); err != nil || !ok {
 		return nil, err
 	}
-	return s.explain(ctx, nil, false, all)
+	chosen, err := s.explain(ctx, nil, false, all)
+	if err != nil {
+		return nil, err
+	}
+	// The method takes for granted that giving up a fact never hurts. It may: a
+	// selector can fail on a device that was in use before.
+	if ok, err := s.fits(ctx, chosen); err != nil || ok {
+		return nil, err
+	}
+	for i := range chosen {
+		if ok, err := s.fits(ctx, slices.Delete(slices.Clone(chosen), i, i+1)); err != nil || !ok {
+			return nil, err
+		}
+	}
+	return chosen, nil
 }
 
 // explain is the recursion of QuickXplain: a minimal part of candidates that
