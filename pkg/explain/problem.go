@@ -37,7 +37,7 @@ type problemBuilder struct {
 }
 
 // newProblem makes the problem of a node. The funnels are those of each claim.
-func newProblem(ctx context.Context, alloc *allocator.Allocator, states *poolStates, node *corev1.Node, pools []allocator.NodePool, claims []claimInquiry) (*decision.Problem, error) {
+func newProblem(ctx context.Context, alloc *allocator.Allocator, states *poolStates, node *corev1.Node, pools []allocator.NodePool, claims []claimInquiry) (*problemBuilder, error) {
 	b := &problemBuilder{
 		alloc: alloc, pools: pools, states: states,
 		problem: decision.Problem{ClaimLimit: resourceapi.AllocationResultsMaxSize},
@@ -59,7 +59,7 @@ func newProblem(ctx context.Context, alloc *allocator.Allocator, states *poolSta
 			b.problem.Requests = append(b.problem.Requests, r)
 		}
 	}
-	return &b.problem, b.err
+	return b, b.err
 }
 
 func (b *problemBuilder) alternative(ctx context.Context, f *funnel, node *corev1.Node, constraints []constraint, offset int) decision.Alternative {
@@ -246,9 +246,9 @@ func (x *inquiry) fast(ctx context.Context, node *corev1.Node) decision.Answer {
 			return decision.Unknown
 		}
 	}
-	problem, err := newProblem(ctx, x.site.alloc, x.pools, node, x.site.pools[node.Name], x.claims)
+	built, err := newProblem(ctx, x.site.alloc, x.pools, node, x.site.pools[node.Name], x.claims)
 	if err != nil {
 		return decision.Unknown
 	}
-	return decision.Decide(ctx, problem).Answer
+	return decision.Decide(ctx, &built.problem).Answer
 }

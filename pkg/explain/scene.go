@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -152,29 +151,8 @@ func (s *scene) fits(ctx context.Context, holding []int) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("set up the allocator: %w", err)
 	}
-	subject := &subject{target: Target{Kind: KindClaim}}
-	for _, claim := range claims {
-		subject.claims = append(subject.claims, allocator.PodClaim{Claim: claim})
-	}
-	x := newInquiry(alloc, snap, subject)
-	x.describeClaims()
-	if err := x.survey(); err != nil {
-		return false, err
-	}
-	for i := range x.claims {
-		if err := x.account(ctx, &x.claims[i]); err != nil {
-			return false, err
-		}
-	}
-	switch x.fast(ctx, s.node) {
-	case decision.Feasible:
-		// Counting does not know of selectors that fail.
-		if !x.mayFail(ctx, s.node) {
-			return true, nil
-		}
-	case decision.Infeasible:
-		return false, nil
-	default:
+	if fits, known := countedFit(ctx, alloc, snap, s.node, claims); known {
+		return fits, nil
 	}
 	hasty, err := allocator.New(ctx, snap, allocator.WithTimeout(patience))
 	if err != nil {
