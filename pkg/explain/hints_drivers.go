@@ -66,7 +66,7 @@ func (x *inquiry) publication(driver string) publication {
 			own[*slice.Spec.NodeName] = true
 		}
 	}
-	reached := func(pool allocator.NodePool) bool { return pool.Pool.Driver == driver }
+	reached := func(pool *allocator.NodePool) bool { return pool.Pool.Driver == driver }
 	for _, node := range x.site.candidates {
 		if own[node.Name] || slices.ContainsFunc(x.site.pools[node.Name], reached) {
 			p.published = append(p.published, node)
