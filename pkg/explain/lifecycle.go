@@ -63,7 +63,7 @@ func (x *inquiry) describeStage() {
 		own.findings = gateFindings(pod)
 	default:
 		own = x.life(pod, x.subject.claims)
-		if own.stage == StageAllocation && len(x.site.candidates) == 0 && len(x.site.unsuitable) > 0 {
+		if own.stage == StageAllocation && len(x.site.candidates) == 0 && len(x.site.unsuitable) > 0 && !x.fitsElsewhere() {
 			own.stage = StageNodeFit
 		}
 		who = x.named(pod)

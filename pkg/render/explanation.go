@@ -28,14 +28,28 @@ const actorWidth = 12
 // The only errors are those of w.
 func Explanation(w io.Writer, e *explain.Explanation, opts Options) error {
 	p := newPage(opts)
+	p.oneNode = e.Node != nil
+	if e.Device != nil {
+		p.device(e)
+		p.assumptions(e)
+		p.provenance(e)
+		return p.writeTo(w)
+	}
 	p.headline(e)
+	p.misfits(e)
 	p.claims(e)
+	p.pools(e)
 	p.nodes(e)
 	p.proof(e)
 	p.placement(e)
+	p.hints(e)
 	p.assumptions(e)
 	p.nextSteps(e)
 	p.provenance(e)
+	return p.writeTo(w)
+}
+
+func (p *page) writeTo(w io.Writer) error {
 	if _, err := w.Write(p.buf.Bytes()); err != nil {
 		return fmt.Errorf("write the explanation: %w", err)
 	}
@@ -57,6 +71,11 @@ func (p *page) headline(e *explain.Explanation) {
 
 // verdict puts the verdict into the words of the headline.
 func verdict(e *explain.Explanation) (string, mark) {
+	if e.Node != nil {
+		if said, m := nodeVerdict(e); said != "" {
+			return said, m
+		}
+	}
 	switch e.Verdict {
 	case explain.Allocated:
 		return "is allocated", good
@@ -179,6 +198,17 @@ func (p *page) placement(e *explain.Explanation) {
 			indent += 2
 		}
 		p.devices(indent, claim.Devices)
+	}
+}
+
+func (p *page) hints(e *explain.Explanation) {
+	if len(e.Hints) == 0 {
+		return
+	}
+	p.blank()
+	p.text(0, strong, "Also seen in the cluster")
+	for i := range e.Hints {
+		p.row(2, cell{text: "-", width: 1}, cell{text: e.Hints[i].Text})
 	}
 }
 

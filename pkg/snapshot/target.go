@@ -137,7 +137,7 @@ func (c *collector) eventSelectors() []fields.Selector {
 		fields.OneTermEqualSelector("involvedObject.kind", "ResourceClaim"),
 		fields.OneTermEqualSelector("reason", "FailedScheduling"),
 	}
-	for _, reason := range []string{"FailedResourceClaimCreation", "FailedPrepareDynamicResources", "FailedCreatePodSandBox"} {
+	for _, reason := range []string{"NotTriggerScaleUp", "FailedResourceClaimCreation", "FailedPrepareDynamicResources", "FailedCreatePodSandBox"} {
 		selectors = append(selectors, fields.OneTermEqualSelector("reason", reason))
 	}
 	return selectors
