@@ -208,6 +208,26 @@ func TestLifeOnNode(t *testing.T) {
 	}
 }
 
+// TestClaimTakesThePodWithAReason has two pods on the node, and only one of
+// which the kubelet says something.
+func TestClaimTakesThePodWithAReason(t *testing.T) {
+	onNode := func(p *corev1.Pod) { p.Spec.NodeName = "n1" }
+	snap := cluster(t, nodes("n1"), pool("n1", devices(1)...), holding("have", "n1", "gpu-0"), reserved("have", "p"),
+		changeHave(func(c *resourceapi.ResourceClaim) {
+			c.Status.ReservedFor = append(c.Status.ReservedFor, resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "a", UID: "uid-a"})
+		}),
+		changedPod("a", onNode, "have"), changedPod("p", onNode, "have"),
+		warning("e", "FailedPrepareDynamicResources", prepareFailed+"NodePrepareResources failed for ResourceClaim have: no power", time.Minute))
+	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: "have"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "Pod p: driver gpu.example.com cannot prepare claim have on node n1: no power (last 60s ago)."
+	if e.Stage != StagePreparation || e.Summary != want {
+		t.Errorf("stage %s: %s\nwant %s", e.Stage, e.Summary, want)
+	}
+}
+
 func TestConsumers(t *testing.T) {
 	of := func(resource, group, name, uid string) *resourceapi.ResourceClaimConsumerReference {
 		return &resourceapi.ResourceClaimConsumerReference{APIGroup: group, Resource: resource, Name: name, UID: types.UID("uid-" + uid)}
