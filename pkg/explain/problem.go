@@ -26,7 +26,7 @@ var errNoProblem = errors.New("cannot be put into numbers")
 // the eligible devices of each request, what they take and what is left.
 type problemBuilder struct {
 	alloc    *allocator.Allocator
-	pools    []allocator.NodePool
+	pools    []*allocator.NodePool
 	problem  decision.Problem
 	devices  map[*resourceapi.Device]int
 	counters map[string]int
@@ -36,7 +36,7 @@ type problemBuilder struct {
 }
 
 // newProblem makes the problem of a node. The funnels are those of each claim.
-func newProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.Node, pools []allocator.NodePool, claims []claimInquiry) (*decision.Problem, error) {
+func newProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.Node, pools []*allocator.NodePool, claims []claimInquiry) (*decision.Problem, error) {
 	b := &problemBuilder{
 		alloc: alloc, pools: pools,
 		problem: decision.Problem{ClaimLimit: resourceapi.AllocationResultsMaxSize},
@@ -64,7 +64,7 @@ func newProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.No
 func (b *problemBuilder) alternative(ctx context.Context, f *funnel, node *corev1.Node, constraints []constraint, offset int) decision.Alternative {
 	alternative := decision.Alternative{Count: int(min(f.request.count, 1<<20)), All: f.request.all()}
 	for i := range b.pools {
-		if reason := poolReason(&b.pools[i]); reason != nil {
+		if reason := poolReason(b.pools[i]); reason != nil {
 			if f.request.all() {
 				// The allocator gives up.
 				return decision.Alternative{All: true}
@@ -185,13 +185,22 @@ func (b *problemBuilder) intern(texts []string) []int {
 	return numbers
 }
 
-// valueSet gives the values of an attribute that a constraint compares. The
-// type is part of a value: the string "1" is not the number 1.
+// valueSet gives the values of an attribute that a constraint compares.
 func (b *problemBuilder) valueSet(a resourceapi.DeviceAttribute) []int {
 	if isList(a) && !b.alloc.FeatureEnabled("DRAListTypeAttributes") {
 		b.err = errNoProblem
 		return nil
 	}
+	texts := valueTexts(a)
+	if len(texts) == 0 {
+		b.err = errNoProblem
+	}
+	return b.intern(texts)
+}
+
+// valueTexts writes the values of an attribute so that two are equal exactly
+// if they are for a constraint: the string "1" is not the number 1.
+func valueTexts(a resourceapi.DeviceAttribute) []string {
 	var texts []string
 	add := func(kind string, value any) { texts = append(texts, fmt.Sprintf("%s\x00%v", kind, value)) }
 	switch {
@@ -220,10 +229,7 @@ func (b *problemBuilder) valueSet(a resourceapi.DeviceAttribute) []int {
 	case a.VersionValue != nil:
 		add("version", *a.VersionValue)
 	}
-	if len(texts) == 0 {
-		b.err = errNoProblem
-	}
-	return b.intern(texts)
+	return texts
 }
 
 // number gives a quantity in thousandths.

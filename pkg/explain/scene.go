@@ -168,7 +168,10 @@ func (s *scene) fits(ctx context.Context, holding []int) (bool, error) {
 	}
 	switch x.fast(ctx, s.node) {
 	case decision.Feasible:
-		return true, nil
+		// Counting does not know of selectors that fail.
+		if !x.mayFail(ctx, s.node) {
+			return true, nil
+		}
 	case decision.Infeasible:
 		return false, nil
 	default:

@@ -102,7 +102,7 @@ func (f *funnel) traces(ctx context.Context) []SelectorTrace {
 		r := newTraceReport(sel)
 		var passed []*allocator.Device
 		for _, d := range reached {
-			result := s.evaluate(ctx, sel, d.ID.Driver, d.Device)
+			result := s.evaluate(ctx, sel, d.ID.Driver, f.checks.shownToSelectors(d.Device))
 			if r.counts[result] == 0 && result.matches {
 				r.explain(ctx, s, sel, result, d)
 			}

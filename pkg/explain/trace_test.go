@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 )
@@ -273,7 +273,7 @@ func FuzzSelector(f *testing.F) {
 			device("text", withAttribute(name, text), withInts("gpu.example.com/list", number)),
 			device("number", withInt(name, number), withInt("gpu.example.com/number", number), withMemory("1Gi")),
 			device("flag", withBool(name, flag), func(d *resourceapi.Device) {
-				d.Capacity[attribute] = resourceapi.DeviceCapacity{Value: *ptr.To(randomCapacity(rand.New(rand.NewPCG(uint64(number), 5))).Value.DeepCopy())}
+				d.Capacity[attribute] = resourceapi.DeviceCapacity{Value: *resource.NewQuantity(number, resource.DecimalSI)}
 			}),
 			device("texts", func(d *resourceapi.Device) {
 				d.Attributes[attribute] = resourceapi.DeviceAttribute{StringValues: []string{text, "A"}}
