@@ -321,7 +321,7 @@ type SelectorPart struct {
 	Wanted   string           `json:"wanted,omitempty"`
 	Outcomes SelectorOutcomes `json:"outcomes"`
 	// Values are what it was evaluated with, at most ten, the most frequent first.
-	// MoreValues counts the others.
+	// MoreValues counts the others. A part with operands has none: they have them.
 	Values     []SelectorValue `json:"values,omitempty"`
 	MoreValues int             `json:"moreValues,omitempty"`
 	// Operands are its own parts, if a logical operator makes it.

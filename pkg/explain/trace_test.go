@@ -131,7 +131,7 @@ func TestTraceOfEachForm(t *testing.T) {
 			`x.list.exists(v, v == 2): 2/1/0/0; True 1: list is [1, 2] and v is 2; True 1: list is [2, 3] and v is 2; False 1: list is []`,
 		}},
 		{"the names", `x.exists(name, name == "b")`, []string{
-			`x.exists(name, name == "b"): 2/1/0/0; True 2: attributes of gpu.example.com is {a, b, flag, list, model} and name is "b"; False 1: attributes of gpu.example.com is {a, flag, list, model}`,
+			`x.exists(name, name == "b"): 2/1/0/0; True 2: attributes of gpu.example.com are {a, b, flag, list, model} and name is "b"; False 1: attributes of gpu.example.com are {a, flag, list, model}`,
 		}},
 		{"a test", `has(x.b) && x.b == 1`, []string{
 			`has(x.b): 2/1/0/0; True 2: b is 1; False 1: b is not set`,

@@ -87,6 +87,7 @@ func tooMany() *explain.Explanation {
 					},
 				},
 				EligibleDevices: []string{"gpu.nvidia.com/node-23/gpu-0", "gpu.nvidia.com/node-23/gpu-1"},
+				Selectors:       selectorTraces(),
 			}},
 		}},
 		NodeCount: 42,
@@ -101,6 +102,58 @@ func tooMany() *explain.Explanation {
 			{Actor: explain.ActorUser, Text: "ask for 4 devices instead of 8"},
 			{Actor: explain.ActorAdmin, Text: "free devices with one pcieRoot: see who holds them with kubectl get resourceclaims -A"},
 			{Actor: explain.ActorNobody, Text: "until claims of namespace serving are gone"},
+		},
+	}
+}
+
+// selectorTraces has a selector of one part and one of each kind.
+func selectorTraces() []explain.SelectorTrace {
+	return []explain.SelectorTrace{
+		{
+			Source: "class", Object: "DeviceClass/gpu.nvidia.com", Path: "spec.selectors[0].cel.expression",
+			Expression: `device.driver == "gpu.nvidia.com"`, Cost: 4, CostLimit: 1000000,
+			Outcomes: explain.SelectorOutcomes{True: 336},
+			Parts: []explain.SelectorPart{{
+				Expression: `device.driver == "gpu.nvidia.com"`, Wanted: `"gpu.nvidia.com"`, Outcomes: explain.SelectorOutcomes{True: 336},
+				Values: []explain.SelectorValue{{Found: `driver is "gpu.nvidia.com"`, Outcome: explain.OutcomeTrue, Count: 336}},
+			}},
+		},
+		{
+			Source: "request", Object: "ResourceClaim/ml/train-gpus", Path: "spec.devices.requests[0].exactly.selectors[0].cel.expression",
+			Expression: `device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("80Gi")) >= 0 && (device.attributes["gpu.nvidia.com"].ecc || device.attributes["gpu.nvidia.com"].model == "H100")`,
+			Cost:       2400000, CostLimit: 1000000,
+			Outcomes: explain.SelectorOutcomes{True: 170, False: 160, Fails: 6},
+			Error:    "no such key: ecc",
+			Notes:    []string{"In the worst case it costs 2,400,000, the limit is 1,000,000."},
+			Parts: []explain.SelectorPart{
+				{
+					Expression: `device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("80Gi")) >= 0`, Wanted: "80Gi or more",
+					Outcomes: explain.SelectorOutcomes{True: 176, False: 160},
+					Values: []explain.SelectorValue{
+						{Found: "memory is 80Gi", Outcome: explain.OutcomeTrue, Count: 176},
+						{Found: "memory is 40Gi", Outcome: explain.OutcomeFalse, Count: 100},
+						{Found: "memory is 24Gi", Outcome: explain.OutcomeFalse, Count: 50},
+					},
+					MoreValues: 2,
+				},
+				{
+					Expression: `device.attributes["gpu.nvidia.com"].ecc || device.attributes["gpu.nvidia.com"].model == "H100"`,
+					Outcomes:   explain.SelectorOutcomes{True: 170, Fails: 6, NotReached: 160},
+					Operands: []explain.SelectorPart{
+						{
+							Expression: `device.attributes["gpu.nvidia.com"].ecc`, Outcomes: explain.SelectorOutcomes{True: 170, Fails: 6, NotReached: 160},
+							Values: []explain.SelectorValue{
+								{Found: "ecc is true", Outcome: explain.OutcomeTrue, Count: 170},
+								{Found: "ecc is not set", Outcome: explain.OutcomeFails, Count: 6},
+							},
+						},
+						{
+							Expression: `device.attributes["gpu.nvidia.com"].model == "H100"`, Outcomes: explain.SelectorOutcomes{False: 6, NotReached: 330},
+							Values: []explain.SelectorValue{{Found: `model is "T4"`, Outcome: explain.OutcomeFalse, Count: 6}},
+						},
+					},
+				},
+			},
 		},
 	}
 }
@@ -248,6 +301,14 @@ func hostile() *explain.Explanation {
 					Evidence: []explain.Evidence{{Object: evil, Path: evil, Found: evil, Wanted: evil}},
 				}},
 				EligibleDevices: []string{evil},
+				Selectors: []explain.SelectorTrace{{
+					Source: evil, Object: evil, Path: evil, Expression: evil, Error: evil, Notes: []string{evil},
+					Parts: []explain.SelectorPart{{
+						Expression: evil, Wanted: evil, Outcomes: explain.SelectorOutcomes{False: 1},
+						Values:   []explain.SelectorValue{{Found: evil, Outcome: explain.OutcomeFalse, Count: 1}},
+						Operands: []explain.SelectorPart{{Expression: evil}},
+					}},
+				}},
 			}},
 		}},
 		Nodes:     []explain.NodeGroup{{Count: 1, Names: []string{evil}, Verdict: explain.Error, Message: evil, Code: explain.Code(evil)}},
