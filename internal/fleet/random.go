@@ -62,6 +62,14 @@ func Random(seed uint64) *Case {
 	for range 3 + g.IntN(6) {
 		g.on[features[g.IntN(len(features))].Name] = true
 	}
+	// What rarely makes a difference comes more often, what always does less.
+	if g.chance(60) {
+		rare := []string{ListAttributes, RequestPolicies, BindingConditions, CompatibilityGroups, Shares, Tolerations}
+		g.on[rare[g.IntN(len(rare))]] = true
+		for _, name := range []string{Mistakes, ManyDevices, AllocatedClaims} {
+			g.on[name] = g.on[name] && g.chance(40)
+		}
+	}
 	// What makes no sense alone.
 	for _, pair := range [][2]string{
 		{Tolerations, Taints}, {RequestPolicies, CapacityRequests}, {CapacityRequests, Shares}, {CompatibilityGroups, Counters},
@@ -364,6 +372,9 @@ func (g *generator) device(withCounters bool) resourceapi.Device {
 	if g.with(ListAttributes, 60) {
 		d.Attributes["model"] = resourceapi.DeviceAttribute{StringValues: slices.Compact([]string{g.pick("A", "B"), g.pick("B", "C")})}
 	}
+	if g.with(ListAttributes, 60) {
+		d.Attributes["resource.kubernetes.io/pcieRoot"] = resourceapi.DeviceAttribute{StringValues: slices.Compact([]string{g.pick("r0", "r1"), g.pick("r1", "r2")})}
+	}
 	if g.with(ListAttributes, 15) {
 		d.Attributes["model"] = resourceapi.DeviceAttribute{IntValue: ptr.To(int64(1))}
 	}
@@ -385,6 +396,10 @@ func (g *generator) device(withCounters bool) resourceapi.Device {
 	if withCounters && g.chance(80) {
 		use := resourceapi.DeviceCounterConsumption{
 			CounterSet: "board", Counters: map[string]resourceapi.Counter{"units": {Value: g.quantity("1", "2", "3")}},
+		}
+		if g.on[CompatibilityGroups] {
+			// Else it is the counters that do not suffice.
+			use.Counters["units"] = resourceapi.Counter{Value: resource.MustParse("1")}
 		}
 		if g.with(CompatibilityGroups, 85) {
 			use.CompatibilityGroups = slices.Compact([]string{g.pick("g", "h"), g.pick("h", "i")})

@@ -61,7 +61,7 @@ func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocat
 		case verdict.Outcome == allocator.NotTried:
 			// The node before, where the attempt ended, says why.
 			answer.message = "not tried, because the attempt ends for all nodes"
-		case like[i] != i && sameForAll(verdict):
+		case like[i] != i:
 			answer = known[like[i]]
 		default:
 			var err error

@@ -50,44 +50,25 @@ func (x *inquiry) check(ctx context.Context, like []int) (verdicts []allocator.V
 			first = append(first, i)
 		}
 	}
-	x.ask(ctx, first, verdicts)
-	x.spread(ctx, like, verdicts)
-	return verdicts, hard
-}
-
-// ask fills in the verdicts for some of the candidates.
-func (x *inquiry) ask(ctx context.Context, indices []int, verdicts []allocator.Verdict) {
-	nodes := make([]*corev1.Node, 0, len(indices))
-	for _, i := range indices {
+	nodes := make([]*corev1.Node, 0, len(first))
+	for _, i := range first {
 		nodes = append(nodes, x.site.candidates[i])
 	}
 	for i, verdict := range x.site.alloc.CheckAll(ctx, nodes, x.claimsFor) {
-		verdicts[indices[i]] = verdict
+		verdicts[first[i]] = verdict
 	}
-}
-
-// sameForAll says whether a verdict holds for all nodes that are alike. Errors
-// name devices and pools.
-func sameForAll(v allocator.Verdict) bool {
-	return v.Outcome == allocator.Fits || v.Outcome == allocator.DoesNotFit
+	spread(like, verdicts)
+	return verdicts, hard
 }
 
 // spread gives nodes the verdict of the one that they are like, and makes those
 // after an error that ends the attempt NotTried.
-func (x *inquiry) spread(ctx context.Context, like []int, verdicts []allocator.Verdict) {
-	var others []int
+func spread(like []int, verdicts []allocator.Verdict) {
 	for i, first := range like {
-		switch {
-		case first == i:
-		case sameForAll(verdicts[first]):
-			verdicts[i] = allocator.Verdict{Outcome: verdicts[first].Outcome}
-		case verdicts[first].Outcome == allocator.NodeError:
-			others = append(others, i)
-		default:
-			verdicts[i] = allocator.Verdict{Outcome: allocator.NotTried}
+		if first != i {
+			verdicts[i] = verdicts[first]
 		}
 	}
-	x.ask(ctx, others, verdicts)
 	end := slices.IndexFunc(verdicts, func(v allocator.Verdict) bool {
 		return v.Outcome == allocator.Failed || v.Outcome == allocator.TimedOut
 	})
@@ -163,7 +144,7 @@ func (x *inquiry) await(ctx context.Context, s *search, like []int, verdicts []a
 		}
 	}
 	if changed {
-		x.spread(ctx, like, verdicts)
+		spread(like, verdicts)
 	}
 	if slow < 0 || verdicts[slow].Outcome != allocator.DoesNotFit {
 		return changed, ctx.Err()

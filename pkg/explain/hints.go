@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
@@ -92,10 +93,15 @@ func (x *inquiry) droppedHints() {
 			return
 		}
 		seen[name] = true
+		// The specs of claims and templates cannot be changed.
+		since := ""
+		if kind == "DeviceClass" {
+			since = ", unless somebody has removed it since"
+		}
 		for _, field := range snapshot.DroppedFields(holder) {
 			x.hint(
-				fmt.Sprintf("%s %s lacks the field %s, which was applied: the API server drops it while its feature gate %s is off",
-					kind, qualifiedName(holder), field.Path, field.Gate),
+				fmt.Sprintf("%s %s lacks the field %s, which was applied: the API server drops it while its feature gate %s is off%s",
+					kind, qualifiedName(holder), field.Path, field.Gate, since),
 				Evidence{Object: name, Path: field.Path, Found: "not set", Wanted: "as in the annotation " + corev1.LastAppliedConfigAnnotation},
 			)
 		}
@@ -247,11 +253,13 @@ func (x *inquiry) preemptionHint() {
 			}
 		}
 	}
+	pools := map[*allocator.Pool]bool{}
 	x.eachRejected(func(d *allocator.Device, r *reason) {
-		switch r.rank {
-		case rankInUse, rankCapacityLeft:
+		switch {
+		case r.rank == rankInUse, r.rank == rankCapacityLeft:
 			consider(d.ID)
-		case rankCounters:
+		case r.rank == rankCounters && !pools[d.Pool]:
+			pools[d.Pool] = true
 			for _, use := range x.site.alloc.CountersOf(d.Pool) {
 				for _, id := range use.By {
 					consider(id)
@@ -273,16 +281,26 @@ func (x *inquiry) preemptionHint() {
 	)
 }
 
-// autoscalerHint quotes the cluster autoscaler on why it adds no node.
+// autoscalerHint quotes what the cluster autoscaler said last about the pod.
 func (x *inquiry) autoscalerHint() {
 	pod := x.subject.pod
 	if pod == nil || x.out.Verdict == Fits {
 		return
 	}
-	if event := x.lastEvent(pod, "NotTriggerScaleUp"); event != nil {
-		x.hint("the cluster autoscaler adds no node for it (event NotTriggerScaleUp): "+event.Message,
-			Evidence{Object: object("Event", event.Namespace, event.Name), Path: "message", Found: event.Message})
+	event := x.lastEvent(pod, "NotTriggerScaleUp", "TriggeredScaleUp")
+	if event == nil {
+		return
 	}
+	does := "adds no node"
+	if event.Reason == "TriggeredScaleUp" {
+		does = "adds a node"
+	}
+	when := ""
+	if said := eventTime(event); !said.IsZero() {
+		when = ", " + duration.HumanDuration(x.snap.Now().Sub(said.Time)) + " ago"
+	}
+	x.hint(fmt.Sprintf("the cluster autoscaler %s for it (event %s%s): %s", does, event.Reason, when, event.Message),
+		Evidence{Object: object("Event", event.Namespace, event.Name), Path: "message", Found: event.Message})
 }
 
 // lastEvent is the newest event about a pod with one of the reasons.

@@ -15,6 +15,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -55,22 +56,19 @@ type publication struct {
 
 func (x *inquiry) publication(driver string) publication {
 	p := publication{driver: driver}
-	// Most slices are for one node, which is quicker to look up than to match.
-	byNode := map[string]bool{}
-	var shared []*resourceapi.ResourceSlice
+	own := map[string]bool{}
 	for _, slice := range x.snap.Slices {
-		switch {
-		case slice.Spec.Driver != driver:
+		if slice.Spec.Driver != driver {
 			continue
-		case slice.Spec.NodeName != nil:
-			byNode[*slice.Spec.NodeName] = true
-		default:
-			shared = append(shared, slice)
 		}
 		p.slices = append(p.slices, slice)
+		if slice.Spec.NodeName != nil {
+			own[*slice.Spec.NodeName] = true
+		}
 	}
+	reached := func(pool *allocator.NodePool) bool { return pool.Pool.Driver == driver }
 	for _, node := range x.site.candidates {
-		if byNode[node.Name] || slices.ContainsFunc(shared, func(s *resourceapi.ResourceSlice) bool { return sliceReaches(s, node) }) {
+		if own[node.Name] || slices.ContainsFunc(x.site.pools[node.Name], reached) {
 			p.published = append(p.published, node)
 		} else {
 			p.missing = append(p.missing, node)

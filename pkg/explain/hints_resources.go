@@ -108,7 +108,7 @@ func (x *inquiry) mixedResourceHints() {
 		}
 		quantity := plugins[0].Status.Allocatable[name]
 		x.hint(
-			fmt.Sprintf("extended resource %s is served by a device plugin on %s, where the scheduler does not look at ResourceSlices, and by DRA (DeviceClass %s) %s",
+			fmt.Sprintf("extended resource %s is served by a device plugin on %s, where the scheduler does not look at ResourceSlices for it, and by DRA (DeviceClass %s) %s",
 				name, nodeNames(plugins), class.Name, elsewhere),
 			Evidence{Object: object("Node", "", plugins[0].Name), Path: fmt.Sprintf("status.allocatable['%s']", name), Found: quantity.String()},
 			Evidence{Object: object("DeviceClass", "", class.Name), Path: "spec.extendedResourceName", Found: string(name)},

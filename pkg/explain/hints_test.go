@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -95,6 +96,26 @@ func queued(reason string, status metav1.ConditionStatus) part {
 	}
 }
 
+// said adds an event about the pod, from some minutes ago.
+func said(reason string, minutes int) part {
+	return func(s *snapshot.Snapshot) {
+		s.Events = append(s.Events, &corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, Name: reason},
+			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: "train-0", UID: "uid-train-0"},
+			Reason:         reason, Message: "said the autoscaler",
+			LastTimestamp: metav1.NewTime(s.TakenAt.Add(-time.Duration(minutes) * time.Minute)),
+		})
+	}
+}
+
+// halfPublished makes a slice one of two of its pool, of some time ago.
+func halfPublished(age time.Duration) func(*resourceapi.ResourceSlice) {
+	return func(s *resourceapi.ResourceSlice) {
+		twoSlices(s)
+		s.CreationTimestamp = metav1.NewTime(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC).Add(-age))
+	}
+}
+
 func dropped(fields string) part {
 	return func(s *snapshot.Snapshot) {
 		for _, c := range s.Claims {
@@ -146,6 +167,18 @@ func TestHints(t *testing.T) {
 
 		"dropped field":        {cluster: full, more: []part{asked, dropped("spec.devices.requests[0].exactly.tolerations")}, hint: "feature gate DRADeviceTaints is off"},
 		"field without a gate": {cluster: full, more: []part{asked, dropped("spec.devices.requests[0].exactly.count,nonsense,")}},
+
+		"no scale-up":        {cluster: full, more: []part{asked, said("NotTriggerScaleUp", 5)}, hint: "adds no node for it (event NotTriggerScaleUp, 5m ago): said the autoscaler"},
+		"scale-up after all": {cluster: full, more: []part{asked, said("NotTriggerScaleUp", 5), said("TriggeredScaleUp", 2)}, hint: "adds a node for it (event TriggeredScaleUp, 2m ago)"},
+		"other event":        {cluster: full, more: []part{asked, said("FailedScheduling", 5)}},
+
+		"pool that stays incomplete": {
+			cluster: []part{nodes("node-1"), claim("c", exact("gpu", 1)), asked}, more: []part{slice("node-1", halfPublished(10*time.Minute), device("gpu-0"))},
+			hint: "pool node-1 has had 1 of 2 slices for 10m",
+		},
+		"pool that is being published": {
+			cluster: []part{nodes("node-1"), claim("c", exact("gpu", 1)), asked}, more: []part{slice("node-1", halfPublished(10*time.Second), device("gpu-0"))},
+		},
 
 		"plugin of the maker's on the node": {
 			cluster: []part{nodes("node-1"), changeNode("node-1", offering("example.com/gpu", "4")), pool("node-1", device("gpu-0")), claim("c", exact("gpu", 1)), asked},

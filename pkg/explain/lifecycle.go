@@ -37,6 +37,11 @@ type life struct {
 	findings []finding
 }
 
+// told says whether there is something to say about it.
+func (l *life) told() bool {
+	return slices.ContainsFunc(l.findings, func(f finding) bool { return f.reason != "" })
+}
+
 func (f *finding) prove(object, path, found, wanted string) {
 	f.evidence = append(f.evidence, Evidence{Object: object, Path: path, Found: found, Wanted: wanted})
 }
@@ -72,7 +77,7 @@ func (x *inquiry) describeStage() {
 		}
 		other := x.life(pod, x.site.alloc.PodClaims(pod))
 		x.out.Pods[i].Stage = other.stage
-		if forClaim && (own.stage == "" || len(own.findings) == 0 && len(other.findings) > 0) {
+		if forClaim && (own.stage == "" || !own.told() && other.told()) {
 			own, who = other, x.named(pod)
 		}
 	}
@@ -81,9 +86,9 @@ func (x *inquiry) describeStage() {
 	if forClaim {
 		findings = x.claimFindings(x.subject.claims[0].Claim)
 	}
-	for i, f := range own.findings {
-		if i == 0 && f.reason != "" {
-			f.reason = who + f.reason
+	for _, f := range own.findings {
+		if f.reason != "" {
+			f.reason, who = who+f.reason, ""
 		}
 		findings = append(findings, f)
 	}
@@ -256,6 +261,16 @@ func (x *inquiry) overdue(since time.Time) bool {
 func (x *inquiry) hides(resource, namespace string) bool {
 	gap := x.snap.Gap(resource)
 	return gap != nil && (gap.Namespace == "" || gap.Namespace != namespace)
+}
+
+// podCondition returns the condition of that type, nil if there is none.
+func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == kind {
+			return c
+		}
+	}
+	return nil
 }
 
 func podObject(pod *corev1.Pod) string { return object("Pod", pod.Namespace, pod.Name) }

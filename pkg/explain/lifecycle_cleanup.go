@@ -82,11 +82,9 @@ func (x *inquiry) terminating(pod *corev1.Pod, claims []allocator.PodClaim) []fi
 	f := finding{instead: true}
 	f.reason = fmt.Sprintf("the pod is being deleted for %s (grace period %s)", x.elapsed(due.Add(-grace)), duration.HumanDuration(grace))
 	f.prove(podObject(pod), "metadata.deletionTimestamp", due.UTC().Format(time.RFC3339), "")
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.DisruptionTarget && c.Reason == "DeletionByDeviceTaintManager" {
-			f.reason += ", because of a device taint"
-			f.prove(podObject(pod), "status.conditions[type=DisruptionTarget]", c.Reason+": "+c.Message, "")
-		}
+	if c := podCondition(pod, corev1.DisruptionTarget); c != nil && c.Reason == "DeletionByDeviceTaintManager" {
+		f.reason += ", because of a device taint"
+		f.prove(podObject(pod), "status.conditions[type=DisruptionTarget]", c.Reason+": "+c.Message, "")
 	}
 	findings := []finding{f}
 	if len(pod.Finalizers) > 0 {

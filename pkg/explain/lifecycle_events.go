@@ -32,15 +32,12 @@ func (x *inquiry) schedulerMessage(pod *corev1.Pod) *SchedulerMessage {
 	if pod.Spec.NodeName != "" {
 		return nil
 	}
-	for i := range pod.Status.Conditions {
-		c := &pod.Status.Conditions[i]
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Message != "" {
-			message := &SchedulerMessage{Text: c.Message, Source: "condition PodScheduled"}
-			if !c.LastTransitionTime.IsZero() {
-				message.Time = &c.LastTransitionTime
-			}
-			return message
+	if c := podCondition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse && c.Message != "" {
+		message := &SchedulerMessage{Text: c.Message, Source: "condition PodScheduled"}
+		if !c.LastTransitionTime.IsZero() {
+			message.Time = &c.LastTransitionTime
 		}
+		return message
 	}
 	newest := newestEvent(x.podEvents(pod), func(e *corev1.Event) bool { return e.Reason == reasonFailedScheduling })
 	if newest == nil {

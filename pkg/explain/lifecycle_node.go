@@ -45,10 +45,8 @@ func afterPreparation(event *corev1.Event) bool {
 
 // sandboxReady returns the condition that says that a pod's sandbox is there.
 func sandboxReady(pod *corev1.Pod) *corev1.PodCondition {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReadyToStartContainers && c.Status == corev1.ConditionTrue {
-			return c
-		}
+	if c := podCondition(pod, corev1.PodReadyToStartContainers); c != nil && c.Status == corev1.ConditionTrue {
+		return c
 	}
 	return nil
 }
@@ -106,7 +104,33 @@ func (x *inquiry) kubeletFindings(pod *corev1.Pod, claims []allocator.PodClaim) 
 		x.readKubeletEvent(&f, pod, claims, event)
 		findings = append(findings, f)
 	}
-	return append(findings, x.driverEvents(claims)...)
+	findings = append(findings, x.driverEvents(claims)...)
+	if len(findings) == 0 {
+		findings = append(findings, x.silence(pod))
+	}
+	return findings
+}
+
+// silence is about a pod that has not started, and nothing tells why.
+func (x *inquiry) silence(pod *corev1.Pod) finding {
+	var f finding
+	since := pod.CreationTimestamp
+	if c := podCondition(pod, corev1.PodScheduled); c != nil {
+		since = c.LastTransitionTime
+	}
+	if sandboxReady(pod) != nil {
+		f.prove(podObject(pod), "status.phase", string(pod.Status.Phase), string(corev1.PodRunning))
+	} else {
+		ready := "not there"
+		if c := podCondition(pod, corev1.PodReadyToStartContainers); c != nil {
+			ready = string(c.Status)
+		}
+		f.prove(podObject(pod), "status.conditions[type=PodReadyToStartContainers].status", ready, string(corev1.ConditionTrue))
+	}
+	if x.overdue(since.Time) {
+		f.step(ActorAdmin, "no event is known that tells why pod %s has not started: see the log of the kubelet on node %s", pod.Name, pod.Spec.NodeName)
+	}
+	return f
 }
 
 // readKubeletEvent puts a warning of the kubelet into words. The messages are
@@ -287,7 +311,7 @@ func (x *inquiry) nodeFindings(pod *corev1.Pod) []finding {
 		if x.snap.Gap(snapshot.ResourceNodes) != nil || len(x.snap.Nodes) == 0 {
 			return nil
 		}
-		f.reason = fmt.Sprintf("node %s does not exist any more", name)
+		f.reason = fmt.Sprintf("node %s does not exist", name)
 		f.prove(podObject(pod), "spec.nodeName", name, "a node that exists")
 		f.step(ActorNobody, "the pod garbage collector of kube-controller-manager removes pods of nodes that are gone")
 		return []finding{f}

@@ -67,20 +67,16 @@ func (x *inquiry) blameManager(f *finding) {
 		if pod.Namespace != metav1.NamespaceSystem || pod.Labels["component"] != "kube-controller-manager" || finished(pod) {
 			continue
 		}
-		for i := range pod.Status.Conditions {
-			if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady && c.Status != corev1.ConditionTrue {
-				f.reason = joinReasons(f.reason, fmt.Sprintf("pod %s is not ready", pod.Namespace+"/"+pod.Name))
-				f.prove(podObject(pod), "status.conditions[type=Ready].status", string(c.Status), string(corev1.ConditionTrue))
-			}
+		c := podCondition(pod, corev1.PodReady)
+		if c == nil || c.Status == corev1.ConditionTrue {
+			continue
 		}
+		if f.reason != "" {
+			f.reason += ", and "
+		}
+		f.reason += fmt.Sprintf("pod %s/%s is not ready", pod.Namespace, pod.Name)
+		f.prove(podObject(pod), "status.conditions[type=Ready].status", string(c.Status), string(corev1.ConditionTrue))
 	}
-}
-
-func joinReasons(reason, more string) string {
-	if reason == "" {
-		return more
-	}
-	return reason + ", and " + more
 }
 
 // kueueGates is what the scheduling gates of Kueue begin with.
@@ -93,12 +89,7 @@ func (x *inquiry) unheard(pod *corev1.Pod) bool {
 	if name == "" || name == corev1.DefaultSchedulerName || !waits(pod) || !x.overdue(pod.CreationTimestamp.Time) {
 		return false
 	}
-	for i := range pod.Status.Conditions {
-		if pod.Status.Conditions[i].Type == corev1.PodScheduled {
-			return false
-		}
-	}
-	return x.schedulerMessage(pod) == nil
+	return podCondition(pod, corev1.PodScheduled) == nil && x.schedulerMessage(pod) == nil
 }
 
 // gateFindings names the scheduling gates of a pod, and who removes them.
@@ -173,6 +164,9 @@ func (x *inquiry) foreignClaim(pod *corev1.Pod, pc *allocator.PodClaim) finding 
 	}
 	f.reason = fmt.Sprintf("claim %s still exists and belongs to %s, not to this pod", pc.Claim.Name, whose)
 	f.prove(claimObject(pc.Claim), "metadata.ownerReferences[controller=true].uid", found, string(pod.UID))
+	if owner != nil && owner.Kind != KindPod {
+		return f
+	}
 	f.step(ActorNobody, "the resourceclaim controller makes another claim for this pod, and the garbage collector removes one whose owner is gone")
 	return f
 }

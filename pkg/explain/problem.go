@@ -36,7 +36,7 @@ type problemBuilder struct {
 }
 
 // newProblem makes the problem of a node. The funnels are those of each claim.
-func newProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.Node, pools []*allocator.NodePool, claims []claimInquiry) (*decision.Problem, error) {
+func newProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.Node, pools []*allocator.NodePool, claims []claimInquiry) (*problemBuilder, error) {
 	b := &problemBuilder{
 		alloc: alloc, pools: pools,
 		problem: decision.Problem{ClaimLimit: resourceapi.AllocationResultsMaxSize},
@@ -58,15 +58,16 @@ func newProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.No
 			b.problem.Requests = append(b.problem.Requests, r)
 		}
 	}
-	return &b.problem, b.err
+	return b, b.err
 }
 
 func (b *problemBuilder) alternative(ctx context.Context, f *funnel, node *corev1.Node, constraints []constraint, offset int) decision.Alternative {
 	alternative := decision.Alternative{Count: int(min(f.request.count, 1<<20)), All: f.request.all()}
 	for i := range b.pools {
 		if reason := poolReason(b.pools[i]); reason != nil {
-			if f.request.all() {
-				// The allocator gives up.
+			// The allocator passes over a pool of which it knows newer slices
+			// elsewhere, and gives up at other faults.
+			if f.request.all() && !b.pools[i].Outdated {
 				return decision.Alternative{All: true}
 			}
 			continue
@@ -250,9 +251,9 @@ func (x *inquiry) fast(ctx context.Context, node *corev1.Node) decision.Answer {
 			return decision.Unknown
 		}
 	}
-	problem, err := newProblem(ctx, x.site.alloc, node, x.site.pools[node.Name], x.claims)
+	built, err := newProblem(ctx, x.site.alloc, node, x.site.pools[node.Name], x.claims)
 	if err != nil {
 		return decision.Unknown
 	}
-	return decision.Decide(ctx, problem).Answer
+	return decision.Decide(ctx, &built.problem).Answer
 }

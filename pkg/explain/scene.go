@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -152,29 +151,8 @@ func (s *scene) fits(ctx context.Context, holding []int) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("set up the allocator: %w", err)
 	}
-	subject := &subject{target: Target{Kind: KindClaim}}
-	for _, claim := range claims {
-		subject.claims = append(subject.claims, allocator.PodClaim{Claim: claim})
-	}
-	x := newInquiry(alloc, snap, subject)
-	x.describeClaims()
-	if err := x.survey(); err != nil {
-		return false, err
-	}
-	for i := range x.claims {
-		if err := x.account(ctx, &x.claims[i]); err != nil {
-			return false, err
-		}
-	}
-	switch x.fast(ctx, s.node) {
-	case decision.Feasible:
-		// Counting does not know of selectors that fail.
-		if !x.mayFail(ctx, s.node) {
-			return true, nil
-		}
-	case decision.Infeasible:
-		return false, nil
-	default:
+	if fits, known := countedFit(ctx, alloc, snap, s.node, claims); known {
+		return fits, nil
 	}
 	hasty, err := allocator.New(ctx, snap, allocator.WithTimeout(patience))
 	if err != nil {
@@ -202,7 +180,21 @@ func (s *scene) conflict(ctx context.Context) ([]int, error) {
 	if ok, err := s.fits(ctx, nil); err != nil || !ok {
 		return nil, err
 	}
-	return s.explain(ctx, nil, false, all)
+	chosen, err := s.explain(ctx, nil, false, all)
+	if err != nil {
+		return nil, err
+	}
+	// The method takes for granted that giving up a fact never hurts. It may: a
+	// selector can fail on a device that was in use before.
+	if ok, err := s.fits(ctx, chosen); err != nil || ok {
+		return nil, err
+	}
+	for i := range chosen {
+		if ok, err := s.fits(ctx, slices.Delete(slices.Clone(chosen), i, i+1)); err != nil || !ok {
+			return nil, err
+		}
+	}
+	return chosen, nil
 }
 
 // explain is the recursion of QuickXplain: a minimal part of candidates that

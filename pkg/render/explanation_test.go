@@ -260,12 +260,28 @@ func manyGroups() *explain.Explanation {
 	return e
 }
 
+// stuck is a pod that does not start on its node.
+func stuck() *explain.Explanation {
+	e := allocated()
+	e.Target = explain.Target{Kind: "Pod", Namespace: "ml", Name: "train-0"}
+	e.Summary = "DRA driver gpu.example.com is not registered with the kubelet of node node-1 (12 times, last 30s ago)."
+	e.Stage = explain.StagePreparation
+	e.StageEvidence = []explain.Evidence{
+		{Object: "Event/ml/train-0.18a2", Path: "message", Found: "Failed to prepare dynamic resources: DRA driver gpu.example.com is not registered", Wanted: "no event FailedPrepareDynamicResources of Pod/ml/train-0"},
+		{Object: "ResourceSlice", Path: "spec.nodeName", Found: "none of driver gpu.example.com for node node-1", Wanted: "what the driver publishes where it runs"},
+		{Object: "Node/node-1", Path: "status.nodeInfo.kubeletVersion", Found: "v1.34.1", Wanted: "v1.34.2 or newer"},
+		{Object: "Pod/ml/train-0", Path: "metadata.deletionTimestamp", Found: "2026-07-01T11:40:30Z"},
+	}
+	return e
+}
+
 // hostile has escape sequences in everything that a cluster can set.
 func hostile() *explain.Explanation {
 	const evil = "x\x1b[2J\u202egnp\x07\r\nerror:\u009b1m\xff"
 	return &explain.Explanation{
 		Target: explain.Target{Kind: evil, Namespace: evil, Name: evil}, Verdict: explain.Error, Summary: evil,
 		Pods:             []explain.PodStatus{{Namespace: evil, Name: evil, Phase: evil, Node: evil, Stage: explain.Stage(evil)}},
+		StageEvidence:    []explain.Evidence{{Object: evil, Path: evil, Found: evil, Wanted: evil}},
 		SchedulerMessage: &explain.SchedulerMessage{Text: evil + evil, Source: evil},
 		Allocator:        explain.AllocatorInfo{Library: evil, Channel: evil, Cluster: evil, FeatureSource: evil, Features: []string{evil}},
 		Assumptions:      []string{evil},
@@ -317,7 +333,7 @@ func draw(t *testing.T, e *explain.Explanation, opts Options) string {
 func TestExplanation(t *testing.T) {
 	examples := map[string]*explain.Explanation{
 		"no-class": noClass(), "mixed": mixed(),
-		"too-many": tooMany(), "fits": fits(), "allocated": allocated(), "many-groups": manyGroups(), "hostile": hostile(),
+		"too-many": tooMany(), "fits": fits(), "allocated": allocated(), "many-groups": manyGroups(), "stuck": stuck(), "hostile": hostile(),
 	}
 	forms := map[string]Options{
 		"80":       {Width: 80},
@@ -354,7 +370,7 @@ func golden(t *testing.T, name, got string) {
 
 func TestLinesStayWithinWidth(t *testing.T) {
 	for _, width := range []int{80, 100, 140, 200} {
-		for name, e := range map[string]*explain.Explanation{"too-many": tooMany(), "fits": fits(), "allocated": allocated()} {
+		for name, e := range map[string]*explain.Explanation{"too-many": tooMany(), "fits": fits(), "allocated": allocated(), "stuck": stuck()} {
 			for line := range strings.Lines(draw(t, e, Options{Width: width})) {
 				line = strings.TrimSuffix(line, "\n")
 				if got := ansi.StringWidth(line); got > min(width, textWidth) {

@@ -43,7 +43,8 @@ type Snapshot struct {
 	Namespaces []*corev1.Namespace
 	Pods       []*corev1.Pod
 	// Events are those whose involved object is a pod, claim or workload with
-	// claims. A live snapshot only has them for its target.
+	// claims. A live snapshot has those about its target, about the claims of the
+	// target's namespace, and about the claims of the pods there.
 	Events []*corev1.Event
 
 	Slices     []*resourceapi.ResourceSlice

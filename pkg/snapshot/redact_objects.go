@@ -477,9 +477,21 @@ func (r *redactor) event(event *corev1.Event) {
 	if event.Related != nil {
 		r.reference(event.Related)
 	}
-	event.Message = r.text(event.Message)
+	event.Message = r.eventMessage(event.Message)
 	event.Source.Host = r.swap(tableNode, event.Source.Host)
 	event.ReportingInstance = r.text(event.ReportingInstance)
+}
+
+// eventMessage redacts what an event says. Names of the claims in a pod are no
+// names in other texts: they are often plain words. The resourceclaim
+// controller begins with one.
+func (r *redactor) eventMessage(message string) string {
+	const before = "PodResourceClaim "
+	rest, found := strings.CutPrefix(message, before)
+	if name, said, complete := strings.Cut(rest, ": "); found && complete {
+		return before + r.swap(tablePodClaim, name) + ": " + r.text(said)
+	}
+	return r.text(message)
 }
 
 func (r *redactor) reference(ref *corev1.ObjectReference) {

@@ -56,9 +56,7 @@ type likeness struct {
 }
 
 // describe fills in the text. It returns false for nodes that are better not
-// compared: those with a pool of their own that the allocator does not take as
-// it is, or with a device on which a selector fails, because the allocator's
-// errors name pools and devices.
+// compared: those where a selector fails, because such errors name a device.
 func (l *likeness) describe(ctx context.Context) bool {
 	if viewOf(nil, l.node).optional {
 		l.text = append(l.text, "optional "...)
@@ -77,15 +75,21 @@ func (l *likeness) describe(ctx context.Context) bool {
 			l.text = fmt.Appendf(l.text, "\npool %p", pool)
 			continue
 		}
-		if !pool.Usable() || len(pool.Ignored) > 0 || len(pool.Older) > 0 {
-			return false
-		}
-		l.text = append(l.text, "\nown"...)
+		l.text = fmt.Appendf(l.text, "\nown %t %t %t %t", pool.Unseen, pool.Outdated, pool.Incomplete, pool.Invalid != "")
 		l.text = append(l.text, l.partitions(pool.Pool)...)
-		for i := range pool.Devices {
-			if !l.describeDevice(ctx, &pool.Devices[i]) {
-				return false
+		complete := true
+		eachDevice(pool, func(d *allocator.Device, kept *reason) {
+			if kept == nil {
+				complete = complete && l.describeDevice(ctx, d)
+				return
 			}
+			l.text = append(append(l.text, '\n'), kept.code...)
+			for _, f := range l.funnels() {
+				l.text = strconv.AppendBool(l.text, f.otherClass(d.Device))
+			}
+		})
+		if !complete {
+			return false
 		}
 	}
 	return true
@@ -215,7 +219,12 @@ func (l *likeness) describeDevice(ctx context.Context, d *allocator.Device) bool
 	for _, taint := range d.Taints {
 		l.text = fmt.Appendf(l.text, " %q", []string{taint.Key, taint.Value, string(taint.Effect)})
 	}
-	l.text = appendCounters(l.text, d)
+	for _, consumption := range d.ConsumesCounters {
+		l.text = fmt.Appendf(l.text, " %q %q", consumption.CounterSet, consumption.CompatibilityGroups)
+		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
+			l.text = appendQuantity(l.text, name, consumption.Counters[name].Value)
+		}
+	}
 	if !alloc.FeatureEnabled("DRAConsumableCapacity") {
 		return true
 	}
@@ -257,75 +266,59 @@ func (l *likeness) describeValues(ctx context.Context, f *funnel, d *allocator.D
 			l.text = append(l.text, '*')
 		}
 		for _, text := range valueTexts(value) {
-			l.text = l.appendValue(l.text, text)
+			l.describeValue(text)
 		}
 		l.text = append(l.text, ';')
 	}
 	return true
 }
 
-func (l *likeness) appendValue(text []byte, value string) []byte {
+func (l *likeness) describeValue(value string) {
 	if slices.ContainsFunc(l.shared, func(values map[string]bool) bool { return values[value] }) {
-		return strconv.AppendQuote(text, value)
+		l.text = strconv.AppendQuote(l.text, value)
+		return
 	}
 	number, known := l.numbers[value]
 	if !known {
 		number = len(l.numbers)
 		l.numbers[value] = number
 	}
-	return strconv.AppendInt(append(text, '#'), int64(number), 10)
-}
-
-func appendCounters(text []byte, d *allocator.Device) []byte {
-	for _, consumption := range d.ConsumesCounters {
-		text = fmt.Appendf(text, " %q %q", consumption.CounterSet, consumption.CompatibilityGroups)
-		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
-			text = appendQuantity(text, name, consumption.Counters[name].Value)
-		}
-	}
-	return text
+	l.text = strconv.AppendInt(append(l.text, '#'), int64(number), 10)
 }
 
 func appendQuantity(text []byte, name string, quantity resource.Quantity) []byte {
 	return append(append(strconv.AppendQuote(text, name), '='), quantity.String()...)
 }
 
-// offer describes the eligible devices of a node, in any order: why nothing
-// fits is the same for all nodes that offer the same.
+// offer describes only those devices of a node that could be had if it were
+// not for the others: why nothing fits is the same for all nodes that offer the
+// same.
 func (x *inquiry) offer(ctx context.Context, node *corev1.Node) string {
 	l := likeness{inquiry: x, node: node, numbers: map[string]int{}}
 	pools := x.site.pools[node.Name]
 	for _, pool := range pools {
-		if pool.Local {
-			l.text = append(append(l.text, x.partitions(pool.Pool)...), '\n')
-		} else {
-			l.text = fmt.Appendf(l.text, "pool %p\n", pool)
+		if !pool.Local {
 			l.shared = append(l.shared, x.sharedValues(ctx, pool))
 		}
 	}
-	for _, f := range x.funnels() {
-		var devices []string
-		for _, pool := range pools {
-			for i := range pool.Devices {
-				if d := &pool.Devices[i]; pool.Local && f.checks.device(ctx, d, node) == nil {
-					devices = append(devices, l.offered(ctx, f, d))
-				}
+	for _, pool := range pools {
+		if !pool.Local {
+			l.text = fmt.Appendf(l.text, "\npool %p", pool)
+			continue
+		}
+		l.text = append(append(l.text, "\nown"...), x.partitions(pool.Pool)...)
+		for i := range pool.Devices {
+			d := &pool.Devices[i]
+			if !slices.ContainsFunc(x.funnels(), func(f *funnel) bool {
+				r := f.checks.device(ctx, d, node)
+				return r == nil || r.rank > rankInUse
+			}) {
+				continue
+			}
+			if complete := l.describeDevice(ctx, d); !complete {
+				l.text = fmt.Appendf(l.text, " %s", d.ID)
 			}
 		}
-		slices.Sort(devices)
-		l.text = fmt.Appendf(l.text, "%s %q\n", f.request.name, devices)
 	}
 	return string(l.text)
-}
-
-// offered describes what other devices can collide with.
-func (l *likeness) offered(ctx context.Context, f *funnel, d *allocator.Device) string {
-	device := likeness{inquiry: l.inquiry, node: l.node, numbers: l.numbers, shared: l.shared}
-	device.describeValues(ctx, f, d)
-	device.text = appendCounters(device.text, d)
-	if d.AllowMultipleAllocations == nil || !*d.AllowMultipleAllocations {
-		return string(device.text)
-	}
-	device.describeCapacity(d)
-	return string(device.text)
 }
