@@ -60,7 +60,9 @@ type Feature struct {
 // Features lists all of them.
 func Features() []Feature {
 	return []Feature{
-		{Selectors, dropSelectors(func(expression string) bool { return !strings.Contains(expression, ".absent") && expression != brokenSelector })},
+		{Selectors, dropSelectors(func(expression string) bool {
+			return !strings.Contains(expression, ".absent") && expression != brokenSelector
+		})},
 		{FailingSelectors, dropSelectors(func(expression string) bool { return strings.Contains(expression, ".absent") })},
 		{OtherClasses, eachRequest(func(r *wish) { *r.class = Class })},
 		{AllMode, eachRequest(func(r *wish) {

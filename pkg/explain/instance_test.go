@@ -24,40 +24,40 @@ func instances() []instance {
 	var list []instance
 	add := func(name string, short, enough []part) { list = append(list, instance{name, short, enough}) }
 
-	for _, n := range []int{20, 24, 31} {
+	for _, n := range []int{24, 28, 31} {
 		add(fmt.Sprintf("one short: %d of %d", n+1, n), equalDevices(n, n+1), equalDevices(n, n))
 	}
-	for _, n := range []int{5, 7, 9} {
+	for _, n := range []int{8, 9, 10} {
 		add(fmt.Sprintf("groups one short: %d claims for whole groups of %d", n, n-1), groupClaims(n-1, 4, n), groupClaims(n, 4, n))
 	}
 	add("groups one short: 6 groups of 4 for 5 claims of 3 and 2 of 4", groupSizes(6, 4, 3, 3, 3, 3, 3, 4, 4), groupSizes(7, 4, 3, 3, 3, 3, 3, 4, 4))
-	for _, n := range []int{8, 10, 12} {
+	for _, n := range []int{11, 12, 14} {
 		add(fmt.Sprintf("pigeonhole: %d distinct of %d values", n+1, n), pigeons(n, 3, n+1), pigeons(n+1, 3, n+1))
 	}
 	add("pigeonhole: 13 requests, 12 values of 2", pigeonRequests(12, 2, 13), pigeonRequests(13, 2, 13))
-	for _, n := range []int{10, 13, 16} {
+	for _, n := range []int{11, 13, 16} {
 		add(fmt.Sprintf("competing: %d requests for %d devices", n, n-1), competing(n, n-1), competing(n, n))
 	}
-	add("competing: the n-th of 14 can do with n of 13", nested(14, 13), nested(14, 14))
-	for _, n := range []int{6, 8, 10} {
+	add("competing: the n-th of 22 can do with n of 21", nested(22, 21), nested(22, 22))
+	for _, n := range []int{9, 10, 12} {
 		add(fmt.Sprintf("match against distinct: %d in one of 6 groups", n), matchDistinct(6, 2*n, n-1, n), matchDistinct(6, 2*n, n, n))
 	}
 	for _, n := range []int{4, 6, 8} {
 		add(fmt.Sprintf("partitions: one unit short on %d GPUs", n), boards(n, 6, 1, n, n, n), boards(n, 6, 0, n, n, n))
 	}
 	add("partitions: 5 GPUs of 7 for 8 of 3 and 5 of 2", boards(5, 7, 0, 0, 5, 8), boards(5, 7, 0, 0, 4, 8))
-	for _, n := range []int{3, 4, 5} {
+	for _, n := range []int{5, 6, 7} {
 		add(fmt.Sprintf("several claims: %d pairs on %d roots", n+1, n), pairClaims(n, 4, n+1), pairClaims(n+1, 4, n+1))
 	}
-	for _, n := range []int{4, 6, 8} {
+	for _, n := range []int{9, 10, 11} {
 		add(fmt.Sprintf("prioritized: %d lists of 3, 2 or 1 for %d devices", n, n-1), prioritized(n, n-1), prioritized(n, n))
 	}
 	add("prioritized: 4 lists of distinct devices", prioritizedDistinct(4, 7), prioritizedDistinct(4, 8))
-	for _, n := range []int{3, 4, 6} {
+	for _, n := range []int{4, 5, 6} {
 		add(fmt.Sprintf("shares: %d of 3 on %d devices of 10", 3*n+1, n), shares(n, 3*n+1), shares(n, 3*n))
 	}
 	add("shares: 5, 4 and 3 on 6 devices of 12", mixedShares(6, 9, 0, 10), mixedShares(6, 8, 2, 6))
-	for _, n := range []int{4, 6, 8} {
+	for _, n := range []int{10, 12, 14} {
 		add(fmt.Sprintf("compatibility groups: %d GPUs, one kind on each", n), compatible(n, n/2+1, n/2), compatible(n, n/2, n/2))
 	}
 	return list
