@@ -73,7 +73,7 @@ fuzz: ## Ask about CASES new random clusters, then fuzz everything that parses, 
 .PHONY: golden
 golden: ## Write the golden files and the transcripts in the documents anew; review by eye
 	$(GO) test ./pkg/render -update
-	$(GO) test ./test -run 'TestScripts|TestDocuments' -update
+	$(GO) test ./test -run 'TestScripts|TestDocuments|TestExplanations' -update
 
 .PHONY: generate
 generate: ## Write the generated code anew

@@ -56,6 +56,14 @@ type Allocator struct {
 	mutex    sync.Mutex
 	upstream map[string]structured.Allocator
 
+	// views has what was asked for so far by PoolsFor.
+	viewMutex sync.Mutex
+	views     map[*corev1.Node]nodeViews
+
+	// partitions has what was asked for so far by PartitionUse.
+	partitionMutex sync.Mutex
+	partitions     map[*Pool]*PartitionUse
+
 	devices  func() deviceTable
 	usage    func() map[string]*nodeUsage
 	nodes    func() []*corev1.Node
@@ -82,6 +90,9 @@ func build(ctx context.Context, snap *snapshot.Snapshot, sibling *Allocator, opt
 		gates:    resolveGates(snap),
 		classes:  classLister{snap},
 		upstream: map[string]structured.Allocator{},
+
+		views:      map[*corev1.Node]nodeViews{},
+		partitions: map[*Pool]*PartitionUse{},
 	}
 	a.features = allocatorFeatures(a.FeatureEnabled)
 	a.tolerationOperators = a.FeatureEnabled("TaintTolerationComparisonOperators")

@@ -161,13 +161,12 @@ func TestPoolsForEqualsUpstream(t *testing.T) {
 	}
 }
 
-func comparePools(t *testing.T, seed uint64, a *Allocator, snap *snapshot.Snapshot, n *corev1.Node, pools []NodePool) {
+func comparePools(t *testing.T, seed uint64, a *Allocator, snap *snapshot.Snapshot, n *corev1.Node, pools []*NodePool) {
 	t.Helper()
 	id := func(d *resourceapi.Device) string { return fmt.Sprint(*d.Attributes["id"].IntValue) }
 	ours := map[string]bool{}
 	problem := ""
-	for i := range pools {
-		p := &pools[i]
+	for _, p := range pools {
 		for _, d := range p.Devices {
 			// These devices are there, but not to be had with the features.
 			if len(d.BindingConditions) > 0 && !a.features.DeviceBindingAndStatus ||
@@ -208,7 +207,7 @@ func comparePools(t *testing.T, seed uint64, a *Allocator, snap *snapshot.Snapsh
 	if a.channel != channelStable && problem != "" && !strings.Contains(verdict.Err.Error(), problem) {
 		t.Fatalf("seed %d, %s: all devices: upstream says %v, the first problem is %q\n%s", seed, n.Name, verdict.Err, problem, describePools(pools))
 	}
-	usable := slices.DeleteFunc(slices.Clone(pools), func(p NodePool) bool { return p.Usable() || len(p.Devices) == 0 })
+	usable := slices.DeleteFunc(slices.Clone(pools), func(p *NodePool) bool { return p.Usable() || len(p.Devices) == 0 })
 	if len(usable) > 0 {
 		t.Fatalf("seed %d, %s: pools that are not used have devices:\n%s", seed, n.Name, describePools(usable))
 	}

@@ -26,6 +26,7 @@ type whyFlags struct {
 	files         []string
 	allNamespaces bool
 	selector      string
+	near          nearMiss
 }
 
 type whyOptions struct {
@@ -35,6 +36,7 @@ type whyOptions struct {
 	args    []string
 	targets []snapshot.ObjectRef
 	files   []string
+	near    nearMiss
 	// waiting chooses pods if there are neither targets nor files.
 	waiting waitingPods
 	streams genericiooptions.IOStreams
@@ -54,6 +56,11 @@ ResourceClaimTemplate) or anything with a pod template: deployment, job,
 statefulset, a custom resource. The claims of a pod are looked at together, as
 the scheduler does. With -f, the objects in the files are laid over the cluster
 without being applied, and each target among them is explained.
+
+With --node, the answer is that for one node: all that keeps the pod away from
+it, its pools, and each of its devices with the reason against it. With
+--device, it is about one device: what it is, who has it, and the outcome of
+every check. The other devices and nodes are left out then.
 
 Without a target, there is one line for each pod that waits for devices, in the
 namespace or, with -A, in all of them; -l chooses among those pods.
@@ -77,6 +84,12 @@ the order 4, 3, 1, 2, 0.`,
   # Would this manifest fit, before it is applied?
   kubectl dra why -f train.yaml
 
+  # Why not on this node?
+  kubectl dra why pod/train-0 --node gpu-03
+
+  # What is wrong with this device?
+  kubectl dra why pod/train-0 --device gpu.example.com/gpu-03/gpu-7
+
   # With every rejected device and the evidence
   kubectl dra why pod/train-0 -o wide
 
@@ -97,14 +110,18 @@ the order 4, 3, 1, 2, 0.`,
 		"Explain the objects in this `FILE` as if they were applied; - is standard input. Can be repeated.")
 	cmd.Flags().BoolVarP(&flags.allNamespaces, "all-namespaces", "A", false, "Explain the waiting pods of all namespaces.")
 	cmd.Flags().StringVarP(&flags.selector, "selector", "l", "", "Explain only waiting pods that have these `LABELS`, such as app=train.")
+	flags.near.addTo(cmd)
 	flags.output.addTo(cmd)
 	flags.reading.addTo(cmd)
 	return cmd
 }
 
 func (f *whyFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*whyOptions, error) {
-	o := &whyOptions{files: f.files, args: args, streams: streams}
+	o := &whyOptions{files: f.files, near: f.near, args: args, streams: streams}
 	var err error
+	if err := f.near.validate(cmd, len(args)+len(f.files) > 0); err != nil {
+		return nil, err
+	}
 	if (f.allNamespaces || f.selector != "") && len(args)+len(f.files) > 0 {
 		return nil, usagef(helpHint(cmd), "-A and -l choose among the waiting pods: they do not go with a target or -f")
 	}
@@ -168,14 +185,14 @@ func (o *whyOptions) explain(ctx context.Context, files *snapshot.Snapshot, a *a
 		if err != nil {
 			return err
 		}
-		return explainIn(ctx, from, files, o.targets, a)
+		return o.explainIn(ctx, from, files, o.targets, a)
 	}
 	// A cluster is asked for more about a target (its events, its workload)
 	// than about the rest, so each one is read for itself.
 	for i := range o.targets {
 		from, err := o.reader.read(ctx, scope{target: &o.targets[i]})
 		if err == nil {
-			err = explainIn(ctx, from, files, o.targets[i:i+1], a)
+			err = o.explainIn(ctx, from, files, o.targets[i:i+1], a)
 		}
 		if err != nil {
 			if ctx.Err() != nil || len(o.targets) == 1 {
@@ -189,7 +206,7 @@ func (o *whyOptions) explain(ctx context.Context, files *snapshot.Snapshot, a *a
 
 // explainIn answers for some targets, or for all targets of the files if none
 // are given.
-func explainIn(ctx context.Context, from *source, files *snapshot.Snapshot, refs []snapshot.ObjectRef, a *answers) error {
+func (o *whyOptions) explainIn(ctx context.Context, from *source, files *snapshot.Snapshot, refs []snapshot.ObjectRef, a *answers) error {
 	snap := from.snap
 	var objects *snapshot.Snapshot
 	if files != nil {
@@ -216,6 +233,7 @@ func explainIn(ctx context.Context, from *source, files *snapshot.Snapshot, refs
 		targets = append(targets, target)
 	}
 	for _, target := range targets {
+		target.Node, target.Device = o.near.node, o.near.device
 		a.add(explain.ExplainWith(ctx, alloc, snap, target))
 	}
 	return ctx.Err()

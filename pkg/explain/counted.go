@@ -29,7 +29,7 @@ func countedFit(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.
 		return false, false
 	}
 	x.site.candidates = []*corev1.Node{node}
-	x.site.pools = map[string][]allocator.NodePool{node.Name: pools}
+	x.site.pools = map[string][]*allocator.NodePool{node.Name: pools}
 	for i := range x.claims {
 		if err := x.account(ctx, &x.claims[i]); err != nil {
 			return false, false

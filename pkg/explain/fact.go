@@ -15,7 +15,6 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // selectorPart is one conjunct of a selector: that of claim, request and selector by
@@ -178,7 +177,7 @@ func (s *scene) taintFacts(x *inquiry, node *corev1.Node) {
 		toleration := resourceapi.DeviceToleration{Key: key.key, Operator: resourceapi.DeviceTolerationOpEqual, Value: key.value, Effect: taint.Effect}
 		s.facts = append(s.facts, fact{
 			text:     fmt.Sprintf("taint %s on %s is not tolerated", taintText(taint), sample(devices[key], 4)),
-			evidence: taintEvidence(x.snap, holders[key], taint),
+			evidence: taintEvidence(x.site.alloc, holders[key], taint),
 			relax: func(claims []*resourceapi.ResourceClaim) {
 				for _, claim := range claims {
 					for j := range claim.Spec.Devices.Requests {
@@ -222,7 +221,7 @@ func (s *scene) tolerated(taint resourceapi.DeviceTaint) bool {
 	return true
 }
 
-func taintEvidence(snap *snapshot.Snapshot, d *allocator.Device, taint resourceapi.DeviceTaint) Evidence {
-	holder, path := tainter(snap, d, taint)
+func taintEvidence(alloc *allocator.Allocator, d *allocator.Device, taint resourceapi.DeviceTaint) Evidence {
+	holder, path := tainter(alloc, d, taint)
 	return Evidence{Object: holder, Path: path, Found: taintText(taint)}
 }

@@ -21,7 +21,7 @@ import (
 func (x *inquiry) solve(tb testing.TB) (*problemBuilder, decision.Result) {
 	tb.Helper()
 	node := x.site.candidates[0]
-	built, err := newProblem(tb.Context(), x.site.alloc, x.pools, node, x.site.pools[node.Name], x.claims)
+	built, err := newProblem(tb.Context(), x.site.alloc, node, x.site.pools[node.Name], x.claims)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -26,8 +26,7 @@ var errNoProblem = errors.New("cannot be put into numbers")
 // the eligible devices of each request, what they take and what is left.
 type problemBuilder struct {
 	alloc    *allocator.Allocator
-	pools    []allocator.NodePool
-	states   *poolStates
+	pools    []*allocator.NodePool
 	problem  decision.Problem
 	devices  map[*resourceapi.Device]int
 	counters map[string]int
@@ -37,9 +36,9 @@ type problemBuilder struct {
 }
 
 // newProblem makes the problem of a node. The funnels are those of each claim.
-func newProblem(ctx context.Context, alloc *allocator.Allocator, states *poolStates, node *corev1.Node, pools []allocator.NodePool, claims []claimInquiry) (*problemBuilder, error) {
+func newProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.Node, pools []*allocator.NodePool, claims []claimInquiry) (*problemBuilder, error) {
 	b := &problemBuilder{
-		alloc: alloc, pools: pools, states: states,
+		alloc: alloc, pools: pools,
 		problem: decision.Problem{ClaimLimit: resourceapi.AllocationResultsMaxSize},
 		devices: map[*resourceapi.Device]int{}, counters: map[string]int{}, sets: map[string]int{}, values: map[string]int{},
 	}
@@ -65,7 +64,7 @@ func newProblem(ctx context.Context, alloc *allocator.Allocator, states *poolSta
 func (b *problemBuilder) alternative(ctx context.Context, f *funnel, node *corev1.Node, constraints []constraint, offset int) decision.Alternative {
 	alternative := decision.Alternative{Count: int(min(f.request.count, 1<<20)), All: f.request.all()}
 	for i := range b.pools {
-		if reason := poolReason(&b.pools[i]); reason != nil {
+		if reason := poolReason(b.pools[i]); reason != nil {
 			// The allocator passes over a pool of which it knows newer slices
 			// elsewhere, and gives up at other faults.
 			if f.request.all() && !b.pools[i].Outdated {
@@ -146,16 +145,16 @@ func (b *problemBuilder) device(d *allocator.Device) int {
 
 // charge adds the counters and the compatibility groups of a device.
 func (b *problemBuilder) charge(d *allocator.Device, out *decision.Device) {
-	state := b.states.of(d.Pool)
+	use := b.alloc.PartitionUse(d.Pool)
 	for _, consumption := range d.ConsumesCounters {
 		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
 			key := fmt.Sprintf("%s\x00%s\x00%s\x00%s", d.Pool.Driver, d.Pool.Name, consumption.CounterSet, name)
 			counter, ok := b.counters[key]
 			if !ok {
-				left := state.counters[[2]string{consumption.CounterSet, name}].Left
+				of, _ := use.Counter(consumption.CounterSet, name)
 				counter = len(b.problem.Counters)
 				b.counters[key] = counter
-				b.problem.Counters = append(b.problem.Counters, max(0, b.number(left)))
+				b.problem.Counters = append(b.problem.Counters, max(0, b.number(of.Left)))
 			}
 			out.Uses = append(out.Uses, decision.CounterUse{Counter: counter, Amount: b.number(consumption.Counters[name].Value)})
 		}
@@ -167,8 +166,8 @@ func (b *problemBuilder) charge(d *allocator.Device, out *decision.Device) {
 		if !ok {
 			set = len(b.problem.GroupBase)
 			b.sets[key] = set
-			base := state.groups[consumption.CounterSet]
-			b.problem.GroupBase = append(b.problem.GroupBase, decision.GroupBase{Used: base.used, Groups: b.intern(base.groups.UnsortedList())})
+			base := use.Groups(consumption.CounterSet)
+			b.problem.GroupBase = append(b.problem.GroupBase, decision.GroupBase{Used: base.Used, Groups: b.intern(base.Groups.UnsortedList())})
 		}
 		out.Groups = append(out.Groups, decision.GroupUse{Set: set, Groups: b.intern(consumption.CompatibilityGroups)})
 	}
@@ -187,13 +186,22 @@ func (b *problemBuilder) intern(texts []string) []int {
 	return numbers
 }
 
-// valueSet gives the values of an attribute that a constraint compares. The
-// type is part of a value: the string "1" is not the number 1.
+// valueSet gives the values of an attribute that a constraint compares.
 func (b *problemBuilder) valueSet(a resourceapi.DeviceAttribute) []int {
 	if isList(a) && !b.alloc.FeatureEnabled("DRAListTypeAttributes") {
 		b.err = errNoProblem
 		return nil
 	}
+	texts := valueTexts(a)
+	if len(texts) == 0 {
+		b.err = errNoProblem
+	}
+	return b.intern(texts)
+}
+
+// valueTexts writes the values of an attribute so that two are equal exactly
+// if they are for a constraint: the string "1" is not the number 1.
+func valueTexts(a resourceapi.DeviceAttribute) []string {
 	var texts []string
 	add := func(kind string, value any) { texts = append(texts, fmt.Sprintf("%s\x00%v", kind, value)) }
 	switch {
@@ -222,10 +230,7 @@ func (b *problemBuilder) valueSet(a resourceapi.DeviceAttribute) []int {
 	case a.VersionValue != nil:
 		add("version", *a.VersionValue)
 	}
-	if len(texts) == 0 {
-		b.err = errNoProblem
-	}
-	return b.intern(texts)
+	return texts
 }
 
 // number gives a quantity in thousandths.
@@ -246,7 +251,7 @@ func (x *inquiry) fast(ctx context.Context, node *corev1.Node) decision.Answer {
 			return decision.Unknown
 		}
 	}
-	built, err := newProblem(ctx, x.site.alloc, x.pools, node, x.site.pools[node.Name], x.claims)
+	built, err := newProblem(ctx, x.site.alloc, node, x.site.pools[node.Name], x.claims)
 	if err != nil {
 		return decision.Unknown
 	}

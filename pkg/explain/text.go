@@ -42,6 +42,15 @@ func plural(n int, noun string) string {
 	}
 }
 
+// thousands writes a number with commas.
+func thousands[T int | uint64](n T) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
 // sample names the first few of a list and counts the rest.
 func sample(items []string, most int) string {
 	if len(items) <= most {
@@ -52,17 +61,34 @@ func sample(items []string, most int) string {
 
 // nearest gives the name that was probably meant, or nothing if none is close.
 func nearest(name string, names []string) string {
-	best, bestDistance := "", max(1, (len(name)+1)/3)
+	best, bestDistance := "", -1
 	for _, candidate := range names {
 		if strings.HasPrefix(candidate, name+"-") {
 			return candidate
 		}
-		distance := levenshtein.Distance(strings.ToLower(name), strings.ToLower(candidate), nil)
-		if distance < bestDistance || distance == bestDistance && best == "" {
+		if distance, near := distanceOf(name, candidate); near && (best == "" || distance < bestDistance) {
 			best, bestDistance = candidate, distance
 		}
 	}
 	return best
+}
+
+// distanceOf counts the letters in which names differ, and tells whether these
+// are few. Of qualified names each part has to be close to the other's: that
+// two have the same domain does not bring them nearer.
+func distanceOf(name, other string) (distance int, near bool) {
+	parts, others := strings.Split(name, "/"), strings.Split(other, "/")
+	if len(parts) != len(others) {
+		parts, others = []string{name}, []string{other}
+	}
+	for i, part := range parts {
+		between := levenshtein.Distance(strings.ToLower(part), strings.ToLower(others[i]), nil)
+		if between > max(1, (len(part)+1)/3) {
+			return 0, false
+		}
+		distance += between
+	}
+	return distance, true
 }
 
 // didYouMean is a clause to append to a sentence about a wrong name.

@@ -73,6 +73,9 @@ type page struct {
 	opts Options
 	// width is that of text and columns, full that of lists.
 	width, full int
+	// oneNode is set if all devices are those of one node, so that their names
+	// tell more than its name.
+	oneNode bool
 }
 
 func newPage(opts Options) *page {
@@ -239,8 +242,8 @@ func bound(s string) string {
 }
 
 // thousands writes a number with commas.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
+func thousands[T int | uint64](n T) string {
+	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]
 	}
