@@ -88,26 +88,9 @@ func FuzzQuantity(f *testing.F) {
 // holdAgainstAllocator compares the answers for all claims that wait.
 func holdAgainstAllocator(t *testing.T, snap *snapshot.Snapshot, claims int) {
 	t.Helper()
-	alloc, err := allocator.New(t.Context(), snap)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &subject{target: Target{Kind: KindClaim}}
-	for _, c := range snap.Claims {
-		if c.Status.Allocation == nil {
-			s.claims = append(s.claims, allocator.PodClaim{Claim: c})
-		}
-	}
-	x := newInquiry(alloc, snap, s)
-	x.describeClaims()
-	if err := x.survey(); err != nil {
-		t.Fatal(err)
-	}
-	eligible := 0
+	x := surveyed(t, snap)
+	alloc, eligible := x.site.alloc, 0
 	for i := range x.claims {
-		if err := x.account(t.Context(), &x.claims[i]); err != nil {
-			t.Fatal(err)
-		}
 		eligible += x.out.Claims[i].Requests[0].Eligible
 	}
 	node := snap.Nodes[0]

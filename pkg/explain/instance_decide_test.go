@@ -17,34 +17,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 )
 
-// asked is an inquiry about the pod of an instance, with funnels.
-func asked(tb testing.TB, parts []part) *inquiry {
-	tb.Helper()
-	snap := cluster(tb, parts...)
-	alloc, err := allocator.New(tb.Context(), snap)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	subject, err := find(snap, alloc, Options{Kind: KindPod, Namespace: namespace, Name: waiting})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	x := newInquiry(alloc, snap, subject)
-	x.describeClaims()
-	if x.problems() || x.refused() {
-		tb.Fatal(x.out.Summary)
-	}
-	if err := x.survey(); err != nil {
-		tb.Fatal(err)
-	}
-	for i := range x.claims {
-		if err := x.account(tb.Context(), &x.claims[i]); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	return x
-}
-
 // solve is the decision for the only node of an instance.
 func (x *inquiry) solve(tb testing.TB) (*problemBuilder, decision.Result) {
 	tb.Helper()
@@ -65,10 +37,10 @@ func TestInstances(t *testing.T) {
 	}
 	for _, i := range list {
 		t.Run(i.name, func(t *testing.T) {
-			if _, short := asked(t, i.short).solve(t); short.Answer != decision.Infeasible {
+			if _, short := surveyed(t, cluster(t, i.short...)).solve(t); short.Answer != decision.Infeasible {
 				t.Errorf("one short is %s", short.Answer)
 			}
-			x := asked(t, i.enough)
+			x := surveyed(t, cluster(t, i.enough...))
 			built, enough := x.solve(t)
 			if enough.Answer != decision.Feasible {
 				t.Fatalf("enough is %s", enough.Answer)
@@ -127,7 +99,7 @@ func BenchmarkHard(b *testing.B) {
 			var decide, conflict, explain time.Duration
 			facts := 0
 			for b.Loop() {
-				x := asked(b, i.short)
+				x := surveyed(b, cluster(b, i.short...))
 				start := time.Now()
 				if _, result := x.solve(b); result.Answer != decision.Infeasible {
 					b.Fatal(result.Answer)
@@ -175,7 +147,7 @@ func BenchmarkHard(b *testing.B) {
 // askUpstream is how long the allocator takes to find nothing.
 func askUpstream(b *testing.B, parts []part, limit time.Duration) time.Duration {
 	b.Helper()
-	x := asked(b, parts)
+	x := surveyed(b, cluster(b, parts...))
 	alloc, err := allocator.New(b.Context(), x.snap, allocator.WithTimeout(limit))
 	if err != nil {
 		b.Fatal(err)
