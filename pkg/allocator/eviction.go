@@ -15,7 +15,10 @@ import (
 // Eviction is a taint with the effect NoExecute on an allocated device that the
 // claim does not tolerate for ever.
 type Eviction struct {
-	Claim  *resourceapi.ResourceClaim
+	Claim *resourceapi.ResourceClaim
+	// Result is the index of the one in the claim's allocation that is about
+	// the device.
+	Result int
 	Device DeviceID
 	Taint  resourceapi.DeviceTaint
 	// Rule is where the taint comes from, nil if that is the device's slice.
@@ -23,14 +26,15 @@ type Eviction struct {
 	// Tolerated is how long the claim tolerates the taint; zero if it does not.
 	Tolerated time.Duration
 	// At is when the pods that use the claim are evicted: when the taint was
-	// added, and Tolerated later. Zero if it is not known when it was added.
+	// added, and Tolerated later.
 	At time.Time
 }
 
 // ClaimEvictions lists the taints for which the pods that use an allocated
 // claim get evicted, the earliest first. Only the tolerations in the
 // allocation count, and of these only such with the effect NoExecute spelled
-// out. The rules are those of kube-controller-manager's
+// out. A taint without the time at which it was added, which the API server
+// sets, evicts nobody. The rules are those of kube-controller-manager's
 // device-taint-eviction-controller (claimEvictionTime).
 func (a *Allocator) ClaimEvictions(claim *resourceapi.ResourceClaim) []Eviction {
 	if claim.Status.Allocation == nil || !a.FeatureEnabled(gateDeviceTaints) {
@@ -43,14 +47,11 @@ func (a *Allocator) ClaimEvictions(claim *resourceapi.ResourceClaim) []Eviction 
 		id := DeviceID{Driver: result.Driver, Pool: result.Pool, Device: result.Device}
 		add := func(taint resourceapi.DeviceTaint, rule *resourceapi.DeviceTaintRule) {
 			tolerated, forever := toleratedFor(result.Tolerations, taint)
-			if taint.Effect != resourceapi.DeviceTaintEffectNoExecute || forever {
-				return
+			if taint.Effect == resourceapi.DeviceTaintEffectNoExecute && !taint.TimeAdded.IsZero() && !forever {
+				evictions = append(evictions, Eviction{
+					Claim: claim, Result: i, Device: id, Taint: taint, Rule: rule, Tolerated: tolerated, At: taint.TimeAdded.Add(tolerated),
+				})
 			}
-			eviction := Eviction{Claim: claim, Device: id, Taint: taint, Rule: rule, Tolerated: tolerated}
-			if taint.TimeAdded != nil {
-				eviction.At = taint.TimeAdded.Add(tolerated)
-			}
-			evictions = append(evictions, eviction)
 		}
 		if device := a.Device(id); device != nil {
 			for _, taint := range device.Taints {

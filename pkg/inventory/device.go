@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
@@ -49,6 +50,7 @@ func (v *Inventory) device(d *allocator.Device) Device {
 		Capacity:          v.capacityOf(d),
 	}
 	out.Node, out.Scope = deviceScope(d)
+	out.Health, out.HealthMessage = v.healthOf(d)
 	if len(d.Attributes) > 0 {
 		out.Attributes = make(map[string]string, len(d.Attributes))
 		for name, attribute := range d.Attributes {
@@ -196,4 +198,17 @@ func (v *Inventory) capacityOf(d *allocator.Device) []Capacity {
 		list = append(list, newCapacity(qualifiedName(name, d.ID.Driver), total, used))
 	}
 	return list
+}
+
+// healthOf is the worst that kubelets say about a device.
+func (v *Inventory) healthOf(d *allocator.Device) (health, message string) {
+	order := []corev1.ResourceHealthStatus{corev1.ResourceHealthStatusHealthy, corev1.ResourceHealthStatusUnknown, corev1.ResourceHealthStatusUnhealthy}
+	for _, holder := range v.alloc.Holders(d.ID) {
+		for _, h := range v.alloc.HealthOf(holder, v.podsOf(holder.Claim)) {
+			if health == "" || slices.Index(order, h.Status) > slices.Index(order, corev1.ResourceHealthStatus(health)) {
+				health, message = string(h.Status), h.Message
+			}
+		}
+	}
+	return health, message
 }

@@ -49,6 +49,9 @@ func (v *Inventory) pool(ctx context.Context, pool *allocator.Pool) (Pool, error
 	for _, d := range v.devicesOf(pool) {
 		state, _ := v.deviceState(&d)
 		out.Devices.add(state)
+		if health, _ := v.healthOf(&d); health == string(corev1.ResourceHealthStatusUnhealthy) {
+			out.Devices.Unhealthy++
+		}
 		if !ptr.Deref(d.AllowMultipleAllocations, false) {
 			continue
 		}

@@ -171,14 +171,11 @@ func lastPart(name string) string { return name[strings.LastIndexByte(name, '/')
 // eviction says when the next pod goes.
 func eviction(t *inventory.Taint, now time.Time) string {
 	left, due := t.Due(now)
-	evicted := slices.ContainsFunc(t.Pods, func(p inventory.TaintedPod) bool { return p.Evicted })
 	switch {
 	case due && left <= 0:
 		return "now"
 	case due:
 		return "in " + duration.HumanDuration(left)
-	case evicted:
-		return "now"
 	default:
 		return ""
 	}
