@@ -53,10 +53,10 @@ func (x *inquiry) decide(ctx context.Context) error {
 	}
 	x.out.Nodes = groupNodes(answers)
 	x.conclude(verdicts, best)
-	if x.out.Verdict != DoesNotFit {
+	if x.out.Verdict != DoesNotFit && x.out.Verdict != Error {
 		return nil
 	}
-	if err := x.prove(ctx); err != nil {
+	if err := x.prove(ctx); err != nil || x.out.Verdict == Error {
 		return err
 	}
 	return x.retry(ctx)

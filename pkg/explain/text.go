@@ -57,12 +57,16 @@ func nearest(name string, names []string) string {
 		if strings.HasPrefix(candidate, name+"-") {
 			return candidate
 		}
-		distance := levenshtein.Distance(strings.ToLower(name), strings.ToLower(candidate), nil)
-		if distance < bestDistance || distance == bestDistance && best == "" {
-			best, bestDistance = candidate, distance
+		if d := distance(name, candidate); d < bestDistance || d == bestDistance && best == "" {
+			best, bestDistance = candidate, d
 		}
 	}
 	return best
+}
+
+// distance is the number of letters in which two names differ.
+func distance(a, b string) int {
+	return levenshtein.Distance(strings.ToLower(a), strings.ToLower(b), nil)
 }
 
 // didYouMean is a clause to append to a sentence about a wrong name.
