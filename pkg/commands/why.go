@@ -26,6 +26,7 @@ type whyFlags struct {
 	files         []string
 	allNamespaces bool
 	selector      string
+	allRemedies   bool
 }
 
 type whyOptions struct {
@@ -37,7 +38,9 @@ type whyOptions struct {
 	files   []string
 	// waiting chooses pods if there are neither targets nor files.
 	waiting waitingPods
-	streams genericiooptions.IOStreams
+	// allRemedies asks for more than the most useful ones.
+	allRemedies bool
+	streams     genericiooptions.IOStreams
 }
 
 func newWhy(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
@@ -97,13 +100,14 @@ the order 4, 3, 1, 2, 0.`,
 		"Explain the objects in this `FILE` as if they were applied; - is standard input. Can be repeated.")
 	cmd.Flags().BoolVarP(&flags.allNamespaces, "all-namespaces", "A", false, "Explain the waiting pods of all namespaces.")
 	cmd.Flags().StringVarP(&flags.selector, "selector", "l", "", "Explain only waiting pods that have these `LABELS`, such as app=train.")
+	cmd.Flags().BoolVar(&flags.allRemedies, "all-remedies", false, "Show every change found that would make it fit, not only the most useful ones.")
 	flags.output.addTo(cmd)
 	flags.reading.addTo(cmd)
 	return cmd
 }
 
 func (f *whyFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*whyOptions, error) {
-	o := &whyOptions{files: f.files, args: args, streams: streams}
+	o := &whyOptions{files: f.files, args: args, allRemedies: f.allRemedies, streams: streams}
 	var err error
 	if (f.allNamespaces || f.selector != "") && len(args)+len(f.files) > 0 {
 		return nil, usagef(helpHint(cmd), "-A and -l choose among the waiting pods: they do not go with a target or -f")
@@ -168,14 +172,14 @@ func (o *whyOptions) explain(ctx context.Context, files *snapshot.Snapshot, a *a
 		if err != nil {
 			return err
 		}
-		return explainIn(ctx, from, files, o.targets, a)
+		return o.explainIn(ctx, from, files, o.targets, a)
 	}
 	// A cluster is asked for more about a target (its events, its workload)
 	// than about the rest, so each one is read for itself.
 	for i := range o.targets {
 		from, err := o.reader.read(ctx, scope{target: &o.targets[i]})
 		if err == nil {
-			err = explainIn(ctx, from, files, o.targets[i:i+1], a)
+			err = o.explainIn(ctx, from, files, o.targets[i:i+1], a)
 		}
 		if err != nil {
 			if ctx.Err() != nil || len(o.targets) == 1 {
@@ -189,7 +193,7 @@ func (o *whyOptions) explain(ctx context.Context, files *snapshot.Snapshot, a *a
 
 // explainIn answers for some targets, or for all targets of the files if none
 // are given.
-func explainIn(ctx context.Context, from *source, files *snapshot.Snapshot, refs []snapshot.ObjectRef, a *answers) error {
+func (o *whyOptions) explainIn(ctx context.Context, from *source, files *snapshot.Snapshot, refs []snapshot.ObjectRef, a *answers) error {
 	snap := from.snap
 	var objects *snapshot.Snapshot
 	if files != nil {
@@ -215,8 +219,15 @@ func explainIn(ctx context.Context, from *source, files *snapshot.Snapshot, refs
 		}
 		targets = append(targets, target)
 	}
+	texts := readTexts(o.files)
+	texts.namespace = cmp.Or(from.namespace, metav1.NamespaceDefault)
 	for _, target := range targets {
-		a.add(explain.ExplainWith(ctx, alloc, snap, target))
+		target.AllRemedies = o.allRemedies
+		e, err := explain.ExplainWith(ctx, alloc, snap, target)
+		if err == nil && objects != nil {
+			texts.settle(e, func(object string) bool { return hasObject(objects, object) })
+		}
+		a.add(e, err)
 	}
 	return ctx.Err()
 }

@@ -4,13 +4,14 @@
 package explain
 
 import (
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
@@ -22,10 +23,18 @@ import (
 // groups are in the order of the nodes.
 func (x *inquiry) alike(nodes []*corev1.Node) [][]*corev1.Node {
 	looks := x.looksAt()
+	if x.site.likeness == nil || !x.site.looks.cover(looks) {
+		// Claims with changes mostly look at no more than those without.
+		x.site.looks, x.site.likeness = looks, make(map[*corev1.Node]string, len(nodes))
+	}
 	at := map[string]int{}
 	var groups [][]*corev1.Node
 	for _, node := range nodes {
-		key := x.likeness(node, looks)
+		key, known := x.site.likeness[node]
+		if !known {
+			key = x.likeness(node, x.site.looks)
+			x.site.likeness[node] = key
+		}
 		i, known := at[key]
 		if !known {
 			i = len(groups)
@@ -52,6 +61,14 @@ func (l *looks) add(reads ...reading) {
 			l.reads = append(l.reads, r)
 		}
 	}
+}
+
+// cover says whether nodes that are the same to l are the same to others, too.
+func (l *looks) cover(other looks) bool {
+	if l.each != other.each || other.all && !l.all {
+		return false
+	}
+	return l.all || !slices.ContainsFunc(other.reads, func(r reading) bool { return !slices.Contains(l.reads, r) })
 }
 
 func (x *inquiry) looksAt() looks {
@@ -88,66 +105,113 @@ func (x *inquiry) looksAt() looks {
 
 // likeness describes a node by all that the allocator can see of it.
 func (x *inquiry) likeness(node *corev1.Node, l looks) string {
-	var text strings.Builder
 	if l.each {
 		return node.Name
 	}
+	var t likenessText
 	pools := x.site.pools[node.Name]
 	for i := range pools {
 		pool := &pools[i]
-		fmt.Fprintf(&text, "pool %s %t %t %t %t %d\n", pool.Pool.Driver, pool.Unseen, pool.Outdated, pool.Incomplete, pool.Invalid != "", len(pool.Ignored))
+		t.words("pool", pool.Pool.Driver)
+		t.flags(pool.Unseen, pool.Outdated, pool.Incomplete, pool.Invalid != "")
 		for j := range pool.Ignored {
-			fmt.Fprintf(&text, "ignored %s\n", pool.Ignored[j].Gate)
+			t.words("ignored", pool.Ignored[j].Gate)
 		}
 		if !pool.Usable() || len(pool.Ignored) > 0 || slices.ContainsFunc(pool.Pool.Slices, func(s *resourceapi.ResourceSlice) bool { return s.Spec.NodeName == nil }) {
 			// What other nodes see of it matters, too.
-			fmt.Fprintf(&text, "itself %s\n", pool.Pool.Name)
+			t.words("itself", pool.Pool.Name)
 		}
 		for _, use := range x.site.alloc.CountersOf(pool.Pool) {
-			fmt.Fprintf(&text, "counter %s %s %s %s\n", use.CounterSet, use.Counter, use.Total.String(), use.Left.String())
+			t.words(use.CounterSet, use.Counter)
+			t.quantity(use.Total)
+			t.quantity(use.Left)
 		}
 		for j := range pool.Devices {
-			x.deviceLikeness(&text, &pool.Devices[j], node, l)
+			x.deviceLikeness(&t, &pool.Devices[j], node, l)
 		}
 	}
-	return text.String()
+	return string(t.bytes)
 }
 
-func (x *inquiry) deviceLikeness(text *strings.Builder, d *allocator.Device, node *corev1.Node, l looks) {
-	fmt.Fprintf(text, "device %t %t %t %t", x.site.alloc.InUse(d.ID), x.site.alloc.Shared(d.ID), ptr.Deref(d.AllowMultipleAllocations, false), x.selectors.isOdd(d.Device))
-	for _, r := range l.reads {
-		value, ok := r.value(d.ID.Driver, d.Device)
-		text.WriteByte(' ')
-		if ok {
-			fmt.Fprintf(text, "%q", value)
-		}
-	}
+func (x *inquiry) deviceLikeness(t *likenessText, d *allocator.Device, node *corev1.Node, l looks) {
+	t.words("device")
+	t.flags(x.site.alloc.InUse(d.ID), x.site.alloc.Shared(d.ID), ptr.Deref(d.AllowMultipleAllocations, false), x.selectors.isOdd(d.Device))
 	if l.all {
 		for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
-			fmt.Fprintf(text, " %s=%q", name, attributeText(d.Attributes[name]))
+			t.words(string(name), attributeText(d.Attributes[name]))
+		}
+	} else {
+		for _, r := range l.reads {
+			// The rest of what can be read is below in any case.
+			if r.kind != "attributes" {
+				continue
+			}
+			value, ok := r.value(d.ID.Driver, d.Device)
+			t.flags(ok)
+			t.words(value)
 		}
 	}
 	used := x.site.alloc.Consumed(d.ID)
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 		capacity := d.Capacity[name]
-		taken := used[name]
-		fmt.Fprintf(text, " %s=%s-%s", name, capacity.Value.String(), taken.String())
+		t.words(string(name))
+		t.quantity(capacity.Value)
+		t.quantity(used[name])
 		if capacity.RequestPolicy != nil {
-			fmt.Fprintf(text, " %s", capacity.RequestPolicy)
+			t.words(capacity.RequestPolicy.String())
 		}
 	}
 	for _, consumption := range d.ConsumesCounters {
-		fmt.Fprintf(text, " %s %q", consumption.CounterSet, consumption.CompatibilityGroups)
+		t.words(consumption.CounterSet)
+		t.words(consumption.CompatibilityGroups...)
 		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
-			quantity := consumption.Counters[name].Value
-			fmt.Fprintf(text, " %s=%s", name, quantity.String())
+			t.words(name)
+			t.quantity(consumption.Counters[name].Value)
 		}
 	}
 	for _, taint := range d.Taints {
-		fmt.Fprintf(text, " %s", taintText(taint))
+		t.words("taint", taint.Key, taint.Value, string(taint.Effect))
 	}
-	if len(d.BindingConditions) > 0 || len(d.NodeAllocatableResources) > 0 || len(d.Slice.Spec.SkipNodeOperations) > 0 {
-		fmt.Fprintf(text, " %q %t %q %q", d.BindingConditions, len(d.NodeAllocatableResources) > 0, d.Slice.Spec.SkipNodeOperations, node.Status.DeclaredFeatures)
+	if len(d.BindingConditions)+len(d.BindingFailureConditions) > 0 {
+		t.words("binding")
+		t.words(d.BindingConditions...)
+		t.words(d.BindingFailureConditions...)
 	}
-	text.WriteByte('\n')
+	if len(d.NodeAllocatableResources) > 0 {
+		t.words("node resources")
+	}
+	if len(d.Slice.Spec.SkipNodeOperations) > 0 {
+		t.flags(slices.Contains(node.Status.DeclaredFeatures, "DRAOptionalNodeOperations"))
+	}
+}
+
+// likenessText is written so that different things never read the same: words
+// have their length before them.
+type likenessText struct{ bytes []byte }
+
+func (t *likenessText) words(words ...string) {
+	t.bytes = strconv.AppendInt(t.bytes, int64(len(words)), 10)
+	for _, word := range words {
+		t.bytes = append(strconv.AppendInt(append(t.bytes, '.'), int64(len(word)), 10), ':')
+		t.bytes = append(t.bytes, word...)
+	}
+	t.bytes = append(t.bytes, ' ')
+}
+
+func (t *likenessText) flags(flags ...bool) {
+	for _, flag := range flags {
+		if flag {
+			t.bytes = append(t.bytes, '+')
+		} else {
+			t.bytes = append(t.bytes, '-')
+		}
+	}
+}
+
+func (t *likenessText) quantity(q resource.Quantity) {
+	if number, ok := q.AsInt64(); ok {
+		t.bytes = append(strconv.AppendInt(t.bytes, number, 10), ' ')
+		return
+	}
+	t.words(q.String())
 }

@@ -65,19 +65,51 @@ func (s *scene) enough(ctx context.Context, given int) bool {
 	return ok && err == nil
 }
 
-// promising is the node where the least stands in the way.
+// promising is the node where the least stands in the way: of the first group,
+// the first of those with the most free devices of the right class.
 func (x *inquiry) promising() *corev1.Node {
-	for _, group := range x.out.Nodes {
-		for _, name := range group.Names {
-			if at := slices.IndexFunc(x.site.candidates, func(n *corev1.Node) bool { return n.Name == name }); at >= 0 {
-				return x.site.candidates[at]
+	if len(x.out.Nodes) == 0 {
+		return nil
+	}
+	group := make(map[string]bool, x.out.Nodes[0].Count)
+	for _, name := range x.out.Nodes[0].Names {
+		group[name] = true
+	}
+	nodes := slices.Clone(x.site.candidates)
+	for _, u := range x.site.unsuitable {
+		nodes = append(nodes, u.node)
+	}
+	var best *corev1.Node
+	most := -1
+	for _, node := range nodes {
+		if !group[node.Name] {
+			continue
+		}
+		free := 0
+		for _, pool := range x.site.pools[node.Name] {
+			for i := range pool.Devices {
+				if d := &pool.Devices[i]; !x.site.alloc.InUse(d.ID) && x.meant(d) {
+					free++
+				}
 			}
-			if at := slices.IndexFunc(x.site.unsuitable, func(u unsuitableNode) bool { return u.node.Name == name }); at >= 0 {
-				return x.site.unsuitable[at].node
+		}
+		if free > most {
+			best, most = node, free
+		}
+	}
+	return best
+}
+
+// meant says whether a device is of a class that is asked for.
+func (x *inquiry) meant(d *allocator.Device) bool {
+	for _, claim := range x.claims {
+		for _, alternatives := range claim.funnels {
+			if slices.ContainsFunc(alternatives, func(f *funnel) bool { return !f.otherClass(d.Device) }) {
+				return true
 			}
 		}
 	}
-	return nil
+	return false
 }
 
 // misfits lists all that keeps the pod from a node, whatever devices are there.

@@ -473,7 +473,8 @@ func shortList(items []string) []string {
 	return append(slices.Clone(items[:most]), fmt.Sprintf("%d more", len(items)-most))
 }
 
-// classFacts lists what the classes select, conjunct by conjunct.
+// classFacts lists what the classes select, conjunct by conjunct. That a class
+// is for one driver is what it is, and never doubted.
 func (s *scene) classFacts() {
 	var seen []string
 	for _, at := range places(s.claims) {
@@ -489,6 +490,9 @@ func (s *scene) classFacts() {
 			}
 			compiled := s.x.selectors.compile(selector.CEL.Expression)
 			for c := range compiled.conjuncts {
+				if reads := compiled.conjuncts[c].reads; len(reads) == 1 && reads[0].kind == "driver" {
+					continue
+				}
 				s.facts = append(s.facts, fact{
 					kind: factClass, class: class, selector: k, conjunct: c,
 					text: fmt.Sprintf("class %s has only devices with %s", class.Name, compiled.conjuncts[c].text()),

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 )
@@ -202,7 +203,17 @@ func (x *inquiry) checkAll(ctx context.Context, nodes []*corev1.Node) []allocato
 // allocator is asked. It is nil if something else is in the way already.
 func (r *remedies) changed(ctx context.Context, c change) (*inquiry, error) {
 	snap, alloc, subject, site := r.snap, r.site.alloc, *r.subject, r.site
-	if len(c.objects) > 0 || c.gate != "" {
+	switch {
+	case r.local(c):
+		var err error
+		if snap, err = amend(r.scene.snap, c.objects); err != nil {
+			return nil, err
+		}
+		if alloc, err = r.site.alloc.Amended(ctx, snap); err != nil {
+			return nil, fmt.Errorf("set up the allocator: %w", err)
+		}
+		site = nil
+	case len(c.objects) > 0 || c.gate != "":
 		var gates []string
 		if c.gate != "" {
 			gates = append(gates, c.gate)
@@ -238,6 +249,37 @@ func (r *remedies) changed(ctx context.Context, c change) (*inquiry, error) {
 		return x, nil
 	}
 	return x, x.survey()
+}
+
+// local says whether a change concerns only the scene: claims give back devices
+// that no other node can reach. Then the other nodes, where the claims did not
+// fit, need not be asked again.
+func (r *remedies) local(c change) bool {
+	if r.scene == nil || r.out.Verdict != DoesNotFit || c.gate != "" || len(c.objects) == 0 || !slices.Contains(r.site.candidates, r.scene.node) {
+		return false
+	}
+	for _, e := range c.objects {
+		kind, namespace, name := parseObject(e.Object)
+		claim := r.snap.Claim(namespace, name)
+		if kind != KindClaim || e.Path != "/status/allocation" || claim == nil {
+			return false
+		}
+		for i := range claim.Status.Allocation.Devices.Results {
+			result := &claim.Status.Allocation.Devices.Results[i]
+			at := slices.IndexFunc(r.site.pools[r.scene.node.Name], func(p allocator.NodePool) bool {
+				return p.Pool.Driver == result.Driver && p.Pool.Name == result.Pool
+			})
+			if at < 0 {
+				return false
+			}
+			for _, slice := range r.site.pools[r.scene.node.Name][at].Pool.Slices {
+				if ptr.Deref(slice.Spec.NodeName, "") != r.scene.node.Name {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 // withClaims puts edited claims in the place of those that wait.

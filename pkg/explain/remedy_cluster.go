@@ -32,7 +32,11 @@ func (r *remedies) refusals(ctx context.Context) error {
 		}
 		for _, at := range places(claims) {
 			if wanted := *at.in(claims).class; r.snap.Class(wanted) == nil {
-				for _, name := range nearestFirst(wanted, names)[:min(len(names), maxClasses)] {
+				meant := nearestFirst(wanted, names)[:min(len(names), maxClasses)]
+				if near := nearest(wanted, names); near != "" {
+					meant = []string{near}
+				}
+				for _, name := range meant {
 					if _, err := r.propose(ctx, r.withClass(at, name, costCorrect)); err != nil {
 						return err
 					}
@@ -129,6 +133,9 @@ func (r *remedies) restrictions(ctx context.Context) error {
 // It is false if the pod cannot do anything about it.
 func (r *remedies) welcome(node *corev1.Node) (operations []claimEdit, texts []string, ok bool) {
 	pod := r.subject.pod
+	if pod == nil {
+		return nil, nil, false
+	}
 	var dropped []string
 	tolerations := len(pod.Spec.Tolerations)
 	for _, misfit := range r.misfits(node) {

@@ -365,12 +365,19 @@ func (r *remedies) several(ctx context.Context) error {
 	if len(r.conflict) == 0 || slices.ContainsFunc(r.found, func(have remedy) bool { return have.Actor == ActorUser }) {
 		return nil
 	}
-	wish := func(f *fact) bool {
-		return f.kind <= factConstraint && f.kind != factAll || f.kind == factTaint
-	}
+	_, _, welcome := r.welcome(r.scene.node)
 	var kept, given []int
 	for i := range r.scene.facts {
-		if !wish(&r.scene.facts[i]) || r.scene.facts[i].at.claim < len(r.claims) && r.scene.facts[i].kind != factTaint && r.scene.extended(r.scene.facts[i].at.claim) {
+		wish := false
+		switch f := &r.scene.facts[i]; f.kind { //nolint:exhaustive // the others are no wishes, or cannot be combined
+		case factCount, factSelector, factCapacity, factConstraint:
+			wish = !r.scene.extended(f.at.claim)
+		case factTaint:
+			wish = true
+		case factRestriction:
+			wish = welcome
+		}
+		if !wish {
 			kept = append(kept, i)
 		}
 	}
@@ -405,6 +412,12 @@ func (r *remedies) giveUp(given []int) change {
 	add := func(part change) {
 		texts = append(texts, part.text)
 		c.claims = append(c.claims, part.claims...)
+	}
+	restricted := slices.ContainsFunc(given, func(i int) bool { return r.scene.facts[i].kind == factRestriction })
+	if restricted {
+		operations, reasons, _ := r.welcome(r.scene.node)
+		c.objects, c.silent = r.podEdits(operations)
+		texts = append(texts, strings.Join(reasons, "; and "))
 	}
 	done := map[[4]int]bool{}
 	// From the end, so that the indices of what is removed stay right.
