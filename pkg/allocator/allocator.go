@@ -56,6 +56,10 @@ type Allocator struct {
 	mutex    sync.Mutex
 	upstream map[string]structured.Allocator
 
+	// partitions has what was asked for so far by PartitionUse.
+	partitionMutex sync.Mutex
+	partitions     map[*Pool]*PartitionUse
+
 	devices  func() deviceTable
 	usage    func() map[string]*nodeUsage
 	nodes    func() []*corev1.Node
@@ -82,6 +86,8 @@ func build(ctx context.Context, snap *snapshot.Snapshot, sibling *Allocator, opt
 		gates:    resolveGates(snap),
 		classes:  classLister{snap},
 		upstream: map[string]structured.Allocator{},
+
+		partitions: map[*Pool]*PartitionUse{},
 	}
 	a.features = allocatorFeatures(a.FeatureEnabled)
 	a.tolerationOperators = a.FeatureEnabled("TaintTolerationComparisonOperators")

@@ -26,15 +26,8 @@ func patchedSlices(snap *snapshot.Snapshot, rulesEnabled bool) []*resourceapi.Re
 	}
 	for i, slice := range patched {
 		for _, rule := range snap.TaintRules {
-			selector := rule.Spec.DeviceSelector
-			// A rule without a selector selects nothing.
-			if selector == nil ||
-				ptr.Deref(selector.Driver, slice.Spec.Driver) != slice.Spec.Driver ||
-				ptr.Deref(selector.Pool, slice.Spec.Pool.Name) != slice.Spec.Pool.Name {
-				continue
-			}
 			for d := range slice.Spec.Devices {
-				if name := slice.Spec.Devices[d].Name; ptr.Deref(selector.Device, name) != name {
+				if !ruleSelects(rule, slice, slice.Spec.Devices[d].Name) {
 					continue
 				}
 				if patched[i] == slice {
@@ -46,4 +39,28 @@ func patchedSlices(snap *snapshot.Snapshot, rulesEnabled bool) []*resourceapi.Re
 		}
 	}
 	return patched
+}
+
+// ruleSelects tells whether a rule is about a device. One without a selector
+// selects nothing.
+func ruleSelects(rule *resourceapi.DeviceTaintRule, slice *resourceapi.ResourceSlice, device string) bool {
+	selector := rule.Spec.DeviceSelector
+	return selector != nil &&
+		ptr.Deref(selector.Driver, slice.Spec.Driver) == slice.Spec.Driver &&
+		ptr.Deref(selector.Pool, slice.Spec.Pool.Name) == slice.Spec.Pool.Name &&
+		ptr.Deref(selector.Device, device) == device
+}
+
+// TaintRule returns the DeviceTaintRule that a taint of a device comes from,
+// or nil if it comes from the device's slice.
+func (a *Allocator) TaintRule(d *Device, taint resourceapi.DeviceTaint) *resourceapi.DeviceTaintRule {
+	if !a.taintRulesEnabled() {
+		return nil
+	}
+	for _, rule := range a.snap.TaintRules {
+		if t := rule.Spec.Taint; t.Key == taint.Key && t.Value == taint.Value && t.Effect == taint.Effect && ruleSelects(rule, d.Slice, d.ID.Device) {
+			return rule
+		}
+	}
+	return nil
 }

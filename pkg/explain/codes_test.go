@@ -80,7 +80,7 @@ func TestCodes(t *testing.T) {
 			verdict:  Error,
 			funnels:  []string{"1=0+1*SelectorError"},
 			nodes:    []string{"1*SelectorError"},
-			summary:  "Request gpu: the selector fails on 1 of 1 device of the class, and any one of them ends the attempt for all nodes: no such key: modle; did you mean model?",
+			summary:  "Request gpu: the selector fails on 1 of 1 device of the class, and any one of them ends the attempt for all nodes: no such key: modle; attribute modle (domain gpu.example.com) does not exist on the only device; did you mean model?",
 			evidence: "did you mean model?",
 		},
 		"class missing": {
@@ -246,7 +246,7 @@ func TestCodes(t *testing.T) {
 			verdict:  DoesNotFit,
 			funnels:  []string{"1=0+1*AttributeMissing"},
 			nodes:    []string{"1*AttributeMissing"},
-			evidence: "has no attribute gpu.example.com/roots (it has gpu.example.com/root)",
+			evidence: "has no attribute gpu.example.com/roots, which does not exist on the only device; did you mean gpu.example.com/root?",
 		},
 		"requests compete": {
 			cluster: []part{

@@ -303,7 +303,7 @@ func (x *inquiry) misfitDetail(group NodeGroup) string {
 // little.
 func (x *inquiry) detail(code Code, message string) string {
 	switch code {
-	case RequestSelectorFalse, CapacityInsufficient, CountersExhausted, PoolIncomplete, PoolInvalid, DeviceTainted:
+	case ClassSelectorFalse, RequestSelectorFalse, CapacityInsufficient, CountersExhausted, PoolIncomplete, PoolInvalid, DeviceTainted:
 	default:
 		return ""
 	}
@@ -311,13 +311,20 @@ func (x *inquiry) detail(code Code, message string) string {
 	for _, claim := range x.out.Claims {
 		for _, r := range claim.Requests {
 			for _, rejection := range r.Rejected {
-				if rejection.Code != code || code == RequestSelectorFalse && !strings.Contains(message, theSelector(rejection.Label)) {
+				if rejection.Code != code || code == RequestSelectorFalse && !strings.Contains(message, theSelector(rejection.Label)) ||
+					code == ClassSelectorFalse && !strings.Contains(message, "class "+r.DeviceClass+" ") {
 					continue
+				}
+				said := rejection.Message
+				if code == ClassSelectorFalse {
+					said = rejection.Hint
 				}
 				if detail != "" {
 					return ""
 				}
-				detail = "; " + rejection.Message
+				if said != "" {
+					detail = "; " + said
+				}
 			}
 		}
 	}

@@ -57,6 +57,10 @@ type reason struct {
 	text string
 	// wanted is what would pass, if that makes sense.
 	wanted string
+	// hint says what was probably meant instead of what is wanted.
+	hint string
+	// lacks is what the device does not have and others have.
+	lacks reading
 	// fact proves it.
 	fact Evidence
 }
@@ -72,8 +76,8 @@ type checks struct {
 	request          *request
 	class            *resourceapi.DeviceClass
 	// static remembers what does not depend on the node.
-	static map[*resourceapi.Device]*reason
-	pools  *poolStates
+	static  map[*resourceapi.Device]*reason
+	catalog *catalog
 }
 
 // device tells why a device is no candidate on a node, or nil if it is one.
@@ -228,26 +232,28 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 	if s.CEL == nil {
 		return nil
 	}
-	result := c.selectors.evaluate(ctx, c.selectors.compile(s.CEL.Expression), d.ID.Driver, d.Device)
+	sel := c.selectors.compile(s.CEL.Expression)
+	result := c.selectors.evaluate(ctx, sel, d.ID.Driver, d.Device)
+	if result.matches {
+		return nil
+	}
 	found := joinAnd(result.found)
-	switch {
-	case result.err != nil:
+	if result.err != nil {
 		if code == ClassSelectorFalse {
 			label = "class selector"
 		}
+		text, lacks := c.failure(sel, result)
 		return &reason{
-			rank: rank, code: SelectorError, label: label + " fails", text: oneLine(result.err) + nearRead(result.missing, d),
+			rank: rank, code: SelectorError, label: label + " fails", text: text, lacks: lacks,
 			fact: Evidence{Object: holder, Path: path, Found: found, Wanted: s.CEL.Expression},
 		}
-	case result.matches:
-		return nil
 	}
 	r := &reason{
 		rank: rank, code: code, label: label, text: found, wanted: s.CEL.Expression,
 		fact: Evidence{Object: holder, Path: path, Found: found, Wanted: s.CEL.Expression},
 	}
 	if result.failed != nil {
-		r.wanted, r.fact.Wanted = result.failed.wanted, result.failed.expression
+		r.wanted, r.fact.Wanted, r.hint = result.failed.wanted, result.failed.expression, c.unheardOf(result.failed)
 	}
 	return r
 }
@@ -294,7 +300,7 @@ func (c *checks) checkTaints(d *allocator.Device) *reason {
 		}) {
 			continue
 		}
-		holder, path := tainter(c.snap, d, taint)
+		holder, path := tainter(c.alloc, d, taint)
 		return &reason{
 			rank: rankTaint, code: DeviceTainted, label: "tainted", text: taintText(taint) + ", not tolerated",
 			fact: Evidence{Object: holder, Path: path, Found: taintText(taint), Wanted: "a toleration in " + c.request.path + ".tolerations"},
@@ -304,15 +310,8 @@ func (c *checks) checkTaints(d *allocator.Device) *reason {
 }
 
 // tainter finds the object that a taint comes from: the slice or a rule.
-func tainter(snap *snapshot.Snapshot, d *allocator.Device, taint resourceapi.DeviceTaint) (holder, path string) {
-	for _, rule := range snap.TaintRules {
-		selector := rule.Spec.DeviceSelector
-		if selector == nil || rule.Spec.Taint.Key != taint.Key || rule.Spec.Taint.Value != taint.Value || rule.Spec.Taint.Effect != taint.Effect ||
-			selector.Driver != nil && *selector.Driver != d.ID.Driver ||
-			selector.Pool != nil && *selector.Pool != d.ID.Pool ||
-			selector.Device != nil && *selector.Device != d.ID.Device {
-			continue
-		}
+func tainter(alloc *allocator.Allocator, d *allocator.Device, taint resourceapi.DeviceTaint) (holder, path string) {
+	if rule := alloc.TaintRule(d, taint); rule != nil {
 		return object("DeviceTaintRule", "", rule.Name), "spec.taint"
 	}
 	return sliceObject(d), devicePath(d, "taints")
@@ -333,7 +332,7 @@ func (c *checks) checkConstraints(ctx context.Context, d *allocator.Device) *rea
 		if !ok {
 			return &reason{
 				rank: rankConstraint, code: AttributeMissing, label: "attribute missing",
-				text: fmt.Sprintf("has no attribute %s%s", constraint.attribute, c.nearAttribute(d, constraint.attribute)),
+				text: fmt.Sprintf("has no attribute %s%s", constraint.attribute, c.nearAttribute(constraint.attribute)),
 				fact: fact,
 			}
 		}
@@ -369,57 +368,22 @@ func (c *checks) attribute(ctx context.Context, d *allocator.Device, name resour
 	return value, ok, nil
 }
 
-// nearRead suggests what was probably meant by a value that a selector reads
-// and the device does not have.
-func nearRead(missing []reading, d *allocator.Device) string {
-	var known []string
-	for name := range d.Attributes {
-		known = append(known, string(name))
+// nearAttribute suggests the attribute that was probably meant by one that a
+// device does not have.
+func (c *checks) nearAttribute(name resourceapi.FullyQualifiedName) string {
+	r := unqualified("attributes", resourceapi.QualifiedName(name), "")
+	text := ", which " + c.catalog.spread(r)
+	if c.catalog.having[r] > 0 {
+		return text
 	}
-	for name := range d.Capacity {
-		known = append(known, string(name))
-	}
-	slices.Sort(known)
-	for _, r := range missing {
-		if r.domain == "" {
-			continue
-		}
-		var names, domains []string
-		for _, name := range known {
-			domain, id, found := strings.Cut(name, "/")
-			if !found {
-				domain, id = d.ID.Driver, name
-			}
-			domains = append(domains, domain)
-			if domain == r.domain {
-				names = append(names, id)
-			}
-		}
-		if len(names) == 0 && r.domain != d.ID.Driver {
-			return fmt.Sprintf("; there is nothing of domain %s%s", r.domain, didYouMean(r.domain, domains))
-		}
-		if hint := didYouMean(r.name, names); r.name != "" && hint != "" {
-			return hint
-		}
-	}
-	return ""
-}
-
-// nearAttribute suggests the attribute of the device that was probably meant.
-func (c *checks) nearAttribute(d *allocator.Device, name resourceapi.FullyQualifiedName) string {
-	names := make([]string, 0, len(d.Attributes))
-	for have := range d.Attributes {
-		if strings.Contains(string(have), "/") {
-			names = append(names, string(have))
-		} else {
-			names = append(names, d.ID.Driver+"/"+string(have))
+	var names []string
+	for have := range c.catalog.having {
+		if have.kind == r.kind {
+			names = append(names, have.domain+"/"+have.name)
 		}
 	}
 	slices.Sort(names)
-	if near := nearest(string(name), names); near != "" {
-		return " (it has " + near + ")"
-	}
-	return ""
+	return text + didYouMean(string(name), names)
 }
 
 func featureOff(rank int, gate, holder, path string) *reason {

@@ -84,9 +84,9 @@ func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *su
 			EnableConsumableCapacity: alloc.FeatureEnabled("DRAConsumableCapacity"),
 			EnableListTypeAttributes: alloc.FeatureEnabled("DRAListTypeAttributes"),
 		}),
+		catalog:   newCatalog(alloc),
 		probed:    map[string]nodeAnswer{},
 		mostValue: map[string]string{},
-		pools:     &poolStates{alloc: alloc, known: map[*allocator.Pool]*poolState{}},
 		out: &Explanation{
 			TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: "Explanation"},
 			Target:   subject.target,
@@ -112,7 +112,7 @@ type inquiry struct {
 	subject   *subject
 	site      *site
 	selectors *selectors
-	pools     *poolStates
+	catalog   *catalog
 	// claims are those that need devices, in the order of the pod.
 	claims []claimInquiry
 	// probed has the answers for nodes where single requests do not explain
@@ -162,6 +162,7 @@ func (x *inquiry) run(ctx context.Context) error {
 			return err
 		}
 	}
+	x.trace(ctx)
 	return x.decide(ctx)
 }
 
@@ -415,7 +416,7 @@ func (x *inquiry) account(ctx context.Context, c *claimInquiry) error {
 			f, err := newFunnel(ctx, x.site, &checks{
 				alloc: x.site.alloc, snap: x.snap, selectors: x.selectors, channel: x.site.alloc.Features().Channel,
 				extendedResource: x.extendedResource(c, r),
-				request:          r, class: x.snap.Class(r.class), pools: x.pools,
+				request:          r, class: x.snap.Class(r.class), catalog: x.catalog,
 				static: map[*resourceapi.Device]*reason{},
 			})
 			if err != nil {

@@ -264,7 +264,78 @@ type RequestExplanation struct {
 	Rejected []Rejection `json:"rejected,omitempty"`
 	// EligibleDevices lists the eligible devices as driver/pool/device.
 	EligibleDevices []string `json:"eligibleDevices,omitempty"`
+	// Selectors are those of the class and then those of the request, in the
+	// order in which the allocator evaluates them.
+	Selectors []SelectorTrace `json:"selectors,omitempty"`
 }
+
+// SelectorTrace tells what a CEL selector does to all devices of all pools,
+// whatever else may be the matter with them. A device for which an earlier
+// selector of the request does not hold is not reached. The counts of the
+// outcomes add up to the number of devices considered.
+type SelectorTrace struct {
+	// Source is "class" or "request".
+	Source string `json:"source"`
+	// Object has the selector, at Path.
+	Object     string `json:"object"`
+	Path       string `json:"path"`
+	Expression string `json:"expression"`
+	// Cost estimates what an evaluation costs in the worst case, in the units of
+	// CEL. It is 0 if that is not known. CostLimit is what the API server accepts
+	// as an estimate, and where an evaluation is broken off.
+	Cost      uint64 `json:"cost,omitempty"`
+	CostLimit uint64 `json:"costLimit"`
+	// Outcomes counts devices.
+	Outcomes SelectorOutcomes `json:"outcomes"`
+	// Error is the error of most devices for which the expression fails.
+	Error string `json:"error,omitempty"`
+	// Notes say what else is remarkable, a sentence each.
+	Notes []string `json:"notes,omitempty"`
+	// Parts are the operands of the outermost &&, or the whole expression. There
+	// are none if the expression cannot be taken apart.
+	Parts []SelectorPart `json:"parts,omitempty"`
+}
+
+// SelectorOutcomes counts devices by what became of an expression.
+type SelectorOutcomes struct {
+	True  int `json:"isTrue"`
+	False int `json:"isFalse"`
+	Fails int `json:"fails"`
+	// NotReached counts those for which it was not evaluated, because something
+	// before it had decided, or not to its end.
+	NotReached int `json:"notReached"`
+}
+
+// SelectorPart is a part of an expression.
+type SelectorPart struct {
+	Expression string `json:"expression"`
+	// Wanted says in a few words what it asks for; empty if the expression says
+	// it best.
+	Wanted   string           `json:"wanted,omitempty"`
+	Outcomes SelectorOutcomes `json:"outcomes"`
+	// Values are what it was evaluated with, at most ten, the most frequent first.
+	// MoreValues counts the others.
+	Values     []SelectorValue `json:"values,omitempty"`
+	MoreValues int             `json:"moreValues,omitempty"`
+	// Operands are its own parts, if a logical operator makes it.
+	Operands []SelectorPart `json:"operands,omitempty"`
+}
+
+// SelectorValue is something that a part of an expression was evaluated with.
+type SelectorValue struct {
+	// Found has the values: "model is \"A100\"".
+	Found string `json:"found"`
+	// Outcome is True, False or Fails.
+	Outcome string `json:"outcome"`
+	Count   int    `json:"count"`
+}
+
+// What became of a part of an expression.
+const (
+	OutcomeTrue  = "True"
+	OutcomeFalse = "False"
+	OutcomeFails = "Fails"
+)
 
 // Rejection is a set of devices that the same check rejects.
 type Rejection struct {
@@ -274,6 +345,10 @@ type Rejection struct {
 	Label string `json:"label"`
 	// Message says it in one sentence.
 	Message string `json:"message"`
+	// Hint is the part of the message that says what was probably meant, if
+	// something is compared with a value, or asks for an attribute, that no device
+	// has.
+	Hint string `json:"hint,omitempty"`
 	// Evidence proves it.
 	Evidence []Evidence `json:"evidence,omitempty"`
 	// Where sums up the nodes or pools: "20 nodes", "node-17".

@@ -394,7 +394,7 @@ func (s *scene) taintFacts() {
 		if len(intolerant(s.claims, taint)) == 0 {
 			continue
 		}
-		holder, path := tainter(s.x.snap, holders[key], taint)
+		holder, path := tainter(s.x.site.alloc, holders[key], taint)
 		s.facts = append(s.facts, fact{
 			kind: factTaint, taint: taint, tainted: holders[key],
 			text:     fmt.Sprintf("taint %s on %s is not tolerated", taintText(taint), sample(devices[key], 4)),

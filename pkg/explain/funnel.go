@@ -262,7 +262,7 @@ func (f *funnel) explanation(pools int) RequestExplanation {
 		}
 		key := string(why.code) + "\x00" + why.label
 		if why.code != ClassSelectorFalse {
-			key += "\x00" + why.wanted
+			key += "\x00" + why.wanted + "\x00" + why.lacks.String()
 		}
 		group, ok := groups[key]
 		if !ok {
@@ -289,6 +289,9 @@ type rejectionGroup struct {
 	wanted  string
 	devices []string
 	texts   tally
+	hints   tally
+	lacks   reading
+	drivers tally
 	facts   map[Evidence]int
 	where   tally
 	pools   tally
@@ -297,15 +300,19 @@ type rejectionGroup struct {
 func newRejectionGroup(r *reason) *rejectionGroup {
 	return &rejectionGroup{
 		rank: r.rank, code: r.code, label: r.label, wanted: r.wanted,
-		texts: tally{}, facts: map[Evidence]int{}, where: tally{}, pools: tally{},
+		texts: tally{}, hints: tally{}, lacks: r.lacks, drivers: tally{}, facts: map[Evidence]int{}, where: tally{}, pools: tally{},
 	}
 }
 
 func (g *rejectionGroup) add(d *allocator.Device, r *reason) {
 	g.devices = append(g.devices, d.ID.String())
 	g.texts[r.text]++
+	if r.hint != "" {
+		g.hints[r.hint]++
+	}
 	g.facts[r.fact]++
 	g.pools[d.ID.Pool]++
+	g.drivers[d.ID.Driver]++
 	if name := d.Slice.Spec.NodeName; name != nil {
 		g.where[*name]++
 	} else if name := d.NodeName; name != nil {
@@ -327,7 +334,7 @@ func (g *rejectionGroup) rejection(r *request) Rejection {
 	})
 	return Rejection{
 		Code: g.code, Label: g.label, Count: len(g.devices), Message: g.message(r),
-		Evidence: facts[:min(len(facts), maxEvidence)], Where: g.place(), Devices: g.devices,
+		Hint: g.hint(), Evidence: facts[:min(len(facts), maxEvidence)], Where: g.place(), Devices: g.devices,
 	}
 }
 
@@ -352,12 +359,25 @@ func (g *rejectionGroup) message(r *request) string {
 	}
 	switch {
 	case g.code == ClassSelectorFalse:
-		return fmt.Sprintf("not of class %s: %s", r.class, message)
+		message = fmt.Sprintf("not of class %s: %s", r.class, message)
 	case g.wanted != "":
-		return fmt.Sprintf("%s; wanted: %s", message, g.wanted)
-	default:
-		return message
+		message = fmt.Sprintf("%s; wanted: %s", message, g.wanted)
 	}
+	if g.lacks != (reading{}) && len(g.texts) == 1 {
+		message += g.lacking(r.class)
+	}
+	if hint := g.hint(); hint != "" {
+		message += "; " + hint
+	}
+	return message
+}
+
+// hint says what was probably meant.
+func (g *rejectionGroup) hint() string {
+	if hints := g.hints.sorted(); len(hints) > 0 {
+		return hints[0]
+	}
+	return ""
 }
 
 // holders says whose the allocated devices are.

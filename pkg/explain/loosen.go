@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"github.com/blang/semver/v4"
-	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
@@ -95,16 +94,10 @@ func boundOf(sel *selector, conjunct int) (bound, bool) {
 			return bound{}, false
 		}
 	}
-	env, err := sel.compiled.Environment.Extend(cel.EnableMacroCallTracking())
-	if err != nil {
+	if sel.root == nil {
 		return bound{}, false
 	}
-	parsed, issues := env.Compile(sel.expression)
-	if issues.Err() != nil {
-		return bound{}, false
-	}
-	info := parsed.NativeRep().SourceInfo()
-	parts := conjunctsOf(parsed.NativeRep().Expr())
+	info, parts := sel.info, conjunctsOf(sel.root)
 	if conjunct >= len(parts) || parts[conjunct].Kind() != ast.CallKind || len(parts[conjunct].AsCall().Args()) != 2 {
 		return bound{}, false
 	}

@@ -27,7 +27,6 @@ var errNoProblem = errors.New("cannot be put into numbers")
 type problemBuilder struct {
 	alloc    *allocator.Allocator
 	pools    []allocator.NodePool
-	states   *poolStates
 	problem  decision.Problem
 	devices  map[*resourceapi.Device]int
 	counters map[string]int
@@ -37,9 +36,9 @@ type problemBuilder struct {
 }
 
 // newProblem makes the problem of a node. The funnels are those of each claim.
-func newProblem(ctx context.Context, alloc *allocator.Allocator, states *poolStates, node *corev1.Node, pools []allocator.NodePool, claims []claimInquiry) (*decision.Problem, error) {
+func newProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.Node, pools []allocator.NodePool, claims []claimInquiry) (*decision.Problem, error) {
 	b := &problemBuilder{
-		alloc: alloc, pools: pools, states: states,
+		alloc: alloc, pools: pools,
 		problem: decision.Problem{ClaimLimit: resourceapi.AllocationResultsMaxSize},
 		devices: map[*resourceapi.Device]int{}, counters: map[string]int{}, sets: map[string]int{}, values: map[string]int{},
 	}
@@ -145,16 +144,16 @@ func (b *problemBuilder) device(d *allocator.Device) int {
 
 // charge adds the counters and the compatibility groups of a device.
 func (b *problemBuilder) charge(d *allocator.Device, out *decision.Device) {
-	state := b.states.of(d.Pool)
+	use := b.alloc.PartitionUse(d.Pool)
 	for _, consumption := range d.ConsumesCounters {
 		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
 			key := fmt.Sprintf("%s\x00%s\x00%s\x00%s", d.Pool.Driver, d.Pool.Name, consumption.CounterSet, name)
 			counter, ok := b.counters[key]
 			if !ok {
-				left := state.counters[[2]string{consumption.CounterSet, name}].Left
+				of, _ := use.Counter(consumption.CounterSet, name)
 				counter = len(b.problem.Counters)
 				b.counters[key] = counter
-				b.problem.Counters = append(b.problem.Counters, max(0, b.number(left)))
+				b.problem.Counters = append(b.problem.Counters, max(0, b.number(of.Left)))
 			}
 			out.Uses = append(out.Uses, decision.CounterUse{Counter: counter, Amount: b.number(consumption.Counters[name].Value)})
 		}
@@ -166,8 +165,8 @@ func (b *problemBuilder) charge(d *allocator.Device, out *decision.Device) {
 		if !ok {
 			set = len(b.problem.GroupBase)
 			b.sets[key] = set
-			base := state.groups[consumption.CounterSet]
-			b.problem.GroupBase = append(b.problem.GroupBase, decision.GroupBase{Used: base.used, Groups: b.intern(base.groups.UnsortedList())})
+			base := use.Groups(consumption.CounterSet)
+			b.problem.GroupBase = append(b.problem.GroupBase, decision.GroupBase{Used: base.Used, Groups: b.intern(base.Groups.UnsortedList())})
 		}
 		out.Groups = append(out.Groups, decision.GroupUse{Set: set, Groups: b.intern(consumption.CompatibilityGroups)})
 	}
@@ -245,7 +244,7 @@ func (x *inquiry) fast(ctx context.Context, node *corev1.Node) decision.Answer {
 			return decision.Unknown
 		}
 	}
-	problem, err := newProblem(ctx, x.site.alloc, x.pools, node, x.site.pools[node.Name], x.claims)
+	problem, err := newProblem(ctx, x.site.alloc, node, x.site.pools[node.Name], x.claims)
 	if err != nil {
 		return decision.Unknown
 	}

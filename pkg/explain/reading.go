@@ -4,6 +4,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -23,6 +24,9 @@ type reading struct {
 	// domain and name identify an attribute or a capacity. An empty name is
 	// the question whether there is anything in that domain.
 	domain, name string
+	// whole is true for everything that is in the domain, or in all domains if
+	// that is empty.
+	whole bool
 }
 
 // String gives the reading as a CEL expression would name it.
@@ -31,7 +35,7 @@ func (r reading) String() string {
 	case r.domain == "":
 		return "device." + r.kind
 	case r.name == "":
-		return fmt.Sprintf("device.%s[%q]", r.kind, r.domain)
+		return fmt.Sprintf("device.%s[%s]", r.kind, strconv.Quote(r.domain))
 	default:
 		return fmt.Sprintf("device.%s[%q].%s", r.kind, r.domain, r.name)
 	}
@@ -42,6 +46,8 @@ func (r reading) short() string {
 	switch {
 	case r.domain == "":
 		return r.kind
+	case r.whole:
+		return r.kind + " of " + r.domain
 	case r.name == "":
 		return r.domain
 	default:
@@ -57,6 +63,9 @@ func (r reading) value(driver string, device *resourceapi.Device) (string, bool)
 	case "allowMultipleAllocations":
 		return strconv.FormatBool(device.AllowMultipleAllocations != nil && *device.AllowMultipleAllocations), true
 	case "attributes":
+		if r.whole {
+			return r.wholeText(driver, device), true
+		}
 		if r.name == "" {
 			return presence(hasDomain(device.Attributes, r.domain, driver))
 		}
@@ -66,6 +75,9 @@ func (r reading) value(driver string, device *resourceapi.Device) (string, bool)
 		}
 		return attributeText(attribute), true
 	default:
+		if r.whole {
+			return r.wholeText(driver, device), true
+		}
 		if r.name == "" {
 			return presence(hasDomain(device.Capacity, r.domain, driver))
 		}
@@ -75,6 +87,79 @@ func (r reading) value(driver string, device *resourceapi.Device) (string, bool)
 		}
 		return capacity.Value.String(), true
 	}
+}
+
+// appendKey appends what tells the value from all others that a device can have
+// there.
+func (r reading) appendKey(key []byte, driver string, device *resourceapi.Device) []byte {
+	if !r.whole {
+		value, ok := r.value(driver, device)
+		if !ok {
+			value = "-"
+		}
+		key = strconv.AppendInt(key, int64(len(value)), 10)
+		key = append(key, ':')
+		return append(key, value...)
+	}
+	within := r.within(driver, device)
+	key = strconv.AppendInt(key, int64(len(within)), 10)
+	key = append(key, '#')
+	for _, part := range within {
+		for _, text := range []string{part.domain, part.name} {
+			key = strconv.AppendInt(key, int64(len(text)), 10)
+			key = append(key, ':')
+			key = append(key, text...)
+		}
+		key = part.appendKey(key, driver, device)
+	}
+	return key
+}
+
+// within lists the single values that the device has in a whole domain, or in
+// all of them.
+func (r reading) within(driver string, device *resourceapi.Device) []reading {
+	var found []reading
+	add := func(qualified resourceapi.QualifiedName) {
+		domain, name, ok := strings.Cut(string(qualified), "/")
+		if !ok {
+			domain, name = driver, string(qualified)
+		}
+		if r.domain == "" || r.domain == domain {
+			found = append(found, reading{kind: r.kind, domain: domain, name: name})
+		}
+	}
+	if r.kind == "attributes" {
+		for qualified := range device.Attributes {
+			add(qualified)
+		}
+	} else {
+		for qualified := range device.Capacity {
+			add(qualified)
+		}
+	}
+	slices.SortFunc(found, func(a, b reading) int {
+		return cmp.Or(strings.Compare(a.domain, b.domain), strings.Compare(a.name, b.name))
+	})
+	return slices.Compact(found)
+}
+
+// maxNames is how many names of attributes are shown.
+const maxNames = 10
+
+// wholeText names what there is.
+func (r reading) wholeText(driver string, device *resourceapi.Device) string {
+	var names []string
+	for _, part := range r.within(driver, device) {
+		if r.domain == "" {
+			names = append(names, part.domain+"/"+part.name)
+		} else {
+			names = append(names, part.name)
+		}
+	}
+	if len(names) == 0 {
+		return "empty"
+	}
+	return "{" + sample(names, maxNames) + "}"
 }
 
 func presence(has bool) (string, bool) {
@@ -111,42 +196,46 @@ func hasDomain[T any](values map[resourceapi.QualifiedName]T, domain, driver str
 	return false
 }
 
-// attributeText formats an attribute's value as a CEL literal would look.
+// attributeText formats an attribute's value as a CEL literal would look. Of
+// several values, which the API server does not allow, it takes the one that CEL
+// gets to see.
 func attributeText(attribute resourceapi.DeviceAttribute) string {
 	switch {
-	case attribute.StringValue != nil:
-		return strconv.Quote(*attribute.StringValue)
+	case attribute.IntValues != nil:
+		return listText(attribute.IntValues, "%d")
+	case attribute.BoolValues != nil:
+		return listText(attribute.BoolValues, "%t")
+	case attribute.StringValues != nil:
+		return listText(attribute.StringValues, "%q")
+	case attribute.VersionValues != nil:
+		return listText(attribute.VersionValues, "%s")
 	case attribute.IntValue != nil:
 		return strconv.FormatInt(*attribute.IntValue, 10)
 	case attribute.BoolValue != nil:
 		return strconv.FormatBool(*attribute.BoolValue)
+	case attribute.StringValue != nil:
+		return strconv.Quote(*attribute.StringValue)
 	case attribute.VersionValue != nil:
 		return *attribute.VersionValue
-	case len(attribute.StringValues) > 0:
-		return fmt.Sprintf("%q", attribute.StringValues)
-	case len(attribute.IntValues) > 0:
-		return fmt.Sprint(attribute.IntValues)
-	case len(attribute.BoolValues) > 0:
-		return fmt.Sprint(attribute.BoolValues)
-	case len(attribute.VersionValues) > 0:
-		return fmt.Sprint(attribute.VersionValues)
 	default:
 		return "a value of an unknown type"
 	}
 }
 
-func valuesKey(reads []reading, driver string, device *resourceapi.Device) string {
-	var key strings.Builder
-	for _, r := range reads {
-		value, ok := r.value(driver, device)
-		if !ok {
-			value = "-"
-		}
-		key.WriteString(strconv.Itoa(len(value)))
-		key.WriteByte(':')
-		key.WriteString(value)
+func listText[T any](values []T, format string) string {
+	texts := make([]string, 0, len(values))
+	for _, value := range values {
+		texts = append(texts, fmt.Sprintf(format, value))
 	}
-	return key.String()
+	return "[" + strings.Join(texts, ", ") + "]"
+}
+
+func valuesKey(reads []reading, driver string, device *resourceapi.Device) string {
+	key := make([]byte, 0, 64)
+	for _, r := range reads {
+		key = r.appendKey(key, driver, device)
+	}
+	return string(key)
 }
 
 func foundValues(reads []reading, driver string, device *resourceapi.Device) []string {
@@ -175,33 +264,17 @@ func readings(root ast.Expr) (reads []reading, opaque bool) {
 			add(r)
 			return
 		}
-		switch e.Kind() {
-		case ast.IdentKind:
-			if e.AsIdent() == "device" {
-				opaque = true
-			}
-		case ast.SelectKind:
-			visit(e.AsSelect().Operand())
-		case ast.CallKind:
-			call := e.AsCall()
-			if call.IsMemberFunction() {
-				visit(call.Target())
-			}
-			for _, arg := range call.Args() {
-				visit(arg)
-			}
-		case ast.ListKind:
-			for _, element := range e.AsList().Elements() {
-				visit(element)
-			}
-		case ast.ComprehensionKind:
-			c := e.AsComprehension()
-			for _, part := range []ast.Expr{c.IterRange(), c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()} {
-				visit(part)
-			}
-		case ast.MapKind, ast.StructKind:
-			opaque = true
-		case ast.LiteralKind, ast.UnspecifiedExprKind:
+		if kind, domain, ok := domainOf(e); ok {
+			add(reading{kind: kind, domain: domain, whole: true})
+			return
+		}
+		if kind, ok := kindOf(e); ok {
+			add(reading{kind: kind, whole: true})
+			return
+		}
+		opaque = opaque || isDevice(e)
+		for _, child := range childrenOf(e) {
+			visit(child)
 		}
 	}
 	visit(root)
@@ -297,17 +370,6 @@ func literalText(e ast.Expr) (string, bool) {
 	}
 	text, ok := e.AsLiteral().(types.String)
 	return string(text), ok
-}
-
-func conjunctsOf(e ast.Expr) []ast.Expr {
-	if e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.LogicalAnd {
-		var parts []ast.Expr
-		for _, arg := range e.AsCall().Args() {
-			parts = append(parts, conjunctsOf(arg)...)
-		}
-		return parts
-	}
-	return []ast.Expr{e}
 }
 
 // wantedText says in a few words what a simple comparison asks for. Anything

@@ -236,7 +236,9 @@ func (r *remedies) changed(ctx context.Context, c change) (*inquiry, error) {
 	}
 	subject.claims = slices.Clone(subject.claims)
 	x := newInquiry(alloc, snap, &subject)
-	x.selectors = r.selectors
+	if c.gate == "" {
+		x.selectors = r.selectors
+	}
 	if err := x.withClaims(r, c.claims); err != nil {
 		return nil, err
 	}

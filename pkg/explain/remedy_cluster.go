@@ -43,6 +43,8 @@ func (r *remedies) refusals(ctx context.Context) error {
 				}
 			}
 		}
+	case SelectorError:
+		return r.guarded(ctx)
 	case AdminAccessDenied:
 		return r.adminAccess(ctx)
 	case FeatureDisabled:
@@ -53,6 +55,62 @@ func (r *remedies) refusals(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// guarded makes selectors that fail false instead.
+func (r *remedies) guarded(ctx context.Context) error {
+	claims := r.waiting()
+	seen := map[string]bool{}
+	for _, at := range places(claims) {
+		a := at.in(claims)
+		if class := r.snap.Class(*a.class); class != nil && !seen[class.Name] {
+			seen[class.Name] = true
+			for k, selector := range class.Spec.Selectors {
+				if guarded, ok := r.guard(ctx, selector); ok {
+					name := object("DeviceClass", "", class.Name)
+					if _, err := r.propose(ctx, change{
+						actor: ActorAdmin, cost: costCorrect, text: fmt.Sprintf("let the selector of class %s be false where it fails now: %s", class.Name, guarded),
+						objects: []Edit{newEdit(name, "replace", fmt.Sprintf("/spec/selectors/%d/cel/expression", k), guarded)},
+					}); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		for k, selector := range *a.selectors {
+			if guarded, ok := r.guard(ctx, selector); ok {
+				if _, err := r.propose(ctx, change{
+					actor: ActorUser, cost: costCorrect, text: fmt.Sprintf("let the selector of request %s be false where it fails now: %s", a.name, guarded),
+					claims: []claimEdit{{at.claim, "replace", fmt.Sprintf("%s/selectors/%d/cel/expression", at.pointer(), k), guarded}},
+				}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// guard rewrites a selector so that no device of the cluster makes it fail for
+// what it lacks.
+func (r *remedies) guard(ctx context.Context, selector resourceapi.DeviceSelector) (string, bool) {
+	if selector.CEL == nil {
+		return "", false
+	}
+	compiled := r.selectors.compile(selector.CEL.Expression)
+	var missing []reading
+	devices := r.site.alloc.Devices()
+	for i := range devices {
+		for _, lacks := range r.selectors.evaluate(ctx, compiled, devices[i].ID.Driver, devices[i].Device).missing {
+			if !slices.Contains(missing, lacks) {
+				missing = append(missing, lacks)
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return "", false
+	}
+	return r.selectors.guard(selector.CEL.Expression, missing)
 }
 
 // adminAccess asks for the label of the namespace, or does without.

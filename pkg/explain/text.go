@@ -42,6 +42,15 @@ func plural(n int, noun string) string {
 	}
 }
 
+// thousands writes a number with commas.
+func thousands[T int | uint64](n T) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
 // sample names the first few of a list and counts the rest.
 func sample(items []string, most int) string {
 	if len(items) <= most {

@@ -156,6 +156,7 @@ func (p *page) funnel(r *explain.RequestExplanation, obstacle string) {
 	p.row(0, cell{text: numbers[1], width: number, right: true, mark: m}, cell{text: leftText(r, obstacle)})
 	if p.opts.Wide {
 		p.deviceList(number+columnGap, r.EligibleDevices)
+		p.selectors(2, r.Selectors)
 	}
 }
 

@@ -239,8 +239,8 @@ func bound(s string) string {
 }
 
 // thousands writes a number with commas.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
+func thousands[T int | uint64](n T) string {
+	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]
 	}

@@ -1,0 +1,301 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	resourceapi "k8s.io/api/resource/v1"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// traceLines writes the parts of a trace in short: the outcomes as
+// true/false/fails/not reached, then the values.
+func traceLines(parts []SelectorPart, indent string) []string {
+	var lines []string
+	for i := range parts {
+		p := &parts[i]
+		line := fmt.Sprintf("%s%s: %s", indent, strings.ReplaceAll(p.Expression, `device.attributes["gpu.example.com"]`, "x"), outcomesText(p.Outcomes))
+		for _, value := range p.Values {
+			line += fmt.Sprintf("; %s %d: %s", value.Outcome, value.Count, value.Found)
+		}
+		if p.MoreValues > 0 {
+			line += fmt.Sprintf("; %d more", p.MoreValues)
+		}
+		lines = append(lines, line)
+		lines = append(lines, traceLines(p.Operands, indent+"  ")...)
+	}
+	return lines
+}
+
+func outcomesText(o SelectorOutcomes) string {
+	return fmt.Sprintf("%d/%d/%d/%d", o.True, o.False, o.Fails, o.NotReached)
+}
+
+// traceOf evaluates one selector on devices.
+func traceOf(t *testing.T, expression string, list ...resourceapi.Device) SelectorTrace {
+	t.Helper()
+	s := newSelectors(listFeatures())
+	snap := cluster(t, nodes("n1"), pool("n1", list...))
+	alloc, err := allocator.New(t.Context(), snap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &funnel{checks: &checks{
+		selectors: s, catalog: newCatalog(alloc),
+		request: &request{claim: &resourceapi.ResourceClaim{}, selectors: celSelectors(expression)},
+	}}
+	for i := range list {
+		f.devices = append(f.devices, allocator.Device{ID: allocator.DeviceID{Driver: driver, Pool: "n1", Device: list[i].Name}, Device: &list[i]})
+	}
+	return f.traces(t.Context())[0]
+}
+
+func withInt(name string, value int64) func(*resourceapi.Device) {
+	return func(d *resourceapi.Device) {
+		d.Attributes[resourceapi.QualifiedName(name)] = resourceapi.DeviceAttribute{IntValue: &value}
+	}
+}
+
+func withBool(name string, value bool) func(*resourceapi.Device) {
+	return func(d *resourceapi.Device) {
+		d.Attributes[resourceapi.QualifiedName(name)] = resourceapi.DeviceAttribute{BoolValue: &value}
+	}
+}
+
+func withInts(name string, values ...int64) func(*resourceapi.Device) {
+	return func(d *resourceapi.Device) {
+		d.Attributes[resourceapi.QualifiedName(name)] = resourceapi.DeviceAttribute{IntValues: append([]int64{}, values...)}
+	}
+}
+
+func TestTraceOfEachForm(t *testing.T) {
+	const x = `device.attributes["gpu.example.com"]`
+	list := []resourceapi.Device{
+		device("d1", withModel("A"), withInt("a", 1), withInt("b", 1), withBool("flag", true), withInts("list", 1, 2)),
+		device("d2", withModel("A"), withInt("a", 2), withInt("b", 1), withBool("flag", false), withInts("list", 2, 3)),
+		device("d3", withModel("B"), withInt("a", 3), withBool("flag", false), withInts("list")),
+	}
+	for _, test := range []struct {
+		name, expression string
+		want             []string
+	}{
+		{"a comparison", `x.model == "A"`, []string{
+			`x.model == "A": 2/1/0/0; True 2: model is "A"; False 1: model is "B"`,
+		}},
+		{"and", `x.model == "A" && x.a == 1`, []string{
+			`x.model == "A": 2/1/0/0; True 2: model is "A"; False 1: model is "B"`,
+			`x.a == 1: 1/1/0/1; True 1: a is 1; False 1: a is 2`,
+		}},
+		{"or", `x.model == "B" || x.a == 1`, []string{
+			`x.model == "B" || x.a == 1: 2/1/0/0`,
+			`  x.model == "B": 1/2/0/0; False 2: model is "A"; True 1: model is "B"`,
+			`  x.a == 1: 1/1/0/1; True 1: a is 1; False 1: a is 2`,
+		}},
+		{"or makes up for a failure", `x.b == 7 || x.model == "B"`, []string{
+			`x.b == 7 || x.model == "B": 1/2/0/0`,
+			`  x.b == 7: 0/2/1/0; False 2: b is 1; Fails 1: b is not set`,
+			`  x.model == "B": 1/2/0/0; False 2: model is "A"; True 1: model is "B"`,
+		}},
+		{"and makes up for a failure", `x.b == 1 && x.model == "A"`, []string{
+			`x.b == 1: 2/0/1/0; True 2: b is 1; Fails 1: b is not set`,
+			`x.model == "A": 2/1/0/0; True 2: model is "A"; False 1: model is "B"`,
+		}},
+		{"not", `!(x.model == "A" && x.a == 1)`, []string{
+			`!(x.model == "A" && x.a == 1): 2/1/0/0`,
+			`  x.model == "A" && x.a == 1: 1/2/0/0`,
+			`    x.model == "A": 2/1/0/0; True 2: model is "A"; False 1: model is "B"`,
+			`    x.a == 1: 1/1/0/1; True 1: a is 1; False 1: a is 2`,
+		}},
+		{"a flag that must not be", `!x.flag`, []string{`!x.flag: 2/1/0/0; True 2: flag is false; False 1: flag is true`}},
+		{"a condition", `x.flag ? x.a == 1 : x.b == 2`, []string{
+			`x.flag ? (x.a == 1) : (x.b == 2): 1/1/1/0`,
+			`  x.flag: 1/2/0/0; False 2: flag is false; True 1: flag is true`,
+			`  x.a == 1: 1/0/0/2; True 1: a is 1`,
+			`  x.b == 2: 0/1/1/1; False 1: b is 1; Fails 1: b is not set`,
+		}},
+		{"two attributes", `x.a == x.b`, []string{
+			`x.a == x.b: 1/1/1/0; True 1: a is 1 and b is 1; False 1: a is 2 and b is 1; Fails 1: a is 3 and b is not set`,
+		}},
+		{"all", `x.list.all(v, v < 3)`, []string{
+			`x.list.all(v, v < 3): 2/1/0/0; True 1: list is [1, 2]; False 1: list is [2, 3] and v is 3; True 1: list is []`,
+		}},
+		{"exists", `x.list.exists(v, v == 2)`, []string{
+			`x.list.exists(v, v == 2): 2/1/0/0; True 1: list is [1, 2] and v is 2; True 1: list is [2, 3] and v is 2; False 1: list is []`,
+		}},
+		{"the names", `x.exists(name, name == "b")`, []string{
+			`x.exists(name, name == "b"): 2/1/0/0; True 2: attributes of gpu.example.com is {a, b, flag, list, model} and name is "b"; False 1: attributes of gpu.example.com is {a, flag, list, model}`,
+		}},
+		{"a test", `has(x.b) && x.b == 1`, []string{
+			`has(x.b): 2/1/0/0; True 2: b is 1; False 1: b is not set`,
+			`x.b == 1: 2/0/0/1; True 2: b is 1`,
+		}},
+		{"bound names", `cel.bind(g, x, g.model == "A" && g.list.exists(g2, g2 == g.a))`, []string{
+			`x.model == "A": 2/1/0/0; True 2: model is "A"; False 1: model is "B"`,
+			`x.list.exists(g2, g2 == x.a): 2/0/0/1; True 1: list is [1, 2], a is 1 and g2 is 1; True 1: list is [2, 3], a is 2 and g2 is 2`,
+		}},
+		{"constants", `true || x.zzz`, []string{`true || x.zzz: 3/0/0/0`, `  true: 3/0/0/0`, `  x.zzz: 0/0/0/3`}},
+		{"a wrong type", `x.model == "A" && x.a`, []string{
+			`x.model == "A": 2/1/0/0; True 2: model is "A"; False 1: model is "B"`,
+			`x.a: 0/0/2/1; Fails 1: a is 1; Fails 1: a is 2`,
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			trace := traceOf(t, strings.NewReplacer("x.", x+".", "x,", x+",").Replace(test.expression), list...)
+			if got := traceLines(trace.Parts, ""); strings.Join(got, "\n") != strings.Join(test.want, "\n") {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
+			}
+		})
+	}
+}
+
+// TestTraceAgreesWithUpstream holds the traces of random selectors against the
+// results of upstream's own evaluation.
+func TestTraceAgreesWithUpstream(t *testing.T) {
+	cases := 500
+	if testing.Short() {
+		cases = 150
+	}
+	for seed := range cases {
+		random := rand.New(rand.NewPCG(uint64(seed), 3))
+		list := make([]resourceapi.Device, 10)
+		for i := range list {
+			list[i] = randomDevice(random)
+			list[i].Name = fmt.Sprintf("d%d", i)
+		}
+		expression := randomExpression(random, 3)
+		if problem := compareTrace(t, expression, driver, list); problem != "" {
+			t.Fatalf("seed %d: %s: %s", seed, expression, problem)
+		}
+	}
+}
+
+// compareTrace says what is wrong with the verdicts and the trace of a selector.
+func compareTrace(t *testing.T, expression, driver string, list []resourceapi.Device) string {
+	t.Helper()
+	s := newSelectors(listFeatures())
+	sel := s.compile(expression)
+	upstream := dracel.GetCompiler(listFeatures()).CompileCELExpression(expression, dracel.Options{})
+	if (sel.compiled.Error == nil) != (upstream.Error == nil) {
+		return fmt.Sprintf("compiles: %v, upstream: %v", sel.compiled.Error, upstream.Error)
+	}
+	r := newTraceReport(sel)
+	want := SelectorOutcomes{}
+	for i := range list {
+		result := s.evaluate(t.Context(), sel, driver, &list[i])
+		if result.matches {
+			r.explain(t.Context(), s, sel, result, &allocator.Device{ID: allocator.DeviceID{Driver: driver}, Device: &list[i]})
+		}
+		r.counts[result]++
+		if upstream.Error != nil {
+			want.Fails++
+			continue
+		}
+		matches, _, err := upstream.DeviceMatches(t.Context(), celDevice(driver, &list[i]))
+		switch {
+		case err != nil:
+			want.Fails++
+		case matches:
+			want.True++
+		default:
+			want.False++
+		}
+		if (err != nil) != (result.err != nil) || result.matches != (matches && err == nil) {
+			return fmt.Sprintf("%v, %v; upstream %v, %v on %s", result.matches, result.err, matches, err, asJSON(list[i]))
+		}
+		if err == nil && sel.root != nil && result.seen == nil {
+			return fmt.Sprintf("the parts do not explain %v on %s", matches, asJSON(list[i]))
+		}
+	}
+	trace := SelectorTrace{}
+	r.report(&trace, 2)
+	want.NotReached = 2
+	if trace.Outcomes != want {
+		return fmt.Sprintf("counts %+v, want %+v", trace.Outcomes, want)
+	}
+	return compareParts(trace.Parts, len(list)+2)
+}
+
+func compareParts(parts []SelectorPart, total int) string {
+	for i := range parts {
+		o, seen := parts[i].Outcomes, 0
+		for _, value := range parts[i].Values {
+			seen += value.Count
+		}
+		if sum := o.True + o.False + o.Fails + o.NotReached; sum != total {
+			return fmt.Sprintf("%s: counts %d devices of %d", parts[i].Expression, sum, total)
+		}
+		if seen > o.True+o.False+o.Fails || len(parts[i].Values) > maxValues {
+			return fmt.Sprintf("%s: %d values of %+v", parts[i].Expression, seen, o)
+		}
+		if problem := compareParts(parts[i].Operands, total); problem != "" {
+			return problem
+		}
+	}
+	return ""
+}
+
+// FuzzSelector evaluates arbitrary expressions on devices with arbitrary values.
+func FuzzSelector(f *testing.F) {
+	for seed := range uint64(30) {
+		f.Add(randomExpression(rand.New(rand.NewPCG(seed, 4)), 3), driver, "model", "A", int64(seed), true)
+	}
+	for _, expression := range []string{
+		`cel.bind(g, device.attributes["gpu.example.com"], g.model == "A" && cel.bind(g, device.capacity, has(g.x.y)))`,
+		`device.attributes["gpu.example.com"].exists(k, k.startsWith("m"))`,
+		`device.attributes.all(d, d == device.driver) // all`,
+		`device.attributes[?"gpu.example.com"].?model.orValue("B") != 'B'`,
+		`device.attributes["gpu.example.com"].number in [1, 2]`,
+		`device.attributes["gpu.example.com"].version.isGreaterThan(semver("1.0.0"))`,
+		`device.attributes["gpu.example.com"].list.includes("A")`,
+		`device.capacity["gpu.example.com"].model.compareTo(quantity("1Gi")) >= 0 ? true : device`,
+		`[[1, 2], [3]].exists(l, l.all(v, v > device.attributes["gpu.example.com"].number))`,
+		`{"a": true}[device.attributes["gpu.example.com"].model]`,
+		`device.attributes["gpu.example.com"].list`,
+		``,
+	} {
+		f.Add(expression, driver, "model", "A", int64(1), false)
+	}
+	f.Fuzz(func(t *testing.T, expression, driver, name, text string, number int64, flag bool) {
+		if len(expression) > resourceapi.CELSelectorExpressionMaxLength {
+			return
+		}
+		attribute := resourceapi.QualifiedName(name)
+		list := []resourceapi.Device{
+			device("none"),
+			device("text", withAttribute(name, text), withInts("gpu.example.com/list", number)),
+			device("number", withInt(name, number), withInt("gpu.example.com/number", number), withMemory("1Gi")),
+			device("flag", withBool(name, flag), func(d *resourceapi.Device) {
+				d.Capacity[attribute] = resourceapi.DeviceCapacity{Value: *ptr.To(randomCapacity(rand.New(rand.NewPCG(uint64(number), 5))).Value.DeepCopy())}
+			}),
+			device("texts", func(d *resourceapi.Device) {
+				d.Attributes[attribute] = resourceapi.DeviceAttribute{StringValues: []string{text, "A"}}
+				d.Attributes["gpu.example.com/version"] = resourceapi.DeviceAttribute{VersionValue: &text}
+			}),
+			device("both", withAttribute(name, text), func(d *resourceapi.Device) {
+				d.Attributes[attribute] = resourceapi.DeviceAttribute{StringValue: &text, IntValue: &number}
+			}),
+		}
+		if problem := compareTrace(t, expression, driver, list); problem != "" {
+			t.Fatal(problem)
+		}
+		s := newSelectors(listFeatures())
+		sel := s.compile(expression)
+		if guarded, ok := s.guard(expression, sel.reads); ok {
+			again := s.compile(guarded)
+			for i := range list {
+				result, after := s.evaluate(t.Context(), sel, driver, &list[i]), s.evaluate(t.Context(), again, driver, &list[i])
+				if result.err == nil && (after.err != nil || after.matches != result.matches) {
+					t.Fatalf("guarded as %s: %v instead of %v on %s", guarded, after, result.matches, asJSON(list[i]))
+				}
+			}
+		}
+	})
+}

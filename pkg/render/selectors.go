@@ -1,0 +1,117 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+)
+
+// outcomeWidth is that of the column with the names of outcomes.
+const outcomeWidth = len("not reached")
+
+// selectors shows what the selectors of a request do to all devices, part by
+// part, with the values that decided.
+func (p *page) selectors(indent int, traces []explain.SelectorTrace) {
+	if len(traces) == 0 {
+		return
+	}
+	p.blank()
+	p.text(indent, strong, "Selectors, in the order in which they are evaluated")
+	for i := range traces {
+		trace := &traces[i]
+		p.text(indent+2, plain, fmt.Sprintf("%s %s%s", trace.Object, trace.Path, costNote(trace)))
+		single := len(trace.Parts) == 1
+		if !single {
+			p.text(indent+4, strong, trace.Expression)
+			p.outcomes(indent+6, trace.Outcomes, nil, 0)
+		}
+		for j := range trace.Parts {
+			p.selectorPart(indent+4+outdent(!single), &trace.Parts[j], single)
+		}
+		if trace.Error != "" {
+			p.text(indent+4, bad, "It fails with: "+trace.Error)
+		}
+		for _, note := range trace.Notes {
+			p.text(indent+4, unsure, note)
+		}
+	}
+}
+
+func outdent(nested bool) int {
+	if nested {
+		return 2
+	}
+	return 0
+}
+
+// costNote says what an evaluation costs.
+func costNote(trace *explain.SelectorTrace) string {
+	switch {
+	case trace.Cost == 0:
+		return ""
+	case trace.Cost > trace.CostLimit:
+		return ""
+	default:
+		return fmt.Sprintf(", costs at most %s of %s", thousands(trace.Cost), thousands(trace.CostLimit))
+	}
+}
+
+func (p *page) selectorPart(indent int, part *explain.SelectorPart, top bool) {
+	m := plain
+	if top {
+		m = strong
+	}
+	p.text(indent, m, part.Expression)
+	p.outcomes(indent+2, part.Outcomes, part.Values, part.MoreValues)
+	for i := range part.Operands {
+		p.selectorPart(indent+4, &part.Operands[i], false)
+	}
+}
+
+// outcomes counts devices, with the values that they have.
+func (p *page) outcomes(indent int, o explain.SelectorOutcomes, values []explain.SelectorValue, more int) {
+	width := widest(12, strconv.Itoa(max(o.True, o.False, o.Fails, o.NotReached)))
+	for _, line := range []struct {
+		name, outcome string
+		count         int
+		mark          mark
+	}{
+		{"true", explain.OutcomeTrue, o.True, good},
+		{"false", explain.OutcomeFalse, o.False, plain},
+		{"fails", explain.OutcomeFails, o.Fails, bad},
+		{"not reached", "", o.NotReached, faint},
+	} {
+		if line.count == 0 {
+			continue
+		}
+		p.row(indent,
+			cell{text: strconv.Itoa(line.count), width: width, right: true},
+			cell{text: line.name, width: outcomeWidth, mark: line.mark},
+			cell{text: valuesText(line.outcome, line.count, values, more), mark: faint})
+	}
+}
+
+// valuesText lists the values behind an outcome, with their counts.
+func valuesText(outcome string, total int, values []explain.SelectorValue, more int) string {
+	var said []string
+	shown := 0
+	for _, value := range values {
+		if value.Outcome != outcome {
+			continue
+		}
+		shown += value.Count
+		if value.Count == total {
+			return value.Found
+		}
+		said = append(said, fmt.Sprintf("%s (%d)", value.Found, value.Count))
+	}
+	if rest := total - shown; more > 0 && rest > 0 && outcome != "" {
+		said = append(said, fmt.Sprintf("other values (%d)", rest))
+	}
+	return strings.Join(said, ", ")
+}
