@@ -97,11 +97,11 @@ func boundOf(sel *selector, conjunct int) (bound, bool) {
 	if sel.root == nil {
 		return bound{}, false
 	}
-	info, parts := sel.info, conjunctsOf(sel.root)
-	if conjunct >= len(parts) || parts[conjunct].Kind() != ast.CallKind || len(parts[conjunct].AsCall().Args()) != 2 {
+	whole := sel.conjuncts[conjunct].expr
+	if whole.Kind() != ast.CallKind || len(whole.AsCall().Args()) != 2 {
 		return bound{}, false
 	}
-	call := parts[conjunct].AsCall()
+	call := whole.AsCall()
 	b := bound{operator: call.FunctionName()}
 	if !slices.Contains([]string{operators.Equals, operators.GreaterEquals, operators.Greater, operators.LessEquals, operators.Less}, b.operator) {
 		return bound{}, false
@@ -121,10 +121,10 @@ func boundOf(sel *selector, conjunct int) (bound, bool) {
 		return bound{}, false
 	}
 	var found bool
-	if b.literal, found = info.GetOffsetRange(right.ID()); !found {
+	if b.literal, found = sel.info.GetOffsetRange(right.ID()); !found {
 		return bound{}, false
 	}
-	b.sign, found = info.GetOffsetRange(parts[conjunct].ID())
+	b.sign, found = sel.info.GetOffsetRange(whole.ID())
 	return b, found && int(b.literal.Stop) <= len(sel.expression) && int(b.sign.Stop) <= len(sel.expression)
 }
 
