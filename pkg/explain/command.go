@@ -6,6 +6,7 @@ package explain
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -45,13 +46,8 @@ func command(object string, edits []Edit) string {
 	if first.Generated || first.Op == "remove" && first.Path == "" {
 		return "kubectl delete " + which
 	}
-	if label, ok := strings.CutPrefix(first.Path, "/metadata/labels/"); ok && len(edits) == 1 {
-		var value string
-		if json.Unmarshal(first.Value, &value) != nil {
-			return ""
-		}
-		label = strings.NewReplacer("~1", "/", "~0", "~").Replace(label)
-		return fmt.Sprintf("kubectl label %s %s", which, shellQuoted(label+"="+value))
+	if labels := labelsOf(edits); labels != "" {
+		return "kubectl label " + which + labels
 	}
 	if !strings.HasPrefix(first.Path, "/spec") && !strings.HasPrefix(first.Path, "/template") || kind == "ResourceSlice" {
 		return ""
@@ -67,6 +63,26 @@ func command(object string, edits []Edit) string {
 	default:
 		return fmt.Sprintf("kubectl patch %s --type=json -p %s", which, shellQuoted(string(patch)))
 	}
+}
+
+// labelsOf writes edits that only add labels as words for a command line.
+func labelsOf(edits []Edit) string {
+	var words strings.Builder
+	for _, e := range edits {
+		labels := map[string]string{}
+		var value string
+		name, single := strings.CutPrefix(e.Path, "/metadata/labels/")
+		switch {
+		case single && json.Unmarshal(e.Value, &value) == nil:
+			labels[strings.NewReplacer("~1", "/", "~0", "~").Replace(name)] = value
+		case e.Path != "/metadata/labels" || json.Unmarshal(e.Value, &labels) != nil:
+			return ""
+		}
+		for _, name := range slices.Sorted(maps.Keys(labels)) {
+			words.WriteString(" " + shellQuoted(name+"="+labels[name]))
+		}
+	}
+	return words.String()
 }
 
 // shellQuoted writes a word so that a shell takes it as it is. Names come from

@@ -269,7 +269,7 @@ func (r *remedies) cluster(ctx context.Context) error {
 
 // completed takes a pool for complete with the slices that there are.
 func (r *remedies) completed(ctx context.Context, pool *allocator.Pool) error {
-	c := change{actor: ActorAdmin, cost: costCorrect, text: fmt.Sprintf("the driver %s publishes all slices of pool %s: it has %d, and says that there are %d", pool.Driver, pool.Name, len(pool.Slices), pool.Expected)}
+	c := change{actor: ActorAdmin, cost: costCorrect, text: fmt.Sprintf("driver %s publishes all %d slices of pool %s, of which there are %d", pool.Driver, pool.Expected, pool.Name, len(pool.Slices))}
 	for _, slice := range pool.Slices {
 		c.objects = append(c.objects, newEdit(object("ResourceSlice", "", slice.Name), "replace", "/spec/pool/resourceSliceCount", len(pool.Slices)))
 	}
@@ -329,7 +329,7 @@ func (r *remedies) freed(ctx context.Context) error {
 		c.text = fmt.Sprintf("%d claims give back their devices: %s", len(names), sample(names, 4))
 	}
 	if pod := r.subject.pod; pod != nil && ptr.Deref(pod.Spec.Priority, 0) > least {
-		c.text += fmt.Sprintf("; that they have priority %d and the pod %d does not help, devices are never preempted", least, *pod.Spec.Priority)
+		c.text += fmt.Sprintf("; the priority of those who have them is %d and that of the pod %d, but devices are never preempted", least, *pod.Spec.Priority)
 	}
 	_, err = r.propose(ctx, c)
 	return err
