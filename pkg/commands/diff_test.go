@@ -63,7 +63,9 @@ const claimJSON = `{
 `
 
 func TestDiff(t *testing.T) {
-	claim := func(op, path string, value any) explain.Edit { return anEdit(t, "ResourceClaim/ml/train", op, path, value) }
+	claim := func(op, path string, value any) explain.Edit {
+		return anEdit(t, "ResourceClaim/ml/train", op, path, value)
+	}
 	pod := func(op, path string, value any) explain.Edit { return anEdit(t, "Pod/ml/p", op, path, value) }
 	toleration := map[string]string{"key": "xid", "operator": "Exists"}
 	exactly := "/spec/devices/requests/0/exactly"

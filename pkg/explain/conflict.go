@@ -179,15 +179,12 @@ func (s *scene) explain(ctx context.Context, background []int, grown bool, candi
 // maxSame bounds the nodes that are compared with the one of the conflict.
 const maxSame = 500
 
-// sameOn counts the other nodes where facts of the same kinds cannot hold
-// together: what is asked for is the same, and all claims, taints or pools of
-// that node stand for those of this one. It is 0 if there are too many to
-// tell.
+// sameOn counts the other nodes with the same conflict: the same wishes, and
+// all claims, taints or pools of that node in the place of those of this one.
+// There, too, they cannot hold together, but without any one of the wishes, or
+// without all facts of one kind, they could. It is 0 if there are too many
+// nodes to tell.
 func (s *scene) sameOn(ctx context.Context, chosen []int) int {
-	kinds := map[factKind]bool{}
-	for _, i := range chosen {
-		kinds[s.facts[i].kind] = true
-	}
 	var others []*corev1.Node
 	for _, node := range s.x.site.candidates {
 		if node != s.node && len(s.x.site.pools[node.Name]) > 0 {
@@ -204,14 +201,7 @@ func (s *scene) sameOn(ctx context.Context, chosen []int) int {
 		if err != nil || len(other.facts) > maxFacts {
 			continue
 		}
-		fits, err := other.try(ctx, other.given(func(i int) bool {
-			f := &other.facts[i]
-			if f.kind > factConstraint && f.kind != factClass {
-				return kinds[f.kind]
-			}
-			return f.kind == factClass || slices.ContainsFunc(chosen, func(c int) bool { return s.facts[c].asks(f) })
-		}))
-		if err == nil && !fits && other.possible(ctx) {
+		if other.like(ctx, s, chosen) {
 			same += len(nodes)
 		}
 		if ctx.Err() != nil {
@@ -221,21 +211,41 @@ func (s *scene) sameOn(ctx context.Context, chosen []int) int {
 	return same
 }
 
-// asks says whether another fact is the same wish.
-func (f *fact) asks(other *fact) bool {
-	return f.kind == other.kind && f.at == other.at && f.selector == other.selector && f.conjunct == other.conjunct &&
-		f.capacity == other.capacity && f.constraint == other.constraint
-}
-
-// possible says whether the claims would fit if nothing stood in the way: then
-// it is the facts that are to blame, and not that there is nothing.
-func (s *scene) possible(ctx context.Context) bool {
-	var classes []int
+// like says whether a scene has the conflict of another one.
+func (s *scene) like(ctx context.Context, model *scene, chosen []int) bool {
+	doubtful := slices.ContainsFunc(chosen, func(c int) bool { return model.facts[c].kind == factClass })
+	// part tells which of the chosen facts one of this scene stands for.
+	part := make([]int, len(s.facts))
 	for i := range s.facts {
-		if s.facts[i].kind == factClass {
-			classes = append(classes, i)
+		part[i] = slices.IndexFunc(chosen, func(c int) bool { return model.facts[c].stands(&s.facts[i]) })
+	}
+	fits := func(without int) bool {
+		ok, err := s.try(ctx, s.given(func(i int) bool {
+			return part[i] >= 0 && part[i] != without || s.facts[i].kind == factClass && !doubtful
+		}))
+		return ok || err != nil
+	}
+	if fits(-1) {
+		return false
+	}
+	for at := range chosen {
+		// Facts of one kind that are in the way are taken together.
+		if first := slices.IndexFunc(chosen, func(c int) bool { return model.facts[c].stands(&model.facts[chosen[at]]) }); first != at {
+			continue
+		}
+		if !fits(at) {
+			return false
 		}
 	}
-	ok, err := s.fits(ctx, classes)
-	return ok && err == nil
+	return true
+}
+
+// stands says whether another fact, perhaps of another node, can be taken for
+// this one: if it is the same wish, or in the way as this one is.
+func (f *fact) stands(other *fact) bool {
+	if f.kind > factConstraint && f.kind != factClass {
+		return f.kind == other.kind
+	}
+	return f.kind == other.kind && f.at == other.at && f.selector == other.selector && f.conjunct == other.conjunct &&
+		f.capacity == other.capacity && f.constraint == other.constraint && f.class == other.class
 }

@@ -392,9 +392,9 @@ type Conflict struct {
 	// AnyOne is true if giving up any one of the facts is enough, with all else
 	// as it is. Where it is false, more than these stands in the way.
 	AnyOne bool `json:"anyOne,omitempty"`
-	// SameOn counts the other nodes on which, as is proved, facts of the same
-	// kinds cannot hold together either: what is asked for is the same, and the
-	// claims, taints or pools in the way are those of that node.
+	// SameOn counts the other nodes with the same conflict, as is proved for
+	// each: what is asked for is the same, and the claims, taints or pools in
+	// the way are those of that node. It is 0 if that was not found out.
 	SameOn int `json:"sameOn,omitempty"`
 }
 

@@ -142,7 +142,7 @@ func checkRemedies(t *testing.T, snap *snapshot.Snapshot, opts Options, e *Expla
 // TestRemediesAreTrue holds the remedies in random clusters against the
 // allocator.
 func TestRemediesAreTrue(t *testing.T) {
-	cases := 1500
+	cases := 800
 	if testing.Short() {
 		cases = 150
 	}
@@ -151,6 +151,7 @@ func TestRemediesAreTrue(t *testing.T) {
 		random := rand.New(rand.NewPCG(uint64(seed), 5))
 		snap := randomCluster(t, random)
 		crowd(snap, random)
+		enrich(snap, random)
 		opts := Options{Kind: KindClaim, Namespace: namespace, Name: waiting, AllRemedies: true}
 		e, err := Explain(t.Context(), snap, opts)
 		if err != nil {
@@ -169,6 +170,55 @@ func TestRemediesAreTrue(t *testing.T) {
 	if len(counts) < 5 {
 		t.Errorf("only these: %v", counts)
 	}
+}
+
+// enrich adds what an administrator could do something about, a pod with
+// restrictions, and nodes with the same or almost the same devices.
+func enrich(snap *snapshot.Snapshot, random *rand.Rand) {
+	maybe := func(percent int) bool { return random.IntN(100) < percent }
+	add := func(p part) { p(snap) }
+	if maybe(20) {
+		add(taintRule("broken", "z"))
+	}
+	if maybe(15) {
+		for _, slice := range snap.Slices {
+			slice.Spec.Pool.ResourceSliceCount++
+		}
+	}
+	if maybe(30) {
+		add(class("gpu-a", `device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].model == "A"`))
+	}
+	if maybe(50) {
+		// n3 has what n1 has, n4 one device less.
+		for _, name := range []string{"n3", "n4"} {
+			add(nodes(name))
+			for _, slice := range slices.Clone(snap.Slices) {
+				if slice.Spec.Pool.Name != "n1" {
+					continue
+				}
+				same := slice.DeepCopy()
+				same.Name, same.Spec.Pool.Name = strings.Replace(slice.Name, "n1", name, 1), name
+				if same.Spec.NodeName != nil {
+					same.Spec.NodeName = &name
+				}
+				if name == "n4" && len(same.Spec.Devices) > 1 {
+					same.Spec.Devices = same.Spec.Devices[1:]
+				}
+				snap.Slices = append(snap.Slices, same)
+			}
+		}
+	}
+	if maybe(40) {
+		add(changedPod("p", func(p *corev1.Pod) {
+			if maybe(50) {
+				p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n2"}
+			}
+			p.Spec.Priority = ptr.To(int32(random.IntN(3)))
+		}, waiting))
+	}
+	slices.SortFunc(snap.Slices, func(a, b *resourceapi.ResourceSlice) int { return compareObjects(a, b) })
+	slices.SortFunc(snap.Classes, func(a, b *resourceapi.DeviceClass) int { return compareObjects(a, b) })
+	slices.SortFunc(snap.Nodes, func(a, b *corev1.Node) int { return compareObjects(a, b) })
 }
 
 // taintRule adds a rule that taints all devices of the driver.

@@ -291,22 +291,22 @@ func (s *scene) try(ctx context.Context, h hypothesis) (bool, error) {
 			return false, err
 		}
 	}
-	switch answer := x.fast(ctx, s.node); {
-	case answer == decision.Infeasible:
+	counted := x.fast(ctx, s.node)
+	if counted == decision.Infeasible {
 		return false, nil
-	case answer == decision.Feasible && !x.mayFail(ctx, s.node):
-		return true, nil
 	}
-	hasty, err := allocator.New(ctx, h.snap, allocator.WithTimeout(patience))
-	if err != nil {
-		return false, fmt.Errorf("set up the allocator: %w", err)
-	}
-	switch verdict := hasty.Check(ctx, s.node, h.claims); verdict.Outcome {
+	// The allocator may also fail, which counting does not know of.
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	switch verdict := alloc.Check(limited, s.node, h.claims); verdict.Outcome {
 	case allocator.Fits:
 		return true, nil
 	case allocator.DoesNotFit, allocator.NodeError, allocator.Failed:
 		return false, nil
 	default:
+		if counted == decision.Feasible && ctx.Err() == nil {
+			return true, nil
+		}
 		return false, fmt.Errorf("check node %s: %w", s.node.Name, verdict.Err)
 	}
 }

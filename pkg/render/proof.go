@@ -51,7 +51,11 @@ func (p *page) conflict(c *explain.Conflict) {
 		p.row(2, cell{text: "-", width: 1}, cell{text: f.Text})
 	}
 	if c.SameOn > 0 {
-		p.text(2, plain, fmt.Sprintf("It is the same on %s.", count(c.SameOn, "other node")))
+		subject := "Together they rule out"
+		if len(c.Facts) == 1 {
+			subject = "It rules out"
+		}
+		p.text(2, plain, fmt.Sprintf("%s %s, too.", subject, count(c.SameOn, "other node")))
 	}
 }
 
