@@ -351,18 +351,15 @@ func (t *yamlText) add(parent *yaml.Node, key string, value json.RawMessage) ([]
 		return nil, err
 	}
 	margin := start - t.lineStart(start)
-	if key == "" {
+	name := flowText(json.RawMessage(jsonText(key)))
+	switch {
+	case key == "":
 		margin = bytes.LastIndexByte(t.text[:start], '-') - t.lineStart(start)
-		for i := range lines {
-			lines[i] = map[bool]string{true: "- ", false: "  "}[i == 0] + lines[i]
-		}
-	} else if value[0] == '{' || value[0] == '[' {
-		for i := range lines {
-			lines[i] = "  " + lines[i]
-		}
-		lines = append([]string{flowText(json.RawMessage(jsonText(key))) + ":"}, lines...)
-	} else {
-		lines[0] = flowText(json.RawMessage(jsonText(key))) + ": " + lines[0]
+		lines = strings.Split("- "+strings.TrimPrefix(indented(lines, 2), "  "), "\n")
+	case value[0] == '{' || value[0] == '[':
+		lines = append([]string{name + ":"}, strings.Split(indented(lines, 2), "\n")...)
+	default:
+		lines[0] = name + ": " + lines[0]
 	}
 	if margin < 0 {
 		return nil, errNotEditable
