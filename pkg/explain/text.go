@@ -82,13 +82,18 @@ func distanceOf(name, other string) (distance int, near bool) {
 		parts, others = []string{name}, []string{other}
 	}
 	for i, part := range parts {
-		between := levenshtein.Distance(strings.ToLower(part), strings.ToLower(others[i]), nil)
+		between := letters(part, others[i])
 		if between > max(1, (len(part)+1)/3) {
 			return 0, false
 		}
 		distance += between
 	}
 	return distance, true
+}
+
+// letters counts those in which two names differ.
+func letters(a, b string) int {
+	return levenshtein.Distance(strings.ToLower(a), strings.ToLower(b), nil)
 }
 
 // didYouMean is a clause to append to a sentence about a wrong name.
