@@ -276,18 +276,5 @@ func (s *scene) try(ctx context.Context, h hypothesis) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("set up the allocator: %w", err)
 	}
-	if fits, known := countedFit(ctx, alloc, h.snap, s.node, h.claims); known {
-		return fits, nil
-	}
-	// The allocator may also fail, which counting does not know of.
-	limited, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	switch verdict := alloc.Check(limited, s.node, h.claims); verdict.Outcome {
-	case allocator.Fits:
-		return true, nil
-	case allocator.DoesNotFit, allocator.NodeError, allocator.Failed:
-		return false, nil
-	default:
-		return false, fmt.Errorf("check node %s: %w", s.node.Name, verdict.Err)
-	}
+	return fitsOn(ctx, alloc, h.snap, s.node, h.claims)
 }
