@@ -117,8 +117,10 @@ func TestCollectAsksForEventsOfNoOtherName(t *testing.T) {
 		apiServer{r.URL.Path: listOf("v1", "Event")}.ServeHTTP(w, r)
 	})}))
 	mustCollect(t, clients, CollectOptions{Target: &ObjectRef{Resource: "pod", Name: "x,involvedObject.name=y"}})
-	expect(t, "selectors", []string{`involvedObject.name=x\,involvedObject.name\=y`, "involvedObject.kind=ResourceClaim", "reason=FailedScheduling", "reason=NotTriggerScaleUp",
-		"reason=FailedResourceClaimCreation", "reason=FailedPrepareDynamicResources", "reason=FailedCreatePodSandBox"}, selectors)
+	expect(t, "selectors", []string{
+		`involvedObject.name=x\,involvedObject.name\=y`, "involvedObject.kind=ResourceClaim", "reason=FailedScheduling", "reason=NotTriggerScaleUp",
+		"reason=FailedResourceClaimCreation", "reason=FailedPrepareDynamicResources", "reason=FailedCreatePodSandBox",
+	}, selectors)
 }
 
 func TestCollectTargetAsKubectlNamesIt(t *testing.T) {
