@@ -15,6 +15,7 @@ BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 TEST_TIMEOUT ?= 30m
 FUZZTIME ?= 30s
+CASES ?= 20000
 BENCHTIME ?= 1s
 
 # What `make demo` asks, one `TYPE/NAME:NAMESPACE` a word.
@@ -57,10 +58,11 @@ test: control-plane ## Run all tests; they start a real control plane
 
 .PHONY: bench
 bench: ## Run the benchmarks
-	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -benchmem ./pkg/... ./test
+	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -benchmem -timeout $(TEST_TIMEOUT) ./pkg/... ./test
 
 .PHONY: fuzz
-fuzz: ## Fuzz everything that has a fuzz test, FUZZTIME each
+fuzz: ## Ask about CASES new random clusters, then fuzz everything that parses, FUZZTIME each
+	CASES=$(CASES) $(GO) test -count 1 -timeout $(TEST_TIMEOUT) ./pkg/explain -run '^TestProperties$$' -v
 	@grep -rl --include='*_test.go' '^func Fuzz' pkg | xargs -n1 dirname | sort -u | while read -r dir; do \
 	  for name in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go | cut -c6-); do \
 	    echo "$$dir $$name"; \
@@ -71,7 +73,7 @@ fuzz: ## Fuzz everything that has a fuzz test, FUZZTIME each
 .PHONY: golden
 golden: ## Write the golden files and the transcripts in the documents anew; review by eye
 	$(GO) test ./pkg/render -update
-	$(GO) test ./test -run 'TestScripts|TestDocuments' -update
+	$(GO) test ./test -run 'TestScripts|TestDocuments|TestExplanations' -update
 
 .PHONY: generate
 generate: ## Write the generated code anew

@@ -50,6 +50,7 @@ func (c *ControlPlane) apiserverFlags(etcd, port string) []string {
 
 func (c *ControlPlane) controllerManagerFlags(port string) []string {
 	controllers := []string{
+		"daemonset-controller",
 		"deployment-controller",
 		"device-taint-eviction-controller",
 		"job-controller",

@@ -56,6 +56,10 @@ type Allocator struct {
 	mutex    sync.Mutex
 	upstream map[string]structured.Allocator
 
+	// views has what was asked for so far by PoolsFor.
+	viewMutex sync.Mutex
+	views     map[*corev1.Node]nodeViews
+
 	// partitions has what was asked for so far by PartitionUse.
 	partitionMutex sync.Mutex
 	partitions     map[*Pool]*PartitionUse
@@ -87,6 +91,7 @@ func build(ctx context.Context, snap *snapshot.Snapshot, sibling *Allocator, opt
 		classes:  classLister{snap},
 		upstream: map[string]structured.Allocator{},
 
+		views:      map[*corev1.Node]nodeViews{},
 		partitions: map[*Pool]*PartitionUse{},
 	}
 	a.features = allocatorFeatures(a.FeatureEnabled)

@@ -4,10 +4,12 @@
 package allocator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -133,7 +135,7 @@ func allocate(ctx context.Context, upstream structured.Allocator, node *corev1.N
 //     invalid, and a second pool like that changes nothing. One of each kind
 //     is passed, see poolIndex.candidates.
 func (a *Allocator) upstreamFor(ctx context.Context, node *corev1.Node) (structured.Allocator, error) {
-	entries, err := a.pools.concerning(node)
+	entries, err := a.concerning(node)
 	if err != nil {
 		entries = a.pools.entries
 	}
@@ -161,26 +163,20 @@ func (a *Allocator) upstreamFor(ctx context.Context, node *corev1.Node) (structu
 	return upstream, nil
 }
 
-// concerning returns the pools that have a slice which concerns the node.
-func (x *poolIndex) concerning(node *corev1.Node) ([]*poolEntry, error) {
-	var found []*poolEntry
-	for _, entry := range x.candidates(node) {
-		concerns := false
-		for _, slice := range x.slicesToLookAt(entry, node) {
-			if slice.ignored != nil {
-				continue
-			}
-			// All of them are looked at, because of the errors.
-			match, err := x.concerns(slice, node)
-			if err != nil {
-				return nil, err
-			}
-			concerns = concerns || match
-		}
-		if concerns {
-			found = append(found, entry)
+// concerning returns the pools that have a slice which concerns the node,
+// sorted.
+func (a *Allocator) concerning(node *corev1.Node) ([]*poolEntry, error) {
+	pools, err := a.PoolsFor(node)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]*poolEntry, 0, len(pools))
+	for _, pool := range pools {
+		if !pool.Unseen {
+			found = append(found, pool.entry)
 		}
 	}
+	slices.SortFunc(found, func(a, b *poolEntry) int { return cmp.Compare(a.index, b.index) })
 	return found, nil
 }
 

@@ -5,6 +5,7 @@ package allocator
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -39,12 +40,19 @@ type NodePool struct {
 	Incomplete bool
 	// Invalid is why the allocator refuses the pool, empty if it does not.
 	Invalid string
+	// Local is true if a slice names the node. Where it is false, all nodes to
+	// which the pool looks the same share one NodePool.
+	Local bool
+	// Slices are those of Generation that target the node, and Older those of
+	// earlier generations; what is Ignored is in neither.
+	Slices, Older []*resourceapi.ResourceSlice
 	// Ignored are slices that could target the node but do not count.
 	Ignored []IgnoredSlice
 	// Devices are those that target the node, in the order in which the
 	// allocator tries them. There are none if it does not use the pool.
 	Devices []Device
 
+	entry *poolEntry
 	// last is true if the allocator tries the pool after all those where it is
 	// false: a slice for the node has a device with binding conditions.
 	last bool
@@ -67,6 +75,8 @@ type IgnoredSlice struct {
 // sliceInfo is a slice with what can be worked out once for all nodes.
 type sliceInfo struct {
 	*resourceapi.ResourceSlice
+	// index is that among the slices of the pool.
+	index int
 	// ignored is why the allocator does not look at the slice, nil if it does.
 	ignored *IgnoredSlice
 	// counts is false if the slice counts neither for completeness.
@@ -85,28 +95,53 @@ type nodeMatcher struct {
 	err      error
 }
 
-func newNodeMatcher(name *string, all *bool, selector *corev1.NodeSelector) nodeMatcher {
+// nodeMatchers parses each node selector once, however many slices and devices
+// have it.
+type nodeMatchers map[string]nodeMatcher
+
+func (known nodeMatchers) of(name *string, all *bool, selector *corev1.NodeSelector) nodeMatcher {
 	m := nodeMatcher{name: ptr.Deref(name, ""), all: ptr.Deref(all, false)}
-	if m.name == "" && !m.all && selector != nil {
-		m.selector, m.err = nodeaffinity.NewNodeSelector(selector)
+	if m.name != "" || m.all || selector == nil {
+		return m
 	}
+	text := selector.String()
+	if same, ok := known[text]; ok {
+		return same
+	}
+	m.selector, m.err = nodeaffinity.NewNodeSelector(selector)
+	known[text] = m
 	return m
 }
 
-func (m nodeMatcher) matches(node *corev1.Node) (bool, error) {
+// look is one look from a node at the slices. It evaluates each node selector
+// once.
+type look struct {
+	node     *corev1.Node
+	selected map[*nodeaffinity.NodeSelector]bool
+}
+
+func newLook(node *corev1.Node) *look {
+	return &look{node: node, selected: map[*nodeaffinity.NodeSelector]bool{}}
+}
+
+func (l *look) meets(m nodeMatcher) (bool, error) {
 	switch {
 	case m.err != nil:
 		return false, m.err
 	case m.name != "":
-		return node.Name == m.name, nil
-	case m.all:
-		return true, nil
-	default:
-		return m.selector != nil && m.selector.Match(node), nil
+		return l.node.Name == m.name, nil
+	case m.all || m.selector == nil:
+		return m.all, nil
 	}
+	match, known := l.selected[m.selector]
+	if !known {
+		match = m.selector.Match(l.node)
+		l.selected[m.selector] = match
+	}
+	return match, nil
 }
 
-func newSliceInfo(slice *resourceapi.ResourceSlice, features structured.Features, stable bool) *sliceInfo {
+func newSliceInfo(slice *resourceapi.ResourceSlice, features structured.Features, stable bool, matchers nodeMatchers) *sliceInfo {
 	s := &sliceInfo{ResourceSlice: slice, counts: true}
 	spec := &slice.Spec
 	perDevice := ptr.Deref(spec.PerDeviceNodeSelection, false)
@@ -127,12 +162,12 @@ func newSliceInfo(slice *resourceapi.ResourceSlice, features structured.Features
 	s.counts = features.CompatibilityGroups || !usesCompatibilityGroups(slice)
 	switch {
 	case wholeSlice:
-		s.target = newNodeMatcher(spec.NodeName, spec.AllNodes, spec.NodeSelector)
+		s.target = matchers.of(spec.NodeName, spec.AllNodes, spec.NodeSelector)
 	case perDevice:
 		s.devices = make([]nodeMatcher, len(spec.Devices))
 		for i := range spec.Devices {
 			device := &spec.Devices[i]
-			s.devices[i] = newNodeMatcher(device.NodeName, device.AllNodes, device.NodeSelector)
+			s.devices[i] = matchers.of(device.NodeName, device.AllNodes, device.NodeSelector)
 		}
 	}
 	return s
@@ -151,16 +186,16 @@ func usesCompatibilityGroups(slice *resourceapi.ResourceSlice) bool {
 
 // targets tells whether the slice has something for the node. It fails if a
 // node selector that has to be looked at cannot be parsed.
-func (s *sliceInfo) targets(node *corev1.Node) (bool, error) {
+func (s *sliceInfo) targets(l *look) (bool, error) {
 	if s.devices == nil {
-		match, err := s.target.matches(node)
+		match, err := l.meets(s.target)
 		if err != nil {
 			return false, fmt.Errorf("select nodes for ResourceSlice %s: %w", s.Name, err)
 		}
 		return match, nil
 	}
 	for i, device := range s.devices {
-		match, err := device.matches(node)
+		match, err := l.meets(device)
 		if err != nil {
 			return false, fmt.Errorf("select nodes for device %s of ResourceSlice %s: %w", s.Spec.Devices[i].Name, s.Name, err)
 		}
@@ -173,11 +208,11 @@ func (s *sliceInfo) targets(node *corev1.Node) (bool, error) {
 
 // concerns is like targets, but for the allocator: the stable channel takes
 // slices with counter sets into account for every node.
-func (x *poolIndex) concerns(slice *sliceInfo, node *corev1.Node) (bool, error) {
+func (x *poolIndex) concerns(slice *sliceInfo, l *look) (bool, error) {
 	if x.stable && len(slice.Spec.SharedCounters) > 0 {
 		return true, nil
 	}
-	return slice.targets(node)
+	return slice.targets(l)
 }
 
 // newestOf returns those slices of the newest generation among them.
@@ -204,32 +239,79 @@ func (x *poolIndex) slicesToLookAt(e *poolEntry, node *corev1.Node) []*sliceInfo
 }
 
 // view looks at a pool from a node, as GatherPools of the allocator does.
-func (x *poolIndex) view(e *poolEntry, node *corev1.Node) (NodePool, error) {
+func (x *poolIndex) view(e *poolEntry, l *look) (*NodePool, error) {
 	var ignored []IgnoredSlice
 	var relevant []*sliceInfo
-	for _, slice := range x.slicesToLookAt(e, node) {
-		if name := ptr.Deref(slice.Spec.NodeName, ""); slice.ignored != nil {
-			if name == "" || name == node.Name {
+	local := false
+	for _, slice := range x.slicesToLookAt(e, l.node) {
+		name := ptr.Deref(slice.Spec.NodeName, "")
+		local = local || name == l.node.Name
+		if slice.ignored != nil {
+			if name == "" || name == l.node.Name {
 				ignored = append(ignored, *slice.ignored)
 			}
 			continue
 		}
-		match, err := x.concerns(slice, node)
+		match, err := x.concerns(slice, l)
 		if err != nil {
-			return NodePool{}, err
+			return nil, err
 		}
 		if match {
 			relevant = append(relevant, slice)
 		}
 	}
-	relevant = newestOf(relevant)
-	p := x.judge(e, relevant)
-	p.Ignored = ignored
-	if !p.Usable() {
-		return p, nil
+	newest := newestOf(relevant)
+	if local {
+		return x.newView(e, l, true, ignored, relevant, newest), nil
 	}
-	slices.SortFunc(relevant, func(a, b *sliceInfo) int { return cmp.Compare(a.Name, b.Name) })
+	// Without a slice of the node's own, there are as many views of a pool as
+	// there are sets of slices and devices that nodes can see of it.
+	key := l.seen(relevant, newest)
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	p, known := e.views[key]
+	if !known {
+		p = x.newView(e, l, false, ignored, relevant, newest)
+		e.views[key] = p
+	}
+	return p, nil
+}
+
+// seen writes down which slices a node can see, and which devices of those
+// that select nodes per device.
+func (l *look) seen(relevant, newest []*sliceInfo) string {
+	key := binary.AppendUvarint(nil, uint64(len(relevant)))
 	for _, slice := range relevant {
+		key = binary.AppendUvarint(key, uint64(slice.index))
+	}
+	for _, slice := range newest {
+		for i, device := range slice.devices {
+			if match, err := l.meets(device); err == nil && match {
+				key = binary.AppendUvarint(key, uint64(slice.index))
+				key = binary.AppendUvarint(key, uint64(i))
+			}
+		}
+	}
+	return string(key)
+}
+
+func (x *poolIndex) newView(e *poolEntry, l *look, local bool, ignored []IgnoredSlice, relevant, newest []*sliceInfo) *NodePool {
+	p := x.judge(e, newest)
+	p.entry, p.Local, p.Ignored = e, local, ignored
+	newest = slices.Clone(newest)
+	slices.SortFunc(newest, func(a, b *sliceInfo) int { return cmp.Compare(a.Name, b.Name) })
+	for _, slice := range newest {
+		p.Slices = append(p.Slices, slice.ResourceSlice)
+	}
+	for _, slice := range relevant {
+		if slice.Spec.Pool.Generation < p.Generation {
+			p.Older = append(p.Older, slice.ResourceSlice)
+		}
+	}
+	if !p.Usable() {
+		return p
+	}
+	for _, slice := range newest {
 		if x.hasCounterSets(slice) {
 			continue
 		}
@@ -238,20 +320,20 @@ func (x *poolIndex) view(e *poolEntry, node *corev1.Node) (NodePool, error) {
 			if slice.devices != nil {
 				// A selector that cannot be parsed selects nothing here; the
 				// allocator fails when it gets as far as this device.
-				if match, err := slice.devices[i].matches(node); err != nil || !match {
+				if match, err := l.meets(slice.devices[i]); err != nil || !match {
 					continue
 				}
 			}
 			p.Devices = append(p.Devices, newDevice(e.pool, slice.ResourceSlice, i))
 		}
 	}
-	return p, nil
+	return p
 }
 
 // judge decides what becomes of a pool of which the given slices, all of one
 // generation, concern a node.
-func (x *poolIndex) judge(e *poolEntry, relevant []*sliceInfo) NodePool {
-	p := NodePool{Pool: e.pool}
+func (x *poolIndex) judge(e *poolEntry, relevant []*sliceInfo) *NodePool {
+	p := &NodePool{Pool: e.pool}
 	if len(relevant) == 0 {
 		p.Unseen = true
 		return p
@@ -280,14 +362,19 @@ func (x *poolIndex) hasCounterSets(slice *sliceInfo) bool {
 }
 
 func (x *poolIndex) duplicateDevice(all []*sliceInfo) string {
-	names := sets.New[string]()
+	return x.addDevices(sets.New[string](), nil, all)
+}
+
+// addDevices adds the names of devices to a set, and says if one is in there
+// already, or in the other set.
+func (x *poolIndex) addDevices(names, others sets.Set[string], all []*sliceInfo) string {
 	for _, slice := range all {
 		if x.hasCounterSets(slice) {
 			continue
 		}
 		for i := range slice.Spec.Devices {
 			name := slice.Spec.Devices[i].Name
-			if names.Has(name) {
+			if names.Has(name) || others.Has(name) {
 				return fmt.Sprintf("there is more than one device with the name %s", name)
 			}
 			names.Insert(name)
@@ -350,43 +437,68 @@ func (x *poolIndex) counterDefect(all []*sliceInfo) string {
 // of nodes that it has no devices for; then the first of each kind is listed,
 // too. PoolsFor fails, as the allocator does, if the node selector of a slice
 // cannot be parsed.
-func (a *Allocator) PoolsFor(node *corev1.Node) ([]NodePool, error) {
-	var pools []NodePool
-	for _, entry := range a.pools.candidates(node) {
-		pool, err := a.pools.view(entry, node)
+func (a *Allocator) PoolsFor(node *corev1.Node) ([]*NodePool, error) {
+	a.viewMutex.Lock()
+	known, ok := a.views[node]
+	a.viewMutex.Unlock()
+	if ok {
+		return known.pools, known.err
+	}
+	known.pools, known.err = a.pools.viewsOf(node)
+	a.viewMutex.Lock()
+	defer a.viewMutex.Unlock()
+	a.views[node] = known
+	return known.pools, known.err
+}
+
+// nodeViews is the answer of [Allocator.PoolsFor] for a node.
+type nodeViews struct {
+	pools []*NodePool
+	err   error
+}
+
+func (x *poolIndex) viewsOf(node *corev1.Node) ([]*NodePool, error) {
+	var pools []*NodePool
+	l := newLook(node)
+	for _, entry := range x.candidates(node) {
+		pool, err := x.view(entry, l)
 		if err != nil {
 			return nil, err
 		}
-		if pool.Unseen && len(pool.Ignored) == 0 {
-			continue
+		if !pool.Unseen || len(pool.Ignored) > 0 {
+			pools = append(pools, pool)
 		}
-		pools = append(pools, pool)
 	}
-	return append(
-		slices.DeleteFunc(slices.Clone(pools), func(p NodePool) bool { return p.last }),
-		slices.DeleteFunc(pools, func(p NodePool) bool { return !p.last })...,
-	), nil
+	slices.SortStableFunc(pools, func(a, b *NodePool) int {
+		switch {
+		case a.last == b.last:
+			return 0
+		case b.last:
+			return -1
+		default:
+			return 1
+		}
+	})
+	return pools, nil
 }
 
 // candidates returns, sorted, the pools that can concern the node.
 func (x *poolIndex) candidates(node *corev1.Node) []*poolEntry {
-	chosen := make(map[*poolEntry]bool, len(x.onNode[node.Name])+len(x.shared))
-	var list []*poolEntry
-	add := func(entries ...*poolEntry) {
-		for _, entry := range entries {
-			if !chosen[entry] {
-				chosen[entry] = true
-				list = append(list, entry)
-			}
+	byIndex := func(a, b *poolEntry) int { return cmp.Compare(a.index, b.index) }
+	list := slices.Clone(x.shared)
+	add := func(entry *poolEntry) bool {
+		at, found := slices.BinarySearchFunc(list, entry, byIndex)
+		if !found {
+			list = slices.Insert(list, at, entry)
 		}
+		return !found
 	}
-	add(x.onNode[node.Name]...)
-	add(x.shared...)
+	for _, entry := range x.onNode[node.Name] {
+		add(entry)
+	}
 	for _, nuisance := range [][]*poolEntry{x.incomplete, x.invalid} {
-		if i := slices.IndexFunc(nuisance, func(e *poolEntry) bool { return !chosen[e] }); i >= 0 {
-			add(nuisance[i])
-		}
+		// The first one that is not there yet is enough.
+		_ = slices.ContainsFunc(nuisance, add)
 	}
-	slices.SortFunc(list, func(a, b *poolEntry) int { return cmp.Compare(a.index, b.index) })
 	return list
 }

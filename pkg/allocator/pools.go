@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
 )
@@ -149,12 +150,15 @@ type poolEntry struct {
 	counted map[int64]int64
 	// defect is why a generation as a whole is invalid.
 	defect map[int64]func() string
+	// views are those of nodes without a slice of their own, by what they see.
+	mutex sync.Mutex
+	views map[string]*NodePool
 }
 
 // indexPools sorts out the slices, which must be sorted by name.
 func indexPools(all []*resourceapi.ResourceSlice, features structured.Features, stable bool) poolIndex {
 	x := poolIndex{features: features, stable: stable, onNode: map[string][]*poolEntry{}}
-	byID := map[poolID]*poolEntry{}
+	byID, matchers := map[poolID]*poolEntry{}, nodeMatchers{}
 	for _, slice := range all {
 		id := poolID{slice.Spec.Driver, slice.Spec.Pool.Name}
 		entry := byID[id]
@@ -165,11 +169,12 @@ func indexPools(all []*resourceapi.ResourceSlice, features structured.Features, 
 				newest:  slice.Spec.Pool.Generation,
 				counted: map[int64]int64{},
 				defect:  map[int64]func() string{},
+				views:   map[string]*NodePool{},
 			}
 			byID[id] = entry
 			x.entries = append(x.entries, entry)
 		}
-		entry.add(newSliceInfo(slice, features, stable))
+		entry.add(newSliceInfo(slice, features, stable, matchers))
 	}
 	slices.SortFunc(x.entries, func(a, b *poolEntry) int {
 		return cmp.Or(cmp.Compare(a.pool.Driver, b.pool.Driver), cmp.Compare(a.pool.Name, b.pool.Name))
@@ -200,6 +205,7 @@ func indexPools(all []*resourceapi.ResourceSlice, features structured.Features, 
 }
 
 func (e *poolEntry) add(slice *sliceInfo) {
+	slice.index = len(e.slices)
 	e.slices = append(e.slices, slice)
 	generation := slice.Spec.Pool.Generation
 	e.newest = max(e.newest, generation)
@@ -265,17 +271,18 @@ func (e *poolEntry) certainDuplicate(x *poolIndex) string {
 			return defect
 		}
 	}
-	if defect := x.duplicateDevice(everywhere); defect != "" {
+	names := sets.New[string]()
+	if defect := x.addDevices(names, nil, everywhere); defect != "" {
 		return defect
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.onNode)) {
-		seen := slices.Clone(everywhere)
+		var own []*sliceInfo
 		for _, slice := range e.onNode[name] {
 			if slice.Spec.Pool.Generation == e.newest && slice.ignored == nil {
-				seen = append(seen, slice)
+				own = append(own, slice)
 			}
 		}
-		if defect := x.duplicateDevice(seen); defect != "" {
+		if defect := x.addDevices(sets.New[string](), names, own); defect != "" {
 			return defect
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // describePools sums node pools up, one a line.
-func describePools(pools []NodePool) string {
+func describePools(pools []*NodePool) string {
 	var lines []string
 	for _, p := range pools {
 		line := fmt.Sprintf("%s/%s@%d", p.Pool.Driver, p.Pool.Name, p.Generation)

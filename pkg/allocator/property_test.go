@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -15,10 +14,12 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 
+	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -33,135 +34,16 @@ func channels() map[string]gates {
 	}
 }
 
-// randomCluster makes up a small cluster with all that can happen to pools.
-// Each device has an attribute "id" that no other device has.
-func randomCluster(rng *rand.Rand, gates gates) *snapshot.Snapshot {
-	objects := []any{gates, class(classA, driverA), class(classB, driverB)}
-	chance := func(percent int) bool { return rng.IntN(100) < percent }
-	pick := func(options ...string) string { return options[rng.IntN(len(options))] }
-	for i := range 3 {
-		objects = append(objects, node(fmt.Sprintf("node-%d", i+1), "zone="+pick("a", "b")))
+// randomCase is a random cluster whose gates are those of a channel. The stable
+// channel goes through its pools in random order, so that it is chance which
+// error it runs into; there, no selector fails.
+func randomCase(seed uint64, gates gates, stable bool) *fleet.Case {
+	c := fleet.Random(seed)
+	if stable {
+		c = c.Without(fleet.FailingSelectors).Without(fleet.OtherClasses)
 	}
-	id := 0
-	var names []string
-	for p := range 1 + rng.IntN(5) {
-		driver, pool := pick(driverA, driverB), fmt.Sprintf("pool-%d", p)
-		home := pick(node1, node2, "node-3")
-		count := 1 + rng.IntN(3)
-		withCounters := chance(40)
-		for s := range count {
-			sl := slice(fmt.Sprintf("%d-%s-%d", rng.IntN(10), pool, s), driver, pool)
-			perDevice := false
-			switch rng.IntN(10) {
-			case 0:
-				sl = sl.onAllNodes()
-			case 1, 2:
-				sl = sl.onNodesWith("zone", pick("a", "b"))
-			case 3:
-				sl, perDevice = sl.perDevice(), true
-			case 4:
-				sl = sl.onNode(pick(node1, node2, "node-3"))
-			default:
-				sl = sl.onNode(home)
-			}
-			if withCounters && s == 0 {
-				sl = sl.withCounters("set", "memory=3")
-				if chance(10) {
-					sl = sl.withCounters("set", "memory=3")
-				}
-			} else {
-				for range 1 + rng.IntN(3) {
-					id++
-					name := fmt.Sprintf("d%d", id)
-					if chance(4) && len(names) > 0 {
-						name = names[len(names)-1]
-					}
-					names = append(names, name)
-					d := device(name, fmt.Sprintf("id=%d", id), "kind="+pick("x", "y"), "memory:=8Gi")
-					if withCounters && chance(70) || chance(2) {
-						d = d.consuming("set", "memory="+pick("1", "2"))
-					}
-					if chance(4) {
-						d = d.inGroups(pick("g", "h"))
-					}
-					if chance(10) {
-						d = d.tainted("broken", resourceapi.DeviceTaintEffectNoSchedule)
-					}
-					if chance(20) {
-						d = d.shareable()
-					}
-					if chance(8) {
-						d = d.bindingOn("ready")
-					}
-					if perDevice {
-						d = d.onNode(pick(node1, node2, "node-3"))
-					}
-					sl.Spec.Devices = append(sl.Spec.Devices, d.Device)
-					if chance(20) {
-						full := strings.Join([]string{driver, pool, name}, "/")
-						c := claim(fmt.Sprintf("holder-%d", id))
-						switch {
-						case chance(20):
-							c = c.holding(full, forAdmin)
-						case d.AllowMultipleAllocations != nil:
-							c = c.holding(full, asShare(fmt.Sprint(id), pick("", "memory"), "4Gi"))
-						default:
-							c = c.holding(full)
-						}
-						objects = append(objects, c)
-					}
-				}
-			}
-			expected := count
-			if chance(4) {
-				expected++
-			}
-			sl = sl.of(int64(expected))
-			if chance(8) {
-				sl = sl.generation(2)
-			}
-			objects = append(objects, sl)
-		}
-	}
-	return cluster(objects...)
-}
-
-// randomClaims never runs into an error that depends on the order of pools,
-// which is random in the stable channel.
-func randomClaims(rng *rand.Rand) []*resourceapi.ResourceClaim {
-	var claims []*resourceapi.ResourceClaim
-	for i := range 1 + rng.IntN(2) {
-		c := claim(fmt.Sprintf("claim-%d", i))
-		all := false
-		for j := range 1 + rng.IntN(2) {
-			class, driver := classA, driverA
-			if rng.IntN(2) == 0 {
-				class, driver = classB, driverB
-			}
-			kind := fmt.Sprintf("device.attributes[%q].kind == %q", driver, string("xy"[rng.IntN(2)]))
-			r := request(fmt.Sprintf("r%d", j), class, int64(1+rng.IntN(3)))
-			switch rng.IntN(8) {
-			case 0:
-				r, all = requestAll(r.Name, class, kind), true
-			case 1:
-				r = firstAvailable(r.Name, request("first", class, 3, kind), request("second", class, 1))
-			case 2:
-				r = r.withAdminAccess()
-			case 3:
-				r = r.withCapacity("memory", "4Gi")
-			case 4:
-				r = r.tolerating("broken")
-			case 5:
-				r = request(r.Name, class, 1, kind)
-			}
-			c = c.withRequests(r)
-		}
-		if !all && rng.IntN(3) == 0 {
-			c = c.matching(driverA + "/kind")
-		}
-		claims = append(claims, c.ResourceClaim)
-	}
-	return claims
+	c.Snapshot.Gates = cluster(gates).Gates
+	return c
 }
 
 // plain asks upstream without anything of ours in between but the data.
@@ -207,13 +89,12 @@ func TestCheckEqualsUpstream(t *testing.T) {
 		t.Run(channel, func(t *testing.T) {
 			seen := map[Outcome]int{}
 			for seed := range uint64(clusters) {
-				rng := rand.New(rand.NewPCG(seed, 1))
-				snap := randomCluster(rng, gates)
+				random := randomCase(seed, gates, channel == channelStable || gates == nil)
+				snap, claims := random.Snapshot, random.Claims()
 				a, err := New(context.Background(), snap)
 				if err != nil {
 					t.Fatal(err)
 				}
-				claims := randomClaims(rng)
 				for _, n := range snap.Nodes {
 					want := plain(t, a, snap, n, claims)
 					got := a.Check(context.Background(), n, claims)
@@ -247,17 +128,21 @@ func TestCheckEqualsUpstream(t *testing.T) {
 // devices of a kind that does not exist, which fails at the first pool that is
 // incomplete or invalid.
 func TestPoolsForEqualsUpstream(t *testing.T) {
-	const clusters = 120
+	const clusters = 250
 	for channel, gates := range channels() {
 		t.Run(channel, func(t *testing.T) {
 			for seed := range uint64(clusters) {
-				rng := rand.New(rand.NewPCG(seed, 2))
-				snap := randomCluster(rng, gates)
+				snap := randomCase(seed, gates, false).Snapshot
 				// What has nothing to do with pools would only be in the way.
 				snap.Claims = nil
+				snap.TaintRules = nil
 				for _, s := range snap.Slices {
+					s.Spec.SkipNodeOperations = nil
 					for i := range s.Spec.Devices {
 						s.Spec.Devices[i].Taints = nil
+						for _, use := range s.Spec.Devices[i].ConsumesCounters {
+							use.Counters["units"] = resourceapi.Counter{Value: resource.MustParse("1")}
+						}
 					}
 				}
 				a, err := New(context.Background(), snap)
@@ -276,13 +161,12 @@ func TestPoolsForEqualsUpstream(t *testing.T) {
 	}
 }
 
-func comparePools(t *testing.T, seed uint64, a *Allocator, snap *snapshot.Snapshot, n *corev1.Node, pools []NodePool) {
+func comparePools(t *testing.T, seed uint64, a *Allocator, snap *snapshot.Snapshot, n *corev1.Node, pools []*NodePool) {
 	t.Helper()
-	id := func(d *resourceapi.Device) string { return *d.Attributes["id"].StringValue }
+	id := func(d *resourceapi.Device) string { return fmt.Sprint(*d.Attributes["id"].IntValue) }
 	ours := map[string]bool{}
 	problem := ""
-	for i := range pools {
-		p := &pools[i]
+	for _, p := range pools {
 		for _, d := range p.Devices {
 			// These devices are there, but not to be had with the features.
 			if len(d.BindingConditions) > 0 && !a.features.DeviceBindingAndStatus ||
@@ -305,8 +189,8 @@ func comparePools(t *testing.T, seed uint64, a *Allocator, snap *snapshot.Snapsh
 			if ours[device] {
 				got = append(got, device)
 			}
-			class := map[string]string{driverA: classA, driverB: classB}[s.Spec.Driver]
-			c := claim("c").withRequests(request("r", class, 1, fmt.Sprintf("device.attributes[%q].id == %q", s.Spec.Driver, device)))
+			// The classes are named like the drivers.
+			c := claim("c").withRequests(request("r", s.Spec.Driver, 1, fmt.Sprintf("device.attributes[%q].id == %s", s.Spec.Driver, device)))
 			if plain(t, a, snap, n, []*resourceapi.ResourceClaim{c.ResourceClaim}).Outcome == Fits {
 				want = append(want, device)
 			}
@@ -315,7 +199,7 @@ func comparePools(t *testing.T, seed uint64, a *Allocator, snap *snapshot.Snapsh
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Fatalf("seed %d, %s: devices (-upstream +got):\n%s\n%s", seed, n.Name, diff, describePools(pools))
 	}
-	all := claim("c").withRequests(requestAll("r", classA, "false"))
+	all := claim("c").withRequests(requestAll("r", fleet.Class, "false"))
 	verdict := plain(t, a, snap, n, []*resourceapi.ResourceClaim{all.ResourceClaim})
 	if (verdict.Outcome == Failed) != (problem != "") {
 		t.Fatalf("seed %d, %s: all devices: upstream says %v, but the first problem is %q\n%s", seed, n.Name, verdict.Err, problem, describePools(pools))
@@ -323,7 +207,7 @@ func comparePools(t *testing.T, seed uint64, a *Allocator, snap *snapshot.Snapsh
 	if a.channel != channelStable && problem != "" && !strings.Contains(verdict.Err.Error(), problem) {
 		t.Fatalf("seed %d, %s: all devices: upstream says %v, the first problem is %q\n%s", seed, n.Name, verdict.Err, problem, describePools(pools))
 	}
-	usable := slices.DeleteFunc(slices.Clone(pools), func(p NodePool) bool { return p.Usable() || len(p.Devices) == 0 })
+	usable := slices.DeleteFunc(slices.Clone(pools), func(p *NodePool) bool { return p.Usable() || len(p.Devices) == 0 })
 	if len(usable) > 0 {
 		t.Fatalf("seed %d, %s: pools that are not used have devices:\n%s", seed, n.Name, describePools(usable))
 	}

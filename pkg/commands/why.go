@@ -27,6 +27,7 @@ type whyFlags struct {
 	allNamespaces bool
 	selector      string
 	allRemedies   bool
+	near          nearMiss
 }
 
 type whyOptions struct {
@@ -36,6 +37,7 @@ type whyOptions struct {
 	args    []string
 	targets []snapshot.ObjectRef
 	files   []string
+	near    nearMiss
 	// waiting chooses pods if there are neither targets nor files.
 	waiting waitingPods
 	// allRemedies asks for more than the most useful ones.
@@ -57,6 +59,11 @@ ResourceClaimTemplate) or anything with a pod template: deployment, job,
 statefulset, a custom resource. The claims of a pod are looked at together, as
 the scheduler does. With -f, the objects in the files are laid over the cluster
 without being applied, and each target among them is explained.
+
+With --node, the answer is that for one node: all that keeps the pod away from
+it, its pools, and each of its devices with the reason against it. With
+--device, it is about one device: what it is, who has it, and the outcome of
+every check. The other devices and nodes are left out then.
 
 Without a target, there is one line for each pod that waits for devices, in the
 namespace or, with -A, in all of them; -l chooses among those pods.
@@ -80,6 +87,12 @@ the order 4, 3, 1, 2, 0.`,
   # Would this manifest fit, before it is applied?
   kubectl dra why -f train.yaml
 
+  # Why not on this node?
+  kubectl dra why pod/train-0 --node gpu-03
+
+  # What is wrong with this device?
+  kubectl dra why pod/train-0 --device gpu.example.com/gpu-03/gpu-7
+
   # With every rejected device and the evidence
   kubectl dra why pod/train-0 -o wide
 
@@ -101,14 +114,18 @@ the order 4, 3, 1, 2, 0.`,
 	cmd.Flags().BoolVarP(&flags.allNamespaces, "all-namespaces", "A", false, "Explain the waiting pods of all namespaces.")
 	cmd.Flags().StringVarP(&flags.selector, "selector", "l", "", "Explain only waiting pods that have these `LABELS`, such as app=train.")
 	cmd.Flags().BoolVar(&flags.allRemedies, "all-remedies", false, "Show every change found that would make it fit, not only the most useful ones.")
+	flags.near.addTo(cmd)
 	flags.output.addTo(cmd)
 	flags.reading.addTo(cmd)
 	return cmd
 }
 
 func (f *whyFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*whyOptions, error) {
-	o := &whyOptions{files: f.files, args: args, allRemedies: f.allRemedies, streams: streams}
+	o := &whyOptions{files: f.files, near: f.near, args: args, allRemedies: f.allRemedies, streams: streams}
 	var err error
+	if err := f.near.validate(cmd, len(args)+len(f.files) > 0); err != nil {
+		return nil, err
+	}
 	if (f.allNamespaces || f.selector != "") && len(args)+len(f.files) > 0 {
 		return nil, usagef(helpHint(cmd), "-A and -l choose among the waiting pods: they do not go with a target or -f")
 	}
@@ -223,6 +240,7 @@ func (o *whyOptions) explainIn(ctx context.Context, from *source, files *snapsho
 	texts.namespace = cmp.Or(from.namespace, metav1.NamespaceDefault)
 	for _, target := range targets {
 		target.AllRemedies = o.allRemedies
+		target.Node, target.Device = o.near.node, o.near.device
 		e, err := explain.ExplainWith(ctx, alloc, snap, target)
 		if err == nil && objects != nil {
 			texts.settle(e, func(object string) bool { return hasObject(objects, object) })

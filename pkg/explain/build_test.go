@@ -31,7 +31,7 @@ type part func(*snapshot.Snapshot)
 
 // cluster makes a snapshot of Kubernetes 1.37 with one DeviceClass for all
 // devices of the driver.
-func cluster(t *testing.T, parts ...part) *snapshot.Snapshot {
+func cluster(t testing.TB, parts ...part) *snapshot.Snapshot {
 	t.Helper()
 	snap := &snapshot.Snapshot{
 		Source: "a test", ServerVersion: "v1.37.1",

@@ -112,7 +112,7 @@ func roundUp(request resource.Quantity, valid *resourceapi.CapacityRequestPolicy
 	low, _ := unit.of(*valid.Min)
 	step, _ := unit.of(*valid.Step)
 	if step <= 0 {
-		return request.DeepCopy(), nil
+		return resource.Quantity{}, fmt.Errorf("%s is no step", valid.Step.String())
 	}
 	steps := (value - low) / step
 	if (value-low)%step != 0 {

@@ -93,9 +93,9 @@ func (c *catalog) spread(r reading) string {
 	}
 }
 
-// misspelt suggests what was meant by a value that no device has. It is empty if
+// misnamed suggests what was meant by a value that no device has. It is empty if
 // some have it, or if nothing is near.
-func (c *catalog) misspelt(r reading) string {
+func (c *catalog) misnamed(r reading) string {
 	c.fill()
 	if r.domain == "" || r.whole || c.having[r] > 0 {
 		return ""
@@ -165,7 +165,7 @@ func (c *checks) failure(sel *selector, result *selection) (text string, lacks r
 		if c.catalog.domains[r.domain] == 0 {
 			text += ", and nothing else of that domain does"
 		}
-		return text + c.catalog.misspelt(r), reading{}
+		return text + c.catalog.misnamed(r), reading{}
 	}
 	return text, reading{}
 }
@@ -209,7 +209,7 @@ func (c *checks) unheardOf(conjunct *conjunct) string {
 		if typo != "" {
 			break
 		}
-		if hint := c.catalog.misspelt(r); hint != "" {
+		if hint := c.catalog.misnamed(r); hint != "" {
 			typo = fmt.Sprintf("%s %s%s", r.noun(), c.catalog.spread(r), hint)
 		}
 	}

@@ -20,6 +20,10 @@ const proofTime = 3 * time.Second
 // and what would make the claims fit. It adds nothing if that cannot be told,
 // or not in time.
 func (x *inquiry) prove(ctx context.Context) error {
+	if pod := x.subject.pod; pod != nil && pod.Spec.NodeName != "" {
+		// It is too late to change anything.
+		return nil
+	}
 	limited, cancel := context.WithTimeout(ctx, proofTime)
 	defer cancel()
 	var s *scene
@@ -112,18 +116,6 @@ func (x *inquiry) meant(d *allocator.Device) bool {
 	return false
 }
 
-// misfits lists all that keeps the pod from a node, whatever devices are there.
-func (x *inquiry) misfits(node *corev1.Node) []allocator.Misfit {
-	var misfits []allocator.Misfit
-	if x.subject.pod != nil {
-		misfits = x.site.alloc.NodeFit(x.subject.pod, node)
-	}
-	if first, code := x.misfit(node); first != nil && (code == NodeNotReachable || len(misfits) == 0) {
-		misfits = append(misfits, *first)
-	}
-	return misfits
-}
-
 // conflict finds a minimal set of facts that cannot hold together. It is nil if
 // the claims do not fit even without all of them. Classes are not doubted
 // unless nothing fits without that. The method is QuickXplain (Junker, AAAI
@@ -141,13 +133,28 @@ func (s *scene) conflict(ctx context.Context) ([]int, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case ok:
-		return s.explain(ctx, classes, false, doubted)
+	case !ok:
+		doubted, classes = slices.Concat(doubted, classes), nil
+		if ok, err := s.fits(ctx, nil); err != nil || !ok {
+			return nil, err
+		}
 	}
-	if ok, err := s.fits(ctx, nil); err != nil || !ok {
+	chosen, err := s.explain(ctx, classes, false, doubted)
+	if err != nil {
 		return nil, err
 	}
-	return s.explain(ctx, nil, false, slices.Concat(doubted, classes))
+	// The method takes for granted that giving up a fact never hurts. It may: a
+	// selector can fail on a device that was in use before.
+	if ok, err := s.fits(ctx, slices.Concat(classes, chosen)); err != nil || ok {
+		return nil, err
+	}
+	for i := range chosen {
+		rest := slices.Delete(slices.Clone(chosen), i, i+1)
+		if ok, err := s.fits(ctx, slices.Concat(classes, rest)); err != nil || !ok {
+			return nil, err
+		}
+	}
+	return chosen, nil
 }
 
 // explain is the recursion of QuickXplain: a minimal part of candidates that
@@ -191,7 +198,7 @@ func (s *scene) sameOn(ctx context.Context, chosen []int) int {
 			others = append(others, node)
 		}
 	}
-	alike := s.x.alike(others)
+	alike := s.x.twins(others)
 	if len(alike) > maxSame {
 		return 0
 	}

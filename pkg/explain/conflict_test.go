@@ -4,14 +4,10 @@
 package explain
 
 import (
-	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	resourceapi "k8s.io/api/resource/v1"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 )
 
 func TestConflict(t *testing.T) {
@@ -140,62 +136,6 @@ func TestConflict(t *testing.T) {
 				t.Errorf("remedies (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// TestConflictIsMinimal holds conflicts of random clusters against the
-// allocator: together the facts leave nothing, without any one of them it fits.
-func TestConflictIsMinimal(t *testing.T) {
-	cases := 1500
-	if testing.Short() {
-		cases = 150
-	}
-	found := 0
-	for seed := range cases {
-		random := rand.New(rand.NewPCG(uint64(seed), 3))
-		snap := randomCluster(t, random)
-		crowd(snap, random)
-		alloc, err := allocator.New(t.Context(), snap)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x := newInquiry(alloc, snap, allWaiting(snap))
-		if err := x.run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if x.out.Conflict == nil {
-			continue
-		}
-		found++
-		s, err := x.newScene(x.promising())
-		if err != nil {
-			t.Fatal(err)
-		}
-		chosen, err := s.conflict(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		doubtful := slices.ContainsFunc(chosen, func(i int) bool { return s.facts[i].kind == factClass })
-		fits := func(holding []int) bool {
-			h := s.given(func(i int) bool { return slices.Contains(holding, i) || s.facts[i].kind == factClass && !doubtful })
-			alloc, err := allocator.New(t.Context(), h.snap)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return !h.restricted && alloc.Check(t.Context(), s.node, h.claims).Outcome == allocator.Fits
-		}
-		if fits(chosen) {
-			t.Fatalf("seed %d: the facts can hold together: %s", seed, asJSON(x.out.Conflict))
-		}
-		for i := range chosen {
-			if rest := slices.Delete(slices.Clone(chosen), i, i+1); !fits(rest) {
-				t.Fatalf("seed %d: without %q it does not fit either: %s\nclaims %s\nslices %s", seed, s.facts[chosen[i]].text, asJSON(x.out.Conflict), asJSON(snap.Claims), asJSON(snap.Slices))
-			}
-		}
-	}
-	t.Logf("%d conflicts", found)
-	if found < cases/20 {
-		t.Errorf("only %d conflicts in %d clusters", found, cases)
 	}
 }
 

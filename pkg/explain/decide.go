@@ -19,25 +19,57 @@ import (
 )
 
 // decide asks the allocator about every candidate and draws the conclusion.
+// Where the allocator takes its time, what counting says is concluded from
+// meanwhile; that the allocator says something else in the end is not expected.
 func (x *inquiry) decide(ctx context.Context) error {
-	candidates := x.site.candidates
-	verdicts, err := x.check(ctx)
-	if err != nil {
+	like := x.alike(ctx)
+	verdicts, hard := x.check(ctx, like)
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("check the nodes: %w", err)
+	}
+	search := x.search(ctx, hard)
+	defer search.stop()
+	fits := anyFits(verdicts)
+	if fits {
+		// It matters whether the scheduler gives up.
+		if _, err := x.await(ctx, search, like, verdicts); err != nil {
+			return err
+		}
+	}
+	before := *x.out
+	if err := x.conclusion(ctx, like, verdicts); err != nil || fits {
 		return err
 	}
+	changed, err := x.await(ctx, search, like, verdicts)
+	if err != nil || !changed {
+		return err
+	}
+	*x.out = before
+	return x.conclusion(ctx, like, verdicts)
+}
+
+// conclusion says what the verdicts mean. Of nodes that are alike, the first
+// one answers for all.
+func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocator.Verdict) error {
+	candidates := x.site.candidates
 	answers := map[nodeAnswer][]string{}
+	known := make([]nodeAnswer, len(verdicts))
 	var best *fitting
 	var answer nodeAnswer
 	for i, verdict := range verdicts {
-		if verdict.Outcome == allocator.NotTried {
+		switch {
+		case verdict.Outcome == allocator.NotTried:
 			// The node before, where the attempt ended, says why.
 			answer.message = "not tried, because the attempt ends for all nodes"
-		} else {
+		case like[i] != i:
+			answer = known[like[i]]
+		default:
 			var err error
 			if answer, err = x.answer(ctx, candidates[i], verdict); err != nil {
 				return err
 			}
 		}
+		known[i] = answer
 		answers[answer] = append(answers[answer], candidates[i].Name)
 		if answer.verdict == Fits && (best == nil || answer.score > best.score) {
 			best = &fitting{node: candidates[i], score: answer.score, allocations: verdict.Allocations}
@@ -66,6 +98,9 @@ func (x *inquiry) decide(ctx context.Context) error {
 // it, and nobody else has reserved it, the scheduler takes its devices back and
 // starts again (PostFilter of its dynamicresources plugin).
 func (x *inquiry) retry(ctx context.Context) error {
+	if x.subject.only != nil {
+		return nil
+	}
 	var released []string
 	amended := *x.snap
 	amended.Claims = slices.Clone(x.snap.Claims)

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
@@ -35,7 +34,6 @@ const (
 	rankPool
 	rankBinding
 	rankSelector
-	rankDeviceNode
 	rankCapacity
 	rankInUse
 	rankCapacityLeft
@@ -105,15 +103,8 @@ func (r *reason) matches() bool {
 
 func (c *checks) enabled(gate string) bool { return c.alloc.FeatureEnabled(gate) }
 
-// checkNode makes the checks that depend on the node.
+// checkNode makes the checks that depend on the node, which the device is for.
 func (c *checks) checkNode(d *allocator.Device, node *corev1.Node) *reason {
-	if d.Slice.Spec.PerDeviceNodeSelection != nil && *d.Slice.Spec.PerDeviceNodeSelection &&
-		!targets(node, d.NodeName, d.AllNodes, d.NodeSelector) {
-		return &reason{
-			rank: rankDeviceNode, code: NodeNotReachable, label: "elsewhere", text: "not for the node",
-			fact: Evidence{Object: sliceObject(d), Path: devicePath(d, "nodeSelector"), Wanted: "a selector that matches the node"},
-		}
-	}
 	// Only the experimental implementation knows of this field, the others
 	// hand out such devices like any other.
 	if len(d.Slice.Spec.SkipNodeOperations) > 0 && c.channel == "experimental" {
@@ -233,7 +224,7 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 		return nil
 	}
 	sel := c.selectors.compile(s.CEL.Expression)
-	result := c.selectors.evaluate(ctx, sel, d.ID.Driver, d.Device)
+	result := c.selectors.evaluate(ctx, sel, d.ID.Driver, c.shownToSelectors(d.Device))
 	if result.matches {
 		return nil
 	}
@@ -256,6 +247,17 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 		r.wanted, r.fact.Wanted, r.hint = result.failed.wanted, result.failed.expression, c.unheardOf(result.failed)
 	}
 	return r
+}
+
+// shownToSelectors is the device as selectors see it: the stable implementation
+// does not tell them that a device can be shared.
+func (c *checks) shownToSelectors(d *resourceapi.Device) *resourceapi.Device {
+	if c.channel != "stable" || d.AllowMultipleAllocations == nil {
+		return d
+	}
+	shown := *d
+	shown.AllowMultipleAllocations = nil
+	return &shown
 }
 
 // checkCapacity checks what the request takes against all that the device has
@@ -390,22 +392,6 @@ func featureOff(rank int, gate, holder, path string) *reason {
 	return &reason{
 		rank: rank, code: FeatureDisabled, label: "feature off", text: "needs the feature gate " + gate,
 		fact: Evidence{Object: holder, Path: path, Wanted: gate + "=true"},
-	}
-}
-
-// targets says whether node selection fields name a node, as the allocator's
-// NodeMatches does.
-func targets(node *corev1.Node, name *string, all *bool, selector *corev1.NodeSelector) bool {
-	switch {
-	case name != nil && *name != "":
-		return node.Name == *name
-	case all != nil && *all:
-		return true
-	case selector != nil:
-		parsed, err := nodeaffinity.NewNodeSelector(selector)
-		return err == nil && parsed.Match(node)
-	default:
-		return false
 	}
 }
 

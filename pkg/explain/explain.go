@@ -73,7 +73,13 @@ func explainSubject(ctx context.Context, alloc *allocator.Allocator, snap *snaps
 	if err := x.run(ctx); err != nil {
 		return nil, fmt.Errorf("explain %s: %w", describe(subject.target), err)
 	}
-	x.out.Summary = sentence(x.gated() + x.out.Summary)
+	if err := x.describeNode(ctx); err != nil {
+		return nil, err
+	}
+	if err := x.describeDevice(ctx); err != nil {
+		return nil, err
+	}
+	x.out.Summary = sentence(x.out.Summary)
 	return x.out, nil
 }
 
@@ -84,26 +90,16 @@ func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *su
 			EnableConsumableCapacity: alloc.FeatureEnabled("DRAConsumableCapacity"),
 			EnableListTypeAttributes: alloc.FeatureEnabled("DRAListTypeAttributes"),
 		}),
-		catalog:   newCatalog(alloc),
-		probed:    map[string]nodeAnswer{},
-		mostValue: map[string]string{},
+		catalog:     newCatalog(alloc),
+		probed:      map[string]nodeAnswer{},
+		partitioned: map[*allocator.Pool]string{},
+		comparable:  map[*allocator.NodePool]map[string]bool{},
+		mostValue:   map[string]string{},
 		out: &Explanation{
 			TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: "Explanation"},
 			Target:   subject.target,
 		},
 	}
-}
-
-// gated opens the summary of a pod that the scheduler does not look at.
-func (x *inquiry) gated() string {
-	if x.subject.pod == nil || len(x.subject.pod.Spec.SchedulingGates) == 0 {
-		return ""
-	}
-	gates := make([]string, 0, len(x.subject.pod.Spec.SchedulingGates))
-	for _, gate := range x.subject.pod.Spec.SchedulingGates {
-		gates = append(gates, gate.Name)
-	}
-	return fmt.Sprintf("the scheduler waits until the scheduling gate %s is removed; then: ", joinAnd(gates))
 }
 
 // inquiry is the work on one explanation.
@@ -118,6 +114,9 @@ type inquiry struct {
 	// probed has the answers for nodes where single requests do not explain
 	// it, by what the nodes offer.
 	probed map[string]nodeAnswer
+	// partitioned and comparable remember what likenesses need of pools.
+	partitioned map[*allocator.Pool]string
+	comparable  map[*allocator.NodePool]map[string]bool
 	// slowNode is a node that was decided by counting because the allocator
 	// takes too long.
 	slowNode string
@@ -140,13 +139,14 @@ func (x *inquiry) run(ctx context.Context) error {
 	x.describeAllocator()
 	x.describeUsers()
 	x.describeClaims()
+	defer x.addHints()
 	defer x.describeStage()
 	defer x.assume()
 
 	if x.beyondScheduling() || x.problems() {
 		return nil
 	}
-	if len(x.claims) == 0 && x.subject.pod == nil {
+	if len(x.claims) == 0 && x.subject.pod == nil && (x.subject.only == nil || len(x.misfits(x.subject.only)) == 0) {
 		x.out.Verdict = Allocated
 		x.out.Summary = x.allocatedSummary()
 		return nil
@@ -180,7 +180,7 @@ func (x *inquiry) beyondScheduling() bool {
 		x.out.Summary = fmt.Sprintf("the pod is finished (%s) and needs no devices any more", pod.Status.Phase)
 	case pod.Spec.NodeName == "" && pod.DeletionTimestamp != nil:
 		x.settle(Error, ClaimNotReady, "the pod is being deleted: it is not scheduled any more")
-	case pod.Spec.NodeName == "":
+	case pod.Spec.NodeName == "", x.isElsewhere(pod):
 		return false
 	case len(x.claims) > 0:
 		x.settle(DoesNotFit, ClaimNotReady, fmt.Sprintf("the pod is bound to node %s, but its claims are not allocated: it was bound without the scheduler, and nobody allocates them now", pod.Spec.NodeName))
@@ -201,6 +201,10 @@ func (x *inquiry) beyondScheduling() bool {
 func (x *inquiry) problems() bool {
 	for i := range x.subject.claims {
 		pc := &x.subject.claims[i]
+		if pc.Problem == nil && x.fullForPod(pc.Claim) {
+			x.settle(Error, ClaimNotReady, fmt.Sprintf("claim %s is in use by as many as can use it", pc.Claim.Name))
+			return true
+		}
 		switch {
 		case pc.Problem == nil, pc.Claim != nil && errors.Is(pc.Problem, allocator.ErrClaimNotCreated):
 			// The answer is that for the claim as it will be made.
@@ -244,7 +248,7 @@ func (x *inquiry) nearClaim(pc *allocator.PodClaim) string {
 // settle ends the inquiry with an answer that is the same for all nodes.
 func (x *inquiry) settle(verdict Verdict, code Code, message string) {
 	x.out.Verdict, x.out.Summary = verdict, message
-	nodes, _ := x.site.alloc.Nodes()
+	nodes := x.nodes()
 	if len(nodes) == 0 {
 		return
 	}
@@ -338,18 +342,17 @@ func labelText(labels map[string]string, key string) string {
 // survey sorts the nodes into those where the allocator is asked and those
 // that the pod cannot use, as the scheduler's earlier filters do.
 func (x *inquiry) survey() error {
-	nodes, _ := x.site.alloc.Nodes()
-	nodes = slices.Clone(nodes)
+	nodes := slices.Clone(x.nodes())
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
-	x.site.pools = make(map[string][]allocator.NodePool, len(nodes))
+	x.site.pools = make(map[string][]*allocator.NodePool, len(nodes))
 	for _, node := range nodes {
 		pools, err := x.site.alloc.PoolsFor(node)
 		if err != nil {
 			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the pools of node %s are not shown: %v", node.Name, err))
 		}
 		x.site.pools[node.Name] = pools
-		if misfit, code := x.misfit(node); misfit != nil {
-			x.site.unsuitable = append(x.site.unsuitable, unsuitableNode{node: node, misfit: *misfit, code: code})
+		if misfits := x.misfits(node); len(misfits) > 0 {
+			x.site.unsuitable = append(x.site.unsuitable, misfits[0])
 			continue
 		}
 		x.site.candidates = append(x.site.candidates, node)
@@ -358,11 +361,15 @@ func (x *inquiry) survey() error {
 	return nil
 }
 
-// misfit tells why the pod cannot use a node at all.
-func (x *inquiry) misfit(node *corev1.Node) (*allocator.Misfit, Code) {
+// misfits tells why the pod cannot use a node at all.
+func (x *inquiry) misfits(node *corev1.Node) []unsuitableNode {
+	var all []unsuitableNode
+	add := func(code Code, misfit allocator.Misfit) {
+		all = append(all, unsuitableNode{node: node, misfit: misfit, code: code})
+	}
 	if x.subject.pod != nil {
-		if misfits := x.site.alloc.NodeFit(x.subject.pod, node); len(misfits) > 0 {
-			return &misfits[0], NodeUnsuitable
+		for _, misfit := range x.site.alloc.NodeFit(x.subject.pod, node) {
+			add(NodeUnsuitable, misfit)
 		}
 	}
 	for i := range x.subject.claims {
@@ -371,19 +378,19 @@ func (x *inquiry) misfit(node *corev1.Node) (*allocator.Misfit, Code) {
 			continue
 		}
 		if ok, why := x.site.alloc.AvailableOn(pc.Claim, node); !ok {
-			return &allocator.Misfit{
+			add(NodeNotReachable, allocator.Misfit{
 				Reason: fmt.Sprintf("claim %s is allocated, but %s", pc.Claim.Name, why),
 				Path:   "status.allocation.nodeSelector",
 				Wanted: allocationNodes(pc.Claim.Status.Allocation),
-			}, NodeNotReachable
+			})
 		}
 	}
 	if x.subject.pod != nil && x.site.alloc.HasExtendedResources(x.subject.pod) {
 		if _, err := x.site.alloc.ExtendedResourceClaim(x.subject.pod, node); err != nil {
-			return &allocator.Misfit{Reason: err.Error(), Path: "status.allocatable"}, NodeUnsuitable
+			add(NodeUnsuitable, allocator.Misfit{Reason: err.Error(), Path: "status.allocatable"})
 		}
 	}
-	return nil, ""
+	return all
 }
 
 // claimsFor lists what is to be allocated on a node.
@@ -409,11 +416,14 @@ func (x *inquiry) claimsFor(node *corev1.Node) ([]*resourceapi.ResourceClaim, er
 // account makes the funnels of a claim.
 func (x *inquiry) account(ctx context.Context, c *claimInquiry) error {
 	pools := len(x.site.alloc.Pools())
+	if x.subject.only != nil {
+		pools = len(x.site.pools[x.subject.only.Name])
+	}
 	explained := &x.out.Claims[c.index]
 	for _, alternatives := range requestsOf(c.claim) {
 		var funnels []*funnel
 		for _, r := range alternatives {
-			f, err := newFunnel(ctx, x.site, &checks{
+			f, err := newFunnel(ctx, x.site, x.subject.only, &checks{
 				alloc: x.site.alloc, snap: x.snap, selectors: x.selectors, channel: x.site.alloc.Features().Channel,
 				extendedResource: x.extendedResource(c, r),
 				request:          r, class: x.snap.Class(r.class), catalog: x.catalog,

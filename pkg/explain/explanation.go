@@ -17,6 +17,11 @@ type Explanation struct {
 
 	// Target is what was asked about.
 	Target Target `json:"target"`
+	// Node is set if it was asked about one node. Then Verdict, Claims and Nodes
+	// are about that node alone.
+	Node *NodeExplanation `json:"node,omitempty"`
+	// Device is set if it was asked about one device.
+	Device *DeviceExplanation `json:"device,omitempty"`
 	// Verdict is that of the scheduler's own allocator.
 	Verdict Verdict `json:"verdict"`
 	// Summary is one sentence: the dominant reason.
@@ -24,6 +29,9 @@ type Explanation struct {
 	// Stage is where in its life the target stands; empty for a claim that no
 	// pod uses.
 	Stage Stage `json:"stage,omitempty"`
+	// StageEvidence proves that the stage is not done, or what is wrong in it:
+	// what objects say, the most telling first.
+	StageEvidence []Evidence `json:"stageEvidence,omitempty"`
 	// Pods are those that wait for, or use, what was asked about, at most ten;
 	// PodCount counts all of them.
 	Pods     []PodStatus `json:"pods,omitempty"`
@@ -53,6 +61,10 @@ type Explanation struct {
 	MoreRemedies int `json:"moreRemedies,omitempty"`
 	// Placement is what the allocator picks, if it fits.
 	Placement *Placement `json:"placement,omitempty"`
+	// Hints are what else is in the cluster that may be behind the verdict, or
+	// that people look for in vain, the most telling first. They are no part of
+	// the allocator's reasons and never contradict them.
+	Hints []Hint `json:"hints,omitempty"`
 	// NextSteps tells who can do what about it, the most useful first.
 	NextSteps []NextStep `json:"nextSteps,omitempty"`
 }
@@ -314,7 +326,7 @@ type SelectorPart struct {
 	Wanted   string           `json:"wanted,omitempty"`
 	Outcomes SelectorOutcomes `json:"outcomes"`
 	// Values are what it was evaluated with, at most ten, the most frequent first.
-	// MoreValues counts the others.
+	// MoreValues counts the others. A part with operands has none: they have them.
 	Values     []SelectorValue `json:"values,omitempty"`
 	MoreValues int             `json:"moreValues,omitempty"`
 	// Operands are its own parts, if a logical operator makes it.
@@ -378,6 +390,10 @@ type NodeGroup struct {
 	// Code and Message are empty for nodes where it fits.
 	Code    Code   `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Missing is how many devices more the request that lacks most would need on
+	// each of these nodes; 0 if it is not a matter of their number. It decides
+	// the order of nodes where there are too few.
+	Missing int `json:"missing,omitempty"`
 	// Score is the dynamicresources score of nodes where it fits, before
 	// normalization; only prioritized lists make it differ from 0.
 	Score int64 `json:"score,omitempty"`
@@ -457,6 +473,15 @@ type PlacementClaim struct {
 	Devices   []AllocatedDevice `json:"devices"`
 }
 
+// Hint is something in the cluster outside of the allocation: a driver that
+// does not run, a queue that holds the pod back.
+type Hint struct {
+	// Text says it in a sentence.
+	Text string `json:"text"`
+	// Evidence proves it.
+	Evidence []Evidence `json:"evidence,omitempty"`
+}
+
 // NextStep is something that somebody can do.
 type NextStep struct {
 	// Actor is User, Admin or Nobody (wait).
@@ -470,4 +495,200 @@ const (
 	ActorUser   = "User"
 	ActorAdmin  = "Admin"
 	ActorNobody = "Nobody"
+)
+
+// NodeExplanation is what there is to say about one node, for a question about
+// that node.
+type NodeExplanation struct {
+	Name string `json:"name"`
+	// Misfits are all that keeps the pod away, whatever devices there are.
+	Misfits []NodeMisfit `json:"misfits,omitempty"`
+	// Pools are those that the node can reach, in the allocator's order.
+	Pools []ReachablePool `json:"pools,omitempty"`
+	// Devices is the allocator's verdict if there were no misfits, empty if all
+	// claims have their devices. Code and Message say why they do not do.
+	Devices Verdict `json:"devices,omitempty"`
+	Code    Code    `json:"code,omitempty"`
+	Message string  `json:"message,omitempty"`
+}
+
+// NodeMisfit is something that keeps a pod away from a node.
+type NodeMisfit struct {
+	Code     Code     `json:"code"`
+	Message  string   `json:"message"`
+	Evidence Evidence `json:"evidence"`
+}
+
+// ReachablePool is a pool as the allocator sees it from one node.
+type ReachablePool struct {
+	Driver string `json:"driver"`
+	Name   string `json:"name"`
+	// Generation is the one that counts for the node, 0 if none does.
+	Generation int64 `json:"generation"`
+	// Slices are published of the newest generation, ExpectedSlices should be.
+	Slices         int   `json:"slices"`
+	ExpectedSlices int64 `json:"expectedSlices"`
+	// Devices counts those for the node.
+	Devices int `json:"devices"`
+	// Usable says whether the allocator takes devices from the pool.
+	Usable bool `json:"usable"`
+	// Code and Message say why not, or why a part of it is left out.
+	Code     Code      `json:"code,omitempty"`
+	Message  string    `json:"message,omitempty"`
+	Evidence *Evidence `json:"evidence,omitempty"`
+}
+
+// DeviceExplanation is what there is to say about one device, for a question
+// about that device: what it is, and how it fares for each request.
+type DeviceExplanation struct {
+	Driver string `json:"driver"`
+	Pool   string `json:"pool"`
+	Name   string `json:"name"`
+	// Outcome is that for the request where it does best, empty if none waits
+	// for devices.
+	Outcome DeviceOutcome `json:"outcome,omitempty"`
+	// Summary is one sentence: the reason for the outcome.
+	Summary string `json:"summary"`
+	// Slice is the ResourceSlice that publishes it, Generation that of the slice.
+	Slice      string `json:"slice"`
+	Generation int64  `json:"generation"`
+	// Nodes says where it can be used: "node-23", "any node" or a selector;
+	// NodeCount counts the nodes that can reach it.
+	Nodes     string `json:"nodes"`
+	NodeCount int    `json:"nodeCount"`
+	// Shared is true if several claims can have shares of it.
+	Shared     bool             `json:"shared,omitempty"`
+	Attributes []DeviceValue    `json:"attributes,omitempty"`
+	Capacity   []DeviceCapacity `json:"capacity,omitempty"`
+	// Counters are those that it takes of its pool.
+	Counters []DeviceCounter `json:"counters,omitempty"`
+	Taints   []DeviceTaint   `json:"taints,omitempty"`
+	// BindingConditions must become true after the allocation;
+	// BindingFailureConditions end it.
+	BindingConditions        []string `json:"bindingConditions,omitempty"`
+	BindingFailureConditions []string `json:"bindingFailureConditions,omitempty"`
+	// Holders are the claims that have the device, or a share of it.
+	Holders []DeviceHolder `json:"holders,omitempty"`
+	// Health is what the kubelet says in the status of pods that have it.
+	Health []DeviceHealth `json:"health,omitempty"`
+	// Requests has each request, and each alternative, that waits for devices.
+	Requests []DeviceRequest `json:"requests,omitempty"`
+}
+
+// DeviceValue is an attribute, its value as a CEL literal.
+type DeviceValue struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// DeviceCapacity is a capacity of a device. Consumed and Left are set if the
+// device is shared.
+type DeviceCapacity struct {
+	Name     string `json:"name"`
+	Total    string `json:"total"`
+	Consumed string `json:"consumed,omitempty"`
+	Left     string `json:"left,omitempty"`
+}
+
+// DeviceCounter is a shared counter that a device takes from.
+type DeviceCounter struct {
+	CounterSet string `json:"counterSet"`
+	Counter    string `json:"counter"`
+	// Takes is what the device takes, once it is in use, of Total.
+	Takes string `json:"takes"`
+	Total string `json:"total,omitempty"`
+	Left  string `json:"left,omitempty"`
+	// UsedBy are the devices of the pool that are in use and take from it.
+	UsedBy []string `json:"usedBy,omitempty"`
+	// CompatibilityGroups are those of the device on this counter set.
+	CompatibilityGroups []string `json:"compatibilityGroups,omitempty"`
+}
+
+// DeviceTaint is a taint and what says so: the slice or a DeviceTaintRule.
+type DeviceTaint struct {
+	Taint    string       `json:"taint"`
+	Since    *metav1.Time `json:"since,omitempty"`
+	Evidence Evidence     `json:"evidence"`
+}
+
+// DeviceHolder is a claim that has a device.
+type DeviceHolder struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Request   string `json:"request"`
+	// ShareID and ConsumedCapacity are set for a share.
+	ShareID          string            `json:"shareID,omitempty"`
+	ConsumedCapacity map[string]string `json:"consumedCapacity,omitempty"`
+	AdminAccess      bool              `json:"adminAccess,omitempty"`
+	// Since is when it was allocated, if the server recorded it.
+	Since *metav1.Time `json:"since,omitempty"`
+	// ReservedFor lists the consumers ("pod/train-0").
+	ReservedFor []string `json:"reservedFor,omitempty"`
+	// Conditions are what the driver says about the device: "Ready=True".
+	Conditions []string `json:"conditions,omitempty"`
+}
+
+// DeviceHealth is the health of a device in the status of a pod.
+type DeviceHealth struct {
+	// Pod is "namespace/name".
+	Pod     string `json:"pod"`
+	Health  string `json:"health"`
+	Message string `json:"message,omitempty"`
+}
+
+// DeviceRequest is how a device fares for one request.
+type DeviceRequest struct {
+	// Claim is "namespace/name". Before there is one, it is the entry of the pod
+	// or the template that it will be made from.
+	Claim string `json:"claim"`
+	Name  string `json:"name"`
+	// DeviceClass is that of the request.
+	DeviceClass string `json:"deviceClass"`
+	// Node is the one from which the checks look, empty if none can reach it.
+	Node    string        `json:"node,omitempty"`
+	Outcome DeviceOutcome `json:"outcome"`
+	// Message says why it is rejected, or why it is not picked.
+	Message string `json:"message,omitempty"`
+	// Checks are in the allocator's order, those of the class first.
+	Checks []DeviceCheck `json:"checks"`
+}
+
+// DeviceOutcome is what becomes of a device for a request.
+type DeviceOutcome string
+
+const (
+	// Rejected means that a check turns the device down.
+	Rejected DeviceOutcome = "Rejected"
+	// Eligible means that it passes every check alone, and is not picked.
+	Eligible DeviceOutcome = "Eligible"
+	// Picked means that the allocator would give it to the request.
+	Picked DeviceOutcome = "Picked"
+)
+
+// DeviceCheck is one check of a device for a request, made for itself: the
+// first one that fails turns the device down, the others would.
+type DeviceCheck struct {
+	// Check is its stable name: Class, Node, Reach, Slice, Pool,
+	// BindingConditions, Selector, Capacity, InUse, CapacityLeft,
+	// NodeOperations, Partition, Taint or Constraint.
+	Check string `json:"check"`
+	// Label names it in a word or two.
+	Label   string       `json:"label"`
+	Outcome CheckOutcome `json:"outcome"`
+	// Code, Message and Evidence are set if it fails. Message also says why it
+	// is not made.
+	Code     Code       `json:"code,omitempty"`
+	Message  string     `json:"message,omitempty"`
+	Evidence []Evidence `json:"evidence,omitempty"`
+}
+
+// CheckOutcome is the result of a check.
+type CheckOutcome string
+
+// The outcomes of checks. NotReached is one that says nothing after an earlier
+// one failed.
+const (
+	CheckPassed     CheckOutcome = "Passed"
+	CheckFailed     CheckOutcome = "Failed"
+	CheckNotReached CheckOutcome = "NotReached"
 )

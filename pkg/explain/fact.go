@@ -312,7 +312,8 @@ func (s *scene) wayFacts() {
 
 // restrictionFacts lists why the node does not take the pod.
 func (s *scene) restrictionFacts() {
-	for _, misfit := range s.x.misfits(s.node) {
+	for _, u := range s.x.misfits(s.node) {
+		misfit := u.misfit
 		text := misfit.Reason
 		if strings.HasPrefix(misfit.Path, "status.allocatable") {
 			text += fmt.Sprintf(": %s wanted, %s", misfit.Wanted, misfit.Found)
@@ -356,7 +357,7 @@ func (s *scene) poolFacts() {
 		}
 	}
 	for i := range pools {
-		if pool := &pools[i]; pool.Incomplete {
+		if pool := pools[i]; pool.Incomplete {
 			s.facts = append(s.facts, fact{
 				kind: factPool, pool: pool.Pool,
 				text: fmt.Sprintf("pool %s of %s is incomplete: %d of %d slices", pool.Pool.Name, pool.Pool.Driver, len(pool.Pool.Slices), pool.Pool.Expected),
@@ -394,13 +395,17 @@ func (s *scene) taintFacts() {
 		if len(intolerant(s.claims, taint)) == 0 {
 			continue
 		}
-		holder, path := tainter(s.x.site.alloc, holders[key], taint)
 		s.facts = append(s.facts, fact{
 			kind: factTaint, taint: taint, tainted: holders[key],
 			text:     fmt.Sprintf("taint %s on %s is not tolerated", taintText(taint), sample(devices[key], 4)),
-			evidence: Evidence{Object: holder, Path: path, Found: taintText(taint)},
+			evidence: taintEvidence(s.x.site.alloc, holders[key], taint),
 		})
 	}
+}
+
+func taintEvidence(alloc *allocator.Allocator, d *allocator.Device, taint resourceapi.DeviceTaint) Evidence {
+	holder, path := tainter(alloc, d, taint)
+	return Evidence{Object: holder, Path: path, Found: taintText(taint)}
 }
 
 // intolerant lists the requests that do not tolerate a taint.

@@ -14,6 +14,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // site is the cluster as one explanation sees it: the nodes where the pod may
@@ -23,10 +24,10 @@ type site struct {
 	candidates []*corev1.Node
 	unsuitable []unsuitableNode
 	// pools are those of each candidate, in the allocator's order.
-	pools map[string][]allocator.NodePool
-	// likeness describes nodes by what the allocator can see of them, if claims
-	// look at no more than looks; see [inquiry.alike].
-	likeness map[*corev1.Node]string
+	pools map[string][]*allocator.NodePool
+	// contents describes nodes by all that the allocator can see of them, if
+	// claims look at no more than looks; see [inquiry.twins].
+	contents map[*corev1.Node]string
 	looks    looks
 }
 
@@ -46,13 +47,39 @@ type funnel struct {
 	devices []allocator.Device
 	// eligible counts the eligible devices by node.
 	eligible map[string]int
+	// shared counts the eligible devices of the pools that look the same to
+	// several nodes, and censuses has what else is known about them.
+	shared   map[view]int
+	censuses map[view]*census
+	// apart is set if devices are listed together only if the same fact holds
+	// for them.
+	apart bool
 }
 
-func newFunnel(ctx context.Context, s *site, c *checks) (*funnel, error) {
+// view is what a node sees of a pool, as far as it differs between nodes.
+type view struct {
+	pool *allocator.NodePool
+	// optional says whether the node can do without node operations.
+	optional bool
+}
+
+func viewOf(pool *allocator.NodePool, node *corev1.Node) view {
+	return view{pool, slices.Contains(node.Status.DeclaredFeatures, "DRAOptionalNodeOperations")}
+}
+
+// newFunnel makes the funnel of all devices, or that of those which a certain
+// node can reach.
+func newFunnel(ctx context.Context, s *site, only *corev1.Node, c *checks) (*funnel, error) {
 	f := &funnel{
 		checks: c, request: c.request,
 		reasons:  make(map[*resourceapi.Device]*reason),
 		eligible: make(map[string]int),
+		shared:   make(map[view]int),
+		censuses: make(map[view]*census),
+	}
+	if only != nil {
+		f.addOnly(ctx, s, only)
+		return f, ctx.Err()
 	}
 	for _, pool := range s.alloc.Pools() {
 		f.addDevices(ctx, pool, pool.Obsolete)
@@ -62,13 +89,13 @@ func newFunnel(ctx context.Context, s *site, c *checks) (*funnel, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		for i := range s.pools[node.Name] {
-			f.addPool(ctx, node, &s.pools[node.Name][i])
+		for _, pool := range s.pools[node.Name] {
+			if count := f.addPool(ctx, node, pool); count > 0 {
+				f.eligible[node.Name] += count
+			}
 		}
 	}
-	for _, u := range s.unsuitable {
-		f.addUnsuitable(s, u)
-	}
+	f.addUnsuitable(s)
 	f.addRest()
 	return f, nil
 }
@@ -78,13 +105,20 @@ func newFunnel(ctx context.Context, s *site, c *checks) (*funnel, error) {
 func (f *funnel) addDevices(ctx context.Context, pool *allocator.Pool, from []*resourceapi.ResourceSlice) {
 	for _, slice := range from {
 		for i := range slice.Spec.Devices {
-			device := &slice.Spec.Devices[i]
-			d := allocator.Device{ID: allocator.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name}, Device: device, Slice: slice, Pool: pool}
+			d := deviceIn(pool, slice, i)
 			f.devices = append(f.devices, d)
 			if r := f.checks.checkClass(ctx, &d); r != nil && r.code == ClassSelectorFalse {
-				f.reasons[device] = r
+				f.reasons[d.Device] = r
 			}
 		}
+	}
+}
+
+func deviceIn(pool *allocator.Pool, slice *resourceapi.ResourceSlice, index int) allocator.Device {
+	device := &slice.Spec.Devices[index]
+	return allocator.Device{
+		ID:     allocator.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name},
+		Device: device, Slice: slice, Pool: pool,
 	}
 }
 
@@ -96,32 +130,51 @@ func (f *funnel) note(device *resourceapi.Device, r *reason) {
 	}
 }
 
-func (f *funnel) addPool(ctx context.Context, node *corev1.Node, pool *allocator.NodePool) {
-	for i := range pool.Ignored {
-		ignored := &pool.Ignored[i]
-		r := ignoredReason(ignored)
-		for j := range ignored.Slice.Spec.Devices {
-			f.note(&ignored.Slice.Spec.Devices[j], r)
-		}
+// addPool notes what becomes of the devices that a pool has for a node, and
+// returns how many of them are eligible.
+func (f *funnel) addPool(ctx context.Context, node *corev1.Node, pool *allocator.NodePool) int {
+	seen := viewOf(pool, node)
+	if count, known := f.shared[seen]; known {
+		return count
 	}
-	if r := poolReason(pool); r != nil {
-		for _, slice := range pool.Pool.Slices {
-			if !sliceReaches(slice, node) {
-				continue
-			}
-			for j := range slice.Spec.Devices {
-				f.note(&slice.Spec.Devices[j], r)
-			}
+	count := 0
+	eachDevice(pool, func(d *allocator.Device, r *reason) {
+		if r == nil {
+			r = f.checks.device(ctx, d, node)
 		}
-		return
-	}
-	for i := range pool.Devices {
-		d := &pool.Devices[i]
-		r := f.checks.device(ctx, d, node)
 		f.note(d.Device, r)
 		if r == nil {
-			f.eligible[node.Name]++
+			count++
 		}
+	})
+	if !pool.Local {
+		f.shared[seen] = count
+	}
+	return count
+}
+
+// eachDevice visits what a pool has for a node. Kept is why the allocator does
+// not get to see a device, because of its pool or its slice, or nil if it does.
+func eachDevice(pool *allocator.NodePool, visit func(d *allocator.Device, kept *reason)) {
+	slice := func(s *resourceapi.ResourceSlice, kept *reason) {
+		for i := range s.Spec.Devices {
+			d := deviceIn(pool.Pool, s, i)
+			visit(&d, kept)
+		}
+	}
+	for i := range pool.Ignored {
+		slice(pool.Ignored[i].Slice, ignoredReason(&pool.Ignored[i]))
+	}
+	for _, s := range pool.Older {
+		slice(s, obsoleteReason(pool.Pool))
+	}
+	if kept := poolReason(pool); kept != nil {
+		for _, s := range pool.Slices {
+			slice(s, kept)
+		}
+	}
+	for i := range pool.Devices {
+		visit(&pool.Devices[i], nil)
 	}
 }
 
@@ -170,20 +223,30 @@ func obsoleteReason(pool *allocator.Pool) *reason {
 	}
 }
 
-func (f *funnel) addUnsuitable(s *site, u unsuitableNode) {
-	r := &reason{
-		rank: rankUnsuitable, code: u.code, label: "node unsuitable", text: u.misfit.Reason,
-		fact: Evidence{Object: object("Node", "", u.node.Name), Path: u.misfit.Path, Found: u.misfit.Found, Wanted: u.misfit.Wanted},
-	}
-	for _, pool := range s.pools[u.node.Name] {
-		for _, slice := range pool.Pool.Slices {
-			if !sliceReaches(slice, u.node) {
+// addUnsuitable notes the nodes that the pod cannot use for the devices that
+// they have, of a device for several of them the first.
+func (f *funnel) addUnsuitable(s *site) {
+	seen := map[*allocator.NodePool]bool{}
+	for _, u := range s.unsuitable {
+		r := unsuitableReason(u)
+		for _, pool := range s.pools[u.node.Name] {
+			if seen[pool] {
 				continue
 			}
-			for i := range slice.Spec.Devices {
-				f.note(&slice.Spec.Devices[i], r)
-			}
+			seen[pool] = true
+			eachDevice(pool, func(d *allocator.Device, _ *reason) {
+				if d.Slice.Spec.Pool.Generation == pool.Pool.Generation {
+					f.note(d.Device, r)
+				}
+			})
 		}
+	}
+}
+
+func unsuitableReason(u unsuitableNode) *reason {
+	return &reason{
+		rank: rankUnsuitable, code: u.code, label: "node unsuitable", text: u.misfit.Reason,
+		fact: Evidence{Object: object("Node", "", u.node.Name), Path: u.misfit.Path, Found: u.misfit.Found, Wanted: u.misfit.Wanted},
 	}
 }
 
@@ -198,30 +261,25 @@ func (f *funnel) addRest() {
 			f.note(d.Device, obsoleteReason(d.Pool))
 			continue
 		}
-		text, found := "no node matches the node selector", ""
-		switch name := d.Slice.Spec.NodeName; {
-		case name != nil && f.checks.snap.Node(*name) == nil:
-			text, found = "the node does not exist", *name
-		case name != nil:
-			text, found = "the slices for the node cannot be read", *name
-		case d.Slice.Spec.AllNodes != nil:
-			text = "there is no node"
-		}
-		f.note(d.Device, &reason{
-			rank: rankReach, code: NodeNotReachable, label: "no node", text: text,
-			fact: Evidence{Object: sliceObject(d), Path: "spec.nodeName", Found: found, Wanted: "a node of the cluster"},
-		})
+		f.note(d.Device, unreached(f.checks.snap, d))
 	}
 }
 
-// sliceReaches says whether any device of a slice is for a node.
-func sliceReaches(slice *resourceapi.ResourceSlice, node *corev1.Node) bool {
-	if slice.Spec.PerDeviceNodeSelection != nil && *slice.Spec.PerDeviceNodeSelection {
-		return slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool {
-			return targets(node, d.NodeName, d.AllNodes, d.NodeSelector)
-		})
+// unreached is the reason for a device that no node can reach.
+func unreached(snap *snapshot.Snapshot, d *allocator.Device) *reason {
+	text, found := "no node matches the node selector", ""
+	switch name := d.Slice.Spec.NodeName; {
+	case name != nil && snap.Node(*name) == nil:
+		text, found = "the node does not exist", *name
+	case name != nil:
+		text, found = "the slices for the node cannot be read", *name
+	case d.Slice.Spec.AllNodes != nil:
+		text = "there is no node"
 	}
-	return targets(node, slice.Spec.NodeName, slice.Spec.AllNodes, slice.Spec.NodeSelector)
+	return &reason{
+		rank: rankReach, code: NodeNotReachable, label: "no node", text: text,
+		fact: Evidence{Object: sliceObject(d), Path: "spec.nodeName", Found: found, Wanted: "a node of the cluster"},
+	}
 }
 
 // classHasDevices says whether the class has devices anywhere.
@@ -264,6 +322,9 @@ func (f *funnel) explanation(pools int) RequestExplanation {
 		if why.code != ClassSelectorFalse {
 			key += "\x00" + why.wanted + "\x00" + why.lacks.String()
 		}
+		if why.code != ClassSelectorFalse && f.apart {
+			key += "\x00" + why.text + "\x00" + why.holder()
+		}
 		group, ok := groups[key]
 		if !ok {
 			group = newRejectionGroup(why)
@@ -276,7 +337,11 @@ func (f *funnel) explanation(pools int) RequestExplanation {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), naturalCompare(a.label, b.label), cmp.Compare(len(b.devices), len(a.devices)))
 	})
 	for _, group := range order {
-		out.Rejected = append(out.Rejected, group.rejection(r))
+		most := maxEvidence
+		if f.apart {
+			most = len(f.devices)
+		}
+		out.Rejected = append(out.Rejected, group.rejection(r, most))
 	}
 	return out
 }
@@ -320,10 +385,11 @@ func (g *rejectionGroup) add(d *allocator.Device, r *reason) {
 	}
 }
 
-// maxEvidence is how many facts a rejection shows: the most frequent ones.
+// maxEvidence is how many facts a rejection shows, unless it is about one node
+// only: the most frequent ones.
 const maxEvidence = 10
 
-func (g *rejectionGroup) rejection(r *request) Rejection {
+func (g *rejectionGroup) rejection(r *request, most int) Rejection {
 	facts := make([]Evidence, 0, len(g.facts))
 	for fact, count := range g.facts {
 		fact.Count = count
@@ -334,7 +400,7 @@ func (g *rejectionGroup) rejection(r *request) Rejection {
 	})
 	return Rejection{
 		Code: g.code, Label: g.label, Count: len(g.devices), Message: g.message(r),
-		Hint: g.hint(), Evidence: facts[:min(len(facts), maxEvidence)], Where: g.place(), Devices: g.devices,
+		Hint: g.hint(), Evidence: facts[:min(len(facts), most)], Where: g.place(), Devices: g.devices,
 	}
 }
 

@@ -70,6 +70,14 @@ func TestGuard(t *testing.T) {
 			"a long disjunction stays in one line", x + `.a == 1 || device.driver == "somebody.example.com" || ` + x + `.b == 2`,
 			`has(` + x + `.a) && ` + x + `.a == 1 || device.driver == "somebody.example.com" || has(` + x + `.b) && ` + x + `.b == 2`,
 		},
+		{
+			"bound names", `cel.bind(g, ` + x + `, g.a == 1 && device.driver == "y")`,
+			`has(` + x + `.a) && cel.bind(g, ` + x + `, g.a == 1 && device.driver == "y")`,
+		},
+		{
+			"bound names in a disjunction", `cel.bind(g, ` + x + `, g.a == 1 || g.list.exists(v, v == g.c))`,
+			`has(` + x + `.a) && ` + x + `.a == 1 || ` + x + `.list.exists(v, v == ` + x + `.c)`,
+		},
 		{"nothing to guard", `device.driver == "y"`, ``},
 		{"optional", x + `.?a.orValue(1) == 1`, ``},
 		{"in a loop", `[1, 2].exists(v, v == ` + x + `.a)`, ``},

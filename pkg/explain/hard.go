@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,73 +34,137 @@ const (
 	schedulerLimit = 10 * time.Second
 )
 
-// check asks the allocator about all candidates. Nodes that it would search
-// for long, although nothing fits there, are decided by counting.
-func (x *inquiry) check(ctx context.Context) ([]allocator.Verdict, error) {
-	nodes := x.site.candidates
-	end := len(nodes)
-	hard := map[int]bool{}
-	for i, node := range nodes {
-		if x.combinations(node.Name) < longSearch {
+// check asks the allocator about the candidates, of those that are alike about
+// the first. Nodes that it would search for long, although counting says that
+// nothing fits there, are not asked about: they are returned as hard.
+func (x *inquiry) check(ctx context.Context, like []int) (verdicts []allocator.Verdict, hard []int) {
+	verdicts = make([]allocator.Verdict, len(like))
+	var first []int
+	for i, node := range x.site.candidates {
+		switch {
+		case like[i] != i:
+		case x.isHard(ctx, node):
+			verdicts[i] = allocator.Verdict{Outcome: allocator.DoesNotFit}
+			hard = append(hard, i)
+		default:
+			first = append(first, i)
+		}
+	}
+	nodes := make([]*corev1.Node, 0, len(first))
+	for _, i := range first {
+		nodes = append(nodes, x.site.candidates[i])
+	}
+	for i, verdict := range x.site.alloc.CheckAll(ctx, nodes, x.claimsFor) {
+		verdicts[first[i]] = verdict
+	}
+	spread(like, verdicts)
+	return verdicts, hard
+}
+
+// spread gives nodes the verdict of the one that they are like, and makes those
+// after an error that ends the attempt NotTried.
+func spread(like []int, verdicts []allocator.Verdict) {
+	for i, first := range like {
+		if first != i {
+			verdicts[i] = verdicts[first]
+		}
+	}
+	end := slices.IndexFunc(verdicts, func(v allocator.Verdict) bool {
+		return v.Outcome == allocator.Failed || v.Outcome == allocator.TimedOut
+	})
+	for i := range verdicts {
+		if end >= 0 && i > end {
+			verdicts[i] = allocator.Verdict{Outcome: allocator.NotTried}
+		}
+	}
+}
+
+func anyFits(verdicts []allocator.Verdict) bool {
+	return slices.ContainsFunc(verdicts, func(v allocator.Verdict) bool { return v.Outcome == allocator.Fits })
+}
+
+// isHard says whether the allocator may search a node for long in vain.
+func (x *inquiry) isHard(ctx context.Context, node *corev1.Node) bool {
+	if x.combinations(node.Name) < longSearch {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, countingTime)
+	defer cancel()
+	return x.fast(ctx, node) == decision.Infeasible && !x.mayFail(ctx, node)
+}
+
+// search is the allocator's own search on nodes that were decided by counting.
+// It goes on in the background for as long as patience lasts.
+type search struct {
+	nodes    []int
+	verdicts []allocator.Verdict
+	cancel   context.CancelFunc
+	workers  sync.WaitGroup
+}
+
+func (x *inquiry) search(ctx context.Context, hard []int) *search {
+	s := &search{nodes: hard[:min(len(hard), triedHard)]}
+	s.verdicts = make([]allocator.Verdict, len(s.nodes))
+	ctx, s.cancel = context.WithTimeout(ctx, patience)
+	for at, i := range s.nodes {
+		node := x.site.candidates[i]
+		claims, err := x.claimsFor(node)
+		if err != nil {
+			s.verdicts[at] = allocator.Verdict{Outcome: allocator.NodeError, Err: err}
 			continue
 		}
-		counting, cancel := context.WithTimeout(ctx, countingTime)
-		hard[i] = x.fast(counting, node) == decision.Infeasible && !x.mayFail(ctx, node)
-		cancel()
+		s.workers.Go(func() { s.verdicts[at] = x.site.alloc.Check(ctx, node, claims) })
 	}
-	if len(hard) == 0 {
-		return x.site.alloc.CheckAll(ctx, nodes, x.claimsFor), nil
+	return s
+}
+
+func (s *search) stop() {
+	s.cancel()
+	s.workers.Wait()
+}
+
+// await waits for the search. It corrects the verdicts, and tells whether it
+// had to, where the allocator says something else than counting, or would make
+// the scheduler give up although there is a node where the claims fit.
+func (x *inquiry) await(ctx context.Context, s *search, like []int, verdicts []allocator.Verdict) (changed bool, err error) {
+	s.workers.Wait()
+	if err := ctx.Err(); err != nil {
+		return false, fmt.Errorf("check the nodes: %w", err)
 	}
-	hasty, err := allocator.New(ctx, x.snap, allocator.WithTimeout(patience))
-	if err != nil {
-		return nil, fmt.Errorf("set up the allocator: %w", err)
-	}
-	verdicts := make([]allocator.Verdict, len(nodes))
-	tried, slow, fits := 0, -1, false
-	for i := 0; i < end; i++ {
-		claims, err := x.claimsFor(nodes[i])
-		switch {
-		case err != nil:
-			verdicts[i] = allocator.Verdict{Outcome: allocator.NodeError, Err: err}
-			continue
-		case !hard[i]:
-			verdicts[i] = x.site.alloc.Check(ctx, nodes[i], claims)
-		case tried < triedHard:
-			tried++
-			verdicts[i] = hasty.Check(ctx, nodes[i], claims)
-			if verdicts[i].Outcome == allocator.TimedOut {
+	slow := -1
+	for at, i := range s.nodes {
+		switch verdict := s.verdicts[at]; verdict.Outcome {
+		case allocator.DoesNotFit:
+		case allocator.Cancelled, allocator.TimedOut:
+			if slow < 0 {
 				slow = i
-				verdicts[i] = allocator.Verdict{Outcome: allocator.DoesNotFit}
 			}
 		default:
-			verdicts[i] = allocator.Verdict{Outcome: allocator.DoesNotFit}
-		}
-		fits = fits || verdicts[i].Outcome == allocator.Fits
-		if verdicts[i].Outcome == allocator.Failed || verdicts[i].Outcome == allocator.TimedOut {
-			end = i + 1
+			verdicts[i], changed = verdict, true
 		}
 	}
-	for i := end; i < len(nodes); i++ {
-		verdicts[i] = allocator.Verdict{Outcome: allocator.NotTried}
+	if changed {
+		spread(like, verdicts)
 	}
-	switch {
-	case slow >= 0 && fits:
-		// It matters whether the scheduler gives up.
-		claims, err := x.claimsFor(nodes[slow])
-		if err != nil {
-			return nil, err
-		}
-		patient, err := allocator.New(ctx, x.snap, allocator.WithTimeout(schedulerLimit))
-		if err != nil {
-			return nil, fmt.Errorf("set up the allocator: %w", err)
-		}
-		if verdict := patient.Check(ctx, nodes[slow], claims); verdict.Outcome == allocator.TimedOut {
-			verdicts[slow] = verdict
-		}
-	case slow >= 0:
-		x.slowNode = nodes[slow].Name
+	if slow < 0 || verdicts[slow].Outcome != allocator.DoesNotFit {
+		return changed, ctx.Err()
 	}
-	return verdicts, ctx.Err()
+	if !anyFits(verdicts) {
+		x.slowNode = x.site.candidates[slow].Name
+		return changed, nil
+	}
+	claims, err := x.claimsFor(x.site.candidates[slow])
+	if err != nil {
+		return false, err
+	}
+	patient, err := allocator.New(ctx, x.snap, allocator.WithTimeout(schedulerLimit))
+	if err != nil {
+		return false, fmt.Errorf("set up the allocator: %w", err)
+	}
+	if verdict := patient.Check(ctx, x.site.candidates[slow], claims); verdict.Outcome == allocator.TimedOut {
+		verdicts[slow], changed = verdict, true
+	}
+	return changed, ctx.Err()
 }
 
 // mayFail says whether a selector fails on a device of a node, which ends the

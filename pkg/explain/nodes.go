@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -23,42 +24,64 @@ type nodeAnswer struct {
 	code    Code
 	message string
 	score   int64
+	// missing is how many devices more the request would need that lacks most.
+	missing int
 	// progress is how close the node comes to fitting, for the order of the
 	// groups.
 	progress int
 }
 
-// The progress of a node: what stands in the way, from far to near. What
-// devices lack counts progressDevice and the rank of the check; where some are
-// eligible, it is progressCount and their number.
+// The progress of a node: what stands in the way, from far to near, in steps of
+// progressStep. What devices lack counts progressShort and the rank of the
+// check that the best of them fails.
 const (
+	progressStep       = 100
 	progressUnsuitable = 0
-	progressNoDevice   = 100
-	progressHasDevice  = 200
-	progressPool       = 300
-	progressDevice     = 400
-	progressCount      = 500
-	progressTogether   = 10000
+	progressNoDevice   = 1 * progressStep
+	progressHasDevice  = 2 * progressStep
+	progressShort      = 3 * progressStep
+	progressUnproved   = 4 * progressStep
+	progressTogether   = progressUnproved + 1
 )
 
-// groupNodes puts nodes with the same answer together, the best first.
+// nearer orders answers: the one where less is in the way comes first. Within
+// a step it is the one where fewer devices are missing, and then the one whose
+// best device gets further.
+func (a nodeAnswer) nearer(b nodeAnswer) int {
+	return cmp.Or(
+		cmp.Compare(verdictOrder(a.verdict), verdictOrder(b.verdict)),
+		cmp.Compare(b.score, a.score),
+		cmp.Compare(b.progress/progressStep, a.progress/progressStep),
+		cmp.Compare(a.missing, b.missing),
+		cmp.Compare(b.progress, a.progress),
+	)
+}
+
+// groupNodes puts nodes with the same answer together, the best first. How
+// near single nodes come is no reason to tell them apart.
 func groupNodes(answers map[nodeAnswer][]string) []NodeGroup {
-	sorted := slices.SortedFunc(maps.Keys(answers), func(a, b nodeAnswer) int {
+	nearest, names := map[nodeAnswer]nodeAnswer{}, map[nodeAnswer][]string{}
+	for answer, nodes := range answers {
+		said := answer
+		said.missing, said.progress = 0, 0
+		if best, known := nearest[said]; !known || answer.nearer(best) < 0 {
+			nearest[said] = answer
+		}
+		names[said] = append(names[said], nodes...)
+	}
+	sorted := slices.SortedFunc(maps.Keys(nearest), func(a, b nodeAnswer) int {
 		return cmp.Or(
-			cmp.Compare(verdictOrder(a.verdict), verdictOrder(b.verdict)),
-			cmp.Compare(b.score, a.score),
-			cmp.Compare(b.progress, a.progress),
-			cmp.Compare(len(answers[b]), len(answers[a])),
+			nearest[a].nearer(nearest[b]),
+			cmp.Compare(len(names[b]), len(names[a])),
 			cmp.Compare(a.message, b.message),
 		)
 	})
 	groups := make([]NodeGroup, 0, len(sorted))
-	for _, answer := range sorted {
-		names := answers[answer]
-		slices.SortFunc(names, naturalCompare)
+	for _, said := range sorted {
+		slices.SortFunc(names[said], naturalCompare)
 		groups = append(groups, NodeGroup{
-			Count: len(names), Names: names, Verdict: answer.verdict,
-			Code: answer.code, Message: answer.message, Score: answer.score,
+			Count: len(names[said]), Names: names[said], Verdict: said.verdict,
+			Code: said.code, Message: said.message, Missing: nearest[said].missing, Score: said.score,
 		})
 	}
 	return groups
@@ -104,24 +127,29 @@ func (x *inquiry) claimsAvailable(node *corev1.Node) bool {
 }
 
 // whyNot tells why the claims do not fit on a node where the allocator found
-// nothing. Requests that cannot even be served alone come first; if there is
-// none, the requests or devices stand in each other's way.
+// nothing. If requests cannot even be served alone, it is the one that lacks
+// most; if there is none, the requests or devices stand in each other's way.
 func (x *inquiry) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
+	var worst *nodeAnswer
 	for i := range x.claims {
 		claim := &x.claims[i]
 		for _, alternatives := range claim.funnels {
 			if len(alternatives) > 0 && !x.wantedOn(claim, alternatives[0].request.base, node) {
 				continue
 			}
-			if answer, short := x.shortOf(ctx, alternatives, node); short {
-				return answer
+			answer, short := x.shortOf(ctx, alternatives, node)
+			if short && (worst == nil || answer.nearer(*worst) > 0) {
+				worst = &answer
 			}
 		}
+	}
+	if worst != nil {
+		return *worst
 	}
 	offer := x.offer(ctx, node)
 	answer, known := x.probed[offer]
 	if !known {
-		answer = nodeAnswer{verdict: DoesNotFit, code: CountUnsatisfiable, message: notTogether + " (not looked at more closely)", progress: progressCount}
+		answer = nodeAnswer{verdict: DoesNotFit, code: CountUnsatisfiable, message: notTogether + " (not looked at more closely)", progress: progressUnproved}
 		if len(x.probed) < maxProbed {
 			answer = x.together(ctx, node)
 		}
@@ -143,75 +171,6 @@ func (x *inquiry) wantedOn(c *claimInquiry, name string, node *corev1.Node) bool
 // notTogether is what can be said without a closer look.
 const notTogether = "each request alone has enough devices, but there is no way to serve all of them together"
 
-// offer describes the eligible devices of a node without their names: nodes
-// that offer the same to the claims have the same answer.
-func (x *inquiry) offer(ctx context.Context, node *corev1.Node) string {
-	var offer strings.Builder
-	numbers := map[string]int{}
-	for _, pool := range x.site.pools[node.Name] {
-		for _, use := range x.site.alloc.CountersOf(pool.Pool) {
-			fmt.Fprintf(&offer, "%s %s %s\n", use.CounterSet, use.Counter, use.Left.String())
-		}
-	}
-	for _, claim := range x.claims {
-		for _, alternatives := range claim.funnels {
-			for _, f := range alternatives {
-				var devices []string
-				for _, pool := range x.site.pools[node.Name] {
-					for i := range pool.Devices {
-						if d := &pool.Devices[i]; f.checks.device(ctx, d, node) == nil {
-							devices = append(devices, f.offered(ctx, d, numbers))
-						}
-					}
-				}
-				slices.Sort(devices)
-				fmt.Fprintf(&offer, "%s %q\n", f.request.name, devices)
-			}
-		}
-	}
-	return offer.String()
-}
-
-// offered describes what other devices can collide with. Of attribute values
-// it matters only which are the same: they are numbered.
-func (f *funnel) offered(ctx context.Context, d *allocator.Device, numbers map[string]int) string {
-	var text strings.Builder
-	for _, c := range f.request.constraints {
-		value, ok, err := f.checks.attribute(ctx, d, c.attribute)
-		if !ok || err != nil {
-			continue
-		}
-		literal := attributeText(value)
-		if isList(value) {
-			// Lists can overlap in part.
-			fmt.Fprint(&text, literal, " ")
-			continue
-		}
-		key := string(c.attribute) + " " + literal
-		if _, known := numbers[key]; !known {
-			numbers[key] = len(numbers)
-		}
-		fmt.Fprint(&text, numbers[key], " ")
-	}
-	for _, consumption := range d.ConsumesCounters {
-		fmt.Fprint(&text, consumption.CounterSet, consumption.CompatibilityGroups)
-		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
-			quantity := consumption.Counters[name].Value
-			fmt.Fprint(&text, name, "=", quantity.String(), " ")
-		}
-	}
-	if d.AllowMultipleAllocations == nil || !*d.AllowMultipleAllocations {
-		return text.String()
-	}
-	used := f.checks.alloc.Consumed(d.ID)
-	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
-		left := d.Capacity[name].Value.DeepCopy()
-		left.Sub(used[name])
-		fmt.Fprint(&text, name, "=", left.String(), " ")
-	}
-	return text.String()
-}
-
 // shortOf tells whether none of the alternatives of a request has enough
 // devices on a node, and what the devices there lack.
 func (x *inquiry) shortOf(ctx context.Context, alternatives []*funnel, node *corev1.Node) (nodeAnswer, bool) {
@@ -222,7 +181,7 @@ func (x *inquiry) shortOf(ctx context.Context, alternatives []*funnel, node *cor
 		if !short {
 			return nodeAnswer{}, false
 		}
-		if i == 0 || answer.progress > nearest.progress {
+		if i == 0 || answer.nearer(nearest) < 0 {
 			nearest = answer
 		}
 		if !slices.Contains(messages, answer.message) {
@@ -244,70 +203,86 @@ type census struct {
 	furthest int
 }
 
-func (c *census) note(r *reason, devices int) {
+func newCensus() *census { return &census{codes: map[Code]int{}, lacks: tally{}} }
+
+func (c *census) note(r *reason) {
 	if r.code == ClassSelectorFalse {
-		c.otherClass += devices
+		c.otherClass++
 		return
 	}
 	if r.rank >= rankInUse && r.rank <= rankTaint {
-		c.usable += devices
+		c.usable++
 	}
-	c.codes[r.code] += devices
-	c.lacks[lack(r)] += devices
-	progress := progressPool
-	if r.rank > rankPool {
-		progress = progressDevice + r.rank
-	}
-	c.furthest = max(c.furthest, progress)
+	c.codes[r.code]++
+	c.lacks[lack(r)]++
+	c.furthest = max(c.furthest, progressShort+r.rank)
 }
 
-// noteSlice counts the devices of a slice that cannot be used as a whole.
-func (c *census) noteSlice(f *funnel, slice *resourceapi.ResourceSlice, r *reason) {
-	for i := range slice.Spec.Devices {
-		c.reachable++
-		if f.otherClass(&slice.Spec.Devices[i]) {
-			c.otherClass++
-		} else {
-			c.note(r, 1)
-		}
+func (c *census) add(other *census) {
+	c.reachable += other.reachable
+	c.otherClass += other.otherClass
+	c.matching += other.matching
+	c.usable += other.usable
+	for code, count := range other.codes {
+		c.codes[code] += count
 	}
+	for lack, count := range other.lacks {
+		c.lacks[lack] += count
+	}
+	c.furthest = max(c.furthest, other.furthest)
 }
 
-func (x *inquiry) count(ctx context.Context, f *funnel, node *corev1.Node) census {
-	c := census{codes: map[Code]int{}, lacks: tally{}}
-	pools := x.site.pools[node.Name]
-	for i := range pools {
-		pool := &pools[i]
-		for j := range pool.Ignored {
-			c.noteSlice(f, pool.Ignored[j].Slice, ignoredReason(&pool.Ignored[j]))
-		}
-		if r := poolReason(pool); r != nil {
-			for _, slice := range pool.Pool.Slices {
-				if sliceReaches(slice, node) {
-					c.noteSlice(f, slice, r)
-				}
-			}
+// census counts the devices that a node can reach.
+func (f *funnel) census(ctx context.Context, pools []*allocator.NodePool, node *corev1.Node) *census {
+	c := newCensus()
+	for _, pool := range pools {
+		if pool.Local {
+			f.countPool(ctx, c, pool, node)
 			continue
 		}
-		for j := range pool.Devices {
-			c.reachable++
-			r := f.checks.device(ctx, &pool.Devices[j], node)
-			if r.matches() {
-				c.matching++
-			}
-			if r != nil && (!f.request.all() || r.matches()) {
-				c.note(r, 1)
-			}
+		seen := viewOf(pool, node)
+		shared, known := f.censuses[seen]
+		if !known {
+			shared = newCensus()
+			f.countPool(ctx, shared, pool, node)
+			f.censuses[seen] = shared
 		}
+		c.add(shared)
 	}
 	return c
 }
 
+func (f *funnel) countPool(ctx context.Context, c *census, pool *allocator.NodePool, node *corev1.Node) {
+	eachDevice(pool, func(d *allocator.Device, kept *reason) {
+		c.reachable++
+		if kept != nil {
+			if f.otherClass(d.Device) {
+				c.otherClass++
+			} else {
+				c.note(kept)
+			}
+			return
+		}
+		r := f.checks.device(ctx, d, node)
+		if r.matches() {
+			c.matching++
+		}
+		if r != nil && (!f.request.all() || r.matches()) {
+			c.note(r)
+		}
+	})
+}
+
 func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) (nodeAnswer, bool) {
-	c := x.count(ctx, f, node)
+	c := f.census(ctx, x.site.pools[node.Name], node)
 	eligible := f.eligible[node.Name]
 	prefix := "request " + f.request.name
-	answer := nodeAnswer{verdict: DoesNotFit, code: CountUnsatisfiable, progress: c.furthest}
+	answer := nodeAnswer{verdict: DoesNotFit, code: CountUnsatisfiable, progress: max(progressShort, c.furthest)}
+	if f.request.all() {
+		answer.missing = max(1, c.matching-eligible)
+	} else {
+		answer.missing = int(min(f.request.count, math.MaxInt32)) - eligible
+	}
 	var lacks []string
 	for _, text := range c.lacks.sorted() {
 		lacks = append(lacks, fmt.Sprintf("%d %s", c.lacks[text], text))
@@ -332,13 +307,13 @@ func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) 
 		answer.code, answer.message = f.noneMatch(c.reachable, c.otherClass)
 	case c.usable+eligible > 0 && !f.request.all() && int64(c.usable+eligible) < f.request.count:
 		// Even if everything were free there would be too few.
-		answer.code, answer.progress = CountUnsatisfiable, progressCount+eligible
+		answer.code = CountUnsatisfiable
 		answer.message = fmt.Sprintf("%s needs %d, and only %d there match", prefix, f.request.count, c.usable+eligible)
 		if len(lacks) > 0 {
 			answer.message += ": " + joinAnd(lacks)
 		}
 	case eligible > 0:
-		answer.code, answer.progress = CountUnsatisfiable, progressCount+eligible
+		answer.code = CountUnsatisfiable
 		answer.message = fmt.Sprintf("%s needs %d and can have %d", prefix, f.request.count, eligible)
 		if len(lacks) > 0 {
 			answer.message += ": " + joinAnd(lacks)

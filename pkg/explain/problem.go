@@ -26,7 +26,7 @@ var errNoProblem = errors.New("cannot be put into numbers")
 // the eligible devices of each request, what they take and what is left.
 type problemBuilder struct {
 	alloc    *allocator.Allocator
-	pools    []allocator.NodePool
+	pools    []*allocator.NodePool
 	problem  decision.Problem
 	devices  map[*resourceapi.Device]int
 	counters map[string]int
@@ -36,7 +36,7 @@ type problemBuilder struct {
 }
 
 // newProblem makes the problem of a node. The funnels are those of each claim.
-func newProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.Node, pools []allocator.NodePool, claims []claimInquiry) (*decision.Problem, error) {
+func newProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.Node, pools []*allocator.NodePool, claims []claimInquiry) (*problemBuilder, error) {
 	b := &problemBuilder{
 		alloc: alloc, pools: pools,
 		problem: decision.Problem{ClaimLimit: resourceapi.AllocationResultsMaxSize},
@@ -58,15 +58,16 @@ func newProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.No
 			b.problem.Requests = append(b.problem.Requests, r)
 		}
 	}
-	return &b.problem, b.err
+	return b, b.err
 }
 
 func (b *problemBuilder) alternative(ctx context.Context, f *funnel, node *corev1.Node, constraints []constraint, offset int) decision.Alternative {
 	alternative := decision.Alternative{Count: int(min(f.request.count, 1<<20)), All: f.request.all()}
 	for i := range b.pools {
-		if reason := poolReason(&b.pools[i]); reason != nil {
-			if f.request.all() {
-				// The allocator gives up.
+		if reason := poolReason(b.pools[i]); reason != nil {
+			// The allocator passes over a pool of which it knows newer slices
+			// elsewhere, and gives up at other faults.
+			if f.request.all() && !b.pools[i].Outdated {
 				return decision.Alternative{All: true}
 			}
 			continue
@@ -185,13 +186,22 @@ func (b *problemBuilder) intern(texts []string) []int {
 	return numbers
 }
 
-// valueSet gives the values of an attribute that a constraint compares. The
-// type is part of a value: the string "1" is not the number 1.
+// valueSet gives the values of an attribute that a constraint compares.
 func (b *problemBuilder) valueSet(a resourceapi.DeviceAttribute) []int {
 	if isList(a) && !b.alloc.FeatureEnabled("DRAListTypeAttributes") {
 		b.err = errNoProblem
 		return nil
 	}
+	texts := valueTexts(a)
+	if len(texts) == 0 {
+		b.err = errNoProblem
+	}
+	return b.intern(texts)
+}
+
+// valueTexts writes the values of an attribute so that two are equal exactly
+// if they are for a constraint: the string "1" is not the number 1.
+func valueTexts(a resourceapi.DeviceAttribute) []string {
 	var texts []string
 	add := func(kind string, value any) { texts = append(texts, fmt.Sprintf("%s\x00%v", kind, value)) }
 	switch {
@@ -220,10 +230,7 @@ func (b *problemBuilder) valueSet(a resourceapi.DeviceAttribute) []int {
 	case a.VersionValue != nil:
 		add("version", *a.VersionValue)
 	}
-	if len(texts) == 0 {
-		b.err = errNoProblem
-	}
-	return b.intern(texts)
+	return texts
 }
 
 // number gives a quantity in thousandths.
@@ -244,9 +251,9 @@ func (x *inquiry) fast(ctx context.Context, node *corev1.Node) decision.Answer {
 			return decision.Unknown
 		}
 	}
-	problem, err := newProblem(ctx, x.site.alloc, node, x.site.pools[node.Name], x.claims)
+	built, err := newProblem(ctx, x.site.alloc, node, x.site.pools[node.Name], x.claims)
 	if err != nil {
 		return decision.Unknown
 	}
-	return decision.Decide(ctx, problem).Answer
+	return decision.Decide(ctx, &built.problem).Answer
 }

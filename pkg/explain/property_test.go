@@ -5,68 +5,227 @@ package explain
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
-	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/utils/ptr"
-
+	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// TestSingleDevices holds the checks of single devices against the allocator.
-// A claim for one device fits on a node exactly if a device is eligible there,
-// a claim for all of them exactly if all that match are.
-func TestSingleDevices(t *testing.T) {
-	cases := 4000
+// TestProperties holds explanations of random clusters against the allocator,
+// asked in a plain loop: the verdict, every node's group, the funnels, the
+// decision by counting, the conflict and the remedies.
+//
+// It takes the first 2,000 seeds, so that it always does the same. With
+// CASES=n it takes n others, from SEED on if that is set; what it prints is
+// enough to try one again.
+func TestProperties(t *testing.T) {
+	first, count, fresh := uint64(0), uint64(2000), false
+	if text := os.Getenv("CASES"); text != "" {
+		fresh = true
+		first, count = rand.Uint64N(1<<40), number(t, text)
+	}
+	if text := os.Getenv("SEED"); text != "" {
+		first = number(t, text)
+	}
 	if testing.Short() {
-		cases = 400
+		count = min(count, 200)
 	}
-	counts := map[string]int{}
-	for seed := range cases {
-		random := rand.New(rand.NewPCG(uint64(seed), 1))
-		snap := randomCluster(t, random)
-		e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkSums(t, e)
-		request := e.Claims[0].Requests[0]
-		counts[string(e.Verdict)]++
-		for _, rejection := range request.Rejected {
-			counts[string(rejection.Code)]++
-		}
-		wrong := ""
-		switch {
-		case e.Verdict == Error:
-			// The allocator gives up with or without a look at the devices.
-		case e.Verdict == Fits && request.Mode == string(resourceapi.DeviceAllocationModeExactCount) && request.Eligible == 0:
-			wrong = "the allocator found a device, the funnel has none"
-		case e.Verdict == DoesNotFit && request.Eligible > 0 && request.Mode == string(resourceapi.DeviceAllocationModeExactCount):
-			wrong = "the funnel has a device, the allocator found none"
-		case e.Verdict == Fits:
-			placed := map[string]bool{}
-			for _, d := range e.Placement.Claims[0].Devices {
-				placed[allocator.DeviceID{Driver: d.Driver, Pool: d.Pool, Device: d.Device}.String()] = true
+	t.Logf("seeds %d to %d; one alone: CASES=1 SEED=%d go test ./pkg/explain -run TestProperties -v", first, first+count-1, first)
+
+	table := newCoverage()
+	var next, failures atomic.Uint64
+	var workers sync.WaitGroup
+	for range 4 {
+		workers.Go(func() {
+			for failures.Load() < 5 {
+				at := next.Add(1) - 1
+				if at >= count {
+					return
+				}
+				c := fleet.Random(first + at)
+				if err := checkProperties(t, c, table); err != nil {
+					failures.Add(1)
+					t.Errorf("seed %d: %v\nfeatures: %s", c.Seed, err, strings.Join(c.Features, ", "))
+				}
 			}
-			for _, id := range request.EligibleDevices {
-				delete(placed, id)
-			}
-			if len(placed) > 0 {
-				wrong = fmt.Sprintf("the allocator picks %v, which the funnel rejects", placed)
-			}
-		}
-		if wrong != "" {
-			t.Fatalf("seed %d: %s\n%s\nclaim %s\nslices %s", seed, wrong, asJSON(e), asJSON(snap.Claims), asJSON(snap.Slices))
-		}
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
+		})
+	}
+	workers.Wait()
+	t.Logf("\n%s", table)
+	// A few cases cover nothing for sure.
+	if !fresh && !testing.Short() {
+		for _, gap := range table.gaps() {
+			t.Errorf("%s", gap)
 		}
 	}
-	t.Log(counts)
+}
+
+func number(t *testing.T, text string) uint64 {
+	t.Helper()
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// checkProperties makes all checks of one case.
+func checkProperties(t *testing.T, c *fleet.Case, table *coverage) error {
+	ctx := t.Context()
+	before := asJSON(c.Snapshot)
+	want := askPlainly(t, c)
+	alloc, err := allocator.New(ctx, c.Snapshot)
+	if err != nil {
+		return fmt.Errorf("set up the allocator: %w", err)
+	}
+	subject, err := find(c.Snapshot, alloc, Options{Kind: KindPod, Namespace: fleet.Namespace, Name: fleet.Waiting})
+	if err != nil {
+		return err
+	}
+	x := newInquiry(alloc, c.Snapshot, subject)
+	if err := x.run(ctx); err != nil {
+		return err
+	}
+	if asJSON(c.Snapshot) != before {
+		return errors.New("the snapshot was changed")
+	}
+	table.count(t, c, want, x.out)
+	if want.random {
+		// Pools come in random order, and with it errors of selectors.
+		return nil
+	}
+	p := property{t: t, Case: c, inquiry: x, want: want}
+	return errors.Join(p.sameVerdict(), p.nodesInGroups(), p.funnelsAddUp(), p.singleDevices(), p.placementFromFunnel(),
+		p.decision(table), p.conflictIsMinimal(table), p.remediesHold(table))
+}
+
+// coverage counts what happened in all cases.
+type coverage struct {
+	mutex    sync.Mutex
+	cases    int
+	features map[string]int
+	matters  map[string]int
+	codes    map[Code]int
+	verdicts map[Verdict]int
+	checks   map[string]int
+}
+
+func newCoverage() *coverage {
+	return &coverage{
+		features: map[string]int{}, matters: map[string]int{}, codes: map[Code]int{}, verdicts: map[Verdict]int{}, checks: map[string]int{},
+	}
+}
+
+// count notes what a case has, and which of its features matter: without them,
+// the allocator has another answer for some node.
+func (k *coverage) count(t *testing.T, c *fleet.Case, want plainAnswer, e *Explanation) {
+	t.Helper()
+	var matters []string
+	for _, name := range c.Features {
+		if without := askPlainly(t, c.Without(name)); !maps.Equal(without.outcomes, want.outcomes) {
+			matters = append(matters, name)
+		}
+	}
+	codes := map[Code]bool{}
+	for _, group := range e.Nodes {
+		codes[group.Code] = true
+	}
+	for _, claim := range e.Claims {
+		for _, r := range claim.Requests {
+			for _, rejection := range r.Rejected {
+				codes[rejection.Code] = true
+			}
+		}
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.cases++
+	k.verdicts[e.Verdict]++
+	for _, name := range c.Features {
+		k.features[name]++
+	}
+	for _, name := range matters {
+		k.matters[name]++
+	}
+	for code := range codes {
+		k.codes[code]++
+	}
+}
+
+func (k *coverage) checked(what string) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.checks[what]++
+}
+
+// String is the table.
+func (k *coverage) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-40s %7s %10s\n", "feature", "cases", "it matters")
+	for _, f := range fleet.Features() {
+		fmt.Fprintf(&b, "%-40s %7d %10d\n", f.Name, k.features[f.Name], k.matters[f.Name])
+	}
+	rows := func(title string, counts map[string]int) {
+		fmt.Fprintf(&b, "\n%-40s %7s\n", title, "cases")
+		for _, name := range slices.Sorted(maps.Keys(counts)) {
+			fmt.Fprintf(&b, "%-40s %7d\n", name, counts[name])
+		}
+	}
+	rows("reason code", texts(k.codes))
+	rows("verdict", texts(k.verdicts))
+	rows("check", k.checks)
+	return b.String()
+}
+
+func texts[K ~string](counts map[K]int) map[string]int {
+	out := map[string]int{}
+	for key, n := range counts {
+		if key != "" {
+			out[string(key)] = n
+		}
+	}
+	return out
+}
+
+// gaps tells what occurs too rarely for the cases to prove much.
+func (k *coverage) gaps() []string {
+	var gaps []string
+	for _, f := range fleet.Features() {
+		if k.matters[f.Name] < k.cases/200 {
+			gaps = append(gaps, fmt.Sprintf("%s: matter in %d of %d cases only", f.Name, k.matters[f.Name], k.cases))
+		}
+	}
+	for _, code := range []Code{
+		NodeNotReachable, NodeUnsuitable, PoolIncomplete, PoolInvalid, PoolObsolete, ClassNotFound, ClassSelectorFalse,
+		RequestSelectorFalse, SelectorError, DeviceAllocated, DeviceTainted, CapacityInsufficient, CountersExhausted,
+		CompatibilityGroupConflict, AttributeMissing, ConstraintUnsatisfiable, CountUnsatisfiable, RequestsCompete,
+		BindingConditionsUnsupported, NodeOperationUnsupported, FeatureDisabled, ClaimLimitExceeded, AdminAccessDenied, ClaimNotReady,
+	} {
+		if k.codes[code] < 5 {
+			gaps = append(gaps, fmt.Sprintf("code %s: in %d cases only", code, k.codes[code]))
+		}
+	}
+	for _, verdict := range []Verdict{Fits, DoesNotFit, Error} {
+		if k.verdicts[verdict] < k.cases/8 {
+			gaps = append(gaps, fmt.Sprintf("verdict %s: in %d of %d cases only", verdict, k.verdicts[verdict], k.cases))
+		}
+	}
+	for _, check := range []string{checkInfeasible, checkFeasible, checkConflict, checkRemedy} {
+		if k.checks[check] < k.cases/20 {
+			gaps = append(gaps, fmt.Sprintf("%s: %d times in %d cases only", check, k.checks[check], k.cases))
+		}
+	}
+	return gaps
 }
 
 func asJSON(v any) string {
@@ -75,125 +234,4 @@ func asJSON(v any) string {
 		return err.Error()
 	}
 	return string(text)
-}
-
-// randomCluster makes one node with a few devices, other claims that hold some
-// of them, and a claim that waits for one device or for all.
-func randomCluster(t *testing.T, random *rand.Rand) *snapshot.Snapshot {
-	t.Helper()
-	maybe := func(percent int) bool { return random.IntN(100) < percent }
-	pick := func(from ...string) string { return from[random.IntN(len(from))] }
-	parts := []part{nodes("n1", "n2")}
-	for _, name := range []string{
-		"DRAConsumableCapacity", "DRAPartitionableDevices", "DRADeviceTaints", "DRADeviceBindingConditions",
-		"DRAFractionalCapacityRange", "DRADeviceCompatibilityGroups", "DRAListTypeAttributes", "DRAOptionalNodeOperations", "DRADerivedAttributes",
-	} {
-		if maybe(40) {
-			parts = append(parts, gate(name, maybe(60)))
-		}
-	}
-	partitioned := maybe(50)
-	var list []resourceapi.Device
-	for i := range 1 + random.IntN(4) {
-		d := device(fmt.Sprintf("gpu-%d", i), withModel(pick("A", "B")))
-		if maybe(60) {
-			d.Capacity["memory"] = randomCapacity(random)
-		}
-		if maybe(30) {
-			withSharing(&d)
-		}
-		if maybe(25) {
-			withTaint(pick("x", "y"), resourceapi.DeviceTaintEffect(pick("NoSchedule", "NoExecute", "None")))(&d)
-		}
-		if partitioned && maybe(70) {
-			withCounter("board", "slices", pick("1", "2", "3"))(&d)
-			if maybe(30) {
-				d.ConsumesCounters[0].CompatibilityGroups = []string{pick("a", "b")}
-			}
-		}
-		if maybe(10) {
-			d.BindingConditions = []string{"ready"}
-			d.BindingFailureConditions = []string{"broken"}
-		}
-		list = append(list, d)
-	}
-	parts = append(parts, slice("n1", func(s *resourceapi.ResourceSlice) {
-		if partitioned {
-			s.Spec.Pool.ResourceSliceCount = 2
-		}
-		if maybe(10) {
-			s.Spec.SkipNodeOperations = []resourceapi.SkipNodeOperation{resourceapi.SkipNodeOperationAll}
-		}
-		if maybe(15) {
-			s.Spec.NodeName, s.Spec.PerDeviceNodeSelection = nil, ptr.To(true)
-			for i := range s.Spec.Devices {
-				s.Spec.Devices[i].NodeName = ptr.To(pick("n1", "n1", "n2", "n3"))
-			}
-		}
-	}, list...))
-	if partitioned {
-		parts = append(parts, counters("n1", "board", "slices", pick("2", "4", "5")))
-	}
-	for i, d := range list {
-		switch {
-		case d.AllowMultipleAllocations != nil && maybe(50):
-			parts = append(parts, sharing(fmt.Sprintf("share-%d", i), "n1", d.Name, "memory", pick("1", "4", "8")))
-		case maybe(25):
-			parts = append(parts, holding(fmt.Sprintf("hold-%d", i), "n1", d.Name))
-		}
-	}
-	parts = append(parts, claim(waiting, exact("gpu", 1, func(r *resourceapi.ExactDeviceRequest) {
-		if maybe(25) {
-			all(r)
-		}
-		if maybe(15) {
-			admin(r)
-		}
-		if maybe(50) {
-			where(pick(
-				`device.attributes["gpu.example.com"].model == "A"`,
-				`has(device.attributes["gpu.example.com"].model) && device.driver == "gpu.example.com"`,
-				`"memory" in device.capacity["gpu.example.com"]`,
-				`device.capacity["gpu.example.com"].memory.compareTo(quantity("5")) >= 0`,
-				`device.attributes["gpu.example.com"].exists(k, k == "model")`,
-				`device.allowMultipleAllocations`,
-			))(r)
-		}
-		if maybe(40) {
-			wanting("memory", pick("1", "3", "5", "500m", "1500m", "9", "0"))(r)
-		}
-		if maybe(30) {
-			tolerating(pick("x", "y"))(r)
-		}
-	})))
-	snap := cluster(t, parts...)
-	if maybe(20) {
-		snap.Claims[len(snap.Claims)-1].Spec.Devices.Constraints = same("gpu.example.com/" + pick("model", "root"))
-	}
-	return snap
-}
-
-func randomCapacity(random *rand.Rand) resourceapi.DeviceCapacity {
-	quantity := func(from ...string) *resource.Quantity {
-		return ptr.To(resource.MustParse(from[random.IntN(len(from))]))
-	}
-	c := resourceapi.DeviceCapacity{Value: *quantity("1", "4", "8", "10")}
-	switch random.IntN(4) {
-	case 0:
-		c.RequestPolicy = &resourceapi.CapacityRequestPolicy{
-			Default:     quantity("1", "2", "4"),
-			ValidValues: []resource.Quantity{resource.MustParse("1"), resource.MustParse("2"), resource.MustParse("4")},
-		}
-	case 1:
-		c.RequestPolicy = &resourceapi.CapacityRequestPolicy{
-			Default:    quantity("1", "2"),
-			ValidRange: &resourceapi.CapacityRequestPolicyRange{Min: quantity("1", "500m", "2"), Step: quantity("1", "500m", "2")},
-		}
-		if random.IntN(2) == 0 {
-			c.RequestPolicy.ValidRange.Max = quantity("4", "8")
-		}
-	case 2:
-		c.RequestPolicy = &resourceapi.CapacityRequestPolicy{Default: quantity("1", "2")}
-	}
-	return c
 }

@@ -157,7 +157,7 @@ func (r reading) wholeText(driver string, device *resourceapi.Device) string {
 		}
 	}
 	if len(names) == 0 {
-		return "empty"
+		return "none"
 	}
 	return "{" + sample(names, maxNames) + "}"
 }
@@ -245,7 +245,11 @@ func foundValues(reads []reading, driver string, device *resourceapi.Device) []s
 		if !ok {
 			value = "not set"
 		}
-		found = append(found, r.short()+" is "+value)
+		verb := " is "
+		if r.whole {
+			verb = " are "
+		}
+		found = append(found, r.short()+verb+value)
 	}
 	return found
 }

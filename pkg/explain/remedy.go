@@ -150,7 +150,7 @@ func (r *remedies) ask(ctx context.Context, c change) (*Remedy, error) {
 			return nil, ctx.Err()
 		}
 	}
-	groups := x.alike(nodes)
+	groups := x.twins(nodes)
 	asked := make([]*corev1.Node, 0, len(groups))
 	for _, group := range groups {
 		at := 0
@@ -268,7 +268,7 @@ func (r *remedies) local(c change) bool {
 		}
 		for i := range claim.Status.Allocation.Devices.Results {
 			result := &claim.Status.Allocation.Devices.Results[i]
-			at := slices.IndexFunc(r.site.pools[r.scene.node.Name], func(p allocator.NodePool) bool {
+			at := slices.IndexFunc(r.site.pools[r.scene.node.Name], func(p *allocator.NodePool) bool {
 				return p.Pool.Driver == result.Driver && p.Pool.Name == result.Pool
 			})
 			if at < 0 {

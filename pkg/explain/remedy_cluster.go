@@ -196,8 +196,8 @@ func (r *remedies) welcome(node *corev1.Node) (operations []claimEdit, texts []s
 	}
 	var dropped []string
 	tolerations := len(pod.Spec.Tolerations)
-	for _, misfit := range r.misfits(node) {
-		switch {
+	for _, u := range r.misfits(node) {
+		switch misfit := u.misfit; {
 		case strings.HasPrefix(misfit.Path, "metadata.labels['"):
 			key := strings.TrimSuffix(strings.TrimPrefix(misfit.Path, "metadata.labels['"), "']")
 			dropped = append(dropped, key)

@@ -44,7 +44,7 @@ func TestDeceptive(t *testing.T) {
 				func(s *snapshot.Snapshot) { s.Claims[0].DeletionTimestamp = ptr.To(metav1.NewTime(s.TakenAt)) },
 				changedPod("p", bound, "have"),
 			},
-			target: thePod, verdict: Allocated, says: "claim have is being deleted, which waits for pod/p",
+			target: thePod, verdict: Allocated, says: "it waits for pod/p, which uses it",
 		},
 		"a pod that was bound by hand": {
 			cluster: []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)), changedPod("p", bound, waiting)},

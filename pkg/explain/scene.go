@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -277,22 +276,8 @@ func (s *scene) try(ctx context.Context, h hypothesis) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("set up the allocator: %w", err)
 	}
-	subject := &subject{target: Target{Kind: KindClaim}}
-	for _, claim := range h.claims {
-		subject.claims = append(subject.claims, allocator.PodClaim{Claim: claim})
-	}
-	x := newInquiry(alloc, h.snap, subject)
-	x.describeClaims()
-	if err := x.survey(); err != nil {
-		return false, err
-	}
-	for i := range x.claims {
-		if err := x.account(ctx, &x.claims[i]); err != nil {
-			return false, err
-		}
-	}
-	counted := x.fast(ctx, s.node)
-	if counted == decision.Infeasible {
+	counted, known := countedFit(ctx, alloc, h.snap, s.node, h.claims)
+	if known && !counted {
 		return false, nil
 	}
 	// The allocator may also fail, which counting does not know of.
@@ -304,7 +289,7 @@ func (s *scene) try(ctx context.Context, h hypothesis) (bool, error) {
 	case allocator.DoesNotFit, allocator.NodeError, allocator.Failed:
 		return false, nil
 	default:
-		if counted == decision.Feasible && ctx.Err() == nil {
+		if known && ctx.Err() == nil {
 			return true, nil
 		}
 		return false, fmt.Errorf("check node %s: %w", s.node.Name, verdict.Err)

@@ -36,6 +36,11 @@ type Options struct {
 	// AllRemedies asks for all remedies that can be found, not only the most
 	// useful ones.
 	AllRemedies bool
+	// Node is the name of the only node to look at, empty for all of them.
+	Node string
+	// Device is one to be explained for the target: driver/pool/device, or a
+	// part of that which is clear.
+	Device string
 }
 
 // TargetError means that there is nothing to explain: the object does not
@@ -73,6 +78,10 @@ type subject struct {
 	workload bool
 	// users are the pods that use the target.
 	users []*corev1.Pod
+	// only is the one node to look at, nil for all of them.
+	only *corev1.Node
+	// device is one to be explained, nil for none.
+	device *allocator.Device
 }
 
 // find looks a target up.
@@ -88,6 +97,12 @@ func find(snap *snapshot.Snapshot, alloc *allocator.Allocator, opts Options) (*s
 		err = s.findPod(snap, alloc)
 	default:
 		err = s.findWorkload(snap, alloc)
+	}
+	if err == nil && opts.Node != "" {
+		err = s.findNode(snap, alloc, opts.Node)
+	}
+	if err == nil && opts.Device != "" {
+		err = s.findDevice(snap, alloc, opts.Device)
 	}
 	if err != nil {
 		return nil, err
@@ -152,7 +167,7 @@ func (s *subject) findPod(snap *snapshot.Snapshot, alloc *allocator.Allocator) e
 		s.users = []*corev1.Pod{pod}
 	}
 	s.usePod(alloc, pod)
-	return s.needClaims(snap)
+	return s.needClaims(snap, alloc)
 }
 
 func (s *subject) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
@@ -182,7 +197,7 @@ func (s *subject) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocat
 				Spec: templateSpec(w),
 			})
 		}
-		return s.needClaims(snap)
+		return s.needClaims(snap, alloc)
 	}
 	return notFound(snap, s.target, "", same)
 }
@@ -222,7 +237,7 @@ func (s *subject) usePod(alloc *allocator.Allocator, pod *corev1.Pod) {
 	s.claims = alloc.PodClaims(pod)
 }
 
-func (s *subject) needClaims(snap *snapshot.Snapshot) error {
+func (s *subject) needClaims(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
 	if len(s.claims) > 0 {
 		return nil
 	}
@@ -232,6 +247,8 @@ func (s *subject) needClaims(snap *snapshot.Snapshot) error {
 	}
 	if gap := snap.Gap(snapshot.ResourceClasses); gap != nil {
 		err.Hint = "it may use extended resources all the same: " + gap.Reason
+	} else {
+		err.Hint = unmappedHint(snap, s.pod, alloc.FeatureEnabled("DRAExtendedResource"))
 	}
 	return err
 }

@@ -111,7 +111,7 @@ func TestTargets(t *testing.T) {
 			target:  Options{Kind: KindClaim, Namespace: namespace, Name: "have"},
 			verdict: Allocated,
 			check: func(t *testing.T, e *Explanation) {
-				if !e.Claims[0].Allocation.Devices[0].Missing || !strings.Contains(e.Summary, "1 of them in no ResourceSlice") {
+				if !e.Claims[0].Allocation.Devices[0].Missing || !strings.Contains(e.Summary, "no ResourceSlice has device n1/gpu-7 of claim have any more") {
 					t.Errorf("the missing device is not told: %s", e.Summary)
 				}
 			},

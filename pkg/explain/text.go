@@ -61,21 +61,39 @@ func sample(items []string, most int) string {
 
 // nearest gives the name that was probably meant, or nothing if none is close.
 func nearest(name string, names []string) string {
-	best, bestDistance := "", max(1, (len(name)+1)/3)
+	best, bestDistance := "", -1
 	for _, candidate := range names {
 		if strings.HasPrefix(candidate, name+"-") {
 			return candidate
 		}
-		if d := distance(name, candidate); d < bestDistance || d == bestDistance && best == "" {
-			best, bestDistance = candidate, d
+		if distance, near := distanceOf(name, candidate); near && (best == "" || distance < bestDistance) {
+			best, bestDistance = candidate, distance
 		}
 	}
 	return best
 }
 
-// distance is the number of letters in which two names differ.
-func distance(a, b string) int {
+// letters is the number of letters in which two names differ.
+func letters(a, b string) int {
 	return levenshtein.Distance(strings.ToLower(a), strings.ToLower(b), nil)
+}
+
+// distanceOf counts the letters in which names differ, and tells whether these
+// are few. Of qualified names each part has to be close to the other's: that
+// two have the same domain does not bring them nearer.
+func distanceOf(name, other string) (distance int, near bool) {
+	parts, others := strings.Split(name, "/"), strings.Split(other, "/")
+	if len(parts) != len(others) {
+		parts, others = []string{name}, []string{other}
+	}
+	for i, part := range parts {
+		between := letters(part, others[i])
+		if between > max(1, (len(part)+1)/3) {
+			return 0, false
+		}
+		distance += between
+	}
+	return distance, true
 }
 
 // didYouMean is a clause to append to a sentence about a wrong name.

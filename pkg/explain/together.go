@@ -13,6 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // together explains a node where every request has enough devices for itself.
@@ -24,7 +25,10 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	fits := func(alloc *allocator.Allocator, claims []*resourceapi.ResourceClaim) bool {
+	fits := func(alloc *allocator.Allocator, snap *snapshot.Snapshot, claims []*resourceapi.ResourceClaim) bool {
+		if fits, known := countedFit(ctx, alloc, snap, node, claims); known {
+			return fits
+		}
 		return alloc.Check(ctx, node, claims).Outcome == allocator.Fits
 	}
 	answer := nodeAnswer{verdict: DoesNotFit, progress: progressTogether}
@@ -35,7 +39,7 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 			constrained = append(constrained, c.String())
 		}
 	}
-	if len(constrained) > 0 && fits(x.site.alloc, withoutConstraints(claims)) {
+	if len(constrained) > 0 && fits(x.site.alloc, x.snap, withoutConstraints(claims)) {
 		answer.code = ConstraintUnsatisfiable
 		answer.message = fmt.Sprintf("enough devices, but not with %s%s", joinAnd(constrained), x.mostOfOne(ctx, node))
 		return answer
@@ -43,7 +47,7 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 	if single, names := singleRequests(claims); len(single) > 1 {
 		alone := true
 		for _, claim := range single {
-			alone = alone && fits(x.site.alloc, []*resourceapi.ResourceClaim{claim})
+			alone = alone && fits(x.site.alloc, x.snap, []*resourceapi.ResourceClaim{claim})
 		}
 		if alone {
 			answer.code = RequestsCompete
@@ -63,8 +67,8 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 		}},
 		{CountersExhausted, "enough devices, but together they use more than the shared counters have", func(d *resourceapi.Device) { d.ConsumesCounters = nil }},
 	} {
-		alloc, changed, err := x.withDevices(ctx, node, probe.change)
-		if err == nil && changed && fits(alloc, claims) {
+		alloc, snap, err := x.withDevices(ctx, node, probe.change)
+		if err == nil && alloc != nil && fits(alloc, snap, claims) {
 			answer.code, answer.message = probe.code, probe.message
 			return answer
 		}
@@ -78,8 +82,9 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 }
 
 // withDevices makes an allocator for the same cluster, in which the devices
-// that a node reaches are changed.
-func (x *inquiry) withDevices(ctx context.Context, node *corev1.Node, change func(*resourceapi.Device)) (alloc *allocator.Allocator, changed bool, err error) {
+// that a node reaches are changed. It is nil if none consumes counters.
+func (x *inquiry) withDevices(ctx context.Context, node *corev1.Node, change func(*resourceapi.Device)) (*allocator.Allocator, *snapshot.Snapshot, error) {
+	changed := false
 	amended := *x.snap
 	amended.Slices = nil
 	seen := map[*allocator.Pool]bool{}
@@ -100,12 +105,12 @@ func (x *inquiry) withDevices(ctx context.Context, node *corev1.Node, change fun
 		}
 	}
 	if !changed {
-		return nil, false, nil
+		return nil, nil, nil
 	}
 	// The taint rules are in the slices already.
 	amended.TaintRules = nil
-	alloc, err = x.site.alloc.Amended(ctx, &amended)
-	return alloc, true, err
+	alloc, err := x.site.alloc.Amended(ctx, &amended)
+	return alloc, &amended, err
 }
 
 func withoutConstraints(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {

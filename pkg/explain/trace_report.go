@@ -102,7 +102,7 @@ func (f *funnel) traces(ctx context.Context) []SelectorTrace {
 		r := newTraceReport(sel)
 		var passed []*allocator.Device
 		for _, d := range reached {
-			result := s.evaluate(ctx, sel, d.ID.Driver, d.Device)
+			result := s.evaluate(ctx, sel, d.ID.Driver, f.checks.shownToSelectors(d.Device))
 			if r.counts[result] == 0 && result.matches {
 				r.explain(ctx, s, sel, result, d)
 			}
@@ -145,7 +145,14 @@ type traceReport struct {
 	sel *selector
 	// counts has the devices by their results, which equal devices share.
 	counts map[*selection]int
+	// watched counts the evaluations that were made only to tell how an expression
+	// became true.
+	watched int
 }
+
+// maxWatched bounds them. If there are more, it is not told which operands of a
+// conjunct made it true.
+const maxWatched = 2000
 
 func newTraceReport(sel *selector) *traceReport {
 	return &traceReport{sel: sel, counts: map[*selection]int{}}
@@ -153,8 +160,12 @@ func newTraceReport(sel *selector) *traceReport {
 
 // explain finds out how an expression became true, which nobody has asked yet.
 func (r *traceReport) explain(ctx context.Context, s *selectors, sel *selector, result *selection, d *allocator.Device) {
+	if result.seen != nil {
+		return
+	}
 	for i := range sel.conjuncts {
-		if len(sel.conjuncts[i].operands) > 0 || isLoop(sel.conjuncts[i].expr) {
+		if (len(sel.conjuncts[i].operands) > 0 || isLoop(sel.conjuncts[i].expr)) && r.watched < maxWatched {
+			r.watched++
 			s.watch(ctx, sel, result, d.ID.Driver, d.Device)
 			return
 		}
@@ -235,9 +246,8 @@ func (p *partReport) describe(c *conjunct, before int) {
 
 func (p *partReport) add(s sighting, count int) {
 	p.out.Outcomes.add(s.outcome, count)
-	value := SelectorValue{Found: joinAnd(s.values), Outcome: s.outcome.String()}
-	if len(s.values) > 0 && s.outcome != notReached {
-		p.values[value] += count
+	if found := s.found(); len(found) > 0 && s.outcome != notReached {
+		p.values[SelectorValue{Found: joinAnd(found), Outcome: s.outcome.String()}] += count
 	}
 	if len(s.operands) != len(p.operands) {
 		p.mixed = true
@@ -249,6 +259,15 @@ func (p *partReport) add(s sighting, count int) {
 }
 
 func (p *partReport) part() SelectorPart {
+	for i := range p.operands {
+		if !p.mixed {
+			p.out.Operands = append(p.out.Operands, p.operands[i].part())
+		}
+	}
+	if len(p.out.Operands) > 0 {
+		// They have the values.
+		return p.out
+	}
 	for value, count := range p.values {
 		value.Count = count
 		p.out.Values = append(p.out.Values, value)
@@ -260,11 +279,6 @@ func (p *partReport) part() SelectorPart {
 		p.out.MoreValues = len(p.out.Values) - maxValues
 		p.out.Values = slices.Clone(p.out.Values[:maxValues])
 	}
-	for i := range p.operands {
-		if !p.mixed {
-			p.out.Operands = append(p.out.Operands, p.operands[i].part())
-		}
-	}
 	return p.out
 }
 
@@ -272,14 +286,14 @@ func (p *partReport) part() SelectorPart {
 func (c *checks) selectorNotes(sel *selector, trace *SelectorTrace) []string {
 	var notes []string
 	if trace.Cost > trace.CostLimit {
-		notes = append(notes, costWarning(trace))
+		notes = append(notes, sentence(costWarning(trace)))
 	}
 	for i := range trace.Parts {
 		if trace.Parts[i].Outcomes.True > 0 {
 			continue
 		}
 		if note := c.unheardOf(&sel.conjuncts[i]); note != "" {
-			notes = append(notes, note)
+			notes = append(notes, sentence(note))
 		}
 	}
 	return notes

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 )
@@ -131,7 +131,7 @@ func TestTraceOfEachForm(t *testing.T) {
 			`x.list.exists(v, v == 2): 2/1/0/0; True 1: list is [1, 2] and v is 2; True 1: list is [2, 3] and v is 2; False 1: list is []`,
 		}},
 		{"the names", `x.exists(name, name == "b")`, []string{
-			`x.exists(name, name == "b"): 2/1/0/0; True 2: attributes of gpu.example.com is {a, b, flag, list, model} and name is "b"; False 1: attributes of gpu.example.com is {a, flag, list, model}`,
+			`x.exists(name, name == "b"): 2/1/0/0; True 2: attributes of gpu.example.com are {a, b, flag, list, model} and name is "b"; False 1: attributes of gpu.example.com are {a, flag, list, model}`,
 		}},
 		{"a test", `has(x.b) && x.b == 1`, []string{
 			`has(x.b): 2/1/0/0; True 2: b is 1; False 1: b is not set`,
@@ -273,7 +273,7 @@ func FuzzSelector(f *testing.F) {
 			device("text", withAttribute(name, text), withInts("gpu.example.com/list", number)),
 			device("number", withInt(name, number), withInt("gpu.example.com/number", number), withMemory("1Gi")),
 			device("flag", withBool(name, flag), func(d *resourceapi.Device) {
-				d.Capacity[attribute] = resourceapi.DeviceCapacity{Value: *ptr.To(randomCapacity(rand.New(rand.NewPCG(uint64(number), 5))).Value.DeepCopy())}
+				d.Capacity[attribute] = resourceapi.DeviceCapacity{Value: *resource.NewQuantity(number, resource.DecimalSI)}
 			}),
 			device("texts", func(d *resourceapi.Device) {
 				d.Attributes[attribute] = resourceapi.DeviceAttribute{StringValues: []string{text, "A"}}

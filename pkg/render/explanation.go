@@ -28,14 +28,28 @@ const actorWidth = 12
 // The only errors are those of w.
 func Explanation(w io.Writer, e *explain.Explanation, opts Options) error {
 	p := newPage(opts)
+	p.oneNode = e.Node != nil
+	if e.Device != nil {
+		p.device(e)
+		p.assumptions(e)
+		p.provenance(e)
+		return p.writeTo(w)
+	}
 	p.headline(e)
+	p.misfits(e)
 	p.claims(e)
+	p.pools(e)
 	p.nodes(e)
 	p.proof(e)
 	p.placement(e)
+	p.hints(e)
 	p.assumptions(e)
 	p.nextSteps(e)
 	p.provenance(e)
+	return p.writeTo(w)
+}
+
+func (p *page) writeTo(w io.Writer) error {
 	if _, err := w.Write(p.buf.Bytes()); err != nil {
 		return fmt.Errorf("write the explanation: %w", err)
 	}
@@ -49,6 +63,7 @@ func (p *page) headline(e *explain.Explanation) {
 		p.text(2, plain, e.Summary)
 	}
 	p.pods(e)
+	p.stageEvidence(e)
 	if message := e.SchedulerMessage; message != nil && !strings.Contains(e.Summary, message.Text) {
 		p.text(2, plain, fmt.Sprintf("The scheduler says (%s%s): %s", message.Source, at(message.Time), message.Text))
 	}
@@ -56,6 +71,11 @@ func (p *page) headline(e *explain.Explanation) {
 
 // verdict puts the verdict into the words of the headline.
 func verdict(e *explain.Explanation) (string, mark) {
+	if e.Node != nil {
+		if said, m := nodeVerdict(e); said != "" {
+			return said, m
+		}
+	}
 	switch e.Verdict {
 	case explain.Allocated:
 		return "is allocated", good
@@ -110,6 +130,38 @@ func (p *page) pods(e *explain.Explanation) {
 	}
 }
 
+// shownProofs is how much of what proves the stage is shown when not all of it
+// was asked for.
+const shownProofs = 3
+
+func (p *page) stageEvidence(e *explain.Explanation) {
+	shown := e.StageEvidence
+	if !p.opts.Wide && len(shown) > shownProofs {
+		shown = shown[:shownProofs]
+	}
+	for i := range shown {
+		p.text(2, plain, "Proof: "+proof(&shown[i], p.opts.Wide))
+	}
+	if rest := len(e.StageEvidence) - len(shown); rest > 0 {
+		p.text(2, plain, "… and "+count(rest, "more proof"))
+	}
+}
+
+// proof names the field and what it says. What an event says is in the summary.
+func proof(fact *explain.Evidence, wide bool) string {
+	text := strings.TrimSpace(fact.Object + " " + fact.Path)
+	if fact.Path == "message" && !wide {
+		return text
+	}
+	if fact.Found != "" {
+		text += ": " + fact.Found
+	}
+	if fact.Wanted != "" {
+		text += " (wanted: " + fact.Wanted + ")"
+	}
+	return text
+}
+
 // standing says what a pod does: wait (object says for what), or run somewhere.
 func standing(pod *explain.PodStatus, object string) string {
 	age := duration.HumanDuration(time.Duration(pod.AgeSeconds) * time.Second)
@@ -146,6 +198,17 @@ func (p *page) placement(e *explain.Explanation) {
 			indent += 2
 		}
 		p.devices(indent, claim.Devices)
+	}
+}
+
+func (p *page) hints(e *explain.Explanation) {
+	if len(e.Hints) == 0 {
+		return
+	}
+	p.blank()
+	p.text(0, strong, "Also seen in the cluster")
+	for i := range e.Hints {
+		p.row(2, cell{text: "-", width: 1}, cell{text: e.Hints[i].Text})
 	}
 }
 

@@ -89,6 +89,7 @@ func tooMany() *explain.Explanation {
 					},
 				},
 				EligibleDevices: []string{"gpu.nvidia.com/node-23/gpu-0", "gpu.nvidia.com/node-23/gpu-1"},
+				Selectors:       selectorTraces(),
 			}},
 		}},
 		NodeCount: 42,
@@ -103,6 +104,58 @@ func tooMany() *explain.Explanation {
 			{Actor: explain.ActorUser, Text: "ask for 4 devices instead of 8"},
 			{Actor: explain.ActorAdmin, Text: "free devices with one pcieRoot: see who holds them with kubectl get resourceclaims -A"},
 			{Actor: explain.ActorNobody, Text: "until claims of namespace serving are gone"},
+		},
+	}
+}
+
+// selectorTraces has a selector of one part and one of each kind.
+func selectorTraces() []explain.SelectorTrace {
+	return []explain.SelectorTrace{
+		{
+			Source: "class", Object: "DeviceClass/gpu.nvidia.com", Path: "spec.selectors[0].cel.expression",
+			Expression: `device.driver == "gpu.nvidia.com"`, Cost: 4, CostLimit: 1000000,
+			Outcomes: explain.SelectorOutcomes{True: 336},
+			Parts: []explain.SelectorPart{{
+				Expression: `device.driver == "gpu.nvidia.com"`, Wanted: `"gpu.nvidia.com"`, Outcomes: explain.SelectorOutcomes{True: 336},
+				Values: []explain.SelectorValue{{Found: `driver is "gpu.nvidia.com"`, Outcome: explain.OutcomeTrue, Count: 336}},
+			}},
+		},
+		{
+			Source: "request", Object: "ResourceClaim/ml/train-gpus", Path: "spec.devices.requests[0].exactly.selectors[0].cel.expression",
+			Expression: `device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("80Gi")) >= 0 && (device.attributes["gpu.nvidia.com"].ecc || device.attributes["gpu.nvidia.com"].model == "H100")`,
+			Cost:       2400000, CostLimit: 1000000,
+			Outcomes: explain.SelectorOutcomes{True: 170, False: 160, Fails: 6},
+			Error:    "no such key: ecc",
+			Notes:    []string{"In the worst case it costs 2,400,000, the limit is 1,000,000."},
+			Parts: []explain.SelectorPart{
+				{
+					Expression: `device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("80Gi")) >= 0`, Wanted: "80Gi or more",
+					Outcomes: explain.SelectorOutcomes{True: 176, False: 160},
+					Values: []explain.SelectorValue{
+						{Found: "memory is 80Gi", Outcome: explain.OutcomeTrue, Count: 176},
+						{Found: "memory is 40Gi", Outcome: explain.OutcomeFalse, Count: 100},
+						{Found: "memory is 24Gi", Outcome: explain.OutcomeFalse, Count: 50},
+					},
+					MoreValues: 2,
+				},
+				{
+					Expression: `device.attributes["gpu.nvidia.com"].ecc || device.attributes["gpu.nvidia.com"].model == "H100"`,
+					Outcomes:   explain.SelectorOutcomes{True: 170, Fails: 6, NotReached: 160},
+					Operands: []explain.SelectorPart{
+						{
+							Expression: `device.attributes["gpu.nvidia.com"].ecc`, Outcomes: explain.SelectorOutcomes{True: 170, Fails: 6, NotReached: 160},
+							Values: []explain.SelectorValue{
+								{Found: "ecc is true", Outcome: explain.OutcomeTrue, Count: 170},
+								{Found: "ecc is not set", Outcome: explain.OutcomeFails, Count: 6},
+							},
+						},
+						{
+							Expression: `device.attributes["gpu.nvidia.com"].model == "H100"`, Outcomes: explain.SelectorOutcomes{False: 6, NotReached: 330},
+							Values: []explain.SelectorValue{{Found: `model is "T4"`, Outcome: explain.OutcomeFalse, Count: 6}},
+						},
+					},
+				},
+			},
 		},
 	}
 }
@@ -209,12 +262,28 @@ func manyGroups() *explain.Explanation {
 	return e
 }
 
+// stuck is a pod that does not start on its node.
+func stuck() *explain.Explanation {
+	e := allocated()
+	e.Target = explain.Target{Kind: "Pod", Namespace: "ml", Name: "train-0"}
+	e.Summary = "DRA driver gpu.example.com is not registered with the kubelet of node node-1 (12 times, last 30s ago)."
+	e.Stage = explain.StagePreparation
+	e.StageEvidence = []explain.Evidence{
+		{Object: "Event/ml/train-0.18a2", Path: "message", Found: "Failed to prepare dynamic resources: DRA driver gpu.example.com is not registered", Wanted: "no event FailedPrepareDynamicResources of Pod/ml/train-0"},
+		{Object: "ResourceSlice", Path: "spec.nodeName", Found: "none of driver gpu.example.com for node node-1", Wanted: "what the driver publishes where it runs"},
+		{Object: "Node/node-1", Path: "status.nodeInfo.kubeletVersion", Found: "v1.34.1", Wanted: "v1.34.2 or newer"},
+		{Object: "Pod/ml/train-0", Path: "metadata.deletionTimestamp", Found: "2026-07-01T11:40:30Z"},
+	}
+	return e
+}
+
 // hostile has escape sequences in everything that a cluster can set.
 func hostile() *explain.Explanation {
 	const evil = "x\x1b[2J\u202egnp\x07\r\nerror:\u009b1m\xff"
 	return &explain.Explanation{
 		Target: explain.Target{Kind: evil, Namespace: evil, Name: evil}, Verdict: explain.Error, Summary: evil,
 		Pods:             []explain.PodStatus{{Namespace: evil, Name: evil, Phase: evil, Node: evil, Stage: explain.Stage(evil)}},
+		StageEvidence:    []explain.Evidence{{Object: evil, Path: evil, Found: evil, Wanted: evil}},
 		SchedulerMessage: &explain.SchedulerMessage{Text: evil + evil, Source: evil},
 		Allocator:        explain.AllocatorInfo{Library: evil, Channel: evil, Cluster: evil, FeatureSource: evil, Features: []string{evil}},
 		Assumptions:      []string{evil},
@@ -234,6 +303,14 @@ func hostile() *explain.Explanation {
 					Evidence: []explain.Evidence{{Object: evil, Path: evil, Found: evil, Wanted: evil}},
 				}},
 				EligibleDevices: []string{evil},
+				Selectors: []explain.SelectorTrace{{
+					Source: evil, Object: evil, Path: evil, Expression: evil, Error: evil, Notes: []string{evil},
+					Parts: []explain.SelectorPart{{
+						Expression: evil, Wanted: evil, Outcomes: explain.SelectorOutcomes{False: 1},
+						Values:   []explain.SelectorValue{{Found: evil, Outcome: explain.OutcomeFalse, Count: 1}},
+						Operands: []explain.SelectorPart{{Expression: evil}},
+					}},
+				}},
 			}},
 		}},
 		Nodes:     []explain.NodeGroup{{Count: 1, Names: []string{evil}, Verdict: explain.Error, Message: evil, Code: explain.Code(evil)}},
@@ -258,7 +335,7 @@ func draw(t *testing.T, e *explain.Explanation, opts Options) string {
 func TestExplanation(t *testing.T) {
 	examples := map[string]*explain.Explanation{
 		"no-class": noClass(), "mixed": mixed(),
-		"too-many": tooMany(), "fits": fits(), "allocated": allocated(), "many-groups": manyGroups(), "hostile": hostile(),
+		"too-many": tooMany(), "fits": fits(), "allocated": allocated(), "many-groups": manyGroups(), "stuck": stuck(), "hostile": hostile(),
 	}
 	forms := map[string]Options{
 		"80":       {Width: 80},
@@ -295,7 +372,7 @@ func golden(t *testing.T, name, got string) {
 
 func TestLinesStayWithinWidth(t *testing.T) {
 	for _, width := range []int{80, 100, 140, 200} {
-		for name, e := range map[string]*explain.Explanation{"too-many": tooMany(), "fits": fits(), "allocated": allocated()} {
+		for name, e := range map[string]*explain.Explanation{"too-many": tooMany(), "fits": fits(), "allocated": allocated(), "stuck": stuck()} {
 			for line := range strings.Lines(draw(t, e, Options{Width: width})) {
 				line = strings.TrimSuffix(line, "\n")
 				if got := ansi.StringWidth(line); got > min(width, textWidth) {

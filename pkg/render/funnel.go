@@ -110,12 +110,13 @@ func requestTitle(r *explain.RequestExplanation) string {
 // obstacle is why these do not help, if they do not.
 func (p *page) funnel(r *explain.RequestExplanation, obstacle string) {
 	first, opening, rows := p.opening(r)
+	rows, rest := p.someReasons(rows)
 	numbers := []string{first, strconv.Itoa(r.Eligible), "----"}
 	var labels, messages, places []string
 	for i := range rows {
 		labels = append(labels, rows[i].Label)
 		messages = append(messages, rejectionText(r, &rows[i]))
-		places = append(places, rows[i].Where)
+		places = append(places, p.place(&rows[i]))
 		numbers = append(numbers, "-"+strconv.Itoa(rows[i].Count))
 	}
 	number := max(widest(12, numbers...), 5)
@@ -148,12 +149,15 @@ func (p *page) funnel(r *explain.RequestExplanation, obstacle string) {
 			p.deviceList(number+columnGap, rows[i].Devices)
 		}
 	}
+	if len(rest) > 0 {
+		p.text(number+columnGap, faint, moreReasons(rest))
+	}
 	p.row(0, cell{text: "----", width: number, right: true})
 	m := bad
 	if enough(r) && obstacle == "" {
 		m = good
 	}
-	p.row(0, cell{text: numbers[1], width: number, right: true, mark: m}, cell{text: leftText(r, obstacle)})
+	p.row(0, cell{text: numbers[1], width: number, right: true, mark: m}, cell{text: p.leftText(r, obstacle)})
 	if p.opts.Wide {
 		p.deviceList(number+columnGap, r.EligibleDevices)
 		p.selectors(2, r.Selectors)
@@ -262,7 +266,10 @@ func enough(r *explain.RequestExplanation) bool {
 
 // leftText says where the devices are that are left. The obstacle is why it does
 // not fit on the best node although that has enough of them.
-func leftText(r *explain.RequestExplanation, obstacle string) string {
+func (p *page) leftText(r *explain.RequestExplanation, obstacle string) string {
+	if p.oneNode {
+		return leftOnNode(r, obstacle)
+	}
 	switch {
 	case r.Eligible == 0:
 		return "left"

@@ -22,7 +22,7 @@ const (
 
 // nodes lists the groups of nodes with the same answer.
 func (p *page) nodes(e *explain.Explanation) {
-	if len(e.Nodes) == 0 {
+	if len(e.Nodes) == 0 || e.Node != nil {
 		return
 	}
 	if len(e.Nodes) == 1 && strings.EqualFold(e.Nodes[0].Message, strings.TrimSuffix(e.Summary, ".")) {

@@ -73,6 +73,9 @@ type page struct {
 	opts Options
 	// width is that of text and columns, full that of lists.
 	width, full int
+	// oneNode is set if all devices are those of one node, so that their names
+	// tell more than its name.
+	oneNode bool
 }
 
 func newPage(opts Options) *page {

@@ -39,6 +39,7 @@ func assemble(all *decoded, paths []string, opts Options) (*Snapshot, error) {
 		takeInto(&s.TaintRules, "DeviceTaintRule"),
 		takeInto(&s.PodGroups, "PodGroup"),
 		takeInto(&s.Workloads, "Workload"),
+		takeInto(&s.Queued, "Workload"),
 	} {
 		if err := take(all.records); err != nil {
 			return nil, err

@@ -93,6 +93,9 @@ type collector struct {
 	namespace string
 	progress  *progress
 
+	// plugins are the DaemonSets with plugins for the kubelet.
+	plugins []*Workload
+
 	mu       sync.Mutex
 	snapshot *Snapshot
 	anyRead  bool
@@ -136,6 +139,7 @@ func (c *collector) run(ctx context.Context) error {
 	if !c.anyRead {
 		return c.forbidden()
 	}
+	c.readQueued(ctx)
 	c.finish()
 	return nil
 }
@@ -151,6 +155,7 @@ func (c *collector) tasks(apis servedAPIs) []func(context.Context) error {
 	tasks := []func(context.Context) error{
 		c.readGates,
 		c.namespaces(),
+		c.daemonSets(),
 		c.clusterList(ResourceNodes, func(ctx context.Context, l *listing) error {
 			return fetch(ctx, l, core.Nodes().List, func(p *corev1.NodeList) []corev1.Node { return p.Items }, &s.Nodes)
 		}),
@@ -312,6 +317,7 @@ func (c *collector) forbidden() error {
 // finish brings the snapshot into the form that [Snapshot] promises.
 func (c *collector) finish() {
 	s := c.snapshot
+	s.Workloads = overlay(c.plugins, s.Workloads)
 	for name, enabled := range c.opts.Gates {
 		s.Gates[name] = Gate{Enabled: enabled, Source: GateFromFlag}
 	}

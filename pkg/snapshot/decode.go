@@ -263,6 +263,12 @@ func decodeObject(data []byte, apiVersion, kind string) (metav1.Object, error) {
 			return relevantEvent(decodeAs[corev1.Event](data))
 		}
 	}
+	if gv.Group == kueueGroup {
+		if workload, err := decodeAs[QueuedWorkload](data); err == nil && kind == queuedWorkloadKind().Kind {
+			return untyped(workload, nil)
+		}
+		return nil, nil
+	}
 	if shape := knownWorkload(gv.Group, kind); shape != notWorkload {
 		return orNil(decodeWorkload(data, shape))
 	}

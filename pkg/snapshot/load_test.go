@@ -60,6 +60,7 @@ func names(s *Snapshot) []string {
 	all = appendNames(all, "ResourceClaimTemplate", s.Templates)
 	all = appendNames(all, "DeviceTaintRule", s.TaintRules)
 	all = appendNames(all, "PodGroup", s.PodGroups)
+	all = appendNames(all, "Queued", s.Queued)
 	for _, workload := range s.Workloads {
 		all = appendNames(all, workload.Kind, []*Workload{workload})
 	}

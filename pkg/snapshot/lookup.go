@@ -88,5 +88,6 @@ func (s *Snapshot) sort() {
 	sortByName(s.Templates)
 	sortByName(s.TaintRules)
 	sortByName(s.PodGroups)
+	sortByName(s.Queued)
 	slices.SortFunc(s.Workloads, func(a, b *Workload) int { return identify(a).compare(identify(b)) })
 }

@@ -43,7 +43,8 @@ type Snapshot struct {
 	Namespaces []*corev1.Namespace
 	Pods       []*corev1.Pod
 	// Events are those whose involved object is a pod, claim or workload with
-	// claims. A live snapshot only has them for its target.
+	// claims. A live snapshot has those about its target, about the claims of the
+	// target's namespace, and about the claims of the pods there.
 	Events []*corev1.Event
 
 	Slices     []*resourceapi.ResourceSlice
@@ -53,7 +54,12 @@ type Snapshot struct {
 	TaintRules []*resourceapi.DeviceTaintRule
 
 	PodGroups []*schedulingapi.PodGroup
+	// Workloads are what a file has. A live snapshot only has its target, and
+	// the DaemonSets with plugins for the kubelet.
 	Workloads []*Workload
+	// Queued are the workloads of Kueue. A live snapshot only has those in the
+	// namespace of its target, and only if Kueue holds something back there.
+	Queued []*QueuedWorkload
 }
 
 // Workload is any object with a pod template: a Deployment, a Job, a custom
@@ -65,6 +71,8 @@ type Workload struct {
 	Selector *metav1.LabelSelector
 	// Template is what its pods are made from.
 	Template corev1.PodTemplateSpec
+	// Daemon is the status of a DaemonSet, nil if it has none or is none.
+	Daemon *DaemonStatus
 }
 
 // GateSource tells how a feature gate became known, in decreasing authority.
@@ -129,5 +137,6 @@ const (
 	ResourceTemplates  = "resourceclaimtemplates.resource.k8s.io"
 	ResourceTaintRules = "devicetaintrules.resource.k8s.io"
 	ResourcePodGroups  = "podgroups.scheduling.k8s.io"
+	ResourceDaemonSets = "daemonsets.apps"
 	ResourceMetrics    = "/metrics"
 )

@@ -62,6 +62,7 @@ func (s *Snapshot) clone() *Snapshot {
 	c.TaintRules = cloneAll(s.TaintRules)
 	c.PodGroups = cloneAll(s.PodGroups)
 	c.Workloads = cloneAll(s.Workloads)
+	c.Queued = cloneAll(s.Queued)
 	return &c
 }
 
@@ -70,6 +71,9 @@ func (w *Workload) DeepCopy() *Workload {
 	c := &Workload{TypeMeta: w.TypeMeta, Selector: w.Selector.DeepCopy()}
 	w.DeepCopyInto(&c.ObjectMeta)
 	w.Template.DeepCopyInto(&c.Template)
+	if w.Daemon != nil {
+		c.Daemon = new(*w.Daemon)
+	}
 	return c
 }
 

@@ -5,6 +5,7 @@ package snapshot
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -70,6 +71,11 @@ func (r *redactor) snapshot(s *Snapshot) {
 		r.meta(&workload.Template.ObjectMeta, "Pod")
 		r.podSpec(&workload.Template.Spec)
 	}
+	for _, workload := range s.Queued {
+		r.meta(&workload.ObjectMeta, "Workload")
+		workload.Spec.QueueName = r.swap("LocalQueue", workload.Spec.QueueName)
+		r.conditions(workload.Status.Conditions)
+	}
 	for _, event := range s.Events {
 		r.event(event)
 	}
@@ -101,14 +107,16 @@ func (r *redactor) meta(m *metav1.ObjectMeta, table string) {
 	}
 }
 
-// annotations keeps those that tie a claim to its pod.
+// annotations keeps those that tie a claim to its pod, and this program's own.
 func (r *redactor) annotations(annotations map[string]string) map[string]string {
 	var kept map[string]string
 	for key, value := range annotations {
 		switch key {
 		case resourceapi.PodResourceClaimAnnotation:
 			value = r.swap(tablePodClaim, value)
-		case resourceapi.ExtendedResourceClaimAnnotation:
+		case resourceapi.ExtendedResourceClaimAnnotation, droppedFieldsNote:
+		case kubeletPluginNote:
+			value = r.keptNames(value)
 		default:
 			continue
 		}
@@ -118,6 +126,15 @@ func (r *redactor) annotations(annotations map[string]string) map[string]string 
 		kept[key] = value
 	}
 	return kept
+}
+
+// keptNames leaves of a list of names only those that stay anyway, such as
+// those of drivers.
+func (r *redactor) keptNames(list string) string {
+	if r.stage != rewrite {
+		return list
+	}
+	return strings.Join(slices.DeleteFunc(strings.Split(list, ","), func(name string) bool { return !r.kept[name] }), ",")
 }
 
 func (r *redactor) labels(labels map[string]string) {
@@ -460,9 +477,21 @@ func (r *redactor) event(event *corev1.Event) {
 	if event.Related != nil {
 		r.reference(event.Related)
 	}
-	event.Message = r.text(event.Message)
+	event.Message = r.eventMessage(event.Message)
 	event.Source.Host = r.swap(tableNode, event.Source.Host)
 	event.ReportingInstance = r.text(event.ReportingInstance)
+}
+
+// eventMessage redacts what an event says. Names of the claims in a pod are no
+// names in other texts: they are often plain words. The resourceclaim
+// controller begins with one.
+func (r *redactor) eventMessage(message string) string {
+	const before = "PodResourceClaim "
+	rest, found := strings.CutPrefix(message, before)
+	if name, said, complete := strings.Cut(rest, ": "); found && complete {
+		return before + r.swap(tablePodClaim, name) + ": " + r.text(said)
+	}
+	return r.text(message)
 }
 
 func (r *redactor) reference(ref *corev1.ObjectReference) {

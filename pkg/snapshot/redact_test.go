@@ -49,7 +49,7 @@ func TestRedactKeepsRelations(t *testing.T) {
 		slice.OwnerReferences[0].Name, node.Labels[corev1.LabelHostname], claim.Status.Allocation.Devices.Results[0].Pool,
 		claim.Status.Allocation.NodeSelector.NodeSelectorTerms[0].MatchFields[0].Values[0], pod.Spec.NodeName,
 		*s.TaintRules[0].Spec.DeviceSelector.Pool, s.Events[0].Source.Host)
-	same("pod", "pod-0001", pod.Name, claim.OwnerReferences[0].Name, claim.Status.ReservedFor[0].Name, s.Events[0].InvolvedObject.Name)
+	same("pod", "pod-0001", pod.Name, s.Queued[0].OwnerReferences[0].Name, claim.OwnerReferences[0].Name, claim.Status.ReservedFor[0].Name, s.Events[0].InvolvedObject.Name)
 	same("pod UID", string(pod.UID), string(claim.OwnerReferences[0].UID), string(claim.Status.ReservedFor[0].UID))
 	same("claim", "claim-0001", claim.Name, *pod.Status.ResourceClaimStatuses[0].ResourceClaimName)
 	same("template", "template-0001", s.Templates[0].Name, *pod.Spec.ResourceClaims[0].ResourceClaimTemplateName)
@@ -62,8 +62,12 @@ func TestRedactKeepsRelations(t *testing.T) {
 	same("model", "H100", *device.Attributes["model"].StringValue)
 	same("expression", `device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].host in ["node-0001", "other"]`,
 		s.Classes[0].Spec.Selectors[0].CEL.Expression)
-	same("selector of the workload", s.Workloads[3].Selector.MatchLabels["app"], s.Workloads[3].Template.Labels["app"], pod.Labels["app"])
+	same("selector of the workload", s.Workloads[4].Selector.MatchLabels["app"], s.Workloads[4].Template.Labels["app"], pod.Labels["app"])
 	same("taint of the node", node.Spec.Taints[0].Value, pod.Spec.Tolerations[0].Value)
+
+	plugin, _ := s.Workloads[1].KubeletPlugin()
+	same("driver in a plugin", append(plugin, slice.Spec.Driver)...)
+	same("dropped field", "spec.devices.requests[0].exactly.adminAccess", DroppedFields(s.Claims[1])[0].Path)
 
 	required := nodeaffinity.GetRequiredNodeAffinity(pod)
 	if ok, err := required.Match(node); !ok || err != nil {

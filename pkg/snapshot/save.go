@@ -199,6 +199,7 @@ func (s *Snapshot) eachManifest(save func(manifest any) error) error {
 		manifests(s.PodGroups, scheduling.WithKind("PodGroup"), save),
 		manifests(s.Pods, core.WithKind("Pod"), save),
 		manifests(s.Events, core.WithKind("Event"), save),
+		manifests(s.Queued, queuedWorkloadKind(), save),
 	} {
 		if err := write(); err != nil {
 			return err

@@ -162,6 +162,27 @@ apiVersion: v1
 kind: PodTemplate
 metadata: {name: acme-pt, namespace: acme-ml}
 template: {spec: {containers: [{name: acme-container}]}}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: acme-zz-plugin, namespace: acme-ml}
+spec: {template: {spec: {containers: [{name: acme-container, args: [--driver=gpu.example.com, --server=api.acme.com]}], volumes: [{name: acme-v, hostPath: {path: /var/lib/kubelet/plugins_registry}}]}}}
+status: {desiredNumberScheduled: 3, numberReady: 2}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: Workload
+metadata: {name: pod-acme-train-0-1f2e3, namespace: acme-ml, ownerReferences: [{apiVersion: v1, kind: Pod, name: acme-train-0, uid: 11111111-2222-4333-8444-555555555505}]}
+spec: {queueName: acme-queue, podSets: [{name: main}]}
+status: {conditions: [{type: QuotaReserved, status: "False", reason: Pending, message: acme-queue is full, lastTransitionTime: "2026-09-01T11:00:00Z"}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata:
+  name: acme-train-1-gpu
+  namespace: acme-ml
+  annotations:
+    kubectl.kubernetes.io/last-applied-configuration: '{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"acme-train-1-gpu"},"spec":{"devices":{"requests":[{"name":"gpu","exactly":{"deviceClassName":"gpu.example.com","adminAccess":true}}]}}}'
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.example.com, allocationMode: ExactCount, count: 1}}]}}
 `
 
 // requireEqual compares all that a saved snapshot tells.
@@ -173,7 +194,7 @@ func requireEqual(t *testing.T, want, got *Snapshot) {
 	parts := func(s *Snapshot) []any {
 		return []any{
 			s.ServerVersion, s.Gates, s.Gaps, s.Nodes, s.Namespaces, s.Pods, s.Events, s.Slices, s.Classes, s.Claims,
-			s.Templates, s.TaintRules, s.PodGroups, s.Workloads,
+			s.Templates, s.TaintRules, s.PodGroups, s.Workloads, s.Queued,
 		}
 	}
 	w, g := parts(want), parts(got)
@@ -186,8 +207,8 @@ func requireEqual(t *testing.T, want, got *Snapshot) {
 
 func TestSaveLoad(t *testing.T) {
 	want := mustLoad(t, everything)
-	if n := len(names(want)); n != 14 {
-		t.Fatalf("want 14 objects, got %d: %v", n, names(want))
+	if n := len(names(want)); n != 17 {
+		t.Fatalf("want 17 objects, got %d: %v", n, names(want))
 	}
 	for _, format := range []Format{FormatJSON, FormatYAML} {
 		var saved bytes.Buffer
@@ -200,7 +221,7 @@ func TestSaveLoad(t *testing.T) {
 	if err := want.Save(&saved, FormatJSON); err != nil {
 		t.Fatal(err)
 	}
-	if lines := strings.Count(saved.String(), "\n"); lines != 1+14+1 {
+	if lines := strings.Count(saved.String(), "\n"); lines != 1+17+1 {
 		t.Errorf("want one object a line, got %d lines", lines)
 	}
 	if err := want.Save(&saved, "xml"); err == nil {

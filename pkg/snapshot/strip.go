@@ -22,6 +22,8 @@ func strip(object metav1.Object) {
 	object.SetManagedFields(nil)
 	object.SetSelfLink("")
 	if annotations := object.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
+		noteDropped(object, annotations[corev1.LastAppliedConfigAnnotation])
+		annotations = object.GetAnnotations()
 		delete(annotations, corev1.LastAppliedConfigAnnotation)
 		if len(annotations) == 0 {
 			object.SetAnnotations(nil)
@@ -36,6 +38,7 @@ func strip(object metav1.Object) {
 		stripPodSpec(&object.Spec)
 		stripPodStatus(&object.Status)
 	case *Workload:
+		notePlugin(object)
 		stripPodSpec(&object.Template.Spec)
 	case *resourceapi.ResourceClaim:
 		for i := range object.Spec.Devices.Config {

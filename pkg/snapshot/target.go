@@ -128,18 +128,29 @@ func isVersion(part string) bool {
 	return len(part) > 1 && part[0] == 'v' && part[1] >= '0' && part[1] <= '9'
 }
 
-// events is a task that reads what was reported about the target, and what the
-// scheduler reported about the pods next to it, since these may be the
-// target's. Events are in the namespace of their object.
+// eventSelectors choose the events that are read: what was reported about the
+// target and about claims, and what tells about the claims of the pods next to
+// the target, since these may be the target's.
+func (c *collector) eventSelectors() []fields.Selector {
+	selectors := []fields.Selector{
+		fields.OneTermEqualSelector("involvedObject.name", c.opts.Target.Name),
+		fields.OneTermEqualSelector("involvedObject.kind", "ResourceClaim"),
+		fields.OneTermEqualSelector("reason", "FailedScheduling"),
+	}
+	for _, reason := range []string{"NotTriggerScaleUp", "FailedResourceClaimCreation", "FailedPrepareDynamicResources", "FailedCreatePodSandBox"} {
+		selectors = append(selectors, fields.OneTermEqualSelector("reason", reason))
+	}
+	return selectors
+}
+
+// events is a task that reads the events about the target. They are in the
+// namespace of their object.
 func (c *collector) events() func(context.Context) error {
 	l := c.progress.list(ResourceEvents)
 	return func(ctx context.Context) error {
 		defer l.finished()
 		found := map[string]*corev1.Event{}
-		for _, selector := range []fields.Selector{
-			fields.OneTermEqualSelector("involvedObject.name", c.opts.Target.Name),
-			fields.OneTermEqualSelector("reason", "FailedScheduling"),
-		} {
+		for _, selector := range c.eventSelectors() {
 			var events []*corev1.Event
 			err := fetchSelected(ctx, l, metav1.ListOptions{FieldSelector: selector.String()},
 				c.clients.Kubernetes.CoreV1().Events(c.namespace).List,

@@ -35,8 +35,10 @@ func clusterWithWorkloads() apiServer {
 		"/api/v1/namespaces/ml/configmaps/settings":        object("ml/settings", map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}),
 		"/api/v1/namespaces/ml/events": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			events := map[string]map[string]any{
-				"involvedObject.name=train-0": listOf("v1", "Event", event("e1", "FailedScheduling", "train-0"), event("e2", "Other", "train-0")),
-				"reason=FailedScheduling":     listOf("v1", "Event", event("e1", "FailedScheduling", "train-0"), event("e3", "FailedScheduling", "train-1")),
+				"involvedObject.name=train-0":          listOf("v1", "Event", event("e1", "FailedScheduling", "train-0"), event("e2", "Other", "train-0")),
+				"reason=FailedScheduling":              listOf("v1", "Event", event("e1", "FailedScheduling", "train-0"), event("e3", "FailedScheduling", "train-1")),
+				"reason=FailedPrepareDynamicResources": listOf("v1", "Event", event("e4", "FailedPrepareDynamicResources", "train-1")),
+				"involvedObject.kind=ResourceClaim":    listOf("v1", "Event", event("e5", "ClaimPrepareFailed", "claim")),
 			}[r.URL.Query().Get("fieldSelector")]
 			if events == nil {
 				events = listOf("v1", "Event")
@@ -99,7 +101,7 @@ func TestCollectTargetErrors(t *testing.T) {
 func TestCollectEventsOfTarget(t *testing.T) {
 	clients := start(t, clusterWithWorkloads())
 	s := mustCollect(t, clients, CollectOptions{Target: &ObjectRef{Resource: "pod", Name: "train-0"}})
-	expect(t, "events", []string{"Event ml/e1", "Event ml/e2", "Event ml/e3"}, named("Event", s.Events))
+	expect(t, "events", []string{"Event ml/e1", "Event ml/e2", "Event ml/e3", "Event ml/e4", "Event ml/e5"}, named("Event", s.Events))
 
 	s = mustCollect(t, clients, CollectOptions{})
 	expect(t, "events without a target", []string{}, named("Event", s.Events))
@@ -115,7 +117,10 @@ func TestCollectAsksForEventsOfNoOtherName(t *testing.T) {
 		apiServer{r.URL.Path: listOf("v1", "Event")}.ServeHTTP(w, r)
 	})}))
 	mustCollect(t, clients, CollectOptions{Target: &ObjectRef{Resource: "pod", Name: "x,involvedObject.name=y"}})
-	expect(t, "selectors", []string{`involvedObject.name=x\,involvedObject.name\=y`, "reason=FailedScheduling"}, selectors)
+	expect(t, "selectors", []string{
+		`involvedObject.name=x\,involvedObject.name\=y`, "involvedObject.kind=ResourceClaim", "reason=FailedScheduling", "reason=NotTriggerScaleUp",
+		"reason=FailedResourceClaimCreation", "reason=FailedPrepareDynamicResources", "reason=FailedCreatePodSandBox",
+	}, selectors)
 }
 
 func TestCollectTargetAsKubectlNamesIt(t *testing.T) {

@@ -32,6 +32,7 @@ func (s *Snapshot) With(objects *Snapshot) *Snapshot {
 	merged.TaintRules = overlay(s.TaintRules, objects.TaintRules)
 	merged.PodGroups = overlay(s.PodGroups, objects.PodGroups)
 	merged.Workloads = overlay(s.Workloads, objects.Workloads)
+	merged.Queued = overlay(s.Queued, objects.Queued)
 	return &merged
 }
 

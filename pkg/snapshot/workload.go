@@ -20,6 +20,8 @@ type workloadManifest struct {
 	Spec              *workloadSpec `json:"spec,omitempty"`
 	// Template is where a PodTemplate has it.
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
+	// Status is only read of a DaemonSet. Custom resources can have anything.
+	Status json.RawMessage `json:"status,omitempty"`
 }
 
 type workloadSpec struct {
@@ -118,6 +120,9 @@ func decodeWorkload(data []byte, shape workloadShape) (*Workload, error) {
 	}
 	workload.Template = *template
 	workload.Selector = decodeSelector(spec.Selector)
+	if status := new(DaemonStatus); workload.Kind == kindDaemonSet && len(manifest.Status) > 0 && json.Unmarshal(manifest.Status, status) == nil {
+		workload.Daemon = status
+	}
 	return workload, nil
 }
 
@@ -139,6 +144,13 @@ func decodeSelector(data json.RawMessage) *metav1.LabelSelector {
 // manifest is what the workload is saved as.
 func (w *Workload) manifest() (*workloadManifest, error) {
 	manifest := &workloadManifest{TypeMeta: w.TypeMeta, ObjectMeta: w.ObjectMeta}
+	if w.Daemon != nil {
+		status, err := json.Marshal(w.Daemon)
+		if err != nil {
+			return nil, err
+		}
+		manifest.Status = status
+	}
 	group := w.GroupVersionKind().Group
 	shape := knownWorkload(group, w.Kind)
 	if shape == templateOnTop {

@@ -1,0 +1,39 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// nearMiss narrows a question down to one node or one device.
+type nearMiss struct {
+	node, device string
+}
+
+func (n *nearMiss) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&n.node, "node", "", "Explain only this `NODE`: all that is in the way there.")
+	cmd.Flags().StringVar(&n.device, "device", "", "Explain only this `DEVICE`: DRIVER/POOL/DEVICE, or POOL/DEVICE or DEVICE if there is only one.")
+}
+
+func (n *nearMiss) validate(cmd *cobra.Command, hasTarget bool) error {
+	for _, name := range []string{"node", "device"} {
+		if !cmd.Flags().Changed(name) {
+			continue
+		}
+		value := cmd.Flags().Lookup(name).Value.String()
+		switch {
+		case !hasTarget:
+			return usagef(helpHint(cmd), "--%s goes with a target or -f: it tells where to look for its devices", name)
+		case value == "":
+			return usagef(helpHint(cmd), "--%s is empty", name)
+		case name == "device" && slices.Contains(strings.Split(value, "/"), ""):
+			return usagef("Write DRIVER/POOL/DEVICE, for example gpu.example.com/node-1/gpu-0.", "parse --device %q: a part of the name is empty", value)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// checkList collects the checks of one device for one request.
+type checkList struct {
+	checks []DeviceCheck
+}
+
+// add notes a check that fails for the given reasons, or passes if there are
+// none.
+func (l *checkList) add(check, label string, reasons ...*reason) bool {
+	out := DeviceCheck{Check: check, Label: label, Outcome: CheckPassed}
+	for _, r := range reasons {
+		if r == nil {
+			continue
+		}
+		text := r.text
+		if text == r.label {
+			text = ""
+		}
+		if r.code == DeviceAllocated {
+			text = "to claim " + strings.TrimPrefix(r.fact.Object, KindClaim+"/")
+		}
+		if r.wanted != "" {
+			text += ", wanted: " + r.wanted
+		}
+		if out.Outcome == CheckPassed {
+			out.Outcome, out.Code, out.Label, out.Message = CheckFailed, r.code, r.label, text
+		} else {
+			out.Message += "; " + text
+		}
+		out.Evidence = append(out.Evidence, r.fact)
+	}
+	l.checks = append(l.checks, out)
+	return out.Outcome == CheckPassed
+}
+
+// skip notes a check that is not made.
+func (l *checkList) skip(check, label, why string) {
+	l.checks = append(l.checks, DeviceCheck{Check: check, Label: label, Outcome: CheckNotReached, Message: why})
+}
+
+// deviceChecks makes all checks of a request on a device as seen from a node,
+// each for itself. The first one that fails is the reason in the funnel.
+func (x *inquiry) deviceChecks(ctx context.Context, c *checks, d *allocator.Device, node *corev1.Node) []DeviceCheck {
+	l := &checkList{}
+	class := c.checkClass(ctx, d)
+	otherClass := class != nil && class.code == ClassSelectorFalse
+	if otherClass || class == nil {
+		l.add("Class", "class "+c.request.class, class)
+	}
+	reached, usable := x.checkPlace(l, d, node)
+	l.add("BindingConditions", "binding conditions", c.checkBinding(d))
+	inUse := c.checkInUse(d)
+	if otherClass {
+		l.skip("Selector", "selectors", "not evaluated for devices of other classes")
+	} else {
+		c.listSelectors(ctx, l, d, class, inUse != nil && !c.request.all())
+	}
+	capacity := true
+	if c.request.all() {
+		capacity = l.add("Capacity", "capacity", c.checkCapacity(d, rankCapacity))
+	}
+	l.add("InUse", "not allocated", inUse)
+	if capacity {
+		l.add("CapacityLeft", "capacity left", c.checkCapacity(d, rankCapacityLeft))
+	} else {
+		l.skip("CapacityLeft", "capacity left", "there is too little even if all of it were free")
+	}
+	if reached {
+		l.add("NodeOperations", "node operations", c.checkNode(d, node))
+	} else {
+		l.skip("NodeOperations", "node operations", "no node can reach it")
+	}
+	switch {
+	case len(d.ConsumesCounters) == 0:
+		l.add("Partition", "shared counters")
+	case !usable:
+		l.skip("Partition", "shared counters", "the pool is not used")
+	case inUse != nil:
+		l.skip("Partition", "shared counters", "it is in use and has taken its part already")
+	default:
+		l.add("Partition", "shared counters", c.checkPartition(d))
+	}
+	l.add("Taint", "taints", c.eachTaint(d)...)
+	for _, one := range c.request.constraints {
+		alone, request := *c, *c.request
+		request.constraints = []constraint{one}
+		alone.request = &request
+		l.add("Constraint", one.String(), alone.checkConstraints(ctx, d))
+	}
+	return l.checks
+}
+
+// checkPlace makes the checks of the node, the slice and the pool. It says
+// whether the node can reach the device, and whether the pool is used.
+func (x *inquiry) checkPlace(l *checkList, d *allocator.Device, node *corev1.Node) (reached, usable bool) {
+	if node == nil {
+		l.add("Reach", "in reach of a node", unreached(x.snap, d))
+		l.skip("Slice", "slice", "no node can reach it")
+		l.skip("Pool", "pool", "no node can reach it")
+		return false, false
+	}
+	if x.subject.pod != nil {
+		var away []*reason
+		for _, u := range x.misfits(node) {
+			away = append(away, unsuitableReason(u))
+		}
+		l.add("Node", "node takes the pod", away...)
+	}
+	if !deviceReaches(d, node) {
+		elsewhere := *unreached(x.snap, d)
+		elsewhere.label, elsewhere.text = "elsewhere", fmt.Sprintf("it is for %s, not for %s", deviceNodes(d), node.Name)
+		elsewhere.fact.Found, elsewhere.fact.Wanted = deviceNodes(d), node.Name
+		l.add("Reach", "in reach of the node", &elsewhere)
+		l.skip("Slice", "slice", "the node cannot reach it")
+		l.skip("Pool", "pool", "the node cannot reach it")
+		return false, false
+	}
+	l.add("Reach", "in reach of the node")
+	var slice, pool *reason
+	for i := range x.site.pools[node.Name] {
+		seen := x.site.pools[node.Name][i]
+		if seen.Pool != d.Pool {
+			continue
+		}
+		eachDevice(seen, func(have *allocator.Device, kept *reason) {
+			switch {
+			case have.Device != d.Device || kept == nil:
+			case kept.rank == rankPool:
+				pool = kept
+			default:
+				slice = kept
+			}
+		})
+	}
+	l.add("Slice", "slice", slice)
+	l.add("Pool", "pool", pool)
+	return true, slice == nil && pool == nil
+}
+
+// listSelectors makes the checks of the selectors. Where one is false, each
+// part of it that does not hold is a fact.
+func (c *checks) listSelectors(ctx context.Context, l *checkList, d *allocator.Device, class *reason, passedOver bool) {
+	const early = "the allocator passes over allocated devices before it evaluates selectors"
+	add := func(label string, reasons ...*reason) {
+		if passedOver && slices.ContainsFunc(reasons, func(r *reason) bool { return r != nil && r.code == SelectorError }) {
+			l.skip("Selector", label, early)
+			return
+		}
+		l.add("Selector", label, reasons...)
+	}
+	if class != nil {
+		add("class "+c.request.class, class)
+		l.skip("Selector", "selectors", "the class fails")
+		return
+	}
+	for i, s := range c.request.selectors {
+		label := "selector"
+		if len(c.request.selectors) > 1 {
+			label = fmt.Sprintf("selector %d", i+1)
+		}
+		path := fmt.Sprintf("%s.selectors[%d].cel.expression", c.request.path, i)
+		check := func(s resourceapi.DeviceSelector) *reason {
+			return c.checkSelector(ctx, d, s, rankSelector, RequestSelectorFalse, label, claimObject(c.request.claim), path)
+		}
+		whole := check(s)
+		if whole == nil || whole.code != RequestSelectorFalse {
+			add(label, whole)
+			continue
+		}
+		var parts []*reason
+		for _, conjunct := range c.selectors.compile(s.CEL.Expression).conjuncts {
+			part := check(resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: conjunct.expression}})
+			if part != nil && part.code == RequestSelectorFalse {
+				parts = append(parts, part)
+			}
+		}
+		if len(parts) == 0 {
+			parts = append(parts, whole)
+		}
+		add(label, parts...)
+	}
+}
+
+// eachTaint gives a reason for each taint that is not tolerated.
+func (c *checks) eachTaint(d *allocator.Device) []*reason {
+	var reasons []*reason
+	for _, taint := range d.Taints {
+		device, single := *d.Device, *d
+		device.Taints = []resourceapi.DeviceTaint{taint}
+		single.Device = &device
+		reasons = append(reasons, c.checkTaints(&single))
+	}
+	return reasons
+}

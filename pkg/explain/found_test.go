@@ -1,0 +1,109 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"testing"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// TestFound has what random clusters brought to light.
+func TestFound(t *testing.T) {
+	everythingOff := func(s *snapshot.Snapshot) {
+		for _, name := range fleet.AllGates() {
+			gate(name, false)(s)
+		}
+	}
+	stepOfZero := device("gpu-0", withSharing, withMemory("4"), func(d *resourceapi.Device) {
+		zero, one := resource.MustParse("0"), resource.MustParse("1")
+		memory := d.Capacity["memory"]
+		memory.RequestPolicy = &resourceapi.CapacityRequestPolicy{
+			Default: &one, ValidRange: &resourceapi.CapacityRequestPolicyRange{Min: &zero, Step: &zero},
+		}
+		d.Capacity["memory"] = memory
+	})
+	tests := map[string]struct {
+		cluster  []part
+		outcome  allocator.Outcome
+		answer   decision.Answer
+		eligible int
+	}{
+		"the stable allocator hides from selectors that a device can be shared": {
+			cluster: []part{everythingOff, nodes("n1"), pool("n1", device("gpu-0", withSharing)), claim(waiting, exact("gpu", 1, where("device.allowMultipleAllocations")))},
+			outcome: allocator.DoesNotFit, answer: decision.Infeasible,
+		},
+		"all devices, where a pool has newer slices elsewhere": {
+			cluster: []part{
+				nodes("n1", "n2"), pool("n1", devices(1)...),
+				slice("n1", func(s *resourceapi.ResourceSlice) { s.Spec.Pool.Name, s.Spec.Pool.ResourceSliceCount = "moved", 2 }, devices(1)...),
+				slice("n2", func(s *resourceapi.ResourceSlice) {
+					s.Spec.NodeName = ptr.To("n2")
+					s.Spec.Pool.Name, s.Spec.Pool.Generation = "moved", 2
+				}, devices(1)...),
+				claim(waiting, exact("gpu", 0, all)),
+			},
+			outcome: allocator.Fits, answer: decision.Feasible, eligible: 2,
+		},
+		"a step of zero": {
+			cluster: []part{gate("DRAConsumableCapacity", true), nodes("n1"), pool("n1", stepOfZero), claim(waiting, exact("gpu", 1, wanting("memory", "2")))},
+			outcome: allocator.Failed, answer: decision.Infeasible,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			x := surveyed(t, cluster(t, test.cluster...))
+			node := x.site.candidates[0]
+			claims, err := x.claimsFor(node)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if verdict := x.site.alloc.Check(t.Context(), node, claims); verdict.Outcome != test.outcome {
+				t.Errorf("the allocator says %s (%v), want %s", verdict.Outcome, verdict.Err, test.outcome)
+			}
+			if answer := x.fast(t.Context(), node); answer != test.answer {
+				t.Errorf("by counting it is %s, want %s", answer, test.answer)
+			}
+			if eligible := x.out.Claims[0].Requests[0].Eligible; eligible != test.eligible {
+				t.Errorf("%d devices are eligible, want %d", eligible, test.eligible)
+			}
+		})
+	}
+}
+
+// surveyed is an inquiry about all claims that wait, with funnels.
+func surveyed(tb testing.TB, snap *snapshot.Snapshot) *inquiry {
+	tb.Helper()
+	alloc, err := allocator.New(tb.Context(), snap)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := &subject{target: Target{Kind: KindClaim}}
+	for _, c := range snap.Claims {
+		if c.Status.Allocation == nil {
+			s.claims = append(s.claims, allocator.PodClaim{Claim: c})
+		}
+	}
+	x := newInquiry(alloc, snap, s)
+	x.describeClaims()
+	if x.refused() {
+		tb.Fatal(x.out.Summary)
+	}
+	if err := x.survey(); err != nil {
+		tb.Fatal(err)
+	}
+	for i := range x.claims {
+		if err := x.account(tb.Context(), &x.claims[i]); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return x
+}

@@ -1,0 +1,55 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestCountingIsCorrected asserts that the allocator has the last word on nodes
+// that were decided by counting, and that nothing is left of what was concluded
+// before.
+func TestCountingIsCorrected(t *testing.T) {
+	snap := cluster(t, gate("DRAConsumableCapacity", false), nodes("a", "b", "c"),
+		pool("a", devices(24, withMemory("8"))...), pool("b", devices(24, withMemory("8"))...), pool("c", devices(2)...),
+		claim(waiting, exact("gpu", 25, wanting("memory", "1"))))
+	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Verdict != Error || !strings.Contains(e.Summary, "the DRAConsumableCapacity feature is disabled") {
+		t.Errorf("%s: %s, want the allocator's error", e.Verdict, e.Summary)
+	}
+	if e.Conflict != nil || len(e.Remedies) > 0 {
+		t.Errorf("conflict %+v and remedies %+v, want none", e.Conflict, e.Remedies)
+	}
+	if len(e.Nodes) != 2 || e.Nodes[0].Verdict != Error {
+		t.Errorf("nodes %+v, want an error and nodes that were not tried", e.Nodes)
+	}
+}
+
+// TestSlowNodeIsTold asserts that the answer tells where it is from if the
+// allocator does not end its search, whatever the number of such nodes.
+func TestSlowNodeIsTold(t *testing.T) {
+	snap := cluster(t, nodes("a", "b", "c"),
+		pool("a", devices(24)...), pool("b", devices(24)...), pool("c", devices(26, withModel("x"))...),
+		claim(waiting, exact("gpu", 27)))
+	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Verdict != DoesNotFit || len(e.Remedies) == 0 {
+		t.Errorf("%s with remedies %+v", e.Verdict, e.Remedies)
+	}
+	told := 0
+	for _, text := range e.Assumptions {
+		if strings.Contains(text, "nothing fits on node a is proved by counting") {
+			told++
+		}
+	}
+	if told != 1 {
+		t.Errorf("assumptions %q, want that node a was decided by counting", e.Assumptions)
+	}
+}

@@ -1,0 +1,320 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// maxHints is how many hints an explanation has.
+const maxHints = 5
+
+// addHints looks for causes outside of the allocation, the most telling first.
+func (x *inquiry) addHints() {
+	if pod := x.subject.pod; pod == nil || waits(pod) {
+		x.queueHint()
+		x.droppedHints()
+		x.driverHints()
+		x.poolHints()
+		x.taintRuleHints()
+		x.attributeHints()
+		x.counterHint()
+		x.mixedResourceHints()
+		x.preemptionHint()
+		x.autoscalerHint()
+	}
+	x.pluginHint()
+	x.out.Hints = x.out.Hints[:min(len(x.out.Hints), maxHints)]
+}
+
+func (x *inquiry) hint(text string, evidence ...Evidence) {
+	x.out.Hints = append(x.out.Hints, Hint{Text: text, Evidence: evidence})
+}
+
+// queueHint tells what Kueue says about a pod or job that it has not admitted.
+func (x *inquiry) queueHint() {
+	target := x.subject.target
+	owners := []metav1.OwnerReference{{Kind: target.Kind, Name: target.Name}}
+	group := ""
+	if pod := x.subject.pod; pod != nil {
+		owners = append(owners, metav1.OwnerReference{Kind: KindPod, Name: pod.Name, UID: pod.UID})
+		if controller := metav1.GetControllerOfNoCopy(pod); controller != nil {
+			owners = append(owners, *controller)
+		}
+		group = pod.Labels[snapshot.KueuePodGroupLabel]
+	}
+	queued := x.snap.QueuedBy(target.Namespace, group, owners)
+	if queued == nil {
+		return
+	}
+	if admitted := queued.Condition("Admitted"); admitted != nil && admitted.Status == metav1.ConditionTrue {
+		return
+	}
+	for _, name := range []string{"QuotaReserved", "Admitted"} {
+		condition := queued.Condition(name)
+		if condition == nil || condition.Status == metav1.ConditionTrue {
+			continue
+		}
+		queue := ""
+		if queued.Spec.QueueName != "" {
+			queue = " in queue " + queued.Spec.QueueName
+		}
+		x.hint(
+			fmt.Sprintf("Kueue has not admitted it: Workload %s/%s%s has condition %s=%s (%s): %s",
+				queued.Namespace, queued.Name, queue, name, condition.Status, condition.Reason, condition.Message),
+			Evidence{
+				Object: object("Workload", queued.Namespace, queued.Name), Path: fmt.Sprintf("status.conditions[type=%s].status", name),
+				Found: string(condition.Status), Wanted: string(metav1.ConditionTrue),
+			},
+		)
+		return
+	}
+}
+
+// droppedHints names fields that were applied and that the API server did not
+// store.
+func (x *inquiry) droppedHints() {
+	seen := map[string]bool{}
+	tell := func(kind string, holder metav1.Object) {
+		name := object(kind, holder.GetNamespace(), holder.GetName())
+		if seen[name] {
+			return
+		}
+		seen[name] = true
+		// The specs of claims and templates cannot be changed.
+		since := ""
+		if kind == "DeviceClass" {
+			since = ", unless somebody has removed it since"
+		}
+		for _, field := range snapshot.DroppedFields(holder) {
+			x.hint(
+				fmt.Sprintf("%s %s lacks the field %s, which was applied: the API server drops it while its feature gate %s is off%s",
+					kind, qualifiedName(holder), field.Path, field.Gate, since),
+				Evidence{Object: name, Path: field.Path, Found: "not set", Wanted: "as in the annotation " + corev1.LastAppliedConfigAnnotation},
+			)
+		}
+	}
+	for i := range x.subject.claims {
+		pc := &x.subject.claims[i]
+		if pc.Claim == nil {
+			continue
+		}
+		tell(KindClaim, pc.Claim)
+		if template := x.snap.Template(pc.Claim.Namespace, pc.Template); template != nil {
+			tell(KindTemplate, template)
+		}
+		for _, alternatives := range requestsOf(pc.Claim) {
+			for _, r := range alternatives {
+				if class := x.snap.Class(r.class); class != nil {
+					tell("DeviceClass", class)
+				}
+			}
+		}
+	}
+}
+
+// qualifiedName is "namespace/name", or the name of what has no namespace.
+func qualifiedName(o metav1.Object) string {
+	if o.GetNamespace() == "" {
+		return o.GetName()
+	}
+	return o.GetNamespace() + "/" + o.GetName()
+}
+
+// taintRuleHints names rules that taint everything.
+func (x *inquiry) taintRuleHints() {
+	if x.out.Verdict != DoesNotFit {
+		return
+	}
+	for _, rule := range x.snap.TaintRules {
+		selector := rule.Spec.DeviceSelector
+		if selector == nil || selector.Driver != nil || selector.Pool != nil || selector.Device != nil {
+			continue
+		}
+		name := object("DeviceTaintRule", "", rule.Name)
+		if !x.rejects(func(r *reason) bool { return r.code == DeviceTainted && r.fact.Object == name }) {
+			continue
+		}
+		x.hint(
+			fmt.Sprintf("DeviceTaintRule %s has an empty deviceSelector: it taints all %s of the cluster with %s",
+				rule.Name, plural(len(x.site.alloc.Devices()), "device"), ruleTaint(rule)),
+			Evidence{Object: name, Path: "spec.deviceSelector", Found: "{}", Wanted: "a driver, a pool or a device"},
+		)
+	}
+}
+
+func ruleTaint(rule *resourceapi.DeviceTaintRule) string {
+	return taintText(resourceapi.DeviceTaint{Key: rule.Spec.Taint.Key, Value: rule.Spec.Taint.Value, Effect: rule.Spec.Taint.Effect})
+}
+
+// rejects says whether a device is turned down for a reason of some kind.
+func (x *inquiry) rejects(kind func(*reason) bool) bool {
+	found := false
+	x.eachRejected(func(_ *allocator.Device, r *reason) { found = found || kind(r) })
+	return found
+}
+
+// eachRejected visits the devices that a request turns down, those of other
+// classes excepted.
+func (x *inquiry) eachRejected(visit func(d *allocator.Device, r *reason)) {
+	for i := range x.claims {
+		for _, alternatives := range x.claims[i].funnels {
+			for _, f := range alternatives {
+				for j := range f.devices {
+					if r := f.reasons[f.devices[j].Device]; r != nil && r.code != ClassSelectorFalse {
+						visit(&f.devices[j], r)
+					}
+				}
+			}
+		}
+	}
+}
+
+// attributeHints shows side by side what a constraint compares and what a
+// device has under the same name in another domain. A name without a domain
+// belongs to that of the driver.
+func (x *inquiry) attributeHints() {
+	if x.out.Verdict != DoesNotFit {
+		return
+	}
+	seen := map[string]bool{}
+	for i := range x.claims {
+		for _, alternatives := range x.claims[i].funnels {
+			for _, f := range alternatives {
+				for j := range f.devices {
+					d := &f.devices[j]
+					if r := f.reasons[d.Device]; r == nil || r.code != AttributeMissing {
+						continue
+					}
+					for _, c := range f.request.constraints {
+						x.attributeHint(d, c.attribute, seen)
+					}
+				}
+			}
+		}
+	}
+}
+
+func (x *inquiry) attributeHint(d *allocator.Device, wanted resourceapi.FullyQualifiedName, seen map[string]bool) {
+	domain, id, _ := strings.Cut(string(wanted), "/")
+	if _, has := qualified(d.Attributes, domain, id, d.ID.Driver); has {
+		return
+	}
+	for name, value := range d.Attributes {
+		otherDomain, otherID, explicit := strings.Cut(string(name), "/")
+		if !explicit {
+			otherDomain, otherID = d.ID.Driver, string(name)
+		}
+		key := string(wanted) + " " + otherDomain
+		if otherID != id || seen[key] {
+			continue
+		}
+		seen[key] = true
+		text := fmt.Sprintf("%s of %s counts as %s/%s (%s), not as %s", name, d.ID.Device, otherDomain, id, attributeText(value), wanted)
+		if !explicit {
+			text += ": a name without a domain belongs to the domain of the driver"
+		}
+		x.hint(text, Evidence{Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("attributes[%q]", name)), Found: attributeText(value), Wanted: "attribute " + string(wanted)})
+	}
+}
+
+// preemptionHint answers those who wait for the scheduler to take devices from
+// pods of a lower priority: it does not.
+func (x *inquiry) preemptionHint() {
+	pod := x.subject.pod
+	if pod == nil || x.out.Verdict != DoesNotFit {
+		return
+	}
+	priority := ptr.Deref(pod.Spec.Priority, 0)
+	var lowest *corev1.Pod
+	var held allocator.Holder
+	consider := func(id allocator.DeviceID) {
+		for _, holder := range x.site.alloc.Holders(id) {
+			for _, consumer := range holder.Claim.Status.ReservedFor {
+				user := x.snap.Pod(holder.Claim.Namespace, consumer.Name)
+				if consumer.Resource != "pods" || user == nil || user.UID != consumer.UID || ptr.Deref(user.Spec.Priority, 0) >= priority {
+					continue
+				}
+				if lowest == nil || ptr.Deref(user.Spec.Priority, 0) < ptr.Deref(lowest.Spec.Priority, 0) {
+					lowest, held = user, holder
+				}
+			}
+		}
+	}
+	pools := map[*allocator.Pool]bool{}
+	x.eachRejected(func(d *allocator.Device, r *reason) {
+		switch {
+		case r.rank == rankInUse, r.rank == rankCapacityLeft:
+			consider(d.ID)
+		case r.rank == rankCounters && !pools[d.Pool]:
+			pools[d.Pool] = true
+			for _, use := range x.site.alloc.CountersOf(d.Pool) {
+				for _, id := range use.By {
+					consider(id)
+				}
+			}
+		}
+	})
+	if lowest == nil {
+		return
+	}
+	x.hint(
+		fmt.Sprintf("devices are never preempted: pod %s keeps %s/%s, although its priority %d is lower than that of pod %s, %d",
+			qualifiedName(lowest), held.Result.Pool, held.Result.Device, ptr.Deref(lowest.Spec.Priority, 0), pod.Name, priority),
+		Evidence{
+			Object: object(KindPod, lowest.Namespace, lowest.Name), Path: "spec.priority",
+			Found: fmt.Sprint(ptr.Deref(lowest.Spec.Priority, 0)), Wanted: fmt.Sprint(priority),
+		},
+		Evidence{Object: claimObject(held.Claim), Path: "status.allocation.devices.results"},
+	)
+}
+
+// autoscalerHint quotes what the cluster autoscaler said last about the pod.
+func (x *inquiry) autoscalerHint() {
+	pod := x.subject.pod
+	if pod == nil || x.out.Verdict == Fits {
+		return
+	}
+	event := x.lastEvent(pod, "NotTriggerScaleUp", "TriggeredScaleUp")
+	if event == nil {
+		return
+	}
+	does := "adds no node"
+	if event.Reason == "TriggeredScaleUp" {
+		does = "adds a node"
+	}
+	when := ""
+	if said := eventTime(event); !said.IsZero() {
+		when = ", " + duration.HumanDuration(x.snap.Now().Sub(said.Time)) + " ago"
+	}
+	x.hint(fmt.Sprintf("the cluster autoscaler %s for it (event %s%s): %s", does, event.Reason, when, event.Message),
+		Evidence{Object: object("Event", event.Namespace, event.Name), Path: "message", Found: event.Message})
+}
+
+// lastEvent is the newest event about a pod with one of the reasons.
+func (x *inquiry) lastEvent(pod *corev1.Pod, reasons ...string) *corev1.Event {
+	var newest *corev1.Event
+	for _, event := range x.snap.Events {
+		about := event.InvolvedObject
+		if about.Kind != KindPod || about.Namespace != pod.Namespace || about.Name != pod.Name ||
+			about.UID != "" && pod.UID != "" && about.UID != pod.UID || !slices.Contains(reasons, event.Reason) {
+			continue
+		}
+		if newest == nil || eventTime(event).After(eventTime(newest).Time) {
+			newest = event
+		}
+	}
+	return newest
+}

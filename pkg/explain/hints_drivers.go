@@ -1,0 +1,438 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// How many drivers, and how many objects of one kind, hints are given about.
+const (
+	maxHintedDrivers = 2
+	maxNamed         = 3
+)
+
+// driverHints tells what is the matter with the drivers of the devices that
+// are wanted, if the devices are missing where the pod could go.
+func (x *inquiry) driverHints() {
+	if x.out.Verdict != DoesNotFit || len(x.out.Nodes) == 0 || x.snap.Gap(snapshot.ResourceSlices) != nil || len(x.site.candidates) == 0 {
+		return
+	}
+	drivers := x.wantedDrivers()
+	for _, driver := range drivers[:min(len(drivers), maxHintedDrivers)] {
+		p := x.publication(driver)
+		x.emptyPoolHint(&p)
+		x.publicationHint(&p)
+		for _, set := range x.daemonSetsOf(driver) {
+			if !x.daemonPodHints(&p, set) && len(p.published) == 0 {
+				x.placementHint(&p, set)
+			}
+		}
+	}
+}
+
+// publication is what a driver publishes, as the nodes that the pod could use
+// see it.
+type publication struct {
+	driver string
+	slices []*resourceapi.ResourceSlice
+	// published are the candidates that a slice of the driver is for, missing
+	// the others.
+	published, missing []*corev1.Node
+}
+
+func (x *inquiry) publication(driver string) publication {
+	p := publication{driver: driver}
+	own := map[string]bool{}
+	for _, slice := range x.snap.Slices {
+		if slice.Spec.Driver != driver {
+			continue
+		}
+		p.slices = append(p.slices, slice)
+		if slice.Spec.NodeName != nil {
+			own[*slice.Spec.NodeName] = true
+		}
+	}
+	reached := func(pool *allocator.NodePool) bool { return pool.Pool.Driver == driver }
+	for _, node := range x.site.candidates {
+		if own[node.Name] || slices.ContainsFunc(x.site.pools[node.Name], reached) {
+			p.published = append(p.published, node)
+		} else {
+			p.missing = append(p.missing, node)
+		}
+	}
+	return p
+}
+
+// wantedDrivers lists the drivers whose devices the claims are about: those
+// that the selectors name, or else those of the devices of the class.
+func (x *inquiry) wantedDrivers() []string {
+	found := map[string]bool{}
+	for i := range x.claims {
+		for _, alternatives := range x.claims[i].funnels {
+			for _, f := range alternatives {
+				named := x.namedDrivers(f)
+				if published := x.publishing(named); len(published) > 0 {
+					named = published
+				}
+				if len(named) == 0 {
+					for j := range f.devices {
+						if !f.otherClass(f.devices[j].Device) {
+							found[f.devices[j].ID.Driver] = true
+						}
+					}
+				}
+				for _, driver := range named {
+					found[driver] = true
+				}
+			}
+		}
+	}
+	return sortedKeys(found)
+}
+
+// publishing leaves of several drivers, each of which would do, those that have
+// slices.
+func (x *inquiry) publishing(drivers []string) []string {
+	return slices.DeleteFunc(slices.Clone(drivers), func(driver string) bool {
+		return !slices.ContainsFunc(x.snap.Slices, func(s *resourceapi.ResourceSlice) bool { return s.Spec.Driver == driver })
+	})
+}
+
+func sortedKeys(set map[string]bool) []string {
+	keys := make([]string, 0, len(set))
+	for key := range set {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// namedDrivers lists the drivers that the selectors of a request, or else those
+// of its class, compare device.driver with.
+func (x *inquiry) namedDrivers(f *funnel) []string {
+	lists := [][]resourceapi.DeviceSelector{f.request.selectors}
+	if f.checks.class != nil {
+		lists = append(lists, f.checks.class.Spec.Selectors)
+	}
+	for _, list := range lists {
+		var drivers []string
+		for _, s := range list {
+			if s.CEL == nil {
+				continue
+			}
+			compiled := x.selectors.compile(s.CEL.Expression).compiled
+			if compiled.Error != nil || compiled.Environment == nil {
+				continue
+			}
+			if parsed, issues := compiled.Environment.Parse(s.CEL.Expression); issues.Err() == nil {
+				drivers = append(drivers, comparedDrivers(parsed.NativeRep().Expr())...)
+			}
+		}
+		if len(drivers) > 0 {
+			return drivers
+		}
+	}
+	return nil
+}
+
+// comparedDrivers finds device.driver == "x" below && and ||.
+func comparedDrivers(e ast.Expr) []string {
+	if e.Kind() != ast.CallKind {
+		return nil
+	}
+	args := e.AsCall().Args()
+	switch e.AsCall().FunctionName() {
+	case operators.LogicalAnd, operators.LogicalOr:
+		var drivers []string
+		for _, arg := range args {
+			drivers = append(drivers, comparedDrivers(arg)...)
+		}
+		return drivers
+	case operators.Equals:
+		for i, arg := range args {
+			r, ok := readingOf(arg)
+			other := args[len(args)-1-i]
+			if !ok || r.kind != "driver" || other.Kind() != ast.LiteralKind {
+				continue
+			}
+			if name, ok := other.AsLiteral().Value().(string); ok {
+				return []string{name}
+			}
+		}
+	}
+	return nil
+}
+
+// publicationHint says that the driver publishes nothing where it matters. If
+// nothing is more promising than these nodes, that is the reason itself.
+func (x *inquiry) publicationHint(p *publication) {
+	tell := func(text string, fact Evidence) {
+		if first := x.out.Nodes[0]; first.Code == NodeNotReachable || first.Code == ClassSelectorFalse {
+			x.out.Summary += "; " + text
+		} else {
+			x.hint(text, fact)
+		}
+	}
+	switch {
+	case len(p.slices) == 0:
+		others := map[string]bool{}
+		for _, slice := range x.snap.Slices {
+			others[slice.Spec.Driver] = true
+		}
+		tell(fmt.Sprintf("driver %s publishes nothing: there is no ResourceSlice of it in the cluster%s", p.driver, didYouMean(p.driver, sortedKeys(others))),
+			Evidence{Object: "ResourceSlice", Path: "spec.driver", Found: cmp.Or(sample(sortedKeys(others), maxNamed), "none"), Wanted: p.driver})
+	case len(p.published) == 0:
+		nodes := map[string]bool{}
+		for _, slice := range p.slices {
+			if slice.Spec.NodeName != nil {
+				nodes[*slice.Spec.NodeName] = true
+			}
+		}
+		elsewhere := "elsewhere"
+		if len(nodes) > 0 {
+			elsewhere = "on " + sample(sortedKeys(nodes), maxNamed)
+		}
+		tell(fmt.Sprintf("driver %s publishes devices only %s, and nothing on the nodes that the pod can use: %s", p.driver, elsewhere, nodeNames(p.missing)),
+			Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: strings.TrimPrefix(elsewhere, "on "), Wanted: nodeNames(p.missing)})
+	}
+}
+
+func nodeNames(nodes []*corev1.Node) string {
+	names := make([]string, 0, len(nodes))
+	for _, node := range nodes {
+		names = append(names, node.Name)
+	}
+	slices.SortFunc(names, naturalCompare)
+	return sample(names, maxNamed)
+}
+
+// daemonSet is a DaemonSet that runs the plugin of a driver, or seems to.
+type daemonSet struct {
+	*snapshot.Workload
+	// named is true if the pod template has the name of the driver in it.
+	named bool
+}
+
+func (d daemonSet) String() string {
+	text := "DaemonSet " + qualifiedName(d)
+	if !d.named {
+		text += " (a kubelet plugin that by its name belongs to the driver)"
+	}
+	return text
+}
+
+// daemonSetsOf finds the DaemonSets of a driver: those whose pod template has
+// its name in it, or else plugins of the kubelet whose own name, namespace or
+// image has the maker's name in it ("example" of gpu.example.com).
+func (x *inquiry) daemonSetsOf(driver string) []daemonSet {
+	var named, alike []daemonSet
+	for _, w := range x.snap.Workloads {
+		names, plugin := w.KubeletPlugin()
+		switch {
+		case !plugin:
+		case slices.Contains(names, driver):
+			named = append(named, daemonSet{w, true})
+		case madeBy(w, driver) && !slices.ContainsFunc(names, isCSI):
+			alike = append(alike, daemonSet{w, false})
+		}
+	}
+	if len(named) > 0 {
+		return named
+	}
+	return alike
+}
+
+// isCSI tells storage plugins of the kubelet from others, by a name in them.
+func isCSI(name string) bool {
+	return slices.Contains(strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '-' }), "csi")
+}
+
+func madeBy(w *snapshot.Workload, driver string) bool {
+	labels := strings.Split(driver, ".")
+	const product, maker, top = 1, 1, 1
+	if len(labels) < product+maker+top {
+		return false
+	}
+	name := labels[len(labels)-top-maker]
+	texts := []string{w.Name, w.Namespace}
+	for i := range w.Template.Spec.Containers {
+		texts = append(texts, w.Template.Spec.Containers[i].Image)
+	}
+	return slices.ContainsFunc(texts, func(text string) bool {
+		return slices.Contains(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return strings.ContainsRune("-._/:@", r) }), name)
+	})
+}
+
+// placementHint tells why a DaemonSet has no pods on the nodes that lack
+// devices: the controller looks at labels and taints, and at nothing else.
+func (x *inquiry) placementHint(p *publication, set daemonSet) {
+	if _, known := x.site.alloc.Nodes(); !known {
+		return
+	}
+	reasons, example := tally{}, map[string]Evidence{}
+	count := 0
+	pod := &corev1.Pod{Spec: templateSpec(set.Workload)}
+	for _, node := range p.missing {
+		for _, misfit := range x.site.alloc.NodeFit(pod, node) {
+			if !strings.HasPrefix(misfit.Path, "metadata.") && !strings.HasPrefix(misfit.Path, "spec.") {
+				continue
+			}
+			text := strings.Replace(misfit.Reason, "spec.nodeSelector", "its nodeSelector", 1)
+			if misfit.Path == "metadata.labels" {
+				text = "its node affinity wants " + misfit.Wanted
+			}
+			if reasons[text]++; reasons[text] == 1 {
+				example[text] = Evidence{
+					Object: object("Node", "", node.Name), Path: misfit.Path,
+					Found: cmp.Or(misfit.Found, "not set"), Wanted: misfit.Wanted,
+				}
+			}
+			count++
+			break
+		}
+	}
+	wants := ""
+	if set.Daemon != nil {
+		wants = fmt.Sprintf(" wants pods on %s", plural(int(set.Daemon.Desired), "node"))
+	}
+	if count == 0 {
+		if wants != "" && set.Daemon.Desired == 0 {
+			x.hint(fmt.Sprintf("%s%s", set, wants), Evidence{Object: daemonObject(set), Path: "status.desiredNumberScheduled", Found: "0"})
+		}
+		return
+	}
+	most := reasons.sorted()[0]
+	if wants != "" {
+		wants += " and"
+	}
+	where := nodeNames(p.missing)
+	if reasons[most] < len(p.missing) {
+		where = fmt.Sprintf("%d of %s", reasons[most], plural(len(p.missing), "node"))
+	}
+	evidence := []Evidence{example[most]}
+	if set.Daemon != nil {
+		evidence = append(evidence, Evidence{Object: daemonObject(set), Path: "status.desiredNumberScheduled", Found: fmt.Sprint(set.Daemon.Desired)})
+	}
+	x.hint(fmt.Sprintf("%s%s has none for %s: %s", set, wants, where, most), evidence...)
+}
+
+func daemonObject(set daemonSet) string {
+	return object("DaemonSet", set.Namespace, set.Name)
+}
+
+// daemonPodHints tells of plugins that are to run where devices are missing,
+// but fail, or run and publish nothing. It returns whether there are any.
+func (x *inquiry) daemonPodHints(p *publication, set daemonSet) bool {
+	missing := map[string]bool{}
+	for _, node := range p.missing {
+		missing[node.Name] = true
+	}
+	var failing, silent []*corev1.Pod
+	for _, pod := range podsOf(x.snap, set.Workload) {
+		switch {
+		case !missing[daemonNode(pod)]:
+		case !ready(pod):
+			failing = append(failing, pod)
+		default:
+			silent = append(silent, pod)
+		}
+	}
+	if len(failing) > 0 {
+		pod := failing[0]
+		state, evidence := podTrouble(pod)
+		more := ""
+		if len(failing) > 1 {
+			more = fmt.Sprintf(", and so are %d more", len(failing)-1)
+		}
+		x.hint(fmt.Sprintf("%s: pod %s on node %s is not ready: %s%s", set, pod.Name, daemonNode(pod), state, more), evidence)
+	}
+	if len(silent) > 0 {
+		nodes := make([]string, 0, len(silent))
+		for _, pod := range silent {
+			nodes = append(nodes, pod.Spec.NodeName)
+		}
+		slices.SortFunc(nodes, naturalCompare)
+		x.hint(
+			fmt.Sprintf("%s: pod %s is ready, but there is no ResourceSlice of %s for %s: its log tells whether the API server refuses the slices; if they vanished, restart it",
+				set, silent[0].Name, p.driver, sample(nodes, maxNamed)),
+			Evidence{Object: object(KindPod, silent[0].Namespace, silent[0].Name), Path: "status.conditions[type=Ready].status", Found: "True"},
+			Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: "none", Wanted: nodes[0]},
+		)
+	}
+	return len(failing)+len(silent) > 0
+}
+
+// daemonNode is the node that a pod of a DaemonSet is for: its controller sets
+// an affinity to the name before the pod is bound.
+func daemonNode(pod *corev1.Pod) string {
+	if pod.Spec.NodeName != "" || pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil ||
+		pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return pod.Spec.NodeName
+	}
+	for _, term := range pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, field := range term.MatchFields {
+			if field.Key == metav1.ObjectNameField && len(field.Values) == 1 {
+				return field.Values[0]
+			}
+		}
+	}
+	return ""
+}
+
+func ready(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// podTrouble says why a pod is not ready: the state of the first container that
+// is not, or a condition.
+func podTrouble(pod *corev1.Pod) (string, Evidence) {
+	fact := Evidence{Object: object(KindPod, pod.Namespace, pod.Name), Path: "status.phase", Found: string(pod.Status.Phase), Wanted: "ready"}
+	for i, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for j := range list {
+			status := &list[j]
+			text := ""
+			switch {
+			case status.Ready:
+				continue
+			case status.State.Waiting != nil && status.State.Waiting.Reason != "PodInitializing":
+				text = status.State.Waiting.Reason
+			case status.State.Terminated != nil && status.State.Terminated.ExitCode != 0:
+				text = fmt.Sprintf("%s, exit code %d", status.State.Terminated.Reason, status.State.Terminated.ExitCode)
+			case status.State.Running != nil && i == 1:
+				text = "running, but its readiness probe fails"
+			default:
+				continue
+			}
+			fact.Path = fmt.Sprintf("status.%s[name=%s]", []string{"initContainerStatuses", "containerStatuses"}[i], status.Name)
+			fact.Found = text
+			text = fmt.Sprintf("container %s: %s", status.Name, text)
+			if status.RestartCount > 0 {
+				text += fmt.Sprintf(" (%s)", plural(int(status.RestartCount), "restart"))
+			}
+			return text, fact
+		}
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			fact.Path, fact.Found = "status.conditions[type=PodScheduled]", c.Message
+			return "not scheduled: " + c.Message, fact
+		}
+	}
+	return "it is " + string(pod.Status.Phase), fact
+}

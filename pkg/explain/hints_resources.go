@@ -1,0 +1,206 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// extendedResources lists the resources that a pod asks for and that only a
+// device plugin or a DeviceClass can serve, sorted.
+func extendedResources(pod *corev1.Pod) []corev1.ResourceName {
+	var names []corev1.ResourceName
+	for name, quantity := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
+		native := !strings.Contains(string(name), "/") || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
+		if !native && !quantity.IsZero() {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// servedBy lists the nodes on which device plugins offer a resource.
+func servedBy(snap *snapshot.Snapshot, name corev1.ResourceName) []*corev1.Node {
+	var nodes []*corev1.Node
+	for _, node := range snap.Nodes {
+		if quantity, ok := node.Status.Allocatable[name]; ok && !quantity.IsZero() {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
+}
+
+// unmappedHint tells, of a pod that has nothing to do with DRA, who serves the
+// extended resources that it asks for: perhaps DRA was meant to.
+func unmappedHint(snap *snapshot.Snapshot, pod *corev1.Pod, enabled bool) string {
+	names := extendedResources(pod)
+	if len(names) == 0 {
+		return ""
+	}
+	name := names[0]
+	text := fmt.Sprintf("it asks for the extended resource %s, which no DeviceClass maps", name)
+	for _, class := range snap.Classes {
+		if !enabled && class.Spec.ExtendedResourceName != nil && *class.Spec.ExtendedResourceName == string(name) {
+			text = fmt.Sprintf("it asks for the extended resource %s, which DeviceClass %s maps, but the feature gate DRAExtendedResource is off", name, class.Name)
+		}
+	}
+	if nodes := servedBy(snap, name); len(nodes) > 0 {
+		text += fmt.Sprintf("; device plugins offer it on %s", nodeNames(nodes))
+	} else if snap.Gap(snapshot.ResourceNodes) == nil {
+		text += ", and no node offers it through a device plugin"
+	}
+	var alike []string
+	domain, _, _ := strings.Cut(string(name), "/")
+	for _, slice := range snap.Slices {
+		if ofVendor(slice.Spec.Driver, domain) && !slices.Contains(alike, slice.Spec.Driver) {
+			alike = append(alike, slice.Spec.Driver)
+		}
+	}
+	if len(alike) > 0 && enabled {
+		text += fmt.Sprintf("; driver %s publishes devices: to serve it with them, a DeviceClass needs spec.extendedResourceName: %s", joinAnd(alike), name)
+	}
+	return text
+}
+
+// ofVendor tells whether a driver is of the domain of an extended resource:
+// gpu.example.com is of example.com.
+func ofVendor(driver, domain string) bool {
+	return driver == domain || strings.HasSuffix(driver, "."+domain)
+}
+
+// mixedResourceHints shows side by side where device plugins and where DRA
+// serve an extended resource that the pod waits for.
+func (x *inquiry) mixedResourceHints() {
+	pod := x.subject.pod
+	if pod == nil || x.out.Verdict != DoesNotFit {
+		return
+	}
+	for _, name := range extendedResources(pod) {
+		class := x.classOf(name)
+		plugins := servedBy(x.snap, name)
+		if class == nil || len(plugins) == 0 {
+			continue
+		}
+		offered := map[string]bool{}
+		for _, node := range plugins {
+			offered[node.Name] = true
+		}
+		var dra []*corev1.Node
+		for _, node := range x.snap.Nodes {
+			if !offered[node.Name] && x.hasDevicesOf(class.Name, node) {
+				dra = append(dra, node)
+			}
+		}
+		elsewhere := "on no other node"
+		if len(dra) > 0 {
+			elsewhere = "on " + nodeNames(dra)
+		}
+		quantity := plugins[0].Status.Allocatable[name]
+		x.hint(
+			fmt.Sprintf("extended resource %s is served by a device plugin on %s, where the scheduler does not look at ResourceSlices for it, and by DRA (DeviceClass %s) %s",
+				name, nodeNames(plugins), class.Name, elsewhere),
+			Evidence{Object: object("Node", "", plugins[0].Name), Path: fmt.Sprintf("status.allocatable['%s']", name), Found: quantity.String()},
+			Evidence{Object: object("DeviceClass", "", class.Name), Path: "spec.extendedResourceName", Found: string(name)},
+		)
+	}
+}
+
+// classOf finds the class that stands for an extended resource.
+func (x *inquiry) classOf(name corev1.ResourceName) *resourceapi.DeviceClass {
+	if implicit, ok := strings.CutPrefix(string(name), resourceapi.ResourceDeviceClassPrefix); ok {
+		return x.snap.Class(implicit)
+	}
+	for _, class := range x.snap.Classes {
+		if class.Spec.ExtendedResourceName != nil && *class.Spec.ExtendedResourceName == string(name) {
+			return class
+		}
+	}
+	return nil
+}
+
+// hasDevicesOf says whether a node can reach a device of a class that is
+// wanted.
+func (x *inquiry) hasDevicesOf(class string, node *corev1.Node) bool {
+	for i := range x.claims {
+		for _, alternatives := range x.claims[i].funnels {
+			for _, f := range alternatives {
+				if f.request.class != class {
+					continue
+				}
+				for j := range f.devices {
+					if !f.otherClass(f.devices[j].Device) && sliceReaches(f.devices[j].Slice, node) {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// pluginHint warns where a device plugin hands out what looks like the same
+// hardware as the driver whose devices the pod gets: neither knows of the other.
+func (x *inquiry) pluginHint() {
+	pod := x.subject.pod
+	if pod != nil && pod.Status.Phase == corev1.PodRunning {
+		return
+	}
+	drivers := map[string]map[string]bool{}
+	add := func(driver, node string) {
+		if node == "" {
+			return
+		}
+		if drivers[driver] == nil {
+			drivers[driver] = map[string]bool{}
+		}
+		drivers[driver][node] = true
+	}
+	if x.out.Placement != nil {
+		for _, claim := range x.out.Placement.Claims {
+			for _, device := range claim.Devices {
+				add(device.Driver, x.out.Placement.Node)
+			}
+		}
+	}
+	if pod != nil && pod.Spec.NodeName != "" {
+		for _, claim := range x.out.Claims {
+			if claim.Allocation == nil {
+				continue
+			}
+			for _, device := range claim.Allocation.Devices {
+				add(device.Driver, pod.Spec.NodeName)
+			}
+		}
+	}
+	for _, driver := range slices.Sorted(maps.Keys(drivers)) {
+		for _, name := range sortedKeys(drivers[driver]) {
+			node := x.snap.Node(name)
+			if node == nil {
+				continue
+			}
+			for _, offered := range slices.Sorted(maps.Keys(node.Status.Allocatable)) {
+				domain, _, qualified := strings.Cut(string(offered), "/")
+				quantity := node.Status.Allocatable[offered]
+				if !qualified || quantity.IsZero() || !ofVendor(driver, domain) {
+					continue
+				}
+				x.hint(
+					fmt.Sprintf("node %s also offers %s %s through a device plugin: if that is the same hardware as the devices of %s, both may hand out one device, since neither knows what the other has given away",
+						name, quantity.String(), offered, driver),
+					Evidence{Object: object("Node", "", name), Path: fmt.Sprintf("status.allocatable['%s']", offered), Found: quantity.String()},
+				)
+			}
+		}
+	}
+}

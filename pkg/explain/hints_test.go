@@ -1,0 +1,261 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// plugin adds a DaemonSet with the note that it is a plugin of the kubelet.
+func plugin(name, drivers string, change func(*snapshot.Workload)) part {
+	return func(s *snapshot.Snapshot) {
+		w := &snapshot.Workload{
+			TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DaemonSet"},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "plugins", Name: name,
+				Annotations: map[string]string{"dra.kubectl.dev/kubelet-plugin": drivers},
+			},
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
+		}
+		change(w)
+		s.Workloads = append(s.Workloads, w)
+	}
+}
+
+func unchanged(*snapshot.Workload) {}
+
+// pluginPod adds a pod of a DaemonSet.
+func pluginPod(set, node string, isReady bool) part {
+	return func(s *snapshot.Snapshot) {
+		changedPod(set+"-"+node, func(p *corev1.Pod) {
+			p.Namespace, p.Spec.NodeName, p.Labels = "plugins", node, map[string]string{"app": set}
+			p.Status.Phase = corev1.PodRunning
+			if isReady {
+				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			}
+		})(s)
+	}
+}
+
+func withPriority(priority int32) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.Priority = &priority }
+}
+
+// user adds the running pod that a claim is reserved for.
+func user(name, claim string, priority int32) part {
+	return func(s *snapshot.Snapshot) {
+		changedPod(name, func(p *corev1.Pod) {
+			p.Namespace, p.Spec.NodeName, p.Status.Phase = "serving", "node-1", corev1.PodRunning
+			p.Spec.Priority = &priority
+		})(s)
+		for _, c := range s.Claims {
+			if c.Name == claim {
+				c.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: name, UID: s.Pods[len(s.Pods)-1].UID}}
+			}
+		}
+	}
+}
+
+func taintRule(selector *resourceapi.DeviceTaintSelector) part {
+	return func(s *snapshot.Snapshot) {
+		s.TaintRules = append(s.TaintRules, &resourceapi.DeviceTaintRule{
+			ObjectMeta: metav1.ObjectMeta{Name: "rule"},
+			Spec: resourceapi.DeviceTaintRuleSpec{
+				DeviceSelector: selector,
+				Taint:          resourceapi.DeviceTaint{Key: "example.com/broken", Effect: resourceapi.DeviceTaintEffectNoSchedule},
+			},
+		})
+	}
+}
+
+func queued(reason string, status metav1.ConditionStatus) part {
+	return func(s *snapshot.Snapshot) {
+		s.Queued = append(s.Queued, &snapshot.QueuedWorkload{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace, Name: "queued",
+				OwnerReferences: []metav1.OwnerReference{{Kind: "Pod", Name: "train-0", UID: "uid-train-0"}},
+			},
+			Status: snapshot.QueuedWorkloadStatus{Conditions: []metav1.Condition{
+				{Type: "QuotaReserved", Status: status, Reason: reason, Message: "said Kueue"},
+				{Type: "Admitted", Status: status, Reason: reason, Message: "said Kueue"},
+			}},
+		})
+	}
+}
+
+// said adds an event about the pod, from some minutes ago.
+func said(reason string, minutes int) part {
+	return func(s *snapshot.Snapshot) {
+		s.Events = append(s.Events, &corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, Name: reason},
+			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: "train-0", UID: "uid-train-0"},
+			Reason:         reason, Message: "said the autoscaler",
+			LastTimestamp: metav1.NewTime(s.TakenAt.Add(-time.Duration(minutes) * time.Minute)),
+		})
+	}
+}
+
+// halfPublished makes a slice one of two of its pool, of some time ago.
+func halfPublished(age time.Duration) func(*resourceapi.ResourceSlice) {
+	return func(s *resourceapi.ResourceSlice) {
+		twoSlices(s)
+		s.CreationTimestamp = metav1.NewTime(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC).Add(-age))
+	}
+}
+
+func dropped(fields string) part {
+	return func(s *snapshot.Snapshot) {
+		for _, c := range s.Claims {
+			c.Annotations = map[string]string{"dra.kubectl.dev/dropped-fields": fields}
+		}
+	}
+}
+
+func offering(name, quantity string) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceName(name)] = resource.MustParse(quantity) }
+}
+
+// TestHints has, for each hint, a cluster where it is to be given and those
+// next to it where it would be wrong.
+func TestHints(t *testing.T) {
+	full := []part{nodes("node-1"), pool("node-1", device("gpu-0")), holding("held", "node-1", "gpu-0"), claim("c", exact("gpu", 1))}
+	asked := pod("train-0", "c")
+	missing := []part{nodes("node-1", "node-2"), pool("node-1", device("gpu-0")), holding("held", "node-1", "gpu-0"), claim("c", exact("gpu", 1)), asked}
+	nothing := []part{nodes("node-1"), claim("c", exact("gpu", 1)), asked}
+	tainted := []part{gate("DRADeviceTaintRules", true), gate("DRADeviceTaints", true), nodes("node-1"), pool("node-1", device("gpu-0")), claim("c", exact("gpu", 1)), asked}
+	selectNode := func(w *snapshot.Workload) { w.Template.Spec.NodeSelector = map[string]string{"gpu": "yes"} }
+	for name, tc := range map[string]struct {
+		cluster []part
+		more    []part
+		// hint is a part of the only hint; none if empty.
+		hint string
+	}{
+		"nothing to say": {cluster: full, more: []part{asked}},
+
+		"plugin without room":         {cluster: nothing, more: []part{plugin("p", driver, selectNode)}, hint: "has none for node-1: the node has no label gpu=yes"},
+		"plugin of another driver":    {cluster: nothing, more: []part{plugin("p", "nic.example.org", selectNode)}},
+		"plugin of the same maker":    {cluster: nothing, more: []part{plugin("example-dra", "", selectNode)}, hint: "a kubelet plugin that by its name belongs to the driver"},
+		"storage of the same maker":   {cluster: nothing, more: []part{plugin("example-storage", "storage.csi.example.com", selectNode)}},
+		"the named one before others": {cluster: nothing, more: []part{plugin("example-dra", "", selectNode), plugin("p", driver, selectNode)}, hint: "DaemonSet plugins/p has none"},
+		"plugin that is not ready":    {cluster: nothing, more: []part{plugin("p", driver, unchanged), pluginPod("p", "node-1", false)}, hint: "pod p-node-1 on node node-1 is not ready"},
+		"silent plugin":               {cluster: missing, more: []part{plugin("p", driver, unchanged), pluginPod("p", "node-1", true), pluginPod("p", "node-2", true)}, hint: "pod p-node-2 is ready, but there is no ResourceSlice of gpu.example.com for node-2"},
+		"node without hardware":       {cluster: missing, more: []part{plugin("p", driver, selectNode), pluginPod("p", "node-1", true)}},
+		"hidden slices":               {cluster: nothing, more: []part{gap(snapshot.ResourceSlices, "hidden"), plugin("p", driver, selectNode)}},
+
+		"rule for everything":   {cluster: tainted, more: []part{taintRule(&resourceapi.DeviceTaintSelector{})}, hint: "DeviceTaintRule rule has an empty deviceSelector: it taints all 1 device"},
+		"rule for a driver":     {cluster: tainted, more: []part{taintRule(&resourceapi.DeviceTaintSelector{Driver: ptr.To(driver)})}},
+		"rule that is harmless": {cluster: full, more: []part{asked, gate("DRADeviceTaintRules", true), gate("DRADeviceTaints", true), taintRule(&resourceapi.DeviceTaintSelector{})}},
+
+		"lower priority": {cluster: full, more: []part{changedPod("train-0", withPriority(100), "c"), user("infer-0", "held", 10)}, hint: "pod serving/infer-0 keeps node-1/gpu-0, although its priority 10 is lower than that of pod train-0, 100"},
+		"same priority":  {cluster: full, more: []part{changedPod("train-0", withPriority(10), "c"), user("infer-0", "held", 10)}},
+
+		"queued":   {cluster: full, more: []part{asked, queued("Pending", metav1.ConditionFalse)}, hint: "Workload ml/queued has condition QuotaReserved=False (Pending): said Kueue"},
+		"admitted": {cluster: full, more: []part{asked, queued("Admitted", metav1.ConditionTrue)}},
+
+		"dropped field":        {cluster: full, more: []part{asked, dropped("spec.devices.requests[0].exactly.tolerations")}, hint: "feature gate DRADeviceTaints is off"},
+		"field without a gate": {cluster: full, more: []part{asked, dropped("spec.devices.requests[0].exactly.count,nonsense,")}},
+
+		"no scale-up":        {cluster: full, more: []part{asked, said("NotTriggerScaleUp", 5)}, hint: "adds no node for it (event NotTriggerScaleUp, 5m ago): said the autoscaler"},
+		"scale-up after all": {cluster: full, more: []part{asked, said("NotTriggerScaleUp", 5), said("TriggeredScaleUp", 2)}, hint: "adds a node for it (event TriggeredScaleUp, 2m ago)"},
+		"other event":        {cluster: full, more: []part{asked, said("FailedScheduling", 5)}},
+
+		"pool that stays incomplete": {
+			cluster: []part{nodes("node-1"), claim("c", exact("gpu", 1)), asked}, more: []part{slice("node-1", halfPublished(10*time.Minute), device("gpu-0"))},
+			hint: "pool node-1 has had 1 of 2 slices for 10m",
+		},
+		"pool that is being published": {
+			cluster: []part{nodes("node-1"), claim("c", exact("gpu", 1)), asked}, more: []part{slice("node-1", halfPublished(10*time.Second), device("gpu-0"))},
+		},
+
+		"plugin of the maker's on the node": {
+			cluster: []part{nodes("node-1"), changeNode("node-1", offering("example.com/gpu", "4")), pool("node-1", device("gpu-0")), claim("c", exact("gpu", 1)), asked},
+			hint:    "node node-1 also offers 4 example.com/gpu through a device plugin",
+		},
+		"plugin of another maker's on the node": {
+			cluster: []part{nodes("node-1"), changeNode("node-1", offering("example.org/gpu", "4")), pool("node-1", device("gpu-0")), claim("c", exact("gpu", 1)), asked},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := explainPod(t, cluster(t, slices.Concat(tc.cluster, tc.more)...))
+			var texts []string
+			for _, hint := range got.Hints {
+				texts = append(texts, hint.Text)
+				if len(hint.Evidence) == 0 {
+					t.Errorf("no evidence for: %s", hint.Text)
+				}
+			}
+			if tc.hint == "" && len(texts) > 0 || tc.hint != "" && (len(texts) != 1 || !strings.Contains(texts[0], tc.hint)) {
+				t.Errorf("got %q, want %q (%s: %s)", texts, tc.hint, got.Verdict, got.Summary)
+			}
+		})
+	}
+}
+
+func explainPod(t *testing.T, snap *snapshot.Snapshot) *Explanation {
+	t.Helper()
+	got, err := Explain(t.Context(), snap, Options{Kind: KindPod, Namespace: namespace, Name: "train-0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestNamedDrivers(t *testing.T) {
+	for expression, want := range map[string][]string{
+		`device.driver == "a.example.com"`:                                     {"a.example.com"},
+		`"a.example.com" == device.driver && device.attributes["x"].y == "z"`:  {"a.example.com"},
+		`device.driver == "a.example.com" || device.driver == "b.example.com"`: {"a.example.com", "b.example.com"},
+		`device.driver != "a.example.com"`:                                     nil,
+		`!(device.driver == "a.example.com")`:                                  nil,
+		`device.driver.startsWith("a")`:                                        nil,
+		`device.attributes["x"].driver == "a.example.com"`:                     nil,
+		`syntax error`: nil,
+	} {
+		t.Run(expression, func(t *testing.T) {
+			x := &inquiry{selectors: newSelectors(dracel.Features{})}
+			got := x.namedDrivers(&funnel{request: &request{selectors: celSelectors(expression)}, checks: &checks{}})
+			if !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// TestUnmappedExtendedResource asks about a pod that was meant to use DRA and
+// does not, as far as the cluster is concerned.
+func TestUnmappedExtendedResource(t *testing.T) {
+	asking := changedPod("train-0", func(p *corev1.Pod) {
+		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"example.com/gpu": resource.MustParse("1")}
+	})
+	mapped := func(s *snapshot.Snapshot) { s.Classes[0].Spec.ExtendedResourceName = ptr.To("example.com/gpu") }
+	for name, tc := range map[string]struct {
+		parts []part
+		want  string
+	}{
+		"nobody":        {parts: []part{nodes("node-1"), asking}, want: "which no DeviceClass maps, and no node offers it through a device plugin"},
+		"device plugin": {parts: []part{nodes("node-1"), changeNode("node-1", offering("example.com/gpu", "1")), asking}, want: "which no DeviceClass maps; device plugins offer it on node-1"},
+		"a driver":      {parts: []part{nodes("node-1"), pool("node-1", device("gpu-0")), asking}, want: "driver gpu.example.com publishes devices: to serve it with them, a DeviceClass needs spec.extendedResourceName: example.com/gpu"},
+		"gate off":      {parts: []part{gate("DRAExtendedResource", false), nodes("node-1"), asking, mapped}, want: "which DeviceClass gpu maps, but the feature gate DRAExtendedResource is off"},
+		"plain pod":     {parts: []part{nodes("node-1"), pod("train-0")}, want: "uses no ResourceClaim and no extended resource of a DeviceClass"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Explain(t.Context(), cluster(t, tc.parts...), Options{Kind: KindPod, Namespace: namespace, Name: "train-0"})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,160 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
+)
+
+// solve is the decision for the only node of an instance.
+func (x *inquiry) solve(tb testing.TB) (*problemBuilder, decision.Result) {
+	tb.Helper()
+	node := x.site.candidates[0]
+	built, err := newProblem(tb.Context(), x.site.alloc, node, x.site.pools[node.Name], x.claims)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return built, decision.Decide(tb.Context(), &built.problem)
+}
+
+// TestInstances decides what the allocator cannot: short by counting, enough
+// with an assignment that the allocator takes.
+func TestInstances(t *testing.T) {
+	list := instances()
+	if len(list) < 30 {
+		t.Errorf("only %d instances", len(list))
+	}
+	for _, i := range list {
+		t.Run(i.name, func(t *testing.T) {
+			if _, short := surveyed(t, cluster(t, i.short...)).solve(t); short.Answer != decision.Infeasible {
+				t.Errorf("one short is %s", short.Answer)
+			}
+			x := surveyed(t, cluster(t, i.enough...))
+			built, enough := x.solve(t)
+			if enough.Answer != decision.Feasible {
+				t.Fatalf("enough is %s", enough.Answer)
+			}
+			verdict := x.site.alloc.Check(t.Context(), x.site.candidates[0], x.pinned(built, enough.Chosen))
+			if verdict.Outcome != allocator.Fits {
+				t.Errorf("the allocator says %s (%v) to %v", verdict.Outcome, verdict.Err, enough.Chosen)
+			}
+		})
+	}
+}
+
+// pinned are the claims, asking for just the devices that were chosen.
+func (x *inquiry) pinned(built *problemBuilder, chosen []decision.Choice) []*resourceapi.ResourceClaim {
+	ids := make([]string, len(built.devices))
+	for d, i := range built.devices {
+		ids[i] = fmt.Sprint(*d.Attributes["id"].IntValue)
+	}
+	claims := make([]*resourceapi.ResourceClaim, 0, len(x.claims))
+	next := 0
+	for _, c := range x.claims {
+		claim := c.claim.DeepCopy()
+		for i := range claim.Spec.Devices.Requests {
+			r, choice := &claim.Spec.Devices.Requests[i], chosen[next]
+			next++
+			var texts []string
+			for _, d := range choice.Devices {
+				texts = append(texts, ids[d])
+			}
+			pin := celSelectors(fmt.Sprintf(`device.attributes[%q].id in [%s]`, driver, strings.Join(texts, ", ")))
+			if r.Exactly != nil {
+				r.Exactly.Selectors = slices.Concat(pin, r.Exactly.Selectors)
+				continue
+			}
+			r.FirstAvailable = slices.Clone(r.FirstAvailable[choice.Alternative : choice.Alternative+1])
+			r.FirstAvailable[0].Selectors = slices.Concat(pin, r.FirstAvailable[0].Selectors)
+		}
+		claims = append(claims, claim)
+	}
+	return claims
+}
+
+// BenchmarkHard reports for each instance that is one short
+//
+//	decide-ms    how long it takes to decide that nothing fits
+//	conflict-ms  how long it takes to find what cannot hold together
+//	explain-ms   how long the whole explanation takes, conflict and remedies
+//	             included, without the time that the allocator is given
+//	facts        how many facts the conflict has, 0 if none was found in time
+//
+// With UPSTREAM set to a duration it also asks the allocator once, and reports
+// how many seconds it takes (upstream-s), at most that long.
+func BenchmarkHard(b *testing.B) {
+	for _, i := range instances() {
+		b.Run(strings.ReplaceAll(i.name, " ", "_"), func(b *testing.B) {
+			var decide, conflict, explain time.Duration
+			facts := 0
+			for b.Loop() {
+				x := surveyed(b, cluster(b, i.short...))
+				start := time.Now()
+				if _, result := x.solve(b); result.Answer != decision.Infeasible {
+					b.Fatal(result.Answer)
+				}
+				decide += time.Since(start)
+
+				start = time.Now()
+				s, err := x.newScene(x.site.candidates[0])
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := s.conflict(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+				conflict += time.Since(start)
+
+				start = time.Now()
+				e, err := Explain(b.Context(), cluster(b, i.short...), Options{Kind: KindPod, Namespace: namespace, Name: waiting})
+				if err != nil {
+					b.Fatal(err)
+				}
+				explain += time.Since(start)
+				if e.Verdict != DoesNotFit {
+					b.Fatalf("%s: %s", e.Verdict, e.Summary)
+				}
+				if len(e.Assumptions) > 0 && strings.Contains(e.Assumptions[0], "proved by counting") {
+					explain -= patience
+				}
+				if facts = 0; e.Conflict != nil {
+					facts = len(e.Conflict.Facts)
+				}
+			}
+			b.ReportMetric(decide.Seconds()*1000/float64(b.N), "decide-ms")
+			if limit, err := time.ParseDuration(os.Getenv("UPSTREAM")); err == nil {
+				b.ReportMetric(askUpstream(b, i.short, limit).Seconds(), "upstream-s")
+			}
+			b.ReportMetric(conflict.Seconds()*1000/float64(b.N), "conflict-ms")
+			b.ReportMetric(explain.Seconds()*1000/float64(b.N), "explain-ms")
+			b.ReportMetric(float64(facts), "facts")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// askUpstream is how long the allocator takes to find nothing.
+func askUpstream(b *testing.B, parts []part, limit time.Duration) time.Duration {
+	b.Helper()
+	x := surveyed(b, cluster(b, parts...))
+	alloc, err := allocator.New(b.Context(), x.snap, allocator.WithTimeout(limit))
+	if err != nil {
+		b.Fatal(err)
+	}
+	claims, err := x.claimsFor(x.site.candidates[0])
+	if err != nil {
+		b.Fatal(err)
+	}
+	return alloc.Check(b.Context(), x.site.candidates[0], claims).Duration
+}

@@ -1,0 +1,285 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// finding is one thing that keeps a pod at a stage of its life, or that is
+// wrong with it there, as far as objects in the API tell.
+type finding struct {
+	// reason is a clause for the summary, empty if the verdict says it all.
+	reason string
+	// instead is set if the reason says all that people need to know, and
+	// what the allocator has to say does not matter.
+	instead  bool
+	evidence []Evidence
+	steps    []NextStep
+}
+
+// life is where a pod stands, and what was found there, the most important
+// thing first.
+type life struct {
+	stage    Stage
+	findings []finding
+}
+
+// told says whether there is something to say about it.
+func (l *life) told() bool {
+	return slices.ContainsFunc(l.findings, func(f finding) bool { return f.reason != "" })
+}
+
+func (f *finding) prove(object, path, found, wanted string) {
+	f.evidence = append(f.evidence, Evidence{Object: object, Path: path, Found: found, Wanted: wanted})
+}
+
+func (f *finding) step(actor, format string, args ...any) {
+	f.steps = append(f.steps, NextStep{Actor: actor, Text: fmt.Sprintf(format, args...)})
+}
+
+// leeway is how long something may take before it is worth a word.
+const leeway = time.Minute
+
+// describeStage finds where the target stands in its life, and why there.
+func (x *inquiry) describeStage() {
+	var own life
+	who := ""
+	switch pod := x.subject.pod; {
+	case pod == nil:
+	case x.subject.hypothetical:
+		own.findings = gateFindings(pod)
+	default:
+		own = x.life(pod, x.subject.claims)
+		if own.stage == StageAllocation && len(x.site.candidates) == 0 && len(x.site.unsuitable) > 0 && !x.fitsElsewhere() {
+			own.stage = StageNodeFit
+		}
+		who = x.named(pod)
+	}
+	forClaim := x.subject.pod == nil && x.subject.target.Kind == KindClaim
+	for i := range x.out.Pods {
+		pod := x.subject.users[i]
+		if pod == x.subject.pod {
+			x.out.Pods[i].Stage = own.stage
+			continue
+		}
+		other := x.life(pod, x.site.alloc.PodClaims(pod))
+		x.out.Pods[i].Stage = other.stage
+		if forClaim && (own.stage == "" || !own.told() && other.told()) {
+			own, who = other, x.named(pod)
+		}
+	}
+	x.out.Stage = own.stage
+	var findings []finding
+	if forClaim {
+		findings = x.claimFindings(x.subject.claims[0].Claim)
+	}
+	for _, f := range own.findings {
+		if f.reason != "" {
+			f.reason, who = who+f.reason, ""
+		}
+		findings = append(findings, f)
+	}
+	x.report(findings)
+	x.nextSteps()
+}
+
+// named begins a sentence about a pod that is not itself the target.
+func (x *inquiry) named(pod *corev1.Pod) string {
+	if x.subject.target.Kind == KindPod {
+		return ""
+	}
+	return "pod " + pod.Name + ": "
+}
+
+// maxReasons is how many findings a summary has room for.
+const maxReasons = 3
+
+// report puts findings into the explanation. What is found twice is said once:
+// a claim and the pod that uses it have the same troubles.
+func (x *inquiry) report(findings []finding) {
+	var reasons []string
+	instead := false
+	for _, f := range findings {
+		if f.reason != "" && !slices.ContainsFunc(reasons, func(r string) bool { return strings.HasSuffix(r, f.reason) }) {
+			reasons = append(reasons, f.reason)
+			instead = instead || f.instead
+		}
+		for _, e := range f.evidence {
+			if !slices.Contains(x.out.StageEvidence, e) {
+				x.out.StageEvidence = append(x.out.StageEvidence, e)
+			}
+		}
+		for _, step := range f.steps {
+			if !slices.Contains(x.out.NextSteps, step) {
+				x.out.NextSteps = append(x.out.NextSteps, step)
+			}
+		}
+	}
+	if len(reasons) == 0 {
+		return
+	}
+	text := strings.Join(reasons[:min(len(reasons), maxReasons)], "; ")
+	if more := len(reasons) - maxReasons; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	if !instead && x.out.Summary != "" {
+		text += "; then: " + x.out.Summary
+	}
+	x.out.Summary = text
+}
+
+// life finds where a pod stands.
+func (x *inquiry) life(pod *corev1.Pod, claims []allocator.PodClaim) life {
+	l := life{stage: x.stageOf(pod, claims)}
+	switch l.stage {
+	case StageClaimGeneration:
+		l.findings = append(x.generationFindings(pod, claims), gateFindings(pod)...)
+	case StageQueueing:
+		l.findings = x.queueingFindings(pod, claims)
+	case StageBinding:
+		l.findings = x.bindingFindings(claims)
+	case StageReservation:
+		l.findings = x.reservationFindings(pod, claims)
+	case StagePreparation, StageInjection:
+		l.findings = slices.Concat(x.kubeletFindings(pod, claims), x.deviceFindings(pod, claims))
+	case StageRunning:
+		l.findings = x.runningFindings(pod, claims)
+	case StageCleanup:
+		l.findings = x.cleanupFindings(pod, claims)
+	case StageNodeFit, StageAllocation:
+		// The funnel and the nodes tell.
+	}
+	return l
+}
+
+// stageOf names the first stage of a pod that is not done.
+func (x *inquiry) stageOf(pod *corev1.Pod, claims []allocator.PodClaim) Stage {
+	switch {
+	case pod.DeletionTimestamp != nil, finished(pod):
+		return StageCleanup
+	case pod.Status.Phase == corev1.PodRunning && len(unresolvedContainers(pod)) > 0:
+		return StageInjection
+	case pod.Status.Phase == corev1.PodRunning:
+		return StageRunning
+	}
+	allocated, reserved, bindable := true, true, true
+	for i := range claims {
+		pc := &claims[i]
+		switch {
+		case pod.Spec.NodeName != "" && pc.Claim != nil && pc.Claim.Status.Allocation != nil:
+			reserved = reserved && x.site.alloc.Reserved(pc.Claim, pod)
+		case errors.Is(pc.Problem, allocator.ErrClaimNotCreated), errors.Is(pc.Problem, allocator.ErrTemplateMissing):
+			return StageClaimGeneration
+		case pc.Problem != nil:
+			return StageQueueing
+		case pc.Claim == nil || pc.Claim.Status.Allocation == nil:
+			allocated = false
+		default:
+			reserved = reserved && x.site.alloc.Reserved(pc.Claim, pod)
+			bindable = bindable && len(x.awaited(pc.Claim)) == 0
+		}
+	}
+	switch {
+	case pod.Spec.NodeName != "" && (!allocated || !reserved):
+		return StageReservation
+	case pod.Spec.NodeName != "" && x.prepared(pod):
+		return StageInjection
+	case pod.Spec.NodeName != "":
+		return StagePreparation
+	case len(pod.Spec.SchedulingGates) > 0, x.unheard(pod):
+		return StageQueueing
+	case !allocated:
+		return StageAllocation
+	case !bindable:
+		return StageBinding
+	case !reserved:
+		return StageReservation
+	default:
+		return StageNodeFit
+	}
+}
+
+// finished says whether no container of a pod will ever run again.
+func finished(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// nextSteps says who can do something that needs no proof by the allocator.
+func (x *inquiry) nextSteps() {
+	if x.out.Verdict == Undetermined {
+		var hidden []string
+		for _, gap := range x.snap.Gaps {
+			if slices.Contains([]string{snapshot.ResourceNodes, snapshot.ResourceSlices, snapshot.ResourceClasses, snapshot.ResourceClaims, snapshot.ResourceTemplates, snapshot.ResourcePods}, gap.Resource) {
+				kind, _, _ := strings.Cut(gap.Resource, ".")
+				hidden = append(hidden, kind)
+			}
+		}
+		if len(hidden) > 0 {
+			x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorAdmin, Text: fmt.Sprintf(
+				"whoever may list %s in all namespaces can tell, or take a snapshot for others: kubectl dra snapshot -o cluster.json.gz", joinAnd(hidden))})
+		}
+	}
+	for i := range x.subject.claims {
+		pc, pod := &x.subject.claims[i], x.subject.pod
+		switch {
+		case pod == nil || !waits(pod):
+		case errors.Is(pc.Problem, allocator.ErrTemplateMissing):
+			x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorUser, Text: fmt.Sprintf("create ResourceClaimTemplate %s in namespace %s, or name another one", pc.Template, pod.Namespace)})
+		case errors.Is(pc.Problem, allocator.ErrClaimMissing):
+			x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorUser, Text: fmt.Sprintf("create ResourceClaim %s in namespace %s, or name another one", x.claimName(pc), pod.Namespace)})
+		}
+	}
+	if x.subject.pod == nil && x.subject.target.Kind == KindClaim && len(x.claims) > 0 && x.claims[0].claim.UID != "" && len(x.subject.users) == 0 {
+		x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorUser, Text: "no pod uses the claim: it is allocated when the first one does"})
+	}
+}
+
+// elapsed says how long ago something was, in the words of kubectl.
+func (x *inquiry) elapsed(since time.Time) string {
+	return duration.HumanDuration(max(0, x.snap.Now().Sub(since)))
+}
+
+// overdue says whether something that began then takes longer than it should.
+func (x *inquiry) overdue(since time.Time) bool {
+	return !since.IsZero() && x.snap.Now().Sub(since) > leeway
+}
+
+// hides says whether objects of a namespace may exist that were not read.
+func (x *inquiry) hides(resource, namespace string) bool {
+	gap := x.snap.Gap(resource)
+	return gap != nil && (gap.Namespace == "" || gap.Namespace != namespace)
+}
+
+// podCondition returns the condition of that type, nil if there is none.
+func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == kind {
+			return c
+		}
+	}
+	return nil
+}
+
+func podObject(pod *corev1.Pod) string { return object("Pod", pod.Namespace, pod.Name) }
+
+// deviceName names an allocated device as people see it in a pool.
+func deviceName(result *resourceapi.DeviceRequestAllocationResult) string {
+	return result.Pool + "/" + result.Device
+}
+
+func deviceID(result *resourceapi.DeviceRequestAllocationResult) allocator.DeviceID {
+	return allocator.DeviceID{Driver: result.Driver, Pool: result.Pool, Device: result.Device}
+}

@@ -1,0 +1,220 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// cleanupFindings tells why a pod that is finished or being deleted, or its
+// claims, do not go away.
+func (x *inquiry) cleanupFindings(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
+	if pod.DeletionTimestamp != nil {
+		return x.terminating(pod, claims)
+	}
+	var findings []finding
+	for i := range claims {
+		claim := claims[i].Claim
+		if claim == nil || claims[i].Generated || !reservedForPod(claim, pod) {
+			continue
+		}
+		f := finding{instead: true, reason: fmt.Sprintf("the pod is finished (%s%s), but claim %s is still reserved for it", pod.Status.Phase, x.finishedSince(pod), claim.Name)}
+		f.prove(podObject(pod), "status.phase", string(pod.Status.Phase), "")
+		f.prove(claimObject(claim), "status.reservedFor", reservedForText(claim), "no finished pod")
+		x.blameController(&f, lastEnd(pod))
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// reservedForPod says whether a claim lists the pod itself as a consumer.
+func reservedForPod(claim *resourceapi.ResourceClaim, pod *corev1.Pod) bool {
+	return slices.ContainsFunc(claim.Status.ReservedFor, func(c resourceapi.ResourceClaimConsumerReference) bool {
+		return c.Resource == "pods" && c.UID == pod.UID && pod.UID != ""
+	})
+}
+
+// blameController says who removes stale reservations, and that it does not if
+// that takes too long.
+func (x *inquiry) blameController(f *finding, since time.Time) {
+	if x.overdue(since) {
+		f.step(ActorAdmin, "see that kube-controller-manager runs, and with it the resourceclaim controller: it should have removed the reservation")
+		return
+	}
+	f.step(ActorNobody, "the resourceclaim controller removes the reservation")
+}
+
+// lastEnd is when the last container of a pod ended, zero if that is unknown.
+func lastEnd(pod *corev1.Pod) time.Time {
+	var end time.Time
+	for _, status := range containerStatuses(pod) {
+		if t := status.State.Terminated; t != nil && t.FinishedAt.After(end) {
+			end = t.FinishedAt.Time
+		}
+	}
+	return end
+}
+
+func (x *inquiry) finishedSince(pod *corev1.Pod) string {
+	end := lastEnd(pod)
+	if end.IsZero() {
+		return ""
+	}
+	return " for " + x.elapsed(end)
+}
+
+// terminating tells why a pod that is being deleted is still there.
+func (x *inquiry) terminating(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
+	grace := time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
+	// The time of the deletion is the end of the grace period.
+	due := pod.DeletionTimestamp.Time
+	f := finding{instead: true}
+	f.reason = fmt.Sprintf("the pod is being deleted for %s (grace period %s)", x.elapsed(due.Add(-grace)), duration.HumanDuration(grace))
+	f.prove(podObject(pod), "metadata.deletionTimestamp", due.UTC().Format(time.RFC3339), "")
+	if c := podCondition(pod, corev1.DisruptionTarget); c != nil && c.Reason == "DeletionByDeviceTaintManager" {
+		f.reason += ", because of a device taint"
+		f.prove(podObject(pod), "status.conditions[type=DisruptionTarget]", c.Reason+": "+c.Message, "")
+	}
+	findings := []finding{f}
+	if len(pod.Finalizers) > 0 {
+		waits := finding{reason: fmt.Sprintf("it waits for whoever removes the finalizer %s", joinAnd(pod.Finalizers))}
+		waits.prove(podObject(pod), "metadata.finalizers", joinAnd(pod.Finalizers), "none")
+		findings = append(findings, waits)
+	}
+	if pod.Spec.NodeName == "" {
+		return findings
+	}
+	findings = append(findings, x.nodeFindings(pod)...)
+	killing := newestEvent(x.podEvents(pod), func(e *corev1.Event) bool { return e.Reason == reasonKillPod })
+	switch {
+	case killing != nil:
+		event := finding{reason: fmt.Sprintf("the last warning about the pod is %s: %s%s", killing.Reason, saidOnce(killing.Message), x.often(killing))}
+		event.evidence = append(event.evidence, eventEvidence(killing))
+		findings = append(findings, event)
+	case !x.overdue(due), len(findings) > 1:
+		return findings
+	}
+	return append(findings, x.unprepared(pod, claims)...)
+}
+
+// unprepared is about a pod that should have been gone. The kubelet keeps it
+// until its driver has given back the devices, but says so only in its log.
+func (x *inquiry) unprepared(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
+	node := pod.Spec.NodeName
+	var drivers []string
+	var f finding
+	for i := range claims {
+		claim := claims[i].Claim
+		if claim == nil || claim.Status.Allocation == nil || !x.site.alloc.Reserved(claim, pod) {
+			continue
+		}
+		f.prove(claimObject(claim), "status.reservedFor", reservedForText(claim), "not this pod any more")
+		for j := range claim.Status.Allocation.Devices.Results {
+			if driver := claim.Status.Allocation.Devices.Results[j].Driver; !slices.Contains(drivers, driver) {
+				drivers = append(drivers, driver)
+			}
+		}
+	}
+	if len(drivers) == 0 {
+		return nil
+	}
+	var absent []string
+	for _, driver := range drivers {
+		if x.proveAbsent(&f, driver, node) {
+			absent = append(absent, driver)
+		}
+	}
+	if len(absent) > 0 {
+		f.reason = fmt.Sprintf("driver %s has no ResourceSlice for node %s any more, and without the driver the kubelet cannot have the devices given back", joinAnd(absent), node)
+	}
+	f.step(ActorAdmin, "see that driver %s runs on node %s: the kubelet lets a pod go when its driver has given back the devices, and says what keeps it in its log", joinAnd(drivers), node)
+	return []finding{f}
+}
+
+// claimFindings tells what is wrong with a claim, whoever uses it.
+func (x *inquiry) claimFindings(claim *resourceapi.ResourceClaim) []finding {
+	if claim == nil {
+		return nil
+	}
+	var findings []finding
+	if claim.DeletionTimestamp != nil {
+		findings = append(findings, x.deletingClaim(claim))
+	} else if f := x.staleReservations(claim); f != nil {
+		findings = append(findings, *f)
+	}
+	findings = append(findings, x.holdingFindings(claim)...)
+	return append(findings, x.driverEvents([]allocator.PodClaim{{Claim: claim}})...)
+}
+
+// staleReservations is about consumers of a claim that are no more.
+func (x *inquiry) staleReservations(claim *resourceapi.ResourceClaim) *finding {
+	var stale []string
+	for i := range claim.Status.ReservedFor {
+		c := &claim.Status.ReservedFor[i]
+		if x.consumer(claim.Namespace, c).stale() {
+			stale = append(stale, x.consumerText(claim.Namespace, c))
+		}
+	}
+	if len(stale) == 0 {
+		return nil
+	}
+	f := &finding{instead: true, reason: fmt.Sprintf("claim %s is still reserved for %s", claim.Name, sample(stale, 3))}
+	f.prove(claimObject(claim), "status.reservedFor", reservedForText(claim), "consumers that exist")
+	f.step(ActorAdmin, "see that kube-controller-manager runs, and with it the resourceclaim controller: it removes reservations of pods that are finished or gone")
+	return f
+}
+
+// deletingClaim tells what keeps a claim that is being deleted.
+func (x *inquiry) deletingClaim(claim *resourceapi.ResourceClaim) finding {
+	f := finding{instead: true, reason: fmt.Sprintf("claim %s is being deleted for %s", claim.Name, x.elapsed(claim.DeletionTimestamp.Time))}
+	f.prove(claimObject(claim), "metadata.deletionTimestamp", claim.DeletionTimestamp.UTC().Format(time.RFC3339), "")
+	if len(claim.Finalizers) > 0 {
+		f.prove(claimObject(claim), "metadata.finalizers", joinAnd(claim.Finalizers), "none")
+	}
+	others := slices.DeleteFunc(slices.Clone(claim.Finalizers), func(name string) bool { return name == resourceapi.Finalizer })
+	var waits, using []string
+	stale := 0
+	for i := range claim.Status.ReservedFor {
+		c := &claim.Status.ReservedFor[i]
+		waits = append(waits, x.consumerText(claim.Namespace, c))
+		switch state := x.consumer(claim.Namespace, c); {
+		case state.stale():
+			stale++
+		case state == consumerUses:
+			using = append(using, consumerName(c))
+		}
+	}
+	if len(waits) > 0 {
+		f.prove(claimObject(claim), "status.reservedFor", reservedForText(claim), "nobody")
+	}
+	if len(others) > 0 {
+		waits = append(waits, "whoever removes the finalizer "+joinAnd(others))
+	}
+	switch {
+	case len(waits) > 0:
+		f.reason += ": it waits for " + strings.Join(waits[:min(len(waits), 3)], ", and for ")
+		if more := len(waits) - 3; more > 0 {
+			f.reason += fmt.Sprintf(", and for %d more", more)
+		}
+	case len(claim.Finalizers) > 0:
+		f.reason += ": it waits for the resourceclaim controller to remove the finalizer " + resourceapi.Finalizer
+	}
+	if len(using) > 0 {
+		f.step(ActorUser, "claim %s goes away when nobody uses it any more: end %s", claim.Name, sample(using, 3))
+	}
+	if stale > 0 || len(waits) == 0 && len(claim.Finalizers) > 0 {
+		x.blameController(&f, claim.DeletionTimestamp.Time)
+	}
+	return f
+}

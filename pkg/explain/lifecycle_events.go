@@ -1,0 +1,139 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The reasons of events that tell about the claims of pods.
+const (
+	reasonFailedScheduling = "FailedScheduling"
+	// reasonClaimCreation is of pkg/controller/resourceclaim.
+	reasonClaimCreation = "FailedResourceClaimCreation"
+	// The others are of pkg/kubelet/events.
+	reasonPrepare   = "FailedPrepareDynamicResources"
+	reasonSandbox   = "FailedCreatePodSandBox"
+	reasonKillPod   = "FailedKillPod"
+	reasonContainer = "Failed"
+)
+
+// schedulerMessage finds what the scheduler said last about a pod: the
+// condition if it stands, else the newest event.
+func (x *inquiry) schedulerMessage(pod *corev1.Pod) *SchedulerMessage {
+	if pod.Spec.NodeName != "" {
+		return nil
+	}
+	if c := podCondition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse && c.Message != "" {
+		message := &SchedulerMessage{Text: c.Message, Source: "condition PodScheduled"}
+		if !c.LastTransitionTime.IsZero() {
+			message.Time = &c.LastTransitionTime
+		}
+		return message
+	}
+	newest := newestEvent(x.podEvents(pod), func(e *corev1.Event) bool { return e.Reason == reasonFailedScheduling })
+	if newest == nil {
+		return nil
+	}
+	message := &SchedulerMessage{Text: newest.Message, Source: "event " + reasonFailedScheduling}
+	if t := eventTime(newest); !t.IsZero() {
+		message.Time = &t
+	}
+	return message
+}
+
+// podEvents lists what was reported about a pod, and not about another one of
+// the same name.
+func (x *inquiry) podEvents(pod *corev1.Pod) []*corev1.Event {
+	return x.eventsAbout(KindPod, pod.Namespace, pod.Name, pod.UID)
+}
+
+func (x *inquiry) eventsAbout(kind, namespace, name string, uid types.UID) []*corev1.Event {
+	var found []*corev1.Event
+	for _, event := range x.snap.Events {
+		about := &event.InvolvedObject
+		if about.Kind == kind && about.Namespace == namespace && about.Name == name && (about.UID == "" || uid == "" || about.UID == uid) {
+			found = append(found, event)
+		}
+	}
+	return found
+}
+
+// newestEvent returns the one that was reported last, nil if there is none.
+func newestEvent(events []*corev1.Event, wanted func(*corev1.Event) bool) *corev1.Event {
+	var newest *corev1.Event
+	for _, event := range events {
+		if !wanted(event) {
+			continue
+		}
+		if newest == nil || eventTime(event).After(eventTime(newest).Time) {
+			newest = event
+		}
+	}
+	return newest
+}
+
+func eventTime(event *corev1.Event) metav1.Time {
+	switch {
+	case event.Series != nil && !event.Series.LastObservedTime.IsZero():
+		return metav1.NewTime(event.Series.LastObservedTime.Time)
+	case !event.LastTimestamp.IsZero():
+		return event.LastTimestamp
+	case !event.EventTime.IsZero():
+		return metav1.NewTime(event.EventTime.Time)
+	default:
+		return event.CreationTimestamp
+	}
+}
+
+// often says how often something was reported, and when last: " (12 times,
+// last 30s ago)".
+func (x *inquiry) often(event *corev1.Event) string {
+	count := event.Count
+	if event.Series != nil {
+		count = event.Series.Count
+	}
+	var parts []string
+	if count > 1 {
+		parts = append(parts, fmt.Sprintf("%d times", count))
+	}
+	if t := eventTime(event); !t.IsZero() {
+		parts = append(parts, fmt.Sprintf("last %s ago", x.elapsed(t.Time)))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+func eventEvidence(event *corev1.Event) Evidence {
+	about := event.InvolvedObject
+	return Evidence{
+		Object: object("Event", event.Namespace, cmp.Or(event.Name, event.GenerateName)), Path: "message", Found: event.Message,
+		Wanted: "no event " + event.Reason + " of " + object(about.Kind, about.Namespace, about.Name),
+	}
+}
+
+// between cuts out what stands between two texts.
+func between(text, before, after string) (string, bool) {
+	_, rest, found := strings.Cut(text, before)
+	if !found {
+		return "", false
+	}
+	middle, _, found := strings.Cut(rest, after)
+	return middle, found && middle != ""
+}
+
+// saidOnce drops what an error says twice in a row, as errors do that were
+// wrapped with the same words.
+func saidOnce(message string) string {
+	return strings.Join(slices.Compact(strings.Split(strings.Join(strings.Fields(message), " "), ": ")), ": ")
+}

@@ -1,0 +1,188 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// consumerState is what became of somebody that a claim is reserved for.
+type consumerState int
+
+const (
+	consumerUnknown consumerState = iota
+	// consumerUses is a consumer that exists and has not ended.
+	consumerUses
+	// consumerFinished is a pod that will not run any more.
+	consumerFinished
+	// consumerReplaced is one whose name another object has now.
+	consumerReplaced
+	consumerGone
+)
+
+// stale says whether the resourceclaim controller should remove the consumer.
+func (s consumerState) stale() bool { return s >= consumerFinished }
+
+// consumerName is how people name a consumer: "pod/train-0".
+func consumerName(c *resourceapi.ResourceClaimConsumerReference) string {
+	return strings.TrimSuffix(c.Resource, "s") + "/" + c.Name
+}
+
+// consumer finds out what became of a consumer of a claim, as syncClaim of the
+// resourceclaim controller does.
+func (x *inquiry) consumer(namespace string, c *resourceapi.ResourceClaimConsumerReference) consumerState {
+	switch {
+	case c.APIGroup == "" && c.Resource == "pods":
+		pod := x.snap.Pod(namespace, c.Name)
+		switch {
+		case pod == nil && x.hides(snapshot.ResourcePods, namespace):
+			return consumerUnknown
+		case pod == nil:
+			return consumerGone
+		case pod.UID != c.UID:
+			return consumerReplaced
+		case finished(pod), pod.DeletionTimestamp != nil && pod.Spec.NodeName == "":
+			return consumerFinished
+		}
+		return consumerUses
+	case c.APIGroup == schedulingapi.GroupName && c.Resource == "podgroups":
+		group := x.snap.PodGroup(namespace, c.Name)
+		switch {
+		case group == nil && x.hides(snapshot.ResourcePodGroups, namespace), len(x.snap.PodGroups) == 0:
+			// A server that does not serve the groups leaves no gap.
+			return consumerUnknown
+		case group == nil:
+			return consumerGone
+		case group.UID != c.UID:
+			return consumerReplaced
+		}
+		return consumerUses
+	default:
+		return consumerUnknown
+	}
+}
+
+// consumerText says who a consumer is and what became of it.
+func (x *inquiry) consumerText(namespace string, c *resourceapi.ResourceClaimConsumerReference) string {
+	name := consumerName(c)
+	switch x.consumer(namespace, c) {
+	case consumerUses:
+		if pod := x.snap.Pod(namespace, c.Name); c.Resource == "pods" && pod != nil && pod.DeletionTimestamp != nil {
+			return name + ", which is being deleted itself"
+		}
+		return name + ", which uses it"
+	case consumerFinished:
+		return name + ", which is finished"
+	case consumerReplaced:
+		return name + " of an earlier UID, which does not exist any more"
+	case consumerGone:
+		return name + ", which does not exist any more"
+	default:
+		return name
+	}
+}
+
+// reservedForText lists consumers with their UIDs, for evidence.
+func reservedForText(claim *resourceapi.ResourceClaim) string {
+	if len(claim.Status.ReservedFor) == 0 {
+		return "nobody"
+	}
+	list := make([]string, 0, len(claim.Status.ReservedFor))
+	for i := range claim.Status.ReservedFor {
+		c := &claim.Status.ReservedFor[i]
+		list = append(list, fmt.Sprintf("%s (UID %s)", consumerName(c), c.UID))
+	}
+	return sample(list, 3)
+}
+
+// fullyReserved says whether a claim has as many consumers as it can have.
+func fullyReserved(claim *resourceapi.ResourceClaim) bool {
+	return len(claim.Status.ReservedFor) >= resourceapi.ResourceClaimReservedForMaxSize
+}
+
+// fullForPod says whether the scheduler turns the pod down because nobody more
+// can use a claim (PreFilter of its dynamicresources plugin).
+func (x *inquiry) fullForPod(claim *resourceapi.ResourceClaim) bool {
+	return x.subject.pod != nil && claim != nil && claim.Status.Allocation != nil &&
+		fullyReserved(claim) && !x.site.alloc.Reserved(claim, x.subject.pod)
+}
+
+// reservationFindings tells why a pod may not use its claims yet.
+func (x *inquiry) reservationFindings(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
+	var findings []finding
+	for i := range claims {
+		claim := claims[i].Claim
+		switch {
+		case claim == nil || x.site.alloc.Reserved(claim, pod):
+			continue
+		case claim.Status.Allocation == nil && pod.Spec.NodeName == "":
+			continue
+		case claim.Status.Allocation == nil:
+			findings = append(findings, x.boundUnallocated(pod, &claims[i]))
+		default:
+			findings = append(findings, x.unreserved(pod, claim))
+		}
+	}
+	if event := x.kubeletEvent(pod); event != nil {
+		for i := range findings {
+			findings[i].evidence = append(findings[i].evidence, eventEvidence(event))
+		}
+	}
+	return findings
+}
+
+// boundUnallocated is about a pod that somebody put onto a node although it has
+// no devices: only the scheduler allocates, and only before it binds.
+func (x *inquiry) boundUnallocated(pod *corev1.Pod, pc *allocator.PodClaim) finding {
+	name := pc.Entry
+	if !pc.Generated {
+		name = pc.Claim.Name
+	}
+	f := finding{instead: true, reason: fmt.Sprintf("the pod is bound to node %s, but claim %s is not allocated: it was bound without the scheduler, and nobody allocates it now", pod.Spec.NodeName, name)}
+	f.prove(podObject(pod), "spec.nodeName", pod.Spec.NodeName, "empty until the scheduler binds the pod")
+	if !pc.Generated {
+		f.prove(claimObject(pc.Claim), "status.allocation", "not there", "devices for node "+pod.Spec.NodeName)
+	}
+	f.step(ActorUser, "make the pod anew without spec.nodeName, so that the scheduler allocates its claims; to have it on that node, use spec.nodeSelector with kubernetes.io/hostname")
+	return f
+}
+
+// unreserved is about a claim with devices that a pod may not use.
+func (x *inquiry) unreserved(pod *corev1.Pod, claim *resourceapi.ResourceClaim) finding {
+	f := finding{instead: pod.Spec.NodeName != ""}
+	f.prove(claimObject(claim), "status.reservedFor", reservedForText(claim), fmt.Sprintf("pod/%s (UID %s)", pod.Name, pod.UID))
+	var earlier bool
+	for i := range claim.Status.ReservedFor {
+		c := &claim.Status.ReservedFor[i]
+		earlier = earlier || c.Resource == "pods" && c.Name == pod.Name
+	}
+	switch {
+	case fullyReserved(claim):
+		f.instead = true
+		f.reason = fmt.Sprintf("claim %s is reserved for %d others, and more there cannot be", claim.Name, len(claim.Status.ReservedFor))
+		f.step(ActorUser, "let some pods use a claim of their own: one claim is for at most %d", resourceapi.ResourceClaimReservedForMaxSize)
+		f.step(ActorNobody, "a pod that uses claim %s ends", claim.Name)
+	case pod.Spec.NodeName == "":
+		// The scheduler reserves it when it binds the pod.
+		f.reason = ""
+	case earlier:
+		f.reason = fmt.Sprintf("the pod is bound to node %s, but claim %s is reserved for an earlier pod of the same name", pod.Spec.NodeName, claim.Name)
+		f.step(ActorNobody, "the resourceclaim controller removes the reservation of the pod that is gone, and reserves the claim for this one")
+	default:
+		f.reason = fmt.Sprintf("the pod is bound to node %s, but claim %s is not reserved for it, and so the kubelet does not let it use the devices", pod.Spec.NodeName, claim.Name)
+		f.step(ActorNobody, "the resourceclaim controller reserves allocated claims for pods that were bound without it")
+	}
+	if pod.Spec.NodeName != "" && x.overdue(pod.CreationTimestamp.Time) {
+		f.step(ActorAdmin, "see that kube-controller-manager runs, and with it the resourceclaim controller")
+	}
+	return f
+}

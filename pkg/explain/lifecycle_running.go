@@ -1,0 +1,287 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// runningFindings tells what is wrong with the devices of a pod that runs.
+func (x *inquiry) runningFindings(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
+	findings := x.deviceFindings(pod, claims)
+	findings = append(findings, x.unhealthy(pod)...)
+	findings = append(findings, x.nodeFindings(pod)...)
+	return append(findings, x.driverEvents(claims)...)
+}
+
+// deviceFindings tells what is wrong with the devices of a pod that is bound.
+func (x *inquiry) deviceFindings(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
+	findings := x.evictions(pod, claims)
+	for i := range claims {
+		claim := claims[i].Claim
+		if claim == nil || claims[i].Generated {
+			continue
+		}
+		findings = append(findings, x.holdingFindings(claim)...)
+		if claim.DeletionTimestamp != nil {
+			findings = append(findings, x.deletingClaim(claim))
+		}
+	}
+	return findings
+}
+
+// holdingFindings tells what is wrong with the devices that a claim holds.
+func (x *inquiry) holdingFindings(claim *resourceapi.ResourceClaim) []finding {
+	if claim.Status.Allocation == nil {
+		return nil
+	}
+	var findings []finding
+	add := func(f *finding) {
+		if f != nil {
+			findings = append(findings, *f)
+		}
+	}
+	add(x.vanished(claim))
+	for i := range claim.Status.Allocation.Devices.Results {
+		result := &claim.Status.Allocation.Devices.Results[i]
+		add(x.doubled(claim, result))
+		add(x.notReady(claim, result))
+	}
+	return findings
+}
+
+// vanished is about devices that no slice has any more.
+func (x *inquiry) vanished(claim *resourceapi.ResourceClaim) *finding {
+	if x.snap.Gap(snapshot.ResourceSlices) != nil {
+		return nil
+	}
+	f := &finding{instead: true}
+	var devices, drivers, pools []string
+	results := claim.Status.Allocation.Devices.Results
+	for i := range results {
+		result := &results[i]
+		if x.site.alloc.Device(deviceID(result)) != nil {
+			continue
+		}
+		devices = append(devices, deviceName(result))
+		drivers, pools = append(drivers, result.Driver), append(pools, result.Pool)
+		f.prove(claimObject(claim), fmt.Sprintf("status.allocation.devices.results[%d]", i), deviceName(result), "a device in a ResourceSlice of driver "+result.Driver)
+	}
+	if len(devices) == 0 {
+		return nil
+	}
+	f.reason = fmt.Sprintf("no ResourceSlice has device %s of claim %s any more", devices[0], claim.Name)
+	if len(devices) > 1 {
+		f.reason = fmt.Sprintf("no ResourceSlice has %d of the %s of claim %s any more: %s", len(devices), plural(len(results), "device"), claim.Name, sample(devices, 4))
+	}
+	slices.Sort(drivers)
+	slices.Sort(pools)
+	f.step(ActorAdmin, "see that driver %s runs, and publishes the devices of pool %s: when a driver is gone from a node, the kubelet removes its slices after 30s",
+		joinAnd(slices.Compact(drivers)), sample(slices.Compact(pools), 3))
+	return f
+}
+
+// doubled is about a device that another claim has, too.
+func (x *inquiry) doubled(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *finding {
+	if result.ShareID != nil || ptr.Deref(result.AdminAccess, false) {
+		return nil
+	}
+	for _, holder := range x.site.alloc.Holders(deviceID(result)) {
+		other := holder.Claim
+		if holder.Result.ShareID != nil || ptr.Deref(holder.Result.AdminAccess, false) || other.Namespace == claim.Namespace && other.Name == claim.Name {
+			continue
+		}
+		f := &finding{instead: true, reason: fmt.Sprintf("device %s is allocated twice: to claim %s/%s and to claim %s/%s", deviceName(result), claim.Namespace, claim.Name, other.Namespace, other.Name)}
+		for _, each := range []*resourceapi.ResourceClaim{claim, other} {
+			f.prove(claimObject(each), "status.allocation.devices.results", deviceName(result), "a device in no other claim")
+			f.prove(claimObject(each), "status.reservedFor", reservedForText(each), "")
+		}
+		f.step(ActorUser, "make the pod of one of these claims anew, with a claim of its own, so that it gets another device")
+		return f
+	}
+	return nil
+}
+
+// notReady is about a device of which the driver says that it is not ready.
+// Conditions of other types mean whatever the driver says they mean.
+func (x *inquiry) notReady(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *finding {
+	status := allocator.DeviceStatus(claim, result)
+	if status == nil {
+		return nil
+	}
+	c := meta.FindStatusCondition(status.Conditions, "Ready")
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return nil
+	}
+	f := &finding{instead: true, reason: fmt.Sprintf("driver %s says that device %s of claim %s is not ready: %s", result.Driver, deviceName(result), claim.Name, conditionWords(c))}
+	f.prove(claimObject(claim), fmt.Sprintf("status.devices[device=%s].conditions[type=Ready]", result.Device), conditionText(c), "True")
+	return f
+}
+
+// unhealthy is about devices that the kubelet reports as such (KEP-4680).
+func (x *inquiry) unhealthy(pod *corev1.Pod) []finding {
+	var findings []finding
+	seen := map[corev1.ResourceID]bool{}
+	for _, container := range containerStatuses(pod) {
+		for i := range container.AllocatedResourcesStatus {
+			resource := &container.AllocatedResourcesStatus[i]
+			entry, isClaim := strings.CutPrefix(string(resource.Name), "claim:")
+			if !isClaim {
+				continue
+			}
+			entry, _, _ = strings.Cut(entry, "/")
+			for _, health := range resource.Resources {
+				if health.Health != corev1.ResourceHealthStatusUnhealthy || seen[health.ResourceID] {
+					continue
+				}
+				seen[health.ResourceID] = true
+				f := finding{instead: true, reason: fmt.Sprintf("device %s of the pod's claim %s is unhealthy", health.ResourceID, entry)}
+				found := string(health.Health)
+				if words := ptr.Deref(health.Message, ""); words != "" {
+					f.reason += ": " + words
+					found += ": " + words
+				}
+				f.prove(podObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].allocatedResourcesStatus[name=%s].resources[resourceID=%s].health", container.Name, resource.Name, health.ResourceID),
+					found, string(corev1.ResourceHealthStatusHealthy))
+				f.step(ActorUser, "to get other devices, make the pod anew, with a new claim; nothing replaces the devices of a running pod")
+				findings = append(findings, f)
+			}
+		}
+	}
+	return findings
+}
+
+// eviction is why and when the device taint eviction controller deletes a pod.
+type eviction struct {
+	claim  *resourceapi.ResourceClaim
+	index  int
+	taint  resourceapi.DeviceTaint
+	when   time.Time
+	device *allocator.Device
+}
+
+// evictions finds out whether a pod is due to be deleted because of a taint of
+// its devices, as claimEvictionTime and podEvictionTime in
+// pkg/controller/devicetainteviction do. Of several taints the first one counts.
+func (x *inquiry) evictions(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
+	if pod.DeletionTimestamp != nil || !x.site.alloc.FeatureEnabled("DRADeviceTaints") {
+		return nil
+	}
+	var first *eviction
+	for i := range claims {
+		claim := claims[i].Claim
+		// The controller does not look at claims for extended resources.
+		if claim == nil || claims[i].ExtendedResources || claim.Status.Allocation == nil || !x.site.alloc.Reserved(claim, pod) {
+			continue
+		}
+		for _, e := range x.evictingTaints(claim) {
+			if first == nil || e.when.Before(first.when) {
+				first = &e
+			}
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	result := &first.claim.Status.Allocation.Devices.Results[first.index]
+	holder, path := tainter(x.site.alloc, first.device, first.taint)
+	now := x.snap.Now()
+	f := finding{instead: true}
+	cause := fmt.Sprintf("device %s of claim %s has the taint %s (%s)", deviceName(result), first.claim.Name, taintText(first.taint), holder)
+	if tolerated := first.when.Sub(first.taint.TimeAdded.Time); tolerated > 0 {
+		cause += fmt.Sprintf(", which is tolerated for %s only", duration.HumanDuration(tolerated))
+	} else {
+		cause += ", which is not tolerated"
+	}
+	if first.when.After(now) {
+		f.reason = fmt.Sprintf("the pod will be deleted in %s, at %s: %s", duration.HumanDuration(first.when.Sub(now)), first.when.UTC().Format(time.RFC3339), cause)
+	} else {
+		f.reason = fmt.Sprintf("the pod is due to be deleted since %s: %s", x.elapsed(first.when), cause)
+		if x.overdue(first.when) {
+			f.step(ActorAdmin, "see that kube-controller-manager runs, and with it the device taint eviction controller: the pod should be gone")
+		}
+	}
+	f.prove(holder, path, taintText(first.taint)+" since "+first.taint.TimeAdded.UTC().Format(time.RFC3339), "no such taint")
+	f.prove(claimObject(first.claim), fmt.Sprintf("status.allocation.devices.results[%d].tolerations", first.index), tolerationsText(result.Tolerations), "a toleration with effect NoExecute")
+	if name, isRule := strings.CutPrefix(holder, "DeviceTaintRule/"); isRule {
+		f.step(ActorAdmin, "pods stay if DeviceTaintRule %s is taken back", name)
+	}
+	f.step(ActorUser, "a toleration in the request of a new claim lets the next pod stay: that of an allocated claim cannot be changed")
+	return []finding{f}
+}
+
+// evictingTaints lists the taints that end the use of a claim. Without a time
+// at which it was added, which the API server sets, a taint evicts nobody.
+func (x *inquiry) evictingTaints(claim *resourceapi.ResourceClaim) []eviction {
+	var evictions []eviction
+	results := claim.Status.Allocation.Devices.Results
+	for i := range results {
+		device := x.site.alloc.Device(deviceID(&results[i]))
+		if device == nil {
+			continue
+		}
+		for _, taint := range device.Taints {
+			if taint.Effect != resourceapi.DeviceTaintEffectNoExecute || taint.TimeAdded.IsZero() {
+				continue
+			}
+			if grace, forever := toleratedFor(results[i].Tolerations, taint); !forever {
+				evictions = append(evictions, eviction{claim: claim, index: i, taint: taint, when: taint.TimeAdded.Add(grace), device: device})
+			}
+		}
+	}
+	return evictions
+}
+
+// toleratedFor says how long a taint is tolerated. Of several tolerations the
+// shortest counts, and only those with the effect count.
+func toleratedFor(tolerations []resourceapi.DeviceToleration, taint resourceapi.DeviceTaint) (grace time.Duration, forever bool) {
+	found := false
+	for _, t := range tolerations {
+		if t.Effect != resourceapi.DeviceTaintEffectNoExecute || !resourceclaim.ToleratesTaint(t, taint) {
+			continue
+		}
+		if t.TolerationSeconds == nil {
+			return 0, true
+		}
+		seconds := time.Duration(max(*t.TolerationSeconds, 0)) * time.Second
+		if !found || seconds < grace {
+			grace = seconds
+		}
+		found = true
+	}
+	return grace, false
+}
+
+func tolerationsText(tolerations []resourceapi.DeviceToleration) string {
+	if len(tolerations) == 0 {
+		return "none"
+	}
+	texts := make([]string, 0, len(tolerations))
+	for _, t := range tolerations {
+		text := t.Key
+		if t.Value != "" {
+			text += "=" + t.Value
+		}
+		text += ":" + string(t.Effect)
+		if t.TolerationSeconds != nil {
+			text += fmt.Sprintf(" for %ds", *t.TolerationSeconds)
+		}
+		texts = append(texts, text)
+	}
+	return sample(texts, 4)
+}

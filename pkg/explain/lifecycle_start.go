@@ -1,0 +1,278 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// generationFindings tells why a pod has no claims yet: what the resourceclaim
+// controller of kube-controller-manager does, or does not.
+func (x *inquiry) generationFindings(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
+	var findings []finding
+	for i := range claims {
+		pc := &claims[i]
+		var f finding
+		failed := newestEvent(x.podEvents(pod), func(e *corev1.Event) bool {
+			return e.Reason == reasonClaimCreation && strings.HasPrefix(e.Message, "PodResourceClaim "+pc.Entry+": ")
+		})
+		switch {
+		case errors.Is(pc.Problem, allocator.ErrTemplateMissing):
+			f.prove(podObject(pod), entryPath(pc.Entry)+".resourceClaimTemplateName", pc.Template, "a ResourceClaimTemplate of the namespace")
+			if failed != nil {
+				f.evidence = append(f.evidence, eventEvidence(failed))
+			}
+		case !errors.Is(pc.Problem, allocator.ErrClaimNotCreated):
+			continue
+		case failed != nil:
+			_, message, _ := strings.Cut(failed.Message, ": ")
+			f.reason = fmt.Sprintf("the resourceclaim controller cannot make claim %s: %s%s", pc.Entry, saidOnce(message), x.often(failed))
+			f.evidence = append(f.evidence, eventEvidence(failed))
+			f.step(ActorUser, "remove what keeps the resourceclaim controller from making claim %s: it tries again by itself", pc.Entry)
+		case x.overdue(pod.CreationTimestamp.Time):
+			f.reason = fmt.Sprintf("the resourceclaim controller has not made claim %s in %s", pc.Entry, x.elapsed(pod.CreationTimestamp.Time))
+			f.step(ActorAdmin, "see that kube-controller-manager runs, and with it the resourceclaim controller: it makes claims from templates")
+		default:
+			f.step(ActorNobody, "the resourceclaim controller of kube-controller-manager has not made claim %s of pod %s yet", pc.Entry, pod.Name)
+		}
+		if pc.Problem != nil && errors.Is(pc.Problem, allocator.ErrClaimNotCreated) {
+			f.prove(podObject(pod), "status.resourceClaimStatuses", "nothing for "+pc.Entry, "the name of a claim for "+pc.Entry)
+			if failed == nil {
+				x.blameManager(&f)
+			}
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// entryPath is the path of an entry of a pod's claims.
+func entryPath(entry string) string { return fmt.Sprintf("spec.resourceClaims[name=%s]", entry) }
+
+// blameManager says which kube-controller-manager is not ready. Where none is
+// seen, which is so in most managed clusters, nothing is known.
+func (x *inquiry) blameManager(f *finding) {
+	for _, pod := range x.snap.Pods {
+		if pod.Namespace != metav1.NamespaceSystem || pod.Labels["component"] != "kube-controller-manager" || finished(pod) {
+			continue
+		}
+		c := podCondition(pod, corev1.PodReady)
+		if c == nil || c.Status == corev1.ConditionTrue {
+			continue
+		}
+		if f.reason != "" {
+			f.reason += ", and "
+		}
+		f.reason += fmt.Sprintf("pod %s/%s is not ready", pod.Namespace, pod.Name)
+		f.prove(podObject(pod), "status.conditions[type=Ready].status", string(c.Status), string(corev1.ConditionTrue))
+	}
+}
+
+// kueueGates is what the scheduling gates of Kueue begin with.
+const kueueGates = "kueue.x-k8s.io/"
+
+// unheard says whether a pod asks for another scheduler than the default one,
+// and none has said anything about it.
+func (x *inquiry) unheard(pod *corev1.Pod) bool {
+	name := pod.Spec.SchedulerName
+	if name == "" || name == corev1.DefaultSchedulerName || !waits(pod) || !x.overdue(pod.CreationTimestamp.Time) {
+		return false
+	}
+	return podCondition(pod, corev1.PodScheduled) == nil && x.schedulerMessage(pod) == nil
+}
+
+// gateFindings names the scheduling gates of a pod, and who removes them.
+func gateFindings(pod *corev1.Pod) []finding {
+	var findings []finding
+	var kueue, gates []string
+	for _, gate := range pod.Spec.SchedulingGates {
+		if strings.HasPrefix(gate.Name, kueueGates) {
+			kueue = append(kueue, gate.Name)
+		} else {
+			gates = append(gates, gate.Name)
+		}
+	}
+	if len(kueue) > 0 {
+		f := finding{reason: fmt.Sprintf("the scheduler waits until Kueue removes its scheduling gate %s", joinAnd(kueue))}
+		f.prove(podObject(pod), "spec.schedulingGates", joinAnd(kueue), "none")
+		f.step(ActorUser, "Kueue removes its gate when it admits the pod; its Workload says what that waits for: kubectl get workloads.kueue.x-k8s.io -n %s", shellQuoted(pod.Namespace))
+		findings = append(findings, f)
+	}
+	if len(gates) > 0 {
+		f := finding{reason: fmt.Sprintf("the scheduler waits until the scheduling gate %s is removed", joinAnd(gates))}
+		f.prove(podObject(pod), "spec.schedulingGates", joinAnd(gates), "none")
+		f.step(ActorUser, "the scheduler does not look at pod %s before its scheduling gates are removed: %s", pod.Name, strings.Join(gates, ", "))
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// queueingFindings tells why the scheduler does not look at a pod.
+func (x *inquiry) queueingFindings(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
+	findings := gateFindings(pod)
+	if x.unheard(pod) {
+		f := finding{reason: fmt.Sprintf("scheduler %s, which the pod asks for, has said nothing about it in %s", pod.Spec.SchedulerName, x.elapsed(pod.CreationTimestamp.Time))}
+		f.prove(podObject(pod), "spec.schedulerName", pod.Spec.SchedulerName, "a scheduler that runs")
+		f.prove(podObject(pod), "status.conditions[type=PodScheduled]", "not there", "what the scheduler says")
+		f.step(ActorUser, "leave out spec.schedulerName if the pod was meant for the default scheduler")
+		f.step(ActorAdmin, "see that scheduler %s runs, and serves namespace %s", pod.Spec.SchedulerName, pod.Namespace)
+		findings = append(findings, f)
+	}
+	for i := range claims {
+		pc := &claims[i]
+		switch {
+		case errors.Is(pc.Problem, allocator.ErrClaimDeleting):
+			f := x.deletingClaim(pc.Claim)
+			f.step(ActorUser, "when claim %s is gone, make it anew: the pod uses whichever claim has the name", pc.Claim.Name)
+			findings = append(findings, f)
+		case errors.Is(pc.Problem, allocator.ErrClaimNotOwned):
+			findings = append(findings, x.foreignClaim(pod, pc))
+		case errors.Is(pc.Problem, allocator.ErrClaimMissing):
+			var f finding
+			if name := claimNameOf(pod, pc.Entry); name != "" {
+				f.prove(podObject(pod), entryPath(pc.Entry)+".resourceClaimName", name, "a ResourceClaim of the namespace")
+			}
+			findings = append(findings, f)
+		}
+	}
+	return findings
+}
+
+// foreignClaim is about a claim under the name that the pod's status has, made
+// for another pod: mostly for an earlier one of the same name.
+func (x *inquiry) foreignClaim(pod *corev1.Pod, pc *allocator.PodClaim) finding {
+	f := finding{instead: true}
+	owner := metav1.GetControllerOfNoCopy(pc.Claim)
+	whose, found := "nobody", "no controller"
+	if owner != nil {
+		whose = fmt.Sprintf("%s %s", strings.ToLower(owner.Kind), owner.Name)
+		found = string(owner.UID)
+		if owner.Name == pod.Name && owner.Kind == KindPod {
+			whose = "an earlier pod of the same name"
+		}
+	}
+	f.reason = fmt.Sprintf("claim %s still exists and belongs to %s, not to this pod", pc.Claim.Name, whose)
+	f.prove(claimObject(pc.Claim), "metadata.ownerReferences[controller=true].uid", found, string(pod.UID))
+	if owner != nil && owner.Kind != KindPod {
+		return f
+	}
+	f.step(ActorNobody, "the resourceclaim controller makes another claim for this pod, and the garbage collector removes one whose owner is gone")
+	return f
+}
+
+// claimNameOf is the name of the claim that an entry of a pod refers to.
+func claimNameOf(pod *corev1.Pod, entry string) string {
+	for _, c := range pod.Spec.ResourceClaims {
+		if c.Name == entry && c.ResourceClaimName != nil {
+			return *c.ResourceClaimName
+		}
+	}
+	return ""
+}
+
+// awaitedCondition is a condition that keeps the scheduler from binding a pod.
+type awaitedCondition struct {
+	result *resourceapi.DeviceRequestAllocationResult
+	name   string
+	// now is the condition as it is, nil if the driver has not set it.
+	now *metav1.Condition
+	// failed is set for a condition that means failure, and is true.
+	failed bool
+}
+
+// awaited lists what the binding of pods with a claim waits for.
+func (x *inquiry) awaited(claim *resourceapi.ResourceClaim) []awaitedCondition {
+	if !x.site.alloc.FeatureEnabled("DRADeviceBindingConditions") || !x.site.alloc.FeatureEnabled("DRAResourceClaimDeviceStatus") {
+		return nil
+	}
+	var awaited []awaitedCondition
+	for i := range claim.Status.Allocation.Devices.Results {
+		result := &claim.Status.Allocation.Devices.Results[i]
+		if len(result.BindingConditions) == 0 {
+			continue
+		}
+		var conditions []metav1.Condition
+		if status := allocator.DeviceStatus(claim, result); status != nil {
+			conditions = status.Conditions
+		}
+		for _, name := range result.BindingFailureConditions {
+			if c := meta.FindStatusCondition(conditions, name); c != nil && c.Status == metav1.ConditionTrue {
+				awaited = append(awaited, awaitedCondition{result: result, name: name, now: c, failed: true})
+			}
+		}
+		for _, name := range result.BindingConditions {
+			if c := meta.FindStatusCondition(conditions, name); c == nil || c.Status != metav1.ConditionTrue {
+				awaited = append(awaited, awaitedCondition{result: result, name: name, now: c})
+			}
+		}
+	}
+	return awaited
+}
+
+// bindingFindings tells what the scheduler waits for before it binds a pod.
+func (x *inquiry) bindingFindings(claims []allocator.PodClaim) []finding {
+	var failures, waiting []finding
+	for i := range claims {
+		claim := claims[i].Claim
+		if claim == nil || claim.Status.Allocation == nil {
+			continue
+		}
+		for _, a := range x.awaited(claim) {
+			f := finding{instead: true}
+			path := fmt.Sprintf("status.devices[device=%s].conditions[type=%s]", a.result.Device, a.name)
+			if a.failed {
+				f.reason = fmt.Sprintf("driver %s says that device %s of claim %s cannot be bound: %s: %s", a.result.Driver, deviceName(a.result), claim.Name, a.name, conditionWords(a.now))
+				f.prove(claimObject(claim), path, conditionText(a.now), "not True")
+				failures = append(failures, f)
+				continue
+			}
+			f.reason = fmt.Sprintf("claim %s waits for driver %s to set condition %s of device %s%s", claim.Name, a.result.Driver, a.name, deviceName(a.result), x.timeLeft(claim))
+			f.prove(claimObject(claim), path, conditionText(a.now), "True")
+			f.step(ActorNobody, "driver %s has to set condition %s of device %s; by default the scheduler waits for it for %s from the allocation",
+				a.result.Driver, a.name, deviceName(a.result), duration.HumanDuration(allocator.BindingTimeout))
+			waiting = append(waiting, f)
+		}
+	}
+	if len(failures) > 0 {
+		return failures
+	}
+	return waiting
+}
+
+func conditionText(c *metav1.Condition) string {
+	if c == nil {
+		return "not there"
+	}
+	return strings.TrimSuffix(string(c.Status)+": "+conditionWords(c), ": ")
+}
+
+// conditionWords is why a condition is what it is.
+func conditionWords(c *metav1.Condition) string {
+	return strings.Trim(c.Reason+": "+c.Message, ": ")
+}
+
+// timeLeft says how long the scheduler goes on waiting. How it is configured is
+// not in the API.
+func (x *inquiry) timeLeft(claim *resourceapi.ResourceClaim) string {
+	since := claim.Status.Allocation.AllocationTimestamp
+	if since.IsZero() {
+		return ""
+	}
+	limit := duration.HumanDuration(allocator.BindingTimeout)
+	left := since.Add(allocator.BindingTimeout).Sub(x.snap.Now())
+	if left < 0 {
+		return fmt.Sprintf("; the scheduler's default limit of %s ended %s ago", limit, duration.HumanDuration(-left))
+	}
+	return fmt.Sprintf("; %s are left of the scheduler's default limit of %s", duration.HumanDuration(left), limit)
+}

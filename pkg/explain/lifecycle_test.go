@@ -1,0 +1,305 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// ago is a time before the snapshot of [cluster] was taken.
+func ago(d time.Duration) metav1.Time {
+	return metav1.NewTime(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC).Add(-d))
+}
+
+// warning adds an event about pod p.
+func warning(name, reason, message string, when time.Duration, changes ...func(*corev1.Event)) part {
+	return func(s *snapshot.Snapshot) {
+		event := &corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, Name: name},
+			InvolvedObject: corev1.ObjectReference{Kind: KindPod, Namespace: namespace, Name: "p", UID: "uid-p"},
+			Type:           corev1.EventTypeWarning, Reason: reason, Message: message, LastTimestamp: ago(when),
+		}
+		for _, change := range changes {
+			change(event)
+		}
+		s.Events = append(s.Events, event)
+	}
+}
+
+// bound is pod p on node n1, with claim have and its device gpu-0 of gpu-1.
+func bound(changes ...func(*corev1.Pod)) []part {
+	return []part{
+		nodes("n1"), pool("n1", devices(2)...), holding("have", "n1", "gpu-0"), reserved("have", "p"),
+		changedPod("p", func(p *corev1.Pod) {
+			p.Spec.NodeName = "n1"
+			for _, change := range changes {
+				change(p)
+			}
+		}, "have"),
+	}
+}
+
+// changeHave changes claim have.
+func changeHave(change func(*resourceapi.ResourceClaim)) part {
+	return func(s *snapshot.Snapshot) {
+		for _, claim := range s.Claims {
+			if claim.Name == "have" {
+				change(claim)
+			}
+		}
+	}
+}
+
+func running(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }
+
+func sandbox(when time.Duration) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+			Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue, LastTransitionTime: ago(when),
+		})
+	}
+}
+
+const prepareFailed = "Failed to prepare dynamic resources: prepare dynamic resources: "
+
+// tainted taints gpu-0 of node n1.
+func tainted(key string, since time.Duration) part {
+	return func(s *snapshot.Snapshot) {
+		taint := resourceapi.DeviceTaint{Key: key, Effect: resourceapi.DeviceTaintEffectNoExecute, TimeAdded: ptr.To(ago(since))}
+		s.Slices[0].Spec.Devices[0].Taints = append(s.Slices[0].Spec.Devices[0].Taints, taint)
+	}
+}
+
+func toleratedOnce(key string, seconds ...int64) part {
+	return changeHave(func(c *resourceapi.ResourceClaim) {
+		result := &c.Status.Allocation.Devices.Results[0]
+		toleration := resourceapi.DeviceToleration{Key: key, Operator: resourceapi.DeviceTolerationOpExists, Effect: resourceapi.DeviceTaintEffectNoExecute}
+		for _, s := range seconds {
+			toleration.TolerationSeconds = &s
+			result.Tolerations = append(result.Tolerations, toleration)
+		}
+		if len(seconds) == 0 {
+			result.Tolerations = append(result.Tolerations, toleration)
+		}
+	})
+}
+
+func TestLifeOnNode(t *testing.T) {
+	inUse := func(changes ...func(*corev1.Pod)) []part { return bound(append(changes, running)...) }
+	tests := map[string]struct {
+		cluster []part
+		more    []part
+		stage   Stage
+		says    string
+		not     string
+	}{
+		"the newest warning counts": {
+			cluster: bound(),
+			more:    []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour), warning("b", "FailedPrepareDynamicResources", prepareFailed+"new", time.Minute)},
+			stage:   StagePreparation, says: "cannot prepare the devices: new (last 60s ago)", not: "old",
+		},
+		"a series tells how often": {
+			cluster: bound(),
+			more: []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"busy", time.Hour, func(e *corev1.Event) {
+				e.Series = &corev1.EventSeries{Count: 7, LastObservedTime: metav1.NewMicroTime(ago(time.Minute).Time)}
+			})},
+			stage: StagePreparation, says: "busy (7 times, last 60s ago)",
+		},
+		"a pod of the same name had the warning": {
+			cluster: bound(),
+			more:    []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour, func(e *corev1.Event) { e.InvolvedObject.UID = "uid-other" })},
+			stage:   StagePreparation, not: "old",
+		},
+		"a warning from before the sandbox was there": {
+			cluster: bound(sandbox(time.Minute)),
+			more:    []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour)},
+			stage:   StageInjection, not: "old",
+		},
+		"an older kubelet's words": {
+			cluster: bound(),
+			more:    []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"plugin name gpu.example.com not found in the list of registered DRA plugins", time.Minute)},
+			stage:   StagePreparation, says: "DRA driver gpu.example.com is not registered",
+		},
+		"a sandbox that fails is after preparation": {
+			cluster: bound(),
+			more:    []part{warning("a", "FailedCreatePodSandBox", "Failed to create pod sandbox: no network", time.Minute)},
+			stage:   StageInjection, says: "the devices are prepared, but the last warning about the pod is FailedCreatePodSandBox: Failed to create pod sandbox: no network",
+		},
+		"a directory that fails is before preparation": {
+			cluster: bound(),
+			more:    []part{warning("a", "Failed", "error making pod data directories: no space", time.Minute)},
+			stage:   StagePreparation, says: "the last warning about the pod is Failed: error making pod data directories", not: "prepared, but",
+		},
+		"a volume that cannot be mounted": {
+			cluster: bound(),
+			more:    []part{warning("a", "FailedMount", "secret is missing", time.Minute)},
+			stage:   StagePreparation, says: "FailedMount: secret is missing", not: "prepared, but",
+		},
+		"of two taints the first one evicts": {
+			cluster: inUse(),
+			more:    []part{tainted("late", time.Minute), tainted("early", time.Minute), toleratedOnce("late", 600), toleratedOnce("early", 120)},
+			stage:   StageRunning, says: "the pod will be deleted in 60s, at 2026-07-01T12:01:00Z: device n1/gpu-0 of claim have has the taint early:NoExecute",
+		},
+		"of two tolerations the shorter counts": {
+			cluster: inUse(),
+			more:    []part{tainted("broken", time.Minute), toleratedOnce("broken", 600, 120, 900)},
+			stage:   StageRunning, says: "deleted in 60s",
+		},
+		"a toleration for ever beats one for a while": {
+			cluster: inUse(),
+			more:    []part{tainted("broken", time.Minute), toleratedOnce("broken", 10), toleratedOnce("broken")},
+			stage:   StageRunning, not: "deleted",
+		},
+		"taints count for bound pods that do not run yet": {
+			cluster: bound(), more: []part{tainted("broken", 10*time.Second)},
+			stage: StagePreparation, says: "is due to be deleted since 10s", not: "kube-controller-manager",
+		},
+		"taints do not count without the feature": {
+			cluster: inUse(), more: []part{tainted("broken", time.Hour), gate("DRADeviceTaints", false)},
+			stage: StageRunning, not: "deleted",
+		},
+		"a taint that only keeps others away": {
+			cluster: inUse(),
+			more: []part{func(s *snapshot.Snapshot) {
+				s.Slices[0].Spec.Devices[0].Taints = []resourceapi.DeviceTaint{{Key: "full", Effect: resourceapi.DeviceTaintEffectNoSchedule, TimeAdded: ptr.To(ago(time.Hour))}}
+			}},
+			stage: StageRunning, not: "deleted",
+		},
+		"shares are no double allocation": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(1, withSharing, withMemory("80Gi"))...), sharing("have", "n1", "gpu-0", "memory", "10Gi"), sharing("other", "n1", "gpu-0", "memory", "10Gi"), reserved("have", "p"),
+				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning }, "have"),
+			},
+			stage: StageRunning, not: "twice",
+		},
+		"slices that could not be read are not missing": {
+			cluster: []part{
+				nodes("n1"), gap(snapshot.ResourceSlices, "you may not"), holding("have", "n1", "gpu-0"), reserved("have", "p"),
+				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeName = "n1" }, "have"),
+			},
+			more:  []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"DRA driver gpu.example.com is not registered", time.Minute)},
+			stage: StagePreparation, not: "any more",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			snap := cluster(t, append(test.cluster, test.more...)...)
+			e, err := Explain(t.Context(), snap, Options{Kind: KindPod, Namespace: namespace, Name: "p"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := strings.ToLower(asJSON([]any{e.Summary, e.NextSteps, e.StageEvidence}))
+			if e.Verdict != Allocated || e.Stage != test.stage || !strings.Contains(text, strings.ToLower(test.says)) || test.not != "" && strings.Contains(text, test.not) {
+				t.Errorf("%s at stage %s, want %s with %q and without %q:\n%s", e.Verdict, e.Stage, test.stage, test.says, test.not, text)
+			}
+		})
+	}
+}
+
+// TestClaimTakesThePodWithAReason has two pods on the node, and only one of
+// which the kubelet says something.
+func TestClaimTakesThePodWithAReason(t *testing.T) {
+	onNode := func(p *corev1.Pod) { p.Spec.NodeName = "n1" }
+	snap := cluster(t, nodes("n1"), pool("n1", devices(1)...), holding("have", "n1", "gpu-0"), reserved("have", "p"),
+		changeHave(func(c *resourceapi.ResourceClaim) {
+			c.Status.ReservedFor = append(c.Status.ReservedFor, resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "a", UID: "uid-a"})
+		}),
+		changedPod("a", onNode, "have"), changedPod("p", onNode, "have"),
+		warning("e", "FailedPrepareDynamicResources", prepareFailed+"NodePrepareResources failed for ResourceClaim have: no power", time.Minute))
+	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: "have"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "Pod p: driver gpu.example.com cannot prepare claim have on node n1: no power (last 60s ago)."
+	if e.Stage != StagePreparation || e.Summary != want {
+		t.Errorf("stage %s: %s\nwant %s", e.Stage, e.Summary, want)
+	}
+}
+
+func TestConsumers(t *testing.T) {
+	of := func(resource, group, name, uid string) *resourceapi.ResourceClaimConsumerReference {
+		return &resourceapi.ResourceClaimConsumerReference{APIGroup: group, Resource: resource, Name: name, UID: types.UID("uid-" + uid)}
+	}
+	parts := []part{
+		pod("waits"),
+		changedPod("runs", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning }),
+		changedPod("ended", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }),
+		changedPod("going", func(p *corev1.Pod) { p.Spec.NodeName, p.DeletionTimestamp = "n1", ptr.To(ago(time.Hour)) }),
+		changedPod("given-up", func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(ago(time.Hour)) }),
+	}
+	tests := map[string]struct {
+		consumer *resourceapi.ResourceClaimConsumerReference
+		gaps     []part
+		want     consumerState
+	}{
+		"waits":             {consumer: of("pods", "", "waits", "waits"), want: consumerUses},
+		"runs":              {consumer: of("pods", "", "runs", "runs"), want: consumerUses},
+		"is being deleted":  {consumer: of("pods", "", "going", "going"), want: consumerUses},
+		"was never bound":   {consumer: of("pods", "", "given-up", "given-up"), want: consumerFinished},
+		"ended":             {consumer: of("pods", "", "ended", "ended"), want: consumerFinished},
+		"another pod":       {consumer: of("pods", "", "runs", "older"), want: consumerReplaced},
+		"gone":              {consumer: of("pods", "", "gone", "gone"), want: consumerGone},
+		"hidden":            {consumer: of("pods", "", "gone", "gone"), gaps: []part{gap(snapshot.ResourcePods, "no")}, want: consumerUnknown},
+		"groups not known":  {consumer: of("podgroups", "scheduling.k8s.io", "g", "g"), want: consumerUnknown},
+		"something unknown": {consumer: of("trains", "example.com", "express", "express"), want: consumerUnknown},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			x := &inquiry{snap: cluster(t, append(parts, test.gaps...)...)}
+			if got := x.consumer(namespace, test.consumer); got != test.want {
+				t.Errorf("got state %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+func TestCDIDevices(t *testing.T) {
+	for message, want := range map[string][]string{
+		"unresolvable CDI devices vendor.com/gpu=0":                                          {"vendor.com/gpu=0"},
+		"Error: CDI device injection failed: unresolvable CDI devices a/b=c, d/e=f: unknown": {"a/b=c", "d/e=f"},
+		`failed: "unresolvable CDI devices a/b=c"`:                                           {"a/b=c"},
+		"unresolvable CDI devices a/b=c, and what=ever more":                                 {"a/b=c"},
+		"unresolvable CDI devices ":                                                          nil,
+		"no such image":                                                                      nil,
+	} {
+		if got := cdiDevices(message); !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", message, got, want)
+		}
+	}
+}
+
+func TestSaidOnce(t *testing.T) {
+	for message, want := range map[string]string{
+		"a: a: b":                    "a: b",
+		"rpc error: code = X: a\n b": "rpc error: code = X: a b",
+		"a: b: a":                    "a: b: a",
+		"":                           "",
+	} {
+		if got := saidOnce(message); got != want {
+			t.Errorf("%q: got %q, want %q", message, got, want)
+		}
+	}
+}
+
+func TestIdleKubelet(t *testing.T) {
+	for kubelet, affected := range map[string]bool{
+		"v1.34.0": true, "v1.34.1": true, "v1.34.1-gke.100": true, "v1.34.2": false, "v1.33.9": false, "v1.35.0": false, "v2.34.1": false, "": false, "new": false,
+	} {
+		x := &inquiry{snap: cluster(t, nodes("n1"), changeNode("n1", func(n *corev1.Node) { n.Status.NodeInfo.KubeletVersion = kubelet }))}
+		if _, found := x.idleKubelet("n1"); (found != "") != affected {
+			t.Errorf("%q: got %q", kubelet, found)
+		}
+	}
+}

@@ -1,0 +1,324 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// Most nodes of a large cluster are like others in all that the allocator
+// looks at, and then its answer is the same. It is asked about the first of
+// them.
+
+// alike finds for each candidate the first one that looks the same to the
+// claims, by their indices. A node that looks like no other, or that cannot be
+// compared, is its own.
+func (x *inquiry) alike(ctx context.Context) []int {
+	first, like := map[string]int{}, make([]int, len(x.site.candidates))
+	for i, node := range x.site.candidates {
+		like[i] = i
+		l := likeness{inquiry: x, node: node, numbers: map[string]int{}}
+		if !l.describe(ctx) {
+			continue
+		}
+		if j, known := first[string(l.text)]; known {
+			like[i] = j
+		} else {
+			first[string(l.text)] = i
+		}
+	}
+	return like
+}
+
+// likeness describes what a node has for the claims: device by device, in the
+// order in which the allocator tries them, all that the allocator looks at but
+// for the names. A pool that looks the same to several nodes stands for itself.
+type likeness struct {
+	*inquiry
+	node *corev1.Node
+	text []byte
+	// numbers has the values of attributes that constraints compare. It only
+	// matters which are equal to each other, so they are numbered as they come;
+	// those in pools that stand for themselves are written out.
+	numbers map[string]int
+	shared  []map[string]bool
+}
+
+// describe fills in the text. It returns false for nodes that are better not
+// compared: those where a selector fails, because such errors name a device.
+func (l *likeness) describe(ctx context.Context) bool {
+	if viewOf(nil, l.node).optional {
+		l.text = append(l.text, "optional "...)
+	}
+	pools, err := l.site.alloc.PoolsFor(l.node)
+	if err != nil || !l.describeClaims() {
+		return false
+	}
+	for _, pool := range pools {
+		if !pool.Local {
+			l.shared = append(l.shared, l.sharedValues(ctx, pool))
+		}
+	}
+	for _, pool := range pools {
+		if !pool.Local {
+			l.text = fmt.Appendf(l.text, "\npool %p", pool)
+			continue
+		}
+		l.text = fmt.Appendf(l.text, "\nown %t %t %t %t", pool.Unseen, pool.Outdated, pool.Incomplete, pool.Invalid != "")
+		l.text = append(l.text, l.partitions(pool.Pool)...)
+		complete := true
+		eachDevice(pool, func(d *allocator.Device, kept *reason) {
+			if kept == nil {
+				complete = complete && l.describeDevice(ctx, d)
+				return
+			}
+			l.text = append(append(l.text, '\n'), kept.code...)
+			for _, f := range l.funnels() {
+				l.text = strconv.AppendBool(l.text, f.otherClass(d.Device))
+			}
+		})
+		if !complete {
+			return false
+		}
+	}
+	return true
+}
+
+// describeClaims writes what is wanted, where that differs between nodes.
+func (l *likeness) describeClaims() bool {
+	for _, c := range l.claims {
+		if !l.subject.claims[c.index].ExtendedResources {
+			continue
+		}
+		claim, err := l.site.alloc.ExtendedResourceClaim(l.subject.pod, l.node)
+		if err != nil {
+			return false
+		}
+		if claim == nil {
+			l.text = append(l.text, "nothing "...)
+			continue
+		}
+		spec, err := json.Marshal(claim.Spec)
+		if err != nil {
+			return false
+		}
+		l.text = append(l.text, spec...)
+	}
+	return true
+}
+
+// partitions writes what devices in use leave of a pool's counters.
+func (x *inquiry) partitions(pool *allocator.Pool) string {
+	if text, known := x.partitioned[pool]; known {
+		return text
+	}
+	text := ""
+	use := x.site.alloc.PartitionUse(pool)
+	for _, counter := range x.site.alloc.CountersOf(pool) {
+		groups := use.Groups(counter.CounterSet)
+		text += fmt.Sprintf(" %q %q %s of %s %v %q", counter.CounterSet, counter.Counter,
+			counter.Left.String(), counter.Total.String(), groups.Used, slices.Sorted(maps.Keys(groups.Groups)))
+	}
+	x.partitioned[pool] = text
+	return text
+}
+
+// sharedValues are the values that constraints compare in a pool that looks
+// the same to several nodes.
+func (x *inquiry) sharedValues(ctx context.Context, pool *allocator.NodePool) map[string]bool {
+	if values, known := x.comparable[pool]; known {
+		return values
+	}
+	values := map[string]bool{}
+	for _, f := range x.funnels() {
+		for _, c := range f.request.constraints {
+			for i := range pool.Devices {
+				if value, ok, err := f.checks.attribute(ctx, &pool.Devices[i], c.attribute); ok && err == nil {
+					for _, text := range valueTexts(value) {
+						values[text] = true
+					}
+				}
+			}
+		}
+	}
+	x.comparable[pool] = values
+	return values
+}
+
+// funnels lists those of all requests and alternatives.
+func (x *inquiry) funnels() []*funnel {
+	var all []*funnel
+	for i := range x.claims {
+		for _, alternatives := range x.claims[i].funnels {
+			all = append(all, alternatives...)
+		}
+	}
+	return all
+}
+
+func (l *likeness) describeDevice(ctx context.Context, d *allocator.Device) bool {
+	l.text = append(l.text, '\n')
+	for _, f := range l.funnels() {
+		r := f.checks.device(ctx, d, l.node)
+		// What the allocator sees of a selector must not be hidden by what
+		// counts for people.
+		if r != nil && (r.rank == rankBinding || r.rank == rankInUse) {
+			if selected := f.checks.checkSelectors(ctx, d); selected != nil {
+				l.text = append(append(l.text, selected.label...), ' ')
+				if selected.code == SelectorError {
+					return false
+				}
+			}
+		}
+		switch {
+		case r == nil:
+			l.text = append(l.text, '+')
+		case r.code == SelectorError:
+			return false
+		default:
+			l.text = append(append(l.text, r.code...), r.label...)
+		}
+		if !l.describeValues(ctx, f, d) {
+			return false
+		}
+	}
+	alloc := l.site.alloc
+	flag := func(set bool, letter byte) {
+		if set {
+			l.text = append(l.text, letter)
+		}
+	}
+	flag(alloc.InUse(d.ID), 'u')
+	flag(alloc.Shared(d.ID), 's')
+	flag(len(d.NodeAllocatableResources) > 0, 'n')
+	flag(d.BindsToNode != nil && *d.BindsToNode, 'b')
+	for _, list := range [][]string{d.BindingConditions, d.BindingFailureConditions} {
+		if len(list) > 0 {
+			l.text = fmt.Appendf(l.text, " %q", list)
+		}
+	}
+	if len(d.Slice.Spec.SkipNodeOperations) > 0 {
+		l.text = fmt.Appendf(l.text, " skip%q", d.Slice.Spec.SkipNodeOperations)
+	}
+	for _, selector := range []*corev1.NodeSelector{d.Slice.Spec.NodeSelector, d.NodeSelector} {
+		if selector != nil {
+			l.text = fmt.Appendf(l.text, " %d terms", len(selector.NodeSelectorTerms))
+		}
+	}
+	for _, taint := range d.Taints {
+		l.text = fmt.Appendf(l.text, " %q", []string{taint.Key, taint.Value, string(taint.Effect)})
+	}
+	for _, consumption := range d.ConsumesCounters {
+		l.text = fmt.Appendf(l.text, " %q %q", consumption.CounterSet, consumption.CompatibilityGroups)
+		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
+			l.text = appendQuantity(l.text, name, consumption.Counters[name].Value)
+		}
+	}
+	if !alloc.FeatureEnabled("DRAConsumableCapacity") {
+		return true
+	}
+	flag(d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations, 'm')
+	return l.describeCapacity(d)
+}
+
+func (l *likeness) describeCapacity(d *allocator.Device) bool {
+	used := l.site.alloc.Consumed(d.ID)
+	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
+		capacity := d.Capacity[name]
+		l.text = appendQuantity(l.text, string(name), capacity.Value)
+		if quantity, ok := used[name]; ok {
+			l.text = appendQuantity(l.text, "", quantity)
+		}
+		if capacity.RequestPolicy == nil {
+			continue
+		}
+		policy, err := json.Marshal(capacity.RequestPolicy)
+		if err != nil {
+			return false
+		}
+		l.text = append(l.text, policy...)
+	}
+	return true
+}
+
+// describeValues writes the values of attributes that constraints compare.
+func (l *likeness) describeValues(ctx context.Context, f *funnel, d *allocator.Device) bool {
+	for _, c := range f.request.constraints {
+		value, ok, err := f.checks.attribute(ctx, d, c.attribute)
+		switch {
+		case err != nil:
+			return false
+		case !ok:
+			l.text = append(l.text, '!')
+			continue
+		case isList(value):
+			l.text = append(l.text, '*')
+		}
+		for _, text := range valueTexts(value) {
+			l.describeValue(text)
+		}
+		l.text = append(l.text, ';')
+	}
+	return true
+}
+
+func (l *likeness) describeValue(value string) {
+	if slices.ContainsFunc(l.shared, func(values map[string]bool) bool { return values[value] }) {
+		l.text = strconv.AppendQuote(l.text, value)
+		return
+	}
+	number, known := l.numbers[value]
+	if !known {
+		number = len(l.numbers)
+		l.numbers[value] = number
+	}
+	l.text = strconv.AppendInt(append(l.text, '#'), int64(number), 10)
+}
+
+func appendQuantity(text []byte, name string, quantity resource.Quantity) []byte {
+	return append(append(strconv.AppendQuote(text, name), '='), quantity.String()...)
+}
+
+// offer describes only those devices of a node that could be had if it were
+// not for the others: why nothing fits is the same for all nodes that offer the
+// same.
+func (x *inquiry) offer(ctx context.Context, node *corev1.Node) string {
+	l := likeness{inquiry: x, node: node, numbers: map[string]int{}}
+	pools := x.site.pools[node.Name]
+	for _, pool := range pools {
+		if !pool.Local {
+			l.shared = append(l.shared, x.sharedValues(ctx, pool))
+		}
+	}
+	for _, pool := range pools {
+		if !pool.Local {
+			l.text = fmt.Appendf(l.text, "\npool %p", pool)
+			continue
+		}
+		l.text = append(append(l.text, "\nown"...), x.partitions(pool.Pool)...)
+		for i := range pool.Devices {
+			d := &pool.Devices[i]
+			if !slices.ContainsFunc(x.funnels(), func(f *funnel) bool {
+				r := f.checks.device(ctx, d, node)
+				return r == nil || r.rank > rankInUse
+			}) {
+				continue
+			}
+			if complete := l.describeDevice(ctx, d); !complete {
+				l.text = fmt.Appendf(l.text, " %s", d.ID)
+			}
+		}
+	}
+	return string(l.text)
+}

@@ -1,0 +1,336 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// TestAlike holds the answers for clusters of nodes that are alike, or almost,
+// against a plain loop that asks the allocator about each node.
+func TestAlike(t *testing.T) {
+	cases := 800
+	if testing.Short() {
+		cases = 80
+	}
+	counts := map[string]int{}
+	for seed := range cases {
+		random := rand.New(rand.NewPCG(uint64(seed), 3))
+		snap := randomCluster(t, random)
+		crowd(snap, random)
+		multiply(snap, random)
+		x := prepared(t, snap)
+		if x == nil {
+			continue
+		}
+		like := x.alike(t.Context())
+		verdicts, hard := x.check(t.Context(), like)
+		search := x.search(t.Context(), hard)
+		if _, err := x.await(t.Context(), search, like, verdicts); err != nil {
+			t.Fatal(err)
+		}
+		search.stop()
+		for i, node := range x.site.candidates {
+			plain := plainVerdict(t, snap, x, node)
+			counts[string(plain.Outcome)]++
+			if like[i] != i {
+				counts["shared "+string(plain.Outcome)]++
+			}
+			if plain.Outcome != verdicts[i].Outcome {
+				t.Fatalf("seed %d: node %s, like %s: %s, but the allocator says %s %v\nclaims %s\nslices %s\ngates %v", seed, node.Name,
+					x.site.candidates[like[i]].Name, verdicts[i].Outcome, plain.Outcome, plain.Err, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
+			}
+			if plain.Outcome == allocator.Failed || plain.Outcome == allocator.TimedOut {
+				break
+			}
+			if plain.Err != nil && verdicts[i].Err.Error() != plain.Err.Error() {
+				t.Fatalf("seed %d: node %s, like %s: error %v, but the allocator says %v", seed, node.Name, x.site.candidates[like[i]].Name, verdicts[i].Err, plain.Err)
+			}
+			want := answerAlone(t, snap, node, plain)
+			got, err := x.answer(t.Context(), x.site.candidates[like[i]], verdicts[like[i]])
+			if err != nil || got != want {
+				t.Fatalf("seed %d: node %s, like %s: %+v, alone it is %+v\nclaims %s\nslices %s\ngates %v", seed, node.Name,
+					x.site.candidates[like[i]].Name, got, want, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
+			}
+		}
+	}
+	t.Log(counts)
+	for _, outcome := range []allocator.Outcome{allocator.Fits, allocator.DoesNotFit} {
+		if counts["shared "+string(outcome)] < cases/10 {
+			t.Errorf("only %d nodes share the verdict %s", counts["shared "+string(outcome)], outcome)
+		}
+	}
+}
+
+// prepared is an inquiry about all claims that wait, ready to decide; nil if
+// they are refused before any node is tried.
+func prepared(t *testing.T, snap *snapshot.Snapshot) *inquiry {
+	t.Helper()
+	alloc, err := allocator.New(t.Context(), snap, allocator.WithTimeout(2*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := newInquiry(alloc, snap, allWaiting(snap))
+	x.describeClaims()
+	if x.refused() {
+		return nil
+	}
+	if err := x.survey(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range x.claims {
+		if err := x.account(t.Context(), &x.claims[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return x
+}
+
+// plainVerdict asks an allocator that knows nothing yet.
+func plainVerdict(t *testing.T, snap *snapshot.Snapshot, x *inquiry, node *corev1.Node) allocator.Verdict {
+	t.Helper()
+	alloc, err := allocator.New(t.Context(), snap, allocator.WithTimeout(2*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims, err := x.claimsFor(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return alloc.Check(t.Context(), node, claims)
+}
+
+// answerAlone is the answer of an inquiry that has not looked at other nodes.
+func answerAlone(t *testing.T, snap *snapshot.Snapshot, node *corev1.Node, verdict allocator.Verdict) nodeAnswer {
+	t.Helper()
+	answer, err := prepared(t, snap).answer(t.Context(), node, verdict)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+// multiply adds nodes that look like the first one, and some that differ in one
+// thing. There may be a pool that all of them reach.
+func multiply(snap *snapshot.Snapshot, random *rand.Rand) {
+	maybe := func(percent int) bool { return random.IntN(100) < percent }
+	for _, slice := range snap.Slices {
+		for i := range slice.Spec.Devices {
+			slice.Spec.Devices[i].Attributes["root"] = resourceapi.DeviceAttribute{StringValue: ptr.To(fmt.Sprintf("n1-%d", i/2))}
+		}
+	}
+	for _, claim := range snap.Claims {
+		if claim.Status.Allocation == nil && maybe(40) {
+			constraint := same("gpu.example.com/root")
+			if maybe(30) {
+				constraint = distinct("gpu.example.com/root")
+			}
+			claim.Spec.Devices.Constraints = constraint
+		}
+	}
+	if maybe(30) {
+		slice("shared", func(s *resourceapi.ResourceSlice) {
+			s.Spec.NodeName = nil
+			switch random.IntN(3) {
+			case 0:
+				s.Spec.AllNodes = ptr.To(true)
+			case 1:
+				s.Spec.NodeSelector = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+					MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "rack", Operator: corev1.NodeSelectorOpExists}},
+				}}}
+			default:
+				s.Spec.PerDeviceNodeSelection = ptr.To(true)
+				for i := range s.Spec.Devices {
+					s.Spec.Devices[i].AllNodes = ptr.To(true)
+					if maybe(30) {
+						s.Spec.Devices[i].AllNodes, s.Spec.Devices[i].NodeName = nil, ptr.To(fmt.Sprintf("m%d", random.IntN(6)))
+					}
+				}
+			}
+			if maybe(20) {
+				s.Spec.Pool.ResourceSliceCount = 2
+			}
+		}, device("far-0", withModel("A"), withAttribute("root", "n1-0")), device("far-1", withModel("B"), withAttribute("root", "far")))(snap)
+	}
+	for i := range 6 {
+		name := fmt.Sprintf("m%d", i)
+		nodes(name)(snap)
+		if maybe(50) {
+			snap.Nodes[len(snap.Nodes)-1].Labels["rack"] = "r1"
+		}
+		cloneNode(snap, "n1", name)
+		if maybe(40) {
+			mutate(snap, name, random)
+		}
+	}
+	slices.SortFunc(snap.Claims, func(a, b *resourceapi.ResourceClaim) int { return compareObjects(a, b) })
+	slices.SortFunc(snap.Nodes, func(a, b *corev1.Node) int { return compareObjects(a, b) })
+}
+
+// cloneNode gives a node what another one has, devices and claims that hold
+// them.
+func cloneNode(snap *snapshot.Snapshot, from, to string) {
+	for _, s := range snap.Slices {
+		if s.Spec.Pool.Name != from {
+			continue
+		}
+		s = s.DeepCopy()
+		s.Name = to + s.Name
+		s.Spec.Pool.Name = to
+		if s.Spec.NodeName != nil {
+			s.Spec.NodeName = &to
+		}
+		for i := range s.Spec.Devices {
+			d := &s.Spec.Devices[i]
+			d.Attributes["root"] = resourceapi.DeviceAttribute{StringValue: ptr.To(fmt.Sprintf("%s-%d", to, i/2))}
+			if d.NodeName != nil && *d.NodeName == from {
+				d.NodeName = &to
+			}
+		}
+		snap.Slices = append(snap.Slices, s)
+	}
+	for _, c := range snap.Claims {
+		if c.Status.Allocation == nil || c.Status.Allocation.Devices.Results[0].Pool != from {
+			continue
+		}
+		c = c.DeepCopy()
+		c.Name = to + c.Name
+		c.UID = ""
+		for i := range c.Status.Allocation.Devices.Results {
+			c.Status.Allocation.Devices.Results[i].Pool = to
+		}
+		snap.Claims = append(snap.Claims, c)
+	}
+}
+
+// mutate changes one thing about a node.
+func mutate(snap *snapshot.Snapshot, node string, random *rand.Rand) {
+	var own []*resourceapi.ResourceSlice
+	var list []resourceapi.Device
+	for _, s := range snap.Slices {
+		if s.Spec.Pool.Name == node {
+			own = append(own, s)
+			if len(s.Spec.Devices) > 0 {
+				list = s.Spec.Devices
+			}
+		}
+	}
+	d := &list[random.IntN(len(list))]
+	switch random.IntN(16) {
+	case 0:
+		slices.Reverse(list)
+	case 1:
+		d.Attributes["model"] = resourceapi.DeviceAttribute{StringValue: ptr.To("C")}
+	case 2:
+		withTaint("x", resourceapi.DeviceTaintEffectNoSchedule)(d)
+	case 3:
+		holding(node+"-more", node, d.Name)(snap)
+	case 4:
+		snap.Claims = slices.DeleteFunc(snap.Claims, func(c *resourceapi.ResourceClaim) bool {
+			return c.Status.Allocation != nil && c.Status.Allocation.Devices.Results[0].Pool == node
+		})
+	case 5:
+		for _, s := range own {
+			for i := range s.Spec.SharedCounters {
+				for name := range s.Spec.SharedCounters[i].Counters {
+					s.Spec.SharedCounters[i].Counters[name] = resourceapi.Counter{Value: resource.MustParse("1")}
+				}
+			}
+		}
+	case 6:
+		d.Capacity["memory"] = randomCapacity(random)
+	case 7:
+		d.BindingConditions, d.BindingFailureConditions = []string{"ready"}, []string{"broken"}
+	case 8:
+		delete(d.Attributes, "root")
+	case 9:
+		delete(d.Attributes, "model")
+	case 10:
+		d.Attributes["root"] = list[0].Attributes["root"]
+	case 11:
+		own[0].Spec.Pool.ResourceSliceCount = 3
+	case 12:
+		d.Attributes["root"] = resourceapi.DeviceAttribute{StringValue: ptr.To("far")}
+	case 13:
+		withSharing(d)
+	case 14:
+		list[len(list)-1].Name = list[0].Name
+	default:
+		changeNode(node, func(n *corev1.Node) { n.Status.DeclaredFeatures = []string{"DRAOptionalNodeOperations"} })(snap)
+	}
+}
+
+// TestAlikeNames asserts that names make no difference, and what does.
+func TestAlikeNames(t *testing.T) {
+	waits := constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2))
+	rooted := func(values ...string) []resourceapi.Device {
+		var list []resourceapi.Device
+		for i, value := range values {
+			list = append(list, device(fmt.Sprintf("gpu-%d", i), withAttribute("root", value)))
+		}
+		return list
+	}
+	far := slice("far", func(s *resourceapi.ResourceSlice) { s.Spec.NodeName, s.Spec.AllNodes = nil, ptr.To(true) }, rooted("x")...)
+	for _, tt := range []struct {
+		name  string
+		parts []part
+		alike bool
+	}{
+		{"other values, the same of them equal", []part{pool("a", rooted("x", "y", "x")...), pool("b", rooted("1", "2", "1")...)}, true},
+		{"others are equal", []part{pool("a", rooted("x", "y", "x")...), pool("b", rooted("x", "y", "y")...)}, false},
+		{"a value is missing", []part{pool("a", rooted("x", "y")...), pool("b", append(rooted("x"), device("gpu-1"))...)}, false},
+		{"equal to a device that all nodes reach", []part{far, pool("a", rooted("x", "y")...), pool("b", rooted("y", "z")...)}, false},
+		{"none equal to a device that all nodes reach", []part{far, pool("a", rooted("u", "v")...), pool("b", rooted("y", "z")...)}, true},
+		{"another device is held", []part{pool("a", rooted("x", "y")...), pool("b", rooted("x", "y")...), holding("h", "b", "gpu-0")}, false},
+		{"others hold the same", []part{pool("a", rooted("x", "y")...), pool("b", rooted("x", "y")...), holding("g", "a", "gpu-0"), holding("h", "b", "gpu-0")}, true},
+		{"the pool is incomplete on both", []part{slice("a", twoSlices, rooted("x")...), slice("b", twoSlices, rooted("x")...)}, true},
+		{"the pool is incomplete on one", []part{slice("a", twoSlices, rooted("x")...), pool("b", rooted("x")...)}, false},
+		{"no devices at all", nil, true},
+		{"a node selector that cannot be parsed", []part{slice("a", func(s *resourceapi.ResourceSlice) {
+			s.Spec.NodeName = nil
+			s.Spec.NodeSelector = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "rack", Operator: "Nonsense"}},
+			}}}
+		}, rooted("x")...)}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			x := prepared(t, cluster(t, append(tt.parts, nodes("a", "b"), waits)...))
+			want := []int{0, 1}
+			if tt.alike {
+				want = []int{0, 0}
+			}
+			if got := x.alike(t.Context()); !slices.Equal(got, want) {
+				t.Errorf("the first node alike: %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// TestFitsOnTheFirst asserts that the devices of a placement are those of the
+// node that it names.
+func TestFitsOnTheFirst(t *testing.T) {
+	snap := cluster(t, nodes("a", "b", "c"), pool("a"), pool("b", devices(2)...), pool("c", devices(2)...), claim(waiting, exact("gpu", 2)))
+	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Verdict != Fits || e.Placement.Node != "b" || e.Placement.Claims[0].Devices[0].Pool != "b" {
+		t.Errorf("%s %+v, want the devices of b", e.Verdict, e.Placement)
+	}
+	if len(e.Nodes) != 2 || !slices.Equal(e.Nodes[0].Names, []string{"b", "c"}) || e.Nodes[0].Verdict != Fits {
+		t.Errorf("nodes %+v, want that it fits on b and c", e.Nodes)
+	}
+}

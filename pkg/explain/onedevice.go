@@ -1,0 +1,372 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// KindDevice is the kind of what [Options.Device] names.
+const KindDevice = "Device"
+
+// findDevice looks up the device to be explained. It may be given without its
+// driver, or without its pool, too, if there is only one.
+func (s *subject) findDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator, text string) error {
+	all := publishedDevices(alloc)
+	forms := []func(allocator.DeviceID) string{
+		allocator.DeviceID.String,
+		func(id allocator.DeviceID) string { return id.Pool + "/" + id.Device },
+		func(id allocator.DeviceID) string { return id.Device },
+	}
+	for _, form := range forms {
+		var found []*allocator.Device
+		for i := range all {
+			if form(all[i].ID) != text {
+				continue
+			}
+			at := slices.IndexFunc(found, func(d *allocator.Device) bool { return d.ID == all[i].ID })
+			switch {
+			case at < 0:
+				found = append(found, &all[i])
+			case s.only != nil && !deviceReaches(found[at], s.only) && deviceReaches(&all[i], s.only):
+				// The node may have an older generation of the pool.
+				found[at] = &all[i]
+			}
+		}
+		if len(found) > 1 && s.only != nil {
+			if there := slices.DeleteFunc(slices.Clone(found), func(d *allocator.Device) bool { return !deviceReaches(d, s.only) }); len(there) > 0 {
+				found = there
+			}
+		}
+		switch len(found) {
+		case 0:
+		case 1:
+			s.device = found[0]
+			return nil
+		default:
+			names := make([]string, 0, len(found))
+			for _, d := range found {
+				names = append(names, d.ID.String())
+			}
+			return &TargetError{
+				Target:  Target{Kind: KindDevice, Name: text},
+				Message: fmt.Sprintf("Device %s is ambiguous, there are %d of that name", text, len(names)),
+				Hint:    "write one of: " + sample(names, maxNamed),
+			}
+		}
+	}
+	err := &TargetError{Target: Target{Kind: KindDevice, Name: text}, Message: fmt.Sprintf("Device %s not found in %s", text, snap.Source)}
+	form := forms[max(0, 2-strings.Count(text, "/"))]
+	names, inPool := make([]string, 0, len(all)), []string(nil)
+	for i := range all {
+		id := all[i].ID
+		names = append(names, form(id))
+		if strings.HasPrefix(text, id.Driver+"/"+id.Pool+"/") || strings.HasPrefix(text, id.Pool+"/") {
+			inPool = append(inPool, id.Device)
+		}
+	}
+	prefix, device, meant := "", text, names
+	if len(inPool) > 0 {
+		// The pool is right.
+		at := strings.LastIndex(text, "/") + 1
+		prefix, device, meant = text[:at], text[at:], inPool
+	}
+	near := nearest(device, meant)
+	switch gap := snap.Gap(snapshot.ResourceSlices); {
+	case near != "":
+		err.Hint = fmt.Sprintf("did you mean %s%s?", prefix, near)
+	case gap != nil:
+		err.Hint = "it may exist all the same: " + gap.Reason
+	case len(inPool) > 0:
+		err.Hint = "its pool has: " + sample(inPool, maxNamed)
+	case len(names) > 0:
+		slices.SortFunc(names, naturalCompare)
+		err.Hint = "there are: " + sample(slices.Compact(names), maxNamed)
+	default:
+		err.Hint = "no ResourceSlice has a device"
+	}
+	return err
+}
+
+// publishedDevices lists all devices, those of the newest generations first.
+func publishedDevices(alloc *allocator.Allocator) []allocator.Device {
+	all := slices.Clone(alloc.Devices())
+	for _, pool := range alloc.Pools() {
+		for _, slice := range pool.Obsolete {
+			for i := range slice.Spec.Devices {
+				all = append(all, deviceIn(pool, slice, i))
+			}
+		}
+	}
+	return all
+}
+
+// describeDevice describes the device that the question is about, and makes
+// every check of every request on it.
+func (x *inquiry) describeDevice(ctx context.Context) error {
+	d := x.subject.device
+	if d == nil {
+		return nil
+	}
+	out := x.deviceFacts(d)
+	x.out.Device = out
+	for i := range x.claims {
+		for _, alternatives := range x.claims[i].funnels {
+			for _, f := range alternatives {
+				out.Requests = append(out.Requests, x.deviceRequest(ctx, i, f, d))
+			}
+		}
+	}
+	out.Summary = sentence(x.deviceSummary())
+	return ctx.Err()
+}
+
+// deviceRequest tells how a device fares for one request.
+func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel, d *allocator.Device) DeviceRequest {
+	node := x.closest(ctx, f, d)
+	out := DeviceRequest{
+		Claim: x.claimLabel(claim),
+		Name:  f.request.name, DeviceClass: f.request.class,
+		Checks: x.deviceChecks(ctx, f.checks, d, node),
+	}
+	if node != nil {
+		out.Node = node.Name
+	}
+	var failed []DeviceCheck
+	for _, check := range out.Checks {
+		if check.Outcome == CheckFailed {
+			failed = append(failed, check)
+		}
+	}
+	switch {
+	case slices.ContainsFunc(x.placed(claim, f.request), func(p AllocatedDevice) bool {
+		return p.Driver == d.ID.Driver && p.Pool == d.ID.Pool && p.Device == d.ID.Device
+	}):
+		out.Outcome = Picked
+	case len(failed) > 0:
+		out.Outcome = Rejected
+		out.Message = failed[0].Message
+	default:
+		out.Outcome = Eligible
+		out.Message = x.notPicked(claim, f.request, d, out.Node)
+	}
+	return out
+}
+
+// claimLabel names a claim, or what it will be made from.
+func (x *inquiry) claimLabel(claim int) string {
+	explained := &x.out.Claims[x.claims[claim].index]
+	if explained.Name != "" {
+		return explained.Namespace + "/" + explained.Name
+	}
+	return cmp.Or(explained.PodClaim, explained.Template, "for extended resources")
+}
+
+// closest is the node from which a request looks at a device: the one that the
+// question is about, the one that the allocator picks, or the one where the
+// device gets furthest. Those that the pod cannot use come last.
+func (x *inquiry) closest(ctx context.Context, f *funnel, d *allocator.Device) *corev1.Node {
+	if x.subject.only != nil {
+		return x.subject.only
+	}
+	var best *corev1.Node
+	furthest := -1
+	for _, node := range x.site.candidates {
+		if !deviceReaches(d, node) {
+			continue
+		}
+		if x.out.Placement != nil && x.out.Placement.Node == node.Name {
+			return node
+		}
+		if rank := x.rankOn(ctx, f, d, node); rank > furthest {
+			best, furthest = node, rank
+		}
+	}
+	for _, u := range x.site.unsuitable {
+		if best == nil && deviceReaches(d, u.node) {
+			best = u.node
+		}
+	}
+	return best
+}
+
+// rankOn is the rank of the check that a device fails on a node, or one more
+// than all of them.
+func (x *inquiry) rankOn(ctx context.Context, f *funnel, d *allocator.Device, node *corev1.Node) int {
+	rank := rankReach
+	for i := range x.site.pools[node.Name] {
+		pool := x.site.pools[node.Name][i]
+		if pool.Pool != d.Pool {
+			continue
+		}
+		eachDevice(pool, func(have *allocator.Device, r *reason) {
+			if have.Device != d.Device {
+				return
+			}
+			if r == nil {
+				r = f.checks.device(ctx, have, node)
+			}
+			rank = rankConstraint + 1
+			if r != nil {
+				rank = r.rank
+			}
+		})
+	}
+	return rank
+}
+
+// pickedFor is the request that the allocator gives a device to, empty if it
+// does not pick the device.
+func (x *inquiry) pickedFor(d *allocator.Device) string {
+	for _, c := range x.out.Placement.Claims {
+		for _, p := range c.Devices {
+			if p.Driver == d.ID.Driver && p.Pool == d.ID.Pool && p.Device == d.ID.Device {
+				return p.Request
+			}
+		}
+	}
+	return ""
+}
+
+// placed lists what the allocator picks for a request.
+func (x *inquiry) placed(claim int, r *request) []AllocatedDevice {
+	if x.out.Placement == nil {
+		return nil
+	}
+	of := x.claims[claim].claim
+	var list []AllocatedDevice
+	for _, c := range x.out.Placement.Claims {
+		for _, p := range c.Devices {
+			if c.Namespace == of.Namespace && c.Name == of.Name && p.Request == r.name {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
+}
+
+// notPicked says why a device that passes every check is not picked, as far as
+// that is known.
+func (x *inquiry) notPicked(claim int, r *request, d *allocator.Device, node string) string {
+	const alone = "passes every check alone"
+	switch placement := x.out.Placement; {
+	case x.out.Verdict == Error:
+		return alone + ", but the attempt ends with an error: " + x.out.Summary
+	case placement == nil:
+		for _, group := range x.out.Nodes {
+			if slices.Contains(group.Names, node) && group.Message != "" {
+				return fmt.Sprintf("%s, but on %s: %s", alone, node, group.Message)
+			}
+		}
+		return alone
+	case placement.Node != node:
+		return fmt.Sprintf("%s, but the allocator picks node %s", alone, placement.Node)
+	default:
+		if other := x.pickedFor(d); other != "" {
+			return alone + ", and is picked for request " + other
+		}
+		taken := x.placed(claim, r)
+		if len(taken) == 0 {
+			return alone + ", but another alternative of the request is taken, which comes first"
+		}
+		names, before := make([]string, 0, len(taken)), x.site.alloc.Features().Channel != "stable"
+		position := x.position(d.ID, node)
+		for _, p := range taken {
+			names = append(names, p.Device)
+			before = before && x.position(allocator.DeviceID{Driver: p.Driver, Pool: p.Pool, Device: p.Device}, node) < position
+		}
+		text := fmt.Sprintf("%s, but the allocator takes %s", alone, sample(names, 4))
+		if before {
+			text += ": of those that fit it takes the first, in the order of pools, slices and devices"
+		}
+		return text
+	}
+}
+
+// position is where a device comes when the allocator tries those of a node.
+func (x *inquiry) position(id allocator.DeviceID, node string) int {
+	at := 0
+	for _, pool := range x.site.pools[node] {
+		for i := range pool.Devices {
+			if pool.Devices[i].ID == id {
+				return at
+			}
+			at++
+		}
+	}
+	return at
+}
+
+// deviceSummary says in one clause what becomes of the device.
+func (x *inquiry) deviceSummary() string {
+	requests := x.out.Device.Requests
+	if len(requests) == 0 {
+		for _, claim := range x.out.Claims {
+			if claim.Allocation != nil && slices.ContainsFunc(claim.Allocation.Devices, func(d AllocatedDevice) bool {
+				return d.Driver == x.out.Device.Driver && d.Pool == x.out.Device.Pool && d.Device == x.out.Device.Name
+			}) {
+				return fmt.Sprintf("claim %s has it", cmp.Or(claim.Name, claim.PodClaim))
+			}
+		}
+		if x.out.Verdict == Allocated {
+			return "no check is made, because nothing waits for devices any more"
+		}
+		return "no check is made, because no device is looked at: " + x.out.Summary
+	}
+	best := &requests[0]
+	for i := range requests {
+		if worth(&requests[i]) > worth(best) {
+			best = &requests[i]
+		}
+	}
+	x.out.Device.Outcome = best.Outcome
+	label := "request " + best.Name
+	switch best.Outcome {
+	case Picked:
+		return "the allocator picks it for " + label
+	case Eligible:
+		return label + ": " + best.Message
+	default:
+		text, also := label+": ", []string(nil)
+		for _, check := range best.Checks {
+			switch {
+			case check.Outcome != CheckFailed:
+			case also == nil:
+				text += check.Label
+				if check.Message != "" {
+					text += " (" + check.Message + ")"
+				}
+				also = []string{}
+			default:
+				also = append(also, check.Label)
+			}
+		}
+		if len(also) > 0 {
+			text += "; it would also fail: " + joinAnd(also)
+		}
+		return text
+	}
+}
+
+// worth orders the requests by how well a device does: rejections by the number
+// of checks that it gets through.
+func worth(r *DeviceRequest) int {
+	switch r.Outcome {
+	case Picked:
+		return len(r.Checks) + 2
+	case Eligible:
+		return len(r.Checks) + 1
+	default:
+		return slices.IndexFunc(r.Checks, func(c DeviceCheck) bool { return c.Outcome == CheckFailed })
+	}
+}

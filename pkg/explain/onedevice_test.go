@@ -1,0 +1,330 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// TestOneDevice asks about device x of n1. Checks are written as "code label:
+// message"; those that pass are left out.
+func TestOneDevice(t *testing.T) {
+	large := where(`device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0 && device.attributes["gpu.example.com"].model == "B"`)
+	tests := map[string]struct {
+		cluster []part
+		outcome DeviceOutcome
+		failed  []string
+		summary string
+	}{
+		"picked": {
+			cluster: []part{pool("n1", device("x"), device("y")), claim(waiting, exact("gpu", 1))},
+			outcome: Picked, summary: "The allocator picks it for request gpu.",
+		},
+		"others come first": {
+			cluster: []part{pool("n1", device("a"), device("b"), device("x")), claim(waiting, exact("gpu", 2))},
+			outcome: Eligible, summary: "the allocator takes a, b: of those that fit it takes the first",
+		},
+		"picked for the other request": {
+			cluster: []part{pool("n1", device("x"), device("y")), claim(waiting, exact("one", 1), exact("two", 1))},
+			outcome: Picked, summary: "The allocator picks it for request one.",
+		},
+		"one that comes later is taken": {
+			cluster: []part{
+				pool("n1", device("x", withAttribute("root", "1")), device("y", withAttribute("root", "2")), device("z", withAttribute("root", "2"))),
+				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
+			},
+			outcome: Eligible, summary: "Request gpu: passes every check alone, but the allocator takes y, z.",
+		},
+		"another node is picked": {
+			cluster: []part{pool("n1", device("x")), pool("n2", devices(2)...), claim(waiting, exact("gpu", 2))},
+			outcome: Eligible, summary: "Request gpu: passes every check alone, but the allocator picks node n2.",
+		},
+		"no partner": {
+			cluster: []part{
+				pool("n1", device("x", withAttribute("root", "1")), device("y", withAttribute("root", "2"))),
+				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
+			},
+			outcome: Eligible, summary: "passes every check alone, but on n1: enough devices, but not with the same gpu.example.com/root",
+		},
+		"everything that is wrong": {
+			cluster: []part{
+				pool("n1", device("x", withMemory("40Gi"), withModel("A"), withTaint("xid", resourceapi.DeviceTaintEffectNoExecute), withTaint("ecc", resourceapi.DeviceTaintEffectNoSchedule))),
+				holding("serve", "n1", "x"), constrained(waiting, same("gpu.example.com/root"), exact("gpu", 1, large, tolerating("ecc"))),
+			},
+			outcome: Rejected,
+			failed: []string{
+				`RequestSelectorFalse selector: memory is 40Gi, wanted: 80Gi or more; model is "A", wanted: "B"`,
+				"DeviceAllocated allocated: to claim serving/serve",
+				"DeviceTainted tainted: xid:NoExecute, not tolerated",
+				"AttributeMissing attribute missing: has no attribute gpu.example.com/root, which does not exist on the only device",
+			},
+			summary: "it would also fail: allocated, tainted and attribute missing.",
+		},
+		"other class": {
+			cluster: []part{
+				slice("n1", func(s *resourceapi.ResourceSlice) { s.Spec.Driver = "nic.example.com" }, device("x")),
+				claim(waiting, exact("gpu", 1, where(`device.attributes["gpu.example.com"].model == "B"`))),
+			},
+			outcome: Rejected,
+			failed: []string{
+				`ClassSelectorFalse other class: driver is "nic.example.com", wanted: "gpu.example.com"`,
+				" selectors: not evaluated for devices of other classes",
+			},
+		},
+		"the class fails": {
+			cluster: []part{
+				pool("n1", device("x")), claim(waiting, exact("gpu", 1, where("true"))),
+				func(s *snapshot.Snapshot) {
+					s.Classes[0].Spec.Selectors = celSelectors(`device.attributes["gpu.example.com"].type == "gpu"`)
+				},
+			},
+			outcome: Rejected,
+			failed: []string{
+				"SelectorError class selector fails: no such key: type; attribute type (domain gpu.example.com) does not exist on the only device, and nothing else of that domain does", " selectors: the class fails",
+			},
+		},
+		"the selector would fail if it were free": {
+			cluster: []part{
+				pool("n1", device("x")), holding("serve", "n1", "x"), claim(waiting, exact("gpu", 1, where(`device.attributes["gpu.example.com"].model == "B"`))),
+			},
+			outcome: Rejected,
+			failed: []string{
+				" selector: the allocator passes over allocated devices before it evaluates selectors",
+				"DeviceAllocated allocated: to claim serving/serve",
+			},
+		},
+		"share too large": {
+			cluster: []part{
+				pool("n1", device("x", withMemory("80Gi"), withSharing)), sharing("serve", "n1", "x", "memory", "60Gi"),
+				claim(waiting, exact("gpu", 1, wanting("memory", "40Gi"))),
+			},
+			outcome: Rejected,
+			failed:  []string{"CapacityInsufficient capacity: 20Gi of 80Gi left of memory, wanted: 40Gi"},
+		},
+		"counters": {
+			cluster: []part{
+				slice("n1", twoSlices, device("x", withCounter("board", "slices", "3")), device("y", withCounter("board", "slices", "2"))),
+				counters("n1", "board", "slices", "4"), holding("serve", "n1", "y"), claim(waiting, exact("gpu", 1)),
+			},
+			outcome: Rejected,
+			failed:  []string{"CountersExhausted counters: 2 of 4 left of counter slices, used by y, wanted: 3"},
+		},
+		"counters that it has taken itself": {
+			cluster: []part{
+				slice("n1", twoSlices, device("x", withCounter("board", "slices", "3"))),
+				counters("n1", "board", "slices", "4"), holding("serve", "n1", "x"), claim(waiting, exact("gpu", 1)),
+			},
+			outcome: Rejected,
+			failed: []string{
+				"DeviceAllocated allocated: to claim serving/serve",
+				" shared counters: it is in use and has taken its part already",
+			},
+		},
+		"device for another node": {
+			cluster: []part{
+				slice("n1", func(s *resourceapi.ResourceSlice) {
+					s.Spec.NodeName, s.Spec.PerDeviceNodeSelection = nil, new(true)
+				}, device("x", func(d *resourceapi.Device) { d.NodeName = new("n9") }), device("y", func(d *resourceapi.Device) { d.NodeName = new("n1") })),
+				claim(waiting, exact("gpu", 2)),
+			},
+			outcome: Rejected,
+			failed: []string{
+				"NodeNotReachable no node: no node matches the node selector",
+				" slice: no node can reach it", " pool: no node can reach it", " node operations: no node can reach it",
+			},
+		},
+		"incomplete pool": {
+			cluster: []part{slice("n1", twoSlices, device("x", withTaint("xid", resourceapi.DeviceTaintEffectNoExecute))), claim(waiting, exact("gpu", 1))},
+			outcome: Rejected,
+			failed: []string{
+				"PoolIncomplete pool incomplete: 1 of 2 slices of pool n1",
+				"DeviceTainted tainted: xid:NoExecute, not tolerated",
+			},
+		},
+		"obsolete slice": {
+			cluster: []part{
+				pool("n1", device("x")), slice("n1", func(s *resourceapi.ResourceSlice) { s.Spec.Pool.Generation = 2 }, device("y")),
+				claim(waiting, exact("gpu", 1)),
+			},
+			outcome: Rejected,
+			failed:  []string{"PoolObsolete obsolete: older than generation 2 of pool n1"},
+		},
+		"node of the device is cordoned": {
+			cluster: []part{
+				pool("n1", device("x")), claim(waiting, exact("gpu", 1)), pod("train-0", waiting),
+				changeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
+			},
+			outcome: Rejected, failed: []string{"NodeUnsuitable node unsuitable: the node is cordoned"},
+		},
+		"an earlier alternative is taken": {
+			cluster: []part{
+				pool("n1", device("a", withModel("A")), device("x", withModel("B"))),
+				claim(waiting, firstOf("gpu", alternative("big", 1, `device.attributes["gpu.example.com"].model == "A"`), alternative("small", 1, `device.attributes["gpu.example.com"].model == "B"`))),
+			},
+			outcome: Eligible, summary: "but another alternative of the request is taken, which comes first",
+		},
+		"the claim has it": {
+			cluster: []part{pool("n1", device("x")), holding(waiting, "n1", "x"), func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace }},
+			summary: "Claim train has it.",
+		},
+		"no class": {
+			cluster: []part{pool("n1", device("x")), claim(waiting, exact("gpu", 1, ofClass("gpus")))},
+			summary: "No check is made, because no device is looked at: request gpu: DeviceClass gpus does not exist",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			snap := cluster(t, append([]part{nodes("n1", "n2")}, test.cluster...)...)
+			e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting, Device: "x"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := e.Device
+			if d.Outcome != test.outcome || !strings.Contains(d.Summary, test.summary) {
+				t.Errorf("outcome %q: %s", d.Outcome, d.Summary)
+			}
+			var failed []string
+			for _, r := range d.Requests {
+				if r.Outcome != d.Outcome {
+					continue
+				}
+				for _, check := range r.Checks {
+					if check.Outcome != CheckPassed {
+						failed = append(failed, string(check.Code)+" "+check.Label+": "+check.Message)
+					}
+					if (check.Outcome == CheckFailed) != (len(check.Evidence) > 0) {
+						t.Errorf("check %s: %s with evidence %v", check.Check, check.Outcome, check.Evidence)
+					}
+				}
+			}
+			if diff := cmp.Diff(test.failed, failed); diff != "" {
+				t.Errorf("checks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestDeviceFacts has a device with everything that a device can have.
+func TestDeviceFacts(t *testing.T) {
+	added := metav1.Now()
+	snap := cluster(
+		t, nodes("n1", "n2"),
+		slice("n1", twoSlices, device("x", withMemory("80Gi"), withModel("A"), withSharing, withCounter("board", "slices", "3", "mig"), func(d *resourceapi.Device) {
+			d.Taints = []resourceapi.DeviceTaint{{Key: "xid", Value: "79", Effect: resourceapi.DeviceTaintEffectNoExecute, TimeAdded: &added}}
+			d.BindingConditions, d.BindingFailureConditions = []string{"ready"}, []string{"broken"}
+		})),
+		counters("n1", "board", "slices", "4"), sharing("serve", "n1", "x", "memory", "60Gi"),
+		func(s *snapshot.Snapshot) {
+			c := s.Claims[0]
+			c.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: "chat-0"}}
+			c.Status.Devices = []resourceapi.AllocatedDeviceStatus{{Driver: driver, Pool: "n1", Device: "x", Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Attached"}}}}
+			s.TaintRules = append(s.TaintRules, &resourceapi.DeviceTaintRule{
+				ObjectMeta: metav1.ObjectMeta{Name: "drain"},
+				Spec: resourceapi.DeviceTaintRuleSpec{
+					DeviceSelector: &resourceapi.DeviceTaintSelector{Pool: new("n1")},
+					Taint:          resourceapi.DeviceTaint{Key: "drain", Effect: resourceapi.DeviceTaintEffectNoSchedule},
+				},
+			})
+		},
+		gate("DRADeviceTaintRules", true),
+		changedPod("chat-0", func(p *corev1.Pod) {
+			p.Namespace = "serving"
+			p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", AllocatedResourcesStatus: []corev1.ResourceStatus{
+				{Name: "claim:serve/gpu", Resources: []corev1.ResourceHealth{{ResourceID: "vendor.com/gpu=x", Health: corev1.ResourceHealthStatusUnhealthy, Message: new("too hot")}}},
+				{Name: "claim:other", Resources: []corev1.ResourceHealth{{ResourceID: "vendor.com/gpu=y", Health: corev1.ResourceHealthStatusHealthy}}},
+			}}}
+		}, "serve"),
+		claim(waiting, exact("gpu", 1)),
+	)
+	before := asJSON(snap)
+	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting, Device: driver + "/n1/x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asJSON(snap) != before {
+		t.Error("the snapshot was changed")
+	}
+	got := *e.Device
+	got.Requests, got.Summary, got.Outcome = nil, "", ""
+	for i := range got.Taints {
+		got.Taints[i].Since = nil
+	}
+	want := DeviceExplanation{
+		Driver: driver, Pool: "n1", Name: "x", Slice: "n1-00", Generation: 1, Nodes: "n1", NodeCount: 1, Shared: true,
+		Attributes: []DeviceValue{{"model", `"A"`}},
+		Capacity:   []DeviceCapacity{{"memory", "80Gi", "60Gi", "20Gi"}},
+		Counters: []DeviceCounter{{
+			CounterSet: "board", Counter: "slices", Takes: "3", Total: "4", Left: "1", UsedBy: []string{"x"}, CompatibilityGroups: []string{"mig"},
+		}},
+		Taints: []DeviceTaint{
+			{Taint: "xid=79:NoExecute", Evidence: Evidence{Object: "ResourceSlice/n1-00", Path: "spec.devices[name=x].taints", Found: "xid=79:NoExecute"}},
+			{Taint: "drain:NoSchedule", Evidence: Evidence{Object: "DeviceTaintRule/drain", Path: "spec.taint", Found: "drain:NoSchedule"}},
+		},
+		BindingConditions: []string{"ready"}, BindingFailureConditions: []string{"broken"},
+		Holders: []DeviceHolder{{
+			Namespace: "serving", Name: "serve", Request: "gpu", ShareID: "share-serve", ConsumedCapacity: map[string]string{"memory": "60Gi"},
+			ReservedFor: []string{"pod/chat-0"}, Conditions: []string{"Ready=True (Attached)"},
+		}},
+		Health: []DeviceHealth{{Pod: "serving/chat-0", Health: "Unhealthy", Message: "too hot"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("facts (-want +got):\n%s", diff)
+	}
+}
+
+// TestDeviceNames finds devices by the forms of their names.
+func TestDeviceNames(t *testing.T) {
+	inPool := func(name string) func(*resourceapi.ResourceSlice) {
+		return func(s *resourceapi.ResourceSlice) { s.Spec.Pool.Name = name }
+	}
+	parts := []part{
+		nodes("n1", "n2"), slice("n1", inPool("rack/n1"), device("gpu-0"), device("gpu-1"), device("only")),
+		slice("n2", inPool("rack/n2"), device("gpu-0"), device("gpu-1")), claim(waiting, exact("gpu", 1)),
+	}
+	tests := map[string]struct {
+		device, node string
+		want         string
+		hint         string
+	}{
+		"all of it":          {device: driver + "/rack/n1/gpu-0", want: "rack/n1 gpu-0"},
+		"without the driver": {device: "rack/n2/gpu-1", want: "rack/n2 gpu-1"},
+		"alone":              {device: "only", want: "rack/n1 only"},
+		"by the node":        {device: "gpu-0", node: "n2", want: "rack/n2 gpu-0"},
+		"ambiguous":          {device: "gpu-0", hint: "write one of: gpu.example.com/rack/n1/gpu-0, gpu.example.com/rack/n2/gpu-0"},
+		"near":               {device: "onlyy", hint: "did you mean only?"},
+		"far":                {device: "tpu", hint: "there are: gpu-0, gpu-1, only"},
+		"in the pool":        {device: driver + "/rack/n2/elephant", hint: "its pool has: gpu-0, gpu-1"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			e, err := Explain(t.Context(), cluster(t, parts...), Options{Kind: KindClaim, Namespace: namespace, Name: waiting, Device: test.device, Node: test.node})
+			var target *TargetError
+			switch {
+			case test.want == "" && (!errors.As(err, &target) || !strings.HasPrefix(target.Hint, test.hint)):
+				t.Errorf("error %v, want the hint %q", err, test.hint)
+			case test.want != "" && (err != nil || e.Device.Pool+" "+e.Device.Name != test.want):
+				t.Errorf("found %v, %v", e, err)
+			}
+		})
+	}
+	e, err := Explain(t.Context(), cluster(t, parts...), Options{Kind: KindClaim, Namespace: namespace, Name: waiting, Device: "only", Node: "n2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checks := e.Device.Requests[0].Checks
+	if at := slices.IndexFunc(checks, func(c DeviceCheck) bool { return c.Outcome == CheckFailed }); at < 0 || checks[at].Message != "it is for n1, not for n2" {
+		t.Errorf("a device of another node: %s", asJSON(checks))
+	}
+}

@@ -1,0 +1,274 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// KindNode is the kind of what [Options.Node] names.
+const KindNode = "Node"
+
+// findNode looks up the only node to look at.
+func (s *subject) findNode(snap *snapshot.Snapshot, alloc *allocator.Allocator, name string) error {
+	nodes, known := alloc.Nodes()
+	names := make([]string, 0, len(nodes))
+	for _, node := range nodes {
+		if node.Name == name {
+			s.only = node
+			return nil
+		}
+		names = append(names, node.Name)
+	}
+	err := &TargetError{Target: Target{Kind: KindNode, Name: name}, Message: fmt.Sprintf("Node %s not found in %s", name, snap.Source)}
+	gap, near := snap.Gap(snapshot.ResourceNodes), nearest(name, names)
+	slices.SortFunc(names, naturalCompare)
+	switch {
+	case near != "":
+		err.Hint = fmt.Sprintf("did you mean %s?", near)
+	case gap != nil:
+		err.Hint = "it may exist all the same: " + gap.Reason
+	case len(names) == 0:
+		err.Hint = "there is no Node at all"
+	case !known:
+		err.Hint = "no Node is there, but ResourceSlices name: " + sample(names, maxNodeNames)
+	default:
+		err.Hint = "there are: " + sample(names, maxNodeNames)
+	}
+	return err
+}
+
+// maxNodeNames is how many names a hint has.
+const maxNodeNames = 10
+
+// nodes are those that the question is about.
+func (x *inquiry) nodes() []*corev1.Node {
+	if x.subject.only != nil {
+		return []*corev1.Node{x.subject.only}
+	}
+	nodes, _ := x.site.alloc.Nodes()
+	return nodes
+}
+
+// isElsewhere says whether a pod is bound to another node than the one that
+// the question is about.
+func (x *inquiry) isElsewhere(pod *corev1.Pod) bool {
+	return x.subject.only != nil && pod.Spec.NodeName != x.subject.only.Name
+}
+
+// fitsElsewhere says whether the pod could use another node than the one that
+// the question is about.
+func (x *inquiry) fitsElsewhere() bool {
+	if x.subject.only == nil {
+		return false
+	}
+	nodes, _ := x.site.alloc.Nodes()
+	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool { return len(x.misfits(node)) == 0 })
+}
+
+// addOnly accounts for the devices that one node can reach, whatever else
+// keeps the pod away from it.
+func (f *funnel) addOnly(ctx context.Context, s *site, node *corev1.Node) {
+	f.apart = true
+	for i := range s.pools[node.Name] {
+		eachDevice(s.pools[node.Name][i], func(d *allocator.Device, r *reason) {
+			if r != nil && !deviceReaches(d, node) {
+				return
+			}
+			f.devices = append(f.devices, *d)
+			if other := f.checks.checkClass(ctx, d); other != nil && other.code == ClassSelectorFalse {
+				r = other
+			} else if r == nil {
+				r = f.checks.device(ctx, d, node)
+			}
+			f.reasons[d.Device] = r
+			if r == nil {
+				f.eligible[node.Name]++
+			}
+		})
+	}
+}
+
+// deviceReaches says whether a device is for a node.
+func deviceReaches(d *allocator.Device, node *corev1.Node) bool {
+	if perDevice(d.Slice) {
+		return targets(node, d.NodeName, d.AllNodes, d.NodeSelector)
+	}
+	return sliceReaches(d.Slice, node)
+}
+
+func perDevice(slice *resourceapi.ResourceSlice) bool {
+	return slice.Spec.PerDeviceNodeSelection != nil && *slice.Spec.PerDeviceNodeSelection
+}
+
+// holder is the claim that has the device, if that is the reason.
+func (r *reason) holder() string {
+	if r.code != DeviceAllocated {
+		return ""
+	}
+	return r.fact.Object
+}
+
+// describeNode describes the one node that the question is about: what keeps
+// the pod away, the pools, and whether the devices would do.
+func (x *inquiry) describeNode(ctx context.Context) error {
+	node := x.subject.only
+	if node == nil {
+		return nil
+	}
+	x.out.Node = &NodeExplanation{Name: node.Name}
+	if x.site.pools == nil {
+		// It was settled before any node was looked at.
+		return nil
+	}
+	misfits := x.misfits(node)
+	for _, u := range misfits {
+		x.out.Node.Misfits = append(x.out.Node.Misfits, NodeMisfit{
+			Code: u.code, Message: x.misfitText(u),
+			Evidence: Evidence{Object: object(KindNode, "", node.Name), Path: u.misfit.Path, Found: u.misfit.Found, Wanted: u.misfit.Wanted},
+		})
+	}
+	pools := x.site.pools[node.Name]
+	for i := range pools {
+		x.out.Node.Pools = append(x.out.Node.Pools, reachablePool(pools[i], node))
+	}
+	if err := x.judgeDevices(ctx, node, len(misfits) > 0); err != nil {
+		return err
+	}
+	if x.out.Verdict == DoesNotFit && len(misfits) > 0 {
+		x.out.Summary = x.awaySummary()
+	}
+	if x.out.Verdict == Fits {
+		x.out.Summary = "the allocator finds devices there"
+	}
+	return nil
+}
+
+// misfitText says why the pod cannot use a node, with the numbers.
+func (x *inquiry) misfitText(u unsuitableNode) string {
+	switch {
+	case u.misfit.Path == "metadata.name" && !x.subject.hypothetical:
+		return "the pod is bound to node " + u.misfit.Wanted
+	case u.code == NodeNotReachable && u.misfit.Wanted != "":
+		return fmt.Sprintf("%s (%s)", u.misfit.Reason, u.misfit.Wanted)
+	case strings.HasPrefix(u.misfit.Path, "status.allocatable") && u.misfit.Found != "":
+		return fmt.Sprintf("%s: %s wanted, %s", u.misfit.Reason, u.misfit.Wanted, u.misfit.Found)
+	case strings.HasPrefix(u.misfit.Found, "used by "):
+		return u.misfit.Reason + ", " + u.misfit.Found
+	default:
+		return u.misfit.Reason
+	}
+}
+
+// judgeDevices finds out whether the devices would do if nothing else kept the
+// pod away.
+func (x *inquiry) judgeDevices(ctx context.Context, node *corev1.Node, away bool) error {
+	out := x.out.Node
+	if len(x.claims) == 0 {
+		return nil
+	}
+	if !away {
+		out.Devices = x.out.Verdict
+		if len(x.out.Nodes) == 1 {
+			out.Code, out.Message = x.out.Nodes[0].Code, x.out.Nodes[0].Message
+		}
+		return nil
+	}
+	candidates := x.site.candidates
+	defer func() { x.site.candidates = candidates }()
+	x.site.candidates = []*corev1.Node{node}
+	verdicts, _ := x.check(ctx, []int{0})
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("check node %s: %w", node.Name, err)
+	}
+	answer, err := x.answer(ctx, node, verdicts[0])
+	if err != nil {
+		return err
+	}
+	out.Devices, out.Code, out.Message = answer.verdict, answer.code, answer.message
+	return nil
+}
+
+// awaySummary is the reason where the pod cannot use the node.
+func (x *inquiry) awaySummary() string {
+	var texts []string
+	for _, misfit := range x.out.Node.Misfits {
+		texts = append(texts, misfit.Message)
+	}
+	const most = 2
+	text := strings.Join(texts[:min(len(texts), most)], "; ")
+	if more := len(texts) - most; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	switch x.out.Node.Devices {
+	case Fits:
+		text += "; there are enough devices"
+	case DoesNotFit, Error:
+		text += "; apart from that, " + x.out.Node.Message
+	case Undetermined:
+		text += "; apart from that, it is not known whether the devices would do: " + x.out.Node.Message
+	case Allocated:
+	}
+	return text
+}
+
+// reachablePool describes a pool as the allocator sees it from a node.
+func reachablePool(pool *allocator.NodePool, node *corev1.Node) ReachablePool {
+	p := ReachablePool{
+		Driver: pool.Pool.Driver, Name: pool.Pool.Name, Generation: pool.Generation,
+		Slices: len(pool.Pool.Slices), ExpectedSlices: pool.Pool.Expected, Usable: pool.Usable(),
+	}
+	note := func(r *reason) {
+		if r != nil && p.Code == "" {
+			p.Code, p.Message, p.Evidence = r.code, r.text, &r.fact
+		}
+	}
+	note(poolReason(pool))
+	eachDevice(pool, func(d *allocator.Device, kept *reason) {
+		if kept == nil || deviceReaches(d, node) {
+			p.Devices++
+			note(kept)
+		}
+	})
+	for i := range pool.Ignored {
+		note(ignoredReason(&pool.Ignored[i]))
+	}
+	return p
+}
+
+// sliceReaches says whether any device of a slice is for a node.
+func sliceReaches(slice *resourceapi.ResourceSlice, node *corev1.Node) bool {
+	if slice.Spec.PerDeviceNodeSelection != nil && *slice.Spec.PerDeviceNodeSelection {
+		return slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool {
+			return targets(node, d.NodeName, d.AllNodes, d.NodeSelector)
+		})
+	}
+	return targets(node, slice.Spec.NodeName, slice.Spec.AllNodes, slice.Spec.NodeSelector)
+}
+
+// targets says whether node selection fields name a node, as the allocator's
+// NodeMatches does.
+func targets(node *corev1.Node, name *string, all *bool, selector *corev1.NodeSelector) bool {
+	switch {
+	case name != nil && *name != "":
+		return node.Name == *name
+	case all != nil && *all:
+		return true
+	case selector != nil:
+		parsed, err := nodeaffinity.NewNodeSelector(selector)
+		return err == nil && parsed.Match(node)
+	default:
+		return false
+	}
+}

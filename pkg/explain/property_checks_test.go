@@ -1,0 +1,411 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
+)
+
+// What the checks count, for the table.
+const (
+	checkInfeasible = "counting: does not fit"
+	checkFeasible   = "counting: fits"
+	checkUnknown    = "counting: unknown"
+	checkConflict   = "conflicts"
+	checkRemedy     = "remedies"
+)
+
+// plainAnswer is what the scheduler would say.
+type plainAnswer struct {
+	verdict Verdict
+	// outcomes has the nodes where the allocator was asked.
+	outcomes map[string]allocator.Outcome
+	// random is set if the answer may differ from time to time: the stable
+	// implementation goes through pools in random order, so that which error it
+	// meets, and whether, is chance.
+	random bool
+}
+
+// unsuitable stands for nodes that the pod can't use anyway.
+const unsuitable allocator.Outcome = "unsuitable"
+
+// askPlainly does what the scheduler does: one node after the other, nothing
+// remembered.
+func askPlainly(t *testing.T, c *fleet.Case) plainAnswer {
+	t.Helper()
+	ctx, pod := t.Context(), c.Pod()
+	answer := plainAnswer{outcomes: map[string]allocator.Outcome{}}
+	alloc, err := allocator.New(ctx, c.Snapshot)
+	if err != nil {
+		t.Error(err)
+		return answer
+	}
+	if notEvenTried(c, alloc) {
+		answer.verdict = Error
+		answer.outcomes["any"] = allocator.Failed
+		return answer
+	}
+	answer.verdict = DoesNotFit
+	for _, node := range c.Snapshot.Nodes {
+		answer.outcomes[node.Name] = unsuitable
+		if !suitable(c, alloc, node) {
+			continue
+		}
+		claims := c.Claims()
+		extended, err := alloc.ExtendedResourceClaim(pod, node)
+		if err != nil {
+			continue
+		}
+		if extended != nil {
+			claims = append(claims, extended)
+		}
+		outcome := alloc.Check(ctx, node, claims).Outcome
+		answer.outcomes[node.Name] = outcome
+		switch outcome {
+		case allocator.Fits:
+			answer.verdict = Fits
+		case allocator.Failed:
+			answer.verdict = Error
+			answer.random = alloc.Features().Channel == "stable"
+			return answer
+		case allocator.DoesNotFit, allocator.NodeError:
+		default:
+			t.Errorf("seed %d, node %s: %s, the case is too large", c.Seed, node.Name, outcome)
+		}
+	}
+	if alloc.Features().Channel == "stable" && slices.Contains(c.Features, fleet.FailingSelectors) {
+		answer.random = true
+	}
+	return answer
+}
+
+// notEvenTried says whether a claim stops the pod before any node is looked at.
+func notEvenTried(c *fleet.Case, alloc *allocator.Allocator) bool {
+	for _, claim := range c.Claims() {
+		if claim.DeletionTimestamp != nil {
+			return true
+		}
+		for _, r := range claim.Spec.Devices.Requests {
+			switch {
+			case r.Exactly == nil && !alloc.FeatureEnabled("DRAPrioritizedList"):
+				return true
+			case r.Exactly != nil && c.Snapshot.Class(r.Exactly.DeviceClassName) == nil:
+				return true
+			case r.Exactly != nil && r.Exactly.AdminAccess != nil && claim.UID == "" && c.Snapshot.Namespaces[0].Labels == nil:
+				// The API server does not take such a claim.
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func suitable(c *fleet.Case, alloc *allocator.Allocator, node *corev1.Node) bool {
+	if len(alloc.NodeFit(c.Pod(), node)) > 0 {
+		return false
+	}
+	for _, claim := range c.Snapshot.Claims {
+		if claim.Namespace == fleet.Namespace && claim.Status.Allocation != nil {
+			if ok, _ := alloc.AvailableOn(claim, node); !ok {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// property has a case, what is said about it, and what the allocator says.
+type property struct {
+	*fleet.Case
+	*inquiry
+
+	t    *testing.T
+	want plainAnswer
+}
+
+func (p *property) sameVerdict() error {
+	if p.out.Verdict != p.want.verdict {
+		return fmt.Errorf("verdict %s (%s), the allocator says %s %v", p.out.Verdict, p.out.Summary, p.want.verdict, p.want.outcomes)
+	}
+	return nil
+}
+
+// nodesInGroups checks that each node is in the one group with its answer.
+func (p *property) nodesInGroups() error {
+	seen := map[string]bool{}
+	for _, group := range p.out.Nodes {
+		if group.Count != len(group.Names) || group.Verdict != Fits && group.Message == "" {
+			return fmt.Errorf("incomplete group %+v", group)
+		}
+		for _, name := range group.Names {
+			if seen[name] {
+				return fmt.Errorf("node %s is in two groups", name)
+			}
+			seen[name] = true
+			outcome := p.want.outcomes[name]
+			if outcome == "" {
+				// The attempt ended before.
+				continue
+			}
+			if (group.Verdict == Fits) != (outcome == allocator.Fits) {
+				return fmt.Errorf("node %s is in group %s (%s), the allocator says %s", name, group.Verdict, group.Message, outcome)
+			}
+		}
+	}
+	if len(seen) != len(p.Snapshot.Nodes) || p.out.NodeCount != len(seen) {
+		return fmt.Errorf("%d nodes in groups, %d counted, want %d", len(seen), p.out.NodeCount, len(p.Snapshot.Nodes))
+	}
+	return nil
+}
+
+// funnelsAddUp checks that each device of each funnel counts once.
+func (p *property) funnelsAddUp() error {
+	total := 0
+	for _, s := range p.Snapshot.Slices {
+		total += len(s.Spec.Devices)
+	}
+	for _, claim := range p.out.Claims {
+		for _, r := range claim.Requests {
+			sum := r.Eligible
+			devices := slices.Clone(r.EligibleDevices)
+			for _, rejection := range r.Rejected {
+				sum += rejection.Count
+				devices = append(devices, rejection.Devices...)
+				if rejection.Count != len(rejection.Devices) || rejection.Message == "" || rejection.Label == "" {
+					return fmt.Errorf("request %s: incomplete rejection %+v", r.Name, rejection)
+				}
+			}
+			if sum != r.Considered || r.Considered != total || len(devices) != total || len(r.EligibleDevices) != r.Eligible {
+				return fmt.Errorf("request %s: %d devices, %d considered, %d accounted for, %d named", r.Name, total, r.Considered, sum, len(devices))
+			}
+		}
+	}
+	return nil
+}
+
+// singleDevices asks the allocator about each device alone: it can be had for
+// a request on some node exactly if the funnel leaves it.
+func (p *property) singleDevices() error {
+	for _, claim := range p.claims {
+		for _, alternatives := range claim.funnels {
+			for _, f := range alternatives {
+				if f.request.all() || f.checks.extendedResource != "" {
+					continue
+				}
+				explained := f.explanation(0)
+				for i := range f.devices {
+					d := &f.devices[i]
+					if slices.ContainsFunc(f.devices, func(other allocator.Device) bool { return other.ID == d.ID && other.Device != d.Device }) {
+						// The names of both would be the same.
+						continue
+					}
+					want, known := p.canBeHad(f.request, d)
+					if got := slices.Contains(explained.EligibleDevices, d.ID.String()); known && got != want {
+						return fmt.Errorf("request %s, device %s: eligible is %t, the allocator says %t (%+v)", f.request.name, d.ID, got, want, f.reasons[d.Device])
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// canBeHad asks for one device by its attribute "id". It is not known if the
+// allocator refuses the request for all devices, because of a feature gate.
+func (p *property) canBeHad(r *request, d *allocator.Device) (answer, known bool) {
+	pin := fmt.Sprintf(`device.driver == %q && device.attributes[%q].id == %d`, d.ID.Driver, d.ID.Driver, *d.Attributes["id"].IntValue)
+	exact := &resourceapi.ExactDeviceRequest{
+		DeviceClassName: r.class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 1,
+		Selectors: slices.Concat(celSelectors(pin), r.selectors), Tolerations: r.tolerations, Capacity: r.capacity, DerivedAttributes: r.derived,
+	}
+	if r.adminAccess {
+		exact.AdminAccess = &r.adminAccess
+	}
+	claim := &resourceapi.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.claim.Namespace, Name: "single", UID: "uid-single"},
+		Spec:       resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{Name: "r", Exactly: exact}}}},
+	}
+	for _, c := range r.constraints {
+		constraint := resourceapi.DeviceConstraint{MatchAttribute: &c.attribute}
+		if c.distinct {
+			constraint = resourceapi.DeviceConstraint{DistinctAttribute: &c.attribute}
+		}
+		claim.Spec.Devices.Constraints = append(claim.Spec.Devices.Constraints, constraint)
+	}
+	for _, node := range p.site.candidates {
+		verdict := p.site.alloc.Check(p.t.Context(), node, []*resourceapi.ResourceClaim{claim})
+		switch {
+		case verdict.Outcome == allocator.Fits:
+			return true, true
+		case verdict.Outcome == allocator.Failed && errorCode(verdict.Err) == FeatureDisabled:
+			return false, false
+		}
+	}
+	return false, true
+}
+
+// placementFromFunnel checks that what the allocator picks was not rejected.
+func (p *property) placementFromFunnel() error {
+	if p.out.Placement == nil {
+		return nil
+	}
+	for _, placed := range p.out.Placement.Claims {
+		for _, claim := range p.out.Claims {
+			if claim.Name != placed.Name || claim.ExtendedResources {
+				continue
+			}
+			for _, d := range placed.Devices {
+				id := allocator.DeviceID{Driver: d.Driver, Pool: d.Pool, Device: d.Device}.String()
+				if !slices.ContainsFunc(claim.Requests, func(r RequestExplanation) bool { return r.Name == d.Request && slices.Contains(r.EligibleDevices, id) }) {
+					return fmt.Errorf("the allocator picks %s for request %s, which the funnel rejects", id, d.Request)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// decision holds the counting against the allocator, for each node.
+func (p *property) decision(table *coverage) error {
+	for _, node := range p.site.candidates {
+		if len(p.claims) == 0 || len(p.claims[0].funnels) == 0 {
+			// Refused before there were funnels.
+			return nil
+		}
+		answer := p.fast(p.t.Context(), node)
+		switch outcome := p.want.outcomes[node.Name]; {
+		case answer == decision.Infeasible && outcome == allocator.Fits:
+			return fmt.Errorf("node %s: it fits, by counting it does not", node.Name)
+		case answer == decision.Feasible && outcome == allocator.DoesNotFit:
+			return fmt.Errorf("node %s: it does not fit, by counting it does", node.Name)
+		case outcome != allocator.Fits && outcome != allocator.DoesNotFit:
+		default:
+			table.checked(map[decision.Answer]string{decision.Feasible: checkFeasible, decision.Infeasible: checkInfeasible, decision.Unknown: checkUnknown}[answer])
+		}
+	}
+	return nil
+}
+
+// conflictIsMinimal checks that the facts cannot hold together, and can
+// without any one of them.
+func (p *property) conflictIsMinimal(table *coverage) error {
+	if p.out.Conflict == nil {
+		return nil
+	}
+	table.checked(checkConflict)
+	ctx := p.t.Context()
+	s, err := p.newScene(p.promising())
+	if err != nil {
+		return err
+	}
+	chosen, err := s.conflict(ctx)
+	if err != nil {
+		return err
+	}
+	doubtful := slices.ContainsFunc(chosen, func(i int) bool { return s.facts[i].kind == factClass })
+	fits := func(holding []int) bool {
+		h := s.given(func(i int) bool { return slices.Contains(holding, i) || s.facts[i].kind == factClass && !doubtful })
+		alloc, err := allocator.New(ctx, h.snap, allocator.WithTimeout(10*time.Second))
+		if err != nil {
+			p.t.Error(err)
+			return false
+		}
+		return !h.restricted && (len(h.claims) == 0 || alloc.Check(ctx, s.node, h.claims).Outcome == allocator.Fits)
+	}
+	if fits(chosen) {
+		return fmt.Errorf("the facts can hold together: %s", asJSON(p.out.Conflict))
+	}
+	for i := range chosen {
+		if rest := slices.Delete(slices.Clone(chosen), i, i+1); !fits(rest) {
+			return fmt.Errorf("without %q it does not fit either: %s", s.facts[chosen[i]].text, asJSON(p.out.Conflict))
+		}
+	}
+	return nil
+}
+
+// remediesHold checks that each remedy names devices that are there, and one
+// for every device that is asked for at least.
+func (p *property) remediesHold(table *coverage) error {
+	for _, r := range p.out.Remedies {
+		if !r.Verified {
+			continue
+		}
+		table.checked(checkRemedy)
+		if p.want.verdict == Fits || r.Node == "" || len(r.Devices) == 0 || r.Change == "" {
+			return fmt.Errorf("remedy without proof: %s", asJSON(r))
+		}
+		for _, d := range r.Devices {
+			id := allocator.DeviceID{Driver: d.Driver, Pool: d.Pool, Device: d.Device}
+			if p.site.alloc.Device(id) == nil {
+				return fmt.Errorf("remedy with the unknown device %s: %s", id, asJSON(r))
+			}
+		}
+		if err := p.patchHolds(&r); err != nil {
+			return fmt.Errorf("remedy %q: %w", r.Change, err)
+		}
+	}
+	return nil
+}
+
+var errNoDevices = errors.New("done as printed, the allocator finds no devices")
+
+// patchHolds does what the printed command does, and asks the allocator.
+func (p *property) patchHolds(r *Remedy) error {
+	_, rest, found := strings.Cut(r.Patch, "--type=json -p '")
+	if !found {
+		return nil
+	}
+	operations, _, _ := strings.Cut(rest, "' -o yaml")
+	claims := p.Claims()
+	node := p.Snapshot.Nodes[slices.IndexFunc(p.Snapshot.Nodes, func(n *corev1.Node) bool { return n.Name == r.Node })]
+	for i, claim := range claims {
+		if !strings.Contains(r.Patch, "get resourceclaim "+claim.Name+" ") {
+			continue
+		}
+		patched, err := applyJSONPatch(claim, strings.ReplaceAll(operations, `'\''`, `'`))
+		if err != nil {
+			return err
+		}
+		claims[i] = patched
+	}
+	extended, err := p.site.alloc.ExtendedResourceClaim(p.Pod(), node)
+	if err != nil {
+		return err
+	}
+	if extended != nil {
+		claims = append(claims, extended)
+	}
+	if p.site.alloc.Check(p.t.Context(), node, claims).Outcome != allocator.Fits {
+		return errNoDevices
+	}
+	return nil
+}
+
+func applyJSONPatch(claim *resourceapi.ResourceClaim, operations string) (*resourceapi.ResourceClaim, error) {
+	patch, err := jsonpatch.DecodePatch([]byte(operations))
+	if err != nil {
+		return nil, err
+	}
+	text, err := patch.Apply([]byte(asJSON(claim)))
+	if err != nil {
+		return nil, err
+	}
+	patched := &resourceapi.ResourceClaim{}
+	return patched, json.Unmarshal(text, patched)
+}

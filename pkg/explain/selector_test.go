@@ -1,0 +1,212 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// whyWaiting explains the claim that waits.
+func whyWaiting(t *testing.T, snap *snapshot.Snapshot) *Explanation {
+	t.Helper()
+	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// class adds a DeviceClass.
+func class(name string, expressions ...string) part {
+	return func(s *snapshot.Snapshot) {
+		s.Classes = append(s.Classes, &resourceapi.DeviceClass{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourceapi.DeviceClassSpec{Selectors: celSelectors(expressions...)},
+		})
+	}
+}
+
+// ofDriver makes a slice that of another driver, in a pool of its own.
+func ofDriver(name string) func(*resourceapi.ResourceSlice) {
+	return func(s *resourceapi.ResourceSlice) { s.Spec.Driver = name }
+}
+
+// costly has a worst case that is also the only one: n loops of ten numbers.
+func costly(n int) string {
+	expression := "x0 > 0"
+	for i := range n {
+		expression = fmt.Sprintf("[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(x%d, %s)", i, expression)
+	}
+	return expression
+}
+
+// TestSelectorMessages has two drivers on a node: three devices with a model, one
+// without, and a NIC.
+func TestSelectorMessages(t *testing.T) {
+	devices := []part{
+		nodes("n1"),
+		pool("n1", device("gpu-0", withModel("A100"), withMemory("40Gi")), device("gpu-1", withModel("A100"), withAttribute("root", "r1")), device("gpu-2", withModel("H100"))),
+		slice("n1", ofDriver("nic.example.com"), device("nic-0"), device("nic-1")),
+		class("any"),
+		class("typed", `device.attributes["gpu.example.com"].model.startsWith("A")`),
+		class("misnamed", `device.driver == "gpu.exampel.com"`),
+	}
+	for _, test := range []struct {
+		name, class, expression string
+		verdict                 Verdict
+		want                    []string
+		unwanted                string
+	}{
+		{
+			name: "another driver", class: "any", expression: `device.attributes["gpu.example.com"].model == "T4"`, verdict: Error,
+			want: []string{
+				"the selector fails on 2 of 5 devices of the class",
+				"no such key: model; attribute model (domain gpu.example.com) exists on 3 of 5 devices of all pools, not on 2 of driver nic.example.com, which class any does not exclude",
+			},
+		},
+		{
+			name: "the class itself", class: "typed", expression: `true`, verdict: Error,
+			want: []string{"the class selector fails on 2 of", "not on 2 of driver nic.example.com, which class typed does not exclude"},
+		},
+		{
+			name: "not on all of the driver", class: className, expression: `device.attributes["gpu.example.com"].root == "r2"`, verdict: Error,
+			want:     []string{"attribute root (domain gpu.example.com) exists on 1 of 5 devices of all pools, not on 2 of driver gpu.example.com"},
+			unwanted: "does not exclude",
+		},
+		{
+			name: "a capacity", class: className, expression: `device.capacity["gpu.example.com"].memory.isGreaterThan(quantity("80Gi"))`, verdict: Error,
+			want: []string{"capacity memory (domain gpu.example.com) exists on 1 of 5 devices of all pools, not on 2 of driver gpu.example.com"},
+		},
+		{
+			name: "a misnamed attribute", class: className, expression: `device.attributes["gpu.example.com"].modle == "A100"`, verdict: Error,
+			want: []string{"attribute modle (domain gpu.example.com) exists on none of the 5 devices of all pools; did you mean model?"},
+		},
+		{
+			name: "a misnamed domain", class: className, expression: `device.attributes["gpu.exampel.com"].model == "A100"`, verdict: Error,
+			want: []string{"exists on none of the 5 devices of all pools, and nothing else of that domain does; did you mean gpu.example.com?"},
+		},
+		{
+			name: "a capacity as an attribute", class: className, expression: `device.attributes["gpu.example.com"].memory == "40Gi"`, verdict: Error,
+			want: []string{`did you mean device.capacity["gpu.example.com"].memory?`},
+		},
+		{
+			name: "a misnamed driver in the class", class: "misnamed", expression: `true`, verdict: DoesNotFit,
+			want: []string{"o device of class misnamed there; no device is of driver gpu.exampel.com; did you mean gpu.example.com?"},
+		},
+		{
+			name: "a misnamed driver in the request", class: "any", expression: `device.driver == "nik.example.com"`, verdict: DoesNotFit,
+			want: []string{"no device is of driver nik.example.com; did you mean nic.example.com?"},
+		},
+		{
+			name: "a misnamed value", class: className, expression: `device.attributes["gpu.example.com"].model == "A10O"`, verdict: DoesNotFit,
+			want: []string{`no device has model "A10O"; did you mean "A100"?`},
+		},
+		{
+			name: "a value that others have", class: className, expression: `device.attributes["gpu.example.com"].model == "H100" && "root" in device.attributes["gpu.example.com"]`, verdict: DoesNotFit,
+			want: []string{`model is "A100"`}, unwanted: "did you mean",
+		},
+		{
+			name: "a misnamed attribute that is asked for", class: className, expression: `"modle" in device.attributes["gpu.example.com"]`, verdict: DoesNotFit,
+			want: []string{"attribute modle (domain gpu.example.com) exists on none of the 5 devices of all pools; did you mean model?"},
+		},
+		{
+			name: "too much cost", class: className, expression: costly(6), verdict: Error,
+			want: []string{"it costs more than the limit of 1,000,000 and is broken off; in the worst case it costs 6,555,551"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			e := whyWaiting(t, cluster(t, append(slices.Clone(devices), claim(waiting, exact("r", 3, ofClass(test.class), where(test.expression))))...))
+			if e.Verdict != test.verdict {
+				t.Errorf("verdict %s, want %s", e.Verdict, test.verdict)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(e.Summary+everything(e), want) {
+					t.Errorf("nobody says %q: %s\n%s", want, e.Summary, everything(e))
+				}
+			}
+			if test.unwanted != "" && strings.Contains(asJSON(e), test.unwanted) {
+				t.Errorf("somebody says %q: %s", test.unwanted, asJSON(e))
+			}
+		})
+	}
+}
+
+// TestSelectorTraces follows devices through the selectors of a class and a
+// request.
+func TestSelectorTraces(t *testing.T) {
+	e := whyWaiting(t, cluster(t, nodes("n1"),
+		pool("n1", device("gpu-0", withModel("A")), device("gpu-1", withModel("B")), device("gpu-2")),
+		slice("n1", ofDriver("nic.example.com"), device("nic-0")),
+		holding("user", "n1", "gpu-2"),
+		claim(waiting, exact("r", 3, where(`device.attributes["gpu.example.com"].model == "A"`, `true`))),
+	))
+	traces := e.Claims[0].Requests[0].Selectors
+	if len(traces) != 3 {
+		t.Fatalf("got %s, want three selectors", asJSON(traces))
+	}
+	for i, want := range []struct{ source, object, path, outcomes string }{
+		{"class", "DeviceClass/gpu", "spec.selectors[0].cel.expression", "3/1/0/0"},
+		{"request", "ResourceClaim/ml/" + waiting, "spec.devices.requests[0].exactly.selectors[0].cel.expression", "1/1/1/1"},
+		{"request", "ResourceClaim/ml/" + waiting, "spec.devices.requests[0].exactly.selectors[1].cel.expression", "1/0/0/3"},
+	} {
+		got := traces[i]
+		if got.Source != want.source || got.Object != want.object || got.Path != want.path || outcomesText(got.Outcomes) != want.outcomes {
+			t.Errorf("selector %d is %s, want %+v", i, asJSON(got), want)
+		}
+		if got.CostLimit != resourceapi.CELSelectorExpressionMaxCost || got.Cost > 10 || i < 2 && got.Cost == 0 {
+			t.Errorf("selector %d costs %d of %d", i, got.Cost, got.CostLimit)
+		}
+	}
+	if !strings.HasPrefix(traces[1].Error, "no such key: model") {
+		t.Errorf("error %q", traces[1].Error)
+	}
+}
+
+// TestCostOfNewClaims warns about what the API server will not take, before it is
+// created.
+func TestCostOfNewClaims(t *testing.T) {
+	parts := []part{nodes("n1"), pool("n1", device("gpu-0")), claim(waiting, exact("r", 1, where("device.driver != 'x' || "+costly(6))))}
+	stored := whyWaiting(t, cluster(t, parts...))
+	snap := cluster(t, parts...)
+	snap.Claims[0].UID = ""
+	fresh := whyWaiting(t, snap)
+	for _, test := range []struct {
+		name string
+		e    *Explanation
+		want bool
+	}{{"stored", stored, false}, {"new", fresh, true}} {
+		if test.e.Verdict != Fits {
+			t.Errorf("%s: verdict %s, want Fits: the expensive part is not reached", test.name, test.e.Verdict)
+		}
+		warned := strings.Contains(asJSON(test.e.NextSteps), "the API server refuses it in new objects")
+		if warned != test.want {
+			t.Errorf("%s: next steps %s, want a warning: %v", test.name, asJSON(test.e.NextSteps), test.want)
+		}
+		if notes := test.e.Claims[0].Requests[0].Selectors[1].Notes; len(notes) != 1 || !strings.Contains(notes[0], "the limit is 1,000,000") {
+			t.Errorf("%s: notes %q", test.name, notes)
+		}
+	}
+}
+
+// TestManyValues bounds what a trace shows, and still counts all of it.
+func TestManyValues(t *testing.T) {
+	var list []resourceapi.Device
+	for i := range 30 {
+		list = append(list, device(fmt.Sprintf("d%02d", i), withModel(fmt.Sprintf("m%d", i)), withInt("a", int64(i%2))))
+	}
+	trace := traceOf(t, `device.attributes["gpu.example.com"].model != "m3" && device.attributes["gpu.example.com"].a == 1`, list...)
+	if got := trace.Parts[0]; len(got.Values) != maxValues || got.MoreValues != 20 || outcomesText(got.Outcomes) != "29/1/0/0" {
+		t.Errorf("got %s", asJSON(got))
+	}
+	if got := trace.Parts[1]; len(got.Values) != 2 || got.Values[0].Count != 15 || outcomesText(got.Outcomes) != "14/15/0/1" {
+		t.Errorf("got %s", asJSON(got))
+	}
+}

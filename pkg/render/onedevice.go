@@ -1,0 +1,240 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+)
+
+// device draws what there is to say about one device: what becomes of it, the
+// checks of each request, and what the device is.
+func (p *page) device(e *explain.Explanation) {
+	d, target := e.Device, e.Target.Kind+" "+qualified(e.Target.Namespace, e.Target.Name)
+	headline, m := "Device "+d.Driver+"/"+d.Pool+"/"+d.Name+" ", bad
+	switch d.Outcome {
+	case explain.Picked:
+		headline, m = headline+"is picked for "+target, good
+	case explain.Eligible:
+		headline, m = headline+"is a candidate for "+target+", but not picked", unsure
+	case explain.Rejected:
+		headline += "is no candidate for " + target
+	default:
+		headline, m = headline+"is not looked at for "+target, unsure
+	}
+	p.text(0, m, headline)
+	p.text(2, plain, d.Summary)
+	said, _ := verdict(e)
+	p.text(2, plain, fmt.Sprintf("The %s %s. %s", kindWord(e.Target.Kind), said, e.Summary))
+	for i := range d.Requests {
+		p.deviceRequest(d, &d.Requests[i])
+	}
+	p.blank()
+	p.text(0, strong, "What the device is")
+	facts := deviceFacts(d)
+	titles := make([]string, len(facts))
+	for i := range facts {
+		titles[i] = facts[i][0]
+	}
+	width := widest(labelWidth, titles...)
+	for i, fact := range facts {
+		if i > 0 && fact[0] == facts[i-1][0] {
+			fact[0] = ""
+		}
+		p.row(2, cell{text: fact[0], width: width}, cell{text: fact[1]})
+	}
+}
+
+// kindWord is what a target is called within a sentence.
+func kindWord(kind string) string {
+	switch kind {
+	case explain.KindClaim:
+		return "claim"
+	case explain.KindTemplate:
+		return "template"
+	case explain.KindPod:
+		return "pod"
+	default:
+		return kind
+	}
+}
+
+// deviceRequest draws the checks of one request: one line for each that fails
+// or is not made, and those that pass in between on one line.
+func (p *page) deviceRequest(d *explain.DeviceExplanation, r *explain.DeviceRequest) {
+	p.blank()
+	title := fmt.Sprintf("Request %s of claim %s", r.Name, r.Claim)
+	if r.Node != "" {
+		title += ", on " + r.Node
+	}
+	p.text(0, strong, title+": "+outcomeText(r.Outcome))
+	if r.Outcome == explain.Eligible && !strings.Contains(d.Summary, r.Message) {
+		p.text(2, plain, r.Message)
+	}
+	checks := r.Checks
+	if !p.opts.Wide && len(checks) > 0 && checks[0].Code == explain.ClassSelectorFalse {
+		// The device was never meant.
+		checks = checks[:1]
+	}
+	labels := make([]string, 0, len(checks))
+	for i := range checks {
+		if checks[i].Outcome != explain.CheckPassed {
+			labels = append(labels, checks[i].Label)
+		}
+	}
+	const outcomeWidth = len("also fails")
+	label := widest(labelWidth, labels...)
+	failed := false
+	for i := 0; i < len(checks); i++ {
+		check := &checks[i]
+		said, m := checkText(check.Outcome, failed)
+		first := cell{text: said, width: outcomeWidth, mark: m}
+		if check.Outcome == explain.CheckPassed && !p.opts.Wide {
+			var passed []string
+			for ; i < len(checks) && checks[i].Outcome == explain.CheckPassed; i++ {
+				passed = append(passed, checks[i].Label)
+			}
+			i--
+			p.row(2, first, cell{text: strings.Join(passed, ", "), mark: faint})
+			continue
+		}
+		name := cell{text: check.Label, width: label}
+		if check.Message == "" {
+			name.width = 0
+		}
+		p.row(2, first, name, cell{text: check.Message})
+		if p.opts.Wide {
+			p.evidence(2+outcomeWidth+columnGap, check.Evidence)
+		}
+		failed = failed || check.Outcome == explain.CheckFailed
+	}
+}
+
+func outcomeText(outcome explain.DeviceOutcome) string {
+	switch outcome {
+	case explain.Picked:
+		return "the allocator picks it"
+	case explain.Eligible:
+		return "a candidate, not picked"
+	case explain.Rejected:
+		return "no candidate"
+	default:
+		return string(outcome)
+	}
+}
+
+// checkText says how a check ends, after another one has failed or not.
+func checkText(outcome explain.CheckOutcome, failed bool) (string, mark) {
+	switch {
+	case outcome == explain.CheckPassed:
+		return "passes", good
+	case outcome == explain.CheckFailed && failed:
+		return "also fails", bad
+	case outcome == explain.CheckFailed:
+		return "fails", bad
+	default:
+		return "not made", unsure
+	}
+}
+
+// deviceFacts lists, under a word each, what a device is, has and does.
+func deviceFacts(d *explain.DeviceExplanation) [][2]string {
+	facts := [][2]string{
+		{"slice", fmt.Sprintf("%s, generation %d of the pool", d.Slice, d.Generation)},
+		{"usable on", usableOn(d)},
+	}
+	add := func(title, text string) { facts = append(facts, [2]string{title, text}) }
+	for i := range d.Holders {
+		add("held by", holderText(&d.Holders[i]))
+	}
+	if len(d.Holders) == 0 {
+		add("held by", "nobody")
+	}
+	for _, taint := range d.Taints {
+		text := taint.Taint
+		if !taint.Since.IsZero() {
+			text += ", since " + taint.Since.UTC().Format(time.RFC3339)
+		}
+		add("taint", text+", from "+taint.Evidence.Object)
+	}
+	for _, health := range d.Health {
+		text := health.Health + ", says pod " + health.Pod
+		if health.Message != "" {
+			text += ": " + health.Message
+		}
+		add("health", text)
+	}
+	if d.Shared {
+		add("shared", "several claims can have a share of it")
+	}
+	for _, c := range d.Capacity {
+		text := c.Name + " " + c.Total
+		if c.Left != "" {
+			text += fmt.Sprintf(": %s in use, %s left", c.Consumed, c.Left)
+		}
+		add("capacity", text)
+	}
+	for i := range d.Counters {
+		add("counter", counterText(&d.Counters[i]))
+	}
+	if len(d.BindingConditions) > 0 {
+		add("binding", "waits for "+strings.Join(d.BindingConditions, ", "))
+	}
+	if len(d.BindingFailureConditions) > 0 {
+		add("binding", "fails with "+strings.Join(d.BindingFailureConditions, ", "))
+	}
+	for _, a := range d.Attributes {
+		add("attribute", a.Name+" "+a.Value)
+	}
+	return facts
+}
+
+func usableOn(d *explain.DeviceExplanation) string {
+	if d.NodeCount == 1 || d.NodeCount == 0 && d.Nodes == "no node" {
+		return d.Nodes
+	}
+	return fmt.Sprintf("%s (%s)", d.Nodes, count(d.NodeCount, "node"))
+}
+
+func holderText(h *explain.DeviceHolder) string {
+	said := "claim " + qualified(h.Namespace, h.Name) + ", request " + h.Request
+	if h.ShareID != "" {
+		said += ", share " + h.ShareID
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.ConsumedCapacity)) {
+		said += fmt.Sprintf(", %s %s", h.ConsumedCapacity[name], name)
+	}
+	if h.AdminAccess {
+		said += ", admin access"
+	}
+	if !h.Since.IsZero() {
+		said += ", since " + h.Since.UTC().Format(time.RFC3339)
+	}
+	if len(h.ReservedFor) > 0 {
+		said += ", for " + strings.Join(h.ReservedFor, ", ")
+	}
+	if len(h.Conditions) > 0 {
+		said += "; " + strings.Join(h.Conditions, ", ")
+	}
+	return said
+}
+
+func counterText(c *explain.DeviceCounter) string {
+	said := fmt.Sprintf("%s of %s/%s", c.Takes, c.CounterSet, c.Counter)
+	if c.Total != "" {
+		said += fmt.Sprintf(": %s of %s left", c.Left, c.Total)
+	}
+	if len(c.UsedBy) > 0 {
+		said += ", used by " + strings.Join(collapse(c.UsedBy), ", ")
+	}
+	if len(c.CompatibilityGroups) > 0 {
+		said += "; compatibility groups " + strings.Join(c.CompatibilityGroups, ", ")
+	}
+	return said
+}
