@@ -341,7 +341,7 @@ func TestRemedies(t *testing.T) {
 			cluster:  []part{nodes("n1"), slice("n1", twoSlices, devices(2)...), claim(waiting, exact("gpu", 1))},
 			target:   theClaim,
 			conflict: []string{"pool n1 of gpu.example.com is incomplete: 1 of 2 slices"},
-			remedies: []string{"Admin: driver gpu.example.com publishes all 2 slices of pool n1, of which there are 1"},
+			remedies: []string{"Admin: driver gpu.example.com publishes the whole of pool n1, not only 1 of 2 slices"},
 		},
 		"a class that does not exist": {
 			cluster:  []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1, ofClass("gpus")))},
