@@ -142,7 +142,7 @@ func checkRemedies(t *testing.T, snap *snapshot.Snapshot, opts Options, e *Expla
 // TestRemediesAreTrue holds the remedies in random clusters against the
 // allocator.
 func TestRemediesAreTrue(t *testing.T) {
-	cases := 800
+	cases := 400
 	if testing.Short() {
 		cases = 150
 	}
