@@ -5,6 +5,7 @@ package commands
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -91,6 +92,22 @@ func targetsOf(objects *snapshot.Snapshot, uses func(*corev1.Pod) bool) (targets
 	}
 	return nil, passed, usagef("It takes a claim, a template, or a pod or something with a pod template that uses claims; or name a target.",
 		"find a target in the files: %s", there)
+}
+
+// hasObject says whether manifests have an object, "Kind/namespace/name" or
+// "Kind/name".
+func hasObject(objects *snapshot.Snapshot, object string) bool {
+	is := func(kind string, o metav1.Object) bool {
+		if o.GetNamespace() == "" {
+			return object == kind+"/"+o.GetName()
+		}
+		return object == kind+"/"+o.GetNamespace()+"/"+o.GetName()
+	}
+	return slices.ContainsFunc(candidates(objects), func(c candidate) bool { return is(c.kind.Kind, c.object) }) ||
+		slices.ContainsFunc(objects.Classes, func(c *resourceapi.DeviceClass) bool { return is("DeviceClass", c) }) ||
+		slices.ContainsFunc(objects.Slices, func(s *resourceapi.ResourceSlice) bool { return is("ResourceSlice", s) }) ||
+		slices.ContainsFunc(objects.TaintRules, func(r *resourceapi.DeviceTaintRule) bool { return is("DeviceTaintRule", r) }) ||
+		slices.ContainsFunc(objects.Namespaces, func(n *corev1.Namespace) bool { return is("Namespace", n) })
 }
 
 // list joins words, but not too many of them.

@@ -26,6 +26,7 @@ type whyFlags struct {
 	files         []string
 	allNamespaces bool
 	selector      string
+	allRemedies   bool
 	near          nearMiss
 }
 
@@ -39,7 +40,9 @@ type whyOptions struct {
 	near    nearMiss
 	// waiting chooses pods if there are neither targets nor files.
 	waiting waitingPods
-	streams genericiooptions.IOStreams
+	// allRemedies asks for more than the most useful ones.
+	allRemedies bool
+	streams     genericiooptions.IOStreams
 }
 
 func newWhy(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
@@ -110,6 +113,7 @@ the order 4, 3, 1, 2, 0.`,
 		"Explain the objects in this `FILE` as if they were applied; - is standard input. Can be repeated.")
 	cmd.Flags().BoolVarP(&flags.allNamespaces, "all-namespaces", "A", false, "Explain the waiting pods of all namespaces.")
 	cmd.Flags().StringVarP(&flags.selector, "selector", "l", "", "Explain only waiting pods that have these `LABELS`, such as app=train.")
+	cmd.Flags().BoolVar(&flags.allRemedies, "all-remedies", false, "Show every change found that would make it fit, not only the most useful ones.")
 	flags.near.addTo(cmd)
 	flags.output.addTo(cmd)
 	flags.reading.addTo(cmd)
@@ -117,7 +121,7 @@ the order 4, 3, 1, 2, 0.`,
 }
 
 func (f *whyFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*whyOptions, error) {
-	o := &whyOptions{files: f.files, near: f.near, args: args, streams: streams}
+	o := &whyOptions{files: f.files, near: f.near, args: args, allRemedies: f.allRemedies, streams: streams}
 	var err error
 	if err := f.near.validate(cmd, len(args)+len(f.files) > 0); err != nil {
 		return nil, err
@@ -232,9 +236,16 @@ func (o *whyOptions) explainIn(ctx context.Context, from *source, files *snapsho
 		}
 		targets = append(targets, target)
 	}
+	texts := readTexts(o.files)
+	texts.namespace = cmp.Or(from.namespace, metav1.NamespaceDefault)
 	for _, target := range targets {
+		target.AllRemedies = o.allRemedies
 		target.Node, target.Device = o.near.node, o.near.device
-		a.add(explain.ExplainWith(ctx, alloc, snap, target))
+		e, err := explain.ExplainWith(ctx, alloc, snap, target)
+		if err == nil && objects != nil {
+			texts.settle(e, func(object string) bool { return hasObject(objects, object) })
+		}
+		a.add(e, err)
 	}
 	return ctx.Err()
 }

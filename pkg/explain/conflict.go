@@ -4,16 +4,11 @@
 package explain
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 )
@@ -21,253 +16,243 @@ import (
 // proofTime bounds the search for a conflict and for remedies.
 const proofTime = 3 * time.Second
 
-// maxRemedies is how many changes are suggested.
-const maxRemedies = 5
-
 // prove finds out which facts cannot hold together on the most promising node,
-// and what would make the claims fit there. It adds nothing if that cannot be
-// told, or not in time.
+// and what would make the claims fit. It adds nothing if that cannot be told,
+// or not in time.
 func (x *inquiry) prove(ctx context.Context) error {
-	node := x.promising()
-	if node == nil || len(x.claims) == 0 {
+	if pod := x.subject.pod; pod != nil && pod.Spec.NodeName != "" {
+		// It is too late to change anything.
 		return nil
 	}
 	limited, cancel := context.WithTimeout(ctx, proofTime)
 	defer cancel()
-	s, err := x.newScene(limited, node)
-	if err != nil || len(s.facts) > maxFacts {
-		return ctx.Err()
+	var s *scene
+	var conflict []int
+	if node := x.promising(); node != nil {
+		var err error
+		if s, err = x.newScene(node); err != nil || len(s.facts) > maxFacts {
+			s = nil
+		}
 	}
-	chosen, err := s.conflict(limited)
-	if err != nil || len(chosen) == 0 {
-		return ctx.Err()
+	if s != nil && x.aboutFacts() {
+		chosen, err := s.conflict(limited)
+		if err == nil && len(chosen) > 0 {
+			conflict = chosen
+			x.out.Conflict = s.describe(limited, chosen)
+		}
 	}
-	x.out.Conflict = &Conflict{Node: node.Name}
-	for _, i := range chosen {
-		x.out.Conflict.Facts = append(x.out.Conflict.Facts, ConflictFact{Text: s.facts[i].text, Evidence: s.facts[i].evidence})
-	}
-	r := remedies{inquiry: x, scene: s}
-	// An error means that no more can be found.
-	_ = r.find(limited, chosen)
-	x.out.Remedies = r.found[:min(len(r.found), maxRemedies)]
+	x.mend(limited, s, conflict)
 	return ctx.Err()
 }
 
-// promising is the node where the least stands in the way.
+// aboutFacts says whether the answer is one that facts can explain: not if the
+// allocator gives up before it looks at any devices.
+func (x *inquiry) aboutFacts() bool {
+	return x.out.Verdict == DoesNotFit ||
+		slices.Contains([]Code{ClaimLimitExceeded, PoolIncomplete, PoolInvalid}, x.out.Nodes[0].Code)
+}
+
+// describe puts a conflict into its public form.
+func (s *scene) describe(ctx context.Context, chosen []int) *Conflict {
+	c := &Conflict{Node: s.node.Name, AnyOne: true}
+	for _, i := range chosen {
+		c.Facts = append(c.Facts, ConflictFact{Text: s.facts[i].text, Evidence: s.facts[i].evidence})
+		c.AnyOne = c.AnyOne && s.enough(ctx, i)
+	}
+	c.SameOn = s.sameOn(ctx, chosen)
+	return c
+}
+
+// enough says whether giving up one fact makes the claims fit.
+func (s *scene) enough(ctx context.Context, given int) bool {
+	ok, err := s.try(ctx, s.given(func(i int) bool { return i != given }))
+	return ok && err == nil
+}
+
+// promising is the node where the least stands in the way: of the first group,
+// the first of those with the most free devices of the right class.
 func (x *inquiry) promising() *corev1.Node {
-	for _, group := range x.out.Nodes {
-		for _, name := range group.Names {
-			at := slices.IndexFunc(x.site.candidates, func(n *corev1.Node) bool { return n.Name == name })
-			if at >= 0 {
-				return x.site.candidates[at]
+	if len(x.out.Nodes) == 0 {
+		return nil
+	}
+	group := make(map[string]bool, x.out.Nodes[0].Count)
+	for _, name := range x.out.Nodes[0].Names {
+		group[name] = true
+	}
+	nodes := slices.Clone(x.site.candidates)
+	for _, u := range x.site.unsuitable {
+		nodes = append(nodes, u.node)
+	}
+	var best *corev1.Node
+	most := -1
+	for _, node := range nodes {
+		if !group[node.Name] {
+			continue
+		}
+		free := 0
+		for _, pool := range x.site.pools[node.Name] {
+			for i := range pool.Devices {
+				if d := &pool.Devices[i]; !x.site.alloc.InUse(d.ID) && x.meant(d) {
+					free++
+				}
+			}
+		}
+		if free > most {
+			best, most = node, free
+		}
+	}
+	return best
+}
+
+// meant says whether a device is of a class that is asked for.
+func (x *inquiry) meant(d *allocator.Device) bool {
+	for _, claim := range x.claims {
+		for _, alternatives := range claim.funnels {
+			if slices.ContainsFunc(alternatives, func(f *funnel) bool { return !f.otherClass(d.Device) }) {
+				return true
 			}
 		}
 	}
-	return nil
+	return false
 }
 
-// remedies looks for changes that make the claims fit on the scene's node, and
-// tries each with the allocator.
-type remedies struct {
-	*inquiry
-	scene *scene
-	found []Remedy
-}
-
-func (r *remedies) find(ctx context.Context, conflict []int) error {
-	for _, i := range conflict {
-		f := &r.scene.facts[i]
-		var err error
-		switch claims := r.copies(); {
-		case f.counts != nil:
-			err = r.smallerCount(ctx, f.counts[0], f.counts[1])
-		case f.remedy.change == "":
-		case f.drops != nil:
-			r.scene.drop(claims, []selectorPart{*f.drops})
-			err = r.try(ctx, ActorUser, f.remedy, r.site.alloc, claims)
-		case f.relax != nil:
-			f.relax(claims)
-			r.scene.drop(claims, nil)
-			err = r.try(ctx, ActorUser, f.remedy, r.site.alloc, claims)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return r.freed(ctx)
-}
-
-func (r *remedies) copies() []*resourceapi.ResourceClaim {
-	claims := make([]*resourceapi.ResourceClaim, 0, len(r.scene.claims))
-	for _, claim := range r.scene.claims {
-		claims = append(claims, claim.DeepCopy())
-	}
-	return claims
-}
-
-// try asks the allocator about the amended claims and keeps the change if it
-// finds devices.
-func (r *remedies) try(ctx context.Context, actor string, change remedy, alloc *allocator.Allocator, claims []*resourceapi.ResourceClaim) error {
-	verdict := alloc.Check(ctx, r.scene.node, claims)
-	if err := ctx.Err(); err != nil || verdict.Outcome != allocator.Fits {
-		return err
-	}
-	found := Remedy{Actor: actor, Change: change.change, Patch: r.patch(change), Verified: true, Node: r.scene.node.Name}
-	for i := range verdict.Allocations {
-		for j := range verdict.Allocations[i].Devices.Results {
-			device := allocatedDevice(&verdict.Allocations[i].Devices.Results[j])
-			device.ShareID = ""
-			found.Devices = append(found.Devices, device)
-		}
-	}
-	r.found = append(r.found, found)
-	return nil
-}
-
-// patch writes an operation as a command. The specs of claims and templates
-// cannot be changed, so the object is made anew.
-func (r *remedies) patch(change remedy) string {
-	if change.operation == "" {
-		return ""
-	}
-	claim := r.scene.claims[change.claim]
-	kind, name, prefix := "resourceclaim", claim.Name, "/spec"
-	if template := r.subject.claims[r.claims[change.claim].index].Template; template != "" {
-		kind, name, prefix = "resourceclaimtemplate", template, "/spec/spec"
-	} else if claim.UID == "" {
-		return ""
-	}
-	operation := strings.Replace(change.operation, `"path": "`, `"path": "`+prefix, 1)
-	return fmt.Sprintf("kubectl get %[1]s %[2]s -n %[3]s -o yaml | kubectl patch --local -f - --type=json -p %[4]s -o yaml | kubectl replace --force -f -",
-		kind, shellQuoted(name), shellQuoted(claim.Namespace), shellQuoted("["+operation+"]"))
-}
-
-// shellQuoted writes a word so that a shell takes it as it is. Names come from
-// the cluster, and commands get pasted.
-func shellQuoted(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._/:", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 && word[0] != '-' {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// smallerCount looks for the most devices that a request could have.
-func (r *remedies) smallerCount(ctx context.Context, i, j int) error {
-	request := &r.scene.claims[i].Spec.Devices.Requests[j]
-	with := func(count int64) []*resourceapi.ResourceClaim {
-		claims := r.copies()
-		claims[i].Spec.Devices.Requests[j].Exactly.Count = count
-		return claims
-	}
-	low, high := int64(0), min(request.Exactly.Count, resourceapi.AllocationResultsMaxSize+1)
-	for high-low > 1 {
-		count := (low + high) / 2
-		hasty, cancel := context.WithTimeout(ctx, patience/4)
-		verdict := r.site.alloc.Check(hasty, r.scene.node, with(count))
-		cancel()
-		if verdict.Outcome == allocator.Fits {
-			low = count
+// conflict finds a minimal set of facts that cannot hold together. It is nil if
+// the claims do not fit even without all of them. Classes are not doubted
+// unless nothing fits without that. The method is QuickXplain (Junker, AAAI
+// 2004); earlier facts are preferred.
+func (s *scene) conflict(ctx context.Context) ([]int, error) {
+	var doubted, classes []int
+	for i := range s.facts {
+		if s.facts[i].kind == factClass {
+			classes = append(classes, i)
 		} else {
-			high = count
+			doubted = append(doubted, i)
 		}
 	}
-	if low == 0 {
-		return ctx.Err()
-	}
-	change := remedy{
-		claim:     i,
-		change:    fmt.Sprintf("ask for %d instead of %d devices in request %s", low, request.Exactly.Count, request.Name),
-		operation: fmt.Sprintf(`{"op": "replace", "path": "/devices/requests/%d/exactly/count", "value": %d}`, j, low),
-	}
-	return r.try(ctx, ActorUser, change, r.site.alloc, with(low))
-}
-
-// freed looks for the fewest claims that would have to give back their
-// devices. Those of pods with the highest priority are spared first.
-func (r *remedies) freed(ctx context.Context) error {
-	var asked, holders []int
-	for i := range r.scene.facts {
-		if freed := r.scene.facts[i].freed; freed == nil || r.own(freed) {
-			asked = append(asked, i)
-		} else {
-			holders = append(holders, i)
+	ok, err := s.fits(ctx, classes)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		doubted, classes = slices.Concat(doubted, classes), nil
+		if ok, err := s.fits(ctx, nil); err != nil || !ok {
+			return nil, err
 		}
 	}
-	if len(holders) == 0 {
-		return nil
-	}
-	if ok, err := r.scene.fits(ctx, asked); err != nil || !ok {
-		return err
-	}
-	priorities := map[int]int32{}
-	for _, i := range holders {
-		priorities[i] = r.priority(r.scene.facts[i].freed)
-	}
-	slices.SortStableFunc(holders, func(a, b int) int { return cmp.Compare(priorities[b], priorities[a]) })
-	// One that is enough alone is spared last.
-	for at, i := range slices.Backward(holders) {
-		others := slices.Delete(slices.Clone(holders), at, at+1)
-		ok, err := r.scene.fits(ctx, slices.Concat(asked, others))
-		if err != nil {
-			return err
-		}
-		if ok {
-			holders = slices.Concat(others, []int{i})
-			break
-		}
-	}
-	kept := slices.Clone(asked)
-	var victims []*resourceapi.ResourceClaim
-	for _, i := range holders {
-		ok, err := r.scene.fits(ctx, append(slices.Clone(kept), i))
-		if err != nil {
-			return err
-		}
-		if ok {
-			kept = append(kept, i)
-		} else {
-			victims = append(victims, r.scene.facts[i].freed)
-		}
-	}
-	amended := *r.snap
-	amended.Claims = slices.DeleteFunc(slices.Clone(r.snap.Claims), func(c *resourceapi.ResourceClaim) bool { return slices.Contains(victims, c) })
-	alloc, err := r.site.alloc.Amended(ctx, &amended)
+	chosen, err := s.explain(ctx, classes, false, doubted)
 	if err != nil {
-		return fmt.Errorf("set up the allocator: %w", err)
+		return nil, err
 	}
-	if len(victims) == 0 {
-		return nil
+	// The method takes for granted that giving up a fact never hurts. It may: a
+	// selector can fail on a device that was in use before.
+	if ok, err := s.fits(ctx, slices.Concat(classes, chosen)); err != nil || ok {
+		return nil, err
 	}
-	names := make([]string, 0, len(victims))
-	for _, claim := range victims {
-		name := claim.Namespace + "/" + claim.Name
-		if users := usersOf(r.snap, claim); len(users) > 0 {
-			name += fmt.Sprintf(" (pod %s)", users[0].Name)
+	for i := range chosen {
+		rest := slices.Delete(slices.Clone(chosen), i, i+1)
+		if ok, err := s.fits(ctx, slices.Concat(classes, rest)); err != nil || !ok {
+			return nil, err
 		}
-		names = append(names, name)
 	}
-	change := remedy{change: fmt.Sprintf("claim %s gives back its devices", names[0])}
-	if len(names) > 1 {
-		change.change = fmt.Sprintf("%d claims give back their devices: %s", len(names), sample(names, 4))
-	}
-	return r.try(ctx, ActorNobody, change, alloc, r.copies())
+	return chosen, nil
 }
 
-// own says whether a claim is one of the pod's.
-func (r *remedies) own(claim *resourceapi.ResourceClaim) bool {
-	return slices.ContainsFunc(r.subject.claims, func(pc allocator.PodClaim) bool {
-		return pc.Claim != nil && pc.Claim.Namespace == claim.Namespace && pc.Claim.Name == claim.Name
-	})
+// explain is the recursion of QuickXplain: a minimal part of candidates that
+// cannot hold together with background. grown says whether something was added
+// to the background since it was last checked.
+func (s *scene) explain(ctx context.Context, background []int, grown bool, candidates []int) ([]int, error) {
+	if grown {
+		ok, err := s.fits(ctx, background)
+		if err != nil || !ok {
+			return nil, err
+		}
+	}
+	if len(candidates) <= 1 {
+		return candidates, nil
+	}
+	half := len(candidates) / 2
+	first, second := candidates[:half], candidates[half:]
+	fromSecond, err := s.explain(ctx, slices.Concat(background, first), true, second)
+	if err != nil {
+		return nil, err
+	}
+	fromFirst, err := s.explain(ctx, slices.Concat(background, fromSecond), len(fromSecond) > 0, first)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(fromFirst, fromSecond), nil
 }
 
-// priority is the highest of the pods that use a claim.
-func (r *remedies) priority(claim *resourceapi.ResourceClaim) int32 {
-	highest := int32(0)
-	for _, pod := range usersOf(r.snap, claim) {
-		highest = max(highest, ptr.Deref(pod.Spec.Priority, 0))
+// maxSame bounds the nodes that are compared with the one of the conflict.
+const maxSame = 500
+
+// sameOn counts the other nodes with the same conflict: the same wishes, and
+// all claims, taints or pools of that node in the place of those of this one.
+// There, too, they cannot hold together, but without any one of the wishes, or
+// without all facts of one kind, they could. It is 0 if there are too many
+// nodes to tell.
+func (s *scene) sameOn(ctx context.Context, chosen []int) int {
+	var others []*corev1.Node
+	for _, node := range s.x.site.candidates {
+		if node != s.node && len(s.x.site.pools[node.Name]) > 0 {
+			others = append(others, node)
+		}
 	}
-	return highest
+	alike := s.x.twins(others)
+	if len(alike) > maxSame {
+		return 0
+	}
+	same := 0
+	for _, nodes := range alike {
+		other, err := s.x.newScene(nodes[0])
+		if err != nil || len(other.facts) > maxFacts {
+			continue
+		}
+		if other.like(ctx, s, chosen) {
+			same += len(nodes)
+		}
+		if ctx.Err() != nil {
+			return 0
+		}
+	}
+	return same
+}
+
+// like says whether a scene has the conflict of another one.
+func (s *scene) like(ctx context.Context, model *scene, chosen []int) bool {
+	doubtful := slices.ContainsFunc(chosen, func(c int) bool { return model.facts[c].kind == factClass })
+	// part tells which of the chosen facts one of this scene stands for.
+	part := make([]int, len(s.facts))
+	for i := range s.facts {
+		part[i] = slices.IndexFunc(chosen, func(c int) bool { return model.facts[c].stands(&s.facts[i]) })
+	}
+	fits := func(without int) bool {
+		ok, err := s.try(ctx, s.given(func(i int) bool {
+			return part[i] >= 0 && part[i] != without || s.facts[i].kind == factClass && !doubtful
+		}))
+		return ok || err != nil
+	}
+	if fits(-1) {
+		return false
+	}
+	for at := range chosen {
+		// Facts of one kind that are in the way are taken together.
+		if first := slices.IndexFunc(chosen, func(c int) bool { return model.facts[c].stands(&model.facts[chosen[at]]) }); first != at {
+			continue
+		}
+		if !fits(at) {
+			return false
+		}
+	}
+	return true
+}
+
+// stands says whether another fact, perhaps of another node, can be taken for
+// this one: if it is the same wish, or in the way as this one is.
+func (f *fact) stands(other *fact) bool {
+	if f.kind > factConstraint && f.kind != factClass {
+		return f.kind == other.kind
+	}
+	return f.kind == other.kind && f.at == other.at && f.selector == other.selector && f.conjunct == other.conjunct &&
+		f.capacity == other.capacity && f.constraint == other.constraint && f.class == other.class
 }

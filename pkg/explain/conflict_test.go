@@ -18,6 +18,8 @@ func TestConflict(t *testing.T) {
 	tests := map[string]struct {
 		cluster  []part
 		conflict []string
+		// more is true if more than that is in the way.
+		more     bool
 		remedies []string
 	}{
 		"count and constraint": {
@@ -37,7 +39,7 @@ func TestConflict(t *testing.T) {
 				claim(waiting, exact("gpu", 1, where(`device.attributes['gpu.example.com'].model == 'A' && device.capacity['gpu.example.com'].memory.compareTo(quantity('80Gi')) >= 0`))),
 			},
 			conflict: []string{"request gpu wants memory 80Gi or more"},
-			remedies: []string{"User: do not insist on memory 80Gi or more in request gpu"},
+			remedies: []string{"User: ask for memory 40Gi or more instead of 80Gi or more in request gpu"},
 		},
 		"devices that others hold": {
 			cluster: []part{nodes("n1"), pool("n1", devices(3)...), holding("one", "n1", "gpu-0"), holding("two", "n1", "gpu-1"), claim(waiting, exact("gpu", 2))},
@@ -48,7 +50,7 @@ func TestConflict(t *testing.T) {
 			},
 			remedies: []string{
 				"User: ask for 1 instead of 2 devices in request gpu",
-				"Nobody: claim serving/two gives back its devices",
+				"Nobody: claim serving/one gives back its devices",
 			},
 		},
 		"a taint": {
@@ -65,6 +67,8 @@ func TestConflict(t *testing.T) {
 			},
 			// Either part alone is one too many.
 			conflict: []string{`request gpu wants zone "z9"`},
+			more:     true,
+			remedies: []string{`User: do not insist on zone "z9" and color "blue" in request gpu`},
 		},
 		"two taints with one key": {
 			cluster: []part{
@@ -72,6 +76,7 @@ func TestConflict(t *testing.T) {
 				claim(waiting, exact("gpu", 2)),
 			},
 			conflict: []string{"request gpu wants 2 devices", "taint xid=31:NoSchedule on a is not tolerated"},
+			more:     true,
 		},
 		"another claim of the same pod": {
 			cluster: []part{
@@ -90,6 +95,7 @@ func TestConflict(t *testing.T) {
 				"claim serving/one holds a, b",
 				"claim serving/two holds c",
 			},
+			more:     true,
 			remedies: []string{"Nobody: claim serving/one gives back its devices"},
 		},
 		"counters that a partition holds": {
@@ -98,7 +104,7 @@ func TestConflict(t *testing.T) {
 				slice("n1", twoSlices, device("whole", withCounter("board", "slices", "4")), device("half", withCounter("board", "slices", "2"))),
 				holding("serve", "n1", "half"), claim(waiting, exact("gpu", 1)),
 			},
-			conflict: []string{"claim serving/serve holds half"},
+			conflict: []string{"claim serving/serve holds half", "whole and half share counter set board of pool n1"},
 			remedies: []string{"Nobody: claim serving/serve gives back its devices"},
 		},
 	}
@@ -110,6 +116,9 @@ func TestConflict(t *testing.T) {
 			}
 			var conflict, found []string
 			if e.Conflict != nil {
+				if e.Conflict.AnyOne == test.more {
+					t.Errorf("any one of them is enough: %t", e.Conflict.AnyOne)
+				}
 				for _, f := range e.Conflict.Facts {
 					conflict = append(conflict, f.Text)
 				}

@@ -5,6 +5,7 @@ package explain
 
 import (
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -13,6 +14,30 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
+
+// fitsOn says whether claims fit on a node of a cluster that exists in thought
+// only. Counting may say that they do not; that they do is for the allocator to
+// say, which may also fail, unless it takes too long. Where neither knows, it is
+// an error.
+func fitsOn(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (bool, error) {
+	counted, known := countedFit(ctx, alloc, snap, node, claims)
+	if known && !counted {
+		return false, nil
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	switch verdict := alloc.Check(limited, node, claims); verdict.Outcome {
+	case allocator.Fits:
+		return true, nil
+	case allocator.DoesNotFit, allocator.NodeError, allocator.Failed:
+		return false, nil
+	default:
+		if known && ctx.Err() == nil {
+			return true, nil
+		}
+		return false, fmt.Errorf("check node %s: %w", node.Name, verdict.Err)
+	}
+}
 
 // countedFit says by counting whether claims fit on a node of a cluster that
 // exists in thought only. It is not known where numbers are too large, or where

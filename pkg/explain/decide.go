@@ -85,10 +85,10 @@ func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocat
 	}
 	x.out.Nodes = groupNodes(answers)
 	x.conclude(verdicts, best)
-	if x.out.Verdict != DoesNotFit {
+	if x.out.Verdict != DoesNotFit && x.out.Verdict != Error {
 		return nil
 	}
-	if err := x.prove(ctx); err != nil {
+	if err := x.prove(ctx); err != nil || x.out.Verdict == Error {
 		return err
 	}
 	return x.retry(ctx)

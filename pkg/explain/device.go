@@ -319,6 +319,11 @@ func tainter(alloc *allocator.Allocator, d *allocator.Device, taint resourceapi.
 	return sliceObject(d), devicePath(d, "taints")
 }
 
+func taintEvidence(alloc *allocator.Allocator, d *allocator.Device, taint resourceapi.DeviceTaint) Evidence {
+	holder, path := tainter(alloc, d, taint)
+	return Evidence{Object: holder, Path: path, Found: taintText(taint)}
+}
+
 // checkConstraints finds devices that no constraint can ever take, whatever
 // the other devices are: those without the attribute.
 func (c *checks) checkConstraints(ctx context.Context, d *allocator.Device) *reason {

@@ -152,7 +152,7 @@ func (x *inquiry) run(ctx context.Context) error {
 		return nil
 	}
 	if x.refused() {
-		return nil
+		return x.prove(ctx)
 	}
 	if err := x.survey(); err != nil {
 		return err

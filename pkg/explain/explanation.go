@@ -1,6 +1,8 @@
 package explain
 
 import (
+	"encoding/json"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -52,8 +54,11 @@ type Explanation struct {
 	// Conflict is why nothing fits on the most promising node, if that could be
 	// found.
 	Conflict *Conflict `json:"conflict,omitempty"`
-	// Remedies are changes that make it fit, the cheapest first.
+	// Remedies are changes that make it fit: first those of whoever can act
+	// soonest, and among them the cheapest first.
 	Remedies []Remedy `json:"remedies,omitempty"`
+	// MoreRemedies counts those that were found and left out.
+	MoreRemedies int `json:"moreRemedies,omitempty"`
 	// Placement is what the allocator picks, if it fits.
 	Placement *Placement `json:"placement,omitempty"`
 	// Hints are what else is in the cluster that may be behind the verdict, or
@@ -394,11 +399,19 @@ type NodeGroup struct {
 	Score int64 `json:"score,omitempty"`
 }
 
-// Conflict is a minimal set of facts that cannot hold together on a node:
-// without any one of them the claims would fit there.
+// Conflict is a minimal set of facts that cannot hold together on a node: as
+// long as all of them hold, the claims do not fit there, whatever else changes,
+// and that is true of no part of the set.
 type Conflict struct {
 	Node  string         `json:"node"`
 	Facts []ConflictFact `json:"facts"`
+	// AnyOne is true if giving up any one of the facts is enough, with all else
+	// as it is. Where it is false, more than these stands in the way.
+	AnyOne bool `json:"anyOne,omitempty"`
+	// SameOn counts the other nodes with the same conflict, as is proved for
+	// each: what is asked for is the same, and the claims, taints or pools in
+	// the way are those of that node. It is 0 if that was not found out.
+	SameOn int `json:"sameOn,omitempty"`
 }
 
 // ConflictFact is one of them, said in a clause, with what proves it.
@@ -408,16 +421,42 @@ type ConflictFact struct {
 }
 
 // Remedy is a change after which the allocator finds devices on Node: it was
-// asked again with the change made.
+// asked again about all nodes that would take the pod, with the change made.
 type Remedy struct {
 	// Actor is who can do it: User, Admin, or Nobody for something to wait for.
 	Actor  string `json:"actor"`
 	Change string `json:"change"`
-	// Patch is a command that makes the change, if there is one.
-	Patch    string            `json:"patch,omitempty"`
-	Verified bool              `json:"verified"`
-	Node     string            `json:"node"`
-	Devices  []AllocatedDevice `json:"devices"`
+	// Patch has the commands that make the change, one a line, if there are
+	// any; see [Commands].
+	Patch string `json:"patch,omitempty"`
+	// Diff is the change of the files that the target was read from, as a
+	// unified diff. Only whoever has read the files can tell.
+	Diff string `json:"diff,omitempty"`
+	// Edits is what was different in the objects when the allocator was asked.
+	Edits []Edit `json:"edits,omitempty"`
+	// FeatureGate is a gate of the cluster that was off and has to be on.
+	FeatureGate string `json:"featureGate,omitempty"`
+	Verified    bool   `json:"verified"`
+	// Node is a node where it then fits, Devices what the allocator picks there.
+	Node    string            `json:"node"`
+	Devices []AllocatedDevice `json:"devices"`
+	// Nodes counts the nodes where it then fits.
+	Nodes int `json:"nodes,omitempty"`
+}
+
+// Edit is one operation of a JSON patch (RFC 6902) on an object.
+type Edit struct {
+	// Object is "Kind/name" or "Kind/namespace/name".
+	Object string `json:"object"`
+	// Op is add, replace or remove.
+	Op string `json:"op"`
+	// Path is a JSON pointer; empty means the whole object.
+	Path string `json:"path"`
+	// Value is what is added or replaces what is there.
+	Value json.RawMessage `json:"value,omitempty"`
+	// Generated is true for an object that a controller has made from another
+	// one which is edited, too. It is enough to delete it.
+	Generated bool `json:"generated,omitempty"`
 }
 
 // Placement is what the allocator picks on the first of the best nodes.

@@ -4,128 +4,271 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 )
 
-// selectorPart is one conjunct of a selector: that of claim, request and selector by
-// their indices.
-type selectorPart struct{ claim, request, selector, conjunct int }
+// factKind says what sort of thing a fact is, and so how it is given up.
+type factKind int
 
-// remedy is a change to the claims, as people make it; empty if there is none.
-type remedy struct {
-	change string
-	// claim is the index of the claim that it changes.
-	claim int
-	// operation is the JSON patch operation below the claim's spec; empty if
-	// there is none.
-	operation string
+// What is asked for comes first, then what is in the way: conflicts prefer
+// earlier facts, and those that follow from others come after them. A class is
+// only doubted if nothing else explains it.
+const (
+	factCount factKind = iota
+	factAll
+	factSelector
+	factCapacity
+	factConstraint
+	factRestriction
+	factGate
+	factPool
+	factTaint
+	factHolder
+	factCounters
+	factGroups
+	factClass
+)
+
+// fact is something that holds and may be why claims do not fit. Facts can be
+// given up in thought, see [hypothesis].
+type fact struct {
+	kind     factKind
+	text     string
+	evidence Evidence
+	// at is the request of a factCount, factAll, factSelector or factCapacity.
+	// With claim it is also where a factConstraint is.
+	at requestPlace
+	// selector and conjunct tell which part of a selector, of the request or of
+	// the class, this is.
+	selector, conjunct int
+	class              *resourceapi.DeviceClass
+	capacity           resourceapi.QualifiedName
+	constraint         int
+	gate               string
+	misfit             *allocator.Misfit
+	pool               *allocator.Pool
+	counterSet         string
+	taint              resourceapi.DeviceTaint
+	tainted            *allocator.Device
+	// holder is an allocated claim.
+	holder *resourceapi.ResourceClaim
 }
 
-// askedFacts lists what the claims ask for.
-func (s *scene) askedFacts(x *inquiry, node *corev1.Node) {
-	for i, claim := range s.claims {
-		if x.subject.claims[x.claims[i].index].ExtendedResources {
-			// It is the scheduler's, nobody can ask for something else there.
-			continue
-		}
+// requestPlace is where a request or an alternative is: the indices of its
+// claim in the scene, of the request, and of the alternative, which is -1 for
+// a request without.
+type requestPlace struct{ claim, request, alternative int }
+
+// asked are the fields of a request, or of an alternative, that can be changed.
+type asked struct {
+	// name is "request" or "request/alternative".
+	name        string
+	class       *string
+	mode        *resourceapi.DeviceAllocationMode
+	count       *int64
+	selectors   *[]resourceapi.DeviceSelector
+	capacity    **resourceapi.CapacityRequirements
+	tolerations *[]resourceapi.DeviceToleration
+}
+
+func (at requestPlace) in(claims []*resourceapi.ResourceClaim) asked {
+	r := &claims[at.claim].Spec.Devices.Requests[at.request]
+	if at.alternative < 0 {
+		e := r.Exactly
+		return asked{r.Name, &e.DeviceClassName, &e.AllocationMode, &e.Count, &e.Selectors, &e.Capacity, &e.Tolerations}
+	}
+	a := &r.FirstAvailable[at.alternative]
+	return asked{resourceclaim.CreateSubRequestRef(r.Name, a.Name), &a.DeviceClassName, &a.AllocationMode, &a.Count, &a.Selectors, &a.Capacity, &a.Tolerations}
+}
+
+// pointer is the JSON pointer to the place below the claim's spec.
+func (at requestPlace) pointer() string {
+	path := fmt.Sprintf("/devices/requests/%d", at.request)
+	if at.alternative < 0 {
+		return path + "/exactly"
+	}
+	return fmt.Sprintf("%s/firstAvailable/%d", path, at.alternative)
+}
+
+// path is the same in the manner of [Evidence].
+func (at requestPlace) path() string {
+	path := fmt.Sprintf("spec.devices.requests[%d]", at.request)
+	if at.alternative < 0 {
+		return path + ".exactly"
+	}
+	return fmt.Sprintf("%s.firstAvailable[%d]", path, at.alternative)
+}
+
+// places lists the requests and alternatives of claims.
+func places(claims []*resourceapi.ResourceClaim) []requestPlace {
+	var all []requestPlace
+	for i, claim := range claims {
 		for j := range claim.Spec.Devices.Requests {
 			if claim.Spec.Devices.Requests[j].Exactly != nil {
-				s.requestFacts(x, i, j)
+				all = append(all, requestPlace{i, j, -1})
 			}
-		}
-		for j, c := range claimConstraints(claim) {
-			s.facts = append(s.facts, fact{
-				text:     "all devices have " + c.String(),
-				evidence: Evidence{Object: claimObject(claim), Path: c.path, Found: string(c.attribute)},
-				relax: func(claims []*resourceapi.ResourceClaim) {
-					// Left in its place, so that the others keep theirs.
-					claims[i].Spec.Devices.Constraints[j] = resourceapi.DeviceConstraint{}
-				},
-				remedy: remedy{claim: i, change: "drop the constraint: " + c.String(), operation: fmt.Sprintf(`{"op": "remove", "path": "/devices/constraints/%d"}`, j)},
-			})
-			if c.distinct {
-				s.facts[len(s.facts)-1].text = "each device has a " + c.String()
+			for k := range claim.Spec.Devices.Requests[j].FirstAvailable {
+				all = append(all, requestPlace{i, j, k})
 			}
 		}
 	}
-	s.taintFacts(x, node)
+	return all
 }
 
-// requestFacts lists what one request asks for: a number, selectors conjunct
-// by conjunct, capacities.
-func (s *scene) requestFacts(x *inquiry, i, j int) {
-	claim := s.claims[i]
-	request := &claim.Spec.Devices.Requests[j]
-	holder, path := claimObject(claim), fmt.Sprintf("spec.devices.requests[%d].exactly", j)
-	name := request.Name
+// nameOf names a request for people: with its claim, if there are several.
+func (s *scene) nameOf(at requestPlace) string {
+	name := at.in(s.claims).name
 	if len(s.claims) > 1 {
-		name = claim.Name + "." + name
+		name = s.claims[at.claim].Name + "." + name
 	}
-	exactly := func(claims []*resourceapi.ResourceClaim) *resourceapi.ExactDeviceRequest {
-		return claims[i].Spec.Devices.Requests[j].Exactly
+	return name
+}
+
+// extended says whether a claim is the scheduler's own, for extended resources.
+func (s *scene) extended(claim int) bool {
+	return s.x.subject.claims[s.x.claims[claim].index].ExtendedResources
+}
+
+// askedFacts lists what the claims ask for: numbers, selectors conjunct by
+// conjunct, capacities, constraints.
+func (s *scene) askedFacts() {
+	for _, at := range places(s.claims) {
+		if s.extended(at.claim) {
+			s.extendedFact(at)
+		} else {
+			s.requestFacts(at)
+		}
 	}
-	switch exact := request.Exactly; {
-	case exact.AllocationMode == resourceapi.DeviceAllocationModeAll:
+	for i, claim := range s.claims {
+		for j, c := range claimConstraints(claim) {
+			text := "all devices have " + c.String()
+			if c.distinct {
+				text = "each device has a " + strings.TrimPrefix(c.String(), "a ")
+			}
+			s.facts = append(s.facts, fact{
+				kind: factConstraint, text: text, at: requestPlace{claim: i}, constraint: j,
+				evidence: Evidence{Object: claimObject(claim), Path: c.path, Found: string(c.attribute)},
+			})
+		}
+	}
+}
+
+func (s *scene) requestFacts(at requestPlace) {
+	claim := s.claims[at.claim]
+	holder, path, name := claimObject(claim), at.path(), s.nameOf(at)
+	r := at.in(s.claims)
+	all := *r.mode == resourceapi.DeviceAllocationModeAll
+	switch {
+	case all:
 		s.facts = append(s.facts, fact{
-			text:     fmt.Sprintf("request %s wants all devices that match", name),
+			kind: factAll, at: at, text: fmt.Sprintf("request %s wants all devices that match", name),
 			evidence: Evidence{Object: holder, Path: path + ".allocationMode", Found: "All"},
-			relax: func(claims []*resourceapi.ResourceClaim) {
-				exactly(claims).AllocationMode, exactly(claims).Count = resourceapi.DeviceAllocationModeExactCount, 1
-			},
-			remedy: remedy{claim: i, change: fmt.Sprintf("ask for a number of devices in request %s, not for all", name)},
 		})
-	case exact.Count > 1:
+	case *r.count > 1:
+		text := fmt.Sprintf("request %s wants %d devices", name, *r.count)
+		if *r.count > resourceapi.AllocationResultsMaxSize {
+			text += fmt.Sprintf(", and a claim can have %d at most", resourceapi.AllocationResultsMaxSize)
+		}
 		s.facts = append(s.facts, fact{
-			text:     fmt.Sprintf("request %s wants %d devices", name, exact.Count),
-			counts:   &[2]int{i, j},
-			evidence: Evidence{Object: holder, Path: path + ".count", Found: fmt.Sprint(exact.Count)},
-			relax:    func(claims []*resourceapi.ResourceClaim) { exactly(claims).Count = 1 },
+			kind: factCount, at: at, text: text,
+			evidence: Evidence{Object: holder, Path: path + ".count", Found: strconv.FormatInt(*r.count, 10)},
 		})
 	}
-	for k, selector := range request.Exactly.Selectors {
-		if selector.CEL == nil || request.Exactly.AllocationMode == resourceapi.DeviceAllocationModeAll {
+	for k, selector := range *r.selectors {
+		if selector.CEL == nil || all {
 			// Without its selectors, a request for all would want even more.
 			continue
 		}
-		compiled := x.selectors.compile(selector.CEL.Expression)
+		compiled := s.x.selectors.compile(selector.CEL.Expression)
 		for c := range compiled.conjuncts {
-			conjunct := &compiled.conjuncts[c]
 			s.facts = append(s.facts, fact{
-				text:     fmt.Sprintf("request %s wants %s", name, conjunct.text()),
-				evidence: Evidence{Object: holder, Path: fmt.Sprintf("%s.selectors[%d].cel.expression", path, k), Found: conjunct.expression},
-				drops:    &selectorPart{i, j, k, c},
-				remedy: remedy{
-					claim:  i,
-					change: fmt.Sprintf("do not insist on %s in request %s", conjunct.text(), name),
-					operation: fmt.Sprintf(`{"op": "replace", "path": "/devices/requests/%d/exactly/selectors/%d/cel/expression", "value": %q}`,
-						j, k, compiled.without([]int{c})),
+				kind: factSelector, at: at, selector: k, conjunct: c,
+				text: fmt.Sprintf("request %s wants %s", name, compiled.conjuncts[c].text()),
+				evidence: Evidence{
+					Object: holder, Path: fmt.Sprintf("%s.selectors[%d].cel.expression", path, k), Found: compiled.conjuncts[c].expression,
 				},
 			})
 		}
 	}
-	if request.Exactly.Capacity == nil {
+	if *r.capacity == nil {
 		return
 	}
-	for _, capacity := range slices.Sorted(maps.Keys(request.Exactly.Capacity.Requests)) {
-		quantity := request.Exactly.Capacity.Requests[capacity]
+	for _, capacity := range slices.Sorted(maps.Keys((*r.capacity).Requests)) {
+		quantity := (*r.capacity).Requests[capacity]
 		s.facts = append(s.facts, fact{
+			kind: factCapacity, at: at, capacity: capacity,
 			text:     fmt.Sprintf("request %s wants %s of %s", name, quantity.String(), capacity),
 			evidence: Evidence{Object: holder, Path: fmt.Sprintf("%s.capacity.requests[%s]", path, capacity), Found: quantity.String()},
-			relax: func(claims []*resourceapi.ResourceClaim) {
-				exactly(claims).Capacity.Requests[capacity] = resource.Quantity{}
-			},
 		})
 	}
+}
+
+// extendedFact is what a container asks for.
+func (s *scene) extendedFact(at requestPlace) {
+	count := *at.in(s.claims).count
+	place, ok := s.extendedPlace(at)
+	if !ok || count <= 1 {
+		return
+	}
+	s.facts = append(s.facts, fact{
+		kind: factCount, at: at,
+		text:     fmt.Sprintf("container %s wants %d of %s", place.container.Name, count, place.resource),
+		evidence: Evidence{Object: object(KindPod, s.x.subject.pod.Namespace, s.x.subject.pod.Name), Path: place.path, Found: strconv.FormatInt(count, 10)},
+	})
+}
+
+// extendedPlace is the container that asks for an extended resource.
+type extendedPlace struct {
+	container *corev1.Container
+	resource  corev1.ResourceName
+	// path and pointer lead to the container's resources in the pod.
+	path, pointer string
+}
+
+// extendedPlace finds what a request of the claim for extended resources stands
+// for by its name, "container-0-request-1".
+func (s *scene) extendedPlace(at requestPlace) (extendedPlace, bool) {
+	var container, number int
+	if _, err := fmt.Sscanf(at.in(s.claims).name, "container-%d-request-%d", &container, &number); err != nil || s.x.subject.pod == nil {
+		return extendedPlace{}, false
+	}
+	spec, field := &s.x.subject.pod.Spec, "initContainers"
+	list := spec.InitContainers
+	if container >= len(list) {
+		container, list, field = container-len(list), spec.Containers, "containers"
+	}
+	if container >= len(list) {
+		return extendedPlace{}, false
+	}
+	c := &list[container]
+	// The API server takes limits for requests that are not given.
+	names := map[corev1.ResourceName]bool{}
+	for name := range c.Resources.Limits {
+		names[name] = true
+	}
+	for name := range c.Resources.Requests {
+		names[name] = true
+	}
+	sorted := slices.Sorted(maps.Keys(names))
+	if number >= len(sorted) {
+		return extendedPlace{}, false
+	}
+	return extendedPlace{
+		container: c, resource: sorted[number],
+		path:    fmt.Sprintf("spec.%s[%d].resources", field, container),
+		pointer: fmt.Sprintf("/%s/%d/resources", field, container),
+	}, true
 }
 
 // text says what a conjunct asks for.
@@ -136,28 +279,106 @@ func (c conjunct) text() string {
 	return c.reads[0].short() + " " + c.wanted
 }
 
-// without gives the expression without some of its conjuncts.
+// without gives the expression without some of its conjuncts; "true" if none
+// is left.
 func (sel *selector) without(dropped []int) string {
 	var rest []string
 	for i := range sel.conjuncts {
 		if !slices.Contains(dropped, i) {
-			rest = append(rest, "("+sel.conjuncts[i].expression+")")
+			rest = append(rest, sel.conjuncts[i].expression)
 		}
 	}
-	if len(rest) == 0 {
+	switch len(rest) {
+	case 0:
 		return "true"
+	case 1:
+		return rest[0]
+	default:
+		return "(" + strings.Join(rest, ") && (") + ")"
 	}
-	return strings.Join(rest, " && ")
+}
+
+// wayFacts lists what is in the way on the node.
+func (s *scene) wayFacts() {
+	s.restrictionFacts()
+	s.poolFacts()
+	if s.x.site.alloc.FeatureEnabled("DRADeviceTaints") {
+		s.taintFacts()
+	}
+	s.holderFacts()
+	s.counterFacts()
+	s.classFacts()
+}
+
+// restrictionFacts lists why the node does not take the pod.
+func (s *scene) restrictionFacts() {
+	for _, u := range s.x.misfits(s.node) {
+		misfit := u.misfit
+		text := misfit.Reason
+		if strings.HasPrefix(misfit.Path, "status.allocatable") {
+			text += fmt.Sprintf(": %s wanted, %s", misfit.Wanted, misfit.Found)
+		}
+		s.facts = append(s.facts, fact{
+			kind: factRestriction, text: text, misfit: &misfit,
+			evidence: Evidence{Object: object("Node", "", s.node.Name), Path: misfit.Path, Found: misfit.Found, Wanted: misfit.Wanted},
+		})
+	}
+}
+
+// poolFacts lists the pools of the node of which slices are missing, and the
+// feature gates without which slices and devices cannot be used.
+func (s *scene) poolFacts() {
+	var gates []string
+	gate := func(name, holder, path, what string) {
+		if name == "" || slices.Contains(gates, name) || s.x.site.alloc.FeatureEnabled(name) {
+			return
+		}
+		gates = append(gates, name)
+		s.facts = append(s.facts, fact{
+			kind: factGate, gate: name, text: fmt.Sprintf("the feature gate %s is off, which %s needs", name, what),
+			evidence: Evidence{Object: holder, Path: path, Wanted: name + "=true"},
+		})
+	}
+	pools := s.x.site.pools[s.node.Name]
+	for i := range pools {
+		for j := range pools[i].Ignored {
+			ignored := &pools[i].Ignored[j]
+			gate(ignored.Gate, object("ResourceSlice", "", ignored.Slice.Name), "", "slice "+ignored.Slice.Name)
+		}
+		for j := range pools[i].Devices {
+			d := &pools[i].Devices[j]
+			if len(d.BindingConditions) > 0 {
+				gate("DRADeviceBindingConditions", sliceObject(d), devicePath(d, "bindingConditions"), "device "+d.ID.Device)
+				gate("DRAResourceClaimDeviceStatus", sliceObject(d), devicePath(d, "bindingConditions"), "device "+d.ID.Device)
+			}
+			if len(d.ConsumesCounters) > 0 {
+				gate("DRAPartitionableDevices", sliceObject(d), devicePath(d, "consumesCounters"), "device "+d.ID.Device)
+			}
+		}
+	}
+	for i := range pools {
+		if pool := pools[i]; pool.Incomplete {
+			s.facts = append(s.facts, fact{
+				kind: factPool, pool: pool.Pool,
+				text: fmt.Sprintf("pool %s of %s is incomplete: %d of %d slices", pool.Pool.Name, pool.Pool.Driver, len(pool.Pool.Slices), pool.Pool.Expected),
+				evidence: Evidence{
+					Object: poolObject(pool.Pool), Path: "spec.pool.resourceSliceCount",
+					Found: plural(len(pool.Pool.Slices), "slice"), Wanted: strconv.FormatInt(pool.Pool.Expected, 10),
+				},
+			})
+		}
+	}
 }
 
 // taintFacts lists the taints on the node's devices that a request does not
 // tolerate.
-func (s *scene) taintFacts(x *inquiry, node *corev1.Node) {
+func (s *scene) taintFacts() {
 	type seen struct{ key, value, effect string }
 	devices, holders := map[seen][]string{}, map[seen]*allocator.Device{}
-	for _, pool := range x.site.pools[node.Name] {
-		for i := range pool.Devices {
-			d := &pool.Devices[i]
+	pools := s.x.site.pools[s.node.Name]
+	for i := range pools {
+		for j := range pools[i].Devices {
+			d := &pools[i].Devices[j]
 			for _, taint := range d.Taints {
 				if taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute {
 					key := seen{taint.Key, taint.Value, string(taint.Effect)}
@@ -167,61 +388,120 @@ func (s *scene) taintFacts(x *inquiry, node *corev1.Node) {
 		}
 	}
 	keys := slices.SortedFunc(maps.Keys(devices), func(a, b seen) int {
-		return strings.Compare(a.key+a.value+a.effect, b.key+b.value+b.effect)
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.value, b.value), cmp.Compare(a.effect, b.effect))
 	})
 	for _, key := range keys {
 		taint := resourceapi.DeviceTaint{Key: key.key, Value: key.value, Effect: resourceapi.DeviceTaintEffect(key.effect)}
-		if s.tolerated(taint) {
+		if len(intolerant(s.claims, taint)) == 0 {
 			continue
 		}
-		toleration := resourceapi.DeviceToleration{Key: key.key, Operator: resourceapi.DeviceTolerationOpEqual, Value: key.value, Effect: taint.Effect}
 		s.facts = append(s.facts, fact{
+			kind: factTaint, taint: taint, tainted: holders[key],
 			text:     fmt.Sprintf("taint %s on %s is not tolerated", taintText(taint), sample(devices[key], 4)),
-			evidence: taintEvidence(x.site.alloc, holders[key], taint),
-			relax: func(claims []*resourceapi.ResourceClaim) {
-				for _, claim := range claims {
-					for j := range claim.Spec.Devices.Requests {
-						r := &claim.Spec.Devices.Requests[j]
-						if r.Exactly != nil {
-							r.Exactly.Tolerations = append(r.Exactly.Tolerations, toleration)
-						}
-						for k := range r.FirstAvailable {
-							r.FirstAvailable[k].Tolerations = append(r.FirstAvailable[k].Tolerations, toleration)
-						}
-					}
-				}
-			},
-			remedy: s.tolerate(x, taint),
+			evidence: taintEvidence(s.x.site.alloc, holders[key], taint),
 		})
 	}
 }
 
-// tolerate is the remedy for a taint. The scheduler's own claim for extended
-// resources cannot tolerate anything.
-func (s *scene) tolerate(x *inquiry, taint resourceapi.DeviceTaint) remedy {
-	for i := range x.claims {
-		if x.subject.claims[x.claims[i].index].ExtendedResources {
-			return remedy{}
+// intolerant lists the requests that do not tolerate a taint.
+func intolerant(claims []*resourceapi.ResourceClaim, taint resourceapi.DeviceTaint) []requestPlace {
+	var list []requestPlace
+	for _, at := range places(claims) {
+		if !slices.ContainsFunc(*at.in(claims).tolerations, func(t resourceapi.DeviceToleration) bool { return resourceclaim.ToleratesTaint(t, taint) }) {
+			list = append(list, at)
 		}
 	}
-	return remedy{change: fmt.Sprintf("tolerate the taint %s, if the workload can live with it", taintText(taint))}
+	return list
 }
 
-// tolerated says whether all requests tolerate a taint already.
-func (s *scene) tolerated(taint resourceapi.DeviceTaint) bool {
-	for _, claim := range s.claims {
-		for _, alternatives := range requestsOf(claim) {
-			for _, r := range alternatives {
-				if !slices.ContainsFunc(r.tolerations, func(t resourceapi.DeviceToleration) bool { return resourceclaim.ToleratesTaint(t, taint) }) {
-					return false
+// holderFacts lists the claims that hold something on the node.
+func (s *scene) holderFacts() {
+	for _, h := range s.holders {
+		s.facts = append(s.facts, fact{
+			kind: factHolder, holder: h.claim,
+			text:     fmt.Sprintf("claim %s/%s holds %s", h.claim.Namespace, h.claim.Name, sample(h.devices, 4)),
+			evidence: Evidence{Object: claimObject(h.claim), Path: "status.allocation.devices.results"},
+		})
+	}
+}
+
+// counterFacts lists the counter sets that devices of the node share: what one
+// takes, others cannot have, whoever has it.
+func (s *scene) counterFacts() {
+	type set struct {
+		pool *allocator.Pool
+		name string
+	}
+	users, grouped := map[set][]string{}, map[set]bool{}
+	var sets []set
+	pools := s.x.site.pools[s.node.Name]
+	for i := range pools {
+		for j := range pools[i].Devices {
+			d := &pools[i].Devices[j]
+			for _, consumption := range d.ConsumesCounters {
+				key := set{d.Pool, consumption.CounterSet}
+				if users[key] == nil {
+					sets = append(sets, key)
 				}
+				users[key] = append(users[key], d.ID.Device)
+				grouped[key] = grouped[key] || len(consumption.CompatibilityGroups) > 0
 			}
 		}
 	}
-	return true
+	for _, key := range sets {
+		if len(users[key]) < 2 {
+			continue
+		}
+		of := fmt.Sprintf("%s share counter set %s of pool %s", joinAnd(shortList(users[key])), key.name, key.pool.Name)
+		evidence := Evidence{Object: poolObject(key.pool), Path: fmt.Sprintf("spec.sharedCounters[name=%s]", key.name)}
+		s.facts = append(s.facts, fact{kind: factCounters, text: of, pool: key.pool, counterSet: key.name, evidence: evidence})
+		if grouped[key] && s.x.site.alloc.FeatureEnabled("DRADeviceCompatibilityGroups") {
+			s.facts = append(s.facts, fact{
+				kind: factGroups, pool: key.pool, counterSet: key.name, evidence: evidence,
+				text: fmt.Sprintf("devices on counter set %s of pool %s must have a compatibility group in common", key.name, key.pool.Name),
+			})
+		}
+	}
 }
 
-func taintEvidence(alloc *allocator.Allocator, d *allocator.Device, taint resourceapi.DeviceTaint) Evidence {
-	holder, path := tainter(alloc, d, taint)
-	return Evidence{Object: holder, Path: path, Found: taintText(taint)}
+// shortList is a list with the end of a long one in one item.
+func shortList(items []string) []string {
+	const most = 4
+	if len(items) <= most {
+		return items
+	}
+	return append(slices.Clone(items[:most]), fmt.Sprintf("%d more", len(items)-most))
+}
+
+// classFacts lists what the classes select, conjunct by conjunct. That a class
+// is for one driver is what it is, and never doubted.
+func (s *scene) classFacts() {
+	var seen []string
+	for _, at := range places(s.claims) {
+		name := *at.in(s.claims).class
+		class := s.x.snap.Class(name)
+		if class == nil || slices.Contains(seen, name) || *at.in(s.claims).mode == resourceapi.DeviceAllocationModeAll {
+			continue
+		}
+		seen = append(seen, name)
+		for k, selector := range class.Spec.Selectors {
+			if selector.CEL == nil {
+				continue
+			}
+			compiled := s.x.selectors.compile(selector.CEL.Expression)
+			for c := range compiled.conjuncts {
+				if reads := compiled.conjuncts[c].reads; len(reads) == 1 && reads[0].kind == "driver" {
+					continue
+				}
+				s.facts = append(s.facts, fact{
+					kind: factClass, class: class, selector: k, conjunct: c,
+					text: fmt.Sprintf("class %s has only devices with %s", class.Name, compiled.conjuncts[c].text()),
+					evidence: Evidence{
+						Object: object("DeviceClass", "", class.Name), Path: fmt.Sprintf("spec.selectors[%d].cel.expression", k),
+						Found: compiled.conjuncts[c].expression,
+					},
+				})
+			}
+		}
+	}
 }

@@ -38,8 +38,8 @@ func warning(name, reason, message string, when time.Duration, changes ...func(*
 	}
 }
 
-// bound is pod p on node n1, with claim have and its device gpu-0 of gpu-1.
-func bound(changes ...func(*corev1.Pod)) []part {
+// boundPod is pod p on node n1, with claim have and its device gpu-0 of gpu-1.
+func boundPod(changes ...func(*corev1.Pod)) []part {
 	return []part{
 		nodes("n1"), pool("n1", devices(2)...), holding("have", "n1", "gpu-0"), reserved("have", "p"),
 		changedPod("p", func(p *corev1.Pod) {
@@ -97,7 +97,7 @@ func toleratedOnce(key string, seconds ...int64) part {
 }
 
 func TestLifeOnNode(t *testing.T) {
-	inUse := func(changes ...func(*corev1.Pod)) []part { return bound(append(changes, running)...) }
+	inUse := func(changes ...func(*corev1.Pod)) []part { return boundPod(append(changes, running)...) }
 	tests := map[string]struct {
 		cluster []part
 		more    []part
@@ -106,44 +106,44 @@ func TestLifeOnNode(t *testing.T) {
 		not     string
 	}{
 		"the newest warning counts": {
-			cluster: bound(),
+			cluster: boundPod(),
 			more:    []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour), warning("b", "FailedPrepareDynamicResources", prepareFailed+"new", time.Minute)},
 			stage:   StagePreparation, says: "cannot prepare the devices: new (last 60s ago)", not: "old",
 		},
 		"a series tells how often": {
-			cluster: bound(),
+			cluster: boundPod(),
 			more: []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"busy", time.Hour, func(e *corev1.Event) {
 				e.Series = &corev1.EventSeries{Count: 7, LastObservedTime: metav1.NewMicroTime(ago(time.Minute).Time)}
 			})},
 			stage: StagePreparation, says: "busy (7 times, last 60s ago)",
 		},
 		"a pod of the same name had the warning": {
-			cluster: bound(),
+			cluster: boundPod(),
 			more:    []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour, func(e *corev1.Event) { e.InvolvedObject.UID = "uid-other" })},
 			stage:   StagePreparation, not: "old",
 		},
 		"a warning from before the sandbox was there": {
-			cluster: bound(sandbox(time.Minute)),
+			cluster: boundPod(sandbox(time.Minute)),
 			more:    []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour)},
 			stage:   StageInjection, not: "old",
 		},
 		"an older kubelet's words": {
-			cluster: bound(),
+			cluster: boundPod(),
 			more:    []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"plugin name gpu.example.com not found in the list of registered DRA plugins", time.Minute)},
 			stage:   StagePreparation, says: "DRA driver gpu.example.com is not registered",
 		},
 		"a sandbox that fails is after preparation": {
-			cluster: bound(),
+			cluster: boundPod(),
 			more:    []part{warning("a", "FailedCreatePodSandBox", "Failed to create pod sandbox: no network", time.Minute)},
 			stage:   StageInjection, says: "the devices are prepared, but the last warning about the pod is FailedCreatePodSandBox: Failed to create pod sandbox: no network",
 		},
 		"a directory that fails is before preparation": {
-			cluster: bound(),
+			cluster: boundPod(),
 			more:    []part{warning("a", "Failed", "error making pod data directories: no space", time.Minute)},
 			stage:   StagePreparation, says: "the last warning about the pod is Failed: error making pod data directories", not: "prepared, but",
 		},
 		"a volume that cannot be mounted": {
-			cluster: bound(),
+			cluster: boundPod(),
 			more:    []part{warning("a", "FailedMount", "secret is missing", time.Minute)},
 			stage:   StagePreparation, says: "FailedMount: secret is missing", not: "prepared, but",
 		},
@@ -163,7 +163,7 @@ func TestLifeOnNode(t *testing.T) {
 			stage:   StageRunning, not: "deleted",
 		},
 		"taints count for bound pods that do not run yet": {
-			cluster: bound(), more: []part{tainted("broken", 10*time.Second)},
+			cluster: boundPod(), more: []part{tainted("broken", 10*time.Second)},
 			stage: StagePreparation, says: "is due to be deleted since 10s", not: "kube-controller-manager",
 		},
 		"taints do not count without the feature": {

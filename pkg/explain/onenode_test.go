@@ -65,7 +65,7 @@ func TestOneNode(t *testing.T) {
 			cluster: []part{slice("n1", twoSlices, devices(2)...), claim(waiting, exact("gpu", 1))},
 			verdict: DoesNotFit, funnel: "2=0+2*PoolIncomplete",
 			reasons: []string{"gpu-0 gpu-1: pool incomplete 1 of 2 slices of pool n1"},
-			pools:   []string{"n1 2 PoolIncomplete 1 of 2 slices of pool n1"}, devices: DoesNotFit,
+			pools:   []string{"n1 2 PoolIncomplete 1 of 2 slices of pool n1"}, devices: DoesNotFit, conflict: true,
 			summary: "1 of 2 slices of pool n1.",
 		},
 		"obsolete slice": {
@@ -95,7 +95,7 @@ func TestOneNode(t *testing.T) {
 				"taint team=a:NoSchedule is not tolerated", "the node has no label zone=a, which spec.nodeSelector wants",
 				"not enough cpu: 100 wanted, 8 left of 8",
 			},
-			pools: []string{"n1 2 usable"}, devices: Fits,
+			pools: []string{"n1 2 usable"}, devices: Fits, conflict: true,
 			summary: "and 1 more; there are enough devices.",
 		},
 		"away and without devices": {
@@ -104,7 +104,7 @@ func TestOneNode(t *testing.T) {
 				changeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }), pod("train-0", waiting),
 			},
 			pod: "train-0", verdict: DoesNotFit, funnel: "1=0+1*DeviceAllocated", reasons: []string{"gpu-0: allocated to claim serving/serve"},
-			misfits: []string{"the node is cordoned"}, pools: []string{"n1 1 usable"}, devices: DoesNotFit,
+			misfits: []string{"the node is cordoned"}, pools: []string{"n1 1 usable"}, devices: DoesNotFit, conflict: true,
 			summary: "The node is cordoned; apart from that, request gpu needs 1 and can have none: 1 allocated.",
 		},
 		"pod is bound elsewhere": {

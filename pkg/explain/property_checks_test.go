@@ -4,15 +4,11 @@
 package explain
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -310,7 +306,7 @@ func (p *property) conflictIsMinimal(table *coverage) error {
 	}
 	table.checked(checkConflict)
 	ctx := p.t.Context()
-	s, err := p.newScene(ctx, p.promising())
+	s, err := p.newScene(p.promising())
 	if err != nil {
 		return err
 	}
@@ -318,14 +314,20 @@ func (p *property) conflictIsMinimal(table *coverage) error {
 	if err != nil {
 		return err
 	}
+	// Classes are doubted only if nothing else can be.
+	without, err := s.try(ctx, s.given(func(i int) bool { return s.facts[i].kind == factClass }))
+	if err != nil {
+		return err
+	}
+	doubtful := !without
 	fits := func(holding []int) bool {
-		amended, claims := s.amended(holding)
-		alloc, err := allocator.New(ctx, amended, allocator.WithTimeout(10*time.Second))
+		h := s.given(func(i int) bool { return slices.Contains(holding, i) || s.facts[i].kind == factClass && !doubtful })
+		alloc, err := allocator.New(ctx, h.snap, allocator.WithTimeout(10*time.Second))
 		if err != nil {
 			p.t.Error(err)
 			return false
 		}
-		return alloc.Check(ctx, s.node, claims).Outcome == allocator.Fits
+		return !h.restricted && (len(h.claims) == 0 || alloc.Check(ctx, s.node, h.claims).Outcome == allocator.Fits)
 	}
 	if fits(chosen) {
 		return fmt.Errorf("the facts can hold together: %s", asJSON(p.out.Conflict))
@@ -355,56 +357,24 @@ func (p *property) remediesHold(table *coverage) error {
 				return fmt.Errorf("remedy with the unknown device %s: %s", id, asJSON(r))
 			}
 		}
-		if err := p.patchHolds(&r); err != nil {
+		if err := p.editsHold(&r); err != nil {
 			return fmt.Errorf("remedy %q: %w", r.Change, err)
 		}
 	}
 	return nil
 }
 
-var errNoDevices = errors.New("done as printed, the allocator finds no devices")
-
-// patchHolds does what the printed command does, and asks the allocator.
-func (p *property) patchHolds(r *Remedy) error {
-	_, rest, found := strings.Cut(r.Patch, "--type=json -p '")
-	if !found {
-		return nil
-	}
-	operations, _, _ := strings.Cut(rest, "' -o yaml")
-	claims := p.Claims()
-	node := p.Snapshot.Nodes[slices.IndexFunc(p.Snapshot.Nodes, func(n *corev1.Node) bool { return n.Name == r.Node })]
-	for i, claim := range claims {
-		if !strings.Contains(r.Patch, "get resourceclaim "+claim.Name+" ") {
-			continue
+// editsHold makes the edits of a remedy and asks the allocator plainly.
+func (p *property) editsHold(r *Remedy) error {
+	again := askPlainly(p.t, &fleet.Case{Seed: p.Seed, Features: p.Features, Snapshot: applied(p.t, p.Snapshot, r)})
+	fitting := 0
+	for _, outcome := range again.outcomes {
+		if outcome == allocator.Fits {
+			fitting++
 		}
-		patched, err := applyJSONPatch(claim, strings.ReplaceAll(operations, `'\''`, `'`))
-		if err != nil {
-			return err
-		}
-		claims[i] = patched
 	}
-	extended, err := p.site.alloc.ExtendedResourceClaim(p.Pod(), node)
-	if err != nil {
-		return err
-	}
-	if extended != nil {
-		claims = append(claims, extended)
-	}
-	if p.site.alloc.Check(p.t.Context(), node, claims).Outcome != allocator.Fits {
-		return errNoDevices
+	if again.verdict != Fits || again.outcomes[r.Node] != allocator.Fits || fitting != r.Nodes {
+		return fmt.Errorf("with the edits made, the allocator says %s and finds devices on %d nodes: %s", again.verdict, fitting, asJSON(r))
 	}
 	return nil
-}
-
-func applyJSONPatch(claim *resourceapi.ResourceClaim, operations string) (*resourceapi.ResourceClaim, error) {
-	patch, err := jsonpatch.DecodePatch([]byte(operations))
-	if err != nil {
-		return nil, err
-	}
-	text, err := patch.Apply([]byte(asJSON(claim)))
-	if err != nil {
-		return nil, err
-	}
-	patched := &resourceapi.ResourceClaim{}
-	return patched, json.Unmarshal(text, patched)
 }

@@ -6,50 +6,41 @@ package explain
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// fact is something that holds and may be why claims do not fit. Facts can be
-// given up in thought: relax edits copies of the claims, or freed names an
-// allocated claim that would give back what it has.
-type fact struct {
-	text     string
-	evidence Evidence
-	// relax edits the claims that wait. Instead of it, drops is a part of a
-	// selector, or freed a claim that holds devices.
-	relax func(claims []*resourceapi.ResourceClaim)
-	drops *selectorPart
-	freed *resourceapi.ResourceClaim
-	// counts is the claim and the request whose number of devices this is.
-	counts *[2]int
-	// remedy is what somebody would do about it.
-	remedy remedy
-}
-
 // scene is one node, its pools and the claims that hold something in them:
 // small enough to be tried many times.
 type scene struct {
-	alloc *allocator.Allocator
-	snap  *snapshot.Snapshot
-	node  *corev1.Node
+	x    *inquiry
+	snap *snapshot.Snapshot
+	node *corev1.Node
 	// claims are those that wait.
-	claims    []*resourceapi.ResourceClaim
-	selectors *selectors
-	facts     []fact
+	claims  []*resourceapi.ResourceClaim
+	holders []holder
+	facts   []fact
+}
+
+// holder is an allocated claim and what it has of the scene.
+type holder struct {
+	claim   *resourceapi.ResourceClaim
+	devices []string
 }
 
 // maxFacts bounds the work on one conflict.
 const maxFacts = 150
 
 // newScene cuts a node out of the cluster.
-func (x *inquiry) newScene(ctx context.Context, node *corev1.Node) (*scene, error) {
+func (x *inquiry) newScene(node *corev1.Node) (*scene, error) {
 	claims, err := x.claimsFor(node)
 	if err != nil {
 		return nil, err
@@ -58,82 +49,132 @@ func (x *inquiry) newScene(ctx context.Context, node *corev1.Node) (*scene, erro
 		// A device plugin of the node serves one of them.
 		return nil, errNoProblem
 	}
-	s := &scene{alloc: x.site.alloc, node: node, claims: claims, selectors: x.selectors}
+	s := &scene{x: x, node: node, claims: claims}
 	cut := *x.snap
 	cut.Nodes, cut.Slices, cut.Claims, cut.TaintRules, cut.Pods = []*corev1.Node{node}, nil, nil, nil, nil
-	var held []string
-	devices := map[string][]string{}
+	at := map[*resourceapi.ResourceClaim]int{}
 	for _, pool := range x.site.pools[node.Name] {
+		// The taint rules are in the slices already.
 		cut.Slices = append(cut.Slices, pool.Pool.Slices...)
 		cut.Slices = append(cut.Slices, pool.Pool.Obsolete...)
 		for _, slice := range pool.Pool.Slices {
 			for i := range slice.Spec.Devices {
 				id := allocator.DeviceID{Driver: pool.Pool.Driver, Pool: pool.Pool.Name, Device: slice.Spec.Devices[i].Name}
-				for _, holder := range x.site.alloc.Holders(id) {
-					name := claimObject(holder.Claim)
-					if devices[name] == nil {
-						held = append(held, name)
-						cut.Claims = append(cut.Claims, holder.Claim)
+				for _, h := range x.site.alloc.Holders(id) {
+					index, known := at[h.Claim]
+					if !known {
+						index = len(s.holders)
+						at[h.Claim] = index
+						s.holders = append(s.holders, holder{claim: h.Claim})
+						cut.Claims = append(cut.Claims, h.Claim)
 					}
-					devices[name] = append(devices[name], id.Device)
+					s.holders[index].devices = append(s.holders[index].devices, id.Device)
 				}
 			}
 		}
 	}
-	s.snap = &cut
-	s.askedFacts(x, node)
-	for i, claim := range cut.Claims {
-		s.facts = append(s.facts, fact{
-			text:     fmt.Sprintf("claim %s/%s holds %s", claim.Namespace, claim.Name, sample(devices[held[i]], 4)),
-			evidence: Evidence{Object: claimObject(claim), Path: "status.allocation.devices.results"},
-			freed:    claim,
-		})
-	}
+	slices.SortFunc(cut.Slices, func(a, b *resourceapi.ResourceSlice) int { return compareObjects(a, b) })
 	slices.SortFunc(cut.Claims, func(a, b *resourceapi.ResourceClaim) int { return compareObjects(a, b) })
-	return s, ctx.Err()
+	s.snap = &cut
+	s.askedFacts()
+	s.wayFacts()
+	return s, nil
 }
 
 func compareObjects(a, b metav1.Object) int {
 	return slices.Compare([]string{a.GetNamespace(), a.GetName()}, []string{b.GetNamespace(), b.GetName()})
 }
 
-// amended is the scene if only the given facts hold.
-func (s *scene) amended(holding []int) (*snapshot.Snapshot, []*resourceapi.ResourceClaim) {
-	claims := make([]*resourceapi.ResourceClaim, 0, len(s.claims))
-	for _, claim := range s.claims {
-		claims = append(claims, claim.DeepCopy())
-	}
-	freed := map[*resourceapi.ResourceClaim]bool{}
-	var dropped []selectorPart
-	for i := range s.facts {
-		switch f := &s.facts[i]; {
-		case slices.Contains(holding, i):
-		case f.relax != nil:
-			f.relax(claims)
-		case f.drops != nil:
-			dropped = append(dropped, *f.drops)
-		default:
-			freed[f.freed] = true
-		}
-	}
-	s.drop(claims, dropped)
-	snap := *s.snap
-	snap.Claims = slices.DeleteFunc(slices.Clone(s.snap.Claims), func(c *resourceapi.ResourceClaim) bool { return freed[c] })
-	return &snap, claims
+// hypothesis is a scene in which some facts are given up.
+type hypothesis struct {
+	snap   *snapshot.Snapshot
+	claims []*resourceapi.ResourceClaim
+	// restricted is true if the node does not take the pod.
+	restricted bool
 }
 
-// drop removes parts of selectors and constraints that were emptied.
-func (s *scene) drop(claims []*resourceapi.ResourceClaim, dropped []selectorPart) {
-	for _, p := range dropped {
+// given returns the scene if only the facts for which holds is true hold.
+func (s *scene) given(holds func(int) bool) hypothesis {
+	h := hypothesis{claims: make([]*resourceapi.ResourceClaim, 0, len(s.claims))}
+	for _, claim := range s.claims {
+		h.claims = append(h.claims, claim.DeepCopy())
+	}
+	snap := *s.snap
+	h.snap = &snap
+	freed := map[*resourceapi.ResourceClaim]bool{}
+	complete := map[*allocator.Pool]bool{}
+	var gates []string
+	var parts, classParts, shared []*fact
+	for i := range s.facts {
+		f := &s.facts[i]
+		if holds(i) {
+			h.restricted = h.restricted || f.kind == factRestriction
+			continue
+		}
+		switch f.kind {
+		case factCount:
+			*f.at.in(h.claims).count = 1
+		case factAll:
+			r := f.at.in(h.claims)
+			*r.mode, *r.count = resourceapi.DeviceAllocationModeExactCount, 1
+		case factSelector:
+			parts = append(parts, f)
+		case factCapacity:
+			(*f.at.in(h.claims).capacity).Requests[f.capacity] = resource.Quantity{}
+		case factConstraint:
+			// Left in its place, so that the others keep theirs.
+			h.claims[f.at.claim].Spec.Devices.Constraints[f.constraint] = resourceapi.DeviceConstraint{}
+		case factRestriction:
+		case factGate:
+			gates = append(gates, f.gate)
+		case factPool:
+			complete[f.pool] = true
+		case factTaint:
+			for _, at := range intolerant(h.claims, f.taint) {
+				r := at.in(h.claims)
+				*r.tolerations = append(*r.tolerations, tolerationOf(f.taint))
+			}
+		case factHolder:
+			freed[f.holder] = true
+		case factCounters, factGroups:
+			shared = append(shared, f)
+		case factClass:
+			classParts = append(classParts, f)
+		}
+	}
+	s.dropParts(h.claims, parts)
+	h.snap.Claims = slices.DeleteFunc(slices.Clone(s.snap.Claims), func(c *resourceapi.ResourceClaim) bool { return freed[c] })
+	h.snap.Classes = s.withoutParts(classParts)
+	h.snap.Slices = s.withPools(complete, shared)
+	if len(gates) > 0 {
+		h.snap.Gates = maps.Clone(s.snap.Gates)
+		for _, gate := range gates {
+			h.snap.Gates[gate] = snapshot.Gate{Enabled: true, Source: snapshot.GateFromFlag}
+		}
+	}
+	return h
+}
+
+func tolerationOf(taint resourceapi.DeviceTaint) resourceapi.DeviceToleration {
+	t := resourceapi.DeviceToleration{Key: taint.Key, Operator: resourceapi.DeviceTolerationOpEqual, Value: taint.Value, Effect: taint.Effect}
+	if taint.Value == "" {
+		t.Operator = resourceapi.DeviceTolerationOpExists
+	}
+	return t
+}
+
+// dropParts removes parts of selectors, and constraints that were emptied.
+func (s *scene) dropParts(claims []*resourceapi.ResourceClaim, parts []*fact) {
+	for _, p := range parts {
 		var conjuncts []int
-		for _, other := range dropped {
-			if other.claim == p.claim && other.request == p.request && other.selector == p.selector {
+		for _, other := range parts {
+			if other.at == p.at && other.selector == p.selector {
 				conjuncts = append(conjuncts, other.conjunct)
 			}
 		}
-		original := s.claims[p.claim].Spec.Devices.Requests[p.request].Exactly.Selectors[p.selector].CEL.Expression
-		claims[p.claim].Spec.Devices.Requests[p.request].Exactly.Selectors[p.selector].CEL = &resourceapi.CELDeviceSelector{
-			Expression: s.selectors.compile(original).without(conjuncts),
+		original := (*p.at.in(s.claims).selectors)[p.selector].CEL.Expression
+		(*p.at.in(claims).selectors)[p.selector].CEL = &resourceapi.CELDeviceSelector{
+			Expression: s.x.selectors.compile(original).without(conjuncts),
 		}
 	}
 	for _, claim := range claims {
@@ -143,82 +184,97 @@ func (s *scene) drop(claims []*resourceapi.ResourceClaim, dropped []selectorPart
 	}
 }
 
+// withoutParts returns the classes without parts of their selectors.
+func (s *scene) withoutParts(parts []*fact) []*resourceapi.DeviceClass {
+	if len(parts) == 0 {
+		return s.snap.Classes
+	}
+	classes := slices.Clone(s.snap.Classes)
+	for i, class := range classes {
+		dropped := map[int][]int{}
+		for _, p := range parts {
+			if p.class == class {
+				dropped[p.selector] = append(dropped[p.selector], p.conjunct)
+			}
+		}
+		if len(dropped) == 0 {
+			continue
+		}
+		classes[i] = class.DeepCopy()
+		for k, conjuncts := range dropped {
+			classes[i].Spec.Selectors[k].CEL.Expression = s.x.selectors.compile(class.Spec.Selectors[k].CEL.Expression).without(conjuncts)
+		}
+	}
+	return classes
+}
+
+// withPools returns the slices with some pools taken for complete, and
+// without what is in the way of sharing counter sets.
+func (s *scene) withPools(complete map[*allocator.Pool]bool, shared []*fact) []*resourceapi.ResourceSlice {
+	if len(complete)+len(shared) == 0 {
+		return s.snap.Slices
+	}
+	changed := map[*resourceapi.ResourceSlice]*resourceapi.ResourceSlice{}
+	copyOf := func(slice *resourceapi.ResourceSlice) *resourceapi.ResourceSlice {
+		if changed[slice] == nil {
+			changed[slice] = slice.DeepCopy()
+		}
+		return changed[slice]
+	}
+	for pool := range complete {
+		for _, slice := range pool.Slices {
+			copyOf(slice).Spec.Pool.ResourceSliceCount = int64(len(pool.Slices))
+		}
+	}
+	for _, f := range shared {
+		for _, slice := range f.pool.Slices {
+			devices := copyOf(slice).Spec.Devices
+			for i := range devices {
+				for j := range devices[i].ConsumesCounters {
+					consumption := &devices[i].ConsumesCounters[j]
+					switch {
+					case consumption.CounterSet != f.counterSet:
+					case f.kind == factGroups:
+						consumption.CompatibilityGroups = nil
+					default:
+						for name := range consumption.Counters {
+							consumption.Counters[name] = resourceapi.Counter{}
+						}
+					}
+				}
+			}
+		}
+	}
+	amended := slices.Clone(s.snap.Slices)
+	for i, slice := range amended {
+		if changed[slice] != nil {
+			amended[i] = changed[slice]
+		}
+	}
+	return amended
+}
+
 // fits says whether the claims fit on the node if only the given facts hold.
 // Where that cannot be decided, it is an error.
 func (s *scene) fits(ctx context.Context, holding []int) (bool, error) {
-	snap, claims := s.amended(holding)
-	alloc, err := s.alloc.Amended(ctx, snap)
-	if err != nil {
-		return false, fmt.Errorf("set up the allocator: %w", err)
+	holds := make([]bool, len(s.facts))
+	for _, i := range holding {
+		holds[i] = true
 	}
-	if fits, known := countedFit(ctx, alloc, snap, s.node, claims); known {
-		return fits, nil
-	}
-	hasty, err := allocator.New(ctx, snap, allocator.WithTimeout(patience))
-	if err != nil {
-		return false, fmt.Errorf("set up the allocator: %w", err)
-	}
-	switch verdict := hasty.Check(ctx, s.node, claims); verdict.Outcome {
-	case allocator.Fits:
-		return true, nil
-	case allocator.DoesNotFit, allocator.NodeError, allocator.Failed:
+	return s.try(ctx, s.given(func(i int) bool { return holds[i] }))
+}
+
+// try decides about a hypothesis, by counting where that is possible.
+func (s *scene) try(ctx context.Context, h hypothesis) (bool, error) {
+	switch {
+	case h.restricted:
 		return false, nil
-	default:
-		return false, fmt.Errorf("check node %s: %w", s.node.Name, verdict.Err)
+	case len(h.claims) == 0:
+		return true, nil
 	}
-}
-
-// conflict finds a minimal set of facts that cannot hold together: leaving out
-// any one of them makes the claims fit. It is nil if they do not fit even
-// without all of them. The method is QuickXplain (Junker, AAAI 2004); earlier
-// facts are preferred.
-func (s *scene) conflict(ctx context.Context) ([]int, error) {
-	all := make([]int, len(s.facts))
-	for i := range all {
-		all[i] = i
-	}
-	if ok, err := s.fits(ctx, nil); err != nil || !ok {
-		return nil, err
-	}
-	chosen, err := s.explain(ctx, nil, false, all)
+	alloc, err := s.x.site.alloc.Amended(ctx, h.snap)
 	if err != nil {
-		return nil, err
+		return false, fmt.Errorf("set up the allocator: %w", err)
 	}
-	// The method takes for granted that giving up a fact never hurts. It may: a
-	// selector can fail on a device that was in use before.
-	if ok, err := s.fits(ctx, chosen); err != nil || ok {
-		return nil, err
-	}
-	for i := range chosen {
-		if ok, err := s.fits(ctx, slices.Delete(slices.Clone(chosen), i, i+1)); err != nil || !ok {
-			return nil, err
-		}
-	}
-	return chosen, nil
-}
-
-// explain is the recursion of QuickXplain: a minimal part of candidates that
-// cannot hold together with background. grown says whether something was added
-// to the background since it was last checked.
-func (s *scene) explain(ctx context.Context, background []int, grown bool, candidates []int) ([]int, error) {
-	if grown {
-		ok, err := s.fits(ctx, background)
-		if err != nil || !ok {
-			return nil, err
-		}
-	}
-	if len(candidates) <= 1 {
-		return candidates, nil
-	}
-	half := len(candidates) / 2
-	first, second := candidates[:half], candidates[half:]
-	fromSecond, err := s.explain(ctx, slices.Concat(background, first), true, second)
-	if err != nil {
-		return nil, err
-	}
-	fromFirst, err := s.explain(ctx, slices.Concat(background, fromSecond), len(fromSecond) > 0, first)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat(fromFirst, fromSecond), nil
+	return fitsOn(ctx, alloc, h.snap, s.node, h.claims)
 }

@@ -33,6 +33,9 @@ type Options struct {
 	Kind string
 	// Namespace and Name identify the object.
 	Namespace, Name string
+	// AllRemedies asks for all remedies that can be found, not only the most
+	// useful ones.
+	AllRemedies bool
 	// Node is the name of the only node to look at, empty for all of them.
 	Node string
 	// Device is one to be explained for the target: driver/pool/device, or a
@@ -63,6 +66,7 @@ var errNoClaims = errors.New("uses no ResourceClaim and no extended resource of 
 // pod or for nobody yet.
 type subject struct {
 	target Target
+	opts   Options
 	// pod is the one whose claims these are, nil for a claim or template that
 	// no pod uses. It does not exist in the cluster if hypothetical is set.
 	pod          *corev1.Pod
@@ -82,7 +86,7 @@ type subject struct {
 
 // find looks a target up.
 func find(snap *snapshot.Snapshot, alloc *allocator.Allocator, opts Options) (*subject, error) {
-	s := &subject{target: Target{Kind: opts.Kind, Namespace: opts.Namespace, Name: opts.Name}}
+	s := &subject{target: Target{Kind: opts.Kind, Namespace: opts.Namespace, Name: opts.Name}, opts: opts}
 	var err error
 	switch opts.Kind {
 	case KindClaim:

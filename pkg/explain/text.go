@@ -73,6 +73,11 @@ func nearest(name string, names []string) string {
 	return best
 }
 
+// letters is the number of letters in which two names differ.
+func letters(a, b string) int {
+	return levenshtein.Distance(strings.ToLower(a), strings.ToLower(b), nil)
+}
+
 // distanceOf counts the letters in which names differ, and tells whether these
 // are few. Of qualified names each part has to be close to the other's: that
 // two have the same domain does not bring them nearer.
@@ -82,7 +87,7 @@ func distanceOf(name, other string) (distance int, near bool) {
 		parts, others = []string{name}, []string{other}
 	}
 	for i, part := range parts {
-		between := levenshtein.Distance(strings.ToLower(part), strings.ToLower(others[i]), nil)
+		between := letters(part, others[i])
 		if between > max(1, (len(part)+1)/3) {
 			return 0, false
 		}

@@ -26,10 +26,8 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	fits := func(alloc *allocator.Allocator, snap *snapshot.Snapshot, claims []*resourceapi.ResourceClaim) bool {
-		if fits, known := countedFit(ctx, alloc, snap, node, claims); known {
-			return fits
-		}
-		return alloc.Check(ctx, node, claims).Outcome == allocator.Fits
+		fits, err := fitsOn(ctx, alloc, snap, node, claims)
+		return fits && err == nil
 	}
 	answer := nodeAnswer{verdict: DoesNotFit, progress: progressTogether}
 

@@ -39,14 +39,16 @@ func tooMany() *explain.Explanation {
 		Summary:  "There are 8 devices, but at most 4 with one resource.kubernetes.io/pcieRoot (12 nodes).",
 		Stage:    explain.StageAllocation,
 		PodCount: 1,
-		Conflict: &explain.Conflict{Node: "node-23", Facts: []explain.ConflictFact{
+		Conflict: &explain.Conflict{Node: "node-23", AnyOne: true, SameOn: 11, Facts: []explain.ConflictFact{
 			{Text: "request gpus wants 8 devices"},
 			{Text: "all devices have the same resource.kubernetes.io/pcieRoot"},
 		}},
+		MoreRemedies: 3,
 		Remedies: []explain.Remedy{
 			{
-				Actor: explain.ActorUser, Change: "ask for 4 instead of 8 devices in request gpus", Verified: true, Node: "node-23",
+				Actor: explain.ActorUser, Change: "ask for 4 instead of 8 devices in request gpus", Verified: true, Node: "node-23", Nodes: 12,
 				Devices: []explain.AllocatedDevice{{Device: "gpu-0"}, {Device: "gpu-1"}, {Device: "gpu-2"}, {Device: "gpu-3"}},
+				Diff:    "--- train.yaml\n+++ train.yaml\n@@ -9,7 +9,7 @@\n       - name: gpus\n         exactly:\n           deviceClassName: gpu.nvidia.com\n-          count: 8\n+          count: 4\n       constraints:\n       - matchAttribute: resource.kubernetes.io/pcieRoot\n",
 			},
 			{Actor: explain.ActorNobody, Change: "claim serving/chat-0 gives back its devices", Verified: true, Node: "node-23", Devices: []explain.AllocatedDevice{{Device: "gpu-0"}}},
 		},

@@ -19,10 +19,39 @@ func TestPatchIsOneLine(t *testing.T) {
 	}
 }
 
-func TestSingleFact(t *testing.T) {
+// TestTitleOfConflict: what giving up a fact brings is not promised where more
+// is in the way.
+func TestTitleOfConflict(t *testing.T) {
+	taint := explain.ConflictFact{Text: "taint x is not tolerated"}
+	count := explain.ConflictFact{Text: "request gpu wants 2 devices"}
+	tests := map[string]struct {
+		facts  []explain.ConflictFact
+		anyOne bool
+		sameOn int
+		want   string
+	}{
+		"one":             {[]explain.ConflictFact{taint}, true, 0, "One fact stands in the way on node-23\n  -  taint x is not tolerated\n"},
+		"one of more":     {[]explain.ConflictFact{taint}, false, 0, "This alone rules out node-23, and it is not all that stands in the way\n"},
+		"two":             {[]explain.ConflictFact{taint, count}, true, 0, "These cannot hold together on node-23; without any one of them it would fit\n"},
+		"two of more":     {[]explain.ConflictFact{taint, count}, false, 0, "These cannot hold together on node-23, and they are not all that stands in the\n  way\n"},
+		"elsewhere":       {[]explain.ConflictFact{taint}, true, 1, "taint x is not tolerated\n  It rules out 1 other node, too.\n"},
+		"many other ones": {[]explain.ConflictFact{taint, count}, true, 30, "Together they rule out 30 other nodes, too.\n"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := tooMany()
+			e.Conflict.Facts, e.Conflict.AnyOne, e.Conflict.SameOn = test.facts, test.anyOne, test.sameOn
+			if out := draw(t, e, Options{Width: 80}); !strings.Contains(out, test.want) {
+				t.Errorf("want %q in:\n%s", test.want, out)
+			}
+		})
+	}
+}
+
+func TestCommandsStandBelowEachOther(t *testing.T) {
 	e := tooMany()
-	e.Conflict.Facts = []explain.ConflictFact{{Text: "taint x is not tolerated"}}
-	if out := draw(t, e, Options{Width: 80}); !strings.Contains(out, "One fact stands in the way on node-23\n  -  taint x is not tolerated\n") {
+	e.Remedies[0].Patch, e.Remedies[0].Diff = "kubectl one\nkubectl two\x1b[31m", ""
+	if out := draw(t, e, Options{Width: 80}); !strings.Contains(out, "\n         kubectl one\n         kubectl two\\x1b[31m\n") {
 		t.Errorf("got:\n%s", out)
 	}
 }

@@ -1,0 +1,268 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"go.yaml.in/yaml/v3"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+)
+
+// manifestTexts are the files given with -f, as they are on disk.
+type manifestTexts struct {
+	paths []string
+	texts map[string][]byte
+	// namespace is that of objects without one.
+	namespace string
+}
+
+// maxManifest bounds the files that are edited, in bytes.
+const maxManifest = 4 << 20
+
+// readTexts reads those of the files that are plain text; standard input and
+// archives have no place where a change could be made. Whatever is wrong with
+// the files has been found out before.
+func readTexts(paths []string) *manifestTexts {
+	t := &manifestTexts{texts: map[string][]byte{}}
+	add := func(path string) {
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > maxManifest || t.texts[path] != nil {
+			return
+		}
+		text, err := os.ReadFile(path)
+		if err != nil || bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
+			return
+		}
+		t.paths = append(t.paths, path)
+		t.texts[path] = text
+	}
+	for _, path := range paths {
+		if info, err := os.Stat(path); path == "-" || err != nil || !info.IsDir() {
+			add(path)
+			continue
+		}
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			continue
+		}
+		for _, entry := range entries {
+			if slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) {
+				add(filepath.Join(path, entry.Name()))
+			}
+		}
+	}
+	return t
+}
+
+// settle turns the edits of remedies that concern objects of the files into
+// diffs. The commands for them are left out: they are not in the cluster yet.
+func (t *manifestTexts) settle(e *explain.Explanation, given func(object string) bool) {
+	for i := range e.Remedies {
+		r := &e.Remedies[i]
+		var stored, local []explain.Edit
+		for _, edit := range r.Edits {
+			if given(edit.Object) {
+				local = append(local, edit)
+			} else {
+				stored = append(stored, edit)
+			}
+		}
+		if len(local) == 0 {
+			continue
+		}
+		if r.Patch != "" {
+			r.Patch = explain.Commands(stored)
+		}
+		r.Diff = t.diff(local)
+	}
+}
+
+// diff writes edits as a unified diff of the files; empty if one of them
+// cannot be made in place.
+func (t *manifestTexts) diff(edits []explain.Edit) string {
+	changed := map[string][]byte{}
+	for _, edit := range edits {
+		done := false
+		for _, path := range t.paths {
+			text := t.texts[path]
+			if changed[path] != nil {
+				text = changed[path]
+			}
+			after, err := t.edit(text, edit)
+			if errors.Is(err, errNotThere) {
+				continue
+			}
+			if err != nil {
+				return ""
+			}
+			changed[path], done = after, true
+			break
+		}
+		if !done {
+			return ""
+		}
+	}
+	var out strings.Builder
+	for _, path := range t.paths {
+		if changed[path] == nil {
+			continue
+		}
+		text := diff.Diff(path, t.texts[path], path, changed[path])
+		// The first line names the files once more.
+		if _, rest, ok := bytes.Cut(text, []byte("\n")); ok {
+			out.Write(rest)
+		}
+	}
+	return out.String()
+}
+
+// errNotThere is a file that does not have the object.
+var errNotThere = errors.New("no such object")
+
+// edit makes one edit in the text of a file and makes sure that it does just
+// that.
+func (t *manifestTexts) edit(text []byte, edit explain.Edit) ([]byte, error) {
+	documents, err := decodeNodes(text)
+	if err != nil {
+		return nil, err
+	}
+	at, prefix, version := t.find(documents, edit.Object)
+	if at < 0 {
+		return nil, errNotThere
+	}
+	path := edit.Path
+	if version == "resource.k8s.io/v1beta1" {
+		// What is below exactly in newer versions belongs directly to the request.
+		path = strings.Replace(path, "/exactly", "", 1)
+	}
+	path = prefix + path
+	words := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	for i, word := range words {
+		words[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(word)
+	}
+	after, err := newYAMLText(text).edit(documents[at], edit.Op, words, edit.Value)
+	if err != nil {
+		return nil, err
+	}
+	return after, sameEdit(documents, after, at, edit.Op, path, edit.Value)
+}
+
+// find looks up the document of an object, and the path to it if it is an item
+// of a List there.
+func (t *manifestTexts) find(documents []*yaml.Node, object string) (at int, prefix, version string) {
+	type item struct {
+		APIVersion string `yaml:"apiVersion"`
+		Kind       string `yaml:"kind"`
+		Metadata   struct {
+			Name         string `yaml:"name"`
+			GenerateName string `yaml:"generateName"`
+			Namespace    string `yaml:"namespace"`
+		} `yaml:"metadata"`
+	}
+	named := func(i item) bool {
+		name := i.Metadata.Name
+		if name == "" {
+			// As [snapshot.LoadObjects] names it.
+			name = i.Metadata.GenerateName + "xxxxx"
+		}
+		return object == i.Kind+"/"+cmp.Or(i.Metadata.Namespace, t.namespace)+"/"+name || object == i.Kind+"/"+name
+	}
+	for n, document := range documents {
+		var found struct {
+			item  `yaml:",inline"`
+			Items []item `yaml:"items"`
+		}
+		if document.Decode(&found) != nil {
+			continue
+		}
+		if named(found.item) {
+			return n, "", found.APIVersion
+		}
+		for i, each := range found.Items {
+			if named(each) {
+				return n, fmt.Sprintf("/items/%d", i), each.APIVersion
+			}
+		}
+	}
+	return -1, "", ""
+}
+
+func decodeNodes(text []byte) ([]*yaml.Node, error) {
+	var documents []*yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var node yaml.Node
+		err := decoder.Decode(&node)
+		if errors.Is(err, io.EOF) {
+			return documents, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		documents = append(documents, &node)
+	}
+}
+
+// sameEdit fails unless an edited text has the same documents as before but for
+// one, which is as a JSON patch makes it.
+func sameEdit(before []*yaml.Node, text []byte, at int, op, path string, value json.RawMessage) error {
+	after, err := decodeNodes(text)
+	if err != nil || len(after) != len(before) {
+		return errNotEditable
+	}
+	for i := range before {
+		want, err := documentJSON(before[i])
+		if err != nil {
+			return err
+		}
+		if i == at {
+			operation := map[string]any{"op": op, "path": path}
+			if value != nil {
+				operation["value"] = value
+			}
+			encoded, err := json.Marshal([]any{operation})
+			if err != nil {
+				return err
+			}
+			patch, err := jsonpatch.DecodePatch(encoded)
+			if err != nil {
+				return err
+			}
+			if want, err = patch.Apply(want); err != nil {
+				return err
+			}
+		}
+		found, err := documentJSON(after[i])
+		if err != nil {
+			return err
+		}
+		var a, b any
+		if json.Unmarshal(want, &a) != nil || json.Unmarshal(found, &b) != nil || !reflect.DeepEqual(a, b) {
+			return errNotEditable
+		}
+	}
+	return nil
+}
+
+func documentJSON(document *yaml.Node) ([]byte, error) {
+	var value any
+	if err := document.Decode(&value); err != nil {
+		return nil, err
+	}
+	return json.Marshal(value)
+}

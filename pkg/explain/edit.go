@@ -1,0 +1,201 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// newEdit makes an operation on an object. A nil value is none.
+func newEdit(object, op, path string, value any) Edit {
+	e := Edit{Object: object, Op: op, Path: path}
+	if value != nil {
+		// What is put in here are strings, numbers and types of the API.
+		e.Value, _ = json.Marshal(value)
+	}
+	return e
+}
+
+// pointerToken escapes a word of a JSON pointer (RFC 6901).
+func pointerToken(word string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(word)
+}
+
+// patchOf writes the edits of one object as a JSON patch, with the prefix taken
+// from their paths.
+func patchOf(edits []Edit, prefix string) ([]byte, error) {
+	type operation struct {
+		Op    string          `json:"op"`
+		Path  string          `json:"path"`
+		Value json.RawMessage `json:"value,omitempty"`
+	}
+	operations := make([]operation, 0, len(edits))
+	for _, e := range edits {
+		path, ok := strings.CutPrefix(e.Path, prefix)
+		if !ok {
+			return nil, fmt.Errorf("edit %s: %s is not below %s", e.Object, e.Path, prefix)
+		}
+		operations = append(operations, operation{e.Op, path, e.Value})
+	}
+	return json.Marshal(operations)
+}
+
+// edited returns a copy of an object with edits made. The argument is not
+// changed.
+func edited[T any](from *T, edits []Edit, prefix string) (*T, error) {
+	before, err := json.Marshal(from)
+	if err != nil {
+		return nil, err
+	}
+	text, err := patchOf(edits, prefix)
+	if err != nil {
+		return nil, err
+	}
+	patch, err := jsonpatch.DecodePatch(text)
+	if err != nil {
+		return nil, err
+	}
+	after, err := patch.Apply(before)
+	if err != nil {
+		return nil, err
+	}
+	to := new(T)
+	return to, json.Unmarshal(after, to)
+}
+
+// amend returns a snapshot with edits made to its objects, and with feature
+// gates turned on. The argument is not changed.
+func amend(snap *snapshot.Snapshot, edits []Edit, gates ...string) (*snapshot.Snapshot, error) {
+	amended := *snap
+	if len(gates) > 0 {
+		amended.Gates = maps.Clone(snap.Gates)
+		if amended.Gates == nil {
+			amended.Gates = map[string]snapshot.Gate{}
+		}
+		for _, gate := range gates {
+			amended.Gates[gate] = snapshot.Gate{Enabled: true, Source: snapshot.GateFromFlag}
+		}
+	}
+	for len(edits) > 0 {
+		object := edits[0].Object
+		var of []Edit
+		of, edits = split(edits, func(e Edit) bool { return e.Object == object })
+		if err := amendObject(&amended, object, of); err != nil {
+			return nil, fmt.Errorf("edit %s: %w", object, err)
+		}
+	}
+	return &amended, nil
+}
+
+// split divides edits into those that match and the others, in their order.
+func split(edits []Edit, match func(Edit) bool) (matching, others []Edit) {
+	for _, e := range edits {
+		if match(e) {
+			matching = append(matching, e)
+		} else {
+			others = append(others, e)
+		}
+	}
+	return matching, others
+}
+
+func amendObject(snap *snapshot.Snapshot, object string, edits []Edit) error {
+	kind, namespace, name := parseObject(object)
+	switch kind {
+	case KindClaim:
+		return amendIn(&snap.Claims, namespace, name, edits)
+	case KindTemplate:
+		return amendIn(&snap.Templates, namespace, name, edits)
+	case KindPod:
+		return amendIn(&snap.Pods, namespace, name, edits)
+	case "DeviceClass":
+		return amendIn(&snap.Classes, namespace, name, edits)
+	case "DeviceTaintRule":
+		return amendIn(&snap.TaintRules, namespace, name, edits)
+	case "Namespace":
+		return amendIn(&snap.Namespaces, namespace, name, edits)
+	case "ResourceSlice":
+		return amendIn(&snap.Slices, namespace, name, edits)
+	default:
+		return amendWorkload(snap, kind, namespace, name, edits)
+	}
+}
+
+// errNoObject is an edit of something that the snapshot does not have.
+var errNoObject = errors.New("there is no such object")
+
+// apiObject is a pointer to an object of the API.
+type apiObject[T any] interface {
+	*T
+	metav1.Object
+}
+
+func amendIn[T any, P apiObject[T]](list *[]P, namespace, name string, edits []Edit) error {
+	at := slices.IndexFunc(*list, func(o P) bool { return o.GetNamespace() == namespace && o.GetName() == name })
+	if at < 0 {
+		return errNoObject
+	}
+	*list = slices.Clone(*list)
+	if last := edits[len(edits)-1]; last.Op == "remove" && last.Path == "" {
+		*list = slices.Delete(*list, at, at+1)
+		return nil
+	}
+	to, err := edited((*T)((*list)[at]), edits, "")
+	if err != nil {
+		return err
+	}
+	(*list)[at] = to
+	return nil
+}
+
+// amendWorkload edits the only part of a workload that matters here: the spec
+// of its pods.
+func amendWorkload(snap *snapshot.Snapshot, kind, namespace, name string, edits []Edit) error {
+	at := slices.IndexFunc(snap.Workloads, func(w *snapshot.Workload) bool {
+		return w.Kind == kind && w.Namespace == namespace && w.Name == name
+	})
+	if at < 0 {
+		return errNoObject
+	}
+	w := *snap.Workloads[at]
+	spec, err := edited(&w.Template.Spec, edits, podSpecPath(&w))
+	if err != nil {
+		return err
+	}
+	w.Template.Spec = *spec
+	snap.Workloads = slices.Clone(snap.Workloads)
+	snap.Workloads[at] = &w
+	return nil
+}
+
+// podSpecPath is where a workload has the spec of its pods.
+func podSpecPath(w *snapshot.Workload) string {
+	switch w.Kind {
+	case "CronJob":
+		return "/spec/jobTemplate/spec/template/spec"
+	case "PodTemplate":
+		return "/template/spec"
+	default:
+		return "/spec/template/spec"
+	}
+}
+
+// parseObject takes an object's name of [object] apart.
+func parseObject(text string) (kind, namespace, name string) {
+	kind, name, _ = strings.Cut(text, "/")
+	if before, after, ok := strings.Cut(name, "/"); ok {
+		namespace, name = before, after
+	}
+	return kind, namespace, name
+}

@@ -1,0 +1,383 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// maxRemedies is how many changes are suggested if not all are asked for.
+const maxRemedies = 5
+
+// What a change costs whoever makes it, from little to much.
+const (
+	costCorrect = iota // what is meant stays
+	costLess           // less of the same
+	costAccept         // something worse
+	costGiveUp         // a wish is given up
+	costInstead        // something else
+	costSeveral        // several wishes are given up
+)
+
+// change is something that somebody could do.
+type change struct {
+	actor string
+	text  string
+	cost  int
+	// claims are edits of the claims that wait, or of their templates.
+	claims []claimEdit
+	// objects are edits of other objects.
+	objects []Edit
+	// gate is a feature gate to turn on.
+	gate string
+	// silent is true if there is no command for it.
+	silent bool
+}
+
+// claimEdit is an operation on the spec of a claim: that with this index among
+// those that wait.
+type claimEdit struct {
+	claim    int
+	op, path string
+	value    any
+}
+
+// remedies looks for changes that make the claims fit, and tries each with the
+// allocator.
+type remedies struct {
+	*inquiry
+	// scene is the most promising node; nil if there is none.
+	scene *scene
+	// conflict has the facts there that cannot hold together.
+	conflict []int
+	found    []remedy
+}
+
+// remedy is a change that was proved.
+type remedy struct {
+	change
+	Remedy
+}
+
+// mend fills in the remedies. An error only means that no more can be found.
+func (x *inquiry) mend(ctx context.Context, s *scene, conflict []int) {
+	r := &remedies{inquiry: x, scene: s, conflict: conflict}
+	for _, look := range []func(context.Context) error{r.refusals, r.wishes, r.restrictions, r.cluster, r.freed, r.several} {
+		if look(ctx) != nil {
+			break
+		}
+	}
+	x.out.Remedies, x.out.MoreRemedies = r.best()
+}
+
+// best sorts what was found. Unless all are asked for, it keeps a few: the
+// cheapest for each who can act, then the cheapest of the others.
+func (r *remedies) best() (shown []Remedy, more int) {
+	slices.SortStableFunc(r.found, func(a, b remedy) int {
+		return cmp.Or(cmp.Compare(actorOrder(a.Actor), actorOrder(b.Actor)), cmp.Compare(a.cost, b.cost))
+	})
+	room := maxRemedies
+	if r.subject.opts.AllRemedies {
+		room = len(r.found)
+	}
+	kept := make([]bool, len(r.found))
+	for i := range r.found {
+		if i == 0 || r.found[i].Actor != r.found[i-1].Actor {
+			kept[i] = true
+			room--
+		}
+	}
+	for i := range r.found {
+		if !kept[i] && room > 0 {
+			kept[i] = true
+			room--
+		}
+	}
+	for i := range r.found {
+		if kept[i] {
+			shown = append(shown, r.found[i].Remedy)
+		}
+	}
+	return shown, len(r.found) - len(shown)
+}
+
+func actorOrder(actor string) int {
+	return slices.Index([]string{ActorUser, ActorAdmin, ActorNobody}, actor)
+}
+
+// propose keeps a change if the allocator then finds devices. It tells whether
+// it did, and fails if there is no time left.
+func (r *remedies) propose(ctx context.Context, c change) (bool, error) {
+	answer, err := r.ask(ctx, c)
+	if err != nil {
+		return false, ctx.Err()
+	}
+	if answer == nil {
+		return false, ctx.Err()
+	}
+	answer.Actor, answer.Change, answer.Verified = c.actor, c.text, true
+	if !c.silent {
+		answer.Patch = Commands(answer.Edits)
+	}
+	r.found = append(r.found, remedy{c, *answer})
+	return true, nil
+}
+
+// ask puts the whole question again, with a change made: about all nodes that
+// would take the pod. The answer is nil unless the claims fit on one of them
+// and no node ends the attempt.
+func (r *remedies) ask(ctx context.Context, c change) (*Remedy, error) {
+	answer := &Remedy{Edits: r.editsOf(c), FeatureGate: c.gate}
+	x, err := r.changed(ctx, c)
+	if err != nil || x == nil {
+		return nil, err
+	}
+	nodes := x.site.candidates
+	if r.scene != nil && len(c.objects) == 0 && c.gate == "" && slices.Contains(nodes, r.scene.node) {
+		// Most of what does not help is found out here.
+		if verdict := x.checkAll(ctx, []*corev1.Node{r.scene.node})[0]; verdict.Outcome != allocator.Fits {
+			return nil, ctx.Err()
+		}
+	}
+	groups := x.twins(nodes)
+	asked := make([]*corev1.Node, 0, len(groups))
+	for _, group := range groups {
+		at := 0
+		if r.scene != nil {
+			// The node that is talked about stands for its like.
+			at = max(0, slices.IndexFunc(group, func(n *corev1.Node) bool { return n.Name == r.scene.node.Name }))
+		}
+		asked = append(asked, group[at])
+	}
+	best := -1
+	verdicts := x.checkAll(ctx, asked)
+	for i, verdict := range verdicts {
+		switch verdict.Outcome {
+		case allocator.Fits:
+			if x.site.alloc.MapsNodeResources(verdict.Allocations) {
+				continue
+			}
+			answer.Nodes += len(groups[i])
+			if best < 0 || r.scene != nil && asked[i].Name == r.scene.node.Name {
+				best = i
+			}
+		case allocator.DoesNotFit, allocator.NodeError:
+		default:
+			return nil, ctx.Err()
+		}
+	}
+	if best < 0 {
+		return nil, ctx.Err()
+	}
+	answer.Node = asked[best].Name
+	for i := range verdicts[best].Allocations {
+		results := verdicts[best].Allocations[i].Devices.Results
+		for j := range results {
+			device := allocatedDevice(&results[j])
+			device.ShareID = ""
+			answer.Devices = append(answer.Devices, device)
+		}
+	}
+	return answer, nil
+}
+
+// checkAll asks the allocator about nodes, and does not wait long.
+func (x *inquiry) checkAll(ctx context.Context, nodes []*corev1.Node) []allocator.Verdict {
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return x.site.alloc.CheckAll(limited, nodes, x.claimsFor)
+}
+
+// changed is the inquiry with a change made, up to the point where the
+// allocator is asked. It is nil if something else is in the way already.
+func (r *remedies) changed(ctx context.Context, c change) (*inquiry, error) {
+	snap, alloc, subject, site := r.snap, r.site.alloc, *r.subject, r.site
+	switch {
+	case r.local(c):
+		var err error
+		if snap, err = amend(r.scene.snap, c.objects); err != nil {
+			return nil, err
+		}
+		if alloc, err = r.site.alloc.Amended(ctx, snap); err != nil {
+			return nil, fmt.Errorf("set up the allocator: %w", err)
+		}
+		site = nil
+	case len(c.objects) > 0 || c.gate != "":
+		var gates []string
+		if c.gate != "" {
+			gates = append(gates, c.gate)
+		}
+		var err error
+		if snap, err = amend(r.snap, c.objects, gates...); err != nil {
+			return nil, err
+		}
+		if alloc, err = r.site.alloc.Amended(ctx, snap); err != nil {
+			return nil, fmt.Errorf("set up the allocator: %w", err)
+		}
+		again, err := find(snap, alloc, r.subject.opts)
+		if err != nil {
+			return nil, err
+		}
+		if pod := r.subject.pod; pod != nil && !r.subject.hypothetical {
+			again.usePod(alloc, snap.Pod(pod.Namespace, pod.Name))
+		}
+		subject, site = *again, nil
+	}
+	subject.claims = slices.Clone(subject.claims)
+	x := newInquiry(alloc, snap, &subject)
+	if c.gate == "" {
+		x.selectors = r.selectors
+	}
+	if err := x.withClaims(r, c.claims); err != nil {
+		return nil, err
+	}
+	x.describeClaims()
+	if x.problems() || x.refused() {
+		return nil, nil
+	}
+	if site != nil && site.pools != nil {
+		x.site = site
+		return x, nil
+	}
+	return x, x.survey()
+}
+
+// local says whether a change concerns only the scene: claims give back devices
+// that no other node can reach. Then the other nodes, where the claims did not
+// fit, need not be asked again.
+func (r *remedies) local(c change) bool {
+	if r.scene == nil || r.out.Verdict != DoesNotFit || c.gate != "" || len(c.objects) == 0 || !slices.Contains(r.site.candidates, r.scene.node) {
+		return false
+	}
+	for _, e := range c.objects {
+		kind, namespace, name := parseObject(e.Object)
+		claim := r.snap.Claim(namespace, name)
+		if kind != KindClaim || e.Path != "/status/allocation" || claim == nil {
+			return false
+		}
+		for i := range claim.Status.Allocation.Devices.Results {
+			result := &claim.Status.Allocation.Devices.Results[i]
+			at := slices.IndexFunc(r.site.pools[r.scene.node.Name], func(p *allocator.NodePool) bool {
+				return p.Pool.Driver == result.Driver && p.Pool.Name == result.Pool
+			})
+			if at < 0 {
+				return false
+			}
+			for _, slice := range r.site.pools[r.scene.node.Name][at].Pool.Slices {
+				if ptr.Deref(slice.Spec.NodeName, "") != r.scene.node.Name {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// withClaims puts edited claims in the place of those that wait.
+func (x *inquiry) withClaims(r *remedies, edits []claimEdit) error {
+	for i := range r.claims {
+		var operations []Edit
+		for _, e := range edits {
+			if e.claim == i {
+				operations = append(operations, newEdit("", e.op, e.path, e.value))
+			}
+		}
+		if len(operations) == 0 {
+			continue
+		}
+		pc := &x.subject.claims[r.claims[i].index]
+		spec, err := edited(&pc.Claim.Spec, operations, "")
+		if err != nil {
+			return err
+		}
+		claim := *pc.Claim
+		claim.Spec = *spec
+		pc.Claim = allocator.Defaulted(&claim)
+	}
+	return nil
+}
+
+// editsOf lists the edits of stored objects that make a change. A claim that
+// was made from a template is edited with it.
+func (r *remedies) editsOf(c change) []Edit {
+	var edits []Edit
+	for _, e := range c.claims {
+		claim, template := r.claims[e.claim].claim, r.subject.claims[r.claims[e.claim].index].Template
+		fromTemplate := template != "" && r.snap.Template(claim.Namespace, template) != nil
+		if fromTemplate {
+			edit := newEdit(object(KindTemplate, claim.Namespace, template), e.op, "/spec/spec"+e.path, e.value)
+			if !slices.ContainsFunc(edits, func(have Edit) bool { return have.Object == edit.Object && have.Path == edit.Path }) {
+				edits = append(edits, edit)
+			}
+		}
+		if !fromTemplate || r.snap.Claim(claim.Namespace, claim.Name) != nil {
+			edit := newEdit(claimObject(claim), e.op, "/spec"+e.path, e.value)
+			edit.Generated = fromTemplate
+			edits = append(edits, edit)
+		}
+	}
+	return append(edits, c.objects...)
+}
+
+// podEdits are operations on the spec of the pod, or of the template that it is
+// made from.
+func (r *remedies) podEdits(operations []claimEdit) (edits []Edit, silent bool) {
+	pod := r.subject.pod
+	var owner string
+	prefix := ""
+	for _, w := range r.snap.Workloads {
+		if w.Namespace != pod.Namespace {
+			continue
+		}
+		controller := metav1.GetControllerOfNoCopy(pod)
+		if r.subject.workload && w.Kind == r.subject.target.Kind && w.Name == r.subject.target.Name ||
+			!r.subject.workload && controller != nil && controller.Kind == w.Kind && controller.Name == w.Name {
+			owner, prefix = object(w.Kind, w.Namespace, w.Name), podSpecPath(w)
+			break
+		}
+	}
+	for _, o := range operations {
+		if owner != "" {
+			edits = append(edits, newEdit(owner, o.op, prefix+o.path, o.value))
+		}
+		if r.snap.Pod(pod.Namespace, pod.Name) != nil {
+			edit := newEdit(object(KindPod, pod.Namespace, pod.Name), o.op, "/spec"+o.path, o.value)
+			edit.Generated = owner != ""
+			edits = append(edits, edit)
+		}
+	}
+	// What another controller has made cannot be changed for good.
+	return edits, owner == "" && metav1.GetControllerOfNoCopy(pod) != nil
+}
+
+// fit says whether changed claims fit on the scene's node.
+func (r *remedies) fit(ctx context.Context, edits ...claimEdit) bool {
+	x, err := r.changed(ctx, change{claims: edits})
+	if err != nil || x == nil {
+		return false
+	}
+	hasty, cancel := context.WithTimeout(ctx, patience/4)
+	defer cancel()
+	claims, err := x.claimsFor(r.scene.node)
+	return err == nil && x.site.alloc.Check(hasty, r.scene.node, claims).Outcome == allocator.Fits
+}
+
+// waiting lists the claims that wait.
+func (r *remedies) waiting() []*resourceapi.ResourceClaim {
+	claims := make([]*resourceapi.ResourceClaim, 0, len(r.claims))
+	for i := range r.claims {
+		claims = append(claims, r.claims[i].claim)
+	}
+	return claims
+}

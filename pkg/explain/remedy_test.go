@@ -1,0 +1,540 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// applied makes the edits of a remedy in a snapshot by a JSON patch of each
+// object, and nothing else.
+func applied(t *testing.T, snap *snapshot.Snapshot, r *Remedy) *snapshot.Snapshot {
+	t.Helper()
+	amended := *snap
+	if r.FeatureGate != "" {
+		gate(r.FeatureGate, true)(&amended)
+	}
+	for _, e := range r.Edits {
+		kind, rest, _ := strings.Cut(e.Object, "/")
+		namespace, name, ok := strings.Cut(rest, "/")
+		if !ok {
+			namespace, name = "", rest
+		}
+		switch kind {
+		case KindClaim:
+			applyTo(t, &amended.Claims, namespace, name, e)
+		case KindTemplate:
+			applyTo(t, &amended.Templates, namespace, name, e)
+		case KindPod:
+			applyTo(t, &amended.Pods, namespace, name, e)
+		case "DeviceClass":
+			applyTo(t, &amended.Classes, namespace, name, e)
+		case "DeviceTaintRule":
+			applyTo(t, &amended.TaintRules, namespace, name, e)
+		case "Namespace":
+			applyTo(t, &amended.Namespaces, namespace, name, e)
+		case "ResourceSlice":
+			applyTo(t, &amended.Slices, namespace, name, e)
+		default:
+			at := slices.IndexFunc(amended.Workloads, func(w *snapshot.Workload) bool { return w.Kind == kind && w.Name == name })
+			w := *amended.Workloads[at]
+			e.Path = strings.TrimPrefix(e.Path, "/spec/template/spec")
+			w.Template.Spec = *patched(t, &w.Template.Spec, e)
+			amended.Workloads = slices.Clone(amended.Workloads)
+			amended.Workloads[at] = &w
+		}
+	}
+	return &amended
+}
+
+func applyTo[T any, P interface {
+	*T
+	metav1.Object
+}](t *testing.T, list *[]P, namespace, name string, e Edit,
+) {
+	t.Helper()
+	*list = slices.Clone(*list)
+	for i, o := range *list {
+		switch {
+		case o.GetNamespace() != namespace || o.GetName() != name:
+		case e.Path == "":
+			*list = slices.Delete(*list, i, i+1)
+			return
+		default:
+			(*list)[i] = patched(t, (*T)(o), e)
+			return
+		}
+	}
+	t.Fatalf("there is no %s", e.Object)
+}
+
+func patched[T any](t *testing.T, from *T, e Edit) *T {
+	t.Helper()
+	before, err := json.Marshal(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	operation := map[string]any{"op": e.Op, "path": e.Path}
+	if e.Value != nil {
+		operation["value"] = e.Value
+	}
+	text, err := json.Marshal([]any{operation})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch, err := jsonpatch.DecodePatch(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := patch.Apply(before)
+	if err != nil {
+		t.Fatalf("%s %s %s: %v\n%s", e.Object, e.Op, e.Path, err, before)
+	}
+	to := new(T)
+	if err := json.Unmarshal(after, to); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// checkRemedies asks again with each remedy applied: it has to fit, on as many
+// nodes as it says, with these devices.
+func checkRemedies(t *testing.T, snap *snapshot.Snapshot, opts Options, e *Explanation) {
+	t.Helper()
+	for i := range e.Remedies {
+		r := &e.Remedies[i]
+		again, err := Explain(t.Context(), applied(t, snap, r), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.Verdict != Fits && again.Verdict != Allocated {
+			t.Errorf("%s: it does not fit: %s\n%s", r.Change, again.Summary, asJSON(r))
+			continue
+		}
+		fitting, found := 0, false
+		for _, group := range again.Nodes {
+			if group.Verdict == Fits {
+				fitting += group.Count
+				found = found || slices.Contains(group.Names, r.Node)
+			}
+		}
+		if !r.Verified || fitting != r.Nodes || !found {
+			t.Errorf("%s: fits on %d nodes, not on %d, or not on %s", r.Change, fitting, r.Nodes, r.Node)
+		}
+	}
+}
+
+// TestRemediesAreTrue holds the remedies in random clusters against the
+// allocator.
+func TestRemediesAreTrue(t *testing.T) {
+	cases := 400
+	if testing.Short() {
+		cases = 150
+	}
+	counts := map[string]int{}
+	for seed := range cases {
+		random := rand.New(rand.NewPCG(uint64(seed), 5))
+		snap := randomCluster(t, random)
+		crowd(snap, random)
+		enrich(snap, random)
+		opts := Options{Kind: KindClaim, Namespace: namespace, Name: waiting, AllRemedies: true}
+		e, err := Explain(t.Context(), snap, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range e.Remedies {
+			word, _, _ := strings.Cut(r.Change, " ")
+			counts[r.Actor+" "+word]++
+		}
+		checkRemedies(t, snap, opts, e)
+		if t.Failed() {
+			t.Fatalf("seed %d\nclaims %s\nslices %s", seed, asJSON(snap.Claims), asJSON(snap.Slices))
+		}
+	}
+	t.Log(counts)
+	if len(counts) < 5 {
+		t.Errorf("only these: %v", counts)
+	}
+}
+
+// enrich adds what an administrator could do something about, a pod with
+// restrictions, and nodes with the same or almost the same devices.
+func enrich(snap *snapshot.Snapshot, random *rand.Rand) {
+	maybe := func(percent int) bool { return random.IntN(100) < percent }
+	add := func(p part) { p(snap) }
+	if maybe(20) {
+		add(ruleFor("broken", "z"))
+	}
+	if maybe(15) {
+		for _, slice := range snap.Slices {
+			slice.Spec.Pool.ResourceSliceCount++
+		}
+	}
+	if maybe(30) {
+		add(class("gpu-a", `device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].model == "A"`))
+	}
+	if maybe(50) {
+		// n3 has what n1 has, n4 one device less.
+		for _, name := range []string{"n3", "n4"} {
+			add(nodes(name))
+			for _, slice := range slices.Clone(snap.Slices) {
+				if slice.Spec.Pool.Name != "n1" {
+					continue
+				}
+				same := slice.DeepCopy()
+				same.Name, same.Spec.Pool.Name = strings.Replace(slice.Name, "n1", name, 1), name
+				if same.Spec.NodeName != nil {
+					same.Spec.NodeName = &name
+				}
+				if name == "n4" && len(same.Spec.Devices) > 1 {
+					same.Spec.Devices = same.Spec.Devices[1:]
+				}
+				snap.Slices = append(snap.Slices, same)
+			}
+		}
+	}
+	if maybe(40) {
+		add(changedPod("p", func(p *corev1.Pod) {
+			if maybe(50) {
+				p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n2"}
+			}
+			p.Spec.Priority = ptr.To(int32(random.IntN(3)))
+		}, waiting))
+	}
+	slices.SortFunc(snap.Slices, func(a, b *resourceapi.ResourceSlice) int { return compareObjects(a, b) })
+	slices.SortFunc(snap.Classes, func(a, b *resourceapi.DeviceClass) int { return compareObjects(a, b) })
+	slices.SortFunc(snap.Nodes, func(a, b *corev1.Node) int { return compareObjects(a, b) })
+}
+
+// ruleFor adds a rule that taints all devices of the driver.
+func ruleFor(name, key string) part {
+	return func(s *snapshot.Snapshot) {
+		s.TaintRules = append(s.TaintRules, &resourceapi.DeviceTaintRule{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: resourceapi.DeviceTaintRuleSpec{
+				DeviceSelector: &resourceapi.DeviceTaintSelector{Driver: ptr.To(driver)},
+				Taint:          resourceapi.DeviceTaint{Key: key, Effect: resourceapi.DeviceTaintEffectNoSchedule},
+			},
+		})
+	}
+}
+
+// servingPod adds a pod with a priority that uses a claim of another namespace.
+func servingPod(name, claim string, priority int32) part {
+	return changedPod(name, func(p *corev1.Pod) {
+		p.Namespace, p.Spec.NodeName, p.Status.Phase, p.Spec.Priority = "serving", "n1", corev1.PodRunning, &priority
+	}, claim)
+}
+
+func withVersion(version string) func(*resourceapi.Device) {
+	return func(d *resourceapi.Device) {
+		d.Attributes["version"] = resourceapi.DeviceAttribute{VersionValue: &version}
+	}
+}
+
+func TestRemedies(t *testing.T) {
+	theClaim := Options{Kind: KindClaim, Namespace: namespace, Name: waiting}
+	thePod := Options{Kind: KindPod, Namespace: namespace, Name: "p"}
+	attribute := func(name string) string { return `device.attributes["gpu.example.com"].` + name }
+	memoryOf := func(quantity string) string {
+		return `device.capacity["gpu.example.com"].memory.compareTo(quantity("` + quantity + `")) >= 0`
+	}
+	tests := map[string]struct {
+		cluster  []part
+		target   Options
+		conflict []string
+		sameOn   int
+		remedies []string
+		// patch has pieces of the commands.
+		patch []string
+	}{
+		"the nearest quantity": {
+			cluster: []part{
+				nodes("n1", "n2"), pool("n1", device("a", withMemory("40Gi")), device("b", withMemory("24Gi"))), pool("n2", device("a", withMemory("40Gi")), device("b", withMemory("24Gi"))),
+				claim(waiting, exact("gpu", 2, where(memoryOf("80Gi")))),
+			},
+			target:   theClaim,
+			conflict: []string{"request gpu wants memory 80Gi or more"},
+			sameOn:   1,
+			remedies: []string{"User: ask for memory 24Gi or more instead of 80Gi or more in request gpu"},
+		},
+		"a number": {
+			cluster:  []part{nodes("n1"), pool("n1", device("a", withInt("cores", 4))), claim(waiting, exact("gpu", 1, where(attribute("cores")+" > 6")))},
+			target:   theClaim,
+			conflict: []string{"request gpu wants cores more than 6"},
+			remedies: []string{"User: ask for cores 4 or more instead of more than 6 in request gpu"},
+		},
+		"a version": {
+			cluster:  []part{nodes("n1"), pool("n1", device("a", withVersion("1.4.0"))), claim(waiting, exact("gpu", 1, where(attribute("version")+`.compareTo(semver("2.0.0")) >= 0`)))},
+			target:   theClaim,
+			conflict: []string{"request gpu wants version 2.0.0 or more"},
+			remedies: []string{"User: ask for version 1.4.0 or more instead of 2.0.0 or more in request gpu"},
+		},
+		"a misspelled text": {
+			cluster:  []part{nodes("n1"), pool("n1", device("a", withModel("atlas"))), claim(waiting, exact("gpu", 1, where(attribute("model")+` == "alas"`)))},
+			target:   theClaim,
+			conflict: []string{`request gpu wants model "alas"`},
+			remedies: []string{`User: ask for model "atlas" instead of "alas" in request gpu`},
+		},
+		"the largest capacity": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withSharing, withMemory("10"))), sharing("one", "n1", "a", "memory", "4"),
+				claim(waiting, exact("gpu", 1, wanting("memory", "8"))),
+			},
+			target:   theClaim,
+			conflict: []string{"request gpu wants 8 of memory", "claim serving/one holds a"},
+			remedies: []string{
+				"User: ask for 6 instead of 8 of memory in request gpu",
+				"Nobody: claim serving/one gives back its devices",
+			},
+		},
+		"both alternatives": {
+			cluster:  []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, firstOf("gpu", alternative("four", 4), alternative("two", 2)))},
+			target:   theClaim,
+			conflict: []string{"request gpu/four wants 4 devices", "request gpu/two wants 2 devices"},
+			remedies: []string{
+				"User: ask for 1 instead of 4 devices in request gpu/four",
+				"User: ask for 1 instead of 2 devices in request gpu/two",
+			},
+		},
+		"all of them": {
+			cluster:  []part{nodes("n1"), pool("n1", devices(3)...), holding("one", "n1", "gpu-0"), claim(waiting, exact("gpu", 0, all))},
+			target:   theClaim,
+			conflict: []string{"request gpu wants all devices that match", "claim serving/one holds gpu-0"},
+			remedies: []string{
+				"User: ask for 2 devices in request gpu, not for all",
+				"Nobody: claim serving/one gives back its devices",
+			},
+		},
+		"more than a claim can have": {
+			cluster:  []part{nodes("n1"), pool("n1", devices(40)...), claim(waiting, exact("gpu", 33))},
+			target:   theClaim,
+			conflict: []string{"request gpu wants 33 devices, and a claim can have 32 at most"},
+			remedies: []string{"User: ask for 32 instead of 33 devices in request gpu"},
+		},
+		"a rule": {
+			cluster:  []part{nodes("n1"), pool("n1", devices(1)...), ruleFor("broken", "xid"), claim(waiting, exact("gpu", 1))},
+			target:   theClaim,
+			conflict: []string{"taint xid:NoSchedule on gpu-0 is not tolerated"},
+			remedies: []string{
+				"User: tolerate the taint xid:NoSchedule, if the workload can live with it",
+				"Admin: delete DeviceTaintRule broken, if what it is for is over",
+			},
+			patch: []string{"kubectl delete devicetaintrule broken"},
+		},
+		"a pool without all of its slices": {
+			cluster:  []part{nodes("n1"), slice("n1", twoSlices, devices(2)...), claim(waiting, exact("gpu", 1))},
+			target:   theClaim,
+			conflict: []string{"pool n1 of gpu.example.com is incomplete: 1 of 2 slices"},
+			remedies: []string{"Admin: driver gpu.example.com publishes the whole of pool n1, not only 1 of 2 slices"},
+		},
+		"a class that does not exist": {
+			cluster:  []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1, ofClass("gpus")))},
+			target:   theClaim,
+			remedies: []string{"User: ask for class gpu instead of gpus in request gpu"},
+		},
+		"another class of the same driver": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withModel("A")), device("b", withModel("B"))), holding("one", "n1", "a"),
+				class("gpu-a", `device.driver == "gpu.example.com" && `+attribute("model")+` == "A"`), class("gpu-b", `device.driver == "gpu.example.com" && `+attribute("model")+` == "B"`),
+				claim(waiting, exact("gpu", 1, ofClass("gpu-a"))),
+			},
+			target:   theClaim,
+			conflict: []string{"claim serving/one holds a"},
+			remedies: []string{
+				"User: ask for class gpu-b instead of gpu-a in request gpu",
+				"User: ask for class gpu instead of gpu-a in request gpu",
+				"Nobody: claim serving/one gives back its devices",
+			},
+		},
+		"admin access": {
+			cluster: []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1, admin)), func(s *snapshot.Snapshot) { s.Claims[0].UID = "" }},
+			target:  theClaim,
+			remedies: []string{
+				"User: do without admin access",
+				"Admin: label namespace ml with resource.kubernetes.io/admin-access=true, if its users may look into devices of others",
+			},
+			patch: []string{"kubectl label namespace ml resource.kubernetes.io/admin-access=true"},
+		},
+		"a feature that is off": {
+			cluster:  []part{gate("DRAPrioritizedList", false), nodes("n1"), pool("n1", devices(1)...), claim(waiting, firstOf("gpu", alternative("one", 1)))},
+			target:   theClaim,
+			remedies: []string{"Admin: turn on the feature gate DRAPrioritizedList in the whole cluster"},
+		},
+		"a slice that needs a feature": {
+			cluster: []part{
+				gate("DRAPartitionableDevices", false), nodes("n1"), counters("n1", "board", "slices", "4"),
+				slice("n1", twoSlices, device("whole", withCounter("board", "slices", "4"))), claim(waiting, exact("gpu", 1)),
+			},
+			target:   theClaim,
+			conflict: []string{"the feature gate DRAPartitionableDevices is off, which slice n1-00 needs"},
+			remedies: []string{"Admin: turn on the feature gate DRAPartitionableDevices in the whole cluster"},
+		},
+		"binding conditions": {
+			cluster: []part{
+				gate("DRADeviceBindingConditions", false), nodes("n1"), pool("n1", device("a", func(d *resourceapi.Device) {
+					d.BindingConditions, d.BindingFailureConditions = []string{"ready"}, []string{"broken"}
+				})),
+				claim(waiting, exact("gpu", 1)),
+			},
+			target:   theClaim,
+			conflict: []string{"the feature gate DRADeviceBindingConditions is off, which device a needs"},
+			remedies: []string{"Admin: turn on the feature gate DRADeviceBindingConditions in the whole cluster"},
+		},
+		"a selector that fails": {
+			cluster:  []part{nodes("n1"), pool("n1", device("a"), device("b", withModel("A"))), claim(waiting, exact("gpu", 1, where(attribute("model")+` == "A"`)))},
+			target:   theClaim,
+			remedies: []string{`User: let the selector of request gpu be false where it fails now: has(device.attributes["gpu.example.com"].model) && device.attributes["gpu.example.com"].model == "A"`},
+		},
+		"a class that fails": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a"), device("b", withModel("A"))), class("bad", attribute("model")+` == "A"`), claim(waiting, exact("gpu", 1, ofClass("bad"))),
+			},
+			target:   theClaim,
+			remedies: []string{`Admin: let the selector of class bad be false where it fails now: has(device.attributes["gpu.example.com"].model) && device.attributes["gpu.example.com"].model == "A"`},
+			patch:    []string{"kubectl patch deviceclass bad --type=json"},
+		},
+		"a node selector": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)),
+				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": "moon"} }, waiting),
+			},
+			target:   thePod,
+			conflict: []string{"the node has no label zone=moon, which spec.nodeSelector wants"},
+			remedies: []string{"User: do not insist on nodes with label zone=moon"},
+			patch:    []string{"kubectl get pod p -n ml", "/spec/nodeSelector"},
+		},
+		"a taint of the node": {
+			cluster: []part{
+				nodes("n1"), changeNode("n1", func(n *corev1.Node) {
+					n.Spec.Taints = []corev1.Taint{{Key: "only", Value: "x", Effect: corev1.TaintEffectNoSchedule}}
+				}),
+				pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)), pod("p", waiting),
+			},
+			target:   thePod,
+			conflict: []string{"taint only=x:NoSchedule is not tolerated"},
+			remedies: []string{"User: tolerate the taint only=x:NoSchedule of nodes, if the pod may run there"},
+		},
+		"a template": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(1)...),
+				func(s *snapshot.Snapshot) {
+					s.Templates = append(s.Templates, &resourceapi.ResourceClaimTemplate{
+						ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "two"},
+						Spec:       resourceapi.ResourceClaimTemplateSpec{Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{exact("gpu", 2)}}}},
+					})
+				},
+				claim("p-gpu-x", exact("gpu", 2)),
+				changedPod("p", func(p *corev1.Pod) {
+					p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("two")}}
+					p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("p-gpu-x")}}
+				}),
+				func(s *snapshot.Snapshot) {
+					s.Claims[0].OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "uid-p", Controller: ptr.To(true)}}
+				},
+			},
+			target:   thePod,
+			conflict: []string{"request gpu wants 2 devices"},
+			remedies: []string{"User: ask for 1 instead of 2 devices in request gpu"},
+			patch:    []string{"kubectl get resourceclaimtemplate two -n ml", "kubectl delete resourceclaim p-gpu-x -n ml"},
+		},
+		"the least important ones": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(3)...), holding("a", "n1", "gpu-0"), holding("b", "n1", "gpu-1"), holding("c", "n1", "gpu-2"),
+				servingPod("pa", "a", 100), servingPod("pb", "b", 5), servingPod("pc", "c", 1), claim(waiting, exact("gpu", 2)),
+				changedPod("p", func(p *corev1.Pod) { p.Spec.Priority = ptr.To(int32(50)) }, waiting),
+			},
+			target:   thePod,
+			conflict: []string{"request gpu wants 2 devices", "claim serving/a holds gpu-0", "claim serving/b holds gpu-1"},
+			remedies: []string{"Nobody: 2 claims give back their devices: serving/c (pod pc), serving/b (pod pb); the priority of those who have them is 5 and that of the pod 50, but devices are never preempted"},
+		},
+		"an extended resource": {
+			cluster: []part{
+				gate("DRAExtendedResource", true), nodes("n1"), pool("n1", devices(2)...), func(s *snapshot.Snapshot) { s.Classes[0].Spec.ExtendedResourceName = ptr.To("example.com/gpu") },
+				changedPod("p", func(p *corev1.Pod) {
+					list := corev1.ResourceList{"example.com/gpu": resource.MustParse("3")}
+					p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: list, Limits: list}
+				}),
+			},
+			target:   thePod,
+			conflict: []string{"container main wants 3 of example.com/gpu"},
+			remedies: []string{"User: ask for 2 instead of 3 of example.com/gpu in container main"},
+			patch:    []string{"/spec/containers/0/resources/requests/example.com~1gpu"},
+		},
+		"several wishes": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withModel("A"), withAttribute("root", "x")), device("b", withModel("A"), withAttribute("root", "y"))),
+				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2, where(attribute("model")+` == "Z"`))),
+			},
+			target:   theClaim,
+			conflict: []string{`request gpu wants model "Z"`},
+			remedies: []string{`User: do not insist on model "Z" in request gpu; and drop the constraint: the same gpu.example.com/root`},
+		},
+		"groups that do not go together": {
+			cluster: []part{
+				gate("DRADeviceCompatibilityGroups", true), nodes("n1"), counters("n1", "board", "slices", "4"),
+				slice("n1", twoSlices, device("a", withCounter("board", "slices", "2", "x")), device("b", withCounter("board", "slices", "2", "y"))),
+				claim(waiting, exact("gpu", 2)),
+			},
+			target:   theClaim,
+			conflict: []string{"request gpu wants 2 devices", "devices on counter set board of pool n1 must have a compatibility group in common"},
+			remedies: []string{"User: ask for 1 instead of 2 devices in request gpu"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			snap := cluster(t, test.cluster...)
+			test.target.AllRemedies = true
+			before := asJSON(snap)
+			e, err := Explain(t.Context(), snap, test.target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if asJSON(snap) != before {
+				t.Error("the snapshot was changed")
+			}
+			var conflict, found []string
+			patches, sameOn := "", 0
+			if e.Conflict != nil {
+				sameOn = e.Conflict.SameOn
+				for _, f := range e.Conflict.Facts {
+					conflict = append(conflict, f.Text)
+				}
+			}
+			for _, r := range e.Remedies {
+				found = append(found, r.Actor+": "+r.Change)
+				patches += r.Patch + "\n"
+			}
+			if diff := cmp.Diff(test.conflict, conflict); diff != "" {
+				t.Errorf("conflict (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.remedies, found); diff != "" {
+				t.Errorf("remedies (-want +got):\n%s", diff)
+			}
+			if sameOn != test.sameOn {
+				t.Errorf("the same on %d nodes, want %d", sameOn, test.sameOn)
+			}
+			for _, piece := range test.patch {
+				if !strings.Contains(patches, piece) {
+					t.Errorf("no command has %q:\n%s", piece, patches)
+				}
+			}
+			checkRemedies(t, snap, test.target, e)
+		})
+	}
+}

@@ -1,0 +1,492 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// maxTries bounds the values that are tried in the place of one that is wanted.
+const maxTries = 12
+
+// wishes tries to ask for less. Only what is part of the conflict can help
+// alone.
+func (r *remedies) wishes(ctx context.Context) error {
+	for _, i := range r.conflict {
+		f := &r.scene.facts[i]
+		var err error
+		switch f.kind {
+		case factCount:
+			err = r.fewer(ctx, f)
+		case factAll:
+			err = r.notAll(ctx, f)
+		case factSelector:
+			err = r.loosen(ctx, f)
+		case factCapacity:
+			err = r.lessCapacity(ctx, f)
+		case factConstraint:
+			_, err = r.propose(ctx, r.withoutConstraint(f))
+		case factTaint:
+			_, err = r.propose(ctx, r.tolerate(f))
+		case factRestriction, factGate, factPool, factHolder, factCounters, factGroups, factClass:
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(r.conflict) > 0 {
+		return r.otherClasses(ctx)
+	}
+	return nil
+}
+
+// most finds the largest number below high for which claims with these edits
+// fit on the scene's node; 0 if there is none.
+func (r *remedies) most(ctx context.Context, high int64, with func(int64) []claimEdit) int64 {
+	low := int64(0)
+	for high-low > 1 {
+		if count := (low + high) / 2; r.fit(ctx, with(count)...) {
+			low = count
+		} else {
+			high = count
+		}
+	}
+	return low
+}
+
+// fewer looks for the most devices that a request could have.
+func (r *remedies) fewer(ctx context.Context, f *fact) error {
+	wanted := *f.at.in(r.scene.claims).count
+	if r.scene.extended(f.at.claim) {
+		return r.fewerExtended(ctx, f, wanted)
+	}
+	with := func(count int64) []claimEdit {
+		return []claimEdit{{f.at.claim, "replace", f.at.pointer() + "/count", count}}
+	}
+	count := r.most(ctx, min(wanted, resourceapi.AllocationResultsMaxSize+1), with)
+	if count == 0 {
+		return ctx.Err()
+	}
+	for _, count := range append([]int64{count}, r.eligibleBelow(f.at, count)...) {
+		ok, err := r.propose(ctx, change{
+			actor: ActorUser, cost: costLess, claims: with(count),
+			text: fmt.Sprintf("ask for %d instead of %d devices in request %s", count, wanted, r.scene.nameOf(f.at)),
+		})
+		if ok || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eligibleBelow lists how many devices nodes have for a request, where that is
+// less than a number: the most first, and only a few. With more than a node has
+// the allocator may search it for too long.
+func (r *remedies) eligibleBelow(at requestPlace, below int64) []int64 {
+	var counts []int64
+	for _, eligible := range r.claims[at.claim].funnels[at.request][max(at.alternative, 0)].eligible {
+		if count := int64(eligible); count > 0 && count < below && !slices.Contains(counts, count) {
+			counts = append(counts, count)
+		}
+	}
+	slices.Sort(counts)
+	slices.Reverse(counts)
+	return counts[:min(len(counts), 2)]
+}
+
+// fewerExtended does the same for what a container asks for.
+func (r *remedies) fewerExtended(ctx context.Context, f *fact, wanted int64) error {
+	place, ok := r.scene.extendedPlace(f.at)
+	if !ok {
+		return nil
+	}
+	with := func(count int64) change {
+		quantity := resource.NewQuantity(count, resource.DecimalSI).String()
+		var operations []claimEdit
+		for _, list := range []struct {
+			field string
+			has   bool
+		}{{"limits", hasResource(place.container.Resources.Limits, place.resource)}, {"requests", hasResource(place.container.Resources.Requests, place.resource)}} {
+			if list.has {
+				operations = append(operations, claimEdit{op: "replace", path: place.pointer + "/" + list.field + "/" + pointerToken(string(place.resource)), value: quantity})
+			}
+		}
+		c := change{
+			actor: ActorUser, cost: costLess,
+			text: fmt.Sprintf("ask for %d instead of %d of %s in container %s", count, wanted, place.resource, place.container.Name),
+		}
+		c.objects, c.silent = r.podEdits(operations)
+		return c
+	}
+	low, high := int64(0), wanted
+	for high-low > 1 {
+		count := (low + high) / 2
+		if answer, err := r.ask(ctx, with(count)); err == nil && answer != nil {
+			low = count
+		} else {
+			high = count
+		}
+	}
+	if low == 0 {
+		return ctx.Err()
+	}
+	_, err := r.propose(ctx, with(low))
+	return err
+}
+
+func hasResource[K comparable](list map[K]resource.Quantity, name K) bool {
+	_, ok := list[name]
+	return ok
+}
+
+// notAll asks for as many as there can be.
+func (r *remedies) notAll(ctx context.Context, f *fact) error {
+	with := func(count int64) []claimEdit {
+		path := f.at.pointer()
+		return []claimEdit{
+			{f.at.claim, "replace", path + "/allocationMode", string(resourceapi.DeviceAllocationModeExactCount)},
+			{f.at.claim, "add", path + "/count", count},
+		}
+	}
+	count := r.most(ctx, resourceapi.AllocationResultsMaxSize+1, with)
+	if count == 0 {
+		return ctx.Err()
+	}
+	text := fmt.Sprintf("ask for %s in request %s, not for all", plural(int(count), "device"), r.scene.nameOf(f.at))
+	_, err := r.propose(ctx, change{actor: ActorUser, cost: costAccept, text: text, claims: with(count)})
+	return err
+}
+
+// lessCapacity looks for the largest capacity that can be had.
+func (r *remedies) lessCapacity(ctx context.Context, f *fact) error {
+	wanted := (*f.at.in(r.scene.claims).capacity).Requests[f.capacity]
+	var values []resource.Quantity
+	add := func(q resource.Quantity) {
+		if q.Sign() > 0 && q.Cmp(wanted) < 0 && !slices.ContainsFunc(values, func(have resource.Quantity) bool { return have.Cmp(q) == 0 }) {
+			values = append(values, q)
+		}
+	}
+	for _, pool := range r.site.pools[r.scene.node.Name] {
+		for i := range pool.Devices {
+			d := &pool.Devices[i]
+			capacity, ok := d.Capacity[f.capacity]
+			if !ok {
+				continue
+			}
+			left := capacity.Value.DeepCopy()
+			left.Sub(r.site.alloc.Consumed(d.ID)[f.capacity])
+			add(capacity.Value)
+			add(left)
+			if policy := capacity.RequestPolicy; policy != nil {
+				for _, value := range policy.ValidValues {
+					add(value)
+				}
+				if policy.ValidRange != nil && policy.ValidRange.Max != nil {
+					add(*policy.ValidRange.Max)
+				}
+				if policy.Default != nil {
+					add(*policy.Default)
+				}
+			}
+		}
+	}
+	slices.SortFunc(values, func(a, b resource.Quantity) int { return b.Cmp(a) })
+	for _, value := range values[:min(len(values), maxTries)] {
+		ok, err := r.propose(ctx, change{
+			actor: ActorUser, cost: costLess,
+			text:   fmt.Sprintf("ask for %s instead of %s of %s in request %s", value.String(), wanted.String(), f.capacity, r.scene.nameOf(f.at)),
+			claims: []claimEdit{{f.at.claim, "replace", f.at.pointer() + "/capacity/requests/" + pointerToken(string(f.capacity)), value.String()}},
+		})
+		if ok || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loosen looks for the nearest value that some device has, and else drops the
+// part of the selector.
+func (r *remedies) loosen(ctx context.Context, f *fact) error {
+	at, name := f.at, r.scene.nameOf(f.at)
+	sel := r.selectors.compile((*at.in(r.scene.claims).selectors)[f.selector].CEL.Expression)
+	var devices []*allocator.Device
+	for _, pool := range r.site.pools[r.scene.node.Name] {
+		for i := range pool.Devices {
+			devices = append(devices, &pool.Devices[i])
+		}
+	}
+	looser := r.selectors.looser(sel, f.conjunct, devices)
+	for _, l := range looser[:min(len(looser), maxTries)] {
+		ok, err := r.propose(ctx, change{
+			actor: ActorUser, cost: costAccept,
+			text:   fmt.Sprintf("ask for %s instead of %s in request %s", l.wanted, sel.conjuncts[f.conjunct].wanted, name),
+			claims: []claimEdit{{at.claim, "replace", fmt.Sprintf("%s/selectors/%d/cel/expression", at.pointer(), f.selector), l.expression}},
+		})
+		if ok || err != nil {
+			return err
+		}
+	}
+	_, err := r.propose(ctx, change{
+		actor: ActorUser, cost: costGiveUp,
+		text:   fmt.Sprintf("do not insist on %s in request %s", sel.conjuncts[f.conjunct].text(), name),
+		claims: r.withoutParts(at, f.selector, []int{f.conjunct}),
+	})
+	return err
+}
+
+// withoutParts drops parts of a selector, or all of it if none is left.
+func (r *remedies) withoutParts(at requestPlace, selector int, conjuncts []int) []claimEdit {
+	list := *at.in(r.scene.claims).selectors
+	sel := r.selectors.compile(list[selector].CEL.Expression)
+	path := at.pointer() + "/selectors"
+	switch {
+	case len(conjuncts) < len(sel.conjuncts):
+		return []claimEdit{{at.claim, "replace", fmt.Sprintf("%s/%d/cel/expression", path, selector), sel.without(conjuncts)}}
+	case len(list) == 1:
+		return []claimEdit{{at.claim, "remove", path, nil}}
+	default:
+		return []claimEdit{{at.claim, "remove", fmt.Sprintf("%s/%d", path, selector), nil}}
+	}
+}
+
+func (r *remedies) withoutConstraint(f *fact) change {
+	constraints := r.scene.claims[f.at.claim].Spec.Devices.Constraints
+	path := fmt.Sprintf("/devices/constraints/%d", f.constraint)
+	if len(constraints) == 1 {
+		path = "/devices/constraints"
+	}
+	said := ""
+	for _, c := range claimConstraints(r.scene.claims[f.at.claim]) {
+		if c.path == f.evidence.Path {
+			said = c.String()
+		}
+	}
+	return change{
+		actor: ActorUser, cost: costGiveUp, text: "drop the constraint: " + said,
+		claims: []claimEdit{{f.at.claim, "remove", path, nil}},
+	}
+}
+
+// tolerate adds a toleration to the requests that the taint keeps from a
+// device.
+func (r *remedies) tolerate(f *fact) change {
+	c := change{
+		actor: ActorUser, cost: costAccept,
+		text: fmt.Sprintf("tolerate the taint %s, if the workload can live with it", taintText(f.taint)),
+	}
+	for _, at := range intolerant(r.scene.claims, f.taint) {
+		// Nobody can put a toleration into the claim for extended resources.
+		if r.scene.extended(at.claim) || !r.mayUse(at, f.tainted) {
+			continue
+		}
+		toleration, path := tolerationOf(f.taint), at.pointer()+"/tolerations"
+		if len(*at.in(r.scene.claims).tolerations) == 0 {
+			c.claims = append(c.claims, claimEdit{at.claim, "add", path, []resourceapi.DeviceToleration{toleration}})
+		} else {
+			c.claims = append(c.claims, claimEdit{at.claim, "add", path + "/-", toleration})
+		}
+	}
+	return c
+}
+
+// mayUse says whether a device is of the class of a request.
+func (r *remedies) mayUse(at requestPlace, d *allocator.Device) bool {
+	if at.claim >= len(r.claims) || at.request >= len(r.claims[at.claim].funnels) {
+		return true
+	}
+	f := r.claims[at.claim].funnels[at.request][max(at.alternative, 0)]
+	return !f.otherClass(d.Device)
+}
+
+// maxClasses bounds the classes that are tried in the place of one.
+const maxClasses = 3
+
+// otherClasses tries classes with devices of the same drivers.
+func (r *remedies) otherClasses(ctx context.Context) error {
+	for _, at := range places(r.scene.claims) {
+		if r.scene.extended(at.claim) || at.request >= len(r.claims[at.claim].funnels) {
+			continue
+		}
+		f := r.claims[at.claim].funnels[at.request][max(at.alternative, 0)]
+		drivers := map[string]bool{}
+		for i := range f.devices {
+			if !f.otherClass(f.devices[i].Device) {
+				drivers[f.devices[i].ID.Driver] = true
+			}
+		}
+		var names []string
+		for _, class := range r.snap.Classes {
+			if class.Name != f.request.class && r.classHas(ctx, class, drivers) {
+				names = append(names, class.Name)
+			}
+		}
+		for _, name := range nearestFirst(f.request.class, names)[:min(len(names), maxClasses)] {
+			if _, err := r.propose(ctx, r.withClass(at, name, costInstead)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// classHas says whether a class has devices on the scene's node, all of them
+// of certain drivers.
+func (r *remedies) classHas(ctx context.Context, class *resourceapi.DeviceClass, drivers map[string]bool) bool {
+	has := false
+	for _, pool := range r.site.pools[r.scene.node.Name] {
+		for i := range pool.Devices {
+			d := &pool.Devices[i]
+			matches := true
+			for _, s := range class.Spec.Selectors {
+				matches = matches && s.CEL != nil && r.selectors.evaluate(ctx, r.selectors.compile(s.CEL.Expression), d.ID.Driver, d.Device).matches
+			}
+			if matches && !drivers[d.ID.Driver] {
+				return false
+			}
+			has = has || matches
+		}
+	}
+	return has
+}
+
+func (r *remedies) withClass(at requestPlace, class string, cost int) change {
+	claims := r.waiting()
+	a := at.in(claims)
+	name := a.name
+	if len(claims) > 1 {
+		name = claims[at.claim].Name + "." + name
+	}
+	return change{
+		actor: ActorUser, cost: cost,
+		text:   fmt.Sprintf("ask for class %s instead of %s in request %s", class, *a.class, name),
+		claims: []claimEdit{{at.claim, "replace", at.pointer() + "/deviceClassName", class}},
+	}
+}
+
+// nearestFirst sorts names by how close they are to one.
+func nearestFirst(name string, names []string) []string {
+	sorted := slices.Clone(names)
+	slices.SortStableFunc(sorted, func(a, b string) int {
+		return cmp.Or(cmp.Compare(letters(name, a), letters(name, b)), cmp.Compare(a, b))
+	})
+	return sorted
+}
+
+// several gives up as many wishes as it takes, if none is enough alone.
+func (r *remedies) several(ctx context.Context) error {
+	if len(r.conflict) == 0 || slices.ContainsFunc(r.found, func(have remedy) bool { return have.Actor == ActorUser }) {
+		return nil
+	}
+	_, _, welcome := r.welcome(r.scene.node)
+	var kept, given []int
+	for i := range r.scene.facts {
+		wish := false
+		switch f := &r.scene.facts[i]; f.kind { //nolint:exhaustive // the others are no wishes, or cannot be combined
+		case factCount, factSelector, factCapacity, factConstraint:
+			wish = !r.scene.extended(f.at.claim)
+		case factTaint:
+			wish = true
+		case factRestriction:
+			wish = welcome
+		}
+		if !wish {
+			kept = append(kept, i)
+		}
+	}
+	if ok, err := r.scene.fits(ctx, kept); err != nil || !ok {
+		return err
+	}
+	for i := range r.scene.facts {
+		if slices.Contains(kept, i) {
+			continue
+		}
+		ok, err := r.scene.fits(ctx, append(slices.Clone(kept), i))
+		if err != nil {
+			return err
+		}
+		if ok {
+			kept = append(kept, i)
+		} else {
+			given = append(given, i)
+		}
+	}
+	if len(given) < 2 {
+		return nil
+	}
+	_, err := r.propose(ctx, r.giveUp(given))
+	return err
+}
+
+// giveUp makes one change of several.
+func (r *remedies) giveUp(given []int) change {
+	c := change{actor: ActorUser, cost: costSeveral}
+	var texts []string
+	add := func(part change) {
+		texts = append(texts, part.text)
+		c.claims = append(c.claims, part.claims...)
+	}
+	restricted := slices.ContainsFunc(given, func(i int) bool { return r.scene.facts[i].kind == factRestriction })
+	if restricted {
+		operations, reasons, _ := r.welcome(r.scene.node)
+		c.objects, c.silent = r.podEdits(operations)
+		texts = append(texts, strings.Join(reasons, "; and "))
+	}
+	done := map[[4]int]bool{}
+	// From the end, so that the indices of what is removed stay right.
+	for _, i := range slices.Backward(given) {
+		f := &r.scene.facts[i]
+		name := ""
+		if f.kind <= factCapacity {
+			name = r.scene.nameOf(f.at)
+		}
+		switch f.kind {
+		case factCount:
+			add(change{
+				text:   fmt.Sprintf("ask for one device in request %s", name),
+				claims: []claimEdit{{f.at.claim, "replace", f.at.pointer() + "/count", 1}},
+			})
+		case factSelector:
+			key := [4]int{f.at.claim, f.at.request, f.at.alternative, f.selector}
+			if done[key] {
+				continue
+			}
+			done[key] = true
+			sel := r.selectors.compile((*f.at.in(r.scene.claims).selectors)[f.selector].CEL.Expression)
+			var conjuncts []int
+			var wanted []string
+			for _, j := range given {
+				if other := &r.scene.facts[j]; other.kind == factSelector && other.at == f.at && other.selector == f.selector {
+					conjuncts = append(conjuncts, other.conjunct)
+					wanted = append(wanted, sel.conjuncts[other.conjunct].text())
+				}
+			}
+			add(change{
+				text:   fmt.Sprintf("do not insist on %s in request %s", joinAnd(wanted), name),
+				claims: r.withoutParts(f.at, f.selector, conjuncts),
+			})
+		case factCapacity:
+			path := f.at.pointer() + "/capacity/requests/" + pointerToken(string(f.capacity))
+			add(change{text: fmt.Sprintf("do not ask for %s in request %s", f.capacity, name), claims: []claimEdit{{f.at.claim, "remove", path, nil}}})
+		case factConstraint:
+			part := r.withoutConstraint(f)
+			part.claims[0].path = fmt.Sprintf("/devices/constraints/%d", f.constraint)
+			add(part)
+		case factTaint:
+			add(r.tolerate(f))
+		case factAll, factRestriction, factGate, factPool, factHolder, factCounters, factGroups, factClass:
+		}
+	}
+	slices.Reverse(texts)
+	c.text = strings.Join(texts, "; and ")
+	return c
+}

@@ -1,0 +1,217 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// twins groups nodes that have the same: the same devices in the same order, but
+// for their names and the attributes that nothing looks at. Nodes that are only
+// alike, see [inquiry.alike], give these claims the same answer; twins do so for
+// all claims that look at no more than these, and whoever gives back devices or
+// tolerates taints. The groups are in the order of the nodes.
+func (x *inquiry) twins(nodes []*corev1.Node) [][]*corev1.Node {
+	looks := x.looksAt()
+	if x.site.contents == nil || !x.site.looks.cover(looks) {
+		// Claims with changes mostly look at no more than those without.
+		x.site.looks, x.site.contents = looks, make(map[*corev1.Node]string, len(nodes))
+	}
+	at := map[string]int{}
+	var groups [][]*corev1.Node
+	for _, node := range nodes {
+		key, known := x.site.contents[node]
+		if !known {
+			key = x.content(node, x.site.looks)
+			x.site.contents[node] = key
+		}
+		i, known := at[key]
+		if !known {
+			i = len(groups)
+			at[key] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], node)
+	}
+	return groups
+}
+
+// looks is what selectors and constraints can see of a device.
+type looks struct {
+	reads []reading
+	// all is true if it could be anything.
+	all bool
+	// each is true if every node is a case of its own.
+	each bool
+}
+
+func (l *looks) add(reads ...reading) {
+	for _, r := range reads {
+		if !slices.Contains(l.reads, r) {
+			l.reads = append(l.reads, r)
+		}
+	}
+}
+
+// cover says whether nodes that are the same to l are the same to others, too.
+func (l *looks) cover(other looks) bool {
+	if l.each != other.each || other.all && !l.all {
+		return false
+	}
+	return l.all || !slices.ContainsFunc(other.reads, func(r reading) bool { return !slices.Contains(l.reads, r) })
+}
+
+func (x *inquiry) looksAt() looks {
+	var l looks
+	selectors := func(list []resourceapi.DeviceSelector) {
+		for _, s := range list {
+			if s.CEL == nil {
+				continue
+			}
+			compiled := x.selectors.compile(s.CEL.Expression)
+			l.add(compiled.reads...)
+			l.all = l.all || compiled.opaque
+		}
+	}
+	for i := range x.claims {
+		// What a node has of extended resources differs.
+		l.each = l.each || x.subject.claims[x.claims[i].index].ExtendedResources
+		for _, alternatives := range requestsOf(x.claims[i].claim) {
+			for _, r := range alternatives {
+				if class := x.snap.Class(r.class); class != nil {
+					selectors(class.Spec.Selectors)
+				}
+				selectors(r.selectors)
+				l.all = l.all || len(r.derived) > 0
+				for _, c := range r.constraints {
+					domain, name, _ := strings.Cut(string(c.attribute), "/")
+					l.add(reading{kind: "attributes", domain: domain, name: name})
+				}
+			}
+		}
+	}
+	return l
+}
+
+// content describes a node by all that the allocator can see of it.
+func (x *inquiry) content(node *corev1.Node, l looks) string {
+	if l.each {
+		return node.Name
+	}
+	var t contentText
+	pools := x.site.pools[node.Name]
+	for _, pool := range pools {
+		t.words("pool", pool.Pool.Driver)
+		t.flags(pool.Unseen, pool.Outdated, pool.Incomplete, pool.Invalid != "")
+		for j := range pool.Ignored {
+			t.words("ignored", pool.Ignored[j].Gate)
+		}
+		if !pool.Usable() || len(pool.Ignored) > 0 || slices.ContainsFunc(pool.Pool.Slices, func(s *resourceapi.ResourceSlice) bool { return s.Spec.NodeName == nil }) {
+			// What other nodes see of it matters, too.
+			t.words("itself", pool.Pool.Name)
+		}
+		for _, use := range x.site.alloc.CountersOf(pool.Pool) {
+			t.words(use.CounterSet, use.Counter)
+			t.quantity(use.Total)
+			t.quantity(use.Left)
+		}
+		for j := range pool.Devices {
+			x.deviceContent(&t, &pool.Devices[j], node, l)
+		}
+	}
+	return string(t.bytes)
+}
+
+func (x *inquiry) deviceContent(t *contentText, d *allocator.Device, node *corev1.Node, l looks) {
+	t.words("device")
+	t.flags(x.site.alloc.InUse(d.ID), x.site.alloc.Shared(d.ID), ptr.Deref(d.AllowMultipleAllocations, false), x.selectors.isOdd(d.Device))
+	if l.all {
+		for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
+			t.words(string(name), attributeText(d.Attributes[name]))
+		}
+	} else {
+		for _, r := range l.reads {
+			// The rest of what can be read is below in any case.
+			if r.kind != "attributes" {
+				continue
+			}
+			value, ok := r.value(d.ID.Driver, d.Device)
+			t.flags(ok)
+			t.words(value)
+		}
+	}
+	used := x.site.alloc.Consumed(d.ID)
+	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
+		capacity := d.Capacity[name]
+		t.words(string(name))
+		t.quantity(capacity.Value)
+		t.quantity(used[name])
+		if capacity.RequestPolicy != nil {
+			t.words(capacity.RequestPolicy.String())
+		}
+	}
+	for _, consumption := range d.ConsumesCounters {
+		t.words(consumption.CounterSet)
+		t.words(consumption.CompatibilityGroups...)
+		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
+			t.words(name)
+			t.quantity(consumption.Counters[name].Value)
+		}
+	}
+	for _, taint := range d.Taints {
+		t.words("taint", taint.Key, taint.Value, string(taint.Effect))
+	}
+	if len(d.BindingConditions)+len(d.BindingFailureConditions) > 0 {
+		t.words("binding")
+		t.words(d.BindingConditions...)
+		t.words(d.BindingFailureConditions...)
+	}
+	if len(d.NodeAllocatableResources) > 0 {
+		t.words("node resources")
+	}
+	if len(d.Slice.Spec.SkipNodeOperations) > 0 {
+		t.flags(slices.Contains(node.Status.DeclaredFeatures, "DRAOptionalNodeOperations"))
+	}
+}
+
+// contentText is written so that different things never read the same: words
+// have their length before them.
+type contentText struct{ bytes []byte }
+
+func (t *contentText) words(words ...string) {
+	t.bytes = strconv.AppendInt(t.bytes, int64(len(words)), 10)
+	for _, word := range words {
+		t.bytes = append(strconv.AppendInt(append(t.bytes, '.'), int64(len(word)), 10), ':')
+		t.bytes = append(t.bytes, word...)
+	}
+	t.bytes = append(t.bytes, ' ')
+}
+
+func (t *contentText) flags(flags ...bool) {
+	for _, flag := range flags {
+		if flag {
+			t.bytes = append(t.bytes, '+')
+		} else {
+			t.bytes = append(t.bytes, '-')
+		}
+	}
+}
+
+func (t *contentText) quantity(q resource.Quantity) {
+	if number, ok := q.AsInt64(); ok {
+		t.bytes = append(strconv.AppendInt(t.bytes, number, 10), ' ')
+		return
+	}
+	t.words(q.String())
+}
