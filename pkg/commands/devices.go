@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -22,6 +23,7 @@ type devicesFlags struct {
 	*listFlags
 	free, allocated, tainted bool
 	driver, pool, node       string
+	class, where             string
 	columns                  []string
 }
 
@@ -46,6 +48,9 @@ A DEVICE can be a pattern like 'gpu-*'.`,
   # Who has the devices of a node?
   kubectl dra devices --node node-17
 
+  # Which would a selector choose?
+  kubectl dra devices --where 'device.attributes["gpu.nvidia.com"].productName.startsWith("A100")'
+
   # With some attributes of theirs
   kubectl dra devices --columns productName,memory
 
@@ -54,8 +59,9 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options, err := flags.toOptions(cmd, args, listing{
 				kind: "Device", plural: "devices",
-				items: func(_ context.Context, from *listed) ([]inventory.Item, error) {
-					return asItems(from.inventory.Devices()), nil
+				items: func(ctx context.Context, from *listed) ([]inventory.Item, error) {
+					devices, err := flags.selected(ctx, from)
+					return asItems(devices), err
 				},
 				keep: flags.keep,
 				table: func(items []inventory.Item) *metav1.Table {
@@ -77,9 +83,56 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 	f.StringVar(&flags.driver, "driver", "", "Only devices of this `DRIVER`.")
 	f.StringVar(&flags.pool, "pool", "", "Only devices of this `POOL`.")
 	f.StringVar(&flags.node, "node", "", "Only devices for this `NODE` alone.")
+	f.StringVar(&flags.class, "class", "", "Only devices of this DeviceClass, `CLASS`.")
+	f.StringVar(&flags.where, "where", "", "Only devices for which this `CEL` expression is true, as in the selector of a request.")
 	f.StringSliceVar(&flags.columns, "columns", nil, "Show these `ATTRIBUTES` or capacities, too, each in a column of its own.")
 	flags.addTo(cmd, false)
 	return cmd
+}
+
+// selected lists the devices that a class or an expression selects. On some an
+// expression may fail: they are not selected, and the count is told.
+func (f *devicesFlags) selected(ctx context.Context, from *listed) ([]inventory.Device, error) {
+	var selectors []resourceapi.DeviceSelector
+	if f.class != "" {
+		class := from.snap.Class(f.class)
+		if class == nil {
+			return nil, usagef("List what there is: kubectl dra classes", "read --class: DeviceClass %s not found in %s", f.class, from.snap.Source)
+		}
+		selectors = append(selectors, class.Spec.Selectors...)
+	}
+	if f.where != "" {
+		selectors = append(selectors, resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: f.where}})
+	}
+	if len(selectors) == 0 {
+		return from.inventory.Devices(), nil
+	}
+	if err := from.alloc.Compile(selectors); err != nil {
+		return nil, usagef("It is a CEL expression over device.driver, device.attributes and device.capacity.", "read --where: %w", err)
+	}
+	var devices []inventory.Device
+	failing, failure := 0, error(nil)
+	all := from.alloc.Devices()
+	for i := range all {
+		matches, err := from.alloc.Selects(ctx, selectors, &all[i])
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
+			failing++
+			if failure == nil {
+				failure = err
+			}
+		case matches:
+			if device, ok := from.inventory.Device(all[i].ID); ok {
+				devices = append(devices, device)
+			}
+		}
+	}
+	if failing > 0 {
+		from.notes = append(from.notes, fmt.Sprintf("left out %s on which a selector fails: %v", counted(failing, "device"), failure))
+	}
+	return devices, nil
 }
 
 func (f *devicesFlags) keep(item inventory.Item) bool {

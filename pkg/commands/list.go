@@ -50,6 +50,8 @@ type listed struct {
 	*source
 	alloc     *allocator.Allocator
 	inventory *inventory.Inventory
+	// notes are told beside the items, a line each.
+	notes []string
 }
 
 // listFlags are the flags of every verb that lists something.
@@ -251,7 +253,10 @@ func (o *listOptions) print(items []inventory.Item, from *listed) error {
 		}
 	}
 	for _, gap := range from.snap.Gaps {
-		if _, err := fmt.Fprintf(o.streams.ErrOut, "Note: %s\n", render.Escape(gap.Reason)); err != nil {
+		from.notes = append(from.notes, gap.Reason)
+	}
+	for _, note := range from.notes {
+		if _, err := fmt.Fprintf(o.streams.ErrOut, "Note: %s\n", render.Escape(note)); err != nil {
 			return fmt.Errorf("print %s: %w", o.plural, err)
 		}
 	}
