@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func newClasses(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
@@ -39,7 +40,7 @@ A NAME can be a pattern like 'gpu.*'.`,
   kubectl dra classes -o jsonpath='{range .items[?(@.devices==0)]}{.name}{"\n"}{end}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options, err := flags.toOptions(cmd, args, listing{
-				kind: "Class", plural: "DeviceClasses",
+				kind: "Class", plural: "DeviceClasses", reads: []string{snapshot.ResourceNodes, snapshot.ResourceClasses},
 				items: func(ctx context.Context, from *listed) ([]inventory.Item, error) {
 					classes, err := from.inventory.Classes(ctx)
 					return asItems(classes), err

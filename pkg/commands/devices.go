@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 type devicesFlags struct {
@@ -58,7 +59,7 @@ A DEVICE can be a pattern like 'gpu-*'.`,
   kubectl dra devices gpu.nvidia.com/node-17/gpu-3 -o jsonpath='{.items[*].holders[*].claim}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options, err := flags.toOptions(cmd, args, listing{
-				kind: "Device", plural: "devices",
+				kind: "Device", plural: "devices", reads: []string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClasses, snapshot.ResourcePodGroups},
 				items: func(ctx context.Context, from *listed) ([]inventory.Item, error) {
 					devices, err := flags.selected(ctx, from)
 					return asItems(devices), err

@@ -28,7 +28,7 @@ func (o *listOptions) follow(ctx context.Context) error {
 		return usagef("Check --kubeconfig, --context and the other flags.", "%w", err)
 	}
 	watcher, err := snapshot.Watch(ctx, clients, snapshot.CollectOptions{
-		Options: o.reader.options, Namespace: clients.Namespace, AllNamespaces: o.allNamespaces,
+		Options: o.reader.options, Namespace: clients.Namespace, AllNamespaces: o.allNamespaces, Only: o.only(),
 	})
 	if err != nil {
 		return err

@@ -25,12 +25,16 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // listing is what the verbs that list something differ in.
 type listing struct {
 	// kind is that of the items, plural how messages and help call them.
 	kind, plural string
+	// reads are the resources that are looked at besides slices, claims, rules
+	// and feature gates; nil for all.
+	reads []string
 	// namespaced items are listed for one namespace unless -A is given.
 	namespaced bool
 	// items takes the inventory.
@@ -155,8 +159,16 @@ func (o *listOptions) run(ctx context.Context) error {
 	return o.print(items, from)
 }
 
+// only are the resources that matter.
+func (o *listOptions) only() []string {
+	if o.reads == nil {
+		return nil
+	}
+	return append([]string{snapshot.ResourceSlices, snapshot.ResourceClaims, snapshot.ResourceTaintRules, snapshot.ResourceMetrics}, o.reads...)
+}
+
 func (o *listOptions) read(ctx context.Context) (*listed, error) {
-	from, err := o.reader.read(ctx, scope{allNamespaces: o.allNamespaces})
+	from, err := o.reader.read(ctx, scope{allNamespaces: o.allNamespaces, only: o.only()})
 	if err != nil {
 		return nil, err
 	}

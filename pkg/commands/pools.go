@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func newPools(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
@@ -43,7 +44,7 @@ A NAME can be a pattern like 'node-1*'.`,
   kubectl dra pools --sort-by .devices.free`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options, err := flags.toOptions(cmd, args, listing{
-				kind: "Pool", plural: "pools",
+				kind: "Pool", plural: "pools", reads: []string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClasses, snapshot.ResourcePodGroups},
 				items: func(ctx context.Context, from *listed) ([]inventory.Item, error) {
 					pools, err := from.inventory.Pools(ctx)
 					return asItems(pools), err

@@ -92,6 +92,8 @@ func (r *reader) live() bool { return len(r.paths) == 0 }
 type scope struct {
 	target        *snapshot.ObjectRef
 	allNamespaces bool
+	// only are the resources that matter; empty for all.
+	only []string
 }
 
 // source is what was read, and what only its origin can tell.
@@ -124,6 +126,7 @@ func (r *reader) read(ctx context.Context, what scope) (*source, error) {
 		Options:       r.options,
 		Namespace:     clients.Namespace,
 		AllNamespaces: what.allNamespaces,
+		Only:          what.only,
 		Target:        what.target,
 		Progress:      bar.report,
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func newSlices(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
@@ -41,7 +42,7 @@ A NAME can be a pattern like 'node-1*'.`,
   kubectl dra slices --field-selector driver=gpu.nvidia.com --sort-by .created`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options, err := flags.toOptions(cmd, args, listing{
-				kind: "Slice", plural: "ResourceSlices",
+				kind: "Slice", plural: "ResourceSlices", reads: []string{snapshot.ResourceNodes},
 				items: func(_ context.Context, from *listed) ([]inventory.Item, error) {
 					return asItems(from.inventory.Slices()), nil
 				},

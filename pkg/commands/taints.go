@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func newTaints(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
@@ -41,7 +42,7 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			now := time.Now()
 			options, err := flags.toOptions(cmd, args, listing{
-				kind: "Taint", plural: "device taints",
+				kind: "Taint", plural: "device taints", reads: []string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClasses, snapshot.ResourcePodGroups},
 				items: func(_ context.Context, from *listed) ([]inventory.Item, error) {
 					now = from.snap.Now()
 					return asItems(from.inventory.Taints()), nil

@@ -32,6 +32,9 @@ type CollectOptions struct {
 	// of them is no substitute: what may not be listed in the whole cluster is
 	// then a [Gap] without a namespace.
 	AllNamespaces bool
+	// Only are the resources that matter, by the names of gaps; empty for all.
+	// Of others nothing is known afterwards, and there is no gap for them.
+	Only []string
 	// Target is what the question is about. Its events are read, and, if it is
 	// something with a pod template, the object itself. May be nil.
 	Target *ObjectRef
@@ -206,12 +209,20 @@ func (c *collector) tasks(apis servedAPIs) []func(context.Context) error {
 	if c.opts.Target != nil {
 		tasks = append(tasks, c.readTarget, c.events())
 	}
-	return tasks
+	return slices.DeleteFunc(tasks, func(task func(context.Context) error) bool { return task == nil })
+}
+
+// wants says whether a resource is to be read.
+func (c *collector) wants(resource string) bool {
+	return len(c.opts.Only) == 0 || slices.Contains(c.opts.Only, resource)
 }
 
 // clusterList is a task that lists something without a namespace. Where that
 // is forbidden, it leaves a gap.
 func (c *collector) clusterList(resource string, list func(context.Context, *listing) error) func(context.Context) error {
+	if !c.wants(resource) {
+		return nil
+	}
 	l := c.progress.list(resource)
 	return func(ctx context.Context) error {
 		return c.concluded(l, "at the cluster scope", list(ctx, l))
@@ -221,6 +232,9 @@ func (c *collector) clusterList(resource string, list func(context.Context, *lis
 // namespacedList is a task that lists something in all namespaces, or, where
 // that is forbidden, in one, and leaves a gap.
 func (c *collector) namespacedList(resource string, list func(context.Context, *listing, string) error) func(context.Context) error {
+	if !c.wants(resource) {
+		return nil
+	}
 	l := c.progress.list(resource)
 	return func(ctx context.Context) error {
 		const everywhere = "at the cluster scope"
@@ -284,7 +298,7 @@ func (c *collector) concluded(l *listing, scope string, err error) error {
 // user named are what counts. It never fails for lack of metrics: the defaults of the server's
 // version are good enough, if the gap says so.
 func (c *collector) readGates(ctx context.Context) error {
-	if c.opts.KubernetesVersion != "" {
+	if c.opts.KubernetesVersion != "" || !c.wants(ResourceMetrics) {
 		return nil
 	}
 	gates, err := readGates(ctx, c.clients.Kubernetes)

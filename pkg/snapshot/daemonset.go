@@ -23,6 +23,9 @@ type DaemonStatus struct {
 // those of drivers are among them. Nothing but hints depends on them, so that
 // a user who may not list them has as good a snapshot as others.
 func (c *collector) daemonSets() func(context.Context) error {
+	if !c.wants(ResourceDaemonSets) {
+		return nil
+	}
 	l := c.progress.list(ResourceDaemonSets)
 	return func(ctx context.Context) error {
 		defer l.finished()

@@ -27,6 +27,8 @@ import (
 
 // Watcher keeps up with a cluster by watches. It is safe for concurrent use.
 type Watcher struct {
+	// only says which resources matter.
+	only func(resource string) bool
 	server  string
 	start   *Snapshot
 	lists   []*watchedList
@@ -70,7 +72,7 @@ func Watch(ctx context.Context, clients Clients, opts CollectOptions) (*Watcher,
 	if err != nil {
 		return nil, serverError(ctx, first.server, err)
 	}
-	w := &Watcher{server: first.server, start: first.snapshot, changed: make(chan struct{}, 1), trouble: map[string]error{}}
+	w := &Watcher{only: first.wants, server: first.server, start: first.snapshot, changed: make(chan struct{}, 1), trouble: map[string]error{}}
 	if err := w.add(clients, apis); err != nil {
 		return nil, err
 	}
@@ -186,6 +188,9 @@ func watchList[L runtime.Object, P interface {
 	metav1.Object
 }](w *Watcher, resource string, example P, list func(context.Context, metav1.ListOptions) (L, error), begin func(context.Context, metav1.ListOptions) (watch.Interface, error), field func(*Snapshot) *[]P,
 ) error {
+	if !w.only(resource) {
+		return nil
+	}
 	if gap := w.start.Gap(resource); gap != nil && (gap.Namespace == "" || resource == ResourceNamespaces) {
 		return nil
 	}
