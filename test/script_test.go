@@ -28,6 +28,9 @@ func TestScripts(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build kubectl-dra: %v\n%s", err, out)
 	}
+	if err := os.Symlink("kubectl-dra", filepath.Join(bin, "kubectl_complete-dra")); err != nil {
+		t.Fatal(err)
+	}
 	cluster, err := filepath.Abs(filepath.Join("testdata", "cluster.yaml"))
 	if err != nil {
 		t.Fatal(err)

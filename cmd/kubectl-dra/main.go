@@ -9,6 +9,8 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -24,5 +26,11 @@ func main() {
 	// After the first signal the next one kills, as if nobody had asked for it.
 	context.AfterFunc(ctx, stop)
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	os.Exit(commands.Run(ctx, os.Args[1:], streams, version))
+	args := os.Args[1:]
+	// kubectl completes a plugin by another program on the path, which can be a
+	// link to this one.
+	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl_complete-dra") {
+		args = append([]string{"__complete"}, args...)
+	}
+	os.Exit(commands.Run(ctx, args, streams, version))
 }

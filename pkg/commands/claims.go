@@ -79,6 +79,8 @@ A NAME can be a pattern like 'train-*'.`,
 	cmd.Flags().BoolVar(&flags.pending, "pending", false, "Only claims without devices, with the reason.")
 	cmd.Flags().StringVar(&flags.class, "class", "", "Only claims that ask for this DeviceClass, `CLASS`.")
 	flags.addTo(cmd, true)
+	cmd.ValidArgsFunction = flags.reading.complete("claim", "")
+	flags.reading.completeFlags(cmd)
 	return cmd
 }
 

@@ -56,6 +56,8 @@ A NAME can be a pattern like 'gpu.*'.`,
 		},
 	}
 	flags.addTo(cmd, false)
+	cmd.ValidArgsFunction = flags.reading.complete("class", "")
+	flags.reading.completeFlags(cmd)
 	return cmd
 }
 

@@ -60,6 +60,8 @@ A NAME can be a pattern like 'node-1*'.`,
 		},
 	}
 	flags.addTo(cmd, false)
+	cmd.ValidArgsFunction = flags.reading.complete("pool", "")
+	flags.reading.completeFlags(cmd)
 	return cmd
 }
 

@@ -94,6 +94,8 @@ It only reads, from a cluster or from a snapshot file.`,
 		newSnapshot(streams, config),
 		newVersion(streams, version),
 	)
+	// It only fails if somebody registered one before.
+	_ = root.RegisterFlagCompletionFunc("namespace", newReadingFlags(config).complete("namespace", ""))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	setHelp(root)

@@ -57,6 +57,8 @@ A NAME can be a pattern like 'node-1*'.`,
 		},
 	}
 	flags.addTo(cmd, false)
+	cmd.ValidArgsFunction = flags.reading.complete("slice", "")
+	flags.reading.completeFlags(cmd)
 	return cmd
 }
 

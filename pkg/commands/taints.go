@@ -60,6 +60,8 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
 		},
 	}
 	flags.addTo(cmd, false)
+	cmd.ValidArgsFunction = flags.reading.complete("rule", "")
+	flags.reading.completeFlags(cmd)
 	cmd.AddCommand(newTaintsPreview(streams, config), newTaintsAdd(streams, config), newTaintsRemove(streams, config))
 	return cmd
 }

@@ -77,6 +77,7 @@ func (f *ruleChangeFlags) addTo(cmd *cobra.Command) {
 	flags.StringVar(&f.dryRun, "dry-run", dryRunNone, "client: only show what would happen; server: let the API server check it, too; none: do it.")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "Do not ask before pods get evicted.")
 	f.reading.addTo(cmd)
+	f.reading.completeFlags(cmd)
 }
 
 func newTaintsPreview(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
@@ -186,6 +187,7 @@ Taints that a driver sets in its slices cannot be removed like this.`,
 		},
 	}
 	flags.addTo(cmd)
+	cmd.ValidArgsFunction = flags.reading.complete("rule", "")
 	return cmd
 }
 

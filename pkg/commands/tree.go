@@ -75,6 +75,7 @@ Without a starting point, there is a tree for each pod with claims.`,
 	cmd.Flags().BoolVarP(&allNamespaces, "all-namespaces", "A", false, "Show the pods of all namespaces.")
 	output.addTo(cmd)
 	reading.addTo(cmd)
+	cmd.ValidArgsFunction = reading.completeTargets("pod", "claim", "class", "device", "pool", "node")
 	return cmd
 }
 

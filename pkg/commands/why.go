@@ -117,6 +117,8 @@ the order 4, 3, 1, 2, 0.`,
 	flags.near.addTo(cmd)
 	flags.output.addTo(cmd)
 	flags.reading.addTo(cmd)
+	cmd.ValidArgsFunction = flags.reading.completeTargets("pod", "claim")
+	flags.reading.completeFlags(cmd)
 	return cmd
 }
 

@@ -28,7 +28,7 @@ import (
 // Watcher keeps up with a cluster by watches. It is safe for concurrent use.
 type Watcher struct {
 	// only says which resources matter.
-	only func(resource string) bool
+	only    func(resource string) bool
 	server  string
 	start   *Snapshot
 	lists   []*watchedList
