@@ -441,7 +441,7 @@ func (r *remedies) giveUp(given []int) change {
 		c.objects, c.silent = r.podEdits(operations)
 		texts = append(texts, strings.Join(reasons, "; and "))
 	}
-	done := map[[4]int]bool{}
+	done, removed := map[[4]int]bool{}, map[int]int{}
 	// From the end, so that the indices of what is removed stay right.
 	for _, i := range slices.Backward(given) {
 		f := &r.scene.facts[i]
@@ -479,7 +479,12 @@ func (r *remedies) giveUp(given []int) change {
 			add(change{text: fmt.Sprintf("do not ask for %s in request %s", f.capacity, name), claims: []claimEdit{{f.at.claim, "remove", path, nil}}})
 		case factConstraint:
 			part := r.withoutConstraint(f)
-			part.claims[0].path = fmt.Sprintf("/devices/constraints/%d", f.constraint)
+			if removed[f.at.claim]++; removed[f.at.claim] < len(r.scene.claims[f.at.claim].Spec.Devices.Constraints) {
+				part.claims[0].path = fmt.Sprintf("/devices/constraints/%d", f.constraint)
+			} else {
+				// An empty list is not what people write.
+				part.claims[0].path = "/devices/constraints"
+			}
 			add(part)
 		case factTaint:
 			add(r.tolerate(f))
