@@ -66,11 +66,11 @@ func (s *scene) describe(ctx context.Context, chosen []int) *Conflict {
 // enough says whether giving up one fact makes the claims fit.
 func (s *scene) enough(ctx context.Context, given int) bool {
 	h := s.given(func(i int) bool { return i != given })
-	if f := &s.facts[given]; f.kind == factRestriction && f.holder != nil {
+	if own := s.facts[given].holder; own != nil && s.x.own(own) {
 		// The pod needs devices for that claim all the same.
-		h.claims = append(h.claims, unallocated(f.holder))
+		h.claims = append(h.claims, unallocated(own))
 		h.snap.Claims = slices.DeleteFunc(slices.Clone(h.snap.Claims), func(c *resourceapi.ResourceClaim) bool {
-			return c.Namespace == f.holder.Namespace && c.Name == f.holder.Name
+			return c.Namespace == own.Namespace && c.Name == own.Name
 		})
 	}
 	ok, err := s.try(ctx, h)
