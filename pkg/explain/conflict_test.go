@@ -92,7 +92,9 @@ func TestConflict(t *testing.T) {
 		"another claim of the same pod, and room for both": {
 			cluster: []part{
 				nodes("n1"), pool("n1", devices(2, withModel("A"))...), holding("own", "n1", "gpu-0"), reserved("own", "q"),
-				func(s *snapshot.Snapshot) { s.Slices[0].Spec.Devices[0].Attributes = device("", withModel("B")).Attributes },
+				func(s *snapshot.Snapshot) {
+					s.Slices[0].Spec.Devices[0].Attributes = device("", withModel("B")).Attributes
+				},
 				claim(waiting, exact("gpu", 1, where(`device.attributes["gpu.example.com"].model == "B"`))), pod("p", "own", waiting),
 			},
 			conflict: []string{`request gpu wants model "B"`, "claim ml/own holds gpu-0"},
