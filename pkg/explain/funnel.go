@@ -378,6 +378,8 @@ type rejectionGroup struct {
 	facts   map[Evidence]int
 	where   tally
 	pools   tally
+	// placed counts the devices that name a node.
+	placed int
 }
 
 func newRejectionGroup(r *reason) *rejectionGroup {
@@ -396,10 +398,9 @@ func (g *rejectionGroup) add(d *allocator.Device, r *reason) {
 	g.facts[r.fact]++
 	g.pools[d.ID.Pool]++
 	g.drivers[d.ID.Driver]++
-	if name := d.Slice.Spec.NodeName; name != nil {
+	if name, _, _ := nodesFor(d); name != nil {
 		g.where[*name]++
-	} else if name := d.NodeName; name != nil {
-		g.where[*name]++
+		g.placed++
 	}
 }
 
@@ -487,10 +488,12 @@ func (g *rejectionGroup) holders() string {
 }
 
 func (g *rejectionGroup) place() string {
+	// Where not all devices name a node, the pools do.
+	all := g.placed == len(g.devices)
 	switch {
-	case len(g.where) == 1:
+	case all && len(g.where) == 1:
 		return g.where.sorted()[0]
-	case len(g.where) > 1:
+	case all && len(g.where) > 1:
 		return plural(len(g.where), "node")
 	case len(g.pools) == 1:
 		return "pool " + g.pools.sorted()[0]

@@ -457,3 +457,20 @@ func TestOutOfReach(t *testing.T) {
 		})
 	}
 }
+
+// TestWhereOfMixedDevices: devices of which only some name a node are not said
+// to be there.
+func TestWhereOfMixedDevices(t *testing.T) {
+	snap := cluster(t, nodes("n1"), slice("s", func(s *resourceapi.ResourceSlice) {
+		s.Spec.NodeName, s.Spec.PerDeviceNodeSelection = nil, new(true)
+	}, device("x", func(d *resourceapi.Device) { d.NodeName = new("n9") }), device("y", func(d *resourceapi.Device) {
+		d.NodeSelector = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"n8"}}}}}}
+	})), claim(waiting, exact("gpu", 1)))
+	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rejected := e.Claims[0].Requests[0].Rejected; len(rejected) != 1 || rejected[0].Where != "pool s" {
+		t.Errorf("rejected: %s", asJSON(rejected))
+	}
+}
