@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 )
@@ -65,7 +66,15 @@ func (s *scene) describe(ctx context.Context, chosen []int) *Conflict {
 
 // enough says whether giving up one fact makes the claims fit.
 func (s *scene) enough(ctx context.Context, given int) bool {
-	ok, err := s.try(ctx, s.given(func(i int) bool { return i != given }))
+	h := s.given(func(i int) bool { return i != given })
+	if own := s.facts[given].holder; own != nil && s.x.own(own) {
+		// The pod needs devices for that claim all the same.
+		h.claims = append(h.claims, unallocated(own))
+		h.snap.Claims = slices.DeleteFunc(slices.Clone(h.snap.Claims), func(c *resourceapi.ResourceClaim) bool {
+			return c.Namespace == own.Namespace && c.Name == own.Name
+		})
+	}
+	ok, err := s.try(ctx, h)
 	return ok && err == nil
 }
 

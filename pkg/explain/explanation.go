@@ -569,6 +569,8 @@ type DeviceExplanation struct {
 	BindingFailureConditions []string `json:"bindingFailureConditions,omitempty"`
 	// Holders are the claims that have the device, or a share of it.
 	Holders []DeviceHolder `json:"holders,omitempty"`
+	// HoldersUnknown says why there may be holders that are not listed.
+	HoldersUnknown string `json:"holdersUnknown,omitempty"`
 	// Health is what the kubelet says in the status of pods that have it.
 	Health []DeviceHealth `json:"health,omitempty"`
 	// Requests has each request, and each alternative, that waits for devices.
@@ -686,7 +688,7 @@ type DeviceCheck struct {
 type CheckOutcome string
 
 // The outcomes of checks. NotReached is one that says nothing after an earlier
-// one failed.
+// one failed, or because what it is about could not be seen.
 const (
 	CheckPassed     CheckOutcome = "Passed"
 	CheckFailed     CheckOutcome = "Failed"

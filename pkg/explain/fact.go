@@ -63,7 +63,8 @@ type fact struct {
 	counterSet         string
 	taint              resourceapi.DeviceTaint
 	tainted            *allocator.Device
-	// holder is an allocated claim.
+	// holder is an allocated claim; of a factRestriction it is one of the pod's
+	// own, which keeps it from the node.
 	holder *resourceapi.ResourceClaim
 }
 
@@ -355,8 +356,7 @@ func (s *scene) restrictionFacts() {
 			text += fmt.Sprintf(": %s wanted, %s", misfit.Wanted, misfit.Found)
 		}
 		s.facts = append(s.facts, fact{
-			kind: factRestriction, text: text, misfit: &misfit,
-			evidence: Evidence{Object: object("Node", "", s.node.Name), Path: misfit.Path, Found: misfit.Found, Wanted: misfit.Wanted},
+			kind: factRestriction, text: text, misfit: &misfit, holder: u.claim, evidence: u.evidence(),
 		})
 	}
 }

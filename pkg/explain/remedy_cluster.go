@@ -378,8 +378,8 @@ func (r *remedies) victims(ctx context.Context, others, holders []int) ([]int, e
 }
 
 // own says whether a claim is one of the pod's.
-func (r *remedies) own(claim *resourceapi.ResourceClaim) bool {
-	return slices.ContainsFunc(r.subject.claims, func(pc allocator.PodClaim) bool {
+func (x *inquiry) own(claim *resourceapi.ResourceClaim) bool {
+	return slices.ContainsFunc(x.subject.claims, func(pc allocator.PodClaim) bool {
 		return pc.Claim != nil && pc.Claim.Namespace == claim.Namespace && pc.Claim.Name == claim.Name
 	})
 }
