@@ -228,6 +228,30 @@ func TestCodes(t *testing.T) {
 			nodes:   []string{"1*ConstraintUnsatisfiable"},
 			summary: `3 wanted, the most is 2 with "y"`,
 		},
+		"match attribute with one value on several nodes": {
+			cluster: []part{
+				nodes("n1", "n2", "n3"),
+				pool("n1", device("a", withModel("x")), device("b", withModel("x")), device("c", withModel("y"))),
+				pool("n2", device("a", withModel("x")), device("b", withModel("x")), device("c", withModel("y"))),
+				constrained(waiting, same("gpu.example.com/model"), exact("gpu", 3)),
+			},
+			verdict: DoesNotFit,
+			funnels: []string{"6=6"},
+			nodes:   []string{"2*ConstraintUnsatisfiable", "1*NodeNotReachable"},
+			summary: `3 wanted, the most is 2 with "x" (2 nodes).`,
+		},
+		"match attribute with a value on each node": {
+			cluster: []part{
+				nodes("n1", "n2", "n3"),
+				pool("n1", device("a", withModel("x1")), device("b", withModel("x1")), device("c", withModel("y"))),
+				pool("n2", device("a", withModel("x2")), device("b", withModel("x2")), device("c", withModel("y"))),
+				constrained(waiting, same("gpu.example.com/model"), exact("gpu", 3)),
+			},
+			verdict: DoesNotFit,
+			funnels: []string{"6=6"},
+			nodes:   []string{"2*ConstraintUnsatisfiable", "1*NodeNotReachable"},
+			summary: `3 wanted, the most is 2 (2 nodes, like n1: "x1").`,
+		},
 		"distinct attribute": {
 			cluster: []part{
 				nodes("n1"), pool("n1", device("a", withAttribute("root", "x")), device("b", withAttribute("root", "y")), device("c", withAttribute("root", "y"))),

@@ -41,7 +41,7 @@ const (
 	progressHasDevice  = 2 * progressStep
 	progressShort      = 3 * progressStep
 	progressUnproved   = 4 * progressStep
-	progressTogether   = progressUnproved + 1
+	progressTogether   = 5 * progressStep
 )
 
 // nearer orders answers: the one where less is in the way comes first. Within
