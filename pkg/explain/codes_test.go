@@ -216,7 +216,33 @@ func TestCodes(t *testing.T) {
 			verdict:  DoesNotFit,
 			funnels:  []string{"1=0+1*CapacityInsufficient"},
 			nodes:    []string{"1*CapacityInsufficient"},
+			summary:  "can have none: 1 without capacity bandwidth",
 			evidence: "has no capacity bandwidth",
+		},
+		"too small, and allocated besides": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withMemory("40")), device("b", withMemory("40")), device("c", withMemory("80"))),
+				holding("serve", "n1", "a", "c"), claim(waiting, exact("gpu", 2, wanting("memory", "80"))),
+			},
+			verdict:  DoesNotFit,
+			funnels:  []string{"3=0+2*CapacityInsufficient+1*DeviceAllocated"},
+			nodes:    []string{"1*CountUnsatisfiable"},
+			summary:  "Request gpu needs 2, and only 1 there match: 2 too small and 1 allocated.",
+			evidence: "40 of memory; wanted: 80",
+		},
+		"capacity in shares that are too small": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withSharing, withMemory("100"), func(d *resourceapi.Device) {
+					d.Capacity["memory"] = resourceapi.DeviceCapacity{Value: resource.MustParse("100"), RequestPolicy: &resourceapi.CapacityRequestPolicy{
+						Default: new(resource.MustParse("10")), ValidValues: []resource.Quantity{resource.MustParse("10"), resource.MustParse("20")},
+					}}
+				})),
+				claim(waiting, exact("gpu", 1, wanting("memory", "40"))),
+			},
+			verdict: DoesNotFit,
+			funnels: []string{"1=0+1*CapacityInsufficient"},
+			nodes:   []string{"1*CapacityInsufficient"},
+			summary: "can have none: 1 with no such share of memory; memory comes in only 10 or 20; wanted: 40",
 		},
 		"match attribute": {
 			cluster: []part{
@@ -330,6 +356,20 @@ func TestCodes(t *testing.T) {
 			verdict: DoesNotFit,
 			funnels: []string{"1=0+1*NodeOperationUnsupported"},
 			nodes:   []string{"1*NodeOperationUnsupported"},
+		},
+		"node operations, and too few": {
+			cluster: []part{
+				gate("DRAOptionalNodeOperations", true), nodes("n1"),
+				slice("n1", func(s *resourceapi.ResourceSlice) {
+					s.Spec.SkipNodeOperations = []resourceapi.SkipNodeOperation{resourceapi.SkipNodeOperationAll}
+					s.Spec.Pool.Name = "other"
+				}, devices(2)...),
+				pool("n1", devices(1)...), holding("serve", "n1", "gpu-0"), claim(waiting, exact("gpu", 2)),
+			},
+			verdict: DoesNotFit,
+			funnels: []string{"3=0+1*DeviceAllocated+2*NodeOperationUnsupported"},
+			nodes:   []string{"1*CountUnsatisfiable"},
+			summary: "needs 2, and only 1 there match: 2 that the node is too old for and 1 allocated",
 		},
 		"claim limit": {
 			cluster: []part{nodes("n1"), pool("n1", devices(40)...), claim(waiting, exact("gpu", 33))},

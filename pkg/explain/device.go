@@ -23,8 +23,8 @@ import (
 // allocateDevice), with two exceptions. Devices of other classes come first,
 // so that nothing else is said about devices that were never meant. And unless
 // all devices are wanted, the allocator passes over devices in use before it
-// looks at their selectors, because that is cheap; here only those devices
-// count as allocated that would have been of use.
+// looks at their selectors and their capacity, because that is cheap; here only
+// those devices count as allocated that would have been of use.
 const (
 	rankClass = iota
 	rankUnsuitable
@@ -55,6 +55,9 @@ type reason struct {
 	text string
 	// wanted is what would pass, if that makes sense.
 	wanted string
+	// lack says after a number what is the matter with such devices, where the
+	// code does not tell enough.
+	lack string
 	// hint says what was probably meant instead of what is wanted.
 	hint string
 	// lacks is what the device does not have and others have.
@@ -138,10 +141,8 @@ func (c *checks) checkStatic(ctx context.Context, d *allocator.Device) *reason {
 		}
 		return r
 	}
-	if c.request.all() {
-		if r := c.checkCapacity(d, rankCapacity); r != nil {
-			return r
-		}
+	if r := c.checkCapacity(d, rankCapacity); r != nil {
+		return r
 	}
 	if inUse != nil {
 		return inUse
@@ -274,14 +275,14 @@ func (c *checks) checkCapacity(d *allocator.Device, rank int) *reason {
 	switch {
 	case err != nil:
 		return &reason{
-			rank: rank, code: CapacityInsufficient, label: "capacity", text: err.Error(),
+			rank: rank, code: CapacityInsufficient, label: "capacity", text: err.Error(), lack: "with a capacity that cannot be shared out",
 			fact: Evidence{Object: sliceObject(d), Path: devicePath(d, "capacity")},
 		}
 	case short == nil:
 		return nil
 	}
 	return &reason{
-		rank: rank, code: CapacityInsufficient, label: "capacity", text: short.message, wanted: short.wanted,
+		rank: rank, code: CapacityInsufficient, label: "capacity", text: short.message, wanted: short.wanted, lack: short.lack,
 		fact: Evidence{
 			Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("capacity[%q]", short.capacity)),
 			Found: short.found, Wanted: short.wanted,

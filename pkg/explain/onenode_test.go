@@ -77,7 +77,7 @@ func TestOneNode(t *testing.T) {
 			verdict: DoesNotFit, funnel: "2=1+1*PoolObsolete",
 			reasons: []string{"old: obsolete older than generation 2 of pool n1"},
 			pools:   []string{"n1 2 usable PoolObsolete older than generation 2 of pool n1"}, devices: DoesNotFit, conflict: true,
-			summary: "1 in an obsolete pool",
+			summary: "1 of an older generation of the pool",
 		},
 		"everything that keeps the pod away": {
 			cluster: []part{
