@@ -298,6 +298,52 @@ func TestCodes(t *testing.T) {
 			nodes:    []string{"1*AttributeMissing"},
 			evidence: "has no attribute gpu.example.com/roots, which does not exist on the only device; did you mean gpu.example.com/root?",
 		},
+		"empty list": {
+			cluster: []part{
+				gate("DRAListTypeAttributes", true), nodes("n1"), pool("n1", device("a", withList("root")), device("b", withList("root", "x"))),
+				constrained(waiting, distinct("gpu.example.com/root"), exact("gpu", 2)),
+			},
+			verdict:  DoesNotFit,
+			funnels:  []string{"2=1+1*AttributeMissing"},
+			nodes:    []string{"1*CountUnsatisfiable"},
+			summary:  "only 1 there match: 1 with an empty list as the attribute of a constraint",
+			evidence: "attribute gpu.example.com/root is an empty list, which no constraint takes",
+		},
+		"empty list without the gate": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withList("root"))), constrained(waiting, same("gpu.example.com/root"), exact("gpu", 1)),
+			},
+			verdict: Fits, funnels: []string{"1=1"}, nodes: []string{"1*Fits"},
+		},
+		"lists without the gate": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withList("root")), device("b", withList("root", "x"))),
+				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
+			},
+			verdict: DoesNotFit, funnels: []string{"2=2"}, nodes: []string{"1*ConstraintUnsatisfiable"},
+			summary: "Enough devices, but not with the same gpu.example.com/root.",
+		},
+		"derived empty list": {
+			cluster: []part{
+				gate("DRAListTypeAttributes", true), gate("DRADerivedAttributes", true), nodes("n1"), pool("n1", device("a", withList("tags", "x"))),
+				constrained(waiting, same("x.example.com/r"), exact("gpu", 1, deriving("x.example.com/r", `device.attributes["gpu.example.com"].tags.filter(t, t == "r")`))),
+			},
+			verdict:  DoesNotFit,
+			funnels:  []string{"1=0+1*AttributeMissing"},
+			nodes:    []string{"1*AttributeMissing"},
+			evidence: "spec.devices.requests[0].exactly.derivedAttributes[0]",
+		},
+		"derived attribute off": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(1)...),
+				constrained(waiting, same("x.example.com/r"), exact("gpu", 1, deriving("x.example.com/r", `"r"`))),
+			},
+			verdict:  Error,
+			funnels:  []string{"1=0+1*FeatureDisabled"},
+			nodes:    []string{"1*FeatureDisabled"},
+			summary:  "derived attributes, the feature is disabled",
+			evidence: "spec.devices.requests[0].exactly.derivedAttributes[0]",
+		},
 		"requests compete": {
 			cluster: []part{
 				nodes("n1"), pool("n1", device("a", withModel("A")), device("b", withModel("B"))),

@@ -326,22 +326,35 @@ func taintEvidence(alloc *allocator.Allocator, d *allocator.Device, taint resour
 }
 
 // checkConstraints finds devices that no constraint can ever take, whatever
-// the other devices are: those without the attribute.
+// the other devices are: those without the attribute, and those of which it is
+// an empty list (attributeAsSet of structured/internal/experimental).
 func (c *checks) checkConstraints(ctx context.Context, d *allocator.Device) *reason {
 	for _, constraint := range c.request.constraints {
-		_, ok, err := c.attribute(ctx, d, constraint.attribute)
-		fact := Evidence{
-			Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("attributes[%q]", constraint.attribute)),
-			Found: "not set", Wanted: constraint.String(),
+		name := constraint.attribute
+		fact := Evidence{Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("attributes[%q]", name)), Found: "not set", Wanted: constraint.String()}
+		if at := c.request.derivedAt(name); at >= 0 {
+			fact.Object, fact.Path = claimObject(c.request.claim), fmt.Sprintf("%s.derivedAttributes[%d]", c.request.path, at)
+			if !c.enabled("DRADerivedAttributes") {
+				return featureOff(rankConstraint, "DRADerivedAttributes", fact.Object, fact.Path)
+			}
 		}
-		if err != nil {
+		value, ok, err := c.attribute(ctx, d, name)
+		switch {
+		case err != nil:
+			fact.Found = err.Error()
 			return &reason{rank: rankConstraint, code: SelectorError, label: "derived attribute fails", text: err.Error(), fact: fact}
-		}
-		if !ok {
+		case !ok:
 			return &reason{
 				rank: rankConstraint, code: AttributeMissing, label: "attribute missing",
-				text: fmt.Sprintf("has no attribute %s%s", constraint.attribute, c.nearAttribute(constraint.attribute)),
+				text: fmt.Sprintf("has no attribute %s%s", name, c.nearAttribute(name)),
 				fact: fact,
+			}
+		case c.enabled("DRAListTypeAttributes") && len(valueTexts(value)) == 0:
+			fact.Found = "an empty list"
+			return &reason{
+				rank: rankConstraint, code: AttributeMissing, label: "attribute empty",
+				text: fmt.Sprintf("attribute %s is an empty list, which no constraint takes", name),
+				lack: "with an empty list as the attribute of a constraint", fact: fact,
 			}
 		}
 	}
@@ -351,10 +364,8 @@ func (c *checks) checkConstraints(ctx context.Context, d *allocator.Device) *rea
 // attribute looks up what a constraint compares: a derived attribute of the
 // request or else one of the device.
 func (c *checks) attribute(ctx context.Context, d *allocator.Device, name resourceapi.FullyQualifiedName) (resourceapi.DeviceAttribute, bool, error) {
-	for _, derived := range c.request.derived {
-		if derived.Name != name || !c.enabled("DRADerivedAttributes") {
-			continue
-		}
+	if at := c.request.derivedAt(name); at >= 0 && c.enabled("DRADerivedAttributes") {
+		derived := &c.request.derived[at]
 		compiled := c.selectors.cache.GetOrCompileDerivedAttribute(derived.Expression)
 		if compiled.Error != nil {
 			return resourceapi.DeviceAttribute{}, false, fmt.Errorf("compile derived attribute %s: %w", name, compiled.Error)
