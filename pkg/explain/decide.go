@@ -84,7 +84,7 @@ func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocat
 		answers[answer] = append(answers[answer], u.node.Name)
 	}
 	x.out.Nodes = groupNodes(answers)
-	x.conclude(verdicts, best)
+	x.conclude(ctx, verdicts, best)
 	if x.out.Verdict != DoesNotFit && x.out.Verdict != Error {
 		return nil
 	}
@@ -251,7 +251,7 @@ func errorCode(err error) Code {
 }
 
 // conclude draws the verdict and the summary from the nodes.
-func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
+func (x *inquiry) conclude(ctx context.Context, verdicts []allocator.Verdict, best *fitting) {
 	for i, verdict := range verdicts {
 		node := x.site.candidates[i].Name
 		switch verdict.Outcome {
@@ -270,10 +270,10 @@ func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
 	switch {
 	case best == nil && len(x.out.Nodes) > 0 && x.out.Nodes[0].Verdict == Undetermined:
 		x.out.Verdict = Undetermined
-		x.out.Summary = x.noFitSummary()
+		x.out.Summary = x.noFitSummary(ctx)
 	case best == nil:
 		x.out.Verdict = DoesNotFit
-		x.out.Summary = x.noFitSummary()
+		x.out.Summary = x.noFitSummary(ctx)
 	case len(x.claims) == 0:
 		x.out.Verdict = Allocated
 		x.out.Summary = x.allocatedSummary()
@@ -321,7 +321,7 @@ func classCount(r RequestExplanation) int {
 }
 
 // noFitSummary is the reason of the most promising nodes.
-func (x *inquiry) noFitSummary() string {
+func (x *inquiry) noFitSummary(ctx context.Context) string {
 	if x.out.NodeCount == 0 {
 		return "there is no node"
 	}
@@ -333,18 +333,24 @@ func (x *inquiry) noFitSummary() string {
 	if dominant.Code == NodeUnsuitable {
 		text += x.misfitDetail(dominant)
 	}
-	for _, name := range dominant.Names {
-		if value, ok := x.mostValue[name]; ok && dominant.Code == ConstraintUnsatisfiable {
-			text += " with " + value
-			break
-		}
-	}
+	var where []string
 	switch dominant.Count {
 	case x.out.NodeCount:
 	case 1:
-		text += " (" + dominant.Names[0] + ")"
+		where = append(where, dominant.Names[0])
 	default:
-		text += " (" + plural(dominant.Count, "node") + ")"
+		where = append(where, plural(dominant.Count, "node"))
+	}
+	if dominant.Code == ConstraintUnsatisfiable {
+		switch value, shared := x.mostValue(ctx, dominant); {
+		case shared:
+			text += " with " + value
+		case value != "":
+			where = append(where, fmt.Sprintf("like %s: %s", dominant.Names[0], value))
+		}
+	}
+	if len(where) > 0 {
+		text += " (" + strings.Join(where, ", ") + ")"
 	}
 	return text + x.detail(dominant.Code, dominant.Message)
 }

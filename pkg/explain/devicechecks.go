@@ -82,10 +82,7 @@ func (x *inquiry) deviceChecks(ctx context.Context, c *checks, d *allocator.Devi
 	} else {
 		c.listSelectors(ctx, l, d, class, inUse != nil && !c.request.all())
 	}
-	capacity := true
-	if c.request.all() {
-		capacity = l.add("Capacity", "capacity", c.checkCapacity(d, rankCapacity))
-	}
+	capacity := l.add("Capacity", "capacity", c.checkCapacity(d, rankCapacity))
 	gap := x.snap.Gap(snapshot.ResourceClaims)
 	if c.request.adminAccess {
 		l.add("InUse", "not allocated", inUse)

@@ -94,7 +94,6 @@ func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *su
 		probed:      map[string]nodeAnswer{},
 		partitioned: map[*allocator.Pool]string{},
 		comparable:  map[*allocator.NodePool]map[string]bool{},
-		mostValue:   map[string]string{},
 		out: &Explanation{
 			TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: "Explanation"},
 			Target:   subject.target,
@@ -120,10 +119,7 @@ type inquiry struct {
 	// slowNode is a node that was decided by counting because the allocator
 	// takes too long.
 	slowNode string
-	// mostValue has, by node, the value of a match constraint that most of its
-	// devices have.
-	mostValue map[string]string
-	out       *Explanation
+	out      *Explanation
 }
 
 // claimInquiry is a claim that is to be allocated.

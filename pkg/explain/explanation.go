@@ -391,8 +391,8 @@ type NodeGroup struct {
 	Code    Code   `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
 	// Missing is how many devices more the request that lacks most would need on
-	// each of these nodes; 0 if it is not a matter of their number. It decides
-	// the order of nodes where there are too few.
+	// each of these nodes, or how many more that a constraint takes together; 0 if
+	// it is not a matter of their number. It decides the order of such nodes.
 	Missing int `json:"missing,omitempty"`
 	// Score is the dynamicresources score of nodes where it fits, before
 	// normalization; only prioritized lists make it differ from 0.

@@ -77,7 +77,7 @@ func TestOneNode(t *testing.T) {
 			verdict: DoesNotFit, funnel: "2=1+1*PoolObsolete",
 			reasons: []string{"old: obsolete older than generation 2 of pool n1"},
 			pools:   []string{"n1 2 usable PoolObsolete older than generation 2 of pool n1"}, devices: DoesNotFit, conflict: true,
-			summary: "1 in an obsolete pool",
+			summary: "1 of an older generation of the pool",
 		},
 		"everything that keeps the pod away": {
 			cluster: []part{
@@ -273,11 +273,11 @@ func TestNearestNode(t *testing.T) {
 	}{
 		"fits before a conflict": {
 			[]part{pool("n1", devices(2, withAttribute("root", "a"))...), pool("n2", device("a", withAttribute("root", "a")), device("b", withAttribute("root", "b"))), constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2))},
-			[2]int{0, 0},
+			[2]int{0, 1},
 		},
 		"together before too few": {
 			[]part{pool("n2", devices(1, withAttribute("root", "a"))...), pool("n1", device("a", withAttribute("root", "a")), device("b", withAttribute("root", "b"))), constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2))},
-			[2]int{0, 1},
+			[2]int{1, 1},
 		},
 		"fewer missing": {
 			[]part{pool("n1", devices(3)...), pool("n2", devices(4)...), holding("serve", "n2", "gpu-0", "gpu-1"), claim(waiting, exact("gpu", 4))},
@@ -305,6 +305,22 @@ func TestNearestNode(t *testing.T) {
 		},
 		"all: fewer in the way": {
 			[]part{pool("n1", devices(4)...), holding("serve", "n1", "gpu-0"), pool("n2", devices(4)...), holding("other", "n2", "gpu-0", "gpu-1"), claim(waiting, exact("gpu", 0, all))},
+			[2]int{1, 2},
+		},
+		"more that agree": {
+			[]part{
+				pool("n1", device("a", withModel("x")), device("b", withModel("x")), device("c", withModel("x")), device("d", withModel("y"))),
+				pool("n2", device("a", withModel("x")), device("b", withModel("x")), device("c", withModel("y")), device("d", withModel("y"))),
+				constrained(waiting, same("gpu.example.com/model"), exact("gpu", 4)),
+			},
+			[2]int{1, 2},
+		},
+		"more values that differ": {
+			[]part{
+				pool("n1", device("a", withModel("x")), device("b", withModel("y")), device("c", withModel("y"))),
+				pool("n2", devices(3, withModel("x"))...),
+				constrained(waiting, distinct("gpu.example.com/model"), exact("gpu", 3)),
+			},
 			[2]int{1, 2},
 		},
 		"too few before a node that the pod cannot use": {

@@ -113,7 +113,7 @@ func TestLeft(t *testing.T) {
 		},
 		"another node's": {
 			func(e *explain.Explanation) { e.Nodes[0].Names = []string{"node-9"} },
-			title + ": the most is 8 (node-3)",
+			title + ", enough on node-9, but not with the same example.com/root: 8 wanted, the most is 4",
 		},
 		"it fits elsewhere": {
 			func(e *explain.Explanation) { e.Verdict = explain.Fits },
