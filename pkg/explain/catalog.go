@@ -151,11 +151,13 @@ func (c *checks) failure(sel *selector, result *selection) (text string, lacks r
 	if strings.Contains(text, "actual cost limit exceeded") {
 		return c.selectors.overBudget(sel), reading{}
 	}
-	if !strings.Contains(text, "no such key") {
+	_, key, found := strings.Cut(text, "no such key: ")
+	if !found {
 		return text, reading{}
 	}
 	for _, r := range result.missing {
-		if r.domain == "" || r.name == "" {
+		if r.domain == "" || r.name != key {
+			// A map that the expression itself has can lack a key, too.
 			continue
 		}
 		text += fmt.Sprintf("; %s %s", r.noun(), c.catalog.spread(r))

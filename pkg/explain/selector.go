@@ -55,9 +55,9 @@ type selector struct {
 	// conjuncts are the operands of the outermost &&, or the whole expression.
 	conjuncts []conjunct
 	// reads are the values that the expression can see; opaque is true if it
-	// can see more than that.
-	reads  []reading
-	opaque bool
+	// can see more than that. It fails without those in needs, if it gets to them.
+	reads, needs []reading
+	opaque       bool
 	// memo has the results by the values that were read, byDevice by device.
 	memo     map[string]*selection
 	byDevice map[*resourceapi.Device]*selection
@@ -69,9 +69,9 @@ type selector struct {
 type conjunct struct {
 	expression string
 	// wanted says it in a few words: "80Gi or more".
-	wanted string
-	reads  []reading
-	expr   ast.Expr
+	wanted       string
+	reads, needs []reading
+	expr         ast.Expr
 	// operands are the parts that it is made of, if it is made by a logical
 	// operator.
 	operands []conjunct
@@ -86,7 +86,7 @@ type selection struct {
 	// failed is the first conjunct that does not hold, nil if that could not
 	// be told.
 	failed *conjunct
-	// missing are what the parts that fail read and the device lacks.
+	// missing are what the parts that fail need and the device lacks.
 	missing []reading
 	// found has the values that the part which decided reads.
 	found []string
@@ -134,6 +134,7 @@ func (sel *selector) takeApart() error {
 	}
 	sel.root, sel.info = withoutBinds(parsed.NativeRep())
 	sel.reads, sel.opaque = readings(sel.root)
+	sel.needs = needs(sel.root)
 	room := maxParts
 	for _, part := range operandsOf(sel.root, operators.LogicalAnd) {
 		c, err := sel.conjunct(part, &room)
@@ -161,7 +162,7 @@ func (sel *selector) conjunct(e ast.Expr, room *int) (conjunct, error) {
 		return conjunct{}, err
 	}
 	reads, _ := readings(e)
-	c := conjunct{expression: text, wanted: wantedText(e, text), reads: reads, expr: e}
+	c := conjunct{expression: text, wanted: wantedText(e, text), reads: reads, needs: needs(e), expr: e}
 	operands := logicalOperands(e)
 	if len(operands) > *room {
 		return c, nil
@@ -256,27 +257,30 @@ func (s *selectors) run(ctx context.Context, sel *selector, driver string, devic
 	if result.matches {
 		return result
 	}
-	reads, seen := sel.reads, s.watch(ctx, sel, result, driver, device)
+	seen := s.watch(ctx, sel, result, driver, device)
 	for i := range seen {
 		decided := seen[i].outcome == isFalse && err == nil || seen[i].outcome == fails && err != nil
 		if decided && result.failed == nil {
 			result.failed = &sel.conjuncts[i]
 			result.found = seen[i].found()
-			reads = seen[i].reads(result.failed)
 		}
 	}
 	if result.failed == nil {
-		result.found = foundValues(reads, driver, device)
+		result.found = foundValues(sel.reads, driver, device)
 	}
 	if err == nil {
 		return result
 	}
-	for i := range seen {
-		if seen[i].outcome == fails {
-			reads = append(reads, seen[i].reads(&sel.conjuncts[i])...)
+	needed := sel.needs
+	if result.failed != nil {
+		needed = nil
+		for i := range seen {
+			if seen[i].outcome == fails {
+				needed = append(needed, seen[i].needs(&sel.conjuncts[i])...)
+			}
 		}
 	}
-	for _, r := range reads {
+	for _, r := range needed {
 		if _, ok := r.value(driver, device); !ok && !slices.Contains(result.missing, r) {
 			result.missing = append(result.missing, r)
 		}

@@ -94,6 +94,16 @@ func TestSelectorMessages(t *testing.T) {
 			want: []string{"exists on none of the 5 devices of all pools, and nothing else of that domain does; did you mean gpu.example.com?"},
 		},
 		{
+			name: "a missing attribute behind one that is optional", class: className, expression: `device.attributes["gpu.example.com"].?root.orValue(device.attributes["gpu.example.com"].other) == "x"`, verdict: Error,
+			want:     []string{"no such key: other; attribute other (domain gpu.example.com) exists on none of the 5 devices"},
+			unwanted: "attribute root",
+		},
+		{
+			name: "a key of a map in the expression", class: className, expression: `{"B200": 1}[device.attributes["gpu.example.com"].model] > 0 && device.attributes["gpu.example.com"].?root.orValue("") == ""`, verdict: Error,
+			want:     []string{"no such key: A100"},
+			unwanted: "attribute root",
+		},
+		{
 			name: "a capacity as an attribute", class: className, expression: `device.attributes["gpu.example.com"].memory == "40Gi"`, verdict: Error,
 			want: []string{`did you mean device.capacity["gpu.example.com"].memory?`},
 		},
