@@ -224,7 +224,7 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 		return nil
 	}
 	sel := c.selectors.compile(s.CEL.Expression)
-	result := c.selectors.evaluate(ctx, sel, d.ID.Driver, c.shownToSelectors(d.Device))
+	result := c.selectors.evaluate(ctx, sel, d.ID.Driver, d.Device)
 	if result.matches {
 		return nil
 	}
@@ -247,17 +247,6 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 		r.wanted, r.fact.Wanted, r.hint = result.failed.wanted, result.failed.expression, c.unheardOf(result.failed)
 	}
 	return r
-}
-
-// shownToSelectors is the device as selectors see it: the stable implementation
-// does not tell them that a device can be shared.
-func (c *checks) shownToSelectors(d *resourceapi.Device) *resourceapi.Device {
-	if c.channel != "stable" || d.AllowMultipleAllocations == nil {
-		return d
-	}
-	shown := *d
-	shown.AllowMultipleAllocations = nil
-	return &shown
 }
 
 // checkCapacity checks what the request takes against all that the device has

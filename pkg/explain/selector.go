@@ -23,6 +23,9 @@ import (
 type selectors struct {
 	cache    *dracel.Cache
 	features dracel.Features
+	// sharing is false if selectors are not told that a device can be shared,
+	// as the stable implementation of the allocator does.
+	sharing bool
 	byExpr   map[string]*selector
 	// odd remembers which devices have an attribute that CEL refuses.
 	odd map[*resourceapi.Device]bool
@@ -32,10 +35,11 @@ type selectors struct {
 // explanation has.
 const maxCompiled = 1000
 
-func newSelectors(features dracel.Features) *selectors {
+func newSelectors(features dracel.Features, channel string) *selectors {
 	return &selectors{
 		cache:    dracel.NewCache(maxCompiled, features),
 		features: features,
+		sharing:  channel != "stable",
 		byExpr:   make(map[string]*selector),
 		odd:      make(map[*resourceapi.Device]bool),
 	}
@@ -211,21 +215,32 @@ func (s *selectors) evaluate(ctx context.Context, sel *selector, driver string, 
 		return result
 	}
 	var result *selection
+	shown := s.shown(device)
 	switch {
 	case sel.compiled.Error != nil:
 		result = &selection{err: sel.compiled.Error}
 	case sel.opaque || s.isOdd(device):
-		result = s.run(ctx, sel, driver, device)
+		result = s.run(ctx, sel, driver, shown)
 	default:
-		key := valuesKey(sel.reads, driver, device)
+		key := valuesKey(sel.reads, driver, shown)
 		known := false
 		if result, known = sel.memo[key]; !known {
-			result = s.run(ctx, sel, driver, device)
+			result = s.run(ctx, sel, driver, shown)
 			sel.memo[key] = result
 		}
 	}
 	sel.byDevice[device] = result
 	return result
+}
+
+// shown is the device as selectors see it.
+func (s *selectors) shown(device *resourceapi.Device) *resourceapi.Device {
+	if s.sharing || device.AllowMultipleAllocations == nil {
+		return device
+	}
+	shown := *device
+	shown.AllowMultipleAllocations = nil
+	return &shown
 }
 
 // isOdd says whether a device has an attribute that makes every expression
@@ -251,6 +266,8 @@ func (s *selectors) isOdd(device *resourceapi.Device) bool {
 	return odd
 }
 
+// run evaluates an expression against a device as selectors see it, that is, a
+// [selectors.shown] one.
 func (s *selectors) run(ctx context.Context, sel *selector, driver string, device *resourceapi.Device) *selection {
 	matches, _, err := sel.compiled.DeviceMatches(ctx, celDevice(driver, device))
 	result := &selection{matches: matches && err == nil, err: err}
