@@ -186,8 +186,14 @@ func (c *checks) checkBinding(d *allocator.Device) *reason {
 	}
 }
 
-// classLabel is for devices that the class does not select.
-const classLabel = "other class"
+const (
+	// classLabel is for devices that the class does not select.
+	classLabel = "other class"
+	// classSelectorLabel is for those for which that cannot be told.
+	classSelectorLabel = "class selector"
+	// failsSuffix is in the label of a selector that has no result.
+	failsSuffix = " fails"
+)
 
 func (c *checks) checkClass(ctx context.Context, d *allocator.Device) *reason {
 	if c.class == nil {
@@ -231,11 +237,11 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 	found := joinAnd(result.found)
 	if result.err != nil {
 		if code == ClassSelectorFalse {
-			label = "class selector"
+			label = classSelectorLabel
 		}
 		text, lacks := c.failure(sel, result)
 		return &reason{
-			rank: rank, code: SelectorError, label: label + " fails", text: text, lacks: lacks,
+			rank: rank, code: SelectorError, label: label + failsSuffix, text: text, lacks: lacks,
 			fact: Evidence{Object: holder, Path: path, Found: found, Wanted: s.CEL.Expression},
 		}
 	}

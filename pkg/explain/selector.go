@@ -26,7 +26,7 @@ type selectors struct {
 	// sharing is false if selectors are not told that a device can be shared,
 	// as the stable implementation of the allocator does.
 	sharing bool
-	byExpr   map[string]*selector
+	byExpr  map[string]*selector
 	// odd remembers which devices have an attribute that CEL refuses.
 	odd map[*resourceapi.Device]bool
 }
