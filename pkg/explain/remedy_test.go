@@ -401,6 +401,14 @@ func TestRemedies(t *testing.T) {
 			target:   theClaim,
 			remedies: []string{`User: let the selector of request gpu be false where it fails now: has(device.attributes["gpu.example.com"].model) && device.attributes["gpu.example.com"].model == "A"`},
 		},
+		"a selector that fails on a node which has nothing": {
+			cluster: []part{
+				nodes("n1", "n2"), pool("n1", devices(1)...), pool("n2", device("a"), device("b", withModel("A"))),
+				claim(waiting, exact("gpu", 1, where(attribute("model")+` == "A"`))),
+			},
+			target:   theClaim,
+			remedies: []string{`User: let the selector of request gpu be false where it fails now: has(device.attributes["gpu.example.com"].model) && device.attributes["gpu.example.com"].model == "A"`},
+		},
 		"a class that fails": {
 			cluster: []part{
 				nodes("n1"), pool("n1", device("a"), device("b", withModel("A"))), class("bad", attribute("model")+` == "A"`), claim(waiting, exact("gpu", 1, ofClass("bad"))),
