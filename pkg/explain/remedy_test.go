@@ -461,6 +461,15 @@ func TestRemedies(t *testing.T) {
 			remedies: []string{"User: ask for 1 instead of 2 devices in request gpu"},
 			patch:    []string{"kubectl get resourceclaimtemplate two -n ml", "kubectl delete resourceclaim p-gpu-x -n ml"},
 		},
+		"one that is less important than those of no pod": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(2)...), holding("a", "n1", "gpu-0"), holding("b", "n1", "gpu-1"),
+				serving("pb", "b", -10), claim(waiting, exact("gpu", 1)), changedPod("p", func(*corev1.Pod) {}, waiting),
+			},
+			target:   thePod,
+			conflict: []string{"claim serving/a holds gpu-0", "claim serving/b holds gpu-1"},
+			remedies: []string{"Nobody: claim serving/b (pod pb) gives back its devices; the priority of those who have them is -10 and that of the pod 0, but devices are never preempted"},
+		},
 		"the least important ones": {
 			cluster: []part{
 				nodes("n1"), pool("n1", devices(3)...), holding("a", "n1", "gpu-0"), holding("b", "n1", "gpu-1"), holding("c", "n1", "gpu-2"),
