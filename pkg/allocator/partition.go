@@ -33,29 +33,38 @@ func (u *PartitionUse) Counter(set, name string) (CounterUse, bool) {
 func (u *PartitionUse) Groups(set string) GroupUse { return u.groups[set] }
 
 // GroupUse is what the devices in use of a counter set have in common
-// (KEP-5963): all of them are without groups, or there is at least one group
-// that all of them have. The zero value is a set that nobody uses.
+// (KEP-5963). The zero value is a set that nobody uses.
 type GroupUse struct {
-	Used   bool
-	Groups sets.Set[string]
+	Used bool
+	// Declared is true if they declare groups. Others then need one of Groups,
+	// of which there is none if those in use have nothing in common; else only
+	// devices without groups can be used beside them.
+	Declared bool
+	Groups   sets.Set[string]
 }
 
+// with adds a device in use. Where some declare groups and some do not, which
+// no allocator would bring about, the first one counts, as it does upstream.
 func (g GroupUse) with(groups []string) GroupUse {
 	if !g.Used {
-		return GroupUse{Used: true, Groups: sets.New(groups...)}
+		return GroupUse{Used: true, Declared: len(groups) > 0, Groups: sets.New(groups...)}
 	}
-	if len(groups) == 0 || g.Groups.Len() == 0 {
+	if len(groups) == 0 || !g.Declared {
 		return g
 	}
-	return GroupUse{Used: true, Groups: g.Groups.Intersection(sets.New(groups...))}
+	return GroupUse{Used: true, Declared: true, Groups: g.Groups.Intersection(sets.New(groups...))}
 }
 
 // Admits tells whether a device of these groups can be used beside the others.
 func (g GroupUse) Admits(groups []string) bool {
-	if !g.Used || len(groups) == 0 && g.Groups.Len() == 0 {
+	switch {
+	case !g.Used:
 		return true
+	case len(groups) == 0:
+		return !g.Declared
+	default:
+		return g.Groups.HasAny(groups...)
 	}
-	return g.Groups.HasAny(groups...)
 }
 
 // PartitionUse returns what is left of a pool's newest generation. It is

@@ -27,7 +27,7 @@ func patchedSlices(snap *snapshot.Snapshot, rulesEnabled bool) []*resourceapi.Re
 	for i, slice := range patched {
 		for _, rule := range snap.TaintRules {
 			for d := range slice.Spec.Devices {
-				if !ruleSelects(rule, slice, slice.Spec.Devices[d].Name) {
+				if !ruleSelects(rule, DeviceID{slice.Spec.Driver, slice.Spec.Pool.Name, slice.Spec.Devices[d].Name}) {
 					continue
 				}
 				if patched[i] == slice {
@@ -43,12 +43,12 @@ func patchedSlices(snap *snapshot.Snapshot, rulesEnabled bool) []*resourceapi.Re
 
 // ruleSelects tells whether a rule is about a device. One without a selector
 // selects nothing.
-func ruleSelects(rule *resourceapi.DeviceTaintRule, slice *resourceapi.ResourceSlice, device string) bool {
+func ruleSelects(rule *resourceapi.DeviceTaintRule, id DeviceID) bool {
 	selector := rule.Spec.DeviceSelector
 	return selector != nil &&
-		ptr.Deref(selector.Driver, slice.Spec.Driver) == slice.Spec.Driver &&
-		ptr.Deref(selector.Pool, slice.Spec.Pool.Name) == slice.Spec.Pool.Name &&
-		ptr.Deref(selector.Device, device) == device
+		ptr.Deref(selector.Driver, id.Driver) == id.Driver &&
+		ptr.Deref(selector.Pool, id.Pool) == id.Pool &&
+		ptr.Deref(selector.Device, id.Device) == id.Device
 }
 
 // TaintRule returns the DeviceTaintRule that a taint of a device comes from,
@@ -58,9 +58,28 @@ func (a *Allocator) TaintRule(d *Device, taint resourceapi.DeviceTaint) *resourc
 		return nil
 	}
 	for _, rule := range a.snap.TaintRules {
-		if t := rule.Spec.Taint; t.Key == taint.Key && t.Value == taint.Value && t.Effect == taint.Effect && ruleSelects(rule, d.Slice, d.ID.Device) {
+		if t := rule.Spec.Taint; t.Key == taint.Key && t.Value == taint.Value && t.Effect == taint.Effect && ruleSelects(rule, d.ID) {
 			return rule
 		}
 	}
 	return nil
+}
+
+// Tainted lists the devices that a DeviceTaintRule selects: those of the newest
+// generation of all pools, and those that claims have although no slice has
+// them any more.
+func (a *Allocator) Tainted(rule *resourceapi.DeviceTaintRule) []DeviceID {
+	var ids []DeviceID
+	for i := range a.devices().list {
+		if id := a.devices().list[i].ID; ruleSelects(rule, id) {
+			ids = append(ids, id)
+		}
+	}
+	for id := range a.state.holders {
+		if ruleSelects(rule, id) && a.Device(id) == nil {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortStableFunc(ids, func(a, b DeviceID) int { return strings.Compare(a.String(), b.String()) })
+	return ids
 }

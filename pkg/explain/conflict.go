@@ -20,7 +20,8 @@ const proofTime = 3 * time.Second
 // and what would make the claims fit. It adds nothing if that cannot be told,
 // or not in time.
 func (x *inquiry) prove(ctx context.Context) error {
-	if pod := x.subject.pod; pod != nil && !waits(pod) {
+	if pod := x.subject.pod; pod != nil && pod.Spec.NodeName != "" {
+		// It is too late to change anything.
 		return nil
 	}
 	limited, cancel := context.WithTimeout(ctx, proofTime)
@@ -132,30 +133,24 @@ func (s *scene) conflict(ctx context.Context) ([]int, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case ok:
-		return s.minimal(ctx, classes, doubted)
+	case !ok:
+		doubted, classes = slices.Concat(doubted, classes), nil
+		if ok, err := s.fits(ctx, nil); err != nil || !ok {
+			return nil, err
+		}
 	}
-	if ok, err := s.fits(ctx, nil); err != nil || !ok {
-		return nil, err
-	}
-	return s.minimal(ctx, nil, slices.Concat(doubted, classes))
-}
-
-// minimal finds a minimal part of candidates that cannot hold together with
-// the background. QuickXplain takes for granted that giving up a fact never
-// hurts. It may: a selector can fail on a device that was in use before. So the
-// result is checked, and it is nil if it is no conflict or not minimal.
-func (s *scene) minimal(ctx context.Context, background, candidates []int) ([]int, error) {
-	chosen, err := s.explain(ctx, background, false, candidates)
+	chosen, err := s.explain(ctx, classes, false, doubted)
 	if err != nil {
 		return nil, err
 	}
-	if ok, err := s.fits(ctx, slices.Concat(background, chosen)); err != nil || ok {
+	// The method takes for granted that giving up a fact never hurts. It may: a
+	// selector can fail on a device that was in use before.
+	if ok, err := s.fits(ctx, slices.Concat(classes, chosen)); err != nil || ok {
 		return nil, err
 	}
 	for i := range chosen {
 		rest := slices.Delete(slices.Clone(chosen), i, i+1)
-		if ok, err := s.fits(ctx, slices.Concat(background, rest)); err != nil || !ok {
+		if ok, err := s.fits(ctx, slices.Concat(classes, rest)); err != nil || !ok {
 			return nil, err
 		}
 	}
@@ -203,7 +198,7 @@ func (s *scene) sameOn(ctx context.Context, chosen []int) int {
 			others = append(others, node)
 		}
 	}
-	alike := s.x.resembling(others)
+	alike := s.x.twins(others)
 	if len(alike) > maxSame {
 		return 0
 	}

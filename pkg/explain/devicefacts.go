@@ -35,7 +35,7 @@ func (x *inquiry) deviceFacts(d *allocator.Device) *DeviceExplanation {
 	}
 	for _, holder := range x.site.alloc.Holders(d.ID) {
 		out.Holders = append(out.Holders, deviceHolder(holder))
-		out.Health = append(out.Health, x.deviceHealth(d.ID, holder)...)
+		out.Health = append(out.Health, x.deviceHealth(holder)...)
 	}
 	return out
 }
@@ -123,44 +123,11 @@ func deviceHolder(holder allocator.Holder) DeviceHolder {
 	return h
 }
 
-// deviceHealth finds what the kubelet writes about a device into the status of
-// the pods of a claim. Where a request has several devices, it says which one
-// is meant only if the driver gives no CDI name.
-func (x *inquiry) deviceHealth(id allocator.DeviceID, holder allocator.Holder) []DeviceHealth {
-	sameRequest := 0
-	for i := range holder.Claim.Status.Allocation.Devices.Results {
-		if holder.Claim.Status.Allocation.Devices.Results[i].Request == holder.Result.Request {
-			sameRequest++
-		}
-	}
-	allOfClaim := len(holder.Claim.Status.Allocation.Devices.Results)
-	base, _, _ := strings.Cut(holder.Result.Request, "/")
+// deviceHealth finds what kubelets say about a device that a claim has.
+func (x *inquiry) deviceHealth(holder allocator.Holder) []DeviceHealth {
 	var found []DeviceHealth
-	for _, pod := range usersOf(x.snap, holder.Claim) {
-		of := map[corev1.ResourceName]int{}
-		for _, entry := range x.site.alloc.PodClaims(pod) {
-			if entry.Claim != nil && entry.Claim.Name == holder.Claim.Name {
-				of[corev1.ResourceName("claim:"+entry.Entry)] = allOfClaim
-				of[corev1.ResourceName("claim:"+entry.Entry+"/"+base)] = sameRequest
-			}
-		}
-		for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-			for _, r := range status.AllocatedResourcesStatus {
-				devices, ours := of[r.Name]
-				for _, health := range r.Resources {
-					if !ours || devices != 1 && string(health.ResourceID) != id.String() {
-						continue
-					}
-					h := DeviceHealth{Pod: pod.Namespace + "/" + pod.Name, Health: string(health.Health)}
-					if health.Message != nil {
-						h.Message = *health.Message
-					}
-					if !slices.Contains(found, h) {
-						found = append(found, h)
-					}
-				}
-			}
-		}
+	for _, h := range x.site.alloc.HealthOf(holder, usersOf(x.snap, holder.Claim)) {
+		found = append(found, DeviceHealth{Pod: h.Pod.Namespace + "/" + h.Pod.Name, Health: string(h.Status), Message: h.Message})
 	}
 	return found
 }

@@ -55,6 +55,14 @@ func TestFound(t *testing.T) {
 			},
 			outcome: allocator.Fits, answer: decision.Feasible, eligible: 2,
 		},
+		"devices in use whose compatibility groups have nothing in common": {
+			cluster: []part{
+				gate("DRADeviceCompatibilityGroups", true), nodes("n1"), counters("n1", "board", "units", "8"),
+				slice("n1", twoSlices, device("a", withCounter("board", "units", "1", "g")), device("b", withCounter("board", "units", "1", "h")), device("c", withCounter("board", "units", "1"))),
+				holding("one", "n1", "a"), holding("two", "n1", "b"), claim(waiting, exact("gpu", 1)),
+			},
+			outcome: allocator.DoesNotFit, answer: decision.Infeasible,
+		},
 		"a step of zero": {
 			cluster: []part{gate("DRAConsumableCapacity", true), nodes("n1"), pool("n1", stepOfZero), claim(waiting, exact("gpu", 1, wanting("memory", "2")))},
 			outcome: allocator.Failed, answer: decision.Infeasible,

@@ -25,9 +25,9 @@ type site struct {
 	unsuitable []unsuitableNode
 	// pools are those of each candidate, in the allocator's order.
 	pools map[string][]*allocator.NodePool
-	// likeness describes nodes by what the allocator can see of them, if claims
-	// look at no more than looks; see [inquiry.resembling].
-	likeness map[*corev1.Node]string
+	// contents describes nodes by all that the allocator can see of them, if
+	// claims look at no more than looks; see [inquiry.twins].
+	contents map[*corev1.Node]string
 	looks    looks
 }
 

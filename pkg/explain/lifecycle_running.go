@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
@@ -31,7 +30,7 @@ func (x *inquiry) runningFindings(pod *corev1.Pod, claims []allocator.PodClaim) 
 
 // deviceFindings tells what is wrong with the devices of a pod that is bound.
 func (x *inquiry) deviceFindings(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
-	findings := x.evictions(pod, claims)
+	findings := x.evictions(pod)
 	for i := range claims {
 		claim := claims[i].Claim
 		if claim == nil || claims[i].Generated {
@@ -166,58 +165,37 @@ func (x *inquiry) unhealthy(pod *corev1.Pod) []finding {
 	return findings
 }
 
-// eviction is why and when the device taint eviction controller deletes a pod.
-type eviction struct {
-	claim  *resourceapi.ResourceClaim
-	index  int
-	taint  resourceapi.DeviceTaint
-	when   time.Time
-	device *allocator.Device
-}
-
 // evictions finds out whether a pod is due to be deleted because of a taint of
-// its devices, as claimEvictionTime and podEvictionTime in
-// pkg/controller/devicetainteviction do. Of several taints the first one counts.
-func (x *inquiry) evictions(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
-	if pod.DeletionTimestamp != nil || !x.site.alloc.FeatureEnabled("DRADeviceTaints") {
+// its devices. Of several taints the first one counts.
+func (x *inquiry) evictions(pod *corev1.Pod) []finding {
+	if pod.DeletionTimestamp != nil {
 		return nil
 	}
-	var first *eviction
-	for i := range claims {
-		claim := claims[i].Claim
-		// The controller does not look at claims for extended resources.
-		if claim == nil || claims[i].ExtendedResources || claim.Status.Allocation == nil || !x.site.alloc.Reserved(claim, pod) {
-			continue
-		}
-		for _, e := range x.evictingTaints(claim) {
-			if first == nil || e.when.Before(first.when) {
-				first = &e
-			}
-		}
-	}
-	if first == nil {
+	all := x.site.alloc.PodEvictions(pod)
+	if len(all) == 0 {
 		return nil
 	}
-	result := &first.claim.Status.Allocation.Devices.Results[first.index]
-	holder, path := tainter(x.site.alloc, first.device, first.taint)
+	first := all[0]
+	result := &first.Claim.Status.Allocation.Devices.Results[first.Result]
+	holder, path := evictor(x.site.alloc, &first)
 	now := x.snap.Now()
 	f := finding{instead: true}
-	cause := fmt.Sprintf("device %s of claim %s has the taint %s (%s)", deviceName(result), first.claim.Name, taintText(first.taint), holder)
-	if tolerated := first.when.Sub(first.taint.TimeAdded.Time); tolerated > 0 {
+	cause := fmt.Sprintf("device %s of claim %s has the taint %s (%s)", deviceName(result), first.Claim.Name, taintText(first.Taint), holder)
+	if tolerated := first.Tolerated; tolerated > 0 {
 		cause += fmt.Sprintf(", which is tolerated for %s only", duration.HumanDuration(tolerated))
 	} else {
 		cause += ", which is not tolerated"
 	}
-	if first.when.After(now) {
-		f.reason = fmt.Sprintf("the pod will be deleted in %s, at %s: %s", duration.HumanDuration(first.when.Sub(now)), first.when.UTC().Format(time.RFC3339), cause)
+	if first.At.After(now) {
+		f.reason = fmt.Sprintf("the pod will be deleted in %s, at %s: %s", duration.HumanDuration(first.At.Sub(now)), first.At.UTC().Format(time.RFC3339), cause)
 	} else {
-		f.reason = fmt.Sprintf("the pod is due to be deleted since %s: %s", x.elapsed(first.when), cause)
-		if x.overdue(first.when) {
+		f.reason = fmt.Sprintf("the pod is due to be deleted since %s: %s", x.elapsed(first.At), cause)
+		if x.overdue(first.At) {
 			f.step(ActorAdmin, "see that kube-controller-manager runs, and with it the device taint eviction controller: the pod should be gone")
 		}
 	}
-	f.prove(holder, path, taintText(first.taint)+" since "+first.taint.TimeAdded.UTC().Format(time.RFC3339), "no such taint")
-	f.prove(claimObject(first.claim), fmt.Sprintf("status.allocation.devices.results[%d].tolerations", first.index), tolerationsText(result.Tolerations), "a toleration with effect NoExecute")
+	f.prove(holder, path, taintText(first.Taint)+" since "+first.Taint.TimeAdded.UTC().Format(time.RFC3339), "no such taint")
+	f.prove(claimObject(first.Claim), fmt.Sprintf("status.allocation.devices.results[%d].tolerations", first.Result), tolerationsText(result.Tolerations), "a toleration with effect NoExecute")
 	if name, isRule := strings.CutPrefix(holder, "DeviceTaintRule/"); isRule {
 		f.step(ActorAdmin, "pods stay if DeviceTaintRule %s is taken back", name)
 	}
@@ -225,46 +203,12 @@ func (x *inquiry) evictions(pod *corev1.Pod, claims []allocator.PodClaim) []find
 	return []finding{f}
 }
 
-// evictingTaints lists the taints that end the use of a claim. Without a time
-// at which it was added, which the API server sets, a taint evicts nobody.
-func (x *inquiry) evictingTaints(claim *resourceapi.ResourceClaim) []eviction {
-	var evictions []eviction
-	results := claim.Status.Allocation.Devices.Results
-	for i := range results {
-		device := x.site.alloc.Device(deviceID(&results[i]))
-		if device == nil {
-			continue
-		}
-		for _, taint := range device.Taints {
-			if taint.Effect != resourceapi.DeviceTaintEffectNoExecute || taint.TimeAdded.IsZero() {
-				continue
-			}
-			if grace, forever := toleratedFor(results[i].Tolerations, taint); !forever {
-				evictions = append(evictions, eviction{claim: claim, index: i, taint: taint, when: taint.TimeAdded.Add(grace), device: device})
-			}
-		}
+// evictor finds the object that the taint of an eviction comes from.
+func evictor(alloc *allocator.Allocator, e *allocator.Eviction) (holder, path string) {
+	if device := alloc.Device(e.Device); e.Rule == nil && device != nil {
+		return tainter(alloc, device, e.Taint)
 	}
-	return evictions
-}
-
-// toleratedFor says how long a taint is tolerated. Of several tolerations the
-// shortest counts, and only those with the effect count.
-func toleratedFor(tolerations []resourceapi.DeviceToleration, taint resourceapi.DeviceTaint) (grace time.Duration, forever bool) {
-	found := false
-	for _, t := range tolerations {
-		if t.Effect != resourceapi.DeviceTaintEffectNoExecute || !resourceclaim.ToleratesTaint(t, taint) {
-			continue
-		}
-		if t.TolerationSeconds == nil {
-			return 0, true
-		}
-		seconds := time.Duration(max(*t.TolerationSeconds, 0)) * time.Second
-		if !found || seconds < grace {
-			grace = seconds
-		}
-		found = true
-	}
-	return grace, false
+	return object("DeviceTaintRule", "", e.Rule.Name), "spec.taint"
 }
 
 func tolerationsText(tolerations []resourceapi.DeviceToleration) string {

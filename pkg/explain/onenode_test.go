@@ -63,9 +63,9 @@ func TestOneNode(t *testing.T) {
 		},
 		"incomplete pool": {
 			cluster: []part{slice("n1", twoSlices, devices(2)...), claim(waiting, exact("gpu", 1))},
-			verdict: DoesNotFit, conflict: true, funnel: "2=0+2*PoolIncomplete",
+			verdict: DoesNotFit, funnel: "2=0+2*PoolIncomplete",
 			reasons: []string{"gpu-0 gpu-1: pool incomplete 1 of 2 slices of pool n1"},
-			pools:   []string{"n1 2 PoolIncomplete 1 of 2 slices of pool n1"}, devices: DoesNotFit,
+			pools:   []string{"n1 2 PoolIncomplete 1 of 2 slices of pool n1"}, devices: DoesNotFit, conflict: true,
 			summary: "1 of 2 slices of pool n1.",
 		},
 		"obsolete slice": {
@@ -90,12 +90,12 @@ func TestOneNode(t *testing.T) {
 					p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100")}
 				}, waiting),
 			},
-			pod: "train-0", verdict: DoesNotFit, conflict: true, funnel: "2=2",
+			pod: "train-0", verdict: DoesNotFit, funnel: "2=2",
 			misfits: []string{
 				"taint team=a:NoSchedule is not tolerated", "the node has no label zone=a, which spec.nodeSelector wants",
 				"not enough cpu: 100 wanted, 8 left of 8",
 			},
-			pools: []string{"n1 2 usable"}, devices: Fits,
+			pools: []string{"n1 2 usable"}, devices: Fits, conflict: true,
 			summary: "and 1 more; there are enough devices.",
 		},
 		"away and without devices": {
@@ -103,8 +103,8 @@ func TestOneNode(t *testing.T) {
 				pool("n1", devices(1)...), holding("serve", "n1", "gpu-0"), claim(waiting, exact("gpu", 1)),
 				changeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }), pod("train-0", waiting),
 			},
-			pod: "train-0", verdict: DoesNotFit, conflict: true, funnel: "1=0+1*DeviceAllocated", reasons: []string{"gpu-0: allocated to claim serving/serve"},
-			misfits: []string{"the node is cordoned"}, pools: []string{"n1 1 usable"}, devices: DoesNotFit,
+			pod: "train-0", verdict: DoesNotFit, funnel: "1=0+1*DeviceAllocated", reasons: []string{"gpu-0: allocated to claim serving/serve"},
+			misfits: []string{"the node is cordoned"}, pools: []string{"n1 1 usable"}, devices: DoesNotFit, conflict: true,
 			summary: "The node is cordoned; apart from that, request gpu needs 1 and can have none: 1 allocated.",
 		},
 		"pod is bound elsewhere": {

@@ -21,6 +21,9 @@ func (c *checks) checkPartition(d *allocator.Device) *reason {
 		return featureOff(rankPartitions, h.Gate, sliceObject(d), devicePath(d, "consumesCounters"))
 	case h.CounterSet != "":
 		others := groupsText(sets.List(h.Others.Groups))
+		if h.Others.Declared && h.Others.Groups.Len() == 0 {
+			others = "compatibility groups that have nothing in common"
+		}
 		return &reason{
 			rank: rankGroups, code: CompatibilityGroupConflict, label: "incompatible",
 			text: fmt.Sprintf("counter set %s is used by devices of %s", h.CounterSet, others),

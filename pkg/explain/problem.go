@@ -167,7 +167,12 @@ func (b *problemBuilder) charge(d *allocator.Device, out *decision.Device) {
 			set = len(b.problem.GroupBase)
 			b.sets[key] = set
 			base := use.Groups(consumption.CounterSet)
-			b.problem.GroupBase = append(b.problem.GroupBase, decision.GroupBase{Used: base.Used, Groups: b.intern(base.Groups.UnsortedList())})
+			groups := b.intern(base.Groups.UnsortedList())
+			if base.Declared && len(groups) == 0 {
+				// Those in use have nothing in common, so that no other can join.
+				groups = []int{-1}
+			}
+			b.problem.GroupBase = append(b.problem.GroupBase, decision.GroupBase{Used: base.Used, Groups: groups})
 		}
 		out.Groups = append(out.Groups, decision.GroupUse{Set: set, Groups: b.intern(consumption.CompatibilityGroups)})
 	}

@@ -151,7 +151,7 @@ func (r *remedies) ask(ctx context.Context, c change) (*Remedy, error) {
 			return nil, ctx.Err()
 		}
 	}
-	groups := x.resembling(nodes)
+	groups := x.twins(nodes)
 	asked := make([]*corev1.Node, 0, len(groups))
 	for _, group := range groups {
 		at := 0

@@ -269,7 +269,7 @@ func (r *remedies) cluster(ctx context.Context) error {
 
 // completed takes a pool for complete with the slices that there are.
 func (r *remedies) completed(ctx context.Context, pool *allocator.Pool) error {
-	c := change{actor: ActorAdmin, cost: costCorrect, text: fmt.Sprintf("driver %s publishes all %d slices of pool %s, of which there are %d", pool.Driver, pool.Expected, pool.Name, len(pool.Slices))}
+	c := change{actor: ActorAdmin, cost: costCorrect, text: fmt.Sprintf("driver %s publishes the whole of pool %s, not only %d of %s", pool.Driver, pool.Name, len(pool.Slices), plural(int(pool.Expected), "slice"))}
 	for _, slice := range pool.Slices {
 		c.objects = append(c.objects, newEdit(object("ResourceSlice", "", slice.Name), "replace", "/spec/pool/resourceSliceCount", len(pool.Slices)))
 	}
