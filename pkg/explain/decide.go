@@ -301,19 +301,23 @@ func (x *inquiry) errorSummary(err error) string {
 				if rejection.Code != SelectorError || !slices.ContainsFunc(rejection.Devices, named) {
 					continue
 				}
-				return fmt.Sprintf("request %s: the %s on %d of %s of the class, and any one of them ends the attempt for all nodes: %s",
-					r.Name, rejection.Label, rejection.Count, plural(classCount(r), "device"), rejection.Message)
+				among := plural(classCount(r), "device") + " of the class"
+				if rejection.Label == classSelectorLabel+failsSuffix {
+					among = plural(r.Considered, "device")
+				}
+				return fmt.Sprintf("request %s: the %s on %d of %s, and any one of them ends the attempt for all nodes: %s",
+					r.Name, rejection.Label, rejection.Count, among, rejection.Message)
 			}
 		}
 	}
 	return text
 }
 
-// classCount counts the devices of the request's class.
+// classCount counts the devices that are known to be of the request's class.
 func classCount(r RequestExplanation) int {
 	count := r.Considered
 	for _, rejection := range r.Rejected {
-		if rejection.Code == ClassSelectorFalse {
+		if rejection.Code == ClassSelectorFalse || rejection.Label == classSelectorLabel+failsSuffix {
 			count -= rejection.Count
 		}
 	}

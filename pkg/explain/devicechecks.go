@@ -40,7 +40,7 @@ func (l *checkList) add(check, label string, reasons ...*reason) bool {
 			text += ", wanted: " + r.wanted
 		}
 		if out.Outcome == CheckPassed {
-			out.Outcome, out.Code, out.Label, out.Message = CheckFailed, r.code, r.label, text
+			out.Outcome, out.Code, out.Label, out.Message = CheckFailed, r.code, strings.TrimSuffix(r.label, failsSuffix), text
 		} else {
 			out.Message += "; " + text
 		}

@@ -89,7 +89,7 @@ func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *su
 		selectors: newSelectors(dracel.Features{
 			EnableConsumableCapacity: alloc.FeatureEnabled("DRAConsumableCapacity"),
 			EnableListTypeAttributes: alloc.FeatureEnabled("DRAListTypeAttributes"),
-		}),
+		}, alloc.Features().Channel),
 		catalog:     newCatalog(alloc),
 		probed:      map[string]nodeAnswer{},
 		partitioned: map[*allocator.Pool]string{},

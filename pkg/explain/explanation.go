@@ -277,7 +277,8 @@ type RequestExplanation struct {
 	// EligibleDevices lists the eligible devices as driver/pool/device.
 	EligibleDevices []string `json:"eligibleDevices,omitempty"`
 	// Selectors are those of the class and then those of the request, in the
-	// order in which the allocator evaluates them.
+	// order in which the allocator evaluates them. If the question is about one
+	// node, they tell of the devices that it can reach.
 	Selectors []SelectorTrace `json:"selectors,omitempty"`
 }
 

@@ -130,7 +130,7 @@ func TestOneDevice(t *testing.T) {
 			},
 			outcome: Rejected,
 			failed: []string{
-				"SelectorError class selector fails: no such key: type; attribute type (domain gpu.example.com) does not exist on the only device, and nothing else of that domain does", " selectors: the class fails",
+				"SelectorError class selector: no such key: type; attribute type (domain gpu.example.com) does not exist on the only device, and nothing else of that domain does", " selectors: the class fails",
 			},
 		},
 		"the selector would fail if it were free": {

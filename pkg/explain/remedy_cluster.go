@@ -328,8 +328,10 @@ func (r *remedies) freed(ctx context.Context) error {
 	if len(names) > 1 {
 		c.text = fmt.Sprintf("%d claims give back their devices: %s", len(names), sample(names, 4))
 	}
-	if pod := r.subject.pod; pod != nil && ptr.Deref(pod.Spec.Priority, 0) > least {
-		c.text += fmt.Sprintf("; the priority of those who have them is %d and that of the pod %d, but devices are never preempted", least, *pod.Spec.Priority)
+	if pod := r.subject.pod; pod != nil {
+		if own := ptr.Deref(pod.Spec.Priority, 0); own > least {
+			c.text += fmt.Sprintf("; the priority of those who have them is %d and that of the pod %d, but devices are never preempted", least, own)
+		}
 	}
 	_, err = r.propose(ctx, c)
 	return err
