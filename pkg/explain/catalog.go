@@ -227,7 +227,7 @@ func (c *catalog) unusual(r reading, value string) string {
 		if slices.Contains(drivers, value) {
 			return ""
 		}
-		return "no device is of driver " + value + didYouMean(value, drivers)
+		return noneOf(value, drivers)
 	}
 	values := map[string]bool{}
 	c.each(func(driver string, device *resourceapi.Device) {
@@ -275,6 +275,11 @@ func misspelt(value, other string) bool {
 		}
 	}
 	return len(words) > 0
+}
+
+// noneOf says of a driver that it has no devices, unlike others.
+func noneOf(driver string, drivers []string) string {
+	return "no device is of driver " + driver + didYouMean(driver, drivers)
 }
 
 // equality recognizes the comparison of a value with a text.
