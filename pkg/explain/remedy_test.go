@@ -464,7 +464,7 @@ func TestRemedies(t *testing.T) {
 		"one that is less important than those of no pod": {
 			cluster: []part{
 				nodes("n1"), pool("n1", devices(2)...), holding("a", "n1", "gpu-0"), holding("b", "n1", "gpu-1"),
-				serving("pb", "b", -10), claim(waiting, exact("gpu", 1)), changedPod("p", func(*corev1.Pod) {}, waiting),
+				servingPod("pb", "b", -10), claim(waiting, exact("gpu", 1)), changedPod("p", func(*corev1.Pod) {}, waiting),
 			},
 			target:   thePod,
 			conflict: []string{"claim serving/a holds gpu-0", "claim serving/b holds gpu-1"},
