@@ -64,10 +64,10 @@ func changeHave(change func(*resourceapi.ResourceClaim)) part {
 
 func running(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }
 
-func sandbox(when time.Duration) func(*corev1.Pod) {
+func sandboxIs(status corev1.ConditionStatus, when time.Duration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
-			Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue, LastTransitionTime: ago(when),
+			Type: corev1.PodReadyToStartContainers, Status: status, LastTransitionTime: ago(when),
 		})
 	}
 }
@@ -148,7 +148,7 @@ func TestLifeOnNode(t *testing.T) {
 			stage:   StagePreparation, not: "old",
 		},
 		"a warning from before the sandbox was there": {
-			cluster: boundPod(sandbox(time.Minute)),
+			cluster: boundPod(sandboxIs(corev1.ConditionTrue, time.Minute)),
 			more:    []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour)},
 			stage:   StageInjection, not: "old",
 		},
