@@ -26,8 +26,8 @@ type whyFlags struct {
 	files         []string
 	allNamespaces bool
 	selector      string
-	near          nearMiss
 	allRemedies   bool
+	near          nearMiss
 }
 
 type whyOptions struct {
@@ -113,8 +113,8 @@ the order 4, 3, 1, 2, 0.`,
 		"Explain the objects in this `FILE` as if they were applied; - is standard input. Can be repeated.")
 	cmd.Flags().BoolVarP(&flags.allNamespaces, "all-namespaces", "A", false, "Explain the waiting pods of all namespaces.")
 	cmd.Flags().StringVarP(&flags.selector, "selector", "l", "", "Explain only waiting pods that have these `LABELS`, such as app=train.")
-	flags.near.addTo(cmd)
 	cmd.Flags().BoolVar(&flags.allRemedies, "all-remedies", false, "Show every change found that would make it fit, not only the most useful ones.")
+	flags.near.addTo(cmd)
 	flags.output.addTo(cmd)
 	flags.reading.addTo(cmd)
 	return cmd
@@ -239,8 +239,8 @@ func (o *whyOptions) explainIn(ctx context.Context, from *source, files *snapsho
 	texts := readTexts(o.files)
 	texts.namespace = cmp.Or(from.namespace, metav1.NamespaceDefault)
 	for _, target := range targets {
-		target.Node, target.Device = o.near.node, o.near.device
 		target.AllRemedies = o.allRemedies
+		target.Node, target.Device = o.near.node, o.near.device
 		e, err := explain.ExplainWith(ctx, alloc, snap, target)
 		if err == nil && objects != nil {
 			texts.settle(e, func(object string) bool { return hasObject(objects, object) })

@@ -225,7 +225,7 @@ func TestNamedDrivers(t *testing.T) {
 		`syntax error`: nil,
 	} {
 		t.Run(expression, func(t *testing.T) {
-			x := &inquiry{selectors: newSelectors(dracel.Features{})}
+			x := &inquiry{selectors: newSelectors(dracel.Features{}, "stable")}
 			got := x.namedDrivers(&funnel{request: &request{selectors: celSelectors(expression)}, checks: &checks{}})
 			if !slices.Equal(got, want) {
 				t.Errorf("got %q, want %q", got, want)

@@ -25,8 +25,8 @@ type looser struct {
 	wanted string
 }
 
-// bound is a comparison of a value of the device with a literal.
-type bound struct {
+// threshold is a comparison of a value of the device with a literal.
+type threshold struct {
 	operator string
 	read     reading
 	// value is the literal as a number, version or text.
@@ -40,7 +40,7 @@ type bound struct {
 // a value that a device has: the nearest first. A text can only be loosened to
 // one that looks like it.
 func (s *selectors) looser(sel *selector, conjunct int, devices []*allocator.Device) []looser {
-	b, ok := boundOf(sel, conjunct)
+	b, ok := thresholdOf(sel, conjunct)
 	if !ok {
 		return nil
 	}
@@ -86,43 +86,43 @@ func (s *selectors) looser(sel *selector, conjunct int, devices []*allocator.Dev
 	return list
 }
 
-// boundOf recognizes a conjunct like those of [wantedText].
-func boundOf(sel *selector, conjunct int) (bound, bool) {
+// thresholdOf recognizes a conjunct like those of [wantedText].
+func thresholdOf(sel *selector, conjunct int) (threshold, bool) {
 	for _, r := range sel.expression {
 		if r > 127 {
 			// Places in the text are counted in characters.
-			return bound{}, false
+			return threshold{}, false
 		}
 	}
 	if sel.root == nil {
-		return bound{}, false
+		return threshold{}, false
 	}
 	whole := sel.conjuncts[conjunct].expr
 	if whole.Kind() != ast.CallKind || len(whole.AsCall().Args()) != 2 {
-		return bound{}, false
+		return threshold{}, false
 	}
 	call := whole.AsCall()
-	b := bound{operator: call.FunctionName()}
+	b := threshold{operator: call.FunctionName()}
 	if !slices.Contains([]string{operators.Equals, operators.GreaterEquals, operators.Greater, operators.LessEquals, operators.Less}, b.operator) {
-		return bound{}, false
+		return threshold{}, false
 	}
 	left, right := call.Args()[0], call.Args()[1]
 	if left.Kind() == ast.CallKind && left.AsCall().FunctionName() == "compareTo" && left.AsCall().IsMemberFunction() && len(left.AsCall().Args()) == 1 {
 		if zero, _ := literalValue(right); zero != "0" {
-			return bound{}, false
+			return threshold{}, false
 		}
 		left, right = left.AsCall().Target(), left.AsCall().Args()[0]
 	}
 	var ok bool
 	if b.read, ok = readingOf(left); !ok || isTest(left) || b.read.name == "" {
-		return bound{}, false
+		return threshold{}, false
 	}
 	if right, b.value, ok = valueOf(right); !ok {
-		return bound{}, false
+		return threshold{}, false
 	}
 	var found bool
 	if b.literal, found = sel.info.GetOffsetRange(right.ID()); !found {
-		return bound{}, false
+		return threshold{}, false
 	}
 	b.sign, found = sel.info.GetOffsetRange(whole.ID())
 	return b, found && int(b.literal.Stop) <= len(sel.expression) && int(b.sign.Stop) <= len(sel.expression)
@@ -201,7 +201,7 @@ func compareValues(a, b any) (int, bool) {
 	}
 }
 
-func (b bound) fulfilledBy(value any) bool {
+func (b threshold) fulfilledBy(value any) bool {
 	order, ok := compareValues(value, b.value)
 	switch b.operator {
 	case operators.Equals:
@@ -218,7 +218,7 @@ func (b bound) fulfilledBy(value any) bool {
 }
 
 // with is the expression with another value, which it is enough to have.
-func (b bound) with(expression, value string) string {
+func (b threshold) with(expression, value string) string {
 	if _, number := b.value.(int64); !number {
 		value = strconv.Quote(value)
 	}

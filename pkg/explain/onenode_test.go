@@ -63,9 +63,9 @@ func TestOneNode(t *testing.T) {
 		},
 		"incomplete pool": {
 			cluster: []part{slice("n1", twoSlices, devices(2)...), claim(waiting, exact("gpu", 1))},
-			verdict: DoesNotFit, conflict: true, funnel: "2=0+2*PoolIncomplete",
+			verdict: DoesNotFit, funnel: "2=0+2*PoolIncomplete",
 			reasons: []string{"gpu-0 gpu-1: pool incomplete 1 of 2 slices of pool n1"},
-			pools:   []string{"n1 2 PoolIncomplete 1 of 2 slices of pool n1"}, devices: DoesNotFit,
+			pools:   []string{"n1 2 PoolIncomplete 1 of 2 slices of pool n1"}, devices: DoesNotFit, conflict: true,
 			summary: "1 of 2 slices of pool n1.",
 		},
 		"obsolete slice": {
@@ -77,7 +77,7 @@ func TestOneNode(t *testing.T) {
 			verdict: DoesNotFit, funnel: "2=1+1*PoolObsolete",
 			reasons: []string{"old: obsolete older than generation 2 of pool n1"},
 			pools:   []string{"n1 2 usable PoolObsolete older than generation 2 of pool n1"}, devices: DoesNotFit, conflict: true,
-			summary: "1 in an obsolete pool",
+			summary: "1 of an older generation of the pool",
 		},
 		"everything that keeps the pod away": {
 			cluster: []part{
@@ -90,12 +90,12 @@ func TestOneNode(t *testing.T) {
 					p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100")}
 				}, waiting),
 			},
-			pod: "train-0", verdict: DoesNotFit, conflict: true, funnel: "2=2",
+			pod: "train-0", verdict: DoesNotFit, funnel: "2=2",
 			misfits: []string{
 				"taint team=a:NoSchedule is not tolerated", "the node has no label zone=a, which spec.nodeSelector wants",
 				"not enough cpu: 100 wanted, 8 left of 8",
 			},
-			pools: []string{"n1 2 usable"}, devices: Fits,
+			pools: []string{"n1 2 usable"}, devices: Fits, conflict: true,
 			summary: "and 1 more; there are enough devices.",
 		},
 		"away and without devices": {
@@ -103,8 +103,8 @@ func TestOneNode(t *testing.T) {
 				pool("n1", devices(1)...), holding("serve", "n1", "gpu-0"), claim(waiting, exact("gpu", 1)),
 				changeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }), pod("train-0", waiting),
 			},
-			pod: "train-0", verdict: DoesNotFit, conflict: true, funnel: "1=0+1*DeviceAllocated", reasons: []string{"gpu-0: allocated to claim serving/serve"},
-			misfits: []string{"the node is cordoned"}, pools: []string{"n1 1 usable"}, devices: DoesNotFit,
+			pod: "train-0", verdict: DoesNotFit, funnel: "1=0+1*DeviceAllocated", reasons: []string{"gpu-0: allocated to claim serving/serve"},
+			misfits: []string{"the node is cordoned"}, pools: []string{"n1 1 usable"}, devices: DoesNotFit, conflict: true,
 			summary: "The node is cordoned; apart from that, request gpu needs 1 and can have none: 1 allocated.",
 		},
 		"pod is bound elsewhere": {
@@ -117,6 +117,39 @@ func TestOneNode(t *testing.T) {
 			misfits: []string{"the pod is bound to node n2", "claim mine is allocated, but its devices are on other nodes (n2)"},
 			pools:   []string{"n1 1 usable"},
 			summary: "The pod is bound to node n2; claim mine is allocated, but its devices are on other nodes (n2).",
+		},
+		"another claim of the pod is allocated elsewhere": {
+			cluster: []part{
+				pool("n1", devices(2)...), pool("n2", devices(2)...), holding("mine", "n2", "gpu-0"), claim(waiting, exact("gpu", 2)),
+				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace }, pod("train-0", "mine", waiting),
+			},
+			pod: "train-0", verdict: DoesNotFit, conflict: true, funnel: "2=2",
+			misfits: []string{"claim mine is allocated, but its devices are on other nodes (n2)"},
+			pools:   []string{"n1 2 usable"}, devices: DoesNotFit,
+			summary: "apart from that, requests mine.gpu and train.gpu each fit alone, not together.",
+		},
+		"another claim of the pod would fit, too": {
+			cluster: []part{
+				pool("n1", devices(3)...), pool("n2", devices(2)...), holding("mine", "n2", "gpu-0"), claim(waiting, exact("gpu", 2)),
+				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace }, pod("train-0", "mine", waiting),
+			},
+			pod: "train-0", verdict: DoesNotFit, conflict: true, funnel: "3=3",
+			misfits: []string{"claim mine is allocated, but its devices are on other nodes (n2)"},
+			pools:   []string{"n1 3 usable"}, devices: Fits,
+			summary: "on other nodes (n2); there are enough devices.",
+		},
+		"another claim of the pod cannot be moved": {
+			cluster: []part{
+				pool("n1", devices(2)...), pool("n2", devices(2)...), holding("mine", "n2", "gpu-0"), claim(waiting, exact("gpu", 2)),
+				func(s *snapshot.Snapshot) {
+					s.Claims[0].Namespace = namespace
+					s.Claims[0].Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: "other", UID: "other"}}
+				}, pod("train-0", "mine", waiting),
+			},
+			pod: "train-0", verdict: DoesNotFit, conflict: true, funnel: "2=2",
+			misfits: []string{"claim mine is allocated, but its devices are on other nodes (n2)"},
+			pools:   []string{"n1 2 usable"},
+			summary: "Claim mine is allocated, but its devices are on other nodes (n2).",
 		},
 		"pod runs there": {
 			cluster: []part{
@@ -150,7 +183,7 @@ func TestOneNode(t *testing.T) {
 			}
 			var funnel string
 			var reasons, misfits, pools []string
-			for _, r := range e.Claims[0].Requests {
+			for _, r := range e.Claims[len(e.Claims)-1].Requests {
 				funnel = fmt.Sprintf("%d=%d", r.Considered, r.Eligible)
 				for _, rejection := range r.Rejected {
 					funnel += fmt.Sprintf("+%d*%s", rejection.Count, rejection.Code)
@@ -240,11 +273,11 @@ func TestNearestNode(t *testing.T) {
 	}{
 		"fits before a conflict": {
 			[]part{pool("n1", devices(2, withAttribute("root", "a"))...), pool("n2", device("a", withAttribute("root", "a")), device("b", withAttribute("root", "b"))), constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2))},
-			[2]int{0, 0},
+			[2]int{0, 1},
 		},
 		"together before too few": {
 			[]part{pool("n2", devices(1, withAttribute("root", "a"))...), pool("n1", device("a", withAttribute("root", "a")), device("b", withAttribute("root", "b"))), constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2))},
-			[2]int{0, 1},
+			[2]int{1, 1},
 		},
 		"fewer missing": {
 			[]part{pool("n1", devices(3)...), pool("n2", devices(4)...), holding("serve", "n2", "gpu-0", "gpu-1"), claim(waiting, exact("gpu", 4))},
@@ -272,6 +305,22 @@ func TestNearestNode(t *testing.T) {
 		},
 		"all: fewer in the way": {
 			[]part{pool("n1", devices(4)...), holding("serve", "n1", "gpu-0"), pool("n2", devices(4)...), holding("other", "n2", "gpu-0", "gpu-1"), claim(waiting, exact("gpu", 0, all))},
+			[2]int{1, 2},
+		},
+		"more that agree": {
+			[]part{
+				pool("n1", device("a", withModel("x")), device("b", withModel("x")), device("c", withModel("x")), device("d", withModel("y"))),
+				pool("n2", device("a", withModel("x")), device("b", withModel("x")), device("c", withModel("y")), device("d", withModel("y"))),
+				constrained(waiting, same("gpu.example.com/model"), exact("gpu", 4)),
+			},
+			[2]int{1, 2},
+		},
+		"more values that differ": {
+			[]part{
+				pool("n1", device("a", withModel("x")), device("b", withModel("y")), device("c", withModel("y"))),
+				pool("n2", devices(3, withModel("x"))...),
+				constrained(waiting, distinct("gpu.example.com/model"), exact("gpu", 3)),
+			},
 			[2]int{1, 2},
 		},
 		"too few before a node that the pod cannot use": {

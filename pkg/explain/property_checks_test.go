@@ -314,12 +314,8 @@ func (p *property) conflictIsMinimal(table *coverage) error {
 	if err != nil {
 		return err
 	}
-	// Classes are not doubted unless the conflict is about one.
-	doubtful := slices.ContainsFunc(chosen, func(i int) bool { return s.facts[i].kind == factClass })
 	fits := func(holding []int) bool {
-		h := s.given(func(i int) bool {
-			return slices.Contains(holding, i) || s.facts[i].kind == factClass && !doubtful
-		})
+		h := s.given(func(i int) bool { return slices.Contains(holding, i) || slices.Contains(s.undoubted, s.facts[i].kind) })
 		alloc, err := allocator.New(ctx, h.snap, allocator.WithTimeout(10*time.Second))
 		if err != nil {
 			p.t.Error(err)
@@ -355,29 +351,24 @@ func (p *property) remediesHold(table *coverage) error {
 				return fmt.Errorf("remedy with the unknown device %s: %s", id, asJSON(r))
 			}
 		}
-		if err := p.holds(&r); err != nil {
+		if err := p.editsHold(&r); err != nil {
 			return fmt.Errorf("remedy %q: %w", r.Change, err)
 		}
 	}
 	return nil
 }
 
-// holds does what the remedy says, and asks the allocator on every node.
-func (p *property) holds(r *Remedy) error {
-	mended := *p.Case
-	mended.Snapshot = applied(p.t, p.Snapshot, r)
-	want := askPlainly(p.t, &mended)
-	if want.random {
-		return nil
-	}
+// editsHold makes the edits of a remedy and asks the allocator plainly.
+func (p *property) editsHold(r *Remedy) error {
+	again := askPlainly(p.t, &fleet.Case{Seed: p.Seed, Features: p.Features, Snapshot: applied(p.t, p.Snapshot, r)})
 	fitting := 0
-	for _, outcome := range want.outcomes {
+	for _, outcome := range again.outcomes {
 		if outcome == allocator.Fits {
 			fitting++
 		}
 	}
-	if want.verdict != Fits || want.outcomes[r.Node] != allocator.Fits || r.Nodes > 0 && r.Nodes != fitting {
-		return fmt.Errorf("on node %s the allocator says %s; it fits on %d nodes, %d are told", r.Node, want.outcomes[r.Node], fitting, r.Nodes)
+	if again.verdict != Fits || again.outcomes[r.Node] != allocator.Fits || fitting != r.Nodes {
+		return fmt.Errorf("with the edits made, the allocator says %s and finds devices on %d nodes: %s", again.verdict, fitting, asJSON(r))
 	}
 	return nil
 }

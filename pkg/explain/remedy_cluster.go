@@ -269,7 +269,7 @@ func (r *remedies) cluster(ctx context.Context) error {
 
 // completed takes a pool for complete with the slices that there are.
 func (r *remedies) completed(ctx context.Context, pool *allocator.Pool) error {
-	c := change{actor: ActorAdmin, cost: costCorrect, text: fmt.Sprintf("driver %s publishes all %d slices of pool %s, of which there are %d", pool.Driver, pool.Expected, pool.Name, len(pool.Slices))}
+	c := change{actor: ActorAdmin, cost: costCorrect, text: fmt.Sprintf("driver %s publishes the whole of pool %s, not only %d of %s", pool.Driver, pool.Name, len(pool.Slices), plural(int(pool.Expected), "slice"))}
 	for _, slice := range pool.Slices {
 		c.objects = append(c.objects, newEdit(object("ResourceSlice", "", slice.Name), "replace", "/spec/pool/resourceSliceCount", len(pool.Slices)))
 	}
@@ -328,8 +328,10 @@ func (r *remedies) freed(ctx context.Context) error {
 	if len(names) > 1 {
 		c.text = fmt.Sprintf("%d claims give back their devices: %s", len(names), sample(names, 4))
 	}
-	if pod := r.subject.pod; pod != nil && ptr.Deref(pod.Spec.Priority, 0) > least {
-		c.text += fmt.Sprintf("; the priority of those who have them is %d and that of the pod %d, but devices are never preempted", least, *pod.Spec.Priority)
+	if pod := r.subject.pod; pod != nil {
+		if own := ptr.Deref(pod.Spec.Priority, 0); own > least {
+			c.text += fmt.Sprintf("; the priority of those who have them is %d and that of the pod %d, but devices are never preempted", least, own)
+		}
 	}
 	_, err = r.propose(ctx, c)
 	return err
@@ -378,8 +380,8 @@ func (r *remedies) victims(ctx context.Context, others, holders []int) ([]int, e
 }
 
 // own says whether a claim is one of the pod's.
-func (r *remedies) own(claim *resourceapi.ResourceClaim) bool {
-	return slices.ContainsFunc(r.subject.claims, func(pc allocator.PodClaim) bool {
+func (x *inquiry) own(claim *resourceapi.ResourceClaim) bool {
+	return slices.ContainsFunc(x.subject.claims, func(pc allocator.PodClaim) bool {
 		return pc.Claim != nil && pc.Claim.Namespace == claim.Namespace && pc.Claim.Name == claim.Name
 	})
 }

@@ -33,14 +33,14 @@ type Options struct {
 	Kind string
 	// Namespace and Name identify the object.
 	Namespace, Name string
+	// AllRemedies asks for all remedies that can be found, not only the most
+	// useful ones.
+	AllRemedies bool
 	// Node is the name of the only node to look at, empty for all of them.
 	Node string
 	// Device is one to be explained for the target: driver/pool/device, or a
 	// part of that which is clear.
 	Device string
-	// AllRemedies asks for all remedies that can be found, not only the most
-	// useful ones.
-	AllRemedies bool
 }
 
 // TargetError means that there is nothing to explain: the object does not

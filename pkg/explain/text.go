@@ -75,6 +75,11 @@ func nearest(name string, names []string) string {
 	return best
 }
 
+// letters is the number of letters in which two names differ.
+func letters(a, b string) int {
+	return levenshtein.Distance(strings.ToLower(a), strings.ToLower(b), nil)
+}
+
 // distanceOf counts the letters in which names differ, and tells whether these
 // are few. Of qualified names each part has to be close to the other's: that
 // two have the same domain does not bring them nearer.
@@ -91,11 +96,6 @@ func distanceOf(name, other string) (distance int, near bool) {
 		distance += between
 	}
 	return distance, true
-}
-
-// letters counts those in which two names differ.
-func letters(a, b string) int {
-	return levenshtein.Distance(strings.ToLower(a), strings.ToLower(b), nil)
 }
 
 // didYouMean is a clause to append to a sentence about a wrong name.

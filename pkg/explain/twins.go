@@ -17,23 +17,24 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 )
 
-// resembling groups nodes that are the same to the allocator for these claims, and
-// for claims that look at no more than they do: the same devices in the same
-// order, but for their names and the attributes that nothing looks at. The
-// groups are in the order of the nodes.
-func (x *inquiry) resembling(nodes []*corev1.Node) [][]*corev1.Node {
+// twins groups nodes that have the same: the same devices in the same order, but
+// for their names and the attributes that nothing looks at. Nodes that are only
+// alike, see [inquiry.alike], give these claims the same answer; twins do so for
+// all claims that look at no more than these, and whoever gives back devices or
+// tolerates taints. The groups are in the order of the nodes.
+func (x *inquiry) twins(nodes []*corev1.Node) [][]*corev1.Node {
 	looks := x.looksAt()
-	if x.site.likeness == nil || !x.site.looks.cover(looks) {
+	if x.site.contents == nil || !x.site.looks.cover(looks) {
 		// Claims with changes mostly look at no more than those without.
-		x.site.looks, x.site.likeness = looks, make(map[*corev1.Node]string, len(nodes))
+		x.site.looks, x.site.contents = looks, make(map[*corev1.Node]string, len(nodes))
 	}
 	at := map[string]int{}
 	var groups [][]*corev1.Node
 	for _, node := range nodes {
-		key, known := x.site.likeness[node]
+		key, known := x.site.contents[node]
 		if !known {
-			key = x.resemblance(node, x.site.looks)
-			x.site.likeness[node] = key
+			key = x.content(node, x.site.looks)
+			x.site.contents[node] = key
 		}
 		i, known := at[key]
 		if !known {
@@ -103,15 +104,14 @@ func (x *inquiry) looksAt() looks {
 	return l
 }
 
-// resemblance describes a node by all that the allocator can see of it.
-func (x *inquiry) resemblance(node *corev1.Node, l looks) string {
+// content describes a node by all that the allocator can see of it.
+func (x *inquiry) content(node *corev1.Node, l looks) string {
 	if l.each {
 		return node.Name
 	}
-	var t resemblanceText
+	var t contentText
 	pools := x.site.pools[node.Name]
-	for i := range pools {
-		pool := pools[i]
+	for _, pool := range pools {
 		t.words("pool", pool.Pool.Driver)
 		t.flags(pool.Unseen, pool.Outdated, pool.Incomplete, pool.Invalid != "")
 		for j := range pool.Ignored {
@@ -127,13 +127,13 @@ func (x *inquiry) resemblance(node *corev1.Node, l looks) string {
 			t.quantity(use.Left)
 		}
 		for j := range pool.Devices {
-			x.deviceResemblance(&t, &pool.Devices[j], node, l)
+			x.deviceContent(&t, &pool.Devices[j], node, l)
 		}
 	}
 	return string(t.bytes)
 }
 
-func (x *inquiry) deviceResemblance(t *resemblanceText, d *allocator.Device, node *corev1.Node, l looks) {
+func (x *inquiry) deviceContent(t *contentText, d *allocator.Device, node *corev1.Node, l looks) {
 	t.words("device")
 	t.flags(x.site.alloc.InUse(d.ID), x.site.alloc.Shared(d.ID), ptr.Deref(d.AllowMultipleAllocations, false), x.selectors.isOdd(d.Device))
 	if l.all {
@@ -185,11 +185,11 @@ func (x *inquiry) deviceResemblance(t *resemblanceText, d *allocator.Device, nod
 	}
 }
 
-// resemblanceText is written so that different things never read the same: words
+// contentText is written so that different things never read the same: words
 // have their length before them.
-type resemblanceText struct{ bytes []byte }
+type contentText struct{ bytes []byte }
 
-func (t *resemblanceText) words(words ...string) {
+func (t *contentText) words(words ...string) {
 	t.bytes = strconv.AppendInt(t.bytes, int64(len(words)), 10)
 	for _, word := range words {
 		t.bytes = append(strconv.AppendInt(append(t.bytes, '.'), int64(len(word)), 10), ':')
@@ -198,7 +198,7 @@ func (t *resemblanceText) words(words ...string) {
 	t.bytes = append(t.bytes, ' ')
 }
 
-func (t *resemblanceText) flags(flags ...bool) {
+func (t *contentText) flags(flags ...bool) {
 	for _, flag := range flags {
 		if flag {
 			t.bytes = append(t.bytes, '+')
@@ -208,7 +208,7 @@ func (t *resemblanceText) flags(flags ...bool) {
 	}
 }
 
-func (t *resemblanceText) quantity(q resource.Quantity) {
+func (t *contentText) quantity(q resource.Quantity) {
 	if number, ok := q.AsInt64(); ok {
 		t.bytes = append(strconv.AppendInt(t.bytes, number, 10), ' ')
 		return
