@@ -197,7 +197,8 @@ func (r *remedies) ask(ctx context.Context, c change) (*Remedy, error) {
 func (x *inquiry) checkAll(ctx context.Context, nodes []*corev1.Node) []allocator.Verdict {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return x.site.alloc.CheckAll(limited, nodes, x.claimsFor)
+	verdicts, _ := x.checkUnless(limited, nodes, x.isHardAlone)
+	return verdicts
 }
 
 // changed is the inquiry with a change made, up to the point where the

@@ -81,31 +81,11 @@ func (r *remedies) fewer(ctx context.Context, f *fact) error {
 	if count == 0 {
 		return ctx.Err()
 	}
-	for _, count := range append([]int64{count}, r.eligibleBelow(f.at, count)...) {
-		ok, err := r.propose(ctx, change{
-			actor: ActorUser, cost: costLess, claims: with(count),
-			text: fmt.Sprintf("ask for %d instead of %d devices in request %s", count, wanted, r.scene.nameOf(f.at)),
-		})
-		if ok || err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// eligibleBelow lists how many devices nodes have for a request, where that is
-// less than a number: the most first, and only a few. With more than a node has
-// the allocator may search it for too long.
-func (r *remedies) eligibleBelow(at requestPlace, below int64) []int64 {
-	var counts []int64
-	for _, eligible := range r.claims[at.claim].funnels[at.request][max(at.alternative, 0)].eligible {
-		if count := int64(eligible); count > 0 && count < below && !slices.Contains(counts, count) {
-			counts = append(counts, count)
-		}
-	}
-	slices.Sort(counts)
-	slices.Reverse(counts)
-	return counts[:min(len(counts), 2)]
+	_, err := r.propose(ctx, change{
+		actor: ActorUser, cost: costLess, claims: with(count),
+		text: fmt.Sprintf("ask for %d instead of %d devices in request %s", count, wanted, r.scene.nameOf(f.at)),
+	})
+	return err
 }
 
 // fewerExtended does the same for what a container asks for.
