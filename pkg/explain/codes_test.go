@@ -422,6 +422,14 @@ func TestCodes(t *testing.T) {
 			verdict: Error,
 			funnels: []string{"40=40"},
 			nodes:   []string{"1*ClaimLimitExceeded"},
+			summary: "Claim ml/train, request gpu: a claim can have at most 32 devices, this request asks for 33.",
+		},
+		"claim limit of several requests": {
+			cluster: []part{nodes("n1"), pool("n1", devices(40)...), claim(waiting, exact("a", 20), exact("b", 15))},
+			verdict: Error,
+			funnels: []string{"40=40", "40=40"},
+			nodes:   []string{"1*ClaimLimitExceeded"},
+			summary: "request b: a claim can have at most 32 devices, this request asks for 15, and those before it for 20.",
 		},
 		"admin access denied": {
 			cluster: []part{

@@ -216,7 +216,7 @@ func (x *inquiry) answer(ctx context.Context, node *corev1.Node, verdict allocat
 		}
 		return answer, ctx.Err()
 	case allocator.Failed:
-		return nodeAnswer{verdict: Error, code: errorCode(verdict.Err), message: verdict.Err.Error()}, nil
+		return nodeAnswer{verdict: Error, code: errorCode(verdict.Err), message: errorText(verdict.Err)}, nil
 	case allocator.TimedOut:
 		return nodeAnswer{verdict: Undetermined, code: SearchTimeout, message: "the search takes longer than the scheduler's limit of 10s"}, nil
 	default:
@@ -248,6 +248,22 @@ func errorCode(err error) Code {
 		}
 	}
 	return AllocatorError
+}
+
+// errorText is an error of the allocator on one line. What it says of the limit
+// of a claim is told in other words.
+func errorText(err error) string {
+	text := oneLine(err)
+	var adds, limit, before int
+	about, said, _ := strings.Cut(text, "adding ")
+	if n, _ := fmt.Sscanf(said, "%d devices exceeds the claim limit of %d, with %d already accounted for", &adds, &limit, &before); n < 3 {
+		return text
+	}
+	text = fmt.Sprintf("%sa claim can have at most %d devices, this request asks for %d", about, limit, adds)
+	if before > 0 {
+		text += fmt.Sprintf(", and those before it for %d", before)
+	}
+	return text
 }
 
 // conclude draws the verdict and the summary from the nodes.
@@ -287,7 +303,7 @@ func (x *inquiry) conclude(ctx context.Context, verdicts []allocator.Verdict, be
 
 // errorSummary is the allocator's error, with what people need to know beyond.
 func (x *inquiry) errorSummary(err error) string {
-	text := oneLine(err)
+	text := errorText(err)
 	if errorCode(err) != SelectorError {
 		return text + x.detail(errorCode(err), text)
 	}

@@ -282,11 +282,11 @@ func (p *page) leftText(r *explain.RequestExplanation, why obstacle) string {
 	}
 	said := "left on " + count(r.EligibleNodes, "node")
 	switch {
-	case r.EligibleNodes == 1 && enough(r):
+	case r.EligibleNodes == 1 && (enough(r) || why.limit):
 		said += node
 	case r.EligibleNodes == 1:
 		said += fmt.Sprintf("%s, but %d needed", node, max(r.Needs, 1))
-	case !enough(r):
+	case !enough(r) && !why.limit:
 		said += fmt.Sprintf(", but never %d on one: the most is %d%s", max(r.Needs, 1), r.MostOnOneNode, node)
 	case why.message != "" && why.node == r.BestNode:
 		said += fmt.Sprintf(", the most on %s: %d", r.BestNode, r.MostOnOneNode)
@@ -301,7 +301,11 @@ func (p *page) leftText(r *explain.RequestExplanation, why obstacle) string {
 // obstacle is why a request finds nothing on a node, although that has as many
 // eligible devices as it needs. It is empty if that is not so, or not because of
 // this request.
-type obstacle struct{ node, message string }
+type obstacle struct {
+	node, message string
+	// limit is true if the claim asks for more than it can have anywhere.
+	limit bool
+}
 
 // String continues a sentence about the devices.
 func (o obstacle) String() string {
@@ -317,10 +321,16 @@ func (o obstacle) String() string {
 // obstacleOf is that of the best node for the request, or else that of the nodes
 // where the least is in the way.
 func obstacleOf(e *explain.Explanation, claim *explain.ClaimExplanation, r *explain.RequestExplanation) obstacle {
-	if e.Verdict != explain.DoesNotFit || len(e.Nodes) == 0 || !enough(r) {
+	if len(e.Nodes) == 0 {
 		return obstacle{}
 	}
 	group := &e.Nodes[0]
+	if group.Code == explain.ClaimLimitExceeded {
+		return obstacle{limit: true}
+	}
+	if e.Verdict != explain.DoesNotFit || !enough(r) {
+		return obstacle{}
+	}
 	request, alternative, _ := strings.Cut(r.Name, "/")
 	about, ofOne := strings.CutPrefix(group.Message, "request ")
 	o := obstacle{node: r.BestNode, message: group.Message}

@@ -115,6 +115,13 @@ func TestLeft(t *testing.T) {
 			func(e *explain.Explanation) { e.Nodes[0].Names = []string{"node-9"} },
 			title + ", enough on node-9, but not with the same example.com/root: 8 wanted, the most is 4",
 		},
+		"more than a claim can have": {
+			func(e *explain.Explanation) {
+				e.Verdict, e.Nodes[0].Verdict, e.Nodes[0].Code = explain.Error, explain.Error, explain.ClaimLimitExceeded
+				e.Claims[0].Requests[0].Needs = 33
+			},
+			title + ": the most is 8 (node-3)",
+		},
 		"it fits elsewhere": {
 			func(e *explain.Explanation) { e.Verdict = explain.Fits },
 			title + ": the most is 8 (node-3)",

@@ -131,7 +131,7 @@ func leftOnNode(r *explain.RequestExplanation, why obstacle) string {
 	switch {
 	case why.message != "":
 		return said + "; " + why.message
-	case !enough(r) && r.Eligible > 0:
+	case !enough(r) && !why.limit && r.Eligible > 0:
 		return fmt.Sprintf("left, but %d needed%s", max(r.Needs, 1), strings.TrimPrefix(said, "left"))
 	default:
 		return said
