@@ -98,45 +98,72 @@ func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocat
 // it, and nobody else has reserved it, the scheduler takes its devices back and
 // starts again (PostFilter of its dynamicresources plugin).
 func (x *inquiry) retry(ctx context.Context) error {
-	if x.subject.only != nil {
+	if x.subject.pod == nil || x.subject.hypothetical {
 		return nil
 	}
+	whole := Options{Kind: KindPod, Namespace: x.subject.pod.Namespace, Name: x.subject.pod.Name}
+	alloc, amended, released, err := x.released(ctx)
+	if err != nil || len(released) == 0 {
+		return err
+	}
+	if x.subject.only != nil {
+		// It does so only if no other node will do.
+		now, err := ExplainWith(ctx, x.site.alloc, x.snap, whole)
+		if err != nil || now.Verdict != DoesNotFit {
+			return err
+		}
+	}
+	again, err := ExplainWith(ctx, alloc, amended, whole)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("the scheduler takes back the devices of claim %s, which no other pod has reserved, and tries again", joinOr(released))
+	switch again.Verdict {
+	case Fits:
+		text += ": then it fits, on " + again.Placement.Node
+	case DoesNotFit, Error:
+		text += "; then, too, it does not fit. " + again.Summary
+	case Undetermined, Allocated:
+		text += "; whether it fits then is not known. " + again.Summary
+	}
+	x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorNobody, Text: text})
+	return nil
+}
+
+// released is the cluster after the scheduler has taken back what keeps the
+// pod from nodes, and the names of the claims. There is none if it may not
+// take back anything.
+func (x *inquiry) released(ctx context.Context) (*allocator.Allocator, *snapshot.Snapshot, []string, error) {
 	var released []string
 	amended := *x.snap
 	amended.Claims = slices.Clone(x.snap.Claims)
 	for i := range x.subject.claims {
 		claim := x.subject.claims[i].Claim
-		if claim == nil || claim.Status.Allocation == nil || x.subject.hypothetical || !x.releasable(claim) {
+		if claim == nil || claim.Status.Allocation == nil || !x.releasable(claim) {
 			continue
 		}
 		at := slices.IndexFunc(amended.Claims, func(c *resourceapi.ResourceClaim) bool { return c.Namespace == claim.Namespace && c.Name == claim.Name })
 		if at < 0 {
 			continue
 		}
-		free := amended.Claims[at].DeepCopy()
-		free.Status = resourceapi.ResourceClaimStatus{}
-		amended.Claims[at] = free
+		amended.Claims[at] = unallocated(amended.Claims[at])
 		released = append(released, claim.Name)
 	}
 	if len(released) == 0 {
-		return nil
+		return nil, nil, nil, nil
 	}
 	alloc, err := x.site.alloc.Amended(ctx, &amended)
 	if err != nil {
-		return fmt.Errorf("set up the allocator: %w", err)
+		return nil, nil, nil, fmt.Errorf("set up the allocator: %w", err)
 	}
-	again, err := ExplainWith(ctx, alloc, &amended, Options{Kind: KindPod, Namespace: x.subject.pod.Namespace, Name: x.subject.pod.Name})
-	if err != nil {
-		return err
-	}
-	text := fmt.Sprintf("the scheduler takes back the devices of claim %s, which no other pod has reserved, and tries again", joinOr(released))
-	if again.Verdict == Fits {
-		text += ": then it fits, on " + again.Placement.Node
-	} else {
-		text += "; then, too, it does not fit: " + again.Summary
-	}
-	x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorNobody, Text: text})
-	return nil
+	return alloc, &amended, released, nil
+}
+
+// unallocated is a claim as it was before it got devices.
+func unallocated(claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
+	claim = claim.DeepCopy()
+	claim.Status = resourceapi.ResourceClaimStatus{}
+	return claim
 }
 
 // releasable says whether the scheduler may take back an allocation that keeps
@@ -147,9 +174,12 @@ func (x *inquiry) releasable(claim *resourceapi.ResourceClaim) bool {
 			return false
 		}
 	}
-	return slices.ContainsFunc(x.site.unsuitable, func(u unsuitableNode) bool {
-		ok, _ := x.site.alloc.AvailableOn(claim, u.node)
-		return u.code == NodeNotReachable && !ok
+	nodes, _ := x.site.alloc.Nodes()
+	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool {
+		if ok, _ := x.site.alloc.AvailableOn(claim, node); ok {
+			return false
+		}
+		return x.misfits(node)[0].code == NodeNotReachable
 	})
 }
 
@@ -287,19 +317,23 @@ func (x *inquiry) errorSummary(err error) string {
 				if rejection.Code != SelectorError || !slices.ContainsFunc(rejection.Devices, named) {
 					continue
 				}
-				return fmt.Sprintf("request %s: the %s on %d of %s of the class, and any one of them ends the attempt for all nodes: %s",
-					r.Name, rejection.Label, rejection.Count, plural(classCount(r), "device"), rejection.Message)
+				among := plural(classCount(r), "device") + " of the class"
+				if rejection.Label == classSelectorLabel+failsSuffix {
+					among = plural(r.Considered, "device")
+				}
+				return fmt.Sprintf("request %s: the %s on %d of %s, and any one of them ends the attempt for all nodes: %s",
+					r.Name, rejection.Label, rejection.Count, among, rejection.Message)
 			}
 		}
 	}
 	return text
 }
 
-// classCount counts the devices of the request's class.
+// classCount counts the devices that are known to be of the request's class.
 func classCount(r RequestExplanation) int {
 	count := r.Considered
 	for _, rejection := range r.Rejected {
-		if rejection.Code == ClassSelectorFalse {
+		if rejection.Code == ClassSelectorFalse || rejection.Label == classSelectorLabel+failsSuffix {
 			count -= rejection.Count
 		}
 	}

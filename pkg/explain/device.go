@@ -187,8 +187,14 @@ func (c *checks) checkBinding(d *allocator.Device) *reason {
 	}
 }
 
-// classLabel is for devices that the class does not select.
-const classLabel = "other class"
+const (
+	// classLabel is for devices that the class does not select.
+	classLabel = "other class"
+	// classSelectorLabel is for those for which that cannot be told.
+	classSelectorLabel = "class selector"
+	// failsSuffix is in the label of a selector that has no result.
+	failsSuffix = " fails"
+)
 
 func (c *checks) checkClass(ctx context.Context, d *allocator.Device) *reason {
 	if c.class == nil {
@@ -225,18 +231,18 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 		return nil
 	}
 	sel := c.selectors.compile(s.CEL.Expression)
-	result := c.selectors.evaluate(ctx, sel, d.ID.Driver, c.shownToSelectors(d.Device))
+	result := c.selectors.evaluate(ctx, sel, d.ID.Driver, d.Device)
 	if result.matches {
 		return nil
 	}
 	found := joinAnd(result.found)
 	if result.err != nil {
 		if code == ClassSelectorFalse {
-			label = "class selector"
+			label = classSelectorLabel
 		}
 		text, lacks := c.failure(sel, result)
 		return &reason{
-			rank: rank, code: SelectorError, label: label + " fails", text: text, lacks: lacks,
+			rank: rank, code: SelectorError, label: label + failsSuffix, text: text, lacks: lacks,
 			fact: Evidence{Object: holder, Path: path, Found: found, Wanted: s.CEL.Expression},
 		}
 	}
@@ -248,17 +254,6 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 		r.wanted, r.fact.Wanted, r.hint = result.failed.wanted, result.failed.expression, c.unheardOf(result.failed)
 	}
 	return r
-}
-
-// shownToSelectors is the device as selectors see it: the stable implementation
-// does not tell them that a device can be shared.
-func (c *checks) shownToSelectors(d *resourceapi.Device) *resourceapi.Device {
-	if c.channel != "stable" || d.AllowMultipleAllocations == nil {
-		return d
-	}
-	shown := *d
-	shown.AllowMultipleAllocations = nil
-	return &shown
 }
 
 // checkCapacity checks what the request takes against all that the device has

@@ -58,7 +58,7 @@ func ExplainWith(ctx context.Context, alloc *allocator.Allocator, snap *snapshot
 			return nil, err
 		}
 		if answer.Verdict == Fits {
-			answer.Summary = fmt.Sprintf("Pod %s can have it allocated, others that wait for it cannot: %s", pod.Name, answer.Summary)
+			answer.Summary = fmt.Sprintf("Pod %s can have it allocated, others that wait for it cannot. %s", pod.Name, answer.Summary)
 			return answer, nil
 		}
 	}
@@ -89,7 +89,7 @@ func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *su
 		selectors: newSelectors(dracel.Features{
 			EnableConsumableCapacity: alloc.FeatureEnabled("DRAConsumableCapacity"),
 			EnableListTypeAttributes: alloc.FeatureEnabled("DRAListTypeAttributes"),
-		}),
+		}, alloc.Features().Channel),
 		catalog:     newCatalog(alloc),
 		probed:      map[string]nodeAnswer{},
 		partitioned: map[*allocator.Pool]string{},
@@ -360,12 +360,12 @@ func (x *inquiry) survey() error {
 // misfits tells why the pod cannot use a node at all.
 func (x *inquiry) misfits(node *corev1.Node) []unsuitableNode {
 	var all []unsuitableNode
-	add := func(code Code, misfit allocator.Misfit) {
-		all = append(all, unsuitableNode{node: node, misfit: misfit, code: code})
+	add := func(code Code, misfit allocator.Misfit, claim *resourceapi.ResourceClaim) {
+		all = append(all, unsuitableNode{node: node, misfit: misfit, code: code, claim: claim})
 	}
 	if x.subject.pod != nil {
 		for _, misfit := range x.site.alloc.NodeFit(x.subject.pod, node) {
-			add(NodeUnsuitable, misfit)
+			add(NodeUnsuitable, misfit, nil)
 		}
 	}
 	for i := range x.subject.claims {
@@ -378,12 +378,12 @@ func (x *inquiry) misfits(node *corev1.Node) []unsuitableNode {
 				Reason: fmt.Sprintf("claim %s is allocated, but %s", pc.Claim.Name, why),
 				Path:   "status.allocation.nodeSelector",
 				Wanted: allocationNodes(pc.Claim.Status.Allocation),
-			})
+			}, pc.Claim)
 		}
 	}
 	if x.subject.pod != nil && x.site.alloc.HasExtendedResources(x.subject.pod) {
 		if _, err := x.site.alloc.ExtendedResourceClaim(x.subject.pod, node); err != nil {
-			add(NodeUnsuitable, allocator.Misfit{Reason: err.Error(), Path: "status.allocatable"})
+			add(NodeUnsuitable, allocator.Misfit{Reason: err.Error(), Path: "status.allocatable"}, nil)
 		}
 	}
 	return all

@@ -60,7 +60,7 @@ func (x *inquiry) describeStage() {
 	switch pod := x.subject.pod; {
 	case pod == nil:
 	case x.subject.hypothetical:
-		own.findings = gateFindings(pod)
+		own.findings = x.gateFindings(pod)
 	default:
 		own = x.life(pod, x.subject.claims)
 		if own.stage == StageAllocation && len(x.site.candidates) == 0 && len(x.site.unsuitable) > 0 && !x.fitsElsewhere() {
@@ -146,7 +146,7 @@ func (x *inquiry) life(pod *corev1.Pod, claims []allocator.PodClaim) life {
 	l := life{stage: x.stageOf(pod, claims)}
 	switch l.stage {
 	case StageClaimGeneration:
-		l.findings = append(x.generationFindings(pod, claims), gateFindings(pod)...)
+		l.findings = append(x.generationFindings(pod, claims), x.gateFindings(pod)...)
 	case StageQueueing:
 		l.findings = x.queueingFindings(pod, claims)
 	case StageBinding:

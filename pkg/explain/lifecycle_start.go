@@ -93,7 +93,7 @@ func (x *inquiry) unheard(pod *corev1.Pod) bool {
 }
 
 // gateFindings names the scheduling gates of a pod, and who removes them.
-func gateFindings(pod *corev1.Pod) []finding {
+func (x *inquiry) gateFindings(pod *corev1.Pod) []finding {
 	var findings []finding
 	var kueue, gates []string
 	for _, gate := range pod.Spec.SchedulingGates {
@@ -106,7 +106,10 @@ func gateFindings(pod *corev1.Pod) []finding {
 	if len(kueue) > 0 {
 		f := finding{reason: fmt.Sprintf("the scheduler waits until Kueue removes its scheduling gate %s", joinAnd(kueue))}
 		f.prove(podObject(pod), "spec.schedulingGates", joinAnd(kueue), "none")
-		f.step(ActorUser, "Kueue removes its gate when it admits the pod; its Workload says what that waits for: kubectl get workloads.kueue.x-k8s.io -n %s", shellQuoted(pod.Namespace))
+		// A hint says it more precisely.
+		if queued, _ := x.notAdmitted(); queued == nil || pod != x.subject.pod {
+			f.step(ActorUser, "Kueue removes its gate when it admits the pod; its Workload says what that waits for: kubectl get workloads.kueue.x-k8s.io -n %s", shellQuoted(pod.Namespace))
+		}
 		findings = append(findings, f)
 	}
 	if len(gates) > 0 {
@@ -120,7 +123,7 @@ func gateFindings(pod *corev1.Pod) []finding {
 
 // queueingFindings tells why the scheduler does not look at a pod.
 func (x *inquiry) queueingFindings(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
-	findings := gateFindings(pod)
+	findings := x.gateFindings(pod)
 	if x.unheard(pod) {
 		f := finding{reason: fmt.Sprintf("scheduler %s, which the pod asks for, has said nothing about it in %s", pod.Spec.SchedulerName, x.elapsed(pod.CreationTimestamp.Time))}
 		f.prove(podObject(pod), "spec.schedulerName", pod.Spec.SchedulerName, "a scheduler that runs")

@@ -118,6 +118,39 @@ func TestOneNode(t *testing.T) {
 			pools:   []string{"n1 1 usable"},
 			summary: "The pod is bound to node n2; claim mine is allocated, but its devices are on other nodes (n2).",
 		},
+		"another claim of the pod is allocated elsewhere": {
+			cluster: []part{
+				pool("n1", devices(2)...), pool("n2", devices(2)...), holding("mine", "n2", "gpu-0"), claim(waiting, exact("gpu", 2)),
+				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace }, pod("train-0", "mine", waiting),
+			},
+			pod: "train-0", verdict: DoesNotFit, conflict: true, funnel: "2=2",
+			misfits: []string{"claim mine is allocated, but its devices are on other nodes (n2)"},
+			pools:   []string{"n1 2 usable"}, devices: DoesNotFit,
+			summary: "apart from that, requests mine.gpu and train.gpu each fit alone, not together.",
+		},
+		"another claim of the pod would fit, too": {
+			cluster: []part{
+				pool("n1", devices(3)...), pool("n2", devices(2)...), holding("mine", "n2", "gpu-0"), claim(waiting, exact("gpu", 2)),
+				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace }, pod("train-0", "mine", waiting),
+			},
+			pod: "train-0", verdict: DoesNotFit, conflict: true, funnel: "3=3",
+			misfits: []string{"claim mine is allocated, but its devices are on other nodes (n2)"},
+			pools:   []string{"n1 3 usable"}, devices: Fits,
+			summary: "on other nodes (n2); there are enough devices.",
+		},
+		"another claim of the pod cannot be moved": {
+			cluster: []part{
+				pool("n1", devices(2)...), pool("n2", devices(2)...), holding("mine", "n2", "gpu-0"), claim(waiting, exact("gpu", 2)),
+				func(s *snapshot.Snapshot) {
+					s.Claims[0].Namespace = namespace
+					s.Claims[0].Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: "other", UID: "other"}}
+				}, pod("train-0", "mine", waiting),
+			},
+			pod: "train-0", verdict: DoesNotFit, conflict: true, funnel: "2=2",
+			misfits: []string{"claim mine is allocated, but its devices are on other nodes (n2)"},
+			pools:   []string{"n1 2 usable"},
+			summary: "Claim mine is allocated, but its devices are on other nodes (n2).",
+		},
 		"pod runs there": {
 			cluster: []part{
 				pool("n1", devices(1)...), holding("mine", "n1", "gpu-0"),
@@ -150,7 +183,7 @@ func TestOneNode(t *testing.T) {
 			}
 			var funnel string
 			var reasons, misfits, pools []string
-			for _, r := range e.Claims[0].Requests {
+			for _, r := range e.Claims[len(e.Claims)-1].Requests {
 				funnel = fmt.Sprintf("%d=%d", r.Considered, r.Eligible)
 				for _, rejection := range r.Rejected {
 					funnel += fmt.Sprintf("+%d*%s", rejection.Count, rejection.Code)

@@ -161,7 +161,7 @@ func TestMessageDoesNotRepeatLabel(t *testing.T) {
 		label, message string
 		want           string
 	}{
-		"same":        {explain.NodeNotReachable, "no node", "no node", ""},
+		"same":        {explain.NodeNotReachable, "out of reach", "out of reach", ""},
 		"prefix":      {explain.PoolInvalid, "pool invalid", "pool invalid: two devices gpu-0", "two devices gpu-0"},
 		"class":       {explain.ClassSelectorFalse, "other class", "not of class c: type is 1", "type is 1"},
 		"other words": {explain.DeviceTainted, "tainted", "a=b:NoSchedule, not tolerated", "a=b:NoSchedule, not tolerated"},
