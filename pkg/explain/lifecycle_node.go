@@ -187,6 +187,9 @@ func (x *inquiry) silence(pod *corev1.Pod) finding {
 	if c := podCondition(pod, corev1.PodScheduled); c != nil {
 		since = c.LastTransitionTime
 	}
+	if c := sandboxLost(pod); c != nil {
+		since = c.LastTransitionTime
+	}
 	if sandboxReady(pod) != nil {
 		f.prove(podObject(pod), "status.phase", string(pod.Status.Phase), string(corev1.PodRunning))
 	} else {
