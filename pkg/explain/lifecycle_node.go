@@ -4,7 +4,6 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,46 +97,6 @@ func unresolvedContainers(pod *corev1.Pod) []corev1.ContainerStatus {
 	})
 }
 
-// kubeletEvent is the newest warning about a pod that tells how far the kubelet
-// got. Those from before its sandbox came or went are history, and so are those
-// about what comes before its containers when these have got further.
-func (x *inquiry) kubeletEvent(pod *corev1.Pod) *corev1.Event {
-	progress := x.progressEvent(pod)
-	return newestEvent(x.podEvents(pod), func(e *corev1.Event) bool {
-		if e.Type == corev1.EventTypeNormal || e.Reason == reasonFailedScheduling || e.Reason == reasonClaimCreation || !sinceSandbox(pod, e) {
-			return false
-		}
-		return progress == nil || afterPreparation(e) || eventTime(e).After(eventTime(progress).Time)
-	})
-}
-
-// progressEvent is the newest event that the kubelet reports about the
-// containers of a pod, and so when its devices are prepared.
-func (x *inquiry) progressEvent(pod *corev1.Pod) *corev1.Event {
-	return newestEvent(x.podEvents(pod), func(e *corev1.Event) bool {
-		return e.Type == corev1.EventTypeNormal && slices.Contains([]string{"Pulling", "Pulled", "Created", "Started"}, e.Reason) && sinceSandbox(pod, e)
-	})
-}
-
-// sinceSandbox says whether an event is about the sandbox that a pod has, or
-// about the attempts to make another one.
-func sinceSandbox(pod *corev1.Pod, e *corev1.Event) bool {
-	c := cmp.Or(sandboxReady(pod), sandboxLost(pod))
-	return c == nil || !eventTime(e).Time.Before(c.LastTransitionTime.Time)
-}
-
-// toldByKubelet quotes the last warning about a pod on its node.
-func (x *inquiry) toldByKubelet(pod *corev1.Pod) []finding {
-	event := x.kubeletEvent(pod)
-	if event == nil || pod.Spec.NodeName == "" {
-		return nil
-	}
-	return []finding{{
-		reason:   fmt.Sprintf("the last warning about the pod is %s: %s%s", event.Reason, unwrapped(saidOnce(event.Message)), x.often(event)),
-		evidence: []Evidence{eventEvidence(event)},
-	}}
-}
-
 // kubeletFindings tells why a pod does not start on its node.
 func (x *inquiry) kubeletFindings(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
 	findings := x.nodeFindings(pod)
@@ -185,6 +144,9 @@ func (x *inquiry) silence(pod *corev1.Pod) finding {
 	}
 	since := pod.CreationTimestamp
 	if c := podCondition(pod, corev1.PodScheduled); c != nil {
+		since = c.LastTransitionTime
+	}
+	if c := sandboxLost(pod); c != nil {
 		since = c.LastTransitionTime
 	}
 	if sandboxReady(pod) != nil {
@@ -447,40 +409,4 @@ func (x *inquiry) nodeFindings(pod *corev1.Pod) []finding {
 		return []finding{f}
 	}
 	return nil
-}
-
-// driverEvents quotes what drivers say about claims themselves. What they said
-// before the pods that use the claims were started is history.
-func (x *inquiry) driverEvents(claims []allocator.PodClaim, users ...*corev1.Pod) []finding {
-	var findings []finding
-	since := x.snap.Now().Add(-time.Hour)
-	if first := allStarted(users); first.After(since) {
-		since = first
-	}
-	for i := range claims {
-		claim := claims[i].Claim
-		if claim == nil || claims[i].Generated {
-			continue
-		}
-		event := newestEvent(x.eventsAbout(KindClaim, claim.Namespace, claim.Name, claim.UID), func(e *corev1.Event) bool {
-			return e.Type == corev1.EventTypeWarning && eventTime(e).After(since)
-		})
-		if event == nil {
-			continue
-		}
-		who := cmp.Or(event.Source.Component, event.ReportingController)
-		switch {
-		case who == "":
-			who = "somebody"
-		case slices.Contains(driversOf(claim, ""), who):
-			who = "driver " + who
-		default:
-			who = "component " + who
-		}
-		findings = append(findings, finding{
-			instead: true, evidence: []Evidence{eventEvidence(event)},
-			reason: fmt.Sprintf("%s reports about claim %s: %s: %s%s", who, claim.Name, event.Reason, saidOnce(event.Message), x.often(event)),
-		})
-	}
-	return findings
 }
