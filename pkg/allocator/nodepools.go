@@ -53,9 +53,9 @@ type NodePool struct {
 	Devices []Device
 
 	entry *poolEntry
-	// last is true if the allocator tries the pool after all those where it is
+	// Last is true if the allocator tries the pool after all those where it is
 	// false: a slice for the node has a device with binding conditions.
-	last bool
+	Last bool
 }
 
 // Usable tells whether the allocator takes devices from the pool.
@@ -316,7 +316,7 @@ func (x *poolIndex) newView(e *poolEntry, l *look, local bool, ignored []Ignored
 			continue
 		}
 		for i := range slice.Spec.Devices {
-			p.last = p.last || slice.Spec.Devices[i].BindingConditions != nil
+			p.Last = p.Last || slice.Spec.Devices[i].BindingConditions != nil
 			if slice.devices != nil {
 				// A selector that cannot be parsed selects nothing here; the
 				// allocator fails when it gets as far as this device.
@@ -471,9 +471,9 @@ func (x *poolIndex) viewsOf(node *corev1.Node) ([]*NodePool, error) {
 	}
 	slices.SortStableFunc(pools, func(a, b *NodePool) int {
 		switch {
-		case a.last == b.last:
+		case a.Last == b.Last:
 			return 0
-		case b.last:
+		case b.Last:
 			return -1
 		default:
 			return 1

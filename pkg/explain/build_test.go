@@ -150,6 +150,12 @@ func withAttribute(name, value string) func(*resourceapi.Device) {
 	}
 }
 
+func withList(name string, values ...string) func(*resourceapi.Device) {
+	return func(d *resourceapi.Device) {
+		d.Attributes[resourceapi.QualifiedName(name)] = resourceapi.DeviceAttribute{StringValues: append([]string{}, values...)}
+	}
+}
+
 func withMemory(quantity string) func(*resourceapi.Device) {
 	return func(d *resourceapi.Device) {
 		d.Capacity["memory"] = resourceapi.DeviceCapacity{Value: resource.MustParse(quantity)}
@@ -222,6 +228,12 @@ func wanting(capacity, quantity string) func(*resourceapi.ExactDeviceRequest) {
 		r.Capacity = &resourceapi.CapacityRequirements{Requests: map[resourceapi.QualifiedName]resource.Quantity{
 			resourceapi.QualifiedName(capacity): resource.MustParse(quantity),
 		}}
+	}
+}
+
+func deriving(name, expression string) func(*resourceapi.ExactDeviceRequest) {
+	return func(r *resourceapi.ExactDeviceRequest) {
+		r.DerivedAttributes = append(r.DerivedAttributes, resourceapi.DeviceDerivedAttribute{Name: resourceapi.FullyQualifiedName(name), Expression: expression})
 	}
 }
 

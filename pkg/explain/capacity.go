@@ -16,8 +16,9 @@ import (
 // shortage is a capacity of a device that a request cannot have.
 type shortage struct {
 	capacity resourceapi.QualifiedName
-	// found and wanted are the evidence, message the sentence.
-	found, wanted, message string
+	// found and wanted are the evidence, message the sentence. lack says after a
+	// number what is the matter with such devices.
+	found, wanted, message, lack string
 }
 
 // capacityShortage checks what a request takes of a device against what the
@@ -39,6 +40,7 @@ func capacityShortage(requests *resourceapi.CapacityRequirements, device *resour
 				found:    "not set",
 				wanted:   quantity.String(),
 				message:  fmt.Sprintf("has no capacity %s", name),
+				lack:     fmt.Sprintf("without capacity %s", name),
 			}, nil
 		}
 	}
@@ -56,7 +58,22 @@ func capacityShortage(requests *resourceapi.CapacityRequirements, device *resour
 			return nil, fmt.Errorf("capacity %s: consumed capacity %s is negative", name, takes.String())
 		}
 		if problem := policyProblem(takes, capacity.RequestPolicy, fractional); problem != "" {
-			return &shortage{capacity: name, found: problem, wanted: takes.String(), message: fmt.Sprintf("%s comes in %s", name, problem)}, nil
+			return &shortage{
+				capacity: name,
+				found:    problem,
+				wanted:   takes.String(),
+				message:  fmt.Sprintf("%s comes in %s", name, problem),
+				lack:     fmt.Sprintf("with no such share of %s", name),
+			}, nil
+		}
+		if takes.Cmp(capacity.Value) > 0 {
+			return &shortage{
+				capacity: name,
+				found:    capacity.Value.String(),
+				wanted:   takes.String(),
+				message:  fmt.Sprintf("%s of %s", capacity.Value.String(), name),
+				lack:     "too small",
+			}, nil
 		}
 		total := used[name].DeepCopy()
 		total.Add(takes)
@@ -68,6 +85,7 @@ func capacityShortage(requests *resourceapi.CapacityRequirements, device *resour
 				found:    fmt.Sprintf("%s of %s left", left.String(), capacity.Value.String()),
 				wanted:   takes.String(),
 				message:  fmt.Sprintf("%s of %s left of %s", left.String(), capacity.Value.String(), name),
+				lack:     "without enough capacity left",
 			}, nil
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
@@ -151,11 +152,13 @@ func (c *checks) failure(sel *selector, result *selection) (text string, lacks r
 	if strings.Contains(text, "actual cost limit exceeded") {
 		return c.selectors.overBudget(sel), reading{}
 	}
-	if !strings.Contains(text, "no such key") {
+	_, key, found := strings.Cut(text, "no such key: ")
+	if !found {
 		return text, reading{}
 	}
 	for _, r := range result.missing {
-		if r.domain == "" || r.name == "" {
+		if r.domain == "" || r.name != key {
+			// A map that the expression itself has can lack a key, too.
 			continue
 		}
 		text += fmt.Sprintf("; %s %s", r.noun(), c.catalog.spread(r))
@@ -224,7 +227,7 @@ func (c *catalog) unusual(r reading, value string) string {
 		if slices.Contains(drivers, value) {
 			return ""
 		}
-		return "no device is of driver " + value + didYouMean(value, drivers)
+		return noneOf(value, drivers)
 	}
 	values := map[string]bool{}
 	c.each(func(driver string, device *resourceapi.Device) {
@@ -235,10 +238,48 @@ func (c *catalog) unusual(r reading, value string) string {
 	if values[value] {
 		return ""
 	}
-	if near := nearest(value, slices.Sorted(maps.Keys(values))); near != "" {
-		return fmt.Sprintf("no device has %s %s; did you mean %s?", r.short(), strconv.Quote(value), strconv.Quote(near))
+	if len(values) == 0 {
+		return ""
 	}
-	return ""
+	sorted := slices.SortedFunc(maps.Keys(values), naturalCompare)
+	text := fmt.Sprintf("no device has %s %s", r.short(), strconv.Quote(value))
+	for _, other := range sorted {
+		if misspelled(value, other) {
+			return text + fmt.Sprintf("; did you mean %s?", strconv.Quote(other))
+		}
+	}
+	if len(sorted) <= maxTexts {
+		// Those that were found are told with the selector.
+		return text
+	}
+	for i := range sorted {
+		sorted[i] = strconv.Quote(sorted[i])
+	}
+	return text + "; there are " + sample(sorted, maxNames)
+}
+
+// misspelled says whether a value is another one with a slip of the pen. Names of
+// products differ in few letters, too: only long words without digits count,
+// and upper case.
+func misspelled(value, other string) bool {
+	isBreak := func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }
+	words, others := strings.FieldsFunc(value, isBreak), strings.FieldsFunc(other, isBreak)
+	if len(words) != len(others) {
+		return false
+	}
+	for i, word := range words {
+		const long = 5
+		same := strings.EqualFold(word, others[i])
+		if !same && (len(word) < long || strings.ContainsFunc(word+others[i], unicode.IsDigit) || letters(word, others[i]) > 2) {
+			return false
+		}
+	}
+	return len(words) > 0
+}
+
+// noneOf says of a driver that it has no devices, unlike others.
+func noneOf(driver string, drivers []string) string {
+	return "no device is of driver " + driver + didYouMean(driver, drivers)
 }
 
 // equality recognizes the comparison of a value with a text.

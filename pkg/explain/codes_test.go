@@ -216,7 +216,33 @@ func TestCodes(t *testing.T) {
 			verdict:  DoesNotFit,
 			funnels:  []string{"1=0+1*CapacityInsufficient"},
 			nodes:    []string{"1*CapacityInsufficient"},
+			summary:  "can have none: 1 without capacity bandwidth",
 			evidence: "has no capacity bandwidth",
+		},
+		"too small, and allocated besides": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withMemory("40")), device("b", withMemory("40")), device("c", withMemory("80"))),
+				holding("serve", "n1", "a", "c"), claim(waiting, exact("gpu", 2, wanting("memory", "80"))),
+			},
+			verdict:  DoesNotFit,
+			funnels:  []string{"3=0+2*CapacityInsufficient+1*DeviceAllocated"},
+			nodes:    []string{"1*CountUnsatisfiable"},
+			summary:  "Request gpu needs 2, and only 1 there match: 2 too small and 1 allocated.",
+			evidence: "40 of memory; wanted: 80",
+		},
+		"capacity in shares that are too small": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withSharing, withMemory("100"), func(d *resourceapi.Device) {
+					d.Capacity["memory"] = resourceapi.DeviceCapacity{Value: resource.MustParse("100"), RequestPolicy: &resourceapi.CapacityRequestPolicy{
+						Default: new(resource.MustParse("10")), ValidValues: []resource.Quantity{resource.MustParse("10"), resource.MustParse("20")},
+					}}
+				})),
+				claim(waiting, exact("gpu", 1, wanting("memory", "40"))),
+			},
+			verdict: DoesNotFit,
+			funnels: []string{"1=0+1*CapacityInsufficient"},
+			nodes:   []string{"1*CapacityInsufficient"},
+			summary: "can have none: 1 with no such share of memory; memory comes in only 10 or 20; wanted: 40",
 		},
 		"match attribute": {
 			cluster: []part{
@@ -227,6 +253,30 @@ func TestCodes(t *testing.T) {
 			funnels: []string{"3=3"},
 			nodes:   []string{"1*ConstraintUnsatisfiable"},
 			summary: `3 wanted, the most is 2 with "y"`,
+		},
+		"match attribute with one value on several nodes": {
+			cluster: []part{
+				nodes("n1", "n2", "n3"),
+				pool("n1", device("a", withModel("x")), device("b", withModel("x")), device("c", withModel("y"))),
+				pool("n2", device("a", withModel("x")), device("b", withModel("x")), device("c", withModel("y"))),
+				constrained(waiting, same("gpu.example.com/model"), exact("gpu", 3)),
+			},
+			verdict: DoesNotFit,
+			funnels: []string{"6=6"},
+			nodes:   []string{"2*ConstraintUnsatisfiable", "1*NodeNotReachable"},
+			summary: `3 wanted, the most is 2 with "x" (2 nodes).`,
+		},
+		"match attribute with a value on each node": {
+			cluster: []part{
+				nodes("n1", "n2", "n3"),
+				pool("n1", device("a", withModel("x1")), device("b", withModel("x1")), device("c", withModel("y"))),
+				pool("n2", device("a", withModel("x2")), device("b", withModel("x2")), device("c", withModel("y"))),
+				constrained(waiting, same("gpu.example.com/model"), exact("gpu", 3)),
+			},
+			verdict: DoesNotFit,
+			funnels: []string{"6=6"},
+			nodes:   []string{"2*ConstraintUnsatisfiable", "1*NodeNotReachable"},
+			summary: `3 wanted, the most is 2 (2 nodes, like n1: "x1").`,
 		},
 		"distinct attribute": {
 			cluster: []part{
@@ -247,6 +297,52 @@ func TestCodes(t *testing.T) {
 			funnels:  []string{"1=0+1*AttributeMissing"},
 			nodes:    []string{"1*AttributeMissing"},
 			evidence: "has no attribute gpu.example.com/roots, which does not exist on the only device; did you mean gpu.example.com/root?",
+		},
+		"empty list": {
+			cluster: []part{
+				gate("DRAListTypeAttributes", true), nodes("n1"), pool("n1", device("a", withList("root")), device("b", withList("root", "x"))),
+				constrained(waiting, distinct("gpu.example.com/root"), exact("gpu", 2)),
+			},
+			verdict:  DoesNotFit,
+			funnels:  []string{"2=1+1*AttributeMissing"},
+			nodes:    []string{"1*CountUnsatisfiable"},
+			summary:  "only 1 there match: 1 with an empty list as the attribute of a constraint",
+			evidence: "attribute gpu.example.com/root is an empty list, which no constraint takes",
+		},
+		"empty list without the gate": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withList("root"))), constrained(waiting, same("gpu.example.com/root"), exact("gpu", 1)),
+			},
+			verdict: Fits, funnels: []string{"1=1"}, nodes: []string{"1*Fits"},
+		},
+		"lists without the gate": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withList("root")), device("b", withList("root", "x"))),
+				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
+			},
+			verdict: DoesNotFit, funnels: []string{"2=2"}, nodes: []string{"1*ConstraintUnsatisfiable"},
+			summary: "Enough devices, but not with the same gpu.example.com/root.",
+		},
+		"derived empty list": {
+			cluster: []part{
+				gate("DRAListTypeAttributes", true), gate("DRADerivedAttributes", true), nodes("n1"), pool("n1", device("a", withList("tags", "x"))),
+				constrained(waiting, same("x.example.com/r"), exact("gpu", 1, deriving("x.example.com/r", `device.attributes["gpu.example.com"].tags.filter(t, t == "r")`))),
+			},
+			verdict:  DoesNotFit,
+			funnels:  []string{"1=0+1*AttributeMissing"},
+			nodes:    []string{"1*AttributeMissing"},
+			evidence: "spec.devices.requests[0].exactly.derivedAttributes[0]",
+		},
+		"derived attribute off": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(1)...),
+				constrained(waiting, same("x.example.com/r"), exact("gpu", 1, deriving("x.example.com/r", `"r"`))),
+			},
+			verdict:  Error,
+			funnels:  []string{"1=0+1*FeatureDisabled"},
+			nodes:    []string{"1*FeatureDisabled"},
+			summary:  "derived attributes, the feature is disabled",
+			evidence: "spec.devices.requests[0].exactly.derivedAttributes[0]",
 		},
 		"requests compete": {
 			cluster: []part{
@@ -307,11 +403,33 @@ func TestCodes(t *testing.T) {
 			funnels: []string{"1=0+1*NodeOperationUnsupported"},
 			nodes:   []string{"1*NodeOperationUnsupported"},
 		},
+		"node operations, and too few": {
+			cluster: []part{
+				gate("DRAOptionalNodeOperations", true), nodes("n1"),
+				slice("n1", func(s *resourceapi.ResourceSlice) {
+					s.Spec.SkipNodeOperations = []resourceapi.SkipNodeOperation{resourceapi.SkipNodeOperationAll}
+					s.Spec.Pool.Name = "other"
+				}, devices(2)...),
+				pool("n1", devices(1)...), holding("serve", "n1", "gpu-0"), claim(waiting, exact("gpu", 2)),
+			},
+			verdict: DoesNotFit,
+			funnels: []string{"3=0+1*DeviceAllocated+2*NodeOperationUnsupported"},
+			nodes:   []string{"1*CountUnsatisfiable"},
+			summary: "needs 2, and only 1 there match: 2 that the node is too old for and 1 allocated",
+		},
 		"claim limit": {
 			cluster: []part{nodes("n1"), pool("n1", devices(40)...), claim(waiting, exact("gpu", 33))},
 			verdict: Error,
 			funnels: []string{"40=40"},
 			nodes:   []string{"1*ClaimLimitExceeded"},
+			summary: "Claim ml/train, request gpu: a claim can have at most 32 devices, this request asks for 33.",
+		},
+		"claim limit of several requests": {
+			cluster: []part{nodes("n1"), pool("n1", devices(40)...), claim(waiting, exact("a", 20), exact("b", 15))},
+			verdict: Error,
+			funnels: []string{"40=40", "40=40"},
+			nodes:   []string{"1*ClaimLimitExceeded"},
+			summary: "request b: a claim can have at most 32 devices, this request asks for 15, and those before it for 20.",
 		},
 		"admin access denied": {
 			cluster: []part{

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 )
@@ -65,7 +66,15 @@ func (s *scene) describe(ctx context.Context, chosen []int) *Conflict {
 
 // enough says whether giving up one fact makes the claims fit.
 func (s *scene) enough(ctx context.Context, given int) bool {
-	ok, err := s.try(ctx, s.given(func(i int) bool { return i != given }))
+	h := s.given(func(i int) bool { return i != given })
+	if own := s.facts[given].holder; own != nil && s.x.own(own) {
+		// The pod needs devices for that claim all the same.
+		h.claims = append(h.claims, unallocated(own))
+		h.snap.Claims = slices.DeleteFunc(slices.Clone(h.snap.Claims), func(c *resourceapi.ResourceClaim) bool {
+			return c.Namespace == own.Namespace && c.Name == own.Name
+		})
+	}
+	ok, err := s.try(ctx, h)
 	return ok && err == nil
 }
 
@@ -117,44 +126,76 @@ func (x *inquiry) meant(d *allocator.Device) bool {
 }
 
 // conflict finds a minimal set of facts that cannot hold together. It is nil if
-// the claims do not fit even without all of them. Classes are not doubted
-// unless nothing fits without that. The method is QuickXplain (Junker, AAAI
-// 2004); earlier facts are preferred.
+// the claims do not fit even without all of them. The method is QuickXplain
+// (Junker, AAAI 2004); earlier facts are preferred.
 func (s *scene) conflict(ctx context.Context) ([]int, error) {
-	var doubted, classes []int
-	for i := range s.facts {
-		if s.facts[i].kind == factClass {
-			classes = append(classes, i)
-		} else {
-			doubted = append(doubted, i)
-		}
-	}
-	ok, err := s.fits(ctx, classes)
-	switch {
-	case err != nil:
+	all, granted, err := s.doubt(ctx)
+	if err != nil || all == nil {
 		return nil, err
-	case !ok:
-		doubted, classes = slices.Concat(doubted, classes), nil
-		if ok, err := s.fits(ctx, nil); err != nil || !ok {
-			return nil, err
-		}
 	}
-	chosen, err := s.explain(ctx, classes, false, doubted)
+	chosen, err := s.explain(ctx, granted, false, all)
 	if err != nil {
 		return nil, err
 	}
 	// The method takes for granted that giving up a fact never hurts. It may: a
 	// selector can fail on a device that was in use before.
-	if ok, err := s.fits(ctx, slices.Concat(classes, chosen)); err != nil || ok {
+	if ok, err := s.fits(ctx, slices.Concat(granted, chosen)); err != nil || ok {
 		return nil, err
 	}
 	for i := range chosen {
 		rest := slices.Delete(slices.Clone(chosen), i, i+1)
-		if ok, err := s.fits(ctx, slices.Concat(classes, rest)); err != nil || !ok {
+		if ok, err := s.fits(ctx, slices.Concat(granted, rest)); err != nil || !ok {
 			return nil, err
 		}
 	}
 	return chosen, nil
+}
+
+// doubt tells which facts may be part of the conflict, and which are taken for
+// granted: that there are requests, and what classes select, as long as giving
+// up other facts helps. Where each request fits alone, the others are doubted
+// before the classes. There is nothing to doubt if not even all of it helps.
+func (s *scene) doubt(ctx context.Context) (doubted, granted []int, err error) {
+	orders := [][]factKind{{factRequest, factClass}, {factRequest}, {factClass}, {}}
+	for level, undoubted := range orders {
+		if level == 1 && s.eachAlone(ctx) {
+			orders[1], orders[2] = orders[2], orders[1]
+			undoubted = orders[1]
+		}
+		doubted, granted = nil, nil
+		for i := range s.facts {
+			if slices.Contains(undoubted, s.facts[i].kind) {
+				granted = append(granted, i)
+			} else {
+				doubted = append(doubted, i)
+			}
+		}
+		ok, err := s.fits(ctx, granted)
+		if err != nil {
+			return nil, nil, err
+		}
+		if ok {
+			s.undoubted = undoubted
+			return doubted, granted, nil
+		}
+	}
+	return nil, nil, nil
+}
+
+// eachAlone says whether each request fits without the others.
+func (s *scene) eachAlone(ctx context.Context) bool {
+	several := false
+	for i := range s.facts {
+		if s.facts[i].kind != factRequest {
+			continue
+		}
+		several = true
+		ok, err := s.try(ctx, s.given(func(j int) bool { return s.facts[j].kind != factRequest || j == i }))
+		if err != nil || !ok {
+			return false
+		}
+	}
+	return several
 }
 
 // explain is the recursion of QuickXplain: a minimal part of candidates that
@@ -220,7 +261,6 @@ func (s *scene) sameOn(ctx context.Context, chosen []int) int {
 
 // like says whether a scene has the conflict of another one.
 func (s *scene) like(ctx context.Context, model *scene, chosen []int) bool {
-	doubtful := slices.ContainsFunc(chosen, func(c int) bool { return model.facts[c].kind == factClass })
 	// part tells which of the chosen facts one of this scene stands for.
 	part := make([]int, len(s.facts))
 	for i := range s.facts {
@@ -228,7 +268,7 @@ func (s *scene) like(ctx context.Context, model *scene, chosen []int) bool {
 	}
 	fits := func(without int) bool {
 		ok, err := s.try(ctx, s.given(func(i int) bool {
-			return part[i] >= 0 && part[i] != without || s.facts[i].kind == factClass && !doubtful
+			return part[i] >= 0 && part[i] != without || slices.Contains(model.undoubted, s.facts[i].kind)
 		}))
 		return ok || err != nil
 	}

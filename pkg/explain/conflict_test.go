@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func TestConflict(t *testing.T) {
@@ -83,7 +85,20 @@ func TestConflict(t *testing.T) {
 				nodes("n1"), pool("n1", devices(1)...), holding("own", "n1", "gpu-0"), reserved("own", "q"), claim(waiting, exact("gpu", 1)),
 				pod("p", "own", waiting),
 			},
+			// The pod needs devices for both.
 			conflict: []string{"claim ml/own holds gpu-0"},
+			more:     true,
+		},
+		"another claim of the same pod, and room for both": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(2, withModel("A"))...), holding("own", "n1", "gpu-0"), reserved("own", "q"),
+				func(s *snapshot.Snapshot) {
+					s.Slices[0].Spec.Devices[0].Attributes = device("", withModel("B")).Attributes
+				},
+				claim(waiting, exact("gpu", 1, where(`device.attributes["gpu.example.com"].model == "B"`))), pod("p", "own", waiting),
+			},
+			conflict: []string{`request gpu wants model "B"`, "claim ml/own holds gpu-0"},
+			remedies: []string{`User: ask for model "A" instead of "B" in request gpu`},
 		},
 		"one holder is enough": {
 			cluster: []part{

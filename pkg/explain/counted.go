@@ -43,22 +43,9 @@ func fitsOn(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snap
 // exists in thought only. It is not known where numbers are too large, or where
 // a selector fails, of which counting knows nothing.
 func countedFit(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (fits, known bool) {
-	s := &subject{target: Target{Kind: KindClaim}}
-	for _, claim := range claims {
-		s.claims = append(s.claims, allocator.PodClaim{Claim: claim})
-	}
-	x := newInquiry(alloc, snap, s)
-	x.describeClaims()
-	pools, err := alloc.PoolsFor(node)
+	x, err := alone(ctx, alloc, snap, node, claims)
 	if err != nil {
 		return false, false
-	}
-	x.site.candidates = []*corev1.Node{node}
-	x.site.pools = map[string][]*allocator.NodePool{node.Name: pools}
-	for i := range x.claims {
-		if err := x.account(ctx, &x.claims[i]); err != nil {
-			return false, false
-		}
 	}
 	switch x.fast(ctx, node) {
 	case decision.Feasible:
@@ -68,4 +55,27 @@ func countedFit(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.
 	default:
 		return false, false
 	}
+}
+
+// alone is an inquiry about claims on one node of a cluster that exists in
+// thought only.
+func alone(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (*inquiry, error) {
+	s := &subject{target: Target{Kind: KindClaim}, only: node}
+	for _, claim := range claims {
+		s.claims = append(s.claims, allocator.PodClaim{Claim: claim})
+	}
+	x := newInquiry(alloc, snap, s)
+	x.describeClaims()
+	pools, err := alloc.PoolsFor(node)
+	if err != nil {
+		return nil, fmt.Errorf("find the pools of node %s: %w", node.Name, err)
+	}
+	x.site.candidates = []*corev1.Node{node}
+	x.site.pools = map[string][]*allocator.NodePool{node.Name: pools}
+	for i := range x.claims {
+		if err := x.account(ctx, &x.claims[i]); err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
 }

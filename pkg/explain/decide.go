@@ -84,7 +84,7 @@ func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocat
 		answers[answer] = append(answers[answer], u.node.Name)
 	}
 	x.out.Nodes = groupNodes(answers)
-	x.conclude(verdicts, best)
+	x.conclude(ctx, verdicts, best)
 	if x.out.Verdict != DoesNotFit && x.out.Verdict != Error {
 		return nil
 	}
@@ -98,45 +98,72 @@ func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocat
 // it, and nobody else has reserved it, the scheduler takes its devices back and
 // starts again (PostFilter of its dynamicresources plugin).
 func (x *inquiry) retry(ctx context.Context) error {
-	if x.subject.only != nil {
+	if x.subject.pod == nil || x.subject.hypothetical {
 		return nil
 	}
+	whole := Options{Kind: KindPod, Namespace: x.subject.pod.Namespace, Name: x.subject.pod.Name}
+	alloc, amended, released, err := x.released(ctx)
+	if err != nil || len(released) == 0 {
+		return err
+	}
+	if x.subject.only != nil {
+		// It does so only if no other node will do.
+		now, err := ExplainWith(ctx, x.site.alloc, x.snap, whole)
+		if err != nil || now.Verdict != DoesNotFit {
+			return err
+		}
+	}
+	again, err := ExplainWith(ctx, alloc, amended, whole)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("the scheduler takes back the devices of claim %s, which no other pod has reserved, and tries again", joinOr(released))
+	switch again.Verdict {
+	case Fits:
+		text += ": then it fits, on " + again.Placement.Node
+	case DoesNotFit, Error:
+		text += "; then, too, it does not fit. " + again.Summary
+	case Undetermined, Allocated:
+		text += "; whether it fits then is not known. " + again.Summary
+	}
+	x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorNobody, Text: text})
+	return nil
+}
+
+// released is the cluster after the scheduler has taken back what keeps the
+// pod from nodes, and the names of the claims. There is none if it may not
+// take back anything.
+func (x *inquiry) released(ctx context.Context) (*allocator.Allocator, *snapshot.Snapshot, []string, error) {
 	var released []string
 	amended := *x.snap
 	amended.Claims = slices.Clone(x.snap.Claims)
 	for i := range x.subject.claims {
 		claim := x.subject.claims[i].Claim
-		if claim == nil || claim.Status.Allocation == nil || x.subject.hypothetical || !x.releasable(claim) {
+		if claim == nil || claim.Status.Allocation == nil || !x.releasable(claim) {
 			continue
 		}
 		at := slices.IndexFunc(amended.Claims, func(c *resourceapi.ResourceClaim) bool { return c.Namespace == claim.Namespace && c.Name == claim.Name })
 		if at < 0 {
 			continue
 		}
-		free := amended.Claims[at].DeepCopy()
-		free.Status = resourceapi.ResourceClaimStatus{}
-		amended.Claims[at] = free
+		amended.Claims[at] = unallocated(amended.Claims[at])
 		released = append(released, claim.Name)
 	}
 	if len(released) == 0 {
-		return nil
+		return nil, nil, nil, nil
 	}
 	alloc, err := x.site.alloc.Amended(ctx, &amended)
 	if err != nil {
-		return fmt.Errorf("set up the allocator: %w", err)
+		return nil, nil, nil, fmt.Errorf("set up the allocator: %w", err)
 	}
-	again, err := ExplainWith(ctx, alloc, &amended, Options{Kind: KindPod, Namespace: x.subject.pod.Namespace, Name: x.subject.pod.Name})
-	if err != nil {
-		return err
-	}
-	text := fmt.Sprintf("the scheduler takes back the devices of claim %s, which no other pod has reserved, and tries again", joinOr(released))
-	if again.Verdict == Fits {
-		text += ": then it fits, on " + again.Placement.Node
-	} else {
-		text += "; then, too, it does not fit: " + again.Summary
-	}
-	x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorNobody, Text: text})
-	return nil
+	return alloc, &amended, released, nil
+}
+
+// unallocated is a claim as it was before it got devices.
+func unallocated(claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
+	claim = claim.DeepCopy()
+	claim.Status = resourceapi.ResourceClaimStatus{}
+	return claim
 }
 
 // releasable says whether the scheduler may take back an allocation that keeps
@@ -147,9 +174,12 @@ func (x *inquiry) releasable(claim *resourceapi.ResourceClaim) bool {
 			return false
 		}
 	}
-	return slices.ContainsFunc(x.site.unsuitable, func(u unsuitableNode) bool {
-		ok, _ := x.site.alloc.AvailableOn(claim, u.node)
-		return u.code == NodeNotReachable && !ok
+	nodes, _ := x.site.alloc.Nodes()
+	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool {
+		if ok, _ := x.site.alloc.AvailableOn(claim, node); ok {
+			return false
+		}
+		return x.misfits(node)[0].code == NodeNotReachable
 	})
 }
 
@@ -186,7 +216,7 @@ func (x *inquiry) answer(ctx context.Context, node *corev1.Node, verdict allocat
 		}
 		return answer, ctx.Err()
 	case allocator.Failed:
-		return nodeAnswer{verdict: Error, code: errorCode(verdict.Err), message: verdict.Err.Error()}, nil
+		return nodeAnswer{verdict: Error, code: errorCode(verdict.Err), message: errorText(verdict.Err)}, nil
 	case allocator.TimedOut:
 		return nodeAnswer{verdict: Undetermined, code: SearchTimeout, message: "the search takes longer than the scheduler's limit of 10s"}, nil
 	default:
@@ -220,8 +250,24 @@ func errorCode(err error) Code {
 	return AllocatorError
 }
 
+// errorText is an error of the allocator on one line. What it says of the limit
+// of a claim is told in other words.
+func errorText(err error) string {
+	text := oneLine(err)
+	var adds, limit, before int
+	about, said, _ := strings.Cut(text, "adding ")
+	if n, _ := fmt.Sscanf(said, "%d devices exceeds the claim limit of %d, with %d already accounted for", &adds, &limit, &before); n < 3 {
+		return text
+	}
+	text = fmt.Sprintf("%sa claim can have at most %d devices, this request asks for %d", about, limit, adds)
+	if before > 0 {
+		text += fmt.Sprintf(", and those before it for %d", before)
+	}
+	return text
+}
+
 // conclude draws the verdict and the summary from the nodes.
-func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
+func (x *inquiry) conclude(ctx context.Context, verdicts []allocator.Verdict, best *fitting) {
 	for i, verdict := range verdicts {
 		node := x.site.candidates[i].Name
 		switch verdict.Outcome {
@@ -240,10 +286,10 @@ func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
 	switch {
 	case best == nil && len(x.out.Nodes) > 0 && x.out.Nodes[0].Verdict == Undetermined:
 		x.out.Verdict = Undetermined
-		x.out.Summary = x.noFitSummary()
+		x.out.Summary = x.noFitSummary(ctx)
 	case best == nil:
 		x.out.Verdict = DoesNotFit
-		x.out.Summary = x.noFitSummary()
+		x.out.Summary = x.noFitSummary(ctx)
 	case len(x.claims) == 0:
 		x.out.Verdict = Allocated
 		x.out.Summary = x.allocatedSummary()
@@ -257,7 +303,7 @@ func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
 
 // errorSummary is the allocator's error, with what people need to know beyond.
 func (x *inquiry) errorSummary(err error) string {
-	text := oneLine(err)
+	text := errorText(err)
 	if errorCode(err) != SelectorError {
 		return text + x.detail(errorCode(err), text)
 	}
@@ -271,19 +317,23 @@ func (x *inquiry) errorSummary(err error) string {
 				if rejection.Code != SelectorError || !slices.ContainsFunc(rejection.Devices, named) {
 					continue
 				}
-				return fmt.Sprintf("request %s: the %s on %d of %s of the class, and any one of them ends the attempt for all nodes: %s",
-					r.Name, rejection.Label, rejection.Count, plural(classCount(r), "device"), rejection.Message)
+				among := plural(classCount(r), "device") + " of the class"
+				if rejection.Label == classSelectorLabel+failsSuffix {
+					among = plural(r.Considered, "device")
+				}
+				return fmt.Sprintf("request %s: the %s on %d of %s, and any one of them ends the attempt for all nodes: %s",
+					r.Name, rejection.Label, rejection.Count, among, rejection.Message)
 			}
 		}
 	}
 	return text
 }
 
-// classCount counts the devices of the request's class.
+// classCount counts the devices that are known to be of the request's class.
 func classCount(r RequestExplanation) int {
 	count := r.Considered
 	for _, rejection := range r.Rejected {
-		if rejection.Code == ClassSelectorFalse {
+		if rejection.Code == ClassSelectorFalse || rejection.Label == classSelectorLabel+failsSuffix {
 			count -= rejection.Count
 		}
 	}
@@ -291,7 +341,7 @@ func classCount(r RequestExplanation) int {
 }
 
 // noFitSummary is the reason of the most promising nodes.
-func (x *inquiry) noFitSummary() string {
+func (x *inquiry) noFitSummary(ctx context.Context) string {
 	if x.out.NodeCount == 0 {
 		return "there is no node"
 	}
@@ -303,18 +353,24 @@ func (x *inquiry) noFitSummary() string {
 	if dominant.Code == NodeUnsuitable {
 		text += x.misfitDetail(dominant)
 	}
-	for _, name := range dominant.Names {
-		if value, ok := x.mostValue[name]; ok && dominant.Code == ConstraintUnsatisfiable {
-			text += " with " + value
-			break
-		}
-	}
+	var where []string
 	switch dominant.Count {
 	case x.out.NodeCount:
 	case 1:
-		text += " (" + dominant.Names[0] + ")"
+		where = append(where, dominant.Names[0])
 	default:
-		text += " (" + plural(dominant.Count, "node") + ")"
+		where = append(where, plural(dominant.Count, "node"))
+	}
+	if dominant.Code == ConstraintUnsatisfiable {
+		switch value, shared := x.mostValue(ctx, dominant); {
+		case shared:
+			text += " with " + value
+		case value != "":
+			where = append(where, fmt.Sprintf("like %s: %s", dominant.Names[0], value))
+		}
+	}
+	if len(where) > 0 {
+		text += " (" + strings.Join(where, ", ") + ")"
 	}
 	return text + x.detail(dominant.Code, dominant.Message)
 }
@@ -511,6 +567,13 @@ func (x *inquiry) assume() {
 	if x.subject.pod != nil {
 		for _, part := range x.site.alloc.NotModelled(x.subject.pod) {
 			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+part)
+		}
+	}
+	for i := range x.subject.claims {
+		claim, pod := x.subject.claims[i].Claim, x.subject.pod
+		if claim != nil && pod != nil && x.site.alloc.ReservedByAssumption(claim, pod) {
+			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("claim %s is reserved for the group of the pod: taken that the feature gate DRAWorkloadResourceClaims is on, which it is not by default in %s", claim.Name, x.clusterText()))
+			break
 		}
 	}
 	if x.snap.ServerVersion == "" && len(x.snap.Gates) == 0 {

@@ -23,8 +23,8 @@ import (
 // allocateDevice), with two exceptions. Devices of other classes come first,
 // so that nothing else is said about devices that were never meant. And unless
 // all devices are wanted, the allocator passes over devices in use before it
-// looks at their selectors, because that is cheap; here only those devices
-// count as allocated that would have been of use.
+// looks at their selectors and their capacity, because that is cheap; here only
+// those devices count as allocated that would have been of use.
 const (
 	rankClass = iota
 	rankUnsuitable
@@ -55,6 +55,9 @@ type reason struct {
 	text string
 	// wanted is what would pass, if that makes sense.
 	wanted string
+	// lack says after a number what is the matter with such devices, where the
+	// code does not tell enough.
+	lack string
 	// hint says what was probably meant instead of what is wanted.
 	hint string
 	// lacks is what the device does not have and others have.
@@ -138,10 +141,8 @@ func (c *checks) checkStatic(ctx context.Context, d *allocator.Device) *reason {
 		}
 		return r
 	}
-	if c.request.all() {
-		if r := c.checkCapacity(d, rankCapacity); r != nil {
-			return r
-		}
+	if r := c.checkCapacity(d, rankCapacity); r != nil {
+		return r
 	}
 	if inUse != nil {
 		return inUse
@@ -186,8 +187,14 @@ func (c *checks) checkBinding(d *allocator.Device) *reason {
 	}
 }
 
-// classLabel is for devices that the class does not select.
-const classLabel = "other class"
+const (
+	// classLabel is for devices that the class does not select.
+	classLabel = "other class"
+	// classSelectorLabel is for those for which that cannot be told.
+	classSelectorLabel = "class selector"
+	// failsSuffix is in the label of a selector that has no result.
+	failsSuffix = " fails"
+)
 
 func (c *checks) checkClass(ctx context.Context, d *allocator.Device) *reason {
 	if c.class == nil {
@@ -224,18 +231,18 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 		return nil
 	}
 	sel := c.selectors.compile(s.CEL.Expression)
-	result := c.selectors.evaluate(ctx, sel, d.ID.Driver, c.shownToSelectors(d.Device))
+	result := c.selectors.evaluate(ctx, sel, d.ID.Driver, d.Device)
 	if result.matches {
 		return nil
 	}
 	found := joinAnd(result.found)
 	if result.err != nil {
 		if code == ClassSelectorFalse {
-			label = "class selector"
+			label = classSelectorLabel
 		}
 		text, lacks := c.failure(sel, result)
 		return &reason{
-			rank: rank, code: SelectorError, label: label + " fails", text: text, lacks: lacks,
+			rank: rank, code: SelectorError, label: label + failsSuffix, text: text, lacks: lacks,
 			fact: Evidence{Object: holder, Path: path, Found: found, Wanted: s.CEL.Expression},
 		}
 	}
@@ -247,17 +254,6 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 		r.wanted, r.fact.Wanted, r.hint = result.failed.wanted, result.failed.expression, c.unheardOf(result.failed)
 	}
 	return r
-}
-
-// shownToSelectors is the device as selectors see it: the stable implementation
-// does not tell them that a device can be shared.
-func (c *checks) shownToSelectors(d *resourceapi.Device) *resourceapi.Device {
-	if c.channel != "stable" || d.AllowMultipleAllocations == nil {
-		return d
-	}
-	shown := *d
-	shown.AllowMultipleAllocations = nil
-	return &shown
 }
 
 // checkCapacity checks what the request takes against all that the device has
@@ -274,14 +270,14 @@ func (c *checks) checkCapacity(d *allocator.Device, rank int) *reason {
 	switch {
 	case err != nil:
 		return &reason{
-			rank: rank, code: CapacityInsufficient, label: "capacity", text: err.Error(),
+			rank: rank, code: CapacityInsufficient, label: "capacity", text: err.Error(), lack: "with a capacity that cannot be shared out",
 			fact: Evidence{Object: sliceObject(d), Path: devicePath(d, "capacity")},
 		}
 	case short == nil:
 		return nil
 	}
 	return &reason{
-		rank: rank, code: CapacityInsufficient, label: "capacity", text: short.message, wanted: short.wanted,
+		rank: rank, code: CapacityInsufficient, label: "capacity", text: short.message, wanted: short.wanted, lack: short.lack,
 		fact: Evidence{
 			Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("capacity[%q]", short.capacity)),
 			Found: short.found, Wanted: short.wanted,
@@ -325,22 +321,35 @@ func taintEvidence(alloc *allocator.Allocator, d *allocator.Device, taint resour
 }
 
 // checkConstraints finds devices that no constraint can ever take, whatever
-// the other devices are: those without the attribute.
+// the other devices are: those without the attribute, and those of which it is
+// an empty list (attributeAsSet of structured/internal/experimental).
 func (c *checks) checkConstraints(ctx context.Context, d *allocator.Device) *reason {
 	for _, constraint := range c.request.constraints {
-		_, ok, err := c.attribute(ctx, d, constraint.attribute)
-		fact := Evidence{
-			Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("attributes[%q]", constraint.attribute)),
-			Found: "not set", Wanted: constraint.String(),
+		name := constraint.attribute
+		fact := Evidence{Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("attributes[%q]", name)), Found: "not set", Wanted: constraint.String()}
+		if at := c.request.derivedAt(name); at >= 0 {
+			fact.Object, fact.Path = claimObject(c.request.claim), fmt.Sprintf("%s.derivedAttributes[%d]", c.request.path, at)
+			if !c.enabled("DRADerivedAttributes") {
+				return featureOff(rankConstraint, "DRADerivedAttributes", fact.Object, fact.Path)
+			}
 		}
-		if err != nil {
+		value, ok, err := c.attribute(ctx, d, name)
+		switch {
+		case err != nil:
+			fact.Found = err.Error()
 			return &reason{rank: rankConstraint, code: SelectorError, label: "derived attribute fails", text: err.Error(), fact: fact}
-		}
-		if !ok {
+		case !ok:
 			return &reason{
 				rank: rankConstraint, code: AttributeMissing, label: "attribute missing",
-				text: fmt.Sprintf("has no attribute %s%s", constraint.attribute, c.nearAttribute(constraint.attribute)),
+				text: fmt.Sprintf("has no attribute %s%s", name, c.nearAttribute(name)),
 				fact: fact,
+			}
+		case c.enabled("DRAListTypeAttributes") && len(valueTexts(value)) == 0:
+			fact.Found = "an empty list"
+			return &reason{
+				rank: rankConstraint, code: AttributeMissing, label: "attribute empty",
+				text: fmt.Sprintf("attribute %s is an empty list, which no constraint takes", name),
+				lack: "with an empty list as the attribute of a constraint", fact: fact,
 			}
 		}
 	}
@@ -350,10 +359,8 @@ func (c *checks) checkConstraints(ctx context.Context, d *allocator.Device) *rea
 // attribute looks up what a constraint compares: a derived attribute of the
 // request or else one of the device.
 func (c *checks) attribute(ctx context.Context, d *allocator.Device, name resourceapi.FullyQualifiedName) (resourceapi.DeviceAttribute, bool, error) {
-	for _, derived := range c.request.derived {
-		if derived.Name != name || !c.enabled("DRADerivedAttributes") {
-			continue
-		}
+	if at := c.request.derivedAt(name); at >= 0 && c.enabled("DRADerivedAttributes") {
+		derived := &c.request.derived[at]
 		compiled := c.selectors.cache.GetOrCompileDerivedAttribute(derived.Expression)
 		if compiled.Error != nil {
 			return resourceapi.DeviceAttribute{}, false, fmt.Errorf("compile derived attribute %s: %w", name, compiled.Error)

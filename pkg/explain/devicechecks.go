@@ -13,6 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // checkList collects the checks of one device for one request.
@@ -39,7 +40,7 @@ func (l *checkList) add(check, label string, reasons ...*reason) bool {
 			text += ", wanted: " + r.wanted
 		}
 		if out.Outcome == CheckPassed {
-			out.Outcome, out.Code, out.Label, out.Message = CheckFailed, r.code, r.label, text
+			out.Outcome, out.Code, out.Label, out.Message = CheckFailed, r.code, strings.TrimSuffix(r.label, failsSuffix), text
 		} else {
 			out.Message += "; " + text
 		}
@@ -52,6 +53,16 @@ func (l *checkList) add(check, label string, reasons ...*reason) bool {
 // skip notes a check that is not made.
 func (l *checkList) skip(check, label, why string) {
 	l.checks = append(l.checks, DeviceCheck{Check: check, Label: label, Outcome: CheckNotReached, Message: why})
+}
+
+// addUse notes a check of what claims have taken. That nothing is found does
+// not say much if not all of them could be seen.
+func (l *checkList) addUse(gap *snapshot.Gap, check, label string, r *reason) {
+	if r == nil && gap != nil {
+		l.skip(check, label, "not known: "+gap.Reason)
+		return
+	}
+	l.add(check, label, r)
 }
 
 // deviceChecks makes all checks of a request on a device as seen from a node,
@@ -71,20 +82,26 @@ func (x *inquiry) deviceChecks(ctx context.Context, c *checks, d *allocator.Devi
 	} else {
 		c.listSelectors(ctx, l, d, class, inUse != nil && !c.request.all())
 	}
-	capacity := true
-	if c.request.all() {
-		capacity = l.add("Capacity", "capacity", c.checkCapacity(d, rankCapacity))
+	capacity := l.add("Capacity", "capacity", c.checkCapacity(d, rankCapacity))
+	gap := x.snap.Gap(snapshot.ResourceClaims)
+	if c.request.adminAccess {
+		l.add("InUse", "not allocated", inUse)
+	} else {
+		l.addUse(gap, "InUse", "not allocated", inUse)
 	}
-	l.add("InUse", "not allocated", inUse)
 	if capacity {
-		l.add("CapacityLeft", "capacity left", c.checkCapacity(d, rankCapacityLeft))
+		shared := gap
+		if !x.shared(d) {
+			shared = nil
+		}
+		l.addUse(shared, "CapacityLeft", "capacity left", c.checkCapacity(d, rankCapacityLeft))
 	} else {
 		l.skip("CapacityLeft", "capacity left", "there is too little even if all of it were free")
 	}
 	if reached {
 		l.add("NodeOperations", "node operations", c.checkNode(d, node))
 	} else {
-		l.skip("NodeOperations", "node operations", "no node can reach it")
+		l.skip("NodeOperations", "node operations", outOfReach(node))
 	}
 	switch {
 	case len(d.ConsumesCounters) == 0:
@@ -94,7 +111,7 @@ func (x *inquiry) deviceChecks(ctx context.Context, c *checks, d *allocator.Devi
 	case inUse != nil:
 		l.skip("Partition", "shared counters", "it is in use and has taken its part already")
 	default:
-		l.add("Partition", "shared counters", c.checkPartition(d))
+		l.addUse(gap, "Partition", "shared counters", c.checkPartition(d))
 	}
 	l.add("Taint", "taints", c.eachTaint(d)...)
 	for _, one := range c.request.constraints {
@@ -106,13 +123,21 @@ func (x *inquiry) deviceChecks(ctx context.Context, c *checks, d *allocator.Devi
 	return l.checks
 }
 
+// outOfReach says why nothing else is checked about the place of a device.
+func outOfReach(node *corev1.Node) string {
+	if node == nil {
+		return "no node can reach it"
+	}
+	return "the node cannot reach it"
+}
+
 // checkPlace makes the checks of the node, the slice and the pool. It says
 // whether the node can reach the device, and whether the pool is used.
 func (x *inquiry) checkPlace(l *checkList, d *allocator.Device, node *corev1.Node) (reached, usable bool) {
 	if node == nil {
 		l.add("Reach", "in reach of a node", unreached(x.snap, d))
-		l.skip("Slice", "slice", "no node can reach it")
-		l.skip("Pool", "pool", "no node can reach it")
+		l.skip("Slice", "slice", outOfReach(node))
+		l.skip("Pool", "pool", outOfReach(node))
 		return false, false
 	}
 	if x.subject.pod != nil {
@@ -127,8 +152,8 @@ func (x *inquiry) checkPlace(l *checkList, d *allocator.Device, node *corev1.Nod
 		elsewhere.label, elsewhere.text = "elsewhere", fmt.Sprintf("it is for %s, not for %s", deviceNodes(d), node.Name)
 		elsewhere.fact.Found, elsewhere.fact.Wanted = deviceNodes(d), node.Name
 		l.add("Reach", "in reach of the node", &elsewhere)
-		l.skip("Slice", "slice", "the node cannot reach it")
-		l.skip("Pool", "pool", "the node cannot reach it")
+		l.skip("Slice", "slice", outOfReach(node))
+		l.skip("Pool", "pool", outOfReach(node))
 		return false, false
 	}
 	l.add("Reach", "in reach of the node")

@@ -13,6 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // deviceFacts describes what a device is and who has it.
@@ -33,6 +34,9 @@ func (x *inquiry) deviceFacts(d *allocator.Device) *DeviceExplanation {
 	for _, taint := range d.Taints {
 		out.Taints = append(out.Taints, DeviceTaint{Taint: taintText(taint), Since: taint.TimeAdded, Evidence: taintEvidence(x.site.alloc, d, taint)})
 	}
+	if gap := x.snap.Gap(snapshot.ResourceClaims); gap != nil && (out.Shared || !x.site.alloc.InUse(d.ID)) {
+		out.HoldersUnknown = gap.Reason
+	}
 	for _, holder := range x.site.alloc.Holders(d.ID) {
 		out.Holders = append(out.Holders, deviceHolder(holder))
 		out.Health = append(out.Health, x.deviceHealth(holder)...)
@@ -46,11 +50,7 @@ func (x *inquiry) shared(d *allocator.Device) bool {
 
 // deviceNodes says where a device can be used.
 func deviceNodes(d *allocator.Device) string {
-	name, all, selector := d.Slice.Spec.NodeName, d.Slice.Spec.AllNodes, d.Slice.Spec.NodeSelector
-	if perDevice(d.Slice) {
-		name, all, selector = d.NodeName, d.AllNodes, d.NodeSelector
-	}
-	switch {
+	switch name, all, selector := nodesFor(d); {
 	case name != nil && *name != "":
 		return *name
 	case all != nil && *all:

@@ -58,7 +58,7 @@ func ExplainWith(ctx context.Context, alloc *allocator.Allocator, snap *snapshot
 			return nil, err
 		}
 		if answer.Verdict == Fits {
-			answer.Summary = fmt.Sprintf("Pod %s can have it allocated, others that wait for it cannot: %s", pod.Name, answer.Summary)
+			answer.Summary = fmt.Sprintf("Pod %s can have it allocated, others that wait for it cannot. %s", pod.Name, answer.Summary)
 			return answer, nil
 		}
 	}
@@ -89,12 +89,11 @@ func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *su
 		selectors: newSelectors(dracel.Features{
 			EnableConsumableCapacity: alloc.FeatureEnabled("DRAConsumableCapacity"),
 			EnableListTypeAttributes: alloc.FeatureEnabled("DRAListTypeAttributes"),
-		}),
+		}, alloc.Features().Channel),
 		catalog:     newCatalog(alloc),
 		probed:      map[string]nodeAnswer{},
 		partitioned: map[*allocator.Pool]string{},
 		comparable:  map[*allocator.NodePool]map[string]bool{},
-		mostValue:   map[string]string{},
 		out: &Explanation{
 			TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: "Explanation"},
 			Target:   subject.target,
@@ -120,10 +119,7 @@ type inquiry struct {
 	// slowNode is a node that was decided by counting because the allocator
 	// takes too long.
 	slowNode string
-	// mostValue has, by node, the value of a match constraint that most of its
-	// devices have.
-	mostValue map[string]string
-	out       *Explanation
+	out      *Explanation
 }
 
 // claimInquiry is a claim that is to be allocated.
@@ -182,18 +178,44 @@ func (x *inquiry) beyondScheduling() bool {
 		x.settle(Error, ClaimNotReady, "the pod is being deleted: it is not scheduled any more")
 	case pod.Spec.NodeName == "", x.isElsewhere(pod):
 		return false
-	case len(x.claims) > 0:
-		x.settle(DoesNotFit, ClaimNotReady, fmt.Sprintf("the pod is bound to node %s, but its claims are not allocated: it was bound without the scheduler, and nobody allocates them now", pod.Spec.NodeName))
 	default:
-		x.out.Verdict = Allocated
-		x.out.Summary = x.allocatedSummary()
-		for i := range x.subject.claims {
-			if problem := x.subject.claims[i].Problem; problem != nil {
-				x.out.Summary += "; " + problem.Error()
-			}
-		}
+		x.bound(pod)
 	}
 	return true
+}
+
+// bound deals with a pod on its node: nobody allocates claims for it any more,
+// and the kubelet refuses those that are not the pod's.
+func (x *inquiry) bound(pod *corev1.Pod) {
+	var tolerable []string
+	var missing, unreadable error
+	for i := range x.subject.claims {
+		pc := &x.subject.claims[i]
+		switch {
+		case pc.ExtendedResources && pc.Generated && x.hides(snapshot.ResourceClaims, pod.Namespace):
+			unreadable = fmt.Errorf("the claim for the extended resources of the pod %w", allocator.ErrClaimUnreadable)
+		case pc.Problem == nil:
+		case errors.Is(pc.Problem, allocator.ErrClaimUnreadable):
+			unreadable = pc.Problem
+		case pc.Claim == nil, errors.Is(pc.Problem, allocator.ErrClaimNotOwned):
+			if missing == nil {
+				missing = pc.Problem
+			}
+		default:
+			tolerable = append(tolerable, pc.Problem.Error())
+		}
+	}
+	switch {
+	case missing != nil:
+		x.settle(Error, ClaimNotReady, missing.Error())
+	case unreadable != nil:
+		x.settle(Undetermined, ClaimNotReady, unreadable.Error())
+	case len(x.claims) > 0:
+		x.settle(DoesNotFit, ClaimNotReady, fmt.Sprintf("the pod is bound to node %s, but its claims are not allocated, and nobody allocates them for it now", pod.Spec.NodeName))
+	default:
+		x.out.Verdict = Allocated
+		x.out.Summary = strings.Join(append([]string{x.allocatedSummary()}, tolerable...), "; ")
+	}
 }
 
 // problems deals with claims that the scheduler does not even look at. It
@@ -364,12 +386,12 @@ func (x *inquiry) survey() error {
 // misfits tells why the pod cannot use a node at all.
 func (x *inquiry) misfits(node *corev1.Node) []unsuitableNode {
 	var all []unsuitableNode
-	add := func(code Code, misfit allocator.Misfit) {
-		all = append(all, unsuitableNode{node: node, misfit: misfit, code: code})
+	add := func(code Code, misfit allocator.Misfit, claim *resourceapi.ResourceClaim) {
+		all = append(all, unsuitableNode{node: node, misfit: misfit, code: code, claim: claim})
 	}
 	if x.subject.pod != nil {
 		for _, misfit := range x.site.alloc.NodeFit(x.subject.pod, node) {
-			add(NodeUnsuitable, misfit)
+			add(NodeUnsuitable, misfit, nil)
 		}
 	}
 	for i := range x.subject.claims {
@@ -382,12 +404,12 @@ func (x *inquiry) misfits(node *corev1.Node) []unsuitableNode {
 				Reason: fmt.Sprintf("claim %s is allocated, but %s", pc.Claim.Name, why),
 				Path:   "status.allocation.nodeSelector",
 				Wanted: allocationNodes(pc.Claim.Status.Allocation),
-			})
+			}, pc.Claim)
 		}
 	}
 	if x.subject.pod != nil && x.site.alloc.HasExtendedResources(x.subject.pod) {
 		if _, err := x.site.alloc.ExtendedResourceClaim(x.subject.pod, node); err != nil {
-			add(NodeUnsuitable, allocator.Misfit{Reason: err.Error(), Path: "status.allocatable"})
+			add(NodeUnsuitable, allocator.Misfit{Reason: err.Error(), Path: "status.allocatable"}, nil)
 		}
 	}
 	return all

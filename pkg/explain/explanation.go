@@ -277,7 +277,8 @@ type RequestExplanation struct {
 	// EligibleDevices lists the eligible devices as driver/pool/device.
 	EligibleDevices []string `json:"eligibleDevices,omitempty"`
 	// Selectors are those of the class and then those of the request, in the
-	// order in which the allocator evaluates them.
+	// order in which the allocator evaluates them. If the question is about one
+	// node, they tell of the devices that it can reach.
 	Selectors []SelectorTrace `json:"selectors,omitempty"`
 }
 
@@ -391,8 +392,8 @@ type NodeGroup struct {
 	Code    Code   `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
 	// Missing is how many devices more the request that lacks most would need on
-	// each of these nodes; 0 if it is not a matter of their number. It decides
-	// the order of nodes where there are too few.
+	// each of these nodes, or how many more that a constraint takes together; 0 if
+	// it is not a matter of their number. It decides the order of such nodes.
 	Missing int `json:"missing,omitempty"`
 	// Score is the dynamicresources score of nodes where it fits, before
 	// normalization; only prioritized lists make it differ from 0.
@@ -569,6 +570,8 @@ type DeviceExplanation struct {
 	BindingFailureConditions []string `json:"bindingFailureConditions,omitempty"`
 	// Holders are the claims that have the device, or a share of it.
 	Holders []DeviceHolder `json:"holders,omitempty"`
+	// HoldersUnknown says why there may be holders that are not listed.
+	HoldersUnknown string `json:"holdersUnknown,omitempty"`
 	// Health is what the kubelet says in the status of pods that have it.
 	Health []DeviceHealth `json:"health,omitempty"`
 	// Requests has each request, and each alternative, that waits for devices.
@@ -686,7 +689,7 @@ type DeviceCheck struct {
 type CheckOutcome string
 
 // The outcomes of checks. NotReached is one that says nothing after an earlier
-// one failed.
+// one failed, or because what it is about could not be seen.
 const (
 	CheckPassed     CheckOutcome = "Passed"
 	CheckFailed     CheckOutcome = "Failed"

@@ -22,13 +22,14 @@ import (
 type factKind int
 
 // What is asked for comes first, then what is in the way: conflicts prefer
-// earlier facts, and those that follow from others come after them. A class is
-// only doubted if nothing else explains it.
+// earlier facts, and those that follow from others come after them. A request
+// as such, and a class, are only doubted if nothing else explains it.
 const (
 	factCount factKind = iota
 	factAll
 	factSelector
 	factCapacity
+	factRequest
 	factConstraint
 	factRestriction
 	factGate
@@ -46,7 +47,8 @@ type fact struct {
 	kind     factKind
 	text     string
 	evidence Evidence
-	// at is the request of a factCount, factAll, factSelector or factCapacity.
+	// at is the request of a factCount, factAll, factSelector, factCapacity or
+	// factRequest.
 	// With claim it is also where a factConstraint is.
 	at requestPlace
 	// selector and conjunct tell which part of a selector, of the request or of
@@ -61,7 +63,8 @@ type fact struct {
 	counterSet         string
 	taint              resourceapi.DeviceTaint
 	tainted            *allocator.Device
-	// holder is an allocated claim.
+	// holder is an allocated claim; of a factRestriction it is one of the pod's
+	// own, which keeps it from the node.
 	holder *resourceapi.ResourceClaim
 }
 
@@ -150,6 +153,7 @@ func (s *scene) askedFacts() {
 			s.requestFacts(at)
 		}
 	}
+	s.presenceFacts()
 	for i, claim := range s.claims {
 		for j, c := range claimConstraints(claim) {
 			text := "all devices have " + c.String()
@@ -162,6 +166,39 @@ func (s *scene) askedFacts() {
 			})
 		}
 	}
+}
+
+// presenceFacts lists the requests as such, if there are several.
+func (s *scene) presenceFacts() {
+	var list []fact
+	for i, claim := range s.claims {
+		for j := range claim.Spec.Devices.Requests {
+			r := &claim.Spec.Devices.Requests[j]
+			at := requestPlace{i, j, -1}
+			text := "request " + s.requestName(at) + " wants a device"
+			if len(r.FirstAvailable) > 0 {
+				text = "request " + s.requestName(at) + " wants one of its alternatives"
+			} else {
+				text += " of class " + r.Exactly.DeviceClassName
+			}
+			list = append(list, fact{
+				kind: factRequest, at: at, text: text,
+				evidence: Evidence{Object: claimObject(claim), Path: fmt.Sprintf("spec.devices.requests[%d]", j), Found: r.Name},
+			})
+		}
+	}
+	if len(list) > 1 {
+		s.facts = append(s.facts, list...)
+	}
+}
+
+// requestName is [scene.nameOf] for a request as a whole.
+func (s *scene) requestName(at requestPlace) string {
+	name := s.claims[at.claim].Spec.Devices.Requests[at.request].Name
+	if len(s.claims) > 1 {
+		name = s.claims[at.claim].Name + "." + name
+	}
+	return name
 }
 
 func (s *scene) requestFacts(at requestPlace) {
@@ -319,8 +356,7 @@ func (s *scene) restrictionFacts() {
 			text += fmt.Sprintf(": %s wanted, %s", misfit.Wanted, misfit.Found)
 		}
 		s.facts = append(s.facts, fact{
-			kind: factRestriction, text: text, misfit: &misfit,
-			evidence: Evidence{Object: object("Node", "", s.node.Name), Path: misfit.Path, Found: misfit.Found, Wanted: misfit.Wanted},
+			kind: factRestriction, text: text, misfit: &misfit, holder: u.claim, evidence: u.evidence(),
 		})
 	}
 }

@@ -16,13 +16,15 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
+// everythingOff turns all feature gates off.
+func everythingOff(s *snapshot.Snapshot) {
+	for _, name := range fleet.AllGates() {
+		gate(name, false)(s)
+	}
+}
+
 // TestFound has what random clusters brought to light.
 func TestFound(t *testing.T) {
-	everythingOff := func(s *snapshot.Snapshot) {
-		for _, name := range fleet.AllGates() {
-			gate(name, false)(s)
-		}
-	}
 	stepOfZero := device("gpu-0", withSharing, withMemory("4"), func(d *resourceapi.Device) {
 		zero, one := resource.MustParse("0"), resource.MustParse("1")
 		memory := d.Capacity["memory"]

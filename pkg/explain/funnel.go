@@ -35,6 +35,17 @@ type unsuitableNode struct {
 	node   *corev1.Node
 	misfit allocator.Misfit
 	code   Code
+	// claim is the pod's allocated claim that the misfit is about, if any.
+	claim *resourceapi.ResourceClaim
+}
+
+// evidence proves that the pod cannot use the node.
+func (u unsuitableNode) evidence() Evidence {
+	e := Evidence{Object: object(KindNode, "", u.node.Name), Path: u.misfit.Path, Found: u.misfit.Found, Wanted: u.misfit.Wanted}
+	if u.claim != nil {
+		e.Object, e.Found, e.Wanted = claimObject(u.claim), u.misfit.Wanted, u.node.Name
+	}
+	return e
 }
 
 // funnel accounts for every device of every pool for one request.
@@ -246,7 +257,7 @@ func (f *funnel) addUnsuitable(s *site) {
 func unsuitableReason(u unsuitableNode) *reason {
 	return &reason{
 		rank: rankUnsuitable, code: u.code, label: "node unsuitable", text: u.misfit.Reason,
-		fact: Evidence{Object: object("Node", "", u.node.Name), Path: u.misfit.Path, Found: u.misfit.Found, Wanted: u.misfit.Wanted},
+		fact: u.evidence(),
 	}
 }
 
@@ -267,19 +278,26 @@ func (f *funnel) addRest() {
 
 // unreached is the reason for a device that no node can reach.
 func unreached(snap *snapshot.Snapshot, d *allocator.Device) *reason {
-	text, found := "no node matches the node selector", ""
-	switch name := d.Slice.Spec.NodeName; {
-	case name != nil && snap.Node(*name) == nil:
-		text, found = "the node does not exist", *name
-	case name != nil:
-		text, found = "the slices for the node cannot be read", *name
-	case d.Slice.Spec.AllNodes != nil:
-		text = "there is no node"
+	name, all, selector := nodesFor(d)
+	fact := Evidence{Object: sliceObject(d), Wanted: "a node of the cluster"}
+	var text, field string
+	switch {
+	case name != nil && *name != "":
+		text, field, fact.Found = "the node does not exist", "nodeName", *name
+		if snap.Node(*name) != nil {
+			text = "the slices for the node cannot be read"
+		}
+	case all != nil && *all:
+		text, field, fact.Found = "there is no node", "allNodes", "true"
+	case selector != nil:
+		text, field, fact.Found = "no node matches the node selector", "nodeSelector", deviceNodes(d)
+	default:
+		text, field = "it is for no node", "nodeName"
 	}
-	return &reason{
-		rank: rankReach, code: NodeNotReachable, label: "no node", text: text,
-		fact: Evidence{Object: sliceObject(d), Path: "spec.nodeName", Found: found, Wanted: "a node of the cluster"},
+	if fact.Path = "spec." + field; perDevice(d.Slice) {
+		fact.Path = devicePath(d, field)
 	}
+	return &reason{rank: rankReach, code: NodeNotReachable, label: "out of reach", text: text, fact: fact}
 }
 
 // classHasDevices says whether the class has devices anywhere.
@@ -360,6 +378,8 @@ type rejectionGroup struct {
 	facts   map[Evidence]int
 	where   tally
 	pools   tally
+	// placed counts the devices that name a node.
+	placed int
 }
 
 func newRejectionGroup(r *reason) *rejectionGroup {
@@ -378,10 +398,9 @@ func (g *rejectionGroup) add(d *allocator.Device, r *reason) {
 	g.facts[r.fact]++
 	g.pools[d.ID.Pool]++
 	g.drivers[d.ID.Driver]++
-	if name := d.Slice.Spec.NodeName; name != nil {
+	if name, _, _ := nodesFor(d); name != nil {
 		g.where[*name]++
-	} else if name := d.NodeName; name != nil {
-		g.where[*name]++
+		g.placed++
 	}
 }
 
@@ -469,10 +488,12 @@ func (g *rejectionGroup) holders() string {
 }
 
 func (g *rejectionGroup) place() string {
+	// Where not all devices name a node, the pools do.
+	all := g.placed == len(g.devices)
 	switch {
-	case len(g.where) == 1:
+	case all && len(g.where) == 1:
 		return g.where.sorted()[0]
-	case len(g.where) > 1:
+	case all && len(g.where) > 1:
 		return plural(len(g.where), "node")
 	case len(g.pools) == 1:
 		return "pool " + g.pools.sorted()[0]

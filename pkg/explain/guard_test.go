@@ -84,7 +84,7 @@ func TestGuard(t *testing.T) {
 		{"an error", x + `.a ==`, ``},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, ok := newSelectors(listFeatures()).guard(test.expression, []reading{a, b})
+			got, ok := newSelectors(listFeatures(), "experimental").guard(test.expression, []reading{a, b})
 			if got != test.want && ok || ok != (test.want != "") {
 				t.Errorf("got  %q (%v)\nwant %q", got, ok, test.want)
 			}
@@ -94,7 +94,7 @@ func TestGuard(t *testing.T) {
 
 func TestGuardOfStrangeNames(t *testing.T) {
 	expression := `device.attributes["gpu.example.com"]["in"] == 1`
-	got, ok := newSelectors(listFeatures()).guard(expression, []reading{attributeReading("in")})
+	got, ok := newSelectors(listFeatures(), "experimental").guard(expression, []reading{attributeReading("in")})
 	if want := `"in" in device.attributes["gpu.example.com"] && ` + expression; got != want || !ok {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -109,7 +109,7 @@ func TestGuardIsTheSameWithoutErrors(t *testing.T) {
 	counts := map[string]int{}
 	for seed := range cases {
 		random := rand.New(rand.NewPCG(uint64(seed), 2))
-		s := newSelectors(listFeatures())
+		s := newSelectors(listFeatures(), "experimental")
 		sel := s.compile(randomExpression(random, 3))
 		if sel.compiled.Error != nil {
 			t.Fatalf("%s: %v", sel.expression, sel.compiled.Error)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
@@ -38,26 +39,42 @@ const (
 // the first. Nodes that it would search for long, although counting says that
 // nothing fits there, are not asked about: they are returned as hard.
 func (x *inquiry) check(ctx context.Context, like []int) (verdicts []allocator.Verdict, hard []int) {
-	verdicts = make([]allocator.Verdict, len(like))
 	var first []int
+	var nodes []*corev1.Node
 	for i, node := range x.site.candidates {
-		switch {
-		case like[i] != i:
-		case x.isHard(ctx, node):
-			verdicts[i] = allocator.Verdict{Outcome: allocator.DoesNotFit}
-			hard = append(hard, i)
-		default:
-			first = append(first, i)
+		if like[i] == i {
+			first, nodes = append(first, i), append(nodes, node)
 		}
 	}
-	nodes := make([]*corev1.Node, 0, len(first))
-	for _, i := range first {
-		nodes = append(nodes, x.site.candidates[i])
+	verdicts = make([]allocator.Verdict, len(like))
+	asked, notAsked := x.checkUnless(ctx, nodes, x.isHard)
+	for at, verdict := range asked {
+		verdicts[first[at]] = verdict
 	}
-	for i, verdict := range x.site.alloc.CheckAll(ctx, nodes, x.claimsFor) {
-		verdicts[first[i]] = verdict
+	for _, at := range notAsked {
+		hard = append(hard, first[at])
 	}
 	spread(like, verdicts)
+	return verdicts, hard
+}
+
+// checkUnless asks the allocator about those nodes that are not hard. The claims
+// do not fit on the others, whose indices it returns.
+func (x *inquiry) checkUnless(ctx context.Context, nodes []*corev1.Node, isHard func(context.Context, *corev1.Node) bool) (verdicts []allocator.Verdict, hard []int) {
+	verdicts = make([]allocator.Verdict, len(nodes))
+	var easy []int
+	var asked []*corev1.Node
+	for i, node := range nodes {
+		if isHard(ctx, node) {
+			verdicts[i] = allocator.Verdict{Outcome: allocator.DoesNotFit}
+			hard = append(hard, i)
+			continue
+		}
+		easy, asked = append(easy, i), append(asked, node)
+	}
+	for at, verdict := range x.site.alloc.CheckAll(ctx, asked, x.claimsFor) {
+		verdicts[easy[at]] = verdict
+	}
 	return verdicts, hard
 }
 
@@ -91,6 +108,21 @@ func (x *inquiry) isHard(ctx context.Context, node *corev1.Node) bool {
 	ctx, cancel := context.WithTimeout(ctx, countingTime)
 	defer cancel()
 	return x.fast(ctx, node) == decision.Infeasible && !x.mayFail(ctx, node)
+}
+
+// isHardAlone is isHard where nothing is accounted for yet. Most nodes do not
+// even have as many devices as make it worth the while.
+func (x *inquiry) isHardAlone(ctx context.Context, node *corev1.Node) bool {
+	devices := 0
+	for _, pool := range x.site.pools[node.Name] {
+		devices += len(pool.Devices)
+	}
+	claims, err := x.claimsFor(node)
+	if err != nil || mostCombinations(claims, devices) < longSearch {
+		return false
+	}
+	one, err := alone(ctx, x.site.alloc, x.snap, node, claims)
+	return err == nil && one.isHard(ctx, node)
 }
 
 // search is the allocator's own search on nodes that were decided by counting.
@@ -198,6 +230,28 @@ func (x *inquiry) combinations(node string) float64 {
 					continue
 				}
 				most = max(most, combinationsOf(f.eligible[node], f.request.count))
+			}
+			bits += most
+		}
+	}
+	return bits
+}
+
+// mostCombinations is the most that combinations can be where a node has so many
+// devices.
+func mostCombinations(claims []*resourceapi.ResourceClaim, devices int) float64 {
+	bits := 0.0
+	for _, claim := range claims {
+		for _, alternatives := range requestsOf(claim) {
+			most := 0.0
+			for _, r := range alternatives {
+				switch {
+				case r.all():
+				case r.count > int64(devices/2):
+					most = max(most, float64(devices))
+				default:
+					most = max(most, combinationsOf(devices, r.count))
+				}
 			}
 			bits += most
 		}

@@ -40,8 +40,8 @@ func TestSlowNodeIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Verdict != DoesNotFit || len(e.Remedies) == 0 {
-		t.Errorf("%s with remedies %+v", e.Verdict, e.Remedies)
+	if e.Verdict != DoesNotFit || len(e.Remedies) != 1 || e.Remedies[0].Change != "ask for 26 instead of 27 devices in request gpu" {
+		t.Errorf("%s with remedies %+v, want one for node c, though the others are searched for long", e.Verdict, e.Remedies)
 	}
 	told := 0
 	for _, text := range e.Assumptions {

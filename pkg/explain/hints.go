@@ -5,8 +5,10 @@ package explain
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -45,11 +47,39 @@ func (x *inquiry) hint(text string, evidence ...Evidence) {
 
 // queueHint tells what Kueue says about a pod or job that it has not admitted.
 func (x *inquiry) queueHint() {
+	queued, condition := x.notAdmitted()
+	if queued == nil {
+		return
+	}
+	queue := ""
+	if queued.Spec.QueueName != "" {
+		queue = " in queue " + queued.Spec.QueueName
+	}
+	x.hint(
+		fmt.Sprintf("Kueue has not admitted it: Workload %s/%s%s has condition %s=%s (%s): %s",
+			queued.Namespace, queued.Name, queue, condition.Type, condition.Status, condition.Reason, condition.Message),
+		Evidence{
+			Object: object("Workload", queued.Namespace, queued.Name), Path: fmt.Sprintf("status.conditions[type=%s].status", condition.Type),
+			Found: string(condition.Status), Wanted: string(metav1.ConditionTrue),
+		},
+	)
+}
+
+// notAdmitted finds what Kueue keeps about the pod or the workload, and the
+// condition that it waits for; nil if there is none.
+func (x *inquiry) notAdmitted() (*snapshot.QueuedWorkload, *metav1.Condition) {
 	target := x.subject.target
-	owners := []metav1.OwnerReference{{Kind: target.Kind, Name: target.Name}}
+	var owners []metav1.OwnerReference
+	for _, w := range x.snap.Workloads {
+		if w.Kind == target.Kind && w.Namespace == target.Namespace && w.Name == target.Name {
+			owners = append(owners, metav1.OwnerReference{Kind: w.Kind, Name: w.Name, UID: w.UID})
+		}
+	}
 	group := ""
 	if pod := x.subject.pod; pod != nil {
-		owners = append(owners, metav1.OwnerReference{Kind: KindPod, Name: pod.Name, UID: pod.UID})
+		if pod.UID != "" {
+			owners = append(owners, metav1.OwnerReference{Kind: KindPod, Name: pod.Name, UID: pod.UID})
+		}
 		if controller := metav1.GetControllerOfNoCopy(pod); controller != nil {
 			owners = append(owners, *controller)
 		}
@@ -57,30 +87,17 @@ func (x *inquiry) queueHint() {
 	}
 	queued := x.snap.QueuedBy(target.Namespace, group, owners)
 	if queued == nil {
-		return
+		return nil, nil
 	}
 	if admitted := queued.Condition("Admitted"); admitted != nil && admitted.Status == metav1.ConditionTrue {
-		return
+		return nil, nil
 	}
 	for _, name := range []string{"QuotaReserved", "Admitted"} {
-		condition := queued.Condition(name)
-		if condition == nil || condition.Status == metav1.ConditionTrue {
-			continue
+		if condition := queued.Condition(name); condition != nil && condition.Status != metav1.ConditionTrue {
+			return queued, condition
 		}
-		queue := ""
-		if queued.Spec.QueueName != "" {
-			queue = " in queue " + queued.Spec.QueueName
-		}
-		x.hint(
-			fmt.Sprintf("Kueue has not admitted it: Workload %s/%s%s has condition %s=%s (%s): %s",
-				queued.Namespace, queued.Name, queue, name, condition.Status, condition.Reason, condition.Message),
-			Evidence{
-				Object: object("Workload", queued.Namespace, queued.Name), Path: fmt.Sprintf("status.conditions[type=%s].status", name),
-				Found: string(condition.Status), Wanted: string(metav1.ConditionTrue),
-			},
-		)
-		return
 	}
+	return nil, nil
 }
 
 // droppedHints names fields that were applied and that the API server did not
@@ -189,7 +206,7 @@ func (x *inquiry) attributeHints() {
 	if x.out.Verdict != DoesNotFit {
 		return
 	}
-	seen := map[string]bool{}
+	seen := map[resourceapi.FullyQualifiedName]bool{}
 	for i := range x.claims {
 		for _, alternatives := range x.claims[i].funnels {
 			for _, f := range alternatives {
@@ -199,7 +216,9 @@ func (x *inquiry) attributeHints() {
 						continue
 					}
 					for _, c := range f.request.constraints {
-						x.attributeHint(d, c.attribute, seen)
+						if !seen[c.attribute] {
+							seen[c.attribute] = x.attributeHint(d, c.attribute)
+						}
 					}
 				}
 			}
@@ -207,27 +226,34 @@ func (x *inquiry) attributeHints() {
 	}
 }
 
-func (x *inquiry) attributeHint(d *allocator.Device, wanted resourceapi.FullyQualifiedName, seen map[string]bool) {
+// attributeHint tells whether there is something to say. An attribute without a
+// domain, where that is forgotten most easily, comes before others.
+func (x *inquiry) attributeHint(d *allocator.Device, wanted resourceapi.FullyQualifiedName) bool {
 	domain, id, _ := strings.Cut(string(wanted), "/")
 	if _, has := qualified(d.Attributes, domain, id, d.ID.Driver); has {
-		return
+		return false
 	}
-	for name, value := range d.Attributes {
-		otherDomain, otherID, explicit := strings.Cut(string(name), "/")
-		if !explicit {
-			otherDomain, otherID = d.ID.Driver, string(name)
+	own := resourceapi.QualifiedName(id)
+	names := []resourceapi.QualifiedName{own}
+	for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
+		if strings.HasSuffix(string(name), "/"+id) {
+			names = append(names, name)
 		}
-		key := string(wanted) + " " + otherDomain
-		if otherID != id || seen[key] {
+	}
+	for _, name := range names {
+		value, has := d.Attributes[name]
+		if !has {
 			continue
 		}
-		seen[key] = true
-		text := fmt.Sprintf("%s of %s counts as %s/%s (%s), not as %s", name, d.ID.Device, otherDomain, id, attributeText(value), wanted)
-		if !explicit {
-			text += ": a name without a domain belongs to the domain of the driver"
+		text := fmt.Sprintf("%s of %s (%s) does not count as %s", name, d.ID.Device, attributeText(value), wanted)
+		if name == own {
+			text = fmt.Sprintf("%s of %s counts as %s/%s (%s), not as %s: a name without a domain belongs to the domain of the driver",
+				name, d.ID.Device, d.ID.Driver, id, attributeText(value), wanted)
 		}
 		x.hint(text, Evidence{Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("attributes[%q]", name)), Found: attributeText(value), Wanted: "attribute " + string(wanted)})
+		return true
 	}
+	return false
 }
 
 // preemptionHint answers those who wait for the scheduler to take devices from
@@ -242,6 +268,9 @@ func (x *inquiry) preemptionHint() {
 	var held allocator.Holder
 	consider := func(id allocator.DeviceID) {
 		for _, holder := range x.site.alloc.Holders(id) {
+			if ptr.Deref(holder.Result.AdminAccess, false) {
+				continue
+			}
 			for _, consumer := range holder.Claim.Status.ReservedFor {
 				user := x.snap.Pod(holder.Claim.Namespace, consumer.Name)
 				if consumer.Resource != "pods" || user == nil || user.UID != consumer.UID || ptr.Deref(user.Spec.Priority, 0) >= priority {
@@ -281,6 +310,10 @@ func (x *inquiry) preemptionHint() {
 	)
 }
 
+// autoscalerMemory is how long it counts what the cluster autoscaler said about
+// a pod. As long as the pod waits, it says so again.
+const autoscalerMemory = 15 * time.Minute
+
 // autoscalerHint quotes what the cluster autoscaler said last about the pod.
 func (x *inquiry) autoscalerHint() {
 	pod := x.subject.pod
@@ -291,15 +324,19 @@ func (x *inquiry) autoscalerHint() {
 	if event == nil {
 		return
 	}
-	does := "adds no node"
+	did := "added no node"
 	if event.Reason == "TriggeredScaleUp" {
-		does = "adds a node"
+		did = "set out to add a node"
 	}
 	when := ""
 	if said := eventTime(event); !said.IsZero() {
-		when = ", " + duration.HumanDuration(x.snap.Now().Sub(said.Time)) + " ago"
+		age := x.snap.Now().Sub(said.Time)
+		if age > autoscalerMemory {
+			return
+		}
+		when = ", " + duration.HumanDuration(age) + " ago"
 	}
-	x.hint(fmt.Sprintf("the cluster autoscaler %s for it (event %s%s): %s", does, event.Reason, when, event.Message),
+	x.hint(fmt.Sprintf("the cluster autoscaler %s for it (event %s%s): %s", did, event.Reason, when, event.Message),
 		Evidence{Object: object("Event", event.Namespace, event.Name), Path: "message", Found: event.Message})
 }
 

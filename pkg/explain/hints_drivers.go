@@ -149,7 +149,8 @@ func (x *inquiry) namedDrivers(f *funnel) []string {
 	return nil
 }
 
-// comparedDrivers finds device.driver == "x" below && and ||.
+// comparedDrivers finds device.driver == "x" below && and ||: the drivers of
+// which a device has to be. None are known if one side of || does not say.
 func comparedDrivers(e ast.Expr) []string {
 	if e.Kind() != ast.CallKind {
 		return nil
@@ -159,7 +160,11 @@ func comparedDrivers(e ast.Expr) []string {
 	case operators.LogicalAnd, operators.LogicalOr:
 		var drivers []string
 		for _, arg := range args {
-			drivers = append(drivers, comparedDrivers(arg)...)
+			found := comparedDrivers(arg)
+			if len(found) == 0 && e.AsCall().FunctionName() == operators.LogicalOr {
+				return nil
+			}
+			drivers = append(drivers, found...)
 		}
 		return drivers
 	case operators.Equals:
@@ -182,7 +187,8 @@ func comparedDrivers(e ast.Expr) []string {
 func (x *inquiry) publicationHint(p *publication) {
 	tell := func(text string, fact Evidence) {
 		if first := x.out.Nodes[0]; first.Code == NodeNotReachable || first.Code == ClassSelectorFalse {
-			x.out.Summary += "; " + text
+			// It says more than that no device matches the name.
+			x.out.Summary = strings.Replace(x.out.Summary, "; "+noneOf(p.driver, x.catalog.drivers()), "", 1) + "; " + text
 		} else {
 			x.hint(text, fact)
 		}
@@ -236,8 +242,9 @@ func (d daemonSet) String() string {
 }
 
 // daemonSetsOf finds the DaemonSets of a driver: those whose pod template has
-// its name in it, or else plugins of the kubelet whose own name, namespace or
-// image has the maker's name in it ("example" of gpu.example.com).
+// its name in it, or else plugins of the kubelet without the name of any driver
+// whose own name, namespace or image has the maker's name in it ("example" of
+// gpu.example.com).
 func (x *inquiry) daemonSetsOf(driver string) []daemonSet {
 	var named, alike []daemonSet
 	for _, w := range x.snap.Workloads {
@@ -246,7 +253,7 @@ func (x *inquiry) daemonSetsOf(driver string) []daemonSet {
 		case !plugin:
 		case slices.Contains(names, driver):
 			named = append(named, daemonSet{w, true})
-		case madeBy(w, driver) && !slices.ContainsFunc(names, isCSI):
+		case madeBy(w, driver) && !slices.ContainsFunc(names, x.isDriver):
 			alike = append(alike, daemonSet{w, false})
 		}
 	}
@@ -256,25 +263,43 @@ func (x *inquiry) daemonSetsOf(driver string) []daemonSet {
 	return alike
 }
 
-// isCSI tells storage plugins of the kubelet from others, by a name in them.
-func isCSI(name string) bool {
-	return slices.Contains(strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '-' }), "csi")
+// Drivers are mostly named product.maker.top.
+const (
+	namedTop    = 1
+	namedMaker  = namedTop + 1
+	namedLabels = namedMaker + 1
+)
+
+// isDriver says whether a name is, or could be, that of a driver, also of one
+// for storage or networks. Version numbers are none.
+func (x *inquiry) isDriver(name string) bool {
+	labels := strings.Split(name, ".")
+	top := labels[len(labels)-namedTop]
+	return slices.Contains(labels, "csi") || len(x.publishing([]string{name})) > 0 ||
+		len(labels) >= namedLabels && !strings.ContainsAny(top, "0123456789")
 }
 
 func madeBy(w *snapshot.Workload, driver string) bool {
 	labels := strings.Split(driver, ".")
-	const product, maker, top = 1, 1, 1
-	if len(labels) < product+maker+top {
+	if len(labels) < namedLabels {
 		return false
 	}
-	name := labels[len(labels)-top-maker]
+	name := labels[len(labels)-namedMaker]
 	texts := []string{w.Name, w.Namespace}
 	for i := range w.Template.Spec.Containers {
-		texts = append(texts, w.Template.Spec.Containers[i].Image)
+		texts = append(texts, withoutRegistry(w.Template.Spec.Containers[i].Image))
 	}
 	return slices.ContainsFunc(texts, func(text string) bool {
 		return slices.Contains(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return strings.ContainsRune("-._/:@", r) }), name)
 	})
+}
+
+// withoutRegistry is the path of an image: who keeps it need not have made it.
+func withoutRegistry(image string) string {
+	if host, path, found := strings.Cut(image, "/"); found && strings.ContainsAny(host, ".:") {
+		return path
+	}
+	return image
 }
 
 // placementHint tells why a DaemonSet has no pods on the nodes that lack
@@ -366,9 +391,12 @@ func (x *inquiry) daemonPodHints(p *publication, set daemonSet) bool {
 			nodes = append(nodes, pod.Spec.NodeName)
 		}
 		slices.SortFunc(nodes, naturalCompare)
+		advice := ""
+		if set.named {
+			advice = ": its log tells whether the API server refuses the slices; if they vanished, restart it"
+		}
 		x.hint(
-			fmt.Sprintf("%s: pod %s is ready, but there is no ResourceSlice of %s for %s: its log tells whether the API server refuses the slices; if they vanished, restart it",
-				set, silent[0].Name, p.driver, sample(nodes, maxNamed)),
+			fmt.Sprintf("%s: pod %s is ready, but there is no ResourceSlice of %s for %s%s", set, silent[0].Name, p.driver, sample(nodes, maxNamed), advice),
 			Evidence{Object: object(KindPod, silent[0].Namespace, silent[0].Name), Path: "status.conditions[type=Ready].status", Found: "True"},
 			Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: "none", Wanted: nodes[0]},
 		)

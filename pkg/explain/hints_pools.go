@@ -12,6 +12,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 )
@@ -40,11 +41,14 @@ func (x *inquiry) poolHints() {
 func (x *inquiry) incompleteHint(pool *allocator.Pool) {
 	counts, holders := tally{}, map[string]string{}
 	var newest time.Time
+	asMade := true
 	for _, slice := range pool.Slices {
 		said := fmt.Sprint(slice.Spec.Pool.ResourceSliceCount)
 		if counts[said]++; counts[said] == 1 {
 			holders[said] = slice.Name
 		}
+		// Nothing tells when a slice was changed.
+		asMade = asMade && slice.Generation == 1
 		if slice.CreationTimestamp.After(newest) {
 			newest = slice.CreationTimestamp.Time
 		}
@@ -63,9 +67,13 @@ func (x *inquiry) incompleteHint(pool *allocator.Pool) {
 	if newest.IsZero() || age < publishingTime {
 		return
 	}
+	missing := "; publishing them takes seconds: if one is still missing then,"
+	if asMade {
+		missing = fmt.Sprintf(", the newest %s old, although publishing them takes seconds:", duration.HumanDuration(age))
+	}
 	x.hint(
-		fmt.Sprintf("pool %s has had %d of %s for %s, which should take seconds: the log of driver %s's plugin tells whether the API server refuses a slice",
-			pool.Name, len(pool.Slices), plural(int(pool.Expected), "slice"), duration.HumanDuration(age), pool.Driver),
+		fmt.Sprintf("pool %s has %d of %s%s the log of driver %s's plugin tells whether the API server refuses a slice",
+			pool.Name, len(pool.Slices), plural(int(pool.Expected), "slice"), missing, pool.Driver),
 		Evidence{
 			Object: poolObject(pool), Path: "spec.pool.resourceSliceCount",
 			Found: plural(len(pool.Slices), "slice"), Wanted: fmt.Sprint(pool.Expected),
@@ -109,7 +117,7 @@ func (x *inquiry) counterHint() {
 	for i := range x.claims {
 		for _, alternatives := range x.claims[i].funnels {
 			for _, f := range alternatives {
-				if f.request.all() && x.allOverdraw(f) {
+				if f.request.all() && !f.request.adminAccess && x.allOverdraw(f) {
 					return
 				}
 			}
@@ -117,40 +125,84 @@ func (x *inquiry) counterHint() {
 	}
 }
 
+// allOverdraw gives a hint if every node that has devices for a request would
+// have to give more of them than their counters allow.
 func (x *inquiry) allOverdraw(f *funnel) bool {
-	wanted := map[*allocator.Pool]map[[2]string]resource.Quantity{}
-	count := map[*allocator.Pool]int{}
-	for i := range f.devices {
-		d := &f.devices[i]
-		if f.reasons[d.Device] != nil || len(d.ConsumesCounters) == 0 {
+	var first *overdraft
+	on, likewise := "", 0
+	known := map[*allocator.NodePool]*overdraft{}
+	left := map[*allocator.Pool][]allocator.CounterUse{}
+	for _, node := range x.site.candidates {
+		var worst *overdraft
+		for _, pool := range x.site.pools[node.Name] {
+			if _, done := known[pool]; !done {
+				if _, done := left[pool.Pool]; !done {
+					left[pool.Pool] = x.site.alloc.CountersOf(pool.Pool)
+				}
+				known[pool] = f.overdraft(pool, left[pool.Pool])
+			}
+			if worst == nil {
+				worst = known[pool]
+			}
+		}
+		switch {
+		case worst == nil && f.eligible[node.Name] > 0:
+			return false
+		case worst == nil:
+		case first == nil:
+			first, on = worst, node.Name
+		default:
+			likewise++
+		}
+	}
+	if first == nil {
+		return false
+	}
+	where := ""
+	if len(x.site.candidates) > 1 {
+		where = " for " + on
+	}
+	text := fmt.Sprintf("all %s of pool %s%s together need %s of counter %s of %s, of which %s are left: devices that overlap cannot all be had",
+		plural(first.devices, "device"), first.pool.Name, where, first.wanted.String(), first.use.Counter, first.use.CounterSet, first.use.Left.String())
+	if likewise > 0 {
+		text += fmt.Sprintf("; likewise for %s", plural(likewise, "more node"))
+	}
+	x.hint(text, Evidence{Object: poolObject(first.pool), Path: counterPath(first.use), Found: first.use.Left.String() + " left", Wanted: first.wanted.String()})
+	return true
+}
+
+// overdraft is a counter of which devices together need more than is left.
+type overdraft struct {
+	pool    *allocator.Pool
+	devices int
+	use     allocator.CounterUse
+	wanted  resource.Quantity
+}
+
+// overdraft finds a counter that a request for all devices overdraws in what a
+// node sees of a pool. Devices that are shared take their counters but once.
+func (f *funnel) overdraft(pool *allocator.NodePool, left []allocator.CounterUse) *overdraft {
+	wanted := map[[2]string]resource.Quantity{}
+	count := 0
+	for i := range pool.Devices {
+		d := &pool.Devices[i]
+		if f.reasons[d.Device] != nil || len(d.ConsumesCounters) == 0 || ptr.Deref(d.AllowMultipleAllocations, false) {
 			continue
 		}
-		count[d.Pool]++
+		count++
 		for _, consumption := range d.ConsumesCounters {
 			for name, counter := range consumption.Counters {
-				if wanted[d.Pool] == nil {
-					wanted[d.Pool] = map[[2]string]resource.Quantity{}
-				}
 				key := [2]string{consumption.CounterSet, name}
-				sum := wanted[d.Pool][key].DeepCopy()
+				sum := wanted[key].DeepCopy()
 				sum.Add(counter.Value)
-				wanted[d.Pool][key] = sum
+				wanted[key] = sum
 			}
 		}
 	}
-	for _, pool := range x.site.alloc.Pools() {
-		for _, use := range x.site.alloc.CountersOf(pool) {
-			sum, ok := wanted[pool][[2]string{use.CounterSet, use.Counter}]
-			if !ok || sum.Cmp(use.Left) <= 0 {
-				continue
-			}
-			x.hint(
-				fmt.Sprintf("all %s of pool %s together need %s of counter %s of %s, of which %s are left: devices that overlap cannot all be had",
-					plural(count[pool], "device"), pool.Name, sum.String(), use.Counter, use.CounterSet, use.Left.String()),
-				Evidence{Object: poolObject(pool), Path: counterPath(use), Found: use.Left.String() + " left", Wanted: sum.String()},
-			)
-			return true
+	for _, use := range left {
+		if sum := wanted[[2]string{use.CounterSet, use.Counter}]; sum.Cmp(use.Left) > 0 {
+			return &overdraft{pool.Pool, count, use, sum}
 		}
 	}
-	return false
+	return nil
 }

@@ -4,6 +4,7 @@
 package explain
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -112,7 +113,43 @@ func said(reason string, minutes int) part {
 func halfPublished(age time.Duration) func(*resourceapi.ResourceSlice) {
 	return func(s *resourceapi.ResourceSlice) {
 		twoSlices(s)
+		s.Generation = 1
 		s.CreationTimestamp = metav1.NewTime(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC).Add(-age))
+	}
+}
+
+// changedSince is halfPublished with a slice that was changed after it was made.
+func changedSince(age time.Duration) func(*resourceapi.ResourceSlice) {
+	return func(s *resourceapi.ResourceSlice) {
+		halfPublished(age)(s)
+		s.Generation = 2
+	}
+}
+
+// lookingInto adds a claim with admin access to a device of a node.
+func lookingInto(name, node, device string) part {
+	return func(s *snapshot.Snapshot) {
+		holding(name, node, device)(s)
+		s.Claims[len(s.Claims)-1].Status.Allocation.Devices.Results[0].AdminAccess = ptr.To(true)
+	}
+}
+
+// links publishes a pool for two nodes whose devices share a counter.
+func links(left string) part {
+	return func(s *snapshot.Snapshot) {
+		counters("shared", "board", "links", left)(s)
+		slice("shared", twoSlices)(s)
+		for _, slice := range s.Slices {
+			slice.Spec.NodeName = nil
+		}
+		s.Slices[0].Spec.AllNodes, s.Slices[1].Spec.PerDeviceNodeSelection = ptr.To(true), ptr.To(true)
+		for _, name := range []string{"node-1", "node-2"} {
+			for i := range 2 {
+				d := device(fmt.Sprintf("%s-gpu-%d", name, i), withCounter("board", "links", "1"))
+				d.NodeName = &name
+				s.Slices[1].Spec.Devices = append(s.Slices[1].Spec.Devices, d)
+			}
+		}
 	}
 }
 
@@ -155,30 +192,65 @@ func TestHints(t *testing.T) {
 		"node without hardware":       {cluster: missing, more: []part{plugin("p", driver, selectNode), pluginPod("p", "node-1", true)}},
 		"hidden slices":               {cluster: nothing, more: []part{gap(snapshot.ResourceSlices, "hidden"), plugin("p", driver, selectNode)}},
 
+		"plugin in a registry of the maker's": {cluster: nothing, more: []part{plugin("p", "", func(w *snapshot.Workload) {
+			selectNode(w)
+			w.Template.Spec.Containers = []corev1.Container{{Image: "registry.example.com/storage/agent:v1"}}
+		})}},
+		"plugin of another product of the maker's": {cluster: nothing, more: []part{plugin("example-dra", "nic.example.com", selectNode)}},
+		"version in a plugin of the maker's":       {cluster: nothing, more: []part{plugin("example-dra", "v1.2.3", selectNode)}, hint: "a kubelet plugin that by its name belongs to the driver"},
+
 		"rule for everything":   {cluster: tainted, more: []part{taintRule(&resourceapi.DeviceTaintSelector{})}, hint: "DeviceTaintRule rule has an empty deviceSelector: it taints all 1 device"},
 		"rule for a driver":     {cluster: tainted, more: []part{taintRule(&resourceapi.DeviceTaintSelector{Driver: ptr.To(driver)})}},
 		"rule that is harmless": {cluster: full, more: []part{asked, gate("DRADeviceTaintRules", true), gate("DRADeviceTaints", true), taintRule(&resourceapi.DeviceTaintSelector{})}},
 
 		"lower priority": {cluster: full, more: []part{changedPod("train-0", withPriority(100), "c"), user("infer-0", "held", 10)}, hint: "pod serving/infer-0 keeps node-1/gpu-0, although its priority 10 is lower than that of pod train-0, 100"},
-		"same priority":  {cluster: full, more: []part{changedPod("train-0", withPriority(10), "c"), user("infer-0", "held", 10)}},
+		"lower priority, but admin access": {cluster: full, more: []part{
+			changedPod("train-0", withPriority(100), "c"), lookingInto("watch", "node-1", "gpu-0"), user("monitor", "watch", 10), user("infer-0", "held", 200),
+		}},
+		"same priority": {cluster: full, more: []part{changedPod("train-0", withPriority(10), "c"), user("infer-0", "held", 10)}},
 
-		"queued":   {cluster: full, more: []part{asked, queued("Pending", metav1.ConditionFalse)}, hint: "Workload ml/queued has condition QuotaReserved=False (Pending): said Kueue"},
-		"admitted": {cluster: full, more: []part{asked, queued("Admitted", metav1.ConditionTrue)}},
+		"queued":                    {cluster: full, more: []part{asked, queued("Pending", metav1.ConditionFalse)}, hint: "Workload ml/queued has condition QuotaReserved=False (Pending): said Kueue"},
+		"admitted":                  {cluster: full, more: []part{asked, queued("Admitted", metav1.ConditionTrue)}},
+		"an earlier pod was queued": {cluster: full, more: []part{asked, queued("Pending", metav1.ConditionFalse), func(s *snapshot.Snapshot) { s.Queued[0].OwnerReferences[0].UID = "earlier" }}},
 
 		"dropped field":        {cluster: full, more: []part{asked, dropped("spec.devices.requests[0].exactly.tolerations")}, hint: "feature gate DRADeviceTaints is off"},
 		"field without a gate": {cluster: full, more: []part{asked, dropped("spec.devices.requests[0].exactly.count,nonsense,")}},
 
-		"no scale-up":        {cluster: full, more: []part{asked, said("NotTriggerScaleUp", 5)}, hint: "adds no node for it (event NotTriggerScaleUp, 5m ago): said the autoscaler"},
-		"scale-up after all": {cluster: full, more: []part{asked, said("NotTriggerScaleUp", 5), said("TriggeredScaleUp", 2)}, hint: "adds a node for it (event TriggeredScaleUp, 2m ago)"},
-		"other event":        {cluster: full, more: []part{asked, said("FailedScheduling", 5)}},
+		"no scale-up":          {cluster: full, more: []part{asked, said("NotTriggerScaleUp", 5)}, hint: "added no node for it (event NotTriggerScaleUp, 5m ago): said the autoscaler"},
+		"scale-up after all":   {cluster: full, more: []part{asked, said("NotTriggerScaleUp", 5), said("TriggeredScaleUp", 2)}, hint: "set out to add a node for it (event TriggeredScaleUp, 2m ago)"},
+		"scale-up of long ago": {cluster: full, more: []part{asked, said("TriggeredScaleUp", 20)}},
+		"other event":          {cluster: full, more: []part{asked, said("FailedScheduling", 5)}},
 
 		"pool that stays incomplete": {
 			cluster: []part{nodes("node-1"), claim("c", exact("gpu", 1)), asked}, more: []part{slice("node-1", halfPublished(10*time.Minute), device("gpu-0"))},
-			hint: "pool node-1 has had 1 of 2 slices for 10m",
+			hint: "pool node-1 has 1 of 2 slices, the newest 10m old, although",
+		},
+		"pool that was changed since": {
+			cluster: []part{nodes("node-1"), claim("c", exact("gpu", 1)), asked}, more: []part{slice("node-1", changedSince(10*time.Minute), device("gpu-0"))},
+			hint: "pool node-1 has 1 of 2 slices; publishing them takes seconds: if one is still missing then",
 		},
 		"pool that is being published": {
 			cluster: []part{nodes("node-1"), claim("c", exact("gpu", 1)), asked}, more: []part{slice("node-1", halfPublished(10*time.Second), device("gpu-0"))},
 		},
+
+		"attribute of other domains": {
+			cluster: []part{
+				nodes("node-1"), pool("node-1", devices(2, withAttribute("b.com/root", "x"), withAttribute("a.com/root", "x"), withAttribute("c.com/root", "x"))...),
+				constrained("c", same("resource.kubernetes.io/root"), exact("gpu", 2)), asked,
+			},
+			hint: "a.com/root of gpu-0 (\"x\") does not count as resource.kubernetes.io/root",
+		},
+		"attribute without a domain": {
+			cluster: []part{
+				nodes("node-1"), pool("node-1", devices(2, withAttribute("a.com/root", "x"), withAttribute("root", "x"))...),
+				constrained("c", same("resource.kubernetes.io/root"), exact("gpu", 2)), asked,
+			},
+			hint: "root of gpu-0 counts as gpu.example.com/root (\"x\"), not as resource.kubernetes.io/root",
+		},
+
+		"all overdraw on each node":      {cluster: []part{nodes("node-1", "node-2"), claim("c", exact("gpu", 1, all)), asked}, more: []part{links("1")}, hint: "all 2 devices of pool shared for node-1 together need 2 of counter links of board, of which 1 are left: devices that overlap cannot all be had; likewise for 1 more node"},
+		"all overdraw on no single node": {cluster: []part{nodes("node-1", "node-2"), claim("c", exact("gpu", 1, all), exact("more", 1, where("false"))), asked}, more: []part{links("2")}},
+		"all overdraw with admin access": {cluster: []part{nodes("node-1", "node-2"), claim("c", exact("gpu", 1, all, admin)), asked}, more: []part{links("1")}},
 
 		"plugin of the maker's on the node": {
 			cluster: []part{nodes("node-1"), changeNode("node-1", offering("example.com/gpu", "4")), pool("node-1", device("gpu-0")), claim("c", exact("gpu", 1)), asked},
@@ -215,17 +287,19 @@ func explainPod(t *testing.T, snap *snapshot.Snapshot) *Explanation {
 
 func TestNamedDrivers(t *testing.T) {
 	for expression, want := range map[string][]string{
-		`device.driver == "a.example.com"`:                                     {"a.example.com"},
-		`"a.example.com" == device.driver && device.attributes["x"].y == "z"`:  {"a.example.com"},
-		`device.driver == "a.example.com" || device.driver == "b.example.com"`: {"a.example.com", "b.example.com"},
-		`device.driver != "a.example.com"`:                                     nil,
-		`!(device.driver == "a.example.com")`:                                  nil,
-		`device.driver.startsWith("a")`:                                        nil,
-		`device.attributes["x"].driver == "a.example.com"`:                     nil,
+		`device.driver == "a.example.com"`:                                               {"a.example.com"},
+		`"a.example.com" == device.driver && device.attributes["x"].y == "z"`:            {"a.example.com"},
+		`device.driver == "a.example.com" || device.driver == "b.example.com"`:           {"a.example.com", "b.example.com"},
+		`device.driver == "a.example.com" || device.driver.startsWith("b")`:              nil,
+		`device.driver == "a.example.com" && (device.driver == "b.example.com" || true)`: {"a.example.com"},
+		`device.driver != "a.example.com"`:                                               nil,
+		`!(device.driver == "a.example.com")`:                                            nil,
+		`device.driver.startsWith("a")`:                                                  nil,
+		`device.attributes["x"].driver == "a.example.com"`:                               nil,
 		`syntax error`: nil,
 	} {
 		t.Run(expression, func(t *testing.T) {
-			x := &inquiry{selectors: newSelectors(dracel.Features{})}
+			x := &inquiry{selectors: newSelectors(dracel.Features{}, "stable")}
 			got := x.namedDrivers(&funnel{request: &request{selectors: celSelectors(expression)}, checks: &checks{}})
 			if !slices.Equal(got, want) {
 				t.Errorf("got %q, want %q", got, want)
@@ -257,5 +331,24 @@ func TestUnmappedExtendedResource(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+func TestNearest(t *testing.T) {
+	for name, tc := range map[string]struct {
+		names []string
+		want  string
+	}{
+		"gpu.exmaple.com":       {[]string{"nic.example.com", "gpu.example.com"}, "gpu.example.com"},
+		"gpus.example.com":      {[]string{"gpu.example.com"}, "gpu.example.com"},
+		"gpu.example.org":       {[]string{"gpu.example.com"}, "gpu.example.com"},
+		"nic.example.com":       {[]string{"gpu.example.com"}, ""},
+		"x.nic.example.com":     {[]string{"gpu.example.com"}, ""},
+		"gpu.example.com/modle": {[]string{"nic.example.com/model", "gpu.example.com/model"}, "gpu.example.com/model"},
+		"gpu-example-com":       {[]string{"gpu.example.com"}, "gpu.example.com"},
+	} {
+		if got := nearest(name, tc.names); got != tc.want {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
 	}
 }

@@ -41,7 +41,7 @@ const (
 	progressHasDevice  = 2 * progressStep
 	progressShort      = 3 * progressStep
 	progressUnproved   = 4 * progressStep
-	progressTogether   = progressUnproved + 1
+	progressTogether   = 5 * progressStep
 )
 
 // nearer orders answers: the one where less is in the way comes first. Within
@@ -210,8 +210,14 @@ func (c *census) note(r *reason) {
 		c.otherClass++
 		return
 	}
-	if r.rank >= rankInUse && r.rank <= rankTaint {
+	switch r.code {
+	case DeviceAllocated, CountersExhausted, CompatibilityGroupConflict, DeviceTainted:
 		c.usable++
+	case CapacityInsufficient:
+		if r.rank == rankCapacityLeft {
+			c.usable++
+		}
+	default:
 	}
 	c.codes[r.code]++
 	c.lacks[lack(r)]++
@@ -326,6 +332,9 @@ func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) 
 
 // lack says after a number what is the matter with devices.
 func lack(r *reason) string {
+	if r.lack != "" {
+		return r.lack
+	}
 	switch r.code {
 	case DeviceAllocated:
 		return "allocated"
@@ -335,8 +344,6 @@ func lack(r *reason) string {
 		return "not matching " + theSelector(r.label)
 	case SelectorError:
 		return "for which the selector fails"
-	case CapacityInsufficient:
-		return "without enough capacity left"
 	case CountersExhausted:
 		return "without enough counters left"
 	case CompatibilityGroupConflict:
@@ -348,9 +355,9 @@ func lack(r *reason) string {
 	case PoolInvalid:
 		return "in an invalid pool"
 	case PoolObsolete:
-		return "in an obsolete pool"
+		return "of an older generation of the pool"
 	case FeatureDisabled, BindingConditionsUnsupported:
-		return "that need a feature which is off"
+		return "needing a feature that is off"
 	case NodeOperationUnsupported:
 		return "that the node is too old for"
 	default:

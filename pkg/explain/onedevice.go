@@ -158,7 +158,7 @@ func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel, d *al
 		out.Message = failed[0].Message
 	default:
 		out.Outcome = Eligible
-		out.Message = x.notPicked(claim, f.request, d, out.Node)
+		out.Message = x.notPicked(ctx, claim, f, d, node)
 	}
 	return out
 }
@@ -257,54 +257,96 @@ func (x *inquiry) placed(claim int, r *request) []AllocatedDevice {
 
 // notPicked says why a device that passes every check is not picked, as far as
 // that is known.
-func (x *inquiry) notPicked(claim int, r *request, d *allocator.Device, node string) string {
-	const alone = "passes every check alone"
-	switch placement := x.out.Placement; {
+func (x *inquiry) notPicked(ctx context.Context, claim int, f *funnel, d *allocator.Device, node *corev1.Node) string {
+	alone := "passes every check alone"
+	if x.out.Device.HoldersUnknown != "" {
+		alone = "passes alone every check that can be made"
+	}
+	placement, picks := x.out.Placement, "the allocator"
+	if x.out.Verdict == Undetermined {
+		picks = "as far as can be seen " + picks
+	}
+	switch {
 	case x.out.Verdict == Error:
 		return alone + ", but the attempt ends with an error: " + x.out.Summary
-	case placement == nil:
+	case placement == nil, placement.Node != node.Name:
 		for _, group := range x.out.Nodes {
-			if slices.Contains(group.Names, node) && group.Message != "" {
-				return fmt.Sprintf("%s, but on %s: %s", alone, node, group.Message)
+			if slices.Contains(group.Names, node.Name) && group.Message != "" {
+				return fmt.Sprintf("%s, but on %s: %s", alone, node.Name, group.Message)
 			}
 		}
-		return alone
-	case placement.Node != node:
-		return fmt.Sprintf("%s, but the allocator picks node %s", alone, placement.Node)
-	default:
-		if other := x.pickedFor(d); other != "" {
-			return alone + ", and is picked for request " + other
+		if placement == nil {
+			return alone
 		}
-		taken := x.placed(claim, r)
-		if len(taken) == 0 {
-			return alone + ", but another alternative of the request is taken, which comes first"
-		}
-		names, before := make([]string, 0, len(taken)), x.site.alloc.Features().Channel != "stable"
-		position := x.position(d.ID, node)
-		for _, p := range taken {
-			names = append(names, p.Device)
-			before = before && x.position(allocator.DeviceID{Driver: p.Driver, Pool: p.Pool, Device: p.Device}, node) < position
-		}
-		text := fmt.Sprintf("%s, but the allocator takes %s", alone, sample(names, 4))
-		if before {
-			text += ": of those that fit it takes the first, in the order of pools, slices and devices"
-		}
-		return text
+		return fmt.Sprintf("%s, but %s picks %s", alone, picks, placement.Node)
 	}
+	if other := x.pickedFor(d); other != "" {
+		return alone + ", and is picked for request " + other
+	}
+	taken := x.placed(claim, f.request)
+	if len(taken) == 0 {
+		return alone + ", but " + x.otherAlternative(ctx, claim, f, node)
+	}
+	names, before, binding := make([]string, 0, len(taken)), x.site.alloc.Features().Channel != "stable", false
+	position, last := x.position(d.ID, node.Name)
+	for _, p := range taken {
+		names = append(names, p.Device)
+		at, late := x.position(allocator.DeviceID{Driver: p.Driver, Pool: p.Pool, Device: p.Device}, node.Name)
+		before, binding = before && at < position, binding || late != last
+	}
+	text := fmt.Sprintf("%s, but %s takes %s", alone, picks, sample(names, 4))
+	if before {
+		text += ": of those that fit it takes the first, in the order of pools, slices and devices"
+	}
+	if before && binding {
+		text += "; pools with binding conditions, like this one, come last"
+	}
+	return text
 }
 
-// position is where a device comes when the allocator tries those of a node.
-func (x *inquiry) position(id allocator.DeviceID, node string) int {
-	at := 0
+// otherAlternative says why an alternative of a request is not taken. The
+// allocator tries them in their order, until one will do.
+func (x *inquiry) otherAlternative(ctx context.Context, claim int, f *funnel, node *corev1.Node) string {
+	alternatives := x.alternativesOf(claim, f)
+	taken := slices.IndexFunc(alternatives, func(other *funnel) bool { return len(x.placed(claim, other.request)) > 0 })
+	if taken < 0 {
+		return "nothing is picked for the request"
+	}
+	text := fmt.Sprintf("the allocator takes %s instead", alternatives[taken].request.name)
+	if taken < slices.Index(alternatives, f) {
+		return text + ", which comes first"
+	}
+	if answer, short := x.shortOfOne(ctx, f, node); short {
+		return text + ": " + answer.message
+	}
+	if len(x.claims) > 1 || len(x.claims[claim].funnels) > 1 {
+		return text + ": beside the devices of the other requests it finds none for this alternative"
+	}
+	return text + ": there are enough devices for this alternative, but none that can be had together"
+}
+
+// alternativesOf lists the alternatives that one belongs to.
+func (x *inquiry) alternativesOf(claim int, f *funnel) []*funnel {
+	for _, alternatives := range x.claims[claim].funnels {
+		if slices.Contains(alternatives, f) {
+			return alternatives
+		}
+	}
+	return nil
+}
+
+// position is where a device comes when the allocator tries those of a node,
+// and whether its pool is one of those that come last.
+func (x *inquiry) position(id allocator.DeviceID, node string) (at int, last bool) {
 	for _, pool := range x.site.pools[node] {
 		for i := range pool.Devices {
 			if pool.Devices[i].ID == id {
-				return at
+				return at, pool.Last
 			}
 			at++
 		}
 	}
-	return at
+	return at, false
 }
 
 // deviceSummary says in one clause what becomes of the device.
@@ -333,7 +375,11 @@ func (x *inquiry) deviceSummary() string {
 	label := "request " + best.Name
 	switch best.Outcome {
 	case Picked:
-		return "the allocator picks it for " + label
+		text := "the allocator picks it for " + label
+		if x.out.Verdict == Undetermined {
+			text = "as far as can be seen " + text
+		}
+		return text
 	case Eligible:
 		return label + ": " + best.Message
 	default:

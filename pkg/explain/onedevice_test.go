@@ -20,6 +20,9 @@ import (
 // TestOneDevice asks about device x of n1. Checks are written as "code label:
 // message"; those that pass are left out.
 func TestOneDevice(t *testing.T) {
+	inPool := func(name string) func(*resourceapi.ResourceSlice) {
+		return func(s *resourceapi.ResourceSlice) { s.Spec.Pool.Name = name }
+	}
 	large := where(`device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0 && device.attributes["gpu.example.com"].model == "B"`)
 	tests := map[string]struct {
 		cluster []part
@@ -48,7 +51,43 @@ func TestOneDevice(t *testing.T) {
 		},
 		"another node is picked": {
 			cluster: []part{pool("n1", device("x")), pool("n2", devices(2)...), claim(waiting, exact("gpu", 2))},
-			outcome: Eligible, summary: "Request gpu: passes every check alone, but the allocator picks node n2.",
+			outcome: Eligible, summary: "Request gpu: passes every check alone, but on n1: request gpu needs 2, and only 1 there match.",
+		},
+		"another node is as good": {
+			cluster: []part{pool("n1", device("a")), pool("n2", device("x")), claim(waiting, exact("gpu", 1))},
+			outcome: Eligible, summary: "Request gpu: passes every check alone, but the allocator picks n1.",
+		},
+		"pools with binding conditions come last": {
+			cluster: []part{
+				slice("n1", inPool("a"), device("x", func(d *resourceapi.Device) { d.BindingConditions = []string{"ready"} })),
+				slice("n1", inPool("b"), device("y")), claim(waiting, exact("gpu", 1)),
+			},
+			outcome: Eligible, summary: "takes y: of those that fit it takes the first, in the order of pools, slices and devices; pools with binding conditions, like this one, come last.",
+		},
+		"claims cannot be seen": {
+			cluster: []part{
+				gap(snapshot.ResourceClaims, "you may not list claims"),
+				slice("n1", twoSlices, device("x", withSharing, withMemory("80Gi"), withCounter("board", "slices", "3"))), counters("n1", "board", "slices", "4"),
+				claim(waiting, exact("gpu", 1)),
+			},
+			outcome: Picked, summary: "As far as can be seen the allocator picks it for request gpu.",
+			failed: []string{
+				" not allocated: not known: you may not list claims", " capacity left: not known: you may not list claims",
+				" shared counters: not known: you may not list claims",
+			},
+		},
+		"claims cannot be seen, another device is picked": {
+			cluster: []part{gap(snapshot.ResourceClaims, "you may not list claims"), pool("n1", device("a"), device("x")), claim(waiting, exact("gpu", 1))},
+			outcome: Eligible, summary: "passes alone every check that can be made, but as far as can be seen the allocator takes a: of those",
+			failed: []string{" not allocated: not known: you may not list claims"},
+		},
+		"claims cannot be seen, but one has it": {
+			cluster: []part{gap(snapshot.ResourceClaims, "you may not list claims"), pool("n1", device("x")), holding("serve", "n1", "x"), claim(waiting, exact("gpu", 1))},
+			outcome: Rejected, failed: []string{"DeviceAllocated allocated: to claim serving/serve"},
+		},
+		"admin access needs no free device": {
+			cluster: []part{gap(snapshot.ResourceClaims, "you may not list claims"), gate("DRAAdminAccess", true), pool("n1", device("x")), claim(waiting, exact("gpu", 1, admin))},
+			outcome: Picked,
 		},
 		"no partner": {
 			cluster: []part{
@@ -91,7 +130,7 @@ func TestOneDevice(t *testing.T) {
 			},
 			outcome: Rejected,
 			failed: []string{
-				"SelectorError class selector fails: no such key: type; attribute type (domain gpu.example.com) does not exist on the only device, and nothing else of that domain does", " selectors: the class fails",
+				"SelectorError class selector: no such key: type; attribute type (domain gpu.example.com) does not exist on the only device, and nothing else of that domain does", " selectors: the class fails",
 			},
 		},
 		"the selector would fail if it were free": {
@@ -140,9 +179,10 @@ func TestOneDevice(t *testing.T) {
 			},
 			outcome: Rejected,
 			failed: []string{
-				"NodeNotReachable no node: no node matches the node selector",
+				"NodeNotReachable out of reach: the node does not exist",
 				" slice: no node can reach it", " pool: no node can reach it", " node operations: no node can reach it",
 			},
+			summary: "Request gpu: out of reach (the node does not exist).",
 		},
 		"incomplete pool": {
 			cluster: []part{slice("n1", twoSlices, device("x", withTaint("xid", resourceapi.DeviceTaintEffectNoExecute))), claim(waiting, exact("gpu", 1))},
@@ -172,7 +212,28 @@ func TestOneDevice(t *testing.T) {
 				pool("n1", device("a", withModel("A")), device("x", withModel("B"))),
 				claim(waiting, firstOf("gpu", alternative("big", 1, `device.attributes["gpu.example.com"].model == "A"`), alternative("small", 1, `device.attributes["gpu.example.com"].model == "B"`))),
 			},
-			outcome: Eligible, summary: "but another alternative of the request is taken, which comes first",
+			outcome: Eligible, summary: "but the allocator takes gpu/big instead, which comes first",
+		},
+		"an earlier alternative wants too many": {
+			cluster: []part{
+				pool("n1", device("x", withModel("A")), device("b", withModel("B"))),
+				claim(waiting, firstOf("gpu", alternative("three", 3), alternative("one", 1, `device.attributes["gpu.example.com"].model == "B"`))),
+			},
+			outcome: Eligible, summary: "but the allocator takes gpu/one instead: request gpu/three needs 3, and only 2 there match.",
+		},
+		"an earlier alternative leaves too little for others": {
+			cluster: []part{
+				pool("n1", device("w", withModel("A")), device("x", withModel("A")), device("b", withModel("B"))),
+				claim(waiting, firstOf("gpu", alternative("two", 2, `device.attributes["gpu.example.com"].model == "A"`), alternative("one", 1, `device.attributes["gpu.example.com"].model == "B"`)), exact("other", 1, where(`device.attributes["gpu.example.com"].model == "A" && device.attributes["gpu.example.com"].model != "C"`))),
+			},
+			outcome: Eligible, summary: "beside the devices of the other requests it finds none for this alternative",
+		},
+		"an earlier alternative has no partner": {
+			cluster: []part{
+				pool("n1", device("x", withAttribute("root", "1")), device("y", withAttribute("root", "2"))),
+				constrained(waiting, same("gpu.example.com/root"), firstOf("gpu", alternative("two", 2), alternative("one", 1, `device.attributes["gpu.example.com"].root == "2"`))),
+			},
+			outcome: Eligible, summary: "instead: there are enough devices for this alternative, but none that can be had together",
 		},
 		"the claim has it": {
 			cluster: []part{pool("n1", device("x")), holding(waiting, "n1", "x"), func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace }},
@@ -326,5 +387,90 @@ func TestDeviceNames(t *testing.T) {
 	checks := e.Device.Requests[0].Checks
 	if at := slices.IndexFunc(checks, func(c DeviceCheck) bool { return c.Outcome == CheckFailed }); at < 0 || checks[at].Message != "it is for n1, not for n2" {
 		t.Errorf("a device of another node: %s", asJSON(checks))
+	}
+}
+
+// TestOutOfReach asks about devices that no node can reach, or only another one
+// than the one of the question.
+func TestOutOfReach(t *testing.T) {
+	zone := &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}}},
+	}}}
+	whole := func(change func(*resourceapi.ResourceSlice)) part {
+		return slice("s", func(s *resourceapi.ResourceSlice) { s.Spec.NodeName = nil; change(s) }, device("x"))
+	}
+	single := func(change func(*resourceapi.Device)) part {
+		return slice("s", func(s *resourceapi.ResourceSlice) {
+			s.Spec.NodeName, s.Spec.PerDeviceNodeSelection = nil, new(true)
+		}, device("x", change))
+	}
+	tests := map[string]struct {
+		slice   part
+		node    string
+		message string
+		want    Evidence
+	}{
+		"name of the slice": {
+			slice:   whole(func(s *resourceapi.ResourceSlice) { s.Spec.NodeName = new("n9") }),
+			message: "the node does not exist",
+			want:    Evidence{Path: "spec.nodeName", Found: "n9", Wanted: "a node of the cluster"},
+		},
+		"selector of the slice": {
+			slice:   whole(func(s *resourceapi.ResourceSlice) { s.Spec.NodeSelector = zone }),
+			message: "no node matches the node selector",
+			want:    Evidence{Path: "spec.nodeSelector", Found: "nodes with zone=a", Wanted: "a node of the cluster"},
+		},
+		"name of the device": {
+			slice:   single(func(d *resourceapi.Device) { d.NodeName = new("n9") }),
+			message: "the node does not exist",
+			want:    Evidence{Path: "spec.devices[name=x].nodeName", Found: "n9", Wanted: "a node of the cluster"},
+		},
+		"selector of the device": {
+			slice:   single(func(d *resourceapi.Device) { d.NodeSelector = zone }),
+			message: "no node matches the node selector",
+			want:    Evidence{Path: "spec.devices[name=x].nodeSelector", Found: "nodes with zone=a", Wanted: "a node of the cluster"},
+		},
+		"another node": {
+			slice: single(func(d *resourceapi.Device) { d.NodeName = new("n2") }), node: "n1",
+			message: "it is for n2, not for n1",
+			want:    Evidence{Path: "spec.devices[name=x].nodeName", Found: "n2", Wanted: "n1"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			snap := cluster(t, nodes("n1", "n2"), test.slice, claim(waiting, exact("gpu", 1)))
+			e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting, Device: "x", Node: test.node})
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.want.Object = "ResourceSlice/s-00"
+			for _, check := range e.Device.Requests[0].Checks {
+				switch {
+				case check.Check == "Reach":
+					if diff := cmp.Diff([]Evidence{test.want}, check.Evidence); diff != "" || check.Message != test.message {
+						t.Errorf("message %q, evidence (-want +got):\n%s", check.Message, diff)
+					}
+				case check.Outcome == CheckNotReached && test.node != "" && check.Message != "the node cannot reach it":
+					t.Errorf("%s: %s", check.Check, check.Message)
+				}
+			}
+		})
+	}
+}
+
+// TestWhereOfMixedDevices: devices of which only some name a node are not said
+// to be there.
+func TestWhereOfMixedDevices(t *testing.T) {
+	snap := cluster(t, nodes("n1"), slice("s", func(s *resourceapi.ResourceSlice) {
+		s.Spec.NodeName, s.Spec.PerDeviceNodeSelection = nil, new(true)
+	}, device("x", func(d *resourceapi.Device) { d.NodeName = new("n9") }), device("y", func(d *resourceapi.Device) {
+		d.NodeSelector = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"n8"}}}}}}
+	})), claim(waiting, exact("gpu", 1)))
+	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rejected := e.Claims[0].Requests[0].Rejected; len(rejected) != 1 || rejected[0].Where != "pool s" {
+		t.Errorf("rejected: %s", asJSON(rejected))
 	}
 }

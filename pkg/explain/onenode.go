@@ -102,10 +102,16 @@ func (f *funnel) addOnly(ctx context.Context, s *site, node *corev1.Node) {
 
 // deviceReaches says whether a device is for a node.
 func deviceReaches(d *allocator.Device, node *corev1.Node) bool {
+	name, all, selector := nodesFor(d)
+	return targets(node, name, all, selector)
+}
+
+// nodesFor are the fields that say which nodes a device is for.
+func nodesFor(d *allocator.Device) (name *string, all *bool, selector *corev1.NodeSelector) {
 	if perDevice(d.Slice) {
-		return targets(node, d.NodeName, d.AllNodes, d.NodeSelector)
+		return d.NodeName, d.AllNodes, d.NodeSelector
 	}
-	return sliceReaches(d.Slice, node)
+	return d.Slice.Spec.NodeName, d.Slice.Spec.AllNodes, d.Slice.Spec.NodeSelector
 }
 
 func perDevice(slice *resourceapi.ResourceSlice) bool {
@@ -135,8 +141,7 @@ func (x *inquiry) describeNode(ctx context.Context) error {
 	misfits := x.misfits(node)
 	for _, u := range misfits {
 		x.out.Node.Misfits = append(x.out.Node.Misfits, NodeMisfit{
-			Code: u.code, Message: x.misfitText(u),
-			Evidence: Evidence{Object: object(KindNode, "", node.Name), Path: u.misfit.Path, Found: u.misfit.Found, Wanted: u.misfit.Wanted},
+			Code: u.code, Message: x.misfitText(u), Evidence: u.evidence(),
 		})
 	}
 	pools := x.site.pools[node.Name]
@@ -185,6 +190,27 @@ func (x *inquiry) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 		}
 		return nil
 	}
+	// A claim of the pod that is allocated elsewhere needs devices, too.
+	var elsewhere []string
+	for _, u := range x.misfits(node) {
+		if u.claim != nil {
+			elsewhere = append(elsewhere, u.claim.Name)
+		}
+	}
+	if len(elsewhere) > 0 && x.subject.pod != nil && !x.subject.hypothetical {
+		alloc, amended, released, err := x.released(ctx)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(elsewhere, func(name string) bool { return !slices.Contains(released, name) }) {
+			again, err := ExplainWith(ctx, alloc, amended, Options{Kind: KindPod, Namespace: x.subject.pod.Namespace, Name: x.subject.pod.Name, Node: node.Name})
+			if err != nil {
+				return err
+			}
+			out.Devices, out.Code, out.Message = again.Node.Devices, again.Node.Code, again.Node.Message
+			return nil
+		}
+	}
 	candidates := x.site.candidates
 	defer func() { x.site.candidates = candidates }()
 	x.site.candidates = []*corev1.Node{node}
@@ -195,6 +221,9 @@ func (x *inquiry) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 	answer, err := x.answer(ctx, node, verdicts[0])
 	if err != nil {
 		return err
+	}
+	if answer.verdict == Fits && len(elsewhere) > 0 {
+		return nil
 	}
 	out.Devices, out.Code, out.Message = answer.verdict, answer.code, answer.message
 	return nil

@@ -77,7 +77,7 @@ func TestOneNode(t *testing.T) {
 			verdict: DoesNotFit, funnel: "2=1+1*PoolObsolete",
 			reasons: []string{"old: obsolete older than generation 2 of pool n1"},
 			pools:   []string{"n1 2 usable PoolObsolete older than generation 2 of pool n1"}, devices: DoesNotFit, conflict: true,
-			summary: "1 in an obsolete pool",
+			summary: "1 of an older generation of the pool",
 		},
 		"everything that keeps the pod away": {
 			cluster: []part{
@@ -118,6 +118,39 @@ func TestOneNode(t *testing.T) {
 			pools:   []string{"n1 1 usable"},
 			summary: "The pod is bound to node n2; claim mine is allocated, but its devices are on other nodes (n2).",
 		},
+		"another claim of the pod is allocated elsewhere": {
+			cluster: []part{
+				pool("n1", devices(2)...), pool("n2", devices(2)...), holding("mine", "n2", "gpu-0"), claim(waiting, exact("gpu", 2)),
+				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace }, pod("train-0", "mine", waiting),
+			},
+			pod: "train-0", verdict: DoesNotFit, conflict: true, funnel: "2=2",
+			misfits: []string{"claim mine is allocated, but its devices are on other nodes (n2)"},
+			pools:   []string{"n1 2 usable"}, devices: DoesNotFit,
+			summary: "apart from that, requests mine.gpu and train.gpu each fit alone, not together.",
+		},
+		"another claim of the pod would fit, too": {
+			cluster: []part{
+				pool("n1", devices(3)...), pool("n2", devices(2)...), holding("mine", "n2", "gpu-0"), claim(waiting, exact("gpu", 2)),
+				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace }, pod("train-0", "mine", waiting),
+			},
+			pod: "train-0", verdict: DoesNotFit, conflict: true, funnel: "3=3",
+			misfits: []string{"claim mine is allocated, but its devices are on other nodes (n2)"},
+			pools:   []string{"n1 3 usable"}, devices: Fits,
+			summary: "on other nodes (n2); there are enough devices.",
+		},
+		"another claim of the pod cannot be moved": {
+			cluster: []part{
+				pool("n1", devices(2)...), pool("n2", devices(2)...), holding("mine", "n2", "gpu-0"), claim(waiting, exact("gpu", 2)),
+				func(s *snapshot.Snapshot) {
+					s.Claims[0].Namespace = namespace
+					s.Claims[0].Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: "other", UID: "other"}}
+				}, pod("train-0", "mine", waiting),
+			},
+			pod: "train-0", verdict: DoesNotFit, conflict: true, funnel: "2=2",
+			misfits: []string{"claim mine is allocated, but its devices are on other nodes (n2)"},
+			pools:   []string{"n1 2 usable"},
+			summary: "Claim mine is allocated, but its devices are on other nodes (n2).",
+		},
 		"pod runs there": {
 			cluster: []part{
 				pool("n1", devices(1)...), holding("mine", "n1", "gpu-0"),
@@ -150,7 +183,7 @@ func TestOneNode(t *testing.T) {
 			}
 			var funnel string
 			var reasons, misfits, pools []string
-			for _, r := range e.Claims[0].Requests {
+			for _, r := range e.Claims[len(e.Claims)-1].Requests {
 				funnel = fmt.Sprintf("%d=%d", r.Considered, r.Eligible)
 				for _, rejection := range r.Rejected {
 					funnel += fmt.Sprintf("+%d*%s", rejection.Count, rejection.Code)
@@ -240,11 +273,11 @@ func TestNearestNode(t *testing.T) {
 	}{
 		"fits before a conflict": {
 			[]part{pool("n1", devices(2, withAttribute("root", "a"))...), pool("n2", device("a", withAttribute("root", "a")), device("b", withAttribute("root", "b"))), constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2))},
-			[2]int{0, 0},
+			[2]int{0, 1},
 		},
 		"together before too few": {
 			[]part{pool("n2", devices(1, withAttribute("root", "a"))...), pool("n1", device("a", withAttribute("root", "a")), device("b", withAttribute("root", "b"))), constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2))},
-			[2]int{0, 1},
+			[2]int{1, 1},
 		},
 		"fewer missing": {
 			[]part{pool("n1", devices(3)...), pool("n2", devices(4)...), holding("serve", "n2", "gpu-0", "gpu-1"), claim(waiting, exact("gpu", 4))},
@@ -272,6 +305,22 @@ func TestNearestNode(t *testing.T) {
 		},
 		"all: fewer in the way": {
 			[]part{pool("n1", devices(4)...), holding("serve", "n1", "gpu-0"), pool("n2", devices(4)...), holding("other", "n2", "gpu-0", "gpu-1"), claim(waiting, exact("gpu", 0, all))},
+			[2]int{1, 2},
+		},
+		"more that agree": {
+			[]part{
+				pool("n1", device("a", withModel("x")), device("b", withModel("x")), device("c", withModel("x")), device("d", withModel("y"))),
+				pool("n2", device("a", withModel("x")), device("b", withModel("x")), device("c", withModel("y")), device("d", withModel("y"))),
+				constrained(waiting, same("gpu.example.com/model"), exact("gpu", 4)),
+			},
+			[2]int{1, 2},
+		},
+		"more values that differ": {
+			[]part{
+				pool("n1", device("a", withModel("x")), device("b", withModel("y")), device("c", withModel("y"))),
+				pool("n2", devices(3, withModel("x"))...),
+				constrained(waiting, distinct("gpu.example.com/model"), exact("gpu", 3)),
+			},
 			[2]int{1, 2},
 		},
 		"too few before a node that the pod cannot use": {

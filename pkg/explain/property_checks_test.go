@@ -314,14 +314,8 @@ func (p *property) conflictIsMinimal(table *coverage) error {
 	if err != nil {
 		return err
 	}
-	// Classes are doubted only if nothing else can be.
-	without, err := s.try(ctx, s.given(func(i int) bool { return s.facts[i].kind == factClass }))
-	if err != nil {
-		return err
-	}
-	doubtful := !without
 	fits := func(holding []int) bool {
-		h := s.given(func(i int) bool { return slices.Contains(holding, i) || s.facts[i].kind == factClass && !doubtful })
+		h := s.given(func(i int) bool { return slices.Contains(holding, i) || slices.Contains(s.undoubted, s.facts[i].kind) })
 		alloc, err := allocator.New(ctx, h.snap, allocator.WithTimeout(10*time.Second))
 		if err != nil {
 			p.t.Error(err)

@@ -285,6 +285,24 @@ func readings(root ast.Expr) (reads []reading, opaque bool) {
 	return reads, opaque
 }
 
+// needs lists the values without which an expression fails if it gets to them.
+func needs(root ast.Expr) (needed []reading) {
+	var visit func(e ast.Expr)
+	visit = func(e ast.Expr) {
+		if r, ok := readingOf(e); ok {
+			if failsWithout(e) && !slices.Contains(needed, r) {
+				needed = append(needed, r)
+			}
+			return
+		}
+		for _, child := range childrenOf(e) {
+			visit(child)
+		}
+	}
+	visit(root)
+	return needed
+}
+
 // readingOf recognizes the ways to write one value of the device:
 //
 //	device.driver

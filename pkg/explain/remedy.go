@@ -144,8 +144,9 @@ func (r *remedies) ask(ctx context.Context, c change) (*Remedy, error) {
 		return nil, err
 	}
 	nodes := x.site.candidates
-	if r.scene != nil && len(c.objects) == 0 && c.gate == "" && slices.Contains(nodes, r.scene.node) {
-		// Most of what does not help is found out here.
+	if r.scene != nil && r.out.Verdict == DoesNotFit && len(c.objects) == 0 && c.gate == "" && slices.Contains(nodes, r.scene.node) {
+		// Most of what does not help is found out here. It tells nothing where an
+		// error has kept the other nodes from being tried.
 		if verdict := x.checkAll(ctx, []*corev1.Node{r.scene.node})[0]; verdict.Outcome != allocator.Fits {
 			return nil, ctx.Err()
 		}
@@ -196,7 +197,8 @@ func (r *remedies) ask(ctx context.Context, c change) (*Remedy, error) {
 func (x *inquiry) checkAll(ctx context.Context, nodes []*corev1.Node) []allocator.Verdict {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return x.site.alloc.CheckAll(limited, nodes, x.claimsFor)
+	verdicts, _ := x.checkUnless(limited, nodes, x.isHardAlone)
+	return verdicts
 }
 
 // changed is the inquiry with a change made, up to the point where the

@@ -328,8 +328,10 @@ func (r *remedies) freed(ctx context.Context) error {
 	if len(names) > 1 {
 		c.text = fmt.Sprintf("%d claims give back their devices: %s", len(names), sample(names, 4))
 	}
-	if pod := r.subject.pod; pod != nil && ptr.Deref(pod.Spec.Priority, 0) > least {
-		c.text += fmt.Sprintf("; the priority of those who have them is %d and that of the pod %d, but devices are never preempted", least, *pod.Spec.Priority)
+	if pod := r.subject.pod; pod != nil {
+		if own := ptr.Deref(pod.Spec.Priority, 0); own > least {
+			c.text += fmt.Sprintf("; the priority of those who have them is %d and that of the pod %d, but devices are never preempted", least, own)
+		}
 	}
 	_, err = r.propose(ctx, c)
 	return err
@@ -378,8 +380,8 @@ func (r *remedies) victims(ctx context.Context, others, holders []int) ([]int, e
 }
 
 // own says whether a claim is one of the pod's.
-func (r *remedies) own(claim *resourceapi.ResourceClaim) bool {
-	return slices.ContainsFunc(r.subject.claims, func(pc allocator.PodClaim) bool {
+func (x *inquiry) own(claim *resourceapi.ResourceClaim) bool {
+	return slices.ContainsFunc(x.subject.claims, func(pc allocator.PodClaim) bool {
 		return pc.Claim != nil && pc.Claim.Namespace == claim.Namespace && pc.Claim.Name == claim.Name
 	})
 }

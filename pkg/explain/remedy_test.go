@@ -401,6 +401,14 @@ func TestRemedies(t *testing.T) {
 			target:   theClaim,
 			remedies: []string{`User: let the selector of request gpu be false where it fails now: has(device.attributes["gpu.example.com"].model) && device.attributes["gpu.example.com"].model == "A"`},
 		},
+		"a selector that fails on a node which has nothing": {
+			cluster: []part{
+				nodes("n1", "n2"), pool("n1", devices(1)...), pool("n2", device("a"), device("b", withModel("A"))),
+				claim(waiting, exact("gpu", 1, where(attribute("model")+` == "A"`))),
+			},
+			target:   theClaim,
+			remedies: []string{`User: let the selector of request gpu be false where it fails now: has(device.attributes["gpu.example.com"].model) && device.attributes["gpu.example.com"].model == "A"`},
+		},
 		"a class that fails": {
 			cluster: []part{
 				nodes("n1"), pool("n1", device("a"), device("b", withModel("A"))), class("bad", attribute("model")+` == "A"`), claim(waiting, exact("gpu", 1, ofClass("bad"))),
@@ -452,6 +460,15 @@ func TestRemedies(t *testing.T) {
 			conflict: []string{"request gpu wants 2 devices"},
 			remedies: []string{"User: ask for 1 instead of 2 devices in request gpu"},
 			patch:    []string{"kubectl get resourceclaimtemplate two -n ml", "kubectl delete resourceclaim p-gpu-x -n ml"},
+		},
+		"one that is less important than those of no pod": {
+			cluster: []part{
+				nodes("n1"), pool("n1", devices(2)...), holding("a", "n1", "gpu-0"), holding("b", "n1", "gpu-1"),
+				servingPod("pb", "b", -10), claim(waiting, exact("gpu", 1)), changedPod("p", func(*corev1.Pod) {}, waiting),
+			},
+			target:   thePod,
+			conflict: []string{"claim serving/a holds gpu-0", "claim serving/b holds gpu-1"},
+			remedies: []string{"Nobody: claim serving/b (pod pb) gives back its devices; the priority of those who have them is -10 and that of the pod 0, but devices are never preempted"},
 		},
 		"the least important ones": {
 			cluster: []part{

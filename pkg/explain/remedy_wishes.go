@@ -12,6 +12,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 )
@@ -38,16 +39,19 @@ func (r *remedies) wishes(ctx context.Context) error {
 			_, err = r.propose(ctx, r.withoutConstraint(f))
 		case factTaint:
 			_, err = r.propose(ctx, r.tolerate(f))
-		case factRestriction, factGate, factPool, factHolder, factCounters, factGroups, factClass:
+		case factRequest, factRestriction, factGate, factPool, factHolder, factCounters, factGroups, factClass:
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if len(r.conflict) > 0 {
-		return r.otherClasses(ctx)
+	if len(r.conflict) == 0 {
+		return nil
 	}
-	return nil
+	if err := r.fewerRequests(ctx); err != nil {
+		return err
+	}
+	return r.otherClasses(ctx)
 }
 
 // most finds the largest number below high for which claims with these edits
@@ -77,31 +81,11 @@ func (r *remedies) fewer(ctx context.Context, f *fact) error {
 	if count == 0 {
 		return ctx.Err()
 	}
-	for _, count := range append([]int64{count}, r.eligibleBelow(f.at, count)...) {
-		ok, err := r.propose(ctx, change{
-			actor: ActorUser, cost: costLess, claims: with(count),
-			text: fmt.Sprintf("ask for %d instead of %d devices in request %s", count, wanted, r.scene.nameOf(f.at)),
-		})
-		if ok || err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// eligibleBelow lists how many devices nodes have for a request, where that is
-// less than a number: the most first, and only a few. With more than a node has
-// the allocator may search it for too long.
-func (r *remedies) eligibleBelow(at requestPlace, below int64) []int64 {
-	var counts []int64
-	for _, eligible := range r.claims[at.claim].funnels[at.request][max(at.alternative, 0)].eligible {
-		if count := int64(eligible); count > 0 && count < below && !slices.Contains(counts, count) {
-			counts = append(counts, count)
-		}
-	}
-	slices.Sort(counts)
-	slices.Reverse(counts)
-	return counts[:min(len(counts), 2)]
+	_, err := r.propose(ctx, change{
+		actor: ActorUser, cost: costLess, claims: with(count),
+		text: fmt.Sprintf("ask for %d instead of %d devices in request %s", count, wanted, r.scene.nameOf(f.at)),
+	})
+	return err
 }
 
 // fewerExtended does the same for what a container asks for.
@@ -277,6 +261,30 @@ func (r *remedies) withoutConstraint(f *fact) change {
 	}
 }
 
+// fewerRequests does without one of the requests that stand in each other's way.
+func (r *remedies) fewerRequests(ctx context.Context) error {
+	for _, i := range slices.Backward(r.conflict) {
+		f := &r.scene.facts[i]
+		if f.kind != factRequest || r.scene.extended(f.at.claim) {
+			continue
+		}
+		devices := &r.scene.claims[f.at.claim].Spec.Devices
+		name := devices.Requests[f.at.request].Name
+		named := func(ref string) bool { return resourceclaim.BaseRequestRef(ref) == name }
+		if len(devices.Requests) == 1 || slices.ContainsFunc(devices.Constraints, func(c resourceapi.DeviceConstraint) bool { return slices.ContainsFunc(c.Requests, named) }) {
+			continue
+		}
+		ok, err := r.propose(ctx, change{
+			actor: ActorUser, cost: costGiveUp, text: "do without request " + r.scene.requestName(f.at),
+			claims: []claimEdit{{f.at.claim, "remove", fmt.Sprintf("/devices/requests/%d", f.at.request), nil}},
+		})
+		if err != nil || ok {
+			return err
+		}
+	}
+	return nil
+}
+
 // tolerate adds a toleration to the requests that the taint keeps from a
 // device.
 func (r *remedies) tolerate(f *fact) change {
@@ -441,7 +449,7 @@ func (r *remedies) giveUp(given []int) change {
 		c.objects, c.silent = r.podEdits(operations)
 		texts = append(texts, strings.Join(reasons, "; and "))
 	}
-	done := map[[4]int]bool{}
+	done, removed := map[[4]int]bool{}, map[int]int{}
 	// From the end, so that the indices of what is removed stay right.
 	for _, i := range slices.Backward(given) {
 		f := &r.scene.facts[i]
@@ -479,11 +487,16 @@ func (r *remedies) giveUp(given []int) change {
 			add(change{text: fmt.Sprintf("do not ask for %s in request %s", f.capacity, name), claims: []claimEdit{{f.at.claim, "remove", path, nil}}})
 		case factConstraint:
 			part := r.withoutConstraint(f)
-			part.claims[0].path = fmt.Sprintf("/devices/constraints/%d", f.constraint)
+			if removed[f.at.claim]++; removed[f.at.claim] < len(r.scene.claims[f.at.claim].Spec.Devices.Constraints) {
+				part.claims[0].path = fmt.Sprintf("/devices/constraints/%d", f.constraint)
+			} else {
+				// An empty list is not what people write.
+				part.claims[0].path = "/devices/constraints"
+			}
 			add(part)
 		case factTaint:
 			add(r.tolerate(f))
-		case factAll, factRestriction, factGate, factPool, factHolder, factCounters, factGroups, factClass:
+		case factAll, factRequest, factRestriction, factGate, factPool, factHolder, factCounters, factGroups, factClass:
 		}
 	}
 	slices.Reverse(texts)

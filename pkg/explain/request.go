@@ -63,6 +63,11 @@ func (r *request) all() bool {
 	return r.mode == resourceapi.DeviceAllocationModeAll
 }
 
+// derivedAt is the index of the derived attribute of that name, or -1.
+func (r *request) derivedAt(name resourceapi.FullyQualifiedName) int {
+	return slices.IndexFunc(r.derived, func(d resourceapi.DeviceDerivedAttribute) bool { return d.Name == name })
+}
+
 func claimConstraints(claim *resourceapi.ResourceClaim) []constraint {
 	var constraints []constraint
 	for i, c := range claim.Spec.Devices.Constraints {

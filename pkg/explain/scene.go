@@ -13,6 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -28,6 +29,8 @@ type scene struct {
 	claims  []*resourceapi.ResourceClaim
 	holders []holder
 	facts   []fact
+	// undoubted are the kinds of facts that the conflict takes for granted.
+	undoubted []factKind
 }
 
 // holder is an allocated claim and what it has of the scene.
@@ -103,6 +106,7 @@ func (s *scene) given(holds func(int) bool) hypothesis {
 	h.snap = &snap
 	freed := map[*resourceapi.ResourceClaim]bool{}
 	complete := map[*allocator.Pool]bool{}
+	dropped := map[[2]int]bool{}
 	var gates []string
 	var parts, classParts, shared []*fact
 	for i := range s.facts {
@@ -124,6 +128,8 @@ func (s *scene) given(holds func(int) bool) hypothesis {
 		case factConstraint:
 			// Left in its place, so that the others keep theirs.
 			h.claims[f.at.claim].Spec.Devices.Constraints[f.constraint] = resourceapi.DeviceConstraint{}
+		case factRequest:
+			dropped[[2]int{f.at.claim, f.at.request}] = true
 		case factRestriction:
 		case factGate:
 			gates = append(gates, f.gate)
@@ -143,6 +149,7 @@ func (s *scene) given(holds func(int) bool) hypothesis {
 		}
 	}
 	s.dropParts(h.claims, parts)
+	h.claims = withoutRequests(h.claims, dropped)
 	h.snap.Claims = slices.DeleteFunc(slices.Clone(s.snap.Claims), func(c *resourceapi.ResourceClaim) bool { return freed[c] })
 	h.snap.Classes = s.withoutParts(classParts)
 	h.snap.Slices = s.withPools(complete, shared)
@@ -153,6 +160,41 @@ func (s *scene) given(holds func(int) bool) hypothesis {
 		}
 	}
 	return h
+}
+
+// withoutRequests leaves out requests, what constraints say about them, and
+// claims that are empty then.
+func withoutRequests(claims []*resourceapi.ResourceClaim, dropped map[[2]int]bool) []*resourceapi.ResourceClaim {
+	if len(dropped) == 0 {
+		return claims
+	}
+	var rest []*resourceapi.ResourceClaim
+	for i, claim := range claims {
+		gone := map[string]bool{}
+		var requests []resourceapi.DeviceRequest
+		for j, r := range claim.Spec.Devices.Requests {
+			if dropped[[2]int{i, j}] {
+				gone[r.Name] = true
+			} else {
+				requests = append(requests, r)
+			}
+		}
+		claim.Spec.Devices.Requests = requests
+		var constraints []resourceapi.DeviceConstraint
+		for _, c := range claim.Spec.Devices.Constraints {
+			named := len(c.Requests) > 0
+			c.Requests = slices.DeleteFunc(c.Requests, func(name string) bool { return gone[resourceclaim.BaseRequestRef(name)] })
+			// Without any name it would be about all requests.
+			if !named || len(c.Requests) > 0 {
+				constraints = append(constraints, c)
+			}
+		}
+		claim.Spec.Devices.Constraints = constraints
+		if len(requests) > 0 {
+			rest = append(rest, claim)
+		}
+	}
+	return rest
 }
 
 func tolerationOf(taint resourceapi.DeviceTaint) resourceapi.DeviceToleration {

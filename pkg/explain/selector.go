@@ -23,7 +23,10 @@ import (
 type selectors struct {
 	cache    *dracel.Cache
 	features dracel.Features
-	byExpr   map[string]*selector
+	// sharing is false if selectors are not told that a device can be shared,
+	// as the stable implementation of the allocator does.
+	sharing bool
+	byExpr  map[string]*selector
 	// odd remembers which devices have an attribute that CEL refuses.
 	odd map[*resourceapi.Device]bool
 }
@@ -32,10 +35,11 @@ type selectors struct {
 // explanation has.
 const maxCompiled = 1000
 
-func newSelectors(features dracel.Features) *selectors {
+func newSelectors(features dracel.Features, channel string) *selectors {
 	return &selectors{
 		cache:    dracel.NewCache(maxCompiled, features),
 		features: features,
+		sharing:  channel != "stable",
 		byExpr:   make(map[string]*selector),
 		odd:      make(map[*resourceapi.Device]bool),
 	}
@@ -55,9 +59,9 @@ type selector struct {
 	// conjuncts are the operands of the outermost &&, or the whole expression.
 	conjuncts []conjunct
 	// reads are the values that the expression can see; opaque is true if it
-	// can see more than that.
-	reads  []reading
-	opaque bool
+	// can see more than that. It fails without those in needs, if it gets to them.
+	reads, needs []reading
+	opaque       bool
 	// memo has the results by the values that were read, byDevice by device.
 	memo     map[string]*selection
 	byDevice map[*resourceapi.Device]*selection
@@ -69,9 +73,9 @@ type selector struct {
 type conjunct struct {
 	expression string
 	// wanted says it in a few words: "80Gi or more".
-	wanted string
-	reads  []reading
-	expr   ast.Expr
+	wanted       string
+	reads, needs []reading
+	expr         ast.Expr
 	// operands are the parts that it is made of, if it is made by a logical
 	// operator.
 	operands []conjunct
@@ -86,7 +90,7 @@ type selection struct {
 	// failed is the first conjunct that does not hold, nil if that could not
 	// be told.
 	failed *conjunct
-	// missing are what the parts that fail read and the device lacks.
+	// missing are what the parts that fail need and the device lacks.
 	missing []reading
 	// found has the values that the part which decided reads.
 	found []string
@@ -134,6 +138,7 @@ func (sel *selector) takeApart() error {
 	}
 	sel.root, sel.info = withoutBinds(parsed.NativeRep())
 	sel.reads, sel.opaque = readings(sel.root)
+	sel.needs = needs(sel.root)
 	room := maxParts
 	for _, part := range operandsOf(sel.root, operators.LogicalAnd) {
 		c, err := sel.conjunct(part, &room)
@@ -161,7 +166,7 @@ func (sel *selector) conjunct(e ast.Expr, room *int) (conjunct, error) {
 		return conjunct{}, err
 	}
 	reads, _ := readings(e)
-	c := conjunct{expression: text, wanted: wantedText(e, text), reads: reads, expr: e}
+	c := conjunct{expression: text, wanted: wantedText(e, text), reads: reads, needs: needs(e), expr: e}
 	operands := logicalOperands(e)
 	if len(operands) > *room {
 		return c, nil
@@ -210,21 +215,32 @@ func (s *selectors) evaluate(ctx context.Context, sel *selector, driver string, 
 		return result
 	}
 	var result *selection
+	shown := s.shown(device)
 	switch {
 	case sel.compiled.Error != nil:
 		result = &selection{err: sel.compiled.Error}
 	case sel.opaque || s.isOdd(device):
-		result = s.run(ctx, sel, driver, device)
+		result = s.run(ctx, sel, driver, shown)
 	default:
-		key := valuesKey(sel.reads, driver, device)
+		key := valuesKey(sel.reads, driver, shown)
 		known := false
 		if result, known = sel.memo[key]; !known {
-			result = s.run(ctx, sel, driver, device)
+			result = s.run(ctx, sel, driver, shown)
 			sel.memo[key] = result
 		}
 	}
 	sel.byDevice[device] = result
 	return result
+}
+
+// shown is the device as selectors see it.
+func (s *selectors) shown(device *resourceapi.Device) *resourceapi.Device {
+	if s.sharing || device.AllowMultipleAllocations == nil {
+		return device
+	}
+	shown := *device
+	shown.AllowMultipleAllocations = nil
+	return &shown
 }
 
 // isOdd says whether a device has an attribute that makes every expression
@@ -250,33 +266,38 @@ func (s *selectors) isOdd(device *resourceapi.Device) bool {
 	return odd
 }
 
+// run evaluates an expression against a device as selectors see it, that is, a
+// [selectors.shown] one.
 func (s *selectors) run(ctx context.Context, sel *selector, driver string, device *resourceapi.Device) *selection {
 	matches, _, err := sel.compiled.DeviceMatches(ctx, celDevice(driver, device))
 	result := &selection{matches: matches && err == nil, err: err}
 	if result.matches {
 		return result
 	}
-	reads, seen := sel.reads, s.watch(ctx, sel, result, driver, device)
+	seen := s.watch(ctx, sel, result, driver, device)
 	for i := range seen {
 		decided := seen[i].outcome == isFalse && err == nil || seen[i].outcome == fails && err != nil
 		if decided && result.failed == nil {
 			result.failed = &sel.conjuncts[i]
 			result.found = seen[i].found()
-			reads = seen[i].reads(result.failed)
 		}
 	}
 	if result.failed == nil {
-		result.found = foundValues(reads, driver, device)
+		result.found = foundValues(sel.reads, driver, device)
 	}
 	if err == nil {
 		return result
 	}
-	for i := range seen {
-		if seen[i].outcome == fails {
-			reads = append(reads, seen[i].reads(&sel.conjuncts[i])...)
+	needed := sel.needs
+	if result.failed != nil {
+		needed = nil
+		for i := range seen {
+			if seen[i].outcome == fails {
+				needed = append(needed, seen[i].needs(&sel.conjuncts[i])...)
+			}
 		}
 	}
-	for _, r := range reads {
+	for _, r := range needed {
 		if _, ok := r.value(driver, device); !ok && !slices.Contains(result.missing, r) {
 			result.missing = append(result.missing, r)
 		}

@@ -12,6 +12,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -53,7 +54,7 @@ func costly(n int) string {
 func TestSelectorMessages(t *testing.T) {
 	devices := []part{
 		nodes("n1"),
-		pool("n1", device("gpu-0", withModel("A100"), withMemory("40Gi")), device("gpu-1", withModel("A100"), withAttribute("root", "r1")), device("gpu-2", withModel("H100"))),
+		pool("n1", device("gpu-0", withModel("A100"), withMemory("40Gi"), withAttribute("vendor", "nvidia")), device("gpu-1", withModel("A100"), withAttribute("root", "r1")), device("gpu-2", withModel("H100"))),
 		slice("n1", ofDriver("nic.example.com"), device("nic-0"), device("nic-1")),
 		class("any"),
 		class("typed", `device.attributes["gpu.example.com"].model.startsWith("A")`),
@@ -74,7 +75,7 @@ func TestSelectorMessages(t *testing.T) {
 		},
 		{
 			name: "the class itself", class: "typed", expression: `true`, verdict: Error,
-			want: []string{"the class selector fails on 2 of", "not on 2 of driver nic.example.com, which class typed does not exclude"},
+			want: []string{"the class selector fails on 2 of 5 devices, and any", "not on 2 of driver nic.example.com, which class typed does not exclude"},
 		},
 		{
 			name: "not on all of the driver", class: className, expression: `device.attributes["gpu.example.com"].root == "r2"`, verdict: Error,
@@ -94,20 +95,38 @@ func TestSelectorMessages(t *testing.T) {
 			want: []string{"exists on none of the 5 devices of all pools, and nothing else of that domain does; did you mean gpu.example.com?"},
 		},
 		{
+			name: "a missing attribute behind one that is optional", class: className, expression: `device.attributes["gpu.example.com"].?root.orValue(device.attributes["gpu.example.com"].other) == "x"`, verdict: Error,
+			want:     []string{"no such key: other; attribute other (domain gpu.example.com) exists on none of the 5 devices"},
+			unwanted: "attribute root",
+		},
+		{
+			name: "a key of a map in the expression", class: className, expression: `{"B200": 1}[device.attributes["gpu.example.com"].model] > 0 && device.attributes["gpu.example.com"].?root.orValue("") == ""`, verdict: Error,
+			want:     []string{"no such key: A100"},
+			unwanted: "attribute root",
+		},
+		{
 			name: "a capacity as an attribute", class: className, expression: `device.attributes["gpu.example.com"].memory == "40Gi"`, verdict: Error,
 			want: []string{`did you mean device.capacity["gpu.example.com"].memory?`},
 		},
 		{
 			name: "a misnamed driver in the class", class: "misnamed", expression: `true`, verdict: DoesNotFit,
-			want: []string{"o device of class misnamed there; no device is of driver gpu.exampel.com; did you mean gpu.example.com?"},
+			want: []string{"o device of class misnamed there; driver gpu.exampel.com publishes nothing: there is no ResourceSlice of it in the cluster; did you mean gpu.example.com?"},
 		},
 		{
 			name: "a misnamed driver in the request", class: "any", expression: `device.driver == "nik.example.com"`, verdict: DoesNotFit,
 			want: []string{"no device is of driver nik.example.com; did you mean nic.example.com?"},
 		},
 		{
-			name: "a misnamed value", class: className, expression: `device.attributes["gpu.example.com"].model == "A10O"`, verdict: DoesNotFit,
-			want: []string{`no device has model "A10O"; did you mean "A100"?`},
+			name: "a misnamed value", class: className, expression: `"vendor" in device.attributes["gpu.example.com"] && device.attributes["gpu.example.com"].vendor == "nvdiia"`, verdict: DoesNotFit,
+			want: []string{`no device has vendor "nvdiia"; did you mean "nvidia"?`},
+		},
+		{
+			name: "a value in lower case", class: className, expression: `device.attributes["gpu.example.com"].model == "a100"`, verdict: DoesNotFit,
+			want: []string{`no device has model "a100"; did you mean "A100"?`},
+		},
+		{
+			name: "another product", class: className, expression: `device.attributes["gpu.example.com"].model == "B100"`, verdict: DoesNotFit,
+			want: []string{`model is "A100" (2), model is "H100" (1); wanted: "B100"; no device has model "B100"`}, unwanted: "did you mean",
 		},
 		{
 			name: "a value that others have", class: className, expression: `device.attributes["gpu.example.com"].model == "H100" && "root" in device.attributes["gpu.example.com"]`, verdict: DoesNotFit,
@@ -208,5 +227,39 @@ func TestManyValues(t *testing.T) {
 	}
 	if got := trace.Parts[1]; len(got.Values) != 2 || got.Values[0].Count != 15 || outcomesText(got.Outcomes) != "14/15/0/1" {
 		t.Errorf("got %s", asJSON(got))
+	}
+}
+
+// TestUnusualValue asks for a model that no device has.
+func TestUnusualValue(t *testing.T) {
+	for _, test := range []struct {
+		wanted, want string
+		models       []string
+	}{
+		{"H100", `no device has model "H100"`, []string{"A100"}},
+		{"h100", `no device has model "h100"; did you mean "H100"?`, []string{"A100", "H100"}},
+		{"L4", `no device has model "L4"`, []string{"L40", "T4"}},
+		{"L40", `no device has model "L40"`, []string{"L4", "L40S"}},
+		{"RTX A5000", `no device has model "RTX A5000"`, []string{"RTX A6000"}},
+		{"H100-NVL", `no device has model "H100-NVL"`, []string{"H100-SXM"}},
+		{"Telsa T4", `no device has model "Telsa T4"; did you mean "Tesla T4"?`, []string{"Tesla P4", "Tesla T4"}},
+		{"A100 80GB", `no device has model "A100 80GB"; did you mean "A100-80GB"?`, []string{"A100-40GB", "A100-80GB"}},
+		{"B200", `no device has model "B200"; there are "L4", "L40", "a100", "h100"`, []string{"h100", "L40", "a100", "L4"}},
+		{"B200", "", []string{"B200", "H100"}},
+		{"B200", "", nil},
+	} {
+		t.Run(test.wanted, func(t *testing.T) {
+			list := devices(len(test.models) + 1)
+			for i, model := range test.models {
+				withModel(model)(&list[i])
+			}
+			alloc, err := allocator.New(t.Context(), cluster(t, nodes("n1"), pool("n1", list...)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := newCatalog(alloc).unusual(attributeReading("model"), test.wanted); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
 	}
 }

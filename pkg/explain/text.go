@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/agext/levenshtein"
 )
@@ -79,21 +81,28 @@ func letters(a, b string) int {
 }
 
 // distanceOf counts the letters in which names differ, and tells whether these
-// are few. Of qualified names each part has to be close to the other's: that
-// two have the same domain does not bring them nearer.
+// are few. Of qualified names each part has to be close to the other's, and the
+// first label of each domain, too: that two have the same domain, or two domains
+// the same parent, does not bring them nearer.
 func distanceOf(name, other string) (distance int, near bool) {
 	parts, others := strings.Split(name, "/"), strings.Split(other, "/")
 	if len(parts) != len(others) {
 		parts, others = []string{name}, []string{other}
 	}
 	for i, part := range parts {
-		between := letters(part, others[i])
-		if between > max(1, (len(part)+1)/3) {
+		label, _, isDomain := strings.Cut(part, ".")
+		otherLabel, _, otherIs := strings.Cut(others[i], ".")
+		if !alike(part, others[i]) || isDomain && otherIs && !alike(label, otherLabel) {
 			return 0, false
 		}
-		distance += between
+		distance += letters(part, others[i])
 	}
 	return distance, true
+}
+
+// alike says whether two words differ in few letters.
+func alike(word, other string) bool {
+	return letters(word, other) <= max(1, (len(word)+1)/3)
 }
 
 // didYouMean is a clause to append to a sentence about a wrong name.
@@ -163,7 +172,11 @@ func sentence(clause string) string {
 	if clause == "" {
 		return ""
 	}
-	clause = strings.ToUpper(clause[:1]) + clause[1:]
+	// Names keep their letters.
+	if word, _, _ := strings.Cut(clause, " "); !strings.ContainsAny(word, "./") {
+		first, size := utf8.DecodeRuneInString(clause)
+		clause = string(unicode.ToUpper(first)) + clause[size:]
+	}
 	if strings.HasSuffix(clause, "?") || strings.HasSuffix(clause, ".") {
 		return clause
 	}

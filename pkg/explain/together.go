@@ -6,6 +6,7 @@ package explain
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -39,7 +40,11 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 	}
 	if len(constrained) > 0 && fits(x.site.alloc, x.snap, withoutConstraints(claims)) {
 		answer.code = ConstraintUnsatisfiable
-		answer.message = fmt.Sprintf("enough devices, but not with %s%s", joinAnd(constrained), x.mostOfOne(ctx, node))
+		answer.message = "enough devices, but not with " + joinAnd(constrained)
+		if most := x.mostOfOne(ctx, node); most != nil {
+			answer.missing = most.wanted - most.count
+			answer.message += most.String()
+		}
 		return answer
 	}
 	if single, names := singleRequests(claims); len(single) > 1 {
@@ -71,8 +76,7 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 			return answer
 		}
 	}
-	answer.code = CountUnsatisfiable
-	answer.message = notTogether
+	answer.code, answer.message, answer.progress = CountUnsatisfiable, notTogether, progressUnproved
 	if ctx.Err() != nil {
 		answer.message += " (what stands in the way was not found in time)"
 	}
@@ -147,16 +151,31 @@ func singleRequests(claims []*resourceapi.ResourceClaim) (single []*resourceapi.
 	return single, names
 }
 
-// mostOfOne says how many devices of a node agree in a match constraint's
-// attribute, or how many different values a distinct constraint can use. It is
-// silent where several requests or a list attribute make that hard to say.
-func (x *inquiry) mostOfOne(ctx context.Context, node *corev1.Node) string {
+// most is how far the devices of a node get with the only constraint: how many
+// of them agree in its attribute, and in which value, or how many values there
+// are that differ.
+type most struct {
+	distinct      bool
+	wanted, count int
+	value         string
+}
+
+func (m *most) String() string {
+	if m.distinct {
+		return fmt.Sprintf(": %d wanted, there are %s", m.wanted, plural(m.count, "value"))
+	}
+	return fmt.Sprintf(": %d wanted, the most is %d", m.wanted, m.count)
+}
+
+// mostOfOne is nil where several requests or a list attribute make it hard to
+// say, and where something else stands in the way, too.
+func (x *inquiry) mostOfOne(ctx context.Context, node *corev1.Node) *most {
 	if len(x.claims) != 1 || len(x.claims[0].funnels) != 1 || len(x.claims[0].funnels[0]) != 1 {
-		return ""
+		return nil
 	}
 	f := x.claims[0].funnels[0][0]
 	if len(f.request.constraints) != 1 || f.request.all() {
-		return ""
+		return nil
 	}
 	constraint := f.request.constraints[0]
 	values := tally{}
@@ -168,26 +187,49 @@ func (x *inquiry) mostOfOne(ctx context.Context, node *corev1.Node) string {
 			}
 			value, ok, err := f.checks.attribute(ctx, d, constraint.attribute)
 			if err != nil || !ok || isList(value) {
-				return ""
+				return nil
 			}
 			values[attributeText(value)]++
 		}
 	}
 	if len(values) == 0 {
-		return ""
+		return nil
 	}
-	most := values.sorted()[0]
-	if constraint.distinct && int64(len(values)) >= f.request.count || !constraint.distinct && int64(values[most]) >= f.request.count {
-		// Something else stands in the way, too.
-		return ""
+	m := &most{distinct: constraint.distinct, wanted: int(min(f.request.count, math.MaxInt32)), count: len(values)}
+	if !m.distinct {
+		m.value = values.sorted()[0]
+		m.count = values[m.value]
 	}
-	if constraint.distinct {
-		return fmt.Sprintf(": %d wanted, there are %s", f.request.count, plural(len(values), "value"))
+	if m.count >= m.wanted {
+		return nil
 	}
-	x.mostValue[node.Name] = most
-	return fmt.Sprintf(": %d wanted, the most is %d", f.request.count, values[most])
+	return m
+}
+
+// mostValue is the value in which most devices of the first node of a group
+// agree, and whether it is the same on all of its nodes.
+func (x *inquiry) mostValue(ctx context.Context, group NodeGroup) (value string, shared bool) {
+	values := map[string]bool{}
+	for _, node := range x.site.candidates {
+		at, found := slices.BinarySearchFunc(group.Names, node.Name, naturalCompare)
+		if !found {
+			continue
+		}
+		m := x.mostOfOne(ctx, node)
+		if m == nil || m.distinct {
+			return "", false
+		}
+		values[m.value] = true
+		if at == 0 {
+			value = m.value
+		}
+		if value != "" && len(values) > 1 {
+			break
+		}
+	}
+	return value, len(values) == 1
 }
 
 func isList(a resourceapi.DeviceAttribute) bool {
-	return len(a.StringValues)+len(a.IntValues)+len(a.BoolValues)+len(a.VersionValues) > 0
+	return a.StringValues != nil || a.IntValues != nil || a.BoolValues != nil || a.VersionValues != nil
 }

@@ -67,22 +67,19 @@ func (s *sighting) found() []string {
 	return found
 }
 
-// reads lists the readings behind an outcome: those of the operands that ended
-// the same way, down to single ones.
-func (s *sighting) reads(c *conjunct) []reading {
+// needs lists what a part that fails cannot do without: the needs of the operands
+// that fail, too, down to single ones.
+func (s *sighting) needs(c *conjunct) []reading {
 	if len(s.operands) == 0 {
-		return c.reads
+		return c.needs
 	}
-	var reads []reading
+	var needed []reading
 	for i := range s.operands {
-		if s.operands[i].outcome == s.outcome {
-			reads = append(reads, s.operands[i].reads(&c.operands[i])...)
+		if s.operands[i].outcome == fails {
+			needed = append(needed, s.operands[i].needs(&c.operands[i])...)
 		}
 	}
-	if len(reads) == 0 {
-		return c.reads
-	}
-	return reads
+	return needed
 }
 
 // watch evaluates an expression once more and tells how its conjuncts went. It

@@ -102,7 +102,7 @@ func (f *funnel) traces(ctx context.Context) []SelectorTrace {
 		r := newTraceReport(sel)
 		var passed []*allocator.Device
 		for _, d := range reached {
-			result := s.evaluate(ctx, sel, d.ID.Driver, f.checks.shownToSelectors(d.Device))
+			result := s.evaluate(ctx, sel, d.ID.Driver, d.Device)
 			if r.counts[result] == 0 && result.matches {
 				r.explain(ctx, s, sel, result, d)
 			}
@@ -166,13 +166,14 @@ func (r *traceReport) explain(ctx context.Context, s *selectors, sel *selector, 
 	for i := range sel.conjuncts {
 		if (len(sel.conjuncts[i].operands) > 0 || isLoop(sel.conjuncts[i].expr)) && r.watched < maxWatched {
 			r.watched++
-			s.watch(ctx, sel, result, d.ID.Driver, d.Device)
+			s.watch(ctx, sel, result, d.ID.Driver, s.shown(d.Device))
 			return
 		}
 	}
 	// Each conjunct holds, or else the whole would not.
+	shown := s.shown(d.Device)
 	for i := range sel.conjuncts {
-		result.seen = append(result.seen, sighting{outcome: isTrue, values: foundValues(sel.conjuncts[i].reads, d.ID.Driver, d.Device)})
+		result.seen = append(result.seen, sighting{outcome: isTrue, values: foundValues(sel.conjuncts[i].reads, d.ID.Driver, shown)})
 	}
 }
 

@@ -42,7 +42,7 @@ func outcomesText(o SelectorOutcomes) string {
 // traceOf evaluates one selector on devices.
 func traceOf(t *testing.T, expression string, list ...resourceapi.Device) SelectorTrace {
 	t.Helper()
-	s := newSelectors(listFeatures())
+	s := newSelectors(listFeatures(), "experimental")
 	snap := cluster(t, nodes("n1"), pool("n1", list...))
 	alloc, err := allocator.New(t.Context(), snap)
 	if err != nil {
@@ -156,6 +156,29 @@ func TestTraceOfEachForm(t *testing.T) {
 	}
 }
 
+// TestTraceHasWhatSelectorsSee is about the stable implementation, which does not
+// tell selectors that a device can be shared.
+func TestTraceHasWhatSelectorsSee(t *testing.T) {
+	const shared = "device.allowMultipleAllocations"
+	for _, test := range []struct{ name, expression, want string }{
+		{"a conjunct", "!" + shared, "!" + shared + ": 2/0/0/0; True 2: allowMultipleAllocations is false"},
+		{"an operand", shared + " || !" + shared, shared + " || !" + shared + ": 2/0/0/0\n  " +
+			shared + ": 0/2/0/0; False 2: allowMultipleAllocations is false\n  !" +
+			shared + ": 2/0/0/0; True 2: allowMultipleAllocations is false"},
+		{"one that is false", shared, shared + ": 0/2/0/0; False 2: allowMultipleAllocations is false"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			e := whyWaiting(t, cluster(t, everythingOff, nodes("n1"), pool("n1", device("a", withSharing), device("b")), claim(waiting, exact("gpu", 1, where(test.expression)))))
+			if e.Allocator.Channel != "stable" {
+				t.Fatalf("the implementation is %s", e.Allocator.Channel)
+			}
+			if got := strings.Join(traceLines(e.Claims[0].Requests[0].Selectors[1].Parts, ""), "\n"); got != test.want {
+				t.Errorf("got\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}
+
 // TestTraceAgreesWithUpstream holds the traces of random selectors against the
 // results of upstream's own evaluation.
 func TestTraceAgreesWithUpstream(t *testing.T) {
@@ -180,7 +203,7 @@ func TestTraceAgreesWithUpstream(t *testing.T) {
 // compareTrace says what is wrong with the verdicts and the trace of a selector.
 func compareTrace(t *testing.T, expression, driver string, list []resourceapi.Device) string {
 	t.Helper()
-	s := newSelectors(listFeatures())
+	s := newSelectors(listFeatures(), "experimental")
 	sel := s.compile(expression)
 	upstream := dracel.GetCompiler(listFeatures()).CompileCELExpression(expression, dracel.Options{})
 	if (sel.compiled.Error == nil) != (upstream.Error == nil) {
@@ -286,7 +309,7 @@ func FuzzSelector(f *testing.F) {
 		if problem := compareTrace(t, expression, driver, list); problem != "" {
 			t.Fatal(problem)
 		}
-		s := newSelectors(listFeatures())
+		s := newSelectors(listFeatures(), "experimental")
 		sel := s.compile(expression)
 		if guarded, ok := s.guard(expression, sel.reads); ok {
 			again := s.compile(guarded)

@@ -51,7 +51,7 @@ func (p *page) claims(e *explain.Explanation) {
 				}
 			}
 			p.text(0, strong, title)
-			p.funnel(r, obstacle(e, claim, r))
+			p.funnel(r, obstacleOf(e, claim, r))
 		}
 		if !inTitle {
 			for _, constraint := range claim.Constraints {
@@ -108,7 +108,7 @@ func requestTitle(r *explain.RequestExplanation) string {
 
 // funnel draws how the devices of all pools become those that are left. The
 // obstacle is why these do not help, if they do not.
-func (p *page) funnel(r *explain.RequestExplanation, obstacle string) {
+func (p *page) funnel(r *explain.RequestExplanation, why obstacle) {
 	first, opening, rows := p.opening(r)
 	rows, rest := p.someReasons(rows)
 	numbers := []string{first, strconv.Itoa(r.Eligible), "----"}
@@ -154,10 +154,10 @@ func (p *page) funnel(r *explain.RequestExplanation, obstacle string) {
 	}
 	p.row(0, cell{text: "----", width: number, right: true})
 	m := bad
-	if enough(r) && obstacle == "" {
+	if enough(r) && why.message == "" {
 		m = good
 	}
-	p.row(0, cell{text: numbers[1], width: number, right: true, mark: m}, cell{text: p.leftText(r, obstacle)})
+	p.row(0, cell{text: numbers[1], width: number, right: true, mark: m}, cell{text: p.leftText(r, why)})
 	if p.opts.Wide {
 		p.deviceList(number+columnGap, r.EligibleDevices)
 		p.selectors(2, r.Selectors)
@@ -266,9 +266,9 @@ func enough(r *explain.RequestExplanation) bool {
 
 // leftText says where the devices are that are left. The obstacle is why it does
 // not fit on the best node although that has enough of them.
-func (p *page) leftText(r *explain.RequestExplanation, obstacle string) string {
+func (p *page) leftText(r *explain.RequestExplanation, why obstacle) string {
 	if p.oneNode {
-		return leftOnNode(r, obstacle)
+		return leftOnNode(r, why)
 	}
 	switch {
 	case r.Eligible == 0:
@@ -282,49 +282,76 @@ func (p *page) leftText(r *explain.RequestExplanation, obstacle string) string {
 	}
 	said := "left on " + count(r.EligibleNodes, "node")
 	switch {
-	case r.EligibleNodes == 1 && enough(r):
+	case r.EligibleNodes == 1 && (enough(r) || why.limit):
 		said += node
 	case r.EligibleNodes == 1:
 		said += fmt.Sprintf("%s, but %d needed", node, max(r.Needs, 1))
-	case !enough(r):
+	case !enough(r) && !why.limit:
 		said += fmt.Sprintf(", but never %d on one: the most is %d%s", max(r.Needs, 1), r.MostOnOneNode, node)
-	case obstacle != "" && r.BestNode != "":
+	case why.message != "" && why.node == r.BestNode:
 		said += fmt.Sprintf(", the most on %s: %d", r.BestNode, r.MostOnOneNode)
+	case why.message != "":
+		said += ", enough on " + why.node
 	default:
 		said += fmt.Sprintf(": the most is %d%s", r.MostOnOneNode, node)
 	}
-	if obstacle == "" {
-		return said
-	}
-	if rest, ok := strings.CutPrefix(obstacle, "enough devices, "); ok {
-		return said + ", " + rest
-	}
-	return said + "; " + obstacle
+	return said + why.String()
 }
 
-// obstacle says why a request finds nothing, although a node has as many eligible
-// devices as it needs. It is empty if that is not so, or not because of this
-// request.
-func obstacle(e *explain.Explanation, claim *explain.ClaimExplanation, r *explain.RequestExplanation) string {
-	if e.Verdict != explain.DoesNotFit || len(e.Nodes) == 0 || !enough(r) {
+// obstacle is why a request finds nothing on a node, although that has as many
+// eligible devices as it needs. It is empty if that is not so, or not because of
+// this request.
+type obstacle struct {
+	node, message string
+	// limit is true if the claim asks for more than it can have anywhere.
+	limit bool
+}
+
+// String continues a sentence about the devices.
+func (o obstacle) String() string {
+	if o.message == "" {
 		return ""
 	}
+	if rest, ok := strings.CutPrefix(o.message, "enough devices, "); ok {
+		return ", " + rest
+	}
+	return "; " + o.message
+}
+
+// obstacleOf is that of the best node for the request, or else that of the nodes
+// where the least is in the way.
+func obstacleOf(e *explain.Explanation, claim *explain.ClaimExplanation, r *explain.RequestExplanation) obstacle {
+	if len(e.Nodes) == 0 {
+		return obstacle{}
+	}
 	group := &e.Nodes[0]
-	if group.Verdict != explain.DoesNotFit || !slices.Contains(group.Names, r.BestNode) {
-		return ""
+	if group.Code == explain.ClaimLimitExceeded {
+		return obstacle{limit: true}
+	}
+	if e.Verdict != explain.DoesNotFit || !enough(r) {
+		return obstacle{}
+	}
+	request, alternative, _ := strings.Cut(r.Name, "/")
+	about, ofOne := strings.CutPrefix(group.Message, "request ")
+	o := obstacle{node: r.BestNode, message: group.Message}
+	if !slices.Contains(group.Names, r.BestNode) {
+		o.node = group.Names[0]
+	}
+	switch {
+	case group.Verdict != explain.DoesNotFit, ofOne && !strings.HasPrefix(about, request+" "):
+		return obstacle{}
+	case o.node != r.BestNode && (ofOne || alternative != ""):
+		// There may be too few on these nodes.
+		return obstacle{}
 	}
 	switch group.Code {
 	case explain.ConstraintUnsatisfiable:
 		if len(claim.Constraints) == 0 {
-			return ""
+			return obstacle{}
 		}
 	case explain.RequestsCompete, explain.CountersExhausted, explain.CompatibilityGroupConflict:
 	default:
-		return ""
+		return obstacle{}
 	}
-	request, _, _ := strings.Cut(r.Name, "/")
-	if about, ok := strings.CutPrefix(group.Message, "request "); ok && !strings.HasPrefix(about, request+" ") {
-		return ""
-	}
-	return group.Message
+	return o
 }

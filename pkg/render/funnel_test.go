@@ -113,6 +113,13 @@ func TestLeft(t *testing.T) {
 		},
 		"another node's": {
 			func(e *explain.Explanation) { e.Nodes[0].Names = []string{"node-9"} },
+			title + ", enough on node-9, but not with the same example.com/root: 8 wanted, the most is 4",
+		},
+		"more than a claim can have": {
+			func(e *explain.Explanation) {
+				e.Verdict, e.Nodes[0].Verdict, e.Nodes[0].Code = explain.Error, explain.Error, explain.ClaimLimitExceeded
+				e.Claims[0].Requests[0].Needs = 33
+			},
 			title + ": the most is 8 (node-3)",
 		},
 		"it fits elsewhere": {
@@ -154,7 +161,7 @@ func TestMessageDoesNotRepeatLabel(t *testing.T) {
 		label, message string
 		want           string
 	}{
-		"same":        {explain.NodeNotReachable, "no node", "no node", ""},
+		"same":        {explain.NodeNotReachable, "out of reach", "out of reach", ""},
 		"prefix":      {explain.PoolInvalid, "pool invalid", "pool invalid: two devices gpu-0", "two devices gpu-0"},
 		"class":       {explain.ClassSelectorFalse, "other class", "not of class c: type is 1", "type is 1"},
 		"other words": {explain.DeviceTainted, "tainted", "a=b:NoSchedule, not tolerated", "a=b:NoSchedule, not tolerated"},

@@ -149,6 +149,42 @@ func TestNodeHeadline(t *testing.T) {
 	}
 }
 
+// TestHiddenClaims: nobody can tell that a device is free without all claims.
+func TestHiddenClaims(t *testing.T) {
+	const reason = "you may not list claims"
+	tests := map[string]struct {
+		outcome explain.DeviceOutcome
+		held    bool
+		want    []string
+	}{
+		"picked": {explain.Picked, false, []string{
+			"Device gpu.example.com/gpu-03/gpu-4 would be picked for Pod ml/train-0, as far as can be seen",
+			"Request gpus of claim ml/train-0-gpus-x7k2p, on gpu-03: the allocator picks it, as far as can be seen",
+			"  held by    nobody that can be seen: you may not list claims",
+		}},
+		"a candidate": {explain.Eligible, false, []string{
+			"Device gpu.example.com/gpu-03/gpu-4 is a candidate for Pod ml/train-0; whether it is picked is not known",
+			"Request gpus of claim ml/train-0-gpus-x7k2p, on gpu-03: a candidate",
+		}},
+		"shared": {explain.Rejected, true, []string{
+			"Device gpu.example.com/gpu-03/gpu-4 is no candidate for Pod ml/train-0",
+			"             perhaps others that cannot be seen: you may not list claims",
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := oneDevice()
+			e.Verdict = explain.Undetermined
+			d := e.Device
+			d.Outcome, d.Requests[0].Outcome, d.HoldersUnknown = test.outcome, test.outcome, reason
+			if !test.held {
+				d.Holders = nil
+			}
+			wantLines(t, draw(t, e, Options{Width: 140}), test.want...)
+		})
+	}
+}
+
 // TestManyReasonsOnOneNode has more reasons than a page can show.
 func TestManyReasonsOnOneNode(t *testing.T) {
 	e := oneNode()
@@ -175,7 +211,7 @@ func TestNothingHostileGetsIntoNearMisses(t *testing.T) {
 		Pools:   []explain.ReachablePool{{Driver: evil, Name: evil, Message: evil, Evidence: &fact}},
 	}
 	device.Device = &explain.DeviceExplanation{
-		Driver: evil, Pool: evil, Name: evil, Outcome: evil, Summary: evil, Slice: evil, Nodes: evil,
+		Driver: evil, Pool: evil, Name: evil, Outcome: evil, Summary: evil, Slice: evil, Nodes: evil, HoldersUnknown: evil,
 		Attributes: []explain.DeviceValue{{Name: evil, Value: evil}}, Capacity: []explain.DeviceCapacity{{Name: evil, Total: evil, Left: evil}},
 		Counters:          []explain.DeviceCounter{{CounterSet: evil, Counter: evil, Takes: evil, Total: evil, UsedBy: []string{evil}, CompatibilityGroups: []string{evil}}},
 		Taints:            []explain.DeviceTaint{{Taint: evil, Evidence: fact}},

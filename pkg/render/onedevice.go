@@ -18,12 +18,17 @@ import (
 func (p *page) device(e *explain.Explanation) {
 	d, target := e.Device, e.Target.Kind+" "+qualified(e.Target.Namespace, e.Target.Name)
 	headline, m := "Device "+d.Driver+"/"+d.Pool+"/"+d.Name+" ", bad
-	switch d.Outcome {
-	case explain.Picked:
+	unknown := e.Verdict == explain.Undetermined
+	switch {
+	case d.Outcome == explain.Picked && unknown:
+		headline, m = headline+"would be picked for "+target+", as far as can be seen", unsure
+	case d.Outcome == explain.Picked:
 		headline, m = headline+"is picked for "+target, good
-	case explain.Eligible:
+	case d.Outcome == explain.Eligible && unknown:
+		headline, m = headline+"is a candidate for "+target+"; whether it is picked is not known", unsure
+	case d.Outcome == explain.Eligible:
 		headline, m = headline+"is a candidate for "+target+", but not picked", unsure
-	case explain.Rejected:
+	case d.Outcome == explain.Rejected:
 		headline += "is no candidate for " + target
 	default:
 		headline, m = headline+"is not looked at for "+target, unsure
@@ -33,7 +38,7 @@ func (p *page) device(e *explain.Explanation) {
 	said, _ := verdict(e)
 	p.text(2, plain, fmt.Sprintf("The %s %s. %s", kindWord(e.Target.Kind), said, e.Summary))
 	for i := range d.Requests {
-		p.deviceRequest(d, &d.Requests[i])
+		p.deviceRequest(d, &d.Requests[i], unknown)
 	}
 	p.blank()
 	p.text(0, strong, "What the device is")
@@ -67,13 +72,13 @@ func kindWord(kind string) string {
 
 // deviceRequest draws the checks of one request: one line for each that fails
 // or is not made, and those that pass in between on one line.
-func (p *page) deviceRequest(d *explain.DeviceExplanation, r *explain.DeviceRequest) {
+func (p *page) deviceRequest(d *explain.DeviceExplanation, r *explain.DeviceRequest, unknown bool) {
 	p.blank()
 	title := fmt.Sprintf("Request %s of claim %s", r.Name, r.Claim)
 	if r.Node != "" {
 		title += ", on " + r.Node
 	}
-	p.text(0, strong, title+": "+outcomeText(r.Outcome))
+	p.text(0, strong, title+": "+outcomeText(r.Outcome, unknown))
 	if r.Outcome == explain.Eligible && !strings.Contains(d.Summary, r.Message) {
 		p.text(2, plain, r.Message)
 	}
@@ -116,13 +121,17 @@ func (p *page) deviceRequest(d *explain.DeviceExplanation, r *explain.DeviceRequ
 	}
 }
 
-func outcomeText(outcome explain.DeviceOutcome) string {
-	switch outcome {
-	case explain.Picked:
+func outcomeText(outcome explain.DeviceOutcome, unknown bool) string {
+	switch {
+	case outcome == explain.Picked && unknown:
+		return "the allocator picks it, as far as can be seen"
+	case outcome == explain.Picked:
 		return "the allocator picks it"
-	case explain.Eligible:
+	case outcome == explain.Eligible && unknown:
+		return "a candidate"
+	case outcome == explain.Eligible:
 		return "a candidate, not picked"
-	case explain.Rejected:
+	case outcome == explain.Rejected:
 		return "no candidate"
 	default:
 		return string(outcome)
@@ -153,7 +162,12 @@ func deviceFacts(d *explain.DeviceExplanation) [][2]string {
 	for i := range d.Holders {
 		add("held by", holderText(&d.Holders[i]))
 	}
-	if len(d.Holders) == 0 {
+	switch {
+	case len(d.Holders) > 0 && d.HoldersUnknown != "":
+		add("held by", "perhaps others that cannot be seen: "+d.HoldersUnknown)
+	case d.HoldersUnknown != "":
+		add("held by", "nobody that can be seen: "+d.HoldersUnknown)
+	case len(d.Holders) == 0:
 		add("held by", "nobody")
 	}
 	for _, taint := range d.Taints {

@@ -123,15 +123,15 @@ func deviceNames(ids []string) string {
 }
 
 // leftOnNode says how many devices of the one node are left, and which.
-func leftOnNode(r *explain.RequestExplanation, obstacle string) string {
+func leftOnNode(r *explain.RequestExplanation, why obstacle) string {
 	said := "left"
 	if r.Eligible > 0 {
 		said += ": " + deviceNames(r.EligibleDevices)
 	}
 	switch {
-	case obstacle != "":
-		return said + "; " + obstacle
-	case !enough(r) && r.Eligible > 0:
+	case why.message != "":
+		return said + "; " + why.message
+	case !enough(r) && !why.limit && r.Eligible > 0:
 		return fmt.Sprintf("left, but %d needed%s", max(r.Needs, 1), strings.TrimPrefix(said, "left"))
 	default:
 		return said

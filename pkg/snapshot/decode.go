@@ -159,8 +159,32 @@ func (d *decoded) header(data []byte, at place, apiVersion string) error {
 	if err != nil {
 		return inputError(at, snapshotKind, err)
 	}
+	for i := range h.Gaps {
+		resource, ok := resourceOfGap(h.Gaps[i].Resource)
+		if !ok {
+			return inputError(at, snapshotKind, &fieldError{fmt.Sprintf("gaps[%d].resource", i), fmt.Errorf(
+				"expected one of %s, or another resource with its group, found %q", strings.Join(heldResources(), ", "), h.Gaps[i].Resource)})
+		}
+		h.Gaps[i].Resource = resource
+	}
 	d.headers = append(d.headers, *h)
 	return nil
+}
+
+// resourceOfGap completes what a header calls a resource: the group may be left
+// out. It is not ok if no gap can be about that, so that it would go unnoticed.
+// What other groups have may be the target of a question.
+func resourceOfGap(name string) (resource string, ok bool) {
+	for _, held := range heldResources() {
+		if plural, _, _ := strings.Cut(held, "."); name == held || name == plural {
+			return held, true
+		}
+	}
+	if name == "replicationcontrollers" || name == "podtemplates" {
+		return name, true
+	}
+	plural, group, _ := strings.Cut(name, ".")
+	return name, plural != "" && group != "" && group != resourceapi.GroupName
 }
 
 // withoutItems copies a JSON object without its field "items".

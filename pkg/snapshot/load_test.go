@@ -256,6 +256,9 @@ func TestLoadErrors(t *testing.T) {
 		return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ml"},"spec":` + spec + `}`
 	}
 	claim := func(version string) string { return strings.Replace(claimYAML, "/v1", "/"+version, 1) }
+	header := func(gap string) string {
+		return "apiVersion: dra.kubectl.dev/v1alpha1\nkind: Snapshot\ngaps: [{resource: pods, reason: hidden}, {resource: " + gap + ", reason: hidden}]\n"
+	}
 	laughs := "a: &a [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]\n"
 	for i := 'b'; i < 'k'; i++ {
 		laughs += fmt.Sprintf("%c: &%c [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c, ", i-1), 10), ", "))
@@ -298,6 +301,8 @@ func TestLoadErrors(t *testing.T) {
 		"taint rule version": {"apiVersion: resource.k8s.io/v1beta1\nkind: DeviceTaintRule\nmetadata: {name: c}", "expected one of v1, v1beta2, v1alpha3"},
 		"odd apiVersion":     {"apiVersion: a/b/c\nkind: Pod", "expected a group and a version"},
 		"snapshot version":   {"apiVersion: dra.kubectl.dev/v9\nkind: Snapshot", "saved by a newer version of this program"},
+		"gap of a typo":      {header("resourceclaim"), `document 1: Snapshot: gaps[1].resource: expected one of nodes, namespaces, pods, events, resourceslices.resource.k8s.io, `},
+		"gap of no resource": {header("resourceclaim.resource.k8s.io"), `or another resource with its group, found "resourceclaim.resource.k8s.io"`},
 		"deployment of zero": {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}", "spec.template: expected a pod template, found none"},
 		"two of a name": {
 			claimYAML + "---\n" + strings.Replace(claimYAML, "name: gpu", "name: gpus", 1),
@@ -317,6 +322,27 @@ func TestLoadErrors(t *testing.T) {
 				t.Errorf("want an error with: %s\ngot: %v", test.want, err)
 			}
 		})
+	}
+}
+
+func TestLoadGaps(t *testing.T) {
+	for written, want := range map[string]string{
+		"resourceclaims":                 ResourceClaims,
+		"resourceclaims.resource.k8s.io": ResourceClaims,
+		"podgroups":                      ResourcePodGroups,
+		"nodes":                          ResourceNodes,
+		"/metrics":                       ResourceMetrics,
+		"podgroups.example.com":          "podgroups.example.com",
+		"deployments.apps":               "deployments.apps",
+		"replicationcontrollers":         "replicationcontrollers",
+	} {
+		s, err := loadText(t, "apiVersion: dra.kubectl.dev/v1alpha1\nkind: Snapshot\ngaps: [{resource: "+written+", reason: hidden}]\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Gap(want) == nil {
+			t.Errorf("%s: no gap of %s in %v", written, want, s.Gaps)
+		}
 	}
 }
 

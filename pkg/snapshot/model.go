@@ -140,3 +140,10 @@ const (
 	ResourceDaemonSets = "daemonsets.apps"
 	ResourceMetrics    = "/metrics"
 )
+
+func heldResources() []string {
+	return []string{
+		ResourceNodes, ResourceNamespaces, ResourcePods, ResourceEvents, ResourceSlices, ResourceClasses, ResourceClaims,
+		ResourceTemplates, ResourceTaintRules, ResourcePodGroups, ResourceDaemonSets, ResourceMetrics,
+	}
+}
