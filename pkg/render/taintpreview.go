@@ -36,7 +36,7 @@ func TaintPreview(w io.Writer, t *inventory.Taint, now time.Time) error {
 			evicted++
 		}
 	}
-	if err := say("%s evicted", count(evicted, "pod")); err != nil {
+	if err := say("%s would be evicted", count(evicted, "pod")); err != nil {
 		return err
 	}
 	for _, pod := range t.Pods {
@@ -51,10 +51,10 @@ func TaintPreview(w io.Writer, t *inventory.Taint, now time.Time) error {
 func fate(pod *inventory.TaintedPod, now time.Time) string {
 	switch {
 	case !pod.Evicted:
-		return "stays"
+		return "would stay"
 	case pod.EvictionAt != nil && pod.EvictionAt.After(now):
-		return "is evicted in " + duration.HumanDuration(pod.EvictionAt.Sub(now)) + ", when it does not tolerate the taint any longer"
+		return "would be evicted in " + duration.HumanDuration(pod.EvictionAt.Sub(now)) + ", when it does not tolerate the taint any longer"
 	default:
-		return "is evicted at once"
+		return "would be evicted at once"
 	}
 }
