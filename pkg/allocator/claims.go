@@ -16,6 +16,8 @@ import (
 	"k8s.io/component-helpers/nodedeclaredfeatures/features/draoptionalnodeoperations"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // BindingTimeout is how long the scheduler waits for binding conditions, the
@@ -138,6 +140,15 @@ func (a *Allocator) bindingTimedOut(claim *resourceapi.ResourceClaim) bool {
 }
 
 // Reserved tells whether a claim lists the pod, or its group, as a consumer.
+// Where a claim is reserved for a group, that is believed rather than what the
+// gate is by default.
 func (a *Allocator) Reserved(claim *resourceapi.ResourceClaim, pod *corev1.Pod) bool {
-	return pod.UID != "" && resourceclaim.IsReservedForPod(pod, claim, a.FeatureEnabled(gateWorkloadClaims))
+	return pod.UID != "" && resourceclaim.IsReservedForPod(pod, claim, a.FeatureEnabled(gateWorkloadClaims) || a.gates[gateWorkloadClaims].Source == snapshot.GateFromDefault)
+}
+
+// ReservedByAssumption tells whether the pod may use the claim only because
+// that is reserved for the pod's group: that groups can use claims is known
+// from nothing else.
+func (a *Allocator) ReservedByAssumption(claim *resourceapi.ResourceClaim, pod *corev1.Pod) bool {
+	return a.Reserved(claim, pod) && !resourceclaim.IsReservedForPod(pod, claim, a.FeatureEnabled(gateWorkloadClaims))
 }

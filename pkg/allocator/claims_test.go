@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func TestScore(t *testing.T) {
@@ -123,5 +125,37 @@ func TestReserved(t *testing.T) {
 	}
 	if a.Reserved(c.ResourceClaim, pod("q")) || a.Reserved(c.ResourceClaim, pod("p", onlyTemplate)) {
 		t.Error("reserved for another pod")
+	}
+}
+
+// TestReservedForGroup believes what a claim says where nothing is known about
+// the feature gate.
+func TestReservedForGroup(t *testing.T) {
+	c := claim("c")
+	c.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "g", UID: "g"}}
+	off := func(source snapshot.GateSource) *snapshot.Snapshot {
+		s := cluster()
+		s.Gates[gateWorkloadClaims] = snapshot.Gate{Source: source}
+		return s
+	}
+	tests := map[string]struct {
+		snap              *snapshot.Snapshot
+		reserved, assumed bool
+	}{
+		"on":             {snap: cluster(gates{gateWorkloadClaims}), reserved: true},
+		"off":            {snap: off(snapshot.GateFromMetrics)},
+		"off by default": {snap: off(snapshot.GateFromDefault), reserved: true, assumed: true},
+	}
+	for name, test := range tests {
+		a := newAllocator(t, test.snap)
+		if got := a.Reserved(c.ResourceClaim, pod("p", inGroup("g"))); got != test.reserved {
+			t.Errorf("%s: reserved %t", name, got)
+		}
+		if got := a.ReservedByAssumption(c.ResourceClaim, pod("p", inGroup("g"))); got != test.assumed {
+			t.Errorf("%s: assumed %t", name, got)
+		}
+		if a.Reserved(c.ResourceClaim, pod("q", inGroup("h"))) {
+			t.Errorf("%s: reserved for another group", name)
+		}
 	}
 }

@@ -244,7 +244,7 @@ func (c *catalog) unusual(r reading, value string) string {
 	sorted := slices.SortedFunc(maps.Keys(values), naturalCompare)
 	text := fmt.Sprintf("no device has %s %s", r.short(), strconv.Quote(value))
 	for _, other := range sorted {
-		if misspelt(value, other) {
+		if misspelled(value, other) {
 			return text + fmt.Sprintf("; did you mean %s?", strconv.Quote(other))
 		}
 	}
@@ -258,10 +258,10 @@ func (c *catalog) unusual(r reading, value string) string {
 	return text + "; there are " + sample(sorted, maxNames)
 }
 
-// misspelt says whether a value is another one with a slip of the pen. Names of
+// misspelled says whether a value is another one with a slip of the pen. Names of
 // products differ in few letters, too: only long words without digits count,
 // and upper case.
-func misspelt(value, other string) bool {
+func misspelled(value, other string) bool {
 	isBreak := func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }
 	words, others := strings.FieldsFunc(value, isBreak), strings.FieldsFunc(other, isBreak)
 	if len(words) != len(others) {

@@ -569,6 +569,13 @@ func (x *inquiry) assume() {
 			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+part)
 		}
 	}
+	for i := range x.subject.claims {
+		claim, pod := x.subject.claims[i].Claim, x.subject.pod
+		if claim != nil && pod != nil && x.site.alloc.ReservedByAssumption(claim, pod) {
+			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("claim %s is reserved for the group of the pod: taken that the feature gate DRAWorkloadResourceClaims is on, which it is not by default in %s", claim.Name, x.clusterText()))
+			break
+		}
+	}
 	if x.snap.ServerVersion == "" && len(x.snap.Gates) == 0 {
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the snapshot does not tell its Kubernetes version: taken that the feature gates are the defaults of %s (say --kubernetes-version or --feature-gates)", x.clusterText()))
 	}

@@ -181,7 +181,7 @@ func (x *inquiry) allocatedSummary() string {
 			places = append(places, claim.Allocation.Nodes)
 		}
 	}
-	if len(places) == 0 {
+	if len(x.out.Claims) == 0 {
 		return fmt.Sprintf("a device plugin of node %s has the extended resources: there is no claim", x.subject.pod.Spec.NodeName)
 	}
 	text := fmt.Sprintf("%s for %s", plural(devices, "device"), joinAnd(places))

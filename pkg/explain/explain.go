@@ -181,18 +181,44 @@ func (x *inquiry) beyondScheduling() bool {
 		x.settle(Error, ClaimNotReady, "the pod is being deleted: it is not scheduled any more")
 	case pod.Spec.NodeName == "", x.isElsewhere(pod):
 		return false
-	case len(x.claims) > 0:
-		x.settle(DoesNotFit, ClaimNotReady, fmt.Sprintf("the pod is bound to node %s, but its claims are not allocated: it was bound without the scheduler, and nobody allocates them now", pod.Spec.NodeName))
 	default:
-		x.out.Verdict = Allocated
-		x.out.Summary = x.allocatedSummary()
-		for i := range x.subject.claims {
-			if problem := x.subject.claims[i].Problem; problem != nil {
-				x.out.Summary += "; " + problem.Error()
-			}
-		}
+		x.bound(pod)
 	}
 	return true
+}
+
+// bound deals with a pod on its node: nobody allocates claims for it any more,
+// and the kubelet refuses those that are not the pod's.
+func (x *inquiry) bound(pod *corev1.Pod) {
+	var tolerable []string
+	var missing, unreadable error
+	for i := range x.subject.claims {
+		pc := &x.subject.claims[i]
+		switch {
+		case pc.ExtendedResources && pc.Generated && x.hides(snapshot.ResourceClaims, pod.Namespace):
+			unreadable = fmt.Errorf("the claim for the extended resources of the pod %w", allocator.ErrClaimUnreadable)
+		case pc.Problem == nil:
+		case errors.Is(pc.Problem, allocator.ErrClaimUnreadable):
+			unreadable = pc.Problem
+		case pc.Claim == nil, errors.Is(pc.Problem, allocator.ErrClaimNotOwned):
+			if missing == nil {
+				missing = pc.Problem
+			}
+		default:
+			tolerable = append(tolerable, pc.Problem.Error())
+		}
+	}
+	switch {
+	case missing != nil:
+		x.settle(Error, ClaimNotReady, missing.Error())
+	case unreadable != nil:
+		x.settle(Undetermined, ClaimNotReady, unreadable.Error())
+	case len(x.claims) > 0:
+		x.settle(DoesNotFit, ClaimNotReady, fmt.Sprintf("the pod is bound to node %s, but its claims are not allocated, and nobody allocates them for it now", pod.Spec.NodeName))
+	default:
+		x.out.Verdict = Allocated
+		x.out.Summary = strings.Join(append([]string{x.allocatedSummary()}, tolerable...), "; ")
+	}
 }
 
 // problems deals with claims that the scheduler does not even look at. It

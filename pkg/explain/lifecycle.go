@@ -77,6 +77,10 @@ func (x *inquiry) describeStage() {
 		}
 		other := x.life(pod, x.site.alloc.PodClaims(pod))
 		x.out.Pods[i].Stage = other.stage
+		if finished(pod) {
+			// Whether the claim is still reserved for it is found out for the claim.
+			other.findings = nil
+		}
 		if forClaim && (own.stage == "" || !own.told() && other.told()) {
 			own, who = other, x.named(pod)
 		}
@@ -87,7 +91,8 @@ func (x *inquiry) describeStage() {
 		findings = x.claimFindings(x.subject.claims[0].Claim)
 	}
 	for _, f := range own.findings {
-		if f.reason != "" {
+		// What a claim and the pod that uses it have in common is said of the claim.
+		if f.reason != "" && !slices.ContainsFunc(findings, func(other finding) bool { return other.reason == f.reason }) {
 			f.reason, who = who+f.reason, ""
 		}
 		findings = append(findings, f)
@@ -107,13 +112,12 @@ func (x *inquiry) named(pod *corev1.Pod) string {
 // maxReasons is how many findings a summary has room for.
 const maxReasons = 3
 
-// report puts findings into the explanation. What is found twice is said once:
-// a claim and the pod that uses it have the same troubles.
+// report puts findings into the explanation. What is found twice is said once.
 func (x *inquiry) report(findings []finding) {
 	var reasons []string
 	instead := false
 	for _, f := range findings {
-		if f.reason != "" && !slices.ContainsFunc(reasons, func(r string) bool { return strings.HasSuffix(r, f.reason) }) {
+		if f.reason != "" && !slices.Contains(reasons, f.reason) {
 			reasons = append(reasons, f.reason)
 			instead = instead || f.instead
 		}
@@ -146,7 +150,7 @@ func (x *inquiry) life(pod *corev1.Pod, claims []allocator.PodClaim) life {
 	l := life{stage: x.stageOf(pod, claims)}
 	switch l.stage {
 	case StageClaimGeneration:
-		l.findings = append(x.generationFindings(pod, claims), x.gateFindings(pod)...)
+		l.findings = slices.Concat(x.generationFindings(pod, claims), x.gateFindings(pod), x.toldByKubelet(pod))
 	case StageQueueing:
 		l.findings = x.queueingFindings(pod, claims)
 	case StageBinding:
@@ -172,17 +176,22 @@ func (x *inquiry) stageOf(pod *corev1.Pod, claims []allocator.PodClaim) Stage {
 		return StageCleanup
 	case pod.Status.Phase == corev1.PodRunning && len(unresolvedContainers(pod)) > 0:
 		return StageInjection
-	case pod.Status.Phase == corev1.PodRunning:
+	case pod.Status.Phase == corev1.PodRunning && sandboxLost(pod) == nil:
 		return StageRunning
 	}
+	bound := pod.Spec.NodeName != ""
 	allocated, reserved, bindable := true, true, true
 	for i := range claims {
 		pc := &claims[i]
 		switch {
-		case pod.Spec.NodeName != "" && pc.Claim != nil && pc.Claim.Status.Allocation != nil:
+		case bound && errors.Is(pc.Problem, allocator.ErrClaimUnreadable):
+			// What the kubelet says may tell.
+		case bound && pc.Claim != nil && pc.Claim.Status.Allocation != nil && !errors.Is(pc.Problem, allocator.ErrClaimNotOwned):
 			reserved = reserved && x.site.alloc.Reserved(pc.Claim, pod)
 		case errors.Is(pc.Problem, allocator.ErrClaimNotCreated), errors.Is(pc.Problem, allocator.ErrTemplateMissing):
 			return StageClaimGeneration
+		case bound && pc.Problem != nil:
+			reserved = false
 		case pc.Problem != nil:
 			return StageQueueing
 		case pc.Claim == nil || pc.Claim.Status.Allocation == nil:
@@ -193,11 +202,11 @@ func (x *inquiry) stageOf(pod *corev1.Pod, claims []allocator.PodClaim) Stage {
 		}
 	}
 	switch {
-	case pod.Spec.NodeName != "" && (!allocated || !reserved):
+	case bound && (!allocated || !reserved):
 		return StageReservation
-	case pod.Spec.NodeName != "" && x.prepared(pod):
+	case bound && x.prepared(pod):
 		return StageInjection
-	case pod.Spec.NodeName != "":
+	case bound:
 		return StagePreparation
 	case len(pod.Spec.SchedulingGates) > 0, x.unheard(pod):
 		return StageQueueing
@@ -242,7 +251,8 @@ func (x *inquiry) nextSteps() {
 			x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorUser, Text: fmt.Sprintf("create ResourceClaim %s in namespace %s, or name another one", x.claimName(pc), pod.Namespace)})
 		}
 	}
-	if x.subject.pod == nil && x.subject.target.Kind == KindClaim && len(x.claims) > 0 && x.claims[0].claim.UID != "" && len(x.subject.users) == 0 {
+	if x.subject.pod == nil && x.subject.target.Kind == KindClaim && len(x.claims) > 0 && x.claims[0].claim.UID != "" && x.claims[0].claim.DeletionTimestamp == nil &&
+		len(x.subject.users) == 0 && !x.hides(snapshot.ResourcePods, x.subject.target.Namespace) {
 		x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorUser, Text: "no pod uses the claim: it is allocated when the first one does"})
 	}
 }

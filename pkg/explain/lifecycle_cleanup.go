@@ -46,13 +46,14 @@ func reservedForPod(claim *resourceapi.ResourceClaim, pod *corev1.Pod) bool {
 }
 
 // blameController says who removes stale reservations, and that it does not if
-// that takes too long.
+// that takes too long. Where it is not known since when it could, only time
+// can tell.
 func (x *inquiry) blameController(f *finding, since time.Time) {
 	if x.overdue(since) {
 		f.step(ActorAdmin, "see that kube-controller-manager runs, and with it the resourceclaim controller: it should have removed the reservation")
 		return
 	}
-	f.step(ActorNobody, "the resourceclaim controller removes the reservation")
+	f.step(ActorNobody, "the resourceclaim controller removes the reservation, mostly within a minute: if it does not, see that kube-controller-manager runs")
 }
 
 // lastEnd is when the last container of a pod ended, zero if that is unknown.
@@ -80,7 +81,7 @@ func (x *inquiry) terminating(pod *corev1.Pod, claims []allocator.PodClaim) []fi
 	// The time of the deletion is the end of the grace period.
 	due := pod.DeletionTimestamp.Time
 	f := finding{instead: true}
-	f.reason = fmt.Sprintf("the pod is being deleted for %s (grace period %s)", x.elapsed(due.Add(-grace)), duration.HumanDuration(grace))
+	f.reason = fmt.Sprintf("the pod has been terminating for %s (grace period %s)", x.elapsed(due.Add(-grace)), duration.HumanDuration(grace))
 	f.prove(podObject(pod), "metadata.deletionTimestamp", due.UTC().Format(time.RFC3339), "")
 	if c := podCondition(pod, corev1.DisruptionTarget); c != nil && c.Reason == "DeletionByDeviceTaintManager" {
 		f.reason += ", because of a device taint"
@@ -119,13 +120,14 @@ func (x *inquiry) unprepared(pod *corev1.Pod, claims []allocator.PodClaim) []fin
 		if claim == nil || claim.Status.Allocation == nil || !x.site.alloc.Reserved(claim, pod) {
 			continue
 		}
-		f.prove(claimObject(claim), "status.reservedFor", reservedForText(claim), "not this pod any more")
-		for j := range claim.Status.Allocation.Devices.Results {
-			if driver := claim.Status.Allocation.Devices.Results[j].Driver; !slices.Contains(drivers, driver) {
-				drivers = append(drivers, driver)
-			}
+		called := driversOf(claim, resourceapi.SkipNodeOperationNodeUnprepareResources)
+		if len(called) > 0 {
+			f.prove(claimObject(claim), "status.reservedFor", reservedForText(claim), "not this pod any more")
 		}
+		drivers = append(drivers, called...)
 	}
+	slices.Sort(drivers)
+	drivers = slices.Compact(drivers)
 	if len(drivers) == 0 {
 		return nil
 	}
@@ -154,16 +156,19 @@ func (x *inquiry) claimFindings(claim *resourceapi.ResourceClaim) []finding {
 		findings = append(findings, *f)
 	}
 	findings = append(findings, x.holdingFindings(claim)...)
-	return append(findings, x.driverEvents([]allocator.PodClaim{{Claim: claim}})...)
+	return append(findings, x.driverEvents([]allocator.PodClaim{{Claim: claim}}, x.subject.users...)...)
 }
 
 // staleReservations is about consumers of a claim that are no more.
 func (x *inquiry) staleReservations(claim *resourceapi.ResourceClaim) *finding {
 	var stale []string
+	// The one that has been stale for longest tells whether the controller works.
+	var since time.Time
 	for i := range claim.Status.ReservedFor {
 		c := &claim.Status.ReservedFor[i]
 		if x.consumer(claim.Namespace, c).stale() {
 			stale = append(stale, x.consumerText(claim.Namespace, c))
+			since = earlier(since, x.consumerEnd(claim.Namespace, c))
 		}
 	}
 	if len(stale) == 0 {
@@ -171,13 +176,13 @@ func (x *inquiry) staleReservations(claim *resourceapi.ResourceClaim) *finding {
 	}
 	f := &finding{instead: true, reason: fmt.Sprintf("claim %s is still reserved for %s", claim.Name, sample(stale, 3))}
 	f.prove(claimObject(claim), "status.reservedFor", reservedForText(claim), "consumers that exist")
-	f.step(ActorAdmin, "see that kube-controller-manager runs, and with it the resourceclaim controller: it removes reservations of pods that are finished or gone")
+	x.blameController(f, since)
 	return f
 }
 
 // deletingClaim tells what keeps a claim that is being deleted.
 func (x *inquiry) deletingClaim(claim *resourceapi.ResourceClaim) finding {
-	f := finding{instead: true, reason: fmt.Sprintf("claim %s is being deleted for %s", claim.Name, x.elapsed(claim.DeletionTimestamp.Time))}
+	f := finding{instead: true, reason: fmt.Sprintf("claim %s has been terminating for %s", claim.Name, x.elapsed(claim.DeletionTimestamp.Time))}
 	f.prove(claimObject(claim), "metadata.deletionTimestamp", claim.DeletionTimestamp.UTC().Format(time.RFC3339), "")
 	if len(claim.Finalizers) > 0 {
 		f.prove(claimObject(claim), "metadata.finalizers", joinAnd(claim.Finalizers), "none")
@@ -185,12 +190,14 @@ func (x *inquiry) deletingClaim(claim *resourceapi.ResourceClaim) finding {
 	others := slices.DeleteFunc(slices.Clone(claim.Finalizers), func(name string) bool { return name == resourceapi.Finalizer })
 	var waits, using []string
 	stale := 0
+	var since time.Time
 	for i := range claim.Status.ReservedFor {
 		c := &claim.Status.ReservedFor[i]
 		waits = append(waits, x.consumerText(claim.Namespace, c))
 		switch state := x.consumer(claim.Namespace, c); {
 		case state.stale():
 			stale++
+			since = earlier(since, x.consumerEnd(claim.Namespace, c))
 		case state == consumerUses:
 			using = append(using, consumerName(c))
 		}
@@ -213,8 +220,36 @@ func (x *inquiry) deletingClaim(claim *resourceapi.ResourceClaim) finding {
 	if len(using) > 0 {
 		f.step(ActorUser, "claim %s goes away when nobody uses it any more: end %s", claim.Name, sample(using, 3))
 	}
-	if stale > 0 || len(waits) == 0 && len(claim.Finalizers) > 0 {
+	switch {
+	case stale > 0:
+		x.blameController(&f, since)
+	case len(waits) == 0 && len(claim.Finalizers) > 0:
 		x.blameController(&f, claim.DeletionTimestamp.Time)
 	}
 	return f
+}
+
+// consumerEnd is since when a consumer is stale at the latest, zero if that is
+// unknown: nobody records when a pod went away.
+func (x *inquiry) consumerEnd(namespace string, c *resourceapi.ResourceClaimConsumerReference) time.Time {
+	pod := x.snap.Pod(namespace, c.Name)
+	switch {
+	case c.Resource != "pods" || pod == nil:
+		return time.Time{}
+	case pod.UID != c.UID:
+		// The earlier one had gone before this one was made.
+		return pod.CreationTimestamp.Time
+	case finished(pod):
+		return lastEnd(pod)
+	default:
+		return pod.DeletionTimestamp.Time
+	}
+}
+
+// earlier returns the earlier one of two times, of which zero is unknown.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }

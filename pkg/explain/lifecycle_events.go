@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 )
 
 // The reasons of events that tell about the claims of pods.
@@ -79,6 +82,82 @@ func newestEvent(events []*corev1.Event, wanted func(*corev1.Event) bool) *corev
 		}
 	}
 	return newest
+}
+
+// kubeletEvent is the newest warning about a pod that tells how far the kubelet
+// got. Those from before its sandbox came or went are history, and so are those
+// about what comes before its containers when these have got further.
+func (x *inquiry) kubeletEvent(pod *corev1.Pod) *corev1.Event {
+	progress := x.progressEvent(pod)
+	return newestEvent(x.podEvents(pod), func(e *corev1.Event) bool {
+		if e.Type == corev1.EventTypeNormal || e.Reason == reasonFailedScheduling || e.Reason == reasonClaimCreation || !sinceSandbox(pod, e) {
+			return false
+		}
+		return progress == nil || afterPreparation(e) || eventTime(e).After(eventTime(progress).Time)
+	})
+}
+
+// progressEvent is the newest event that the kubelet reports about the
+// containers of a pod, and so when its devices are prepared.
+func (x *inquiry) progressEvent(pod *corev1.Pod) *corev1.Event {
+	return newestEvent(x.podEvents(pod), func(e *corev1.Event) bool {
+		return e.Type == corev1.EventTypeNormal && slices.Contains([]string{"Pulling", "Pulled", "Created", "Started"}, e.Reason) && sinceSandbox(pod, e)
+	})
+}
+
+// sinceSandbox says whether an event is about the sandbox that a pod has, or
+// about the attempts to make another one.
+func sinceSandbox(pod *corev1.Pod, e *corev1.Event) bool {
+	c := cmp.Or(sandboxReady(pod), sandboxLost(pod))
+	return c == nil || !eventTime(e).Time.Before(c.LastTransitionTime.Time)
+}
+
+// toldByKubelet quotes the last warning about a pod on its node.
+func (x *inquiry) toldByKubelet(pod *corev1.Pod) []finding {
+	event := x.kubeletEvent(pod)
+	if event == nil || pod.Spec.NodeName == "" {
+		return nil
+	}
+	return []finding{{
+		reason:   fmt.Sprintf("the last warning about the pod is %s: %s%s", event.Reason, unwrapped(saidOnce(event.Message)), x.often(event)),
+		evidence: []Evidence{eventEvidence(event)},
+	}}
+}
+
+// driverEvents quotes what drivers say about claims themselves. What they said
+// before the pods that use the claims were started is history.
+func (x *inquiry) driverEvents(claims []allocator.PodClaim, users ...*corev1.Pod) []finding {
+	var findings []finding
+	since := x.snap.Now().Add(-time.Hour)
+	if first := allStarted(users); first.After(since) {
+		since = first
+	}
+	for i := range claims {
+		claim := claims[i].Claim
+		if claim == nil || claims[i].Generated {
+			continue
+		}
+		event := newestEvent(x.eventsAbout(KindClaim, claim.Namespace, claim.Name, claim.UID), func(e *corev1.Event) bool {
+			return e.Type == corev1.EventTypeWarning && eventTime(e).After(since)
+		})
+		if event == nil {
+			continue
+		}
+		who := cmp.Or(event.Source.Component, event.ReportingController)
+		switch {
+		case who == "":
+			who = "somebody"
+		case slices.Contains(driversOf(claim, ""), who):
+			who = "driver " + who
+		default:
+			who = "component " + who
+		}
+		findings = append(findings, finding{
+			instead: true, evidence: []Evidence{eventEvidence(event)},
+			reason: fmt.Sprintf("%s reports about claim %s: %s: %s%s", who, claim.Name, event.Reason, saidOnce(event.Message), x.often(event)),
+		})
+	}
+	return findings
 }
 
 func eventTime(event *corev1.Event) metav1.Time {

@@ -29,12 +29,15 @@ func (x *inquiry) prepared(pod *corev1.Pod) bool {
 		return true
 	}
 	for _, status := range containerStatuses(pod) {
-		if status.State.Running != nil || status.State.Terminated != nil {
+		if sandboxLost(pod) == nil && (status.State.Running != nil || status.State.Terminated != nil) {
 			return true
 		}
 	}
-	event := x.kubeletEvent(pod)
-	return event != nil && afterPreparation(event)
+	event, progress := x.kubeletEvent(pod), x.progressEvent(pod)
+	if event == nil || progress != nil && event.Reason != reasonPrepare {
+		return progress != nil
+	}
+	return afterPreparation(event)
 }
 
 // afterPreparation says whether the kubelet reports such a thing only when the
@@ -49,6 +52,29 @@ func sandboxReady(pod *corev1.Pod) *corev1.PodCondition {
 		return c
 	}
 	return nil
+}
+
+// sandboxLost returns the condition that says that a pod which ran has no
+// sandbox any more: the kubelet makes it another one, and has the devices
+// prepared again.
+func sandboxLost(pod *corev1.Pod) *corev1.PodCondition {
+	c := podCondition(pod, corev1.PodReadyToStartContainers)
+	if c == nil || c.Status != corev1.ConditionFalse || pod.Status.Phase != corev1.PodRunning || !started(pod).IsZero() {
+		return nil
+	}
+	return c
+}
+
+// started is when the first of the containers was started that run, zero if
+// none does.
+func started(pod *corev1.Pod) time.Time {
+	var first time.Time
+	for _, status := range containerStatuses(pod) {
+		if r := status.State.Running; r != nil && (first.IsZero() || r.StartedAt.Time.Before(first)) {
+			first = r.StartedAt.Time
+		}
+	}
+	return first
 }
 
 func containerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
@@ -71,42 +97,38 @@ func unresolvedContainers(pod *corev1.Pod) []corev1.ContainerStatus {
 	})
 }
 
-// kubeletEvent is the newest warning about a pod that tells how far the kubelet
-// got. Those from before its sandbox was ready are history.
-func (x *inquiry) kubeletEvent(pod *corev1.Pod) *corev1.Event {
-	ready := sandboxReady(pod)
-	return newestEvent(x.podEvents(pod), func(e *corev1.Event) bool {
-		if e.Type == corev1.EventTypeNormal || e.Reason == reasonFailedScheduling || e.Reason == reasonClaimCreation {
-			return false
-		}
-		return ready == nil || !eventTime(e).Time.Before(ready.LastTransitionTime.Time)
-	})
-}
-
 // kubeletFindings tells why a pod does not start on its node.
 func (x *inquiry) kubeletFindings(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
 	findings := x.nodeFindings(pod)
-	failing := failingContainers(pod)
-	for i := range failing {
-		waiting := failing[i].State.Waiting
-		f := finding{instead: true}
-		f.prove(podObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].state.waiting", failing[i].Name),
-			strings.TrimSuffix(waiting.Reason+": "+waiting.Message, ": "), "a running container")
-		if devices := cdiDevices(waiting.Message); len(devices) > 0 {
-			x.blameCDI(&f, pod, devices)
-		} else {
-			f.reason = strings.TrimSuffix(fmt.Sprintf("the devices are prepared, but container %s waits: %s: %s", failing[i].Name, waiting.Reason, saidOnce(waiting.Message)), ": ")
-		}
-		findings = append(findings, f)
-	}
-	if event := x.kubeletEvent(pod); event != nil && len(failing) == 0 {
+	waiting := x.waitingContainers(pod)
+	findings = append(findings, waiting...)
+	if event := x.kubeletEvent(pod); event != nil && len(waiting) == 0 {
 		f := finding{instead: true, evidence: []Evidence{eventEvidence(event)}}
 		x.readKubeletEvent(&f, pod, claims, event)
 		findings = append(findings, f)
 	}
-	findings = append(findings, x.driverEvents(claims)...)
+	findings = append(findings, x.driverEvents(claims, pod)...)
 	if len(findings) == 0 {
 		findings = append(findings, x.silence(pod))
+	}
+	return findings
+}
+
+// waitingContainers tells why containers do not run although their devices are
+// prepared.
+func (x *inquiry) waitingContainers(pod *corev1.Pod) []finding {
+	var findings []finding
+	for _, status := range failingContainers(pod) {
+		waiting := status.State.Waiting
+		f := finding{instead: true}
+		f.prove(podObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].state.waiting", status.Name),
+			strings.TrimSuffix(waiting.Reason+": "+waiting.Message, ": "), "a running container")
+		if devices := cdiDevices(waiting.Message); len(devices) > 0 {
+			x.blameCDI(&f, pod, devices)
+		} else {
+			f.reason = strings.TrimSuffix(fmt.Sprintf("the devices are prepared, but container %s waits: %s: %s", status.Name, waiting.Reason, saidOnce(waiting.Message)), ": ")
+		}
+		findings = append(findings, f)
 	}
 	return findings
 }
@@ -114,8 +136,17 @@ func (x *inquiry) kubeletFindings(pod *corev1.Pod, claims []allocator.PodClaim) 
 // silence is about a pod that has not started, and nothing tells why.
 func (x *inquiry) silence(pod *corev1.Pod) finding {
 	var f finding
+	if event := x.progressEvent(pod); event != nil {
+		f.instead = true
+		f.reason = fmt.Sprintf("the devices are prepared; the last thing that the kubelet reports is %s: %s%s", event.Reason, event.Message, x.often(event))
+		f.evidence = append(f.evidence, eventEvidence(event))
+		return f
+	}
 	since := pod.CreationTimestamp
 	if c := podCondition(pod, corev1.PodScheduled); c != nil {
+		since = c.LastTransitionTime
+	}
+	if c := sandboxLost(pod); c != nil {
 		since = c.LastTransitionTime
 	}
 	if sandboxReady(pod) != nil {
@@ -150,9 +181,7 @@ func (x *inquiry) readKubeletEvent(f *finding, pod *corev1.Pod, claims []allocat
 		f.reason = fmt.Sprintf("%sthe last warning about the pod is %s: %s%s", before, event.Reason, message, x.often(event))
 		return
 	}
-	for _, wrapping := range []string{"Failed to prepare dynamic resources: ", "prepare dynamic resources: ", "prepare DRA plugin: "} {
-		message = strings.TrimPrefix(message, wrapping)
-	}
+	message = unwrapped(message)
 	if driver, ok := unregisteredDriver(message); ok {
 		f.reason = fmt.Sprintf("DRA driver %s is not registered with the kubelet of node %s%s", driver, node, x.often(event))
 		x.blameDriver(f, driver, node)
@@ -175,6 +204,14 @@ func (x *inquiry) readKubeletEvent(f *finding, pod *corev1.Pod, claims []allocat
 	}
 	f.reason = fmt.Sprintf("the kubelet of node %s cannot prepare the devices: %s%s", node, message, x.often(event))
 	f.step(ActorAdmin, "see the log of the kubelet on node %s; it tries again by itself", node)
+}
+
+// unwrapped is what a message about preparation says after its first words.
+func unwrapped(message string) string {
+	for _, wrapping := range []string{"Failed to prepare dynamic resources: ", "prepare dynamic resources: ", "prepare DRA plugin: "} {
+		message = strings.TrimPrefix(message, wrapping)
+	}
+	return message
 }
 
 // unregisteredDriver is the driver that the kubelet does not know.
@@ -204,6 +241,42 @@ func prepareFailure(message string) (claim, words string, ok bool) {
 		}
 	}
 	return "", "", false
+}
+
+// driversOf lists the drivers of an allocated claim that the kubelet calls for
+// an operation (computeDriverStates of pkg/kubelet/cm/dra), or all of them for
+// none.
+func driversOf(claim *resourceapi.ResourceClaim, operation resourceapi.SkipNodeOperation) []string {
+	var drivers []string
+	if claim.Status.Allocation == nil {
+		return nil
+	}
+	for i := range claim.Status.Allocation.Devices.Results {
+		result := &claim.Status.Allocation.Devices.Results[i]
+		skips := operation != "" && (slices.Contains(result.SkipNodeOperations, operation) || slices.Contains(result.SkipNodeOperations, resourceapi.SkipNodeOperationAll))
+		if !skips && !slices.Contains(drivers, result.Driver) {
+			drivers = append(drivers, result.Driver)
+		}
+	}
+	return drivers
+}
+
+// allStarted is when the first of some pods was started, if all were. Those
+// that are finished do not count.
+func allStarted(pods []*corev1.Pod) time.Time {
+	var first time.Time
+	for _, pod := range pods {
+		since := started(pod)
+		switch {
+		case finished(pod):
+			continue
+		case since.IsZero():
+			return time.Time{}
+		case first.IsZero(), since.Before(first):
+			first = since
+		}
+	}
+	return first
 }
 
 // driverOf names the driver of a claim, if it has only one.
@@ -296,7 +369,8 @@ func (x *inquiry) blameCDI(f *finding, pod *corev1.Pod, devices []string) {
 	}
 	f.reason = fmt.Sprintf("the devices are prepared, but the container runtime of node %s knows no CDI %s %s", node, noun, sample(devices, 4))
 	f.step(ActorAdmin, "see on node %s that a file in a CDI directory of the runtime (/etc/cdi and /var/run/cdi, unless it is configured otherwise) has %s, and that the driver writes into one of them", node, sample(devices, 4))
-	f.step(ActorUser, "if node %s was restarted since the pod came there, make the pod anew: for this one the kubelet does not ask the driver again", node)
+	f.step(ActorAdmin, "if node %s was restarted since the pod came there, the driver may answer from its checkpoint and not write the file again: restart the driver", node)
+	f.step(ActorUser, "or make the pod anew, so that its claims are prepared from the start")
 }
 
 // nodeFindings tells what is wrong with the node of a pod.
@@ -335,33 +409,4 @@ func (x *inquiry) nodeFindings(pod *corev1.Pod) []finding {
 		return []finding{f}
 	}
 	return nil
-}
-
-// driverEvents quotes what drivers say about claims themselves.
-func (x *inquiry) driverEvents(claims []allocator.PodClaim) []finding {
-	var findings []finding
-	for i := range claims {
-		claim := claims[i].Claim
-		if claim == nil || claims[i].Generated {
-			continue
-		}
-		event := newestEvent(x.eventsAbout(KindClaim, claim.Namespace, claim.Name, claim.UID), func(e *corev1.Event) bool {
-			return e.Type == corev1.EventTypeWarning && x.snap.Now().Sub(eventTime(e).Time) < time.Hour
-		})
-		if event == nil {
-			continue
-		}
-		who := event.Source.Component
-		if who == "" {
-			who = event.ReportingController
-		}
-		if who == "" {
-			who = "somebody"
-		}
-		findings = append(findings, finding{
-			instead: true, evidence: []Evidence{eventEvidence(event)},
-			reason: fmt.Sprintf("%s reports about claim %s: %s: %s%s", who, claim.Name, event.Reason, saidOnce(event.Message), x.often(event)),
-		})
-	}
-	return findings
 }

@@ -4,8 +4,10 @@
 package explain
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -120,40 +122,80 @@ func (x *inquiry) fullForPod(claim *resourceapi.ResourceClaim) bool {
 func (x *inquiry) reservationFindings(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
 	var findings []finding
 	for i := range claims {
-		claim := claims[i].Claim
+		pc := &claims[i]
+		claim := pc.Claim
 		switch {
+		case pod.Spec.NodeName != "" && errors.Is(pc.Problem, allocator.ErrClaimNotOwned):
+			findings = append(findings, x.foreignClaim(pod, pc))
+		case pod.Spec.NodeName != "" && errors.Is(pc.Problem, allocator.ErrClaimMissing):
+			findings = append(findings, x.boundWithout(pod, pc))
 		case claim == nil || x.site.alloc.Reserved(claim, pod):
 			continue
 		case claim.Status.Allocation == nil && pod.Spec.NodeName == "":
 			continue
 		case claim.Status.Allocation == nil:
-			findings = append(findings, x.boundUnallocated(pod, &claims[i]))
+			findings = append(findings, x.boundUnallocated(pod, pc))
+			if claim.DeletionTimestamp != nil {
+				findings = append(findings, x.deletingClaim(claim))
+			}
 		default:
 			findings = append(findings, x.unreserved(pod, claim))
 		}
 	}
-	if event := x.kubeletEvent(pod); event != nil {
-		for i := range findings {
-			findings[i].evidence = append(findings[i].evidence, eventEvidence(event))
-		}
-	}
-	return findings
+	return append(findings, x.toldByKubelet(pod)...)
 }
 
-// boundUnallocated is about a pod that somebody put onto a node although it has
-// no devices: only the scheduler allocates, and only before it binds.
+// boundWithout is about a pod on its node whose claim does not exist.
+func (x *inquiry) boundWithout(pod *corev1.Pod, pc *allocator.PodClaim) finding {
+	f := finding{instead: true, reason: fmt.Sprintf("the pod is bound to node %s, but %s", pod.Spec.NodeName, pc.Problem)}
+	if name := claimNameOf(pod, pc.Entry); name != "" {
+		f.prove(podObject(pod), entryPath(pc.Entry)+".resourceClaimName", name, "a ResourceClaim of the namespace")
+	} else {
+		f.prove(podObject(pod), fmt.Sprintf("status.resourceClaimStatuses[name=%s].resourceClaimName", pc.Entry), "a claim that is gone", "a ResourceClaim of the namespace")
+	}
+	f.step(ActorUser, anewWithClaims)
+	return f
+}
+
+// anewWithClaims is what helps a pod on a node that nobody allocates for.
+const anewWithClaims = "make the pod anew, with its claims: the scheduler allocates claims only for pods that it has yet to bind"
+
+// boundUnallocated is about a pod that is on a node although it has no devices:
+// only the scheduler allocates, and only before it binds.
 func (x *inquiry) boundUnallocated(pod *corev1.Pod, pc *allocator.PodClaim) finding {
 	name := pc.Entry
 	if !pc.Generated {
 		name = pc.Claim.Name
 	}
-	f := finding{instead: true, reason: fmt.Sprintf("the pod is bound to node %s, but claim %s is not allocated: it was bound without the scheduler, and nobody allocates it now", pod.Spec.NodeName, name)}
+	f := finding{instead: true, reason: fmt.Sprintf("the pod is bound to node %s, but claim %s is not allocated, and nobody allocates it for the pod now", pod.Spec.NodeName, name)}
+	if bound := x.boundSince(pod); !pc.Generated && !bound.IsZero() && pc.Claim.CreationTimestamp.After(bound) {
+		f.reason += "; the claim was made after the pod was bound"
+		f.prove(claimObject(pc.Claim), "metadata.creationTimestamp", pc.Claim.CreationTimestamp.UTC().Format(time.RFC3339), "before "+bound.UTC().Format(time.RFC3339)+", when the pod was bound")
+		f.step(ActorUser, anewWithClaims)
+		return f
+	}
+	if pc.Claim.DeletionTimestamp != nil {
+		f.step(ActorUser, anewWithClaims)
+		return f
+	}
+	f.reason += "; perhaps it was bound without the scheduler"
 	f.prove(podObject(pod), "spec.nodeName", pod.Spec.NodeName, "empty until the scheduler binds the pod")
 	if !pc.Generated {
 		f.prove(claimObject(pc.Claim), "status.allocation", "not there", "devices for node "+pod.Spec.NodeName)
 	}
 	f.step(ActorUser, "make the pod anew without spec.nodeName, so that the scheduler allocates its claims; to have it on that node, use spec.nodeSelector with kubernetes.io/hostname")
 	return f
+}
+
+// boundSince is when a pod was bound to its node, zero if that is not known.
+func (x *inquiry) boundSince(pod *corev1.Pod) time.Time {
+	if c := podCondition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
+		return c.LastTransitionTime.Time
+	}
+	if event := newestEvent(x.podEvents(pod), func(e *corev1.Event) bool { return e.Reason == "Scheduled" }); event != nil {
+		return eventTime(event).Time
+	}
+	return time.Time{}
 }
 
 // unreserved is about a claim with devices that a pod may not use.

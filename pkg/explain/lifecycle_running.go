@@ -25,7 +25,11 @@ func (x *inquiry) runningFindings(pod *corev1.Pod, claims []allocator.PodClaim) 
 	findings := x.deviceFindings(pod, claims)
 	findings = append(findings, x.unhealthy(pod)...)
 	findings = append(findings, x.nodeFindings(pod)...)
-	return append(findings, x.driverEvents(claims)...)
+	findings = append(findings, x.driverEvents(claims, pod)...)
+	if started(pod).IsZero() {
+		findings = append(findings, x.waitingContainers(pod)...)
+	}
+	return findings
 }
 
 // deviceFindings tells what is wrong with the devices of a pod that is bound.
@@ -90,8 +94,11 @@ func (x *inquiry) vanished(claim *resourceapi.ResourceClaim) *finding {
 	}
 	slices.Sort(drivers)
 	slices.Sort(pools)
-	f.step(ActorAdmin, "see that driver %s runs, and publishes the devices of pool %s: when a driver is gone from a node, the kubelet removes its slices after 30s",
-		joinAnd(slices.Compact(drivers)), sample(slices.Compact(pools), 3))
+	why := ""
+	if called := driversOf(claim, resourceapi.SkipNodeOperationNodePrepareResources); slices.ContainsFunc(drivers, func(driver string) bool { return slices.Contains(called, driver) }) {
+		why = ": when a driver is gone from a node, the kubelet removes its slices after 30s"
+	}
+	f.step(ActorAdmin, "see that driver %s runs, and publishes the devices of pool %s%s", joinAnd(slices.Compact(drivers)), sample(slices.Compact(pools), 3), why)
 	return f
 }
 
@@ -119,10 +126,13 @@ func (x *inquiry) doubled(claim *resourceapi.ResourceClaim, result *resourceapi.
 // notReady is about a device of which the driver says that it is not ready.
 // Conditions of other types mean whatever the driver says they mean.
 func (x *inquiry) notReady(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *finding {
-	status := allocator.DeviceStatus(claim, result)
-	if status == nil {
+	i := slices.IndexFunc(claim.Status.Devices, func(d resourceapi.AllocatedDeviceStatus) bool {
+		return d.Driver == result.Driver && d.Pool == result.Pool && d.Device == result.Device && ptr.Deref(d.ShareID, "") == string(ptr.Deref(result.ShareID, ""))
+	})
+	if i < 0 {
 		return nil
 	}
+	status := &claim.Status.Devices[i]
 	c := meta.FindStatusCondition(status.Conditions, "Ready")
 	if c == nil || c.Status != metav1.ConditionFalse {
 		return nil
@@ -189,7 +199,7 @@ func (x *inquiry) evictions(pod *corev1.Pod) []finding {
 	if first.At.After(now) {
 		f.reason = fmt.Sprintf("the pod will be deleted in %s, at %s: %s", duration.HumanDuration(first.At.Sub(now)), first.At.UTC().Format(time.RFC3339), cause)
 	} else {
-		f.reason = fmt.Sprintf("the pod is due to be deleted since %s: %s", x.elapsed(first.At), cause)
+		f.reason = fmt.Sprintf("the pod should have been deleted %s ago: %s", x.elapsed(first.At), cause)
 		if x.overdue(first.At) {
 			f.step(ActorAdmin, "see that kube-controller-manager runs, and with it the device taint eviction controller: the pod should be gone")
 		}

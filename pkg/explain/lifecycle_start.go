@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // generationFindings tells why a pod has no claims yet: what the resourceclaim
@@ -45,6 +47,9 @@ func (x *inquiry) generationFindings(pod *corev1.Pod, claims []allocator.PodClai
 			f.step(ActorAdmin, "see that kube-controller-manager runs, and with it the resourceclaim controller: it makes claims from templates")
 		default:
 			f.step(ActorNobody, "the resourceclaim controller of kube-controller-manager has not made claim %s of pod %s yet", pc.Entry, pod.Name)
+		}
+		if pod.Spec.NodeName != "" {
+			f.step(ActorUser, anewWithClaims)
 		}
 		if pc.Problem != nil && errors.Is(pc.Problem, allocator.ErrClaimNotCreated) {
 			f.prove(podObject(pod), "status.resourceClaimStatuses", "nothing for "+pc.Entry, "the name of a claim for "+pc.Entry)
@@ -82,14 +87,17 @@ func (x *inquiry) blameManager(f *finding) {
 // kueueGates is what the scheduling gates of Kueue begin with.
 const kueueGates = "kueue.x-k8s.io/"
 
+// eventsLive is how long API servers keep events by default.
+const eventsLive = time.Hour
+
 // unheard says whether a pod asks for another scheduler than the default one,
-// and none has said anything about it.
+// and nothing is known that one has said about it.
 func (x *inquiry) unheard(pod *corev1.Pod) bool {
 	name := pod.Spec.SchedulerName
 	if name == "" || name == corev1.DefaultSchedulerName || !waits(pod) || !x.overdue(pod.CreationTimestamp.Time) {
 		return false
 	}
-	return podCondition(pod, corev1.PodScheduled) == nil && x.schedulerMessage(pod) == nil
+	return podCondition(pod, corev1.PodScheduled) == nil && x.schedulerMessage(pod) == nil && !x.hides(snapshot.ResourceEvents, pod.Namespace)
 }
 
 // gateFindings names the scheduling gates of a pod, and who removes them.
@@ -126,6 +134,9 @@ func (x *inquiry) queueingFindings(pod *corev1.Pod, claims []allocator.PodClaim)
 	findings := x.gateFindings(pod)
 	if x.unheard(pod) {
 		f := finding{reason: fmt.Sprintf("scheduler %s, which the pod asks for, has said nothing about it in %s", pod.Spec.SchedulerName, x.elapsed(pod.CreationTimestamp.Time))}
+		if x.snap.Now().Sub(pod.CreationTimestamp.Time) > eventsLive {
+			f.reason = fmt.Sprintf("the pod asks for scheduler %s, and no word of that about it is known: events live for %s", pod.Spec.SchedulerName, duration.HumanDuration(eventsLive))
+		}
 		f.prove(podObject(pod), "spec.schedulerName", pod.Spec.SchedulerName, "a scheduler that runs")
 		f.prove(podObject(pod), "status.conditions[type=PodScheduled]", "not there", "what the scheduler says")
 		f.step(ActorUser, "leave out spec.schedulerName if the pod was meant for the default scheduler")
@@ -273,7 +284,8 @@ func (x *inquiry) timeLeft(claim *resourceapi.ResourceClaim) string {
 		return ""
 	}
 	limit := duration.HumanDuration(allocator.BindingTimeout)
-	left := since.Add(allocator.BindingTimeout).Sub(x.snap.Now())
+	// The clocks of the scheduler and of whoever took the snapshot may differ.
+	left := min(since.Add(allocator.BindingTimeout).Sub(x.snap.Now()), allocator.BindingTimeout)
 	if left < 0 {
 		return fmt.Sprintf("; the scheduler's default limit of %s ended %s ago", limit, duration.HumanDuration(-left))
 	}

@@ -64,10 +64,10 @@ func changeHave(change func(*resourceapi.ResourceClaim)) part {
 
 func running(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }
 
-func sandbox(when time.Duration) func(*corev1.Pod) {
+func sandboxIs(status corev1.ConditionStatus, when time.Duration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
-			Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue, LastTransitionTime: ago(when),
+			Type: corev1.PodReadyToStartContainers, Status: status, LastTransitionTime: ago(when),
 		})
 	}
 }
@@ -93,6 +93,31 @@ func toleratedOnce(key string, seconds ...int64) part {
 		if len(seconds) == 0 {
 			result.Tolerations = append(result.Tolerations, toleration)
 		}
+	})
+}
+
+func startedSince(d time.Duration) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{
+			Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: ago(d)}},
+		})
+	}
+}
+
+// aboutHave makes an event one of the driver about claim have.
+func aboutHave(e *corev1.Event) {
+	e.InvolvedObject = corev1.ObjectReference{Kind: KindClaim, Namespace: namespace, Name: "have", UID: "uid-have"}
+	e.Source.Component = driver
+}
+
+// notReady gives a claim one share of its device and the driver's word that
+// another or the same share is not ready.
+func notReady(c *resourceapi.ResourceClaim, share, broken string) {
+	result := &c.Status.Allocation.Devices.Results[0]
+	result.ShareID = ptr.To(types.UID(share))
+	c.Status.Devices = append(c.Status.Devices, resourceapi.AllocatedDeviceStatus{
+		Driver: result.Driver, Pool: result.Pool, Device: result.Device, ShareID: &broken,
+		Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Broken"}},
 	})
 }
 
@@ -123,7 +148,7 @@ func TestLifeOnNode(t *testing.T) {
 			stage:   StagePreparation, not: "old",
 		},
 		"a warning from before the sandbox was there": {
-			cluster: boundPod(sandbox(time.Minute)),
+			cluster: boundPod(sandboxIs(corev1.ConditionTrue, time.Minute)),
 			more:    []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour)},
 			stage:   StageInjection, not: "old",
 		},
@@ -147,6 +172,54 @@ func TestLifeOnNode(t *testing.T) {
 			more:    []part{warning("a", "FailedMount", "secret is missing", time.Minute)},
 			stage:   StagePreparation, says: "FailedMount: secret is missing", not: "prepared, but",
 		},
+		"images are pulled when the devices are prepared": {
+			cluster: boundPod(),
+			more: []part{
+				warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour),
+				warning("b", "Pulling", "Pulling image", time.Minute, func(e *corev1.Event) { e.Type = corev1.EventTypeNormal }),
+			},
+			stage: StageInjection, says: "the last thing that the kubelet reports is Pulling: Pulling image (last 60s ago)", not: "old",
+		},
+		"preparation fails after an image was pulled": {
+			cluster: boundPod(),
+			more: []part{
+				warning("a", "FailedPrepareDynamicResources", prepareFailed+"new", time.Minute),
+				warning("b", "Pulled", "Image is there", time.Hour, func(e *corev1.Event) { e.Type = corev1.EventTypeNormal }),
+			},
+			stage: StagePreparation, says: "cannot prepare the devices: new",
+		},
+		"the sandbox is lost": {
+			cluster: inUse(sandboxIs(corev1.ConditionFalse, 10*time.Minute)),
+			more: []part{
+				warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour),
+				warning("b", "FailedPrepareDynamicResources", prepareFailed+"new", time.Minute),
+			},
+			stage: StagePreparation, says: "cannot prepare the devices: new", not: "old",
+		},
+		"a container still runs": {
+			cluster: inUse(sandboxIs(corev1.ConditionFalse, 10*time.Minute), startedSince(time.Hour)),
+			stage:   StageRunning, not: "preparation",
+		},
+		"the driver's warning is older than the container": {
+			cluster: inUse(startedSince(10 * time.Minute)),
+			more:    []part{warning("a", "Broken", "no power", 30*time.Minute, aboutHave)},
+			stage:   StageRunning, not: "no power",
+		},
+		"the driver's warning is newer than the container": {
+			cluster: inUse(startedSince(10 * time.Minute)),
+			more:    []part{warning("a", "Broken", "no power", time.Minute, aboutHave)},
+			stage:   StageRunning, says: `"driver gpu.example.com reports about claim have: Broken: no power`,
+		},
+		"another share is not ready": {
+			cluster: inUse(),
+			more:    []part{changeHave(func(c *resourceapi.ResourceClaim) { notReady(c, "a", "b") })},
+			stage:   StageRunning, not: "is not ready",
+		},
+		"the claim's share is not ready": {
+			cluster: inUse(),
+			more:    []part{changeHave(func(c *resourceapi.ResourceClaim) { notReady(c, "a", "a") })},
+			stage:   StageRunning, says: "is not ready",
+		},
 		"of two taints the first one evicts": {
 			cluster: inUse(),
 			more:    []part{tainted("late", time.Minute), tainted("early", time.Minute), toleratedOnce("late", 600), toleratedOnce("early", 120)},
@@ -164,7 +237,7 @@ func TestLifeOnNode(t *testing.T) {
 		},
 		"taints count for bound pods that do not run yet": {
 			cluster: boundPod(), more: []part{tainted("broken", 10*time.Second)},
-			stage: StagePreparation, says: "is due to be deleted since 10s", not: "kube-controller-manager",
+			stage: StagePreparation, says: "the pod should have been deleted 10s ago", not: "kube-controller-manager",
 		},
 		"taints do not count without the feature": {
 			cluster: inUse(), more: []part{tainted("broken", time.Hour), gate("DRADeviceTaints", false)},
@@ -225,6 +298,85 @@ func TestClaimTakesThePodWithAReason(t *testing.T) {
 	const want = "Pod p: driver gpu.example.com cannot prepare claim have on node n1: no power (last 60s ago)."
 	if e.Stage != StagePreparation || e.Summary != want {
 		t.Errorf("stage %s: %s\nwant %s", e.Stage, e.Summary, want)
+	}
+}
+
+// TestControllerIsBlamedInTime has a claim that is reserved for a pod which uses
+// it no more, since some time or since nobody knows when.
+func TestControllerIsBlamedInTime(t *testing.T) {
+	ended := func(since time.Duration) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodSucceeded
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: ago(since)}}}}
+		}
+	}
+	tests := map[string]struct {
+		pod    part
+		blamed bool
+	}{
+		"ended just now":      {pod: changedPod("p", ended(time.Second), "have")},
+		"ended long ago":      {pod: changedPod("p", ended(time.Hour), "have"), blamed: true},
+		"ended some time":     {pod: changedPod("p", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, "have")},
+		"is gone":             {pod: func(*snapshot.Snapshot) {}},
+		"was replaced before": {pod: changedPod("p", func(p *corev1.Pod) { p.UID = "uid-new" }, "have"), blamed: true},
+	}
+	for name, test := range tests {
+		for _, deleting := range []bool{false, true} {
+			snap := cluster(t, nodes("n1"), pool("n1", devices(1)...), holding("have", "n1", "gpu-0"), reserved("have", "p"), test.pod,
+				changeHave(func(c *resourceapi.ResourceClaim) {
+					if deleting {
+						c.DeletionTimestamp, c.Finalizers = ptr.To(ago(2*time.Hour)), []string{resourceapi.Finalizer}
+					}
+				}))
+			e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: "have"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := asJSON(e.NextSteps)
+			if blamed := strings.Contains(text, "should have removed"); blamed != test.blamed || !strings.Contains(text, "removes the reservation") && !blamed {
+				t.Errorf("%s, deleting %t: %s", name, deleting, text)
+			}
+		}
+	}
+}
+
+func TestUnheard(t *testing.T) {
+	tests := map[string]struct {
+		age   time.Duration
+		more  part
+		stage Stage
+		says  string
+	}{
+		"waits":             {age: 10 * time.Minute, more: gate("DRAAdminAccess", true), stage: StageQueueing, says: "has said nothing about it in 10m"},
+		"events have gone":  {age: 2 * time.Hour, more: gate("DRAAdminAccess", true), stage: StageQueueing, says: "no word of that about it is known: events live for 60m"},
+		"events are hidden": {age: 10 * time.Minute, more: gap(snapshot.ResourceEvents, "no"), stage: StageAllocation},
+	}
+	for name, test := range tests {
+		snap := cluster(t, nodes("n1"), pool("n1", devices(1)...), claim("want", exact("gpu", 1)), test.more, changedPod("p", func(p *corev1.Pod) {
+			p.Spec.SchedulerName, p.CreationTimestamp = "batch", ago(test.age)
+		}, "want"))
+		e, err := Explain(t.Context(), snap, Options{Kind: KindPod, Namespace: namespace, Name: "p"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Stage != test.stage || !strings.Contains(e.Summary, test.says) {
+			t.Errorf("%s: stage %s: %s", name, e.Stage, e.Summary)
+		}
+	}
+}
+
+func TestSentence(t *testing.T) {
+	for clause, want := range map[string]string{
+		"":                           "",
+		"the pod waits":              "The pod waits.",
+		"gpu.example.com is gone":    "gpu.example.com is gone.",
+		"ml/train waits":             "ml/train waits.",
+		"ärger ist da":               "Ärger ist da.",
+		"does it run? did you mean?": "Does it run? did you mean?",
+	} {
+		if got := sentence(clause); got != want {
+			t.Errorf("%q: got %q, want %q", clause, got, want)
+		}
 	}
 }
 

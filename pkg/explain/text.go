@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/agext/levenshtein"
 )
@@ -170,7 +172,11 @@ func sentence(clause string) string {
 	if clause == "" {
 		return ""
 	}
-	clause = strings.ToUpper(clause[:1]) + clause[1:]
+	// Names keep their letters.
+	if word, _, _ := strings.Cut(clause, " "); !strings.ContainsAny(word, "./") {
+		first, size := utf8.DecodeRuneInString(clause)
+		clause = string(unicode.ToUpper(first)) + clause[size:]
+	}
 	if strings.HasSuffix(clause, "?") || strings.HasSuffix(clause, ".") {
 		return clause
 	}
