@@ -19,12 +19,16 @@ import (
 // only. Counting may say that they do not; that they do is for the allocator to
 // say, which may also fail, unless it takes too long. Where neither knows, it is
 // an error.
-func fitsOn(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (bool, error) {
-	counted, known := countedFit(ctx, alloc, snap, node, claims)
-	if known && !counted {
-		return false, nil
+func (x *inquiry) fitsOn(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (bool, error) {
+	limit := patience
+	counted, known := x.countedFit(ctx, alloc, snap, node, claims)
+	if known {
+		if !counted {
+			return false, nil
+		}
+		limit = (confirmTime / 2) >> x.unconfirmed
 	}
-	limited, cancel := context.WithTimeout(ctx, patience)
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	switch verdict := alloc.Check(limited, node, claims); verdict.Outcome {
 	case allocator.Fits:
@@ -33,6 +37,7 @@ func fitsOn(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snap
 		return false, nil
 	default:
 		if known && ctx.Err() == nil {
+			x.unconfirmed++
 			return true, nil
 		}
 		return false, fmt.Errorf("check node %s: %w", node.Name, verdict.Err)
@@ -42,14 +47,14 @@ func fitsOn(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snap
 // countedFit says by counting whether claims fit on a node of a cluster that
 // exists in thought only. It is not known where numbers are too large, or where
 // a selector fails, of which counting knows nothing.
-func countedFit(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (fits, known bool) {
-	x, err := alone(ctx, alloc, snap, node, claims)
+func (x *inquiry) countedFit(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (fits, known bool) {
+	one, err := x.alone(ctx, alloc, snap, node, claims)
 	if err != nil {
 		return false, false
 	}
-	switch x.fast(ctx, node) {
+	switch one.fast(ctx, node) {
 	case decision.Feasible:
-		return true, !x.mayFail(ctx, node)
+		return true, !one.mayFail(ctx, node)
 	case decision.Infeasible:
 		return false, true
 	default:
@@ -59,23 +64,26 @@ func countedFit(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.
 
 // alone is an inquiry about claims on one node of a cluster that exists in
 // thought only.
-func alone(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (*inquiry, error) {
+func (x *inquiry) alone(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (*inquiry, error) {
 	s := &subject{target: Target{Kind: KindClaim}, only: node}
 	for _, claim := range claims {
 		s.claims = append(s.claims, allocator.PodClaim{Claim: claim})
 	}
-	x := newInquiry(alloc, snap, s)
-	x.describeClaims()
+	one := newInquiry(alloc, snap, s)
+	if one.selectors.like(x.selectors) {
+		one.selectors, one.catalog = x.selectors, x.catalog
+	}
+	one.describeClaims()
 	pools, err := alloc.PoolsFor(node)
 	if err != nil {
 		return nil, fmt.Errorf("find the pools of node %s: %w", node.Name, err)
 	}
-	x.site.candidates = []*corev1.Node{node}
-	x.site.pools = map[string][]*allocator.NodePool{node.Name: pools}
-	for i := range x.claims {
-		if err := x.account(ctx, &x.claims[i]); err != nil {
+	one.site.candidates = []*corev1.Node{node}
+	one.site.pools = map[string][]*allocator.NodePool{node.Name: pools}
+	for i := range one.claims {
+		if err := one.account(ctx, &one.claims[i]); err != nil {
 			return nil, err
 		}
 	}
-	return x, nil
+	return one, nil
 }

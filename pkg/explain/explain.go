@@ -119,7 +119,10 @@ type inquiry struct {
 	// slowNode is a node that was decided by counting because the allocator
 	// takes too long.
 	slowNode string
-	out      *Explanation
+	// unconfirmed is how often the allocator did not end, though counting says
+	// that claims fit.
+	unconfirmed int
+	out         *Explanation
 }
 
 // claimInquiry is a claim that is to be allocated.

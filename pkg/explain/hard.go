@@ -29,6 +29,10 @@ const (
 	// on how many such nodes it is asked.
 	patience  = time.Second
 	triedHard = 2
+	// confirmTime bounds what it takes in vain, in all, about what exists in
+	// thought only where counting says that the claims fit: half of it the first
+	// time, and half as long each time.
+	confirmTime = patience / 4
 	// countingTime bounds the counting for one node.
 	countingTime = 2 * time.Second
 	// schedulerLimit is how long the scheduler waits, where it has a limit.
@@ -121,7 +125,7 @@ func (x *inquiry) isHardAlone(ctx context.Context, node *corev1.Node) bool {
 	if err != nil || mostCombinations(claims, devices) < longSearch {
 		return false
 	}
-	one, err := alone(ctx, x.site.alloc, x.snap, node, claims)
+	one, err := x.alone(ctx, x.site.alloc, x.snap, node, claims)
 	return err == nil && one.isHard(ctx, node)
 }
 

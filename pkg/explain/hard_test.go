@@ -4,6 +4,7 @@
 package explain
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -51,5 +52,31 @@ func TestSlowNodeIsTold(t *testing.T) {
 	}
 	if told != 1 {
 		t.Errorf("assumptions %q, want that node a was decided by counting", e.Assumptions)
+	}
+}
+
+// TestHardIsMended asserts that there is time left to find remedies where the
+// allocator would search for long in vain, again and again.
+func TestHardIsMended(t *testing.T) {
+	mended := map[string]string{
+		"groups one short: 8 claims for whole groups of 7": "ask for one device in request train-06.gpu; and ask for one device in request train-07.gpu",
+		"prioritized: 4 lists of distinct devices":         "drop the constraint: different gpu.example.com/root",
+	}
+	for _, i := range instances() {
+		change := mended[i.name]
+		if change == "" {
+			continue
+		}
+		delete(mended, i.name)
+		e, err := Explain(t.Context(), cluster(t, i.short...), Options{Kind: KindPod, Namespace: namespace, Name: waiting})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(e.Remedies, func(r Remedy) bool { return r.Change == change }) {
+			t.Errorf("%s: remedies %+v, want %q", i.name, e.Remedies, change)
+		}
+	}
+	if len(mended) > 0 {
+		t.Errorf("no such instances: %v", mended)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -62,6 +63,8 @@ type remedies struct {
 	// conflict has the facts there that cannot hold together.
 	conflict []int
 	found    []remedy
+	// vain is how often the allocator did not end.
+	vain int
 }
 
 // remedy is a change that was proved.
@@ -147,7 +150,7 @@ func (r *remedies) ask(ctx context.Context, c change) (*Remedy, error) {
 	if r.scene != nil && r.out.Verdict == DoesNotFit && len(c.objects) == 0 && c.gate == "" && slices.Contains(nodes, r.scene.node) {
 		// Most of what does not help is found out here. It tells nothing where an
 		// error has kept the other nodes from being tried.
-		if verdict := x.checkAll(ctx, []*corev1.Node{r.scene.node})[0]; verdict.Outcome != allocator.Fits {
+		if verdict := r.verdicts(ctx, x, 2, r.scene.node)[0]; verdict.Outcome != allocator.Fits {
 			return nil, ctx.Err()
 		}
 	}
@@ -162,7 +165,7 @@ func (r *remedies) ask(ctx context.Context, c change) (*Remedy, error) {
 		asked = append(asked, group[at])
 	}
 	best := -1
-	verdicts := x.checkAll(ctx, asked)
+	verdicts := r.verdicts(ctx, x, 1, asked...)
 	for i, verdict := range verdicts {
 		switch verdict.Outcome {
 		case allocator.Fits:
@@ -193,11 +196,20 @@ func (r *remedies) ask(ctx context.Context, c change) (*Remedy, error) {
 	return answer, nil
 }
 
-// checkAll asks the allocator about nodes, and does not wait long.
-func (x *inquiry) checkAll(ctx context.Context, nodes []*corev1.Node) []allocator.Verdict {
-	limited, cancel := context.WithTimeout(ctx, patience)
+// minPatience is what is left of patience where the allocator often does not
+// end.
+const minPatience = patience / 16
+
+// verdicts asks the allocator about nodes where counting does not say that nothing
+// fits. It waits for a part of patience, and half as long after each time that
+// it waited in vain: what is hard once mostly stays hard.
+func (r *remedies) verdicts(ctx context.Context, x *inquiry, part time.Duration, nodes ...*corev1.Node) []allocator.Verdict {
+	limited, cancel := context.WithTimeout(ctx, max(patience>>r.vain, minPatience)/part)
 	defer cancel()
 	verdicts, _ := x.checkUnless(limited, nodes, x.isHardAlone)
+	if limited.Err() != nil {
+		r.vain++
+	}
 	return verdicts
 }
 
@@ -369,10 +381,7 @@ func (r *remedies) fit(ctx context.Context, edits ...claimEdit) bool {
 	if err != nil || x == nil {
 		return false
 	}
-	hasty, cancel := context.WithTimeout(ctx, patience/4)
-	defer cancel()
-	claims, err := x.claimsFor(r.scene.node)
-	return err == nil && x.site.alloc.Check(hasty, r.scene.node, claims).Outcome == allocator.Fits
+	return r.verdicts(ctx, x, 4, r.scene.node)[0].Outcome == allocator.Fits
 }
 
 // waiting lists the claims that wait.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
@@ -262,7 +263,9 @@ func (r *remedies) withoutConstraint(f *fact) change {
 }
 
 // fewerRequests does without one of the requests that stand in each other's way.
+// Of those that want the same it tries one.
 func (r *remedies) fewerRequests(ctx context.Context) error {
+	tried := map[int][]resourceapi.DeviceRequest{}
 	for _, i := range slices.Backward(r.conflict) {
 		f := &r.scene.facts[i]
 		if f.kind != factRequest || r.scene.extended(f.at.claim) {
@@ -274,6 +277,12 @@ func (r *remedies) fewerRequests(ctx context.Context) error {
 		if len(devices.Requests) == 1 || slices.ContainsFunc(devices.Constraints, func(c resourceapi.DeviceConstraint) bool { return slices.ContainsFunc(c.Requests, named) }) {
 			continue
 		}
+		nameless := devices.Requests[f.at.request]
+		nameless.Name = ""
+		if slices.ContainsFunc(tried[f.at.claim], func(other resourceapi.DeviceRequest) bool { return apiequality.Semantic.DeepEqual(nameless, other) }) {
+			continue
+		}
+		tried[f.at.claim] = append(tried[f.at.claim], nameless)
 		ok, err := r.propose(ctx, change{
 			actor: ActorUser, cost: costGiveUp, text: "do without request " + r.scene.requestName(f.at),
 			claims: []claimEdit{{f.at.claim, "remove", fmt.Sprintf("/devices/requests/%d", f.at.request), nil}},

@@ -318,5 +318,5 @@ func (s *scene) try(ctx context.Context, h hypothesis) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("set up the allocator: %w", err)
 	}
-	return fitsOn(ctx, alloc, h.snap, s.node, h.claims)
+	return s.x.fitsOn(ctx, alloc, h.snap, s.node, h.claims)
 }

@@ -45,6 +45,11 @@ func newSelectors(features dracel.Features, channel string) *selectors {
 	}
 }
 
+// like says whether expressions mean the same to others.
+func (s *selectors) like(others *selectors) bool {
+	return s.features == others.features && s.sharing == others.sharing
+}
+
 // selector is one compiled expression.
 type selector struct {
 	expression string

@@ -27,7 +27,7 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	fits := func(alloc *allocator.Allocator, snap *snapshot.Snapshot, claims []*resourceapi.ResourceClaim) bool {
-		fits, err := fitsOn(ctx, alloc, snap, node, claims)
+		fits, err := x.fitsOn(ctx, alloc, snap, node, claims)
 		return fits && err == nil
 	}
 	answer := nodeAnswer{verdict: DoesNotFit, progress: progressTogether}
