@@ -25,7 +25,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	if os.Getenv("GOGC") == "" {
 		// Most of the memory is one snapshot that stays: collecting more often
 		// costs little, and saves a quarter of the peak for a large cluster.
-		debug.SetGCPercent(50)
+		debug.SetGCPercent(40)
 	}
 	root := NewRoot(streams, version)
 	root.SetArgs(args)
