@@ -44,7 +44,8 @@ func NewRoot(streams genericiooptions.IOStreams, version string) *cobra.Command 
 
 It asks the allocator of the scheduler itself whether a claim, a pod or a
 workload can get its devices, and says which devices were turned down by what.
-It only reads, from a cluster or from a snapshot file.`,
+It reads from a cluster or from a snapshot file, and changes nothing unless it is
+told to add or remove a taint rule.`,
 		Example: `  # Why is this pod pending?
   kubectl dra why pod/train-0
 

@@ -40,7 +40,7 @@ func FuzzQuantity(f *testing.F) {
 		parsed := map[string]*resource.Quantity{}
 		for _, text := range []string{total, request, used, standard, low, high, step, first, second} {
 			if len(text) > 40 {
-				t.SkipNow()
+				return
 			}
 			if q, err := resource.ParseQuantity(text); err == nil {
 				parsed[text] = &q
