@@ -65,6 +65,7 @@ type Allocator struct {
 	partitions     map[*Pool]*PartitionUse
 
 	devices  func() deviceTable
+	barred   func() map[*resourceapi.Device]*Bar
 	usage    func() map[string]*nodeUsage
 	nodes    func() []*corev1.Node
 	extended func() map[podKey]*resourceapi.ResourceClaim
@@ -107,10 +108,7 @@ func build(ctx context.Context, snap *snapshot.Snapshot, sibling *Allocator, opt
 	} else {
 		// The scheduler keeps the last ten expressions, which here would mean
 		// to compile some of them for each node. Zero keeps all.
-		a.celCache = cel.NewCache(0, cel.Features{
-			EnableConsumableCapacity: a.features.ConsumableCapacity,
-			EnableListTypeAttributes: a.features.ListTypeAttributes,
-		})
+		a.celCache = cel.NewCache(0, a.celFeatures())
 	}
 	channel, err := channelOf(ctx, a.features)
 	if err != nil {
@@ -129,6 +127,7 @@ func build(ctx context.Context, snap *snapshot.Snapshot, sibling *Allocator, opt
 		}
 	}
 	a.devices = sync.OnceValue(a.listDevices)
+	a.barred = sync.OnceValue(a.lookForBars)
 	a.usage = sync.OnceValue(a.sumUsage)
 	a.nodes = sync.OnceValue(a.makeUpNodes)
 	a.extended = sync.OnceValue(a.indexExtendedClaims)

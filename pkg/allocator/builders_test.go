@@ -97,11 +97,11 @@ func experimentalGates() gates {
 func class(name, driver string) *resourceapi.DeviceClass {
 	return &resourceapi.DeviceClass{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       resourceapi.DeviceClassSpec{Selectors: []resourceapi.DeviceSelector{selector(fmt.Sprintf("device.driver == %q", driver))}},
+		Spec:       resourceapi.DeviceClassSpec{Selectors: []resourceapi.DeviceSelector{celSelector(fmt.Sprintf("device.driver == %q", driver))}},
 	}
 }
 
-func selector(expression string) resourceapi.DeviceSelector {
+func celSelector(expression string) resourceapi.DeviceSelector {
 	return resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: expression}}
 }
 
@@ -258,7 +258,7 @@ func request(name, class string, count int64, expressions ...string) wrapRequest
 		DeviceClassName: class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: count,
 	}}}
 	for _, expression := range expressions {
-		r.Exactly.Selectors = append(r.Exactly.Selectors, selector(expression))
+		r.Exactly.Selectors = append(r.Exactly.Selectors, celSelector(expression))
 	}
 	return r
 }

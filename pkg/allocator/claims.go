@@ -16,6 +16,7 @@ import (
 	"k8s.io/component-helpers/nodedeclaredfeatures/features/draoptionalnodeoperations"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -99,7 +100,7 @@ func readyForBinding(claim *resourceapi.ResourceClaim) (ready bool, failure stri
 		if len(result.BindingConditions) == 0 {
 			continue
 		}
-		status := DeviceStatus(claim, result)
+		status := bindingStatus(claim, result)
 		if status == nil {
 			return false, ""
 		}
@@ -117,9 +118,95 @@ func readyForBinding(claim *resourceapi.ResourceClaim) (ready bool, failure stri
 	return true, ""
 }
 
-// DeviceStatus is what the driver says about an allocated device in the status
-// of its claim, nil if nothing.
+// AwaitedCondition is a condition of an allocated device that keeps the scheduler
+// from binding a pod with the claim.
+type AwaitedCondition struct {
+	Result *resourceapi.DeviceRequestAllocationResult
+	Name   string
+	// Now is the condition as it is, nil if the driver has not set it.
+	Now *metav1.Condition
+	// Failed is set for a condition that means failure, and is true.
+	Failed bool
+}
+
+// Awaited lists what the binding of pods with an allocated claim waits for, or
+// fails by. It is nil while the feature is off.
+func (a *Allocator) Awaited(claim *resourceapi.ResourceClaim) []AwaitedCondition {
+	if !a.features.DeviceBindingAndStatus || claim.Status.Allocation == nil {
+		return nil
+	}
+	var awaited []AwaitedCondition
+	for i := range claim.Status.Allocation.Devices.Results {
+		result := &claim.Status.Allocation.Devices.Results[i]
+		if len(result.BindingConditions) == 0 {
+			continue
+		}
+		var conditions []metav1.Condition
+		if status := bindingStatus(claim, result); status != nil {
+			conditions = status.Conditions
+		}
+		for _, name := range result.BindingFailureConditions {
+			if c := apimeta.FindStatusCondition(conditions, name); c != nil && c.Status == metav1.ConditionTrue {
+				awaited = append(awaited, AwaitedCondition{Result: result, Name: name, Now: c, Failed: true})
+			}
+		}
+		for _, name := range result.BindingConditions {
+			if c := apimeta.FindStatusCondition(conditions, name); c == nil || c.Status != metav1.ConditionTrue {
+				awaited = append(awaited, AwaitedCondition{Result: result, Name: name, Now: c})
+			}
+		}
+	}
+	return awaited
+}
+
+// readyCondition is the one condition whose meaning the API gives: it is true
+// once the device is configured (AllocatedDeviceStatus in k8s.io/api).
+const readyCondition = "Ready"
+
+// OddConditions lists the conditions of an allocated device that are known not to
+// be as they should: Ready and those that binding waits for if they are not true,
+// those that stand for a failure of binding if they are. What others mean, and
+// whether they should be true, only the driver knows.
+func OddConditions(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) []metav1.Condition {
+	status := DeviceStatus(claim, result)
+	if status == nil {
+		return nil
+	}
+	var odd []metav1.Condition
+	for i := range status.Conditions {
+		c := &status.Conditions[i]
+		isTrue := c.Status == metav1.ConditionTrue
+		switch {
+		case slices.Contains(result.BindingFailureConditions, c.Type):
+			if isTrue {
+				odd = append(odd, *c)
+			}
+		case c.Type == readyCondition || slices.Contains(result.BindingConditions, c.Type):
+			if !isTrue {
+				odd = append(odd, *c)
+			}
+		}
+	}
+	return odd
+}
+
+// DeviceStatus is what the driver says about an allocated device, or about the
+// share of it that the result is about, in the status of its claim; nil if
+// nothing.
 func DeviceStatus(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *resourceapi.AllocatedDeviceStatus {
+	for i := range claim.Status.Devices {
+		status := &claim.Status.Devices[i]
+		if status.Driver == result.Driver && status.Pool == result.Pool && status.Device == result.Device &&
+			ptr.Deref(status.ShareID, "") == string(ptr.Deref(result.ShareID, "")) {
+			return status
+		}
+	}
+	return nil
+}
+
+// bindingStatus is what the scheduler takes for the status of an allocated
+// device: for it, shares of a device are all the same.
+func bindingStatus(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *resourceapi.AllocatedDeviceStatus {
 	for i := range claim.Status.Devices {
 		status := &claim.Status.Devices[i]
 		if status.Driver == result.Driver && status.Pool == result.Pool && status.Device == result.Device {
@@ -143,7 +230,12 @@ func (a *Allocator) bindingTimedOut(claim *resourceapi.ResourceClaim) bool {
 // Where a claim is reserved for a group, that is believed rather than what the
 // gate is by default.
 func (a *Allocator) Reserved(claim *resourceapi.ResourceClaim, pod *corev1.Pod) bool {
-	return pod.UID != "" && resourceclaim.IsReservedForPod(pod, claim, a.FeatureEnabled(gateWorkloadClaims) || a.gates[gateWorkloadClaims].Source == snapshot.GateFromDefault)
+	return pod.UID != "" && resourceclaim.IsReservedForPod(pod, claim, a.groupsUseClaims())
+}
+
+// groupsUseClaims is false if it is known that groups of pods use no claims.
+func (a *Allocator) groupsUseClaims() bool {
+	return a.FeatureEnabled(gateWorkloadClaims) || a.gates[gateWorkloadClaims].Source == snapshot.GateFromDefault
 }
 
 // ReservedByAssumption tells whether the pod may use the claim only because

@@ -6,7 +6,8 @@
 // it gives the verdict for a node and shows the state that the verdict is
 // based on (pools, devices, holders, counters, claims of a pod, node fit).
 //
-// It is the only package that imports
+// Selectors are evaluated by pkg/allocator/selector, set up here to see devices
+// as the allocator does. This is the only package that imports
 // k8s.io/dynamic-resource-allocation/structured. It talks to no cluster, never
 // changes an object of the snapshot and does not explain: whoever wants to
 // know the reason of a verdict asks pkg/explain. Packages above it may import

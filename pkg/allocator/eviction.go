@@ -96,7 +96,8 @@ func toleratedFor(tolerations []resourceapi.DeviceToleration, taint resourceapi.
 
 // PodEvictions lists the taints for which a pod gets evicted, the earliest
 // first. A pod that is not scheduled is not evicted, nor is one because of a
-// claim that is not reserved for it, or of the one for its extended resources
+// claim that is not its own or not reserved for it, or of the one for its
+// extended resources. One that has finished is, until its claims are released
 // (podEvictionTime of the same controller).
 func (a *Allocator) PodEvictions(pod *corev1.Pod) []Eviction {
 	if pod.Spec.NodeName == "" {
@@ -104,13 +105,15 @@ func (a *Allocator) PodEvictions(pod *corev1.Pod) []Eviction {
 	}
 	var evictions []Eviction
 	for i := range pod.Spec.ResourceClaims {
-		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+		name, generated, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
 		if err != nil || name == nil {
 			continue
 		}
-		if claim := a.snap.Claim(pod.Namespace, *name); claim != nil && a.Reserved(claim, pod) {
-			evictions = append(evictions, a.ClaimEvictions(claim)...)
+		claim := a.snap.Claim(pod.Namespace, *name)
+		if claim == nil || !a.Reserved(claim, pod) || generated && resourceclaim.IsForPod(pod, claim, a.groupsUseClaims()) != nil {
+			continue
 		}
+		evictions = append(evictions, a.ClaimEvictions(claim)...)
 	}
 	slices.SortStableFunc(evictions, func(a, b Eviction) int { return a.At.Compare(b.At) })
 	return evictions

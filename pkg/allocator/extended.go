@@ -32,6 +32,66 @@ func (a *Allocator) HasExtendedResources(pod *corev1.Pod) bool {
 	return false
 }
 
+// ClassOf finds the DeviceClass that the scheduler takes for an extended
+// resource: the one that names it, of several the newest, or the one whose
+// implicit name it is. It is nil if there is none, and while the feature is
+// off.
+func (a *Allocator) ClassOf(name corev1.ResourceName) *resourceapi.DeviceClass {
+	return a.classOf.GetDeviceClass(name)
+}
+
+// ExtendedResourcesOf lists the extended resources that a node's device plugins
+// offer or have offered, and those that pods on it ask for, sorted.
+func (a *Allocator) ExtendedResourcesOf(node *corev1.Node) []corev1.ResourceName {
+	names := map[corev1.ResourceName]bool{}
+	add := func(name corev1.ResourceName) {
+		if isDRAExtendedResource(name) {
+			names[name] = true
+		}
+	}
+	for name := range node.Status.Capacity {
+		add(name)
+	}
+	for name := range node.Status.Allocatable {
+		add(name)
+	}
+	if usage := a.usage()[node.Name]; usage != nil {
+		for name, quantity := range usage.scalar {
+			if quantity > 0 {
+				add(name)
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// RequestedOn is how much of an extended resource the pods on a node ask for, as
+// the scheduler adds it up: for it, it does not matter there who serves them.
+// The second number is the part of it that they have from DRA, as their status
+// says.
+func (a *Allocator) RequestedOn(node string, name corev1.ResourceName) (requested, ofDRA int64) {
+	usage := a.usage()[node]
+	if usage == nil {
+		return 0, 0
+	}
+	return usage.scalar[name], usage.ofDRA[name]
+}
+
+// extendedFromDRA lists the extended resources that the scheduler has given a pod
+// from devices. Where it does so for one container, it does so for all.
+func extendedFromDRA(pod *corev1.Pod) []corev1.ResourceName {
+	if pod.Status.ExtendedResourceClaimStatus == nil {
+		return nil
+	}
+	var names []corev1.ResourceName
+	for _, mapping := range pod.Status.ExtendedResourceClaimStatus.RequestMappings {
+		if name := corev1.ResourceName(mapping.ResourceName); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // extendedRequests returns how much of each extended resource a pod asks for.
 func (a *Allocator) extendedRequests(pod *corev1.Pod) map[corev1.ResourceName]int64 {
 	if a.classOf == nil {

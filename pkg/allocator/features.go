@@ -21,7 +21,10 @@ const LibraryVersion = "v0.37.2"
 
 // The channel without sorting and with a view of its own on counter sets; see
 // [poolIndex].
-const channelStable = "stable"
+const (
+	channelStable       = "stable"
+	channelExperimental = "experimental"
+)
 
 // The gates that this package asks for by name.
 const (
@@ -67,7 +70,7 @@ func (a *Allocator) Features() Features {
 	weakest := -1
 	order := []snapshot.GateSource{snapshot.GateFromFlag, snapshot.GateFromMetrics, snapshot.GateFromDefault}
 	for name, gate := range a.gates {
-		if gate.Enabled {
+		if gate.Enabled && a.snap.HasGate(name) {
 			f.Enabled = append(f.Enabled, name)
 		}
 		weakest = max(weakest, slices.Index(order, gate.Source))

@@ -255,3 +255,25 @@ func (a *Allocator) MapsNodeResources(allocations []resourceapi.AllocationResult
 	}
 	return false
 }
+
+// RequirementText writes what a node selector wants of a label or a field as
+// kubectl would; values are separated by "|".
+func RequirementText(r corev1.NodeSelectorRequirement) string {
+	values := strings.Join(r.Values, "|")
+	switch r.Operator {
+	case corev1.NodeSelectorOpIn:
+		return r.Key + "=" + values
+	case corev1.NodeSelectorOpNotIn:
+		return r.Key + "!=" + values
+	case corev1.NodeSelectorOpExists:
+		return r.Key
+	case corev1.NodeSelectorOpDoesNotExist:
+		return "!" + r.Key
+	case corev1.NodeSelectorOpGt:
+		return r.Key + ">" + values
+	case corev1.NodeSelectorOpLt:
+		return r.Key + "<" + values
+	default:
+		return r.Key + " " + string(r.Operator) + " " + values
+	}
+}

@@ -83,6 +83,8 @@ func (s *resourceSum) add(list corev1.ResourceList) {
 type nodeUsage struct {
 	resourceSum
 	ports []hostPort
+	// ofDRA is the part of the extended resources that devices of claims serve.
+	ofDRA map[corev1.ResourceName]int64
 }
 
 // sumUsage adds up the pods of each node. Like for the scheduler, finished
@@ -93,13 +95,19 @@ func (a *Allocator) sumUsage() map[string]*nodeUsage {
 		if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
+		pod = defaultedPod(pod)
 		node := usage[pod.Spec.NodeName]
 		if node == nil {
-			node = &nodeUsage{resourceSum: sumOf(nil)}
+			node = &nodeUsage{resourceSum: sumOf(nil), ofDRA: map[corev1.ResourceName]int64{}}
 			usage[pod.Spec.NodeName] = node
 		}
 		node.pods++
-		node.add(a.podRequests(pod, true))
+		requests := a.podRequests(pod, true)
+		node.add(requests)
+		for _, name := range extendedFromDRA(pod) {
+			quantity := requests[name]
+			node.ofDRA[name] += quantity.Value()
+		}
 		node.ports = append(node.ports, hostPorts(pod)...)
 	}
 	return usage
@@ -116,6 +124,7 @@ func (a *Allocator) usageOf(pod *corev1.Pod, node *corev1.Node) *nodeUsage {
 		running.Status.Phase == corev1.PodSucceeded || running.Status.Phase == corev1.PodFailed {
 		return all
 	}
+	running = defaultedPod(running)
 	others := &nodeUsage{resourceSum: all.resourceSum}
 	others.pods--
 	own := sumOf(a.podRequests(running, true))

@@ -52,13 +52,15 @@ func ruleSelects(rule *resourceapi.DeviceTaintRule, id DeviceID) bool {
 }
 
 // TaintRule returns the DeviceTaintRule that a taint of a device comes from,
-// or nil if it comes from the device's slice.
+// or nil if it comes from the device's slice. A slice can have the taint of a
+// rule, too; then they differ in when it was added.
 func (a *Allocator) TaintRule(d *Device, taint resourceapi.DeviceTaint) *resourceapi.DeviceTaintRule {
 	if !a.taintRulesEnabled() {
 		return nil
 	}
 	for _, rule := range a.snap.TaintRules {
-		if t := rule.Spec.Taint; t.Key == taint.Key && t.Value == taint.Value && t.Effect == taint.Effect && ruleSelects(rule, d.ID) {
+		t := rule.Spec.Taint
+		if t.Key == taint.Key && t.Value == taint.Value && t.Effect == taint.Effect && t.TimeAdded.Equal(taint.TimeAdded) && ruleSelects(rule, d.ID) {
 			return rule
 		}
 	}

@@ -4,6 +4,7 @@
 package explain
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,11 +12,10 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/operators"
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 )
 
 // catalog knows what the devices of all pools publish. It is made when it is
@@ -24,12 +24,16 @@ type catalog struct {
 	alloc   *allocator.Allocator
 	devices int
 	// having counts devices by the single values that they have.
-	having map[reading]int
+	having map[selector.Reading]int
 	// domains counts values.
 	domains tally
+	// typos has the answers of unheardOf.
+	typos map[*selector.Part]string
 }
 
-func newCatalog(alloc *allocator.Allocator) *catalog { return &catalog{alloc: alloc} }
+func newCatalog(alloc *allocator.Allocator) *catalog {
+	return &catalog{alloc: alloc, typos: map[*selector.Part]string{}}
+}
 
 // each visits all devices of all pools.
 func (c *catalog) each(visit func(driver string, device *resourceapi.Device)) {
@@ -48,27 +52,19 @@ func (c *catalog) fill() {
 	if c.having != nil {
 		return
 	}
-	c.having, c.domains = map[reading]int{}, tally{}
+	c.having, c.domains = map[selector.Reading]int{}, tally{}
 	c.each(func(driver string, device *resourceapi.Device) {
 		c.devices++
-		for qualified := range device.Attributes {
-			c.having[unqualified("attributes", qualified, driver)]++
+		for name := range device.Attributes {
+			c.having[selector.Attribute(name, driver)]++
 		}
-		for qualified := range device.Capacity {
-			c.having[unqualified("capacity", qualified, driver)]++
+		for name := range device.Capacity {
+			c.having[selector.Capacity(name, driver)]++
 		}
 	})
 	for r, count := range c.having {
-		c.domains[r.domain] += count
+		c.domains[r.Domain] += count
 	}
-}
-
-func unqualified(kind string, name resourceapi.QualifiedName, driver string) reading {
-	domain, id, found := strings.Cut(string(name), "/")
-	if !found {
-		domain, id = driver, string(name)
-	}
-	return reading{kind: kind, domain: domain, name: id}
 }
 
 // drivers lists the drivers of all pools.
@@ -82,7 +78,7 @@ func (c *catalog) drivers() []string {
 
 // spread says how many devices have a value: "exists on 3 of 10,245 devices of
 // all pools".
-func (c *catalog) spread(r reading) string {
+func (c *catalog) spread(r selector.Reading) string {
 	c.fill()
 	switch n := c.having[r]; {
 	case n > 0:
@@ -96,21 +92,21 @@ func (c *catalog) spread(r reading) string {
 
 // misnamed suggests what was meant by a value that no device has. It is empty if
 // some have it, or if nothing is near.
-func (c *catalog) misnamed(r reading) string {
+func (c *catalog) misnamed(r selector.Reading) string {
 	c.fill()
-	if r.domain == "" || r.whole || c.having[r] > 0 {
+	if r.Domain == "" || r.Whole || c.having[r] > 0 {
 		return ""
 	}
-	if c.domains[r.domain] == 0 {
-		return didYouMean(r.domain, slices.Sorted(maps.Keys(c.domains)))
+	if c.domains[r.Domain] == 0 {
+		return didYouMean(r.Domain, slices.Sorted(maps.Keys(c.domains)))
 	}
-	if r.name == "" {
+	if r.Name == "" {
 		return ""
 	}
 	other := r
-	other.kind = "capacity"
-	if r.kind == "capacity" {
-		other.kind = "attributes"
+	other.Kind = selector.KindCapacity
+	if r.Kind == selector.KindCapacity {
+		other.Kind = selector.KindAttributes
 	}
 	if c.having[other] > 0 {
 		return fmt.Sprintf("; did you mean %s?", other)
@@ -118,9 +114,9 @@ func (c *catalog) misnamed(r reading) string {
 	var names, elsewhere []string
 	for have := range c.having {
 		switch {
-		case have.kind == r.kind && have.domain == r.domain:
-			names = append(names, have.name)
-		case have.kind == r.kind && have.name == r.name:
+		case have.Kind == r.Kind && have.Domain == r.Domain:
+			names = append(names, have.Name)
+		case have.Kind == r.Kind && have.Name == r.Name:
 			elsewhere = append(elsewhere, have.String())
 		}
 	}
@@ -129,48 +125,35 @@ func (c *catalog) misnamed(r reading) string {
 	if len(elsewhere) > 0 {
 		return fmt.Sprintf("; did you mean %s?", elsewhere[0])
 	}
-	return didYouMean(r.name, names)
-}
-
-// noun names what a reading reads: "attribute memory (domain gpu.example.com)".
-func (r reading) noun() string {
-	kind := strings.TrimSuffix(r.kind, "s")
-	switch {
-	case r.domain == "":
-		return kind
-	case r.name == "":
-		return "domain " + r.domain
-	default:
-		return fmt.Sprintf("%s %s (domain %s)", kind, r.name, r.domain)
-	}
+	return didYouMean(r.Name, names)
 }
 
 // failure says why a selector fails on a device, and what it is that the device
 // lacks, if that is the reason.
-func (c *checks) failure(sel *selector, result *selection) (text string, lacks reading) {
-	text = oneLine(result.err)
+func (c *checks) failure(ctx context.Context, sel *selector.Selector, result *selector.Result) (text string, lacks selector.Reading) {
+	text = oneLine(result.Err)
 	if strings.Contains(text, "actual cost limit exceeded") {
-		return c.selectors.overBudget(sel), reading{}
+		return overBudget(c.selectors.Cost(sel)), selector.Reading{}
 	}
 	_, key, found := strings.Cut(text, "no such key: ")
 	if !found {
-		return text, reading{}
+		return text, selector.Reading{}
 	}
-	for _, r := range result.missing {
-		if r.domain == "" || r.name != key {
+	for _, r := range result.Detail(ctx).Missing {
+		if r.Domain == "" || r.Name != key {
 			// A map that the expression itself has can lack a key, too.
 			continue
 		}
-		text += fmt.Sprintf("; %s %s", r.noun(), c.catalog.spread(r))
+		text += fmt.Sprintf("; %s %s", r.Noun(), c.catalog.spread(r))
 		if c.catalog.having[r] > 0 {
 			return text, r
 		}
-		if c.catalog.domains[r.domain] == 0 {
+		if c.catalog.domains[r.Domain] == 0 {
 			text += ", and nothing else of that domain does"
 		}
-		return text + c.catalog.misnamed(r), reading{}
+		return text + c.catalog.misnamed(r), selector.Reading{}
 	}
-	return text, reading{}
+	return text, selector.Reading{}
 }
 
 // lacking says after the number of devices that have a value which do not.
@@ -179,7 +162,7 @@ func (g *rejectionGroup) lacking(class string) string {
 	own := false
 	for _, name := range g.drivers.sorted() {
 		drivers = append(drivers, fmt.Sprintf("%d of driver %s", g.drivers[name], name))
-		own = own || name == g.lacks.domain
+		own = own || name == g.lacks.Domain
 	}
 	text := ", not on " + joinAnd(drivers)
 	if !own && class != "" {
@@ -189,40 +172,43 @@ func (g *rejectionGroup) lacking(class string) string {
 	return text
 }
 
-// overBudget says that an evaluation was broken off.
-func (s *selectors) overBudget(sel *selector) string {
+// overBudget says that an evaluation was broken off, and what it costs at worst.
+func overBudget(worst uint64) string {
 	text := fmt.Sprintf("it costs more than the limit of %s and is broken off", thousands(uint64(resourceapi.CELSelectorExpressionMaxCost)))
-	if cost := s.cost(sel); cost > 0 {
-		text += "; in the worst case it costs " + costText(cost)
+	if worst > 0 {
+		text += "; in the worst case it costs " + costText(worst)
 	}
 	return text
 }
 
-// unheardOf says that a conjunct compares with something that no device has, and
-// what was probably meant. It is empty if there is nothing to say.
-func (c *checks) unheardOf(conjunct *conjunct) string {
-	if conjunct.typo != nil {
-		return *conjunct.typo
+// unheardOf says that a part of a selector compares with something that no device
+// has, and what was probably meant. It is empty if there is nothing to say.
+func (c *catalog) unheardOf(part *selector.Part) string {
+	if typo, known := c.typos[part]; known {
+		return typo
 	}
 	typo := ""
-	if r, value, ok := equality(conjunct.expr); ok {
-		typo = c.catalog.unusual(r, value)
+	if r, value, ok := part.Equality(); ok {
+		typo = c.unusual(r, value)
 	}
-	for _, r := range conjunct.reads {
+	for _, r := range part.Reads {
 		if typo != "" {
 			break
 		}
-		if hint := c.catalog.misnamed(r); hint != "" {
-			typo = fmt.Sprintf("%s %s%s", r.noun(), c.catalog.spread(r), hint)
+		if hint := c.misnamed(r); hint != "" {
+			typo = fmt.Sprintf("%s %s%s", r.Noun(), c.spread(r), hint)
 		}
 	}
-	conjunct.typo = &typo
+	c.typos[part] = typo
 	return typo
 }
 
+// maxNames is how many values are named that there are instead.
+const maxNames = 10
+
 // unusual tells about a value that no device has there.
-func (c *catalog) unusual(r reading, value string) string {
-	if r.kind == "driver" {
+func (c *catalog) unusual(r selector.Reading, value string) string {
+	if r.Kind == selector.KindDriver {
 		drivers := c.drivers()
 		if slices.Contains(drivers, value) {
 			return ""
@@ -231,7 +217,7 @@ func (c *catalog) unusual(r reading, value string) string {
 	}
 	values := map[string]bool{}
 	c.each(func(driver string, device *resourceapi.Device) {
-		if attribute, ok := qualified(device.Attributes, r.domain, r.name, driver); ok && attribute.StringValue != nil {
+		if attribute, ok := selector.Lookup(device.Attributes, r.Domain, r.Name, driver); ok && attribute.StringValue != nil {
 			values[*attribute.StringValue] = true
 		}
 	})
@@ -242,7 +228,7 @@ func (c *catalog) unusual(r reading, value string) string {
 		return ""
 	}
 	sorted := slices.SortedFunc(maps.Keys(values), naturalCompare)
-	text := fmt.Sprintf("no device has %s %s", r.short(), strconv.Quote(value))
+	text := fmt.Sprintf("no device has %s %s", r.Short(), strconv.Quote(value))
 	for _, other := range sorted {
 		if misspelled(value, other) {
 			return text + fmt.Sprintf("; did you mean %s?", strconv.Quote(other))
@@ -280,18 +266,4 @@ func misspelled(value, other string) bool {
 // noneOf says of a driver that it has no devices, unlike others.
 func noneOf(driver string, drivers []string) string {
 	return "no device is of driver " + driver + didYouMean(driver, drivers)
-}
-
-// equality recognizes the comparison of a value with a text.
-func equality(e ast.Expr) (r reading, text string, ok bool) {
-	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != operators.Equals {
-		return reading{}, "", false
-	}
-	left, right := e.AsCall().Args()[0], e.AsCall().Args()[1]
-	if _, isText := literalText(left); isText {
-		left, right = right, left
-	}
-	text, isText := literalText(right)
-	r, isReading := readingOf(left)
-	return r, text, isText && isReading && !isTest(left) && (r.kind == "driver" || r.kind == "attributes" && r.name != "")
 }

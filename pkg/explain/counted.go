@@ -70,7 +70,7 @@ func (x *inquiry) alone(ctx context.Context, alloc *allocator.Allocator, snap *s
 		s.claims = append(s.claims, allocator.PodClaim{Claim: claim})
 	}
 	one := newInquiry(alloc, snap, s)
-	if one.selectors.like(x.selectors) {
+	if one.selectors.Like(x.selectors) {
 		one.selectors, one.catalog = x.selectors, x.catalog
 	}
 	one.describeClaims()

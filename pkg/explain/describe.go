@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -94,6 +94,7 @@ func (x *inquiry) allocation(claim *resourceapi.ResourceClaim) *Allocation {
 	for i := range from.Devices.Results {
 		device := allocatedDevice(&from.Devices.Results[i])
 		id := allocator.DeviceID{Driver: device.Driver, Pool: device.Pool, Device: device.Device}
+		device.Status = inventory.StatusOf(claim, &from.Devices.Results[i])
 		device.Missing = x.snap.Gap(snapshot.ResourceSlices) == nil && x.site.alloc.Device(id) == nil
 		a.Devices = append(a.Devices, device)
 	}
@@ -135,30 +136,11 @@ func allocationNodes(allocation *resourceapi.AllocationResult) string {
 		}
 		var parts []string
 		for _, r := range append(term.MatchFields[:len(term.MatchFields):len(term.MatchFields)], term.MatchExpressions...) {
-			parts = append(parts, requirementText(r))
+			parts = append(parts, allocator.RequirementText(r))
 		}
 		terms = append(terms, "nodes with "+joinAnd(parts))
 	}
 	return joinOr(terms)
-}
-
-func requirementText(r corev1.NodeSelectorRequirement) string {
-	switch r.Operator {
-	case corev1.NodeSelectorOpIn:
-		return r.Key + "=" + strings.Join(r.Values, "|")
-	case corev1.NodeSelectorOpNotIn:
-		return r.Key + "!=" + strings.Join(r.Values, "|")
-	case corev1.NodeSelectorOpExists:
-		return r.Key
-	case corev1.NodeSelectorOpDoesNotExist:
-		return "no " + r.Key
-	case corev1.NodeSelectorOpGt:
-		return r.Key + ">" + strings.Join(r.Values, "|")
-	case corev1.NodeSelectorOpLt:
-		return r.Key + "<" + strings.Join(r.Values, "|")
-	default:
-		return fmt.Sprintf("%s %s %s", r.Key, r.Operator, strings.Join(r.Values, "|"))
-	}
 }
 
 // allocatedSummary says where the devices are and who has them.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -61,7 +62,7 @@ type reason struct {
 	// hint says what was probably meant instead of what is wanted.
 	hint string
 	// lacks is what the device does not have and others have.
-	lacks reading
+	lacks selector.Reading
 	// fact proves it.
 	fact Evidence
 }
@@ -70,7 +71,7 @@ type reason struct {
 type checks struct {
 	alloc     *allocator.Allocator
 	snap      *snapshot.Snapshot
-	selectors *selectors
+	selectors *selector.Evaluator
 	channel   string
 	// extendedResource is what the request stands for, if anything.
 	extendedResource string
@@ -108,10 +109,8 @@ func (c *checks) enabled(gate string) bool { return c.alloc.FeatureEnabled(gate)
 
 // checkNode makes the checks that depend on the node, which the device is for.
 func (c *checks) checkNode(d *allocator.Device, node *corev1.Node) *reason {
-	// Only the experimental implementation knows of this field, the others
-	// hand out such devices like any other.
-	if len(d.Slice.Spec.SkipNodeOperations) > 0 && c.channel == "experimental" {
-		if !c.enabled("DRAOptionalNodeOperations") {
+	if c.alloc.SkipsNodeOperations(d) {
+		if c.alloc.NodeOperationsGateOff(d) {
 			return featureOff(rankNodeOperations, "DRAOptionalNodeOperations", sliceObject(d), "spec.skipNodeOperations")
 		}
 		if !slices.Contains(node.Status.DeclaredFeatures, "DRAOptionalNodeOperations") {
@@ -177,12 +176,12 @@ func (c *checks) checkInUse(d *allocator.Device) *reason {
 }
 
 func (c *checks) checkBinding(d *allocator.Device) *reason {
-	if len(d.BindingConditions) == 0 || c.enabled("DRADeviceBindingConditions") && c.enabled("DRAResourceClaimDeviceStatus") {
+	if !c.alloc.BindingGatesOff(d) {
 		return nil
 	}
 	return &reason{
 		rank: rankBinding, code: BindingConditionsUnsupported, label: "binding conditions",
-		text: "has binding conditions, which need the feature gates DRADeviceBindingConditions and DRAResourceClaimDeviceStatus",
+		text: allocator.NeedsBindingGates,
 		fact: Evidence{Object: sliceObject(d), Path: devicePath(d, "bindingConditions"), Found: strings.Join(d.BindingConditions, ", ")},
 	}
 }
@@ -230,17 +229,18 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 	if s.CEL == nil {
 		return nil
 	}
-	sel := c.selectors.compile(s.CEL.Expression)
-	result := c.selectors.evaluate(ctx, sel, d.ID.Driver, d.Device)
-	if result.matches {
+	sel := c.selectors.Compile(s.CEL.Expression)
+	result := c.selectors.Evaluate(ctx, sel, d.ID.Driver, d.Device)
+	if result.Matches {
 		return nil
 	}
-	found := joinAnd(result.found)
-	if result.err != nil {
+	detail := result.Detail(ctx)
+	found := joinAnd(detail.Found)
+	if result.Err != nil {
 		if code == ClassSelectorFalse {
 			label = classSelectorLabel
 		}
-		text, lacks := c.failure(sel, result)
+		text, lacks := c.failure(ctx, sel, result)
 		return &reason{
 			rank: rank, code: SelectorError, label: label + failsSuffix, text: text, lacks: lacks,
 			fact: Evidence{Object: holder, Path: path, Found: found, Wanted: s.CEL.Expression},
@@ -250,8 +250,8 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 		rank: rank, code: code, label: label, text: found, wanted: s.CEL.Expression,
 		fact: Evidence{Object: holder, Path: path, Found: found, Wanted: s.CEL.Expression},
 	}
-	if result.failed != nil {
-		r.wanted, r.fact.Wanted, r.hint = result.failed.wanted, result.failed.expression, c.unheardOf(result.failed)
+	if detail.Failed != nil {
+		r.wanted, r.fact.Wanted, r.hint = detail.Failed.Wanted, detail.Failed.Expression, c.catalog.unheardOf(detail.Failed)
 	}
 	return r
 }
@@ -300,8 +300,8 @@ func (c *checks) checkTaints(d *allocator.Device) *reason {
 		}
 		holder, path := tainter(c.alloc, d, taint)
 		return &reason{
-			rank: rankTaint, code: DeviceTainted, label: "tainted", text: taintText(taint) + ", not tolerated",
-			fact: Evidence{Object: holder, Path: path, Found: taintText(taint), Wanted: "a toleration in " + c.request.path + ".tolerations"},
+			rank: rankTaint, code: DeviceTainted, label: "tainted", text: taint.String() + ", not tolerated",
+			fact: Evidence{Object: holder, Path: path, Found: taint.String(), Wanted: "a toleration in " + c.request.path + ".tolerations"},
 		}
 	}
 	return nil
@@ -317,7 +317,7 @@ func tainter(alloc *allocator.Allocator, d *allocator.Device, taint resourceapi.
 
 func taintEvidence(alloc *allocator.Allocator, d *allocator.Device, taint resourceapi.DeviceTaint) Evidence {
 	holder, path := tainter(alloc, d, taint)
-	return Evidence{Object: holder, Path: path, Found: taintText(taint)}
+	return Evidence{Object: holder, Path: path, Found: taint.String()}
 }
 
 // checkConstraints finds devices that no constraint can ever take, whatever
@@ -361,16 +361,9 @@ func (c *checks) checkConstraints(ctx context.Context, d *allocator.Device) *rea
 func (c *checks) attribute(ctx context.Context, d *allocator.Device, name resourceapi.FullyQualifiedName) (resourceapi.DeviceAttribute, bool, error) {
 	if at := c.request.derivedAt(name); at >= 0 && c.enabled("DRADerivedAttributes") {
 		derived := &c.request.derived[at]
-		compiled := c.selectors.cache.GetOrCompileDerivedAttribute(derived.Expression)
-		if compiled.Error != nil {
-			return resourceapi.DeviceAttribute{}, false, fmt.Errorf("compile derived attribute %s: %w", name, compiled.Error)
-		}
-		value, _, err := compiled.EvaluateDerivedAttribute(ctx, celDevice(d.ID.Driver, d.Device))
-		if err != nil {
-			return resourceapi.DeviceAttribute{}, false, fmt.Errorf("evaluate derived attribute %s: %w", name, err)
-		}
-		if value == nil {
-			return resourceapi.DeviceAttribute{}, false, nil
+		value, err := c.selectors.DerivedAttribute(ctx, derived, d.ID.Driver, d.Device)
+		if err != nil || value == nil {
+			return resourceapi.DeviceAttribute{}, false, err
 		}
 		return *value, true, nil
 	}
@@ -378,22 +371,22 @@ func (c *checks) attribute(ctx context.Context, d *allocator.Device, name resour
 		return value, true, nil
 	}
 	domain, id, _ := strings.Cut(string(name), "/")
-	value, ok := qualified(d.Attributes, domain, id, d.ID.Driver)
+	value, ok := selector.Lookup(d.Attributes, domain, id, d.ID.Driver)
 	return value, ok, nil
 }
 
 // nearAttribute suggests the attribute that was probably meant by one that a
 // device does not have.
 func (c *checks) nearAttribute(name resourceapi.FullyQualifiedName) string {
-	r := unqualified("attributes", resourceapi.QualifiedName(name), "")
+	r := selector.Attribute(resourceapi.QualifiedName(name), "")
 	text := ", which " + c.catalog.spread(r)
 	if c.catalog.having[r] > 0 {
 		return text
 	}
 	var names []string
 	for have := range c.catalog.having {
-		if have.kind == r.kind {
-			names = append(names, have.domain+"/"+have.name)
+		if have.Kind == r.Kind {
+			names = append(names, have.Domain+"/"+have.Name)
 		}
 	}
 	slices.Sort(names)
@@ -405,13 +398,6 @@ func featureOff(rank int, gate, holder, path string) *reason {
 		rank: rank, code: FeatureDisabled, label: "feature off", text: "needs the feature gate " + gate,
 		fact: Evidence{Object: holder, Path: path, Wanted: gate + "=true"},
 	}
-}
-
-func taintText(taint resourceapi.DeviceTaint) string {
-	if taint.Value == "" {
-		return fmt.Sprintf("%s:%s", taint.Key, taint.Effect)
-	}
-	return fmt.Sprintf("%s=%s:%s", taint.Key, taint.Value, taint.Effect)
 }
 
 func sliceObject(d *allocator.Device) string { return object("ResourceSlice", "", d.Slice.Name) }

@@ -209,8 +209,8 @@ func (c *checks) listSelectors(ctx context.Context, l *checkList, d *allocator.D
 			continue
 		}
 		var parts []*reason
-		for _, conjunct := range c.selectors.compile(s.CEL.Expression).conjuncts {
-			part := check(resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: conjunct.expression}})
+		for _, conjunct := range c.selectors.Compile(s.CEL.Expression).Conjuncts {
+			part := check(resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: conjunct.Expression}})
 			if part != nil && part.code == RequestSelectorFalse {
 				parts = append(parts, part)
 			}

@@ -13,6 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -29,10 +30,10 @@ func (x *inquiry) deviceFacts(d *allocator.Device) *DeviceExplanation {
 		Counters: x.deviceCounters(d), Capacity: x.deviceCapacity(d),
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
-		out.Attributes = append(out.Attributes, DeviceValue{Name: string(name), Value: attributeText(d.Attributes[name])})
+		out.Attributes = append(out.Attributes, DeviceValue{Name: string(name), Value: selector.Literal(d.Attributes[name])})
 	}
 	for _, taint := range d.Taints {
-		out.Taints = append(out.Taints, DeviceTaint{Taint: taintText(taint), Since: taint.TimeAdded, Evidence: taintEvidence(x.site.alloc, d, taint)})
+		out.Taints = append(out.Taints, DeviceTaint{Taint: taint.String(), Since: taint.TimeAdded, Evidence: taintEvidence(x.site.alloc, d, taint)})
 	}
 	if gap := x.snap.Gap(snapshot.ResourceClaims); gap != nil && (out.Shared || !x.site.alloc.InUse(d.ID)) {
 		out.HoldersUnknown = gap.Reason
@@ -50,7 +51,7 @@ func (x *inquiry) shared(d *allocator.Device) bool {
 
 // deviceNodes says where a device can be used.
 func deviceNodes(d *allocator.Device) string {
-	switch name, all, selector := nodesFor(d); {
+	switch name, all, selector := d.NodeSelection(); {
 	case name != nil && *name != "":
 		return *name
 	case all != nil && *all:

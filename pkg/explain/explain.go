@@ -14,9 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	dracel "k8s.io/dynamic-resource-allocation/cel"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -86,10 +86,7 @@ func explainSubject(ctx context.Context, alloc *allocator.Allocator, snap *snaps
 func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *subject) *inquiry {
 	return &inquiry{
 		snap: snap, subject: subject, site: &site{alloc: alloc},
-		selectors: newSelectors(dracel.Features{
-			EnableConsumableCapacity: alloc.FeatureEnabled("DRAConsumableCapacity"),
-			EnableListTypeAttributes: alloc.FeatureEnabled("DRAListTypeAttributes"),
-		}, alloc.Features().Channel),
+		selectors:   alloc.Selectors(),
 		catalog:     newCatalog(alloc),
 		probed:      map[string]nodeAnswer{},
 		partitioned: map[*allocator.Pool]string{},
@@ -106,7 +103,7 @@ type inquiry struct {
 	snap      *snapshot.Snapshot
 	subject   *subject
 	site      *site
-	selectors *selectors
+	selectors *selector.Evaluator
 	catalog   *catalog
 	// claims are those that need devices, in the order of the pod.
 	claims []claimInquiry

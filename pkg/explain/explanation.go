@@ -1,9 +1,14 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
 package explain
 
 import (
 	"encoding/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
 // APIVersion of an [Explanation]. Within it, fields are only ever added.
@@ -67,6 +72,15 @@ type Explanation struct {
 	Hints []Hint `json:"hints,omitempty"`
 	// NextSteps tells who can do what about it, the most useful first.
 	NextSteps []NextStep `json:"nextSteps,omitempty"`
+}
+
+// Code is the reason in one word: that of the most promising nodes or, if they
+// have none, the verdict.
+func (e *Explanation) Code() string {
+	if len(e.Nodes) > 0 && e.Nodes[0].Code != "" {
+		return string(e.Nodes[0].Code)
+	}
+	return string(e.Verdict)
 }
 
 // Target identifies an object. Namespace and name are empty where the object
@@ -242,6 +256,9 @@ type AllocatedDevice struct {
 	AdminAccess      bool              `json:"adminAccess,omitempty"`
 	// Missing is true if no ResourceSlice has the device any more.
 	Missing bool `json:"missing,omitempty"`
+	// Status is what the driver says about the device: conditions, and the
+	// network data of a network device.
+	Status *inventory.DeviceStatus `json:"status,omitempty"`
 }
 
 // RequestExplanation is the funnel of one request or subrequest: all devices

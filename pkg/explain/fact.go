@@ -16,6 +16,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 )
 
 // factKind says what sort of thing a fact is, and so how it is given up.
@@ -222,18 +223,18 @@ func (s *scene) requestFacts(at requestPlace) {
 			evidence: Evidence{Object: holder, Path: path + ".count", Found: strconv.FormatInt(*r.count, 10)},
 		})
 	}
-	for k, selector := range *r.selectors {
-		if selector.CEL == nil || all {
+	for k, each := range *r.selectors {
+		if each.CEL == nil || all {
 			// Without its selectors, a request for all would want even more.
 			continue
 		}
-		compiled := s.x.selectors.compile(selector.CEL.Expression)
-		for c := range compiled.conjuncts {
+		compiled := s.x.selectors.Compile(each.CEL.Expression)
+		for c := range compiled.Conjuncts {
 			s.facts = append(s.facts, fact{
 				kind: factSelector, at: at, selector: k, conjunct: c,
-				text: fmt.Sprintf("request %s wants %s", name, compiled.conjuncts[c].text()),
+				text: fmt.Sprintf("request %s wants %s", name, &compiled.Conjuncts[c]),
 				evidence: Evidence{
-					Object: holder, Path: fmt.Sprintf("%s.selectors[%d].cel.expression", path, k), Found: compiled.conjuncts[c].expression,
+					Object: holder, Path: fmt.Sprintf("%s.selectors[%d].cel.expression", path, k), Found: compiled.Conjuncts[c].Expression,
 				},
 			})
 		}
@@ -306,33 +307,6 @@ func (s *scene) extendedPlace(at requestPlace) (extendedPlace, bool) {
 		path:    fmt.Sprintf("spec.%s[%d].resources", field, container),
 		pointer: fmt.Sprintf("/%s/%d/resources", field, container),
 	}, true
-}
-
-// text says what a conjunct asks for.
-func (c conjunct) text() string {
-	if c.wanted == c.expression || len(c.reads) != 1 {
-		return c.expression
-	}
-	return c.reads[0].short() + " " + c.wanted
-}
-
-// without gives the expression without some of its conjuncts; "true" if none
-// is left.
-func (sel *selector) without(dropped []int) string {
-	var rest []string
-	for i := range sel.conjuncts {
-		if !slices.Contains(dropped, i) {
-			rest = append(rest, sel.conjuncts[i].expression)
-		}
-	}
-	switch len(rest) {
-	case 0:
-		return "true"
-	case 1:
-		return rest[0]
-	default:
-		return "(" + strings.Join(rest, ") && (") + ")"
-	}
 }
 
 // wayFacts lists what is in the way on the node.
@@ -410,7 +384,12 @@ func (s *scene) poolFacts() {
 // tolerate.
 func (s *scene) taintFacts() {
 	type seen struct{ key, value, effect string }
-	devices, holders := map[seen][]string{}, map[seen]*allocator.Device{}
+	type sighting struct {
+		taint   resourceapi.DeviceTaint
+		device  *allocator.Device
+		devices []string
+	}
+	found := map[seen]sighting{}
 	pools := s.x.site.pools[s.node.Name]
 	for i := range pools {
 		for j := range pools[i].Devices {
@@ -418,23 +397,23 @@ func (s *scene) taintFacts() {
 			for _, taint := range d.Taints {
 				if taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute {
 					key := seen{taint.Key, taint.Value, string(taint.Effect)}
-					devices[key], holders[key] = append(devices[key], d.ID.Device), d
+					found[key] = sighting{taint, d, append(found[key].devices, d.ID.Device)}
 				}
 			}
 		}
 	}
-	keys := slices.SortedFunc(maps.Keys(devices), func(a, b seen) int {
+	keys := slices.SortedFunc(maps.Keys(found), func(a, b seen) int {
 		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.value, b.value), cmp.Compare(a.effect, b.effect))
 	})
 	for _, key := range keys {
-		taint := resourceapi.DeviceTaint{Key: key.key, Value: key.value, Effect: resourceapi.DeviceTaintEffect(key.effect)}
+		taint, device := found[key].taint, found[key].device
 		if len(intolerant(s.claims, taint)) == 0 {
 			continue
 		}
 		s.facts = append(s.facts, fact{
-			kind: factTaint, taint: taint, tainted: holders[key],
-			text:     fmt.Sprintf("taint %s on %s is not tolerated", taintText(taint), sample(devices[key], 4)),
-			evidence: taintEvidence(s.x.site.alloc, holders[key], taint),
+			kind: factTaint, taint: taint, tainted: device,
+			text:     fmt.Sprintf("taint %s on %s is not tolerated", taint, sample(found[key].devices, 4)),
+			evidence: taintEvidence(s.x.site.alloc, device, taint),
 		})
 	}
 }
@@ -520,21 +499,21 @@ func (s *scene) classFacts() {
 			continue
 		}
 		seen = append(seen, name)
-		for k, selector := range class.Spec.Selectors {
-			if selector.CEL == nil {
+		for k, each := range class.Spec.Selectors {
+			if each.CEL == nil {
 				continue
 			}
-			compiled := s.x.selectors.compile(selector.CEL.Expression)
-			for c := range compiled.conjuncts {
-				if reads := compiled.conjuncts[c].reads; len(reads) == 1 && reads[0].kind == "driver" {
+			compiled := s.x.selectors.Compile(each.CEL.Expression)
+			for c := range compiled.Conjuncts {
+				if reads := compiled.Conjuncts[c].Reads; len(reads) == 1 && reads[0].Kind == selector.KindDriver {
 					continue
 				}
 				s.facts = append(s.facts, fact{
 					kind: factClass, class: class, selector: k, conjunct: c,
-					text: fmt.Sprintf("class %s has only devices with %s", class.Name, compiled.conjuncts[c].text()),
+					text: fmt.Sprintf("class %s has only devices with %s", class.Name, &compiled.Conjuncts[c]),
 					evidence: Evidence{
 						Object: object("DeviceClass", "", class.Name), Path: fmt.Sprintf("spec.selectors[%d].cel.expression", k),
-						Found: compiled.conjuncts[c].expression,
+						Found: compiled.Conjuncts[c].Expression,
 					},
 				})
 			}

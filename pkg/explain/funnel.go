@@ -14,6 +14,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -278,21 +279,16 @@ func (f *funnel) addRest() {
 
 // unreached is the reason for a device that no node can reach.
 func unreached(snap *snapshot.Snapshot, d *allocator.Device) *reason {
-	name, all, selector := nodesFor(d)
+	name, all, selector := d.NodeSelection()
+	text, field := allocator.OutOfReach(snap, d), "nodeName"
 	fact := Evidence{Object: sliceObject(d), Wanted: "a node of the cluster"}
-	var text, field string
 	switch {
 	case name != nil && *name != "":
-		text, field, fact.Found = "the node does not exist", "nodeName", *name
-		if snap.Node(*name) != nil {
-			text = "the slices for the node cannot be read"
-		}
+		fact.Found = *name
 	case all != nil && *all:
-		text, field, fact.Found = "there is no node", "allNodes", "true"
+		field, fact.Found = "allNodes", "true"
 	case selector != nil:
-		text, field, fact.Found = "no node matches the node selector", "nodeSelector", deviceNodes(d)
-	default:
-		text, field = "it is for no node", "nodeName"
+		field, fact.Found = "nodeSelector", deviceNodes(d)
 	}
 	if fact.Path = "spec." + field; perDevice(d.Slice) {
 		fact.Path = devicePath(d, field)
@@ -373,7 +369,7 @@ type rejectionGroup struct {
 	devices []string
 	texts   tally
 	hints   tally
-	lacks   reading
+	lacks   selector.Reading
 	drivers tally
 	facts   map[Evidence]int
 	where   tally
@@ -398,7 +394,7 @@ func (g *rejectionGroup) add(d *allocator.Device, r *reason) {
 	g.facts[r.fact]++
 	g.pools[d.ID.Pool]++
 	g.drivers[d.ID.Driver]++
-	if name, _, _ := nodesFor(d); name != nil {
+	if name, _, _ := d.NodeSelection(); name != nil {
 		g.where[*name]++
 		g.placed++
 	}
@@ -448,7 +444,7 @@ func (g *rejectionGroup) message(r *request) string {
 	case g.wanted != "":
 		message = fmt.Sprintf("%s; wanted: %s", message, g.wanted)
 	}
-	if g.lacks != (reading{}) && len(g.texts) == 1 {
+	if g.lacks != (selector.Reading{}) && len(g.texts) == 1 {
 		message += g.lacking(r.class)
 	}
 	if hint := g.hint(); hint != "" {

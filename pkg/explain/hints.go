@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -173,7 +174,7 @@ func (x *inquiry) taintRuleHints() {
 }
 
 func ruleTaint(rule *resourceapi.DeviceTaintRule) string {
-	return taintText(resourceapi.DeviceTaint{Key: rule.Spec.Taint.Key, Value: rule.Spec.Taint.Value, Effect: rule.Spec.Taint.Effect})
+	return rule.Spec.Taint.String()
 }
 
 // rejects says whether a device is turned down for a reason of some kind.
@@ -230,7 +231,7 @@ func (x *inquiry) attributeHints() {
 // domain, where that is forgotten most easily, comes before others.
 func (x *inquiry) attributeHint(d *allocator.Device, wanted resourceapi.FullyQualifiedName) bool {
 	domain, id, _ := strings.Cut(string(wanted), "/")
-	if _, has := qualified(d.Attributes, domain, id, d.ID.Driver); has {
+	if _, has := selector.Lookup(d.Attributes, domain, id, d.ID.Driver); has {
 		return false
 	}
 	own := resourceapi.QualifiedName(id)
@@ -245,12 +246,12 @@ func (x *inquiry) attributeHint(d *allocator.Device, wanted resourceapi.FullyQua
 		if !has {
 			continue
 		}
-		text := fmt.Sprintf("%s of %s (%s) does not count as %s", name, d.ID.Device, attributeText(value), wanted)
+		text := fmt.Sprintf("%s of %s (%s) does not count as %s", name, d.ID.Device, selector.Literal(value), wanted)
 		if name == own {
 			text = fmt.Sprintf("%s of %s counts as %s/%s (%s), not as %s: a name without a domain belongs to the domain of the driver",
-				name, d.ID.Device, d.ID.Driver, id, attributeText(value), wanted)
+				name, d.ID.Device, d.ID.Driver, id, selector.Literal(value), wanted)
 		}
-		x.hint(text, Evidence{Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("attributes[%q]", name)), Found: attributeText(value), Wanted: "attribute " + string(wanted)})
+		x.hint(text, Evidence{Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("attributes[%q]", name)), Found: selector.Literal(value), Wanted: "attribute " + string(wanted)})
 		return true
 	}
 	return false

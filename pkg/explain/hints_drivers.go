@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/operators"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -134,49 +132,10 @@ func (x *inquiry) namedDrivers(f *funnel) []string {
 			if s.CEL == nil {
 				continue
 			}
-			compiled := x.selectors.compile(s.CEL.Expression).compiled
-			if compiled.Error != nil || compiled.Environment == nil {
-				continue
-			}
-			if parsed, issues := compiled.Environment.Parse(s.CEL.Expression); issues.Err() == nil {
-				drivers = append(drivers, comparedDrivers(parsed.NativeRep().Expr())...)
-			}
+			drivers = append(drivers, x.selectors.Compile(s.CEL.Expression).Drivers()...)
 		}
 		if len(drivers) > 0 {
 			return drivers
-		}
-	}
-	return nil
-}
-
-// comparedDrivers finds device.driver == "x" below && and ||: the drivers of
-// which a device has to be. None are known if one side of || does not say.
-func comparedDrivers(e ast.Expr) []string {
-	if e.Kind() != ast.CallKind {
-		return nil
-	}
-	args := e.AsCall().Args()
-	switch e.AsCall().FunctionName() {
-	case operators.LogicalAnd, operators.LogicalOr:
-		var drivers []string
-		for _, arg := range args {
-			found := comparedDrivers(arg)
-			if len(found) == 0 && e.AsCall().FunctionName() == operators.LogicalOr {
-				return nil
-			}
-			drivers = append(drivers, found...)
-		}
-		return drivers
-	case operators.Equals:
-		for i, arg := range args {
-			r, ok := readingOf(arg)
-			other := args[len(args)-1-i]
-			if !ok || r.kind != "driver" || other.Kind() != ast.LiteralKind {
-				continue
-			}
-			if name, ok := other.AsLiteral().Value().(string); ok {
-				return []string{name}
-			}
 		}
 	}
 	return nil

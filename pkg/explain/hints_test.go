@@ -14,7 +14,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -283,29 +282,6 @@ func explainPod(t *testing.T, snap *snapshot.Snapshot) *Explanation {
 		t.Fatal(err)
 	}
 	return got
-}
-
-func TestNamedDrivers(t *testing.T) {
-	for expression, want := range map[string][]string{
-		`device.driver == "a.example.com"`:                                               {"a.example.com"},
-		`"a.example.com" == device.driver && device.attributes["x"].y == "z"`:            {"a.example.com"},
-		`device.driver == "a.example.com" || device.driver == "b.example.com"`:           {"a.example.com", "b.example.com"},
-		`device.driver == "a.example.com" || device.driver.startsWith("b")`:              nil,
-		`device.driver == "a.example.com" && (device.driver == "b.example.com" || true)`: {"a.example.com"},
-		`device.driver != "a.example.com"`:                                               nil,
-		`!(device.driver == "a.example.com")`:                                            nil,
-		`device.driver.startsWith("a")`:                                                  nil,
-		`device.attributes["x"].driver == "a.example.com"`:                               nil,
-		`syntax error`: nil,
-	} {
-		t.Run(expression, func(t *testing.T) {
-			x := &inquiry{selectors: newSelectors(dracel.Features{}, "stable")}
-			got := x.namedDrivers(&funnel{request: &request{selectors: celSelectors(expression)}, checks: &checks{}})
-			if !slices.Equal(got, want) {
-				t.Errorf("got %q, want %q", got, want)
-			}
-		})
-	}
 }
 
 // TestUnmappedExtendedResource asks about a pod that was meant to use DRA and

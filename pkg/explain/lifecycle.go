@@ -198,7 +198,7 @@ func (x *inquiry) stageOf(pod *corev1.Pod, claims []allocator.PodClaim) Stage {
 			allocated = false
 		default:
 			reserved = reserved && x.site.alloc.Reserved(pc.Claim, pod)
-			bindable = bindable && len(x.awaited(pc.Claim)) == 0
+			bindable = bindable && len(x.site.alloc.Awaited(pc.Claim)) == 0
 		}
 	}
 	switch {

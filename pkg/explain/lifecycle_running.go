@@ -126,13 +126,10 @@ func (x *inquiry) doubled(claim *resourceapi.ResourceClaim, result *resourceapi.
 // notReady is about a device of which the driver says that it is not ready.
 // Conditions of other types mean whatever the driver says they mean.
 func (x *inquiry) notReady(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *finding {
-	i := slices.IndexFunc(claim.Status.Devices, func(d resourceapi.AllocatedDeviceStatus) bool {
-		return d.Driver == result.Driver && d.Pool == result.Pool && d.Device == result.Device && ptr.Deref(d.ShareID, "") == string(ptr.Deref(result.ShareID, ""))
-	})
-	if i < 0 {
+	status := allocator.DeviceStatus(claim, result)
+	if status == nil {
 		return nil
 	}
-	status := &claim.Status.Devices[i]
 	c := meta.FindStatusCondition(status.Conditions, "Ready")
 	if c == nil || c.Status != metav1.ConditionFalse {
 		return nil
@@ -190,7 +187,7 @@ func (x *inquiry) evictions(pod *corev1.Pod) []finding {
 	holder, path := evictor(x.site.alloc, &first)
 	now := x.snap.Now()
 	f := finding{instead: true}
-	cause := fmt.Sprintf("device %s of claim %s has the taint %s (%s)", deviceName(result), first.Claim.Name, taintText(first.Taint), holder)
+	cause := fmt.Sprintf("device %s of claim %s has the taint %s (%s)", deviceName(result), first.Claim.Name, first.Taint, holder)
 	if tolerated := first.Tolerated; tolerated > 0 {
 		cause += fmt.Sprintf(", which is tolerated for %s only", duration.HumanDuration(tolerated))
 	} else {
@@ -204,7 +201,7 @@ func (x *inquiry) evictions(pod *corev1.Pod) []finding {
 			f.step(ActorAdmin, "see that kube-controller-manager runs, and with it the device taint eviction controller: the pod should be gone")
 		}
 	}
-	f.prove(holder, path, taintText(first.Taint)+" since "+first.Taint.TimeAdded.UTC().Format(time.RFC3339), "no such taint")
+	f.prove(holder, path, first.Taint.String()+" since "+first.Taint.TimeAdded.UTC().Format(time.RFC3339), "no such taint")
 	f.prove(claimObject(first.Claim), fmt.Sprintf("status.allocation.devices.results[%d].tolerations", first.Result), tolerationsText(result.Tolerations), "a toleration with effect NoExecute")
 	if name, isRule := strings.CutPrefix(holder, "DeviceTaintRule/"); isRule {
 		f.step(ActorAdmin, "pods stay if DeviceTaintRule %s is taken back", name)

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -195,45 +194,6 @@ func claimNameOf(pod *corev1.Pod, entry string) string {
 	return ""
 }
 
-// awaitedCondition is a condition that keeps the scheduler from binding a pod.
-type awaitedCondition struct {
-	result *resourceapi.DeviceRequestAllocationResult
-	name   string
-	// now is the condition as it is, nil if the driver has not set it.
-	now *metav1.Condition
-	// failed is set for a condition that means failure, and is true.
-	failed bool
-}
-
-// awaited lists what the binding of pods with a claim waits for.
-func (x *inquiry) awaited(claim *resourceapi.ResourceClaim) []awaitedCondition {
-	if !x.site.alloc.FeatureEnabled("DRADeviceBindingConditions") || !x.site.alloc.FeatureEnabled("DRAResourceClaimDeviceStatus") {
-		return nil
-	}
-	var awaited []awaitedCondition
-	for i := range claim.Status.Allocation.Devices.Results {
-		result := &claim.Status.Allocation.Devices.Results[i]
-		if len(result.BindingConditions) == 0 {
-			continue
-		}
-		var conditions []metav1.Condition
-		if status := allocator.DeviceStatus(claim, result); status != nil {
-			conditions = status.Conditions
-		}
-		for _, name := range result.BindingFailureConditions {
-			if c := meta.FindStatusCondition(conditions, name); c != nil && c.Status == metav1.ConditionTrue {
-				awaited = append(awaited, awaitedCondition{result: result, name: name, now: c, failed: true})
-			}
-		}
-		for _, name := range result.BindingConditions {
-			if c := meta.FindStatusCondition(conditions, name); c == nil || c.Status != metav1.ConditionTrue {
-				awaited = append(awaited, awaitedCondition{result: result, name: name, now: c})
-			}
-		}
-	}
-	return awaited
-}
-
 // bindingFindings tells what the scheduler waits for before it binds a pod.
 func (x *inquiry) bindingFindings(claims []allocator.PodClaim) []finding {
 	var failures, waiting []finding
@@ -242,19 +202,19 @@ func (x *inquiry) bindingFindings(claims []allocator.PodClaim) []finding {
 		if claim == nil || claim.Status.Allocation == nil {
 			continue
 		}
-		for _, a := range x.awaited(claim) {
+		for _, a := range x.site.alloc.Awaited(claim) {
 			f := finding{instead: true}
-			path := fmt.Sprintf("status.devices[device=%s].conditions[type=%s]", a.result.Device, a.name)
-			if a.failed {
-				f.reason = fmt.Sprintf("driver %s says that device %s of claim %s cannot be bound: %s: %s", a.result.Driver, deviceName(a.result), claim.Name, a.name, conditionWords(a.now))
-				f.prove(claimObject(claim), path, conditionText(a.now), "not True")
+			path := fmt.Sprintf("status.devices[device=%s].conditions[type=%s]", a.Result.Device, a.Name)
+			if a.Failed {
+				f.reason = fmt.Sprintf("driver %s says that device %s of claim %s cannot be bound: %s: %s", a.Result.Driver, deviceName(a.Result), claim.Name, a.Name, conditionWords(a.Now))
+				f.prove(claimObject(claim), path, conditionText(a.Now), "not True")
 				failures = append(failures, f)
 				continue
 			}
-			f.reason = fmt.Sprintf("claim %s waits for driver %s to set condition %s of device %s%s", claim.Name, a.result.Driver, a.name, deviceName(a.result), x.timeLeft(claim))
-			f.prove(claimObject(claim), path, conditionText(a.now), "True")
+			f.reason = fmt.Sprintf("claim %s waits for driver %s to set condition %s of device %s%s", claim.Name, a.Result.Driver, a.Name, deviceName(a.Result), x.timeLeft(claim))
+			f.prove(claimObject(claim), path, conditionText(a.Now), "True")
 			f.step(ActorNobody, "driver %s has to set condition %s of device %s; by default the scheduler waits for it for %s from the allocation",
-				a.result.Driver, a.name, deviceName(a.result), duration.HumanDuration(allocator.BindingTimeout))
+				a.Result.Driver, a.Name, deviceName(a.Result), duration.HumanDuration(allocator.BindingTimeout))
 			waiting = append(waiting, f)
 		}
 	}

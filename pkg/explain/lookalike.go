@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 )
 
 // Most nodes of a large cluster are like others in all that the allocator
@@ -262,7 +263,7 @@ func (l *likeness) describeValues(ctx context.Context, f *funnel, d *allocator.D
 		case !ok:
 			l.text = append(l.text, '!')
 			continue
-		case isList(value):
+		case selector.IsList(value):
 			l.text = append(l.text, '*')
 		}
 		for _, text := range valueTexts(value) {

@@ -288,8 +288,9 @@ func TestDeviceFacts(t *testing.T) {
 		counters("n1", "board", "slices", "4"), sharing("serve", "n1", "x", "memory", "60Gi"),
 		func(s *snapshot.Snapshot) {
 			c := s.Claims[0]
+			share := "share-serve"
 			c.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: "chat-0"}}
-			c.Status.Devices = []resourceapi.AllocatedDeviceStatus{{Driver: driver, Pool: "n1", Device: "x", Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Attached"}}}}
+			c.Status.Devices = []resourceapi.AllocatedDeviceStatus{{Driver: driver, Pool: "n1", Device: "x", ShareID: &share, Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Attached"}}}}
 			s.TaintRules = append(s.TaintRules, &resourceapi.DeviceTaintRule{
 				ObjectMeta: metav1.ObjectMeta{Name: "drain"},
 				Spec: resourceapi.DeviceTaintRuleSpec{

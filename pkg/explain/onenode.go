@@ -102,16 +102,8 @@ func (f *funnel) addOnly(ctx context.Context, s *site, node *corev1.Node) {
 
 // deviceReaches says whether a device is for a node.
 func deviceReaches(d *allocator.Device, node *corev1.Node) bool {
-	name, all, selector := nodesFor(d)
+	name, all, selector := d.NodeSelection()
 	return targets(node, name, all, selector)
-}
-
-// nodesFor are the fields that say which nodes a device is for.
-func nodesFor(d *allocator.Device) (name *string, all *bool, selector *corev1.NodeSelector) {
-	if perDevice(d.Slice) {
-		return d.NodeName, d.AllNodes, d.NodeSelector
-	}
-	return d.Slice.Spec.NodeName, d.Slice.Spec.AllNodes, d.Slice.Spec.NodeSelector
 }
 
 func perDevice(slice *resourceapi.ResourceSlice) bool {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 )
 
 // errNoProblem means that numbers are too large, or an attribute is of a kind
@@ -193,7 +194,7 @@ func (b *problemBuilder) intern(texts []string) []int {
 
 // valueSet gives the values of an attribute that a constraint compares.
 func (b *problemBuilder) valueSet(a resourceapi.DeviceAttribute) []int {
-	if isList(a) && !b.alloc.FeatureEnabled("DRAListTypeAttributes") {
+	if selector.IsList(a) && !b.alloc.FeatureEnabled("DRAListTypeAttributes") {
 		b.err = errNoProblem
 		return nil
 	}

@@ -251,7 +251,8 @@ func (r *remedies) changed(ctx context.Context, c change) (*inquiry, error) {
 	subject.claims = slices.Clone(subject.claims)
 	x := newInquiry(alloc, snap, &subject)
 	if c.gate == "" {
-		x.selectors = r.selectors
+		// No change is about what devices publish, so that results and names hold.
+		x.selectors, x.catalog = r.selectors, r.catalog
 	}
 	if err := x.withClaims(r, c.claims); err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 )
 
 // refusals tries what makes the scheduler or the API server look at the claims
@@ -93,15 +94,15 @@ func (r *remedies) guarded(ctx context.Context) error {
 
 // guard rewrites a selector so that no device of the cluster makes it fail for
 // what it lacks.
-func (r *remedies) guard(ctx context.Context, selector resourceapi.DeviceSelector) (string, bool) {
-	if selector.CEL == nil {
+func (r *remedies) guard(ctx context.Context, from resourceapi.DeviceSelector) (string, bool) {
+	if from.CEL == nil {
 		return "", false
 	}
-	compiled := r.selectors.compile(selector.CEL.Expression)
-	var missing []reading
+	compiled := r.selectors.Compile(from.CEL.Expression)
+	var missing []selector.Reading
 	devices := r.site.alloc.Devices()
 	for i := range devices {
-		for _, lacks := range r.selectors.evaluate(ctx, compiled, devices[i].ID.Driver, devices[i].Device).missing {
+		for _, lacks := range r.selectors.Evaluate(ctx, compiled, devices[i].ID.Driver, devices[i].Device).Detail(ctx).Missing {
 			if !slices.Contains(missing, lacks) {
 				missing = append(missing, lacks)
 			}
@@ -110,7 +111,7 @@ func (r *remedies) guard(ctx context.Context, selector resourceapi.DeviceSelecto
 	if len(missing) == 0 {
 		return "", false
 	}
-	return r.selectors.guard(selector.CEL.Expression, missing)
+	return r.selectors.Guard(compiled, missing)
 }
 
 // adminAccess asks for the label of the namespace, or does without.

@@ -203,19 +203,22 @@ func (r *remedies) lessCapacity(ctx context.Context, f *fact) error {
 // part of the selector.
 func (r *remedies) loosen(ctx context.Context, f *fact) error {
 	at, name := f.at, r.scene.nameOf(f.at)
-	sel := r.selectors.compile((*at.in(r.scene.claims).selectors)[f.selector].CEL.Expression)
-	var devices []*allocator.Device
-	for _, pool := range r.site.pools[r.scene.node.Name] {
-		for i := range pool.Devices {
-			devices = append(devices, &pool.Devices[i])
+	sel := r.selectors.Compile((*at.in(r.scene.claims).selectors)[f.selector].CEL.Expression)
+	devices := func(yield func(string, *resourceapi.Device) bool) {
+		for _, pool := range r.site.pools[r.scene.node.Name] {
+			for i := range pool.Devices {
+				if !yield(pool.Pool.Driver, pool.Devices[i].Device) {
+					return
+				}
+			}
 		}
 	}
-	looser := r.selectors.looser(sel, f.conjunct, devices)
+	looser := r.selectors.Looser(sel, f.conjunct, devices, nearest)
 	for _, l := range looser[:min(len(looser), maxTries)] {
 		ok, err := r.propose(ctx, change{
 			actor: ActorUser, cost: costAccept,
-			text:   fmt.Sprintf("ask for %s instead of %s in request %s", l.wanted, sel.conjuncts[f.conjunct].wanted, name),
-			claims: []claimEdit{{at.claim, "replace", fmt.Sprintf("%s/selectors/%d/cel/expression", at.pointer(), f.selector), l.expression}},
+			text:   fmt.Sprintf("ask for %s instead of %s in request %s", l.Wanted, sel.Conjuncts[f.conjunct].Wanted, name),
+			claims: []claimEdit{{at.claim, "replace", fmt.Sprintf("%s/selectors/%d/cel/expression", at.pointer(), f.selector), l.Expression}},
 		})
 		if ok || err != nil {
 			return err
@@ -223,7 +226,7 @@ func (r *remedies) loosen(ctx context.Context, f *fact) error {
 	}
 	_, err := r.propose(ctx, change{
 		actor: ActorUser, cost: costGiveUp,
-		text:   fmt.Sprintf("do not insist on %s in request %s", sel.conjuncts[f.conjunct].text(), name),
+		text:   fmt.Sprintf("do not insist on %s in request %s", &sel.Conjuncts[f.conjunct], name),
 		claims: r.withoutParts(at, f.selector, []int{f.conjunct}),
 	})
 	return err
@@ -232,11 +235,11 @@ func (r *remedies) loosen(ctx context.Context, f *fact) error {
 // withoutParts drops parts of a selector, or all of it if none is left.
 func (r *remedies) withoutParts(at requestPlace, selector int, conjuncts []int) []claimEdit {
 	list := *at.in(r.scene.claims).selectors
-	sel := r.selectors.compile(list[selector].CEL.Expression)
+	sel := r.selectors.Compile(list[selector].CEL.Expression)
 	path := at.pointer() + "/selectors"
 	switch {
-	case len(conjuncts) < len(sel.conjuncts):
-		return []claimEdit{{at.claim, "replace", fmt.Sprintf("%s/%d/cel/expression", path, selector), sel.without(conjuncts)}}
+	case len(conjuncts) < len(sel.Conjuncts):
+		return []claimEdit{{at.claim, "replace", fmt.Sprintf("%s/%d/cel/expression", path, selector), sel.Without(conjuncts)}}
 	case len(list) == 1:
 		return []claimEdit{{at.claim, "remove", path, nil}}
 	default:
@@ -299,7 +302,7 @@ func (r *remedies) fewerRequests(ctx context.Context) error {
 func (r *remedies) tolerate(f *fact) change {
 	c := change{
 		actor: ActorUser, cost: costAccept,
-		text: fmt.Sprintf("tolerate the taint %s, if the workload can live with it", taintText(f.taint)),
+		text: fmt.Sprintf("tolerate the taint %s, if the workload can live with it", f.taint),
 	}
 	for _, at := range intolerant(r.scene.claims, f.taint) {
 		// Nobody can put a toleration into the claim for extended resources.
@@ -365,7 +368,7 @@ func (r *remedies) classHas(ctx context.Context, class *resourceapi.DeviceClass,
 			d := &pool.Devices[i]
 			matches := true
 			for _, s := range class.Spec.Selectors {
-				matches = matches && s.CEL != nil && r.selectors.evaluate(ctx, r.selectors.compile(s.CEL.Expression), d.ID.Driver, d.Device).matches
+				matches = matches && s.CEL != nil && r.selectors.Evaluate(ctx, r.selectors.Compile(s.CEL.Expression), d.ID.Driver, d.Device).Matches
 			}
 			if matches && !drivers[d.ID.Driver] {
 				return false
@@ -478,13 +481,13 @@ func (r *remedies) giveUp(given []int) change {
 				continue
 			}
 			done[key] = true
-			sel := r.selectors.compile((*f.at.in(r.scene.claims).selectors)[f.selector].CEL.Expression)
+			sel := r.selectors.Compile((*f.at.in(r.scene.claims).selectors)[f.selector].CEL.Expression)
 			var conjuncts []int
 			var wanted []string
 			for _, j := range given {
 				if other := &r.scene.facts[j]; other.kind == factSelector && other.at == f.at && other.selector == f.selector {
 					conjuncts = append(conjuncts, other.conjunct)
-					wanted = append(wanted, sel.conjuncts[other.conjunct].text())
+					wanted = append(wanted, sel.Conjuncts[other.conjunct].String())
 				}
 			}
 			add(change{

@@ -216,7 +216,7 @@ func (s *scene) dropParts(claims []*resourceapi.ResourceClaim, parts []*fact) {
 		}
 		original := (*p.at.in(s.claims).selectors)[p.selector].CEL.Expression
 		(*p.at.in(claims).selectors)[p.selector].CEL = &resourceapi.CELDeviceSelector{
-			Expression: s.x.selectors.compile(original).without(conjuncts),
+			Expression: s.x.selectors.Compile(original).Without(conjuncts),
 		}
 	}
 	for _, claim := range claims {
@@ -244,7 +244,7 @@ func (s *scene) withoutParts(parts []*fact) []*resourceapi.DeviceClass {
 		}
 		classes[i] = class.DeepCopy()
 		for k, conjuncts := range dropped {
-			classes[i].Spec.Selectors[k].CEL.Expression = s.x.selectors.compile(class.Spec.Selectors[k].CEL.Expression).without(conjuncts)
+			classes[i].Spec.Selectors[k].CEL.Expression = s.x.selectors.Compile(class.Spec.Selectors[k].CEL.Expression).Without(conjuncts)
 		}
 	}
 	return classes

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -257,7 +258,7 @@ func TestUnusualValue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := newCatalog(alloc).unusual(attributeReading("model"), test.wanted); got != test.want {
+			if got := newCatalog(alloc).unusual(selector.Attribute("model", driver), test.wanted); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -186,10 +187,10 @@ func (x *inquiry) mostOfOne(ctx context.Context, node *corev1.Node) *most {
 				continue
 			}
 			value, ok, err := f.checks.attribute(ctx, d, constraint.attribute)
-			if err != nil || !ok || isList(value) {
+			if err != nil || !ok || selector.IsList(value) {
 				return nil
 			}
-			values[attributeText(value)]++
+			values[selector.Literal(value)]++
 		}
 	}
 	if len(values) == 0 {
@@ -228,8 +229,4 @@ func (x *inquiry) mostValue(ctx context.Context, group NodeGroup) (value string,
 		}
 	}
 	return value, len(values) == 1
-}
-
-func isList(a resourceapi.DeviceAttribute) bool {
-	return a.StringValues != nil || a.IntValues != nil || a.BoolValues != nil || a.VersionValues != nil
 }

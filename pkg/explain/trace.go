@@ -4,282 +4,266 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
-	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/operators"
-	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/interpreter"
 	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 )
 
-// outcome is how the evaluation of a part of an expression went.
-type outcome int
-
-const (
-	// notReached is a part that did not matter any more.
-	notReached outcome = iota
-	isTrue
-	isFalse
-	fails
-)
-
-// String gives the outcome as the contract has it.
-func (o outcome) String() string {
-	switch o {
-	case isTrue:
-		return OutcomeTrue
-	case isFalse:
-		return OutcomeFalse
-	case fails:
-		return OutcomeFails
-	default:
-		return "NotReached"
-	}
-}
-
-// isLoop recognizes all(), exists() and the like.
-func isLoop(e ast.Expr) bool { return e.Kind() == ast.ComprehensionKind }
-
-// sighting is how a conjunct, or a part of one, went for one device.
-type sighting struct {
-	outcome outcome
-	// values are those that it read.
-	values   []string
-	operands []sighting
-}
-
-// found lists the values that were read, also by the operands that were reached.
-func (s *sighting) found() []string {
-	if len(s.operands) == 0 {
-		return s.values
-	}
-	var found []string
-	for i := range s.operands {
-		for _, value := range s.operands[i].found() {
-			if !slices.Contains(found, value) {
-				found = append(found, value)
+// trace adds to each request what its selectors do.
+func (x *inquiry) trace(ctx context.Context) {
+	for i := range x.claims {
+		explained := &x.out.Claims[x.claims[i].index]
+		at := 0
+		for _, alternatives := range x.claims[i].funnels {
+			for _, f := range alternatives {
+				explained.Requests[at].Selectors = f.traces(ctx)
+				x.warnOfCost(&x.claims[i], f.request, explained.Requests[at].Selectors)
+				at++
 			}
 		}
 	}
-	return found
 }
 
-// needs lists what a part that fails cannot do without: the needs of the operands
-// that fail, too, down to single ones.
-func (s *sighting) needs(c *conjunct) []reading {
-	if len(s.operands) == 0 {
-		return c.needs
+// warnOfCost tells whoever wants to create a claim that the API server will not
+// take it.
+func (x *inquiry) warnOfCost(c *claimInquiry, r *request, traces []SelectorTrace) {
+	if c.claim.UID != "" && !x.subject.claims[c.index].Generated {
+		return
 	}
-	var needed []reading
-	for i := range s.operands {
-		if s.operands[i].outcome == fails {
-			needed = append(needed, s.operands[i].needs(&c.operands[i])...)
-		}
-	}
-	return needed
-}
-
-// watch evaluates an expression once more and tells how its conjuncts went. It
-// is nil if that does not explain the result.
-func (s *selectors) watch(ctx context.Context, sel *selector, result *selection, driver string, device *resourceapi.Device) []sighting {
-	if result.seen != nil || sel.tracked.Program == nil {
-		return result.seen
-	}
-	_, details, _ := sel.tracked.DeviceMatches(ctx, celDevice(driver, device))
-	if details == nil || details.State() == nil {
-		return nil
-	}
-	w := &watcher{state: details.State(), driver: driver, device: device}
-	seen := make([]sighting, len(sel.conjuncts))
-	outcomes := make([]outcome, len(sel.conjuncts))
-	for i := range sel.conjuncts {
-		seen[i] = w.look(&sel.conjuncts[i])
-		outcomes[i] = seen[i].outcome
-	}
-	if conjunction(outcomes) != result.outcome() {
-		return nil
-	}
-	result.seen = seen
-	return seen
-}
-
-func (s *selection) outcome() outcome {
-	switch {
-	case s.err != nil:
-		return fails
-	case s.matches:
-		return isTrue
-	default:
-		return isFalse
-	}
-}
-
-// watcher reads the state of one evaluation.
-type watcher struct {
-	state  interpreter.EvalState
-	driver string
-	device *resourceapi.Device
-}
-
-func (w *watcher) look(c *conjunct) sighting {
-	s := sighting{outcome: w.outcome(c.expr)}
-	if s.outcome == notReached {
-		return s.below(c)
-	}
-	if len(c.operands) == 0 {
-		s.values = foundValues(c.reads, w.driver, w.device)
-		if element, ok := w.element(c.expr); ok {
-			s.values = append(s.values, element)
-		}
-		return s
-	}
-	outcomes := make([]outcome, len(c.operands))
-	for i := range c.operands {
-		s.operands = append(s.operands, w.look(&c.operands[i]))
-		outcomes[i] = s.operands[i].outcome
-	}
-	if combined(c.expr, outcomes) != s.outcome {
-		// The evaluation went another way than the expression is written.
-		s.operands = nil
-		s.values = foundValues(c.reads, w.driver, w.device)
-	}
-	return s
-}
-
-// below gives something that was not reached operands that were not either.
-func (s sighting) below(c *conjunct) sighting {
-	for i := range c.operands {
-		s.operands = append(s.operands, sighting{}.below(&c.operands[i]))
-	}
-	return s
-}
-
-func (w *watcher) outcome(e ast.Expr) outcome {
-	value, known := w.state.Value(e.ID())
-	if !known {
-		return notReached
-	}
-	switch value {
-	case types.True:
-		return isTrue
-	case types.False:
-		return isFalse
-	default:
-		return fails
-	}
-}
-
-// element names the element of a list that made all() false or exists() true:
-// the last one that was looked at.
-func (w *watcher) element(e ast.Expr) (string, bool) {
-	if !isLoop(e) {
-		return "", false
-	}
-	loop := e.AsComprehension()
-	step := loop.LoopStep()
-	if step.Kind() != ast.CallKind || loop.HasIterVar2() {
-		return "", false
-	}
-	outcome := w.outcome(e)
-	switch name := step.AsCall().FunctionName(); {
-	case name == operators.LogicalAnd && outcome == isFalse, name == operators.LogicalOr && outcome == isTrue:
-	default:
-		return "", false
-	}
-	args := step.AsCall().Args()
-	use := certainUse(args[len(args)-1], loop.IterVar())
-	if use == nil {
-		return "", false
-	}
-	value, known := w.state.Value(use.ID())
-	if !known {
-		return "", false
-	}
-	text, ok := valueText(value.Value())
-	return fmt.Sprintf("%s is %s", loop.IterVar(), text), ok
-}
-
-// certainUse finds a place where a variable is read whenever the expression is
-// evaluated.
-func certainUse(e ast.Expr, name string) ast.Expr {
-	if e.Kind() == ast.IdentKind && e.AsIdent() == name {
-		return e
-	}
-	for i, child := range childrenOf(e) {
-		if i > 0 && isLazy(e, i) || shadows(e, name) {
+	for i := range traces {
+		trace := &traces[i]
+		if trace.Source != sourceRequest || trace.Cost <= trace.CostLimit {
 			continue
 		}
-		if use := certainUse(child, name); use != nil {
-			return use
+		x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorUser, Text: fmt.Sprintf(
+			"make the selector of request %s at %s cheaper: %s", r.name, trace.Path, costWarning(trace))})
+	}
+}
+
+func costWarning(trace *SelectorTrace) string {
+	return fmt.Sprintf("in the worst case it costs %s, the limit is %s, so that the API server refuses it in new objects; where it is stored already, it fails on a device for which it costs more than that",
+		costText(trace.Cost), thousands(trace.CostLimit))
+}
+
+// Where a selector is written.
+const (
+	sourceClass   = "class"
+	sourceRequest = "request"
+)
+
+// maxValues is how many different values a part of a selector shows.
+const maxValues = 10
+
+// placedSelector is a selector and where it is written.
+type placedSelector struct {
+	source, object, path string
+	expression           string
+}
+
+// placedSelectors lists the selectors of a request in the order in which the
+// allocator evaluates them.
+func (c *checks) placedSelectors() []placedSelector {
+	var placed []placedSelector
+	add := func(source, object, path string, selectors []resourceapi.DeviceSelector) {
+		for i, s := range selectors {
+			if s.CEL != nil {
+				placed = append(placed, placedSelector{source, object, fmt.Sprintf("%s[%d].cel.expression", path, i), s.CEL.Expression})
+			}
 		}
 	}
-	return nil
-}
-
-// valueText formats a value that CEL computed, if it is a simple one.
-func valueText(value any) (string, bool) {
-	switch v := value.(type) {
-	case string:
-		return fmt.Sprintf("%q", v), true
-	case bool, int64, uint64, float64:
-		return fmt.Sprint(v), true
-	case fmt.Stringer:
-		return v.String(), true
-	default:
-		return "", false
+	if c.class != nil {
+		add(sourceClass, object("DeviceClass", "", c.class.Name), "spec.selectors", c.class.Spec.Selectors)
 	}
+	add(sourceRequest, claimObject(c.request.claim), c.request.path+".selectors", c.request.selectors)
+	return placed
 }
 
-// conjunction is what && makes of operands: one that is false decides, whatever
-// the others do.
-func conjunction(operands []outcome) outcome {
-	switch {
-	case slices.Contains(operands, isFalse):
-		return isFalse
-	case slices.Contains(operands, fails):
-		return fails
-	case slices.Contains(operands, notReached):
-		return notReached
-	default:
-		return isTrue
+// traces tells what the selectors do to all devices.
+func (f *funnel) traces(ctx context.Context) []SelectorTrace {
+	reached := make([]*allocator.Device, len(f.devices))
+	for i := range f.devices {
+		reached[i] = &f.devices[i]
 	}
-}
-
-// combined is what a logical operator makes of its operands.
-func combined(e ast.Expr, operands []outcome) outcome {
-	switch e.AsCall().FunctionName() {
-	case operators.LogicalAnd:
-		return conjunction(operands)
-	case operators.LogicalOr:
-		negations := make([]outcome, len(operands))
-		for i, operand := range operands {
-			negations[i] = negation(operand)
+	var traces []SelectorTrace
+	for _, placed := range f.checks.placedSelectors() {
+		s := f.checks.selectors
+		sel := s.Compile(placed.expression)
+		trace := SelectorTrace{
+			Source: placed.source, Object: placed.object, Path: placed.path, Expression: placed.expression,
+			Cost: s.Cost(sel), CostLimit: resourceapi.CELSelectorExpressionMaxCost,
 		}
-		return negation(conjunction(negations))
-	case operators.LogicalNot:
-		return negation(operands[0])
+		r := newTraceReport(sel)
+		var passed []*allocator.Device
+		for _, d := range reached {
+			result := s.Evaluate(ctx, sel, d.ID.Driver, d.Device)
+			r.add(result)
+			if result.Matches {
+				passed = append(passed, d)
+			}
+		}
+		r.report(ctx, &trace, len(f.devices)-len(reached))
+		trace.Notes = f.checks.selectorNotes(sel, &trace)
+		reached = passed
+		traces = append(traces, trace)
 	}
-	// c ? a : b
-	switch operands[0] {
-	case isTrue:
-		return operands[1]
-	case isFalse:
-		return operands[2]
-	default:
-		return operands[0]
+	return traces
+}
+
+func costText(cost uint64) string {
+	if cost == math.MaxUint64 {
+		return "more than can be told"
+	}
+	return thousands(cost)
+}
+
+// traceReport counts what one selector does to devices.
+type traceReport struct {
+	sel *selector.Selector
+	// results are those of the devices, which equal devices share, in the order
+	// in which they come up; counts has the devices of each.
+	results []*selector.Result
+	counts  map[*selector.Result]int
+}
+
+func newTraceReport(sel *selector.Selector) *traceReport {
+	return &traceReport{sel: sel, counts: map[*selector.Result]int{}}
+}
+
+func (r *traceReport) add(result *selector.Result) {
+	if r.counts[result] == 0 {
+		r.results = append(r.results, result)
+	}
+	r.counts[result]++
+}
+
+func (r *traceReport) report(ctx context.Context, trace *SelectorTrace, before int) {
+	parts := make([]partReport, len(r.sel.Conjuncts))
+	for i := range parts {
+		parts[i].describe(&r.sel.Conjuncts[i], before)
+	}
+	errors := tally{}
+	trace.Outcomes.NotReached = before
+	known := true
+	for _, result := range r.results {
+		count := r.counts[result]
+		trace.Outcomes.add(result.Outcome(), count)
+		if result.Err != nil {
+			errors[oneLine(result.Err)] += count
+		}
+		seen := result.Detail(ctx).Seen
+		if seen == nil && result.Err == nil {
+			known = false
+		}
+		for i := range parts {
+			if seen == nil {
+				parts[i].add(selector.Unreached(&r.sel.Conjuncts[i]), count)
+			} else {
+				parts[i].add(seen[i], count)
+			}
+		}
+	}
+	if len(errors) > 0 {
+		trace.Error = errors.sorted()[0]
+	}
+	for i := range parts {
+		if known {
+			trace.Parts = append(trace.Parts, parts[i].part())
+		}
 	}
 }
 
-func negation(o outcome) outcome {
-	switch o {
-	case isTrue:
-		return isFalse
-	case isFalse:
-		return isTrue
-	case fails, notReached:
+func (o *SelectorOutcomes) add(what selector.Outcome, count int) {
+	switch what {
+	case selector.True:
+		o.True += count
+	case selector.False:
+		o.False += count
+	case selector.Fails:
+		o.Fails += count
+	case selector.NotReached:
+		o.NotReached += count
 	}
-	return o
+}
+
+// partReport counts what became of one part.
+type partReport struct {
+	out      SelectorPart
+	values   map[SelectorValue]int
+	operands []partReport
+	// mixed is true if the operands do not tell for all devices.
+	mixed bool
+}
+
+func (p *partReport) describe(from *selector.Part, before int) {
+	p.out.Expression, p.out.Outcomes.NotReached = from.Expression, before
+	if from.Wanted != from.Expression {
+		p.out.Wanted = from.Wanted
+	}
+	p.values = map[SelectorValue]int{}
+	p.operands = make([]partReport, len(from.Operands))
+	for i := range p.operands {
+		p.operands[i].describe(&from.Operands[i], before)
+	}
+}
+
+func (p *partReport) add(s selector.Sighting, count int) {
+	p.out.Outcomes.add(s.Outcome, count)
+	if found := s.Found(); len(found) > 0 && s.Outcome != selector.NotReached {
+		p.values[SelectorValue{Found: joinAnd(found), Outcome: string(s.Outcome)}] += count
+	}
+	if len(s.Operands) != len(p.operands) {
+		p.mixed = true
+		return
+	}
+	for i := range p.operands {
+		p.operands[i].add(s.Operands[i], count)
+	}
+}
+
+func (p *partReport) part() SelectorPart {
+	for i := range p.operands {
+		if !p.mixed {
+			p.out.Operands = append(p.out.Operands, p.operands[i].part())
+		}
+	}
+	if len(p.out.Operands) > 0 {
+		// They have the values.
+		return p.out
+	}
+	for value, count := range p.values {
+		value.Count = count
+		p.out.Values = append(p.out.Values, value)
+	}
+	slices.SortFunc(p.out.Values, func(a, b SelectorValue) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), naturalCompare(a.Found, b.Found), cmp.Compare(a.Outcome, b.Outcome))
+	})
+	if len(p.out.Values) > maxValues {
+		p.out.MoreValues = len(p.out.Values) - maxValues
+		p.out.Values = slices.Clone(p.out.Values[:maxValues])
+	}
+	return p.out
+}
+
+// selectorNotes says what is remarkable about a selector.
+func (c *checks) selectorNotes(sel *selector.Selector, trace *SelectorTrace) []string {
+	var notes []string
+	if trace.Cost > trace.CostLimit {
+		notes = append(notes, sentence(costWarning(trace)))
+	}
+	for i := range trace.Parts {
+		if trace.Parts[i].Outcomes.True > 0 {
+			continue
+		}
+		if note := c.catalog.unheardOf(&sel.Conjuncts[i]); note != "" {
+			notes = append(notes, sentence(note))
+		}
+	}
+	return notes
 }

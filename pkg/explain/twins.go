@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 )
 
 // twins groups nodes that have the same: the same devices in the same order, but
@@ -49,14 +49,14 @@ func (x *inquiry) twins(nodes []*corev1.Node) [][]*corev1.Node {
 
 // looks is what selectors and constraints can see of a device.
 type looks struct {
-	reads []reading
+	reads []selector.Reading
 	// all is true if it could be anything.
 	all bool
 	// each is true if every node is a case of its own.
 	each bool
 }
 
-func (l *looks) add(reads ...reading) {
+func (l *looks) add(reads ...selector.Reading) {
 	for _, r := range reads {
 		if !slices.Contains(l.reads, r) {
 			l.reads = append(l.reads, r)
@@ -69,19 +69,19 @@ func (l *looks) cover(other looks) bool {
 	if l.each != other.each || other.all && !l.all {
 		return false
 	}
-	return l.all || !slices.ContainsFunc(other.reads, func(r reading) bool { return !slices.Contains(l.reads, r) })
+	return l.all || !slices.ContainsFunc(other.reads, func(r selector.Reading) bool { return !slices.Contains(l.reads, r) })
 }
 
 func (x *inquiry) looksAt() looks {
 	var l looks
-	selectors := func(list []resourceapi.DeviceSelector) {
+	read := func(list []resourceapi.DeviceSelector) {
 		for _, s := range list {
 			if s.CEL == nil {
 				continue
 			}
-			compiled := x.selectors.compile(s.CEL.Expression)
-			l.add(compiled.reads...)
-			l.all = l.all || compiled.opaque
+			compiled := x.selectors.Compile(s.CEL.Expression)
+			l.add(compiled.Reads...)
+			l.all = l.all || compiled.Opaque
 		}
 	}
 	for i := range x.claims {
@@ -90,13 +90,12 @@ func (x *inquiry) looksAt() looks {
 		for _, alternatives := range requestsOf(x.claims[i].claim) {
 			for _, r := range alternatives {
 				if class := x.snap.Class(r.class); class != nil {
-					selectors(class.Spec.Selectors)
+					read(class.Spec.Selectors)
 				}
-				selectors(r.selectors)
+				read(r.selectors)
 				l.all = l.all || len(r.derived) > 0
 				for _, c := range r.constraints {
-					domain, name, _ := strings.Cut(string(c.attribute), "/")
-					l.add(reading{kind: "attributes", domain: domain, name: name})
+					l.add(selector.Attribute(resourceapi.QualifiedName(c.attribute), ""))
 				}
 			}
 		}
@@ -135,18 +134,18 @@ func (x *inquiry) content(node *corev1.Node, l looks) string {
 
 func (x *inquiry) deviceContent(t *contentText, d *allocator.Device, node *corev1.Node, l looks) {
 	t.words("device")
-	t.flags(x.site.alloc.InUse(d.ID), x.site.alloc.Shared(d.ID), ptr.Deref(d.AllowMultipleAllocations, false), x.selectors.isOdd(d.Device))
+	t.flags(x.site.alloc.InUse(d.ID), x.site.alloc.Shared(d.ID), ptr.Deref(d.AllowMultipleAllocations, false), x.selectors.Odd(d.Device))
 	if l.all {
 		for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
-			t.words(string(name), attributeText(d.Attributes[name]))
+			t.words(string(name), selector.Literal(d.Attributes[name]))
 		}
 	} else {
 		for _, r := range l.reads {
 			// The rest of what can be read is below in any case.
-			if r.kind != "attributes" {
+			if r.Kind != selector.KindAttributes {
 				continue
 			}
-			value, ok := r.value(d.ID.Driver, d.Device)
+			value, ok := r.Value(d.ID.Driver, d.Device)
 			t.flags(ok)
 			t.words(value)
 		}

@@ -11,6 +11,7 @@ package explain
 import (
 	json "encoding/json"
 
+	inventory "github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -23,6 +24,11 @@ func (in *AllocatedDevice) DeepCopyInto(out *AllocatedDevice) {
 		for key, val := range *in {
 			(*out)[key] = val
 		}
+	}
+	if in.Status != nil {
+		in, out := &in.Status, &out.Status
+		*out = new(inventory.DeviceStatus)
+		(*in).DeepCopyInto(*out)
 	}
 	return
 }

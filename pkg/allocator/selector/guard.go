@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package selector
 
 import (
 	"fmt"
@@ -15,14 +15,13 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 )
 
-// guard rewrites an expression so that a device without one of the missing
+// Guard rewrites an expression so that a device without one of the missing
 // values makes it false instead of failing. On every device where the original
 // has a value, the guarded one has the same. It is not ok if that cannot be
 // written down, if nothing has to be guarded, or if the API server would not
 // take the result.
-func (s *selectors) guard(expression string, missing []reading) (guarded string, ok bool) {
-	sel := s.compile(expression)
-	if sel.compiled.Error != nil || sel.root == nil {
+func (v *Evaluator) Guard(sel *Selector, missing []Reading) (guarded string, ok bool) {
+	if sel.root == nil {
 		return "", false
 	}
 	g := &guarding{info: sel.info, missing: missing}
@@ -30,16 +29,16 @@ func (s *selectors) guard(expression string, missing []reading) (guarded string,
 	if !result.changed && len(result.tests) == 0 {
 		return "", false
 	}
-	if !result.changed && !strings.Contains(expression, "//") {
+	if !result.changed && !strings.Contains(sel.Expression, "//") {
 		// As it was written, not as it would be written anew. A comment would
 		// swallow what comes after it.
-		result.text = strings.TrimSpace(expression)
+		result.text = strings.TrimSpace(sel.Expression)
 	}
 	guarded = result.String()
 	if g.failed || len(guarded) > resourceapi.CELSelectorExpressionMaxLength {
 		return "", false
 	}
-	compiled := dracel.GetCompiler(s.features).CompileCELExpression(guarded, dracel.Options{})
+	compiled := dracel.GetCompiler(v.features).CompileCELExpression(guarded, dracel.Options{})
 	return guarded, compiled.Error == nil && compiled.MaxCost <= resourceapi.CELSelectorExpressionMaxCost
 }
 
@@ -48,7 +47,7 @@ func (s *selectors) guard(expression string, missing []reading) (guarded string,
 // everything else fails with its parts.
 type guarding struct {
 	info    *ast.SourceInfo
-	missing []reading
+	missing []Reading
 	// failed is true once something cannot be guarded.
 	failed bool
 }
@@ -57,12 +56,12 @@ type guarding struct {
 // then the text has a value. Where a test does not hold, the part itself fails
 // or is false.
 type guardedExpr struct {
-	tests   []reading
+	tests   []Reading
 	text    string
 	binding binding
 	changed bool
 	// tested is what the text is a test of.
-	tested reading
+	tested Reading
 }
 
 // binding says how strongly the operands of an expression hold together.
@@ -103,11 +102,11 @@ func parenthesized(text string, own, outer binding) string {
 }
 
 // test asks for the presence of a value.
-func (r reading) test() string {
-	if isIdentifier(r.name) {
+func (r Reading) test() string {
+	if isIdentifier(r.Name) {
 		return fmt.Sprintf("has(%s)", r)
 	}
-	return fmt.Sprintf("%s in device.%s[%s]", strconv.Quote(r.name), r.kind, strconv.Quote(r.domain))
+	return fmt.Sprintf("%s in device.%s[%s]", strconv.Quote(r.Name), r.Kind, strconv.Quote(r.Domain))
 }
 
 func isIdentifier(name string) bool {
@@ -143,7 +142,7 @@ func (g *guarding) guard(e ast.Expr, negated bool) *guardedExpr {
 func (g *guarding) every(e ast.Expr, operator string, negated bool) *guardedExpr {
 	result := &guardedExpr{binding: bindsAnd}
 	var texts []string
-	var present []reading
+	var present []Reading
 	for _, operand := range operandsOf(e, operator) {
 		part := g.guard(operand, negated)
 		for _, r := range part.tests {
@@ -151,13 +150,13 @@ func (g *guarding) every(e ast.Expr, operator string, negated bool) *guardedExpr
 				result.tests = append(result.tests, r)
 			}
 		}
-		if part.tested != (reading{}) {
+		if part.tested != (Reading{}) {
 			present = append(present, part.tested)
 		}
 		result.changed = result.changed || part.changed
 		texts = append(texts, parenthesized(part.text, part.binding, bindsAnd))
 	}
-	result.tests = slices.DeleteFunc(result.tests, func(r reading) bool { return slices.Contains(present, r) })
+	result.tests = slices.DeleteFunc(result.tests, func(r Reading) bool { return slices.Contains(present, r) })
 	g.write(result, e, negated, texts, " && ")
 	return result
 }
@@ -173,7 +172,7 @@ func (g *guarding) any(e ast.Expr, operator string, negated bool) *guardedExpr {
 	result.tests = common(parts)
 	texts := make([]string, 0, len(parts))
 	for _, part := range parts {
-		part.tests = slices.DeleteFunc(slices.Clone(part.tests), func(r reading) bool { return slices.Contains(result.tests, r) })
+		part.tests = slices.DeleteFunc(slices.Clone(part.tests), func(r Reading) bool { return slices.Contains(result.tests, r) })
 		result.changed = result.changed || part.changed || len(part.tests) > 0
 		texts = append(texts, part.operand(bindsOr))
 	}
@@ -189,7 +188,7 @@ func (g *guarding) conditional(e ast.Expr, negated bool) *guardedExpr {
 	if !g.lazy(condition) {
 		result := &guardedExpr{binding: bindsTernary, tests: common([]*guardedExpr{then, otherwise})}
 		for _, branch := range []*guardedExpr{then, otherwise} {
-			branch.tests = slices.DeleteFunc(slices.Clone(branch.tests), func(r reading) bool { return slices.Contains(result.tests, r) })
+			branch.tests = slices.DeleteFunc(slices.Clone(branch.tests), func(r Reading) bool { return slices.Contains(result.tests, r) })
 			result.changed = result.changed || branch.changed || len(branch.tests) > 0
 		}
 		for _, r := range g.strict(condition) {
@@ -250,7 +249,7 @@ func (g *guarding) unparse(e ast.Expr) string {
 }
 
 // strict lists the missing values without which an expression always fails.
-func (g *guarding) strict(e ast.Expr) []reading {
+func (g *guarding) strict(e ast.Expr) []Reading {
 	always, _ := g.reads(e)
 	return always
 }
@@ -263,7 +262,7 @@ func (g *guarding) lazy(e ast.Expr) bool {
 
 // reads lists the missing values that an expression always needs, and those
 // that it needs only if it gets there.
-func (g *guarding) reads(root ast.Expr) (always, sometimes []reading) {
+func (g *guarding) reads(root ast.Expr) (always, sometimes []Reading) {
 	var visit func(e ast.Expr, certain bool)
 	visit = func(e ast.Expr, certain bool) {
 		if r, ok := readingOf(e); ok {
@@ -284,93 +283,9 @@ func (g *guarding) reads(root ast.Expr) (always, sometimes []reading) {
 	return always, sometimes
 }
 
-// failsWithout says whether reading a value fails if the device does not have
-// it.
-func failsWithout(e ast.Expr) bool {
-	switch e.Kind() {
-	case ast.SelectKind:
-		return !e.AsSelect().IsTestOnly() && failsWithoutDomain(e.AsSelect().Operand())
-	case ast.CallKind:
-		return e.AsCall().FunctionName() == operators.Index && failsWithoutDomain(e.AsCall().Args()[0])
-	default:
-		return false
-	}
-}
-
-// failsWithoutDomain tells device.attributes["domain"] from the optional form of
-// it, which makes everything optional that is selected from it.
-func failsWithoutDomain(e ast.Expr) bool {
-	return e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.Index
-}
-
-// isLazy says whether a child of an expression may be left unevaluated, or fail
-// without a consequence.
-func isLazy(e ast.Expr, child int) bool {
-	switch e.Kind() {
-	case ast.CallKind:
-		switch e.AsCall().FunctionName() {
-		case operators.LogicalAnd, operators.LogicalOr:
-			return true
-		case operators.Conditional:
-			return child > 0
-		case "or", "orValue":
-			return child > 0
-		}
-	case ast.ComprehensionKind:
-		// Only the range is evaluated in any case.
-		return child > 0
-	default:
-	}
-	return false
-}
-
-func childrenOf(e ast.Expr) []ast.Expr {
-	switch e.Kind() {
-	case ast.SelectKind:
-		return []ast.Expr{e.AsSelect().Operand()}
-	case ast.CallKind:
-		call := e.AsCall()
-		if call.IsMemberFunction() {
-			return append([]ast.Expr{call.Target()}, call.Args()...)
-		}
-		return call.Args()
-	case ast.ListKind:
-		return e.AsList().Elements()
-	case ast.ComprehensionKind:
-		c := e.AsComprehension()
-		return []ast.Expr{c.IterRange(), c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()}
-	case ast.MapKind:
-		var children []ast.Expr
-		for _, entry := range e.AsMap().Entries() {
-			children = append(children, entry.AsMapEntry().Key(), entry.AsMapEntry().Value())
-		}
-		return children
-	case ast.StructKind:
-		var children []ast.Expr
-		for _, field := range e.AsStruct().Fields() {
-			children = append(children, field.AsStructField().Value())
-		}
-		return children
-	case ast.IdentKind, ast.LiteralKind, ast.UnspecifiedExprKind:
-	}
-	return nil
-}
-
-// operandsOf flattens a chain of one operator.
-func operandsOf(e ast.Expr, operator string) []ast.Expr {
-	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != operator {
-		return []ast.Expr{e}
-	}
-	var operands []ast.Expr
-	for _, arg := range e.AsCall().Args() {
-		operands = append(operands, operandsOf(arg, operator)...)
-	}
-	return operands
-}
-
 // common lists the tests that all parts have.
-func common(parts []*guardedExpr) []reading {
-	var tests []reading
+func common(parts []*guardedExpr) []Reading {
+	var tests []Reading
 	for _, r := range parts[0].tests {
 		if !slices.ContainsFunc(parts, func(p *guardedExpr) bool { return !slices.Contains(p.tests, r) }) {
 			tests = append(tests, r)

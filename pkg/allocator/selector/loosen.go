@@ -1,10 +1,11 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package selector
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strconv"
 
@@ -14,21 +15,19 @@ import (
 	"github.com/google/cel-go/common/types"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 )
 
-// looser is an expression that asks for less.
-type looser struct {
-	expression string
-	// wanted says what the changed part asks for.
-	wanted string
+// Looser is an expression that asks for less.
+type Looser struct {
+	Expression string
+	// Wanted says what the changed part asks for.
+	Wanted string
 }
 
 // threshold is a comparison of a value of the device with a literal.
 type threshold struct {
 	operator string
-	read     reading
+	read     Reading
 	// value is the literal as a number, version or text.
 	value any
 	// literal and sign are where the literal and the operator are in the
@@ -36,10 +35,10 @@ type threshold struct {
 	literal, sign ast.OffsetRange
 }
 
-// looser lists expressions in which one conjunct, a comparison, is loosened to
-// a value that a device has: the nearest first. A text can only be loosened to
-// one that looks like it.
-func (s *selectors) looser(sel *selector, conjunct int, devices []*allocator.Device) []looser {
+// Looser lists expressions in which one conjunct, a comparison, is loosened to
+// a value that one of the devices, given with their drivers, has: the nearest
+// first. A text can only be loosened to the one of them that nearest chooses.
+func (v *Evaluator) Looser(sel *Selector, conjunct int, devices iter.Seq2[string, *resourceapi.Device], nearest func(name string, names []string) string) []Looser {
 	b, ok := thresholdOf(sel, conjunct)
 	if !ok {
 		return nil
@@ -49,8 +48,8 @@ func (s *selectors) looser(sel *selector, conjunct int, devices []*allocator.Dev
 		text  string
 	}
 	var candidates []candidate
-	for _, d := range devices {
-		value, text, ok := b.read.comparable(d.ID.Driver, d.Device)
+	for driver, device := range devices {
+		value, text, ok := b.read.comparable(driver, device)
 		if !ok || b.fulfilledBy(value) || slices.ContainsFunc(candidates, func(c candidate) bool { return c.text == text }) {
 			continue
 		}
@@ -74,21 +73,20 @@ func (s *selectors) looser(sel *selector, conjunct int, devices []*allocator.Dev
 		}
 		return order
 	})
-	var list []looser
+	var list []Looser
 	for _, c := range candidates {
-		expression := b.with(sel.expression, c.text)
-		compiled := s.compile(expression)
-		if compiled.compiled.Error != nil || len(compiled.conjuncts) != len(sel.conjuncts) {
+		changed := v.Compile(b.with(sel.Expression, c.text))
+		if changed.Err != nil || len(changed.Conjuncts) != len(sel.Conjuncts) {
 			continue
 		}
-		list = append(list, looser{expression: expression, wanted: compiled.conjuncts[conjunct].text()})
+		list = append(list, Looser{Expression: changed.Expression, Wanted: changed.Conjuncts[conjunct].String()})
 	}
 	return list
 }
 
 // thresholdOf recognizes a conjunct like those of [wantedText].
-func thresholdOf(sel *selector, conjunct int) (threshold, bool) {
-	for _, r := range sel.expression {
+func thresholdOf(sel *Selector, conjunct int) (threshold, bool) {
+	for _, r := range sel.Expression {
 		if r > 127 {
 			// Places in the text are counted in characters.
 			return threshold{}, false
@@ -97,7 +95,7 @@ func thresholdOf(sel *selector, conjunct int) (threshold, bool) {
 	if sel.root == nil {
 		return threshold{}, false
 	}
-	whole := sel.conjuncts[conjunct].expr
+	whole := sel.Conjuncts[conjunct].expr
 	if whole.Kind() != ast.CallKind || len(whole.AsCall().Args()) != 2 {
 		return threshold{}, false
 	}
@@ -114,7 +112,7 @@ func thresholdOf(sel *selector, conjunct int) (threshold, bool) {
 		left, right = left.AsCall().Target(), left.AsCall().Args()[0]
 	}
 	var ok bool
-	if b.read, ok = readingOf(left); !ok || isTest(left) || b.read.name == "" {
+	if b.read, ok = readingOf(left); !ok || isTest(left) || b.read.Name == "" {
 		return threshold{}, false
 	}
 	if right, b.value, ok = valueOf(right); !ok {
@@ -125,7 +123,7 @@ func thresholdOf(sel *selector, conjunct int) (threshold, bool) {
 		return threshold{}, false
 	}
 	b.sign, found = sel.info.GetOffsetRange(whole.ID())
-	return b, found && int(b.literal.Stop) <= len(sel.expression) && int(b.sign.Stop) <= len(sel.expression)
+	return b, found && int(b.literal.Stop) <= len(sel.Expression) && int(b.sign.Stop) <= len(sel.Expression)
 }
 
 // valueOf is the literal in an expression and what it stands for.
@@ -160,12 +158,12 @@ func valueOf(e ast.Expr) (ast.Expr, any, bool) {
 }
 
 // comparable is what a device has there, as [valueOf] gives it.
-func (r reading) comparable(driver string, device *resourceapi.Device) (value any, text string, ok bool) {
-	if r.kind == "capacity" {
-		capacity, ok := qualified(device.Capacity, r.domain, r.name, driver)
+func (r Reading) comparable(driver string, device *resourceapi.Device) (value any, text string, ok bool) {
+	if r.Kind == KindCapacity {
+		capacity, ok := Lookup(device.Capacity, r.Domain, r.Name, driver)
 		return capacity.Value, capacity.Value.String(), ok
 	}
-	attribute, ok := qualified(device.Attributes, r.domain, r.name, driver)
+	attribute, ok := Lookup(device.Attributes, r.Domain, r.Name, driver)
 	switch {
 	case !ok:
 		return nil, "", false

@@ -1,0 +1,245 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Bar is why the allocator takes a device for no request, whatever is in use.
+type Bar struct {
+	// Reason says it in a few words.
+	Reason string
+	// Invalid is the defect of the pool, if that is the reason.
+	Invalid string
+
+	rank int
+}
+
+// How far a device gets before it is barred. Of several nodes, the one counts
+// where it gets farthest.
+const (
+	barredSlice = iota
+	barredPool
+	barredNodeOperations
+	barredTaken
+)
+
+// Barred tells why the allocator takes a device on no node, or nil if there is
+// a node where nothing but claims, taints and counters can keep it from that.
+// What may be because of nodes that could not be read bars no device.
+func (a *Allocator) Barred(d *Device) *Bar {
+	if a.BindingGatesOff(d) {
+		return &Bar{Reason: NeedsBindingGates}
+	}
+	bar := a.barred()[d.Device]
+	name, _, _ := d.NodeSelection()
+	switch {
+	case bar != nil && bar.rank == barredTaken:
+		return nil
+	case bar != nil && (a.nodesComplete() || ptr.Deref(name, "") != ""):
+		return bar
+	}
+	if ignored := a.pools.ignored(d.Slice); ignored != nil {
+		return ignoredBar(ignored)
+	}
+	if !a.nodesComplete() {
+		return a.barredAnyway(d)
+	}
+	return &Bar{Reason: OutOfReach(a.snap, d)}
+}
+
+// barredAnyway is what can be told of a device for nodes that are not known.
+func (a *Allocator) barredAnyway(d *Device) *Bar {
+	switch {
+	case d.Pool.Incomplete:
+		return &Bar{Reason: incompleteReason(d.Pool)}
+	case d.Pool.Invalid != "":
+		return invalidBar(d.Pool.Invalid)
+	}
+	if a.NodeOperationsGateOff(d) {
+		return &Bar{Reason: "needs the feature gate " + gateOptionalNodeOps}
+	}
+	return nil
+}
+
+// StillTaken tells whether the allocator takes devices of a slice of an earlier
+// generation: for a node that no slice of the newest one is for, the slices that
+// are there can be a complete pool ([NodePool]).
+func (a *Allocator) StillTaken(slice *resourceapi.ResourceSlice) bool {
+	for i := range slice.Spec.Devices {
+		if bar := a.barred()[&slice.Spec.Devices[i]]; bar != nil && bar.rank == barredTaken {
+			return true
+		}
+	}
+	return false
+}
+
+// nodesComplete tells whether all nodes of the cluster are known.
+func (a *Allocator) nodesComplete() bool {
+	return !a.nodesMadeUp() && a.snap.Gap(snapshot.ResourceNodes) == nil
+}
+
+// lookForBars looks at all pools from all nodes.
+func (a *Allocator) lookForBars() map[*resourceapi.Device]*Bar {
+	bars := map[*resourceapi.Device]*Bar{}
+	note := func(device *resourceapi.Device, bar *Bar) {
+		if known := bars[device]; known == nil || known.rank < bar.rank {
+			bars[device] = bar
+		}
+	}
+	notes := func(slice *resourceapi.ResourceSlice, bar *Bar) {
+		for i := range slice.Spec.Devices {
+			note(&slice.Spec.Devices[i], bar)
+		}
+	}
+	free := &Bar{rank: barredTaken}
+	// Nodes to which a pool looks the same have one view of it in common.
+	type view struct {
+		pool  *NodePool
+		skips bool
+	}
+	seen := map[view]bool{}
+	nodes, known := a.Nodes()
+	for _, node := range nodes {
+		pools, err := a.PoolsFor(node)
+		if err != nil {
+			// The allocator fails for this node.
+			continue
+		}
+		skips := !known || slices.Contains(node.Status.DeclaredFeatures, gateOptionalNodeOps)
+		for _, pool := range pools {
+			at := view{pool, skips}
+			if seen[at] {
+				continue
+			}
+			seen[at] = true
+			for i := range pool.Ignored {
+				notes(pool.Ignored[i].Slice, ignoredBar(&pool.Ignored[i]))
+			}
+			if bar := pool.bar(); bar != nil {
+				for _, slice := range pool.Slices {
+					notes(slice, bar)
+				}
+			}
+			for i := range pool.Devices {
+				d := &pool.Devices[i]
+				switch {
+				case a.NodeOperationsGateOff(d):
+					note(d.Device, &Bar{Reason: "needs the feature gate " + gateOptionalNodeOps, rank: barredNodeOperations})
+				case a.SkipsNodeOperations(d) && !skips:
+					note(d.Device, &Bar{Reason: "the node does not declare " + gateOptionalNodeOps, rank: barredNodeOperations})
+				default:
+					note(d.Device, free)
+				}
+			}
+		}
+	}
+	return bars
+}
+
+// bar is why a node can use nothing of a pool, nil if it can.
+func (p *NodePool) bar() *Bar {
+	switch {
+	case p.Outdated:
+		return &Bar{Reason: fmt.Sprintf("generation %d, the pool is at %d", p.Generation, p.Pool.Generation), rank: barredPool}
+	case p.Incomplete:
+		return &Bar{Reason: incompleteReason(p.Pool), rank: barredPool}
+	case p.Invalid != "":
+		return invalidBar(p.Invalid)
+	default:
+		return nil
+	}
+}
+
+func incompleteReason(pool *Pool) string {
+	return fmt.Sprintf("the pool is incomplete: %d of %d slices", len(pool.Slices), pool.Expected)
+}
+
+func invalidBar(defect string) *Bar {
+	return &Bar{Reason: "the pool is invalid: " + defect, Invalid: defect, rank: barredPool}
+}
+
+func ignoredBar(ignored *IgnoredSlice) *Bar {
+	reason := "the slice " + ignored.Reason
+	if ignored.Gate != "" {
+		reason += ", which needs the feature gate " + ignored.Gate
+	}
+	return &Bar{Reason: reason, rank: barredSlice}
+}
+
+// ignored finds out why the allocator does not look at a slice, nil if it does.
+func (x *poolIndex) ignored(slice *resourceapi.ResourceSlice) *IgnoredSlice {
+	id := poolID{slice.Spec.Driver, slice.Spec.Pool.Name}
+	at, found := slices.BinarySearchFunc(x.entries, id, func(e *poolEntry, id poolID) int {
+		return cmp.Or(cmp.Compare(e.pool.Driver, id.driver), cmp.Compare(e.pool.Name, id.name))
+	})
+	if !found {
+		return nil
+	}
+	for _, info := range x.entries[at].slices {
+		if info.ResourceSlice == slice {
+			return info.ignored
+		}
+	}
+	return nil
+}
+
+// NeedsBindingGates says what a device with binding conditions lacks where the
+// gates for them are off: the allocator takes it for no request then
+// (isSelectable).
+const NeedsBindingGates = "has binding conditions, which need the feature gates " + gateBindingConditions + " and " + gateDeviceStatus
+
+// BindingGatesOff tells whether a device has binding conditions without the
+// gates for them; see [NeedsBindingGates].
+func (a *Allocator) BindingGatesOff(d *Device) bool {
+	return len(d.BindingConditions) > 0 && !a.features.DeviceBindingAndStatus
+}
+
+// SkipsNodeOperations tells whether the allocator takes a device only for nodes
+// that declare DRAOptionalNodeOperations, and only if that gate is on. Only the
+// experimental implementation knows of the field (allocateDevice); the others
+// hand out such devices like any other.
+func (a *Allocator) SkipsNodeOperations(d *Device) bool {
+	return len(d.Slice.Spec.SkipNodeOperations) > 0 && a.channel == channelExperimental
+}
+
+// NodeOperationsGateOff tells whether a device of [Allocator.SkipsNodeOperations]
+// lacks the gate.
+func (a *Allocator) NodeOperationsGateOff(d *Device) bool {
+	return a.SkipsNodeOperations(d) && !a.features.OptionalNodeOperations
+}
+
+// NodeSelection are the fields that say which nodes a device is for.
+func (d *Device) NodeSelection() (name *string, all *bool, selector *corev1.NodeSelector) {
+	if ptr.Deref(d.Slice.Spec.PerDeviceNodeSelection, false) {
+		return d.NodeName, d.AllNodes, d.NodeSelector
+	}
+	return d.Slice.Spec.NodeName, d.Slice.Spec.AllNodes, d.Slice.Spec.NodeSelector
+}
+
+// OutOfReach says what is the matter with a device that no node can reach.
+func OutOfReach(snap *snapshot.Snapshot, d *Device) string {
+	name, all, selector := d.NodeSelection()
+	switch {
+	case ptr.Deref(name, "") != "" && snap.Node(*name) != nil:
+		return "the slices for the node cannot be read"
+	case ptr.Deref(name, "") != "":
+		return "the node does not exist"
+	case ptr.Deref(all, false):
+		return "there is no node"
+	case selector != nil:
+		return "no node matches the node selector"
+	default:
+		return "it is for no node"
+	}
+}

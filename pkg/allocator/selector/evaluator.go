@@ -1,0 +1,266 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selector
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/blang/semver/v4"
+	resourceapi "k8s.io/api/resource/v1"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+)
+
+// Evaluator evaluates CEL selectors with the compiler that the allocator uses.
+// Devices that agree in everything an expression can read are evaluated once.
+// Devices must not change while it is in use. Not safe for concurrent use.
+type Evaluator struct {
+	cache    *dracel.Cache
+	features dracel.Features
+	sharing  bool
+	byExpr   map[string]*Selector
+	// odd remembers which devices have an attribute that CEL refuses.
+	odd map[*resourceapi.Device]bool
+}
+
+// maxCompiled is how many compiled expressions are kept: more than any one
+// explanation has.
+const maxCompiled = 1000
+
+// New makes an evaluator with these features of expressions. Sharing is false
+// if selectors are not told that a device can be shared, as the stable
+// implementation of the allocator does.
+func New(features dracel.Features, sharing bool) *Evaluator {
+	return &Evaluator{
+		cache:    dracel.NewCache(maxCompiled, features),
+		features: features,
+		sharing:  sharing,
+		byExpr:   make(map[string]*Selector),
+		odd:      make(map[*resourceapi.Device]bool),
+	}
+}
+
+// Like says whether expressions mean the same to another one.
+func (v *Evaluator) Like(other *Evaluator) bool {
+	return v.features == other.features && v.sharing == other.sharing
+}
+
+// Compile compiles an expression, once. Whether it could is in the result.
+func (v *Evaluator) Compile(expression string) *Selector {
+	if known, ok := v.byExpr[expression]; ok {
+		return known
+	}
+	sel := &Selector{
+		Expression: expression,
+		compiled:   v.cache.GetOrCompile(expression),
+		byValues:   make(map[string]*Result),
+		byDevice:   make(map[*resourceapi.Device]*Result),
+	}
+	v.byExpr[expression] = sel
+	if sel.compiled.Error != nil {
+		sel.Err = sel.compiled.Error
+		return sel
+	}
+	if err := sel.takeApart(); err != nil {
+		// Then it cannot be told which part is false.
+		sel.root, sel.Conjuncts, sel.Opaque = nil, nil, true
+	}
+	return sel
+}
+
+// Cost estimates the worst case in the units of CEL, 0 if that is not possible.
+func (v *Evaluator) Cost(sel *Selector) uint64 {
+	if sel.cost == nil {
+		cost := uint64(0)
+		if sel.Err == nil {
+			if compiled := dracel.GetCompiler(v.features).CompileCELExpression(sel.Expression, dracel.Options{}); compiled.Error == nil {
+				cost = compiled.MaxCost
+			}
+		}
+		sel.cost = &cost
+	}
+	return *sel.cost
+}
+
+// Result is what a selector makes of a device. Devices that are the same to the
+// selector share one.
+type Result struct {
+	Matches bool
+	// Err is why the evaluation failed, with the allocator's it would be all
+	// nodes'. Nothing matches then.
+	Err error
+
+	sel    *Selector
+	driver string
+	// device is the first that was evaluated, as selectors see it.
+	device *resourceapi.Device
+	detail *Detail
+}
+
+// Evaluate runs an expression against a device of the given driver.
+func (v *Evaluator) Evaluate(ctx context.Context, sel *Selector, driver string, device *resourceapi.Device) *Result {
+	if result, known := sel.byDevice[device]; known {
+		return result
+	}
+	var result *Result
+	switch shown := v.shown(device); {
+	case sel.Opaque || sel.Err != nil || v.Odd(device):
+		result = sel.run(ctx, driver, shown)
+	default:
+		key := valuesKey(sel.Reads, driver, shown)
+		known := false
+		if result, known = sel.byValues[key]; !known {
+			result = sel.run(ctx, driver, shown)
+			sel.byValues[key] = result
+		}
+	}
+	sel.byDevice[device] = result
+	return result
+}
+
+// run evaluates an expression against a device as selectors see it.
+func (sel *Selector) run(ctx context.Context, driver string, device *resourceapi.Device) *Result {
+	result := &Result{Err: sel.Err, sel: sel, driver: driver, device: device}
+	if sel.Err != nil {
+		return result
+	}
+	matches, _, err := sel.compiled.DeviceMatches(ctx, celDevice(driver, device))
+	result.Matches, result.Err = matches && err == nil, err
+	return result
+}
+
+// shown is the device as selectors see it.
+func (v *Evaluator) shown(device *resourceapi.Device) *resourceapi.Device {
+	if v.sharing || device.AllowMultipleAllocations == nil {
+		return device
+	}
+	shown := *device
+	shown.AllowMultipleAllocations = nil
+	return &shown
+}
+
+// Odd says whether a device has an attribute that makes every expression fail,
+// read or not: all are converted beforehand.
+func (v *Evaluator) Odd(device *resourceapi.Device) bool {
+	odd, known := v.odd[device]
+	if known {
+		return odd
+	}
+	for _, attribute := range device.Attributes {
+		versions := attribute.VersionValues
+		if attribute.VersionValue != nil {
+			versions = append(versions[:len(versions):len(versions)], *attribute.VersionValue)
+		}
+		odd = odd || !IsList(attribute) && attribute.StringValue == nil && attribute.IntValue == nil && attribute.BoolValue == nil && attribute.VersionValue == nil
+		for _, version := range versions {
+			if _, err := semver.Parse(version); err != nil {
+				odd = true
+			}
+		}
+	}
+	v.odd[device] = odd
+	return odd
+}
+
+// Detail tells how a result came about.
+type Detail struct {
+	// Failed is the first conjunct that does not hold, nil if all hold or that
+	// could not be told.
+	Failed *Part
+	// Found has the values that the part which decided reads.
+	Found []string
+	// Missing are what the parts that fail need and the device lacks.
+	Missing []Reading
+	// Seen tells for each conjunct how it went; nil if that is not known.
+	Seen []Sighting
+}
+
+// maxWatched bounds the evaluations that are made only to tell how an expression
+// became true. If there are more, it is not told which operands of a conjunct
+// made it true.
+const maxWatched = 2000
+
+// Detail finds out how a result came about. That may take another evaluation,
+// which is made once.
+func (r *Result) Detail(ctx context.Context) *Detail {
+	switch {
+	case r.detail != nil:
+	case r.sel.Err != nil:
+		r.detail = &Detail{}
+	case r.Matches:
+		r.detail = &Detail{Seen: r.fulfilled(ctx)}
+	default:
+		r.detail = r.failure(ctx)
+	}
+	return r.detail
+}
+
+// fulfilled tells how an expression became true.
+func (r *Result) fulfilled(ctx context.Context) []Sighting {
+	if r.sel.composed && r.sel.watched < maxWatched {
+		r.sel.watched++
+		return r.watch(ctx)
+	}
+	// Each conjunct holds, or else the whole would not.
+	var seen []Sighting
+	for i := range r.sel.Conjuncts {
+		seen = append(seen, Sighting{Outcome: True, Values: foundValues(r.sel.Conjuncts[i].Reads, r.driver, r.device)})
+	}
+	return seen
+}
+
+// failure tells why an expression is false, or has no result.
+func (r *Result) failure(ctx context.Context) *Detail {
+	d := &Detail{Seen: r.watch(ctx)}
+	for i := range d.Seen {
+		if d.Failed == nil && d.Seen[i].Outcome == r.Outcome() {
+			d.Failed, d.Found = &r.sel.Conjuncts[i], d.Seen[i].Found()
+		}
+	}
+	if d.Failed == nil {
+		d.Found = foundValues(r.sel.Reads, r.driver, r.device)
+	}
+	if r.Err == nil {
+		return d
+	}
+	needed := r.sel.needs
+	if d.Failed != nil {
+		needed = nil
+		for i := range d.Seen {
+			if d.Seen[i].Outcome == Fails {
+				needed = append(needed, d.Seen[i].needs(&r.sel.Conjuncts[i])...)
+			}
+		}
+	}
+	for _, n := range needed {
+		if _, ok := n.Value(r.driver, r.device); !ok && !slices.Contains(d.Missing, n) {
+			d.Missing = append(d.Missing, n)
+		}
+	}
+	return d
+}
+
+// DerivedAttribute computes the value of a derived attribute for a device of the
+// given driver; nil if the expression gives none.
+func (v *Evaluator) DerivedAttribute(ctx context.Context, derived *resourceapi.DeviceDerivedAttribute, driver string, device *resourceapi.Device) (*resourceapi.DeviceAttribute, error) {
+	compiled := v.cache.GetOrCompileDerivedAttribute(derived.Expression)
+	if compiled.Error != nil {
+		return nil, fmt.Errorf("compile derived attribute %s: %w", derived.Name, compiled.Error)
+	}
+	value, _, err := compiled.EvaluateDerivedAttribute(ctx, celDevice(driver, device))
+	if err != nil {
+		return nil, fmt.Errorf("evaluate derived attribute %s: %w", derived.Name, err)
+	}
+	return value, nil
+}
+
+func celDevice(driver string, device *resourceapi.Device) dracel.Device {
+	return dracel.Device{
+		Driver:                   driver,
+		AllowMultipleAllocations: device.AllowMultipleAllocations,
+		Attributes:               device.Attributes,
+		Capacity:                 device.Capacity,
+	}
+}

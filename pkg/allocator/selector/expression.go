@@ -1,0 +1,254 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selector
+
+import (
+	"slices"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+)
+
+// readings lists what an expression can see of the device. The second result
+// is true if it can see something that is not in the list.
+func readings(root ast.Expr) (reads []Reading, opaque bool) {
+	var visit func(e ast.Expr)
+	add := func(r Reading) {
+		if !slices.Contains(reads, r) {
+			reads = append(reads, r)
+		}
+	}
+	visit = func(e ast.Expr) {
+		if r, ok := readingOf(e); ok {
+			add(r)
+			return
+		}
+		if kind, domain, ok := domainOf(e); ok {
+			add(Reading{Kind: kind, Domain: domain, Whole: true})
+			return
+		}
+		if kind, ok := kindOf(e); ok {
+			add(Reading{Kind: kind, Whole: true})
+			return
+		}
+		opaque = opaque || isDevice(e)
+		for _, child := range childrenOf(e) {
+			visit(child)
+		}
+	}
+	visit(root)
+	return reads, opaque
+}
+
+// needs lists the values without which an expression fails if it gets to them.
+func needs(root ast.Expr) (needed []Reading) {
+	var visit func(e ast.Expr)
+	visit = func(e ast.Expr) {
+		if r, ok := readingOf(e); ok {
+			if failsWithout(e) && !slices.Contains(needed, r) {
+				needed = append(needed, r)
+			}
+			return
+		}
+		for _, child := range childrenOf(e) {
+			visit(child)
+		}
+	}
+	visit(root)
+	return needed
+}
+
+// readingOf recognizes the ways to write one value of the device:
+//
+//	device.driver
+//	device.attributes["domain"].name     and has() of it
+//	device.attributes["domain"]["name"]
+//	device.attributes["domain"].?name    and [?"name"]
+//	"domain" in device.attributes
+//	"name" in device.attributes["domain"]
+func readingOf(e ast.Expr) (Reading, bool) {
+	switch e.Kind() {
+	case ast.SelectKind:
+		sel := e.AsSelect()
+		if isDevice(sel.Operand()) {
+			if name := sel.FieldName(); name == KindDriver || name == KindSharing {
+				return Reading{Kind: name}, true
+			}
+			return Reading{}, false
+		}
+		if kind, domain, ok := domainOf(sel.Operand()); ok {
+			return Reading{Kind: kind, Domain: domain, Name: sel.FieldName()}, true
+		}
+	case ast.CallKind:
+		call := e.AsCall()
+		if len(call.Args()) != 2 {
+			return Reading{}, false
+		}
+		first, second := call.Args()[0], call.Args()[1]
+		switch call.FunctionName() {
+		case operators.Index, operators.OptIndex, operators.OptSelect:
+			name, isText := literalText(second)
+			if kind, domain, ok := domainOf(first); ok && isText {
+				return Reading{Kind: kind, Domain: domain, Name: name}, true
+			}
+		case operators.In:
+			name, isText := literalText(first)
+			if !isText {
+				return Reading{}, false
+			}
+			if kind, ok := kindOf(second); ok {
+				return Reading{Kind: kind, Domain: name}, true
+			}
+			if kind, domain, ok := domainOf(second); ok {
+				return Reading{Kind: kind, Domain: domain, Name: name}, true
+			}
+		}
+	default:
+	}
+	return Reading{}, false
+}
+
+// isTest says whether an expression asks for the presence of a value.
+func isTest(e ast.Expr) bool {
+	return e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly() ||
+		e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.In
+}
+
+func isDevice(e ast.Expr) bool {
+	return e.Kind() == ast.IdentKind && e.AsIdent() == "device"
+}
+
+// kindOf recognizes device.attributes and device.capacity.
+func kindOf(e ast.Expr) (string, bool) {
+	if e.Kind() != ast.SelectKind || !isDevice(e.AsSelect().Operand()) {
+		return "", false
+	}
+	name := e.AsSelect().FieldName()
+	return name, name == KindAttributes || name == KindCapacity
+}
+
+// domainOf recognizes device.attributes["domain"] and the optional form of it.
+func domainOf(e ast.Expr) (kind, domain string, ok bool) {
+	if e.Kind() != ast.CallKind || len(e.AsCall().Args()) != 2 {
+		return "", "", false
+	}
+	call := e.AsCall()
+	if name := call.FunctionName(); name != operators.Index && name != operators.OptIndex {
+		return "", "", false
+	}
+	kind, isKind := kindOf(call.Args()[0])
+	domain, isText := literalText(call.Args()[1])
+	return kind, domain, isKind && isText
+}
+
+func literalText(e ast.Expr) (string, bool) {
+	if e.Kind() != ast.LiteralKind {
+		return "", false
+	}
+	text, ok := e.AsLiteral().(types.String)
+	return string(text), ok
+}
+
+// failsWithout says whether reading a value fails if the device does not have
+// it.
+func failsWithout(e ast.Expr) bool {
+	switch e.Kind() {
+	case ast.SelectKind:
+		return !e.AsSelect().IsTestOnly() && failsWithoutDomain(e.AsSelect().Operand())
+	case ast.CallKind:
+		return e.AsCall().FunctionName() == operators.Index && failsWithoutDomain(e.AsCall().Args()[0])
+	default:
+		return false
+	}
+}
+
+// failsWithoutDomain tells device.attributes["domain"] from the optional form of
+// it, which makes everything optional that is selected from it.
+func failsWithoutDomain(e ast.Expr) bool {
+	return e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.Index
+}
+
+// isLazy says whether a child of an expression may be left unevaluated, or fail
+// without a consequence.
+func isLazy(e ast.Expr, child int) bool {
+	switch e.Kind() {
+	case ast.CallKind:
+		switch e.AsCall().FunctionName() {
+		case operators.LogicalAnd, operators.LogicalOr:
+			return true
+		case operators.Conditional:
+			return child > 0
+		case "or", "orValue":
+			return child > 0
+		}
+	case ast.ComprehensionKind:
+		// Only the range is evaluated in any case.
+		return child > 0
+	default:
+	}
+	return false
+}
+
+func childrenOf(e ast.Expr) []ast.Expr {
+	switch e.Kind() {
+	case ast.SelectKind:
+		return []ast.Expr{e.AsSelect().Operand()}
+	case ast.CallKind:
+		call := e.AsCall()
+		if call.IsMemberFunction() {
+			return append([]ast.Expr{call.Target()}, call.Args()...)
+		}
+		return call.Args()
+	case ast.ListKind:
+		return e.AsList().Elements()
+	case ast.ComprehensionKind:
+		c := e.AsComprehension()
+		return []ast.Expr{c.IterRange(), c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()}
+	case ast.MapKind:
+		var children []ast.Expr
+		for _, entry := range e.AsMap().Entries() {
+			children = append(children, entry.AsMapEntry().Key(), entry.AsMapEntry().Value())
+		}
+		return children
+	case ast.StructKind:
+		var children []ast.Expr
+		for _, field := range e.AsStruct().Fields() {
+			children = append(children, field.AsStructField().Value())
+		}
+		return children
+	case ast.IdentKind, ast.LiteralKind, ast.UnspecifiedExprKind:
+	}
+	return nil
+}
+
+// operandsOf flattens a chain of one operator.
+func operandsOf(e ast.Expr, operator string) []ast.Expr {
+	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != operator {
+		return []ast.Expr{e}
+	}
+	var operands []ast.Expr
+	for _, arg := range e.AsCall().Args() {
+		operands = append(operands, operandsOf(arg, operator)...)
+	}
+	return operands
+}
+
+// logicalOperands lists what a logical operator works on.
+func logicalOperands(e ast.Expr) []ast.Expr {
+	if e.Kind() != ast.CallKind {
+		return nil
+	}
+	switch name := e.AsCall().FunctionName(); name {
+	case operators.LogicalAnd, operators.LogicalOr:
+		return operandsOf(e, name)
+	case operators.Conditional:
+		return e.AsCall().Args()
+	case operators.LogicalNot:
+		if operand := e.AsCall().Args()[0]; len(logicalOperands(operand)) > 0 {
+			return []ast.Expr{operand}
+		}
+	}
+	return nil
+}

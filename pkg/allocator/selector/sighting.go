@@ -1,0 +1,273 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selector
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/interpreter"
+	resourceapi "k8s.io/api/resource/v1"
+)
+
+// Outcome is how the evaluation of a part of an expression went.
+type Outcome string
+
+// What can become of a part.
+const (
+	// NotReached is a part that did not matter any more.
+	NotReached Outcome = "NotReached"
+	True       Outcome = "True"
+	False      Outcome = "False"
+	Fails      Outcome = "Fails"
+)
+
+// isLoop recognizes all(), exists() and the like.
+func isLoop(e ast.Expr) bool { return e.Kind() == ast.ComprehensionKind }
+
+// Sighting is how a conjunct, or a part of one, went for one device.
+type Sighting struct {
+	Outcome Outcome
+	// Values are those that it read.
+	Values   []string
+	Operands []Sighting
+}
+
+// Found lists the values that were read, also by the operands that were reached.
+func (s *Sighting) Found() []string {
+	if len(s.Operands) == 0 {
+		return s.Values
+	}
+	var found []string
+	for i := range s.Operands {
+		for _, value := range s.Operands[i].Found() {
+			if !slices.Contains(found, value) {
+				found = append(found, value)
+			}
+		}
+	}
+	return found
+}
+
+// needs lists what a part that fails cannot do without: the needs of the operands
+// that fail, too, down to single ones.
+func (s *Sighting) needs(p *Part) []Reading {
+	if len(s.Operands) == 0 {
+		return p.needs
+	}
+	var needed []Reading
+	for i := range s.Operands {
+		if s.Operands[i].Outcome == Fails {
+			needed = append(needed, s.Operands[i].needs(&p.Operands[i])...)
+		}
+	}
+	return needed
+}
+
+// watch evaluates an expression once more and tells how its conjuncts went. It
+// is nil if that does not explain the result.
+func (r *Result) watch(ctx context.Context) []Sighting {
+	if r.sel.tracked.Program == nil {
+		return nil
+	}
+	_, details, _ := r.sel.tracked.DeviceMatches(ctx, celDevice(r.driver, r.device))
+	if details == nil || details.State() == nil {
+		return nil
+	}
+	w := &watcher{state: details.State(), driver: r.driver, device: r.device}
+	seen := make([]Sighting, len(r.sel.Conjuncts))
+	outcomes := make([]Outcome, len(r.sel.Conjuncts))
+	for i := range r.sel.Conjuncts {
+		seen[i] = w.look(&r.sel.Conjuncts[i])
+		outcomes[i] = seen[i].Outcome
+	}
+	if conjunction(outcomes) != r.Outcome() {
+		return nil
+	}
+	return seen
+}
+
+// Outcome is how the whole expression went.
+func (r *Result) Outcome() Outcome {
+	switch {
+	case r.Err != nil:
+		return Fails
+	case r.Matches:
+		return True
+	default:
+		return False
+	}
+}
+
+// watcher reads the state of one evaluation.
+type watcher struct {
+	state  interpreter.EvalState
+	driver string
+	device *resourceapi.Device
+}
+
+func (w *watcher) look(p *Part) Sighting {
+	s := Sighting{Outcome: w.outcome(p.expr)}
+	if s.Outcome == NotReached {
+		return Unreached(p)
+	}
+	if len(p.Operands) == 0 {
+		s.Values = foundValues(p.Reads, w.driver, w.device)
+		if element, ok := w.element(p.expr); ok {
+			s.Values = append(s.Values, element)
+		}
+		return s
+	}
+	outcomes := make([]Outcome, len(p.Operands))
+	for i := range p.Operands {
+		s.Operands = append(s.Operands, w.look(&p.Operands[i]))
+		outcomes[i] = s.Operands[i].Outcome
+	}
+	if combined(p.expr, outcomes) != s.Outcome {
+		// The evaluation went another way than the expression is written.
+		s.Operands = nil
+		s.Values = foundValues(p.Reads, w.driver, w.device)
+	}
+	return s
+}
+
+// Unreached is how a part went that did not matter any more.
+func Unreached(p *Part) Sighting {
+	s := Sighting{Outcome: NotReached}
+	for i := range p.Operands {
+		s.Operands = append(s.Operands, Unreached(&p.Operands[i]))
+	}
+	return s
+}
+
+func (w *watcher) outcome(e ast.Expr) Outcome {
+	value, known := w.state.Value(e.ID())
+	if !known {
+		return NotReached
+	}
+	switch value {
+	case types.True:
+		return True
+	case types.False:
+		return False
+	default:
+		return Fails
+	}
+}
+
+// element names the element of a list that made all() false or exists() true:
+// the last one that was looked at.
+func (w *watcher) element(e ast.Expr) (string, bool) {
+	if !isLoop(e) {
+		return "", false
+	}
+	loop := e.AsComprehension()
+	step := loop.LoopStep()
+	if step.Kind() != ast.CallKind || loop.HasIterVar2() {
+		return "", false
+	}
+	outcome := w.outcome(e)
+	switch name := step.AsCall().FunctionName(); {
+	case name == operators.LogicalAnd && outcome == False, name == operators.LogicalOr && outcome == True:
+	default:
+		return "", false
+	}
+	args := step.AsCall().Args()
+	use := certainUse(args[len(args)-1], loop.IterVar())
+	if use == nil {
+		return "", false
+	}
+	value, known := w.state.Value(use.ID())
+	if !known {
+		return "", false
+	}
+	text, ok := valueText(value.Value())
+	return fmt.Sprintf("%s is %s", loop.IterVar(), text), ok
+}
+
+// certainUse finds a place where a variable is read whenever the expression is
+// evaluated.
+func certainUse(e ast.Expr, name string) ast.Expr {
+	if e.Kind() == ast.IdentKind && e.AsIdent() == name {
+		return e
+	}
+	for i, child := range childrenOf(e) {
+		if i > 0 && isLazy(e, i) || shadows(e, name) {
+			continue
+		}
+		if use := certainUse(child, name); use != nil {
+			return use
+		}
+	}
+	return nil
+}
+
+// valueText formats a value that CEL computed, if it is a simple one.
+func valueText(value any) (string, bool) {
+	switch v := value.(type) {
+	case string:
+		return fmt.Sprintf("%q", v), true
+	case bool, int64, uint64, float64:
+		return fmt.Sprint(v), true
+	case fmt.Stringer:
+		return v.String(), true
+	default:
+		return "", false
+	}
+}
+
+// conjunction is what && makes of operands: one that is false decides, whatever
+// the others do.
+func conjunction(operands []Outcome) Outcome {
+	switch {
+	case slices.Contains(operands, False):
+		return False
+	case slices.Contains(operands, Fails):
+		return Fails
+	case slices.Contains(operands, NotReached):
+		return NotReached
+	default:
+		return True
+	}
+}
+
+// combined is what a logical operator makes of its operands.
+func combined(e ast.Expr, operands []Outcome) Outcome {
+	switch e.AsCall().FunctionName() {
+	case operators.LogicalAnd:
+		return conjunction(operands)
+	case operators.LogicalOr:
+		negations := make([]Outcome, len(operands))
+		for i, operand := range operands {
+			negations[i] = negation(operand)
+		}
+		return negation(conjunction(negations))
+	case operators.LogicalNot:
+		return negation(operands[0])
+	}
+	// c ? a : b
+	switch operands[0] {
+	case True:
+		return operands[1]
+	case False:
+		return operands[2]
+	default:
+		return operands[0]
+	}
+}
+
+func negation(o Outcome) Outcome {
+	switch o {
+	case True:
+		return False
+	case False:
+		return True
+	case Fails, NotReached:
+	}
+	return o
+}

@@ -1,0 +1,79 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Stages tells how far claims have come, cheaply enough for all claims of a
+// cluster: the allocator is not asked. A stage is that of [Explain], except that
+// NodeFit is not told from Allocation, which takes a look at all nodes.
+//
+// +k8s:deepcopy-gen=false
+type Stages struct {
+	snap  *snapshot.Snapshot
+	alloc *allocator.Allocator
+	// pods are those that use a claim, events those about a pod.
+	pods   map[types.NamespacedName][]*corev1.Pod
+	events map[types.NamespacedName][]*corev1.Event
+}
+
+// NewStages sorts out who uses which claim. The allocator must be one for the
+// same snapshot.
+func NewStages(alloc *allocator.Allocator, snap *snapshot.Snapshot) *Stages {
+	s := &Stages{
+		snap: snap, alloc: alloc,
+		pods: map[types.NamespacedName][]*corev1.Pod{}, events: map[types.NamespacedName][]*corev1.Event{},
+	}
+	for _, pod := range snap.Pods {
+		for name := range resourceclaim.PodClaims(pod) {
+			key := types.NamespacedName{Namespace: pod.Namespace, Name: name}
+			s.pods[key] = append(s.pods[key], pod)
+		}
+	}
+	for _, event := range snap.Events {
+		if about := &event.InvolvedObject; about.Kind == KindPod {
+			key := types.NamespacedName{Namespace: about.Namespace, Name: about.Name}
+			s.events[key] = append(s.events[key], event)
+		}
+	}
+	return s
+}
+
+// stageOrder has the stages in the order of a pod's life.
+func stageOrder() []Stage {
+	return []Stage{
+		StageClaimGeneration, StageQueueing, StageNodeFit, StageAllocation, StageBinding,
+		StageReservation, StagePreparation, StageInjection, StageRunning, StageCleanup,
+	}
+}
+
+// OfClaim is the stage of the pod that uses the claim, of several the least
+// advanced one. It is empty if none is known to.
+func (s *Stages) OfClaim(claim *resourceapi.ResourceClaim) Stage {
+	order := stageOrder()
+	first := Stage("")
+	for _, pod := range s.pods[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}] {
+		if stage := s.ofPod(pod); first == "" || slices.Index(order, stage) < slices.Index(order, first) {
+			first = stage
+		}
+	}
+	return first
+}
+
+func (s *Stages) ofPod(pod *corev1.Pod) Stage {
+	snap := *s.snap
+	snap.Events = s.events[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]
+	x := &inquiry{snap: &snap, site: &site{alloc: s.alloc}, subject: &subject{pod: pod}}
+	return x.stageOf(pod, s.alloc.PodClaims(pod))
+}

@@ -1,0 +1,49 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// TestStagesAgree compares the stage that is told from claims and pods with that
+// of a whole explanation, on all field cases.
+func TestStagesAgree(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join("..", "..", "test", "fieldcases", "*.yaml"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("find the field cases: %d of them, error %v", len(paths), err)
+	}
+	for _, path := range paths {
+		snap, err := snapshot.Load(t.Context(), []string{path}, snapshot.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		alloc, err := allocator.New(t.Context(), snap)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stages := explain.NewStages(alloc, snap)
+		for _, claim := range snap.Claims {
+			answer, err := explain.ExplainWith(t.Context(), alloc, snap, explain.Options{Kind: explain.KindClaim, Namespace: claim.Namespace, Name: claim.Name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[explain.Stage]bool{}
+			for i := range answer.Pods {
+				want[answer.Pods[i].Stage] = true
+				if answer.Pods[i].Stage == explain.StageNodeFit {
+					want[explain.StageAllocation] = true
+				}
+			}
+			if got := stages.OfClaim(claim); got != "" && !want[got] || got == "" && len(want) > 0 {
+				t.Errorf("%s: claim %s/%s is at %q, and its pods are at %v", filepath.Base(path), claim.Namespace, claim.Name, got, want)
+			}
+		}
+	}
+}
