@@ -5,6 +5,7 @@ package inventory
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -129,13 +131,35 @@ func (v *Inventory) claimDevice(claim *resourceapi.ResourceClaim, result *resour
 		ShareID:  string(ptr.Deref(result.ShareID, "")),
 		Consumed: quantities(result.ConsumedCapacity),
 		Missing:  v.missing(result),
-		Status:   deviceStatus(allocator.DeviceStatus(claim, result)),
+		Status:   StatusOf(claim, result),
 	}
 }
 
-// missing tells whether it is known that no slice has a device.
+// missing tells whether it is known that a device is gone: it is not in the
+// newest generation of its pool. As long as slices of that generation are
+// missing, one that an earlier generation has may be in them.
 func (v *Inventory) missing(result *resourceapi.DeviceRequestAllocationResult) bool {
-	return v.snap.Gap(snapshot.ResourceSlices) == nil && v.alloc.Device(deviceID(result)) == nil
+	if v.snap.Gap(snapshot.ResourceSlices) != nil || v.alloc.Device(deviceID(result)) != nil {
+		return false
+	}
+	pool, slice := v.outdated(result)
+	return pool == nil || !pool.Incomplete && !v.alloc.StillTaken(slice)
+}
+
+// outdated finds a slice of an earlier generation that has a device, and its
+// pool; nil if there is none.
+func (v *Inventory) outdated(result *resourceapi.DeviceRequestAllocationResult) (*allocator.Pool, *resourceapi.ResourceSlice) {
+	for _, pool := range v.alloc.Pools() {
+		if pool.Driver != result.Driver || pool.Name != result.Pool {
+			continue
+		}
+		for _, slice := range pool.Obsolete {
+			if slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return d.Name == result.Device }) {
+				return pool, slice
+			}
+		}
+	}
+	return nil, nil
 }
 
 func deviceID(result *resourceapi.DeviceRequestAllocationResult) allocator.DeviceID {
@@ -150,21 +174,21 @@ func (v *Inventory) flagsOf(claim *resourceapi.ResourceClaim) []ClaimFlag {
 	}
 	allocation := claim.Status.Allocation
 	podsKnown := v.podsKnown(claim.Namespace)
+	awaited := v.awaited(claim)
 	if claim.DeletionTimestamp != nil {
 		if holders := keepers(claim); len(holders) > 0 {
 			flag(FlagHeld, "its deletion waits for %s", strings.Join(holders, ", "))
 		}
 	}
+	orphaned := podsKnown && v.orphaned(claim)
 	switch {
-	case allocation == nil && podsKnown && len(v.podsOf(claim)) == 0 && claim.DeletionTimestamp == nil:
+	case allocation == nil && podsKnown && len(v.podsOf(claim)) == 0 && claim.DeletionTimestamp == nil && !orphaned:
 		flag(FlagWaitingForPod, "no pod uses it; it gets its devices when one does")
-	case allocation != nil && len(claim.Status.ReservedFor) == 0:
-		flag(FlagUnreserved, "it has devices that nobody uses")
+	case allocation != nil && len(claim.Status.ReservedFor) == 0 && len(awaited) == 0:
+		flag(FlagUnreserved, "it has devices, but is reserved for nobody")
 	}
-	if owner := metav1.GetControllerOfNoCopy(claim); podsKnown && owner != nil && owner.Kind == "Pod" {
-		if pod := v.snap.Pod(claim.Namespace, owner.Name); pod == nil || pod.UID != "" && pod.UID != owner.UID {
-			flag(FlagOrphaned, "it was made for pod %s, which does not exist any more", owner.Name)
-		}
+	if orphaned {
+		flag(FlagOrphaned, "it was made for pod %s, which does not exist any more", metav1.GetControllerOfNoCopy(claim).Name)
 	}
 	for _, consumer := range claim.Status.ReservedFor {
 		if why := v.stale(claim.Namespace, consumer); podsKnown && why != "" {
@@ -177,13 +201,67 @@ func (v *Inventory) flagsOf(claim *resourceapi.ResourceClaim) []ClaimFlag {
 	for i := range allocation.Devices.Results {
 		result := &allocation.Devices.Results[i]
 		if v.missing(result) {
-			flag(FlagDeviceGone, "no ResourceSlice has device %s any more", deviceID(result))
+			text := "no ResourceSlice has device %s any more"
+			if pool, _ := v.outdated(result); pool != nil {
+				text = "the newest generation of its pool does not have device %s any more"
+			}
+			flag(FlagDeviceGone, text, deviceID(result))
 		}
-		if other := v.alsoHeldBy(claim, result); other != "" {
-			flag(FlagDeviceTwice, "device %s is allocated to claim %s, too", deviceID(result), other)
+		if why := v.heldTwice(claim, result); why != "" && !slices.Contains(flags, ClaimFlag{FlagDeviceTwice, why}) {
+			flag(FlagDeviceTwice, "%s", why)
+		}
+		if health, message := v.healthSaid(allocator.Holder{Claim: claim, Result: result}); health == string(corev1.ResourceHealthStatusUnhealthy) {
+			flag(FlagDeviceUnhealthy, "device %s is unhealthy%s", deviceID(result), after(": ", message))
+		}
+		for _, c := range allocator.OddConditions(claim, result) {
+			if !slices.ContainsFunc(awaited, func(a allocator.AwaitedCondition) bool { return a.Result == result && a.Name == c.Type }) {
+				flag(FlagDeviceCondition, "driver %s says of device %s: %s", result.Driver, deviceID(result), ConditionText(&c))
+			}
+		}
+	}
+	failed := slices.ContainsFunc(awaited, func(a allocator.AwaitedCondition) bool { return a.Failed })
+	for _, a := range awaited {
+		switch {
+		case a.Failed:
+			flag(FlagBindingFailed, "driver %s cannot bind device %s: %s", a.Result.Driver, deviceID(a.Result), ConditionText(a.Now))
+		case failed:
+		case a.Now == nil:
+			flag(FlagBinding, "its pod is not bound before driver %s sets condition %s of device %s", a.Result.Driver, a.Name, deviceID(a.Result))
+		default:
+			flag(FlagBinding, "its pod is not bound before driver %s sets condition %s of device %s; now it is %s", a.Result.Driver, a.Name, deviceID(a.Result), ConditionText(a.Now))
 		}
 	}
 	return flags
+}
+
+// orphaned tells whether a claim was made for a pod that is not there.
+func (v *Inventory) orphaned(claim *resourceapi.ResourceClaim) bool {
+	owner := metav1.GetControllerOfNoCopy(claim)
+	if owner == nil || owner.Kind != "Pod" {
+		return false
+	}
+	pod := v.snap.Pod(claim.Namespace, owner.Name)
+	return pod == nil || pod.UID != "" && pod.UID != owner.UID
+}
+
+// awaited lists the conditions for which the binding of pods waits. Once a pod is
+// bound, and for a claim that no pod is known to use, nothing waits.
+func (v *Inventory) awaited(claim *resourceapi.ResourceClaim) []allocator.AwaitedCondition {
+	waiting := func(pod *corev1.Pod) bool {
+		return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil
+	}
+	if !slices.ContainsFunc(v.podsOf(claim), waiting) {
+		return nil
+	}
+	return v.alloc.Awaited(claim)
+}
+
+// after joins a text to what comes before it, if there is any.
+func after(separator, text string) string {
+	if text == "" {
+		return ""
+	}
+	return separator + text
 }
 
 func (v *Inventory) podsKnown(namespace string) bool {
@@ -217,25 +295,42 @@ func (v *Inventory) stale(namespace string, consumer resourceapi.ResourceClaimCo
 		return "which does not exist any more"
 	case pod.UID != types.UID("") && pod.UID != consumer.UID:
 		return "which was replaced by another one of the same name"
-	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
+	case finished(pod):
 		return "which is finished"
 	default:
 		return ""
 	}
 }
 
-// alsoHeldBy names another claim that has a device for itself.
-func (v *Inventory) alsoHeldBy(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) string {
-	exclusive := func(r *resourceapi.DeviceRequestAllocationResult) bool {
-		return !ptr.Deref(r.AdminAccess, false) && r.ShareID == nil
-	}
-	if !exclusive(result) {
+// heldTwice tells what is wrong if others have a device, too: one of them has it
+// for itself, or the shares are more than there is.
+func (v *Inventory) heldTwice(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) string {
+	if ptr.Deref(result.AdminAccess, false) {
 		return ""
 	}
-	holders := v.alloc.Holders(deviceID(result))
-	at := slices.IndexFunc(holders, func(h allocator.Holder) bool { return h.Claim != claim && exclusive(h.Result) })
-	if at < 0 {
+	id, again := deviceID(result), false
+	for _, h := range v.alloc.Holders(id) {
+		switch {
+		case h.Result == result || ptr.Deref(h.Result.AdminAccess, false) || h.Result.ShareID != nil && result.ShareID != nil:
+		case h.Claim == claim:
+			again = true
+		default:
+			return fmt.Sprintf("device %s is allocated to claim %s/%s, too", id, h.Claim.Namespace, h.Claim.Name)
+		}
+	}
+	if again {
+		return fmt.Sprintf("device %s is allocated to this claim more than once", id)
+	}
+	d := v.alloc.Device(id)
+	if d == nil || result.ShareID == nil {
 		return ""
 	}
-	return holders[at].Claim.Namespace + "/" + holders[at].Claim.Name
+	consumed := v.alloc.Consumed(id)
+	for _, name := range slices.Sorted(maps.Keys(consumed)) {
+		used := consumed[name]
+		if total, ok := d.Capacity[name]; ok && used.Cmp(total.Value) > 0 {
+			return fmt.Sprintf("shares of device %s take %s of capacity %s, which is %s", id, used.String(), selector.Qualified(name, id.Driver), total.Value.String())
+		}
+	}
+	return ""
 }

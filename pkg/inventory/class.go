@@ -9,14 +9,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 )
 
 // Classes lists all DeviceClasses by name, with the devices that they select.
 func (v *Inventory) Classes(ctx context.Context) ([]Class, error) {
+	evaluator := v.alloc.Selectors()
 	classes := make([]Class, 0, len(v.snap.Classes))
 	for _, class := range v.snap.Classes {
-		described, err := v.class(ctx, class)
+		described, err := v.class(ctx, evaluator, class)
 		if err != nil {
 			return nil, err
 		}
@@ -25,7 +29,7 @@ func (v *Inventory) Classes(ctx context.Context) ([]Class, error) {
 	return classes, nil
 }
 
-func (v *Inventory) class(ctx context.Context, class *resourceapi.DeviceClass) (Class, error) {
+func (v *Inventory) class(ctx context.Context, evaluator *selector.Evaluator, class *resourceapi.DeviceClass) (Class, error) {
 	out := Class{
 		TypeMeta: typeMeta("Class"), Name: class.Name, Labels: class.Labels,
 		ExtendedResource: ptr.Deref(class.Spec.ExtendedResourceName, ""),
@@ -35,25 +39,23 @@ func (v *Inventory) class(ctx context.Context, class *resourceapi.DeviceClass) (
 			out.Selectors = append(out.Selectors, s.CEL.Expression)
 		}
 	}
-	all := v.alloc.Devices()
-	for i := range all {
-		d := &all[i]
-		matches, err := v.alloc.Selects(ctx, class.Spec.Selectors, d)
-		switch {
-		case ctx.Err() != nil:
-			return out, ctx.Err()
-		case err != nil:
-			out.Failing++
-			if out.Failure == "" {
-				out.Failure = err.Error()
-			}
-			continue
-		case !matches:
-			continue
-		}
-		out.Devices++
-		if state, _ := v.deviceState(d); state == DeviceFree {
+	chosen, err := v.choose(ctx, evaluator, class.Spec.Selectors)
+	if err != nil {
+		return out, err
+	}
+	out.Devices, out.Failures = len(chosen.devices), chosen.failures
+	for i := range out.Failures {
+		out.Failing += out.Failures[i].Count
+	}
+	if len(out.Failures) > 0 {
+		out.Failure = out.Failures[0].String()
+	}
+	for _, d := range chosen.devices {
+		state, _ := v.deviceState(d)
+		out.DeviceCounts.add(state)
+		if state == DeviceFree {
 			out.Free++
+			out.FreeIsUpperBound = v.unseen.uncertain(state)
 		}
 		if !slices.Contains(out.Drivers, d.ID.Driver) {
 			out.Drivers = append(out.Drivers, d.ID.Driver)
@@ -64,12 +66,33 @@ func (v *Inventory) class(ctx context.Context, class *resourceapi.DeviceClass) (
 			continue
 		}
 		out.Claims++
-		if claim.Status.Allocation != nil {
+		if tookFrom(claim, class.Name) {
 			out.Allocated++
 		}
 	}
+	out.DeviceCounts.FreeIsUpperBound = out.FreeIsUpperBound
+	out.ClaimsAreLowerBounds = v.unseen.claims
+	out.DevicesAreLowerBounds = v.unseen.slices
 	out.PluginNodes = v.pluginNodes(class)
-	return out, nil
+
+	out.ExtendedResources, err = v.resourcesOf(ctx, class, selections{class.Name: chosen.selection()})
+	return out, err
+}
+
+// tookFrom tells whether a claim has devices for a request for a class, of
+// alternatives for that one.
+func tookFrom(claim *resourceapi.ResourceClaim, class string) bool {
+	if claim.Status.Allocation == nil {
+		return false
+	}
+	return slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
+		return r.Exactly != nil && r.Exactly.DeviceClassName == class ||
+			slices.ContainsFunc(r.FirstAvailable, func(s resourceapi.DeviceSubRequest) bool {
+				return s.DeviceClassName == class && slices.ContainsFunc(claim.Status.Allocation.Devices.Results, func(result resourceapi.DeviceRequestAllocationResult) bool {
+					return result.Request == resourceclaim.CreateSubRequestRef(r.Name, s.Name)
+				})
+			})
+	})
 }
 
 // pluginNodes lists the nodes where a device plugin advertises the extended

@@ -28,6 +28,9 @@ type Slice struct {
 	// Devices counts all devices of the slice, Free those in state Free.
 	Devices int `json:"devices"`
 	Free    int `json:"free"`
+	// FreeIsUpperBound is true if fewer may be free, because not everything that
+	// takes devices could be seen.
+	FreeIsUpperBound bool `json:"freeIsUpperBound,omitempty"`
 	// Counters counts the counters of its counter sets.
 	Counters int `json:"counters,omitempty"`
 	// State tells whether the allocator uses the slice, Reason why not.
@@ -81,6 +84,15 @@ type Pool struct {
 	Reason string    `json:"reason,omitempty"`
 	// Devices counts the devices by their state.
 	Devices DeviceCounts `json:"devices"`
+	// Unhealthy names the devices that are, with what is said about them.
+	Unhealthy []UnhealthyDevice `json:"unhealthy,omitempty"`
+	// CountsFrom tells whose word it is which devices are in use.
+	CountsFrom CountSource `json:"countsFrom"`
+	// ClusterCounts is what the cluster itself counts, if it was asked.
+	ClusterCounts *ClusterCounts `json:"clusterCounts,omitempty"`
+	// Differences tell where ClusterCounts and Devices contradict each other,
+	// and why, as far as that is known.
+	Differences []string `json:"differences,omitempty"`
 	// Counters are the shared counters, and who uses them.
 	Counters []Counter `json:"counters,omitempty"`
 	// Capacity sums up the capacity of devices that several claims can share,
@@ -89,6 +101,8 @@ type Pool struct {
 	// Partitions counts the devices that use counters by their type, and how
 	// many more of each could be allocated if nothing else was.
 	Partitions []Partition `json:"partitions,omitempty"`
+	// Labels are those that all its slices have.
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // PoolState is whether the allocator uses a pool.
@@ -101,10 +115,57 @@ const (
 	PoolIncomplete PoolState = "Incomplete"
 	PoolInvalid    PoolState = "Invalid"
 	PoolNodeGone   PoolState = "NodeGone"
+	// PoolUnusable is one that has devices, of which the allocator takes none
+	// on any node.
+	PoolUnusable PoolState = "Unusable"
+)
+
+// CountSource is whose word it is which devices of a pool are in use.
+type CountSource string
+
+const (
+	// CountsFromClaims are those of all claims.
+	CountsFromClaims CountSource = "Claims"
+	// CountsFromVisibleClaims are those of the claims that could be seen; others
+	// may have devices, too.
+	CountsFromVisibleClaims CountSource = "VisibleClaims"
+	// CountsFromPoolStatus are those of the cluster itself: the status of a
+	// ResourcePoolStatusRequest (KEP-5677). A device that claims have and no slice
+	// has any more counts as allocated there.
+	CountsFromPoolStatus CountSource = "ResourcePoolStatusRequest"
+)
+
+// ClusterCounts is what the cluster counts in a pool, by its own rules: every
+// device of a claim is allocated, shared or not; every device with a taint
+// against scheduling is unavailable, allocated or not; what is left of the
+// total is available, whether counters block it or not.
+type ClusterCounts struct {
+	// Request is the name of the ResourcePoolStatusRequest, AnsweredAt when the
+	// cluster counted.
+	Request    string       `json:"request"`
+	AnsweredAt *metav1.Time `json:"answeredAt,omitempty"`
+	// The counts are nil if the cluster could not tell, which Error explains.
+	Total       *int32 `json:"total,omitempty"`
+	Allocated   *int32 `json:"allocated,omitempty"`
+	Available   *int32 `json:"available,omitempty"`
+	Unavailable *int32 `json:"unavailable,omitempty"`
+	Error       string `json:"error,omitempty"`
+}
+
+// Bound is what is known about a count that is not certain.
+type Bound string
+
+const (
+	// BoundAtMost is a count that may be lower in truth.
+	BoundAtMost Bound = "AtMost"
+	// BoundAtLeast is one that may be higher.
+	BoundAtLeast Bound = "AtLeast"
+	// BoundUnknown is one that may be either.
+	BoundUnknown Bound = "Unknown"
 )
 
 // DeviceCounts counts devices by state. Total is the sum of all but Unhealthy,
-// which counts devices in any state.
+// which counts devices in any state, unless some are bounds.
 type DeviceCounts struct {
 	Total     int `json:"total"`
 	Free      int `json:"free"`
@@ -114,6 +175,17 @@ type DeviceCounts struct {
 	Tainted   int `json:"tainted"`
 	Unusable  int `json:"unusable"`
 	Unhealthy int `json:"unhealthy"`
+	// FreeIsUpperBound is true if fewer may be free, because not everything that
+	// takes devices could be seen. Bounds has all counts that are not certain, by
+	// their name here: "free", "allocated".
+	FreeIsUpperBound bool             `json:"freeIsUpperBound,omitempty"`
+	Bounds           map[string]Bound `json:"bounds,omitempty"`
+}
+
+// UnhealthyDevice is a device of a pool that is not healthy.
+type UnhealthyDevice struct {
+	Name    string `json:"name"`
+	Message string `json:"message,omitempty"`
 }
 
 // Counter is one shared counter of a pool.
@@ -123,8 +195,12 @@ type Counter struct {
 	Total      string `json:"total"`
 	Used       string `json:"used"`
 	Left       string `json:"left"`
+	// UsedPercent is Used of Total, rounded to a whole number.
+	UsedPercent int `json:"usedPercent"`
 	// By names the devices in use that take some of it.
 	By []string `json:"by,omitempty"`
+	// UsedIsLowerBound is true if claims that could not be seen may use more.
+	UsedIsLowerBound bool `json:"usedIsLowerBound,omitempty"`
 }
 
 // Capacity is how much of a capacity is taken.
@@ -135,6 +211,8 @@ type Capacity struct {
 	Left  string `json:"left"`
 	// UsedPercent is Used of Total, rounded to a whole number.
 	UsedPercent int `json:"usedPercent"`
+	// UsedIsLowerBound is true if claims that could not be seen may use more.
+	UsedIsLowerBound bool `json:"usedIsLowerBound,omitempty"`
 }
 
 // Partition is a kind of device that divides shared counters.
@@ -146,9 +224,13 @@ type Partition struct {
 	Attribute string `json:"attribute,omitempty"`
 	Devices   int    `json:"devices"`
 	Allocated int    `json:"allocated"`
-	// MoreFit is how many more the allocator finds room for, nil if that was
-	// not asked.
+	// MoreFit is how many more the allocator finds room for, for requests that
+	// tolerate no taint; nil if that was not asked, or depends on nodes that are
+	// not known.
 	MoreFit *int `json:"moreFit,omitempty"`
+	// MoreFitIsUpperBound is true if fewer may fit, and more may be allocated,
+	// because not all claims, or rules for taints, could be seen.
+	MoreFitIsUpperBound bool `json:"moreFitIsUpperBound,omitempty"`
 }
 
 // Device is a device, what it is and who has it.
@@ -166,6 +248,9 @@ type Device struct {
 	// State tells whether it can be had, Reason why not.
 	State  DeviceState `json:"state"`
 	Reason string      `json:"reason,omitempty"`
+	// Uncertain is true if the device may be in another state: something that
+	// could not be seen may take or taint it.
+	Uncertain bool `json:"uncertain,omitempty"`
 	// Holders are the claims that have it.
 	Holders []Holder `json:"holders,omitempty"`
 	// Taints are those of its slice and of DeviceTaintRules.
@@ -182,13 +267,15 @@ type Device struct {
 	Counters            map[string]string `json:"counters,omitempty"`
 	CompatibilityGroups []string          `json:"compatibilityGroups,omitempty"`
 	BindingConditions   []string          `json:"bindingConditions,omitempty"`
+	// Labels are those of its slice.
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // DeviceState is whether a device can be had.
 type DeviceState string
 
 const (
-	// DeviceFree is a device that nobody has and that is not blocked.
+	// DeviceFree is a device that an ordinary request could have on some node.
 	DeviceFree DeviceState = "Free"
 	// DeviceAllocated is one that a claim has for itself.
 	DeviceAllocated DeviceState = "Allocated"
@@ -200,9 +287,67 @@ const (
 	// DeviceTainted is one that nobody has and that has a taint against
 	// scheduling.
 	DeviceTainted DeviceState = "Tainted"
-	// DeviceUnusable is one that the allocator does not look at.
+	// DeviceUnusable is one that the allocator takes on no node: its pool is
+	// incomplete or invalid, no node can reach it, or a feature gate is off.
 	DeviceUnusable DeviceState = "Unusable"
 )
+
+// DeviceStates are all states, from what can be had to what cannot.
+func DeviceStates() []DeviceState {
+	return []DeviceState{DeviceFree, DeviceAllocated, DeviceShared, DeviceBlocked, DeviceTainted, DeviceUnusable}
+}
+
+// Add adds up counts.
+func (c *DeviceCounts) Add(more DeviceCounts) {
+	c.Total += more.Total
+	c.Free += more.Free
+	c.Allocated += more.Allocated
+	c.Shared += more.Shared
+	c.Blocked += more.Blocked
+	c.Tainted += more.Tainted
+	c.Unusable += more.Unusable
+	c.Unhealthy += more.Unhealthy
+	c.FreeIsUpperBound = c.FreeIsUpperBound || more.FreeIsUpperBound
+}
+
+// add counts one more device.
+func (c *DeviceCounts) add(state DeviceState) {
+	c.Total++
+	switch state {
+	case DeviceFree:
+		c.Free++
+	case DeviceAllocated:
+		c.Allocated++
+	case DeviceShared:
+		c.Shared++
+	case DeviceBlocked:
+		c.Blocked++
+	case DeviceTainted:
+		c.Tainted++
+	case DeviceUnusable:
+		c.Unusable++
+	}
+}
+
+// Of is how many devices are in a state.
+func (c *DeviceCounts) Of(state DeviceState) int {
+	switch state {
+	case DeviceFree:
+		return c.Free
+	case DeviceAllocated:
+		return c.Allocated
+	case DeviceShared:
+		return c.Shared
+	case DeviceBlocked:
+		return c.Blocked
+	case DeviceTainted:
+		return c.Tainted
+	case DeviceUnusable:
+		return c.Unusable
+	default:
+		return 0
+	}
+}
 
 // Holder is a claim that has a device.
 type Holder struct {
@@ -210,10 +355,13 @@ type Holder struct {
 	Claim     string `json:"claim"`
 	// Request is that of the claim, "request/subrequest" for an alternative.
 	Request string `json:"request"`
-	// Pods are those that use the claim, at most ten.
-	Pods        []string `json:"pods,omitempty"`
-	ShareID     string   `json:"shareID,omitempty"`
-	AdminAccess bool     `json:"adminAccess,omitempty"`
+	// Pods are those that use the claim, at most ten. One that names the claim
+	// and waits for a node is none of them.
+	Pods []string `json:"pods,omitempty"`
+	// PodCount is how many there are.
+	PodCount    int    `json:"podCount"`
+	ShareID     string `json:"shareID,omitempty"`
+	AdminAccess bool   `json:"adminAccess,omitempty"`
 	// Consumed is what the share takes, by capacity.
 	Consumed map[string]string `json:"consumed,omitempty"`
 	// Status is what the driver says about the device in the claim's status.
@@ -223,6 +371,9 @@ type Holder struct {
 // DeviceStatus is what a driver says about an allocated device (KEP-4817).
 type DeviceStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Odd names the types of conditions that are not as they should be: one that
+	// stands for a failure of binding and is true, any other one that is not.
+	Odd []string `json:"odd,omitempty"`
 	// Interface, IPs and HardwareAddress are the network data, if it is a
 	// network device.
 	Interface       string   `json:"interface,omitempty"`
@@ -256,13 +407,18 @@ type Claim struct {
 	// node or there are none; Scope says it in words.
 	Node  string `json:"node,omitempty"`
 	Scope string `json:"scope,omitempty"`
-	// Pods are those that use the claim, at most ten; PodCount counts all.
+	// Pods are those that name the claim, at most ten; PodCount counts all.
+	// ReservedFor tells which of them may use it.
 	Pods     []string `json:"pods,omitempty"`
 	PodCount int      `json:"podCount"`
 	// ReservedFor lists the consumers ("pod/train-0").
 	ReservedFor []string `json:"reservedFor,omitempty"`
 	// Template is what it was generated from, as far as the pod tells.
 	Template string `json:"template,omitempty"`
+	// Stage is the first one in the life of the pods that use it which is not
+	// done, of several pods the least advanced, as far as claims and pods tell;
+	// "why" knows more. It is empty if no pod uses the claim.
+	Stage string `json:"stage,omitempty"`
 	// Code and Reason are why it is pending, as "why" says; they are only there
 	// if they were asked for.
 	Code        string            `json:"code,omitempty"`
@@ -299,7 +455,7 @@ type ClaimFlag struct {
 type FlagName string
 
 const (
-	// FlagUnreserved is a claim with devices that nobody uses.
+	// FlagUnreserved is a claim with devices that is reserved for nobody.
 	FlagUnreserved FlagName = "Unreserved"
 	// FlagWaitingForPod is a claim without devices that no pod uses.
 	FlagWaitingForPod FlagName = "WaitingForPod"
@@ -310,11 +466,23 @@ const (
 	// FlagStaleReservation is a reservation for a pod that is finished, gone or
 	// another one of the same name.
 	FlagStaleReservation FlagName = "StaleReservation"
-	// FlagDeviceTwice is a device that another claim has, too, although it
-	// cannot be shared.
+	// FlagDeviceTwice is a device that is allocated once more, although one of
+	// its holders has it for itself, or of which the shares are more than there
+	// is.
 	FlagDeviceTwice FlagName = "DeviceTwice"
-	// FlagDeviceGone is a device that no slice has any more.
+	// FlagDeviceGone is a device that the newest generation of its pool does not
+	// have, or no slice at all.
 	FlagDeviceGone FlagName = "DeviceGone"
+	// FlagBinding is a claim whose pod is not bound before a driver sets a
+	// binding condition.
+	FlagBinding FlagName = "Binding"
+	// FlagBindingFailed is one where a driver says that this fails.
+	FlagBindingFailed FlagName = "BindingFailed"
+	// FlagDeviceCondition is a device with a condition that is not as it should
+	// be: Ready=False, for instance.
+	FlagDeviceCondition FlagName = "DeviceCondition"
+	// FlagDeviceUnhealthy is a device that a kubelet says is unhealthy.
+	FlagDeviceUnhealthy FlagName = "DeviceUnhealthy"
 )
 
 // ClaimRequest is what a claim asks for in one request.
@@ -341,7 +509,8 @@ type ClaimDevice struct {
 	Device   string            `json:"device"`
 	ShareID  string            `json:"shareID,omitempty"`
 	Consumed map[string]string `json:"consumed,omitempty"`
-	// Missing is true if no slice has the device any more.
+	// Missing is true if the newest generation of its pool does not have the
+	// device any more.
 	Missing bool          `json:"missing,omitempty"`
 	Status  *DeviceStatus `json:"status,omitempty"`
 }
@@ -365,10 +534,14 @@ type Taint struct {
 	Devices []string `json:"devices"`
 	// Claims are those that have such a device, as namespace/name.
 	Claims []string `json:"claims,omitempty"`
-	// Pods are those that use such a claim.
+	// Pods are those that use such a claim: it is reserved for them.
 	Pods []TaintedPod `json:"pods,omitempty"`
+	// ClaimsAreLowerBounds and PodsAreLowerBounds are true if there may be more
+	// of them, because not all claims or pods could be seen.
+	ClaimsAreLowerBounds bool `json:"claimsAreLowerBounds,omitempty"`
+	PodsAreLowerBounds   bool `json:"podsAreLowerBounds,omitempty"`
 	// NextEviction is when the next pod gets evicted because of this taint, nil
-	// if none will be.
+	// if none will be; if PodsAreLowerBounds, as far as could be seen.
 	NextEviction *metav1.Time `json:"nextEviction,omitempty"`
 	// Conditions are those in the status of the rule.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -389,6 +562,20 @@ type TaintedPod struct {
 	// TolerationSeconds is for how long it tolerates the taint, nil if it does
 	// so for ever or not at all.
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
+	// Anyway is the first of the evictions because of other taints, nil if there
+	// is none.
+	Anyway *OtherEviction `json:"anyway,omitempty"`
+}
+
+// OtherEviction is what evicts a pod besides the taint that was asked about.
+type OtherEviction struct {
+	// Taint is KEY[=VALUE]:EFFECT, Device the one that has it, as
+	// driver/pool/device, and Source the object that it comes from, such as
+	// "DeviceTaintRule/maintenance".
+	Taint  string      `json:"taint"`
+	Device string      `json:"device"`
+	Source string      `json:"source"`
+	At     metav1.Time `json:"at"`
 }
 
 // Class is a DeviceClass and what it selects.
@@ -401,22 +588,95 @@ type Class struct {
 	// Devices counts those that match, Free those of them that are free.
 	Devices int `json:"devices"`
 	Free    int `json:"free"`
+	// FreeIsUpperBound is true if fewer may be free, because not everything that
+	// takes devices could be seen.
+	FreeIsUpperBound bool `json:"freeIsUpperBound,omitempty"`
+	// DeviceCounts counts those that match by their state.
+	DeviceCounts DeviceCounts `json:"deviceCounts"`
 	// Failing counts devices on which a selector fails, Failure says how on one
-	// of them.
-	Failing int    `json:"failing,omitempty"`
-	Failure string `json:"failure,omitempty"`
+	// of them. Failures has all ways in which it fails.
+	Failing  int               `json:"failing,omitempty"`
+	Failure  string            `json:"failure,omitempty"`
+	Failures []SelectorFailure `json:"failures,omitempty"`
 	// Drivers are those of the devices that match.
 	Drivers []string `json:"drivers,omitempty"`
+	// DevicesAreLowerBounds is true if there may be more devices, because not all
+	// slices could be seen.
+	DevicesAreLowerBounds bool `json:"devicesAreLowerBounds,omitempty"`
 	// Claims counts the claims with a request for the class, Allocated those of
-	// them that have devices.
+	// them that have devices for it, of alternatives if this one was taken.
 	Claims    int `json:"claims"`
 	Allocated int `json:"allocated"`
+	// ClaimsAreLowerBounds is true if there may be more of both, because not all
+	// claims could be seen.
+	ClaimsAreLowerBounds bool `json:"claimsAreLowerBounds,omitempty"`
 	// ExtendedResource is the resource that it serves, besides
 	// deviceclass.resource.kubernetes.io/NAME.
 	ExtendedResource string `json:"extendedResource,omitempty"`
 	// PluginNodes are nodes where a device plugin advertises the same resource.
-	PluginNodes []string          `json:"pluginNodes,omitempty"`
-	Labels      map[string]string `json:"labels,omitempty"`
+	PluginNodes []string `json:"pluginNodes,omitempty"`
+	// ExtendedResources are the resources that the class serves, node by node.
+	// The implicit name is only there if it is in use.
+	ExtendedResources []ExtendedResource `json:"extendedResources,omitempty"`
+	Labels            map[string]string  `json:"labels,omitempty"`
+}
+
+// ExtendedResource is what containers ask for by name and number, and who serves
+// it: device plugins, which register it with their nodes, or a DeviceClass
+// (KEP-5004).
+type ExtendedResource struct {
+	Name string `json:"name"`
+	// Class is the DeviceClass that names it, empty if there is none: then there
+	// are only device plugins.
+	Class string `json:"class,omitempty"`
+	// Problem is why the class does not serve it all the same.
+	Problem string `json:"problem,omitempty"`
+	// Nodes are those where a device plugin or the class has some, or had.
+	Nodes []ResourceOnNode `json:"nodes,omitempty"`
+}
+
+// ResourceOnNode is an extended resource on one node, what the device plugin has
+// beside what DRA has.
+type ResourceOnNode struct {
+	Node string `json:"node"`
+	// ServedBy is whom the scheduler asks there, empty if nobody has any.
+	ServedBy ResourceServer `json:"servedBy,omitempty"`
+	// PluginCapacity is what a device plugin has registered, PluginAllocatable
+	// how much of it is healthy.
+	PluginCapacity    int64 `json:"pluginCapacity"`
+	PluginAllocatable int64 `json:"pluginAllocatable"`
+	// Requested is what the pods on the node ask for, as the scheduler adds it
+	// up, nil if it is not known; RequestedOfDRA is the part that devices of
+	// claims serve.
+	Requested      *int64 `json:"requested,omitempty"`
+	RequestedOfDRA int64  `json:"requestedOfDRA,omitempty"`
+	// Devices counts the devices of the class that the allocator looks at for
+	// this node, Free those of them that are free. Devices that several nodes
+	// can reach count for each of them.
+	Devices int `json:"devices"`
+	Free    int `json:"free"`
+}
+
+// ResourceServer is who serves an extended resource on a node.
+type ResourceServer string
+
+const (
+	// ServedByPlugin is a node with a device plugin. The scheduler takes the
+	// resource from that alone, even if it is used up, and devices of the class
+	// are for claims.
+	ServedByPlugin ResourceServer = "DevicePlugin"
+	// ServedByDRA is a node where no device plugin has any.
+	ServedByDRA ResourceServer = "DRA"
+)
+
+// SelectorFailure is an error of a selector.
+type SelectorFailure struct {
+	// Error names the selector by its place in the list, from 1.
+	Error string `json:"error"`
+	// Count is the number of devices on which it fails like this, Devices has the
+	// first ten of them as driver/pool/device.
+	Count   int      `json:"count"`
+	Devices []string `json:"devices"`
 }
 
 // Branch is a part of a tree: an object, what there is to say about it, and
@@ -425,11 +685,16 @@ type Branch struct {
 	metav1.TypeMeta `json:",inline"`
 
 	// Of is the kind of the object: Pod, ResourceClaim, Request, Device,
-	// ResourceSlice, Pool, Node, DeviceClass.
+	// ResourceSlice, Pool, Node, DeviceClass, ExtendedResource.
 	Of        string `json:"of"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	// Notes are short remarks: state, health, taints, addresses.
-	Notes    []string `json:"notes,omitempty"`
-	Branches []Branch `json:"branches,omitempty"`
+	Notes []string `json:"notes,omitempty"`
+	// Uncertain is true for a device that may be in another state, see
+	// [Device.Uncertain]. The first note then ends with a question mark.
+	Uncertain bool `json:"uncertain,omitempty"`
+	// Resource is set for an extended resource on a node.
+	Resource *ResourceOnNode `json:"resource,omitempty"`
+	Branches []Branch        `json:"branches,omitempty"`
 }

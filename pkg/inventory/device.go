@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 )
 
 // maxPods is how many pods a holder names.
@@ -45,6 +46,7 @@ func (v *Inventory) device(d *allocator.Device) Device {
 		Driver:   d.ID.Driver, Pool: d.ID.Pool, Name: d.ID.Device, Slice: d.Slice.Name,
 		Shareable:         ptr.Deref(d.AllowMultipleAllocations, false),
 		BindingConditions: d.BindingConditions,
+		Labels:            d.Slice.Labels,
 		Taints:            v.taintsOf(d),
 		Holders:           v.holdersOf(d),
 		Capacity:          v.capacityOf(d),
@@ -54,7 +56,7 @@ func (v *Inventory) device(d *allocator.Device) Device {
 	if len(d.Attributes) > 0 {
 		out.Attributes = make(map[string]string, len(d.Attributes))
 		for name, attribute := range d.Attributes {
-			out.Attributes[qualifiedName(name, d.ID.Driver)] = attributeText(attribute)
+			out.Attributes[selector.Qualified(name, d.ID.Driver)] = selector.Plain(attribute)
 		}
 	}
 	for _, consumption := range d.ConsumesCounters {
@@ -71,15 +73,8 @@ func (v *Inventory) device(d *allocator.Device) Device {
 		}
 	}
 	out.State, out.Reason = v.deviceState(d)
+	out.Uncertain = v.unseen.uncertain(out.State)
 	return out
-}
-
-// qualifiedName adds the domain of the driver to names without one.
-func qualifiedName(name resourceapi.QualifiedName, driver string) string {
-	if strings.Contains(string(name), "/") {
-		return string(name)
-	}
-	return driver + "/" + string(name)
 }
 
 func deviceScope(d *allocator.Device) (node, scope string) {
@@ -97,10 +92,9 @@ func (v *Inventory) deviceState(d *allocator.Device) (DeviceState, string) {
 		return DeviceAllocated, ""
 	case v.alloc.Shared(d.ID):
 		return DeviceShared, ""
-	case d.Pool.Incomplete:
-		return DeviceUnusable, incompleteText(d.Pool)
-	case d.Pool.Invalid != "":
-		return DeviceUnusable, "the pool is invalid: " + d.Pool.Invalid
+	}
+	if bar := v.alloc.Barred(d); bar != nil {
+		return DeviceUnusable, bar.Reason
 	}
 	if h := v.alloc.Hindered(d); h != nil {
 		if h.Gate != "" {
@@ -110,14 +104,10 @@ func (v *Inventory) deviceState(d *allocator.Device) (DeviceState, string) {
 	}
 	for _, taint := range d.Taints {
 		if v.alloc.FeatureEnabled("DRADeviceTaints") && (taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute) {
-			return DeviceTainted, taintText(taint)
+			return DeviceTainted, taint.String()
 		}
 	}
 	return DeviceFree, ""
-}
-
-func incompleteText(pool *allocator.Pool) string {
-	return fmt.Sprintf("the pool is incomplete: %d of %d slices", len(pool.Slices), pool.Expected)
 }
 
 func hindranceText(h *allocator.Hindrance) string {
@@ -129,13 +119,6 @@ func hindranceText(h *allocator.Hindrance) string {
 	default:
 		return fmt.Sprintf("takes %s of counter %s, %s of %s left", h.Wanted.String(), h.Short.Counter, h.Short.Left.String(), h.Short.Total.String())
 	}
-}
-
-func taintText(taint resourceapi.DeviceTaint) string {
-	if taint.Value == "" {
-		return fmt.Sprintf("%s:%s", taint.Key, taint.Effect)
-	}
-	return fmt.Sprintf("%s=%s:%s", taint.Key, taint.Value, taint.Effect)
 }
 
 func (v *Inventory) taintsOf(d *allocator.Device) []DeviceTaint {
@@ -157,30 +140,51 @@ func (v *Inventory) holdersOf(d *allocator.Device) []Holder {
 			Namespace: h.Claim.Namespace, Claim: h.Claim.Name, Request: h.Result.Request,
 			AdminAccess: ptr.Deref(h.Result.AdminAccess, false),
 			Consumed:    quantities(h.Result.ConsumedCapacity),
-			Status:      deviceStatus(allocator.DeviceStatus(h.Claim, h.Result)),
+			Status:      StatusOf(h.Claim, h.Result),
 		}
 		if h.Result.ShareID != nil {
 			holder.ShareID = string(*h.Result.ShareID)
 		}
-		pods := v.podsOf(h.Claim)
-		for _, pod := range pods[:min(len(pods), maxPods)] {
-			holder.Pods = append(holder.Pods, pod.Name)
+		for _, pod := range v.podsOf(h.Claim) {
+			if !v.uses(pod, h.Claim) {
+				continue
+			}
+			holder.PodCount++
+			if len(holder.Pods) < maxPods {
+				holder.Pods = append(holder.Pods, pod.Name)
+			}
 		}
 		holders = append(holders, holder)
 	}
 	return holders
 }
 
-// deviceStatus picks what people look for in the status of a device.
-func deviceStatus(status *resourceapi.AllocatedDeviceStatus) *DeviceStatus {
+// StatusOf picks what people look for in what the driver says about an allocated
+// device in the status of its claim; nil if it says nothing.
+func StatusOf(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *DeviceStatus {
+	status := allocator.DeviceStatus(claim, result)
 	if status == nil {
 		return nil
 	}
 	out := &DeviceStatus{Conditions: status.Conditions}
+	for _, c := range allocator.OddConditions(claim, result) {
+		out.Odd = append(out.Odd, c.Type)
+	}
 	if network := status.NetworkData; network != nil {
 		out.Interface, out.IPs, out.HardwareAddress = network.InterfaceName, network.IPs, network.HardwareAddress
 	}
 	return out
+}
+
+// ConditionText is "Ready=False: NoCarrier: the cable is unplugged".
+func ConditionText(c *metav1.Condition) string {
+	text := c.Type + "=" + string(c.Status)
+	for _, part := range []string{c.Reason, c.Message} {
+		if part != "" {
+			text += ": " + part
+		}
+	}
+	return text
 }
 
 func (v *Inventory) capacityOf(d *allocator.Device) []Capacity {
@@ -195,20 +199,43 @@ func (v *Inventory) capacityOf(d *allocator.Device) []Capacity {
 		if v.alloc.InUse(d.ID) {
 			used = total
 		}
-		list = append(list, newCapacity(qualifiedName(name, d.ID.Driver), total, used))
+		capacity := newCapacity(selector.Qualified(name, d.ID.Driver), total, used)
+		capacity.UsedIsLowerBound = v.unseen.claims && used.Cmp(total) < 0
+		list = append(list, capacity)
 	}
 	return list
 }
 
 // healthOf is the worst that kubelets say about a device.
 func (v *Inventory) healthOf(d *allocator.Device) (health, message string) {
-	order := []corev1.ResourceHealthStatus{corev1.ResourceHealthStatusHealthy, corev1.ResourceHealthStatusUnknown, corev1.ResourceHealthStatusUnhealthy}
 	for _, holder := range v.alloc.Holders(d.ID) {
-		for _, h := range v.alloc.HealthOf(holder, v.podsOf(holder.Claim)) {
-			if health == "" || slices.Index(order, h.Status) > slices.Index(order, corev1.ResourceHealthStatus(health)) {
-				health, message = string(h.Status), h.Message
-			}
+		if said, why := v.healthSaid(holder); worse(said, health) {
+			health, message = said, why
 		}
 	}
 	return health, message
+}
+
+// healthSaid is the worst that kubelets say about a device that a claim has. A
+// kubelet leaves what it said last in the status of a pod that finished, and it
+// says nothing about a device that the pod only waits for.
+func (v *Inventory) healthSaid(holder allocator.Holder) (health, message string) {
+	var running []*corev1.Pod
+	for _, pod := range v.podsOf(holder.Claim) {
+		if !finished(pod) && v.uses(pod, holder.Claim) {
+			running = append(running, pod)
+		}
+	}
+	for _, h := range v.alloc.HealthOf(holder, running) {
+		if worse(string(h.Status), health) {
+			health, message = string(h.Status), h.Message
+		}
+	}
+	return health, message
+}
+
+// worse compares two states of health; the empty one is the best.
+func worse(a, b string) bool {
+	order := []string{"", string(corev1.ResourceHealthStatusHealthy), string(corev1.ResourceHealthStatusUnknown), string(corev1.ResourceHealthStatusUnhealthy)}
+	return slices.Index(order, a) > slices.Index(order, b)
 }

@@ -4,7 +4,9 @@
 package inventory
 
 import (
+	"slices"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -23,7 +25,12 @@ type Inventory struct {
 	alloc *allocator.Allocator
 	snap  *snapshot.Snapshot
 	// pods are those that use a claim.
-	pods map[claimKey][]*corev1.Pod
+	pods   map[claimKey][]*corev1.Pod
+	unseen unseen
+	// statuses has what the cluster itself says about pools.
+	statuses func() map[poolKey]poolStatus
+	// gone has, by pool, the devices of claims that no slice has any more.
+	gone func() map[poolKey]int
 }
 
 type claimKey struct{ namespace, name string }
@@ -31,7 +38,9 @@ type claimKey struct{ namespace, name string }
 // New takes the inventory of a snapshot. The allocator must be one for the
 // same snapshot.
 func New(alloc *allocator.Allocator, snap *snapshot.Snapshot) *Inventory {
-	v := &Inventory{alloc: alloc, snap: snap, pods: map[claimKey][]*corev1.Pod{}}
+	v := &Inventory{alloc: alloc, snap: snap, pods: map[claimKey][]*corev1.Pod{}, unseen: unseenIn(alloc, snap)}
+	v.statuses = sync.OnceValue(v.listStatuses)
+	v.gone = sync.OnceValue(v.countGone)
 	for _, pod := range snap.Pods {
 		for name := range resourceclaim.PodClaims(pod) {
 			key := claimKey{pod.Namespace, name}
@@ -41,8 +50,23 @@ func New(alloc *allocator.Allocator, snap *snapshot.Snapshot) *Inventory {
 	return v
 }
 
+// podsOf are the pods that name a claim, whether they may use it yet or not.
 func (v *Inventory) podsOf(claim *resourceapi.ResourceClaim) []*corev1.Pod {
 	return v.pods[claimKey{claim.Namespace, claim.Name}]
+}
+
+// uses tells whether a pod may use an allocated claim: the claim is reserved
+// for it. A pod that only names the claim waits for that. Where objects have
+// no UID, as in a file written by hand, the name has to do.
+func (v *Inventory) uses(pod *corev1.Pod, claim *resourceapi.ResourceClaim) bool {
+	return v.alloc.Reserved(claim, pod) || pod.UID == "" && slices.ContainsFunc(claim.Status.ReservedFor, func(consumer resourceapi.ResourceClaimConsumerReference) bool {
+		return consumer.APIGroup == "" && consumer.Resource == "pods" && consumer.Name == pod.Name
+	})
+}
+
+// finished tells whether no container of a pod runs again.
+func finished(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 func (v *Inventory) age(created metav1.Time) (since *metav1.Time, seconds int64) {
@@ -71,6 +95,15 @@ func scopeOf(name *string, all *bool, selector *corev1.NodeSelector) (node, scop
 	}
 }
 
+// requirementText is what a node selector wants. A label that only has to exist
+// would read like the name of a node.
+func requirementText(r corev1.NodeSelectorRequirement) string {
+	if r.Operator == corev1.NodeSelectorOpExists {
+		return "with " + r.Key
+	}
+	return allocator.RequirementText(r)
+}
+
 // selectorText writes a node selector as kubectl writes label selectors; terms
 // are joined by "or".
 func selectorText(selector *corev1.NodeSelector) string {
@@ -86,24 +119,4 @@ func selectorText(selector *corev1.NodeSelector) string {
 		terms = append(terms, strings.Join(parts, ","))
 	}
 	return strings.Join(terms, " or ")
-}
-
-func requirementText(r corev1.NodeSelectorRequirement) string {
-	values := strings.Join(r.Values, "|")
-	switch r.Operator {
-	case corev1.NodeSelectorOpIn:
-		return r.Key + "=" + values
-	case corev1.NodeSelectorOpNotIn:
-		return r.Key + "!=" + values
-	case corev1.NodeSelectorOpExists:
-		return r.Key
-	case corev1.NodeSelectorOpDoesNotExist:
-		return "!" + r.Key
-	case corev1.NodeSelectorOpGt:
-		return r.Key + ">" + values
-	case corev1.NodeSelectorOpLt:
-		return r.Key + "<" + values
-	default:
-		return r.Key + " " + string(r.Operator) + " " + values
-	}
 }

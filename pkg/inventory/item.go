@@ -4,6 +4,9 @@
 package inventory
 
 import (
+	"strconv"
+
+	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -17,10 +20,15 @@ type Item interface {
 	Names() []string
 	// Space is the namespace, empty for what has none.
 	Space() string
-	// LabelSet are the labels of the object that it comes from.
+	// LabelSet are the labels of the object that it comes from, or the common
+	// ones of several.
 	LabelSet() labels.Set
-	// Fields are what a field selector can choose by.
+	// Fields are what a field selector can choose by. Which there are is the
+	// same for all items of a kind.
 	Fields() fields.Set
+	// FieldValues are the values of those fields that have a fixed set, the same
+	// for all items of a kind.
+	FieldValues() map[string][]string
 	// Ageless is a copy without what changes by time alone.
 	Ageless() any
 }
@@ -66,8 +74,8 @@ func (in *Pool) Names() []string { return []string{in.Driver + "/" + in.Name, in
 // Space is empty.
 func (in *Pool) Space() string { return "" }
 
-// LabelSet is empty: a pool is no object.
-func (in *Pool) LabelSet() labels.Set { return nil }
+// LabelSet are the labels that all ResourceSlices of the pool have.
+func (in *Pool) LabelSet() labels.Set { return in.Labels }
 
 // Fields tell where the pool is from and whether it is usable.
 func (in *Pool) Fields() fields.Set {
@@ -82,12 +90,12 @@ func (in *Device) Names() []string {
 // Space is empty.
 func (in *Device) Space() string { return "" }
 
-// LabelSet is empty: a device is no object.
-func (in *Device) LabelSet() labels.Set { return nil }
+// LabelSet are the labels of the device's ResourceSlice.
+func (in *Device) LabelSet() labels.Set { return in.Labels }
 
 // Fields tell where the device is from and whether it can be had.
 func (in *Device) Fields() fields.Set {
-	return fields.Set{"driver": in.Driver, "pool": in.Pool, "device": in.Name, "node": in.Node, "state": string(in.State), "health": in.Health}
+	return fields.Set{"driver": in.Driver, "pool": in.Pool, "device": in.Name, "node": in.Node, "state": string(in.State), "uncertain": strconv.FormatBool(in.Uncertain), "health": in.Health}
 }
 
 // Names are the claim's name and namespace/name.
@@ -118,11 +126,8 @@ func (in *Claim) DeepCopyObject() runtime.Object { return in.DeepCopy() }
 
 // Names are key=value:effect, and the name of the rule.
 func (in *Taint) Names() []string {
-	text := in.Key + "=" + in.Value + ":" + in.Effect
-	if in.Value == "" {
-		text = in.Key + ":" + in.Effect
-	}
-	names := []string{text, in.Key}
+	taint := resourceapi.DeviceTaint{Key: in.Key, Value: in.Value, Effect: resourceapi.DeviceTaintEffect(in.Effect)}
+	names := []string{taint.String(), in.Key}
 	if in.Rule != "" {
 		names = append(names, in.Rule)
 	}

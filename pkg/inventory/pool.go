@@ -11,27 +11,24 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Pools lists all pools, sorted by driver and name. How many more partitions
 // would fit is asked of the allocator, which ctx bounds.
 func (v *Inventory) Pools(ctx context.Context) ([]Pool, error) {
-	all := slices.Clone(v.alloc.Pools())
-	slices.SortStableFunc(all, func(a, b *allocator.Pool) int {
-		return cmp.Or(cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Name, b.Name))
-	})
-	pools := make([]Pool, 0, len(all))
-	for _, pool := range all {
-		described, err := v.pool(ctx, pool)
-		if err != nil {
+	sorted := v.sortedPools()
+	pools := make([]Pool, 0, len(sorted))
+	for _, pool := range sorted {
+		described, known := v.pool(pool)
+		var err error
+		if described.Partitions, err = v.partitions(ctx, pool, known); err != nil {
 			return nil, err
 		}
 		pools = append(pools, described)
@@ -39,65 +36,97 @@ func (v *Inventory) Pools(ctx context.Context) ([]Pool, error) {
 	return pools, nil
 }
 
-func (v *Inventory) pool(ctx context.Context, pool *allocator.Pool) (Pool, error) {
+// Usage is like Pools, but says nothing about partitions, so that it asks the
+// allocator nothing.
+func (v *Inventory) Usage() []Pool {
+	sorted := v.sortedPools()
+	pools := make([]Pool, 0, len(sorted))
+	for _, pool := range sorted {
+		described, _ := v.pool(pool)
+		pools = append(pools, described)
+	}
+	return pools
+}
+
+func (v *Inventory) sortedPools() []*allocator.Pool {
+	all := slices.Clone(v.alloc.Pools())
+	slices.SortStableFunc(all, func(a, b *allocator.Pool) int {
+		return cmp.Or(cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// pool describes a pool without its partitions, and tells what the cluster's own
+// counts add to what is known of it.
+func (v *Inventory) pool(pool *allocator.Pool) (Pool, known) {
 	out := Pool{
 		TypeMeta: typeMeta("Pool"),
 		Driver:   pool.Driver, Name: pool.Name, Node: poolNode(pool), Generation: pool.Generation,
-		Slices: len(pool.Slices), Declared: pool.Expected, Obsolete: len(pool.Obsolete),
+		Slices: len(pool.Slices), Declared: pool.Expected, Obsolete: len(pool.Obsolete), Labels: commonLabels(pool),
 	}
-	capacity := map[resourceapi.QualifiedName]*capacitySum{}
-	for _, d := range v.devicesOf(pool) {
-		state, _ := v.deviceState(&d)
-		out.Devices.add(state)
-		if health, _ := v.healthOf(&d); health == string(corev1.ResourceHealthStatusUnhealthy) {
-			out.Devices.Unhealthy++
-		}
-		if !ptr.Deref(d.AllowMultipleAllocations, false) {
-			continue
-		}
-		consumed := v.alloc.Consumed(d.ID)
-		for name := range d.Capacity {
-			if capacity[name] == nil {
-				capacity[name] = &capacitySum{}
-			}
-			capacity[name].total.Add(d.Capacity[name].Value)
-			capacity[name].used.Add(consumed[name])
-		}
+	devices := v.tally(pool)
+	status, told := v.statuses()[poolKey{pool.Driver, pool.Name}]
+	var known known
+	if told {
+		out.ClusterCounts = status.counts()
+		known = v.learn(&status, pool, &devices)
+		out.Differences = known.differences
 	}
-	for _, name := range slices.Sorted(maps.Keys(capacity)) {
-		out.Capacity = append(out.Capacity, newCapacity(qualifiedName(name, pool.Driver), capacity[name].total, capacity[name].used))
-	}
+	out.Devices, out.CountsFrom = v.count(&devices, known)
+	out.Unhealthy = devices.unhealthy
+	out.Capacity = v.poolCapacity(pool, known)
 	for _, use := range v.alloc.CountersOf(pool) {
-		counter := Counter{CounterSet: use.CounterSet, Name: use.Counter, Total: use.Total.String(), Used: use.Used.String(), Left: use.Left.String()}
+		counter := Counter{
+			CounterSet: use.CounterSet, Name: use.Counter, Total: use.Total.String(), Used: use.Used.String(), Left: use.Left.String(),
+			UsedPercent:      percent(use.Used, use.Total),
+			UsedIsLowerBound: v.unseen.claims && use.Left.Sign() > 0 && !known.allHolders,
+		}
 		for _, id := range use.By {
 			counter.By = append(counter.By, id.Device)
 		}
 		out.Counters = append(out.Counters, counter)
 	}
 	out.State, out.Reason = v.poolState(pool, out.Devices.Total)
-	var err error
-	out.Partitions, err = v.partitions(ctx, pool)
-	return out, err
+	return out, known
 }
 
-type capacitySum struct{ total, used resource.Quantity }
+// capacitySum is what there is of a capacity, what shares take of it, and how
+// much is in devices that claims have for themselves.
+type capacitySum struct{ total, used, exclusive resource.Quantity }
 
-func (c *DeviceCounts) add(state DeviceState) {
-	c.Total++
-	switch state {
-	case DeviceFree:
-		c.Free++
-	case DeviceAllocated:
-		c.Allocated++
-	case DeviceShared:
-		c.Shared++
-	case DeviceBlocked:
-		c.Blocked++
-	case DeviceTainted:
-		c.Tainted++
-	case DeviceUnusable:
-		c.Unusable++
+// poolCapacity sums up the capacity of devices that can be shared.
+func (v *Inventory) poolCapacity(pool *allocator.Pool, known known) []Capacity {
+	sums := map[resourceapi.QualifiedName]*capacitySum{}
+	for _, d := range v.devicesOf(pool) {
+		if !ptr.Deref(d.AllowMultipleAllocations, false) {
+			continue
+		}
+		consumed := v.alloc.Consumed(d.ID)
+		for name := range d.Capacity {
+			if sums[name] == nil {
+				sums[name] = &capacitySum{}
+			}
+			sums[name].total.Add(d.Capacity[name].Value)
+			if v.alloc.InUse(d.ID) {
+				sums[name].exclusive.Add(d.Capacity[name].Value)
+				continue
+			}
+			sums[name].used.Add(consumed[name])
+		}
 	}
+	var list []Capacity
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		sum := sums[name]
+		certain := !v.unseen.claims
+		if consumed, ok := known.consumed[string(name)]; ok && !certain && consumed.Cmp(sum.used) >= 0 {
+			sum.used, certain = consumed, true
+		}
+		sum.used.Add(sum.exclusive)
+		capacity := newCapacity(selector.Qualified(name, pool.Driver), sum.total, sum.used)
+		capacity.UsedIsLowerBound = !certain && sum.used.Cmp(sum.total) < 0
+		list = append(list, capacity)
+	}
+	return list
 }
 
 // poolNode is the node that all slices of a pool name.
@@ -113,6 +142,26 @@ func poolNode(pool *allocator.Pool) string {
 	return node
 }
 
+// commonLabels are the labels that all slices of a pool have, nil if there is
+// none.
+func commonLabels(pool *allocator.Pool) map[string]string {
+	var common map[string]string
+	for i, slice := range pool.Slices {
+		if i == 0 {
+			common = maps.Clone(slice.Labels)
+			continue
+		}
+		maps.DeleteFunc(common, func(key, value string) bool {
+			other, ok := slice.Labels[key]
+			return !ok || other != value
+		})
+	}
+	if len(common) == 0 {
+		return nil
+	}
+	return common
+}
+
 func (v *Inventory) poolState(pool *allocator.Pool, devices int) (PoolState, string) {
 	switch node := poolNode(pool); {
 	case pool.Incomplete:
@@ -123,9 +172,46 @@ func (v *Inventory) poolState(pool *allocator.Pool, devices int) (PoolState, str
 		return PoolNodeGone, fmt.Sprintf("node %s does not exist", node)
 	case devices == 0:
 		return PoolEmpty, "no devices"
-	default:
-		return PoolUsable, ""
 	}
+	switch bar := v.barOf(v.devicesOf(pool)); {
+	case bar == nil:
+		return PoolUsable, v.olderText(pool)
+	case bar.Invalid != "":
+		return PoolInvalid, bar.Invalid
+	default:
+		return PoolUnusable, bar.Reason
+	}
+}
+
+// olderText says that the allocator takes devices besides those that are listed,
+// which are the ones of the newest generation.
+func (v *Inventory) olderText(pool *allocator.Pool) string {
+	var names []string
+	for _, slice := range pool.Obsolete {
+		if v.alloc.StillTaken(slice) {
+			names = append(names, slice.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("not counted: devices of earlier generations, which the allocator still takes for nodes without newer slices (%s)", strings.Join(names, ", "))
+}
+
+// barOf is why the allocator takes none of the devices, nil if there are none
+// or it takes one.
+func (v *Inventory) barOf(devices []allocator.Device) *allocator.Bar {
+	var first *allocator.Bar
+	for i := range devices {
+		bar := v.alloc.Barred(&devices[i])
+		if bar == nil {
+			return nil
+		}
+		if first == nil {
+			first = bar
+		}
+	}
+	return first
 }
 
 // nodeGone says whether it is known that there is no such node.
@@ -145,138 +231,4 @@ func (v *Inventory) devicesOf(pool *allocator.Pool) []allocator.Device {
 		}
 	}
 	return devices
-}
-
-// partitionKind is what the devices of one kind have in common.
-type partitionKind struct{ attribute, value string }
-
-// partitions sorts the devices that use counters by kind.
-func (v *Inventory) partitions(ctx context.Context, pool *allocator.Pool) ([]Partition, error) {
-	kinds := map[partitionKind][]allocator.Device{}
-	var order []partitionKind
-	for _, d := range v.devicesOf(pool) {
-		if len(d.ConsumesCounters) == 0 {
-			continue
-		}
-		kind := kindOf(&d)
-		if kinds[kind] == nil {
-			order = append(order, kind)
-		}
-		kinds[kind] = append(kinds[kind], d)
-	}
-	partitions := make([]Partition, 0, len(order))
-	for _, kind := range order {
-		devices := kinds[kind]
-		partition := Partition{Type: kind.value, Attribute: kind.attribute, Devices: len(devices)}
-		for i := range devices {
-			if v.alloc.InUse(devices[i].ID) || v.alloc.Shared(devices[i].ID) {
-				partition.Allocated++
-			}
-		}
-		more, err := v.moreFit(ctx, pool, devices)
-		if err != nil {
-			return nil, err
-		}
-		partition.MoreFit = more
-		partitions = append(partitions, partition)
-	}
-	return partitions, nil
-}
-
-// kindOf gives the type that the driver declares for a device of its slice
-// (KEP-5677), or what the device takes of each counter.
-func kindOf(d *allocator.Device) partitionKind {
-	if name := ptr.Deref(d.Slice.Spec.PartitionTypeAttribute, ""); name != "" {
-		for attribute, value := range d.Attributes {
-			if qualifiedName(attribute, d.ID.Driver) == string(name) {
-				return partitionKind{string(name), attributeText(value)}
-			}
-		}
-	}
-	totals := map[string]resource.Quantity{}
-	for _, consumption := range d.ConsumesCounters {
-		for name, counter := range consumption.Counters {
-			sum := totals[name]
-			sum.Add(counter.Value)
-			totals[name] = sum
-		}
-	}
-	parts := make([]string, 0, len(totals))
-	for _, name := range slices.Sorted(maps.Keys(totals)) {
-		total := totals[name]
-		parts = append(parts, total.String()+" "+name)
-	}
-	return partitionKind{value: strings.Join(parts, ", ")}
-}
-
-// moreFit asks the allocator how many more devices of a kind can be had at the
-// same time, on the node that has the most of them. It is nil if the allocator
-// does not use the pool.
-func (v *Inventory) moreFit(ctx context.Context, pool *allocator.Pool, devices []allocator.Device) (*int, error) {
-	if pool.Incomplete || pool.Invalid != "" {
-		return nil, nil
-	}
-	wanted := map[string]bool{}
-	for i := range devices {
-		wanted[devices[i].ID.Device] = true
-	}
-	amended := &snapshot.Snapshot{
-		Source: v.snap.Source, TakenAt: v.snap.TakenAt, ServerVersion: v.snap.ServerVersion, Gates: v.snap.Gates,
-		Nodes: v.nodesOf(pool), Claims: v.snap.Claims,
-		Classes: []*resourceapi.DeviceClass{{ObjectMeta: metav1.ObjectMeta{Name: "any"}}},
-	}
-	for _, slice := range pool.Slices {
-		slice = slice.DeepCopy()
-		slice.Spec.Devices = slices.DeleteFunc(slice.Spec.Devices, func(d resourceapi.Device) bool {
-			id := allocator.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: d.Name}
-			return !wanted[d.Name] && !v.alloc.InUse(id) && !v.alloc.Shared(id)
-		})
-		for i := range slice.Spec.Devices {
-			slice.Spec.Devices[i].Taints = nil
-		}
-		amended.Slices = append(amended.Slices, slice)
-	}
-	alloc, err := v.alloc.Amended(ctx, amended)
-	if err != nil {
-		return nil, fmt.Errorf("set up the allocator for pool %s/%s: %w", pool.Driver, pool.Name, err)
-	}
-	most := 0
-	nodes, _ := alloc.Nodes()
-	for _, node := range nodes {
-		low, high := most, len(devices)+1
-		for high-low > 1 {
-			count := (low + high) / 2
-			if alloc.Check(ctx, node, []*resourceapi.ResourceClaim{anyDevices(count)}).Outcome == allocator.Fits {
-				low = count
-			} else {
-				high = count
-			}
-		}
-		most = low
-	}
-	return &most, ctx.Err()
-}
-
-// nodesOf lists nodes that can see a pool: its own, or all.
-func (v *Inventory) nodesOf(pool *allocator.Pool) []*corev1.Node {
-	nodes, _ := v.alloc.Nodes()
-	if name := poolNode(pool); name != "" {
-		at := slices.IndexFunc(nodes, func(n *corev1.Node) bool { return n.Name == name })
-		if at < 0 {
-			return nil
-		}
-		return nodes[at : at+1]
-	}
-	return nodes
-}
-
-func anyDevices(count int) *resourceapi.ResourceClaim {
-	return &resourceapi.ResourceClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "inventory", Name: "any"},
-		Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{
-			Name: "any", Exactly: &resourceapi.ExactDeviceRequest{
-				DeviceClassName: "any", AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: int64(count),
-			},
-		}}}},
-	}
 }

@@ -50,14 +50,20 @@ func (v *Inventory) slice(pool *allocator.Pool, slice *resourceapi.ResourceSlice
 		})
 		if state == DeviceFree {
 			out.Free++
+			out.FreeIsUpperBound = v.unseen.uncertain(state)
 		}
 	}
 	return out
 }
 
+// stillTaken is said of devices of an earlier generation that are not listed.
+const stillTaken = "the allocator still takes its devices for nodes without newer slices"
+
 func (v *Inventory) sliceState(pool *allocator.Pool, slice *resourceapi.ResourceSlice) (SliceState, string) {
 	node := ptr.Deref(slice.Spec.NodeName, "")
 	switch {
+	case slice.Spec.Pool.Generation < pool.Generation && v.alloc.StillTaken(slice):
+		return SliceObsolete, fmt.Sprintf("generation %d, the pool is at %d; %s", slice.Spec.Pool.Generation, pool.Generation, stillTaken)
 	case slice.Spec.Pool.Generation < pool.Generation:
 		return SliceObsolete, fmt.Sprintf("generation %d, the pool is at %d", slice.Spec.Pool.Generation, pool.Generation)
 	case node != "" && v.nodeGone(node):

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 )
@@ -45,6 +44,10 @@ func (v *Inventory) Taints() []Taint {
 			}
 			v.taintDevice(&list[at], d.ID, taint, nil)
 		}
+	}
+	for i := range list {
+		list[i].ClaimsAreLowerBounds = v.unseen.claims
+		list[i].PodsAreLowerBounds = v.unseen.claims || v.unseen.pods
 	}
 	slices.SortStableFunc(list, func(a, b Taint) int {
 		switch {
@@ -109,39 +112,57 @@ func (v *Inventory) taintDevice(out *Taint, id allocator.DeviceID, taint resourc
 			out.Claims = append(out.Claims, name)
 		}
 		for _, pod := range v.podsOf(holder.Claim) {
-			v.taintPod(out, pod, holder, taint, rule)
+			if v.uses(pod, holder.Claim) {
+				v.taintPod(out, pod, id, holder, taint, rule)
+			}
 		}
 	}
 }
 
-func (v *Inventory) taintPod(out *Taint, pod *corev1.Pod, holder allocator.Holder, taint resourceapi.DeviceTaint, rule *resourceapi.DeviceTaintRule) {
+func (v *Inventory) taintPod(out *Taint, pod *corev1.Pod, id allocator.DeviceID, holder allocator.Holder, taint resourceapi.DeviceTaint, rule *resourceapi.DeviceTaintRule) {
 	at := slices.IndexFunc(out.Pods, func(p TaintedPod) bool { return p.Namespace == pod.Namespace && p.Name == pod.Name })
 	if at < 0 {
 		at = len(out.Pods)
 		out.Pods = append(out.Pods, TaintedPod{Namespace: pod.Namespace, Name: pod.Name, Node: pod.Spec.NodeName, Claim: holder.Claim.Name})
 	}
 	p := &out.Pods[at]
-	for _, t := range holder.Result.Tolerations {
-		if resourceclaim.ToleratesTaint(t, taint) && t.TolerationSeconds != nil && p.TolerationSeconds == nil {
-			seconds := *t.TolerationSeconds
+	same := func(e allocator.Eviction) bool {
+		return e.Rule == rule && e.Taint.Key == taint.Key && e.Taint.Value == taint.Value && e.Taint.Effect == taint.Effect && (rule != nil || e.Device.Driver == id.Driver)
+	}
+	for _, e := range v.alloc.ClaimEvictions(holder.Claim) {
+		if seconds := int64(e.Tolerated.Seconds()); same(e) && seconds > 0 && (p.TolerationSeconds == nil || seconds < *p.TolerationSeconds) {
 			p.TolerationSeconds = &seconds
 		}
 	}
-	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+	if pod.DeletionTimestamp != nil {
 		return
 	}
-	for _, eviction := range v.alloc.PodEvictions(pod) {
-		if eviction.Claim != holder.Claim || eviction.Rule != rule || eviction.Taint.Key != taint.Key || eviction.Taint.Value != taint.Value {
+	for _, e := range v.alloc.PodEvictions(pod) {
+		if !same(e) {
+			if p.Anyway == nil || e.At.Before(p.Anyway.At.Time) {
+				p.Anyway = &OtherEviction{Taint: e.Taint.String(), Device: e.Device.String(), Source: v.taintSource(e), At: metav1.Time{Time: e.At}}
+			}
 			continue
 		}
 		p.Evicted = true
-		if when := eviction.At; !when.IsZero() && (p.EvictionAt == nil || when.Before(p.EvictionAt.Time)) {
-			p.EvictionAt = &metav1.Time{Time: when}
+		if p.EvictionAt == nil || e.At.Before(p.EvictionAt.Time) {
+			p.EvictionAt = &metav1.Time{Time: e.At}
 		}
 	}
 	if p.EvictionAt != nil && (out.NextEviction == nil || p.EvictionAt.Before(out.NextEviction)) {
 		out.NextEviction = p.EvictionAt
 	}
+}
+
+// taintSource names the object that the taint of an eviction comes from.
+func (v *Inventory) taintSource(e allocator.Eviction) string {
+	if e.Rule != nil {
+		return "DeviceTaintRule/" + e.Rule.Name
+	}
+	if device := v.alloc.Device(e.Device); device != nil {
+		return "ResourceSlice/" + device.Slice.Name
+	}
+	return ""
 }
 
 // Due tells how long it takes until the next eviction; negative if it is

@@ -4,6 +4,7 @@
 package inventory
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,17 +60,29 @@ func (v *Inventory) DeviceTree(d *allocator.Device) Branch {
 	return root
 }
 
-// NodeTree shows the pools that are for one node alone, their devices, and who
-// has them.
-func (v *Inventory) NodeTree(name string) Branch {
+// NodeTree shows the extended resources of a node, the pools that are for it
+// alone, their devices, and who has them, and the pools for several nodes that
+// it can reach. It fails only if ctx is done or the
+// node selector of a slice cannot be parsed.
+func (v *Inventory) NodeTree(ctx context.Context, name string) (Branch, error) {
 	root := v.nodeBranch(name)
+	if node := v.snap.Node(name); node != nil {
+		var err error
+		if root.Branches, err = v.resourceBranches(ctx, node, selections{}); err != nil {
+			return root, err
+		}
+	}
 	for _, pool := range v.alloc.Pools() {
 		branch := v.PoolTree(pool, func(d *allocator.Device) bool { node, _ := deviceScope(d); return node == name })
 		if len(branch.Branches) > 0 {
 			root.Branches = append(root.Branches, branch)
 		}
 	}
-	return root
+	others, err := v.reachedBy(name)
+	for _, pool := range others {
+		root.Branches = append(root.Branches, v.reachedBranch(pool))
+	}
+	return root, err
 }
 
 // PoolTree shows the devices of a pool that are wanted, nil for all, and who
@@ -90,15 +103,38 @@ func (v *Inventory) PoolTree(pool *allocator.Pool, wanted func(d *allocator.Devi
 	return root
 }
 
-// ClassTree shows the claims that ask for a class, and their devices.
-func (v *Inventory) ClassTree(class *resourceapi.DeviceClass) Branch {
+// ClassTree shows the extended resources that a class stands for, node by node,
+// and the claims that ask for it, with their devices. It fails for the same
+// reasons as [Inventory.NodeTree].
+func (v *Inventory) ClassTree(ctx context.Context, class *resourceapi.DeviceClass) (Branch, error) {
 	root := Branch{Of: "DeviceClass", Name: class.Name}
+	resources, err := v.resourcesOf(ctx, class, selections{})
+	if err != nil {
+		return root, err
+	}
+	for i := range resources {
+		root.Branches = append(root.Branches, resourceBranch(&resources[i]))
+	}
 	for _, claim := range v.snap.Claims {
 		if asksFor(claim, class.Name) {
 			root.Branches = append(root.Branches, v.ClaimTree(claim))
 		}
 	}
-	return root
+	return root, nil
+}
+
+// resourceBranch is an extended resource with the nodes that have some.
+func resourceBranch(resource *ExtendedResource) Branch {
+	b := Branch{Of: "ExtendedResource", Name: resource.Name}
+	serves := resource.Class
+	if resource.Problem != "" {
+		b.Notes, serves = []string{resource.Problem}, ""
+	}
+	for i := range resource.Nodes {
+		on := &resource.Nodes[i]
+		b.Branches = append(b.Branches, Branch{Of: "Node", Name: on.Node, Notes: on.Notes(serves), Resource: on})
+	}
+	return b
 }
 
 // asksFor tells whether a claim has a request for a class.
@@ -126,7 +162,10 @@ func podBranch(pod *corev1.Pod) Branch {
 func (v *Inventory) claimBranch(claim *resourceapi.ResourceClaim) Branch {
 	b := Branch{Of: "ResourceClaim", Namespace: claim.Namespace, Name: claim.Name, Notes: []string{string(claimState(claim))}}
 	for _, flag := range v.flagsOf(claim) {
-		b.Notes = append(b.Notes, flag.Message)
+		// These are told of the device.
+		if flag.Name != FlagDeviceCondition && flag.Name != FlagDeviceUnhealthy {
+			b.Notes = append(b.Notes, flag.Message)
+		}
 	}
 	return b
 }
@@ -218,7 +257,7 @@ func resultNotes(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceReq
 	for _, name := range names {
 		notes = append(notes, consumed[name]+" "+name)
 	}
-	status := deviceStatus(allocator.DeviceStatus(claim, result))
+	status := StatusOf(claim, result)
 	if status == nil {
 		return notes
 	}
@@ -228,8 +267,13 @@ func resultNotes(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceReq
 	if status.HardwareAddress != "" {
 		notes = append(notes, status.HardwareAddress)
 	}
-	for _, c := range status.Conditions {
-		notes = append(notes, fmt.Sprintf("%s=%s", c.Type, c.Status))
+	for i := range status.Conditions {
+		c := &status.Conditions[i]
+		note := fmt.Sprintf("%s=%s", c.Type, c.Status)
+		if slices.Contains(status.Odd, c.Type) {
+			note = ConditionText(c)
+		}
+		notes = append(notes, note)
 	}
 	return notes
 }
@@ -237,15 +281,23 @@ func resultNotes(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceReq
 func (v *Inventory) deviceBranch(d *allocator.Device) Branch {
 	b := Branch{Of: "Device", Name: d.ID.Device}
 	state, reason := v.deviceState(d)
-	b.Notes = append(b.Notes, string(state))
+	b.Uncertain = v.unseen.uncertain(state)
+	if b.Uncertain {
+		b.Notes = append(b.Notes, string(state)+"?")
+	} else {
+		b.Notes = append(b.Notes, string(state))
+	}
 	if reason != "" {
 		b.Notes = append(b.Notes, reason)
+	}
+	if health, message := v.healthOf(d); health != "" && health != string(corev1.ResourceHealthStatusHealthy) {
+		b.Notes = append(b.Notes, health+after(": ", message))
 	}
 	if state == DeviceTainted {
 		return b
 	}
 	for _, taint := range d.Taints {
-		b.Notes = append(b.Notes, "taint "+taintText(taint))
+		b.Notes = append(b.Notes, "taint "+taint.String())
 	}
 	return b
 }

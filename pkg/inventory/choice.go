@@ -1,0 +1,111 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+)
+
+// maxFailing is how many devices a failure names.
+const maxFailing = 10
+
+// Choose lists the devices that match all selectors, in the order in which the
+// allocator tries them, and how selectors fail on others: these are not chosen.
+// It fails only if the context is done.
+func (v *Inventory) Choose(ctx context.Context, selectors []resourceapi.DeviceSelector) ([]allocator.DeviceID, []SelectorFailure, error) {
+	chosen, err := v.choose(ctx, v.alloc.Selectors(), selectors)
+	if err != nil {
+		return nil, nil, err
+	}
+	ids := make([]allocator.DeviceID, 0, len(chosen.devices))
+	for _, d := range chosen.devices {
+		ids = append(ids, d.ID)
+	}
+	return ids, chosen.failures, nil
+}
+
+// choice is what selectors make of the devices.
+type choice struct {
+	devices  []*allocator.Device
+	failures []SelectorFailure
+}
+
+// selection is which devices were chosen.
+func (c *choice) selection() selection {
+	chosen := make(selection, len(c.devices))
+	for _, d := range c.devices {
+		chosen[d.ID] = true
+	}
+	return chosen
+}
+
+// choose evaluates the selectors of each device up to the one that decides, as
+// the allocator does.
+func (v *Inventory) choose(ctx context.Context, evaluator *selector.Evaluator, selectors []resourceapi.DeviceSelector) (choice, error) {
+	var out choice
+	failures := map[*selector.Result]int{}
+	all := v.alloc.Devices()
+devices:
+	for i := range all {
+		if err := ctx.Err(); err != nil {
+			return choice{}, fmt.Errorf("evaluate selectors: %w", err)
+		}
+		d := &all[i]
+		for k, s := range selectors {
+			if s.CEL == nil {
+				continue
+			}
+			result := evaluator.Evaluate(ctx, evaluator.Compile(s.CEL.Expression), d.ID.Driver, d.Device)
+			if result.Matches {
+				continue
+			}
+			if result.Err != nil {
+				at, known := failures[result]
+				if !known {
+					at = out.failure(k, result.Err)
+					failures[result] = at
+				}
+				out.failures[at].add(d.ID)
+			}
+			continue devices
+		}
+		out.devices = append(out.devices, d)
+	}
+	return out, nil
+}
+
+// failure is the index of the failure with that text, which may be a new one.
+func (c *choice) failure(k int, err error) int {
+	text := fmt.Sprintf("selector %d: %s", k+1, strings.Join(strings.Fields(err.Error()), " "))
+	for at := range c.failures {
+		if c.failures[at].Error == text {
+			return at
+		}
+	}
+	c.failures = append(c.failures, SelectorFailure{Error: text})
+	return len(c.failures) - 1
+}
+
+// String names the first of the devices: "selector 1: no such key: model (on
+// gpu.example.com/node-1/gpu-0 and 3 more)".
+func (f *SelectorFailure) String() string {
+	if f.Count == 1 {
+		return fmt.Sprintf("%s (on %s)", f.Error, f.Devices[0])
+	}
+	return fmt.Sprintf("%s (on %s and %d more)", f.Error, f.Devices[0], f.Count-1)
+}
+
+func (f *SelectorFailure) add(id allocator.DeviceID) {
+	f.Count++
+	if len(f.Devices) < maxFailing {
+		f.Devices = append(f.Devices, id.String())
+	}
+}

@@ -1,0 +1,155 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// tally is what can be seen of the devices of a pool.
+type tally struct {
+	by        map[DeviceState]int
+	total     int
+	unhealthy []UnhealthyDevice
+	// tainted have a taint against scheduling, whatever their state;
+	// taintedInUse are those of them that claims have.
+	tainted, taintedInUse int
+	// shareableInUse can be shared, and claims have them, however they do.
+	shareableInUse int
+	// Of the devices that may be in another state, some can be shared, and some
+	// use counters, so that others may block them.
+	openShareable, openPartitions int
+}
+
+// inUse counts the devices that claims have.
+func (t *tally) inUse() int { return t.by[DeviceAllocated] + t.by[DeviceShared] }
+
+// open counts the devices that unseen claims may have.
+func (t *tally) open() int { return t.by[DeviceFree] + t.by[DeviceTainted] + t.by[DeviceUnusable] }
+
+func (v *Inventory) tally(pool *allocator.Pool) tally {
+	t := tally{by: map[DeviceState]int{}}
+	for _, d := range v.devicesOf(pool) {
+		state, _ := v.deviceState(&d)
+		t.by[state]++
+		t.total++
+		if health, message := v.healthOf(&d); health == string(corev1.ResourceHealthStatusUnhealthy) {
+			t.unhealthy = append(t.unhealthy, UnhealthyDevice{Name: d.ID.Device, Message: message})
+		}
+		used := state == DeviceAllocated || state == DeviceShared
+		if keepsAway(&d) {
+			t.tainted++
+			if used {
+				t.taintedInUse++
+			}
+		}
+		shareable := ptr.Deref(d.AllowMultipleAllocations, false)
+		if used && shareable {
+			t.shareableInUse++
+		}
+		if used || state == DeviceBlocked {
+			continue
+		}
+		if shareable {
+			t.openShareable++
+		}
+		if len(d.ConsumesCounters) > 0 {
+			t.openPartitions++
+		}
+	}
+	return t
+}
+
+// keepsAway tells whether a device has a taint against scheduling.
+func keepsAway(d *allocator.Device) bool {
+	for _, taint := range d.Taints {
+		if taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute {
+			return true
+		}
+	}
+	return false
+}
+
+// count sums up a pool: what was seen, with what the cluster told besides.
+// Counts that are not certain get a bound.
+func (v *Inventory) count(t *tally, known known) (DeviceCounts, CountSource) {
+	c := DeviceCounts{
+		Total: t.total, Free: t.by[DeviceFree], Allocated: t.by[DeviceAllocated], Shared: t.by[DeviceShared],
+		Blocked: t.by[DeviceBlocked], Tainted: t.by[DeviceTainted], Unusable: t.by[DeviceUnusable], Unhealthy: len(t.unhealthy),
+	}
+	from := CountsFromClaims
+	if v.unseen.claims {
+		from = CountsFromVisibleClaims
+		if known.claims {
+			from = CountsFromPoolStatus
+		}
+		c.boundByClaims(t, known)
+	}
+	if v.unseen.rules && !known.rules && c.Free > 0 {
+		c.bound("free", BoundAtMost)
+		c.bound("tainted", BoundAtLeast)
+	}
+	if (v.unseen.claims || v.unseen.pods) && c.Unhealthy < c.Total {
+		c.bound("unhealthy", BoundAtLeast)
+	}
+	_, c.FreeIsUpperBound = c.Bounds["free"]
+	return c, from
+}
+
+// boundByClaims corrects the counts by how many devices unseen claims have, if
+// the cluster told. What stays open are bounds.
+func (c *DeviceCounts) boundByClaims(t *tally, known known) {
+	left := t.open()
+	if known.claims {
+		left -= known.hidden
+		if t.openShareable == 0 || known.split {
+			c.Shared = t.by[DeviceShared] + known.hiddenShared
+			c.Allocated = t.by[DeviceAllocated] + known.hidden - known.hiddenShared
+		}
+	}
+	if left == t.open() && known.claims || t.open() == 0 {
+		// No unseen claim has a device, or there is none to be had.
+		return
+	}
+	kinds := 0
+	for _, count := range []*int{&c.Free, &c.Tainted, &c.Unusable} {
+		if *count > 0 {
+			kinds++
+		}
+		*count = min(*count, left)
+	}
+	open := t.openPartitions > 0
+	if !known.claims {
+		c.bound("allocated", BoundAtLeast)
+	}
+	if t.openShareable > 0 && !known.split {
+		c.bound("allocated", BoundAtLeast)
+		c.bound("shared", BoundAtLeast)
+	}
+	if open && left > 0 {
+		c.bound("blocked", BoundAtLeast)
+	}
+	if !known.claims || open || kinds > 1 {
+		for name, count := range map[string]int{"free": c.Free, "tainted": c.Tainted, "unusable": c.Unusable} {
+			if count > 0 {
+				c.bound(name, BoundAtMost)
+			}
+		}
+	}
+}
+
+// bound notes that a count is not certain.
+func (c *DeviceCounts) bound(name string, bound Bound) {
+	if c.Bounds == nil {
+		c.Bounds = map[string]Bound{}
+	}
+	if other, ok := c.Bounds[name]; ok && other != bound {
+		bound = BoundUnknown
+	}
+	c.Bounds[name] = bound
+}

@@ -1,0 +1,299 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	resourceapi "k8s.io/api/resource/v1"
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// hide is the snapshot as seen by somebody who sees only some claims.
+func hide(snap *snapshot.Snapshot, hidden func(*resourceapi.ResourceClaim) bool) *snapshot.Snapshot {
+	seen := *snap
+	seen.Claims = nil
+	for _, claim := range snap.Claims {
+		if !hidden(claim) {
+			seen.Claims = append(seen.Claims, claim)
+		}
+	}
+	seen.Gaps = append([]snapshot.Gap{{Resource: snapshot.ResourceClaims, Reason: "hidden by the test"}}, snap.Gaps...)
+	return &seen
+}
+
+// statusOf is what the controller of Kubernetes v1.37.1 tells about all pools
+// of a snapshot, by the rules of the documentation of PoolStatus.
+func statusOf(t *testing.T, snap *snapshot.Snapshot) *resourcev1alpha3.ResourcePoolStatusRequest {
+	t.Helper()
+	v := takeOf(t, snap)
+	request := &resourcev1alpha3.ResourcePoolStatusRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: "all"}, Status: &resourcev1alpha3.ResourcePoolStatusRequestStatus{},
+	}
+	for _, pool := range v.alloc.Pools() {
+		status := resourcev1alpha3.PoolStatus{Driver: pool.Driver, PoolName: pool.Name, Generation: pool.Generation}
+		if int64(len(pool.Slices)) < pool.Expected {
+			status.ValidationError = ptr.To("PoolIncomplete: by the test")
+			request.Status.Pools = append(request.Status.Pools, status)
+			continue
+		}
+		used, consumed := map[string]bool{}, map[resourceapi.QualifiedName]resource.Quantity{}
+		for _, claim := range snap.Claims {
+			if claim.Status.Allocation == nil {
+				continue
+			}
+			for _, r := range claim.Status.Allocation.Devices.Results {
+				if r.Driver != pool.Driver || r.Pool != pool.Name || ptr.Deref(r.AdminAccess, false) {
+					continue
+				}
+				used[r.Device] = true
+				for name, quantity := range r.ConsumedCapacity {
+					sum := consumed[name]
+					sum.Add(quantity)
+					consumed[name] = sum
+				}
+			}
+		}
+		total, unavailable, partial, shareable := 0, 0, 0, false
+		summary := &resourcev1alpha3.ShareableSummaryStatus{}
+		for _, d := range v.devicesOf(pool) {
+			total++
+			if keepsAway(&d) {
+				unavailable++
+			}
+			if !ptr.Deref(d.AllowMultipleAllocations, false) {
+				continue
+			}
+			shareable = true
+			if used[d.Name] {
+				partial++
+			}
+			for name := range d.Capacity {
+				summary.Capacity = append(summary.Capacity, resourcev1alpha3.ShareableCapacityStatus{Name: string(name), Consumed: ptr.To(consumed[name])})
+			}
+		}
+		status.TotalDevices, status.AllocatedDevices = ptr.To(int32(total)), ptr.To(int32(len(used)))
+		status.UnavailableDevices = ptr.To(int32(unavailable))
+		status.AvailableDevices = ptr.To(max(0, int32(total-len(used)-unavailable)))
+		if shareable {
+			summary.PartiallyAvailableDevices = ptr.To(int32(partial))
+			status.ShareableSummary = summary
+		}
+		request.Status.Pools = append(request.Status.Pools, status)
+	}
+	return request
+}
+
+// TestBoundsHold hides claims of random clusters. What is told then, with and
+// without the cluster's own counts, must agree with the truth.
+func TestBoundsHold(t *testing.T) {
+	told := map[string]int{}
+	for seed := range uint64(1500) {
+		c := fleet.Random(seed)
+		random := rand.New(rand.NewPCG(seed, 1))
+		secret := map[string]bool{}
+		for _, claim := range c.Snapshot.Claims {
+			secret[claim.Namespace+"/"+claim.Name] = random.IntN(2) == 0
+		}
+		seen := hide(c.Snapshot, func(claim *resourceapi.ResourceClaim) bool { return secret[claim.Namespace+"/"+claim.Name] })
+		truth := takeOf(t, c.Snapshot)
+		bounds := takeOf(t, seen)
+		counted := *seen
+		counted.PoolStatuses = []*resourcev1alpha3.ResourcePoolStatusRequest{statusOf(t, c.Snapshot)}
+		asked := New(bounds.alloc, &counted)
+
+		for i, pool := range truth.alloc.Pools() {
+			if overdrawn(truth, i) {
+				continue
+			}
+			is := truth.tally(pool)
+			want, _ := truth.count(&is, known{})
+			for _, v := range []*Inventory{bounds, asked} {
+				pool := v.alloc.Pools()[i]
+				t2 := v.tally(pool)
+				var k known
+				if status, ok := v.statuses()[poolKey{pool.Driver, pool.Name}]; ok {
+					k = v.learn(&status, pool, &t2)
+				}
+				// Devices that are gone count as in use, which is documented.
+				if k.claims && truth.gone()[poolKey{pool.Driver, pool.Name}] > 0 {
+					continue
+				}
+				got, from := v.count(&t2, k)
+				told[fmt.Sprintf("%s, bound: %v", from, got.FreeIsUpperBound)]++
+				if err := holds(want, got); err != nil {
+					t.Fatalf("seed %d, pool %s, counts from %s: %v\ntruth %+v\ntold  %+v", seed, pool.Name, from, err, want, got)
+				}
+			}
+			for j, d := range truth.devicesOf(pool) {
+				state, _ := truth.deviceState(&d)
+				other := bounds.devicesOf(bounds.alloc.Pools()[i])[j]
+				if visible, _ := bounds.deviceState(&other); visible != state && !bounds.unseen.uncertain(visible) {
+					t.Fatalf("seed %d, device %s: %s for certain, in truth %s", seed, d.ID, visible, state)
+				}
+			}
+		}
+	}
+	for _, kind := range []string{"VisibleClaims, bound: true", "ResourcePoolStatusRequest, bound: false", "ResourcePoolStatusRequest, bound: true"} {
+		if told[kind] < 30 {
+			t.Errorf("only %d pools were of kind %q: %v", told[kind], kind, told)
+		}
+	}
+	t.Logf("%v", told)
+}
+
+// overdrawn tells whether more is in use of a pool than there is, which no
+// scheduler brings about, but the random clusters do.
+func overdrawn(v *Inventory, pool int) bool {
+	p := v.alloc.Pools()[pool]
+	if v.alloc.PartitionUse(p).Overdrawn != nil {
+		return true
+	}
+	for _, d := range v.devicesOf(p) {
+		if len(d.ConsumesCounters) > 0 && v.alloc.FeatureEnabled("DRADeviceCompatibilityGroups") && len(d.ConsumesCounters[0].CompatibilityGroups) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func holds(truth, told DeviceCounts) error {
+	for name, n := range map[string][2]int{
+		"total": {truth.Total, told.Total}, "free": {truth.Free, told.Free}, "allocated": {truth.Allocated, told.Allocated},
+		"shared": {truth.Shared, told.Shared}, "blocked": {truth.Blocked, told.Blocked}, "tainted": {truth.Tainted, told.Tainted},
+		"unusable": {truth.Unusable, told.Unusable},
+	} {
+		ok := n[0] == n[1]
+		switch told.Bounds[name] {
+		case BoundAtLeast:
+			ok = n[1] <= n[0]
+		case BoundAtMost:
+			ok = n[1] >= n[0]
+		case BoundUnknown:
+			ok = true
+		}
+		if !ok {
+			return fmt.Errorf("%d %s (%s), in truth %d", n[1], name, told.Bounds[name], n[0])
+		}
+	}
+	return nil
+}
+
+// TestHiddenClaims says what can be known of one pool in several situations.
+func TestHiddenClaims(t *testing.T) {
+	full := take(t, plainPools)
+	all := func(*resourceapi.ResourceClaim) bool { return true }
+	web := func(claim *resourceapi.ResourceClaim) bool { return claim.Namespace == "web" }
+	status := statusOf(t, full.snap)
+	atMost, atLeast := BoundAtMost, BoundAtLeast
+	for name, test := range map[string]struct {
+		hidden func(*resourceapi.ResourceClaim) bool
+		status bool
+		want   DeviceCounts
+	}{
+		"nothing is seen": {hidden: all, want: DeviceCounts{
+			Total: 8, Free: 6, Tainted: 2, FreeIsUpperBound: true,
+			Bounds: map[string]Bound{"free": atMost, "tainted": atMost, "allocated": atLeast, "shared": atLeast, "unhealthy": atLeast},
+		}},
+		// The cluster counts gpu-9 as allocated, which no slice has any more.
+		"the cluster counts": {hidden: all, status: true, want: DeviceCounts{
+			Total: 8, Free: 4, Allocated: 3, Shared: 1, Tainted: 2, FreeIsUpperBound: true,
+			Bounds: map[string]Bound{"free": atMost, "tainted": atMost, "unhealthy": atLeast},
+		}},
+		"what matters is seen": {hidden: web, want: DeviceCounts{
+			Total: 8, Free: 4, Allocated: 2, Shared: 1, Tainted: 1, Unhealthy: 1, FreeIsUpperBound: true,
+			Bounds: map[string]Bound{"free": atMost, "tainted": atMost, "allocated": atLeast, "shared": atLeast, "unhealthy": atLeast},
+		}},
+		"the cluster counts no more": {hidden: web, status: true, want: DeviceCounts{
+			Total: 8, Free: 4, Allocated: 2, Shared: 1, Tainted: 1, Unhealthy: 1,
+			Bounds: map[string]Bound{"unhealthy": atLeast},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := hide(full.snap, test.hidden)
+			if test.status {
+				seen.PoolStatuses = []*resourcev1alpha3.ResourcePoolStatusRequest{status}
+			}
+			pool := poolsOf(t, takeOf(t, seen))["a"]
+			if diff := cmp.Diff(test.want, pool.Devices); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			for _, capacity := range pool.Capacity {
+				// The cluster tells what all claims consume.
+				if capacity.UsedIsLowerBound == test.status {
+					t.Errorf("capacity %+v", capacity)
+				}
+			}
+		})
+	}
+}
+
+// TestHiddenTaintRules makes free devices uncertain, unless the cluster counts
+// as many unavailable ones as can be seen.
+func TestHiddenTaintRules(t *testing.T) {
+	snap := *take(t, plainPools).snap
+	snap.Gaps = append([]snapshot.Gap{{Resource: snapshot.ResourceTaintRules}}, snap.Gaps...)
+	v := takeOf(t, &snap)
+	pool := poolsOf(t, v)["a"]
+	want := map[string]Bound{"free": BoundAtMost, "tainted": BoundAtLeast}
+	if diff := cmp.Diff(want, pool.Devices.Bounds); diff != "" || pool.CountsFrom != CountsFromClaims {
+		t.Errorf("counts from %s, bounds -want +got:\n%s", pool.CountsFrom, diff)
+	}
+	if len(v.Unseen()) != 1 {
+		t.Errorf("said %q", v.Unseen())
+	}
+	snap.PoolStatuses = []*resourcev1alpha3.ResourcePoolStatusRequest{statusOf(t, &snap)}
+	if pool := poolsOf(t, takeOf(t, &snap))["a"]; pool.Bounded() {
+		t.Errorf("bounds %v", pool.Devices.Bounds)
+	}
+}
+
+// TestDifferences compares the cluster's counts with those of all claims.
+func TestDifferences(t *testing.T) {
+	full := take(t, plainPools)
+	status := statusOf(t, full.snap)
+	differences := func(change func(*resourcev1alpha3.PoolStatus)) []string {
+		snap, request := *full.snap, status.DeepCopy()
+		for i := range request.Status.Pools {
+			if pool := &request.Status.Pools[i]; pool.PoolName == "a" && change != nil {
+				change(pool)
+			}
+		}
+		snap.PoolStatuses = []*resourcev1alpha3.ResourcePoolStatusRequest{request}
+		return poolsOf(t, takeOf(t, &snap))["a"].Differences
+	}
+	for name, test := range map[string]struct {
+		change func(*resourcev1alpha3.PoolStatus)
+		want   string
+	}{
+		"other rules": {nil, "the cluster counts 2 available devices, and 4 are free; there are 1 tainted and in use, which it takes off twice, 1 of claims that no slice has any more"},
+		"another generation": {
+			func(p *resourcev1alpha3.PoolStatus) { p.Generation = 3 },
+			"the cluster counts 8 devices of generation 3, the slices have 8 of generation 2: the pool changed in between",
+		},
+		"another claim": {
+			func(p *resourcev1alpha3.PoolStatus) { p.AllocatedDevices = ptr.To[int32](6) },
+			"the cluster counts 6 allocated devices, and claims have 4: a claim changed in between",
+		},
+		"another taint": {
+			func(p *resourcev1alpha3.PoolStatus) { p.UnavailableDevices = ptr.To[int32](0) },
+			"the cluster counts 0 unavailable devices, and 2 have a taint: a taint changed in between",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff([]string{test.want}, differences(test.change)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}

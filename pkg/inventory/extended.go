@@ -1,0 +1,249 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// selection remembers which devices a class selects. One on which a selector
+// fails is not selected.
+type selection map[allocator.DeviceID]bool
+
+// selections has those of classes by name.
+type selections map[string]selection
+
+func (s selections) of(ctx context.Context, v *Inventory, class *resourceapi.DeviceClass, d *allocator.Device) (bool, error) {
+	known := s[class.Name]
+	if known == nil {
+		chosen, err := v.choose(ctx, v.alloc.Selectors(), class.Spec.Selectors)
+		if err != nil {
+			return false, fmt.Errorf("select the devices of class %s: %w", class.Name, err)
+		}
+		known = chosen.selection()
+		s[class.Name] = known
+	}
+	return known[d.ID], nil
+}
+
+// PluginResources lists the extended resources that device plugins have and that
+// no DeviceClass stands for, by name.
+func (v *Inventory) PluginResources(ctx context.Context) ([]ExtendedResource, error) {
+	index := map[corev1.ResourceName]int{}
+	var list []ExtendedResource
+	for _, node := range v.snap.Nodes {
+		for _, name := range v.alloc.ExtendedResourcesOf(node) {
+			if v.classNaming(name) != nil {
+				continue
+			}
+			on, err := v.resourceOn(ctx, node, name, nil)
+			if err != nil {
+				return nil, err
+			}
+			at, known := index[name]
+			if !known {
+				at = len(list)
+				index[name] = at
+				list = append(list, ExtendedResource{Name: string(name)})
+			}
+			list[at].Nodes = append(list[at].Nodes, on)
+		}
+	}
+	slices.SortFunc(list, func(a, b ExtendedResource) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// classNaming finds a class that a resource could be of, whether or not it is
+// the one that the scheduler takes.
+func (v *Inventory) classNaming(name corev1.ResourceName) *resourceapi.DeviceClass {
+	if class := v.alloc.ClassOf(name); class != nil {
+		return class
+	}
+	for _, class := range v.snap.Classes {
+		if slices.Contains(resourceNames(class), name) {
+			return class
+		}
+	}
+	return nil
+}
+
+// resourceNames are the names under which a class can be asked for, the implicit
+// one last.
+func resourceNames(class *resourceapi.DeviceClass) []corev1.ResourceName {
+	implicit := corev1.ResourceName(resourceapi.ResourceDeviceClassPrefix + class.Name)
+	if name := ptr.Deref(class.Spec.ExtendedResourceName, ""); name != "" {
+		return []corev1.ResourceName{corev1.ResourceName(name), implicit}
+	}
+	return []corev1.ResourceName{implicit}
+}
+
+// resourcesOf tells who serves the extended resources of a class, node by node.
+func (v *Inventory) resourcesOf(ctx context.Context, class *resourceapi.DeviceClass, known selections) ([]ExtendedResource, error) {
+	names := resourceNames(class)
+	var list []ExtendedResource
+	for i, name := range names {
+		out := ExtendedResource{Name: string(name), Class: class.Name, Problem: v.unserved(class, name)}
+		implicit := i == len(names)-1
+		if taken := v.alloc.ClassOf(name); taken == nil || taken.Name == class.Name {
+			for _, node := range v.snap.Nodes {
+				concerned := v.concerned(node, name)
+				if implicit && !concerned {
+					continue
+				}
+				on, err := v.resourceOn(ctx, node, name, known)
+				if err != nil {
+					return nil, err
+				}
+				if concerned || on.Devices > 0 {
+					out.Nodes = append(out.Nodes, on)
+				}
+			}
+		}
+		if !implicit || len(out.Nodes) > 0 {
+			list = append(list, out)
+		}
+	}
+	return list, nil
+}
+
+// concerned tells whether a device plugin has registered a resource with a node,
+// or pods there ask for it.
+func (v *Inventory) concerned(node *corev1.Node, name corev1.ResourceName) bool {
+	requested, _ := v.alloc.RequestedOn(node.Name, name)
+	_, capacity := node.Status.Capacity[name]
+	_, allocatable := node.Status.Allocatable[name]
+	return capacity || allocatable || requested > 0
+}
+
+// unserved tells why the scheduler does not take a class for a resource that is
+// named in it, empty if it does.
+func (v *Inventory) unserved(class *resourceapi.DeviceClass, name corev1.ResourceName) string {
+	switch taken := v.alloc.ClassOf(name); {
+	case taken == nil:
+		return "the feature gate DRAExtendedResource is off, so that only device plugins serve it"
+	case taken.Name != class.Name:
+		return fmt.Sprintf("DeviceClass %s names it, too; the scheduler takes the newest class, of two as old the first by name", taken.Name)
+	default:
+		return ""
+	}
+}
+
+// resourceOn puts what a device plugin has of a resource on a node beside what
+// DRA has there. Without a device plugin that has some, and only then, the
+// scheduler takes devices: shouldDelegateResourceToDRA of its noderesources
+// plugin and filterExtendedResources of dynamicresources.
+func (v *Inventory) resourceOn(ctx context.Context, node *corev1.Node, name corev1.ResourceName, known selections) (ResourceOnNode, error) {
+	capacity, allocatable := node.Status.Capacity[name], node.Status.Allocatable[name]
+	out := ResourceOnNode{Node: node.Name, PluginCapacity: capacity.Value(), PluginAllocatable: allocatable.Value()}
+	if v.snap.Gap(snapshot.ResourcePods) == nil {
+		requested, ofDRA := v.alloc.RequestedOn(node.Name, name)
+		out.Requested, out.RequestedOfDRA = &requested, ofDRA
+	}
+	class := v.alloc.ClassOf(name)
+	if class != nil {
+		pools, err := v.alloc.PoolsFor(node)
+		if err != nil {
+			return out, fmt.Errorf("look at the slices from node %s: %w", node.Name, err)
+		}
+		for _, pool := range pools {
+			for i := range pool.Devices {
+				d := &pool.Devices[i]
+				matches, err := known.of(ctx, v, class, d)
+				if err != nil {
+					return out, err
+				}
+				if !matches {
+					continue
+				}
+				out.Devices++
+				if state, _ := v.deviceState(d); state == DeviceFree {
+					out.Free++
+				}
+			}
+		}
+	}
+	switch {
+	case out.PluginAllocatable > 0:
+		out.ServedBy = ServedByPlugin
+	case out.Devices > 0:
+		out.ServedBy = ServedByDRA
+	}
+	return out, nil
+}
+
+// resourceBranches are the extended resources of a node: those that device
+// plugins have, and those of classes with devices for it.
+func (v *Inventory) resourceBranches(ctx context.Context, node *corev1.Node, known selections) ([]Branch, error) {
+	names := v.alloc.ExtendedResourcesOf(node)
+	for _, class := range v.snap.Classes {
+		if name := corev1.ResourceName(ptr.Deref(class.Spec.ExtendedResourceName, "")); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	var branches []Branch
+	for _, name := range names {
+		on, err := v.resourceOn(ctx, node, name, known)
+		if err != nil {
+			return nil, err
+		}
+		if on.Devices == 0 && !v.concerned(node, name) {
+			continue
+		}
+		var notes []string
+		if class := v.alloc.ClassOf(name); class != nil {
+			notes = on.Notes(class.Name)
+		} else if class = v.classNaming(name); class != nil {
+			notes = append(on.Notes(""), fmt.Sprintf("DeviceClass %s names it: %s", class.Name, v.unserved(class, name)))
+		} else {
+			notes = append(on.Notes(""), "no DeviceClass serves it")
+		}
+		branches = append(branches, Branch{Of: "ExtendedResource", Name: string(name), Notes: notes, Resource: &on})
+	}
+	return branches, nil
+}
+
+// Notes say who has how much of a resource on the node, and what follows from it.
+// The class is empty if none stands for the resource.
+func (on *ResourceOnNode) Notes(class string) []string {
+	var notes []string
+	requested := ""
+	if on.Requested != nil {
+		requested = fmt.Sprintf(", pods request %d", *on.Requested)
+		if on.RequestedOfDRA > 0 && on.PluginAllocatable > 0 {
+			requested += fmt.Sprintf(" (%d of that from DRA)", on.RequestedOfDRA)
+		}
+	}
+	switch {
+	case on.PluginAllocatable > 0 && on.PluginAllocatable < on.PluginCapacity:
+		notes = append(notes, fmt.Sprintf("device plugin has %d, %d of them not allocatable%s", on.PluginCapacity, on.PluginCapacity-on.PluginAllocatable, requested))
+	case on.PluginAllocatable > 0:
+		notes = append(notes, fmt.Sprintf("device plugin has %d%s", on.PluginAllocatable, requested))
+	case on.PluginCapacity > 0:
+		notes = append(notes, fmt.Sprintf("device plugin has %d, none of them allocatable%s", on.PluginCapacity, requested))
+	case requested != "" && *on.Requested > 0:
+		notes = append(notes, fmt.Sprintf("pods request %d", *on.Requested))
+	}
+	switch {
+	case class == "":
+	case on.Devices > 0:
+		notes = append(notes, fmt.Sprintf("DeviceClass %s has %d, %d free", class, on.Devices, on.Free))
+	default:
+		notes = append(notes, fmt.Sprintf("DeviceClass %s has none here", class))
+	}
+	if on.PluginAllocatable > 0 && on.Devices > 0 {
+		notes = append(notes, "both: the scheduler takes it from the device plugin alone here, and devices of the class are for claims")
+	}
+	return notes
+}

@@ -1,0 +1,134 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+const (
+	gpuResource  = "example.com/gpu"
+	fpgaResource = "example.com/fpga"
+	extendedGate = gate("DRAExtendedResource")
+)
+
+// gpus is a class for the driver's devices with the name of an extended resource.
+func gpus(name string) *resourceapi.DeviceClass {
+	c := class(name, "device.driver == '"+driver+"'")
+	c.Spec.ExtendedResourceName = ptr.To(gpuResource)
+	return c
+}
+
+func extendedOf(t *testing.T, v *Inventory, className string) []ExtendedResource {
+	t.Helper()
+	classes, err := v.Classes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(classes, func(c Class) bool { return c.Name == className })
+	if at < 0 {
+		t.Fatalf("there is no class %s", className)
+	}
+	return classes[at].ExtendedResources
+}
+
+func TestExtendedResourcesOfClasses(t *testing.T) {
+	gone := node("left", gpuResource+"=2")
+	gone.Status.Allocatable[gpuResource] = resource.MustParse("0")
+	fromDRA := pod("from-dra").on(node1).requests(gpuResource, "1").change(func(p *corev1.Pod) {
+		p.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{
+			ResourceClaimName: "c",
+			RequestMappings:   []corev1.ContainerExtendedResourceRequest{{ContainerName: "main", ResourceName: gpuResource, RequestName: "gpu"}},
+		}
+	})
+	v := cluster(t, extendedGate, gpus("gpus"),
+		node(node1, gpuResource+"=4"), node("dra"), gone, node("none"),
+		slice(node1, devices("gpu-0", "gpu-1")...), slice("dra", devices("gpu-0", "gpu-1")...), slice("left", devices("gpu-0")...),
+		claim("c").has("gpu-1"), fromDRA,
+		pod("from-plugin").on(node1).requests(gpuResource, "2"),
+		pod("finished").on(node1).requests(gpuResource, "1").in(corev1.PodFailed),
+	)
+	want := []ExtendedResource{{Name: gpuResource, Class: "gpus", Nodes: []ResourceOnNode{
+		{Node: "dra", ServedBy: ServedByDRA, Requested: ptr.To[int64](0), Devices: 2, Free: 2},
+		{Node: "left", ServedBy: ServedByDRA, PluginCapacity: 2, Requested: ptr.To[int64](0), Devices: 1, Free: 1},
+		{Node: node1, ServedBy: ServedByPlugin, PluginCapacity: 4, PluginAllocatable: 4, Requested: ptr.To[int64](3), RequestedOfDRA: 1, Devices: 2, Free: 1},
+	}}}
+	if diff := cmp.Diff(want, extendedOf(t, v, "gpus")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestExtendedResourcesImplicitName(t *testing.T) {
+	implicit := resourceapi.ResourceDeviceClassPrefix + className
+	v := cluster(t, extendedGate, node(node1), node("node-2"), slice(node1, devices("gpu-0")...),
+		pod("p").on(node1).requests(implicit, "1"))
+	want := []ExtendedResource{{Name: implicit, Class: className, Nodes: []ResourceOnNode{
+		{Node: node1, ServedBy: ServedByDRA, Requested: ptr.To[int64](1), Devices: 1, Free: 1},
+	}}}
+	if diff := cmp.Diff(want, extendedOf(t, v, className)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestExtendedResourcesOfTwoClasses(t *testing.T) {
+	v := cluster(t, extendedGate, gpus("a-first"), gpus("b-second"), node(node1), slice(node1, devices("gpu-0")...))
+	if got := extendedOf(t, v, "a-first"); got[0].Problem != "" || len(got[0].Nodes) != 1 {
+		t.Errorf("the class that the scheduler takes: %+v", got)
+	}
+	got := extendedOf(t, v, "b-second")
+	if want := "DeviceClass a-first names it, too; the scheduler takes the newest class, of two as old the first by name"; got[0].Problem != want || len(got[0].Nodes) > 0 {
+		t.Errorf("the other one: %+v, want the problem %q and no nodes", got, want)
+	}
+}
+
+func TestExtendedResourcesWhileTheFeatureIsOff(t *testing.T) {
+	v := cluster(t, gateOff(extendedGate), gpus("gpus"), node(node1, gpuResource+"=4"), slice(node1, devices("gpu-0")...))
+	got := extendedOf(t, v, "gpus")
+	want := []ExtendedResource{{
+		Name: gpuResource, Class: "gpus", Problem: "the feature gate DRAExtendedResource is off, so that only device plugins serve it",
+		Nodes: []ResourceOnNode{{Node: node1, ServedBy: ServedByPlugin, PluginCapacity: 4, PluginAllocatable: 4, Requested: ptr.To[int64](0)}},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestPluginResources(t *testing.T) {
+	v := cluster(t, extendedGate, gpus("gpus"),
+		node(node1, gpuResource+"=4", fpgaResource+"=1", "cpu=8", "hugepages-2Mi=4Mi", "kubernetes.io/native=1"),
+		node("node-2", fpgaResource+"=2"),
+		pod("p").on("node-2").requests(fpgaResource, "2"),
+	)
+	got, err := v.PluginResources(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []ExtendedResource{{Name: fpgaResource, Nodes: []ResourceOnNode{
+		{Node: node1, ServedBy: ServedByPlugin, PluginCapacity: 1, PluginAllocatable: 1, Requested: ptr.To[int64](0)},
+		{Node: "node-2", ServedBy: ServedByPlugin, PluginCapacity: 2, PluginAllocatable: 2, Requested: ptr.To[int64](2)},
+	}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestRequestedIsUnknownWithoutPods(t *testing.T) {
+	v := cluster(t, extendedGate, node(node1, fpgaResource+"=1"), snapshot.Gap{Resource: snapshot.ResourcePods, Reason: "forbidden"})
+	got, err := v.PluginResources(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || got[0].Nodes[0].Requested != nil {
+		t.Errorf("%+v, want one resource of which nobody knows how much is requested", got)
+	}
+}

@@ -1,0 +1,183 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/dynamic-resource-allocation/deviceattribute"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+)
+
+// Node is a node and the devices for it alone, or the devices that several
+// nodes can reach.
+//
+// +k8s:deepcopy-gen=false
+type Node struct {
+	// Name is that of the node; empty if it is about devices for several nodes,
+	// which Scope says in words.
+	Name  string
+	Scope string
+	// State is Ready, NotReady or Gone; empty if it is not known.
+	State string
+	// Devices counts the devices by state.
+	Devices DeviceCounts
+	// Groups are the devices by driver and by what they are close to.
+	Groups []NodeGroup
+}
+
+// NodeGroup are devices of one driver that are close to each other.
+//
+// +k8s:deepcopy-gen=false
+type NodeGroup struct {
+	Driver string
+	// Close is the PCIe root or, if none is published, the NUMA node that the
+	// devices share; empty if neither is published.
+	Close   string
+	Devices []NodeDevice
+}
+
+// NodeDevice is a device in a [NodeGroup].
+//
+// +k8s:deepcopy-gen=false
+type NodeDevice struct {
+	Name      string
+	State     DeviceState
+	Unhealthy bool
+}
+
+// Nodes lists the nodes with devices by name, and after them the devices for
+// several nodes.
+func (v *Inventory) Nodes() []Node {
+	byScope := map[string]*Node{}
+	groups := map[string]map[groupKey]*NodeGroup{}
+	all := v.alloc.Devices()
+	for i := range all {
+		d := &all[i]
+		name, scope := deviceScope(d)
+		node := byScope[scope]
+		if node == nil {
+			node = &Node{Name: name, Scope: scope, State: v.nodeState(name)}
+			byScope[scope], groups[scope] = node, map[groupKey]*NodeGroup{}
+		}
+		state, _ := v.deviceState(d)
+		health, _ := v.healthOf(d)
+		unhealthy := health == string(corev1.ResourceHealthStatusUnhealthy)
+		node.Devices.add(state)
+		node.Devices.FreeIsUpperBound = node.Devices.FreeIsUpperBound || state == DeviceFree && v.unseen.uncertain(state)
+		if unhealthy {
+			node.Devices.Unhealthy++
+		}
+		key := groupKey{d.ID.Driver, closeTo(d)}
+		group := groups[scope][key]
+		if group == nil {
+			group = &NodeGroup{Driver: key.driver, Close: key.near}
+			groups[scope][key] = group
+		}
+		group.Devices = append(group.Devices, NodeDevice{d.ID.Device, state, unhealthy})
+	}
+	nodes := make([]Node, 0, len(byScope))
+	for scope, node := range byScope {
+		for _, key := range slices.SortedFunc(maps.Keys(groups[scope]), func(a, b groupKey) int {
+			return cmp.Or(cmp.Compare(a.driver, b.driver), cmp.Compare(a.near, b.near))
+		}) {
+			node.Groups = append(node.Groups, *groups[scope][key])
+		}
+		nodes = append(nodes, *node)
+	}
+	slices.SortFunc(nodes, func(a, b Node) int {
+		switch {
+		case (a.Name == "") != (b.Name == ""):
+			return cmp.Compare(b.Name, a.Name)
+		default:
+			return cmp.Compare(a.Scope, b.Scope)
+		}
+	})
+	return nodes
+}
+
+// groupKey tells the groups of a node apart.
+type groupKey struct{ driver, near string }
+
+func (v *Inventory) nodeState(name string) string {
+	switch node := v.snap.Node(name); {
+	case name == "":
+		return ""
+	case node == nil && v.nodeGone(name):
+		return "Gone"
+	case node == nil:
+		return ""
+	case notReady(node):
+		return "NotReady"
+	default:
+		return "Ready"
+	}
+}
+
+// closeTo is what the standard attributes say about where a device is plugged
+// in. See k8s.io/dynamic-resource-allocation/deviceattribute.
+func closeTo(d *allocator.Device) string {
+	if root, ok := d.Attributes[deviceattribute.StandardDeviceAttributePCIeRoot]; ok {
+		return selector.Plain(root)
+	}
+	if node, ok := d.Attributes[deviceattribute.StandardDeviceAttributeNUMANode]; ok {
+		return "numa " + selector.Plain(node)
+	}
+	return ""
+}
+
+// Pod is a pod that uses claims.
+//
+// +k8s:deepcopy-gen=false
+type Pod struct {
+	*corev1.Pod
+	// Claims are the names of those that exist.
+	Claims []string
+	// AgeSeconds is how long the pod is there.
+	AgeSeconds int64
+}
+
+// Space is the pod's namespace.
+func (p *Pod) Space() string { return p.Namespace }
+
+// PodsWithClaims lists the pods that use claims, and those of
+// [Inventory.PodsWithoutClaim], in the order of the snapshot.
+func (v *Inventory) PodsWithClaims() []Pod {
+	var pods []Pod
+	for _, pod := range v.snap.Pods {
+		var claims []string
+		for name := range resourceclaim.PodClaims(pod) {
+			claims = append(claims, name)
+		}
+		if len(claims) == 0 && !v.waitsWithoutClaim(pod) {
+			continue
+		}
+		_, seconds := v.age(pod.CreationTimestamp)
+		pods = append(pods, Pod{pod, claims, seconds})
+	}
+	return pods
+}
+
+// PodsWithoutClaim lists the pods that wait for an extended resource of a
+// DeviceClass: the scheduler makes the claim of such a pod when it fits.
+func (v *Inventory) PodsWithoutClaim() []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, pod := range v.snap.Pods {
+		if v.waitsWithoutClaim(pod) {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+func (v *Inventory) waitsWithoutClaim(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodPending &&
+		len(pod.Spec.ResourceClaims) == 0 && pod.Status.ExtendedResourceClaimStatus == nil && v.alloc.HasExtendedResources(pod)
+}

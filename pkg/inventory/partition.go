@@ -1,0 +1,252 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// fitPatience is for how long the allocator may look for room for one kind of
+// partition.
+const fitPatience = 2 * time.Second
+
+// wantedDomain is that of an attribute on the devices that room is looked for.
+const wantedDomain = "inventory.dra.kubectl.dev"
+
+// partitionKind is what the devices of one kind have in common.
+type partitionKind struct{ attribute, value string }
+
+// partitions sorts the devices that use counters by kind.
+func (v *Inventory) partitions(ctx context.Context, pool *allocator.Pool, known known) ([]Partition, error) {
+	kinds := map[partitionKind][]allocator.Device{}
+	var order []partitionKind
+	for _, d := range v.devicesOf(pool) {
+		if len(d.ConsumesCounters) == 0 {
+			continue
+		}
+		kind := kindOf(&d)
+		if kinds[kind] == nil {
+			order = append(order, kind)
+		}
+		kinds[kind] = append(kinds[kind], d)
+	}
+	partitions := make([]Partition, 0, len(order))
+	for _, kind := range order {
+		devices := kinds[kind]
+		partition := Partition{Type: kind.value, Attribute: kind.attribute, Devices: len(devices)}
+		for i := range devices {
+			if v.alloc.InUse(devices[i].ID) || v.alloc.Shared(devices[i].ID) {
+				partition.Allocated++
+			}
+		}
+		more, err := v.moreFit(ctx, pool, devices)
+		if err != nil {
+			return nil, err
+		}
+		partition.MoreFit = more
+		if v.unseen.claims && !known.allHolders && more != nil && *more > 0 {
+			if allocatable, ok := known.allocatable[kind]; ok {
+				*more = min(*more, allocatable)
+			}
+			partition.MoreFitIsUpperBound = *more > 0
+		}
+		if v.unseen.rules && !known.rules && more != nil && *more > 0 {
+			partition.MoreFitIsUpperBound = true
+		}
+		partitions = append(partitions, partition)
+	}
+	return partitions, nil
+}
+
+// kindOf gives the type that the driver declares for a device of its slice
+// (KEP-5677), or what the device takes of each counter.
+func kindOf(d *allocator.Device) partitionKind {
+	if name := ptr.Deref(d.Slice.Spec.PartitionTypeAttribute, ""); name != "" {
+		for attribute, value := range d.Attributes {
+			if selector.Qualified(attribute, d.ID.Driver) == string(name) {
+				return partitionKind{string(name), selector.Plain(value)}
+			}
+		}
+	}
+	totals := map[string]resource.Quantity{}
+	for _, consumption := range d.ConsumesCounters {
+		for name, counter := range consumption.Counters {
+			sum := totals[name]
+			sum.Add(counter.Value)
+			totals[name] = sum
+		}
+	}
+	parts := make([]string, 0, len(totals))
+	for _, name := range slices.Sorted(maps.Keys(totals)) {
+		total := totals[name]
+		parts = append(parts, total.String()+" "+name)
+	}
+	return partitionKind{value: strings.Join(parts, ", ")}
+}
+
+// moreFit asks the allocator how many more devices of a kind an ordinary request
+// can have at the same time, on the node that has the most of them; devices with
+// a taint against scheduling are none of them. It is nil if the allocator does
+// not use the pool, if it depends on nodes that are not known, or if it cannot
+// tell soon: it tries all combinations.
+func (v *Inventory) moreFit(ctx context.Context, pool *allocator.Pool, devices []allocator.Device) (*int, error) {
+	if pool.Incomplete || pool.Invalid != "" {
+		return nil, nil
+	}
+	known := v.nodesOf(pool)
+	switch complete := v.snap.Gap(snapshot.ResourceNodes) == nil && len(v.snap.Nodes) > 0; {
+	case !complete && (len(known) == 0 || poolNode(pool) == ""):
+		// There may be nodes that can see the pool, and nothing is known of them.
+		return nil, nil
+	case len(known) == 0:
+		return new(int), nil
+	}
+	wanted := map[string]bool{}
+	for i := range devices {
+		wanted[devices[i].ID.Device] = true
+	}
+	amended := &snapshot.Snapshot{
+		Source: v.snap.Source, TakenAt: v.snap.TakenAt, ServerVersion: v.snap.ServerVersion, Gates: v.snap.Gates,
+		Nodes: known, Claims: v.snap.Claims,
+		Classes: []*resourceapi.DeviceClass{{
+			ObjectMeta: metav1.ObjectMeta{Name: "any"},
+			// Of others only those are left that are in use; there may be shares of
+			// them to be had.
+			Spec: resourceapi.DeviceClassSpec{Selectors: []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{
+				Expression: `has(device.attributes["` + wantedDomain + `"].wanted)`,
+			}}}},
+		}},
+	}
+	for _, slice := range pool.Slices {
+		slice = slice.DeepCopy()
+		slice.Spec.Devices = slices.DeleteFunc(slice.Spec.Devices, func(d resourceapi.Device) bool {
+			id := allocator.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: d.Name}
+			return !wanted[d.Name] && !v.alloc.InUse(id) && !v.alloc.Shared(id)
+		})
+		for i := range slice.Spec.Devices {
+			d := &slice.Spec.Devices[i]
+			if wanted[d.Name] {
+				if d.Attributes == nil {
+					d.Attributes = map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{}
+				}
+				d.Attributes[wantedDomain+"/wanted"] = resourceapi.DeviceAttribute{BoolValue: ptr.To(true)}
+			}
+		}
+		amended.Slices = append(amended.Slices, slice)
+	}
+	alloc, err := v.alloc.Amended(ctx, amended)
+	if err != nil {
+		return nil, fmt.Errorf("set up the allocator for pool %s/%s: %w", pool.Driver, pool.Name, err)
+	}
+	limited, cancel := context.WithTimeout(ctx, fitPatience)
+	defer cancel()
+	most, room := 0, v.roomFor(pool, devices)
+	nodes, _ := alloc.Nodes()
+	for _, node := range nodes {
+		// Mostly there is room for as many as the counters allow.
+		low, high, count := most, room+1, room
+		for high-low > 1 {
+			switch verdict := alloc.Check(limited, node, anyDevices(count)); verdict.Outcome {
+			case allocator.Fits:
+				low = count
+			case allocator.DoesNotFit:
+				high = count
+			default:
+				return nil, ctx.Err()
+			}
+			count = (low + high) / 2
+		}
+		most = low
+	}
+	return &most, ctx.Err()
+}
+
+// roomFor is how many more devices of a kind can be had at most: those that
+// nobody has, and of these only as many as there is left for of a counter that
+// they take from.
+func (v *Inventory) roomFor(pool *allocator.Pool, devices []allocator.Device) int {
+	type counter struct{ set, name string }
+	fresh := map[counter]int{}
+	least := map[counter]resource.Quantity{}
+	for i := range devices {
+		d := &devices[i]
+		if ptr.Deref(d.AllowMultipleAllocations, false) {
+			// It takes from the counters only once.
+			return len(devices)
+		}
+		if state, _ := v.deviceState(d); state != DeviceFree {
+			continue
+		}
+		// One counter is enough for a bound. It must be the same for devices
+		// that take the same.
+		var charged counter
+		if names := slices.Sorted(maps.Keys(d.ConsumesCounters[0].Counters)); len(names) > 0 {
+			charged = counter{d.ConsumesCounters[0].CounterSet, names[0]}
+			wanted := d.ConsumesCounters[0].Counters[names[0]].Value
+			if known, ok := least[charged]; !ok || wanted.Cmp(known) < 0 {
+				least[charged] = wanted
+			}
+		}
+		fresh[charged]++
+	}
+	use := v.alloc.PartitionUse(pool)
+	room := 0
+	for charged, count := range fresh {
+		left, ok := use.Counter(charged.set, charged.name)
+		wanted := least[charged]
+		if ok && wanted.Sign() > 0 {
+			count = min(count, int(left.Left.AsApproximateFloat64()/wanted.AsApproximateFloat64()*(1+1e-9)))
+		}
+		room += count
+	}
+	return room
+}
+
+// nodesOf lists nodes that can see a pool: its own, or all.
+func (v *Inventory) nodesOf(pool *allocator.Pool) []*corev1.Node {
+	nodes, _ := v.alloc.Nodes()
+	if name := poolNode(pool); name != "" {
+		at := slices.IndexFunc(nodes, func(n *corev1.Node) bool { return n.Name == name })
+		if at < 0 {
+			return nil
+		}
+		return nodes[at : at+1]
+	}
+	return nodes
+}
+
+// anyDevices are claims for so many devices, each for as many as a claim can
+// have.
+func anyDevices(count int) []*resourceapi.ResourceClaim {
+	var claims []*resourceapi.ResourceClaim
+	for ; count > 0; count -= resourceapi.AllocationResultsMaxSize {
+		name := fmt.Sprintf("any-%d", len(claims))
+		claims = append(claims, &resourceapi.ResourceClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "inventory", Name: name, UID: types.UID(name)},
+			Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{
+				Name: "any", Exactly: &resourceapi.ExactDeviceRequest{
+					DeviceClassName: "any", AllocationMode: resourceapi.DeviceAllocationModeExactCount,
+					Count: int64(min(count, resourceapi.AllocationResultsMaxSize)),
+				},
+			}}}},
+		})
+	}
+	return claims
+}

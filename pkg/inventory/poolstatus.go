@@ -1,0 +1,188 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"fmt"
+	"strings"
+
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+type poolKey struct{ driver, name string }
+
+// poolStatus is what a ResourcePoolStatusRequest says about one pool.
+type poolStatus struct {
+	*resourcev1alpha3.PoolStatus
+	request *resourcev1alpha3.ResourcePoolStatusRequest
+}
+
+// listStatuses finds the newest status of each pool.
+func (v *Inventory) listStatuses() map[poolKey]poolStatus {
+	statuses := map[poolKey]poolStatus{}
+	for _, request := range v.snap.PoolStatuses {
+		if request.Status == nil {
+			continue
+		}
+		at := snapshot.AnsweredAt(request)
+		for i := range request.Status.Pools {
+			status := &request.Status.Pools[i]
+			key := poolKey{status.Driver, status.PoolName}
+			if other, ok := statuses[key]; ok {
+				if before := snapshot.AnsweredAt(other.request); at.Before(&before) {
+					continue
+				}
+			}
+			statuses[key] = poolStatus{status, request}
+		}
+	}
+	return statuses
+}
+
+// countGone counts the devices that claims have and no slice has any more.
+func (v *Inventory) countGone() map[poolKey]int {
+	seen := map[allocator.DeviceID]bool{}
+	gone := map[poolKey]int{}
+	for _, claim := range v.snap.Claims {
+		if claim.Status.Allocation == nil {
+			continue
+		}
+		for i := range claim.Status.Allocation.Devices.Results {
+			result := &claim.Status.Allocation.Devices.Results[i]
+			id := deviceID(result)
+			if ptr.Deref(result.AdminAccess, false) || seen[id] || v.alloc.Device(id) != nil {
+				continue
+			}
+			seen[id] = true
+			gone[poolKey{id.Driver, id.Pool}]++
+		}
+	}
+	return gone
+}
+
+// counts are the numbers of a status, as they are.
+func (s *poolStatus) counts() *ClusterCounts {
+	c := &ClusterCounts{
+		Request: s.request.Name, Total: s.TotalDevices, Allocated: s.AllocatedDevices,
+		Available: s.AvailableDevices, Unavailable: s.UnavailableDevices, Error: ptr.Deref(s.ValidationError, ""),
+	}
+	if at := snapshot.AnsweredAt(s.request); !at.IsZero() {
+		c.AnsweredAt = &at
+	}
+	return c
+}
+
+// known is what the status of a pool adds to what can be seen.
+type known struct {
+	// claims is true if hidden is how many devices unseen claims have. If split
+	// is true, too, hiddenShared are those of them that are shared.
+	claims, split        bool
+	hidden, hiddenShared int
+	// allHolders is true if no unseen claim has a device that nobody seems to
+	// have.
+	allHolders bool
+	// rules is true if no unseen rule taints a device.
+	rules bool
+	// consumed is what all claims consume, by capacity; allocatable is how many
+	// more partitions of a kind have their counters.
+	consumed    map[string]resource.Quantity
+	allocatable map[partitionKind]int
+	// differences are contradictions.
+	differences []string
+}
+
+// learn compares a status with what can be seen. What contradicts itself, or
+// is of another moment, is not used.
+func (v *Inventory) learn(s *poolStatus, pool *allocator.Pool, t *tally) known {
+	var k known
+	differ := func(format string, args ...any) { k.differences = append(k.differences, fmt.Sprintf(format, args...)) }
+	if s.TotalDevices == nil || s.AllocatedDevices == nil || s.AvailableDevices == nil || s.UnavailableDevices == nil {
+		return k
+	}
+	if s.Generation != pool.Generation || int(*s.TotalDevices) != t.total {
+		differ("the cluster counts %d devices of generation %d, the slices have %d of generation %d: the pool changed in between",
+			*s.TotalDevices, s.Generation, t.total, pool.Generation)
+		return k
+	}
+	if pool.Invalid != "" {
+		// None of its devices is free, and names may be there twice.
+		return k
+	}
+	gone := v.gone()[poolKey{pool.Driver, pool.Name}]
+	k.rules = int(*s.UnavailableDevices) == t.tainted
+	hidden := int(*s.AllocatedDevices) - t.inUse() - gone
+	if !v.unseen.claims {
+		k.differences = v.compare(s, t, gone)
+		return k
+	}
+	switch {
+	case hidden < 0:
+		differ("the cluster counts %d allocated devices, and %d are seen: a claim changed in between", *s.AllocatedDevices, t.inUse()+gone)
+		return k
+	case hidden > t.open():
+		differ("the cluster counts %d allocated devices, more than there can be: claims have some that no slice has any more, or changed in between", *s.AllocatedDevices)
+		return k
+	}
+	k.claims, k.hidden, k.allHolders = true, hidden, hidden == 0
+	k.consumed, k.allocatable = map[string]resource.Quantity{}, map[partitionKind]int{}
+	if shareable := s.ShareableSummary; shareable != nil {
+		if v.alloc.FeatureEnabled("DRAConsumableCapacity") && shareable.PartiallyAvailableDevices != nil {
+			k.hiddenShared = int(*shareable.PartiallyAvailableDevices) - t.shareableInUse
+			k.split = k.hiddenShared >= 0 && k.hiddenShared <= min(hidden, t.openShareable)
+		}
+		for _, c := range shareable.Capacity {
+			if c.Consumed != nil {
+				k.consumed[c.Name] = *c.Consumed
+			}
+		}
+	}
+	if !k.split {
+		k.hiddenShared = 0
+	}
+	for _, p := range s.PartitionSummary {
+		if p.Allocatable != nil {
+			k.allocatable[partitionKind{p.Attribute, p.Type}] = int(*p.Allocatable)
+		}
+	}
+	return k
+}
+
+// compare tells where a status differs from what was seen, if everything was,
+// and which of the cluster's rules that comes from.
+func (v *Inventory) compare(s *poolStatus, t *tally, gone int) []string {
+	var differences []string
+	allocated, available, unavailable := int(*s.AllocatedDevices), int(*s.AvailableDevices), int(*s.UnavailableDevices)
+	if used := t.inUse() + gone; allocated != used {
+		differences = append(differences, fmt.Sprintf("the cluster counts %d allocated devices, and claims have %d: a claim changed in between", allocated, used))
+		return differences
+	}
+	if unavailable != t.tainted && !v.unseen.rules {
+		differences = append(differences, fmt.Sprintf("the cluster counts %d unavailable devices, and %d have a taint: a taint changed in between", unavailable, t.tainted))
+		return differences
+	}
+	free := t.by[DeviceFree]
+	if free == available {
+		return nil
+	}
+	var reasons []string
+	reason := func(n int, text string) {
+		if n > 0 {
+			reasons = append(reasons, fmt.Sprintf("%d %s", n, text))
+		}
+	}
+	reason(t.by[DeviceBlocked], "blocked by others, which it does not look at")
+	reason(t.by[DeviceUnusable], "that the allocator does not look at")
+	reason(t.taintedInUse, "tainted and in use, which it takes off twice")
+	reason(gone, "of claims that no slice has any more")
+	text := fmt.Sprintf("the cluster counts %d available devices, and %d are free", available, free)
+	if len(reasons) > 0 {
+		text += "; there are " + strings.Join(reasons, ", ")
+	}
+	return append(differences, text)
+}

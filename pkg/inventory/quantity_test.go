@@ -1,0 +1,49 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"testing"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+)
+
+func TestNewCapacity(t *testing.T) {
+	for _, test := range []struct {
+		total, used string
+		want        Capacity
+	}{
+		{"100Gi", "40Gi", Capacity{Name: "n", Total: "100Gi", Used: "40Gi", Left: "60Gi", UsedPercent: 40}},
+		{"8", "3", Capacity{Name: "n", Total: "8", Used: "3", Left: "5", UsedPercent: 38}},
+		{"1Gi", "512Mi", Capacity{Name: "n", Total: "1Gi", Used: "512Mi", Left: "512Mi", UsedPercent: 50}},
+		{"0", "0", Capacity{Name: "n", Total: "0", Used: "0", Left: "0"}},
+		{"10", "12", Capacity{Name: "n", Total: "10", Used: "12", Left: "-2", UsedPercent: 120}},
+	} {
+		if got := newCapacity("n", resource.MustParse(test.total), resource.MustParse(test.used)); got != test.want {
+			t.Errorf("%s of %s: %+v, want %+v", test.used, test.total, got, test.want)
+		}
+	}
+}
+
+func TestAttributeText(t *testing.T) {
+	for want, attribute := range map[string]resourceapi.DeviceAttribute{
+		"A100":        {StringValue: ptr.To("A100")},
+		"-3":          {IntValue: ptr.To[int64](-3)},
+		"false":       {BoolValue: ptr.To(false)},
+		"1.2.3":       {VersionValue: ptr.To("1.2.3")},
+		"a,b":         {StringValues: []string{"a", "b"}},
+		"1.0.0,2.0.0": {VersionValues: []string{"1.0.0", "2.0.0"}},
+		"1,2":         {IntValues: []int64{1, 2}},
+		"true,false":  {BoolValues: []bool{true, false}},
+		"":            {},
+	} {
+		if got := selector.Plain(attribute); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

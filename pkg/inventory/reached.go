@@ -1,0 +1,96 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"fmt"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// reached are the devices of a pool that a node can reach, and others, too.
+type reached struct {
+	pool    *allocator.Pool
+	devices []allocator.Device
+}
+
+// reachedBy lists by pool the devices for several nodes that a node can reach.
+// It lists none for a node that is not known. It fails if the node selector of a
+// slice cannot be parsed.
+func (v *Inventory) reachedBy(name string) ([]reached, error) {
+	node := v.snap.Node(name)
+	if node == nil {
+		return nil, nil
+	}
+	pools, err := v.alloc.PoolsFor(node)
+	if err != nil {
+		return nil, fmt.Errorf("find the pools that node %s can reach: %w", name, err)
+	}
+	var list []reached
+	for _, pool := range pools {
+		var devices []allocator.Device
+		for i := range pool.Devices {
+			if alone, _ := deviceScope(&pool.Devices[i]); alone == "" {
+				devices = append(devices, pool.Devices[i])
+			}
+		}
+		if len(devices) > 0 {
+			list = append(list, reached{pool.Pool, devices})
+		}
+	}
+	return list, nil
+}
+
+// Reached counts the devices for several nodes that a node can reach. It fails
+// if the node selector of a slice cannot be parsed.
+func (v *Inventory) Reached(node string) (devices int, err error) {
+	pools, err := v.reachedBy(node)
+	for _, pool := range pools {
+		devices += len(pool.devices)
+	}
+	return devices, err
+}
+
+// reachedBranch is a pool for several nodes, without its devices.
+func (v *Inventory) reachedBranch(pool reached) Branch {
+	_, scope := deviceScope(&pool.devices[0])
+	free, uncertain := 0, false
+	for i := range pool.devices {
+		if _, other := deviceScope(&pool.devices[i]); other != scope {
+			scope = "several nodes"
+		}
+		if state, _ := v.deviceState(&pool.devices[i]); state == DeviceFree {
+			free++
+			uncertain = uncertain || v.unseen.uncertain(state)
+		}
+	}
+	mark := ""
+	if uncertain {
+		mark = "≤"
+	}
+	return Branch{
+		Of: "Pool", Name: pool.pool.Driver + "/" + pool.pool.Name, Uncertain: uncertain,
+		Notes: []string{"for " + scope, fmt.Sprintf("%d devices, %s%d free", len(pool.devices), mark, free)},
+	}
+}
+
+// NodeNames are the names of all nodes, and of those that only slices name.
+func (v *Inventory) NodeNames() []string {
+	known := map[string]bool{}
+	var names []string
+	add := func(name string) {
+		if name != "" && !known[name] {
+			known[name] = true
+			names = append(names, name)
+		}
+	}
+	for _, node := range v.snap.Nodes {
+		add(node.Name)
+	}
+	for _, d := range v.alloc.Devices() {
+		name, _ := deviceScope(&d)
+		add(name)
+	}
+	return names
+}

@@ -1,0 +1,141 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// unseen tells what takes devices, or speaks of them, and could not be read
+// completely.
+type unseen struct {
+	// claims may have devices that seem to be free. What the claims that were
+	// seen have, or block, stays so.
+	claims bool
+	// rules may taint devices that seem to be free.
+	rules bool
+	// pods tell the health of the devices that they use, and get evicted.
+	pods bool
+	// slices have the devices.
+	slices bool
+}
+
+func unseenIn(alloc *allocator.Allocator, snap *snapshot.Snapshot) unseen {
+	return unseen{
+		claims: snap.Gap(snapshot.ResourceClaims) != nil,
+		rules:  snap.Gap(snapshot.ResourceTaintRules) != nil && alloc.FeatureEnabled("DRADeviceTaints") && alloc.FeatureEnabled("DRADeviceTaintRules"),
+		pods:   snap.Gap(snapshot.ResourcePods) != nil,
+		slices: snap.Gap(snapshot.ResourceSlices) != nil,
+	}
+}
+
+// uncertain tells whether a device that is in a state as far as can be seen
+// may be in another one.
+func (u unseen) uncertain(state DeviceState) bool {
+	switch state {
+	case DeviceFree:
+		return u.claims || u.rules
+	case DeviceTainted, DeviceUnusable:
+		return u.claims
+	case DeviceAllocated, DeviceShared, DeviceBlocked:
+		// Whoever has it was seen; and a device that is blocked by some can be had
+		// by no others, as long as nobody hands out more than there is.
+		return false
+	}
+	return false
+}
+
+// CountDevices counts devices by state. What may be otherwise in truth gets a
+// bound, by what it is that could not be seen.
+func (v *Inventory) CountDevices(devices []*Device) DeviceCounts {
+	var c DeviceCounts
+	for _, d := range devices {
+		c.Total++
+		*c.of(d.State)++
+		if d.Health == string(corev1.ResourceHealthStatusUnhealthy) {
+			c.Unhealthy++
+		} else if v.unseen.claims || v.unseen.pods {
+			c.bound("unhealthy", BoundAtLeast)
+		}
+		if !d.Uncertain {
+			continue
+		}
+		c.bound(strings.ToLower(string(d.State)), BoundAtMost)
+		if v.unseen.rules && d.State == DeviceFree {
+			c.bound("tainted", BoundAtLeast)
+		}
+		if !v.unseen.claims {
+			continue
+		}
+		c.bound("allocated", BoundAtLeast)
+		if d.Shareable {
+			c.bound("shared", BoundAtLeast)
+		}
+		if len(d.Counters) > 0 {
+			c.bound("blocked", BoundAtLeast)
+		}
+	}
+	_, c.FreeIsUpperBound = c.Bounds["free"]
+	return c
+}
+
+// of is the count of the devices in a state. What no state is counts nowhere.
+func (c *DeviceCounts) of(state DeviceState) *int {
+	switch state {
+	case DeviceFree:
+		return &c.Free
+	case DeviceAllocated:
+		return &c.Allocated
+	case DeviceShared:
+		return &c.Shared
+	case DeviceBlocked:
+		return &c.Blocked
+	case DeviceTainted:
+		return &c.Tainted
+	case DeviceUnusable:
+		return &c.Unusable
+	}
+	return new(int)
+}
+
+// Unseen says, a sentence each, how far counts and states can be wrong because
+// of what could not be seen. It is empty if all was seen.
+func (v *Inventory) Unseen() []string {
+	var said []string
+	if v.unseen.claims {
+		said = append(said, "claims that were not seen may have devices: counts with ≤ or ≥ are bounds, and a device in a state with ? may be allocated, shared or blocked")
+	}
+	if v.unseen.rules {
+		said = append(said, "DeviceTaintRules that were not seen may taint devices that count as free")
+	}
+	return said
+}
+
+// Bounded tells whether something about the slice is not certain.
+func (in *Slice) Bounded() bool { return in.FreeIsUpperBound }
+
+// Bounded tells whether something about the pool is not certain.
+func (in *Pool) Bounded() bool { return len(in.Devices.Bounds) > 0 }
+
+// Bounded tells whether something about the device is not certain.
+func (in *Device) Bounded() bool { return in.Uncertain }
+
+// Bounded tells whether something about the class is not certain.
+func (in *Class) Bounded() bool {
+	return in.FreeIsUpperBound || in.ClaimsAreLowerBounds || in.DevicesAreLowerBounds
+}
+
+// Bounded tells whether something about the taint is not certain.
+func (in *Taint) Bounded() bool { return in.ClaimsAreLowerBounds || in.PodsAreLowerBounds }
+
+// Bounded tells whether something in the tree is not certain.
+func (in *Branch) Bounded() bool {
+	return in.Uncertain || slices.ContainsFunc(in.Branches, func(inner Branch) bool { return inner.Bounded() })
+}

@@ -1,0 +1,55 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// A count is only a bound if what could not be seen can change it.
+func TestCountDevicesBounds(t *testing.T) {
+	objects := []any{
+		gate("DRADeviceTaints"), gate("DRADeviceTaintRules"), gate("DRAConsumableCapacity"),
+		slice(node1, device("taken"), device("free"), device("tainted", withTaint("example.com/x", resourceapi.DeviceTaintEffectNoSchedule))),
+		claim("c").has("taken"),
+	}
+	for name, tc := range map[string]struct {
+		hidden []any
+		want   map[string]Bound
+	}{
+		"nothing": {},
+		"rules": {
+			hidden: []any{snapshot.Gap{Resource: snapshot.ResourceTaintRules}},
+			want:   map[string]Bound{"free": BoundAtMost, "tainted": BoundAtLeast},
+		},
+		"claims": {
+			hidden: []any{snapshot.Gap{Resource: snapshot.ResourceClaims}},
+			want:   map[string]Bound{"free": BoundAtMost, "tainted": BoundAtMost, "allocated": BoundAtLeast, "unhealthy": BoundAtLeast},
+		},
+		"pods": {
+			hidden: []any{snapshot.Gap{Resource: snapshot.ResourcePods}},
+			want:   map[string]Bound{"unhealthy": BoundAtLeast},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := cluster(t, append(append([]any{}, objects...), tc.hidden...)...)
+			var devices []*Device
+			for _, d := range v.Devices() {
+				devices = append(devices, &d)
+			}
+			counts := v.CountDevices(devices)
+			if counts.Total != 3 || counts.Free != 1 || counts.Allocated != 1 || counts.Tainted != 1 {
+				t.Errorf("counted %+v, want one of each", counts)
+			}
+			if diff := cmp.Diff(tc.want, counts.Bounds); diff != "" {
+				t.Errorf("where %s are hidden, -want +got:\n%s", name, diff)
+			}
+		})
+	}
+}
