@@ -62,6 +62,9 @@ func NewClients(getter genericclioptions.RESTClientGetter) (Clients, error) {
 	config.QPS = clientQPS
 	config.Burst = clientBurst
 	config.UserAgent = userAgent()
+	// That a version is deprecated is no news to those who do not choose it.
+	config.WarningHandlerWithContext = rest.NoWarnings{}
+	config.Wrap(leaveOutUnread)
 
 	clients := Clients{Config: config, Namespace: namespace, Mapper: mapper}
 	if clients.Kubernetes, err = kubernetes.NewForConfig(config); err != nil {

@@ -35,6 +35,9 @@ type CollectOptions struct {
 	// Only are the resources that matter, by the names of gaps; empty for all.
 	// Of others nothing is known afterwards, and there is no gap for them.
 	Only []string
+	// Unread are fields that nobody is going to look at, by resource. They may
+	// be missing in the objects. May be nil.
+	Unread map[string][]Field
 	// Target is what the question is about. Its events are read, and, if it is
 	// something with a pod template, the object itself. May be nil.
 	Target *ObjectRef
@@ -72,6 +75,15 @@ func Collect(ctx context.Context, clients Clients, opts CollectOptions) (*Snapsh
 	if !klog.V(1).Enabled() {
 		ctx = klog.NewContext(ctx, klog.Logger{})
 	}
+	if err := c.collect(ctx); err != nil {
+		return nil, err
+	}
+	return c.snapshot, nil
+}
+
+// collect runs the collector, and returns as soon as the context is cancelled.
+func (c *collector) collect(ctx context.Context) (err error) {
+	ctx = withUnread(ctx, c.opts.Unread)
 	// Not everything below listens to the context: a credential plugin and the
 	// REST mapper do not.
 	done := make(chan error, 1)
@@ -82,10 +94,7 @@ func Collect(ctx context.Context, clients Clients, opts CollectOptions) (*Snapsh
 		err = serverError(ctx, c.server, ctx.Err())
 	}
 	c.progress.stop()
-	if err != nil {
-		return nil, err
-	}
-	return c.snapshot, nil
+	return err
 }
 
 // collector is one run of [Collect].
@@ -96,8 +105,12 @@ type collector struct {
 	namespace string
 	progress  *progress
 
+	// apis are what the server has, after run.
+	apis servedAPIs
 	// plugins are the DaemonSets with plugins for the kubelet.
 	plugins []*Workload
+	// unread names the DeviceTaintRules that no version known here can express.
+	unread []string
 
 	mu       sync.Mutex
 	snapshot *Snapshot
@@ -132,6 +145,7 @@ func (c *collector) run(ctx context.Context) error {
 	if err != nil {
 		return serverError(ctx, c.server, err)
 	}
+	c.apis = apis
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, task := range c.tasks(apis) {
 		group.Go(func() error { return task(groupCtx) })
@@ -332,11 +346,18 @@ func (c *collector) forbidden() error {
 func (c *collector) finish() {
 	s := c.snapshot
 	s.Workloads = overlay(c.plugins, s.Workloads)
+	if len(c.unread) > 0 {
+		s.Gaps = append(s.Gaps, unreadRules(c.unread))
+	}
 	for name, enabled := range c.opts.Gates {
 		s.Gates[name] = Gate{Enabled: enabled, Source: GateFromFlag}
 	}
-	slices.SortFunc(s.Gaps, func(a, b Gap) int {
+	sortGaps(s.Gaps)
+	s.sort()
+}
+
+func sortGaps(gaps []Gap) {
+	slices.SortFunc(gaps, func(a, b Gap) int {
 		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Reason, b.Reason))
 	})
-	s.sort()
 }

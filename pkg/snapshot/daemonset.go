@@ -42,16 +42,25 @@ func (c *collector) daemonSets() func(context.Context) error {
 			return err
 		}
 		for _, set := range sets {
-			workload := &Workload{
-				TypeMeta:   metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: kindDaemonSet},
-				ObjectMeta: set.ObjectMeta, Selector: set.Spec.Selector, Template: set.Spec.Template,
-				Daemon: &DaemonStatus{Desired: set.Status.DesiredNumberScheduled, Ready: set.Status.NumberReady},
-			}
-			strip(workload)
-			if _, plugin := workload.KubeletPlugin(); plugin {
+			if workload := pluginWorkload(set); workload != nil {
 				c.plugins = append(c.plugins, workload)
 			}
 		}
 		return nil
 	}
+}
+
+// pluginWorkload is what is kept of a DaemonSet with a plugin for the kubelet,
+// nil for one without.
+func pluginWorkload(set *appsv1.DaemonSet) *Workload {
+	workload := &Workload{
+		TypeMeta:   metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: kindDaemonSet},
+		ObjectMeta: set.ObjectMeta, Selector: set.Spec.Selector, Template: set.Spec.Template,
+		Daemon: &DaemonStatus{Desired: set.Status.DesiredNumberScheduled, Ready: set.Status.NumberReady},
+	}
+	strip(workload)
+	if _, plugin := workload.KubeletPlugin(); !plugin {
+		return nil
+	}
+	return workload
 }

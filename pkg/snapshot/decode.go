@@ -319,6 +319,8 @@ func decodeResource(data []byte, version, kind string) (metav1.Object, error) {
 		return untyped(decodeTemplate(data, version))
 	case "DeviceTaintRule":
 		return untyped(decodeTaintRule(data, version))
+	case kindPoolStatus:
+		return decodePoolStatus(data, version)
 	default:
 		return nil, nil
 	}

@@ -46,10 +46,14 @@ type GateRelease struct {
 type GateSpec struct {
 	Name string
 	// Releases tells when the gate changed, the oldest release first. Before
-	// the first one the gate did not exist, and the feature neither.
+	// the first one the gate did not exist, and the feature neither, unless
+	// Before says so.
 	Releases []GateRelease
 	// Requires names the gates that must be on for this one to have an effect.
 	Requires []string
+	// Before is the gate that the feature was part of until it got its own;
+	// empty if there was no such feature.
+	Before string
 }
 
 // In returns what the gate is in Kubernetes 1.minor, false if it did not exist.
@@ -88,13 +92,16 @@ func GateSpecs() []GateSpec {
 		return GateSpec{Name: name, Releases: releases, Requires: requires}
 	}
 	on := func(gates ...string) []string { return gates }
+	// In 1.33 and 1.34, DRADeviceTaints is also the gate of the rules.
+	rules := gate("DRADeviceTaintRules", on("DRADeviceTaints"), alpha(35), betaOff(36), ga(37))
+	rules.Before = "DRADeviceTaints"
 	return []GateSpec{
 		gate("DRAAdminAccess", on(dra), alpha(32), beta(34), locked(36)),
 		gate("DRAConsumableCapacity", on(dra), alpha(34), beta(36)),
 		gate("DRADerivedAttributes", on(dra), alpha(37)),
 		gate("DRADeviceBindingConditions", on(dra, "DRAResourceClaimDeviceStatus"), alpha(34), beta(36)),
 		gate("DRADeviceCompatibilityGroups", on(dra, "DRAPartitionableDevices"), alpha(37)),
-		gate("DRADeviceTaintRules", on("DRADeviceTaints"), alpha(35), betaOff(36), ga(37)),
+		rules,
 		gate("DRADeviceTaints", on(dra), alpha(33), beta(36), ga(37)),
 		gate("DRAExtendedResource", on(dra), alpha(34), beta(36), locked(37)),
 		gate("DRAFractionalCapacityRange", on("DRAConsumableCapacity"), betaOff(37), beta(38)),
@@ -134,11 +141,28 @@ func KnownGates() []string {
 // Where the version is unknown, the defaults of the newest release known to
 // this program are taken. An unknown gate is off.
 func (s *Snapshot) Gate(name string) Gate {
-	minor, ok := minorVersion(s.ServerVersion)
-	if !ok {
-		minor = newestMinor
+	return s.gate(name, s.minor(), GateSpecs())
+}
+
+// HasGate tells whether the cluster has a gate of that name. It can have the
+// feature without, see [GateSpec].
+func (s *Snapshot) HasGate(name string) bool {
+	if _, known := s.Gates[name]; known {
+		return true
 	}
-	return s.gate(name, minor, GateSpecs())
+	minor := s.minor()
+	return slices.ContainsFunc(GateSpecs(), func(spec GateSpec) bool {
+		_, exists := spec.In(minor)
+		return spec.Name == name && exists
+	})
+}
+
+// minor is the release whose defaults count.
+func (s *Snapshot) minor() int {
+	if minor, ok := minorVersion(s.ServerVersion); ok {
+		return minor
+	}
+	return newestMinor
 }
 
 func (s *Snapshot) gate(name string, minor int, specs []GateSpec) Gate {
@@ -150,7 +174,10 @@ func (s *Snapshot) gate(name string, minor int, specs []GateSpec) Gate {
 	if i < 0 {
 		return gate
 	}
-	release, _ := specs[i].In(minor)
+	release, exists := specs[i].In(minor)
+	if before := specs[i].Before; !exists && before != "" {
+		return s.gate(before, minor, specs)
+	}
 	gate.Enabled = release.Default && !slices.ContainsFunc(specs[i].Requires, func(required string) bool {
 		return !s.gate(required, minor, specs).Enabled
 	})

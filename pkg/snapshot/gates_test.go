@@ -179,3 +179,18 @@ func TestParseVersion(t *testing.T) {
 		}
 	}
 }
+
+func TestGateOfTaintRulesBeforeTheyHadOne(t *testing.T) {
+	for version, want := range map[string]bool{"v1.32.0": false, "v1.33.0": true, "v1.34.2": true, "v1.35.0": false, "v1.37.1": true} {
+		s := &Snapshot{ServerVersion: version, Gates: map[string]Gate{}}
+		if version != "v1.32.0" {
+			s.Gates["DRADeviceTaints"] = Gate{Enabled: true, Source: GateFromMetrics}
+		}
+		if got := s.Gate("DRADeviceTaintRules").Enabled; got != want {
+			t.Errorf("with DRADeviceTaints in %s: %t, want %t", version, got, want)
+		}
+		if s.Gates = nil; s.Gate("DRADeviceTaintRules").Enabled != (version == "v1.37.1") {
+			t.Errorf("default in %s is %t", version, s.Gate("DRADeviceTaintRules").Enabled)
+		}
+	}
+}

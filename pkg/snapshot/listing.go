@@ -17,6 +17,7 @@ const chunkSize = 500
 // fetch reads a list chunk by chunk into *into, without the dead weight of its
 // objects. If the server forgets the list in the middle of it (410 Gone), it
 // is read again from the start, this time in one piece, which cannot expire.
+// The listing knows the version of the list afterwards.
 func fetch[L metav1.ListInterface, T any, P interface {
 	*T
 	metav1.Object
@@ -32,12 +33,18 @@ func fetchSelected[L metav1.ListInterface, T any, P interface {
 }](ctx context.Context, l *listing, options metav1.ListOptions, list func(context.Context, metav1.ListOptions) (L, error), items func(L) []T, into *[]P,
 ) error {
 	options.Limit = chunkSize
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	var all []P
+	chunk := ask(ctx, options, list)
 	for {
-		page, err := list(ctx, options)
-		if options.Continue != "" && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
-			options.Continue, options.Limit = "", 0
+		// While a chunk arrives the server prepares the one behind it.
+		ahead := chunk.following(ctx, options, list)
+		page, err := chunk.wait()
+		if chunk.token != "" && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
+			options.Limit = 0
 			all = nil
+			chunk = ask(ctx, options, list)
 			continue
 		}
 		if err != nil {
@@ -53,13 +60,63 @@ func fetchSelected[L metav1.ListInterface, T any, P interface {
 		if count := page.GetRemainingItemCount(); count != nil {
 			remaining = int(*count)
 		}
-		options.Continue = page.GetContinue()
-		l.update(len(all), remaining, options.Continue == "")
-		if options.Continue == "" {
+		token := page.GetContinue()
+		l.update(len(all), remaining, token == "")
+		if token == "" {
+			l.read(page.GetResourceVersion())
 			*into = all
 			return nil
 		}
+		if ahead == nil || ahead.token != token {
+			options.Continue = token
+			ahead = ask(ctx, options, list)
+			options.Continue = ""
+		}
+		chunk = ahead
 	}
+}
+
+// chunk is a part of a list that has been asked for.
+type chunk[L metav1.ListInterface] struct {
+	// token is where it starts, empty for the first one.
+	token string
+	// next gets the token of the chunk behind it, if that is known before this
+	// one has arrived.
+	next chan string
+	done chan struct{}
+	page L
+	err  error
+}
+
+func ask[L metav1.ListInterface](ctx context.Context, options metav1.ListOptions, list func(context.Context, metav1.ListOptions) (L, error)) *chunk[L] {
+	c := &chunk[L]{token: options.Continue, next: make(chan string, 1), done: make(chan struct{})}
+	ctx = withNextChunk(ctx, func(token string) {
+		select {
+		case c.next <- token:
+		default:
+		}
+	})
+	go func() {
+		defer close(c.done)
+		c.page, c.err = list(ctx, options)
+	}()
+	return c
+}
+
+// following asks for the chunk behind this one as early as possible. It is nil
+// if there is none, or if that is not known before this one is there.
+func (c *chunk[L]) following(ctx context.Context, options metav1.ListOptions, list func(context.Context, metav1.ListOptions) (L, error)) *chunk[L] {
+	select {
+	case options.Continue = <-c.next:
+		return ask(ctx, options, list)
+	case <-c.done:
+		return nil
+	}
+}
+
+func (c *chunk[L]) wait() (L, error) {
+	<-c.done
+	return c.page, c.err
 }
 
 // progress adds up what the lists that are read at the same time have got.
@@ -76,6 +133,9 @@ type listing struct {
 	done     int
 	// remaining is how many objects are still to come, -1 while unknown.
 	remaining int
+	// version is the resourceVersion of the list that was read: where a watch
+	// goes on from. Empty until then.
+	version string
 }
 
 // list adds a list. All of them are added before the first one is read.
@@ -110,6 +170,25 @@ func (l *listing) update(done, remaining int, last bool) {
 		total = 0
 	}
 	p.report(sum, total, l.resource)
+}
+
+// read notes which version of the list was read.
+func (l *listing) read(version string) {
+	l.progress.mu.Lock()
+	defer l.progress.mu.Unlock()
+	l.version = version
+}
+
+// version is that of the list of a resource, empty if it was not read.
+func (p *progress) version(resource string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.lists {
+		if l.resource == resource {
+			return l.version
+		}
+	}
+	return ""
 }
 
 // finished marks a list that ended without an answer.

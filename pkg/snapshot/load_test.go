@@ -59,6 +59,7 @@ func names(s *Snapshot) []string {
 	all = appendNames(all, "ResourceClaim", s.Claims)
 	all = appendNames(all, "ResourceClaimTemplate", s.Templates)
 	all = appendNames(all, "DeviceTaintRule", s.TaintRules)
+	all = appendNames(all, "ResourcePoolStatusRequest", s.PoolStatuses)
 	all = appendNames(all, "PodGroup", s.PodGroups)
 	all = appendNames(all, "Queued", s.Queued)
 	for _, workload := range s.Workloads {

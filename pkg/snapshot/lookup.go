@@ -87,6 +87,7 @@ func (s *Snapshot) sort() {
 	sortByName(s.Claims)
 	sortByName(s.Templates)
 	sortByName(s.TaintRules)
+	sortByName(s.PoolStatuses)
 	sortByName(s.PodGroups)
 	sortByName(s.Queued)
 	slices.SortFunc(s.Workloads, func(a, b *Workload) int { return identify(a).compare(identify(b)) })

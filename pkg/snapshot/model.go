@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -52,6 +53,11 @@ type Snapshot struct {
 	Claims     []*resourceapi.ResourceClaim
 	Templates  []*resourceapi.ResourceClaimTemplate
 	TaintRules []*resourceapi.DeviceTaintRule
+
+	// PoolStatuses are answered requests for the status of pools (KEP-5677):
+	// what a controller of the cluster counts in them, which may read the claims
+	// of all namespaces. [Collect] never has any, see [AskPoolStatus].
+	PoolStatuses []*resourcev1alpha3.ResourcePoolStatusRequest
 
 	PodGroups []*schedulingapi.PodGroup
 	// Workloads are what a file has. A live snapshot only has its target, and
@@ -127,23 +133,24 @@ func (s *Snapshot) Now() time.Time {
 
 // The names that [Gap.Resource] has for what a snapshot holds.
 const (
-	ResourceNodes      = "nodes"
-	ResourceNamespaces = "namespaces"
-	ResourcePods       = "pods"
-	ResourceEvents     = "events"
-	ResourceSlices     = "resourceslices.resource.k8s.io"
-	ResourceClasses    = "deviceclasses.resource.k8s.io"
-	ResourceClaims     = "resourceclaims.resource.k8s.io"
-	ResourceTemplates  = "resourceclaimtemplates.resource.k8s.io"
-	ResourceTaintRules = "devicetaintrules.resource.k8s.io"
-	ResourcePodGroups  = "podgroups.scheduling.k8s.io"
-	ResourceDaemonSets = "daemonsets.apps"
-	ResourceMetrics    = "/metrics"
+	ResourceNodes        = "nodes"
+	ResourceNamespaces   = "namespaces"
+	ResourcePods         = "pods"
+	ResourceEvents       = "events"
+	ResourceSlices       = "resourceslices.resource.k8s.io"
+	ResourceClasses      = "deviceclasses.resource.k8s.io"
+	ResourceClaims       = "resourceclaims.resource.k8s.io"
+	ResourceTemplates    = "resourceclaimtemplates.resource.k8s.io"
+	ResourceTaintRules   = "devicetaintrules.resource.k8s.io"
+	ResourcePoolStatuses = "resourcepoolstatusrequests.resource.k8s.io"
+	ResourcePodGroups    = "podgroups.scheduling.k8s.io"
+	ResourceDaemonSets   = "daemonsets.apps"
+	ResourceMetrics      = "/metrics"
 )
 
 func heldResources() []string {
 	return []string{
 		ResourceNodes, ResourceNamespaces, ResourcePods, ResourceEvents, ResourceSlices, ResourceClasses, ResourceClaims,
-		ResourceTemplates, ResourceTaintRules, ResourcePodGroups, ResourceDaemonSets, ResourceMetrics,
+		ResourceTemplates, ResourceTaintRules, ResourcePoolStatuses, ResourcePodGroups, ResourceDaemonSets, ResourceMetrics,
 	}
 }

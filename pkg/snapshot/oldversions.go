@@ -14,58 +14,84 @@ import (
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 )
 
+// oldTaintRules is the version of DeviceTaintRules that has no typed client.
+const oldTaintRules = "v1alpha3"
+
+// oldTaintRuleAPI are DeviceTaintRules of servers that have none but v1alpha3.
+func (c Clients) oldTaintRuleAPI() dynamic.ResourceInterface {
+	return c.Dynamic.Resource(schema.GroupVersionResource{Group: draGroup, Version: oldTaintRules, Resource: "devicetaintrules"})
+}
+
+// readOldTaintRule converts a rule. The error wraps errDroppedSelector for one
+// that no later version can express: without what selects its devices it would
+// seem to taint all of them.
+func readOldTaintRule(object *unstructured.Unstructured) (*resourceapi.DeviceTaintRule, error) {
+	rule, err := decodeUnstructured(object, oldTaintRules, decodeTaintRule)
+	if err != nil {
+		return nil, fmt.Errorf("read DeviceTaintRule %s: %w", object.GetName(), err)
+	}
+	rule.TypeMeta.Reset()
+	return rule, nil
+}
+
 // fetchOldTaintRules lists DeviceTaintRules of servers that have none but
-// v1alpha3. Rules that no later version can express are left out, with a gap:
-// without what selects their devices they would seem to taint all of them.
+// v1alpha3.
 func (c *collector) fetchOldTaintRules(ctx context.Context, l *listing) error {
-	const version = "v1alpha3"
 	var objects []*unstructured.Unstructured
-	resource := schema.GroupVersionResource{Group: draGroup, Version: version, Resource: "devicetaintrules"}
-	if err := fetch(ctx, l, c.clients.Dynamic.Resource(resource).List, unstructuredItems, &objects); err != nil {
+	if err := fetch(ctx, l, c.clients.oldTaintRuleAPI().List, unstructuredItems, &objects); err != nil {
 		return err
 	}
-	var rules []*resourceapi.DeviceTaintRule
-	var dropped []string
 	for _, object := range objects {
-		rule, err := decodeUnstructured(object, version, decodeTaintRule)
+		rule, err := readOldTaintRule(object)
 		switch {
 		case errors.Is(err, errDroppedSelector):
-			dropped = append(dropped, object.GetName())
+			c.unread = append(c.unread, object.GetName())
 		case err != nil:
-			return fmt.Errorf("read DeviceTaintRule %s: %w", object.GetName(), err)
+			return err
 		default:
-			rule.TypeMeta.Reset()
-			rules = append(rules, rule)
+			c.snapshot.TaintRules = append(c.snapshot.TaintRules, rule)
 		}
 	}
-	if len(dropped) > 0 {
-		slices.Sort(dropped)
-		c.gap(Gap{Resource: ResourceTaintRules, Reason: fmt.Sprintf("left out DeviceTaintRule %s: %v", strings.Join(dropped, ", "), errDroppedSelector)})
-	}
-	c.snapshot.TaintRules = rules
 	return nil
+}
+
+// unreadRules is the gap that rules leave which cannot be expressed.
+func unreadRules(names []string) Gap {
+	names = slices.Sorted(slices.Values(names))
+	return Gap{Resource: ResourceTaintRules, Reason: fmt.Sprintf("left out DeviceTaintRule %s: %v", strings.Join(names, ", "), errDroppedSelector)}
+}
+
+// oldPodGroupAPI are PodGroups of servers that have no v1beta1.
+func (c Clients) oldPodGroupAPI(version, namespace string) dynamic.ResourceInterface {
+	return c.Dynamic.Resource(schema.GroupVersionResource{Group: schedulingGroup, Version: version, Resource: "podgroups"}).Namespace(namespace)
+}
+
+// readOldPodGroup converts a PodGroup.
+func readOldPodGroup(object *unstructured.Unstructured, version string) (*schedulingapi.PodGroup, error) {
+	group, err := decodeUnstructured(object, version, decodePodGroup)
+	if err != nil {
+		return nil, fmt.Errorf("read PodGroup %s/%s: %w", object.GetNamespace(), object.GetName(), err)
+	}
+	group.TypeMeta.Reset()
+	return group, nil
 }
 
 // fetchOldPodGroups lists PodGroups of servers that have no v1beta1.
 func (c *collector) fetchOldPodGroups(ctx context.Context, l *listing, version, namespace string) error {
 	var objects []*unstructured.Unstructured
-	resource := schema.GroupVersionResource{Group: schedulingGroup, Version: version, Resource: "podgroups"}
-	err := fetch(ctx, l, c.clients.Dynamic.Resource(resource).Namespace(namespace).List, unstructuredItems, &objects)
-	if err != nil {
+	if err := fetch(ctx, l, c.clients.oldPodGroupAPI(version, namespace).List, unstructuredItems, &objects); err != nil {
 		return err
 	}
-	var groups []*schedulingapi.PodGroup
 	for _, object := range objects {
-		group, err := decodeUnstructured(object, version, decodePodGroup)
+		group, err := readOldPodGroup(object, version)
 		if err != nil {
-			return fmt.Errorf("read PodGroup %s/%s: %w", object.GetNamespace(), object.GetName(), err)
+			return err
 		}
-		group.TypeMeta.Reset()
-		groups = append(groups, group)
+		c.snapshot.PodGroups = append(c.snapshot.PodGroups, group)
 	}
-	c.snapshot.PodGroups = groups
 	return nil
 }
 

@@ -60,6 +60,7 @@ func (s *Snapshot) clone() *Snapshot {
 	c.Claims = cloneAll(s.Claims)
 	c.Templates = cloneAll(s.Templates)
 	c.TaintRules = cloneAll(s.TaintRules)
+	c.PoolStatuses = cloneAll(s.PoolStatuses)
 	c.PodGroups = cloneAll(s.PodGroups)
 	c.Workloads = cloneAll(s.Workloads)
 	c.Queued = cloneAll(s.Queued)
@@ -239,6 +240,8 @@ func numbered(table string, number, of int) string {
 		table = "slice"
 	case "DeviceTaintRule":
 		table = "rule"
+	case kindPoolStatus:
+		table = "poolstatus"
 	case tableGenerate:
 		table = "generated"
 	}

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -56,6 +57,9 @@ func (r *redactor) snapshot(s *Snapshot) {
 	}
 	for _, claim := range s.Claims {
 		r.claim(claim)
+	}
+	for _, request := range s.PoolStatuses {
+		r.poolStatus(request)
 	}
 	for _, group := range s.PodGroups {
 		r.podGroup(group)
@@ -503,6 +507,28 @@ func (r *redactor) reference(ref *corev1.ObjectReference) {
 	if container, ok := strings.CutSuffix(ref.FieldPath, "}"); ok {
 		if field, name, ok := strings.Cut(container, "{"); ok {
 			ref.FieldPath = field + "{" + r.swap(tableContainer, name) + "}"
+		}
+	}
+}
+
+func (r *redactor) poolStatus(request *resourcev1alpha3.ResourcePoolStatusRequest) {
+	r.meta(&request.ObjectMeta, kindPoolStatus)
+	r.keep(request.Spec.Driver)
+	r.pointer(tableNode, request.Spec.PoolName)
+	if request.Status == nil {
+		return
+	}
+	r.conditions(request.Status.Conditions)
+	for i := range request.Status.Pools {
+		pool := &request.Status.Pools[i]
+		r.keep(pool.Driver)
+		pool.PoolName = r.swap(tableNode, pool.PoolName)
+		r.pointer(tableNode, pool.NodeName)
+		if pool.ValidationError != nil {
+			*pool.ValidationError = r.text(*pool.ValidationError)
+		}
+		for j := range pool.PartitionSummary {
+			pool.PartitionSummary[j].Type = r.attribute(pool.PartitionSummary[j].Attribute, pool.PartitionSummary[j].Type)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -196,6 +197,7 @@ func (s *Snapshot) eachManifest(save func(manifest any) error) error {
 		manifests(s.TaintRules, resource.WithKind("DeviceTaintRule"), save),
 		manifests(s.Templates, resource.WithKind("ResourceClaimTemplate"), save),
 		manifests(s.Claims, resource.WithKind("ResourceClaim"), save),
+		manifests(s.PoolStatuses, resourcev1alpha3.SchemeGroupVersion.WithKind(kindPoolStatus), save),
 		manifests(s.PodGroups, scheduling.WithKind("PodGroup"), save),
 		manifests(s.Pods, core.WithKind("Pod"), save),
 		manifests(s.Events, core.WithKind("Event"), save),

@@ -43,6 +43,22 @@ status:
   nodeInfo: {machineID: acmemachine, kubeletVersion: v1.36.1}
   conditions: [{type: Ready, status: "True", message: acme-node-2 is ready at 10.1.2.3}]
 ---
+apiVersion: resource.k8s.io/v1alpha3
+kind: ResourcePoolStatusRequest
+metadata: {name: acme-request}
+spec: {driver: gpu.example.com, poolName: acme-node-2}
+status:
+  poolCount: 1
+  conditions: [{type: Complete, status: "True", reason: CalculationComplete, message: acme-node-2 is counted, lastTransitionTime: "2026-09-01T12:00:00Z"}]
+  pools:
+  - driver: gpu.example.com
+    poolName: acme-node-2
+    nodeName: acme-node-2
+    generation: 1
+    totalDevices: 1
+    validationError: 'PartitionTypeMissing: pool gpu.example.com/acme-node-2 declares nothing'
+    partitionSummary: [{attribute: gpu.example.com/profile, type: acme-node-2-half, total: 1, allocatable: 0}]
+---
 apiVersion: resource.k8s.io/v1
 kind: DeviceClass
 metadata: {name: gpu.example.com}
@@ -194,7 +210,7 @@ func requireEqual(t *testing.T, want, got *Snapshot) {
 	parts := func(s *Snapshot) []any {
 		return []any{
 			s.ServerVersion, s.Gates, s.Gaps, s.Nodes, s.Namespaces, s.Pods, s.Events, s.Slices, s.Classes, s.Claims,
-			s.Templates, s.TaintRules, s.PodGroups, s.Workloads, s.Queued,
+			s.Templates, s.TaintRules, s.PoolStatuses, s.PodGroups, s.Workloads, s.Queued,
 		}
 	}
 	w, g := parts(want), parts(got)
@@ -207,8 +223,8 @@ func requireEqual(t *testing.T, want, got *Snapshot) {
 
 func TestSaveLoad(t *testing.T) {
 	want := mustLoad(t, everything)
-	if n := len(names(want)); n != 17 {
-		t.Fatalf("want 17 objects, got %d: %v", n, names(want))
+	if n := len(names(want)); n != 18 {
+		t.Fatalf("want 18 objects, got %d: %v", n, names(want))
 	}
 	for _, format := range []Format{FormatJSON, FormatYAML} {
 		var saved bytes.Buffer
@@ -221,7 +237,7 @@ func TestSaveLoad(t *testing.T) {
 	if err := want.Save(&saved, FormatJSON); err != nil {
 		t.Fatal(err)
 	}
-	if lines := strings.Count(saved.String(), "\n"); lines != 1+17+1 {
+	if lines := strings.Count(saved.String(), "\n"); lines != 1+18+1 {
 		t.Errorf("want one object a line, got %d lines", lines)
 	}
 	if err := want.Save(&saved, "xml"); err == nil {

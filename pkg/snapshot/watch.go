@@ -5,33 +5,29 @@ package snapshot
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 	draclient "k8s.io/dynamic-resource-allocation/client"
 	"k8s.io/klog/v2"
 )
 
 // Watcher keeps up with a cluster by watches. It is safe for concurrent use.
 type Watcher struct {
-	// only says which resources matter.
-	only    func(resource string) bool
+	clients Clients
+	opts    CollectOptions
 	server  string
+	// start is what was read first, without what is watched.
 	start   *Snapshot
-	lists   []*watchedList
+	lists   []watched
 	changed chan struct{}
 
 	mu sync.Mutex
@@ -41,64 +37,86 @@ type Watcher struct {
 	since time.Time
 }
 
-// watchedList is one resource that is watched.
-type watchedList struct {
-	resource string
-	informer cache.SharedInformer
-	// into puts the objects into a snapshot.
-	into func(s *Snapshot, objects []any)
-}
-
-// Watch starts to watch what [Collect] reads, apart from the target and its
-// events, and returns when everything has been read once. What the user may
-// not list at the cluster scope is watched in the one namespace, or is a
-// [Gap], as with Collect. It fails like Collect.
+// Watch reads once what [Collect] reads, apart from the target and what is
+// known about it, and follows all lists by watches that go on from there. It
+// fails like Collect. What the user may not list at the cluster scope is
+// watched in the one namespace, or is a [Gap], as with Collect; what may be
+// listed but not watched stays as it was, which is a gap, too.
+//
+// Some things are only read once: the version of the server, what it serves,
+// its feature gates, and, for a user who may not list namespaces, the one
+// namespace.
 //
 // Watches end with the context. Until then lost connections are made again;
 // see [Watcher.Trouble].
 func Watch(ctx context.Context, clients Clients, opts CollectOptions) (*Watcher, error) {
 	opts.Target = nil
-	first, err := newCollector(clients, opts)
+	c, err := newCollector(clients, opts)
+	if err != nil {
+		return nil, err
+	}
+	// The client library logs some of the errors that it also returns.
+	if !klog.V(1).Enabled() {
+		ctx = klog.NewContext(ctx, klog.Logger{})
+	}
+	if err := c.collect(ctx); err != nil {
+		return nil, err
+	}
+	w := &Watcher{
+		clients: clients, opts: opts, server: c.server, start: c.snapshot,
+		changed: make(chan struct{}, 1), trouble: map[string]error{},
+	}
+	w.add(c)
+	for _, list := range w.lists {
+		go list.run(ctx)
+	}
+	return w, nil
+}
+
+// Snapshot is the cluster as it is now. It shares its objects with later ones,
+// and costs little where nothing changed. It is what [Collect] would give
+// without a target; for one see [Watcher.Target].
+func (w *Watcher) Snapshot() *Snapshot {
+	s := *w.start
+	s.Gates = maps.Clone(w.start.Gates)
+	s.Gaps = slices.Clone(w.start.Gaps)
+	s.TakenAt = time.Now()
+	for _, list := range w.lists {
+		list.into(&s)
+	}
+	sortGaps(s.Gaps)
+	return &s
+}
+
+// Target is [Watcher.Snapshot] with what [Collect] adds for a target: the
+// object itself, if it has a pod template, its events, and the workloads of
+// Kueue next to it. The server is asked for these. Errors are those of Collect.
+func (w *Watcher) Target(ctx context.Context, target ObjectRef) (*Snapshot, error) {
+	opts := w.opts
+	opts.Target, opts.Progress = &target, nil
+	c, err := newCollector(w.clients, opts)
 	if err != nil {
 		return nil, err
 	}
 	if !klog.V(1).Enabled() {
 		ctx = klog.NewContext(ctx, klog.Logger{})
 	}
-	if err := first.run(ctx); err != nil {
-		return nil, err
+	c.snapshot = w.Snapshot()
+	c.plugins, c.snapshot.Workloads = c.snapshot.Workloads, nil
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.readTarget(groupCtx) })
+	group.Go(func() error { return c.events()(groupCtx) })
+	if err := group.Wait(); err != nil {
+		return nil, serverError(ctx, c.server, err)
 	}
-	apis, err := first.discover(ctx)
-	if err != nil {
-		return nil, serverError(ctx, first.server, err)
-	}
-	w := &Watcher{only: first.wants, server: first.server, start: first.snapshot, changed: make(chan struct{}, 1), trouble: map[string]error{}}
-	if err := w.add(clients, apis); err != nil {
-		return nil, err
-	}
-	for _, list := range w.lists {
-		go list.informer.RunWithContext(ctx)
-	}
-	for _, list := range w.lists {
-		if !cache.WaitForCacheSync(ctx.Done(), list.informer.HasSynced) {
-			return nil, serverError(ctx, w.server, ctx.Err())
-		}
-		// The informer has them now.
-		list.into(w.start, nil)
-	}
-	return w, nil
-}
-
-// Snapshot is the cluster as it is now. It shares its objects with later ones.
-func (w *Watcher) Snapshot() *Snapshot {
-	s := *w.start
-	s.Gates = maps.Clone(w.start.Gates)
-	s.TakenAt = time.Now()
-	for _, list := range w.lists {
-		list.into(&s, list.informer.GetStore().List())
-	}
-	s.sort()
-	return &s
+	c.readQueued(ctx)
+	s := c.snapshot
+	s.Workloads = overlay(c.plugins, s.Workloads)
+	// The other lists are in order, and others look at them.
+	sortByName(s.Events)
+	sortByName(s.Queued)
+	sortGaps(s.Gaps)
+	return s, nil
 }
 
 // Changed gets a value after anything changed, also after [Watcher.Trouble]
@@ -123,12 +141,8 @@ func (w *Watcher) notify() {
 	}
 }
 
-// failed notes that a list or watch does not work. That a watch ends is
-// normal, and that the server forgot where it was, too.
+// failed notes that a resource cannot be followed.
 func (w *Watcher) failed(resource string, err error) {
-	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-		return
-	}
 	w.mu.Lock()
 	if len(w.trouble) == 0 {
 		w.since = time.Now()
@@ -138,6 +152,7 @@ func (w *Watcher) failed(resource string, err error) {
 	w.notify()
 }
 
+// works notes that a resource is followed.
 func (w *Watcher) works(resource string) {
 	w.mu.Lock()
 	_, failed := w.trouble[resource]
@@ -148,29 +163,34 @@ func (w *Watcher) works(resource string) {
 	}
 }
 
-// add sets up a watch for each resource that could be read.
-func (w *Watcher) add(clients Clients, apis servedAPIs) error {
-	core := clients.Kubernetes.CoreV1()
-	dra := func() *draclient.Client { return draclient.New(clients.Kubernetes) }
+// add sets up a watch for each resource that the collector has read.
+func (w *Watcher) add(c *collector) {
+	core, apps := c.clients.Kubernetes.CoreV1(), c.clients.Kubernetes.AppsV1()
+	// As in collector.tasks, each has a converting client of its own.
+	dra := func() *draclient.Client { return draclient.New(c.clients.Kubernetes) }
 	sliceAPI, classAPI, claimAPI, templateAPI, ruleAPI := dra(), dra(), dra(), dra(), dra()
-	err := errors.Join(
-		watchList(w, ResourceNodes, &corev1.Node{}, core.Nodes().List, core.Nodes().Watch, func(s *Snapshot) *[]*corev1.Node { return &s.Nodes }),
-		watchList(w, ResourceNamespaces, &corev1.Namespace{}, core.Namespaces().List, core.Namespaces().Watch, func(s *Snapshot) *[]*corev1.Namespace { return &s.Namespaces }),
-		watchList(w, ResourcePods, &corev1.Pod{}, core.Pods(w.namespace(ResourcePods)).List, core.Pods(w.namespace(ResourcePods)).Watch, func(s *Snapshot) *[]*corev1.Pod { return &s.Pods }),
-		watchList(w, ResourceSlices, &resourceapi.ResourceSlice{}, sliceAPI.ResourceSlices().List, sliceAPI.ResourceSlices().Watch, func(s *Snapshot) *[]*resourceapi.ResourceSlice { return &s.Slices }),
-		watchList(w, ResourceClasses, &resourceapi.DeviceClass{}, classAPI.DeviceClasses().List, classAPI.DeviceClasses().Watch, func(s *Snapshot) *[]*resourceapi.DeviceClass { return &s.Classes }),
-		watchList(w, ResourceClaims, &resourceapi.ResourceClaim{}, claimAPI.ResourceClaims(w.namespace(ResourceClaims)).List, claimAPI.ResourceClaims(w.namespace(ResourceClaims)).Watch, func(s *Snapshot) *[]*resourceapi.ResourceClaim { return &s.Claims }),
-		watchList(w, ResourceTemplates, &resourceapi.ResourceClaimTemplate{}, templateAPI.ResourceClaimTemplates(w.namespace(ResourceTemplates)).List, templateAPI.ResourceClaimTemplates(w.namespace(ResourceTemplates)).Watch, func(s *Snapshot) *[]*resourceapi.ResourceClaimTemplate { return &s.Templates }),
-	)
-	// Other versions of these have no typed client: what was read first stays.
-	if apis.taintRules == "v1" || apis.taintRules == "v1beta2" {
-		err = errors.Join(err, watchList(w, ResourceTaintRules, &resourceapi.DeviceTaintRule{}, ruleAPI.DeviceTaintRules().List, ruleAPI.DeviceTaintRules().Watch, func(s *Snapshot) *[]*resourceapi.DeviceTaintRule { return &s.TaintRules }))
+
+	follow(w, c, ResourceNodes, apiOf(core.Nodes()), &corev1.Node{}, as[*corev1.Node], func(s *Snapshot) *[]*corev1.Node { return &s.Nodes })
+	follow(w, c, ResourceNamespaces, apiOf(core.Namespaces()), &corev1.Namespace{}, as[*corev1.Namespace], func(s *Snapshot) *[]*corev1.Namespace { return &s.Namespaces })
+	follow(w, c, ResourcePods, apiOf(core.Pods(w.namespace(ResourcePods))), &corev1.Pod{}, as[*corev1.Pod], func(s *Snapshot) *[]*corev1.Pod { return &s.Pods })
+	follow(w, c, ResourceSlices, apiOf(sliceAPI.ResourceSlices()), &resourceapi.ResourceSlice{}, as[*resourceapi.ResourceSlice], func(s *Snapshot) *[]*resourceapi.ResourceSlice { return &s.Slices })
+	follow(w, c, ResourceClasses, apiOf(classAPI.DeviceClasses()), &resourceapi.DeviceClass{}, as[*resourceapi.DeviceClass], func(s *Snapshot) *[]*resourceapi.DeviceClass { return &s.Classes })
+	follow(w, c, ResourceClaims, apiOf(claimAPI.ResourceClaims(w.namespace(ResourceClaims))), &resourceapi.ResourceClaim{}, as[*resourceapi.ResourceClaim], func(s *Snapshot) *[]*resourceapi.ResourceClaim { return &s.Claims })
+	follow(w, c, ResourceTemplates, apiOf(templateAPI.ResourceClaimTemplates(w.namespace(ResourceTemplates))), &resourceapi.ResourceClaimTemplate{}, as[*resourceapi.ResourceClaimTemplate], func(s *Snapshot) *[]*resourceapi.ResourceClaimTemplate { return &s.Templates })
+	follow(w, c, ResourceDaemonSets, apiOf(apps.DaemonSets(metav1.NamespaceAll)), &appsv1.DaemonSet{}, asPlugin, func(s *Snapshot) *[]*Workload { return &s.Workloads })
+
+	rules := func(s *Snapshot) *[]*resourceapi.DeviceTaintRule { return &s.TaintRules }
+	if c.apis.taintRules == oldTaintRules {
+		follow(w, c, ResourceTaintRules, apiOf(c.clients.oldTaintRuleAPI()), nil, asOldTaintRule, rules)
+	} else {
+		follow(w, c, ResourceTaintRules, apiOf(ruleAPI.DeviceTaintRules()), &resourceapi.DeviceTaintRule{}, as[*resourceapi.DeviceTaintRule], rules)
 	}
-	if apis.podGroups == "v1beta1" {
-		groups := clients.Kubernetes.SchedulingV1beta1().PodGroups(w.namespace(ResourcePodGroups))
-		err = errors.Join(err, watchList(w, ResourcePodGroups, &schedulingapi.PodGroup{}, groups.List, groups.Watch, func(s *Snapshot) *[]*schedulingapi.PodGroup { return &s.PodGroups }))
+	groups, namespace := func(s *Snapshot) *[]*schedulingapi.PodGroup { return &s.PodGroups }, w.namespace(ResourcePodGroups)
+	if version := c.apis.podGroups; version == "v1beta1" {
+		follow(w, c, ResourcePodGroups, apiOf(c.clients.Kubernetes.SchedulingV1beta1().PodGroups(namespace)), &schedulingapi.PodGroup{}, as[*schedulingapi.PodGroup], groups)
+	} else {
+		follow(w, c, ResourcePodGroups, apiOf(c.clients.oldPodGroupAPI(version, namespace)), nil, asOldPodGroup(version), groups)
 	}
-	return err
 }
 
 // namespace is the one that a resource can be read in, empty for all.
@@ -179,69 +199,4 @@ func (w *Watcher) namespace(resource string) string {
 		return gap.Namespace
 	}
 	return metav1.NamespaceAll
-}
-
-// watchList sets up the watch of one resource. What could not be listed at all
-// is not watched.
-func watchList[L runtime.Object, P interface {
-	runtime.Object
-	metav1.Object
-}](w *Watcher, resource string, example P, list func(context.Context, metav1.ListOptions) (L, error), begin func(context.Context, metav1.ListOptions) (watch.Interface, error), field func(*Snapshot) *[]P,
-) error {
-	if !w.only(resource) {
-		return nil
-	}
-	if gap := w.start.Gap(resource); gap != nil && (gap.Namespace == "" || resource == ResourceNamespaces) {
-		return nil
-	}
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			found, err := list(ctx, options)
-			if err != nil {
-				w.failed(resource, err)
-				return nil, err
-			}
-			w.works(resource)
-			return found, nil
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			events, err := begin(ctx, options)
-			if err != nil {
-				w.failed(resource, err)
-				return nil, err
-			}
-			w.works(resource)
-			return events, nil
-		},
-	}
-	informer := cache.NewSharedIndexInformerWithOptions(source, example, cache.SharedIndexInformerOptions{ObjectDescription: resource})
-	err := errors.Join(
-		informer.SetTransform(func(object any) (any, error) {
-			if o, ok := object.(metav1.Object); ok {
-				strip(o)
-			}
-			return object, nil
-		}),
-		informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { w.failed(resource, err) }),
-	)
-	if err != nil {
-		return fmt.Errorf("watch %s: %w", resource, err)
-	}
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { w.notify() },
-		UpdateFunc: func(any, any) { w.notify() },
-		DeleteFunc: func(any) { w.notify() },
-	}); err != nil {
-		return fmt.Errorf("watch %s: %w", resource, err)
-	}
-	w.lists = append(w.lists, &watchedList{resource: resource, informer: informer, into: func(s *Snapshot, objects []any) {
-		all := make([]P, 0, len(objects))
-		for _, object := range objects {
-			if o, ok := object.(P); ok {
-				all = append(all, o)
-			}
-		}
-		*field(s) = all
-	}})
-	return nil
 }

@@ -30,6 +30,7 @@ func (s *Snapshot) With(objects *Snapshot) *Snapshot {
 	merged.Claims = overlay(s.Claims, objects.Claims)
 	merged.Templates = overlay(s.Templates, objects.Templates)
 	merged.TaintRules = overlay(s.TaintRules, objects.TaintRules)
+	merged.PoolStatuses = overlay(s.PoolStatuses, objects.PoolStatuses)
 	merged.PodGroups = overlay(s.PodGroups, objects.PodGroups)
 	merged.Workloads = overlay(s.Workloads, objects.Workloads)
 	merged.Queued = overlay(s.Queued, objects.Queued)

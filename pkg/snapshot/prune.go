@@ -1,0 +1,337 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The API server sends protobuf as four bytes and a message runtime.Unknown
+// (k8s.io/apimachinery/pkg/runtime/generated.proto) with the object in it.
+const (
+	protobufMagic  = "k8s\x00"
+	unknownContent = 2 // Unknown.raw
+	listMeta       = 1 // the metadata of every list
+	listItems      = 2 // the items of every list
+)
+
+// pruner takes fields out of a list in protobuf.
+type pruner struct {
+	in *bufio.Reader
+	// usual is what is taken out of an object, less what is taken out of one
+	// that has one of the fields in exceptions.
+	usual, less pruning
+	exceptions  [][]protowire.Number
+	// object is the one at hand as it came.
+	object bytes.Buffer
+	list   []byte
+	// found is told where the next chunk starts, as soon as that is known. May
+	// be nil.
+	found func(token string)
+}
+
+// newPruner looks up the numbers of fields in the tags of a type. Paths that
+// the type does not have are passed over.
+func newPruner(from io.Reader, object reflect.Type, fields []Field) *pruner {
+	p := &pruner{in: bufio.NewReaderSize(from, 64<<10), usual: pruning{}, less: pruning{}}
+	for _, field := range fields {
+		numbers := fieldNumbers(object, field.Path)
+		if len(numbers) == 0 {
+			continue
+		}
+		p.usual.add(numbers)
+		if field.Unless == "" {
+			p.less.add(numbers)
+		} else {
+			p.exceptions = append(p.exceptions, fieldNumbers(object, field.Unless))
+		}
+	}
+	return p
+}
+
+// run reads a list as the API server sends it, and returns it shorter. Of the
+// long one no more than one object at a time is in memory.
+func (p *pruner) run() ([]byte, error) {
+	if magic, err := p.in.Peek(len(protobufMagic)); err != nil || string(magic) != protobufMagic {
+		// It is for others to say what is wrong with it.
+		return io.ReadAll(p.in)
+	}
+	if _, err := p.in.Discard(len(protobufMagic)); err != nil {
+		return nil, err
+	}
+	envelope, complete := []byte(protobufMagic), false
+	for {
+		number, kind, err := p.tag()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			if number == unknownContent && kind == protowire.BytesType {
+				err, complete = p.content(), true
+			} else {
+				envelope, err = p.appendField(envelope, number, kind)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read list: %w", err)
+		}
+	}
+	if !complete {
+		return nil, fmt.Errorf("read list: %w", io.ErrUnexpectedEOF)
+	}
+	envelope = protowire.AppendTag(envelope, unknownContent, protowire.BytesType)
+	return protowire.AppendBytes(envelope, p.list), nil
+}
+
+// content reads the list itself.
+func (p *pruner) content() error {
+	size, err := p.uvarint()
+	if err != nil {
+		return err
+	}
+	outer := p.in
+	defer func() { p.in = outer }()
+	limited := &io.LimitedReader{R: outer, N: int64(size)}
+	p.in = bufio.NewReader(limited)
+	for {
+		number, kind, err := p.tag()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			if number == listItems && kind == protowire.BytesType {
+				err = p.item()
+			} else {
+				p.list, err = p.appendField(p.list, number, kind)
+				if err == nil && number == listMeta && kind == protowire.BytesType {
+					p.meta()
+				}
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if limited.N > 0 {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+
+// meta looks for the next chunk in the metadata that was read last.
+func (p *pruner) meta() {
+	var meta metav1.ListMeta
+	if p.found != nil && meta.Unmarshal(p.object.Bytes()) == nil && meta.Continue != "" {
+		p.found(meta.Continue)
+	}
+}
+
+// item reads one object of the list.
+func (p *pruner) item() error {
+	if err := p.bytes(); err != nil {
+		return err
+	}
+	object := p.object.Bytes()
+	rules := p.usual
+	if slices.ContainsFunc(p.exceptions, func(numbers []protowire.Number) bool { return has(object, numbers) }) {
+		rules = p.less
+	}
+	var err error
+	p.list, err = rules.appendNested(p.list, listItems, object)
+	return err
+}
+
+// tag reads the tag of a field. The error is io.EOF at the end.
+func (p *pruner) tag() (protowire.Number, protowire.Type, error) {
+	tag, err := binary.ReadUvarint(p.in)
+	if err != nil {
+		return 0, 0, err
+	}
+	number, kind := protowire.DecodeTag(tag)
+	if !number.IsValid() {
+		return 0, 0, errMalformed()
+	}
+	return number, kind, nil
+}
+
+func (p *pruner) uvarint() (uint64, error) {
+	value, err := binary.ReadUvarint(p.in)
+	return value, cutShort(err)
+}
+
+// bytes reads a length and as many bytes into p.object.
+func (p *pruner) bytes() error {
+	size, err := p.uvarint()
+	if err != nil {
+		return err
+	}
+	p.object.Reset()
+	if int64(size) < 0 {
+		return errMalformed()
+	}
+	_, err = io.CopyN(&p.object, p.in, int64(size))
+	return cutShort(err)
+}
+
+// appendField copies the rest of a field behind its tag.
+func (p *pruner) appendField(to []byte, number protowire.Number, kind protowire.Type) ([]byte, error) {
+	to = protowire.AppendTag(to, number, kind)
+	switch kind {
+	case protowire.VarintType:
+		value, err := p.uvarint()
+		return protowire.AppendVarint(to, value), err
+	case protowire.BytesType:
+		err := p.bytes()
+		return protowire.AppendBytes(to, p.object.Bytes()), err
+	default:
+		// There are no others in these messages.
+		return nil, errMalformed()
+	}
+}
+
+func errMalformed() error { return errors.New("malformed protobuf") }
+
+// cutShort is the error for an end where there must be more.
+func cutShort(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// pruning is what to leave out of a message: fields as a whole (nil), or
+// something in them.
+type pruning map[protowire.Number]pruning
+
+func (p pruning) add(numbers []protowire.Number) {
+	first, rest := numbers[0], numbers[1:]
+	inner, known := p[first]
+	switch {
+	case len(rest) == 0:
+		p[first] = nil
+	case known && inner == nil:
+		// It is left out as a whole.
+	default:
+		if !known {
+			inner = pruning{}
+			p[first] = inner
+		}
+		inner.add(rest)
+	}
+}
+
+// appendTo appends what is left of a message.
+func (p pruning) appendTo(to, message []byte) ([]byte, error) {
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return nil, protowire.ParseError(n)
+		}
+		size := protowire.ConsumeFieldValue(number, kind, message[n:])
+		if size < 0 {
+			return nil, protowire.ParseError(size)
+		}
+		field := message[:n+size]
+		message = message[n+size:]
+		inner, known := p[number]
+		switch {
+		case !known:
+			to = append(to, field...)
+		case inner != nil && kind == protowire.BytesType:
+			value, _ := protowire.ConsumeBytes(field[n:])
+			var err error
+			if to, err = inner.appendNested(to, number, value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return to, nil
+}
+
+// appendNested appends what is left of a message that is a field of another.
+func (p pruning) appendNested(to []byte, number protowire.Number, message []byte) ([]byte, error) {
+	to = protowire.AppendTag(to, number, protowire.BytesType)
+	start := len(to)
+	to, err := p.appendTo(to, message)
+	if err != nil {
+		return nil, err
+	}
+	// The length comes before, and is known only now.
+	length := protowire.AppendVarint(nil, uint64(len(to)-start))
+	return slices.Insert(to, start, length...), nil
+}
+
+// has tells whether a message has a field.
+func has(message []byte, numbers []protowire.Number) bool {
+	for len(message) > 0 && len(numbers) > 0 {
+		number, kind, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return false
+		}
+		size := protowire.ConsumeFieldValue(number, kind, message[n:])
+		if size < 0 {
+			return false
+		}
+		if number == numbers[0] {
+			if len(numbers) == 1 {
+				return true
+			}
+			value, _ := protowire.ConsumeBytes(message[n : n+size])
+			if has(value, numbers[1:]) {
+				return true
+			}
+		}
+		message = message[n+size:]
+	}
+	return false
+}
+
+// fieldNumbers returns the number of each field on a path, or nothing if there
+// is no such path.
+func fieldNumbers(object reflect.Type, path string) []protowire.Number {
+	var numbers []protowire.Number
+	for name := range strings.SplitSeq(path, ".") {
+		for object.Kind() == reflect.Pointer || object.Kind() == reflect.Slice {
+			object = object.Elem()
+		}
+		field, found := fieldNamed(object, name)
+		tag := strings.Split(field.Tag.Get("protobuf"), ",")
+		if !found || len(tag) < 2 {
+			return nil
+		}
+		number, err := strconv.ParseInt(tag[1], 10, 32)
+		if err != nil {
+			return nil
+		}
+		numbers = append(numbers, protowire.Number(number))
+		object = field.Type
+	}
+	return numbers
+}
+
+// fieldNamed looks a field up by its name in JSON.
+func fieldNamed(object reflect.Type, name string) (reflect.StructField, bool) {
+	if object.Kind() != reflect.Struct {
+		return reflect.StructField{}, false
+	}
+	for i := range object.NumField() {
+		field := object.Field(i)
+		if tagged, _, _ := strings.Cut(field.Tag.Get("json"), ","); tagged == name {
+			return field, true
+		}
+	}
+	return reflect.StructField{}, false
+}

@@ -1,0 +1,152 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+)
+
+// Field is a field of an API object that somebody does not look at.
+type Field struct {
+	// Path is that of the newest API version, through lists and all:
+	// "spec.devices.attributes". It ends before a map, or behind it.
+	Path string
+	// Unless names a field of the object with which it is looked at after all;
+	// empty if there is none.
+	Unless string
+}
+
+// Fields makes a list of fields without exceptions.
+func Fields(paths ...string) []Field {
+	list := make([]Field, 0, len(paths))
+	for _, path := range paths {
+		list = append(list, Field{Path: path})
+	}
+	return list
+}
+
+// neverRead has the largest fields among those that [strip] removes anyway.
+func neverRead(resource string) []Field {
+	always := Fields("metadata.managedFields")
+	switch resource {
+	case ResourceNodes:
+		return append(always, Fields("status.images", "status.volumesInUse", "status.volumesAttached")...)
+	case ResourcePods:
+		for _, list := range []string{"spec.containers.", "spec.initContainers."} {
+			for _, name := range []string{
+				"command", "args", "env", "envFrom", "volumeMounts", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "securityContext",
+			} {
+				always = append(always, Field{Path: list + name})
+			}
+		}
+		return append(always, Fields("spec.ephemeralContainers", "status.ephemeralContainerStatuses")...)
+	default:
+		return always
+	}
+}
+
+// Lists are long, and of each object the program looks at little. What it does
+// not look at is taken out of a list in the protobuf format while that arrives,
+// object by object, so that it is never decoded. A list in another format, or
+// of another API version, stays as it is: nobody looks at these fields.
+
+// unreadKey is the context key of [withUnread].
+type unreadKey struct{}
+
+// withUnread says which fields, by resource, are not looked at in what is read
+// with the context.
+func withUnread(ctx context.Context, unread map[string][]Field) context.Context {
+	return context.WithValue(ctx, unreadKey{}, unread)
+}
+
+// nextChunkKey is the context key of [withNextChunk].
+type nextChunkKey struct{}
+
+// withNextChunk has a function called as soon as the server says where the next
+// chunk of a list that is read with the context starts, unless this is the last
+// one.
+func withNextChunk(ctx context.Context, found func(token string)) context.Context {
+	return context.WithValue(ctx, nextChunkKey{}, found)
+}
+
+// leaveOutUnread wraps a connection to the API server.
+func leaveOutUnread(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(request)
+		if err != nil || request.Method != http.MethodGet || response.StatusCode != http.StatusOK ||
+			request.URL.Query().Get("watch") != "" || response.Header.Get("Content-Type") != protobufType {
+			return response, err
+		}
+		resource, object := listedAt(request.URL.Path)
+		if object == nil {
+			return response, nil
+		}
+		unread, _ := request.Context().Value(unreadKey{}).(map[string][]Field)
+		fields := slices.Concat(neverRead(resource), unread[resource])
+		pruner := newPruner(response.Body, object, fields)
+		pruner.found, _ = request.Context().Value(nextChunkKey{}).(func(string))
+		response.Body = &withoutFields{body: response.Body, pruner: pruner}
+		response.Header.Del("Content-Length")
+		response.ContentLength = -1
+		return response, nil
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+const protobufType = "application/vnd.kubernetes.protobuf"
+
+// listedAt tells of which resource there is a list at a path, and what its
+// objects are.
+func listedAt(path string) (resource string, object reflect.Type) {
+	for _, list := range []struct {
+		version, plural, resource string
+		object                    reflect.Type
+	}{
+		{"/api/v1/", "nodes", ResourceNodes, reflect.TypeFor[corev1.Node]()},
+		{"/api/v1/", "pods", ResourcePods, reflect.TypeFor[corev1.Pod]()},
+		{"/apis/resource.k8s.io/v1/", "resourceslices", ResourceSlices, reflect.TypeFor[resourceapi.ResourceSlice]()},
+		{"/apis/resource.k8s.io/v1/", "resourceclaims", ResourceClaims, reflect.TypeFor[resourceapi.ResourceClaim]()},
+	} {
+		_, rest, found := strings.Cut(path, list.version)
+		parts := strings.Split(rest, "/")
+		if found && (len(parts) == 1 || len(parts) == 3 && parts[0] == "namespaces") && parts[len(parts)-1] == list.plural {
+			return list.resource, list.object
+		}
+	}
+	return "", nil
+}
+
+// withoutFields is the body of a response with a list.
+type withoutFields struct {
+	body   io.ReadCloser
+	pruner *pruner
+	// rest is what has not been read of the shorter list, nil before the first
+	// read.
+	rest io.Reader
+}
+
+func (w *withoutFields) Read(p []byte) (int, error) {
+	if w.rest == nil {
+		list, err := w.pruner.run()
+		if err != nil {
+			return 0, err
+		}
+		w.rest = bytes.NewReader(list)
+	}
+	return w.rest.Read(p)
+}
+
+func (w *withoutFields) Close() error { return w.body.Close() }
