@@ -6,9 +6,12 @@ package render
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
@@ -16,6 +19,18 @@ import (
 
 // inCell is how many things a cell of a table names.
 const inCell = 3
+
+// inReason is how many characters of a reason stand in a table.
+const inReason = 100
+
+// shortened is the beginning of a text that is too long for a cell.
+func shortened(text string) string {
+	runes := []rune(text)
+	if len(runes) <= inReason {
+		return text
+	}
+	return strings.TrimRight(string(runes[:inReason-1]), " ,;:") + "…"
+}
 
 // someOf names the first few of a list and counts the rest.
 func someOf(names []string, total int) string {
@@ -43,50 +58,40 @@ func holderTexts(holders []inventory.Holder) string {
 
 func podTexts(holders []inventory.Holder) string {
 	var pods []string
+	unnamed := 0
 	for _, h := range holders {
 		pods = append(pods, h.Pods...)
+		unnamed += max(0, h.PodCount-len(h.Pods))
 	}
 	slices.Sort(pods)
 	pods = slices.Compact(pods)
-	return someOf(pods, len(pods))
+	return someOf(pods, len(pods)+unnamed)
 }
 
 func taintTexts(taints []inventory.DeviceTaint) string {
 	texts := make([]string, 0, len(taints))
 	for _, t := range taints {
-		text := t.Key
-		if t.Value != "" {
-			text += "=" + t.Value
-		}
-		texts = append(texts, text+":"+t.Effect)
+		taint := resourceapi.DeviceTaint{Key: t.Key, Value: t.Value, Effect: resourceapi.DeviceTaintEffect(t.Effect)}
+		texts = append(texts, taint.String())
 	}
 	return strings.Join(texts, ",")
+}
+
+// failureTexts says how the selectors of a class fail.
+func failureTexts(c *inventory.Class) string {
+	texts := make([]string, 0, len(c.Failures))
+	for i := range c.Failures {
+		texts = append(texts, c.Failures[i].String())
+	}
+	return strings.Join(texts, "; ")
 }
 
 func capacityTexts(list []inventory.Capacity) string {
 	texts := make([]string, 0, len(list))
 	for _, c := range list {
-		texts = append(texts, fmt.Sprintf("%s=%s/%s", lastPart(c.Name), c.Used, c.Total))
+		texts = append(texts, fmt.Sprintf("%s=%s%s/%s", lastPart(c.Name), least(c.UsedIsLowerBound), c.Used, c.Total))
 	}
 	return strings.Join(texts, ",")
-}
-
-func counterTexts(list []inventory.Counter) string {
-	texts := make([]string, 0, len(list))
-	for _, c := range list {
-		texts = append(texts, fmt.Sprintf("%s/%s=%s/%s", c.CounterSet, c.Name, c.Used, c.Total))
-	}
-	return strings.Join(texts, ",")
-}
-
-func partitionTexts(p *inventory.Pool) string {
-	texts := make([]string, 0, len(p.Partitions))
-	for _, partition := range p.Partitions {
-		if partition.MoreFit != nil {
-			texts = append(texts, fmt.Sprintf("%d x %s", *partition.MoreFit, partition.Type))
-		}
-	}
-	return strings.Join(texts, "; ")
 }
 
 func networkTexts(d *inventory.Device) string {
@@ -94,18 +99,6 @@ func networkTexts(d *inventory.Device) string {
 	for _, h := range d.Holders {
 		if text := networkText(h.Status); text != "" {
 			texts = append(texts, text)
-		}
-	}
-	return strings.Join(texts, ",")
-}
-
-func claimNetworkTexts(c *inventory.Claim) string {
-	var texts []string
-	for _, r := range c.Requests {
-		for _, d := range r.Devices {
-			if text := networkText(d.Status); text != "" {
-				texts = append(texts, text)
-			}
 		}
 	}
 	return strings.Join(texts, ",")
@@ -119,20 +112,70 @@ func networkText(status *inventory.DeviceStatus) string {
 	for _, ip := range status.IPs {
 		text += " " + ip
 	}
+	if status.HardwareAddress != "" {
+		text += " " + status.HardwareAddress
+	}
 	return strings.TrimSpace(text)
+}
+
+// oddConditions are those of a device that are not as they should be; said tells
+// how to write one.
+func oddConditions(status *inventory.DeviceStatus, said func(*metav1.Condition) string) []string {
+	if status == nil {
+		return nil
+	}
+	var texts []string
+	for i := range status.Conditions {
+		if c := &status.Conditions[i]; slices.Contains(status.Odd, c.Type) {
+			texts = append(texts, said(c))
+		}
+	}
+	return texts
+}
+
+func conditionShort(c *metav1.Condition) string { return c.Type + "=" + string(c.Status) }
+
+// healthTexts is what kubelets say about a device, and the conditions that are
+// not as they should be.
+func healthTexts(d *inventory.Device) string {
+	var texts []string
+	if d.Health != "" {
+		texts = append(texts, d.Health)
+	}
+	for _, h := range d.Holders {
+		texts = append(texts, oddConditions(h.Status, conditionShort)...)
+	}
+	return strings.Join(texts, ",")
+}
+
+// deviceReasons is why a device is in its state, and in its health.
+func deviceReasons(d *inventory.Device) string {
+	var texts []string
+	for _, text := range []string{d.Reason, d.HealthMessage} {
+		if text != "" {
+			texts = append(texts, text)
+		}
+	}
+	for _, h := range d.Holders {
+		texts = append(texts, oddConditions(h.Status, inventory.ConditionText)...)
+	}
+	return strings.Join(texts, "; ")
 }
 
 func requestTexts(c *inventory.Claim) string {
 	texts := make([]string, 0, len(c.Requests))
 	for _, r := range c.Requests {
+		text := fmt.Sprintf("%s=%dx%s", r.Name, max(r.Count, 1), r.DeviceClass)
 		switch {
 		case len(r.DeviceClasses) > 0:
-			texts = append(texts, r.Name+"="+strings.Join(r.DeviceClasses, "|"))
+			text = r.Name + "=" + strings.Join(r.DeviceClasses, "|")
 		case r.Mode == "All":
-			texts = append(texts, r.Name+"=all "+r.DeviceClass)
-		default:
-			texts = append(texts, fmt.Sprintf("%s=%dx%s", r.Name, max(r.Count, 1), r.DeviceClass))
+			text = r.Name + "=all " + r.DeviceClass
 		}
+		if r.AdminAccess {
+			text += "(admin)"
+		}
+		texts = append(texts, text)
 	}
 	return strings.Join(texts, ",")
 }
@@ -166,18 +209,77 @@ func flagTexts(c *inventory.Claim) string {
 	return strings.Join(names, ",")
 }
 
+// Bounded writes a count, with a sign if it is not certain.
+func Bounded(n int, bound inventory.Bound) string { return bounded(n, bound) }
+
+// AtMost writes a count, with a sign in front if there may be less.
+func AtMost(n int, bound bool) string { return bounded(n, atMost(bound)) }
+
+// AtLeast writes a count, with a sign in front if there may be more.
+func AtLeast(n int, bound bool) string { return bounded(n, atLeast(bound)) }
+
+func atMost(bound bool) inventory.Bound {
+	if bound {
+		return inventory.BoundAtMost
+	}
+	return ""
+}
+
+func atLeast(bound bool) inventory.Bound {
+	if bound {
+		return inventory.BoundAtLeast
+	}
+	return ""
+}
+
+// least is the sign in front of what may be more.
+func least(bound bool) string {
+	if bound {
+		return "≥"
+	}
+	return ""
+}
+
+// bounded writes a count, with a sign if it is not certain.
+func bounded(n int, bound inventory.Bound) string {
+	text := strconv.Itoa(n)
+	switch bound {
+	case inventory.BoundAtMost:
+		return "≤" + text
+	case inventory.BoundAtLeast:
+		return "≥" + text
+	case inventory.BoundUnknown:
+		return text + "?"
+	default:
+		return text
+	}
+}
+
+// deviceState is the state, with a question mark if it may be another one.
+func deviceState(d *inventory.Device) string {
+	if d.Uncertain {
+		return string(d.State) + "?"
+	}
+	return string(d.State)
+}
+
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
-// eviction says when the next pod goes.
+// eviction says when the next pod goes, with a question mark if one that could
+// not be seen may go before.
 func eviction(t *inventory.Taint, now time.Time) string {
 	left, due := t.Due(now)
+	mark := ""
+	if t.PodsAreLowerBounds && t.Effect == string(resourceapi.DeviceTaintEffectNoExecute) {
+		mark = "?"
+	}
 	switch {
 	case due && left <= 0:
 		return "now"
 	case due:
-		return "in " + duration.HumanDuration(left)
+		return "in " + duration.HumanDuration(left) + mark
 	default:
-		return ""
+		return mark
 	}
 }
 

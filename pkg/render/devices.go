@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
 // allocation draws the devices that a claim holds and for whom.
@@ -64,6 +65,12 @@ func deviceText(d *explain.AllocatedDevice) string {
 	}
 	if d.AdminAccess {
 		said += ", admin access"
+	}
+	if network := networkText(d.Status); network != "" {
+		said += ", network " + network
+	}
+	for _, odd := range oddConditions(d.Status, inventory.ConditionText) {
+		said += ", " + odd
 	}
 	if d.Missing {
 		said += ", MISSING: no ResourceSlice has it any more"

@@ -14,28 +14,49 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
-// column is one of a table; a wide one is only there with -o wide.
-type column[T any] struct {
-	name string
-	wide bool
-	cell func(*T) string
+// Column is one of a table; a wide one is only there with -o wide.
+type Column[T any] struct {
+	Name string
+	Wide bool
+	// Cell is the text for an item, as it comes from the cluster.
+	Cell func(*T) string
+	// Sort is what to sort by, if that is not the text; ok is false if the item
+	// has no such value.
+	Sort func(*T) (value float64, ok bool)
 }
 
-// newTable fills in the columns for each item. Everything is escaped, and an
-// empty cell becomes "-", so that lines have the same number of words.
-func newTable[T any](items []*T, columns []column[T]) *metav1.Table {
+// Text is what to print for an item: escaped, and "-" if there is nothing, so
+// that lines have the same number of words.
+func (c *Column[T]) Text(item *T) string { return orElse(Escape(c.Cell(item)), "-") }
+
+// numbers is a column of whole numbers.
+func numbers[T any](name string, of func(*T) int) Column[T] {
+	return bounds(name, of, func(*T) inventory.Bound { return "" })
+}
+
+// bounds is a column of whole numbers that may only be bounds.
+func bounds[T any](name string, of func(*T) int, bound func(*T) inventory.Bound) Column[T] {
+	return Column[T]{
+		Name: name,
+		Cell: func(item *T) string { return bounded(of(item), bound(item)) },
+		Sort: func(item *T) (float64, bool) { return float64(of(item)), true },
+	}
+}
+
+// newTable fills in the columns for each item.
+func newTable[T any](items []*T, columns []Column[T]) *metav1.Table {
 	table := &metav1.Table{}
 	for _, c := range columns {
-		definition := metav1.TableColumnDefinition{Name: c.name, Type: "string"}
-		if c.wide {
+		definition := metav1.TableColumnDefinition{Name: c.Name, Type: "string"}
+		if c.Wide {
 			definition.Priority = 1
 		}
 		table.ColumnDefinitions = append(table.ColumnDefinitions, definition)
 	}
 	for _, item := range items {
 		row := metav1.TableRow{}
-		for _, c := range columns {
-			row.Cells = append(row.Cells, orElse(Escape(c.cell(item)), "-"))
+		for i := range columns {
+			row.Cells = append(row.Cells, columns[i].Text(item))
 		}
 		table.Rows = append(table.Rows, row)
 	}
@@ -44,70 +65,84 @@ func newTable[T any](items []*T, columns []column[T]) *metav1.Table {
 
 // Slices lists ResourceSlices.
 func Slices(items []*inventory.Slice) *metav1.Table {
-	return newTable(items, []column[inventory.Slice]{
-		{name: "Name", cell: func(s *inventory.Slice) string { return s.Name }},
-		{name: "Scope", cell: func(s *inventory.Slice) string { return s.Scope }},
-		{name: "Driver", cell: func(s *inventory.Slice) string { return s.Driver }},
-		{name: "Pool", cell: func(s *inventory.Slice) string { return s.Pool }},
-		{name: "Generation", cell: func(s *inventory.Slice) string { return fmt.Sprint(s.Generation) }},
-		{name: "Devices", cell: func(s *inventory.Slice) string { return fmt.Sprint(s.Devices) }},
-		{name: "Free", cell: func(s *inventory.Slice) string { return fmt.Sprint(s.Free) }},
-		{name: "State", cell: func(s *inventory.Slice) string { return string(s.State) }},
-		{name: "Age", cell: func(s *inventory.Slice) string { return age(s.AgeSeconds, s.Created) }},
-		{name: "Reason", wide: true, cell: func(s *inventory.Slice) string { return s.Reason }},
-	})
+	return newTable(items, SliceColumns())
 }
 
-// Pools lists resource pools.
-func Pools(items []*inventory.Pool) *metav1.Table {
-	number := func(of func(*inventory.DeviceCounts) int) func(*inventory.Pool) string {
-		return func(p *inventory.Pool) string { return fmt.Sprint(of(&p.Devices)) }
+// SliceColumns are those of [Slices].
+func SliceColumns() []Column[inventory.Slice] {
+	return []Column[inventory.Slice]{
+		{Name: "Name", Cell: func(s *inventory.Slice) string { return s.Name }},
+		{Name: "Scope", Cell: func(s *inventory.Slice) string { return s.Scope }},
+		{Name: "Driver", Cell: func(s *inventory.Slice) string { return s.Driver }},
+		{Name: "Pool", Cell: func(s *inventory.Slice) string { return s.Pool }},
+		numbers("Generation", func(s *inventory.Slice) int { return int(s.Generation) }),
+		numbers("Devices", func(s *inventory.Slice) int { return s.Devices }),
+		bounds("Free", func(s *inventory.Slice) int { return s.Free }, func(s *inventory.Slice) inventory.Bound { return atMost(s.FreeIsUpperBound) }),
+		{Name: "State", Cell: func(s *inventory.Slice) string { return string(s.State) }},
+		ages(func(s *inventory.Slice) (int64, *metav1.Time) { return s.AgeSeconds, s.Created }),
+		{Name: "Reason", Wide: true, Cell: func(s *inventory.Slice) string { return s.Reason }},
 	}
-	return newTable(items, []column[inventory.Pool]{
-		{name: "Driver", cell: func(p *inventory.Pool) string { return p.Driver }},
-		{name: "Pool", cell: func(p *inventory.Pool) string { return p.Name }},
-		{name: "State", cell: func(p *inventory.Pool) string { return string(p.State) }},
-		{name: "Slices", cell: func(p *inventory.Pool) string { return fmt.Sprintf("%d/%d", p.Slices, p.Declared) }},
-		{name: "Total", cell: number(func(c *inventory.DeviceCounts) int { return c.Total })},
-		{name: "Free", cell: number(func(c *inventory.DeviceCounts) int { return c.Free })},
-		{name: "Allocated", cell: number(func(c *inventory.DeviceCounts) int { return c.Allocated })},
-		{name: "Shared", cell: number(func(c *inventory.DeviceCounts) int { return c.Shared })},
-		{name: "Blocked", cell: number(func(c *inventory.DeviceCounts) int { return c.Blocked })},
-		{name: "Tainted", cell: number(func(c *inventory.DeviceCounts) int { return c.Tainted })},
-		{name: "Unhealthy", cell: number(func(c *inventory.DeviceCounts) int { return c.Unhealthy })},
-		{name: "Unusable", cell: number(func(c *inventory.DeviceCounts) int { return c.Unusable })},
-		{name: "Reason", wide: true, cell: func(p *inventory.Pool) string { return p.Reason }},
-		{name: "Counters", wide: true, cell: func(p *inventory.Pool) string { return counterTexts(p.Counters) }},
-		{name: "Capacity", wide: true, cell: func(p *inventory.Pool) string { return capacityTexts(p.Capacity) }},
-		{name: "Fits", wide: true, cell: partitionTexts},
-	})
+}
+
+// Pools lists resource pools. What a row has no room for is in [PoolDetails].
+func Pools(items []*inventory.Pool) *metav1.Table {
+	return newTable(items, PoolColumns())
+}
+
+// PoolColumns are those of [Pools].
+func PoolColumns() []Column[inventory.Pool] {
+	number := func(name string, of func(*inventory.DeviceCounts) int) Column[inventory.Pool] {
+		return bounds(name,
+			func(p *inventory.Pool) int { return of(&p.Devices) },
+			func(p *inventory.Pool) inventory.Bound { return p.Devices.Bounds[strings.ToLower(name)] })
+	}
+	return []Column[inventory.Pool]{
+		{Name: "Driver", Cell: func(p *inventory.Pool) string { return p.Driver }},
+		{Name: "Pool", Cell: func(p *inventory.Pool) string { return p.Name }},
+		{Name: "State", Cell: func(p *inventory.Pool) string { return string(p.State) }},
+		{Name: "Slices", Cell: func(p *inventory.Pool) string { return fmt.Sprintf("%d/%d", p.Slices, p.Declared) }},
+		number("Total", func(c *inventory.DeviceCounts) int { return c.Total }),
+		number("Free", func(c *inventory.DeviceCounts) int { return c.Free }),
+		number("Allocated", func(c *inventory.DeviceCounts) int { return c.Allocated }),
+		number("Shared", func(c *inventory.DeviceCounts) int { return c.Shared }),
+		number("Blocked", func(c *inventory.DeviceCounts) int { return c.Blocked }),
+		number("Tainted", func(c *inventory.DeviceCounts) int { return c.Tainted }),
+		number("Unhealthy", func(c *inventory.DeviceCounts) int { return c.Unhealthy }),
+		number("Unusable", func(c *inventory.DeviceCounts) int { return c.Unusable }),
+		{Name: "Reason", Wide: true, Cell: func(p *inventory.Pool) string { return p.Reason }},
+	}
 }
 
 // Devices lists devices, with the attributes that were asked for.
 func Devices(items []*inventory.Device, attributes []string) *metav1.Table {
-	columns := []column[inventory.Device]{
-		{name: "Node", cell: func(d *inventory.Device) string { return d.Scope }},
-		{name: "Driver", cell: func(d *inventory.Device) string { return d.Driver }},
-		{name: "Pool", cell: func(d *inventory.Device) string { return d.Pool }},
-		{name: "Device", cell: func(d *inventory.Device) string { return d.Name }},
-		{name: "State", cell: func(d *inventory.Device) string { return string(d.State) }},
-		{name: "Claim", cell: func(d *inventory.Device) string { return holderTexts(d.Holders) }},
-		{name: "Pods", cell: func(d *inventory.Device) string { return podTexts(d.Holders) }},
-		{name: "Health", cell: func(d *inventory.Device) string { return d.Health }},
-		{name: "Taints", wide: true, cell: func(d *inventory.Device) string { return taintTexts(d.Taints) }},
-		{name: "Capacity", wide: true, cell: func(d *inventory.Device) string { return capacityTexts(d.Capacity) }},
-		{name: "Network", wide: true, cell: networkTexts},
-		{name: "Reason", wide: true, cell: func(d *inventory.Device) string { return d.Reason }},
-	}
-	for _, name := range attributes {
-		columns = append(columns, column[inventory.Device]{name: name, cell: func(d *inventory.Device) string { return attributeOf(d, name) }})
-	}
-	return newTable(items, columns)
+	return newTable(items, DeviceColumns(attributes))
 }
 
-// attributeOf finds an attribute by its full name or, if that has no domain,
-// by the part behind it.
-func attributeOf(d *inventory.Device, name string) string {
+// DeviceColumns are those of [Devices].
+func DeviceColumns(attributes []string) []Column[inventory.Device] {
+	columns := []Column[inventory.Device]{
+		{Name: "Node", Cell: func(d *inventory.Device) string { return d.Scope }},
+		{Name: "Driver", Cell: func(d *inventory.Device) string { return d.Driver }},
+		{Name: "Pool", Cell: func(d *inventory.Device) string { return d.Pool }},
+		{Name: "Device", Cell: func(d *inventory.Device) string { return d.Name }},
+		{Name: "State", Cell: deviceState},
+		{Name: "Claim", Cell: func(d *inventory.Device) string { return holderTexts(d.Holders) }},
+		{Name: "Pods", Cell: func(d *inventory.Device) string { return podTexts(d.Holders) }},
+		{Name: "Health", Cell: healthTexts},
+		{Name: "Taints", Wide: true, Cell: func(d *inventory.Device) string { return taintTexts(d.Taints) }},
+		{Name: "Capacity", Wide: true, Cell: func(d *inventory.Device) string { return capacityTexts(d.Capacity) }},
+		{Name: "Network", Wide: true, Cell: networkTexts},
+		{Name: "Reason", Wide: true, Cell: deviceReasons},
+	}
+	for _, name := range attributes {
+		columns = append(columns, Column[inventory.Device]{Name: name, Cell: func(d *inventory.Device) string { return Attribute(d, name) }})
+	}
+	return columns
+}
+
+// Attribute finds an attribute, or a capacity, by its full name or, if that has
+// no domain, by the part behind it. It is empty if the device has none.
+func Attribute(d *inventory.Device, name string) string {
 	if value, ok := d.Attributes[name]; ok || strings.Contains(name, "/") {
 		return value
 	}
@@ -124,83 +159,169 @@ func attributeOf(d *inventory.Device, name string) string {
 	return ""
 }
 
-// Claims lists ResourceClaims, with their namespaces if asked for.
+// Claims lists ResourceClaims, with their namespaces if asked for. What the flags
+// mean, and the network data, is in [ClaimDetails].
 func Claims(items []*inventory.Claim, namespaces bool) *metav1.Table {
-	columns := []column[inventory.Claim]{
-		{name: "Name", cell: func(c *inventory.Claim) string { return c.Name }},
-		{name: "State", cell: func(c *inventory.Claim) string { return string(c.State) }},
-		{name: "Requests", cell: requestTexts},
-		{name: "Devices", cell: deviceTexts},
-		{name: "Node", cell: func(c *inventory.Claim) string { return c.Scope }},
-		{name: "Pods", cell: func(c *inventory.Claim) string { return someOf(c.Pods, c.PodCount) }},
-		{name: "Flags", cell: flagTexts},
-		{name: "Age", cell: func(c *inventory.Claim) string { return age(c.AgeSeconds, c.Created) }},
-		{name: "Network", wide: true, cell: claimNetworkTexts},
+	return newTable(items, ClaimColumns(namespaces))
+}
+
+// ClaimColumns are those of [Claims].
+func ClaimColumns(namespaces bool) []Column[inventory.Claim] {
+	columns := []Column[inventory.Claim]{
+		{Name: "Name", Cell: func(c *inventory.Claim) string { return c.Name }},
+		{Name: "State", Cell: func(c *inventory.Claim) string { return string(c.State) }},
+		{Name: "Stage", Cell: func(c *inventory.Claim) string { return c.Stage }},
+		{Name: "Requests", Cell: requestTexts},
+		{Name: "Devices", Cell: deviceTexts},
+		{Name: "Node", Cell: func(c *inventory.Claim) string { return c.Scope }},
+		{Name: "Pods", Cell: func(c *inventory.Claim) string { return someOf(c.Pods, c.PodCount) }},
+		{Name: "Flags", Cell: flagTexts},
+		ages(func(c *inventory.Claim) (int64, *metav1.Time) { return c.AgeSeconds, c.Created }),
 	}
 	if namespaces {
-		columns = append([]column[inventory.Claim]{{name: "Namespace", cell: func(c *inventory.Claim) string { return c.Namespace }}}, columns...)
+		columns = append([]Column[inventory.Claim]{{Name: "Namespace", Cell: func(c *inventory.Claim) string { return c.Namespace }}}, columns...)
+	}
+	return columns
+}
+
+// PendingClaims lists claims without devices and why they have none: in full, or
+// what fits in a cell.
+func PendingClaims(items []*inventory.Claim, namespaces, full bool) *metav1.Table {
+	columns := PendingColumns(namespaces)
+	if !full {
+		reason := &columns[len(columns)-1]
+		whole := reason.Cell
+		reason.Cell = func(c *inventory.Claim) string { return shortened(whole(c)) }
 	}
 	return newTable(items, columns)
 }
 
-// PendingClaims lists claims without devices and why they have none.
-func PendingClaims(items []*inventory.Claim, namespaces bool) *metav1.Table {
-	columns := []column[inventory.Claim]{
-		{name: "Name", cell: func(c *inventory.Claim) string { return c.Name }},
-		{name: "Requests", cell: requestTexts},
-		{name: "Pods", cell: func(c *inventory.Claim) string { return someOf(c.Pods, c.PodCount) }},
-		{name: "Age", cell: func(c *inventory.Claim) string { return age(c.AgeSeconds, c.Created) }},
-		{name: "Code", cell: func(c *inventory.Claim) string { return c.Code }},
-		{name: "Reason", cell: func(c *inventory.Claim) string { return c.Reason }},
+// PendingColumns are those of [PendingClaims].
+func PendingColumns(namespaces bool) []Column[inventory.Claim] {
+	columns := []Column[inventory.Claim]{
+		{Name: "Name", Cell: func(c *inventory.Claim) string { return c.Name }},
+		{Name: "Stage", Cell: func(c *inventory.Claim) string { return c.Stage }},
+		{Name: "Requests", Cell: requestTexts},
+		{Name: "Pods", Cell: func(c *inventory.Claim) string { return someOf(c.Pods, c.PodCount) }},
+		ages(func(c *inventory.Claim) (int64, *metav1.Time) { return c.AgeSeconds, c.Created }),
+		{Name: "Code", Cell: func(c *inventory.Claim) string { return c.Code }},
+		{Name: "Reason", Cell: func(c *inventory.Claim) string { return c.Reason }},
 	}
 	if namespaces {
-		columns = append([]column[inventory.Claim]{{name: "Namespace", cell: func(c *inventory.Claim) string { return c.Namespace }}}, columns...)
+		columns = append([]Column[inventory.Claim]{{Name: "Namespace", Cell: func(c *inventory.Claim) string { return c.Namespace }}}, columns...)
 	}
-	return newTable(items, columns)
+	return columns
 }
 
 // Taints lists taints with what is under them, and when the next pod is evicted
 // as seen at the given time.
 func Taints(items []*inventory.Taint, now time.Time) *metav1.Table {
-	return newTable(items, []column[inventory.Taint]{
-		{name: "Taint", cell: func(t *inventory.Taint) string { return t.Names()[0] }},
-		{name: "From", cell: func(t *inventory.Taint) string {
+	return newTable(items, TaintColumns(now))
+}
+
+// TaintColumns are those of [Taints].
+func TaintColumns(now time.Time) []Column[inventory.Taint] {
+	return []Column[inventory.Taint]{
+		{Name: "Taint", Cell: func(t *inventory.Taint) string { return t.Names()[0] }},
+		{Name: "From", Cell: func(t *inventory.Taint) string {
 			if t.Rule != "" {
 				return "rule " + t.Rule
 			}
 			return "driver"
 		}},
-		{name: "Selects", cell: func(t *inventory.Taint) string { return orElse(t.Selector, t.Driver) }},
-		{name: "Devices", cell: func(t *inventory.Taint) string { return fmt.Sprint(len(t.Devices)) }},
-		{name: "Claims", cell: func(t *inventory.Taint) string { return fmt.Sprint(len(t.Claims)) }},
-		{name: "Pods", cell: func(t *inventory.Taint) string { return fmt.Sprint(len(t.Pods)) }},
-		{name: "Next eviction", cell: func(t *inventory.Taint) string { return eviction(t, now) }},
-		{name: "Age", cell: func(t *inventory.Taint) string {
+		{Name: "Selects", Cell: func(t *inventory.Taint) string { return orElse(t.Selector, t.Driver) }},
+		numbers("Devices", func(t *inventory.Taint) int { return len(t.Devices) }),
+		bounds("Claims", func(t *inventory.Taint) int { return len(t.Claims) }, func(t *inventory.Taint) inventory.Bound { return atLeast(t.ClaimsAreLowerBounds) }),
+		bounds("Pods", func(t *inventory.Taint) int { return len(t.Pods) }, func(t *inventory.Taint) inventory.Bound { return atLeast(t.PodsAreLowerBounds) }),
+		{Name: "Next eviction", Cell: func(t *inventory.Taint) string { return eviction(t, now) }},
+		{Name: "Age", Cell: func(t *inventory.Taint) string {
 			if t.Since == nil {
 				return ""
 			}
 			return duration.HumanDuration(max(0, now.Sub(t.Since.Time)))
 		}},
-		{name: "Names", wide: true, cell: func(t *inventory.Taint) string { return someOf(taintedPods(t), len(t.Pods)) }},
-		{name: "Status", wide: true, cell: ruleStatus},
-	})
+		{Name: "Names", Wide: true, Cell: func(t *inventory.Taint) string { return someOf(taintedPods(t), len(t.Pods)) }},
+		{Name: "Status", Wide: true, Cell: ruleStatus},
+	}
 }
 
-// Classes lists DeviceClasses.
+// Classes lists DeviceClasses. For their extended resources, node by node, see
+// [ExtendedResources].
 func Classes(items []*inventory.Class) *metav1.Table {
-	return newTable(items, []column[inventory.Class]{
-		{name: "Name", cell: func(c *inventory.Class) string { return c.Name }},
-		{name: "Devices", cell: func(c *inventory.Class) string { return fmt.Sprint(c.Devices) }},
-		{name: "Free", cell: func(c *inventory.Class) string { return fmt.Sprint(c.Free) }},
-		{name: "Failing", cell: func(c *inventory.Class) string { return fmt.Sprint(c.Failing) }},
-		{name: "Claims", cell: func(c *inventory.Class) string { return fmt.Sprint(c.Claims) }},
-		{name: "Allocated", cell: func(c *inventory.Class) string { return fmt.Sprint(c.Allocated) }},
-		{name: "Drivers", cell: func(c *inventory.Class) string { return someOf(c.Drivers, len(c.Drivers)) }},
-		{name: "Extended resource", cell: func(c *inventory.Class) string { return c.ExtendedResource }},
-		{name: "Plugin nodes", wide: true, cell: func(c *inventory.Class) string { return someOf(c.PluginNodes, len(c.PluginNodes)) }},
-		{name: "Selectors", wide: true, cell: func(c *inventory.Class) string { return strings.Join(c.Selectors, " && ") }},
-		{name: "Failure", wide: true, cell: func(c *inventory.Class) string { return c.Failure }},
-	})
+	return newTable(items, ClassColumns())
+}
+
+// ClassColumns are those of [Classes].
+func ClassColumns() []Column[inventory.Class] {
+	return []Column[inventory.Class]{
+		{Name: "Name", Cell: func(c *inventory.Class) string { return c.Name }},
+		bounds("Devices", func(c *inventory.Class) int { return c.Devices }, classDevices),
+		bounds("Free", func(c *inventory.Class) int { return c.Free }, classFree),
+		bounds("Failing", func(c *inventory.Class) int { return c.Failing }, classDevices),
+		{
+			Name: "Claims",
+			Cell: func(c *inventory.Class) string {
+				if c.Claims == 0 {
+					return AtLeast(0, c.ClaimsAreLowerBounds)
+				}
+				return fmt.Sprintf("%s (%s allocated)", AtLeast(c.Claims, c.ClaimsAreLowerBounds), AtLeast(c.Allocated, c.ClaimsAreLowerBounds))
+			},
+			Sort: func(c *inventory.Class) (float64, bool) { return float64(c.Claims), true },
+		},
+		{Name: "Drivers", Cell: func(c *inventory.Class) string { return someOf(c.Drivers, len(c.Drivers)) }},
+		{Name: "Extended resource", Cell: func(c *inventory.Class) string { return c.ExtendedResource }},
+		{Name: "Plugin nodes", Wide: true, Cell: func(c *inventory.Class) string { return someOf(c.PluginNodes, len(c.PluginNodes)) }},
+		{Name: "Selectors", Wide: true, Cell: func(c *inventory.Class) string { return strings.Join(c.Selectors, " && ") }},
+		{Name: "Failure", Wide: true, Cell: failureTexts},
+	}
+}
+
+// classDevices is the bound of a count of devices of a class.
+func classDevices(c *inventory.Class) inventory.Bound { return atLeast(c.DevicesAreLowerBounds) }
+
+// classFree is that of the free ones.
+func classFree(c *inventory.Class) inventory.Bound {
+	if c.DevicesAreLowerBounds && c.FreeIsUpperBound {
+		return inventory.BoundUnknown
+	}
+	if c.DevicesAreLowerBounds {
+		return inventory.BoundAtLeast
+	}
+	return atMost(c.FreeIsUpperBound)
+}
+
+// NodeColumns are those of a list of nodes.
+func NodeColumns() []Column[inventory.Node] {
+	return []Column[inventory.Node]{
+		{Name: "Node", Cell: func(n *inventory.Node) string { return n.Scope }},
+		{Name: "State", Cell: func(n *inventory.Node) string { return n.State }},
+		numbers("Total", func(n *inventory.Node) int { return n.Devices.Total }),
+		bounds("Free", func(n *inventory.Node) int { return n.Devices.Free }, func(n *inventory.Node) inventory.Bound { return atMost(n.Devices.FreeIsUpperBound) }),
+	}
+}
+
+// PodColumns are those of a list of pods with claims.
+func PodColumns() []Column[inventory.Pod] {
+	return []Column[inventory.Pod]{
+		{Name: "Namespace", Cell: func(p *inventory.Pod) string { return p.Namespace }},
+		{Name: "Name", Cell: func(p *inventory.Pod) string { return p.Name }},
+		{Name: "Phase", Cell: func(p *inventory.Pod) string { return string(p.Status.Phase) }},
+		{Name: "Node", Cell: func(p *inventory.Pod) string { return p.Spec.NodeName }},
+		{Name: "Claims", Cell: func(p *inventory.Pod) string { return someOf(p.Claims, len(p.Claims)) }},
+		ages(func(p *inventory.Pod) (int64, *metav1.Time) { return p.AgeSeconds, &p.CreationTimestamp }),
+	}
+}
+
+// ages is the column for the time since something was made.
+func ages[T any](of func(*T) (seconds int64, created *metav1.Time)) Column[T] {
+	return Column[T]{
+		Name: "Age",
+		Cell: func(item *T) string { return age(of(item)) },
+		Sort: func(item *T) (float64, bool) {
+			seconds, created := of(item)
+			return float64(seconds), created != nil
+		},
+	}
 }
 
 // age is as kubectl writes it, empty if it is not known.

@@ -30,13 +30,20 @@ func TaintPreview(w io.Writer, t *inventory.Taint, now time.Time) error {
 			return err
 		}
 	}
-	evicted := 0
+	evicted, anyway := 0, 0
 	for _, pod := range t.Pods {
 		if pod.Evicted {
 			evicted++
 		}
+		if pod.Evicted && pod.Anyway != nil {
+			anyway++
+		}
 	}
-	if err := say("%s would be evicted", count(evicted, "pod")); err != nil {
+	of := ""
+	if anyway > 0 {
+		of = fmt.Sprintf(", %d of them anyway", anyway)
+	}
+	if err := say("%s would be evicted%s", count(evicted, "pod"), of); err != nil {
 		return err
 	}
 	for _, pod := range t.Pods {
@@ -49,12 +56,32 @@ func TaintPreview(w io.Writer, t *inventory.Taint, now time.Time) error {
 
 // fate says what becomes of a pod.
 func fate(pod *inventory.TaintedPod, now time.Time) string {
+	text := "would stay"
+	if pod.Evicted {
+		text = "would be evicted " + moment(pod.EvictionAt.Time, now)
+		if pod.TolerationSeconds != nil && pod.EvictionAt.After(now) {
+			text += ", when it does not tolerate the taint any longer"
+		}
+	}
+	other := pod.Anyway
+	if other == nil {
+		return text
+	}
+	reason := fmt.Sprintf("%s because of %s (%s)", moment(other.At.Time, now), other.Taint, other.Source)
 	switch {
 	case !pod.Evicted:
-		return "would stay"
-	case pod.EvictionAt != nil && pod.EvictionAt.After(now):
-		return "would be evicted in " + duration.HumanDuration(pod.EvictionAt.Sub(now)) + ", when it does not tolerate the taint any longer"
+		return "would stay, but is evicted anyway " + reason
+	case other.At.After(pod.EvictionAt.Time):
+		return text + "; it is evicted anyway " + reason
 	default:
-		return "would be evicted at once"
+		return "is evicted anyway " + reason
 	}
+}
+
+// moment says when something happens.
+func moment(at, now time.Time) string {
+	if at.After(now) {
+		return "in " + duration.HumanDuration(at.Sub(now))
+	}
+	return "at once"
 }

@@ -1,0 +1,200 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+)
+
+// PoolDetails draws what people want to know of pools and a row of a table has no
+// room for: how much of capacity and counters is used and by which devices, which
+// partitions still fit, which devices are unhealthy. Pools without any of that
+// are left out.
+func PoolDetails(w io.Writer, pools []*inventory.Pool, opts Options) error {
+	p := newPage(opts)
+	for _, pool := range pools {
+		p.pool(pool)
+	}
+	return p.writeDetails(w)
+}
+
+// writeDetails puts a blank line before and behind the details, if there are any.
+func (p *page) writeDetails(w io.Writer) error {
+	if p.buf.Len() == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintf(w, "\n%s\n", p.buf.Bytes()); err != nil {
+		return fmt.Errorf("write the details: %w", err)
+	}
+	return nil
+}
+
+// ClaimDetails draws the network data of claims and what their flags mean. Claims
+// without either are left out.
+func ClaimDetails(w io.Writer, claims []*inventory.Claim, opts Options) error {
+	p := newPage(opts)
+	for _, claim := range claims {
+		p.claimDetails(claim)
+	}
+	return p.writeDetails(w)
+}
+
+func (p *page) claimDetails(c *inventory.Claim) {
+	type networked struct{ device, text string }
+	var networks []networked
+	var names []string
+	for _, r := range c.Requests {
+		for i := range r.Devices {
+			if text := networkText(r.Devices[i].Status); text != "" {
+				name := r.Devices[i].Pool + "/" + r.Devices[i].Device
+				networks, names = append(networks, networked{name, text}), append(names, name)
+			}
+		}
+	}
+	if len(networks)+len(c.Flags) == 0 {
+		return
+	}
+	p.text(0, strong, "Claim "+qualified(c.Namespace, c.Name))
+	width := widest(30, names...)
+	for _, n := range networks {
+		p.row(2, cell{text: n.device, width: width}, cell{text: n.text})
+	}
+	for _, flag := range c.Flags {
+		p.text(2, plain, string(flag.Name)+": "+flag.Message)
+	}
+}
+
+// usage is a line about something of which a part is used.
+type usage struct {
+	name, text string
+	percent    int
+	by         []string
+}
+
+func (p *page) pool(pool *inventory.Pool) {
+	if len(pool.Capacity)+len(pool.Counters)+len(pool.Partitions)+len(pool.Unhealthy) == 0 {
+		return
+	}
+	p.text(0, strong, "Pool "+pool.Driver+"/"+pool.Name)
+	var lines []usage
+	for i := range pool.Capacity {
+		c := &pool.Capacity[i]
+		lines = append(lines, usage{name: lastPart(c.Name), text: least(c.UsedIsLowerBound) + c.Used + "/" + c.Total, percent: c.UsedPercent})
+	}
+	for i := range pool.Counters {
+		c := &pool.Counters[i]
+		lines = append(lines, usage{name: c.CounterSet + "/" + c.Name, text: least(c.UsedIsLowerBound) + c.Used + "/" + c.Total, percent: c.UsedPercent, by: c.By})
+	}
+	p.usages(lines)
+	for i := range pool.Partitions {
+		if partition := &pool.Partitions[i]; partition.MoreFit != nil {
+			p.text(2, plain, fmt.Sprintf("%s more of %s would fit; %d of %s allocated",
+				AtMost(*partition.MoreFit, partition.MoreFitIsUpperBound), partition.Type, partition.Allocated, count(partition.Devices, "device")))
+		}
+	}
+	for i := range pool.Unhealthy {
+		p.text(2, bad, strings.TrimSuffix("unhealthy: "+pool.Unhealthy[i].Name+": "+pool.Unhealthy[i].Message, ": "))
+	}
+}
+
+func (p *page) usages(lines []usage) {
+	names, texts := make([]string, len(lines)), make([]string, len(lines))
+	for i := range lines {
+		names[i], texts[i] = lines[i].name, lines[i].text
+	}
+	nameWidth, textWidth := widest(40, names...), widest(20, texts...)
+	for i := range lines {
+		line := &lines[i]
+		by := ""
+		if len(line.by) > 0 {
+			by = "by"
+		}
+		p.row(2,
+			cell{text: line.name, width: nameWidth},
+			cell{text: bar(line.percent), width: barWidth + 2},
+			cell{text: line.text, width: textWidth},
+			cell{text: by, width: len("by")},
+			cell{text: strings.Join(collapse(line.by), ", ")},
+		)
+	}
+}
+
+// barWidth is how many characters a bar has between its brackets.
+const barWidth = 10
+
+// bar draws how much of something is used: "[####------]". A used
+// percent is seen, and so is one that is left.
+func bar(percent int) string {
+	full := percent * barWidth / 100
+	switch {
+	case percent <= 0:
+		full = 0
+	case percent >= 100:
+		full = barWidth
+	default:
+		full = max(full, 1)
+	}
+	return "[" + strings.Repeat("#", full) + strings.Repeat("-", barWidth-full) + "]"
+}
+
+// ExtendedResources draws who serves extended resources: the device plugins and
+// DRA side by side. Nodes where all is the same stand together.
+func ExtendedResources(w io.Writer, resources []inventory.ExtendedResource, opts Options) error {
+	p := newPage(opts)
+	for i := range resources {
+		p.extendedResource(&resources[i])
+	}
+	return p.writeDetails(w)
+}
+
+func (p *page) extendedResource(r *inventory.ExtendedResource) {
+	title := "Extended resource " + r.Name
+	switch {
+	case r.Problem != "":
+		title += ": DeviceClass " + r.Class + " does not serve it: " + r.Problem
+	case r.Class == "":
+		title += ": no DeviceClass, only device plugins"
+	default:
+		title += ": DeviceClass " + r.Class
+	}
+	p.text(0, strong, title)
+	class := r.Class
+	switch {
+	case r.Problem != "":
+		class = ""
+	case len(r.Nodes) == 0:
+		p.text(2, plain, "no node has any")
+	}
+	var order []string
+	nodes := map[string][]string{}
+	for i := range r.Nodes {
+		text := strings.Join(r.Nodes[i].Notes(class), "; ")
+		if nodes[text] == nil {
+			order = append(order, text)
+		}
+		nodes[text] = append(nodes[text], r.Nodes[i].Node)
+	}
+	names := make([]string, len(order))
+	for i, text := range order {
+		names[i] = strings.Join(someNodes(nodes[text]), ", ")
+	}
+	width := widest(30, names...)
+	for i, text := range order {
+		p.row(2, cell{text: names[i], width: width}, cell{text: text})
+	}
+}
+
+// someNodes names a few nodes, and counts the rest.
+func someNodes(names []string) []string {
+	short := collapse(names)
+	if len(short) <= inCell {
+		return short
+	}
+	return append(slices.Clone(names[:inCell]), fmt.Sprintf("%d more", len(names)-inCell))
+}

@@ -1,0 +1,59 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+)
+
+func TestBar(t *testing.T) {
+	for percent, want := range map[int]string{
+		-5: "[----------]", 0: "[----------]", 1: "[#---------]", 9: "[#---------]", 40: "[####------]",
+		99: "[#########-]", 100: "[##########]", 140: "[##########]",
+	} {
+		if got := bar(percent); got != want {
+			t.Errorf("%d%%: %s, want %s", percent, got, want)
+		}
+	}
+}
+
+func TestDetailsSayNothingOfNothing(t *testing.T) {
+	var out bytes.Buffer
+	if err := PoolDetails(&out, []*inventory.Pool{{Driver: "d", Name: "p"}}, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := ClaimDetails(&out, []*inventory.Claim{{Name: "c"}}, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := ExtendedResources(&out, nil, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if out.Len() > 0 {
+		t.Errorf("%q", out.String())
+	}
+}
+
+func TestDetailsAreEscaped(t *testing.T) {
+	const evil = "\x1b[2J"
+	var out bytes.Buffer
+	pools := []*inventory.Pool{{Driver: evil, Name: evil, Unhealthy: []inventory.UnhealthyDevice{{Name: evil, Message: evil}}, Counters: []inventory.Counter{{CounterSet: evil, Name: evil, By: []string{evil}}}}}
+	if err := PoolDetails(&out, pools, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	claims := []*inventory.Claim{{Name: evil, Flags: []inventory.ClaimFlag{{Name: evil, Message: evil}}, Requests: []inventory.ClaimRequest{{Devices: []inventory.ClaimDevice{{Device: evil, Status: &inventory.DeviceStatus{Interface: evil, IPs: []string{evil}}}}}}}}
+	if err := ClaimDetails(&out, claims, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	resources := []inventory.ExtendedResource{{Name: evil, Class: evil, Problem: evil, Nodes: []inventory.ResourceOnNode{{Node: evil}}}}
+	if err := ExtendedResources(&out, resources, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "\x1b") {
+		t.Errorf("control characters in %q", out.String())
+	}
+}

@@ -1,0 +1,255 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/nvidia"
+)
+
+// gpuLabel is how wide the names of values are.
+const gpuLabel = 18
+
+// GPUs writes what is known of the GPUs of a node. If they are simulated, each
+// line says so.
+func GPUs(w io.Writer, f *nvidia.Findings, opts Options) error {
+	p, done := simulatedPage(w, f.Simulated, opts)
+	p.row(0, cell{text: "NVIDIA GPUs", mark: strong})
+	p.told("driver", f.DriverVersion, f.Missing, "driverVersion")
+	p.told("CUDA", f.CUDAVersion, f.Missing, "cudaVersion")
+	p.told("NVML", f.NVMLVersion, f.Missing, "nvmlVersion")
+	p.told("library", f.Library, nil)
+	for i := range f.GPUs {
+		p.blank()
+		p.gpu(&f.GPUs[i])
+	}
+	if len(f.GPUs) == 0 && len(f.PCI) > 0 {
+		p.blank()
+		p.text(0, strong, "On the PCI bus")
+		for _, d := range f.PCI {
+			p.text(2, plain, fmt.Sprintf("%s: device %s, kernel driver %s, root %s, NUMA node %s", d.BusID, d.Device, orElse(d.Driver, "none"),
+				orElse(d.Root, "not known"), numberOr(d.NUMANode, "none known")))
+		}
+	}
+	p.blank()
+	p.nodeChecks(f.Checks)
+	return done()
+}
+
+// simulatedPage is a page of which each line names the simulated machine; an
+// ordinary one if it is empty. done writes it.
+func simulatedPage(w io.Writer, machine string, opts Options) (p *page, done func() error) {
+	prefix := ""
+	if machine != "" {
+		prefix = "simulated " + Escape(machine) + ": "
+		if opts.Width > 0 {
+			opts.Width -= len(prefix)
+		}
+	}
+	p = newPage(opts)
+	return p, func() error {
+		for line := range bytes.Lines(p.buf.Bytes()) {
+			if _, err := w.Write(append([]byte(prefix), line...)); err != nil {
+				return fmt.Errorf("print: %w", err)
+			}
+		}
+		return nil
+	}
+}
+
+// told is a line with a value, or the reason why there is none. It is left out
+// if there is neither.
+func (p *page) told(label, value string, gone []nvidia.Missing, fields ...string) {
+	m := plain
+	var reasons []string
+	for _, g := range gone {
+		if slices.Contains(fields, g.Value) && !slices.Contains(reasons, g.Reason) {
+			reasons = append(reasons, g.Reason)
+		}
+	}
+	switch {
+	case len(reasons) > 0 && value == "":
+		value, m = "not told: "+strings.Join(reasons, "; "), faint
+	case len(reasons) > 0:
+		value += "; the rest is not told: " + strings.Join(reasons, "; ")
+	case value == "":
+		return
+	}
+	p.row(2, cell{text: label, width: gpuLabel, mark: faint}, cell{text: value, mark: m})
+}
+
+func (p *page) gpu(g *nvidia.GPU) {
+	told := func(label, value string, fields ...string) { p.told(label, value, g.Missing, fields...) }
+	p.text(0, strong, fmt.Sprintf("GPU %d: %s", g.Index, orElse(g.Product, "unknown product")))
+	told("UUID", g.UUID, "uuid")
+	told("device node", prefixed("/dev/nvidia", numberOr(g.Minor, "")), "minor")
+	told("brand", g.Brand, "brand")
+	told("architecture", g.Architecture, "architecture")
+	told("compute capability", g.ComputeCapability, "computeCapability")
+	told("memory", bytesText(g.MemoryBytes), "memoryBytes")
+	told("PCI bus ID", g.PCIBusID, "pciBusID")
+	told("PCIe root", g.PCIeRoot, "pcieRoot")
+	told("NUMA node", numberOr(g.NUMANode, ""), "numaNode")
+	told("virtualization", g.Virtualization, "virtualization")
+	told("addressing mode", g.AddressingMode, "addressingMode")
+	told("ECC", eccText(g.ECC), "ecc", "ecc.corrected", "ecc.uncorrected")
+	told("memory rows", rowsText(g.Rows), "remappedRows")
+	told("XIDs", xidText(g), "xids")
+	told("NVLink", nvlinkText(g.NVLinks), "nvlinks")
+	told("fabric", fabricText(g.Fabric), "fabric")
+	told("MIG", migText(g.MIG), "mig")
+	for _, d := range g.MIGDevices {
+		p.told("MIG device", fmt.Sprintf("%s at memory slice %d of %d, GPU instance %d, compute instance %d: %s", orElse(d.Profile, "no profile"),
+			d.Placement.Start, d.Placement.Size, d.GPUInstanceID, d.ComputeInstanceID, d.UUID), d.Missing, "uuid", "profile", "profileID", "gpuInstanceID", "computeInstanceID")
+	}
+	told("", "", "migDevices")
+	told("MIG profiles", profileNames(g.MIGProfiles), "migProfiles")
+	if !p.opts.Wide {
+		return
+	}
+	for i := range g.MIGProfiles {
+		p.told("", profileText(&g.MIGProfiles[i]), g.MIGProfiles[i].Missing, "placements")
+	}
+}
+
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
+}
+
+func numberOr(n *int, otherwise string) string {
+	if n == nil {
+		return otherwise
+	}
+	return fmt.Sprint(*n)
+}
+
+func bytesText(n *uint64) string {
+	if n == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s MiB", thousands(*n>>20))
+}
+
+func eccText(e *nvidia.ECC) string {
+	switch {
+	case e == nil:
+		return ""
+	case !e.Current:
+		return "off" + pendingText(e.Current, e.Pending)
+	}
+	text := "on" + pendingText(e.Current, e.Pending)
+	if e.Corrected != nil {
+		text += fmt.Sprintf(", %s corrected", count(int(*e.Corrected), "error"))
+	}
+	if e.Uncorrected != nil {
+		text += fmt.Sprintf(", %d uncorrected", *e.Uncorrected)
+	}
+	return text
+}
+
+func pendingText(current, pending bool) string {
+	switch {
+	case current == pending:
+		return ""
+	case pending:
+		return " (on after a reset)"
+	default:
+		return " (off after a reset)"
+	}
+}
+
+func rowsText(r *nvidia.RemappedRows) string {
+	if r == nil {
+		return ""
+	}
+	text := fmt.Sprintf("%d replaced after corrected errors, %d after uncorrected ones", r.Corrected, r.Uncorrected)
+	if r.Pending {
+		text += ", a reset is needed"
+	}
+	if r.Failed {
+		text += ", one could not be replaced"
+	}
+	return text
+}
+
+func xidText(g *nvidia.GPU) string {
+	if len(g.XIDs) == 0 {
+		if slices.ContainsFunc(g.Missing, func(m nvidia.Missing) bool { return m.Value == "xids" }) {
+			return ""
+		}
+		return "none in the kernel log"
+	}
+	var codes []string
+	for _, x := range g.XIDs {
+		codes = append(codes, fmt.Sprint(x.Code))
+	}
+	return strings.Join(codes, ", ")
+}
+
+func nvlinkText(links []nvidia.NVLink) string {
+	if len(links) == 0 {
+		return ""
+	}
+	active := 0
+	for _, l := range links {
+		if l.Active {
+			active++
+		}
+	}
+	return fmt.Sprintf("%d of %s up", active, count(len(links), "link"))
+}
+
+func fabricText(f *nvidia.Fabric) string {
+	if f == nil {
+		return ""
+	}
+	text := f.State
+	if f.Status != "" {
+		text += ": " + f.Status
+	}
+	if f.ClusterUUID != "" {
+		text += fmt.Sprintf(", cluster %s, clique %d", f.ClusterUUID, f.CliqueID)
+	}
+	return text
+}
+
+func migText(m *nvidia.MIG) string {
+	switch {
+	case m == nil:
+		return ""
+	case m.Current:
+		return "on" + pendingText(m.Current, m.Pending)
+	default:
+		return "off" + pendingText(m.Current, m.Pending)
+	}
+}
+
+func profileNames(list []nvidia.MIGProfile) string {
+	var names []string
+	for _, p := range list {
+		names = append(names, fmt.Sprintf("%s (%d)", p.Name, p.Instances))
+	}
+	return strings.Join(names, ", ")
+}
+
+func profileText(m *nvidia.MIGProfile) string {
+	var places []string
+	for _, at := range m.Placements {
+		places = append(places, fmt.Sprintf("%d-%d", at.Start, at.Start+at.Size-1))
+	}
+	text := fmt.Sprintf("%s: ID %d, %s MiB, %d multiprocessors, %d copy engines, %d decoders, %d encoders, %d JPEG, %d OFA", m.Name, m.ID, thousands(m.MemoryMiB),
+		m.Multiprocessors, m.CopyEngines, m.Decoders, m.Encoders, m.JPEGEngines, m.OFAEngines)
+	if len(places) > 0 {
+		text += "; memory slices " + strings.Join(places, ", ")
+	}
+	return text
+}

@@ -1,0 +1,89 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/driver"
+)
+
+// NodePlugins draws the plugins of a node. With -o wide it shows sockets, and
+// what each of them serves.
+func NodePlugins(w io.Writer, f *driver.Findings, opts Options) error {
+	p := newPage(opts)
+	p.text(0, strong, "Plugins on "+onNode(f.Node))
+	lines := [][]string{{"DRIVER", "TYPE", "REGISTERS", "SERVICES", "ANSWERS", "SOCKET"}}
+	if opts.Wide {
+		lines[0] = append(lines[0], "MODE", "REGISTRATION")
+	}
+	for i := range f.Plugins {
+		plugin := &f.Plugins[i]
+		line := []string{plugin.Name, plugin.Type, answerText(&plugin.Registration), strings.Join(plugin.Versions, ","), "", orElse(plugin.Endpoint, plugin.Registration.Path)}
+		mode := plugin.Registration.Mode
+		if s := plugin.Service; s != nil {
+			line[3], line[4] = servicesText(s), answerText(s)
+			mode = s.Mode
+		}
+		if opts.Wide {
+			line = append(line, mode, plugin.Registration.Path)
+		}
+		lines = append(lines, line)
+	}
+	if len(lines) > 1 {
+		p.blank()
+		p.grid(0, lines)
+	}
+	p.sockets("SOCKET WITHOUT REGISTRATION", f.Others)
+	p.sockets("DEVICE PLUGIN", f.DevicePlugins)
+	p.nodeChecks(f.Checks)
+	return p.write(w)
+}
+
+// sockets lists sockets that are nobody's.
+func (p *page) sockets(title string, sockets []driver.Socket) {
+	if len(sockets) == 0 {
+		return
+	}
+	lines := [][]string{{title, "ANSWERS", "SERVICES"}}
+	for i := range sockets {
+		lines = append(lines, []string{sockets[i].Path, answerText(&sockets[i]), servicesText(&sockets[i])})
+	}
+	p.blank()
+	p.grid(0, lines)
+}
+
+// answerText says how fast a socket answers, or why it does not.
+func answerText(s *driver.Socket) string {
+	if s.Answer == driver.Answers {
+		return millisText(s.AnswerMillis)
+	}
+	return string(s.Answer)
+}
+
+func millisText(millis float64) string {
+	if millis < 1 {
+		return "< 1 ms"
+	}
+	return fmt.Sprintf("%.0f ms", millis)
+}
+
+// servicesText lists services, with a remark if the driver and its server do not
+// agree.
+func servicesText(s *driver.Socket) string {
+	names := make([]string, 0, len(s.Services))
+	for _, service := range s.Services {
+		name := service.Name
+		switch {
+		case service.Served == driver.ServedNo:
+			name += " (not served)"
+		case !service.Advertised:
+			name += " (not advertised)"
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ",")
+}

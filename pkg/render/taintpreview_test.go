@@ -1,0 +1,54 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+)
+
+func TestTaintPreviewTellsWhoIsEvictedWhen(t *testing.T) {
+	now := time.Date(2026, 10, 5, 9, 30, 0, 0, time.UTC)
+	at := func(after time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(after)} }
+	other := func(after time.Duration) *inventory.OtherEviction {
+		return &inventory.OtherEviction{Taint: "xid=79:NoExecute", Source: "DeviceTaintRule/broken", At: *at(after)}
+	}
+	seconds := int64(300)
+	taint := &inventory.Taint{
+		Key: "fan", Effect: "NoExecute", Rule: "fans", Selector: "pool=a", Devices: []string{"d/a/gpu-0"},
+		Pods: []inventory.TaintedPod{
+			{Namespace: "ml", Name: "stays"},
+			{Namespace: "ml", Name: "now", Evicted: true, EvictionAt: at(0)},
+			{Namespace: "ml", Name: "later", Evicted: true, EvictionAt: at(5 * time.Minute), TolerationSeconds: &seconds},
+			{Namespace: "ml", Name: "dated", Evicted: true, EvictionAt: at(time.Hour)},
+			{Namespace: "ml", Name: "sooner", Evicted: true, EvictionAt: at(0), Anyway: other(time.Hour)},
+			{Namespace: "ml", Name: "not-sooner", Evicted: true, EvictionAt: at(5 * time.Minute), TolerationSeconds: &seconds, Anyway: other(0)},
+			{Namespace: "ml", Name: "other", Anyway: other(time.Minute)},
+		},
+	}
+	var out strings.Builder
+	if err := TaintPreview(&out, taint, now); err != nil {
+		t.Fatal(err)
+	}
+	const want = `DeviceTaintRule fans puts fan:NoExecute on 1 device (pool=a)
+  d/a/gpu-0
+5 pods would be evicted, 2 of them anyway
+  ml/stays would stay
+  ml/now would be evicted at once
+  ml/later would be evicted in 5m, when it does not tolerate the taint any longer
+  ml/dated would be evicted in 60m
+  ml/sooner would be evicted at once; it is evicted anyway in 60m because of xid=79:NoExecute (DeviceTaintRule/broken)
+  ml/not-sooner is evicted anyway at once because of xid=79:NoExecute (DeviceTaintRule/broken)
+  ml/other would stay, but is evicted anyway in 60s because of xid=79:NoExecute (DeviceTaintRule/broken)
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
