@@ -1,0 +1,129 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// spaced is an item that may be in a namespace.
+type spaced interface {
+	runtime.Object
+	Space() string
+}
+
+// arrangement says which rows of a sheet are wanted, in which order.
+type arrangement struct {
+	// namespace is the only one to show, empty for all.
+	namespace string
+	scope     scope
+	filter    string
+	// sortBy is a column; a negative one leaves the order of the sheet.
+	sortBy     int
+	descending bool
+	// reasons is the version of the reasons that rows are picked and sorted by.
+	reasons int
+}
+
+// same tells whether two arrangements are, apart from their scopes, which stay
+// what they are for a screen.
+func (a arrangement) same(b arrangement) bool {
+	return a.namespace == b.namespace && a.filter == b.filter && a.sortBy == b.sortBy && a.descending == b.descending && a.reasons == b.reasons
+}
+
+// scope narrows a list that was opened from something down to what belongs to
+// it. The zero value is the whole list.
+type scope struct {
+	// of says what the list was opened from.
+	of string
+	// matcher makes the test for the items of one picture.
+	matcher func(ctx context.Context, p *picture) (func(item any) bool, error)
+}
+
+// apply picks and sorts the rows of a sheet. The note is what else there is to
+// know about them. It fails if the filter cannot be read.
+func (a arrangement) apply(ctx context.Context, p *picture, s sheet) (rows []int, note string, err error) {
+	filter, note, err := parseFilter(ctx, a.filter, p)
+	if err != nil {
+		return nil, "", err
+	}
+	inScope := func(any) bool { return true }
+	if a.scope.matcher != nil {
+		if inScope, err = a.scope.matcher(ctx, p); err != nil {
+			return nil, "", err
+		}
+	}
+	rows = make([]int, 0, s.rows())
+	for row := range s.rows() {
+		item := s.item(row)
+		if a.namespace != "" {
+			if in, ok := item.(spaced); ok && in.Space() != "" && in.Space() != a.namespace {
+				continue
+			}
+		}
+		if !inScope(item) {
+			continue
+		}
+		if filter != nil {
+			wanted, err := filter(s, row)
+			if err != nil {
+				return nil, "", err
+			}
+			if !wanted {
+				continue
+			}
+		}
+		rows = append(rows, row)
+	}
+	a.sort(s, rows)
+	return rows, note, nil
+}
+
+// sort is stable. Without a column it keeps the order of the sheet, or turns it
+// round. Rows without a value come last.
+func (a arrangement) sort(s sheet, rows []int) {
+	if a.sortBy < 0 || a.sortBy >= len(s.columns()) {
+		if a.descending {
+			slices.Reverse(rows)
+		}
+		return
+	}
+	type sortKey struct {
+		text  string
+		value float64
+		ok    bool
+	}
+	numeric := s.numeric(a.sortBy)
+	keys := make(map[int]sortKey, len(rows))
+	for _, row := range rows {
+		var k sortKey
+		if numeric {
+			k.value, k.ok = s.value(row, a.sortBy)
+		} else {
+			k.text = s.cell(row, a.sortBy)
+			k.ok = k.text != "-"
+		}
+		keys[row] = k
+	}
+	slices.SortStableFunc(rows, func(x, y int) int {
+		left, right := keys[x], keys[y]
+		switch {
+		case !left.ok && !right.ok:
+			return 0
+		case !left.ok:
+			return 1
+		case !right.ok:
+			return -1
+		}
+		order := cmp.Or(cmp.Compare(left.value, right.value), cmp.Compare(left.text, right.text))
+		if a.descending {
+			return -order
+		}
+		return order
+	})
+}

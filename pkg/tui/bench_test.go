@@ -1,0 +1,241 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package tui
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// The fleet that the figures are for.
+const (
+	fleetNodes   = 5000
+	fleetDevices = 8
+	fleetClaims  = 20000
+)
+
+// settle runs everything that is to be done now, and drops what is for later.
+func settle(m *Model, cmd tea.Cmd) {
+	if cmd == nil {
+		return
+	}
+	switch msg := cmd().(type) {
+	case nil:
+	case tea.BatchMsg:
+		for _, one := range msg {
+			settle(m, one)
+		}
+	default:
+		_, next := m.Update(msg)
+		settle(m, next)
+	}
+}
+
+func fleetModel(ctx context.Context, source Source) *Model {
+	m := New(ctx, Options{
+		Source: source, Name: "fleet", Env: func(string) string { return "" },
+		After: func(time.Duration, tea.Msg) tea.Cmd { return nil },
+	})
+	m.Update(tea.WindowSizeMsg{Width: 160, Height: 50})
+	return m
+}
+
+// BenchmarkFirstPicture is the time from the data being there to the first
+// screen, for each view.
+func BenchmarkFirstPicture(b *testing.B) {
+	source := &moving{snap: fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)}
+	for number, name := range viewNames() {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				m := fleetModel(b.Context(), source)
+				m.view = viewID(number)
+				m.stack = []screen{m.views[number]}
+				m.resize()
+				settle(m, m.take())
+				if content := m.View().Content; len(content) == 0 {
+					b.Fatal("nothing is drawn")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkKey is the time from a key to the next screen, on the longest list
+// there is. What is worked out in the background does not count.
+func BenchmarkKey(b *testing.B) {
+	source := &moving{snap: fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)}
+	m := fleetModel(b.Context(), source)
+	settle(m, m.take())
+	settle(m, m.show(viewDevices))
+	for _, press := range []struct {
+		name string
+		key  tea.KeyPressMsg
+	}{
+		{"down", tea.KeyPressMsg{Code: tea.KeyDown}},
+		{"pgdown", tea.KeyPressMsg{Code: tea.KeyPgDown}},
+		{"end", tea.KeyPressMsg{Code: tea.KeyEnd}},
+		{"sort", tea.KeyPressMsg{Code: '>', Text: ">"}},
+		{"view", tea.KeyPressMsg{Code: '5', Text: "5"}},
+	} {
+		b.Run(press.name, func(b *testing.B) {
+			for b.Loop() {
+				m.Update(press.key)
+				_ = m.View()
+			}
+		})
+	}
+}
+
+// BenchmarkFilter is how long it takes until a filter that was typed has been
+// applied, in the background.
+func BenchmarkFilter(b *testing.B) {
+	source := &moving{snap: fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)}
+	m := fleetModel(b.Context(), source)
+	settle(m, m.take())
+	for _, filter := range []string{"node-04242", "!allocated", `~gpu-[0-3]$`, `--where device.attributes["gpu.example.com"].model == "none"`} {
+		b.Run(filter[:5], func(b *testing.B) {
+			list := newList(viewDevices, scope{})
+			for b.Loop() {
+				list.from = nil
+				list.wanted.filter = filter
+				settle(m, m.push(list))
+				m.stack = m.stack[:1]
+			}
+		})
+	}
+}
+
+// BenchmarkChanges is what the dashboard takes of a processor while 500 claims
+// change in a second: cpu/s is the share of one core.
+func BenchmarkChanges(b *testing.B) {
+	snap := fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)
+	for _, view := range []viewID{viewOverview, viewDevices, viewClaims, viewPending} {
+		b.Run(view.String(), func(b *testing.B) {
+			source := &moving{snap: snap}
+			ctx, cancel := context.WithCancel(b.Context())
+			defer cancel()
+			m := New(ctx, Options{Source: source, Name: "fleet", Env: func(string) string { return "" }})
+			m.Update(tea.WindowSizeMsg{Width: 160, Height: 50})
+			messages := make(chan tea.Msg, 100)
+			run := func(cmd tea.Cmd) { start(ctx, cmd, messages) }
+			run(m.take())
+			run(m.show(view))
+			const seconds = 10
+			for b.Loop() {
+				began, used := time.Now(), cpuTime(b)
+				tick := time.NewTicker(100 * time.Millisecond)
+				drawn := time.NewTicker(time.Second / 60)
+				for step := 0; time.Since(began) < seconds*time.Second; {
+					select {
+					case <-tick.C:
+						step++
+						source.set(reallocated(snap, step*50, 50))
+						_, cmd := m.Update(changedMsg{})
+						run(cmd)
+					case msg := <-messages:
+						_, cmd := m.Update(msg)
+						run(cmd)
+					case <-drawn.C:
+						_ = m.View()
+					}
+				}
+				tick.Stop()
+				drawn.Stop()
+				b.ReportMetric((cpuTime(b)-used).Seconds()/time.Since(began).Seconds(), "cpu/s")
+			}
+		})
+	}
+}
+
+// start runs a command in the background, as the program does.
+func start(ctx context.Context, cmd tea.Cmd, messages chan<- tea.Msg) {
+	if cmd == nil {
+		return
+	}
+	go func() {
+		msg := cmd()
+		if batch, ok := msg.(tea.BatchMsg); ok {
+			for _, one := range batch {
+				start(ctx, one, messages)
+			}
+			return
+		}
+		if msg == nil {
+			return
+		}
+		select {
+		case messages <- msg:
+		case <-ctx.Done():
+		}
+	}()
+}
+
+// reallocated is the fleet with some claims seen a moment later.
+func reallocated(snap *snapshot.Snapshot, from, count int) *snapshot.Snapshot {
+	to := *snap
+	to.TakenAt = time.Now()
+	to.Claims = slices.Clone(snap.Claims)
+	for i := from; i < from+count; i++ {
+		at := i % len(to.Claims)
+		claim := *to.Claims[at]
+		claim.Status.ReservedFor = nil
+		claim.Generation++
+		claim.Labels = map[string]string{"seen": fmt.Sprint(i)}
+		if i%2 == 0 {
+			claim.Status.Allocation = nil
+		}
+		to.Claims[at] = &claim
+	}
+	return &to
+}
+
+func cpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// BenchmarkMemory compares the memory of the dashboard, with each view looked at
+// once, with that of the snapshot: ratio is both together over the snapshot.
+func BenchmarkMemory(b *testing.B) {
+	for b.Loop() {
+		empty := heap()
+		snap := fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)
+		alone := heap() - empty
+		m := fleetModel(b.Context(), &moving{snap: snap})
+		settle(m, m.take())
+		for number := range viewNames() {
+			settle(m, m.show(viewID(number)))
+			_ = m.View()
+		}
+		all := heap() - empty
+		b.ReportMetric(float64(alone)/(1<<20), "snapshot-MiB")
+		b.ReportMetric(float64(all)/(1<<20), "all-MiB")
+		b.ReportMetric(float64(all)/float64(alone), "ratio")
+		runtime.KeepAlive(m)
+	}
+}
+
+// heap is what is in use after a collection.
+func heap() uint64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}

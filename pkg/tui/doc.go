@@ -1,0 +1,19 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tui is the dashboard of "kubectl dra top": it shows what
+// [github.com/kubectl-dra/kubectl-dra/pkg/inventory] and
+// [github.com/kubectl-dra/kubectl-dra/pkg/explain] know of a cluster that keeps
+// changing, on a terminal.
+//
+// A [Source] has the cluster. Whenever it changed, a picture is taken of it in
+// the background, at a pace that leaves most of a processor to others. Screens
+// take what they need from the newest picture, also in the background: lists
+// are filtered and sorted there, so that a key is answered at once whatever the
+// size of the cluster. Update only keeps state and View only draws, of a list
+// just the rows that are visible.
+//
+// The package never talks to the API server and never decides anything about
+// allocation. It is the only one that imports Bubble Tea; only pkg/commands may
+// import it.
+package tui

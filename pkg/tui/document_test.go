@@ -1,0 +1,52 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestDocument keeps the screens in docs/top.md what the dashboard shows.
+func TestDocument(t *testing.T) {
+	path := filepath.Join("..", "..", "docs", "top.md")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A marker, and the capture behind it.
+	captures := regexp.MustCompile("(?m)^<!-- view ([a-z]+) -->\n(?:\n```text\n(?s:.*?)\n```\n)?")
+	seen := map[string]bool{}
+	want := captures.ReplaceAllStringFunc(string(text), func(found string) string {
+		name := captures.FindStringSubmatch(found)[1]
+		seen[name] = true
+		keys, ok := pages()[name]
+		if !ok {
+			t.Errorf("there is no view %q", name)
+			return found
+		}
+		s := browse(t, 100, 24)
+		s.keys(keys...)
+		return "<!-- view " + name + " -->\n\n```text\n" + strings.TrimRight(trimmed(s.screen()), "\n") + "\n```\n"
+	})
+	for _, name := range viewNames() {
+		if !seen[name] {
+			t.Errorf("%s does not show the view %s", path, name)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, string(text)); diff != "" {
+		t.Errorf("%s is not what the dashboard shows; write it with: go test ./pkg/tui -update (-want +got):\n%s", path, diff)
+	}
+}

@@ -1,0 +1,369 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// TestDrillDown goes from a class to its pools, devices, claim and pod, and back
+// to the same rows.
+func TestDrillDown(t *testing.T) {
+	s := browse(t, 120, 30)
+	s.keys("7", "down", "down")
+	class := s.selected()
+	s.keys("enter", "down", "down")
+	s.shows("pools of class gpu.example.com")
+	pool := s.selected()
+	s.keys("enter", "end")
+	s.shows("devices of pool gpu.example.com/gpu-03")
+	s.keys("esc", "up", "enter", "end")
+	s.shows("devices of pool gpu.example.com/gpu-02")
+	device := s.selected()
+	s.keys("enter")
+	s.shows("claims of device gpu-02/gpu-7", "ablation-0-gpus-9gtjv")
+	s.keys("enter")
+	s.shows("pods of claim research/ablation-0-gpus-9gtjv", "Running")
+	s.keys("enter")
+	s.shows("why Pod research/ablation-0")
+	s.keys("esc", "esc", "esc")
+	if got := s.selected(); got != device {
+		t.Errorf("back at %q, want %q", got, device)
+	}
+	s.keys("esc", "down")
+	if got := s.selected(); got != pool {
+		t.Errorf("back at %q, want %q", got, pool)
+	}
+	s.keys("esc")
+	if got := s.selected(); got != class {
+		t.Errorf("back at %q, want %q", got, class)
+	}
+}
+
+// TestFilter narrows a list as it is typed.
+func TestFilter(t *testing.T) {
+	s := browse(t, 120, 40)
+	s.keys("4")
+	s.shows("1/104 devices")
+	s.keys("/", `"tainted`)
+	s.shows("1/3 of 104 devices", "filter: tainted")
+	s.keys("esc")
+	s.shows("1/104 devices")
+	s.keys("/", `"!gpu`, "enter")
+	s.lacks("gpu-0")
+	s.shows("4 of 104 devices", "decoder-0")
+	s.keys("esc")
+	s.shows("/104 devices")
+	s.keys("/", `"~^nic-[01]$`, "enter")
+	s.shows("1/12 of 104 devices")
+	s.keys("/")
+	for range len("~^nic-[01]$") {
+		s.keys("backspace")
+	}
+	s.keys(`"--where device.attributes["gpu.example.com"].?type.orValue("") == "partition"`, "enter")
+	s.shows("1/28 of 104 devices")
+	s.keys("esc", "/", `"~[`)
+	s.shows("read the filter", "mig-0")
+	s.keys("esc", "5", "/", `"--where true`)
+	s.shows("--where is for devices")
+}
+
+// TestSort sorts by any column, numbers as numbers, and what has no value last.
+func TestSort(t *testing.T) {
+	s := browse(t, 120, 40)
+	s.keys("3", ">", ">", ">", ">")
+	s.shows("TOTAL ▲", "by Total")
+	if first := s.lines()[3]; !strings.Contains(first, "gpu-01") || !strings.Contains(first, "nic.example.com") {
+		t.Errorf("the smallest pool is not first: %s", first)
+	}
+	s.keys("r")
+	s.shows("TOTAL ▼")
+	if first := s.lines()[3]; !strings.Contains(first, "mig-01") {
+		t.Errorf("the largest pool is not first: %s", first)
+	}
+	s.send(tea.MouseClickMsg{Button: tea.MouseLeft, X: 4, Y: 2})
+	s.shows("POOL ▼")
+	s.keys("<")
+	s.lacks("▲", "▼")
+	first := s.lines()[3]
+	s.keys("r")
+	if first == s.lines()[3] {
+		t.Errorf("the order of the list is not turned round: %s", first)
+	}
+}
+
+// TestNamespace shows the claims of one namespace only.
+func TestNamespace(t *testing.T) {
+	s := browse(t, 120, 40)
+	s.keys("5", "n", `"vis`, "tab", "enter")
+	s.shows("namespace vision", "segment-3-part-2bhfx")
+	s.lacks("research", "serving")
+	s.keys("4")
+	s.shows("104 devices")
+}
+
+// TestResize keeps the selected row in sight.
+func TestResize(t *testing.T) {
+	s := browse(t, 200, 60)
+	s.keys("4", "end")
+	was := strings.Fields(s.selected())[1:3]
+	for _, size := range []tea.WindowSizeMsg{{Width: 80, Height: 24}, {Width: 40, Height: 8}, {Width: 300, Height: 100}, {Width: 10, Height: 3}, {Width: 80, Height: 24}} {
+		s.send(size)
+		if size.Width >= 40 {
+			if got := strings.Fields(s.selected())[1:3]; got[0] != was[0] {
+				t.Errorf("at %dx%d, %v is selected, want %v", size.Width, size.Height, got, was)
+			}
+		}
+	}
+}
+
+// TestLive shows changes, what the pending claims wait for, and the connection.
+func TestLive(t *testing.T) {
+	before := example(t)
+	source := newMoving(before)
+	now := before.Now()
+	s := newSession(t, Options{Source: source, Now: func() time.Time { return now }}, 160, 50)
+	s.shows("Pending claims: 9", "ConstraintUnsatisfiable", "none since")
+	s.keys("5", "/", `"finetune`, "enter")
+	if strings.Contains(s.selected(), "•") {
+		t.Errorf("a row is marked although nothing changed: %s", s.selected())
+	}
+
+	now = now.Add(3 * time.Second)
+	source.set(allocated(before, "research", "finetune-0-gpus-qh957", "gpu-08", now))
+	s.changed()
+	if row := s.selected(); !strings.Contains(row, "Allocated") || !strings.Contains(row, "gpu-08:gpu-0…gpu-3") || !strings.Contains(row, "•") {
+		t.Errorf("the claim did not change, or is not marked: %s", row)
+	}
+	s.keys("1")
+	s.shows("Pending claims: 8", "claim research/finetune-0-gpus-qh957 got 4 devices")
+
+	s.keys("space")
+	s.shows("frozen, 0s old")
+	source.set(before)
+	now = now.Add(5 * time.Second)
+	s.changed()
+	s.shows("frozen, 5s old; there are changes", "Pending claims: 8")
+	s.keys("space")
+	s.shows("Pending claims: 9", "gave its devices back")
+
+	source.fail(now.Add(-12*time.Second), errors.New("connection refused"))
+	s.changed()
+	s.shows("! for 12s: connection refused", "Pending claims: 9")
+	source.fail(time.Time{}, nil)
+	s.changed()
+	s.lacks("connection refused")
+}
+
+// allocated is a snapshot in which a claim got the first four devices of a node.
+func allocated(from *snapshot.Snapshot, namespace, name, node string, at time.Time) *snapshot.Snapshot {
+	to := *from
+	to.TakenAt = at
+	to.Claims = append([]*resourceapi.ResourceClaim{}, from.Claims...)
+	for i, claim := range to.Claims {
+		if claim.Namespace != namespace || claim.Name != name {
+			continue
+		}
+		claim = claim.DeepCopy()
+		claim.Status.Allocation = &resourceapi.AllocationResult{}
+		for _, device := range []string{"gpu-0", "gpu-1", "gpu-2", "gpu-3"} {
+			claim.Status.Allocation.Devices.Results = append(claim.Status.Allocation.Devices.Results,
+				resourceapi.DeviceRequestAllocationResult{Request: "gpus", Driver: "gpu.example.com", Pool: node, Device: device})
+		}
+		to.Claims[i] = claim
+	}
+	return &to
+}
+
+// TestGaps says what could not be read.
+func TestGaps(t *testing.T) {
+	snap := *example(t)
+	snap.Pods = []*corev1.Pod{}
+	snap.Gaps = []snapshot.Gap{{Resource: snapshot.ResourcePods, Reason: "may not list pods"}}
+	s := newSession(t, Options{Source: newMoving(&snap)}, 80, 24)
+	s.shows("may not list pods")
+}
+
+// TestNothing has no cluster to show anything of.
+func TestNothing(t *testing.T) {
+	s := newSession(t, Options{Source: newMoving(&snapshot.Snapshot{Source: "empty"})}, 80, 24)
+	for _, key := range []string{"1", "2", "3", "4", "5", "6", "7", "8"} {
+		s.keys(key, "down", "end", "enter", "w", "y", "t", ">", "r", "right", "esc")
+	}
+	s.shows("0 taints")
+	s.keys("q")
+	if !s.quit {
+		t.Error("q does not quit")
+	}
+}
+
+// TestHostile shows text from a cluster without its control characters.
+func TestHostile(t *testing.T) {
+	snap := *example(t)
+	snap.Slices = append([]*resourceapi.ResourceSlice{}, snap.Slices...)
+	for i, slice := range snap.Slices {
+		slice = slice.DeepCopy()
+		slice.Spec.Pool.Name = "evil\x1b[2J\nname"
+		slice.Spec.Driver = "evil\x07"
+		snap.Slices[i] = slice
+	}
+	s := newSession(t, Options{Source: newMoving(&snap), Name: "\x1b]0;title\x07"}, 160, 50)
+	for _, key := range []string{"1", "2", "3", "4", "5", "6", "7", "8"} {
+		s.keys(key)
+		if content := s.model.View().Content; strings.Contains(content, "\x1b[2J") || strings.Contains(content, "\x07") {
+			t.Errorf("view %s lets control characters through:\n%q", key, content)
+		}
+		if n := len(s.lines()); n != 50 {
+			t.Errorf("view %s has %d lines", key, n)
+		}
+	}
+}
+
+// TestReasonsAndFilter keeps a filter of the pending claims true while their
+// reasons arrive.
+func TestReasonsAndFilter(t *testing.T) {
+	s := browse(t, 120, 30)
+	s.keys("1")
+	s.model.reasons.known = map[types.NamespacedName]reason{}
+	s.keys("6", "/", `"fits`, "enter")
+	s.shows("1/1 of 9 pending", "finetune-0")
+}
+
+// TestEscapeFromReason goes straight back to the line of a reason.
+func TestEscapeFromReason(t *testing.T) {
+	s := browse(t, 120, 50)
+	s.keys("end", "up", "up", "up", "up", "up")
+	line := s.selected()
+	s.keys("enter")
+	s.shows("overview > ")
+	s.keys("esc")
+	if got := s.selected(); got != line {
+		t.Errorf("back at %q, want %q", got, line)
+	}
+}
+
+// TestCancelledFilter goes back to the row that was selected before.
+func TestCancelledFilter(t *testing.T) {
+	s := browse(t, 120, 30)
+	s.keys("4", "end")
+	row := s.selected()
+	s.keys("/", `"decoder`, "esc")
+	if got := s.selected(); got != row {
+		t.Errorf("back at %q, want %q", got, row)
+	}
+}
+
+// TestSmall reaches every line of the overview, and says which view it is, on a
+// small screen.
+func TestSmall(t *testing.T) {
+	s := browse(t, 40, 10)
+	lines := map[string]bool{}
+	for range 30 {
+		lines[s.selected()] = true
+		s.keys("down")
+	}
+	for _, want := range []string{"and 3 more", "and 9 more", "gpu-09"} {
+		found := false
+		for line := range lines {
+			found = found || strings.Contains(line, want)
+		}
+		if !found {
+			t.Errorf("no line with %q can be selected: %v", want, lines)
+		}
+	}
+	for number, name := range viewNames() {
+		s.keys(fmt.Sprint(number + 1))
+		s.shows(fmt.Sprintf("[%d %s]", number+1, name))
+	}
+}
+
+// TestLongNames leaves room for other columns, and keeps two columns that tell
+// which row it is.
+func TestLongNames(t *testing.T) {
+	snap := *example(t)
+	snap.Slices = append([]*resourceapi.ResourceSlice{}, snap.Slices...)
+	for i, slice := range snap.Slices {
+		slice = slice.DeepCopy()
+		slice.Spec.Pool.Name = strings.Repeat("sub.", 30) + slice.Spec.Pool.Name
+		snap.Slices[i] = slice
+	}
+	s := newSession(t, Options{Source: newMoving(&snap)}, 80, 24)
+	s.keys("4")
+	s.shows("DEVICE", "STATE", "decoder-0", "Free")
+	s.keys("right", "right")
+	s.shows("DEVICE", "decoder-0")
+}
+
+// TestMouse selects and opens with clicks, also in the overview and the names of
+// the views.
+func TestMouse(t *testing.T) {
+	s := browse(t, 100, 30)
+	click := func(x, y int) {
+		s.send(tea.MouseClickMsg{Button: tea.MouseLeft, X: x, Y: y})
+		s.rest()
+	}
+	click(5, 4)
+	if !strings.Contains(s.selected(), "gpu.example.com") {
+		t.Fatalf("selected is %s", s.selected())
+	}
+	click(5, 4)
+	s.shows("pools of driver gpu.example.com")
+	click(5, 5)
+	click(5, 5)
+	s.shows("devices of pool gpu.example.com/gpu-03")
+	s.keys("1")
+	click(14, 1)
+	s.shows("[2 nodes]")
+	for range 50 {
+		s.send(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
+	}
+	s.keys("1")
+	for range 50 {
+		s.send(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
+	}
+	s.selected()
+}
+
+// TestHiddenClaims does not call unknown what there is none of, nor the other way
+// round.
+func TestHiddenClaims(t *testing.T) {
+	snap := *example(t)
+	snap.Claims = nil
+	snap.Gaps = []snapshot.Gap{
+		{Resource: snapshot.ResourceMetrics, Reason: "may not read metrics"},
+		{Resource: snapshot.ResourceClaims, Reason: "may not list claims"},
+	}
+	s := newSession(t, Options{Source: newMoving(&snap)}, 100, 40)
+	s.shows("not known: may not list claims", "! shows 1 more")
+	s.keys("!")
+	s.shows("may not read metrics")
+	var text bytes.Buffer
+	if err := Once(t.Context(), Options{Source: NewFixed(&snap), Fixed: true, Env: func(string) string { return "" }}, 0, &text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Note: may not list claims\n", "Note: may not read metrics\n", "≤"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in:\n%s", want, text.String())
+		}
+	}
+}
+
+// TestNoNamespace says that there is none of that name, and stays where it is.
+func TestNoNamespace(t *testing.T) {
+	s := browse(t, 100, 30)
+	s.keys("5", "n", `"nosuch`, "enter")
+	s.shows("there is no namespace nosuch", "1/35 claims")
+}

@@ -1,0 +1,126 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
+
+// golden compares with a file.
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	path = filepath.Join("testdata", path)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v\nWrite it with: go test ./pkg/tui -update", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+// TestViews compares every view, and what is opened from them, at two sizes,
+// with and without colours.
+func TestViews(t *testing.T) {
+	for _, size := range []struct{ width, height int }{{80, 24}, {160, 50}} {
+		for name, keys := range pages() {
+			t.Run(fmt.Sprintf("%s-%dx%d", name, size.width, size.height), func(t *testing.T) {
+				s := browse(t, size.width, size.height)
+				s.keys(keys...)
+				colored := s.model.View().Content
+				text := ansi.Strip(colored)
+				base := fmt.Sprintf("views/%s-%dx%d", name, size.width, size.height)
+				golden(t, base+".golden", trimmed(text))
+				golden(t, base+"-color.golden", strings.ReplaceAll(colored, "\x1b", "␛")+"\n")
+				lines := strings.Split(text, "\n")
+				if len(lines) != size.height {
+					t.Errorf("%d lines on a screen of %d", len(lines), size.height)
+				}
+				for _, line := range lines {
+					if width := ansi.StringWidth(line); width > size.width {
+						t.Errorf("a line is %d wide on a screen of %d: %q", width, size.width, line)
+					}
+				}
+			})
+		}
+	}
+}
+
+// pages are the keys to every view, and to what is opened from them.
+func pages() map[string][]string {
+	pages := map[string][]string{
+		"why":         {"6", "down", "down", "down", "down", "w"},
+		"yaml":        {"5", "down", "down", "down", "y"},
+		"tree":        {"5", "down", "down", "down", "t"},
+		"help":        {"?"},
+		"class-pools": {"7", "down", "down", "enter"},
+		"pods":        {"5", "down", "down", "down", "enter"},
+		"filter":      {"4", "/", `"!allocated`},
+		"where":       {"4", "/", `"--where device.driver == "nic.example.com"`, "enter"},
+		"sorted":      {"3", ">", ">", ">", ">", "r"},
+	}
+	for number, name := range viewNames() {
+		pages[name] = []string{fmt.Sprint(number + 1)}
+	}
+	return pages
+}
+
+// trimmed has no blanks at the ends of lines.
+func trimmed(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// TestASCII draws with nothing but ASCII where the locale has no more.
+func TestASCII(t *testing.T) {
+	s := newSession(t, Options{
+		Source: NewFixed(example(t)), Fixed: true,
+		Env: func(name string) string { return map[string]string{"LC_ALL": "C", "LANG": "en_US.UTF-8"}[name] },
+	}, 100, 30)
+	for number := range viewNames() {
+		s.keys(fmt.Sprint(number + 1))
+		for _, r := range s.screen() {
+			// Names of devices are shortened as everywhere.
+			if r > 127 && r != '…' {
+				t.Errorf("view %d has %q:\n%s", number+1, r, s.screen())
+				break
+			}
+		}
+	}
+}
+
+// TestOnce prints the overview as text.
+func TestOnce(t *testing.T) {
+	for _, width := range []int{0, 80} {
+		var text bytes.Buffer
+		err := Once(t.Context(), Options{Source: NewFixed(example(t)), Fixed: true, Name: "file examples/cluster", Env: func(string) string { return "" }}, width, &text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, fmt.Sprintf("once-%d.golden", width), text.String())
+	}
+}

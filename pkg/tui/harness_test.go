@@ -1,0 +1,229 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// moving is a source that a test changes.
+type moving struct {
+	mu      sync.Mutex
+	snap    *snapshot.Snapshot
+	since   time.Time
+	trouble error
+}
+
+func newMoving(snap *snapshot.Snapshot) *moving { return &moving{snap: snap} }
+
+func (s *moving) Snapshot() *snapshot.Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.snap
+}
+
+func (s *moving) Target(context.Context, snapshot.ObjectRef) (*snapshot.Snapshot, error) {
+	return s.Snapshot(), nil
+}
+
+// Changed has nothing to wait for: see [session.changed].
+func (*moving) Changed() <-chan struct{} { return nil }
+
+func (s *moving) Trouble() (time.Time, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.since, s.trouble
+}
+
+// set changes the cluster.
+func (s *moving) set(snap *snapshot.Snapshot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.snap = snap
+}
+
+// fail says what is wrong with the connection.
+func (s *moving) fail(since time.Time, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.since, s.trouble = since, err
+}
+
+// session is a dashboard that a test works with: commands are run at once, and
+// time stands still.
+type session struct {
+	t     *testing.T
+	model *Model
+	// later are the messages that wait for their time.
+	later []tea.Msg
+	quit  bool
+}
+
+func newSession(t *testing.T, opts Options, width, height int) *session {
+	t.Helper()
+	s := &session{t: t}
+	if opts.Env == nil {
+		opts.Env = func(string) string { return "" }
+	}
+	if opts.Name == "" {
+		opts.Name = "test cluster"
+	}
+	if opts.Now == nil {
+		opts.Now = func() time.Time { return time.Date(2026, 9, 15, 9, 30, 0, 0, time.UTC) }
+	}
+	opts.After = func(_ time.Duration, msg tea.Msg) tea.Cmd {
+		return func() tea.Msg { return laterMsg{msg} }
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	s.model = New(ctx, opts)
+	s.send(tea.WindowSizeMsg{Width: width, Height: height})
+	s.run(s.model.Init())
+	s.rest()
+	return s
+}
+
+// laterMsg is a message that has to wait.
+type laterMsg struct{ tea.Msg }
+
+// send gives a message to the dashboard and does what it asks for.
+func (s *session) send(msg tea.Msg) {
+	_, cmd := s.model.Update(msg)
+	s.run(cmd)
+}
+
+func (s *session) run(cmd tea.Cmd) {
+	if cmd == nil {
+		return
+	}
+	switch msg := cmd().(type) {
+	case nil:
+	case tea.BatchMsg:
+		for _, one := range msg {
+			s.run(one)
+		}
+	case laterMsg:
+		s.later = append(s.later, msg.Msg)
+	case tea.QuitMsg:
+		s.quit = true
+	default:
+		s.send(msg)
+	}
+}
+
+// rest lets pauses pass, until nothing is left to be worked out.
+func (s *session) rest() {
+	for len(s.later) > 0 {
+		waiting := s.later
+		s.later = nil
+		for _, msg := range waiting {
+			if _, clock := msg.(clockMsg); !clock {
+				s.send(msg)
+			}
+		}
+	}
+}
+
+// keys presses keys, named as Bubble Tea names them; what begins with a quotation
+// mark is typed.
+func (s *session) keys(names ...string) {
+	s.t.Helper()
+	for _, name := range names {
+		if text, ok := strings.CutPrefix(name, `"`); ok {
+			for _, r := range text {
+				s.send(tea.KeyPressMsg{Code: r, Text: string(r)})
+			}
+			continue
+		}
+		special := map[string]rune{
+			"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown, "tab": tea.KeyTab,
+			"left": tea.KeyLeft, "right": tea.KeyRight, "pgdown": tea.KeyPgDown, "end": tea.KeyEnd, "home": tea.KeyHome,
+			"backspace": tea.KeyBackspace,
+		}
+		switch code, ok := special[name]; {
+		case ok:
+			s.send(tea.KeyPressMsg{Code: code})
+		case name == "space":
+			s.send(tea.KeyPressMsg{Code: tea.KeySpace, Text: " "})
+		default:
+			s.send(tea.KeyPressMsg{Code: []rune(name)[0], Text: name})
+		}
+	}
+	s.rest()
+}
+
+// changed tells the dashboard that its source changed.
+func (s *session) changed() {
+	s.send(changedMsg{})
+	s.rest()
+}
+
+// screen is what is on the terminal, without colours.
+func (s *session) screen() string { return ansi.Strip(s.model.View().Content) }
+
+// lines are those of the screen, without blanks at the end.
+func (s *session) lines() []string {
+	lines := strings.Split(s.screen(), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return lines
+}
+
+// shows fails unless the screen has a text.
+func (s *session) shows(texts ...string) {
+	s.t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(s.screen(), text) {
+			s.t.Fatalf("the screen has no %q:\n%s", text, s.screen())
+		}
+	}
+}
+
+// lacks fails if the screen has a text.
+func (s *session) lacks(texts ...string) {
+	s.t.Helper()
+	for _, text := range texts {
+		if strings.Contains(s.screen(), text) {
+			s.t.Fatalf("the screen has %q:\n%s", text, s.screen())
+		}
+	}
+}
+
+// selected is the line with the cursor.
+func (s *session) selected() string {
+	s.t.Helper()
+	for _, line := range s.lines() {
+		if strings.HasPrefix(line, s.model.look.glyphs.cursor) {
+			return line
+		}
+	}
+	s.t.Fatalf("no line is selected:\n%s", s.screen())
+	return ""
+}
+
+// example is the cluster that comes with the project.
+func example(t testing.TB) *snapshot.Snapshot {
+	t.Helper()
+	snap, err := snapshot.Load(t.Context(), []string{filepath.Join("..", "..", "examples", "cluster")}, snapshot.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snap
+}
+
+func browse(t *testing.T, width, height int) *session {
+	t.Helper()
+	return newSession(t, Options{Source: NewFixed(example(t)), Fixed: true, Name: "file examples/cluster"}, width, height)
+}

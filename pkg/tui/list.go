@@ -1,0 +1,247 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"fmt"
+	"time"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+)
+
+// listScreen is a list that can be filtered, sorted and opened.
+type listScreen struct {
+	id    viewID
+	table table
+	// wanted is what to show, shown what is shown.
+	wanted, shown arrangement
+	// arranging is true while rows are worked out, stale if they have to be
+	// again.
+	arranging, stale bool
+	// from is the picture that is shown.
+	from *picture
+	// problem is why the rows are not what was wanted, note what else there is
+	// to know about them.
+	problem error
+	note    string
+	height  int
+}
+
+// arrangedMsg has the rows of a list.
+type arrangedMsg struct {
+	list *listScreen
+	how  arrangement
+	from *picture
+	// sheet is nil if it could not be made.
+	sheet sheet
+	rows  []int
+	note  string
+	took  time.Duration
+	err   error
+}
+
+func newList(id viewID, within scope) *listScreen {
+	return &listScreen{id: id, wanted: arrangement{scope: within, sortBy: -1}}
+}
+
+func (s *listScreen) title() string {
+	if s.wanted.scope.of != "" {
+		return fmt.Sprintf("%s of %s", s.id, s.wanted.scope.of)
+	}
+	return s.id.String()
+}
+
+func (s *listScreen) resize(width, height int) {
+	s.height = height
+	s.table.resize(width, max(height-1, 1))
+}
+
+// refresh works the rows out again, if they are not those that are wanted. One
+// at a time: what is asked meanwhile is done afterwards.
+func (s *listScreen) refresh(m *Model) tea.Cmd {
+	s.wanted.namespace = m.namespace
+	if s.id == viewPending {
+		s.wanted.reasons = m.reasons.version()
+	}
+	if m.picture == nil || s.from == m.picture && s.shown.same(s.wanted) {
+		return nil
+	}
+	if s.arranging {
+		s.stale = true
+		return nil
+	}
+	s.arranging, s.stale = true, false
+	ctx, p, how, id := m.ctx, m.picture, s.wanted, s.id
+	return func() tea.Msg {
+		start := time.Now()
+		msg := arrangedMsg{list: s, how: how, from: p}
+		if msg.sheet, msg.err = p.sheet(ctx, id); msg.err == nil {
+			msg.rows, msg.note, msg.err = how.apply(ctx, p, msg.sheet)
+		}
+		msg.took = time.Since(start)
+		return msg
+	}
+}
+
+// set takes the rows. If they could not be worked out, those that are shown
+// stay.
+func (s *listScreen) set(m *Model, msg arrangedMsg) tea.Cmd {
+	s.arranging = false
+	s.problem, s.note = msg.err, msg.note
+	if msg.err == nil {
+		again := s.shown.same(msg.how)
+		if again && s.from != msg.from {
+			s.table.mark(msg.sheet, msg.rows, m.now())
+		}
+		s.table.set(msg.sheet, msg.rows, again)
+	}
+	s.from, s.shown = msg.from, msg.how
+	if s.stale || !msg.how.same(s.wanted) {
+		return s.refresh(m)
+	}
+	return nil
+}
+
+func (s *listScreen) update(m *Model, msg tea.KeyPressMsg) tea.Cmd {
+	k, t := &m.keys, &s.table
+	switch {
+	case key.Matches(msg, k.up):
+		t.move(-1)
+	case key.Matches(msg, k.down):
+		t.move(1)
+	case key.Matches(msg, k.pageUp):
+		t.move(-t.lines())
+	case key.Matches(msg, k.pageDown):
+		t.move(t.lines())
+	case key.Matches(msg, k.top):
+		t.move(-len(t.rows))
+	case key.Matches(msg, k.end):
+		t.move(len(t.rows))
+	case key.Matches(msg, k.left):
+		t.scroll(-1)
+	case key.Matches(msg, k.right):
+		t.scroll(1)
+	case key.Matches(msg, k.sortNext):
+		return s.sort(m, s.wanted.sortBy+1)
+	case key.Matches(msg, k.sortPrev):
+		return s.sort(m, s.wanted.sortBy-1)
+	case key.Matches(msg, k.reverse):
+		s.wanted.descending = !s.wanted.descending
+		return s.refresh(m)
+	case key.Matches(msg, k.enter):
+		return s.open(m)
+	}
+	return nil
+}
+
+// sort goes round: behind the last column is the order of the sheet.
+func (s *listScreen) sort(m *Model, by int) tea.Cmd {
+	if s.table.sheet == nil {
+		return nil
+	}
+	columns := len(s.table.sheet.columns())
+	switch {
+	case by >= columns:
+		by = -1
+	case by < -1:
+		by = columns - 1
+	}
+	s.wanted.sortBy = by
+	return s.refresh(m)
+}
+
+// open shows what is behind the selected row.
+func (s *listScreen) open(m *Model) tea.Cmd {
+	if next := open(s.table.selected()); next != nil {
+		return m.push(next)
+	}
+	return nil
+}
+
+// click selects a row, or sorts by a column. A second click opens the row, or
+// turns the order round.
+func (s *listScreen) click(m *Model, x, y int) tea.Cmd {
+	if y == 0 {
+		column, ok := s.table.titleAt(x)
+		if !ok {
+			return nil
+		}
+		if column == s.wanted.sortBy {
+			s.wanted.descending = !s.wanted.descending
+			return s.refresh(m)
+		}
+		return s.sort(m, column)
+	}
+	at := s.table.first + y - 1
+	if at >= len(s.table.rows) || y > s.table.lines() {
+		return nil
+	}
+	if at == s.table.cursor {
+		return s.open(m)
+	}
+	s.table.move(at - s.table.cursor)
+	return nil
+}
+
+func (s *listScreen) wheel(_ *Model, by int) { s.table.move(by) }
+
+func (s *listScreen) view(m *Model) string {
+	return s.table.view(&m.look, s.shown.sortBy, s.shown.descending, m.now()) + "\n" + s.foot(m)
+}
+
+// foot says how many rows there are, and what narrows them down.
+func (s *listScreen) foot(m *Model) string {
+	if s.problem != nil {
+		return m.look.say(bad, m.line(s.problem.Error()))
+	}
+	if s.table.sheet == nil {
+		return m.look.say(faint, "One moment…")
+	}
+	text := fmt.Sprintf("%d %s", len(s.table.rows), s.id)
+	if all := s.table.sheet.rows(); all != len(s.table.rows) {
+		text = fmt.Sprintf("%d of %d %s", len(s.table.rows), all, s.id)
+	}
+	if len(s.table.rows) > 0 {
+		text = fmt.Sprintf("%d/%s", s.table.cursor+1, text)
+	}
+	if s.shown.namespace != "" {
+		text += ", namespace " + s.shown.namespace
+	}
+	if s.shown.filter != "" {
+		text += ", filter " + s.shown.filter
+	}
+	if columns := s.table.sheet.columns(); s.shown.sortBy >= 0 && s.shown.sortBy < len(columns) {
+		text += ", by " + columns[s.shown.sortBy]
+	}
+	if s.note != "" {
+		text += "; " + s.note
+	}
+	if s.id == viewNodes {
+		// The signs are worth more than the count.
+		if legend := m.look.legend(); ansi.StringWidth(text)+3+ansi.StringWidth(legend) > m.width && ansi.StringWidth(legend) <= m.width {
+			return legend
+		} else if ansi.StringWidth(legend) <= m.width {
+			return m.look.say(faint, render.Escape(text)+"   ") + legend
+		}
+		return m.look.say(faint, m.line(text+"; ? explains the signs"))
+	}
+	if remark := s.table.remark(); remark != "" {
+		text += "   " + remark
+	}
+	return m.look.say(faint, m.line(text))
+}
+
+func (s *listScreen) bindings(m *Model) []key.Binding {
+	keys := []key.Binding{m.keys.enter, m.keys.filter, m.keys.sortNext, m.keys.reverse}
+	switch s.id {
+	case viewDevices, viewClaims, viewPending, viewPods:
+		keys = append(keys, m.keys.why)
+	default:
+	}
+	return append(keys, m.keys.yaml, m.keys.tree)
+}

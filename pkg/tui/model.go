@@ -1,0 +1,291 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"context"
+	"time"
+
+	"charm.land/bubbles/v2/help"
+	"charm.land/bubbles/v2/key"
+	"charm.land/bubbles/v2/textinput"
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+)
+
+// Options are what a dashboard is made for.
+type Options struct {
+	Source Source
+	// Fixed is true if the source never changes.
+	Fixed bool
+	// Name says what is looked at: the address of a server, or a file.
+	Name string
+	// Namespace is the only one whose claims and pods are shown, empty for all.
+	Namespace string
+	// Now is the clock, and After makes a command that brings a message later;
+	// nil for the real ones.
+	Now   func() time.Time
+	After func(time.Duration, tea.Msg) tea.Cmd
+	// Mouse is whether to begin with the mouse on, Color whether colours may be
+	// used.
+	Mouse, Color bool
+	// Env looks up variables of the environment.
+	Env func(string) string
+}
+
+// Model is the state of the dashboard.
+type Model struct {
+	ctx    context.Context
+	opts   Options
+	now    func() time.Time
+	after  func(time.Duration, tea.Msg) tea.Cmd
+	keys   keyMap
+	help   help.Model
+	look   look
+	width  int
+	height int
+
+	started time.Time
+	picture *picture
+	// problem is why there is no newer picture.
+	problem error
+	// taking is true while a picture is taken, resting while none may be yet.
+	taking, resting bool
+	// work is how long the last screen took to be worked out of a picture.
+	work time.Duration
+	// dirty is true if the source has changed since the picture.
+	dirty  bool
+	frozen bool
+
+	namespace string
+	history   history
+	changes   []change
+	reasons   *reasons
+	reasoning bool
+
+	views []screen
+	view  viewID
+	// stack has the screens that were opened one from the other, the view first.
+	stack []screen
+
+	prompt  prompt
+	mouse   bool
+	message string
+}
+
+// prompt is where something is typed.
+type prompt struct {
+	input textinput.Model
+	// asking is what for; askNothing if nothing is typed.
+	asking question
+	// before is what to return to on escape, and row the row.
+	before, row string
+}
+
+type question int
+
+const (
+	askNothing question = iota
+	askFilter
+	askNamespace
+)
+
+// screen is one page of the dashboard.
+type screen interface {
+	title() string
+	resize(width, height int)
+	// refresh works out what is not there yet, or not of the newest picture.
+	refresh(m *Model) tea.Cmd
+	update(m *Model, msg tea.KeyPressMsg) tea.Cmd
+	// wheel scrolls by so many lines.
+	wheel(m *Model, by int)
+	// click is one at a place of the screen.
+	click(m *Model, x, y int) tea.Cmd
+	// view draws as many lines as the screen is high.
+	view(m *Model) string
+	bindings(m *Model) []key.Binding
+}
+
+type (
+	// changedMsg says that the source changed, or has trouble.
+	changedMsg struct{}
+	// pictureMsg has a new picture.
+	pictureMsg struct {
+		picture *picture
+		err     error
+	}
+	// restedMsg ends the pause after a picture.
+	restedMsg struct{}
+	// clockMsg comes every second.
+	clockMsg struct{}
+	// reasonMsg says that one reason more is known, after so long.
+	reasonMsg struct {
+		done bool
+		took time.Duration
+	}
+	// reasonRestedMsg ends the pause after a reason.
+	reasonRestedMsg struct{}
+)
+
+// New makes a dashboard. Everything in the background ends with the context.
+func New(ctx context.Context, opts Options) *Model {
+	m := &Model{
+		ctx: ctx, opts: opts, now: opts.Now, keys: newKeyMap(), help: help.New(), look: newLook(opts.Env),
+		namespace: opts.Namespace, mouse: opts.Mouse, reasons: newReasons(), width: 80, height: 24,
+	}
+	if m.now == nil {
+		m.now = time.Now
+	}
+	if m.after = opts.After; m.after == nil {
+		m.after = func(d time.Duration, msg tea.Msg) tea.Cmd {
+			return tea.Tick(d, func(time.Time) tea.Msg { return msg })
+		}
+	}
+	m.started = m.now()
+	m.help.Styles = help.Styles{}
+	m.help.ShortSeparator = "  "
+	m.prompt.input = textinput.New()
+	m.views = []screen{&overviewScreen{}}
+	for id := viewNodes; id <= viewTaints; id++ {
+		m.views = append(m.views, newList(id, scope{}))
+	}
+	m.stack = []screen{m.views[viewOverview]}
+	m.resize()
+	return m
+}
+
+// Init takes the first picture and starts to listen.
+func (m *Model) Init() tea.Cmd {
+	return tea.Batch(m.take(), m.listen(), m.tick())
+}
+
+// top is the screen that is shown.
+func (m *Model) top() screen { return m.stack[len(m.stack)-1] }
+
+// push opens a screen on top of the one that is shown.
+func (m *Model) push(s screen) tea.Cmd {
+	m.stack = append(m.stack, s)
+	m.resize()
+	return m.refresh()
+}
+
+// refresh brings what is shown up to date.
+func (m *Model) refresh() tea.Cmd {
+	return tea.Batch(m.top().refresh(m), m.reason())
+}
+
+func (m *Model) resize() {
+	m.help.SetWidth(m.width)
+	m.prompt.input.SetWidth(max(m.width-20, 10))
+	for _, s := range m.stack {
+		s.resize(m.width, m.bodyHeight())
+	}
+}
+
+// bodyHeight is what titles, status and help leave to the screen.
+func (m *Model) bodyHeight() int { return max(m.height-4, 1) }
+
+// listen waits for the next change.
+func (m *Model) listen() tea.Cmd {
+	ctx, changed := m.ctx, m.opts.Source.Changed()
+	if changed == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+			return changedMsg{}
+		}
+	}
+}
+
+func (m *Model) tick() tea.Cmd {
+	return m.after(time.Second, clockMsg{})
+}
+
+// take takes a picture unless one is being taken, it is too early for another,
+// or the dashboard is frozen.
+func (m *Model) take() tea.Cmd {
+	if m.taking || m.resting || m.frozen {
+		return nil
+	}
+	m.taking, m.dirty = true, false
+	ctx, source, reasons, look := m.ctx, m.opts.Source, m.reasons, &m.look
+	return func() tea.Msg {
+		p, err := takePicture(ctx, source, reasons, look)
+		return pictureMsg{p, err}
+	}
+}
+
+const (
+	// rest is the least time between two pictures. After an expensive one it is
+	// longer: what collecting garbage takes comes on top.
+	rest      = 200 * time.Millisecond
+	restTimes = 8
+	// reasonTimes is the same for reasons.
+	reasonTimes = 10
+)
+
+// arrived shows a new picture.
+func (m *Model) arrived(msg pictureMsg) tea.Cmd {
+	m.taking = false
+	if msg.err != nil {
+		m.problem = msg.err
+		return nil
+	}
+	before := m.picture
+	m.picture, m.problem = msg.picture, nil
+	now := m.now()
+	if before != nil {
+		m.changes = append(m.changes, changesBetween(before.snap, m.picture.snap, now)...)
+		m.changes = m.changes[max(len(m.changes)-changesKept, 0):]
+	}
+	for _, d := range m.picture.drivers() {
+		m.history.add(now, "driver "+d.name, used(&d.devices))
+	}
+	m.resting = true
+	pause := max(rest, restTimes*(m.picture.cost+m.work))
+	return tea.Batch(m.refresh(), m.after(pause, restedMsg{}))
+}
+
+// used is the share of devices that claims have.
+func used(c *inventory.DeviceCounts) float64 {
+	if c.Total == 0 {
+		return 0
+	}
+	return float64(c.Allocated+c.Shared) / float64(c.Total)
+}
+
+// reason works out why a claim is pending, one at a time, while somebody can
+// see it.
+func (m *Model) reason() tea.Cmd {
+	if m.reasoning || m.picture == nil || m.frozen || !m.showsReasons() {
+		return nil
+	}
+	claim := m.reasons.next(m.picture)
+	if claim == nil {
+		return nil
+	}
+	m.reasoning = true
+	ctx, p, known, now := m.ctx, m.picture, m.reasons, m.now()
+	return func() tea.Msg {
+		start := time.Now()
+		done := known.work(ctx, p, claim, now)
+		return reasonMsg{done, time.Since(start)}
+	}
+}
+
+func (m *Model) showsReasons() bool {
+	switch s := m.top().(type) {
+	case *overviewScreen:
+		return true
+	case *listScreen:
+		return s.id == viewPending
+	default:
+		return false
+	}
+}

@@ -1,0 +1,270 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+)
+
+// errGone is an object that was there when it was selected.
+var errGone = errors.New("is gone")
+
+// open is the screen behind an item: from a class to its pools, their devices,
+// the claims that have them, their pods. Nil if there is nothing behind it.
+func open(item any) screen {
+	switch x := item.(type) {
+	case *inventory.Node:
+		return newList(viewDevices, scope{of: x.Scope, matcher: always(func(item any) bool {
+			d, ok := item.(*inventory.Device)
+			return ok && d.Scope == x.Scope
+		})})
+	case *inventory.Class:
+		return newList(viewPools, ofClass(x.Name))
+	case *inventory.Pool:
+		return newList(viewDevices, scope{of: "pool " + x.Driver + "/" + x.Name, matcher: always(func(item any) bool {
+			d, ok := item.(*inventory.Device)
+			return ok && d.Driver == x.Driver && d.Pool == x.Name
+		})})
+	case *inventory.Device:
+		if len(x.Holders) == 0 {
+			return treePage(item)
+		}
+		return newList(viewClaims, scope{of: "device " + x.Pool + "/" + x.Name, matcher: always(func(item any) bool {
+			c, ok := item.(*inventory.Claim)
+			return ok && slices.ContainsFunc(x.Holders, func(h inventory.Holder) bool { return h.Namespace == c.Namespace && h.Claim == c.Name })
+		})})
+	case *inventory.Claim:
+		if x.PodCount == 0 {
+			return whyPage(item)
+		}
+		return newList(viewPods, scope{of: "claim " + x.Namespace + "/" + x.Name, matcher: always(func(item any) bool {
+			p, ok := item.(*inventory.Pod)
+			return ok && p.Namespace == x.Namespace && slices.Contains(p.Claims, x.Name)
+		})})
+	case *inventory.Taint:
+		return newList(viewDevices, scope{of: "taint " + x.Names()[0], matcher: always(func(item any) bool {
+			d, ok := item.(*inventory.Device)
+			return ok && slices.Contains(x.Devices, d.Names()[0])
+		})})
+	case *inventory.Pod:
+		return whyPage(item)
+	default:
+		return nil
+	}
+}
+
+// always is for a scope that does not depend on the picture.
+func always(matches func(item any) bool) func(context.Context, *picture) (func(any) bool, error) {
+	return func(context.Context, *picture) (func(any) bool, error) { return matches, nil }
+}
+
+// ofClass has the pools with at least one device that a class selects.
+func ofClass(name string) scope {
+	return scope{of: "class " + name, matcher: func(ctx context.Context, p *picture) (func(any) bool, error) {
+		class := p.snap.Class(name)
+		if class == nil {
+			return nil, fmt.Errorf("DeviceClass %s is gone", name)
+		}
+		ids, _, err := p.inventory.Choose(ctx, class.Spec.Selectors)
+		if err != nil {
+			return nil, err
+		}
+		type poolKey struct{ driver, name string }
+		pools := map[poolKey]bool{}
+		for _, id := range ids {
+			pools[poolKey{id.Driver, id.Pool}] = true
+		}
+		return func(item any) bool {
+			pool, ok := item.(*inventory.Pool)
+			return ok && pools[poolKey{pool.Driver, pool.Name}]
+		}, nil
+	}}
+}
+
+// whyPage explains the claim or pod that an item is, or the claim that has the
+// device. Nil if there is none.
+func whyPage(item any) screen {
+	options := explain.Options{Kind: explain.KindClaim}
+	switch x := item.(type) {
+	case *inventory.Claim:
+		options.Namespace, options.Name = x.Namespace, x.Name
+	case *inventory.Pod:
+		options.Kind, options.Namespace, options.Name = explain.KindPod, x.Namespace, x.Name
+	case *inventory.Device:
+		if len(x.Holders) == 0 {
+			return nil
+		}
+		options.Namespace, options.Name = x.Holders[0].Namespace, x.Holders[0].Claim
+	default:
+		return nil
+	}
+	page := newPage(fmt.Sprintf("why %s %s/%s", options.Kind, options.Namespace, options.Name),
+		func(ctx context.Context, p *picture, width int) (string, error) {
+			answer, err := p.explain(ctx, options)
+			if err != nil {
+				return "", err
+			}
+			var text bytes.Buffer
+			err = render.Explanation(&text, answer, render.Options{Width: width, Color: true})
+			return text.String(), err
+		})
+	page.again = true
+	return page
+}
+
+// yamlPage shows the object that an item is about; nil if it is none.
+func yamlPage(item any) screen {
+	var name string
+	var find func(p *picture) runtime.Object
+	switch x := item.(type) {
+	case *inventory.Claim:
+		name = "ResourceClaim " + x.Namespace + "/" + x.Name
+		find = func(p *picture) runtime.Object { return orNil(p.snap.Claim(x.Namespace, x.Name)) }
+	case *inventory.Pod:
+		name = "Pod " + x.Namespace + "/" + x.Name
+		find = func(p *picture) runtime.Object { return orNil(p.snap.Pod(x.Namespace, x.Name)) }
+	case *inventory.Class:
+		name = "DeviceClass " + x.Name
+		find = func(p *picture) runtime.Object { return orNil(p.snap.Class(x.Name)) }
+	case *inventory.Node:
+		if x.Name == "" {
+			return nil
+		}
+		name = "Node " + x.Name
+		find = func(p *picture) runtime.Object { return orNil(p.snap.Node(x.Name)) }
+	case *inventory.Device, *inventory.Pool, *inventory.Taint:
+		object, _ := item.(runtime.Object)
+		name = object.GetObjectKind().GroupVersionKind().Kind + " " + nameOf(item)
+		find = func(*picture) runtime.Object { return object }
+	default:
+		return nil
+	}
+	return newPage("YAML of "+name, func(_ context.Context, p *picture, _ int) (string, error) {
+		object := find(p)
+		if object == nil {
+			return "", fmt.Errorf("%s %w", name, errGone)
+		}
+		var text bytes.Buffer
+		err := (&printers.YAMLPrinter{}).PrintObj(withKind(object), &text)
+		return render.EscapeLines(text.String()), err
+	})
+}
+
+// nameOf is how an item can be asked for.
+func nameOf(item any) string {
+	named, ok := item.(interface{ Names() []string })
+	if !ok {
+		return ""
+	}
+	return named.Names()[0]
+}
+
+// withKind is a copy of an object of the API that says what it is.
+func withKind(object runtime.Object) runtime.Object {
+	kinds, _, err := scheme.Scheme.ObjectKinds(object)
+	if err != nil || len(kinds) == 0 {
+		return object
+	}
+	object = object.DeepCopyObject()
+	object.GetObjectKind().SetGroupVersionKind(kinds[0])
+	return object
+}
+
+// orNil makes an interface that is nil if the pointer is.
+func orNil[T any, P interface {
+	*T
+	runtime.Object
+}](object P,
+) runtime.Object {
+	if object == nil {
+		return nil
+	}
+	return object
+}
+
+// treePage shows what hangs on an item; nil if nothing can.
+func treePage(item any) screen {
+	var name string
+	var grow func(ctx context.Context, p *picture) (inventory.Branch, error)
+	switch x := item.(type) {
+	case *inventory.Claim:
+		name = "claim " + x.Namespace + "/" + x.Name
+		grow = func(_ context.Context, p *picture) (inventory.Branch, error) {
+			claim := p.snap.Claim(x.Namespace, x.Name)
+			if claim == nil {
+				return inventory.Branch{}, errGone
+			}
+			return p.inventory.ClaimTree(claim), nil
+		}
+	case *inventory.Pod:
+		name = "pod " + x.Namespace + "/" + x.Name
+		grow = func(_ context.Context, p *picture) (inventory.Branch, error) {
+			pod := p.snap.Pod(x.Namespace, x.Name)
+			if pod == nil {
+				return inventory.Branch{}, errGone
+			}
+			return p.inventory.PodTree(pod), nil
+		}
+	case *inventory.Class:
+		name = "class " + x.Name
+		grow = func(ctx context.Context, p *picture) (inventory.Branch, error) {
+			class := p.snap.Class(x.Name)
+			if class == nil {
+				return inventory.Branch{}, errGone
+			}
+			return p.inventory.ClassTree(ctx, class)
+		}
+	case *inventory.Node:
+		if x.Name == "" {
+			return nil
+		}
+		name = "node " + x.Name
+		grow = func(ctx context.Context, p *picture) (inventory.Branch, error) {
+			return p.inventory.NodeTree(ctx, x.Name)
+		}
+	case *inventory.Device:
+		name = "device " + x.Names()[0]
+		grow = func(_ context.Context, p *picture) (inventory.Branch, error) {
+			d := p.alloc.Device(allocator.DeviceID{Driver: x.Driver, Pool: x.Pool, Device: x.Name})
+			if d == nil {
+				return inventory.Branch{}, errGone
+			}
+			return p.inventory.DeviceTree(d), nil
+		}
+	case *inventory.Pool:
+		name = "pool " + x.Names()[0]
+		grow = func(_ context.Context, p *picture) (inventory.Branch, error) {
+			for _, pool := range p.alloc.Pools() {
+				if pool.Driver == x.Driver && pool.Name == x.Name {
+					return p.inventory.PoolTree(pool, func(*allocator.Device) bool { return true }), nil
+				}
+			}
+			return inventory.Branch{}, errGone
+		}
+	default:
+		return nil
+	}
+	return newPage("tree of "+name, func(ctx context.Context, p *picture, _ int) (string, error) {
+		root, err := grow(ctx, p)
+		if err != nil {
+			return "", fmt.Errorf("%s %w", name, err)
+		}
+		var text bytes.Buffer
+		err = render.Tree(&text, &root)
+		return text.String(), err
+	})
+}

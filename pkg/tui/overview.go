@@ -1,0 +1,545 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// overviewScreen is the first page: how much is used, what is stuck and why,
+// what is breaking.
+type overviewScreen struct {
+	width, height int
+	// unlimited lines are not cut at the width.
+	unlimited bool
+	// classes are those of the picture in from.
+	classes []inventory.Class
+	taints  []inventory.Taint
+	from    *picture
+	loading bool
+	// cursor counts the lines that can be opened, first is the uppermost line
+	// that is shown.
+	cursor, first int
+	problem       error
+}
+
+// overviewMsg has what the overview needs besides the picture.
+type overviewMsg struct {
+	from    *picture
+	classes []inventory.Class
+	taints  []inventory.Taint
+	took    time.Duration
+	err     error
+}
+
+func (s *overviewScreen) title() string { return viewOverview.String() }
+
+func (s *overviewScreen) resize(width, height int) { s.width, s.height = width, height }
+
+func (s *overviewScreen) refresh(m *Model) tea.Cmd {
+	if m.picture == nil || s.from == m.picture || s.loading {
+		return nil
+	}
+	s.loading = true
+	ctx, p := m.ctx, m.picture
+	return func() tea.Msg {
+		start := time.Now()
+		msg := overviewMsg{from: p}
+		msg.classes, msg.err = p.inventory.Classes(ctx)
+		msg.taints = p.inventory.Taints()
+		msg.took = time.Since(start)
+		return msg
+	}
+}
+
+func (s *overviewScreen) set(m *Model, msg overviewMsg) tea.Cmd {
+	s.loading = false
+	s.from, s.classes, s.taints, s.problem = msg.from, msg.classes, msg.taints, msg.err
+	for i := range s.classes {
+		m.history.add(m.now(), "class "+s.classes[i].Name, used(&s.classes[i].DeviceCounts))
+	}
+	return s.refresh(m)
+}
+
+// block is a part of the overview.
+type block struct {
+	title string
+	lines []blockLine
+	// more counts the lines there was no room for; none is said if there are no
+	// lines at all.
+	more int
+	none string
+	// rest is where those lines can be seen; nil if nowhere.
+	rest func() screen
+}
+
+// blockLine can be opened, unless open is nil.
+type blockLine struct {
+	text string
+	open func() screen
+}
+
+func (s *overviewScreen) drivers(m *Model, width int) block {
+	b := block{title: "Drivers", none: "no devices", rest: listOfAll(viewPools)}
+	drivers := m.picture.drivers()
+	names := 0
+	for i := range drivers {
+		names = max(names, ansi.StringWidth(drivers[i].name))
+	}
+	for i := range drivers {
+		d := &drivers[i]
+		c := &d.devices
+		text := fmt.Sprintf("%s/%d free", render.AtMost(c.Free, c.FreeIsUpperBound), c.Total)
+		for _, extra := range []struct {
+			n    int
+			what string
+			tone tone
+		}{{c.Tainted, "tainted", warning}, {c.Unhealthy, "unhealthy", bad}, {c.Unusable, "unusable", bad}} {
+			if extra.n > 0 {
+				text += m.look.say(extra.tone, fmt.Sprintf(" %d %s", extra.n, extra.what))
+			}
+		}
+		b.lines = append(b.lines, blockLine{
+			text: s.usage(m, render.Escape(d.name), min(names, width/3), *c, "driver "+d.name, text, width),
+			open: func() screen {
+				return newList(viewPools, scope{of: "driver " + d.name, matcher: always(func(item any) bool {
+					pool, ok := item.(*inventory.Pool)
+					return ok && pool.Driver == d.name
+				})})
+			},
+		})
+	}
+	return b
+}
+
+func (s *overviewScreen) byClass(m *Model, width int) block {
+	b := block{title: "Classes", none: "no DeviceClasses", rest: listOfAll(viewClasses)}
+	names := 0
+	for i := range s.classes {
+		names = max(names, ansi.StringWidth(s.classes[i].Name))
+	}
+	for i := range s.classes {
+		c := &s.classes[i]
+		text := fmt.Sprintf("%s/%d free", render.AtMost(c.Free, c.FreeIsUpperBound), c.Devices)
+		if waiting := c.Claims - c.Allocated; waiting > 0 && m.namespace == "" {
+			text += m.look.say(warning, fmt.Sprintf(" %d pending", waiting))
+		}
+		if c.Failing > 0 {
+			text += m.look.say(bad, fmt.Sprintf(" fails on %d", c.Failing))
+		}
+		b.lines = append(b.lines, blockLine{
+			text: s.usage(m, render.Escape(c.Name), min(names, width/3), c.DeviceCounts, "class "+c.Name, text, width),
+			open: func() screen { return newList(viewPools, ofClass(c.Name)) },
+		})
+	}
+	return b
+}
+
+const (
+	barWidth     = 14
+	historyWidth = historyLength
+)
+
+// usage is a line with a bar and a history, as far as there is room.
+func (s *overviewScreen) usage(m *Model, name string, names int, c inventory.DeviceCounts, series, text string, width int) string {
+	line := padded(ansi.Truncate(name, names, m.look.glyphs.more), names) + "  " + m.look.bar(c, barWidth) + "  "
+	if !m.opts.Fixed && width >= names+barWidth+historyWidth+26 {
+		line += m.look.say(faint, m.history.line(&m.look, series, historyWidth)) + "  "
+	}
+	return line + text
+}
+
+// bar is made of the signs of devices, one after the other. What there is
+// anything of gets at least one sign.
+func (l *look) bar(c inventory.DeviceCounts, width int) string {
+	if c.Total == 0 {
+		return strings.Repeat(" ", width)
+	}
+	order := []inventory.DeviceState{
+		inventory.DeviceAllocated, inventory.DeviceShared, inventory.DeviceBlocked, inventory.DeviceTainted, inventory.DeviceUnusable, inventory.DeviceFree,
+	}
+	cells := map[inventory.DeviceState]int{}
+	left := width
+	for _, state := range order {
+		if c.Of(state) > 0 {
+			cells[state] = max(c.Of(state)*width/c.Total, 1)
+			left -= cells[state]
+		}
+	}
+	// What rounding left over goes to, or comes from, whoever has the most.
+	for left != 0 {
+		most := slices.MaxFunc(order, func(a, b inventory.DeviceState) int { return cmp.Compare(cells[a], cells[b]) })
+		if left > 0 {
+			most = slices.MaxFunc(order, func(a, b inventory.DeviceState) int {
+				return cmp.Compare(c.Of(a)*width-cells[a]*c.Total, c.Of(b)*width-cells[b]*c.Total)
+			})
+			cells[most]++
+			left--
+		} else {
+			cells[most]--
+			left++
+		}
+	}
+	var bar strings.Builder
+	for _, state := range order {
+		glyph, t := l.ofState(state)
+		bar.WriteString(l.say(t, strings.Repeat(glyph, cells[state])))
+	}
+	return bar.String()
+}
+
+func (s *overviewScreen) broken(m *Model) block {
+	b := block{title: "Pools not in order", none: "none", rest: listOfAll(viewPools)}
+	for _, pool := range m.picture.pools {
+		if pool.State == inventory.PoolUsable || pool.State == inventory.PoolEmpty {
+			continue
+		}
+		b.lines = append(b.lines, blockLine{
+			text: fmt.Sprintf("%s  %s: %s", render.Escape(pool.Driver+"/"+pool.Name), m.look.say(bad, string(pool.State)), render.Escape(pool.Reason)),
+			open: func() screen { return open(&pool) },
+		})
+	}
+	return b
+}
+
+// pending counts the claims without devices by the reason that was found.
+func (s *overviewScreen) pending(m *Model) block {
+	b := block{title: "Pending claims", none: m.noClaims(), rest: listOfAll(viewPending)}
+	type group struct {
+		count   int
+		example string
+	}
+	groups := map[string]*group{}
+	total := 0
+	for _, claim := range m.picture.snap.Claims {
+		if claim.Status.Allocation != nil || claim.DeletionTimestamp != nil || m.namespace != "" && claim.Namespace != m.namespace {
+			continue
+		}
+		total++
+		found, _ := m.reasons.get(claim.Namespace, claim.Name)
+		if groups[found.code] == nil {
+			groups[found.code] = &group{example: fmt.Sprintf("%s/%s: %s", claim.Namespace, claim.Name, found.summary)}
+		}
+		groups[found.code].count++
+	}
+	switch {
+	case total > 0:
+		b.title = fmt.Sprintf("Pending claims: %d", total)
+	case m.picture.snap.Gap(snapshot.ResourceClaims) != nil:
+		b.lines = append(b.lines, blockLine{text: m.noClaims()})
+	}
+	for _, code := range slices.SortedFunc(maps.Keys(groups), func(a, b string) int {
+		return cmp.Or(cmp.Compare(groups[b].count, groups[a].count), cmp.Compare(a, b))
+	}) {
+		g := groups[code]
+		name, example := code, g.example
+		if code == "" {
+			name, example = "not looked at yet", ""
+		}
+		b.lines = append(b.lines, blockLine{
+			text: fmt.Sprintf("%4d  %s  %s", g.count, m.look.say(warning, name), m.look.say(faint, render.Escape(example))),
+			open: func() screen { return newList(viewPending, withCode(code, name)) },
+		})
+	}
+	if waiting := m.picture.podsWithoutClaim(m.namespace); len(waiting) > 0 {
+		b.lines = append(b.lines, blockLine{
+			text: fmt.Sprintf("%4d  %s", len(waiting), m.look.say(warning, "waiting pods without a claim: extended resources")),
+			open: func() screen { return newList(viewPods, withoutClaim()) },
+		})
+	}
+	return b
+}
+
+// withCode has the pending claims with a reason code, or without any reason.
+func withCode(code, name string) scope {
+	return scope{of: name, matcher: func(_ context.Context, p *picture) (func(any) bool, error) {
+		return func(item any) bool {
+			claim, ok := item.(*inventory.Claim)
+			if !ok {
+				return false
+			}
+			found, _ := p.reasons.get(claim.Namespace, claim.Name)
+			return found.code == code
+		}, nil
+	}}
+}
+
+// withoutClaim has the pods that wait for extended resources of DRA: the
+// scheduler makes their claims when they fit.
+func withoutClaim() scope {
+	return scope{of: "extended resources", matcher: always(func(item any) bool {
+		pod, ok := item.(*inventory.Pod)
+		return ok && len(pod.Claims) == 0
+	})}
+}
+
+// listOfAll is a view as it is opened from elsewhere.
+func listOfAll(id viewID) func() screen {
+	return func() screen { return newList(id, scope{}) }
+}
+
+func (s *overviewScreen) evictions(m *Model) block {
+	b := block{title: "Taints", none: "none", rest: listOfAll(viewTaints)}
+	now := m.picture.snap.Now()
+	for i := range s.taints {
+		t := &s.taints[i]
+		text := fmt.Sprintf("%s  %s", render.Escape(t.Names()[0]), devices(len(t.Devices)))
+		if left, due := t.Due(now); due {
+			evicted := 0
+			for _, pod := range t.Pods {
+				if pod.Evicted {
+					evicted++
+				}
+			}
+			when := "now"
+			if left > 0 {
+				when = "in " + duration.HumanDuration(left)
+			}
+			text += m.look.say(bad, fmt.Sprintf("  evicts %d of %d pods, the next %s", evicted, len(t.Pods), when))
+		}
+		b.lines = append(b.lines, blockLine{text: text, open: func() screen { return open(t) }})
+	}
+	return b
+}
+
+func (s *overviewScreen) changes(m *Model) block {
+	b := block{title: "Changes", none: "none since " + m.started.Format("15:04:05")}
+	for _, c := range slices.Backward(m.changes) {
+		b.lines = append(b.lines, blockLine{text: m.look.say(faint, c.at.Format("15:04:05")) + "  " + m.look.say(c.tone, render.Escape(c.text))})
+	}
+	return b
+}
+
+// twoColumns is from which width on blocks stand beside each other.
+const twoColumns = 150
+
+func (s *overviewScreen) view(m *Model) string {
+	lines, at := s.draw(m)
+	// The cursor is always seen, and what stands above the first line with it.
+	if line := slices.Index(at, s.cursor); line >= 0 {
+		s.first = min(s.first, line)
+		if s.cursor == 0 {
+			s.first = 0
+		}
+		s.first = max(s.first, line-s.height+1)
+	}
+	s.first = max(min(s.first, len(lines)-s.height), 0)
+	lines = lines[min(s.first, len(lines)):]
+	for len(lines) < s.height {
+		lines = append(lines, "")
+	}
+	return strings.Join(lines[:s.height], "\n")
+}
+
+// draw writes the blocks, and tells which of the lines can be opened: at has
+// their numbers, and -1 for others. In two columns it is about the left one, with
+// the right one behind.
+func (s *overviewScreen) draw(m *Model) (lines []string, at []int) {
+	if m.picture == nil {
+		return []string{"One moment"}, []int{-1}
+	}
+	if s.problem != nil {
+		return []string{m.look.say(bad, m.line(s.problem.Error()))}, []int{-1}
+	}
+	columns, width := s.layout(m)
+	next := 0
+	if len(columns) == 1 {
+		return s.column(m, columns[0], width, &next)
+	}
+	first, firstAt := s.column(m, columns[0], width, &next)
+	second, secondAt := s.column(m, columns[1], width, &next)
+	for i := range max(len(first), len(second)) {
+		one, two, number := "", "", -1
+		if i < len(first) {
+			one, number = first[i], firstAt[i]
+		}
+		if i < len(second) {
+			two = second[i]
+			if secondAt[i] == s.cursor {
+				number = secondAt[i]
+			}
+		}
+		lines = append(lines, padded(one, width)+" "+m.look.say(faint, m.look.glyphs.between)+" "+two)
+		at = append(at, number)
+	}
+	return lines, at
+}
+
+// layout chooses what is shown: one or two columns of blocks, each with as many
+// lines as there is room for.
+func (s *overviewScreen) layout(m *Model) (columns [][]block, width int) {
+	width = s.width
+	if width >= twoColumns {
+		width = (width - 3) / 2
+	}
+	used := []block{s.drivers(m, width), s.byClass(m, width), s.broken(m)}
+	stuck := []block{s.pending(m), s.evictions(m)}
+	if !m.opts.Fixed {
+		stuck = append(stuck, s.changes(m))
+	}
+	if s.width >= twoColumns {
+		columns = [][]block{used, stuck}
+	} else {
+		columns = [][]block{append([]block{used[0], used[1], stuck[0], used[2]}, stuck[1:]...)}
+	}
+	for _, column := range columns {
+		fit(column, s.height)
+	}
+	return columns, width
+}
+
+// fit cuts blocks that are too long for the height. Each keeps its share.
+func fit(blocks []block, height int) {
+	shares := make([]int, len(blocks))
+	left := height
+	for i := range shares {
+		shares[i] = min(len(blocks[i].lines), 1)
+		left -= 2
+	}
+	for given := true; left > 0 && given; {
+		given = false
+		for i := range blocks {
+			if left > 0 && shares[i] < len(blocks[i].lines) {
+				shares[i]++
+				left--
+				given = true
+			}
+		}
+	}
+	for i := range blocks {
+		if b := &blocks[i]; shares[i] < len(b.lines) {
+			// The last line tells how many are missing.
+			shown := max(shares[i]-1, 0)
+			b.more = len(b.lines) - shown
+			b.lines = b.lines[:shown]
+		}
+	}
+}
+
+// column draws blocks under each other, apart from each other if there is room.
+// next counts the lines that can be opened.
+func (s *overviewScreen) column(m *Model, blocks []block, width int, next *int) (lines []string, at []int) {
+	needed := len(blocks) - 1
+	for i := range blocks {
+		needed += 1 + max(len(blocks[i].lines)+min(blocks[i].more, 1), 1)
+	}
+	add := func(text string, opens bool) {
+		number := -1
+		if opens {
+			if number = *next; number == s.cursor {
+				text = m.look.selected.Render(padded(ansi.Truncate(m.look.glyphs.cursor+ansi.Strip(text)[1:], width, m.look.glyphs.more), width))
+			}
+			*next++
+		}
+		if !s.unlimited {
+			text = ansi.Truncate(text, width, m.look.glyphs.more)
+		}
+		lines, at = append(lines, text), append(at, number)
+	}
+	for i, b := range blocks {
+		if i > 0 && needed <= s.height {
+			add("", false)
+		}
+		add(m.look.header.Render(b.title), false)
+		for _, line := range b.lines {
+			add("  "+line.text, line.open != nil)
+		}
+		switch {
+		case b.more > 0:
+			add(m.look.say(faint, fmt.Sprintf("  and %d more", b.more)), b.rest != nil)
+		case len(b.lines) == 0:
+			add(m.look.say(faint, "  "+b.none), false)
+		}
+	}
+	return lines, at
+}
+
+// opened lists what can be opened, in the order of the cursor.
+func (s *overviewScreen) opened(m *Model) []func() screen {
+	if m.picture == nil {
+		return nil
+	}
+	var all []func() screen
+	columns, _ := s.layout(m)
+	for _, column := range columns {
+		for _, b := range column {
+			for _, line := range b.lines {
+				if line.open != nil {
+					all = append(all, line.open)
+				}
+			}
+			if b.more > 0 && b.rest != nil {
+				all = append(all, b.rest)
+			}
+		}
+	}
+	return all
+}
+
+func (s *overviewScreen) update(m *Model, msg tea.KeyPressMsg) tea.Cmd {
+	k := &m.keys
+	all := s.opened(m)
+	switch {
+	case key.Matches(msg, k.up):
+		s.move(m, -1)
+	case key.Matches(msg, k.down):
+		s.move(m, 1)
+	case key.Matches(msg, k.top), key.Matches(msg, k.pageUp):
+		s.move(m, -len(all))
+	case key.Matches(msg, k.end), key.Matches(msg, k.pageDown):
+		s.move(m, len(all))
+	case key.Matches(msg, k.enter):
+		if s.cursor < len(all) {
+			return m.push(all[s.cursor]())
+		}
+	}
+	return nil
+}
+
+func (s *overviewScreen) wheel(m *Model, by int) { s.move(m, by/3) }
+
+// move moves the cursor by so many lines that can be opened.
+func (s *overviewScreen) move(m *Model, by int) {
+	s.cursor = min(max(s.cursor+by, 0), max(len(s.opened(m))-1, 0))
+}
+
+// click selects a line; a second click opens it.
+func (s *overviewScreen) click(m *Model, x, y int) tea.Cmd {
+	all := s.opened(m)
+	columns, width := s.layout(m)
+	next := 0
+	for i, column := range columns {
+		_, at := s.column(m, column, width, &next)
+		if x < i*(width+3) || x >= i*(width+3)+width || s.first+y >= len(at) {
+			continue
+		}
+		switch number := at[s.first+y]; {
+		case number < 0 || number >= len(all):
+		case number == s.cursor:
+			return m.push(all[number]())
+		default:
+			s.cursor = number
+		}
+	}
+	return nil
+}
+
+func (s *overviewScreen) bindings(m *Model) []key.Binding {
+	return []key.Binding{m.keys.up, m.keys.down, m.keys.enter, m.keys.next}
+}

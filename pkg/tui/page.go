@@ -1,0 +1,136 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"context"
+	"fmt"
+
+	"charm.land/bubbles/v2/key"
+	"charm.land/bubbles/v2/viewport"
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+)
+
+// pageScreen is a text to scroll through: an explanation, YAML, a tree, help.
+type pageScreen struct {
+	name string
+	// write makes the text, as wide as the screen, in the background.
+	write func(ctx context.Context, p *picture, width int) (string, error)
+	pager viewport.Model
+	// again is true if it is worth to write it once more.
+	again bool
+	// written is the width that the text was made for, 0 while there is none.
+	written int
+	// widest is the length of the longest line.
+	widest int
+	height int
+}
+
+// pageMsg has the text of a page.
+type pageMsg struct {
+	page  *pageScreen
+	text  string
+	width int
+}
+
+func newPage(name string, write func(ctx context.Context, p *picture, width int) (string, error)) *pageScreen {
+	s := &pageScreen{name: name, write: write, pager: viewport.New()}
+	s.pager.SetContent("One moment")
+	return s
+}
+
+func (s *pageScreen) title() string { return s.name }
+
+func (s *pageScreen) resize(width, height int) {
+	s.pager.SetWidth(width)
+	s.pager.SetHeight(max(height-1, 1))
+	s.height = height
+}
+
+// refresh writes the text again only if it has to be of another width: what is
+// read should not move.
+func (s *pageScreen) refresh(m *Model) tea.Cmd {
+	if m.picture == nil || s.written == s.pager.Width() {
+		return nil
+	}
+	return s.load(m)
+}
+
+func (s *pageScreen) load(m *Model) tea.Cmd {
+	ctx, p, width := m.ctx, m.picture, s.pager.Width()
+	return func() tea.Msg {
+		text, err := s.write(ctx, p, width)
+		if err != nil {
+			text = err.Error()
+		}
+		return pageMsg{s, text, width}
+	}
+}
+
+func (s *pageScreen) set(msg pageMsg) {
+	at := s.pager.YOffset()
+	s.written = msg.width
+	s.widest = lipgloss.Width(msg.text)
+	s.pager.SetContent(msg.text)
+	s.pager.SetYOffset(at)
+}
+
+func (s *pageScreen) update(m *Model, msg tea.KeyPressMsg) tea.Cmd {
+	k := &m.keys
+	switch {
+	case key.Matches(msg, k.up):
+		s.pager.ScrollUp(1)
+	case key.Matches(msg, k.down):
+		s.pager.ScrollDown(1)
+	case key.Matches(msg, k.pageUp):
+		s.pager.PageUp()
+	case key.Matches(msg, k.pageDown):
+		s.pager.PageDown()
+	case key.Matches(msg, k.top):
+		s.pager.GotoTop()
+	case key.Matches(msg, k.end):
+		s.pager.GotoBottom()
+	case key.Matches(msg, k.left):
+		s.pager.ScrollLeft(8)
+	case key.Matches(msg, k.right):
+		s.pager.ScrollRight(8)
+	case key.Matches(msg, k.reverse):
+		if s.again {
+			return s.load(m)
+		}
+	}
+	return nil
+}
+
+func (s *pageScreen) wheel(_ *Model, by int) {
+	s.pager.SetYOffset(s.pager.YOffset() + by)
+}
+
+func (*pageScreen) click(*Model, int, int) tea.Cmd { return nil }
+
+func (s *pageScreen) view(m *Model) string {
+	return s.pager.View() + "\n" + m.look.say(faint, m.line(s.foot()))
+}
+
+// foot says where in the text one is, and whether there is more of it.
+func (s *pageScreen) foot() string {
+	all, first := s.pager.TotalLineCount(), s.pager.YOffset()
+	last := min(first+s.pager.Height(), all)
+	text := fmt.Sprintf("lines %d to %d of %d", min(first+1, all), last, all)
+	if s.widest > s.pager.Width()+s.pager.XOffset() {
+		text += "; l shows what is on the right"
+	}
+	return text
+}
+
+func (s *pageScreen) bindings(m *Model) []key.Binding {
+	keys := []key.Binding{m.keys.up, m.keys.down, m.keys.pageDown}
+	if s.again {
+		again := m.keys.reverse
+		again.SetHelp("r", "look again")
+		keys = append(keys, again)
+	}
+	return keys
+}

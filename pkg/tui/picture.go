@@ -1,0 +1,146 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// picture is the cluster at one moment, and what screens want to know of it,
+// each worked out when it is first asked for. It is safe for concurrent use.
+type picture struct {
+	source    Source
+	snap      *snapshot.Snapshot
+	alloc     *allocator.Allocator
+	inventory *inventory.Inventory
+	// cost is how long it took to take.
+	cost time.Duration
+	// reasons and look are those of the dashboard.
+	reasons *reasons
+	look    *look
+
+	// pools are wanted of every picture: the history is made of them.
+	pools []inventory.Pool
+	// waiting are the pods that wait for extended resources.
+	waiting []*corev1.Pod
+
+	mu     sync.Mutex
+	sheets map[viewID]sheet
+}
+
+// takePicture fails only if the context is done, or if the allocator cannot be
+// set up.
+func takePicture(ctx context.Context, source Source, reasons *reasons, look *look) (*picture, error) {
+	start := time.Now()
+	snap := source.Snapshot()
+	alloc, err := allocator.New(ctx, snap)
+	if err != nil {
+		return nil, fmt.Errorf("set up the allocator: %w", err)
+	}
+	p := &picture{
+		source: source, snap: snap, alloc: alloc, inventory: inventory.New(alloc, snap),
+		reasons: reasons, look: look, sheets: map[viewID]sheet{},
+	}
+	p.pools = p.inventory.Usage()
+	p.waiting = p.inventory.PodsWithoutClaim()
+	p.cost = time.Since(start)
+	return p, nil
+}
+
+// explain answers why about one object, with what else is known about it. That
+// may be newer than the picture. If it cannot be had, the explanation does
+// without.
+func (p *picture) explain(ctx context.Context, options explain.Options) (*explain.Explanation, error) {
+	snap, alloc := p.snap, p.alloc
+	resource := map[string]string{explain.KindClaim: "resourceclaims", explain.KindPod: "pods"}[options.Kind]
+	more, err := p.source.Target(ctx, snapshot.ObjectRef{Resource: resource, Namespace: options.Namespace, Name: options.Name})
+	if err == nil && more != p.snap {
+		if snap = more; ctx.Err() == nil {
+			if alloc, err = allocator.New(ctx, snap); err != nil {
+				return nil, fmt.Errorf("set up the allocator: %w", err)
+			}
+		}
+	}
+	answer, explainErr := explain.ExplainWith(ctx, alloc, snap, options)
+	if explainErr == nil && err != nil {
+		answer.Assumptions = append(answer.Assumptions, "Events could not be read: "+err.Error())
+	}
+	return answer, explainErr
+}
+
+// sheet is what a view shows.
+func (p *picture) sheet(ctx context.Context, id viewID) (sheet, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s, ok := p.sheets[id]; ok {
+		return s, nil
+	}
+	s, err := newSheet(ctx, p, id)
+	if err != nil {
+		return nil, err
+	}
+	p.sheets[id] = s
+	return s, nil
+}
+
+// claims are all ResourceClaims with their stages.
+func (p *picture) claims() []inventory.Claim {
+	claims := p.inventory.Claims()
+	stages := explain.NewStages(p.alloc, p.snap)
+	for i := range claims {
+		claims[i].Stage = string(stages.OfClaim(p.snap.Claims[i]))
+	}
+	return claims
+}
+
+// podsWithoutClaim lists the pods that wait for extended resources of DRA, of one
+// namespace or of all.
+func (p *picture) podsWithoutClaim(namespace string) []*corev1.Pod {
+	var waiting []*corev1.Pod
+	for _, pod := range p.waiting {
+		if namespace == "" || pod.Namespace == namespace {
+			waiting = append(waiting, pod)
+		}
+	}
+	return waiting
+}
+
+// drivers sums the pools up by driver.
+func (p *picture) drivers() []driverUse {
+	var list []driverUse
+	for i := range p.pools {
+		pool := &p.pools[i]
+		if i == 0 || list[len(list)-1].name != pool.Driver {
+			list = append(list, driverUse{name: pool.Driver})
+		}
+		list[len(list)-1].add(pool)
+	}
+	return list
+}
+
+// driverUse is what there is of one driver.
+type driverUse struct {
+	name    string
+	pools   int
+	broken  int
+	devices inventory.DeviceCounts
+}
+
+func (d *driverUse) add(pool *inventory.Pool) {
+	d.pools++
+	if pool.State != inventory.PoolUsable && pool.State != inventory.PoolEmpty {
+		d.broken++
+	}
+	d.devices.Add(pool.Devices)
+}

@@ -1,0 +1,87 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+)
+
+// Run shows a dashboard on a terminal until the user quits or the context is
+// done. The terminal is left as it was.
+func Run(ctx context.Context, opts Options, in io.Reader, out io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	program := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out)}
+	if !opts.Color {
+		program = append(program, tea.WithColorProfile(colorprofile.ASCII))
+	}
+	if _, err := tea.NewProgram(New(ctx, opts), program...).Run(); err != nil && ctx.Err() == nil && !errors.Is(err, tea.ErrInterrupted) {
+		return fmt.Errorf("show the dashboard: %w", err)
+	}
+	return nil
+}
+
+// onceTime is how long [Once] works out why claims are pending.
+const onceTime = 5 * time.Second
+
+// Once writes the overview as text, as wide as width or, for 0, as wide as it
+// needs, and what could not be read. Reasons that are not known after five
+// seconds are left open.
+func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
+	if width <= 0 {
+		width = noLimit
+	}
+	m := New(ctx, opts)
+	m.width, m.height = width, noLimit
+	p, err := takePicture(ctx, opts.Source, m.reasons, &m.look)
+	if err != nil {
+		return err
+	}
+	m.picture = p
+	until := time.Now().Add(onceTime)
+	for claim := m.reasons.next(p); claim != nil && time.Now().Before(until); claim = m.reasons.next(p) {
+		if !m.reasons.work(ctx, p, claim, m.now()) {
+			return ctx.Err()
+		}
+	}
+	s := &overviewScreen{cursor: -1}
+	s.resize(min(width, twoColumns-1), noLimit)
+	s.unlimited = width == noLimit
+	msg, ok := s.refresh(m)().(overviewMsg)
+	if !ok || msg.err != nil {
+		return msg.err
+	}
+	s.set(m, msg)
+	blocks, _ := s.draw(m)
+	lines := append([]string{m.title() + "  " + m.taken()}, blocks...)
+	notes := m.gaps()
+	if !m.knowsNamespace(m.namespace) {
+		notes = append([]string{"there is no namespace " + m.namespace}, notes...)
+	}
+	for _, note := range notes {
+		lines = append(lines, "Note: "+render.Escape(note))
+	}
+	text := strings.Join(lines, "\n") + "\n"
+	if !opts.Color {
+		text = ansi.Strip(text)
+	}
+	if _, err := io.WriteString(w, text); err != nil {
+		return fmt.Errorf("print the overview: %w", err)
+	}
+	return nil
+}
+
+// noLimit is the size of output that is no terminal.
+const noLimit = 1 << 20

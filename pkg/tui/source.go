@@ -1,0 +1,45 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"context"
+	"time"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Source is a cluster that is looked at. [snapshot.Watcher] is one.
+type Source interface {
+	// Snapshot is the cluster as it is now.
+	Snapshot() *snapshot.Snapshot
+	// Target is the cluster with what else is known about one object: events,
+	// and what holds a pod back. It may ask a server, unlike Snapshot.
+	Target(ctx context.Context, target snapshot.ObjectRef) (*snapshot.Snapshot, error)
+	// Changed gets a value after something changed.
+	Changed() <-chan struct{}
+	// Trouble is what keeps the source from knowing more, and since when; nil
+	// if nothing does.
+	Trouble() (since time.Time, err error)
+}
+
+// Fixed is a source that never changes, such as a file.
+type Fixed struct{ snap *snapshot.Snapshot }
+
+// NewFixed makes a source of one snapshot.
+func NewFixed(snap *snapshot.Snapshot) Fixed { return Fixed{snap} }
+
+// Snapshot is always the same.
+func (f Fixed) Snapshot() *snapshot.Snapshot { return f.snap }
+
+// Target is always the same: a file has all that is known.
+func (f Fixed) Target(context.Context, snapshot.ObjectRef) (*snapshot.Snapshot, error) {
+	return f.snap, nil
+}
+
+// Changed never gets anything.
+func (Fixed) Changed() <-chan struct{} { return nil }
+
+// Trouble is none.
+func (Fixed) Trouble() (time.Time, error) { return time.Time{}, nil }

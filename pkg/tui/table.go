@@ -1,0 +1,311 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// table shows a window of the rows of a sheet. Only what is in the window is
+// ever made or drawn.
+type table struct {
+	sheet sheet
+	// rows are those of the sheet that are wanted, in order.
+	rows []int
+	// cursor is the place in rows that is selected, key the row that is there:
+	// it stays selected when rows come and go.
+	cursor int
+	key    string
+	// first is the place in rows of the uppermost line.
+	first int
+	// leftmost is the first column after the pinned one that is shown.
+	leftmost      int
+	width, height int
+	// widths are the widest cells seen so far, so that columns do not jump.
+	widths []int
+	// changed is until when rows are marked, because they differ from what was
+	// shown before.
+	changed map[string]time.Time
+}
+
+const (
+	// gutter is the space before each row, for the cursor and the mark of what
+	// changed.
+	gutter = 2
+	gap    = 2
+)
+
+func (t *table) resize(width, height int) {
+	t.width, t.height = width, max(height, 1)
+	t.move(0)
+}
+
+// lines is how many rows fit under the titles.
+func (t *table) lines() int { return max(t.height-1, 1) }
+
+// markTime is how long a row that changed is marked.
+const markTime = 3 * time.Second
+
+// set shows other rows. The selected row stays selected if it is still there.
+// Otherwise the cursor goes to the first row or, if stay is true, stays where it
+// is on the screen.
+func (t *table) set(s sheet, rows []int, stay bool) {
+	if t.sheet == nil || len(t.sheet.columns()) != len(s.columns()) {
+		t.changed = map[string]time.Time{}
+		t.widths = make([]int, len(s.columns()))
+		for i, title := range s.columns() {
+			t.widths[i] = ansi.StringWidth(title)
+		}
+	}
+	t.sheet, t.rows = s, rows
+	if t.key != "" && !t.at(t.cursor, t.key) {
+		place := slices.IndexFunc(rows, func(row int) bool { return s.key(row) == t.key })
+		switch {
+		case place >= 0:
+			t.first += place - t.cursor
+			t.cursor = place
+		case !stay:
+			t.cursor, t.first = 0, 0
+		}
+	}
+	t.move(0)
+}
+
+func (t *table) at(place int, key string) bool {
+	return place < len(t.rows) && t.sheet.key(t.rows[place]) == key
+}
+
+// mark marks the rows in the window that are about to look different, or that
+// will be new in it.
+func (t *table) mark(s sheet, rows []int, now time.Time) {
+	maps.DeleteFunc(t.changed, func(_ string, until time.Time) bool { return until.Before(now) })
+	if t.sheet == nil || len(t.rows) == 0 {
+		return
+	}
+	before := map[string]string{}
+	for place := max(t.first-t.height, 0); place < min(t.first+2*t.height, len(t.rows)); place++ {
+		before[t.sheet.key(t.rows[place])] = rowText(t.sheet, t.rows[place])
+	}
+	for place := t.first; place < min(t.first+t.height, len(rows)); place++ {
+		key := s.key(rows[place])
+		if text, known := before[key]; !known || text != rowText(s, rows[place]) {
+			t.changed[key] = now.Add(markTime)
+		}
+	}
+}
+
+// rowText is a row without what changes by time alone.
+func rowText(s sheet, row int) string {
+	var text strings.Builder
+	for column, title := range s.columns() {
+		if title != "Age" && title != "Next eviction" {
+			text.WriteString(s.cell(row, column))
+			text.WriteByte('\t')
+		}
+	}
+	return text.String()
+}
+
+// move moves the cursor by so many rows and keeps it in the window.
+func (t *table) move(by int) {
+	t.cursor = min(max(t.cursor+by, 0), max(len(t.rows)-1, 0))
+	if t.cursor < t.first {
+		t.first = t.cursor
+	}
+	if t.cursor >= t.first+t.lines() {
+		t.first = t.cursor - t.lines() + 1
+	}
+	t.first = min(max(t.first, 0), max(len(t.rows)-t.lines(), 0))
+	t.key = ""
+	if len(t.rows) > 0 {
+		t.key = t.sheet.key(t.rows[t.cursor])
+	}
+}
+
+// selected is the item with the cursor, nil if there is none.
+func (t *table) selected() any {
+	if len(t.rows) == 0 {
+		return nil
+	}
+	return t.sheet.item(t.rows[t.cursor])
+}
+
+// remark is what there is to say about the row with the cursor.
+func (t *table) remark() string {
+	if len(t.rows) == 0 {
+		return ""
+	}
+	return t.sheet.remark(t.rows[t.cursor])
+}
+
+// scroll shows other columns, as far as there are any that are not shown.
+func (t *table) scroll(by int) {
+	if t.sheet == nil {
+		return
+	}
+	if places := t.layout(); by > 0 && t.whole(places) {
+		return
+	}
+	t.leftmost = min(max(t.leftmost+by, 0), max(len(t.sheet.columns())-t.sheet.pinned()-1, 0))
+}
+
+// whole tells whether the last column is shown in full.
+func (t *table) whole(places []place) bool {
+	last := places[len(places)-1]
+	return last.column == len(t.sheet.columns())-1 && last.width >= t.widths[last.column]
+}
+
+// place is a column on the screen.
+type place struct{ column, from, width int }
+
+// layout chooses the columns that fit. Those that are pinned are always there, but
+// never take more than half of the screen together; the last one that begins on
+// the screen takes the room that is left.
+func (t *table) layout() []place {
+	var places []place
+	from := gutter
+	for column := range t.sheet.columns() {
+		pinned := t.sheet.pinned()
+		if column >= pinned && column < pinned+t.leftmost {
+			continue
+		}
+		left := t.width - from
+		width := t.widths[column]
+		if column < pinned {
+			width = min(width, max(t.width/2/pinned, minCell))
+		}
+		if column > 0 && width > left && left < minCell {
+			break
+		}
+		width = max(min(width, left), 1)
+		places = append(places, place{column, from, width})
+		from += width + gap
+		if from >= t.width {
+			break
+		}
+	}
+	return places
+}
+
+// minCell is the least room worth to begin a column in.
+const minCell = 12
+
+// measure takes the widths of what is in the window.
+func (t *table) measure(sortBy int) {
+	if sortBy >= 0 && sortBy < len(t.widths) {
+		// There is an arrow behind the title.
+		t.widths[sortBy] = max(t.widths[sortBy], ansi.StringWidth(t.sheet.columns()[sortBy])+2)
+	}
+	for place := t.first; place < min(t.first+t.lines(), len(t.rows)); place++ {
+		for column := range t.widths {
+			t.widths[column] = max(t.widths[column], ansi.StringWidth(t.sheet.cell(t.rows[place], column)))
+		}
+	}
+}
+
+// view draws exactly as many lines as the table is high.
+func (t *table) view(l *look, sortBy int, descending bool, now time.Time) string {
+	lines := make([]string, 0, t.height)
+	if t.sheet == nil {
+		return strings.Repeat("\n", t.height-1)
+	}
+	t.measure(sortBy)
+	places := t.layout()
+	lines = append(lines, t.titles(l, places, sortBy, descending))
+	for i := t.first; i < min(t.first+t.lines(), len(t.rows)); i++ {
+		lines = append(lines, t.line(l, places, i, now))
+	}
+	for len(lines) < t.height {
+		lines = append(lines, "")
+	}
+	return strings.Join(lines[:t.height], "\n")
+}
+
+func (t *table) titles(l *look, places []place, sortBy int, descending bool) string {
+	titles := t.sheet.columns()
+	var line strings.Builder
+	line.WriteString(strings.Repeat(" ", gutter))
+	for i, p := range places {
+		title := strings.ToUpper(titles[p.column])
+		if p.column == sortBy {
+			arrow := l.glyphs.up
+			if descending {
+				arrow = l.glyphs.down
+			}
+			title += " " + arrow
+		}
+		line.WriteString(t.fitted(l, title, p, i == len(places)-1))
+		if i < len(places)-1 {
+			line.WriteString(strings.Repeat(" ", gap))
+		}
+	}
+	return l.header.Render(ansi.Truncate(line.String(), t.width, ""))
+}
+
+func (t *table) line(l *look, places []place, at int, now time.Time) string {
+	row := t.rows[at]
+	mark := " "
+	if until, ok := t.changed[t.sheet.key(row)]; ok && now.Before(until) {
+		mark = l.glyphs.changed
+	}
+	selected := at == t.cursor
+	var line strings.Builder
+	if selected {
+		line.WriteString(l.glyphs.cursor)
+	} else {
+		line.WriteString(" ")
+	}
+	line.WriteString(mark)
+	for i, p := range places {
+		text := t.fitted(l, t.sheet.cell(row, p.column), p, i == len(places)-1)
+		if !selected {
+			text = t.sheet.paint(l, row, p.column, text)
+		}
+		line.WriteString(text)
+		if i < len(places)-1 {
+			line.WriteString(strings.Repeat(" ", gap))
+		}
+	}
+	if !selected {
+		return line.String()
+	}
+	return l.selected.Render(padded(line.String(), t.width))
+}
+
+// fitted cuts a text, or fills it up, to the width of its column; numbers stand
+// on the right. The last of a line is not filled.
+func (t *table) fitted(l *look, text string, p place, last bool) string {
+	text = ansi.Truncate(text, p.width, l.glyphs.more)
+	switch {
+	case t.sheet.numeric(p.column):
+		return strings.Repeat(" ", max(p.width-ansi.StringWidth(text), 0)) + text
+	case last:
+		return text
+	default:
+		return padded(text, p.width)
+	}
+}
+
+func padded(text string, width int) string {
+	return text + strings.Repeat(" ", max(width-lipgloss.Width(text), 0))
+}
+
+// titleAt is the column whose title is at a place of the first line.
+func (t *table) titleAt(x int) (column int, ok bool) {
+	if t.sheet == nil {
+		return 0, false
+	}
+	for _, p := range t.layout() {
+		if x >= p.from && x < p.from+p.width+gap {
+			return p.column, true
+		}
+	}
+	return 0, false
+}

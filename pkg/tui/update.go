@@ -1,0 +1,259 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"strconv"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Update takes in what happened. It never waits for anything.
+func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+		m.resize()
+		return m, m.refresh()
+	case tea.KeyPressMsg:
+		m.message = ""
+		if m.prompt.asking != askNothing {
+			return m, m.typed(msg)
+		}
+		return m, m.pressed(msg)
+	case tea.PasteMsg:
+		if m.prompt.asking != askNothing {
+			return m, m.typed(msg)
+		}
+	case tea.MouseClickMsg:
+		return m, m.clicked(msg)
+	case tea.MouseWheelMsg:
+		if msg.Button == tea.MouseWheelUp {
+			m.top().wheel(m, -3)
+		} else {
+			m.top().wheel(m, 3)
+		}
+	case changedMsg:
+		m.dirty = true
+		return m, tea.Batch(m.listen(), m.take())
+	case pictureMsg:
+		return m, m.arrived(msg)
+	case restedMsg:
+		m.resting = false
+		if m.dirty {
+			return m, m.take()
+		}
+	case clockMsg:
+		return m, tea.Batch(m.tick(), m.aged())
+	case arrangedMsg:
+		m.work = msg.took
+		return m, msg.list.set(m, msg)
+	case overviewMsg:
+		m.work = msg.took
+		if s, ok := m.views[viewOverview].(*overviewScreen); ok {
+			return m, s.set(m, msg)
+		}
+	case pageMsg:
+		msg.page.set(msg)
+	case reasonMsg:
+		if msg.done {
+			return m, tea.Batch(m.top().refresh(m), m.after(reasonTimes*msg.took, reasonRestedMsg{}))
+		}
+		m.reasoning = false
+	case reasonRestedMsg:
+		m.reasoning = false
+		return m, m.reason()
+	}
+	return m, nil
+}
+
+// aged takes a picture although nothing changed, so that ages and countdowns go
+// on: the more rarely, the more a picture costs. What cannot be known any more does
+// not get older.
+func (m *Model) aged() tea.Cmd {
+	if _, trouble := m.opts.Source.Trouble(); m.opts.Fixed || m.picture == nil || trouble != nil || m.now().Sub(m.picture.snap.Now()) < 20*(m.picture.cost+m.work) {
+		return nil
+	}
+	return m.take()
+}
+
+// pressed does what a key is for.
+func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
+	k := &m.keys
+	if number, err := strconv.Atoi(msg.String()); err == nil && number >= 1 && number <= len(m.views) {
+		return m.show(viewID(number - 1))
+	}
+	switch {
+	case key.Matches(msg, k.quit):
+		return tea.Quit
+	case key.Matches(msg, k.suspend):
+		return tea.Suspend
+	case key.Matches(msg, k.next):
+		return m.show((m.view + 1) % viewID(len(m.views)))
+	case key.Matches(msg, k.prev):
+		return m.show((m.view + viewID(len(m.views)) - 1) % viewID(len(m.views)))
+	case key.Matches(msg, k.back):
+		return m.back()
+	case key.Matches(msg, k.filter):
+		if s, ok := m.top().(*listScreen); ok {
+			m.ask(askFilter, s.wanted.filter)
+			m.prompt.row = s.table.key
+		} else {
+			m.message = "only lists can be filtered: 2 to 8"
+		}
+		return nil
+	case key.Matches(msg, k.namespace):
+		m.ask(askNamespace, m.namespace)
+		return nil
+	case key.Matches(msg, k.gaps):
+		return m.push(m.gapsPage())
+	case key.Matches(msg, k.freeze):
+		if m.opts.Fixed {
+			m.message = "a file does not change"
+			return nil
+		}
+		m.frozen = !m.frozen
+		if m.frozen {
+			return nil
+		}
+		return tea.Batch(m.take(), m.reason())
+	case key.Matches(msg, k.mouse):
+		m.mouse = !m.mouse
+		return nil
+	case key.Matches(msg, k.help):
+		if s, ok := m.top().(*pageScreen); ok && s.name == helpTitle {
+			return m.back()
+		}
+		return m.push(m.helpPage())
+	case key.Matches(msg, k.why):
+		return m.closer(whyPage, "there is no claim to explain here")
+	case key.Matches(msg, k.yaml):
+		return m.closer(yamlPage, "there is no object here")
+	case key.Matches(msg, k.tree):
+		return m.closer(treePage, "nothing hangs on this")
+	}
+	return m.top().update(m, msg)
+}
+
+// closer opens a page about the selected item.
+func (m *Model) closer(page func(item any) screen, otherwise string) tea.Cmd {
+	if s, ok := m.top().(*listScreen); ok {
+		if next := page(s.table.selected()); next != nil {
+			return m.push(next)
+		}
+	}
+	m.message = otherwise
+	return nil
+}
+
+// show goes to a view.
+func (m *Model) show(id viewID) tea.Cmd {
+	m.view = id
+	m.stack = []screen{m.views[id]}
+	m.resize()
+	return m.refresh()
+}
+
+// back leaves a screen, or takes a filter away first.
+func (m *Model) back() tea.Cmd {
+	if s, ok := m.top().(*listScreen); ok && s.wanted.filter != "" {
+		s.wanted.filter = ""
+		return s.refresh(m)
+	}
+	if len(m.stack) > 1 {
+		m.stack = m.stack[:len(m.stack)-1]
+	}
+	m.resize()
+	return m.refresh()
+}
+
+// clicked shows the view whose name was clicked, or passes the click on.
+func (m *Model) clicked(msg tea.MouseClickMsg) tea.Cmd {
+	switch {
+	case msg.Button != tea.MouseLeft:
+		return nil
+	case msg.Y >= headLines:
+		return m.top().click(m, msg.X, msg.Y-headLines)
+	case msg.Y == headLines-1 && len(m.stack) == 1:
+		from := 0
+		for id, text := range m.tabTexts() {
+			if msg.X >= from && msg.X < from+len(text) {
+				return m.show(viewID(id))
+			}
+			from += len(text)
+		}
+	}
+	return nil
+}
+
+// knowsNamespace is false only if it is known that there is no such namespace.
+func (m *Model) knowsNamespace(name string) bool {
+	if name == "" || m.picture == nil || len(m.picture.snap.Namespaces) == 0 || m.picture.snap.Gap(snapshot.ResourceNamespaces) != nil {
+		return true
+	}
+	return m.picture.snap.Namespace(name) != nil
+}
+
+// ask begins to type.
+func (m *Model) ask(what question, value string) {
+	m.prompt.asking, m.prompt.before = what, value
+	m.prompt.input.SetValue(value)
+	m.prompt.input.CursorEnd()
+	m.prompt.input.ShowSuggestions = what == askNamespace
+	if what == askNamespace && m.picture != nil {
+		names := make([]string, 0, len(m.picture.snap.Namespaces))
+		for _, namespace := range m.picture.snap.Namespaces {
+			names = append(names, namespace.Name)
+		}
+		m.prompt.input.SetSuggestions(names)
+	}
+	// The cursor does not blink, so there is nothing to wait for.
+	_ = m.prompt.input.Focus()
+}
+
+// typed takes in a key while something is typed. A filter works as it is typed.
+func (m *Model) typed(msg tea.Msg) tea.Cmd {
+	if press, ok := msg.(tea.KeyPressMsg); ok {
+		switch press.String() {
+		case "ctrl+c":
+			return tea.Quit
+		case "enter":
+			return m.answered(m.prompt.input.Value())
+		case "esc":
+			if s, ok := m.top().(*listScreen); ok && m.prompt.asking == askFilter {
+				s.table.key = m.prompt.row
+			}
+			return m.answered(m.prompt.before)
+		}
+	}
+	m.prompt.input, _ = m.prompt.input.Update(msg)
+	if s, ok := m.top().(*listScreen); ok && m.prompt.asking == askFilter {
+		s.wanted.filter = m.prompt.input.Value()
+		return s.refresh(m)
+	}
+	return nil
+}
+
+// answered ends typing.
+func (m *Model) answered(value string) tea.Cmd {
+	asked := m.prompt.asking
+	m.prompt.asking = askNothing
+	m.prompt.input.Blur()
+	if asked == askNamespace {
+		if !m.knowsNamespace(value) {
+			m.message = "there is no namespace " + value
+			return nil
+		}
+		m.namespace = value
+		return m.refresh()
+	}
+	if s, ok := m.top().(*listScreen); ok {
+		s.wanted.filter = value
+		return s.refresh(m)
+	}
+	return nil
+}

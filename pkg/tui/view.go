@@ -1,0 +1,269 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// headLines are those above the screen.
+const headLines = 2
+
+// View draws the dashboard.
+func (m *Model) View() tea.View {
+	lines := []string{m.head(), m.tabs(), m.top().view(m), m.status(), m.foot()}
+	v := tea.NewView(strings.Join(lines, "\n"))
+	v.AltScreen = true
+	v.WindowTitle = "kubectl dra top"
+	if m.mouse {
+		v.MouseMode = tea.MouseModeCellMotion
+	}
+	return v
+}
+
+// line makes a text from outside fit to be a line of the screen.
+func (m *Model) line(text string) string {
+	text, _, _ = strings.Cut(text, "\n")
+	return ansi.Truncate(render.Escape(text), m.width, m.look.glyphs.more)
+}
+
+// head says what is looked at, and how old the picture is.
+func (m *Model) head() string {
+	right := m.taken()
+	left := ansi.Truncate(m.title(), max(m.width-ansi.StringWidth(right)-1, 0), m.look.glyphs.more)
+	return padded(left, m.width-ansi.StringWidth(right)) + right
+}
+
+func (m *Model) title() string {
+	text := m.look.say(strong, "kubectl dra top") + "  " + render.Escape(m.opts.Name)
+	if m.namespace != "" {
+		text += "  namespace " + render.Escape(m.namespace)
+	}
+	return text
+}
+
+// taken is the time of the picture.
+func (m *Model) taken() string {
+	switch {
+	case m.picture == nil:
+		return ""
+	case m.opts.Fixed:
+		return m.picture.snap.Now().Format("2006-01-02 15:04:05")
+	default:
+		return m.picture.snap.Now().Format("15:04:05")
+	}
+}
+
+// tabs are the views, and the way to what is shown.
+func (m *Model) tabs() string {
+	if len(m.stack) > 1 {
+		titles := make([]string, 0, len(m.stack))
+		for _, s := range m.stack {
+			titles = append(titles, render.Escape(s.title()))
+		}
+		path := strings.Join(titles, " > ")
+		// Where one is matters more than where one came from.
+		return m.look.tab.Render(padded(ansi.TruncateLeft(path, max(ansi.StringWidth(path)-m.width, 0), ""), m.width))
+	}
+	var line strings.Builder
+	for id, text := range m.tabTexts() {
+		if viewID(id) == m.view {
+			text = m.look.tab.Render(text)
+		}
+		line.WriteString(text)
+	}
+	return ansi.Truncate(line.String(), m.width, "")
+}
+
+// tabTexts are the names of the views as they stand beside each other. Where
+// there is no room for all, only the one that is shown has more than its key.
+func (m *Model) tabTexts() []string {
+	texts := make([]string, 0, len(m.views))
+	for _, named := range []bool{true, false} {
+		texts = texts[:0]
+		width := 0
+		for id, name := range viewNames() {
+			text := fmt.Sprint(id + 1)
+			if named || viewID(id) == m.view {
+				text += " " + name
+			}
+			switch viewID(id) {
+			case m.view:
+				// The brackets are for terminals that cannot reverse.
+				text = "[" + text + "]"
+			case m.view + 1:
+			default:
+				text = " " + text
+			}
+			texts = append(texts, text)
+			width += len(text)
+		}
+		if width <= m.width {
+			break
+		}
+	}
+	return texts
+}
+
+// status says what is wrong, else what the dashboard does, else what could not
+// be read.
+func (m *Model) status() string {
+	since, trouble := m.opts.Source.Trouble()
+	switch {
+	case m.prompt.asking == askFilter:
+		return m.look.say(faint, m.line(filterHelp))
+	case m.prompt.asking == askNamespace:
+		return m.look.say(faint, m.line("tab completes, nothing stands for all"))
+	case m.message != "":
+		return m.look.say(warning, m.line(m.message))
+	case trouble != nil:
+		return m.look.say(bad, m.line(fmt.Sprintf("! for %s: %v", ago(m.now().Sub(since)), trouble)))
+	case m.problem != nil:
+		return m.look.say(bad, m.line("! "+m.problem.Error()))
+	case m.frozen && m.picture != nil:
+		age := ago(m.now().Sub(m.picture.snap.Now()))
+		text := "frozen, " + age + " old"
+		if m.dirty {
+			text += "; there are changes"
+		}
+		return m.look.say(warning, m.line(text+"; space goes on"))
+	case m.picture == nil:
+		return m.look.say(faint, "reading "+m.line(m.opts.Name))
+	case !m.knowsNamespace(m.namespace):
+		return m.look.say(warning, m.line("there is no namespace "+m.namespace))
+	case len(m.gaps()) > 0:
+		gaps := m.gaps()
+		more := ""
+		if len(gaps) > 1 {
+			more = fmt.Sprintf("  ! shows %d more", len(gaps)-1)
+		}
+		text := ansi.Truncate(m.line(gaps[0]), m.width-len(more), m.look.glyphs.more)
+		return m.look.say(warning, text+more)
+	default:
+		return ""
+	}
+}
+
+// gaps are what could not be read, what matters most first.
+func (m *Model) gaps() []string {
+	if m.picture == nil {
+		return nil
+	}
+	order := []string{
+		snapshot.ResourceClaims, snapshot.ResourceSlices, snapshot.ResourcePods, snapshot.ResourceClasses, snapshot.ResourceNodes, snapshot.ResourceTaintRules,
+	}
+	place := func(gap snapshot.Gap) int {
+		if at := slices.Index(order, gap.Resource); at >= 0 {
+			return at
+		}
+		return len(order)
+	}
+	sorted := slices.Clone(m.picture.snap.Gaps)
+	slices.SortStableFunc(sorted, func(a, b snapshot.Gap) int { return cmp.Compare(place(a), place(b)) })
+	reasons := make([]string, 0, len(sorted))
+	for i := range sorted {
+		reasons = append(reasons, sorted[i].Reason)
+	}
+	return reasons
+}
+
+// gapsPage lists what could not be read.
+func (m *Model) gapsPage() screen {
+	gaps := m.gaps()
+	return newPage("what could not be read", func(_ context.Context, _ *picture, width int) (string, error) {
+		if len(gaps) == 0 {
+			return "Everything could be read.", nil
+		}
+		var text strings.Builder
+		for _, gap := range gaps {
+			text.WriteString(ansi.Wrap(render.Escape(gap), width, "") + "\n")
+		}
+		return text.String(), nil
+	})
+}
+
+// noClaims says why there are no pending claims to show.
+func (m *Model) noClaims() string {
+	gap := m.picture.snap.Gap(snapshot.ResourceClaims)
+	switch {
+	case gap == nil:
+		return "none"
+	case gap.Namespace == "":
+		return "not known: " + render.Escape(gap.Reason)
+	default:
+		return "none in namespace " + render.Escape(gap.Namespace) + "; those of others may not be read"
+	}
+}
+
+func ago(d time.Duration) string { return duration.HumanDuration(max(d, 0)) }
+
+// foot is what is typed, or the keys that are of use here.
+func (m *Model) foot() string {
+	switch m.prompt.asking {
+	case askFilter:
+		m.prompt.input.Prompt = "filter: "
+		return ansi.Truncate(m.prompt.input.View(), m.width, "")
+	case askNamespace:
+		m.prompt.input.Prompt = "namespace: "
+		return ansi.Truncate(m.prompt.input.View(), m.width, "")
+	default:
+	}
+	bindings := m.top().bindings(m)
+	if len(m.stack) > 1 {
+		bindings = append([]key.Binding{m.keys.back}, bindings...)
+	}
+	bindings = append(bindings, m.keys.help, m.keys.quit)
+	return m.help.ShortHelpView(fitting(bindings, m.width))
+}
+
+// fitting leaves out keys before the last two until the line is not too long:
+// those for help and for the way out are always there.
+func fitting(bindings []key.Binding, width int) []key.Binding {
+	length := func() int {
+		n := 0
+		for _, b := range bindings {
+			n += ansi.StringWidth(b.Help().Key) + 1 + ansi.StringWidth(b.Help().Desc) + 2
+		}
+		return n - 2
+	}
+	for len(bindings) > 2 && length() > width {
+		bindings = append(bindings[:len(bindings)-3:len(bindings)-3], bindings[len(bindings)-2:]...)
+	}
+	return bindings
+}
+
+const helpTitle = "keys"
+
+// helpPage explains all keys.
+func (m *Model) helpPage() screen {
+	return newPage(helpTitle, func(context.Context, *picture, int) (string, error) {
+		var text strings.Builder
+		for _, group := range m.keys.all() {
+			text.WriteString(m.look.say(strong, group.title) + "\n")
+			for _, b := range group.keys {
+				fmt.Fprintf(&text, "  %-10s %s\n", b.Help().Key, b.Help().Desc)
+			}
+		}
+		text.WriteString(m.look.say(strong, "Views") + "\n")
+		for id, name := range viewNames() {
+			fmt.Fprintf(&text, "  %-10d %s\n", id+1, name)
+		}
+		text.WriteString(m.look.say(strong, "Filters") + "\n  " + filterHelp + "\n")
+		text.WriteString(m.look.say(strong, "Signs") + "\n  " + m.look.legend() + "\n")
+		return text.String(), nil
+	})
+}

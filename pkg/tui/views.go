@@ -1,0 +1,200 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+)
+
+// viewID is what a screen shows. The views up to taints have a key, which is
+// their number plus one.
+type viewID int
+
+const (
+	viewOverview viewID = iota
+	viewNodes
+	viewPools
+	viewDevices
+	viewClaims
+	viewPending
+	viewClasses
+	viewTaints
+	// viewPods is reached from claims only.
+	viewPods
+)
+
+func viewNames() []string {
+	return []string{"overview", "nodes", "pools", "devices", "claims", "pending", "classes", "taints"}
+}
+
+func (id viewID) String() string {
+	if id == viewPods {
+		return "pods"
+	}
+	return viewNames()[id]
+}
+
+// newSheet takes what a view shows out of a picture.
+func newSheet(ctx context.Context, p *picture, id viewID) (sheet, error) {
+	switch id {
+	case viewNodes:
+		return newNodes(p, p.look), nil
+	case viewPools:
+		return &listOf[inventory.Pool]{
+			items: p.pools, cols: first(render.PoolColumns(), "Pool", "Driver", "State", "Total", "Free", "Allocated", "Shared", "Blocked", "Tainted", "Unhealthy", "Unusable"), id: func(x *inventory.Pool) string { return x.Driver + "/" + x.Name }, pins: 2,
+			state: poolTone, stateColumn: "State", say: func(x *inventory.Pool) string { return x.Reason },
+		}, nil
+	case viewDevices:
+		return &listOf[inventory.Device]{
+			items: p.inventory.Devices(), cols: first(render.DeviceColumns(nil), "Pool", "Device", "State", "Claim", "Pods", "Health", "Taints"), id: func(x *inventory.Device) string { return x.Names()[0] }, pins: 2,
+			state: deviceTone, stateColumn: "State", say: deviceRemark,
+		}, nil
+	case viewClaims:
+		return newClaims(p.claims(), first(render.ClaimColumns(true), "Namespace", "Name", "State", "Stage", "Devices", "Pods", "Flags", "Age")), nil
+	case viewPending:
+		pending := slices.DeleteFunc(p.claims(), func(c inventory.Claim) bool { return c.State != inventory.ClaimPending })
+		return newPending(pending, p.reasons), nil
+	case viewClasses:
+		classes, err := p.inventory.Classes(ctx)
+		return &listOf[inventory.Class]{
+			items: classes, cols: render.ClassColumns(), id: func(x *inventory.Class) string { return x.Name },
+			say: func(x *inventory.Class) string { return x.Failure },
+		}, err
+	case viewTaints:
+		return &listOf[inventory.Taint]{
+			items: p.inventory.Taints(), cols: render.TaintColumns(p.snap.Now()), id: func(x *inventory.Taint) string { return x.Names()[0] + "/" + x.Rule + "/" + x.Driver },
+			state: taintTone, stateColumn: "Next eviction",
+		}, nil
+	case viewPods:
+		return newPods(p), nil
+	default:
+		return nil, fmt.Errorf("there is no list of the view %s", id)
+	}
+}
+
+func newClaims(claims []inventory.Claim, columns []render.Column[inventory.Claim]) *listOf[inventory.Claim] {
+	return &listOf[inventory.Claim]{
+		items: claims, cols: columns, id: func(x *inventory.Claim) string { return x.Namespace + "/" + x.Name }, pins: 2,
+		state: claimTone, stateColumn: "State", say: claimRemark,
+	}
+}
+
+// newPending shows the reasons that were found so far.
+func newPending(claims []inventory.Claim, known *reasons) sheet {
+	columns := first(render.PendingColumns(true), "Namespace", "Name", "Age", "Code", "Reason")
+	for i := range columns {
+		of, otherwise := func(r reason) string { return r.code }, func(*inventory.Claim) string { return "" }
+		switch columns[i].Name {
+		case "Code":
+		case "Reason":
+			of = func(r reason) string { return r.summary }
+		case "Stage":
+			of, otherwise = func(r reason) string { return r.stage }, columns[i].Cell
+		default:
+			continue
+		}
+		columns[i].Cell = func(c *inventory.Claim) string {
+			if found, ok := known.get(c.Namespace, c.Name); ok && of(found) != "" {
+				return of(found)
+			}
+			return otherwise(c)
+		}
+	}
+	list := newClaims(claims, columns)
+	list.stateColumn = "Code"
+	list.say = func(c *inventory.Claim) string {
+		found, _ := known.get(c.Namespace, c.Name)
+		return found.summary
+	}
+	return list
+}
+
+func poolTone(p *inventory.Pool) tone {
+	switch p.State {
+	case inventory.PoolUsable:
+		return good
+	case inventory.PoolEmpty:
+		return faint
+	default:
+		return bad
+	}
+}
+
+func deviceTone(d *inventory.Device) tone {
+	switch d.State {
+	case inventory.DeviceFree:
+		return good
+	case inventory.DeviceAllocated, inventory.DeviceShared:
+		return busy
+	case inventory.DeviceBlocked:
+		return faint
+	case inventory.DeviceTainted:
+		return warning
+	default:
+		return bad
+	}
+}
+
+func deviceRemark(d *inventory.Device) string {
+	if d.HealthMessage != "" {
+		return d.Health + ": " + d.HealthMessage
+	}
+	return d.Reason
+}
+
+// claimRemark is what is odd about a claim.
+func claimRemark(c *inventory.Claim) string {
+	messages := make([]string, 0, len(c.Flags))
+	for _, flag := range c.Flags {
+		messages = append(messages, flag.Message)
+	}
+	return strings.Join(messages, "; ")
+}
+
+func claimTone(c *inventory.Claim) tone {
+	switch {
+	case c.State == inventory.ClaimPending:
+		return warning
+	case len(c.Flags) > 0 || c.State == inventory.ClaimDeleting:
+		return bad
+	default:
+		return busy
+	}
+}
+
+func taintTone(t *inventory.Taint) tone {
+	if t.NextEviction != nil {
+		return bad
+	}
+	return plain
+}
+
+// newPods lists the pods that use claims.
+func newPods(p *picture) sheet {
+	return &listOf[inventory.Pod]{
+		items: p.inventory.PodsWithClaims(), cols: render.PodColumns(), id: func(x *inventory.Pod) string { return x.Namespace + "/" + x.Name }, pins: 2,
+		state: podTone, stateColumn: "Phase",
+	}
+}
+
+func podTone(p *inventory.Pod) tone {
+	switch p.Status.Phase {
+	case corev1.PodRunning:
+		return good
+	case corev1.PodPending:
+		return warning
+	case corev1.PodFailed:
+		return bad
+	default:
+		return faint
+	}
+}
