@@ -1,0 +1,196 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cdi
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"tags.cncf.io/container-device-interface/pkg/parser"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// comparison holds specs against claims.
+type comparison struct {
+	cluster *node.Cluster
+	handed  Handed
+	// named has the devices that are named after a claim, by its UID; given
+	// those of them that a driver gave, without the metadata of the helper.
+	named, given map[string][]string
+	// drivers are those that name devices after claims.
+	drivers map[string]bool
+	// have are the devices that runtimes find.
+	have map[string]bool
+}
+
+// compareClaims tells of each claim whether it has what it should have.
+func (f *Findings) compareClaims(cluster *node.Cluster, handed Handed) {
+	c := &comparison{
+		cluster: cluster, handed: handed,
+		named: map[string][]string{}, given: map[string][]string{}, drivers: map[string]bool{}, have: map[string]bool{},
+	}
+	for s := range f.Specs {
+		for _, d := range f.Specs[s].Devices {
+			if d.ShadowedBy != "" || d.ConflictsWith != "" {
+				continue
+			}
+			c.have[d.ID] = true
+			if d.ClaimUID == "" {
+				continue
+			}
+			c.named[d.ClaimUID] = append(c.named[d.ClaimUID], d.ID)
+			vendor, class := parser.ParseQualifier(f.Specs[s].Kind)
+			if byClaim(class) {
+				c.given[d.ClaimUID] = append(c.given[d.ClaimUID], d.ID)
+				c.drivers[driverOf(vendor)] = true
+			}
+		}
+	}
+	for _, uid := range c.uids() {
+		claim := c.claim(uid)
+		// What the kubelet remembers of a claim without devices of its own is no
+		// matter of CDI.
+		if claim.State != ClaimGone || len(c.named[uid]) > 0 {
+			f.Claims = append(f.Claims, claim)
+		}
+	}
+	f.Checks = append(f.Checks, claimChecks(f.Claims)...)
+}
+
+// uids are those of all claims that there is something to say about.
+func (c *comparison) uids() []string {
+	set := map[string]bool{}
+	for uid := range c.named {
+		set[uid] = true
+	}
+	for uid := range c.handed {
+		set[uid] = true
+	}
+	if c.cluster != nil {
+		for _, claim := range c.cluster.Claims {
+			if c.cluster.Needed(claim) {
+				set[string(claim.UID)] = true
+			}
+		}
+	}
+	uids := make([]string, 0, len(set))
+	for uid := range set {
+		uids = append(uids, uid)
+	}
+	slices.SortFunc(uids, func(a, b string) int {
+		return cmp.Or(strings.Compare(nameOf(c.cluster.Claim(a)), nameOf(c.cluster.Claim(b))), strings.Compare(a, b))
+	})
+	return uids
+}
+
+func nameOf(claim *resourceapi.ResourceClaim) string {
+	if claim == nil {
+		return ""
+	}
+	return claim.Namespace + "/" + claim.Name
+}
+
+// claim tells how it is with one claim.
+func (c *comparison) claim(uid string) Claim {
+	out := Claim{UID: uid}
+	claim := c.cluster.Claim(uid)
+	if claim != nil {
+		out.Namespace, out.Name = claim.Namespace, claim.Name
+	}
+	handed, prepared := c.handed[uid]
+	for _, id := range slices.Concat(c.named[uid], handed) {
+		out.Devices = appendNew(out.Devices, id)
+		if !c.have[id] {
+			out.Missing = appendNew(out.Missing, id)
+		}
+	}
+	here := claim != nil && c.cluster.Node != "" && slices.Contains(c.cluster.Claims, claim)
+	gap := c.cluster.Missing(snapshot.ResourceClaims, out.Namespace)
+	hereGap := cmp.Or(gap, c.cluster.MissingHere(snapshot.ResourcePods, out.Namespace))
+	switch {
+	case claim == nil && gap == "":
+		out.State, out.Reason = ClaimGone, "there is no such claim any more"
+	case len(out.Missing) > 0:
+		out.State, out.Reason = ClaimLacksSpec, "the kubelet hands "+node.Sample(out.Missing)+" to the runtime, which finds no spec with it"
+	case prepared && handed == nil && !c.runs(claim):
+		out.State, out.Reason = ClaimUnknown, "the kubelet has no devices for it: it is not prepared yet, or needs none"
+	case prepared && len(handed) == 0:
+		out.State = ClaimNeedsNone
+	case prepared:
+		out.State = ClaimHasSpec
+	case claim != nil && !here && hereGap == "":
+		out.State, out.Reason = ClaimNotHere, "no pod of node "+c.cluster.Node+" uses the claim"
+	case !here:
+		out.State, out.Reason = ClaimUnknown, "nobody tells whether the claim is used here: "+hereGap
+	case c.handed != nil:
+		out.State, out.Reason = ClaimUnknown, "the kubelet has not begun to prepare it"
+	default:
+		out.State, out.Reason = c.unhanded(claim)
+	}
+	return out
+}
+
+// unhanded is about a claim of which the kubelet does not tell the devices: only
+// what its drivers do for other claims is left to go by.
+func (c *comparison) unhanded(claim *resourceapi.ResourceClaim) (ClaimState, string) {
+	uid := string(claim.UID)
+	if len(c.given[uid]) > 0 {
+		return ClaimHasSpec, ""
+	}
+	for i := range claim.Status.Allocation.Devices.Results {
+		driver := claim.Status.Allocation.Devices.Results[i].Driver
+		switch {
+		case c.drivers[driver] && c.runs(claim):
+			return ClaimLacksSpec, "driver " + driver + " has specs for other claims, and none for this one, whose pod runs"
+		case c.drivers[driver]:
+			return ClaimUnknown, "driver " + driver + " has no spec for it, perhaps not yet: its pod does not run"
+		}
+	}
+	return ClaimUnknown, "the kubelet's state could not be read, and its driver names no specs after claims"
+}
+
+// runs tells whether a pod runs here with the claim: then it is prepared.
+func (c *comparison) runs(claim *resourceapi.ResourceClaim) bool {
+	return c.cluster != nil && claim != nil && slices.ContainsFunc(c.cluster.Pods, func(pod *corev1.Pod) bool {
+		return pod.Status.Phase == corev1.PodRunning && node.ReservedFor(claim, pod)
+	})
+}
+
+// claimChecks sums the claims up.
+func claimChecks(claims []Claim) []node.Check {
+	var checks []node.Check
+	good := 0
+	var doubts node.Doubts
+	for i := range claims {
+		c := &claims[i]
+		who := "claim " + c.UID
+		if c.Name != "" {
+			who = fmt.Sprintf("claim %s/%s", c.Namespace, c.Name)
+		}
+		switch c.State {
+		case ClaimHasSpec, ClaimNeedsNone:
+			good++
+		case ClaimLacksSpec, ClaimGone, ClaimNotHere:
+			check := node.Bad(checkClaims, "", "%s: %s", who, c.Reason)
+			if c.State != ClaimLacksSpec {
+				check.Message += ", and its devices are still here"
+				check.Found = strings.Join(c.Devices, ", ")
+			}
+			checks = append(checks, check)
+		case ClaimUnknown:
+			doubts.Add(who, c.Reason)
+		}
+	}
+	checks = append(checks, doubts.Checks(checkClaims)...)
+	if good > 0 {
+		checks = append(checks, node.Good(checkClaims, "", "%s with all the devices that they need", node.Counted(good, "claim")))
+	}
+	return checks
+}

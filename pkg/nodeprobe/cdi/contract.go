@@ -1,0 +1,187 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cdi
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+)
+
+// Findings are what the CDI directories of a node have. Fields are only ever
+// added.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type Findings struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Node is what the cluster calls the node, empty if that is not known.
+	Node string `json:"node,omitempty"`
+	// Directories are in the order of their priority, the lowest first: of a
+	// device that is in several, the last one counts.
+	Directories []Directory `json:"directories"`
+	// Specs are those of all directories, also the ones that cannot be used.
+	Specs []Spec `json:"specs"`
+	// Claims are those that pods of this node use, and those that devices are
+	// named after.
+	Claims []Claim `json:"claims,omitempty"`
+	// Resolved are the devices that somebody asked for.
+	Resolved []Resolution `json:"resolved,omitempty"`
+	Checks   []node.Check `json:"checks"`
+}
+
+// Resolution is what becomes of one CDI device.
+type Resolution struct {
+	ID string `json:"id"`
+	// Edits are all that a runtime does for it, nil if there is an error.
+	Edits *Edits `json:"edits,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+// Directory is one that runtimes read specs from.
+type Directory struct {
+	Path   string `json:"path"`
+	Exists bool   `json:"exists"`
+	Specs  int    `json:"specs"`
+	// Error tells why it could not be read.
+	Error string `json:"error,omitempty"`
+}
+
+// Spec is a file with devices.
+type Spec struct {
+	Path string `json:"path"`
+	// Target is where the file is if Path is a link.
+	Target  string `json:"target,omitempty"`
+	Version string `json:"version,omitempty"`
+	// Kind is vendor/class.
+	Kind    string   `json:"kind,omitempty"`
+	Devices []Device `json:"devices,omitempty"`
+	// Edits are made to a container with any of the devices.
+	Edits Edits `json:"edits"`
+	// Error tells why runtimes do not use the file.
+	Error string `json:"error,omitempty"`
+}
+
+// Device is one that a container can ask for by its ID.
+type Device struct {
+	// ID is vendor/class=name, Name the last part of it.
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// ClaimUID is the UID of the claim that the device is named after, empty if
+	// it is not named after one.
+	ClaimUID string `json:"claimUID,omitempty"`
+	// ShadowedBy is the file that has the same device with a higher priority.
+	ShadowedBy string `json:"shadowedBy,omitempty"`
+	// ConflictsWith is a file that has the same device with the same priority:
+	// runtimes then use neither.
+	ConflictsWith string `json:"conflictsWith,omitempty"`
+	Edits         Edits  `json:"edits"`
+}
+
+// Edits are what a runtime does to a container.
+type Edits struct {
+	DeviceNodes    []DeviceNode `json:"deviceNodes,omitempty"`
+	Mounts         []Mount      `json:"mounts,omitempty"`
+	Env            []string     `json:"env,omitempty"`
+	Hooks          []Hook       `json:"hooks,omitempty"`
+	NetDevices     []NetDevice  `json:"netDevices,omitempty"`
+	AdditionalGIDs []uint32     `json:"additionalGids,omitempty"`
+	// IntelRDT is the class of service, empty if none is set.
+	IntelRDT string `json:"intelRdt,omitempty"`
+}
+
+// Presence is whether something that a spec names is on the node.
+type Presence string
+
+const (
+	// Present is there.
+	Present Presence = "Present"
+	// Absent is not there, and the container does not start without it.
+	Absent Presence = "Absent"
+	// NotNeeded is not there, and need not be: the spec says enough to make it.
+	NotNeeded Presence = "NotNeeded"
+	// Different is there, but is not what the spec says.
+	Different Presence = "Different"
+	// NotSeen could not be looked at.
+	NotSeen Presence = "NotSeen"
+)
+
+// DeviceNode is a device file.
+type DeviceNode struct {
+	// Path is where it is in the container, HostPath on the node.
+	Path     string `json:"path"`
+	HostPath string `json:"hostPath"`
+	// Type is b, c, u or p, Number major:minor; empty if the spec leaves them to
+	// the node.
+	Type        string   `json:"type,omitempty"`
+	Number      string   `json:"number,omitempty"`
+	Permissions string   `json:"permissions,omitempty"`
+	State       Presence `json:"state"`
+	// Found says what is on the node instead, or why it could not be seen.
+	Found string `json:"found,omitempty"`
+}
+
+// Mount is a mount.
+type Mount struct {
+	HostPath      string   `json:"hostPath"`
+	ContainerPath string   `json:"containerPath"`
+	Type          string   `json:"type,omitempty"`
+	Options       []string `json:"options,omitempty"`
+	State         Presence `json:"state"`
+	Found         string   `json:"found,omitempty"`
+}
+
+// Hook is a program that the runtime starts on the node.
+type Hook struct {
+	Name  string   `json:"name"`
+	Path  string   `json:"path"`
+	Args  []string `json:"args,omitempty"`
+	State Presence `json:"state"`
+	Found string   `json:"found,omitempty"`
+}
+
+// NetDevice is a network interface that is moved into the container.
+type NetDevice struct {
+	HostInterface string `json:"hostInterface"`
+	Name          string `json:"name"`
+}
+
+// ClaimState is what there is of a claim.
+type ClaimState string
+
+const (
+	// ClaimHasSpec is a claim with all the devices that it should have.
+	ClaimHasSpec ClaimState = "HasSpec"
+	// ClaimLacksSpec is one whose devices have no spec: containers with it do
+	// not start.
+	ClaimLacksSpec ClaimState = "LacksSpec"
+	// ClaimNeedsNone is one to which drivers gave no CDI device.
+	ClaimNeedsNone ClaimState = "NeedsNone"
+	// ClaimGone is one that does not exist any more, while its devices do.
+	ClaimGone ClaimState = "Gone"
+	// ClaimNotHere is one that no pod of this node uses, while its devices are
+	// here.
+	ClaimNotHere ClaimState = "NotHere"
+	// ClaimUnknown is one of which nothing can be told.
+	ClaimUnknown ClaimState = "Unknown"
+)
+
+// Claim is a claim beside the devices that are named after it.
+type Claim struct {
+	UID       string `json:"uid"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	// Devices are the IDs that are named after it, or that the kubelet hands to
+	// the runtime for it; Missing those of them that no spec has.
+	Devices []string   `json:"devices,omitempty"`
+	Missing []string   `json:"missing,omitempty"`
+	State   ClaimState `json:"state"`
+	// Reason is one sentence, unless all is well.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Handed are the CDI devices that the kubelet hands to the runtime, by the UID
+// of the claim that they belong to: nil for a claim that the kubelet knows, but
+// has no devices for, and empty for one whose devices need no CDI.
+type Handed map[string][]string

@@ -1,0 +1,13 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// +k8s:deepcopy-gen=package
+
+// Package cdi knows what a container runtime would find in the CDI directories
+// of a node: which devices have a spec, what that puts into a container, whether
+// the node has it, and for which claim it was made.
+//
+// Files are read by pkg/nodeprobe/node, up to a size, and only then parsed by
+// the library that the runtimes use. The package writes nothing and prints
+// nothing. pkg/nodeprobe, pkg/render and pkg/commands may import it.
+package cdi

@@ -1,0 +1,315 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cdi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"tags.cncf.io/container-device-interface/pkg/parser"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+const (
+	// APIVersion of the findings. Within it, fields are only ever added.
+	APIVersion = "dra.kubectl.dev/v1alpha1"
+	// Kind of the findings.
+	Kind = "NodeCDI"
+
+	// maxSpec is how large a spec may be to be read; those for 16 GPUs take less
+	// than 1 MiB. maxSpecs is how much is read in all.
+	maxSpec  = 4 << 20
+	maxSpecs = 64 << 20
+)
+
+// The names of the checks.
+const (
+	checkDirectories = "cdi/directories"
+	checkSpecs       = "cdi/specs"
+	checkConflicts   = "cdi/conflicts"
+	checkDeviceNodes = "cdi/device-nodes"
+	checkMounts      = "cdi/mounts"
+	checkHooks       = "cdi/hooks"
+	checkClaims      = "cdi/claims"
+)
+
+// Look reads all specs of a node and holds them against the node, and against
+// what the kubelet hands to the runtime and the claims of the cluster. snap is
+// nil if there is no cluster, handed if the kubelet's state could not be read.
+func Look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, handed Handed) *Findings {
+	f := &Findings{
+		TypeMeta:    metav1.TypeMeta{APIVersion: APIVersion, Kind: Kind},
+		Directories: []Directory{},
+		Specs:       []Spec{},
+	}
+	r := &reader{Findings: f, looker: looker{host: host, seen: map[string]look{}}, left: maxSpecs}
+	for _, dir := range host.CDI {
+		r.directory(ctx, dir)
+	}
+	r.count()
+	f.findConflicts()
+	f.compareNode()
+	cluster := host.In(snap)
+	if cluster != nil {
+		f.Node = cluster.Node
+	}
+	f.compareClaims(cluster, handed)
+	return f
+}
+
+// reader reads the directories.
+type reader struct {
+	*Findings
+	looker
+	// left is how many bytes may still be read.
+	left int64
+}
+
+func (r *reader) directory(ctx context.Context, dir string) {
+	d := Directory{Path: dir}
+	defer func() { r.Directories = append(r.Directories, d) }()
+	entries, err := r.host.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	d.Exists = true
+	if err != nil {
+		d.Error = err.Error()
+		r.Checks = append(r.Checks, node.Failed(checkDirectories, dir, err))
+		return
+	}
+	for _, entry := range entries {
+		// Runtimes look at nothing else (scanSpecDirs, pkg/cdi/spec-dirs.go).
+		if ext := path.Ext(entry.Name()); entry.IsDir() || ext != ".json" && ext != ".yaml" {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			d.Error = err.Error()
+			r.Checks = append(r.Checks, node.Unseen(checkDirectories, dir, "not all of it was read: %v", err))
+			return
+		}
+		d.Specs++
+		r.spec(dir, entry)
+	}
+}
+
+func (r *reader) spec(dir string, entry fs.DirEntry) {
+	s := Spec{Path: path.Join(dir, entry.Name())}
+	if entry.Type()&fs.ModeSymlink != 0 {
+		// An error shows up again when it is read.
+		s.Target, _, _ = r.host.Leaves(s.Path, dir)
+	}
+	err := r.fill(&s)
+	if err != nil {
+		s.Error = err.Error()
+		r.Checks = append(r.Checks, node.Failed(checkSpecs, s.Path, err))
+	}
+	r.Specs = append(r.Specs, s)
+}
+
+func (r *reader) fill(s *Spec) error {
+	if r.left <= 0 {
+		return fmt.Errorf("it was not read: the specs before it have %d bytes already", int64(maxSpecs))
+	}
+	data, err := r.host.ReadFile(s.Path, maxSpec)
+	if err != nil {
+		return err
+	}
+	r.left -= int64(len(data))
+	raw, err := parse(data)
+	if err != nil {
+		// The library's messages have several lines.
+		return errors.New(strings.Join(strings.Fields(err.Error()), " "))
+	}
+	s.Version, s.Kind, s.Edits = raw.Version, raw.Kind, r.edits(&raw.ContainerEdits)
+	vendor, class := parser.ParseQualifier(raw.Kind)
+	for i := range raw.Devices {
+		d := &raw.Devices[i]
+		s.Devices = append(s.Devices, Device{
+			ID: parser.QualifiedName(vendor, class, d.Name), Name: d.Name,
+			ClaimUID: claimUID(s.Path, class, d.Name),
+			Edits:    r.edits(&d.ContainerEdits),
+		})
+	}
+	return nil
+}
+
+// count says how many specs can be used.
+func (r *reader) count() {
+	good, devices := 0, 0
+	for i := range r.Specs {
+		if r.Specs[i].Error == "" {
+			good++
+			devices += len(r.Specs[i].Devices)
+		}
+	}
+	if good > 0 {
+		r.Checks = append(r.Checks, node.Good(checkSpecs, "", "%s with %s", node.Counted(good, "spec"), node.Counted(devices, "device")))
+	}
+	var there, gone []string
+	for _, d := range r.Directories {
+		switch {
+		case !d.Exists:
+			gone = append(gone, d.Path)
+		case d.Error == "":
+			there = append(there, d.Path)
+		}
+	}
+	switch {
+	case len(there) > 0 && good == 0:
+		r.Checks = append(r.Checks, node.Good(checkDirectories, "", "no spec in %s", strings.Join(there, ", ")))
+	case len(gone) == len(r.Directories):
+		r.Checks = append(r.Checks, node.Good(checkDirectories, "", "no such directory, and so no specs: %s", strings.Join(gone, ", ")))
+	}
+}
+
+// place is where a device is.
+type place struct{ spec, device int }
+
+// findConflicts finds devices that are in several specs (Cache.refresh,
+// pkg/cdi/cache.go): two in one directory rule each other out for good, else
+// the last directory counts.
+func (f *Findings) findConflicts() {
+	places, order := map[string][]place{}, []string{}
+	for s := range f.Specs {
+		for d := range f.Specs[s].Devices {
+			id := f.Specs[s].Devices[d].ID
+			if places[id] == nil {
+				order = append(order, id)
+			}
+			places[id] = append(places[id], place{s, d})
+		}
+	}
+	for _, id := range order {
+		same := places[id]
+		if len(same) > 1 {
+			f.conflict(id, same)
+		}
+	}
+}
+
+func (f *Findings) conflict(id string, same []place) {
+	at := func(p place) *Spec { return &f.Specs[p.spec] }
+	var first, second string
+	for i := 1; i < len(same) && second == ""; i++ {
+		if a, b := at(same[i-1]).Path, at(same[i]).Path; path.Dir(a) == path.Dir(b) {
+			first, second = a, b
+		}
+	}
+	last := at(same[len(same)-1]).Path
+	for _, p := range same {
+		d, own := &at(p).Devices[p.device], at(p).Path
+		switch {
+		case second != "" && own == first:
+			d.ConflictsWith = second
+		case second != "":
+			d.ConflictsWith = first
+		case own != last:
+			d.ShadowedBy = last
+		}
+	}
+	if second != "" {
+		check := node.Bad(checkConflicts, second, "device %s is in two specs, so runtimes use neither", id)
+		check.Found, check.Wanted = second, first
+		f.Checks = append(f.Checks, check)
+		return
+	}
+	f.Checks = append(f.Checks, node.Good(checkConflicts, last, "device %s is in several directories; this spec counts", id))
+}
+
+// compareNode finds what specs name and the node does not have.
+func (f *Findings) compareNode() {
+	found := len(f.Checks)
+	nodes, mounts, hooks := 0, 0, 0
+	for s := range f.Specs {
+		spec := &f.Specs[s]
+		faults := &faults{path: spec.Path}
+		faults.add(&spec.Edits)
+		for d := range spec.Devices {
+			faults.add(&spec.Devices[d].Edits)
+		}
+		f.Checks = append(f.Checks, faults.checks()...)
+		nodes, mounts, hooks = nodes+faults.nodes.all, mounts+faults.mounts.all, hooks+faults.hooks.all
+	}
+	if len(f.Checks) == found && nodes+mounts+hooks > 0 {
+		f.Checks = append(f.Checks, node.Good(checkDeviceNodes, "", "the node has all that specs name: %s, %s, %s",
+			node.Counted(nodes, "device node"), node.Counted(mounts, "mount"), node.Counted(hooks, "hook")))
+	}
+}
+
+// faults are what is wrong with a spec.
+type faults struct {
+	path                 string
+	nodes, mounts, hooks things
+}
+
+// things are what specs name, of one kind.
+type things struct {
+	all                       int
+	absent, different, unseen []string
+}
+
+func (t *things) add(state Presence, path, found string) {
+	t.all++
+	switch state {
+	case Absent:
+		t.absent = appendNew(t.absent, path)
+	case Different:
+		t.different = appendNew(t.different, path+" is "+found)
+	case NotSeen:
+		t.unseen = appendNew(t.unseen, found)
+	case Present, NotNeeded:
+	}
+}
+
+func (x *faults) add(e *Edits) {
+	for _, d := range e.DeviceNodes {
+		found := d.Found
+		if d.Number != "" {
+			found += ", not " + d.Number
+		}
+		x.nodes.add(d.State, d.HostPath, found)
+	}
+	for _, m := range e.Mounts {
+		x.mounts.add(m.State, m.HostPath, m.Found)
+	}
+	for _, h := range e.Hooks {
+		x.hooks.add(h.State, h.Path, h.Found)
+	}
+}
+
+func (x *faults) checks() []node.Check {
+	var checks []node.Check
+	for _, kind := range []struct {
+		name, noun string
+		things     *things
+	}{{checkDeviceNodes, "device node", &x.nodes}, {checkMounts, "mount", &x.mounts}, {checkHooks, "hook", &x.hooks}} {
+		if absent := kind.things.absent; len(absent) > 0 {
+			checks = append(checks, node.Bad(kind.name, x.path, "%s not on the node: %s", node.Counted(len(absent), kind.noun), node.Sample(absent)))
+		}
+		if different := kind.things.different; len(different) > 0 {
+			checks = append(checks, node.Bad(kind.name, x.path, "%s not as the spec says: %s", node.Counted(len(different), kind.noun), node.Sample(different)))
+		}
+		if unseen := kind.things.unseen; len(unseen) > 0 {
+			checks = append(checks, node.Unseen(kind.name, x.path, "%s could not be looked at: %s", node.Counted(len(unseen), kind.noun), node.Sample(unseen)))
+		}
+	}
+	return checks
+}
+
+func appendNew(list []string, item string) []string {
+	for _, have := range list {
+		if have == item {
+			return list
+		}
+	}
+	return append(list, item)
+}

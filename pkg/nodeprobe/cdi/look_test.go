@@ -1,0 +1,307 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package cdi
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+)
+
+// site is a node under a temporary root.
+type site struct {
+	*node.Host
+
+	t *testing.T
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	return &site{node.NewHost(t.TempDir(), "", nil), t}
+}
+
+func (s *site) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// at is where a path of the node is, with its directory made.
+func (s *site) at(path string) string {
+	s.t.Helper()
+	here := filepath.Join(s.Root, path)
+	s.must(os.MkdirAll(filepath.Dir(here), 0o755))
+	return here
+}
+
+func (s *site) file(path, content string) *site {
+	s.t.Helper()
+	s.must(os.WriteFile(s.at(path), []byte(content), 0o600))
+	return s
+}
+
+// spec makes one with devices that set a variable.
+func (s *site) spec(path, kind string, devices ...string) *site {
+	s.t.Helper()
+	content := "cdiVersion: 0.5.0\nkind: " + kind + "\ndevices:\n"
+	for _, d := range devices {
+		content += "- {name: " + d + ", containerEdits: {env: [A=" + path + "]}}\n"
+	}
+	return s.file(path, content)
+}
+
+func (s *site) look(handed Handed) *Findings {
+	s.t.Helper()
+	return Look(s.t.Context(), s.Host, nil, handed)
+}
+
+// found returns the check of that name and state.
+func found(f *Findings, state node.State, name string) *node.Check {
+	for i := range f.Checks {
+		if f.Checks[i].State == state && f.Checks[i].Name == name {
+			return &f.Checks[i]
+		}
+	}
+	return nil
+}
+
+// TestHostile has files that a runtime must not be brought down by, nor the
+// probe; each is one finding, and the good spec beside them is still read.
+func TestHostile(t *testing.T) {
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
+	for i := range 8 {
+		bomb += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", 'b'+i, 'b'+i, 'a'+i, 'a'+i, 'a'+i, 'a'+i, 'a'+i, 'a'+i, 'a'+i, 'a'+i, 'a'+i)
+	}
+	for name, test := range map[string]struct {
+		make func(s *site, path string)
+		want string
+	}{
+		"a gigabyte": {func(s *site, path string) { s.file(path, ""); s.must(os.Truncate(s.at(path), 1<<30)) }, "larger than"},
+		"a loop of links": {func(s *site, path string) {
+			s.must(os.Symlink(filepath.Base(path), s.at(path)))
+		}, "too many"},
+		"a link out of the node": {func(s *site, path string) {
+			outside := filepath.Join(s.t.TempDir(), "secret.json")
+			s.must(os.WriteFile(outside, []byte("{}"), 0o600))
+			s.must(os.Symlink(strings.Repeat("../", 30)+outside, s.at(path)))
+		}, "no such file"},
+		"a pipe":                 {func(s *site, path string) { s.must(syscall.Mkfifo(s.at(path), 0o600)) }, "not a regular file"},
+		"half of it":             {func(s *site, path string) { s.file(path, `{"cdiVersion": "0.5.0", "devices": [`) }, "unmarshal"},
+		"nothing":                {func(s *site, path string) { s.file(path, "  \n") }, "empty"},
+		"null":                   {func(s *site, path string) { s.file(path, "null") }, "no spec"},
+		"null for a node":        {func(s *site, path string) { s.file(path, spec(`{"deviceNodes": [null]}`)) }, "null"},
+		"an unknown field":       {func(s *site, path string) { s.file(path, spec(`{"magic": 1}`)) }, "magic"},
+		"an unknown version":     {func(s *site, path string) { s.file(path, `{"cdiVersion":"9.0.0","kind":"a.b/c","devices":[]}`) }, "invalid version"},
+		"no vendor":              {func(s *site, path string) { s.file(path, `{"cdiVersion":"0.5.0","kind":"c","devices":[]}`) }, "vendor"},
+		"a device for nothing":   {func(s *site, path string) { s.file(path, spec(`{}`)) }, "does nothing"},
+		"a wrong hook":           {func(s *site, path string) { s.file(path, spec(`{"hooks":[{"hookName":"x","path":"/x"}]}`)) }, "invalid hook name"},
+		"nested without end":     {func(s *site, path string) { s.file(path, strings.Repeat("[", 200000)) }, "exceeded max depth"},
+		"aliases without end":    {func(s *site, path string) { s.file(path, bomb+"kind: [*i]\n") }, "unmarshal"},
+		"bytes that are no text": {func(s *site, path string) { s.file(path, "\x00\xff\xfe\x01") }, "unmarshal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t).spec("/etc/cdi/good.yaml", "example.com/nic", "good")
+			test.make(s, "/etc/cdi/bad.json")
+			f := s.look(nil)
+			check := found(f, node.Problem, checkSpecs)
+			if check == nil || check.Path != "/etc/cdi/bad.json" || !strings.Contains(check.Message, test.want) {
+				t.Errorf("want a problem of bad.json with %q, got %+v", test.want, f.Checks)
+			}
+			if check != nil && strings.Contains(check.Message, "\n") {
+				t.Errorf("a message of several lines: %q", check.Message)
+			}
+			if _, err := f.Resolve("example.com/nic=good"); err != nil {
+				t.Errorf("the good spec is not read: %v", err)
+			}
+		})
+	}
+}
+
+func spec(edits string) string {
+	return `{"cdiVersion":"0.5.0","kind":"a.b/c","devices":[{"name":"x","containerEdits":` + edits + `}]}`
+}
+
+// TestTooMuch stops after so many bytes in all, and says so.
+func TestTooMuch(t *testing.T) {
+	s := newSite(t)
+	for i := range maxSpecs/maxSpec + 1 {
+		path := fmt.Sprintf("/etc/cdi/%02d.yaml", i)
+		// A file without blocks on the disk; zeros are no YAML.
+		s.file(path, "")
+		s.must(os.Truncate(s.at(path), maxSpec))
+	}
+	f := s.look(nil)
+	last := f.Specs[len(f.Specs)-1]
+	if !strings.Contains(last.Error, "not read") {
+		t.Errorf("the last file was read: %s", last.Error)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	s := newSite(t).spec("/etc/cdi/a.yaml", "example.com/nic", "a")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if f := Look(ctx, s.Host, nil, nil); found(f, node.Unknown, checkDirectories) == nil {
+		t.Errorf("an interrupted look is no complete one: %+v", f.Checks)
+	}
+}
+
+func TestConflicts(t *testing.T) {
+	s := newSite(t).
+		spec("/etc/cdi/a.yaml", "example.com/nic", "twice", "above").
+		spec("/etc/cdi/b.json", "example.com/nic", "twice").
+		spec("/var/run/cdi/c.yaml", "example.com/nic", "above").
+		file("/etc/cdi/README", "no spec").
+		file("/etc/cdi/sub/d.yaml", "not looked at")
+	f := s.look(nil)
+	if check := found(f, node.Problem, checkConflicts); check == nil || !strings.Contains(check.Message, "example.com/nic=twice") ||
+		check.Found != "/etc/cdi/b.json" || check.Wanted != "/etc/cdi/a.yaml" {
+		t.Errorf("two specs in one directory: %+v", f.Checks)
+	}
+	if _, err := f.Resolve("example.com/nic=twice"); err == nil || !strings.Contains(err.Error(), "/etc/cdi/b.json") {
+		t.Errorf("a device that is twice in a directory cannot be had: %v", err)
+	}
+	edits, err := f.Resolve("example.com/nic=above")
+	if err != nil || !slices.Equal(edits.Env, []string{"A=/var/run/cdi/c.yaml"}) {
+		t.Errorf("the last directory counts: %+v, %v", edits, err)
+	}
+	if _, err := f.Resolve("example.com/nic=none"); err == nil || err.Error() != "device example.com/nic=none is in no CDI spec that runtimes use" {
+		t.Errorf("a device that is nowhere: %v", err)
+	}
+	if len(f.Specs) != 3 {
+		t.Errorf("%d specs, want 3", len(f.Specs))
+	}
+}
+
+// TestEdits holds what a spec names against the node.
+func TestEdits(t *testing.T) {
+	s := newSite(t).file("/usr/lib/lib.so", "").file("/usr/bin/hook", "").file("/dev/file", "")
+	s.must(os.Chmod(s.at("/usr/bin/hook"), 0o755))
+	s.must(os.Symlink("/usr/lib", s.at("/lib")))
+	s.file("/etc/cdi/a.json", spec(`{
+		"deviceNodes": [{"path": "/dev/gone"}, {"path": "/dev/made", "type": "c", "major": 9, "minor": 1}, {"path": "/dev/x", "hostPath": "/dev/file"}],
+		"mounts": [{"hostPath": "/lib/lib.so", "containerPath": "/a"}, {"hostPath": "/gone.so", "containerPath": "/b", "options": ["bind"]}, {"hostPath": "tmpfs", "containerPath": "/c", "type": "tmpfs"}],
+		"hooks": [{"hookName": "createContainer", "path": "/usr/bin/hook"}, {"hookName": "createContainer", "path": "/usr/lib/lib.so"}]}`))
+	f := s.look(nil)
+	edits, err := f.Resolve("a.b/c=x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var states []Presence
+	for _, d := range edits.DeviceNodes {
+		states = append(states, d.State)
+	}
+	for _, m := range edits.Mounts {
+		states = append(states, m.State)
+	}
+	for _, h := range edits.Hooks {
+		states = append(states, h.State)
+	}
+	want := []Presence{Absent, NotNeeded, Different, Present, Absent, NotNeeded, Present, Different}
+	if !slices.Equal(states, want) {
+		t.Errorf("states %v, want %v", states, want)
+	}
+	for _, name := range []string{checkDeviceNodes, checkMounts, checkHooks} {
+		if found(f, node.Problem, name) == nil {
+			t.Errorf("no problem of %s: %+v", name, f.Checks)
+		}
+	}
+	f.Ask([]string{"a.b/c=x", "a.b/c=y"})
+	if found(f, node.Problem, checkResolve) == nil || found(f, node.Problem, checkMounts) == nil || found(f, node.OK, checkSpecs) != nil {
+		t.Errorf("what was asked for is not what is checked: %+v", f.Checks)
+	}
+}
+
+// TestClaims tells from the kubelet's word alone what has a spec.
+func TestClaims(t *testing.T) {
+	const a, b, c = "11111111-0000-4000-8000-000000000000", "22222222-0000-4000-8000-000000000000", "33333333-0000-4000-8000-000000000000"
+	s := newSite(t).spec("/var/run/cdi/k8s.example.com-claim_"+a+".yaml", "k8s.example.com/claim", a+"-gpu-0")
+	f := s.look(Handed{a: {"k8s.example.com/claim=" + a + "-gpu-0"}, b: {"k8s.example.com/claim=" + b + "-gpu-1"}, c: {}})
+	want := map[string]ClaimState{a: ClaimHasSpec, b: ClaimLacksSpec, c: ClaimNeedsNone}
+	for _, claim := range f.Claims {
+		if claim.State != want[claim.UID] {
+			t.Errorf("%s is %s (%s), want %s", claim.UID, claim.State, claim.Reason, want[claim.UID])
+		}
+	}
+	if len(f.Claims) != len(want) {
+		t.Errorf("%d claims, want %d", len(f.Claims), len(want))
+	}
+	if f := s.look(nil); len(f.Claims) != 1 || f.Claims[0].State != ClaimUnknown {
+		t.Errorf("without kubelet and cluster nothing is known: %+v", f.Claims)
+	}
+}
+
+func TestClaimUID(t *testing.T) {
+	const uid = "dab5ab50-d59a-42a6-af16-cfd4628c0f7a"
+	for _, test := range []struct{ file, class, name, want string }{
+		{"k8s.gpu.nvidia.com-claim_" + uid + ".yaml", "claim", uid + "-gpu-0", uid},
+		{"gpu.example.com_metadata_" + uid + "_gpu.json", "metadata", uid + "_gpu", uid},
+		{"vendor-gpu_" + uid + ".json", "gpu", uid + "-0", uid},
+		{"vendor-mdev.json", "mdev", uid, ""},
+		{"nvidia.yaml", "gpu", "GPU-" + uid, ""},
+		{"x.yaml", "claim", uid + "x", ""},
+		{"x.yaml", "claim", strings.ToUpper(uid) + "-gpu-0", ""},
+		{"x.yaml", "claim", "gpu", ""},
+	} {
+		if got := claimUID("/var/run/cdi/"+test.file, test.class, test.name); got != test.want {
+			t.Errorf("%s in %s: %q, want %q", test.name, test.file, got, test.want)
+		}
+	}
+}
+
+// TestNumbers compares with device files that every Linux has.
+func TestNumbers(t *testing.T) {
+	if info, err := os.Stat("/dev/null"); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		t.Skip("there is no /dev/null here")
+	}
+	dir := t.TempDir()
+	content := spec(`{"deviceNodes": [{"path": "/dev/null"}, {"path": "/dev/null", "type": "c", "major": 1, "minor": 3}, {"path": "/dev/null", "type": "c", "major": 1, "minor": 99}, {"path": "/dev/null", "type": "b", "major": 1, "minor": 3}]}`)
+	if err := os.WriteFile(filepath.Join(dir, "a.json"), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	edits, err := Look(t.Context(), node.NewHost("/", "", []string{dir}), nil, nil).Resolve("a.b/c=x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Presence{Present, Present, Different, Different}
+	if number := edits.DeviceNodes[2].Found; number != "1:3" {
+		t.Skipf("/dev/null is %s here", number)
+	}
+	for i, d := range edits.DeviceNodes {
+		if d.State != want[i] {
+			t.Errorf("node %d is %s (%s), want %s", i, d.State, d.Found, want[i])
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(spec(`{"deviceNodes": [{"path": "/dev/null"}], "mounts": [{"hostPath": "/a", "containerPath": "/b"}]}`)))
+	f.Add([]byte("cdiVersion: 0.5.0\nkind: a.b/c\ndevices: [{name: x, containerEdits: {env: [A=b]}}]\n"))
+	f.Add([]byte("a: &a [*a]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		raw, err := parse(data)
+		if (raw == nil) == (err == nil) {
+			t.Fatalf("parse: %v, %v", raw, err)
+		}
+		if raw == nil {
+			return
+		}
+		l := looker{host: node.NewHost(t.TempDir(), "", nil), seen: map[string]look{}}
+		_ = l.edits(&raw.ContainerEdits)
+		for i := range raw.Devices {
+			_ = l.edits(&raw.Devices[i].ContainerEdits)
+			_ = claimUID("/x.json", "claim", raw.Devices[i].Name)
+		}
+	})
+}

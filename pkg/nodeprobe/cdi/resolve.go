@@ -1,0 +1,85 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cdi
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+)
+
+// ErrUnresolvable is what a runtime says of a device that it finds in no spec.
+var ErrUnresolvable = errors.New("is in no CDI spec that runtimes use")
+
+// Resolve tells what a runtime does to a container that asks for a device: the
+// edits of its spec, and those of the device itself. The error names the reason
+// if it would not find it.
+func (f *Findings) Resolve(id string) (*Edits, error) {
+	for s := range f.Specs {
+		spec := &f.Specs[s]
+		for d := range spec.Devices {
+			device := &spec.Devices[d]
+			switch {
+			case device.ID != id || device.ShadowedBy != "":
+			case device.ConflictsWith != "":
+				return nil, fmt.Errorf("device %s %w: both %s and %s have it", id, ErrUnresolvable, spec.Path, device.ConflictsWith)
+			default:
+				return both(&spec.Edits, &device.Edits), nil
+			}
+		}
+	}
+	for i := range f.Specs {
+		if f.Specs[i].Error != "" {
+			return nil, fmt.Errorf("device %s %w; %s cannot be read", id, ErrUnresolvable, f.Specs[i].Path)
+		}
+	}
+	return nil, fmt.Errorf("device %s %w", id, ErrUnresolvable)
+}
+
+// both are the edits of a spec and of a device in it.
+func both(a, b *Edits) *Edits {
+	edits := &Edits{
+		DeviceNodes:    slices.Concat(a.DeviceNodes, b.DeviceNodes),
+		Mounts:         slices.Concat(a.Mounts, b.Mounts),
+		Env:            slices.Concat(a.Env, b.Env),
+		Hooks:          slices.Concat(a.Hooks, b.Hooks),
+		NetDevices:     slices.Concat(a.NetDevices, b.NetDevices),
+		AdditionalGIDs: slices.Concat(a.AdditionalGIDs, b.AdditionalGIDs),
+		IntelRDT:       b.IntelRDT,
+	}
+	if edits.IntelRDT == "" {
+		edits.IntelRDT = a.IntelRDT
+	}
+	return edits
+}
+
+const checkResolve = "cdi/resolve"
+
+// Ask resolves devices and leaves of the checks only those about them.
+func (f *Findings) Ask(ids []string) {
+	f.Checks = nil
+	for _, id := range ids {
+		r := Resolution{ID: id}
+		edits, err := f.Resolve(id)
+		if err != nil {
+			r.Error = err.Error()
+			f.Checks = append(f.Checks, node.Bad(checkResolve, "", "%v", err))
+		} else {
+			r.Edits = edits
+			faults := &faults{}
+			faults.add(edits)
+			checks := faults.checks()
+			for i := range checks {
+				checks[i].Message = id + ": " + checks[i].Message
+			}
+			if len(checks) == 0 {
+				checks = append(checks, node.Good(checkResolve, "", "%s is in a spec, and the node has all that it names", id))
+			}
+			f.Checks = append(f.Checks, checks...)
+		}
+		f.Resolved = append(f.Resolved, r)
+	}
+}

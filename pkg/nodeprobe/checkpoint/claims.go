@@ -1,0 +1,115 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checkpoint
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// comparison holds checkpoints against the cluster.
+type comparison struct {
+	*Findings
+
+	cluster *node.Cluster
+	exist   int
+	doubts  node.Doubts
+}
+
+func (c *comparison) run() {
+	claims := 0
+	for _, file := range c.all() {
+		claims += len(file.Claims)
+	}
+	if c.cluster == nil {
+		if claims > 0 {
+			c.Checks = append(c.Checks, node.Unseen(checkClaims, "", "no cluster was read, so whether %s still exist is not known", node.Counted(claims, "claim")))
+		}
+		return
+	}
+	for _, file := range c.all() {
+		for i := range file.Claims {
+			c.claim(file, &file.Claims[i])
+		}
+	}
+	c.lost()
+	c.Checks = append(c.Checks, c.doubts.Checks(checkClaims)...)
+	if c.exist > 0 {
+		c.Checks = append(c.Checks, node.Good(checkClaims, "", "the cluster has the claims that checkpoints are about: %s checked", node.Counted(c.exist, "entry")))
+	}
+}
+
+// claim looks whether a claim of a checkpoint still exists.
+func (c *comparison) claim(file *Checkpoint, claim *Claim) {
+	keeper := "the kubelet"
+	if file.Driver != "" {
+		keeper = "driver " + file.Driver
+	}
+	known := c.cluster.Claim(claim.UID)
+	switch gap := c.cluster.Missing(snapshot.ResourceClaims, claim.Namespace); {
+	case known == nil && gap != "":
+		c.doubts.Add(claim.words(), gap)
+		return
+	case known == nil:
+		check := node.Bad(checkClaims, file.Path, "%s keeps %s, which does not exist any more", keeper, claim.words())
+		if other := c.cluster.ClaimNamed(claim.Namespace, claim.Name); claim.Name != "" && other != nil {
+			check.Message = keeper + " keeps " + claim.words() + " of old, and there is another one of that name: it is not prepared before the old one is gone"
+			check.Found, check.Wanted = claim.UID, string(other.UID)
+		}
+		c.Checks = append(c.Checks, check)
+		return
+	}
+	claim.Namespace, claim.Name = known.Namespace, known.Name
+	if known.Status.Allocation == nil {
+		c.Checks = append(c.Checks, node.Bad(checkClaims, file.Path, "%s keeps %s, which is not allocated any more", keeper, claim.words()))
+		return
+	}
+	c.exist++
+	for _, uid := range claim.PodUIDs {
+		c.pod(file, claim, uid)
+	}
+}
+
+// pod looks whether a pod for which the kubelet keeps a claim is still there.
+func (c *comparison) pod(file *Checkpoint, claim *Claim, uid string) {
+	pod := c.cluster.PodByUID(uid)
+	switch gap := c.cluster.Missing(snapshot.ResourcePods, claim.Namespace); {
+	case pod == nil && gap != "":
+		c.doubts.Add("a pod of "+claim.words(), gap)
+	case pod == nil:
+		check := node.Bad(checkPods, file.Path, "the kubelet keeps %s for a pod that does not exist any more", claim.words())
+		check.Found = uid
+		c.Checks = append(c.Checks, check)
+	case c.cluster.Node != "" && pod.Spec.NodeName != c.cluster.Node:
+		check := node.Bad(checkPods, file.Path, "the kubelet keeps %s for pod %s, which is bound to another node", claim.words(), pod.Name)
+		check.Found, check.Wanted = pod.Spec.NodeName, c.cluster.Node
+		c.Checks = append(c.Checks, check)
+	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
+		c.Checks = append(c.Checks, node.Unseen(checkPods, file.Path, "the kubelet keeps %s for pod %s, which has ended: it is about to let go of it, or fails to", claim.words(), pod.Name))
+	}
+}
+
+// lost finds claims with which a pod runs, and of which the kubelet has nothing.
+func (c *comparison) lost() {
+	if c.Kubelet == nil || c.Kubelet.Error != "" {
+		return
+	}
+	kept := map[string]bool{}
+	for i := range c.Kubelet.Claims {
+		kept[c.Kubelet.Claims[i].UID] = true
+	}
+	for _, pod := range c.cluster.Pods {
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		for _, claim := range c.cluster.ClaimsOf(pod) {
+			if kept[string(claim.UID)] || claim.Status.Allocation == nil || pod.Status.Phase != corev1.PodRunning || !node.ReservedFor(claim, pod) {
+				continue
+			}
+			c.Checks = append(c.Checks, node.Bad(checkClaims, c.Kubelet.Path, "pod %s/%s runs with claim %s, of which the kubelet has nothing", pod.Namespace, pod.Name, claim.Name))
+		}
+	}
+}

@@ -1,0 +1,119 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checkpoint
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+)
+
+// Findings are the checkpoints of a node. Fields are only ever added.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type Findings struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Node is what the cluster calls the node, empty if that is not known.
+	Node string `json:"node,omitempty"`
+	// BootID is that of the running kernel, empty if it could not be read.
+	BootID string `json:"bootID,omitempty"`
+	// Kubelet is dra_manager_state, nil if there is none.
+	Kubelet *Checkpoint `json:"kubelet,omitempty"`
+	// Drivers are the files of drivers, by path.
+	Drivers []Checkpoint `json:"drivers"`
+	Checks  []node.Check `json:"checks"`
+}
+
+// Checkpoint is a file.
+type Checkpoint struct {
+	Path string `json:"path"`
+	// Driver is the one whose file it is, empty for the kubelet's.
+	Driver string `json:"driver,omitempty"`
+	// Versions are those that the file has its content in.
+	Versions []string `json:"versions,omitempty"`
+	// Checksums are those of the file and of each version in it that has one.
+	Checksums []Checksum `json:"checksums,omitempty"`
+	// BootID is that of the kernel under which the driver last started.
+	BootID string `json:"bootID,omitempty"`
+	// Modified is when the file was written.
+	Modified *metav1.Time `json:"modified,omitempty"`
+	Claims   []Claim      `json:"claims,omitempty"`
+	// Error tells why the file could not be read, or not be understood.
+	Error string `json:"error,omitempty"`
+}
+
+// Checksum is one that the file has, and what it should be. It is computed from
+// what is in the file; a driver computes it from what it understands of that,
+// and so one of another version may refuse a file that is intact.
+type Checksum struct {
+	// Of is the part that it is for: a version, or empty for the file.
+	Of     string `json:"of,omitempty"`
+	Found  uint64 `json:"found"`
+	Wanted uint64 `json:"wanted"`
+}
+
+// OK tells whether a checksum is right.
+func (c Checksum) OK() bool { return c.Found == c.Wanted }
+
+// ClaimState is how far a claim was prepared. The NVIDIA driver has these names
+// (cmd/gpu-kubelet-plugin/checkpointv.go); others are shown as they are.
+type ClaimState string
+
+const (
+	// PrepareStarted is a claim whose preparation began and did not end.
+	PrepareStarted ClaimState = "PrepareStarted"
+	// PrepareCompleted is one that is prepared.
+	PrepareCompleted ClaimState = "PrepareCompleted"
+	// PrepareAborted is one whose preparation was given up.
+	PrepareAborted ClaimState = "PrepareAborted"
+	// NoDevices is one for which the kubelet has no devices: it is not prepared
+	// yet, or its drivers gave it none. The kubelet does not write down which.
+	NoDevices ClaimState = "NoDevices"
+)
+
+// Claim is a claim in a checkpoint.
+type Claim struct {
+	UID string `json:"uid"`
+	// Namespace and Name are what the file says, or the cluster if it does not.
+	Namespace string     `json:"namespace,omitempty"`
+	Name      string     `json:"name,omitempty"`
+	State     ClaimState `json:"state"`
+	// PodUIDs are the pods for which the kubelet keeps it.
+	PodUIDs []string `json:"podUIDs,omitempty"`
+	Devices []Device `json:"devices,omitempty"`
+}
+
+// Device is a device of a claim.
+type Device struct {
+	Driver     string   `json:"driver"`
+	Pool       string   `json:"pool"`
+	Device     string   `json:"device"`
+	ShareID    string   `json:"shareID,omitempty"`
+	Requests   []string `json:"requests,omitempty"`
+	CDIDevices []string `json:"cdiDevices,omitempty"`
+}
+
+// Handed are the CDI devices that the kubelet hands to the runtime, by the UID
+// of the claim; nil if its checkpoint cannot be relied on. They are nil for a
+// claim without devices, see [NoDevices], and empty for one whose devices need
+// no CDI.
+func (f *Findings) Handed() map[string][]string {
+	if f.Kubelet == nil || f.Kubelet.Error != "" {
+		return nil
+	}
+	handed := map[string][]string{}
+	for i := range f.Kubelet.Claims {
+		claim := &f.Kubelet.Claims[i]
+		var ids []string
+		if claim.State != NoDevices {
+			ids = []string{}
+		}
+		for _, d := range claim.Devices {
+			ids = append(ids, d.CDIDevices...)
+		}
+		handed[claim.UID] = ids
+	}
+	return handed
+}

@@ -1,0 +1,266 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checkpoint
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/dump"
+)
+
+// errForm is a file that is not of the form of the NVIDIA driver.
+var errForm = errors.New("it is not in the form of the NVIDIA driver's checkpoint")
+
+// member is one of a JSON object. Their order matters for checksums.
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// membersOf takes a JSON object apart, one level deep.
+func membersOf(data []byte) ([]member, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	if token, err := decoder.Token(); err != nil {
+		return nil, fmt.Errorf("read JSON: %w", err)
+	} else if token != json.Delim('{') {
+		return nil, errForm
+	}
+	var members []member
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return nil, fmt.Errorf("read JSON: %w", err)
+		}
+		name, isString := token.(string)
+		if !isString {
+			return nil, errForm
+		}
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return nil, fmt.Errorf("read JSON: %w", err)
+		}
+		members = append(members, member{name, value})
+	}
+	if _, err := decoder.Token(); err != nil {
+		return nil, fmt.Errorf("read JSON: %w", err)
+	}
+	return members, nil
+}
+
+func find(members []member, name string) json.RawMessage {
+	for _, m := range members {
+		if m.name == name {
+			return m.value
+		}
+	}
+	return nil
+}
+
+// checksumOf is what the kubelet's checkpointmanager computes for bytes
+// (pkg/kubelet/checkpointmanager/checksum), as drivers use it, too.
+func checksumOf(members []member) (uint64, error) {
+	var object bytes.Buffer
+	object.WriteByte('{')
+	for i, m := range members {
+		if i > 0 {
+			object.WriteByte(',')
+		}
+		name, err := json.Marshal(m.name)
+		if err != nil {
+			return 0, err
+		}
+		object.Write(name)
+		object.WriteByte(':')
+		// The sum is made with itself still zero.
+		if m.name == "checksum" {
+			object.WriteByte('0')
+		} else if err := json.Compact(&object, m.value); err != nil {
+			return 0, err
+		}
+	}
+	object.WriteByte('}')
+	hash := fnv.New32a()
+	// Writing to a hash does not fail.
+	_, _ = hash.Write([]byte(dump.ForHash(object.Bytes())))
+	return uint64(hash.Sum32()), nil
+}
+
+// checksum is that of a part of a file, nil if it has none.
+func checksum(of string, members []member) (*Checksum, error) {
+	raw := find(members, "checksum")
+	if raw == nil {
+		return nil, nil //nolint:nilnil // a part without one is not at fault
+	}
+	found, err := strconv.ParseUint(string(raw), 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("read the checksum: %w", err)
+	}
+	wanted, err := checksumOf(members)
+	if err != nil {
+		return nil, fmt.Errorf("compute the checksum: %w", err)
+	}
+	return &Checksum{Of: of, Found: found, Wanted: wanted}, nil
+}
+
+// parseDriver reads checkpoint.json into c. The checksum of the file is made
+// without v2, which has one of its own (cmd/gpu-kubelet-plugin/checkpoint.go).
+// A wrong one is no error.
+func parseDriver(data []byte, c *Checkpoint) error {
+	members, err := membersOf(data)
+	if err != nil {
+		return err
+	}
+	var first, unknown []member
+	for _, m := range members {
+		switch {
+		case m.name == "checksum" || m.name == "v1":
+			first = append(first, m)
+		case m.name != "v2":
+			unknown = append(unknown, m)
+		}
+		if isVersion(m.name) {
+			c.Versions = append(c.Versions, m.name)
+		}
+	}
+	if find(members, "checksum") == nil {
+		return errForm
+	}
+	sum, err := checksum("", first)
+	if err != nil {
+		return err
+	}
+	c.Checksums = append(c.Checksums, *sum)
+	newest := find(members, "v1")
+	if second := find(members, "v2"); second != nil {
+		newest = second
+		parts, err := membersOf(second)
+		if err != nil {
+			return fmt.Errorf("v2: %w", err)
+		}
+		if sum, err = checksum("v2", parts); err != nil {
+			return fmt.Errorf("v2: %w", err)
+		}
+		if sum != nil {
+			c.Checksums = append(c.Checksums, *sum)
+		}
+	}
+	if err := c.content(newest); err != nil {
+		return err
+	}
+	for _, m := range unknown {
+		if isVersion(m.name) {
+			return fmt.Errorf("version %q: %w; what older versions have is shown", m.name, errVersion)
+		}
+	}
+	return nil
+}
+
+// isVersion tells whether a member has the content of the file in one version.
+func isVersion(name string) bool {
+	number, ok := strings.CutPrefix(name, "v")
+	_, err := strconv.Atoi(number)
+	return ok && err == nil
+}
+
+// driverContent is what v1 and v2 have; v1 has no state and no names.
+type driverContent struct {
+	PreparedClaims map[string]json.RawMessage `json:"preparedClaims"`
+	NodeBootID     string                     `json:"nodeBootID"`
+}
+
+type driverClaim struct {
+	CheckpointState ClaimState                      `json:"checkpointState"`
+	Status          resourceapi.ResourceClaimStatus `json:"status"`
+	PreparedDevices json.RawMessage                 `json:"preparedDevices"`
+	Name            string                          `json:"name"`
+	Namespace       string                          `json:"namespace"`
+}
+
+// driverDevice is what the driver answered to the kubelet about a device.
+type driverDevice struct {
+	Requests     []string
+	PoolName     string
+	DeviceName   string
+	ShareID      string
+	CDIDeviceIDs []string
+}
+
+func (c *Checkpoint) content(raw json.RawMessage) error {
+	if raw == nil {
+		return nil
+	}
+	var content driverContent
+	if err := json.Unmarshal(raw, &content); err != nil {
+		return fmt.Errorf("read what is prepared: %w", err)
+	}
+	c.BootID = content.NodeBootID
+	for uid, raw := range content.PreparedClaims {
+		c.Claims = append(c.Claims, claimFrom(c.Driver, uid, raw))
+	}
+	slices.SortFunc(c.Claims, func(a, b Claim) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), strings.Compare(a.UID, b.UID))
+	})
+	return nil
+}
+
+// claimFrom reads a prepared claim. Other drivers may have something else in it;
+// that it is there is known all the same.
+func claimFrom(driver, uid string, raw json.RawMessage) Claim {
+	claim := Claim{UID: uid, State: PrepareCompleted}
+	var content driverClaim
+	if err := json.Unmarshal(raw, &content); err != nil {
+		return claim
+	}
+	claim.Name, claim.Namespace = content.Name, content.Namespace
+	claim.State = cmp.Or(content.CheckpointState, PrepareCompleted)
+	claim.Devices = devicesFrom(driver, content.PreparedDevices)
+	if len(claim.Devices) > 0 || content.Status.Allocation == nil {
+		return claim
+	}
+	// Nothing is prepared yet: this is what it should become.
+	for i := range content.Status.Allocation.Devices.Results {
+		if r := &content.Status.Allocation.Devices.Results[i]; r.Driver == driver {
+			claim.Devices = append(claim.Devices, Device{Driver: r.Driver, Pool: r.Pool, Device: r.Device, Requests: []string{r.Request}})
+		}
+	}
+	return claim
+}
+
+// devicesFrom reads groups of devices, each of which has what the driver knows
+// of it under the name of its type (cmd/gpu-kubelet-plugin/prepared.go).
+func devicesFrom(driver string, raw json.RawMessage) []Device {
+	var groups []struct {
+		Devices []map[string]*struct {
+			Device *driverDevice `json:"device"`
+		} `json:"devices"`
+	}
+	if err := json.Unmarshal(raw, &groups); err != nil {
+		return nil
+	}
+	var devices []Device
+	for _, group := range groups {
+		for _, types := range group.Devices {
+			for _, typed := range types {
+				if typed == nil || typed.Device == nil {
+					continue
+				}
+				d := typed.Device
+				devices = append(devices, Device{
+					Driver: driver, Pool: d.PoolName, Device: d.DeviceName, ShareID: d.ShareID,
+					Requests: d.Requests, CDIDevices: d.CDIDeviceIDs,
+				})
+			}
+		}
+	}
+	return devices
+}

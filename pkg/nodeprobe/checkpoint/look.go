@@ -1,0 +1,284 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"syscall"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+const (
+	// APIVersion of the findings. Within it, fields are only ever added.
+	APIVersion = "dra.kubectl.dev/v1alpha1"
+	// Kind of the findings.
+	Kind = "NodeState"
+
+	// maxFile is how large a checkpoint may be to be read. A claim takes some
+	// kilobytes.
+	maxFile = 8 << 20
+	// underway is how long a preparation may take: the kubelet gives a driver 45
+	// seconds (defaultClientCallTimeout, pkg/kubelet/cm/dra/plugin).
+	underway = time.Minute
+)
+
+// The names of the checks.
+const (
+	checkKubelet = "state/kubelet"
+	checkDriver  = "state/driver"
+	checkSum     = "state/checksum"
+	checkBoot    = "state/boot"
+	checkPrepare = "state/prepare"
+	checkClaims  = "state/claims"
+	checkPods    = "state/pods"
+	checkBoth    = "state/kubelet-and-driver"
+)
+
+// Look reads the checkpoints of a node and holds them against each other and
+// against the cluster. snap is nil if there is no cluster.
+func Look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot) *Findings {
+	f := &Findings{TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: Kind}, Drivers: []Checkpoint{}}
+	cluster := host.In(snap)
+	if cluster != nil {
+		f.Node = cluster.Node
+	}
+	bootID, err := host.BootID()
+	if err != nil {
+		f.Checks = append(f.Checks, node.Unseen(checkBoot, "", "the boot ID of the node could not be read: %v", err))
+	}
+	f.BootID = bootID
+	f.readKubelet(host, cluster)
+	f.readDrivers(ctx, host)
+	f.verify()
+	f.compareDrivers()
+	(&comparison{Findings: f, cluster: cluster}).run()
+	return f
+}
+
+func (f *Findings) readKubelet(host *node.Host, cluster *node.Cluster) {
+	file := path.Join(host.Kubelet, "dra_manager_state")
+	c, err := read(host, file, "", parseKubelet)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f.Checks = append(f.Checks, absent(file, cluster))
+		return
+	case errors.Is(err, errVersion):
+		f.Checks = append(f.Checks, node.Unseen(checkKubelet, file, "%v", err))
+	case err != nil:
+		f.Checks = append(f.Checks, node.Failed(checkKubelet, file, err))
+	default:
+		f.Checks = append(f.Checks, node.Good(checkKubelet, file, "the kubelet has %s", node.Counted(len(c.Claims), "claim")))
+	}
+	f.Kubelet = c
+}
+
+// absent is about a kubelet that has written nothing.
+func absent(file string, cluster *node.Cluster) node.Check {
+	if cluster != nil && len(cluster.Claims) > 0 {
+		return node.Bad(checkKubelet, file, "there is no such file, though pods of node %s use %s: this is not the kubelet's directory, or it never prepared any",
+			cluster.Node, node.Counted(len(cluster.Claims), "claim"))
+	}
+	return node.Unseen(checkKubelet, file, "there is no such file: DRA is off in this kubelet, or this is not its directory")
+}
+
+func (f *Findings) readDrivers(ctx context.Context, host *node.Host) {
+	plugins := path.Join(host.Kubelet, "plugins")
+	entries, err := host.ReadDir(plugins)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		f.Checks = append(f.Checks, node.Failed(checkDriver, plugins, err))
+		return
+	}
+	for _, entry := range entries {
+		if err := ctx.Err(); err != nil {
+			f.Checks = append(f.Checks, node.Unseen(checkDriver, plugins, "not all of it was read: %v", err))
+			return
+		}
+		f.readDriver(host, path.Join(plugins, entry.Name(), "checkpoint.json"), entry.Name())
+	}
+}
+
+func (f *Findings) readDriver(host *node.Host, file, driver string) {
+	// Most drivers have no such file, and what is not a directory has none.
+	if _, err := host.Stat(file); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return
+	}
+	if target, leaves, err := host.Leaves(file, host.Kubelet); err == nil && leaves {
+		err := fmt.Errorf("it leads out of %s to %s, and was not read", host.Kubelet, target)
+		f.Drivers = append(f.Drivers, Checkpoint{Path: file, Driver: driver, Error: err.Error()})
+		f.Checks = append(f.Checks, node.Failed(checkDriver, file, err))
+		return
+	}
+	c, err := read(host, file, driver, parseDriver)
+	switch {
+	case errors.Is(err, errForm), errors.Is(err, errVersion):
+		f.Checks = append(f.Checks, node.Unseen(checkDriver, file, "%v", err))
+	case err != nil:
+		f.Checks = append(f.Checks, node.Failed(checkDriver, file, err))
+	default:
+		f.Checks = append(f.Checks, node.Good(checkDriver, file, "driver %s has %s", driver, node.Counted(len(c.Claims), "claim")))
+	}
+	f.Drivers = append(f.Drivers, *c)
+}
+
+// read reads a file. There is a checkpoint with an error too.
+func read(host *node.Host, file, driver string, parse func([]byte, *Checkpoint) error) (*Checkpoint, error) {
+	c := &Checkpoint{Path: file, Driver: driver}
+	data, err := host.ReadFile(file, maxFile)
+	if err == nil {
+		if info, statErr := host.Stat(file); statErr == nil {
+			c.Modified = &metav1.Time{Time: info.ModTime().UTC().Truncate(time.Second)}
+		}
+		err = parse(data, c)
+	}
+	if err != nil {
+		c.Error = err.Error()
+	}
+	return c, err
+}
+
+// all are the checkpoints that were read, the kubelet's first.
+func (f *Findings) all() []*Checkpoint {
+	var all []*Checkpoint
+	if f.Kubelet != nil {
+		all = append(all, f.Kubelet)
+	}
+	for i := range f.Drivers {
+		all = append(all, &f.Drivers[i])
+	}
+	return all
+}
+
+// verify holds checksums against the content.
+func (f *Findings) verify() {
+	good := 0
+	for _, c := range f.all() {
+		for _, sum := range c.Checksums {
+			if sum.OK() {
+				good++
+				continue
+			}
+			what, who := "the checksum", "the kubelet"
+			if sum.Of != "" {
+				what = "the checksum of " + sum.Of
+			}
+			if c.Driver != "" {
+				who = "driver " + c.Driver
+			}
+			f.Checks = append(f.Checks, node.Check{
+				Name: checkSum, State: node.Problem, Path: c.Path,
+				Message: what + " is wrong: " + who + " does not start with such a file",
+				Found:   strconv.FormatUint(sum.Found, 10), Wanted: strconv.FormatUint(sum.Wanted, 10),
+			})
+		}
+	}
+	if good > 0 {
+		f.Checks = append(f.Checks, node.Good(checkSum, "", "%s right", node.Counted(good, "checksum")))
+	}
+}
+
+// compareDrivers looks at what the drivers' files tell of drivers.
+func (f *Findings) compareDrivers() {
+	for i := range f.Drivers {
+		c := &f.Drivers[i]
+		switch {
+		case c.BootID == "" || f.BootID == "":
+		case c.BootID == f.BootID:
+			f.Checks = append(f.Checks, node.Good(checkBoot, c.Path, "driver %s has started since the node was booted", c.Driver))
+		default:
+			check := node.Bad(checkBoot, c.Path, "driver %s has not started since the node was booted; what it has prepared is gone with the boot before", c.Driver)
+			check.Found, check.Wanted = c.BootID, f.BootID
+			f.Checks = append(f.Checks, check)
+		}
+		for j := range c.Claims {
+			claim := &c.Claims[j]
+			switch {
+			case claim.State != PrepareStarted:
+			case c.recent():
+				f.Checks = append(f.Checks, node.Unseen(checkPrepare, c.Path, "driver %s has begun to prepare %s, and may still be at it", c.Driver, claim.words()))
+			default:
+				f.Checks = append(f.Checks, node.Bad(checkPrepare, c.Path, "driver %s has begun to prepare %s and never finished: it failed or died over it", c.Driver, claim.words()))
+			}
+		}
+		f.compareKubelet(c)
+	}
+}
+
+// recent tells whether a file was written so lately that what it is about may
+// still be under way.
+func (c *Checkpoint) recent() bool {
+	return c.Modified != nil && time.Since(c.Modified.Time) < underway
+}
+
+// compareKubelet holds a driver's claims against the kubelet's.
+func (f *Findings) compareKubelet(c *Checkpoint) {
+	if f.Kubelet == nil || f.Kubelet.Error != "" || c.Error != "" {
+		return
+	}
+	differ := func(format string, args ...any) {
+		check := node.Bad(checkBoth, c.Path, format, args...)
+		if c.recent() {
+			check.State = node.Unknown
+			check.Message += ", or the driver is at it right now"
+		}
+		f.Checks = append(f.Checks, check)
+	}
+	same := 0
+	kept := map[string]bool{}
+	for i := range f.Kubelet.Claims {
+		kept[f.Kubelet.Claims[i].UID] = true
+	}
+	has := map[string]bool{}
+	for i := range c.Claims {
+		claim := &c.Claims[i]
+		has[claim.UID] = true
+		if !kept[claim.UID] && claim.State == PrepareCompleted {
+			differ("driver %s has prepared %s, of which the kubelet knows nothing: it is left over", c.Driver, claim.words())
+		}
+	}
+	for i := range f.Kubelet.Claims {
+		claim := &f.Kubelet.Claims[i]
+		if !claim.of(c.Driver) {
+			continue
+		}
+		if !has[claim.UID] {
+			differ("the kubelet has devices of driver %s for %s, of which the driver knows nothing: it has lost it", c.Driver, claim.words())
+			continue
+		}
+		same++
+	}
+	if same > 0 {
+		f.Checks = append(f.Checks, node.Good(checkBoth, c.Path, "the kubelet and driver %s agree on %s", c.Driver, node.Counted(same, "claim")))
+	}
+}
+
+// of tells whether a claim has devices of a driver.
+func (c *Claim) of(driver string) bool {
+	for i := range c.Devices {
+		if c.Devices[i].Driver == driver {
+			return true
+		}
+	}
+	return false
+}
+
+// words is a claim in messages.
+func (c *Claim) words() string {
+	if c.Name == "" {
+		return "claim " + c.UID
+	}
+	return fmt.Sprintf("claim %s/%s", c.Namespace, c.Name)
+}

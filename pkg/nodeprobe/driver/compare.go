@@ -1,0 +1,111 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// compare holds the drivers of the node against the slices of the cluster.
+func (f *Findings) compare(snap *snapshot.Snapshot, around *node.Cluster) {
+	switch {
+	case snap == nil:
+		f.unseen(checkSlices, "", "no cluster and no snapshot was read: which drivers should be here is not known")
+		return
+	case f.Node == "":
+		f.unseen(checkSlices, "", "the slices of the node could not be found: %s", around.Unknown)
+		return
+	}
+	if gap := snap.Gap(snapshot.ResourceSlices); gap != nil {
+		f.unseen(checkSlices, "", "which drivers should be here is not known: %s", gap.Reason)
+		return
+	}
+	target := snap.Node(f.Node)
+	if target == nil {
+		f.unseen(checkSlices, "", "node %s could not be read, so neither could its slices be found", f.Node)
+		return
+	}
+	own, reached := map[string]int{}, map[string]int{}
+	for _, slice := range snap.Slices {
+		if owns(slice, target) {
+			own[slice.Spec.Driver]++
+		}
+		if reaches(slice, target) {
+			reached[slice.Spec.Driver]++
+		}
+	}
+	f.compareDrivers(own, reached)
+}
+
+// compareDrivers looks for drivers that only one side knows. own counts slices
+// that are for the node alone, reached all that it can use.
+func (f *Findings) compareDrivers(own, reached map[string]int) {
+	drivers := f.drivers()
+	mute := slices.ContainsFunc(f.Plugins, func(p Plugin) bool { return p.Registration.Answer != Answers })
+	for _, name := range sorted(own) {
+		if len(drivers[name]) > 0 {
+			continue
+		}
+		if mute && f.mayBe(name) {
+			f.unseen(checkSlices, "", "driver %s has %s for this node, and no socket that answers is its own; one that does not answer may be", name, count(own[name], "slice"))
+			continue
+		}
+		f.bad(checkSlices, "", "driver %s has %s for this node, but no socket: the kubelet says that it is not registered, and pods with its devices do not start", name, count(own[name], "slice"))
+	}
+	for _, name := range sorted(drivers) {
+		switch {
+		case own[name] > 0:
+			f.good(checkSlices, "", "driver %s has %s for this node", name, count(own[name], "slice"))
+		case reached[name] > 0:
+			f.good(checkSlices, "", "driver %s has no slice for this node alone, but %s that it can use", name, count(reached[name], "slice"))
+		default:
+			f.bad(checkSlices, drivers[name][0].Registration.Path, "driver %s runs, but there is no slice of it for this node: it found no devices, or failed to publish them", name)
+		}
+	}
+}
+
+// mayBe tells whether a socket that did not say its name looks like that of a
+// driver.
+func (f *Findings) mayBe(driver string) bool {
+	return slices.ContainsFunc(f.Plugins, func(p Plugin) bool {
+		return p.Registration.Answer != Answers && p.Registration.Answer != Stale && p.Registration.Answer != Missing &&
+			(strings.Contains(p.Registration.Path, driver) || p.Registration.Answer == Denied)
+	})
+}
+
+// owns tells whether a slice is for this node and no other.
+func owns(slice *resourceapi.ResourceSlice, target *corev1.Node) bool {
+	name := slice.Spec.NodeName
+	return name != nil && *name == target.Name
+}
+
+// reaches tells whether the node can use devices of a slice. A selector that
+// cannot be read selects nothing.
+func reaches(slice *resourceapi.ResourceSlice, target *corev1.Node) bool {
+	reach := func(name *string, all *bool, selector *corev1.NodeSelector) bool {
+		if name != nil && *name == target.Name || all != nil && *all {
+			return true
+		}
+		return selects(selector, target)
+	}
+	return reach(slice.Spec.NodeName, slice.Spec.AllNodes, slice.Spec.NodeSelector) ||
+		slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return reach(d.NodeName, d.AllNodes, d.NodeSelector) })
+}
+
+// selects tells whether a selector matches a node; none matches no node.
+func selects(selector *corev1.NodeSelector, target *corev1.Node) bool {
+	if selector == nil {
+		return false
+	}
+	parsed, err := nodeaffinity.NewNodeSelector(selector)
+	return err == nil && parsed.Match(target)
+}

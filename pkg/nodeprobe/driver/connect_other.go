@@ -1,0 +1,30 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package driver
+
+import (
+	"context"
+	"net"
+	"os"
+)
+
+// longestAddress is how many bytes the path of a socket may have on the systems
+// with the shortest addresses.
+const longestAddress = 103
+
+// connect connects to the socket at a path that has no links in it.
+func connect(ctx context.Context, here string) (net.Conn, error) {
+	info, err := os.Lstat(here)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.Mode().Type() != os.ModeSocket:
+		return nil, errNotSocket
+	case len(here) > longestAddress:
+		return nil, errTooLong
+	}
+	return (&net.Dialer{}).DialContext(ctx, "unix", here)
+}

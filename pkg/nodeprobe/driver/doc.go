@@ -1,0 +1,17 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// +k8s:deepcopy-gen=package
+
+// Package driver talks to the drivers of a node as the kubelet does: it asks who
+// registers, whether they answer, what they say about the health of devices,
+// and, only if told to, has a claim prepared or unprepared.
+//
+// [Look] changes nothing: it connects, asks for names and versions, and calls
+// methods that do not exist to learn which services do. [Prepare] and
+// [Unprepare] change the node. A driver is not trusted: calls end in time,
+// replies have a limit in size, and every promise of a reply is checked.
+//
+// It knows nothing of CDI files; whoever does passes a [Resolver]. Only
+// pkg/nodeprobe, pkg/render and pkg/commands may import it.
+package driver

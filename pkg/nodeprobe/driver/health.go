@@ -1,0 +1,353 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"path"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	healthv1 "k8s.io/kubelet/pkg/apis/dra-health/v1"
+	healthv1alpha1 "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Health is what the drivers of a node say about their devices.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type Health struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Drivers []DriverHealth `json:"drivers"`
+	Checks  []node.Check   `json:"checks"`
+}
+
+// DriverHealth is what one driver says.
+type DriverHealth struct {
+	Driver   string `json:"driver"`
+	Endpoint string `json:"endpoint"`
+	// Service is the version of the API, empty if the driver has none.
+	Service string `json:"service,omitempty"`
+	// ReportedAt is when the last report came, nil if none did.
+	ReportedAt *metav1.Time `json:"reportedAt,omitempty"`
+	// Devices are those that reports had, by pool and name.
+	Devices []DeviceHealth `json:"devices,omitempty"`
+	// Error is why there is no report, or why there are no more.
+	Error string `json:"error,omitempty"`
+}
+
+// DeviceHealth is the health of one device.
+type DeviceHealth struct {
+	Pool   string `json:"pool"`
+	Device string `json:"device"`
+	// Health is Healthy, Unhealthy or Unknown.
+	Health HealthStatus `json:"health"`
+	// Message is that of the driver.
+	Message string `json:"message,omitempty"`
+	// UpdatedAt is when the driver found out, nil if it does not say.
+	UpdatedAt *metav1.Time `json:"updatedAt,omitempty"`
+	// TimeoutSeconds is after how long without a report the kubelet takes the
+	// health to be unknown.
+	TimeoutSeconds int64 `json:"timeoutSeconds"`
+	// Pods is what the status of pods says about the device.
+	Pods []PodHealth `json:"pods,omitempty"`
+}
+
+// HealthStatus is the health of a device in the words of the pod's status.
+type HealthStatus string
+
+// What drivers say.
+const (
+	Healthy       HealthStatus = "Healthy"
+	Unhealthy     HealthStatus = "Unhealthy"
+	UnknownHealth HealthStatus = "Unknown"
+)
+
+const (
+	// defaultHealthTimeout is that of the kubelet, in seconds.
+	defaultHealthTimeout = 30
+	// maxMessage is how much of a message the kubelet takes.
+	maxMessage = 1024
+	// maxHealthDevices is how many devices of a driver are kept: a driver that
+	// invents new ones with every report must not fill the memory.
+	maxHealthDevices = 10000
+)
+
+// The names of the checks.
+const (
+	checkStream  = "health/stream"
+	checkHealth  = "health/devices"
+	checkPodSays = "health/pods"
+)
+
+// AskHealth waits for the first report of every driver, or of the one that is
+// named. The kubelet has a stream of its own: for the driver this is a second
+// listener.
+func AskHealth(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, driver string, opts Options) (*Health, error) {
+	var last *Health
+	err := follow(ctx, host, driver, opts, opts.timeout(), func(h *Health, complete bool) error {
+		last = h
+		if complete {
+			return errEnough
+		}
+		return nil
+	})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil && !errors.Is(err, errEnough) {
+		return nil, err
+	}
+	for i := range last.Drivers {
+		if d := &last.Drivers[i]; d.ReportedAt == nil && d.Error == "" {
+			d.Error = "sends no report in time"
+		}
+	}
+	last.judge(snap)
+	return last, nil
+}
+
+// WatchHealth calls tell with the state of things each time a report comes or a
+// stream ends, until ctx does. tell gets a copy of its own.
+func WatchHealth(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, driver string, opts Options, tell func(*Health) error) error {
+	return follow(ctx, host, driver, opts, 0, func(h *Health, _ bool) error {
+		h.judge(snap)
+		return tell(h)
+	})
+}
+
+// errEnough ends following.
+var errEnough = errors.New("everything was heard that there will be")
+
+// news is what came from one driver.
+type news struct {
+	index  int
+	report *healthv1.NodeWatchResourcesResponse
+	err    error
+}
+
+// follow listens to all drivers at once. complete is true from the moment on
+// that every driver has said something or has failed. Listening ends after
+// patience, unless that is 0.
+func follow(ctx context.Context, host *node.Host, driver string, opts Options, patience time.Duration, tell func(h *Health, complete bool) error) error {
+	h := &Health{TypeMeta: typeMeta("NodeHealth"), Drivers: []DriverHealth{}}
+	plugins := h.find(ctx, host, driver, opts)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// A deadline of the context would go to the drivers, and race with what they
+	// say about it.
+	var late <-chan time.Time
+	if patience > 0 {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		late = timer.C
+	}
+	incoming := make(chan news)
+	send := func(n news) {
+		select {
+		case incoming <- n:
+		case <-ctx.Done():
+		}
+	}
+	running := 0
+	for i, p := range plugins {
+		h.Drivers = append(h.Drivers, DriverHealth{Driver: p.Name, Endpoint: p.Endpoint, Service: chooseHealth(p.Versions)})
+		switch {
+		case p.Service.Answer != Answers:
+			h.Drivers[i].Error = p.Service.Message
+		case h.Drivers[i].Service == "":
+			// It does not have to.
+		default:
+			running++
+			go listen(ctx, host, p, h.Drivers[i].Service, opts, i, send)
+		}
+	}
+	waiting := running
+	if err := tell(h.DeepCopy(), waiting == 0); err != nil {
+		return err
+	}
+	for running > 0 {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-late:
+			return errEnough
+		case n := <-incoming:
+			d := &h.Drivers[n.index]
+			if d.ReportedAt == nil && d.Error == "" {
+				waiting--
+			}
+			if n.err != nil {
+				running--
+				d.Error = reason(n.err)
+			} else {
+				d.take(n.report, time.Now())
+			}
+			if err := tell(h.DeepCopy(), waiting == 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// find asks who is there. What keeps it from finding out is a check.
+func (h *Health) find(ctx context.Context, host *node.Host, driver string, opts Options) []*Plugin {
+	registry := path.Join(host.Kubelet, registryDir)
+	found := registeredDrivers(ctx, host, opts)
+	var plugins []*Plugin
+	for _, name := range sorted(found) {
+		if driver == "" || name == driver {
+			plugins = append(plugins, found[name]...)
+		}
+	}
+	switch {
+	case len(plugins) > 0:
+	case driver != "":
+		h.Checks = append(h.Checks, node.Bad(checkStream, registry, "driver %s does not register here", driver))
+	default:
+		h.Checks = append(h.Checks, node.Unseen(checkStream, registry, "no driver registers here"))
+	}
+	return plugins
+}
+
+// chooseHealth is the version that the kubelet would take, empty for none.
+func chooseHealth(advertised []string) string {
+	for _, a := range healthAPIs() {
+		if slices.Contains(advertised, a.name) {
+			return a.name
+		}
+	}
+	return ""
+}
+
+// listen passes on the reports of one driver, and in the end why there are no
+// more.
+func listen(ctx context.Context, host *node.Host, p *Plugin, service string, opts Options, index int, send func(news)) {
+	fail := func(err error) { send(news{index: index, err: err}) }
+	connecting, cancel := context.WithTimeout(ctx, opts.timeout())
+	defer cancel()
+	c, err := dial(connecting, host, p.Endpoint, inside(host, p.Endpoint))
+	if err != nil {
+		fail(err)
+		return
+	}
+	defer c.close()
+	stream, err := c.healthStream(ctx, service)
+	for err == nil {
+		var report *healthv1.NodeWatchResourcesResponse
+		if report, err = stream.Recv(); err == nil {
+			send(news{index: index, report: report})
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+	case errors.Is(err, io.EOF):
+		fail(errors.New("ends the stream, which the kubelet opens again after 5 seconds"))
+	case status.Code(err) == codes.Unimplemented:
+		fail(errNoHealth)
+	default:
+		fail(c.failed(err))
+	}
+}
+
+// errNoHealth is what a driver on the upstream helper says that has no health
+// to report.
+var errNoHealth = errors.New("does not report health")
+
+func (c *client) healthStream(ctx context.Context, service string) (healthv1.DRAResourceHealth_NodeWatchResourcesClient, error) {
+	if service == healthv1alpha1.DRAResourceHealthService {
+		return healthv1.V1Alpha1ClientWrapper{Client: healthv1alpha1.NewDRAResourceHealthClient(c)}.NodeWatchResources(ctx, &healthv1.NodeWatchResourcesRequest{})
+	}
+	return healthv1.NewDRAResourceHealthClient(c).NodeWatchResources(ctx, &healthv1.NodeWatchResourcesRequest{})
+}
+
+// take merges a report: it has all devices, or only those of one source of the
+// driver.
+func (d *DriverHealth) take(report *healthv1.NodeWatchResourcesResponse, now time.Time) {
+	d.ReportedAt = &metav1.Time{Time: now}
+	at := map[[2]string]int{}
+	for i := range d.Devices {
+		at[[2]string{d.Devices[i].Pool, d.Devices[i].Device}] = i
+	}
+	for _, device := range report.GetDevices() {
+		one := deviceHealth(device)
+		key := [2]string{one.Pool, one.Device}
+		i, known := at[key]
+		switch {
+		case known:
+			d.Devices[i] = one
+		case len(d.Devices) < maxHealthDevices:
+			at[key] = len(d.Devices)
+			d.Devices = append(d.Devices, one)
+		}
+	}
+	slices.SortFunc(d.Devices, func(a, b DeviceHealth) int {
+		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Device, b.Device))
+	})
+}
+
+// deviceHealth reads the report on a device as the kubelet does.
+func deviceHealth(in *healthv1.DeviceHealth) DeviceHealth {
+	out := DeviceHealth{
+		Pool: clip(in.GetDevice().GetPoolName()), Device: clip(in.GetDevice().GetDeviceName()),
+		Health: UnknownHealth, Message: in.GetMessage(), TimeoutSeconds: in.GetHealthCheckTimeoutSeconds(),
+	}
+	switch in.GetHealth() {
+	case healthv1.HealthStatus_HEALTHY:
+		out.Health = Healthy
+	case healthv1.HealthStatus_UNHEALTHY:
+		out.Health = Unhealthy
+	case healthv1.HealthStatus_UNKNOWN:
+	}
+	if len(out.Message) > maxMessage {
+		out.Message = out.Message[:maxMessage-3] + "..."
+	}
+	if out.TimeoutSeconds <= 0 {
+		out.TimeoutSeconds = defaultHealthTimeout
+	}
+	if seconds := in.GetLastUpdatedTime(); seconds > 0 {
+		out.UpdatedAt = &metav1.Time{Time: time.Unix(seconds, 0).UTC()}
+	}
+	return out
+}
+
+// HealthChange is a device whose health is not what it was.
+//
+// +k8s:deepcopy-gen=false
+type HealthChange struct {
+	Driver string
+	DeviceHealth
+	// From is what it was, empty for a device that was not reported before.
+	From HealthStatus
+}
+
+// Since lists what is not as it was before.
+func (h *Health) Since(before *Health) []HealthChange {
+	known := map[[3]string]DeviceHealth{}
+	for _, d := range before.Drivers {
+		for _, device := range d.Devices {
+			known[[3]string{d.Endpoint, device.Pool, device.Device}] = device
+		}
+	}
+	var changes []HealthChange
+	for _, d := range h.Drivers {
+		for _, device := range d.Devices {
+			old := known[[3]string{d.Endpoint, device.Pool, device.Device}]
+			if old.Health != device.Health || old.Message != device.Message {
+				changes = append(changes, HealthChange{Driver: d.Driver, DeviceHealth: device, From: old.Health})
+			}
+		}
+	}
+	return changes
+}

@@ -1,0 +1,179 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+)
+
+// judge turns what the sockets said into checks.
+func (f *Findings) judge(host *node.Host) {
+	for i := range f.Plugins {
+		f.judgePlugin(&f.Plugins[i])
+	}
+	f.judgeDuplicates()
+	for i := range f.Others {
+		f.judgeOther(&f.Others[i])
+	}
+	for i := range f.DevicePlugins {
+		s := &f.DevicePlugins[i]
+		if s.Answer == Answers {
+			f.good(checkDevices, s.Path, "a device plugin %s", speed(s))
+		} else {
+			f.silent(checkDevices, s, "the kubelet removes it when it restarts")
+		}
+	}
+	f.judgeAccess(host)
+}
+
+func (f *Findings) good(name, path, format string, args ...any) {
+	f.Checks = append(f.Checks, node.Good(name, path, format, args...))
+}
+
+func (f *Findings) bad(name, path, format string, args ...any) {
+	f.Checks = append(f.Checks, node.Bad(name, path, format, args...))
+}
+
+func (f *Findings) unseen(name, path, format string, args ...any) {
+	f.Checks = append(f.Checks, node.Unseen(name, path, format, args...))
+}
+
+// silent adds the check of a socket that did not answer, and what follows if
+// nobody listens on it.
+func (f *Findings) silent(name string, s *Socket, stale string) {
+	switch s.Answer {
+	case Stale:
+		f.bad(name, s.Path, "stale: %s; %s", s.Message, stale)
+	case Denied, NotAsked:
+		f.unseen(name, s.Path, "%s", s.Message)
+	case Answers, Silent, Broken, NotSocket, LeadsOut, Missing:
+		f.bad(name, s.Path, "%s", s.Message)
+	}
+}
+
+func (f *Findings) judgePlugin(p *Plugin) {
+	r := &p.Registration
+	if r.Answer != Answers {
+		f.silent(checkRegistered, r, "whoever made it ended without removing it, and the kubelet tries it again and again")
+		return
+	}
+	if !p.IsDRA() {
+		f.good(checkRegistered, r.Path, "%s %s %s", p.Type, p.Name, speed(r))
+		return
+	}
+	if problems := validation.IsDNS1123Subdomain(p.Name); len(p.Name) > maxName || len(problems) > 0 {
+		f.bad(checkRegistered, r.Path, "registers as %q, which is no name of a driver", p.Name)
+	} else {
+		f.good(checkRegistered, r.Path, "driver %s registers, %s", p.Name, speed(r))
+	}
+	s := p.Service
+	if s.Answer != Answers {
+		f.silent(checkEndpoint, s, fmt.Sprintf("driver %s registered it as its endpoint", p.Name))
+	} else {
+		f.good(checkEndpoint, s.Path, "driver %s %s%s", p.Name, speed(s), servesText(s))
+	}
+	f.judgeVersions(p)
+}
+
+// servesText lists the services that a socket is known to have.
+func servesText(s *Socket) string {
+	var names []string
+	for _, service := range s.Services {
+		if service.Served == ServedYes {
+			names = append(names, service.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " and serves " + strings.Join(names, ", ")
+}
+
+// judgeVersions holds what a driver advertises against what the kubelet takes
+// and what the server has.
+func (f *Findings) judgeVersions(p *Plugin) {
+	if !slices.ContainsFunc(draAPIs(), func(a api) bool { return slices.Contains(p.Versions, a.name) }) {
+		f.Checks = append(f.Checks, node.Check{
+			Name: checkVersions, State: node.Problem, Path: p.Registration.Path,
+			Message: fmt.Sprintf("driver %s advertises no version of the DRA service that a kubelet since 1.34 takes", p.Name),
+			Found:   strings.Join(p.Versions, ", "), Wanted: "v1.DRAPlugin or v1beta1.DRAPlugin",
+		})
+	}
+	for _, service := range p.Service.Services {
+		if service.Advertised && service.Served == ServedNo {
+			f.bad(checkVersions, p.Endpoint, "driver %s advertises %s, but the server at its endpoint does not have it", p.Name, service.Name)
+		}
+	}
+}
+
+// judgeDuplicates looks for drivers that register more than once.
+func (f *Findings) judgeDuplicates() {
+	byName := f.drivers()
+	for _, name := range sorted(byName) {
+		plugins := byName[name]
+		if len(plugins) == 1 {
+			continue
+		}
+		sockets := make([]string, 0, len(plugins))
+		endpoints := map[string]bool{}
+		for _, p := range plugins {
+			sockets = append(sockets, p.Registration.Path)
+			endpoints[p.Endpoint] = true
+		}
+		if len(endpoints) < len(plugins) {
+			f.bad(checkDuplicates, plugins[0].Registration.Path, "driver %s registers the same endpoint by %d sockets, and the kubelet takes only one: %s",
+				name, len(plugins), strings.Join(sockets, ", "))
+			continue
+		}
+		f.unseen(checkDuplicates, plugins[0].Registration.Path, "driver %s registers by %d sockets: right while it is updated, wrong if it stays so: %s",
+			name, len(plugins), strings.Join(sockets, ", "))
+	}
+}
+
+// judgeOther looks at a socket that no registration names.
+func (f *Findings) judgeOther(s *Socket) {
+	isDriver := slices.ContainsFunc(s.Services, func(service Service) bool { return service.Served == ServedYes })
+	// A registration that this user may not ask can name any endpoint.
+	hidden := slices.ContainsFunc(f.Plugins, func(p Plugin) bool {
+		return p.Registration.Answer == Denied || p.Registration.Answer == NotAsked
+	})
+	switch {
+	case s.Answer == Answers && isDriver && hidden:
+		f.unseen(checkOthers, s.Path, "a DRA driver %s, and whether it registers is not known: not every registration could be asked", speed(s))
+	case s.Answer == Answers && isDriver:
+		f.bad(checkOthers, s.Path, "a DRA driver %s, but no registration names it: the kubelet does not know it", speed(s))
+	case s.Answer == Answers:
+		f.good(checkOthers, s.Path, "something that is no DRA driver, or does not say so, %s", speed(s))
+	case s.Answer == Missing:
+		// It went away meanwhile.
+	case s.Answer == Silent || s.Answer == Broken:
+		f.unseen(checkOthers, s.Path, "no registration names it, and it %s", s.Message)
+	default:
+		f.silent(checkOthers, s, "no registration names it")
+	}
+}
+
+// judgeAccess looks for sockets that everybody on the node can use.
+func (f *Findings) judgeAccess(host *node.Host) {
+	check := func(s *Socket, whose string) {
+		if s.looked(host) {
+			f.Checks = append(f.Checks, node.Check{
+				Name: checkAccess, State: node.Problem, Path: s.Path,
+				Message: "everybody on the node may connect to " + whose, Found: s.Mode, Wanted: "no w for others",
+			})
+		}
+	}
+	for i := range f.Plugins {
+		p := &f.Plugins[i]
+		if p.Service != nil && p.Service.Answer != LeadsOut {
+			check(p.Service, "the driver "+p.Name)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// PodHealth is what the status of a pod says about a device
+// (allocatedResourcesStatus, KEP-4680).
+type PodHealth struct {
+	Namespace string       `json:"namespace"`
+	Pod       string       `json:"pod"`
+	Container string       `json:"container"`
+	Claim     string       `json:"claim"`
+	Health    HealthStatus `json:"health"`
+	Message   string       `json:"message,omitempty"`
+}
+
+// judge turns what the drivers say into checks, and puts beside it what the
+// pods of the snapshot say.
+func (h *Health) judge(snap *snapshot.Snapshot) {
+	for i := range h.Drivers {
+		d := &h.Drivers[i]
+		switch {
+		case d.Error == errNoHealth.Error() || d.Service == "" && d.Error == "":
+			h.Checks = append(h.Checks, node.Unseen(checkStream, d.Endpoint, "driver %s does not report the health of its devices", d.Driver))
+			continue
+		case d.Error != "":
+			h.Checks = append(h.Checks, node.Bad(checkStream, d.Endpoint, "driver %s: %s", d.Driver, d.Error))
+		case d.ReportedAt != nil:
+			h.Checks = append(h.Checks, node.Good(checkStream, d.Endpoint, "driver %s reports %s by %s", d.Driver, count(len(d.Devices), "device"), d.Service))
+		}
+		for j := range d.Devices {
+			h.judgeDevice(d, &d.Devices[j], snap)
+		}
+	}
+	if snap == nil {
+		h.Checks = append(h.Checks, node.Unseen(checkPodSays, "", "no cluster and no snapshot was read: what the pods say was not compared"))
+	} else if gap := snap.Gap(snapshot.ResourcePods); gap != nil {
+		h.Checks = append(h.Checks, node.Unseen(checkPodSays, "", "what all pods say is not known: %s", gap.Reason))
+	}
+}
+
+func (h *Health) judgeDevice(d *DriverHealth, device *DeviceHealth, snap *snapshot.Snapshot) {
+	name := d.Driver + "/" + device.Pool + "/" + device.Device
+	said := ""
+	if device.Message != "" {
+		said = ": " + device.Message
+	}
+	switch device.Health {
+	case Healthy:
+	case Unhealthy:
+		h.Checks = append(h.Checks, node.Bad(checkHealth, "", "%s is unhealthy%s", name, said))
+	case UnknownHealth:
+		h.Checks = append(h.Checks, node.Unseen(checkHealth, "", "%s is neither healthy nor unhealthy%s", name, said))
+	}
+	if snap == nil {
+		return
+	}
+	device.Pods = podsSay(snap, d.Driver, device)
+	for _, pod := range device.Pods {
+		if pod.Health == device.Health {
+			continue
+		}
+		check := node.Unseen(checkPodSays, "", "pod %s/%s says that %s is %s, the driver that it is %s", pod.Namespace, pod.Pod, name, pod.Health, device.Health)
+		check.Found, check.Wanted = string(pod.Health), string(device.Health)
+		if device.UpdatedAt != nil && !snap.TakenAt.IsZero() && snap.TakenAt.After(device.UpdatedAt.Time) {
+			// The pod was read after the driver knew.
+			check.State = node.Problem
+		}
+		h.Checks = append(h.Checks, check)
+	}
+}
+
+// podsSay finds what pods say about a device. Where a request has several, the
+// kubelet tells which one it means only if the driver gives it no CDI name: then
+// nothing is known.
+func podsSay(snap *snapshot.Snapshot, driver string, device *DeviceHealth) []PodHealth {
+	var said []PodHealth
+	id := driver + "/" + device.Pool + "/" + device.Device
+	for _, claim := range snap.Claims {
+		if claim.Status.Allocation == nil {
+			continue
+		}
+		results := claim.Status.Allocation.Devices.Results
+		for i := range results {
+			if r := &results[i]; r.Driver != driver || r.Pool != device.Pool || r.Device != device.Device {
+				continue
+			}
+			for _, user := range claim.Status.ReservedFor {
+				pod := snap.Pod(claim.Namespace, user.Name)
+				if user.Resource != "pods" || pod == nil || pod.UID != user.UID {
+					continue
+				}
+				for _, s := range podSays(pod, claim, &results[i], id) {
+					if !slices.Contains(said, s) {
+						said = append(said, s)
+					}
+				}
+			}
+		}
+	}
+	return said
+}
+
+// podSays finds the entries of one pod about an allocated device.
+func podSays(pod *corev1.Pod, claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult, id string) []PodHealth {
+	results := claim.Status.Allocation.Devices.Results
+	request := resourceclaim.BaseRequestRef(result.Request)
+	sameRequest := 0
+	for i := range results {
+		if resourceclaim.BaseRequestRef(results[i].Request) == request {
+			sameRequest++
+		}
+	}
+	// How many devices the entries have that the device is among.
+	among := map[corev1.ResourceName]int{}
+	for i := range pod.Spec.ResourceClaims {
+		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+		if err != nil || name == nil || *name != claim.Name {
+			continue
+		}
+		entry := "claim:" + pod.Spec.ResourceClaims[i].Name
+		among[corev1.ResourceName(entry)] = len(results)
+		among[corev1.ResourceName(entry+"/"+request)] = sameRequest
+	}
+	var said []PodHealth
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		for _, entry := range status.AllocatedResourcesStatus {
+			devices, ours := among[entry.Name]
+			for _, health := range entry.Resources {
+				if !ours || devices != 1 && string(health.ResourceID) != id {
+					continue
+				}
+				s := PodHealth{Namespace: pod.Namespace, Pod: pod.Name, Container: status.Name, Claim: claim.Name, Health: HealthStatus(health.Health)}
+				if health.Message != nil {
+					s.Message = *health.Message
+				}
+				said = append(said, s)
+			}
+		}
+	}
+	return said
+}

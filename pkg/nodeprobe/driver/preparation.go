@@ -1,0 +1,149 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+)
+
+// Preparation is what drivers did with a claim.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type Preparation struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Operation Operation `json:"operation"`
+	Claim     Claim     `json:"claim"`
+	// Refusals are the reasons against it. If it was done, it was forced.
+	Refusals []Refusal `json:"refusals,omitempty"`
+	// Calls are the requests and what came back, in their order.
+	Calls  []*Call      `json:"calls"`
+	Checks []node.Check `json:"checks"`
+}
+
+// Call is a request to a driver and its reply.
+type Call struct {
+	Driver   string `json:"driver"`
+	Endpoint string `json:"endpoint"`
+	// Service is the version of the API, Method what was called.
+	Service string `json:"service"`
+	Method  string `json:"method"`
+	// Request are the claims that were sent.
+	Request []Claim `json:"request"`
+	// DryRun is a call that was not made.
+	DryRun bool `json:"dryRun,omitempty"`
+	// Millis is how long it took.
+	Millis float64 `json:"millis"`
+	// Error is what failed, the call or the claim.
+	Error string `json:"error,omitempty"`
+	// Replied are the UIDs that the reply has.
+	Replied []string `json:"replied,omitempty"`
+	// Devices are those that the driver prepared for the claim.
+	Devices []PreparedDevice `json:"devices,omitempty"`
+}
+
+// PreparedDevice is a device in the reply of a driver.
+type PreparedDevice struct {
+	// Requests are those of the claim; none means all.
+	Requests []string `json:"requests,omitempty"`
+	Pool     string   `json:"pool"`
+	Device   string   `json:"device"`
+	ShareID  string   `json:"shareID,omitempty"`
+	// CDI are the names that the container runtime gets.
+	CDI []CDIDevice `json:"cdi,omitempty"`
+}
+
+// CDIDevice is a name for the container runtime and what it resolves to.
+type CDIDevice struct {
+	ID string `json:"id"`
+	// Edits are what a container gets, nil if nobody looked or found it.
+	Edits *Edits `json:"edits,omitempty"`
+	// Error says why it does not resolve.
+	Error string `json:"error,omitempty"`
+}
+
+// Edits are what a CDI device does to a container.
+type Edits struct {
+	// Spec is the file that has it.
+	Spec        string       `json:"spec,omitempty"`
+	DeviceNodes []DeviceNode `json:"deviceNodes,omitempty"`
+	// Mounts are "host:container", Env "NAME=value", Hooks "name: path".
+	Mounts []string `json:"mounts,omitempty"`
+	Env    []string `json:"env,omitempty"`
+	Hooks  []string `json:"hooks,omitempty"`
+}
+
+// DeviceNode is a device file that a container gets.
+type DeviceNode struct {
+	// Path is that in the container, HostPath that on the node.
+	Path     string `json:"path"`
+	HostPath string `json:"hostPath"`
+	// State tells whether the node has what the container needs, and Message what
+	// is wrong, or why it could not be seen.
+	State   node.State `json:"state"`
+	Message string     `json:"message,omitempty"`
+}
+
+// Resolver finds what a CDI device does; the error says why it does not resolve.
+//
+// +k8s:deepcopy-gen=false
+type Resolver func(ctx context.Context, id string) (*Edits, error)
+
+// The names of the checks.
+const (
+	checkFind       = "prepare/driver"
+	checkCall       = "prepare/call"
+	checkReply      = "prepare/reply"
+	checkAllocated  = "prepare/devices"
+	checkCDI        = "prepare/cdi"
+	checkIdempotent = "prepare/idempotent"
+	checkCleanup    = "prepare/cleanup"
+)
+
+func (p *Preparation) good(name, path, format string, args ...any) {
+	p.Checks = append(p.Checks, node.Good(name, path, format, args...))
+}
+
+func (p *Preparation) bad(name, path, format string, args ...any) {
+	p.Checks = append(p.Checks, node.Bad(name, path, format, args...))
+}
+
+func (p *Preparation) unseen(name, path, format string, args ...any) {
+	p.Checks = append(p.Checks, node.Unseen(name, path, format, args...))
+}
+
+// DefaultCallTimeout is how long a driver may take for a call, as for the
+// kubelet.
+const DefaultCallTimeout = 45 * time.Second
+
+// RefusedError is an order that was not carried out.
+//
+// +k8s:deepcopy-gen=false
+type RefusedError struct {
+	Order    *Order
+	Refusals []Refusal
+}
+
+// Error gives the first reason.
+func (e *RefusedError) Error() string {
+	verb := "prepare"
+	if e.Order.Operation == UnprepareOperation {
+		verb = "unprepare"
+	}
+	text := fmt.Sprintf("%s ResourceClaim %s/%s", verb, e.Order.Claim.Namespace, e.Order.Claim.Name)
+	for i, r := range e.Refusals {
+		if i == 0 {
+			text += ": " + r.Reason
+		} else {
+			text += "; " + r.Reason
+		}
+	}
+	return text
+}

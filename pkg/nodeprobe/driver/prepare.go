@@ -1,0 +1,305 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
+	drav1beta1 "k8s.io/kubelet/pkg/apis/dra/v1beta1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+)
+
+// CallOptions say how to call drivers.
+//
+// +k8s:deepcopy-gen=false
+type CallOptions struct {
+	// Look is how they are found.
+	Look Options
+	// Timeout is how long one call may take; 0 means DefaultCallTimeout.
+	Timeout time.Duration
+	// Resolve looks CDI names up; nil if nobody can.
+	Resolve Resolver
+}
+
+func (o CallOptions) timeout() time.Duration { return cmp.Or(o.Timeout, DefaultCallTimeout) }
+
+// Do carries out an order that nobody refused, or that is forced. It changes the
+// node. With cleanup, what was prepared is unprepared when it returns, also if
+// ctx ends in the middle of it or a call fails halfway.
+//
+// What drivers do wrong is in the checks. It only fails if ctx ends; what was
+// done until then is in the answer, too.
+func Do(ctx context.Context, host *node.Host, order *Order, opts CallOptions) (done *Preparation, err error) {
+	done = &Preparation{TypeMeta: typeMeta("NodePreparation"), Operation: order.Operation, Claim: order.Claim, Calls: []*Call{}}
+	names := order.Drivers()
+	if len(names) == 0 {
+		done.bad(checkFind, "", "the claim has no devices and no driver was named: there is nobody to call")
+		return done, nil
+	}
+	registered := registeredDrivers(ctx, host, opts.Look)
+	for _, name := range names {
+		plugin := done.choose(host, name, registered[name])
+		if plugin == nil {
+			continue
+		}
+		if order.DryRun {
+			done.Calls = append(done.Calls, &Call{
+				Driver: name, Endpoint: plugin.Endpoint, Service: slices.Concat(plugin.draVersions(), []string{""})[0],
+				Method: method(order.Operation), Request: []Claim{order.Claim}, DryRun: true,
+			})
+			continue
+		}
+		c := &caller{order: order, opts: opts, host: host, plugin: plugin, done: done}
+		if err := c.run(ctx); err != nil {
+			return done, err
+		}
+	}
+	return done, ctx.Err()
+}
+
+// registeredDrivers asks all registration sockets who they are.
+func registeredDrivers(ctx context.Context, host *node.Host, opts Options) map[string][]*Plugin {
+	registry := findSockets(ctx, host, path.Join(host.Kubelet, registryDir), checkRegistry)
+	f := Findings{Plugins: make([]Plugin, len(registry.paths))}
+	inTurn(len(registry.paths), func(i int) { f.Plugins[i] = askPlugin(ctx, host, registry.paths[i], opts) })
+	return f.drivers()
+}
+
+// choose takes the instance of a driver that the kubelet would call: of those
+// that answer the one that registered last.
+func (p *Preparation) choose(host *node.Host, name string, plugins []*Plugin) *Plugin {
+	if len(plugins) == 0 {
+		p.bad(checkFind, path.Join(host.Kubelet, registryDir), "driver %s does not register here, so the kubelet cannot call it either", name)
+		return nil
+	}
+	var chosen *Plugin
+	var newest time.Time
+	for _, plugin := range plugins {
+		if plugin.Service.Answer != Answers {
+			continue
+		}
+		info, err := host.Stat(plugin.Registration.Path)
+		if err == nil && (chosen == nil || info.ModTime().After(newest)) {
+			chosen, newest = plugin, info.ModTime()
+		}
+	}
+	if chosen == nil {
+		s := plugins[0].Service
+		p.bad(checkFind, s.Path, "driver %s registers, but its endpoint does not answer: %s", name, s.Message)
+	}
+	return chosen
+}
+
+// caller makes the calls of one order to one driver.
+type caller struct {
+	order  *Order
+	opts   CallOptions
+	host   *node.Host
+	plugin *Plugin
+	done   *Preparation
+}
+
+// run does what is ordered, and takes it back if that is ordered, too.
+func (c *caller) run(ctx context.Context) error {
+	if c.order.Operation == PrepareOperation && c.order.Cleanup {
+		defer func() {
+			// Whatever ended the work must not keep the claim prepared.
+			c.call(context.WithoutCancel(ctx), UnprepareOperation, checkCleanup)
+		}()
+	}
+	first := c.call(ctx, c.order.Operation, checkCall)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c.resolve(ctx, first)
+	if c.order.Twice && first.Error == "" {
+		second := c.call(ctx, c.order.Operation, checkCall)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c.resolve(ctx, second)
+		c.judgeTwice(first, second)
+	}
+	return nil
+}
+
+// method is how gRPC calls an operation.
+func method(operation Operation) string { return "Node" + string(operation) + "Resources" }
+
+// draVersions are the versions of the service that a driver advertises, newest
+// first.
+func (p *Plugin) draVersions() []string {
+	var versions []string
+	for _, a := range draAPIs() {
+		if slices.Contains(p.Versions, a.name) {
+			versions = append(versions, a.name)
+		}
+	}
+	return versions
+}
+
+// reply is what a call brought, the same for both operations and versions.
+type reply struct {
+	devices []*drav1.Device
+	err     string
+}
+
+// call makes one call, notes it and holds its reply against the claim.
+func (c *caller) call(ctx context.Context, operation Operation, check string) *Call {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.timeout())
+	defer cancel()
+	call := &Call{
+		Driver: c.plugin.Name, Endpoint: c.plugin.Endpoint, Request: []Claim{c.order.Claim},
+		Method: method(operation),
+	}
+	replies, err := c.send(ctx, operation, call)
+	call.Replied = slices.Sorted(maps.Keys(replies))
+	own, replied := replies[c.order.Claim.UID]
+	switch {
+	case err != nil:
+		call.Error = reason(err)
+		c.done.bad(check, call.Endpoint, "driver %s: %s fails: %s", call.Driver, call.Method, call.Error)
+	case !replied:
+		call.Error = "the reply does not have the claim"
+		c.done.bad(checkReply, call.Endpoint, "driver %s: the reply of %s does not have the claim: the kubelet asks again and again", call.Driver, call.Method)
+	case own.err != "":
+		call.Error = clip(own.err)
+		c.done.bad(check, call.Endpoint, "driver %s: %s fails for the claim: %s", call.Driver, call.Method, call.Error)
+	default:
+		c.done.good(check, call.Endpoint, "driver %s: %s done in %.0f ms", call.Driver, call.Method, max(call.Millis, 1))
+	}
+	for _, uid := range call.Replied {
+		if uid != c.order.Claim.UID {
+			c.done.bad(checkReply, call.Endpoint, "driver %s: the reply of %s has the claim %s, which was not asked for: the kubelet fails because of it", call.Driver, call.Method, clip(uid))
+		}
+	}
+	if err == nil && own.err == "" && operation == PrepareOperation {
+		call.Devices = devicesOf(own.devices)
+		if replied {
+			c.judgeDevices(call)
+		}
+	}
+	c.done.Calls = append(c.done.Calls, call)
+	return call
+}
+
+// send calls the newest version of the service that the driver advertises, and
+// the other one if it does not have that.
+func (c *caller) send(ctx context.Context, operation Operation, call *Call) (map[string]reply, error) {
+	conn, err := dial(ctx, c.host, c.plugin.Endpoint, inside(c.host, c.plugin.Endpoint))
+	if err != nil {
+		return nil, err
+	}
+	defer conn.close()
+	versions := c.plugin.draVersions()
+	if len(versions) == 0 {
+		return nil, fmt.Errorf("it advertises neither v1.DRAPlugin nor v1beta1.DRAPlugin, only %s", cmp.Or(strings.Join(c.plugin.Versions, ", "), "nothing"))
+	}
+	started := time.Now()
+	defer func() { call.Millis = millis(time.Since(started)) }()
+	for _, version := range versions {
+		call.Service = version
+		var replies map[string]reply
+		if replies, err = conn.draCall(ctx, version, operation, c.order.Claim); err == nil {
+			return replies, nil
+		}
+		if status.Code(err) != codes.Unimplemented {
+			break
+		}
+	}
+	return nil, conn.failed(err)
+}
+
+// draCall makes the call in one version of the API.
+func (c *client) draCall(ctx context.Context, version string, operation Operation, claim Claim) (map[string]reply, error) {
+	service := drav1.NewDRAPluginClient(c)
+	if version == drav1beta1.DRAPluginService {
+		service = drav1beta1.V1Beta1ClientWrapper{DRAPluginClient: drav1beta1.NewDRAPluginClient(c)}
+	}
+	claims := []*drav1.Claim{{Namespace: claim.Namespace, Uid: claim.UID, Name: claim.Name}}
+	replies := map[string]reply{}
+	if operation == UnprepareOperation {
+		response, err := service.NodeUnprepareResources(ctx, &drav1.NodeUnprepareResourcesRequest{Claims: claims})
+		if err != nil {
+			return nil, err
+		}
+		for uid, r := range response.GetClaims() {
+			replies[uid] = reply{err: r.GetError()}
+		}
+		return replies, nil
+	}
+	response, err := service.NodePrepareResources(ctx, &drav1.NodePrepareResourcesRequest{Claims: claims})
+	if err != nil {
+		return nil, err
+	}
+	for uid, r := range response.GetClaims() {
+		replies[uid] = reply{err: r.GetError(), devices: r.GetDevices()}
+	}
+	return replies, nil
+}
+
+// devicesOf copies what a driver replied.
+func devicesOf(devices []*drav1.Device) []PreparedDevice {
+	prepared := make([]PreparedDevice, 0, len(devices))
+	for _, d := range devices {
+		one := PreparedDevice{Requests: d.GetRequestNames(), Pool: d.GetPoolName(), Device: d.GetDeviceName(), ShareID: d.GetShareId()}
+		for _, id := range d.GetCdiDeviceIds() {
+			one.CDI = append(one.CDI, CDIDevice{ID: id})
+		}
+		prepared = append(prepared, one)
+	}
+	return prepared
+}
+
+// resolve looks up what the CDI names of a call mean.
+func (c *caller) resolve(ctx context.Context, call *Call) {
+	names := 0
+	for i := range call.Devices {
+		for j := range call.Devices[i].CDI {
+			names++
+			if c.opts.Resolve != nil {
+				c.resolveOne(ctx, call, &call.Devices[i].CDI[j])
+			}
+		}
+	}
+	if names > 0 && c.opts.Resolve == nil {
+		c.done.unseen(checkCDI, "", "driver %s: what the %s mean was not looked up", call.Driver, count(names, "CDI name"))
+	}
+}
+
+func (c *caller) resolveOne(ctx context.Context, call *Call, device *CDIDevice) {
+	edits, err := c.opts.Resolve(ctx, device.ID)
+	if err != nil {
+		device.Error = clip(err.Error())
+		c.done.bad(checkCDI, "", "driver %s: the CDI name %s does not resolve, so the container does not start: %s", call.Driver, device.ID, device.Error)
+		return
+	}
+	device.Edits = edits
+	amiss := 0
+	for _, n := range edits.DeviceNodes {
+		switch n.State {
+		case node.OK:
+		case node.Unknown:
+			amiss++
+			c.done.unseen(checkCDI, n.HostPath, "driver %s: the device file of %s could not be seen: %s", call.Driver, device.ID, n.Message)
+		case node.Problem:
+			amiss++
+			c.done.bad(checkCDI, n.HostPath, "driver %s: the device file of %s: %s", call.Driver, device.ID, n.Message)
+		}
+	}
+	if amiss == 0 {
+		c.done.good(checkCDI, edits.Spec, "driver %s: the CDI name %s resolves, with %s", call.Driver, device.ID, count(len(edits.DeviceNodes), "device file"))
+	}
+}

@@ -1,0 +1,101 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	healthv1 "k8s.io/kubelet/pkg/apis/dra-health/v1"
+	healthv1alpha1 "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
+	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
+	drav1beta1 "k8s.io/kubelet/pkg/apis/dra/v1beta1"
+	registerv1 "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+)
+
+// Served tells whether a server has a service.
+type Served string
+
+// What a server may say about a service. Servers need not say it.
+const (
+	ServedYes     Served = "Yes"
+	ServedNo      Served = "No"
+	ServedUnknown Served = "Unknown"
+)
+
+// Service is a version of one of the services of a driver.
+type Service struct {
+	// Name is how drivers advertise it: v1.DRAPlugin, v1beta1.DRAPlugin,
+	// v1.DRAResourceHealth, v1alpha1.DRAResourceHealth.
+	Name string `json:"name"`
+	// Advertised is true if the driver names it as it registers.
+	Advertised bool `json:"advertised"`
+	// Served is what the server says.
+	Served Served `json:"served"`
+}
+
+// api is a service of a driver as gRPC calls it.
+type api struct{ name, grpc string }
+
+// draAPIs are the versions of the service that prepares, newest first: the
+// kubelet takes the first one that a driver advertises.
+func draAPIs() []api {
+	return []api{
+		{drav1.DRAPluginService, drav1.DRAPlugin_ServiceDesc.ServiceName},
+		{drav1beta1.DRAPluginService, drav1beta1.DRAPlugin_ServiceDesc.ServiceName},
+	}
+}
+
+// healthAPIs are the versions of the service for health, newest first.
+func healthAPIs() []api {
+	return []api{
+		{healthv1.DRAResourceHealthService, healthv1.DRAResourceHealth_ServiceDesc.ServiceName},
+		{healthv1alpha1.DRAResourceHealthService, healthv1alpha1.DRAResourceHealth_ServiceDesc.ServiceName},
+	}
+}
+
+// noMethod is a method that no service has. Servers on grpc-go tell an unknown
+// method of a service that they have from an unknown service, and do nothing
+// else.
+const noMethod = "KubectlDRALooks"
+
+// serves asks whether the server has a service, without calling it.
+func (c *client) serves(ctx context.Context, service string) (Served, error) {
+	err := c.Invoke(ctx, "/"+service+"/"+noMethod, &registerv1.InfoRequest{}, &registerv1.InfoRequest{})
+	said := status.Convert(err)
+	switch {
+	case said.Code() == codes.Unimplemented && strings.HasPrefix(said.Message(), "unknown service"):
+		return ServedNo, nil
+	case said.Code() == codes.Unimplemented && strings.HasPrefix(said.Message(), "unknown method"):
+		return ServedYes, nil
+	case said.Code() == codes.Unimplemented, said.Code() == codes.OK:
+		return ServedUnknown, nil
+	default:
+		return ServedUnknown, c.failed(err)
+	}
+}
+
+// askServices finds out whether a socket answers and which of the services it
+// has.
+func (s *Socket) askServices(ctx context.Context, c *client, advertised []string) {
+	started := time.Now()
+	for i, a := range append(draAPIs(), healthAPIs()...) {
+		served, err := c.serves(ctx, a.grpc)
+		if i == 0 || err != nil {
+			s.outcome(time.Since(started), err)
+		}
+		if err != nil {
+			s.Services = nil
+			return
+		}
+		named := slices.Contains(advertised, a.name)
+		if named || served == ServedYes {
+			s.Services = append(s.Services, Service{Name: a.name, Advertised: named, Served: served})
+		}
+	}
+}

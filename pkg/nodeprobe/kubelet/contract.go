@@ -1,0 +1,85 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubelet
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+)
+
+// Findings are what the kubelet tells about the devices of its pods. Fields are
+// only ever added.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type Findings struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Node is what the cluster calls the node, empty if that is not known.
+	Node string `json:"node,omitempty"`
+	// Socket is where the kubelet was asked.
+	Socket string `json:"socket"`
+	// Pods are those with a claim, a device, or CPUs or memory of their own;
+	// Others counts the rest.
+	Pods   []Pod `json:"pods"`
+	Others int   `json:"others"`
+	// Allocatable are the devices of device plugins that the kubelet gives out,
+	// those in use among them.
+	Allocatable []Resource   `json:"allocatable,omitempty"`
+	Checks      []node.Check `json:"checks"`
+}
+
+// Pod is a pod as the kubelet knows it.
+type Pod struct {
+	Namespace  string      `json:"namespace"`
+	Name       string      `json:"name"`
+	Containers []Container `json:"containers,omitempty"`
+}
+
+// Container is a container that runs, or starts again, with its pod; the
+// kubelet tells nothing of those that end before.
+type Container struct {
+	Name    string     `json:"name"`
+	Claims  []Claim    `json:"claims,omitempty"`
+	Devices []Resource `json:"devices,omitempty"`
+	// CPUs are those that the container has for itself.
+	CPUs   []int64  `json:"cpus,omitempty"`
+	Memory []Memory `json:"memory,omitempty"`
+}
+
+// Claim is a claim whose devices the kubelet gives to a container.
+type Claim struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// UID is what the cluster says, empty if it has no such claim.
+	UID     string   `json:"uid,omitempty"`
+	Devices []Device `json:"devices,omitempty"`
+}
+
+// Device is a device of a claim.
+type Device struct {
+	Driver  string `json:"driver"`
+	Pool    string `json:"pool"`
+	Device  string `json:"device"`
+	ShareID string `json:"shareID,omitempty"`
+	// CDIDevices are those that the kubelet names with the device. Of several
+	// devices of a driver, it names with each one those of the devices before it
+	// too (GetDynamicResources, pkg/kubelet/cm/container_manager_linux.go).
+	CDIDevices []string `json:"cdiDevices,omitempty"`
+}
+
+// Resource are devices of a device plugin.
+type Resource struct {
+	Name string   `json:"name"`
+	IDs  []string `json:"ids"`
+	// NUMANodes are where they are, as far as the plugin tells.
+	NUMANodes []int64 `json:"numaNodes,omitempty"`
+}
+
+// Memory is memory that a container has for itself.
+type Memory struct {
+	Type      string  `json:"type"`
+	Bytes     uint64  `json:"bytes"`
+	NUMANodes []int64 `json:"numaNodes,omitempty"`
+}

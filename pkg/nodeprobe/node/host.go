@@ -1,0 +1,180 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	securejoin "github.com/cyphar/filepath-securejoin"
+)
+
+// The places where kubelet and container runtimes look by default.
+const (
+	DefaultRoot    = "/"
+	DefaultKubelet = "/var/lib/kubelet"
+)
+
+// DefaultCDI are the directories that container runtimes read CDI specs from.
+func DefaultCDI() []string { return []string{"/etc/cdi", "/var/run/cdi"} }
+
+// Host is a node, as far as it can be seen from here. Paths are those of the
+// node: in a container that has the node's root at /host, /dev/nvidia0 of the
+// node is /host/dev/nvidia0 here.
+type Host struct {
+	// Name is what the cluster calls the node; empty to find it out, see
+	// [Host.In].
+	Name string
+	// Root is where the node's root is mounted.
+	Root string
+	// Kubelet is the root directory of the kubelet (--root-dir).
+	Kubelet string
+	// CDI are the directories with CDI specs.
+	CDI []string
+}
+
+// NewHost fills in defaults for what is empty.
+func NewHost(root, kubelet string, cdi []string) *Host {
+	h := &Host{Root: root, Kubelet: kubelet, CDI: cdi}
+	if h.Root == "" {
+		h.Root = DefaultRoot
+	}
+	if h.Kubelet == "" {
+		h.Kubelet = DefaultKubelet
+	}
+	if len(h.CDI) == 0 {
+		h.CDI = DefaultCDI()
+	}
+	return h
+}
+
+// Here is where a path of the node is seen from here. Links are resolved as the
+// node would, and never lead out of its root. It fails for a loop of links.
+func (h *Host) Here(path string) (string, error) {
+	here, err := securejoin.SecureJoin(h.Root, path)
+	if err != nil {
+		return "", fmt.Errorf("resolve %s: %w", path, err)
+	}
+	return here, nil
+}
+
+// TooLargeError is a file that is larger than what may be read.
+type TooLargeError struct {
+	Path  string
+	Limit int64
+}
+
+// Error names the file.
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("%s is larger than %d bytes, and was not read", e.Path, e.Limit)
+}
+
+// ErrNotRegular is something that should be a file and is none.
+var ErrNotRegular = errors.New("is not a regular file")
+
+// ReadFile reads a file of at most so many bytes. It never waits: what is no
+// regular file, such as a pipe, is not opened.
+func (h *Host) ReadFile(path string, limit int64) ([]byte, error) {
+	here, err := h.Here(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(here)
+	switch {
+	case err != nil:
+		return nil, h.named(path, err)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s %w", path, ErrNotRegular)
+	case info.Size() > limit:
+		return nil, &TooLargeError{path, limit}
+	}
+	file, err := os.Open(here)
+	if err != nil {
+		return nil, h.named(path, err)
+	}
+	defer func() { _ = file.Close() }()
+	// It may have grown since, and files of the kernel have no size.
+	data, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err != nil {
+		return nil, h.named(path, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, &TooLargeError{path, limit}
+	}
+	return data, nil
+}
+
+// maxEntries is how many entries of a directory are looked at.
+const maxEntries = 10000
+
+// ReadDir lists a directory by name. One with more than 10,000 entries is an
+// error.
+func (h *Host) ReadDir(path string) ([]fs.DirEntry, error) {
+	here, err := h.Here(path)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.Open(here)
+	if err != nil {
+		return nil, h.named(path, err)
+	}
+	defer func() { _ = dir.Close() }()
+	entries, err := dir.ReadDir(maxEntries + 1)
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, h.named(path, err)
+	case len(entries) > maxEntries:
+		return nil, fmt.Errorf("%s has more than %d entries", path, maxEntries)
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return entries, nil
+}
+
+// Stat looks at what is at a path, links followed within the node.
+func (h *Host) Stat(path string) (fs.FileInfo, error) {
+	here, err := h.Here(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(here)
+	if err != nil {
+		return nil, h.named(path, err)
+	}
+	return info, nil
+}
+
+// Leaves tells whether a path is a link, or is below one, that leads out of a
+// directory of the node. target is where it leads.
+func (h *Host) Leaves(path, dir string) (target string, leaves bool, err error) {
+	here, err := h.Here(path)
+	if err != nil {
+		return "", false, err
+	}
+	inside, err := h.Here(dir)
+	if err != nil {
+		return "", false, err
+	}
+	relative, err := filepath.Rel(inside, here)
+	if err != nil {
+		return "", false, fmt.Errorf("compare %s with %s: %w", path, dir, err)
+	}
+	target = "/" + strings.TrimPrefix(strings.TrimPrefix(here, filepath.Clean(h.Root)), "/")
+	return target, relative == ".." || strings.HasPrefix(relative, ".."+string(filepath.Separator)), nil
+}
+
+// named makes an error of a path from here one of the path on the node.
+func (h *Host) named(path string, err error) error {
+	var inner *fs.PathError
+	if errors.As(err, &inner) {
+		return &fs.PathError{Op: inner.Op, Path: path, Err: inner.Err}
+	}
+	return err
+}

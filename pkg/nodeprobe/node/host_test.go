@@ -1,0 +1,108 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package node
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// tree makes files, directories (with a slash at the end) and links
+// ("name -> target") below a root.
+func tree(t *testing.T, entries ...string) *Host {
+	t.Helper()
+	root := t.TempDir()
+	for _, entry := range entries {
+		must := func(err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		name, target, isLink := cutLink(entry)
+		path := filepath.Join(root, name)
+		must(os.MkdirAll(filepath.Dir(path), 0o755))
+		switch {
+		case isLink:
+			must(os.Symlink(target, path))
+		case name[len(name)-1] == '/':
+			must(os.MkdirAll(path, 0o755))
+		default:
+			must(os.WriteFile(path, []byte(name), 0o600))
+		}
+	}
+	return NewHost(root, "", nil)
+}
+
+func cutLink(entry string) (name, target string, ok bool) {
+	for i := range entry {
+		if len(entry) > i+4 && entry[i:i+4] == " -> " {
+			return entry[:i], entry[i+4:], true
+		}
+	}
+	return entry, "", false
+}
+
+func TestReadFile(t *testing.T) {
+	host := tree(t, "run/cdi/spec.json", "var/run -> /run", "etc/escape -> /../../../../etc/hostname", "loop -> loop", "dir/")
+	if data, err := host.ReadFile("/var/run/cdi/spec.json", 100); err != nil || string(data) != "run/cdi/spec.json" {
+		t.Errorf("through an absolute link: %q, %v", data, err)
+	}
+	var large *TooLargeError
+	if _, err := host.ReadFile("/run/cdi/spec.json", 3); !errors.As(err, &large) || large.Path != "/run/cdi/spec.json" {
+		t.Errorf("a file that is too large: %v", err)
+	}
+	if _, err := host.ReadFile("/etc/escape", 100); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a link out of the root must not lead out: %v", err)
+	}
+	if _, err := host.ReadFile("/loop", 100); err == nil {
+		t.Error("a loop of links is read")
+	}
+	if _, err := host.ReadFile("/dir", 100); !errors.Is(err, ErrNotRegular) {
+		t.Errorf("a directory: %v", err)
+	}
+	pipe := filepath.Join(host.Root, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := host.ReadFile("/pipe", 100); !errors.Is(err, ErrNotRegular) {
+		t.Errorf("a pipe: %v", err)
+	}
+	if _, err := host.ReadFile("/gone", 100); err == nil || err.Error() != "stat /gone: no such file or directory" {
+		t.Errorf("the error names the path of the node: %v", err)
+	}
+}
+
+func TestLeaves(t *testing.T) {
+	host := tree(t, "var/lib/kubelet/plugins/gpu/dra.sock", "var/lib/kubelet/plugins/out -> /tmp/evil", "tmp/evil", "var/lib/kubelet/plugins/in -> gpu")
+	for path, want := range map[string]bool{"/var/lib/kubelet/plugins/gpu/dra.sock": false, "/var/lib/kubelet/plugins/in/dra.sock": false, "/var/lib/kubelet/plugins/out": true} {
+		target, leaves, err := host.Leaves(path, "/var/lib/kubelet")
+		if err != nil || leaves != want {
+			t.Errorf("%s: leaves %t to %s, %v", path, leaves, target, err)
+		}
+		if leaves && target != "/tmp/evil" {
+			t.Errorf("%s leads to %s", path, target)
+		}
+	}
+}
+
+func TestWorst(t *testing.T) {
+	for _, test := range []struct {
+		states []State
+		want   State
+	}{{nil, OK}, {[]State{OK, OK}, OK}, {[]State{OK, Unknown}, Unknown}, {[]State{Unknown, Problem, OK}, Problem}} {
+		var checks []Check
+		for _, state := range test.states {
+			checks = append(checks, Check{State: state})
+		}
+		if got := Worst(checks); got != test.want {
+			t.Errorf("%v: %s, want %s", test.states, got, test.want)
+		}
+	}
+}

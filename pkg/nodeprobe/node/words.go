@@ -1,0 +1,58 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"fmt"
+	"strings"
+)
+
+// sampled is how many of a long list are named in a message.
+const sampled = 3
+
+// Sample enumerates a list in a message: all of a short one, some of a long one.
+func Sample(list []string) string {
+	if len(list) <= sampled+1 {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:sampled], ", "), len(list)-sampled)
+}
+
+// Counted counts something in a message: "1 claim", "3 claims".
+func Counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if stem, ok := strings.CutSuffix(noun, "y"); ok {
+		return fmt.Sprintf("%d %sies", n, stem)
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Doubts gathers what could not be told, so that a reason that many things
+// share is told once.
+type Doubts struct {
+	reasons []string
+	about   map[string][]string
+}
+
+// Add notes that something about who could not be told, and why.
+func (d *Doubts) Add(who, reason string) {
+	if d.about == nil {
+		d.about = map[string][]string{}
+	}
+	if d.about[reason] == nil {
+		d.reasons = append(d.reasons, reason)
+	}
+	d.about[reason] = append(d.about[reason], who)
+}
+
+// Checks has a check of that name for each reason.
+func (d *Doubts) Checks(name string) []Check {
+	checks := make([]Check, 0, len(d.reasons))
+	for _, reason := range d.reasons {
+		checks = append(checks, Unseen(name, "", "%s: %s", Sample(d.about[reason]), reason))
+	}
+	return checks
+}

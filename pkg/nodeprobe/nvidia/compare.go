@@ -1,0 +1,261 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nvidia
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Comparison is what is published for a node against the preview.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type Comparison struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Simulated names the machine if the preview is of none that is real.
+	Simulated string `json:"simulated,omitempty"`
+	Driver    string `json:"driver"`
+	Pool      string `json:"pool"`
+	// Unknown says why nothing could be compared; then there are no differences.
+	Unknown string `json:"unknown,omitempty"`
+	// Published is the number of devices in the newest generation of the pool,
+	// Previewed that of the preview, Equal how many are the same in both.
+	Published int `json:"published"`
+	Previewed int `json:"previewed"`
+	Equal     int `json:"equal"`
+	// Differences are by name of the device, then those of counter sets.
+	Differences []Difference `json:"differences"`
+}
+
+// Change is how something differs.
+type Change string
+
+const (
+	// OnlyPublished is something that the driver would not publish now.
+	OnlyPublished Change = "OnlyPublished"
+	// OnlyPreviewed is something that the driver would publish and has not.
+	OnlyPreviewed Change = "OnlyPreviewed"
+	// Changed is something that both have, with other values.
+	Changed Change = "Changed"
+)
+
+// Difference is a device or a counter set that is not the same.
+type Difference struct {
+	// Device or CounterSet is its name.
+	Device     string `json:"device,omitempty"`
+	CounterSet string `json:"counterSet,omitempty"`
+	Change     Change `json:"change"`
+	// Fields are the values, if it changed.
+	Fields []FieldDifference `json:"fields,omitempty"`
+}
+
+// FieldDifference is one value. An empty side does not have it.
+type FieldDifference struct {
+	// Path is that in the device or counter set: "attributes[brand]".
+	Path      string `json:"path"`
+	Published string `json:"published,omitempty"`
+	Previewed string `json:"previewed,omitempty"`
+}
+
+// Compare holds the preview of a node against what a snapshot has of the driver's
+// slices for it. How devices are distributed to slices does not count, nor do
+// taints, which the driver adds while it runs.
+func Compare(snap *snapshot.Snapshot, f *Findings, settings Settings, previewed []*resourceapi.ResourceSlice) *Comparison {
+	c := &Comparison{
+		TypeMeta:  metav1.TypeMeta{APIVersion: APIVersion, Kind: "GPUPreviewComparison"},
+		Simulated: f.Simulated, Driver: DriverName, Pool: settings.Node, Differences: []Difference{},
+	}
+	published, reason := published(snap, settings.Node)
+	if c.Unknown = reason; reason != "" {
+		return c
+	}
+	before, after := parts(published), parts(previewed)
+	c.Published, c.Previewed = len(before.devices), len(after.devices)
+	c.Differences = append(c.Differences, differences(before.devices, after.devices, func(name string) Difference { return Difference{Device: name} })...)
+	c.Equal = len(before.devices)
+	for _, d := range c.Differences {
+		if d.Change != OnlyPreviewed {
+			c.Equal--
+		}
+	}
+	c.Differences = append(c.Differences, differences(before.counters, after.counters, func(name string) Difference { return Difference{CounterSet: name} })...)
+	return c
+}
+
+// published are the slices of the newest generation of the node's pool. reason
+// says why they are not known.
+func published(snap *snapshot.Snapshot, node string) (list []*resourceapi.ResourceSlice, reason string) {
+	if gap := snap.Gap(snapshot.ResourceSlices); gap != nil {
+		return nil, "ResourceSlices could not be read: " + gap.Reason
+	}
+	var newest int64
+	for _, s := range snap.Slices {
+		if s.Spec.Driver != DriverName || s.Spec.Pool.Name != node {
+			continue
+		}
+		switch {
+		case s.Spec.Pool.Generation > newest || len(list) == 0:
+			newest, list = s.Spec.Pool.Generation, []*resourceapi.ResourceSlice{s}
+		case s.Spec.Pool.Generation == newest:
+			list = append(list, s)
+		}
+	}
+	if len(list) > 0 && int64(len(list)) != list[0].Spec.Pool.ResourceSliceCount {
+		return nil, fmt.Sprintf("pool %s has %d of %d slices, so it is not known what it will have", node, len(list), list[0].Spec.Pool.ResourceSliceCount)
+	}
+	return list, ""
+}
+
+// fields are values by their paths.
+type fields = map[string]string
+
+type content struct{ devices, counters map[string]fields }
+
+// parts takes slices apart.
+func parts(list []*resourceapi.ResourceSlice) content {
+	c := content{devices: map[string]fields{}, counters: map[string]fields{}}
+	for _, s := range list {
+		for i := range s.Spec.Devices {
+			c.devices[s.Spec.Devices[i].Name] = deviceFields(&s.Spec.Devices[i])
+		}
+		for _, set := range s.Spec.SharedCounters {
+			values := fields{}
+			for name, counter := range set.Counters {
+				values["counters["+name+"]"] = quantityText(counter.Value)
+			}
+			c.counters[set.Name] = values
+		}
+	}
+	return c
+}
+
+func deviceFields(d *resourceapi.Device) fields {
+	values := fields{}
+	// The driver may leave its own name out.
+	short := func(name resourceapi.QualifiedName) string { return strings.TrimPrefix(string(name), DriverName+"/") }
+	for name, attribute := range d.Attributes {
+		values["attributes["+short(name)+"]"] = AttributeText(attribute)
+	}
+	for name, capacity := range d.Capacity {
+		path := "capacity[" + short(name) + "]"
+		values[path] = quantityText(capacity.Value)
+		if capacity.RequestPolicy != nil {
+			values[path+".requestPolicy"] = jsonText(capacity.RequestPolicy)
+		}
+	}
+	for _, consumed := range d.ConsumesCounters {
+		for name, counter := range consumed.Counters {
+			values["consumesCounters["+consumed.CounterSet+"]["+name+"]"] = quantityText(counter.Value)
+		}
+	}
+	if d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations {
+		values["allowMultipleAllocations"] = "true"
+	}
+	return values
+}
+
+// quantityText is the same for the same number, however it was written.
+func quantityText(q resource.Quantity) string {
+	if n, ok := q.AsInt64(); ok {
+		q = quantity(n)
+	}
+	return q.String()
+}
+
+// AttributeText is a value with its type, which selectors depend on.
+func AttributeText(a resourceapi.DeviceAttribute) string {
+	switch {
+	case a.VersionValue != nil:
+		return "version " + *a.VersionValue
+	case a.StringValue != nil:
+		return fmt.Sprintf("%q", *a.StringValue)
+	default:
+		return jsonText(a)
+	}
+}
+
+func jsonText(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+func differences(before, after map[string]fields, named func(string) Difference) []Difference {
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	var list []Difference
+	for _, name := range slices.SortedFunc(maps.Keys(all), naturally) {
+		d := named(name)
+		old, published := before[name]
+		now, previewed := after[name]
+		switch {
+		case !previewed:
+			d.Change = OnlyPublished
+		case !published:
+			d.Change = OnlyPreviewed
+		default:
+			d.Change, d.Fields = Changed, fieldDifferences(old, now)
+			if len(d.Fields) == 0 {
+				continue
+			}
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+func fieldDifferences(before, after fields) []FieldDifference {
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	var list []FieldDifference
+	for _, path := range slices.SortedFunc(maps.Keys(all), naturally) {
+		if before[path] != after[path] {
+			list = append(list, FieldDifference{Path: path, Published: before[path], Previewed: after[path]})
+		}
+	}
+	return list
+}
+
+// naturally orders names with numbers as people do: gpu-9 before gpu-10.
+func naturally(a, b string) int {
+	for a != "" && b != "" {
+		x, y := digits(a), digits(b)
+		if x > 0 && y > 0 {
+			m, n := strings.TrimLeft(a[:x], "0"), strings.TrimLeft(b[:y], "0")
+			if c := cmp.Or(cmp.Compare(len(m), len(n)), cmp.Compare(m, n)); c != 0 {
+				return c
+			}
+			a, b = a[x:], b[y:]
+			continue
+		}
+		if a[0] != b[0] {
+			return cmp.Compare(a[0], b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits is how many a text begins with.
+func digits(s string) int {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return i
+		}
+	}
+	return len(s)
+}

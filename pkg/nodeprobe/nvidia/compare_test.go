@@ -1,0 +1,95 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nvidia
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+func TestCompare(t *testing.T) {
+	f, settings := h100(t), Settings{Node: "node", DynamicMIG: true}
+	preview := func() []*resourceapi.ResourceSlice {
+		list, err := Preview(f, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	device := func(list []*resourceapi.ResourceSlice, name string) *resourceapi.Device {
+		devices := list[0].Spec.Devices
+		return &devices[slices.IndexFunc(devices, func(d resourceapi.Device) bool { return d.Name == name })]
+	}
+	for name, test := range map[string]struct {
+		published func([]*resourceapi.ResourceSlice) []*resourceapi.ResourceSlice
+		want      []Difference
+	}{
+		"the same": {func(l []*resourceapi.ResourceSlice) []*resourceapi.ResourceSlice { return l }, []Difference{}},
+		"taints, a long name and another notation do not count": {func(l []*resourceapi.ResourceSlice) []*resourceapi.ResourceSlice {
+			d := device(l, "gpu-3")
+			d.Taints = []resourceapi.DeviceTaint{{Key: "gpu.nvidia.com/xid", Value: "79", Effect: resourceapi.DeviceTaintEffectNoExecute}}
+			d.Attributes["gpu.nvidia.com/brand"] = d.Attributes["brand"]
+			delete(d.Attributes, "brand")
+			return l
+		}, []Difference{}},
+		"another value, another type": {func(l []*resourceapi.ResourceSlice) []*resourceapi.ResourceSlice {
+			d := device(l, "gpu-3")
+			d.Attributes["brand"] = text("Tesla")
+			d.Attributes["driverVersion"] = text("550.54.15")
+			delete(d.Attributes, "addressingMode")
+			return l
+		}, []Difference{{Device: "gpu-3", Change: Changed, Fields: []FieldDifference{
+			{Path: "attributes[addressingMode]", Previewed: `"HMM"`},
+			{Path: "attributes[brand]", Published: `"Tesla"`, Previewed: `"Nvidia"`},
+			{Path: "attributes[driverVersion]", Published: `"550.54.15"`, Previewed: "version 550.54.15"},
+		}}}},
+		"another device and counter": {func(l []*resourceapi.ResourceSlice) []*resourceapi.ResourceSlice {
+			device(l, "gpu-3-mig-7g80gb-4-0").Name = "gpu-11"
+			l[0].Spec.SharedCounters[0].Counters["encoders"] = resourceapi.Counter{Value: quantity(2)}
+			return l
+		}, []Difference{
+			{Device: "gpu-3-mig-7g80gb-4-0", Change: OnlyPreviewed},
+			{Device: "gpu-11", Change: OnlyPublished},
+			{CounterSet: "gpu-3-counter-set", Change: Changed, Fields: []FieldDifference{{Path: "counters[encoders]", Published: "2", Previewed: "0"}}},
+		}},
+		"an older generation and other pools are left out": {func(l []*resourceapi.ResourceSlice) []*resourceapi.ResourceSlice {
+			old, other := l[0].DeepCopy(), l[0].DeepCopy()
+			old.Spec.Devices, other.Spec.Devices = nil, nil
+			l[0].Spec.Pool.Generation = 7
+			other.Spec.Pool.Name = "other"
+			return append(l, old, other)
+		}, []Difference{}},
+	} {
+		c := Compare(&snapshot.Snapshot{Slices: test.published(preview())}, f, settings, preview())
+		if diff := cmp.Diff(test.want, c.Differences); diff != "" || c.Unknown != "" {
+			t.Errorf("%s: %s\n%s", name, c.Unknown, diff)
+		}
+	}
+}
+
+// TestCompareUnknown has what leaves open what is published.
+func TestCompareUnknown(t *testing.T) {
+	f, settings := h100(t), Settings{Node: "node"}
+	list, err := Preview(f, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gap := &snapshot.Snapshot{Gaps: []snapshot.Gap{{Resource: snapshot.ResourceSlices, Reason: "forbidden"}}}
+	if c := Compare(gap, f, settings, list); c.Unknown != "ResourceSlices could not be read: forbidden" || len(c.Differences) > 0 {
+		t.Errorf("without rights: %+v", c)
+	}
+	part := list[0].DeepCopy()
+	part.Spec.Pool.ResourceSliceCount = 2
+	if c := Compare(&snapshot.Snapshot{Slices: []*resourceapi.ResourceSlice{part}}, f, settings, list); c.Unknown == "" || len(c.Differences) > 0 {
+		t.Errorf("an incomplete pool: %+v", c)
+	}
+	if c := Compare(&snapshot.Snapshot{}, f, settings, list); len(c.Differences) != 1 || c.Differences[0].Change != OnlyPreviewed {
+		t.Errorf("nothing published: %+v", c)
+	}
+}

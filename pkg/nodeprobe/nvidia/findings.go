@@ -1,0 +1,211 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nvidia
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+)
+
+// APIVersion is that of all that this package has printed for machines. Fields
+// are only ever added.
+const APIVersion = "dra.kubectl.dev/v1alpha1"
+
+// Findings is what there is to know of the NVIDIA GPUs of one node.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type Findings struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Simulated names the machine that the values are of; empty for a real one.
+	Simulated string `json:"simulated,omitempty"`
+	// Library is the path of the NVML library on the node, if it was loaded.
+	Library string `json:"library,omitempty"`
+	// DriverVersion, CUDAVersion and NVMLVersion are as NVML tells them, the
+	// second one as "12.4".
+	DriverVersion string `json:"driverVersion,omitempty"`
+	CUDAVersion   string `json:"cudaVersion,omitempty"`
+	NVMLVersion   string `json:"nvmlVersion,omitempty"`
+	// GPUs are those that NVML knows, in its order.
+	GPUs []GPU `json:"gpus"`
+	// PCI are the NVIDIA GPUs on the PCI bus, whether NVML knows them or not.
+	PCI []PCIDevice `json:"pci,omitempty"`
+	// Missing is what could not be told of the node as a whole.
+	Missing []Missing `json:"missing,omitempty"`
+
+	Checks []node.Check `json:"checks"`
+}
+
+// Missing is a value that is not known, and why.
+type Missing struct {
+	// Value is the name of a JSON field beside the list.
+	Value  string `json:"value"`
+	Reason string `json:"reason"`
+	// Unsupported means that the GPU, or this version of the library, does not
+	// have it at all. Otherwise it exists and could not be had.
+	Unsupported bool `json:"unsupported,omitempty"`
+}
+
+// PCIDevice is a GPU as the PCI bus has it.
+type PCIDevice struct {
+	BusID string `json:"busID"`
+	// Device is the PCI device ID, such as "0x2330".
+	Device string `json:"device,omitempty"`
+	// Driver is the kernel driver that it is bound to; empty for none.
+	Driver string `json:"driver,omitempty"`
+	// Root is the PCIe root complex, as the attribute
+	// resource.kubernetes.io/pcieRoot names it.
+	Root string `json:"root,omitempty"`
+	// NUMANode is nil if the device belongs to none, or none is known.
+	NUMANode *int `json:"numaNode,omitempty"`
+	// Missing has the reasons for an empty root.
+	Missing []Missing `json:"missing,omitempty"`
+}
+
+// GPU is one physical GPU. A field that is empty or absent is among Missing,
+// or does not apply.
+type GPU struct {
+	Index int `json:"index"`
+	// Minor is the N of /dev/nvidiaN, by which the DRA driver names the device.
+	Minor             *int   `json:"minor,omitempty"`
+	UUID              string `json:"uuid,omitempty"`
+	Product           string `json:"product,omitempty"`
+	Brand             string `json:"brand,omitempty"`
+	Architecture      string `json:"architecture,omitempty"`
+	ComputeCapability string `json:"computeCapability,omitempty"`
+	// Virtualization is None, Passthrough, VGPU, HostVGPU or HostVSGA.
+	Virtualization string  `json:"virtualization,omitempty"`
+	MemoryBytes    *uint64 `json:"memoryBytes,omitempty"`
+	PCIBusID       string  `json:"pciBusID,omitempty"`
+	PCIeRoot       string  `json:"pcieRoot,omitempty"`
+	NUMANode       *int    `json:"numaNode,omitempty"`
+	// AddressingMode is ATS, HMM or None; empty where the platform has none.
+	AddressingMode string `json:"addressingMode,omitempty"`
+	ModuleID       *int   `json:"moduleID,omitempty"`
+
+	ECC *ECC `json:"ecc,omitempty"`
+	// Rows is about memory rows that were replaced by spare ones.
+	Rows *RemappedRows `json:"remappedRows,omitempty"`
+	// XIDs are the errors that the kernel log still has of the GPU, oldest first.
+	XIDs    []XID    `json:"xids,omitempty"`
+	NVLinks []NVLink `json:"nvlinks,omitempty"`
+	Fabric  *Fabric  `json:"fabric,omitempty"`
+
+	// MIG is nil for a GPU that cannot be divided.
+	MIG         *MIG         `json:"mig,omitempty"`
+	MIGDevices  []MIGDevice  `json:"migDevices,omitempty"`
+	MIGProfiles []MIGProfile `json:"migProfiles,omitempty"`
+
+	Missing []Missing `json:"missing,omitempty"`
+}
+
+// ECC is the state of error correction.
+type ECC struct {
+	Current bool `json:"current"`
+	// Pending is what it will be after the next reset.
+	Pending bool `json:"pending"`
+	// Corrected and Uncorrected count errors since the driver was loaded; nil
+	// if NVML does not tell.
+	Corrected   *uint64 `json:"corrected,omitempty"`
+	Uncorrected *uint64 `json:"uncorrected,omitempty"`
+}
+
+// RemappedRows counts memory rows that were replaced.
+type RemappedRows struct {
+	Corrected   int `json:"corrected"`
+	Uncorrected int `json:"uncorrected"`
+	// Pending means that a reset is needed, Failed that one could not be replaced.
+	Pending bool `json:"pending"`
+	Failed  bool `json:"failed"`
+}
+
+// XID is an error of the GPU that the kernel driver reported.
+type XID struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+// NVLink is one link of a GPU.
+type NVLink struct {
+	Link   int  `json:"link"`
+	Active bool `json:"active"`
+	// Remote is the PCI bus ID at the other end.
+	Remote string `json:"remote,omitempty"`
+}
+
+// Fabric is how far a GPU has come in joining an NVLink fabric.
+type Fabric struct {
+	// State is NotSupported, NotStarted, InProgress or Completed.
+	State string `json:"state"`
+	// Status is what came of it, "Success" or NVML's error; only if Completed.
+	Status      string `json:"status,omitempty"`
+	ClusterUUID string `json:"clusterUUID,omitempty"`
+	CliqueID    uint32 `json:"cliqueID"`
+}
+
+// MIG is whether a GPU is divided.
+type MIG struct {
+	Current bool `json:"current"`
+	// Pending is what it will be after the next reset.
+	Pending bool `json:"pending"`
+}
+
+// MIGProfile is a size of partition that a GPU can have.
+type MIGProfile struct {
+	// Name is as nvidia-smi has it, such as 1g.10gb.
+	Name string `json:"name"`
+	// Index is NVML's number of the kind of profile, ID that of the GPU's.
+	Index int `json:"index"`
+	ID    int `json:"id"`
+	// Slices is how many of the compute slices it takes, Instances how many of
+	// it the GPU has room for.
+	Slices          int         `json:"slices"`
+	Instances       int         `json:"instances"`
+	MemoryMiB       uint64      `json:"memoryMiB"`
+	Multiprocessors int         `json:"multiprocessors"`
+	CopyEngines     int         `json:"copyEngines"`
+	Decoders        int         `json:"decoders"`
+	Encoders        int         `json:"encoders"`
+	JPEGEngines     int         `json:"jpegEngines"`
+	OFAEngines      int         `json:"ofaEngines"`
+	Placements      []Placement `json:"placements,omitempty"`
+	// Missing has the reason if placements are not known.
+	Missing []Missing `json:"missing,omitempty"`
+}
+
+// Placement is where on the GPU a partition can be, in memory slices.
+type Placement struct {
+	Start int `json:"start"`
+	Size  int `json:"size"`
+}
+
+// MIGDevice is a partition that exists.
+type MIGDevice struct {
+	UUID              string    `json:"uuid"`
+	GPUInstanceID     int       `json:"gpuInstanceID"`
+	ComputeInstanceID int       `json:"computeInstanceID"`
+	Placement         Placement `json:"placement"`
+	// Profile is the name of the profile; empty if its compute instance does not
+	// take all of its GPU instance, which the DRA driver has no name for.
+	Profile string `json:"profile,omitempty"`
+	// ProfileID is that of the GPU instance, see [MIGProfile.ID].
+	ProfileID int       `json:"profileID"`
+	Missing   []Missing `json:"missing,omitempty"`
+}
+
+// lacks notes that a value is not known.
+func lacks(list *[]Missing, value, reason string) {
+	*list = append(*list, Missing{Value: value, Reason: reason})
+}
+
+// missing finds the reason for a value that is not known.
+func missing(list []Missing, value string) *Missing {
+	for i := range list {
+		if list[i].Value == value {
+			return &list[i]
+		}
+	}
+	return nil
+}

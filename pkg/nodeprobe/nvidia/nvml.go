@@ -1,0 +1,272 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && cgo && nvml
+
+package nvidia
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/NVIDIA/go-nvlib/pkg/nvlib/device"
+	"github.com/NVIDIA/go-nvml/pkg/dl"
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/google/uuid"
+)
+
+// hasNVML tells whether this build can ask NVML.
+const hasNVML = true
+
+// openNVML reads through the library at a path of this machine. An empty one
+// leaves the search to the dynamic linker.
+func openNVML(path string) (*Findings, error) {
+	if path == "" {
+		path = libraryName
+	}
+	// A library without this function would end the process.
+	library := dl.New(path, dl.RTLD_LAZY|dl.RTLD_LOCAL)
+	if err := library.Open(); err != nil {
+		return nil, fmt.Errorf("open NVML: %w: %w", err, nvml.ERROR_LIBRARY_NOT_FOUND)
+	}
+	err := library.Lookup("nvmlInitWithFlags")
+	if closing := library.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open NVML: %w", err)
+	}
+	return discover(nvml.New(nvml.WithLibraryPath(path)))
+}
+
+// discover asks for everything once. Only what makes all answers impossible is
+// an error: the library does not load, or has no list of GPUs.
+func discover(lib nvml.Interface) (f *Findings, err error) {
+	// Without GPUs is fine too, as for the DRA driver.
+	if ret := lib.InitWithFlags(nvml.INIT_FLAG_NO_GPUS); ret != nvml.SUCCESS {
+		return nil, fmt.Errorf("initialize NVML: %w", ret)
+	}
+	defer func() {
+		if ret := lib.Shutdown(); err == nil && ret != nvml.SUCCESS {
+			err = fmt.Errorf("shut down NVML: %w", ret)
+		}
+	}()
+	r := &nvmlReader{lib: lib, devices: device.New(lib)}
+	f = &Findings{GPUs: []GPU{}}
+	f.DriverVersion = value(ask(r, &f.Missing, "driverVersion", "nvmlSystemGetDriverVersion", lib.SystemGetDriverVersion))
+	f.NVMLVersion = value(ask(r, &f.Missing, "nvmlVersion", "nvmlSystemGetNVMLVersion", lib.SystemGetNVMLVersion))
+	if v := ask(r, &f.Missing, "cudaVersion", "nvmlSystemGetCudaDriverVersion", lib.SystemGetCudaDriverVersion); v != nil {
+		f.CUDAVersion = fmt.Sprintf("%d.%d", *v/1000, *v%1000/10)
+	}
+	count, ret := lib.DeviceGetCount()
+	if ret != nvml.SUCCESS {
+		return nil, fmt.Errorf("count GPUs: %w", ret)
+	}
+	for i := range count {
+		handle, ret := lib.DeviceGetHandleByIndex(i)
+		if ret != nvml.SUCCESS {
+			gpu := GPU{Index: i}
+			lacks(&gpu.Missing, "uuid", ret.Error())
+			f.GPUs = append(f.GPUs, gpu)
+			continue
+		}
+		gpu, err := r.gpu(i, handle)
+		if err != nil {
+			return nil, err
+		}
+		f.GPUs = append(f.GPUs, *gpu)
+	}
+	return f, nil
+}
+
+// nvmlReader asks one library.
+type nvmlReader struct {
+	lib nvml.Interface
+	// devices has NVIDIA's own names for what NVML numbers, which the DRA driver
+	// publishes.
+	devices device.Interface
+}
+
+// ask gets one value, or notes why not. Calling a function that an older library
+// lacks would end the process, so it is looked up first.
+func ask[T any](r *nvmlReader, list *[]Missing, field, symbol string, get func() (T, nvml.Return)) *T {
+	if r.lib.Extensions().LookupSymbol(symbol) != nil {
+		*list = append(*list, Missing{Value: field, Reason: "the library has no " + symbol, Unsupported: true})
+		return nil
+	}
+	v, ret := get()
+	if ret != nvml.SUCCESS {
+		*list = append(*list, Missing{Value: field, Reason: ret.Error(), Unsupported: ret == nvml.ERROR_NOT_SUPPORTED})
+		return nil
+	}
+	return &v
+}
+
+func value[T any](v *T) T {
+	if v == nil {
+		var zero T
+		return zero
+	}
+	return *v
+}
+
+// named gets a value for which NVIDIA has a name.
+func named[T any](r *nvmlReader, list *[]Missing, field, symbol string, get func() (T, nvml.Return), name func() (string, error)) string {
+	if ask(r, list, field, symbol, get) == nil {
+		return ""
+	}
+	text, err := name()
+	if err != nil {
+		lacks(list, field, err.Error())
+	}
+	return text
+}
+
+// gpu asks for all of one GPU.
+func (r *nvmlReader) gpu(index int, handle nvml.Device) (*GPU, error) {
+	dev, err := r.devices.NewDevice(handle)
+	if err != nil {
+		return nil, fmt.Errorf("look at GPU %d: %w", index, err)
+	}
+	g := &GPU{Index: index}
+	m := &g.Missing
+	g.Minor = ask(r, m, "minor", "nvmlDeviceGetMinorNumber", handle.GetMinorNumber)
+	g.UUID = value(ask(r, m, "uuid", "nvmlDeviceGetUUID", handle.GetUUID))
+	g.Product = value(ask(r, m, "product", "nvmlDeviceGetName", handle.GetName))
+	g.Brand = named(r, m, "brand", "nvmlDeviceGetBrand", handle.GetBrand, dev.GetBrandAsString)
+	g.Architecture = named(r, m, "architecture", "nvmlDeviceGetArchitecture", handle.GetArchitecture, dev.GetArchitectureAsString)
+	g.ComputeCapability = value(ask(r, m, "computeCapability", "nvmlDeviceGetCudaComputeCapability", func() (string, nvml.Return) {
+		major, minor, ret := handle.GetCudaComputeCapability()
+		return fmt.Sprintf("%d.%d", major, minor), ret
+	}))
+	if mode := ask(r, m, "virtualization", "nvmlDeviceGetVirtualizationMode", handle.GetVirtualizationMode); mode != nil {
+		g.Virtualization = virtualization(*mode)
+	}
+	if memory := ask(r, m, "memoryBytes", "nvmlDeviceGetMemoryInfo", handle.GetMemoryInfo); memory != nil {
+		g.MemoryBytes = &memory.Total
+	}
+	g.PCIBusID = named(r, m, "pciBusID", "nvmlDeviceGetPciInfo_v3", handle.GetPciInfo, dev.GetPCIBusID)
+	g.AddressingMode = named(r, m, "addressingMode", "nvmlDeviceGetAddressingMode", handle.GetAddressingMode, dev.GetAddressingModeAsString)
+	g.ModuleID = ask(r, m, "moduleID", "nvmlDeviceGetModuleId", handle.GetModuleId)
+	r.health(g, handle)
+	r.links(g, handle)
+	return g, r.mig(g, dev)
+}
+
+func virtualization(mode nvml.GpuVirtualizationMode) string {
+	switch mode {
+	case nvml.GPU_VIRTUALIZATION_MODE_NONE:
+		return "None"
+	case nvml.GPU_VIRTUALIZATION_MODE_PASSTHROUGH:
+		return "Passthrough"
+	case nvml.GPU_VIRTUALIZATION_MODE_VGPU:
+		return virtualGPU
+	case nvml.GPU_VIRTUALIZATION_MODE_HOST_VGPU:
+		return "HostVGPU"
+	case nvml.GPU_VIRTUALIZATION_MODE_HOST_VSGA:
+		return "HostVSGA"
+	default:
+		return fmt.Sprintf("mode %d", mode)
+	}
+}
+
+// health asks about memory errors.
+func (r *nvmlReader) health(g *GPU, handle nvml.Device) {
+	g.ECC = ask(r, &g.Missing, "ecc", "nvmlDeviceGetEccMode", func() (ECC, nvml.Return) {
+		current, pending, ret := handle.GetEccMode()
+		return ECC{Current: current == nvml.FEATURE_ENABLED, Pending: pending == nvml.FEATURE_ENABLED}, ret
+	})
+	if g.ECC != nil && g.ECC.Current {
+		count := func(field string, kind nvml.MemoryErrorType) *uint64 {
+			return ask(r, &g.Missing, field, "nvmlDeviceGetTotalEccErrors", func() (uint64, nvml.Return) {
+				return handle.GetTotalEccErrors(kind, nvml.VOLATILE_ECC)
+			})
+		}
+		g.ECC.Corrected = count("ecc.corrected", nvml.MEMORY_ERROR_TYPE_CORRECTED)
+		g.ECC.Uncorrected = count("ecc.uncorrected", nvml.MEMORY_ERROR_TYPE_UNCORRECTED)
+	}
+	g.Rows = ask(r, &g.Missing, "remappedRows", "nvmlDeviceGetRemappedRows", func() (RemappedRows, nvml.Return) {
+		corrected, uncorrected, pending, failed, ret := handle.GetRemappedRows()
+		return RemappedRows{corrected, uncorrected, pending, failed}, ret
+	})
+}
+
+// links asks about NVLink and the fabric behind it.
+func (r *nvmlReader) links(g *GPU, handle nvml.Device) {
+	for link := range nvml.NVLINK_MAX_LINKS {
+		var gone []Missing
+		state := ask(r, &gone, "nvlinks", "nvmlDeviceGetNvLinkState", func() (nvml.EnableState, nvml.Return) {
+			state, ret := handle.GetNvLinkState(link)
+			if ret == nvml.ERROR_INVALID_ARGUMENT {
+				// There are fewer links.
+				ret = nvml.ERROR_NOT_SUPPORTED
+			}
+			return state, ret
+		})
+		if state == nil {
+			if link == 0 || !gone[0].Unsupported {
+				g.Missing = append(g.Missing, gone...)
+			}
+			break
+		}
+		one := NVLink{Link: link, Active: *state == nvml.FEATURE_ENABLED}
+		if one.Active {
+			if info := ask(r, &gone, "", "nvmlDeviceGetNvLinkRemotePciInfo_v2", func() (nvml.PciInfo, nvml.Return) { return handle.GetNvLinkRemotePciInfo(link) }); info != nil {
+				one.Remote = busID(info.BusId[:])
+			}
+		}
+		g.NVLinks = append(g.NVLinks, one)
+	}
+	g.Fabric = ask(r, &g.Missing, "fabric", "nvmlDeviceGetGpuFabricInfo", func() (Fabric, nvml.Return) {
+		info, ret := handle.GetGpuFabricInfo()
+		fabric := Fabric{State: fabricState(info.State), CliqueID: info.CliqueId}
+		if info.State == nvml.GPU_FABRIC_STATE_COMPLETED {
+			fabric.Status = fabricSuccess
+			if status := nvml.Return(info.Status); status != nvml.SUCCESS {
+				fabric.Status = status.Error()
+			}
+		}
+		if info.ClusterUuid != [16]uint8{} {
+			fabric.ClusterUUID = uuid.UUID(info.ClusterUuid).String()
+		}
+		return fabric, ret
+	})
+}
+
+func fabricState(state uint8) string {
+	switch state {
+	case nvml.GPU_FABRIC_STATE_NOT_SUPPORTED:
+		return fabricNotSupported
+	case nvml.GPU_FABRIC_STATE_NOT_STARTED:
+		return fabricNotStarted
+	case nvml.GPU_FABRIC_STATE_IN_PROGRESS:
+		return fabricInProgress
+	case nvml.GPU_FABRIC_STATE_COMPLETED:
+		return fabricCompleted
+	default:
+		return fmt.Sprintf("state %d", state)
+	}
+}
+
+// busID is the bus ID that NVML has as a C string, with the domain in the four
+// digits that sysfs uses, unless it needs more.
+func busID(chars []int8) string {
+	var b strings.Builder
+	for _, c := range chars {
+		if c == 0 {
+			break
+		}
+		b.WriteByte(byte(c))
+	}
+	id := strings.ToLower(b.String())
+	if len(id) == len("00000000:00:00.0") {
+		id = strings.TrimPrefix(id, "0000")
+	}
+	return id
+}
+
+// noLibrary tells whether an error means that there is no NVML at all.
+func noLibrary(err error) bool {
+	return errors.Is(err, nvml.ERROR_LIBRARY_NOT_FOUND)
+}

@@ -1,0 +1,145 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && cgo && nvml
+
+package nvidia
+
+import (
+	"fmt"
+
+	"github.com/NVIDIA/go-nvlib/pkg/nvlib/device"
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// mig asks how a GPU can be divided, and how it is.
+func (r *nvmlReader) mig(g *GPU, dev device.Device) error {
+	g.MIG = ask(r, &g.Missing, "mig", "nvmlDeviceGetMigMode", func() (MIG, nvml.Return) {
+		current, pending, ret := dev.GetMigMode()
+		return MIG{Current: current == nvml.DEVICE_MIG_ENABLE, Pending: pending == nvml.DEVICE_MIG_ENABLE}, ret
+	})
+	names, err := r.profiles(g, dev)
+	if err != nil {
+		return err
+	}
+	if g.MIG == nil || !g.MIG.Current {
+		return nil
+	}
+	count := ask(r, &g.Missing, "migDevices", "nvmlDeviceGetMaxMigDeviceCount", dev.GetMaxMigDeviceCount)
+	for i := range value(count) {
+		handle, ret := dev.GetMigDeviceHandleByIndex(i)
+		switch ret {
+		case nvml.SUCCESS:
+			g.MIGDevices = append(g.MIGDevices, r.migDevice(dev, handle, names))
+		case nvml.ERROR_NOT_FOUND, nvml.ERROR_INVALID_ARGUMENT:
+		default:
+			lacks(&g.Missing, "migDevices", fmt.Sprintf("number %d: %v", i, ret))
+		}
+	}
+	return nil
+}
+
+// migName is a profile whose compute instance takes all of its GPU instance, of
+// which NVML may know several.
+type migName struct {
+	name           string
+	gi, ci, engine int
+}
+
+// profiles lists the profiles of a GPU. They are looked for in the way of the DRA
+// driver, also on a GPU that is not divided now.
+func (r *nvmlReader) profiles(g *GPU, dev device.Device) ([]migName, error) {
+	const symbol = "nvmlDeviceGetGpuInstanceProfileInfo"
+	if r.lib.Extensions().LookupSymbol(symbol) != nil {
+		g.Missing = append(g.Missing, Missing{Value: "migProfiles", Reason: "the library has no " + symbol, Unsupported: true})
+		return nil, nil
+	}
+	// Without it, as for the driver, names have no memory size.
+	memory := value(g.MemoryBytes)
+	var names []migName
+	for i := range nvml.GPU_INSTANCE_PROFILE_COUNT {
+		info, ret := dev.GetGpuInstanceProfileInfo(i)
+		switch ret {
+		case nvml.SUCCESS:
+		case nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_INVALID_ARGUMENT:
+			continue
+		default:
+			lacks(&g.Missing, "migProfiles", fmt.Sprintf("number %d: %v", i, ret))
+			continue
+		}
+		p := MIGProfile{
+			Index: i, ID: int(info.Id), Slices: int(info.SliceCount), Instances: int(info.InstanceCount), MemoryMiB: info.MemorySizeMB,
+			Multiprocessors: int(info.MultiprocessorCount), CopyEngines: int(info.CopyEngineCount), Decoders: int(info.DecoderCount),
+			Encoders: int(info.EncoderCount), JPEGEngines: int(info.JpegCount), OFAEngines: int(info.OfaCount),
+		}
+		placements, ret := dev.GetGpuInstancePossiblePlacements(&info)
+		if ret != nvml.SUCCESS {
+			unsupported := ret == nvml.ERROR_NOT_SUPPORTED || ret == nvml.ERROR_INVALID_ARGUMENT
+			p.Missing = append(p.Missing, Missing{Value: "placements", Reason: ret.Error(), Unsupported: unsupported})
+		}
+		for _, at := range placements {
+			p.Placements = append(p.Placements, Placement{Start: int(at.Start), Size: int(at.Size)})
+		}
+		for j := range nvml.COMPUTE_INSTANCE_PROFILE_COUNT {
+			for k := range nvml.COMPUTE_INSTANCE_ENGINE_PROFILE_COUNT {
+				profile, err := r.devices.NewMigProfile(i, j, k, info.MemorySizeMB, memory)
+				if err != nil {
+					return nil, fmt.Errorf("name MIG profile %d of GPU %d: %w", i, g.Index, err)
+				}
+				if its := profile.GetInfo(); its.C == its.G {
+					p.Name = profile.String()
+					names = append(names, migName{p.Name, i, j, k})
+				}
+			}
+		}
+		g.MIGProfiles = append(g.MIGProfiles, p)
+	}
+	return names, nil
+}
+
+// migDevice asks for all of one partition.
+func (r *nvmlReader) migDevice(parent device.Device, handle nvml.Device, names []migName) MIGDevice {
+	d := MIGDevice{GPUInstanceID: -1, ComputeInstanceID: -1, ProfileID: -1}
+	m := &d.Missing
+	d.UUID = value(ask(r, m, "uuid", "nvmlDeviceGetUUID", handle.GetUUID))
+	gi := ask(r, m, "gpuInstanceID", "nvmlDeviceGetGpuInstanceId", handle.GetGpuInstanceId)
+	ci := ask(r, m, "computeInstanceID", "nvmlDeviceGetComputeInstanceId", handle.GetComputeInstanceId)
+	if gi == nil || ci == nil {
+		return d
+	}
+	d.GPUInstanceID, d.ComputeInstanceID = *gi, *ci
+	instance := ask(r, m, "profileID", "nvmlDeviceGetGpuInstanceById", func() (nvml.GpuInstance, nvml.Return) { return parent.GetGpuInstanceById(*gi) })
+	if instance == nil {
+		return d
+	}
+	info := ask(r, m, "profileID", "nvmlGpuInstanceGetInfo", (*instance).GetInfo)
+	if info == nil {
+		return d
+	}
+	d.ProfileID = int(info.ProfileId)
+	d.Placement = Placement{Start: int(info.Placement.Start), Size: int(info.Placement.Size)}
+	compute := ask(r, m, "profile", "nvmlGpuInstanceGetComputeInstanceById", func() (nvml.ComputeInstance, nvml.Return) {
+		return (*instance).GetComputeInstanceById(*ci)
+	})
+	if compute == nil {
+		return d
+	}
+	computeInfo := ask(r, m, "profile", "nvmlComputeInstanceGetInfo_v2", (*compute).GetInfo)
+	if computeInfo == nil {
+		return d
+	}
+	for _, n := range names {
+		giProfile, ret := parent.GetGpuInstanceProfileInfo(n.gi)
+		if ret != nvml.SUCCESS || giProfile.Id != info.ProfileId {
+			continue
+		}
+		ciProfile, ret := (*instance).GetComputeInstanceProfileInfo(n.ci, n.engine)
+		if ret == nvml.SUCCESS && ciProfile.Id == computeInfo.ProfileId {
+			d.Profile = n.name
+		}
+	}
+	if d.Profile == "" {
+		lacks(m, "profile", "its compute instance does not take all of its GPU instance")
+	}
+	return d
+}

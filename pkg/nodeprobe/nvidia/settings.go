@@ -1,0 +1,82 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nvidia
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// Settings are those of the DRA driver's kubelet plugin that decide what it
+// publishes.
+type Settings struct {
+	// Node is the name of the node, and so of the pool.
+	Node string
+	// Split tells whether shared counters have a slice of their own, as from
+	// Kubernetes 1.35 on (cmd/gpu-kubelet-plugin/driver.go, lines 577-594).
+	Split bool
+	// DynamicMIG, ListAttributes and Shares are the feature gates DynamicMIG,
+	// DRAListTypeAttributes, and the option --consumable-shares with its gate.
+	DynamicMIG     bool
+	ListAttributes bool
+	Shares         string
+}
+
+// The values of --consumable-shares, apart from a number.
+const (
+	sharesDisabled  = "disabled"
+	sharesMemory    = "memory"
+	sharesUnlimited = "unlimited"
+)
+
+// The gates that change what is published.
+const (
+	gateDynamicMIG     = "DynamicMIG"
+	gateListAttributes = "DRAListTypeAttributes"
+	gateShares         = "ConsumableShares"
+	gatePassthrough    = "PassthroughSupport"
+	gatePartitioning   = "FabricManagerPartitioning"
+	gateHealth         = "NVMLDeviceHealthCheck"
+	gateMPS            = "MPSSupport"
+)
+
+// Configure reads feature gates and the value of --consumable-shares as the
+// driver does (pkg/featuregates/featuregates.go, and cmd/gpu-kubelet-plugin/main.go
+// lines 306-315). It fails for what the driver would not start with, and for
+// gates of which the outcome cannot be computed here.
+func (s *Settings) Configure(gates map[string]bool, shares string) error {
+	known := []string{
+		gateDynamicMIG, gateListAttributes, gateShares, gatePassthrough, gatePartitioning, gateHealth, gateMPS,
+		"TimeSlicingSettings", "IMEXDaemonsWithDNSNames", "ComputeDomainCliques", "CrashOnNVLinkFabricErrors", "DeviceMetadata", "HostManagedIMEXDaemon",
+	}
+	for _, name := range slices.Sorted(maps.Keys(gates)) {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("the NVIDIA DRA driver has no feature gate %q", name)
+		}
+	}
+	switch {
+	case gates[gatePassthrough]:
+		return fmt.Errorf("what the driver publishes with %s cannot be told: it depends on the kernel's VFIO drivers", gatePassthrough)
+	case gates[gatePartitioning]:
+		return fmt.Errorf("what the driver publishes with %s cannot be told: it asks the Fabric Manager", gatePartitioning)
+	}
+	for _, other := range []string{gateHealth, gateMPS} {
+		if gates[gateDynamicMIG] && gates[other] {
+			return fmt.Errorf("the driver does not start with both %s and %s", gateDynamicMIG, other)
+		}
+	}
+	if shares == "" {
+		shares = sharesDisabled
+	}
+	if shares != sharesDisabled && !gates[gateShares] {
+		return fmt.Errorf("the driver does not start with --consumable-shares=%s without its feature gate %s", shares, gateShares)
+	}
+	if n, err := strconv.Atoi(shares); !slices.Contains([]string{sharesDisabled, sharesMemory, sharesUnlimited}, shares) && (err != nil || n <= 0) {
+		return fmt.Errorf("--consumable-shares is %q, and has to be disabled, memory, unlimited or a positive number", shares)
+	}
+	s.DynamicMIG, s.ListAttributes, s.Shares = gates[gateDynamicMIG], gates[gateListAttributes], shares
+	return nil
+}

@@ -1,0 +1,80 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nvidia
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// simulatedFiles has the values that the mocks of go-nvml give for a machine.
+// They are kept as data because the mocks need cgo like the rest of go-nvml, and
+// so would everything that simulates; the tests compare them with the mocks.
+//
+//go:embed simulated/*.json
+var simulatedFiles embed.FS
+
+// simulated is a machine with a number of equal GPUs.
+type simulated struct {
+	// Source says where the values are from.
+	Source string `json:"source"`
+	Count  int    `json:"count"`
+	// Findings have the first of the GPUs.
+	Findings Findings `json:"findings"`
+}
+
+// SimulatedMachines are the names that [Options.Simulate] may have.
+func SimulatedMachines() []string {
+	entries, err := simulatedFiles.ReadDir("simulated")
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, strings.TrimSuffix(entry.Name(), ".json"))
+	}
+	return names
+}
+
+// simulate makes up a machine. Index, minor number, PCI bus ID and UUID are what
+// its GPUs differ in.
+func simulate(name string) (*Findings, error) {
+	if !slices.Contains(SimulatedMachines(), name) {
+		return nil, fmt.Errorf("simulate %q: unknown machine", name)
+	}
+	data, err := simulatedFiles.ReadFile(path.Join("simulated", name+".json"))
+	if err != nil {
+		return nil, fmt.Errorf("simulate %s: %w", name, err)
+	}
+	var from simulated
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&from); err != nil {
+		return nil, fmt.Errorf("simulate %s: %w", name, err)
+	}
+	f := from.Findings.DeepCopy()
+	f.Simulated = name
+	first := f.GPUs[0]
+	f.GPUs = nil
+	for i := range from.Count {
+		g := *first.DeepCopy()
+		g.Index, g.Minor = i, &i
+		g.UUID = simulatedUUID(name, i)
+		g.PCIBusID = fmt.Sprintf("0000:%02x:00.0", i)
+		f.GPUs = append(f.GPUs, g)
+	}
+	return f, nil
+}
+
+// simulatedUUID is the same each time, other than those of the mocks.
+func simulatedUUID(name string, index int) string {
+	return "GPU-" + uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%s/%d", name, index)).String()
+}

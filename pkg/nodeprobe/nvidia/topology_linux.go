@@ -1,0 +1,34 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nvidia
+
+import (
+	"k8s.io/dynamic-resource-allocation/deviceattribute"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+)
+
+// topology tells where a PCI device is in the machine, by the library that drivers
+// take for the standard attributes. A value that is not there is missing, with the
+// reason.
+func topology(host *node.Host, busID string) (root string, numa *int, gone []Missing) {
+	sys, err := host.Here("/sys")
+	if err != nil {
+		return "", nil, []Missing{{Value: "pcieRoot", Reason: err.Error()}, {Value: "numaNode", Reason: err.Error()}}
+	}
+	from := deviceattribute.WithFSFromRoot(sys)
+	if attribute, err := deviceattribute.GetPCIeRootAttributeByPCIBusID(busID, from); err != nil {
+		lacks(&gone, "pcieRoot", err.Error())
+	} else {
+		root = *attribute.Value.StringValue
+	}
+	attribute, err := deviceattribute.GetNUMANodeAttributeByPCIBusID(busID, deviceattribute.ScalarAttribute, from)
+	if err != nil {
+		// The library has one error for no node and for no file.
+		lacks(&gone, "numaNode", err.Error())
+		return root, nil, gone
+	}
+	n := int(*attribute.Value.IntValue)
+	return root, &n, gone
+}

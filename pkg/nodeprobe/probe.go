@@ -1,0 +1,178 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeprobe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/cdi"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/checkpoint"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/driver"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/kubelet"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/nvidia"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Options say how to look.
+//
+// +k8s:deepcopy-gen=false
+type Options struct {
+	// Library is the path of the NVML library on the node, empty for the usual
+	// places.
+	Library string
+	// Patience is how long one part may take; 0 means a minute. Everything in it
+	// has a limit of its own: this one is for a file system that hangs.
+	Patience time.Duration
+}
+
+const defaultPatience = time.Minute
+
+// Probe looks at everything. snap is nil if no cluster could be read. What goes
+// wrong is among the checks, also what ctx has cut off.
+func Probe(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, opts Options) *Report {
+	r := &Report{
+		TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: Kind},
+		Paths:    Paths{Root: host.Root, Kubelet: host.Kubelet, CDI: slices.Clone(host.CDI)},
+	}
+	cluster := host.In(snap)
+	if cluster != nil {
+		r.Node = cluster.Node
+	} else {
+		r.Node = host.Name
+	}
+
+	// The parts run side by side: each waits for others than the next one does.
+	p := &parts{patience: cmp.Or(opts.Patience, defaultPatience)}
+	part(ctx, p, "host", &r.Host, func(context.Context) ([]node.Check, error) {
+		return hostChecks(host, snap, cluster), nil
+	})
+	part(ctx, p, "gpus", &r.GPUs, func(ctx context.Context) (*nvidia.Findings, error) {
+		return nvidia.Look(ctx, host, nvidia.Options{Library: opts.Library})
+	})
+	part(ctx, p, "plugins", &r.Plugins, func(ctx context.Context) (*driver.Findings, error) {
+		return driver.Look(ctx, host, snap, driver.Options{})
+	})
+	part(ctx, p, "health", &r.Health, func(ctx context.Context) (*driver.Health, error) {
+		return driver.AskHealth(ctx, host, snap, "", driver.Options{})
+	})
+	part(ctx, p, "pods", &r.Pods, func(ctx context.Context) (*kubelet.Findings, error) {
+		return kubelet.Look(ctx, host, snap), nil
+	})
+	part(ctx, p, "state", &r.State, func(ctx context.Context) (*checkpoint.Findings, error) {
+		return checkpoint.Look(ctx, host, snap), nil
+	})
+	p.wait()
+	// What the kubelet hands to the runtime is in its checkpoint: CDI specs are
+	// compared with it.
+	var handed cdi.Handed
+	if r.State != nil {
+		handed = r.State.Handed()
+	}
+	part(ctx, p, "cdi", &r.CDI, func(ctx context.Context) (*cdi.Findings, error) {
+		return cdi.Look(ctx, host, snap, handed), nil
+	})
+	p.wait()
+	r.Host = append(r.Host, p.late...)
+	r.Result = node.Worst(r.Checks())
+	return r
+}
+
+// parts are the parts of a report that are being looked at.
+type parts struct {
+	patience time.Duration
+	running  sync.WaitGroup
+
+	mu sync.Mutex
+	// late are those that there is nothing of.
+	late []node.Check
+}
+
+func (p *parts) wait() { p.running.Wait() }
+
+// part begins to look at one part and stores what was found, unless it takes
+// too long: then it is left behind.
+func part[T any](ctx context.Context, p *parts, name string, found *T, look func(context.Context) (T, error)) {
+	type answer struct {
+		found T
+		err   error
+	}
+	p.running.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, p.patience)
+		defer cancel()
+		answers := make(chan answer, 1)
+		go func() {
+			found, err := look(ctx)
+			answers <- answer{found, err}
+		}()
+		var late node.Check
+		select {
+		case a := <-answers:
+			if a.err == nil {
+				*found = a.found
+				return
+			}
+			late = node.Unseen(name, "", "could not be looked at: %v", a.err)
+		case <-ctx.Done():
+			late = node.Unseen(name, "", "could not be looked at within %s", p.patience)
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.late = append(p.late, late)
+	})
+}
+
+// hostChecks tells whether there is a node where it was looked, and whether it
+// is the one that the cluster means.
+func hostChecks(host *node.Host, snap *snapshot.Snapshot, cluster *node.Cluster) []node.Check {
+	checks := []node.Check{
+		directory(host, "host/root", "/", "the root of the node is at "+host.Root),
+		directory(host, "host/kubelet", host.Kubelet, "the kubelet has its files here"),
+	}
+	if cluster == nil {
+		return append(checks, node.Unseen("host/cluster", "", "no cluster was read: nothing can be compared with it"))
+	}
+	if cluster.Node == "" {
+		return append(checks, node.Unseen("host/cluster", "", "%s", cluster.Unknown))
+	}
+	object := snap.Node(cluster.Node)
+	if object == nil {
+		return append(checks, node.Unseen("host/cluster", "", "node %s could not be read: %s", cluster.Node, cluster.Missing(snapshot.ResourceNodes, "")))
+	}
+	checks = append(checks, ready(object))
+	here, err := host.BootID()
+	there := object.Status.NodeInfo.BootID
+	switch {
+	case err != nil:
+		checks = append(checks, node.Failed("host/boot", "", fmt.Errorf("read the boot ID: %w", err)))
+	case there == "":
+		checks = append(checks, node.Unseen("host/boot", "", "the kubelet has not told the cluster which boot ID the node has"))
+	case here != there:
+		check := node.Bad("host/boot", "", "the boot ID is not the one that the kubelet of %s told the cluster: this is another machine, or it was started anew since", cluster.Node)
+		check.Found, check.Wanted = here, there
+		checks = append(checks, check)
+	default:
+		checks = append(checks, node.Good("host/boot", "", "the boot ID is the one that the kubelet told the cluster"))
+	}
+	return checks
+}
+
+func directory(host *node.Host, name, path, message string) node.Check {
+	info, err := host.Stat(path)
+	switch {
+	case err != nil:
+		return node.Failed(name, path, err)
+	case !info.IsDir():
+		return node.Bad(name, path, "is no directory")
+	default:
+		return node.Good(name, path, "%s", message)
+	}
+}
