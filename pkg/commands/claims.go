@@ -6,6 +6,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ type claimsFlags struct {
 }
 
 func newClaims(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := &claimsFlags{listFlags: newListFlags(config)}
+	flags := &claimsFlags{listFlags: newListFlags(config, &inventory.Claim{}, "their own")}
 	cmd := &cobra.Command{
 		Use:     "claims [NAME ...]",
 		Aliases: []string{"claim"},
@@ -34,14 +35,30 @@ func newClaims(streams genericiooptions.IOStreams, config *genericclioptions.Con
 them, and what is odd about them.
 
 STATE is Pending, Allocated (it has devices), Reserved (and consumers may use
-them) or Deleting. FLAGS are Unreserved (devices that nobody uses), WaitingForPod
-(no pod uses it yet), Orphaned (its pod is gone), Held (its deletion waits for
-somebody), StaleReservation (reserved for a pod that is gone or finished),
-DeviceTwice (another claim has the same device) and DeviceGone (no slice has the
-device any more).
+them) or Deleting. STAGE is the first stage in the life of its pod that is not
+done, of several pods the least advanced: ClaimGeneration, Queueing, NodeFit,
+Allocation, Binding, Reservation, Preparation, Injection, Running or Cleanup. It
+is told from claims and pods alone; 'kubectl dra why' looks at nodes and events,
+too.
+
+FLAGS, each with a message in -o wide and -o json, are
+
+  Unreserved        it has devices, but is reserved for nobody
+  WaitingForPod     it has no devices, and no pod uses it
+  Orphaned          it was made for a pod that is gone
+  Held              its deletion waits for somebody
+  StaleReservation  it is reserved for a pod that is gone or finished
+  DeviceTwice       another claim has the same device
+  DeviceGone        no slice has the device any more
+  DeviceCondition   a driver says so in a condition, such as Ready=False
+  DeviceUnhealthy   a kubelet says so
+  Binding           its pod is not bound before a driver sets a condition
+  BindingFailed     a driver says that this fails
+
+-o wide also has the network data of network devices.
 
 With --pending, only claims without devices are listed, with the reason code and
-the summary that 'kubectl dra why' gives.
+the summary that 'kubectl dra why' gives; -o wide has long ones in full.
 
 A NAME can be a pattern like 'train-*'.`,
 		Example: `  # The claims of all namespaces and their devices
@@ -51,10 +68,14 @@ A NAME can be a pattern like 'train-*'.`,
   kubectl dra claims -A --pending
 
   # Who uses devices of a class?
-  kubectl dra claims -A --class gpu.nvidia.com
+  kubectl dra claims -A --class gpu.example.com
+
+  # What is odd, and the addresses of network devices
+  kubectl dra claims -A -o wide
 
   # Claims with something odd about them
-  kubectl dra claims -A -o jsonpath='{range .items[?(@.flags)]}{.namespace}/{.name} {.flags[*].message}{"\n"}{end}'`,
+  kubectl dra claims -A -o \
+    jsonpath='{range .items[?(@.flags)]}{.name} {.flags[*].message}{"\n"}{end}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options, err := flags.toOptions(cmd, args, listing{
 				kind: "Claim", plural: "ResourceClaims", namespaced: true,
@@ -63,9 +84,12 @@ A NAME can be a pattern like 'train-*'.`,
 				table: func(items []inventory.Item) *metav1.Table {
 					claims := typed[*inventory.Claim](items)
 					if flags.pending {
-						return render.PendingClaims(claims, flags.allNamespaces)
+						return render.PendingClaims(claims, flags.allNamespaces || severalNamespaces(claims), *flags.print.OutputFormat == "wide")
 					}
-					return render.Claims(claims, flags.allNamespaces)
+					return render.Claims(claims, flags.allNamespaces || severalNamespaces(claims))
+				},
+				details: func(_ context.Context, w io.Writer, items []inventory.Item, _ *listed) error {
+					return render.ClaimDetails(w, typed[*inventory.Claim](items), render.Options{Width: outputWidth(w)})
 				},
 				total: claimTotal,
 				name:  func(item inventory.Item) string { return "resourceclaim.resource.k8s.io/" + item.Names()[0] },
@@ -73,23 +97,28 @@ A NAME can be a pattern like 'train-*'.`,
 			if err != nil {
 				return err
 			}
+			if !flags.pending {
+				options.unread = unreadByClaims()
+			}
 			return options.run(cmd.Context())
 		},
 	}
 	cmd.Flags().BoolVar(&flags.pending, "pending", false, "Only claims without devices, with the reason.")
-	cmd.Flags().StringVar(&flags.class, "class", "", "Only claims that ask for this DeviceClass, `CLASS`.")
+	cmd.Flags().StringVar(&flags.class, "class", "", "Only claims that ask for the DeviceClass `CLASS`.")
 	flags.addTo(cmd, true)
-	cmd.ValidArgsFunction = flags.reading.complete("claim", "")
-	flags.reading.completeFlags(cmd)
+	cmd.ValidArgsFunction = flags.reading.complete(proposeNames("claim"))
+	flags.complete(cmd)
 	return cmd
 }
 
-// items are the claims; those that are pending get their reason if it is asked
-// for.
+// items are the claims with their stages; those that are pending get their reason
+// if it is asked for.
 func (f *claimsFlags) items(ctx context.Context, from *listed) ([]inventory.Item, error) {
 	claims := from.inventory.Claims()
+	stages := explain.NewStages(from.alloc, from.snap)
 	for i := range claims {
 		c := &claims[i]
+		c.Stage = string(stages.OfClaim(from.snap.Claims[i]))
 		if !f.pending || c.State != inventory.ClaimPending || !f.allNamespaces && from.namespace != "" && c.Namespace != from.namespace {
 			continue
 		}
@@ -97,9 +126,9 @@ func (f *claimsFlags) items(ctx context.Context, from *listed) ([]inventory.Item
 		if err != nil {
 			return nil, err
 		}
-		c.Code, c.Reason = string(answer.Verdict), answer.Summary
-		if len(answer.Nodes) > 0 && answer.Nodes[0].Code != "" {
-			c.Code = string(answer.Nodes[0].Code)
+		c.Code, c.Reason = answer.Code(), answer.Summary
+		if answer.Stage != "" {
+			c.Stage = string(answer.Stage)
 		}
 	}
 	return asItems(claims), nil
@@ -123,13 +152,27 @@ func (f *claimsFlags) keep(item inventory.Item) bool {
 	return false
 }
 
-// claimTotal counts the claims by state.
+// severalNamespaces tells whether claims are of more than one namespace. A file
+// is listed completely unless a namespace is given.
+func severalNamespaces(claims []*inventory.Claim) bool {
+	for _, c := range claims {
+		if c.Namespace != claims[0].Namespace {
+			return true
+		}
+	}
+	return false
+}
+
+// claimTotal counts the claims by state, and the devices that they have, each
+// once.
 func claimTotal(items []inventory.Item) string {
-	counts, devices := map[inventory.ClaimState]int{}, 0
+	counts, devices := map[inventory.ClaimState]int{}, map[string]bool{}
 	for _, c := range typed[*inventory.Claim](items) {
 		counts[c.State]++
 		for _, r := range c.Requests {
-			devices += len(r.Devices)
+			for _, d := range r.Devices {
+				devices[d.Driver+"/"+d.Pool+"/"+d.Device] = true
+			}
 		}
 	}
 	var parts []string
@@ -138,5 +181,5 @@ func claimTotal(items []inventory.Item) string {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[state], strings.ToLower(string(state))))
 		}
 	}
-	return fmt.Sprintf("%s: %s; %s", counted(len(items), "claim"), strings.Join(parts, ", "), counted(devices, "device"))
+	return fmt.Sprintf("%s: %s; %s", counted(len(items), "claim"), strings.Join(parts, ", "), counted(len(devices), "device"))
 }

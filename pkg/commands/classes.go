@@ -6,6 +6,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,16 +19,24 @@ import (
 )
 
 func newClasses(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := newListFlags(config)
+	flags := newListFlags(config, &inventory.Class{}, "their own")
 	cmd := &cobra.Command{
 		Use:     "classes [NAME ...]",
 		Aliases: []string{"class"},
 		Short:   "List DeviceClasses: which devices they select, and who uses them",
 		Long: `List DeviceClasses: how many devices match the selectors and are free, and how
-many claims ask for the class and have devices. FAILING counts the devices on
-which a selector fails; one of them is enough for a claim of the class to fail
-on all nodes. -o wide says how it fails, and shows the selectors and the nodes
-where a device plugin advertises the extended resource of the class.
+many claims ask for the class and have devices of it. FAILING counts the devices
+on which a selector fails; one of them is enough for a claim of the class to
+fail on all nodes. -o wide says how it fails, and shows the selectors. ≤ and ≥
+mark counts that are only bounds, because you may not list all slices, or the
+claims of all namespaces.
+
+EXTENDED RESOURCE is the name under which pods can ask for devices of the class
+in their limits. On a node where a device plugin offers the same name, the
+scheduler takes it from the device plugin alone, and devices of the class can
+only be had by claims. -o wide shows both side by side for groups of nodes, and
+the resources of device plugins that no class serves; -o json and 'kubectl dra
+tree node/' have each node.
 
 A NAME can be a pattern like 'gpu.*'.`,
 		Example: `  # All classes
@@ -36,18 +45,23 @@ A NAME can be a pattern like 'gpu.*'.`,
   # With selectors, failures and device plugins
   kubectl dra classes -o wide
 
-  # Classes that select no device
-  kubectl dra classes -o jsonpath='{range .items[?(@.devices==0)]}{.name}{"\n"}{end}'`,
+  # How many devices of each are free, the most last
+  kubectl dra classes --sort-by .free
+
+  # Classes with a selector that fails on some device
+  kubectl dra classes -o \
+    jsonpath='{range .items[?(@.failing>0)]}{.name} {.failure}{"\n"}{end}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options, err := flags.toOptions(cmd, args, listing{
-				kind: "Class", plural: "DeviceClasses", reads: []string{snapshot.ResourceNodes, snapshot.ResourceClasses},
+				kind: "Class", plural: "DeviceClasses", reads: []string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClasses},
 				items: func(ctx context.Context, from *listed) ([]inventory.Item, error) {
 					classes, err := from.inventory.Classes(ctx)
 					return asItems(classes), err
 				},
-				table: func(items []inventory.Item) *metav1.Table { return render.Classes(typed[*inventory.Class](items)) },
-				total: classTotal,
-				name:  func(item inventory.Item) string { return "deviceclass.resource.k8s.io/" + item.Names()[0] },
+				table:   func(items []inventory.Item) *metav1.Table { return render.Classes(typed[*inventory.Class](items)) },
+				details: classDetails,
+				total:   func(items []inventory.Item) string { return classTotal(items, flags.inWide("how")) },
+				name:    func(item inventory.Item) string { return "deviceclass.resource.k8s.io/" + item.Names()[0] },
 			}, streams)
 			if err != nil {
 				return err
@@ -56,12 +70,29 @@ A NAME can be a pattern like 'gpu.*'.`,
 		},
 	}
 	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = flags.reading.complete("class", "")
-	flags.reading.completeFlags(cmd)
+	cmd.ValidArgsFunction = flags.reading.complete(proposeNames("class"))
+	flags.complete(cmd)
 	return cmd
 }
 
-func classTotal(items []inventory.Item) string {
+// classDetails shows the extended resources of the classes and, unless certain
+// classes were asked for, those that no class serves.
+func classDetails(ctx context.Context, w io.Writer, items []inventory.Item, from *listed) error {
+	var resources []inventory.ExtendedResource
+	for _, class := range typed[*inventory.Class](items) {
+		resources = append(resources, class.ExtendedResources...)
+	}
+	if len(items) == len(from.snap.Classes) {
+		others, err := from.inventory.PluginResources(ctx)
+		if err != nil {
+			return err
+		}
+		resources = append(resources, others...)
+	}
+	return render.ExtendedResources(w, resources, render.Options{Width: outputWidth(w)})
+}
+
+func classTotal(items []inventory.Item, inWide string) string {
 	failing := 0
 	for _, class := range typed[*inventory.Class](items) {
 		if class.Failing > 0 {
@@ -73,7 +104,7 @@ func classTotal(items []inventory.Item) string {
 		text = "1 class"
 	}
 	if failing > 0 {
-		text += fmt.Sprintf("; selectors of %d fail on some devices: -o wide says how", failing)
+		text += fmt.Sprintf("; selectors of %d fail on some devices%s", failing, inWide)
 	}
 	return text
 }

@@ -5,161 +5,193 @@ package commands
 
 import (
 	"context"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // completionTime is how long a shell waits for names at most.
 const completionTime = 3 * time.Second
 
-// completable is what can be completed in a snapshot; the resource has to be read
-// for it.
-type completable struct {
-	resource string
-	of       func(snap *snapshot.Snapshot, namespace string) []string
+// completing is one question of a shell: what the word that is being typed can
+// become.
+type completing struct {
+	cmd    *cobra.Command
+	args   []string
+	typed  string
+	reader *reader
+
+	mu sync.Mutex
+	// sure is what can be proposed before anything was read.
+	sure []string
 }
 
-// completableNames tells how to complete names of a kind: claim, pod, node, namespace,
-// class, driver, pool, device, slice or rule.
-func completableNames(kind string) completable {
-	each := func(resource string, add func(snap *snapshot.Snapshot, namespace string, found func(string))) completable {
-		return completable{resource: resource, of: func(snap *snapshot.Snapshot, namespace string) []string {
-			var list []string
-			add(snap, namespace, func(name string) { list = append(list, name) })
-			slices.Sort(list)
-			return slices.Compact(list)
-		}}
-	}
-	switch kind {
-	case "pod":
-		return each(snapshot.ResourcePods, func(snap *snapshot.Snapshot, namespace string, found func(string)) {
-			for _, pod := range snap.Pods {
-				if (namespace == "" || pod.Namespace == namespace) && len(pod.Spec.ResourceClaims) > 0 {
-					found(pod.Name)
-				}
-			}
-		})
-	case "claim":
-		return each(snapshot.ResourceClaims, func(snap *snapshot.Snapshot, namespace string, found func(string)) {
-			for _, claim := range snap.Claims {
-				if namespace == "" || claim.Namespace == namespace {
-					found(claim.Name)
-				}
-			}
-		})
-	case "node":
-		return each(snapshot.ResourceNodes, func(snap *snapshot.Snapshot, _ string, found func(string)) {
-			for _, node := range snap.Nodes {
-				found(node.Name)
-			}
-		})
-	case "namespace":
-		return each(snapshot.ResourceNamespaces, func(snap *snapshot.Snapshot, _ string, found func(string)) {
-			for _, namespace := range snap.Namespaces {
-				found(namespace.Name)
-			}
-			// A file need not have namespaces for all of its objects.
-			for _, claim := range snap.Claims {
-				found(claim.Namespace)
-			}
-		})
-	case "class":
-		return each(snapshot.ResourceClasses, func(snap *snapshot.Snapshot, _ string, found func(string)) {
-			for _, class := range snap.Classes {
-				found(class.Name)
-			}
-		})
-	case "rule":
-		return each(snapshot.ResourceTaintRules, func(snap *snapshot.Snapshot, _ string, found func(string)) {
-			for _, rule := range snap.TaintRules {
-				found(rule.Name)
-			}
-		})
-	default:
-		return each(snapshot.ResourceSlices, func(snap *snapshot.Snapshot, _ string, found func(string)) {
-			for _, slice := range snap.Slices {
-				pool := slice.Spec.Driver + "/" + slice.Spec.Pool.Name
-				switch kind {
-				case "driver":
-					found(slice.Spec.Driver)
-				case "pool":
-					found(slice.Spec.Pool.Name)
-				case "slice":
-					found(slice.Name)
-				case "device":
-					for i := range slice.Spec.Devices {
-						found(pool + "/" + slice.Spec.Devices[i].Name)
-					}
-				}
-			}
-		})
-	}
+// offer proposes something, whatever becomes of the rest.
+func (c *completing) offer(words ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sure = append(c.sure, words...)
 }
 
-// complete makes a completion function for names of a kind, each with a prefix.
-// What cannot be read in time completes to nothing.
-func (f *readingFlags) complete(kind, prefix string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if !strings.HasPrefix(typed, prefix) && !strings.HasPrefix(prefix, typed) {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
+func (c *completing) offered() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sure
+}
+
+// proposer lists what a word can become. Those that do not begin with what is
+// typed are left out later.
+type proposer func(ctx context.Context, c *completing) ([]string, error)
+
+// complete makes the completion function that cobra wants. Whatever goes wrong,
+// and whatever takes too long, completes to nothing: a shell shows what is
+// printed in the middle of the line.
+func (f *readingFlags) complete(propose proposer) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 		defer cancel()
-		// A shell shows what is printed: no progress, no warnings.
-		silent := genericiooptions.NewTestIOStreamsDiscard()
 		reading := *f
+		// The flag for namespaces is the same for all verbs, so that it is not
+		// this verb's --snapshot that it knows.
 		if paths, err := cmd.Flags().GetStringArray("snapshot"); err == nil {
 			reading.paths = paths
 		}
-		reader, err := reading.toReader(cmd, silent)
-		if err != nil {
+		reader, err := reading.toReader(cmd, genericiooptions.NewTestIOStreamsDiscard())
+		// Standard input is where the user types.
+		if err != nil || slices.Contains(reading.paths, "-") {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		what := completableNames(kind)
-		from, err := reader.read(ctx, scope{only: []string{what.resource}})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		var list []cobra.Completion
-		for _, name := range what.of(from.snap, from.namespace) {
-			if full := prefix + name; strings.HasPrefix(full, typed) {
-				list = append(list, full)
+		c := &completing{cmd: cmd, args: args, typed: typed, reader: reader}
+		answer := make(chan []string, 1)
+		// Not everything that is asked on the way heeds the context.
+		go func() {
+			proposals, err := propose(ctx, c)
+			if err != nil {
+				proposals = nil
 			}
+			answer <- proposals
+		}()
+		select {
+		case <-ctx.Done():
+			return c.among(c.offered())
+		case proposals := <-answer:
+			return c.among(slices.Concat(c.offered(), proposals))
 		}
-		return list, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// targets completes "claim", "pod/NAME" and the like.
-func (f *readingFlags) completeTargets(kinds ...string) cobra.CompletionFunc {
+// among keeps those proposals that begin with what is typed. No blank follows
+// one that has to be continued. A name with control characters is none that
+// anybody types, and a shell would print it as it is.
+func (c *completing) among(proposals []string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	directive := cobra.ShellCompDirectiveNoFileComp
+	var list []cobra.Completion
+	for _, proposal := range proposals {
+		if !strings.HasPrefix(proposal, c.typed) || slices.Contains(c.args, proposal) || render.Escape(proposal) != proposal {
+			continue
+		}
+		list = append(list, proposal)
+		if strings.HasSuffix(proposal, "/") || strings.HasSuffix(proposal, "=") || strings.HasSuffix(proposal, ":") {
+			directive |= cobra.ShellCompDirectiveNoSpace
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list), directive
+}
+
+// flag is the value of a flag, empty if the command has no such flag.
+func (c *completing) flag(name string) string {
+	if flag := c.cmd.Flags().Lookup(name); flag != nil {
+		return flag.Value.String()
+	}
+	return ""
+}
+
+// read takes some resources from the cluster or the file.
+func (c *completing) read(ctx context.Context, resources ...string) (*source, error) {
+	return c.reader.read(ctx, scope{only: resources})
+}
+
+// fixed proposes what is always the same.
+func fixed(values ...string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		kind, _, slashed := strings.Cut(typed, "/")
-		if slashed && slices.Contains(kinds, kind) {
-			return f.complete(kind, kind+"/")(cmd, args, typed)
-		}
-		var list []cobra.Completion
-		for _, kind := range kinds {
-			if strings.HasPrefix(kind, typed) {
-				list = append(list, kind+"/")
-			}
-		}
-		return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		return (&completing{cmd: cmd, args: nil, typed: typed}).among(values)
 	}
 }
 
-// completeFlags completes the values of flags by the kind of name that they
-// take. Flags that a command does not have are passed over.
+// listOfFixed proposes for the last part of a list with commas.
+func listOfFixed(values ...string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return (&completing{cmd: cmd, args: nil, typed: typed}).among(continued(typed, values))
+	}
+}
+
+// continued puts the finished parts of a list with commas before values.
+func continued(typed string, values []string) []string {
+	done := typed[:strings.LastIndexByte(typed, ',')+1]
+	list := make([]string, 0, len(values))
+	for _, value := range values {
+		list = append(list, done+value)
+	}
+	return list
+}
+
+// completeFlags completes the values of those flags that a command has.
 func (f *readingFlags) completeFlags(cmd *cobra.Command) {
-	for _, kind := range []string{"node", "driver", "pool", "device", "class"} {
-		if cmd.Flags().Lookup(kind) != nil {
+	gates := make([]string, 0, 2*len(snapshot.KnownGates()))
+	for _, gate := range snapshot.KnownGates() {
+		gates = append(gates, gate+"=true", gate+"=false")
+	}
+	device := f.complete(proposeDevices)
+	if cmd.Flags().Lookup("driver") != nil {
+		// There, the three flags together name a device.
+		device = f.complete(proposeSliceParts(func(s sliceParts) []string { return s.devices }))
+	}
+	values := map[string]cobra.CompletionFunc{
+		"node":               f.complete(proposeNames("node")),
+		"class":              f.complete(proposeNames("class")),
+		"driver":             f.complete(proposeSliceParts(func(s sliceParts) []string { return []string{s.driver} })),
+		"pool":               f.complete(proposeSliceParts(func(s sliceParts) []string { return []string{s.pool} })),
+		"device":             device,
+		"columns":            f.complete(proposeAttributes),
+		"feature-gates":      listOfFixed(gates...),
+		"color":              fixed(colorAuto, colorAlways, colorNever),
+		"dry-run":            fixed(dryRunNone, dryRunClient, dryRunServer),
+		"format":             fixed(string(snapshot.FormatYAML), string(snapshot.FormatJSON)),
+		"where":              cobra.NoFileCompletions,
+		"name":               cobra.NoFileCompletions,
+		"selector":           cobra.NoFileCompletions,
+		"sort-by":            cobra.NoFileCompletions,
+		"kubernetes-version": cobra.NoFileCompletions,
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if cmd.Flags().Lookup(name) != nil {
 			// It only fails if somebody registered one before.
-			_ = cmd.RegisterFlagCompletionFunc(kind, f.complete(kind, ""))
+			_ = cmd.RegisterFlagCompletionFunc(name, values[name])
 		}
+	}
+}
+
+// completeClusterFlags completes those of kubectl's own flags whose values are
+// names, for all commands.
+func (f *readingFlags) completeClusterFlags(root *cobra.Command) {
+	values := map[string]cobra.CompletionFunc{
+		"namespace": f.complete(proposeNames("namespace")),
+		"context":   f.complete(proposeFromKubeconfig(func(c api.Config) iter.Seq[string] { return maps.Keys(c.Contexts) })),
+		"cluster":   f.complete(proposeFromKubeconfig(func(c api.Config) iter.Seq[string] { return maps.Keys(c.Clusters) })),
+		"user":      f.complete(proposeFromKubeconfig(func(c api.Config) iter.Seq[string] { return maps.Keys(c.AuthInfos) })),
+	}
+	for name, value := range values {
+		_ = root.RegisterFlagCompletionFunc(name, value)
 	}
 }

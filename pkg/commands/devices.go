@@ -15,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -26,121 +27,195 @@ type devicesFlags struct {
 	driver, pool, node       string
 	class, where             string
 	columns                  []string
+	// selected are the devices that class and where choose, nil for all.
+	selected map[string]bool
 }
 
 func newDevices(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := &devicesFlags{listFlags: newListFlags(config)}
+	flags := &devicesFlags{listFlags: newListFlags(config, &inventory.Device{}, "their ResourceSlices")}
 	cmd := &cobra.Command{
 		Use:     "devices [DEVICE | POOL/DEVICE | DRIVER/POOL/DEVICE ...]",
 		Aliases: []string{"device"},
 		Short:   "List devices: who has them, what is free",
-		Long: `List the devices of all ResourceSlices, one a line: for which node, in which state,
-and which claim and pods have it.
+		Long: `List the devices of all ResourceSlices, one a line: for which node, in which
+state, and which claim and pods have it.
 
 STATE is Free, Allocated, Shared (claims have shares of it), Blocked (its
 counters are used up by other partitions), Tainted (and not allocated) or
-Unusable (the scheduler's allocator does not look at it). -o wide adds taints,
-consumed capacity, network data and the reason.
+Unusable (the scheduler's allocator does not look at it). Free are whole devices
+only: of Shared ones there may be room for more, and partitions that overlap
+take from each other; 'kubectl dra pools -o wide' has what is left.
+
+HEALTH is what kubelets say, and each condition that a driver has set and that
+is not as it should be, such as Ready=False. -o wide adds taints, consumed
+capacity, network data and the reasons.
+A question mark behind a state means that it may be another one, because you may
+not list the claims of all namespaces.
 
 A DEVICE can be a pattern like 'gpu-*'.`,
 		Example: `  # Which devices are free?
   kubectl dra devices --free
 
+  # Those that are free for certain, whatever you may not see
+  kubectl dra devices --field-selector state=Free,uncertain=false
+
   # Who has the devices of a node?
-  kubectl dra devices --node node-17
+  kubectl dra devices --node gpu-02
+
+  # Which devices are of this class?
+  kubectl dra devices --class gpu.example.com
 
   # Which would a selector choose?
-  kubectl dra devices --where 'device.attributes["gpu.nvidia.com"].productName.startsWith("A100")'
+  kubectl dra devices --where \
+    'device.attributes["gpu.example.com"].productName.startsWith("Atlas")'
 
   # With some attributes of theirs
   kubectl dra devices --columns productName,memory
 
   # The holder of one device, for a script
-  kubectl dra devices gpu.nvidia.com/node-17/gpu-3 -o jsonpath='{.items[*].holders[*].claim}'`,
+  kubectl dra devices gpu.example.com/gpu-02/gpu-4 \
+    -o jsonpath='{.items[*].holders[*].claim}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var have *inventory.Inventory
 			options, err := flags.toOptions(cmd, args, listing{
 				kind: "Device", plural: "devices", reads: []string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClasses, snapshot.ResourcePodGroups},
 				items: func(ctx context.Context, from *listed) ([]inventory.Item, error) {
-					devices, err := flags.selected(ctx, from)
+					have = from.inventory
+					devices := from.inventory.Devices()
+					if err := flags.unknown(from, devices); err != nil {
+						return nil, err
+					}
+					err := flags.choose(ctx, from)
 					return asItems(devices), err
 				},
 				keep: flags.keep,
 				table: func(items []inventory.Item) *metav1.Table {
 					return render.Devices(typed[*inventory.Device](items), flags.columns)
 				},
-				total: deviceTotal,
-				name:  func(item inventory.Item) string { return item.Names()[0] },
+				total: func(items []inventory.Item) string {
+					return deviceTotal(have.CountDevices(typed[*inventory.Device](items)))
+				},
+				name: func(item inventory.Item) string { return item.Names()[0] },
 			}, streams)
 			if err != nil {
 				return err
+			}
+			if options.forPeople() && options.sortBy == "" && flags.class == "" && flags.where == "" && len(flags.columns) == 0 {
+				options.unread = unreadByDevices()
 			}
 			return options.run(cmd.Context())
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&flags.free, "free", false, "Only devices that are free.")
+	f.BoolVar(&flags.free, "free", false, "Only devices that are free as a whole; of shared ones there may be room, too.")
 	f.BoolVar(&flags.allocated, "allocated", false, "Only devices that a claim has, or a share of.")
 	f.BoolVar(&flags.tainted, "tainted", false, "Only devices with a taint.")
 	f.StringVar(&flags.driver, "driver", "", "Only devices of this `DRIVER`.")
 	f.StringVar(&flags.pool, "pool", "", "Only devices of this `POOL`.")
-	f.StringVar(&flags.node, "node", "", "Only devices for this `NODE` alone.")
-	f.StringVar(&flags.class, "class", "", "Only devices of this DeviceClass, `CLASS`.")
+	f.StringVar(&flags.node, "node", "", "Only devices for this `NODE` alone. A note counts others that it can reach.")
+	f.StringVar(&flags.class, "class", "", "Only devices of the DeviceClass `CLASS`.")
 	f.StringVar(&flags.where, "where", "", "Only devices for which this `CEL` expression is true, as in the selector of a request.")
 	f.StringSliceVar(&flags.columns, "columns", nil, "Show these `ATTRIBUTES` or capacities, too, each in a column of its own.")
 	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = flags.reading.complete("device", "")
-	flags.reading.completeFlags(cmd)
+	cmd.ValidArgsFunction = flags.reading.complete(proposeDevices)
+	flags.complete(cmd)
 	return cmd
 }
 
-// selected lists the devices that a class or an expression selects. On some an
+// unknown notes what the flags name that there is not, and what --node leaves
+// out of what the node can reach.
+func (f *devicesFlags) unknown(from *listed, devices []inventory.Device) error {
+	from.notes = append(from.notes, noSuchDevices(from.snap, from.alloc, f.driver, f.pool, "")...)
+	for _, name := range f.columns {
+		if !slices.ContainsFunc(devices, func(d inventory.Device) bool { return render.Attribute(&d, name) != "" }) {
+			from.notes = append(from.notes, fmt.Sprintf("no device has an attribute or a capacity %s", name))
+		}
+	}
+	if f.node == "" {
+		return nil
+	}
+	if from.snap.Gap(snapshot.ResourceNodes) == nil && !slices.Contains(from.inventory.NodeNames(), f.node) {
+		from.notes = append(from.notes, "there is no node "+f.node)
+	}
+	count, err := from.inventory.Reached(f.node)
+	if count > 0 {
+		from.notes = append(from.notes, fmt.Sprintf("node %s can reach %s besides that other nodes can reach, too: kubectl dra tree node/%s has their pools",
+			f.node, counted(count, "device"), f.node))
+	}
+	return err
+}
+
+// noSuchDevices says which of a driver, a pool and a device, where they are
+// given, no ResourceSlice has.
+func noSuchDevices(snap *snapshot.Snapshot, alloc *allocator.Allocator, driver, pool, device string) []string {
+	if snap.Gap(snapshot.ResourceSlices) != nil {
+		return nil
+	}
+	var notes []string
+	look := func(kind, name string, of func(*resourceapi.ResourceSlice) bool) {
+		if name != "" && !slices.ContainsFunc(snap.Slices, of) {
+			notes = append(notes, fmt.Sprintf("no ResourceSlice has %s %s", kind, name))
+		}
+	}
+	look("driver", driver, func(s *resourceapi.ResourceSlice) bool { return s.Spec.Driver == driver })
+	look("pool", pool, func(s *resourceapi.ResourceSlice) bool { return s.Spec.Pool.Name == pool })
+	if device != "" && !slices.ContainsFunc(alloc.Devices(), func(d allocator.Device) bool { return d.ID.Device == device }) {
+		notes = append(notes, "no ResourceSlice has device "+device)
+	}
+	return notes
+}
+
+// choose finds the devices that a class or an expression selects. On some an
 // expression may fail: they are not selected, and the count is told.
-func (f *devicesFlags) selected(ctx context.Context, from *listed) ([]inventory.Device, error) {
+func (f *devicesFlags) choose(ctx context.Context, from *listed) error {
 	var selectors []resourceapi.DeviceSelector
 	if f.class != "" {
 		class := from.snap.Class(f.class)
 		if class == nil {
-			return nil, usagef("List what there is: kubectl dra classes", "read --class: DeviceClass %s not found in %s", f.class, from.snap.Source)
+			return usagef("List what there is: kubectl dra classes", "read --class: DeviceClass %s not found in %s", f.class, from.snap.Source)
 		}
 		selectors = append(selectors, class.Spec.Selectors...)
 	}
 	if f.where != "" {
+		if err := from.alloc.Selectors().Compile(f.where).Err; err != nil {
+			return usagef("It is a CEL expression over device.driver, device.attributes and device.capacity.", "compile --where: %w", err)
+		}
 		selectors = append(selectors, resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: f.where}})
 	}
 	if len(selectors) == 0 {
-		return from.inventory.Devices(), nil
+		return nil
 	}
-	if err := from.alloc.Compile(selectors); err != nil {
-		return nil, usagef("It is a CEL expression over device.driver, device.attributes and device.capacity.", "read --where: %w", err)
+	ids, failures, err := from.inventory.Choose(ctx, selectors)
+	from.notes = append(from.notes, failureNotes(failures)...)
+	f.selected = map[string]bool{}
+	for _, id := range ids {
+		f.selected[id.String()] = true
 	}
-	var devices []inventory.Device
-	failing, failure := 0, error(nil)
-	all := from.alloc.Devices()
-	for i := range all {
-		matches, err := from.alloc.Selects(ctx, selectors, &all[i])
-		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case err != nil:
-			failing++
-			if failure == nil {
-				failure = err
-			}
-		case matches:
-			if device, ok := from.inventory.Device(all[i].ID); ok {
-				devices = append(devices, device)
-			}
+	return err
+}
+
+// maxFailures is how many ways in which selectors fail are told.
+const maxFailures = 3
+
+func failureNotes(failures []inventory.SelectorFailure) []string {
+	var notes []string
+	for i := range failures[:min(len(failures), maxFailures)] {
+		notes = append(notes, fmt.Sprintf("left out %s on which a selector fails: %s", counted(failures[i].Count, "device"), &failures[i]))
+	}
+	if more := len(failures) - maxFailures; more > 0 {
+		left := 0
+		for i := range failures[maxFailures:] {
+			left += failures[maxFailures+i].Count
 		}
+		notes = append(notes, fmt.Sprintf("left out %s on which a selector fails in %d other ways", counted(left, "device"), more))
 	}
-	if failing > 0 {
-		from.notes = append(from.notes, fmt.Sprintf("left out %s on which a selector fails: %v", counted(failing, "device"), failure))
-	}
-	return devices, nil
+	return notes
 }
 
 func (f *devicesFlags) keep(item inventory.Item) bool {
 	d, ok := item.(*inventory.Device)
 	return ok &&
+		(f.selected == nil || f.selected[d.Names()[0]]) &&
 		(!f.free || d.State == inventory.DeviceFree) &&
 		(!f.allocated || d.State == inventory.DeviceAllocated || d.State == inventory.DeviceShared) &&
 		(!f.tainted || len(d.Taints) > 0) &&
@@ -149,20 +224,27 @@ func (f *devicesFlags) keep(item inventory.Item) bool {
 		(f.node == "" || d.Node == f.node)
 }
 
-// deviceTotal counts the devices by state.
-func deviceTotal(items []inventory.Item) string {
-	counts := map[inventory.DeviceState]int{}
-	for _, d := range typed[*inventory.Device](items) {
-		counts[d.State]++
-	}
+// deviceTotal says how many devices are in which state.
+func deviceTotal(counts inventory.DeviceCounts) string {
 	var parts []string
-	for _, state := range []inventory.DeviceState{
-		inventory.DeviceFree, inventory.DeviceAllocated, inventory.DeviceShared,
-		inventory.DeviceBlocked, inventory.DeviceTainted, inventory.DeviceUnusable,
+	for _, state := range []struct {
+		name  string
+		count int
+	}{
+		{"free", counts.Free},
+		{"allocated", counts.Allocated},
+		{"shared", counts.Shared},
+		{"blocked", counts.Blocked},
+		{"tainted", counts.Tainted},
+		{"unusable", counts.Unusable},
 	} {
-		if counts[state] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", counts[state], strings.ToLower(string(state))))
+		if state.count > 0 {
+			parts = append(parts, render.Bounded(state.count, counts.Bounds[state.name])+" "+state.name)
 		}
 	}
-	return counted(len(items), "device") + ": " + strings.Join(slices.Clip(parts), ", ")
+	text := counted(counts.Total, "device") + ": " + strings.Join(parts, ", ")
+	if counts.Unhealthy > 0 {
+		text += fmt.Sprintf("; %s unhealthy", render.Bounded(counts.Unhealthy, counts.Bounds["unhealthy"]))
+	}
+	return text
 }

@@ -6,6 +6,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"io"
 	"reflect"
 	"time"
 
@@ -33,7 +34,11 @@ func (o *listOptions) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f := &follower{listOptions: o, known: map[string]inventory.Item{}}
+	f := &follower{
+		listOptions: o, told: map[string]bool{},
+		rows:    printers.NewTablePrinter(printers.PrintOptions{NoHeaders: o.noHeaders, Wide: o.output == "wide"}),
+		aligned: printers.GetNewTabWriter(o.streams.Out),
+	}
 	for {
 		if err := f.look(ctx, watcher, clients.Namespace); err != nil {
 			if ctx.Err() != nil {
@@ -58,9 +63,18 @@ func (o *listOptions) follow(ctx context.Context) error {
 type follower struct {
 	*listOptions
 	known map[string]inventory.Item
+	// told are the notes that were printed.
+	told map[string]bool
 	// started is true after the first picture.
 	started bool
 	lost    bool
+	// rows prints the headers once, and aligned remembers how wide the columns
+	// were: later rows stand below the first ones.
+	rows    printers.ResourcePrinter
+	aligned interface {
+		io.Writer
+		Flush() error
+	}
 }
 
 func (f *follower) look(ctx context.Context, watcher *snapshot.Watcher, namespace string) error {
@@ -72,9 +86,12 @@ func (f *follower) look(ctx context.Context, watcher *snapshot.Watcher, namespac
 	if err != nil {
 		return fmt.Errorf("set up the allocator: %w", err)
 	}
-	items, err := f.choose(ctx, &listed{
-		source: &source{snap: snap, namespace: namespace}, alloc: alloc, inventory: inventory.New(alloc, snap),
-	})
+	from := &listed{source: &source{snap: snap, namespace: namespace}, alloc: alloc, inventory: inventory.New(alloc, snap)}
+	all, err := f.items(ctx, from)
+	if err != nil {
+		return err
+	}
+	items, err := f.choose(all, namespace)
 	if err != nil {
 		return err
 	}
@@ -95,7 +112,32 @@ func (f *follower) look(ctx context.Context, watcher *snapshot.Watcher, namespac
 		}
 	}
 	f.known = present
-	return f.printChanged(changed)
+	if err := f.printChanged(ctx, changed, from); err != nil {
+		return err
+	}
+	return f.beside(items, from)
+}
+
+// beside prints what else there is to know: once, for people, that there is
+// nothing yet, and each note when it is new.
+func (f *follower) beside(items []inventory.Item, from *listed) error {
+	first := !f.started
+	f.started = true
+	if first && len(items) == 0 && f.forPeople() {
+		if err := f.say(f.nothing(from)); err != nil {
+			return err
+		}
+	}
+	for _, note := range f.notes(items, from) {
+		if f.told[note] {
+			continue
+		}
+		f.told[note] = true
+		if err := f.say("Note: " + render.Escape(note)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sameItem compares items without their ages.
@@ -103,33 +145,28 @@ func sameItem(a, b inventory.Item) bool {
 	return reflect.DeepEqual(a.Ageless(), b.Ageless())
 }
 
-func (f *follower) printChanged(items []inventory.Item) error {
+func (f *follower) printChanged(ctx context.Context, items []inventory.Item, from *listed) error {
 	if len(items) == 0 {
 		return nil
 	}
 	var err error
 	switch {
 	case f.output == "name":
-		err = f.printItems(items)
+		err = f.printItems(ctx, items, from)
 	case !f.forPeople():
 		for _, item := range items {
-			if err = f.printer.PrintObj(item, f.streams.Out); err != nil {
+			if err = printObject(f.printer, item, f.streams.Out); err != nil {
 				break
 			}
 		}
 	default:
-		table := f.table(items)
-		if f.started {
-			// Headers come once.
-			f.noHeaders = true
+		if err = f.rows.PrintObj(f.table(items), f.aligned); err == nil {
+			err = f.aligned.Flush()
 		}
-		writer := printers.GetNewTabWriter(f.streams.Out)
-		printer := printers.NewTablePrinter(printers.PrintOptions{NoHeaders: f.noHeaders, Wide: f.output == "wide"})
-		if err = printer.PrintObj(table, writer); err == nil {
-			err = writer.Flush()
+		if err == nil {
+			err = f.printDetails(ctx, items, from)
 		}
 	}
-	f.started = true
 	if err != nil {
 		return fmt.Errorf("print %s: %w", f.plural, err)
 	}
@@ -151,7 +188,12 @@ func (f *follower) connection(watcher *snapshot.Watcher) error {
 }
 
 func (f *follower) tell(format string, args ...any) error {
-	if _, err := fmt.Fprintln(f.streams.ErrOut, render.EscapeLines(fmt.Sprintf(format, args...))); err != nil {
+	return f.say(render.EscapeLines(fmt.Sprintf(format, args...)))
+}
+
+// say prints, beside the items, what is escaped already.
+func (f *follower) say(text string) error {
+	if _, err := fmt.Fprintln(f.streams.ErrOut, text); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
 	return nil

@@ -20,6 +20,7 @@ const helpWidth = 100
 const (
 	groupOutput  = "Output"
 	groupReading = "What to read"
+	groupNode    = "Where things are on the node"
 	groupCluster = "How to reach the cluster"
 )
 
@@ -35,6 +36,7 @@ func group(flags *pflag.FlagSet, name string, add func(*pflag.FlagSet)) {
 			flag.Annotations = map[string][]string{}
 		}
 		flag.Annotations[groupAnnotation] = []string{name}
+		reword(flag)
 		if name == groupCluster {
 			flag.Hidden = !isCommonClusterFlag(flag.Name)
 		}
@@ -76,22 +78,20 @@ func writeUsage(b *strings.Builder, cmd *cobra.Command) {
 		width = helpWidth
 	}
 	width = min(width, helpWidth)
-	if !cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(b, "Usage:\n  %s\n", cmd.UseLine())
-	} else {
-		fmt.Fprintf(b, "Usage:\n  %s COMMAND [flags]\n\nCommands:\n", cmd.CommandPath())
-		for _, child := range cmd.Commands() {
-			if child.IsAvailableCommand() {
-				fmt.Fprintf(b, "  %-*s  %s\n", cmd.NamePadding(), child.Name(), child.Short)
-			}
-		}
+	b.WriteString("Usage:\n")
+	if cmd.HasParent() && cmd.Runnable() {
+		fmt.Fprintf(b, "  %s\n", cmd.UseLine())
 	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(b, "  %s COMMAND [flags]\n", cmd.CommandPath())
+	}
+	writeCommands(b, cmd)
 	if cmd.HasExample() {
 		fmt.Fprintf(b, "\nExamples:\n%s\n", cmd.Example)
 	}
 	// Only the verbs that read have anything to do with a cluster.
 	reads := cmd.Flags().Lookup("snapshot") != nil
-	for _, name := range []string{"", groupOutput, groupReading, groupCluster} {
+	for _, name := range []string{"", groupNode, groupRemote, groupOutput, groupReading, groupCluster} {
 		if name == groupCluster && !reads {
 			continue
 		}
@@ -104,10 +104,79 @@ func writeUsage(b *strings.Builder, cmd *cobra.Command) {
 		}
 	}
 	if reads {
-		b.WriteString("\nkubectl's other flags that say how to connect, such as --server and --token, work too.\n")
+		b.WriteString("\nkubectl's other flags that say how to connect, such as --server and --token,\nwork too.\n")
 	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(b, "\nSee '%s COMMAND --help' for more about a command.\n", cmd.CommandPath())
+	}
+}
+
+// writeCommands lists the commands below one, by their groups if they have any.
+func writeCommands(b *strings.Builder, cmd *cobra.Command) {
+	titles := map[string]string{"": "Commands"}
+	groups := []string{""}
+	for _, g := range cmd.Groups() {
+		titles[g.ID] = g.Title
+		groups = append(groups, g.ID)
+	}
+	for _, id := range groups {
+		first := true
+		for _, child := range cmd.Commands() {
+			if !child.IsAvailableCommand() || child.GroupID != id {
+				continue
+			}
+			if first {
+				fmt.Fprintf(b, "\n%s:\n", titles[id])
+				first = false
+			}
+			fmt.Fprintf(b, "  %-*s  %s\n", cmd.NamePadding(), child.Name(), child.Short)
+		}
+	}
+}
+
+// addGroup adds commands that the help lists under a title of their own.
+func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, cmd := range commands {
+		cmd.GroupID = title
+		root.AddCommand(cmd)
+	}
+}
+
+// describeCompletion tells how kubectl finds the completion of a plugin, which
+// has nothing to do with the scripts that the command writes.
+func describeCompletion(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "completion" {
+			continue
+		}
+		cmd.Short = "Set up the completion of a shell"
+		cmd.Long = `Complete verbs, flags and names with the key Tab.
+
+For "kubectl dra", kubectl's own completion has to be set up (see
+'kubectl completion --help'), and a link to this program has to be on the PATH:
+
+  ln -s "$(command -v kubectl-dra)" /usr/local/bin/kubectl_complete-dra
+
+The commands below write scripts for those who call the program kubectl-dra.`
+	}
+}
+
+// reword says in the words of this program what some of kubectl's flags do, in
+// no more columns than a terminal has.
+func reword(flag *pflag.Flag) {
+	words := map[string]string{
+		"allow-missing-template-keys": "Leave out what a template asks for in vain, instead of failing.",
+		"as":                          "`USER` to act as, which can be a service account.",
+		"context":                     "`CONTEXT` of the kubeconfig to use.",
+		"kubeconfig":                  "`FILE` that says how to reach clusters.",
+		"namespace":                   "`NAMESPACE` to look at, instead of the one of the context.",
+		"no-headers":                  "Leave out headers and totals.",
+		"request-timeout":             "Give up on a single request after this `TIME`, such as 30s; 0 means never.",
+		"template":                    "`TEMPLATE`, or a file with one, for -o go-template, jsonpath and the like.",
+	}
+	if usage, ok := words[flag.Name]; ok {
+		flag.Usage = usage
 	}
 }
 
@@ -115,13 +184,17 @@ func writeUsage(b *strings.Builder, cmd *cobra.Command) {
 func flagsOf(cmd *cobra.Command, name string) *pflag.FlagSet {
 	set := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-		of := ""
-		if values := flag.Annotations[groupAnnotation]; len(values) > 0 {
-			of = values[0]
-		}
-		if of == name {
+		if groupOf(flag) == name {
 			set.AddFlag(flag)
 		}
 	})
 	return set
+}
+
+// groupOf is the group that a flag was added to, empty for none.
+func groupOf(flag *pflag.Flag) string {
+	if values := flag.Annotations[groupAnnotation]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -16,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -30,11 +30,14 @@ import (
 
 // listing is what the verbs that list something differ in.
 type listing struct {
-	// kind is that of the items, plural how messages and help call them.
-	kind, plural string
+	// kind is that of the items, plural how messages and help call them, verb
+	// the command that lists them.
+	kind, plural, verb string
 	// reads are the resources that are looked at besides slices, claims, rules
 	// and feature gates; nil for all.
 	reads []string
+	// unread are fields of these that nobody looks at, by resource.
+	unread map[string][]snapshot.Field
 	// namespaced items are listed for one namespace unless -A is given.
 	namespaced bool
 	// items takes the inventory.
@@ -43,6 +46,9 @@ type listing struct {
 	keep func(item inventory.Item) bool
 	// table is for people; wide tells which form they asked for.
 	table func(items []inventory.Item) *metav1.Table
+	// details is what -o wide has to say below the table, where a row would
+	// become too long for it; nil if there is nothing.
+	details func(ctx context.Context, w io.Writer, items []inventory.Item, from *listed) error
 	// total sums the items up in one line.
 	total func(items []inventory.Item) string
 	// name is what -o name prints.
@@ -54,13 +60,20 @@ type listed struct {
 	*source
 	alloc     *allocator.Allocator
 	inventory *inventory.Inventory
-	// notes are told beside the items, a line each.
+	// notes are told beside the items, a line each, if people read them.
 	notes []string
+	// writes are what was changed in the cluster, told whoever reads it.
+	writes []string
 }
 
 // listFlags are the flags of every verb that lists something.
 type listFlags struct {
-	reading       *readingFlags
+	reading *readingFlags
+	// fieldNames are those of a field selector, fieldValues what those of them
+	// can be that have fixed values, labelsOf whose labels -l is about.
+	fieldNames    []string
+	fieldValues   map[string][]string
+	labelsOf      string
 	print         *get.PrintFlags
 	labels        string
 	fields        string
@@ -69,14 +82,18 @@ type listFlags struct {
 	watch         bool
 }
 
-func newListFlags(config *genericclioptions.ConfigFlags) *listFlags {
-	return &listFlags{reading: newReadingFlags(config), print: get.NewGetPrintFlags()}
+// newListFlags makes the flags for items like the one given.
+func newListFlags(config *genericclioptions.ConfigFlags, like inventory.Item, labelsOf string) *listFlags {
+	return &listFlags{
+		reading: newReadingFlags(config), print: get.NewGetPrintFlags(),
+		fieldNames: slices.Sorted(maps.Keys(like.Fields())), fieldValues: like.FieldValues(), labelsOf: labelsOf,
+	}
 }
 
 func (f *listFlags) addTo(cmd *cobra.Command, namespaced bool) {
 	flags := cmd.Flags()
-	flags.StringVarP(&f.labels, "selector", "l", "", "Only those with these `LABELS`, such as app=train.")
-	flags.StringVar(&f.fields, "field-selector", "", "Only those with these `FIELDS`, such as driver=gpu.example.com,state=Free.")
+	flags.StringVarP(&f.labels, "selector", "l", "", "Only those with these `LABELS` of "+f.labelsOf+", such as app=train.")
+	flags.StringVar(&f.fields, "field-selector", "", "Only those with these `FIELDS`, each NAME=VALUE or NAME!=VALUE. Names are "+strings.Join(f.fieldNames, ", ")+".")
 	if namespaced {
 		flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "List those of all namespaces.")
 	}
@@ -87,10 +104,31 @@ func (f *listFlags) addTo(cmd *cobra.Command, namespaced bool) {
 		for _, name := range []string{"output", "no-headers", "template", "allow-missing-template-keys"} {
 			flags.AddFlag(printing.Flags().Lookup(name))
 		}
-		flags.Lookup("output").Usage = fmt.Sprintf("Output format. One of: (%s).", strings.Join(f.print.AllowedFormats(), ", "))
+		flags.Lookup("output").Usage = fmt.Sprintf("`FORMAT` of the output, one of %s.", strings.Join(f.print.AllowedFormats(), ", "))
 		flags.StringVar(&f.sortBy, "sort-by", "", "Sort by this `FIELD` of the JSON output, a JSONPath expression such as .ageSeconds.")
 	})
 	f.reading.addTo(cmd)
+}
+
+// inWide leads to -o wide, which says why or how something is; it is empty
+// where that is printed already.
+func (f *listFlags) inWide(says string) string {
+	if *f.print.OutputFormat == "wide" {
+		return ""
+	}
+	return ": -o wide says " + says
+}
+
+// complete completes the values of the flags.
+func (f *listFlags) complete(cmd *cobra.Command) {
+	f.reading.completeFlags(cmd)
+	fieldNames := make([]string, 0, len(f.fieldNames))
+	for _, name := range f.fieldNames {
+		fieldNames = append(fieldNames, name+"=")
+	}
+	// They only fail if somebody registered one before.
+	_ = cmd.RegisterFlagCompletionFunc("field-selector", listOfFixed(fieldNames...))
+	_ = cmd.RegisterFlagCompletionFunc("output", fixed(f.print.AllowedFormats()...))
 }
 
 // listOptions are what the flags come down to.
@@ -105,8 +143,10 @@ type listOptions struct {
 	watch         bool
 	output        string
 	noHeaders     bool
-	printer       printers.ResourcePrinter
-	streams       genericiooptions.IOStreams
+	// conditions are the verb's own flags that were given.
+	conditions []string
+	printer    printers.ResourcePrinter
+	streams    genericiooptions.IOStreams
 }
 
 func (f *listFlags) toOptions(cmd *cobra.Command, args []string, what listing, streams genericiooptions.IOStreams) (*listOptions, error) {
@@ -126,6 +166,26 @@ func (f *listFlags) toOptions(cmd *cobra.Command, args []string, what listing, s
 	if o.fields, err = fields.ParseSelector(f.fields); err != nil {
 		return nil, usagef("Write it as for kubectl get: --field-selector driver=gpu.example.com.", "read --field-selector: %w", err)
 	}
+	for _, r := range o.fields.Requirements() {
+		if !slices.Contains(f.fieldNames, r.Field) {
+			return nil, usagef("There are "+strings.Join(f.fieldNames, ", ")+".", "read --field-selector: %s have no field %q", o.plural, r.Field)
+		}
+	}
+	if o.fields, err = o.fields.Transform(f.knownValue); err != nil {
+		return nil, err
+	}
+	o.verb = cmd.Name()
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		// Those that are of a group, or that every list has, choose nothing.
+		if groupOf(flag) != "" || slices.Contains([]string{"selector", "field-selector", "all-namespaces", "watch"}, flag.Name) {
+			return
+		}
+		condition := "--" + flag.Name
+		if flag.Value.Type() != "bool" {
+			condition += " " + flag.Value.String()
+		}
+		o.conditions = append(o.conditions, condition)
+	})
 	if o.reader, err = f.reading.toReader(cmd, streams); err != nil {
 		return nil, err
 	}
@@ -141,6 +201,22 @@ func (f *listFlags) toOptions(cmd *cobra.Command, args []string, what listing, s
 	return o, nil
 }
 
+// knownValue writes the value of a field that has fixed ones as it is written
+// here, and fails for what is none of them: it would match nothing, or all.
+func (f *listFlags) knownValue(field, value string) (sameField, known string, err error) {
+	values, fixed := f.fieldValues[field]
+	if !fixed {
+		return field, value, nil
+	}
+	for _, known := range values {
+		if strings.EqualFold(known, value) {
+			return field, known, nil
+		}
+	}
+	named := slices.DeleteFunc(slices.Clone(values), func(value string) bool { return value == "" })
+	return "", "", usagef("There are "+strings.Join(named, ", ")+".", "read --field-selector: %s is never %q", field, value)
+}
+
 // forPeople tells whether a table is wanted.
 func (o *listOptions) forPeople() bool { return o.output == "" || o.output == "wide" }
 
@@ -152,11 +228,19 @@ func (o *listOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	items, err := o.choose(ctx, from)
+	all, err := o.items(ctx, from)
 	if err != nil {
 		return err
 	}
-	return o.print(items, from)
+	items, err := o.choose(all, from.namespace)
+	if err != nil {
+		return err
+	}
+	missing := o.missing(all, from)
+	if err := o.print(ctx, items, from, missing != nil); err != nil {
+		return err
+	}
+	return missing
 }
 
 // only are the resources that matter.
@@ -168,7 +252,7 @@ func (o *listOptions) only() []string {
 }
 
 func (o *listOptions) read(ctx context.Context) (*listed, error) {
-	from, err := o.reader.read(ctx, scope{allNamespaces: o.allNamespaces, only: o.only()})
+	from, err := o.reader.read(ctx, scope{allNamespaces: o.allNamespaces, only: o.only(), unread: o.unread})
 	if err != nil {
 		return nil, err
 	}
@@ -179,53 +263,80 @@ func (o *listOptions) read(ctx context.Context) (*listed, error) {
 	return &listed{source: from, alloc: alloc, inventory: inventory.New(alloc, from.snap)}, nil
 }
 
-// choose takes the items that are wanted, in the wanted order.
-func (o *listOptions) choose(ctx context.Context, from *listed) ([]inventory.Item, error) {
-	all, err := o.items(ctx, from)
-	if err != nil {
-		return nil, err
-	}
-	if err := o.checkFields(all); err != nil {
-		return nil, err
-	}
+// choose takes the items that are wanted, in the wanted order. An empty
+// namespace stands for all.
+func (o *listOptions) choose(all []inventory.Item, namespace string) ([]inventory.Item, error) {
 	var items []inventory.Item
 	for _, item := range all {
-		space := item.Space()
-		if o.namespaced && !o.allNamespaces && from.namespace != "" && space != from.namespace ||
+		if !o.visible(item, namespace) ||
 			!o.labels.Matches(item.LabelSet()) || !o.fields.Matches(item.Fields()) ||
 			!o.named(item) || o.keep != nil && !o.keep(item) {
 			continue
 		}
 		items = append(items, item)
 	}
-	return o.sorted(items)
+	if o.sortBy == "" {
+		return items, nil
+	}
+	return sortBy(items, o.sortBy)
 }
 
-// checkFields fails for a field that no item has.
-func (o *listOptions) checkFields(all []inventory.Item) error {
-	if len(all) == 0 {
-		return nil
-	}
-	known := all[0].Fields()
-	for _, r := range o.fields.Requirements() {
-		if !known.Has(r.Field) {
-			names := make([]string, 0, len(known))
-			for name := range known {
-				names = append(names, name)
+// visible tells whether an item is of the namespace that is listed.
+func (o *listOptions) visible(item inventory.Item, namespace string) bool {
+	return !o.namespaced || o.allNamespaces || namespace == "" || item.Space() == namespace
+}
+
+// missing fails for names that no item has. A pattern may match nothing, and
+// what the flags leave out is there all the same.
+func (o *listOptions) missing(all []inventory.Item, from *listed) error {
+	var lacking, elsewhere []string
+	for _, name := range o.patterns {
+		if strings.ContainsAny(name, `*?[\`) {
+			continue
+		}
+		found := false
+		for _, item := range all {
+			switch {
+			case !slices.Contains(item.Names(), name):
+			case o.visible(item, from.namespace):
+				found = true
+			default:
+				elsewhere = append(elsewhere, item.Space())
 			}
-			slices.Sort(names)
-			return usagef("There are "+strings.Join(names, ", ")+".", "read --field-selector: %s have no field %q", o.plural, r.Field)
+		}
+		if !found {
+			lacking = append(lacking, name)
 		}
 	}
-	return nil
+	if len(lacking) == 0 {
+		return nil
+	}
+	where := from.snap.Source
+	if len(from.snap.Gaps) > 0 {
+		where = "what can be read of " + where
+	}
+	if o.namespaced && !o.allNamespaces && from.namespace != "" {
+		where = "namespace " + from.namespace + " of " + where
+	}
+	out := "List what there is: kubectl dra " + o.verb
+	if len(elsewhere) > 0 {
+		slices.Sort(elsewhere)
+		out = "There is one in namespace " + strings.Join(slices.Compact(elsewhere), ", ") + ": choose it with -n."
+	}
+	return usagef(out, "find %s %s: not found in %s", strings.ToLower(o.kind), strings.Join(lacking, ", "), where)
 }
 
 // named tells whether an item is one of those asked for by name or pattern.
 func (o *listOptions) named(item inventory.Item) bool {
-	if len(o.patterns) == 0 {
+	return namedBy(o.patterns, item)
+}
+
+// namedBy tells whether a pattern is a name of an item, or there is none.
+func namedBy(patterns []string, item inventory.Item) bool {
+	if len(patterns) == 0 {
 		return true
 	}
-	return slices.ContainsFunc(o.patterns, func(pattern string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		return slices.ContainsFunc(item.Names(), func(name string) bool {
 			matches, _ := path.Match(pattern, name)
 			return matches || pattern == name
@@ -233,41 +344,18 @@ func (o *listOptions) named(item inventory.Item) bool {
 	})
 }
 
-func (o *listOptions) sorted(items []inventory.Item) ([]inventory.Item, error) {
-	if o.sortBy == "" || len(items) == 0 {
-		return items, nil
-	}
-	objects := make([]runtime.Object, 0, len(items))
-	for _, item := range items {
-		objects = append(objects, item)
-	}
-	sorter, err := get.SortObjects(nil, objects, o.sortBy)
-	if err != nil {
-		return nil, usagef("It is a JSONPath expression over the fields of -o json, such as .name.", "read --sort-by: %w", err)
-	}
-	sorted := make([]inventory.Item, 0, len(items))
-	for i := range items {
-		sorted = append(sorted, items[sorter.OriginalPosition(i)])
-	}
-	return sorted, nil
-}
-
-func (o *listOptions) print(items []inventory.Item, from *listed) error {
-	if err := o.printItems(items); err != nil {
+// print writes the items, and what is to be said about them. Nothing is said
+// about there being none if that is explained elsewhere.
+func (o *listOptions) print(ctx context.Context, items []inventory.Item, from *listed, explained bool) error {
+	if err := o.printItems(ctx, items, from); err != nil {
 		return fmt.Errorf("print %s: %w", o.plural, err)
 	}
-	if !o.forPeople() {
-		return nil
-	}
-	if len(items) == 0 {
+	if len(items) == 0 && o.forPeople() && !explained {
 		if _, err := fmt.Fprintln(o.streams.ErrOut, o.nothing(from)); err != nil {
 			return fmt.Errorf("print %s: %w", o.plural, err)
 		}
 	}
-	for _, gap := range from.snap.Gaps {
-		from.notes = append(from.notes, gap.Reason)
-	}
-	for _, note := range from.notes {
+	for _, note := range o.notes(items, from) {
 		if _, err := fmt.Fprintf(o.streams.ErrOut, "Note: %s\n", render.Escape(note)); err != nil {
 			return fmt.Errorf("print %s: %w", o.plural, err)
 		}
@@ -275,7 +363,32 @@ func (o *listOptions) print(items []inventory.Item, from *listed) error {
 	return nil
 }
 
-func (o *listOptions) printItems(items []inventory.Item) error {
+// notes are what the items do not tell: what could not be read and, unless it is
+// marked in JSON and YAML, what is not certain for that.
+func (o *listOptions) notes(items []inventory.Item, from *listed) []string {
+	bounded := o.output != "json" && o.output != "yaml" && anyBounded(items)
+	var notes []string
+	for _, gap := range from.snap.Gaps {
+		notes = append(notes, gap.Reason)
+	}
+	if bounded {
+		notes = append(notes, from.inventory.Unseen()...)
+	}
+	if o.forPeople() {
+		notes = append(notes, from.notes...)
+	}
+	return append(notes, from.writes...)
+}
+
+// anyBounded tells whether something about one of the items is not certain.
+func anyBounded(items []inventory.Item) bool {
+	return slices.ContainsFunc(items, func(item inventory.Item) bool {
+		bounded, ok := item.(interface{ Bounded() bool })
+		return ok && bounded.Bounded()
+	})
+}
+
+func (o *listOptions) printItems(ctx context.Context, items []inventory.Item, from *listed) error {
 	switch {
 	case o.output == "name":
 		for _, item := range items {
@@ -285,7 +398,7 @@ func (o *listOptions) printItems(items []inventory.Item) error {
 		}
 		return nil
 	case !o.forPeople():
-		return o.printer.PrintObj(inventory.NewList(o.kind, items), o.streams.Out)
+		return printObject(o.printer, inventory.NewList(o.kind, items), o.streams.Out)
 	case len(items) == 0:
 		return nil
 	}
@@ -299,8 +412,19 @@ func (o *listOptions) printItems(items []inventory.Item) error {
 	if o.noHeaders {
 		return nil
 	}
+	if err := o.printDetails(ctx, items, from); err != nil {
+		return err
+	}
 	_, err := io.WriteString(o.streams.Out, render.Escape(o.total(items))+"\n")
 	return err
+}
+
+// printDetails writes what -o wide has besides the table.
+func (o *listOptions) printDetails(ctx context.Context, items []inventory.Item, from *listed) error {
+	if o.output != "wide" || o.details == nil {
+		return nil
+	}
+	return o.details(ctx, o.streams.Out, items, from)
 }
 
 // nothing says what was looked for in vain.
@@ -321,7 +445,11 @@ func (o *listOptions) nothing(from *listed) string {
 	if o.namespaced && !o.allNamespaces && from.namespace != "" {
 		text += " in namespace " + from.namespace
 	}
-	return render.Escape(text + " found in " + from.snap.Source + ".")
+	text += " found in " + from.snap.Source
+	if len(o.conditions) > 0 {
+		text += " (" + strings.Join(o.conditions, " ") + ")"
+	}
+	return render.Escape(text + ".")
 }
 
 // typed picks the items of a verb out of the common list.

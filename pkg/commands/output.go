@@ -4,6 +4,7 @@
 package commands
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -33,12 +35,14 @@ func newOutputFlags() *outputFlags {
 func (f *outputFlags) addTo(cmd *cobra.Command) {
 	formats := append([]string{"wide"}, f.print.AllowedFormats()...)
 	group(cmd.Flags(), groupOutput, func(flags *pflag.FlagSet) {
-		flags.StringVarP(&f.output, "output", "o", "", fmt.Sprintf("Output format. One of: (%s).", strings.Join(formats, ", ")))
-		flags.StringVar(&f.color, "color", colorAuto, "When to use colours: auto, always or never. auto is never if NO_COLOR is set.")
+		flags.StringVarP(&f.output, "output", "o", "", fmt.Sprintf("`FORMAT` of the output, one of %s.", strings.Join(formats, ", ")))
+		flags.StringVar(&f.color, "color", colorAuto, "`WHEN` to use colours: auto, always or never. auto is never if NO_COLOR is set.")
 		templates := &cobra.Command{}
 		f.print.TemplatePrinterFlags.AddFlags(templates)
 		flags.AddFlagSet(templates.Flags())
 	})
+	// It only fails if somebody registered one before.
+	_ = cmd.RegisterFlagCompletionFunc("output", fixed(formats...))
 	f.print.OutputFormat = &f.output
 	f.print.OutputFlagSpecified = func() bool { return cmd.Flags().Changed("output") }
 }
@@ -76,6 +80,24 @@ func (f *outputFlags) toPrinter(streams genericiooptions.IOStreams) (*explanatio
 	return p, nil
 }
 
+// printObject prints for a program. A template that fails is a mistake in the
+// command line, and about that the printers of cli-runtime print the whole
+// object, to standard output or as a part of the error.
+func printObject(printer printers.ResourcePrinter, object runtime.Object, w io.Writer) error {
+	switch printer.(type) {
+	case *printers.GoTemplatePrinter, *printers.JSONPathPrinter:
+	default:
+		return printer.PrintObj(object, w)
+	}
+	var text bytes.Buffer
+	if err := printer.PrintObj(object, &text); err != nil {
+		problem, _, _ := strings.Cut(err.Error(), ". Printing more information")
+		return usagef("Compare with the fields of -o json.", "%s", problem)
+	}
+	_, err := w.Write(text.Bytes())
+	return err
+}
+
 // print writes the answers: a list of them, or the only one.
 func (p *explanationPrinter) print(explanations []*explain.Explanation, asList bool) error {
 	switch {
@@ -91,7 +113,7 @@ func (p *explanationPrinter) print(explanations []*explain.Explanation, asList b
 		}
 		return nil
 	case p.machine != nil && !asList && len(explanations) == 1:
-		if err := p.machine.PrintObj(explanations[0], p.out); err != nil {
+		if err := printObject(p.machine, explanations[0], p.out); err != nil {
 			return fmt.Errorf("print explanation: %w", err)
 		}
 		return nil
@@ -103,7 +125,7 @@ func (p *explanationPrinter) print(explanations []*explain.Explanation, asList b
 		for _, e := range explanations {
 			list.Items = append(list.Items, *e)
 		}
-		if err := p.machine.PrintObj(list, p.out); err != nil {
+		if err := printObject(p.machine, list, p.out); err != nil {
 			return fmt.Errorf("print explanations: %w", err)
 		}
 		return nil

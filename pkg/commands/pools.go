@@ -6,6 +6,8 @@ package commands
 import (
 	"context"
 	"fmt"
+	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,8 +19,16 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
+// The values of --status-request.
+const (
+	statusAuto   = "auto"
+	statusAlways = "always"
+	statusNever  = "never"
+)
+
 func newPools(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := newListFlags(config)
+	flags := newListFlags(config, &inventory.Pool{}, "all their ResourceSlices")
+	statusRequest := statusAuto
 	cmd := &cobra.Command{
 		Use:     "pools [NAME | DRIVER/POOL ...]",
 		Aliases: []string{"pool"},
@@ -26,12 +36,24 @@ func newPools(streams genericiooptions.IOStreams, config *genericclioptions.Conf
 		Long: `List resource pools with their devices by state: Free, Allocated (one claim has
 it), Shared (claims have shares of it), Blocked (its counters are used up by
 other partitions), Tainted (and not allocated), Unusable (the allocator does not
-look at it). Unhealthy counts devices in any of these states.
+look at it). Unhealthy counts devices in any of these states. Free are whole
+devices only: of Shared ones there may be room for more, and partitions that
+overlap take from each other; -o wide has what is left.
 
-SLICES is how many there are of how many the driver declared. With -o wide there
-are also the shared counters (used/total), the capacity of devices that can be
-shared, and how many more partitions of each type the scheduler's allocator
-finds room for.
+SLICES is how many there are of how many the driver declared. With -o wide, the
+table is followed by the capacity of devices that can be shared and the shared
+counters (used/total) with the devices that use them, by how many more
+partitions of each type the scheduler's allocator finds room for, and by the
+devices that are unhealthy.
+
+If you may not list the claims of all namespaces, devices that seem to be free
+may be in use: then ≤ and ≥ mark counts that are bounds. Where the cluster has
+ResourcePoolStatusRequests (an alpha feature) and you may create, watch and
+delete them, the cluster is asked for its own counts. For that, THIS COMMAND
+WRITES: it creates such a request for each driver and deletes it as soon as it
+is answered, or after 10s (or --request-timeout). --status-request=never keeps
+it from that; always asks in any case, and tells where the cluster counts
+differently.
 
 A NAME can be a pattern like 'node-1*'.`,
 		Example: `  # What is free?
@@ -41,43 +63,110 @@ A NAME can be a pattern like 'node-1*'.`,
   kubectl dra pools --field-selector state!=Usable -o wide
 
   # The pools with the most free devices last
-  kubectl dra pools --sort-by .devices.free`,
+  kubectl dra pools --sort-by .devices.free
+
+  # Only read, even if not all claims can be seen
+  kubectl dra pools --status-request=never
+
+  # Which counts are only bounds?
+  kubectl dra pools -o \
+    custom-columns=POOL:.name,FREE:.devices.free,BOUND:.devices.freeIsUpperBound`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains([]string{statusAuto, statusAlways, statusNever}, statusRequest) {
+				return usagef("Allowed are auto, always and never.", "read --status-request: %q is no such choice", statusRequest)
+			}
 			options, err := flags.toOptions(cmd, args, listing{
 				kind: "Pool", plural: "pools", reads: []string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClasses, snapshot.ResourcePodGroups},
+				unread: unreadByPools(),
 				items: func(ctx context.Context, from *listed) ([]inventory.Item, error) {
+					if err := askPoolStatus(ctx, from, statusRequest, args); err != nil {
+						return nil, err
+					}
 					pools, err := from.inventory.Pools(ctx)
+					from.notes = append(from.notes, poolDifferences(pools)...)
 					return asItems(pools), err
 				},
 				table: func(items []inventory.Item) *metav1.Table { return render.Pools(typed[*inventory.Pool](items)) },
-				total: poolTotal,
+				details: func(_ context.Context, w io.Writer, items []inventory.Item, _ *listed) error {
+					return render.PoolDetails(w, typed[*inventory.Pool](items), render.Options{Width: outputWidth(w)})
+				},
+				total: func(items []inventory.Item) string { return poolTotal(items, flags.inWide("why")) },
 				name:  func(item inventory.Item) string { return item.Names()[0] },
 			}, streams)
 			if err != nil {
 				return err
 			}
+			if statusRequest == statusAlways && (options.watch || !options.reader.live()) {
+				return usagef("Leave one of them out.", "--status-request=always: only a cluster can be asked, and only once, not with --snapshot or --watch")
+			}
 			return options.run(cmd.Context())
 		},
 	}
+	cmd.Flags().StringVar(&statusRequest, "status-request", statusAuto,
+		"Create ResourcePoolStatusRequests to let the cluster count, and delete them: auto (if you may not list all claims, "+
+			"and may do that; not with --watch), always or never.")
 	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = flags.reading.complete("pool", "")
-	flags.reading.completeFlags(cmd)
+	cmd.ValidArgsFunction = flags.reading.complete(proposePools)
+	flags.complete(cmd)
 	return cmd
 }
 
-func poolTotal(items []inventory.Item) string {
+// askPoolStatus lets the cluster count the pools that the patterns name, if
+// that is wanted.
+func askPoolStatus(ctx context.Context, from *listed, choice string, patterns []string) error {
+	if from.clients == nil || choice == statusNever || choice == statusAuto && len(from.inventory.Unseen()) == 0 {
+		return nil
+	}
+	snap, made, err := snapshot.AskPoolStatus(ctx, *from.clients, from.snap, func(driver, pool string) bool {
+		return namedBy(patterns, &inventory.Pool{Driver: driver, Name: pool})
+	})
+	if err != nil {
+		return err
+	}
+	from.snap = snap
+	from.inventory = inventory.New(from.alloc, snap)
+	if made > 0 {
+		from.writes = append(from.writes, fmt.Sprintf("the cluster was asked for its counts with %s, created for that and deleted again (--status-request=never to only read)",
+			counted(made, "ResourcePoolStatusRequest")))
+	}
+	return nil
+}
+
+// maxDifferences is how many pools the notes tell about.
+const maxDifferences = 10
+
+// poolDifferences tells where the cluster counts differently.
+func poolDifferences(pools []inventory.Pool) []string {
+	var notes []string
+	for i := range pools {
+		for _, difference := range pools[i].Differences {
+			notes = append(notes, fmt.Sprintf("pool %s/%s: %s", pools[i].Driver, pools[i].Name, difference))
+		}
+	}
+	if more := len(notes) - maxDifferences; more > 0 {
+		notes = append(notes[:maxDifferences], fmt.Sprintf("%d more differences: -o json has all", more))
+	}
+	return notes
+}
+
+func poolTotal(items []inventory.Item, inWide string) string {
 	var sum inventory.DeviceCounts
 	odd := 0
 	for _, pool := range typed[*inventory.Pool](items) {
 		sum.Total += pool.Devices.Total
 		sum.Free += pool.Devices.Free
+		sum.Unhealthy += pool.Devices.Unhealthy
+		sum.FreeIsUpperBound = sum.FreeIsUpperBound || pool.Devices.FreeIsUpperBound
 		if pool.State != inventory.PoolUsable {
 			odd++
 		}
 	}
-	text := fmt.Sprintf("%s, %s, %d free", counted(len(items), "pool"), counted(sum.Total, "device"), sum.Free)
+	text := fmt.Sprintf("%s, %s, %s free", counted(len(items), "pool"), counted(sum.Total, "device"), render.AtMost(sum.Free, sum.FreeIsUpperBound))
+	if sum.Unhealthy > 0 {
+		text += fmt.Sprintf(", %d unhealthy", sum.Unhealthy)
+	}
 	if odd > 0 {
-		text += fmt.Sprintf("; %d not usable: -o wide says why", odd)
+		text += fmt.Sprintf("; %d not usable%s", odd, inWide)
 	}
 	return text
 }

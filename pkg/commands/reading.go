@@ -94,6 +94,8 @@ type scope struct {
 	allNamespaces bool
 	// only are the resources that matter; empty for all.
 	only []string
+	// unread are fields that nobody is going to look at, by resource.
+	unread map[string][]snapshot.Field
 }
 
 // source is what was read, and what only its origin can tell.
@@ -102,6 +104,8 @@ type source struct {
 	// namespace is that of whatever is named without one; empty if a file was
 	// read and nobody chose a namespace.
 	namespace string
+	// clients are those of the cluster; nil for a file.
+	clients *snapshot.Clients
 	// kindOf asks the cluster for the kind of a resource type; nil for a file.
 	kindOf func(resource string) (string, error)
 }
@@ -127,6 +131,7 @@ func (r *reader) read(ctx context.Context, what scope) (*source, error) {
 		Namespace:     clients.Namespace,
 		AllNamespaces: what.allNamespaces,
 		Only:          what.only,
+		Unread:        what.unread,
 		Target:        what.target,
 		Progress:      bar.report,
 	})
@@ -140,5 +145,5 @@ func (r *reader) read(ctx context.Context, what scope) (*source, error) {
 		}
 		return mapping.GroupVersionKind.Kind, nil
 	}
-	return &source{snap: snap, namespace: clients.Namespace, kindOf: kindOf}, nil
+	return &source{snap: snap, namespace: clients.Namespace, clients: &clients, kindOf: kindOf}, nil
 }

@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,11 +20,9 @@ import (
 // cluster, a node or I/O. Of several targets the worst counts, in the order
 // 4, 3, 1, 2, 0. When ctx is cancelled, it stops as soon as it can.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, version string) int {
-	if os.Getenv("GOGC") == "" {
-		// Most of the memory is one snapshot that stays: collecting more often
-		// costs little, and saves a quarter of the peak for a large cluster.
-		debug.SetGCPercent(40)
-	}
+	ctx, done := context.WithCancel(ctx)
+	defer done()
+	collectGarbage(ctx)
 	root := NewRoot(streams, version)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -44,13 +40,41 @@ func NewRoot(streams genericiooptions.IOStreams, version string) *cobra.Command 
 
 It asks the allocator of the scheduler itself whether a claim, a pod or a
 workload can get its devices, and says which devices were turned down by what.
-It reads from a cluster or from a snapshot file, and changes nothing unless it is
-told to add or remove a taint rule.`,
+It reads from a cluster or from a snapshot file, and changes nothing unless it
+is told to add or remove a taint rule.`,
 		Example: `  # Why is this pod pending?
-  kubectl dra why pod/train-0
+  kubectl dra why pod/pretrain-0 -n research
+
+  # Which pods wait for devices, and why?
+  kubectl dra why -A
 
   # Would this manifest fit, before it is applied?
   kubectl dra why -f train.yaml
+
+  # What is free? By pool, and one by one
+  kubectl dra pools
+  kubectl dra devices --free
+
+  # Who has the devices of a node?
+  kubectl dra devices --node gpu-02
+
+  # Which addresses did network devices get?
+  kubectl dra claims -A -o wide
+
+  # What do device plugins have beside DRA?
+  kubectl dra classes -o wide
+
+  # What is broken?
+  kubectl dra slices --field-selector state!=Current -o wide
+  kubectl dra claims -A --pending
+
+  # Which pods would a taint evict?
+  kubectl dra taints add --pool gpu-04 example.com/maintenance:NoExecute \
+    --dry-run=client
+
+  # Which devices does a class select, and which class has how many free?
+  kubectl dra devices --class gpu.example.com
+  kubectl dra classes
 
   # Save what is needed to ask the same questions elsewhere, without the names
   kubectl dra snapshot --redact -o cluster.yaml.gz`,
@@ -66,25 +90,27 @@ told to add or remove a taint rule.`,
 		if len(args) == 0 {
 			return nil
 		}
-		out := "Run 'kubectl dra --help' for the list of commands."
-		if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
-			out = "Did you mean " + strings.Join(similar, " or ") + "?"
-		}
-		return usagef(out, "unknown command %q", args[0])
+		return usagef(meantCommand(cmd, args[0]), "unknown command %q", args[0])
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if cmd == root && cmd.Flags().NArg() > 0 {
+			// The flag is of a command that there is not.
+			return cmd.Args(cmd, cmd.Flags().Args())
+		}
 		return usagef(helpHint(cmd), "%w", err)
 	})
 
 	config := newConfigFlags()
 	group(root.PersistentFlags(), groupCluster, config.AddFlags)
 
-	root.AddCommand(
+	addGroup(root, "Explain",
 		newWhy(streams, config),
+	)
+	addGroup(root, "List what there is",
 		newSlices(streams, config),
 		newPools(streams, config),
 		newDevices(streams, config),
@@ -92,16 +118,45 @@ told to add or remove a taint rule.`,
 		newClasses(streams, config),
 		newTaints(streams, config),
 		newTree(streams, config),
+		newTop(streams, config),
+	)
+	addGroup(root, "Look at a node",
+		newNodeProbe(streams, config),
+	)
+	addGroup(root, "Other",
 		newSnapshot(streams, config),
 		newVersion(streams, version),
 	)
-	// It only fails if somebody registered one before.
-	_ = root.RegisterFlagCompletionFunc("namespace", newReadingFlags(config).complete("namespace", ""))
+	root.SetHelpCommandGroupID("Other")
+	root.SetCompletionCommandGroupID("Other")
+	newReadingFlags(config).completeClusterFlags(root)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
+	describeCompletion(root)
 	setHelp(root)
 	checkUsage(root)
 	return root
+}
+
+// meantCommand says what to write instead of a command that there is not: words
+// of kubectl and of the things themselves stand for what shows them here.
+func meantCommand(root *cobra.Command, word string) string {
+	switch strings.ToLower(word) {
+	case "pod", "pods", "po":
+		return "Write 'kubectl dra why pod/NAME' to explain a pod, 'kubectl dra tree pod/NAME' for its devices."
+	case "node", "nodes", "no":
+		return "Write 'kubectl dra tree node/' for all nodes with their devices, 'kubectl dra devices --node NAME' for one."
+	case "free":
+		return "Write 'kubectl dra pools' or 'kubectl dra devices --free'."
+	case "get", "list", "ls":
+		return "Write what to list: kubectl dra slices, pools, devices, claims, classes or taints."
+	case "describe", "explain", "show":
+		return "Write 'kubectl dra why TYPE/NAME' to explain a claim, a pod or a workload, 'kubectl dra tree TYPE/NAME' for what belongs to it."
+	}
+	if similar := root.SuggestionsFor(word); len(similar) > 0 {
+		return "Did you mean " + strings.Join(similar, " or ") + "?"
+	}
+	return "Run 'kubectl dra --help' for the list of commands."
 }
 
 // newConfigFlags has kubectl's own flags, without those that only matter to

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -61,6 +62,42 @@ func TestHelpGroupsFlags(t *testing.T) {
 		if len(strings.TrimRight(line, "\n")) > 100 {
 			t.Errorf("line is too long: %s", line)
 		}
+	}
+}
+
+// TestHelpFitsTerminal wants no line of any help to be wrapped by a terminal of
+// the usual width. Those about completion scripts are cobra's.
+func TestHelpFitsTerminal(t *testing.T) {
+	t.Setenv("COLUMNS", "80")
+	streams, _, _, _ := genericiooptions.NewTestIOStreams()
+	visit(NewRoot(streams, ""), func(cmd *cobra.Command) {
+		name := cmd.CommandPath()
+		if strings.HasPrefix(name, "kubectl dra completion ") {
+			return
+		}
+		streams, _, out, _ := genericiooptions.NewTestIOStreams()
+		args := append(strings.Fields(strings.TrimPrefix(name, "kubectl dra")), "--help")
+		if code := Run(t.Context(), args, streams, ""); code != 0 {
+			t.Errorf("%s: exit code %d", name, code)
+		}
+		usage := "\nUsage:\n  " + name
+		if !strings.Contains(out.String(), usage) {
+			t.Errorf("%s: no %q in:\n%s", name, usage, out)
+		}
+		for line := range strings.Lines(out.String()) {
+			if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) > 80 || strings.TrimRight(line, " ") != line {
+				t.Errorf("%s: line is too long, or ends with a blank: %q", name, line)
+			}
+		}
+	})
+}
+
+// TestHelpOfVerbWithCommands shows both ways to use it.
+func TestHelpOfVerbWithCommands(t *testing.T) {
+	streams, _, out, _ := genericiooptions.NewTestIOStreams()
+	Run(t.Context(), []string{"taints", "--help"}, streams, "")
+	if want := "\nUsage:\n  kubectl dra taints [KEY | RULE ...] [flags]\n  kubectl dra taints COMMAND [flags]\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in:\n%s", want, out)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 func newSlices(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := newListFlags(config)
+	flags := newListFlags(config, &inventory.Slice{}, "their own")
 	cmd := &cobra.Command{
 		Use:     "slices [NAME ...]",
 		Aliases: []string{"slice"},
@@ -29,7 +29,8 @@ they have and how many of these are free.
 STATE is Current for a slice that the scheduler's allocator uses. Others are
 Obsolete (the pool has a newer generation), Incomplete (slices of the pool are
 missing), Invalid (the allocator refuses the pool; -o wide says why), Empty,
-NodeGone or NodeNotReady.
+NodeGone or NodeNotReady. ≤ marks a count that is only an upper bound, because
+you may not list the claims of all namespaces.
 
 A NAME can be a pattern like 'node-1*'.`,
 		Example: `  # All slices
@@ -39,15 +40,15 @@ A NAME can be a pattern like 'node-1*'.`,
   kubectl dra slices --field-selector state!=Current -o wide
 
   # Those of one driver, the newest last
-  kubectl dra slices --field-selector driver=gpu.nvidia.com --sort-by .created`,
+  kubectl dra slices --field-selector driver=gpu.example.com --sort-by .created`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options, err := flags.toOptions(cmd, args, listing{
-				kind: "Slice", plural: "ResourceSlices", reads: []string{snapshot.ResourceNodes},
+				kind: "Slice", plural: "ResourceSlices", reads: []string{snapshot.ResourceNodes}, unread: unreadBySlices(),
 				items: func(_ context.Context, from *listed) ([]inventory.Item, error) {
 					return asItems(from.inventory.Slices()), nil
 				},
 				table: func(items []inventory.Item) *metav1.Table { return render.Slices(typed[*inventory.Slice](items)) },
-				total: sliceTotal,
+				total: func(items []inventory.Item) string { return sliceTotal(items, flags.inWide("why")) },
 				name:  func(item inventory.Item) string { return "resourceslice.resource.k8s.io/" + item.Names()[0] },
 			}, streams)
 			if err != nil {
@@ -57,23 +58,24 @@ A NAME can be a pattern like 'node-1*'.`,
 		},
 	}
 	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = flags.reading.complete("slice", "")
-	flags.reading.completeFlags(cmd)
+	cmd.ValidArgsFunction = flags.reading.complete(proposeNames("slice"))
+	flags.complete(cmd)
 	return cmd
 }
 
-func sliceTotal(items []inventory.Item) string {
-	devices, free, odd := 0, 0, 0
+func sliceTotal(items []inventory.Item, inWide string) string {
+	devices, free, odd, bound := 0, 0, 0, false
 	for _, slice := range typed[*inventory.Slice](items) {
 		devices += slice.Devices
 		free += slice.Free
+		bound = bound || slice.FreeIsUpperBound
 		if slice.State != inventory.SliceCurrent {
 			odd++
 		}
 	}
-	text := fmt.Sprintf("%s, %s, %d free", counted(len(items), "slice"), counted(devices, "device"), free)
+	text := fmt.Sprintf("%s, %s, %s free", counted(len(items), "slice"), counted(devices, "device"), render.AtMost(free, bound))
 	if odd > 0 {
-		text += fmt.Sprintf("; %d not in order: -o wide says why", odd)
+		text += fmt.Sprintf("; %d not in order%s", odd, inWide)
 	}
 	return text
 }

@@ -53,7 +53,7 @@ The file is YAML or JSON, by the ending of its name: .yaml, .yml or .json, each
 also with .gz. It is readable for its owner only.
 
 All namespaces are saved, since claims of any of them may hold the devices. Only
-where you may not list them all, the one of -n or of the context is read instead.`,
+where you may not list them all, the one of -n or of the context is read.`,
 		Example: `  # Save it
   kubectl dra snapshot -o cluster.yaml.gz
 
@@ -81,6 +81,8 @@ where you may not list them all, the one of -n or of the context is read instead
 			"attributes and CEL expressions stay. Read the file before you publish it.")
 	cmd.Flags().BoolVar(&flags.force, "force", false, "Overwrite the file if it exists.")
 	flags.reading.addTo(cmd)
+	flags.reading.completeFlags(cmd)
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }
 

@@ -73,8 +73,8 @@ func (f *ruleChangeFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.driver, "driver", "", "Taint devices of this `DRIVER`.")
 	flags.StringVar(&f.pool, "pool", "", "Taint devices of this `POOL`.")
-	flags.StringVar(&f.device, "device", "", "Taint devices of this name, `DEVICE`.")
-	flags.StringVar(&f.dryRun, "dry-run", dryRunNone, "client: only show what would happen; server: let the API server check it, too; none: do it.")
+	flags.StringVar(&f.device, "device", "", "Taint devices named `DEVICE`.")
+	flags.StringVar(&f.dryRun, "dry-run", dryRunNone, "`MODE` client only shows what would happen, server lets the API server check it, too, none does it.")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "Do not ask before pods get evicted.")
 	f.reading.addTo(cmd)
 	f.reading.completeFlags(cmd)
@@ -85,7 +85,7 @@ func newTaintsPreview(streams genericiooptions.IOStreams, config *genericcliopti
 	var files []string
 	cmd := &cobra.Command{
 		Use:   "preview -f FILE",
-		Short: "Show which pods DeviceTaintRules would evict, without applying them",
+		Short: "Show which pods rules in a file would evict",
 		Long: `Show which devices the DeviceTaintRules in the files would taint and which pods
 they would evict, without applying them.`,
 		Example: `  # Whom would this rule evict?
@@ -121,29 +121,33 @@ they would evict, without applying them.`,
 	}
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "Read rules from this `FILE`; - is standard input. Can be repeated.")
 	reading.addTo(cmd)
+	reading.completeFlags(cmd)
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }
 
 func newTaintsAdd(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := &ruleChangeFlags{reading: newReadingFlags(config)}
 	cmd := &cobra.Command{
-		Use:   "add KEY[=VALUE]:EFFECT (--driver DRIVER | --pool POOL | --device DEVICE) ...",
+		Use:   "add KEY[=VALUE]:EFFECT",
 		Short: "Taint devices by a DeviceTaintRule",
-		Long: `Taint devices by a new DeviceTaintRule. EFFECT is NoSchedule (no more pods get the
-devices), NoExecute (and those that have them are evicted) or None (it only
-informs).
+		Long: `Taint devices by a new DeviceTaintRule. EFFECT is NoSchedule (no more pods get
+the devices), NoExecute (and those that have them are evicted) or None (it only
+informs). Choose devices by at least one of --driver, --pool and --device.
 
 First it shows which devices get the taint and which pods would be evicted. On a
-terminal it asks before pods get evicted; elsewhere that needs --yes. A rule that
-selects all devices of the cluster needs --all-devices.`,
+terminal it asks before pods get evicted; elsewhere that needs --yes. A rule
+that selects all devices of the cluster needs --all-devices.`,
 		Example: `  # Take one device out of service, and evict whoever uses it
-  kubectl dra taints add --driver gpu.nvidia.com --pool node-17 --device gpu-3 example.com/xid=79:NoExecute
+  kubectl dra taints add --driver gpu.example.com --pool gpu-04 --device gpu-3 \
+    example.com/xid=79:NoExecute
 
   # No more pods for the devices of a node, those that run stay
-  kubectl dra taints add --pool node-17 example.com/maintenance:NoSchedule
+  kubectl dra taints add --pool gpu-04 example.com/maintenance:NoSchedule
 
   # What would happen?
-  kubectl dra taints add --pool node-17 example.com/maintenance:NoExecute --dry-run=client`,
+  kubectl dra taints add --pool gpu-04 example.com/maintenance:NoExecute \
+    --dry-run=client`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			change, err := flags.toChange(cmd, streams)
@@ -160,23 +164,26 @@ selects all devices of the cluster needs --all-devices.`,
 	cmd.Flags().StringVar(&flags.name, "name", "", "`NAME` of the rule. Without one it is made from the taint and the devices.")
 	cmd.Flags().BoolVar(&flags.everything, "all-devices", false, "Taint all devices of the cluster.")
 	flags.addTo(cmd)
+	cmd.ValidArgsFunction = flags.reading.complete(proposeNewTaint)
 	return cmd
 }
 
 func newTaintsRemove(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := &ruleChangeFlags{reading: newReadingFlags(config)}
 	cmd := &cobra.Command{
-		Use:   "remove (RULE | KEY[=VALUE][:EFFECT]) [--driver DRIVER] [--pool POOL] [--device DEVICE]",
+		Use:   "remove (RULE | KEY[=VALUE][:EFFECT])",
 		Short: "Remove DeviceTaintRules",
-		Long: `Remove DeviceTaintRules: the one of that name, or those with the taint and, if they
-are given, exactly the driver, pool and device.
+		Long: `Remove DeviceTaintRules: the one of that name, or those with the taint and, if
+they are given, exactly the driver, pool and device.
 
 Taints that a driver sets in its slices cannot be removed like this.`,
 		Example: `  # By name
-  kubectl dra taints remove gpu-3-xid
+  kubectl dra taints remove gpu-02-memory-errors
 
   # By what the rule says
-  kubectl dra taints remove example.com/maintenance --pool node-17`,
+  kubectl dra taints remove example.com/maintenance:NoSchedule
+  kubectl dra taints remove gpu.example.com/ecc \
+    --driver gpu.example.com --pool gpu-02 --device gpu-3`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			change, err := flags.toChange(cmd, streams)
@@ -187,7 +194,7 @@ Taints that a driver sets in its slices cannot be removed like this.`,
 		},
 	}
 	flags.addTo(cmd)
-	cmd.ValidArgsFunction = flags.reading.complete("rule", "")
+	cmd.ValidArgsFunction = flags.reading.complete(proposeRules)
 	return cmd
 }
 
@@ -255,12 +262,17 @@ func ruleName(parts ...string) string {
 	return strings.Join(words, "-")
 }
 
+func taintEffects() []resourceapi.DeviceTaintEffect {
+	return []resourceapi.DeviceTaintEffect{
+		resourceapi.DeviceTaintEffectNone, resourceapi.DeviceTaintEffectNoSchedule, resourceapi.DeviceTaintEffectNoExecute,
+	}
+}
+
 // parseTaint reads KEY[=VALUE][:EFFECT].
 func parseTaint(text string) (key, value string, effect resourceapi.DeviceTaintEffect, err error) {
 	rest, name, hasEffect := strings.Cut(text, ":")
 	effect = resourceapi.DeviceTaintEffect(name)
-	known := []resourceapi.DeviceTaintEffect{resourceapi.DeviceTaintEffectNone, resourceapi.DeviceTaintEffectNoSchedule, resourceapi.DeviceTaintEffectNoExecute}
-	if hasEffect && !slices.Contains(known, effect) {
+	if hasEffect && !slices.Contains(taintEffects(), effect) {
 		return "", "", "", usagef("Effects are NoSchedule, NoExecute and None.", "read taint %q: %q is no effect", text, name)
 	}
 	key, value, _ = strings.Cut(rest, "=")
@@ -396,6 +408,13 @@ func (c *ruleChange) preview(ctx context.Context, snap *snapshot.Snapshot, rule 
 		for _, pod := range taint.Pods {
 			if pod.Evicted {
 				evicted++
+			}
+		}
+	}
+	if selector := rule.Spec.DeviceSelector; selector != nil {
+		for _, note := range noSuchDevices(snap, alloc, ptr.Deref(selector.Driver, ""), ptr.Deref(selector.Pool, ""), ptr.Deref(selector.Device, "")) {
+			if err := c.say("Note: %s", note); err != nil {
+				return 0, err
 			}
 		}
 	}

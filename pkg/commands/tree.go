@@ -6,10 +6,13 @@ package commands
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -18,6 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 type treeOptions struct {
@@ -25,7 +29,9 @@ type treeOptions struct {
 	starts        []treeStart
 	allNamespaces bool
 	machine       printers.ResourcePrinter
-	streams       genericiooptions.IOStreams
+	// names prints the objects alone.
+	names   bool
+	streams genericiooptions.IOStreams
 }
 
 // treeStart is an object that a tree begins with.
@@ -37,21 +43,32 @@ func newTree(streams genericiooptions.IOStreams, config *genericclioptions.Confi
 	allNamespaces := false
 	cmd := &cobra.Command{
 		Use:   "tree [TYPE/NAME ...]",
-		Short: "Show what belongs together: pods, claims, requests, devices, slices, nodes",
+		Short: "Show what belongs together, from pods and claims to devices",
 		Long: `Show what belongs together as a tree, from any starting point: pod/NAME,
-claim/NAME, class/NAME, device/DRIVER/POOL/DEVICE, pool/DRIVER/POOL or node/NAME.
-From a pod or claim it leads down to devices, slices and nodes; from a node, a
-pool or a device up to the claims and pods that use it.
+claim/NAME, class/NAME, device/DRIVER/POOL/DEVICE, pool/DRIVER/POOL or
+node/NAME. From a pod or claim it leads down to devices, slices and nodes; from
+a node, a pool or a device up to the claims and pods that use it. 'node/' is all
+nodes. Of pools for several nodes, a node has only the number of devices. A
+question mark behind the state of a device means that it may be another one,
+because you may not list the claims of all namespaces.
 
-Without a starting point, there is a tree for each pod with claims.`,
+A node, and a class, also show the extended resources: what a device plugin has
+of each, and what a DeviceClass has of the same name. Where a node has a device
+plugin for it, the scheduler takes the resource from that alone.
+
+Without a starting point, there is a tree for each pod with claims. -o name
+lists the API objects in the trees, each once.`,
 		Example: `  # The devices of a pod
-  kubectl dra tree pod/train-0
+  kubectl dra tree pod/ablation-0 -n research
 
   # Who uses the devices of a node?
-  kubectl dra tree node/node-17
+  kubectl dra tree node/gpu-02
+
+  # What do device plugins have, and what is served by DRA?
+  kubectl dra tree node/
 
   # Who has this device?
-  kubectl dra tree device/gpu.nvidia.com/node-17/gpu-3
+  kubectl dra tree device/gpu.example.com/gpu-02/gpu-4
 
   # All pods with claims
   kubectl dra tree -A`,
@@ -68,45 +85,57 @@ Without a starting point, there is a tree for each pod with claims.`,
 			if err != nil {
 				return err
 			}
-			o.machine = printer.machine
+			o.machine, o.names = printer.machine, printer.names
 			return o.run(cmd.Context())
 		},
 	}
 	cmd.Flags().BoolVarP(&allNamespaces, "all-namespaces", "A", false, "Show the pods of all namespaces.")
 	output.addTo(cmd)
 	reading.addTo(cmd)
-	cmd.ValidArgsFunction = reading.completeTargets("pod", "claim", "class", "device", "pool", "node")
+	reading.completeFlags(cmd)
+	cmd.ValidArgsFunction = reading.complete(proposeStarts)
 	return cmd
 }
 
-const whatTreesAre = "Write pod/NAME, claim/NAME, class/NAME, device/DRIVER/POOL/DEVICE, pool/DRIVER/POOL or node/NAME."
+const whatTreesAre = "Write pod/NAME, claim/NAME, class/NAME, device/DRIVER/POOL/DEVICE, pool/DRIVER/POOL, node/NAME or node/ for all nodes."
 
 func parseStarts(args []string) ([]treeStart, error) {
 	starts := make([]treeStart, 0, len(args))
 	for _, arg := range args {
 		kind, name, ok := strings.Cut(arg, "/")
-		if !ok || name == "" {
+		if !ok {
 			return nil, usagef(whatTreesAre, "parse %q: not of the form TYPE/NAME", arg)
 		}
-		switch strings.ToLower(kind) {
-		case "pod", "pods", "po":
-			kind = "pod"
-		case "claim", "claims", "resourceclaim", "resourceclaims":
-			kind = "claim"
-		case "class", "classes", "deviceclass", "deviceclasses":
-			kind = "class"
-		case "device", "devices":
-			kind = "device"
-		case "pool", "pools":
-			kind = "pool"
-		case "node", "nodes", "no":
-			kind = "node"
-		default:
-			return nil, usagef(whatTreesAre, "parse %q: a tree cannot start with a %s", arg, kind)
+		start, err := parseStart(kind, name)
+		if err != nil {
+			return nil, err
 		}
-		starts = append(starts, treeStart{kind, name})
+		if start.name == "" && start.kind != "node" {
+			return nil, usagef(whatTreesAre, "parse %q: not of the form TYPE/NAME", arg)
+		}
+		starts = append(starts, start)
 	}
 	return starts, nil
+}
+
+// parseStart reads the type, in all its forms.
+func parseStart(kind, name string) (treeStart, error) {
+	switch strings.ToLower(kind) {
+	case "pod", "pods", "po":
+		return treeStart{"pod", name}, nil
+	case "claim", "claims", "resourceclaim", "resourceclaims":
+		return treeStart{"claim", name}, nil
+	case "class", "classes", "deviceclass", "deviceclasses":
+		return treeStart{"class", name}, nil
+	case "device", "devices":
+		return treeStart{"device", name}, nil
+	case "pool", "pools":
+		return treeStart{"pool", name}, nil
+	case "node", "nodes", "no":
+		return treeStart{"node", name}, nil
+	default:
+		return treeStart{}, usagef(whatTreesAre, "parse %q: a tree cannot start with a %s", kind+"/"+name, kind)
+	}
 }
 
 func (o *treeOptions) run(ctx context.Context) error {
@@ -121,7 +150,17 @@ func (o *treeOptions) run(ctx context.Context) error {
 	have := &listed{source: from, alloc: alloc, inventory: inventory.New(alloc, from.snap)}
 	var trees []inventory.Branch
 	for _, start := range o.starts {
-		tree, err := have.tree(start)
+		if start.kind == "node" && start.name == "" {
+			for _, node := range have.inventory.NodeNames() {
+				tree, err := have.inventory.NodeTree(ctx, node)
+				if err != nil {
+					return err
+				}
+				trees = append(trees, tree)
+			}
+			continue
+		}
+		tree, err := have.tree(ctx, start)
 		if err != nil {
 			return err
 		}
@@ -139,7 +178,28 @@ func (o *treeOptions) run(ctx context.Context) error {
 			}
 		}
 	}
-	return o.print(trees)
+	if err := o.print(trees); err != nil {
+		return err
+	}
+	if o.machine == nil && slices.ContainsFunc(trees, func(tree inventory.Branch) bool { return tree.Bounded() }) {
+		for _, note := range append([]string{gapReason(from.snap, snapshot.ResourceClaims), gapReason(from.snap, snapshot.ResourceTaintRules)}, have.inventory.Unseen()...) {
+			if note == "" {
+				continue
+			}
+			if _, err := fmt.Fprintf(o.streams.ErrOut, "Note: %s\n", render.Escape(note)); err != nil {
+				return fmt.Errorf("print tree: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// gapReason says why something was not read, empty if it was.
+func gapReason(snap *snapshot.Snapshot, resource string) string {
+	if gap := snap.Gap(resource); gap != nil {
+		return gap.Reason
+	}
+	return ""
 }
 
 func usesClaims(pod *corev1.Pod) bool {
@@ -150,10 +210,13 @@ func usesClaims(pod *corev1.Pod) bool {
 }
 
 func (o *treeOptions) print(trees []inventory.Branch) error {
+	if o.names {
+		return o.printNames(trees, map[string]bool{})
+	}
 	if o.machine != nil {
 		items := make([]inventory.Branch, len(trees))
 		copy(items, trees)
-		if err := o.machine.PrintObj(inventory.NewForest(items), o.streams.Out); err != nil {
+		if err := printObject(o.machine, inventory.NewForest(items), o.streams.Out); err != nil {
 			return fmt.Errorf("print tree: %w", err)
 		}
 		return nil
@@ -166,50 +229,129 @@ func (o *treeOptions) print(trees []inventory.Branch) error {
 	return nil
 }
 
+// printNames prints API objects as kubectl names them. Requests, devices and
+// pools are none.
+func (o *treeOptions) printNames(branches []inventory.Branch, printed map[string]bool) error {
+	for i := range branches {
+		b := &branches[i]
+		name := ""
+		switch b.Of {
+		case "Pod", "Node":
+			name = strings.ToLower(b.Of) + "/" + b.Name
+		case "ResourceClaim", "ResourceSlice", "DeviceClass":
+			if b.Of == "ResourceClaim" && len(b.Branches) == 0 {
+				break // A pod wants it, but it does not exist.
+			}
+			name = strings.ToLower(b.Of) + ".resource.k8s.io/" + b.Name
+		}
+		if id := b.Namespace + " " + name; name != "" && !printed[id] {
+			printed[id] = true
+			if _, err := fmt.Fprintln(o.streams.Out, render.Escape(name)); err != nil {
+				return fmt.Errorf("print tree: %w", err)
+			}
+		}
+		if err := o.printNames(b.Branches, printed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // tree finds the object that a tree begins with.
-func (l *listed) tree(start treeStart) (inventory.Branch, error) {
-	snap, namespace := l.snap, l.namespace
-	missing := func(what string) error {
-		return usagef("List what there is: kubectl dra "+what+"s", "find %s %s: not found in %s", start.kind, start.name, snap.Source)
+func (l *listed) tree(ctx context.Context, start treeStart) (inventory.Branch, error) {
+	snap := l.snap
+	missing := func(hint string) error {
+		return usagef(hint, "find %s %s: not found in %s", start.kind, start.name, snap.Source)
 	}
 	switch start.kind {
 	case "pod":
-		for _, pod := range snap.Pods {
-			if pod.Name == start.name && (namespace == "" || pod.Namespace == namespace) {
-				return l.inventory.PodTree(pod), nil
-			}
+		pod, err := only(start, "in each of the namespaces", "Choose one with -n.", namedIn(l, snap.Pods, start.name), (*corev1.Pod).GetNamespace)
+		switch {
+		case err != nil:
+			return inventory.Branch{}, err
+		case pod == nil:
+			return inventory.Branch{}, missing("Choose a namespace with -n.")
 		}
-		return inventory.Branch{}, usagef("Choose a namespace with -n.", "find pod %s: not found in %s", start.name, snap.Source)
+		return l.inventory.PodTree(*pod), nil
 	case "claim":
-		for _, claim := range snap.Claims {
-			if claim.Name == start.name && (namespace == "" || claim.Namespace == namespace) {
-				return l.inventory.ClaimTree(claim), nil
-			}
+		claim, err := only(start, "in each of the namespaces", "Choose one with -n.", namedIn(l, snap.Claims, start.name), (*resourceapi.ResourceClaim).GetNamespace)
+		switch {
+		case err != nil:
+			return inventory.Branch{}, err
+		case claim == nil:
+			return inventory.Branch{}, missing("List what there is: kubectl dra claims")
 		}
-		return inventory.Branch{}, missing("claim")
+		return l.inventory.ClaimTree(*claim), nil
 	case "class":
 		if class := snap.Class(start.name); class != nil {
-			return l.inventory.ClassTree(class), nil
+			return l.inventory.ClassTree(ctx, class)
 		}
-		return inventory.Branch{}, usagef("List what there is: kubectl dra classes", "find class %s: not found in %s", start.name, snap.Source)
+		return inventory.Branch{}, missing("List what there is: kubectl dra classes")
 	case "node":
-		if snap.Node(start.name) != nil {
-			return l.inventory.NodeTree(start.name), nil
+		if slices.Contains(l.inventory.NodeNames(), start.name) {
+			return l.inventory.NodeTree(ctx, start.name)
 		}
-		return inventory.Branch{}, usagef("List what there is: kubectl get nodes", "find node %s: not found in %s", start.name, snap.Source)
+		return inventory.Branch{}, missing("List what there is: kubectl get nodes")
 	case "pool":
+		var pools []*allocator.Pool
 		for _, pool := range l.alloc.Pools() {
-			if pool.Driver+"/"+pool.Name == start.name || pool.Name == start.name {
-				return l.inventory.PoolTree(pool, nil), nil
+			if poolName(pool) == start.name || pool.Name == start.name {
+				pools = append(pools, pool)
 			}
 		}
-		return inventory.Branch{}, missing("pool")
+		pool, err := only(start, "as", "Write pool/DRIVER/POOL.", pools, poolName)
+		switch {
+		case err != nil:
+			return inventory.Branch{}, err
+		case pool == nil:
+			return inventory.Branch{}, missing("List what there is: kubectl dra pools")
+		}
+		return l.inventory.PoolTree(*pool, nil), nil
 	default:
+		var devices []allocator.Device
 		for _, d := range l.alloc.Devices() {
 			if d.ID.String() == start.name || d.ID.Pool+"/"+d.ID.Device == start.name {
-				return l.inventory.DeviceTree(&d), nil
+				devices = append(devices, d)
 			}
 		}
-		return inventory.Branch{}, missing("device")
+		device, err := only(start, "as", "Write device/DRIVER/POOL/DEVICE.", devices, func(d allocator.Device) string { return d.ID.String() })
+		switch {
+		case err != nil:
+			return inventory.Branch{}, err
+		case device == nil:
+			return inventory.Branch{}, missing("List what there is: kubectl dra devices")
+		}
+		return l.inventory.DeviceTree(device), nil
 	}
+}
+
+func poolName(pool *allocator.Pool) string { return pool.Driver + "/" + pool.Name }
+
+// namedIn finds the objects of a name in the namespace that is looked at.
+func namedIn[T metav1.Object](l *listed, list []T, name string) []T {
+	var found []T
+	for _, object := range list {
+		if object.GetName() == name && (l.namespace == "" || object.GetNamespace() == l.namespace) {
+			found = append(found, object)
+		}
+	}
+	return found
+}
+
+// only is the first of what was found under a name, nil if there is nothing. It
+// fails if what was found goes by several full names: there are some "in each of
+// the namespaces" or "as" these.
+func only[T any](start treeStart, where, hint string, found []T, full func(T) string) (*T, error) {
+	if len(found) == 0 {
+		return nil, nil
+	}
+	var names []string
+	for _, one := range found {
+		names = append(names, full(one))
+	}
+	slices.Sort(names)
+	if names = slices.Compact(names); len(names) > 1 {
+		return nil, usagef(hint, "find %s %s: it is ambiguous, there is one %s %s", start.kind, start.name, where, strings.Join(names, ", "))
+	}
+	return &found[0], nil
 }

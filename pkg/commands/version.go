@@ -70,7 +70,10 @@ embedded in it. No cluster is asked.`,
 			return printVersion(streams, buildInfo(version), output)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "Output format. One of: (json, yaml).")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`FORMAT` of the output, json or yaml.")
+	// It only fails if somebody registered one before.
+	_ = cmd.RegisterFlagCompletionFunc("output", fixed("json", "yaml"))
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }
 

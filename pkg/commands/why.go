@@ -73,34 +73,35 @@ allocator fails, 2 if that cannot be told, 3 for wrong usage or unreadable
 input, 4 if the cluster cannot be read. Of several targets the worst counts, in
 the order 4, 3, 1, 2, 0.`,
 		Example: `  # Why is this claim not allocated?
-  kubectl dra why train-gpus -n ml
+  kubectl dra why eval-0-gpu-6k8jp -n research
 
   # Why is this pod pending?
-  kubectl dra why pod/train-0
+  kubectl dra why pod/pretrain-0 -n research
 
   # Which pods wait for devices, and why?
   kubectl dra why -A
 
   # Would the pods of a Deployment get their devices?
-  kubectl dra why deploy/inference
+  kubectl dra why deploy/embed -n serving
 
   # Would this manifest fit, before it is applied?
   kubectl dra why -f train.yaml
 
   # Why not on this node?
-  kubectl dra why pod/train-0 --node gpu-03
+  kubectl dra why pod/pretrain-0 -n research --node gpu-03
 
   # What is wrong with this device?
-  kubectl dra why pod/train-0 --device gpu.example.com/gpu-03/gpu-7
+  kubectl dra why pod/pretrain-0 -n research --device gpu-02/gpu-3
 
   # With every rejected device and the evidence
-  kubectl dra why pod/train-0 -o wide
+  kubectl dra why pod/pretrain-0 -n research -o wide
 
   # Only the reason codes, for a script
-  kubectl dra why train-gpus -o jsonpath='{.claims[*].requests[*].rejected[*].code}'
+  kubectl dra why pod/pretrain-0 -n research \
+    -o jsonpath='{.claims[*].requests[*].rejected[*].code}'
 
   # The same question to a file that somebody sent
-  kubectl dra why pod/train-0 --snapshot cluster.yaml.gz`,
+  kubectl dra why pod/pretrain-0 -n research --snapshot cluster.yaml.gz`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options, err := flags.toOptions(cmd, args, streams)
 			if err != nil {
@@ -117,7 +118,7 @@ the order 4, 3, 1, 2, 0.`,
 	flags.near.addTo(cmd)
 	flags.output.addTo(cmd)
 	flags.reading.addTo(cmd)
-	cmd.ValidArgsFunction = flags.reading.completeTargets("pod", "claim")
+	cmd.ValidArgsFunction = flags.reading.complete(proposeTargets)
 	flags.reading.completeFlags(cmd)
 	return cmd
 }

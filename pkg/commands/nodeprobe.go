@@ -1,0 +1,192 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// nodeProbeFlags are those of node-probe and all that is below it. They can stand
+// before the name of a command, too.
+type nodeProbeFlags struct {
+	reading       *readingFlags
+	output        *outputFlags
+	remote        *remoteFlags
+	name          string
+	root, kubelet string
+	cdi           []string
+}
+
+func newNodeProbe(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	flags := &nodeProbeFlags{reading: newReadingFlags(config), output: newOutputFlags(), remote: &remoteFlags{}}
+	var library string
+	cmd := &cobra.Command{
+		Use:   "node-probe",
+		Short: "Look at what a node really has",
+		Long: `Look at everything on a node that stands between an allocated claim and a
+running container: GPUs, the sockets of drivers, the kubelet's and the drivers'
+checkpoints, CDI specs, what the kubelet gave to which pod, and the health that
+drivers report. Each is compared with the others and with the cluster, if it
+can be read.
+
+It runs on the node, as root, or in a container that has the node's root mounted
+(--node-root). With --node it does so by itself: it starts a privileged pod on
+that node, copies this program into it, runs it there, and deletes the pod. The
+pod sees all files of the node, read-only. 'kubectl dra node-probe --node NODE
+--dry-run=client' prints it. The commands below work in the same way.
+
+Nothing is changed on the node, unless prepare or unprepare are asked to. Each
+thing looked at is marked ✓ (in order), ✗ (a problem) or ? (not known, and
+why). The exit code is 0 if all is in order, 1 for a problem, 2 if something is
+not known, 3 for wrong usage and 4 if the node could not be reached.`,
+		Example: `  # On the node
+  sudo kubectl-dra node-probe
+
+  # From a workstation
+  kubectl dra node-probe --node node-17
+
+  # In a namespace that allows privileged pods, with an image that the node has
+kubectl dra node-probe plugins --node node-17 --pod-namespace kube-system \
+    --image registry.example.com/busybox:1.37`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return flags.probe(cmd, streams, func(ctx context.Context, host *node.Host, snap *snapshot.Snapshot) (runtime.Object, []node.Check, func(render.Options) error) {
+				report := nodeprobe.Probe(ctx, host, snap, nodeprobe.Options{Library: library})
+				return report, report.Checks(), func(o render.Options) error { return render.NodeReport(streams.Out, report, o) }
+			})
+		},
+	}
+	cmd.Flags().StringVar(&library, "nvml", "", "`PATH` of the NVML library on the node. (default: where the NVIDIA DRA driver looks)")
+	for _, add := range []func(genericiooptions.IOStreams, *genericclioptions.ConfigFlags, *nodeProbeFlags) *cobra.Command{
+		newNodeProbeGPUs, newNodeProbePreview, newNodeProbePlugins, newNodeProbePrepare, newNodeProbeUnprepare, newNodeProbeHealth, newNodeProbeCDI, newNodeProbePods, newNodeProbeState,
+	} {
+		cmd.AddCommand(add(streams, config, flags))
+	}
+	flags.addTo(cmd)
+	flags.reach(cmd, streams)
+	return cmd
+}
+
+// addTo adds the flags to node-probe and all that is below it.
+func (f *nodeProbeFlags) addTo(cmd *cobra.Command) {
+	shared := &cobra.Command{}
+	group(shared.Flags(), groupNode, func(flags *pflag.FlagSet) {
+		flags.StringVar(&f.root, "node-root", "", "`DIRECTORY` where the root of the node is mounted, such as /host in a container. (default /)")
+		flags.StringVar(&f.kubelet, "kubelet-root", "", "Root `DIRECTORY` of the kubelet, as the node names it. (default "+node.DefaultKubelet+")")
+		flags.StringArrayVar(&f.cdi, "cdi-dir", nil, "`DIRECTORY` with CDI specs, as the node names it. Can be repeated, the most important last. (default /etc/cdi and /var/run/cdi)")
+		flags.StringVar(&f.name, "node-name", "", "`NAME` of the node in the cluster. (default: the node with the same boot ID, machine ID or host name)")
+	})
+	f.remote.addTo(shared)
+	f.output.addTo(shared)
+	f.reading.addTo(shared)
+	cmd.PersistentFlags().AddFlagSet(shared.Flags())
+	// It only fails if somebody registered one before.
+	_ = cmd.RegisterFlagCompletionFunc("node", f.reading.complete(proposeNames("node")))
+}
+
+// host is the node that the flags name.
+func (f *nodeProbeFlags) host() *node.Host {
+	host := node.NewHost(f.root, f.kubelet, f.cdi)
+	host.Name = f.name
+	return host
+}
+
+// clusterReads are the resources that something on a node is compared with.
+func clusterReads() []string {
+	return []string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClaims, snapshot.ResourceSlices}
+}
+
+// cluster reads what nodes are compared with. Without a cluster it returns nil
+// and says so: what a node has can be looked at all the same.
+func (f *nodeProbeFlags) cluster(cmd *cobra.Command, streams genericiooptions.IOStreams) (*snapshot.Snapshot, error) {
+	reader, err := f.reading.toReader(cmd, streams)
+	if err != nil {
+		return nil, err
+	}
+	from, err := reader.read(cmd.Context(), scope{
+		allNamespaces: true,
+		only:          clusterReads(),
+	})
+	if err == nil {
+		return from.snap, nil
+	}
+	if !reader.live() || cmd.Context().Err() != nil {
+		return nil, err
+	}
+	if _, err := fmt.Fprintf(streams.ErrOut, "Note: there is no cluster to compare with: %s\n", render.Escape(err.Error())); err != nil {
+		return nil, fmt.Errorf("print the note: %w", err)
+	}
+	return nil, nil //nolint:nilnil // no cluster is one of the answers
+}
+
+// print gives findings out and turns their checks into the exit code.
+func (f *nodeProbeFlags) print(streams genericiooptions.IOStreams, findings runtime.Object, checks []node.Check, draw func(render.Options) error) error {
+	printer, err := f.output.toPrinter(streams)
+	if err != nil {
+		return err
+	}
+	if printer.names {
+		return usagef("Allowed are wide, json, yaml and templates.", "-o name: findings on a node have no name")
+	}
+	if printer.machine != nil {
+		err = printer.machine.PrintObj(findings, streams.Out)
+	} else {
+		err = draw(printer.text)
+	}
+	if err != nil {
+		return fmt.Errorf("print what was found: %w", err)
+	}
+	switch node.Worst(checks) {
+	case node.Problem:
+		return &outcomeError{code: exitDoesNotFit}
+	case node.Unknown:
+		return &outcomeError{code: exitUndetermined}
+	case node.OK:
+		return nil
+	default:
+		return nil
+	}
+}
+
+// probe runs one of the commands: it reads the cluster, looks and prints.
+func (f *nodeProbeFlags) probe(cmd *cobra.Command, streams genericiooptions.IOStreams,
+	look func(context.Context, *node.Host, *snapshot.Snapshot) (runtime.Object, []node.Check, func(render.Options) error),
+) error {
+	if _, err := f.output.toPrinter(streams); err != nil {
+		return err
+	}
+	snap, err := f.cluster(cmd, streams)
+	if err != nil {
+		return err
+	}
+	findings, checks, draw := look(cmd.Context(), f.host(), snap)
+	if err := cmd.Context().Err(); err != nil {
+		return err
+	}
+	return f.print(streams, findings, checks, draw)
+}
+
+// localOnly are the flags that have done their part when the program runs on
+// the node: they say how to get there, and what to bring.
+func localOnly(flag *pflag.Flag) bool {
+	for _, name := range flag.Annotations[groupAnnotation] {
+		if name == groupCluster || name == groupRemote {
+			return true
+		}
+	}
+	return slices.Contains([]string{"snapshot", "node-root", "node-name", "color", "help"}, flag.Name)
+}

@@ -1,0 +1,61 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+)
+
+func TestSortBy(t *testing.T) {
+	device := func(name, memory, claim string) inventory.Device {
+		d := inventory.Device{Name: name, Shareable: claim != ""}
+		if memory != "" {
+			d.Capacity = []inventory.Capacity{{Name: "memory", Total: memory}}
+		}
+		if claim != "" {
+			d.Holders = []inventory.Holder{{Claim: claim}}
+		}
+		return d
+	}
+	devices := []inventory.Device{
+		device("a", "80Gi", "x/2"),
+		device("b", "9Gi", ""),
+		device("c", "", "x/1"),
+		device("d", "100Mi", ""),
+	}
+	for field, want := range map[string]string{
+		".name":              "abcd",
+		"name":               "abcd",
+		".capacity[0].total": "cdba", // quantities, and those without come first
+		".holders[0].claim":  "bdca", // lists can be empty
+		".shareable":         "bdac", // the others stay as they were
+	} {
+		sorted, err := sortBy(asItems(slices.Clone(devices)), field)
+		if err != nil {
+			t.Errorf("%s: %v", field, err)
+			continue
+		}
+		got := ""
+		for _, item := range sorted {
+			got += item.Names()[0][len("//"):]
+		}
+		if got != want {
+			t.Errorf("%s: got %s, want %s", field, got, want)
+		}
+	}
+	for field, want := range map[string]string{
+		".nope":     "none of the items has a field .nope",
+		".capacity": ".capacity is no single value",
+		".name[":    "read --sort-by",
+		"{.name":    "read --sort-by",
+	} {
+		if _, err := sortBy(asItems(slices.Clone(devices)), field); err == nil || exitCode(err) != exitUsage || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want a usage error with %q", field, err, want)
+		}
+	}
+}

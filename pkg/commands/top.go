@@ -1,0 +1,118 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui"
+)
+
+type topFlags struct {
+	reading *readingFlags
+	once    bool
+	mouse   bool
+	color   string
+}
+
+type topOptions struct {
+	reader  *reader
+	once    bool
+	mouse   bool
+	color   bool
+	streams genericiooptions.IOStreams
+}
+
+func newTop(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	flags := &topFlags{reading: newReadingFlags(config)}
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "Watch devices and claims on a dashboard",
+		Long: `Show a dashboard that follows the cluster: what is used, which claims are
+pending and why, what is tainted, broken or about to be evicted. From a class it
+leads to its pools, devices, claims and pods.
+
+Keys 1 to 8 choose a view: overview, nodes, pools, devices, claims, pending,
+classes, taints. Enter opens what is selected and Esc leads back; / filters, w
+explains a claim, ? lists all keys.
+
+It shows the claims of all namespaces that you may read; -n narrows them down.
+Where the output is no terminal, or with --once, the overview is printed as
+text.`,
+		Example: `  # The dashboard
+  kubectl dra top
+
+  # Look around in a file
+  kubectl dra top --snapshot cluster.yaml.gz
+
+  # Print the overview and exit
+  kubectl dra top --once`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			options, err := flags.toOptions(cmd, streams)
+			if err != nil {
+				return err
+			}
+			return options.run(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&flags.once, "once", false, "Print the overview as text and exit.")
+	cmd.Flags().BoolVar(&flags.mouse, "mouse", false, "Begin with the mouse on; the key m turns it on and off.")
+	cmd.Flags().StringVar(&flags.color, "color", colorAuto, "Use colours: `WHEN` is auto, always or never.")
+	flags.reading.addTo(cmd)
+	flags.reading.completeFlags(cmd)
+	return cmd
+}
+
+func (f *topFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams) (*topOptions, error) {
+	color, err := useColor(f.color, streams.Out)
+	if err != nil {
+		return nil, err
+	}
+	reader, err := f.reading.toReader(cmd, streams)
+	if err != nil {
+		return nil, err
+	}
+	_, isTerminal := terminal(streams.Out)
+	_, canType := terminal(streams.In)
+	once := f.once || !isTerminal || !canType || os.Getenv("TERM") == "dumb"
+	return &topOptions{reader: reader, once: once, mouse: f.mouse, color: color, streams: streams}, nil
+}
+
+func (o *topOptions) run(ctx context.Context) error {
+	options := tui.Options{Namespace: o.reader.namespace, Env: os.Getenv, Mouse: o.mouse, Color: o.color}
+	if o.once || !o.reader.live() {
+		from, err := o.reader.read(ctx, scope{})
+		if err != nil {
+			return err
+		}
+		options.Source, options.Fixed, options.Name = tui.NewFixed(from.snap), true, from.snap.Source
+		if o.once {
+			return tui.Once(ctx, options, outputWidth(o.streams.Out), o.streams.Out)
+		}
+		return tui.Run(ctx, options, o.streams.In, o.streams.Out)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	clients, err := snapshot.NewClients(o.reader.config)
+	if err != nil {
+		return usagef("Check --kubeconfig, --context and the other flags, or read a saved cluster with --snapshot.", "%w", err)
+	}
+	bar := newProgress(o.streams.ErrOut, clients.Address())
+	watcher, err := snapshot.Watch(ctx, clients, snapshot.CollectOptions{
+		Options: o.reader.options, Namespace: clients.Namespace, Progress: bar.report,
+	})
+	bar.done()
+	if err != nil {
+		return err
+	}
+	options.Source, options.Name = watcher, clients.Address()
+	return tui.Run(ctx, options, o.streams.In, o.streams.Out)
+}
