@@ -12,6 +12,11 @@ TOOL := $(GO) tool -modfile=tools/go.mod
 VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo v0.0.0-dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
+# NVML is a library that most machines lack: its functions are looked up when they
+# are called (lazy), which Go's linker does not do by itself for this program. Its
+# header marks half of what go-nvml binds as deprecated.
+NVML := CGO_ENABLED=1 CGO_CFLAGS='-g -O2 -Wno-deprecated-declarations' $(GO)
+NVML_FLAGS := -tags nvml -ldflags '$(LDFLAGS) -extldflags=-Wl,-z,lazy'
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 TEST_TIMEOUT ?= 30m
 FUZZTIME ?= 30s
@@ -22,6 +27,7 @@ BENCHTIME ?= 1s
 DEMO_CLUSTER ?= examples/cluster
 DEMO_TARGETS ?= pod/pretrain-0:research pod/replicate-0:storage pod/upscale-0:media
 
+
 .PHONY: help
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +35,10 @@ help: ## Show this help
 .PHONY: build
 build: ## Build bin/kubectl-dra
 	$(BUILD) -o bin/ ./cmd/kubectl-dra
+
+.PHONY: build-nvml
+build-nvml: ## Build bin/kubectl-dra with NVML, for nodes with GPUs (Linux, a C compiler)
+	$(NVML) build -trimpath $(NVML_FLAGS) -o bin/ ./cmd/kubectl-dra
 
 .PHONY: cross
 cross: ## Build for all platforms, into dist/
@@ -55,6 +65,12 @@ control-plane: ## Build the Kubernetes that the tests start (minutes, once)
 .PHONY: test
 test: control-plane ## Run all tests; they start a real control plane
 	$(GO) test -timeout $(TEST_TIMEOUT) ./...
+	if [ "$$($(GO) env GOOS)" = linux ] && command -v "$$($(GO) env CC)" >/dev/null; then $(NVML) test $(NVML_FLAGS) ./pkg/nodeprobe/nvidia; fi
+
+.PHONY: test-node
+test-node: control-plane ## Run the tests on a real node that they start; needs root and Linux
+	@test/node/build.sh >/dev/null
+	KUBECTL_DRA_TEST_NODE=1 $(GO) test -count 1 -timeout $(TEST_TIMEOUT) ./test/node
 
 .PHONY: bench
 bench: ## Run the benchmarks
@@ -72,12 +88,12 @@ fuzz: ## Ask about CASES new random clusters, then fuzz everything that parses, 
 
 .PHONY: golden
 golden: ## Write the golden files and the transcripts in the documents anew; review by eye
-	$(GO) test ./pkg/render -update
-	$(GO) test ./test -run 'TestScripts|TestDocuments|TestExplanations' -update
+	$(GO) test ./pkg/render ./pkg/tui -update
+	$(GO) test ./test -run 'TestScripts|TestDocuments|TestExplanations|TestVerbs|TestInventories' -update
 
 .PHONY: generate
 generate: ## Write the generated code anew
-	$(TOOL) deepcopy-gen --output-file zz_generated.deepcopy.go --go-header-file tools/boilerplate/header.go.txt ./pkg/explain ./pkg/inventory
+	$(TOOL) deepcopy-gen --output-file zz_generated.deepcopy.go --go-header-file tools/boilerplate/header.go.txt ./pkg/explain ./pkg/inventory ./pkg/nodeprobe/cdi ./pkg/nodeprobe/kubelet ./pkg/nodeprobe/checkpoint ./pkg/nodeprobe/driver ./pkg/nodeprobe/nvidia ./pkg/nodeprobe
 
 .PHONY: fmt
 fmt: ## Format the code

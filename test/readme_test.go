@@ -28,13 +28,7 @@ func TestDocuments(t *testing.T) {
 	}
 	documents = append(documents, filepath.Join(root, "README.md"), filepath.Join(root, "examples", "README.md"))
 
-	bin := filepath.Join(t.TempDir(), "kubectl-dra")
-	build := exec.Command("go", "build", "-o", bin, "./cmd/kubectl-dra")
-	build.Dir = root
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build kubectl-dra: %v\n%s", err, out)
-	}
+	bin := filepath.Join(builtProgram(t), "kubectl-dra")
 	answer := func(t *testing.T, args []string) string {
 		t.Helper()
 		program := exec.Command(bin, args...)

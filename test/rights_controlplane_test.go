@@ -110,11 +110,10 @@ func TestWhyWithFewRights(t *testing.T) {
 }
 
 // grant gives a user rights in a namespace, or everywhere if that is empty.
-func (c *cluster) grant(ctx context.Context, t *testing.T, user, namespace string, rule rbacv1.PolicyRule) {
+func (c *cluster) grant(ctx context.Context, t *testing.T, user, namespace string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	rbac := c.kube.RbacV1()
 	meta := metav1.ObjectMeta{Name: user}
-	rules := []rbacv1.PolicyRule{rule}
 	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}
 	var err, bindErr error
 	if namespace == "" {

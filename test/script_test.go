@@ -6,7 +6,6 @@ package test
 import (
 	"errors"
 	"flag"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -22,16 +21,12 @@ var update = flag.Bool("update", false, "write the expected output in the script
 // Besides the commands of testscript, a script has "code N PROGRAM …", which
 // runs a program and wants that exit code.
 func TestScripts(t *testing.T) {
-	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "../cmd/kubectl-dra")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build kubectl-dra: %v\n%s", err, out)
-	}
-	if err := os.Symlink("kubectl-dra", filepath.Join(bin, "kubectl_complete-dra")); err != nil {
+	bin := builtProgram(t)
+	cluster, err := filepath.Abs(filepath.Join("testdata", "cluster.yaml"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	cluster, err := filepath.Abs(filepath.Join("testdata", "cluster.yaml"))
+	example, err := filepath.Abs(filepath.Join("..", "examples", "cluster"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,6 +38,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", bin+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			env.Setenv("CLUSTER", cluster)
+			env.Setenv("EXAMPLE", example)
 			// No script may reach a cluster, nor depend on the terminal.
 			env.Setenv("KUBECONFIG", filepath.Join(env.WorkDir, "no-kubeconfig"))
 			env.Setenv("COLUMNS", "100")

@@ -40,6 +40,12 @@ func TestVerbs(t *testing.T) {
 			})
 		}
 	}
+	for _, output := range []string{"wide", "name", "json", "yaml"} {
+		t.Run("tree/"+output, func(t *testing.T) {
+			golden(t, filepath.Join("verbs", "tree", output+".golden"), "200", "tree", "claim/ablation-0-nic-45jj7", "pod/ablation-0", "-n", "research",
+				"--snapshot", filepath.Join("..", "examples", "cluster"), "-o", output)
+		})
+	}
 	for name, args := range map[string][]string{
 		"tree-pod":       {"tree", "pod/ablation-0", "-n", "research"},
 		"tree-claim":     {"tree", "claim/ablation-0-nic-45jj7", "-n", "research"},
@@ -48,10 +54,89 @@ func TestVerbs(t *testing.T) {
 		"tree-class":     {"tree", "class/decoder.example.com"},
 		"taints-add":     {"taints", "add", "--pool", "gpu-02", "example.com/x=1:NoExecute", "--dry-run=client"},
 		"taints-preview": {"taints", "preview", "-f", filepath.Join("testdata", "taintrule.yaml")},
+		"gpus":           {"node-probe", "gpus", "--simulate", "dgx-h100"},
+		"gpu-preview":    {"node-probe", "preview", "--simulate", "dgx-h200", "--driver-feature-gates", "DynamicMIG=true"},
+		"gpu-diff":       {"node-probe", "preview", "--simulate", "dgx-a100", "--node-name", "gpu-01", "--diff"},
 		"devices-free":   {"devices", "--free", "--columns", "productName,memory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			golden(t, filepath.Join("verbs", name+".golden"), "200", append(args, "--snapshot", filepath.Join("..", "examples", "cluster"))...)
+		})
+	}
+	// What stands below a table is as wide as the terminal.
+	for _, width := range []string{"80", "120"} {
+		t.Run("pools-"+width, func(t *testing.T) {
+			golden(t, filepath.Join("verbs", "pools-"+width+".golden"), width,
+				append(verbs["pools"], "-o", "wide", "--snapshot", filepath.Join("..", "examples", "cluster"))...)
+		})
+	}
+}
+
+// TestInventories compares what verbs say about clusters where something is
+// special. The comments in the fixtures tell what it is.
+func TestInventories(t *testing.T) {
+	for fixture, questions := range map[string]map[string][]string{
+		"migration": {
+			"classes":      {"classes"},
+			"classes-wide": {"classes", "-o", "wide"},
+			"classes-json": {"classes", "gpu", "-o", "json"},
+			"classes-off":  {"classes", "-o", "wide", "--feature-gates", "DRAExtendedResource=false"},
+			"tree-nodes":   {"tree", "node/"},
+			"tree-class":   {"tree", "class/gpu"},
+			"tree-json":    {"tree", "node/both-1", "-o", "json"},
+		},
+		"network": {
+			"claims":       {"claims"},
+			"claims-wide":  {"claims", "-o", "wide"},
+			"claims-json":  {"claims", "train-0", "-o", "json"},
+			"devices":      {"devices"},
+			"devices-wide": {"devices", "-o", "wide"},
+			"pools-wide":   {"pools", "-o", "wide"},
+			"tree-pod":     {"tree", "pod/train-0"},
+			"tree-device":  {"tree", "device/node-1/nic-2"},
+			"why-claim":    {"why", "claim/train-0", "-n", "ml"},
+			"why-json":     {"why", "claim/train-0", "-n", "ml", "-o", "json"},
+		},
+		"claims": {
+			"claims":         {"claims"},
+			"claims-wide":    {"claims", "-o", "wide"},
+			"claims-pending": {"claims", "--pending"},
+		},
+	} {
+		for name, args := range questions {
+			t.Run(fixture+"/"+name, func(t *testing.T) {
+				golden(t, filepath.Join("inventory", fixture, name+".golden"), "120", append(args, "--snapshot", filepath.Join("inventory", fixture+".yaml"))...)
+			})
+		}
+	}
+}
+
+// TestVerbsWithHiddenClaims compares what is said where only the claims of one
+// namespace can be seen, and what the cluster's own counts add to that.
+func TestVerbsWithHiddenClaims(t *testing.T) {
+	hidden := []string{"--snapshot", filepath.Join("testdata", "hidden.yaml")}
+	for _, name := range []string{"classes", "gpus", "namespaces", "nics", "nodes", "partitions", "snapshot", "taint-rules", "tenant-research"} {
+		hidden = append(hidden, "--snapshot", filepath.Join("..", "examples", "cluster", name+".yaml"))
+	}
+	counted := append([]string{"--snapshot", filepath.Join("testdata", "counted.yaml")}, hidden...)
+	for name, args := range map[string][]string{
+		"slices":               append([]string{"slices", "gpu-0[1-4]*", "mig-*"}, hidden...),
+		"pools":                append([]string{"pools"}, hidden...),
+		"pools-wide":           append([]string{"pools", "mig-01", "gpu-02", "-o", "wide"}, hidden...),
+		"pools-name":           append([]string{"pools", "gpu-02", "-o", "name"}, hidden...),
+		"pools-json":           append([]string{"pools", "mig-01", "-o", "json"}, hidden...),
+		"pools-counted":        append([]string{"pools"}, counted...),
+		"pools-counted-json":   append([]string{"pools", "gpu-02", "-o", "json"}, counted...),
+		"devices":              append([]string{"devices", "--node", "gpu-02"}, hidden...),
+		"devices-wide":         append([]string{"devices", "--pool", "mig-01", "-o", "wide"}, hidden...),
+		"devices-free-headers": append([]string{"devices", "--free", "--node", "gpu-07", "--no-headers"}, hidden...),
+		"devices-certain":      append([]string{"devices", "--field-selector", "state=Free,uncertain=false"}, hidden...),
+		"classes":              append([]string{"classes"}, hidden...),
+		"tree":                 append([]string{"tree", "node/gpu-02"}, hidden...),
+		"tree-json":            append([]string{"tree", "device/gpu-07/gpu-0", "-o", "json"}, hidden...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			golden(t, filepath.Join("verbs", "hidden", name+".golden"), "200", args...)
 		})
 	}
 }

@@ -6,6 +6,7 @@ package test
 import (
 	"context"
 	"flag"
+	"os"
 	"strings"
 	"testing"
 
@@ -14,13 +15,19 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
 )
 
-// TestMain lets many scenarios run at the same time: they mostly wait.
+// TestMain lets many scenarios run at the same time, since they mostly wait, and
+// cleans up.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
 	}
 	m.Run()
+	if built.dir != "" {
+		if err := os.RemoveAll(built.dir); err != nil {
+			panic(err)
+		}
+	}
 }
 
 // everything turns on all there is of Dynamic Resource Allocation.

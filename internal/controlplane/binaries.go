@@ -13,28 +13,41 @@ import (
 	"strings"
 )
 
-// BinariesVariable is the environment variable that names a directory with
-// the binaries, for those who have them already.
-const BinariesVariable = "KUBECTL_DRA_CONTROLPLANE"
+// BinariesVariable and NodeBinariesVariable are the environment variables that
+// name a directory with the binaries, for those who have them already.
+const (
+	BinariesVariable     = "KUBECTL_DRA_CONTROLPLANE"
+	NodeBinariesVariable = "KUBECTL_DRA_NODE"
+)
 
 // Binaries returns the directory that has the binaries. Unless
 // [BinariesVariable] names one it runs test/controlplane/build.sh of this
 // module, which takes minutes the first time.
 func Binaries(ctx context.Context) (string, error) {
-	if dir := os.Getenv(BinariesVariable); dir != "" {
+	return binaries(ctx, BinariesVariable, "controlplane")
+}
+
+// NodeBinaries returns the directory that has kubelet and containerd, in the
+// same way: built by test/node/build.sh.
+func NodeBinaries(ctx context.Context) (string, error) {
+	return binaries(ctx, NodeBinariesVariable, "node")
+}
+
+func binaries(ctx context.Context, variable, what string) (string, error) {
+	if dir := os.Getenv(variable); dir != "" {
 		return dir, nil
 	}
 	root, err := moduleRoot()
 	if err != nil {
 		return "", err
 	}
-	script := filepath.Join(root, "test", "controlplane", "build.sh")
+	script := filepath.Join(root, "test", what, "build.sh")
 	var stdout bytes.Buffer
 	cmd := exec.CommandContext(ctx, script)
 	cmd.Stdout = &stdout
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("build the control plane with %s: %w", script, err)
+		return "", fmt.Errorf("build what the tests start with %s: %w", script, err)
 	}
 	return strings.TrimSpace(stdout.String()), nil
 }

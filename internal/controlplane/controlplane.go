@@ -45,12 +45,20 @@ type Options struct {
 	// SchedulerConfig is a KubeSchedulerConfiguration in YAML without the
 	// fields apiVersion, kind, clientConnection and leaderElection.
 	SchedulerConfig string
+	// WithoutControllers are controllers of kube-controller-manager that do not
+	// run.
+	WithoutControllers []string
 	// WithoutScheduler leaves kube-scheduler out.
 	WithoutScheduler bool
+	// WithoutControllerManager leaves kube-controller-manager out: nothing
+	// changes then but what the test changes.
+	WithoutControllerManager bool
+	// WithNodes lets real kubelets join, see [ControlPlane.StartNode].
+	WithNodes bool
 }
 
 // ControlPlane is a running control plane. Its methods may be called
-// concurrently, except for Stop.
+// concurrently, except for Stop, Halt and Restart.
 type ControlPlane struct {
 	options  Options
 	dir      string
@@ -154,14 +162,19 @@ func (c *ControlPlane) writeKubeconfig(path string, pair keyPair) error {
 func (c *ControlPlane) Restart(ctx context.Context, options Options) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
+	c.Halt()
+	options.Binaries = c.options.Binaries
+	c.options = options
+	return c.startKubernetes(ctx)
+}
+
+// Halt stops the Kubernetes components, until Restart.
+func (c *ControlPlane) Halt() {
 	etcd, others := c.processes[0], c.processes[1:]
 	for _, p := range slices.Backward(others) {
 		p.stop()
 	}
 	c.processes = []*process{etcd}
-	options.Binaries = c.options.Binaries
-	c.options = options
-	return c.startKubernetes(ctx)
 }
 
 func (c *ControlPlane) start(ctx context.Context) error {
@@ -196,9 +209,11 @@ func (c *ControlPlane) startKubernetes(ctx context.Context) error {
 	if err := c.run(ctx, "kube-apiserver", c.server+"/readyz", c.apiserverFlags(c.etcd(), c.ports.apiserver)); err != nil {
 		return err
 	}
-	managerHealth := "https://" + loopback(c.ports.controllerManager) + "/healthz"
-	if err := c.run(ctx, "kube-controller-manager", managerHealth, c.controllerManagerFlags(c.ports.controllerManager)); err != nil {
-		return err
+	if !c.options.WithoutControllerManager {
+		managerHealth := "https://" + loopback(c.ports.controllerManager) + "/healthz"
+		if err := c.run(ctx, "kube-controller-manager", managerHealth, c.controllerManagerFlags(c.ports.controllerManager)); err != nil {
+			return err
+		}
 	}
 	if c.options.WithoutScheduler {
 		return nil
@@ -226,6 +241,8 @@ func (c *ControlPlane) writeFiles() error {
 		return err
 	}
 	files := map[string][]byte{
+		"admin.crt":      c.admin.cert,
+		"admin.key":      c.admin.key,
 		"ca.crt":         c.pki.caPEM,
 		"server.crt":     server.cert,
 		"server.key":     server.key,

@@ -5,6 +5,7 @@ package controlplane
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -36,12 +37,21 @@ func (c *ControlPlane) apiserverFlags(etcd, port string) []string {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file="+c.path("sa.key"),
 		"--service-account-signing-key-file="+c.path("sa.key"),
-		"--authorization-mode=RBAC",
+		"--authorization-mode="+c.authorization(),
 		// Pods need no service account here, and a new node no taint: nobody
 		// would take it away again.
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
 		"--enable-priority-and-fairness=false",
 	)
+	if c.options.WithNodes {
+		flags = append(flags,
+			"--allow-privileged",
+			"--kubelet-preferred-address-types=InternalIP",
+			"--kubelet-certificate-authority="+c.path("ca.crt"),
+			"--kubelet-client-certificate="+c.path("admin.crt"),
+			"--kubelet-client-key="+c.path("admin.key"),
+		)
+	}
 	if len(c.options.RuntimeConfig) > 0 {
 		flags = append(flags, "--runtime-config="+settings(c.options.RuntimeConfig))
 	}
@@ -56,7 +66,9 @@ func (c *ControlPlane) controllerManagerFlags(port string) []string {
 		"job-controller",
 		"replicaset-controller",
 		"resourceclaim-controller",
+		"resourcepoolstatusrequest-controller",
 	}
+	controllers = slices.DeleteFunc(controllers, func(name string) bool { return slices.Contains(c.options.WithoutControllers, name) })
 	kubeconfig := c.path("admin.kubeconfig")
 	flags := append(c.servingFlags(port),
 		"--kubeconfig="+kubeconfig,
@@ -111,4 +123,13 @@ func (c *ControlPlane) versionFlags() []string {
 		flags = append(flags, "--emulated-version="+c.options.EmulatedVersion)
 	}
 	return flags
+}
+
+// authorization is by RBAC and, for real kubelets, by node. The authorizer of
+// nodes never gets ready without resource.k8s.io/v1.
+func (c *ControlPlane) authorization() string {
+	if c.options.WithNodes {
+		return "Node,RBAC"
+	}
+	return "RBAC"
 }

@@ -1,0 +1,157 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
+)
+
+// kubectl is what stands for kubectl when examples are run: it calls the
+// program with what a user without the example cluster leaves out.
+const kubectl = `#!/bin/sh
+shift
+exec kubectl-dra "$@" $ADD
+`
+
+// TestHelpExamples runs every example of every help, in a shell, as a user would
+// who copies it, on the example cluster.
+func TestHelpExamples(t *testing.T) {
+	shell, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("bash is not installed")
+	}
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "kubectl"), []byte(kubectl), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	example, err := filepath.Abs(filepath.Join("..", "examples", "cluster"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	files := map[string]string{
+		"train.yaml":  filepath.Join("..", "examples", "manifests", "one-gpu.yaml"),
+		"rule.yaml":   filepath.Join("testdata", "taintrule.yaml"),
+		"deploy.yaml": filepath.Join("testdata", "deployment.yaml"),
+	}
+	for name, from := range files {
+		text, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(home, name), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(t *testing.T, line, add string) (stdout, stderr string, code int) {
+		t.Helper()
+		program := exec.Command(shell, "--norc", "-o", "pipefail", "-c", line)
+		program.Dir = home
+		program.Env = append(os.Environ(), "PATH="+strings.Join([]string{bin, builtProgram(t), os.Getenv("PATH")}, string(filepath.ListSeparator)),
+			"KUBECONFIG="+filepath.Join(home, "none"), "COLUMNS=100", "ADD="+add)
+		var out, errOut bytes.Buffer
+		program.Stdout, program.Stderr = &out, &errOut
+		var exit *exec.ExitError
+		if err := program.Run(); err != nil && !errors.As(err, &exit) {
+			t.Fatalf("run %s: %v", line, err)
+		}
+		return out.String(), errOut.String(), program.ProcessState.ExitCode()
+	}
+	reading := "--snapshot " + example + " --snapshot deploy.yaml"
+	// Some examples read this file.
+	if _, stderr, code := run(t, "kubectl dra snapshot -o cluster.yaml.gz", reading); code != 0 {
+		t.Fatal(stderr)
+	}
+
+	// The example cluster has nothing of what these look for.
+	vain := []string{".items[?(@.flags)]", ".items[?(@.failing>0)]", ".pods[?(@.evicted)]"}
+	streams, _, _, _ := genericiooptions.NewTestIOStreams()
+	ran := 0
+	root := commands.NewRoot(streams, "")
+	all := append(root.Commands(), root)
+	for i := 0; i < len(all); i++ {
+		if all[i] != root {
+			all = append(all, all[i].Commands()...)
+		}
+		for _, line := range examplesIn(all[i].Example) {
+			ran++
+			t.Run(line, func(t *testing.T) {
+				words := strings.Fields(line)
+				if words[2] == "node-probe" {
+					understood(t, words[2:])
+					return
+				}
+				add := reading
+				if strings.Contains(line, "--snapshot") || words[2] == "version" || words[2] == "completion" {
+					add = ""
+				}
+				if strings.Contains(line, "dra taints add ") || strings.Contains(line, "dra taints remove ") {
+					add += " --dry-run=client"
+				}
+				if words[2] == "snapshot" {
+					add += " --force"
+					if !strings.Contains(line, " -o ") {
+						add = reading
+					}
+				}
+				stdout, stderr, code := run(t, line, add)
+				switch {
+				case words[2] == "why" && code <= 2:
+				case code != 0:
+					t.Errorf("exit code %d: %s", code, stderr)
+				}
+				nothing := slices.ContainsFunc(vain, func(part string) bool { return strings.Contains(line, part) })
+				if writes := words[2] == "snapshot"; !writes && nothing != (stdout == "") {
+					t.Errorf("it prints %q, %s", stdout, stderr)
+				}
+				if strings.Contains(stderr, "error:") || strings.Contains(stderr, "deprecated") {
+					t.Error(stderr)
+				}
+			})
+		}
+	}
+	if ran < 30 {
+		t.Errorf("only %d examples were found", ran)
+	}
+}
+
+// understood tests an example that takes a node: its command and flags exist. See
+// test/node for what it does there.
+func understood(t *testing.T, words []string) {
+	t.Helper()
+	streams, _, _, _ := genericiooptions.NewTestIOStreams()
+	cmd, args, err := commands.NewRoot(streams, "").Find(words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range args {
+		args[i] = strings.Trim(args[i], "'")
+	}
+	if err := cmd.ParseFlags(args); err != nil {
+		t.Error(err)
+	}
+}
+
+// examplesIn are the command lines in the examples of a help. A line that ends
+// with a backslash goes on in the next one.
+func examplesIn(text string) []string {
+	var lines []string
+	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
+		if line = strings.Join(strings.Fields(line), " "); strings.HasPrefix(line, "kubectl dra ") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}

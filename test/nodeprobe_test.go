@@ -1,0 +1,116 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package test
+
+import (
+	"context"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"k8s.io/kubelet/pkg/apis/podresources/v1"
+)
+
+// podResources is a kubelet that knows the pods of testdata/nodeprobe.
+type podResources struct {
+	v1.UnimplementedPodResourcesListerServer
+
+	pods []*v1.PodResources
+}
+
+func (p *podResources) List(context.Context, *v1.ListPodResourcesRequest) (*v1.ListPodResourcesResponse, error) {
+	return &v1.ListPodResourcesResponse{PodResources: p.pods}, nil
+}
+
+func (p *podResources) Get(context.Context, *v1.GetPodResourcesRequest) (*v1.GetPodResourcesResponse, error) {
+	return &v1.GetPodResourcesResponse{PodResources: p.pods[0]}, nil
+}
+
+func (p *podResources) GetAllocatableResources(context.Context, *v1.AllocatableResourcesRequest) (*v1.AllocatableResourcesResponse, error) {
+	return &v1.AllocatableResourcesResponse{Devices: []*v1.ContainerDevices{{ResourceName: "example.com/nic", DeviceIds: []string{"eth1", "eth2"}}}}, nil
+}
+
+func kubeletPod(name, claim, uid, device string) *v1.PodResources {
+	return &v1.PodResources{Namespace: "ml", Name: name, Containers: []*v1.ContainerResources{{
+		Name: "main",
+		DynamicResources: []*v1.DynamicResource{{ClaimNamespace: "ml", ClaimName: claim, ClaimResources: []*v1.ClaimResource{{
+			DriverName: "gpu.nvidia.com", PoolName: "node-a", DeviceName: device,
+			CdiDevices: []*v1.CDIDevice{{Name: "k8s.gpu.nvidia.com/claim=" + uid + "-" + device}},
+		}}}},
+	}}}
+}
+
+// startNode makes the node of testdata/nodeprobe, with its kubelet.
+func startNode(t *testing.T) (root string) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The path of a socket has room for 107 bytes.
+	root, err := os.MkdirTemp("", "node")
+	must(err)
+	t.Cleanup(func() { _ = os.RemoveAll(root) })
+	must(os.CopyFS(root, os.DirFS(filepath.Join("testdata", "nodeprobe", "host"))))
+	written := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	must(filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chtimes(path, written, written)
+	}))
+	dir := filepath.Join(root, "var", "lib", "kubelet", "pod-resources")
+	must(os.Mkdir(dir, 0o755))
+	listener, err := net.Listen("unix", filepath.Join(dir, "kubelet.sock"))
+	must(err)
+	server := grpc.NewServer()
+	train := kubeletPod("train-0", "train-0-gpu", "dab5ab50-d59a-42a6-af16-cfd4628c0f7a", "gpu-0")
+	train.Containers[0].Devices = []*v1.ContainerDevices{{ResourceName: "example.com/nic", DeviceIds: []string{"eth1"}, Topology: &v1.TopologyInfo{Nodes: []*v1.NUMANode{{ID: 0}}}}}
+	train.Containers[0].CpuIds = []int64{2, 3}
+	v1.RegisterPodResourcesListerServer(server, &podResources{pods: []*v1.PodResources{
+		train,
+		kubeletPod("serve-0", "serve-0-gpu", "7c1f4a52-9d0e-4a6b-b1c2-d3e4f5061728", "gpu-7"),
+		kubeletPod("old-0", "old-0-gpu", "0badc0de-1111-4222-8333-444455556666", "gpu-3"),
+	}})
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	return root
+}
+
+// TestNodeProbe compares what node-probe prints about a node with faults, see
+// testdata/nodeprobe/README.md.
+func TestNodeProbe(t *testing.T) {
+	root := startNode(t)
+	snapshot := filepath.Join("testdata", "nodeprobe", "cluster.yaml")
+	for name, args := range map[string][]string{
+		"cdi":         {"cdi"},
+		"cdi-wide":    {"cdi", "-o", "wide"},
+		"cdi-json":    {"cdi", "-o", "json"},
+		"cdi-resolve": {"cdi", "k8s.gpu.nvidia.com/claim=dab5ab50-d59a-42a6-af16-cfd4628c0f7a-gpu-0", "nvidia.com/gpu=0", "nvidia.com/gpu=1"},
+		"pods":        {"pods"},
+		"pods-wide":   {"pods", "-o", "wide"},
+		"pods-yaml":   {"pods", "-o", "yaml"},
+		"pods-one":    {"pods", "train-0", "-n", "ml"},
+		"state":       {"state"},
+		"state-wide":  {"state", "-o", "wide"},
+		"state-json":  {"state", "-o", "json"},
+		"state-other": {"state", "--node-name", "node-b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := append([]string{"node-probe"}, args...)
+			golden(t, filepath.Join("nodeprobe", name+".golden"), "200", append(all, "--node-root", root, "--snapshot", snapshot)...)
+		})
+	}
+	t.Run("cdi-80", func(t *testing.T) {
+		golden(t, filepath.Join("nodeprobe", "cdi-80.golden"), "80", "node-probe", "cdi", "--node-root", root, "--snapshot", snapshot)
+	})
+}

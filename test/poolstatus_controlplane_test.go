@@ -1,0 +1,416 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+)
+
+// poolScenarios have plain devices, shared counters, shared devices, several
+// drivers, taints from drivers and from rules, and pools that are not in order.
+func poolScenarios() []string {
+	return []string{
+		"capacity-exclusive", "compatibility-groups", "count", "counters", "counters-in-one-claim", "network-all-nodes", "pool-incomplete",
+		"pool-obsolete", "prioritized-first", "shared-nic", "taint-rule", "taint-slice", "two-drivers",
+	}
+}
+
+// runAs calls the program as a user and returns both of its outputs.
+func runAs(ctx context.Context, t *testing.T, kubeconfig string, args ...string) (out, errOut string) {
+	t.Helper()
+	streams, _, stdout, stderr := genericiooptions.NewTestIOStreams()
+	if code := commands.Run(ctx, append(args, "--kubeconfig", kubeconfig), streams, "v0.0.0-test"); code != 0 {
+		t.Fatalf("kubectl dra %s: exit code %d\n%s", strings.Join(args, " "), code, stderr)
+	}
+	return stdout.String(), stderr.String()
+}
+
+// listAs calls a verb that lists something and decodes its JSON.
+func listAs[T any](ctx context.Context, t *testing.T, kubeconfig string, args ...string) []T {
+	t.Helper()
+	out, _ := runAs(ctx, t, kubeconfig, append(args, "-o", "json")...)
+	var list struct {
+		Items []T `json:"items"`
+	}
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+// allocateScenarios lets the scheduler allocate the claims of scenarios.
+func (c *cluster) allocateScenarios(ctx context.Context, t *testing.T, names []string) {
+	t.Helper()
+	for _, name := range names {
+		s, err := loadScenario("scenarios/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range s.objects {
+			if err := c.create(ctx, s.name, object); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, step := range s.Steps {
+			if err := c.create(ctx, s.name, s.pods[step.Pod]); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.waitForClaims(ctx, s.name, step.Pod); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.release(ctx, s.name, step.Pod); err != nil {
+				t.Fatal(err)
+			}
+			if got := c.decision(ctx, s.name, step.Pod, step.expected()); got.reason != step.expected() {
+				t.Fatalf("scenario %s, pod %s: want %s, got %s: %s", name, step.Pod, step.expected(), got.reason, got.message)
+			}
+		}
+	}
+}
+
+// TestPoolCounts lets a real scheduler allocate devices. What `pools` counts
+// must then be what the cluster counts itself, and what users who see less are
+// told must never contradict it.
+func TestPoolCounts(t *testing.T) {
+	ctx := t.Context()
+	c := startCluster(t, everything())
+	c.allocateScenarios(ctx, t, poolScenarios())
+	public := rbacv1.PolicyRule{
+		Verbs: []string{"get", "list", "watch"}, APIGroups: []string{"", "resource.k8s.io"},
+		Resources: []string{"nodes", "resourceslices", "deviceclasses", "devicetaintrules"},
+	}
+	c.grant(ctx, t, "viewer", "", public)
+	c.grant(ctx, t, "counter", "", public, rbacv1.PolicyRule{
+		Verbs: []string{"create", "watch", "delete"}, APIGroups: []string{"resource.k8s.io"}, Resources: []string{"resourcepoolstatusrequests"},
+	})
+	viewer, counter := c.kubeconfigOf(t, "viewer"), c.kubeconfigOf(t, "counter")
+	truth := listAs[inventory.Pool](ctx, t, c.kubeconfig, "pools")
+
+	t.Run("the cluster counts the same", func(t *testing.T) {
+		pools := listAs[inventory.Pool](ctx, t, c.kubeconfig, "pools", "--status-request=always")
+		_, notes := runAs(ctx, t, c.kubeconfig, "pools", "--status-request=always")
+		checkSameCounts(t, pools, notes)
+	})
+	t.Run("who sees no claims gets bounds", func(t *testing.T) {
+		marked := 0
+		for i, pool := range listAs[inventory.Pool](ctx, t, viewer, "pools") {
+			checkBounds(t, &truth[i], &pool)
+			if pool.CountsFrom != inventory.CountsFromVisibleClaims || pool.ClusterCounts != nil {
+				t.Errorf("pool %s: counts from %s", pool.Name, pool.CountsFrom)
+			}
+			if pool.Devices.FreeIsUpperBound != (pool.Devices.Free > 0) {
+				t.Errorf("pool %s: %d free, upper bound: %v", pool.Name, pool.Devices.Free, pool.Devices.FreeIsUpperBound)
+			}
+			if pool.Devices.Free > truth[i].Devices.Free {
+				marked++
+			}
+		}
+		if marked < 5 {
+			t.Errorf("only %d pools seem to have more free devices than they have: nothing is tested", marked)
+		}
+		out, notes := runAs(ctx, t, viewer, "pools")
+		requireText(t, out, "≤", "≥")
+		requireText(t, notes, "may not list resourceclaims.resource.k8s.io", "claims that were not seen may have devices",
+			"may not create resourcepoolstatusrequests.resource.k8s.io")
+		_, notes = runAs(ctx, t, viewer, "pools", "-o", "name")
+		requireText(t, notes, "claims that were not seen may have devices")
+	})
+	t.Run("who sees no claims never hears that a device is free", func(t *testing.T) {
+		state := map[string]inventory.DeviceState{}
+		for _, d := range listAs[inventory.Device](ctx, t, c.kubeconfig, "devices") {
+			state[d.Names()[0]] = d.State
+		}
+		for _, d := range listAs[inventory.Device](ctx, t, viewer, "devices") {
+			if !d.Uncertain && d.State != state[d.Names()[0]] || d.State == inventory.DeviceFree && !d.Uncertain {
+				t.Errorf("device %v: %s (uncertain: %v), in truth %s", d.Names()[0], d.State, d.Uncertain, state[d.Names()[0]])
+			}
+		}
+		out, notes := runAs(ctx, t, viewer, "devices", "--free")
+		requireText(t, out, "Free?", "≤")
+		requireText(t, notes, "claims that were not seen may have devices")
+		slices := listAs[inventory.Slice](ctx, t, c.kubeconfig, "slices")
+		for i, slice := range listAs[inventory.Slice](ctx, t, viewer, "slices") {
+			if slice.Free < slices[i].Free || slice.FreeIsUpperBound != (slice.Free > 0) {
+				t.Errorf("slice %s: %d free, upper bound: %v; in truth %d", slice.Name, slice.Free, slice.FreeIsUpperBound, slices[i].Free)
+			}
+		}
+		classes := listAs[inventory.Class](ctx, t, c.kubeconfig, "classes")
+		for i, class := range listAs[inventory.Class](ctx, t, viewer, "classes") {
+			if class.Free < classes[i].Free || class.FreeIsUpperBound != (class.Free > 0) || !class.ClaimsAreLowerBounds || class.Claims > classes[i].Claims {
+				t.Errorf("class %s: %d free, upper bound: %v; in truth %d", class.Name, class.Free, class.FreeIsUpperBound, classes[i].Free)
+			}
+		}
+		out, notes = runAs(ctx, t, viewer, "tree", "node/count-a")
+		requireText(t, out, "(Free?)")
+		requireText(t, notes, "claims that were not seen may have devices")
+	})
+	t.Run("who may ask the cluster gets its counts", func(t *testing.T) {
+		exact := 0
+		for i, pool := range listAs[inventory.Pool](ctx, t, counter, "pools") {
+			checkBounds(t, &truth[i], &pool)
+			if len(pool.Differences) > 0 {
+				t.Errorf("pool %s: %q", pool.Name, pool.Differences)
+			}
+			if pool.State == inventory.PoolIncomplete {
+				continue
+			}
+			if pool.CountsFrom != inventory.CountsFromPoolStatus {
+				t.Errorf("pool %s: counts from %s", pool.Name, pool.CountsFrom)
+			}
+			if !pool.Devices.FreeIsUpperBound {
+				exact++
+			}
+			for _, capacity := range pool.Capacity {
+				if capacity.UsedIsLowerBound {
+					t.Errorf("pool %s: used capacity of %s is only a bound", pool.Name, capacity.Name)
+				}
+			}
+		}
+		if exact < 8 {
+			t.Errorf("only %d pools are counted exactly", exact)
+		}
+		out, notes := runAs(ctx, t, counter, "pools", "count-b")
+		requireText(t, out, "1 pool, 3 devices, 0 free")
+		requireText(t, notes, "asked for its counts with 1 ResourcePoolStatusRequest, created for that and deleted again")
+		_, notes = runAs(ctx, t, counter, "pools", "-o", "name")
+		requireText(t, notes, "created for that and deleted again")
+	})
+	t.Run("never means never", func(t *testing.T) {
+		requests, err := c.kube.ResourceV1alpha3().ResourcePoolStatusRequests().Watch(ctx, metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer requests.Stop()
+		for _, pool := range listAs[inventory.Pool](ctx, t, counter, "pools", "--status-request=never") {
+			if pool.CountsFrom != inventory.CountsFromVisibleClaims {
+				t.Errorf("pool %s: counts from %s", pool.Name, pool.CountsFrom)
+			}
+		}
+		// Who sees all claims needs nobody else's counts.
+		runAs(ctx, t, c.kubeconfig, "pools")
+		// The first request to be seen is the one that is asked for now.
+		runAs(ctx, t, counter, "pools", "count-b")
+		event, ok := <-requests.ResultChan()
+		if !ok {
+			t.Fatal("the watch has ended")
+		}
+		if text := fmt.Sprint(event.Object); event.Type != watch.Added || !strings.Contains(text, "count-b") {
+			t.Errorf("the first request is %s %s", event.Type, text)
+		}
+	})
+	t.Run("nothing is left behind", func(t *testing.T) {
+		c.requireNoRequests(ctx, t)
+	})
+}
+
+// TestPoolStatusSilence asks a cluster whose controller does not answer, and
+// one that does not have the requests.
+func TestPoolStatusSilence(t *testing.T) {
+	ctx := t.Context()
+	options := everything()
+	options.WithoutScheduler, options.WithoutControllers = true, []string{"resourcepoolstatusrequest-controller"}
+	c := startCluster(t, options)
+	s, err := loadScenario("scenarios/count.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range s.objects {
+		if err := c.create(ctx, s.name, object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.grant(ctx, t, "counter", "",
+		rbacv1.PolicyRule{
+			Verbs: []string{"get", "list"}, APIGroups: []string{"", "resource.k8s.io"},
+			Resources: []string{"nodes", "resourceslices", "deviceclasses", "devicetaintrules"},
+		},
+		rbacv1.PolicyRule{
+			Verbs: []string{"create", "watch", "delete"}, APIGroups: []string{"resource.k8s.io"}, Resources: []string{"resourcepoolstatusrequests"},
+		})
+	counter := c.kubeconfigOf(t, "counter")
+
+	t.Run("no answer", func(t *testing.T) {
+		out, notes := runAs(ctx, t, counter, "pools", "--request-timeout=2s")
+		requireText(t, out, "2 pools, 4 devices, ≤4 free")
+		requireText(t, notes, "no answer within 2s")
+		c.requireNoRequests(ctx, t)
+	})
+	t.Run("stopped while it waits", func(t *testing.T) {
+		ctx, stop := context.WithTimeout(ctx, decisionTimeout)
+		defer stop()
+		requests := c.kube.ResourceV1alpha3().ResourcePoolStatusRequests()
+		seen, err := requests.Watch(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer seen.Stop()
+		running, interrupt := context.WithCancel(ctx)
+		ended := make(chan int, 1)
+		go func() {
+			streams, _, _, _ := genericiooptions.NewTestIOStreams()
+			ended <- commands.Run(running, []string{"pools", "--kubeconfig", counter, "--request-timeout=60s"}, streams, "v0.0.0-test")
+		}()
+		if event, ok := <-seen.ResultChan(); !ok || event.Type != watch.Added {
+			t.Fatalf("got %v, want a new request", event)
+		}
+		interrupt()
+		if code := <-ended; code == 0 {
+			t.Error("it ended as if it had not been stopped")
+		}
+		c.requireNoRequests(t.Context(), t)
+	})
+	t.Run("no such requests", func(t *testing.T) {
+		options.FeatureGates["DRAResourcePoolStatus"], options.FeatureGates["DRAPartitionableDevicesType"] = false, false
+		options.RuntimeConfig["resource.k8s.io/v1alpha3"] = false
+		if err := c.plane.Restart(ctx, options); err != nil {
+			t.Fatal(err)
+		}
+		// Who may read the metrics knows before it asks.
+		_, notes := runAs(ctx, t, c.kubeconfig, "pools", "--status-request=always")
+		requireText(t, notes, "the feature gate DRAResourcePoolStatus is off")
+		out, notes := runAs(ctx, t, counter, "pools")
+		requireText(t, out, "2 pools, 4 devices, ≤4 free")
+		requireText(t, notes, "the server has no ResourcePoolStatusRequest")
+	})
+}
+
+// checkSameCounts compares, pool by pool, what is free with what the cluster
+// counts as available.
+//
+// The cluster counts otherwise where other devices use up the counters of a
+// device: for it that is available. A device that is in use and tainted counts
+// as both, so that it is missing twice. Pools that are incomplete are not
+// counted at all. All that must be told.
+func checkSameCounts(t *testing.T, pools []inventory.Pool, notes string) {
+	t.Helper()
+	equal := 0
+	for i := range pools {
+		pool := &pools[i]
+		counts, there := &pool.Devices, pool.ClusterCounts
+		if pool.State == inventory.PoolIncomplete {
+			if there != nil {
+				t.Errorf("pool %s is incomplete, and the cluster counts %+v", pool.Name, there)
+			}
+			continue
+		}
+		if there == nil || there.Total == nil {
+			t.Errorf("pool %s: the cluster counts nothing: %+v", pool.Name, there)
+			continue
+		}
+		if int(*there.Total) != counts.Total || int(*there.Allocated) != counts.Allocated+counts.Shared {
+			t.Errorf("pool %s: %+v, the cluster counts %d in all and %d allocated", pool.Name, counts, *there.Total, *there.Allocated)
+		}
+		available := counts.Free + counts.Blocked
+		if pool.Name == "taint-rule-a" {
+			// The pod both-tolerated has the tainted device, too.
+			available--
+		}
+		if int(*there.Available) != max(0, available) {
+			t.Errorf("pool %s: %+v, the cluster counts %d available", pool.Name, counts, *there.Available)
+		}
+		differs := int(*there.Available) != counts.Free
+		if differs != (len(pool.Differences) > 0) || differs && !strings.Contains(notes, pool.Driver+"/"+pool.Name+": the cluster counts") {
+			t.Errorf("pool %s: %d free, %d available, but the differences are %q and the notes\n%s", pool.Name, counts.Free, *there.Available, pool.Differences, notes)
+		}
+		if !differs {
+			equal++
+		}
+	}
+	if equal < 9 {
+		t.Errorf("only %d of %d pools can be compared", equal, len(pools))
+	}
+}
+
+// checkBounds tells whether what somebody is told about a pool can be true.
+func checkBounds(t *testing.T, truth, told *inventory.Pool) {
+	t.Helper()
+	if truth.Driver != told.Driver || truth.Name != told.Name {
+		t.Fatalf("pools %s/%s and %s/%s", truth.Driver, truth.Name, told.Driver, told.Name)
+	}
+	for name, count := range map[string][2]int{
+		"total":     {truth.Devices.Total, told.Devices.Total},
+		"free":      {truth.Devices.Free, told.Devices.Free},
+		"allocated": {truth.Devices.Allocated, told.Devices.Allocated},
+		"shared":    {truth.Devices.Shared, told.Devices.Shared},
+		"blocked":   {truth.Devices.Blocked, told.Devices.Blocked},
+		"tainted":   {truth.Devices.Tainted, told.Devices.Tainted},
+		"unusable":  {truth.Devices.Unusable, told.Devices.Unusable},
+	} {
+		ok := count[0] == count[1]
+		switch told.Devices.Bounds[name] {
+		case inventory.BoundAtLeast:
+			ok = count[0] >= count[1]
+		case inventory.BoundAtMost:
+			ok = count[0] <= count[1]
+		case inventory.BoundUnknown:
+			ok = true
+		}
+		if !ok {
+			t.Errorf("pool %s: told %d %s (%v), in truth %d; told %+v, truth %+v", told.Name, count[1], name, told.Devices.Bounds[name], count[0], told.Devices, truth.Devices)
+		}
+	}
+	for i := range truth.Partitions {
+		is, told := &truth.Partitions[i], &told.Partitions[i]
+		if is.MoreFit == nil || told.MoreFit == nil {
+			continue
+		}
+		if *told.MoreFit != *is.MoreFit && (!told.MoreFitIsUpperBound || *told.MoreFit < *is.MoreFit) {
+			t.Errorf("pool %s: %d more of %s fit (upper bound: %v), in truth %d", truth.Name, *told.MoreFit, told.Type, told.MoreFitIsUpperBound, *is.MoreFit)
+		}
+	}
+	for i := range truth.Capacity {
+		if is, told := &truth.Capacity[i], &told.Capacity[i]; !told.UsedIsLowerBound && told.Used != is.Used {
+			t.Errorf("pool %s: %s of %s used, in truth %s", truth.Name, told.Used, told.Name, is.Used)
+		}
+	}
+	for i := range truth.Counters {
+		if is, told := &truth.Counters[i], &told.Counters[i]; !told.UsedIsLowerBound && told.Used != is.Used {
+			t.Errorf("pool %s: %s of %s used, in truth %s", truth.Name, told.Used, told.Name, is.Used)
+		}
+	}
+}
+
+func requireText(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is not in\n%s", part, text)
+		}
+	}
+}
+
+func (c *cluster) kubeconfigOf(t *testing.T, user string) string {
+	t.Helper()
+	path, err := c.plane.Kubeconfig(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func (c *cluster) requireNoRequests(ctx context.Context, t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	list, err := c.kube.ResourceV1alpha3().ResourcePoolStatusRequests().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Items {
+		t.Errorf("left behind: %s", list.Items[i].Name)
+	}
+}
