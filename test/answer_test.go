@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -29,7 +30,15 @@ type answer struct {
 }
 
 // why asks the cluster about a pod as a user does who has the kubeconfig.
-func why(ctx context.Context, kubeconfig, namespace, pod string) (answer, error) {
+func why(t *testing.T, kubeconfig, namespace, pod string) (answer, error) {
+	t.Helper()
+	return ask(t, unhurried, kubeconfig, namespace, pod)
+}
+
+type explainer func(*testing.T, *snapshot.Snapshot, explain.Options) (*explain.Explanation, error)
+
+func ask(t *testing.T, explained explainer, kubeconfig, namespace, pod string) (answer, error) {
+	t.Helper()
 	flags := genericclioptions.NewConfigFlags(false)
 	flags.KubeConfig = &kubeconfig
 	flags.Namespace = &namespace
@@ -37,17 +46,33 @@ func why(ctx context.Context, kubeconfig, namespace, pod string) (answer, error)
 	if err != nil {
 		return answer{}, err
 	}
-	snap, err := snapshot.Collect(ctx, clients, snapshot.CollectOptions{
+	snap, err := snapshot.Collect(t.Context(), clients, snapshot.CollectOptions{
 		Target: &snapshot.ObjectRef{Resource: "pod", Namespace: namespace, Name: pod},
 	})
 	if err != nil {
 		return answer{}, err
 	}
-	explanation, err := explain.Explain(ctx, snap, explain.Options{Kind: "Pod", Namespace: namespace, Name: pod})
+	explanation, err := explained(t, snap, explain.Options{Kind: explain.KindPod, Namespace: namespace, Name: pod})
 	if err != nil {
 		return answer{}, err
 	}
 	return answer{explanation, snap}, nil
+}
+
+// inTime explains within the time that users are given.
+func inTime(t *testing.T, snap *snapshot.Snapshot, options explain.Options) (*explain.Explanation, error) {
+	t.Helper()
+	return explain.Explain(t.Context(), snap, options)
+}
+
+// unhurried explains while the clock stands still. What is looked for in a
+// limited time, such as remedies, depends on how busy the machine is otherwise.
+func unhurried(t *testing.T, snap *snapshot.Snapshot, options explain.Options) (explanation *explain.Explanation, err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		explanation, err = explain.Explain(t.Context(), snap, options)
+	})
+	return explanation, err
 }
 
 // checkForm checks what must hold for every answer.
@@ -283,7 +308,7 @@ func (a answer) checkReplay(ctx context.Context, t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := explain.Explain(ctx, loaded, explain.Options{Kind: a.Target.Kind, Namespace: a.Target.Namespace, Name: a.Target.Name})
+		again, err := unhurried(t, loaded, explain.Options{Kind: a.Target.Kind, Namespace: a.Target.Namespace, Name: a.Target.Name})
 		if err != nil {
 			t.Errorf("explain from %s: %v", name, err)
 			continue
@@ -295,7 +320,7 @@ func (a answer) checkReplay(ctx context.Context, t *testing.T) {
 	index := slices.Index(a.snapshot.Pods, a.snapshot.Pod(a.Target.Namespace, a.Target.Name))
 	redacted := snapshot.Redact(a.snapshot)
 	pod := redacted.Pods[index]
-	again, err := explain.Explain(ctx, redacted, explain.Options{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name})
+	again, err := unhurried(t, redacted, explain.Options{Kind: explain.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 	if err != nil {
 		t.Errorf("explain from a redacted snapshot: %v", err)
 		return

@@ -30,9 +30,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
 )
 
-// decisionTimeout bounds how long the scheduler may take for one pod. All
-// scenarios share one scheduler, and one of them keeps it busy for 10 seconds.
-const decisionTimeout = 60 * time.Second
+// decisionTimeout bounds how long anything may take that the cluster does by
+// itself, such as the scheduler for one pod: all scenarios share one scheduler, and
+// one of them keeps it busy for 10 seconds. Nothing takes minutes, except on a
+// machine that has a lot of other work to do.
+const decisionTimeout = 5 * time.Minute
 
 // cluster is a running control plane with what the tests need to use it.
 type cluster struct {
@@ -108,7 +110,7 @@ func (c *cluster) create(ctx context.Context, namespace string, object *unstruct
 	}
 	var created *unstructured.Unstructured
 	// Admission may not have seen a node yet that was made just before.
-	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, decisionTimeout, true, func(ctx context.Context) (bool, error) {
 		var err error
 		created, err = client.Create(ctx, object, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 		if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "not found") {
@@ -226,11 +228,11 @@ type decision struct {
 	claims []*resourceapi.ResourceClaim
 }
 
-// decision waits until the scheduler has decided about a pod as expected, or
-// scheduled it against expectation. Another failure than the expected one only
-// counts when the time is over: the scheduler may not have seen all objects
-// yet when it first tried.
-func (c *cluster) decision(ctx context.Context, namespace, name string, expected decisionReason) decision {
+// decision waits until the scheduler has decided about a pod as is awaited, or
+// scheduled it against expectation. Another failure than the awaited one only
+// counts when the time is over: the scheduler may not have seen all objects yet
+// when it first tried.
+func (c *cluster) decision(ctx context.Context, namespace, name string, awaited func(decision) bool) decision {
 	var last decision
 	err := poll(ctx, func() bool {
 		pod, err := c.pods.Pods(namespace).Get(name)
@@ -238,27 +240,9 @@ func (c *cluster) decision(ctx context.Context, namespace, name string, expected
 			return false
 		}
 		last = c.decided(pod)
-		return last.reason == expected || last.reason == scheduled
+		return last.reason == scheduled || awaited(last)
 	})
 	if err != nil && last.reason == "" {
-		last.message = err.Error()
-	}
-	return last
-}
-
-// anyDecision waits until the scheduler has bound a pod or failed to. All
-// objects must have been there when it started.
-func (c *cluster) anyDecision(ctx context.Context, namespace, name string) decision {
-	var last decision
-	err := poll(ctx, func() bool {
-		pod, err := c.pods.Pods(namespace).Get(name)
-		if err != nil {
-			return false
-		}
-		last = c.decided(pod)
-		return last.reason != "" && last.reason != allocated
-	})
-	if err != nil {
 		last.message = err.Error()
 	}
 	return last

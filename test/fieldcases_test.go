@@ -29,6 +29,8 @@ type fieldCase struct {
 	code    explain.Code
 	// says is in the text output, and not is not in it.
 	says, not []string
+	// hurried is a question that takes long, so that it is given a limited time.
+	hurried bool
 }
 
 // TestFieldCases asks about the situations that users meet. Each file in
@@ -41,10 +43,12 @@ type fieldCase struct {
 //	# code: DeviceTainted
 //	# says: words that are in the output
 //	# not: words that are not
+//	# hurried: true
 //
 // All but the first may be left out; says and not may be there several times.
 // They are looked for in the text for a terminal without an edge, where no
-// sentence is broken. Other comments are for people.
+// sentence is broken. What is hurried takes longer than a test can wait. Other
+// comments are for people.
 func TestFieldCases(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("fieldcases", "*.yaml"))
 	if err != nil {
@@ -64,7 +68,7 @@ func TestFieldCases(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, c := range cases {
-				e, err := explain.Explain(t.Context(), snap, c.target)
+				e, err := c.explained(t, snap, c.target)
 				if err != nil {
 					t.Errorf("%s: %v", c.ask, err)
 					continue
@@ -74,6 +78,14 @@ func TestFieldCases(t *testing.T) {
 			}
 		})
 	}
+}
+
+func (c *fieldCase) explained(t *testing.T, snap *snapshot.Snapshot, target explain.Options) (*explain.Explanation, error) {
+	t.Helper()
+	if c.hurried {
+		return inTime(t, snap, target)
+	}
+	return unhurried(t, snap, target)
 }
 
 func (c *fieldCase) check(t *testing.T, e *explain.Explanation) {
@@ -117,7 +129,7 @@ func (c *fieldCase) checkRedacted(t *testing.T, snap *snapshot.Snapshot, plain *
 	default:
 		return
 	}
-	e, err := explain.Explain(t.Context(), redacted, target)
+	e, err := c.explained(t, redacted, target)
 	if err != nil {
 		t.Errorf("%s: redacted: %v", c.ask, err)
 		return
@@ -157,7 +169,7 @@ func readFieldCases(path string) ([]fieldCase, error) {
 			cases = append(cases, fieldCase{ask: value, target: target})
 			continue
 		}
-		if !slices.Contains([]string{"verdict", "stage", "code", "says", "not"}, key) {
+		if !slices.Contains([]string{"verdict", "stage", "code", "says", "not", "hurried"}, key) {
 			continue
 		}
 		if len(cases) == 0 {
@@ -175,6 +187,8 @@ func readFieldCases(path string) ([]fieldCase, error) {
 			c.says = append(c.says, value)
 		case "not":
 			c.not = append(c.not, value)
+		case "hurried":
+			c.hurried = value == "true"
 		}
 	}
 	if len(cases) == 0 {

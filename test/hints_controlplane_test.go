@@ -108,7 +108,7 @@ status: {conditions: [{type: QuotaReserved, status: "False", reason: Inadmissibl
 		t.Fatal(err)
 	}
 
-	got, err := why(ctx, c.kubeconfig, "hints", "train")
+	got, err := why(t, c.kubeconfig, "hints", "train")
 	if err != nil {
 		t.Fatal(err)
 	}

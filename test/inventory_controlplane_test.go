@@ -80,7 +80,7 @@ func (c *cluster) allocateAll(t *testing.T, s *scenario) {
 		mustDo(t, func() error { return c.create(ctx, s.name, s.pods[step.Pod]) })
 		mustDo(t, func() error { return c.waitForClaims(ctx, s.name, step.Pod) })
 		mustDo(t, func() error { return c.release(ctx, s.name, step.Pod) })
-		checkDecision(t, step, c.decision(ctx, s.name, step.Pod, step.expected()))
+		checkDecision(t, step, c.decision(ctx, s.name, step.Pod, step.awaits))
 	}
 }
 

@@ -147,8 +147,8 @@ func (c *cluster) lifePod(ctx context.Context, t *testing.T, name string, claim 
 func (c *cluster) wantLife(ctx context.Context, t *testing.T, pod string, verdict explain.Verdict, stage explain.Stage, path, found string) {
 	t.Helper()
 	var last *explain.Explanation
-	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, decisionTimeout, true, func(ctx context.Context) (bool, error) {
-		got, err := why(ctx, c.kubeconfig, lifeNamespace, pod)
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, decisionTimeout, true, func(context.Context) (bool, error) {
+		got, err := why(t, c.kubeconfig, lifeNamespace, pod)
 		if err != nil {
 			return false, err
 		}

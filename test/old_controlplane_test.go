@@ -84,7 +84,7 @@ func TestWhyWithGatesOff(t *testing.T) {
 // runUnforeseen asks about a pod that exists, and lets the scheduler decide.
 func (c *cluster) runUnforeseen(t *testing.T, namespace, pod string) {
 	ctx := t.Context()
-	before, err := why(ctx, c.kubeconfig, namespace, pod)
+	before, err := why(t, c.kubeconfig, namespace, pod)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,12 +95,15 @@ func (c *cluster) runUnforeseen(t *testing.T, namespace, pod string) {
 	if err := c.release(ctx, namespace, pod); err != nil {
 		t.Fatal(err)
 	}
-	got := c.anyDecision(ctx, namespace, pod)
-	if !agree(before.Verdict, got.reason, got.message) {
+	agreed := func(d decision) bool {
+		return d.reason != "" && d.reason != allocated && agree(before.Verdict, d.reason, d.message)
+	}
+	got := c.decision(ctx, namespace, pod, agreed)
+	if !agreed(got) {
 		t.Fatalf("verdict %s (%s), the scheduler says %q: %s", before.Verdict, before.Summary, got.reason, got.message)
 	}
 	before.checkAgainst(ctx, t, step{Outcome: before.Verdict}, got)
-	after, err := why(ctx, c.kubeconfig, namespace, pod)
+	after, err := why(t, c.kubeconfig, namespace, pod)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +179,7 @@ spec:
 		}
 	}
 
-	one, err := why(ctx, c.kubeconfig, "old", "one")
+	one, err := why(t, c.kubeconfig, "old", "one")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +192,7 @@ spec:
 	one.checkForm(t)
 	one.checkReplay(ctx, t)
 
-	three, err := why(ctx, c.kubeconfig, "old", "three")
+	three, err := why(t, c.kubeconfig, "old", "three")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func TestWhyWithFewRights(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := why(t.Context(), kubeconfig, s.name, test.pod)
+			got, err := why(t, kubeconfig, s.name, test.pod)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +101,7 @@ func TestWhyWithFewRights(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = why(t.Context(), kubeconfig, s.name, "three")
+		_, err = why(t, kubeconfig, s.name, "three")
 		var forbidden *snapshot.ForbiddenError
 		if !errors.As(err, &forbidden) {
 			t.Errorf("got %v, want a ForbiddenError", err)

@@ -56,8 +56,8 @@ type step struct {
 	Message string `json:"message"`
 	// Codes are reason codes that the explanation must have.
 	Codes []explain.Code `json:"codes"`
-	// Slow is an answer that takes long, so that it is not asked for again
-	// from a file.
+	// Slow is an answer that takes long, so that it is given a limited time, and
+	// not asked for again from a file.
 	Slow bool `json:"slow"`
 }
 
@@ -85,6 +85,11 @@ func (s step) expected() decisionReason {
 	default:
 		return unschedulable
 	}
+}
+
+// awaits tells whether a decision is the one that the scenario was written for.
+func (s step) awaits(d decision) bool {
+	return d.reason == s.expected() && strings.Contains(d.message, s.Message)
 }
 
 // timedOut is a part of what the scheduler says if its search takes too long.

@@ -106,7 +106,11 @@ func (c *cluster) runStep(t *testing.T, s *scenario, step step) {
 		t.Fatal(err)
 	}
 
-	before, err := why(ctx, c.kubeconfig, s.name, step.Pod)
+	explained := unhurried
+	if step.Slow {
+		explained = inTime
+	}
+	before, err := ask(t, explained, c.kubeconfig, s.name, step.Pod)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,11 +122,11 @@ func (c *cluster) runStep(t *testing.T, s *scenario, step step) {
 	if err := c.release(ctx, s.name, step.Pod); err != nil {
 		t.Fatal(err)
 	}
-	got := c.decision(ctx, s.name, step.Pod, step.expected())
+	got := c.decision(ctx, s.name, step.Pod, step.awaits)
 	checkDecision(t, step, got)
 	before.checkAgainst(ctx, t, step, got)
 
-	after, err := why(ctx, c.kubeconfig, s.name, step.Pod)
+	after, err := ask(t, explained, c.kubeconfig, s.name, step.Pod)
 	if err != nil {
 		t.Fatal(err)
 	}
