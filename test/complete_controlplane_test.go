@@ -66,7 +66,7 @@ func TestCompleteFromCluster(t *testing.T) {
 		"claims --context nowhere -n ml trai": nil,
 	} {
 		words := strings.Split(question, " ")
-		args := append([]string{words[0], "--kubeconfig", c.kubeconfig}, words[1:]...)
+		args := append([]string{words[0], "--kubeconfig", c.kubeconfig, "--request-timeout", decisionTimeout.String()}, words[1:]...)
 		if diff := cmp.Diff(want, completions(t, args...)); diff != "" {
 			t.Errorf("%q: -want +got:\n%s", question, diff)
 		}

@@ -14,13 +14,15 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// completionTime is how long a shell waits for names at most.
+// completionTime is how long a shell waits for names at most, unless
+// --request-timeout says otherwise.
 const completionTime = 3 * time.Second
 
 // completing is one question of a shell: what the word that is being typed can
@@ -58,7 +60,11 @@ type proposer func(ctx context.Context, c *completing) ([]string, error)
 // printed in the middle of the line.
 func (f *readingFlags) complete(propose proposer) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+		limit := completionTime
+		if chosen, err := clientcmd.ParseTimeout(*f.config.Timeout); err == nil && chosen > 0 {
+			limit = chosen
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), limit)
 		defer cancel()
 		reading := *f
 		// The flag for namespaces is the same for all verbs, so that it is not

@@ -31,11 +31,10 @@ const (
 	// statusGate is the gate for the controller.
 	statusGate = "DRAResourcePoolStatus"
 	// statusPatience is how long the controller is waited for, unless the
-	// connection has a timeout of its own. It answers within milliseconds.
+	// connection has a timeout of its own. It answers within milliseconds. The end
+	// of the program is held up as long to make and delete one object, so that
+	// none is left behind.
 	statusPatience = 10 * time.Second
-	// cleanupPatience is how long the end of the program is held up to make and
-	// delete one object, so that none is left behind.
-	cleanupPatience = 5 * time.Second
 	// concurrentStatusRequests is how many requests there are at the same time.
 	concurrentStatusRequests = 4
 )
@@ -177,7 +176,7 @@ func (a *statusAsker) ask(ctx context.Context, question statusQuestion) (answer 
 		request.Spec.PoolName, request.Spec.Limit = &question.pool, ptr.To(int32(1))
 	}
 	// What has begun is brought to its end, whoever wants the program to stop.
-	creating, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupPatience)
+	creating, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.patience)
 	defer cancel()
 	created, err := a.api.Create(creating, request, metav1.CreateOptions{})
 	var refusal apierrors.APIStatus
@@ -235,7 +234,7 @@ func (a *statusAsker) wait(ctx context.Context, request *resourcev1alpha3.Resour
 
 // remove deletes a request, even if the program is to stop.
 func (a *statusAsker) remove(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.patience)
 	defer cancel()
 	if err := a.api.Delete(ctx, name, metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
 		return err
