@@ -19,7 +19,7 @@ import (
 )
 
 // shellTime is how long a shell has to start and to answer.
-const shellTime = time.Minute
+const shellTime = 5 * time.Minute
 
 // TestShells lets shells complete what a user types, both for "kubectl dra",
 // with the scripts of a real kubectl, and for "kubectl-dra", with our own.

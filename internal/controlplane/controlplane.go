@@ -25,7 +25,7 @@ import (
 const (
 	// startTimeout bounds how long all components together may take. It takes
 	// some seconds; a busy machine with two cores needs much longer.
-	startTimeout = 2 * time.Minute
+	startTimeout = 5 * time.Minute
 	// startAttempts is how often a start is tried when something else took a
 	// port between its choice and its use.
 	startAttempts = 3

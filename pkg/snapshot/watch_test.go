@@ -123,7 +123,7 @@ func claimObject(name, version string, more ...map[string]any) map[string]any {
 // until waits for a snapshot that is as wanted.
 func until(t *testing.T, w *Watcher, what string, condition func(s *Snapshot) bool) *Snapshot {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(5 * time.Minute)
 	for {
 		if s := w.Snapshot(); condition(s) {
 			return s

@@ -37,8 +37,9 @@ const (
 	driverName  = "gpu.test.example.com"
 	namespace   = "default"
 	deviceCount = 4
-	// patience bounds every wait for something that happens within seconds.
-	patience = time.Minute
+	// patience bounds every wait for something that happens within seconds, on a
+	// machine with nothing else to do.
+	patience = 5 * time.Minute
 )
 
 // realNode is a node with a driver, in a cluster.
@@ -236,7 +237,7 @@ func (r *realNode) afar() []string {
 // dra runs the program as a user with that kubeconfig.
 func (r *realNode) dra(ctx context.Context, t *testing.T, kubeconfig string, args ...string) (code int, out, errOut string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, 3*patience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, r.program, append([]string{"node-probe", "--kubeconfig=" + kubeconfig}, args...)...)
 	var stdout, stderr bytes.Buffer

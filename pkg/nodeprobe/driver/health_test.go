@@ -82,14 +82,18 @@ func TestAskHealthOfDriversWithoutIt(t *testing.T) {
 			t.Parallel()
 			host := kubeletDir(t)
 			test.make(t, host)
-			h, err := AskHealth(context.Background(), host, nil, "", Options{Timeout: 3 * time.Second})
+			opts := patient()
+			if name == "sends none" {
+				opts = longer()
+			}
+			h, err := AskHealth(context.Background(), host, nil, "", opts)
 			must(t, err)
 			want(t, h.Checks, checkStream, test.state, test.text)
 			want(t, h.Checks, checkPodSays, node.Unknown, "was not compared")
 		})
 	}
 	host := kubeletDir(t)
-	h, err := AskHealth(context.Background(), host, nil, "nic.example.com", quick())
+	h, err := AskHealth(context.Background(), host, nil, "nic.example.com", patient())
 	must(t, err)
 	want(t, h.Checks, checkStream, node.Problem, "driver nic.example.com does not register here")
 }
@@ -98,7 +102,7 @@ func TestWatchHealth(t *testing.T) {
 	host := kubeletDir(t)
 	d := start(t, host, testdriver.Config{})
 	d.SetHealth(says("gpu-0", kubeletplugin.HealthStatusHealthy, ""), says("gpu-1", kubeletplugin.HealthStatusHealthy, ""))
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patient().Timeout)
 	defer cancel()
 	var seen []HealthStatus
 	err := WatchHealth(ctx, host, nil, gpu, patient(), func(h *Health) error {

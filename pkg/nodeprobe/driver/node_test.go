@@ -41,7 +41,10 @@ const (
 func quick() Options { return Options{Timeout: 500 * time.Millisecond} }
 
 // patient is for servers that answer, however busy the machine is.
-func patient() Options { return Options{Timeout: 20 * time.Second} }
+func patient() Options { return Options{Timeout: 5 * time.Minute} }
+
+// longer is for one that never answers beside others that do.
+func longer() Options { return Options{Timeout: 10 * time.Second} }
 
 // kubeletDir is a root directory of a kubelet, with a path that is short enough
 // for sockets.

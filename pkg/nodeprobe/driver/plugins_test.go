@@ -18,7 +18,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
@@ -173,7 +172,11 @@ func TestLookAtHostileSockets(t *testing.T) {
 			t.Parallel()
 			host := kubeletDir(t)
 			test.make(t, host)
-			f := look(t, host, nil, quick())
+			opts := patient()
+			if test.answer == Silent {
+				opts = quick()
+			}
+			f := look(t, host, nil, opts)
 			if len(f.Plugins) != 1 {
 				t.Fatalf("plugins are %+v", f.Plugins)
 			}
@@ -191,8 +194,7 @@ func TestLookGoesOnAfterBadNeighbors(t *testing.T) {
 	start(t, host, testdriver.Config{})
 	raw(t, host, registryDir+"/a-reg.sock", func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
 	raw(t, host, pluginsDir+"/b/dra.sock", endless)
-	// The good one needs its time on a busy machine, too.
-	f := look(t, host, cluster(gpu), Options{Timeout: 5 * time.Second})
+	f := look(t, host, cluster(gpu), longer())
 	want(t, f.Checks, checkRegistered, node.Problem, "does not answer in time")
 	want(t, f.Checks, checkEndpoint, node.OK, "driver gpu.example.com answers")
 	want(t, f.Checks, checkOthers, node.Unknown, "no registration names it")

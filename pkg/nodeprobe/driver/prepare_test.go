@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-func calling() CallOptions { return CallOptions{Look: patient(), Timeout: 20 * time.Second} }
+func calling() CallOptions { return CallOptions{Look: patient(), Timeout: patient().Timeout} }
 
 // do carries out an order and fails the test if that ends early.
 func do(t *testing.T, host *node.Host, o *Order, opts CallOptions) *Preparation {

@@ -343,8 +343,8 @@ func TestHostile(t *testing.T) {
 			t.Errorf("got %+v", f.Checks)
 		}
 	})
-	t.Run("sends 100 MB", func(t *testing.T) {
-		f := Look(t.Context(), serve(t, &lister{pods: []*v1.PodResources{{Name: strings.Repeat("x", 100<<20)}}}), nil)
+	t.Run("sends too much", func(t *testing.T) {
+		f := Look(t.Context(), serve(t, &lister{pods: []*v1.PodResources{{Name: strings.Repeat("x", 2*maxReply)}}}), nil)
 		if found(f, node.Problem, checkList, "more than it takes") == nil {
 			t.Errorf("got %d checks", len(f.Checks))
 		}
