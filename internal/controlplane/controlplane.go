@@ -87,10 +87,16 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 			return c, nil
 		}
 		stopErr := c.Stop()
-		if attempt == startAttempts || !strings.Contains(err.Error(), "address already in use") {
+		if attempt == startAttempts || !portTaken(err) {
 			return nil, errors.Join(err, stopErr)
 		}
 	}
+}
+
+// portTaken tells whether a component did not start because something else
+// listens where it should.
+func portTaken(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "address already in use")
 }
 
 // Stop ends all components and removes their files.
@@ -162,10 +168,16 @@ func (c *ControlPlane) writeKubeconfig(path string, pair keyPair) error {
 func (c *ControlPlane) Restart(ctx context.Context, options Options) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	c.Halt()
 	options.Binaries = c.options.Binaries
 	c.options = options
-	return c.startKubernetes(ctx)
+	for {
+		c.Halt()
+		// While nobody listened, somebody else may have got a port. Those that ask
+		// for any port mostly keep it for a moment.
+		if err := c.startKubernetes(ctx); !portTaken(err) || ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
 // Halt stops the Kubernetes components, until Restart.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
@@ -113,14 +114,17 @@ func TestASCII(t *testing.T) {
 	}
 }
 
-// TestOnce prints the overview as text.
+// TestOnce prints the overview as text. The clock stands still, so that the time
+// for reasons does not run out.
 func TestOnce(t *testing.T) {
-	for _, width := range []int{0, 80} {
-		var text bytes.Buffer
-		err := Once(t.Context(), Options{Source: NewFixed(example(t)), Fixed: true, Name: "file examples/cluster", Env: func(string) string { return "" }}, width, &text)
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		for _, width := range []int{0, 80} {
+			var text bytes.Buffer
+			err := Once(t.Context(), Options{Source: NewFixed(example(t)), Fixed: true, Name: "file examples/cluster", Env: func(string) string { return "" }}, width, &text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, fmt.Sprintf("once-%d.golden", width), text.String())
 		}
-		golden(t, fmt.Sprintf("once-%d.golden", width), text.String())
-	}
+	})
 }
