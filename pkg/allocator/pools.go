@@ -130,6 +130,8 @@ type poolIndex struct {
 	// incomplete and invalid pools are a nuisance for nodes that no device of
 	// theirs targets, because of slices with counter sets (stable channel only).
 	incomplete, invalid []*poolEntry
+	// unparsable is true if there is a node selector that cannot be parsed.
+	unparsable bool
 }
 
 type poolID struct {
@@ -175,6 +177,9 @@ func indexPools(all []*resourceapi.ResourceSlice, features structured.Features, 
 			x.entries = append(x.entries, entry)
 		}
 		entry.add(newSliceInfo(slice, features, stable, matchers))
+	}
+	for _, matcher := range matchers {
+		x.unparsable = x.unparsable || matcher.err != nil
 	}
 	slices.SortFunc(x.entries, func(a, b *poolEntry) int {
 		return cmp.Or(cmp.Compare(a.pool.Driver, b.pool.Driver), cmp.Compare(a.pool.Name, b.pool.Name))
