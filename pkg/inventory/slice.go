@@ -16,7 +16,7 @@ import (
 
 // Slices lists all ResourceSlices by driver, pool and name.
 func (v *Inventory) Slices() []Slice {
-	var list []Slice
+	list := make([]Slice, 0, len(v.snap.Slices))
 	for _, pool := range v.alloc.Pools() {
 		all := slices.Concat(pool.Obsolete, pool.Slices)
 		for _, slice := range all {
