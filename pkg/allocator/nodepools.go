@@ -347,10 +347,10 @@ func (x *poolIndex) judge(e *poolEntry, relevant []*sliceInfo) *NodePool {
 	switch {
 	case e.newest > p.Generation:
 		p.Outdated = true
-	case e.counted[p.Generation] != expected:
+	case e.generation(p.Generation).counted != expected:
 		p.Incomplete = true
 	default:
-		p.Invalid = cmp.Or(x.duplicateDevice(relevant), e.defect[p.Generation]())
+		p.Invalid = cmp.Or(x.duplicateDevice(relevant), e.generation(p.Generation).defect())
 	}
 	return p
 }
