@@ -164,7 +164,7 @@ func (f *follower) printChanged(ctx context.Context, items []inventory.Item, fro
 			err = f.aligned.Flush()
 		}
 		if err == nil {
-			err = f.writeDetails(ctx, f.streams.Out, items, from)
+			err = f.printDetails(ctx, items, from)
 		}
 	}
 	if err != nil {

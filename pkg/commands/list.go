@@ -389,53 +389,53 @@ func anyBounded(items []inventory.Item) bool {
 	})
 }
 
-// printItems writes the items at once: a table comes cell by cell.
 func (o *listOptions) printItems(ctx context.Context, items []inventory.Item, from *listed) error {
-	out := bufio.NewWriterSize(o.streams.Out, 64<<10)
-	err := o.writeItems(ctx, out, items, from)
-	if flushed := out.Flush(); err == nil {
-		err = flushed
-	}
-	return err
-}
-
-func (o *listOptions) writeItems(ctx context.Context, w io.Writer, items []inventory.Item, from *listed) error {
 	switch {
 	case o.output == "name":
 		for _, item := range items {
-			if _, err := fmt.Fprintln(w, o.name(item)); err != nil {
+			if _, err := fmt.Fprintln(o.streams.Out, o.name(item)); err != nil {
 				return err
 			}
 		}
 		return nil
 	case !o.forPeople():
-		return printObject(o.printer, inventory.NewList(o.kind, items), w)
+		return printObject(o.printer, inventory.NewList(o.kind, items), o.streams.Out)
 	case len(items) == 0:
 		return nil
 	}
-	aligned := printers.GetNewTabWriter(w)
+	if err := o.printTable(items); err != nil {
+		return err
+	}
+	if o.noHeaders {
+		return nil
+	}
+	if err := o.printDetails(ctx, items, from); err != nil {
+		return err
+	}
+	_, err := io.WriteString(o.streams.Out, render.Escape(o.total(items))+"\n")
+	return err
+}
+
+// printTable writes the table. What aligns it writes each cell and each gap on
+// its own, which is too many calls for the operating system.
+func (o *listOptions) printTable(items []inventory.Item) error {
+	buffer := bufio.NewWriterSize(o.streams.Out, 64<<10)
+	aligned := printers.GetNewTabWriter(buffer)
 	if err := o.printer.PrintObj(o.table(items), aligned); err != nil {
 		return err
 	}
 	if err := aligned.Flush(); err != nil {
 		return err
 	}
-	if o.noHeaders {
-		return nil
-	}
-	if err := o.writeDetails(ctx, w, items, from); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, render.Escape(o.total(items))+"\n")
-	return err
+	return buffer.Flush()
 }
 
-// writeDetails writes what -o wide has besides the table.
-func (o *listOptions) writeDetails(ctx context.Context, w io.Writer, items []inventory.Item, from *listed) error {
+// printDetails writes what -o wide has besides the table.
+func (o *listOptions) printDetails(ctx context.Context, items []inventory.Item, from *listed) error {
 	if o.output != "wide" || o.details == nil {
 		return nil
 	}
-	return o.details(ctx, w, items, from)
+	return o.details(ctx, o.streams.Out, items, from)
 }
 
 // nothing says what was looked for in vain.
