@@ -77,16 +77,17 @@ func (a *Allocator) barredAnyway(d *Device) *Bar {
 	return nil
 }
 
-// StillTaken tells whether the allocator takes devices of a slice of an earlier
-// generation: for a node that no slice of the newest one is for, the slices that
-// are there can be a complete pool ([NodePool]).
-func (a *Allocator) StillTaken(slice *resourceapi.ResourceSlice) bool {
+// StillTaken counts the devices of a slice of an earlier generation that the
+// allocator takes all the same: for a node that no slice of the newest one is
+// for, the slices that are there can be a complete pool ([NodePool]).
+func (a *Allocator) StillTaken(slice *resourceapi.ResourceSlice) int {
+	count := 0
 	for i := range slice.Spec.Devices {
 		if bar := a.barred().of[&slice.Spec.Devices[i]]; bar != nil && bar.rank == barredTaken {
-			return true
+			count++
 		}
 	}
-	return false
+	return count
 }
 
 // nodesComplete tells whether all nodes of the cluster are known.
