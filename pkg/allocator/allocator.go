@@ -65,7 +65,7 @@ type Allocator struct {
 	partitions     map[*Pool]*PartitionUse
 
 	devices  func() deviceTable
-	barred   func() map[*resourceapi.Device]*Bar
+	barred   func() bars
 	usage    func() map[string]*nodeUsage
 	nodes    func() []*corev1.Node
 	extended func() map[podKey]*resourceapi.ResourceClaim

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -41,7 +42,11 @@ func (a *Allocator) Barred(d *Device) *Bar {
 	if a.BindingGatesOff(d) {
 		return &Bar{Reason: NeedsBindingGates}
 	}
-	bar := a.barred()[d.Device]
+	known := a.barred()
+	if known.plain.Has(d.Pool) {
+		return nil
+	}
+	bar := known.of[d.Device]
 	name, _, _ := d.NodeSelection()
 	switch {
 	case bar != nil && bar.rank == barredTaken:
@@ -72,16 +77,17 @@ func (a *Allocator) barredAnyway(d *Device) *Bar {
 	return nil
 }
 
-// StillTaken tells whether the allocator takes devices of a slice of an earlier
-// generation: for a node that no slice of the newest one is for, the slices that
-// are there can be a complete pool ([NodePool]).
-func (a *Allocator) StillTaken(slice *resourceapi.ResourceSlice) bool {
+// StillTaken counts the devices of a slice of an earlier generation that the
+// allocator takes all the same: for a node that no slice of the newest one is
+// for, the slices that are there can be a complete pool ([NodePool]).
+func (a *Allocator) StillTaken(slice *resourceapi.ResourceSlice) int {
+	count := 0
 	for i := range slice.Spec.Devices {
-		if bar := a.barred()[&slice.Spec.Devices[i]]; bar != nil && bar.rank == barredTaken {
-			return true
+		if bar := a.barred().of[&slice.Spec.Devices[i]]; bar != nil && bar.rank == barredTaken {
+			count++
 		}
 	}
-	return false
+	return count
 }
 
 // nodesComplete tells whether all nodes of the cluster are known.
@@ -89,12 +95,53 @@ func (a *Allocator) nodesComplete() bool {
 	return !a.nodesMadeUp() && a.snap.Gap(snapshot.ResourceNodes) == nil
 }
 
-// lookForBars looks at all pools from all nodes.
-func (a *Allocator) lookForBars() map[*resourceapi.Device]*Bar {
-	bars := map[*resourceapi.Device]*Bar{}
+// bars is what keeps devices from being taken.
+type bars struct {
+	// plain pools bar nothing; see [poolIndex.plain].
+	plain sets.Set[*Pool]
+	// of has all devices of the other pools that a node can see, also those that
+	// are taken.
+	of map[*resourceapi.Device]*Bar
+}
+
+// plain are the pools that need no look from any node: each slice is for a node,
+// by name, that there is, and there is nothing for which the allocator would
+// refuse a device of it. Large fleets consist of them.
+func (x *poolIndex) plain(nodes []*corev1.Node) sets.Set[*Pool] {
+	found := sets.Set[*Pool]{}
+	if x.unparsable {
+		// The allocator fails for some nodes, whatever is on them.
+		return found
+	}
+	names := make(sets.Set[string], len(nodes))
+	for _, node := range nodes {
+		names.Insert(node.Name)
+	}
+	odd := func(slice *sliceInfo) bool {
+		spec := &slice.Spec
+		return slice.ignored != nil || !names.Has(slice.target.name) || len(spec.SkipNodeOperations) > 0 ||
+			len(spec.SharedCounters) > 0 && len(spec.Devices) > 0
+	}
+	for _, entry := range x.entries {
+		pool := entry.pool
+		if !pool.Incomplete && pool.Invalid == "" && len(pool.Obsolete) == 0 && !slices.ContainsFunc(entry.slices, odd) {
+			found.Insert(pool)
+		}
+	}
+	return found
+}
+
+// lookForBars looks at all pools that are not plain from all nodes.
+func (a *Allocator) lookForBars() bars {
+	nodes, _ := a.Nodes()
+	return a.lookBeside(a.pools.plain(nodes))
+}
+
+func (a *Allocator) lookBeside(plain sets.Set[*Pool]) bars {
+	found := bars{plain: plain, of: map[*resourceapi.Device]*Bar{}}
 	note := func(device *resourceapi.Device, bar *Bar) {
-		if known := bars[device]; known == nil || known.rank < bar.rank {
-			bars[device] = bar
+		if before := found.of[device]; before == nil || before.rank < bar.rank {
+			found.of[device] = bar
 		}
 	}
 	notes := func(slice *resourceapi.ResourceSlice, bar *Bar) {
@@ -111,7 +158,7 @@ func (a *Allocator) lookForBars() map[*resourceapi.Device]*Bar {
 	seen := map[view]bool{}
 	nodes, known := a.Nodes()
 	for _, node := range nodes {
-		pools, err := a.PoolsFor(node)
+		pools, err := a.pools.viewsOf(node, plain)
 		if err != nil {
 			// The allocator fails for this node.
 			continue
@@ -144,7 +191,7 @@ func (a *Allocator) lookForBars() map[*resourceapi.Device]*Bar {
 			}
 		}
 	}
-	return bars
+	return found
 }
 
 // bar is why a node can use nothing of a pool, nil if it can.

@@ -347,10 +347,10 @@ func (x *poolIndex) judge(e *poolEntry, relevant []*sliceInfo) *NodePool {
 	switch {
 	case e.newest > p.Generation:
 		p.Outdated = true
-	case e.counted[p.Generation] != expected:
+	case e.generation(p.Generation).counted != expected:
 		p.Incomplete = true
 	default:
-		p.Invalid = cmp.Or(x.duplicateDevice(relevant), e.defect[p.Generation]())
+		p.Invalid = cmp.Or(x.duplicateDevice(relevant), e.generation(p.Generation).defect())
 	}
 	return p
 }
@@ -444,7 +444,7 @@ func (a *Allocator) PoolsFor(node *corev1.Node) ([]*NodePool, error) {
 	if ok {
 		return known.pools, known.err
 	}
-	known.pools, known.err = a.pools.viewsOf(node)
+	known.pools, known.err = a.pools.viewsOf(node, nil)
 	a.viewMutex.Lock()
 	defer a.viewMutex.Unlock()
 	a.views[node] = known
@@ -457,10 +457,15 @@ type nodeViews struct {
 	err   error
 }
 
-func (x *poolIndex) viewsOf(node *corev1.Node) ([]*NodePool, error) {
+// viewsOf looks at all pools that can concern a node, but for those to leave
+// out.
+func (x *poolIndex) viewsOf(node *corev1.Node, leaveOut sets.Set[*Pool]) ([]*NodePool, error) {
 	var pools []*NodePool
 	l := newLook(node)
 	for _, entry := range x.candidates(node) {
+		if leaveOut.Has(entry.pool) {
+			continue
+		}
 		pool, err := x.view(entry, l)
 		if err != nil {
 			return nil, err

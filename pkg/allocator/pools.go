@@ -130,6 +130,8 @@ type poolIndex struct {
 	// incomplete and invalid pools are a nuisance for nodes that no device of
 	// theirs targets, because of slices with counter sets (stable channel only).
 	incomplete, invalid []*poolEntry
+	// unparsable is true if there is a node selector that cannot be parsed.
+	unparsable bool
 }
 
 type poolID struct {
@@ -144,15 +146,32 @@ type poolEntry struct {
 	slices []*sliceInfo
 	onNode map[string][]*sliceInfo
 	shared []*sliceInfo
-	// newest is the newest generation, counted has how many slices of a
-	// generation count when the allocator looks for completeness.
-	newest  int64
-	counted map[int64]int64
-	// defect is why a generation as a whole is invalid.
-	defect map[int64]func() string
+	// generations are mostly one; newest is the number of the newest.
+	generations []generation
+	newest      int64
 	// views are those of nodes without a slice of their own, by what they see.
 	mutex sync.Mutex
 	views map[string]*NodePool
+}
+
+// generation is what the slices of one generation of a pool are together.
+type generation struct {
+	number int64
+	// counted is how many of them count when the allocator looks for
+	// completeness.
+	counted int64
+	// defect is why they are invalid as a whole.
+	defect func() string
+}
+
+// generation finds a generation of which there are slices.
+func (e *poolEntry) generation(number int64) *generation {
+	for i := range e.generations {
+		if e.generations[i].number == number {
+			return &e.generations[i]
+		}
+	}
+	return nil
 }
 
 // indexPools sorts out the slices, which must be sorted by name.
@@ -164,25 +183,27 @@ func indexPools(all []*resourceapi.ResourceSlice, features structured.Features, 
 		entry := byID[id]
 		if entry == nil {
 			entry = &poolEntry{
-				pool:    &Pool{Driver: id.driver, Name: id.name},
-				onNode:  map[string][]*sliceInfo{},
-				newest:  slice.Spec.Pool.Generation,
-				counted: map[int64]int64{},
-				defect:  map[int64]func() string{},
-				views:   map[string]*NodePool{},
+				pool:   &Pool{Driver: id.driver, Name: id.name},
+				onNode: map[string][]*sliceInfo{},
+				newest: slice.Spec.Pool.Generation,
+				views:  map[string]*NodePool{},
 			}
 			byID[id] = entry
 			x.entries = append(x.entries, entry)
 		}
 		entry.add(newSliceInfo(slice, features, stable, matchers))
 	}
+	for _, matcher := range matchers {
+		x.unparsable = x.unparsable || matcher.err != nil
+	}
 	slices.SortFunc(x.entries, func(a, b *poolEntry) int {
 		return cmp.Or(cmp.Compare(a.pool.Driver, b.pool.Driver), cmp.Compare(a.pool.Name, b.pool.Name))
 	})
 	for i, entry := range x.entries {
 		entry.index = i
-		for generation := range entry.counted {
-			entry.defect[generation] = sync.OnceValue(func() string { return x.generationDefect(entry, generation) })
+		for i := range entry.generations {
+			g := &entry.generations[i]
+			g.defect = sync.OnceValue(func() string { return x.generationDefect(entry, g.number) })
 		}
 		x.describe(entry)
 		for name := range entry.onNode {
@@ -207,12 +228,13 @@ func indexPools(all []*resourceapi.ResourceSlice, features structured.Features, 
 func (e *poolEntry) add(slice *sliceInfo) {
 	slice.index = len(e.slices)
 	e.slices = append(e.slices, slice)
-	generation := slice.Spec.Pool.Generation
-	e.newest = max(e.newest, generation)
+	number := slice.Spec.Pool.Generation
+	e.newest = max(e.newest, number)
+	if e.generation(number) == nil {
+		e.generations = append(e.generations, generation{number: number})
+	}
 	if slice.counts {
-		e.counted[generation]++
-	} else {
-		e.counted[generation] += 0
+		e.generation(number).counted++
 	}
 	if name := ptr.Deref(slice.Spec.NodeName, ""); name != "" {
 		e.onNode[name] = append(e.onNode[name], slice)
@@ -251,9 +273,10 @@ func (x *poolIndex) describe(e *poolEntry) {
 			}
 		}
 	}
-	pool.Incomplete = e.counted[e.newest] != pool.Expected
+	newest := e.generation(e.newest)
+	pool.Incomplete = newest.counted != pool.Expected
 	if !pool.Incomplete {
-		pool.Invalid = cmp.Or(e.certainDuplicate(x), e.defect[e.newest]())
+		pool.Invalid = cmp.Or(e.certainDuplicate(x), newest.defect())
 	}
 }
 

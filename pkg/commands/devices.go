@@ -85,6 +85,7 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 					if err := flags.unknown(from, devices); err != nil {
 						return nil, err
 					}
+					from.notes = append(from.notes, stillTaken(from.inventory, "listed")...)
 					err := flags.choose(ctx, from)
 					return asItems(devices), err
 				},
@@ -120,6 +121,17 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 	cmd.ValidArgsFunction = flags.reading.complete(proposeDevices)
 	flags.complete(cmd)
 	return cmd
+}
+
+// stillTaken tells of devices that are not listed, or not counted, and handed out
+// all the same.
+func stillTaken(have *inventory.Inventory, what string) []string {
+	count := have.StillTaken()
+	if count == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("not %s: %s of earlier generations that the allocator still takes for nodes without newer slices; "+
+		"kubectl dra slices --field-selector state=Obsolete -o wide has their slices", what, counted(count, "device"))}
 }
 
 // unknown notes what the flags name that there is not, and what --node leaves

@@ -4,6 +4,7 @@
 package commands
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -402,11 +403,7 @@ func (o *listOptions) printItems(ctx context.Context, items []inventory.Item, fr
 	case len(items) == 0:
 		return nil
 	}
-	writer := printers.GetNewTabWriter(o.streams.Out)
-	if err := o.printer.PrintObj(o.table(items), writer); err != nil {
-		return err
-	}
-	if err := writer.Flush(); err != nil {
+	if err := o.printTable(items); err != nil {
 		return err
 	}
 	if o.noHeaders {
@@ -417,6 +414,20 @@ func (o *listOptions) printItems(ctx context.Context, items []inventory.Item, fr
 	}
 	_, err := io.WriteString(o.streams.Out, render.Escape(o.total(items))+"\n")
 	return err
+}
+
+// printTable writes the table. What aligns it writes each cell and each gap on
+// its own, which is too many calls for the operating system.
+func (o *listOptions) printTable(items []inventory.Item) error {
+	buffer := bufio.NewWriterSize(o.streams.Out, 64<<10)
+	aligned := printers.GetNewTabWriter(buffer)
+	if err := o.printer.PrintObj(o.table(items), aligned); err != nil {
+		return err
+	}
+	if err := aligned.Flush(); err != nil {
+		return err
+	}
+	return buffer.Flush()
 }
 
 // printDetails writes what -o wide has besides the table.

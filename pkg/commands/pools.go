@@ -84,6 +84,7 @@ A NAME can be a pattern like 'node-1*'.`,
 					}
 					pools, err := from.inventory.Pools(ctx)
 					from.notes = append(from.notes, poolDifferences(pools)...)
+					from.notes = append(from.notes, stillTaken(from.inventory, "counted")...)
 					return asItems(pools), err
 				},
 				table: func(items []inventory.Item) *metav1.Table { return render.Pools(typed[*inventory.Pool](items)) },

@@ -140,16 +140,17 @@ func TestEarlierGenerationStillTaken(t *testing.T) {
 	for name, test := range map[string]struct {
 		newer             string
 		slice, pool, flag string
+		taken             int
 	}{
 		"on another node": {
 			"node-2",
 			"generation 1, the pool is at 2; the allocator still takes its devices for nodes without newer slices",
 			"not counted: devices of earlier generations, which the allocator still takes for nodes without newer slices (node-1-devices)",
-			"",
+			"", 1,
 		},
 		"on the same node": {
 			node1, "generation 1, the pool is at 2", "",
-			"DeviceGone: the newest generation of its pool does not have device gpu.example.com/fab/gpu-0 any more",
+			"DeviceGone: the newest generation of its pool does not have device gpu.example.com/fab/gpu-0 any more", 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -158,6 +159,9 @@ func TestEarlierGenerationStillTaken(t *testing.T) {
 			v := cluster(t, node(node1), node("node-2"), changed(slice(node1, devices("gpu-0")...), fab(1)), newer, held.reservedFor("p", "uid-p"), pod("p", "c"))
 			if s := v.Slices()[0]; s.State != SliceObsolete || s.Reason != test.slice {
 				t.Errorf("slice %s: %s (%s)", s.Name, s.State, s.Reason)
+			}
+			if got := v.StillTaken(); got != test.taken {
+				t.Errorf("%d devices are still taken, want %d", got, test.taken)
 			}
 			if p := poolsOf(t, v)["fab"]; p.State != PoolUsable || p.Reason != test.pool {
 				t.Errorf("pool: %s (%s)", p.State, p.Reason)

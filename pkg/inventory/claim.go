@@ -143,7 +143,7 @@ func (v *Inventory) missing(result *resourceapi.DeviceRequestAllocationResult) b
 		return false
 	}
 	pool, slice := v.outdated(result)
-	return pool == nil || !pool.Incomplete && !v.alloc.StillTaken(slice)
+	return pool == nil || !pool.Incomplete && v.alloc.StillTaken(slice) == 0
 }
 
 // outdated finds a slice of an earlier generation that has a device, and its

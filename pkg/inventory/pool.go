@@ -188,7 +188,7 @@ func (v *Inventory) poolState(pool *allocator.Pool, devices int) (PoolState, str
 func (v *Inventory) olderText(pool *allocator.Pool) string {
 	var names []string
 	for _, slice := range pool.Obsolete {
-		if v.alloc.StillTaken(slice) {
+		if v.alloc.StillTaken(slice) > 0 {
 			names = append(names, slice.Name)
 		}
 	}

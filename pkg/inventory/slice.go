@@ -16,7 +16,7 @@ import (
 
 // Slices lists all ResourceSlices by driver, pool and name.
 func (v *Inventory) Slices() []Slice {
-	var list []Slice
+	list := make([]Slice, 0, len(v.snap.Slices))
 	for _, pool := range v.alloc.Pools() {
 		all := slices.Concat(pool.Obsolete, pool.Slices)
 		for _, slice := range all {
@@ -56,13 +56,26 @@ func (v *Inventory) slice(pool *allocator.Pool, slice *resourceapi.ResourceSlice
 	return out
 }
 
+// StillTaken counts the devices of earlier generations that the allocator takes
+// all the same, for nodes without newer slices. They are in no list and no count
+// of devices.
+func (v *Inventory) StillTaken() int {
+	count := 0
+	for _, pool := range v.alloc.Pools() {
+		for _, slice := range pool.Obsolete {
+			count += v.alloc.StillTaken(slice)
+		}
+	}
+	return count
+}
+
 // stillTaken is said of devices of an earlier generation that are not listed.
 const stillTaken = "the allocator still takes its devices for nodes without newer slices"
 
 func (v *Inventory) sliceState(pool *allocator.Pool, slice *resourceapi.ResourceSlice) (SliceState, string) {
 	node := ptr.Deref(slice.Spec.NodeName, "")
 	switch {
-	case slice.Spec.Pool.Generation < pool.Generation && v.alloc.StillTaken(slice):
+	case slice.Spec.Pool.Generation < pool.Generation && v.alloc.StillTaken(slice) > 0:
 		return SliceObsolete, fmt.Sprintf("generation %d, the pool is at %d; %s", slice.Spec.Pool.Generation, pool.Generation, stillTaken)
 	case slice.Spec.Pool.Generation < pool.Generation:
 		return SliceObsolete, fmt.Sprintf("generation %d, the pool is at %d", slice.Spec.Pool.Generation, pool.Generation)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"reflect"
 	"slices"
 	"strconv"
@@ -28,6 +29,9 @@ const (
 	listItems      = 2 // the items of every list
 )
 
+// pieceOfList is how much of a shorter list is in one piece of memory, about.
+const pieceOfList = 64 << 10
+
 // pruner takes fields out of a list in protobuf.
 type pruner struct {
 	in *bufio.Reader
@@ -37,7 +41,9 @@ type pruner struct {
 	exceptions  [][]protowire.Number
 	// object is the one at hand as it came.
 	object bytes.Buffer
-	list   []byte
+	// list is the shorter list, in pieces that nobody has to copy while it
+	// grows.
+	list net.Buffers
 	// found is told where the next chunk starts, as soon as that is known. May
 	// be nil.
 	found func(token string)
@@ -64,10 +70,10 @@ func newPruner(from io.Reader, object reflect.Type, fields []Field) *pruner {
 
 // run reads a list as the API server sends it, and returns it shorter. Of the
 // long one no more than one object at a time is in memory.
-func (p *pruner) run() ([]byte, error) {
+func (p *pruner) run() (io.Reader, error) {
 	if magic, err := p.in.Peek(len(protobufMagic)); err != nil || string(magic) != protobufMagic {
 		// It is for others to say what is wrong with it.
-		return io.ReadAll(p.in)
+		return p.in, nil
 	}
 	if _, err := p.in.Discard(len(protobufMagic)); err != nil {
 		return nil, err
@@ -93,7 +99,20 @@ func (p *pruner) run() ([]byte, error) {
 		return nil, fmt.Errorf("read list: %w", io.ErrUnexpectedEOF)
 	}
 	envelope = protowire.AppendTag(envelope, unknownContent, protowire.BytesType)
-	return protowire.AppendBytes(envelope, p.list), nil
+	size := 0
+	for _, piece := range p.list {
+		size += len(piece)
+	}
+	envelope = protowire.AppendVarint(envelope, uint64(size))
+	return io.MultiReader(bytes.NewReader(envelope), &p.list), nil
+}
+
+// piece is what comes next in the list is appended to.
+func (p *pruner) piece() *[]byte {
+	if n := len(p.list); n == 0 || len(p.list[n-1]) > pieceOfList {
+		p.list = append(p.list, make([]byte, 0, pieceOfList+pieceOfList/4))
+	}
+	return &p.list[len(p.list)-1]
 }
 
 // content reads the list itself.
@@ -112,10 +131,11 @@ func (p *pruner) content() error {
 			break
 		}
 		if err == nil {
+			to := p.piece()
 			if number == listItems && kind == protowire.BytesType {
-				err = p.item()
+				*to, err = p.appendItem(*to)
 			} else {
-				p.list, err = p.appendField(p.list, number, kind)
+				*to, err = p.appendField(*to, number, kind)
 				if err == nil && number == listMeta && kind == protowire.BytesType {
 					p.meta()
 				}
@@ -139,19 +159,17 @@ func (p *pruner) meta() {
 	}
 }
 
-// item reads one object of the list.
-func (p *pruner) item() error {
+// appendItem appends what is left of one object of the list.
+func (p *pruner) appendItem(to []byte) ([]byte, error) {
 	if err := p.bytes(); err != nil {
-		return err
+		return nil, err
 	}
 	object := p.object.Bytes()
 	rules := p.usual
 	if slices.ContainsFunc(p.exceptions, func(numbers []protowire.Number) bool { return has(object, numbers) }) {
 		rules = p.less
 	}
-	var err error
-	p.list, err = rules.appendNested(p.list, listItems, object)
-	return err
+	return rules.appendNested(to, listItems, object)
 }
 
 // tag reads the tag of a field. The error is io.EOF at the end.

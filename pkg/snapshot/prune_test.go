@@ -40,6 +40,15 @@ func encoded(t testing.TB, list runtime.Object) []byte {
 	return data
 }
 
+// pruned is all that a pruner returns.
+func pruned(p *pruner) ([]byte, error) {
+	short, err := p.run()
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(short)
+}
+
 func decodedList(t testing.TB, data []byte) runtime.Object {
 	t.Helper()
 	list, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), data)
@@ -78,7 +87,7 @@ func TestPruneLeavesOutNoMore(t *testing.T) {
 	var token string
 	p := newPruner(bytes.NewReader(encoded(t, twoSlices())), reflect.TypeFor[resourceapi.ResourceSlice](), fields)
 	p.found = func(next string) { token = next }
-	short, err := p.run()
+	short, err := pruned(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +115,7 @@ func TestPruneLeavesOutNoMore(t *testing.T) {
 func TestPruneFailsWhereTheListDoes(t *testing.T) {
 	whole := encoded(t, twoSlices())
 	for n := len(protobufMagic) + 1; n < len(whole); n++ {
-		short, err := newPruner(bytes.NewReader(whole[:n]), reflect.TypeFor[resourceapi.ResourceSlice](), nil).run()
+		short, err := pruned(newPruner(bytes.NewReader(whole[:n]), reflect.TypeFor[resourceapi.ResourceSlice](), nil))
 		if err != nil {
 			continue
 		}
@@ -181,7 +190,7 @@ func TestNeverReadIsStripped(t *testing.T) {
 		if list == runtime.Object(nodes) {
 			resource, object = ResourceNodes, reflect.TypeFor[corev1.Node]()
 		}
-		short, err := newPruner(bytes.NewReader(whole), object, neverRead(resource)).run()
+		short, err := pruned(newPruner(bytes.NewReader(whole), object, neverRead(resource)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -300,8 +309,8 @@ func FuzzPrune(f *testing.F) {
 	f.Add([]byte("{}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		object := reflect.TypeFor[resourceapi.ResourceSlice]()
-		_, _ = newPruner(bytes.NewReader(data), object, Fields("spec.devices.attributes", "metadata.managedFields")).run()
-		same, err := newPruner(io.MultiReader(bytes.NewReader(data)), object, nil).run()
+		_, _ = pruned(newPruner(bytes.NewReader(data), object, Fields("spec.devices.attributes", "metadata.managedFields")))
+		same, err := pruned(newPruner(io.MultiReader(bytes.NewReader(data)), object, nil))
 		before, beforeErr := runtime.Decode(scheme.Codecs.UniversalDeserializer(), data)
 		if err != nil || beforeErr != nil {
 			return

@@ -4,7 +4,6 @@
 package snapshot
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -144,7 +143,7 @@ func (w *withoutFields) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		w.rest = bytes.NewReader(list)
+		w.rest = list
 	}
 	return w.rest.Read(p)
 }
