@@ -109,4 +109,5 @@ verify: ## Check that modules, formatting, lint and generated code are in order
 	cd tools && $(GO) mod tidy -diff
 	$(TOOL) golangci-lint fmt --diff
 	$(TOOL) golangci-lint run
+	if [ "$$($(GO) env GOOS)" = linux ] && command -v "$$($(GO) env CC)" >/dev/null; then $(TOOL) golangci-lint run --build-tags nvml ./pkg/nodeprobe/nvidia; fi
 	tools/verify-generated.sh

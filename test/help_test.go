@@ -70,9 +70,14 @@ func TestHelpExamples(t *testing.T) {
 		return out.String(), errOut.String(), program.ProcessState.ExitCode()
 	}
 	reading := "--snapshot " + example + " --snapshot deploy.yaml"
-	// Some examples read this file.
-	if _, stderr, code := run(t, "kubectl dra snapshot -o cluster.yaml.gz", reading); code != 0 {
-		t.Fatal(stderr)
+	// Some examples read these files.
+	for _, line := range []string{
+		"kubectl dra snapshot -o cluster.yaml.gz " + reading,
+		"kubectl dra node-probe preview --simulate dgx-h100 --node-name gpu-01 -o yaml > preview.yaml",
+	} {
+		if _, stderr, code := run(t, line, ""); code != 0 {
+			t.Fatal(stderr)
+		}
 	}
 
 	// The example cluster has nothing of what these look for.
@@ -90,7 +95,9 @@ func TestHelpExamples(t *testing.T) {
 			t.Run(line, func(t *testing.T) {
 				words := strings.Fields(line)
 				if words[2] == "node-probe" {
-					understood(t, words[2:])
+					for stage := range strings.SplitSeq(line, " | ") {
+						understood(t, strings.Fields(stage)[2:])
+					}
 					return
 				}
 				add := reading

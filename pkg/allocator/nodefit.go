@@ -34,8 +34,8 @@ type Misfit struct {
 // nodeaffinity, nodeports and noderesources. It returns all that is in the
 // way, nil if nothing is. If pods could not be read, what is reported is in
 // the way for certain, but there may be more. For the rest see
-// [Allocator.NotModelled]. Of nodes
-// that were made up (see [Allocator.Nodes]) only the name is compared.
+// [Allocator.NotModelled]. Of nodes that were made up (see [Allocator.Nodes]
+// and [snapshot.NodeMissing]) only the name is compared.
 func (a *Allocator) NodeFit(pod *corev1.Pod, node *corev1.Node) []Misfit {
 	pod = defaultedPod(pod)
 	var misfits []Misfit
@@ -45,7 +45,7 @@ func (a *Allocator) NodeFit(pod *corev1.Pod, node *corev1.Node) []Misfit {
 			Path:   "metadata.name", Found: node.Name, Wanted: pod.Spec.NodeName,
 		})
 	}
-	if a.nodesMadeUp() {
+	if a.nodesMadeUp() || snapshot.NodeMissing(node) {
 		return misfits
 	}
 	misfits = append(misfits, a.taintMisfits(pod, node)...)

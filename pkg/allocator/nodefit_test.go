@@ -224,6 +224,27 @@ func TestMadeUpNodes(t *testing.T) {
 	}
 }
 
+// TestMissingNode judges a node that only a preview knows like one that was made
+// up, beside one that the cluster has.
+func TestMissingNode(t *testing.T) {
+	snap := cluster(incubatingGates(), node(node1), slice("a", driverA, "p1", device("d")).onNode(node1), class(classA, driverA))
+	preview := cluster(slice("b", driverA, "p2", device("d"), device("e")).onNode(node2))
+	a := newAllocator(t, snap.WithPreview(preview))
+	nodes, known := a.Nodes()
+	if !known || len(nodes) != 2 {
+		t.Fatalf("known %t, %d nodes", known, len(nodes))
+	}
+	if got := a.NodeFit(pod("p", requesting("cpu=1")), nodes[0]); len(got) == 0 {
+		t.Error("node-1 has no CPU, but takes the pod")
+	}
+	if got := a.NodeFit(pod("p", requesting("cpu=1")), nodes[1]); got != nil {
+		t.Errorf("a node of which nothing is known is judged: %v", got)
+	}
+	if v := check(t, a, nodes[1], claim("c").withRequests(request("r", classA, 2))); v.Outcome != Fits {
+		t.Errorf("got %s (%v)", v.Outcome, v.Err)
+	}
+}
+
 func TestNotModelled(t *testing.T) {
 	p := pod("p", inGroup("g"), func(p *corev1.Pod) {
 		p.Spec.Affinity = &corev1.Affinity{

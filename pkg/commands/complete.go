@@ -72,6 +72,8 @@ func (f *readingFlags) complete(propose proposer) cobra.CompletionFunc {
 		if paths, err := cmd.Flags().GetStringArray("snapshot"); err == nil {
 			reading.paths = paths
 		}
+		// Nor is standard input one of the previews.
+		reading.previews = slices.DeleteFunc(slices.Clone(f.previews), func(path string) bool { return path == "-" })
 		reader, err := reading.toReader(cmd, genericiooptions.NewTestIOStreamsDiscard())
 		// Standard input is where the user types.
 		if err != nil || slices.Contains(reading.paths, "-") {

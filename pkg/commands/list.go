@@ -368,7 +368,7 @@ func (o *listOptions) print(ctx context.Context, items []inventory.Item, from *l
 // marked in JSON and YAML, what is not certain for that.
 func (o *listOptions) notes(items []inventory.Item, from *listed) []string {
 	bounded := o.output != "json" && o.output != "yaml" && anyBounded(items)
-	var notes []string
+	notes := from.snap.PreviewAssumptions()
 	for _, gap := range from.snap.Gaps {
 		notes = append(notes, gap.Reason)
 	}

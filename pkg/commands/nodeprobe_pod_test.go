@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,5 +66,17 @@ func TestRemoteLine(t *testing.T) {
 	want := "/p node-probe prepare --cdi-dir=/a,b --cdi-dir=/c --dry-run=client --kubelet-root=/k --kubernetes-version=1.36 --output=json --timeout=3s --twice=true --snapshot=/s -- --odd"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// TestProbePodEnds pins what is left of the pod if this program is killed: the
+// kubelet ends it by itself, and for good.
+func TestProbePodEnds(t *testing.T) {
+	pod := probePod("node-1", "default", "busybox", 15*time.Minute)
+	if deadline := pod.Spec.ActiveDeadlineSeconds; deadline == nil || *deadline != 900 {
+		t.Errorf("activeDeadlineSeconds is %v, want 900", deadline)
+	}
+	if pod.Spec.RestartPolicy != corev1.RestartPolicyNever {
+		t.Errorf("it is restarted: %s", pod.Spec.RestartPolicy)
 	}
 }

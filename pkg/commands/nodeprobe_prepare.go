@@ -214,7 +214,7 @@ func resolveCDI(ctx context.Context, host *node.Host, id string) (*driver.Edits,
 	if err != nil {
 		return nil, err
 	}
-	edits := &driver.Edits{Env: found.Env}
+	edits := &driver.Edits{Spec: found.Spec, Env: found.Env}
 	for _, d := range found.DeviceNodes {
 		one := driver.DeviceNode{Path: d.Path, HostPath: d.HostPath, State: node.OK}
 		switch d.State {

@@ -50,7 +50,8 @@ driver's feature gate DynamicMIG, all that could be, with shared counters.
 Names, attributes and capacities are those of the driver's source,
 ` + nvidia.DriverSource + `.
 
--o yaml can be applied. With --diff, the preview is held against what the driver
+-o yaml can be applied, and 'kubectl dra why --with-preview' tells what would fit
+with it. With --diff, the preview is held against what the driver
 has published for the node, device by device. Taints are left out, since the
 driver adds them while it runs.
 
@@ -65,6 +66,9 @@ what the GPUs are, is not known. It is 1 too if the driver would not come up.`,
 
   # Has it done so?
   kubectl dra node-probe preview --diff
+
+  # Would a claim fit if the driver came up here?
+  kubectl dra node-probe preview -o yaml | kubectl dra why train --with-preview -
 
   # Slices of a DGX H100 with MIG devices made on demand, to try things out with
 kubectl dra node-probe preview --simulate dgx-h100 --node-name dgx-0 \
@@ -230,6 +234,7 @@ func (f *previewFlags) show(streams genericiooptions.IOStreams, printer *explana
 		fmt.Sprintf("As by %s, for node %s", nvidia.DriverSource, settings.Node),
 		fmt.Sprintf("Assumed: feature gates of the driver DynamicMIG=%t, DRAListTypeAttributes=%t; --consumable-shares=%s; Kubernetes %s",
 			settings.DynamicMIG, settings.ListAttributes, settings.Shares, map[bool]string{true: "1.35 or later", false: "1.34"}[settings.Split]),
+		"The driver's chart also installs the DeviceClasses " + strings.Join(nvidia.Classes(), ", "),
 	}
 	return render.GPUPreview(streams.Out, list, found.Simulated, notes, printer.text)
 }

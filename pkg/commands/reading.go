@@ -5,6 +5,8 @@ package commands
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,6 +21,7 @@ import (
 type readingFlags struct {
 	config            *genericclioptions.ConfigFlags
 	paths             []string
+	previews          []string
 	gates             []string
 	kubernetesVersion string
 }
@@ -39,11 +42,23 @@ func (f *readingFlags) addTo(cmd *cobra.Command) {
 	})
 }
 
+// addPreviewTo adds the flag for what a driver would publish.
+func (f *readingFlags) addPreviewTo(cmd *cobra.Command) {
+	group(cmd.Flags(), groupReading, func(flags *pflag.FlagSet) {
+		flags.StringArrayVar(&f.previews, "with-preview", nil,
+			"Take the ResourceSlices in this `FILE` for published, in place of those of the same pools and nodes; - is standard input. "+
+				"What 'kubectl dra node-probe preview -o yaml' wrote. Can be repeated.")
+	})
+}
+
 // reader reads from where the flags say.
 type reader struct {
-	config  *genericclioptions.ConfigFlags
-	paths   []string
-	options snapshot.Options
+	config   *genericclioptions.ConfigFlags
+	paths    []string
+	previews []string
+	options  snapshot.Options
+	// preview is what previews have, once they were read.
+	preview *snapshot.Snapshot
 	// namespace is the one asked for with -n, empty if none was.
 	namespace string
 	streams   genericiooptions.IOStreams
@@ -60,6 +75,9 @@ func (f *readingFlags) toReader(cmd *cobra.Command, streams genericiooptions.IOS
 		if len(f.paths) > 0 && cmd.Flags().Changed(name) {
 			return nil, usagef("Leave one of them out.", "--snapshot and --%s: a file and a cluster cannot be read together", name)
 		}
+	}
+	if err := onceStdin(f.paths, f.previews); err != nil {
+		return nil, err
 	}
 	if namespace := *f.config.Namespace; namespace != "" {
 		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
@@ -79,10 +97,23 @@ func (f *readingFlags) toReader(cmd *cobra.Command, streams genericiooptions.IOS
 	return &reader{
 		config:    f.config,
 		paths:     f.paths,
+		previews:  f.previews,
 		options:   snapshot.Options{Gates: gates, KubernetesVersion: version, Stdin: streams.In},
 		namespace: *f.config.Namespace,
 		streams:   streams,
 	}, nil
+}
+
+// onceStdin fails if standard input is to be read more than once.
+func onceStdin(lists ...[]string) error {
+	found := false
+	for _, path := range slices.Concat(lists...) {
+		if path == "-" && found {
+			return usagef("Save the others to files.", "standard input can be read only once: - is named twice")
+		}
+		found = found || path == "-"
+	}
+	return nil
 }
 
 // live is true if a cluster is read and not a file.
@@ -110,8 +141,28 @@ type source struct {
 	kindOf func(resource string) (string, error)
 }
 
-// read asks the cluster or loads the files.
+// read asks the cluster or loads the files, and lays the previews over it.
 func (r *reader) read(ctx context.Context, what scope) (*source, error) {
+	if len(r.previews) > 0 && r.preview == nil {
+		var err error
+		r.preview, err = snapshot.LoadPreview(ctx, r.previews, r.options)
+		var input *snapshot.InputError
+		if errors.As(err, &input) {
+			return nil, usagef("--with-preview takes what 'kubectl dra node-probe preview -o yaml' writes.", "%w", err)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	from, err := r.readPublished(ctx, what)
+	if err == nil && r.preview != nil {
+		from.snap = from.snap.WithPreview(r.preview)
+	}
+	return from, err
+}
+
+// readPublished asks the cluster or loads the files.
+func (r *reader) readPublished(ctx context.Context, what scope) (*source, error) {
 	if !r.live() {
 		snap, err := snapshot.Load(ctx, r.paths, r.options)
 		if err != nil {

@@ -52,6 +52,10 @@ those by others without changing any answer.
 The file is YAML or JSON, by the ending of its name: .yaml, .yml or .json, each
 also with .gz. It is readable for its owner only.
 
+With --with-preview, the file has what a driver would publish, in place of what
+it has published for those nodes. The slices are marked, so that every answer
+from the file says so.
+
 All namespaces are saved, since claims of any of them may hold the devices. Only
 where you may not list them all, the one of -n or of the context is read.`,
 		Example: `  # Save it
@@ -62,6 +66,9 @@ where you may not list them all, the one of -n or of the context is read.`,
 
   # Redact or convert a file, without a cluster
   kubectl dra snapshot --snapshot cluster.yaml.gz --redact -o report.json
+
+  # As if the driver had come up on a node
+  kubectl dra snapshot --with-preview preview.yaml -o planned.yaml.gz
 
   # Show it
   kubectl dra snapshot | less`,
@@ -81,6 +88,7 @@ where you may not list them all, the one of -n or of the context is read.`,
 			"attributes and CEL expressions stay. Read the file before you publish it.")
 	cmd.Flags().BoolVar(&flags.force, "force", false, "Overwrite the file if it exists.")
 	flags.reading.addTo(cmd)
+	flags.reading.addPreviewTo(cmd)
 	flags.reading.completeFlags(cmd)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
@@ -141,7 +149,7 @@ func (o *snapshotOptions) run(ctx context.Context) error {
 
 // report says what was saved, and what was not.
 func (o *snapshotOptions) report(snap *snapshot.Snapshot) []string {
-	lines := []string{fmt.Sprintf("Saved %s to %s", contents(snap), o.path)}
+	lines := append([]string{fmt.Sprintf("Saved %s to %s", contents(snap), o.path)}, snap.PreviewAssumptions()...)
 	for _, gap := range snap.Gaps {
 		lines = append(lines, gap.Resource+": "+gap.Reason)
 	}

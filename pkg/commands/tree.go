@@ -181,14 +181,17 @@ func (o *treeOptions) run(ctx context.Context) error {
 	if err := o.print(trees); err != nil {
 		return err
 	}
+	notes := from.snap.PreviewAssumptions()
 	if o.machine == nil && slices.ContainsFunc(trees, func(tree inventory.Branch) bool { return tree.Bounded() }) {
-		for _, note := range append([]string{gapReason(from.snap, snapshot.ResourceClaims), gapReason(from.snap, snapshot.ResourceTaintRules)}, have.inventory.Unseen()...) {
-			if note == "" {
-				continue
-			}
-			if _, err := fmt.Fprintf(o.streams.ErrOut, "Note: %s\n", render.Escape(note)); err != nil {
-				return fmt.Errorf("print tree: %w", err)
-			}
+		notes = append(notes, gapReason(from.snap, snapshot.ResourceClaims), gapReason(from.snap, snapshot.ResourceTaintRules))
+		notes = append(notes, have.inventory.Unseen()...)
+	}
+	for _, note := range notes {
+		if note == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(o.streams.ErrOut, "Note: %s\n", render.Escape(note)); err != nil {
+			return fmt.Errorf("print tree: %w", err)
 		}
 	}
 	return nil

@@ -81,6 +81,13 @@ func (o *whyOptions) explainWaiting(ctx context.Context) error {
 	if err := o.printWaiting(a.explanations, namespace, hidden); err != nil {
 		return err
 	}
+	if o.printer.machine == nil && !o.printer.text.Wide {
+		for _, assumption := range from.snap.PreviewAssumptions() {
+			if _, err := fmt.Fprintf(o.streams.ErrOut, "Note: %s\n", render.Escape(assumption)); err != nil {
+				return fmt.Errorf("print explanations: %w", err)
+			}
+		}
+	}
 	err = a.outcome(func(err error) { printError(o.streams.ErrOut, err) })
 	if err == nil && hidden != nil {
 		return &outcomeError{exitUndetermined}

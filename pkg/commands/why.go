@@ -65,6 +65,11 @@ it, its pools, and each of its devices with the reason against it. With
 --device, it is about one device: what it is, who has it, and the outcome of
 every check. The other devices and nodes are left out then.
 
+With --with-preview, the answer is that for the cluster in which a driver has
+come up on a node: the ResourceSlices that 'kubectl dra node-probe preview -o
+yaml' wrote there are taken for published, in place of what the driver has
+published for that node. It says so.
+
 Without a target, there is one line for each pod that waits for devices, in the
 namespace or, with -A, in all of them; -l chooses among those pods.
 
@@ -93,6 +98,10 @@ the order 4, 3, 1, 2, 0.`,
   # What is wrong with this device?
   kubectl dra why pod/pretrain-0 -n research --device gpu-02/gpu-3
 
+  # Would it fit if the NVIDIA driver came up on that node?
+  kubectl dra node-probe preview --node gpu-01 -o yaml > preview.yaml
+  kubectl dra why pod/pretrain-0 -n research --with-preview preview.yaml
+
   # With every rejected device and the evidence
   kubectl dra why pod/pretrain-0 -n research -o wide
 
@@ -118,6 +127,7 @@ the order 4, 3, 1, 2, 0.`,
 	flags.near.addTo(cmd)
 	flags.output.addTo(cmd)
 	flags.reading.addTo(cmd)
+	flags.reading.addPreviewTo(cmd)
 	cmd.ValidArgsFunction = flags.reading.complete(proposeTargets)
 	flags.reading.completeFlags(cmd)
 	return cmd
@@ -141,6 +151,9 @@ func (f *whyFlags) toOptions(cmd *cobra.Command, args []string, streams generici
 		}
 	}
 	if o.reader, err = f.reading.toReader(cmd, streams); err != nil {
+		return nil, err
+	}
+	if err := onceStdin(f.files, f.reading.paths, f.reading.previews); err != nil {
 		return nil, err
 	}
 	if o.reader.live() {

@@ -525,6 +525,7 @@ func (x *inquiry) extendedMisfit() bool {
 
 // assume lists what the answer takes for granted.
 func (x *inquiry) assume() {
+	x.out.Assumptions = append(x.out.Assumptions, x.snap.PreviewAssumptions()...)
 	for _, gap := range x.snap.Gaps {
 		consequence := ""
 		switch gap.Resource {
@@ -536,6 +537,9 @@ func (x *inquiry) assume() {
 			consequence = "taken that no other claim holds a device"
 		case snapshot.ResourceSlices:
 			consequence = "no device can be seen"
+			if len(x.snap.Slices) > 0 {
+				consequence = "no other devices can be seen"
+			}
 		case snapshot.ResourceClasses, snapshot.ResourceTemplates:
 			consequence = "what they say is not known"
 		case snapshot.ResourceTaintRules:

@@ -333,6 +333,9 @@ func (x *inquiry) classMissing(r *request) bool {
 			hint = "; there are: " + sample(names, 10)
 		}
 	}
+	if driver := x.snap.InstalledWith(r.class); driver != "" {
+		hint = fmt.Sprintf("; it is installed with the driver %s, and no part of its preview: lay it over the cluster too, with -f", driver)
+	}
 	x.settle(Error, ClassNotFound, fmt.Sprintf("request %s: DeviceClass %s does not exist%s", r.name, r.class, hint))
 	return true
 }

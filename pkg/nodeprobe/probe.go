@@ -6,7 +6,9 @@ package nodeprobe
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"sync"
 	"time"
@@ -134,8 +136,8 @@ func part[T any](ctx context.Context, p *parts, name string, found *T, look func
 // is the one that the cluster means.
 func hostChecks(host *node.Host, snap *snapshot.Snapshot, cluster *node.Cluster) []node.Check {
 	checks := []node.Check{
-		directory(host, "host/root", "/", "the root of the node is at "+host.Root),
-		directory(host, "host/kubelet", host.Kubelet, "the kubelet has its files here"),
+		directory(host, "host/root", "/", "the root of the node is at "+host.Root, "this is not where the root of the node is"),
+		directory(host, "host/kubelet", host.Kubelet, "the kubelet has its files here", node.NoKubelet),
 	}
 	if cluster == nil {
 		return append(checks, node.Unseen("host/cluster", "", "no cluster was read: nothing can be compared with it"))
@@ -165,9 +167,13 @@ func hostChecks(host *node.Host, snap *snapshot.Snapshot, cluster *node.Cluster)
 	return checks
 }
 
-func directory(host *node.Host, name, path, message string) node.Check {
+// directory looks for a directory; absent is what it may mean that it is not
+// there.
+func directory(host *node.Host, name, path, message, absent string) node.Check {
 	info, err := host.Stat(path)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return node.Unseen(name, path, "there is no such directory: %s", absent)
 	case err != nil:
 		return node.Failed(name, path, err)
 	case !info.IsDir():

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
@@ -113,5 +114,35 @@ func TestPartThatHangs(t *testing.T) {
 	}
 	if len(p.late) != 1 || p.late[0].Name != "hangs" || p.late[0].State != node.Unknown {
 		t.Errorf("said of what hangs: %+v", p.late)
+	}
+}
+
+// TestNoNode looks where there is no node: nothing is known, so nothing is
+// broken, whichever check is asked.
+func TestNoNode(t *testing.T) {
+	for name, path := range map[string]string{"an empty root": t.TempDir(), "no root": filepath.Join(t.TempDir(), "none")} {
+		t.Run(name, func(t *testing.T) {
+			host := node.NewHost(path, "", nil)
+			host.Name = "n"
+			snap := cluster(corev1.ConditionTrue, "boot-1")
+			driver := resourceapi.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}}
+			driver.Spec.Driver, driver.Spec.NodeName = "gpu.example.com", &snap.Nodes[0].Name
+			snap.Slices = append(snap.Slices, &driver)
+			unknown := map[string]bool{}
+			for _, check := range Probe(t.Context(), host, snap, Options{}).Checks() {
+				if check.State == node.Problem {
+					t.Errorf("broken for certain: %+v", check)
+				}
+				unknown[check.Name] = unknown[check.Name] || check.State == node.Unknown
+			}
+			for _, name := range []string{
+				"host/kubelet", "host/boot", "gpus/pci", "gpus/nvml", "plugins/registry", "plugins/unregistered", "plugins/device-plugins",
+				"plugins/slices", "state/boot", "state/kubelet", "state/driver", "pods/socket", "health/stream",
+			} {
+				if !unknown[name] {
+					t.Errorf("%s does not say that it is not known", name)
+				}
+			}
+		})
 	}
 }

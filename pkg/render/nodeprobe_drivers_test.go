@@ -29,19 +29,19 @@ func TestNodePlugins(t *testing.T) {
 		Node: "node-1",
 		Plugins: []driver.Plugin{
 			{
-				Registration: driver.Socket{Path: dir + "plugins_registry/gpu.example.com-reg.sock", Answer: driver.Answers, Mode: "Srwxr-xr-x", AnswerMillis: 0.4},
+				Registration: driver.Socket{Path: dir + "plugins_registry/gpu.example.com-reg.sock", Answer: node.Answers, Mode: "Srwxr-xr-x", AnswerMillis: 0.4},
 				Type:         "DRAPlugin", Name: "gpu.example.com", Endpoint: dir + "plugins/gpu.example.com/dra.sock", Versions: []string{"v1.DRAPlugin", "v1beta1.DRAPlugin"},
-				Service: &driver.Socket{Path: dir + "plugins/gpu.example.com/dra.sock", Answer: driver.Answers, Mode: "Srwxrwxrwx", AnswerMillis: 12.3, Services: []driver.Service{
+				Service: &driver.Socket{Path: dir + "plugins/gpu.example.com/dra.sock", Answer: node.Answers, Mode: "Srwxrwxrwx", AnswerMillis: 12.3, Services: []driver.Service{
 					{Name: "v1.DRAPlugin", Advertised: true, Served: driver.ServedYes},
 					{Name: "v1beta1.DRAPlugin", Advertised: true, Served: driver.ServedNo},
 					{Name: "v1.DRAResourceHealth", Served: driver.ServedYes},
 				}},
 			},
-			{Registration: driver.Socket{Path: dir + "plugins_registry/old-reg.sock", Answer: driver.Stale, Message: "nobody listens on the socket"}},
-			{Registration: driver.Socket{Path: dir + "plugins_registry/csi.sock", Answer: driver.Answers, AnswerMillis: 3}, Type: "CSIPlugin", Name: "evil\x1b[2Jname", Endpoint: dir + "plugins/csi/csi.sock", Versions: []string{"1.0.0"}},
+			{Registration: driver.Socket{Path: dir + "plugins_registry/old-reg.sock", Answer: node.Stale, Message: "nobody listens on the socket"}},
+			{Registration: driver.Socket{Path: dir + "plugins_registry/csi.sock", Answer: node.Answers, AnswerMillis: 3}, Type: "CSIPlugin", Name: "evil\x1b[2Jname", Endpoint: dir + "plugins/csi/csi.sock", Versions: []string{"1.0.0"}},
 		},
-		Others:        []driver.Socket{{Path: dir + "plugins/x/dra.sock", Answer: driver.Silent}},
-		DevicePlugins: []driver.Socket{{Path: dir + "device-plugins/nvidia.sock", Answer: driver.Answers, AnswerMillis: 1}},
+		Others:        []driver.Socket{{Path: dir + "plugins/x/dra.sock", Answer: node.Silent}},
+		DevicePlugins: []driver.Socket{{Path: dir + "device-plugins/nvidia.sock", Answer: node.Answers, AnswerMillis: 1}},
 		Checks: []node.Check{
 			node.Good("plugins/registration", dir+"plugins_registry/gpu.example.com-reg.sock", "driver gpu.example.com registers, answers in 1 ms"),
 			node.Bad("plugins/registration", dir+"plugins_registry/old-reg.sock", "stale: nobody listens on the socket"),

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/driver"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
 // NodePlugins draws the plugins of a node. With -o wide it shows sockets, and
@@ -58,7 +59,7 @@ func (p *page) sockets(title string, sockets []driver.Socket) {
 
 // answerText says how fast a socket answers, or why it does not.
 func answerText(s *driver.Socket) string {
-	if s.Answer == driver.Answers {
+	if s.Answer == node.Answers {
 		return millisText(s.AnswerMillis)
 	}
 	return string(s.Answer)

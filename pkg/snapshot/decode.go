@@ -65,9 +65,9 @@ type decoded struct {
 	listed []string
 	// documents counts everything that was an object, skipped or not.
 	documents int
-	// manifests is true if the objects are to be judged as the API server
-	// judges what is about to be applied. It is set before decoding.
-	manifests bool
+	// purpose tells how to judge the objects: but for those of a cluster, as the
+	// API server judges what is about to be applied. It is set before decoding.
+	purpose purpose
 }
 
 func (d *decoded) merge(other *decoded) {
@@ -116,6 +116,9 @@ func (d *decoded) nested(data []byte, at place, apiVersion, kind string, depth i
 	o, err := outlineObject(data, 0)
 	if err != nil {
 		return inputError(at, ownKind, &syntaxError{err: err})
+	}
+	if ownKind == snapshotKind && d.purpose == asPreview {
+		return inputError(at, ownKind, fmt.Errorf("%w; that is for --snapshot", notPreview(ownVersion, ownKind)))
 	}
 	if ownKind == snapshotKind {
 		if err := d.header(data, at, ownVersion); err != nil {
@@ -208,8 +211,11 @@ func withoutItems(data []byte) []byte {
 // object decodes one object that is not a List.
 func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 	d.documents++
+	if d.purpose == asPreview && (kind != "ResourceSlice" || groupOf(apiVersion).Group != draGroup) {
+		return inputError(at, describeObject(data, kind), notPreview(apiVersion, kind))
+	}
 	object, err := decodeObject(data, apiVersion, kind)
-	if errors.Is(err, errDroppedSelector) && !d.manifests {
+	if errors.Is(err, errDroppedSelector) && d.purpose == asCluster {
 		_, name := peekName(data)
 		d.gaps = append(d.gaps, Gap{
 			Resource: ResourceTaintRules,
@@ -220,20 +226,20 @@ func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 	if err != nil {
 		return inputError(at, describeObject(data, kind), err)
 	}
-	if d.manifests {
+	if d.purpose != asCluster {
 		if err := checkManifest(data, apiVersion, kind); err != nil {
 			return inputError(at, describeObject(data, kind), err)
 		}
 	}
 	if object == nil {
 		d.skip(fmt.Sprintf("%s, Kind=%s", apiVersion, kind), 1)
-		if d.manifests {
+		if d.purpose != asCluster {
 			d.skippedNames = append(d.skippedNames, strings.Replace(describeObject(data, kind), "/", " ", 1))
 		}
 		return nil
 	}
 	err = checkNumbers(object, apiVersion)
-	if err == nil && d.manifests {
+	if err == nil && d.purpose != asCluster {
 		err = checkValues(object, apiVersion)
 	}
 	if err != nil {

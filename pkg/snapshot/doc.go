@@ -4,7 +4,8 @@
 // There are two ways in: [Collect] asks a live API server, [Load] reads files.
 // Both give a [*Snapshot] that nobody changes afterwards, so that every verb
 // answers the same for a cluster and for a file of it. [Snapshot.Save] writes
-// one, [Redact] makes one that can be shown to strangers.
+// one, [Redact] makes one that can be shown to strangers. [Snapshot.With] lays
+// manifests over one, [Snapshot.WithPreview] what a driver would publish.
 //
 // The package never decides anything about allocation. Apart from pkg/commands
 // it is the only one that talks to the API server, and every other package of

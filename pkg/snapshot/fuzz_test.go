@@ -22,7 +22,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		small := limits{bytes: 1 << 20, keep: 1 << 16, entries: 10}
-		s, err := load(t.Context(), []string{"-"}, Options{Stdin: bytes.NewReader(data)}, false, small)
+		s, err := load(t.Context(), []string{"-"}, Options{Stdin: bytes.NewReader(data)}, asCluster, small)
 		if err != nil {
 			var input *InputError
 			if !errors.As(err, &input) {

@@ -28,7 +28,7 @@ import (
 //
 // Whatever is wrong with the files is an [*InputError].
 func Load(ctx context.Context, paths []string, opts Options) (*Snapshot, error) {
-	return load(ctx, paths, opts, false, defaultLimits())
+	return load(ctx, paths, opts, asCluster, defaultLimits())
 }
 
 // LoadObjects is [Load] for manifests that are about to be applied: the
@@ -39,17 +39,29 @@ func Load(ctx context.Context, paths []string, opts Options) (*Snapshot, error) 
 // They are judged as the API server would: unknown fields and what it would
 // turn down for its devices are errors. SkippedNames has the others.
 func LoadObjects(ctx context.Context, paths []string, opts Options) (*Snapshot, error) {
-	return load(ctx, paths, opts, true, defaultLimits())
+	return load(ctx, paths, opts, asManifests, defaultLimits())
 }
 
-func load(ctx context.Context, paths []string, opts Options, manifests bool, limits limits) (*Snapshot, error) {
+// purpose is what files are read for.
+type purpose int
+
+const (
+	// asCluster takes files for all that there is to know of a cluster.
+	asCluster purpose = iota
+	// asManifests takes them for what is about to be applied.
+	asManifests
+	// asPreview takes them for what a driver would publish.
+	asPreview
+)
+
+func load(ctx context.Context, paths []string, opts Options, purpose purpose, limits limits) (*Snapshot, error) {
 	if len(paths) == 0 {
 		return nil, &InputError{Path: "snapshot", Err: errors.New("no file is named; name one, or - for standard input")}
 	}
-	if err := checkPaths(paths, manifests); err != nil {
+	if err := checkPaths(paths, purpose); err != nil {
 		return nil, err
 	}
-	all, err := read(ctx, paths, opts, manifests, limits)
+	all, err := read(ctx, paths, opts, purpose, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +73,7 @@ func load(ctx context.Context, paths []string, opts Options, manifests bool, lim
 		return nil, err
 	}
 	switch {
-	case manifests:
+	case purpose != asCluster:
 		s.Gaps = nil
 	case len(all.headers) == 0:
 		s.addMissing(all.listed, paths)
@@ -70,10 +82,15 @@ func load(ctx context.Context, paths []string, opts Options, manifests bool, lim
 }
 
 // checkPaths fails for what is no path on this machine.
-func checkPaths(paths []string, manifests bool) error {
-	pipe := "kubectl dra why POD --snapshot -"
-	if manifests {
+func checkPaths(paths []string, purpose purpose) error {
+	var pipe string
+	switch purpose {
+	case asCluster:
+		pipe = "kubectl dra why POD --snapshot -"
+	case asManifests:
 		pipe = "kubectl dra why -f -"
+	case asPreview:
+		pipe = "kubectl dra why POD --with-preview -"
 	}
 	for _, path := range paths {
 		if strings.HasPrefix(path, "http://") || strings.HasPrefix(path, "https://") {
@@ -106,7 +123,7 @@ type result struct {
 }
 
 // read decodes everything in the paths, in their order.
-func read(ctx context.Context, paths []string, opts Options, manifests bool, limits limits) (*decoded, error) {
+func read(ctx context.Context, paths []string, opts Options, purpose purpose, limits limits) (*decoded, error) {
 	workers := runtime.GOMAXPROCS(0)
 	var group sync.WaitGroup
 	var results []*result
@@ -144,7 +161,7 @@ func read(ctx context.Context, paths []string, opts Options, manifests bool, lim
 		if failed.Load() != math.MaxInt64 {
 			return errStopped
 		}
-		results = append(results, &result{part: p, decoded: decoded{manifests: manifests}})
+		results = append(results, &result{part: p, decoded: decoded{purpose: purpose}})
 		jobs <- job{int64(len(results) - 1), results[len(results)-1]}
 		return nil
 	}
@@ -198,7 +215,7 @@ func mergeResults(results []*result) (*decoded, error) {
 			continue
 		}
 		done[whole] = true
-		again := decoded{manifests: r.manifests}
+		again := decoded{purpose: r.purpose}
 		if err := decodePart(whole, &again); err != nil {
 			return nil, err
 		}

@@ -408,7 +408,7 @@ func TestLoadLimits(t *testing.T) {
 		"archive in archives": {zipped(t, zipped(t, zipped(t, zipped(t, zipped(t, claimYAML))))), "nested more than 3 deep"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := load(t.Context(), []string{"-"}, Options{Stdin: strings.NewReader(test.text)}, false, small)
+			_, err := load(t.Context(), []string{"-"}, Options{Stdin: strings.NewReader(test.text)}, asCluster, small)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("want: %s\n got: %v", test.want, err)
 			}
@@ -416,7 +416,7 @@ func TestLoadLimits(t *testing.T) {
 	}
 	// More than is kept at once, but within the limit.
 	text := zipped(t, claimYAML+strings.Repeat("# comment\n", 3000))
-	if _, err := load(t.Context(), []string{"-"}, Options{Stdin: strings.NewReader(text)}, false, small); err != nil {
+	if _, err := load(t.Context(), []string{"-"}, Options{Stdin: strings.NewReader(text)}, asCluster, small); err != nil {
 		t.Errorf("within the limit: %v", err)
 	}
 }

@@ -118,7 +118,9 @@ func (r *redactor) annotations(annotations map[string]string) map[string]string 
 		switch key {
 		case resourceapi.PodResourceClaimAnnotation:
 			value = r.swap(tablePodClaim, value)
-		case resourceapi.ExtendedResourceClaimAnnotation, droppedFieldsNote:
+		case resourceapi.ExtendedResourceClaimAnnotation, droppedFieldsNote, PreviewAnnotation, SimulatedAnnotation, ClassesAnnotation:
+		case replacedNote:
+			value = r.swapAll("ResourceSlice", value)
 		case kubeletPluginNote:
 			value = r.keptNames(value)
 		default:
@@ -130,6 +132,15 @@ func (r *redactor) annotations(annotations map[string]string) map[string]string 
 		kept[key] = value
 	}
 	return kept
+}
+
+// swapAll replaces a list of names.
+func (r *redactor) swapAll(table, list string) string {
+	names := strings.Split(list, ",")
+	for i := range names {
+		names[i] = r.swap(table, names[i])
+	}
+	return strings.Join(names, ",")
 }
 
 // keptNames leaves of a list of names only those that stay anyway, such as

@@ -158,7 +158,8 @@ func (m *Model) status() string {
 	}
 }
 
-// gaps are what could not be read, what matters most first.
+// gaps are what a preview takes for granted, and what could not be read, what
+// matters most first.
 func (m *Model) gaps() []string {
 	if m.picture == nil {
 		return nil
@@ -174,7 +175,7 @@ func (m *Model) gaps() []string {
 	}
 	sorted := slices.Clone(m.picture.snap.Gaps)
 	slices.SortStableFunc(sorted, func(a, b snapshot.Gap) int { return cmp.Compare(place(a), place(b)) })
-	reasons := make([]string, 0, len(sorted))
+	reasons := m.picture.snap.PreviewAssumptions()
 	for i := range sorted {
 		reasons = append(reasons, sorted[i].Reason)
 	}

@@ -81,6 +81,8 @@ type Device struct {
 
 // Edits are what a runtime does to a container.
 type Edits struct {
+	// Spec is the file that a device was resolved from.
+	Spec           string       `json:"spec,omitempty"`
 	DeviceNodes    []DeviceNode `json:"deviceNodes,omitempty"`
 	Mounts         []Mount      `json:"mounts,omitempty"`
 	Env            []string     `json:"env,omitempty"`

@@ -108,7 +108,11 @@ func (r *reader) spec(dir string, entry fs.DirEntry) {
 		s.Target, _, _ = r.host.Leaves(s.Path, dir)
 	}
 	err := r.fill(&s)
-	if err != nil {
+	switch {
+	case err != nil && errors.Is(err, fs.ErrNotExist) && entry.Type()&fs.ModeSymlink != 0:
+		s.Error = err.Error()
+		r.Checks = append(r.Checks, node.Bad(checkSpecs, s.Path, "the link leads nowhere: %v", err))
+	case err != nil:
 		s.Error = err.Error()
 		r.Checks = append(r.Checks, node.Failed(checkSpecs, s.Path, err))
 	}
@@ -117,7 +121,7 @@ func (r *reader) spec(dir string, entry fs.DirEntry) {
 
 func (r *reader) fill(s *Spec) error {
 	if r.left <= 0 {
-		return fmt.Errorf("it was not read: the specs before it have %d bytes already", int64(maxSpecs))
+		return fmt.Errorf("it %w: the specs before it have %d bytes already", node.ErrNotRead, int64(maxSpecs))
 	}
 	data, err := r.host.ReadFile(s.Path, maxSpec)
 	if err != nil {

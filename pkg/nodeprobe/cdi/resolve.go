@@ -27,7 +27,7 @@ func (f *Findings) Resolve(id string) (*Edits, error) {
 			case device.ConflictsWith != "":
 				return nil, fmt.Errorf("device %s %w: both %s and %s have it", id, ErrUnresolvable, spec.Path, device.ConflictsWith)
 			default:
-				return both(&spec.Edits, &device.Edits), nil
+				return both(spec, device), nil
 			}
 		}
 	}
@@ -40,8 +40,10 @@ func (f *Findings) Resolve(id string) (*Edits, error) {
 }
 
 // both are the edits of a spec and of a device in it.
-func both(a, b *Edits) *Edits {
+func both(spec *Spec, device *Device) *Edits {
+	a, b := &spec.Edits, &device.Edits
 	edits := &Edits{
+		Spec:           spec.Path,
 		DeviceNodes:    slices.Concat(a.DeviceNodes, b.DeviceNodes),
 		Mounts:         slices.Concat(a.Mounts, b.Mounts),
 		Env:            slices.Concat(a.Env, b.Env),
@@ -69,14 +71,14 @@ func (f *Findings) Ask(ids []string) {
 			f.Checks = append(f.Checks, node.Bad(checkResolve, "", "%v", err))
 		} else {
 			r.Edits = edits
-			faults := &faults{}
+			faults := &faults{path: edits.Spec}
 			faults.add(edits)
 			checks := faults.checks()
 			for i := range checks {
 				checks[i].Message = id + ": " + checks[i].Message
 			}
 			if len(checks) == 0 {
-				checks = append(checks, node.Good(checkResolve, "", "%s is in a spec, and the node has all that it names", id))
+				checks = append(checks, node.Good(checkResolve, edits.Spec, "%s is in a spec, and the node has all that it names", id))
 			}
 			f.Checks = append(f.Checks, checks...)
 		}

@@ -55,7 +55,7 @@ func Look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot) *Findin
 	}
 	bootID, err := host.BootID()
 	if err != nil {
-		f.Checks = append(f.Checks, node.Unseen(checkBoot, "", "the boot ID of the node could not be read: %v", err))
+		f.Checks = append(f.Checks, node.Failed(checkBoot, "", fmt.Errorf("read the boot ID: %w", err)))
 	}
 	f.BootID = bootID
 	f.readKubelet(host, cluster)
@@ -89,13 +89,14 @@ func absent(file string, cluster *node.Cluster) node.Check {
 		return node.Bad(checkKubelet, file, "there is no such file, though pods of node %s use %s: this is not the kubelet's directory, or it never prepared any",
 			cluster.Node, node.Counted(len(cluster.Claims), "claim"))
 	}
-	return node.Unseen(checkKubelet, file, "there is no such file: DRA is off in this kubelet, or this is not its directory")
+	return node.Unseen(checkKubelet, file, "there is no such file: DRA is off in this kubelet, "+node.NoKubelet)
 }
 
 func (f *Findings) readDrivers(ctx context.Context, host *node.Host) {
 	plugins := path.Join(host.Kubelet, "plugins")
 	entries, err := host.ReadDir(plugins)
 	if errors.Is(err, fs.ErrNotExist) {
+		f.Checks = append(f.Checks, node.Unseen(checkDriver, plugins, "there is no such directory: "+node.NoKubelet))
 		return
 	}
 	if err != nil {
@@ -117,7 +118,7 @@ func (f *Findings) readDriver(host *node.Host, file, driver string) {
 		return
 	}
 	if target, leaves, err := host.Leaves(file, host.Kubelet); err == nil && leaves {
-		err := fmt.Errorf("it leads out of %s to %s, and was not read", host.Kubelet, target)
+		err := fmt.Errorf("it leads out of %s to %s, and %w", host.Kubelet, target, node.ErrNotRead)
 		f.Drivers = append(f.Drivers, Checkpoint{Path: file, Driver: driver, Error: err.Error()})
 		f.Checks = append(f.Checks, node.Failed(checkDriver, file, err))
 		return

@@ -16,7 +16,8 @@ import (
 )
 
 // compare holds the drivers of the node against the slices of the cluster.
-func (f *Findings) compare(snap *snapshot.Snapshot, around *node.Cluster) {
+// complete tells whether all sockets were seen that register drivers.
+func (f *Findings) compare(snap *snapshot.Snapshot, around *node.Cluster, complete bool) {
 	switch {
 	case snap == nil:
 		f.unseen(checkSlices, "", "no cluster and no snapshot was read: which drivers should be here is not known")
@@ -43,16 +44,20 @@ func (f *Findings) compare(snap *snapshot.Snapshot, around *node.Cluster) {
 			reached[slice.Spec.Driver]++
 		}
 	}
-	f.compareDrivers(own, reached)
+	f.compareDrivers(own, reached, complete)
 }
 
 // compareDrivers looks for drivers that only one side knows. own counts slices
 // that are for the node alone, reached all that it can use.
-func (f *Findings) compareDrivers(own, reached map[string]int) {
+func (f *Findings) compareDrivers(own, reached map[string]int, complete bool) {
 	drivers := f.drivers()
-	mute := slices.ContainsFunc(f.Plugins, func(p Plugin) bool { return p.Registration.Answer != Answers })
+	mute := slices.ContainsFunc(f.Plugins, func(p Plugin) bool { return p.Registration.Answer != node.Answers })
 	for _, name := range sorted(own) {
 		if len(drivers[name]) > 0 {
+			continue
+		}
+		if !complete {
+			f.unseen(checkSlices, "", "driver %s has %s for this node; whether it registers is not known, since not all sockets were seen", name, count(own[name], "slice"))
 			continue
 		}
 		if mute && f.mayBe(name) {
@@ -77,8 +82,8 @@ func (f *Findings) compareDrivers(own, reached map[string]int) {
 // driver.
 func (f *Findings) mayBe(driver string) bool {
 	return slices.ContainsFunc(f.Plugins, func(p Plugin) bool {
-		return p.Registration.Answer != Answers && p.Registration.Answer != Stale && p.Registration.Answer != Missing &&
-			(strings.Contains(p.Registration.Path, driver) || p.Registration.Answer == Denied)
+		return p.Registration.Answer != node.Answers && p.Registration.Answer != node.Stale && p.Registration.Answer != node.Missing &&
+			(strings.Contains(p.Registration.Path, driver) || p.Registration.Answer == node.Denied)
 	})
 }
 

@@ -51,7 +51,7 @@ func findSockets(ctx context.Context, host *node.Host, dir, check string) found 
 		entries, err := host.ReadDir(dir)
 		if err != nil {
 			if depth == 0 && errors.Is(err, fs.ErrNotExist) {
-				all.checks = append(all.checks, node.Unseen(check, dir, "there is no such directory: no kubelet runs here, or it has another --kubelet-root"))
+				all.checks = append(all.checks, node.Unseen(check, dir, "there is no such directory: "+node.NoKubelet))
 				return
 			}
 			all.checks = append(all.checks, node.Failed(check, dir, err))

@@ -163,7 +163,7 @@ func follow(ctx context.Context, host *node.Host, driver string, opts Options, p
 	for i, p := range plugins {
 		h.Drivers = append(h.Drivers, DriverHealth{Driver: p.Name, Endpoint: p.Endpoint, Service: chooseHealth(p.Versions)})
 		switch {
-		case p.Service.Answer != Answers:
+		case p.Service.Answer != node.Answers:
 			h.Drivers[i].Error = p.Service.Message
 		case h.Drivers[i].Service == "":
 			// It does not have to.
@@ -204,7 +204,7 @@ func follow(ctx context.Context, host *node.Host, driver string, opts Options, p
 // find asks who is there. What keeps it from finding out is a check.
 func (h *Health) find(ctx context.Context, host *node.Host, driver string, opts Options) []*Plugin {
 	registry := path.Join(host.Kubelet, registryDir)
-	found := registeredDrivers(ctx, host, opts)
+	found, certain := registeredDrivers(ctx, host, opts)
 	var plugins []*Plugin
 	for _, name := range sorted(found) {
 		if driver == "" || name == driver {
@@ -213,10 +213,12 @@ func (h *Health) find(ctx context.Context, host *node.Host, driver string, opts 
 	}
 	switch {
 	case len(plugins) > 0:
-	case driver != "":
+	case driver != "" && certain:
 		h.Checks = append(h.Checks, node.Bad(checkStream, registry, "driver %s does not register here", driver))
+	case certain:
+		h.Checks = append(h.Checks, node.Good(checkStream, registry, "no driver registers here, so there is no health to report"))
 	default:
-		h.Checks = append(h.Checks, node.Unseen(checkStream, registry, "no driver registers here"))
+		h.Checks = append(h.Checks, node.Unseen(checkStream, registry, "which drivers register here could not be found out"))
 	}
 	return plugins
 }

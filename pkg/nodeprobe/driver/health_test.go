@@ -8,6 +8,8 @@ package driver
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -63,9 +65,12 @@ func TestAskHealthOfDriversWithoutIt(t *testing.T) {
 		state node.State
 		text  string
 	}{
-		"none at all": {func(*testing.T, *node.Host) {}, node.Unknown, "no driver registers here"},
-		"says so":     {func(t *testing.T, host *node.Host) { start(t, host, testdriver.Config{NoHealth: true}) }, node.Unknown, "does not report the health"},
-		"sends none":  {func(t *testing.T, host *node.Host) { start(t, host, testdriver.Config{}) }, node.Problem, "sends no report in time"},
+		"none at all": {func(*testing.T, *node.Host) {}, node.OK, "no driver registers here"},
+		"not known": {func(t *testing.T, host *node.Host) {
+			must(t, os.Remove(filepath.Join(host.Kubelet, registryDir)))
+		}, node.Unknown, "could not be found out"},
+		"says so":    {func(t *testing.T, host *node.Host) { start(t, host, testdriver.Config{NoHealth: true}) }, node.Unknown, "does not report the health"},
+		"sends none": {func(t *testing.T, host *node.Host) { start(t, host, testdriver.Config{}) }, node.Problem, "sends no report in time"},
 		"fails": {func(t *testing.T, host *node.Host) {
 			serve(t, host, gpu, &scripted{health: func(healthv1.DRAResourceHealth_NodeWatchResourcesServer) error { return errScripted }})
 		}, node.Problem, "the driver says no"},

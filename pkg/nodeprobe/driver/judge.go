@@ -24,7 +24,7 @@ func (f *Findings) judge(host *node.Host) {
 	}
 	for i := range f.DevicePlugins {
 		s := &f.DevicePlugins[i]
-		if s.Answer == Answers {
+		if s.Answer == node.Answers {
 			f.good(checkDevices, s.Path, "a device plugin %s", speed(s))
 		} else {
 			f.silent(checkDevices, s, "the kubelet removes it when it restarts")
@@ -48,19 +48,16 @@ func (f *Findings) unseen(name, path, format string, args ...any) {
 // silent adds the check of a socket that did not answer, and what follows if
 // nobody listens on it.
 func (f *Findings) silent(name string, s *Socket, stale string) {
-	switch s.Answer {
-	case Stale:
+	if s.Answer == node.Stale {
 		f.bad(name, s.Path, "stale: %s; %s", s.Message, stale)
-	case Denied, NotAsked:
-		f.unseen(name, s.Path, "%s", s.Message)
-	case Answers, Silent, Broken, NotSocket, LeadsOut, Missing:
-		f.bad(name, s.Path, "%s", s.Message)
+		return
 	}
+	f.Checks = append(f.Checks, node.Check{Name: name, State: s.Answer.State(), Path: s.Path, Message: s.Message})
 }
 
 func (f *Findings) judgePlugin(p *Plugin) {
 	r := &p.Registration
-	if r.Answer != Answers {
+	if r.Answer != node.Answers {
 		f.silent(checkRegistered, r, "whoever made it ended without removing it, and the kubelet tries it again and again")
 		return
 	}
@@ -74,7 +71,7 @@ func (f *Findings) judgePlugin(p *Plugin) {
 		f.good(checkRegistered, r.Path, "driver %s registers, %s", p.Name, speed(r))
 	}
 	s := p.Service
-	if s.Answer != Answers {
+	if s.Answer != node.Answers {
 		f.silent(checkEndpoint, s, fmt.Sprintf("driver %s registered it as its endpoint", p.Name))
 	} else {
 		f.good(checkEndpoint, s.Path, "driver %s %s%s", p.Name, speed(s), servesText(s))
@@ -142,18 +139,18 @@ func (f *Findings) judgeOther(s *Socket) {
 	isDriver := slices.ContainsFunc(s.Services, func(service Service) bool { return service.Served == ServedYes })
 	// A registration that this user may not ask can name any endpoint.
 	hidden := slices.ContainsFunc(f.Plugins, func(p Plugin) bool {
-		return p.Registration.Answer == Denied || p.Registration.Answer == NotAsked
+		return p.Registration.Answer == node.Denied || p.Registration.Answer == node.NotAsked
 	})
 	switch {
-	case s.Answer == Answers && isDriver && hidden:
+	case s.Answer == node.Answers && isDriver && hidden:
 		f.unseen(checkOthers, s.Path, "a DRA driver %s, and whether it registers is not known: not every registration could be asked", speed(s))
-	case s.Answer == Answers && isDriver:
+	case s.Answer == node.Answers && isDriver:
 		f.bad(checkOthers, s.Path, "a DRA driver %s, but no registration names it: the kubelet does not know it", speed(s))
-	case s.Answer == Answers:
+	case s.Answer == node.Answers:
 		f.good(checkOthers, s.Path, "something that is no DRA driver, or does not say so, %s", speed(s))
-	case s.Answer == Missing:
+	case s.Answer == node.Missing:
 		// It went away meanwhile.
-	case s.Answer == Silent || s.Answer == Broken:
+	case s.Answer == node.Silent || s.Answer == node.Broken:
 		f.unseen(checkOthers, s.Path, "no registration names it, and it %s", s.Message)
 	default:
 		f.silent(checkOthers, s, "no registration names it")
@@ -172,7 +169,7 @@ func (f *Findings) judgeAccess(host *node.Host) {
 	}
 	for i := range f.Plugins {
 		p := &f.Plugins[i]
-		if p.Service != nil && p.Service.Answer != LeadsOut {
+		if p.Service != nil && p.Service.Answer != node.LeadsOut {
 			check(p.Service, "the driver "+p.Name)
 		}
 	}

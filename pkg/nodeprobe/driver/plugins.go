@@ -132,7 +132,7 @@ func Look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, opts Op
 		return nil, err
 	}
 	f.judge(host)
-	f.compare(snap, around)
+	f.compare(snap, around, len(registry.checks) == 0)
 	return f, nil
 }
 
@@ -172,7 +172,7 @@ func askPlugin(ctx context.Context, host *node.Host, socket string, opts Options
 	}
 	p.Service = &Socket{Path: p.Endpoint}
 	if !path.IsAbs(p.Endpoint) {
-		p.Service.Answer, p.Service.Message = NotAsked, "the endpoint is no absolute path"
+		p.Service.Answer, p.Service.Message = node.NotAsked, "the endpoint is no absolute path"
 		return p
 	}
 	p.Service.ask(ctx, host, p.Versions, opts)
@@ -232,6 +232,7 @@ func (f *Findings) lookAtDevicePlugins(ctx context.Context, host *node.Host, opt
 	entries, err := host.ReadDir(dir)
 	switch {
 	case err != nil && isGone(err):
+		f.Checks = append(f.Checks, node.Unseen(checkDevices, dir, "there is no such directory: "+node.NoKubelet))
 		return
 	case err != nil:
 		f.Checks = append(f.Checks, node.Failed(checkDevices, dir, err))

@@ -80,7 +80,7 @@ func TestLookInAnotherRoot(t *testing.T) {
 	start(t, host, testdriver.Config{Root: root})
 	f := look(t, host, cluster(gpu), patient())
 	wantNo(t, f.Checks, node.Problem)
-	if len(f.Plugins) != 1 || f.Plugins[0].Service.Path != "/var/lib/kubelet/plugins/gpu.example.com/dra.sock" || f.Plugins[0].Service.Answer != Answers {
+	if len(f.Plugins) != 1 || f.Plugins[0].Service.Path != "/var/lib/kubelet/plugins/gpu.example.com/dra.sock" || f.Plugins[0].Service.Answer != node.Answers {
 		t.Errorf("plugins are %+v", f.Plugins)
 	}
 }
@@ -94,9 +94,9 @@ func TestLookAtLongPath(t *testing.T) {
 	must(t, os.MkdirAll(long, 0o750))
 	must(t, os.Rename(filepath.Join(host.Kubelet, registryDir, gpu+"-reg.sock"), filepath.Join(long, gpu+"-reg.sock")))
 	f := look(t, host, cluster(gpu), patient())
-	answer := Answers
+	answer := node.Answers
 	if runtime.GOOS != "linux" {
-		answer = NotAsked
+		answer = node.NotAsked
 	}
 	if len(f.Plugins) != 1 || f.Plugins[0].Registration.Answer != answer {
 		t.Errorf("plugins are %+v", f.Plugins)
@@ -119,33 +119,33 @@ func TestLookAtHostileSockets(t *testing.T) {
 	listenAt(t, outside, "other.sock")
 	for name, test := range map[string]struct {
 		make   func(t *testing.T, host *node.Host)
-		answer Answer
+		answer node.Answer
 		text   string
 	}{
 		"never answers": {func(t *testing.T, host *node.Host) {
 			raw(t, host, reg, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
-		}, Silent, "does not answer in time"},
-		"never accepts": {func(t *testing.T, host *node.Host) { listenAt(t, host, reg) }, Silent, "does not answer in time"},
+		}, node.Silent, "does not answer in time"},
+		"never accepts": {func(t *testing.T, host *node.Host) { listenAt(t, host, reg) }, node.Silent, "does not answer in time"},
 		"garbage": {func(t *testing.T, host *node.Host) {
 			raw(t, host, reg, func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 200 OK\r\n\r\n<html>")) })
-		}, Broken, "does not speak gRPC"},
-		"100 MB":         {func(t *testing.T, host *node.Host) { raw(t, host, reg, endless) }, Broken, "does not speak gRPC"},
-		"closes at once": {func(t *testing.T, host *node.Host) { raw(t, host, reg, func(net.Conn) {}) }, Broken, "closes the connection"},
+		}, node.Broken, "does not speak gRPC"},
+		"100 MB":         {func(t *testing.T, host *node.Host) { raw(t, host, reg, endless) }, node.Broken, "does not speak gRPC"},
+		"closes at once": {func(t *testing.T, host *node.Host) { raw(t, host, reg, func(net.Conn) {}) }, node.Broken, "closes the connection"},
 		"closes midway": {func(t *testing.T, host *node.Host) {
 			raw(t, host, reg, func(c net.Conn) { _, _ = c.Write([]byte{0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0}) })
-		}, Broken, "closes the connection"},
+		}, node.Broken, "closes the connection"},
 		"is a file": {func(t *testing.T, host *node.Host) {
 			must(t, os.WriteFile(filepath.Join(host.Kubelet, reg), []byte("x"), 0o600))
-		}, NotSocket, "is no socket"},
+		}, node.NotSocket, "is no socket"},
 		"leads out": {func(t *testing.T, host *node.Host) {
 			must(t, os.Symlink(filepath.Join(outside.Kubelet, "other.sock"), filepath.Join(host.Kubelet, reg)))
-		}, LeadsOut, outside.Kubelet + "/other.sock"},
+		}, node.LeadsOut, outside.Kubelet + "/other.sock"},
 		"leads in a circle": {func(t *testing.T, host *node.Host) {
 			must(t, os.Symlink("evil-reg.sock", filepath.Join(host.Kubelet, reg)))
-		}, Broken, "too many"},
+		}, node.Broken, "too many"},
 		"leads nowhere": {func(t *testing.T, host *node.Host) {
 			must(t, os.Symlink("gone.sock", filepath.Join(host.Kubelet, reg)))
-		}, Missing, "there is no such socket"},
+		}, node.Missing, "there is no such socket"},
 		"is stale": {func(t *testing.T, host *node.Host) {
 			listener, ok := listenAt(t, host, reg).(*net.UnixListener)
 			if !ok {
@@ -153,20 +153,20 @@ func TestLookAtHostileSockets(t *testing.T) {
 			}
 			listener.SetUnlinkOnClose(false)
 			must(t, listener.Close())
-		}, Stale, "nobody listens"},
+		}, node.Stale, "nobody listens"},
 		"sends a message of 100 MB": {func(t *testing.T, host *node.Host) {
 			server := grpc.NewServer(grpc.MaxSendMsgSize(200 << 20))
 			registerv1.RegisterRegistrationServer(server, &scripted{info: &registerv1.PluginInfo{Name: strings.Repeat("x", 100<<20)}})
 			listener := listenAt(t, host, reg)
 			go func() { _ = server.Serve(listener) }()
 			t.Cleanup(server.Stop)
-		}, Broken, "sends too much"},
+		}, node.Broken, "sends too much"},
 		"has no such service": {func(t *testing.T, host *node.Host) {
 			server := grpc.NewServer()
 			listener := listenAt(t, host, reg)
 			go func() { _ = server.Serve(listener) }()
 			t.Cleanup(server.Stop)
-		}, Broken, "unknown service"},
+		}, node.Broken, "unknown service"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -184,7 +184,7 @@ func TestLookAtHostileSockets(t *testing.T) {
 			if r.Answer != test.answer || !strings.Contains(r.Message, test.text) {
 				t.Errorf("it %s: %s; want %s: %s", r.Answer, r.Message, test.answer, test.text)
 			}
-			want(t, f.Checks, checkRegistered, node.Problem, test.text)
+			want(t, f.Checks, checkRegistered, test.answer.State(), test.text)
 		})
 	}
 }
@@ -217,7 +217,7 @@ func TestLookAtEndpoints(t *testing.T) {
 			endpoint := filepath.Join(host.Kubelet, pluginsDir, "x.com/dra.sock")
 			must(t, os.Remove(endpoint))
 			must(t, os.Symlink(filepath.Join(outside.Kubelet, "other.sock"), endpoint))
-		}, checkEndpoint, node.Problem, "was not followed"},
+		}, checkEndpoint, node.Unknown, "was not followed"},
 		"open to everybody": {func(t *testing.T, host *node.Host) {
 			for _, dir := range []string{"", pluginsDir, pluginsDir + "/x.com"} {
 				must(t, os.Chmod(filepath.Join(host.Kubelet, dir), 0o755))
@@ -345,7 +345,7 @@ func TestLookAtDevicePlugins(t *testing.T) {
 	t.Cleanup(server.Stop)
 	listenAt(t, host, devicePluginsDir+"/kubelet.sock")
 	f := look(t, host, cluster(), patient())
-	if len(f.DevicePlugins) != 1 || f.DevicePlugins[0].Answer != Answers {
+	if len(f.DevicePlugins) != 1 || f.DevicePlugins[0].Answer != node.Answers {
 		t.Errorf("device plugins are %+v", f.DevicePlugins)
 	}
 	want(t, f.Checks, checkDevices, node.OK, "a device plugin answers")

@@ -48,8 +48,12 @@ func Do(ctx context.Context, host *node.Host, order *Order, opts CallOptions) (d
 		done.bad(checkFind, "", "the claim has no devices and no driver was named: there is nobody to call")
 		return done, nil
 	}
-	registered := registeredDrivers(ctx, host, opts.Look)
+	registered, certain := registeredDrivers(ctx, host, opts.Look)
 	for _, name := range names {
+		if len(registered[name]) == 0 && !certain {
+			done.unseen(checkFind, path.Join(host.Kubelet, registryDir), "driver %s is none of those that register here, as far as could be found out", name)
+			continue
+		}
 		plugin := done.choose(host, name, registered[name])
 		if plugin == nil {
 			continue
@@ -69,12 +73,17 @@ func Do(ctx context.Context, host *node.Host, order *Order, opts CallOptions) (d
 	return done, ctx.Err()
 }
 
-// registeredDrivers asks all registration sockets who they are.
-func registeredDrivers(ctx context.Context, host *node.Host, opts Options) map[string][]*Plugin {
+// registeredDrivers asks all registration sockets who they are. It is certain
+// that there are no others if each one told, or nobody is behind it.
+func registeredDrivers(ctx context.Context, host *node.Host, opts Options) (byName map[string][]*Plugin, certain bool) {
 	registry := findSockets(ctx, host, path.Join(host.Kubelet, registryDir), checkRegistry)
 	f := Findings{Plugins: make([]Plugin, len(registry.paths))}
 	inTurn(len(registry.paths), func(i int) { f.Plugins[i] = askPlugin(ctx, host, registry.paths[i], opts) })
-	return f.drivers()
+	told := []node.Answer{node.Answers, node.Stale, node.Missing, node.NotSocket}
+	certain = len(registry.checks) == 0 && !slices.ContainsFunc(f.Plugins, func(p Plugin) bool {
+		return !slices.Contains(told, p.Registration.Answer)
+	})
+	return f.drivers(), certain
 }
 
 // choose takes the instance of a driver that the kubelet would call: of those
@@ -87,7 +96,7 @@ func (p *Preparation) choose(host *node.Host, name string, plugins []*Plugin) *P
 	var chosen *Plugin
 	var newest time.Time
 	for _, plugin := range plugins {
-		if plugin.Service.Answer != Answers {
+		if plugin.Service.Answer != node.Answers {
 			continue
 		}
 		info, err := host.Stat(plugin.Registration.Path)
@@ -293,10 +302,10 @@ func (c *caller) resolveOne(ctx context.Context, call *Call, device *CDIDevice) 
 		case node.OK:
 		case node.Unknown:
 			amiss++
-			c.done.unseen(checkCDI, n.HostPath, "driver %s: the device file of %s could not be seen: %s", call.Driver, device.ID, n.Message)
+			c.done.unseen(checkCDI, n.HostPath, "driver %s: the device file of %s, named in %s, could not be seen: %s", call.Driver, device.ID, edits.Spec, n.Message)
 		case node.Problem:
 			amiss++
-			c.done.bad(checkCDI, n.HostPath, "driver %s: the device file of %s: %s", call.Driver, device.ID, n.Message)
+			c.done.bad(checkCDI, n.HostPath, "driver %s: the device file of %s, named in %s: %s", call.Driver, device.ID, edits.Spec, n.Message)
 		}
 	}
 	if amiss == 0 {

@@ -223,11 +223,11 @@ func TestPrepareReportsWhatDoesNotResolve(t *testing.T) {
 		if strings.HasSuffix(id, "gpu-0") {
 			return nil, errors.New("no spec has it")
 		}
-		return &Edits{DeviceNodes: []DeviceNode{{Path: "/dev/nvidia1", HostPath: "/dev/nvidia1", State: node.Problem, Message: "is not there"}}}, nil
+		return &Edits{Spec: "/var/run/cdi/gpu.yaml", DeviceNodes: []DeviceNode{{Path: "/dev/nvidia1", HostPath: "/dev/nvidia1", State: node.Problem, Message: "is not there"}}}, nil
 	}
 	done := do(t, host, order(PrepareOperation, claim), opts)
 	want(t, done.Checks, checkCDI, node.Problem, "gpu-0 does not resolve, so the container does not start: no spec has it")
-	want(t, done.Checks, checkCDI, node.Problem, "the device file of k8s.gpu.example.com/claim=uid-1-gpu-1: is not there")
+	want(t, done.Checks, checkCDI, node.Problem, "the device file of k8s.gpu.example.com/claim=uid-1-gpu-1, named in /var/run/cdi/gpu.yaml: is not there")
 }
 
 func TestPrepareWithoutDriver(t *testing.T) {

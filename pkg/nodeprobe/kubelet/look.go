@@ -60,10 +60,10 @@ func look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, one *v1
 	if cluster != nil {
 		f.Node = cluster.Node
 	}
-	conn, err := dial(ctx, host, f.Socket)
+	conn, err := host.Dial(ctx, f.Socket, host.Kubelet, maxReply)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		f.Checks = append(f.Checks, node.Bad(checkSocket, f.Socket, "there is no such socket: the kubelet does not run, or this is not its directory"))
+		f.Checks = append(f.Checks, node.Unseen(checkSocket, f.Socket, "there is no such socket: "+node.NoKubelet))
 		return f
 	case err != nil:
 		f.Checks = append(f.Checks, node.Failed(checkSocket, f.Socket, err))

@@ -74,8 +74,11 @@ type TooLargeError struct {
 
 // Error names the file.
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("%s is larger than %d bytes, and was not read", e.Path, e.Limit)
+	return fmt.Sprintf("%s is larger than %d bytes, and %v", e.Path, e.Limit, ErrNotRead)
 }
+
+// Unwrap says that it was left alone.
+func (e *TooLargeError) Unwrap() error { return ErrNotRead }
 
 // ErrNotRegular is something that should be a file and is none.
 var ErrNotRegular = errors.New("is not a regular file")
@@ -132,7 +135,7 @@ func (h *Host) ReadDir(path string) ([]fs.DirEntry, error) {
 	case err != nil && !errors.Is(err, io.EOF):
 		return nil, h.named(path, err)
 	case len(entries) > maxEntries:
-		return nil, fmt.Errorf("%s has more than %d entries", path, maxEntries)
+		return nil, fmt.Errorf("%s has more than %d entries, and %w", path, maxEntries, ErrNotRead)
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	return entries, nil

@@ -6,10 +6,12 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -104,5 +106,44 @@ func TestWorst(t *testing.T) {
 		if got := Worst(checks); got != test.want {
 			t.Errorf("%v: %s, want %s", test.states, got, test.want)
 		}
+	}
+}
+
+// TestFailed holds errors against the rule for checks: broken is only what is
+// known to be.
+func TestFailed(t *testing.T) {
+	host := tree(t, "etc/large", "var/lib/kubelet/plugins/out.sock -> /tmp/x.sock", "var/lib/kubelet/plugins/file.sock", "loop -> loop", "dir/")
+	dial := func(path string) error {
+		conn, err := host.Dial(t.Context(), path, DefaultKubelet, 1)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err
+	}
+	read := func(path string) error {
+		_, err := host.ReadFile(path, 3)
+		return err
+	}
+	for name, test := range map[string]struct {
+		err  error
+		want State
+		text string
+	}{
+		"no such file":         {read("/etc/gone"), Unknown, "no such file"},
+		"no rights":            {fs.ErrPermission, Unknown, "no permission"},
+		"too large":            {read("/etc/large"), Unknown, "was not read"},
+		"interrupted":          {context.Canceled, Unknown, "canceled"},
+		"no file":              {read("/dir"), Problem, "not a regular file"},
+		"a loop of links":      {read("/loop"), Problem, "too many"},
+		"no such socket":       {dial("/var/lib/kubelet/plugins/gone.sock"), Unknown, "there is no such socket"},
+		"a socket elsewhere":   {dial("/var/lib/kubelet/plugins/out.sock"), Unknown, "was not followed"},
+		"a file for a socket":  {dial("/var/lib/kubelet/plugins/file.sock"), Problem, "is no socket"},
+		"whatever else it may": {errors.New("input/output error"), Problem, "input/output error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if check := Failed("x", "/p", test.err); check.State != test.want || !strings.Contains(check.Message, test.text) {
+				t.Errorf("%+v, want %s with %q", check, test.want, test.text)
+			}
+		})
 	}
 }

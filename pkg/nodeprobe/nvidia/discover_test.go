@@ -28,7 +28,7 @@ func reasonFor(t *testing.T, list []Missing, value string) Missing {
 func TestDiscoverHealth(t *testing.T) {
 	lib := mocked(t, "dgx-h100")
 	lib.Devices = lib.Devices[:2]
-	d := lib.Devices[0].(*server.Device)
+	d := as[*server.Device](t, lib.Devices[0])
 	d.GetEccModeFunc = func() (nvml.EnableState, nvml.EnableState, nvml.Return) {
 		return nvml.FEATURE_ENABLED, nvml.FEATURE_DISABLED, nvml.SUCCESS
 	}
@@ -94,7 +94,7 @@ func TestDiscoverOldLibrary(t *testing.T) {
 		}
 		return nil
 	}
-	d := lib.Devices[0].(*server.Device)
+	d := as[*server.Device](t, lib.Devices[0])
 	d.GetAddressingModeFunc = nil // It would panic.
 	d.GetGpuFabricInfoFunc = nil
 	d.GetGpuInstanceProfileInfoFunc = nil
@@ -113,7 +113,7 @@ func TestDiscoverOldLibrary(t *testing.T) {
 func TestDiscoverMIG(t *testing.T) {
 	lib := mocked(t, "dgx-h100")
 	lib.Devices = lib.Devices[:1]
-	partition(lib.Devices[0].(*server.Device))
+	partition(t, as[*server.Device](t, lib.Devices[0]))
 	f, err := discover(lib)
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func TestDiscoverLost(t *testing.T) {
 	if _, err := Preview(f, Settings{Node: "node"}); !errors.As(err, &cannot) {
 		t.Errorf("with a lost GPU the driver does not come up: %v", err)
 	}
-	lib.Interface.InitWithFlagsFunc = func(uint32) nvml.Return { return nvml.ERROR_LIBRARY_NOT_FOUND }
+	lib.InitWithFlagsFunc = func(uint32) nvml.Return { return nvml.ERROR_LIBRARY_NOT_FOUND }
 	if _, err := discover(lib); !noLibrary(err) {
 		t.Errorf("without the library: %v", err)
 	}

@@ -36,7 +36,7 @@ func TestPreviewIsTheDrivers(t *testing.T) {
 					lib.Devices = lib.Devices[:2]
 					if mig {
 						for _, d := range lib.Devices {
-							partition(d.(*server.Device))
+							partition(t, as[*server.Device](t, d))
 						}
 					}
 					found, err := discover(lib)

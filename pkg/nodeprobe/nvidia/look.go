@@ -70,7 +70,7 @@ func lookAt(ctx context.Context, host *node.Host, library string) *Findings {
 	f.PCI = pci
 	switch {
 	case errors.Is(pciErr, fs.ErrNotExist):
-		f.check(node.Unseen("gpus/pci", pciDevices, "there is no PCI bus to be seen"))
+		f.check(node.Unseen("gpus/pci", pciDevices, "there is no such directory: sysfs is not to be seen"))
 	case pciErr != nil:
 		f.check(node.Failed("gpus/pci", pciDevices, pciErr))
 	case err == nil:

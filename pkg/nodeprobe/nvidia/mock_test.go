@@ -30,7 +30,7 @@ func mocked(t *testing.T, name string) *server.Server {
 	t.Helper()
 	lib := machines()[name]()
 	for i, dev := range lib.Devices {
-		d := dev.(*server.Device)
+		d := as[*server.Device](t, dev)
 		d.UUID = simulatedUUID(name, i)
 		d.GetPciInfoFunc = func() (nvml.PciInfo, nvml.Return) {
 			info := nvml.PciInfo{PciDeviceId: d.Config.PciDeviceId}
@@ -44,9 +44,19 @@ func mocked(t *testing.T, name string) *server.Server {
 		}
 		fill(&d.Device)
 	}
-	lib.Interface.InitWithFlagsFunc = func(uint32) nvml.Return { return nvml.SUCCESS }
+	lib.InitWithFlagsFunc = func(uint32) nvml.Return { return nvml.SUCCESS }
 	fill(&lib.Interface)
 	return lib
+}
+
+// as is the mock behind one of NVML's interfaces.
+func as[T any](t *testing.T, mock any) T {
+	t.Helper()
+	v, ok := mock.(T)
+	if !ok {
+		t.Fatalf("a mock of type %T", mock)
+	}
+	return v
 }
 
 // fill completes a mock: what it has no function for is not supported, where it
@@ -75,7 +85,8 @@ func fill(mock any) {
 
 // partition switches MIG on, with a device of three slices in its second place
 // and one of one slice in its third place.
-func partition(d *server.Device) {
+func partition(t *testing.T, d *server.Device) {
+	t.Helper()
 	d.MigMode = nvml.DEVICE_MIG_ENABLE
 	var migs []nvml.Device
 	instances := map[int]nvml.GpuInstance{}
@@ -90,7 +101,7 @@ func partition(d *server.Device) {
 		ci, _ := gi.CreateComputeInstance(&ciProfile)
 		giInfo, _ := gi.GetInfo()
 		ciInfo, _ := ci.GetInfo()
-		gi.(*server.GpuInstance).GetComputeInstanceByIdFunc = func(int) (nvml.ComputeInstance, nvml.Return) { return ci, nvml.SUCCESS }
+		as[*server.GpuInstance](t, gi).GetComputeInstanceByIdFunc = func(int) (nvml.ComputeInstance, nvml.Return) { return ci, nvml.SUCCESS }
 		instances[int(giInfo.Id)] = gi
 		mig := &server.Device{}
 		uuid := fmt.Sprintf("MIG-%s-%d", strings.TrimPrefix(d.UUID, "GPU-"), n)

@@ -4,6 +4,8 @@
 package nvidia
 
 import (
+	"errors"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"strings"
@@ -13,6 +15,8 @@ import (
 
 const (
 	pciDevices = "/sys/bus/pci/devices"
+	// buses has a directory for each kind of bus that the kernel knows.
+	buses = "/sys/bus"
 	// pciFile is the most that is read of a file there; sysfs says that they
 	// have a page each.
 	pciFile = 4096
@@ -24,9 +28,14 @@ const (
 )
 
 // pciGPUs lists the NVIDIA GPUs on the PCI bus, with the kernel driver that each
-// is bound to. The list is complete unless there is an error.
+// is bound to. The list is complete unless there is an error; a machine without
+// such a bus has none.
 func pciGPUs(host *node.Host) ([]PCIDevice, error) {
 	entries, err := host.ReadDir(pciDevices)
+	if errors.Is(err, fs.ErrNotExist) && isDir(host, buses) {
+		// The kernel has others, so there is none of this kind.
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -53,4 +62,9 @@ func pciGPUs(host *node.Host) ([]PCIDevice, error) {
 		found = append(found, device)
 	}
 	return found, nil
+}
+
+func isDir(host *node.Host, path string) bool {
+	info, err := host.Stat(path)
+	return err == nil && info.IsDir()
 }

@@ -82,3 +82,21 @@ func TestLookWithoutNVML(t *testing.T) {
 		t.Error("an unknown machine is simulated")
 	}
 }
+
+// TestNoPCIBus looks at a machine whose kernel knows other buses only: that is
+// not the same as a machine that cannot be seen.
+func TestNoPCIBus(t *testing.T) {
+	for bus, want := range map[string]node.State{"sys/bus/platform": node.OK, "sys": node.Unknown} {
+		root := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(root, bus), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Look(t.Context(), node.NewHost(root, "", nil), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := node.Worst(f.Checks); got != want {
+			t.Errorf("with /%s it is %s, want %s: %+v", bus, got, want, f.Checks)
+		}
+	}
+}

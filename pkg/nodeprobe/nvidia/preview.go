@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/blang/semver/v4"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 const (
@@ -21,10 +24,13 @@ const (
 	DriverName = "gpu.nvidia.com"
 	// DriverSource is the state of the driver's source that the preview follows.
 	DriverSource = "kubernetes-sigs/dra-driver-nvidia-gpu@95932046"
-	// SimulatedAnnotation marks slices that no real machine is behind. Its value
-	// names the machine.
-	SimulatedAnnotation = "dra.kubectl.dev/simulated"
 )
+
+// Classes are the DeviceClasses that the driver's Helm chart installs for its
+// devices (deployments/helm/dra-driver-nvidia-gpu/templates).
+func Classes() []string {
+	return []string{"gpu.nvidia.com", "mig.nvidia.com", "vfio.gpu.nvidia.com"}
+}
 
 // CannotStartError is a machine with which the driver does not come up, so that
 // there are no slices.
@@ -57,15 +63,21 @@ func Preview(f *Findings, settings Settings) ([]*resourceapi.ResourceSlice, erro
 	list := make([]*resourceapi.ResourceSlice, 0, len(specs))
 	for i, spec := range specs {
 		slice := &resourceapi.ResourceSlice{
-			TypeMeta:   metav1.TypeMeta{APIVersion: resourceapi.SchemeGroupVersion.String(), Kind: "ResourceSlice"},
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%s-%d", settings.Node, DriverName, i)},
-			Spec:       spec,
+			TypeMeta: metav1.TypeMeta{APIVersion: resourceapi.SchemeGroupVersion.String(), Kind: "ResourceSlice"},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: fmt.Sprintf("%s-%s-%d", settings.Node, DriverName, i),
+				Annotations: map[string]string{
+					snapshot.PreviewAnnotation: DriverSource,
+					snapshot.ClassesAnnotation: strings.Join(Classes(), ","),
+				},
+			},
+			Spec: spec,
 		}
 		slice.Spec.Driver = DriverName
 		slice.Spec.NodeName = &settings.Node
 		slice.Spec.Pool = resourceapi.ResourcePool{Name: settings.Node, Generation: 1, ResourceSliceCount: int64(len(specs))}
 		if f.Simulated != "" {
-			slice.Annotations = map[string]string{SimulatedAnnotation: f.Simulated}
+			slice.Annotations[snapshot.SimulatedAnnotation] = f.Simulated
 		}
 		list = append(list, slice)
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // h100 is a machine with one GPU of which everything is known.
@@ -171,7 +173,7 @@ func TestPreviewSlices(t *testing.T) {
 		if s.Spec.Driver != "gpu.nvidia.com" || *s.Spec.NodeName != "node-1" || s.Spec.Pool != (resourceapi.ResourcePool{Name: "node-1", Generation: 1, ResourceSliceCount: 2}) {
 			t.Errorf("slice %s: %+v", s.Name, s.Spec.Pool)
 		}
-		if s.Annotations[SimulatedAnnotation] != "dgx-h100" || s.Kind != "ResourceSlice" {
+		if s.Annotations[snapshot.SimulatedAnnotation] != "dgx-h100" || s.Kind != "ResourceSlice" {
 			t.Errorf("slice %s does not say that it is simulated: %v", s.Name, s.Annotations)
 		}
 	}

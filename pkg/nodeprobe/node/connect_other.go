@@ -3,7 +3,7 @@
 
 //go:build !linux
 
-package driver
+package node
 
 import (
 	"context"
