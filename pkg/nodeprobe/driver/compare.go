@@ -56,17 +56,17 @@ func (f *Findings) compareDrivers(own, reached map[string]int) {
 			continue
 		}
 		if mute && f.mayBe(name) {
-			f.unseen(checkSlices, "", "driver %s has %s for this node, and no socket that answers is its own; one that does not answer may be", name, count(own[name], "slice"))
+			f.unseen(checkSlices, "", "driver %s has %s for this node, and no socket that answers is its own; one that does not answer may be", name, node.Counted(own[name], "slice"))
 			continue
 		}
-		f.bad(checkSlices, "", "driver %s has %s for this node, but no socket: the kubelet says that it is not registered, and pods with its devices do not start", name, count(own[name], "slice"))
+		f.bad(checkSlices, "", "driver %s has %s for this node, but no socket: the kubelet says that it is not registered, and pods with its devices do not start", name, node.Counted(own[name], "slice"))
 	}
 	for _, name := range sorted(drivers) {
 		switch {
 		case own[name] > 0:
-			f.good(checkSlices, "", "driver %s has %s for this node", name, count(own[name], "slice"))
+			f.good(checkSlices, "", "driver %s has %s for this node", name, node.Counted(own[name], "slice"))
 		case reached[name] > 0:
-			f.good(checkSlices, "", "driver %s has no slice for this node alone, but %s that it can use", name, count(reached[name], "slice"))
+			f.good(checkSlices, "", "driver %s has no slice for this node alone, but %s that it can use", name, node.Counted(reached[name], "slice"))
 		default:
 			f.bad(checkSlices, drivers[name][0].Registration.Path, "driver %s runs, but there is no slice of it for this node: it found no devices, or failed to publish them", name)
 		}

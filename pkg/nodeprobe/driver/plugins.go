@@ -284,13 +284,5 @@ func sorted[V any](m map[string]V) []string {
 	return keys
 }
 
-// count says "1 slice" or "2 slices".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // speed says how fast something answered.
 func speed(s *Socket) string { return fmt.Sprintf("answers in %.0f ms", max(s.AnswerMillis, 1)) }
