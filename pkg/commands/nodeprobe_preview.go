@@ -48,7 +48,7 @@ func newNodeProbePreview(streams genericiooptions.IOStreams, _ *genericclioption
 on which this runs: its GPUs, the MIG devices that there are or, with the
 driver's feature gate DynamicMIG, all that could be, with shared counters.
 Names, attributes and capacities are those of the driver's source,
-` + nvidia.DriverSource + `.
+` + nvidia.DriverSource + ` (` + nvidia.DriverVersion + `).
 
 -o yaml can be applied. With --diff, the preview is held against what the driver
 has published for the node, device by device. Taints are left out, since the
@@ -67,7 +67,7 @@ what the GPUs are, is not known. It is 1 too if the driver would not come up.`,
   kubectl dra node-probe preview --diff
 
   # Slices of a DGX H100 with MIG devices made on demand, to try things out with
-kubectl dra node-probe preview --simulate dgx-h100 --node-name dgx-0 \
+  kubectl dra node-probe preview --simulate dgx-h100 --node-name dgx-0 \
     --driver-feature-gates DynamicMIG=true -o yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -227,7 +227,7 @@ func (f *previewFlags) show(streams genericiooptions.IOStreams, printer *explana
 		return nil
 	}
 	notes := []string{
-		fmt.Sprintf("As by %s, for node %s", nvidia.DriverSource, settings.Node),
+		fmt.Sprintf("As by %s (%s), for node %s", nvidia.DriverSource, nvidia.DriverVersion, settings.Node),
 		fmt.Sprintf("Assumed: feature gates of the driver DynamicMIG=%t, DRAListTypeAttributes=%t; --consumable-shares=%s; Kubernetes %s",
 			settings.DynamicMIG, settings.ListAttributes, settings.Shares, map[bool]string{true: "1.35 or later", false: "1.34"}[settings.Split]),
 	}

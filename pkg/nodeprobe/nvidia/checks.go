@@ -71,9 +71,9 @@ func gpuChecks(g *GPU) []node.Check {
 	if g.Rows != nil && g.Rows.Pending {
 		bad("rows", "a broken row of memory is replaced only after a reset")
 	}
-	if len(g.XIDs) > 0 {
-		last := g.XIDs[len(g.XIDs)-1]
-		bad("xid", "%s in the kernel log, the last one %d: %s", node.Counted(len(g.XIDs), "error"), last.Code, last.Message)
+	if errors := slices.DeleteFunc(slices.Clone(g.XIDs), XID.ofApplication); len(errors) > 0 {
+		last := errors[len(errors)-1]
+		bad("xid", "%s in the kernel log, the last one %d: %s", node.Counted(len(errors), "error"), last.Code, last.Message)
 	}
 	if f := g.Fabric; f != nil {
 		switch {
