@@ -15,8 +15,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// compare holds the drivers of the node against the slices of the cluster.
-func (f *Findings) compare(snap *snapshot.Snapshot, around *node.Cluster) {
+// compare holds the drivers of the node against the slices of the cluster. blind
+// is as in [Findings.judge].
+func (f *Findings) compare(snap *snapshot.Snapshot, around *node.Cluster, blind bool) {
 	switch {
 	case snap == nil:
 		f.unseen(checkSlices, "", "no cluster and no snapshot was read: which drivers should be here is not known")
@@ -43,16 +44,20 @@ func (f *Findings) compare(snap *snapshot.Snapshot, around *node.Cluster) {
 			reached[slice.Spec.Driver]++
 		}
 	}
-	f.compareDrivers(own, reached)
+	f.compareDrivers(own, reached, blind)
 }
 
 // compareDrivers looks for drivers that only one side knows. own counts slices
 // that are for the node alone, reached all that it can use.
-func (f *Findings) compareDrivers(own, reached map[string]int) {
+func (f *Findings) compareDrivers(own, reached map[string]int, blind bool) {
 	drivers := f.drivers()
 	mute := slices.ContainsFunc(f.Plugins, func(p Plugin) bool { return p.Registration.Answer != Answers })
 	for _, name := range sorted(own) {
 		if len(drivers[name]) > 0 {
+			continue
+		}
+		if blind {
+			f.unseen(checkSlices, "", "driver %s has %s for this node, and whether it registers is not known", name, node.Counted(own[name], "slice"))
 			continue
 		}
 		if mute && f.mayBe(name) {

@@ -206,13 +206,15 @@ func (h *Health) find(ctx context.Context, host *node.Host, driver string, opts 
 	registry := path.Join(host.Kubelet, registryDir)
 	found := registeredDrivers(ctx, host, opts)
 	var plugins []*Plugin
-	for _, name := range sorted(found) {
+	for _, name := range sorted(found.drivers) {
 		if driver == "" || name == driver {
-			plugins = append(plugins, found[name]...)
+			plugins = append(plugins, found.drivers[name]...)
 		}
 	}
 	switch {
 	case len(plugins) > 0:
+	case found.doubt != "":
+		h.Checks = append(h.Checks, node.Unseen(checkStream, registry, "which drivers register here is not known: %s", found.doubt))
 	case driver != "":
 		h.Checks = append(h.Checks, node.Bad(checkStream, registry, "driver %s does not register here", driver))
 	default:

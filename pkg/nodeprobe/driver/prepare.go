@@ -50,9 +50,9 @@ func Do(ctx context.Context, host *node.Host, order *Order, opts CallOptions) (d
 		done.bad(checkFind, "", "the claim has no devices and no driver was named: there is nobody to call")
 		return done, nil
 	}
-	registered := registeredDrivers(ctx, host, opts.Look)
+	all := registeredDrivers(ctx, host, opts.Look)
 	for _, name := range names {
-		plugin := done.choose(host, name, registered[name])
+		plugin := done.choose(host, name, all)
 		if plugin == nil {
 			continue
 		}
@@ -71,19 +71,47 @@ func Do(ctx context.Context, host *node.Host, order *Order, opts CallOptions) (d
 	return done, ctx.Err()
 }
 
+// registered are the drivers that register, by name.
+type registered struct {
+	drivers map[string][]*Plugin
+	// doubt is why there may be more of them, empty if there are not.
+	doubt string
+}
+
 // registeredDrivers asks all registration sockets who they are.
-func registeredDrivers(ctx context.Context, host *node.Host, opts Options) map[string][]*Plugin {
+func registeredDrivers(ctx context.Context, host *node.Host, opts Options) registered {
 	registry := findSockets(ctx, host, path.Join(host.Kubelet, registryDir), checkRegistry)
 	f := Findings{Plugins: make([]Plugin, len(registry.paths))}
 	inTurn(len(registry.paths), func(i int) { f.Plugins[i] = askPlugin(ctx, host, registry.paths[i], opts) })
-	return f.drivers()
+	return registered{f.drivers(), f.doubt(registry.checks)}
+}
+
+// doubt is why not every driver that registers may have been found. checks are
+// those of the search for sockets.
+func (f *Findings) doubt(checks []node.Check) string {
+	if len(checks) > 0 {
+		return checks[0].Message
+	}
+	for i := range f.Plugins {
+		switch r := &f.Plugins[i].Registration; r.Answer {
+		case Silent, Broken, Denied, NotAsked:
+			return r.Path + ": " + r.Message
+		case Answers, Stale, NotSocket, LeadsOut, Missing:
+		}
+	}
+	return ""
 }
 
 // choose takes the instance of a driver that the kubelet would call: of those
 // that answer the one that registered last.
-func (p *Preparation) choose(host *node.Host, name string, plugins []*Plugin) *Plugin {
-	if len(plugins) == 0 {
-		p.bad(checkFind, path.Join(host.Kubelet, registryDir), "driver %s does not register here, so the kubelet cannot call it either", name)
+func (p *Preparation) choose(host *node.Host, name string, all registered) *Plugin {
+	plugins, registry := all.drivers[name], path.Join(host.Kubelet, registryDir)
+	switch {
+	case len(plugins) == 0 && all.doubt != "":
+		p.unseen(checkFind, registry, "whether driver %s registers here is not known: %s", name, all.doubt)
+		return nil
+	case len(plugins) == 0:
+		p.bad(checkFind, registry, "driver %s does not register here, so the kubelet cannot call it either", name)
 		return nil
 	}
 	var chosen *Plugin
