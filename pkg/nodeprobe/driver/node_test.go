@@ -98,8 +98,8 @@ type scripted struct {
 	drav1.UnimplementedDRAPluginServer
 	healthv1.UnimplementedDRAResourceHealthServer
 
-	info      *registerv1.PluginInfo
-	prepare   func(*drav1.Claim) (*drav1.NodePrepareResourcesResponse, error)
+	info    *registerv1.PluginInfo
+	prepare func(*drav1.Claim) (*drav1.NodePrepareResourcesResponse, error)
 	// older is NodePrepareResources of v1beta1, nil for none.
 	older     func(*drav1beta1.Claim) (*drav1beta1.NodePrepareResourcesResponse, error)
 	unprepare func(*drav1.Claim) (*drav1.NodeUnprepareResourcesResponse, error)

@@ -8,9 +8,9 @@ package driver
 import (
 	"context"
 	"errors"
-	"slices"
-	"path/filepath"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"

@@ -168,4 +168,3 @@ func notAsked(where string, err error, pci []PCIDevice, pciErr error) node.Check
 		return node.Failed(name, where, err)
 	}
 }
-
