@@ -90,6 +90,9 @@ func (f *previewFlags) run(cmd *cobra.Command, streams genericiooptions.IOStream
 	if err != nil {
 		return err
 	}
+	if printer.names && f.diff {
+		return usagef("Allowed are json, yaml and templates.", "-o name: differences have no name")
+	}
 	settings, err := f.settings(flags.name)
 	if err != nil {
 		return err
@@ -216,6 +219,14 @@ func (f *previewFlags) compare(streams genericiooptions.IOStreams, printer *expl
 }
 
 func (f *previewFlags) show(streams genericiooptions.IOStreams, printer *explanationPrinter, found *nvidia.Findings, settings *nvidia.Settings, list []*resourceapi.ResourceSlice) error {
+	if printer.names {
+		for _, slice := range list {
+			if err := printer.machine.PrintObj(slice, streams.Out); err != nil {
+				return fmt.Errorf("print slices: %w", err)
+			}
+		}
+		return nil
+	}
 	if printer.machine != nil {
 		all := &resourceapi.ResourceSliceList{TypeMeta: metav1.TypeMeta{APIVersion: resourceapi.SchemeGroupVersion.String(), Kind: "ResourceSliceList"}}
 		for _, slice := range list {
