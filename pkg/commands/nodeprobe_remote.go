@@ -78,12 +78,12 @@ func (f *remoteFlags) given(cmd *cobra.Command) string {
 func (f *nodeProbeFlags) reach(cmd *cobra.Command, streams genericiooptions.IOStreams) {
 	here := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := f.check(); err != nil {
-			return err
-		}
 		if f.remote.node == "" {
 			if flag := f.remote.given(cmd); flag != "" {
 				return usagef("Say on which node with --node.", "--%s is for another node", flag)
+			}
+			if err := f.check(); err != nil {
+				return err
 			}
 			return here(cmd, args)
 		}
