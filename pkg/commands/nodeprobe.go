@@ -4,9 +4,13 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"path"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -33,7 +37,7 @@ type nodeProbeFlags struct {
 
 func newNodeProbe(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := &nodeProbeFlags{reading: newReadingFlags(config), output: newOutputFlags(), remote: &remoteFlags{}}
-	var library string
+	gpus := &gpuFlags{}
 	cmd := &cobra.Command{
 		Use:   "node-probe",
 		Short: "Look at what a node really has",
@@ -60,17 +64,17 @@ not known, 3 for wrong usage and 4 if the node could not be reached.`,
   kubectl dra node-probe --node node-17
 
   # In a namespace that allows privileged pods, with an image that the node has
-kubectl dra node-probe plugins --node node-17 --pod-namespace kube-system \
+  kubectl dra node-probe plugins --node node-17 --pod-namespace kube-system \
     --image registry.example.com/busybox:1.37`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return flags.probe(cmd, streams, func(ctx context.Context, host *node.Host, snap *snapshot.Snapshot) (runtime.Object, []node.Check, func(render.Options) error) {
-				report := nodeprobe.Probe(ctx, host, snap, nodeprobe.Options{Library: library})
+				report := nodeprobe.Probe(ctx, host, snap, nodeprobe.Options{Library: gpus.library})
 				return report, report.Checks(), func(o render.Options) error { return render.NodeReport(streams.Out, report, o) }
 			})
 		},
 	}
-	cmd.Flags().StringVar(&library, "nvml", "", "`PATH` of the NVML library on the node. (default: where the NVIDIA DRA driver looks)")
+	gpus.addLibrary(cmd)
 	for _, add := range []func(genericiooptions.IOStreams, *genericclioptions.ConfigFlags, *nodeProbeFlags) *cobra.Command{
 		newNodeProbeGPUs, newNodeProbePreview, newNodeProbePlugins, newNodeProbePrepare, newNodeProbeUnprepare, newNodeProbeHealth, newNodeProbeCDI, newNodeProbePods, newNodeProbeState,
 	} {
@@ -96,6 +100,39 @@ func (f *nodeProbeFlags) addTo(cmd *cobra.Command) {
 	cmd.PersistentFlags().AddFlagSet(shared.Flags())
 	// It only fails if somebody registered one before.
 	_ = cmd.RegisterFlagCompletionFunc("node", f.reading.complete(proposeNames("node")))
+}
+
+// check refuses paths with which something else than the node would be looked at,
+// and seem to be in order.
+func (f *nodeProbeFlags) check() error {
+	for _, flag := range []struct {
+		name  string
+		paths []string
+	}{{"kubelet-root", []string{cmp.Or(f.kubelet, node.DefaultKubelet)}}, {"cdi-dir", f.cdi}} {
+		for _, given := range flag.paths {
+			if !path.IsAbs(given) {
+				return usagef("Write it as the node does, from its root.", "read --%s: %q is no absolute path", flag.name, given)
+			}
+		}
+	}
+	if f.root == "" {
+		return nil
+	}
+	switch info, err := os.Stat(f.root); {
+	case err != nil:
+		return usagef("Give the directory where the root of the node is mounted.", "read --node-root: %w", err)
+	case !info.IsDir():
+		return usagef("Give the directory where the root of the node is mounted.", "read --node-root: %s is no directory", f.root)
+	}
+	return nil
+}
+
+// checkTimeout refuses not to wait at all.
+func checkTimeout(timeout time.Duration) error {
+	if timeout <= 0 {
+		return usagef("Give a time such as 5s.", "read --timeout: %s is no time to wait", timeout)
+	}
+	return nil
 }
 
 // host is the node that the flags name.

@@ -22,8 +22,12 @@ type gpuFlags struct {
 	simulate string
 }
 
-func (f *gpuFlags) addTo(cmd *cobra.Command) {
+func (f *gpuFlags) addLibrary(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.library, "nvml-library", "", "`PATH` of libnvidia-ml.so.1, as the node names it. (default: where the NVIDIA DRA driver looks)")
+}
+
+func (f *gpuFlags) addTo(cmd *cobra.Command) {
+	f.addLibrary(cmd)
 	cmd.Flags().StringVar(&f.simulate, "simulate", "",
 		"Look at a simulated `MACHINE` instead: "+strings.Join(nvidia.SimulatedMachines(), ", ")+". The values are those of NVIDIA's mocks.")
 	// It only fails if there is one already.

@@ -37,6 +37,9 @@ for drivers serves each of them; a driver of its own making may not.`,
   kubectl dra node-probe health gpu.nvidia.com --watch`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkTimeout(timeout); err != nil {
+				return err
+			}
 			printer, err := flags.output.toPrinter(streams)
 			if err != nil {
 				return err

@@ -38,10 +38,13 @@ tell; for others it is not known, and SERVICES has what the driver advertises.`,
   kubectl dra node-probe plugins --node-root /host
 
   # Which sockets are stale?
-kubectl dra node-probe plugins -o jsonpath='{range \
+  kubectl dra node-probe plugins -o jsonpath='{range \
     .plugins[?(@.registration.answer=="Stale")]}{.registration.path}{"\n"}{end}'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkTimeout(timeout); err != nil {
+				return err
+			}
 			if _, err := flags.output.toPrinter(streams); err != nil {
 				return err
 			}

@@ -59,7 +59,7 @@ may follow from it.`,
   kubectl dra node-probe prepare train-gpus -n ml --twice --cleanup
 
   # A driver in development, without a cluster
-kubectl dra node-probe prepare test --claim-uid \
+  kubectl dra node-probe prepare test --claim-uid \
     0b5e9a2c-3c55-4b9f-9d3b-5f0b8d7c1a11 --driver gpu.example.com --force \
     --cleanup`,
 		Args: cobra.ExactArgs(1),
@@ -87,7 +87,7 @@ that is not allocated to this node or that is not in the cluster needs --force.`
   kubectl dra node-probe unprepare train-gpus -n ml
 
   # What is left over from a claim that is gone
-kubectl dra node-probe unprepare train-gpus -n ml --claim-uid \
+  kubectl dra node-probe unprepare train-gpus -n ml --claim-uid \
     0b5e9a2c-3c55-4b9f-9d3b-5f0b8d7c1a11 --driver gpu.example.com --force`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -112,6 +112,9 @@ func (f *orderFlags) run(cmd *cobra.Command, operation driver.Operation, name st
 	if f.dryRun != dryRunNone && f.dryRun != dryRunClient {
 		return usagef("Allowed are none and client.", "read --dry-run: %q is no such mode", f.dryRun)
 	}
+	if err := checkTimeout(f.timeout); err != nil {
+		return err
+	}
 	if _, err := f.output.toPrinter(f.streams); err != nil {
 		return err
 	}
@@ -124,10 +127,12 @@ func (f *orderFlags) run(cmd *cobra.Command, operation driver.Operation, name st
 	if err != nil {
 		return err
 	}
-	here := ""
+	var here driver.Place
 	if around := host.In(snap); around != nil {
-		here = around.Node
+		here.Node = around.Node
 	}
+	// Without it, which machine this is is not questioned.
+	here.BootID, _ = host.BootID()
 	refusals := order.Refuse(snap, here)
 	if len(refusals) > 0 && !f.force {
 		consequences := make([]string, 0, len(refusals))
@@ -138,7 +143,11 @@ func (f *orderFlags) run(cmd *cobra.Command, operation driver.Operation, name st
 	}
 	done, err := driver.Do(cmd.Context(), host, order, driver.CallOptions{
 		Timeout: f.timeout,
-		Resolve: func(ctx context.Context, id string) (*driver.Edits, error) { return resolveCDI(ctx, host, id) },
+		Resolve: func(ctx context.Context) func(string) (*driver.Edits, error) {
+			// A driver may have written the specs just before.
+			specs := cdi.Look(ctx, host, nil, nil)
+			return func(id string) (*driver.Edits, error) { return resolveCDI(specs, id) }
+		},
 	})
 	done.Refusals = refusals
 	outcome := f.print(f.streams, done, done.Checks, func(o render.Options) error { return render.NodePreparation(f.streams.Out, done, o) })
@@ -178,6 +187,8 @@ func (f *orderFlags) order(snap *snapshot.Snapshot, operation driver.Operation, 
 		}
 	case f.uid == "" && snap == nil:
 		return nil, usagef("Read a cluster or a snapshot, or give --claim-uid and --driver.", "find ResourceClaim %s: there is no cluster to find it in", name)
+	case f.uid == "" && hidden(snap, o.Claim.Namespace) != "":
+		return nil, usagef("Give --claim-uid and --driver for a claim that cannot be read.", "find ResourceClaim %s: not all claims could be read: %s", name, hidden(snap, o.Claim.Namespace))
 	case f.uid == "":
 		return nil, usagef("Give -n for another namespace, or --claim-uid and --driver for a claim that is gone.", "find ResourceClaim %s: there is none in %s", name, snap.Source)
 	case f.driver == "":
@@ -186,6 +197,16 @@ func (f *orderFlags) order(snap *snapshot.Snapshot, operation driver.Operation, 
 		o.Claim.Namespace = "default"
 	}
 	return o, nil
+}
+
+// hidden says why claims of a namespace may be missing in what was read; it is
+// empty if none is.
+func hidden(snap *snapshot.Snapshot, namespace string) string {
+	gap := snap.Gap(snapshot.ResourceClaims)
+	if gap == nil || gap.Namespace != "" && gap.Namespace == namespace {
+		return ""
+	}
+	return gap.Reason
 }
 
 // claimsNamed finds the only claim of that name, in any namespace if none is
@@ -207,10 +228,9 @@ func claimsNamed(snap *snapshot.Snapshot, namespace, name string) (*resourceapi.
 	return found, nil
 }
 
-// resolveCDI looks up a CDI name in the specs that the node has now: a driver
-// may have written them just before.
-func resolveCDI(ctx context.Context, host *node.Host, id string) (*driver.Edits, error) {
-	found, err := cdi.Look(ctx, host, nil, nil).Resolve(id)
+// resolveCDI looks up a CDI name in the specs of the node.
+func resolveCDI(specs *cdi.Findings, id string) (*driver.Edits, error) {
+	found, err := specs.Resolve(id)
 	if err != nil {
 		return nil, err
 	}

@@ -227,6 +227,43 @@ func TestNodeProbePrepareRefuses(t *testing.T) {
 	has(t, "the output", out, "forced: the claim is reserved for pods/train-0")
 }
 
+// TestNodeProbePrepareOfAHiddenClaim does not say that there is none.
+func TestNodeProbePrepareOfAHiddenClaim(t *testing.T) {
+	n := newProbedNode(t, nil)
+	const hidden = "apiVersion: dra.kubectl.dev/v1alpha1\nkind: Snapshot\ngaps:\n- {resource: resourceclaims.resource.k8s.io, reason: you may not list them}\n"
+	if err := os.WriteFile(n.cluster, []byte(hidden), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, said, code := n.probe("prepare", "train", "-n", "ml")
+	if code != exitUsage {
+		t.Errorf("exit code %d", code)
+	}
+	has(t, "the error", said, "not all claims could be read: you may not list them", "--claim-uid")
+}
+
+// TestNodeProbeRefusesWhatLooksAtNothing: nothing is in order where there is no
+// node.
+func TestNodeProbeRefusesWhatLooksAtNothing(t *testing.T) {
+	n := newProbedNode(t, nil)
+	for _, test := range []struct {
+		args []string
+		say  string
+	}{
+		{[]string{"cdi", "--node-root", "/there/is/none"}, "--node-root: stat /there/is/none"},
+		{[]string{"--node-root", n.cluster}, "is no directory"},
+		{[]string{"cdi", "--cdi-dir", ""}, "--cdi-dir: \"\" is no absolute path"},
+		{[]string{"cdi", "--cdi-dir", "etc/cdi"}, "\"etc/cdi\" is no absolute path"},
+		{[]string{"plugins", "--timeout", "0"}, "0s is no time to wait"},
+		{[]string{"health", "--timeout", "-5s"}, "-5s is no time to wait"},
+		{[]string{"prepare", "train", "--timeout", "0"}, "0s is no time to wait"},
+	} {
+		out, said, code := n.probe(test.args...)
+		if code != exitUsage || out != "" || !strings.Contains(said, test.say) {
+			t.Errorf("%v: exit code %d, %q, %s", test.args, code, out, said)
+		}
+	}
+}
+
 func TestNodeProbePrepareFails(t *testing.T) {
 	n := newProbedNode(t, nil)
 	n.driver.Stop()

@@ -48,7 +48,7 @@ func newNodeProbePreview(streams genericiooptions.IOStreams, _ *genericclioption
 on which this runs: its GPUs, the MIG devices that there are or, with the
 driver's feature gate DynamicMIG, all that could be, with shared counters.
 Names, attributes and capacities are those of the driver's source,
-` + nvidia.DriverSource + `.
+` + nvidia.DriverSource + ` (` + nvidia.DriverVersion + `).
 
 -o yaml can be applied, and 'kubectl dra why --with-preview' tells what would fit
 with it. With --diff, the preview is held against what the driver
@@ -71,7 +71,7 @@ what the GPUs are, is not known. It is 1 too if the driver would not come up.`,
   kubectl dra node-probe preview -o yaml | kubectl dra why train --with-preview -
 
   # Slices of a DGX H100 with MIG devices made on demand, to try things out with
-kubectl dra node-probe preview --simulate dgx-h100 --node-name dgx-0 \
+  kubectl dra node-probe preview --simulate dgx-h100 --node-name dgx-0 \
     --driver-feature-gates DynamicMIG=true -o yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -93,6 +93,9 @@ func (f *previewFlags) run(cmd *cobra.Command, streams genericiooptions.IOStream
 	reader, err := flags.reading.toReader(cmd, streams)
 	if err != nil {
 		return err
+	}
+	if printer.names && f.diff {
+		return usagef("Allowed are json, yaml and templates.", "-o name: differences have no name")
 	}
 	settings, err := f.settings(flags.name)
 	if err != nil {
@@ -220,6 +223,14 @@ func (f *previewFlags) compare(streams genericiooptions.IOStreams, printer *expl
 }
 
 func (f *previewFlags) show(streams genericiooptions.IOStreams, printer *explanationPrinter, found *nvidia.Findings, settings *nvidia.Settings, list []*resourceapi.ResourceSlice) error {
+	if printer.names {
+		for _, slice := range list {
+			if err := printer.machine.PrintObj(slice, streams.Out); err != nil {
+				return fmt.Errorf("print slices: %w", err)
+			}
+		}
+		return nil
+	}
 	if printer.machine != nil {
 		all := &resourceapi.ResourceSliceList{TypeMeta: metav1.TypeMeta{APIVersion: resourceapi.SchemeGroupVersion.String(), Kind: "ResourceSliceList"}}
 		for _, slice := range list {
@@ -231,7 +242,7 @@ func (f *previewFlags) show(streams genericiooptions.IOStreams, printer *explana
 		return nil
 	}
 	notes := []string{
-		fmt.Sprintf("As by %s, for node %s", nvidia.DriverSource, settings.Node),
+		fmt.Sprintf("As by %s (%s), for node %s", nvidia.DriverSource, nvidia.DriverVersion, settings.Node),
 		fmt.Sprintf("Assumed: feature gates of the driver DynamicMIG=%t, DRAListTypeAttributes=%t; --consumable-shares=%s; Kubernetes %s",
 			settings.DynamicMIG, settings.ListAttributes, settings.Shares, map[bool]string{true: "1.35 or later", false: "1.34"}[settings.Split]),
 		"The driver's chart also installs the DeviceClasses " + strings.Join(nvidia.Classes(), ", "),

@@ -82,6 +82,9 @@ func (f *nodeProbeFlags) reach(cmd *cobra.Command, streams genericiooptions.IOSt
 			if flag := f.remote.given(cmd); flag != "" {
 				return usagef("Say on which node with --node.", "--%s is for another node", flag)
 			}
+			if err := f.check(); err != nil {
+				return err
+			}
 			return here(cmd, args)
 		}
 		remote, err := f.toRemote(cmd, args, streams)

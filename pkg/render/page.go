@@ -88,7 +88,7 @@ func newPage(opts Options) *page {
 
 // blank adds an empty line, unless there is one already.
 func (p *page) blank() {
-	if !bytes.HasSuffix(p.buf.Bytes(), []byte("\n\n")) {
+	if p.buf.Len() > 0 && !bytes.HasSuffix(p.buf.Bytes(), []byte("\n\n")) {
 		p.end()
 	}
 }

@@ -105,12 +105,14 @@ func (c *comparison) claim(uid string) Claim {
 		out.Namespace, out.Name = claim.Namespace, claim.Name
 	}
 	handed, prepared := c.handed[uid]
+	var devices, missing set
 	for _, id := range slices.Concat(c.named[uid], handed) {
-		out.Devices = appendNew(out.Devices, id)
+		devices.add(id)
 		if !c.have[id] {
-			out.Missing = appendNew(out.Missing, id)
+			missing.add(id)
 		}
 	}
+	out.Devices, out.Missing = devices.items, missing.items
 	here := claim != nil && c.cluster.Node != "" && slices.Contains(c.cluster.Claims, claim)
 	gap := c.cluster.Missing(snapshot.ResourceClaims, out.Namespace)
 	hereGap := cmp.Or(gap, c.cluster.MissingHere(snapshot.ResourcePods, out.Namespace))
@@ -181,7 +183,7 @@ func claimChecks(claims []Claim) []node.Check {
 			check := node.Bad(checkClaims, "", "%s: %s", who, c.Reason)
 			if c.State != ClaimLacksSpec {
 				check.Message += ", and its devices are still here"
-				check.Found = strings.Join(c.Devices, ", ")
+				check.Found = node.Sample(c.Devices)
 			}
 			checks = append(checks, check)
 		case ClaimUnknown:

@@ -258,20 +258,37 @@ type faults struct {
 // things are what specs name, of one kind.
 type things struct {
 	all                       int
-	absent, different, unseen []string
+	absent, different, unseen set
 }
 
 func (t *things) add(state Presence, path, found string) {
 	t.all++
 	switch state {
 	case Absent:
-		t.absent = appendNew(t.absent, path)
+		t.absent.add(path)
 	case Different:
-		t.different = appendNew(t.different, path+" is "+found)
+		t.different.add(path + " is " + found)
 	case NotSeen:
-		t.unseen = appendNew(t.unseen, found)
+		t.unseen.add(found)
 	case Present, NotNeeded:
 	}
+}
+
+// set has each of its items once, in the order in which they came.
+type set struct {
+	items []string
+	has   map[string]bool
+}
+
+func (s *set) add(item string) {
+	if s.has[item] {
+		return
+	}
+	if s.has == nil {
+		s.has = map[string]bool{}
+	}
+	s.has[item] = true
+	s.items = append(s.items, item)
 }
 
 func (x *faults) add(e *Edits) {
@@ -296,24 +313,15 @@ func (x *faults) checks() []node.Check {
 		name, noun string
 		things     *things
 	}{{checkDeviceNodes, "device node", &x.nodes}, {checkMounts, "mount", &x.mounts}, {checkHooks, "hook", &x.hooks}} {
-		if absent := kind.things.absent; len(absent) > 0 {
+		if absent := kind.things.absent.items; len(absent) > 0 {
 			checks = append(checks, node.Bad(kind.name, x.path, "%s not on the node: %s", node.Counted(len(absent), kind.noun), node.Sample(absent)))
 		}
-		if different := kind.things.different; len(different) > 0 {
+		if different := kind.things.different.items; len(different) > 0 {
 			checks = append(checks, node.Bad(kind.name, x.path, "%s not as the spec says: %s", node.Counted(len(different), kind.noun), node.Sample(different)))
 		}
-		if unseen := kind.things.unseen; len(unseen) > 0 {
+		if unseen := kind.things.unseen.items; len(unseen) > 0 {
 			checks = append(checks, node.Unseen(kind.name, x.path, "%s could not be looked at: %s", node.Counted(len(unseen), kind.noun), node.Sample(unseen)))
 		}
 	}
 	return checks
-}
-
-func appendNew(list []string, item string) []string {
-	for _, have := range list {
-		if have == item {
-			return list
-		}
-	}
-	return append(list, item)
 }

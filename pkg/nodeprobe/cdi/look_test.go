@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
@@ -149,6 +150,28 @@ func TestTooMuch(t *testing.T) {
 	last := f.Specs[len(f.Specs)-1]
 	if !strings.Contains(last.Error, "not read") {
 		t.Errorf("the last file was read: %s", last.Error)
+	}
+}
+
+// TestManyDeviceNodes takes a second: what a spec lists is not searched for each
+// line of it, which would take a minute here.
+func TestManyDeviceNodes(t *testing.T) {
+	var nodes strings.Builder
+	const many = 100000
+	for i := range many {
+		if i > 0 {
+			nodes.WriteByte(',')
+		}
+		fmt.Fprintf(&nodes, `{"path":"/dev/%d"}`, i)
+	}
+	s := newSite(t).file("/etc/cdi/a.json", spec(`{"deviceNodes":[`+nodes.String()+`]}`))
+	begun := time.Now()
+	f := s.look(nil)
+	if check := found(f, node.Problem, checkDeviceNodes); check == nil || !strings.Contains(check.Message, fmt.Sprint(many)) {
+		t.Errorf("want a problem with %d device nodes, got %+v", many, f.Checks)
+	}
+	if took := time.Since(begun); took > 30*time.Second {
+		t.Errorf("it took %s", took)
 	}
 }
 

@@ -179,11 +179,13 @@ func (f *Findings) verify() {
 			if c.Driver != "" {
 				who = "driver " + c.Driver
 			}
-			f.Checks = append(f.Checks, node.Check{
-				Name: checkSum, State: node.Problem, Path: c.Path,
-				Message: what + " is wrong: " + who + " does not start with such a file",
-				Found:   strconv.FormatUint(sum.Found, 10), Wanted: strconv.FormatUint(sum.Wanted, 10),
-			})
+			check := node.Bad(checkSum, c.Path, "%s is wrong: %s does not start with such a file", what, who)
+			if c.Error != "" {
+				// Another version may be summed up in another way.
+				check = node.Unseen(checkSum, c.Path, "%s is not the one that is computed here, by a program that does not understand all of the file", what)
+			}
+			check.Found, check.Wanted = strconv.FormatUint(sum.Found, 10), strconv.FormatUint(sum.Wanted, 10)
+			f.Checks = append(f.Checks, check)
 		}
 	}
 	if good > 0 {

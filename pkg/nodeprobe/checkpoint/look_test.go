@@ -165,6 +165,8 @@ func TestBroken(t *testing.T) {
 		"kubelet: of a later one":    {kubeletPath, replace(kubelet, "kubelet.k8s.io/v1", "kubelet.k8s.io/v7"), node.Unknown, checkKubelet, "v7"},
 		"kubelet: something else":    {kubeletPath, []byte(`[1]`), node.Problem, checkKubelet, "read JSON"},
 		"kubelet: an empty object":   {kubeletPath, []byte(`{}`), node.Problem, checkKubelet, "no checkpoint"},
+		"kubelet: its later sum":     {kubeletPath, replace(kubelet, "kubelet.k8s.io/v1", "kubelet.k8s.io/v7"), node.Unknown, checkSum, "not the one that is computed here"},
+		"driver: only a later one":   {driverPath, []byte(`{"checksum":1,"v3":{}}`), node.Unknown, checkSum, "not the one that is computed here"},
 		"driver: v1 changed":         {driverPath, replace(driver, "gpu-0", "gpu-9"), node.Problem, checkSum, "the checksum is wrong"},
 		"driver: v2 changed":         {driverPath, last(driver, "gpu-0", "gpu-9"), node.Problem, checkSum, "the checksum of v2 is wrong"},
 		"driver: its boot ID":        {driverPath, last(driver, "050403020100", "ffffffffffff"), node.Problem, checkSum, "v2"},

@@ -15,9 +15,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// compare holds the drivers of the node against the slices of the cluster.
-// complete tells whether all sockets were seen that register drivers.
-func (f *Findings) compare(snap *snapshot.Snapshot, around *node.Cluster, complete bool) {
+// compare holds the drivers of the node against the slices of the cluster. blind
+// is as in [Findings.judge].
+func (f *Findings) compare(snap *snapshot.Snapshot, around *node.Cluster, blind bool) {
 	switch {
 	case snap == nil:
 		f.unseen(checkSlices, "", "no cluster and no snapshot was read: which drivers should be here is not known")
@@ -44,34 +44,34 @@ func (f *Findings) compare(snap *snapshot.Snapshot, around *node.Cluster, comple
 			reached[slice.Spec.Driver]++
 		}
 	}
-	f.compareDrivers(own, reached, complete)
+	f.compareDrivers(own, reached, blind)
 }
 
 // compareDrivers looks for drivers that only one side knows. own counts slices
 // that are for the node alone, reached all that it can use.
-func (f *Findings) compareDrivers(own, reached map[string]int, complete bool) {
+func (f *Findings) compareDrivers(own, reached map[string]int, blind bool) {
 	drivers := f.drivers()
 	mute := slices.ContainsFunc(f.Plugins, func(p Plugin) bool { return p.Registration.Answer != node.Answers })
 	for _, name := range sorted(own) {
 		if len(drivers[name]) > 0 {
 			continue
 		}
-		if !complete {
-			f.unseen(checkSlices, "", "driver %s has %s for this node; whether it registers is not known, since not all sockets were seen", name, count(own[name], "slice"))
+		if blind {
+			f.unseen(checkSlices, "", "driver %s has %s for this node, and whether it registers is not known", name, node.Counted(own[name], "slice"))
 			continue
 		}
 		if mute && f.mayBe(name) {
-			f.unseen(checkSlices, "", "driver %s has %s for this node, and no socket that answers is its own; one that does not answer may be", name, count(own[name], "slice"))
+			f.unseen(checkSlices, "", "driver %s has %s for this node, and no socket that answers is its own; one that does not answer may be", name, node.Counted(own[name], "slice"))
 			continue
 		}
-		f.bad(checkSlices, "", "driver %s has %s for this node, but no socket: the kubelet says that it is not registered, and pods with its devices do not start", name, count(own[name], "slice"))
+		f.bad(checkSlices, "", "driver %s has %s for this node, but no socket: the kubelet says that it is not registered, and pods with its devices do not start", name, node.Counted(own[name], "slice"))
 	}
 	for _, name := range sorted(drivers) {
 		switch {
 		case own[name] > 0:
-			f.good(checkSlices, "", "driver %s has %s for this node", name, count(own[name], "slice"))
+			f.good(checkSlices, "", "driver %s has %s for this node", name, node.Counted(own[name], "slice"))
 		case reached[name] > 0:
-			f.good(checkSlices, "", "driver %s has no slice for this node alone, but %s that it can use", name, count(reached[name], "slice"))
+			f.good(checkSlices, "", "driver %s has no slice for this node alone, but %s that it can use", name, node.Counted(reached[name], "slice"))
 		default:
 			f.bad(checkSlices, drivers[name][0].Registration.Path, "driver %s runs, but there is no slice of it for this node: it found no devices, or failed to publish them", name)
 		}

@@ -204,21 +204,21 @@ func follow(ctx context.Context, host *node.Host, driver string, opts Options, p
 // find asks who is there. What keeps it from finding out is a check.
 func (h *Health) find(ctx context.Context, host *node.Host, driver string, opts Options) []*Plugin {
 	registry := path.Join(host.Kubelet, registryDir)
-	found, certain := registeredDrivers(ctx, host, opts)
+	found := registeredDrivers(ctx, host, opts)
 	var plugins []*Plugin
-	for _, name := range sorted(found) {
+	for _, name := range sorted(found.drivers) {
 		if driver == "" || name == driver {
-			plugins = append(plugins, found[name]...)
+			plugins = append(plugins, found.drivers[name]...)
 		}
 	}
 	switch {
 	case len(plugins) > 0:
-	case driver != "" && certain:
+	case found.doubt != "":
+		h.Checks = append(h.Checks, node.Unseen(checkStream, registry, "which drivers register here is not known: %s", found.doubt))
+	case driver != "":
 		h.Checks = append(h.Checks, node.Bad(checkStream, registry, "driver %s does not register here", driver))
-	case certain:
-		h.Checks = append(h.Checks, node.Good(checkStream, registry, "no driver registers here, so there is no health to report"))
 	default:
-		h.Checks = append(h.Checks, node.Unseen(checkStream, registry, "which drivers register here could not be found out"))
+		h.Checks = append(h.Checks, node.Good(checkStream, registry, "no driver registers here, so there is no health to report"))
 	}
 	return plugins
 }

@@ -13,14 +13,15 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// judge turns what the sockets said into checks.
-func (f *Findings) judge(host *node.Host) {
+// judge turns what the sockets said into checks. It is blind if not all
+// registrations were looked at.
+func (f *Findings) judge(host *node.Host, blind bool) {
 	for i := range f.Plugins {
 		f.judgePlugin(&f.Plugins[i])
 	}
 	f.judgeDuplicates()
 	for i := range f.Others {
-		f.judgeOther(&f.Others[i])
+		f.judgeOther(&f.Others[i], blind)
 	}
 	for i := range f.DevicePlugins {
 		s := &f.DevicePlugins[i]
@@ -135,10 +136,10 @@ func (f *Findings) judgeDuplicates() {
 }
 
 // judgeOther looks at a socket that no registration names.
-func (f *Findings) judgeOther(s *Socket) {
+func (f *Findings) judgeOther(s *Socket, blind bool) {
 	isDriver := slices.ContainsFunc(s.Services, func(service Service) bool { return service.Served == ServedYes })
 	// A registration that this user may not ask can name any endpoint.
-	hidden := slices.ContainsFunc(f.Plugins, func(p Plugin) bool {
+	hidden := blind || slices.ContainsFunc(f.Plugins, func(p Plugin) bool {
 		return p.Registration.Answer == node.Denied || p.Registration.Answer == node.NotAsked
 	})
 	switch {

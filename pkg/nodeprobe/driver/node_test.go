@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	healthv1 "k8s.io/kubelet/pkg/apis/dra-health/v1"
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
+	drav1beta1 "k8s.io/kubelet/pkg/apis/dra/v1beta1"
 	registerv1 "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 	"k8s.io/utils/ptr"
 
@@ -100,8 +101,10 @@ type scripted struct {
 	drav1.UnimplementedDRAPluginServer
 	healthv1.UnimplementedDRAResourceHealthServer
 
-	info      *registerv1.PluginInfo
-	prepare   func(*drav1.Claim) (*drav1.NodePrepareResourcesResponse, error)
+	info    *registerv1.PluginInfo
+	prepare func(*drav1.Claim) (*drav1.NodePrepareResourcesResponse, error)
+	// older is NodePrepareResources of v1beta1, nil for none.
+	older     func(*drav1beta1.Claim) (*drav1beta1.NodePrepareResourcesResponse, error)
 	unprepare func(*drav1.Claim) (*drav1.NodeUnprepareResourcesResponse, error)
 	health    func(healthv1.DRAResourceHealth_NodeWatchResourcesServer) error
 }
@@ -125,6 +128,17 @@ func (s *scripted) NodeWatchResources(_ *healthv1.NodeWatchResourcesRequest, str
 	return s.health(stream)
 }
 
+// scriptedOlder is the same driver in v1beta1.
+type scriptedOlder struct {
+	drav1beta1.UnimplementedDRAPluginServer
+
+	newer *scripted
+}
+
+func (s scriptedOlder) NodePrepareResources(_ context.Context, r *drav1beta1.NodePrepareResourcesRequest) (*drav1beta1.NodePrepareResourcesResponse, error) {
+	return s.newer.older(r.GetClaims()[0])
+}
+
 // serve runs a scripted driver on sockets of its own and returns its endpoint.
 // It advertises v1 of everything.
 func serve(t *testing.T, host *node.Host, name string, s *scripted) string {
@@ -139,6 +153,9 @@ func serve(t *testing.T, host *node.Host, name string, s *scripted) string {
 	server := grpc.NewServer()
 	registerv1.RegisterRegistrationServer(server, s)
 	drav1.RegisterDRAPluginServer(server, s)
+	if s.older != nil {
+		drav1beta1.RegisterDRAPluginServer(server, scriptedOlder{newer: s})
+	}
 	healthv1.RegisterDRAResourceHealthServer(server, s)
 	for _, at := range []string{registryDir + "/" + name + "-reg.sock", pluginsDir + "/" + name + "/dra.sock"} {
 		listener := listenAt(t, host, at)

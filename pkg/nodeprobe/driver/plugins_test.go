@@ -172,8 +172,9 @@ func TestLookAtHostileSockets(t *testing.T) {
 			t.Parallel()
 			host := kubeletDir(t)
 			test.make(t, host)
+			// Only what never answers is not waited for.
 			opts := patient()
-			if test.answer == Silent {
+			if test.answer == node.Silent {
 				opts = quick()
 			}
 			f := look(t, host, nil, opts)
@@ -364,6 +365,26 @@ func TestLookEndsWithItsContext(t *testing.T) {
 	cancel()
 	if _, err := Look(ctx, host, nil, patient()); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestBlind says of no driver that it is not there, since it did not look.
+func TestBlind(t *testing.T) {
+	host := kubeletDir(t)
+	serve(t, host, gpu, &scripted{})
+	registry := filepath.Join(host.Kubelet, registryDir)
+	must(t, os.RemoveAll(registry))
+	must(t, os.WriteFile(registry, nil, 0o600))
+	f := look(t, host, cluster(gpu), patient())
+	want(t, f.Checks, checkRegistry, node.Problem, "is not a directory")
+	want(t, f.Checks, checkSlices, node.Unknown, "whether it registers is not known")
+	want(t, f.Checks, checkOthers, node.Unknown, "whether it registers is not known")
+	done := do(t, host, order(PrepareOperation, allocated(gpu, nodeName, "gpu-0")), calling())
+	want(t, done.Checks, checkFind, node.Unknown, "is not a directory")
+	for _, name := range []string{"", gpu} {
+		health, err := AskHealth(t.Context(), host, nil, name, patient())
+		must(t, err)
+		want(t, health.Checks, checkStream, node.Unknown, "is not a directory")
 	}
 }
 

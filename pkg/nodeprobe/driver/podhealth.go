@@ -37,7 +37,7 @@ func (h *Health) judge(snap *snapshot.Snapshot) {
 		case d.Error != "":
 			h.Checks = append(h.Checks, node.Bad(checkStream, d.Endpoint, "driver %s: %s", d.Driver, d.Error))
 		case d.ReportedAt != nil:
-			h.Checks = append(h.Checks, node.Good(checkStream, d.Endpoint, "driver %s reports %s by %s", d.Driver, count(len(d.Devices), "device"), d.Service))
+			h.Checks = append(h.Checks, node.Good(checkStream, d.Endpoint, "driver %s reports %s by %s", d.Driver, node.Counted(len(d.Devices), "device"), d.Service))
 		}
 		for j := range d.Devices {
 			h.judgeDevice(d, &d.Devices[j], snap)

@@ -91,15 +91,17 @@ type DeviceNode struct {
 	Message string     `json:"message,omitempty"`
 }
 
-// Resolver finds what a CDI device does; the error says why it does not resolve.
+// Resolver reads what the node knows of CDI devices at that moment. What it
+// returns finds in it what a device does; the error says why it does not resolve.
 //
 // +k8s:deepcopy-gen=false
-type Resolver func(ctx context.Context, id string) (*Edits, error)
+type Resolver func(ctx context.Context) (find func(id string) (*Edits, error))
 
 // The names of the checks.
 const (
 	checkFind       = "prepare/driver"
 	checkCall       = "prepare/call"
+	checkVersion    = "prepare/version"
 	checkReply      = "prepare/reply"
 	checkAllocated  = "prepare/devices"
 	checkCDI        = "prepare/cdi"

@@ -6,6 +6,7 @@ package driver
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -15,6 +16,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	resourceapi "k8s.io/api/resource/v1"
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
 	drav1beta1 "k8s.io/kubelet/pkg/apis/dra/v1beta1"
 
@@ -48,13 +50,9 @@ func Do(ctx context.Context, host *node.Host, order *Order, opts CallOptions) (d
 		done.bad(checkFind, "", "the claim has no devices and no driver was named: there is nobody to call")
 		return done, nil
 	}
-	registered, certain := registeredDrivers(ctx, host, opts.Look)
+	all := registeredDrivers(ctx, host, opts.Look)
 	for _, name := range names {
-		if len(registered[name]) == 0 && !certain {
-			done.unseen(checkFind, path.Join(host.Kubelet, registryDir), "driver %s is none of those that register here, as far as could be found out", name)
-			continue
-		}
-		plugin := done.choose(host, name, registered[name])
+		plugin := done.choose(host, name, all)
 		if plugin == nil {
 			continue
 		}
@@ -73,24 +71,47 @@ func Do(ctx context.Context, host *node.Host, order *Order, opts CallOptions) (d
 	return done, ctx.Err()
 }
 
-// registeredDrivers asks all registration sockets who they are. It is certain
-// that there are no others if each one told, or nobody is behind it.
-func registeredDrivers(ctx context.Context, host *node.Host, opts Options) (byName map[string][]*Plugin, certain bool) {
+// registered are the drivers that register, by name.
+type registered struct {
+	drivers map[string][]*Plugin
+	// doubt is why there may be more of them, empty if there are not.
+	doubt string
+}
+
+// registeredDrivers asks all registration sockets who they are.
+func registeredDrivers(ctx context.Context, host *node.Host, opts Options) registered {
 	registry := findSockets(ctx, host, path.Join(host.Kubelet, registryDir), checkRegistry)
 	f := Findings{Plugins: make([]Plugin, len(registry.paths))}
 	inTurn(len(registry.paths), func(i int) { f.Plugins[i] = askPlugin(ctx, host, registry.paths[i], opts) })
-	told := []node.Answer{node.Answers, node.Stale, node.Missing, node.NotSocket}
-	certain = len(registry.checks) == 0 && !slices.ContainsFunc(f.Plugins, func(p Plugin) bool {
-		return !slices.Contains(told, p.Registration.Answer)
-	})
-	return f.drivers(), certain
+	return registered{f.drivers(), f.doubt(registry.checks)}
+}
+
+// doubt is why not every driver that registers may have been found. checks are
+// those of the search for sockets.
+func (f *Findings) doubt(checks []node.Check) string {
+	if len(checks) > 0 {
+		return checks[0].Message
+	}
+	for i := range f.Plugins {
+		switch r := &f.Plugins[i].Registration; r.Answer {
+		case node.Silent, node.Broken, node.Denied, node.NotAsked:
+			return r.Path + ": " + r.Message
+		case node.Answers, node.Stale, node.NotSocket, node.LeadsOut, node.Missing:
+		}
+	}
+	return ""
 }
 
 // choose takes the instance of a driver that the kubelet would call: of those
 // that answer the one that registered last.
-func (p *Preparation) choose(host *node.Host, name string, plugins []*Plugin) *Plugin {
-	if len(plugins) == 0 {
-		p.bad(checkFind, path.Join(host.Kubelet, registryDir), "driver %s does not register here, so the kubelet cannot call it either", name)
+func (p *Preparation) choose(host *node.Host, name string, all registered) *Plugin {
+	plugins, registry := all.drivers[name], path.Join(host.Kubelet, registryDir)
+	switch {
+	case len(plugins) == 0 && all.doubt != "":
+		p.unseen(checkFind, registry, "whether driver %s registers here is not known: %s", name, all.doubt)
+		return nil
+	case len(plugins) == 0:
+		p.bad(checkFind, registry, "driver %s does not register here, so the kubelet cannot call it either", name)
 		return nil
 	}
 	var chosen *Plugin
@@ -118,23 +139,33 @@ type caller struct {
 	host   *node.Host
 	plugin *Plugin
 	done   *Preparation
+	// unanswered is set if a driver may be at a call that nobody waits for any
+	// more.
+	unanswered bool
 }
 
 // run does what is ordered, and takes it back if that is ordered, too.
 func (c *caller) run(ctx context.Context) error {
+	calling := ctx
 	if c.order.Operation == PrepareOperation && c.order.Cleanup {
+		var stop func()
+		calling, stop = outlasting(ctx, lastAnswer)
+		defer stop()
 		defer func() {
 			// Whatever ended the work must not keep the claim prepared.
 			c.call(context.WithoutCancel(ctx), UnprepareOperation, checkCleanup)
+			if c.unanswered {
+				c.done.unseen(checkCleanup, c.plugin.Endpoint, "driver %s may still finish NodePrepareResources, which it has not answered: unprepare the claim again later", c.plugin.Name)
+			}
 		}()
 	}
-	first := c.call(ctx, c.order.Operation, checkCall)
+	first := c.call(calling, c.order.Operation, checkCall)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	c.resolve(ctx, first)
 	if c.order.Twice && first.Error == "" {
-		second := c.call(ctx, c.order.Operation, checkCall)
+		second := c.call(calling, c.order.Operation, checkCall)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -142,6 +173,24 @@ func (c *caller) run(ctx context.Context) error {
 		c.judgeTwice(first, second)
 	}
 	return nil
+}
+
+// lastAnswer is how long a driver may go on with a call after everything was
+// interrupted: if it is told to unprepare what it is about to prepare, the claim
+// may stay prepared.
+const lastAnswer = 5 * time.Second
+
+// outlasting is a context that ends some time after ctx does.
+func outlasting(ctx context.Context, longer time.Duration) (context.Context, context.CancelFunc) {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(longer, cancel)
+		context.AfterFunc(later, func() { timer.Stop() })
+	})
+	return later, func() {
+		stop()
+		cancel()
+	}
 }
 
 // method is how gRPC calls an operation.
@@ -158,6 +207,14 @@ func (p *Plugin) draVersions() []string {
 	}
 	return versions
 }
+
+const (
+	// maxDevices is how many devices of a reply are looked at, and maxNames how
+	// many CDI names: far more than a claim can have, and not what fits into a
+	// reply.
+	maxDevices = 100
+	maxNames   = 1000
+)
 
 // reply is what a call brought, the same for both operations and versions.
 type reply struct {
@@ -178,6 +235,9 @@ func (c *caller) call(ctx context.Context, operation Operation, check string) *C
 	own, replied := replies[c.order.Claim.UID]
 	switch {
 	case err != nil:
+		if failure := (*node.SocketError)(nil); operation == PrepareOperation {
+			c.unanswered = c.unanswered || status.Code(err) == codes.Canceled || errors.As(err, &failure) && failure.Answer == node.Silent
+		}
 		call.Error = reason(err)
 		c.done.bad(check, call.Endpoint, "driver %s: %s fails: %s", call.Driver, call.Method, call.Error)
 	case !replied:
@@ -189,12 +249,16 @@ func (c *caller) call(ctx context.Context, operation Operation, check string) *C
 	default:
 		c.done.good(check, call.Endpoint, "driver %s: %s done in %.0f ms", call.Driver, call.Method, max(call.Millis, 1))
 	}
-	for _, uid := range call.Replied {
-		if uid != c.order.Claim.UID {
-			c.done.bad(checkReply, call.Endpoint, "driver %s: the reply of %s has the claim %s, which was not asked for: the kubelet fails because of it", call.Driver, call.Method, clip(uid))
-		}
+	if others := slices.DeleteFunc(slices.Clone(call.Replied), func(uid string) bool { return uid == c.order.Claim.UID }); len(others) > 0 {
+		c.done.bad(checkReply, call.Endpoint, "driver %s: the reply of %s has %s not asked for (%s): the kubelet fails because of it",
+			call.Driver, call.Method, node.Counted(len(others), "claim"), clip(node.Sample(others)))
 	}
 	if err == nil && own.err == "" && operation == PrepareOperation {
+		if len(own.devices) > maxDevices {
+			c.done.bad(checkAllocated, call.Endpoint, "driver %s: the reply has %d devices, and a claim at most %d: the others were not looked at",
+				call.Driver, len(own.devices), resourceapi.AllocationResultsMaxSize)
+			own.devices = own.devices[:maxDevices]
+		}
 		call.Devices = devicesOf(own.devices)
 		if replied {
 			c.judgeDevices(call)
@@ -207,21 +271,25 @@ func (c *caller) call(ctx context.Context, operation Operation, check string) *C
 // send calls the newest version of the service that the driver advertises, and
 // the other one if it does not have that.
 func (c *caller) send(ctx context.Context, operation Operation, call *Call) (map[string]reply, error) {
+	versions := c.plugin.draVersions()
+	if len(versions) == 0 {
+		return nil, fmt.Errorf("it advertises neither v1.DRAPlugin nor v1beta1.DRAPlugin, only %s", cmp.Or(strings.Join(c.plugin.Versions, ", "), "nothing"))
+	}
 	conn, err := dial(ctx, c.host, c.plugin.Endpoint, inside(c.host, c.plugin.Endpoint))
 	if err != nil {
 		return nil, err
 	}
 	defer conn.close()
-	versions := c.plugin.draVersions()
-	if len(versions) == 0 {
-		return nil, fmt.Errorf("it advertises neither v1.DRAPlugin nor v1beta1.DRAPlugin, only %s", cmp.Or(strings.Join(c.plugin.Versions, ", "), "nothing"))
-	}
 	started := time.Now()
 	defer func() { call.Millis = millis(time.Since(started)) }()
 	for _, version := range versions {
 		call.Service = version
 		var replies map[string]reply
 		if replies, err = conn.draCall(ctx, version, operation, c.order.Claim); err == nil {
+			if version != versions[0] {
+				// validateSupportedServices, pkg/kubelet/cm/dra/plugin/dra_plugin_manager.go.
+				c.done.bad(checkVersion, call.Endpoint, "driver %s advertises %s and does not serve it: the kubelet calls no other, and fails", call.Driver, versions[0])
+			}
 			return replies, nil
 		}
 		if status.Code(err) != codes.Unimplemented {
@@ -274,25 +342,33 @@ func devicesOf(devices []*drav1.Device) []PreparedDevice {
 
 // resolve looks up what the CDI names of a call mean.
 func (c *caller) resolve(ctx context.Context, call *Call) {
-	names := 0
+	var names []*CDIDevice
 	for i := range call.Devices {
 		for j := range call.Devices[i].CDI {
-			names++
-			if c.opts.Resolve != nil {
-				c.resolveOne(ctx, call, &call.Devices[i].CDI[j])
-			}
+			names = append(names, &call.Devices[i].CDI[j])
 		}
 	}
-	if names > 0 && c.opts.Resolve == nil {
-		c.done.unseen(checkCDI, "", "driver %s: what the %s mean was not looked up", call.Driver, count(names, "CDI name"))
+	switch {
+	case len(names) == 0:
+		return
+	case c.opts.Resolve == nil:
+		c.done.unseen(checkCDI, "", "driver %s: what the %s mean was not looked up", call.Driver, node.Counted(len(names), "CDI name"))
+		return
+	case len(names) > maxNames:
+		c.done.unseen(checkCDI, "", "driver %s: the reply has %s, of which %d were looked up", call.Driver, node.Counted(len(names), "CDI name"), maxNames)
+		names = names[:maxNames]
+	}
+	find := c.opts.Resolve(ctx)
+	for _, device := range names {
+		c.resolveOne(call, device, find)
 	}
 }
 
-func (c *caller) resolveOne(ctx context.Context, call *Call, device *CDIDevice) {
-	edits, err := c.opts.Resolve(ctx, device.ID)
+func (c *caller) resolveOne(call *Call, device *CDIDevice, find func(string) (*Edits, error)) {
+	edits, err := find(device.ID)
 	if err != nil {
 		device.Error = clip(err.Error())
-		c.done.bad(checkCDI, "", "driver %s: the CDI name %s does not resolve, so the container does not start: %s", call.Driver, device.ID, device.Error)
+		c.done.bad(checkCDI, "", "driver %s: the CDI name %s does not resolve, so the container does not start: %s", call.Driver, clip(device.ID), device.Error)
 		return
 	}
 	device.Edits = edits
@@ -309,6 +385,6 @@ func (c *caller) resolveOne(ctx context.Context, call *Call, device *CDIDevice) 
 		}
 	}
 	if amiss == 0 {
-		c.done.good(checkCDI, edits.Spec, "driver %s: the CDI name %s resolves, with %s", call.Driver, device.ID, count(len(edits.DeviceNodes), "device file"))
+		c.done.good(checkCDI, edits.Spec, "driver %s: the CDI name %s resolves, with %s", call.Driver, device.ID, node.Counted(len(edits.DeviceNodes), "device file"))
 	}
 }

@@ -8,12 +8,19 @@ package driver
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	resourceapi "k8s.io/api/resource/v1"
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
+	drav1beta1 "k8s.io/kubelet/pkg/apis/dra/v1beta1"
+	registerv1 "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/testdriver"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
@@ -45,9 +52,11 @@ func TestPrepareByRealDrivers(t *testing.T) {
 
 			opts := calling()
 			var asked []string
-			opts.Resolve = func(_ context.Context, id string) (*Edits, error) {
-				asked = append(asked, id)
-				return &Edits{Spec: "/etc/cdi/x.json", DeviceNodes: []DeviceNode{{Path: "/dev/x", HostPath: "/dev/x", State: node.OK}}}, nil
+			opts.Resolve = func(context.Context) func(string) (*Edits, error) {
+				return func(id string) (*Edits, error) {
+					asked = append(asked, id)
+					return &Edits{Spec: "/etc/cdi/x.json", DeviceNodes: []DeviceNode{{Path: "/dev/x", HostPath: "/dev/x", State: node.OK}}}, nil
+				}
 			}
 			done := do(t, host, order(PrepareOperation, claim), opts)
 			wantNo(t, done.Checks, node.Problem)
@@ -93,12 +102,12 @@ func TestPrepareCleansUpWhenInterrupted(t *testing.T) {
 	d := start(t, host, testdriver.Config{Claims: []*resourceapi.ResourceClaim{claim}})
 	ctx, interrupt := context.WithCancel(context.Background())
 	opts := calling()
-	opts.Resolve = func(context.Context, string) (*Edits, error) {
+	opts.Resolve = func(context.Context) func(string) (*Edits, error) {
 		if d.Prepared(claim.UID) != 1 {
 			t.Error("it is not prepared while its CDI names are looked up")
 		}
 		interrupt()
-		return &Edits{}, nil
+		return func(string) (*Edits, error) { return &Edits{}, nil }
 	}
 	o := order(PrepareOperation, claim)
 	o.Cleanup, o.Twice = true, true
@@ -142,6 +151,53 @@ func TestPrepareInterruptedInTheCall(t *testing.T) {
 	}
 }
 
+// TestPrepareIsNotUnpreparedMeanwhile: a driver that is told to unprepare what it
+// is about to prepare would leave it prepared in the end.
+func TestPrepareIsNotUnpreparedMeanwhile(t *testing.T) {
+	host := kubeletDir(t)
+	ctx, interrupt := context.WithCancel(context.Background())
+	unprepared := make(chan struct{}, 1)
+	serve(t, host, gpu, &scripted{
+		prepare: func(c *drav1.Claim) (*drav1.NodePrepareResourcesResponse, error) {
+			interrupt()
+			select {
+			case <-unprepared:
+				t.Error("it is unprepared while it is being prepared")
+			case <-time.After(200 * time.Millisecond):
+			}
+			return &drav1.NodePrepareResourcesResponse{Claims: map[string]*drav1.NodePrepareResourceResponse{c.GetUid(): {}}}, nil
+		},
+		unprepare: func(c *drav1.Claim) (*drav1.NodeUnprepareResourcesResponse, error) {
+			unprepared <- struct{}{}
+			return &drav1.NodeUnprepareResourcesResponse{Claims: map[string]*drav1.NodeUnprepareResourceResponse{c.GetUid(): nil}}, nil
+		},
+	})
+	o := order(PrepareOperation, allocated(gpu, nodeName, "gpu-0"))
+	o.Cleanup = true
+	done, err := Do(ctx, host, o, calling())
+	if !errors.Is(err, context.Canceled) || len(unprepared) != 1 {
+		t.Errorf("the error is %v, unprepared %d times", err, len(unprepared))
+	}
+	want(t, done.Checks, checkCleanup, node.OK, "done")
+	wantNo(t, done.Checks, node.Problem)
+}
+
+// TestCleanupOfWhatIsNotAnswered says that it may have come too early.
+func TestCleanupOfWhatIsNotAnswered(t *testing.T) {
+	host := kubeletDir(t)
+	free := make(chan struct{})
+	t.Cleanup(func() { close(free) })
+	serve(t, host, gpu, &scripted{prepare: func(*drav1.Claim) (*drav1.NodePrepareResourcesResponse, error) {
+		<-free
+		return nil, errScripted
+	}})
+	o := order(PrepareOperation, allocated(gpu, nodeName, "gpu-0"))
+	o.Cleanup = true
+	opts := calling()
+	opts.Timeout = 300 * time.Millisecond
+	want(t, do(t, host, o, opts).Checks, checkCleanup, node.Unknown, "may still finish NodePrepareResources")
+}
+
 func TestPrepareWithFailingDriver(t *testing.T) {
 	host := kubeletDir(t)
 	claim := allocated(gpu, nodeName, "gpu-0")
@@ -168,7 +224,7 @@ func TestPrepareHoldsRepliesAgainstTheClaim(t *testing.T) {
 	}{
 		"an error":        {nil, errScripted, checkCall, node.Problem, "the driver says no"},
 		"an empty map":    {&drav1.NodePrepareResourcesResponse{}, nil, checkReply, node.Problem, "does not have the claim"},
-		"another claim":   {reply("uid-2", device("gpu-0")), nil, checkReply, node.Problem, "has the claim uid-2, which was not asked for"},
+		"another claim":   {reply("uid-2", device("gpu-0")), nil, checkReply, node.Problem, "has 1 claim not asked for (uid-2)"},
 		"a device twice":  {reply("uid-1", device("gpu-0"), device("gpu-0")), nil, checkAllocated, node.Problem, "node-1/gpu-0 twice"},
 		"another device":  {reply("uid-1", device("gpu-0"), device("gpu-7")), nil, checkAllocated, node.Problem, "node-1/gpu-7, which the claim does not have"},
 		"no name":         {reply("uid-1", device("")), nil, checkAllocated, node.Problem, "a device without a name"},
@@ -219,15 +275,67 @@ func TestPrepareReportsWhatDoesNotResolve(t *testing.T) {
 	claim := allocated(gpu, nodeName, "gpu-0", "gpu-1")
 	start(t, host, testdriver.Config{Claims: []*resourceapi.ResourceClaim{claim}})
 	opts := calling()
-	opts.Resolve = func(_ context.Context, id string) (*Edits, error) {
-		if strings.HasSuffix(id, "gpu-0") {
-			return nil, errors.New("no spec has it")
+	opts.Resolve = func(context.Context) func(string) (*Edits, error) {
+		return func(id string) (*Edits, error) {
+			if strings.HasSuffix(id, "gpu-0") {
+				return nil, errors.New("no spec has it")
+			}
+			return &Edits{Spec: "/var/run/cdi/gpu.yaml", DeviceNodes: []DeviceNode{{Path: "/dev/nvidia1", HostPath: "/dev/nvidia1", State: node.Problem, Message: "is not there"}}}, nil
 		}
-		return &Edits{Spec: "/var/run/cdi/gpu.yaml", DeviceNodes: []DeviceNode{{Path: "/dev/nvidia1", HostPath: "/dev/nvidia1", State: node.Problem, Message: "is not there"}}}, nil
 	}
 	done := do(t, host, order(PrepareOperation, claim), opts)
 	want(t, done.Checks, checkCDI, node.Problem, "gpu-0 does not resolve, so the container does not start: no spec has it")
 	want(t, done.Checks, checkCDI, node.Problem, "the device file of k8s.gpu.example.com/claim=uid-1-gpu-1, named in /var/run/cdi/gpu.yaml: is not there")
+}
+
+// TestPrepareWithAVersionThatIsNotServed falls back, which the kubelet does not.
+func TestPrepareWithAVersionThatIsNotServed(t *testing.T) {
+	host := kubeletDir(t)
+	claim := allocated(gpu, nodeName, "gpu-0")
+	serve(t, host, gpu, &scripted{
+		info: &registerv1.PluginInfo{
+			Type: registerv1.DRAPlugin, Name: gpu, Endpoint: filepath.Join(host.Kubelet, pluginsDir, gpu, "dra.sock"),
+			SupportedVersions: []string{drav1beta1.DRAPluginService, drav1.DRAPluginService},
+		},
+		prepare: func(*drav1.Claim) (*drav1.NodePrepareResourcesResponse, error) {
+			return nil, status.Error(codes.Unimplemented, "not yet")
+		},
+		older: func(c *drav1beta1.Claim) (*drav1beta1.NodePrepareResourcesResponse, error) {
+			return &drav1beta1.NodePrepareResourcesResponse{Claims: map[string]*drav1beta1.NodePrepareResourceResponse{c.GetUid(): {Devices: []*drav1beta1.Device{
+				{PoolName: nodeName, DeviceName: "gpu-0"},
+			}}}}, nil
+		},
+	})
+	done := do(t, host, order(PrepareOperation, claim), calling())
+	want(t, done.Checks, checkCall, node.OK, "NodePrepareResources done")
+	want(t, done.Checks, checkVersion, node.Problem, "advertises v1.DRAPlugin and does not serve it")
+}
+
+// TestPrepareBoundsReplies looks at the specs of the node once for a call, and not
+// at everything that fits into a reply.
+func TestPrepareBoundsReplies(t *testing.T) {
+	host := kubeletDir(t)
+	serve(t, host, gpu, &scripted{prepare: func(c *drav1.Claim) (*drav1.NodePrepareResourcesResponse, error) {
+		many := &drav1.Device{PoolName: nodeName, DeviceName: "gpu-0", CdiDeviceIds: slices.Repeat([]string{"x.com/gpu=0"}, 20*maxNames)}
+		claims := map[string]*drav1.NodePrepareResourceResponse{c.GetUid(): {Devices: append([]*drav1.Device{many}, slices.Repeat([]*drav1.Device{{}}, 20000)...)}}
+		for i := range 20000 {
+			claims[fmt.Sprint("uid-x", i)] = &drav1.NodePrepareResourceResponse{}
+		}
+		return &drav1.NodePrepareResourcesResponse{Claims: claims}, nil
+	}})
+	looks := 0
+	opts := calling()
+	opts.Resolve = func(context.Context) func(string) (*Edits, error) {
+		looks++
+		return func(string) (*Edits, error) { return &Edits{}, nil }
+	}
+	done := do(t, host, order(PrepareOperation, allocated(gpu, nodeName, "gpu-0")), opts)
+	want(t, done.Checks, checkReply, node.Problem, "has 20000 claims not asked for")
+	want(t, done.Checks, checkAllocated, node.Problem, "the reply has 20001 devices")
+	want(t, done.Checks, checkCDI, node.Unknown, "the reply has 20000 CDI names, of which 1000 were looked up")
+	if looks != 1 || len(done.Checks) > 2*maxDevices+maxNames {
+		t.Errorf("%d looks, %d checks", looks, len(done.Checks))
+	}
 }
 
 func TestPrepareWithoutDriver(t *testing.T) {

@@ -83,9 +83,18 @@ func (o *Order) results(driver string) []resourceapi.DeviceRequestAllocationResu
 	return own
 }
 
-// Refuse says why an order should not be carried out on a node of that name,
-// which is empty if it is not known. snap is nil if no cluster was read.
-func (o *Order) Refuse(snap *snapshot.Snapshot, nodeName string) []Refusal {
+// Place is where an order would be carried out.
+//
+// +k8s:deepcopy-gen=false
+type Place struct {
+	// Node is what the cluster calls it, BootID is what its kernel does. They are
+	// empty if not known.
+	Node, BootID string
+}
+
+// Refuse says why an order should not be carried out in a place. snap is nil if
+// no cluster was read.
+func (o *Order) Refuse(snap *snapshot.Snapshot, here Place) []Refusal {
 	claim := o.Object
 	if claim == nil {
 		return []Refusal{{
@@ -103,7 +112,7 @@ func (o *Order) Refuse(snap *snapshot.Snapshot, nodeName string) []Refusal {
 		add("the claim is not allocated", "the driver gets a claim without devices: it fails, or what it does means nothing")
 		return append(refusals, o.refuseInUse()...)
 	}
-	if where := o.elsewhere(snap, nodeName); where != "" {
+	if where := o.elsewhere(snap, here); where != "" {
 		add(where, "the driver here gets devices that it may not have; one that does not check hands out others in their place")
 	}
 	if o.Driver != "" && len(o.results(o.Driver)) == 0 {
@@ -157,18 +166,23 @@ func (o *Order) refuseInUse() []Refusal {
 
 // elsewhere says that the devices are not on this node, or that nobody knows;
 // empty if they are.
-func (o *Order) elsewhere(snap *snapshot.Snapshot, nodeName string) string {
+func (o *Order) elsewhere(snap *snapshot.Snapshot, here Place) string {
 	selector := o.Object.Status.Allocation.NodeSelector
 	if selector == nil {
 		return ""
 	}
-	switch {
-	case nodeName == "":
+	if here.Node == "" {
 		return "the name of this node is not known, so neither is whether the claim is allocated to it"
-	case snap == nil || snap.Node(nodeName) == nil:
-		return fmt.Sprintf("node %s is not in what was read, so whether the claim is allocated to it is not known", nodeName)
-	case !selects(selector, snap.Node(nodeName)):
-		return fmt.Sprintf("the claim is not allocated to node %s but to %s", nodeName, selected(snap, o))
+	}
+	if snap == nil || snap.Node(here.Node) == nil {
+		return fmt.Sprintf("node %s is not in what was read, so whether the claim is allocated to it is not known", here.Node)
+	}
+	target := snap.Node(here.Node)
+	switch told := target.Status.NodeInfo.BootID; {
+	case !selects(selector, target):
+		return fmt.Sprintf("the claim is not allocated to node %s but to %s", here.Node, selected(snap, o))
+	case told != "" && here.BootID != "" && told != here.BootID:
+		return fmt.Sprintf("the claim is allocated to node %s, whose boot ID is not that of this machine: it is another one, or was started anew since", here.Node)
 	}
 	return ""
 }

@@ -22,6 +22,10 @@ func TestRefuse(t *testing.T) {
 	for i, operation := range []resourceapi.SkipNodeOperation{resourceapi.SkipNodeOperationNodePrepareResources, resourceapi.SkipNodeOperationAll} {
 		skipping.Status.Allocation.Devices.Results[i].SkipNodeOperations = []resourceapi.SkipNodeOperation{operation}
 	}
+	rebooted := cluster()
+	rebooted.Nodes[0].Status.NodeInfo.BootID = "boot-9"
+	same := cluster()
+	same.Nodes[0].Status.NodeInfo.BootID = "boot-1"
 	for name, test := range map[string]struct {
 		order  *Order
 		change func(o *Order)
@@ -31,6 +35,8 @@ func TestRefuse(t *testing.T) {
 		reason, consequence string
 	}{
 		"on this node":   {prepare(allocated(gpu, nodeName, "gpu-0")), nil, cluster(), nodeName, "", ""},
+		"by its boot ID": {prepare(allocated(gpu, nodeName, "gpu-0")), nil, same, nodeName, "", ""},
+		"by its name":    {prepare(allocated(gpu, nodeName, "gpu-0")), nil, rebooted, nodeName, "node node-1, whose boot ID is not that of this machine", "may not have"},
 		"on another":     {prepare(allocated(gpu, "node-2", "gpu-0")), nil, cluster(), nodeName, "not allocated to node node-1 but to node-2", "may not have"},
 		"unknown node":   {prepare(allocated(gpu, nodeName, "gpu-0")), nil, cluster(), "", "name of this node is not known", "may not have"},
 		"not allocated":  {prepare(unallocated), nil, cluster(), nodeName, "is not allocated", "without devices"},
@@ -54,7 +60,7 @@ func TestRefuse(t *testing.T) {
 			if test.change != nil {
 				test.change(test.order)
 			}
-			refusals := test.order.Refuse(test.snap, test.node)
+			refusals := test.order.Refuse(test.snap, Place{Node: test.node, BootID: "boot-1"})
 			switch {
 			case test.reason == "" && len(refusals) > 0:
 				t.Errorf("refused: %+v", refusals)

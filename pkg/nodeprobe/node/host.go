@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	securejoin "github.com/cyphar/filepath-securejoin"
 )
@@ -60,7 +61,12 @@ func NewHost(root, kubelet string, cdi []string) *Host {
 // node would, and never lead out of its root. It fails for a loop of links.
 func (h *Host) Here(path string) (string, error) {
 	here, err := securejoin.SecureJoin(h.Root, path)
-	if err != nil {
+	var inner *fs.PathError
+	switch {
+	case errors.As(err, &inner):
+		// Its path is that from here.
+		return "", fmt.Errorf("resolve %s: %w", path, inner.Err)
+	case err != nil:
 		return "", fmt.Errorf("resolve %s: %w", path, err)
 	}
 	return here, nil
@@ -83,25 +89,51 @@ func (e *TooLargeError) Unwrap() error { return ErrNotRead }
 // ErrNotRegular is something that should be a file and is none.
 var ErrNotRegular = errors.New("is not a regular file")
 
-// ReadFile reads a file of at most so many bytes. It never waits: what is no
-// regular file, such as a pipe, is not opened.
-func (h *Host) ReadFile(path string, limit int64) ([]byte, error) {
+// ErrNotDirectory is something that should be a directory and is none.
+var ErrNotDirectory = errors.New("is not a directory")
+
+// open opens what is right for a path of the node: nothing else is touched. It
+// never waits, as for the other end of a pipe, also if one is put there meanwhile.
+func (h *Host) open(path string, right func(fs.FileInfo) error) (*os.File, error) {
 	here, err := h.Here(path)
 	if err != nil {
 		return nil, err
 	}
 	info, err := os.Stat(here)
-	switch {
-	case err != nil:
-		return nil, h.named(path, err)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s %w", path, ErrNotRegular)
-	case info.Size() > limit:
-		return nil, &TooLargeError{path, limit}
-	}
-	file, err := os.Open(here)
 	if err != nil {
 		return nil, h.named(path, err)
+	}
+	if err := right(info); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(here, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, h.named(path, err)
+	}
+	if info, err = file.Stat(); err == nil {
+		err = right(info)
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, h.named(path, err)
+	}
+	return file, nil
+}
+
+// ReadFile reads a file of at most so many bytes. It never waits: what is no
+// regular file, such as a pipe, is not opened.
+func (h *Host) ReadFile(path string, limit int64) ([]byte, error) {
+	file, err := h.open(path, func(info fs.FileInfo) error {
+		switch {
+		case !info.Mode().IsRegular():
+			return fmt.Errorf("%s %w", path, ErrNotRegular)
+		case info.Size() > limit:
+			return &TooLargeError{path, limit}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	defer func() { _ = file.Close() }()
 	// It may have grown since, and files of the kernel have no size.
@@ -119,15 +151,16 @@ func (h *Host) ReadFile(path string, limit int64) ([]byte, error) {
 const maxEntries = 10000
 
 // ReadDir lists a directory by name. One with more than 10,000 entries is an
-// error.
+// error, and so is what is no directory.
 func (h *Host) ReadDir(path string) ([]fs.DirEntry, error) {
-	here, err := h.Here(path)
+	dir, err := h.open(path, func(info fs.FileInfo) error {
+		if !info.IsDir() {
+			return fmt.Errorf("%s %w", path, ErrNotDirectory)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	dir, err := os.Open(here)
-	if err != nil {
-		return nil, h.named(path, err)
 	}
 	defer func() { _ = dir.Close() }()
 	entries, err := dir.ReadDir(maxEntries + 1)

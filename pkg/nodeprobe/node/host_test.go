@@ -81,6 +81,29 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
+// TestReadDir must not wait for anybody who writes to the pipe.
+func TestReadDir(t *testing.T) {
+	host := tree(t, "dir/b", "dir/a", "link -> dir", "file", "loop -> loop")
+	if err := syscall.Mkfifo(filepath.Join(host.Root, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := host.ReadDir("/link")
+	if err != nil || len(entries) != 2 || entries[0].Name() != "a" {
+		t.Errorf("a directory: %v, %v", entries, err)
+	}
+	for _, path := range []string{"/pipe", "/file"} {
+		if _, err := host.ReadDir(path); !errors.Is(err, ErrNotDirectory) || err.Error() != path+" is not a directory" {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if _, err := host.ReadDir("/loop"); err == nil || err.Error() != "resolve /loop: too many levels of symbolic links" {
+		t.Errorf("a loop of links: %v", err)
+	}
+	if _, err := host.ReadDir("/gone"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing: %v", err)
+	}
+}
+
 func TestLeaves(t *testing.T) {
 	host := tree(t, "var/lib/kubelet/plugins/gpu/dra.sock", "var/lib/kubelet/plugins/out -> /tmp/evil", "tmp/evil", "var/lib/kubelet/plugins/in -> gpu")
 	for path, want := range map[string]bool{"/var/lib/kubelet/plugins/gpu/dra.sock": false, "/var/lib/kubelet/plugins/in/dra.sock": false, "/var/lib/kubelet/plugins/out": true} {

@@ -104,7 +104,7 @@ const maxHeaders = 64 << 10
 // if that is given. A reply may have so many bytes. The error is a
 // [*SocketError].
 func (h *Host) Dial(ctx context.Context, path, inside string, maxReply int) (*grpc.ClientConn, error) {
-	first, err := h.open(ctx, path, inside)
+	first, err := h.connect(ctx, path, inside)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (h *Host) Dial(ctx context.Context, path, inside string, maxReply int) (*gr
 			case conn := <-connections:
 				return conn, nil
 			default:
-				return h.open(ctx, path, inside)
+				return h.connect(ctx, path, inside)
 			}
 		}),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -135,8 +135,8 @@ func (h *Host) Dial(ctx context.Context, path, inside string, maxReply int) (*gr
 	return conn, nil
 }
 
-// open connects to a socket.
-func (h *Host) open(ctx context.Context, path, inside string) (net.Conn, error) {
+// connect connects to a socket.
+func (h *Host) connect(ctx context.Context, path, inside string) (net.Conn, error) {
 	fail := func(answer Answer, err error) (net.Conn, error) {
 		return nil, &SocketError{Path: path, Answer: answer, Err: err}
 	}

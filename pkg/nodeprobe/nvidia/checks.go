@@ -43,7 +43,7 @@ func compareWithPCI(gpus []GPU, pci []PCIDevice) []node.Check {
 		}
 	}
 	if len(checks) == 0 {
-		checks = append(checks, node.Good("gpus/pci", pciDevices, "NVML knows each of %s on the bus", count(len(pci), "GPU")))
+		checks = append(checks, node.Good("gpus/pci", pciDevices, "NVML knows each of %s on the bus", node.Counted(len(pci), "GPU")))
 	}
 	return checks
 }
@@ -60,7 +60,7 @@ func gpuChecks(g *GPU) []node.Check {
 		return checks
 	}
 	if g.ECC != nil && g.ECC.Uncorrected != nil && *g.ECC.Uncorrected > 0 {
-		bad("ecc", "%s that ECC could not correct since the driver was loaded", count(int(*g.ECC.Uncorrected), "memory error"))
+		bad("ecc", "%s that ECC could not correct since the driver was loaded", node.Counted(int(*g.ECC.Uncorrected), "memory error"))
 	}
 	if g.ECC != nil && g.ECC.Current != g.ECC.Pending {
 		bad("ecc", "ECC is %s, and will be %s after a reset", onOff(g.ECC.Current), onOff(g.ECC.Pending))
@@ -71,9 +71,9 @@ func gpuChecks(g *GPU) []node.Check {
 	if g.Rows != nil && g.Rows.Pending {
 		bad("rows", "a broken row of memory is replaced only after a reset")
 	}
-	if len(g.XIDs) > 0 {
-		last := g.XIDs[len(g.XIDs)-1]
-		bad("xid", "%s in the kernel log, the last one %d: %s", count(len(g.XIDs), "error"), last.Code, last.Message)
+	if errors := slices.DeleteFunc(slices.Clone(g.XIDs), XID.ofApplication); len(errors) > 0 {
+		last := errors[len(errors)-1]
+		bad("xid", "%s in the kernel log, the last one %d: %s", node.Counted(len(errors), "error"), last.Code, last.Message)
 	}
 	if f := g.Fabric; f != nil {
 		switch {
@@ -84,7 +84,7 @@ func gpuChecks(g *GPU) []node.Check {
 		}
 	}
 	if down := slices.DeleteFunc(slices.Clone(g.NVLinks), func(l NVLink) bool { return l.Active }); len(down) > 0 && len(down) < len(g.NVLinks) {
-		bad("nvlink", "%d of %s are down", len(down), count(len(g.NVLinks), "NVLink"))
+		bad("nvlink", "%d of %s are down", len(down), node.Counted(len(g.NVLinks), "NVLink"))
 	}
 	if g.MIG != nil && g.MIG.Current != g.MIG.Pending {
 		bad("mig", "MIG is %s, and will be %s after a reset", onOff(g.MIG.Current), onOff(g.MIG.Pending))

@@ -43,7 +43,7 @@ func Look(ctx context.Context, host *node.Host, options Options) (*Findings, err
 		if f, err = simulate(options.Simulate); err != nil {
 			return nil, err
 		}
-		f.check(node.Good("gpus/nvml", "", "simulated: %s", count(len(f.GPUs), "GPU")))
+		f.check(node.Good("gpus/nvml", "", "simulated: %s", node.Counted(len(f.GPUs), "GPU")))
 	} else {
 		f = lookAt(ctx, host, options.Library)
 	}
@@ -65,7 +65,7 @@ func lookAt(ctx context.Context, host *node.Host, library string) *Findings {
 		f.check(notAsked(where, err, pci, pciErr))
 	} else {
 		f.Library = where
-		f.check(node.Good("gpus/nvml", where, "%s, driver %s", count(len(f.GPUs), "GPU"), f.DriverVersion))
+		f.check(node.Good("gpus/nvml", where, "%s, driver %s", node.Counted(len(f.GPUs), "GPU"), f.DriverVersion))
 	}
 	f.PCI = pci
 	switch {
@@ -163,15 +163,8 @@ func notAsked(where string, err error, pci []PCIDevice, pciErr error) node.Check
 	case pciErr != nil:
 		return node.Unseen(name, where, "%v, and whether there is a GPU is not known either", err)
 	case !slices.ContainsFunc(pci, func(d PCIDevice) bool { return d.Driver == nvidiaModule }):
-		return node.Bad(name, where, "%v; none of %s is bound to the kernel driver %q", err, count(len(pci), "GPU"), nvidiaModule)
+		return node.Bad(name, where, "%v; none of %s is bound to the kernel driver %q", err, node.Counted(len(pci), "GPU"), nvidiaModule)
 	default:
 		return node.Failed(name, where, err)
 	}
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

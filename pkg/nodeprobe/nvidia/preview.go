@@ -22,8 +22,10 @@ const (
 	// DriverName is that of the driver whose slices are previewed, its kubelet
 	// plugin for GPUs.
 	DriverName = "gpu.nvidia.com"
-	// DriverSource is the state of the driver's source that the preview follows.
-	DriverSource = "kubernetes-sigs/dra-driver-nvidia-gpu@95932046"
+	// DriverSource is the state of the driver's source that the preview follows,
+	// and DriverVersion is what it calls itself.
+	DriverVersion = "v0.5.0-dev"
+	DriverSource  = "kubernetes-sigs/dra-driver-nvidia-gpu@95932046"
 )
 
 // Classes are the DeviceClasses that the driver's Helm chart installs for its
@@ -104,7 +106,7 @@ func (p *preview) gpus() ([]*GPU, error) {
 	f := p.findings
 	if len(f.GPUs) == 0 && f.DriverVersion == "" && len(f.Missing) == 0 {
 		// newDeviceLib, lines 57-66.
-		return nil, &CannotStartError{"the node has no NVML"}
+		return nil, &CannotStartError{"there is no NVIDIA GPU, or no NVML"}
 	}
 	for _, each := range []struct{ field, text string }{{"driverVersion", f.DriverVersion}, {"cudaVersion", f.CUDAVersion}} {
 		if len(f.GPUs) == 0 {

@@ -194,7 +194,7 @@ func TestPreviewCannotStart(t *testing.T) {
 			migOn(f).GPUs[0].MIGDevices[0].Missing = []Missing{{Value: "profile", Reason: "its compute instance does not take all of its GPU instance"}}
 		}, Settings{}, "profile of MIG device MIG-1 is not known"},
 		"MIG devices of a hypervisor": {func(f *Findings) { migOn(f).GPUs[0].Virtualization = virtualGPU }, Settings{DynamicMIG: true}, "MIG devices that it cannot make itself"},
-		"no NVML":                     {func(f *Findings) { *f = Findings{} }, Settings{}, "the node has no NVML"},
+		"no NVML":                     {func(f *Findings) { *f = Findings{} }, Settings{}, "there is no NVIDIA GPU, or no NVML"},
 	} {
 		f := h100(t)
 		test.change(f)
@@ -239,6 +239,11 @@ func TestConfigure(t *testing.T) {
 		"passthrough":         {map[string]bool{gatePassthrough: true}, "", "cannot be told"},
 		"partitions":          {map[string]bool{gatePartitioning: true}, "", "cannot be told"},
 		"both":                {map[string]bool{gateDynamicMIG: true, gateMPS: true}, "", "does not start with both"},
+		"all of a kind":       {map[string]bool{"AllAlpha": true}, "", "name them one by one"},
+		"logs":                {map[string]bool{"ContextualLogging": false}, "", ""},
+		"metadata":            {map[string]bool{"DeviceMetadata": true}, "", "does not start with DeviceMetadata without PassthroughSupport"},
+		"no DNS names":        {map[string]bool{"IMEXDaemonsWithDNSNames": false}, "", "does not start with ComputeDomainCliques without IMEXDaemonsWithDNSNames"},
+		"neither":             {map[string]bool{"IMEXDaemonsWithDNSNames": false, "ComputeDomainCliques": false}, "", ""},
 		"shares without gate": {nil, "memory", "without its feature gate ConsumableShares"},
 		"wrong shares":        {map[string]bool{gateShares: true}, "-1", "has to be"},
 	} {

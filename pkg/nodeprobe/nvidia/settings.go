@@ -41,6 +41,9 @@ const (
 	gatePartitioning   = "FabricManagerPartitioning"
 	gateHealth         = "NVMLDeviceHealthCheck"
 	gateMPS            = "MPSSupport"
+	gateMetadata       = "DeviceMetadata"
+	gateCliques        = "ComputeDomainCliques"
+	gateDNSNames       = "IMEXDaemonsWithDNSNames"
 )
 
 // Configure reads feature gates and the value of --consumable-shares as the
@@ -49,11 +52,16 @@ const (
 // gates of which the outcome cannot be computed here.
 func (s *Settings) Configure(gates map[string]bool, shares string) error {
 	known := []string{
-		gateDynamicMIG, gateListAttributes, gateShares, gatePassthrough, gatePartitioning, gateHealth, gateMPS,
-		"TimeSlicingSettings", "IMEXDaemonsWithDNSNames", "ComputeDomainCliques", "CrashOnNVLinkFabricErrors", "DeviceMetadata", "HostManagedIMEXDaemon",
+		gateDynamicMIG, gateListAttributes, gateShares, gatePassthrough, gatePartitioning, gateHealth, gateMPS, gateMetadata, gateCliques, gateDNSNames,
+		"TimeSlicingSettings", "CrashOnNVLinkFabricErrors", "HostManagedIMEXDaemon",
+		// Those of the Kubernetes library for logs.
+		"ContextualLogging", "LoggingAlphaOptions", "LoggingBetaOptions",
 	}
 	for _, name := range slices.Sorted(maps.Keys(gates)) {
-		if !slices.Contains(known, name) {
+		switch {
+		case name == "AllAlpha" || name == "AllBeta":
+			return fmt.Errorf("which feature gates %s means depends on the version of the driver: name them one by one", name)
+		case !slices.Contains(known, name):
 			return fmt.Errorf("the NVIDIA DRA driver has no feature gate %q", name)
 		}
 	}
@@ -62,6 +70,14 @@ func (s *Settings) Configure(gates map[string]bool, shares string) error {
 		return fmt.Errorf("what the driver publishes with %s cannot be told: it depends on the kernel's VFIO drivers", gatePassthrough)
 	case gates[gatePartitioning]:
 		return fmt.Errorf("what the driver publishes with %s cannot be told: it asks the Fabric Manager", gatePartitioning)
+	}
+	if gates[gateMetadata] {
+		return fmt.Errorf("the driver does not start with %s without %s", gateMetadata, gatePassthrough)
+	}
+	// Both are on by default.
+	isOn := func(name string) bool { on, given := gates[name]; return on || !given }
+	if isOn(gateCliques) && !isOn(gateDNSNames) {
+		return fmt.Errorf("the driver does not start with %s without %s", gateCliques, gateDNSNames)
 	}
 	for _, other := range []string{gateHealth, gateMPS} {
 		if gates[gateDynamicMIG] && gates[other] {

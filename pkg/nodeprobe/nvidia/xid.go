@@ -5,13 +5,15 @@ package nvidia
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// maxXIDs is how many errors are kept of each GPU, the last ones.
+// maxXIDs is how many errors are kept of each GPU, the last ones, and those of
+// the GPU before those of applications.
 const maxXIDs = 20
 
 // addXIDs gives each GPU its errors from the kernel log. NVML tells of an XID
@@ -50,7 +52,16 @@ func parseXIDs(lines []string) map[string][]XID {
 		}
 		slot := strings.ToLower(parts[1])
 		found[slot] = append(found[slot], XID{Code: code, Message: parts[3]})
-		found[slot] = found[slot][max(len(found[slot])-maxXIDs, 0):]
+		if len(found[slot]) > maxXIDs {
+			// Applications that fail because of a GPU must not push out its error.
+			oldest := max(slices.IndexFunc(found[slot], XID.ofApplication), 0)
+			found[slot] = slices.Delete(found[slot], oldest, oldest+1)
+		}
 	}
 	return found
 }
+
+// ofApplication tells whether an error is one that a program on a healthy GPU can
+// make, by the list of the NVIDIA DRA driver (xidsToSkip,
+// cmd/gpu-kubelet-plugin/device_health.go).
+func (x XID) ofApplication() bool { return slices.Contains([]int{13, 31, 43, 45, 68, 109}, x.Code) }

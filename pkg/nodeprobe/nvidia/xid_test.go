@@ -4,6 +4,7 @@
 package nvidia
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,6 +31,10 @@ func TestParseXIDs(t *testing.T) {
 	}
 	if n := len(parseXIDs(many)["0000:3b:00"]); n != maxXIDs {
 		t.Errorf("%d errors kept", n)
+	}
+	many = append(many[:1], slices.Repeat([]string{"NVRM: Xid (PCI:0000:3b:00): 45, x"}, 3*maxXIDs)...)
+	if kept := parseXIDs(many)["0000:3b:00"]; kept[0].Code != 79 {
+		t.Errorf("the error of the GPU is gone: %v", kept)
 	}
 }
 

@@ -1,0 +1,27 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+func TestNodeProbePreviewNames(t *testing.T) {
+	preview := func(args ...string) (out, said string, code int) {
+		var stdout, stderr bytes.Buffer
+		args = append([]string{"node-probe", "preview", "--simulate", "dgx-h100", "-o", "name"}, args...)
+		code = Run(t.Context(), args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr}, "")
+		return stdout.String(), stderr.String(), code
+	}
+	if out, said, code := preview(); code != 0 || out != "resourceslice.resource.k8s.io/dgx-h100-gpu.nvidia.com-0\n" {
+		t.Errorf("exit code %d, %s%s", code, out, said)
+	}
+	if out, said, code := preview("--diff"); code != exitUsage || out != "" || !strings.Contains(said, "differences have no name") {
+		t.Errorf("exit code %d, %s%s", code, out, said)
+	}
+}
