@@ -21,6 +21,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/testdriver"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/nvidia"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -185,11 +186,11 @@ func nodeQuestions(t *testing.T) [][]string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	specs := filepath.Join(dir, "cdi")
-	if err := os.Mkdir(specs, 0o755); err != nil {
+	specs := filepath.Join(dir, "etc", "cdi")
+	if err := os.MkdirAll(specs, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	driver, err := testdriver.Start(t.Context(), testdriver.Config{Name: "gpu.example.com", Kubelet: dir, CDI: specs, Claims: snap.Claims})
+	driver, err := testdriver.Start(t.Context(), testdriver.Config{Name: "gpu.example.com", Root: dir, Kubelet: node.DefaultKubelet, CDI: specs, Claims: snap.Claims})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +204,7 @@ func nodeQuestions(t *testing.T) [][]string {
 	}
 	for _, verb := range []string{"", "plugins", "health", "cdi", "prepare train -n ml --dry-run=client", "prepare train -n ml --twice --cleanup", "unprepare train -n ml", "unprepare train -n ml --driver none.example.com --force"} {
 		line := append([]string{"node-probe"}, strings.Fields(verb)...)
-		lines = append(lines, append(line, "--kubelet-root", dir, "--cdi-dir", specs, "--node-name", "node-1", "--snapshot", cluster))
+		lines = append(lines, append(line, "--node-root", dir, "--node-name", "node-1", "--snapshot", cluster))
 	}
 	for _, machine := range nvidia.SimulatedMachines() {
 		lines = append(lines,

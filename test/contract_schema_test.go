@@ -31,10 +31,15 @@ type jsonSchema struct {
 	Items       *jsonSchema            `json:"items,omitempty"`
 	Properties  map[string]*jsonSchema `json:"properties,omitempty"`
 	Required    []string               `json:"required,omitempty"`
-	// AdditionalProperties is a schema, or false.
-	AdditionalProperties any                    `json:"additionalProperties,omitempty"`
-	Defs                 map[string]*jsonSchema `json:"$defs,omitempty"`
+	// Additional is the schema of fields that are not among Properties: those of a
+	// map, or none.
+	Additional *jsonSchema            `json:"additionalProperties,omitempty"`
+	Not        *jsonSchema            `json:"not,omitempty"`
+	Defs       map[string]*jsonSchema `json:"$defs,omitempty"`
 }
+
+// nothing is the schema that nothing matches.
+func nothing() *jsonSchema { return &jsonSchema{Not: &jsonSchema{}} }
 
 // reflector makes schemas of types.
 type reflector struct {
@@ -65,7 +70,7 @@ func schemaOf(t *testing.T, name string, open bool) *jsonSchema {
 		root.Properties["items"] = &jsonSchema{Type: "array", Items: element}
 		root.Required = append(root.Required, "items")
 		if !open {
-			root.AdditionalProperties = false
+			root.Additional = nothing()
 		}
 	} else {
 		root.Ref = r.schema(of).Ref
@@ -121,7 +126,7 @@ func (r *reflector) schema(of reflect.Type) *jsonSchema {
 	case reflect.Slice:
 		return &jsonSchema{Type: "array", Items: r.schema(of.Elem())}
 	case reflect.Map:
-		return &jsonSchema{Type: "object", AdditionalProperties: r.schema(of.Elem())}
+		return &jsonSchema{Type: "object", Additional: r.schema(of.Elem())}
 	case reflect.Struct:
 		return r.define(of, r.object)
 	case reflect.String:
@@ -166,7 +171,7 @@ func (r *reflector) object(of reflect.Type, s *jsonSchema) {
 	docs := r.docs(of)
 	s.Type, s.Description, s.Properties = "object", docs[""], map[string]*jsonSchema{}
 	if !r.open {
-		s.AdditionalProperties = false
+		s.Additional = nothing()
 	}
 	for _, field := range fields {
 		property := r.schema(field.Type)
