@@ -42,7 +42,7 @@ func describeKinds(t *testing.T) string {
 func (d *describer) describe(k kind) {
 	fmt.Fprintf(&d.text, "\n## %s\n\nPrinted by `kubectl dra %s -o json`", k.name, k.by)
 	if k.list != nil {
-		fmt.Fprintf(&d.text, ", several of them as a `%sList` with `items`; schemas: [%s](schema/%s.json), [%sList](schema/%sList.json).", k.name, k.name, k.name, k.name, k.name)
+		fmt.Fprintf(&d.text, ", several of them as `%sList` with `items`; schemas: [%s](schema/%s.json), [%sList](schema/%sList.json).", k.name, k.name, k.name, k.name, k.name)
 	} else {
 		fmt.Fprintf(&d.text, "; schema: [%s](schema/%s.json).", k.name, k.name)
 	}
