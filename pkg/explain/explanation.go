@@ -16,7 +16,7 @@ const APIVersion = "dra.kubectl.dev/v1alpha1"
 
 // Explanation is the answer to "why": whether a target's claims can be
 // allocated, and the evidence. Every face of the program (text, JSON, YAML,
-// the dashboard) renders this struct and computes nothing.
+// the dashboard) renders it and computes nothing.
 type Explanation struct {
 	metav1.TypeMeta `json:",inline"`
 
