@@ -91,6 +91,11 @@ golden: ## Write the golden files and the transcripts in the documents anew; rev
 	$(GO) test ./pkg/render ./pkg/tui -update
 	$(GO) test ./test -run 'TestScripts|TestDocuments|TestExplanations|TestVerbs|TestInventories' -update
 
+.PHONY: docs
+docs: ## Write the documents anew that come from the commands and the types
+	$(GO) test ./pkg/commands -run TestPages -update
+	$(GO) test ./test -run TestContractIsWritten -update
+
 .PHONY: generate
 generate: ## Write the generated code anew
 	$(TOOL) deepcopy-gen --output-file zz_generated.deepcopy.go --go-header-file tools/boilerplate/header.go.txt ./pkg/explain ./pkg/inventory ./pkg/nodeprobe/cdi ./pkg/nodeprobe/kubelet ./pkg/nodeprobe/checkpoint ./pkg/nodeprobe/driver ./pkg/nodeprobe/nvidia ./pkg/nodeprobe

@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -122,5 +123,31 @@ func TestReasonCodesAreDocumented(t *testing.T) {
 	})
 	if found == 0 {
 		t.Error("found no reason codes in pkg/explain/explanation.go")
+	}
+}
+
+// TestDocumentedReasonCodes wants no row for a code that there is not.
+func TestDocumentedReasonCodes(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "docs", "why.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, ok := strings.Cut(string(text), "\n## The reason codes\n")
+	if !ok {
+		t.Fatal("docs/why.md has no section about the reason codes")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	var known []string
+	for _, value := range parseGo(t, filepath.Join("..", "pkg", "explain")).enums["Code"] {
+		known = append(known, value.value)
+	}
+	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(section, -1)
+	for _, row := range rows {
+		if !slices.Contains(known, row[1]) {
+			t.Errorf("docs/why.md describes %s, which is no reason code", row[1])
+		}
+	}
+	if len(rows) != len(known) {
+		t.Errorf("docs/why.md describes %d reason codes of %d", len(rows), len(known))
 	}
 }

@@ -16,7 +16,7 @@ const APIVersion = "dra.kubectl.dev/v1alpha1"
 
 // Explanation is the answer to "why": whether a target's claims can be
 // allocated, and the evidence. Every face of the program (text, JSON, YAML,
-// the dashboard) renders this struct and computes nothing.
+// the dashboard) renders it and computes nothing.
 type Explanation struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -86,6 +86,7 @@ func (e *Explanation) Code() string {
 // Target identifies an object. Namespace and name are empty where the object
 // has none.
 type Target struct {
+	// Kind is Pod, ResourceClaim, ResourceClaimTemplate or that of a workload.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
@@ -172,7 +173,7 @@ type PodStatus struct {
 	Node string `json:"node,omitempty"`
 	// Since is when the pod was created.
 	Since *metav1.Time `json:"since,omitempty"`
-	// Age counts the seconds from then until the snapshot was taken.
+	// AgeSeconds counts the seconds from then until the snapshot was taken.
 	AgeSeconds int64 `json:"ageSeconds,omitempty"`
 	// Stage is where the pod stands.
 	Stage Stage `json:"stage,omitempty"`
@@ -267,7 +268,8 @@ type AllocatedDevice struct {
 type RequestExplanation struct {
 	// Name is "request", or "request/subrequest" for an alternative of a
 	// prioritized list.
-	Name        string `json:"name"`
+	Name string `json:"name"`
+	// DeviceClass is the class that the request names.
 	DeviceClass string `json:"deviceClass"`
 	// ExtendedResource is what the container asks for, in the claim for
 	// extended resources.
@@ -307,8 +309,9 @@ type SelectorTrace struct {
 	// Source is "class" or "request".
 	Source string `json:"source"`
 	// Object has the selector, at Path.
-	Object     string `json:"object"`
-	Path       string `json:"path"`
+	Object string `json:"object"`
+	Path   string `json:"path"`
+	// Expression is in CEL.
 	Expression string `json:"expression"`
 	// Cost estimates what an evaluation costs in the worst case, in the units of
 	// CEL. It is 0 if that is not known. CostLimit is what the API server accepts
@@ -328,6 +331,8 @@ type SelectorTrace struct {
 
 // SelectorOutcomes counts devices by what became of an expression.
 type SelectorOutcomes struct {
+	// True, False and Fails count those for which the expression is true, is
+	// false, or ends with an error.
 	True  int `json:"isTrue"`
 	False int `json:"isFalse"`
 	Fails int `json:"fails"`
@@ -338,6 +343,7 @@ type SelectorOutcomes struct {
 
 // SelectorPart is a part of an expression.
 type SelectorPart struct {
+	// Expression is the part, in CEL.
 	Expression string `json:"expression"`
 	// Wanted says in a few words what it asks for; empty if the expression says
 	// it best.
@@ -357,7 +363,8 @@ type SelectorValue struct {
 	Found string `json:"found"`
 	// Outcome is True, False or Fails.
 	Outcome string `json:"outcome"`
-	Count   int    `json:"count"`
+	// Count is for how many devices.
+	Count int `json:"count"`
 }
 
 // What became of a part of an expression.
@@ -369,8 +376,9 @@ const (
 
 // Rejection is a set of devices that the same check rejects.
 type Rejection struct {
-	Code  Code `json:"code"`
-	Count int  `json:"count"`
+	Code Code `json:"code"`
+	// Count is how many devices it rejects.
+	Count int `json:"count"`
 	// Label names the check in a word or two: "allocated", "selector 1".
 	Label string `json:"label"`
 	// Message says it in one sentence.
@@ -402,6 +410,7 @@ type Evidence struct {
 
 // NodeGroup is a set of nodes with the same answer.
 type NodeGroup struct {
+	// Count is the number of Names.
 	Count   int      `json:"count"`
 	Names   []string `json:"names"`
 	Verdict Verdict  `json:"verdict"`
@@ -421,7 +430,9 @@ type NodeGroup struct {
 // long as all of them hold, the claims do not fit there, whatever else changes,
 // and that is true of no part of the set.
 type Conflict struct {
-	Node  string         `json:"node"`
+	// Node is the most promising one.
+	Node string `json:"node"`
+	// Facts are what cannot hold together.
 	Facts []ConflictFact `json:"facts"`
 	// AnyOne is true if giving up any one of the facts is enough, with all else
 	// as it is. Where it is false, more than these stands in the way.
@@ -434,6 +445,7 @@ type Conflict struct {
 
 // ConflictFact is one of them, said in a clause, with what proves it.
 type ConflictFact struct {
+	// Text says it in a clause.
 	Text     string   `json:"text"`
 	Evidence Evidence `json:"evidence"`
 }
@@ -442,7 +454,8 @@ type ConflictFact struct {
 // asked again about all nodes that would take the pod, with the change made.
 type Remedy struct {
 	// Actor is who can do it: User, Admin, or Nobody for something to wait for.
-	Actor  string `json:"actor"`
+	Actor string `json:"actor"`
+	// Change says in a few words what is different.
 	Change string `json:"change"`
 	// Patch has the commands that make the change, one a line, if there are
 	// any; see [Commands].
@@ -454,7 +467,9 @@ type Remedy struct {
 	Edits []Edit `json:"edits,omitempty"`
 	// FeatureGate is a gate of the cluster that was off and has to be on.
 	FeatureGate string `json:"featureGate,omitempty"`
-	Verified    bool   `json:"verified"`
+	// Verified is true: the allocator has accepted it. What it did not accept is
+	// not printed.
+	Verified bool `json:"verified"`
 	// Node is a node where it then fits, Devices what the allocator picks there.
 	Node    string            `json:"node"`
 	Devices []AllocatedDevice `json:"devices"`
@@ -479,8 +494,10 @@ type Edit struct {
 
 // Placement is what the allocator picks on the first of the best nodes.
 type Placement struct {
-	Node   string           `json:"node"`
-	Score  int64            `json:"score,omitempty"`
+	Node string `json:"node"`
+	// Score is that of the node, see [NodeGroup].
+	Score int64 `json:"score,omitempty"`
+	// Claims are in the order of the pod.
 	Claims []PlacementClaim `json:"claims"`
 }
 
@@ -551,8 +568,9 @@ type ReachablePool struct {
 	// Usable says whether the allocator takes devices from the pool.
 	Usable bool `json:"usable"`
 	// Code and Message say why not, or why a part of it is left out.
-	Code     Code      `json:"code,omitempty"`
-	Message  string    `json:"message,omitempty"`
+	Code    Code   `json:"code,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Evidence proves it.
 	Evidence *Evidence `json:"evidence,omitempty"`
 }
 
@@ -575,7 +593,8 @@ type DeviceExplanation struct {
 	Nodes     string `json:"nodes"`
 	NodeCount int    `json:"nodeCount"`
 	// Shared is true if several claims can have shares of it.
-	Shared     bool             `json:"shared,omitempty"`
+	Shared bool `json:"shared,omitempty"`
+	// Attributes are in the order of their names.
 	Attributes []DeviceValue    `json:"attributes,omitempty"`
 	Capacity   []DeviceCapacity `json:"capacity,omitempty"`
 	// Counters are those that it takes of its pool.
@@ -597,6 +616,7 @@ type DeviceExplanation struct {
 
 // DeviceValue is an attribute, its value as a CEL literal.
 type DeviceValue struct {
+	// Name has no domain if it is that of the driver.
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
@@ -604,7 +624,8 @@ type DeviceValue struct {
 // DeviceCapacity is a capacity of a device. Consumed and Left are set if the
 // device is shared.
 type DeviceCapacity struct {
-	Name     string `json:"name"`
+	Name string `json:"name"`
+	// Total, Consumed and Left are quantities: "80Gi".
 	Total    string `json:"total"`
 	Consumed string `json:"consumed,omitempty"`
 	Left     string `json:"left,omitempty"`
@@ -612,12 +633,14 @@ type DeviceCapacity struct {
 
 // DeviceCounter is a shared counter that a device takes from.
 type DeviceCounter struct {
+	// CounterSet and Counter are the names of both in the pool.
 	CounterSet string `json:"counterSet"`
 	Counter    string `json:"counter"`
 	// Takes is what the device takes, once it is in use, of Total.
 	Takes string `json:"takes"`
 	Total string `json:"total,omitempty"`
-	Left  string `json:"left,omitempty"`
+	// Left is what others have not taken.
+	Left string `json:"left,omitempty"`
 	// UsedBy are the devices of the pool that are in use and take from it.
 	UsedBy []string `json:"usedBy,omitempty"`
 	// CompatibilityGroups are those of the device on this counter set.
@@ -626,7 +649,9 @@ type DeviceCounter struct {
 
 // DeviceTaint is a taint and what says so: the slice or a DeviceTaintRule.
 type DeviceTaint struct {
-	Taint    string       `json:"taint"`
+	// Taint is KEY[=VALUE]:EFFECT.
+	Taint string `json:"taint"`
+	// Since is when it was added, if that is known.
 	Since    *metav1.Time `json:"since,omitempty"`
 	Evidence Evidence     `json:"evidence"`
 }
@@ -651,7 +676,8 @@ type DeviceHolder struct {
 // DeviceHealth is the health of a device in the status of a pod.
 type DeviceHealth struct {
 	// Pod is "namespace/name".
-	Pod     string `json:"pod"`
+	Pod string `json:"pod"`
+	// Health is Healthy, Unhealthy or Unknown.
 	Health  string `json:"health"`
 	Message string `json:"message,omitempty"`
 }

@@ -144,7 +144,8 @@ type ClusterCounts struct {
 	// cluster counted.
 	Request    string       `json:"request"`
 	AnsweredAt *metav1.Time `json:"answeredAt,omitempty"`
-	// The counts are nil if the cluster could not tell, which Error explains.
+	// The counts are nil if the cluster could not tell, which Error explains:
+	// Total, Allocated, Available and Unavailable.
 	Total       *int32 `json:"total,omitempty"`
 	Allocated   *int32 `json:"allocated,omitempty"`
 	Available   *int32 `json:"available,omitempty"`
@@ -167,7 +168,11 @@ const (
 // DeviceCounts counts devices by state. Total is the sum of all but Unhealthy,
 // which counts devices in any state, unless some are bounds.
 type DeviceCounts struct {
-	Total     int `json:"total"`
+	// Total counts all devices.
+	Total int `json:"total"`
+	// Free, Allocated, Shared, Blocked, Tainted and Unusable count the devices of
+	// that state, see [DeviceState]. Unhealthy counts those that kubelets or
+	// drivers say are.
 	Free      int `json:"free"`
 	Allocated int `json:"allocated"`
 	Shared    int `json:"shared"`
@@ -184,17 +189,20 @@ type DeviceCounts struct {
 
 // UnhealthyDevice is a device of a pool that is not healthy.
 type UnhealthyDevice struct {
-	Name    string `json:"name"`
+	Name string `json:"name"`
+	// Message is what kubelets or drivers say.
 	Message string `json:"message,omitempty"`
 }
 
 // Counter is one shared counter of a pool.
 type Counter struct {
+	// CounterSet is the name of its set.
 	CounterSet string `json:"counterSet"`
 	Name       string `json:"name"`
-	Total      string `json:"total"`
-	Used       string `json:"used"`
-	Left       string `json:"left"`
+	// Total, Used and Left are quantities: "80Gi".
+	Total string `json:"total"`
+	Used  string `json:"used"`
+	Left  string `json:"left"`
 	// UsedPercent is Used of Total, rounded to a whole number.
 	UsedPercent int `json:"usedPercent"`
 	// By names the devices in use that take some of it.
@@ -205,7 +213,8 @@ type Counter struct {
 
 // Capacity is how much of a capacity is taken.
 type Capacity struct {
-	Name  string `json:"name"`
+	Name string `json:"name"`
+	// Total, Used and Left are quantities: "80Gi".
 	Total string `json:"total"`
 	Used  string `json:"used"`
 	Left  string `json:"left"`
@@ -222,8 +231,9 @@ type Partition struct {
 	Type string `json:"type"`
 	// Attribute is the one that has the type, empty if none is declared.
 	Attribute string `json:"attribute,omitempty"`
-	Devices   int    `json:"devices"`
-	Allocated int    `json:"allocated"`
+	// Devices counts the devices of the kind, Allocated those that claims have.
+	Devices   int `json:"devices"`
+	Allocated int `json:"allocated"`
 	// MoreFit is how many more the allocator finds room for, for requests that
 	// tolerate no taint; nil if that was not asked, or depends on nodes that are
 	// not known.
@@ -240,7 +250,8 @@ type Device struct {
 	Driver string `json:"driver"`
 	Pool   string `json:"pool"`
 	Name   string `json:"name"`
-	Slice  string `json:"slice"`
+	// Slice is the ResourceSlice that publishes it.
+	Slice string `json:"slice"`
 	// Node is the node that the device is for, empty if that is not one node;
 	// Scope says it in words.
 	Node  string `json:"node,omitempty"`
@@ -257,16 +268,21 @@ type Device struct {
 	Taints []DeviceTaint `json:"taints,omitempty"`
 	// Health is what kubelets or drivers say: Healthy, Unhealthy or Unknown,
 	// empty if nobody says anything.
-	Health        string `json:"health,omitempty"`
+	Health string `json:"health,omitempty"`
+	// HealthMessage is what they say about it.
 	HealthMessage string `json:"healthMessage,omitempty"`
 	// Shareable devices can be allocated several times.
-	Shareable  bool              `json:"shareable,omitempty"`
+	Shareable bool `json:"shareable,omitempty"`
+	// Attributes are by name, with the domain.
 	Attributes map[string]string `json:"attributes,omitempty"`
-	Capacity   []Capacity        `json:"capacity,omitempty"`
+	// Capacity is what there is of each, and what shares have taken.
+	Capacity []Capacity `json:"capacity,omitempty"`
 	// Counters are what it takes of shared counters, by "set/counter".
-	Counters            map[string]string `json:"counters,omitempty"`
-	CompatibilityGroups []string          `json:"compatibilityGroups,omitempty"`
-	BindingConditions   []string          `json:"bindingConditions,omitempty"`
+	Counters map[string]string `json:"counters,omitempty"`
+	// CompatibilityGroups are those that it can be in together with others.
+	CompatibilityGroups []string `json:"compatibilityGroups,omitempty"`
+	// BindingConditions must become true before a pod that gets it is bound.
+	BindingConditions []string `json:"bindingConditions,omitempty"`
 	// Labels are those of its slice.
 	Labels map[string]string `json:"labels,omitempty"`
 }
@@ -370,6 +386,7 @@ type Holder struct {
 
 // DeviceStatus is what a driver says about an allocated device (KEP-4817).
 type DeviceStatus struct {
+	// Conditions are those of the device in the status of the claim.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// Odd names the types of conditions that are not as they should be: one that
 	// stands for a failure of binding and is true, any other one that is not.
@@ -388,8 +405,9 @@ type DeviceTaint struct {
 	Effect string `json:"effect"`
 	// Source is what it comes from: "ResourceSlice/name" or
 	// "DeviceTaintRule/name".
-	Source string       `json:"source"`
-	Since  *metav1.Time `json:"since,omitempty"`
+	Source string `json:"source"`
+	// Since is when it was added, if that is known.
+	Since *metav1.Time `json:"since,omitempty"`
 }
 
 // Claim is a ResourceClaim, what it asks for and what it got.
@@ -421,12 +439,15 @@ type Claim struct {
 	Stage string `json:"stage,omitempty"`
 	// Code and Reason are why it is pending, as "why" says; they are only there
 	// if they were asked for.
-	Code        string            `json:"code,omitempty"`
-	Reason      string            `json:"reason,omitempty"`
-	AllocatedAt *metav1.Time      `json:"allocatedAt,omitempty"`
-	Created     *metav1.Time      `json:"created,omitempty"`
-	AgeSeconds  int64             `json:"ageSeconds,omitempty"`
-	Labels      map[string]string `json:"labels,omitempty"`
+	Code   string `json:"code,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// AllocatedAt is when it got its devices, if the server recorded it.
+	AllocatedAt *metav1.Time `json:"allocatedAt,omitempty"`
+	// Created is when the claim was made, AgeSeconds the time from then until the
+	// snapshot was taken.
+	Created    *metav1.Time      `json:"created,omitempty"`
+	AgeSeconds int64             `json:"ageSeconds,omitempty"`
+	Labels     map[string]string `json:"labels,omitempty"`
 }
 
 // ClaimState is how far a claim got.
@@ -503,16 +524,18 @@ type ClaimRequest struct {
 // ClaimDevice is a device that a claim has.
 type ClaimDevice struct {
 	// Request is "request/subrequest" if an alternative was taken.
-	Request  string            `json:"request"`
-	Driver   string            `json:"driver"`
-	Pool     string            `json:"pool"`
-	Device   string            `json:"device"`
-	ShareID  string            `json:"shareID,omitempty"`
+	Request string `json:"request"`
+	Driver  string `json:"driver"`
+	Pool    string `json:"pool"`
+	Device  string `json:"device"`
+	ShareID string `json:"shareID,omitempty"`
+	// Consumed is what the share takes, by capacity.
 	Consumed map[string]string `json:"consumed,omitempty"`
 	// Missing is true if the newest generation of its pool does not have the
 	// device any more.
-	Missing bool          `json:"missing,omitempty"`
-	Status  *DeviceStatus `json:"status,omitempty"`
+	Missing bool `json:"missing,omitempty"`
+	// Status is what the driver says about the device.
+	Status *DeviceStatus `json:"status,omitempty"`
 }
 
 // Taint is a taint, where it comes from and what is under it.
@@ -527,9 +550,10 @@ type Taint struct {
 	Rule string `json:"rule,omitempty"`
 	// Driver is that of the devices, empty for a rule that is not about one
 	// driver. Selector says in words which devices a rule selects.
-	Driver   string       `json:"driver,omitempty"`
-	Selector string       `json:"selector,omitempty"`
-	Since    *metav1.Time `json:"since,omitempty"`
+	Driver   string `json:"driver,omitempty"`
+	Selector string `json:"selector,omitempty"`
+	// Since is when it was added, if that is known.
+	Since *metav1.Time `json:"since,omitempty"`
 	// Devices are those with the taint, as driver/pool/device.
 	Devices []string `json:"devices"`
 	// Claims are those that have such a device, as namespace/name.
@@ -572,10 +596,11 @@ type OtherEviction struct {
 	// Taint is KEY[=VALUE]:EFFECT, Device the one that has it, as
 	// driver/pool/device, and Source the object that it comes from, such as
 	// "DeviceTaintRule/maintenance".
-	Taint  string      `json:"taint"`
-	Device string      `json:"device"`
-	Source string      `json:"source"`
-	At     metav1.Time `json:"at"`
+	Taint  string `json:"taint"`
+	Device string `json:"device"`
+	Source string `json:"source"`
+	// At is when the pod gets evicted.
+	At metav1.Time `json:"at"`
 }
 
 // Class is a DeviceClass and what it selects.
@@ -696,5 +721,6 @@ type Branch struct {
 	Uncertain bool `json:"uncertain,omitempty"`
 	// Resource is set for an extended resource on a node.
 	Resource *ResourceOnNode `json:"resource,omitempty"`
-	Branches []Branch        `json:"branches,omitempty"`
+	// Branches are what hangs on it.
+	Branches []Branch `json:"branches,omitempty"`
 }

@@ -47,6 +47,9 @@ type Report struct {
 // Paths are those of the node. Root is where the node's root is, as seen from
 // where the program ran.
 type Paths struct {
+	// Root is where the root of the node is mounted, Kubelet the root directory
+	// of its kubelet, CDI the directories with specs, in the order of their
+	// priority.
 	Root    string   `json:"root"`
 	Kubelet string   `json:"kubelet"`
 	CDI     []string `json:"cdi"`

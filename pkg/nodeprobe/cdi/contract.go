@@ -33,14 +33,18 @@ type Findings struct {
 
 // Resolution is what becomes of one CDI device.
 type Resolution struct {
+	// ID is vendor/class=name.
 	ID string `json:"id"`
 	// Edits are all that a runtime does for it, nil if there is an error.
 	Edits *Edits `json:"edits,omitempty"`
+	// Error says why it cannot be had.
 	Error string `json:"error,omitempty"`
 }
 
 // Directory is one that runtimes read specs from.
 type Directory struct {
+	// Path is where it is, Exists whether it is there, Specs how many files with
+	// specs it has.
 	Path   string `json:"path"`
 	Exists bool   `json:"exists"`
 	Specs  int    `json:"specs"`
@@ -50,9 +54,11 @@ type Directory struct {
 
 // Spec is a file with devices.
 type Spec struct {
+	// Path is where the file is.
 	Path string `json:"path"`
 	// Target is where the file is if Path is a link.
-	Target  string `json:"target,omitempty"`
+	Target string `json:"target,omitempty"`
+	// Version is that of the CDI format.
 	Version string `json:"version,omitempty"`
 	// Kind is vendor/class.
 	Kind    string   `json:"kind,omitempty"`
@@ -76,19 +82,22 @@ type Device struct {
 	// ConflictsWith is a file that has the same device with the same priority:
 	// runtimes then use neither.
 	ConflictsWith string `json:"conflictsWith,omitempty"`
-	Edits         Edits  `json:"edits"`
+	// Edits are made to a container with this device.
+	Edits Edits `json:"edits"`
 }
 
 // Edits are what a runtime does to a container.
 type Edits struct {
 	// Spec is the file that a device was resolved from.
-	Spec           string       `json:"spec,omitempty"`
-	DeviceNodes    []DeviceNode `json:"deviceNodes,omitempty"`
-	Mounts         []Mount      `json:"mounts,omitempty"`
-	Env            []string     `json:"env,omitempty"`
-	Hooks          []Hook       `json:"hooks,omitempty"`
-	NetDevices     []NetDevice  `json:"netDevices,omitempty"`
-	AdditionalGIDs []uint32     `json:"additionalGids,omitempty"`
+	Spec        string       `json:"spec,omitempty"`
+	DeviceNodes []DeviceNode `json:"deviceNodes,omitempty"`
+	Mounts      []Mount      `json:"mounts,omitempty"`
+	// Env is NAME=value.
+	Env        []string    `json:"env,omitempty"`
+	Hooks      []Hook      `json:"hooks,omitempty"`
+	NetDevices []NetDevice `json:"netDevices,omitempty"`
+	// AdditionalGIDs are groups of the process.
+	AdditionalGIDs []uint32 `json:"additionalGids,omitempty"`
 	// IntelRDT is the class of service, empty if none is set.
 	IntelRDT string `json:"intelRdt,omitempty"`
 }
@@ -116,8 +125,9 @@ type DeviceNode struct {
 	HostPath string `json:"hostPath"`
 	// Type is b, c, u or p, Number major:minor; empty if the spec leaves them to
 	// the node.
-	Type        string   `json:"type,omitempty"`
-	Number      string   `json:"number,omitempty"`
+	Type   string `json:"type,omitempty"`
+	Number string `json:"number,omitempty"`
+	// Permissions are of r, w and m.
 	Permissions string   `json:"permissions,omitempty"`
 	State       Presence `json:"state"`
 	// Found says what is on the node instead, or why it could not be seen.
@@ -126,25 +136,34 @@ type DeviceNode struct {
 
 // Mount is a mount.
 type Mount struct {
+	// HostPath is where it is on the node, ContainerPath in the container; Type
+	// and Options are those of mount(8).
 	HostPath      string   `json:"hostPath"`
 	ContainerPath string   `json:"containerPath"`
 	Type          string   `json:"type,omitempty"`
 	Options       []string `json:"options,omitempty"`
-	State         Presence `json:"state"`
-	Found         string   `json:"found,omitempty"`
+	// State tells whether HostPath is there, Found what is there instead, or why
+	// it could not be seen.
+	State Presence `json:"state"`
+	Found string   `json:"found,omitempty"`
 }
 
 // Hook is a program that the runtime starts on the node.
 type Hook struct {
-	Name  string   `json:"name"`
-	Path  string   `json:"path"`
-	Args  []string `json:"args,omitempty"`
+	// Name is when it is started: "createContainer".
+	Name string `json:"name"`
+	// Path is the program on the node, Args are its arguments.
+	Path string   `json:"path"`
+	Args []string `json:"args,omitempty"`
+	// State tells whether the program is there, Found what is there instead, or
+	// why it could not be seen.
 	State Presence `json:"state"`
 	Found string   `json:"found,omitempty"`
 }
 
 // NetDevice is a network interface that is moved into the container.
 type NetDevice struct {
+	// HostInterface is its name on the node, Name that in the container.
 	HostInterface string `json:"hostInterface"`
 	Name          string `json:"name"`
 }

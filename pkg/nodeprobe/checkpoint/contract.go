@@ -28,6 +28,7 @@ type Findings struct {
 
 // Checkpoint is a file.
 type Checkpoint struct {
+	// Path is where the file is.
 	Path string `json:"path"`
 	// Driver is the one whose file it is, empty for the kubelet's.
 	Driver string `json:"driver,omitempty"`
@@ -39,7 +40,8 @@ type Checkpoint struct {
 	BootID string `json:"bootID,omitempty"`
 	// Modified is when the file was written.
 	Modified *metav1.Time `json:"modified,omitempty"`
-	Claims   []Claim      `json:"claims,omitempty"`
+	// Claims are those that the file has.
+	Claims []Claim `json:"claims,omitempty"`
 	// Error tells why the file could not be read, or not be understood.
 	Error string `json:"error,omitempty"`
 }
@@ -49,7 +51,8 @@ type Checkpoint struct {
 // and so one of another version may refuse a file that is intact.
 type Checksum struct {
 	// Of is the part that it is for: a version, or empty for the file.
-	Of     string `json:"of,omitempty"`
+	Of string `json:"of,omitempty"`
+	// Found is the one in the file, Wanted what was computed.
 	Found  uint64 `json:"found"`
 	Wanted uint64 `json:"wanted"`
 }
@@ -87,11 +90,13 @@ type Claim struct {
 
 // Device is a device of a claim.
 type Device struct {
-	Driver     string   `json:"driver"`
-	Pool       string   `json:"pool"`
-	Device     string   `json:"device"`
-	ShareID    string   `json:"shareID,omitempty"`
-	Requests   []string `json:"requests,omitempty"`
+	Driver  string `json:"driver"`
+	Pool    string `json:"pool"`
+	Device  string `json:"device"`
+	ShareID string `json:"shareID,omitempty"`
+	// Requests are those of the claim that got it.
+	Requests []string `json:"requests,omitempty"`
+	// CDIDevices are what the runtime gets.
 	CDIDevices []string `json:"cdiDevices,omitempty"`
 }
 

@@ -28,13 +28,15 @@ import (
 type Health struct {
 	metav1.TypeMeta `json:",inline"`
 
+	// Drivers are those that register with the kubelet.
 	Drivers []DriverHealth `json:"drivers"`
 	Checks  []node.Check   `json:"checks"`
 }
 
 // DriverHealth is what one driver says.
 type DriverHealth struct {
-	Driver   string `json:"driver"`
+	Driver string `json:"driver"`
+	// Endpoint is the socket that was asked.
 	Endpoint string `json:"endpoint"`
 	// Service is the version of the API, empty if the driver has none.
 	Service string `json:"service,omitempty"`

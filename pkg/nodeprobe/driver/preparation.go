@@ -30,7 +30,8 @@ type Preparation struct {
 
 // Call is a request to a driver and its reply.
 type Call struct {
-	Driver   string `json:"driver"`
+	Driver string `json:"driver"`
+	// Endpoint is the socket that was called.
 	Endpoint string `json:"endpoint"`
 	// Service is the version of the API, Method what was called.
 	Service string `json:"service"`
@@ -62,6 +63,7 @@ type PreparedDevice struct {
 
 // CDIDevice is a name for the container runtime and what it resolves to.
 type CDIDevice struct {
+	// ID is vendor/class=name.
 	ID string `json:"id"`
 	// Edits are what a container gets, nil if nobody looked or found it.
 	Edits *Edits `json:"edits,omitempty"`

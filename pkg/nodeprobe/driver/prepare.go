@@ -44,7 +44,7 @@ func (o CallOptions) timeout() time.Duration { return cmp.Or(o.Timeout, DefaultC
 // What drivers do wrong is in the checks. It only fails if ctx ends; what was
 // done until then is in the answer, too.
 func Do(ctx context.Context, host *node.Host, order *Order, opts CallOptions) (done *Preparation, err error) {
-	done = &Preparation{TypeMeta: typeMeta("NodePreparation"), Operation: order.Operation, Claim: order.Claim, Calls: []*Call{}}
+	done = &Preparation{TypeMeta: typeMeta("NodePreparation"), Operation: order.Operation, Claim: order.Claim, Calls: []*Call{}, Checks: []node.Check{}}
 	names := order.Drivers()
 	if len(names) == 0 {
 		done.bad(checkFind, "", "the claim has no devices and no driver was named: there is nobody to call")

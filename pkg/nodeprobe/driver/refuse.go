@@ -52,7 +52,9 @@ type Order struct {
 // Refusal is a reason not to do it, and what may follow if it is done all the
 // same.
 type Refusal struct {
-	Reason      string `json:"reason"`
+	// Reason is one sentence.
+	Reason string `json:"reason"`
+	// Consequence is one, too.
 	Consequence string `json:"consequence"`
 }
 

@@ -32,16 +32,19 @@ type Findings struct {
 
 // Pod is a pod as the kubelet knows it.
 type Pod struct {
-	Namespace  string      `json:"namespace"`
-	Name       string      `json:"name"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Containers are those that have a claim, a device, or CPUs or memory of
+	// their own.
 	Containers []Container `json:"containers,omitempty"`
 }
 
 // Container is a container that runs, or starts again, with its pod; the
 // kubelet tells nothing of those that end before.
 type Container struct {
-	Name    string     `json:"name"`
-	Claims  []Claim    `json:"claims,omitempty"`
+	Name   string  `json:"name"`
+	Claims []Claim `json:"claims,omitempty"`
+	// Devices are those of device plugins.
 	Devices []Resource `json:"devices,omitempty"`
 	// CPUs are those that the container has for itself.
 	CPUs   []int64  `json:"cpus,omitempty"`
@@ -71,15 +74,19 @@ type Device struct {
 
 // Resource are devices of a device plugin.
 type Resource struct {
-	Name string   `json:"name"`
-	IDs  []string `json:"ids"`
+	// Name is that of the resource: "example.com/nic".
+	Name string `json:"name"`
+	// IDs are what the plugin calls the devices.
+	IDs []string `json:"ids"`
 	// NUMANodes are where they are, as far as the plugin tells.
 	NUMANodes []int64 `json:"numaNodes,omitempty"`
 }
 
 // Memory is memory that a container has for itself.
 type Memory struct {
-	Type      string  `json:"type"`
-	Bytes     uint64  `json:"bytes"`
+	// Type is memory or hugepages-SIZE, Bytes how much of it.
+	Type  string `json:"type"`
+	Bytes uint64 `json:"bytes"`
+	// NUMANodes are where it is.
 	NUMANodes []int64 `json:"numaNodes,omitempty"`
 }

@@ -64,7 +64,8 @@ type Difference struct {
 // FieldDifference is one value. An empty side does not have it.
 type FieldDifference struct {
 	// Path is that in the device or counter set: "attributes[brand]".
-	Path      string `json:"path"`
+	Path string `json:"path"`
+	// Published and Previewed are the values.
 	Published string `json:"published,omitempty"`
 	Previewed string `json:"previewed,omitempty"`
 }

@@ -41,7 +41,8 @@ type Findings struct {
 // Missing is a value that is not known, and why.
 type Missing struct {
 	// Value is the name of a JSON field beside the list.
-	Value  string `json:"value"`
+	Value string `json:"value"`
+	// Reason says why, in a few words.
 	Reason string `json:"reason"`
 	// Unsupported means that the GPU, or this version of the library, does not
 	// have it at all. Otherwise it exists and could not be had.
@@ -50,6 +51,7 @@ type Missing struct {
 
 // PCIDevice is a GPU as the PCI bus has it.
 type PCIDevice struct {
+	// BusID is the address on the PCI bus.
 	BusID string `json:"busID"`
 	// Device is the PCI device ID, such as "0x2330".
 	Device string `json:"device,omitempty"`
@@ -67,42 +69,56 @@ type PCIDevice struct {
 // GPU is one physical GPU. A field that is empty or absent is among Missing,
 // or does not apply.
 type GPU struct {
+	// Index is NVML's number of it.
 	Index int `json:"index"`
 	// Minor is the N of /dev/nvidiaN, by which the DRA driver names the device.
-	Minor             *int   `json:"minor,omitempty"`
+	Minor *int `json:"minor,omitempty"`
+	// UUID, Product, Brand and Architecture are as NVML tells them,
+	// ComputeCapability as "9.0".
 	UUID              string `json:"uuid,omitempty"`
 	Product           string `json:"product,omitempty"`
 	Brand             string `json:"brand,omitempty"`
 	Architecture      string `json:"architecture,omitempty"`
 	ComputeCapability string `json:"computeCapability,omitempty"`
 	// Virtualization is None, Passthrough, VGPU, HostVGPU or HostVSGA.
-	Virtualization string  `json:"virtualization,omitempty"`
-	MemoryBytes    *uint64 `json:"memoryBytes,omitempty"`
-	PCIBusID       string  `json:"pciBusID,omitempty"`
-	PCIeRoot       string  `json:"pcieRoot,omitempty"`
-	NUMANode       *int    `json:"numaNode,omitempty"`
+	Virtualization string `json:"virtualization,omitempty"`
+	// MemoryBytes is all memory, in use or not.
+	MemoryBytes *uint64 `json:"memoryBytes,omitempty"`
+	// PCIBusID is the address on the PCI bus, PCIeRoot and NUMANode as in
+	// [PCIDevice].
+	PCIBusID string `json:"pciBusID,omitempty"`
+	PCIeRoot string `json:"pcieRoot,omitempty"`
+	NUMANode *int   `json:"numaNode,omitempty"`
 	// AddressingMode is ATS, HMM or None; empty where the platform has none.
 	AddressingMode string `json:"addressingMode,omitempty"`
-	ModuleID       *int   `json:"moduleID,omitempty"`
+	// ModuleID is the place of the GPU on its baseboard.
+	ModuleID *int `json:"moduleID,omitempty"`
 
+	// ECC is absent for a GPU without error correction.
 	ECC *ECC `json:"ecc,omitempty"`
 	// Rows is about memory rows that were replaced by spare ones.
 	Rows *RemappedRows `json:"remappedRows,omitempty"`
 	// XIDs are the errors that the kernel log still has of the GPU, oldest first.
-	XIDs    []XID    `json:"xids,omitempty"`
+	XIDs []XID `json:"xids,omitempty"`
+	// NVLinks are the links to other GPUs and to switches.
 	NVLinks []NVLink `json:"nvlinks,omitempty"`
-	Fabric  *Fabric  `json:"fabric,omitempty"`
+	// Fabric is absent for a GPU that joins none.
+	Fabric *Fabric `json:"fabric,omitempty"`
 
 	// MIG is nil for a GPU that cannot be divided.
-	MIG         *MIG         `json:"mig,omitempty"`
+	MIG *MIG `json:"mig,omitempty"`
+	// MIGDevices are the partitions that exist, MIGProfiles the kinds that there
+	// can be.
 	MIGDevices  []MIGDevice  `json:"migDevices,omitempty"`
 	MIGProfiles []MIGProfile `json:"migProfiles,omitempty"`
 
+	// Missing has the reason for each value that is not known.
 	Missing []Missing `json:"missing,omitempty"`
 }
 
 // ECC is the state of error correction.
 type ECC struct {
+	// Current is whether it is on.
 	Current bool `json:"current"`
 	// Pending is what it will be after the next reset.
 	Pending bool `json:"pending"`
@@ -114,6 +130,8 @@ type ECC struct {
 
 // RemappedRows counts memory rows that were replaced.
 type RemappedRows struct {
+	// Corrected and Uncorrected count rows by the kind of error that made it
+	// necessary.
 	Corrected   int `json:"corrected"`
 	Uncorrected int `json:"uncorrected"`
 	// Pending means that a reset is needed, Failed that one could not be replaced.
@@ -123,12 +141,15 @@ type RemappedRows struct {
 
 // XID is an error of the GPU that the kernel driver reported.
 type XID struct {
-	Code    int    `json:"code"`
+	// Code is the number of the error.
+	Code int `json:"code"`
+	// Message is what the log says of it.
 	Message string `json:"message"`
 }
 
 // NVLink is one link of a GPU.
 type NVLink struct {
+	// Link is the number of it, Active whether it is up.
 	Link   int  `json:"link"`
 	Active bool `json:"active"`
 	// Remote is the PCI bus ID at the other end.
@@ -140,13 +161,15 @@ type Fabric struct {
 	// State is NotSupported, NotStarted, InProgress or Completed.
 	State string `json:"state"`
 	// Status is what came of it, "Success" or NVML's error; only if Completed.
-	Status      string `json:"status,omitempty"`
+	Status string `json:"status,omitempty"`
+	// ClusterUUID and CliqueID name the part of the fabric that the GPU is in.
 	ClusterUUID string `json:"clusterUUID,omitempty"`
 	CliqueID    uint32 `json:"cliqueID"`
 }
 
 // MIG is whether a GPU is divided.
 type MIG struct {
+	// Current is whether it is divided.
 	Current bool `json:"current"`
 	// Pending is what it will be after the next reset.
 	Pending bool `json:"pending"`
@@ -161,28 +184,34 @@ type MIGProfile struct {
 	ID    int `json:"id"`
 	// Slices is how many of the compute slices it takes, Instances how many of
 	// it the GPU has room for.
-	Slices          int         `json:"slices"`
-	Instances       int         `json:"instances"`
-	MemoryMiB       uint64      `json:"memoryMiB"`
-	Multiprocessors int         `json:"multiprocessors"`
-	CopyEngines     int         `json:"copyEngines"`
-	Decoders        int         `json:"decoders"`
-	Encoders        int         `json:"encoders"`
-	JPEGEngines     int         `json:"jpegEngines"`
-	OFAEngines      int         `json:"ofaEngines"`
-	Placements      []Placement `json:"placements,omitempty"`
+	Slices    int `json:"slices"`
+	Instances int `json:"instances"`
+	// MemoryMiB is the memory, Multiprocessors, CopyEngines, Decoders, Encoders,
+	// JPEGEngines and OFAEngines are how many there are of each.
+	MemoryMiB       uint64 `json:"memoryMiB"`
+	Multiprocessors int    `json:"multiprocessors"`
+	CopyEngines     int    `json:"copyEngines"`
+	Decoders        int    `json:"decoders"`
+	Encoders        int    `json:"encoders"`
+	JPEGEngines     int    `json:"jpegEngines"`
+	OFAEngines      int    `json:"ofaEngines"`
+	// Placements are those that are possible on the GPU.
+	Placements []Placement `json:"placements,omitempty"`
 	// Missing has the reason if placements are not known.
 	Missing []Missing `json:"missing,omitempty"`
 }
 
 // Placement is where on the GPU a partition can be, in memory slices.
 type Placement struct {
+	// Start is the first slice, Size how many there are.
 	Start int `json:"start"`
 	Size  int `json:"size"`
 }
 
 // MIGDevice is a partition that exists.
 type MIGDevice struct {
+	// UUID is as NVML tells it, GPUInstanceID and ComputeInstanceID are its
+	// numbers for it.
 	UUID              string    `json:"uuid"`
 	GPUInstanceID     int       `json:"gpuInstanceID"`
 	ComputeInstanceID int       `json:"computeInstanceID"`
@@ -191,8 +220,9 @@ type MIGDevice struct {
 	// take all of its GPU instance, which the DRA driver has no name for.
 	Profile string `json:"profile,omitempty"`
 	// ProfileID is that of the GPU instance, see [MIGProfile.ID].
-	ProfileID int       `json:"profileID"`
-	Missing   []Missing `json:"missing,omitempty"`
+	ProfileID int `json:"profileID"`
+	// Missing has the reason for each value that is not known.
+	Missing []Missing `json:"missing,omitempty"`
 }
 
 // lacks notes that a value is not known.

@@ -1,0 +1,179 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"bytes"
+	"go/ast"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/cdi"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/checkpoint"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/driver"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/kubelet"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/nvidia"
+)
+
+// apiVersion is that of all kinds. There is one constant of it in each package.
+const apiVersion = explain.APIVersion
+
+// listOf is what several objects of a kind are printed as.
+type listOf[T any] struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Items []T `json:"items"`
+}
+
+// kind is something that -o json prints.
+type kind struct {
+	name string
+	// of is the Go type, list that of the NAMEList with several; nil if they are
+	// printed one by one.
+	of, list reflect.Type
+	// by is what prints it.
+	by string
+}
+
+// kinds are all that there are, in the order of the documentation.
+func kinds() []kind {
+	return []kind{
+		{"Explanation", reflect.TypeFor[explain.Explanation](), reflect.TypeFor[explain.ExplanationList](), "why"},
+		{"Slice", reflect.TypeFor[inventory.Slice](), reflect.TypeFor[listOf[inventory.Slice]](), "slices"},
+		{"Pool", reflect.TypeFor[inventory.Pool](), reflect.TypeFor[listOf[inventory.Pool]](), "pools"},
+		{"Device", reflect.TypeFor[inventory.Device](), reflect.TypeFor[listOf[inventory.Device]](), "devices"},
+		{"Claim", reflect.TypeFor[inventory.Claim](), reflect.TypeFor[listOf[inventory.Claim]](), "claims"},
+		{"Class", reflect.TypeFor[inventory.Class](), reflect.TypeFor[listOf[inventory.Class]](), "classes"},
+		{"Taint", reflect.TypeFor[inventory.Taint](), reflect.TypeFor[listOf[inventory.Taint]](), "taints"},
+		{"Branch", reflect.TypeFor[inventory.Branch](), reflect.TypeFor[listOf[inventory.Branch]](), "tree"},
+		{"NodeReport", reflect.TypeFor[nodeprobe.Report](), nil, "node-probe"},
+		{"GPUFindings", reflect.TypeFor[nvidia.Findings](), nil, "node-probe gpus"},
+		{"GPUPreviewComparison", reflect.TypeFor[nvidia.Comparison](), nil, "node-probe preview --diff"},
+		{"NodePlugins", reflect.TypeFor[driver.Findings](), nil, "node-probe plugins"},
+		{"NodePreparation", reflect.TypeFor[driver.Preparation](), nil, "node-probe prepare"},
+		{"NodeHealth", reflect.TypeFor[driver.Health](), nil, "node-probe health"},
+		{"NodeCDI", reflect.TypeFor[cdi.Findings](), nil, "node-probe cdi"},
+		{"NodePods", reflect.TypeFor[kubelet.Findings](), nil, "node-probe pods"},
+		{"NodeState", reflect.TypeFor[checkpoint.Findings](), nil, "node-probe state"},
+	}
+}
+
+// printed has the Go type of each kind, lists among them.
+func printed() map[string]reflect.Type {
+	types := map[string]reflect.Type{}
+	for _, k := range kinds() {
+		types[k.name] = k.of
+		if k.list != nil {
+			types[k.name+"List"] = k.list
+		}
+	}
+	return types
+}
+
+// TestKindsAreComplete finds the types that are printed by what makes them
+// printable: a TypeMeta. All must be among kinds. Snapshots have a format of
+// their own, see docs/snapshot.md.
+func TestKindsAreComplete(t *testing.T) {
+	known := map[string]bool{
+		// The types of lists.
+		"pkg/explain.ExplanationList": true,
+		"pkg/inventory.List":          true,
+	}
+	for _, k := range kinds() {
+		known[strings.TrimPrefix(k.of.PkgPath(), modulePath+"/")+"."+k.of.Name()] = true
+	}
+	found := 0
+	for _, dir := range goPackages(t, filepath.Join("..", "pkg")) {
+		if dir == filepath.Join("..", "pkg", "snapshot") {
+			continue
+		}
+		for name, declared := range parseGo(t, dir).structs {
+			printable := slices.ContainsFunc(declared.fields.List, func(field *ast.Field) bool {
+				selector, ok := field.Type.(*ast.SelectorExpr)
+				return ok && len(field.Names) == 0 && selector.Sel.Name == "TypeMeta"
+			})
+			if !printable {
+				continue
+			}
+			found++
+			if full := strings.TrimPrefix(filepath.ToSlash(dir), "../") + "." + name; !known[full] {
+				t.Errorf("%s is printed, and is not among the kinds of test/contract_test.go", full)
+			}
+		}
+	}
+	if found < len(kinds()) {
+		t.Errorf("found %d types that are printed, want %d at least", found, len(kinds()))
+	}
+}
+
+// TestContractIsWritten compares docs/json.md and docs/schema with what the
+// types and their comments say. With -update they are written anew.
+func TestContractIsWritten(t *testing.T) {
+	docs := filepath.Join("..", "docs")
+	want := map[string][]byte{}
+	for name := range printed() {
+		want[filepath.Join(docs, "schema", name+".json")] = encode(t, schemaOf(t, name, true))
+	}
+	path := filepath.Join(docs, "json.md")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byHand, _, ok := strings.Cut(string(text), generatedMark)
+	if !ok {
+		t.Fatalf("%s has no line %s", path, generatedMark)
+	}
+	want[path] = []byte(byHand + generatedMark + describeKinds(t))
+	compareFiles(t, want, filepath.Join(docs, "schema"))
+}
+
+// generatedMark is what stands before the part of docs/json.md that is written
+// by the test.
+const generatedMark = "<!-- What follows is written by `make docs`, from the Go types. -->\n"
+
+// compareFiles compares files with what they should be, or writes them. There
+// must be no others in a directory.
+func compareFiles(t *testing.T, want map[string][]byte, dir string) {
+	t.Helper()
+	have, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range have {
+		if want[path] != nil {
+			continue
+		}
+		if !*update {
+			t.Errorf("%s is of nothing that there is (run: make docs)", path)
+		} else if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, text := range want {
+		if *update {
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if have, err := os.ReadFile(path); err != nil {
+			t.Errorf("%v (run: make docs)", err)
+		} else if !bytes.Equal(have, text) {
+			t.Errorf("%s is out of date (run: make docs), -have +want:\n%s", path, cmp.Diff(string(have), string(text)))
+		}
+	}
+}
