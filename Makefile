@@ -7,7 +7,8 @@ SHELL := bash
 
 GO ?= go
 # The tools have a module of their own, so that the product does not get their
-# dependencies. The go command builds them once.
+# dependencies. The go command builds them once. actionlint has one more: it needs
+# other versions than the rest.
 TOOL := $(GO) tool -modfile=tools/go.mod
 VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo v0.0.0-dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
@@ -104,9 +105,18 @@ lint: ## Run the linters
 	$(TOOL) golangci-lint run
 
 .PHONY: verify
-verify: ## Check that modules, formatting, lint and generated code are in order
+verify: ## Check modules, formatting, lint, generated code, workflows, licences, vulnerabilities
 	$(GO) mod tidy -diff
 	cd tools && $(GO) mod tidy -diff
+	cd tools/actionlint && $(GO) mod tidy -diff
 	$(TOOL) golangci-lint fmt --diff
 	$(TOOL) golangci-lint run
 	tools/verify-generated.sh
+	$(GO) tool -modfile=tools/actionlint/go.mod actionlint -shellcheck= -pyflakes=
+	tools/verify-licenses.sh
+	tools/verify-vulnerabilities.sh
+
+.PHONY: licenses
+licenses: ## Write THIRD_PARTY_LICENSES, which goes with the binaries, into dist/
+	@mkdir -p dist
+	tools/third-party-licenses.sh >dist/THIRD_PARTY_LICENSES
