@@ -88,9 +88,13 @@ fuzz: ## Ask about CASES new random clusters, then fuzz everything that parses, 
 	done
 
 .PHONY: golden
-golden: ## Write the golden files and the transcripts in the documents anew; review by eye
+golden: control-plane ## Write the golden files and the transcripts in the documents anew; review by eye
 	$(GO) test ./pkg/render ./pkg/tui -update
-	$(GO) test ./test -run 'TestScripts|TestDocuments|TestExplanations|TestVerbs|TestInventories' -update
+	$(GO) test ./test -run 'TestScripts|TestDocuments|TestVerbTable|TestComparison|TestExplanations|TestVerbs|TestInventories' -update
+
+.PHONY: pictures
+pictures: ## Draw the pictures in the documents anew, from what a terminal shows (tmux)
+	$(GO) test ./test -count 1 -run TestPictures -update
 
 .PHONY: generate
 generate: ## Write the generated code anew
