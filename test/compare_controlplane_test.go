@@ -67,9 +67,9 @@ func TestComparison(t *testing.T) {
 		got.WriteString(line)
 		got.WriteString(shell(command))
 		if strings.Contains(command, "live/pod.yaml") {
-			// The scheduler has its say before the next command.
+			// The scheduler has its say before the next command, and the pod has an age.
 			if err := poll(t.Context(), func() bool {
-				return strings.Contains(shell("kubectl get events"), "FailedScheduling")
+				return strings.Contains(shell("kubectl get events"), "FailedScheduling") && !strings.Contains(shell("kubectl get pod train"), " 0s")
 			}); err != nil {
 				t.Fatal(err)
 			}
