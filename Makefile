@@ -7,7 +7,8 @@ SHELL := bash
 
 GO ?= go
 # The tools have a module of their own, so that the product does not get their
-# dependencies. The go command builds them once.
+# dependencies. The go command builds them once. actionlint has one more: it needs
+# other versions than the rest.
 TOOL := $(GO) tool -modfile=tools/go.mod
 VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo v0.0.0-dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
@@ -87,9 +88,13 @@ fuzz: ## Ask about CASES new random clusters, then fuzz everything that parses, 
 	done
 
 .PHONY: golden
-golden: ## Write the golden files and the transcripts in the documents anew; review by eye
+golden: control-plane ## Write the golden files and the transcripts in the documents anew; review by eye
 	$(GO) test ./pkg/render ./pkg/tui -update
-	$(GO) test ./test -run 'TestScripts|TestDocuments|TestExplanations|TestVerbs|TestInventories' -update
+	$(GO) test ./test -run 'TestScripts|TestDocuments|TestVerbTable|TestComparison|TestExplanations|TestVerbs|TestInventories' -update
+
+.PHONY: pictures
+pictures: ## Draw the pictures in the documents anew, from what a terminal shows (tmux)
+	$(GO) test ./test -count 1 -run TestPictures -update
 
 .PHONY: docs
 docs: ## Write the documents anew that come from the commands and the types
@@ -109,10 +114,19 @@ lint: ## Run the linters
 	$(TOOL) golangci-lint run
 
 .PHONY: verify
-verify: ## Check that modules, formatting, lint and generated code are in order
+verify: ## Check modules, formatting, lint, generated code, workflows, licences, vulnerabilities
 	$(GO) mod tidy -diff
 	cd tools && $(GO) mod tidy -diff
+	cd tools/actionlint && $(GO) mod tidy -diff
 	$(TOOL) golangci-lint fmt --diff
 	$(TOOL) golangci-lint run
 	if [ "$$($(GO) env GOOS)" = linux ] && command -v "$$($(GO) env CC)" >/dev/null; then $(TOOL) golangci-lint run --build-tags nvml ./pkg/nodeprobe/nvidia; fi
 	tools/verify-generated.sh
+	$(GO) tool -modfile=tools/actionlint/go.mod actionlint -shellcheck= -pyflakes=
+	tools/verify-licenses.sh
+	tools/verify-vulnerabilities.sh
+
+.PHONY: licenses
+licenses: ## Write THIRD_PARTY_LICENSES, which goes with the binaries, into dist/
+	@mkdir -p dist
+	tools/third-party-licenses.sh >dist/THIRD_PARTY_LICENSES

@@ -27,6 +27,8 @@ type program struct {
 	env  []string
 	// flags are added to all command lines.
 	flags []string
+	// dir is where the program runs in a terminal; none is where the test runs.
+	dir string
 }
 
 // programs has the built program, and is removed at the end. See [TestMain].

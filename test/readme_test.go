@@ -5,6 +5,7 @@ package test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
 )
 
 // TestDocuments runs each "$ kubectl dra …" in the console blocks of the
@@ -107,4 +111,45 @@ func replay(document string, answer func(args []string) string) string {
 		}
 	}
 	return out.String()
+}
+
+// TestVerbTable compares the table of verbs in the README with the commands.
+// With -update it is written anew.
+func TestVerbTable(t *testing.T) {
+	const begin, end = "<!-- verbs: written by make golden -->\n", "<!-- end of verbs -->\n"
+	path := filepath.Join("..", "README.md")
+	readme, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(readme), begin)
+	have, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s has no table between %q and %q", path, begin, end)
+	}
+
+	root := commands.NewRoot(genericiooptions.NewTestIOStreamsDiscard(), "")
+	var table strings.Builder
+	table.WriteString("\n| verb | what it does |\n|---|---|\n")
+	rows := func(group string) {
+		for _, verb := range root.Commands() {
+			if verb.GroupID == group && verb.IsAvailableCommand() && verb.Name() != "help" {
+				fmt.Fprintf(&table, "| `%s` | %s |\n", verb.Name(), verb.Short)
+			}
+		}
+	}
+	for _, group := range root.Groups() {
+		rows(group.ID)
+	}
+	rows("")
+	table.WriteString("\n")
+	if have == table.String() {
+		return
+	}
+	if !*update {
+		t.Fatalf("the README has other verbs than the program (run: make golden), -README +program:\n%s", cmp.Diff(have, table.String()))
+	}
+	if err := os.WriteFile(path, []byte(before+begin+table.String()+end+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }

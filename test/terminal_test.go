@@ -29,7 +29,7 @@ func openTerminal(t *testing.T, p *program, width, height int, args ...string) *
 	term := &terminal{t: t, socket: filepath.Join(t.TempDir(), "tmux"), width: width, height: height}
 	// The shell stays when the program has ended, and tells its exit code.
 	command := "env " + strings.Join(quoted(p.env), " ") + " LC_ALL=C.UTF-8 " + strings.Join(quoted(append([]string{p.path}, args...)), " ") + "; echo ended with $?; exec sleep 1000"
-	term.tmux("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height), command)
+	term.tmux("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height), "-c", filepath.Join(p.dir, "."), command)
 	t.Cleanup(func() { _ = exec.Command("tmux", "-S", term.socket, "kill-server").Run() })
 	return term
 }
