@@ -25,7 +25,7 @@ var keep = flag.String("keep", "", "keep what this release, such as v1.2.0, writ
 // over anything.
 func TestKeepRelease(t *testing.T) {
 	if *keep == "" {
-		t.Skip("see CONTRIBUTING.md, How to make a release")
+		t.Skip("see CONTRIBUTING.md, What others rely on")
 	}
 	dir := filepath.Join(compat, *keep)
 	if err := os.Mkdir(dir, 0o755); err != nil {
