@@ -33,7 +33,7 @@ func poolScenarios() []string {
 func runAs(ctx context.Context, t *testing.T, kubeconfig string, args ...string) (out, errOut string) {
 	t.Helper()
 	streams, _, stdout, stderr := genericiooptions.NewTestIOStreams()
-	if code := commands.Run(ctx, append(args, "--kubeconfig", kubeconfig), streams, "v0.0.0-test"); code != 0 {
+	if code := commands.Run(ctx, append(args, "--kubeconfig", kubeconfig), streams, commands.Build{Version: "v0.0.0-test"}); code != 0 {
 		t.Fatalf("kubectl dra %s: exit code %d\n%s", strings.Join(args, " "), code, stderr)
 	}
 	return stdout.String(), stderr.String()
@@ -262,7 +262,7 @@ func TestPoolStatusSilence(t *testing.T) {
 		ended := make(chan int, 1)
 		go func() {
 			streams, _, _, _ := genericiooptions.NewTestIOStreams()
-			ended <- commands.Run(running, []string{"pools", "--kubeconfig", counter, "--request-timeout=60s"}, streams, "v0.0.0-test")
+			ended <- commands.Run(running, []string{"pools", "--kubeconfig", counter, "--request-timeout=60s"}, streams, commands.Build{Version: "v0.0.0-test"})
 		}()
 		if event, ok := <-seen.ResultChan(); !ok || event.Type != watch.Added {
 			t.Fatalf("got %v, want a new request", event)
