@@ -95,6 +95,18 @@ golden: ## Write the golden files and the transcripts in the documents anew; rev
 generate: ## Write the generated code anew
 	$(TOOL) deepcopy-gen --output-file zz_generated.deepcopy.go --go-header-file tools/boilerplate/header.go.txt ./pkg/explain ./pkg/inventory ./pkg/nodeprobe/cdi ./pkg/nodeprobe/kubelet ./pkg/nodeprobe/checkpoint ./pkg/nodeprobe/driver ./pkg/nodeprobe/nvidia ./pkg/nodeprobe
 
+.PHONY: release-check
+release-check: control-plane ## Build a snapshot of the release, install it with krew, use it (many minutes)
+	KUBECTL_DRA_TEST_RELEASE=1 $(GO) test -count 1 -timeout 3h -v ./test/release
+
+.PHONY: krew-manifest
+krew-manifest: ## Write plugins.yaml anew, after a change of .goreleaser.yaml (many minutes)
+	KUBECTL_DRA_TEST_RELEASE=1 $(GO) test -count 1 -timeout 3h ./test/release -update
+
+.PHONY: release
+release: ## Release the tag that is checked out; what there are no credentials for is skipped
+	tools/release/release.sh
+
 .PHONY: fmt
 fmt: ## Format the code
 	$(TOOL) golangci-lint fmt
@@ -104,9 +116,11 @@ lint: ## Run the linters
 	$(TOOL) golangci-lint run
 
 .PHONY: verify
-verify: ## Check that modules, formatting, lint and generated code are in order
+verify: ## Check that modules, formatting, lint, generated code and the krew manifest are in order
 	$(GO) mod tidy -diff
 	cd tools && $(GO) mod tidy -diff
+	cd tools/release && $(GO) mod tidy -diff
 	$(TOOL) golangci-lint fmt --diff
 	$(TOOL) golangci-lint run
 	tools/verify-generated.sh
+	tools/verify-manifest.sh
