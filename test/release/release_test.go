@@ -200,19 +200,19 @@ func checkKrew(t *testing.T, root, tools string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	home := t.TempDir()
+	home, path := t.TempDir(), t.TempDir()
 	krewRoot := filepath.Join(home, ".krew")
 	bin := filepath.Join(krewRoot, "bin")
-	if err := os.MkdirAll(bin, 0o755); err != nil {
+	if err := os.Symlink(filepath.Join(tools, "krew"), filepath.Join(path, "kubectl-krew")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(filepath.Join(tools, "krew"), filepath.Join(bin, "kubectl-krew")); err != nil {
-		t.Fatal(err)
-	}
+	// krew uninstalls nothing before it has an index, which would come from the
+	// network. An empty one is enough.
+	must(t, root, nil, "git", "init", "--quiet", filepath.Join(krewRoot, "index", "default"))
 	env := []string{
 		"HOME=" + home, "KREW_ROOT=" + krewRoot, "KREW_NO_UPGRADE_CHECK=1",
 		"KUBECONFIG=" + filepath.Join(home, "kubeconfig"), "COLUMNS=100", "NO_COLOR=1",
-		"PATH=" + strings.Join([]string{bin, binaries, os.Getenv("PATH")}, string(filepath.ListSeparator)),
+		"PATH=" + strings.Join([]string{bin, path, binaries, os.Getenv("PATH")}, string(filepath.ListSeparator)),
 	}
 	kubectl := func(args ...string) outcome {
 		return run(t, root, env, append([]string{filepath.Join(binaries, "kubectl")}, args...)...)
