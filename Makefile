@@ -105,6 +105,19 @@ docs: ## Write the documents anew that come from the commands and the types
 generate: ## Write the generated code anew
 	$(TOOL) deepcopy-gen --output-file zz_generated.deepcopy.go --go-header-file tools/boilerplate/header.go.txt ./pkg/explain ./pkg/inventory ./pkg/nodeprobe/cdi ./pkg/nodeprobe/kubelet ./pkg/nodeprobe/checkpoint ./pkg/nodeprobe/driver ./pkg/nodeprobe/nvidia ./pkg/nodeprobe
 
+.PHONY: release-check
+release-check: control-plane ## Build a snapshot of the release, install it with krew, use it (many minutes)
+	cd tools/release && $(GO) mod tidy -diff
+	KUBECTL_DRA_TEST_RELEASE=1 $(GO) test -count 1 -timeout 3h -v ./test/release
+
+.PHONY: krew-manifest
+krew-manifest: ## Write plugins.yaml anew, after a change of .goreleaser.yaml (many minutes)
+	KUBECTL_DRA_TEST_RELEASE=1 $(GO) test -count 1 -timeout 3h ./test/release -update
+
+.PHONY: release
+release: ## Release the tag that is checked out; what there are no credentials for is skipped
+	tools/release/release.sh
+
 .PHONY: fmt
 fmt: ## Format the code
 	$(TOOL) golangci-lint fmt
@@ -114,7 +127,7 @@ lint: ## Run the linters
 	$(TOOL) golangci-lint run
 
 .PHONY: verify
-verify: ## Check modules, formatting, lint, generated code, workflows, licences, vulnerabilities
+verify: ## Check modules, formatting, lint, generated code, workflows, the krew manifest, licences, vulnerabilities
 	$(GO) mod tidy -diff
 	cd tools && $(GO) mod tidy -diff
 	cd tools/actionlint && $(GO) mod tidy -diff
@@ -123,6 +136,7 @@ verify: ## Check modules, formatting, lint, generated code, workflows, licences,
 	if [ "$$($(GO) env GOOS)" = linux ] && command -v "$$($(GO) env CC)" >/dev/null; then $(TOOL) golangci-lint run --build-tags nvml ./pkg/nodeprobe/nvidia; fi
 	tools/verify-generated.sh
 	$(GO) tool -modfile=tools/actionlint/go.mod actionlint -shellcheck= -pyflakes=
+	tools/verify-manifest.sh
 	tools/verify-licenses.sh
 	tools/verify-vulnerabilities.sh
 

@@ -19,7 +19,7 @@ import (
 func completions(t *testing.T, args ...string) []string {
 	t.Helper()
 	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
-	if code := commands.Run(t.Context(), append([]string{"__complete"}, args...), streams, ""); code != 0 {
+	if code := commands.Run(t.Context(), append([]string{"__complete"}, args...), streams, commands.Build{}); code != 0 {
 		t.Errorf("complete %s: exit code %d: %s", strings.Join(args, " "), code, errOut)
 	}
 	words, _, ok := strings.Cut("\n"+out.String(), "\n:")

@@ -130,7 +130,7 @@ func outputs(t *testing.T) map[string][]byte {
 func printedBy(t *testing.T, line []string) []byte {
 	t.Helper()
 	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
-	if code := commands.Run(t.Context(), append(slices.Clone(line), "-o", "json"), streams, "v0.0.0-test"); code > 2 {
+	if code := commands.Run(t.Context(), append(slices.Clone(line), "-o", "json"), streams, commands.Build{Version: "v0.0.0-test"}); code > 2 {
 		t.Fatalf("kubectl dra %s: exit code %d: %s", strings.Join(line, " "), code, errOut)
 	}
 	return out.Bytes()

@@ -24,7 +24,7 @@ func golden(t *testing.T, path string, width string, args ...string) {
 	t.Setenv("NO_COLOR", "1")
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
-	code := commands.Run(t.Context(), args, streams, "v0.0.0-test")
+	code := commands.Run(t.Context(), args, streams, commands.Build{Version: "v0.0.0-test"})
 	if code > 2 {
 		t.Fatalf("kubectl dra %s: exit code %d\n%s", strings.Join(args, " "), code, errOut)
 	}

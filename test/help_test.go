@@ -84,7 +84,7 @@ func TestHelpExamples(t *testing.T) {
 	vain := []string{".items[?(@.flags)]", ".items[?(@.failing>0)]", ".pods[?(@.evicted)]"}
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
 	ran := 0
-	root := commands.NewRoot(streams, "")
+	root := commands.NewRoot(streams, commands.Build{})
 	all := append(root.Commands(), root)
 	for i := 0; i < len(all); i++ {
 		if all[i] != root {
@@ -101,7 +101,7 @@ func TestHelpExamples(t *testing.T) {
 					return
 				}
 				add := reading
-				if strings.Contains(line, "--snapshot") || words[2] == "version" || words[2] == "completion" {
+				if strings.Contains(line, "--snapshot") || words[2] == "completion" {
 					add = ""
 				}
 				if strings.Contains(line, "dra taints add ") || strings.Contains(line, "dra taints remove ") {
@@ -139,7 +139,7 @@ func TestHelpExamples(t *testing.T) {
 func understood(t *testing.T, words []string) {
 	t.Helper()
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
-	cmd, args, err := commands.NewRoot(streams, "").Find(words)
+	cmd, args, err := commands.NewRoot(streams, commands.Build{}).Find(words)
 	if err != nil {
 		t.Fatal(err)
 	}

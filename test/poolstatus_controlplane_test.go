@@ -36,7 +36,7 @@ func runAs(ctx context.Context, t *testing.T, kubeconfig string, args ...string)
 	t.Helper()
 	streams, _, stdout, stderr := genericiooptions.NewTestIOStreams()
 	args = slices.Concat(args[:1], []string{"--kubeconfig", kubeconfig, "--request-timeout", decisionTimeout.String()}, args[1:])
-	if code := commands.Run(ctx, args, streams, "v0.0.0-test"); code != 0 {
+	if code := commands.Run(ctx, args, streams, commands.Build{Version: "v0.0.0-test"}); code != 0 {
 		t.Fatalf("kubectl dra %s: exit code %d\n%s", strings.Join(args, " "), code, stderr)
 	}
 	return stdout.String(), stderr.String()
@@ -258,7 +258,7 @@ func TestPoolStatusSilence(t *testing.T) {
 		ended := make(chan int, 1)
 		go func() {
 			streams, _, _, _ := genericiooptions.NewTestIOStreams()
-			ended <- commands.Run(running, []string{"pools", "--kubeconfig", counter, "--request-timeout", decisionTimeout.String()}, streams, "v0.0.0-test")
+			ended <- commands.Run(running, []string{"pools", "--kubeconfig", counter, "--request-timeout", decisionTimeout.String()}, streams, commands.Build{Version: "v0.0.0-test"})
 		}()
 		if event, ok := <-requests.ResultChan(); !ok || event.Type != watch.Added {
 			t.Fatalf("got %v, want a new request", event)

@@ -18,8 +18,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
 )
 
-// version is set by the linker for a release.
-var version string
+// Set by the linker for a release.
+var version, commit, date string
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -32,5 +32,5 @@ func main() {
 	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl_complete-dra") {
 		args = append([]string{"__complete"}, args...)
 	}
-	os.Exit(commands.Run(ctx, args, streams, version))
+	os.Exit(commands.Run(ctx, args, streams, commands.Build{Version: version, Commit: commit, Date: date}))
 }

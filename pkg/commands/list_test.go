@@ -63,7 +63,7 @@ func runOn(t *testing.T, content string, args ...string) (stdout, stderr string,
 	}
 	var out, errOut bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}
-	code = Run(t.Context(), append(args, "--snapshot", path), streams, "v0.0.0-test")
+	code = Run(t.Context(), append(args, "--snapshot", path), streams, Build{Version: "v0.0.0-test"})
 	return out.String(), errOut.String(), code
 }
 

@@ -48,7 +48,7 @@ func TestStartOf(t *testing.T) {
 // asked for, and nothing that only means something here.
 func TestRemoteLine(t *testing.T) {
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
-	root := NewRoot(streams, "")
+	root := NewRoot(streams, Build{})
 	cmd, rest, err := root.Find([]string{"node-probe", "prepare"})
 	if err != nil || len(rest) > 0 {
 		t.Fatal(err, rest)

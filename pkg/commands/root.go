@@ -19,20 +19,20 @@ import (
 // 2 Undetermined, 3 wrong usage or unreadable input, 4 a failure of the
 // cluster, a node or I/O. Of several targets the worst counts, in the order
 // 4, 3, 1, 2, 0. When ctx is cancelled, it stops as soon as it can.
-func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, version string) int {
+func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, build Build) int {
 	ctx, done := context.WithCancel(ctx)
 	defer done()
 	collectGarbage(ctx)
-	root := NewRoot(streams, version)
+	root := NewRoot(streams, build)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	printError(streams.ErrOut, err)
 	return exitCode(err)
 }
 
-// NewRoot builds the command tree; version is that of the program, empty for
-// what the Go toolchain recorded. Nothing is shared between two trees.
-func NewRoot(streams genericiooptions.IOStreams, version string) *cobra.Command {
+// NewRoot builds the command tree; build is what was stamped into the program.
+// Nothing is shared between two trees.
+func NewRoot(streams genericiooptions.IOStreams, build Build) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-dra",
 		Short: "See why Kubernetes cannot allocate your devices",
@@ -125,7 +125,7 @@ is told to add or remove a taint rule.`,
 	)
 	addGroup(root, "Other",
 		newSnapshot(streams, config),
-		newVersion(streams, version),
+		newVersion(streams, config, build),
 	)
 	root.SetHelpCommandGroupID("Other")
 	root.SetCompletionCommandGroupID("Other")

@@ -23,7 +23,7 @@ func visit(cmd *cobra.Command, fn func(*cobra.Command)) {
 
 func TestEveryCommandHelps(t *testing.T) {
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
-	visit(NewRoot(streams, "v1.2.3"), func(cmd *cobra.Command) {
+	visit(NewRoot(streams, Build{Version: "v1.2.3"}), func(cmd *cobra.Command) {
 		name := cmd.CommandPath()
 		if !strings.HasPrefix(name, "kubectl dra") {
 			t.Errorf("%s: users type kubectl dra", name)
@@ -70,7 +70,7 @@ func TestHelpGroupsFlags(t *testing.T) {
 func TestHelpFitsTerminal(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
-	visit(NewRoot(streams, ""), func(cmd *cobra.Command) {
+	visit(NewRoot(streams, Build{}), func(cmd *cobra.Command) {
 		name := cmd.CommandPath()
 		if strings.HasPrefix(name, "kubectl dra completion ") {
 			return

@@ -68,7 +68,7 @@ func stdoutOf(t *testing.T, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr}
-	if code := Run(t.Context(), args, streams, "v0.0.0-test"); code != 0 {
+	if code := Run(t.Context(), args, streams, Build{Version: "v0.0.0-test"}); code != 0 {
 		t.Fatalf("%v: exit code %d\n%s", args, code, stderr.String())
 	}
 	return stdout.String()

@@ -4,86 +4,218 @@
 package commands
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // draModule is the library whose allocator this program embeds.
 const draModule = "k8s.io/dynamic-resource-allocation"
 
+// Build is what was stamped into a release. Each part can be empty: then, what
+// the Go toolchain recorded counts.
+type Build struct {
+	// Version is a tag like v1.2.3, Commit a revision, Date when that was made.
+	Version, Commit, Date string
+}
+
+// Where a version comes from, for those who wonder whether they can trust it.
+const (
+	fromRelease   = "release"
+	fromToolchain = "go build"
+	fromFlag      = "flag"
+)
+
 // versionInfo is what `version -o json` prints.
 type versionInfo struct {
-	// Version is that of this program, (devel) for one built from a work tree.
-	Version string `json:"version"`
-	// Commit is the revision it was built from, empty if unknown.
+	// Version is that of this program, (devel) for one built from a work tree;
+	// VersionSource tells who says so: the release, or go build.
+	Version       string `json:"version"`
+	VersionSource string `json:"versionSource"`
+	// Commit is the revision it was built from, Date when that was made; empty
+	// if unknown.
 	Commit string `json:"commit,omitempty"`
+	Date   string `json:"date,omitempty"`
 	// Allocator is the version of k8s.io/dynamic-resource-allocation.
 	Allocator string `json:"allocator"`
 	Go        string `json:"go"`
 	Platform  string `json:"platform"`
+	// NVML is true for a build that can ask the library of NVIDIA's driver.
+	NVML bool `json:"nvml"`
+	// Libraries are those that decide about an answer, as go build recorded them.
+	Libraries []libraryVersion `json:"libraries"`
+	// Server is missing if nobody was asked.
+	Server *serverVersion `json:"server,omitempty"`
+	// FeatureGates are those of the server; missing if it could not be asked.
+	FeatureGates []gateSetting `json:"featureGates,omitempty"`
 }
 
-// buildInfo reads what the Go toolchain recorded. The version comes from the
-// tag that was built, or from -ldflags "-X main.version=…" through main.
-func buildInfo(version string) versionInfo {
-	info := versionInfo{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	build, ok := debug.ReadBuildInfo()
+type libraryVersion struct {
+	Module  string `json:"module"`
+	Version string `json:"version"`
+}
+
+// serverVersion is that of the API server, or of the one that a file is from.
+type serverVersion struct {
+	// Version is empty if it is unknown.
+	Version string `json:"version,omitempty"`
+	// Source tells who says so: the cluster, a file, or the flag
+	// --kubernetes-version.
+	Source string `json:"source,omitempty"`
+	// Problem is why it, or something about it, is not known.
+	Problem string `json:"problem,omitempty"`
+}
+
+type gateSetting struct {
+	Name    string `json:"name"`
+	Enabled bool   `json:"enabled"`
+	// Source is flag, metrics, or default: that of the server's version.
+	Source string `json:"source"`
+}
+
+// libraries are the modules whose version an answer can depend on.
+func libraries() []string {
+	return []string{
+		draModule, "k8s.io/api", "k8s.io/client-go", "github.com/google/cel-go",
+		"github.com/NVIDIA/go-nvml", "tags.cncf.io/container-device-interface",
+	}
+}
+
+// clientVersion tells about this program.
+func clientVersion(stamped Build) versionInfo {
+	info := versionInfo{
+		Version: stamped.Version, VersionSource: fromRelease, Commit: stamped.Commit, Date: stamped.Date,
+		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	recorded, ok := debug.ReadBuildInfo()
 	if !ok {
 		return info
 	}
 	if info.Version == "" {
-		info.Version = build.Main.Version
+		info.Version, info.VersionSource = recorded.Main.Version, fromToolchain
 	}
-	for _, module := range build.Deps {
+	for _, module := range recorded.Deps {
 		if module.Path == draModule {
 			info.Allocator = module.Version
 		}
+		if slices.Contains(libraries(), module.Path) {
+			info.Libraries = append(info.Libraries, libraryVersion{Module: module.Path, Version: module.Version})
+		}
 	}
-	for _, setting := range build.Settings {
-		if setting.Key == "vcs.revision" {
-			info.Commit = setting.Value
+	for _, setting := range recorded.Settings {
+		switch setting.Key {
+		case "vcs.revision":
+			info.Commit = cmp.Or(info.Commit, setting.Value)
+		case "vcs.time":
+			info.Date = cmp.Or(info.Date, setting.Value)
+		case "-tags":
+			info.NVML = slices.Contains(strings.Split(setting.Value, ","), "nvml")
 		}
 	}
 	return info
 }
 
-func newVersion(streams genericiooptions.IOStreams, version string) *cobra.Command {
+func newVersion(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags, build Build) *cobra.Command {
 	var output string
+	var clientOnly bool
+	reading := newReadingFlags(config)
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Show the version of this program and of the allocator in it",
-		Long: `Show the version of this program and of the scheduler's allocator that is
-embedded in it. No cluster is asked.`,
-		Example: `  # Which release of the Kubernetes library answers?
+		Short: "Show the versions of this program, its libraries and the cluster, and the feature gates",
+		Long: `Show the version of this program, those of the libraries that its answers depend
+on (above all the scheduler's allocator that is embedded in it), that of the
+cluster, and the cluster's feature gates for devices, each with where it comes
+from: metrics is what the API server says, default what its version has unless
+somebody changed it, flag what the command line says.
+
+If the cluster cannot be asked, that is a part of the answer and no failure.`,
+		Example: `  # Which release of the Kubernetes library answers, for which cluster?
   kubectl dra version
+
+  # This program alone; no cluster is asked
+  kubectl dra version --client
 
   # For a bug report
   kubectl dra version -o yaml`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return printVersion(streams, buildInfo(version), output)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !slices.Contains([]string{"", "json", "yaml"}, output) {
+				return usagef("Use json or yaml.", "unknown output format %q", output)
+			}
+			info := clientVersion(build)
+			if !clientOnly {
+				reader, err := reading.toReader(cmd, streams)
+				if err != nil {
+					return err
+				}
+				if err := info.ask(cmd.Context(), reader); err != nil {
+					return err
+				}
+			}
+			return printVersion(streams, &info, output)
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`FORMAT` of the output, json or yaml.")
+	cmd.Flags().BoolVar(&clientOnly, "client", false, "Only tell about this program, without asking the cluster.")
+	reading.addTo(cmd)
 	// It only fails if somebody registered one before.
 	_ = cmd.RegisterFlagCompletionFunc("output", fixed("json", "yaml"))
+	reading.completeFlags(cmd)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }
 
-func printVersion(streams genericiooptions.IOStreams, info versionInfo, output string) error {
+// ask finds out about the cluster, or about the one that a file is from. Only a
+// file that cannot be read is an error.
+func (v *versionInfo) ask(ctx context.Context, from *reader) error {
+	v.Server = &serverVersion{}
+	// Of the objects, the fewest.
+	source, err := from.read(ctx, scope{only: []string{snapshot.ResourceMetrics, snapshot.ResourceClasses}})
+	switch {
+	case err != nil && (!from.live() || ctx.Err() != nil):
+		return err
+	case err != nil:
+		v.Server.Problem = err.Error()
+		return nil
+	}
+	snap := source.snap
+	v.Server.Version, v.Server.Source = snap.ServerVersion, snap.Source
+	if from.options.KubernetesVersion != "" {
+		v.Server.Source = fromFlag
+	}
+	switch gap := snap.Gap(snapshot.ResourceMetrics); {
+	case snap.ServerVersion == "":
+		v.Server.Problem = "the version is not known; the defaults of feature gates are those of the newest one that this program knows"
+	case gap != nil:
+		v.Server.Problem = "feature gates could not be read: " + gap.Reason
+	}
+	for _, name := range snapshot.KnownGates() {
+		if snap.HasGate(name) {
+			gate := snap.Gate(name)
+			v.FeatureGates = append(v.FeatureGates, gateSetting{Name: name, Enabled: gate.Enabled, Source: string(gate.Source)})
+		}
+	}
+	return nil
+}
+
+func printVersion(streams genericiooptions.IOStreams, info *versionInfo, output string) error {
 	var text []byte
 	var err error
 	switch output {
-	case "":
-		text = fmt.Appendf(nil, "kubectl dra %s (%s, %s)\nallocator   %s %s\n",
-			info.Version, info.Go, info.Platform, draModule, info.Allocator)
 	case "json":
 		if text, err = json.MarshalIndent(info, "", "    "); err == nil {
 			text = append(text, '\n')
@@ -91,7 +223,7 @@ func printVersion(streams genericiooptions.IOStreams, info versionInfo, output s
 	case "yaml":
 		text, err = yaml.Marshal(info)
 	default:
-		return usagef("Use json or yaml.", "unknown output format %q", output)
+		text = []byte(info.text())
 	}
 	if err != nil {
 		return fmt.Errorf("encode version: %w", err)
@@ -100,4 +232,53 @@ func printVersion(streams genericiooptions.IOStreams, info versionInfo, output s
 		return fmt.Errorf("write version: %w", err)
 	}
 	return nil
+}
+
+// text is the form for people: what, which, and where that comes from.
+func (v *versionInfo) text() string {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)
+	// A write to a strings.Builder does not fail.
+	row := func(cells ...string) {
+		for i, cell := range cells {
+			cells[i] = render.Escape(cell)
+		}
+		_, _ = fmt.Fprintln(table, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+	}
+	row("kubectl dra", v.Version, v.VersionSource)
+	if v.Commit != "" {
+		row("commit", v.Commit, v.Date)
+	}
+	row("built with", v.Go+" for "+v.Platform, nvmlText(v.NVML))
+	row("allocator", draModule+" "+v.Allocator)
+	for _, library := range v.Libraries {
+		if library.Module != draModule {
+			row("library", library.Module+" "+library.Version)
+		}
+	}
+	if v.Server != nil {
+		row("server", cmp.Or(v.Server.Version, "unknown"), v.Server.Source)
+		if v.Server.Problem != "" {
+			row("", v.Server.Problem)
+		}
+	}
+	for _, gate := range v.FeatureGates {
+		row(onOff(gate.Enabled), gate.Name, gate.Source)
+	}
+	_ = table.Flush()
+	return text.String()
+}
+
+func nvmlText(has bool) string {
+	if has {
+		return "with NVML"
+	}
+	return "without NVML"
+}
+
+func onOff(on bool) string {
+	if on {
+		return "gate on"
+	}
+	return "gate off"
 }
