@@ -97,9 +97,7 @@ func TestPoolCounts(t *testing.T) {
 		Resources: []string{"nodes", "resourceslices", "deviceclasses", "devicetaintrules"},
 	}
 	c.grant(ctx, t, "viewer", "", public)
-	c.grant(ctx, t, "counter", "", public, rbacv1.PolicyRule{
-		Verbs: []string{"create", "watch", "delete"}, APIGroups: []string{"resource.k8s.io"}, Resources: []string{"resourcepoolstatusrequests"},
-	})
+	c.grant(ctx, t, "counter", "", append(readRights(t).roles["ClusterRole kubectl-dra-pool-status"], public)...)
 	viewer, counter := c.kubeconfigOf(t, "viewer"), c.kubeconfigOf(t, "counter")
 	truth := listAs[inventory.Pool](ctx, t, c.kubeconfig, "pools")
 

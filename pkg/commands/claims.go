@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 type claimsFlags struct {
@@ -98,6 +99,10 @@ A NAME can be a pattern like 'train-*'.`,
 				return err
 			}
 			if !flags.pending {
+				options.reads = []string{
+					snapshot.ResourceClaims, snapshot.ResourceSlices, snapshot.ResourcePods, snapshot.ResourcePodGroups,
+					snapshot.ResourceTemplates, snapshot.ResourceClasses, snapshot.ResourceMetrics,
+				}
 				options.unread = unreadByClaims()
 			}
 			return options.run(cmd.Context())

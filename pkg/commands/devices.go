@@ -78,7 +78,7 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var have *inventory.Inventory
 			options, err := flags.toOptions(cmd, args, listing{
-				kind: "Device", plural: "devices", reads: []string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClasses, snapshot.ResourcePodGroups},
+				kind: "Device", plural: "devices", reads: stateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups),
 				items: func(ctx context.Context, from *listed) ([]inventory.Item, error) {
 					have = from.inventory
 					devices := from.inventory.Devices()
@@ -100,6 +100,9 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 			}, streams)
 			if err != nil {
 				return err
+			}
+			if flags.class != "" {
+				options.reads = append(options.reads, snapshot.ResourceClasses)
 			}
 			if options.forPeople() && options.sortBy == "" && flags.class == "" && flags.where == "" && len(flags.columns) == 0 {
 				options.unread = unreadByDevices()
@@ -184,7 +187,11 @@ func (f *devicesFlags) choose(ctx context.Context, from *listed) error {
 	if f.class != "" {
 		class := from.snap.Class(f.class)
 		if class == nil {
-			return usagef("List what there is: kubectl dra classes", "read --class: DeviceClass %s not found in %s", f.class, from.snap.Source)
+			hint := "List what there is: kubectl dra classes"
+			if gap := from.snap.Gap(snapshot.ResourceClasses); gap != nil {
+				hint = "It may exist all the same: " + gap.Reason
+			}
+			return usagef(hint, "read --class: DeviceClass %s not found in %s", f.class, from.snap.Source)
 		}
 		selectors = append(selectors, class.Spec.Selectors...)
 	}

@@ -29,7 +29,7 @@ func (o *listOptions) follow(ctx context.Context) error {
 		return usagef("Check --kubeconfig, --context and the other flags.", "%w", err)
 	}
 	watcher, err := snapshot.Watch(ctx, clients, snapshot.CollectOptions{
-		Options: o.reader.options, Namespace: clients.Namespace, AllNamespaces: o.allNamespaces, Only: o.only(),
+		Options: o.reader.options, Namespace: clients.Namespace, AllNamespaces: o.allNamespaces, Only: o.reads,
 	})
 	if err != nil {
 		return err

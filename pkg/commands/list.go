@@ -34,8 +34,8 @@ type listing struct {
 	// kind is that of the items, plural how messages and help call them, verb
 	// the command that lists them.
 	kind, plural, verb string
-	// reads are the resources that are looked at besides slices, claims, rules
-	// and feature gates; nil for all.
+	// reads are the resources that are looked at; nil for all. docs/rbac.md has
+	// them as rights.
 	reads []string
 	// unread are fields of these that nobody looks at, by resource.
 	unread map[string][]snapshot.Field
@@ -244,16 +244,14 @@ func (o *listOptions) run(ctx context.Context) error {
 	return missing
 }
 
-// only are the resources that matter.
-func (o *listOptions) only() []string {
-	if o.reads == nil {
-		return nil
-	}
-	return append([]string{snapshot.ResourceSlices, snapshot.ResourceClaims, snapshot.ResourceTaintRules, snapshot.ResourceMetrics}, o.reads...)
+// stateReads are the resources that tell which devices there are and in what
+// state, and more.
+func stateReads(more ...string) []string {
+	return append([]string{snapshot.ResourceSlices, snapshot.ResourceClaims, snapshot.ResourceTaintRules, snapshot.ResourceMetrics}, more...)
 }
 
 func (o *listOptions) read(ctx context.Context) (*listed, error) {
-	from, err := o.reader.read(ctx, scope{allNamespaces: o.allNamespaces, only: o.only(), unread: o.unread})
+	from, err := o.reader.read(ctx, scope{allNamespaces: o.allNamespaces, only: o.reads, unread: o.unread})
 	if err != nil {
 		return nil, err
 	}

@@ -159,7 +159,7 @@ func (f *nodeProbeFlags) cluster(cmd *cobra.Command, streams genericiooptions.IO
 		only:          clusterReads(),
 	})
 	if err == nil {
-		return from.snap, nil
+		return from.snap, noteUncompared(reader, from.snap, streams)
 	}
 	if !reader.live() || cmd.Context().Err() != nil {
 		return nil, err
@@ -168,6 +168,20 @@ func (f *nodeProbeFlags) cluster(cmd *cobra.Command, streams genericiooptions.IO
 		return nil, fmt.Errorf("print the note: %w", err)
 	}
 	return nil, nil //nolint:nilnil // no cluster is one of the answers
+}
+
+// noteUncompared says what of a cluster could not be read. A file for a node
+// seldom has everything, and what matters of that is among the findings.
+func noteUncompared(reader *reader, snap *snapshot.Snapshot, streams genericiooptions.IOStreams) error {
+	if !reader.live() {
+		return nil
+	}
+	for _, gap := range snap.Gaps {
+		if _, err := fmt.Fprintf(streams.ErrOut, "Note: not all can be compared: %s\n", render.Escape(gap.Reason)); err != nil {
+			return fmt.Errorf("print the note: %w", err)
+		}
+	}
+	return nil
 }
 
 // print gives findings out and turns their checks into the exit code.

@@ -327,6 +327,9 @@ func (r *remoteRun) cluster(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := noteUncompared(r.reader, from.snap, r.streams); err != nil {
+		return nil, err
+	}
 	var buf bytes.Buffer
 	packed := gzip.NewWriter(&buf)
 	if err := errors.Join(from.snap.Save(packed, snapshot.FormatJSON), packed.Close()); err != nil {

@@ -76,7 +76,7 @@ A NAME can be a pattern like 'node-1*'.`,
 				return usagef("Allowed are auto, always and never.", "read --status-request: %q is no such choice", statusRequest)
 			}
 			options, err := flags.toOptions(cmd, args, listing{
-				kind: "Pool", plural: "pools", reads: []string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClasses, snapshot.ResourcePodGroups},
+				kind: "Pool", plural: "pools", reads: stateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups),
 				unread: unreadByPools(),
 				items: func(ctx context.Context, from *listed) ([]inventory.Item, error) {
 					if err := askPoolStatus(ctx, from, statusRequest, args); err != nil {

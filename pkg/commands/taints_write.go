@@ -107,7 +107,7 @@ they would evict, without applying them.`,
 				return usagef("Write objects of kind DeviceTaintRule.", "read %s: there is no DeviceTaintRule in it", strings.Join(files, ", "))
 			}
 			change := &ruleChange{reader: reader, streams: streams}
-			from, err := reader.read(cmd.Context(), scope{allNamespaces: true})
+			from, err := reader.read(cmd.Context(), previewScope())
 			if err != nil {
 				return err
 			}
@@ -283,7 +283,7 @@ func parseTaint(text string) (key, value string, effect resourceapi.DeviceTaintE
 }
 
 func (c *ruleChange) add(ctx context.Context, rule *resourceapi.DeviceTaintRule) error {
-	from, err := c.reader.read(ctx, scope{allNamespaces: true})
+	from, err := c.reader.read(ctx, previewScope())
 	if err != nil {
 		return err
 	}
@@ -324,7 +324,7 @@ func (c *ruleChange) add(ctx context.Context, rule *resourceapi.DeviceTaintRule)
 const fieldManager = "kubectl-dra"
 
 func (c *ruleChange) remove(ctx context.Context, what string, selector *resourceapi.DeviceTaintSelector) error {
-	from, err := c.reader.read(ctx, scope{allNamespaces: true})
+	from, err := c.reader.read(ctx, scope{allNamespaces: true, only: []string{snapshot.ResourceTaintRules}})
 	if err != nil {
 		return err
 	}
@@ -387,6 +387,11 @@ func sameSelector(a, b resourceapi.DeviceTaintSelector) bool {
 	return ptr.Equal(a.Driver, b.Driver) && ptr.Equal(a.Pool, b.Pool) && ptr.Equal(a.Device, b.Device)
 }
 
+// previewScope is what tells what a rule would do.
+func previewScope() scope {
+	return scope{allNamespaces: true, only: stateReads(snapshot.ResourcePods)}
+}
+
 // preview shows what a rule would do, and counts the pods that it would evict.
 func (c *ruleChange) preview(ctx context.Context, snap *snapshot.Snapshot, rule *resourceapi.DeviceTaintRule) (evicted int, err error) {
 	rule = rule.DeepCopy()
@@ -425,11 +430,16 @@ func (c *ruleChange) preview(ctx context.Context, snap *snapshot.Snapshot, rule 
 			}
 		}
 	}
-	for _, resource := range []string{snapshot.ResourceClaims, snapshot.ResourcePods} {
-		if gap := snap.Gap(resource); gap != nil {
-			if err := c.say("Note: there may be more: %s", gap.Reason); err != nil {
-				return 0, err
-			}
+	for _, gap := range snap.Gaps {
+		if !slices.Contains(previewScope().only, gap.Resource) {
+			continue
+		}
+		note := "Note: " + gap.Reason
+		if slices.Contains([]string{snapshot.ResourceSlices, snapshot.ResourceClaims, snapshot.ResourcePods}, gap.Resource) {
+			note = "Note: there may be more: " + gap.Reason
+		}
+		if err := c.say("%s", note); err != nil {
+			return 0, err
 		}
 	}
 	return evicted, nil

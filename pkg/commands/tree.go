@@ -138,8 +138,13 @@ func parseStart(kind, name string) (treeStart, error) {
 	}
 }
 
+// treeReads are the resources that trees are made of.
+func treeReads() []string {
+	return stateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups, snapshot.ResourceClasses, snapshot.ResourceTemplates)
+}
+
 func (o *treeOptions) run(ctx context.Context) error {
-	from, err := o.reader.read(ctx, scope{allNamespaces: o.allNamespaces})
+	from, err := o.reader.read(ctx, scope{allNamespaces: o.allNamespaces, only: treeReads()})
 	if err != nil {
 		return err
 	}
@@ -182,27 +187,18 @@ func (o *treeOptions) run(ctx context.Context) error {
 		return err
 	}
 	notes := from.snap.PreviewAssumptions()
+	for _, gap := range from.snap.Gaps {
+		notes = append(notes, gap.Reason)
+	}
 	if o.machine == nil && slices.ContainsFunc(trees, func(tree inventory.Branch) bool { return tree.Bounded() }) {
-		notes = append(notes, gapReason(from.snap, snapshot.ResourceClaims), gapReason(from.snap, snapshot.ResourceTaintRules))
 		notes = append(notes, have.inventory.Unseen()...)
 	}
 	for _, note := range notes {
-		if note == "" {
-			continue
-		}
 		if _, err := fmt.Fprintf(o.streams.ErrOut, "Note: %s\n", render.Escape(note)); err != nil {
 			return fmt.Errorf("print tree: %w", err)
 		}
 	}
 	return nil
-}
-
-// gapReason says why something was not read, empty if it was.
-func gapReason(snap *snapshot.Snapshot, resource string) string {
-	if gap := snap.Gap(resource); gap != nil {
-		return gap.Reason
-	}
-	return ""
 }
 
 func usesClaims(pod *corev1.Pod) bool {
@@ -263,7 +259,10 @@ func (o *treeOptions) printNames(branches []inventory.Branch, printed map[string
 // tree finds the object that a tree begins with.
 func (l *listed) tree(ctx context.Context, start treeStart) (inventory.Branch, error) {
 	snap := l.snap
-	missing := func(hint string) error {
+	missing := func(resource, hint string) error {
+		if gap := snap.Gap(resource); gap != nil && (gap.Namespace == "" || gap.Namespace != l.namespace) {
+			hint = "It may exist all the same: " + gap.Reason
+		}
 		return usagef(hint, "find %s %s: not found in %s", start.kind, start.name, snap.Source)
 	}
 	switch start.kind {
@@ -273,7 +272,7 @@ func (l *listed) tree(ctx context.Context, start treeStart) (inventory.Branch, e
 		case err != nil:
 			return inventory.Branch{}, err
 		case pod == nil:
-			return inventory.Branch{}, missing("Choose a namespace with -n.")
+			return inventory.Branch{}, missing(snapshot.ResourcePods, "Choose a namespace with -n.")
 		}
 		return l.inventory.PodTree(*pod), nil
 	case "claim":
@@ -282,19 +281,19 @@ func (l *listed) tree(ctx context.Context, start treeStart) (inventory.Branch, e
 		case err != nil:
 			return inventory.Branch{}, err
 		case claim == nil:
-			return inventory.Branch{}, missing("List what there is: kubectl dra claims")
+			return inventory.Branch{}, missing(snapshot.ResourceClaims, "List what there is: kubectl dra claims")
 		}
 		return l.inventory.ClaimTree(*claim), nil
 	case "class":
 		if class := snap.Class(start.name); class != nil {
 			return l.inventory.ClassTree(ctx, class)
 		}
-		return inventory.Branch{}, missing("List what there is: kubectl dra classes")
+		return inventory.Branch{}, missing(snapshot.ResourceClasses, "List what there is: kubectl dra classes")
 	case "node":
 		if slices.Contains(l.inventory.NodeNames(), start.name) {
 			return l.inventory.NodeTree(ctx, start.name)
 		}
-		return inventory.Branch{}, missing("List what there is: kubectl get nodes")
+		return inventory.Branch{}, missing(snapshot.ResourceNodes, "List what there is: kubectl get nodes")
 	case "pool":
 		var pools []*allocator.Pool
 		for _, pool := range l.alloc.Pools() {
@@ -307,7 +306,7 @@ func (l *listed) tree(ctx context.Context, start treeStart) (inventory.Branch, e
 		case err != nil:
 			return inventory.Branch{}, err
 		case pool == nil:
-			return inventory.Branch{}, missing("List what there is: kubectl dra pools")
+			return inventory.Branch{}, missing(snapshot.ResourceSlices, "List what there is: kubectl dra pools")
 		}
 		return l.inventory.PoolTree(*pool, nil), nil
 	default:
@@ -322,7 +321,7 @@ func (l *listed) tree(ctx context.Context, start treeStart) (inventory.Branch, e
 		case err != nil:
 			return inventory.Branch{}, err
 		case device == nil:
-			return inventory.Branch{}, missing("List what there is: kubectl dra devices")
+			return inventory.Branch{}, missing(snapshot.ResourceSlices, "List what there is: kubectl dra devices")
 		}
 		return l.inventory.DeviceTree(device), nil
 	}

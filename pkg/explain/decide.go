@@ -546,6 +546,25 @@ func (x *inquiry) assume() {
 			consequence = "taken that there is no DeviceTaintRule"
 		case snapshot.ResourceMetrics:
 			consequence = "taken that the feature gates are the defaults of " + x.clusterText()
+		case snapshot.ResourcePodGroups:
+			if x.subject.pod == nil || x.subject.pod.Spec.SchedulingGroup == nil {
+				continue
+			}
+			consequence = "which claims a group of pods shares is not known"
+		case snapshot.ResourceNamespaces:
+			if !x.wantsAdminAccess() {
+				continue
+			}
+			consequence = "taken that the namespace allows admin access"
+		case snapshot.ResourceEvents:
+			consequence = "what was reported about it is not known"
+		case snapshot.ResourceDaemonSets:
+			if x.out.Verdict != DoesNotFit {
+				continue
+			}
+			consequence = "whether the drivers run is not known"
+		case snapshot.ResourceQueued:
+			consequence = "whether Kueue has admitted it is not known"
 		default:
 			continue
 		}
@@ -583,6 +602,15 @@ func (x *inquiry) assume() {
 	if x.snap.ServerVersion == "" && len(x.snap.Gates) == 0 {
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the snapshot does not tell its Kubernetes version: taken that the feature gates are the defaults of %s (say --kubernetes-version or --feature-gates)", x.clusterText()))
 	}
+}
+
+// wantsAdminAccess says whether a claim asks for devices besides their users.
+func (x *inquiry) wantsAdminAccess() bool {
+	return slices.ContainsFunc(x.subject.claims, func(pc allocator.PodClaim) bool {
+		return pc.Claim != nil && slices.ContainsFunc(pc.Claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
+			return r.Exactly != nil && ptr.Deref(r.Exactly.AdminAccess, false)
+		})
+	})
 }
 
 // preemptionMatters says whether pods of lower priority use what the pod lacks

@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
@@ -199,7 +202,19 @@ func (s *subject) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocat
 		}
 		return s.needClaims(snap, alloc)
 	}
-	return notFound(snap, s.target, "", same)
+	return notFound(snap, s.target, unreadKind(snap, s.target.Kind), same)
+}
+
+// unreadKind is the resource of a kind if it could not be read, else empty. A
+// snapshot does not know resources by their kinds, but their names are related.
+func unreadKind(snap *snapshot.Snapshot, kind string) string {
+	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: kind})
+	for _, gap := range snap.Gaps {
+		if name, _, _ := strings.Cut(gap.Resource, "."); name == plural.Resource {
+			return gap.Resource
+		}
+	}
+	return ""
 }
 
 // waits says whether the scheduler has yet to find a node for a pod.

@@ -153,7 +153,8 @@ func (c *collector) run(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return serverError(ctx, c.server, err)
 	}
-	if !c.anyRead {
+	// Nothing was refused where the server has nothing of what was asked for.
+	if !c.anyRead && len(c.denied) > 0 {
 		return c.forbidden()
 	}
 	c.readQueued(ctx)

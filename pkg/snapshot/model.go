@@ -145,12 +145,13 @@ const (
 	ResourcePoolStatuses = "resourcepoolstatusrequests.resource.k8s.io"
 	ResourcePodGroups    = "podgroups.scheduling.k8s.io"
 	ResourceDaemonSets   = "daemonsets.apps"
+	ResourceQueued       = "workloads.kueue.x-k8s.io"
 	ResourceMetrics      = "/metrics"
 )
 
 func heldResources() []string {
 	return []string{
 		ResourceNodes, ResourceNamespaces, ResourcePods, ResourceEvents, ResourceSlices, ResourceClasses, ResourceClaims,
-		ResourceTemplates, ResourceTaintRules, ResourcePoolStatuses, ResourcePodGroups, ResourceDaemonSets, ResourceMetrics,
+		ResourceTemplates, ResourceTaintRules, ResourcePoolStatuses, ResourcePodGroups, ResourceDaemonSets, ResourceQueued, ResourceMetrics,
 	}
 }

@@ -182,7 +182,9 @@ func TestCollectQueued(t *testing.T) {
 	if found == nil || found.Spec.QueueName != "team" || found.Condition("QuotaReserved").Message != "no quota" {
 		t.Errorf("got %+v", s.Queued)
 	}
-	if n := count(kueue.with(apiServer{path: forbid()}), target); n != 0 {
+	s = mustCollect(t, start(t, kueue.with(apiServer{path: forbid()})), target)
+	expect(t, "gaps", []string{"workloads.kueue.x-k8s.io[]: this user may not list workloads.kueue.x-k8s.io in namespace ml"}, gapTexts(s))
+	if n := len(s.Queued); n != 0 {
 		t.Errorf("without the right: got %d", n)
 	}
 	if n := count(kueue, CollectOptions{}); n != 0 {

@@ -5,9 +5,11 @@ package snapshot
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -73,13 +75,13 @@ func HeldByKueue(labels map[string]string, gates []corev1.PodSchedulingGate) boo
 }
 
 // readQueued asks for the workloads of Kueue in the target's namespace, if
-// something that waits there is Kueue's. Where they cannot be read, or Kueue is
-// not installed, there are none: only hints depend on them.
+// something that waits there is Kueue's. Where Kueue is not installed, or does
+// not answer, there are none: only hints depend on them.
 func (c *collector) readQueued(ctx context.Context) {
 	if c.opts.Target == nil || !c.kueueInNamespace() {
 		return
 	}
-	mapping, err := c.clients.Resolve("workloads." + kueueGroup)
+	mapping, err := c.clients.Resolve(ResourceQueued)
 	if err != nil {
 		return
 	}
@@ -87,6 +89,9 @@ func (c *collector) readQueued(ctx context.Context) {
 	options := metav1.ListOptions{Limit: chunkSize}
 	for {
 		page, err := api.List(ctx, options)
+		if apierrors.IsForbidden(err) {
+			c.gap(Gap{Resource: ResourceQueued, Reason: fmt.Sprintf("this user may not list %s in namespace %s", ResourceQueued, c.namespace)})
+		}
 		if err != nil {
 			return
 		}

@@ -1,0 +1,372 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// TestRights applies the roles of docs/rbac.md, and runs each verb as somebody
+// who has what the document says that it takes, and nothing more; and then once
+// without each of these rights.
+func TestRights(t *testing.T) {
+	c := startCluster(t, controlplane.Options{
+		FeatureGates:     map[string]bool{"GenericWorkload": true, "DRAWorkloadResourceClaims": true, "DRAResourcePoolStatus": true},
+		RuntimeConfig:    map[string]bool{"scheduling.k8s.io/v1beta1": true, "resource.k8s.io/v1alpha3": true},
+		WithoutScheduler: true, WithoutControllerManager: true,
+		// Pods may be privileged then.
+		WithNodes: true,
+	})
+	objects, err := os.ReadFile("testdata/rights.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Nothing runs that would change them.
+	c.createAll(t, "ml", string(objects))
+	document, runs := readRights(t), verbRuns(t)
+	for _, object := range document.objects {
+		mustDo(t, func() error { return c.create(t.Context(), "kube-system", object) })
+	}
+	r := &rightsTest{cluster: c, document: document, rules: map[string][]rbacv1.PolicyRule{}}
+	for verb, run := range runs {
+		r.add(t, userOf(verb, ""), verb, run, "")
+		for right := range document.uses[verb] {
+			r.add(t, userOf(verb, right), verb, run, right)
+		}
+	}
+	r.add(t, "unprivileged adder", "taints add", verbRun{}, "")
+	r.add(t, "unprivileged remover", "taints remove", verbRun{}, "")
+	r.grantAll(t)
+
+	for verb := range document.uses {
+		run, known := runs[verb]
+		if !known {
+			t.Errorf("the document names %s, which is not tested", verb)
+			continue
+		}
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			r.testVerb(t, verb, run)
+		})
+	}
+	t.Run("whole roles", func(t *testing.T) {
+		t.Parallel()
+		r.testWholeRoles(t, runs)
+	})
+	t.Run("node-probe --node", func(t *testing.T) {
+		t.Parallel()
+		r.testProbe(t)
+	})
+	t.Run("a missing right to count", func(t *testing.T) {
+		t.Parallel()
+		r.testNoCounts(t)
+	})
+	for user, right := range map[string]string{"unprivileged adder": "create", "unprivileged remover": "delete"} {
+		t.Run(user, func(t *testing.T) {
+			t.Parallel()
+			verb := map[string]string{"create": "taints add", "delete": "taints remove"}[right]
+			got := ask(t.Context(), c.kubeconfigOf(t, user), runs[verb].args...)
+			if want := "cannot " + right + ` resource "devicetaintrules"`; got.code != 4 || !strings.Contains(got.errOut, want) {
+				t.Errorf("code %d, want 4 and %q: %s", got.code, want, got.errOut)
+			}
+		})
+	}
+}
+
+// rightsTest grants rights to users, all at once.
+type rightsTest struct {
+	cluster  *cluster
+	document rightsDocument
+	rules    map[string][]rbacv1.PolicyRule
+}
+
+// add is for a user who may do what the document says that a verb takes, but for
+// one right.
+func (r *rightsTest) add(t *testing.T, user, verb string, run verbRun, without string) {
+	t.Helper()
+	used := func(right string) bool {
+		_, used := r.document.uses[verb][right]
+		return used && right != without
+	}
+	r.rules[user] = slices.Concat(r.document.rules(t, "ClusterRole kubectl-dra-devices", used), r.document.rules(t, "ClusterRole kubectl-dra-claims", used))
+	if run.role == "" {
+		return
+	}
+	for _, rule := range r.document.roles["ClusterRole "+run.role] {
+		if slices.Contains(rule.Verbs, run.verb) {
+			r.rules[user] = append(r.rules[user], rule)
+		}
+	}
+}
+
+func (r *rightsTest) grantAll(t *testing.T) {
+	t.Helper()
+	for user, rules := range r.rules {
+		r.cluster.grant(t.Context(), t, user, "", rules...)
+	}
+	for user, rules := range r.rules {
+		for _, rule := range rules {
+			r.cluster.waitForRight(t, user, "", rule)
+		}
+	}
+}
+
+func (r *rightsTest) testVerb(t *testing.T, verb string, run verbRun) {
+	ctx := t.Context()
+	want := ask(ctx, r.cluster.kubeconfig, run.args...)
+	if want.code > 2 || strings.Contains(want.errOut, "Note: ") {
+		t.Fatalf("with all rights: %+v", want)
+	}
+	if diff := cmp.Diff(want, ask(ctx, r.cluster.kubeconfigOf(t, userOf(verb, "")), run.args...), cmp.AllowUnexported(answered{})); diff != "" {
+		t.Errorf("with the rights that it takes: -all rights +these\n%s", diff)
+	}
+	for right, needed := range r.document.uses[verb] {
+		args, other := run.without[right]
+		full := want
+		if !other {
+			args = run.args
+		} else {
+			full = ask(ctx, r.cluster.kubeconfig, args...)
+		}
+		got := ask(ctx, r.cluster.kubeconfigOf(t, userOf(verb, right)), args...)
+		if said := got.out + got.errOut; !strings.Contains(said, r.document.says[right]) && !(got.code == 4 && strings.Contains(said, right)) {
+			t.Errorf("without %s it does not say %q:\n%s", right, r.document.says[right], said)
+		}
+		// What these say about a gap is on standard output, among the rest.
+		mixed := slices.Contains([]string{"why", "top", "snapshot"}, verb)
+		noted := regexp.MustCompile(`(?m)^Note: .*\n`).ReplaceAllString(got.out, "")
+		switch {
+		case needed && got.code == full.code && got.out == full.out:
+			t.Errorf("without %s it says all the same, and the document marks it as needed:\n%s", right, got.out)
+		case !needed && (got.code != full.code || noted != full.out && !mixed):
+			t.Errorf("without %s: code %d, want %d as with it, since the document marks it as optional:\n%s", right, got.code, full.code, cmp.Diff(full.out, got.out))
+		}
+	}
+}
+
+// testWholeRoles runs the verbs as somebody who has the roles that were applied.
+func (r *rightsTest) testWholeRoles(t *testing.T, runs map[string]verbRun) {
+	ctx, c := t.Context(), r.cluster
+	for _, role := range []string{"kubectl-dra-devices", "kubectl-dra-claims", "kubectl-dra-taints"} {
+		c.bind(t, "operator", "", role)
+		for _, rule := range r.document.roles["ClusterRole "+role] {
+			c.waitForRight(t, "operator", "", rule)
+		}
+	}
+	operator := c.kubeconfigOf(t, "operator")
+	for verb, run := range runs {
+		if diff := cmp.Diff(ask(ctx, c.kubeconfig, run.args...), ask(ctx, operator, run.args...), cmp.AllowUnexported(answered{})); diff != "" {
+			t.Errorf("%s: -all rights +the roles\n%s", verb, diff)
+		}
+	}
+	watching := programFor(t, operator).start(t, "claims", "--watch", "-n", "ml")
+	watching.waitRow(t, "train", "Reserved")
+	if code, _, stderr := watching.interrupt(t); code != 0 || len(stderr) > 0 {
+		t.Errorf("claims --watch: code %d, %q", code, stderr)
+	}
+}
+
+// testProbe starts the pod of node-probe, which no kubelet takes here.
+func (r *rightsTest) testProbe(t *testing.T) {
+	c, here, everywhere := r.cluster, r.document.roles["Role kubectl-dra-node-probe"], r.document.roles["ClusterRole kubectl-dra-node-probe"]
+	lists := r.rules[userOf("node-probe", "")]
+	grant := func(user string, here, everywhere []rbacv1.PolicyRule) string {
+		c.grant(t.Context(), t, user, "kube-system", here...)
+		c.grant(t.Context(), t, user, "", everywhere...)
+		for _, rule := range here {
+			c.waitForRight(t, user, "kube-system", rule)
+		}
+		for _, rule := range everywhere {
+			c.waitForRight(t, user, "", rule)
+		}
+		return c.kubeconfigOf(t, user)
+	}
+	args := []string{"node-probe", "--node", "node-a", "--pod-namespace", "kube-system"}
+	started := func(user, kubeconfig string) {
+		pods, err := c.kube.CoreV1().Pods("kube-system").Watch(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pods.Stop()
+		ctx, interrupt := context.WithCancel(t.Context())
+		defer interrupt()
+		ended := make(chan answered, 1)
+		go func() { ended <- ask(ctx, kubeconfig, args...) }()
+		select {
+		case got := <-ended:
+			t.Fatalf("%s cannot start the pod: %+v", user, got)
+		case <-pods.ResultChan():
+		}
+		interrupt()
+		if got := <-ended; got.code != 4 || !strings.Contains(got.errOut, "interrupted") {
+			t.Errorf("%s: %+v", user, got)
+		}
+		left, err := c.kube.CoreV1().Pods("kube-system").List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range left.Items {
+			if left.Items[i].DeletionTimestamp == nil {
+				t.Errorf("%s leaves pod %s behind", user, left.Items[i].Name)
+			}
+			mustDo(t, func() error {
+				return c.kube.CoreV1().Pods("kube-system").Delete(t.Context(), left.Items[i].Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+			})
+		}
+	}
+	started("prober", grant("prober", here, slices.Concat(everywhere, lists)))
+
+	got := ask(t.Context(), grant("prober-without-nodes", here, lists), args...)
+	if got.code != 4 || !strings.Contains(got.errOut, "you may not get nodes") {
+		t.Errorf("without get nodes: %+v", got)
+	}
+	for i, rule := range here {
+		right := rule.Verbs[0] + " " + rule.Resources[0]
+		user := "prober-without-" + strings.NewReplacer(" ", "-", "/", "-").Replace(right)
+		kubeconfig := grant(user, slices.Delete(slices.Clone(here), i, i+1), slices.Concat(everywhere, lists))
+		if right == "get pods/exec" {
+			// There is another way, which takes create alone.
+			started(user, kubeconfig)
+			continue
+		}
+		if got := ask(t.Context(), kubeconfig, args...); got.code != 4 || !strings.Contains(got.errOut, "you may not "+right+" in namespace kube-system\n") {
+			t.Errorf("without %s: %+v", right, got)
+		}
+	}
+}
+
+// testNoCounts lacks one of the rights that it takes to have the cluster count.
+func (r *rightsTest) testNoCounts(t *testing.T) {
+	all := r.document.roles["ClusterRole kubectl-dra-pool-status"]
+	for i, rule := range all {
+		user := "counter-without-" + rule.Verbs[0]
+		rules := slices.Concat(r.rules[userOf("pools", snapshot.ResourceClaims)], slices.Delete(slices.Clone(all), i, i+1))
+		r.cluster.grant(t.Context(), t, user, "", rules...)
+		for _, rule := range rules {
+			r.cluster.waitForRight(t, user, "", rule)
+		}
+		got := ask(t.Context(), r.cluster.kubeconfigOf(t, user), "pools")
+		want := "this user may not " + rule.Verbs[0] + " resourcepoolstatusrequests.resource.k8s.io"
+		if got.code != 0 || !strings.Contains(got.out, "≤") || !strings.Contains(got.errOut, want) {
+			t.Errorf("without %s it does not say %q: %+v", rule.Verbs[0], want, got)
+		}
+	}
+}
+
+// answered is what a user gets.
+type answered struct {
+	code        int
+	out, errOut string
+}
+
+// ask runs a verb in namespace ml. What depends on the moment is left out.
+func ask(ctx context.Context, kubeconfig string, args ...string) answered {
+	passing := regexp.MustCompile(`\b\d+(\.\d+)?(ms|s|m|h)(\d+s)?\b|\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?`)
+	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+	code := commands.Run(ctx, append(slices.Clone(args), "-n", "ml", "--kubeconfig", kubeconfig), streams, "v0.0.0-test")
+	// An age can make a column wider.
+	blanks := regexp.MustCompile(` +`)
+	return answered{code, blanks.ReplaceAllString(passing.ReplaceAllString(out.String(), "*"), " "), errOut.String()}
+}
+
+// verbRun is a verb as the test runs it.
+type verbRun struct {
+	args []string
+	// without has other arguments for those rights that only matter then.
+	without map[string][]string
+	// role is one of the document that the verb takes besides what the table has,
+	// and verb that of the rule in it; empty for verbs that only read.
+	role, verb string
+}
+
+// verbRuns are the verbs of the document, by the name that they have there.
+func verbRuns(t *testing.T) map[string]verbRun {
+	return map[string]verbRun{
+		"slices":           {args: []string{"slices"}},
+		"pools":            {args: []string{"pools", "-o", "wide", "--status-request=never"}},
+		"devices":          {args: []string{"devices", "-o", "wide"}},
+		"claims":           {args: []string{"claims", "-o", "wide"}},
+		"classes":          {args: []string{"classes", "-o", "wide"}},
+		"taints":           {args: []string{"taints", "-o", "wide"}},
+		"tree":             {args: []string{"tree", "pod/train", "pod/worker-0", "pod/templated", "node/", "class/gpu"}},
+		"claims --pending": {args: []string{"claims", "--pending"}},
+		"top":              {args: []string{"top", "--once"}},
+		"snapshot":         {args: []string{"snapshot", "--format", "json"}},
+		"node-probe":       {args: []string{"node-probe", "cdi", "--node-root", t.TempDir(), "--node-name", "node-a"}},
+		"taints add": {
+			args: []string{"taints", "add", "--pool", "node-a", "--device", "gpu-0", "example.com/hot:NoExecute", "--dry-run=server"},
+			role: "kubectl-dra-taints", verb: "create",
+		},
+		"taints remove": {args: []string{"taints", "remove", "worn", "--dry-run=server"}, role: "kubectl-dra-taints", verb: "delete"},
+		"why": {args: []string{"why", "pod/big"}, without: map[string][]string{
+			"deployments.apps":            {"why", "deployment/serve"},
+			"jobs.batch":                  {"why", "job/tune"},
+			"namespaces":                  {"why", "template/inspect"},
+			"podgroups.scheduling.k8s.io": {"why", "pod/worker-1"},
+			snapshot.ResourceTemplates:    {"why", "pod/templated"},
+		}},
+	}
+}
+
+func userOf(verb, without string) string {
+	user := "user of " + verb
+	if without != "" {
+		user += " without " + strings.Trim(without, "/")
+	}
+	return strings.ReplaceAll(user, " ", "-")
+}
+
+// bind gives a user a ClusterRole that there is, in a namespace or, if that is
+// empty, everywhere.
+func (c *cluster) bind(t *testing.T, user, namespace, role string) {
+	t.Helper()
+	meta := metav1.ObjectMeta{Name: user + "-" + role}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}
+	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
+	mustDo(t, func() error {
+		if namespace == "" {
+			_, err := c.kube.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: ref}, metav1.CreateOptions{})
+			return err
+		}
+		_, err := c.kube.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: ref}, metav1.CreateOptions{})
+		return err
+	})
+}
+
+// waitForRight returns when the API server knows that a user has a right.
+func (c *cluster) waitForRight(t *testing.T, user, namespace string, rule rbacv1.PolicyRule) {
+	t.Helper()
+	spec := authorizationv1.SubjectAccessReviewSpec{User: user}
+	if len(rule.NonResourceURLs) > 0 {
+		spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: rule.NonResourceURLs[0], Verb: rule.Verbs[0]}
+	} else {
+		resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
+		spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Group: rule.APIGroups[0], Resource: resource, Subresource: subresource, Verb: rule.Verbs[0],
+		}
+	}
+	err := poll(t.Context(), func() bool {
+		review, err := c.kube.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
+		return err == nil && review.Status.Allowed
+	})
+	if err != nil {
+		t.Fatalf("user %s never gets %v: %v", user, rule, err)
+	}
+}
