@@ -3,7 +3,7 @@ module github.com/kubectl-dra/kubectl-dra
 go 1.26.0
 
 require (
-	charm.land/bubbles/v2 v2.1.1 // later ones want a slower go-runewidth, see below
+	charm.land/bubbles/v2 v2.2.1
 	charm.land/bubbletea/v2 v2.0.10
 	charm.land/lipgloss/v2 v2.0.6
 	github.com/NVIDIA/go-nvlib v0.12.0

@@ -34,7 +34,7 @@ func TestKeepRelease(t *testing.T) {
 	example := filepath.Join("..", "examples", "cluster")
 	streams, _, _, errOut := genericiooptions.NewTestIOStreams()
 	file := filepath.Join(dir, "cluster.yaml.gz")
-	if code := commands.Run(t.Context(), []string{"snapshot", "--snapshot", example, "-o", file}, streams, *keep); code != 0 {
+	if code := commands.Run(t.Context(), []string{"snapshot", "--snapshot", example, "-o", file}, streams, commands.Build{Version: *keep}); code != 0 {
 		t.Fatal(errOut)
 	}
 	snap, err := snapshot.Load(t.Context(), []string{file}, snapshot.Options{})

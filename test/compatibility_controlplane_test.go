@@ -252,7 +252,7 @@ func (c *cluster) checkVerbs(t *testing.T, minor int, document string) {
 				continue
 			}
 			delete(runs, verb)
-			got := ask(t.Context(), c.kubeconfig, args...)
+			got := invoke(t.Context(), c.kubeconfig, args...)
 			limits := codeSpans(row.cells[column])
 			if works := len(limits) == 0; works && (got.code != 0 || got.errOut != "" && verb != "taints" || strings.Contains(got.out, "Taken for granted")) {
 				t.Errorf("%s does not work in 1.%d: %+v", verb, minor, got)

@@ -128,7 +128,7 @@ func TestVerbTable(t *testing.T) {
 		t.Fatalf("%s has no table between %q and %q", path, begin, end)
 	}
 
-	root := commands.NewRoot(genericiooptions.NewTestIOStreamsDiscard(), "")
+	root := commands.NewRoot(genericiooptions.NewTestIOStreamsDiscard(), commands.Build{})
 	var table strings.Builder
 	table.WriteString("\n| verb | what it does |\n|---|---|\n")
 	rows := func(group string) {

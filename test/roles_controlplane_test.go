@@ -82,7 +82,7 @@ func TestRights(t *testing.T) {
 		t.Run(user, func(t *testing.T) {
 			t.Parallel()
 			verb := map[string]string{"create": "taints add", "delete": "taints remove"}[right]
-			got := ask(t.Context(), c.kubeconfigOf(t, user), runs[verb].args...)
+			got := invoke(t.Context(), c.kubeconfigOf(t, user), runs[verb].args...)
 			if want := "cannot " + right + ` resource "devicetaintrules"`; got.code != 4 || !strings.Contains(got.errOut, want) {
 				t.Errorf("code %d, want 4 and %q: %s", got.code, want, got.errOut)
 			}
@@ -130,11 +130,11 @@ func (r *rightsTest) grantAll(t *testing.T) {
 
 func (r *rightsTest) testVerb(t *testing.T, verb string, run verbRun) {
 	ctx := t.Context()
-	want := ask(ctx, r.cluster.kubeconfig, run.args...)
+	want := invoke(ctx, r.cluster.kubeconfig, run.args...)
 	if want.code > 2 || strings.Contains(want.errOut, "Note: ") {
 		t.Fatalf("with all rights: %+v", want)
 	}
-	if diff := cmp.Diff(want, ask(ctx, r.cluster.kubeconfigOf(t, userOf(verb, "")), run.args...), cmp.AllowUnexported(answered{})); diff != "" {
+	if diff := cmp.Diff(want, invoke(ctx, r.cluster.kubeconfigOf(t, userOf(verb, "")), run.args...), cmp.AllowUnexported(answered{})); diff != "" {
 		t.Errorf("with the rights that it takes: -all rights +these\n%s", diff)
 	}
 	for right, needed := range r.document.uses[verb] {
@@ -143,9 +143,9 @@ func (r *rightsTest) testVerb(t *testing.T, verb string, run verbRun) {
 		if !other {
 			args = run.args
 		} else {
-			full = ask(ctx, r.cluster.kubeconfig, args...)
+			full = invoke(ctx, r.cluster.kubeconfig, args...)
 		}
-		got := ask(ctx, r.cluster.kubeconfigOf(t, userOf(verb, right)), args...)
+		got := invoke(ctx, r.cluster.kubeconfigOf(t, userOf(verb, right)), args...)
 		if said := got.out + got.errOut; !strings.Contains(said, r.document.says[right]) && !(got.code == 4 && strings.Contains(said, right)) {
 			t.Errorf("without %s it does not say %q:\n%s", right, r.document.says[right], said)
 		}
@@ -172,7 +172,7 @@ func (r *rightsTest) testWholeRoles(t *testing.T, runs map[string]verbRun) {
 	}
 	operator := c.kubeconfigOf(t, "operator")
 	for verb, run := range runs {
-		if diff := cmp.Diff(ask(ctx, c.kubeconfig, run.args...), ask(ctx, operator, run.args...), cmp.AllowUnexported(answered{})); diff != "" {
+		if diff := cmp.Diff(invoke(ctx, c.kubeconfig, run.args...), invoke(ctx, operator, run.args...), cmp.AllowUnexported(answered{})); diff != "" {
 			t.Errorf("%s: -all rights +the roles\n%s", verb, diff)
 		}
 	}
@@ -208,7 +208,7 @@ func (r *rightsTest) testProbe(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		defer interrupt()
 		ended := make(chan answered, 1)
-		go func() { ended <- ask(ctx, kubeconfig, args...) }()
+		go func() { ended <- invoke(ctx, kubeconfig, args...) }()
 		select {
 		case got := <-ended:
 			t.Fatalf("%s cannot start the pod: %+v", user, got)
@@ -233,7 +233,7 @@ func (r *rightsTest) testProbe(t *testing.T) {
 	}
 	started("prober", grant("prober", here, slices.Concat(everywhere, lists)))
 
-	got := ask(t.Context(), grant("prober-without-nodes", here, lists), args...)
+	got := invoke(t.Context(), grant("prober-without-nodes", here, lists), args...)
 	if got.code != 4 || !strings.Contains(got.errOut, "you may not get nodes") {
 		t.Errorf("without get nodes: %+v", got)
 	}
@@ -246,7 +246,7 @@ func (r *rightsTest) testProbe(t *testing.T) {
 			started(user, kubeconfig)
 			continue
 		}
-		if got := ask(t.Context(), kubeconfig, args...); got.code != 4 || !strings.Contains(got.errOut, "you may not "+right+" in namespace kube-system\n") {
+		if got := invoke(t.Context(), kubeconfig, args...); got.code != 4 || !strings.Contains(got.errOut, "you may not "+right+" in namespace kube-system\n") {
 			t.Errorf("without %s: %+v", right, got)
 		}
 	}
@@ -262,7 +262,7 @@ func (r *rightsTest) testNoCounts(t *testing.T) {
 		for _, rule := range rules {
 			r.cluster.waitForRight(t, user, "", rule)
 		}
-		got := ask(t.Context(), r.cluster.kubeconfigOf(t, user), "pools")
+		got := invoke(t.Context(), r.cluster.kubeconfigOf(t, user), "pools")
 		want := "this user may not " + rule.Verbs[0] + " resourcepoolstatusrequests.resource.k8s.io"
 		if got.code != 0 || !strings.Contains(got.out, "≤") || !strings.Contains(got.errOut, want) {
 			t.Errorf("without %s it does not say %q: %+v", rule.Verbs[0], want, got)
@@ -276,11 +276,11 @@ type answered struct {
 	out, errOut string
 }
 
-// ask runs a verb in namespace ml. What depends on the moment is left out.
-func ask(ctx context.Context, kubeconfig string, args ...string) answered {
+// invoke runs a verb in namespace ml. What depends on the moment is left out.
+func invoke(ctx context.Context, kubeconfig string, args ...string) answered {
 	passing := regexp.MustCompile(`\b\d+(\.\d+)?(ms|s|m|h)(\d+s)?\b|\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?`)
 	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
-	code := commands.Run(ctx, append(slices.Clone(args), "-n", "ml", "--kubeconfig", kubeconfig), streams, "v0.0.0-test")
+	code := commands.Run(ctx, append(slices.Clone(args), "-n", "ml", "--kubeconfig", kubeconfig), streams, commands.Build{Version: "v0.0.0-test"})
 	// An age can make a column wider.
 	blanks := regexp.MustCompile(` +`)
 	return answered{code, blanks.ReplaceAllString(passing.ReplaceAllString(out.String(), "*"), " "), errOut.String()}

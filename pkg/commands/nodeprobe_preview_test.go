@@ -15,7 +15,7 @@ func TestNodeProbePreviewNames(t *testing.T) {
 	preview := func(args ...string) (out, said string, code int) {
 		var stdout, stderr bytes.Buffer
 		args = append([]string{"node-probe", "preview", "--simulate", "dgx-h100", "-o", "name"}, args...)
-		code = Run(t.Context(), args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr}, "")
+		code = Run(t.Context(), args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr}, Build{})
 		return stdout.String(), stderr.String(), code
 	}
 	if out, said, code := preview(); code != 0 || out != "resourceslice.resource.k8s.io/dgx-h100-gpu.nvidia.com-0\n" {

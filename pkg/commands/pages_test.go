@@ -30,7 +30,7 @@ func TestPages(t *testing.T) {
 	t.Setenv("HOME", "$HOME")
 	t.Setenv("KUBECACHEDIR", "")
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
-	root := NewRoot(streams, "")
+	root := NewRoot(streams, Build{})
 	pages := map[string]string{clusterPage: pageOfClusterFlags(root)}
 	all := []*cobra.Command{root}
 	for i := 0; i < len(all); i++ {
