@@ -99,7 +99,7 @@ func (n *probedNode) probe(args ...string) (out, said string, code int) {
 func (n *probedNode) probeTo(ctx context.Context, stdout, stderr io.Writer, args ...string) int {
 	args = append([]string{"node-probe"}, args...)
 	args = append(args, "--kubelet-root", n.dir, "--cdi-dir", n.cdi, "--node-name", "node-1", "--snapshot", n.cluster)
-	return Run(ctx, args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: stdout, ErrOut: stderr}, "")
+	return Run(ctx, args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: stdout, ErrOut: stderr}, Build{})
 }
 
 func has(t *testing.T, what, text string, parts ...string) {

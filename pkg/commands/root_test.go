@@ -5,6 +5,7 @@ package commands
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func TestEveryCommandHelps(t *testing.T) {
 func TestHelpGroupsFlags(t *testing.T) {
 	t.Setenv("COLUMNS", "100")
 	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
-	if code := Run(t.Context(), []string{"why", "--help"}, streams, ""); code != 0 {
+	if code := Run(t.Context(), []string{"why", "--help"}, streams, Build{}); code != 0 {
 		t.Fatalf("exit code %d: %s", code, errOut)
 	}
 	last := 0
@@ -77,7 +78,7 @@ func TestHelpFitsTerminal(t *testing.T) {
 		}
 		streams, _, out, _ := genericiooptions.NewTestIOStreams()
 		args := append(strings.Fields(strings.TrimPrefix(name, "kubectl dra")), "--help")
-		if code := Run(t.Context(), args, streams, ""); code != 0 {
+		if code := Run(t.Context(), args, streams, Build{}); code != 0 {
 			t.Errorf("%s: exit code %d", name, code)
 		}
 		usage := "\nUsage:\n  " + name
@@ -95,7 +96,7 @@ func TestHelpFitsTerminal(t *testing.T) {
 // TestHelpOfVerbWithCommands shows both ways to use it.
 func TestHelpOfVerbWithCommands(t *testing.T) {
 	streams, _, out, _ := genericiooptions.NewTestIOStreams()
-	Run(t.Context(), []string{"taints", "--help"}, streams, "")
+	Run(t.Context(), []string{"taints", "--help"}, streams, Build{})
 	if want := "\nUsage:\n  kubectl dra taints [KEY | RULE ...] [flags]\n  kubectl dra taints COMMAND [flags]\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("no %q in:\n%s", want, out)
 	}
@@ -103,10 +104,11 @@ func TestHelpOfVerbWithCommands(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	streams, _, out, _ := genericiooptions.NewTestIOStreams()
-	if code := Run(t.Context(), []string{"version"}, streams, "v1.2.3"); code != 0 {
+	if code := Run(t.Context(), []string{"version", "--client"}, streams, Build{Version: "v1.2.3"}); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
-	if !strings.HasPrefix(out.String(), "kubectl dra v1.2.3 (go") {
+	first, _, _ := strings.Cut(out.String(), "\n")
+	if want := []string{"kubectl", "dra", "v1.2.3", "release"}; !slices.Equal(strings.Fields(first), want) {
 		t.Errorf("printed %q", out)
 	}
 }
