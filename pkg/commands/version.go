@@ -135,7 +135,7 @@ func newVersion(streams genericiooptions.IOStreams, config *genericclioptions.Co
 	reading := newReadingFlags(config)
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Show the versions of this program, its libraries and the cluster, and the feature gates",
+		Short: "Show the versions of program, libraries and cluster",
 		Long: `Show the version of this program, those of the libraries that its answers depend
 on (above all the scheduler's allocator that is embedded in it), that of the
 cluster, and the cluster's feature gates for devices, each with where it comes
