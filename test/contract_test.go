@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe"
@@ -66,6 +67,7 @@ func kinds() []kind {
 		{"NodeCDI", reflect.TypeFor[cdi.Findings](), nil, "node-probe cdi"},
 		{"NodePods", reflect.TypeFor[kubelet.Findings](), nil, "node-probe pods"},
 		{"NodeState", reflect.TypeFor[checkpoint.Findings](), nil, "node-probe state"},
+		{"Version", reflect.TypeFor[commands.Version](), nil, "version"},
 	}
 }
 

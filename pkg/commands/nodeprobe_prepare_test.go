@@ -53,6 +53,8 @@ func newProbedNode(t *testing.T, change func(*resourceapi.ResourceClaim)) *probe
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	n := &probedNode{dir: dir, cdi: filepath.Join(dir, "cdi"), cluster: filepath.Join(dir, "cluster.yaml")}
 	must(os.Mkdir(n.cdi, 0o750))
+	// The kubelet makes it when it starts.
+	must(os.Mkdir(filepath.Join(dir, "device-plugins"), 0o750))
 	n.claim = &resourceapi.ResourceClaim{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "ResourceClaim"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "train", UID: "uid-1"},

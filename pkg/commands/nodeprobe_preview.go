@@ -50,10 +50,10 @@ driver's feature gate DynamicMIG, all that could be, with shared counters.
 Names, attributes and capacities are those of the driver's source,
 ` + nvidia.DriverSource + ` (` + nvidia.DriverVersion + `).
 
--o yaml can be applied, and 'kubectl dra why --with-preview' tells what would fit
-with it. With --diff, the preview is held against what the driver
-has published for the node, device by device. Taints are left out, since the
-driver adds them while it runs.
+-o yaml can be applied, and 'kubectl dra why --with-preview' tells what would
+fit with it. With --diff, the preview is held against what the driver has
+published for the node, device by device. Taints are left out, since the driver
+adds them while it runs.
 
 How the slices are cut depends on the version of Kubernetes:
 --kubernetes-version, or that of the cluster or snapshot for --diff, or the
@@ -68,7 +68,8 @@ what the GPUs are, is not known. It is 1 too if the driver would not come up.`,
   kubectl dra node-probe preview --diff
 
   # Would a claim fit if the driver came up here?
-  kubectl dra node-probe preview -o yaml | kubectl dra why train --with-preview -
+  kubectl dra node-probe preview -o yaml | \
+    kubectl dra why train --with-preview -
 
   # Slices of a DGX H100 with MIG devices made on demand, to try things out with
   kubectl dra node-probe preview --simulate dgx-h100 --node-name dgx-0 \

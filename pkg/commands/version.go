@@ -15,10 +15,12 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -40,8 +42,10 @@ const (
 	fromFlag      = "flag"
 )
 
-// versionInfo is what `version -o json` prints.
-type versionInfo struct {
+// Version is what `version -o json` prints.
+type Version struct {
+	metav1.TypeMeta `json:",inline"`
+
 	// Version is that of this program, (devel) for one built from a work tree;
 	// VersionSource tells who says so: the release, or go build.
 	Version       string `json:"version"`
@@ -52,25 +56,30 @@ type versionInfo struct {
 	Date   string `json:"date,omitempty"`
 	// Allocator is the version of k8s.io/dynamic-resource-allocation.
 	Allocator string `json:"allocator"`
-	Go        string `json:"go"`
-	Platform  string `json:"platform"`
+	// Go is the version of the toolchain, Platform the system and the processor
+	// that the program is for.
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
 	// NVML is true for a build that can ask the library of NVIDIA's driver.
 	NVML bool `json:"nvml"`
 	// Libraries are those that decide about an answer, as go build recorded them.
-	Libraries []libraryVersion `json:"libraries"`
+	Libraries []LibraryVersion `json:"libraries"`
 	// Server is missing if nobody was asked.
-	Server *serverVersion `json:"server,omitempty"`
+	Server *ServerVersion `json:"server,omitempty"`
 	// FeatureGates are those of the server; missing if it could not be asked.
-	FeatureGates []gateSetting `json:"featureGates,omitempty"`
+	FeatureGates []GateSetting `json:"featureGates,omitempty"`
 }
 
-type libraryVersion struct {
-	Module  string `json:"module"`
+// LibraryVersion is a Go module and its version.
+type LibraryVersion struct {
+	// Module is the path of the module.
+	Module string `json:"module"`
+	// Version is a semantic version.
 	Version string `json:"version"`
 }
 
-// serverVersion is that of the API server, or of the one that a file is from.
-type serverVersion struct {
+// ServerVersion is that of the API server, or of the one that a file is from.
+type ServerVersion struct {
 	// Version is empty if it is unknown.
 	Version string `json:"version,omitempty"`
 	// Source tells who says so: the cluster, a file, or the flag
@@ -80,7 +89,9 @@ type serverVersion struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-type gateSetting struct {
+// GateSetting is a feature gate of the server.
+type GateSetting struct {
+	// Name is that of the gate, Enabled whether it is on.
 	Name    string `json:"name"`
 	Enabled bool   `json:"enabled"`
 	// Source is flag, metrics, or default: that of the server's version.
@@ -96,9 +107,10 @@ func libraries() []string {
 }
 
 // clientVersion tells about this program.
-func clientVersion(stamped Build) versionInfo {
-	info := versionInfo{
-		Version: stamped.Version, VersionSource: fromRelease, Commit: stamped.Commit, Date: stamped.Date,
+func clientVersion(stamped Build) Version {
+	info := Version{
+		TypeMeta: metav1.TypeMeta{APIVersion: explain.APIVersion, Kind: "Version"},
+		Version:  stamped.Version, VersionSource: fromRelease, Commit: stamped.Commit, Date: stamped.Date,
 		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}
 	recorded, ok := debug.ReadBuildInfo()
@@ -113,7 +125,7 @@ func clientVersion(stamped Build) versionInfo {
 			info.Allocator = module.Version
 		}
 		if slices.Contains(libraries(), module.Path) {
-			info.Libraries = append(info.Libraries, libraryVersion{Module: module.Path, Version: module.Version})
+			info.Libraries = append(info.Libraries, LibraryVersion{Module: module.Path, Version: module.Version})
 		}
 	}
 	for _, setting := range recorded.Settings {
@@ -181,8 +193,8 @@ If the cluster cannot be asked, that is a part of the answer and no failure.`,
 
 // ask finds out about the cluster, or about the one that a file is from. Only a
 // file that cannot be read is an error.
-func (v *versionInfo) ask(ctx context.Context, from *reader) error {
-	v.Server = &serverVersion{}
+func (v *Version) ask(ctx context.Context, from *reader) error {
+	v.Server = &ServerVersion{}
 	// Of the objects, the fewest.
 	source, err := from.read(ctx, scope{only: []string{snapshot.ResourceMetrics, snapshot.ResourceClasses}})
 	switch {
@@ -206,13 +218,13 @@ func (v *versionInfo) ask(ctx context.Context, from *reader) error {
 	for _, name := range snapshot.KnownGates() {
 		if snap.HasGate(name) {
 			gate := snap.Gate(name)
-			v.FeatureGates = append(v.FeatureGates, gateSetting{Name: name, Enabled: gate.Enabled, Source: string(gate.Source)})
+			v.FeatureGates = append(v.FeatureGates, GateSetting{Name: name, Enabled: gate.Enabled, Source: string(gate.Source)})
 		}
 	}
 	return nil
 }
 
-func printVersion(streams genericiooptions.IOStreams, info *versionInfo, output string) error {
+func printVersion(streams genericiooptions.IOStreams, info *Version, output string) error {
 	var text []byte
 	var err error
 	switch output {
@@ -235,7 +247,7 @@ func printVersion(streams genericiooptions.IOStreams, info *versionInfo, output 
 }
 
 // text is the form for people: what, which, and where that comes from.
-func (v *versionInfo) text() string {
+func (v *Version) text() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)
 	// A write to a strings.Builder does not fail.

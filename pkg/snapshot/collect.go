@@ -41,10 +41,10 @@ type CollectOptions struct {
 	// Target is what the question is about. Its events are read, and, if it is
 	// something with a pod template, the object itself. May be nil.
 	Target *ObjectRef
-	// Progress is told after each chunk how many objects have arrived, how many
-	// there will be (0 while that is unknown), and of which resource the chunk
-	// was. Calls do not overlap, and there is none after Collect returned. May
-	// be nil.
+	// Progress is told after each chunk, and when a list ends without one, how
+	// many objects have arrived, how many there will be (0 while that is
+	// unknown), and of which resource that was. Calls do not overlap, and there
+	// is none after Collect returned. May be nil.
 	Progress func(done, total int, what string)
 }
 

@@ -191,12 +191,8 @@ func (p *progress) version(resource string) string {
 	return ""
 }
 
-// finished marks a list that ended without an answer.
-func (l *listing) finished() {
-	l.progress.mu.Lock()
-	defer l.progress.mu.Unlock()
-	l.remaining = 0
-}
+// finished ends a list that has no answer, or no more of one.
+func (l *listing) finished() { l.update(l.done, 0, true) }
 
 // stop ends the reports, whatever is still under way.
 func (p *progress) stop() {

@@ -68,7 +68,7 @@ func TestAskHealthOfDriversWithoutIt(t *testing.T) {
 		"none at all": {func(*testing.T, *node.Host) {}, node.OK, "no driver registers here"},
 		"not known": {func(t *testing.T, host *node.Host) {
 			must(t, os.Remove(filepath.Join(host.Kubelet, registryDir)))
-		}, node.Unknown, "could not be found out"},
+		}, node.Unknown, "which drivers register here is not known"},
 		"says so":    {func(t *testing.T, host *node.Host) { start(t, host, testdriver.Config{NoHealth: true}) }, node.Unknown, "does not report the health"},
 		"sends none": {func(t *testing.T, host *node.Host) { start(t, host, testdriver.Config{}) }, node.Problem, "sends no report in time"},
 		"fails": {func(t *testing.T, host *node.Host) {
