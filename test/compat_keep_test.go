@@ -56,11 +56,11 @@ func TestKeepRelease(t *testing.T) {
 	for _, k := range kinds() {
 		schemas[k.name] = schemaOf(t, k.name, true).withoutDescriptions()
 	}
-	must("schemas.json", encode(t, schemas))
+	must(schemasFile, encode(t, schemas))
 
 	lines := [][]string{}
 	for _, line := range []string{
-		"why pod/segment-3 -n vision", "why -n vision", "slices gpu-0[12]*", "pools mig-01 gpu-02", "devices --node mig-01", "claims -n research", "classes", "taints",
+		"why pod/segment-3 -n vision", "why -n vision", "slices gpu-0[12]*", "pools mig-01 gpu-02", "devices --node mig-01", "claims -n research", "classes", "taints", "version",
 		"tree pod/ablation-0 -n research",
 	} {
 		lines = append(lines, append(strings.Fields(line), "--snapshot", example))

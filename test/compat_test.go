@@ -25,7 +25,10 @@ import (
 
 // compat has what earlier releases wrote, a directory for each. Nobody ever
 // changes a file there; see CONTRIBUTING.md.
-const compat = "testdata/compat/v1alpha1"
+const (
+	compat      = "testdata/compat/v1alpha1"
+	schemasFile = "schemas.json"
+)
 
 func releases(t *testing.T) []string {
 	t.Helper()
@@ -177,7 +180,7 @@ func TestOldSchemas(t *testing.T) {
 
 func readSchemas(t *testing.T, dir string) map[string]*jsonSchema {
 	t.Helper()
-	return readJSON[map[string]*jsonSchema](t, filepath.Join(dir, "schemas.json"))
+	return readJSON[map[string]*jsonSchema](t, filepath.Join(dir, schemasFile))
 }
 
 func readJSON[T any](t *testing.T, path string) T {

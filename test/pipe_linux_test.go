@@ -77,7 +77,8 @@ func nobodyReads(t *testing.T, bin string) {
 // readsTheHead reads the beginning of what there is to say about a large fleet.
 func readsTheHead(t *testing.T, bin string) {
 	path := filepath.Join(t.TempDir(), "fleet.json")
-	if err := snapshot.SaveFile(fleetWithWaitingClaim(500, 1000), path); err != nil {
+	// Each verb has more to say than fits into a pipe.
+	if err := snapshot.SaveFile(fleetWithWaitingClaim(1500, 1000), path); err != nil {
 		t.Fatal(err)
 	}
 	for _, verb := range []string{"devices", "devices -o json", "claims", "slices", "pools -o yaml", "snapshot"} {

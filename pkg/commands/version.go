@@ -112,6 +112,7 @@ func clientVersion(stamped Build) Version {
 		TypeMeta: metav1.TypeMeta{APIVersion: explain.APIVersion, Kind: "Version"},
 		Version:  stamped.Version, VersionSource: fromRelease, Commit: stamped.Commit, Date: stamped.Date,
 		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Libraries: []LibraryVersion{},
 	}
 	recorded, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -195,8 +196,7 @@ If the cluster cannot be asked, that is a part of the answer and no failure.`,
 // file that cannot be read is an error.
 func (v *Version) ask(ctx context.Context, from *reader) error {
 	v.Server = &ServerVersion{}
-	// Of the objects, the fewest.
-	source, err := from.read(ctx, scope{only: []string{snapshot.ResourceMetrics, snapshot.ResourceClasses}})
+	source, err := from.read(ctx, scope{only: []string{snapshot.ResourceMetrics}})
 	switch {
 	case err != nil && (!from.live() || ctx.Err() != nil):
 		return err
