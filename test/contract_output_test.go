@@ -48,9 +48,9 @@ func TestOutputsMatchSchemas(t *testing.T) {
 			return
 		}
 		seen[name]++
-		for which, schema := range map[string]*jsonschema.Schema{"": strict[name], "docs/schema: ": published[name]} {
+		for which, schema := range map[string]*jsonschema.Schema{"the types": strict[name], "docs/schema": published[name]} {
 			if err := schema.Validate(object); err != nil {
-				t.Errorf("%s: %s%v", label, which, err)
+				t.Errorf("%s is not as in %s: %v", label, which, err)
 			}
 		}
 		items, _ := object["items"].([]any)

@@ -146,12 +146,12 @@ func (r *reflector) schema(of reflect.Type) *jsonSchema {
 }
 
 // define adds a type to the definitions, once, and refers to it.
-func (r *reflector) define(of reflect.Type, make func(reflect.Type, *jsonSchema)) *jsonSchema {
+func (r *reflector) define(of reflect.Type, fill func(reflect.Type, *jsonSchema)) *jsonSchema {
 	name := path.Base(of.PkgPath()) + "." + of.Name()
 	if r.defs[name] == nil {
 		// It is there before it is filled: a type can have itself in it.
 		r.defs[name] = &jsonSchema{}
-		make(of, r.defs[name])
+		fill(of, r.defs[name])
 	}
 	return &jsonSchema{Ref: "#/$defs/" + name}
 }

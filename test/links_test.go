@@ -17,7 +17,7 @@ import (
 func TestLinks(t *testing.T) {
 	root := ".."
 	var documents []string
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && filepath.Ext(path) == ".md" {
 			documents = append(documents, path)
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
 )
 
-// Set by the linker for a release.
-var version, commit, date string
+// The linker sets them for a release.
+var version, commit, date string //nolint:gochecknoglobals // There is no other way.
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

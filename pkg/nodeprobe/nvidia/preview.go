@@ -22,10 +22,10 @@ const (
 	// DriverName is that of the driver whose slices are previewed, its kubelet
 	// plugin for GPUs.
 	DriverName = "gpu.nvidia.com"
-	// DriverSource is the state of the driver's source that the preview follows,
-	// and DriverVersion is what it calls itself.
+	// DriverSource is the state of the driver's source that the preview follows.
+	DriverSource = "kubernetes-sigs/dra-driver-nvidia-gpu@95932046"
+	// DriverVersion is what the source calls itself.
 	DriverVersion = "v0.5.0-dev"
-	DriverSource  = "kubernetes-sigs/dra-driver-nvidia-gpu@95932046"
 )
 
 // Classes are the DeviceClasses that the driver's Helm chart installs for its
