@@ -55,9 +55,9 @@ func TestSlowNodeIsTold(t *testing.T) {
 	}
 }
 
-// TestHardIsMended asserts that there is time left to find remedies where the
+// BenchmarkHardIsMended fails if no time is left to find the remedy where the
 // allocator would search for long in vain, again and again.
-func TestHardIsMended(t *testing.T) {
+func BenchmarkHardIsMended(b *testing.B) {
 	mended := map[string]string{
 		"groups one short: 8 claims for whole groups of 7": "ask for one device in request train-06.gpu; and ask for one device in request train-07.gpu",
 		"prioritized: 4 lists of distinct devices":         "drop the constraint: different gpu.example.com/root",
@@ -68,15 +68,20 @@ func TestHardIsMended(t *testing.T) {
 			continue
 		}
 		delete(mended, i.name)
-		e, err := Explain(t.Context(), cluster(t, i.short...), Options{Kind: KindPod, Namespace: namespace, Name: waiting})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.ContainsFunc(e.Remedies, func(r Remedy) bool { return r.Change == change }) {
-			t.Errorf("%s: remedies %+v, want %q", i.name, e.Remedies, change)
-		}
+		b.Run(i.name, func(b *testing.B) {
+			snap := cluster(b, i.short...)
+			for b.Loop() {
+				e, err := Explain(b.Context(), snap, Options{Kind: KindPod, Namespace: namespace, Name: waiting})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if !slices.ContainsFunc(e.Remedies, func(r Remedy) bool { return r.Change == change }) {
+					b.Errorf("remedies %+v, want %q", e.Remedies, change)
+				}
+			}
+		})
 	}
 	if len(mended) > 0 {
-		t.Errorf("no such instances: %v", mended)
+		b.Errorf("no such instances: %v", mended)
 	}
 }
