@@ -16,7 +16,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/gentype"
+	"k8s.io/client-go/kubernetes/scheme"
 	convertv1beta1 "k8s.io/dynamic-resource-allocation/api/v1beta1"
 	convertv1beta2 "k8s.io/dynamic-resource-allocation/api/v1beta2"
 )
@@ -33,20 +37,30 @@ type api[P metav1.Object] struct {
 	convert func(object any) (P, error)
 }
 
-// apiOf is one that reads with a client, typed or not.
-func apiOf[P metav1.Object, L runtime.Object](client interface {
-	List(ctx context.Context, options metav1.ListOptions) (L, error)
-	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
-}, example any, convert func(object any) (P, error),
+// apiObject is a Go type of the API.
+type apiObject interface {
+	runtime.Object
+	metav1.Object
+}
+
+// typedAPI reads objects of one of [typedVersions] in a namespace; none is all
+// of them. An empty object and an empty list tell of which types these are. The
+// client has interfaces in their place: one for each type would be as many
+// times in the program.
+func typedAPI[P metav1.Object](
+	c Clients, version schema.GroupVersion, resource, namespace string, object apiObject, list runtime.Object, convert func(object any) (P, error),
 ) api[P] {
+	client := gentype.NewClientWithList(resource, c.typed[version], scheme.ParameterCodec, namespace,
+		func() apiObject { return object }, list.DeepCopyObject, gentype.PrefersProtobuf[apiObject]())
+	return api[P]{list: client.List, watch: client.Watch, example: object, convert: convert}
+}
+
+// untypedAPI reads objects of a version that there are no types for.
+func untypedAPI[P metav1.Object](client dynamic.ResourceInterface, convert func(object any) (P, error)) api[P] {
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		found, err := client.List(ctx, options)
-		if err != nil {
-			return nil, err
-		}
-		return found, nil
+		return client.List(ctx, options)
 	}
-	return api[P]{list: list, watch: client.Watch, example: example, convert: convert}
+	return api[P]{list: list, watch: client.Watch, convert: convert}
 }
 
 // as keeps an object as it is, without the dead weight.
@@ -84,38 +98,37 @@ func otherType(object any) error {
 }
 
 func nodeAPI(c Clients) api[*corev1.Node] {
-	return apiOf(c.Nodes(), &corev1.Node{}, as[*corev1.Node])
+	return typedAPI(c, corev1.SchemeGroupVersion, "nodes", "", &corev1.Node{}, &corev1.NodeList{}, as[*corev1.Node])
 }
 
 func namespaceAPI(c Clients) api[*corev1.Namespace] {
-	return apiOf(c.namespaces(), &corev1.Namespace{}, as[*corev1.Namespace])
+	return typedAPI(c, corev1.SchemeGroupVersion, "namespaces", "", &corev1.Namespace{}, &corev1.NamespaceList{}, as[*corev1.Namespace])
 }
 
 func podAPI(c Clients, namespace string) api[*corev1.Pod] {
-	return apiOf(c.Pods(namespace), &corev1.Pod{}, as[*corev1.Pod])
+	return typedAPI(c, corev1.SchemeGroupVersion, "pods", namespace, &corev1.Pod{}, &corev1.PodList{}, as[*corev1.Pod])
 }
 
 func eventAPI(c Clients, namespace string) api[*corev1.Event] {
-	return apiOf(typed[corev1.Event, corev1.EventList](c, corev1.SchemeGroupVersion, "events", namespace), &corev1.Event{}, as[*corev1.Event])
+	return typedAPI(c, corev1.SchemeGroupVersion, "events", namespace, &corev1.Event{}, &corev1.EventList{}, as[*corev1.Event])
 }
 
 // pluginAPI gives the DaemonSets with a plugin for the kubelet.
 func pluginAPI(c Clients) api[*Workload] {
-	return apiOf(typed[appsv1.DaemonSet, appsv1.DaemonSetList](c, appsv1.SchemeGroupVersion, "daemonsets", metav1.NamespaceAll), &appsv1.DaemonSet{}, asPlugin)
+	return typedAPI(c, appsv1.SchemeGroupVersion, "daemonsets", "", &appsv1.DaemonSet{}, &appsv1.DaemonSetList{}, asPlugin)
 }
 
 func sliceAPI(c Clients, version string) api[*resourceapi.ResourceSlice] {
 	const resource = "resourceslices"
 	switch version {
 	case "v1beta1":
-		return apiOf(typed[resourcev1beta1.ResourceSlice, resourcev1beta1.ResourceSliceList](c, resourcev1beta1.SchemeGroupVersion, resource, ""),
-			&resourcev1beta1.ResourceSlice{}, from(convertv1beta1.Convert_v1beta1_ResourceSlice_To_v1_ResourceSlice))
+		return typedAPI(c, resourcev1beta1.SchemeGroupVersion, resource, "", &resourcev1beta1.ResourceSlice{}, &resourcev1beta1.ResourceSliceList{},
+			from(convertv1beta1.Convert_v1beta1_ResourceSlice_To_v1_ResourceSlice))
 	case "v1beta2":
-		return apiOf(typed[resourcev1beta2.ResourceSlice, resourcev1beta2.ResourceSliceList](c, resourcev1beta2.SchemeGroupVersion, resource, ""),
-			&resourcev1beta2.ResourceSlice{}, from(convertv1beta2.Convert_v1beta2_ResourceSlice_To_v1_ResourceSlice))
+		return typedAPI(c, resourcev1beta2.SchemeGroupVersion, resource, "", &resourcev1beta2.ResourceSlice{}, &resourcev1beta2.ResourceSliceList{},
+			from(convertv1beta2.Convert_v1beta2_ResourceSlice_To_v1_ResourceSlice))
 	default:
-		return apiOf(typed[resourceapi.ResourceSlice, resourceapi.ResourceSliceList](c, resourceapi.SchemeGroupVersion, resource, ""),
-			&resourceapi.ResourceSlice{}, as[*resourceapi.ResourceSlice])
+		return typedAPI(c, resourceapi.SchemeGroupVersion, resource, "", &resourceapi.ResourceSlice{}, &resourceapi.ResourceSliceList{}, as[*resourceapi.ResourceSlice])
 	}
 }
 
@@ -123,14 +136,13 @@ func classAPI(c Clients, version string) api[*resourceapi.DeviceClass] {
 	const resource = "deviceclasses"
 	switch version {
 	case "v1beta1":
-		return apiOf(typed[resourcev1beta1.DeviceClass, resourcev1beta1.DeviceClassList](c, resourcev1beta1.SchemeGroupVersion, resource, ""),
-			&resourcev1beta1.DeviceClass{}, from(convertv1beta1.Convert_v1beta1_DeviceClass_To_v1_DeviceClass))
+		return typedAPI(c, resourcev1beta1.SchemeGroupVersion, resource, "", &resourcev1beta1.DeviceClass{}, &resourcev1beta1.DeviceClassList{},
+			from(convertv1beta1.Convert_v1beta1_DeviceClass_To_v1_DeviceClass))
 	case "v1beta2":
-		return apiOf(typed[resourcev1beta2.DeviceClass, resourcev1beta2.DeviceClassList](c, resourcev1beta2.SchemeGroupVersion, resource, ""),
-			&resourcev1beta2.DeviceClass{}, from(convertv1beta2.Convert_v1beta2_DeviceClass_To_v1_DeviceClass))
+		return typedAPI(c, resourcev1beta2.SchemeGroupVersion, resource, "", &resourcev1beta2.DeviceClass{}, &resourcev1beta2.DeviceClassList{},
+			from(convertv1beta2.Convert_v1beta2_DeviceClass_To_v1_DeviceClass))
 	default:
-		return apiOf(typed[resourceapi.DeviceClass, resourceapi.DeviceClassList](c, resourceapi.SchemeGroupVersion, resource, ""),
-			&resourceapi.DeviceClass{}, as[*resourceapi.DeviceClass])
+		return typedAPI(c, resourceapi.SchemeGroupVersion, resource, "", &resourceapi.DeviceClass{}, &resourceapi.DeviceClassList{}, as[*resourceapi.DeviceClass])
 	}
 }
 
@@ -138,14 +150,13 @@ func claimAPI(c Clients, version, namespace string) api[*resourceapi.ResourceCla
 	const resource = "resourceclaims"
 	switch version {
 	case "v1beta1":
-		return apiOf(typed[resourcev1beta1.ResourceClaim, resourcev1beta1.ResourceClaimList](c, resourcev1beta1.SchemeGroupVersion, resource, namespace),
-			&resourcev1beta1.ResourceClaim{}, from(convertv1beta1.Convert_v1beta1_ResourceClaim_To_v1_ResourceClaim))
+		return typedAPI(c, resourcev1beta1.SchemeGroupVersion, resource, namespace, &resourcev1beta1.ResourceClaim{}, &resourcev1beta1.ResourceClaimList{},
+			from(convertv1beta1.Convert_v1beta1_ResourceClaim_To_v1_ResourceClaim))
 	case "v1beta2":
-		return apiOf(typed[resourcev1beta2.ResourceClaim, resourcev1beta2.ResourceClaimList](c, resourcev1beta2.SchemeGroupVersion, resource, namespace),
-			&resourcev1beta2.ResourceClaim{}, from(convertv1beta2.Convert_v1beta2_ResourceClaim_To_v1_ResourceClaim))
+		return typedAPI(c, resourcev1beta2.SchemeGroupVersion, resource, namespace, &resourcev1beta2.ResourceClaim{}, &resourcev1beta2.ResourceClaimList{},
+			from(convertv1beta2.Convert_v1beta2_ResourceClaim_To_v1_ResourceClaim))
 	default:
-		return apiOf(typed[resourceapi.ResourceClaim, resourceapi.ResourceClaimList](c, resourceapi.SchemeGroupVersion, resource, namespace),
-			&resourceapi.ResourceClaim{}, as[*resourceapi.ResourceClaim])
+		return typedAPI(c, resourceapi.SchemeGroupVersion, resource, namespace, &resourceapi.ResourceClaim{}, &resourceapi.ResourceClaimList{}, as[*resourceapi.ResourceClaim])
 	}
 }
 
@@ -153,14 +164,13 @@ func templateAPI(c Clients, version, namespace string) api[*resourceapi.Resource
 	const resource = "resourceclaimtemplates"
 	switch version {
 	case "v1beta1":
-		return apiOf(typed[resourcev1beta1.ResourceClaimTemplate, resourcev1beta1.ResourceClaimTemplateList](c, resourcev1beta1.SchemeGroupVersion, resource, namespace),
-			&resourcev1beta1.ResourceClaimTemplate{}, from(convertv1beta1.Convert_v1beta1_ResourceClaimTemplate_To_v1_ResourceClaimTemplate))
+		return typedAPI(c, resourcev1beta1.SchemeGroupVersion, resource, namespace, &resourcev1beta1.ResourceClaimTemplate{}, &resourcev1beta1.ResourceClaimTemplateList{},
+			from(convertv1beta1.Convert_v1beta1_ResourceClaimTemplate_To_v1_ResourceClaimTemplate))
 	case "v1beta2":
-		return apiOf(typed[resourcev1beta2.ResourceClaimTemplate, resourcev1beta2.ResourceClaimTemplateList](c, resourcev1beta2.SchemeGroupVersion, resource, namespace),
-			&resourcev1beta2.ResourceClaimTemplate{}, from(convertv1beta2.Convert_v1beta2_ResourceClaimTemplate_To_v1_ResourceClaimTemplate))
+		return typedAPI(c, resourcev1beta2.SchemeGroupVersion, resource, namespace, &resourcev1beta2.ResourceClaimTemplate{}, &resourcev1beta2.ResourceClaimTemplateList{},
+			from(convertv1beta2.Convert_v1beta2_ResourceClaimTemplate_To_v1_ResourceClaimTemplate))
 	default:
-		return apiOf(typed[resourceapi.ResourceClaimTemplate, resourceapi.ResourceClaimTemplateList](c, resourceapi.SchemeGroupVersion, resource, namespace),
-			&resourceapi.ResourceClaimTemplate{}, as[*resourceapi.ResourceClaimTemplate])
+		return typedAPI(c, resourceapi.SchemeGroupVersion, resource, namespace, &resourceapi.ResourceClaimTemplate{}, &resourceapi.ResourceClaimTemplateList{}, as[*resourceapi.ResourceClaimTemplate])
 	}
 }
 
@@ -168,20 +178,18 @@ func taintRuleAPI(c Clients, version string) api[*resourceapi.DeviceTaintRule] {
 	const resource = "devicetaintrules"
 	switch version {
 	case oldTaintRules:
-		return apiOf(c.oldTaintRuleAPI(), nil, asOldTaintRule)
+		return untypedAPI(c.oldTaintRuleAPI(), asOldTaintRule)
 	case "v1beta2":
-		return apiOf(typed[resourcev1beta2.DeviceTaintRule, resourcev1beta2.DeviceTaintRuleList](c, resourcev1beta2.SchemeGroupVersion, resource, ""),
-			&resourcev1beta2.DeviceTaintRule{}, from(convertv1beta2.Convert_v1beta2_DeviceTaintRule_To_v1_DeviceTaintRule))
+		return typedAPI(c, resourcev1beta2.SchemeGroupVersion, resource, "", &resourcev1beta2.DeviceTaintRule{}, &resourcev1beta2.DeviceTaintRuleList{},
+			from(convertv1beta2.Convert_v1beta2_DeviceTaintRule_To_v1_DeviceTaintRule))
 	default:
-		return apiOf(typed[resourceapi.DeviceTaintRule, resourceapi.DeviceTaintRuleList](c, resourceapi.SchemeGroupVersion, resource, ""),
-			&resourceapi.DeviceTaintRule{}, as[*resourceapi.DeviceTaintRule])
+		return typedAPI(c, resourceapi.SchemeGroupVersion, resource, "", &resourceapi.DeviceTaintRule{}, &resourceapi.DeviceTaintRuleList{}, as[*resourceapi.DeviceTaintRule])
 	}
 }
 
 func podGroupAPI(c Clients, version, namespace string) api[*schedulingapi.PodGroup] {
 	if version != schedulingapi.SchemeGroupVersion.Version {
-		return apiOf(c.oldPodGroupAPI(version, namespace), nil, asOldPodGroup(version))
+		return untypedAPI(c.oldPodGroupAPI(version, namespace), asOldPodGroup(version))
 	}
-	return apiOf(typed[schedulingapi.PodGroup, schedulingapi.PodGroupList](c, schedulingapi.SchemeGroupVersion, "podgroups", namespace),
-		&schedulingapi.PodGroup{}, as[*schedulingapi.PodGroup])
+	return typedAPI(c, schedulingapi.SchemeGroupVersion, "podgroups", namespace, &schedulingapi.PodGroup{}, &schedulingapi.PodGroupList{}, as[*schedulingapi.PodGroup])
 }

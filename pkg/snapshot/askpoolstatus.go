@@ -154,7 +154,7 @@ func statusObstacle(ctx context.Context, clients Clients, snap *Snapshot) (strin
 
 // statusAsker makes requests and takes them away again.
 type statusAsker struct {
-	api      *gentype.ClientWithList[*resourcev1alpha3.ResourcePoolStatusRequest, *resourcev1alpha3.ResourcePoolStatusRequestList]
+	api      *gentype.Client[*resourcev1alpha3.ResourcePoolStatusRequest]
 	patience time.Duration
 }
 

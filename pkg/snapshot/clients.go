@@ -34,7 +34,7 @@ type Clients struct {
 
 	Discovery *discovery.DiscoveryClient
 	Dynamic   dynamic.Interface
-	// typed are for the objects that are read as Go types; see [typed].
+	// typed are for the objects of [typedVersions].
 	typed map[schema.GroupVersion]rest.Interface
 	// Mapper turns what users type ("deploy", "jobs.batch") into resources. It
 	// asks the server when it is first used.

@@ -92,15 +92,15 @@ func (c *collector) discover(ctx context.Context) (servedAPIs, error) {
 }
 
 // triedOut finds out by lists what a version of the DRA group has. What may not
-// be listed is taken for there. Of other groups nothing is taken for there.
+// be listed is taken for there. Of other groups nothing is.
 func (c *collector) triedOut(ctx context.Context, groupName, versionName string) (*metav1.APIResourceList, error) {
 	found := &metav1.APIResourceList{GroupVersion: groupName + "/" + versionName}
 	if groupName != draGroup {
 		return found, nil
 	}
-	for _, resource := range []string{"resourceclaims", "devicetaintrules"} {
+	for resource, namespace := range map[string]string{"resourceclaims": c.namespace, "devicetaintrules": metav1.NamespaceNone} {
 		api := c.clients.Dynamic.Resource(schema.GroupVersionResource{Group: groupName, Version: versionName, Resource: resource})
-		_, err := api.List(ctx, metav1.ListOptions{Limit: 1})
+		_, err := api.Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 1})
 		switch {
 		case err == nil, apierrors.IsForbidden(err):
 			found.APIResources = append(found.APIResources, metav1.APIResource{Name: resource})

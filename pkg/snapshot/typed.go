@@ -15,7 +15,6 @@ import (
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -24,8 +23,8 @@ import (
 
 // The typed clients of client-go are made from k8s.io/client-go/gentype. Those
 // here are, too, but only those that are needed, and without server-side apply:
-// kubernetes.Interface brings the types for that, of all of Kubernetes, into the
-// program, and these make a large part of it.
+// kubernetes.Interface brings the types that this takes, for all of Kubernetes,
+// into the program.
 
 // typedVersions are the versions of API groups with objects that are read as Go
 // types.
@@ -47,45 +46,36 @@ func typedClient(config *rest.Config, version schema.GroupVersion, client *http.
 	return rest.RESTClientForConfigAndClient(config, client)
 }
 
-// pointerTo is the pointer to a type of the API.
-type pointerTo[T any] interface {
-	*T
-	runtime.Object
-}
-
-// typed is a client for the objects of one of [typedVersions] in a namespace.
-// No namespace is all of them, or stands for objects that are in none.
-func typed[T, L any, P interface {
-	pointerTo[T]
-	metav1.Object
-}, PL pointerTo[L]](c Clients, version schema.GroupVersion, resource, namespace string) *gentype.ClientWithList[P, PL] {
-	return gentype.NewClientWithList(resource, c.typed[version], scheme.ParameterCodec, namespace,
-		func() P { return new(T) }, func() PL { return new(L) }, gentype.PrefersProtobuf[P]())
-}
-
 // Pods is a client for pods in a namespace, or, if that is empty, in all.
 func (c Clients) Pods(namespace string) *gentype.ClientWithList[*corev1.Pod, *corev1.PodList] {
-	return typed[corev1.Pod, corev1.PodList](c, corev1.SchemeGroupVersion, "pods", namespace)
+	return gentype.NewClientWithList("pods", c.typed[corev1.SchemeGroupVersion], scheme.ParameterCodec, namespace,
+		func() *corev1.Pod { return new(corev1.Pod) }, func() *corev1.PodList { return new(corev1.PodList) }, gentype.PrefersProtobuf[*corev1.Pod]())
 }
 
-// Nodes is a client for nodes.
-func (c Clients) Nodes() *gentype.ClientWithList[*corev1.Node, *corev1.NodeList] {
-	return typed[corev1.Node, corev1.NodeList](c, corev1.SchemeGroupVersion, "nodes", metav1.NamespaceAll)
+// Nodes is a client for single nodes.
+func (c Clients) Nodes() *gentype.Client[*corev1.Node] {
+	return single(c, corev1.SchemeGroupVersion, "nodes", func() *corev1.Node { return new(corev1.Node) })
 }
 
 // AccessReviews is a client that asks what the user may do.
 func (c Clients) AccessReviews() *gentype.Client[*authorizationapi.SelfSubjectAccessReview] {
-	return gentype.NewClient("selfsubjectaccessreviews", c.typed[authorizationapi.SchemeGroupVersion], scheme.ParameterCodec, metav1.NamespaceNone,
-		func() *authorizationapi.SelfSubjectAccessReview { return &authorizationapi.SelfSubjectAccessReview{} },
-		gentype.PrefersProtobuf[*authorizationapi.SelfSubjectAccessReview]())
+	return single(c, authorizationapi.SchemeGroupVersion, "selfsubjectaccessreviews",
+		func() *authorizationapi.SelfSubjectAccessReview { return new(authorizationapi.SelfSubjectAccessReview) })
 }
 
-func (c Clients) namespaces() *gentype.ClientWithList[*corev1.Namespace, *corev1.NamespaceList] {
-	return typed[corev1.Namespace, corev1.NamespaceList](c, corev1.SchemeGroupVersion, "namespaces", metav1.NamespaceAll)
+func (c Clients) namespaces() *gentype.Client[*corev1.Namespace] {
+	return single(c, corev1.SchemeGroupVersion, "namespaces", func() *corev1.Namespace { return new(corev1.Namespace) })
 }
 
 // statusRequests is a client for what makes the cluster count devices.
-func (c Clients) statusRequests() *gentype.ClientWithList[*resourcev1alpha3.ResourcePoolStatusRequest, *resourcev1alpha3.ResourcePoolStatusRequestList] {
-	return typed[resourcev1alpha3.ResourcePoolStatusRequest, resourcev1alpha3.ResourcePoolStatusRequestList](
-		c, resourcev1alpha3.SchemeGroupVersion, "resourcepoolstatusrequests", metav1.NamespaceAll)
+func (c Clients) statusRequests() *gentype.Client[*resourcev1alpha3.ResourcePoolStatusRequest] {
+	return single(c, resourcev1alpha3.SchemeGroupVersion, "resourcepoolstatusrequests",
+		func() *resourcev1alpha3.ResourcePoolStatusRequest {
+			return new(resourcev1alpha3.ResourcePoolStatusRequest)
+		})
+}
+
+// single is a client for objects that are in no namespace, without lists.
+func single[P apiObject](c Clients, version schema.GroupVersion, resource string, empty func() P) *gentype.Client[P] {
+	return gentype.NewClient(resource, c.typed[version], scheme.ParameterCodec, metav1.NamespaceNone, empty, gentype.PrefersProtobuf[P]())
 }
