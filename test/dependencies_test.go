@@ -73,7 +73,7 @@ func TestDependencies(t *testing.T) {
 
 // TestClientsetIsNotLinked keeps what is imported all the same, by kubectl's own
 // packages, from being used: the clients and apply configurations for all of
-// Kubernetes, which are an eighth of the program.
+// Kubernetes, a sixth of the program when they are.
 func TestClientsetIsNotLinked(t *testing.T) {
 	program, err := os.ReadFile(filepath.Join(builtProgram(t), "kubectl-dra"))
 	if err != nil {
