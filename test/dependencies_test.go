@@ -4,8 +4,10 @@
 package test
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -65,6 +67,21 @@ func TestDependencies(t *testing.T) {
 					t.Errorf("%s is in the program for %s: %s", dependency, platform, reason)
 				}
 			}
+		}
+	}
+}
+
+// TestClientsetIsNotLinked keeps what is imported all the same, by kubectl's own
+// packages, from being used: the clients and apply configurations for all of
+// Kubernetes, a sixth of the program when they are.
+func TestClientsetIsNotLinked(t *testing.T) {
+	program, err := os.ReadFile(filepath.Join(builtProgram(t), "kubectl-dra"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, unwanted := range []string{"k8s.io/client-go/kubernetes/typed/", "k8s.io/client-go/applyconfigurations/"} {
+		if bytes.Contains(program, []byte(unwanted)) {
+			t.Errorf("the program has code of %s", unwanted)
 		}
 	}
 }

@@ -63,7 +63,7 @@ func (p *probedPod) stream(ctx context.Context, command []string, in io.Reader, 
 // executor connects as kubectl does: through a websocket, and through SPDY if
 // the server or something before it doesn't know that.
 func (p *probedPod) executor(command []string) (remotecommand.Executor, error) {
-	url := p.clients.Kubernetes.CoreV1().RESTClient().Post().
+	url := p.clients.Pods("").GetClient().Post().
 		Resource("pods").Namespace(p.object.Namespace).Name(p.object.Name).SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{
 			Container: probeContainer, Command: command, Stdin: true, Stdout: true, Stderr: true,

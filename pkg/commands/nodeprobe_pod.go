@@ -104,7 +104,7 @@ func (p *probedPod) create(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeLimit)
 	defer cancel()
-	created, err := p.clients.Kubernetes.CoreV1().Pods(p.object.Namespace).Create(ctx, p.object, metav1.CreateOptions{FieldManager: fieldManager})
+	created, err := p.clients.Pods(p.object.Namespace).Create(ctx, p.object, metav1.CreateOptions{FieldManager: fieldManager})
 	if err == nil {
 		p.object = created
 		return nil
@@ -120,7 +120,7 @@ func (p *probedPod) create(ctx context.Context) error {
 func (p *probedPod) delete(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeLimit)
 	defer cancel()
-	err := p.clients.Kubernetes.CoreV1().Pods(p.object.Namespace).Delete(ctx, p.object.Name, metav1.DeleteOptions{
+	err := p.clients.Pods(p.object.Namespace).Delete(ctx, p.object.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: ptr.To[int64](1),
 		Preconditions:      metav1.NewUIDPreconditions(string(p.object.UID)),
 	})
@@ -144,7 +144,7 @@ func (e *notStartedError) Error() string {
 func (p *probedPod) waitRunning(ctx context.Context) error {
 	reason := "nothing is known of it"
 	err := wait.PollUntilContextTimeout(ctx, startPoll, startLimit, true, func(ctx context.Context) (bool, error) {
-		pod, err := p.clients.Kubernetes.CoreV1().Pods(p.object.Namespace).Get(ctx, p.object.Name, metav1.GetOptions{})
+		pod, err := p.clients.Pods(p.object.Namespace).Get(ctx, p.object.Name, metav1.GetOptions{})
 		if err != nil {
 			return false, fmt.Errorf("read pod %s: %w", p, err)
 		}

@@ -233,7 +233,7 @@ func (r *remoteRun) run(ctx context.Context) (err error) {
 	if err := checkProbeRights(ctx, clients, r.pod.Namespace); err != nil {
 		return err
 	}
-	target, err := clients.Kubernetes.CoreV1().Nodes().Get(ctx, r.node, metav1.GetOptions{})
+	target, err := clients.Nodes().Get(ctx, r.node, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return usagef("List them: kubectl get nodes", "find node %s: there is none of that name at %s", r.node, clients.Address())

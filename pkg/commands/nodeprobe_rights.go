@@ -37,7 +37,7 @@ func (e *missingRightsError) Error() string {
 func checkProbeRights(ctx context.Context, clients snapshot.Clients, namespace string) error {
 	var missing []string
 	for _, right := range probeRights(namespace) {
-		review, err := clients.Kubernetes.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+		review, err := clients.AccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right},
 		}, metav1.CreateOptions{})
 		if err != nil {

@@ -55,7 +55,7 @@ func liveNames(ctx context.Context, c *completing, resource string) ([]string, e
 	if !names(fullResource(resource), corev1.SchemeGroupVersion.WithKind(explain.KindPod)) {
 		return clients.Names(ctx, aliasOf(resource), namespace)
 	}
-	pods, err := clients.Kubernetes.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	pods, err := clients.Pods(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list pods: %w", err)
 	}

@@ -16,8 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
 
@@ -142,11 +140,7 @@ func clientsFor(t *testing.T, config *rest.Config) Clients {
 	t.Helper()
 	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	config.QPS = -1 // no limit
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dynamicClient, err := dynamic.NewForConfig(config)
+	clients, err := connect(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +152,8 @@ func clientsFor(t *testing.T, config *rest.Config) Clients {
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, meta.RESTScopeNamespace)
 	mapper.Add(schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "ResourceClaim"}, meta.RESTScopeNamespace)
 	mapper.Add(schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "ResourceClaimTemplate"}, meta.RESTScopeNamespace)
-	return Clients{Config: config, Namespace: "ml", Kubernetes: client, Dynamic: dynamicClient, Mapper: mapper}
+	clients.Namespace, clients.Mapper = "ml", mapper
+	return clients
 }
 
 // start runs a server for the time of the test.

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/watch"
-	clientv1alpha3 "k8s.io/client-go/kubernetes/typed/resource/v1alpha3"
+	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/klog/v2"
@@ -86,7 +86,7 @@ func AskPoolStatus(ctx context.Context, clients Clients, snap *Snapshot, wanted 
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var mutex sync.Mutex
-	asker := &statusAsker{api: clients.Kubernetes.ResourceV1alpha3().ResourcePoolStatusRequests(), patience: patience}
+	asker := &statusAsker{api: clients.statusRequests(), patience: patience}
 	// Without errgroup's context: one failure is no reason to give up the others.
 	group := errgroup.Group{}
 	group.SetLimit(concurrentStatusRequests)
@@ -124,7 +124,7 @@ func statusObstacle(ctx context.Context, clients Clients, snap *Snapshot) (strin
 		return fmt.Sprintf("the feature gate %s is off: the cluster answers no %s, which would tell how many devices are in use", statusGate, kindPoolStatus), nil
 	}
 	const groupVersion = draGroup + "/v1alpha3"
-	list, err := clients.Kubernetes.Discovery().ServerResourcesForGroupVersionWithContext(ctx, groupVersion)
+	list, err := clients.Discovery.ServerResourcesForGroupVersionWithContext(ctx, groupVersion)
 	switch {
 	case err == nil, apierrors.IsNotFound(err):
 		if served([]string{groupVersion}, []*metav1.APIResourceList{list}, "resourcepoolstatusrequests") == "" {
@@ -135,7 +135,7 @@ func statusObstacle(ctx context.Context, clients Clients, snap *Snapshot) (strin
 		return "", err
 	}
 	for _, verb := range statusVerbs() {
-		review, err := clients.Kubernetes.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationapi.SelfSubjectAccessReview{
+		review, err := clients.AccessReviews().Create(ctx, &authorizationapi.SelfSubjectAccessReview{
 			Spec: authorizationapi.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationapi.ResourceAttributes{
 				Verb: verb, Group: draGroup, Version: "v1alpha3", Resource: "resourcepoolstatusrequests",
 			}},
@@ -154,7 +154,7 @@ func statusObstacle(ctx context.Context, clients Clients, snap *Snapshot) (strin
 
 // statusAsker makes requests and takes them away again.
 type statusAsker struct {
-	api      clientv1alpha3.ResourcePoolStatusRequestInterface
+	api      *gentype.Client[*resourcev1alpha3.ResourcePoolStatusRequest]
 	patience time.Duration
 }
 

@@ -9,10 +9,12 @@ import (
 	"runtime/debug"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 // Limits of our own requests. [Collect] sends about a dozen requests, plus one
@@ -30,8 +32,10 @@ type Clients struct {
 	// Namespace is the default one: that of the flags or of the context.
 	Namespace string
 
-	Kubernetes kubernetes.Interface
-	Dynamic    dynamic.Interface
+	Discovery *discovery.DiscoveryClient
+	Dynamic   dynamic.Interface
+	// typed are for the objects of [typedVersions].
+	typed map[schema.GroupVersion]rest.Interface
 	// Mapper turns what users type ("deploy", "jobs.batch") into resources. It
 	// asks the server when it is first used.
 	Mapper meta.RESTMapper
@@ -66,12 +70,36 @@ func NewClients(getter genericclioptions.RESTClientGetter) (Clients, error) {
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	config.Wrap(leaveOutUnread)
 
-	clients := Clients{Config: config, Namespace: namespace, Mapper: mapper}
-	if clients.Kubernetes, err = kubernetes.NewForConfig(config); err != nil {
+	clients, err := connect(config)
+	if err != nil {
 		return Clients{}, fmt.Errorf("set up connection to %s: %w", serverAddress(config), err)
 	}
-	if clients.Dynamic, err = dynamic.NewForConfig(config); err != nil {
-		return Clients{}, fmt.Errorf("set up connection to %s: %w", serverAddress(config), err)
+	clients.Namespace, clients.Mapper = namespace, mapper
+	return clients, nil
+}
+
+// connect makes what sends requests.
+func connect(config *rest.Config) (Clients, error) {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return Clients{}, err
+	}
+	clients := Clients{Config: config, typed: map[schema.GroupVersion]rest.Interface{}}
+	if clients.Dynamic, err = dynamic.NewForConfigAndClient(config, client); err != nil {
+		return Clients{}, err
+	}
+	limited := rest.CopyConfig(config)
+	if limited.RateLimiter == nil && limited.QPS > 0 {
+		// One limit for all of them.
+		limited.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(limited.QPS, limited.Burst)
+	}
+	if clients.Discovery, err = discovery.NewDiscoveryClientForConfigAndClient(limited, client); err != nil {
+		return Clients{}, err
+	}
+	for _, version := range typedVersions() {
+		if clients.typed[version], err = typedClient(limited, version, client); err != nil {
+			return Clients{}, err
+		}
 	}
 	return clients, nil
 }

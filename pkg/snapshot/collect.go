@@ -13,11 +13,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
-	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	draclient "k8s.io/dynamic-resource-allocation/client"
 	"k8s.io/klog/v2"
 )
 
@@ -164,61 +161,38 @@ func (c *collector) run(ctx context.Context) error {
 
 // tasks are the requests that go out at the same time.
 func (c *collector) tasks(apis servedAPIs) []func(context.Context) error {
-	s, core := c.snapshot, c.clients.Kubernetes.CoreV1()
-	// Each list has a converting client of its own: they remember which API
-	// version worked last, and not all versions have all resources.
-	dra := func() *draclient.Client { return draclient.New(c.clients.Kubernetes) }
-	slicesAPI, classesAPI, claimsAPI, templatesAPI := dra(), dra(), dra(), dra()
-
+	s, clients := c.snapshot, c.clients
 	tasks := []func(context.Context) error{
 		c.readGates,
 		c.namespaces(),
 		c.daemonSets(),
 		c.clusterList(ResourceNodes, func(ctx context.Context, l *listing) error {
-			return fetch(ctx, l, core.Nodes().List, func(p *corev1.NodeList) []corev1.Node { return p.Items }, &s.Nodes)
+			return fetch(ctx, l, nodeAPI(clients), &s.Nodes)
 		}),
 		c.clusterList(ResourceSlices, func(ctx context.Context, l *listing) error {
-			return fetch(ctx, l, slicesAPI.ResourceSlices().List,
-				func(p *resourceapi.ResourceSliceList) []resourceapi.ResourceSlice { return p.Items }, &s.Slices)
+			return fetch(ctx, l, sliceAPI(clients, apis.dra), &s.Slices)
 		}),
 		c.clusterList(ResourceClasses, func(ctx context.Context, l *listing) error {
-			return fetch(ctx, l, classesAPI.DeviceClasses().List,
-				func(p *resourceapi.DeviceClassList) []resourceapi.DeviceClass { return p.Items }, &s.Classes)
+			return fetch(ctx, l, classAPI(clients, apis.dra), &s.Classes)
 		}),
 		c.namespacedList(ResourcePods, func(ctx context.Context, l *listing, namespace string) error {
-			return fetch(ctx, l, core.Pods(namespace).List, func(p *corev1.PodList) []corev1.Pod { return p.Items }, &s.Pods)
+			return fetch(ctx, l, podAPI(clients, namespace), &s.Pods)
 		}),
 		c.namespacedList(ResourceClaims, func(ctx context.Context, l *listing, namespace string) error {
-			return fetch(ctx, l, claimsAPI.ResourceClaims(namespace).List,
-				func(p *resourceapi.ResourceClaimList) []resourceapi.ResourceClaim { return p.Items }, &s.Claims)
+			return fetch(ctx, l, claimAPI(clients, apis.dra, namespace), &s.Claims)
 		}),
 		c.namespacedList(ResourceTemplates, func(ctx context.Context, l *listing, namespace string) error {
-			return fetch(ctx, l, templatesAPI.ResourceClaimTemplates(namespace).List,
-				func(p *resourceapi.ResourceClaimTemplateList) []resourceapi.ResourceClaimTemplate { return p.Items }, &s.Templates)
+			return fetch(ctx, l, templateAPI(clients, apis.dra, namespace), &s.Templates)
 		}),
 	}
-
-	switch apis.taintRules {
-	case "v1", "v1beta2":
-		rulesAPI := dra()
+	if apis.taintRules != "" {
 		tasks = append(tasks, c.clusterList(ResourceTaintRules, func(ctx context.Context, l *listing) error {
-			return fetch(ctx, l, rulesAPI.DeviceTaintRules().List,
-				func(p *resourceapi.DeviceTaintRuleList) []resourceapi.DeviceTaintRule { return p.Items }, &s.TaintRules)
+			return fetch(ctx, l, c.expressible(taintRuleAPI(clients, apis.taintRules)), &s.TaintRules)
 		}))
-	case "v1alpha3":
-		tasks = append(tasks, c.clusterList(ResourceTaintRules, c.fetchOldTaintRules))
 	}
-	switch apis.podGroups {
-	case "":
-	case "v1beta1":
-		groupsAPI := c.clients.Kubernetes.SchedulingV1beta1()
+	if apis.podGroups != "" {
 		tasks = append(tasks, c.namespacedList(ResourcePodGroups, func(ctx context.Context, l *listing, namespace string) error {
-			return fetch(ctx, l, groupsAPI.PodGroups(namespace).List,
-				func(p *schedulingapi.PodGroupList) []schedulingapi.PodGroup { return p.Items }, &s.PodGroups)
-		}))
-	default:
-		tasks = append(tasks, c.namespacedList(ResourcePodGroups, func(ctx context.Context, l *listing, namespace string) error {
-			return c.fetchOldPodGroups(ctx, l, apis.podGroups, namespace)
+			return fetch(ctx, l, podGroupAPI(clients, apis.podGroups, namespace), &s.PodGroups)
 		}))
 	}
 	if c.opts.Target != nil {
@@ -269,13 +243,13 @@ func (c *collector) namespacedList(resource string, list func(context.Context, *
 // namespaces is a task that lists the namespaces, or gets the one of interest:
 // its labels decide about admin access.
 func (c *collector) namespaces() func(context.Context) error {
-	api, s := c.clients.Kubernetes.CoreV1().Namespaces(), c.snapshot
+	s := c.snapshot
 	return c.clusterList(ResourceNamespaces, func(ctx context.Context, l *listing) error {
-		denied := fetch(ctx, l, api.List, func(p *corev1.NamespaceList) []corev1.Namespace { return p.Items }, &s.Namespaces)
+		denied := fetch(ctx, l, namespaceAPI(c.clients), &s.Namespaces)
 		if !apierrors.IsForbidden(denied) || c.opts.AllNamespaces {
 			return denied
 		}
-		namespace, err := api.Get(ctx, c.namespace, metav1.GetOptions{})
+		namespace, err := c.clients.namespaces().Get(ctx, c.namespace, metav1.GetOptions{})
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 			return denied
 		}
@@ -316,7 +290,7 @@ func (c *collector) readGates(ctx context.Context) error {
 	if c.opts.KubernetesVersion != "" || !c.wants(ResourceMetrics) {
 		return nil
 	}
-	gates, err := readGates(ctx, c.clients.Kubernetes)
+	gates, err := readGates(ctx, c.clients)
 	if apierrors.IsUnauthorized(err) {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -235,6 +236,31 @@ func TestCollectFromOlderServer(t *testing.T) {
 	}
 	if spec := s.PodGroup("ml", "gang").Spec; spec.WorkloadRef == nil || spec.WorkloadRef.TemplateName != "workers" || spec.DisruptionMode.All == nil {
 		t.Errorf("pod group was not converted: %+v", spec)
+	}
+}
+
+// Who may not ask what the server has can still be allowed to list it, if only in
+// a namespace.
+func TestCollectWithoutDiscovery(t *testing.T) {
+	const group = "/apis/resource.k8s.io/"
+	for _, version := range []string{"v1", "v1beta2", "v1beta1"} {
+		t.Run(version, func(t *testing.T) {
+			answers := smallCluster().without(group).with(apiServer{
+				group + version + "/resourceclaims":               forbid(),
+				group + version + "/namespaces/ml/resourceclaims": listOf("resource.k8s.io/"+version, "ResourceClaim", object("ml/claim")),
+				group + version + "/deviceclasses":                listOf("resource.k8s.io/"+version, "DeviceClass", object("class")),
+				group + version + "/resourceslices":               listOf("resource.k8s.io/"+version, "ResourceSlice", object("slice")),
+				group + "v1alpha3/devicetaintrules":               listOf("resource.k8s.io/v1alpha3", "DeviceTaintRule", object("rule")),
+			})
+			for _, hidden := range draVersions() {
+				answers[group+hidden] = forbid()
+			}
+			s := mustCollect(t, start(t, answers), CollectOptions{})
+			got := []int{len(s.Claims), len(s.Classes), len(s.Slices), len(s.TaintRules)}
+			if !slices.Equal(got, []int{1, 1, 1, 1}) {
+				t.Errorf("got %v claims, classes, slices and rules, want one of each; gaps %+v", got, s.Gaps)
+			}
+		})
 	}
 }
 

@@ -29,24 +29,16 @@ func (c *collector) daemonSets() func(context.Context) error {
 	l := c.progress.list(ResourceDaemonSets)
 	return func(ctx context.Context) error {
 		defer l.finished()
-		var sets []*appsv1.DaemonSet
-		err := fetchSelected(ctx, l, metav1.ListOptions{}, c.clients.Kubernetes.AppsV1().DaemonSets(metav1.NamespaceAll).List,
-			func(p *appsv1.DaemonSetList) []appsv1.DaemonSet { return p.Items }, &sets)
+		err := fetch(ctx, l, pluginAPI(c.clients), &c.plugins)
 		switch {
 		case apierrors.IsNotFound(err):
 			return nil
 		case apierrors.IsForbidden(err):
 			c.gap(Gap{Resource: ResourceDaemonSets, Reason: "this user may not list daemonsets.apps at the cluster scope"})
 			return nil
-		case err != nil:
+		default:
 			return err
 		}
-		for _, set := range sets {
-			if workload := pluginWorkload(set); workload != nil {
-				c.plugins = append(c.plugins, workload)
-			}
-		}
-		return nil
 	}
 }
 
@@ -63,4 +55,16 @@ func pluginWorkload(set *appsv1.DaemonSet) *Workload {
 		return nil
 	}
 	return workload
+}
+
+func asPlugin(object any) (*Workload, error) {
+	set, err := as[*appsv1.DaemonSet](object)
+	if err != nil {
+		return nil, err
+	}
+	workload := pluginWorkload(set)
+	if workload == nil {
+		return nil, errNotKept
+	}
+	return workload, nil
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 )
 
@@ -26,6 +27,8 @@ func schedulingVersions() []string { return []string{"v1beta1", "v1alpha3", "v1a
 // servedAPIs tells which versions of the optional resources the server has;
 // empty for none.
 type servedAPIs struct {
+	// dra is that of claims, classes, slices and templates.
+	dra        string
 	taintRules string
 	podGroups  string
 }
@@ -34,7 +37,7 @@ type servedAPIs struct {
 // asked, not kubectl's discovery cache on disk: that is up to six hours old,
 // and what matters here changes with a restart of the API server.
 func (c *collector) discover(ctx context.Context) (servedAPIs, error) {
-	api := c.clients.Kubernetes.Discovery()
+	api := c.clients.Discovery
 	// The first request goes alone: a credential plugin that fails, or asks
 	// the user something, then does so once.
 	serverVersion, err := api.ServerVersionWithContext(ctx)
@@ -57,8 +60,8 @@ func (c *collector) discover(ctx context.Context) (servedAPIs, error) {
 			case apierrors.IsForbidden(err):
 				// Discovery is open to everybody who is logged in, by default.
 				// Somebody who may not even do that can still be allowed to list.
-				*found = assumedServed(groupName, versionName)
-				return nil
+				*found, err = c.triedOut(ctx, groupName, versionName)
+				return err
 			default:
 				return err
 			}
@@ -77,23 +80,35 @@ func (c *collector) discover(ctx context.Context) (servedAPIs, error) {
 	if c.snapshot.ServerVersion == "" && serverVersion != nil {
 		c.snapshot.ServerVersion = effectiveVersion(serverVersion)
 	}
-	if served(draVersions(), dra, "resourceclaims") == "" {
+	claims := served(draVersions(), dra, "resourceclaims")
+	if claims == "" {
 		return servedAPIs{}, c.noDRA(serverVersion, dra)
 	}
 	return servedAPIs{
+		dra:        claims,
 		taintRules: served(draVersions(), dra, "devicetaintrules"),
 		podGroups:  served(schedulingVersions(), scheduling, "podgroups"),
 	}, nil
 }
 
-// assumedServed stands for the newest version of a group that cannot be asked
-// for.
-func assumedServed(groupName, versionName string) *metav1.APIResourceList {
-	list := &metav1.APIResourceList{GroupVersion: groupName + "/" + versionName}
-	if list.GroupVersion == draGroup+"/v1" {
-		list.APIResources = []metav1.APIResource{{Name: "resourceclaims"}, {Name: "devicetaintrules"}}
+// triedOut finds out by lists what a version of the DRA group has. What may not
+// be listed is taken for there. Of other groups nothing is.
+func (c *collector) triedOut(ctx context.Context, groupName, versionName string) (*metav1.APIResourceList, error) {
+	found := &metav1.APIResourceList{GroupVersion: groupName + "/" + versionName}
+	if groupName != draGroup {
+		return found, nil
 	}
-	return list
+	for resource, namespace := range map[string]string{"resourceclaims": c.namespace, "devicetaintrules": metav1.NamespaceNone} {
+		api := c.clients.Dynamic.Resource(schema.GroupVersionResource{Group: groupName, Version: versionName, Resource: resource})
+		_, err := api.Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 1})
+		switch {
+		case err == nil, apierrors.IsForbidden(err):
+			found.APIResources = append(found.APIResources, metav1.APIResource{Name: resource})
+		case !apierrors.IsNotFound(err):
+			return nil, err
+		}
+	}
+	return found, nil
 }
 
 // served returns the best version that has the resource, or nothing.

@@ -5,91 +5,100 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // chunkSize is how many objects are asked for at a time, as kubectl does.
 const chunkSize = 500
 
-// fetch reads a list chunk by chunk into *into, without the dead weight of its
-// objects. If the server forgets the list in the middle of it (410 Gone), it
-// is read again from the start, this time in one piece, which cannot expire.
-// The listing knows the version of the list afterwards.
-func fetch[L metav1.ListInterface, T any, P interface {
-	*T
-	metav1.Object
-}](ctx context.Context, l *listing, list func(context.Context, metav1.ListOptions) (L, error), items func(L) []T, into *[]P,
-) error {
-	return fetchSelected(ctx, l, metav1.ListOptions{}, list, items, into)
+// fetch reads a list chunk by chunk into *into. If the server forgets the list
+// in the middle of it (410 Gone), it is read again from the start, this time in
+// one piece, which cannot expire. The listing knows the version of the list
+// afterwards.
+func fetch[P metav1.Object](ctx context.Context, l *listing, from api[P], into *[]P) error {
+	return fetchSelected(ctx, l, metav1.ListOptions{}, from, into)
 }
 
 // fetchSelected is [fetch] with selectors.
-func fetchSelected[L metav1.ListInterface, T any, P interface {
-	*T
-	metav1.Object
-}](ctx context.Context, l *listing, options metav1.ListOptions, list func(context.Context, metav1.ListOptions) (L, error), items func(L) []T, into *[]P,
-) error {
+func fetchSelected[P metav1.Object](ctx context.Context, l *listing, options metav1.ListOptions, from api[P], into *[]P) error {
 	options.Limit = chunkSize
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var all []P
-	chunk := ask(ctx, options, list)
+	done := 0
+	chunk := ask(ctx, options, from.list)
 	for {
 		// While a chunk arrives the server prepares the one behind it.
-		ahead := chunk.following(ctx, options, list)
+		ahead := chunk.following(ctx, options, from.list)
 		page, err := chunk.wait()
 		if chunk.token != "" && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
 			options.Limit = 0
-			all = nil
-			chunk = ask(ctx, options, list)
+			all, done = nil, 0
+			chunk = ask(ctx, options, from.list)
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		content := items(page)
-		for i := range content {
-			object := P(&content[i])
-			strip(object)
+		about, err := meta.ListAccessor(page)
+		if err != nil {
+			return err
+		}
+		err = meta.EachListItem(page, func(item runtime.Object) error {
+			done++
+			object, err := from.convert(item)
+			if errors.Is(err, errNotKept) {
+				return nil
+			}
 			all = append(all, object)
+			return err
+		})
+		if err != nil {
+			return err
 		}
 		remaining := 0
-		if count := page.GetRemainingItemCount(); count != nil {
+		if count := about.GetRemainingItemCount(); count != nil {
 			remaining = int(*count)
 		}
-		token := page.GetContinue()
-		l.update(len(all), remaining, token == "")
+		token := about.GetContinue()
+		l.update(done, remaining, token == "")
 		if token == "" {
-			l.read(page.GetResourceVersion())
+			l.read(about.GetResourceVersion())
 			*into = all
 			return nil
 		}
 		if ahead == nil || ahead.token != token {
 			options.Continue = token
-			ahead = ask(ctx, options, list)
+			ahead = ask(ctx, options, from.list)
 			options.Continue = ""
 		}
 		chunk = ahead
 	}
 }
 
+// listFunc asks for a list, or a chunk of it.
+type listFunc func(context.Context, metav1.ListOptions) (runtime.Object, error)
+
 // chunk is a part of a list that has been asked for.
-type chunk[L metav1.ListInterface] struct {
+type chunk struct {
 	// token is where it starts, empty for the first one.
 	token string
 	// next gets the token of the chunk behind it, if that is known before this
 	// one has arrived.
 	next chan string
 	done chan struct{}
-	page L
+	page runtime.Object
 	err  error
 }
 
-func ask[L metav1.ListInterface](ctx context.Context, options metav1.ListOptions, list func(context.Context, metav1.ListOptions) (L, error)) *chunk[L] {
-	c := &chunk[L]{token: options.Continue, next: make(chan string, 1), done: make(chan struct{})}
+func ask(ctx context.Context, options metav1.ListOptions, list listFunc) *chunk {
+	c := &chunk{token: options.Continue, next: make(chan string, 1), done: make(chan struct{})}
 	ctx = withNextChunk(ctx, func(token string) {
 		select {
 		case c.next <- token:
@@ -105,7 +114,7 @@ func ask[L metav1.ListInterface](ctx context.Context, options metav1.ListOptions
 
 // following asks for the chunk behind this one as early as possible. It is nil
 // if there is none, or if that is not known before this one is there.
-func (c *chunk[L]) following(ctx context.Context, options metav1.ListOptions, list func(context.Context, metav1.ListOptions) (L, error)) *chunk[L] {
+func (c *chunk) following(ctx context.Context, options metav1.ListOptions, list listFunc) *chunk {
 	select {
 	case options.Continue = <-c.next:
 		return ask(ctx, options, list)
@@ -114,7 +123,7 @@ func (c *chunk[L]) following(ctx context.Context, options metav1.ListOptions, li
 	}
 }
 
-func (c *chunk[L]) wait() (L, error) {
+func (c *chunk) wait() (runtime.Object, error) {
 	<-c.done
 	return c.page, c.err
 }

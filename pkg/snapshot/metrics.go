@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/kubernetes"
 )
 
 const (
@@ -37,10 +36,10 @@ var errNoGateMetric = errors.New("the metrics of the API server do not include "
 // readGates asks the API server for its feature gates: for the one metric that
 // has them. Servers that cannot choose send megabytes of others all the
 // same.
-func readGates(ctx context.Context, client kubernetes.Interface) (map[string]Gate, error) {
+func readGates(ctx context.Context, clients Clients) (map[string]Gate, error) {
 	ctx, cancel := context.WithTimeout(ctx, metricsTimeout)
 	defer cancel()
-	body, err := client.CoreV1().RESTClient().Get().AbsPath("/metrics").Param("name[]", gateMetric).SetHeader("Accept", "text/plain").Stream(ctx)
+	body, err := clients.Discovery.RESTClient().Get().AbsPath("/metrics").Param("name[]", gateMetric).SetHeader("Accept", "text/plain").Stream(ctx)
 	if err != nil {
 		return nil, err
 	}

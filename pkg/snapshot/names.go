@@ -20,7 +20,7 @@ import (
 func (c Clients) Names(ctx context.Context, resource, namespace string) ([]string, error) {
 	// Whatever finds out what a type stands for heeds no context, and logs that
 	// a server is not there.
-	if _, err := c.Kubernetes.Discovery().ServerVersionWithContext(ctx); err != nil && !apierrors.IsForbidden(err) {
+	if _, err := c.Discovery.ServerVersionWithContext(ctx); err != nil && !apierrors.IsForbidden(err) {
 		return nil, fmt.Errorf("ask API server %s: %w", c.Address(), err)
 	}
 	mapping, err := c.Resolve(resource)

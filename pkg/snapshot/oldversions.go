@@ -4,7 +4,6 @@
 package snapshot
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -37,30 +37,24 @@ func readOldTaintRule(object *unstructured.Unstructured) (*resourceapi.DeviceTai
 	return rule, nil
 }
 
-// fetchOldTaintRules lists DeviceTaintRules of servers that have none but
-// v1alpha3.
-func (c *collector) fetchOldTaintRules(ctx context.Context, l *listing) error {
-	var objects []*unstructured.Unstructured
-	if err := fetch(ctx, l, c.clients.oldTaintRuleAPI().List, unstructuredItems, &objects); err != nil {
-		return err
-	}
-	for _, object := range objects {
-		rule, err := readOldTaintRule(object)
-		switch {
-		case errors.Is(err, errDroppedSelector):
-			c.unread = append(c.unread, object.GetName())
-		case err != nil:
-			return err
-		default:
-			c.snapshot.TaintRules = append(c.snapshot.TaintRules, rule)
+// expressible leaves out the rules that no later version can express, and notes
+// their names.
+func (c *collector) expressible(rules api[*resourceapi.DeviceTaintRule]) api[*resourceapi.DeviceTaintRule] {
+	convert := rules.convert
+	rules.convert = func(object any) (*resourceapi.DeviceTaintRule, error) {
+		rule, err := convert(object)
+		if accessor, _ := meta.Accessor(object); accessor != nil && errors.Is(err, errDroppedSelector) {
+			c.unread = append(c.unread, accessor.GetName())
+			return nil, errNotKept
 		}
+		return rule, err
 	}
-	return nil
+	return rules
 }
 
 // unreadRules is the gap that rules leave which cannot be expressed.
 func unreadRules(names []string) Gap {
-	names = slices.Sorted(slices.Values(names))
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	return Gap{Resource: ResourceTaintRules, Reason: fmt.Sprintf("left out DeviceTaintRule %s: %v", strings.Join(names, ", "), errDroppedSelector)}
 }
 
@@ -79,22 +73,6 @@ func readOldPodGroup(object *unstructured.Unstructured, version string) (*schedu
 	return group, nil
 }
 
-// fetchOldPodGroups lists PodGroups of servers that have no v1beta1.
-func (c *collector) fetchOldPodGroups(ctx context.Context, l *listing, version, namespace string) error {
-	var objects []*unstructured.Unstructured
-	if err := fetch(ctx, l, c.clients.oldPodGroupAPI(version, namespace).List, unstructuredItems, &objects); err != nil {
-		return err
-	}
-	for _, object := range objects {
-		group, err := readOldPodGroup(object, version)
-		if err != nil {
-			return err
-		}
-		c.snapshot.PodGroups = append(c.snapshot.PodGroups, group)
-	}
-	return nil
-}
-
 // decodeUnstructured converts what the dynamic client got in the same way as
 // the same object in a file.
 func decodeUnstructured[T any](object *unstructured.Unstructured, version string, decode func([]byte, string) (*T, error)) (*T, error) {
@@ -105,6 +83,20 @@ func decodeUnstructured[T any](object *unstructured.Unstructured, version string
 	return decode(data, version)
 }
 
-func unstructuredItems(list *unstructured.UnstructuredList) []unstructured.Unstructured {
-	return list.Items
+func asOldTaintRule(object any) (*resourceapi.DeviceTaintRule, error) {
+	content, err := as[*unstructured.Unstructured](object)
+	if err != nil {
+		return nil, err
+	}
+	return readOldTaintRule(content)
+}
+
+func asOldPodGroup(version string) func(object any) (*schedulingapi.PodGroup, error) {
+	return func(object any) (*schedulingapi.PodGroup, error) {
+		content, err := as[*unstructured.Unstructured](object)
+		if err != nil {
+			return nil, err
+		}
+		return readOldPodGroup(content, version)
+	}
 }

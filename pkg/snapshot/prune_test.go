@@ -19,7 +19,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -285,13 +284,13 @@ func fetchNodes(t *testing.T, url string) []string {
 	config := &rest.Config{Host: url}
 	config.AcceptContentTypes, config.ContentType = protobufType, protobufType
 	config.Wrap(leaveOutUnread)
-	client, err := kubernetes.NewForConfig(config)
+	clients, err := connect(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var nodes []*corev1.Node
 	l := (&progress{}).list(ResourceNodes)
-	if err := fetch(t.Context(), l, client.CoreV1().Nodes().List, func(p *corev1.NodeList) []corev1.Node { return p.Items }, &nodes); err != nil {
+	if err := fetch(t.Context(), l, nodeAPI(clients), &nodes); err != nil {
 		t.Fatal(err)
 	}
 	var names []string

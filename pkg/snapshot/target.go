@@ -152,9 +152,7 @@ func (c *collector) events() func(context.Context) error {
 		found := map[string]*corev1.Event{}
 		for _, selector := range c.eventSelectors() {
 			var events []*corev1.Event
-			err := fetchSelected(ctx, l, metav1.ListOptions{FieldSelector: selector.String()},
-				c.clients.Kubernetes.CoreV1().Events(c.namespace).List,
-				func(p *corev1.EventList) []corev1.Event { return p.Items }, &events)
+			err := fetchSelected(ctx, l, metav1.ListOptions{FieldSelector: selector.String()}, eventAPI(c.clients, c.namespace), &events)
 			if apierrors.IsForbidden(err) {
 				c.gap(Gap{Resource: ResourceEvents, Reason: "this user may not list events in namespace " + c.namespace})
 				return nil

@@ -11,12 +11,10 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	draclient "k8s.io/dynamic-resource-allocation/client"
 	"k8s.io/klog/v2"
 )
 
@@ -165,32 +163,17 @@ func (w *Watcher) works(resource string) {
 
 // add sets up a watch for each resource that the collector has read.
 func (w *Watcher) add(c *collector) {
-	core, apps := c.clients.Kubernetes.CoreV1(), c.clients.Kubernetes.AppsV1()
-	// As in collector.tasks, each has a converting client of its own.
-	dra := func() *draclient.Client { return draclient.New(c.clients.Kubernetes) }
-	sliceAPI, classAPI, claimAPI, templateAPI, ruleAPI := dra(), dra(), dra(), dra(), dra()
-
-	follow(w, c, ResourceNodes, apiOf(core.Nodes()), &corev1.Node{}, as[*corev1.Node], func(s *Snapshot) *[]*corev1.Node { return &s.Nodes })
-	follow(w, c, ResourceNamespaces, apiOf(core.Namespaces()), &corev1.Namespace{}, as[*corev1.Namespace], func(s *Snapshot) *[]*corev1.Namespace { return &s.Namespaces })
-	follow(w, c, ResourcePods, apiOf(core.Pods(w.namespace(ResourcePods))), &corev1.Pod{}, as[*corev1.Pod], func(s *Snapshot) *[]*corev1.Pod { return &s.Pods })
-	follow(w, c, ResourceSlices, apiOf(sliceAPI.ResourceSlices()), &resourceapi.ResourceSlice{}, as[*resourceapi.ResourceSlice], func(s *Snapshot) *[]*resourceapi.ResourceSlice { return &s.Slices })
-	follow(w, c, ResourceClasses, apiOf(classAPI.DeviceClasses()), &resourceapi.DeviceClass{}, as[*resourceapi.DeviceClass], func(s *Snapshot) *[]*resourceapi.DeviceClass { return &s.Classes })
-	follow(w, c, ResourceClaims, apiOf(claimAPI.ResourceClaims(w.namespace(ResourceClaims))), &resourceapi.ResourceClaim{}, as[*resourceapi.ResourceClaim], func(s *Snapshot) *[]*resourceapi.ResourceClaim { return &s.Claims })
-	follow(w, c, ResourceTemplates, apiOf(templateAPI.ResourceClaimTemplates(w.namespace(ResourceTemplates))), &resourceapi.ResourceClaimTemplate{}, as[*resourceapi.ResourceClaimTemplate], func(s *Snapshot) *[]*resourceapi.ResourceClaimTemplate { return &s.Templates })
-	follow(w, c, ResourceDaemonSets, apiOf(apps.DaemonSets(metav1.NamespaceAll)), &appsv1.DaemonSet{}, asPlugin, func(s *Snapshot) *[]*Workload { return &s.Workloads })
-
-	rules := func(s *Snapshot) *[]*resourceapi.DeviceTaintRule { return &s.TaintRules }
-	if c.apis.taintRules == oldTaintRules {
-		follow(w, c, ResourceTaintRules, apiOf(c.clients.oldTaintRuleAPI()), nil, asOldTaintRule, rules)
-	} else {
-		follow(w, c, ResourceTaintRules, apiOf(ruleAPI.DeviceTaintRules()), &resourceapi.DeviceTaintRule{}, as[*resourceapi.DeviceTaintRule], rules)
-	}
-	groups, namespace := func(s *Snapshot) *[]*schedulingapi.PodGroup { return &s.PodGroups }, w.namespace(ResourcePodGroups)
-	if version := c.apis.podGroups; version == "v1beta1" {
-		follow(w, c, ResourcePodGroups, apiOf(c.clients.Kubernetes.SchedulingV1beta1().PodGroups(namespace)), &schedulingapi.PodGroup{}, as[*schedulingapi.PodGroup], groups)
-	} else {
-		follow(w, c, ResourcePodGroups, apiOf(c.clients.oldPodGroupAPI(version, namespace)), nil, asOldPodGroup(version), groups)
-	}
+	clients, apis := c.clients, c.apis
+	follow(w, c, ResourceNodes, nodeAPI(clients), func(s *Snapshot) *[]*corev1.Node { return &s.Nodes })
+	follow(w, c, ResourceNamespaces, namespaceAPI(clients), func(s *Snapshot) *[]*corev1.Namespace { return &s.Namespaces })
+	follow(w, c, ResourcePods, podAPI(clients, w.namespace(ResourcePods)), func(s *Snapshot) *[]*corev1.Pod { return &s.Pods })
+	follow(w, c, ResourceSlices, sliceAPI(clients, apis.dra), func(s *Snapshot) *[]*resourceapi.ResourceSlice { return &s.Slices })
+	follow(w, c, ResourceClasses, classAPI(clients, apis.dra), func(s *Snapshot) *[]*resourceapi.DeviceClass { return &s.Classes })
+	follow(w, c, ResourceClaims, claimAPI(clients, apis.dra, w.namespace(ResourceClaims)), func(s *Snapshot) *[]*resourceapi.ResourceClaim { return &s.Claims })
+	follow(w, c, ResourceTemplates, templateAPI(clients, apis.dra, w.namespace(ResourceTemplates)), func(s *Snapshot) *[]*resourceapi.ResourceClaimTemplate { return &s.Templates })
+	follow(w, c, ResourceDaemonSets, pluginAPI(clients), func(s *Snapshot) *[]*Workload { return &s.Workloads })
+	follow(w, c, ResourceTaintRules, taintRuleAPI(clients, apis.taintRules), func(s *Snapshot) *[]*resourceapi.DeviceTaintRule { return &s.TaintRules })
+	follow(w, c, ResourcePodGroups, podGroupAPI(clients, apis.podGroups, w.namespace(ResourcePodGroups)), func(s *Snapshot) *[]*schedulingapi.PodGroup { return &s.PodGroups })
 }
 
 // namespace is the one that a resource can be read in, empty for all.

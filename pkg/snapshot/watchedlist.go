@@ -14,13 +14,9 @@ import (
 	"sync"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	resourceapi "k8s.io/api/resource/v1"
-	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
@@ -33,27 +29,6 @@ type watched interface {
 	run(ctx context.Context)
 	// into puts the objects, and what could not be read, into a snapshot.
 	into(s *Snapshot)
-}
-
-// api reads one resource.
-type api struct {
-	list  func(context.Context, metav1.ListOptions) (runtime.Object, error)
-	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
-}
-
-// apiOf is that of a client, typed or not.
-func apiOf[L runtime.Object](client interface {
-	List(ctx context.Context, options metav1.ListOptions) (L, error)
-	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
-},
-) api {
-	return api{watch: client.Watch, list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		found, err := client.List(ctx, options)
-		if err != nil {
-			return nil, err
-		}
-		return found, nil
-	}}
 }
 
 // objectName tells the objects of one list apart.
@@ -74,14 +49,9 @@ func (n objectName) compare(other objectName) int {
 type watchedList[P metav1.Object] struct {
 	watcher  *Watcher
 	resource string
-	// example is of the type that the API has, nil for any.
-	example any
-	api     api
+	api      api[P]
 	// version is that of the list that the collector read.
 	version string
-	// convert makes the object of a snapshot. One that is not for a snapshot
-	// is errNotKept, one that should be but cannot has another error.
-	convert func(object any) (P, error)
 	field   func(*Snapshot) *[]P
 
 	mu sync.Mutex
@@ -104,13 +74,13 @@ type watchedList[P metav1.Object] struct {
 var errNotKept = errors.New("not kept")
 
 // follow sets up the watch of a resource, if the collector has read it.
-func follow[P metav1.Object](w *Watcher, c *collector, resource string, from api, example any, convert func(any) (P, error), field func(*Snapshot) *[]P) {
+func follow[P metav1.Object](w *Watcher, c *collector, resource string, from api[P], field func(*Snapshot) *[]P) {
 	version := c.progress.version(resource)
 	if version == "" {
 		return
 	}
 	list := &watchedList[P]{
-		watcher: w, resource: resource, example: example, api: from, version: version, convert: convert, field: field,
+		watcher: w, resource: resource, api: from, version: version, field: field,
 		sorted: *field(w.start), changes: map[objectName]*P{}, unread: map[string]error{},
 	}
 	// From now on the list has them.
@@ -135,7 +105,7 @@ func (l *watchedList[P]) run(ctx context.Context) {
 			stop()
 		}
 		return events, err
-	}}, l.example, l, cache.ReflectorOptions{Name: l.resource, TypeDescription: l.resource, Backoff: backoff})
+	}}, l.api.example, l, cache.ReflectorOptions{Name: l.resource, TypeDescription: l.resource, Backoff: backoff})
 	reflector.RunWithContext(ctx)
 }
 
@@ -279,7 +249,7 @@ func (l *watchedList[P]) put(object any) error {
 		return fmt.Errorf("read %s: %w", l.resource, err)
 	}
 	name := nameOf(accessor)
-	converted, err := l.convert(object)
+	converted, err := l.api.convert(object)
 	l.mu.Lock()
 	delete(l.unread, name.String())
 	switch {
@@ -324,7 +294,7 @@ func (l *watchedList[P]) Replace(objects []any, _ string) error {
 	all := make([]P, 0, len(objects))
 	unread := map[string]error{}
 	for _, object := range objects {
-		converted, err := l.convert(object)
+		converted, err := l.api.convert(object)
 		switch {
 		case err == nil:
 			all = append(all, converted)
@@ -342,44 +312,4 @@ func (l *watchedList[P]) Replace(objects []any, _ string) error {
 	l.mu.Unlock()
 	l.watcher.notify()
 	return nil
-}
-
-// as keeps an object as it is, without the dead weight.
-func as[P metav1.Object](object any) (P, error) {
-	kept, ok := object.(P)
-	if !ok {
-		return kept, fmt.Errorf("read a watch: %T is not expected", object)
-	}
-	strip(kept)
-	return kept, nil
-}
-
-func asPlugin(object any) (*Workload, error) {
-	set, err := as[*appsv1.DaemonSet](object)
-	if err != nil {
-		return nil, err
-	}
-	workload := pluginWorkload(set)
-	if workload == nil {
-		return nil, errNotKept
-	}
-	return workload, nil
-}
-
-func asOldTaintRule(object any) (*resourceapi.DeviceTaintRule, error) {
-	content, err := as[*unstructured.Unstructured](object)
-	if err != nil {
-		return nil, err
-	}
-	return readOldTaintRule(content)
-}
-
-func asOldPodGroup(version string) func(object any) (*schedulingapi.PodGroup, error) {
-	return func(object any) (*schedulingapi.PodGroup, error) {
-		content, err := as[*unstructured.Unstructured](object)
-		if err != nil {
-			return nil, err
-		}
-		return readOldPodGroup(content, version)
-	}
 }
