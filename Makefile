@@ -141,6 +141,6 @@ verify: ## Check modules, formatting, lint, generated code, workflows, the krew 
 	tools/verify-vulnerabilities.sh
 
 .PHONY: licenses
-licenses: ## Write THIRD_PARTY_LICENSES, which goes with the binaries, into dist/
-	@mkdir -p dist
-	tools/third-party-licenses.sh >dist/THIRD_PARTY_LICENSES
+licenses: ## Write THIRD_PARTY_LICENSES, which goes with the binaries, into bin/
+	@mkdir -p bin
+	tools/third-party-licenses.sh >bin/THIRD_PARTY_LICENSES

@@ -4,6 +4,7 @@
 package release
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -68,13 +69,13 @@ func TestRelease(t *testing.T) {
 func checkArchives(t *testing.T, dist string, nvml []string) {
 	want := map[string][]string{}
 	for _, platform := range []string{"linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64"} {
-		want["kubectl-dra_"+platform+".tar.gz"] = []string{"LICENSE", "README.md", "kubectl-dra"}
+		want["kubectl-dra_"+platform+".tar.gz"] = []string{"LICENSE", "README.md", "THIRD_PARTY_LICENSES", "kubectl-dra"}
 	}
 	for _, platform := range []string{"windows_amd64", "windows_arm64"} {
-		want["kubectl-dra_"+platform+".zip"] = []string{"LICENSE", "README.md", "kubectl-dra.exe"}
+		want["kubectl-dra_"+platform+".zip"] = []string{"LICENSE", "README.md", "THIRD_PARTY_LICENSES", "kubectl-dra.exe"}
 	}
 	for _, arch := range nvml {
-		want["kubectl-dra-nvml_linux_"+arch+".tar.gz"] = []string{"LICENSE", "README.md", "kubectl-dra"}
+		want["kubectl-dra-nvml_linux_"+arch+".tar.gz"] = []string{"LICENSE", "README.md", "THIRD_PARTY_LICENSES", "kubectl-dra"}
 	}
 	got := map[string][]string{}
 	sums := archiveSums(t, dist)
@@ -86,6 +87,9 @@ func checkArchives(t *testing.T, dist string, nvml []string) {
 			// Go records the time of the commit, so that it is the same for all.
 			if !file.modified.Equal(files[0].modified) {
 				t.Errorf("%s: %s is of %s, and %s of %s", name, files[0].name, files[0].modified, file.name, file.modified)
+			}
+			if file.name == "THIRD_PARTY_LICENSES" && !bytes.Contains(file.content, []byte("\nk8s.io/dynamic-resource-allocation v")) {
+				t.Errorf("%s: %s lacks the licence of k8s.io/dynamic-resource-allocation", name, file.name)
 			}
 		}
 		slices.Sort(got[name])
