@@ -140,6 +140,9 @@ func checkVersions(t *testing.T, root, dist string, nvml []string) {
 				t.Errorf("%s is not static: it needs %s", name, strings.Join(libraries, ", "))
 			}
 		}
+		if !portable {
+			checkNVML(t, program(t, filepath.Join(dist, name)))
+		}
 		if !strings.Contains(name, "_"+runtime.GOOS+"_"+runtime.GOARCH+".") {
 			continue
 		}
