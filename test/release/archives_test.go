@@ -10,9 +10,11 @@ import (
 	"compress/gzip"
 	"debug/elf"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -121,6 +123,33 @@ func neededLibraries(t *testing.T, path string) []string {
 		t.Fatal(err)
 	}
 	return libraries
+}
+
+// checkNVML looks whether a program with NVML starts where docs/install.md says,
+// and leaves NVML's functions to the dynamic linker.
+func checkNVML(t *testing.T, path string) {
+	t.Helper()
+	if libraries := neededLibraries(t, path); !slices.Equal(libraries, []string{"libc.so.6"}) {
+		t.Errorf("the program with NVML needs %s", strings.Join(libraries, ", "))
+	}
+	file, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	symbols, err := file.ImportedSymbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(symbols, func(symbol elf.ImportedSymbol) bool { return symbol.Name == "nvmlInit_v2" }) {
+		t.Error("the program with NVML cannot find nvmlInit_v2")
+	}
+	for _, symbol := range symbols {
+		var minor int
+		if _, err := fmt.Sscanf(symbol.Version, "GLIBC_2.%d", &minor); err == nil && minor > 34 {
+			t.Errorf("the program with NVML needs %s of %s", symbol.Name, symbol.Version)
+		}
+	}
 }
 
 // archiveSums reads checksums.txt: by name of the archive.

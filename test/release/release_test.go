@@ -4,6 +4,7 @@
 package release
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -43,6 +44,8 @@ func TestRelease(t *testing.T) {
 	}
 	tools := buildTools(t, root)
 	env, nvml := compilers(t)
+	// goreleaser does not tell the commit of a repository that has no remote.
+	env = append(env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=remote.origin.url", "GIT_CONFIG_VALUE_0=https://github.com/kubectl-dra/kubectl-dra")
 
 	must(t, root, nil, filepath.Join(tools, "goreleaser"), "check")
 	snapshot := []string{filepath.Join(tools, "goreleaser"), "release", "--snapshot", "--clean", "--skip=sign", "--timeout=2h"}
@@ -68,13 +71,13 @@ func TestRelease(t *testing.T) {
 func checkArchives(t *testing.T, dist string, nvml []string) {
 	want := map[string][]string{}
 	for _, platform := range []string{"linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64"} {
-		want["kubectl-dra_"+platform+".tar.gz"] = []string{"LICENSE", "README.md", "kubectl-dra"}
+		want["kubectl-dra_"+platform+".tar.gz"] = []string{"LICENSE", "README.md", "THIRD_PARTY_LICENSES", "kubectl-dra"}
 	}
 	for _, platform := range []string{"windows_amd64", "windows_arm64"} {
-		want["kubectl-dra_"+platform+".zip"] = []string{"LICENSE", "README.md", "kubectl-dra.exe"}
+		want["kubectl-dra_"+platform+".zip"] = []string{"LICENSE", "README.md", "THIRD_PARTY_LICENSES", "kubectl-dra.exe"}
 	}
 	for _, arch := range nvml {
-		want["kubectl-dra-nvml_linux_"+arch+".tar.gz"] = []string{"LICENSE", "README.md", "kubectl-dra"}
+		want["kubectl-dra-nvml_linux_"+arch+".tar.gz"] = []string{"LICENSE", "README.md", "THIRD_PARTY_LICENSES", "kubectl-dra"}
 	}
 	got := map[string][]string{}
 	sums := archiveSums(t, dist)
@@ -86,6 +89,9 @@ func checkArchives(t *testing.T, dist string, nvml []string) {
 			// Go records the time of the commit, so that it is the same for all.
 			if !file.modified.Equal(files[0].modified) {
 				t.Errorf("%s: %s is of %s, and %s of %s", name, files[0].name, files[0].modified, file.name, file.modified)
+			}
+			if file.name == "THIRD_PARTY_LICENSES" && !bytes.Contains(file.content, []byte("\nk8s.io/dynamic-resource-allocation v")) {
+				t.Errorf("%s: %s lacks the licence of k8s.io/dynamic-resource-allocation", name, file.name)
 			}
 		}
 		slices.Sort(got[name])
@@ -133,6 +139,9 @@ func checkVersions(t *testing.T, root, dist string, nvml []string) {
 			if libraries := neededLibraries(t, program(t, filepath.Join(dist, name))); len(libraries) > 0 {
 				t.Errorf("%s is not static: it needs %s", name, strings.Join(libraries, ", "))
 			}
+		}
+		if !portable {
+			checkNVML(t, program(t, filepath.Join(dist, name)))
 		}
 		if !strings.Contains(name, "_"+runtime.GOOS+"_"+runtime.GOARCH+".") {
 			continue
