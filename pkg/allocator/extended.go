@@ -214,6 +214,26 @@ func extendedRequestName(index int, container *corev1.Container, name corev1.Res
 	return fmt.Sprintf("container-%d-request-%d", index, slices.Index(names, name))
 }
 
+// ExtendedResourceMappings tells which request of the claim for extended
+// resources is for which container and resource, as the scheduler writes it into
+// the pod's status.
+func ExtendedResourceMappings(pod *corev1.Pod, claim *resourceapi.ResourceClaim) []corev1.ContainerExtendedResourceRequest {
+	var mappings []corev1.ContainerExtendedResourceRequest
+	pod = defaultedPod(pod)
+	containers := slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
+	for i := range containers {
+		for _, resource := range slices.Sorted(maps.Keys(containers[i].Resources.Requests)) {
+			name := extendedRequestName(i, &containers[i], resource)
+			if slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool { return r.Name == name }) {
+				mappings = append(mappings, corev1.ContainerExtendedResourceRequest{
+					ContainerName: containers[i].Name, ResourceName: string(resource), RequestName: name,
+				})
+			}
+		}
+	}
+	return mappings
+}
+
 // isDRAExtendedResource tells whether the name of a resource can stand for a
 // DeviceClass: an extended resource, or the implicit name of a class.
 func isDRAExtendedResource(name corev1.ResourceName) bool {

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -438,17 +439,24 @@ func (x *poolIndex) counterDefect(all []*sliceInfo) string {
 // too. PoolsFor fails, as the allocator does, if the node selector of a slice
 // cannot be parsed.
 func (a *Allocator) PoolsFor(node *corev1.Node) ([]*NodePool, error) {
-	a.viewMutex.Lock()
-	known, ok := a.views[node]
-	a.viewMutex.Unlock()
+	a.views.mutex.Lock()
+	known, ok := a.views.of[node]
+	a.views.mutex.Unlock()
 	if ok {
 		return known.pools, known.err
 	}
 	known.pools, known.err = a.pools.viewsOf(node, nil)
-	a.viewMutex.Lock()
-	defer a.viewMutex.Unlock()
-	a.views[node] = known
+	a.views.mutex.Lock()
+	defer a.views.mutex.Unlock()
+	a.views.of[node] = known
 	return known.pools, known.err
+}
+
+// viewCache has the answers of [Allocator.PoolsFor], for all allocators with the
+// same pools.
+type viewCache struct {
+	mutex sync.Mutex
+	of    map[*corev1.Node]nodeViews
 }
 
 // nodeViews is the answer of [Allocator.PoolsFor] for a node.

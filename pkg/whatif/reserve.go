@@ -1,0 +1,137 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package whatif
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Reservation is a pod with the node and the devices that it gets.
+type Reservation struct {
+	// Pod may be one that the snapshot does not have.
+	Pod  *corev1.Pod
+	Node string
+	// Claims are those of the pod, allocated before or not.
+	Claims []ClaimReservation
+}
+
+// ClaimReservation is a claim that a pod gets with its node.
+type ClaimReservation struct {
+	// Entry is the name in the pod's spec.resourceClaims, empty for the claim
+	// for extended resources.
+	Entry string
+	// Claim may be one that is yet to be created.
+	Claim *resourceapi.ResourceClaim
+	// Allocation is nil if the claim has its devices already.
+	Allocation *resourceapi.AllocationResult
+	// Mappings tell which container gets which extended resource, for the claim
+	// for extended resources.
+	Mappings []corev1.ContainerExtendedResourceRequest
+}
+
+// Reserve returns the snapshot as it is after kube-scheduler has bound the pod:
+// the pod is on its node, so that its CPU, memory, ports and its place among the
+// pods of the node are taken; its claims exist, are allocated and reserved for
+// it. Nothing of the argument is changed, and all other objects are shared.
+func Reserve(snap *snapshot.Snapshot, r Reservation) *snapshot.Snapshot {
+	after := *snap
+	pod := *r.Pod
+	pod.Spec.NodeName = r.Node
+	pod.Status.NominatedNodeName = ""
+	pod.Status.ResourceClaimStatuses = slices.Clone(pod.Status.ResourceClaimStatuses)
+	for i := range r.Claims {
+		claim := allocated(after.Claims, &r.Claims[i], &pod)
+		after.Claims = replaced(after.Claims, claim)
+		switch entry := r.Claims[i].Entry; {
+		case entry == "":
+			pod.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{
+				ResourceClaimName: claim.Name, RequestMappings: r.Claims[i].Mappings,
+			}
+		case fromTemplate(&pod, entry):
+			setClaimName(&pod, entry, claim.Name)
+		}
+	}
+	after.Pods = replaced(after.Pods, &pod)
+	return &after
+}
+
+// allocated is the claim with its devices, reserved for the pod. One that is yet
+// to be created gets a name that no other claim has.
+func allocated(existing []*resourceapi.ResourceClaim, r *ClaimReservation, pod *corev1.Pod) *resourceapi.ResourceClaim {
+	claim := *r.Claim
+	if claim.UID == "" {
+		base := claim.Name
+		if r.Entry == "" {
+			base = strings.TrimSuffix(cmp.Or(claim.GenerateName, pod.Name), "-")
+		}
+		claim.Name = base
+		for i := 1; ; i++ {
+			at, taken := find(existing, claim.Namespace, claim.Name)
+			if !taken || existing[at].UID == "" && metav1.IsControlledBy(existing[at], pod) {
+				break
+			}
+			claim.Name = fmt.Sprintf("%s-%d", base, i)
+		}
+	}
+	if r.Allocation != nil {
+		claim.Status.Allocation = r.Allocation
+	}
+	reserved := func(c resourceapi.ResourceClaimConsumerReference) bool {
+		return c.Resource == "pods" && c.Name == pod.Name && c.UID == pod.UID
+	}
+	if !slices.ContainsFunc(claim.Status.ReservedFor, reserved) {
+		claim.Status.ReservedFor = append(slices.Clone(claim.Status.ReservedFor),
+			resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID})
+	}
+	return &claim
+}
+
+// fromTemplate reports whether the claim of an entry is generated, so that its
+// name is in the status of the pod.
+func fromTemplate(pod *corev1.Pod, entry string) bool {
+	return slices.ContainsFunc(pod.Spec.ResourceClaims, func(c corev1.PodResourceClaim) bool {
+		return c.Name == entry && c.ResourceClaimName == nil
+	})
+}
+
+func setClaimName(pod *corev1.Pod, entry, name string) {
+	for i := range pod.Status.ResourceClaimStatuses {
+		if status := &pod.Status.ResourceClaimStatuses[i]; status.Name == entry {
+			status.ResourceClaimName = ptr.To(name)
+			return
+		}
+	}
+	pod.Status.ResourceClaimStatuses = append(pod.Status.ResourceClaimStatuses,
+		corev1.PodResourceClaimStatus{Name: entry, ResourceClaimName: ptr.To(name)})
+}
+
+// find looks an object up in a list that is sorted by namespace and name, and
+// returns where it is or would be.
+func find[T metav1.Object](list []T, namespace, name string) (int, bool) {
+	return slices.BinarySearchFunc(list, [2]string{namespace, name}, func(o T, key [2]string) int {
+		return cmp.Or(strings.Compare(o.GetNamespace(), key[0]), strings.Compare(o.GetName(), key[1]))
+	})
+}
+
+// replaced is a copy of the list with the object in the place of the one of that
+// name, or added where it belongs.
+func replaced[T metav1.Object](list []T, object T) []T {
+	at, exists := find(list, object.GetNamespace(), object.GetName())
+	list = slices.Clone(list)
+	if exists {
+		list[at] = object
+		return list
+	}
+	return slices.Insert(list, at, object)
+}
