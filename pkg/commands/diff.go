@@ -85,8 +85,8 @@ func (t *manifestTexts) settle(e *explain.Explanation, given func(object string)
 		if len(local) == 0 {
 			continue
 		}
-		if r.Patch != "" {
-			r.Patch = explain.Commands(stored)
+		if len(r.Commands) > 0 {
+			r.Commands = explain.Commands(stored)
 		}
 		r.Diff = t.diff(local)
 	}

@@ -9,12 +9,15 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
-// Commands writes edits as commands for a shell, one a line. The spec of a
-// claim, a template, a pod or a Job cannot be changed, so these objects are
-// made anew. What cannot be edited by hand, like a status, is left out.
-func Commands(edits []Edit) string {
+// Commands writes edits as commands for a shell, in the order in which they
+// have to run. The spec of a claim, a template, a pod or a Job cannot be changed,
+// so these objects are made anew. What cannot be edited by hand, like a status,
+// is left out.
+func Commands(edits []Edit) []string {
 	var lines []string
 	renewed := slices.ContainsFunc(edits, func(e Edit) bool {
 		kind, _, _ := parseObject(e.Object)
@@ -29,11 +32,15 @@ func Commands(edits []Edit) string {
 			// Its controller replaces it.
 			continue
 		}
+		if kind == KindNode {
+			lines = append(lines, nodeCommands(object, of)...)
+			continue
+		}
 		if line := command(object, of); line != "" {
 			lines = append(lines, line)
 		}
 	}
-	return strings.Join(lines, "\n")
+	return lines
 }
 
 func command(object string, edits []Edit) string {
@@ -63,6 +70,45 @@ func command(object string, edits []Edit) string {
 	default:
 		return fmt.Sprintf("kubectl patch %s --type=json -p %s", which, shellQuoted(string(patch)))
 	}
+}
+
+// nodeCommands writes edits of a node: it is uncordoned, and taints that [Edit]
+// says were there are removed. Uncordoning removes the taint that goes with it.
+func nodeCommands(object string, edits []Edit) []string {
+	_, _, name := parseObject(object)
+	var lines []string
+	var taints []string
+	cordoned := slices.ContainsFunc(edits, func(e Edit) bool { return e.Path == "/spec/unschedulable" })
+	if cordoned {
+		lines = append(lines, "kubectl uncordon "+shellQuoted(name))
+	}
+	for _, e := range edits {
+		var removed []corev1.Taint
+		var one corev1.Taint
+		switch {
+		case e.Op != "remove" || len(e.From) == 0:
+			continue
+		case e.Path == "/spec/taints":
+			if json.Unmarshal(e.From, &removed) != nil {
+				continue
+			}
+		case strings.HasPrefix(e.Path, "/spec/taints/"):
+			if json.Unmarshal(e.From, &one) != nil {
+				continue
+			}
+			removed = append(removed, one)
+		}
+		for _, taint := range removed {
+			if cordoned && taint.Key == corev1.TaintNodeUnschedulable {
+				continue
+			}
+			taints = append(taints, shellQuoted(taint.ToString()+"-"))
+		}
+	}
+	if len(taints) > 0 {
+		lines = append(lines, "kubectl taint node "+shellQuoted(name)+" "+strings.Join(taints, " "))
+	}
+	return lines
 }
 
 // labelsOf writes edits that only add labels as words for a command line.

@@ -127,6 +127,8 @@ func amendObject(snap *snapshot.Snapshot, object string, edits []Edit) error {
 		return amendIn(&snap.Namespaces, namespace, name, edits)
 	case "ResourceSlice":
 		return amendIn(&snap.Slices, namespace, name, edits)
+	case KindNode:
+		return amendIn(&snap.Nodes, namespace, name, edits)
 	default:
 		return amendWorkload(snap, kind, namespace, name, edits)
 	}

@@ -457,19 +457,16 @@ type Remedy struct {
 	Actor string `json:"actor"`
 	// Change says in a few words what is different.
 	Change string `json:"change"`
-	// Patch has the commands that make the change, one a line, if there are
-	// any; see [Commands].
-	Patch string `json:"patch,omitempty"`
 	// Diff is the change of the files that the target was read from, as a
 	// unified diff. Only whoever has read the files can tell.
 	Diff string `json:"diff,omitempty"`
 	// Edits is what was different in the objects when the allocator was asked.
 	Edits []Edit `json:"edits,omitempty"`
+	// Commands make the change in the cluster, one line each, to be run by a
+	// shell in this order, if there are any.
+	Commands []string `json:"commands,omitempty"`
 	// FeatureGate is a gate of the cluster that was off and has to be on.
 	FeatureGate string `json:"featureGate,omitempty"`
-	// Verified is true: the allocator has accepted it. What it did not accept is
-	// not printed.
-	Verified bool `json:"verified"`
 	// Node is a node where it then fits, Devices what the allocator picks there.
 	Node    string            `json:"node"`
 	Devices []AllocatedDevice `json:"devices"`
@@ -485,6 +482,9 @@ type Edit struct {
 	Op string `json:"op"`
 	// Path is a JSON pointer; empty means the whole object.
 	Path string `json:"path"`
+	// From is what a field of the spec or of the metadata had before, if it was
+	// there.
+	From json.RawMessage `json:"from,omitempty"`
 	// Value is what is added or replaces what is there.
 	Value json.RawMessage `json:"value,omitempty"`
 	// Generated is true for an object that a controller has made from another

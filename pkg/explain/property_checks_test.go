@@ -338,9 +338,6 @@ func (p *property) conflictIsMinimal(table *coverage) error {
 // for every device that is asked for at least.
 func (p *property) remediesHold(table *coverage) error {
 	for _, r := range p.out.Remedies {
-		if !r.Verified {
-			continue
-		}
 		table.checked(checkRemedy)
 		if p.want.verdict == Fits || r.Node == "" || len(r.Devices) == 0 || r.Change == "" {
 			return fmt.Errorf("remedy without proof: %s", asJSON(r))

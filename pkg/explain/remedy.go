@@ -129,9 +129,10 @@ func (r *remedies) propose(ctx context.Context, c change) (bool, error) {
 	if answer == nil {
 		return false, ctx.Err()
 	}
-	answer.Actor, answer.Change, answer.Verified = c.actor, c.text, true
+	answer.Actor, answer.Change = c.actor, c.text
+	answer.Edits = withOldValues(r.snap, answer.Edits)
 	if !c.silent {
-		answer.Patch = Commands(answer.Edits)
+		answer.Commands = Commands(answer.Edits)
 	}
 	r.found = append(r.found, remedy{c, *answer})
 	return true, nil

@@ -50,6 +50,8 @@ func applied(t *testing.T, snap *snapshot.Snapshot, r *Remedy) *snapshot.Snapsho
 			applyTo(t, &amended.Namespaces, namespace, name, e)
 		case "ResourceSlice":
 			applyTo(t, &amended.Slices, namespace, name, e)
+		case KindNode:
+			applyTo(t, &amended.Nodes, namespace, name, e)
 		default:
 			at := slices.IndexFunc(amended.Workloads, func(w *snapshot.Workload) bool { return w.Kind == kind && w.Name == name })
 			w := *amended.Workloads[at]
@@ -133,7 +135,7 @@ func checkRemedies(t *testing.T, snap *snapshot.Snapshot, opts Options, e *Expla
 				found = found || slices.Contains(group.Names, r.Node)
 			}
 		}
-		if !r.Verified || fitting != r.Nodes || !found {
+		if fitting != r.Nodes || !found {
 			t.Errorf("%s: fits on %d nodes, not on %d, or not on %s", r.Change, fitting, r.Nodes, r.Node)
 		}
 	}
@@ -535,7 +537,7 @@ func TestRemedies(t *testing.T) {
 			}
 			for _, r := range e.Remedies {
 				found = append(found, r.Actor+": "+r.Change)
-				patches += r.Patch + "\n"
+				patches += strings.Join(r.Commands, "\n") + "\n"
 			}
 			if diff := cmp.Diff(test.conflict, conflict); diff != "" {
 				t.Errorf("conflict (-want +got):\n%s", diff)

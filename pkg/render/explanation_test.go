@@ -46,11 +46,11 @@ func tooMany() *explain.Explanation {
 		MoreRemedies: 3,
 		Remedies: []explain.Remedy{
 			{
-				Actor: explain.ActorUser, Change: "ask for 4 instead of 8 devices in request gpus", Verified: true, Node: "node-23", Nodes: 12,
+				Actor: explain.ActorUser, Change: "ask for 4 instead of 8 devices in request gpus", Node: "node-23", Nodes: 12,
 				Devices: []explain.AllocatedDevice{{Device: "gpu-0"}, {Device: "gpu-1"}, {Device: "gpu-2"}, {Device: "gpu-3"}},
 				Diff:    "--- train.yaml\n+++ train.yaml\n@@ -9,7 +9,7 @@\n       - name: gpus\n         exactly:\n           deviceClassName: gpu.nvidia.com\n-          count: 8\n+          count: 4\n       constraints:\n       - matchAttribute: resource.kubernetes.io/pcieRoot\n",
 			},
-			{Actor: explain.ActorNobody, Change: "claim serving/chat-0 gives back its devices", Verified: true, Node: "node-23", Devices: []explain.AllocatedDevice{{Device: "gpu-0"}}},
+			{Actor: explain.ActorNobody, Change: "claim serving/chat-0 gives back its devices", Node: "node-23", Devices: []explain.AllocatedDevice{{Device: "gpu-0"}}},
 		},
 		Pods: []explain.PodStatus{
 			{Namespace: "ml", Name: "train-0", Phase: "Pending", AgeSeconds: 840, Stage: explain.StageAllocation},

@@ -22,7 +22,7 @@ func (p *page) proof(e *explain.Explanation) {
 	for i := range e.Remedies {
 		r := &e.Remedies[i]
 		p.row(2, cell{text: actor(r.Actor), width: width, mark: strong}, cell{text: r.Change + " (" + where(r) + ")"})
-		p.verbatim(2+width+columnGap, r.Patch)
+		p.verbatim(2+width+columnGap, strings.Join(r.Commands, "\n"))
 		p.verbatim(2+width+columnGap, r.Diff)
 	}
 	if e.MoreRemedies > 0 {

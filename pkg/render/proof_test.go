@@ -10,11 +10,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 )
 
-// TestPatchIsOneLine: a command is there to be copied.
-func TestPatchIsOneLine(t *testing.T) {
+// TestCommandIsOneLine: a command is there to be copied.
+func TestCommandIsOneLine(t *testing.T) {
 	e := tooMany()
-	e.Remedies[0].Patch = "kubectl patch resourceclaimtemplate train-gpus -n ml --type=json -p '[" + strings.Repeat(`{"op": "test"}, `, 20) + "]'"
-	if out := draw(t, e, Options{Width: 80}); !strings.Contains(out, e.Remedies[0].Patch+"\n") {
+	e.Remedies[0].Commands = []string{"kubectl patch resourceclaimtemplate train-gpus -n ml --type=json -p '[" + strings.Repeat(`{"op": "test"}, `, 20) + "]'"}
+	if out := draw(t, e, Options{Width: 80}); !strings.Contains(out, e.Remedies[0].Commands[0]+"\n") {
 		t.Errorf("the command is broken up:\n%s", out)
 	}
 }
@@ -50,7 +50,7 @@ func TestTitleOfConflict(t *testing.T) {
 
 func TestCommandsStandBelowEachOther(t *testing.T) {
 	e := tooMany()
-	e.Remedies[0].Patch, e.Remedies[0].Diff = "kubectl one\nkubectl two\x1b[31m", ""
+	e.Remedies[0].Commands, e.Remedies[0].Diff = []string{"kubectl one", "kubectl two\x1b[31m"}, ""
 	if out := draw(t, e, Options{Width: 80}); !strings.Contains(out, "\n         kubectl one\n         kubectl two\\x1b[31m\n") {
 		t.Errorf("got:\n%s", out)
 	}

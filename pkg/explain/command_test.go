@@ -1,0 +1,82 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// TestCommands: what is written for edits that are not those of claims.
+func TestCommands(t *testing.T) {
+	snap := cluster(t, nodes("n1"), changeNode("n1", func(n *corev1.Node) {
+		n.Spec.Unschedulable = true
+		n.Spec.Taints = []corev1.Taint{
+			{Key: "a", Value: "x", Effect: corev1.TaintEffectNoSchedule}, {Key: "b", Effect: corev1.TaintEffectNoExecute},
+			{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule},
+		}
+	}), pod("p"), ruleFor("broken", "xid"), pool("n1", devices(1)...), holding("one", "n1", "gpu-0"), claim(waiting, exact("gpu", 2)))
+	node := object(KindNode, "", "n1")
+	tests := map[string]struct {
+		edits []Edit
+		want  []string
+	}{
+		"a cordoned node":           {[]Edit{newEdit(node, "remove", "/spec/unschedulable", nil)}, []string{"kubectl uncordon n1"}},
+		"a cordoned node, replaced": {[]Edit{newEdit(node, "replace", "/spec/unschedulable", false)}, []string{"kubectl uncordon n1"}},
+		"the taint that goes with it": {
+			[]Edit{newEdit(node, "remove", "/spec/unschedulable", nil), newEdit(node, "remove", "/spec/taints/2", nil), newEdit(node, "remove", "/spec/taints/1", nil)},
+			[]string{"kubectl uncordon n1", "kubectl taint node n1 b:NoExecute-"},
+		},
+		"taints, each where the one before it leaves it": {
+			[]Edit{newEdit(node, "remove", "/spec/taints/0", nil), newEdit(node, "remove", "/spec/taints/0", nil)},
+			[]string{"kubectl taint node n1 a=x:NoSchedule- b:NoExecute-"},
+		},
+		"a pod":              {[]Edit{newEdit(object(KindPod, namespace, "p"), "remove", "", nil)}, []string{"kubectl delete pod p -n ml"}},
+		"a rule":             {[]Edit{newEdit("DeviceTaintRule/broken", "remove", "", nil)}, []string{"kubectl delete devicetaintrule broken"}},
+		"claims to wait for": {[]Edit{newEdit(object(KindClaim, "serving", "one"), "remove", "/status/allocation", nil)}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, Commands(withOldValues(snap, test.edits))); diff != "" {
+				t.Errorf("commands (-want +got):\n%s", diff)
+			}
+			if _, err := amend(snap, test.edits); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestOldValues: an edit says what was there before it.
+func TestOldValues(t *testing.T) {
+	two := claim(waiting, exact("gpu", 2))
+	snap := cluster(t, nodes("n1"), two, func(s *snapshot.Snapshot) {
+		s.Claims[0].Spec.Devices.Constraints = []resourceapi.DeviceConstraint{
+			{MatchAttribute: ptr.To(resourceapi.FullyQualifiedName("a/x"))}, {MatchAttribute: ptr.To(resourceapi.FullyQualifiedName("a/y"))},
+		}
+	})
+	name := object(KindClaim, namespace, waiting)
+	got := withOldValues(snap, []Edit{
+		newEdit(name, "replace", "/spec/devices/requests/0/exactly/count", 1),
+		newEdit(name, "replace", "/spec/devices/requests/0/exactly/count", 3),
+		newEdit(name, "add", "/spec/devices/requests/0/exactly/adminAccess", true),
+		newEdit(name, "remove", "/spec/devices/constraints/0", nil),
+		newEdit(name, "remove", "/spec/devices/constraints/0", nil),
+		newEdit(name, "remove", "/status/allocation", nil),
+		newEdit("ResourceClaim/ml/gone", "remove", "/spec", nil),
+	})
+	var from []string
+	for _, e := range got {
+		from = append(from, string(e.From))
+	}
+	if diff := cmp.Diff([]string{"2", "1", "", `{"matchAttribute":"a/x"}`, `{"matchAttribute":"a/y"}`, "", ""}, from); diff != "" {
+		t.Errorf("old values (-want +got):\n%s", diff)
+	}
+}
