@@ -72,7 +72,7 @@ func verdicts(t *testing.T, snap *snapshot.Snapshot) map[string]map[string]strin
 			t.Fatal(err)
 		}
 		if len(e.Claims) > 0 {
-			answers[pod.Namespace+"/"+pod.Name] = map[string]string{"verdict": string(e.Verdict), "stage": string(e.Stage), "code": e.Code()}
+			answers[pod.Namespace+"/"+pod.Name] = map[string]string{"verdict": string(e.Verdict), "stage": string(e.Stage), "code": e.Word()}
 		}
 	}
 	return answers

@@ -131,7 +131,7 @@ func (f *claimsFlags) items(ctx context.Context, from *listed) ([]inventory.Item
 		if err != nil {
 			return nil, err
 		}
-		c.Code, c.Reason = answer.Code(), answer.Summary
+		c.Code, c.Reason = answer.Word(), answer.Summary
 		if answer.Stage != "" {
 			c.Stage = string(answer.Stage)
 		}

@@ -18,7 +18,7 @@ import (
 // The exit codes, which scripts rely on.
 const (
 	exitFits         = 0 // Allocated or Fits, or nothing went wrong
-	exitDoesNotFit   = 1 // DoesNotFit or Error
+	exitDoesNotFit   = 1 // DoesNotFit, Blocked or Error
 	exitUndetermined = 2 // Undetermined
 	exitUsage        = 3 // wrong flags or arguments, unreadable input
 	exitFailure      = 4 // the cluster, a node or I/O failed
@@ -71,7 +71,7 @@ func verdictCode(verdict explain.Verdict) int {
 	switch verdict {
 	case explain.Allocated, explain.Fits:
 		return exitFits
-	case explain.DoesNotFit, explain.Error:
+	case explain.DoesNotFit, explain.Blocked, explain.Error:
 		return exitDoesNotFit
 	case explain.Undetermined:
 		return exitUndetermined

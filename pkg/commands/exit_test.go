@@ -44,7 +44,7 @@ func TestExitCode(t *testing.T) {
 
 func TestVerdictCode(t *testing.T) {
 	for verdict, want := range map[explain.Verdict]int{
-		explain.Allocated: 0, explain.Fits: 0, explain.DoesNotFit: 1, explain.Error: 1, explain.Undetermined: 2,
+		explain.Allocated: 0, explain.Fits: 0, explain.DoesNotFit: 1, explain.Blocked: 1, explain.Error: 1, explain.Undetermined: 2,
 	} {
 		if got := verdictCode(verdict); got != want {
 			t.Errorf("%s: exit code %d, want %d", verdict, got, want)

@@ -15,7 +15,8 @@ import (
 )
 
 // Run executes one command line, prints what failed, if anything did, and
-// returns the exit code: 0 Allocated, Fits or done, 1 DoesNotFit or Error,
+// returns the exit code: 0 Allocated, Fits or done, 1 DoesNotFit, Blocked or
+// Error,
 // 2 Undetermined, 3 wrong usage or unreadable input, 4 a failure of the
 // cluster, a node or I/O. Of several targets the worst counts, in the order
 // 4, 3, 1, 2, 0. When ctx is cancelled, it stops as soon as it can.

@@ -73,10 +73,10 @@ published for that node. It says so.
 Without a target, there is one line for each pod that waits for devices, in the
 namespace or, with -A, in all of them; -l chooses among those pods.
 
-The exit code is 0 if it is allocated or fits, 1 if it does not fit or the
-allocator fails, 2 if that cannot be told, 3 for wrong usage or unreadable
-input, 4 if the cluster cannot be read. Of several targets the worst counts, in
-the order 4, 3, 1, 2, 0.`,
+The exit code is 0 if it is allocated or fits, 1 if it does not fit, if
+something else blocks it or if the allocator fails, 2 if that cannot be told, 3
+for wrong usage or unreadable input, 4 if the cluster cannot be read. Of several
+targets the worst counts, in the order 4, 3, 1, 2, 0.`,
 		Example: `  # Why is this claim not allocated?
   kubectl dra why eval-0-gpu-6k8jp -n research
 

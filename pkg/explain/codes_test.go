@@ -509,6 +509,9 @@ func TestCodes(t *testing.T) {
 			if e.Verdict != test.verdict {
 				t.Errorf("verdict %s, want %s (%s)", e.Verdict, test.verdict, e.Summary)
 			}
+			if fails := (e.Verdict == DoesNotFit || e.Verdict == Error) && e.NodeCount > 0; fails != (e.Code != "") && e.Verdict != Undetermined {
+				t.Errorf("verdict %s with code %q", e.Verdict, e.Code)
+			}
 			if diff := cmp.Diff(test.funnels, funnels(e)); diff != "" {
 				t.Errorf("funnels (-want +got):\n%s", diff)
 			}

@@ -484,7 +484,7 @@ func (x *inquiry) doubt() {
 			!strings.Contains(x.out.Summary, "compile") {
 			decisive = []string{snapshot.ResourceClaims, snapshot.ResourceSlices}
 		}
-	case Allocated, Undetermined:
+	case Allocated, Blocked, Undetermined:
 	}
 	for _, resource := range decisive {
 		gap := x.snap.Gap(resource)

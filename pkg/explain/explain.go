@@ -80,6 +80,7 @@ func explainSubject(ctx context.Context, alloc *allocator.Allocator, snap *snaps
 		return nil, err
 	}
 	x.out.Summary = sentence(x.out.Summary)
+	x.out.Code = x.code()
 	return x.out, nil
 }
 
@@ -269,7 +270,7 @@ func (x *inquiry) nearClaim(pc *allocator.PodClaim) string {
 
 // settle ends the inquiry with an answer that is the same for all nodes.
 func (x *inquiry) settle(verdict Verdict, code Code, message string) {
-	x.out.Verdict, x.out.Summary = verdict, message
+	x.out.Verdict, x.out.Code, x.out.Summary = verdict, code, message
 	nodes := x.nodes()
 	if len(nodes) == 0 {
 		return
@@ -280,6 +281,19 @@ func (x *inquiry) settle(verdict Verdict, code Code, message string) {
 		answers[answer] = append(answers[answer], node.Name)
 	}
 	x.out.Nodes, x.out.NodeCount = groupNodes(answers), len(nodes)
+}
+
+// code is the dominant reason: the one that settled the matter, or else that of
+// the most promising nodes.
+func (x *inquiry) code() Code {
+	switch {
+	case x.out.Verdict == Fits, x.out.Verdict == Allocated:
+		return ""
+	case x.out.Code == "" && len(x.out.Nodes) > 0:
+		return x.out.Nodes[0].Code
+	default:
+		return x.out.Code
+	}
 }
 
 // refused makes the checks that come before any node is tried: those of the

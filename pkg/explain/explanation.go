@@ -27,8 +27,12 @@ type Explanation struct {
 	Node *NodeExplanation `json:"node,omitempty"`
 	// Device is set if it was asked about one device.
 	Device *DeviceExplanation `json:"device,omitempty"`
-	// Verdict is that of the scheduler's own allocator.
+	// Verdict is that of the scheduler's own allocator, unless something else
+	// keeps the pod from working: then it is Blocked.
 	Verdict Verdict `json:"verdict"`
+	// Code is the dominant reason, that of Summary. It is empty if there is nothing
+	// to explain: for Fits and Allocated, and where no code applies.
+	Code Code `json:"code,omitempty"`
 	// Summary is one sentence: the dominant reason.
 	Summary string `json:"summary"`
 	// Stage is where in its life the target stands; empty for a claim that no
@@ -74,11 +78,11 @@ type Explanation struct {
 	NextSteps []NextStep `json:"nextSteps,omitempty"`
 }
 
-// Code is the reason in one word: that of the most promising nodes or, if they
-// have none, the verdict.
-func (e *Explanation) Code() string {
-	if len(e.Nodes) > 0 && e.Nodes[0].Code != "" {
-		return string(e.Nodes[0].Code)
+// Word is the answer in one word, for tables: the code or, if there is none,
+// the verdict.
+func (e *Explanation) Word() string {
+	if e.Code != "" {
+		return string(e.Code)
 	}
 	return string(e.Verdict)
 }
@@ -98,10 +102,14 @@ type Verdict string
 const (
 	// Allocated means that all claims have their devices already.
 	Allocated Verdict = "Allocated"
-	// Fits means that the allocator finds devices on at least one node.
+	// Fits means that the allocator finds devices on at least one node, and that
+	// nothing that can be seen stops the scheduler from placing the pod there.
 	Fits Verdict = "Fits"
 	// DoesNotFit means that the allocator ran and found nothing.
 	DoesNotFit Verdict = "DoesNotFit"
+	// Blocked means that there are devices, available or allocated already, and
+	// that something else keeps the pod from working: Code says what, Stage where.
+	Blocked Verdict = "Blocked"
 	// Error means that the allocator, or what comes before it in the
 	// scheduler, fails, so that no node can be tried.
 	Error Verdict = "Error"
@@ -161,6 +169,33 @@ const (
 	// ClaimNotReady is a claim that does not exist yet, is being deleted, or
 	// belongs to another pod.
 	ClaimNotReady Code = "ClaimNotReady"
+)
+
+// The reason codes of what is no matter of devices, see [Blocked].
+const (
+	// PodGroupMissing is a PodGroup that the pod names and that does not exist.
+	PodGroupMissing Code = "PodGroupMissing"
+	// GangIncomplete is a gang of which fewer pods exist, or can be placed, than
+	// its minCount.
+	GangIncomplete Code = "GangIncomplete"
+	// QuotaExceeded is a ResourceQuota that refuses the claim or the pod.
+	QuotaExceeded Code = "QuotaExceeded"
+	// LimitRangeViolated is a LimitRange that refuses the pod.
+	LimitRangeViolated Code = "LimitRangeViolated"
+	// VolumeNotReady is a PersistentVolumeClaim that is missing, being deleted or
+	// not bound.
+	VolumeNotReady Code = "VolumeNotReady"
+	// PreparationFailed is a driver, or the kubelet, that fails to prepare devices.
+	PreparationFailed Code = "PreparationFailed"
+	// BindingPending is a device whose binding conditions are not true yet, or
+	// that failed to bind.
+	BindingPending Code = "BindingPending"
+	// DeviceMissing is an allocated device that no ResourceSlice has any more.
+	DeviceMissing Code = "DeviceMissing"
+	// DeviceUnhealthy is an allocated device that its driver calls unhealthy.
+	DeviceUnhealthy Code = "DeviceUnhealthy"
+	// EvictionDue is a pod that a taint of its device is about to evict.
+	EvictionDue Code = "EvictionDue"
 )
 
 // PodStatus is a pod that waits for or uses the target.

@@ -235,7 +235,7 @@ func (x *inquiry) awaySummary() string {
 	switch x.out.Node.Devices {
 	case Fits:
 		text += "; there are enough devices"
-	case DoesNotFit, Error:
+	case DoesNotFit, Blocked, Error:
 		text += "; apart from that, " + x.out.Node.Message
 	case Undetermined:
 		text += "; apart from that, it is not known whether the devices would do: " + x.out.Node.Message

@@ -90,12 +90,29 @@ func verdict(e *explain.Explanation) (string, mark) {
 		default:
 			return fmt.Sprintf("does not fit on any of %d nodes", e.NodeCount), bad
 		}
+	case explain.Blocked:
+		return blocked(e), bad
 	case explain.Error:
 		return "cannot be allocated", bad
 	case explain.Undetermined:
 		return "cannot be decided", unsure
 	default:
 		return "has the verdict " + string(e.Verdict), unsure
+	}
+}
+
+// blocked says which devices there are; what keeps the target from working is
+// in the summary.
+func blocked(e *explain.Explanation) string {
+	switch n := fitting(e.Nodes); {
+	case e.Placement == nil && n > 0:
+		return "is blocked, although its claims are allocated"
+	case n > 0 && e.Node != nil:
+		return "is blocked, although devices are available on node " + e.Node.Name
+	case n > 0:
+		return fmt.Sprintf("is blocked, although devices are available on %d of %s", n, count(e.NodeCount, "node"))
+	default:
+		return "is blocked"
 	}
 }
 

@@ -160,6 +160,31 @@ func selectorTraces() []explain.SelectorTrace {
 	}
 }
 
+// TestBlockedHeadline says what devices there are beside what blocks the pod.
+func TestBlockedHeadline(t *testing.T) {
+	fitting := []explain.NodeGroup{{Count: 2, Names: []string{"node-1", "node-2"}, Verdict: explain.Fits}, {Count: 1, Names: []string{"node-3"}, Verdict: explain.DoesNotFit, Code: explain.NodeUnsuitable}}
+	tests := map[string]struct {
+		nodes     []explain.NodeGroup
+		placement *explain.Placement
+		want      string
+	}{
+		"available": {fitting, &explain.Placement{Node: "node-1"}, "Pod ml/train-0 is blocked, although devices are available on 2 of 3 nodes\n"},
+		"allocated": {fitting, nil, "Pod ml/train-0 is blocked, although its claims are allocated\n"},
+		"unknown":   {nil, nil, "Pod ml/train-0 is blocked\n"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			out := draw(t, &explain.Explanation{
+				Target: explain.Target{Kind: "Pod", Namespace: "ml", Name: "train-0"}, Verdict: explain.Blocked, Code: explain.QuotaExceeded,
+				Nodes: test.nodes, NodeCount: 3, Placement: test.placement,
+			}, Options{Width: 80})
+			if !strings.HasPrefix(out, test.want) {
+				t.Errorf("%q, want %q", out, test.want)
+			}
+		})
+	}
+}
+
 // fits is a pod with two claims that would find its devices.
 func fits() *explain.Explanation {
 	return &explain.Explanation{

@@ -139,6 +139,7 @@ func TestNodeHeadline(t *testing.T) {
 		explain.Fits:         "Pod ml/train-0 fits on node gpu-03\n",
 		explain.DoesNotFit:   "Pod ml/train-0 does not fit on node gpu-03\n",
 		explain.Undetermined: "Pod ml/train-0 cannot be decided for node gpu-03\n",
+		explain.Blocked:      "Pod ml/train-0 is blocked\n",
 		explain.Error:        "Pod ml/train-0 cannot be allocated\n",
 	} {
 		e := oneNode()

@@ -142,7 +142,7 @@ func groupText(g *explain.NodeGroup) (string, mark) {
 		return said, good
 	case explain.Undetermined:
 		return orElse(g.Message, "cannot be decided"), unsure
-	case explain.DoesNotFit, explain.Error:
+	case explain.DoesNotFit, explain.Blocked, explain.Error:
 		return orElse(g.Message, string(g.Code)), bad
 	default:
 		return orElse(g.Message, string(g.Verdict)), unsure

@@ -22,7 +22,7 @@ func nodeVerdict(e *explain.Explanation) (string, mark) {
 		return "does not fit on node " + e.Node.Name, bad
 	case explain.Undetermined:
 		return "cannot be decided for node " + e.Node.Name, unsure
-	case explain.Error:
+	case explain.Blocked, explain.Error:
 	}
 	return "", plain
 }

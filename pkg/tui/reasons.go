@@ -89,7 +89,7 @@ func (r *reasons) work(ctx context.Context, p *picture, claim *resourceapi.Resou
 	if err != nil {
 		found.code, found.summary = string(explain.Undetermined), err.Error()
 	} else {
-		found.code, found.stage, found.summary = answer.Code(), string(answer.Stage), answer.Summary
+		found.code, found.stage, found.summary = answer.Word(), string(answer.Stage), answer.Summary
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
