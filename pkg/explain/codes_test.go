@@ -80,7 +80,7 @@ func TestCodes(t *testing.T) {
 			verdict:  Error,
 			funnels:  []string{"1=0+1*SelectorError"},
 			nodes:    []string{"1*SelectorError"},
-			summary:  "Request gpu: the selector fails on 1 of 1 device of the class, and any one of them ends the attempt for all nodes: no such key: modle; attribute modle (domain gpu.example.com) does not exist on the only device; did you mean model?",
+			summary:  "Request gpu: the selector fails on 1 of 1 device of the class, and a CEL error on one device makes scheduling fail on every node: no such key: modle; attribute modle (domain gpu.example.com) does not exist on the only device; did you mean model?",
 			evidence: "did you mean model?",
 		},
 		"class missing": {
@@ -252,7 +252,7 @@ func TestCodes(t *testing.T) {
 			verdict: DoesNotFit,
 			funnels: []string{"3=3"},
 			nodes:   []string{"1*ConstraintUnsatisfiable"},
-			summary: `3 wanted, the most is 2 with "y"`,
+			summary: `3 required, at most 2 with "y"`,
 		},
 		"match attribute with one value on several nodes": {
 			cluster: []part{
@@ -264,7 +264,7 @@ func TestCodes(t *testing.T) {
 			verdict: DoesNotFit,
 			funnels: []string{"6=6"},
 			nodes:   []string{"2*ConstraintUnsatisfiable", "1*NodeNotReachable"},
-			summary: `3 wanted, the most is 2 with "x" (2 nodes).`,
+			summary: `3 required, at most 2 with "x" (2 nodes).`,
 		},
 		"match attribute with a value on each node": {
 			cluster: []part{
@@ -276,7 +276,7 @@ func TestCodes(t *testing.T) {
 			verdict: DoesNotFit,
 			funnels: []string{"6=6"},
 			nodes:   []string{"2*ConstraintUnsatisfiable", "1*NodeNotReachable"},
-			summary: `3 wanted, the most is 2 (2 nodes, like n1: "x1").`,
+			summary: `3 required, at most 2 (2 nodes, like n1: "x1").`,
 		},
 		"distinct attribute": {
 			cluster: []part{
@@ -286,7 +286,7 @@ func TestCodes(t *testing.T) {
 			verdict: DoesNotFit,
 			funnels: []string{"3=3"},
 			nodes:   []string{"1*ConstraintUnsatisfiable"},
-			summary: "3 wanted, there are 2 values",
+			summary: "3 required, only 2 distinct values exist",
 		},
 		"attribute missing": {
 			cluster: []part{

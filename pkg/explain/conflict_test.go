@@ -32,7 +32,7 @@ func TestConflict(t *testing.T) {
 			},
 			remedies: []string{
 				"User: ask for 2 instead of 4 devices in request gpu",
-				"User: drop the constraint: the same gpu.example.com/root",
+				"User: remove the constraint: the same gpu.example.com/root",
 			},
 		},
 		"one of two parts of a selector": {
@@ -70,7 +70,7 @@ func TestConflict(t *testing.T) {
 			// Either part alone is one too many.
 			conflict: []string{`request gpu wants zone "z9"`},
 			more:     true,
-			remedies: []string{`User: do not insist on zone "z9" and color "blue" in request gpu`},
+			remedies: []string{`User: remove the selector zone "z9" and color "blue" from request gpu`},
 		},
 		"two taints with one key": {
 			cluster: []part{

@@ -60,7 +60,7 @@ func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocat
 		switch {
 		case verdict.Outcome == allocator.NotTried:
 			// The node before, where the attempt ended, says why.
-			answer.message = "not tried, because the attempt ends for all nodes"
+			answer.message = "not evaluated (scheduling aborted by the error on another node)"
 		case like[i] != i:
 			answer = known[like[i]]
 		default:
@@ -117,7 +117,7 @@ func (x *inquiry) retry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("the scheduler takes back the devices of claim %s, which no other pod has reserved, and tries again", joinOr(released))
+	text := fmt.Sprintf("the scheduler deallocates claim %s, which is reserved for no other pod, and tries again", joinOr(released))
 	switch again.Verdict {
 	case Fits:
 		text += ": then it fits, on " + again.Placement.Node
@@ -321,7 +321,7 @@ func (x *inquiry) errorSummary(err error) string {
 				if rejection.Label == classSelectorLabel+failsSuffix {
 					among = plural(r.Considered, "device")
 				}
-				return fmt.Sprintf("request %s: the %s on %d of %s, and any one of them ends the attempt for all nodes: %s",
+				return fmt.Sprintf("request %s: the %s on %d of %s, and a CEL error on one device makes scheduling fail on every node: %s",
 					r.Name, rejection.Label, rejection.Count, among, rejection.Message)
 			}
 		}
@@ -523,29 +523,29 @@ func (x *inquiry) extendedMisfit() bool {
 	})
 }
 
-// assume lists what the answer takes for granted.
+// assume lists what the answer takes as true without seeing it.
 func (x *inquiry) assume() {
 	x.out.Assumptions = append(x.out.Assumptions, x.snap.PreviewAssumptions()...)
 	for _, gap := range x.snap.Gaps {
 		consequence := ""
 		switch gap.Resource {
 		case snapshot.ResourceNodes:
-			consequence = "taken that the nodes named in ResourceSlices exist and take the pod"
+			consequence = "assumed that the nodes named in ResourceSlices exist and are suitable for the pod"
 		case snapshot.ResourcePods:
-			consequence = "taken that the nodes have enough CPU and memory left for the pod"
+			consequence = "assumed that the nodes have enough CPU and memory available for the pod"
 		case snapshot.ResourceClaims:
-			consequence = "taken that no other claim holds a device"
+			consequence = "assumed that no device is allocated to another claim"
 		case snapshot.ResourceSlices:
-			consequence = "no device can be seen"
+			consequence = "no device is known"
 			if len(x.snap.Slices) > 0 {
-				consequence = "no other devices can be seen"
+				consequence = "other devices are not known"
 			}
 		case snapshot.ResourceClasses, snapshot.ResourceTemplates:
-			consequence = "what they say is not known"
+			consequence = "their contents are not known"
 		case snapshot.ResourceTaintRules:
-			consequence = "taken that there is no DeviceTaintRule"
+			consequence = "assumed that there is no DeviceTaintRule"
 		case snapshot.ResourceMetrics:
-			consequence = "taken that the feature gates are the defaults of " + x.clusterText()
+			consequence = "assumed that the feature gates are the defaults of " + x.clusterText()
 		case snapshot.ResourcePodGroups:
 			if x.subject.pod == nil || x.subject.pod.Spec.SchedulingGroup == nil {
 				continue
@@ -555,9 +555,9 @@ func (x *inquiry) assume() {
 			if !x.wantsAdminAccess() {
 				continue
 			}
-			consequence = "taken that the namespace allows admin access"
+			consequence = "assumed that the namespace allows admin access"
 		case snapshot.ResourceEvents:
-			consequence = "what was reported about it is not known"
+			consequence = "its events are not known"
 		case snapshot.ResourceDaemonSets:
 			if x.out.Verdict != DoesNotFit {
 				continue
@@ -571,7 +571,7 @@ func (x *inquiry) assume() {
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("%s: %s", gap.Reason, consequence))
 	}
 	if _, known := x.site.alloc.Nodes(); !known && x.snap.Gap(snapshot.ResourceNodes) == nil {
-		x.out.Assumptions = append(x.out.Assumptions, "no node is known: taken that the nodes named in ResourceSlices exist and take the pod")
+		x.out.Assumptions = append(x.out.Assumptions, "no node is known: assumed that the nodes named in ResourceSlices exist and are suitable for the pod")
 	}
 	if x.slowNode != "" {
 		scheduler := fmt.Sprintf(`the scheduler, which waits for %s, may say "timed out trying to allocate devices" instead`, schedulerLimit)
@@ -595,12 +595,12 @@ func (x *inquiry) assume() {
 	for i := range x.subject.claims {
 		claim, pod := x.subject.claims[i].Claim, x.subject.pod
 		if claim != nil && pod != nil && x.site.alloc.ReservedByAssumption(claim, pod) {
-			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("claim %s is reserved for the group of the pod: taken that the feature gate DRAWorkloadResourceClaims is on, which it is not by default in %s", claim.Name, x.clusterText()))
+			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("claim %s is reserved for the group of the pod: assumed that the feature gate DRAWorkloadResourceClaims is on, which it is not by default in %s", claim.Name, x.clusterText()))
 			break
 		}
 	}
 	if x.snap.ServerVersion == "" && len(x.snap.Gates) == 0 {
-		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the snapshot does not tell its Kubernetes version: taken that the feature gates are the defaults of %s (say --kubernetes-version or --feature-gates)", x.clusterText()))
+		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the snapshot does not have the Kubernetes version: assumed that the feature gates are the defaults of %s (set --kubernetes-version or --feature-gates)", x.clusterText()))
 	}
 }
 

@@ -96,7 +96,7 @@ func (x *inquiry) deviceChecks(ctx context.Context, c *checks, d *allocator.Devi
 		}
 		l.addUse(shared, "CapacityLeft", "capacity left", c.checkCapacity(d, rankCapacityLeft))
 	} else {
-		l.skip("CapacityLeft", "capacity left", "there is too little even if all of it were free")
+		l.skip("CapacityLeft", "capacity left", "not enough even if all of it were available")
 	}
 	if reached {
 		l.add("NodeOperations", "node operations", c.checkNode(d, node))

@@ -58,7 +58,7 @@ func ExplainWith(ctx context.Context, alloc *allocator.Allocator, snap *snapshot
 			return nil, err
 		}
 		if answer.Verdict == Fits {
-			answer.Summary = fmt.Sprintf("Pod %s can have it allocated, others that wait for it cannot. %s", pod.Name, answer.Summary)
+			answer.Summary = fmt.Sprintf("It can be allocated for pod %s, not for others that wait for it. %s", pod.Name, answer.Summary)
 			return answer, nil
 		}
 	}
@@ -174,9 +174,9 @@ func (x *inquiry) beyondScheduling() bool {
 	switch {
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
 		x.out.Verdict = Allocated
-		x.out.Summary = fmt.Sprintf("the pod is finished (%s) and needs no devices any more", pod.Status.Phase)
+		x.out.Summary = fmt.Sprintf("the pod is finished (%s) and no longer needs devices", pod.Status.Phase)
 	case pod.Spec.NodeName == "" && pod.DeletionTimestamp != nil:
-		x.settle(Error, ClaimNotReady, "the pod is being deleted: it is not scheduled any more")
+		x.settle(Error, ClaimNotReady, "the pod is being deleted and is no longer scheduled")
 	case pod.Spec.NodeName == "", x.isElsewhere(pod):
 		return false
 	default:
@@ -212,7 +212,7 @@ func (x *inquiry) bound(pod *corev1.Pod) {
 	case unreadable != nil:
 		x.settle(Undetermined, ClaimNotReady, unreadable.Error())
 	case len(x.claims) > 0:
-		x.settle(DoesNotFit, ClaimNotReady, fmt.Sprintf("the pod is bound to node %s, but its claims are not allocated, and nobody allocates them for it now", pod.Spec.NodeName))
+		x.settle(DoesNotFit, ClaimNotReady, fmt.Sprintf("the pod is bound to node %s, but its claims are not allocated; the scheduler allocates claims only before it binds a pod", pod.Spec.NodeName))
 	default:
 		x.out.Verdict = Allocated
 		x.out.Summary = strings.Join(append([]string{x.allocatedSummary()}, tolerable...), "; ")
@@ -225,7 +225,7 @@ func (x *inquiry) problems() bool {
 	for i := range x.subject.claims {
 		pc := &x.subject.claims[i]
 		if pc.Problem == nil && x.fullForPod(pc.Claim) {
-			x.settle(Error, ClaimNotReady, fmt.Sprintf("claim %s is in use by as many as can use it", pc.Claim.Name))
+			x.settle(Error, ClaimNotReady, fmt.Sprintf("claim %s has reached the limit of %d consumers (status.reservedFor)", pc.Claim.Name, resourceapi.ResourceClaimReservedForMaxSize))
 			return true
 		}
 		switch {
@@ -342,9 +342,9 @@ func (x *inquiry) classMissing(r *request) bool {
 	}
 	hint := didYouMean(r.class, names)
 	if hint == "" {
-		hint = "; there is none at all"
+		hint = "; no DeviceClass exists"
 		if len(names) > 0 {
-			hint = "; there are: " + sample(names, 10)
+			hint = "; existing classes: " + sample(names, 10)
 		}
 	}
 	if driver := x.snap.InstalledWith(r.class); driver != "" {
@@ -387,7 +387,7 @@ func (x *inquiry) survey() error {
 	for _, node := range nodes {
 		pools, err := x.site.alloc.PoolsFor(node)
 		if err != nil {
-			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the pools of node %s are not shown: %v", node.Name, err))
+			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the pools of node %s could not be determined: %v", node.Name, err))
 		}
 		x.site.pools[node.Name] = pools
 		if misfits := x.misfits(node); len(misfits) > 0 {

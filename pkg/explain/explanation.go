@@ -49,8 +49,8 @@ type Explanation struct {
 	SchedulerMessage *SchedulerMessage `json:"schedulerMessage,omitempty"`
 	// Allocator tells which allocator answered, and how it was set up.
 	Allocator AllocatorInfo `json:"allocator"`
-	// Assumptions says, a sentence each, what could not be seen and was taken
-	// for granted.
+	// Assumptions says, a sentence each, what was taken as true without seeing
+	// it.
 	Assumptions []string `json:"assumptions,omitempty"`
 	// Claims has the pod's claims in the order of the pod, each request with
 	// its funnel.

@@ -114,7 +114,7 @@ func (x *inquiry) droppedHints() {
 		// The specs of claims and templates cannot be changed.
 		since := ""
 		if kind == "DeviceClass" {
-			since = ", unless somebody has removed it since"
+			since = ", unless it was removed since"
 		}
 		for _, field := range snapshot.DroppedFields(holder) {
 			x.hint(

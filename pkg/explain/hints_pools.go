@@ -162,7 +162,7 @@ func (x *inquiry) allOverdraw(f *funnel) bool {
 	if len(x.site.candidates) > 1 {
 		where = " for " + on
 	}
-	text := fmt.Sprintf("all %s of pool %s%s together need %s of counter %s of %s, of which %s are left: devices that overlap cannot all be had",
+	text := fmt.Sprintf("all %s of pool %s%s together need %s of counter %s of %s, of which %s are available: devices that overlap cannot all be allocated",
 		plural(first.devices, "device"), first.pool.Name, where, first.wanted.String(), first.use.Counter, first.use.CounterSet, first.use.Left.String())
 	if likewise > 0 {
 		text += fmt.Sprintf("; likewise for %s", plural(likewise, "more node"))

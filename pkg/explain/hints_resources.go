@@ -196,7 +196,7 @@ func (x *inquiry) pluginHint() {
 					continue
 				}
 				x.hint(
-					fmt.Sprintf("node %s also offers %s %s through a device plugin: if that is the same hardware as the devices of %s, both may hand out one device, since neither knows what the other has given away",
+					fmt.Sprintf("node %s also offers %s %s through a device plugin: if that is the same hardware as the devices of %s, both may allocate the same device, since neither knows of the allocations of the other",
 						name, quantity.String(), offered, driver),
 					Evidence{Object: object("Node", "", name), Path: fmt.Sprintf("status.allocatable['%s']", offered), Found: quantity.String()},
 				)

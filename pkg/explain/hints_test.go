@@ -247,7 +247,7 @@ func TestHints(t *testing.T) {
 			hint: "root of gpu-0 counts as gpu.example.com/root (\"x\"), not as resource.kubernetes.io/root",
 		},
 
-		"all overdraw on each node":      {cluster: []part{nodes("node-1", "node-2"), claim("c", exact("gpu", 1, all)), asked}, more: []part{links("1")}, hint: "all 2 devices of pool shared for node-1 together need 2 of counter links of board, of which 1 are left: devices that overlap cannot all be had; likewise for 1 more node"},
+		"all overdraw on each node":      {cluster: []part{nodes("node-1", "node-2"), claim("c", exact("gpu", 1, all)), asked}, more: []part{links("1")}, hint: "all 2 devices of pool shared for node-1 together need 2 of counter links of board, of which 1 are available: devices that overlap cannot all be allocated; likewise for 1 more node"},
 		"all overdraw on no single node": {cluster: []part{nodes("node-1", "node-2"), claim("c", exact("gpu", 1, all), exact("more", 1, where("false"))), asked}, more: []part{links("2")}},
 		"all overdraw with admin access": {cluster: []part{nodes("node-1", "node-2"), claim("c", exact("gpu", 1, all, admin)), asked}, more: []part{links("1")}},
 

@@ -238,7 +238,7 @@ func (x *inquiry) nextSteps() {
 		}
 		if len(hidden) > 0 {
 			x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorAdmin, Text: fmt.Sprintf(
-				"whoever may list %s in all namespaces can tell, or take a snapshot for others: kubectl dra snapshot -o cluster.json.gz", joinAnd(hidden))})
+				"ask a user who can list %s in all namespaces to run this, or to save a snapshot: kubectl dra snapshot -o cluster.json.gz", joinAnd(hidden))})
 		}
 	}
 	for i := range x.subject.claims {

@@ -50,10 +50,10 @@ func reservedForPod(claim *resourceapi.ResourceClaim, pod *corev1.Pod) bool {
 // can tell.
 func (x *inquiry) blameController(f *finding, since time.Time) {
 	if x.overdue(since) {
-		f.step(ActorAdmin, "see that kube-controller-manager runs, and with it the resourceclaim controller: it should have removed the reservation")
+		f.step(ActorAdmin, "check that kube-controller-manager runs: its resourceclaim controller should have removed the reservation")
 		return
 	}
-	f.step(ActorNobody, "the resourceclaim controller removes the reservation, mostly within a minute: if it does not, see that kube-controller-manager runs")
+	f.step(ActorNobody, "the resourceclaim controller removes the reservation, usually within a minute; if it does not, check that kube-controller-manager runs")
 }
 
 // lastEnd is when the last container of a pod ended, zero if that is unknown.
@@ -89,7 +89,7 @@ func (x *inquiry) terminating(pod *corev1.Pod, claims []allocator.PodClaim) []fi
 	}
 	findings := []finding{f}
 	if len(pod.Finalizers) > 0 {
-		waits := finding{reason: fmt.Sprintf("it waits for whoever removes the finalizer %s", joinAnd(pod.Finalizers))}
+		waits := finding{reason: fmt.Sprintf("it waits for the owner of the finalizer %s to remove it", joinAnd(pod.Finalizers))}
 		waits.prove(podObject(pod), "metadata.finalizers", joinAnd(pod.Finalizers), "none")
 		findings = append(findings, waits)
 	}
@@ -122,7 +122,7 @@ func (x *inquiry) unprepared(pod *corev1.Pod, claims []allocator.PodClaim) []fin
 		}
 		called := driversOf(claim, resourceapi.SkipNodeOperationNodeUnprepareResources)
 		if len(called) > 0 {
-			f.prove(claimObject(claim), "status.reservedFor", reservedForText(claim), "not this pod any more")
+			f.prove(claimObject(claim), "status.reservedFor", reservedForText(claim), "no longer this pod")
 		}
 		drivers = append(drivers, called...)
 	}
@@ -138,9 +138,9 @@ func (x *inquiry) unprepared(pod *corev1.Pod, claims []allocator.PodClaim) []fin
 		}
 	}
 	if len(absent) > 0 {
-		f.reason = fmt.Sprintf("driver %s has no ResourceSlice for node %s any more, and without the driver the kubelet cannot have the devices given back", joinAnd(absent), node)
+		f.reason = fmt.Sprintf("driver %s no longer has a ResourceSlice for node %s, and without the driver the kubelet cannot unprepare the devices", joinAnd(absent), node)
 	}
-	f.step(ActorAdmin, "see that driver %s runs on node %s: the kubelet lets a pod go when its driver has given back the devices, and says what keeps it in its log", joinAnd(drivers), node)
+	f.step(ActorAdmin, "check that driver %s runs on node %s: the kubelet removes the pod after the driver has unprepared the devices, and logs what fails", joinAnd(drivers), node)
 	return []finding{f}
 }
 
@@ -206,7 +206,7 @@ func (x *inquiry) deletingClaim(claim *resourceapi.ResourceClaim) finding {
 		f.prove(claimObject(claim), "status.reservedFor", reservedForText(claim), "nobody")
 	}
 	if len(others) > 0 {
-		waits = append(waits, "whoever removes the finalizer "+joinAnd(others))
+		waits = append(waits, "the owner of the finalizer "+joinAnd(others)+" to remove it")
 	}
 	switch {
 	case len(waits) > 0:
@@ -218,7 +218,7 @@ func (x *inquiry) deletingClaim(claim *resourceapi.ResourceClaim) finding {
 		f.reason += ": it waits for the resourceclaim controller to remove the finalizer " + resourceapi.Finalizer
 	}
 	if len(using) > 0 {
-		f.step(ActorUser, "claim %s goes away when nobody uses it any more: end %s", claim.Name, sample(using, 3))
+		f.step(ActorUser, "claim %s is removed when no pod uses it: delete %s", claim.Name, sample(using, 3))
 	}
 	switch {
 	case stale > 0:

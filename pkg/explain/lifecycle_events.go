@@ -146,7 +146,7 @@ func (x *inquiry) driverEvents(claims []allocator.PodClaim, users ...*corev1.Pod
 		who := cmp.Or(event.Source.Component, event.ReportingController)
 		switch {
 		case who == "":
-			who = "somebody"
+			who = "an unknown component"
 		case slices.Contains(driversOf(claim, ""), who):
 			who = "driver " + who
 		default:

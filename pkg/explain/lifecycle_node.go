@@ -152,14 +152,14 @@ func (x *inquiry) silence(pod *corev1.Pod) finding {
 	if sandboxReady(pod) != nil {
 		f.prove(podObject(pod), "status.phase", string(pod.Status.Phase), string(corev1.PodRunning))
 	} else {
-		ready := "not there"
+		ready := "missing"
 		if c := podCondition(pod, corev1.PodReadyToStartContainers); c != nil {
 			ready = string(c.Status)
 		}
 		f.prove(podObject(pod), "status.conditions[type=PodReadyToStartContainers].status", ready, string(corev1.ConditionTrue))
 	}
 	if x.overdue(since.Time) {
-		f.step(ActorAdmin, "no event is known that tells why pod %s has not started: see the log of the kubelet on node %s", pod.Name, pod.Spec.NodeName)
+		f.step(ActorAdmin, "no event says why pod %s has not started: check the log of the kubelet on node %s", pod.Name, pod.Spec.NodeName)
 	}
 	return f
 }
@@ -189,7 +189,7 @@ func (x *inquiry) readKubeletEvent(f *finding, pod *corev1.Pod, claims []allocat
 	}
 	if claim, words, ok := prepareFailure(message); ok {
 		f.reason = fmt.Sprintf("%s cannot prepare claim %s on node %s: %s%s", driverOf(claims, claim), claim, node, words, x.often(event))
-		f.step(ActorAdmin, "see the log of %s on node %s; the kubelet tries again by itself", driverOf(claims, claim), node)
+		f.step(ActorAdmin, "check the log of %s on node %s; the kubelet retries", driverOf(claims, claim), node)
 		return
 	}
 	if name, ok := between(message, "old ResourceClaim with same name ", " and different UID "); ok {
@@ -199,11 +199,11 @@ func (x *inquiry) readKubeletEvent(f *finding, pod *corev1.Pod, claims []allocat
 				f.prove(claimObject(claim), "metadata.uid", string(claim.UID), uid+", which the kubelet still has")
 			}
 		}
-		f.step(ActorAdmin, "the kubelet lets go of it when the driver has given back its devices: see that %s runs on node %s", driverOf(claims, name), node)
+		f.step(ActorAdmin, "the kubelet forgets it after the driver has unprepared its devices: check that %s runs on node %s", driverOf(claims, name), node)
 		return
 	}
 	f.reason = fmt.Sprintf("the kubelet of node %s cannot prepare the devices: %s%s", node, message, x.often(event))
-	f.step(ActorAdmin, "see the log of the kubelet on node %s; it tries again by itself", node)
+	f.step(ActorAdmin, "check the log of the kubelet on node %s; it retries", node)
 }
 
 // unwrapped is what a message about preparation says after its first words.
@@ -316,7 +316,7 @@ func (x *inquiry) proveAbsent(f *finding, driver, node string) bool {
 
 // blameDriver says what to do about a driver that is not registered.
 func (x *inquiry) blameDriver(f *finding, driver, node string) {
-	f.step(ActorAdmin, "see that the pod of driver %s runs on node %s; it registers when it starts, with a socket in the directory plugins_registry of the kubelet", driver, node)
+	f.step(ActorAdmin, "check that the pod of driver %s runs on node %s; it registers when it starts, with a socket in the directory plugins_registry of the kubelet", driver, node)
 	x.proveAbsent(f, driver, node)
 	object, found := x.idleKubelet(node)
 	if found == "" {
@@ -370,7 +370,7 @@ func (x *inquiry) blameCDI(f *finding, pod *corev1.Pod, devices []string) {
 	f.reason = fmt.Sprintf("the devices are prepared, but the container runtime of node %s knows no CDI %s %s", node, noun, sample(devices, 4))
 	f.step(ActorAdmin, "see on node %s that a file in a CDI directory of the runtime (/etc/cdi and /var/run/cdi, unless it is configured otherwise) has %s, and that the driver writes into one of them", node, sample(devices, 4))
 	f.step(ActorAdmin, "if node %s was restarted since the pod came there, the driver may answer from its checkpoint and not write the file again: restart the driver", node)
-	f.step(ActorUser, "or make the pod anew, so that its claims are prepared from the start")
+	f.step(ActorUser, "or delete and recreate the pod, so that its claims are prepared again")
 }
 
 // nodeFindings tells what is wrong with the node of a pod.
@@ -405,7 +405,7 @@ func (x *inquiry) nodeFindings(pod *corev1.Pod) []finding {
 		}
 		f.reason = fmt.Sprintf("node %s is not ready%s%s", name, since, said)
 		f.prove(object("Node", "", name), "status.conditions[type=Ready].status", string(c.Status), string(corev1.ConditionTrue))
-		f.step(ActorAdmin, "bring node %s back: its kubelet starts and ends pods, and has their devices prepared and given back", name)
+		f.step(ActorAdmin, "make node %s ready again: its kubelet starts and stops pods and has their devices prepared and unprepared", name)
 		return []finding{f}
 	}
 	return nil

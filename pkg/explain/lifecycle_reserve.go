@@ -79,15 +79,15 @@ func (x *inquiry) consumerText(namespace string, c *resourceapi.ResourceClaimCon
 	switch x.consumer(namespace, c) {
 	case consumerUses:
 		if pod := x.snap.Pod(namespace, c.Name); c.Resource == "pods" && pod != nil && pod.DeletionTimestamp != nil {
-			return name + ", which is being deleted itself"
+			return name + ", which is being deleted"
 		}
 		return name + ", which uses it"
 	case consumerFinished:
 		return name + ", which is finished"
 	case consumerReplaced:
-		return name + " of an earlier UID, which does not exist any more"
+		return name + " of an earlier UID, which no longer exists"
 	case consumerGone:
-		return name + ", which does not exist any more"
+		return name + ", which no longer exists"
 	default:
 		return name
 	}
@@ -151,14 +151,14 @@ func (x *inquiry) boundWithout(pod *corev1.Pod, pc *allocator.PodClaim) finding 
 	if name := claimNameOf(pod, pc.Entry); name != "" {
 		f.prove(podObject(pod), entryPath(pc.Entry)+".resourceClaimName", name, "a ResourceClaim of the namespace")
 	} else {
-		f.prove(podObject(pod), fmt.Sprintf("status.resourceClaimStatuses[name=%s].resourceClaimName", pc.Entry), "a claim that is gone", "a ResourceClaim of the namespace")
+		f.prove(podObject(pod), fmt.Sprintf("status.resourceClaimStatuses[name=%s].resourceClaimName", pc.Entry), "a claim that no longer exists", "a ResourceClaim of the namespace")
 	}
 	f.step(ActorUser, anewWithClaims)
 	return f
 }
 
 // anewWithClaims is what helps a pod on a node that nobody allocates for.
-const anewWithClaims = "make the pod anew, with its claims: the scheduler allocates claims only for pods that it has yet to bind"
+const anewWithClaims = "delete and recreate the pod so that it gets a new claim: the scheduler allocates claims only before it binds a pod"
 
 // boundUnallocated is about a pod that is on a node although it has no devices:
 // only the scheduler allocates, and only before it binds.
@@ -167,9 +167,9 @@ func (x *inquiry) boundUnallocated(pod *corev1.Pod, pc *allocator.PodClaim) find
 	if !pc.Generated {
 		name = pc.Claim.Name
 	}
-	f := finding{instead: true, reason: fmt.Sprintf("the pod is bound to node %s, but claim %s is not allocated, and nobody allocates it for the pod now", pod.Spec.NodeName, name)}
+	f := finding{instead: true, reason: fmt.Sprintf("the pod is bound to node %s, but claim %s is not allocated; the scheduler allocates claims only before it binds a pod", pod.Spec.NodeName, name)}
 	if bound := x.boundSince(pod); !pc.Generated && !bound.IsZero() && pc.Claim.CreationTimestamp.After(bound) {
-		f.reason += "; the claim was made after the pod was bound"
+		f.reason += ", and the claim was created after that"
 		f.prove(claimObject(pc.Claim), "metadata.creationTimestamp", pc.Claim.CreationTimestamp.UTC().Format(time.RFC3339), "before "+bound.UTC().Format(time.RFC3339)+", when the pod was bound")
 		f.step(ActorUser, anewWithClaims)
 		return f
@@ -178,12 +178,12 @@ func (x *inquiry) boundUnallocated(pod *corev1.Pod, pc *allocator.PodClaim) find
 		f.step(ActorUser, anewWithClaims)
 		return f
 	}
-	f.reason += "; perhaps it was bound without the scheduler"
+	f.reason += "; the pod may have been bound without the scheduler"
 	f.prove(podObject(pod), "spec.nodeName", pod.Spec.NodeName, "empty until the scheduler binds the pod")
 	if !pc.Generated {
-		f.prove(claimObject(pc.Claim), "status.allocation", "not there", "devices for node "+pod.Spec.NodeName)
+		f.prove(claimObject(pc.Claim), "status.allocation", "missing", "devices for node "+pod.Spec.NodeName)
 	}
-	f.step(ActorUser, "make the pod anew without spec.nodeName, so that the scheduler allocates its claims; to have it on that node, use spec.nodeSelector with kubernetes.io/hostname")
+	f.step(ActorUser, "delete and recreate the pod without spec.nodeName, so that the scheduler allocates its claims; to place it on that node, use spec.nodeSelector with kubernetes.io/hostname")
 	return f
 }
 
@@ -210,8 +210,8 @@ func (x *inquiry) unreserved(pod *corev1.Pod, claim *resourceapi.ResourceClaim) 
 	switch {
 	case fullyReserved(claim):
 		f.instead = true
-		f.reason = fmt.Sprintf("claim %s is reserved for %d others, and more there cannot be", claim.Name, len(claim.Status.ReservedFor))
-		f.step(ActorUser, "let some pods use a claim of their own: one claim is for at most %d", resourceapi.ResourceClaimReservedForMaxSize)
+		f.reason = fmt.Sprintf("claim %s has reached the limit of %d consumers (status.reservedFor)", claim.Name, len(claim.Status.ReservedFor))
+		f.step(ActorUser, "let some pods use a claim of their own: one claim can have at most %d consumers", resourceapi.ResourceClaimReservedForMaxSize)
 		f.step(ActorNobody, "a pod that uses claim %s ends", claim.Name)
 	case pod.Spec.NodeName == "":
 		// The scheduler reserves it when it binds the pod.
@@ -220,11 +220,11 @@ func (x *inquiry) unreserved(pod *corev1.Pod, claim *resourceapi.ResourceClaim) 
 		f.reason = fmt.Sprintf("the pod is bound to node %s, but claim %s is reserved for an earlier pod of the same name", pod.Spec.NodeName, claim.Name)
 		f.step(ActorNobody, "the resourceclaim controller removes the reservation of the pod that is gone, and reserves the claim for this one")
 	default:
-		f.reason = fmt.Sprintf("the pod is bound to node %s, but claim %s is not reserved for it, and so the kubelet does not let it use the devices", pod.Spec.NodeName, claim.Name)
+		f.reason = fmt.Sprintf("the pod is bound to node %s, but claim %s is not reserved for it, so the kubelet does not prepare its devices", pod.Spec.NodeName, claim.Name)
 		f.step(ActorNobody, "the resourceclaim controller reserves allocated claims for pods that were bound without it")
 	}
 	if pod.Spec.NodeName != "" && x.overdue(pod.CreationTimestamp.Time) {
-		f.step(ActorAdmin, "see that kube-controller-manager runs, and with it the resourceclaim controller")
+		f.step(ActorAdmin, "check that kube-controller-manager runs, with its resourceclaim controller")
 	}
 	return f
 }

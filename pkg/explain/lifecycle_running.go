@@ -88,17 +88,17 @@ func (x *inquiry) vanished(claim *resourceapi.ResourceClaim) *finding {
 	if len(devices) == 0 {
 		return nil
 	}
-	f.reason = fmt.Sprintf("no ResourceSlice has device %s of claim %s any more", devices[0], claim.Name)
+	f.reason = fmt.Sprintf("device %s of claim %s is no longer in any ResourceSlice", devices[0], claim.Name)
 	if len(devices) > 1 {
-		f.reason = fmt.Sprintf("no ResourceSlice has %d of the %s of claim %s any more: %s", len(devices), plural(len(results), "device"), claim.Name, sample(devices, 4))
+		f.reason = fmt.Sprintf("%d of the %s of claim %s are no longer in any ResourceSlice: %s", len(devices), plural(len(results), "device"), claim.Name, sample(devices, 4))
 	}
 	slices.Sort(drivers)
 	slices.Sort(pools)
 	why := ""
 	if called := driversOf(claim, resourceapi.SkipNodeOperationNodePrepareResources); slices.ContainsFunc(drivers, func(driver string) bool { return slices.Contains(called, driver) }) {
-		why = ": when a driver is gone from a node, the kubelet removes its slices after 30s"
+		why = ": the kubelet deletes the slices of a driver 30s after it disconnects"
 	}
-	f.step(ActorAdmin, "see that driver %s runs, and publishes the devices of pool %s%s", joinAnd(slices.Compact(drivers)), sample(slices.Compact(pools), 3), why)
+	f.step(ActorAdmin, "check that driver %s runs and publishes the devices of pool %s%s", joinAnd(slices.Compact(drivers)), sample(slices.Compact(pools), 3), why)
 	return f
 }
 
@@ -117,7 +117,7 @@ func (x *inquiry) doubled(claim *resourceapi.ResourceClaim, result *resourceapi.
 			f.prove(claimObject(each), "status.allocation.devices.results", deviceName(result), "a device in no other claim")
 			f.prove(claimObject(each), "status.reservedFor", reservedForText(each), "")
 		}
-		f.step(ActorUser, "make the pod of one of these claims anew, with a claim of its own, so that it gets another device")
+		f.step(ActorUser, "delete and recreate the pod of one of these claims so that it gets a new claim, with another device")
 		return f
 	}
 	return nil
@@ -134,7 +134,7 @@ func (x *inquiry) notReady(claim *resourceapi.ResourceClaim, result *resourceapi
 	if c == nil || c.Status != metav1.ConditionFalse {
 		return nil
 	}
-	f := &finding{instead: true, reason: fmt.Sprintf("driver %s says that device %s of claim %s is not ready: %s", result.Driver, deviceName(result), claim.Name, conditionWords(c))}
+	f := &finding{instead: true, reason: fmt.Sprintf("driver %s reports that device %s of claim %s is not ready: %s", result.Driver, deviceName(result), claim.Name, conditionWords(c))}
 	f.prove(claimObject(claim), fmt.Sprintf("status.devices[device=%s].conditions[type=Ready]", result.Device), conditionText(c), "True")
 	return f
 }
@@ -164,7 +164,7 @@ func (x *inquiry) unhealthy(pod *corev1.Pod) []finding {
 				}
 				f.prove(podObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].allocatedResourcesStatus[name=%s].resources[resourceID=%s].health", container.Name, resource.Name, health.ResourceID),
 					found, string(corev1.ResourceHealthStatusHealthy))
-				f.step(ActorUser, "to get other devices, make the pod anew, with a new claim; nothing replaces the devices of a running pod")
+				f.step(ActorUser, "to get other devices, delete and recreate the pod so that it gets a new claim; the devices of a running pod are never replaced")
 				findings = append(findings, f)
 			}
 		}
@@ -189,7 +189,7 @@ func (x *inquiry) evictions(pod *corev1.Pod) []finding {
 	f := finding{instead: true}
 	cause := fmt.Sprintf("device %s of claim %s has the taint %s (%s)", deviceName(result), first.Claim.Name, first.Taint, holder)
 	if tolerated := first.Tolerated; tolerated > 0 {
-		cause += fmt.Sprintf(", which is tolerated for %s only", duration.HumanDuration(tolerated))
+		cause += fmt.Sprintf(", which is tolerated for only %s", duration.HumanDuration(tolerated))
 	} else {
 		cause += ", which is not tolerated"
 	}
@@ -198,15 +198,15 @@ func (x *inquiry) evictions(pod *corev1.Pod) []finding {
 	} else {
 		f.reason = fmt.Sprintf("the pod should have been deleted %s ago: %s", x.elapsed(first.At), cause)
 		if x.overdue(first.At) {
-			f.step(ActorAdmin, "see that kube-controller-manager runs, and with it the device taint eviction controller: the pod should be gone")
+			f.step(ActorAdmin, "check that kube-controller-manager runs: its device taint eviction controller should have deleted the pod")
 		}
 	}
 	f.prove(holder, path, first.Taint.String()+" since "+first.Taint.TimeAdded.UTC().Format(time.RFC3339), "no such taint")
 	f.prove(claimObject(first.Claim), fmt.Sprintf("status.allocation.devices.results[%d].tolerations", first.Result), tolerationsText(result.Tolerations), "a toleration with effect NoExecute")
 	if name, isRule := strings.CutPrefix(holder, "DeviceTaintRule/"); isRule {
-		f.step(ActorAdmin, "pods stay if DeviceTaintRule %s is taken back", name)
+		f.step(ActorAdmin, "delete DeviceTaintRule %s if it is no longer needed: then the pod is not deleted", name)
 	}
-	f.step(ActorUser, "a toleration in the request of a new claim lets the next pod stay: that of an allocated claim cannot be changed")
+	f.step(ActorUser, "for the next pod, add a toleration to the request of a new claim: an allocated claim cannot be changed")
 	return []finding{f}
 }
 

@@ -38,14 +38,14 @@ func (x *inquiry) generationFindings(pod *corev1.Pod, claims []allocator.PodClai
 			continue
 		case failed != nil:
 			_, message, _ := strings.Cut(failed.Message, ": ")
-			f.reason = fmt.Sprintf("the resourceclaim controller cannot make claim %s: %s%s", pc.Entry, saidOnce(message), x.often(failed))
+			f.reason = fmt.Sprintf("the ResourceClaim for %s could not be created: %s%s", pc.Entry, saidOnce(message), x.often(failed))
 			f.evidence = append(f.evidence, eventEvidence(failed))
-			f.step(ActorUser, "remove what keeps the resourceclaim controller from making claim %s: it tries again by itself", pc.Entry)
+			f.step(ActorUser, "fix what keeps the ResourceClaim for %s from being created; the resourceclaim controller retries", pc.Entry)
 		case x.overdue(pod.CreationTimestamp.Time):
-			f.reason = fmt.Sprintf("the resourceclaim controller has not made claim %s in %s", pc.Entry, x.elapsed(pod.CreationTimestamp.Time))
-			f.step(ActorAdmin, "see that kube-controller-manager runs, and with it the resourceclaim controller: it makes claims from templates")
+			f.reason = fmt.Sprintf("the ResourceClaim for %s has not been created in %s", pc.Entry, x.elapsed(pod.CreationTimestamp.Time))
+			f.step(ActorAdmin, "check that kube-controller-manager runs: its resourceclaim controller creates claims from templates")
 		default:
-			f.step(ActorNobody, "the resourceclaim controller of kube-controller-manager has not made claim %s of pod %s yet", pc.Entry, pod.Name)
+			f.step(ActorNobody, "the resourceclaim controller of kube-controller-manager has not created the claim for %s of pod %s yet", pc.Entry, pod.Name)
 		}
 		if pod.Spec.NodeName != "" {
 			f.step(ActorUser, anewWithClaims)
@@ -115,14 +115,14 @@ func (x *inquiry) gateFindings(pod *corev1.Pod) []finding {
 		f.prove(podObject(pod), "spec.schedulingGates", joinAnd(kueue), "none")
 		// A hint says it more precisely.
 		if queued, _ := x.notAdmitted(); queued == nil || pod != x.subject.pod {
-			f.step(ActorUser, "Kueue removes its gate when it admits the pod; its Workload says what that waits for: kubectl get workloads.kueue.x-k8s.io -n %s", shellQuoted(pod.Namespace))
+			f.step(ActorUser, "Kueue removes its gate when it admits the pod; the status of its Workload says what it waits for: kubectl get workloads.kueue.x-k8s.io -n %s", shellQuoted(pod.Namespace))
 		}
 		findings = append(findings, f)
 	}
 	if len(gates) > 0 {
 		f := finding{reason: fmt.Sprintf("the scheduler waits until the scheduling gate %s is removed", joinAnd(gates))}
 		f.prove(podObject(pod), "spec.schedulingGates", joinAnd(gates), "none")
-		f.step(ActorUser, "the scheduler does not look at pod %s before its scheduling gates are removed: %s", pod.Name, strings.Join(gates, ", "))
+		f.step(ActorUser, "the scheduler does not consider pod %s before its scheduling gates are removed: %s", pod.Name, strings.Join(gates, ", "))
 		findings = append(findings, f)
 	}
 	return findings
@@ -132,14 +132,14 @@ func (x *inquiry) gateFindings(pod *corev1.Pod) []finding {
 func (x *inquiry) queueingFindings(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
 	findings := x.gateFindings(pod)
 	if x.unheard(pod) {
-		f := finding{reason: fmt.Sprintf("scheduler %s, which the pod asks for, has said nothing about it in %s", pod.Spec.SchedulerName, x.elapsed(pod.CreationTimestamp.Time))}
+		f := finding{reason: fmt.Sprintf("scheduler %s, which the pod names, has reported nothing about it in %s", pod.Spec.SchedulerName, x.elapsed(pod.CreationTimestamp.Time))}
 		if x.snap.Now().Sub(pod.CreationTimestamp.Time) > eventsLive {
-			f.reason = fmt.Sprintf("the pod asks for scheduler %s, and no word of that about it is known: events live for %s", pod.Spec.SchedulerName, duration.HumanDuration(eventsLive))
+			f.reason = fmt.Sprintf("the pod names scheduler %s, and no event or condition of it is known; events are kept for %s", pod.Spec.SchedulerName, duration.HumanDuration(eventsLive))
 		}
 		f.prove(podObject(pod), "spec.schedulerName", pod.Spec.SchedulerName, "a scheduler that runs")
-		f.prove(podObject(pod), "status.conditions[type=PodScheduled]", "not there", "what the scheduler says")
-		f.step(ActorUser, "leave out spec.schedulerName if the pod was meant for the default scheduler")
-		f.step(ActorAdmin, "see that scheduler %s runs, and serves namespace %s", pod.Spec.SchedulerName, pod.Namespace)
+		f.prove(podObject(pod), "status.conditions[type=PodScheduled]", "missing", "set by the scheduler")
+		f.step(ActorUser, "remove spec.schedulerName if the pod is meant for the default scheduler")
+		f.step(ActorAdmin, "check that scheduler %s runs and serves namespace %s", pod.Spec.SchedulerName, pod.Namespace)
 		findings = append(findings, f)
 	}
 	for i := range claims {
@@ -147,7 +147,7 @@ func (x *inquiry) queueingFindings(pod *corev1.Pod, claims []allocator.PodClaim)
 		switch {
 		case errors.Is(pc.Problem, allocator.ErrClaimDeleting):
 			f := x.deletingClaim(pc.Claim)
-			f.step(ActorUser, "when claim %s is gone, make it anew: the pod uses whichever claim has the name", pc.Claim.Name)
+			f.step(ActorUser, "when claim %s is gone, create it again: the pod uses the claim of that name", pc.Claim.Name)
 			findings = append(findings, f)
 		case errors.Is(pc.Problem, allocator.ErrClaimNotOwned):
 			findings = append(findings, x.foreignClaim(pod, pc))
@@ -180,7 +180,7 @@ func (x *inquiry) foreignClaim(pod *corev1.Pod, pc *allocator.PodClaim) finding 
 	if owner != nil && owner.Kind != KindPod {
 		return f
 	}
-	f.step(ActorNobody, "the resourceclaim controller makes another claim for this pod, and the garbage collector removes one whose owner is gone")
+	f.step(ActorNobody, "the garbage collector deletes the claim whose owner is gone, and the resourceclaim controller creates another one for this pod")
 	return f
 }
 
@@ -206,7 +206,7 @@ func (x *inquiry) bindingFindings(claims []allocator.PodClaim) []finding {
 			f := finding{instead: true}
 			path := fmt.Sprintf("status.devices[device=%s].conditions[type=%s]", a.Result.Device, a.Name)
 			if a.Failed {
-				f.reason = fmt.Sprintf("driver %s says that device %s of claim %s cannot be bound: %s: %s", a.Result.Driver, deviceName(a.Result), claim.Name, a.Name, conditionWords(a.Now))
+				f.reason = fmt.Sprintf("driver %s reports that device %s of claim %s cannot be bound: %s: %s", a.Result.Driver, deviceName(a.Result), claim.Name, a.Name, conditionWords(a.Now))
 				f.prove(claimObject(claim), path, conditionText(a.Now), "not True")
 				failures = append(failures, f)
 				continue
@@ -226,7 +226,7 @@ func (x *inquiry) bindingFindings(claims []allocator.PodClaim) []finding {
 
 func conditionText(c *metav1.Condition) string {
 	if c == nil {
-		return "not there"
+		return "missing"
 	}
 	return strings.TrimSuffix(string(c.Status)+": "+conditionWords(c), ": ")
 }
@@ -247,7 +247,7 @@ func (x *inquiry) timeLeft(claim *resourceapi.ResourceClaim) string {
 	// The clocks of the scheduler and of whoever took the snapshot may differ.
 	left := min(since.Add(allocator.BindingTimeout).Sub(x.snap.Now()), allocator.BindingTimeout)
 	if left < 0 {
-		return fmt.Sprintf("; the scheduler's default limit of %s ended %s ago", limit, duration.HumanDuration(-left))
+		return fmt.Sprintf("; the scheduler's default timeout of %s ended %s ago", limit, duration.HumanDuration(-left))
 	}
-	return fmt.Sprintf("; %s are left of the scheduler's default limit of %s", duration.HumanDuration(left), limit)
+	return fmt.Sprintf("; %s of the scheduler's default timeout of %s remain", duration.HumanDuration(left), limit)
 }

@@ -347,8 +347,8 @@ func TestUnheard(t *testing.T) {
 		stage Stage
 		says  string
 	}{
-		"waits":             {age: 10 * time.Minute, more: gate("DRAAdminAccess", true), stage: StageQueueing, says: "has said nothing about it in 10m"},
-		"events have gone":  {age: 2 * time.Hour, more: gate("DRAAdminAccess", true), stage: StageQueueing, says: "no word of that about it is known: events live for 60m"},
+		"waits":             {age: 10 * time.Minute, more: gate("DRAAdminAccess", true), stage: StageQueueing, says: "has reported nothing about it in 10m"},
+		"events have gone":  {age: 2 * time.Hour, more: gate("DRAAdminAccess", true), stage: StageQueueing, says: "no event or condition of it is known; events are kept for 60m"},
 		"events are hidden": {age: 10 * time.Minute, more: gap(snapshot.ResourceEvents, "no"), stage: StageAllocation},
 	}
 	for name, test := range tests {

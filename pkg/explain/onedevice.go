@@ -91,7 +91,7 @@ func (s *subject) findDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator
 		err.Hint = "its pool has: " + sample(inPool, maxNamed)
 	case len(names) > 0:
 		slices.SortFunc(names, naturalCompare)
-		err.Hint = "there are: " + sample(slices.Compact(names), maxNamed)
+		err.Hint = "existing devices: " + sample(slices.Compact(names), maxNamed)
 	default:
 		err.Hint = "no ResourceSlice has a device"
 	}
@@ -268,7 +268,7 @@ func (x *inquiry) notPicked(ctx context.Context, claim int, f *funnel, d *alloca
 	}
 	switch {
 	case x.out.Verdict == Error:
-		return alone + ", but the attempt ends with an error: " + x.out.Summary
+		return alone + ", but scheduling fails with an error: " + x.out.Summary
 	case placement == nil, placement.Node != node.Name:
 		for _, group := range x.out.Nodes {
 			if slices.Contains(group.Names, node.Name) && group.Message != "" {
@@ -322,7 +322,7 @@ func (x *inquiry) otherAlternative(ctx context.Context, claim int, f *funnel, no
 	if len(x.claims) > 1 || len(x.claims[claim].funnels) > 1 {
 		return text + ": beside the devices of the other requests it finds none for this alternative"
 	}
-	return text + ": there are enough devices for this alternative, but none that can be had together"
+	return text + ": enough devices are available for this alternative, but no set of them that satisfies it"
 }
 
 // alternativesOf lists the alternatives that one belongs to.
@@ -361,9 +361,9 @@ func (x *inquiry) deviceSummary() string {
 			}
 		}
 		if x.out.Verdict == Allocated {
-			return "no check is made, because nothing waits for devices any more"
+			return "not evaluated: no request waits for devices"
 		}
-		return "no check is made, because no device is looked at: " + x.out.Summary
+		return "not evaluated: " + x.out.Summary
 	}
 	best := &requests[0]
 	for i := range requests {

@@ -233,7 +233,7 @@ func TestOneDevice(t *testing.T) {
 				pool("n1", device("x", withAttribute("root", "1")), device("y", withAttribute("root", "2"))),
 				constrained(waiting, same("gpu.example.com/root"), firstOf("gpu", alternative("two", 2), alternative("one", 1, `device.attributes["gpu.example.com"].root == "2"`))),
 			},
-			outcome: Eligible, summary: "instead: there are enough devices for this alternative, but none that can be had together",
+			outcome: Eligible, summary: "instead: enough devices are available for this alternative, but no set of them that satisfies it",
 		},
 		"the claim has it": {
 			cluster: []part{pool("n1", device("x")), holding(waiting, "n1", "x"), func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace }},
@@ -241,7 +241,7 @@ func TestOneDevice(t *testing.T) {
 		},
 		"no class": {
 			cluster: []part{pool("n1", device("x")), claim(waiting, exact("gpu", 1, ofClass("gpus")))},
-			summary: "No check is made, because no device is looked at: request gpu: DeviceClass gpus does not exist",
+			summary: "Not evaluated: request gpu: DeviceClass gpus does not exist",
 		},
 	}
 	for name, test := range tests {
@@ -366,7 +366,7 @@ func TestDeviceNames(t *testing.T) {
 		"by the node":        {device: "gpu-0", node: "n2", want: "rack/n2 gpu-0"},
 		"ambiguous":          {device: "gpu-0", hint: "write one of: gpu.example.com/rack/n1/gpu-0, gpu.example.com/rack/n2/gpu-0"},
 		"near":               {device: "onlyy", hint: "did you mean only?"},
-		"far":                {device: "tpu", hint: "there are: gpu-0, gpu-1, only"},
+		"far":                {device: "tpu", hint: "existing devices: gpu-0, gpu-1, only"},
 		"in the pool":        {device: driver + "/rack/n2/elephant", hint: "its pool has: gpu-0, gpu-1"},
 	}
 	for name, test := range tests {

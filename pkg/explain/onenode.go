@@ -40,11 +40,11 @@ func (s *subject) findNode(snap *snapshot.Snapshot, alloc *allocator.Allocator, 
 	case gap != nil:
 		err.Hint = "it may exist all the same: " + gap.Reason
 	case len(names) == 0:
-		err.Hint = "there is no Node at all"
+		err.Hint = "no Node exists"
 	case !known:
-		err.Hint = "no Node is there, but ResourceSlices name: " + sample(names, maxNodeNames)
+		err.Hint = "no Node exists, but ResourceSlices name: " + sample(names, maxNodeNames)
 	default:
-		err.Hint = "there are: " + sample(names, maxNodeNames)
+		err.Hint = "existing nodes: " + sample(names, maxNodeNames)
 	}
 	return err
 }
@@ -238,7 +238,7 @@ func (x *inquiry) awaySummary() string {
 	case DoesNotFit, Blocked, Error:
 		text += "; apart from that, " + x.out.Node.Message
 	case Undetermined:
-		text += "; apart from that, it is not known whether the devices would do: " + x.out.Node.Message
+		text += "; apart from that, it is not known whether the devices are sufficient: " + x.out.Node.Message
 	case Allocated:
 	}
 	return text

@@ -244,10 +244,10 @@ func TestUnknownNode(t *testing.T) {
 		hint    string
 	}{
 		"near":    {[]part{nodes("gpu-01", "gpu-02")}, "did you mean gpu-01?"},
-		"far":     {[]part{nodes("a", "b")}, "there are: a, b"},
+		"far":     {[]part{nodes("a", "b")}, "existing nodes: a, b"},
 		"hidden":  {[]part{gap(snapshot.ResourceNodes, "you may not list nodes")}, "it may exist all the same: you may not list nodes"},
-		"made up": {[]part{pool("zebra", devices(1)...)}, "no Node is there, but ResourceSlices name: zebra"},
-		"none":    {nil, "there is no Node at all"},
+		"made up": {[]part{pool("zebra", devices(1)...)}, "no Node exists, but ResourceSlices name: zebra"},
+		"none":    {nil, "no Node exists"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

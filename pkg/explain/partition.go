@@ -35,7 +35,7 @@ func (c *checks) checkPartition(d *allocator.Device) *reason {
 	case h.Overdrawn != nil:
 		return &reason{
 			rank: rankCounters, code: CountersExhausted, label: "counters",
-			text: fmt.Sprintf("counter %s of %s is overdrawn, so no device of its pool that uses counters can be had", h.Overdrawn.Counter, h.Overdrawn.CounterSet),
+			text: fmt.Sprintf("counter %s of %s is overcommitted, so no device of its pool that uses counters can be allocated", h.Overdrawn.Counter, h.Overdrawn.CounterSet),
 			fact: Evidence{Object: poolObject(d.Pool), Path: counterPath(*h.Overdrawn), Found: h.Overdrawn.Left.String() + " left"},
 		}
 	default:

@@ -502,7 +502,7 @@ func TestRemedies(t *testing.T) {
 			},
 			target:   theClaim,
 			conflict: []string{`request gpu wants model "Z"`},
-			remedies: []string{`User: do not insist on model "Z" in request gpu; and drop the constraint: the same gpu.example.com/root`},
+			remedies: []string{`User: remove the selector model "Z" from request gpu; and remove the constraint: the same gpu.example.com/root`},
 		},
 		"groups that do not go together": {
 			cluster: []part{

@@ -226,7 +226,7 @@ func (r *remedies) loosen(ctx context.Context, f *fact) error {
 	}
 	_, err := r.propose(ctx, change{
 		actor: ActorUser, cost: costGiveUp,
-		text:   fmt.Sprintf("do not insist on %s in request %s", &sel.Conjuncts[f.conjunct], name),
+		text:   fmt.Sprintf("remove the selector %s from request %s", &sel.Conjuncts[f.conjunct], name),
 		claims: r.withoutParts(at, f.selector, []int{f.conjunct}),
 	})
 	return err
@@ -260,7 +260,7 @@ func (r *remedies) withoutConstraint(f *fact) change {
 		}
 	}
 	return change{
-		actor: ActorUser, cost: costGiveUp, text: "drop the constraint: " + said,
+		actor: ActorUser, cost: costGiveUp, text: "remove the constraint: " + said,
 		claims: []claimEdit{{f.at.claim, "remove", path, nil}},
 	}
 }
@@ -287,7 +287,7 @@ func (r *remedies) fewerRequests(ctx context.Context) error {
 		}
 		tried[f.at.claim] = append(tried[f.at.claim], nameless)
 		ok, err := r.propose(ctx, change{
-			actor: ActorUser, cost: costGiveUp, text: "do without request " + r.scene.requestName(f.at),
+			actor: ActorUser, cost: costGiveUp, text: "remove request " + r.scene.requestName(f.at),
 			claims: []claimEdit{{f.at.claim, "remove", fmt.Sprintf("/devices/requests/%d", f.at.request), nil}},
 		})
 		if err != nil || ok {
@@ -491,7 +491,7 @@ func (r *remedies) giveUp(given []int) change {
 				}
 			}
 			add(change{
-				text:   fmt.Sprintf("do not insist on %s in request %s", joinAnd(wanted), name),
+				text:   fmt.Sprintf("remove the selector %s from request %s", joinAnd(wanted), name),
 				claims: r.withoutParts(f.at, f.selector, conjuncts),
 			})
 		case factCapacity:

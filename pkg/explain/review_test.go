@@ -48,7 +48,7 @@ func TestDeceptive(t *testing.T) {
 		},
 		"a pod that was bound by hand": {
 			cluster: []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)), changedPod("p", bound, waiting)},
-			target:  thePod, verdict: DoesNotFit, says: "perhaps it was bound without the scheduler",
+			target:  thePod, verdict: DoesNotFit, says: "the pod may have been bound without the scheduler",
 		},
 		"a pod that is being deleted": {
 			cluster: []part{
@@ -64,7 +64,7 @@ func TestDeceptive(t *testing.T) {
 				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace },
 				pod("p", "have"),
 			},
-			target: thePod, verdict: DoesNotFit, says: "takes back the devices of claim have, which no other pod has reserved, and tries again: then it fits, on n2",
+			target: thePod, verdict: DoesNotFit, says: "deallocates claim have, which is reserved for no other pod, and tries again: then it fits, on n2",
 		},
 		"an error on a device that a hidden claim may hold": {
 			cluster: []part{
@@ -106,14 +106,14 @@ func TestDeceptive(t *testing.T) {
 				slice("n1", twoSlices, device("a", withAttribute("root", "x"), withCounter("board", "slices", "1")), device("b", withAttribute("root", "x"), withCounter("board", "slices", "1")), device("c", withAttribute("root", "y"))),
 				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
 			},
-			target: theClaim, verdict: DoesNotFit, says: "not with the same", not: "the most is 2",
+			target: theClaim, verdict: DoesNotFit, says: "not with the same", not: "at most 2",
 		},
 		"one of two pods that wait for a claim": {
 			cluster: []part{
 				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)),
 				changedPod("a", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"no": "such"} }, waiting), pod("b", waiting),
 			},
-			target: theClaim, verdict: Fits, says: "Pod b can have it allocated, others that wait for it cannot",
+			target: theClaim, verdict: Fits, says: "It can be allocated for pod b, not for others that wait for it",
 		},
 		"a DaemonSet tolerates a cordoned node": {
 			cluster: []part{

@@ -76,7 +76,7 @@ func TestSelectorMessages(t *testing.T) {
 		},
 		{
 			name: "the class itself", class: "typed", expression: `true`, verdict: Error,
-			want: []string{"the class selector fails on 2 of 5 devices, and any", "not on 2 of driver nic.example.com, which class typed does not exclude"},
+			want: []string{"the class selector fails on 2 of 5 devices, and a CEL error on one device", "not on 2 of driver nic.example.com, which class typed does not exclude"},
 		},
 		{
 			name: "not on all of the driver", class: className, expression: `device.attributes["gpu.example.com"].root == "r2"`, verdict: Error,

@@ -342,7 +342,7 @@ func notFound[T metav1.Object](snap *snapshot.Snapshot, t Target, resource strin
 	case gap != nil && (gap.Namespace == "" || gap.Namespace != t.Namespace):
 		err.Hint = fmt.Sprintf("it may exist all the same: %s", gap.Reason)
 	case len(elsewhere) > 0:
-		err.Hint = fmt.Sprintf("there is one of that name in namespace %s: use -n %s", joinAnd(elsewhere), elsewhere[0])
+		err.Hint = fmt.Sprintf("one of that name exists in namespace %s: use -n %s", joinAnd(elsewhere), elsewhere[0])
 	case near != "":
 		err.Hint = fmt.Sprintf("did you mean %s?", near)
 	case len(here) > 0:
@@ -355,7 +355,7 @@ func notFound[T metav1.Object](snap *snapshot.Snapshot, t Target, resource strin
 		}
 		err.Hint = fmt.Sprintf("namespace %s has none; these have: %s", t.Namespace, sample(namespaces.sorted(), 10))
 	default:
-		err.Hint = fmt.Sprintf("there is no %s at all", t.Kind)
+		err.Hint = fmt.Sprintf("no %s exists", t.Kind)
 	}
 	return err
 }

@@ -111,7 +111,7 @@ func TestTargets(t *testing.T) {
 			target:  Options{Kind: KindClaim, Namespace: namespace, Name: "have"},
 			verdict: Allocated,
 			check: func(t *testing.T, e *Explanation) {
-				if !e.Claims[0].Allocation.Devices[0].Missing || !strings.Contains(e.Summary, "no ResourceSlice has device n1/gpu-7 of claim have any more") {
+				if !e.Claims[0].Allocation.Devices[0].Missing || !strings.Contains(e.Summary, "device n1/gpu-7 of claim have is no longer in any ResourceSlice") {
 					t.Errorf("the missing device is not told: %s", e.Summary)
 				}
 			},
@@ -250,10 +250,10 @@ func TestNoTarget(t *testing.T) {
 		want   string
 	}{
 		"a near miss":         {target: Options{Kind: KindClaim, Namespace: namespace, Name: "train-gpu"}, want: "ResourceClaim ml/train-gpu not found in a test\ndid you mean train-gpus?"},
-		"another namespace":   {target: Options{Kind: KindClaim, Namespace: namespace, Name: "train-nics"}, want: "there is one of that name in namespace web: use -n web"},
+		"another namespace":   {target: Options{Kind: KindClaim, Namespace: namespace, Name: "train-nics"}, want: "one of that name exists in namespace web: use -n web"},
 		"what there is":       {target: Options{Kind: KindClaim, Namespace: namespace, Name: "completely-different"}, want: "namespace ml has: train-gpus"},
 		"an empty namespace":  {target: Options{Kind: KindClaim, Namespace: "empty", Name: "completely-different"}, want: "namespace empty has none; these have: ml, web"},
-		"nothing of the kind": {target: Options{Kind: KindTemplate, Namespace: namespace, Name: "x"}, want: "there is no ResourceClaimTemplate at all"},
+		"nothing of the kind": {target: Options{Kind: KindTemplate, Namespace: namespace, Name: "x"}, want: "no ResourceClaimTemplate exists"},
 		"hidden": {
 			target: Options{Kind: KindClaim, Namespace: namespace, Name: "x"}, gaps: []part{gap(snapshot.ResourceClaims, "alice may not list resourceclaims")},
 			want: "it may exist all the same: alice may not list resourceclaims",

@@ -44,6 +44,15 @@ func plural(n int, noun string) string {
 	}
 }
 
+// distinctValues says how many different values an attribute has: "only 1
+// distinct value exists".
+func distinctValues(n int) string {
+	if n == 1 {
+		return "only 1 distinct value exists"
+	}
+	return fmt.Sprintf("only %d distinct values exist", n)
+}
+
 // thousands writes a number with commas.
 func thousands[T int | uint64](n T) string {
 	text := fmt.Sprint(n)

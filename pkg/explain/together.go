@@ -79,7 +79,7 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 	}
 	answer.code, answer.message, answer.progress = CountUnsatisfiable, notTogether, progressUnproved
 	if ctx.Err() != nil {
-		answer.message += " (what stands in the way was not found in time)"
+		answer.message += " (the cause was not found in time)"
 	}
 	return answer
 }
@@ -163,9 +163,9 @@ type most struct {
 
 func (m *most) String() string {
 	if m.distinct {
-		return fmt.Sprintf(": %d wanted, there are %s", m.wanted, plural(m.count, "value"))
+		return fmt.Sprintf(": %d required, %s", m.wanted, distinctValues(m.count))
 	}
-	return fmt.Sprintf(": %d wanted, the most is %d", m.wanted, m.count)
+	return fmt.Sprintf(": %d required, at most %d", m.wanted, m.count)
 }
 
 // mostOfOne is nil where several requests or a list attribute make it hard to

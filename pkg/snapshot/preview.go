@@ -202,7 +202,7 @@ func (s *Snapshot) PreviewAssumptions() []string {
 	}
 	for _, node := range s.Nodes {
 		if isPreview(node) {
-			sentences = append(sentences, fmt.Sprintf("node %s is not in the cluster: taken that it joins it and takes the pod", node.Name))
+			sentences = append(sentences, fmt.Sprintf("node %s is not in the cluster: assumed that it joins the cluster and is suitable for the pod", node.Name))
 		}
 	}
 	for _, pool := range pools {
@@ -224,7 +224,7 @@ func assumption(pool poolKey, list []*resourceapi.ResourceSlice) string {
 		names, _ := noted(slice, replacedNote)
 		replaced = append(replaced, names...)
 	}
-	what, taken := "a preview", "taken that the driver publishes it"
+	what, taken := "a preview", "assumed that the driver publishes it"
 	if simulated != "" {
 		what = fmt.Sprintf("a preview of the simulated machine %s", simulated)
 	}
@@ -232,10 +232,10 @@ func assumption(pool poolKey, list []*resourceapi.ResourceSlice) string {
 		what += fmt.Sprintf(" (as by %s)", after)
 	}
 	if node != "" {
-		taken = fmt.Sprintf("taken that the driver comes up on node %s with it", node)
+		taken = fmt.Sprintf("assumed that the driver comes up on node %s with it", node)
 	}
 	if simulated != "" && node != "" {
-		taken = fmt.Sprintf("taken that node %s is such a machine and the driver comes up on it", node)
+		taken = fmt.Sprintf("assumed that node %s is such a machine and the driver comes up on it", node)
 	}
 	if len(replaced) > 0 {
 		taken += ", in place of ResourceSlice " + some(replaced)

@@ -113,7 +113,7 @@ func TestWithPreview(t *testing.T) {
 	requireDiff(t, "slices", []string{"node-1-gpu-0", "node-1-nic-5tz8m", "node-2-gpu-2vx6p"}, sliceNames(with))
 	requireDiff(t, "nodes", 2, len(with.Nodes))
 	want := []string{
-		"pool node-1 of gpu.example.com is a preview (as by example@1): taken that the driver comes up on node node-1 with it, in place of ResourceSlice node-1-gpu-x7w2k, node-1-old-9qk4d",
+		"pool node-1 of gpu.example.com is a preview (as by example@1): assumed that the driver comes up on node node-1 with it, in place of ResourceSlice node-1-gpu-x7w2k, node-1-old-9qk4d",
 		"the preview of pool node-1 lacks devices that claims hold, and nothing is counted for these: claim ml/train (gpu-1)",
 	}
 	requireDiff(t, "assumptions", want, with.PreviewAssumptions())
@@ -147,10 +147,10 @@ func TestWithPreviewOfOtherNodes(t *testing.T) {
 		t.Errorf("nodes: %v", names(with))
 	}
 	requireDiff(t, "assumptions", []string{
-		"pool node-8 of gpu.example.com is a preview: taken that the driver comes up on node node-8 with it",
-		"pool node-9 of gpu.example.com is a preview of the simulated machine dgx-x: taken that node node-9 is such a machine and the driver comes up on it",
-		"node node-8 is not in the cluster: taken that it joins it and takes the pod",
-		"node node-9 is not in the cluster: taken that it joins it and takes the pod",
+		"pool node-8 of gpu.example.com is a preview: assumed that the driver comes up on node node-8 with it",
+		"pool node-9 of gpu.example.com is a preview of the simulated machine dgx-x: assumed that node node-9 is such a machine and the driver comes up on it",
+		"node node-8 is not in the cluster: assumed that it joins the cluster and is suitable for the pod",
+		"node node-9 is not in the cluster: assumed that it joins the cluster and is suitable for the pod",
 	}, with.PreviewAssumptions())
 
 	// Without any node, the allocator makes up those that slices name.
