@@ -249,9 +249,11 @@ func outcomeOf(t *testing.T, compiled dracel.CompilationResult, driver string, d
 	return (&Result{Matches: matches, Err: err}).Outcome()
 }
 
-func withMemory(value string) func(*resourceapi.Device) {
+func withMemory(value string) func(*resourceapi.Device) { return withCapacity("memory", value) }
+
+func withCapacity(name, value string) func(*resourceapi.Device) {
 	return func(d *resourceapi.Device) {
-		d.Capacity["memory"] = resourceapi.DeviceCapacity{Value: resource.MustParse(value)}
+		d.Capacity[resourceapi.QualifiedName(name)] = resourceapi.DeviceCapacity{Value: resource.MustParse(value)}
 	}
 }
 
@@ -272,6 +274,8 @@ func FuzzSelector(f *testing.F) {
 		`[[1, 2], [3]].exists(l, l.all(v, v > device.attributes["gpu.example.com"].number))`,
 		`{"a": true}[device.attributes["gpu.example.com"].model]`,
 		`device.attributes["gpu.example.com"].list`,
+		`has(device.atributes["gpu.exmaple.com"].modle) && device.attributes.model >= 1 || !device.capacity["gpu.example.com"].memory.isLessThan("1Gi")`,
+		`cel.bind(g, device.attributes["gpu.exmaple.com"], g.modle == 1 && g.number in ["1"] && [1].exists(v, v > g.version))`,
 		``,
 	} {
 		f.Add(expression, driver, "model", "A", int64(1), false)
@@ -301,6 +305,7 @@ func FuzzSelector(f *testing.F) {
 		}
 		v := New(listFeatures(), true)
 		sel := v.Compile(expression)
+		tryToCorrect(t, v, sel, driver, list)
 		if guarded, ok := v.Guard(sel, sel.Reads); ok {
 			again := v.Compile(guarded)
 			for i := range list {
@@ -311,4 +316,31 @@ func FuzzSelector(f *testing.F) {
 			}
 		}
 	})
+}
+
+// tryToCorrect looks for mistakes in a selector, which must not fail, whatever it
+// says, and must give one that compiles.
+func tryToCorrect(t *testing.T, v *Evaluator, sel *Selector, driver string, list []resourceapi.Device) {
+	t.Helper()
+	w := NewVocabulary(closest)
+	devices := func(yield func(string, *resourceapi.Device) bool) {
+		for i := range list {
+			if !yield(driver, &list[i]) {
+				return
+			}
+		}
+	}
+	for driver, device := range devices {
+		w.Add(driver, device)
+	}
+	if corrected, ok := v.Correct(sel, w); ok && v.Compile(corrected.Expression).Err != nil {
+		t.Fatalf("corrected as %s: %v", corrected.Expression, v.Compile(corrected.Expression).Err)
+	}
+	for i := range sel.Conjuncts {
+		for _, looser := range v.Looser(sel, i, devices, closest) {
+			if err := v.Compile(looser.Expression).Err; err != nil {
+				t.Fatalf("loosened as %s: %v", looser.Expression, err)
+			}
+		}
+	}
 }

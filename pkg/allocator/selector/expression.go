@@ -116,8 +116,11 @@ func isTest(e ast.Expr) bool {
 		e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.In
 }
 
+// deviceVariable is the only variable of a selector.
+const deviceVariable = "device"
+
 func isDevice(e ast.Expr) bool {
-	return e.Kind() == ast.IdentKind && e.AsIdent() == "device"
+	return e.Kind() == ast.IdentKind && e.AsIdent() == deviceVariable
 }
 
 // kindOf recognizes device.attributes and device.capacity.

@@ -6,12 +6,12 @@ package selector
 import (
 	"cmp"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 
 	"github.com/blang/semver/v4"
 	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -22,146 +22,123 @@ type Looser struct {
 	Expression string
 	// Wanted says what the changed part asks for.
 	Wanted string
+	// Text is the value itself, if it is a text.
+	Text string
 }
 
-// threshold is a comparison of a value of the device with a literal.
-type threshold struct {
-	operator string
-	read     Reading
-	// value is the literal as a number, version or text.
+// candidate is a value that some device has.
+type candidate struct {
 	value any
-	// literal and sign are where the literal and the operator are in the
-	// expression.
-	literal, sign ast.OffsetRange
+	text  string
 }
 
 // Looser lists expressions in which one conjunct, a comparison, is loosened to
 // a value that one of the devices, given with their drivers, has: the nearest
 // first. A text can only be loosened to the one of them that nearest chooses.
 func (v *Evaluator) Looser(sel *Selector, conjunct int, devices iter.Seq2[string, *resourceapi.Device], nearest func(name string, names []string) string) []Looser {
-	b, ok := thresholdOf(sel, conjunct)
-	if !ok {
+	if sel.root == nil {
 		return nil
 	}
-	type candidate struct {
-		value any
-		text  string
+	at := sel.Conjuncts[conjunct].expr
+	c, ok := comparisonOf(at)
+	if !ok || c.relation == differs || c.read.Name == "" {
+		return nil
 	}
-	var candidates []candidate
-	for driver, device := range devices {
-		value, text, ok := b.read.comparable(driver, device)
-		if !ok || b.fulfilledBy(value) || slices.ContainsFunc(candidates, func(c candidate) bool { return c.text == text }) {
-			continue
-		}
-		if _, ok := compareValues(value, b.value); ok {
-			candidates = append(candidates, candidate{value, text})
-		}
+	bound, ok := c.value()
+	if _, isBool := bound.(bool); !ok || isBool {
+		return nil
 	}
-	if name, isText := b.value.(string); isText {
+	candidates := c.candidates(bound, devices)
+	if name, isText := bound.(string); isText {
 		texts := make([]string, 0, len(candidates))
-		for _, c := range candidates {
-			texts = append(texts, c.text)
+		for _, each := range candidates {
+			texts = append(texts, each.text)
 		}
 		near := nearest(name, texts)
-		candidates = slices.DeleteFunc(candidates, func(c candidate) bool { return c.text != near })
+		candidates = slices.DeleteFunc(candidates, func(each candidate) bool { return each.text != near })
 	}
-	upper := b.operator == operators.LessEquals || b.operator == operators.Less
-	slices.SortStableFunc(candidates, func(a, b candidate) int {
-		order, _ := compareValues(a.value, b.value)
-		if !upper {
-			order = -order
-		}
-		return order
-	})
+	slices.SortStableFunc(candidates, func(a, b candidate) int { return c.closer(bound, a.value, b.value) })
 	var list []Looser
-	for _, c := range candidates {
-		changed := v.Compile(b.with(sel.Expression, c.text))
+	for _, each := range candidates {
+		text, err := sel.with(at, c.with(c.relation.inclusive(), c.literalLike(each)))
+		if err != nil {
+			continue
+		}
+		changed := v.Compile(text)
 		if changed.Err != nil || len(changed.Conjuncts) != len(sel.Conjuncts) {
 			continue
 		}
-		list = append(list, Looser{Expression: changed.Expression, Wanted: changed.Conjuncts[conjunct].String()})
+		looser := Looser{Expression: changed.Expression, Wanted: changed.Conjuncts[conjunct].String()}
+		looser.Text, _ = each.value.(string)
+		list = append(list, looser)
 	}
 	return list
 }
 
-// thresholdOf recognizes a conjunct like those of [wantedText].
-func thresholdOf(sel *Selector, conjunct int) (threshold, bool) {
-	for _, r := range sel.Expression {
-		if r > 127 {
-			// Places in the text are counted in characters.
-			return threshold{}, false
+// candidates lists the different values of devices that do not fulfill a
+// comparison with a value of the same type.
+func (c comparison) candidates(bound any, devices iter.Seq2[string, *resourceapi.Device]) []candidate {
+	var list []candidate
+	known := map[string]bool{}
+	for driver, device := range devices {
+		value, text, ok := c.read.comparable(driver, device)
+		if !ok || known[text] {
+			continue
+		}
+		known[text] = true
+		if order, ok := compareValues(value, bound); ok && !c.relation.holds(order) {
+			list = append(list, candidate{value, text})
 		}
 	}
-	if sel.root == nil {
-		return threshold{}, false
-	}
-	whole := sel.Conjuncts[conjunct].expr
-	if whole.Kind() != ast.CallKind || len(whole.AsCall().Args()) != 2 {
-		return threshold{}, false
-	}
-	call := whole.AsCall()
-	b := threshold{operator: call.FunctionName()}
-	if !slices.Contains([]string{operators.Equals, operators.GreaterEquals, operators.Greater, operators.LessEquals, operators.Less}, b.operator) {
-		return threshold{}, false
-	}
-	left, right := call.Args()[0], call.Args()[1]
-	if left.Kind() == ast.CallKind && left.AsCall().FunctionName() == "compareTo" && left.AsCall().IsMemberFunction() && len(left.AsCall().Args()) == 1 {
-		if zero, _ := literalValue(right); zero != "0" {
-			return threshold{}, false
-		}
-		left, right = left.AsCall().Target(), left.AsCall().Args()[0]
-	}
-	var ok bool
-	if b.read, ok = readingOf(left); !ok || isTest(left) || b.read.Name == "" {
-		return threshold{}, false
-	}
-	if right, b.value, ok = valueOf(right); !ok {
-		return threshold{}, false
-	}
-	var found bool
-	if b.literal, found = sel.info.GetOffsetRange(right.ID()); !found {
-		return threshold{}, false
-	}
-	b.sign, found = sel.info.GetOffsetRange(whole.ID())
-	return b, found && int(b.literal.Stop) <= len(sel.Expression) && int(b.sign.Stop) <= len(sel.Expression)
+	return list
 }
 
-// valueOf is the literal in an expression and what it stands for.
-func valueOf(e ast.Expr) (ast.Expr, any, bool) {
-	if e.Kind() == ast.CallKind && len(e.AsCall().Args()) == 1 {
-		arg := e.AsCall().Args()[0]
-		text, ok := literalText(arg)
-		if !ok {
-			return nil, nil, false
-		}
-		switch e.AsCall().FunctionName() {
-		case "quantity":
-			q, err := resource.ParseQuantity(text)
-			return arg, q, err == nil
-		case "semver":
-			v, err := semver.Parse(text)
-			return arg, v, err == nil
-		}
-		return nil, nil, false
+// literalLike writes a value as a literal of the same type as that of the
+// comparison.
+func (c comparison) literalLike(each candidate) ast.Expr {
+	if number, isInt := each.value.(int64); isInt {
+		return ast.NewExprFactory().NewLiteral(0, types.Int(number))
 	}
-	if e.Kind() != ast.LiteralKind {
-		return nil, nil, false
+	return literalExpr(each.text, c.wrapper)
+}
+
+// with writes the expression with another one in the place of a part of it.
+func (sel *Selector) with(part, changed ast.Expr) (string, error) {
+	whole := ast.Copy(ast.NewAST(sel.root, sel.info))
+	everywhere(whole, func(e ast.Expr) bool {
+		if e.ID() == part.ID() {
+			e.SetKindCase(changed)
+			return false
+		}
+		return true
+	})
+	return unparse(whole.Expr(), whole.SourceInfo())
+}
+
+// everywhere visits the parts of an expression from the outside in, also in
+// what macros were written as, which is what unparse writes down. What the
+// visitor returns false for is not looked into.
+func everywhere(whole *ast.AST, visitor func(ast.Expr) bool) {
+	var visit func(e ast.Expr)
+	visit = func(e ast.Expr) {
+		if !visitor(e) {
+			return
+		}
+		for _, child := range childrenOf(e) {
+			visit(child)
+		}
 	}
-	switch value := e.AsLiteral().(type) {
-	case types.Int:
-		return e, int64(value), true
-	case types.String:
-		return e, string(value), true
-	default:
-		return nil, nil, false
+	visit(whole.Expr())
+	for _, call := range whole.SourceInfo().MacroCalls() {
+		visit(call)
 	}
 }
 
-// comparable is what a device has there, as [valueOf] gives it.
+// comparable is what a device has there, as [comparison.value] gives it.
 func (r Reading) comparable(driver string, device *resourceapi.Device) (value any, text string, ok bool) {
 	if r.Kind == KindCapacity {
 		capacity, ok := Lookup(device.Capacity, r.Domain, r.Name, driver)
-		return capacity.Value, capacity.Value.String(), ok
+		return capacity.Value, QuantityText(capacity.Value), ok
 	}
 	attribute, ok := Lookup(device.Attributes, r.Domain, r.Name, driver)
 	switch {
@@ -179,7 +156,7 @@ func (r Reading) comparable(driver string, device *resourceapi.Device) (value an
 	}
 }
 
-// compareValues compares two values of [valueOf]; false if they differ in kind.
+// compareValues compares two values of the same type; false if the types differ.
 func compareValues(a, b any) (int, bool) {
 	switch a := a.(type) {
 	case int64:
@@ -199,40 +176,35 @@ func compareValues(a, b any) (int, bool) {
 	}
 }
 
-func (b threshold) fulfilledBy(value any) bool {
-	order, ok := compareValues(value, b.value)
-	switch b.operator {
-	case operators.Equals:
-		return ok && order == 0
-	case operators.GreaterEquals:
-		return ok && order >= 0
-	case operators.Greater:
-		return ok && order > 0
-	case operators.LessEquals:
-		return ok && order <= 0
+// closer orders two values by how close they come to fulfilling a comparison
+// with one of the same type; of two that are equally close, the larger one comes
+// first.
+func (c comparison) closer(bound, a, b any) int {
+	larger, _ := compareValues(b, a)
+	switch c.relation {
+	case atLeast, greater:
+		return larger
+	case atMost, less:
+		return -larger
 	default:
-		return ok && order < 0
+		return cmp.Or(cmp.Compare(distance(bound, a), distance(bound, b)), larger)
 	}
 }
 
-// with is the expression with another value, which it is enough to have.
-func (b threshold) with(expression, value string) string {
-	if _, number := b.value.(int64); !number {
-		value = strconv.Quote(value)
+// distance is how far apart two values of the same type are, 0 for texts.
+func distance(a, b any) float64 { return math.Abs(magnitude(a) - magnitude(b)) }
+
+func magnitude(value any) float64 {
+	switch value := value.(type) {
+	case int64:
+		return float64(value)
+	case resource.Quantity:
+		return value.AsApproximateFloat64()
+	case semver.Version:
+		// Enough to tell which of two versions is closer to a third.
+		const base = 1e5
+		return (float64(value.Major)*base+float64(value.Minor))*base + float64(value.Patch)
+	default:
+		return 0
 	}
-	type replacement struct {
-		at   ast.OffsetRange
-		with string
-	}
-	replacements := []replacement{{b.literal, value}}
-	if b.operator == operators.Greater || b.operator == operators.Less {
-		sign := map[string]string{operators.Greater: ">=", operators.Less: "<="}[b.operator]
-		replacements = append(replacements, replacement{b.sign, sign})
-	}
-	// The later one first, so that the place of the other stays right.
-	slices.SortFunc(replacements, func(x, y replacement) int { return cmp.Compare(y.at.Start, x.at.Start) })
-	for _, r := range replacements {
-		expression = expression[:r.at.Start] + r.with + expression[r.at.Stop:]
-	}
-	return expression
 }

@@ -46,6 +46,10 @@ func number(value int64) resourceapi.DeviceAttribute {
 	return resourceapi.DeviceAttribute{IntValue: &value}
 }
 
+func version(value string) resourceapi.DeviceAttribute {
+	return resourceapi.DeviceAttribute{VersionValue: &value}
+}
+
 func asJSON(object any) string {
 	data, err := json.Marshal(object)
 	if err != nil {

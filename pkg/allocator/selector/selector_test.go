@@ -4,11 +4,14 @@
 package selector
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 func TestDrivers(t *testing.T) {
@@ -57,15 +60,15 @@ func TestPartsAsText(t *testing.T) {
 	}
 }
 
-// TestLooser asks for what one of the devices has instead.
+// TestLooser asks for what one of the devices has instead, the nearest first.
 func TestLooser(t *testing.T) {
-	const a, model = `device.attributes["gpu.example.com"].a`, `device.attributes["gpu.example.com"].model`
-	const memory = `device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0`
+	const x, memory = `device.attributes["gpu.example.com"]`, `device.capacity["gpu.example.com"].memory`
 	list := map[string]*resourceapi.Device{}
 	for _, d := range []resourceapi.Device{
-		device("d0", with("a", number(1)), with("model", text("A10")), withMemory("24Gi")),
-		device("d1", with("a", number(3)), with("model", text("A100")), withMemory("40Gi")),
-		device("d2", with("a", text("three")), with("model", text("H100"))),
+		device("d0", with("a", number(1)), with("model", text("A10")), with("v", version("1.2.0")), withMemory("80Gi")),
+		device("d1", with("a", number(3)), with("model", text("A100")), with("v", version("1.10.0")), withMemory("141Gi")),
+		device("d2", with("a", text("three")), with("model", text("H100")), with("v", version("2.9.0")), withMemory("42949672960")),
+		device("d3", with("a", number(7)), with("model", text("H100")), withMemory("40Gi")),
 	} {
 		list[d.Name] = &d
 	}
@@ -77,28 +80,108 @@ func TestLooser(t *testing.T) {
 		}
 	}
 	nearest := func(_ string, names []string) string { return names[len(names)-1] }
-	for _, test := range []struct {
-		expression string
-		want       []Looser
-	}{
-		{a + " >= 5", []Looser{{a + " >= 3", "a 3 or more"}, {a + " >= 1", "a 1 or more"}}},
-		{a + " < 1", []Looser{{a + " <= 1", "a 1 or less"}, {a + " <= 3", "a 3 or less"}}},
-		{a + " > 3", []Looser{{a + " >= 3", "a 3 or more"}, {a + " >= 1", "a 1 or more"}}},
-		{a + " >= 1", nil},
-		{a + " != 1", nil},
-		{a + " == 1 // ünique", nil},
-		{memory, []Looser{
-			{`device.capacity["gpu.example.com"].memory.compareTo(quantity("40Gi")) >= 0`, "memory 40Gi or more"},
-			{`device.capacity["gpu.example.com"].memory.compareTo(quantity("24Gi")) >= 0`, "memory 24Gi or more"},
-		}},
-		{model + ` == "B200"`, []Looser{{model + ` == "H100"`, `model "H100"`}}},
+	for _, test := range []struct{ expression, want string }{
+		{x + `.a >= 8`, `x.a >= 7 (a 7 or more), x.a >= 3 (a 3 or more), x.a >= 1 (a 1 or more)`},
+		{x + `.a > 7`, `x.a >= 7 (a 7 or more), x.a >= 3 (a 3 or more), x.a >= 1 (a 1 or more)`},
+		{x + `.a < 1`, `x.a <= 1 (a 1 or less), x.a <= 3 (a 3 or less), x.a <= 7 (a 7 or less)`},
+		{`0 >= ` + x + `.a`, `1 >= x.a (a 1 or less), 3 >= x.a (a 3 or less), 7 >= x.a (a 7 or less)`},
+		{x + `.a == 4`, `x.a == 3 (a 3), x.a == 7 (a 7), x.a == 1 (a 1)`},
+		{x + `.a == 5`, `x.a == 7 (a 7), x.a == 3 (a 3), x.a == 1 (a 1)`},
+		{x + `.a >= 1`, ``},
+		{x + `.a != 1`, ``},
+		{x + `.a == "five"`, `x.a == "three" (a "three")`},
+		{x + `.a == 6 // ünique`, `x.a == 7 (a 7), x.a == 3 (a 3), x.a == 1 (a 1)`},
+		{x + `.model == "B200"`, `x.model == "H100" (model "H100")`},
+		{`has(` + x + `.model)`, ``},
+		{memory + `.compareTo(quantity("150Gi")) >= 0`, `m.compareTo(quantity("141Gi")) >= 0 (memory 141Gi or more), m.compareTo(quantity("80Gi")) >= 0 (memory 80Gi or more), m.compareTo(quantity("40Gi")) >= 0 (memory 40Gi or more)`},
+		{memory + `.compareTo(quantity("141Gi")) > 0`, `m.compareTo(quantity("141Gi")) >= 0 (memory 141Gi or more), m.compareTo(quantity("80Gi")) >= 0 (memory 80Gi or more), m.compareTo(quantity("40Gi")) >= 0 (memory 40Gi or more)`},
+		{memory + `.isGreaterThan(quantity("100Gi"))`, `m.compareTo(quantity("80Gi")) >= 0 (memory 80Gi or more), m.compareTo(quantity("40Gi")) >= 0 (memory 40Gi or more)`},
+		{memory + `.isLessThan(quantity("40Gi"))`, `m.compareTo(quantity("40Gi")) <= 0 (memory 40Gi or less), m.compareTo(quantity("80Gi")) <= 0 (memory 80Gi or less), m.compareTo(quantity("141Gi")) <= 0 (memory 141Gi or less)`},
+		{`!` + memory + `.isLessThan(quantity("100Gi"))`, `!m.isLessThan(quantity("80Gi")) (memory 80Gi or more), !m.isLessThan(quantity("40Gi")) (memory 40Gi or more)`},
+		{`!` + memory + `.isGreaterThan(quantity("1Gi"))`, `!m.isGreaterThan(quantity("40Gi")) (memory 40Gi or less), !m.isGreaterThan(quantity("80Gi")) (memory 80Gi or less), !m.isGreaterThan(quantity("141Gi")) (memory 141Gi or less)`},
+		{memory + ` == quantity("100Gi")`, `m == quantity("80Gi") (memory 80Gi), m == quantity("141Gi") (memory 141Gi), m == quantity("40Gi") (memory 40Gi)`},
+		{memory + `.compareTo(quantity("1e999999999")) >= 0`, ``},
+		{x + `.v.isGreaterThan(semver("2.0.0"))`, `x.v.compareTo(semver("1.10.0")) >= 0 (v 1.10.0 or more), x.v.compareTo(semver("1.2.0")) >= 0 (v 1.2.0 or more)`},
+		{x + `.v.compareTo(semver("3.0.0")) >= 0`, `x.v.compareTo(semver("2.9.0")) >= 0 (v 2.9.0 or more), x.v.compareTo(semver("1.10.0")) >= 0 (v 1.10.0 or more), x.v.compareTo(semver("1.2.0")) >= 0 (v 1.2.0 or more)`},
+		{x + `.v == semver("1.9.0")`, `x.v == semver("1.10.0") (v 1.10.0), x.v == semver("1.2.0") (v 1.2.0), x.v == semver("2.9.0") (v 2.9.0)`},
 	} {
 		t.Run(test.expression, func(t *testing.T) {
 			v := New(listFeatures(), true)
-			if got := v.Looser(v.Compile(test.expression), 0, devices, nearest); !slices.Equal(got, test.want) {
-				t.Errorf("got %q, want %q", got, test.want)
+			var got []string
+			for _, each := range v.Looser(v.Compile(test.expression), 0, devices, nearest) {
+				got = append(got, fmt.Sprintf("%s (%s)", shortly(each.Expression), each.Wanted))
+			}
+			if got := strings.Join(got, ", "); got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 		})
+	}
+}
+
+// shortly abbreviates what expressions have in common.
+func shortly(expression string) string {
+	return strings.NewReplacer(`device.attributes["gpu.example.com"]`, "x", `device.capacity["gpu.example.com"].memory`, "m").Replace(expression)
+}
+
+// TestLooserKeepsTheRest changes one part of an expression and leaves the others
+// as they are.
+func TestLooserKeepsTheRest(t *testing.T) {
+	const x = `device.attributes["gpu.example.com"]`
+	d := device("d", with("a", number(2)))
+	devices := func(yield func(string, *resourceapi.Device) bool) { yield(driver, &d) }
+	for expression, want := range map[string]string{
+		`has(` + x + `.a) && ` + x + `.a > 3 && (` + x + `.b || ` + x + `.list.exists(v, v == 'ü'))`: `has(x.a) && x.a >= 2 && (x.b || x.list.exists(v, v == "ü"))`,
+		`device.driver == "y" && cel.bind(g, ` + x + `, g.a > 3 && has(g.b))`:                        `device.driver == "y" && x.a >= 2 && has(x.b)`,
+	} {
+		v := New(listFeatures(), true)
+		sel := v.Compile(expression)
+		var got string
+		if list := v.Looser(sel, min(1, len(sel.Conjuncts)-1), devices, nil); len(list) > 0 {
+			got = shortly(list[0].Expression)
+		}
+		if got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", expression, got, want)
+		}
+	}
+}
+
+// TestWanted says what comparisons ask for, however they are written.
+func TestWanted(t *testing.T) {
+	const x, memory = `device.attributes["gpu.example.com"]`, `device.capacity["gpu.example.com"].memory`
+	for expression, want := range map[string]string{
+		memory + `.isGreaterThan(quantity("150Gi"))`:       "memory greater than 150Gi",
+		memory + `.isLessThan(quantity("161061273600"))`:   "memory less than 150Gi",
+		`!` + memory + `.isLessThan(quantity("150Gi"))`:    "memory 150Gi or more",
+		`!` + memory + `.isGreaterThan(quantity("150Gi"))`: "memory 150Gi or less",
+		memory + `.compareTo(quantity("150Gi")) == 0`:      "memory 150Gi",
+		memory + `.compareTo(quantity("150Gi")) != 0`:      "memory anything but 150Gi",
+		memory + ` == quantity("150Gi")`:                   "memory 150Gi",
+		x + `.v.isGreaterThan(semver("1.2.3"))`:            "v greater than 1.2.3",
+		`8 < ` + x + `.cores`:                              "cores greater than 8",
+		x + `.flag == true`:                                "flag true",
+		memory + `.isGreaterThan(quantity("1e999999999"))`: "memory greater than 1e999999999",
+		memory + `.isGreaterThan(` + memory + `)`:          memory + `.isGreaterThan(` + memory + `)`,
+		memory + `.compareTo(quantity("150Gi")) > 1`:       memory + `.compareTo(quantity("150Gi")) > 1`,
+		`!(` + x + `.a == 1)`:                              `!(` + x + `.a == 1)`,
+		x + `.?a == optional.of(1)`:                        x + `.?a == optional.of(1)`,
+	} {
+		if got := New(listFeatures(), true).Compile(expression).Conjuncts[0].String(); got != want {
+			t.Errorf("%s asks for %s, want %s", expression, got, want)
+		}
+	}
+}
+
+// TestQuantityText writes quantities for people without changing their value.
+func TestQuantityText(t *testing.T) {
+	for from, want := range map[string]string{
+		"85899345920": "80Gi", "80Gi": "80Gi", "81920Mi": "80Gi", "85520809984": "81559Mi", "80G": "80G", "80": "80", "16384": "16384", "1048576": "1Mi",
+		"0": "0", "500m": "500m", "85899345921": "85899345921", "-85899345920": "-80Gi", "1e30": "1e30", "1.5Gi": "1536Mi",
+	} {
+		quantity := resource.MustParse(from)
+		got := QuantityText(quantity)
+		if back := resource.MustParse(got); got != want || back.Cmp(quantity) != 0 {
+			t.Errorf("%s is written %s, want %s", from, got, want)
+		}
 	}
 }
 

@@ -1,0 +1,310 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selector
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	resourceapi "k8s.io/api/resource/v1"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
+)
+
+// Correction is an expression that says what the author of another one probably
+// meant.
+type Correction struct {
+	Expression string
+	Changes    []Change
+}
+
+// Change is one part of an expression that was put right, as it was written and
+// as it has to be.
+type Change struct{ From, To string }
+
+// Correct puts an expression right that talks about what no device has: names,
+// domains and drivers with a typo, capacities taken for attributes and the
+// reverse, values compared with literals of another type. The expression need
+// not compile, but it has to be one by its syntax. It is not ok if there is
+// nothing to correct, if it still does not compile, or if the API server would
+// not take the result. Whether any device matches then is for others to find out.
+func (v *Evaluator) Correct(sel *Selector, words *Vocabulary) (Correction, bool) {
+	env := v.environment()
+	if env == nil || len(sel.Expression) > resourceapi.CELSelectorExpressionMaxLength {
+		return Correction{}, false
+	}
+	parsed, issues := env.Parse(sel.Expression)
+	if issues.Err() != nil {
+		return Correction{}, false
+	}
+	root, info := withoutBinds(parsed.NativeRep())
+	c := &correcting{whole: ast.NewAST(root, info), words: words, factory: ast.NewExprFactory(), original: map[int64]written{}, at: map[int64]Change{}}
+	everywhere(c.whole, c.remember)
+	if sel.Err != nil {
+		c.functions = functionNames(env)
+		everywhere(c.whole, c.identifiers)
+	}
+	everywhere(c.whole, c.names)
+	everywhere(c.whole, c.types)
+	c.flags(root)
+	if len(c.at) == 0 {
+		return Correction{}, false
+	}
+	text, err := unparse(c.whole.Expr(), c.whole.SourceInfo())
+	if err != nil || text == sel.Expression || len(text) > resourceapi.CELSelectorExpressionMaxLength {
+		return Correction{}, false
+	}
+	compiled := dracel.GetCompiler(v.features).CompileCELExpression(text, dracel.Options{})
+	if compiled.Error != nil || compiled.MaxCost > resourceapi.CELSelectorExpressionMaxCost {
+		return Correction{}, false
+	}
+	return Correction{Expression: text, Changes: c.changes()}, true
+}
+
+// environment is what expressions are parsed in, with macros remembered as they
+// were written; nil if there is none.
+func (v *Evaluator) environment() *cel.Env {
+	anything := v.cache.GetOrCompile("true")
+	if anything.Error != nil {
+		return nil
+	}
+	env, err := anything.Environment.Extend(cel.EnableMacroCallTracking())
+	if err != nil {
+		return nil
+	}
+	return env
+}
+
+// functionNames lists the functions and macros that can be called by a name.
+func functionNames(env *cel.Env) []string {
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(env.Functions())), func(name string) bool { return !isIdentifier(name) })
+	for _, macro := range env.Macros() {
+		names = append(names, macro.Function())
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// correcting is the correction of one expression. Its steps are visitors of
+// [everywhere]: what is right is left as it is, so that a part that is visited
+// twice, in the tree and in a macro, is changed in the same way.
+type correcting struct {
+	whole     *ast.AST
+	words     *Vocabulary
+	factory   ast.ExprFactory
+	functions []string
+	// original has the comparisons as they were written, at the changes, by the
+	// number of the expression.
+	original map[int64]written
+	at       map[int64]Change
+}
+
+// written is a part of the expression before anything was changed.
+type written struct {
+	text string
+	// within has the numbers of the parts of which it is made.
+	within []int64
+}
+
+// changes lists what was changed, in the order of the expression.
+func (c *correcting) changes() []Change {
+	ids := slices.SortedFunc(maps.Keys(c.at), func(a, b int64) int { return cmp.Compare(a, b) })
+	var list []Change
+	for _, id := range ids {
+		if !slices.Contains(list, c.at[id]) {
+			list = append(list, c.at[id])
+		}
+	}
+	return list
+}
+
+// remember keeps what comparisons looked like.
+func (c *correcting) remember(e ast.Expr) bool {
+	if e.Kind() != ast.CallKind {
+		return true
+	}
+	// What it compares may be recognized only later.
+	name := e.AsCall().FunctionName()
+	if _, ok := relationOf(name); ok || name == operators.In || e.AsCall().IsMemberFunction() {
+		from := written{text: c.text(e)}
+		var visit func(ast.Expr)
+		visit = func(part ast.Expr) {
+			from.within = append(from.within, part.ID())
+			for _, child := range childrenOf(part) {
+				visit(child)
+			}
+		}
+		visit(e)
+		c.original[e.ID()] = from
+	}
+	return true
+}
+
+func (c *correcting) text(e ast.Expr) string {
+	text, err := unparse(e, c.whole.SourceInfo())
+	if err != nil {
+		return ""
+	}
+	return text
+}
+
+// replace puts something else, which has no number of its own, in the place of
+// an expression.
+func (c *correcting) replace(e, with ast.Expr, change Change) {
+	if _, isMacro := c.whole.SourceInfo().GetMacroCall(e.ID()); isMacro {
+		c.whole.SourceInfo().SetMacroCall(e.ID(), with)
+	}
+	e.SetKindCase(with)
+	if _, known := c.at[e.ID()]; !known {
+		c.at[e.ID()] = change
+	}
+}
+
+// identifiers corrects "device", its fields, and functions, which keep an
+// expression from being compiled.
+func (c *correcting) identifiers(e ast.Expr) bool {
+	switch e.Kind() {
+	case ast.IdentKind:
+		if name := e.AsIdent(); name != deviceVariable && c.words.Nearest(name, []string{deviceVariable}) != "" && !c.isVariable(name) {
+			c.replace(e, c.factory.NewIdent(0, deviceVariable), Change{name, deviceVariable})
+		}
+	case ast.SelectKind:
+		sel := e.AsSelect()
+		c.identifiers(sel.Operand())
+		fields := []string{KindDriver, KindAttributes, KindCapacity, KindSharing}
+		if name := sel.FieldName(); isDevice(sel.Operand()) && !slices.Contains(fields, name) {
+			if near := c.words.Nearest(name, fields); near != "" {
+				c.replace(e, c.selected(e, sel.Operand(), near), Change{"device." + name, "device." + near})
+			}
+		}
+	case ast.CallKind:
+		call := e.AsCall()
+		name := call.FunctionName()
+		if !isIdentifier(name) || slices.Contains(c.functions, name) {
+			return true
+		}
+		near := c.words.Nearest(name, c.functions)
+		switch {
+		case near == "":
+		case call.IsMemberFunction():
+			c.replace(e, c.factory.NewMemberCall(0, near, call.Target(), call.Args()...), Change{name, near})
+		default:
+			c.replace(e, c.factory.NewCall(0, near, call.Args()...), Change{name, near})
+		}
+	default:
+	}
+	return true
+}
+
+// isVariable says whether a macro anywhere in the expression gives a name a meaning.
+func (c *correcting) isVariable(name string) bool { return shadows(c.whole.Expr(), name) }
+
+// selected is the choice of a field in the form of another one: with or without
+// has().
+func (c *correcting) selected(like, operand ast.Expr, field string) ast.Expr {
+	if like.AsSelect().IsTestOnly() {
+		return c.factory.NewPresenceTest(0, operand, field)
+	}
+	return c.factory.NewSelect(0, operand, field)
+}
+
+// names corrects what is read of the device, and the driver that it is compared
+// with.
+func (c *correcting) names(e ast.Expr) bool {
+	if r, value, ok := equality(e); ok && r.Kind == KindDriver && !slices.Contains(c.words.Drivers(), value) {
+		if near := c.words.Nearest(value, c.words.Drivers()); near != "" {
+			left, right := e.AsCall().Args()[0], e.AsCall().Args()[1]
+			if _, isText := literalText(left); isText {
+				left = literalExpr(near, "")
+			} else {
+				right = literalExpr(near, "")
+			}
+			c.replace(e, c.factory.NewCall(0, operators.Equals, left, right), Change{value, near})
+		}
+		return false
+	}
+	if r, ok := c.unqualified(e); ok {
+		c.replace(e, c.reading(r), Change{c.text(e), r.String()})
+		return false
+	}
+	r, ok := readingOf(e)
+	if !ok {
+		return true
+	}
+	meant, ok := c.words.Meant(r)
+	if !ok || meant.Name != "" && !isIdentifier(meant.Name) {
+		return false
+	}
+	change := Change{r.String(), meant.String()}
+	if r.Kind == meant.Kind && r.Domain == meant.Domain {
+		change = Change{r.Name, meant.Name}
+	}
+	c.replace(e, c.renamed(e, meant), change)
+	return false
+}
+
+// reading writes device.kind["domain"].name.
+func (c *correcting) reading(r Reading) ast.Expr {
+	return c.factory.NewSelect(0, c.domain(operators.Index, r), r.Name)
+}
+
+func (c *correcting) domain(index string, r Reading) ast.Expr {
+	return c.factory.NewCall(0, index, c.kind(r.Kind), c.factory.NewLiteral(0, types.String(r.Domain)))
+}
+
+func (c *correcting) kind(name string) ast.Expr {
+	return c.factory.NewSelect(0, c.factory.NewIdent(0, deviceVariable), name)
+}
+
+// renamed writes another reading in the form of one that [readingOf] knows.
+func (c *correcting) renamed(e ast.Expr, to Reading) ast.Expr {
+	index := func(domain ast.Expr) string { return domain.AsCall().FunctionName() }
+	name := c.factory.NewLiteral(0, types.String(to.Name))
+	if e.Kind() == ast.SelectKind {
+		return c.selected(e, c.domain(index(e.AsSelect().Operand()), to), to.Name)
+	}
+	call := e.AsCall()
+	first, second := call.Args()[0], call.Args()[1]
+	switch {
+	case call.FunctionName() != operators.In:
+		return c.factory.NewCall(0, call.FunctionName(), c.domain(index(first), to), name)
+	case to.Name == "":
+		return c.factory.NewCall(0, operators.In, c.factory.NewLiteral(0, types.String(to.Domain)), c.kind(to.Kind))
+	default:
+		return c.factory.NewCall(0, operators.In, name, c.domain(index(second), to))
+	}
+}
+
+// unqualified recognizes what people write who take domains for a part of
+// names: device.attributes["domain/name"], device.attributes["name"] and
+// device.attributes.name.
+func (c *correcting) unqualified(e ast.Expr) (Reading, bool) {
+	kind, key, ok := domainOf(e)
+	if !ok && e.Kind() == ast.SelectKind && !e.AsSelect().IsTestOnly() {
+		kind, ok = kindOf(e.AsSelect().Operand())
+		key = e.AsSelect().FieldName()
+	}
+	if !ok || c.words.HasDomain(key) {
+		return Reading{}, false
+	}
+	if domain, name, qualified := strings.Cut(key, "/"); qualified {
+		r := Reading{Kind: kind, Domain: domain, Name: name}
+		return r, c.words.Count(r) > 0 && isIdentifier(name)
+	}
+	var found []Reading
+	for _, have := range c.words.Readings(kind) {
+		if have.Name == key {
+			found = append(found, have)
+		}
+	}
+	if len(found) != 1 || !isIdentifier(key) {
+		return Reading{}, false
+	}
+	return found[0], true
+}

@@ -1,0 +1,111 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selector
+
+import (
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+)
+
+// CompileError is why an expression does not compile.
+type CompileError struct {
+	// Line and Column say where it is, both from 1. They are 0 for what is the
+	// matter with the whole, such as a result that is no truth value.
+	Line, Column int
+	// Near is the rest of that line, shortened.
+	Near string
+	// Reason is what the compiler says, in one line.
+	Reason string
+	// More is the number of further errors.
+	More int
+}
+
+// maxNear is how much of a line is shown from where an error is.
+const maxNear = 40
+
+// Problem says why an expression does not compile; nil if it does.
+func (v *Evaluator) Problem(sel *Selector) *CompileError {
+	if sel.Err == nil {
+		return nil
+	}
+	problem := &CompileError{Reason: strings.Join(strings.Fields(sel.compiled.Error.Detail), " ")}
+	env := v.environment()
+	if env == nil {
+		return problem
+	}
+	_, issues := env.Compile(sel.Expression)
+	if issues.Err() == nil || len(issues.Errors()) == 0 {
+		return problem
+	}
+	first := issues.Errors()[0]
+	problem.Line, problem.Column = first.Location.Line(), first.Location.Column()+1
+	problem.Reason = strings.Join(strings.Fields(first.Message), " ")
+	problem.More = len(issues.Errors()) - 1
+	if lines := strings.Split(sel.Expression, "\n"); problem.Line > 0 && problem.Line <= len(lines) {
+		// Columns count characters.
+		if line := []rune(lines[problem.Line-1]); problem.Column > 0 && problem.Column <= len(line) {
+			rest := line[problem.Column-1:]
+			if problem.Near = string(rest); len(rest) > maxNear {
+				problem.Near = string(rest[:maxNear]) + "…"
+			}
+		}
+	}
+	return problem
+}
+
+// Mismatch is a value of the device that is compared with one of another type.
+type Mismatch struct {
+	Read Reading
+	// Has is the type that all devices with the value have, ComparedWith that of
+	// the literal.
+	Has, ComparedWith ValueType
+}
+
+// Mismatch finds the first comparison in a part that no device can fulfill,
+// because all of them have a value of another type.
+func (w *Vocabulary) Mismatch(part *Part) (Mismatch, bool) {
+	var found Mismatch
+	var visit func(e ast.Expr) bool
+	visit = func(e ast.Expr) bool {
+		if compared, ok := comparisonOf(e); ok {
+			has, known := w.TypeOf(compared.read)
+			with := compared.literalType()
+			if known && has != with && with != "" {
+				found = Mismatch{compared.read, has, with}
+				return true
+			}
+			return false
+		}
+		for _, child := range childrenOf(e) {
+			if visit(child) {
+				return true
+			}
+		}
+		return false
+	}
+	return found, visit(part.expr)
+}
+
+// literalType is the type of what a value is compared with; it is empty for
+// others than devices can have.
+func (c comparison) literalType() ValueType {
+	switch c.wrapper {
+	case quantityFunction:
+		return TypeQuantity
+	case semverFunction:
+		return TypeVersion
+	}
+	switch c.literal.AsLiteral().(type) {
+	case types.Int:
+		return TypeInt
+	case types.Bool:
+		return TypeBool
+	case types.String:
+		return TypeString
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,227 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selector
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+)
+
+// ValueType is what kind of value a device has.
+type ValueType string
+
+// The types of attributes and capacities.
+const (
+	TypeInt      ValueType = "int"
+	TypeBool     ValueType = "bool"
+	TypeString   ValueType = "string"
+	TypeVersion  ValueType = "version"
+	TypeQuantity ValueType = "quantity"
+	TypeList     ValueType = "list"
+)
+
+// Vocabulary is what devices publish, and so what selectors can sensibly talk
+// about. Add fills it; it is not safe for concurrent use.
+type Vocabulary struct {
+	// Nearest gives the name that was probably meant, or nothing if none is close.
+	Nearest func(name string, names []string) string
+
+	devices   int
+	drivers   map[string]bool
+	domains   map[string]bool
+	published map[Reading]*published
+}
+
+// published is what devices have in one place.
+type published struct {
+	devices int
+	types   map[ValueType]int
+	// texts are the different values, up to maxTexts.
+	texts map[string]bool
+}
+
+// maxTexts bounds the values of one attribute or capacity that are remembered.
+const maxTexts = 100
+
+// NewVocabulary is one without a word.
+func NewVocabulary(nearest func(name string, names []string) string) *Vocabulary {
+	return &Vocabulary{
+		Nearest: nearest, drivers: map[string]bool{}, domains: map[string]bool{}, published: map[Reading]*published{},
+	}
+}
+
+// AddDriver adds a driver that may have no device.
+func (w *Vocabulary) AddDriver(name string) { w.drivers[name] = true }
+
+// Add adds what a device of a driver has.
+func (w *Vocabulary) Add(driver string, device *resourceapi.Device) {
+	w.devices++
+	w.AddDriver(driver)
+	for name, attribute := range device.Attributes {
+		w.add(Attribute(name, driver), typeOf(attribute), Plain(attribute))
+	}
+	for name, capacity := range device.Capacity {
+		w.add(Capacity(name, driver), TypeQuantity, capacity.Value.String())
+	}
+}
+
+func (w *Vocabulary) add(r Reading, of ValueType, text string) {
+	p := w.published[r]
+	if p == nil {
+		p = &published{types: map[ValueType]int{}, texts: map[string]bool{}}
+		w.published[r] = p
+		w.domains[r.Domain] = true
+	}
+	p.devices++
+	p.types[of]++
+	if len(p.texts) < maxTexts {
+		p.texts[text] = true
+	}
+}
+
+// typeOf is the type of the value that CEL gets to see.
+func typeOf(attribute resourceapi.DeviceAttribute) ValueType {
+	switch {
+	case IsList(attribute):
+		return TypeList
+	case attribute.IntValue != nil:
+		return TypeInt
+	case attribute.BoolValue != nil:
+		return TypeBool
+	case attribute.StringValue != nil:
+		return TypeString
+	default:
+		return TypeVersion
+	}
+}
+
+// Devices is the number of devices that were added.
+func (w *Vocabulary) Devices() int { return w.devices }
+
+// Count is the number of devices that have a value there.
+func (w *Vocabulary) Count(r Reading) int {
+	if p := w.published[r]; p != nil {
+		return p.devices
+	}
+	return 0
+}
+
+// Drivers lists the drivers that have devices or pools.
+func (w *Vocabulary) Drivers() []string { return slices.Sorted(maps.Keys(w.drivers)) }
+
+// HasDomain says whether a device has anything of a domain.
+func (w *Vocabulary) HasDomain(domain string) bool { return w.domains[domain] }
+
+// Readings lists the attributes, or the capacities, that devices have, by domain
+// and name.
+func (w *Vocabulary) Readings(kind string) []Reading {
+	var list []Reading
+	for r := range w.published {
+		if r.Kind == kind {
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, func(a, b Reading) int { return strings.Compare(a.Domain+"/"+a.Name, b.Domain+"/"+b.Name) })
+	return list
+}
+
+// TypeOf is the type of all values that devices have there; false if there are
+// none, or of several types.
+func (w *Vocabulary) TypeOf(r Reading) (ValueType, bool) {
+	p := w.published[r]
+	if p == nil || len(p.types) != 1 {
+		return "", false
+	}
+	for only := range p.types {
+		return only, true
+	}
+	return "", false
+}
+
+// all says whether all values that devices have there are texts for which
+// something holds.
+func (w *Vocabulary) all(r Reading, holds func(text string) bool) bool {
+	p := w.published[r]
+	if p == nil || len(p.texts) == maxTexts {
+		return false
+	}
+	for text := range p.texts {
+		if !holds(text) {
+			return false
+		}
+	}
+	return true
+}
+
+// Meant is what was probably meant by a value that no device has. It is not ok
+// if some have it, or if nothing is near. The other kind of the same name comes
+// first, then the same name in another domain, then a name that is close.
+func (w *Vocabulary) Meant(r Reading) (meant Reading, ok bool) {
+	if r.Domain == "" || r.Whole || w.Count(r) > 0 {
+		return Reading{}, false
+	}
+	if r.Name == "" {
+		domain, near := w.nearDomain(r.Domain)
+		return Reading{Kind: r.Kind, Domain: domain}, near
+	}
+	other := r
+	if other.Kind = KindCapacity; r.Kind == KindCapacity {
+		other.Kind = KindAttributes
+	}
+	if w.domains[r.Domain] {
+		if w.Count(other) > 0 {
+			return other, true
+		}
+		if near, found := w.nearIn(r); found {
+			return near, true
+		}
+		if near, found := w.nearIn(other); found {
+			return near, true
+		}
+	} else if domain, near := w.nearDomain(r.Domain); near {
+		moved, movedOther := r, other
+		moved.Domain, movedOther.Domain = domain, domain
+		if w.Count(moved) > 0 {
+			return moved, true
+		}
+		if closest, found := w.Meant(moved); found {
+			return closest, true
+		}
+	}
+	return w.elsewhere(r)
+}
+
+// nearIn finds a name that is close among those of the same kind and domain.
+func (w *Vocabulary) nearIn(r Reading) (Reading, bool) {
+	var names []string
+	for _, have := range w.Readings(r.Kind) {
+		if have.Domain == r.Domain {
+			names = append(names, have.Name)
+		}
+	}
+	r.Name = w.Nearest(r.Name, names)
+	return r, r.Name != ""
+}
+
+// elsewhere finds the same name in another domain.
+func (w *Vocabulary) elsewhere(r Reading) (Reading, bool) {
+	for _, have := range w.Readings(r.Kind) {
+		if have.Name == r.Name {
+			return have, true
+		}
+	}
+	return Reading{}, false
+}
+
+// nearDomain finds a domain that is close to one that no device has.
+func (w *Vocabulary) nearDomain(domain string) (string, bool) {
+	if w.domains[domain] {
+		return "", false
+	}
+	near := w.Nearest(domain, slices.Sorted(maps.Keys(w.domains)))
+	return near, near != ""
+}
