@@ -278,8 +278,8 @@ func TestRemedies(t *testing.T) {
 		"a number": {
 			cluster:  []part{nodes("n1"), pool("n1", device("a", withInt("cores", 4))), claim(waiting, exact("gpu", 1, where(attribute("cores")+" > 6")))},
 			target:   theClaim,
-			conflict: []string{"request gpu wants cores more than 6"},
-			remedies: []string{"User: ask for cores 4 or more instead of more than 6 in request gpu"},
+			conflict: []string{"request gpu wants cores greater than 6"},
+			remedies: []string{"User: ask for cores 4 or more instead of greater than 6 in request gpu"},
 		},
 		"a version": {
 			cluster:  []part{nodes("n1"), pool("n1", device("a", withVersion("1.4.0"))), claim(waiting, exact("gpu", 1, where(attribute("version")+`.compareTo(semver("2.0.0")) >= 0`)))},
