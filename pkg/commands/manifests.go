@@ -25,6 +25,9 @@ func inNamespace(objects *snapshot.Snapshot, namespace string) *snapshot.Snapsho
 	place(&placed.Claims, namespace, (*resourceapi.ResourceClaim).DeepCopy)
 	place(&placed.Templates, namespace, (*resourceapi.ResourceClaimTemplate).DeepCopy)
 	place(&placed.PodGroups, namespace, (*schedulingapi.PodGroup).DeepCopy)
+	place(&placed.VolumeClaims, namespace, (*corev1.PersistentVolumeClaim).DeepCopy)
+	place(&placed.Quotas, namespace, (*corev1.ResourceQuota).DeepCopy)
+	place(&placed.LimitRanges, namespace, (*corev1.LimitRange).DeepCopy)
 	place(&placed.Workloads, namespace, func(w *snapshot.Workload) *snapshot.Workload {
 		placed := *w
 		return &placed

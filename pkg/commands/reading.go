@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -127,6 +128,15 @@ type scope struct {
 	only []string
 	// unread are fields that nobody is going to look at, by resource.
 	unread map[string][]snapshot.Field
+	// manifests are about to be applied: what can refuse them, and what they
+	// depend on, is read. May be nil.
+	manifests *snapshot.Snapshot
+}
+
+// usesVolumes reports whether a pod of the manifests has PersistentVolumeClaims.
+func (s *scope) usesVolumes() bool {
+	return s.manifests != nil && (slices.ContainsFunc(s.manifests.Pods, func(pod *corev1.Pod) bool { return snapshot.UsesVolumeClaims(&pod.Spec) }) ||
+		slices.ContainsFunc(s.manifests.Workloads, func(w *snapshot.Workload) bool { return snapshot.UsesVolumeClaims(&w.Template.Spec) }))
 }
 
 // source is what was read, and what only its origin can tell.
@@ -184,6 +194,8 @@ func (r *reader) readPublished(ctx context.Context, what scope) (*source, error)
 		Only:          what.only,
 		Unread:        what.unread,
 		Target:        what.target,
+		Creates:       what.manifests != nil,
+		UsesVolumes:   what.usesVolumes(),
 		Progress:      bar.report,
 	})
 	if err != nil {

@@ -201,7 +201,7 @@ func (o *whyOptions) run(ctx context.Context) error {
 // error; what concerns one target is noted with the answers.
 func (o *whyOptions) explain(ctx context.Context, files *snapshot.Snapshot, a *answers) error {
 	if len(o.targets) == 0 || !o.reader.live() {
-		from, err := o.reader.read(ctx, scope{})
+		from, err := o.reader.read(ctx, scope{manifests: files})
 		if err != nil {
 			return err
 		}
@@ -210,7 +210,7 @@ func (o *whyOptions) explain(ctx context.Context, files *snapshot.Snapshot, a *a
 	// A cluster is asked for more about a target (its events, its workload)
 	// than about the rest, so each one is read for itself.
 	for i := range o.targets {
-		from, err := o.reader.read(ctx, scope{target: &o.targets[i]})
+		from, err := o.reader.read(ctx, scope{target: &o.targets[i], manifests: files})
 		if err == nil {
 			err = o.explainIn(ctx, from, files, o.targets[i:i+1], a)
 		}

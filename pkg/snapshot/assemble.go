@@ -41,6 +41,11 @@ func assemble(all *decoded, paths []string, opts Options) (*Snapshot, error) {
 		takeInto(&s.PodGroups, "PodGroup"),
 		takeInto(&s.Workloads, "Workload"),
 		takeInto(&s.Queued, "Workload"),
+		takeInto(&s.Quotas, "ResourceQuota"),
+		takeInto(&s.LimitRanges, "LimitRange"),
+		takeInto(&s.VolumeClaims, "PersistentVolumeClaim"),
+		takeInto(&s.Volumes, "PersistentVolume"),
+		takeInto(&s.StorageClasses, "StorageClass"),
 	} {
 		if err := take(all.records); err != nil {
 			return nil, err
@@ -129,6 +134,12 @@ func (s *Snapshot) addHeaders(headers []header) error {
 			}
 			s.setGate(name, gate)
 		}
+		for _, resource := range h.Listed {
+			if !slices.Contains(s.Listed, resource) {
+				s.Listed = append(s.Listed, resource)
+			}
+		}
+		slices.Sort(s.Listed)
 		for _, gap := range h.Gaps {
 			if !slices.Contains(s.Gaps, gap) {
 				s.Gaps = append(s.Gaps, gap)

@@ -38,6 +38,9 @@ type CollectOptions struct {
 	// Target is what the question is about. Its events are read, and, if it is
 	// something with a pod template, the object itself. May be nil.
 	Target *ObjectRef
+	// Creates tells that pods, or claims, are about to be created: what may refuse
+	// them is read. UsesVolumes tells that they have PersistentVolumeClaims.
+	Creates, UsesVolumes bool
 	// Progress is told after each chunk, and when a list ends without one, how
 	// many objects have arrived, how many there will be (0 while that is
 	// unknown), and of which resource that was. Calls do not overlap, and there
@@ -155,6 +158,9 @@ func (c *collector) run(ctx context.Context) error {
 		return c.forbidden()
 	}
 	c.readQueued(ctx)
+	if err := c.readOptional(ctx); err != nil {
+		return err
+	}
 	c.finish()
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	storageapi "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -30,6 +31,8 @@ type header struct {
 	ServerVersion   string          `json:"serverVersion,omitempty"`
 	Gates           map[string]Gate `json:"gates,omitempty"`
 	Gaps            []Gap           `json:"gaps,omitempty"`
+	// Listed is [Snapshot.Listed].
+	Listed []string `json:"listed,omitempty"`
 }
 
 // place is where in the input an object was.
@@ -291,7 +294,20 @@ func decodeObject(data []byte, apiVersion, kind string) (metav1.Object, error) {
 			return untyped(decodeAs[corev1.Pod](data))
 		case "Event":
 			return relevantEvent(decodeAs[corev1.Event](data))
+		case "ResourceQuota":
+			return untyped(decodeAs[corev1.ResourceQuota](data))
+		case "LimitRange":
+			return untyped(decodeAs[corev1.LimitRange](data))
+		case "PersistentVolumeClaim":
+			return untyped(decodeAs[corev1.PersistentVolumeClaim](data))
+		case "PersistentVolume":
+			return untyped(decodeAs[corev1.PersistentVolume](data))
 		}
+	case storageapi.GroupName:
+		if kind == "StorageClass" {
+			return untyped(decodeAs[storageapi.StorageClass](data))
+		}
+		return nil, nil
 	}
 	if gv.Group == kueueGroup {
 		if workload, err := decodeAs[QueuedWorkload](data); err == nil && kind == queuedWorkloadKind().Kind {

@@ -72,6 +72,9 @@ func load(ctx context.Context, paths []string, opts Options, purpose purpose, li
 	if err != nil {
 		return nil, err
 	}
+	if purpose == asCluster {
+		s.addListed(all.listed)
+	}
 	switch {
 	case purpose != asCluster:
 		s.Gaps = nil

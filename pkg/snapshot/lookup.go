@@ -90,5 +90,6 @@ func (s *Snapshot) sort() {
 	sortByName(s.PoolStatuses)
 	sortByName(s.PodGroups)
 	sortByName(s.Queued)
+	s.sortOptional()
 	slices.SortFunc(s.Workloads, func(a, b *Workload) int { return identify(a).compare(identify(b)) })
 }

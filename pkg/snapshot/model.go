@@ -7,6 +7,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	storageapi "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -63,6 +64,15 @@ type Snapshot struct {
 	// Workloads are what a file has. A live snapshot only has its target, and
 	// the DaemonSets with plugins for the kubelet.
 	Workloads []*Workload
+	// What a pod needs besides devices. These are read only where a pod that waits
+	// depends on them; Listed has the resources that were read, so that an empty
+	// list means that there are none. See [Snapshot.Unknown].
+	Quotas         []*corev1.ResourceQuota
+	LimitRanges    []*corev1.LimitRange
+	VolumeClaims   []*corev1.PersistentVolumeClaim
+	Volumes        []*corev1.PersistentVolume
+	StorageClasses []*storageapi.StorageClass
+	Listed         []string
 	// Queued are the workloads of Kueue. A live snapshot only has those in the
 	// namespace of its target, and only if Kueue holds something back there.
 	Queued []*QueuedWorkload
@@ -147,11 +157,18 @@ const (
 	ResourceDaemonSets   = "daemonsets.apps"
 	ResourceQueued       = "workloads.kueue.x-k8s.io"
 	ResourceMetrics      = "/metrics"
+
+	ResourceQuotas         = "resourcequotas"
+	ResourceLimitRanges    = "limitranges"
+	ResourceVolumeClaims   = "persistentvolumeclaims"
+	ResourceVolumes        = "persistentvolumes"
+	ResourceStorageClasses = "storageclasses.storage.k8s.io"
 )
 
 func heldResources() []string {
 	return []string{
 		ResourceNodes, ResourceNamespaces, ResourcePods, ResourceEvents, ResourceSlices, ResourceClasses, ResourceClaims,
 		ResourceTemplates, ResourceTaintRules, ResourcePoolStatuses, ResourcePodGroups, ResourceDaemonSets, ResourceQueued, ResourceMetrics,
+		ResourceQuotas, ResourceLimitRanges, ResourceVolumeClaims, ResourceVolumes, ResourceStorageClasses,
 	}
 }

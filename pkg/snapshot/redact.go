@@ -64,6 +64,11 @@ func (s *Snapshot) clone() *Snapshot {
 	c.PodGroups = cloneAll(s.PodGroups)
 	c.Workloads = cloneAll(s.Workloads)
 	c.Queued = cloneAll(s.Queued)
+	c.Quotas = cloneAll(s.Quotas)
+	c.LimitRanges = cloneAll(s.LimitRanges)
+	c.VolumeClaims = cloneAll(s.VolumeClaims)
+	c.Volumes = cloneAll(s.Volumes)
+	c.StorageClasses = cloneAll(s.StorageClasses)
 	return &c
 }
 

@@ -80,6 +80,7 @@ func (r *redactor) snapshot(s *Snapshot) {
 		workload.Spec.QueueName = r.swap("LocalQueue", workload.Spec.QueueName)
 		r.conditions(workload.Status.Conditions)
 	}
+	r.optional(s)
 	for _, event := range s.Events {
 		r.event(event)
 	}
@@ -119,6 +120,11 @@ func (r *redactor) annotations(annotations map[string]string) map[string]string 
 		case resourceapi.PodResourceClaimAnnotation:
 			value = r.swap(tablePodClaim, value)
 		case resourceapi.ExtendedResourceClaimAnnotation, droppedFieldsNote, PreviewAnnotation, SimulatedAnnotation, ClassesAnnotation:
+		case BindCompletedAnnotation:
+		case selectedNodeAnnotation:
+			value = r.swap(tableNode, value)
+		case corev1.BetaStorageClassAnnotation:
+			value = r.swap(tableStorageClass, value)
 		case replacedNote:
 			value = r.swapAll("ResourceSlice", value)
 		case kubeletPluginNote:

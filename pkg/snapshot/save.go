@@ -20,6 +20,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	storageapi "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
@@ -178,7 +179,7 @@ func (s *Snapshot) saveYAML(w io.Writer) error {
 }
 
 func (s *Snapshot) header() header {
-	h := header{ServerVersion: s.ServerVersion, Gates: s.Gates, Gaps: s.Gaps}
+	h := header{ServerVersion: s.ServerVersion, Gates: s.Gates, Gaps: s.Gaps, Listed: s.Listed}
 	h.APIVersion, h.Kind = snapshotAPIVersion, snapshotKind
 	if !s.TakenAt.IsZero() {
 		h.TakenAt = &s.TakenAt
@@ -202,6 +203,11 @@ func (s *Snapshot) eachManifest(save func(manifest any) error) error {
 		manifests(s.Pods, core.WithKind("Pod"), save),
 		manifests(s.Events, core.WithKind("Event"), save),
 		manifests(s.Queued, queuedWorkloadKind(), save),
+		manifests(s.Quotas, core.WithKind("ResourceQuota"), save),
+		manifests(s.LimitRanges, core.WithKind("LimitRange"), save),
+		manifests(s.VolumeClaims, core.WithKind("PersistentVolumeClaim"), save),
+		manifests(s.Volumes, core.WithKind("PersistentVolume"), save),
+		manifests(s.StorageClasses, storageapi.SchemeGroupVersion.WithKind("StorageClass"), save),
 	} {
 		if err := write(); err != nil {
 			return err

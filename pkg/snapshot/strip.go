@@ -29,6 +29,7 @@ func strip(object metav1.Object) {
 			object.SetAnnotations(nil)
 		}
 	}
+	stripVolumeObject(object)
 	switch object := object.(type) {
 	case *corev1.Node:
 		object.Status.Images = nil

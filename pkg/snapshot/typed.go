@@ -14,6 +14,7 @@ import (
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	storageapi "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/gentype"
@@ -30,7 +31,7 @@ import (
 // types.
 func typedVersions() []schema.GroupVersion {
 	return []schema.GroupVersion{
-		corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion, authorizationapi.SchemeGroupVersion, schedulingapi.SchemeGroupVersion,
+		corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion, authorizationapi.SchemeGroupVersion, schedulingapi.SchemeGroupVersion, storageapi.SchemeGroupVersion,
 		resourceapi.SchemeGroupVersion, resourcev1beta2.SchemeGroupVersion, resourcev1beta1.SchemeGroupVersion, resourcev1alpha3.SchemeGroupVersion,
 	}
 }

@@ -108,11 +108,15 @@ func (w *Watcher) Target(ctx context.Context, target ObjectRef) (*Snapshot, erro
 		return nil, serverError(ctx, c.server, err)
 	}
 	c.readQueued(ctx)
+	if err := c.readOptional(ctx); err != nil {
+		return nil, err
+	}
 	s := c.snapshot
 	s.Workloads = overlay(c.plugins, s.Workloads)
 	// The other lists are in order, and others look at them.
 	sortByName(s.Events)
 	sortByName(s.Queued)
+	s.sortOptional()
 	sortGaps(s.Gaps)
 	return s, nil
 }

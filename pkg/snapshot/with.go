@@ -34,6 +34,11 @@ func (s *Snapshot) With(objects *Snapshot) *Snapshot {
 	merged.PodGroups = overlay(s.PodGroups, objects.PodGroups)
 	merged.Workloads = overlay(s.Workloads, objects.Workloads)
 	merged.Queued = overlay(s.Queued, objects.Queued)
+	merged.Quotas = overlay(s.Quotas, objects.Quotas)
+	merged.LimitRanges = overlay(s.LimitRanges, objects.LimitRanges)
+	merged.VolumeClaims = overlay(s.VolumeClaims, objects.VolumeClaims)
+	merged.Volumes = overlay(s.Volumes, objects.Volumes)
+	merged.StorageClasses = overlay(s.StorageClasses, objects.StorageClasses)
 	return &merged
 }
 

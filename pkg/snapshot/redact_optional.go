@@ -1,0 +1,87 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	tableVolumeClaim      = "PersistentVolumeClaim"
+	tablePersistentVolume = "PersistentVolume"
+	tableStorageClass     = "StorageClass"
+)
+
+// optional redacts what is read only where pods depend on it. The names of
+// resources that are counted stay: they are those of classes.
+func (r *redactor) optional(s *Snapshot) {
+	for _, quota := range s.Quotas {
+		r.meta(&quota.ObjectMeta, "ResourceQuota")
+		if quota.Spec.ScopeSelector == nil {
+			continue
+		}
+		for i := range quota.Spec.ScopeSelector.MatchExpressions {
+			expression := &quota.Spec.ScopeSelector.MatchExpressions[i]
+			for j := range expression.Values {
+				expression.Values[j] = r.priorityClass(expression.Values[j])
+			}
+		}
+	}
+	for _, limits := range s.LimitRanges {
+		r.meta(&limits.ObjectMeta, "LimitRange")
+	}
+	for _, claim := range s.VolumeClaims {
+		r.volumeClaim(claim)
+	}
+	for _, volume := range s.Volumes {
+		r.persistentVolume(volume)
+	}
+	for _, class := range s.StorageClasses {
+		r.meta(&class.ObjectMeta, tableStorageClass)
+		r.keep(class.Provisioner)
+		for i := range class.AllowedTopologies {
+			for j := range class.AllowedTopologies[i].MatchLabelExpressions {
+				expression := &class.AllowedTopologies[i].MatchLabelExpressions[j]
+				for k := range expression.Values {
+					expression.Values[k] = r.labelValue(expression.Key, expression.Values[k])
+				}
+			}
+		}
+	}
+}
+
+func (r *redactor) volumeClaim(claim *corev1.PersistentVolumeClaim) {
+	name, owner := claim.Name, metav1.GetControllerOfNoCopy(claim)
+	if owner != nil && owner.Kind == "Pod" && strings.HasPrefix(name, owner.Name+"-") {
+		// The claim of an ephemeral volume is found by the names of both.
+		name = r.swap("Pod", owner.Name) + "-" + r.swap(tableVolume, strings.TrimPrefix(name, owner.Name+"-"))
+		r.meta(&claim.ObjectMeta, tableVolumeClaim)
+		claim.Name = name
+	} else {
+		r.meta(&claim.ObjectMeta, tableVolumeClaim)
+	}
+	claim.Spec.VolumeName = r.swap(tablePersistentVolume, claim.Spec.VolumeName)
+	r.pointer(tableStorageClass, claim.Spec.StorageClassName)
+	claim.Spec.VolumeAttributesClassName, claim.Status.CurrentVolumeAttributesClassName, claim.Status.ModifyVolumeStatus = nil, nil, nil
+	r.labelSelector(claim.Spec.Selector)
+}
+
+func (r *redactor) persistentVolume(volume *corev1.PersistentVolume) {
+	r.meta(&volume.ObjectMeta, tablePersistentVolume)
+	if volume.Spec.ClaimRef != nil {
+		r.reference(volume.Spec.ClaimRef)
+	}
+	volume.Spec.StorageClassName = r.swap(tableStorageClass, volume.Spec.StorageClassName)
+	volume.Spec.VolumeAttributesClassName = nil
+	if volume.Spec.NodeAffinity != nil {
+		r.nodeSelector(volume.Spec.NodeAffinity.Required)
+	}
+	volume.Status.Message = r.text(volume.Status.Message)
+	if volume.Spec.CSI != nil {
+		r.keep(volume.Spec.CSI.Driver)
+	}
+}
