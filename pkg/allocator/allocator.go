@@ -64,6 +64,10 @@ type Allocator struct {
 	partitionMutex sync.Mutex
 	partitions     map[*Pool]*PartitionUse
 
+	// neighbors has what was asked for so far about pods, by pod.
+	neighbors sync.Map
+	placed    func() []placedPod
+
 	devices  func() deviceTable
 	barred   func() bars
 	usage    func() map[string]*nodeUsage
@@ -140,6 +144,7 @@ func build(ctx context.Context, snap *snapshot.Snapshot, sibling *Allocator, opt
 		}
 	}
 	a.usage = sync.OnceValue(a.sumUsage)
+	a.placed = sync.OnceValue(a.placedPods)
 	a.extended = sync.OnceValue(a.indexExtendedClaims)
 	return a, nil
 }

@@ -37,6 +37,7 @@ type Misfit struct {
 // [Allocator.NotModelled]. Of nodes that were made up (see [Allocator.Nodes]
 // and [snapshot.NodeMissing]) only the name is compared.
 func (a *Allocator) NodeFit(pod *corev1.Pod, node *corev1.Node) []Misfit {
+	original := pod
 	pod = defaultedPod(pod)
 	var misfits []Misfit
 	if pod.Spec.NodeName != "" && pod.Spec.NodeName != node.Name {
@@ -52,7 +53,11 @@ func (a *Allocator) NodeFit(pod *corev1.Pod, node *corev1.Node) []Misfit {
 	misfits = append(misfits, affinityMisfits(pod, node)...)
 	usage := a.usageOf(pod, node)
 	misfits = append(misfits, portMisfits(pod, usage)...)
-	return append(misfits, a.resourceMisfits(pod, node, usage)...)
+	misfits = append(misfits, a.resourceMisfits(pod, node, usage)...)
+	misfits = append(misfits, a.volumeMisfits(pod, node)...)
+	near := a.neighborsOf(original)
+	misfits = append(misfits, near.spreadMisfits(node)...)
+	return append(misfits, near.podAffinityMisfits(node)...)
 }
 
 func (a *Allocator) taintMisfits(pod *corev1.Pod, node *corev1.Node) []Misfit {
