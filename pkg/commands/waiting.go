@@ -68,11 +68,16 @@ func (o *whyOptions) explainWaiting(ctx context.Context) error {
 		namespace = ""
 	}
 	a := &answers{}
+	var targets []explain.Options
 	for _, pod := range o.waiting.in(from.snap, alloc, namespace) {
-		a.add(explain.ExplainWith(ctx, alloc, from.snap, explain.Options{Kind: explain.KindPod, Namespace: pod.Namespace, Name: pod.Name}))
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+		targets = append(targets, explain.Options{Kind: explain.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+	}
+	found, err := explain.ExplainEach(ctx, alloc, from.snap, targets)
+	if err != nil {
+		return err
+	}
+	for _, answer := range found {
+		a.add(answer.Explanation, answer.Err)
 	}
 	hidden := from.snap.Gap(snapshot.ResourcePods)
 	if hidden != nil && hidden.Namespace != "" && hidden.Namespace == namespace {

@@ -254,16 +254,21 @@ func (o *whyOptions) explainIn(ctx context.Context, from *source, files *snapsho
 	}
 	texts := readTexts(o.files)
 	texts.namespace = cmp.Or(from.namespace, metav1.NamespaceDefault)
-	for _, target := range targets {
-		target.AllRemedies = o.allRemedies
-		target.Node, target.Device = o.near.node, o.near.device
-		e, err := explain.ExplainWith(ctx, alloc, snap, target)
-		if err == nil && objects != nil {
-			texts.settle(e, func(object string) bool { return hasObject(objects, object) })
-		}
-		a.add(e, err)
+	for i := range targets {
+		targets[i].AllRemedies = o.allRemedies
+		targets[i].Node, targets[i].Device = o.near.node, o.near.device
 	}
-	return ctx.Err()
+	found, err := explain.ExplainEach(ctx, alloc, snap, targets)
+	if err != nil {
+		return err
+	}
+	for _, answer := range found {
+		if answer.Err == nil && objects != nil {
+			texts.settle(answer.Explanation, func(object string) bool { return hasObject(objects, object) })
+		}
+		a.add(answer.Explanation, answer.Err)
+	}
+	return nil
 }
 
 // answers collects what is known about several targets.

@@ -85,7 +85,7 @@ func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocat
 	}
 	x.out.Nodes = groupNodes(answers)
 	x.conclude(ctx, verdicts, best)
-	if x.out.Verdict != DoesNotFit && x.out.Verdict != Error {
+	if x.out.Verdict != DoesNotFit && x.out.Verdict != Error || x.subject.verdictOnly {
 		return nil
 	}
 	if err := x.prove(ctx); err != nil || x.out.Verdict == Error {

@@ -159,7 +159,9 @@ func (x *inquiry) run(ctx context.Context) error {
 			return err
 		}
 	}
-	x.trace(ctx)
+	if !x.subject.verdictOnly {
+		x.trace(ctx)
+	}
 	return x.decide(ctx)
 }
 

@@ -47,6 +47,15 @@ type Explanation struct {
 	PodCount int         `json:"podCount,omitempty"`
 	// SchedulerMessage is what the scheduler itself said last, if anything.
 	SchedulerMessage *SchedulerMessage `json:"schedulerMessage,omitempty"`
+	// SameAs is the pod whose answer this is, too: both are equal to the scheduler.
+	// Nodes, the funnels of the requests, conflict and remedies are found there and
+	// not here.
+	SameAs *Target `json:"sameAs,omitempty"`
+	// Queue tells which pods get the devices first. It is set if the target fits
+	// as long as those pods are left out.
+	Queue *QueueStatus `json:"queue,omitempty"`
+	// Replicas counts the pods of a workload.
+	Replicas *ReplicaCount `json:"replicas,omitempty"`
 	// Allocator tells which allocator answered, and how it was set up.
 	Allocator AllocatorInfo `json:"allocator"`
 	// Assumptions says, a sentence each, what was taken as true without seeing
@@ -164,6 +173,9 @@ const (
 	ClaimLimitExceeded           Code = "ClaimLimitExceeded"
 	SearchTimeout                Code = "SearchTimeout"
 	AdminAccessDenied            Code = "AdminAccessDenied"
+	// PodsCompete means that devices are available, and that pods which are before
+	// this one in the scheduling queue get them.
+	PodsCompete Code = "PodsCompete"
 	// AllocatorError is an error of the allocator that has no code of its own.
 	AllocatorError Code = "AllocatorError"
 	// ClaimNotReady is a claim that does not exist yet, is being deleted, or
@@ -212,6 +224,38 @@ type PodStatus struct {
 	AgeSeconds int64 `json:"ageSeconds,omitempty"`
 	// Stage is where the pod stands.
 	Stage Stage `json:"stage,omitempty"`
+}
+
+// QueueStatus is what pods that are before the target in the scheduling queue
+// take from it. The order is by priority, then by age.
+type QueueStatus struct {
+	// Before are those pods, at most ten; BeforeCount counts all of them.
+	Before      []QueuedPod `json:"before"`
+	BeforeCount int         `json:"beforeCount"`
+}
+
+// QueuedPod is a pod that waits, with what it gets.
+type QueuedPod struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Priority is the pod's spec.priority.
+	Priority int32 `json:"priority"`
+	// Node is where it fits, Devices what the allocator picks there.
+	Node    string            `json:"node"`
+	Devices []AllocatedDevice `json:"devices"`
+}
+
+// ReplicaCount counts the pods of a workload.
+type ReplicaCount struct {
+	// Desired is how many pods there should be at the same time; absent if the
+	// workload does not say so.
+	Desired *int32 `json:"desired,omitempty"`
+	// WithDevices counts those whose claims are all allocated, Waiting those that
+	// wait for devices. Before there are any pods, all of them wait.
+	WithDevices int `json:"withDevices"`
+	Waiting     int `json:"waiting"`
+	// FitNow is how many of those that wait fit now, one after another.
+	FitNow int `json:"fitNow"`
 }
 
 // SchedulerMessage is the last word of the scheduler about a pod.

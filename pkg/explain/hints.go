@@ -26,6 +26,9 @@ const maxHints = 5
 
 // addHints looks for causes outside of the allocation, the most telling first.
 func (x *inquiry) addHints() {
+	if x.subject.verdictOnly {
+		return
+	}
 	if pod := x.subject.pod; pod == nil || waits(pod) {
 		x.queueHint()
 		x.droppedHints()

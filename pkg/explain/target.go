@@ -75,10 +75,14 @@ type subject struct {
 	pod          *corev1.Pod
 	hypothetical bool
 	claims       []allocator.PodClaim
+	// verdictOnly leaves out what is not needed for the verdict and the nodes.
+	verdictOnly bool
 	// others are further pods that wait for the same claim.
 	others []*corev1.Pod
-	// workload is set if the pod stands for several.
+	// workload is set if the pod stands for several; desired is how many there
+	// should be, nil if that is not known.
 	workload bool
+	desired  *int32
 	// users are the pods that use the target.
 	users []*corev1.Pod
 	// only is the one node to look at, nil for all of them.
@@ -183,7 +187,7 @@ func (s *subject) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocat
 		if w.Namespace != s.target.Namespace || w.Name != s.target.Name {
 			continue
 		}
-		s.users, s.workload = podsOf(snap, w), true
+		s.users, s.workload, s.desired = podsOf(snap, w), true, w.Replicas
 		chosen := slices.IndexFunc(s.users, waits)
 		switch {
 		case chosen >= 0:

@@ -62,6 +62,7 @@ func (p *page) headline(e *explain.Explanation) {
 	if e.Summary != "" {
 		p.text(2, plain, e.Summary)
 	}
+	p.replicas(e)
 	p.pods(e)
 	p.stageEvidence(e)
 	if message := e.SchedulerMessage; message != nil && !strings.Contains(e.Summary, message.Text) {

@@ -87,6 +87,9 @@ type Workload struct {
 	Selector *metav1.LabelSelector
 	// Template is what its pods are made from.
 	Template corev1.PodTemplateSpec
+	// Replicas is how many pods there should be at the same time, nil if the
+	// workload does not say so, as a DaemonSet does not.
+	Replicas *int32
 	// Daemon is the status of a DaemonSet, nil if it has none or is none.
 	Daemon *DaemonStatus
 }

@@ -77,6 +77,9 @@ func (w *Workload) DeepCopy() *Workload {
 	c := &Workload{TypeMeta: w.TypeMeta, Selector: w.Selector.DeepCopy()}
 	w.DeepCopyInto(&c.ObjectMeta)
 	w.Template.DeepCopyInto(&c.Template)
+	if w.Replicas != nil {
+		c.Replicas = new(*w.Replicas)
+	}
 	if w.Daemon != nil {
 		c.Daemon = new(*w.Daemon)
 	}

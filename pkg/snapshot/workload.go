@@ -6,6 +6,7 @@ package snapshot
 import (
 	"encoding/json"
 	"errors"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +28,11 @@ type workloadManifest struct {
 type workloadSpec struct {
 	Selector json.RawMessage         `json:"selector,omitempty"`
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
+	// Replicas is the number of pods; that of a Job is Parallelism, or the fewer
+	// Completions. Custom resources can have anything there.
+	Replicas    json.RawMessage `json:"replicas,omitempty"`
+	Parallelism json.RawMessage `json:"parallelism,omitempty"`
+	Completions json.RawMessage `json:"completions,omitempty"`
 	// JobTemplate is where a CronJob has it.
 	JobTemplate *jobTemplate `json:"jobTemplate,omitempty"`
 }
@@ -120,10 +126,44 @@ func decodeWorkload(data []byte, shape workloadShape) (*Workload, error) {
 	}
 	workload.Template = *template
 	workload.Selector = decodeSelector(spec.Selector)
+	workload.Replicas = spec.replicas(shape, workload.Kind)
 	if status := new(DaemonStatus); workload.Kind == kindDaemonSet && len(manifest.Status) > 0 && json.Unmarshal(manifest.Status, status) == nil {
 		workload.Daemon = status
 	}
 	return workload, nil
+}
+
+const kindJob = "Job"
+
+// replicas is how many pods the workload wants at the same time, nil if that is
+// not known. The defaults are those of the API server.
+func (s *workloadSpec) replicas(shape workloadShape, kind string) *int32 {
+	number := func(data json.RawMessage) *int32 {
+		var n int32
+		if len(data) == 0 || json.Unmarshal(data, &n) != nil || n < 0 {
+			return nil
+		}
+		return &n
+	}
+	one := int32(1)
+	switch {
+	case shape == templateOnTop, shape == templateInSpec && kind == kindDaemonSet:
+		return nil
+	case shape == templateInJob, shape == templateInSpec && kind == kindJob:
+		n := &one
+		if given := number(s.Parallelism); given != nil {
+			n = given
+		}
+		if most := number(s.Completions); most != nil {
+			n = new(min(*n, *most))
+		}
+		return n
+	}
+	n := number(s.Replicas)
+	if n == nil && shape == templateInSpec {
+		n = &one
+	}
+	return n
 }
 
 // decodeSelector reads a label selector, or the plain labels that a
@@ -168,6 +208,14 @@ func (w *Workload) manifest() (*workloadManifest, error) {
 			return nil, err
 		}
 		spec.Selector = encoded
+	}
+	if w.Replicas != nil {
+		number := json.RawMessage(strconv.Itoa(int(*w.Replicas)))
+		if shape == templateInJob || shape == templateInSpec && w.Kind == kindJob {
+			spec.Parallelism = number
+		} else {
+			spec.Replicas = number
+		}
 	}
 	if shape == templateInJob {
 		spec = &workloadSpec{JobTemplate: &jobTemplate{Spec: *spec}}

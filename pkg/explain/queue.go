@@ -1,0 +1,359 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// Answer is what was found for one of several targets. One of the two is nil.
+//
+// +k8s:deepcopy-gen=false
+type Answer struct {
+	Explanation *Explanation
+	Err         error
+}
+
+// ExplainEach answers for several targets of one cluster, in their order. Pods
+// that wait are decided one after another, as the scheduler does: a pod that
+// fits gets its node and its devices before the next one is looked at. The order
+// is that of the scheduling queue: by priority, then by age (the plugin
+// PrioritySort). Pods of the cluster that are no targets take part.
+//
+// Equal pods share what is the same for all of them, see [Explanation.SameAs]: a
+// thousand pods of one Job take little longer than one. The error is that of ctx.
+func ExplainEach(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, targets []Options) ([]Answer, error) {
+	q := &queue{snap: snap, alloc: alloc, after: snap, afterAlloc: alloc, kinds: map[string]*podKind{}, pods: map[types.NamespacedName]*queuedPod{}}
+	answers := make([]Answer, len(targets))
+	subjects := make([]*subject, len(targets))
+	for i, target := range targets {
+		var err error
+		subjects[i], err = find(snap, alloc, target)
+		switch {
+		case err != nil:
+			answers[i].Err = err
+		case !subjects[i].queued():
+			answers[i].Explanation, answers[i].Err = ExplainWith(ctx, alloc, snap, target)
+			subjects[i] = nil
+		default:
+			q.addSubject(subjects[i])
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("explain: %w", err)
+		}
+	}
+	if len(q.pods) > 0 {
+		if err := q.decide(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for i, s := range subjects {
+		if s == nil || answers[i].Err != nil {
+			continue
+		}
+		answers[i].Explanation, answers[i].Err = q.answer(ctx, s)
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("explain: %w", err)
+		}
+	}
+	return answers, nil
+}
+
+// queued reports whether the subject stands for pods in the scheduling queue. A
+// question about one node or one device is about that alone.
+func (s *subject) queued() bool {
+	return s.pod != nil && s.opts.Node == "" && s.opts.Device == "" && (s.hypothetical || waits(s.pod)) && s.target.Kind != KindClaim
+}
+
+// queue decides pods one after another.
+type queue struct {
+	// snap and alloc are the cluster as it is; after has what was reserved since.
+	snap, after       *snapshot.Snapshot
+	alloc, afterAlloc *allocator.Allocator
+	// order has the pods of the queue, the first one first.
+	order []*queuedPod
+	pods  map[types.NamespacedName]*queuedPod
+	kinds map[string]*podKind
+}
+
+// queuedPod is a pod of the queue and what becomes of it.
+type queuedPod struct {
+	pod          *corev1.Pod
+	hypothetical bool
+	kind         *podKind
+	// wanted is set if it has to be decided, target if it has to be explained.
+	wanted, target bool
+	opts           Options
+	// reservation is what it gets, nil if it does not fit.
+	reservation *whatif.Reservation
+	// before are those that get what it could have, if it fits without them.
+	before []*queuedPod
+}
+
+// podKind is what pods have in common that are equal to the scheduler.
+type podKind struct {
+	// first is the pod for which answer was found.
+	first  *queuedPod
+	answer *Explanation
+	// nodes are those where a pod of the kind may fit after what was reserved.
+	nodes []*corev1.Node
+	// before are those who took the last of them.
+	before []*queuedPod
+}
+
+// maxReplicas is how many pods are made up for a workload that has none yet.
+const maxReplicas = 1000
+
+// addSubject puts the pods of a target into the queue.
+func (q *queue) addSubject(s *subject) {
+	switch {
+	case s.workload && s.hypothetical:
+		wanted := int(ptr.Deref(s.desired, 1))
+		if wanted > maxReplicas {
+			wanted = 1
+		}
+		for i := range max(wanted, 1) {
+			q.add(s.replica(i), true).wanted = true
+		}
+	case s.workload:
+		for _, pod := range s.users {
+			if waits(pod) {
+				q.add(pod, false).wanted = true
+			}
+		}
+	default:
+		p := q.add(s.pod, s.hypothetical)
+		p.wanted, p.target, p.opts = true, true, s.opts
+	}
+}
+
+// replica is a pod of a workload that has none yet.
+func (s *subject) replica(i int) *corev1.Pod {
+	pod := *s.pod
+	pod.Name = fmt.Sprintf("%s%d", s.pod.Name, i)
+	return &pod
+}
+
+func (q *queue) add(pod *corev1.Pod, hypothetical bool) *queuedPod {
+	key := podKey(pod)
+	if q.pods[key] == nil {
+		q.pods[key] = &queuedPod{pod: pod, hypothetical: hypothetical}
+		q.order = append(q.order, q.pods[key])
+	}
+	return q.pods[key]
+}
+
+func podKey(pod *corev1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+}
+
+// decide goes through the queue. As long as nothing that was asked about fits,
+// nobody can take anything from it, and the others are left out.
+func (q *queue) decide(ctx context.Context) error {
+	slices.SortStableFunc(q.order, func(a, b *queuedPod) int { return compareQueued(a.pod, b.pod) })
+	fits := false
+	for _, p := range q.order {
+		if err := q.sortKind(ctx, p); err != nil {
+			return err
+		}
+		fits = fits || p.kind.answer.Verdict == Fits
+	}
+	if !fits {
+		return nil
+	}
+	for _, pod := range q.snap.Pods {
+		if waits(pod) && len(pod.Spec.SchedulingGates) == 0 && len(q.alloc.PodClaims(pod)) > 0 {
+			q.add(pod, false)
+		}
+	}
+	slices.SortStableFunc(q.order, func(a, b *queuedPod) int { return compareQueued(a.pod, b.pod) })
+	last := 0
+	for i, p := range q.order {
+		if p.wanted {
+			last = i
+		}
+	}
+	for _, p := range q.order[:last+1] {
+		if err := q.sortKind(ctx, p); err != nil {
+			return err
+		}
+		if p.kind.answer.Verdict != Fits || p.kind.answer.Stage == StageQueueing || len(p.pod.Spec.SchedulingGates) > 0 {
+			continue
+		}
+		if err := q.reserve(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compareQueued is the order of the scheduling queue (Less of the plugin
+// PrioritySort): the higher priority first, then who was added to the queue
+// first. When that was is known to the scheduler alone; here it is when the pod
+// was created. What does not exist yet comes last.
+func compareQueued(a, b *corev1.Pod) int {
+	created := func(pod *corev1.Pod) time.Time {
+		if pod.CreationTimestamp.IsZero() {
+			return time.Unix(1<<40, 0)
+		}
+		return pod.CreationTimestamp.Time
+	}
+	return cmp.Or(
+		cmp.Compare(ptr.Deref(b.Spec.Priority, 0), ptr.Deref(a.Spec.Priority, 0)),
+		created(a).Compare(created(b)),
+		cmp.Compare(a.Namespace, b.Namespace),
+		naturalCompare(a.Name, b.Name),
+	)
+}
+
+// sortKind finds the pods that a pod is equal to, and the answer for them in the
+// cluster as it is.
+func (q *queue) sortKind(ctx context.Context, p *queuedPod) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("explain: %w", err)
+	}
+	if p.kind == nil {
+		key := q.signature(p)
+		if q.kinds[key] == nil {
+			q.kinds[key] = &podKind{first: p}
+		}
+		p.kind = q.kinds[key]
+	}
+	if kind := p.kind; kind.answer == nil || p.target && !kind.first.target {
+		// Of pods that are no targets, only the verdict was asked for.
+		kind.first = p
+		return q.explainKind(ctx, p)
+	}
+	return nil
+}
+
+// explainKind answers for the first pod of a kind, in the cluster as it is. For
+// one that is not a target, the verdict is enough.
+func (q *queue) explainKind(ctx context.Context, p *queuedPod) error {
+	s := q.subject(p, q.alloc)
+	s.verdictOnly = !p.target
+	answer, err := explainSubject(ctx, q.alloc, q.snap, s)
+	if err != nil {
+		return err
+	}
+	p.kind.answer, p.kind.nodes = answer, nil
+	if answer.Verdict != Fits {
+		return nil
+	}
+	nodes, _ := q.alloc.Nodes()
+	byName := make(map[string]*corev1.Node, len(nodes))
+	for _, node := range nodes {
+		byName[node.Name] = node
+	}
+	add := func(name string) {
+		if node := byName[name]; node != nil {
+			p.kind.nodes = append(p.kind.nodes, node)
+			delete(byName, name)
+		}
+	}
+	// What the allocator picks comes first.
+	if answer.Placement != nil {
+		add(answer.Placement.Node)
+	}
+	for _, group := range answer.Nodes {
+		if group.Verdict == Fits {
+			for _, name := range group.Names {
+				add(name)
+			}
+		}
+	}
+	return nil
+}
+
+// subject is the pod as the target of a question.
+func (q *queue) subject(p *queuedPod, alloc *allocator.Allocator) *subject {
+	s := &subject{target: Target{Kind: KindPod, Namespace: p.pod.Namespace, Name: p.pod.Name}, hypothetical: p.hypothetical}
+	s.opts = Options{Kind: s.target.Kind, Namespace: s.target.Namespace, Name: s.target.Name, AllRemedies: p.opts.AllRemedies}
+	if !p.hypothetical {
+		s.users = []*corev1.Pod{p.pod}
+	}
+	s.usePod(alloc, p.pod)
+	return s
+}
+
+// reserve gives the pod the first node of its kind where it still fits. A node
+// where an equal pod did not fit is left out from then on: what is reserved only
+// grows.
+func (q *queue) reserve(ctx context.Context, p *queuedPod) error {
+	x := newInquiry(q.afterAlloc, q.after, q.subject(p, q.afterAlloc))
+	x.describeClaims()
+	for len(p.kind.nodes) > 0 {
+		node := p.kind.nodes[0]
+		reservation, err := x.reservationOn(ctx, node)
+		if err != nil {
+			return err
+		}
+		if reservation != nil {
+			p.reservation = reservation
+			q.after = whatif.Reserve(q.after, *reservation)
+			if q.afterAlloc, err = q.afterAlloc.Amended(ctx, q.after); err != nil {
+				return fmt.Errorf("set up the allocator: %w", err)
+			}
+			return nil
+		}
+		p.kind.nodes = p.kind.nodes[1:]
+	}
+	if p.kind.before == nil {
+		p.kind.before = q.takers(p.kind.answer)
+	}
+	p.before = p.kind.before
+	return nil
+}
+
+// reservationOn is what the pod gets on a node, nil if it does not fit there.
+func (x *inquiry) reservationOn(ctx context.Context, node *corev1.Node) (*whatif.Reservation, error) {
+	if len(x.misfits(node)) > 0 {
+		return nil, nil
+	}
+	claims, err := x.claimsFor(node)
+	if err != nil {
+		return nil, nil //nolint:nilerr // the pod cannot use the node
+	}
+	verdict := x.site.alloc.Check(ctx, node, claims)
+	if verdict.Outcome == allocator.Cancelled {
+		return nil, verdict.Err
+	}
+	if verdict.Outcome != allocator.Fits {
+		return nil, nil
+	}
+	r := &whatif.Reservation{Pod: x.subject.pod, Node: node.Name}
+	next := 0
+	for i := range x.subject.claims {
+		pc := &x.subject.claims[i]
+		if pc.Claim == nil {
+			continue
+		}
+		part := whatif.ClaimReservation{Entry: pc.Entry, Claim: pc.Claim}
+		if pc.Claim.Status.Allocation == nil {
+			if next >= len(claims) {
+				// A device plugin of the node serves the extended resources.
+				continue
+			}
+			part.Claim, part.Allocation = claims[next], &verdict.Allocations[next]
+			next++
+		}
+		if pc.ExtendedResources {
+			part.Mappings = allocator.ExtendedResourceMappings(x.subject.pod, part.Claim)
+		}
+		r.Claims = append(r.Claims, part)
+	}
+	return r, nil
+}

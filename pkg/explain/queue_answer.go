@@ -1,0 +1,269 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// answer is the explanation of a target after all of the queue was decided.
+func (q *queue) answer(ctx context.Context, s *subject) (*Explanation, error) {
+	if !s.workload {
+		p := q.pods[podKey(s.pod)]
+		if p.kind.first == p {
+			return q.settled(*p.kind.answer, p, s), nil
+		}
+		return q.settled(*q.shared(p, s), p, s), nil
+	}
+	pods, count := q.replicas(s)
+	// The answer is that for the first one that does not fit, if there is one.
+	chosen := pods[0]
+	for _, p := range pods {
+		if p.reservation == nil {
+			chosen = p
+			break
+		}
+	}
+	of := *s
+	if !s.hypothetical {
+		of.usePod(q.alloc, chosen.pod)
+	}
+	answer, err := explainSubject(ctx, q.alloc, q.snap, &of)
+	if err != nil {
+		return nil, err
+	}
+	answer.Replicas = count
+	return q.settled(*answer, chosen, s), nil
+}
+
+// replicas are the pods of a workload that wait, in the order of the queue.
+func (q *queue) replicas(s *subject) ([]*queuedPod, *ReplicaCount) {
+	count := &ReplicaCount{Desired: s.desired}
+	var pods []*queuedPod
+	if s.hypothetical {
+		for i := 0; ; i++ {
+			p := q.pods[podKey(s.replica(i))]
+			if p == nil {
+				break
+			}
+			pods = append(pods, p)
+		}
+	}
+	for _, pod := range s.users {
+		if p := q.pods[podKey(pod)]; p != nil && waits(pod) {
+			pods = append(pods, p)
+		}
+		if q.hasDevices(pod) {
+			count.WithDevices++
+		} else if waits(pod) {
+			count.Waiting++
+		}
+	}
+	slices.SortStableFunc(pods, func(a, b *queuedPod) int { return compareQueued(a.pod, b.pod) })
+	if s.hypothetical {
+		count.Waiting = len(pods)
+	}
+	for _, p := range pods {
+		if p.reservation != nil && !q.hasDevices(p.pod) {
+			count.FitNow++
+		}
+	}
+	if ptr.Deref(s.desired, 0) > maxReplicas && s.hypothetical || s.desired == nil && s.hypothetical {
+		return pods, nil
+	}
+	return pods, count
+}
+
+// hasDevices reports whether all claims of a pod are allocated.
+func (q *queue) hasDevices(pod *corev1.Pod) bool {
+	claims := q.alloc.PodClaims(pod)
+	return len(claims) > 0 && !slices.ContainsFunc(claims, func(pc allocator.PodClaim) bool {
+		return pc.Claim == nil || pc.Claim.Status.Allocation == nil || errors.Is(pc.Problem, allocator.ErrClaimNotOwned)
+	})
+}
+
+// shared is the answer for a pod that is equal to another one, as far as it is
+// its own.
+func (q *queue) shared(p *queuedPod, s *subject) *Explanation {
+	from := p.kind.answer
+	x := newInquiry(q.alloc, q.snap, s)
+	x.describeAllocator()
+	x.describeUsers()
+	x.describeClaims()
+	x.out.Verdict, x.out.Code, x.out.Summary, x.out.Stage = from.Verdict, from.Code, from.Summary, from.Stage
+	x.out.NodeCount, x.out.Assumptions = from.NodeCount, from.Assumptions
+	for i := range x.out.Pods {
+		x.out.Pods[i].Stage = from.Stage
+	}
+	x.out.SameAs = &from.Target
+	return x.out
+}
+
+// settled is an answer for the cluster as it is, with what the pods before this
+// one change about it.
+func (q *queue) settled(e Explanation, p *queuedPod, s *subject) *Explanation {
+	switch {
+	case p.reservation != nil:
+		placement := placementOf(p)
+		if e.Placement == nil || e.Placement.Node != placement.Node || e.SameAs != nil {
+			x := &inquiry{out: &e}
+			placement.Score = 0
+			e.Placement = placement
+			e.Summary = sentence(x.fitSummary())
+		}
+	case len(p.before) > 0:
+		q.compete(&e, p, s)
+	}
+	return &e
+}
+
+// placementOf is what a reservation has, as an answer says it.
+func placementOf(p *queuedPod) *Placement {
+	placement := &Placement{Node: p.reservation.Node}
+	for i := range p.reservation.Claims {
+		r := &p.reservation.Claims[i]
+		allocation := r.Allocation
+		if allocation == nil {
+			continue
+		}
+		claim := PlacementClaim{Namespace: r.Claim.Namespace, Name: r.Claim.Name}
+		for j := range allocation.Devices.Results {
+			device := allocatedDevice(&allocation.Devices.Results[j])
+			// The share's ID is made anew at each attempt.
+			device.ShareID = ""
+			claim.Devices = append(claim.Devices, device)
+		}
+		placement.Claims = append(placement.Claims, claim)
+	}
+	return placement
+}
+
+// takers are the pods that get what an answer has picked: its devices or, if
+// those are left, something else of the nodes where it fits.
+func (q *queue) takers(answer *Explanation) []*queuedPod {
+	var picked []string
+	if answer.Placement != nil {
+		for _, claim := range answer.Placement.Claims {
+			for _, d := range claim.Devices {
+				picked = append(picked, d.Driver+"/"+d.Pool+"/"+d.Device)
+			}
+		}
+	}
+	var ofDevices, ofNodes []*queuedPod
+	for _, p := range q.order {
+		if p.reservation == nil {
+			continue
+		}
+		if slices.ContainsFunc(devicesOf(p), func(d AllocatedDevice) bool { return slices.Contains(picked, d.Driver+"/"+d.Pool+"/"+d.Device) }) {
+			ofDevices = append(ofDevices, p)
+		}
+		if slices.ContainsFunc(answer.Nodes, func(g NodeGroup) bool { return g.Verdict == Fits && slices.Contains(g.Names, p.reservation.Node) }) {
+			ofNodes = append(ofNodes, p)
+		}
+	}
+	if len(ofDevices) > 0 && nodesThatFit(answer) == 1 {
+		return ofDevices
+	}
+	if len(ofNodes) > 0 {
+		return ofNodes
+	}
+	return ofDevices
+}
+
+func nodesThatFit(e *Explanation) int {
+	n := 0
+	for _, group := range e.Nodes {
+		if group.Verdict == Fits {
+			n += group.Count
+		}
+	}
+	return n
+}
+
+// devicesOf lists what a pod gets.
+func devicesOf(p *queuedPod) []AllocatedDevice {
+	var devices []AllocatedDevice
+	for _, claim := range placementOf(p).Claims {
+		devices = append(devices, claim.Devices...)
+	}
+	return devices
+}
+
+// compete turns the answer for a pod that fits into that for one whose devices
+// others get before it.
+func (q *queue) compete(e *Explanation, p *queuedPod, s *subject) {
+	e.Verdict, e.Code, e.Placement = DoesNotFit, PodsCompete, nil
+	status := &QueueStatus{}
+	for _, other := range p.before {
+		if other.hypothetical && s.hypothetical && s.workload {
+			// Those are other replicas of the target.
+			continue
+		}
+		status.BeforeCount++
+		if len(status.Before) < maxPods {
+			status.Before = append(status.Before, QueuedPod{
+				Namespace: other.pod.Namespace, Name: other.pod.Name, Priority: ptr.Deref(other.pod.Spec.Priority, 0),
+				Node: other.reservation.Node, Devices: devicesOf(other),
+			})
+		}
+	}
+	text := "pods before it in the queue get what is available"
+	if status.BeforeCount > 0 {
+		e.Queue = status
+		text = status.text()
+	} else if e.Replicas != nil {
+		text = fmt.Sprintf("%d of %s fit, and the next one finds no devices left", e.Replicas.FitNow, plural(e.Replicas.Waiting, "replica"))
+	}
+	e.Summary = sentence(text)
+	var nodes []NodeGroup
+	for _, group := range e.Nodes {
+		if group.Verdict == Fits {
+			group.Verdict, group.Code, group.Score = DoesNotFit, PodsCompete, 0
+			group.Message = "available, but pods before it in the queue get it"
+		}
+		nodes = append(nodes, group)
+	}
+	e.Nodes = nodes
+}
+
+// text says who comes first and what they get.
+func (s *QueueStatus) text() string {
+	first := &s.Before[0]
+	if s.BeforeCount == 1 {
+		return fmt.Sprintf("pod %s/%s, which is before it in the queue, gets %s", first.Namespace, first.Name, first.gets())
+	}
+	names := make([]string, 0, len(s.Before))
+	for i := range s.Before {
+		names = append(names, s.Before[i].Namespace+"/"+s.Before[i].Name)
+	}
+	const shown = 3
+	text := joinAnd(names)
+	if s.BeforeCount > shown {
+		text = fmt.Sprintf("%s, %s and %s more", names[0], names[1], fmt.Sprint(s.BeforeCount-2))
+	}
+	return fmt.Sprintf("%s, which are before it in the queue, get what it needs: %s", plural(s.BeforeCount, "pod"), text)
+}
+
+// gets names the devices, or the node if there are none.
+func (p *QueuedPod) gets() string {
+	switch len(p.Devices) {
+	case 0:
+		return "a place on " + p.Node
+	case 1:
+		return fmt.Sprintf("%s on %s", p.Devices[0].Device, p.Node)
+	}
+	names := make([]string, 0, len(p.Devices))
+	for i := range p.Devices {
+		names = append(names, p.Devices[i].Device)
+	}
+	return fmt.Sprintf("%s on %s: %s", plural(len(names), "device"), p.Node, sample(names, 4))
+}

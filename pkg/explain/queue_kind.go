@@ -1,0 +1,125 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"encoding/json"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// podSignature has all of a pod that the answer for it depends on, but for its
+// name. What differs between the pods of one workload and matters to nobody, such
+// as the name of the volume with the token, is not part of it.
+type podSignature struct {
+	Namespace     string
+	Owner         string
+	Stage         Stage
+	Priority      int32
+	SchedulerName string
+	NodeName      string
+	NodeSelector  map[string]string
+	Affinity      *corev1.Affinity
+	Tolerations   []corev1.Toleration
+	Spread        []corev1.TopologySpreadConstraint
+	Group         *corev1.PodSchedulingGroup
+	Gates         []corev1.PodSchedulingGate
+	Overhead      corev1.ResourceList
+	Resources     *corev1.ResourceRequirements
+	Init          []containerSignature
+	Containers    []containerSignature
+	Volumes       []corev1.VolumeSource
+	Nominated     string
+	Deleting      bool
+	// Labels matter to affinity and spreading alone.
+	Labels map[string]string
+	Claims []claimSignature
+}
+
+type containerSignature struct {
+	Name          string
+	Resources     corev1.ResourceRequirements
+	Ports         []corev1.ContainerPort
+	RestartPolicy *corev1.ContainerRestartPolicy
+}
+
+type claimSignature struct {
+	Entry, Template, Name string
+	Spec                  resourceapi.ResourceClaimSpec
+	Allocation            *resourceapi.AllocationResult
+	Generated             bool
+	Problem               string
+}
+
+// signature is the same for pods that are equal to the scheduler.
+func (q *queue) signature(p *queuedPod) string {
+	pod, claims := p.pod, q.alloc.PodClaims(p.pod)
+	x := &inquiry{snap: q.snap, site: &site{alloc: q.alloc}, subject: &subject{pod: pod}}
+	spec := &pod.Spec
+	s := podSignature{
+		Namespace: pod.Namespace, Owner: ownerText(pod), Stage: x.stageOf(pod, claims), Priority: ptr.Deref(spec.Priority, 0), SchedulerName: spec.SchedulerName,
+		NodeName: spec.NodeName, NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
+		Spread: spec.TopologySpreadConstraints, Group: spec.SchedulingGroup, Gates: spec.SchedulingGates, Overhead: spec.Overhead,
+		Resources: spec.Resources, Init: containerSignatures(spec.InitContainers), Containers: containerSignatures(spec.Containers),
+		Nominated: pod.Status.NominatedNodeName, Deleting: pod.DeletionTimestamp != nil,
+	}
+	if a := spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) || len(spec.TopologySpreadConstraints) > 0 {
+		s.Labels = pod.Labels
+	}
+	for i := range spec.Volumes {
+		if source := spec.Volumes[i].VolumeSource; source.PersistentVolumeClaim != nil || source.Ephemeral != nil || source.CSI != nil {
+			s.Volumes = append(s.Volumes, source)
+		}
+	}
+	for i := range claims {
+		pc := &claims[i]
+		c := claimSignature{Entry: pc.Entry, Template: pc.Template, Generated: pc.Generated}
+		if pc.Claim != nil {
+			c.Spec, c.Allocation = pc.Claim.Spec, pc.Claim.Status.Allocation
+			if pc.Template == "" && !pc.ExtendedResources {
+				c.Name = pc.Claim.Name
+			}
+		}
+		switch {
+		case pc.Problem == nil:
+		case errors.Is(pc.Problem, allocator.ErrClaimNotCreated):
+			c.Problem = "not created"
+		case errors.Is(pc.Problem, allocator.ErrTemplateMissing):
+			c.Problem = "no template"
+		default:
+			// It is about the claim of this pod.
+			c.Problem = pc.Problem.Error()
+		}
+		s.Claims = append(s.Claims, c)
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		// Then it is like no other.
+		return pod.Namespace + "/" + pod.Name
+	}
+	return string(data)
+}
+
+func containerSignatures(containers []corev1.Container) []containerSignature {
+	list := make([]containerSignature, 0, len(containers))
+	for i := range containers {
+		c := &containers[i]
+		list = append(list, containerSignature{Name: c.Name, Resources: c.Resources, Ports: c.Ports, RestartPolicy: c.RestartPolicy})
+	}
+	return list
+}
+
+// ownerText names the controller of a pod, empty for a bare one.
+func ownerText(pod *corev1.Pod) string {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		return owner.Kind + "/" + owner.Name
+	}
+	return ""
+}

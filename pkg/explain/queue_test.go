@@ -1,0 +1,154 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// queuedPodOf is a pod with a claim from a template, that old.
+func queuedPodOf(name, template string, age time.Duration, changes ...func(*corev1.Pod)) part {
+	return func(s *snapshot.Snapshot) {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.NewTime(s.TakenAt.Add(-age))}}
+		fromTemplate(template)(pod)
+		for _, change := range changes {
+			change(pod)
+		}
+		s.Pods = append(s.Pods, pod)
+	}
+}
+
+func explainEach(t *testing.T, snap *snapshot.Snapshot, targets ...string) map[string]*Explanation {
+	t.Helper()
+	alloc, err := allocator.New(t.Context(), snap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := make([]Options, 0, len(targets))
+	for _, target := range targets {
+		kind, name, _ := strings.Cut(target, "/")
+		options = append(options, Options{Kind: kind, Namespace: namespace, Name: name})
+	}
+	answers, err := ExplainEach(t.Context(), alloc, snap, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]*Explanation{}
+	for i, answer := range answers {
+		if answer.Err != nil {
+			t.Fatalf("%s: %v", targets[i], answer.Err)
+		}
+		found[targets[i]] = answer.Explanation
+	}
+	return found
+}
+
+func TestPodsGetTheLastDeviceInTheOrderOfTheQueue(t *testing.T) {
+	priority := func(n int32) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.Priority = ptr.To(n) }
+	}
+	for name, test := range map[string]struct {
+		pods  []part
+		first string
+	}{
+		"the older one":                {[]part{queuedPodOf("a", "one", time.Minute), queuedPodOf("b", "one", time.Hour)}, "b"},
+		"the higher priority":          {[]part{queuedPodOf("a", "one", time.Minute, priority(5)), queuedPodOf("b", "one", time.Hour)}, "a"},
+		"of the same age, by the name": {[]part{queuedPodOf("b", "one", time.Hour), queuedPodOf("a", "one", time.Hour)}, "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			snap := cluster(t, append(test.pods, nodes("n1"), pool("n1", devices(1)...), template("one", exact("gpu", 1)))...)
+			second := map[string]string{"a": "b", "b": "a"}[test.first]
+			found := explainEach(t, snap, "Pod/a", "Pod/b")
+			if e := found["Pod/"+test.first]; e.Verdict != Fits || e.Placement == nil || e.Queue != nil {
+				t.Errorf("pod %s: %s: %s", test.first, e.Verdict, e.Summary)
+			}
+			e := found["Pod/"+second]
+			if e.Verdict != DoesNotFit || e.Code != PodsCompete || e.Placement != nil {
+				t.Errorf("pod %s: %s, code %s: %s", second, e.Verdict, e.Code, e.Summary)
+			}
+			if e.Queue == nil || e.Queue.BeforeCount != 1 || e.Queue.Before[0].Name != test.first || len(e.Queue.Before[0].Devices) != 1 {
+				t.Fatalf("queue: %+v", e.Queue)
+			}
+			if want := fmt.Sprintf("Pod ml/%s, which is before it in the queue, gets gpu-0 on n1.", test.first); e.Summary != want {
+				t.Errorf("summary %q, want %q", e.Summary, want)
+			}
+			// Asked about alone, the answer is the same.
+			if alone := explainEach(t, snap, "Pod/"+second)["Pod/"+second]; alone.Verdict != e.Verdict || alone.Summary != e.Summary {
+				t.Errorf("asked about alone: %s: %s", alone.Verdict, alone.Summary)
+			}
+		})
+	}
+}
+
+func TestPodsThatDoNotFitTakeNothing(t *testing.T) {
+	snap := cluster(t, nodes("n1"), pool("n1", devices(1)...), template("one", exact("gpu", 1)), template("two", exact("gpu", 2)),
+		queuedPodOf("large", "two", 2*time.Hour), queuedPodOf("gated", "one", time.Hour, func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "later"}} }),
+		queuedPodOf("small", "one", time.Minute))
+	if e := explainEach(t, snap, "Pod/small", "Pod/large", "Pod/gated")["Pod/small"]; e.Verdict != Fits {
+		t.Errorf("%s: %s", e.Verdict, e.Summary)
+	}
+}
+
+func TestReservedCPUAndPodSlots(t *testing.T) {
+	snap := cluster(t, nodes("n1"), pool("n1", devices(4)...), template("one", exact("gpu", 1)),
+		changeNode("n1", func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("1") }),
+		queuedPodOf("a", "one", time.Hour), queuedPodOf("b", "one", time.Minute))
+	e := explainEach(t, snap, "Pod/b")["Pod/b"]
+	if e.Verdict != DoesNotFit || e.Code != PodsCompete || e.Queue.Before[0].Name != "a" {
+		t.Errorf("%s, code %s: %s", e.Verdict, e.Code, e.Summary)
+	}
+}
+
+func TestReplicas(t *testing.T) {
+	parts := []part{nodes("n1", "n2"), pool("n1", devices(1)...), pool("n2", devices(1)...), template("one", exact("gpu", 1)), deployment("web", "one")}
+	desired := func(n int32) part {
+		return func(s *snapshot.Snapshot) { s.Workloads[0].Replicas = &n }
+	}
+	labeled := func(p *corev1.Pod) { p.Labels = map[string]string{"app": "web"} }
+	snap := cluster(t, append(parts, desired(5))...)
+	e := explainEach(t, snap, "Deployment/web")["Deployment/web"]
+	if e.Verdict != DoesNotFit || e.Replicas == nil || *e.Replicas.Desired != 5 || e.Replicas.Waiting != 5 || e.Replicas.FitNow != 2 || e.Replicas.WithDevices != 0 {
+		t.Errorf("before it has pods: %s, %+v: %s", e.Verdict, e.Replicas, e.Summary)
+	}
+	if e := explainEach(t, cluster(t, append(parts, desired(2))...), "Deployment/web")["Deployment/web"]; e.Verdict != Fits || e.Replicas.FitNow != 2 {
+		t.Errorf("two: %s, %+v: %s", e.Verdict, e.Replicas, e.Summary)
+	}
+	parts = append(parts, desired(5), queuedPodOf("web-1", "one", time.Hour, labeled), queuedPodOf("web-2", "one", time.Hour, labeled), queuedPodOf("web-3", "one", time.Hour, labeled))
+	e = explainEach(t, cluster(t, parts...), "Deployment/web")["Deployment/web"]
+	if e.Verdict != DoesNotFit || e.Code != PodsCompete || e.Replicas.Waiting != 3 || e.Replicas.FitNow != 2 || e.Queue == nil || e.Queue.BeforeCount != 2 {
+		t.Errorf("with three pods: %s, %+v, %+v: %s", e.Verdict, e.Replicas, e.Queue, e.Summary)
+	}
+}
+
+func TestEqualPodsShareTheAnswer(t *testing.T) {
+	parts := []part{nodes("n1"), pool("n1", devices(3)...), template("two", exact("gpu", 2))}
+	targets := make([]string, 0, 4)
+	for i := range 4 {
+		parts = append(parts, queuedPodOf(fmt.Sprintf("p%d", i), "two", time.Hour-time.Duration(i)*time.Minute))
+		targets = append(targets, fmt.Sprintf("Pod/p%d", i))
+	}
+	found := explainEach(t, cluster(t, parts...), targets...)
+	for i, target := range targets {
+		e := found[target]
+		wanted := DoesNotFit
+		if i == 0 {
+			wanted = Fits
+		}
+		if e.Verdict != wanted || e.Target.Name != target[4:] || (e.SameAs == nil) != (i == 0) || len(e.Pods) != 1 || e.Pods[0].Name != e.Target.Name {
+			t.Errorf("%s: %s, the same as %v: %s", target, e.Verdict, e.SameAs, e.Summary)
+		}
+	}
+}
