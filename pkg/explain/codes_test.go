@@ -60,7 +60,7 @@ func TestCodes(t *testing.T) {
 			verdict:  DoesNotFit,
 			funnels:  []string{"2=1+1*RequestSelectorFalse"},
 			nodes:    []string{"1*CountUnsatisfiable"},
-			evidence: "memory is 40Gi; wanted: 80Gi or more",
+			evidence: "memory is 40Gi, must be 80Gi or more",
 		},
 		"class selector": {
 			cluster: []part{
@@ -97,7 +97,7 @@ func TestCodes(t *testing.T) {
 			verdict:  DoesNotFit,
 			funnels:  []string{"2=1+1*DeviceTainted"},
 			nodes:    []string{"1*CountUnsatisfiable"},
-			evidence: "xid:NoExecute, not tolerated",
+			evidence: "xid:NoExecute",
 		},
 		"taint tolerated": {
 			cluster: []part{
@@ -118,7 +118,7 @@ func TestCodes(t *testing.T) {
 			verdict: Error,
 			funnels: []string{"4=0+4*PoolIncomplete"},
 			nodes:   []string{"1*PoolIncomplete"},
-			summary: "currently being updated", evidence: "1 of 2 slices of pool n1",
+			summary: "currently being updated", evidence: "1 of 2 slices of pool n1 published",
 		},
 		"incomplete pool": {
 			cluster: []part{nodes("n1", "n2"), slice("n1", twoSlices, devices(4)...), pool("n2", devices(1)...), claim(waiting, exact("gpu", 2))},
@@ -150,7 +150,7 @@ func TestCodes(t *testing.T) {
 			nodes:    []string{"1*NodeNotReachable"},
 			evidence: "the node does not exist",
 		},
-		"node unsuitable": {
+		"node not suitable": {
 			cluster: []part{
 				nodes("n1"), changeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
 				pool("n1", devices(2)...), claim(waiting, exact("gpu", 1)), pod("p", waiting),
@@ -168,7 +168,7 @@ func TestCodes(t *testing.T) {
 			verdict:  DoesNotFit,
 			funnels:  []string{"3=1+1*DeviceAllocated+1*CountersExhausted"},
 			nodes:    []string{"1*CountUnsatisfiable"},
-			evidence: "2 of 4 left of counter slices, used by half-0; wanted: 4",
+			evidence: "2 of 4 left of counter slices, used by half-0, 4 required",
 		},
 		"counters together": {
 			cluster: []part{
@@ -209,7 +209,7 @@ func TestCodes(t *testing.T) {
 			verdict:  DoesNotFit,
 			funnels:  []string{"1=0+1*CapacityInsufficient"},
 			nodes:    []string{"1*CapacityInsufficient"},
-			evidence: "30 of 100 left of memory; wanted: 40",
+			evidence: "30 of 100 left of memory, 40 required",
 		},
 		"capacity that the device lacks": {
 			cluster:  []part{nodes("n1"), pool("n1", device("a", withMemory("1"))), claim(waiting, exact("gpu", 1, wanting("bandwidth", "1")))},
@@ -228,7 +228,7 @@ func TestCodes(t *testing.T) {
 			funnels:  []string{"3=0+2*CapacityInsufficient+1*DeviceAllocated"},
 			nodes:    []string{"1*CountUnsatisfiable"},
 			summary:  "Request gpu needs 2, and only 1 there match: 2 too small and 1 allocated.",
-			evidence: "40 of memory; wanted: 80",
+			evidence: "40 of memory, 80 required",
 		},
 		"capacity in shares that are too small": {
 			cluster: []part{
@@ -242,7 +242,7 @@ func TestCodes(t *testing.T) {
 			verdict: DoesNotFit,
 			funnels: []string{"1=0+1*CapacityInsufficient"},
 			nodes:   []string{"1*CapacityInsufficient"},
-			summary: "can have none: 1 with no such share of memory; memory comes in only 10 or 20; wanted: 40",
+			summary: "can have none: 1 with no such share of memory; memory comes in only 10 or 20, 40 required",
 		},
 		"match attribute": {
 			cluster: []part{

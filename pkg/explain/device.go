@@ -61,10 +61,28 @@ type reason struct {
 	lack string
 	// hint says what was probably meant instead of what is wanted.
 	hint string
+	// claim is the one that the device is allocated to.
+	claim *resourceapi.ResourceClaim
 	// lacks is what the device does not have and others have.
 	lacks selector.Reading
 	// fact proves it.
 	fact Evidence
+}
+
+// requirement says what would pass, after a comma; nothing if that makes no
+// sense.
+func (r *reason) requirement() string {
+	switch {
+	case r.wanted == "":
+		return ""
+	case r.code != RequestSelectorFalse && r.code != ClassSelectorFalse:
+		return r.wanted + " required"
+	case r.wanted == r.fact.Wanted:
+		// There is no shorter way to say it than the expression.
+		return "required: " + r.wanted
+	default:
+		return "must be " + r.wanted
+	}
 }
 
 // checks decides about single devices for one request.
@@ -168,7 +186,7 @@ func (c *checks) checkInUse(d *allocator.Device) *reason {
 	}
 	for _, holder := range c.alloc.Holders(d.ID) {
 		if holder.Result.AdminAccess == nil || !*holder.Result.AdminAccess {
-			r.fact.Object = claimObject(holder.Claim)
+			r.claim, r.fact.Object = holder.Claim, claimObject(holder.Claim)
 			break
 		}
 	}
@@ -300,7 +318,7 @@ func (c *checks) checkTaints(d *allocator.Device) *reason {
 		}
 		holder, path := tainter(c.alloc, d, taint)
 		return &reason{
-			rank: rankTaint, code: DeviceTainted, label: "tainted", text: taint.String() + ", not tolerated",
+			rank: rankTaint, code: DeviceTainted, label: "tainted", text: taint.String(),
 			fact: Evidence{Object: holder, Path: path, Found: taint.String(), Wanted: "a toleration in " + c.request.path + ".tolerations"},
 		}
 	}

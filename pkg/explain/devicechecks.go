@@ -33,11 +33,11 @@ func (l *checkList) add(check, label string, reasons ...*reason) bool {
 		if text == r.label {
 			text = ""
 		}
-		if r.code == DeviceAllocated {
-			text = "to claim " + strings.TrimPrefix(r.fact.Object, KindClaim+"/")
+		if r.claim != nil {
+			text = "to claim " + qualifiedName(r.claim)
 		}
-		if r.wanted != "" {
-			text += ", wanted: " + r.wanted
+		if requirement := r.requirement(); requirement != "" {
+			text += ", " + requirement
 		}
 		if out.Outcome == CheckPassed {
 			out.Outcome, out.Code, out.Label, out.Message = CheckFailed, r.code, strings.TrimSuffix(r.label, failsSuffix), text

@@ -472,6 +472,8 @@ type Rejection struct {
 	Where string `json:"where,omitempty"`
 	// Devices lists them as driver/pool/device.
 	Devices []string `json:"devices,omitempty"`
+	// Holders sums up the claims that the devices are allocated to.
+	Holders *Holders `json:"holders,omitempty"`
 }
 
 // Evidence is one fact: what an object says at a path, against what is wanted.

@@ -210,7 +210,7 @@ func poolReason(pool *allocator.NodePool) *reason {
 	case pool.Incomplete:
 		return &reason{
 			rank: rankPool, code: PoolIncomplete, label: "pool incomplete",
-			text: fmt.Sprintf("%d of %d slices of pool %s", len(pool.Pool.Slices), pool.Pool.Expected, pool.Pool.Name),
+			text: fmt.Sprintf("%d of %d slices of pool %s published", len(pool.Pool.Slices), pool.Pool.Expected, pool.Pool.Name),
 			fact: Evidence{
 				Object: poolObject(pool.Pool), Path: "spec.pool.resourceSliceCount",
 				Found: plural(len(pool.Pool.Slices), "slice"), Wanted: fmt.Sprint(pool.Pool.Expected),
@@ -257,7 +257,7 @@ func (f *funnel) addUnsuitable(s *site) {
 
 func unsuitableReason(u unsuitableNode) *reason {
 	return &reason{
-		rank: rankUnsuitable, code: u.code, label: "node unsuitable", text: u.misfit.Reason,
+		rank: rankUnsuitable, code: u.code, label: "node not suitable", text: u.misfit.Reason,
 		fact: u.evidence(),
 	}
 }
@@ -334,7 +334,7 @@ func (f *funnel) explanation(pools int) RequestExplanation {
 		}
 		key := string(why.code) + "\x00" + why.label
 		if why.code != ClassSelectorFalse {
-			key += "\x00" + why.wanted + "\x00" + why.lacks.String()
+			key += "\x00" + why.requirement() + "\x00" + why.lacks.String()
 		}
 		if why.code != ClassSelectorFalse && f.apart {
 			key += "\x00" + why.text + "\x00" + why.holder()
@@ -362,26 +362,29 @@ func (f *funnel) explanation(pools int) RequestExplanation {
 
 // rejectionGroup collects the devices that one check rejects.
 type rejectionGroup struct {
-	rank    int
-	code    Code
-	label   string
-	wanted  string
-	devices []string
-	texts   tally
-	hints   tally
-	lacks   selector.Reading
-	drivers tally
-	facts   map[Evidence]int
-	where   tally
-	pools   tally
+	rank  int
+	code  Code
+	label string
+	// requirement is that of the reasons.
+	requirement string
+	devices     []string
+	texts       tally
+	hints       tally
+	lacks       selector.Reading
+	drivers     tally
+	facts       map[Evidence]int
+	// claims has those that the devices are allocated to, with their number.
+	claims map[*resourceapi.ResourceClaim]int
+	where  tally
+	pools  tally
 	// placed counts the devices that name a node.
 	placed int
 }
 
 func newRejectionGroup(r *reason) *rejectionGroup {
 	return &rejectionGroup{
-		rank: r.rank, code: r.code, label: r.label, wanted: r.wanted,
-		texts: tally{}, hints: tally{}, lacks: r.lacks, drivers: tally{}, facts: map[Evidence]int{}, where: tally{}, pools: tally{},
+		rank: r.rank, code: r.code, label: r.label, requirement: r.requirement(),
+		texts: tally{}, hints: tally{}, lacks: r.lacks, drivers: tally{}, facts: map[Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: tally{}, pools: tally{},
 	}
 }
 
@@ -392,6 +395,9 @@ func (g *rejectionGroup) add(d *allocator.Device, r *reason) {
 		g.hints[r.hint]++
 	}
 	g.facts[r.fact]++
+	if r.claim != nil {
+		g.claims[r.claim]++
+	}
 	g.pools[d.ID.Pool]++
 	g.drivers[d.ID.Driver]++
 	if name, _, _ := d.NodeSelection(); name != nil {
@@ -415,7 +421,7 @@ func (g *rejectionGroup) rejection(r *request, most int) Rejection {
 	})
 	return Rejection{
 		Code: g.code, Label: g.label, Count: len(g.devices), Message: g.message(r),
-		Hint: g.hint(), Evidence: facts[:min(len(facts), most)], Where: g.place(), Devices: g.devices,
+		Hint: g.hint(), Evidence: facts[:min(len(facts), most)], Where: g.place(), Devices: g.devices, Holders: g.holders(),
 	}
 }
 
@@ -424,7 +430,7 @@ const maxTexts = 3
 
 func (g *rejectionGroup) message(r *request) string {
 	if g.code == DeviceAllocated {
-		return g.holders()
+		return g.holders().String()
 	}
 	var parts []string
 	sorted := g.texts.sorted()
@@ -438,11 +444,8 @@ func (g *rejectionGroup) message(r *request) string {
 	if more := len(sorted) - maxTexts; more > 0 {
 		message += " and " + plural(more, "other value")
 	}
-	switch {
-	case g.code == ClassSelectorFalse:
-		message = fmt.Sprintf("not of class %s: %s", r.class, message)
-	case g.wanted != "":
-		message = fmt.Sprintf("%s; wanted: %s", message, g.wanted)
+	if g.requirement != "" && g.code != ClassSelectorFalse {
+		message += ", " + g.requirement
 	}
 	if g.lacks != (selector.Reading{}) && len(g.texts) == 1 {
 		message += g.lacking(r.class)
@@ -459,28 +462,6 @@ func (g *rejectionGroup) hint() string {
 		return hints[0]
 	}
 	return ""
-}
-
-// holders says whose the allocated devices are.
-func (g *rejectionGroup) holders() string {
-	claims, namespaces := tally{}, tally{}
-	for fact, count := range g.facts {
-		claims[fact.Object] += count
-		if parts := strings.Split(fact.Object, "/"); len(parts) == 3 {
-			namespaces[parts[1]] += count
-		}
-	}
-	if len(claims) == 1 {
-		name := claims.sorted()[0]
-		return "to claim " + strings.TrimPrefix(name, "ResourceClaim/")
-	}
-	message := fmt.Sprintf("to %s", plural(len(claims), "claim"))
-	if sorted := namespaces.sorted(); len(sorted) == 1 {
-		return message + " of namespace " + sorted[0]
-	} else if len(sorted) > 1 {
-		return fmt.Sprintf("%s, %d of the devices to namespace %s", message, namespaces[sorted[0]], sorted[0])
-	}
-	return message
 }
 
 func (g *rejectionGroup) place() string {

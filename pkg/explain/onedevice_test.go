@@ -103,9 +103,9 @@ func TestOneDevice(t *testing.T) {
 			},
 			outcome: Rejected,
 			failed: []string{
-				`RequestSelectorFalse selector: memory is 40Gi, wanted: 80Gi or more; model is "A", wanted: "B"`,
+				`RequestSelectorFalse selector: memory is 40Gi, must be 80Gi or more; model is "A", must be "B"`,
 				"DeviceAllocated allocated: to claim serving/serve",
-				"DeviceTainted tainted: xid:NoExecute, not tolerated",
+				"DeviceTainted tainted: xid:NoExecute",
 				"AttributeMissing attribute missing: has no attribute gpu.example.com/root, which does not exist on the only device",
 			},
 			summary: "it would also fail: allocated, tainted and attribute missing.",
@@ -117,7 +117,7 @@ func TestOneDevice(t *testing.T) {
 			},
 			outcome: Rejected,
 			failed: []string{
-				`ClassSelectorFalse other class: driver is "nic.example.com", wanted: "gpu.example.com"`,
+				`ClassSelectorFalse other class: driver is "nic.example.com", must be "gpu.example.com"`,
 				" selectors: not evaluated for devices of other classes",
 			},
 		},
@@ -149,7 +149,7 @@ func TestOneDevice(t *testing.T) {
 				claim(waiting, exact("gpu", 1, wanting("memory", "40Gi"))),
 			},
 			outcome: Rejected,
-			failed:  []string{"CapacityInsufficient capacity: 20Gi of 80Gi left of memory, wanted: 40Gi"},
+			failed:  []string{"CapacityInsufficient capacity: 20Gi of 80Gi left of memory, 40Gi required"},
 		},
 		"counters": {
 			cluster: []part{
@@ -157,7 +157,7 @@ func TestOneDevice(t *testing.T) {
 				counters("n1", "board", "slices", "4"), holding("serve", "n1", "y"), claim(waiting, exact("gpu", 1)),
 			},
 			outcome: Rejected,
-			failed:  []string{"CountersExhausted counters: 2 of 4 left of counter slices, used by y, wanted: 3"},
+			failed:  []string{"CountersExhausted counters: 2 of 4 left of counter slices, used by y, 3 required"},
 		},
 		"counters that it has taken itself": {
 			cluster: []part{
@@ -188,8 +188,8 @@ func TestOneDevice(t *testing.T) {
 			cluster: []part{slice("n1", twoSlices, device("x", withTaint("xid", resourceapi.DeviceTaintEffectNoExecute))), claim(waiting, exact("gpu", 1))},
 			outcome: Rejected,
 			failed: []string{
-				"PoolIncomplete pool incomplete: 1 of 2 slices of pool n1",
-				"DeviceTainted tainted: xid:NoExecute, not tolerated",
+				"PoolIncomplete pool incomplete: 1 of 2 slices of pool n1 published",
+				"DeviceTainted tainted: xid:NoExecute",
 			},
 		},
 		"obsolete slice": {
@@ -205,7 +205,7 @@ func TestOneDevice(t *testing.T) {
 				pool("n1", device("x")), claim(waiting, exact("gpu", 1)), pod("train-0", waiting),
 				changeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
 			},
-			outcome: Rejected, failed: []string{"NodeUnsuitable node unsuitable: the node is cordoned"},
+			outcome: Rejected, failed: []string{"NodeUnsuitable node not suitable: the node is cordoned"},
 		},
 		"an earlier alternative is taken": {
 			cluster: []part{

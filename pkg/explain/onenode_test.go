@@ -45,8 +45,8 @@ func TestOneNode(t *testing.T) {
 			},
 			verdict: DoesNotFit, funnel: "5=1+1*RequestSelectorFalse+1*RequestSelectorFalse+1*DeviceAllocated+1*DeviceTainted",
 			reasons: []string{
-				"small: selector memory is 40Gi; wanted: 80Gi or more", "mid: selector memory is 60Gi; wanted: 80Gi or more",
-				"held: allocated to claim serving/serve", "ill: tainted xid:NoExecute, not tolerated",
+				"small: selector memory is 40Gi, must be 80Gi or more", "mid: selector memory is 60Gi, must be 80Gi or more",
+				"held: allocated to claim serving/serve", "ill: tainted xid:NoExecute",
 			},
 			pools: []string{"n1 5 usable"}, devices: DoesNotFit, conflict: true,
 			summary: "Request gpu needs 2 and can have 1: 2 not matching the selector, 1 allocated and 1 tainted.",
@@ -64,9 +64,9 @@ func TestOneNode(t *testing.T) {
 		"incomplete pool": {
 			cluster: []part{slice("n1", twoSlices, devices(2)...), claim(waiting, exact("gpu", 1))},
 			verdict: DoesNotFit, funnel: "2=0+2*PoolIncomplete",
-			reasons: []string{"gpu-0 gpu-1: pool incomplete 1 of 2 slices of pool n1"},
-			pools:   []string{"n1 2 PoolIncomplete 1 of 2 slices of pool n1"}, devices: DoesNotFit, conflict: true,
-			summary: "1 of 2 slices of pool n1.",
+			reasons: []string{"gpu-0 gpu-1: pool incomplete 1 of 2 slices of pool n1 published"},
+			pools:   []string{"n1 2 PoolIncomplete 1 of 2 slices of pool n1 published"}, devices: DoesNotFit, conflict: true,
+			summary: "1 of 2 slices of pool n1 published.",
 		},
 		"obsolete slice": {
 			cluster: []part{

@@ -89,7 +89,7 @@ func TestDeceptive(t *testing.T) {
 				nodes("n1"), pool("n1", device("a", withModel("A"), withAttribute("tier", "gold"))),
 				claim(waiting, exact("gpu", 1, where(`["A","B"].exists(m, device.attributes["gpu.example.com"].model == m) && device.attributes["gpu.example.com"].tier == "silver"`))),
 			},
-			target: theClaim, verdict: DoesNotFit, says: `tier is "gold"; wanted: "silver"`,
+			target: theClaim, verdict: DoesNotFit, says: `tier is "gold", must be "silver"`,
 		},
 		"the error of one request is not that of another": {
 			cluster: []part{

@@ -194,7 +194,7 @@ func deviceTexts(c *inventory.Claim) string {
 	}
 	texts := make([]string, 0, len(pools))
 	for _, pool := range pools {
-		texts = append(texts, pool+":"+strings.Join(collapse(devices[pool]), ","))
+		texts = append(texts, pool+":"+strings.Join(collapseTo("…", devices[pool]), ","))
 	}
 	return strings.Join(texts, " ")
 }

@@ -17,22 +17,26 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
-// allocation draws the devices that a claim holds and for whom.
-func (p *page) allocation(a *explain.Allocation) {
-	said := "Holds " + count(len(a.Devices), "device")
+// allocation draws the devices that are allocated to a claim, and the consumers
+// that it is reserved for.
+func (p *page) allocation(a *explain.Allocation, titled bool) {
+	if !titled {
+		p.blank()
+	}
+	said := "Allocated: " + count(len(a.Devices), "device")
+	if a.Nodes != "" {
+		said += ", usable on " + a.Nodes
+	}
 	if !a.Since.IsZero() {
-		said += " since " + a.Since.UTC().Format(time.RFC3339)
+		said += ", since " + a.Since.UTC().Format(time.RFC3339)
 	}
 	if a.AgeSeconds > 0 {
 		said += " (" + duration.HumanDuration(time.Duration(a.AgeSeconds)*time.Second) + ")"
 	}
-	if a.Nodes != "" {
-		said += ", usable on " + a.Nodes
-	}
 	p.text(0, plain, said)
 	p.devices(2, a.Devices)
 	if len(a.ReservedFor) == 0 {
-		p.text(0, plain, "Reserved for nobody")
+		p.text(0, plain, "Not reserved for any pod")
 		return
 	}
 	const reserved = "Reserved for "
@@ -73,7 +77,7 @@ func deviceText(d *explain.AllocatedDevice) string {
 		said += ", " + odd
 	}
 	if d.Missing {
-		said += ", MISSING: no ResourceSlice has it any more"
+		said += ", MISSING: no longer in any ResourceSlice"
 	}
 	return said
 }
@@ -94,7 +98,7 @@ func (p *page) deviceList(indent int, devices []string) {
 }
 
 // driverDevices are the devices of a driver, one pool a line, or several pools
-// that have the same devices: "gpu-03", "gpu-04: gpu-0…gpu-7".
+// that have the same devices: "gpu-03", "gpu-04: gpu-0 … gpu-7".
 type driverDevices struct {
 	driver string
 	lines  [][]string
@@ -160,8 +164,11 @@ func splitDevice(id string) (driver, pool, device string) {
 }
 
 // collapse writes three or more consecutive names, such as gpu-0, gpu-1 and
-// gpu-2, as "gpu-0…gpu-2".
-func collapse(names []string) []string {
+// gpu-2, as "gpu-0 … gpu-2".
+func collapse(names []string) []string { return collapseTo(" … ", names) }
+
+// collapseTo puts something else between the first and the last of such names.
+func collapseTo(between string, names []string) []string {
 	var ranges []string
 	for i := 0; i < len(names); {
 		end := i + 1
@@ -171,7 +178,7 @@ func collapse(names []string) []string {
 		if end-i < 3 {
 			ranges = append(ranges, names[i:end]...)
 		} else {
-			ranges = append(ranges, names[i]+"…"+names[end-1])
+			ranges = append(ranges, names[i]+between+names[end-1])
 		}
 		i = end
 	}

@@ -14,9 +14,9 @@ func TestByDriver(t *testing.T) {
 	}{
 		"none":               {"", ""},
 		"one":                {"d/p/gpu-0", "[d] p: gpu-0"},
-		"consecutive":        {"d/p/gpu-0 d/p/gpu-1 d/p/gpu-2 d/p/gpu-4", "[d] p: gpu-0…gpu-2, gpu-4"},
+		"consecutive":        {"d/p/gpu-0 d/p/gpu-1 d/p/gpu-2 d/p/gpu-4", "[d] p: gpu-0 … gpu-2, gpu-4"},
 		"two are no range":   {"d/p/gpu-0 d/p/gpu-1", "[d] p: gpu-0, gpu-1"},
-		"across a ten":       {"d/p/9 d/p/10 d/p/11", "[d] p: 9…11"},
+		"across a ten":       {"d/p/9 d/p/10 d/p/11", "[d] p: 9 … 11"},
 		"leading zeros":      {"d/p/g08 d/p/g09 d/p/g10", "[d] p: g08, g09, g10"},
 		"other stems":        {"d/p/a-0 d/p/b-1 d/p/c-2", "[d] p: a-0, b-1, c-2"},
 		"descending":         {"d/p/2 d/p/1 d/p/0", "[d] p: 2, 1, 0"},

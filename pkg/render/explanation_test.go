@@ -73,7 +73,7 @@ func tooMany() *explain.Explanation {
 				Rejected: []explain.Rejection{
 					{
 						Code: explain.RequestSelectorFalse, Count: 160, Label: "selector 1",
-						Message: "memory is 40Gi on all of them, 80Gi wanted", Where: "A100-SXM4-40GB on 20 nodes",
+						Message: "memory is 40Gi on all of them, must be 80Gi", Where: "A100-SXM4-40GB on 20 nodes",
 						Evidence: []explain.Evidence{{
 							Object: "ResourceSlice/node-1-gpu", Path: "spec.devices[0].capacity.memory", Found: "40Gi", Wanted: "80Gi", Count: 160,
 						}},
@@ -81,11 +81,11 @@ func tooMany() *explain.Explanation {
 					},
 					{
 						Code: explain.DeviceAllocated, Count: 102, Label: "allocated",
-						Message: "to 31 claims, 60 devices of namespace serving", Where: "17 nodes",
+						Message: "to 31 claims, 60 devices in namespace serving", Where: "17 nodes",
 					},
 					{
 						Code: explain.DeviceTainted, Count: 8, Label: "tainted",
-						Message: "gpu.nvidia.com/xid=79:NoExecute, not tolerated", Where: "node-17",
+						Message: "gpu.nvidia.com/xid=79:NoExecute", Where: "node-17",
 					},
 				},
 				EligibleDevices: []string{"gpu.nvidia.com/node-23/gpu-0", "gpu.nvidia.com/node-23/gpu-1"},
@@ -400,7 +400,7 @@ func TestLinesStayWithinWidth(t *testing.T) {
 		for name, e := range map[string]*explain.Explanation{"too-many": tooMany(), "fits": fits(), "allocated": allocated(), "stuck": stuck()} {
 			for line := range strings.Lines(draw(t, e, Options{Width: width})) {
 				line = strings.TrimSuffix(line, "\n")
-				if got := ansi.StringWidth(line); got > min(width, textWidth) {
+				if got := ansi.StringWidth(line); got > min(width, tableWidth) {
 					t.Errorf("%s at width %d: a line is %d wide: %q", name, width, got, line)
 				}
 				if line != strings.TrimRight(line, " ") {
@@ -452,7 +452,7 @@ func TestNamesStayWhole(t *testing.T) {
 func TestSchedulerIsNotQuotedTwice(t *testing.T) {
 	e := tooMany()
 	e.Summary = "The scheduler gave up: " + e.SchedulerMessage.Text
-	wantNot(t, draw(t, e, Options{}), "The scheduler says")
+	wantNot(t, draw(t, e, Options{}), "Scheduler ")
 }
 
 func TestNextSteps(t *testing.T) {
@@ -464,7 +464,7 @@ func TestNextSteps(t *testing.T) {
 		{Actor: explain.ActorUser, Text: "remove the constraint, of which there are so many that this line is too long for the terminal"},
 	}
 	out := draw(t, e, Options{Width: 80})
-	if want := `What can be done
+	if want := `Next steps
   you, admin  ask for less
   you         remove the constraint, of which there are so many that this line
               is too long for the terminal

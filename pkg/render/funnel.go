@@ -5,7 +5,6 @@ package render
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -27,76 +26,103 @@ const (
 func (p *page) claims(e *explain.Explanation) {
 	for i := range e.Claims {
 		claim := &e.Claims[i]
-		if len(e.Claims) == 1 && claim.Allocation == nil && len(claim.Requests) == 0 && len(claim.Constraints) == 0 {
-			// There is nothing below the title, and the headline has said the rest.
+		if nothingToSay(e) {
+			// The head has said it.
 			continue
 		}
-		p.blank()
-		if len(e.Claims) > 1 || e.Target.Kind != "ResourceClaim" {
-			p.text(0, strong, claimTitle(claim))
+		titled := len(e.Claims) > 1 || e.Target.Kind != explain.KindClaim && claimField(e) == ""
+		if titled {
+			p.heading(claimTitle(claim))
 		}
 		if claim.Allocation != nil {
-			p.allocation(claim.Allocation)
+			p.allocation(claim.Allocation, titled)
 		}
-		inTitle := len(claim.Requests) == 1
-		for j := range claim.Requests {
-			r := &claim.Requests[j]
-			if j > 0 {
-				p.blank()
-			}
-			title := requestTitle(r)
-			if inTitle {
-				for _, constraint := range claim.Constraints {
-					title += ", all with " + constraint
-				}
-			}
-			p.text(0, strong, title)
-			p.funnel(r, obstacleOf(e, claim, r))
+		p.requests(claim, titled)
+	}
+}
+
+// nothingToSay is true if there is but one claim and the head has said all.
+func nothingToSay(e *explain.Explanation) bool {
+	if len(e.Claims) != 1 {
+		return false
+	}
+	claim := &e.Claims[0]
+	return claim.Allocation == nil && len(claim.Requests) == 0 && len(claim.Constraints) == 0
+}
+
+// claimField names the only claim of a target in the head.
+func claimField(e *explain.Explanation) string {
+	if len(e.Claims) != 1 || e.Target.Kind == explain.KindClaim || e.Claims[0].Allocation != nil || len(e.Claims[0].Requests) == 0 {
+		return ""
+	}
+	return claimName(&e.Claims[0])
+}
+
+// requests draws the funnels of a claim, the first right below its title if it
+// has one.
+func (p *page) requests(claim *explain.ClaimExplanation, titled bool) {
+	single := len(claim.Requests) == 1
+	for i := range claim.Requests {
+		r := &claim.Requests[i]
+		title := requestTitle(r)
+		if single && len(claim.Constraints) > 0 {
+			title += " with " + strings.Join(claim.Constraints, " and ")
 		}
-		if !inTitle {
-			for _, constraint := range claim.Constraints {
-				p.text(0, plain, "Constraint: "+constraint)
-			}
+		if i > 0 || !titled {
+			p.blank()
+		}
+		p.text(0, strong, title)
+		p.funnel(r)
+	}
+	if !single {
+		for _, constraint := range claim.Constraints {
+			p.text(0, plain, "Constraint: "+constraint)
 		}
 	}
 }
 
 func claimTitle(claim *explain.ClaimExplanation) string {
+	if claim.Name == "" && !claim.ExtendedResources && claim.Template == "" && claim.PodClaim != "" {
+		return fmt.Sprintf("Claim %s of the pod", claim.PodClaim)
+	}
+	return "ResourceClaim " + claimName(claim)
+}
+
+// claimName says which claim it is and where it comes from.
+func claimName(claim *explain.ClaimExplanation) string {
+	name := qualified(claim.Namespace, claim.Name)
+	var from []string
+	if claim.PodClaim != "" {
+		from = append(from, claim.PodClaim+" of the pod")
+	}
+	if claim.Template != "" {
+		from = append(from, "template "+claim.Template)
+	}
+	if claim.ExtendedResources {
+		from = append(from, "created by the scheduler for the extended resources of the pod")
+	}
 	if claim.Name == "" {
-		switch {
-		case claim.ExtendedResources:
-			return "ResourceClaim that the scheduler makes for the extended resources of the pod"
-		case claim.Template == "" && claim.PodClaim != "":
-			return fmt.Sprintf("Claim %s of the pod", claim.PodClaim)
-		}
+		name = "not created yet"
 	}
-	title := "ResourceClaim " + qualified(claim.Namespace, claim.Name)
-	if claim.Name == "" {
-		title = "ResourceClaim that is not generated yet"
+	if len(from) > 0 {
+		name += " (" + strings.Join(from, ", ") + ")"
 	}
-	switch {
-	case claim.ExtendedResources:
-		title += ", made by the scheduler for the extended resources of the pod"
-	case claim.PodClaim != "" && claim.Template != "":
-		title += fmt.Sprintf(", %s of the pod, from template %s", claim.PodClaim, claim.Template)
-	case claim.PodClaim != "":
-		title += fmt.Sprintf(", %s of the pod", claim.PodClaim)
-	case claim.Template != "":
-		title += ", from template " + claim.Template
-	}
-	return title
+	return name
 }
 
 func requestTitle(r *explain.RequestExplanation) string {
-	needs := strconv.FormatInt(r.Needs, 10)
-	if r.Needs == 0 {
-		needs = "all devices"
+	request, alternative, _ := strings.Cut(r.Name, "/")
+	title := "Request " + request
+	if alternative != "" {
+		title += ", alternative " + alternative
 	}
-	title := "Request " + r.Name
 	if r.ExtendedResource != "" {
-		title += ", for " + r.ExtendedResource
+		title += ", extended resource " + r.ExtendedResource
 	}
-	title += ": " + needs
+	title += ": all devices"
+	if r.Needs > 0 {
+		title = strings.TrimSuffix(title, "all devices") + count(int(r.Needs), "device")
+	}
 	if r.DeviceClass != "" {
 		title += " of class " + r.DeviceClass
 	}
@@ -106,16 +132,16 @@ func requestTitle(r *explain.RequestExplanation) string {
 	return title
 }
 
-// funnel draws how the devices of all pools become those that are left. The
-// obstacle is why these do not help, if they do not.
-func (p *page) funnel(r *explain.RequestExplanation, why obstacle) {
-	first, opening, rows := p.opening(r)
+// funnel draws how the devices of the class become those that are available: one
+// line for each check that rejects some.
+func (p *page) funnel(r *explain.RequestExplanation) {
+	first, rows := p.opening(r)
 	rows, rest := p.someReasons(rows)
-	numbers := []string{first, strconv.Itoa(r.Eligible), "----"}
+	numbers := []string{strconv.Itoa(first.count), strconv.Itoa(r.Eligible), "----"}
 	var labels, messages, places []string
 	for i := range rows {
 		labels = append(labels, rows[i].Label)
-		messages = append(messages, rejectionText(r, &rows[i]))
+		messages = append(messages, rejectionText(&rows[i]))
 		places = append(places, p.place(&rows[i]))
 		numbers = append(numbers, "-"+strconv.Itoa(rows[i].Count))
 	}
@@ -123,27 +149,31 @@ func (p *page) funnel(r *explain.RequestExplanation, why obstacle) {
 	label := widest(labelWidth, labels...)
 	margin := number + label + 2*columnGap
 	message, beside := p.columns(margin, messages, places)
+	edge := margin + message
+	if beside {
+		edge += columnGap + widest(p.table, places...)
+	}
 
-	p.row(0, cell{text: first, width: number, right: true}, cell{text: opening})
-	if len(rows) == 0 && first == "0" {
+	p.openingLine(number, edge, first)
+	if len(rows) == 0 && first.count == 0 {
 		// Nothing came in, so nothing is left.
 		return
 	}
 	for i := range rows {
-		cells := []cell{{text: "-" + strconv.Itoa(rows[i].Count), width: number, right: true, mark: bad}}
+		cells := []cell{{text: numbers[3+i], width: number, right: true, mark: bad}}
 		said := messages[i]
 		if !beside && places[i] != "" {
-			said = strings.TrimSpace(bound(said) + " (" + places[i] + ")")
+			said = strings.TrimSpace(said + " (" + places[i] + ")")
 		}
 		switch {
-		case p.width-margin < columnsRoom:
+		case p.table-margin < columnsRoom:
 			cells = append(cells, cell{text: joined(rows[i].Label, said)})
 		case beside:
 			cells = append(cells, cell{text: rows[i].Label, width: label}, cell{text: said, width: message}, cell{text: places[i], mark: faint})
 		default:
 			cells = append(cells, cell{text: rows[i].Label, width: label}, cell{text: said})
 		}
-		p.row(0, cells...)
+		p.tableRow(0, cells...)
 		if p.opts.Wide {
 			p.evidence(number+columnGap, rows[i].Evidence)
 			p.deviceList(number+columnGap, rows[i].Devices)
@@ -154,43 +184,63 @@ func (p *page) funnel(r *explain.RequestExplanation, why obstacle) {
 	}
 	p.row(0, cell{text: "----", width: number, right: true})
 	m := bad
-	if enough(r) && why.message == "" {
+	if enough(r) {
 		m = good
 	}
-	p.row(0, cell{text: numbers[1], width: number, right: true, mark: m}, cell{text: p.leftText(r, why)})
+	p.row(0, cell{text: numbers[1], width: number, right: true, mark: m}, cell{text: p.availableText(r)})
 	if p.opts.Wide {
 		p.deviceList(number+columnGap, r.EligibleDevices)
 		p.selectors(2, r.Selectors)
 	}
 }
 
-// opening says how many devices there are, and which rejections are to follow.
-// Those of other classes are only counted, unless somebody wants all of it.
-func (p *page) opening(r *explain.RequestExplanation) (number, said string, rows []explain.Rejection) {
-	rows = r.Rejected
-	if p.opts.Wide || len(rows) == 0 || rows[0].Code != explain.ClassSelectorFalse {
-		return strconv.Itoa(r.Considered), consideredText(r), rows
-	}
-	others := &rows[0]
-	left := r.Considered - others.Count
-	what := fmt.Sprintf("%d in %s, %d of other classes", r.Considered, count(r.Pools, "pool"), others.Count)
-	if left == 0 {
-		what = fmt.Sprintf("%d in %s: %s", r.Considered, count(r.Pools, "pool"), rejectionText(r, others))
-	}
-	return strconv.Itoa(left), fmt.Sprintf("%s of class %s (%s)", devicesWord(left), r.DeviceClass, what), rows[1:]
+// opening is the first line of a funnel: how many devices come in, and at its
+// right which ones do not.
+type opening struct {
+	count       int
+	text, aside string
 }
 
-// rejectionText is the message of a rejection without what stands beside it: its
-// label, and the class that the title names.
-func rejectionText(r *explain.RequestExplanation, rejection *explain.Rejection) string {
-	said := rejection.Message
-	if rejection.Code == explain.ClassSelectorFalse {
-		said = strings.TrimPrefix(said, "not of class "+r.DeviceClass+": ")
+// opening says how many devices there are, and which rejections are to follow.
+// Those of other classes are only counted, unless somebody wants all of it.
+func (p *page) opening(r *explain.RequestExplanation) (first opening, rows []explain.Rejection) {
+	rows = r.Rejected
+	if p.opts.Wide || len(rows) == 0 || rows[0].Code != explain.ClassSelectorFalse {
+		return opening{count: r.Considered, text: consideredText(r)}, rows
 	}
-	if said == rejection.Label {
+	others := &rows[0]
+	first = opening{count: r.Considered - others.Count, text: devicesWord(r.Considered-others.Count) + " of the class"}
+	if first.count > 0 {
+		first.aside = fmt.Sprintf("%d of %s belong to other classes", others.Count, count(r.Considered, "device"))
+		return first, rows[1:]
+	}
+	first.text += fmt.Sprintf("; the %s of other classes: %s", count(others.Count, "device"), rejectionText(others))
+	return first, rows[1:]
+}
+
+// openingLine puts the aside to the right edge of the table, or behind the text
+// if there is no room.
+func (p *page) openingLine(number, edge int, first opening) {
+	cells := []cell{{text: strconv.Itoa(first.count), width: number, right: true}, {text: first.text}}
+	if first.aside != "" {
+		text, aside := widest(p.table, first.text), widest(p.table, first.aside)
+		least := number + text + 2*columnGap
+		if least+aside <= p.table {
+			cells[1].width = max(edge-aside, least) - number - 2*columnGap
+			cells = append(cells, cell{text: first.aside, mark: faint})
+		} else {
+			cells[1].text += " (" + first.aside + ")"
+		}
+	}
+	p.tableRow(0, cells...)
+}
+
+// rejectionText is the message of a rejection, unless its label says it all.
+func rejectionText(rejection *explain.Rejection) string {
+	if rejection.Message == rejection.Label {
 		return ""
 	}
-	return strings.TrimPrefix(said, rejection.Label+": ")
+	return rejection.Message
 }
 
 // joined puts a label and its message into one text.
@@ -205,16 +255,18 @@ func joined(label, message string) string {
 // they are about. It returns the width for the messages, or false if the places
 // do not fit beside them.
 func (p *page) columns(margin int, messages, places []string) (message int, beside bool) {
-	if p.width == unlimited {
+	if p.table == unlimited {
 		return widest(alignWidth, messages...), widest(1, places...) > 0
 	}
-	room := p.width - margin
+	room := p.table - margin
 	message, place := widest(room, messages...), widest(room, places...)
 	if message+columnGap+place <= room {
 		return message, place > 0
 	}
-	message = room - columnGap - place
-	return message, place <= whereWidth && message >= messageWidth
+	if beside := place <= whereWidth && room-columnGap-place >= messageWidth; beside {
+		return room - columnGap - place, place > 0
+	}
+	return room, false
 }
 
 // evidence lists the proof of a rejection.
@@ -237,7 +289,7 @@ func evidenceText(e explain.Evidence) string {
 		said += ": found " + e.Found
 	}
 	if e.Wanted != "" {
-		said += ", wanted " + e.Wanted
+		said += ", required " + e.Wanted
 	}
 	if e.Count > 0 {
 		said += " (" + count(e.Count, "device") + ")"
@@ -247,7 +299,7 @@ func evidenceText(e explain.Evidence) string {
 
 func consideredText(r *explain.RequestExplanation) string {
 	if r.Pools == 0 {
-		return "devices: there is no pool"
+		return "devices: no pool has been published"
 	}
 	return devicesWord(r.Considered) + " in " + count(r.Pools, "pool")
 }
@@ -264,94 +316,28 @@ func enough(r *explain.RequestExplanation) bool {
 	return r.Eligible > 0 && int64(r.MostOnOneNode) >= max(r.Needs, 1)
 }
 
-// leftText says where the devices are that are left. The obstacle is why it does
-// not fit on the best node although that has enough of them.
-func (p *page) leftText(r *explain.RequestExplanation, why obstacle) string {
+// availableText says where the devices are that are available.
+func (p *page) availableText(r *explain.RequestExplanation) string {
 	if p.oneNode {
-		return leftOnNode(r, why)
+		return availableOnNode(r)
 	}
 	switch {
 	case r.Eligible == 0:
-		return "left"
+		return "available"
 	case r.EligibleNodes == 0:
-		return "left, but no node can reach them"
+		return "eligible, but no node can reach them"
 	}
-	node := ""
+	best := ""
 	if r.BestNode != "" {
-		node = " (" + r.BestNode + ")"
+		best = " (" + r.BestNode + ")"
 	}
-	said := "left on " + count(r.EligibleNodes, "node")
-	switch {
-	case r.EligibleNodes == 1 && (enough(r) || why.limit):
-		said += node
-	case r.EligibleNodes == 1:
-		said += fmt.Sprintf("%s, but %d needed", node, max(r.Needs, 1))
-	case !enough(r) && !why.limit:
-		said += fmt.Sprintf(", but never %d on one: the most is %d%s", max(r.Needs, 1), r.MostOnOneNode, node)
-	case why.message != "" && why.node == r.BestNode:
-		said += fmt.Sprintf(", the most on %s: %d", r.BestNode, r.MostOnOneNode)
-	case why.message != "":
-		said += ", enough on " + why.node
-	default:
-		said += fmt.Sprintf(": the most is %d%s", r.MostOnOneNode, node)
+	said := "available on " + count(r.EligibleNodes, "node")
+	if r.EligibleNodes > 1 {
+		said += fmt.Sprintf(", at most %d on one node", r.MostOnOneNode)
 	}
-	return said + why.String()
-}
-
-// obstacle is why a request finds nothing on a node, although that has as many
-// eligible devices as it needs. It is empty if that is not so, or not because of
-// this request.
-type obstacle struct {
-	node, message string
-	// limit is true if the claim asks for more than it can have anywhere.
-	limit bool
-}
-
-// String continues a sentence about the devices.
-func (o obstacle) String() string {
-	if o.message == "" {
-		return ""
+	said += best
+	if !enough(r) {
+		said += fmt.Sprintf("; %d needed on one node", max(r.Needs, 1))
 	}
-	if rest, ok := strings.CutPrefix(o.message, "enough devices, "); ok {
-		return ", " + rest
-	}
-	return "; " + o.message
-}
-
-// obstacleOf is that of the best node for the request, or else that of the nodes
-// where the least is in the way.
-func obstacleOf(e *explain.Explanation, claim *explain.ClaimExplanation, r *explain.RequestExplanation) obstacle {
-	if len(e.Nodes) == 0 {
-		return obstacle{}
-	}
-	group := &e.Nodes[0]
-	if group.Code == explain.ClaimLimitExceeded {
-		return obstacle{limit: true}
-	}
-	if e.Verdict != explain.DoesNotFit || !enough(r) {
-		return obstacle{}
-	}
-	request, alternative, _ := strings.Cut(r.Name, "/")
-	about, ofOne := strings.CutPrefix(group.Message, "request ")
-	o := obstacle{node: r.BestNode, message: group.Message}
-	if !slices.Contains(group.Names, r.BestNode) {
-		o.node = group.Names[0]
-	}
-	switch {
-	case group.Verdict != explain.DoesNotFit, ofOne && !strings.HasPrefix(about, request+" "):
-		return obstacle{}
-	case o.node != r.BestNode && (ofOne || alternative != ""):
-		// There may be too few on these nodes.
-		return obstacle{}
-	}
-	switch group.Code {
-	case explain.ConstraintUnsatisfiable:
-		if len(claim.Constraints) == 0 {
-			return obstacle{}
-		}
-	case explain.RequestsCompete, explain.CountersExhausted, explain.CompatibilityGroupConflict:
-	default:
-		return obstacle{}
-	}
-	return o
+	return said
 }

@@ -26,7 +26,7 @@ func mixed() *explain.Explanation {
 				Rejected: []explain.Rejection{
 					{
 						Code: explain.ClassSelectorFalse, Count: 12, Label: "other class", Where: "6 nodes",
-						Message: `not of class gpu.example.com: driver is "nic.example.com"`,
+						Message: `driver is "nic.example.com"`,
 						Devices: []string{"nic.example.com/node-1/nic-0", "nic.example.com/node-1/nic-1", "nic.example.com/node-2/nic-0", "nic.example.com/node-2/nic-1"},
 					},
 					{Code: explain.DeviceAllocated, Count: 19, Label: "allocated", Message: "to claim ml/other", Where: "node-1"},
@@ -62,7 +62,7 @@ func wantNot(t *testing.T, out string, unwanted ...string) {
 func TestOtherClassesAreOnlyCounted(t *testing.T) {
 	out := draw(t, mixed(), Options{Width: 120})
 	wantLines(t, out,
-		"   32  devices of class gpu.example.com (44 in 6 pools, 12 of other classes)",
+		"   32  devices of the class  12 of 44 devices belong to other classes",
 		"  -19  allocated  to claim ml/other  node-1",
 	)
 	wantNot(t, out, "-12", "other class  ")
@@ -76,102 +76,54 @@ func TestOtherClassesAreOnlyCounted(t *testing.T) {
 	)
 }
 
+// TestAsideOfTheFirstLine: it ends where the table does, if that is farther than
+// the text before it.
+func TestAsideOfTheFirstLine(t *testing.T) {
+	e := mixed()
+	e.Claims[0].Requests[0].Rejected[1].Message = "to 3 claims, 12 devices in namespace a-rather-long-one-of-research"
+	wantLines(t, draw(t, e, Options{Width: 120}),
+		"   32  devices of the class                         12 of 44 devices belong to other classes",
+		"  -19  allocated  to 3 claims, 12 devices in namespace a-rather-long-one-of-research  node-1")
+	wantLines(t, draw(t, e, Options{Width: 60}),
+		"   32  devices of the class (12 of 44 devices belong to",
+		"       other classes)")
+}
+
 func TestNoDeviceOfTheClass(t *testing.T) {
 	e := mixed()
 	r := &e.Claims[0].Requests[0]
 	r.Rejected, r.Considered, r.Eligible = r.Rejected[:1], 12, 0
 	out := draw(t, e, Options{Width: 120})
-	wantLines(t, out, `    0  devices of class gpu.example.com (12 in 6 pools: driver is "nic.example.com")`)
-	wantNot(t, out, "left", "----")
+	wantLines(t, out, `    0  devices of the class; the 12 devices of other classes: driver is "nic.example.com"`)
+	wantNot(t, out, "available", "----")
 }
 
-func TestLeft(t *testing.T) {
-	const title = "   13  left on 3 nodes"
+func TestAvailable(t *testing.T) {
 	tests := map[string]struct {
-		change func(*explain.Explanation)
+		change func(*explain.RequestExplanation)
 		want   string
 	}{
-		"constraint": {
-			func(*explain.Explanation) {},
-			title + ", the most on node-3: 8, but not with the same example.com/root: 8 wanted, the most is 4",
-		},
-		"another conflict": {
-			func(e *explain.Explanation) {
-				e.Nodes[0].Code, e.Nodes[0].Message = explain.RequestsCompete, "requests a and b each fit alone, not together"
-			},
-			title + ", the most on node-3: 8; requests a and b each fit alone, not together",
-		},
-		"the other claim's constraint": {
-			func(e *explain.Explanation) { e.Claims[0].Constraints = nil },
-			title + ": the most is 8 (node-3)",
-		},
-		"another request's counters": {
-			func(e *explain.Explanation) {
-				e.Nodes[0].Code, e.Nodes[0].Message = explain.CountersExhausted, "request nic needs 1 and can have none"
-			},
-			title + ": the most is 8 (node-3)",
-		},
-		"another node's": {
-			func(e *explain.Explanation) { e.Nodes[0].Names = []string{"node-9"} },
-			title + ", enough on node-9, but not with the same example.com/root: 8 wanted, the most is 4",
-		},
-		"more than a claim can have": {
-			func(e *explain.Explanation) {
-				e.Verdict, e.Nodes[0].Verdict, e.Nodes[0].Code = explain.Error, explain.Error, explain.ClaimLimitExceeded
-				e.Claims[0].Requests[0].Needs = 33
-			},
-			title + ": the most is 8 (node-3)",
-		},
-		"it fits elsewhere": {
-			func(e *explain.Explanation) { e.Verdict = explain.Fits },
-			title + ": the most is 8 (node-3)",
-		},
-		"too few": {
-			func(e *explain.Explanation) { e.Claims[0].Requests[0].MostOnOneNode = 7 },
-			title + ", but never 8 on one: the most is 7 (node-3)",
-		},
-		"too few on the only node": {
-			func(e *explain.Explanation) {
-				r := &e.Claims[0].Requests[0]
-				r.Eligible, r.EligibleNodes, r.MostOnOneNode = 7, 1, 7
-			},
-			"    7  left on 1 node (node-3), but 8 needed",
-		},
-		"out of reach": {
-			func(e *explain.Explanation) {
-				r := &e.Claims[0].Requests[0]
-				r.EligibleNodes, r.MostOnOneNode, r.BestNode = 0, 0, ""
-			},
-			"   13  left, but no node can reach them",
-		},
+		"enough":           {func(*explain.RequestExplanation) {}, "   13  available on 3 nodes, at most 8 on one node (node-3)"},
+		"too few":          {func(r *explain.RequestExplanation) { r.MostOnOneNode = 7 }, "   13  available on 3 nodes, at most 7 on one node (node-3); 8 needed on one node"},
+		"on the only node": {func(r *explain.RequestExplanation) { r.Eligible, r.EligibleNodes, r.MostOnOneNode = 7, 1, 7 }, "    7  available on 1 node (node-3); 8 needed on one node"},
+		"none":             {func(r *explain.RequestExplanation) { r.Eligible, r.EligibleNodes, r.MostOnOneNode = 0, 0, 0 }, "    0  available"},
+		"all of them":      {func(r *explain.RequestExplanation) { r.Needs = 0 }, "   13  available on 3 nodes, at most 8 on one node (node-3)"},
+		"out of reach":     {func(r *explain.RequestExplanation) { r.EligibleNodes, r.MostOnOneNode, r.BestNode = 0, 0, "" }, "   13  eligible, but no node can reach them"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			e := mixed()
-			test.change(e)
+			test.change(&e.Claims[0].Requests[0])
 			wantLines(t, draw(t, e, Options{Width: 140}), test.want)
 		})
 	}
 }
 
 func TestMessageDoesNotRepeatLabel(t *testing.T) {
-	r := &explain.RequestExplanation{DeviceClass: "c"}
-	tests := map[string]struct {
-		code           explain.Code
-		label, message string
-		want           string
-	}{
-		"same":        {explain.NodeNotReachable, "out of reach", "out of reach", ""},
-		"prefix":      {explain.PoolInvalid, "pool invalid", "pool invalid: two devices gpu-0", "two devices gpu-0"},
-		"class":       {explain.ClassSelectorFalse, "other class", "not of class c: type is 1", "type is 1"},
-		"other words": {explain.DeviceTainted, "tainted", "a=b:NoSchedule, not tolerated", "a=b:NoSchedule, not tolerated"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := rejectionText(r, &explain.Rejection{Code: test.code, Label: test.label, Message: test.message}); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
-		})
+	for message, want := range map[string]string{"out of reach": "", "two devices gpu-0": "two devices gpu-0"} {
+		if got := rejectionText(&explain.Rejection{Label: "out of reach", Message: message}); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 
@@ -181,10 +133,10 @@ func TestClaimTitle(t *testing.T) {
 		want  string
 	}{
 		"claim":         {explain.ClaimExplanation{Namespace: "ml", Name: "a"}, "ResourceClaim ml/a"},
-		"of a pod":      {explain.ClaimExplanation{Namespace: "ml", Name: "a", PodClaim: "gpu", Template: "t"}, "ResourceClaim ml/a, gpu of the pod, from template t"},
-		"not generated": {explain.ClaimExplanation{PodClaim: "gpu", Template: "t"}, "ResourceClaim that is not generated yet, gpu of the pod, from template t"},
+		"of a pod":      {explain.ClaimExplanation{Namespace: "ml", Name: "a", PodClaim: "gpu", Template: "t"}, "ResourceClaim ml/a (gpu of the pod, template t)"},
+		"not generated": {explain.ClaimExplanation{PodClaim: "gpu", Template: "t"}, "ResourceClaim not created yet (gpu of the pod, template t)"},
 		"missing":       {explain.ClaimExplanation{PodClaim: "gpu"}, "Claim gpu of the pod"},
-		"extended":      {explain.ClaimExplanation{ExtendedResources: true}, "ResourceClaim that the scheduler makes for the extended resources of the pod"},
+		"extended":      {explain.ClaimExplanation{ExtendedResources: true}, "ResourceClaim not created yet (created by the scheduler for the extended resources of the pod)"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -195,11 +147,24 @@ func TestClaimTitle(t *testing.T) {
 	}
 }
 
-func TestExtendedResourceIsNamed(t *testing.T) {
-	e := mixed()
-	e.Claims[0].Requests[0].ExtendedResource = "example.com/gpu"
-	wantLines(t, draw(t, e, Options{Width: 120}),
-		"Request gpus, for example.com/gpu: 8 of class gpu.example.com, all with the same example.com/root")
+func TestRequestTitle(t *testing.T) {
+	tests := map[string]struct {
+		request explain.RequestExplanation
+		want    string
+	}{
+		"one device":        {explain.RequestExplanation{Name: "gpu", Needs: 1, DeviceClass: "c"}, "Request gpu: 1 device of class c"},
+		"all":               {explain.RequestExplanation{Name: "gpu", DeviceClass: "c"}, "Request gpu: all devices of class c"},
+		"alternative":       {explain.RequestExplanation{Name: "nic/fast", Needs: 2, DeviceClass: "c"}, "Request nic, alternative fast: 2 devices of class c"},
+		"admin":             {explain.RequestExplanation{Name: "gpu", Needs: 1, AdminAccess: true}, "Request gpu: 1 device, with admin access"},
+		"extended resource": {explain.RequestExplanation{Name: "r", Needs: 1, DeviceClass: "c", ExtendedResource: "example.com/gpu"}, "Request r, extended resource example.com/gpu: 1 device of class c"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := requestTitle(&test.request); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
 }
 
 func TestClaimWithNothingToSay(t *testing.T) {
@@ -208,5 +173,5 @@ func TestClaimWithNothingToSay(t *testing.T) {
 	out := draw(t, e, Options{Width: 120})
 	wantNot(t, out, "typo", "\n\n\n")
 	e.Claims = append(e.Claims, explain.ClaimExplanation{PodClaim: "other"})
-	wantLines(t, draw(t, e, Options{Width: 120}), "ResourceClaim ml/typo, gpu of the pod", "Claim other of the pod")
+	wantLines(t, draw(t, e, Options{Width: 120}), "ResourceClaim ml/typo (gpu of the pod)", "Claim other of the pod")
 }

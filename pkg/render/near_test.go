@@ -40,7 +40,7 @@ func oneNode() *explain.Explanation {
 			},
 			Pools: []explain.ReachablePool{
 				{Driver: "gpu.example.com", Name: "gpu-03", Generation: 4, Slices: 1, ExpectedSlices: 1, Devices: 8, Usable: true},
-				{Driver: "gpu.example.com", Name: "rack-7", Generation: 2, Slices: 1, ExpectedSlices: 2, Devices: 1, Code: explain.PoolIncomplete, Message: "1 of 2 slices of pool rack-7", Evidence: &explain.Evidence{Object: "Pool/gpu.example.com/rack-7", Path: "spec.pool.resourceSliceCount", Found: "1 slice", Wanted: "2"}},
+				{Driver: "gpu.example.com", Name: "rack-7", Generation: 2, Slices: 1, ExpectedSlices: 2, Devices: 1, Code: explain.PoolIncomplete, Message: "1 of 2 slices of pool rack-7 published", Evidence: &explain.Evidence{Object: "Pool/gpu.example.com/rack-7", Path: "spec.pool.resourceSliceCount", Found: "1 slice", Wanted: "2"}},
 				{Driver: "nic.example.com", Name: "gpu-03", Generation: 2, Slices: 1, ExpectedSlices: 1, Devices: 3, Usable: true, Code: explain.PoolObsolete, Message: "older than generation 2 of pool gpu-03"},
 			},
 			Devices: explain.DoesNotFit, Code: explain.CountUnsatisfiable,
@@ -53,10 +53,10 @@ func oneNode() *explain.Explanation {
 				Considered: 12, Pools: 3, Eligible: 3, EligibleNodes: 1, MostOnOneNode: 3, BestNode: "gpu-03",
 				Rejected: []explain.Rejection{
 					{Code: explain.ClassSelectorFalse, Count: 3, Label: "other class", Message: `not of class gpu.example.com: driver is "nic.example.com"`, Devices: []string{"nic.example.com/gpu-03/nic-0", "nic.example.com/gpu-03/nic-1", "nic.example.com/gpu-03/nic-2"}},
-					{Code: explain.PoolIncomplete, Count: 1, Label: "pool incomplete", Message: "1 of 2 slices of pool rack-7", Devices: []string{"gpu.example.com/rack-7/far-0"}},
-					{Code: explain.RequestSelectorFalse, Count: 3, Label: "selector 2", Message: "memory is 40Gi; wanted: 80Gi or more", Devices: gpus(0, 2)},
+					{Code: explain.PoolIncomplete, Count: 1, Label: "pool incomplete", Message: "1 of 2 slices of pool rack-7 published", Devices: []string{"gpu.example.com/rack-7/far-0"}},
+					{Code: explain.RequestSelectorFalse, Count: 3, Label: "selector 2", Message: "memory is 40Gi, must be 80Gi or more", Devices: gpus(0, 2)},
 					{Code: explain.DeviceAllocated, Count: 1, Label: "allocated", Message: "to claim serving/chat-0", Devices: gpus(3, 3)},
-					{Code: explain.DeviceTainted, Count: 1, Label: "tainted", Message: "gpu.example.com/xid=79:NoExecute, not tolerated", Devices: gpus(4, 4)},
+					{Code: explain.DeviceTainted, Count: 1, Label: "tainted", Message: "gpu.example.com/xid=79:NoExecute", Devices: gpus(4, 4)},
 				},
 				EligibleDevices: gpus(5, 7),
 			}},
@@ -77,7 +77,7 @@ func oneDevice() *explain.Explanation {
 		Summary: "Request gpus needs 4 and can have 3: 5 allocated (node-23).",
 		Device: &explain.DeviceExplanation{
 			Driver: "gpu.example.com", Pool: "gpu-03", Name: "gpu-4", Outcome: explain.Rejected,
-			Summary: "Request gpus: selector (memory is 40Gi, wanted: 80Gi or more); it would also fail: allocated and tainted.",
+			Summary: "Request gpus: selector (memory is 40Gi, must be 80Gi or more); it would also fail: allocated and tainted.",
 			Slice:   "gpu-03-gpu.example.com-mfzwm", Generation: 4, Nodes: "gpu-03", NodeCount: 1, Shared: true,
 			Attributes:        []explain.DeviceValue{{Name: "productName", Value: `"Atlas-40"`}, {Name: "resource.kubernetes.io/pcieRoot", Value: `"pci0000:17"`}},
 			Capacity:          []explain.DeviceCapacity{{Name: "memory", Total: "40Gi", Consumed: "10Gi", Left: "30Gi"}},
@@ -89,22 +89,22 @@ func oneDevice() *explain.Explanation {
 			Requests: []explain.DeviceRequest{
 				{
 					Claim: "ml/train-0-gpus-x7k2p", Name: "gpus", DeviceClass: "gpu.example.com", Node: "gpu-03", Outcome: explain.Rejected,
-					Message: "memory is 40Gi, wanted: 80Gi or more",
+					Message: "memory is 40Gi, must be 80Gi or more",
 					Checks: []explain.DeviceCheck{
 						passed("Class", "class gpu.example.com"), passed("Node", "node takes the pod"), passed("Reach", "in reach of the node"), passed("Slice", "slice"), passed("Pool", "pool"), passed("BindingConditions", "binding conditions"),
-						{Check: "Selector", Label: "selector", Outcome: explain.CheckFailed, Code: explain.RequestSelectorFalse, Message: "memory is 40Gi, wanted: 80Gi or more", Evidence: []explain.Evidence{{Object: "ResourceClaim/ml/train-0-gpus-x7k2p", Path: "spec.devices.requests[0].exactly.selectors[0].cel.expression", Found: "memory is 40Gi", Wanted: `device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0`}}},
+						{Check: "Selector", Label: "selector", Outcome: explain.CheckFailed, Code: explain.RequestSelectorFalse, Message: "memory is 40Gi, must be 80Gi or more", Evidence: []explain.Evidence{{Object: "ResourceClaim/ml/train-0-gpus-x7k2p", Path: "spec.devices.requests[0].exactly.selectors[0].cel.expression", Found: "memory is 40Gi", Wanted: `device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0`}}},
 						{Check: "InUse", Label: "allocated", Outcome: explain.CheckFailed, Code: explain.DeviceAllocated, Message: "to claim serving/chat-0"},
 						passed("CapacityLeft", "capacity left"), passed("NodeOperations", "node operations"),
 						{Check: "Partition", Label: "shared counters", Outcome: explain.CheckNotReached, Message: "it is in use and has taken its part already"},
-						{Check: "Taint", Label: "tainted", Outcome: explain.CheckFailed, Code: explain.DeviceTainted, Message: "gpu.example.com/xid=79:NoExecute, not tolerated"},
+						{Check: "Taint", Label: "tainted", Outcome: explain.CheckFailed, Code: explain.DeviceTainted, Message: "gpu.example.com/xid=79:NoExecute"},
 						passed("Constraint", "the same resource.kubernetes.io/pcieRoot"),
 					},
 				},
 				{
 					Claim: "ml/train-0-gpus-x7k2p", Name: "nic", DeviceClass: "nic.example.com", Node: "gpu-03", Outcome: explain.Rejected,
-					Message: `driver is "gpu.example.com", wanted: "nic.example.com"`,
+					Message: `driver is "gpu.example.com", must be "nic.example.com"`,
 					Checks: []explain.DeviceCheck{
-						{Check: "Class", Label: "other class", Outcome: explain.CheckFailed, Code: explain.ClassSelectorFalse, Message: `driver is "gpu.example.com", wanted: "nic.example.com"`},
+						{Check: "Class", Label: "other class", Outcome: explain.CheckFailed, Code: explain.ClassSelectorFalse, Message: `driver is "gpu.example.com", must be "nic.example.com"`},
 						passed("Node", "node takes the pod"),
 					},
 				},
@@ -123,7 +123,7 @@ func TestNearMisses(t *testing.T) {
 					return
 				}
 				for line := range strings.Lines(out) {
-					if got := ansi.StringWidth(strings.TrimSuffix(line, "\n")); got > min(opts.Width, textWidth) {
+					if got := ansi.StringWidth(strings.TrimSuffix(line, "\n")); got > min(opts.Width, tableWidth) {
 						t.Errorf("a line is %d wide: %q", got, line)
 					}
 				}
@@ -135,12 +135,12 @@ func TestNearMisses(t *testing.T) {
 // TestNodeHeadline has the headline of each verdict for one node.
 func TestNodeHeadline(t *testing.T) {
 	for verdict, want := range map[explain.Verdict]string{
-		explain.Allocated:    "Pod ml/train-0 is allocated, and can use node gpu-03\n",
+		explain.Allocated:    "Pod ml/train-0: all devices are allocated and can be used on node gpu-03\n",
 		explain.Fits:         "Pod ml/train-0 fits on node gpu-03\n",
 		explain.DoesNotFit:   "Pod ml/train-0 does not fit on node gpu-03\n",
-		explain.Undetermined: "Pod ml/train-0 cannot be decided for node gpu-03\n",
+		explain.Undetermined: "Pod ml/train-0: not known whether it fits on node gpu-03\n",
 		explain.Blocked:      "Pod ml/train-0 is blocked\n",
-		explain.Error:        "Pod ml/train-0 cannot be allocated\n",
+		explain.Error:        "Pod ml/train-0 cannot be scheduled on any node\n",
 	} {
 		e := oneNode()
 		e.Verdict = verdict
@@ -159,17 +159,17 @@ func TestHiddenClaims(t *testing.T) {
 		want    []string
 	}{
 		"picked": {explain.Picked, false, []string{
-			"Device gpu.example.com/gpu-03/gpu-4 would be picked for Pod ml/train-0, as far as can be seen",
-			"Request gpus of claim ml/train-0-gpus-x7k2p, on gpu-03: the allocator picks it, as far as can be seen",
-			"  held by    nobody that can be seen: you may not list claims",
+			"Device gpu.example.com/gpu-03/gpu-4 would be picked for Pod ml/train-0, as far as can be determined",
+			"Request gpus of claim ml/train-0-gpus-x7k2p, on gpu-03: picked, as far as can be determined",
+			"  allocated to  not known: you may not list claims",
 		}},
 		"a candidate": {explain.Eligible, false, []string{
-			"Device gpu.example.com/gpu-03/gpu-4 is a candidate for Pod ml/train-0; whether it is picked is not known",
-			"Request gpus of claim ml/train-0-gpus-x7k2p, on gpu-03: a candidate",
+			"Device gpu.example.com/gpu-03/gpu-4 is eligible for Pod ml/train-0; not known whether it is picked",
+			"Request gpus of claim ml/train-0-gpus-x7k2p, on gpu-03: eligible",
 		}},
 		"shared": {explain.Rejected, true, []string{
-			"Device gpu.example.com/gpu-03/gpu-4 is no candidate for Pod ml/train-0",
-			"             perhaps others that cannot be seen: you may not list claims",
+			"Device gpu.example.com/gpu-03/gpu-4 is not eligible for Pod ml/train-0",
+			"                possibly more claims: you may not list claims",
 		}},
 	}
 	for name, test := range tests {
@@ -194,7 +194,7 @@ func TestManyReasonsOnOneNode(t *testing.T) {
 	for i := range 50 {
 		r.Rejected = append(r.Rejected, explain.Rejection{Code: explain.DeviceAllocated, Count: 1, Label: "allocated", Message: fmt.Sprintf("to claim c-%d", i), Devices: gpus(i, i)})
 	}
-	if out := draw(t, e, Options{Width: 80}); !strings.Contains(out, "to claim c-29 ") || strings.Contains(out, "to claim c-30 ") || !strings.Contains(out, "… and 20 more reasons for 20 devices: -o wide lists them") {
+	if out := draw(t, e, Options{Width: 80}); !strings.Contains(out, "to claim c-29 ") || strings.Contains(out, "to claim c-30 ") || !strings.Contains(out, "and 20 more reasons for 20 devices: -o wide lists them") {
 		t.Errorf("not shortened:\n%s", out)
 	}
 	if out := draw(t, e, Options{Width: 80, Wide: true}); !strings.Contains(out, "to claim c-49 ") {

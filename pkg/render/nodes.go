@@ -29,8 +29,7 @@ func (p *page) nodes(e *explain.Explanation) {
 		// It is the same for all nodes, and has been said.
 		return
 	}
-	p.blank()
-	p.text(0, strong, "Nodes")
+	p.heading("Nodes")
 	shown := e.Nodes
 	if !p.opts.Wide && len(shown) > shownGroups+1 {
 		shown = shown[:shownGroups]
@@ -41,7 +40,7 @@ func (p *page) nodes(e *explain.Explanation) {
 		for i := range rest {
 			n += rest[i].Count
 		}
-		p.text(2, faint, fmt.Sprintf("… and %s with %s: -o wide lists them", count(len(rest), "more group"), count(n, "node")))
+		p.text(2, faint, fmt.Sprintf("and %s with %s: -o wide lists them", count(len(rest), "more group"), count(n, "node")))
 	}
 }
 
@@ -65,13 +64,13 @@ func (p *page) nodeGroups(groups []explain.NodeGroup) {
 		switch {
 		case beside:
 			cells[1].width = message
-			p.row(2, append(cells, cell{text: names[i], whole: true, mark: faint})...)
+			p.tableRow(2, append(cells, cell{text: names[i], whole: true, mark: faint})...)
 		case p.opts.Wide:
-			p.row(2, cells...)
+			p.tableRow(2, cells...)
 			p.list(margin+2, faint, groups[i].Names)
 		default:
-			p.row(2, cells...)
-			p.text(margin+2, faint, p.some(groups[i].Names, groups[i].Count, p.width-margin-2))
+			p.tableRow(2, cells...)
+			p.text(margin+2, faint, p.some(groups[i].Names, groups[i].Count, p.table-margin-2))
 		}
 	}
 }
@@ -80,13 +79,13 @@ func (p *page) nodeGroups(groups []explain.NodeGroup) {
 // returns the width for these too, or false if there is no room for the names.
 func (p *page) nameColumn(margin int, groups []explain.NodeGroup, messages []string) (names []string, message int, beside bool) {
 	names = make([]string, len(groups))
-	if p.width == unlimited {
+	if p.table == unlimited {
 		for i := range groups {
-			names[i] = p.some(groups[i].Names, groups[i].Count, longest)
+			names[i] = p.some(groups[i].Names, groups[i].Count, namesLongest)
 		}
 		return names, widest(alignWidth, messages...), true
 	}
-	room := p.width - margin - columnGap
+	room := p.table - margin - columnGap
 	message = widest(room, messages...)
 	width := max(room-message, min(namesWidth, room-messageWidth))
 	if width < namesRoom {
@@ -109,7 +108,7 @@ func (p *page) some(names []string, total, room int) string {
 		if shown == total {
 			return ""
 		}
-		return fmt.Sprintf(" … and %d more", total-shown)
+		return fmt.Sprintf(" and %d more", total-shown)
 	}
 	all := strings.Join(names, ", ")
 	if p.opts.Wide || widest(room+1, all+more(len(names))) <= room {
@@ -141,7 +140,7 @@ func groupText(g *explain.NodeGroup) (string, mark) {
 		}
 		return said, good
 	case explain.Undetermined:
-		return orElse(g.Message, "cannot be decided"), unsure
+		return orElse(g.Message, "undetermined"), unsure
 	case explain.DoesNotFit, explain.Blocked, explain.Error:
 		return orElse(g.Message, string(g.Code)), bad
 	default:

@@ -19,12 +19,12 @@ func TestSomeNames(t *testing.T) {
 		want        string
 	}{
 		"all fit":            {4, 30, false, "node-1, node-2, node-3, node-4"},
-		"as many as fit":     {4, 28, false, "node-1, node-2 … and 2 more"},
-		"at least one":       {4, 3, false, "node-1 … and 3 more"},
-		"more than given":    {9, 60, false, "node-1, node-2, node-3, node-4 … and 5 more"},
+		"as many as fit":     {4, 28, false, "node-1, node-2 and 2 more"},
+		"at least one":       {4, 3, false, "node-1 and 3 more"},
+		"more than given":    {9, 60, false, "node-1, node-2, node-3, node-4 and 5 more"},
 		"wide":               {4, 3, true, "node-1, node-2, node-3, node-4"},
 		"total is too low":   {0, 30, false, "node-1, node-2, node-3, node-4"},
-		"wide, more missing": {9, 3, true, "node-1, node-2, node-3, node-4 … and 5 more"},
+		"wide, more missing": {9, 3, true, "node-1, node-2, node-3, node-4 and 5 more"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

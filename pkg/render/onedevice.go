@@ -17,31 +17,30 @@ import (
 // checks of each request, and what the device is.
 func (p *page) device(e *explain.Explanation) {
 	d, target := e.Device, e.Target.Kind+" "+qualified(e.Target.Namespace, e.Target.Name)
-	headline, m := "Device "+d.Driver+"/"+d.Pool+"/"+d.Name+" ", bad
-	unknown := e.Verdict == explain.Undetermined
+	name, unknown := "Device "+d.Driver+"/"+d.Pool+"/"+d.Name, e.Verdict == explain.Undetermined
+	headline, m := name+" is not eligible for "+target, bad
 	switch {
 	case d.Outcome == explain.Picked && unknown:
-		headline, m = headline+"would be picked for "+target+", as far as can be seen", unsure
+		headline, m = name+" would be picked for "+target+", as far as can be determined", unsure
 	case d.Outcome == explain.Picked:
-		headline, m = headline+"is picked for "+target, good
+		headline, m = name+" is picked for "+target, good
 	case d.Outcome == explain.Eligible && unknown:
-		headline, m = headline+"is a candidate for "+target+"; whether it is picked is not known", unsure
+		headline, m = name+" is eligible for "+target+"; not known whether it is picked", unsure
 	case d.Outcome == explain.Eligible:
-		headline, m = headline+"is a candidate for "+target+", but not picked", unsure
+		headline, m = name+" is eligible for "+target+", but not picked", unsure
 	case d.Outcome == explain.Rejected:
-		headline += "is no candidate for " + target
 	default:
-		headline, m = headline+"is not looked at for "+target, unsure
+		headline, m = name+" is not considered for "+target, unsure
 	}
 	p.text(0, m, headline)
-	p.text(2, plain, d.Summary)
+	p.blank()
+	p.field("Reason", d.Summary)
 	said, _ := verdict(e)
-	p.text(2, plain, fmt.Sprintf("The %s %s. %s", kindWord(e.Target.Kind), said, e.Summary))
+	p.field("Verdict", strings.TrimSpace(said+". "+e.Summary))
 	for i := range d.Requests {
 		p.deviceRequest(d, &d.Requests[i], unknown)
 	}
-	p.blank()
-	p.text(0, strong, "What the device is")
+	p.heading("Properties of the device")
 	facts := deviceFacts(d)
 	titles := make([]string, len(facts))
 	for i := range facts {
@@ -53,20 +52,6 @@ func (p *page) device(e *explain.Explanation) {
 			fact[0] = ""
 		}
 		p.row(2, cell{text: fact[0], width: width}, cell{text: fact[1]})
-	}
-}
-
-// kindWord is what a target is called within a sentence.
-func kindWord(kind string) string {
-	switch kind {
-	case explain.KindClaim:
-		return "claim"
-	case explain.KindTemplate:
-		return "template"
-	case explain.KindPod:
-		return "pod"
-	default:
-		return kind
 	}
 }
 
@@ -84,7 +69,7 @@ func (p *page) deviceRequest(d *explain.DeviceExplanation, r *explain.DeviceRequ
 	}
 	checks := r.Checks
 	if !p.opts.Wide && len(checks) > 0 && checks[0].Code == explain.ClassSelectorFalse {
-		// The device was never meant.
+		// The device is of another class.
 		checks = checks[:1]
 	}
 	labels := make([]string, 0, len(checks))
@@ -124,15 +109,15 @@ func (p *page) deviceRequest(d *explain.DeviceExplanation, r *explain.DeviceRequ
 func outcomeText(outcome explain.DeviceOutcome, unknown bool) string {
 	switch {
 	case outcome == explain.Picked && unknown:
-		return "the allocator picks it, as far as can be seen"
+		return "picked, as far as can be determined"
 	case outcome == explain.Picked:
-		return "the allocator picks it"
+		return "picked"
 	case outcome == explain.Eligible && unknown:
-		return "a candidate"
+		return "eligible"
 	case outcome == explain.Eligible:
-		return "a candidate, not picked"
+		return "eligible, not picked"
 	case outcome == explain.Rejected:
-		return "no candidate"
+		return "not eligible"
 	default:
 		return string(outcome)
 	}
@@ -148,7 +133,7 @@ func checkText(outcome explain.CheckOutcome, failed bool) (string, mark) {
 	case outcome == explain.CheckFailed:
 		return "fails", bad
 	default:
-		return "not made", unsure
+		return "not run", unsure
 	}
 }
 
@@ -160,15 +145,15 @@ func deviceFacts(d *explain.DeviceExplanation) [][2]string {
 	}
 	add := func(title, text string) { facts = append(facts, [2]string{title, text}) }
 	for i := range d.Holders {
-		add("held by", holderText(&d.Holders[i]))
+		add("allocated to", holderText(&d.Holders[i]))
 	}
 	switch {
 	case len(d.Holders) > 0 && d.HoldersUnknown != "":
-		add("held by", "perhaps others that cannot be seen: "+d.HoldersUnknown)
+		add("allocated to", "possibly more claims: "+d.HoldersUnknown)
 	case d.HoldersUnknown != "":
-		add("held by", "nobody that can be seen: "+d.HoldersUnknown)
+		add("allocated to", "not known: "+d.HoldersUnknown)
 	case len(d.Holders) == 0:
-		add("held by", "nobody")
+		add("allocated to", "no claim")
 	}
 	for _, taint := range d.Taints {
 		text := taint.Taint
@@ -178,19 +163,19 @@ func deviceFacts(d *explain.DeviceExplanation) [][2]string {
 		add("taint", text+", from "+taint.Evidence.Object)
 	}
 	for _, health := range d.Health {
-		text := health.Health + ", says pod " + health.Pod
+		text := health.Health + ", reported in the status of pod " + health.Pod
 		if health.Message != "" {
 			text += ": " + health.Message
 		}
 		add("health", text)
 	}
 	if d.Shared {
-		add("shared", "several claims can have a share of it")
+		add("shared", "can be shared by several claims")
 	}
 	for _, c := range d.Capacity {
 		text := c.Name + " " + c.Total
 		if c.Left != "" {
-			text += fmt.Sprintf(": %s in use, %s left", c.Consumed, c.Left)
+			text += fmt.Sprintf(": %s consumed, %s available", c.Consumed, c.Left)
 		}
 		add("capacity", text)
 	}
@@ -198,10 +183,10 @@ func deviceFacts(d *explain.DeviceExplanation) [][2]string {
 		add("counter", counterText(&d.Counters[i]))
 	}
 	if len(d.BindingConditions) > 0 {
-		add("binding", "waits for "+strings.Join(d.BindingConditions, ", "))
+		add("binding", "must become true: "+strings.Join(d.BindingConditions, ", "))
 	}
 	if len(d.BindingFailureConditions) > 0 {
-		add("binding", "fails with "+strings.Join(d.BindingFailureConditions, ", "))
+		add("binding", "fails on: "+strings.Join(d.BindingFailureConditions, ", "))
 	}
 	for _, a := range d.Attributes {
 		add("attribute", a.Name+" "+a.Value)
@@ -231,7 +216,7 @@ func holderText(h *explain.DeviceHolder) string {
 		said += ", since " + h.Since.UTC().Format(time.RFC3339)
 	}
 	if len(h.ReservedFor) > 0 {
-		said += ", for " + strings.Join(h.ReservedFor, ", ")
+		said += ", reserved for " + strings.Join(h.ReservedFor, ", ")
 	}
 	if len(h.Conditions) > 0 {
 		said += "; " + strings.Join(h.Conditions, ", ")
@@ -242,7 +227,7 @@ func holderText(h *explain.DeviceHolder) string {
 func counterText(c *explain.DeviceCounter) string {
 	said := fmt.Sprintf("%s of %s/%s", c.Takes, c.CounterSet, c.Counter)
 	if c.Total != "" {
-		said += fmt.Sprintf(": %s of %s left", c.Left, c.Total)
+		said += fmt.Sprintf(": %s of %s available", c.Left, c.Total)
 	}
 	if len(c.UsedBy) > 0 {
 		said += ", used by " + strings.Join(collapse(c.UsedBy), ", ")

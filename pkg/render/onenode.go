@@ -10,33 +10,15 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 )
 
-// nodeVerdict puts the verdict for one node into the words of the headline. It
-// is empty where the node makes no difference to these.
-func nodeVerdict(e *explain.Explanation) (string, mark) {
-	switch e.Verdict {
-	case explain.Allocated:
-		return "is allocated, and can use node " + e.Node.Name, good
-	case explain.Fits:
-		return "fits on node " + e.Node.Name, good
-	case explain.DoesNotFit:
-		return "does not fit on node " + e.Node.Name, bad
-	case explain.Undetermined:
-		return "cannot be decided for node " + e.Node.Name, unsure
-	case explain.Blocked, explain.Error:
-	}
-	return "", plain
-}
-
 // misfits lists what keeps the pod away from the one node.
 func (p *page) misfits(e *explain.Explanation) {
 	if e.Node == nil || len(e.Node.Misfits) == 0 {
 		return
 	}
-	p.blank()
-	p.text(0, strong, "What rules the node out, whatever its devices")
+	p.heading("Node " + e.Node.Name + " is not suitable for the pod")
 	for i := range e.Node.Misfits {
 		misfit := &e.Node.Misfits[i]
-		p.row(2, cell{text: "-", width: 1}, cell{text: misfit.Message})
+		p.items(misfit.Message)
 		if p.opts.Wide {
 			p.evidence(5, []explain.Evidence{misfit.Evidence})
 		}
@@ -48,8 +30,7 @@ func (p *page) pools(e *explain.Explanation) {
 	if e.Node == nil || e.Node.Pools == nil {
 		return
 	}
-	p.blank()
-	p.text(0, strong, "Pools that the node can reach")
+	p.heading("Pools reachable from " + e.Node.Name)
 	names, sizes := make([]string, len(e.Node.Pools)), make([]string, len(e.Node.Pools))
 	for i := range e.Node.Pools {
 		pool := &e.Node.Pools[i]
@@ -64,7 +45,7 @@ func (p *page) pools(e *explain.Explanation) {
 		case !pool.Usable:
 			state, m = "not used: "+pool.Message, bad
 		case pool.Code != "":
-			state, m = "used only in part: "+pool.Message, unsure
+			state, m = "partly used: "+pool.Message, unsure
 		}
 		p.row(2, cell{text: names[i], width: name}, cell{text: sizes[i], width: size}, cell{text: state, mark: m})
 		if p.opts.Wide && pool.Evidence != nil {
@@ -90,7 +71,7 @@ func moreReasons(rest []explain.Rejection) string {
 	for i := range rest {
 		devices += rest[i].Count
 	}
-	return fmt.Sprintf("… and %s for %s: -o wide lists them", count(len(rest), "more reason"), count(devices, "device"))
+	return fmt.Sprintf("and %s for %s: -o wide lists them", count(len(rest), "more reason"), count(devices, "device"))
 }
 
 // place says which devices a rejection is about, or where they are.
@@ -122,18 +103,15 @@ func deviceNames(ids []string) string {
 	return strings.Join(names, "; ")
 }
 
-// leftOnNode says how many devices of the one node are left, and which.
-func leftOnNode(r *explain.RequestExplanation, why obstacle) string {
-	said := "left"
-	if r.Eligible > 0 {
-		said += ": " + deviceNames(r.EligibleDevices)
+// availableOnNode says how many devices of the one node are available, and
+// which.
+func availableOnNode(r *explain.RequestExplanation) string {
+	if r.Eligible == 0 {
+		return "available"
 	}
-	switch {
-	case why.message != "":
-		return said + "; " + why.message
-	case !enough(r) && !why.limit && r.Eligible > 0:
-		return fmt.Sprintf("left, but %d needed%s", max(r.Needs, 1), strings.TrimPrefix(said, "left"))
-	default:
-		return said
+	said := "available: " + deviceNames(r.EligibleDevices)
+	if !enough(r) {
+		said += fmt.Sprintf("; %d needed", max(r.Needs, 1))
 	}
+	return said
 }

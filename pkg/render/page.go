@@ -27,19 +27,25 @@ type Options struct {
 
 const (
 	minWidth = 20
-	// textWidth is the most that text and columns take on a wider terminal:
-	// longer lines are hard to read, and columns far apart hard to follow.
-	textWidth = 120
+	// textWidth is the most that text takes on a wider terminal, and tableWidth
+	// what a table takes: longer lines are hard to read, and columns far apart hard
+	// to follow.
+	textWidth  = 120
+	tableWidth = 160
 	// unlimited is the width of lines that are not wrapped.
 	unlimited = 1 << 30
 	// alignWidth is how far apart the columns of lines without a limit may stand
 	// to be in line with each other.
-	alignWidth = 72
-	// longest is how many characters of an absurdly long text are shown. A text
-	// that exceeds it by less than slack is shown as it is, and slack is how much
-	// shorter it may become to end with a whole word.
-	longest = 1000
+	alignWidth = 100
+	// longest is how many characters of a text are shown. It is more than any
+	// message of a cluster has: the API server accepts 32 KiB in a condition. A
+	// text that exceeds it by less than slack is shown as it is, and slack is how
+	// much shorter it may become to end with a whole word.
+	longest = 32 << 10
 	slack   = 253
+	// namesLongest is how many cells a sample of names takes where lines are not
+	// wrapped.
+	namesLongest = 1000
 	// columnGap is the number of blanks between two columns.
 	columnGap = 2
 )
@@ -71,8 +77,8 @@ type cell struct {
 type page struct {
 	buf  bytes.Buffer
 	opts Options
-	// width is that of text and columns, full that of lists.
-	width, full int
+	// width is that of text, table that of tables, full that of lists.
+	width, table, full int
 	// oneNode is set if all devices are those of one node, so that their names
 	// tell more than its name.
 	oneNode bool
@@ -80,10 +86,10 @@ type page struct {
 
 func newPage(opts Options) *page {
 	if opts.Width <= 0 {
-		return &page{opts: opts, width: unlimited, full: unlimited}
+		return &page{opts: opts, width: unlimited, table: unlimited, full: unlimited}
 	}
 	full := max(opts.Width, minWidth)
-	return &page{opts: opts, width: min(full, textWidth), full: full}
+	return &page{opts: opts, width: min(full, textWidth), table: min(full, tableWidth), full: full}
 }
 
 // blank adds an empty line, unless there is one already.
@@ -123,17 +129,23 @@ func (p *page) paragraph(room, indent int, m mark, s string) {
 	}
 }
 
-// row adds a line of columns, as many lines high as its highest cell.
-func (p *page) row(indent int, cells ...cell) {
+// row adds a line of columns, as wide as text and as many lines high as its
+// highest cell.
+func (p *page) row(indent int, cells ...cell) { p.rowWithin(p.width, indent, cells) }
+
+// tableRow adds a line of columns, as wide as a table.
+func (p *page) tableRow(indent int, cells ...cell) { p.rowWithin(p.table, indent, cells) }
+
+func (p *page) rowWithin(width, indent int, cells []cell) {
 	columns := make([][]string, len(cells))
 	height, left := 0, indent
 	for i, c := range cells {
 		room := c.width
 		switch {
-		case p.width == unlimited:
+		case width == unlimited:
 			room = unlimited
 		case room == 0:
-			room = p.width - left
+			room = width - left
 		}
 		text := c.text
 		if !c.whole {

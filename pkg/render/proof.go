@@ -5,57 +5,73 @@ package render
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 )
 
-// proof draws why nothing fits, and what would make it fit.
-func (p *page) proof(e *explain.Explanation) {
-	p.conflict(e.Conflict)
+// remedies draws what would make it fit: a sentence for each, at its right where
+// it then fits, and below what changes.
+func (p *page) remedies(e *explain.Explanation) {
 	if len(e.Remedies) == 0 {
 		return
 	}
-	p.blank()
-	p.text(0, strong, "What would make it fit (each one checked with the scheduler's allocator)")
-	width := len("admin")
+	p.heading("Remedies (each verified with the scheduler's allocator)")
+	number, who := len(strconv.Itoa(len(e.Remedies))), len("admin")
+	margin := 2 + number + who + 2*columnGap
+	changes, results := make([]string, len(e.Remedies)), make([]string, len(e.Remedies))
+	for i := range e.Remedies {
+		changes[i], results[i] = e.Remedies[i].Change, remedyResult(&e.Remedies[i])
+	}
+	width, beside := p.columns(margin, changes, results)
 	for i := range e.Remedies {
 		r := &e.Remedies[i]
-		p.row(2, cell{text: actor(r.Actor), width: width, mark: strong}, cell{text: r.Change + " (" + where(r) + ")"})
-		p.verbatim(2+width+columnGap, strings.Join(r.Commands, "\n"))
-		p.verbatim(2+width+columnGap, r.Diff)
+		cells := []cell{
+			{text: strconv.Itoa(i + 1), width: number, right: true},
+			{text: actor(r.Actor), width: who, mark: strong},
+			{text: changes[i], width: width},
+		}
+		if beside {
+			cells = append(cells, cell{text: results[i], mark: faint})
+		} else {
+			cells[2] = cell{text: changes[i] + " (" + results[i] + ")"}
+		}
+		p.tableRow(2, cells...)
+		p.verbatim(margin, strings.Join(r.Commands, "\n"))
+		p.verbatim(margin, r.Diff)
 	}
 	if e.MoreRemedies > 0 {
-		p.row(2, cell{width: width}, cell{text: fmt.Sprintf("… and %d more with --all-remedies", e.MoreRemedies)})
+		p.text(margin, plain, fmt.Sprintf("and %d more: --all-remedies lists them", e.MoreRemedies))
 	}
 }
 
+// conflict draws the conditions that keep the target from fitting on a node.
 func (p *page) conflict(c *explain.Conflict) {
 	if c == nil || len(c.Facts) == 0 {
 		return
 	}
-	p.blank()
-	title := "These cannot hold together on " + c.Node
-	switch {
-	case len(c.Facts) == 1 && c.AnyOne:
-		title = "One fact stands in the way on " + c.Node
-	case len(c.Facts) == 1:
-		title = fmt.Sprintf("This alone rules out %s, and it is not all that stands in the way", c.Node)
-	case c.AnyOne:
-		title += "; without any one of them it would fit"
-	default:
-		title += ", and they are not all that stands in the way"
-	}
-	p.text(0, strong, title)
+	p.heading(conflictTitle(c))
 	for _, f := range c.Facts {
-		p.row(2, cell{text: "-", width: 1}, cell{text: f.Text})
+		p.items(f.Text)
 	}
 	if c.SameOn > 0 {
-		subject := "Together they rule out"
-		if len(c.Facts) == 1 {
-			subject = "It rules out"
-		}
-		p.text(2, plain, fmt.Sprintf("%s %s, too.", subject, count(c.SameOn, "other node")))
+		p.text(2, plain, "Also on "+count(c.SameOn, "other node"))
+	}
+}
+
+func conflictTitle(c *explain.Conflict) string {
+	switch {
+	case len(c.Facts) == 1 && c.AnyOne:
+		return "Blocking condition on node " + c.Node
+	case len(c.Facts) == 1:
+		return fmt.Sprintf("Node %s is ruled out by this and by other conditions", c.Node)
+	case len(c.Facts) == 2 && c.AnyOne:
+		return fmt.Sprintf("Conflict on %s (relaxing either one is enough)", c.Node)
+	case c.AnyOne:
+		return fmt.Sprintf("Conflict on %s (relaxing any one is enough)", c.Node)
+	default:
+		return fmt.Sprintf("Conflict on %s (other conditions rule the node out too)", c.Node)
 	}
 }
 
@@ -68,22 +84,22 @@ func (p *page) verbatim(indent int, lines string) {
 	}
 }
 
-// where says what a remedy leads to.
-func where(r *explain.Remedy) string {
-	devices := make([]string, 0, len(r.Devices))
+// remedyResult says where it fits after a remedy, and with which devices.
+func remedyResult(r *explain.Remedy) string {
+	var names []string
 	for i := range r.Devices {
-		devices = append(devices, r.Devices[i].Device)
+		names = append(names, r.Devices[i].Device)
 	}
+	names = collapse(names)
 	const most = 4
-	if len(devices) > most {
-		devices = append(devices[:most], fmt.Sprintf("… %d in all", len(r.Devices)))
-	}
-	place := r.Node
-	if len(devices) > 0 {
-		place += ": " + strings.Join(devices, ", ")
+	said := r.Node
+	if len(names) > most {
+		said += ": " + count(len(r.Devices), "device")
+	} else if len(names) > 0 {
+		said += ": " + strings.Join(names, ", ")
 	}
 	if r.Nodes > 1 {
-		place = fmt.Sprintf("on %d nodes, like %s", r.Nodes, place)
+		said = fmt.Sprintf("%d nodes, first %s", r.Nodes, said)
 	}
-	return place
+	return said
 }

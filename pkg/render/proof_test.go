@@ -30,12 +30,12 @@ func TestTitleOfConflict(t *testing.T) {
 		sameOn int
 		want   string
 	}{
-		"one":             {[]explain.ConflictFact{taint}, true, 0, "One fact stands in the way on node-23\n  -  taint x is not tolerated\n"},
-		"one of more":     {[]explain.ConflictFact{taint}, false, 0, "This alone rules out node-23, and it is not all that stands in the way\n"},
-		"two":             {[]explain.ConflictFact{taint, count}, true, 0, "These cannot hold together on node-23; without any one of them it would fit\n"},
-		"two of more":     {[]explain.ConflictFact{taint, count}, false, 0, "These cannot hold together on node-23, and they are not all that stands in the\n  way\n"},
-		"elsewhere":       {[]explain.ConflictFact{taint}, true, 1, "taint x is not tolerated\n  It rules out 1 other node, too.\n"},
-		"many other ones": {[]explain.ConflictFact{taint, count}, true, 30, "Together they rule out 30 other nodes, too.\n"},
+		"one":             {[]explain.ConflictFact{taint}, true, 0, "Blocking condition on node node-23\n  -  taint x is not tolerated\n"},
+		"one of more":     {[]explain.ConflictFact{taint}, false, 0, "Node node-23 is ruled out by this and by other conditions\n"},
+		"two":             {[]explain.ConflictFact{taint, count}, true, 0, "Conflict on node-23 (relaxing either one is enough)\n"},
+		"two of more":     {[]explain.ConflictFact{taint, count}, false, 0, "Conflict on node-23 (other conditions rule the node out too)\n"},
+		"elsewhere":       {[]explain.ConflictFact{taint}, true, 1, "taint x is not tolerated\n  Also on 1 other node\n"},
+		"many other ones": {[]explain.ConflictFact{taint, count}, true, 30, "Also on 30 other nodes\n"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestTitleOfConflict(t *testing.T) {
 func TestCommandsStandBelowEachOther(t *testing.T) {
 	e := tooMany()
 	e.Remedies[0].Commands, e.Remedies[0].Diff = []string{"kubectl one", "kubectl two\x1b[31m"}, ""
-	if out := draw(t, e, Options{Width: 80}); !strings.Contains(out, "\n         kubectl one\n         kubectl two\\x1b[31m\n") {
+	if out := draw(t, e, Options{Width: 80}); !strings.Contains(out, "\n            kubectl one\n            kubectl two\\x1b[31m\n") {
 		t.Errorf("got:\n%s", out)
 	}
 }

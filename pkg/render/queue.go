@@ -12,11 +12,9 @@ import (
 // replicas says how many pods of a workload have their devices, and for whose
 // pod the answer is.
 func (p *page) replicas(e *explain.Explanation) {
-	if text := replicaText(e.Replicas); text != "" {
-		p.text(2, plain, text)
-	}
+	p.field("Replicas", replicaText(e.Replicas))
 	if same := e.SameAs; same != nil {
-		p.text(2, plain, "The same as for pod "+qualified(same.Namespace, same.Name)+", which is equal to the scheduler: see there for nodes and remedies.")
+		p.field("Same as", "Pod "+qualified(same.Namespace, same.Name)+", which is equal for the scheduler: see there for nodes and remedies")
 	}
 }
 

@@ -1,0 +1,46 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestHoldersString(t *testing.T) {
+	tests := map[string]struct {
+		holders *Holders
+		want    string
+	}{
+		"unknown":          {nil, ""},
+		"one claim":        {&Holders{Claims: 1, Claim: "ml/a", Namespaces: []NamespaceCount{{"ml", 4}}}, "to claim ml/a"},
+		"one namespace":    {&Holders{Claims: 2, Namespaces: []NamespaceCount{{"ml", 4}}}, "to 2 claims in namespace ml"},
+		"three namespaces": {&Holders{Claims: 6, Namespaces: []NamespaceCount{{"ml", 10}, {"a", 5}, {"b", 1}}}, "to 6 claims, 10 devices in namespace ml"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := test.holders.String(); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestHoldersCountsDevicesByNamespace(t *testing.T) {
+	claim := func(namespace, name string) *resourceapi.ResourceClaim {
+		return &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	}
+	group := newRejectionGroup(&reason{code: DeviceAllocated})
+	group.claims[claim("a", "x")], group.claims[claim("b", "x")], group.claims[claim("b", "y")] = 4, 3, 2
+	want := &Holders{Claims: 3, Namespaces: []NamespaceCount{{"b", 5}, {"a", 4}}}
+	if diff := cmp.Diff(want, group.holders()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if group := newRejectionGroup(&reason{code: DeviceTainted}); group.holders() != nil {
+		t.Error("devices that are not allocated have holders")
+	}
+}

@@ -1,0 +1,213 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+)
+
+const (
+	// fieldWidth is that of the column with the labels of the head.
+	fieldWidth = len("Scheduler")
+	// shownPods and shownEvidence are how many pods, and how much of what proves
+	// the stage, the head has when not all of it was asked for.
+	shownPods     = 3
+	shownEvidence = 3
+)
+
+// head draws the verdict, and below it what is said about the target as a
+// whole, a labeled line for each.
+func (p *page) head(e *explain.Explanation) {
+	said, m := verdict(e)
+	p.text(0, m, said)
+	p.blank()
+	p.field("Reason", e.Summary)
+	p.field("Status", p.status(e)...)
+	p.replicas(e)
+	p.field("Claim", claimField(e))
+	p.field("Evidence", p.stageEvidence(e)...)
+	if message := e.SchedulerMessage; message != nil && !strings.Contains(e.Summary, message.Text) {
+		p.field("Scheduler", fmt.Sprintf("%s (%s%s)", message.Text, message.Source, at(message.Time)))
+	}
+}
+
+// field adds labeled lines to the head, one for each text that is not empty.
+// Only the first has the label.
+func (p *page) field(label string, texts ...string) {
+	for _, text := range texts {
+		if text == "" {
+			continue
+		}
+		p.row(0, cell{text: label, width: fieldWidth, mark: strong}, cell{text: text})
+		label = ""
+	}
+}
+
+// verdict says in a sentence what the outcome for the target is.
+func verdict(e *explain.Explanation) (string, mark) {
+	target := e.Target.Kind + " " + qualified(e.Target.Namespace, e.Target.Name)
+	where := where(e)
+	switch e.Verdict {
+	case explain.Allocated:
+		said := " is allocated"
+		if e.Target.Kind != explain.KindClaim {
+			said = ": all devices are allocated"
+		}
+		if e.Node != nil {
+			said += " and can be used on " + where
+		}
+		return target + said, good
+	case explain.Fits:
+		return target + " fits on " + where, good
+	case explain.DoesNotFit:
+		if e.Node == nil && e.NodeCount == 0 {
+			return target + " does not fit: the cluster has no nodes", bad
+		}
+		return target + " does not fit on " + where, bad
+	case explain.Blocked:
+		return target + " is blocked" + although(e), bad
+	case explain.Error:
+		if e.Target.Kind == explain.KindPod {
+			return target + " cannot be scheduled on any node", bad
+		}
+		return target + " cannot be allocated on any node", bad
+	case explain.Undetermined:
+		if e.Node != nil {
+			return target + ": not known whether it fits on " + where, unsure
+		}
+		return target + ": not known whether it fits", unsure
+	default:
+		return target + ": " + string(e.Verdict), unsure
+	}
+}
+
+// although says which devices there are for a target that is blocked. What
+// blocks it is in the summary.
+func although(e *explain.Explanation) string {
+	switch n := fitting(e.Nodes); {
+	case e.Placement == nil && n > 0:
+		return ", although its claims are allocated"
+	case n > 0 && e.Node != nil:
+		return ", although devices are available on node " + e.Node.Name
+	case n > 0:
+		return fmt.Sprintf(", although devices are available on %d of %s", n, count(e.NodeCount, "node"))
+	default:
+		return ""
+	}
+}
+
+// where names the nodes that a verdict is about.
+func where(e *explain.Explanation) string {
+	switch {
+	case e.Node != nil:
+		return "node " + e.Node.Name
+	case e.Verdict == explain.Fits:
+		return fmt.Sprintf("%d of %s", fitting(e.Nodes), count(e.NodeCount, "node"))
+	case e.NodeCount == 1:
+		return "the only node"
+	default:
+		return fmt.Sprintf("any of %d nodes", e.NodeCount)
+	}
+}
+
+func fitting(groups []explain.NodeGroup) int {
+	n := 0
+	for _, group := range groups {
+		if group.Verdict == explain.Fits || group.Verdict == explain.Allocated {
+			n += group.Count
+		}
+	}
+	return n
+}
+
+// status says for each pod what it waits for or where it is.
+func (p *page) status(e *explain.Explanation) []string {
+	if len(e.Pods) == 0 {
+		if e.Stage == "" {
+			return nil
+		}
+		return []string{"Stage " + string(e.Stage)}
+	}
+	shown := e.Pods
+	if !p.opts.Wide && len(shown) > shownPods {
+		shown = shown[:shownPods]
+	}
+	var said []string
+	for i := range shown {
+		pod := &shown[i]
+		text := podStatus(pod)
+		if e.Target.Kind == explain.KindPod && e.Target.Namespace == pod.Namespace && e.Target.Name == pod.Name {
+			text = strings.ToUpper(text[:1]) + text[1:]
+		} else {
+			text = "Pod " + qualified(pod.Namespace, pod.Name) + ": " + text
+		}
+		said = append(said, text)
+	}
+	if rest := max(e.PodCount, len(e.Pods)) - len(shown); rest > 0 {
+		said = append(said, "and "+count(rest, "more pod"))
+	}
+	return said
+}
+
+func podStatus(pod *explain.PodStatus) string {
+	var said string
+	switch {
+	case pod.Node == "" && pod.AgeSeconds > 0:
+		said = "pending for " + duration.HumanDuration(time.Duration(pod.AgeSeconds)*time.Second)
+	case pod.Node == "":
+		said = "not scheduled"
+	case pod.Phase != "":
+		said = fmt.Sprintf("bound to %s, phase %s", pod.Node, pod.Phase)
+	default:
+		said = "bound to " + pod.Node
+	}
+	if pod.Stage != "" {
+		said += ", stage " + string(pod.Stage)
+	}
+	return said
+}
+
+// stageEvidence is what proves the stage.
+func (p *page) stageEvidence(e *explain.Explanation) []string {
+	shown := e.StageEvidence
+	if !p.opts.Wide && len(shown) > shownEvidence {
+		shown = shown[:shownEvidence]
+	}
+	var said []string
+	for i := range shown {
+		said = append(said, stageFact(&shown[i], p.opts.Wide))
+	}
+	if rest := len(e.StageEvidence) - len(shown); rest > 0 {
+		said = append(said, fmt.Sprintf("and %d more: -o wide lists them", rest))
+	}
+	return said
+}
+
+// stageFact names the field and what it says. The message of an event is in the
+// reason.
+func stageFact(fact *explain.Evidence, wide bool) string {
+	if fact.Path == "message" && !wide {
+		return fact.Object
+	}
+	said := strings.TrimSpace(fact.Object+" "+fact.Path) + ": " + orElse(fact.Found, "missing")
+	if fact.Wanted != "" {
+		said += " (expected " + fact.Wanted + ")"
+	}
+	return said
+}
+
+// at says when, for a list in parentheses; nothing if that is unknown.
+func at(t *metav1.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return ", " + t.UTC().Format(time.RFC3339)
+}
