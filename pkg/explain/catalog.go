@@ -21,18 +21,17 @@ import (
 // catalog knows what the devices of all pools publish. It is made when it is
 // needed for the first time. Not safe for concurrent use.
 type catalog struct {
-	alloc   *allocator.Allocator
-	devices int
-	// having counts devices by the single values that they have.
-	having map[selector.Reading]int
-	// domains counts values.
-	domains tally
-	// typos has the answers of unheardOf.
+	alloc *allocator.Allocator
+	// known has the words of all devices once they were asked for, ofClass those of
+	// the devices of a class.
+	known   *selector.Vocabulary
+	ofClass map[string]*selector.Vocabulary
+	// typos has the answers of unknownValue.
 	typos map[*selector.Part]string
 }
 
 func newCatalog(alloc *allocator.Allocator) *catalog {
-	return &catalog{alloc: alloc, typos: map[*selector.Part]string{}}
+	return &catalog{alloc: alloc, ofClass: map[string]*selector.Vocabulary{}, typos: map[*selector.Part]string{}}
 }
 
 // each visits all devices of all pools.
@@ -48,95 +47,99 @@ func (c *catalog) each(visit func(driver string, device *resourceapi.Device)) {
 	}
 }
 
-func (c *catalog) fill() {
-	if c.having != nil {
-		return
-	}
-	c.having, c.domains = map[selector.Reading]int{}, tally{}
-	c.each(func(driver string, device *resourceapi.Device) {
-		c.devices++
-		for name := range device.Attributes {
-			c.having[selector.Attribute(name, driver)]++
+// words are what all devices have.
+func (c *catalog) words() *selector.Vocabulary {
+	if c.known == nil {
+		c.known = selector.NewVocabulary(nearest)
+		for _, pool := range c.alloc.Pools() {
+			c.known.AddDriver(pool.Driver)
 		}
-		for name := range device.Capacity {
-			c.having[selector.Capacity(name, driver)]++
-		}
-	})
-	for r, count := range c.having {
-		c.domains[r.Domain] += count
+		c.each(c.known.Add)
 	}
+	return c.known
 }
 
-// drivers lists the drivers of all pools.
-func (c *catalog) drivers() []string {
-	names := map[string]bool{}
-	for _, pool := range c.alloc.Pools() {
-		names[pool.Driver] = true
+// wordsOf are what the devices of a class have: those of all devices if it has
+// none.
+func (c *catalog) wordsOf(ctx context.Context, class *resourceapi.DeviceClass) *selector.Vocabulary {
+	if class == nil {
+		return c.words()
 	}
-	return slices.Sorted(maps.Keys(names))
+	if words := c.ofClass[class.Name]; words != nil {
+		return words
+	}
+	words := selector.NewVocabulary(nearest)
+	c.each(func(driver string, device *resourceapi.Device) {
+		if c.inClass(ctx, class, driver, device) {
+			words.Add(driver, device)
+		}
+	})
+	if words.Devices() == 0 {
+		words = c.words()
+	}
+	c.ofClass[class.Name] = words
+	return words
+}
+
+// inClass says whether the selectors of a class select a device.
+func (c *catalog) inClass(ctx context.Context, class *resourceapi.DeviceClass, driver string, device *resourceapi.Device) bool {
+	evaluator := c.alloc.Selectors()
+	for _, s := range class.Spec.Selectors {
+		if s.CEL == nil || !evaluator.Evaluate(ctx, evaluator.Compile(s.CEL.Expression), driver, device).Matches {
+			return false
+		}
+	}
+	return true
 }
 
 // spread says how many devices have a value: "exists on 3 of 10,245 devices of
 // all pools".
 func (c *catalog) spread(r selector.Reading) string {
-	c.fill()
-	switch n := c.having[r]; {
+	switch n, all := c.words().Count(r), c.words().Devices(); {
 	case n > 0:
-		return fmt.Sprintf("exists on %s of %s devices of all pools", thousands(n), thousands(c.devices))
-	case c.devices == 1:
+		return fmt.Sprintf("exists on %s of %s devices of all pools", thousands(n), thousands(all))
+	case all == 1:
 		return "does not exist on the only device"
 	default:
-		return fmt.Sprintf("exists on none of the %s devices of all pools", thousands(c.devices))
+		return fmt.Sprintf("exists on none of the %s devices of all pools", thousands(all))
 	}
 }
 
 // misnamed suggests what was meant by a value that no device has. It is empty if
 // some have it, or if nothing is near.
 func (c *catalog) misnamed(r selector.Reading) string {
-	c.fill()
-	if r.Domain == "" || r.Whole || c.having[r] > 0 {
+	meant, ok := c.words().Meant(r)
+	switch {
+	case !ok:
 		return ""
+	case r.Name == "":
+		return didYouMeanName(meant.Domain)
+	case meant.Kind != r.Kind:
+		return didYouMeanName(meant.String())
+	case meant.Domain == r.Domain:
+		return didYouMeanName(meant.Name)
+	case meant.Name == r.Name && nearest(r.Domain, []string{meant.Domain}) != "":
+		return didYouMeanName(meant.Domain)
+	default:
+		return didYouMeanName(meant.String())
 	}
-	if c.domains[r.Domain] == 0 {
-		return didYouMean(r.Domain, slices.Sorted(maps.Keys(c.domains)))
-	}
-	if r.Name == "" {
-		return ""
-	}
-	other := r
-	other.Kind = selector.KindCapacity
-	if r.Kind == selector.KindCapacity {
-		other.Kind = selector.KindAttributes
-	}
-	if c.having[other] > 0 {
-		return fmt.Sprintf("; did you mean %s?", other)
-	}
-	var names, elsewhere []string
-	for have := range c.having {
-		switch {
-		case have.Kind == r.Kind && have.Domain == r.Domain:
-			names = append(names, have.Name)
-		case have.Kind == r.Kind && have.Name == r.Name:
-			elsewhere = append(elsewhere, have.String())
-		}
-	}
-	slices.Sort(names)
-	slices.Sort(elsewhere)
-	if len(elsewhere) > 0 {
-		return fmt.Sprintf("; did you mean %s?", elsewhere[0])
-	}
-	return didYouMean(r.Name, names)
 }
 
 // failure says why a selector fails on a device, and what it is that the device
 // lacks, if that is the reason.
 func (c *checks) failure(ctx context.Context, sel *selector.Selector, result *selector.Result) (text string, lacks selector.Reading) {
 	text = oneLine(result.Err)
+	if sel.Err != nil {
+		return "does not compile", selector.Reading{}
+	}
 	if strings.Contains(text, "actual cost limit exceeded") {
 		return overBudget(c.selectors.Cost(sel)), selector.Reading{}
 	}
 	_, key, found := strings.Cut(text, "no such key: ")
 	if !found {
+		if part := result.Detail(ctx).Failed; part != nil {
+			text += precededBy("; ", c.catalog.mismatch(part))
+		}
 		return text, selector.Reading{}
 	}
 	for _, r := range result.Detail(ctx).Missing {
@@ -145,10 +148,10 @@ func (c *checks) failure(ctx context.Context, sel *selector.Selector, result *se
 			continue
 		}
 		text += fmt.Sprintf("; %s %s", r.Noun(), c.catalog.spread(r))
-		if c.catalog.having[r] > 0 {
+		if c.catalog.words().Count(r) > 0 {
 			return text, r
 		}
-		if c.catalog.domains[r.Domain] == 0 {
+		if !c.catalog.words().HasDomain(r.Domain) {
 			text += ", and nothing else of that domain does"
 		}
 		return text + c.catalog.misnamed(r), selector.Reading{}
@@ -181,15 +184,18 @@ func overBudget(worst uint64) string {
 	return text
 }
 
-// unheardOf says that a part of a selector compares with something that no device
+// unknownValue says that a part of a selector compares with something that no device
 // has, and what was probably meant. It is empty if there is nothing to say.
-func (c *catalog) unheardOf(part *selector.Part) string {
+func (c *catalog) unknownValue(part *selector.Part) string {
 	if typo, known := c.typos[part]; known {
 		return typo
 	}
 	typo := ""
 	if r, value, ok := part.Equality(); ok {
 		typo = c.unusual(r, value)
+	}
+	if typo == "" {
+		typo = c.mismatch(part)
 	}
 	for _, r := range part.Reads {
 		if typo != "" {
@@ -203,13 +209,44 @@ func (c *catalog) unheardOf(part *selector.Part) string {
 	return typo
 }
 
+// mismatch says that a part compares a value with something of another type than
+// all devices have there. It is empty if it does not.
+func (c *catalog) mismatch(part *selector.Part) string {
+	found, ok := c.words().Mismatch(part)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%s is %s on all devices that have it, and is compared with %s",
+		found.Read.Noun(), typeText(found.Has), typeText(found.ComparedWith))
+}
+
+// typeText names a type with its article.
+func typeText(of selector.ValueType) string {
+	switch of {
+	case selector.TypeInt:
+		return "an int"
+	case selector.TypeBool:
+		return "a bool"
+	case selector.TypeString:
+		return "a string"
+	case selector.TypeVersion:
+		return "a version"
+	case selector.TypeQuantity:
+		return "a quantity"
+	case selector.TypeList:
+		return "a list"
+	default:
+		return string(of)
+	}
+}
+
 // maxNames is how many values are named that there are instead.
 const maxNames = 10
 
 // unusual tells about a value that no device has there.
 func (c *catalog) unusual(r selector.Reading, value string) string {
 	if r.Kind == selector.KindDriver {
-		drivers := c.drivers()
+		drivers := c.words().Drivers()
 		if slices.Contains(drivers, value) {
 			return ""
 		}

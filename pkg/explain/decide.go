@@ -234,7 +234,7 @@ func errorCode(err error) Code {
 	}{
 		{"could not retrieve device class", ClassNotFound},
 		{"feature is disabled", FeatureDisabled},
-		{"CEL compile error", SelectorError},
+		{selectorCompileError, SelectorError},
 		{"CEL runtime error", SelectorError},
 		{"derived attribute", SelectorError},
 		{"is currently being updated", PoolIncomplete},
@@ -254,6 +254,9 @@ func errorCode(err error) Code {
 // of a claim is told in other words.
 func errorText(err error) string {
 	text := oneLine(err)
+	if isCompileError(err) {
+		return "a selector does not compile"
+	}
 	var adds, limit, before int
 	about, said, _ := strings.Cut(text, "adding ")
 	if n, _ := fmt.Sscanf(said, "%d devices exceeds the claim limit of %d, with %d already accounted for", &adds, &limit, &before); n < 3 {
@@ -307,8 +310,8 @@ func (x *inquiry) errorSummary(err error) string {
 	if errorCode(err) != SelectorError {
 		return text + x.detail(errorCode(err), text)
 	}
-	if strings.Contains(text, "CEL compile error") {
-		return "a selector does not compile: " + text
+	if isCompileError(err) {
+		return x.compileSummary()
 	}
 	for _, claim := range x.out.Claims {
 		for _, r := range claim.Requests {
@@ -480,8 +483,11 @@ func (x *inquiry) doubt() {
 			decisive = append(decisive, snapshot.ResourceClasses)
 		}
 	case Error:
-		if len(x.out.Nodes) > 0 && slices.Contains([]Code{SelectorError, PoolIncomplete, PoolInvalid, ConstraintUnsatisfiable}, x.out.Nodes[0].Code) &&
-			!strings.Contains(x.out.Summary, "compile") {
+		if len(x.out.Nodes) > 0 && slices.Contains([]Code{SelectorError, PoolIncomplete, PoolInvalid, ConstraintUnsatisfiable}, x.out.Nodes[0].Code) {
+			if _, problem, _ := x.compileProblem(); problem != nil {
+				// That does not depend on devices.
+				break
+			}
 			decisive = []string{snapshot.ResourceClaims, snapshot.ResourceSlices}
 		}
 	case Allocated, Blocked, Undetermined:

@@ -232,11 +232,7 @@ func (c *checks) checkSelectors(ctx context.Context, d *allocator.Device) *reaso
 	}
 	for i, s := range c.request.selectors {
 		path := fmt.Sprintf("%s.selectors[%d].cel.expression", c.request.path, i)
-		label := fmt.Sprintf("selector %d", i+1)
-		if len(c.request.selectors) == 1 {
-			label = "selector"
-		}
-		if r := c.checkSelector(ctx, d, s, rankSelector, RequestSelectorFalse, label, claimObject(c.request.claim), path); r != nil {
+		if r := c.checkSelector(ctx, d, s, rankSelector, RequestSelectorFalse, selectorLabel(i, len(c.request.selectors)), claimObject(c.request.claim), path); r != nil {
 			return r
 		}
 	}
@@ -269,7 +265,7 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 		fact: Evidence{Object: holder, Path: path, Found: found, Wanted: s.CEL.Expression},
 	}
 	if detail.Failed != nil {
-		r.wanted, r.fact.Wanted, r.hint = detail.Failed.Wanted, detail.Failed.Expression, c.catalog.unheardOf(detail.Failed)
+		r.wanted, r.fact.Wanted, r.hint = detail.Failed.Wanted, detail.Failed.Expression, c.catalog.unknownValue(detail.Failed)
 	}
 	return r
 }
@@ -398,16 +394,13 @@ func (c *checks) attribute(ctx context.Context, d *allocator.Device, name resour
 func (c *checks) nearAttribute(name resourceapi.FullyQualifiedName) string {
 	r := selector.Attribute(resourceapi.QualifiedName(name), "")
 	text := ", which " + c.catalog.spread(r)
-	if c.catalog.having[r] > 0 {
+	if c.catalog.words().Count(r) > 0 {
 		return text
 	}
 	var names []string
-	for have := range c.catalog.having {
-		if have.Kind == r.Kind {
-			names = append(names, have.Domain+"/"+have.Name)
-		}
+	for _, have := range c.catalog.words().Readings(r.Kind) {
+		names = append(names, have.Domain+"/"+have.Name)
 	}
-	slices.Sort(names)
 	return text + didYouMean(string(name), names)
 }
 

@@ -4,6 +4,7 @@
 package explain
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ func newEdit(object, op, path string, value any) Edit {
 	e := Edit{Object: object, Op: op, Path: path}
 	if value != nil {
 		// What is put in here are strings, numbers and types of the API.
-		e.Value, _ = json.Marshal(value)
+		e.Value, _ = asWritten(value)
 	}
 	return e
 }
@@ -48,7 +49,19 @@ func patchOf(edits []Edit, prefix string) ([]byte, error) {
 		}
 		operations = append(operations, operation{e.Op, path, e.Value})
 	}
-	return json.Marshal(operations)
+	return asWritten(operations)
+}
+
+// asWritten encodes a value as JSON for people to read and paste: without
+// escapes for characters that only HTML has a use for, such as > in a selector.
+func asWritten(value any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
 // edited returns a copy of an object with edits made. The argument is not

@@ -31,7 +31,7 @@ func withOldValues(snap *snapshot.Snapshot, edits []Edit) []Edit {
 		if !strings.HasPrefix(e.Path, "/status") && e.Path != "" && e.Op != "test" {
 			if value, ok := lookUp(document, pointerTokens(e.Path)); ok && value != nil {
 				// It was read from JSON.
-				e.From, _ = json.Marshal(value)
+				e.From, _ = asWritten(value)
 			}
 		}
 		// The next edit is about what this one leaves.

@@ -147,7 +147,7 @@ func (x *inquiry) publicationHint(p *publication) {
 	tell := func(text string, fact Evidence) {
 		if first := x.out.Nodes[0]; first.Code == NodeNotReachable || first.Code == ClassSelectorFalse {
 			// It says more than that no device matches the name.
-			x.out.Summary = strings.Replace(x.out.Summary, "; "+noneOf(p.driver, x.catalog.drivers()), "", 1) + "; " + text
+			x.out.Summary = strings.Replace(x.out.Summary, "; "+noneOf(p.driver, x.catalog.words().Drivers()), "", 1) + "; " + text
 		} else {
 			x.hint(text, fact)
 		}

@@ -44,6 +44,8 @@ type change struct {
 	gate string
 	// silent is true if there is no command for it.
 	silent bool
+	// anywhere is true if it may help on other nodes than that of the scene.
+	anywhere bool
 }
 
 // claimEdit is an operation on the spec of a claim: that with this index among
@@ -76,7 +78,7 @@ type remedy struct {
 // mend fills in the remedies. An error only means that no more can be found.
 func (x *inquiry) mend(ctx context.Context, s *scene, conflict []int) {
 	r := &remedies{inquiry: x, scene: s, conflict: conflict}
-	for _, look := range []func(context.Context) error{r.refusals, r.wishes, r.restrictions, r.cluster, r.freed, r.several} {
+	for _, look := range []func(context.Context) error{r.corrections, r.refusals, r.wishes, r.restrictions, r.cluster, r.freed, r.several} {
 		if look(ctx) != nil {
 			break
 		}
@@ -148,7 +150,7 @@ func (r *remedies) ask(ctx context.Context, c change) (*Remedy, error) {
 		return nil, err
 	}
 	nodes := x.site.candidates
-	if r.scene != nil && r.out.Verdict == DoesNotFit && len(c.objects) == 0 && c.gate == "" && slices.Contains(nodes, r.scene.node) {
+	if r.scene != nil && r.out.Verdict == DoesNotFit && len(c.objects) == 0 && c.gate == "" && !c.anywhere && slices.Contains(nodes, r.scene.node) {
 		// Most of what does not help is found out here. It tells nothing where an
 		// error has kept the other nodes from being tried.
 		if verdict := r.verdicts(ctx, x, 2, r.scene.node)[0]; verdict.Outcome != allocator.Fits {

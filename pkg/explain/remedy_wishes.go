@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -204,19 +205,15 @@ func (r *remedies) lessCapacity(ctx context.Context, f *fact) error {
 func (r *remedies) loosen(ctx context.Context, f *fact) error {
 	at, name := f.at, r.scene.nameOf(f.at)
 	sel := r.selectors.Compile((*at.in(r.scene.claims).selectors)[f.selector].CEL.Expression)
-	devices := func(yield func(string, *resourceapi.Device) bool) {
-		for _, pool := range r.site.pools[r.scene.node.Name] {
-			for i := range pool.Devices {
-				if !yield(pool.Pool.Driver, pool.Devices[i].Device) {
-					return
-				}
-			}
-		}
-	}
-	looser := r.selectors.Looser(sel, f.conjunct, devices, nearest)
+	looser := r.selectors.Looser(sel, f.conjunct, r.obtainable(at), nearest)
+	_, required, _ := sel.Conjuncts[f.conjunct].Equality()
 	for _, l := range looser[:min(len(looser), maxTries)] {
+		cost := costAccept
+		if l.Text != "" && misspelled(required, l.Text) {
+			cost = costCorrect
+		}
 		ok, err := r.propose(ctx, change{
-			actor: ActorUser, cost: costAccept,
+			actor: ActorUser, cost: cost, anywhere: true,
 			text:   fmt.Sprintf("ask for %s instead of %s in request %s", l.Wanted, sel.Conjuncts[f.conjunct].Wanted, name),
 			claims: []claimEdit{{at.claim, "replace", fmt.Sprintf("%s/selectors/%d/cel/expression", at.pointer(), f.selector), l.Expression}},
 		})
@@ -230,6 +227,35 @@ func (r *remedies) loosen(ctx context.Context, f *fact) error {
 		claims: r.withoutParts(at, f.selector, []int{f.conjunct}),
 	})
 	return err
+}
+
+// obtainable visits the devices of a request's class, with their drivers, that
+// nobody uses on a node where the pod can go.
+func (r *remedies) obtainable(at requestPlace) iter.Seq2[string, *resourceapi.Device] {
+	return func(yield func(string, *resourceapi.Device) bool) {
+		var f *funnel
+		if at.claim < len(r.claims) && at.request < len(r.claims[at.claim].funnels) {
+			f = r.claims[at.claim].funnels[at.request][max(at.alternative, 0)]
+		}
+		seen := map[*allocator.NodePool]bool{}
+		for _, node := range r.site.candidates {
+			for _, pool := range r.site.pools[node.Name] {
+				if seen[pool] {
+					continue
+				}
+				seen[pool] = true
+				for i := range pool.Devices {
+					d := &pool.Devices[i]
+					if r.site.alloc.InUse(d.ID) || f != nil && f.otherClass(d.Device) {
+						continue
+					}
+					if !yield(d.ID.Driver, d.Device) {
+						return
+					}
+				}
+			}
+		}
+	}
 }
 
 // withoutParts drops parts of a selector, or all of it if none is left.

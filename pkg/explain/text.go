@@ -115,11 +115,22 @@ func alike(word, other string) bool {
 }
 
 // didYouMean is a clause to append to a sentence about a wrong name.
-func didYouMean(name string, names []string) string {
-	if near := nearest(name, names); near != "" {
-		return fmt.Sprintf("; did you mean %s?", near)
+func didYouMean(name string, names []string) string { return didYouMeanName(nearest(name, names)) }
+
+// didYouMeanName is the same about what was found already, if anything was.
+func didYouMeanName(near string) string {
+	if near == "" {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("; did you mean %s?", near)
+}
+
+// precededBy puts something before a text, if there is one.
+func precededBy(with, text string) string {
+	if text == "" {
+		return ""
+	}
+	return with + text
 }
 
 // tally counts strings and gives them most frequent first.

@@ -65,6 +65,16 @@ const maxValues = 10
 type placedSelector struct {
 	source, object, path string
 	expression           string
+	// label names the selector of a request among the others.
+	label string
+}
+
+// selectorLabel names one of several selectors of a request.
+func selectorLabel(index, count int) string {
+	if count == 1 {
+		return "selector"
+	}
+	return fmt.Sprintf("selector %d", index+1)
 }
 
 // placedSelectors lists the selectors of a request in the order in which the
@@ -74,7 +84,9 @@ func (c *checks) placedSelectors() []placedSelector {
 	add := func(source, object, path string, selectors []resourceapi.DeviceSelector) {
 		for i, s := range selectors {
 			if s.CEL != nil {
-				placed = append(placed, placedSelector{source, object, fmt.Sprintf("%s[%d].cel.expression", path, i), s.CEL.Expression})
+				placed = append(placed, placedSelector{
+					source, object, fmt.Sprintf("%s[%d].cel.expression", path, i), s.CEL.Expression, selectorLabel(i, len(selectors)),
+				})
 			}
 		}
 	}
@@ -109,6 +121,9 @@ func (f *funnel) traces(ctx context.Context) []SelectorTrace {
 			}
 		}
 		r.report(ctx, &trace, len(f.devices)-len(reached))
+		if problem := s.Problem(sel); problem != nil {
+			trace.Error = problemText(problem)
+		}
 		trace.Notes = f.checks.selectorNotes(sel, &trace)
 		reached = passed
 		traces = append(traces, trace)
@@ -261,7 +276,7 @@ func (c *checks) selectorNotes(sel *selector.Selector, trace *SelectorTrace) []s
 		if trace.Parts[i].Outcomes.True > 0 {
 			continue
 		}
-		if note := c.catalog.unheardOf(&sel.Conjuncts[i]); note != "" {
+		if note := c.catalog.unknownValue(&sel.Conjuncts[i]); note != "" {
 			notes = append(notes, sentence(note))
 		}
 	}

@@ -98,7 +98,7 @@ func (r Reading) Value(driver string, device *resourceapi.Device) (string, bool)
 	case r.Kind == KindAttributes:
 		return valueIn(r, device.Attributes, driver, Literal)
 	default:
-		return valueIn(r, device.Capacity, driver, func(c resourceapi.DeviceCapacity) string { return c.Value.String() })
+		return valueIn(r, device.Capacity, driver, func(c resourceapi.DeviceCapacity) string { return QuantityText(c.Value) })
 	}
 }
 

@@ -62,14 +62,14 @@ func (w *Vocabulary) Add(driver string, device *resourceapi.Device) {
 	w.devices++
 	w.AddDriver(driver)
 	for name, attribute := range device.Attributes {
-		w.add(Attribute(name, driver), typeOf(attribute), Plain(attribute))
+		w.add(Attribute(name, driver), typeOf(attribute), func() string { return Plain(attribute) })
 	}
 	for name, capacity := range device.Capacity {
-		w.add(Capacity(name, driver), TypeQuantity, capacity.Value.String())
+		w.add(Capacity(name, driver), TypeQuantity, func() string { return capacity.Value.String() })
 	}
 }
 
-func (w *Vocabulary) add(r Reading, of ValueType, text string) {
+func (w *Vocabulary) add(r Reading, of ValueType, text func() string) {
 	p := w.published[r]
 	if p == nil {
 		p = &published{types: map[ValueType]int{}, texts: map[string]bool{}}
@@ -79,7 +79,7 @@ func (w *Vocabulary) add(r Reading, of ValueType, text string) {
 	p.devices++
 	p.types[of]++
 	if len(p.texts) < maxTexts {
-		p.texts[text] = true
+		p.texts[text()] = true
 	}
 }
 

@@ -1,0 +1,82 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+)
+
+// selectorCompileError is what upstream calls an expression that does not
+// compile (structured/internal/*/allocator_*.go, selectorsMatch).
+const selectorCompileError = "CEL compile error"
+
+// isCompileError reports whether the allocator gave up because of an expression
+// that does not compile.
+func isCompileError(err error) bool { return strings.Contains(err.Error(), selectorCompileError) }
+
+// compileProblem finds the first selector that does not compile, in the order in
+// which the allocator comes to them, and names it for people; nil if all do.
+// Stored is true if it is in the cluster and not only in a file.
+func (x *inquiry) compileProblem() (named string, problem *selector.CompileError, stored bool) {
+	for i := range x.claims {
+		for _, alternatives := range x.claims[i].funnels {
+			for _, f := range alternatives {
+				for _, placed := range f.checks.placedSelectors() {
+					sel := x.selectors.Compile(placed.expression)
+					if sel.Err == nil {
+						continue
+					}
+					problem = x.selectors.Problem(sel)
+					if placed.source == sourceClass {
+						return "the selector of class " + f.request.class, problem, f.checks.class.UID != ""
+					}
+					return fmt.Sprintf("%s of request %s", theSelector(placed.label), f.request.name), problem, x.isStored(&x.claims[i])
+				}
+			}
+		}
+	}
+	return "", nil, false
+}
+
+// isStored reports whether a claim, or the template that it is made from, is in
+// the cluster and not only in a file.
+func (x *inquiry) isStored(c *claimInquiry) bool {
+	pc := &x.subject.claims[c.index]
+	if !pc.Generated {
+		return c.claim.UID != ""
+	}
+	template := x.snap.Template(c.claim.Namespace, pc.Template)
+	return template != nil && template.UID != ""
+}
+
+// compileSummary is one sentence about a selector that does not compile.
+func (x *inquiry) compileSummary() string {
+	named, problem, stored := x.compileProblem()
+	if problem == nil {
+		return "a selector does not compile"
+	}
+	consequence := "the API server rejects it"
+	if stored {
+		consequence = "the API server rejects it in new objects; this one was stored by an older version, or kept because an update did not change it"
+	}
+	return fmt.Sprintf("%s does not compile: %s; %s", named, problemText(problem), consequence)
+}
+
+// problemText says where an expression is wrong, and why.
+func problemText(problem *selector.CompileError) string {
+	text := problem.Reason
+	if problem.Line > 0 {
+		text += fmt.Sprintf(" at %d:%d", problem.Line, problem.Column)
+	}
+	if problem.Near != "" {
+		text += " (" + problem.Near + ")"
+	}
+	if problem.More > 0 {
+		text += ", and " + plural(problem.More, "more error")
+	}
+	return text
+}

@@ -1,0 +1,181 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+)
+
+// corrected is a selector of a request, or of a class, as it was probably meant.
+type corrected struct {
+	at    requestPlace
+	class *resourceapi.DeviceClass
+	// index is that of the selector, expression what it should say.
+	index      int
+	expression string
+	changes    []selector.Change
+	// guarded is the expression that is false where the other fails; it is empty if
+	// it fails on no device.
+	guarded string
+}
+
+// safely lets expressions be false where they fail.
+func safely(list []corrected) []corrected {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].expression = cmp.Or(list[i].guarded, list[i].expression)
+	}
+	return list
+}
+
+// corrections tries what selectors were probably meant to say: each for itself,
+// and all of them where that is not enough. Those of the claims come before those
+// of the classes.
+func (r *remedies) corrections(ctx context.Context) error {
+	if r.out.Verdict != DoesNotFit && r.out.Verdict != Error {
+		return nil
+	}
+	ofClaims, ofClasses := r.correctedInClaims(ctx), r.correctedInClasses(ctx)
+	helped := false
+	for _, c := range slices.Concat(ofClaims, ofClasses) {
+		ok, err := r.proposeCorrected(ctx, c)
+		if err != nil {
+			return err
+		}
+		helped = helped || ok
+	}
+	if helped {
+		return nil
+	}
+	for _, list := range [][]corrected{ofClaims, ofClasses, slices.Concat(ofClaims, ofClasses)} {
+		if len(list) < 2 {
+			continue
+		}
+		if ok, err := r.proposeCorrected(ctx, list...); err != nil || ok {
+			return err
+		}
+	}
+	return nil
+}
+
+// proposeCorrected proposes selectors as they were meant, and else so that they
+// are false where they fail on devices of other drivers.
+func (r *remedies) proposeCorrected(ctx context.Context, list ...corrected) (bool, error) {
+	ok, err := r.propose(ctx, r.correction(list...))
+	if ok || err != nil || !slices.ContainsFunc(list, func(c corrected) bool { return c.guarded != "" }) {
+		return ok, err
+	}
+	return r.propose(ctx, r.correction(safely(list)...))
+}
+
+// correctedInClaims corrects the selectors of requests, with the words of the
+// devices of their class.
+func (r *remedies) correctedInClaims(ctx context.Context) []corrected {
+	var list []corrected
+	claims := r.waiting()
+	for _, at := range places(claims) {
+		a := at.in(claims)
+		for i, each := range *a.selectors {
+			if c, ok := r.correct(ctx, each, r.snap.Class(*a.class)); ok {
+				c.at, c.index = at, i
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+// correctedInClasses corrects the selectors of the classes that are asked for.
+func (r *remedies) correctedInClasses(ctx context.Context) []corrected {
+	var list []corrected
+	claims := r.waiting()
+	for _, at := range places(claims) {
+		class := r.snap.Class(*at.in(claims).class)
+		if class == nil || slices.ContainsFunc(list, func(c corrected) bool { return c.class == class }) {
+			continue
+		}
+		for i, each := range class.Spec.Selectors {
+			if c, ok := r.correct(ctx, each, nil); ok {
+				c.at, c.class, c.index = at, class, i
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+// correct puts a selector right that is evaluated on devices of a class, or on all
+// devices if none is given.
+func (r *remedies) correct(ctx context.Context, from resourceapi.DeviceSelector, class *resourceapi.DeviceClass) (corrected, bool) {
+	if from.CEL == nil {
+		return corrected{}, false
+	}
+	correction, ok := r.selectors.Correct(r.selectors.Compile(from.CEL.Expression), r.catalog.wordsOf(ctx, class))
+	if !ok {
+		return corrected{}, false
+	}
+	c := corrected{expression: correction.Expression, changes: correction.Changes}
+	right := resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: c.expression}}
+	c.guarded, _ = r.guard(ctx, right)
+	if c.guarded != "" && r.failsIn(ctx, class, c.expression) {
+		c.expression, c.guarded = c.guarded, ""
+	}
+	return c, true
+}
+
+// failsIn reports whether an expression fails on a device that a class selects.
+// Whether that is of consequence may depend on the order in which devices are
+// looked at, so that it is better avoided.
+func (r *remedies) failsIn(ctx context.Context, class *resourceapi.DeviceClass, expression string) bool {
+	if class == nil {
+		return false
+	}
+	sel := r.selectors.Compile(expression)
+	return slices.ContainsFunc(r.site.alloc.Devices(), func(d allocator.Device) bool {
+		return r.catalog.inClass(ctx, class, d.ID.Driver, d.Device) && r.selectors.Evaluate(ctx, sel, d.ID.Driver, d.Device).Err != nil
+	})
+}
+
+// correction makes one change of corrected selectors. It is the administrator's if
+// one of them is of a class.
+func (r *remedies) correction(list ...corrected) change {
+	claims := r.waiting()
+	all := change{actor: ActorUser, cost: costCorrect, anywhere: true}
+	var texts []string
+	for _, c := range list {
+		path := fmt.Sprintf("/selectors/%d/cel/expression", c.index)
+		var said []string
+		for _, each := range c.changes {
+			said = append(said, fmt.Sprintf("%s instead of %s", each.To, each.From))
+		}
+		where := "request " + nameIn(claims, c.at)
+		if c.class != nil {
+			all.actor, where = ActorAdmin, "class "+c.class.Name
+			all.objects = append(all.objects, newEdit(object("DeviceClass", "", c.class.Name), "replace", "/spec"+path, c.expression))
+		} else {
+			all.claims = append(all.claims, claimEdit{c.at.claim, "replace", c.at.pointer() + path, c.expression})
+		}
+		texts = append(texts, fmt.Sprintf("correct the selector of %s: %s", where, joinAnd(said)))
+	}
+	all.text = strings.Join(texts, "; ")
+	return all
+}
+
+// nameIn names a request for people: with its claim, if there are several.
+func nameIn(claims []*resourceapi.ResourceClaim, at requestPlace) string {
+	name := at.in(claims).name
+	if len(claims) > 1 {
+		name = claims[at.claim].Name + "." + name
+	}
+	return name
+}
