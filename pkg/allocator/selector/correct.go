@@ -242,8 +242,11 @@ func (c *correcting) names(e ast.Expr) bool {
 		return false
 	}
 	change := Change{r.String(), meant.String()}
-	if r.Kind == meant.Kind && r.Domain == meant.Domain {
+	switch {
+	case r.Kind == meant.Kind && r.Domain == meant.Domain:
 		change = Change{r.Name, meant.Name}
+	case r.Kind == meant.Kind && r.Name == meant.Name:
+		change = Change{r.Domain, meant.Domain}
 	}
 	c.replace(e, c.renamed(e, meant), change)
 	return false
