@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
@@ -33,14 +36,19 @@ func newWaitingPods(allNamespaces bool, selector string) (waitingPods, error) {
 	return waitingPods{allNamespaces: allNamespaces, selector: parsed}, nil
 }
 
-// in lists the pods of a namespace, or of all if that is empty, that have no
-// node yet and use devices.
+// in lists the pods of a namespace, or of all if that is empty, that use devices
+// and have none that work: those without a node, and those that are blocked after
+// their devices were allocated.
 func (w waitingPods) in(snap *snapshot.Snapshot, alloc *allocator.Allocator, namespace string) []*corev1.Pod {
+	blocked := map[types.NamespacedName]bool{}
+	for _, pod := range explain.NewStages(alloc, snap).BlockedPods() {
+		blocked[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = true
+	}
 	var pods []*corev1.Pod
 	for _, pod := range snap.Pods {
 		switch {
 		case namespace != "" && pod.Namespace != namespace,
-			pod.Spec.NodeName != "",
+			pod.Spec.NodeName != "" && !blocked[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}],
 			pod.DeletionTimestamp != nil,
 			pod.Status.Phase == corev1.PodSucceeded, pod.Status.Phase == corev1.PodFailed,
 			!w.selector.Matches(labels.Set(pod.Labels)):
@@ -129,12 +137,16 @@ func (o *whyOptions) printWaiting(explanations []*explain.Explanation, namespace
 	return nil
 }
 
-// printTable has one line for each answer.
+// printTable has one line for pods with one owner and one answer.
 func printTable(w io.Writer, explanations []*explain.Explanation) error {
 	table := printers.GetNewTabWriter(w)
-	rows := [][]string{{"NAMESPACE", "NAME", "VERDICT", "STAGE", "REASON"}}
-	for _, e := range explanations {
-		rows = append(rows, []string{e.Target.Namespace, e.Target.Name, string(e.Verdict), string(e.Stage), e.Summary})
+	rows := [][]string{{"NAMESPACE", "NAME", "VERDICT", "STAGE", "AGE", "REASON"}}
+	for _, group := range explain.GroupAnswers(explanations) {
+		e, age := group.First, "<unknown>"
+		if group.Oldest > 0 {
+			age = duration.HumanDuration(time.Duration(group.Oldest) * time.Second)
+		}
+		rows = append(rows, []string{e.Target.Namespace, group.Name(), string(e.Verdict), string(e.Stage), age, group.Summary()})
 	}
 	for _, row := range rows {
 		for i, cell := range row {

@@ -29,7 +29,7 @@ const maxPods = 10
 func (x *inquiry) describeUsers() {
 	x.out.PodCount = len(x.subject.users)
 	for _, pod := range x.subject.users[:min(len(x.subject.users), maxPods)] {
-		status := PodStatus{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName}
+		status := PodStatus{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, Owner: workloadOf(pod)}
 		if !pod.CreationTimestamp.IsZero() {
 			status.Since = &pod.CreationTimestamp
 			status.AgeSeconds = x.age(pod.CreationTimestamp)
@@ -166,7 +166,7 @@ func (x *inquiry) allocatedSummary() string {
 	if len(x.out.Claims) == 0 {
 		return fmt.Sprintf("a device plugin of node %s serves the extended resources; no claim is needed", x.subject.pod.Spec.NodeName)
 	}
-	text := fmt.Sprintf("%s allocated, usable on %s", plural(devices, "device"), joinAnd(places))
+	text := fmt.Sprintf("%s for %s", plural(devices, "device"), joinAnd(places))
 	if missing > 0 {
 		text += fmt.Sprintf("; %d of them no longer in any ResourceSlice", missing)
 	}

@@ -206,6 +206,16 @@ const (
 	DeviceMissing Code = "DeviceMissing"
 	// DeviceUnhealthy is an allocated device that its driver calls unhealthy.
 	DeviceUnhealthy Code = "DeviceUnhealthy"
+	// InjectionFailed is a container runtime that does not find the CDI devices of
+	// a container.
+	InjectionFailed Code = "InjectionFailed"
+	// PodNotStarted is a pod on its node that has no sandbox: one could not be
+	// created, or nothing happens.
+	PodNotStarted Code = "PodNotStarted"
+	// NodeNotReady is a pod whose node is not ready, or does not exist.
+	NodeNotReady Code = "NodeNotReady"
+	// DeviceAllocatedTwice is a device that another claim has, too.
+	DeviceAllocatedTwice Code = "DeviceAllocatedTwice"
 	// EvictionDue is a pod that a taint of its device is about to evict.
 	EvictionDue Code = "EvictionDue"
 )
@@ -224,6 +234,9 @@ type PodStatus struct {
 	AgeSeconds int64 `json:"ageSeconds,omitempty"`
 	// Stage is where the pod stands.
 	Stage Stage `json:"stage,omitempty"`
+	// Owner is the workload that the pod belongs to, "job/train"; empty for a bare
+	// pod.
+	Owner string `json:"owner,omitempty"`
 }
 
 // QueueStatus is what pods that are before the target in the scheduling queue

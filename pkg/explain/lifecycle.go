@@ -35,6 +35,8 @@ type finding struct {
 type life struct {
 	stage    Stage
 	findings []finding
+	// blocked is set if the pod has its devices and cannot work with them.
+	blocked *blockage
 }
 
 // told says whether there is something to say about it.
@@ -98,6 +100,7 @@ func (x *inquiry) describeStage() {
 		findings = append(findings, f)
 	}
 	x.report(findings)
+	x.block(&own)
 	x.nextSteps()
 }
 
@@ -165,6 +168,9 @@ func (x *inquiry) life(pod *corev1.Pod, claims []allocator.PodClaim) life {
 		l.findings = x.cleanupFindings(pod, claims)
 	case StageNodeFit, StageAllocation:
 		// The funnel and the nodes tell.
+	}
+	if l.blocked = x.blockage(pod, claims, l.stage); l.blocked != nil && l.blocked.reason != "" {
+		l.findings = append([]finding{{instead: true, reason: l.blocked.reason}}, l.findings...)
 	}
 	return l
 }

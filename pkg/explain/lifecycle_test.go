@@ -127,20 +127,21 @@ func TestLifeOnNode(t *testing.T) {
 		cluster []part
 		more    []part
 		stage   Stage
+		code    Code
 		says    string
 		not     string
 	}{
 		"the newest warning counts": {
 			cluster: boundPod(),
 			more:    []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour), warning("b", "FailedPrepareDynamicResources", prepareFailed+"new", time.Minute)},
-			stage:   StagePreparation, says: "cannot prepare the devices: new (last 60s ago)", not: "old",
+			stage:   StagePreparation, code: PreparationFailed, says: "cannot prepare the devices: new (last 60s ago)", not: "old",
 		},
 		"a series tells how often": {
 			cluster: boundPod(),
 			more: []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"busy", time.Hour, func(e *corev1.Event) {
 				e.Series = &corev1.EventSeries{Count: 7, LastObservedTime: metav1.NewMicroTime(ago(time.Minute).Time)}
 			})},
-			stage: StagePreparation, says: "busy (7 times, last 60s ago)",
+			stage: StagePreparation, code: PreparationFailed, says: "busy (7 times, last 60s ago)",
 		},
 		"a pod of the same name had the warning": {
 			cluster: boundPod(),
@@ -155,12 +156,12 @@ func TestLifeOnNode(t *testing.T) {
 		"an older kubelet's words": {
 			cluster: boundPod(),
 			more:    []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"plugin name gpu.example.com not found in the list of registered DRA plugins", time.Minute)},
-			stage:   StagePreparation, says: "DRA driver gpu.example.com is not registered",
+			stage:   StagePreparation, code: PreparationFailed, says: "DRA driver gpu.example.com is not registered",
 		},
 		"a sandbox that fails is after preparation": {
 			cluster: boundPod(),
 			more:    []part{warning("a", "FailedCreatePodSandBox", "Failed to create pod sandbox: no network", time.Minute)},
-			stage:   StageInjection, says: "the devices are prepared, but the last warning about the pod is FailedCreatePodSandBox: Failed to create pod sandbox: no network",
+			stage:   StageInjection, code: PodNotStarted, says: "the devices are prepared, but the last warning about the pod is FailedCreatePodSandBox: Failed to create pod sandbox: no network",
 		},
 		"a directory that fails is before preparation": {
 			cluster: boundPod(),
@@ -186,7 +187,7 @@ func TestLifeOnNode(t *testing.T) {
 				warning("a", "FailedPrepareDynamicResources", prepareFailed+"new", time.Minute),
 				warning("b", "Pulled", "Image is there", time.Hour, func(e *corev1.Event) { e.Type = corev1.EventTypeNormal }),
 			},
-			stage: StagePreparation, says: "cannot prepare the devices: new",
+			stage: StagePreparation, code: PreparationFailed, says: "cannot prepare the devices: new",
 		},
 		"the sandbox is lost": {
 			cluster: inUse(sandboxIs(corev1.ConditionFalse, 10*time.Minute)),
@@ -194,7 +195,7 @@ func TestLifeOnNode(t *testing.T) {
 				warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour),
 				warning("b", "FailedPrepareDynamicResources", prepareFailed+"new", time.Minute),
 			},
-			stage: StagePreparation, says: "cannot prepare the devices: new", not: "old",
+			stage: StagePreparation, code: PreparationFailed, says: "cannot prepare the devices: new", not: "old",
 		},
 		"a container still runs": {
 			cluster: inUse(sandboxIs(corev1.ConditionFalse, 10*time.Minute), startedSince(time.Hour)),
@@ -218,17 +219,17 @@ func TestLifeOnNode(t *testing.T) {
 		"the claim's share is not ready": {
 			cluster: inUse(),
 			more:    []part{changeHave(func(c *resourceapi.ResourceClaim) { notReady(c, "a", "a") })},
-			stage:   StageRunning, says: "is not ready",
+			stage:   StageRunning, code: DeviceUnhealthy, says: "is not ready",
 		},
 		"of two taints the first one evicts": {
 			cluster: inUse(),
 			more:    []part{tainted("late", time.Minute), tainted("early", time.Minute), toleratedOnce("late", 600), toleratedOnce("early", 120)},
-			stage:   StageRunning, says: "the pod will be deleted in 60s, at 2026-07-01T12:01:00Z: device n1/gpu-0 of claim have has the taint early:NoExecute",
+			stage:   StageRunning, code: EvictionDue, says: "the pod will be deleted in 60s, at 2026-07-01T12:01:00Z: device n1/gpu-0 of claim have has the taint early:NoExecute",
 		},
 		"of two tolerations the shorter counts": {
 			cluster: inUse(),
 			more:    []part{tainted("broken", time.Minute), toleratedOnce("broken", 600, 120, 900)},
-			stage:   StageRunning, says: "deleted in 60s",
+			stage:   StageRunning, code: EvictionDue, says: "deleted in 60s",
 		},
 		"a toleration for ever beats one for a while": {
 			cluster: inUse(),
@@ -237,7 +238,7 @@ func TestLifeOnNode(t *testing.T) {
 		},
 		"taints count for bound pods that do not run yet": {
 			cluster: boundPod(), more: []part{tainted("broken", 10*time.Second)},
-			stage: StagePreparation, says: "the pod should have been deleted 10s ago", not: "kube-controller-manager",
+			stage: StagePreparation, code: EvictionDue, says: "the pod should have been deleted 10s ago", not: "kube-controller-manager",
 		},
 		"taints do not count without the feature": {
 			cluster: inUse(), more: []part{tainted("broken", time.Hour), gate("DRADeviceTaints", false)},
@@ -263,7 +264,7 @@ func TestLifeOnNode(t *testing.T) {
 				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeName = "n1" }, "have"),
 			},
 			more:  []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"DRA driver gpu.example.com is not registered", time.Minute)},
-			stage: StagePreparation, not: "any more",
+			stage: StagePreparation, code: PreparationFailed, not: "any more",
 		},
 	}
 	for name, test := range tests {
@@ -274,8 +275,12 @@ func TestLifeOnNode(t *testing.T) {
 				t.Fatal(err)
 			}
 			text := strings.ToLower(asJSON([]any{e.Summary, e.NextSteps, e.StageEvidence}))
-			if e.Verdict != Allocated || e.Stage != test.stage || !strings.Contains(text, strings.ToLower(test.says)) || test.not != "" && strings.Contains(text, test.not) {
-				t.Errorf("%s at stage %s, want %s with %q and without %q:\n%s", e.Verdict, e.Stage, test.stage, test.says, test.not, text)
+			verdict := Allocated
+			if test.code != "" {
+				verdict = Blocked
+			}
+			if e.Verdict != verdict || e.Code != test.code || e.Stage != test.stage || !strings.Contains(text, strings.ToLower(test.says)) || test.not != "" && strings.Contains(text, test.not) {
+				t.Errorf("%s, code %q, at stage %s, want code %q at stage %s with %q and without %q:\n%s", e.Verdict, e.Code, e.Stage, test.code, test.stage, test.says, test.not, text)
 			}
 		})
 	}

@@ -312,7 +312,7 @@ func (q *queue) reserve(ctx context.Context, p *queuedPod) error {
 		p.kind.nodes = p.kind.nodes[1:]
 	}
 	if p.kind.before == nil {
-		p.kind.before = q.takers(p.kind.answer)
+		p.kind.before = q.takers(p.kind)
 	}
 	p.before = p.kind.before
 	return nil

@@ -147,9 +147,11 @@ func placementOf(p *queuedPod) *Placement {
 	return placement
 }
 
-// takers are the pods that get what an answer has picked: its devices or, if
-// those are left, something else of the nodes where it fits.
-func (q *queue) takers(answer *Explanation) []*queuedPod {
+// takers are the pods that get what those of a kind could have: equal ones, those
+// that get the very devices that were picked for it or, if there are neither,
+// those that get something else of the nodes where it fits.
+func (q *queue) takers(kind *podKind) []*queuedPod {
+	answer := kind.answer
 	var picked []string
 	if answer.Placement != nil {
 		for _, claim := range answer.Placement.Claims {
@@ -158,35 +160,23 @@ func (q *queue) takers(answer *Explanation) []*queuedPod {
 			}
 		}
 	}
-	var ofDevices, ofNodes []*queuedPod
+	var takers, neighbors []*queuedPod
 	for _, p := range q.order {
 		if p.reservation == nil {
 			continue
 		}
-		if slices.ContainsFunc(devicesOf(p), func(d AllocatedDevice) bool { return slices.Contains(picked, d.Driver+"/"+d.Pool+"/"+d.Device) }) {
-			ofDevices = append(ofDevices, p)
+		there := slices.ContainsFunc(answer.Nodes, func(g NodeGroup) bool { return g.Verdict == Fits && slices.Contains(g.Names, p.reservation.Node) })
+		if there {
+			neighbors = append(neighbors, p)
 		}
-		if slices.ContainsFunc(answer.Nodes, func(g NodeGroup) bool { return g.Verdict == Fits && slices.Contains(g.Names, p.reservation.Node) }) {
-			ofNodes = append(ofNodes, p)
-		}
-	}
-	if len(ofDevices) > 0 && nodesThatFit(answer) == 1 {
-		return ofDevices
-	}
-	if len(ofNodes) > 0 {
-		return ofNodes
-	}
-	return ofDevices
-}
-
-func nodesThatFit(e *Explanation) int {
-	n := 0
-	for _, group := range e.Nodes {
-		if group.Verdict == Fits {
-			n += group.Count
+		if there && p.kind == kind || slices.ContainsFunc(devicesOf(p), func(d AllocatedDevice) bool { return slices.Contains(picked, d.Driver+"/"+d.Pool+"/"+d.Device) }) {
+			takers = append(takers, p)
 		}
 	}
-	return n
+	if len(takers) > 0 {
+		return takers
+	}
+	return neighbors
 }
 
 // devicesOf lists what a pod gets.

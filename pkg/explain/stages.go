@@ -23,9 +23,11 @@ import (
 type Stages struct {
 	snap  *snapshot.Snapshot
 	alloc *allocator.Allocator
-	// pods are those that use a claim, events those about a pod.
-	pods   map[types.NamespacedName][]*corev1.Pod
-	events map[types.NamespacedName][]*corev1.Event
+	// pods are those that use a claim, events those about a pod, claimEvents those
+	// about claims.
+	pods        map[types.NamespacedName][]*corev1.Pod
+	events      map[types.NamespacedName][]*corev1.Event
+	claimEvents []*corev1.Event
 }
 
 // NewStages sorts out who uses which claim. The allocator must be one for the
@@ -45,6 +47,8 @@ func NewStages(alloc *allocator.Allocator, snap *snapshot.Snapshot) *Stages {
 		if about := &event.InvolvedObject; about.Kind == KindPod {
 			key := types.NamespacedName{Namespace: about.Namespace, Name: about.Name}
 			s.events[key] = append(s.events[key], event)
+		} else if about.Kind == KindClaim {
+			s.claimEvents = append(s.claimEvents, event)
 		}
 	}
 	return s
@@ -72,8 +76,6 @@ func (s *Stages) OfClaim(claim *resourceapi.ResourceClaim) Stage {
 }
 
 func (s *Stages) ofPod(pod *corev1.Pod) Stage {
-	snap := *s.snap
-	snap.Events = s.events[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]
-	x := &inquiry{snap: &snap, site: &site{alloc: s.alloc}, subject: &subject{pod: pod}}
+	x := s.inquiry(pod)
 	return x.stageOf(pod, s.alloc.PodClaims(pod))
 }

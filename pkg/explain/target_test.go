@@ -130,7 +130,7 @@ func TestTargets(t *testing.T) {
 				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeName, p.UID = "n1", "uid-new" }, "have"),
 			},
 			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
-			verdict: Allocated, stage: StageReservation,
+			verdict: Blocked, stage: StageReservation,
 		},
 		"a pod whose claim is not made yet": {
 			cluster: []part{nodes("n1"), pool("n1", devices(1)...), template("one", exact("gpu", 1)), changedPod("p", fromTemplate("one"))},

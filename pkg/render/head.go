@@ -29,11 +29,7 @@ func (p *page) head(e *explain.Explanation) {
 	said, m := verdict(e)
 	p.text(0, m, said)
 	p.blank()
-	reason := "Reason"
-	if e.Verdict == explain.Fits || e.Verdict == explain.Allocated {
-		reason = "Result"
-	}
-	p.field(reason, e.Summary)
+	p.field("Reason", e.Summary)
 	p.field("Status", p.status(e)...)
 	p.replicas(e)
 	p.field("Claim", claimField(e))

@@ -1,0 +1,82 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"strings"
+)
+
+// AnswerGroup is a set of pods with one owner and one answer.
+//
+// +k8s:deepcopy-gen=false
+type AnswerGroup struct {
+	// First is the answer for one of them.
+	First *Explanation
+	// Owner is what they belong to, "job/train"; empty for bare pods.
+	Owner string
+	// Names are those of the pods, Oldest is the age in seconds of the oldest one,
+	// 0 if none is known.
+	Names  []string
+	Oldest int64
+}
+
+// Name is how a line about the pods begins: the pod, or what they belong to and
+// their number.
+func (g *AnswerGroup) Name() string {
+	switch n := len(g.Names); {
+	case n == 1:
+		return g.Names[0]
+	case g.Owner != "":
+		return fmt.Sprintf("%s (%d pods)", g.Owner, n)
+	default:
+		return fmt.Sprintf("%s and %s", g.Names[0], plural(n-1, "equal pod"))
+	}
+}
+
+// Summary is that of the answer. Where each pod has devices of its own, it says
+// how many pods it is about.
+func (g *AnswerGroup) Summary() string {
+	n := len(g.Names)
+	if n > 1 && g.First.Verdict == Fits && g.First.Placement != nil {
+		return fmt.Sprintf("%s fit now, the first one on %s.", plural(n, "pod"), g.First.Placement.Node)
+	}
+	if n > 1 && g.First.Verdict == Blocked {
+		return fmt.Sprintf("Pod %s: %s", g.Names[0], g.First.Summary)
+	}
+	return g.First.Summary
+}
+
+// GroupAnswers puts the answers for pods together that have the same owner, verdict,
+// code and stage; bare pods are together if they share an answer. The order is
+// that of the first of each group.
+func GroupAnswers(answers []*Explanation) []*AnswerGroup {
+	var groups []*AnswerGroup
+	known := map[string]*AnswerGroup{}
+	for _, e := range answers {
+		owner, age := "", int64(0)
+		if len(e.Pods) > 0 {
+			owner, age = e.Pods[0].Owner, e.Pods[0].AgeSeconds
+		}
+		key := []string{e.Target.Namespace, owner, string(e.Verdict), string(e.Code), string(e.Stage)}
+		switch {
+		case owner == "" && e.SameAs != nil:
+			key = append(key, e.SameAs.Name)
+		case owner == "":
+			key = append(key, e.Target.Name)
+		case e.Verdict != Fits && e.Verdict != Blocked:
+			key = append(key, e.Summary)
+		}
+		text := strings.Join(key, "\x00")
+		group := known[text]
+		if group == nil {
+			group = &AnswerGroup{First: e, Owner: owner}
+			known[text] = group
+			groups = append(groups, group)
+		}
+		group.Names = append(group.Names, e.Target.Name)
+		group.Oldest = max(group.Oldest, age)
+	}
+	return groups
+}

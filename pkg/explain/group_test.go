@@ -1,0 +1,67 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+func TestEqualPodsAreOneLine(t *testing.T) {
+	ofJob := func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "train", Controller: ptr.To(true)}}
+	}
+	parts := []part{nodes("n1"), pool("n1", devices(5)...), template("nine", exact("gpu", 9)), template("two", exact("gpu", 2))}
+	var targets []Options
+	add := func(name, template string, age time.Duration, changes ...func(*corev1.Pod)) {
+		parts = append(parts, queuedPodOf(name, template, age, changes...))
+		targets = append(targets, Options{Kind: KindPod, Namespace: namespace, Name: name})
+	}
+	for i := range 4 {
+		add(fmt.Sprintf("train-%d", i), "two", time.Hour-time.Duration(i)*time.Minute, ofJob)
+	}
+	for i := range 3 {
+		add(fmt.Sprintf("bare-%d", i), "nine", time.Minute)
+	}
+	snap := cluster(t, parts...)
+	alloc, err := allocator.New(t.Context(), snap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers, err := ExplainEach(t.Context(), alloc, snap, targets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := make([]*Explanation, 0, len(answers))
+	for _, answer := range answers {
+		if answer.Err != nil {
+			t.Fatal(answer.Err)
+		}
+		list = append(list, answer.Explanation)
+	}
+	var lines []string
+	for _, g := range GroupAnswers(list) {
+		lines = append(lines, fmt.Sprintf("%s %s %ds: %s", g.Name(), g.First.Verdict, g.Oldest, g.Summary()))
+	}
+	for i, want := range []string{
+		"job/train (2 pods) Fits 3600s: 2 pods fit now, the first one on n1.",
+		"job/train (2 pods) DoesNotFit 3480s: 2 pods, which are before it in the queue, get what it needs: ml/train-0 and ml/train-1.",
+		"bare-0 and 2 equal pods DoesNotFit 60s: ",
+	} {
+		if i >= len(lines) || !strings.HasPrefix(lines[i], want) {
+			t.Errorf("line %d is not %q:\n%s", i, want, strings.Join(lines, "\n"))
+		}
+	}
+	if len(lines) != 3 {
+		t.Errorf("%d lines:\n%s", len(lines), strings.Join(lines, "\n"))
+	}
+}
