@@ -45,6 +45,9 @@ type Options struct {
 	// SchedulerConfig is a KubeSchedulerConfiguration in YAML without the
 	// fields apiVersion, kind, clientConnection and leaderElection.
 	SchedulerConfig string
+	// WithControllers are controllers of kube-controller-manager that run besides
+	// those that most tests need.
+	WithControllers []string
 	// WithoutControllers are controllers of kube-controller-manager that do not
 	// run.
 	WithoutControllers []string

@@ -68,6 +68,7 @@ func (c *ControlPlane) controllerManagerFlags(port string) []string {
 		"resourceclaim-controller",
 		"resourcepoolstatusrequest-controller",
 	}
+	controllers = append(controllers, c.options.WithControllers...)
 	controllers = slices.DeleteFunc(controllers, func(name string) bool { return slices.Contains(c.options.WithoutControllers, name) })
 	kubeconfig := c.path("admin.kubeconfig")
 	flags := append(c.servingFlags(port),

@@ -21,6 +21,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // manifestTexts are the files given with -f, as they are on disk.
@@ -71,7 +72,7 @@ func readTexts(paths []string) *manifestTexts {
 
 // settle turns the edits of remedies that concern objects of the files into
 // diffs. The commands for them are left out: they are not in the cluster yet.
-func (t *manifestTexts) settle(e *explain.Explanation, given func(object string) bool) {
+func (t *manifestTexts) settle(snap *snapshot.Snapshot, e *explain.Explanation, given func(object string) bool) {
 	for i := range e.Remedies {
 		r := &e.Remedies[i]
 		var stored, local []explain.Edit
@@ -86,7 +87,11 @@ func (t *manifestTexts) settle(e *explain.Explanation, given func(object string)
 			continue
 		}
 		if len(r.Commands) > 0 {
-			r.Commands = explain.Commands(stored)
+			r.Commands = explain.Commands(snap, stored, nil)
+		}
+		// They get the change when the files are applied, and not by commands.
+		for j := range r.UsedBy {
+			r.UsedBy[j].Changed = false
 		}
 		r.Diff = t.diff(local)
 	}

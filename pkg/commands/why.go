@@ -264,7 +264,7 @@ func (o *whyOptions) explainIn(ctx context.Context, from *source, files *snapsho
 	}
 	for _, answer := range found {
 		if answer.Err == nil && objects != nil {
-			texts.settle(answer.Explanation, func(object string) bool { return hasObject(objects, object) })
+			texts.settle(snap, answer.Explanation, func(object string) bool { return hasObject(objects, object) })
 		}
 		a.add(answer.Explanation, answer.Err)
 	}

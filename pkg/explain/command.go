@@ -11,76 +11,105 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Commands writes edits as commands for a shell, in the order in which they
-// have to run. The spec of a claim, a template, a pod or a Job cannot be changed,
-// so these objects are made anew. What cannot be edited by hand, like a status,
-// is left out.
-func Commands(edits []Edit) []string {
-	var lines []string
-	renewed := slices.ContainsFunc(edits, func(e Edit) bool {
-		kind, _, _ := parseObject(e.Object)
-		return slices.Contains([]string{"Deployment", "DaemonSet", "Job", "CronJob"}, kind)
-	})
+// Commands writes edits of stored objects as commands for a shell, in the order in
+// which they have to run, so that the pods that wait get what is changed. The spec
+// of a claim, a template, a pod or a Job cannot be changed, so these objects are
+// replaced. What cannot be edited by hand, like a status, is left out.
+func Commands(snap *snapshot.Snapshot, edits []Edit, pods []RemedyPod) []string {
+	w := commandWriter{snap: snap, pods: pods}
 	for len(edits) > 0 {
 		object := edits[0].Object
 		var of []Edit
 		of, edits = split(edits, func(e Edit) bool { return e.Object == object })
-		kind, _, _ := parseObject(object)
-		if kind == KindPod && of[0].Generated && renewed {
-			// Its controller replaces it.
-			continue
-		}
-		if kind == KindNode {
-			lines = append(lines, nodeCommands(object, of)...)
-			continue
-		}
-		if line := command(object, of); line != "" {
-			lines = append(lines, line)
-		}
+		w.object(object, of)
 	}
-	return lines
+	return append(w.lines, w.bringToPods()...)
 }
 
-func command(object string, edits []Edit) string {
+// commandWriter writes the commands for the edits of one remedy.
+type commandWriter struct {
+	snap *snapshot.Snapshot
+	pods []RemedyPod
+	// lines change objects. After them, pods have to get the change.
+	lines []string
+	// templates are the edits of each template that is changed, by its name.
+	templates map[string][]Edit
+	// makers are the workloads that are changed.
+	makers []maker
+	// changed are the pods that are replaced by lines already.
+	changed []string
+}
+
+func (w *commandWriter) add(format string, args ...any) {
+	w.lines = append(w.lines, fmt.Sprintf(format, args...))
+}
+
+// object writes the edits of one object.
+func (w *commandWriter) object(object string, edits []Edit) {
 	kind, namespace, name := parseObject(object)
-	which := strings.ToLower(kind) + " " + shellQuoted(name)
-	if namespace != "" {
-		which += " -n " + shellQuoted(namespace)
-	}
+	which := nameWords(strings.ToLower(kind), namespace, name)
 	first := edits[0]
-	if first.Generated || first.Op == "remove" && first.Path == "" {
-		return "kubectl delete " + which
+	if first.Generated {
+		// It comes anew when what it was made from has changed.
+		return
+	}
+	switch {
+	case first.Op == "remove" && first.Path == "":
+		w.add("kubectl delete %s", which)
+		return
+	case kind == KindNode:
+		w.lines = append(w.lines, nodeCommands(name, edits)...)
+		return
+	case kind == "ResourceSlice":
+		return
 	}
 	if labels := labelsOf(edits); labels != "" {
-		return "kubectl label " + which + labels
-	}
-	if !strings.HasPrefix(first.Path, "/spec") && !strings.HasPrefix(first.Path, "/template") || kind == "ResourceSlice" {
-		return ""
-	}
-	patch, err := patchOf(edits, "")
-	if err != nil {
-		return ""
+		w.add("kubectl label %s%s", which, labels)
+		return
 	}
 	switch kind {
-	case KindClaim, KindTemplate, KindPod, "Job":
-		return fmt.Sprintf("kubectl get %s -o yaml | kubectl patch --local -f - --type=json -p %s -o yaml | kubectl replace --force -f -",
-			which, shellQuoted(string(patch)))
+	case KindClaim, KindTemplate, KindPod:
+		if !strings.HasPrefix(first.Path, "/spec") {
+			return
+		}
+		w.replaced(which, edits)
+		if kind == KindTemplate {
+			if w.templates == nil {
+				w.templates = map[string][]Edit{}
+			}
+			w.templates[name] = edits
+		}
+		if kind == KindPod {
+			w.changed = append(w.changed, object)
+		}
+	case "DeviceClass":
+		if patch, err := patchOf(edits, ""); err == nil {
+			w.add("kubectl patch %s --type=json -p %s", which, shellQuoted(string(patch)))
+		}
 	default:
-		return fmt.Sprintf("kubectl patch %s --type=json -p %s", which, shellQuoted(string(patch)))
+		w.workload(object, edits)
+	}
+}
+
+// replaced writes edits of an object whose spec cannot be changed.
+func (w *commandWriter) replaced(which string, edits []Edit) {
+	if patch, err := patchOf(edits, ""); err == nil {
+		w.add("kubectl get %s -o yaml | kubectl patch --local -f - --type=json -p %s -o yaml | kubectl replace --force -f -", which, shellQuoted(string(patch)))
 	}
 }
 
 // nodeCommands writes edits of a node: it is uncordoned, and taints that [Edit]
 // says were there are removed. Uncordoning removes the taint that goes with it.
-func nodeCommands(object string, edits []Edit) []string {
-	_, _, name := parseObject(object)
+func nodeCommands(name string, edits []Edit) []string {
 	var lines []string
 	var taints []string
 	cordoned := slices.ContainsFunc(edits, func(e Edit) bool { return e.Path == "/spec/unschedulable" })
 	if cordoned {
-		lines = append(lines, "kubectl uncordon "+shellQuoted(name))
+		lines = append(lines, "kubectl uncordon "+nodeName(name))
 	}
 	for _, e := range edits {
 		var removed []corev1.Taint
@@ -106,9 +135,17 @@ func nodeCommands(object string, edits []Edit) []string {
 		}
 	}
 	if len(taints) > 0 {
-		lines = append(lines, "kubectl taint node "+shellQuoted(name)+" "+strings.Join(taints, " "))
+		lines = append(lines, "kubectl taint "+nameWords("node", "", name)+" "+strings.Join(taints, " "))
 	}
 	return lines
+}
+
+// nodeName is the name of a node where kubectl expects one.
+func nodeName(name string) string {
+	if strings.HasPrefix(name, "-") {
+		return shellQuoted("node/" + name)
+	}
+	return shellQuoted(name)
 }
 
 // labelsOf writes edits that only add labels as words for a command line.
@@ -129,16 +166,4 @@ func labelsOf(edits []Edit) string {
 		}
 	}
 	return words.String()
-}
-
-// shellQuoted writes a word so that a shell takes it as it is. Names come from
-// the cluster, and commands get pasted.
-func shellQuoted(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._/:=", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 && word[0] != '-' {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -44,7 +44,7 @@ func TestCommands(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Commands(withOldValues(snap, test.edits))); diff != "" {
+			if diff := cmp.Diff(test.want, Commands(snap, withOldValues(snap, test.edits), nil)); diff != "" {
 				t.Errorf("commands (-want +got):\n%s", diff)
 			}
 			if _, err := amend(snap, test.edits); err != nil {

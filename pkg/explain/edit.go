@@ -181,10 +181,11 @@ func amendWorkload(snap *snapshot.Snapshot, kind, namespace, name string, edits 
 		return w.Kind == kind && w.Namespace == namespace && w.Name == name
 	})
 	if at < 0 {
-		return errNoObject
+		// A live snapshot has no workloads but its target. The pods are edited, too.
+		return nil
 	}
 	w := *snap.Workloads[at]
-	spec, err := edited(&w.Template.Spec, edits, podSpecPath(&w))
+	spec, err := edited(&w.Template.Spec, edits, workloadMaker(&w).podSpecPath())
 	if err != nil {
 		return err
 	}
@@ -192,18 +193,6 @@ func amendWorkload(snap *snapshot.Snapshot, kind, namespace, name string, edits 
 	snap.Workloads = slices.Clone(snap.Workloads)
 	snap.Workloads[at] = &w
 	return nil
-}
-
-// podSpecPath is where a workload has the spec of its pods.
-func podSpecPath(w *snapshot.Workload) string {
-	switch w.Kind {
-	case "CronJob":
-		return "/spec/jobTemplate/spec/template/spec"
-	case "PodTemplate":
-		return "/template/spec"
-	default:
-		return "/spec/template/spec"
-	}
 }
 
 // parseObject takes an object's name of [object] apart.

@@ -67,7 +67,12 @@ func storedDocument(snap *snapshot.Snapshot, object string) (document any, path 
 	}
 	for _, w := range snap.Workloads {
 		if w.Kind == kind && w.Namespace == namespace && w.Name == name {
-			return plainJSON(&w.Template.Spec), podSpecPath(w)
+			return plainJSON(&w.Template.Spec), workloadMaker(w).podSpecPath()
+		}
+	}
+	for _, pod := range snap.Pods {
+		if m, made := makerOf(snap, pod); made && m.object() == object {
+			return plainJSON(m.podSpec(pod)), m.podSpecPath()
 		}
 	}
 	return nil, ""
@@ -115,6 +120,21 @@ func pointerTokens(pointer string) []string {
 	return words
 }
 
+// joinPointer is the reverse, without the first slash.
+func joinPointer(words []string) string {
+	escaped := make([]string, 0, len(words))
+	for _, word := range words {
+		escaped = append(escaped, pointerToken(word))
+	}
+	return strings.Join(escaped, "/")
+}
+
+// index reads the index of an item of a list.
+func index(word string, length int) (int, bool) {
+	at, err := strconv.Atoi(word)
+	return at, err == nil && at >= 0 && at < length
+}
+
 // lookUp follows the words of a JSON pointer.
 func lookUp(document any, words []string) (any, bool) {
 	for _, word := range words {
@@ -126,11 +146,11 @@ func lookUp(document any, words []string) (any, bool) {
 			}
 			document = value
 		case []any:
-			index, err := strconv.Atoi(word)
-			if err != nil || index < 0 || index >= len(at) {
+			i, ok := index(word, len(at))
+			if !ok {
 				return nil, false
 			}
-			document = at[index]
+			document = at[i]
 		default:
 			return nil, false
 		}

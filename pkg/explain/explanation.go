@@ -566,6 +566,27 @@ type Remedy struct {
 	Devices []AllocatedDevice `json:"devices"`
 	// Nodes counts the nodes where it then fits.
 	Nodes int `json:"nodes,omitempty"`
+	// UsedBy are pods that use what is changed: a ResourceClaimTemplate, or the pod
+	// template of a workload. Those that get the change come first. It lists at
+	// most 100 of them; UsedByCount counts all.
+	UsedBy      []RemedyPod `json:"usedBy,omitempty"`
+	UsedByCount int         `json:"usedByCount,omitempty"`
+}
+
+// RemedyPod is a pod that uses what a remedy changes.
+type RemedyPod struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Phase is the pod's status.phase, Node where it runs or is bound to.
+	Phase string `json:"phase,omitempty"`
+	Node  string `json:"node,omitempty"`
+	// Owner is the controller of the pod, "Kind/namespace/name"; empty for a pod
+	// that no controller has made.
+	Owner string `json:"owner,omitempty"`
+	// Changed is true if the commands bring the change to this pod: it, or its
+	// claim, is deleted and comes back with it. Otherwise it stays as it is until
+	// it is recreated.
+	Changed bool `json:"changed,omitempty"`
 }
 
 // Edit is one operation of a JSON patch (RFC 6902) on an object.

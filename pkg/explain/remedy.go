@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
@@ -133,9 +132,7 @@ func (r *remedies) propose(ctx context.Context, c change) (bool, error) {
 	}
 	answer.Actor, answer.Change = c.actor, c.text
 	answer.Edits = withOldValues(r.snap, answer.Edits)
-	if !c.silent {
-		answer.Commands = Commands(answer.Edits)
-	}
+	r.write(answer, c.silent)
 	r.found = append(r.found, remedy{c, *answer})
 	return true, nil
 }
@@ -346,37 +343,6 @@ func (r *remedies) editsOf(c change) []Edit {
 		}
 	}
 	return append(edits, c.objects...)
-}
-
-// podEdits are operations on the spec of the pod, or of the template that it is
-// made from.
-func (r *remedies) podEdits(operations []claimEdit) (edits []Edit, silent bool) {
-	pod := r.subject.pod
-	var owner string
-	prefix := ""
-	for _, w := range r.snap.Workloads {
-		if w.Namespace != pod.Namespace {
-			continue
-		}
-		controller := metav1.GetControllerOfNoCopy(pod)
-		if r.subject.workload && w.Kind == r.subject.target.Kind && w.Name == r.subject.target.Name ||
-			!r.subject.workload && controller != nil && controller.Kind == w.Kind && controller.Name == w.Name {
-			owner, prefix = object(w.Kind, w.Namespace, w.Name), podSpecPath(w)
-			break
-		}
-	}
-	for _, o := range operations {
-		if owner != "" {
-			edits = append(edits, newEdit(owner, o.op, prefix+o.path, o.value))
-		}
-		if r.snap.Pod(pod.Namespace, pod.Name) != nil {
-			edit := newEdit(object(KindPod, pod.Namespace, pod.Name), o.op, "/spec"+o.path, o.value)
-			edit.Generated = owner != ""
-			edits = append(edits, edit)
-		}
-	}
-	// What another controller has made cannot be changed for good.
-	return edits, owner == "" && metav1.GetControllerOfNoCopy(pod) != nil
 }
 
 // fit says whether changed claims fit on the scene's node.

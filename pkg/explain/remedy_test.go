@@ -461,7 +461,7 @@ func TestRemedies(t *testing.T) {
 			target:   thePod,
 			conflict: []string{"request gpu wants 2 devices"},
 			remedies: []string{"User: ask for 1 instead of 2 devices in request gpu"},
-			patch:    []string{"kubectl get resourceclaimtemplate two -n ml", "kubectl delete resourceclaim p-gpu-x -n ml"},
+			patch:    []string{"kubectl get resourceclaimtemplate two -n ml", "kubectl get pod p -n ml -o yaml | kubectl replace --force -f -"},
 		},
 		"one that is less important than those of no pod": {
 			cluster: []part{

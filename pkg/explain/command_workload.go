@@ -1,0 +1,231 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// workload writes edits of the pod template of a workload.
+func (w *commandWriter) workload(object string, edits []Edit) {
+	m, pod, ok := w.makerNamed(object)
+	if !ok || !m.editable() {
+		return
+	}
+	w.makers = append(w.makers, m)
+	which := nameWords(m.resource(), m.namespace, m.name)
+	if !m.builtIn() {
+		if patch, err := patchOf(edits, ""); err == nil {
+			w.add("kubectl patch %s --type=json -p %s", which, shellQuoted(string(patch)))
+		}
+		return
+	}
+	if pod == nil {
+		pod = &corev1.Pod{}
+	}
+	spec, err := podSpecPatch(m.podSpec(pod), edits, m.podSpecPath())
+	if err != nil {
+		return
+	}
+	document, ok := documentAt(spec, m.podSpecPath()).(map[string]any)
+	if !ok {
+		return
+	}
+	if m.isJob() {
+		withoutGenerated(document, m, pod)
+	}
+	patch, err := json.Marshal(document)
+	if err != nil {
+		return
+	}
+	if m.isJob() {
+		w.add("kubectl get %s -o yaml | kubectl patch --local -f - -p %s -o yaml | kubectl replace --force -f -", which, shellQuoted(string(patch)))
+		return
+	}
+	w.add("kubectl patch %s -p %s", which, shellQuoted(string(patch)))
+}
+
+// makerNamed finds the workload of an edit, and a pod that it has made, if there
+// is one.
+func (w *commandWriter) makerNamed(object string) (maker, *corev1.Pod, bool) {
+	for _, p := range w.pods {
+		pod := w.snap.Pod(p.Namespace, p.Name)
+		if pod == nil {
+			continue
+		}
+		if m, made := makerOf(w.snap, pod); made && m.object() == object {
+			return m, pod, true
+		}
+	}
+	kind, namespace, name := parseObject(object)
+	for _, stored := range w.snap.Workloads {
+		if stored.Kind == kind && stored.Namespace == namespace && stored.Name == name {
+			return workloadMaker(stored), nil, true
+		}
+	}
+	return maker{}, nil, false
+}
+
+// podSpecPatch writes edits of the spec of pods as a strategic merge patch: it
+// finds containers by their names, whatever their order is in the template.
+func podSpecPatch(spec *corev1.PodSpec, edits []Edit, prefix string) (map[string]any, error) {
+	after, err := edited(spec, edits, prefix)
+	if err != nil {
+		return nil, err
+	}
+	before, err := json.Marshal(spec)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := json.Marshal(after)
+	if err != nil {
+		return nil, err
+	}
+	text, err := strategicpatch.CreateTwoWayMergePatch(before, changed, corev1.PodSpec{})
+	if err != nil {
+		return nil, err
+	}
+	patch := map[string]any{}
+	if err := json.Unmarshal(text, &patch); err != nil {
+		return nil, err
+	}
+	// The order of containers stays.
+	for key := range patch {
+		if strings.HasPrefix(key, "$setElementOrder/") {
+			delete(patch, key)
+		}
+	}
+	return patch, nil
+}
+
+// withoutGenerated has a patch of a Job remove the selector and the labels that
+// the API server has generated from its UID: the new Job gets its own
+// (pkg/registry/batch/job/strategy.go).
+func withoutGenerated(patch map[string]any, m maker, pod *corev1.Pod) {
+	labels := pod.Labels
+	if m.stored != nil {
+		labels = m.stored.Template.Labels
+	}
+	removed := map[string]any{}
+	for _, label := range []string{"batch.kubernetes.io/controller-uid", "controller-uid"} {
+		if _, found := labels[label]; found {
+			removed[label] = nil
+		}
+	}
+	if len(removed) == 0 {
+		// Whoever wrote the Job has chosen the selector.
+		return
+	}
+	spec, _ := patch["spec"].(map[string]any)
+	template, _ := spec["template"].(map[string]any)
+	if template == nil {
+		return
+	}
+	spec["selector"] = nil
+	template["metadata"] = map[string]any{"labels": removed}
+}
+
+// bringToPods writes what gives the pods that wait what was changed: they are
+// deleted, so that their controller makes others, or replaced if they have none.
+// Of a Job, a pod that is deleted counts as a failure, so that the claims of its
+// pods are replaced instead; the same goes for a claim that a whole group shares.
+// The claims keep their names, and the resourceclaim controller leaves them alone.
+func (w *commandWriter) bringToPods() []string {
+	var bare, made []*corev1.Pod
+	var claims []string
+	for _, p := range w.pods {
+		pod := w.snap.Pod(p.Namespace, p.Name)
+		if pod == nil || !p.Changed || slices.Contains(w.changed, podObject(pod)) {
+			continue
+		}
+		m, isMade := makerOf(w.snap, pod)
+		changed := slices.ContainsFunc(w.makers, func(other maker) bool { return other.object() == m.object() })
+		switch {
+		case changed && m.replacesPods():
+		case !changed && (isMade && m.isJob() || w.sharesClaims(pod)):
+			claims = append(claims, w.renewedClaims(pod)...)
+		case isMade:
+			made = append(made, pod)
+		default:
+			bare = append(bare, pod)
+		}
+	}
+	slices.Sort(claims)
+	lines := slices.Compact(claims)
+	if len(bare) > 0 {
+		lines = append(lines, "kubectl get "+podWords(bare)+" -o yaml | kubectl replace --force -f -")
+	}
+	if len(made) > 0 {
+		line := "kubectl delete " + podWords(made)
+		if len(w.makers) > 0 {
+			// The controller may have been faster.
+			line += " --ignore-not-found"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func podWords(pods []*corev1.Pod) string {
+	names := make([]string, 0, len(pods))
+	for _, pod := range pods {
+		names = append(names, pod.Name)
+	}
+	return nameWords("pod", pods[0].Namespace, names...)
+}
+
+// templateClaims lists the claims of a pod that were made from the templates that
+// are changed, and are not allocated.
+func templateClaims(snap *snapshot.Snapshot, pod *corev1.Pod, changed func(template string) bool) (claims []*resourceapi.ResourceClaim, templates []string) {
+	for _, entry := range pod.Spec.ResourceClaims {
+		if entry.ResourceClaimTemplateName == nil || !changed(*entry.ResourceClaimTemplateName) {
+			continue
+		}
+		for _, status := range pod.Status.ResourceClaimStatuses {
+			if status.Name != entry.Name || status.ResourceClaimName == nil {
+				continue
+			}
+			if claim := snap.Claim(pod.Namespace, *status.ResourceClaimName); claim != nil && claim.Status.Allocation == nil {
+				claims, templates = append(claims, claim), append(templates, *entry.ResourceClaimTemplateName)
+			}
+		}
+	}
+	return claims, templates
+}
+
+// sharesClaims reports whether a claim of a pod, made from a template that is
+// changed, belongs to something else than the pod: a PodGroup.
+func (w *commandWriter) sharesClaims(pod *corev1.Pod) bool {
+	claims, _ := templateClaims(w.snap, pod, func(name string) bool { return w.templates[name] != nil })
+	return slices.ContainsFunc(claims, func(claim *resourceapi.ResourceClaim) bool {
+		return !slices.ContainsFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == KindPod })
+	})
+}
+
+// renewedClaims writes the edits of templates as edits of the claims that a pod
+// has from them.
+func (w *commandWriter) renewedClaims(pod *corev1.Pod) []string {
+	claims, templates := templateClaims(w.snap, pod, func(name string) bool { return w.templates[name] != nil })
+	other := commandWriter{snap: w.snap}
+	for i, claim := range claims {
+		var edits []Edit
+		for _, e := range w.templates[templates[i]] {
+			if path, ok := strings.CutPrefix(e.Path, "/spec/spec"); ok {
+				e.Path = "/spec" + path
+				edits = append(edits, e)
+			}
+		}
+		other.replaced(nameWords("resourceclaim", claim.Namespace, claim.Name), edits)
+	}
+	return other.lines
+}

@@ -1,0 +1,144 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import "strings"
+
+// EditKind says what sort of field an edit changes. Each kind is tried on a real
+// cluster (test/remedies_controlplane_test.go).
+type EditKind string
+
+// The kinds of edits.
+const (
+	// Of claims and of their templates.
+	EditDeviceCount      EditKind = "DeviceCount"
+	EditAllocationMode   EditKind = "AllocationMode"
+	EditSelector         EditKind = "Selector"
+	EditCapacity         EditKind = "Capacity"
+	EditConstraint       EditKind = "Constraint"
+	EditDeviceToleration EditKind = "DeviceToleration"
+	EditDeviceClassName  EditKind = "DeviceClassName"
+	EditRequest          EditKind = "Request"
+	EditAdminAccess      EditKind = "AdminAccess"
+	// Of pods and of what they are made from.
+	EditNodeSelector  EditKind = "NodeSelector"
+	EditNodeAffinity  EditKind = "NodeAffinity"
+	EditPodToleration EditKind = "PodToleration"
+	EditPodResources  EditKind = "PodResources"
+	EditPodRemoval    EditKind = "PodRemoval"
+	// Of other objects.
+	EditClassSelector  EditKind = "ClassSelector"
+	EditTaintRule      EditKind = "TaintRule"
+	EditNamespaceLabel EditKind = "NamespaceLabel"
+	EditNodeCordon     EditKind = "NodeCordon"
+	EditNodeTaint      EditKind = "NodeTaint"
+	EditAllocation     EditKind = "Allocation"
+	EditPoolSlices     EditKind = "PoolSlices"
+)
+
+// EditKinds lists all kinds of edits.
+func EditKinds() []EditKind {
+	return []EditKind{
+		EditDeviceCount, EditAllocationMode, EditSelector, EditCapacity, EditConstraint, EditDeviceToleration, EditDeviceClassName, EditRequest, EditAdminAccess,
+		EditNodeSelector, EditNodeAffinity, EditPodToleration, EditPodResources, EditPodRemoval,
+		EditClassSelector, EditTaintRule, EditNamespaceLabel, EditNodeCordon, EditNodeTaint, EditAllocation, EditPoolSlices,
+	}
+}
+
+// Kind is what sort of field the edit changes; empty if it is none of those that
+// are known.
+func (e *Edit) Kind() EditKind {
+	kind, namespace, _ := parseObject(e.Object)
+	words := pointerTokens(e.Path)
+	whole := e.Path == "" && e.Op == "remove"
+	switch kind {
+	case KindClaim:
+		if e.Path == "/status/allocation" {
+			return EditAllocation
+		}
+		return claimEditKind(words, 1)
+	case KindTemplate:
+		return claimEditKind(words, 2)
+	case "DeviceClass":
+		return EditClassSelector
+	case "DeviceTaintRule":
+		return EditTaintRule
+	case "ResourceSlice":
+		return EditPoolSlices
+	case "Namespace":
+		return EditNamespaceLabel
+	case KindNode:
+		if strings.HasPrefix(e.Path, "/spec/taints") {
+			return EditNodeTaint
+		}
+		return EditNodeCordon
+	case KindPod:
+		if whole {
+			return EditPodRemoval
+		}
+		return podEditKind(words[1:])
+	}
+	if namespace == "" {
+		return ""
+	}
+	for i, word := range words {
+		if i > 0 && word == "spec" && words[i-1] == "template" {
+			return podEditKind(words[i+1:])
+		}
+	}
+	return ""
+}
+
+// claimEditKind is about a path below the spec of a claim, which has so many words
+// above it.
+func claimEditKind(words []string, above int) EditKind {
+	if len(words) < above+2 || words[above] != "devices" {
+		return ""
+	}
+	words = words[above+1:]
+	if words[0] == "constraints" {
+		return EditConstraint
+	}
+	if len(words) == 2 {
+		return EditRequest
+	}
+	for _, word := range words[2:] {
+		switch word {
+		case "count":
+			return EditDeviceCount
+		case "allocationMode":
+			return EditAllocationMode
+		case "selectors":
+			return EditSelector
+		case "capacity":
+			return EditCapacity
+		case "tolerations":
+			return EditDeviceToleration
+		case "deviceClassName":
+			return EditDeviceClassName
+		case "adminAccess":
+			return EditAdminAccess
+		}
+	}
+	return ""
+}
+
+// podEditKind is about a path below the spec of a pod.
+func podEditKind(words []string) EditKind {
+	if len(words) == 0 {
+		return ""
+	}
+	switch words[0] {
+	case "nodeSelector":
+		return EditNodeSelector
+	case "affinity":
+		return EditNodeAffinity
+	case "tolerations":
+		return EditPodToleration
+	case "containers", "initContainers", "resources":
+		return EditPodResources
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,163 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// maker is the object that has the template of a pod: what has to change for the
+// pods that come next to be different.
+type maker struct {
+	apiVersion, kind, namespace, name string
+	// stored is what the snapshot has of it; nil if it has nothing. A live
+	// snapshot has no workloads but its target.
+	stored *snapshot.Workload
+}
+
+// makerOf finds the object with the template of a pod. It is false for a pod that
+// no controller has made. Of a pod that a Deployment has made, the controller is
+// a ReplicaSet; its name is that of the Deployment with a hash behind it, which
+// is a label of the pod (pkg/controller/deployment/sync.go).
+func makerOf(snap *snapshot.Snapshot, pod *corev1.Pod) (maker, bool) {
+	controller := metav1.GetControllerOfNoCopy(pod)
+	if controller == nil {
+		return maker{}, false
+	}
+	m := maker{apiVersion: controller.APIVersion, kind: controller.Kind, namespace: pod.Namespace, name: controller.Name}
+	hash := pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+	if name, found := strings.CutSuffix(m.name, "-"+hash); found && hash != "" && m.group() == appsv1.GroupName && m.kind == "ReplicaSet" {
+		m.kind, m.name = "Deployment", name
+	}
+	m.stored = storedWorkload(snap, m.group(), m.kind, m.namespace, m.name)
+	return m, true
+}
+
+// workloadMaker is the maker that a stored workload is.
+func workloadMaker(w *snapshot.Workload) maker {
+	m := maker{apiVersion: w.APIVersion, kind: w.Kind, namespace: w.Namespace, name: w.Name, stored: w}
+	// What a Deployment has made is changed through the Deployment.
+	if c := metav1.GetControllerOfNoCopy(w); c != nil && w.Kind == "ReplicaSet" && c.Kind == "Deployment" {
+		return maker{apiVersion: c.APIVersion, kind: c.Kind, namespace: w.Namespace, name: c.Name}
+	}
+	return m
+}
+
+func storedWorkload(snap *snapshot.Snapshot, group, kind, namespace, name string) *snapshot.Workload {
+	for _, w := range snap.Workloads {
+		if w.Kind == kind && w.Namespace == namespace && w.Name == name && groupOf(w.APIVersion) == group {
+			return w
+		}
+	}
+	return nil
+}
+
+func groupOf(apiVersion string) string {
+	group, _, found := strings.Cut(apiVersion, "/")
+	if !found {
+		return ""
+	}
+	return group
+}
+
+func (m maker) group() string { return groupOf(m.apiVersion) }
+
+func (m maker) object() string { return object(m.kind, m.namespace, m.name) }
+
+// builtIn reports whether the kind is one of Kubernetes itself, of which it is
+// known where the pod template is and what the controller does with its pods.
+func (m maker) builtIn() bool {
+	switch (schema.GroupKind{Group: m.group(), Kind: m.kind}) {
+	case schema.GroupKind{Group: appsv1.GroupName, Kind: "Deployment"},
+		schema.GroupKind{Group: appsv1.GroupName, Kind: "StatefulSet"},
+		schema.GroupKind{Group: appsv1.GroupName, Kind: "DaemonSet"},
+		schema.GroupKind{Group: appsv1.GroupName, Kind: "ReplicaSet"},
+		schema.GroupKind{Group: batchv1.GroupName, Kind: "Job"},
+		schema.GroupKind{Group: batchv1.GroupName, Kind: "CronJob"},
+		schema.GroupKind{Kind: "ReplicationController"},
+		schema.GroupKind{Kind: "PodTemplate"}:
+		return true
+	}
+	return false
+}
+
+// isJob reports whether it is a Job of Kubernetes: its template cannot be
+// changed, and a pod of it that is deleted counts as a failure
+// (isPodFailed in pkg/controller/job/job_controller.go).
+func (m maker) isJob() bool { return m.kind == "Job" && m.group() == batchv1.GroupName }
+
+// replacesPods reports whether a change of the template is enough for the pods
+// to be replaced, also those that wait.
+func (m maker) replacesPods() bool { return m.builtIn() && (m.kind == "Deployment" || m.kind == "Job") }
+
+// editable reports whether it is known how to change its pod template. That of
+// an unknown kind must have been read, and the kind must be one that can exist.
+func (m maker) editable() bool {
+	if m.builtIn() {
+		return true
+	}
+	_, version, _ := strings.Cut(m.apiVersion, "/")
+	return m.stored != nil && len(validation.IsDNS1123Subdomain(m.group())) == 0 && len(validation.IsDNS1035Label(version)) == 0 &&
+		len(validation.IsDNS1035Label(strings.ToLower(m.kind))) == 0
+}
+
+// podSpecPath is where it has the spec of its pods.
+func (m maker) podSpecPath() string {
+	if !m.builtIn() {
+		return "/spec/template/spec"
+	}
+	switch m.kind {
+	case "CronJob":
+		return "/spec/jobTemplate/spec/template/spec"
+	case "PodTemplate":
+		return "/template/spec"
+	default:
+		return "/spec/template/spec"
+	}
+}
+
+// resource is the kind as kubectl takes it: for kinds of others with version and
+// group, since several may have the same name.
+func (m maker) resource() string {
+	if m.builtIn() {
+		return strings.ToLower(m.kind)
+	}
+	group, version, found := strings.Cut(m.apiVersion, "/")
+	if !found {
+		return m.kind
+	}
+	return m.kind + "." + version + "." + group
+}
+
+// podSpec is that of the pods that it makes, as far as it is known: without the
+// snapshot it is that of a pod without what admission plugins add to every pod.
+func (m maker) podSpec(pod *corev1.Pod) *corev1.PodSpec {
+	if m.stored != nil {
+		return &m.stored.Template.Spec
+	}
+	spec := pod.Spec.DeepCopy()
+	spec.Tolerations = nil
+	for _, t := range pod.Spec.Tolerations {
+		if !addedToleration(t) {
+			spec.Tolerations = append(spec.Tolerations, t)
+		}
+	}
+	return spec
+}
+
+// addedToleration reports whether a toleration looks like one that the admission
+// plugin DefaultTolerationSeconds or the DaemonSet controller adds.
+func addedToleration(t corev1.Toleration) bool {
+	return t.Operator == corev1.TolerationOpExists && t.Value == "" && strings.HasPrefix(t.Key, "node.kubernetes.io/") &&
+		(t.TolerationSeconds != nil || t.Effect != "")
+}

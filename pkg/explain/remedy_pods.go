@@ -1,0 +1,236 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// maxRemedyPods bounds the pods that are listed with a remedy.
+const maxRemedyPods = 100
+
+// podsUsing lists the pods that use what the edits change, a template of claims or
+// the pod template of a workload, and says which of them get the change.
+func (r *remedies) podsUsing(edits []Edit) []RemedyPod {
+	templates, makers := map[string]bool{}, map[string]bool{}
+	namespace := ""
+	for _, e := range edits {
+		kind, in, name := parseObject(e.Object)
+		switch {
+		case kind == KindTemplate:
+			templates[name], namespace = true, in
+		case strings.HasPrefix(e.Path, "/spec") && in != "" && !slices.Contains([]string{KindClaim, KindPod}, kind),
+			strings.HasPrefix(e.Path, "/template"):
+			makers[e.Object], namespace = true, in
+		}
+	}
+	if len(templates)+len(makers) == 0 {
+		return nil
+	}
+	var list []RemedyPod
+	for _, pod := range r.snap.Pods {
+		if pod.Namespace != namespace || finished(pod) || pod.UID == "" && pod.CreationTimestamp.IsZero() {
+			continue
+		}
+		m, made := makerOf(r.snap, pod)
+		changed := made && makers[m.object()]
+		if !changed && !usesTemplate(pod, templates) {
+			continue
+		}
+		p := RemedyPod{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName}
+		if c := metav1.GetControllerOfNoCopy(pod); c != nil {
+			p.Owner = object(c.Kind, pod.Namespace, c.Name)
+		}
+		p.Changed = changed && m.replacesPods() || waits(pod) && r.concerns(pod) && (changed || needsClaim(r.snap, pod, templates))
+		list = append(list, p)
+	}
+	slices.SortStableFunc(list, func(a, b RemedyPod) int {
+		if a.Changed != b.Changed {
+			if a.Changed {
+				return -1
+			}
+			return 1
+		}
+		return naturalCompare(a.Name, b.Name)
+	})
+	return list
+}
+
+// write adds to a remedy who uses what it changes, and the commands.
+func (r *remedies) write(answer *Remedy, silent bool) {
+	pods := r.podsUsing(answer.Edits)
+	if !silent {
+		answer.Commands = Commands(r.snap, answer.Edits, pods)
+	}
+	answer.UsedBy, answer.UsedByCount = pods[:min(len(pods), maxRemedyPods)], len(pods)
+}
+
+// concerns reports whether a pod is one of those that are asked about: the pod,
+// the other pods of its controller, those of the workload, or all that use the
+// template.
+func (r *remedies) concerns(pod *corev1.Pod) bool {
+	same := func(other *corev1.Pod) bool { return other.Namespace == pod.Namespace && other.Name == pod.Name }
+	if r.subject.workload || r.subject.target.Kind == KindTemplate {
+		return slices.ContainsFunc(r.subject.users, same)
+	}
+	if r.subject.pod == nil {
+		return false
+	}
+	mine, theirs := metav1.GetControllerOfNoCopy(r.subject.pod), metav1.GetControllerOfNoCopy(pod)
+	return same(r.subject.pod) || mine != nil && theirs != nil && mine.UID == theirs.UID && mine.Kind == theirs.Kind && mine.Name == theirs.Name
+}
+
+func usesTemplate(pod *corev1.Pod, templates map[string]bool) bool {
+	return slices.ContainsFunc(pod.Spec.ResourceClaims, func(c corev1.PodResourceClaim) bool {
+		return c.ResourceClaimTemplateName != nil && templates[*c.ResourceClaimTemplateName]
+	})
+}
+
+// needsClaim reports whether a pod has to get another claim for a change of its
+// templates: one was made already, and is not allocated or is gone.
+func needsClaim(snap *snapshot.Snapshot, pod *corev1.Pod, templates map[string]bool) bool {
+	for _, entry := range pod.Spec.ResourceClaims {
+		if entry.ResourceClaimTemplateName == nil || !templates[*entry.ResourceClaimTemplateName] {
+			continue
+		}
+		for _, status := range pod.Status.ResourceClaimStatuses {
+			if status.Name != entry.Name || status.ResourceClaimName == nil {
+				continue
+			}
+			if claim := snap.Claim(pod.Namespace, *status.ResourceClaimName); claim == nil || claim.Status.Allocation == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// podEdits are operations on the spec of the pod, and on the template that it is
+// made from. It is silent if nobody knows how to change what it is made from.
+func (r *remedies) podEdits(operations []claimEdit) (edits []Edit, silent bool) {
+	pod := r.subject.pod
+	m, made := r.maker()
+	if made && m.editable() {
+		for _, o := range operationsOn(m.podSpec(pod), operations, &pod.Spec) {
+			edits = append(edits, newEdit(m.object(), o.op, m.podSpecPath()+o.path, o.value))
+		}
+		// What is not in the template was put into the pod by somebody else.
+		silent = len(edits) == 0
+	}
+	if r.snap.Pod(pod.Namespace, pod.Name) != nil {
+		for _, o := range operations {
+			edit := newEdit(object(KindPod, pod.Namespace, pod.Name), o.op, "/spec"+o.path, o.value)
+			edit.Generated = made
+			edits = append(edits, edit)
+		}
+	}
+	return edits, silent || made && !m.editable()
+}
+
+// maker is what has the template of the pod that is asked about.
+func (r *remedies) maker() (maker, bool) {
+	if r.subject.workload {
+		for _, w := range r.snap.Workloads {
+			if w.Kind == r.subject.target.Kind && w.Namespace == r.subject.target.Namespace && w.Name == r.subject.target.Name {
+				return workloadMaker(w), true
+			}
+		}
+	}
+	return makerOf(r.snap, r.subject.pod)
+}
+
+// operationsOn rewrites operations on the spec of a pod for the spec that it was
+// made from. Admission plugins add to a pod, so that its lists are longer; what
+// is not in the template is left out, and what is missing on the way is added.
+func operationsOn(to *corev1.PodSpec, operations []claimEdit, from *corev1.PodSpec) []claimEdit {
+	document := plainJSON(to)
+	var list []claimEdit
+	for _, o := range operations {
+		for _, o := range elementwise(o) {
+			words := pointerTokens(o.path)
+			if !samePlace(words, from, to) {
+				continue
+			}
+			o.path = "/" + joinPointer(words)
+			if _, found := lookUp(document, words); o.op == "remove" && !found {
+				continue
+			}
+			if o.op != "remove" {
+				o = added(document, o)
+			}
+			if changed, ok := editedDocument(document, newEdit("", o.op, o.path, o.value)); ok {
+				document = changed
+				list = append(list, o)
+			}
+		}
+	}
+	return list
+}
+
+// elementwise takes the addition of a list of tolerations apart.
+func elementwise(o claimEdit) []claimEdit {
+	tolerations, ok := o.value.([]corev1.Toleration)
+	if !ok || o.op != "add" || o.path != "/tolerations" {
+		return []claimEdit{o}
+	}
+	list := make([]claimEdit, 0, len(tolerations))
+	for _, t := range tolerations {
+		list = append(list, claimEdit{op: "add", path: "/tolerations/-", value: t})
+	}
+	return list
+}
+
+// samePlace has a path lead to the container of the same name in another spec. It
+// is false if there is none.
+func samePlace(words []string, from, to *corev1.PodSpec) bool {
+	if len(words) < 2 {
+		return true
+	}
+	source, target := from.Containers, to.Containers
+	switch words[0] {
+	case "containers":
+	case "initContainers":
+		source, target = from.InitContainers, to.InitContainers
+	default:
+		return true
+	}
+	at, ok := index(words[1], len(source))
+	if !ok {
+		return false
+	}
+	found := slices.IndexFunc(target, func(c corev1.Container) bool { return c.Name == source[at].Name })
+	if found < 0 {
+		return false
+	}
+	words[1] = strconv.Itoa(found)
+	return true
+}
+
+// added is an operation that adds a value together with what is missing above it.
+func added(document any, o claimEdit) claimEdit {
+	words := pointerTokens(o.path)
+	last := len(words) - 1
+	if _, found := lookUp(document, words); found {
+		return claimEdit{op: "replace", path: o.path, value: o.value}
+	}
+	for last > 0 {
+		if _, found := lookUp(document, words[:last]); found {
+			break
+		}
+		if words[last] == "-" {
+			o.value = []any{o.value}
+		} else {
+			o.value = map[string]any{words[last]: o.value}
+		}
+		last--
+	}
+	return claimEdit{op: "add", path: "/" + joinPointer(words[:last+1]), value: o.value}
+}

@@ -1,0 +1,164 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"fmt"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+)
+
+// remedyCase is a reason for which nothing fits, and a remedy for it. In all
+// texts, $C stands for a name that only this case with this owner has: that of
+// the namespace and of the class; driver $C.example.com has devices on the nodes
+// $C-1 and $C-2. The pods use template t.
+type remedyCase struct {
+	name string
+	// kinds are those of the edits that the remedy has, and no others; change is
+	// a part of what it says, where several remedies have these kinds.
+	kinds  []explain.EditKind
+	change string
+	// owners make the pods, all kinds of them if there are none; replicas is how
+	// many pods a workload has, 2 if it is 0.
+	owners   []string
+	replicas int
+	// target is what is asked about: a pod of the workload if it is empty,
+	// "workload" or "template".
+	target string
+	// devices are those of each node; nodes is how many nodes there are, 2 if it is
+	// 0. node has further fields of the nodes.
+	devices, node string
+	nodes         int
+	// class is the spec of the class, claim that of the claims of the template.
+	class, claim string
+	// pod and container have further fields of the pods and their container.
+	pod, container string
+	// plain is true for pods without claims.
+	plain bool
+	// objects are made before the pods; labels are those of the namespace until
+	// then.
+	objects, labels string
+	// without is true for a remedy without commands.
+	without bool
+}
+
+func remedyOwners() []string {
+	return []string{"pod", "deployment", "replicaset", "statefulset", "job", "daemonset", "trainer"}
+}
+
+func exactly(fields string) string {
+	return "{devices: {requests: [{name: gpus, exactly: {deviceClassName: $C" + fields + "}}]}}"
+}
+
+// remedyCases has every kind of edit; [TestRemediesWork] fails for one without a
+// case.
+func remedyCases() []remedyCase {
+	kinds := func(list ...explain.EditKind) []explain.EditKind { return list }
+	// What the commands do depends on the owner, and on whether they change a
+	// template of claims or the pods. The first case of both has all owners.
+	some, editable := []string{"pod", "job"}, []string{"pod", "deployment", "replicaset", "statefulset", "job"}
+	return []remedyCase{
+		{name: "count", kinds: kinds(explain.EditDeviceCount), claim: exactly(", count: 8")},
+		{name: "count-of-workload", target: "workload", kinds: kinds(explain.EditDeviceCount), owners: []string{"deployment", "job", "statefulset", "trainer"}, claim: exactly(", count: 8")},
+		{name: "count-of-template", target: "template", kinds: kinds(explain.EditDeviceCount), owners: []string{"pod", "deployment", "job"}, claim: exactly(", count: 8")},
+		{
+			name: "all", kinds: kinds(explain.EditAllocationMode, explain.EditDeviceCount), owners: some, nodes: 1, replicas: 1,
+			claim: exactly(", allocationMode: All"), objects: holderOf("gpu-0"),
+		},
+		{
+			name: "selector", kinds: kinds(explain.EditSelector), owners: some,
+			claim: exactly(`, selectors: [{cel: {expression: "device.attributes['$C.example.com'].model == 'B'"}}]`),
+		},
+		{
+			name: "capacity", kinds: kinds(explain.EditCapacity), owners: some,
+			devices: "[{name: gpu-0, allowMultipleAllocations: true, capacity: {memory: {value: 40Gi}}}]",
+			claim:   exactly(", capacity: {requests: {memory: 80Gi}}"),
+		},
+		{
+			name: "constraint", kinds: kinds(explain.EditConstraint), owners: []string{"pod", "deployment"},
+			claim: "{devices: {requests: [{name: gpus, exactly: {deviceClassName: $C, count: 4}}], constraints: [{matchAttribute: $C.example.com/root}]}}",
+		},
+		{
+			name: "tolerate-device-taint", kinds: kinds(explain.EditDeviceToleration), owners: []string{"pod", "daemonset"},
+			devices: "[{name: gpu-0, taints: [{key: ecc, value: bad, effect: NoSchedule}]}]", claim: exactly(""),
+		},
+		{
+			name: "class", kinds: kinds(explain.EditDeviceClassName), owners: some,
+			claim: "{devices: {requests: [{name: gpus, exactly: {deviceClassName: $Cx}}]}}",
+		},
+		{
+			name: "request", kinds: kinds(explain.EditRequest), owners: some, devices: "[{name: gpu-0}]",
+			claim: "{devices: {requests: [{name: a, exactly: {deviceClassName: $C}}, {name: b, exactly: {deviceClassName: $C}}]}}",
+		},
+		{
+			name: "several", kinds: kinds(explain.EditSelector, explain.EditConstraint), owners: []string{"pod", "deployment"},
+			claim: `{devices: {requests: [{name: gpus, exactly: {deviceClassName: $C, count: 4, selectors: [{cel: {expression: "device.attributes['$C.example.com'].model == 'B'"}}]}}],
+  constraints: [{matchAttribute: $C.example.com/root}]}}`,
+		},
+		{
+			name: "guard", kinds: kinds(explain.EditSelector), owners: some, devices: "[{name: gpu-0}, {name: gpu-1, attributes: {model: {string: A}}}, {name: gpu-2, attributes: {model: {string: A}}}]",
+			claim: exactly(`, selectors: [{cel: {expression: "device.attributes['$C.example.com'].model == 'A'"}}]`),
+		},
+		{
+			name: "no-admin-access", kinds: kinds(explain.EditAdminAccess), owners: some, labels: "resource.kubernetes.io/admin-access",
+			claim: exactly(", adminAccess: true"),
+		},
+		{
+			name: "admin-access", kinds: kinds(explain.EditNamespaceLabel), owners: some, labels: "resource.kubernetes.io/admin-access",
+			claim: exactly(", adminAccess: true"),
+		},
+		{
+			name: "class-selector", kinds: kinds(explain.EditClassSelector), owners: some, devices: "[{name: gpu-0}, {name: gpu-1, attributes: {model: {string: A}}}, {name: gpu-2, attributes: {model: {string: A}}}]",
+			class: `{selectors: [{cel: {expression: "device.driver == '$C.example.com' && device.attributes['$C.example.com'].model == 'A'"}}]}`, claim: exactly(""),
+		},
+		{
+			name: "taint-rule", kinds: kinds(explain.EditTaintRule), owners: some, claim: exactly(""), objects: `
+apiVersion: resource.k8s.io/v1
+kind: DeviceTaintRule
+metadata: {name: $C}
+spec: {deviceSelector: {driver: $C.example.com}, taint: {key: xid, effect: NoSchedule}}
+`,
+		},
+		{
+			name: "released", kinds: kinds(explain.EditAllocation), without: true, owners: []string{"pod"}, nodes: 1, devices: "[{name: gpu-0}]",
+			claim: exactly(""), objects: holderOf("gpu-0"),
+		},
+		{
+			name: "pool", kinds: kinds(explain.EditPoolSlices), without: true, owners: []string{"pod"}, nodes: 1, devices: "[{name: gpu-0}], ",
+			claim: exactly(""),
+		},
+		{name: "node-selector", kinds: kinds(explain.EditNodeSelector), owners: editable, claim: exactly(""), pod: "nodeSelector: {zone: moon}"},
+		{
+			name: "node-selector-of-workload", target: "workload", kinds: kinds(explain.EditNodeSelector), owners: []string{"deployment", "job", "statefulset", "trainer"},
+			claim: exactly(""), pod: "nodeSelector: {case: $C, zone: moon}",
+		},
+		{
+			name: "node-affinity", kinds: kinds(explain.EditNodeAffinity), owners: some, claim: exactly(""),
+			pod: "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: [moon]}]}]}}}",
+		},
+		{
+			name: "toleration", kinds: kinds(explain.EditPodToleration), owners: editable, claim: exactly(""),
+			node: "spec: {taints: [{key: dedicated, value: x, effect: NoSchedule}]}",
+		},
+		{
+			name: "extended", kinds: kinds(explain.EditPodResources), owners: editable, plain: true,
+			class:     `{selectors: [{cel: {expression: "device.driver == '$C.example.com'"}}], extendedResourceName: $C.example.com/gpu}`,
+			container: "resources: {limits: {$C.example.com/gpu: \"8\", cpu: \"1\"}}",
+		},
+	}
+}
+
+// holderOf is a claim that has a device of the first node.
+func holderOf(device string) string {
+	return fmt.Sprintf(`
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: other}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: $C}}]}}
+status:
+  allocation:
+    devices: {results: [{request: gpu, driver: $C.example.com, pool: $C-1, device: %s}]}
+    nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$C-1]}]}]}
+`, device)
+}

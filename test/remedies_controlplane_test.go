@@ -1,0 +1,470 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// TestRemediesWork gives the commands of each kind of remedy, for pods of each
+// kind of owner, to a shell, as they are. After that all pods that waited, or
+// those that came in their place, have to be scheduled.
+func TestRemediesWork(t *testing.T) {
+	covered := map[explain.EditKind]bool{}
+	for _, each := range remedyCases() {
+		for _, kind := range each.kinds {
+			covered[kind] = true
+		}
+	}
+	for _, kind := range explain.EditKinds() {
+		if !covered[kind] {
+			t.Errorf("no remedy with an edit of kind %s is tried", kind)
+		}
+	}
+	options := everything()
+	// The pods of a Job that is replaced are left to the garbage collector.
+	options.WithControllers = []string{"statefulset-controller", "garbage-collector-controller", "replicationcontroller-controller"}
+	c := startCluster(t, options)
+	c.runTrainers(t)
+	t.Run("cases", func(t *testing.T) {
+		for _, each := range remedyCases() {
+			owners := each.owners
+			if len(owners) == 0 {
+				owners = remedyOwners()
+			}
+			for _, owner := range owners {
+				r := &remedyRun{remedyCase: each, cluster: c, owner: owner, id: each.name + "-" + owner}
+				t.Run(each.name+"/"+owner, func(t *testing.T) {
+					t.Parallel()
+					r.run(t)
+				})
+			}
+		}
+	})
+}
+
+// remedyRun is one case with one owner.
+type remedyRun struct {
+	remedyCase
+	*cluster
+	owner, id string
+}
+
+func (r *remedyRun) run(t *testing.T) {
+	ctx := t.Context()
+	r.setUp(t)
+	defer r.deletePods(t, r.id)
+	pods := r.waitUntilWaiting(t)
+
+	e := r.explain(t, pods[0])
+	remedy := r.chosen(t, e)
+	if r.without {
+		if len(remedy.Commands) > 0 {
+			t.Errorf("commands %q", remedy.Commands)
+		}
+		return
+	}
+	r.paste(t, remedy.Commands)
+	var last string
+	if err := poll(ctx, func() bool {
+		scheduled := 0
+		last = ""
+		for _, pod := range r.live(t) {
+			last += fmt.Sprintf("%s on %q; ", pod.Name, pod.Spec.NodeName)
+			if pod.Spec.NodeName == "" {
+				return false
+			}
+			scheduled++
+		}
+		return scheduled == r.pods()
+	}); err != nil {
+		t.Errorf("not all of %d pods are scheduled: %s\n%s", r.pods(), last, strings.Join(remedy.Commands, "\n"))
+	}
+}
+
+// pods is how many there are.
+func (r *remedyRun) pods() int {
+	switch {
+	case r.owner == "pod":
+		return 1
+	case r.owner == "daemonset":
+		return r.nodeCount()
+	case r.replicas == 0:
+		return 2
+	default:
+		return r.replicas
+	}
+}
+
+func (r *remedyRun) nodeCount() int {
+	if r.nodes == 0 {
+		return 2
+	}
+	return r.nodes
+}
+
+func (r *remedyRun) setUp(t *testing.T) {
+	t.Helper()
+	devices, class := r.devices, r.class
+	if devices == "" {
+		devices = "[" + strings.Join([]string{
+			"{name: gpu-0, attributes: {model: {string: A}, root: {string: r0}}}", "{name: gpu-1, attributes: {model: {string: A}, root: {string: r0}}}",
+			"{name: gpu-2, attributes: {model: {string: A}, root: {string: r1}}}", "{name: gpu-3, attributes: {model: {string: A}, root: {string: r1}}}",
+		}, ", ") + "]"
+	}
+	if class == "" {
+		class = `{selectors: [{cel: {expression: "device.driver == '$C.example.com'"}}]}`
+	}
+	slicesOfPool := 1
+	if devices, _ = strings.CutSuffix(devices, ", "); devices != r.devices && r.devices != "" {
+		slicesOfPool = 2
+	}
+	r.apply(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: $C, labels: {"+labelled(r.labels)+"}}")
+	r.apply(t, "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: $C}\nspec: "+class)
+	for n := range r.nodeCount() {
+		r.apply(t, fmt.Sprintf(`
+apiVersion: v1
+kind: Node
+metadata: {name: $C-%[1]d, labels: {case: $C, kubernetes.io/hostname: $C-%[1]d}}
+%[2]s
+status:
+  capacity: {cpu: "8", memory: 32Gi, pods: "110"}
+  allocatable: {cpu: "8", memory: 32Gi, pods: "110"}
+  conditions: [{type: Ready, status: "True", reason: KubeletReady}]
+`, n+1, r.node))
+		r.apply(t, fmt.Sprintf(`
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: $C-%[1]d}
+spec: {driver: $C.example.com, nodeName: $C-%[1]d, pool: {name: $C-%[1]d, generation: 1, resourceSliceCount: %[2]d}, devices: %[3]s}
+`, n+1, slicesOfPool, devices))
+	}
+	if !r.plain {
+		r.apply(t, "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: t}\nspec: {spec: "+r.claim+"}")
+	}
+	if r.objects != "" {
+		r.apply(t, r.objects)
+	}
+	if r.labels != "" {
+		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, r.labels)
+		if _, err := r.kube.CoreV1().Namespaces().Patch(t.Context(), r.id, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		r.waitForAdmission(t)
+	}
+	r.apply(t, r.workload())
+}
+
+// waitForAdmission returns when the API server has noticed that the namespace has
+// lost the label for admin access.
+func (r *remedyRun) waitForAdmission(t *testing.T) {
+	t.Helper()
+	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: resourceapi.ResourceClaimSpec{
+		Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{
+			Name: "gpu", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: "any", AdminAccess: ptr.To(true)},
+		}}},
+	}}
+	if err := poll(t.Context(), func() bool {
+		_, err := r.kube.ResourceV1().ResourceClaims(r.id).Create(t.Context(), claim, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err != nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func labelled(name string) string {
+	if name == "" {
+		return ""
+	}
+	return name + `: "true"`
+}
+
+func (r *remedyRun) apply(t *testing.T, document string) {
+	t.Helper()
+	object, err := parseObject([]byte(strings.ReplaceAll(document, "$C", r.id)))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, document)
+	}
+	if err := r.create(t.Context(), r.id, object); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// podSpec is that of the pods, in one line of YAML.
+func (r *remedyRun) podSpec() string {
+	container := r.container
+	claims := ""
+	if !r.plain {
+		container = strings.TrimPrefix(container+", resources: {claims: [{name: devices}]}", ", ")
+		claims = ", resourceClaims: [{name: devices, resourceClaimTemplateName: t}]"
+	}
+	further := r.pod
+	if further == "" {
+		further = "nodeSelector: {case: $C}"
+	}
+	restart := ""
+	if r.owner == "job" {
+		restart = ", restartPolicy: Never"
+	}
+	return fmt.Sprintf("{%s, containers: [{name: main, image: example.com/none, %s}]%s%s}", further, container, claims, restart)
+}
+
+// workload is what makes the pods.
+func (r *remedyRun) workload() string {
+	template := "{metadata: {labels: {app: w}}, spec: " + r.podSpec() + "}"
+	switch r.owner {
+	case "pod":
+		return "apiVersion: v1\nkind: Pod\nmetadata: {name: w}\nspec: " + r.podSpec()
+	case "deployment":
+		return fmt.Sprintf("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: w}\nspec: {replicas: %d, selector: {matchLabels: {app: w}}, template: %s}", r.pods(), template)
+	case "replicaset":
+		return fmt.Sprintf("apiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: w}\nspec: {replicas: %d, selector: {matchLabels: {app: w}}, template: %s}", r.pods(), template)
+	case "statefulset":
+		return fmt.Sprintf("apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: w}\nspec: {replicas: %d, serviceName: w, podManagementPolicy: Parallel, selector: {matchLabels: {app: w}}, template: %s}", r.pods(), template)
+	case "daemonset":
+		return fmt.Sprintf("apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: w}\nspec: {selector: {matchLabels: {app: w}}, template: %s}", template)
+	case "job":
+		// One failure is one too many.
+		return fmt.Sprintf("apiVersion: batch/v1\nkind: Job\nmetadata: {name: w}\nspec: {backoffLimit: 0, parallelism: %[1]d, completions: %[1]d, template: %[2]s}", r.pods(), template)
+	case "trainer":
+		return fmt.Sprintf("apiVersion: training.example.com/v1\nkind: Trainer\nmetadata: {name: w}\nspec: {replicas: %d, template: %s}", r.pods(), template)
+	}
+	panic("unknown owner " + r.owner)
+}
+
+// kindOfOwner is the kind as it is written in manifests, and how kubectl names it.
+func kindOfOwner(owner string) (kind, resource string) {
+	switch owner {
+	case "trainer":
+		return "Trainer", "trainers.training.example.com"
+	case "replicaset", "statefulset", "daemonset":
+		kind := strings.TrimSuffix(owner, "set")
+		return strings.ToUpper(kind[:1]) + kind[1:] + "Set", owner
+	default:
+		return strings.ToUpper(owner[:1]) + owner[1:], owner
+	}
+}
+
+// live are the pods that are not being deleted.
+func (r *remedyRun) live(t *testing.T) []*corev1.Pod {
+	t.Helper()
+	pods, err := r.cluster.pods.Pods(r.id).List(labels.Everything())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods = slices.DeleteFunc(pods, func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return pods
+}
+
+// waitUntilWaiting returns the pods when the scheduler has refused all of them,
+// and their claims are there, if they can be.
+func (r *remedyRun) waitUntilWaiting(t *testing.T) []*corev1.Pod {
+	t.Helper()
+	var pods []*corev1.Pod
+	if err := poll(t.Context(), func() bool {
+		pods = r.live(t)
+		for _, pod := range pods {
+			// The scheduler does not look at pods whose claims cannot be created.
+			if reason := r.decided(pod).reason; r.labels == "" && reason != unschedulable && reason != schedulerError {
+				return false
+			}
+			for _, entry := range pod.Spec.ResourceClaims {
+				if _, ok := r.claimOf(pod, entry); !ok && r.labels == "" {
+					return false
+				}
+			}
+		}
+		return len(pods) == r.pods()
+	}); err != nil {
+		for _, pod := range pods {
+			t.Logf("%s: %+v", pod.Name, r.decided(pod))
+		}
+		t.Fatalf("%d pods do not wait", r.pods())
+	}
+	return pods
+}
+
+// explain asks about a pod or about the workload, as a user does.
+func (r *remedyRun) explain(t *testing.T, pod *corev1.Pod) *explain.Explanation {
+	t.Helper()
+	ref := snapshot.ObjectRef{Resource: "pod", Namespace: r.id, Name: pod.Name}
+	options := explain.Options{Kind: explain.KindPod, Namespace: r.id, Name: pod.Name, AllRemedies: true}
+	switch {
+	case r.target == "template":
+		ref.Resource, ref.Name, options.Kind, options.Name = "resourceclaimtemplate", "t", explain.KindTemplate, "t"
+	case r.target == "workload" || r.owner == "trainer" && r.pod != "":
+		ref.Name, options.Name = "w", "w"
+		options.Kind, ref.Resource = kindOfOwner(r.owner)
+	}
+	flags := genericclioptions.NewConfigFlags(false)
+	flags.KubeConfig = &r.kubeconfig
+	clients, err := snapshot.NewClients(flags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap, err := snapshot.Collect(t.Context(), clients, snapshot.CollectOptions{Target: &ref})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := unhurried(t, snap, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// chosen is the remedy with the kinds of edits that the case is about.
+func (r *remedyRun) chosen(t *testing.T, e *explain.Explanation) *explain.Remedy {
+	t.Helper()
+	want := slices.Sorted(slices.Values(r.kinds))
+	var found []string
+	for i := range e.Remedies {
+		var kinds []explain.EditKind
+		for j := range e.Remedies[i].Edits {
+			kinds = append(kinds, e.Remedies[i].Edits[j].Kind())
+		}
+		slices.Sort(kinds)
+		kinds = slices.Compact(kinds)
+		found = append(found, fmt.Sprintf("%s %v", e.Remedies[i].Change, kinds))
+		if slices.Equal(kinds, want) && strings.Contains(e.Remedies[i].Change, r.change) && (r.without || len(e.Remedies[i].Commands) > 0) {
+			return &e.Remedies[i]
+		}
+	}
+	t.Fatalf("%s: %s\nno remedy with edits %v and commands: %s", e.Verdict, e.Summary, want, strings.Join(found, "\n"))
+	return nil
+}
+
+// paste gives commands to a shell as they are.
+func (r *remedyRun) paste(t *testing.T, commands []string) {
+	t.Helper()
+	binaries, err := controlplane.Binaries(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail")
+	cmd.Stdin = strings.NewReader(strings.Join(commands, "\n") + "\n")
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+r.kubeconfig, "PATH="+binaries+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, strings.Join(commands, "\n"), out)
+	}
+}
+
+// trainerKind is the definition of a kind that a controller of its own makes pods
+// for.
+const trainerKind = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: trainers.training.example.com}
+spec:
+  group: training.example.com
+  scope: Namespaced
+  names: {kind: Trainer, plural: trainers, singular: trainer, listKind: TrainerList}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`
+
+// runTrainers serves Trainers, and has pods run, until the end of the test: each
+// Trainer has pods w-0 and so on, made from its template.
+func (c *cluster) runTrainers(t *testing.T) {
+	t.Helper()
+	definition, err := parseObject([]byte(trainerKind))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.create(t.Context(), "", definition); err != nil {
+		t.Fatal(err)
+	}
+	trainers := schema.GroupVersionResource{Group: "training.example.com", Version: "v1", Resource: "trainers"}
+	if err := poll(t.Context(), func() bool {
+		_, err := c.dynamic.Resource(trainers).List(t.Context(), metav1.ListOptions{})
+		return err == nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	c.mapper.Reset()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	t.Cleanup(func() { cancel(); <-done })
+	go func() {
+		defer close(done)
+		_ = wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(context.Context) (bool, error) {
+			list, err := c.dynamic.Resource(trainers).List(ctx, metav1.ListOptions{})
+			for i := 0; err == nil && i < len(list.Items); i++ {
+				// What fails is tried again.
+				_ = c.train(ctx, &list.Items[i])
+			}
+			c.startPods(ctx)
+			return false, nil
+		})
+	}()
+}
+
+// startPods has pods that are bound to a node run, as a kubelet would: a Deployment
+// waits for that.
+func (c *cluster) startPods(ctx context.Context) {
+	pods, err := c.pods.List(labels.Everything())
+	if err != nil {
+		return
+	}
+	for _, pod := range pods {
+		if pod.Spec.NodeName != "" && pod.Status.Phase == corev1.PodPending {
+			patch := []byte(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
+			_, _ = c.kube.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+		}
+	}
+}
+
+// train creates the pods that a Trainer lacks.
+func (c *cluster) train(ctx context.Context, trainer *unstructured.Unstructured) error {
+	var spec struct {
+		Replicas int                    `json:"replicas"`
+		Template corev1.PodTemplateSpec `json:"template"`
+	}
+	fields, _, err := unstructured.NestedMap(trainer.Object, "spec")
+	if err != nil {
+		return err
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &spec); err != nil {
+		return err
+	}
+	for n := range spec.Replicas {
+		pod := &corev1.Pod{ObjectMeta: *spec.Template.ObjectMeta.DeepCopy(), Spec: *spec.Template.Spec.DeepCopy()}
+		pod.Name = fmt.Sprintf("%s-%d", trainer.GetName(), n)
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(trainer, trainer.GroupVersionKind())}
+		if _, err := c.pods.Pods(trainer.GetNamespace()).Get(pod.Name); err == nil {
+			continue
+		}
+		if _, err := c.kube.CoreV1().Pods(trainer.GetNamespace()).Create(ctx, pod, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return nil
+}
