@@ -82,8 +82,7 @@ func (r *remedyRun) run(t *testing.T) {
 	defer r.deletePods(t, r.id)
 	pods := r.waitUntilWaiting(t)
 
-	e := r.explain(t, pods[0])
-	remedy := r.chosen(t, e)
+	remedy := r.remedy(t, pods[0])
 	if r.without {
 		if len(remedy.Commands) > 0 {
 			t.Errorf("commands %q", remedy.Commands)
@@ -106,6 +105,17 @@ func (r *remedyRun) run(t *testing.T) {
 	}); err != nil {
 		t.Errorf("not all of %d pods are scheduled: %s\n%s", r.pods(), last, strings.Join(remedy.Commands, "\n"))
 	}
+}
+
+// remedy is the one that the case is about.
+func (r *remedyRun) remedy(t *testing.T, pod *corev1.Pod) *explain.Remedy {
+	t.Helper()
+	if r.edit.Object == "" {
+		return r.chosen(t, r.explain(t, pod))
+	}
+	edit := r.edit
+	edit.Object = strings.ReplaceAll(edit.Object, "$C", r.id)
+	return &explain.Remedy{Commands: explain.Commands(&snapshot.Snapshot{}, []explain.Edit{edit}, nil)}
 }
 
 // pods is how many there are.
@@ -221,7 +231,9 @@ func (r *remedyRun) podSpec() string {
 	container := r.container
 	claims := ""
 	if !r.plain {
-		container = strings.TrimPrefix(container+", resources: {claims: [{name: devices}]}", ", ")
+		if container == "" {
+			container = "resources: {claims: [{name: devices}]}"
+		}
 		claims = ", resourceClaims: [{name: devices, resourceClaimTemplateName: t}]"
 	}
 	further := r.pod
@@ -278,7 +290,7 @@ func (r *remedyRun) live(t *testing.T) []*corev1.Pod {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pods = slices.DeleteFunc(pods, func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
+	pods = slices.DeleteFunc(pods, func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil || p.Name == "other" })
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return pods
 }
@@ -427,14 +439,17 @@ func (c *cluster) runTrainers(t *testing.T) {
 	}()
 }
 
-// startPods has pods that are bound to a node run, as a kubelet would: a Deployment
-// waits for that.
+// startPods has pods that are bound to a node run, as a kubelet would, since a
+// Deployment waits for that, and those that are deleted end.
 func (c *cluster) startPods(ctx context.Context) {
 	pods, err := c.pods.List(labels.Everything())
 	if err != nil {
 		return
 	}
 	for _, pod := range pods {
+		if pod.Spec.NodeName != "" && pod.DeletionTimestamp != nil {
+			_ = c.kube.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, *metav1.NewDeleteOptions(0))
+		}
 		if pod.Spec.NodeName != "" && pod.Status.Phase == corev1.PodPending {
 			patch := []byte(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
 			_, _ = c.kube.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
