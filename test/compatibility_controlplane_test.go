@@ -230,18 +230,18 @@ func (c *cluster) checkGates(t *testing.T, minor int) {
 func (c *cluster) checkVerbs(t *testing.T, minor int, document string) {
 	t.Helper()
 	runs := map[string][]string{
-		"why":                           {"why", "claim/small"},
-		"slices":                        {"slices"},
-		"pools":                         {"pools"},
-		"devices":                       {"devices"},
-		"claims":                        {"claims", "--pending"},
-		"classes":                       {"classes"},
-		"tree":                          {"tree", "node/"},
-		"top":                           {"top", "--once"},
-		"snapshot":                      {"snapshot"},
-		"taints":                        {"taints"},
-		"taints add":                    {"taints", "add", "--pool", "node-a", "example.com/worn:NoSchedule", "--dry-run=server"},
-		"pools --status-request=always": {"pools", "--status-request=always"},
+		"why":                {"why", "claim/small"},
+		"slices":             {"slices"},
+		"pools":              {"pools"},
+		"devices":            {"devices"},
+		"claims":             {"claims", "--pending"},
+		"classes":            {"classes"},
+		"tree":               {"tree", "node/"},
+		"top":                {"top", "--once"},
+		"snapshot":           {"snapshot"},
+		"taints":             {"taints"},
+		"taints add":         {"taints", "add", "--pool", "node-a", "example.com/worn:NoSchedule", "--dry-run=server"},
+		"pools --ask-server": {"pools", "--ask-server"},
 	}
 	column := slices.Index(documented(), minor)
 	for _, row := range tableRows(document, "verb") {

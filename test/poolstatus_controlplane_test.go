@@ -34,10 +34,21 @@ func poolScenarios() []string {
 // the cluster as patiently as the tests do, unless args say otherwise.
 func runAs(ctx context.Context, t *testing.T, kubeconfig string, args ...string) (out, errOut string) {
 	t.Helper()
+	return runFor(ctx, t, kubeconfig, 0, args...)
+}
+
+// runUnread is runAs for what the user, or anybody, cannot get all of.
+func runUnread(ctx context.Context, t *testing.T, kubeconfig string, args ...string) (out, errOut string) {
+	t.Helper()
+	return runFor(ctx, t, kubeconfig, 4, args...)
+}
+
+func runFor(ctx context.Context, t *testing.T, kubeconfig string, want int, args ...string) (out, errOut string) {
+	t.Helper()
 	streams, _, stdout, stderr := genericiooptions.NewTestIOStreams()
 	args = slices.Concat(args[:1], []string{"--kubeconfig", kubeconfig, "--request-timeout", decisionTimeout.String()}, args[1:])
-	if code := commands.Run(ctx, args, streams, commands.Build{Version: "v0.0.0-test"}); code != 0 {
-		t.Fatalf("kubectl dra %s: exit code %d\n%s", strings.Join(args, " "), code, stderr)
+	if code := commands.Run(ctx, args, streams, commands.Build{Version: "v0.0.0-test"}); code != want {
+		t.Fatalf("kubectl dra %s: exit code %d, want %d\n%s", strings.Join(args, " "), code, want, stderr)
 	}
 	return stdout.String(), stderr.String()
 }
@@ -102,8 +113,8 @@ func TestPoolCounts(t *testing.T) {
 	truth := listAs[inventory.Pool](ctx, t, c.kubeconfig, "pools")
 
 	t.Run("the cluster counts the same", func(t *testing.T) {
-		pools := listAs[inventory.Pool](ctx, t, c.kubeconfig, "pools", "--status-request=always")
-		_, notes := runAs(ctx, t, c.kubeconfig, "pools", "--status-request=always")
+		pools := listAs[inventory.Pool](ctx, t, c.kubeconfig, "pools", "--ask-server")
+		_, notes := runAs(ctx, t, c.kubeconfig, "pools", "--ask-server")
 		checkSameCounts(t, pools, notes)
 	})
 	t.Run("who sees no claims gets bounds", func(t *testing.T) {
@@ -125,8 +136,7 @@ func TestPoolCounts(t *testing.T) {
 		}
 		out, notes := runAs(ctx, t, viewer, "pools")
 		requireText(t, out, "≤", "≥")
-		requireText(t, notes, "may not list resourceclaims.resource.k8s.io", "claims that were not seen may have devices",
-			"may not create resourcepoolstatusrequests.resource.k8s.io")
+		requireText(t, notes, "may not list resourceclaims.resource.k8s.io", "claims that were not seen may have devices")
 		_, notes = runAs(ctx, t, viewer, "pools", "-o", "name")
 		requireText(t, notes, "claims that were not seen may have devices")
 	})
@@ -140,7 +150,7 @@ func TestPoolCounts(t *testing.T) {
 				t.Errorf("device %v: %s (uncertain: %v), in truth %s", d.Names()[0], d.State, d.Uncertain, state[d.Names()[0]])
 			}
 		}
-		out, notes := runAs(ctx, t, viewer, "devices", "--free")
+		out, notes := runUnread(ctx, t, viewer, "devices", "--free")
 		requireText(t, out, "Free?", "≤")
 		requireText(t, notes, "claims that were not seen may have devices")
 		slices := listAs[inventory.Slice](ctx, t, c.kubeconfig, "slices")
@@ -161,7 +171,7 @@ func TestPoolCounts(t *testing.T) {
 	})
 	t.Run("who may ask the cluster gets its counts", func(t *testing.T) {
 		exact := 0
-		for i, pool := range listAs[inventory.Pool](ctx, t, counter, "pools") {
+		for i, pool := range listAs[inventory.Pool](ctx, t, counter, "pools", "--ask-server") {
 			checkBounds(t, &truth[i], &pool)
 			if len(pool.Differences) > 0 {
 				t.Errorf("pool %s: %q", pool.Name, pool.Differences)
@@ -184,24 +194,24 @@ func TestPoolCounts(t *testing.T) {
 		if exact < 8 {
 			t.Errorf("only %d pools are counted exactly", exact)
 		}
-		out, notes := runAs(ctx, t, counter, "pools", "count-b")
+		out, notes := runAs(ctx, t, counter, "pools", "count-b", "--ask-server")
 		requireText(t, out, "1 pool, 3 devices, 0 free")
 		requireText(t, notes, "asked for its counts with 1 ResourcePoolStatusRequest, created for that and deleted again")
-		_, notes = runAs(ctx, t, counter, "pools", "-o", "name")
+		_, notes = runAs(ctx, t, counter, "pools", "--ask-server", "-o", "name")
 		requireText(t, notes, "created for that and deleted again")
 	})
-	t.Run("never means never", func(t *testing.T) {
+	t.Run("listing never writes", func(t *testing.T) {
 		requests := c.watchRequests(ctx, t)
 		defer requests.Stop()
-		for _, pool := range listAs[inventory.Pool](ctx, t, counter, "pools", "--status-request=never") {
+		for _, pool := range listAs[inventory.Pool](ctx, t, counter, "pools") {
 			if pool.CountsFrom != inventory.CountsFromVisibleClaims {
 				t.Errorf("pool %s: counts from %s", pool.Name, pool.CountsFrom)
 			}
 		}
-		// Who sees all claims needs nobody else's counts.
+		runAs(ctx, t, counter, "pools", "-o", "wide")
 		runAs(ctx, t, c.kubeconfig, "pools")
 		// The first request to be seen is the one that is asked for now.
-		runAs(ctx, t, counter, "pools", "count-b")
+		runAs(ctx, t, counter, "pools", "count-b", "--ask-server")
 		event, ok := <-requests.ResultChan()
 		if !ok {
 			t.Fatal("the watch has ended")
@@ -242,7 +252,7 @@ func TestPoolStatusSilence(t *testing.T) {
 	counter := c.kubeconfigOf(t, "counter")
 
 	t.Run("no answer", func(t *testing.T) {
-		out, notes := runAs(ctx, t, counter, "pools", "--request-timeout=0")
+		out, notes := runUnread(ctx, t, counter, "pools", "--ask-server", "--request-timeout=0")
 		requireText(t, out, "2 pools, 4 devices, ≤4 free")
 		requireText(t, notes, "no answer within 10s")
 		c.requireNoRequests(ctx, t)
@@ -256,7 +266,7 @@ func TestPoolStatusSilence(t *testing.T) {
 		ended := make(chan int, 1)
 		go func() {
 			streams, _, _, _ := genericiooptions.NewTestIOStreams()
-			ended <- commands.Run(running, []string{"pools", "--kubeconfig", counter, "--request-timeout", decisionTimeout.String()}, streams, commands.Build{Version: "v0.0.0-test"})
+			ended <- commands.Run(running, []string{"pools", "--ask-server", "--kubeconfig", counter, "--request-timeout", decisionTimeout.String()}, streams, commands.Build{Version: "v0.0.0-test"})
 		}()
 		if event, ok := <-requests.ResultChan(); !ok || event.Type != watch.Added {
 			t.Fatalf("got %v, want a new request", event)
@@ -274,9 +284,9 @@ func TestPoolStatusSilence(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Who may read the metrics knows before it asks.
-		_, notes := runAs(ctx, t, c.kubeconfig, "pools", "--status-request=always")
+		_, notes := runUnread(ctx, t, c.kubeconfig, "pools", "--ask-server")
 		requireText(t, notes, "the feature gate DRAResourcePoolStatus is off")
-		out, notes := runAs(ctx, t, counter, "pools")
+		out, notes := runUnread(ctx, t, counter, "pools", "--ask-server")
 		requireText(t, out, "2 pools, 4 devices, ≤4 free")
 		requireText(t, notes, "the server has no ResourcePoolStatusRequest")
 	})

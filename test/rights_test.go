@@ -23,11 +23,20 @@ type rightsDocument struct {
 	objects []*unstructured.Unstructured
 	// roles by kind and name, as in "ClusterRole a".
 	roles map[string][]rbacv1.PolicyRule
-	// uses are the rights that a verb uses, true for those that it needs.
-	uses map[string]map[string]bool
+	// uses are the rights that a verb uses, with their marks.
+	uses map[string]map[string]string
 	// says is what is printed without a right.
 	says map[string]string
 }
+
+// The marks in the table: what the verb is asked for, what makes the answer less,
+// and what matters sometimes.
+const (
+	markAsked  = "◆"
+	markLess   = "●"
+	markMinor  = "○"
+	markUnused = ""
+)
 
 // readRights reads the document.
 func readRights(t *testing.T) rightsDocument {
@@ -36,7 +45,7 @@ func readRights(t *testing.T) rightsDocument {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := rightsDocument{roles: map[string][]rbacv1.PolicyRule{}, uses: map[string]map[string]bool{}, says: map[string]string{}}
+	d := rightsDocument{roles: map[string][]rbacv1.PolicyRule{}, uses: map[string]map[string]string{}, says: map[string]string{}}
 	for _, block := range regexp.MustCompile("(?s)\n```yaml\n(.*?)```\n").FindAllSubmatch(content, -1) {
 		for document := range bytes.SplitSeq(block[1], []byte("\n---\n")) {
 			object, err := parseObject(document)
@@ -55,14 +64,14 @@ func readRights(t *testing.T) rightsDocument {
 		for i, mark := range row.cells {
 			for _, verb := range codeSpans(row.header[i]) {
 				if d.uses[verb] == nil {
-					d.uses[verb] = map[string]bool{}
+					d.uses[verb] = map[string]string{}
 				}
 				switch mark {
-				case "●", "○":
+				case markAsked, markLess, markMinor:
 					for _, right := range codeSpans(row.name) {
-						d.uses[verb][right] = mark == "●"
+						d.uses[verb][right] = mark
 					}
-				case "":
+				case markUnused:
 				default:
 					t.Fatalf("right %s, verb %s: the mark %q is not known", row.name, verb, mark)
 				}

@@ -134,7 +134,7 @@ func (r *rightsTest) testVerb(t *testing.T, verb string, run verbRun) {
 	if diff := cmp.Diff(want, invoke(ctx, r.cluster.kubeconfigOf(t, userOf(verb, "")), run.args...), cmp.AllowUnexported(answered{})); diff != "" {
 		t.Errorf("with the rights that it takes: -all rights +these\n%s", diff)
 	}
-	for right, needed := range r.document.uses[verb] {
+	for right, mark := range r.document.uses[verb] {
 		args, other := run.without[right]
 		full := want
 		if !other {
@@ -150,9 +150,13 @@ func (r *rightsTest) testVerb(t *testing.T, verb string, run verbRun) {
 		mixed := slices.Contains([]string{"why", "top", "snapshot"}, verb)
 		noted := regexp.MustCompile(`(?m)^Note: .*\n`).ReplaceAllString(got.out, "")
 		switch {
-		case needed && got.code == full.code && got.out == full.out:
+		case mark == markAsked && (got.code != 4 || !strings.Contains(got.errOut, "may list") || !strings.Contains(got.errOut, "kubectl dra snapshot") || strings.Contains(got.out+got.errOut, "No ")):
+			t.Errorf("without %s: code %d, want 4 and the role to ask for, and not that there is nothing:\n%s%s", right, got.code, got.out, got.errOut)
+		case mark == markLess && got.code == 4 && !slices.Contains([]string{"why", "node-probe"}, verb):
+			t.Errorf("without %s: code 4, though it is not what is asked for:\n%s", right, got.errOut)
+		case mark == markLess && got.code == full.code && got.out == full.out:
 			t.Errorf("without %s it says all the same, and the document marks it as needed:\n%s", right, got.out)
-		case !needed && (got.code != full.code || noted != full.out && !mixed):
+		case mark == markMinor && (got.code != full.code || noted != full.out && !mixed):
 			t.Errorf("without %s: code %d, want %d as with it, since the document marks it as optional:\n%s", right, got.code, full.code, cmp.Diff(full.out, got.out))
 		}
 	}
@@ -259,9 +263,9 @@ func (r *rightsTest) testNoCounts(t *testing.T) {
 		for _, rule := range rules {
 			r.cluster.waitForRight(t, user, "", rule)
 		}
-		got := invoke(t.Context(), r.cluster.kubeconfigOf(t, user), "pools")
+		got := invoke(t.Context(), r.cluster.kubeconfigOf(t, user), "pools", "--ask-server")
 		want := "this user may not " + rule.Verbs[0] + " resourcepoolstatusrequests.resource.k8s.io"
-		if got.code != 0 || !strings.Contains(got.out, "≤") || !strings.Contains(got.errOut, want) {
+		if got.code != 4 || !strings.Contains(got.out, "≤") || !strings.Contains(got.errOut, want) {
 			t.Errorf("without %s it does not say %q: %+v", rule.Verbs[0], want, got)
 		}
 	}
@@ -297,7 +301,7 @@ type verbRun struct {
 func verbRuns(t *testing.T) map[string]verbRun {
 	return map[string]verbRun{
 		"slices":           {args: []string{"slices"}},
-		"pools":            {args: []string{"pools", "-o", "wide", "--status-request=never"}},
+		"pools":            {args: []string{"pools", "-o", "wide"}},
 		"devices":          {args: []string{"devices", "-o", "wide"}},
 		"claims":           {args: []string{"claims", "-o", "wide"}},
 		"classes":          {args: []string{"classes", "-o", "wide"}},
@@ -319,6 +323,8 @@ func verbRuns(t *testing.T) map[string]verbRun {
 			"namespaces":                  {"why", "template/inspect"},
 			"podgroups.scheduling.k8s.io": {"why", "pod/worker-1"},
 			snapshot.ResourceTemplates:    {"why", "pod/templated"},
+			snapshot.ResourceQuotas:       {"why", "pod/templated"},
+			snapshot.ResourceLimitRanges:  {"why", "pod/templated"},
 		}},
 	}
 }

@@ -42,6 +42,8 @@ spec:
 {apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: claim-1}, spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: watch}}]}}}
 ---
 {apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: claim-2}, spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: watch}}]}}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: claim-3}, spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: watch}}]}}}
 `
 
 // watchPod uses a claim.
@@ -63,11 +65,12 @@ func TestWatchFollowsTheCluster(t *testing.T) {
 	pools := p.start(t, "pools", "--watch")
 	slicesOf := p.start(t, "slices", "--watch")
 	names := p.start(t, "claims", "--watch", "-n", "watch", "-o", "name")
-	all := []*running{claims, devices, pools, slicesOf, names}
+	events := p.start(t, "pools", "--watch", "--output-watch-events", "-o", `jsonpath={.type} {.object.driver}/{.object.name}{"\n"}`)
+	all := []*running{claims, devices, pools, slicesOf, names, events}
 
 	t.Run("what there is", func(t *testing.T) {
-		claims.waitRow(t, "claim-1", "Pending")
-		claims.waitRow(t, "claim-2", "Pending")
+		claims.waitRow(t, "ADDED", "claim-1", "Pending")
+		claims.waitRow(t, "ADDED", "claim-2", "Pending")
 		devices.waitRow(t, "gpu-0", "Free")
 		devices.waitRow(t, "gpu-1", "Free")
 		pools.waitRow(t, "pool-a", "Usable")
@@ -76,7 +79,7 @@ func TestWatchFollowsTheCluster(t *testing.T) {
 	})
 	t.Run("an allocation", func(t *testing.T) {
 		c.createAll(t, "watch", watchPod("pod-1", "claim-1"))
-		claims.waitRow(t, "claim-1", "Reserved", "pod-1")
+		claims.waitRow(t, "MODIFIED", "claim-1", "Reserved", "pod-1")
 		devices.waitRow(t, "gpu-0", "Allocated", "watch/claim-1")
 		pools.waitValue(t, "FREE", "1")
 		slicesOf.waitValue(t, "FREE", "1")
@@ -104,10 +107,17 @@ func TestWatchFollowsTheCluster(t *testing.T) {
 		mustDo(t, func() error {
 			return c.kube.ResourceV1().ResourceSlices().Delete(t.Context(), "slice-a", metav1.DeleteOptions{})
 		})
-		for r, want := range map[*running]string{devices: "watch.example.com/pool-a/gpu-1 is gone", pools: "watch.example.com/pool-a is gone", slicesOf: "slice-a is gone"} {
-			r.wait(t, r.stderr, want, func(line string) bool { return line == want })
-		}
-		claims.waitRow(t, "claim-2", "DeviceGone")
+		devices.waitRow(t, "DELETED", "gpu-0")
+		devices.waitRow(t, "DELETED", "gpu-1")
+		pools.waitRow(t, "DELETED", "pool-a")
+		slicesOf.waitRow(t, "DELETED", "slice-a")
+		events.wait(t, events.stdout, "the event", func(line string) bool { return strings.HasPrefix(line, "DELETED watch.example.com/pool-a") })
+		claims.waitRow(t, "MODIFIED", "claim-2", "DeviceGone")
+		mustDo(t, func() error {
+			return c.kube.ResourceV1().ResourceClaims("watch").Delete(t.Context(), "claim-3", metav1.DeleteOptions{})
+		})
+		claims.waitRow(t, "DELETED", "claim-3")
+		names.wait(t, names.stderr, "what is gone", func(line string) bool { return line == "claim-3 is gone" })
 	})
 	t.Run("Ctrl-C", func(t *testing.T) {
 		for _, r := range all {
@@ -120,7 +130,7 @@ func TestWatchFollowsTheCluster(t *testing.T) {
 					t.Errorf("%s prints %q", r.name, line)
 				}
 			}
-			if len(stdout) == 0 || strings.HasPrefix(stdout[0], "NAME ") && countHeaders(stdout) != 1 {
+			if len(stdout) == 0 || strings.HasPrefix(stdout[0], "EVENT ") && countHeaders(stdout) != 1 {
 				t.Errorf("%s prints %q", r.name, stdout)
 			}
 		}
@@ -130,7 +140,7 @@ func TestWatchFollowsTheCluster(t *testing.T) {
 func countHeaders(rows []string) int {
 	count := 0
 	for _, row := range rows {
-		if strings.HasPrefix(row, "NAME ") || strings.HasPrefix(row, "DRIVER ") {
+		if strings.HasPrefix(row, "EVENT ") {
 			count++
 		}
 	}

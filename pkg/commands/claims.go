@@ -59,7 +59,8 @@ FLAGS, each with a message in -o wide and -o json, are
 -o wide also has the network data of network devices.
 
 With --pending, only claims without devices are listed, with the reason code and
-the summary that 'kubectl dra why' gives; -o wide has long ones in full.
+the summary that 'kubectl dra why' gives. On a terminal long ones are cut; -o
+wide, and whatever is no terminal, has them in full.
 
 A NAME can be a pattern like 'train-*'.`,
 		Example: `  # The claims of all namespaces and their devices
@@ -78,14 +79,17 @@ A NAME can be a pattern like 'train-*'.`,
   kubectl dra claims -A -o \
     jsonpath='{range .items[?(@.flags)]}{.name} {.flags[*].message}{"\n"}{end}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			// A line that is too long is a matter of terminals alone.
+			_, isTerminal := terminal(streams.Out)
+			inFull := !isTerminal || *flags.print.OutputFormat == "wide"
 			options, err := flags.toOptions(cmd, args, listing{
-				kind: "Claim", plural: "ResourceClaims", namespaced: true,
+				kind: "Claim", plural: "ResourceClaims", namespaced: true, asks: []string{snapshot.ResourceClaims},
 				items: flags.items,
 				keep:  flags.keep,
 				table: func(items []inventory.Item) *metav1.Table {
 					claims := typed[*inventory.Claim](items)
 					if flags.pending {
-						return render.PendingClaims(claims, flags.allNamespaces || severalNamespaces(claims), *flags.print.OutputFormat == "wide")
+						return render.PendingClaims(claims, flags.allNamespaces || severalNamespaces(claims), inFull)
 					}
 					return render.Claims(claims, flags.allNamespaces || severalNamespaces(claims))
 				},

@@ -53,7 +53,7 @@ A NAME can be a pattern like 'gpu.*'.`,
     jsonpath='{range .items[?(@.failing>0)]}{.name} {.failure}{"\n"}{end}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options, err := flags.toOptions(cmd, args, listing{
-				kind: "Class", plural: "DeviceClasses", reads: stateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClasses),
+				kind: "Class", plural: "DeviceClasses", reads: stateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClasses), asks: []string{snapshot.ResourceClasses},
 				items: func(ctx context.Context, from *listed) ([]inventory.Item, error) {
 					classes, err := from.inventory.Classes(ctx)
 					return asItems(classes), err

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -78,7 +79,7 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var have *inventory.Inventory
 			options, err := flags.toOptions(cmd, args, listing{
-				kind: "Device", plural: "devices", reads: stateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups),
+				kind: "Device", plural: "devices", reads: stateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups), asksEverywhere: true,
 				items: func(ctx context.Context, from *listed) ([]inventory.Item, error) {
 					have = from.inventory
 					devices := from.inventory.Devices()
@@ -104,6 +105,7 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 			if flags.class != "" {
 				options.reads = append(options.reads, snapshot.ResourceClasses)
 			}
+			options.asks = flags.asks(options.fields)
 			if options.forPeople() && options.sortBy == "" && flags.class == "" && flags.where == "" && len(flags.columns) == 0 {
 				options.unread = unreadByDevices()
 			}
@@ -124,6 +126,30 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 	cmd.ValidArgsFunction = flags.reading.complete(proposeDevices)
 	flags.complete(cmd)
 	return cmd
+}
+
+// asks are the resources without which it is not known which devices to list:
+// what the flags choose by is asked for. Who chooses by certainty knows that
+// some are not certain.
+func (f *devicesFlags) asks(chosen fields.Selector) []string {
+	asked := []string{snapshot.ResourceSlices}
+	byState := false
+	for _, r := range chosen.Requirements() {
+		if r.Field == "uncertain" {
+			return asked
+		}
+		byState = byState || r.Field == "state"
+	}
+	if f.free || f.allocated || byState {
+		asked = append(asked, snapshot.ResourceClaims)
+	}
+	if f.free || f.tainted || byState {
+		asked = append(asked, snapshot.ResourceTaintRules)
+	}
+	if f.class != "" {
+		asked = append(asked, snapshot.ResourceClasses)
+	}
+	return asked
 }
 
 // stillTaken tells of devices that are not listed, or not counted, and handed out
@@ -187,11 +213,10 @@ func (f *devicesFlags) choose(ctx context.Context, from *listed) error {
 	if f.class != "" {
 		class := from.snap.Class(f.class)
 		if class == nil {
-			hint := "List what there is: kubectl dra classes"
 			if gap := from.snap.Gap(snapshot.ResourceClasses); gap != nil {
-				hint = "It may exist all the same: " + gap.Reason
+				return &unreadError{doing: "read --class " + f.class, gaps: []snapshot.Gap{*gap}, live: from.clients != nil}
 			}
-			return usagef(hint, "read --class: DeviceClass %s not found in %s", f.class, from.snap.Source)
+			return usagef("List what there is: kubectl dra classes", "read --class: DeviceClass %s not found in %s", f.class, from.snap.Source)
 		}
 		selectors = append(selectors, class.Spec.Selectors...)
 	}

@@ -21,7 +21,7 @@ const (
 	exitDoesNotFit   = 1 // DoesNotFit, Blocked or Error
 	exitUndetermined = 2 // Undetermined
 	exitUsage        = 3 // wrong flags or arguments, unreadable input
-	exitFailure      = 4 // the cluster, a node or I/O failed
+	exitFailure      = 4 // the cluster, a node or I/O failed, or what was asked for could not be read
 )
 
 // usageError is a mistake in the command line. Its way out is a line of its own.
@@ -118,11 +118,14 @@ func printError(w io.Writer, err error) {
 func wayOut(err error) string {
 	var (
 		usage  *usageError
+		unread *unreadError
 		server *snapshot.ServerError
 	)
 	switch {
 	case errors.As(err, &usage):
 		return usage.out
+	case errors.As(err, &unread):
+		return unread.out()
 	case errors.As(err, &server):
 		return "Check --kubeconfig and --context, or read a saved cluster with --snapshot."
 	default:

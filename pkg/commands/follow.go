@@ -7,9 +7,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
+	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
@@ -95,27 +101,45 @@ func (f *follower) look(ctx context.Context, watcher *snapshot.Watcher, namespac
 	if err != nil {
 		return err
 	}
-	present := make(map[string]inventory.Item, len(items))
-	var changed []inventory.Item
-	for _, item := range items {
-		id := item.Space() + "/" + item.Names()[0]
-		present[id] = item
-		if before, ok := f.known[id]; !ok || !sameItem(before, item) {
-			changed = append(changed, item)
-		}
+	if unread := f.unreadIn(from); unread != nil && !f.started && len(items) == 0 {
+		return unread
 	}
-	for id := range f.known {
-		if present[id] == nil {
-			if err := f.tell("%s is gone", f.known[id].Names()[0]); err != nil {
-				return err
-			}
-		}
-	}
-	f.known = present
-	if err := f.printChanged(ctx, changed, from); err != nil {
+	if err := f.printChanged(ctx, f.changes(items), from); err != nil {
 		return err
 	}
 	return f.beside(items, from)
+}
+
+// change is what happened to an item since the last look; of one that is gone, it
+// has the last that was known.
+type change struct {
+	event watch.EventType
+	item  inventory.Item
+}
+
+// changes compares the items with those of the last look: what there is, in its
+// order, and then what is gone.
+func (f *follower) changes(items []inventory.Item) []change {
+	present := make(map[string]inventory.Item, len(items))
+	var changed []change
+	for _, item := range items {
+		id := item.Space() + "/" + item.Names()[0]
+		present[id] = item
+		before, ok := f.known[id]
+		switch {
+		case !ok:
+			changed = append(changed, change{watch.Added, item})
+		case !sameItem(before, item):
+			changed = append(changed, change{watch.Modified, item})
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(f.known)) {
+		if present[id] == nil {
+			changed = append(changed, change{watch.Deleted, f.known[id]})
+		}
+	}
+	f.known = present
+	return changed
 }
 
 // beside prints what else there is to know: once, for people, that there is
@@ -128,7 +152,7 @@ func (f *follower) beside(items []inventory.Item, from *listed) error {
 			return err
 		}
 	}
-	for _, note := range f.notes(items, from) {
+	for _, note := range f.notes(items, from, nil) {
 		if f.told[note] {
 			continue
 		}
@@ -145,32 +169,93 @@ func sameItem(a, b inventory.Item) bool {
 	return reflect.DeepEqual(a.Ageless(), b.Ageless())
 }
 
-func (f *follower) printChanged(ctx context.Context, items []inventory.Item, from *listed) error {
-	if len(items) == 0 {
+func (f *follower) printChanged(ctx context.Context, changed []change, from *listed) error {
+	if len(changed) == 0 {
 		return nil
 	}
-	var err error
-	switch {
-	case f.output == "name":
-		err = f.printItems(ctx, items, from)
-	case !f.forPeople():
-		for _, item := range items {
-			if err = printObject(f.printer, item, f.streams.Out); err != nil {
-				break
-			}
-		}
-	default:
-		if err = f.rows.PrintObj(f.table(items), f.aligned); err == nil {
-			err = f.aligned.Flush()
-		}
-		if err == nil {
-			err = f.printDetails(ctx, items, from)
-		}
-	}
-	if err != nil {
+	if err := f.printChanges(ctx, changed, from); err != nil {
 		return fmt.Errorf("print %s: %w", f.plural, err)
 	}
 	return nil
+}
+
+// printChanges prints a table with the events in front, or, for a program, one
+// object after the other: a watch event for each if that was asked for, else the
+// items alone, and of those that are gone only the names, beside.
+func (f *follower) printChanges(ctx context.Context, changed []change, from *listed) error {
+	var present []inventory.Item
+	for _, c := range changed {
+		if c.event != watch.Deleted {
+			present = append(present, c.item)
+		}
+	}
+	if f.forPeople() {
+		if err := f.rows.PrintObj(f.eventTable(changed), f.aligned); err != nil {
+			return err
+		}
+		if err := f.aligned.Flush(); err != nil || len(present) == 0 {
+			return err
+		}
+		return f.printDetails(ctx, present, from)
+	}
+	if f.watchEvents && f.output != "name" {
+		for _, c := range changed {
+			event, err := f.watchEvent(c)
+			if err == nil {
+				err = printObject(f.printer, event, f.streams.Out)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, c := range changed {
+		var err error
+		switch {
+		case c.event == watch.Deleted:
+			err = f.tell("%s is gone", c.item.Names()[0])
+		case f.output == "name":
+			err = f.printItems(ctx, []inventory.Item{c.item}, from)
+		default:
+			err = printObject(f.printer, c.item, f.streams.Out)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watchEvent is what the printer takes for a change: those for JSON and YAML know
+// watch events, and templates take what is in them.
+func (f *follower) watchEvent(c change) (runtime.Object, error) {
+	if f.output == "json" || f.output == "yaml" {
+		return &metav1.WatchEvent{Type: string(c.event), Object: runtime.RawExtension{Object: c.item}}, nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c.item)
+	if err != nil {
+		return nil, fmt.Errorf("convert %s: %w", c.item.Names()[0], err)
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"type": string(c.event), "object": content}}, nil
+}
+
+// eventTable is the table of the items with a column for what happened to them,
+// as kubectl get --output-watch-events has it.
+func (f *follower) eventTable(changed []change) *metav1.Table {
+	items := make([]inventory.Item, 0, len(changed))
+	for _, c := range changed {
+		items = append(items, c.item)
+	}
+	table := f.table(items)
+	// Rows stand below earlier ones whatever the event: all are as wide.
+	wide := func(text string) string { return fmt.Sprintf("%-*s", len(watch.Modified), text) }
+	event := metav1.TableColumnDefinition{Name: wide("Event"), Type: "string"}
+	table.ColumnDefinitions = append([]metav1.TableColumnDefinition{event}, table.ColumnDefinitions...)
+	for i := range table.Rows {
+		table.Rows[i].Cells = append([]any{wide(string(changed[i].event))}, table.Rows[i].Cells...)
+	}
+	return table
 }
 
 // connection tells when it is lost, and when it is back.

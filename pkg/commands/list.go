@@ -37,6 +37,11 @@ type listing struct {
 	// reads are the resources that are looked at; nil for all. docs/rbac.md has
 	// them as rights.
 	reads []string
+	// asks are those without which there is no answer: an error says what is
+	// missing of them. What else is missing is a note, and marked in the items.
+	asks []string
+	// asksEverywhere is true if a namespace is not enough of them.
+	asksEverywhere bool
 	// unread are fields of these that nobody looks at, by resource.
 	unread map[string][]snapshot.Field
 	// namespaced items are listed for one namespace unless -A is given.
@@ -81,6 +86,7 @@ type listFlags struct {
 	sortBy        string
 	allNamespaces bool
 	watch         bool
+	watchEvents   bool
 }
 
 // newListFlags makes the flags for items like the one given.
@@ -98,7 +104,7 @@ func (f *listFlags) addTo(cmd *cobra.Command, namespaced bool) {
 	if namespaced {
 		flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "List those of all namespaces.")
 	}
-	flags.BoolVarP(&f.watch, "watch", "w", false, "After listing, print whatever changes, until Ctrl-C.")
+	flags.BoolVarP(&f.watch, "watch", "w", false, "After listing, print whatever changes, until Ctrl-C. The column EVENT says what happened: ADDED, MODIFIED or DELETED.")
 	group(flags, groupOutput, func(flags *pflag.FlagSet) {
 		printing := &cobra.Command{}
 		f.print.AddFlags(printing)
@@ -106,6 +112,8 @@ func (f *listFlags) addTo(cmd *cobra.Command, namespaced bool) {
 			flags.AddFlag(printing.Flags().Lookup(name))
 		}
 		flags.Lookup("output").Usage = fmt.Sprintf("`FORMAT` of the output, one of %s.", strings.Join(f.print.AllowedFormats(), ", "))
+		flags.BoolVar(&f.watchEvents, "output-watch-events", false,
+			"With --watch and an output for programs, print watch events, each with the type and the object, in place of the objects. Tables always have the type.")
 		flags.StringVar(&f.sortBy, "sort-by", "", "Sort by this `FIELD` of the JSON output, a JSONPath expression such as .ageSeconds.")
 	})
 	f.reading.addTo(cmd)
@@ -142,6 +150,7 @@ type listOptions struct {
 	sortBy        string
 	allNamespaces bool
 	watch         bool
+	watchEvents   bool
 	output        string
 	noHeaders     bool
 	// conditions are the verb's own flags that were given.
@@ -152,7 +161,7 @@ type listOptions struct {
 
 func (f *listFlags) toOptions(cmd *cobra.Command, args []string, what listing, streams genericiooptions.IOStreams) (*listOptions, error) {
 	o := &listOptions{
-		listing: what, patterns: args, sortBy: f.sortBy, allNamespaces: f.allNamespaces, watch: f.watch,
+		listing: what, patterns: args, sortBy: f.sortBy, allNamespaces: f.allNamespaces, watch: f.watch, watchEvents: f.watchEvents,
 		output: *f.print.OutputFormat, noHeaders: *f.print.NoHeaders, streams: streams,
 	}
 	for _, pattern := range args {
@@ -189,6 +198,9 @@ func (f *listFlags) toOptions(cmd *cobra.Command, args []string, what listing, s
 	})
 	if o.reader, err = f.reading.toReader(cmd, streams); err != nil {
 		return nil, err
+	}
+	if o.watchEvents && !o.watch {
+		return nil, usagef("Add --watch, or leave it out.", "--output-watch-events: nothing is watched")
 	}
 	if o.watch && !o.reader.live() {
 		return nil, usagef("Leave one of them out.", "--watch and --snapshot: nothing changes in a file")
@@ -237,11 +249,33 @@ func (o *listOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	unread := o.unreadIn(from)
+	if unread != nil && len(items) == 0 {
+		return unread
+	}
 	missing := o.missing(all, from)
 	if err := o.print(ctx, items, from, missing != nil); err != nil {
 		return err
 	}
+	if unread != nil {
+		unread.partial = true
+		return unread
+	}
 	return missing
+}
+
+// unreadIn is the error about what is missing of what was asked for, nil if
+// nothing is.
+func (o *listOptions) unreadIn(from *listed) *unreadError {
+	namespace := ""
+	if o.namespaced && !o.allNamespaces {
+		namespace = from.namespace
+	}
+	gaps := gapsIn(from.snap, o.asks, namespace, o.asksEverywhere || o.allNamespaces)
+	if len(gaps) == 0 {
+		return nil
+	}
+	return &unreadError{doing: "list " + o.plural, gaps: gaps, namespace: namespace, live: o.reader.live()}
 }
 
 // stateReads are the resources that tell which devices there are and in what
@@ -354,7 +388,7 @@ func (o *listOptions) print(ctx context.Context, items []inventory.Item, from *l
 			return fmt.Errorf("print %s: %w", o.plural, err)
 		}
 	}
-	for _, note := range o.notes(items, from) {
+	for _, note := range o.notes(items, from, o.unreadIn(from)) {
 		if _, err := fmt.Fprintf(o.streams.ErrOut, "Note: %s\n", render.Escape(note)); err != nil {
 			return fmt.Errorf("print %s: %w", o.plural, err)
 		}
@@ -363,13 +397,11 @@ func (o *listOptions) print(ctx context.Context, items []inventory.Item, from *l
 }
 
 // notes are what the items do not tell: what could not be read and, unless it is
-// marked in JSON and YAML, what is not certain for that.
-func (o *listOptions) notes(items []inventory.Item, from *listed) []string {
+// marked in JSON and YAML, what is not certain for that. What an error tells is
+// left out.
+func (o *listOptions) notes(items []inventory.Item, from *listed, told *unreadError) []string {
 	bounded := o.output != "json" && o.output != "yaml" && anyBounded(items)
-	notes := from.snap.PreviewAssumptions()
-	for _, gap := range from.snap.Gaps {
-		notes = append(notes, gap.Reason)
-	}
+	notes := append(from.snap.PreviewAssumptions(), gapNotes(from.snap, told)...)
 	if bounded {
 		notes = append(notes, from.inventory.Unseen()...)
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,16 +18,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// The values of --status-request.
-const (
-	statusAuto   = "auto"
-	statusAlways = "always"
-	statusNever  = "never"
-)
-
 func newPools(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := newListFlags(config, &inventory.Pool{}, "all their ResourceSlices")
-	statusRequest := statusAuto
+	askServer := false
 	cmd := &cobra.Command{
 		Use:     "pools [NAME | DRIVER/POOL ...]",
 		Aliases: []string{"pool"},
@@ -47,13 +39,13 @@ partitions of each type the scheduler's allocator finds room for, and by the
 devices that are unhealthy.
 
 If you may not list the claims of all namespaces, devices that seem to be free
-may be in use: then ≤ and ≥ mark counts that are bounds. Where the cluster has
-ResourcePoolStatusRequests (an alpha feature) and you may create, watch and
-delete them, the cluster is asked for its own counts. For that, THIS COMMAND
-WRITES: it creates such a request for each driver and deletes it as soon as it
-is answered, or after 10s (or --request-timeout). --status-request=never keeps
-it from that; always asks in any case, and tells where the cluster counts
-differently.
+may be in use: then ≤ and ≥ mark counts that are bounds. With --ask-server, the
+cluster counts instead, which sees all claims; a note says where it counts
+differently. This is the only form of the command that writes: it creates a
+ResourcePoolStatusRequest for each driver, and deletes it when it is answered,
+or after 10s (or --request-timeout). It takes the feature gate
+DRAResourcePoolStatus (alpha) and the rights to create, watch and delete these
+requests.
 
 A NAME can be a pattern like 'node-1*'.`,
 		Example: `  # What is free?
@@ -65,22 +57,21 @@ A NAME can be a pattern like 'node-1*'.`,
   # The pools with the most free devices last
   kubectl dra pools --sort-by .devices.free
 
-  # Only read, even if not all claims can be seen
-  kubectl dra pools --status-request=never
+  # Exact counts without the right to list all claims; creates an object
+  kubectl dra pools --ask-server
 
   # Which counts are only bounds?
   kubectl dra pools -o \
     custom-columns=POOL:.name,FREE:.devices.free,BOUND:.devices.freeIsUpperBound`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains([]string{statusAuto, statusAlways, statusNever}, statusRequest) {
-				return usagef("Allowed are auto, always and never.", "read --status-request: %q is no such choice", statusRequest)
-			}
 			options, err := flags.toOptions(cmd, args, listing{
 				kind: "Pool", plural: "pools", reads: stateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups),
-				unread: unreadByPools(),
+				asks: []string{snapshot.ResourceSlices}, unread: unreadByPools(),
 				items: func(ctx context.Context, from *listed) ([]inventory.Item, error) {
-					if err := askPoolStatus(ctx, from, statusRequest, args); err != nil {
-						return nil, err
+					if askServer {
+						if err := askPoolStatus(ctx, from, args); err != nil {
+							return nil, err
+						}
 					}
 					pools, err := from.inventory.Pools(ctx)
 					from.notes = append(from.notes, poolDifferences(pools)...)
@@ -97,27 +88,27 @@ A NAME can be a pattern like 'node-1*'.`,
 			if err != nil {
 				return err
 			}
-			if statusRequest == statusAlways && (options.watch || !options.reader.live()) {
-				return usagef("Leave one of them out.", "--status-request=always: only a cluster can be asked, and only once, not with --snapshot or --watch")
+			switch {
+			case askServer && !options.reader.live():
+				return usagef("Leave one of them out.", "--ask-server and --snapshot: a file has no server to ask")
+			case askServer && options.watch:
+				return usagef("Leave one of them out.", "--ask-server and --watch: the server is asked only once")
+			case askServer:
+				options.asks = append(options.asks, snapshot.ResourcePoolStatuses)
 			}
 			return options.run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVar(&statusRequest, "status-request", statusAuto,
-		"Create ResourcePoolStatusRequests to let the cluster count, and delete them: auto (if you may not list all claims, "+
-			"and may do that; not with --watch), always or never.")
+	cmd.Flags().BoolVar(&askServer, "ask-server", false,
+		"Let the cluster count, which sees all claims. Creates ResourcePoolStatusRequests and deletes them when they are answered.")
 	flags.addTo(cmd, false)
 	cmd.ValidArgsFunction = flags.reading.complete(proposePools)
 	flags.complete(cmd)
 	return cmd
 }
 
-// askPoolStatus lets the cluster count the pools that the patterns name, if
-// that is wanted.
-func askPoolStatus(ctx context.Context, from *listed, choice string, patterns []string) error {
-	if from.clients == nil || choice == statusNever || choice == statusAuto && len(from.inventory.Unseen()) == 0 {
-		return nil
-	}
+// askPoolStatus lets the cluster count the pools that the patterns name.
+func askPoolStatus(ctx context.Context, from *listed, patterns []string) error {
 	snap, made, err := snapshot.AskPoolStatus(ctx, *from.clients, from.snap, func(driver, pool string) bool {
 		return namedBy(patterns, &inventory.Pool{Driver: driver, Name: pool})
 	})
@@ -127,7 +118,7 @@ func askPoolStatus(ctx context.Context, from *listed, choice string, patterns []
 	from.snap = snap
 	from.inventory = inventory.New(from.alloc, snap)
 	if made > 0 {
-		from.writes = append(from.writes, fmt.Sprintf("the cluster was asked for its counts with %s, created for that and deleted again (--status-request=never to only read)",
+		from.writes = append(from.writes, fmt.Sprintf("the cluster was asked for its counts with %s, created for that and deleted again",
 			counted(made, "ResourcePoolStatusRequest")))
 	}
 	return nil

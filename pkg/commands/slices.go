@@ -43,7 +43,7 @@ A NAME can be a pattern like 'node-1*'.`,
   kubectl dra slices --field-selector driver=gpu.example.com --sort-by .created`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options, err := flags.toOptions(cmd, args, listing{
-				kind: "Slice", plural: "ResourceSlices", reads: stateReads(snapshot.ResourceNodes), unread: unreadBySlices(),
+				kind: "Slice", plural: "ResourceSlices", reads: stateReads(snapshot.ResourceNodes), asks: []string{snapshot.ResourceSlices}, unread: unreadBySlices(),
 				items: func(_ context.Context, from *listed) ([]inventory.Item, error) {
 					return asItems(from.inventory.Slices()), nil
 				},

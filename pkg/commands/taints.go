@@ -51,7 +51,7 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			now := time.Now()
 			options, err := flags.toOptions(cmd, args, listing{
-				kind: "Taint", plural: "device taints", reads: stateReads(snapshot.ResourcePods),
+				kind: "Taint", plural: "device taints", reads: stateReads(snapshot.ResourcePods), asks: []string{snapshot.ResourceSlices, snapshot.ResourceTaintRules},
 				items: func(_ context.Context, from *listed) ([]inventory.Item, error) {
 					now = from.snap.Now()
 					if from.snap.Gap(snapshot.ResourcePods) != nil {

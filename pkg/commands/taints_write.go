@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,11 +22,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -39,11 +38,14 @@ const (
 
 // ruleChange is a DeviceTaintRule to be made or removed, and how.
 type ruleChange struct {
-	reader     *reader
-	dryRun     string
-	yes        bool
-	everything bool
-	streams    genericiooptions.IOStreams
+	reader *reader
+	dryRun string
+	yes    bool
+	// printer prints the rule that is added; nil to say what was done. Everything
+	// else goes to words then, which is standard output if there is no printer.
+	printer printers.ResourcePrinter
+	words   io.Writer
+	streams genericiooptions.IOStreams
 }
 
 type ruleChangeFlags struct {
@@ -57,7 +59,7 @@ type ruleChangeFlags struct {
 
 func (f *ruleChangeFlags) toChange(cmd *cobra.Command, streams genericiooptions.IOStreams) (*ruleChange, error) {
 	if !slices.Contains([]string{dryRunNone, dryRunClient, dryRunServer}, f.dryRun) {
-		return nil, usagef("Allowed are none, client and server.", "read --dry-run: %q is no such mode", f.dryRun)
+		return nil, usagef("Allowed are none, client and server.", "read --dry-run: %q is not a valid value", f.dryRun)
 	}
 	reader, err := f.reading.toReader(cmd, streams)
 	if err != nil {
@@ -66,68 +68,23 @@ func (f *ruleChangeFlags) toChange(cmd *cobra.Command, streams genericiooptions.
 	if !reader.live() && f.dryRun != dryRunClient {
 		return nil, usagef("Add --dry-run=client to see what would happen.", "a snapshot file cannot be changed")
 	}
-	return &ruleChange{reader: reader, dryRun: f.dryRun, yes: f.yes, everything: f.everything, streams: streams}, nil
+	return &ruleChange{reader: reader, dryRun: f.dryRun, yes: f.yes, words: streams.Out, streams: streams}, nil
 }
 
-func (f *ruleChangeFlags) addTo(cmd *cobra.Command) {
+// addTo adds the flags; does says what is done with devices or rules of them.
+func (f *ruleChangeFlags) addTo(cmd *cobra.Command, does string) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.driver, "driver", "", "Taint devices of this `DRIVER`.")
-	flags.StringVar(&f.pool, "pool", "", "Taint devices of this `POOL`.")
-	flags.StringVar(&f.device, "device", "", "Taint devices named `DEVICE`.")
+	flags.StringVar(&f.driver, "driver", "", does+" devices of this `DRIVER`.")
+	flags.StringVar(&f.pool, "pool", "", does+" devices of this `POOL`.")
+	flags.StringVar(&f.device, "device", "", does+" devices named `DEVICE`.")
 	flags.StringVar(&f.dryRun, "dry-run", dryRunNone, "`MODE` client only shows what would happen, server lets the API server check it, too, none does it.")
-	flags.BoolVarP(&f.yes, "yes", "y", false, "Do not ask before pods get evicted.")
 	f.reading.addTo(cmd)
 	f.reading.completeFlags(cmd)
 }
 
-func newTaintsPreview(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	reading := newReadingFlags(config)
-	var files []string
-	cmd := &cobra.Command{
-		Use:   "preview -f FILE",
-		Short: "Show which pods rules in a file would evict",
-		Long: `Show which devices the DeviceTaintRules in the files would taint and which pods
-they would evict, without applying them.`,
-		Example: `  # Whom would this rule evict?
-  kubectl dra taints preview -f rule.yaml`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if len(files) == 0 {
-				return usagef(helpHint(cmd), "read --filename: no file is given")
-			}
-			reader, err := reading.toReader(cmd, streams)
-			if err != nil {
-				return err
-			}
-			rules, err := snapshot.LoadObjects(cmd.Context(), files, reader.options)
-			if err != nil {
-				return err
-			}
-			if len(rules.TaintRules) == 0 {
-				return usagef("Write objects of kind DeviceTaintRule.", "read %s: there is no DeviceTaintRule in it", strings.Join(files, ", "))
-			}
-			change := &ruleChange{reader: reader, streams: streams}
-			from, err := reader.read(cmd.Context(), previewScope())
-			if err != nil {
-				return err
-			}
-			for _, rule := range rules.TaintRules {
-				if _, err := change.preview(cmd.Context(), from.snap, rule); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	}
-	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "Read rules from this `FILE`; - is standard input. Can be repeated.")
-	reading.addTo(cmd)
-	reading.completeFlags(cmd)
-	cmd.ValidArgsFunction = cobra.NoFileCompletions
-	return cmd
-}
-
 func newTaintsAdd(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := &ruleChangeFlags{reading: newReadingFlags(config)}
+	printing := genericclioptions.NewPrintFlags("")
 	cmd := &cobra.Command{
 		Use:   "add KEY[=VALUE]:EFFECT",
 		Short: "Taint devices by a DeviceTaintRule",
@@ -135,9 +92,14 @@ func newTaintsAdd(streams genericiooptions.IOStreams, config *genericclioptions.
 the devices), NoExecute (and those that have them are evicted) or None (it only
 informs). Choose devices by at least one of --driver, --pool and --device.
 
-First it shows which devices get the taint and which pods would be evicted. On a
-terminal it asks before pods get evicted; elsewhere that needs --yes. A rule
-that selects all devices of the cluster needs --all-devices.`,
+First it shows which devices get the taint and which pods would be evicted:
+when, whether the pod is bare (nothing creates it again) or owned, and whether a
+pod like it fits afterwards. On a terminal it asks before pods get evicted;
+elsewhere that needs --yes, also if you may not see which pods use the devices.
+A rule that selects all devices of the cluster needs --all-devices.
+
+With -o, the rule is printed, and all else goes to standard error:
+--dry-run=client -o yaml makes a manifest.`,
 		Example: `  # Take one device out of service, and evict whoever uses it
   kubectl dra taints add --driver gpu.example.com --pool gpu-04 --device gpu-3 \
     example.com/xid=79:NoExecute
@@ -147,7 +109,11 @@ that selects all devices of the cluster needs --all-devices.`,
 
   # What would happen?
   kubectl dra taints add --pool gpu-04 example.com/maintenance:NoExecute \
-    --dry-run=client`,
+    --dry-run=client
+
+  # A manifest to apply later
+  kubectl dra taints add --pool gpu-04 example.com/maintenance:NoSchedule \
+    --dry-run=client -o yaml > rule.yaml`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			change, err := flags.toChange(cmd, streams)
@@ -158,43 +124,28 @@ that selects all devices of the cluster needs --all-devices.`,
 			if err != nil {
 				return err
 			}
+			if format := *printing.OutputFormat; format != "" {
+				change.words = streams.ErrOut
+				if change.printer, err = printing.ToPrinter(); err != nil {
+					return usagef("Allowed are "+strings.Join(printing.AllowedFormats(), ", ")+".", "unknown output format %q", format)
+				}
+			}
 			return change.add(cmd.Context(), rule)
 		},
 	}
 	cmd.Flags().StringVar(&flags.name, "name", "", "`NAME` of the rule. Without one it is made from the taint and the devices.")
+	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "Do not ask before pods get evicted.")
 	cmd.Flags().BoolVar(&flags.everything, "all-devices", false, "Taint all devices of the cluster.")
-	flags.addTo(cmd)
+	group(cmd.Flags(), groupOutput, func(flags *pflag.FlagSet) {
+		flags.StringVarP(printing.OutputFormat, "output", "o", "", fmt.Sprintf("`FORMAT` in which to print the rule, one of %s.", strings.Join(printing.AllowedFormats(), ", ")))
+		templates := &cobra.Command{}
+		printing.TemplatePrinterFlags.AddFlags(templates)
+		flags.AddFlagSet(templates.Flags())
+	})
+	// It only fails if somebody registered one before.
+	_ = cmd.RegisterFlagCompletionFunc("output", fixed(printing.AllowedFormats()...))
+	flags.addTo(cmd, "Taint")
 	cmd.ValidArgsFunction = flags.reading.complete(proposeNewTaint)
-	return cmd
-}
-
-func newTaintsRemove(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := &ruleChangeFlags{reading: newReadingFlags(config)}
-	cmd := &cobra.Command{
-		Use:   "remove (RULE | KEY[=VALUE][:EFFECT])",
-		Short: "Remove DeviceTaintRules",
-		Long: `Remove DeviceTaintRules: the one of that name, or those with the taint and, if
-they are given, exactly the driver, pool and device.
-
-Taints that a driver sets in its slices cannot be removed like this.`,
-		Example: `  # By name
-  kubectl dra taints remove gpu-02-memory-errors
-
-  # By what the rule says
-  kubectl dra taints remove example.com/maintenance:NoSchedule
-  kubectl dra taints remove gpu.example.com/ecc \
-    --driver gpu.example.com --pool gpu-02 --device gpu-3`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			change, err := flags.toChange(cmd, streams)
-			if err != nil {
-				return err
-			}
-			return change.remove(cmd.Context(), args[0], flags.selector())
-		},
-	}
-	flags.addTo(cmd)
-	cmd.ValidArgsFunction = flags.reading.complete(proposeRules)
 	return cmd
 }
 
@@ -291,159 +242,65 @@ func (c *ruleChange) add(ctx context.Context, rule *resourceapi.DeviceTaintRule)
 		return usagef("Choose another name with --name, or remove the other first: kubectl dra taints remove "+rule.Name,
 			"add DeviceTaintRule %s: there is one of that name", rule.Name)
 	}
-	evicted, err := c.preview(ctx, from.snap, rule)
+	outcome, err := c.preview(ctx, from.snap, rule)
 	if err != nil {
 		return err
 	}
-	if c.dryRun == dryRunClient {
-		return c.say("DeviceTaintRule %s would be added (dry run)", rule.Name)
-	}
-	if c.dryRun == dryRunNone && evicted > 0 {
-		if err := c.confirm(fmt.Sprintf("Evict %s?", counted(evicted, "pod"))); err != nil {
-			return err
+	if c.dryRun == dryRunNone {
+		if question := outcome.question(); question != "" {
+			if err := c.confirm(question); err != nil {
+				return err
+			}
 		}
+	}
+	object, err := c.create(ctx, rule)
+	if err != nil {
+		return err
+	}
+	if c.printer != nil {
+		err = printObject(c.printer, object, c.streams.Out)
+	} else {
+		err = c.say("DeviceTaintRule %s %s", rule.Name, map[string]string{
+			dryRunClient: "would be added (dry run)", dryRunServer: "added (server dry run)", dryRunNone: "added",
+		}[c.dryRun])
+	}
+	if err == nil && c.dryRun != dryRunNone && outcome.unread != nil {
+		return outcome.unread
+	}
+	return err
+}
+
+// create adds the rule, or makes the object that would be added, in the version
+// that the server has.
+func (c *ruleChange) create(ctx context.Context, rule *resourceapi.DeviceTaintRule) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(rule)
+	if err != nil {
+		return nil, fmt.Errorf("write DeviceTaintRule %s: %w", rule.Name, err)
+	}
+	object := &unstructured.Unstructured{Object: content}
+	unstructured.RemoveNestedField(object.Object, "status")
+	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
+	if !c.reader.live() {
+		return object, nil
 	}
 	rules, version, err := c.rules()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(rule)
-	if err != nil {
-		return fmt.Errorf("write DeviceTaintRule %s: %w", rule.Name, err)
-	}
-	object := &unstructured.Unstructured{Object: content}
 	object.SetAPIVersion(version.String())
-	unstructured.RemoveNestedField(object.Object, "status")
-	if _, err := rules.Create(ctx, object, metav1.CreateOptions{DryRun: c.dryRunOption(), FieldManager: fieldManager}); err != nil {
-		return fmt.Errorf("add DeviceTaintRule %s: %w", rule.Name, err)
+	if c.dryRun == dryRunClient {
+		return object, nil
 	}
-	return c.say("DeviceTaintRule %s added%s", rule.Name, c.suffix())
+	added, err := rules.Create(ctx, object, metav1.CreateOptions{DryRun: c.dryRunOption(), FieldManager: fieldManager})
+	if err != nil {
+		return nil, fmt.Errorf("add DeviceTaintRule %s: %w", rule.Name, err)
+	}
+	added.SetManagedFields(nil)
+	return added, nil
 }
 
 // fieldManager names this program to the API server as the author of changes.
 const fieldManager = "kubectl-dra"
-
-func (c *ruleChange) remove(ctx context.Context, what string, selector *resourceapi.DeviceTaintSelector) error {
-	from, err := c.reader.read(ctx, scope{allNamespaces: true, only: []string{snapshot.ResourceTaintRules}})
-	if err != nil {
-		return err
-	}
-	chosen := rulesLike(from.snap.TaintRules, what, selector)
-	if len(chosen) == 0 {
-		return usagef("List what there is: kubectl dra taints --field-selector rule!=", "remove %q: there is no such DeviceTaintRule in %s", what, from.snap.Source)
-	}
-	if c.dryRun == dryRunClient {
-		for _, rule := range chosen {
-			if err := c.say("DeviceTaintRule %s would be removed (dry run)", rule.Name); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	rules, _, err := c.rules()
-	if err != nil {
-		return err
-	}
-	for _, rule := range chosen {
-		options := metav1.DeleteOptions{DryRun: c.dryRunOption()}
-		if rule.UID != "" {
-			options.Preconditions = metav1.NewUIDPreconditions(string(rule.UID))
-		}
-		if err := rules.Delete(ctx, rule.Name, options); err != nil {
-			return fmt.Errorf("remove DeviceTaintRule %s: %w", rule.Name, err)
-		}
-		if err := c.say("DeviceTaintRule %s removed%s", rule.Name, c.suffix()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// rulesLike finds rules by name or by what they say.
-func rulesLike(rules []*resourceapi.DeviceTaintRule, what string, selector *resourceapi.DeviceTaintSelector) []*resourceapi.DeviceTaintRule {
-	if selector == nil {
-		for _, rule := range rules {
-			if rule.Name == what {
-				return []*resourceapi.DeviceTaintRule{rule}
-			}
-		}
-	}
-	key, value, effect, err := parseTaint(what)
-	if err != nil {
-		return nil
-	}
-	var chosen []*resourceapi.DeviceTaintRule
-	for _, rule := range rules {
-		taint := rule.Spec.Taint
-		if taint.Key == key && (value == "" || taint.Value == value) && (effect == "" || taint.Effect == effect) &&
-			(selector == nil || rule.Spec.DeviceSelector != nil && sameSelector(*rule.Spec.DeviceSelector, *selector)) {
-			chosen = append(chosen, rule)
-		}
-	}
-	return chosen
-}
-
-func sameSelector(a, b resourceapi.DeviceTaintSelector) bool {
-	return ptr.Equal(a.Driver, b.Driver) && ptr.Equal(a.Pool, b.Pool) && ptr.Equal(a.Device, b.Device)
-}
-
-// previewScope is what tells what a rule would do.
-func previewScope() scope {
-	return scope{allNamespaces: true, only: stateReads(snapshot.ResourcePods)}
-}
-
-// preview shows what a rule would do, and counts the pods that it would evict.
-func (c *ruleChange) preview(ctx context.Context, snap *snapshot.Snapshot, rule *resourceapi.DeviceTaintRule) (evicted int, err error) {
-	rule = rule.DeepCopy()
-	if rule.Spec.Taint.TimeAdded == nil {
-		rule.Spec.Taint.TimeAdded = &metav1.Time{Time: snap.Now()}
-	}
-	amended := snap.With(&snapshot.Snapshot{TaintRules: []*resourceapi.DeviceTaintRule{rule}})
-	alloc, err := allocator.New(ctx, amended)
-	if err != nil {
-		return 0, fmt.Errorf("set up the allocator: %w", err)
-	}
-	for _, taint := range inventory.New(alloc, amended).Taints() {
-		if taint.Rule != rule.Name {
-			continue
-		}
-		if err := render.TaintPreview(c.streams.Out, &taint, snap.Now()); err != nil {
-			return 0, err
-		}
-		for _, pod := range taint.Pods {
-			if pod.Evicted {
-				evicted++
-			}
-		}
-	}
-	if selector := rule.Spec.DeviceSelector; selector != nil {
-		for _, note := range noSuchDevices(snap, alloc, ptr.Deref(selector.Driver, ""), ptr.Deref(selector.Pool, ""), ptr.Deref(selector.Device, "")) {
-			if err := c.say("Note: %s", note); err != nil {
-				return 0, err
-			}
-		}
-	}
-	for _, gate := range []string{"DRADeviceTaints", "DRADeviceTaintRules"} {
-		if !alloc.FeatureEnabled(gate) {
-			if err := c.say("Note: the feature gate %s is off, so the rule would do nothing", gate); err != nil {
-				return 0, err
-			}
-		}
-	}
-	for _, gap := range snap.Gaps {
-		if !slices.Contains(previewScope().only, gap.Resource) {
-			continue
-		}
-		note := "Note: " + gap.Reason
-		if slices.Contains([]string{snapshot.ResourceSlices, snapshot.ResourceClaims, snapshot.ResourcePods}, gap.Resource) {
-			note = "Note: there may be more: " + gap.Reason
-		}
-		if err := c.say("%s", note); err != nil {
-			return 0, err
-		}
-	}
-	return evicted, nil
-}
 
 // rules is the API for DeviceTaintRules in the version that the server has.
 func (c *ruleChange) rules() (dynamic.ResourceInterface, schema.GroupVersion, error) {
@@ -481,9 +338,9 @@ func (c *ruleChange) confirm(question string) error {
 		return nil
 	}
 	if _, isTerminal := terminal(c.streams.In); !isTerminal {
-		return usagef("Add --yes to do it, or --dry-run=client to see what would happen.", "%w: pods would be evicted, and there is no terminal to ask on", errNotConfirmed)
+		return usagef("Add --yes to do it, or --dry-run=client to see what would happen.", "%w: %s There is no terminal to ask on", errNotConfirmed, question)
 	}
-	if _, err := fmt.Fprintf(c.streams.ErrOut, "%s [y/N] ", question); err != nil {
+	if _, err := fmt.Fprintf(c.streams.ErrOut, "%s Go on? [y/N] ", question); err != nil {
 		return fmt.Errorf("ask: %w", err)
 	}
 	answer, err := bufio.NewReader(c.streams.In).ReadString('\n')
@@ -497,7 +354,7 @@ func (c *ruleChange) confirm(question string) error {
 }
 
 func (c *ruleChange) say(format string, args ...any) error {
-	if _, err := fmt.Fprintln(c.streams.Out, render.Escape(fmt.Sprintf(format, args...))); err != nil {
+	if _, err := fmt.Fprintln(c.words, render.Escape(fmt.Sprintf(format, args...))); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
 	return nil

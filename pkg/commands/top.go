@@ -95,7 +95,7 @@ func (o *topOptions) run(ctx context.Context) error {
 		}
 		options.Source, options.Fixed, options.Name = tui.NewFixed(from.snap), true, from.snap.Source
 		if o.once {
-			return tui.Once(ctx, options, outputWidth(o.streams.Out), o.streams.Out)
+			return o.printOnce(ctx, options, from)
 		}
 		return tui.Run(ctx, options, o.streams.In, o.streams.Out)
 	}
@@ -115,4 +115,26 @@ func (o *topOptions) run(ctx context.Context) error {
 	}
 	options.Source, options.Name = watcher, clients.Address()
 	return tui.Run(ctx, options, o.streams.In, o.streams.Out)
+}
+
+// topAsks are the resources without which there is no overview.
+func topAsks() []string {
+	return []string{snapshot.ResourceSlices, snapshot.ResourceClasses, snapshot.ResourceClaims}
+}
+
+// printOnce prints the overview. It shows the claims of all namespaces that may
+// be read, so that those of one are enough.
+func (o *topOptions) printOnce(ctx context.Context, options tui.Options, from *source) error {
+	gaps := gapsIn(from.snap, topAsks(), o.reader.namespace, false)
+	unread := &unreadError{doing: "show the overview", gaps: gaps, live: o.reader.live(), partial: len(gaps) < len(topAsks())}
+	if len(gaps) > 0 && !unread.partial {
+		return unread
+	}
+	if err := tui.Once(ctx, options, outputWidth(o.streams.Out), o.streams.Out); err != nil {
+		return err
+	}
+	if len(gaps) > 0 {
+		return unread
+	}
+	return nil
 }

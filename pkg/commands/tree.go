@@ -177,7 +177,7 @@ func (o *treeOptions) run(ctx context.Context) error {
 				trees = append(trees, have.inventory.PodTree(pod))
 			}
 		}
-		if len(trees) == 0 {
+		if len(trees) == 0 && len(o.unreadIn(have)) == 0 {
 			if _, err := fmt.Fprintln(o.streams.ErrOut, "No pods with claims found in "+render.Escape(from.snap.Source)+"."); err != nil {
 				return fmt.Errorf("print tree: %w", err)
 			}
@@ -186,10 +186,14 @@ func (o *treeOptions) run(ctx context.Context) error {
 	if err := o.print(trees); err != nil {
 		return err
 	}
-	notes := from.snap.PreviewAssumptions()
-	for _, gap := range from.snap.Gaps {
-		notes = append(notes, gap.Reason)
+	var unread *unreadError
+	if gaps := o.unreadIn(have); len(gaps) > 0 {
+		unread = &unreadError{doing: "show trees", gaps: gaps, live: o.reader.live(), partial: len(trees) > 0}
+		if !o.allNamespaces {
+			unread.namespace = o.namespaceOf(gaps, from.namespace)
+		}
 	}
+	notes := append(from.snap.PreviewAssumptions(), gapNotes(from.snap, unread)...)
 	if o.machine == nil && slices.ContainsFunc(trees, func(tree inventory.Branch) bool { return tree.Bounded() }) {
 		notes = append(notes, have.inventory.Unseen()...)
 	}
@@ -198,7 +202,53 @@ func (o *treeOptions) run(ctx context.Context) error {
 			return fmt.Errorf("print tree: %w", err)
 		}
 	}
+	if unread != nil {
+		return unread
+	}
 	return nil
+}
+
+// asks are the resources without which the trees are not what was asked for:
+// that of each beginning, and what leads from there to devices.
+func (o *treeOptions) asks() []string {
+	if len(o.starts) == 0 {
+		return []string{snapshot.ResourcePods, snapshot.ResourceClaims}
+	}
+	var asked []string
+	for _, start := range o.starts {
+		switch start.kind {
+		case "pod":
+			asked = append(asked, snapshot.ResourcePods, snapshot.ResourceClaims)
+		case "claim":
+			asked = append(asked, snapshot.ResourceClaims)
+		case "class":
+			asked = append(asked, snapshot.ResourceClasses)
+		case "node":
+			asked = append(asked, snapshot.ResourceSlices)
+			if start.name == "" {
+				asked = append(asked, snapshot.ResourceNodes)
+			}
+		default:
+			asked = append(asked, snapshot.ResourceSlices)
+		}
+	}
+	return asked
+}
+
+// unreadIn are the gaps in what was asked for.
+func (o *treeOptions) unreadIn(from *listed) []snapshot.Gap {
+	return gapsIn(from.snap, o.asks(), from.namespace, o.allNamespaces)
+}
+
+// namespaceOf is the namespace that a right is missing in, if all that is
+// missing is in namespaces.
+func (o *treeOptions) namespaceOf(gaps []snapshot.Gap, namespace string) string {
+	for _, gap := range gaps {
+		if gap.Resource != snapshot.ResourcePods && gap.Resource != snapshot.ResourceClaims {
+			return ""
+		}
+	}
+	return namespace
 }
 
 func usesClaims(pod *corev1.Pod) bool {
@@ -260,8 +310,8 @@ func (o *treeOptions) printNames(branches []inventory.Branch, printed map[string
 func (l *listed) tree(ctx context.Context, start treeStart) (inventory.Branch, error) {
 	snap := l.snap
 	missing := func(resource, hint string) error {
-		if gap := snap.Gap(resource); gap != nil && (gap.Namespace == "" || gap.Namespace != l.namespace) {
-			hint = "It may exist all the same: " + gap.Reason
+		if gaps := gapsIn(snap, []string{resource}, l.namespace, l.namespace == ""); len(gaps) > 0 {
+			return &unreadError{doing: fmt.Sprintf("find %s %s", start.kind, start.name), gaps: gaps, live: l.clients != nil}
 		}
 		return usagef(hint, "find %s %s: not found in %s", start.kind, start.name, snap.Source)
 	}

@@ -270,8 +270,8 @@ func (v *Version) text() string {
 	}
 	if v.Server != nil {
 		row("server", cmp.Or(v.Server.Version, "unknown"), v.Server.Source)
-		if v.Server.Problem != "" {
-			row("", v.Server.Problem)
+		for line := range strings.Lines(v.Server.Problem) {
+			row("", strings.TrimRight(line, "\n"))
 		}
 	}
 	for _, gate := range v.FeatureGates {

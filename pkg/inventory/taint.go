@@ -68,7 +68,7 @@ func (v *Inventory) ruleTaint(rule *resourceapi.DeviceTaintRule) Taint {
 	out := Taint{
 		TypeMeta: typeMeta("Taint"),
 		Key:      taint.Key, Value: taint.Value, Effect: string(taint.Effect), Since: taint.TimeAdded,
-		Rule: rule.Name, Selector: ruleSelector(rule), Conditions: rule.Status.Conditions, Labels: rule.Labels,
+		Rule: rule.Name, Selector: RuleSelector(rule), Conditions: rule.Status.Conditions, Labels: rule.Labels,
 	}
 	if selector := rule.Spec.DeviceSelector; selector != nil && selector.Driver != nil {
 		out.Driver = *selector.Driver
@@ -79,8 +79,8 @@ func (v *Inventory) ruleTaint(rule *resourceapi.DeviceTaintRule) Taint {
 	return out
 }
 
-// ruleSelector says which devices a rule is about.
-func ruleSelector(rule *resourceapi.DeviceTaintRule) string {
+// RuleSelector says which devices a rule is about.
+func RuleSelector(rule *resourceapi.DeviceTaintRule) string {
 	selector := rule.Spec.DeviceSelector
 	if selector == nil {
 		return "no device"

@@ -14,8 +14,9 @@ import (
 )
 
 // TaintPreview says what a DeviceTaintRule does that is not there yet: which
-// devices it taints, and which pods it evicts when.
-func TaintPreview(w io.Writer, t *inventory.Taint, now time.Time) error {
+// devices it taints, which pods it evicts when, and what becomes of these, by
+// namespace/name.
+func TaintPreview(w io.Writer, t *inventory.Taint, replacements map[string]inventory.Replacement, now time.Time) error {
 	say := func(format string, args ...any) error {
 		if _, err := fmt.Fprintln(w, Escape(fmt.Sprintf(format, args...))); err != nil {
 			return fmt.Errorf("print preview: %w", err)
@@ -50,8 +51,32 @@ func TaintPreview(w io.Writer, t *inventory.Taint, now time.Time) error {
 		if err := say("  %s/%s %s", pod.Namespace, pod.Name, fate(&pod, now)); err != nil {
 			return err
 		}
+		r, evicted := replacements[pod.Namespace+"/"+pod.Name]
+		if !evicted {
+			continue
+		}
+		if err := say("    %s", replacementText(&r)); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// replacementText says whether somebody creates an evicted pod again, and
+// whether it fits then.
+func replacementText(r *inventory.Replacement) string {
+	who, like := "bare pod, nothing creates it again", "a pod like it"
+	if r.Owner != "" {
+		who, like = "owned by "+r.Owner, "its replacement"
+	}
+	switch {
+	case r.Unknown != "":
+		return fmt.Sprintf("%s; whether %s fits is not known: %s", who, like, r.Unknown)
+	case r.Node == "":
+		return fmt.Sprintf("%s; %s does not fit on any node", who, like)
+	default:
+		return fmt.Sprintf("%s; %s fits on node %s", who, like, r.Node)
+	}
 }
 
 // fate says what becomes of a pod.

@@ -34,7 +34,9 @@ func TestTaintPreviewTellsWhoIsEvictedWhen(t *testing.T) {
 		},
 	}
 	var out strings.Builder
-	if err := TaintPreview(&out, taint, now); err != nil {
+	if err := TaintPreview(&out, taint, map[string]inventory.Replacement{
+		"ml/now": {}, "ml/later": {Owner: "Job/train", Node: "gpu-02"}, "ml/dated": {Owner: "ReplicaSet/web", Unknown: "pods could not be read"},
+	}, now); err != nil {
 		t.Fatal(err)
 	}
 	const want = `DeviceTaintRule fans puts fan:NoExecute on 1 device (pool=a)
@@ -42,8 +44,11 @@ func TestTaintPreviewTellsWhoIsEvictedWhen(t *testing.T) {
 5 pods would be evicted, 2 of them anyway
   ml/stays would stay
   ml/now would be evicted at once
+    bare pod, nothing creates it again; a pod like it does not fit on any node
   ml/later would be evicted in 5m, when it does not tolerate the taint any longer
+    owned by Job/train; its replacement fits on node gpu-02
   ml/dated would be evicted in 60m
+    owned by ReplicaSet/web; whether its replacement fits is not known: pods could not be read
   ml/sooner would be evicted at once; it is evicted anyway in 60m because of xid=79:NoExecute (DeviceTaintRule/broken)
   ml/not-sooner is evicted anyway at once because of xid=79:NoExecute (DeviceTaintRule/broken)
   ml/other would stay, but is evicted anyway in 60s because of xid=79:NoExecute (DeviceTaintRule/broken)

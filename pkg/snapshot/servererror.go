@@ -72,7 +72,7 @@ func (e *ForbiddenError) Error() string {
 		scope = fmt.Sprintf("at the cluster scope, nor in namespace %s", e.Namespace)
 	}
 	return fmt.Sprintf("read from API server %s: this user may list none of %s %s\n"+
-		"see who you are with: kubectl auth whoami; a ClusterRole with the verb list on these is needed",
+		"ask for a ClusterRole that may list these, or ask a user who can list them to save a snapshot: kubectl dra snapshot -o cluster.yaml.gz; see who you are with: kubectl auth whoami",
 		e.Server, strings.Join(e.Resources, ", "), scope)
 }
 

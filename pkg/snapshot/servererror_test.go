@@ -136,7 +136,7 @@ func TestCollectForbidden(t *testing.T) {
 			if !errors.As(err, &forbidden) {
 				t.Fatalf("got error %v", err)
 			}
-			for _, want := range []string{ResourceNodes, ResourceClaims, "nor in namespace ml", "\nsee who you are with: kubectl auth whoami"} {
+			for _, want := range []string{ResourceNodes, ResourceClaims, "nor in namespace ml", "\nask for a ClusterRole that may list these, or ask a user who can list them to save a snapshot", "see who you are with: kubectl auth whoami"} {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("%q is not in %q", want, err)
 				}

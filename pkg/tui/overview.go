@@ -96,7 +96,7 @@ type blockLine struct {
 }
 
 func (s *overviewScreen) drivers(m *Model, width int) block {
-	b := block{title: "Drivers", none: "no devices", rest: listOfAll(viewPools)}
+	b := block{title: "Drivers", none: m.noneOf("no devices", snapshot.ResourceSlices), rest: listOfAll(viewPools)}
 	drivers := m.picture.drivers()
 	names := 0
 	for i := range drivers {
@@ -129,14 +129,18 @@ func (s *overviewScreen) drivers(m *Model, width int) block {
 }
 
 func (s *overviewScreen) byClass(m *Model, width int) block {
-	b := block{title: "Classes", none: "no DeviceClasses", rest: listOfAll(viewClasses)}
+	b := block{title: "Classes", none: m.noneOf("no DeviceClasses", snapshot.ResourceClasses), rest: listOfAll(viewClasses)}
 	names := 0
 	for i := range s.classes {
 		names = max(names, ansi.StringWidth(s.classes[i].Name))
 	}
 	for i := range s.classes {
 		c := &s.classes[i]
-		text := fmt.Sprintf("%s/%d free", render.AtMost(c.Free, c.FreeIsUpperBound), c.Devices)
+		free := render.AtMost(c.Free, c.FreeIsUpperBound)
+		if c.DevicesAreLowerBounds {
+			free = "?"
+		}
+		text := fmt.Sprintf("%s/%s free", free, render.AtLeast(c.Devices, c.DevicesAreLowerBounds))
 		if waiting := c.Claims - c.Allocated; waiting > 0 && m.namespace == "" {
 			text += m.look.say(warning, fmt.Sprintf(" %d pending", waiting))
 		}
@@ -205,7 +209,7 @@ func (l *look) bar(c inventory.DeviceCounts, width int) string {
 }
 
 func (s *overviewScreen) broken(m *Model) block {
-	b := block{title: "Pools not in order", none: "none", rest: listOfAll(viewPools)}
+	b := block{title: "Pools not in order", none: m.noneOf("none", snapshot.ResourceSlices), rest: listOfAll(viewPools)}
 	for _, pool := range m.picture.pools {
 		if pool.State == inventory.PoolUsable || pool.State == inventory.PoolEmpty {
 			continue
@@ -295,7 +299,7 @@ func listOfAll(id viewID) func() screen {
 }
 
 func (s *overviewScreen) evictions(m *Model) block {
-	b := block{title: "Taints", none: "none", rest: listOfAll(viewTaints)}
+	b := block{title: "Taints", none: m.noneOf("none", snapshot.ResourceSlices, snapshot.ResourceTaintRules), rest: listOfAll(viewTaints)}
 	now := m.picture.snap.Now()
 	for i := range s.taints {
 		t := &s.taints[i]

@@ -1,0 +1,185 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+func newTaintsPreview(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	reading := newReadingFlags(config)
+	var files []string
+	cmd := &cobra.Command{
+		Use:   "preview -f FILE",
+		Short: "Show which pods rules in a file would evict",
+		Long: `Show which devices the DeviceTaintRules in the files would taint and which pods
+they would evict, without applying them. Each rule is looked at alone. For each
+pod that would be evicted it says when, whether the pod is bare (nothing creates
+it again) or owned, and whether a pod like it fits afterwards.`,
+		Example: `  # Whom would this rule evict?
+  kubectl dra taints preview -f rule.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(files) == 0 {
+				return usagef(helpHint(cmd), "read --filename: no file is given")
+			}
+			reader, err := reading.toReader(cmd, streams)
+			if err != nil {
+				return err
+			}
+			rules, err := snapshot.LoadObjects(cmd.Context(), files, reader.options)
+			if err != nil {
+				return err
+			}
+			if len(rules.TaintRules) == 0 {
+				return usagef("Write objects of kind DeviceTaintRule.", "read %s: there is no DeviceTaintRule in it", strings.Join(files, ", "))
+			}
+			change := &ruleChange{reader: reader, words: streams.Out, streams: streams}
+			from, err := reader.read(cmd.Context(), previewScope())
+			if err != nil {
+				return err
+			}
+			var unread *unreadError
+			for _, rule := range rules.TaintRules {
+				outcome, err := change.preview(cmd.Context(), from.snap, rule)
+				if err != nil {
+					return err
+				}
+				unread = cmp.Or(outcome.unread, unread)
+			}
+			if unread != nil {
+				return unread
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "Read rules from this `FILE`; - is standard input. Can be repeated.")
+	reading.addTo(cmd)
+	reading.completeFlags(cmd)
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	return cmd
+}
+
+// previewScope is what tells what a rule would do.
+func previewScope() scope {
+	return scope{allNamespaces: true, only: stateReads(snapshot.ResourcePods, snapshot.ResourceNodes, snapshot.ResourceClasses, snapshot.ResourceTemplates, snapshot.ResourcePodGroups)}
+}
+
+// ruleOutcome is what a rule would do.
+type ruleOutcome struct {
+	rule    *resourceapi.DeviceTaintRule
+	evicted int
+	// unread is what could not be read of what was asked for, nil if nothing was
+	// missing.
+	unread *unreadError
+}
+
+// question is what to ask before the rule is added, empty if it evicts nobody.
+func (o *ruleOutcome) question() string {
+	switch {
+	case o.rule.Spec.Taint.Effect != resourceapi.DeviceTaintEffectNoExecute:
+		return ""
+	case o.unread != nil && o.evicted > 0:
+		return fmt.Sprintf("This evicts %s, and any that could not be read.", counted(o.evicted, "pod"))
+	case o.unread != nil:
+		return "This evicts the pods that use the devices, which could not be read."
+	case o.evicted > 0:
+		return fmt.Sprintf("This evicts %s.", counted(o.evicted, "pod"))
+	default:
+		return ""
+	}
+}
+
+// asks are the resources that tell what the rule does.
+func (o *ruleOutcome) asks() []string {
+	if o.rule.Spec.Taint.Effect != resourceapi.DeviceTaintEffectNoExecute {
+		return []string{snapshot.ResourceSlices}
+	}
+	return []string{snapshot.ResourceSlices, snapshot.ResourceClaims, snapshot.ResourcePods}
+}
+
+// preview shows what a rule would do.
+func (c *ruleChange) preview(ctx context.Context, snap *snapshot.Snapshot, rule *resourceapi.DeviceTaintRule) (*ruleOutcome, error) {
+	outcome := &ruleOutcome{rule: rule}
+	if gaps := gapsIn(snap, outcome.asks(), "", true); len(gaps) > 0 {
+		outcome.unread = &unreadError{doing: "preview DeviceTaintRule " + rule.Name, gaps: gaps, live: c.reader.live(), partial: true}
+	}
+	rule = rule.DeepCopy()
+	if rule.Spec.Taint.TimeAdded == nil {
+		rule.Spec.Taint.TimeAdded = &metav1.Time{Time: snap.Now()}
+	}
+	amended := snap.With(&snapshot.Snapshot{TaintRules: []*resourceapi.DeviceTaintRule{rule}})
+	alloc, err := allocator.New(ctx, amended)
+	if err != nil {
+		return nil, fmt.Errorf("set up the allocator: %w", err)
+	}
+	have := inventory.New(alloc, amended)
+	for _, taint := range have.Taints() {
+		if taint.Rule != rule.Name {
+			continue
+		}
+		var evicted []*corev1.Pod
+		for _, pod := range taint.Pods {
+			if pod.Evicted {
+				evicted = append(evicted, amended.Pod(pod.Namespace, pod.Name))
+			}
+		}
+		replacements, err := have.Replacements(ctx, evicted)
+		if err != nil {
+			return nil, err
+		}
+		if err := render.TaintPreview(c.words, &taint, replacements, snap.Now()); err != nil {
+			return nil, err
+		}
+		outcome.evicted = len(evicted)
+	}
+	return outcome, c.previewNotes(snap, alloc, outcome)
+}
+
+// previewNotes say what the preview does not show.
+func (c *ruleChange) previewNotes(snap *snapshot.Snapshot, alloc *allocator.Allocator, outcome *ruleOutcome) error {
+	var notes []string
+	if selector := outcome.rule.Spec.DeviceSelector; selector != nil {
+		notes = noSuchDevices(snap, alloc, ptr.Deref(selector.Driver, ""), ptr.Deref(selector.Pool, ""), ptr.Deref(selector.Device, ""))
+	}
+	for _, gate := range []string{"DRADeviceTaints", "DRADeviceTaintRules"} {
+		if !alloc.FeatureEnabled(gate) {
+			notes = append(notes, fmt.Sprintf("the feature gate %s is off, so the rule would do nothing", gate))
+		}
+	}
+	for _, gap := range snap.Gaps {
+		told := c.dryRun != dryRunNone && outcome.unread != nil && slices.Contains(outcome.unread.gaps, gap)
+		if told || !slices.Contains(previewScope().only, gap.Resource) {
+			continue
+		}
+		if slices.Contains(outcome.asks(), gap.Resource) {
+			notes = append(notes, "there may be more: "+gap.Reason)
+			continue
+		}
+		notes = append(notes, gap.Reason)
+	}
+	for _, note := range notes {
+		if err := c.say("Note: %s", note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
