@@ -19,14 +19,45 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
+// Filter is what a node is checked for before any device is looked at, named
+// after the scheduler's plugin where one has a single check.
+type Filter string
+
+// The filters that a node can fail.
+const (
+	FilterNodeName      Filter = "NodeName"
+	FilterUnschedulable Filter = "NodeUnschedulable"
+	FilterTaint         Filter = "TaintToleration"
+	FilterNodeSelector  Filter = "NodeSelector"
+	FilterNodeAffinity  Filter = "NodeAffinity"
+	FilterPorts         Filter = "NodePorts"
+	FilterPods          Filter = "Pods"
+	FilterResources     Filter = "NodeResourcesFit"
+)
+
 // Misfit is one reason why a pod, whatever its claims, cannot run on a node.
 type Misfit struct {
+	// Filter is the check that fails. It decides which of the other fields are
+	// set.
+	Filter Filter
 	// Reason is a few words without anything that only concerns this node, so
 	// that nodes can be grouped by it.
 	Reason string
 	// Path is the field of the node that proves it, Found its value and Wanted
 	// what the pod needs.
 	Path, Found, Wanted string
+	// Taint is the one that is not tolerated (FilterTaint).
+	Taint corev1.Taint
+	// Label is the key of a label that spec.nodeSelector requires
+	// (FilterNodeSelector).
+	Label string
+	// Resource is what the node has too little of: Required by the pod,
+	// Available on the node after what pods there request, of Allocatable
+	// (FilterResources; FilterPods with the resource pods).
+	Resource                         corev1.ResourceName
+	Required, Available, Allocatable resource.Quantity
+	// User is the pod, as namespace/name, that uses the host port (FilterPorts).
+	User string
 }
 
 // NodeFit runs the scheduler's filters that need nothing but the pod, the node
@@ -42,8 +73,8 @@ func (a *Allocator) NodeFit(pod *corev1.Pod, node *corev1.Node) []Misfit {
 	var misfits []Misfit
 	if pod.Spec.NodeName != "" && pod.Spec.NodeName != node.Name {
 		misfits = append(misfits, Misfit{
-			Reason: "the pod asks for another node by name",
-			Path:   "metadata.name", Found: node.Name, Wanted: pod.Spec.NodeName,
+			Filter: FilterNodeName, Reason: "the pod requires another node by name",
+			Path: "metadata.name", Found: node.Name, Wanted: pod.Spec.NodeName,
 		})
 	}
 	if a.nodesMadeUp() || snapshot.NodeMissing(node) {
@@ -68,8 +99,8 @@ func (a *Allocator) taintMisfits(pod *corev1.Pod, node *corev1.Node) []Misfit {
 	unschedulable := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 	if node.Spec.Unschedulable && !tolerated(unschedulable) {
 		misfits = append(misfits, Misfit{
-			Reason: "the node is cordoned",
-			Path:   "spec.unschedulable", Found: "true", Wanted: "false",
+			Filter: FilterUnschedulable, Reason: "cordoned",
+			Path: "spec.unschedulable", Found: "true", Wanted: "false",
 		})
 	}
 	for i, taint := range node.Spec.Taints {
@@ -81,8 +112,8 @@ func (a *Allocator) taintMisfits(pod *corev1.Pod, node *corev1.Node) []Misfit {
 			continue
 		}
 		misfits = append(misfits, Misfit{
-			Reason: fmt.Sprintf("taint %s is not tolerated", taint.ToString()),
-			Path:   fmt.Sprintf("spec.taints[%d]", i), Found: taint.ToString(), Wanted: "a toleration in the pod",
+			Filter: FilterTaint, Taint: taint, Reason: "node taint " + taint.ToString(),
+			Path: fmt.Sprintf("spec.taints[%d]", i), Found: taint.ToString(), Wanted: "a toleration in the pod",
 		})
 	}
 	return misfits
@@ -97,8 +128,8 @@ func affinityMisfits(pod *corev1.Pod, node *corev1.Node) []Misfit {
 			continue
 		}
 		misfits = append(misfits, Misfit{
-			Reason: fmt.Sprintf("the node has no label %s=%s, which spec.nodeSelector wants", key, wanted),
-			Path:   fmt.Sprintf("metadata.labels['%s']", key), Found: found, Wanted: wanted,
+			Filter: FilterNodeSelector, Label: key, Reason: fmt.Sprintf("no label %s=%s, which spec.nodeSelector requires", key, wanted),
+			Path: fmt.Sprintf("metadata.labels['%s']", key), Found: found, Wanted: wanted,
 		})
 	}
 	// Like the scheduler, take a selector that cannot be parsed for one that
@@ -106,8 +137,8 @@ func affinityMisfits(pod *corev1.Pod, node *corev1.Node) []Misfit {
 	if match, err := nodeaffinity.NewRequiredNodeAffinity(nil, pod.Spec.Affinity).Match(node); err != nil || !match {
 		terms := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 		misfits = append(misfits, Misfit{
-			Reason: "the pod's required node affinity does not match",
-			Path:   "metadata.labels", Found: labelsFor(terms, node), Wanted: describeTerms(terms),
+			Filter: FilterNodeAffinity, Reason: "the pod's required node affinity does not match",
+			Path: "metadata.labels", Found: labelsFor(terms, node), Wanted: describeTerms(terms),
 		})
 	}
 	return misfits
@@ -161,7 +192,8 @@ func portMisfits(pod *corev1.Pod, usage *nodeUsage) []Misfit {
 				continue
 			}
 			misfits = append(misfits, Misfit{
-				Reason: fmt.Sprintf("host port %d/%s is taken", wanted.port, wanted.protocol),
+				Filter: FilterPorts, User: taken.pod,
+				Reason: fmt.Sprintf("host port %d/%s is in use", wanted.port, wanted.protocol),
 				Found:  "used by pod " + taken.pod,
 				Wanted: "a free host port " + wanted.String(),
 			})
@@ -176,29 +208,35 @@ func (a *Allocator) resourceMisfits(pod *corev1.Pod, node *corev1.Node, usage *n
 	allocatable := sumOf(node.Status.Allocatable)
 	if usage.pods+1 > allocatable.pods {
 		misfits = append(misfits, Misfit{
-			Reason: "too many pods",
-			Path:   "status.allocatable.pods",
-			Found:  fmt.Sprintf("%d, all but %d taken", allocatable.pods, max(0, allocatable.pods-usage.pods)),
-			Wanted: "1",
+			Filter: FilterPods, Reason: "no room for another pod",
+			Path:        "status.allocatable.pods",
+			Found:       fmt.Sprintf("%d pods on the node, allocatable %d", usage.pods, allocatable.pods),
+			Wanted:      "room for 1 more pod",
+			Resource:    corev1.ResourcePods,
+			Required:    *resource.NewQuantity(1, resource.DecimalSI),
+			Available:   *resource.NewQuantity(max(0, allocatable.pods-usage.pods), resource.DecimalSI),
+			Allocatable: *resource.NewQuantity(allocatable.pods, resource.DecimalSI),
 		})
 	}
 	wanted := sumOf(a.podRequests(pod, false))
-	compare := func(name corev1.ResourceName, want, used, capacity int64, format func(int64) string) {
+	compare := func(name corev1.ResourceName, want, used, capacity int64, quantity func(int64) resource.Quantity) {
 		if want == 0 || want <= capacity-used {
 			return
 		}
+		required, available, allocatable := quantity(want), quantity(max(0, capacity-used)), quantity(capacity)
 		misfits = append(misfits, Misfit{
-			Reason: fmt.Sprintf("not enough %s", name),
-			Path:   fmt.Sprintf("status.allocatable['%s']", name),
-			Found:  fmt.Sprintf("%s left of %s", format(max(0, capacity-used)), format(capacity)),
-			Wanted: format(want),
+			Filter: FilterResources, Reason: fmt.Sprintf("not enough %s", name),
+			Path:     fmt.Sprintf("status.allocatable['%s']", name),
+			Found:    fmt.Sprintf("%s available of %s", available.String(), allocatable.String()),
+			Wanted:   required.String(),
+			Resource: name, Required: required, Available: available, Allocatable: allocatable,
 		})
 	}
-	quantity := func(format resource.Format) func(int64) string {
-		return func(value int64) string { return resource.NewQuantity(value, format).String() }
+	quantity := func(format resource.Format) func(int64) resource.Quantity {
+		return func(value int64) resource.Quantity { return *resource.NewQuantity(value, format) }
 	}
-	compare(corev1.ResourceCPU, wanted.milliCPU, usage.milliCPU, allocatable.milliCPU, func(value int64) string {
-		return resource.NewMilliQuantity(value, resource.DecimalSI).String()
+	compare(corev1.ResourceCPU, wanted.milliCPU, usage.milliCPU, allocatable.milliCPU, func(value int64) resource.Quantity {
+		return *resource.NewMilliQuantity(value, resource.DecimalSI)
 	})
 	compare(corev1.ResourceMemory, wanted.memory, usage.memory, allocatable.memory, quantity(resource.BinarySI))
 	compare(corev1.ResourceEphemeralStorage, wanted.storage, usage.storage, allocatable.storage, quantity(resource.BinarySI))

@@ -8,6 +8,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -62,12 +63,12 @@ func TestNodeFit(t *testing.T) {
 		"fits": {pod: pod("p", requesting("cpu=4", "memory=8Gi", "ephemeral-storage=1Gi"))},
 		"another node by name": {
 			pod:  pod("p", onNode(node2)),
-			want: []Misfit{{Reason: "the pod asks for another node by name", Path: "metadata.name", Found: node1, Wanted: node2}},
+			want: []Misfit{{Filter: FilterNodeName, Reason: "the pod requires another node by name", Path: "metadata.name", Found: node1, Wanted: node2}},
 		},
 		"cordoned": {
 			node: []func(*corev1.Node){cordoned},
 			pod:  pod("p"),
-			want: []Misfit{{Reason: "the node is cordoned", Path: "spec.unschedulable", Found: "true", Wanted: "false"}},
+			want: []Misfit{{Filter: FilterUnschedulable, Reason: "cordoned", Path: "spec.unschedulable", Found: "true", Wanted: "false"}},
 		},
 		"cordoned, tolerated": {
 			node: []func(*corev1.Node){cordoned},
@@ -77,7 +78,7 @@ func TestNodeFit(t *testing.T) {
 			node: []func(*corev1.Node){withTaint("soft", "", corev1.TaintEffectPreferNoSchedule), withTaint("dedicated", "infra", corev1.TaintEffectNoSchedule)},
 			pod:  pod("p"),
 			want: []Misfit{{
-				Reason: "taint dedicated=infra:NoSchedule is not tolerated", Path: "spec.taints[1]",
+				Filter: FilterTaint, Taint: corev1.Taint{Key: "dedicated", Value: "infra", Effect: corev1.TaintEffectNoSchedule}, Reason: "node taint dedicated=infra:NoSchedule", Path: "spec.taints[1]",
 				Found: "dedicated=infra:NoSchedule", Wanted: "a toleration in the pod",
 			}},
 		},
@@ -88,21 +89,21 @@ func TestNodeFit(t *testing.T) {
 		"node selector": {
 			pod: pod("p", selecting("zone", "b")),
 			want: []Misfit{{
-				Reason: "the node has no label zone=b, which spec.nodeSelector wants", Path: "metadata.labels['zone']", Found: "a", Wanted: "b",
+				Filter: FilterNodeSelector, Label: "zone", Reason: "no label zone=b, which spec.nodeSelector requires", Path: "metadata.labels['zone']", Found: "a", Wanted: "b",
 			}},
 		},
 		"node selector that matches": {pod: pod("p", selecting("zone", "a"))},
 		"affinity": {
 			pod: pod("p", affine(nodeSelector("zone", "b", "c"))),
 			want: []Misfit{{
-				Reason: "the pod's required node affinity does not match", Path: "metadata.labels", Found: "zone=a", Wanted: "zone In (b, c)",
+				Filter: FilterNodeAffinity, Reason: "the pod's required node affinity does not match", Path: "metadata.labels", Found: "zone=a", Wanted: "zone In (b, c)",
 			}},
 		},
 		"affinity that matches": {pod: pod("p", affine(nodeSelector("zone", "a", "b")))},
 		"affinity that cannot be parsed": {
 			pod: pod("p", affine(nodeSelector("not a label", "b"))),
 			want: []Misfit{{
-				Reason: "the pod's required node affinity does not match", Path: "metadata.labels", Wanted: "not a label In (b)",
+				Filter: FilterNodeAffinity, Reason: "the pod's required node affinity does not match", Path: "metadata.labels", Wanted: "not a label In (b)",
 			}},
 		},
 		"affinity to a node": {
@@ -113,7 +114,7 @@ func TestNodeFit(t *testing.T) {
 				}},
 			}})),
 			want: []Misfit{{
-				Reason: "the pod's required node affinity does not match", Path: "metadata.labels",
+				Filter: FilterNodeAffinity, Reason: "the pod's required node affinity does not match", Path: "metadata.labels",
 				Found: "metadata.name=node-1, zone=a", Wanted: "metadata.name In (node-2), or gpu Exists and zone In (a)",
 			}},
 		},
@@ -126,7 +127,8 @@ func TestNodeFit(t *testing.T) {
 			},
 			pod: pod("p", requesting("cpu=2", "memory=4Gi")),
 			want: []Misfit{{
-				Reason: "not enough cpu", Path: "status.allocatable['cpu']", Found: "1500m left of 8", Wanted: "2",
+				Filter: FilterResources, Resource: "cpu", Reason: "not enough cpu", Path: "status.allocatable['cpu']", Found: "1500m available of 8", Wanted: "2",
+				Required: resource.MustParse("2"), Available: resource.MustParse("1500m"), Allocatable: resource.MustParse("8"),
 			}},
 		},
 		"only a limit": {
@@ -134,7 +136,8 @@ func TestNodeFit(t *testing.T) {
 				p.Spec.Containers[0].Resources.Limits = resourceList("memory=17Gi")
 			}),
 			want: []Misfit{{
-				Reason: "not enough memory", Path: "status.allocatable['memory']", Found: "16Gi left of 16Gi", Wanted: "17Gi",
+				Filter: FilterResources, Resource: "memory", Reason: "not enough memory", Path: "status.allocatable['memory']", Found: "16Gi available of 16Gi", Wanted: "17Gi",
+				Required: resource.MustParse("17Gi"), Available: resource.MustParse("16Gi"), Allocatable: resource.MustParse("16Gi"),
 			}},
 		},
 		"the pod itself does not count": {
@@ -145,7 +148,8 @@ func TestNodeFit(t *testing.T) {
 			objects: []any{pod("other", onNode(node1), requesting("example.com/fpga=1"))},
 			pod:     pod("p", requesting("example.com/fpga=1")),
 			want: []Misfit{{
-				Reason: "not enough example.com/fpga", Path: "status.allocatable['example.com/fpga']", Found: "0 left of 1", Wanted: "1",
+				Filter: FilterResources, Resource: "example.com/fpga", Reason: "not enough example.com/fpga", Path: "status.allocatable['example.com/fpga']", Found: "0 available of 1", Wanted: "1",
+				Required: resource.MustParse("1"), Available: resource.MustParse("0"), Allocatable: resource.MustParse("1"),
 			}},
 		},
 		"extended resource that a class stands for": {
@@ -156,23 +160,27 @@ func TestNodeFit(t *testing.T) {
 			objects: []any{gpu},
 			pod:     pod("p", requesting("example.com/gpu=1")),
 			want: []Misfit{{
-				Reason: "not enough example.com/gpu", Path: "status.allocatable['example.com/gpu']", Found: "0 left of 0", Wanted: "1",
+				Filter: FilterResources, Resource: "example.com/gpu", Reason: "not enough example.com/gpu", Path: "status.allocatable['example.com/gpu']", Found: "0 available of 0", Wanted: "1",
+				Required: resource.MustParse("1"), Available: resource.MustParse("0"), Allocatable: resource.MustParse("0"),
 			}},
 		},
 		"too many pods": {
 			objects: []any{pod("a", onNode(node1)), pod("b", onNode(node1))},
 			pod:     pod("p"),
-			want:    []Misfit{{Reason: "too many pods", Path: "status.allocatable.pods", Found: "2, all but 0 taken", Wanted: "1"}},
+			want: []Misfit{{
+				Filter: FilterPods, Reason: "no room for another pod", Path: "status.allocatable.pods", Found: "2 pods on the node, allocatable 2", Wanted: "room for 1 more pod",
+				Resource: corev1.ResourcePods, Required: resource.MustParse("1"), Available: resource.MustParse("0"), Allocatable: resource.MustParse("2"),
+			}},
 		},
 		"host port": {
 			objects: []any{pod("other", onNode(node1), hostNetwork(80), port("10.0.0.1", 80))},
 			pod:     pod("p", port("", 80)),
-			want:    []Misfit{{Reason: "host port 80/TCP is taken", Found: "used by pod default/other", Wanted: "a free host port 0.0.0.0:80/TCP"}},
+			want:    []Misfit{{Filter: FilterPorts, User: "default/other", Reason: "host port 80/TCP is in use", Found: "used by pod default/other", Wanted: "a free host port 0.0.0.0:80/TCP"}},
 		},
 		"host network": {
 			objects: []any{pod("other", onNode(node1), port("", 80))},
 			pod:     pod("p", hostNetwork(80)),
-			want:    []Misfit{{Reason: "host port 80/TCP is taken", Found: "used by pod default/other", Wanted: "a free host port 0.0.0.0:80/TCP"}},
+			want:    []Misfit{{Filter: FilterPorts, User: "default/other", Reason: "host port 80/TCP is in use", Found: "used by pod default/other", Wanted: "a free host port 0.0.0.0:80/TCP"}},
 		},
 		"host port on another address": {
 			objects: []any{pod("other", onNode(node1), port("10.0.0.1", 80))},

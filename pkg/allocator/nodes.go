@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	resourcehelper "k8s.io/component-helpers/resource"
@@ -203,4 +204,9 @@ func hostPorts(pod *corev1.Pod) []hostPort {
 	add(pod.Spec.InitContainers, true)
 	add(pod.Spec.Containers, false)
 	return ports
+}
+
+// RequestOf is what a pod that is assigned to a node takes of a resource there.
+func (a *Allocator) RequestOf(pod *corev1.Pod, name corev1.ResourceName) resource.Quantity {
+	return a.podRequests(defaultedPod(pod), true)[name]
 }

@@ -44,7 +44,7 @@ func TestCodes(t *testing.T) {
 			verdict: DoesNotFit,
 			funnels: []string{"3=1+2*DeviceAllocated"},
 			nodes:   []string{"1*CountUnsatisfiable"},
-			summary: "Request gpu needs 2 and can have 1: 2 allocated.", evidence: "to claim serving/serve",
+			summary: "Request gpu needs 2 devices. Node n1 has 1 of 2 available (2 allocated).", evidence: "to claim serving/serve",
 		},
 		"all allocated": {
 			cluster: []part{nodes("n1"), pool("n1", devices(1)...), holding("serve", "n1", "gpu-0"), claim(waiting, exact("gpu", 1))},
@@ -111,7 +111,7 @@ func TestCodes(t *testing.T) {
 			verdict: DoesNotFit,
 			funnels: []string{"4=3+1*DeviceAllocated"},
 			nodes:   []string{"1*DeviceAllocated"},
-			summary: "Request gpu wants all 4 matching devices: 1 allocated.",
+			summary: "Request gpu needs all devices that match. Node n1 has 3 of 4 matching devices available, and all of them are required (1 allocated).",
 		},
 		"all mode with an incomplete pool": {
 			cluster: []part{nodes("n1"), slice("n1", twoSlices, devices(4)...), claim(waiting, exact("gpu", 0, all))},
@@ -124,7 +124,7 @@ func TestCodes(t *testing.T) {
 			cluster: []part{nodes("n1", "n2"), slice("n1", twoSlices, devices(4)...), pool("n2", devices(1)...), claim(waiting, exact("gpu", 2))},
 			verdict: DoesNotFit,
 			funnels: []string{"5=1+4*PoolIncomplete"},
-			nodes:   []string{"1*CountUnsatisfiable", "1*PoolIncomplete"},
+			nodes:   []string{"1*PoolIncomplete", "1*CountUnsatisfiable"},
 		},
 		"invalid pool": {
 			cluster:  []part{nodes("n1"), pool("n1", device("a"), device("a")), claim(waiting, exact("gpu", 1))},
@@ -216,7 +216,7 @@ func TestCodes(t *testing.T) {
 			verdict:  DoesNotFit,
 			funnels:  []string{"1=0+1*CapacityInsufficient"},
 			nodes:    []string{"1*CapacityInsufficient"},
-			summary:  "can have none: 1 without capacity bandwidth",
+			summary:  "Node n1 has 0 of 1 available (1 without capacity bandwidth)",
 			evidence: "has no capacity bandwidth",
 		},
 		"too small, and allocated besides": {
@@ -227,7 +227,7 @@ func TestCodes(t *testing.T) {
 			verdict:  DoesNotFit,
 			funnels:  []string{"3=0+2*CapacityInsufficient+1*DeviceAllocated"},
 			nodes:    []string{"1*CountUnsatisfiable"},
-			summary:  "Request gpu needs 2, and only 1 there match: 2 too small and 1 allocated.",
+			summary:  "Request gpu needs 2 devices. Node n1 has 1 of 2 available (2 too small), even after all other claims are released.",
 			evidence: "40 of memory, 80 required",
 		},
 		"capacity in shares that are too small": {
@@ -242,7 +242,7 @@ func TestCodes(t *testing.T) {
 			verdict: DoesNotFit,
 			funnels: []string{"1=0+1*CapacityInsufficient"},
 			nodes:   []string{"1*CapacityInsufficient"},
-			summary: "can have none: 1 with no such share of memory; memory comes in only 10 or 20, 40 required",
+			summary: "Node n1 has 0 of 1 available (1 with no such share of memory); memory comes in only 10 or 20, 40 required",
 		},
 		"match attribute": {
 			cluster: []part{
@@ -252,7 +252,7 @@ func TestCodes(t *testing.T) {
 			verdict: DoesNotFit,
 			funnels: []string{"3=3"},
 			nodes:   []string{"1*ConstraintUnsatisfiable"},
-			summary: `3 required, at most 2 with "y"`,
+			summary: "Request gpu needs 3 devices with the same gpu.example.com/root. Node n1 has 3 available, at most 2 with the same gpu.example.com/root.",
 		},
 		"match attribute with one value on several nodes": {
 			cluster: []part{
@@ -264,7 +264,7 @@ func TestCodes(t *testing.T) {
 			verdict: DoesNotFit,
 			funnels: []string{"6=6"},
 			nodes:   []string{"2*ConstraintUnsatisfiable", "1*NodeNotReachable"},
-			summary: `3 required, at most 2 with "x" (2 nodes).`,
+			summary: "Node n1 and 1 more node have 3 available, at most 2 with the same gpu.example.com/model.",
 		},
 		"match attribute with a value on each node": {
 			cluster: []part{
@@ -276,7 +276,7 @@ func TestCodes(t *testing.T) {
 			verdict: DoesNotFit,
 			funnels: []string{"6=6"},
 			nodes:   []string{"2*ConstraintUnsatisfiable", "1*NodeNotReachable"},
-			summary: `3 required, at most 2 (2 nodes, like n1: "x1").`,
+			summary: "Node n1 and 1 more node have 3 available, at most 2 with the same gpu.example.com/model.",
 		},
 		"distinct attribute": {
 			cluster: []part{
@@ -286,7 +286,7 @@ func TestCodes(t *testing.T) {
 			verdict: DoesNotFit,
 			funnels: []string{"3=3"},
 			nodes:   []string{"1*ConstraintUnsatisfiable"},
-			summary: "3 required, only 2 distinct values exist",
+			summary: "Node n1 has 3 available, but only 2 distinct values exist of gpu.example.com/root.",
 		},
 		"attribute missing": {
 			cluster: []part{
@@ -306,7 +306,7 @@ func TestCodes(t *testing.T) {
 			verdict:  DoesNotFit,
 			funnels:  []string{"2=1+1*AttributeMissing"},
 			nodes:    []string{"1*CountUnsatisfiable"},
-			summary:  "only 1 there match: 1 with an empty list as the attribute of a constraint",
+			summary:  "Node n1 has 1 of 2 available (1 with an empty list as the attribute of a constraint)",
 			evidence: "attribute gpu.example.com/root is an empty list, which no constraint takes",
 		},
 		"empty list without the gate": {
@@ -321,7 +321,7 @@ func TestCodes(t *testing.T) {
 				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
 			},
 			verdict: DoesNotFit, funnels: []string{"2=2"}, nodes: []string{"1*ConstraintUnsatisfiable"},
-			summary: "Enough devices, but not with the same gpu.example.com/root.",
+			summary: "Node n1 has enough devices available, but not with the same gpu.example.com/root.",
 		},
 		"derived empty list": {
 			cluster: []part{
@@ -352,7 +352,7 @@ func TestCodes(t *testing.T) {
 			verdict: DoesNotFit,
 			funnels: []string{"2=1+1*RequestSelectorFalse", "2=2"},
 			nodes:   []string{"1*RequestsCompete"},
-			summary: "Requests x and y each fit alone, not together",
+			summary: "Node n1 has enough devices for requests x and y each alone, but not for all together",
 		},
 		"prioritized list": {
 			cluster: []part{
@@ -415,7 +415,7 @@ func TestCodes(t *testing.T) {
 			verdict: DoesNotFit,
 			funnels: []string{"3=0+1*DeviceAllocated+2*NodeOperationUnsupported"},
 			nodes:   []string{"1*CountUnsatisfiable"},
-			summary: "needs 2, and only 1 there match: 2 that the node is too old for and 1 allocated",
+			summary: "Node n1 has 1 of 2 available (2 that the node is too old for), even after all other claims are released",
 		},
 		"claim limit": {
 			cluster: []part{nodes("n1"), pool("n1", devices(40)...), claim(waiting, exact("gpu", 33))},
@@ -463,7 +463,7 @@ func TestCodes(t *testing.T) {
 		},
 		"no nodes": {
 			cluster: []part{claim(waiting, exact("gpu", 1))},
-			verdict: DoesNotFit, funnels: []string{"0=0"}, summary: "There is no node.",
+			verdict: DoesNotFit, funnels: []string{"0=0"}, summary: "There are no nodes.",
 		},
 		"an allocated claim narrows the nodes": {
 			cluster: []part{

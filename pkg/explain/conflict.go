@@ -4,14 +4,13 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 )
 
 // proofTime bounds the search for a conflict and for remedies.
@@ -27,23 +26,61 @@ func (x *inquiry) prove(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, proofTime)
 	defer cancel()
-	var s *scene
-	var conflict []int
-	if node := x.promising(); node != nil {
-		var err error
-		if s, err = x.newScene(node); err != nil || len(s.facts) > maxFacts {
-			s = nil
+	all := x.prospects(limited)
+	near := slices.DeleteFunc(slices.Clone(all), func(p *prospect) bool { return p.scene == nil })
+	if len(near) > 0 {
+		p := near[0]
+		p.searched = true
+		if x.aboutFacts() {
+			x.findConflict(limited, p)
+			if len(p.conflict) > 0 {
+				x.out.Conflict = p.scene.describe(limited, p.conflict)
+			}
 		}
-	}
-	if s != nil && x.aboutFacts() {
-		chosen, err := s.conflict(limited)
-		if err == nil && len(chosen) > 0 {
-			conflict = chosen
-			x.out.Conflict = s.describe(limited, chosen)
+		if x.out.Verdict == DoesNotFit {
+			x.lead(limited, near)
 		}
+		if asking := x.nearestAsking(near); asking != p && x.aboutFacts() {
+			asking.searched = true
+			x.findConflict(limited, asking)
+		}
+	} else if text := x.noDevices(); text != "" && x.out.Verdict == DoesNotFit {
+		x.out.Summary = text
 	}
-	x.mend(limited, s, conflict)
+	x.findRemedies(limited, near)
 	return ctx.Err()
+}
+
+// findConflict looks for the conflict on a node.
+func (x *inquiry) findConflict(ctx context.Context, p *prospect) {
+	if chosen, err := p.scene.conflict(ctx); err == nil {
+		p.conflict = chosen
+	}
+}
+
+// lead puts the nearest nodes first, and what is to be said of the nearest one
+// into the summary.
+func (x *inquiry) lead(ctx context.Context, near []*prospect) {
+	rank := map[string]int{}
+	for i, p := range near {
+		for _, node := range p.nodes {
+			rank[node.Name] = len(near) - i
+		}
+	}
+	rankOf := func(g NodeGroup) int {
+		highest := 0
+		for _, name := range g.Names {
+			highest = max(highest, rank[name])
+		}
+		return highest
+	}
+	slices.SortStableFunc(x.out.Nodes, func(a, b NodeGroup) int { return cmp.Compare(rankOf(b), rankOf(a)) })
+	if x.subject.only != nil {
+		return
+	}
+	if text := x.headline(ctx, near); text != "" {
+		x.out.Summary = text
+	}
 }
 
 // aboutFacts says whether the answer is one that facts can explain: not if the
@@ -76,53 +113,6 @@ func (s *scene) enough(ctx context.Context, given int) bool {
 	}
 	ok, err := s.try(ctx, h)
 	return ok && err == nil
-}
-
-// promising is the node where the least stands in the way: of the first group,
-// the first of those with the most free devices of the right class.
-func (x *inquiry) promising() *corev1.Node {
-	if len(x.out.Nodes) == 0 {
-		return nil
-	}
-	group := make(map[string]bool, x.out.Nodes[0].Count)
-	for _, name := range x.out.Nodes[0].Names {
-		group[name] = true
-	}
-	nodes := slices.Clone(x.site.candidates)
-	for _, u := range x.site.unsuitable {
-		nodes = append(nodes, u.node)
-	}
-	var best *corev1.Node
-	most := -1
-	for _, node := range nodes {
-		if !group[node.Name] {
-			continue
-		}
-		free := 0
-		for _, pool := range x.site.pools[node.Name] {
-			for i := range pool.Devices {
-				if d := &pool.Devices[i]; !x.site.alloc.InUse(d.ID) && x.meant(d) {
-					free++
-				}
-			}
-		}
-		if free > most {
-			best, most = node, free
-		}
-	}
-	return best
-}
-
-// meant says whether a device is of a class that is asked for.
-func (x *inquiry) meant(d *allocator.Device) bool {
-	for _, claim := range x.claims {
-		for _, alternatives := range claim.funnels {
-			if slices.ContainsFunc(alternatives, func(f *funnel) bool { return !f.otherClass(d.Device) }) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // conflict finds a minimal set of facts that cannot hold together. It is nil if

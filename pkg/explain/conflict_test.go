@@ -27,12 +27,12 @@ func TestConflict(t *testing.T) {
 		"count and constraint": {
 			cluster: []part{nodes("n1"), pool("n1", roots...), constrained(waiting, same("gpu.example.com/root"), exact("gpu", 4))},
 			conflict: []string{
-				"request gpu wants 4 devices",
-				"all devices have the same gpu.example.com/root",
+				"request gpu needs 4 devices",
+				"all devices must have the same gpu.example.com/root",
 			},
 			remedies: []string{
-				"User: ask for 2 instead of 4 devices in request gpu",
-				"User: remove the constraint: the same gpu.example.com/root",
+				"User: request 2 devices instead of 4 in request gpu",
+				"User: remove the constraint the same gpu.example.com/root",
 			},
 		},
 		"one of two parts of a selector": {
@@ -40,19 +40,19 @@ func TestConflict(t *testing.T) {
 				nodes("n1"), pool("n1", device("a", withModel("A"), withMemory("40Gi"))),
 				claim(waiting, exact("gpu", 1, where(`device.attributes['gpu.example.com'].model == 'A' && device.capacity['gpu.example.com'].memory.compareTo(quantity('80Gi')) >= 0`))),
 			},
-			conflict: []string{"request gpu wants memory 80Gi or more"},
-			remedies: []string{"User: ask for memory 40Gi or more instead of 80Gi or more in request gpu"},
+			conflict: []string{"request gpu requires memory 80Gi or more"},
+			remedies: []string{"User: require memory 40Gi or more instead of 80Gi or more in request gpu"},
 		},
 		"devices that others hold": {
 			cluster: []part{nodes("n1"), pool("n1", devices(3)...), holding("one", "n1", "gpu-0"), holding("two", "n1", "gpu-1"), claim(waiting, exact("gpu", 2))},
 			conflict: []string{
-				"request gpu wants 2 devices",
-				"claim serving/one holds gpu-0",
-				"claim serving/two holds gpu-1",
+				"request gpu needs 2 devices",
+				"gpu-0 is allocated to claim serving/one",
+				"gpu-1 is allocated to claim serving/two",
 			},
 			remedies: []string{
-				"User: ask for 1 instead of 2 devices in request gpu",
-				"Nobody: claim serving/one gives back its devices",
+				"Nobody: wait until claim serving/one is released",
+				"User: request 1 device instead of 2 in request gpu",
 			},
 		},
 		"a taint": {
@@ -60,7 +60,7 @@ func TestConflict(t *testing.T) {
 				nodes("n1"), pool("n1", device("a", withTaint("xid", resourceapi.DeviceTaintEffectNoExecute))), claim(waiting, exact("gpu", 1)),
 			},
 			conflict: []string{"taint xid:NoExecute on a is not tolerated"},
-			remedies: []string{"User: tolerate the taint xid:NoExecute, if the workload can live with it"},
+			remedies: []string{"User: tolerate the device taint xid:NoExecute if the workload can use such devices"},
 		},
 		"parts of a selector keep their brackets": {
 			cluster: []part{
@@ -68,7 +68,7 @@ func TestConflict(t *testing.T) {
 				claim(waiting, exact("gpu", 1, where(`(device.attributes["gpu.example.com"].model == "A" || device.attributes["gpu.example.com"].model == "B") && device.attributes["gpu.example.com"].zone == "z9" && device.attributes["gpu.example.com"].color == "blue"`))),
 			},
 			// Either part alone is one too many.
-			conflict: []string{`request gpu wants zone "z9"`},
+			conflict: []string{`request gpu requires zone "z9"`},
 			more:     true,
 			remedies: []string{`User: remove the selector zone "z9" and color "blue" from request gpu`},
 		},
@@ -77,7 +77,7 @@ func TestConflict(t *testing.T) {
 				nodes("n1"), pool("n1", device("a", withTaintValue("xid", "31")), device("b", withTaintValue("xid", "79"))),
 				claim(waiting, exact("gpu", 2)),
 			},
-			conflict: []string{"request gpu wants 2 devices", "taint xid=31:NoSchedule on a is not tolerated"},
+			conflict: []string{"request gpu needs 2 devices", "taint xid=31:NoSchedule on a is not tolerated"},
 			more:     true,
 		},
 		"another claim of the same pod": {
@@ -86,7 +86,7 @@ func TestConflict(t *testing.T) {
 				pod("p", "own", waiting),
 			},
 			// The pod needs devices for both.
-			conflict: []string{"claim ml/own holds gpu-0"},
+			conflict: []string{"gpu-0 is allocated to claim ml/own"},
 			more:     true,
 		},
 		"another claim of the same pod, and room for both": {
@@ -97,8 +97,8 @@ func TestConflict(t *testing.T) {
 				},
 				claim(waiting, exact("gpu", 1, where(`device.attributes["gpu.example.com"].model == "B"`))), pod("p", "own", waiting),
 			},
-			conflict: []string{`request gpu wants model "B"`, "claim ml/own holds gpu-0"},
-			remedies: []string{`User: ask for model "A" instead of "B" in request gpu`},
+			conflict: []string{`request gpu requires model "B"`, "gpu-0 is allocated to claim ml/own"},
+			remedies: []string{`User: require model "A" instead of "B" in request gpu`},
 		},
 		"one holder is enough": {
 			cluster: []part{
@@ -106,12 +106,12 @@ func TestConflict(t *testing.T) {
 				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
 			},
 			conflict: []string{
-				"request gpu wants 2 devices",
-				"claim serving/one holds a, b",
-				"claim serving/two holds c",
+				"request gpu needs 2 devices",
+				"a and b are allocated to claim serving/one",
+				"c is allocated to claim serving/two",
 			},
 			more:     true,
-			remedies: []string{"Nobody: claim serving/one gives back its devices"},
+			remedies: []string{"Nobody: wait until claim serving/one is released"},
 		},
 		"counters that a partition holds": {
 			cluster: []part{
@@ -119,8 +119,8 @@ func TestConflict(t *testing.T) {
 				slice("n1", twoSlices, device("whole", withCounter("board", "slices", "4")), device("half", withCounter("board", "slices", "2"))),
 				holding("serve", "n1", "half"), claim(waiting, exact("gpu", 1)),
 			},
-			conflict: []string{"claim serving/serve holds half", "whole and half share counter set board of pool n1"},
-			remedies: []string{"Nobody: claim serving/serve gives back its devices"},
+			conflict: []string{"half is allocated to claim serving/serve", "whole and half share counter set board of pool n1"},
+			remedies: []string{"Nobody: wait until claim serving/serve is released"},
 		},
 	}
 	for name, test := range tests {

@@ -289,10 +289,10 @@ func (x *inquiry) conclude(ctx context.Context, verdicts []allocator.Verdict, be
 	switch {
 	case best == nil && len(x.out.Nodes) > 0 && x.out.Nodes[0].Verdict == Undetermined:
 		x.out.Verdict = Undetermined
-		x.out.Summary = x.noFitSummary(ctx)
+		x.out.Summary = x.noFitSummary()
 	case best == nil:
 		x.out.Verdict = DoesNotFit
-		x.out.Summary = x.noFitSummary(ctx)
+		x.out.Summary = x.noFitSummary()
 	case len(x.claims) == 0:
 		x.out.Verdict = Allocated
 		x.out.Summary = x.allocatedSummary()
@@ -308,7 +308,7 @@ func (x *inquiry) conclude(ctx context.Context, verdicts []allocator.Verdict, be
 func (x *inquiry) errorSummary(err error) string {
 	text := errorText(err)
 	if errorCode(err) != SelectorError {
-		return text + x.detail(errorCode(err), text)
+		return text + x.detail(errorCode(err))
 	}
 	if isCompileError(err) {
 		return x.compileSummary()
@@ -343,59 +343,28 @@ func classCount(r RequestExplanation) int {
 	return count
 }
 
-// noFitSummary is the reason of the most promising nodes.
-func (x *inquiry) noFitSummary(ctx context.Context) string {
+// noFitSummary is the reason of the first nodes, where no node was looked at
+// closely.
+func (x *inquiry) noFitSummary() string {
 	if x.out.NodeCount == 0 {
-		return "there is no node"
+		return "there are no nodes"
 	}
 	dominant := x.out.Nodes[0]
 	text := dominant.Message
-	if len(x.claims) == 0 {
-		text = "allocated, but its pod can go nowhere: " + text
+	switch {
+	case len(x.claims) == 0:
+		text = "the devices are allocated, but no node is suitable for the pod: " + text
+	case dominant.Count == 1 && x.out.NodeCount > 1:
+		text = fmt.Sprintf("node %s: %s", dominant.Names[0], text)
+	case dominant.Count < x.out.NodeCount:
+		text = fmt.Sprintf("%s: %s", plural(dominant.Count, "node"), text)
 	}
-	if dominant.Code == NodeUnsuitable {
-		text += x.misfitDetail(dominant)
-	}
-	var where []string
-	switch dominant.Count {
-	case x.out.NodeCount:
-	case 1:
-		where = append(where, dominant.Names[0])
-	default:
-		where = append(where, plural(dominant.Count, "node"))
-	}
-	if dominant.Code == ConstraintUnsatisfiable {
-		switch value, shared := x.mostValue(ctx, dominant); {
-		case shared:
-			text += " with " + value
-		case value != "":
-			where = append(where, fmt.Sprintf("like %s: %s", dominant.Names[0], value))
-		}
-	}
-	if len(where) > 0 {
-		text += " (" + strings.Join(where, ", ") + ")"
-	}
-	return text + x.detail(dominant.Code, dominant.Message)
-}
-
-// misfitDetail gives the numbers for one of the nodes that the pod cannot use.
-func (x *inquiry) misfitDetail(group NodeGroup) string {
-	detail, hasDevices := "", false
-	for _, u := range x.site.unsuitable {
-		if u.misfit.Reason != group.Message || !strings.HasPrefix(u.misfit.Path, "status.allocatable") || hasDevices {
-			continue
-		}
-		hasDevices = len(x.site.pools[u.node.Name]) > 0
-		if hasDevices || detail == "" {
-			detail = fmt.Sprintf(": %s wanted, %s on %s", u.misfit.Wanted, u.misfit.Found, u.node.Name)
-		}
-	}
-	return detail
+	return text + x.detail(dominant.Code)
 }
 
 // detail is what the funnel says about a code, where a number alone tells too
-// little.
-func (x *inquiry) detail(code Code, message string) string {
+// little: nothing if several rejections have the code.
+func (x *inquiry) detail(code Code) string {
 	switch code {
 	case ClassSelectorFalse, RequestSelectorFalse, CapacityInsufficient, CountersExhausted, PoolIncomplete, PoolInvalid, DeviceTainted:
 	default:
@@ -404,25 +373,25 @@ func (x *inquiry) detail(code Code, message string) string {
 	detail := ""
 	for _, claim := range x.out.Claims {
 		for _, r := range claim.Requests {
-			for _, rejection := range r.Rejected {
-				if rejection.Code != code || code == RequestSelectorFalse && !strings.Contains(message, theSelector(rejection.Label)) ||
-					code == ClassSelectorFalse && !strings.Contains(message, "class "+r.DeviceClass+" ") {
+			for i := range r.Rejected {
+				rejection := &r.Rejected[i]
+				if rejection.Code != code {
 					continue
-				}
-				said := rejection.Message
-				if code == ClassSelectorFalse {
-					said = rejection.Hint
 				}
 				if detail != "" {
 					return ""
 				}
-				if said != "" {
-					detail = "; " + said
+				detail = rejection.Message
+				if code == ClassSelectorFalse {
+					detail = rejection.Hint
 				}
 			}
 		}
 	}
-	return detail
+	if detail == "" {
+		return ""
+	}
+	return "; " + detail
 }
 
 func (x *inquiry) fitSummary() string {
@@ -525,7 +494,7 @@ func (x *inquiry) nodesDoNotMatter() bool {
 // extendedMisfit says whether a node was ruled out for an extended resource.
 func (x *inquiry) extendedMisfit() bool {
 	return slices.ContainsFunc(x.site.unsuitable, func(u unsuitableNode) bool {
-		return strings.HasPrefix(u.misfit.Path, "status.allocatable") && strings.Contains(u.misfit.Path, "/")
+		return u.misfit.Filter == allocator.FilterResources && strings.Contains(string(u.misfit.Resource), "/")
 	})
 }
 
@@ -627,7 +596,7 @@ func (x *inquiry) preemptionMatters() bool {
 	}
 	short := map[string]bool{}
 	for _, u := range x.site.unsuitable {
-		if strings.HasPrefix(u.misfit.Path, "status.allocatable") {
+		if u.misfit.Filter == allocator.FilterResources || u.misfit.Filter == allocator.FilterPods {
 			short[u.node.Name] = true
 		}
 	}

@@ -386,6 +386,7 @@ func (x *inquiry) survey() error {
 	nodes := slices.Clone(x.nodes())
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
 	x.site.pools = make(map[string][]*allocator.NodePool, len(nodes))
+	x.site.misfits = map[string][]unsuitableNode{}
 	for _, node := range nodes {
 		pools, err := x.site.alloc.PoolsFor(node)
 		if err != nil {
@@ -394,6 +395,7 @@ func (x *inquiry) survey() error {
 		x.site.pools[node.Name] = pools
 		if misfits := x.misfits(node); len(misfits) > 0 {
 			x.site.unsuitable = append(x.site.unsuitable, misfits[0])
+			x.site.misfits[node.Name] = misfits
 			continue
 		}
 		x.site.candidates = append(x.site.candidates, node)

@@ -518,6 +518,9 @@ type NodeGroup struct {
 	// Score is the dynamicresources score of nodes where it fits, before
 	// normalization; only prioritized lists make it differ from 0.
 	Score int64 `json:"score,omitempty"`
+	// Parts has the same nodes apart by how many devices they have, if they differ
+	// in nothing else.
+	Parts []NodeGroup `json:"parts,omitempty"`
 }
 
 // Conflict is a minimal set of facts that cannot hold together on a node: as

@@ -157,9 +157,9 @@ func (s *scene) askedFacts() {
 	s.presenceFacts()
 	for i, claim := range s.claims {
 		for j, c := range claimConstraints(claim) {
-			text := "all devices have " + c.String()
+			text := "all devices must have " + c.String()
 			if c.distinct {
-				text = "each device has a " + strings.TrimPrefix(c.String(), "a ")
+				text = "devices must have " + c.String()
 			}
 			s.facts = append(s.facts, fact{
 				kind: factConstraint, text: text, at: requestPlace{claim: i}, constraint: j,
@@ -176,9 +176,9 @@ func (s *scene) presenceFacts() {
 		for j := range claim.Spec.Devices.Requests {
 			r := &claim.Spec.Devices.Requests[j]
 			at := requestPlace{i, j, -1}
-			text := "request " + s.requestName(at) + " wants a device"
+			text := "request " + s.requestName(at) + " needs a device"
 			if len(r.FirstAvailable) > 0 {
-				text = "request " + s.requestName(at) + " wants one of its alternatives"
+				text = "request " + s.requestName(at) + " needs one of its alternatives"
 			} else {
 				text += " of class " + r.Exactly.DeviceClassName
 			}
@@ -210,13 +210,13 @@ func (s *scene) requestFacts(at requestPlace) {
 	switch {
 	case all:
 		s.facts = append(s.facts, fact{
-			kind: factAll, at: at, text: fmt.Sprintf("request %s wants all devices that match", name),
+			kind: factAll, at: at, text: fmt.Sprintf("request %s needs all devices that match", name),
 			evidence: Evidence{Object: holder, Path: path + ".allocationMode", Found: "All"},
 		})
 	case *r.count > 1:
-		text := fmt.Sprintf("request %s wants %d devices", name, *r.count)
+		text := fmt.Sprintf("request %s needs %d devices", name, *r.count)
 		if *r.count > resourceapi.AllocationResultsMaxSize {
-			text += fmt.Sprintf(", and a claim can have %d at most", resourceapi.AllocationResultsMaxSize)
+			text += fmt.Sprintf(", and a claim can have at most %d", resourceapi.AllocationResultsMaxSize)
 		}
 		s.facts = append(s.facts, fact{
 			kind: factCount, at: at, text: text,
@@ -232,7 +232,7 @@ func (s *scene) requestFacts(at requestPlace) {
 		for c := range compiled.Conjuncts {
 			s.facts = append(s.facts, fact{
 				kind: factSelector, at: at, selector: k, conjunct: c,
-				text: fmt.Sprintf("request %s wants %s", name, &compiled.Conjuncts[c]),
+				text: fmt.Sprintf("request %s requires %s", name, &compiled.Conjuncts[c]),
 				evidence: Evidence{
 					Object: holder, Path: fmt.Sprintf("%s.selectors[%d].cel.expression", path, k), Found: compiled.Conjuncts[c].Expression,
 				},
@@ -246,7 +246,7 @@ func (s *scene) requestFacts(at requestPlace) {
 		quantity := (*r.capacity).Requests[capacity]
 		s.facts = append(s.facts, fact{
 			kind: factCapacity, at: at, capacity: capacity,
-			text:     fmt.Sprintf("request %s wants %s of %s", name, quantity.String(), capacity),
+			text:     fmt.Sprintf("request %s requires %s of %s", name, quantity.String(), capacity),
 			evidence: Evidence{Object: holder, Path: fmt.Sprintf("%s.capacity.requests[%s]", path, capacity), Found: quantity.String()},
 		})
 	}
@@ -261,7 +261,7 @@ func (s *scene) extendedFact(at requestPlace) {
 	}
 	s.facts = append(s.facts, fact{
 		kind: factCount, at: at,
-		text:     fmt.Sprintf("container %s wants %d of %s", place.container.Name, count, place.resource),
+		text:     fmt.Sprintf("container %s requests %d of %s", place.container.Name, count, place.resource),
 		evidence: Evidence{Object: object(KindPod, s.x.subject.pod.Namespace, s.x.subject.pod.Name), Path: place.path, Found: strconv.FormatInt(count, 10)},
 	})
 }
@@ -327,7 +327,7 @@ func (s *scene) restrictionFacts() {
 		misfit := u.misfit
 		text := misfit.Reason
 		if strings.HasPrefix(misfit.Path, "status.allocatable") {
-			text += fmt.Sprintf(": %s wanted, %s", misfit.Wanted, misfit.Found)
+			text += fmt.Sprintf(": %s required, %s", misfit.Wanted, misfit.Found)
 		}
 		s.facts = append(s.facts, fact{
 			kind: factRestriction, text: text, misfit: &misfit, holder: u.claim, evidence: u.evidence(),
@@ -434,7 +434,7 @@ func (s *scene) holderFacts() {
 	for _, h := range s.holders {
 		s.facts = append(s.facts, fact{
 			kind: factHolder, holder: h.claim,
-			text:     fmt.Sprintf("claim %s/%s holds %s", h.claim.Namespace, h.claim.Name, sample(h.devices, 4)),
+			text:     fmt.Sprintf("%s allocated to claim %s/%s", areText(h.devices), h.claim.Namespace, h.claim.Name),
 			evidence: Evidence{Object: claimObject(h.claim), Path: "status.allocation.devices.results"},
 		})
 	}
@@ -519,4 +519,12 @@ func (s *scene) classFacts() {
 			}
 		}
 	}
+}
+
+// areText names devices as the subject of a sentence: "gpu-0 and gpu-1 are".
+func areText(devices []string) string {
+	if len(devices) == 1 {
+		return devices[0] + " is"
+	}
+	return joinAnd(shortList(devices)) + " are"
 }

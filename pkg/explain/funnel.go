@@ -23,7 +23,10 @@ import (
 type site struct {
 	alloc      *allocator.Allocator
 	candidates []*corev1.Node
+	// unsuitable has the first misfit of each node that the pod cannot use,
+	// misfits all of them by the node's name.
 	unsuitable []unsuitableNode
+	misfits    map[string][]unsuitableNode
 	// pools are those of each candidate, in the allocator's order.
 	pools map[string][]*allocator.NodePool
 	// contents describes nodes by all that the allocator can see of them, if

@@ -41,7 +41,7 @@ func TestSlowNodeIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Verdict != DoesNotFit || len(e.Remedies) != 1 || e.Remedies[0].Change != "ask for 26 instead of 27 devices in request gpu" {
+	if e.Verdict != DoesNotFit || len(e.Remedies) != 1 || e.Remedies[0].Change != "request 26 devices instead of 27 in request gpu" {
 		t.Errorf("%s with remedies %+v, want one for node c, though the others are searched for long", e.Verdict, e.Remedies)
 	}
 	told := 0
@@ -60,7 +60,7 @@ func TestSlowNodeIsTold(t *testing.T) {
 func BenchmarkHardIsMended(b *testing.B) {
 	mended := map[string]string{
 		"groups one short: 8 claims for whole groups of 7": "ask for one device in request train-06.gpu; and ask for one device in request train-07.gpu",
-		"prioritized: 4 lists of distinct devices":         "remove the constraint: different gpu.example.com/root",
+		"prioritized: 4 lists of distinct devices":         "remove the constraint different gpu.example.com/root",
 	}
 	for _, i := range instances() {
 		change := mended[i.name]

@@ -272,11 +272,11 @@ func (x *inquiry) placementHint(p *publication, set daemonSet) {
 	pod := &corev1.Pod{Spec: templateSpec(set.Workload)}
 	for _, node := range p.missing {
 		for _, misfit := range x.site.alloc.NodeFit(pod, node) {
-			if !strings.HasPrefix(misfit.Path, "metadata.") && !strings.HasPrefix(misfit.Path, "spec.") {
+			if slices.Contains([]allocator.Filter{allocator.FilterPorts, allocator.FilterPods, allocator.FilterResources}, misfit.Filter) {
 				continue
 			}
 			text := strings.Replace(misfit.Reason, "spec.nodeSelector", "its nodeSelector", 1)
-			if misfit.Path == "metadata.labels" {
+			if misfit.Filter == allocator.FilterNodeAffinity {
 				text = "its node affinity wants " + misfit.Wanted
 			}
 			if reasons[text]++; reasons[text] == 1 {

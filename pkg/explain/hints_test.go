@@ -181,7 +181,7 @@ func TestHints(t *testing.T) {
 	}{
 		"nothing to say": {cluster: full, more: []part{asked}},
 
-		"plugin without room":         {cluster: nothing, more: []part{plugin("p", driver, selectNode)}, hint: "has none for node-1: the node has no label gpu=yes"},
+		"plugin without room":         {cluster: nothing, more: []part{plugin("p", driver, selectNode)}, hint: "has none for node-1: no label gpu=yes"},
 		"plugin of another driver":    {cluster: nothing, more: []part{plugin("p", "nic.example.org", selectNode)}},
 		"plugin of the same maker":    {cluster: nothing, more: []part{plugin("example-dra", "", selectNode)}, hint: "a kubelet plugin that by its name belongs to the driver"},
 		"storage of the same maker":   {cluster: nothing, more: []part{plugin("example-storage", "storage.csi.example.com", selectNode)}},

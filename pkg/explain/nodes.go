@@ -24,11 +24,36 @@ type nodeAnswer struct {
 	code    Code
 	message string
 	score   int64
+	// shortage is set if one request has too few devices.
+	shortage deviceShortage
 	// missing is how many devices more the request would need that lacks most.
 	missing int
 	// progress is how close the node comes to fitting, for the order of the
 	// groups.
 	progress int
+}
+
+// deviceShortage is that a request has too few devices on a node. Nodes with the same
+// request and others are short of devices for the same reasons.
+type deviceShortage struct {
+	// request is the prefix of the message that names the request.
+	request string
+	// needs is how many devices it needs, available how many of them the node has.
+	needs, available int
+	// most is how many would be available if none were in use or tainted, if that
+	// is more than available and still too few.
+	most int
+	// others says what is the matter with the other devices.
+	others string
+}
+
+// cause is the shortage without the count, zero if counts do not matter.
+func (s deviceShortage) cause() deviceShortage {
+	if s.needs == 0 {
+		return deviceShortage{}
+	}
+	s.available = 0
+	return s
 }
 
 // The progress of a node: what stands in the way, from far to near, in steps of
@@ -77,14 +102,60 @@ func groupNodes(answers map[nodeAnswer][]string) []NodeGroup {
 		)
 	})
 	groups := make([]NodeGroup, 0, len(sorted))
+	byCause, at := map[deviceShortage][]nodeAnswer{}, map[deviceShortage]int{}
 	for _, said := range sorted {
 		slices.SortFunc(names[said], naturalCompare)
-		groups = append(groups, NodeGroup{
+		group := NodeGroup{
 			Count: len(names[said]), Names: names[said], Verdict: said.verdict,
 			Code: said.code, Message: said.message, Missing: nearest[said].missing, Score: said.score,
-		})
+		}
+		cause := said.shortage.cause()
+		first, known := at[cause]
+		if cause == (deviceShortage{}) || !known {
+			at[cause] = len(groups)
+			groups = append(groups, group)
+		} else {
+			groups[first].merge(group)
+		}
+		byCause[cause] = append(byCause[cause], said)
+	}
+	for cause, i := range at {
+		if cause != (deviceShortage{}) && len(byCause[cause]) > 1 {
+			groups[i].Message = rangeText(byCause[cause])
+		}
 	}
 	return groups
+}
+
+// merge adds nodes with the same cause and another count.
+func (g *NodeGroup) merge(other NodeGroup) {
+	if len(g.Parts) == 0 {
+		g.Parts = []NodeGroup{*g}
+	}
+	g.Parts = append(g.Parts, other)
+	g.Count += other.Count
+	g.Names = slices.Concat(g.Names, other.Names)
+	slices.SortFunc(g.Names, naturalCompare)
+	if g.Code != other.Code {
+		g.Code = CountUnsatisfiable
+	}
+}
+
+// rangeText is the message of nodes with the same cause and different counts.
+func rangeText(answers []nodeAnswer) string {
+	least, most := answers[0].shortage.available, answers[0].shortage.available
+	for _, a := range answers {
+		least, most = min(least, a.shortage.available), max(most, a.shortage.available)
+	}
+	s := answers[0].shortage
+	match := ""
+	if s.most > 0 {
+		match = fmt.Sprintf(", at most %d match", s.most)
+	}
+	if least == most {
+		return fmt.Sprintf("%s%d of %d available%s, the others %s", s.request, least, s.needs, match, s.others)
+	}
+	return fmt.Sprintf("%s%d to %d of %d available%s, the others %s", s.request, least, most, s.needs, match, s.others)
 }
 
 func verdictOrder(v Verdict) int {
@@ -101,12 +172,9 @@ func (x *inquiry) progress(u unsuitableNode) int {
 	if x.claimsAvailable(u.node) {
 		progress += 50
 	}
-	for i, path := range []string{"spec.nodeName", "spec.taints", "spec.nodeSelector", "metadata.labels", "status.allocatable"} {
-		if strings.HasPrefix(u.misfit.Path, path) {
-			progress += 1 + i
-		}
-	}
-	return progress
+	return progress + 1 + slices.Index([]allocator.Filter{
+		allocator.FilterTaint, allocator.FilterNodeSelector, allocator.FilterNodeAffinity, allocator.FilterPods, allocator.FilterResources,
+	}, u.misfit.Filter)
 }
 
 // claimsAvailable says whether a node can use what the pod's claims hold
@@ -169,7 +237,7 @@ func (x *inquiry) wantedOn(c *claimInquiry, name string, node *corev1.Node) bool
 }
 
 // notTogether is what can be said without a closer look.
-const notTogether = "each request alone has enough devices, but there is no way to serve all of them together"
+const notTogether = "enough devices for each request alone, but not for all requests together"
 
 // shortOf tells whether none of the alternatives of a request has enough
 // devices on a node, and what the devices there lack.
@@ -279,10 +347,23 @@ func (f *funnel) countPool(ctx context.Context, c *census, pool *allocator.NodeP
 	})
 }
 
+// requestPrefix names a request at the start of a message, unless there is no
+// other.
+func (x *inquiry) requestPrefix(f *funnel) string {
+	requests := 0
+	for i := range x.claims {
+		requests += len(x.claims[i].funnels)
+	}
+	if requests <= 1 && f.request.name == f.request.base {
+		return ""
+	}
+	return "request " + f.request.name + ": "
+}
+
 func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) (nodeAnswer, bool) {
 	c := f.census(ctx, x.site.pools[node.Name], node)
 	eligible := f.eligible[node.Name]
-	prefix := "request " + f.request.name
+	prefix := x.requestPrefix(f)
 	answer := nodeAnswer{verdict: DoesNotFit, code: CountUnsatisfiable, progress: max(progressShort, c.furthest)}
 	if f.request.all() {
 		answer.missing = max(1, c.matching-eligible)
@@ -303,29 +384,33 @@ func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) 
 		if eligible == c.matching {
 			return nodeAnswer{}, false
 		}
-		answer.message = fmt.Sprintf("%s wants all %d matching devices: %s", prefix, c.matching, joinAnd(lacks))
+		answer.message = fmt.Sprintf("%s%d of %d matching devices available, and all of them are required (%s)", prefix, eligible, c.matching, strings.Join(lacks, ", "))
 	case f.request.all() && len(lacks) > 0:
-		answer.message = fmt.Sprintf("%s wants all devices, and none matches: %s", prefix, joinAnd(lacks))
+		answer.message = fmt.Sprintf("%sno device that matches (%s)", prefix, strings.Join(lacks, ", "))
 	case !f.request.all() && int64(eligible) >= f.request.count:
 		return nodeAnswer{}, false
 	case eligible == 0 && len(lacks) == 0:
 		answer.progress = progressNoDevice
 		answer.code, answer.message = f.noneMatch(c.reachable, c.otherClass)
-	case c.usable+eligible > 0 && !f.request.all() && int64(c.usable+eligible) < f.request.count:
-		// Even if everything were free there would be too few.
-		answer.code = CountUnsatisfiable
-		answer.message = fmt.Sprintf("%s needs %d, and only %d there match", prefix, f.request.count, c.usable+eligible)
-		if len(lacks) > 0 {
-			answer.message += ": " + joinAnd(lacks)
-		}
-	case eligible > 0:
-		answer.code = CountUnsatisfiable
-		answer.message = fmt.Sprintf("%s needs %d and can have %d", prefix, f.request.count, eligible)
-		if len(lacks) > 0 {
-			answer.message += ": " + joinAnd(lacks)
-		}
 	default:
-		answer.message = fmt.Sprintf("%s needs %d and can have none: %s", prefix, f.request.count, joinAnd(lacks))
+		answer.shortage = deviceShortage{
+			request: prefix, needs: int(min(f.request.count, math.MaxInt32)), available: eligible, others: joinOr(slices.Sorted(maps.Keys(c.lacks))),
+		}
+		answer.message = fmt.Sprintf("%s%d of %d available", prefix, eligible, f.request.count)
+		if most := c.usable + eligible; most > 0 && int64(most) < f.request.count {
+			// Even if all of them were available there would be too few.
+			answer.code = CountUnsatisfiable
+			if most > eligible {
+				answer.shortage.most = most
+				answer.message += fmt.Sprintf(", at most %d match", most)
+			}
+		}
+		if eligible > 0 {
+			answer.code = CountUnsatisfiable
+		}
+		if len(lacks) > 0 {
+			answer.message += " (" + strings.Join(lacks, ", ") + ")"
+		}
 	}
 	return answer, true
 }
@@ -376,12 +461,12 @@ func theSelector(label string) string {
 func (f *funnel) noneMatch(reachable, otherClass int) (Code, string) {
 	switch {
 	case reachable == 0:
-		return NodeNotReachable, "no device there"
+		return NodeNotReachable, "no devices of class " + f.request.class
 	case otherClass == reachable && f.classHasDevices():
-		return NodeNotReachable, "no device of class " + f.request.class + " there"
+		return NodeNotReachable, "no devices of class " + f.request.class
 	case otherClass == reachable:
-		return ClassSelectorFalse, "no device of class " + f.request.class + " there"
+		return ClassSelectorFalse, "no devices of class " + f.request.class
 	default:
-		return RequestSelectorFalse, fmt.Sprintf("request %s: no device there matches", f.request.name)
+		return RequestSelectorFalse, fmt.Sprintf("no device matches request %s", f.request.name)
 	}
 }

@@ -51,7 +51,7 @@ func TestOneDevice(t *testing.T) {
 		},
 		"another node is picked": {
 			cluster: []part{pool("n1", device("x")), pool("n2", devices(2)...), claim(waiting, exact("gpu", 2))},
-			outcome: Eligible, summary: "Request gpu: passes every check alone, but on n1: request gpu needs 2, and only 1 there match.",
+			outcome: Eligible, summary: "Request gpu: passes every check alone, but on n1: 1 of 2 available.",
 		},
 		"another node is as good": {
 			cluster: []part{pool("n1", device("a")), pool("n2", device("x")), claim(waiting, exact("gpu", 1))},
@@ -94,7 +94,7 @@ func TestOneDevice(t *testing.T) {
 				pool("n1", device("x", withAttribute("root", "1")), device("y", withAttribute("root", "2"))),
 				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
 			},
-			outcome: Eligible, summary: "passes every check alone, but on n1: enough devices, but not with the same gpu.example.com/root",
+			outcome: Eligible, summary: "passes every check alone, but on n1: 2 available, at most 1 with the same gpu.example.com/root",
 		},
 		"everything that is wrong": {
 			cluster: []part{
@@ -205,7 +205,7 @@ func TestOneDevice(t *testing.T) {
 				pool("n1", device("x")), claim(waiting, exact("gpu", 1)), pod("train-0", waiting),
 				changeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
 			},
-			outcome: Rejected, failed: []string{"NodeUnsuitable node not suitable: the node is cordoned"},
+			outcome: Rejected, failed: []string{"NodeUnsuitable node not suitable: cordoned"},
 		},
 		"an earlier alternative is taken": {
 			cluster: []part{
@@ -219,7 +219,7 @@ func TestOneDevice(t *testing.T) {
 				pool("n1", device("x", withModel("A")), device("b", withModel("B"))),
 				claim(waiting, firstOf("gpu", alternative("three", 3), alternative("one", 1, `device.attributes["gpu.example.com"].model == "B"`))),
 			},
-			outcome: Eligible, summary: "but the allocator takes gpu/one instead: request gpu/three needs 3, and only 2 there match.",
+			outcome: Eligible, summary: "but the allocator takes gpu/one instead: request gpu/three: 2 of 3 available.",
 		},
 		"an earlier alternative leaves too little for others": {
 			cluster: []part{

@@ -155,14 +155,16 @@ func (x *inquiry) describeNode(ctx context.Context) error {
 // misfitText says why the pod cannot use a node, with the numbers.
 func (x *inquiry) misfitText(u unsuitableNode) string {
 	switch {
-	case u.misfit.Path == "metadata.name" && !x.subject.hypothetical:
+	case u.misfit.Filter == allocator.FilterNodeName && !x.subject.hypothetical:
 		return "the pod is bound to node " + u.misfit.Wanted
 	case u.code == NodeNotReachable && u.misfit.Wanted != "":
 		return fmt.Sprintf("%s (%s)", u.misfit.Reason, u.misfit.Wanted)
-	case strings.HasPrefix(u.misfit.Path, "status.allocatable") && u.misfit.Found != "":
-		return fmt.Sprintf("%s: %s wanted, %s", u.misfit.Reason, u.misfit.Wanted, u.misfit.Found)
-	case strings.HasPrefix(u.misfit.Found, "used by "):
-		return u.misfit.Reason + ", " + u.misfit.Found
+	case u.misfit.Filter == allocator.FilterPods:
+		return fmt.Sprintf("%s (%s)", u.misfit.Reason, u.misfit.Found)
+	case u.misfit.Filter == allocator.FilterResources:
+		return fmt.Sprintf("%s: %s required, %s", u.misfit.Reason, u.misfit.Wanted, u.misfit.Found)
+	case u.misfit.Filter == allocator.FilterPorts:
+		return fmt.Sprintf("%s by pod %s", u.misfit.Reason, u.misfit.User)
 	default:
 		return u.misfit.Reason
 	}

@@ -49,7 +49,7 @@ func TestOneNode(t *testing.T) {
 				"held: allocated to claim serving/serve", "ill: tainted xid:NoExecute",
 			},
 			pools: []string{"n1 5 usable"}, devices: DoesNotFit, conflict: true,
-			summary: "Request gpu needs 2 and can have 1: 2 not matching the selector, 1 allocated and 1 tainted.",
+			summary: "1 of 2 available (2 not matching the selector, 1 allocated, 1 tainted).",
 		},
 		"only devices within reach count": {
 			cluster: []part{
@@ -59,7 +59,7 @@ func TestOneNode(t *testing.T) {
 				claim(waiting, exact("gpu", 2)),
 			},
 			verdict: DoesNotFit, funnel: "1=1", pools: []string{"net 1 usable"}, devices: DoesNotFit, conflict: true,
-			summary: "Request gpu needs 2, and only 1 there match.",
+			summary: "1 of 2 available.",
 		},
 		"incomplete pool": {
 			cluster: []part{slice("n1", twoSlices, devices(2)...), claim(waiting, exact("gpu", 1))},
@@ -92,8 +92,8 @@ func TestOneNode(t *testing.T) {
 			},
 			pod: "train-0", verdict: DoesNotFit, funnel: "2=2",
 			misfits: []string{
-				"taint team=a:NoSchedule is not tolerated", "the node has no label zone=a, which spec.nodeSelector wants",
-				"not enough cpu: 100 wanted, 8 left of 8",
+				"node taint team=a:NoSchedule", "no label zone=a, which spec.nodeSelector requires",
+				"not enough cpu: 100 required, 8 available of 8",
 			},
 			pools: []string{"n1 2 usable"}, devices: Fits, conflict: true,
 			summary: "and 1 more; there are enough devices.",
@@ -104,8 +104,8 @@ func TestOneNode(t *testing.T) {
 				changeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }), pod("train-0", waiting),
 			},
 			pod: "train-0", verdict: DoesNotFit, funnel: "1=0+1*DeviceAllocated", reasons: []string{"gpu-0: allocated to claim serving/serve"},
-			misfits: []string{"the node is cordoned"}, pools: []string{"n1 1 usable"}, devices: DoesNotFit, conflict: true,
-			summary: "The node is cordoned; apart from that, request gpu needs 1 and can have none: 1 allocated.",
+			misfits: []string{"cordoned"}, pools: []string{"n1 1 usable"}, devices: DoesNotFit, conflict: true,
+			summary: "Cordoned; apart from that, 0 of 1 available (1 allocated).",
 		},
 		"pod is bound elsewhere": {
 			cluster: []part{
@@ -126,7 +126,7 @@ func TestOneNode(t *testing.T) {
 			pod: "train-0", verdict: DoesNotFit, conflict: true, funnel: "2=2",
 			misfits: []string{"claim mine is allocated, but its devices are on other nodes (n2)"},
 			pools:   []string{"n1 2 usable"}, devices: DoesNotFit,
-			summary: "apart from that, requests mine.gpu and train.gpu each fit alone, not together.",
+			summary: "apart from that, enough devices for requests mine.gpu and train.gpu each alone, but not for all together.",
 		},
 		"another claim of the pod would fit, too": {
 			cluster: []part{
@@ -280,7 +280,7 @@ func TestNearestNode(t *testing.T) {
 			[2]int{1, 1},
 		},
 		"fewer missing": {
-			[]part{pool("n1", devices(3)...), pool("n2", devices(4)...), holding("serve", "n2", "gpu-0", "gpu-1"), claim(waiting, exact("gpu", 4))},
+			[]part{pool("n1", devices(3)...), pool("n2", devices(4)...), holding("serve", "n2", "gpu-0"), holding("other", "n2", "gpu-1"), claim(waiting, exact("gpu", 4))},
 			[2]int{1, 2},
 		},
 		"held before not matching": {
@@ -323,9 +323,9 @@ func TestNearestNode(t *testing.T) {
 			},
 			[2]int{1, 2},
 		},
-		"too few before a node that the pod cannot use": {
-			[]part{pool("n1", devices(1)...), pool("n2", devices(8)...), claim(waiting, exact("gpu", 8)), changeNode("n2", func(n *corev1.Node) { n.Spec.Unschedulable = true }), pod("train-0", waiting)},
-			[2]int{7, 0},
+		"a cordoned node with all devices before one with too few": {
+			[]part{pool("n2", devices(4)...), pool("n1", devices(8)...), claim(waiting, exact("gpu", 8)), changeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }), pod("train-0", waiting)},
+			[2]int{0, 4},
 		},
 		"a node that the pod cannot use before one without devices": {
 			[]part{pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)), changeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }), pod("train-0", waiting)},

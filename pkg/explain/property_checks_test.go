@@ -306,7 +306,7 @@ func (p *property) conflictIsMinimal(table *coverage) error {
 	}
 	table.checked(checkConflict)
 	ctx := p.t.Context()
-	s, err := p.newScene(p.promising())
+	s, err := p.newScene(p.snap.Node(p.out.Conflict.Node))
 	if err != nil {
 		return err
 	}

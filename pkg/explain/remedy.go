@@ -20,21 +20,18 @@ import (
 // maxRemedies is how many changes are suggested if not all are asked for.
 const maxRemedies = 5
 
-// What a change costs whoever makes it, from little to much.
-const (
-	costCorrect = iota // what is meant stays
-	costLess           // less of the same
-	costAccept         // something worse
-	costGiveUp         // a wish is given up
-	costInstead        // something else
-	costSeveral        // several wishes are given up
-)
+// maxWaits is how many of them may be something to wait for.
+const maxWaits = 2
 
 // change is something that somebody could do.
 type change struct {
 	actor string
 	text  string
-	cost  int
+	// changes counts what has to change, 0 for a single thing; loss is what that
+	// takes away from what is asked for.
+	changes, loss int
+	// lessOf names what is asked for less, if the change does nothing else.
+	lessOf string
 	// claims are edits of the claims that wait, or of their templates.
 	claims []claimEdit
 	// objects are edits of other objects.
@@ -59,9 +56,9 @@ type claimEdit struct {
 // allocator.
 type remedies struct {
 	*inquiry
-	// scene is the most promising node; nil if there is none.
+	// scene is the node that is looked at; nil if there is none.
 	scene *scene
-	// conflict has the facts there that cannot hold together.
+	// conflict has a minimal set of facts there that cannot all hold.
 	conflict []int
 	found    []remedy
 	// vain is how often the allocator did not end.
@@ -74,38 +71,94 @@ type remedy struct {
 	Remedy
 }
 
-// mend fills in the remedies. An error only means that no more can be found.
-func (x *inquiry) mend(ctx context.Context, s *scene, conflict []int) {
-	r := &remedies{inquiry: x, scene: s, conflict: conflict}
-	for _, look := range []func(context.Context) error{r.corrections, r.refusals, r.wishes, r.restrictions, r.cluster, r.freed, r.several} {
-		if look(ctx) != nil {
-			break
+// findRemedies fills in the remedies: what can be done about the nearest nodes,
+// and, on those for which there is a conflict, about what is asked for.
+func (x *inquiry) findRemedies(ctx context.Context, near []*prospect) {
+	r := &remedies{inquiry: x}
+	if len(near) > 0 {
+		r.scene = near[0].scene
+	}
+	// An error only means that no more can be found.
+	if r.corrections(ctx) == nil && r.refusals(ctx) == nil {
+		for _, p := range near {
+			if p.scene == nil || r.at(ctx, p) != nil {
+				break
+			}
 		}
 	}
 	x.out.Remedies, x.out.MoreRemedies = r.best()
 }
 
-// best sorts what was found. Unless all are asked for, it keeps a few: the
-// cheapest for each who can act, then the cheapest of the others.
+// at looks for remedies on one node.
+func (r *remedies) at(ctx context.Context, p *prospect) error {
+	r.scene, r.conflict = p.scene, p.conflict
+	if err := r.environment(ctx, p); err != nil || !p.searched {
+		return err
+	}
+	for _, look := range []func(context.Context) error{r.wishes, r.conditions(p), r.released, r.several} {
+		if err := look(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conditions proposes to change each condition of the environment that is part
+// of the conflict, by itself. Without a conflict, all of them are tried.
+func (r *remedies) conditions(p *prospect) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for i := range r.scene.facts {
+			f := &r.scene.facts[i]
+			if f.kind == factHolder || f.kind == factRestriction || len(r.conflict) > 0 && !slices.Contains(r.conflict, i) {
+				continue
+			}
+			for _, m := range r.measures(p, f) {
+				if _, err := r.propose(ctx, change{
+					actor: m.actor, text: m.text, loss: m.loss, claims: m.claims, objects: m.objects, gate: m.gate, silent: m.silent,
+				}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// best sorts what was found: the fewest changes first, then those that take
+// least away, then by who can act. Unless all are asked for, it keeps a few of
+// those with the fewest changes: the first for each who can act, then others.
 func (r *remedies) best() (shown []Remedy, more int) {
 	slices.SortStableFunc(r.found, func(a, b remedy) int {
-		return cmp.Or(cmp.Compare(actorOrder(a.Actor), actorOrder(b.Actor)), cmp.Compare(a.cost, b.cost))
+		return cmp.Or(cmp.Compare(max(a.changes, 1), max(b.changes, 1)), cmp.Compare(a.loss, b.loss), cmp.Compare(actorOrder(a.Actor), actorOrder(b.Actor)))
 	})
+	// Of two changes that ask for less of the same, the later one asks for least.
+	for i := 0; i < len(r.found); i++ {
+		r.found = append(r.found[:i+1], slices.DeleteFunc(slices.Clone(r.found[i+1:]), func(later remedy) bool { return later.lessOf != "" && later.lessOf == r.found[i].lessOf })...)
+	}
 	room := maxRemedies
 	if r.subject.opts.AllRemedies {
 		room = len(r.found)
 	}
 	kept := make([]bool, len(r.found))
-	for i := range r.found {
-		if i == 0 || r.found[i].Actor != r.found[i-1].Actor {
+	shownBy := map[string]int{}
+	keep := func(i int) {
+		if !kept[i] && room > 0 {
+			shownBy[r.found[i].Actor]++
 			kept[i] = true
 			room--
 		}
 	}
+	few := func(i int) bool {
+		return r.subject.opts.AllRemedies || max(r.found[i].changes, 1) == max(r.found[0].changes, 1)
+	}
 	for i := range r.found {
-		if !kept[i] && room > 0 {
-			kept[i] = true
-			room--
+		if few(i) && shownBy[r.found[i].Actor] == 0 {
+			keep(i)
+		}
+	}
+	for i := range r.found {
+		if few(i) && (r.subject.opts.AllRemedies || r.found[i].Actor != ActorNobody || shownBy[ActorNobody] < maxWaits) {
+			keep(i)
 		}
 	}
 	for i := range r.found {
@@ -123,6 +176,9 @@ func actorOrder(actor string) int {
 // propose keeps a change if the allocator then finds devices. It tells whether
 // it did, and fails if there is no time left.
 func (r *remedies) propose(ctx context.Context, c change) (bool, error) {
+	if slices.ContainsFunc(r.found, func(have remedy) bool { return have.change.text == c.text }) {
+		return true, nil
+	}
 	answer, err := r.ask(ctx, c)
 	if err != nil {
 		return false, ctx.Err()
@@ -268,15 +324,28 @@ func (r *remedies) changed(ctx context.Context, c change) (*inquiry, error) {
 	return x, x.survey()
 }
 
-// local says whether a change concerns only the scene: claims give back devices
-// that no other node can reach. Then the other nodes, where the claims did not
-// fit, need not be asked again.
+// local reports whether a change concerns only the node of the scene: the node
+// itself is changed, a pod leaves it, or claims are released whose devices no
+// other node can reach. Then the other nodes, where the claims did not fit, need
+// not be asked again.
 func (r *remedies) local(c change) bool {
-	if r.scene == nil || r.out.Verdict != DoesNotFit || c.gate != "" || len(c.objects) == 0 || !slices.Contains(r.site.candidates, r.scene.node) {
+	if r.scene == nil || r.out.Verdict != DoesNotFit || c.gate != "" || len(c.objects) == 0 || len(c.claims) > 0 || r.dependsOnPodsElsewhere() {
 		return false
 	}
 	for _, e := range c.objects {
 		kind, namespace, name := parseObject(e.Object)
+		switch kind {
+		case KindNode:
+			if name != r.scene.node.Name {
+				return false
+			}
+			continue
+		case KindPod:
+			if pod := r.snap.Pod(namespace, name); e.Op != "remove" || e.Path != "" || pod == nil || pod.Spec.NodeName != r.scene.node.Name {
+				return false
+			}
+			continue
+		}
 		claim := r.snap.Claim(namespace, name)
 		if kind != KindClaim || e.Path != "/status/allocation" || claim == nil {
 			return false

@@ -150,7 +150,7 @@ func (r *remedies) failsIn(ctx context.Context, class *resourceapi.DeviceClass, 
 // one of them is of a class.
 func (r *remedies) correction(list ...corrected) change {
 	claims := r.waiting()
-	all := change{actor: ActorUser, cost: costCorrect, anywhere: true}
+	all := change{actor: ActorUser, anywhere: true}
 	var texts []string
 	for _, c := range list {
 		path := fmt.Sprintf("/selectors/%d/cel/expression", c.index)

@@ -63,7 +63,7 @@ func TestCorrections(t *testing.T) {
 		{"a typo where other drivers match, too", "any", `x.produktName == "Atlas-80"`, Error, `has(x.productName) && x.productName == "Atlas-80"`, "n1", "did you mean productName?"},
 		{"a domain", className, `device.attributes["gpu.exampel.com"].productName == "Atlas-141"`, Error, `x.productName == "Atlas-141"`, "n2", "did you mean gpu.example.com?"},
 		{"the domain of another driver", className, `device.attributes["nic.example.net"].cores == 8`, Error, `x.cores == 8`, "n1", `did you mean device.attributes["gpu.example.com"].cores?`},
-		{"a driver", "any", `device.driver == "gpu.exampel.com"`, DoesNotFit, `device.driver == "gpu.example.com"`, "n2", "no device is of driver gpu.exampel.com; did you mean gpu.example.com?"},
+		{"a driver", "any", `device.driver == "gpu.exampel.com"`, DoesNotFit, `device.driver == "gpu.example.com"`, "n1", "no device is of driver gpu.exampel.com; did you mean gpu.example.com?"},
 		{"a capacity as an attribute", className, `x.memory == "80Gi"`, Error, `m.memory == quantity("80Gi")`, "n1", `did you mean device.capacity["gpu.example.com"].memory?`},
 		{"an attribute as a capacity", className, `has(m.cores) && m.cores.compareTo(quantity("8")) >= 0`, DoesNotFit, ``, "", `did you mean device.attributes["gpu.example.com"].cores?`},
 		{"an attribute as a capacity, compiled", className, `m.productName == "Atlas-141"`, Error, `x.productName == "Atlas-141"`, "n2", "does not compile: found no matching overload for '_==_'"},

@@ -271,27 +271,27 @@ func TestRemedies(t *testing.T) {
 				claim(waiting, exact("gpu", 2, where(memoryOf("80Gi")))),
 			},
 			target:   theClaim,
-			conflict: []string{"request gpu wants memory 80Gi or more"},
+			conflict: []string{"request gpu requires memory 80Gi or more"},
 			sameOn:   1,
-			remedies: []string{"User: ask for memory 24Gi or more instead of 80Gi or more in request gpu"},
+			remedies: []string{"User: require memory 24Gi or more instead of 80Gi or more in request gpu"},
 		},
 		"a number": {
 			cluster:  []part{nodes("n1"), pool("n1", device("a", withInt("cores", 4))), claim(waiting, exact("gpu", 1, where(attribute("cores")+" > 6")))},
 			target:   theClaim,
-			conflict: []string{"request gpu wants cores greater than 6"},
-			remedies: []string{"User: ask for cores 4 or more instead of greater than 6 in request gpu"},
+			conflict: []string{"request gpu requires cores greater than 6"},
+			remedies: []string{"User: require cores 4 or more instead of greater than 6 in request gpu"},
 		},
 		"a version": {
 			cluster:  []part{nodes("n1"), pool("n1", device("a", withVersion("1.4.0"))), claim(waiting, exact("gpu", 1, where(attribute("version")+`.compareTo(semver("2.0.0")) >= 0`)))},
 			target:   theClaim,
-			conflict: []string{"request gpu wants version 2.0.0 or more"},
-			remedies: []string{"User: ask for version 1.4.0 or more instead of 2.0.0 or more in request gpu"},
+			conflict: []string{"request gpu requires version 2.0.0 or more"},
+			remedies: []string{"User: require version 1.4.0 or more instead of 2.0.0 or more in request gpu"},
 		},
 		"a misspelled text": {
 			cluster:  []part{nodes("n1"), pool("n1", device("a", withModel("atlas"))), claim(waiting, exact("gpu", 1, where(attribute("model")+` == "alas"`)))},
 			target:   theClaim,
-			conflict: []string{`request gpu wants model "alas"`},
-			remedies: []string{`User: ask for model "atlas" instead of "alas" in request gpu`},
+			conflict: []string{`request gpu requires model "alas"`},
+			remedies: []string{`User: require model "atlas" instead of "alas" in request gpu`},
 		},
 		"the largest capacity": {
 			cluster: []part{
@@ -299,43 +299,43 @@ func TestRemedies(t *testing.T) {
 				claim(waiting, exact("gpu", 1, wanting("memory", "8"))),
 			},
 			target:   theClaim,
-			conflict: []string{"request gpu wants 8 of memory", "claim serving/one holds a"},
+			conflict: []string{"request gpu requires 8 of memory", "a is allocated to claim serving/one"},
 			remedies: []string{
-				"User: ask for 6 instead of 8 of memory in request gpu",
-				"Nobody: claim serving/one gives back its devices",
+				"Nobody: wait until claim serving/one is released",
+				"User: request 6 instead of 8 of memory in request gpu",
 			},
 		},
 		"both alternatives": {
 			cluster:  []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, firstOf("gpu", alternative("four", 4), alternative("two", 2)))},
 			target:   theClaim,
-			conflict: []string{"request gpu/four wants 4 devices", "request gpu/two wants 2 devices"},
+			conflict: []string{"request gpu/four needs 4 devices", "request gpu/two needs 2 devices"},
 			remedies: []string{
-				"User: ask for 1 instead of 4 devices in request gpu/four",
-				"User: ask for 1 instead of 2 devices in request gpu/two",
+				"User: request 1 device instead of 2 in request gpu/two",
+				"User: request 1 device instead of 4 in request gpu/four",
 			},
 		},
 		"all of them": {
 			cluster:  []part{nodes("n1"), pool("n1", devices(3)...), holding("one", "n1", "gpu-0"), claim(waiting, exact("gpu", 0, all))},
 			target:   theClaim,
-			conflict: []string{"request gpu wants all devices that match", "claim serving/one holds gpu-0"},
+			conflict: []string{"request gpu needs all devices that match", "gpu-0 is allocated to claim serving/one"},
 			remedies: []string{
-				"User: ask for 2 devices in request gpu, not for all",
-				"Nobody: claim serving/one gives back its devices",
+				"Nobody: wait until claim serving/one is released",
+				"User: request 2 devices instead of all in request gpu",
 			},
 		},
 		"more than a claim can have": {
 			cluster:  []part{nodes("n1"), pool("n1", devices(40)...), claim(waiting, exact("gpu", 33))},
 			target:   theClaim,
-			conflict: []string{"request gpu wants 33 devices, and a claim can have 32 at most"},
-			remedies: []string{"User: ask for 32 instead of 33 devices in request gpu"},
+			conflict: []string{"request gpu needs 33 devices, and a claim can have at most 32"},
+			remedies: []string{"User: request 32 devices instead of 33 in request gpu"},
 		},
 		"a rule": {
 			cluster:  []part{nodes("n1"), pool("n1", devices(1)...), ruleFor("broken", "xid"), claim(waiting, exact("gpu", 1))},
 			target:   theClaim,
 			conflict: []string{"taint xid:NoSchedule on gpu-0 is not tolerated"},
 			remedies: []string{
-				"User: tolerate the taint xid:NoSchedule, if the workload can live with it",
-				"Admin: delete DeviceTaintRule broken, if what it is for is over",
+				"Admin: delete DeviceTaintRule broken if it is no longer needed",
+				"User: tolerate the device taint xid:NoSchedule if the workload can use such devices",
 			},
 			patch: []string{"kubectl delete devicetaintrule broken"},
 		},
@@ -348,7 +348,7 @@ func TestRemedies(t *testing.T) {
 		"a class that does not exist": {
 			cluster:  []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1, ofClass("gpus")))},
 			target:   theClaim,
-			remedies: []string{"User: ask for class gpu instead of gpus in request gpu"},
+			remedies: []string{"User: request class gpu instead of gpus in request gpu"},
 		},
 		"another class of the same driver": {
 			cluster: []part{
@@ -357,19 +357,15 @@ func TestRemedies(t *testing.T) {
 				claim(waiting, exact("gpu", 1, ofClass("gpu-a"))),
 			},
 			target:   theClaim,
-			conflict: []string{"claim serving/one holds a"},
-			remedies: []string{
-				"User: ask for class gpu-b instead of gpu-a in request gpu",
-				"User: ask for class gpu instead of gpu-a in request gpu",
-				"Nobody: claim serving/one gives back its devices",
-			},
+			conflict: []string{"a is allocated to claim serving/one"},
+			remedies: []string{"Nobody: wait until claim serving/one is released", "User: request class gpu-b instead of gpu-a in request gpu", "User: request class gpu instead of gpu-a in request gpu"},
 		},
 		"admin access": {
 			cluster: []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1, admin)), func(s *snapshot.Snapshot) { s.Claims[0].UID = "" }},
 			target:  theClaim,
 			remedies: []string{
-				"User: do without admin access",
-				"Admin: label namespace ml with resource.kubernetes.io/admin-access=true, if its users may look into devices of others",
+				"Admin: label namespace ml with resource.kubernetes.io/admin-access=true, if its users may access devices that others use",
+				"User: remove adminAccess",
 			},
 			patch: []string{"kubectl label namespace ml resource.kubernetes.io/admin-access=true"},
 		},
@@ -425,8 +421,8 @@ func TestRemedies(t *testing.T) {
 				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": "moon"} }, waiting),
 			},
 			target:   thePod,
-			conflict: []string{"the node has no label zone=moon, which spec.nodeSelector wants"},
-			remedies: []string{"User: do not insist on nodes with label zone=moon"},
+			conflict: []string{"no label zone=moon, which spec.nodeSelector requires"},
+			remedies: []string{"User: remove zone=moon from spec.nodeSelector"},
 			patch:    []string{"kubectl get pod p -n ml", "/spec/nodeSelector"},
 		},
 		"a taint of the node": {
@@ -437,8 +433,8 @@ func TestRemedies(t *testing.T) {
 				pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)), pod("p", waiting),
 			},
 			target:   thePod,
-			conflict: []string{"taint only=x:NoSchedule is not tolerated"},
-			remedies: []string{"User: tolerate the taint only=x:NoSchedule of nodes, if the pod may run there"},
+			conflict: []string{"node taint only=x:NoSchedule"},
+			remedies: []string{"Admin: remove the taint only=x:NoSchedule from node n1", "User: tolerate the node taint only=x:NoSchedule if the pod may run there"},
 		},
 		"a template": {
 			cluster: []part{
@@ -459,8 +455,8 @@ func TestRemedies(t *testing.T) {
 				},
 			},
 			target:   thePod,
-			conflict: []string{"request gpu wants 2 devices"},
-			remedies: []string{"User: ask for 1 instead of 2 devices in request gpu"},
+			conflict: []string{"request gpu needs 2 devices"},
+			remedies: []string{"User: request 1 device instead of 2 in request gpu"},
 			patch:    []string{"kubectl get resourceclaimtemplate two -n ml", "kubectl get pod p -n ml -o yaml | kubectl replace --force -f -"},
 		},
 		"one that is less important than those of no pod": {
@@ -469,8 +465,8 @@ func TestRemedies(t *testing.T) {
 				servingPod("pb", "b", -10), claim(waiting, exact("gpu", 1)), changedPod("p", func(*corev1.Pod) {}, waiting),
 			},
 			target:   thePod,
-			conflict: []string{"claim serving/a holds gpu-0", "claim serving/b holds gpu-1"},
-			remedies: []string{"Nobody: claim serving/b (pod pb) gives back its devices; the priority of those who have them is -10 and that of the pod 0, but devices are never preempted"},
+			conflict: []string{"gpu-0 is allocated to claim serving/a", "gpu-1 is allocated to claim serving/b"},
+			remedies: []string{"Nobody: wait until claim serving/b (used by pod serving/pb, priority -10) is released; devices are not preempted, whatever the priority"},
 		},
 		"the least important ones": {
 			cluster: []part{
@@ -479,8 +475,8 @@ func TestRemedies(t *testing.T) {
 				changedPod("p", func(p *corev1.Pod) { p.Spec.Priority = ptr.To(int32(50)) }, waiting),
 			},
 			target:   thePod,
-			conflict: []string{"request gpu wants 2 devices", "claim serving/a holds gpu-0", "claim serving/b holds gpu-1"},
-			remedies: []string{"Nobody: 2 claims give back their devices: serving/c (pod pc), serving/b (pod pb); the priority of those who have them is 5 and that of the pod 50, but devices are never preempted"},
+			conflict: []string{"request gpu needs 2 devices", "gpu-0 is allocated to claim serving/a", "gpu-1 is allocated to claim serving/b"},
+			remedies: []string{"Nobody: wait until 2 claims are released: serving/c (used by pod serving/pc, priority 1), serving/b (used by pod serving/pb, priority 5); devices are not preempted, whatever the priority"},
 		},
 		"an extended resource": {
 			cluster: []part{
@@ -491,8 +487,8 @@ func TestRemedies(t *testing.T) {
 				}),
 			},
 			target:   thePod,
-			conflict: []string{"container main wants 3 of example.com/gpu"},
-			remedies: []string{"User: ask for 2 instead of 3 of example.com/gpu in container main"},
+			conflict: []string{"container main requests 3 of example.com/gpu"},
+			remedies: []string{"User: request 2 instead of 3 of example.com/gpu in container main"},
 			patch:    []string{"/spec/containers/0/resources/requests/example.com~1gpu"},
 		},
 		"several wishes": {
@@ -501,8 +497,8 @@ func TestRemedies(t *testing.T) {
 				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2, where(attribute("model")+` == "Z"`))),
 			},
 			target:   theClaim,
-			conflict: []string{`request gpu wants model "Z"`},
-			remedies: []string{`User: remove the selector model "Z" from request gpu; and remove the constraint: the same gpu.example.com/root`},
+			conflict: []string{`request gpu requires model "Z"`},
+			remedies: []string{`User: remove the selector model "Z" from request gpu; and remove the constraint the same gpu.example.com/root`},
 		},
 		"groups that do not go together": {
 			cluster: []part{
@@ -511,8 +507,8 @@ func TestRemedies(t *testing.T) {
 				claim(waiting, exact("gpu", 2)),
 			},
 			target:   theClaim,
-			conflict: []string{"request gpu wants 2 devices", "devices on counter set board of pool n1 must have a compatibility group in common"},
-			remedies: []string{"User: ask for 1 instead of 2 devices in request gpu"},
+			conflict: []string{"request gpu needs 2 devices", "devices on counter set board of pool n1 must have a compatibility group in common"},
+			remedies: []string{"User: request 1 device instead of 2 in request gpu"},
 		},
 	}
 	for name, test := range tests {

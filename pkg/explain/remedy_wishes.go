@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -39,9 +40,7 @@ func (r *remedies) wishes(ctx context.Context) error {
 			err = r.lessCapacity(ctx, f)
 		case factConstraint:
 			_, err = r.propose(ctx, r.withoutConstraint(f))
-		case factTaint:
-			_, err = r.propose(ctx, r.tolerate(f))
-		case factRequest, factRestriction, factGate, factPool, factHolder, factCounters, factGroups, factClass:
+		case factRequest, factRestriction, factGate, factPool, factTaint, factHolder, factCounters, factGroups, factClass:
 		}
 		if err != nil {
 			return err
@@ -84,8 +83,8 @@ func (r *remedies) fewer(ctx context.Context, f *fact) error {
 		return ctx.Err()
 	}
 	_, err := r.propose(ctx, change{
-		actor: ActorUser, cost: costLess, claims: with(count),
-		text: fmt.Sprintf("ask for %d instead of %d devices in request %s", count, wanted, r.scene.nameOf(f.at)),
+		actor: ActorUser, loss: lossOf(count, wanted), claims: with(count),
+		text: fmt.Sprintf("request %s instead of %d in request %s", plural(int(count), "device"), wanted, r.scene.nameOf(f.at)),
 	})
 	return err
 }
@@ -108,8 +107,8 @@ func (r *remedies) fewerExtended(ctx context.Context, f *fact, wanted int64) err
 			}
 		}
 		c := change{
-			actor: ActorUser, cost: costLess,
-			text: fmt.Sprintf("ask for %d instead of %d of %s in container %s", count, wanted, place.resource, place.container.Name),
+			actor: ActorUser, loss: lossOf(count, wanted),
+			text: fmt.Sprintf("request %d instead of %d of %s in container %s", count, wanted, place.resource, place.container.Name),
 		}
 		c.objects, c.silent = r.podEdits(operations)
 		return c
@@ -148,8 +147,8 @@ func (r *remedies) notAll(ctx context.Context, f *fact) error {
 	if count == 0 {
 		return ctx.Err()
 	}
-	text := fmt.Sprintf("ask for %s in request %s, not for all", plural(int(count), "device"), r.scene.nameOf(f.at))
-	_, err := r.propose(ctx, change{actor: ActorUser, cost: costAccept, text: text, claims: with(count)})
+	text := fmt.Sprintf("request %s instead of all in request %s", plural(int(count), "device"), r.scene.nameOf(f.at))
+	_, err := r.propose(ctx, change{actor: ActorUser, loss: lossFewer, text: text, claims: with(count)})
 	return err
 }
 
@@ -189,8 +188,8 @@ func (r *remedies) lessCapacity(ctx context.Context, f *fact) error {
 	slices.SortFunc(values, func(a, b resource.Quantity) int { return b.Cmp(a) })
 	for _, value := range values[:min(len(values), maxTries)] {
 		ok, err := r.propose(ctx, change{
-			actor: ActorUser, cost: costLess,
-			text:   fmt.Sprintf("ask for %s instead of %s of %s in request %s", value.String(), wanted.String(), f.capacity, r.scene.nameOf(f.at)),
+			actor: ActorUser, loss: lossNear,
+			text:   fmt.Sprintf("request %s instead of %s of %s in request %s", value.String(), wanted.String(), f.capacity, r.scene.nameOf(f.at)),
 			claims: []claimEdit{{f.at.claim, "replace", f.at.pointer() + "/capacity/requests/" + pointerToken(string(f.capacity)), value.String()}},
 		})
 		if ok || err != nil {
@@ -208,13 +207,13 @@ func (r *remedies) loosen(ctx context.Context, f *fact) error {
 	looser := r.selectors.Looser(sel, f.conjunct, r.obtainable(at), nearest)
 	_, required, _ := sel.Conjuncts[f.conjunct].Equality()
 	for _, l := range looser[:min(len(looser), maxTries)] {
-		cost := costAccept
+		loss := lossNear
 		if l.Text != "" && misspelled(required, l.Text) {
-			cost = costCorrect
+			loss = lossNone
 		}
 		ok, err := r.propose(ctx, change{
-			actor: ActorUser, cost: cost, anywhere: true,
-			text:   fmt.Sprintf("ask for %s instead of %s in request %s", l.Wanted, sel.Conjuncts[f.conjunct].Wanted, name),
+			actor: ActorUser, loss: loss, anywhere: true,
+			text:   fmt.Sprintf("require %s instead of %s in request %s", l.Wanted, sel.Conjuncts[f.conjunct].Wanted, name),
 			claims: []claimEdit{{at.claim, "replace", fmt.Sprintf("%s/selectors/%d/cel/expression", at.pointer(), f.selector), l.Expression}},
 		})
 		if ok || err != nil {
@@ -222,7 +221,7 @@ func (r *remedies) loosen(ctx context.Context, f *fact) error {
 		}
 	}
 	_, err := r.propose(ctx, change{
-		actor: ActorUser, cost: costGiveUp,
+		actor: ActorUser, loss: lossCondition,
 		text:   fmt.Sprintf("remove the selector %s from request %s", &sel.Conjuncts[f.conjunct], name),
 		claims: r.withoutParts(at, f.selector, []int{f.conjunct}),
 	})
@@ -286,7 +285,7 @@ func (r *remedies) withoutConstraint(f *fact) change {
 		}
 	}
 	return change{
-		actor: ActorUser, cost: costGiveUp, text: "remove the constraint: " + said,
+		actor: ActorUser, loss: lossCondition, text: "remove the constraint " + said,
 		claims: []claimEdit{{f.at.claim, "remove", path, nil}},
 	}
 }
@@ -313,7 +312,7 @@ func (r *remedies) fewerRequests(ctx context.Context) error {
 		}
 		tried[f.at.claim] = append(tried[f.at.claim], nameless)
 		ok, err := r.propose(ctx, change{
-			actor: ActorUser, cost: costGiveUp, text: "remove request " + r.scene.requestName(f.at),
+			actor: ActorUser, loss: lossCondition, text: "remove request " + r.scene.requestName(f.at),
 			claims: []claimEdit{{f.at.claim, "remove", fmt.Sprintf("/devices/requests/%d", f.at.request), nil}},
 		})
 		if err != nil || ok {
@@ -327,8 +326,8 @@ func (r *remedies) fewerRequests(ctx context.Context) error {
 // device.
 func (r *remedies) tolerate(f *fact) change {
 	c := change{
-		actor: ActorUser, cost: costAccept,
-		text: fmt.Sprintf("tolerate the taint %s, if the workload can live with it", f.taint),
+		actor: ActorUser, loss: lossTolerance,
+		text: fmt.Sprintf("tolerate the device taint %s if the workload can use such devices", f.taint),
 	}
 	for _, at := range intolerant(r.scene.claims, f.taint) {
 		// Nobody can put a toleration into the claim for extended resources.
@@ -377,7 +376,7 @@ func (r *remedies) otherClasses(ctx context.Context) error {
 			}
 		}
 		for _, name := range nearestFirst(f.request.class, names)[:min(len(names), maxClasses)] {
-			if _, err := r.propose(ctx, r.withClass(at, name, costInstead)); err != nil {
+			if _, err := r.propose(ctx, r.withClass(at, name, lossOther)); err != nil {
 				return err
 			}
 		}
@@ -405,7 +404,7 @@ func (r *remedies) classHas(ctx context.Context, class *resourceapi.DeviceClass,
 	return has
 }
 
-func (r *remedies) withClass(at requestPlace, class string, cost int) change {
+func (r *remedies) withClass(at requestPlace, class string, loss int) change {
 	claims := r.waiting()
 	a := at.in(claims)
 	name := a.name
@@ -413,8 +412,8 @@ func (r *remedies) withClass(at requestPlace, class string, cost int) change {
 		name = claims[at.claim].Name + "." + name
 	}
 	return change{
-		actor: ActorUser, cost: cost,
-		text:   fmt.Sprintf("ask for class %s instead of %s in request %s", class, *a.class, name),
+		actor: ActorUser, loss: loss,
+		text:   fmt.Sprintf("request class %s instead of %s in request %s", class, *a.class, name),
 		claims: []claimEdit{{at.claim, "replace", at.pointer() + "/deviceClassName", class}},
 	}
 }
@@ -428,12 +427,36 @@ func nearestFirst(name string, names []string) []string {
 	return sorted
 }
 
+// suitable is what the user can change so that the pod can use the node of the
+// scene, and what that is in words.
+func (r *remedies) suitable() (operations []claimEdit, texts []string) {
+	for i := range r.scene.facts {
+		f := &r.scene.facts[i]
+		if f.kind != factRestriction {
+			continue
+		}
+		measures := r.restrictionMeasures(&prospect{nodes: []*corev1.Node{r.scene.node}}, f)
+		at := slices.IndexFunc(measures, func(m measure) bool { return m.actor == ActorUser })
+		if at < 0 {
+			return nil, nil
+		}
+		operations, texts = append(operations, measures[at].pod...), append(texts, measures[at].text)
+	}
+	return operations, texts
+}
+
+// canBeSuitable reports whether the user can make the pod suitable for the node.
+func (r *remedies) canBeSuitable() bool {
+	operations, _ := r.suitable()
+	return len(operations) > 0
+}
+
 // several gives up as many wishes as it takes, if none is enough alone.
 func (r *remedies) several(ctx context.Context) error {
 	if len(r.conflict) == 0 || slices.ContainsFunc(r.found, func(have remedy) bool { return have.Actor == ActorUser }) {
 		return nil
 	}
-	_, _, welcome := r.welcome(r.scene.node)
+	suitable := r.canBeSuitable()
 	var kept, given []int
 	for i := range r.scene.facts {
 		wish := false
@@ -443,7 +466,7 @@ func (r *remedies) several(ctx context.Context) error {
 		case factTaint:
 			wish = true
 		case factRestriction:
-			wish = welcome
+			wish = suitable
 		}
 		if !wish {
 			kept = append(kept, i)
@@ -475,7 +498,7 @@ func (r *remedies) several(ctx context.Context) error {
 
 // giveUp makes one change of several.
 func (r *remedies) giveUp(given []int) change {
-	c := change{actor: ActorUser, cost: costSeveral}
+	c := change{actor: ActorUser, loss: lossSeveral, changes: len(given)}
 	var texts []string
 	add := func(part change) {
 		texts = append(texts, part.text)
@@ -483,8 +506,8 @@ func (r *remedies) giveUp(given []int) change {
 	}
 	restricted := slices.ContainsFunc(given, func(i int) bool { return r.scene.facts[i].kind == factRestriction })
 	if restricted {
-		operations, reasons, _ := r.welcome(r.scene.node)
-		c.objects, c.silent = r.podEdits(operations)
+		operations, reasons := r.suitable()
+		c.objects, c.silent = r.podEdits(mergedPodEdits(r.subject.pod, operations))
 		texts = append(texts, strings.Join(reasons, "; and "))
 	}
 	done, removed := map[[4]int]bool{}, map[int]int{}
@@ -498,7 +521,7 @@ func (r *remedies) giveUp(given []int) change {
 		switch f.kind {
 		case factCount:
 			add(change{
-				text:   fmt.Sprintf("ask for one device in request %s", name),
+				text:   fmt.Sprintf("request 1 device in request %s", name),
 				claims: []claimEdit{{f.at.claim, "replace", f.at.pointer() + "/count", 1}},
 			})
 		case factSelector:
@@ -522,7 +545,7 @@ func (r *remedies) giveUp(given []int) change {
 			})
 		case factCapacity:
 			path := f.at.pointer() + "/capacity/requests/" + pointerToken(string(f.capacity))
-			add(change{text: fmt.Sprintf("do not ask for %s in request %s", f.capacity, name), claims: []claimEdit{{f.at.claim, "remove", path, nil}}})
+			add(change{text: fmt.Sprintf("remove the capacity %s from request %s", f.capacity, name), claims: []claimEdit{{f.at.claim, "remove", path, nil}}})
 		case factConstraint:
 			part := r.withoutConstraint(f)
 			if removed[f.at.claim]++; removed[f.at.claim] < len(r.scene.claims[f.at.claim].Spec.Devices.Constraints) {

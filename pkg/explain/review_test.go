@@ -140,11 +140,11 @@ func TestDeceptive(t *testing.T) {
 					s.Workloads[0].Template.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("16")}}
 				},
 			},
-			target: Options{Kind: "Deployment", Namespace: namespace, Name: "web"}, verdict: DoesNotFit, says: "Not enough cpu: 16 wanted",
+			target: Options{Kind: "Deployment", Namespace: namespace, Name: "web"}, verdict: DoesNotFit, says: "not enough cpu: 16 required, 8 available of 8",
 		},
 		"too few even if all were free": {
 			cluster: []part{nodes("n1"), pool("n1", devices(4)...), holding("serve", "n1", "gpu-0"), claim(waiting, exact("gpu", 5))},
-			target:  theClaim, verdict: DoesNotFit, says: "Request gpu needs 5, and only 4 there match: 1 allocated.",
+			target:  theClaim, verdict: DoesNotFit, says: "Request gpu needs 5 devices. Node n1 has 4 of 5 available, even after all other claims are released.",
 		},
 		"an incomplete pool of another driver": {
 			cluster: []part{
@@ -154,7 +154,7 @@ func TestDeceptive(t *testing.T) {
 				}, devices(1)...),
 				claim(waiting, exact("gpu", 2)),
 			},
-			target: theClaim, verdict: DoesNotFit, says: "only 1 there match", not: "incomplete",
+			target: theClaim, verdict: DoesNotFit, says: "Node n1 has 1 of 2 available", not: "incomplete",
 		},
 		"a taint of a rule": {
 			cluster: []part{

@@ -54,7 +54,7 @@ func (x *inquiry) newScene(node *corev1.Node) (*scene, error) {
 	}
 	s := &scene{x: x, node: node, claims: claims}
 	cut := *x.snap
-	cut.Nodes, cut.Slices, cut.Claims, cut.TaintRules, cut.Pods = []*corev1.Node{node}, nil, nil, nil, nil
+	cut.Nodes, cut.Slices, cut.Claims, cut.TaintRules, cut.Pods = []*corev1.Node{node}, nil, nil, nil, x.podsOn(node.Name)
 	at := map[*resourceapi.ResourceClaim]int{}
 	for _, pool := range x.site.pools[node.Name] {
 		// The taint rules are in the slices already.

@@ -111,7 +111,7 @@ func TestSelectorMessages(t *testing.T) {
 		},
 		{
 			name: "a misnamed driver in the class", class: "misnamed", expression: `true`, verdict: DoesNotFit,
-			want: []string{"o device of class misnamed there; driver gpu.exampel.com publishes nothing: there is no ResourceSlice of it in the cluster; did you mean gpu.example.com?"},
+			want: []string{"o node has devices of class misnamed, which request r needs; driver gpu.exampel.com publishes nothing: there is no ResourceSlice of it in the cluster; did you mean gpu.example.com?"},
 		},
 		{
 			name: "a misnamed driver in the request", class: "any", expression: `device.driver == "nik.example.com"`, verdict: DoesNotFit,

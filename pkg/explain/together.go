@@ -41,10 +41,10 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 	}
 	if len(constrained) > 0 && fits(x.site.alloc, x.snap, withoutConstraints(claims)) {
 		answer.code = ConstraintUnsatisfiable
-		answer.message = "enough devices, but not with " + joinAnd(constrained)
+		answer.message = "enough devices available, but not with " + joinAnd(constrained)
 		if most := x.mostOfOne(ctx, node); most != nil {
 			answer.missing = most.wanted - most.count
-			answer.message += most.String()
+			answer.message = fmt.Sprintf("%d available, %s", x.claims[0].funnels[0][0].eligible[node.Name], most)
 		}
 		return answer
 	}
@@ -55,7 +55,7 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 		}
 		if alone {
 			answer.code = RequestsCompete
-			answer.message = fmt.Sprintf("requests %s each fit alone, not together", joinAnd(names))
+			answer.message = fmt.Sprintf("enough devices for requests %s each alone, but not for all together", joinAnd(names))
 			return answer
 		}
 	}
@@ -64,12 +64,12 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 		message string
 		change  func(*resourceapi.Device)
 	}{
-		{CompatibilityGroupConflict, "enough devices, but their compatibility groups differ", func(d *resourceapi.Device) {
+		{CompatibilityGroupConflict, "enough devices available, but their compatibility groups differ", func(d *resourceapi.Device) {
 			for i := range d.ConsumesCounters {
 				d.ConsumesCounters[i].CompatibilityGroups = nil
 			}
 		}},
-		{CountersExhausted, "enough devices, but together they use more than the shared counters have", func(d *resourceapi.Device) { d.ConsumesCounters = nil }},
+		{CountersExhausted, "enough devices available, but together they use more than the shared counters have", func(d *resourceapi.Device) { d.ConsumesCounters = nil }},
 	} {
 		alloc, snap, err := x.withDevices(ctx, node, probe.change)
 		if err == nil && alloc != nil && fits(alloc, snap, claims) {
@@ -79,7 +79,7 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 	}
 	answer.code, answer.message, answer.progress = CountUnsatisfiable, notTogether, progressUnproved
 	if ctx.Err() != nil {
-		answer.message += " (the cause was not found in time)"
+		answer.message += " (the reason was not found in time)"
 	}
 	return answer
 }
@@ -153,19 +153,20 @@ func singleRequests(claims []*resourceapi.ResourceClaim) (single []*resourceapi.
 }
 
 // most is how far the devices of a node get with the only constraint: how many
-// of them agree in its attribute, and in which value, or how many values there
-// are that differ.
+// of them agree in its attribute, or how many values there are that differ.
 type most struct {
 	distinct      bool
 	wanted, count int
-	value         string
+	constraint    constraint
 }
 
 func (m *most) String() string {
-	if m.distinct {
-		return fmt.Sprintf(": %d required, %s", m.wanted, distinctValues(m.count))
+	switch {
+	case m.distinct:
+		return fmt.Sprintf("but %s of %s", distinctValues(m.count), m.constraint.attribute)
+	default:
+		return fmt.Sprintf("at most %d with %s", m.count, m.constraint)
 	}
-	return fmt.Sprintf(": %d required, at most %d", m.wanted, m.count)
 }
 
 // mostOfOne is nil where several requests or a list attribute make it hard to
@@ -196,37 +197,12 @@ func (x *inquiry) mostOfOne(ctx context.Context, node *corev1.Node) *most {
 	if len(values) == 0 {
 		return nil
 	}
-	m := &most{distinct: constraint.distinct, wanted: int(min(f.request.count, math.MaxInt32)), count: len(values)}
+	m := &most{constraint: constraint, distinct: constraint.distinct, wanted: int(min(f.request.count, math.MaxInt32)), count: len(values)}
 	if !m.distinct {
-		m.value = values.sorted()[0]
-		m.count = values[m.value]
+		m.count = values[values.sorted()[0]]
 	}
 	if m.count >= m.wanted {
 		return nil
 	}
 	return m
-}
-
-// mostValue is the value in which most devices of the first node of a group
-// agree, and whether it is the same on all of its nodes.
-func (x *inquiry) mostValue(ctx context.Context, group NodeGroup) (value string, shared bool) {
-	values := map[string]bool{}
-	for _, node := range x.site.candidates {
-		at, found := slices.BinarySearchFunc(group.Names, node.Name, naturalCompare)
-		if !found {
-			continue
-		}
-		m := x.mostOfOne(ctx, node)
-		if m == nil || m.distinct {
-			return "", false
-		}
-		values[m.value] = true
-		if at == 0 {
-			value = m.value
-		}
-		if value != "" && len(values) > 1 {
-			break
-		}
-	}
-	return value, len(values) == 1
 }

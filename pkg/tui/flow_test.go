@@ -275,7 +275,7 @@ func TestSmall(t *testing.T) {
 		lines[s.selected()] = true
 		s.keys("down")
 	}
-	for _, want := range []string{"and 3 more", "and 9 more", "gpu-09"} {
+	for _, want := range []string{"and 3 more", "and 10 more", "gpu-09"} {
 		found := false
 		for line := range lines {
 			found = found || strings.Contains(line, want)

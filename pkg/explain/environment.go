@@ -1,0 +1,488 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// measure is one way to change a fact of the environment.
+type measure struct {
+	actor string
+	text  string
+	loss  int
+	// lessOf names what is asked for less.
+	lessOf string
+	// objects are edits of stored objects, pod those of the pod's own spec.
+	objects []Edit
+	pod     []claimEdit
+	claims  []claimEdit
+	gate    string
+	// silent is true if there is no command for it.
+	silent bool
+}
+
+// environment proposes what is enough on a node while what is asked for stays:
+// once with what the user can do wherever there is a choice, once with what an
+// administrator can do.
+func (r *remedies) environment(ctx context.Context, p *prospect) error {
+	if len(p.environment) == 0 {
+		return nil
+	}
+	var choices [][]measure
+	var holders []*fact
+	for _, i := range p.environment {
+		f := &p.scene.facts[i]
+		if f.kind == factHolder {
+			holders = append(holders, f)
+			continue
+		}
+		choices = append(choices, r.measures(p, f))
+	}
+	if len(holders) > 0 {
+		choices = append(choices, []measure{r.release(holders)})
+	}
+	for _, preferred := range []string{ActorUser, ActorAdmin} {
+		c := change{changes: len(p.environment)}
+		var texts []string
+		var operations []claimEdit
+		for _, measures := range choices {
+			if len(measures) == 0 {
+				return nil
+			}
+			m := measures[max(0, slices.IndexFunc(measures, func(m measure) bool { return m.actor == preferred }))]
+			texts = append(texts, m.text)
+			operations = append(operations, m.pod...)
+			c.objects, c.claims = append(c.objects, m.objects...), append(c.claims, m.claims...)
+			if len(choices) == 1 {
+				c.lessOf = m.lessOf
+			}
+			c.silent, c.loss, c.gate = c.silent || m.silent, max(c.loss, m.loss), cmp.Or(c.gate, m.gate)
+			if c.actor == "" || actorOrder(m.actor) > actorOrder(c.actor) {
+				c.actor = m.actor
+			}
+		}
+		if len(operations) > 0 {
+			edits, silent := r.podEdits(mergedPodEdits(r.subject.pod, operations))
+			if len(edits) == 0 {
+				continue
+			}
+			c.objects, c.silent = append(c.objects, edits...), c.silent || silent
+		}
+		c.text = strings.Join(texts, "; and ")
+		if _, err := r.propose(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measures lists what can be done about a fact of the environment. There is
+// none for what nobody can change.
+func (r *remedies) measures(p *prospect, f *fact) []measure {
+	switch f.kind {
+	case factRestriction:
+		return r.restrictionMeasures(p, f)
+	case factGate:
+		return []measure{{actor: ActorAdmin, loss: lossNone, gate: f.gate, text: gateText(f.gate), silent: true}}
+	case factPool:
+		c := r.completed(f.pool)
+		return []measure{{actor: c.actor, text: c.text, objects: c.objects}}
+	case factTaint:
+		tolerate := r.tolerate(f)
+		list := []measure{{actor: ActorUser, text: tolerate.text, loss: tolerate.loss, claims: tolerate.claims}}
+		if len(tolerate.claims) == 0 {
+			list = nil
+		}
+		if c, ok := r.withoutRule(f); ok {
+			list = append(list, measure{actor: c.actor, text: c.text, objects: c.objects})
+		}
+		return list
+	default:
+		return nil
+	}
+}
+
+func gateText(gate string) string {
+	return fmt.Sprintf("turn on the feature gate %s in the whole cluster", gate)
+}
+
+// withoutRule deletes the DeviceTaintRule that a taint comes from, if it does.
+func (r *remedies) withoutRule(f *fact) (change, bool) {
+	rule := r.site.alloc.TaintRule(f.tainted, f.taint)
+	if rule == nil {
+		return change{}, false
+	}
+	return change{
+		actor: ActorAdmin, text: fmt.Sprintf("delete DeviceTaintRule %s if it is no longer needed", rule.Name),
+		objects: []Edit{newEdit(object("DeviceTaintRule", "", rule.Name), "remove", "", nil)},
+	}, true
+}
+
+// restrictionMeasures lists what makes a node suitable for the pod.
+func (r *remedies) restrictionMeasures(p *prospect, f *fact) []measure {
+	node, misfit := p.node(), f.misfit
+	name := node.Name
+	if len(p.nodes) > 1 {
+		name += fmt.Sprintf(" or one of %s", plural(len(p.nodes)-1, "equivalent node"))
+	}
+	nodeObject := object(KindNode, "", node.Name)
+	switch misfit.Filter {
+	case allocator.FilterUnschedulable:
+		m := measure{actor: ActorAdmin, text: "uncordon node " + name, objects: []Edit{newEdit(nodeObject, "replace", "/spec/unschedulable", false)}}
+		for i, taint := range node.Spec.Taints {
+			if taint.Key == corev1.TaintNodeUnschedulable {
+				m.objects = append(m.objects, newEdit(nodeObject, "remove", fmt.Sprintf("/spec/taints/%d", i), nil))
+			}
+		}
+		return []measure{m}
+	case allocator.FilterTaint:
+		return r.nodeTaintMeasures(node, name, misfit.Taint)
+	case allocator.FilterNodeSelector:
+		return []measure{{
+			actor: ActorUser, loss: lossCondition,
+			text: fmt.Sprintf("remove %s=%s from spec.nodeSelector", misfit.Label, r.subject.pod.Spec.NodeSelector[misfit.Label]),
+			pod:  []claimEdit{{op: "remove", path: "/nodeSelector/" + pointerToken(misfit.Label)}},
+		}}
+	case allocator.FilterNodeAffinity:
+		return []measure{{
+			actor: ActorUser, loss: lossCondition, text: "remove the required node affinity",
+			pod: []claimEdit{{op: "remove", path: "/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution"}},
+		}}
+	case allocator.FilterResources:
+		var list []measure
+		if m, ok := r.lower(misfit); ok {
+			list = append(list, m)
+		}
+		if m, ok := r.makeRoom(node, misfit); ok {
+			list = append(list, m)
+		}
+		return list
+	case allocator.FilterPods:
+		if m, ok := r.makeRoom(node, misfit); ok {
+			return []measure{m}
+		}
+		return nil
+	case allocator.FilterPorts:
+		namespace, podName, _ := strings.Cut(misfit.User, "/")
+		if pod := r.snap.Pod(namespace, podName); pod != nil {
+			return []measure{r.podsLeave(node, []*corev1.Pod{pod})}
+		}
+		return nil
+	default:
+		return nil
+	}
+}
+
+// nodeTaintMeasures tolerates a taint of a node, or removes it. Those of the
+// node lifecycle controller go by themselves, once the node is well.
+func (r *remedies) nodeTaintMeasures(node *corev1.Node, name string, taint corev1.Taint) []measure {
+	at := slices.IndexFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t == taint })
+	if at < 0 {
+		at = slices.IndexFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) })
+	}
+	remove := []Edit{newEdit(object(KindNode, "", node.Name), "remove", fmt.Sprintf("/spec/taints/%d", at), nil)}
+	if strings.HasPrefix(taint.Key, "node.kubernetes.io/") {
+		return []measure{{
+			actor: ActorNobody, silent: true, objects: remove,
+			text: fmt.Sprintf("wait until node %s no longer has the taint %s, which Kubernetes sets and removes itself", name, taint.ToString()),
+		}}
+	}
+	toleration := corev1.Toleration{Key: taint.Key, Operator: corev1.TolerationOpEqual, Value: taint.Value, Effect: taint.Effect}
+	if taint.Value == "" {
+		toleration.Operator = corev1.TolerationOpExists
+	}
+	return []measure{
+		{
+			actor: ActorUser, loss: lossTolerance, text: fmt.Sprintf("tolerate the node taint %s if the pod may run there", taint.ToString()),
+			pod: []claimEdit{{op: "add", path: "/tolerations/-", value: toleration}},
+		},
+		{actor: ActorAdmin, text: fmt.Sprintf("remove the taint %s from node %s", taint.ToString(), name), objects: remove},
+	}
+}
+
+// mergedPodEdits makes one list of operations that can be applied one after the
+// other: lists that do not exist are added, those that get empty are removed.
+func mergedPodEdits(pod *corev1.Pod, operations []claimEdit) []claimEdit {
+	var merged []claimEdit
+	dropped := 0
+	tolerations := len(pod.Spec.Tolerations)
+	for _, o := range operations {
+		if toleration, ok := o.value.(corev1.Toleration); ok && tolerations == 0 {
+			o = claimEdit{op: "add", path: "/tolerations", value: []corev1.Toleration{toleration}}
+		}
+		if strings.HasPrefix(o.path, "/tolerations") {
+			tolerations++
+		}
+		if strings.HasPrefix(o.path, "/nodeSelector/") {
+			dropped++
+		}
+		merged = append(merged, o)
+	}
+	if dropped > 0 && dropped == len(pod.Spec.NodeSelector) {
+		merged = slices.DeleteFunc(merged, func(o claimEdit) bool { return strings.HasPrefix(o.path, "/nodeSelector/") })
+		merged = append(merged, claimEdit{op: "remove", path: "/nodeSelector"})
+	}
+	return merged
+}
+
+// lower takes from the request of one container what the node has too little
+// of. The container is the one that requests most.
+func (r *remedies) lower(misfit *allocator.Misfit) (measure, bool) {
+	pod := r.subject.pod
+	switch misfit.Resource {
+	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
+	default:
+		return measure{}, false
+	}
+	if pod.Spec.Resources != nil || misfit.Available.Sign() <= 0 {
+		// Requests of the whole pod have rules of their own.
+		return measure{}, false
+	}
+	most := -1
+	for i := range pod.Spec.Containers {
+		quantity, ok := requestOf(&pod.Spec.Containers[i], misfit.Resource)
+		if !ok {
+			continue
+		}
+		if most >= 0 {
+			if other, _ := requestOf(&pod.Spec.Containers[most], misfit.Resource); quantity.Cmp(other) <= 0 {
+				continue
+			}
+		}
+		most = i
+	}
+	if most < 0 {
+		return measure{}, false
+	}
+	container := &pod.Spec.Containers[most]
+	before, _ := requestOf(container, misfit.Resource)
+	after := before.DeepCopy()
+	after.Sub(misfit.Required)
+	after.Add(misfit.Available)
+	if after.Sign() <= 0 {
+		return measure{}, false
+	}
+	after = rounded(after, misfit.Resource)
+	m := measure{
+		actor: ActorUser, loss: lossOf(after.MilliValue(), before.MilliValue()), lessOf: string(misfit.Resource),
+		text: fmt.Sprintf("request %s %s instead of %s in container %s", misfit.Resource, after.String(), before.String(), container.Name),
+	}
+	path := fmt.Sprintf("/containers/%d/resources/requests", most)
+	switch {
+	case hasResource(container.Resources.Requests, misfit.Resource):
+		m.pod = []claimEdit{{op: "replace", path: path + "/" + pointerToken(string(misfit.Resource)), value: after.String()}}
+	case len(container.Resources.Requests) > 0:
+		m.pod = []claimEdit{{op: "add", path: path + "/" + pointerToken(string(misfit.Resource)), value: after.String()}}
+	default:
+		m.pod = []claimEdit{{op: "add", path: path, value: corev1.ResourceList{misfit.Resource: after}}}
+	}
+	return m, true
+}
+
+// rounded is a quantity that people would write, no larger than this one:
+// memory in whole Mi.
+func rounded(q resource.Quantity, name corev1.ResourceName) resource.Quantity {
+	const mi = 1 << 20
+	if name == corev1.ResourceCPU || q.Value() < mi {
+		return q
+	}
+	return *resource.NewQuantity(q.Value()/mi*mi, resource.BinarySI)
+}
+
+// requestOf is what a container requests, or what it is limited to if it
+// requests nothing else.
+func requestOf(c *corev1.Container, name corev1.ResourceName) (resource.Quantity, bool) {
+	if q, ok := c.Resources.Requests[name]; ok {
+		return q, true
+	}
+	q, ok := c.Resources.Limits[name]
+	return q, ok
+}
+
+// makeRoom finds the pods of a node that matter least and whose leaving is
+// enough: one if there is one, else as few as it takes from the least important.
+func (r *remedies) makeRoom(node *corev1.Node, misfit *allocator.Misfit) (measure, bool) {
+	needs := misfit.Required.DeepCopy()
+	needs.Sub(misfit.Available)
+	type user struct {
+		pod  *corev1.Pod
+		uses resource.Quantity
+	}
+	var users []user
+	for _, pod := range r.podsOn(node.Name) {
+		uses := *resource.NewQuantity(1, resource.DecimalSI)
+		if misfit.Filter == allocator.FilterResources {
+			uses = r.site.alloc.RequestOf(pod, misfit.Resource)
+		}
+		if owner := metav1.GetControllerOfNoCopy(pod); uses.Sign() > 0 && (owner == nil || owner.Kind != "DaemonSet") {
+			users = append(users, user{pod, uses})
+		}
+	}
+	slices.SortStableFunc(users, func(a, b user) int {
+		return cmp.Or(
+			cmp.Compare(ptr.Deref(a.pod.Spec.Priority, 0), ptr.Deref(b.pod.Spec.Priority, 0)),
+			b.uses.Cmp(a.uses), b.pod.CreationTimestamp.Compare(a.pod.CreationTimestamp.Time),
+		)
+	})
+	var leaving []*corev1.Pod
+	if i := slices.IndexFunc(users, func(u user) bool { return u.uses.Cmp(needs) >= 0 }); i >= 0 {
+		leaving = []*corev1.Pod{users[i].pod}
+	} else {
+		for _, u := range users {
+			if needs.Sign() <= 0 {
+				break
+			}
+			needs.Sub(u.uses)
+			leaving = append(leaving, u.pod)
+		}
+		if needs.Sign() > 0 {
+			return measure{}, false
+		}
+	}
+	if len(leaving) == 0 {
+		return measure{}, false
+	}
+	return r.podsLeave(node, leaving), true
+}
+
+// podsLeave is that pods leave a node. Those that nobody makes again can be
+// deleted; others come back, perhaps to the same node.
+func (r *remedies) podsLeave(node *corev1.Node, pods []*corev1.Pod) measure {
+	m := measure{actor: ActorAdmin}
+	names := make([]string, 0, len(pods))
+	for _, pod := range pods {
+		names = append(names, r.withPriority(pod))
+		m.objects = append(m.objects, newEdit(object(KindPod, pod.Namespace, pod.Name), "remove", "", nil))
+		if metav1.GetControllerOfNoCopy(pod) != nil {
+			m.actor, m.silent = ActorNobody, true
+		}
+	}
+	m.text = "delete pod " + joinAnd(shortList(names))
+	if m.silent {
+		m.text = fmt.Sprintf("wait until node %s no longer runs pod %s", node.Name, joinAnd(shortList(names)))
+	}
+	return m
+}
+
+// withPriority names a pod with its priority, if that says something.
+func (r *remedies) withPriority(pod *corev1.Pod) string {
+	name, own := pod.Namespace+"/"+pod.Name, int32(0)
+	if r.subject.pod != nil {
+		own = ptr.Deref(r.subject.pod.Spec.Priority, 0)
+	}
+	if priority := ptr.Deref(pod.Spec.Priority, 0); priority != own {
+		name += fmt.Sprintf(", priority %d", priority)
+	}
+	return name
+}
+
+// release is that claims are released: their pods are done, or deleted.
+func (r *remedies) release(holders []*fact) measure {
+	m := measure{actor: ActorNobody, silent: true}
+	names := make([]string, 0, len(holders))
+	lower := false
+	for _, f := range holders {
+		claim := f.holder
+		name := claim.Namespace + "/" + claim.Name
+		var users []string
+		for _, pod := range r.usersOf(claim) {
+			users = append(users, r.withPriority(pod))
+			own := int32(0)
+			if r.subject.pod != nil {
+				own = ptr.Deref(r.subject.pod.Spec.Priority, 0)
+			}
+			lower = lower || ptr.Deref(pod.Spec.Priority, 0) < own
+		}
+		if len(users) > 0 {
+			name += " (used by pod " + sample(users, 2) + ")"
+		}
+		names = append(names, name)
+		m.objects = append(m.objects, newEdit(claimObject(claim), "remove", "/status/allocation", nil))
+	}
+	m.text = fmt.Sprintf("wait until claim %s is released", names[0])
+	if len(names) > 1 {
+		m.text = fmt.Sprintf("wait until %d claims are released: %s", len(names), sample(names, 4))
+	}
+	if lower {
+		m.text += "; devices are not preempted, whatever the priority"
+	}
+	return m
+}
+
+// released proposes that the fewest claims are released that are enough.
+func (r *remedies) released(ctx context.Context) error {
+	if r.scene == nil {
+		return nil
+	}
+	var others, holders []int
+	for i := range r.scene.facts {
+		if f := &r.scene.facts[i]; f.kind != factHolder || r.own(f.holder) {
+			others = append(others, i)
+		} else {
+			holders = append(holders, i)
+		}
+	}
+	if len(holders) == 0 {
+		return nil
+	}
+	if ok, err := r.scene.fits(ctx, others); err != nil || !ok {
+		return err
+	}
+	given, err := r.scene.fewest(ctx, others, holders)
+	if err != nil || len(given) == 0 {
+		return err
+	}
+	facts := make([]*fact, 0, len(given))
+	for _, i := range given {
+		facts = append(facts, &r.scene.facts[i])
+	}
+	m := r.release(facts)
+	_, err = r.propose(ctx, change{actor: m.actor, text: m.text, objects: m.objects, silent: m.silent, changes: len(given)})
+	return err
+}
+
+// usersOf lists the pods that use a claim.
+func (x *inquiry) usersOf(claim *resourceapi.ResourceClaim) []*corev1.Pod {
+	return usersOf(x.snap, claim)
+}
+
+// podsOn lists the pods of a node that are not finished.
+func (x *inquiry) podsOn(node string) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, pod := range x.snap.Pods {
+		if pod.Spec.NodeName == node && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// dependsOnPodsElsewhere reports whether pods on other nodes may decide whether
+// a node is suitable for the pod.
+func (x *inquiry) dependsOnPodsElsewhere() bool {
+	pod := x.subject.pod
+	if pod == nil {
+		return false
+	}
+	if affinity := pod.Spec.Affinity; len(pod.Spec.TopologySpreadConstraints) > 0 || affinity != nil && (affinity.PodAffinity != nil || affinity.PodAntiAffinity != nil) {
+		return true
+	}
+	return slices.ContainsFunc(x.snap.Pods, func(other *corev1.Pod) bool {
+		affinity := other.Spec.Affinity
+		return affinity != nil && affinity.PodAntiAffinity != nil
+	})
+}

@@ -1,0 +1,302 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// headline is the reason why the claims fit nowhere: what is asked for, and why
+// the nearest node does not have it. It is empty where that is not known.
+func (x *inquiry) headline(ctx context.Context, list []*prospect) string {
+	if text := x.noDevices(); text != "" {
+		return text
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	if text := x.apart(ctx); text != "" {
+		return text
+	}
+	p := list[0]
+	if len(x.claims) == 0 {
+		return x.strandedHeadline(p)
+	}
+	answer, enough := x.devicesOf(ctx, p)
+	if answer.message == "" {
+		return ""
+	}
+	released := ""
+	if actual := x.whyNot(ctx, p.node()); !enough && actual.message != answer.message {
+		// The answer is that for a scenario.
+		released = ", even after all other claims are released"
+	}
+	subject := fmt.Sprintf("Node %s has", p.node().Name)
+	if group := &x.out.Nodes[0]; group.Message == answer.message && group.Count > 1 {
+		subject = fmt.Sprintf("Node %s and %s have", p.node().Name, plural(group.Count-1, "more node"))
+		if group.Count == x.out.NodeCount {
+			subject = fmt.Sprintf("All %d nodes have", group.Count)
+		}
+	}
+	text := fmt.Sprintf("%s. %s %s", x.asks(), subject, answer.message) + released + x.detail(answer.code)
+	for i, u := range x.site.misfits[p.node().Name] {
+		switch {
+		case i > 0, !enough:
+			text += ", and "
+		default:
+			text += ", but "
+		}
+		text += "is not suitable: " + x.misfitText(u) + x.largest(u)
+	}
+	return text
+}
+
+// largest says that no node is as large as the pod needs, if so.
+func (x *inquiry) largest(u unsuitableNode) string {
+	if u.misfit.Filter != allocator.FilterResources || u.misfit.Required.Cmp(u.misfit.Allocatable) <= 0 {
+		return ""
+	}
+	most := u.misfit.Allocatable
+	for _, node := range x.snap.Nodes {
+		if q := node.Status.Allocatable[u.misfit.Resource]; q.Cmp(most) > 0 {
+			most = q
+		}
+	}
+	if u.misfit.Required.Cmp(most) <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (no node is that large; the largest has %s)", most.String())
+}
+
+// asks says what the claims ask for.
+func (x *inquiry) asks() string {
+	var parts []string
+	several := len(x.claims) > 1
+	for i := range x.claims {
+		constraints := claimConstraints(x.claims[i].claim)
+		for _, alternatives := range x.claims[i].funnels {
+			if len(alternatives) == 0 {
+				continue
+			}
+			name := alternatives[0].request.base
+			if several && x.claims[i].claim.Name != "" {
+				name = x.claims[i].claim.Name + "." + name
+			}
+			parts = append(parts, name+" needs "+neededText(alternatives))
+		}
+		for _, c := range constraints {
+			parts[len(parts)-1] += " with " + c.String()
+		}
+	}
+	const most = 3
+	if len(parts) > most {
+		return fmt.Sprintf("%d requests need devices on one node", len(parts))
+	}
+	if len(parts) == 1 {
+		return "request " + parts[0]
+	}
+	return "on one node, request " + strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
+}
+
+// neededText says how many devices a request needs, alternative by alternative.
+func neededText(alternatives []*funnel) string {
+	var texts []string
+	for _, f := range alternatives {
+		text := "all devices that match"
+		if !f.request.all() {
+			text = plural(int(min(f.request.count, 1<<30)), "device")
+		}
+		if !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return joinOr(texts)
+}
+
+// devicesOf says which devices the nearest node has for the claims, whatever
+// else keeps the pod away from it. Enough reports whether these are all that is
+// needed.
+//
+// If they are not, the answer is that for a scenario in which all that may pass
+// and is not a part of the conflict has passed: what is left is the condition
+// that stays.
+func (x *inquiry) devicesOf(ctx context.Context, p *prospect) (answer nodeAnswer, enough bool) {
+	s := p.scene
+	// Where the pod cannot use the node, the conflict is about that alone.
+	whole := len(p.conflict) == 0 || slices.ContainsFunc(p.conflict, func(i int) bool { return s.facts[i].kind == factRestriction })
+	h := s.given(func(i int) bool {
+		f := &s.facts[i]
+		return f.kind != factRestriction && (whole || !f.environmental() || slices.Contains(p.conflict, i))
+	})
+	alloc, err := x.site.alloc.Amended(ctx, h.snap)
+	if err != nil {
+		return nodeAnswer{}, false
+	}
+	one, err := x.alone(ctx, alloc, h.snap, s.node, h.claims)
+	if err != nil {
+		return nodeAnswer{}, false
+	}
+	if fits, err := x.fitsOn(ctx, alloc, h.snap, s.node, h.claims); err == nil && fits {
+		return nodeAnswer{message: one.availableText(s.node)}, true
+	}
+	return one.whyNot(ctx, s.node), false
+}
+
+// availableText says how many devices a node has for each request.
+func (x *inquiry) availableText(node *corev1.Node) string {
+	if len(x.claims) == 1 && len(x.claims[0].funnels) == 1 && len(x.claims[0].funnels[0]) == 1 {
+		return fmt.Sprintf("%d available", x.claims[0].funnels[0][0].eligible[node.Name])
+	}
+	return "the devices for all requests"
+}
+
+// strandedHeadline is for a pod whose claims have their devices.
+func (x *inquiry) strandedHeadline(p *prospect) string {
+	var texts []string
+	for _, u := range x.site.misfits[p.node().Name] {
+		texts = append(texts, x.misfitText(u))
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the devices are allocated, but no node is suitable for the pod. Node %s: %s", p.node().Name, strings.Join(texts, ", and "))
+}
+
+// noDevices says that there is no device of a class anywhere: then it does not
+// matter what else keeps nodes from being used.
+func (x *inquiry) noDevices() string {
+	if x.snap.Gap(snapshot.ResourceSlices) != nil || x.subject.only != nil || x.out.NodeCount == 0 {
+		return ""
+	}
+	for i := range x.claims {
+		for j, alternatives := range x.claims[i].funnels {
+			if len(alternatives) == 0 || slices.ContainsFunc(alternatives, (*funnel).classHasDevices) ||
+				x.subject.claims[x.claims[i].index].ExtendedResources {
+				continue
+			}
+			var classes []string
+			for _, f := range alternatives {
+				if !slices.Contains(classes, f.request.class) {
+					classes = append(classes, f.request.class)
+				}
+			}
+			text := fmt.Sprintf("no node has devices of class %s, which request %s needs", joinOr(classes), alternatives[0].request.base)
+			if len(x.snap.Slices) == 0 {
+				return text + ": there are no ResourceSlices, so no driver has published any device"
+			}
+			if hint := x.classHint(i, j); hint != "" {
+				text += "; " + hint
+			}
+			return text
+		}
+	}
+	return ""
+}
+
+// classHint is what the class of a request was probably meant to select.
+func (x *inquiry) classHint(claim, request int) string {
+	for _, f := range x.claims[claim].funnels[request] {
+		for _, r := range x.out.Claims[x.claims[claim].index].Requests {
+			if r.Name != f.request.name {
+				continue
+			}
+			for _, rejection := range r.Rejected {
+				if rejection.Code == ClassSelectorFalse && rejection.Hint != "" {
+					return rejection.Hint
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// apart says which nodes have devices for which request, where each request has
+// some and no node has them for all, whoever uses them now.
+func (x *inquiry) apart(ctx context.Context) string {
+	if x.subject.only != nil {
+		return ""
+	}
+	type served struct {
+		name  string
+		nodes []string
+	}
+	var all []served
+	common := map[string]int{}
+	for i := range x.claims {
+		if x.subject.claims[x.claims[i].index].ExtendedResources {
+			return ""
+		}
+		for _, alternatives := range x.claims[i].funnels {
+			if len(alternatives) == 0 {
+				continue
+			}
+			s := served{name: alternatives[0].request.base}
+			if len(x.claims) > 1 && x.claims[i].claim.Name != "" {
+				s.name = x.claims[i].claim.Name + "." + s.name
+			}
+			for _, node := range x.nodes() {
+				if slices.ContainsFunc(alternatives, func(f *funnel) bool { return !x.estimateRequest(ctx, f, node).short }) {
+					s.nodes = append(s.nodes, node.Name)
+					common[node.Name]++
+				}
+			}
+			if len(s.nodes) == 0 {
+				return ""
+			}
+			all = append(all, s)
+		}
+	}
+	if len(all) < 2 {
+		return ""
+	}
+	for _, count := range common {
+		if count == len(all) {
+			return ""
+		}
+	}
+	var parts []string
+	for _, s := range all {
+		slices.SortFunc(s.nodes, naturalCompare)
+		parts = append(parts, fmt.Sprintf("%s is available only on %s", s.name, sample(s.nodes, 3)))
+	}
+	const most = 4
+	if len(parts) > most {
+		parts = append(parts[:most], fmt.Sprintf("%d more requests", len(all)-most))
+	}
+	return "no node has the devices of all requests: " + strings.Join(parts, ", ")
+}
+
+// nominated says that the scheduler has preempted pods for this one, if so.
+func (x *inquiry) nominated(ctx context.Context) string {
+	pod := x.subject.pod
+	if pod == nil || pod.Status.NominatedNodeName == "" || x.site.pools == nil {
+		return ""
+	}
+	name := pod.Status.NominatedNodeName
+	for _, u := range x.site.misfits[name] {
+		if u.misfit.Filter != allocator.FilterResources && u.misfit.Filter != allocator.FilterPods && u.misfit.Filter != allocator.FilterPorts {
+			return ""
+		}
+	}
+	node := x.snap.Node(name)
+	if node == nil {
+		return ""
+	}
+	claims, err := x.claimsFor(node)
+	if err != nil {
+		return ""
+	}
+	if fits, err := x.fitsOn(ctx, x.site.alloc, x.snap, node, claims); err != nil || !fits {
+		return ""
+	}
+	return fmt.Sprintf("node %s is nominated for the pod: the scheduler is preempting pods of lower priority there, and devices for the claims are available. Nothing has to change", name)
+}

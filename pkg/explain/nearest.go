@@ -1,0 +1,520 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// A node where the claims do not fit is as near as the changes that it takes are
+// few, and of as many changes, as they take little away from what is asked for:
+// a cordoned node with all devices is nearer than a node with half of them.
+
+// maxProspects is how many different nodes are looked at closely, those first
+// that an estimate says to be near.
+const maxProspects = 8
+
+// What a change takes away from what is asked for. Between lossFewer and
+// lossCondition it is a percentage of a number.
+const (
+	lossNone      = 0
+	lossNear      = 1   // another value, the nearest that exists
+	lossTolerance = 2   // a device with a taint
+	lossFewer     = 3   // less of the same
+	lossCondition = 104 // a condition is dropped
+	lossOther     = 110 // something else
+	lossSeveral   = 120 // several conditions are dropped
+)
+
+// lossOf is what it takes away to get available in place of required.
+func lossOf(available, required int64) int {
+	if required <= 0 || available >= required {
+		return lossNone
+	}
+	return lossFewer + int((required-max(available, 0))*100/required)
+}
+
+// distance is what has to change until claims fit on a node.
+type distance struct {
+	// changes counts what has to change.
+	changes int
+	// loss is what that takes away from what is asked for.
+	loss int
+}
+
+func (d distance) compare(other distance) int {
+	return cmp.Or(cmp.Compare(d.changes, other.changes), cmp.Compare(d.loss, other.loss))
+}
+
+// farAway is a distance that is not known.
+var farAway = distance{changes: 1 << 20, loss: lossSeveral} //nolint:gochecknoglobals // a constant
+
+// prospect is a node where the claims do not fit. It stands for all that are
+// equivalent to it.
+type prospect struct {
+	nodes []*corev1.Node
+	scene *scene
+	// estimate orders prospects before they are looked at closely.
+	estimate estimate
+	// distance is proved.
+	distance distance
+	// environment has the facts to be changed if that is enough, while what is
+	// asked for stays; nil if it is not.
+	environment []int
+	// conflict is a minimal set of facts that cannot all hold, nil if none was
+	// found or looked for.
+	conflict []int
+	searched bool
+}
+
+func (p *prospect) node() *corev1.Node { return p.nodes[0] }
+
+// estimate is what counting devices one by one says about a node.
+type estimate struct {
+	distance
+	// asking is the distance if only what is asked for changes, besides what the
+	// node itself takes.
+	asking distance
+	// misfits counts what keeps the pod away from the node.
+	misfits int
+	// available counts the devices that are available to the requests, free those
+	// of their classes that no claim has.
+	available, free int
+}
+
+// more orders estimates of the same distance: more devices first.
+func (e estimate) more(other estimate) int {
+	return cmp.Or(cmp.Compare(other.available, e.available), cmp.Compare(other.free, e.free))
+}
+
+// prospects lists the nodes where the claims do not fit, equivalent ones
+// together, the nearest first. Only the first ones were looked at closely; the
+// others have no scene.
+func (x *inquiry) prospects(ctx context.Context) []*prospect {
+	if x.site.pools == nil {
+		return nil
+	}
+	var list []*prospect
+	for _, nodes := range x.equivalent() {
+		list = append(list, &prospect{nodes: nodes, estimate: x.estimate(ctx, nodes[0]), distance: farAway})
+	}
+	slices.SortStableFunc(list, func(a, b *prospect) int {
+		return cmp.Or(a.estimate.compare(b.estimate.distance), a.estimate.more(b.estimate))
+	})
+	near := slices.Clone(list[:min(len(list), maxProspects)])
+	if asking := x.nearestAsking(list); asking != nil && !slices.Contains(near, asking) {
+		near = append(near, asking)
+	}
+	for _, p := range near {
+		x.look(ctx, p)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *prospect) int {
+		return cmp.Or(a.distance.compare(b.distance), a.estimate.compare(b.estimate.distance), a.estimate.more(b.estimate))
+	})
+	return list
+}
+
+// nearestAsking is the prospect where what is asked for has to change least, if
+// nothing else does.
+func (x *inquiry) nearestAsking(list []*prospect) *prospect {
+	if len(list) == 0 {
+		return nil
+	}
+	return slices.MinFunc(list, func(a, b *prospect) int {
+		return cmp.Or(
+			cmp.Compare(a.estimate.misfits, b.estimate.misfits),
+			a.estimate.asking.compare(b.estimate.asking),
+			a.estimate.more(b.estimate),
+		)
+	})
+}
+
+// equivalent groups the nodes with devices: those with the same content, the
+// same misfits, and devices divided in the same way among claims.
+func (x *inquiry) equivalent() [][]*corev1.Node {
+	var nodes []*corev1.Node
+	for _, node := range x.nodes() {
+		if len(x.site.pools[node.Name]) > 0 || len(x.claims) == 0 {
+			nodes = append(nodes, node)
+		}
+	}
+	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return naturalCompare(a.Name, b.Name) })
+	var groups [][]*corev1.Node
+	at := map[string]int{}
+	for _, same := range x.twins(nodes) {
+		for _, node := range same {
+			key := fmt.Sprintf("%p %s %s", same[0], x.misfitKey(node), x.holderKey(node))
+			i, known := at[key]
+			if !known {
+				i = len(groups)
+				at[key] = i
+				groups = append(groups, nil)
+			}
+			groups[i] = append(groups[i], node)
+		}
+	}
+	return groups
+}
+
+// misfitKey is the same for nodes that the pod cannot use for the same reasons.
+func (x *inquiry) misfitKey(node *corev1.Node) string {
+	var key strings.Builder
+	for _, u := range x.site.misfits[node.Name] {
+		fmt.Fprintf(&key, "%s %q %s/%s ", u.code, u.misfit.Reason, u.misfit.Available.String(), u.misfit.Allocatable.String())
+	}
+	return key.String()
+}
+
+// holderKey is the same for nodes of which claims have the same devices, by
+// their places, and matter as much.
+func (x *inquiry) holderKey(node *corev1.Node) string {
+	var key contentText
+	at := map[*resourceapi.ResourceClaim]int{}
+	for _, pool := range x.site.pools[node.Name] {
+		for i := range pool.Devices {
+			for _, h := range x.site.alloc.Holders(pool.Devices[i].ID) {
+				number, known := at[h.Claim]
+				if !known {
+					number = len(at)
+					at[h.Claim] = number
+				}
+				key.words(fmt.Sprint(i, number))
+			}
+		}
+	}
+	return string(key.bytes)
+}
+
+// estimate counts, request by request, what a node has and what of it is in use.
+func (x *inquiry) estimate(ctx context.Context, node *corev1.Node) estimate {
+	e := estimate{misfits: len(x.site.misfits[node.Name])}
+	loss, never := 0, false
+	releases := map[string]bool{}
+	for i := range x.claims {
+		for _, alternatives := range x.claims[i].funnels {
+			if len(alternatives) > 0 && !x.wantedOn(&x.claims[i], alternatives[0].request.base, node) {
+				continue
+			}
+			var best *requestEstimate
+			for _, f := range alternatives {
+				if r := x.estimateRequest(ctx, f, node); best == nil || r.nearer(best) {
+					best = r
+				}
+			}
+			if best == nil {
+				continue
+			}
+			e.available, e.free = e.available+best.available, e.free+best.free
+			loss, never = max(loss, best.loss), never || best.short
+			for _, cause := range best.releases {
+				releases[cause] = true
+			}
+		}
+	}
+	misfitLoss := x.lossOfMisfits(node)
+	e.asking = distance{e.misfits + 1, max(loss, misfitLoss)}
+	if loss == lossNone {
+		e.asking.changes--
+	}
+	e.distance = e.asking
+	if without := (distance{e.misfits + len(releases), misfitLoss}); !never && without.compare(e.distance) < 0 {
+		e.distance = without
+	}
+	return e
+}
+
+// requestEstimate is what a node has for one request.
+type requestEstimate struct {
+	available, free int
+	// releases are the claims, taints and pools of which something is needed.
+	releases []string
+	// short is true if the node has too few devices, whoever uses them.
+	short bool
+	loss  int
+}
+
+func (r *requestEstimate) nearer(other *requestEstimate) bool {
+	return cmp.Or(cmp.Compare(r.loss, other.loss), cmp.Compare(len(r.releases), len(other.releases))) < 0
+}
+
+func (x *inquiry) estimateRequest(ctx context.Context, f *funnel, node *corev1.Node) *requestEstimate {
+	r := &requestEstimate{}
+	causes := tally{}
+	for _, pool := range x.site.pools[node.Name] {
+		eachDevice(pool, func(d *allocator.Device, kept *reason) {
+			why := kept
+			switch {
+			case f.otherClass(d.Device):
+				return
+			case kept == nil:
+				why = f.checks.device(ctx, d, node)
+			}
+			if !x.site.alloc.InUse(d.ID) {
+				r.free++
+			}
+			switch {
+			case why == nil:
+				r.available++
+			case why.passing():
+				causes[why.fact.Object]++
+			}
+		})
+	}
+	needs := int(min(f.request.count, resourceapi.AllocationResultsMaxSize+1))
+	if f.request.all() {
+		needs = max(1, r.available)
+		for _, count := range causes {
+			needs += count
+		}
+	}
+	r.loss = lossOf(int64(r.available), int64(needs))
+	if r.available == 0 {
+		r.loss = lossOther
+	}
+	missing := needs - r.available
+	for _, cause := range causes.sorted() {
+		if missing <= 0 {
+			break
+		}
+		missing -= causes[cause]
+		r.releases = append(r.releases, cause)
+	}
+	r.short = missing > 0
+	return r
+}
+
+// passing reports whether a reason against a device may pass while the device
+// and what is asked for stay the same.
+func (r *reason) passing() bool {
+	switch r.code {
+	case DeviceAllocated, CountersExhausted, CompatibilityGroupConflict, DeviceTainted, PoolIncomplete, FeatureDisabled, BindingConditionsUnsupported:
+		return true
+	case CapacityInsufficient:
+		return r.rank == rankCapacityLeft
+	default:
+		return false
+	}
+}
+
+// look finds out how far a node is, and what has to change there.
+func (x *inquiry) look(ctx context.Context, p *prospect) {
+	s, err := x.newScene(p.node())
+	if err != nil || len(s.facts) > maxFacts {
+		return
+	}
+	p.scene = s
+	if slices.ContainsFunc(x.site.misfits[p.node().Name], func(u unsuitableNode) bool { return u.claim != nil }) {
+		// The pod's own claims keep it away: it is not for the node to change.
+		return
+	}
+	var restrictions, others, rest []int
+	for i := range s.facts {
+		switch f := &s.facts[i]; {
+		case f.kind == factRestriction:
+			restrictions = append(restrictions, i)
+		case f.environmental() && (f.kind != factHolder || !x.own(f.holder)):
+			others = append(others, i)
+		default:
+			rest = append(rest, i)
+		}
+	}
+	fits := func(holding ...int) bool {
+		ok, err := s.fits(ctx, holding)
+		return ok && err == nil
+	}
+	switch {
+	case fits(slices.Concat(rest, others)...):
+		p.environment = restrictions
+	case len(others) > 0 && fits(rest...):
+		given, err := s.fewest(ctx, rest, others)
+		if err != nil {
+			return
+		}
+		p.environment = slices.Concat(restrictions, given)
+	}
+	if p.environment != nil {
+		p.distance = distance{len(p.environment), x.lossOfMisfits(p.node())}
+		if len(p.environment) <= len(restrictions)+1 {
+			return
+		}
+	}
+	if loss, ok := s.leastLoss(ctx, slices.Concat(rest, others)); ok {
+		if asking := (distance{len(restrictions) + 1, max(loss, x.lossOfMisfits(p.node()))}); asking.compare(p.distance) < 0 {
+			p.distance = asking
+		}
+	}
+}
+
+// loss is what it takes away to make a node suitable for the pod.
+func (u unsuitableNode) loss() int {
+	switch {
+	case u.claim != nil:
+		// The devices that the pod has already would be given up.
+		return lossSeveral
+	case u.misfit.Filter == allocator.FilterResources:
+		return lossOf(u.misfit.Available.MilliValue(), u.misfit.Required.MilliValue())
+	case u.misfit.Filter == allocator.FilterNodeSelector, u.misfit.Filter == allocator.FilterNodeAffinity:
+		return lossCondition
+	case u.misfit.Filter == allocator.FilterNodeName:
+		return lossOther
+	default:
+		return lossNone
+	}
+}
+
+// lossOfMisfits is the most that one of a node's misfits takes away.
+func (x *inquiry) lossOfMisfits(node *corev1.Node) int {
+	most := lossNone
+	for _, u := range x.site.misfits[node.Name] {
+		most = max(most, u.loss())
+	}
+	return most
+}
+
+// environmental reports whether a fact is about the cluster and may pass, not
+// about what is asked for or what the hardware is.
+func (f *fact) environmental() bool {
+	switch f.kind {
+	case factRestriction, factGate, factPool, factTaint, factHolder:
+		return true
+	default:
+		return false
+	}
+}
+
+// maxPairs bounds the facts of which two are tried together.
+const maxPairs = 12
+
+// fewest chooses facts to be given up, so that the claims fit while rest holds:
+// one if that is enough, else two, else as few as can be found by keeping them
+// one after the other. Claims of pods with a low priority come first.
+func (s *scene) fewest(ctx context.Context, rest, others []int) ([]int, error) {
+	others = slices.Clone(others)
+	priorities := map[int]int64{}
+	for _, i := range others {
+		priorities[i] = -1 << 40
+		if f := &s.facts[i]; f.kind == factHolder {
+			priorities[i] = int64(s.x.priority(f.holder))
+		}
+	}
+	slices.SortStableFunc(others, func(a, b int) int { return cmp.Compare(priorities[a], priorities[b]) })
+	without := func(given ...int) (bool, error) {
+		holding := slices.Clone(rest)
+		for _, i := range others {
+			if !slices.Contains(given, i) {
+				holding = append(holding, i)
+			}
+		}
+		return s.fits(ctx, holding)
+	}
+	for _, i := range others {
+		if ok, err := without(i); err != nil || ok {
+			return []int{i}, err
+		}
+	}
+	if len(others) <= maxPairs {
+		for n, i := range others {
+			for _, j := range others[:n] {
+				if ok, err := without(i, j); err != nil || ok {
+					return []int{j, i}, err
+				}
+			}
+		}
+	}
+	given := slices.Clone(others)
+	for _, i := range slices.Backward(others) {
+		at := slices.Index(given, i)
+		fewer := slices.Delete(slices.Clone(given), at, at+1)
+		ok, err := without(fewer...)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			given = fewer
+		}
+	}
+	return given, nil
+}
+
+// leastLoss is what the least change of what is asked for takes away, of those
+// after which the claims fit while the environment stays as it is. It is false
+// if no single change is enough.
+func (s *scene) leastLoss(ctx context.Context, holding []int) (int, bool) {
+	least, found := 0, false
+	for at, i := range holding {
+		f := &s.facts[i]
+		loss := lossCondition
+		switch f.kind {
+		case factCount, factAll, factSelector, factCapacity, factConstraint:
+		default:
+			continue
+		}
+		ok, err := s.fits(ctx, slices.Delete(slices.Clone(holding), at, at+1))
+		if err != nil {
+			return 0, false
+		}
+		if !ok {
+			continue
+		}
+		if f.kind == factCount {
+			loss = s.lossOfCount(ctx, f, holding)
+		}
+		if !found || loss < least {
+			least, found = loss, true
+		}
+	}
+	return least, found
+}
+
+// lossOfCount is what is lost with the most devices that a request can get.
+func (s *scene) lossOfCount(ctx context.Context, f *fact, holding []int) int {
+	holds := make([]bool, len(s.facts))
+	for _, i := range holding {
+		holds[i] = true
+	}
+	required := *f.at.in(s.claims).count
+	low, high := int64(1), min(required, resourceapi.AllocationResultsMaxSize+1)
+	for high-low > 1 {
+		count := (low + high) / 2
+		h := s.given(func(i int) bool { return holds[i] })
+		*f.at.in(h.claims).count = count
+		if ok, err := s.try(ctx, h); ok && err == nil {
+			low = count
+		} else {
+			high = count
+		}
+	}
+	return lossOf(low, required)
+}
+
+// own reports whether a claim is one of the pod's.
+func (x *inquiry) own(claim *resourceapi.ResourceClaim) bool {
+	return slices.ContainsFunc(x.subject.claims, func(pc allocator.PodClaim) bool {
+		return pc.Claim != nil && pc.Claim.Namespace == claim.Namespace && pc.Claim.Name == claim.Name
+	})
+}
+
+// priority is the highest of the pods that use a claim.
+func (x *inquiry) priority(claim *resourceapi.ResourceClaim) int32 {
+	highest := int32(0)
+	for i, pod := range usersOf(x.snap, claim) {
+		if priority := ptr.Deref(pod.Spec.Priority, 0); i == 0 || priority > highest {
+			highest = priority
+		}
+	}
+	return highest
+}
