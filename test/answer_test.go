@@ -101,7 +101,7 @@ func (a answer) checkForm(t *testing.T) {
 	if count != a.NodeCount {
 		t.Errorf("%d nodes are in groups, there are %d", count, a.NodeCount)
 	}
-	if (a.Verdict == explain.Fits) != (a.Placement != nil) {
+	if (a.Verdict == explain.Fits) != (a.Placement != nil) && a.Verdict != explain.Blocked {
 		t.Errorf("verdict %s with placement %v", a.Verdict, a.Placement)
 	}
 	for _, claim := range a.Claims {
@@ -143,6 +143,9 @@ func (a answer) checkAgainst(ctx context.Context, t *testing.T, step step, got d
 	if a.Verdict != step.Outcome {
 		t.Errorf("verdict %s (%s), the scheduler says %s: %s", a.Verdict, a.Summary, got.reason, got.message)
 	}
+	if step.Code != "" && a.Code != step.Code {
+		t.Errorf("code %s, want %s; summary: %s", a.Code, step.Code, a.Summary)
+	}
 	for _, code := range step.Codes {
 		if codes := a.codes(); !slices.Contains(codes, code) {
 			t.Errorf("the reason %s is missing, there are %v; summary: %s", code, codes, a.Summary)
@@ -151,7 +154,8 @@ func (a answer) checkAgainst(ctx context.Context, t *testing.T, step step, got d
 	if got.reason == scheduled && a.Verdict != explain.Undetermined && !a.fitsOn(got.node) {
 		t.Errorf("the scheduler took node %s, which is not among those that fit: %s", got.node, a.nodes())
 	}
-	if a.Placement == nil || (got.reason != scheduled && got.reason != allocated) {
+	// Pods of a gang are placed together: who gets which device is not known.
+	if a.Placement == nil || len(step.With) > 0 || (got.reason != scheduled && got.reason != allocated) {
 		return
 	}
 	var want, have []string
@@ -229,6 +233,9 @@ func (a answer) checkAfter(t *testing.T, step step, got decision) {
 	if got.reason != scheduled && got.reason != allocated {
 		if a.Verdict != step.Outcome {
 			t.Errorf("after the scheduler's decision: verdict %s (%s), the scheduler says %s: %s", a.Verdict, a.Summary, got.reason, got.message)
+		}
+		if got.reason == notQueued {
+			return
 		}
 		// The scheduler may have tried again since then.
 		pod := a.snapshot.Pod(a.Target.Namespace, a.Target.Name)
@@ -332,7 +339,7 @@ func (a answer) checkReplay(ctx context.Context, t *testing.T) {
 
 // shape is an answer without the names.
 func (a answer) shape() []string {
-	lines := []string{fmt.Sprintf("%s, stage %s, %d nodes", a.Verdict, a.Stage, a.NodeCount)}
+	lines := []string{fmt.Sprintf("%s %s, stage %s, %d nodes", a.Verdict, a.Code, a.Stage, a.NodeCount)}
 	for _, claim := range a.Claims {
 		for _, request := range claim.Requests {
 			line := fmt.Sprintf("request: %s needs %d of %d in %d pools, eligible %d on %d nodes, at most %d",

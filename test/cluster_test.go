@@ -6,6 +6,7 @@ package test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,7 +94,7 @@ func startCluster(t *testing.T, options controlplane.Options) *cluster {
 	return c
 }
 
-// create creates an object, and writes its status if it is a claim: the API
+// create creates an object, and writes its status if it has one of its own: the API
 // server takes that of other kinds right away. An object that the API server
 // stores without some of its fields, as it does when a gate is off, is an
 // error.
@@ -121,7 +122,8 @@ func (c *cluster) create(ctx context.Context, namespace string, object *unstruct
 	if err != nil {
 		return fmt.Errorf("create %s: %w", name, err)
 	}
-	if status, found := object.Object["status"]; found && object.GetKind() == "ResourceClaim" {
+	withStatus := []string{"ResourceClaim", "ResourceQuota", "PersistentVolume", "PersistentVolumeClaim"}
+	if status, found := object.Object["status"]; found && slices.Contains(withStatus, object.GetKind()) {
 		created.Object["status"] = status
 		if created, err = client.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
 			return fmt.Errorf("write the status of %s: %w", name, err)

@@ -54,6 +54,10 @@ type step struct {
 	Node string `json:"node"`
 	// Message is a part of what the scheduler must say.
 	Message string `json:"message"`
+	// Code is that of the answer.
+	Code explain.Code `json:"code"`
+	// With are pods that are created and let go together with it.
+	With []string `json:"with"`
 	// Codes are reason codes that the explanation must have.
 	Codes []explain.Code `json:"codes"`
 	// Slow is an answer that takes long, so that it is given a limited time, and
@@ -71,6 +75,8 @@ const (
 	allocated      decisionReason = "Allocated"
 	unschedulable  decisionReason = corev1.PodReasonUnschedulable
 	schedulerError decisionReason = corev1.PodReasonSchedulerError
+	// notQueued means that the scheduler does not look at the pod at all.
+	notQueued decisionReason = "NotQueued"
 )
 
 // expected is the decision that the scenario was written for.
@@ -82,6 +88,8 @@ func (s step) expected() decisionReason {
 		return scheduled
 	case s.Outcome == explain.Error:
 		return schedulerError
+	case s.Outcome == explain.Blocked && s.Message == "":
+		return notQueued
 	default:
 		return unschedulable
 	}
@@ -103,7 +111,9 @@ func agree(verdict explain.Verdict, decision decisionReason, message string) boo
 	case scheduled, allocated:
 		return verdict == explain.Fits || verdict == explain.Allocated
 	case unschedulable:
-		return verdict == explain.DoesNotFit || verdict == explain.Error
+		return verdict == explain.DoesNotFit || verdict == explain.Error || verdict == explain.Blocked
+	case notQueued:
+		return verdict == explain.Blocked || verdict == explain.Error
 	default:
 		return verdict == explain.Error || strings.Contains(message, timedOut) && (verdict == explain.DoesNotFit || verdict == explain.Undetermined)
 	}
@@ -211,8 +221,13 @@ func (s *scenario) complete() error {
 		if pod == nil {
 			return fmt.Errorf("read scenario %s: there is no pod %s, and its step has no claim", s.name, step.Pod)
 		}
-		if err := s.completePod(pod); err != nil {
-			return fmt.Errorf("read scenario %s: pod %s: %w", s.name, step.Pod, err)
+		for _, name := range append(slices.Clone(step.With), step.Pod) {
+			if s.pods[name] == nil {
+				return fmt.Errorf("read scenario %s: there is no pod %s", s.name, name)
+			}
+			if err := s.completePod(s.pods[name]); err != nil {
+				return fmt.Errorf("read scenario %s: pod %s: %w", s.name, name, err)
+			}
 		}
 	}
 	return nil

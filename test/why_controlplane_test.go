@@ -7,6 +7,7 @@ import (
 	"context"
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,11 +100,13 @@ func (c *cluster) run(t *testing.T, s *scenario) {
 
 func (c *cluster) runStep(t *testing.T, s *scenario, step step) {
 	ctx := t.Context()
-	if err := c.create(ctx, s.name, s.pods[step.Pod]); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.waitForClaims(ctx, s.name, step.Pod); err != nil {
-		t.Fatal(err)
+	for _, name := range append(slices.Clone(step.With), step.Pod) {
+		if err := c.create(ctx, s.name, s.pods[name]); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.waitForClaims(ctx, s.name, name); err != nil {
+			t.Fatal(err)
+		}
 	}
 
 	explained := unhurried
@@ -119,10 +122,17 @@ func (c *cluster) runStep(t *testing.T, s *scenario, step step) {
 		before.checkReplay(ctx, t)
 	}
 
-	if err := c.release(ctx, s.name, step.Pod); err != nil {
-		t.Fatal(err)
+	for _, name := range append(slices.Clone(step.With), step.Pod) {
+		if err := c.release(ctx, s.name, name); err != nil {
+			t.Fatal(err)
+		}
 	}
-	got := c.decision(ctx, s.name, step.Pod, step.awaits)
+	var got decision
+	if step.expected() == notQueued {
+		got = c.afterOthers(ctx, t, s, step.Pod)
+	} else {
+		got = c.decision(ctx, s.name, step.Pod, step.awaits)
+	}
 	checkDecision(t, step, got)
 	before.checkAgainst(ctx, t, step, got)
 
@@ -138,9 +148,37 @@ func (c *cluster) runStep(t *testing.T, s *scenario, step step) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again := c.decided(pod); again.reason != got.reason {
+	if again := c.decided(pod); again.reason != got.reason && (got.reason != notQueued || again.reason != "") {
 		t.Errorf("the scheduler changed its mind from %s to %s: %s", got.reason, again.reason, again.message)
 	}
+}
+
+// afterOthers is what the scheduler has done with a pod after it has scheduled one
+// that was created later. Events of pods come in their order.
+func (c *cluster) afterOthers(ctx context.Context, t *testing.T, s *scenario, name string) decision {
+	t.Helper()
+	other := newObject("v1", "Pod", name+"-later", map[string]any{"spec": map[string]any{
+		"containers":   []any{map[string]any{"name": "main", "image": "example.com/none"}},
+		"nodeSelector": map[string]any{"scenario": s.name},
+	}})
+	if err := c.create(ctx, s.name, other); err != nil {
+		t.Fatal(err)
+	}
+	if err := poll(ctx, func() bool {
+		pod, err := c.pods.Pods(s.name).Get(other.GetName())
+		return err == nil && pod.Spec.NodeName != ""
+	}); err != nil {
+		t.Fatalf("wait for pod %s: %v", other.GetName(), err)
+	}
+	pod, err := c.pods.Pods(s.name).Get(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := c.decided(pod)
+	if got.reason == "" {
+		got.reason = notQueued
+	}
+	return got
 }
 
 // checkDecision tells whether the scenario is what it was written to be.

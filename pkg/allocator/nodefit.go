@@ -251,34 +251,6 @@ func (a *Allocator) resourceMisfits(pod *corev1.Pod, node *corev1.Node, usage *n
 	return misfits
 }
 
-// NotModelled lists, in a few words each, what the scheduler looks at for this
-// pod and [Allocator.NodeFit] and [Allocator.Check] do not.
-func (a *Allocator) NotModelled(pod *corev1.Pod) []string {
-	var parts []string
-	add := func(used bool, part string) {
-		if used {
-			parts = append(parts, part)
-		}
-	}
-	affinity := pod.Spec.Affinity
-	add(affinity != nil && affinity.PodAffinity != nil && len(affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0, "affinity to other pods")
-	add(affinity != nil && affinity.PodAntiAffinity != nil && len(affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0, "anti-affinity to other pods")
-	add(slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
-		return c.WhenUnsatisfiable == corev1.DoNotSchedule
-	}), "topology spread constraints")
-	add(slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
-		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.CSI != nil
-	}), "volumes")
-	add(pod.Spec.SchedulingGroup != nil, "the other pods of its group")
-	add(pod.Spec.SchedulerName != "" && pod.Spec.SchedulerName != corev1.DefaultSchedulerName, "the rules of scheduler "+pod.Spec.SchedulerName)
-	add(slices.ContainsFunc(a.snap.Pods, func(p *corev1.Pod) bool {
-		return p.Status.NominatedNodeName != "" && p.Spec.NodeName == "" && p.UID != pod.UID
-	}), "pods for which others were preempted and that wait for their node")
-	add(a.snap.Gap(snapshot.ResourcePods) != nil, "what pods that could not be read use")
-	add(a.nodesMadeUp(), "the nodes' labels, taints and resources, which could not be read")
-	return parts
-}
-
 // MapsNodeResources tells whether allocations have a device that stands for
 // resources of its node like cpu or memory (KEP-5517). Then the scheduler goes
 // on to check whether the node has enough of them, which this package does

@@ -206,7 +206,7 @@ func (a *Allocator) countNeighbors(pod *corev1.Pod) *neighbors {
 // seesPodsOf reports whether all pods that terms can match were read.
 func (a *Allocator) seesPodsOf(terms []corev1.PodAffinityTerm, namespace string) bool {
 	gap := a.snap.Gap(snapshot.ResourcePods)
-	return gap == nil || gap.Namespace == namespace && !slices.ContainsFunc(terms, func(t corev1.PodAffinityTerm) bool {
+	return gap == nil || gap.Namespace != "" && gap.Namespace == namespace && !slices.ContainsFunc(terms, func(t corev1.PodAffinityTerm) bool {
 		return len(t.Namespaces) > 0 || t.NamespaceSelector != nil
 	})
 }

@@ -265,7 +265,6 @@ func TestNotModelled(t *testing.T) {
 	})
 	a := newAllocator(t, cluster(snapshot.Gap{Resource: snapshot.ResourcePods, Namespace: "default"}))
 	want := []string{
-		"affinity to other pods", "anti-affinity to other pods", "topology spread constraints", "volumes", "the other pods of its group",
 		"the rules of scheduler volcano", "what pods that could not be read use", "the nodes' labels, taints and resources, which could not be read",
 	}
 	if diff := gocmp.Diff(want, a.NotModelled(p)); diff != "" {

@@ -37,6 +37,7 @@ func cluster(t testing.TB, parts ...part) *snapshot.Snapshot {
 		Source: "a test", ServerVersion: "v1.37.1",
 		TakenAt:    time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC),
 		Gates:      map[string]snapshot.Gate{},
+		Listed:     []string{snapshot.ResourceQuotas, snapshot.ResourceLimitRanges, snapshot.ResourceVolumeClaims, snapshot.ResourceVolumes, snapshot.ResourceStorageClasses},
 		Namespaces: []*corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: namespace}}},
 		Classes: []*resourceapi.DeviceClass{{
 			ObjectMeta: metav1.ObjectMeta{Name: className},

@@ -556,6 +556,11 @@ func (x *inquiry) assume() {
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
 			"that nothing fits on node %s is proved by counting: the allocator's own search does not end within %s there, and %s", x.slowNode, patience, scheduler))
 	}
+	if x.out.Verdict == Fits {
+		for _, part := range x.unevaluated {
+			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+part)
+		}
+	}
 	if x.preemptionMatters() {
 		x.out.Assumptions = append(x.out.Assumptions, "not evaluated: preemption of pods with lower priority")
 	}

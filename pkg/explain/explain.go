@@ -120,6 +120,10 @@ type inquiry struct {
 	// unconfirmed is how often the allocator did not end, though counting says
 	// that claims fit.
 	unconfirmed int
+	// blockedBy is what else is in the way of a pod for which there are devices,
+	// and unevaluated what may be, but could not be read.
+	blockedBy   []obstacle
+	unevaluated []string
 	out         *Explanation
 }
 
@@ -140,6 +144,14 @@ func (x *inquiry) run(ctx context.Context) error {
 	defer x.describeStage()
 	defer x.assume()
 
+	if err := x.allocate(ctx); err != nil {
+		return err
+	}
+	return x.block(ctx)
+}
+
+// allocate finds the verdict of the allocator, and of what comes before it.
+func (x *inquiry) allocate(ctx context.Context) error {
 	if x.beyondScheduling() || x.problems() {
 		return nil
 	}
@@ -231,7 +243,7 @@ func (x *inquiry) problems() bool {
 			return true
 		}
 		switch {
-		case pc.Problem == nil, pc.Claim != nil && errors.Is(pc.Problem, allocator.ErrClaimNotCreated):
+		case pc.Problem == nil, pc.Claim != nil && errors.Is(pc.Problem, allocator.ErrClaimNotCreated), isPodGroupMissing(pc):
 			// The answer is that for the claim as it will be made.
 			continue
 		case errors.Is(pc.Problem, allocator.ErrClaimUnreadable):

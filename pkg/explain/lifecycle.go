@@ -70,6 +70,9 @@ func (x *inquiry) describeStage() {
 		}
 		who = x.named(pod)
 	}
+	if len(x.blockedBy) > 0 {
+		own = x.blockedLife(own)
+	}
 	forClaim := x.subject.pod == nil && x.subject.target.Kind == KindClaim
 	for i := range x.out.Pods {
 		pod := x.subject.users[i]

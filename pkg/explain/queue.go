@@ -87,6 +87,8 @@ type queue struct {
 	order []*queuedPod
 	pods  map[types.NamespacedName]*queuedPod
 	kinds map[string]*podKind
+	// members is set if the pods are those of one gang.
+	members bool
 }
 
 // queuedPod is a pod of the queue and what becomes of it.
@@ -281,6 +283,7 @@ func (q *queue) explainKind(ctx context.Context, p *queuedPod) error {
 // subject is the pod as the target of a question.
 func (q *queue) subject(p *queuedPod, alloc *allocator.Allocator) *subject {
 	s := &subject{target: Target{Kind: KindPod, Namespace: p.pod.Namespace, Name: p.pod.Name}, hypothetical: p.hypothetical}
+	s.member = q.members
 	s.opts = Options{Kind: s.target.Kind, Namespace: s.target.Namespace, Name: s.target.Name, AllRemedies: p.opts.AllRemedies}
 	if !p.hypothetical {
 		s.users = []*corev1.Pod{p.pod}

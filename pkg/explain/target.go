@@ -77,6 +77,8 @@ type subject struct {
 	claims       []allocator.PodClaim
 	// verdictOnly leaves out what is not needed for the verdict and the nodes.
 	verdictOnly bool
+	// member asks about a pod without the rest of its gang.
+	member bool
 	// others are further pods that wait for the same claim.
 	others []*corev1.Pod
 	// workload is set if the pod stands for several; desired is how many there

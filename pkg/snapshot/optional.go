@@ -44,7 +44,7 @@ func (s *Snapshot) Unknown(resource, namespace string) string {
 		return gap.Reason
 	}
 	if !slices.Contains(s.Listed, resource) {
-		return fmt.Sprintf("%s were not read", resource)
+		return "the snapshot does not have them"
 	}
 	return ""
 }

@@ -1,0 +1,139 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+func list(text string) corev1.ResourceList {
+	l := corev1.ResourceList{}
+	for pair := range strings.FieldsSeq(text) {
+		name, quantity, _ := strings.Cut(pair, "=")
+		l[corev1.ResourceName(name)] = resource.MustParse(quantity)
+	}
+	return l
+}
+
+func quota(hard, used string, change ...func(*corev1.ResourceQuota)) *corev1.ResourceQuota {
+	q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}, Status: corev1.ResourceQuotaStatus{Hard: list(hard), Used: list(used)}}
+	for _, c := range change {
+		c(q)
+	}
+	return q
+}
+
+func exactly(class string, mode resourceapi.DeviceAllocationMode, count int64) resourceapi.DeviceRequest {
+	return resourceapi.DeviceRequest{Name: class, Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: class, AllocationMode: mode, Count: count, AdminAccess: ptr.To(true)}}
+}
+
+func claim(requests ...resourceapi.DeviceRequest) *resourceapi.ResourceClaimSpec {
+	return &resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: requests}}
+}
+
+// TestClaimQuota counts claims as the API server does: the most that each class
+// can give, for all alternatives of a request.
+func TestClaimQuota(t *testing.T) {
+	alternatives := resourceapi.DeviceRequest{Name: "any", FirstAvailable: []resourceapi.DeviceSubRequest{
+		{Name: "a", DeviceClassName: "gpu", AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 2},
+		{Name: "b", DeviceClassName: "gpu", AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 3},
+		{Name: "c", DeviceClassName: "nic", AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 1},
+	}}
+	const gpus, nics = "gpu.deviceclass.resource.k8s.io/devices", "nic.deviceclass.resource.k8s.io/devices"
+	tests := map[string]struct {
+		spec    *resourceapi.ResourceClaimSpec
+		quota   *corev1.ResourceQuota
+		classes Classes
+		pod     string
+		want    string
+	}{
+		"count":                  {claim(exactly("gpu", resourceapi.DeviceAllocationModeExactCount, 4)), quota(gpus+"=8", gpus+"=5"), nil, "", "ResourceQuota q allows 8 of " + gpus + ": 5 used, 4 more needed"},
+		"count that is left":     {claim(exactly("gpu", resourceapi.DeviceAllocationModeExactCount, 3)), quota(gpus+"=8", gpus+"=5"), nil, "", ""},
+		"all":                    {claim(exactly("gpu", resourceapi.DeviceAllocationModeAll, 0)), quota(gpus+"=31", gpus+"=0"), nil, "", "32 more needed"},
+		"alternatives":           {claim(alternatives), quota(gpus+"=2", gpus+"=0"), nil, "", "3 more needed"},
+		"alternatives elsewhere": {claim(alternatives), quota(nics+"=0", nics+"=0"), nil, "", "1 more needed"},
+		"claims":                 {claim(), quota("count/resourceclaims.resource.k8s.io=1", "count/resourceclaims.resource.k8s.io=1"), nil, "", "1 used, 1 more needed"},
+		"extended resource":      {claim(exactly("gpu", "", 2)), quota("requests.example.com/gpu=1", "requests.example.com/gpu=0"), Classes{"gpu": "example.com/gpu"}, "", "2 more needed"},
+		"extended by the pod":    {claim(exactly("gpu", "", 2)), quota("requests.example.com/gpu=1", "requests.example.com/gpu=0"), Classes{"gpu": "example.com/gpu"}, "requests.example.com/gpu=2", ""},
+		"implicit resource":      {claim(exactly("gpu", "", 1)), quota("requests.deviceclass.resource.kubernetes.io/gpu=0", ""), Classes{"gpu": "example.com/gpu"}, "", "1 more needed"},
+		"extended resources off": {claim(exactly("gpu", "", 2)), quota("requests.example.com/gpu=1", ""), nil, "", ""},
+		"scoped":                 {claim(exactly("gpu", "", 9)), quota(gpus+"=8", gpus+"=5", func(q *corev1.ResourceQuota) { q.Spec.Scopes = []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeBestEffort} }), nil, "", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			compare(t, ClaimRefusals([]*corev1.ResourceQuota{test.quota}, test.classes, ClaimUsage(test.spec, test.classes, list(test.pod))), test.want)
+		})
+	}
+}
+
+func compare(t *testing.T, refusals []Refusal, want string) {
+	t.Helper()
+	var reasons []string
+	for _, r := range refusals {
+		reasons = append(reasons, r.Reason)
+	}
+	if got := strings.Join(reasons, "; "); want == "" && got != "" || !strings.Contains(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func pod(requests, limits string) *corev1.Pod {
+	return &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: list(requests), Limits: list(limits)}}}}}
+}
+
+// TestPods has what refuses a pod, after it got its defaults.
+func TestPods(t *testing.T) {
+	ranges := func(item corev1.LimitRangeItem) []*corev1.LimitRange {
+		return []*corev1.LimitRange{{ObjectMeta: metav1.ObjectMeta{Name: "l"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{item}}}}
+	}
+	container := func(item corev1.LimitRangeItem) []*corev1.LimitRange {
+		item.Type = corev1.LimitTypeContainer
+		return ranges(item)
+	}
+	high := func(q *corev1.ResourceQuota) {
+		q.Spec.ScopeSelector = &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{{ScopeName: corev1.ResourceQuotaScopePriorityClass, Operator: corev1.ScopeSelectorOpIn, Values: []string{"high"}}}}
+	}
+	tests := map[string]struct {
+		pod    *corev1.Pod
+		ranges []*corev1.LimitRange
+		quota  *corev1.ResourceQuota
+		want   string
+	}{
+		"enough":         {pod("cpu=1 memory=1Gi", ""), nil, quota("pods=2 cpu=4", "pods=1 cpu=2"), ""},
+		"pods":           {pod("", ""), nil, quota("pods=1", "pods=1"), "allows 1 of pods: 1 used, 1 more needed"},
+		"CPU":            {pod("cpu=3", ""), nil, quota("requests.cpu=4", "requests.cpu=2"), "allows 4 of requests.cpu: 2 used, 3 more needed"},
+		"extended":       {pod("example.com/gpu=2", "example.com/gpu=2"), nil, quota("requests.example.com/gpu=1", ""), "2 more needed"},
+		"not said":       {pod("", ""), nil, quota("limits.memory=4Gi", ""), "container main does not say how much it needs"},
+		"said by limits": {pod("", ""), container(corev1.LimitRangeItem{Default: list("memory=1Gi")}), quota("limits.memory=4Gi", ""), ""},
+		"other priority": {pod("", ""), nil, quota("pods=0", "pods=0", high), ""},
+		"too much":       {pod("cpu=3", "cpu=3"), container(corev1.LimitRangeItem{Max: list("cpu=2")}), nil, "LimitRange l allows no more than 2 of cpu, and container main has a limit of 3"},
+		"no limit":       {pod("cpu=1", ""), container(corev1.LimitRangeItem{Max: list("cpu=2")}), nil, "container main has no limit"},
+		"a default":      {pod("", ""), container(corev1.LimitRangeItem{Max: list("cpu=2"), Default: list("cpu=1"), DefaultRequest: list("cpu=1")}), nil, ""},
+		"too little":     {pod("cpu=100m", ""), container(corev1.LimitRangeItem{Min: list("cpu=200m")}), nil, "a request of 100m"},
+		"ratio":          {pod("cpu=1", "cpu=3"), container(corev1.LimitRangeItem{MaxLimitRequestRatio: list("cpu=2")}), nil, "at most 2 times the request of cpu"},
+		"whole pod":      {pod("memory=3Gi", "memory=3Gi"), ranges(corev1.LimitRangeItem{Type: corev1.LimitTypePod, Max: list("memory=2Gi")}), nil, "the pod has a limit of 3Gi"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			before := test.pod.DeepCopy()
+			complete := WithDefaults(test.ranges, test.pod)
+			var quotas []*corev1.ResourceQuota
+			if test.quota != nil {
+				quotas = append(quotas, test.quota)
+			}
+			compare(t, append(LimitRefusals(test.ranges, complete), PodRefusals(quotas, complete)...), test.want)
+			if diff := cmp.Diff(before, test.pod); diff != "" {
+				t.Errorf("the pod was changed: %s", diff)
+			}
+		})
+	}
+}

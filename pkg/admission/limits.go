@@ -1,0 +1,131 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// WithDefaults returns the pod with the requests and limits that the API server
+// and the LimitRanges give to its containers (mergeContainerResources in
+// plugin/pkg/admission/limitranger/admission.go).
+func WithDefaults(ranges []*corev1.LimitRange, pod *corev1.Pod) *corev1.Pod {
+	pod = pod.DeepCopy()
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			own := &containers[i].Resources
+			// A container that only has limits requests as much.
+			complete(&own.Requests, own.Limits)
+			for _, limits := range ranges {
+				for j := range limits.Spec.Limits {
+					if item := &limits.Spec.Limits[j]; item.Type == corev1.LimitTypeContainer {
+						complete(&own.Limits, item.Default)
+						complete(&own.Requests, item.DefaultRequest)
+					}
+				}
+			}
+		}
+	}
+	return pod
+}
+
+func complete(list *corev1.ResourceList, defaults corev1.ResourceList) {
+	for name, quantity := range defaults {
+		if _, found := (*list)[name]; found {
+			continue
+		}
+		if *list == nil {
+			*list = corev1.ResourceList{}
+		}
+		(*list)[name] = quantity
+	}
+}
+
+// LimitRefusals are the LimitRanges that do not allow a pod, which has its
+// defaults already (PodValidateLimitFunc).
+func LimitRefusals(ranges []*corev1.LimitRange, pod *corev1.Pod) []Refusal {
+	var refusals []Refusal
+	for _, limits := range ranges {
+		for i := range limits.Spec.Limits {
+			item := &limits.Spec.Limits[i]
+			check := func(who string, requests, limited corev1.ResourceList) {
+				for _, v := range violations(item, requests, limited) {
+					v.Object, v.Name = "LimitRange", limits.Name
+					v.Path = fmt.Sprintf("spec.limits[%d].%s", i, v.Path)
+					v.Reason = fmt.Sprintf("LimitRange %s allows %s, and %s has %s", limits.Name, v.Found, who, v.Wanted)
+					refusals = append(refusals, v)
+				}
+			}
+			switch item.Type {
+			case corev1.LimitTypeContainer:
+				for _, container := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
+					check("container "+container.Name, container.Resources.Requests, container.Resources.Limits)
+				}
+			case corev1.LimitTypePod:
+				check("the pod", resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}), resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{}))
+			case corev1.LimitTypePersistentVolumeClaim:
+			}
+		}
+	}
+	return refusals
+}
+
+// violations compares requests and limits with one item (minConstraint,
+// maxConstraint and limitRequestRatioConstraint).
+func violations(item *corev1.LimitRangeItem, requests, limits corev1.ResourceList) []Refusal {
+	var found []Refusal
+	note := func(path string, name corev1.ResourceName, allowed, has string) {
+		found = append(found, Refusal{Path: fmt.Sprintf("%s['%s']", path, name), Found: allowed, Wanted: has})
+	}
+	for _, name := range slices.Sorted(maps.Keys(item.Min)) {
+		least := item.Min[name]
+		allowed := fmt.Sprintf("no less than %s of %s", least.String(), name)
+		switch request, limit := get(requests, name), get(limits, name); {
+		case request == nil:
+			note("min", name, allowed, "no request")
+		case request.Cmp(least) < 0:
+			note("min", name, allowed, "a request of "+request.String())
+		case limit != nil && limit.Cmp(least) < 0:
+			note("min", name, allowed, "a limit of "+limit.String())
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(item.Max)) {
+		most := item.Max[name]
+		allowed := fmt.Sprintf("no more than %s of %s", most.String(), name)
+		switch request, limit := get(requests, name), get(limits, name); {
+		case limit == nil:
+			note("max", name, allowed, "no limit")
+		case limit.Cmp(most) > 0:
+			note("max", name, allowed, "a limit of "+limit.String())
+		case request != nil && request.Cmp(most) > 0:
+			note("max", name, allowed, "a request of "+request.String())
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(item.MaxLimitRequestRatio)) {
+		ratio := item.MaxLimitRequestRatio[name]
+		allowed := fmt.Sprintf("limits of at most %s times the request of %s", ratio.String(), name)
+		switch request, limit := get(requests, name), get(limits, name); {
+		case request == nil || request.IsZero():
+			note("maxLimitRequestRatio", name, allowed, "no request")
+		case limit == nil || limit.IsZero():
+			note("maxLimitRequestRatio", name, allowed, "no limit")
+		case limit.AsApproximateFloat64() > request.AsApproximateFloat64()*ratio.AsApproximateFloat64():
+			note("maxLimitRequestRatio", name, allowed, fmt.Sprintf("a request of %s and a limit of %s", request.String(), limit.String()))
+		}
+	}
+	return found
+}
+
+func get(list corev1.ResourceList, name corev1.ResourceName) *resource.Quantity {
+	if quantity, found := list[name]; found {
+		return &quantity
+	}
+	return nil
+}

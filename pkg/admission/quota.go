@@ -1,0 +1,274 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// Refusal is why an object cannot be created.
+type Refusal struct {
+	// Object is the kind of what refuses it, Name its name.
+	Object, Name string
+	// Path is the field that decides, Found what it says, Wanted what the object
+	// needs.
+	Path, Found, Wanted string
+	// Reason is a clause.
+	Reason string
+}
+
+// ClaimCount is the resource that counts claims, whatever their devices.
+const ClaimCount = corev1.ResourceName("count/resourceclaims.resource.k8s.io")
+
+// Classes says which extended resource a DeviceClass stands for, by the name of
+// the class; empty for none. It is nil where DRAExtendedResource is off.
+type Classes map[string]string
+
+// ClaimUsage is what a claim counts for (Usage in
+// pkg/quota/v1/evaluator/core/resource_claims.go of Kubernetes v1.37.1): one
+// claim, and for each class the devices that it can get at most. Admin access
+// makes no difference. pod is what its pod counts for already, if the scheduler
+// makes the claim for the pod's extended resources, else nil.
+func ClaimUsage(spec *resourceapi.ResourceClaimSpec, classes Classes, pod corev1.ResourceList) corev1.ResourceList {
+	usage := corev1.ResourceList{ClaimCount: *resource.NewQuantity(1, resource.DecimalSI)}
+	devices := map[string]int64{}
+	for i := range spec.Devices.Requests {
+		r := &spec.Devices.Requests[i]
+		if r.Exactly != nil {
+			devices[r.Exactly.DeviceClassName] += deviceCount(r.Exactly.AllocationMode, r.Exactly.Count)
+			continue
+		}
+		most := map[string]int64{}
+		for j := range r.FirstAvailable {
+			sub := &r.FirstAvailable[j]
+			most[sub.DeviceClassName] = max(most[sub.DeviceClassName], deviceCount(sub.AllocationMode, sub.Count))
+		}
+		for class, count := range most {
+			devices[class] += count
+		}
+	}
+	extended := corev1.ResourceList{}
+	for class, count := range devices {
+		quantity := *resource.NewQuantity(count, resource.DecimalSI)
+		usage[corev1.ResourceName(class+corev1.ResourceClaimsPerClass)] = quantity
+		if classes == nil {
+			continue
+		}
+		extended[corev1.ResourceName(corev1.ResourceImplicitExtendedClaimsPerClass+class)] = quantity
+		if name := classes[class]; name != "" {
+			extended[corev1.ResourceName(corev1.DefaultResourceRequestsPrefix+name)] = quantity
+		}
+	}
+	for name, quantity := range extended {
+		quantity.Sub(pod[name])
+		if quantity.Sign() > 0 {
+			usage[name] = quantity
+		}
+	}
+	return usage
+}
+
+func deviceCount(mode resourceapi.DeviceAllocationMode, count int64) int64 {
+	switch mode {
+	case resourceapi.DeviceAllocationModeAll:
+		return resourceapi.AllocationResultsMaxSize
+	case resourceapi.DeviceAllocationModeExactCount, "":
+		return max(count, 1)
+	default:
+		return 0
+	}
+}
+
+// claimMatches reports whether a quota of a resource counts claims
+// (MatchingResources).
+func claimMatches(name corev1.ResourceName, classes Classes) bool {
+	if name == ClaimCount || strings.HasSuffix(string(name), corev1.ResourceClaimsPerClass) {
+		return true
+	}
+	if class, implicit := strings.CutPrefix(string(name), corev1.ResourceImplicitExtendedClaimsPerClass); implicit {
+		return classes[class] != ""
+	}
+	extended, requested := strings.CutPrefix(string(name), corev1.DefaultResourceRequestsPrefix)
+	return requested && slices.Contains(slices.Collect(maps.Values(classes)), extended)
+}
+
+// PodUsage is what a pod counts for that does not exist yet (PodUsageFunc in
+// pkg/quota/v1/evaluator/core/pods.go).
+func PodUsage(pod *corev1.Pod) corev1.ResourceList {
+	one := *resource.NewQuantity(1, resource.DecimalSI)
+	usage := computeUsage(resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}), resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{}))
+	usage[corev1.ResourcePods], usage["count/pods"] = one, one
+	return usage
+}
+
+func computeUsage(requests, limits corev1.ResourceList) corev1.ResourceList {
+	usage := corev1.ResourceList{}
+	for name, quantity := range requests {
+		switch {
+		case name == corev1.ResourceCPU, name == corev1.ResourceMemory, name == corev1.ResourceEphemeralStorage,
+			strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
+			usage[name] = quantity
+			usage[corev1.DefaultResourceRequestsPrefix+name] = quantity
+		case strings.Contains(string(name), "/"):
+			usage[corev1.DefaultResourceRequestsPrefix+name] = quantity
+		}
+	}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
+		if quantity, found := limits[name]; found {
+			usage["limits."+name] = quantity
+		}
+	}
+	return usage
+}
+
+// ClaimRefusals are the quotas that do not allow as many more claims. Usages are
+// those of the claims, in the order in which they are created.
+func ClaimRefusals(quotas []*corev1.ResourceQuota, classes Classes, usages ...corev1.ResourceList) []Refusal {
+	total := corev1.ResourceList{}
+	for _, usage := range usages {
+		add(total, usage)
+	}
+	var refusals []Refusal
+	for _, quota := range quotas {
+		if len(quota.Spec.Scopes) > 0 || quota.Spec.ScopeSelector != nil {
+			// No scope matches a claim.
+			continue
+		}
+		refusals = append(refusals, exceeded(quota, total, func(name corev1.ResourceName) bool { return claimMatches(name, classes) })...)
+	}
+	return refusals
+}
+
+// PodRefusals are the quotas that do not allow the pod.
+func PodRefusals(quotas []*corev1.ResourceQuota, pod *corev1.Pod) []Refusal {
+	usage := PodUsage(pod)
+	var refusals []Refusal
+	for _, quota := range quotas {
+		if !inScope(quota, pod) {
+			continue
+		}
+		refusals = append(refusals, unspecified(quota, pod)...)
+		refusals = append(refusals, exceeded(quota, usage, func(corev1.ResourceName) bool { return true })...)
+	}
+	return refusals
+}
+
+// exceeded compares what is used and needed with what a quota allows
+// (CheckRequest in k8s.io/apiserver/pkg/admission/plugin/resourcequota).
+func exceeded(quota *corev1.ResourceQuota, needed corev1.ResourceList, counts func(corev1.ResourceName) bool) []Refusal {
+	var refusals []Refusal
+	for _, name := range slices.Sorted(maps.Keys(quota.Status.Hard)) {
+		need, found := needed[name]
+		if !found || need.IsZero() || !counts(name) {
+			continue
+		}
+		hard, used := quota.Status.Hard[name], quota.Status.Used[name]
+		sum := used.DeepCopy()
+		sum.Add(need)
+		if sum.Cmp(hard) <= 0 {
+			continue
+		}
+		refusals = append(refusals, Refusal{
+			Object: "ResourceQuota", Name: quota.Name, Path: fmt.Sprintf("status.used['%s']", name),
+			Found:  fmt.Sprintf("%s of %s", used.String(), hard.String()),
+			Wanted: fmt.Sprintf("%s more", need.String()),
+			Reason: fmt.Sprintf("ResourceQuota %s allows %s of %s: %s used, %s more needed", quota.Name, hard.String(), name, used.String(), need.String()),
+		})
+	}
+	return refusals
+}
+
+// unspecified is a quota of CPU or memory for a pod with containers that do not
+// say how much they need (Constraints in pods.go).
+func unspecified(quota *corev1.ResourceQuota, pod *corev1.Pod) []Refusal {
+	if resourcehelper.IsPodLevelResourcesSet(pod) {
+		return nil
+	}
+	for _, name := range []corev1.ResourceName{
+		corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceRequestsCPU, corev1.ResourceRequestsMemory, corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory,
+	} {
+		hard, limited := quota.Status.Hard[name]
+		for _, container := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
+			if _, said := computeUsage(container.Resources.Requests, container.Resources.Limits)[name]; limited && !said {
+				return []Refusal{{
+					Object: "ResourceQuota", Name: quota.Name, Path: fmt.Sprintf("status.hard['%s']", name), Found: hard.String(),
+					Wanted: fmt.Sprintf("%s of container %s", name, container.Name),
+					Reason: fmt.Sprintf("ResourceQuota %s has a limit of %s, and container %s does not say how much it needs", quota.Name, name, container.Name),
+				}}
+			}
+		}
+	}
+	return nil
+}
+
+// inScope reports whether a quota counts the pod (podMatchesScopeFunc). A scope
+// that is not known matches nothing.
+func inScope(quota *corev1.ResourceQuota, pod *corev1.Pod) bool {
+	scopes := make([]corev1.ScopedResourceSelectorRequirement, 0, len(quota.Spec.Scopes))
+	for _, scope := range quota.Spec.Scopes {
+		scopes = append(scopes, corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists})
+	}
+	if quota.Spec.ScopeSelector != nil {
+		scopes = append(scopes, quota.Spec.ScopeSelector.MatchExpressions...)
+	}
+	return !slices.ContainsFunc(scopes, func(scope corev1.ScopedResourceSelectorRequirement) bool { return !scopeMatches(scope, pod) })
+}
+
+func scopeMatches(scope corev1.ScopedResourceSelectorRequirement, pod *corev1.Pod) bool {
+	terminating := pod.Spec.ActiveDeadlineSeconds != nil
+	bestEffort := isBestEffort(pod)
+	class := pod.Spec.PriorityClassName
+	switch scope.ScopeName {
+	case corev1.ResourceQuotaScopeTerminating:
+		return terminating
+	case corev1.ResourceQuotaScopeNotTerminating:
+		return !terminating
+	case corev1.ResourceQuotaScopeBestEffort:
+		return bestEffort
+	case corev1.ResourceQuotaScopeNotBestEffort:
+		return !bestEffort
+	case corev1.ResourceQuotaScopePriorityClass:
+		switch scope.Operator {
+		case corev1.ScopeSelectorOpIn:
+			return class != "" && slices.Contains(scope.Values, class)
+		case corev1.ScopeSelectorOpNotIn:
+			return !slices.Contains(scope.Values, class)
+		case corev1.ScopeSelectorOpDoesNotExist:
+			return class == ""
+		default:
+			return class != ""
+		}
+	default:
+		return false
+	}
+}
+
+func isBestEffort(pod *corev1.Pod) bool {
+	for _, container := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
+		for _, list := range []corev1.ResourceList{container.Resources.Requests, container.Resources.Limits} {
+			for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+				if quantity, found := list[name]; found && !quantity.IsZero() {
+					return false
+				}
+			}
+		}
+	}
+	return !resourcehelper.IsPodLevelResourcesSet(pod)
+}
+
+func add(total, more corev1.ResourceList) {
+	for name, quantity := range more {
+		sum := total[name]
+		sum.Add(quantity)
+		total[name] = sum
+	}
+}

@@ -1,0 +1,117 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// refusals are the ResourceQuotas and LimitRanges that refuse what is yet to be
+// created: the claims of a pod, and with -f the pod or the claim itself. Quota is
+// enforced at creation only: what exists is not affected.
+func (x *inquiry) refusals() []obstacle {
+	namespace := x.subject.target.Namespace
+	created, stage := x.toBeCreated()
+	pod := x.subject.pod
+	newPod := pod != nil && x.subject.hypothetical
+	if len(created) == 0 && !newPod {
+		return nil
+	}
+	var obstacles []obstacle
+	note := func(code Code, stage Stage, refusals []admission.Refusal) {
+		for _, r := range refusals {
+			o := obstacle{code: code, stage: stage}
+			o.reason = r.Reason
+			o.prove(object(r.Object, namespace, r.Name), r.Path, r.Found, r.Wanted)
+			if code == QuotaExceeded {
+				o.step(ActorUser, "delete what is counted in namespace %s and not needed, or ask for less", namespace)
+				o.step(ActorAdmin, "raise %s %s in namespace %s", r.Object, r.Name, namespace)
+			} else {
+				o.step(ActorUser, "change the requests and limits of the pod so that %s %s allows them", r.Object, r.Name)
+			}
+			obstacles = append(obstacles, o)
+		}
+	}
+	if newPod {
+		ranges := inNamespace(x.snap.LimitRanges, namespace)
+		pod = admission.WithDefaults(ranges, pod)
+		x.unknownAdmission(snapshot.ResourceLimitRanges, "LimitRanges", namespace)
+		note(LimitRangeViolated, "", admission.LimitRefusals(ranges, pod))
+	}
+	x.unknownAdmission(snapshot.ResourceQuotas, "ResourceQuotas", namespace)
+	quotas := inNamespace(x.snap.Quotas, namespace)
+	if newPod {
+		note(QuotaExceeded, "", admission.PodRefusals(quotas, pod))
+	}
+	if len(created) > 0 {
+		note(QuotaExceeded, stage, admission.ClaimRefusals(quotas, x.extendedNames(), created...))
+	}
+	return obstacles
+}
+
+// unknownAdmission notes that something may refuse the object that was not read.
+func (x *inquiry) unknownAdmission(resource, what, namespace string) {
+	if why := x.snap.Unknown(resource, namespace); why != "" {
+		x.unevaluated = append(x.unevaluated, fmt.Sprintf("%s (%s)", what, why))
+	}
+}
+
+// toBeCreated is what the claims count for that do not exist yet, and the stage
+// in which they are created.
+func (x *inquiry) toBeCreated() ([]corev1.ResourceList, Stage) {
+	var usages []corev1.ResourceList
+	stage := StageClaimGeneration
+	pod := x.subject.pod
+	for i := range x.subject.claims {
+		pc := &x.subject.claims[i]
+		switch {
+		case pc.Claim == nil || pc.Claim.UID != "" || pc.Problem != nil && !errors.Is(pc.Problem, allocator.ErrClaimNotCreated):
+		case pc.ExtendedResources && pod != nil && waits(pod):
+			if len(usages) == 0 {
+				// The scheduler creates it.
+				stage = StageAllocation
+			}
+			usages = append(usages, admission.ClaimUsage(&pc.Claim.Spec, x.extendedNames(), admission.PodUsage(pod)))
+		case pc.ExtendedResources, !pc.Generated && (!pc.Claim.CreationTimestamp.IsZero() || x.snap.Claim(pc.Claim.Namespace, pc.Claim.Name) == nil):
+		case pc.Generated && pod == nil:
+			// A template alone creates nothing.
+		default:
+			usages = append(usages, admission.ClaimUsage(&pc.Claim.Spec, x.extendedNames(), nil))
+		}
+	}
+	return usages, stage
+}
+
+// extendedNames says which extended resource each class stands for, nil where the
+// cluster has no extended resources by DRA.
+func (x *inquiry) extendedNames() admission.Classes {
+	if !x.site.alloc.FeatureEnabled("DRAExtendedResource") {
+		return nil
+	}
+	classes := admission.Classes{}
+	for _, class := range x.snap.Classes {
+		if class.Spec.ExtendedResourceName != nil {
+			classes[class.Name] = *class.Spec.ExtendedResourceName
+		}
+	}
+	return classes
+}
+
+// inNamespace are the objects of a namespace.
+func inNamespace[T interface{ GetNamespace() string }](list []T, namespace string) []T {
+	var own []T
+	for _, o := range list {
+		if o.GetNamespace() == namespace {
+			own = append(own, o)
+		}
+	}
+	return own
+}

@@ -1,0 +1,135 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// gangObstacles are those of the group that a pod belongs to (the plugin
+// gangscheduling, pkg/scheduler/framework/plugins/gangscheduling of Kubernetes
+// v1.37.1): a pod waits for its PodGroup to exist, for minCount pods of a gang to
+// exist, and for minCount of them to fit together.
+func (x *inquiry) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]obstacle, error) {
+	if pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil || x.subject.member {
+		return nil, nil
+	}
+	if x.subject.hypothetical && !x.site.alloc.FeatureEnabled("GenericWorkload") {
+		// The API server would drop the field.
+		return nil, nil
+	}
+	name := *pod.Spec.SchedulingGroup.PodGroupName
+	group := x.snap.PodGroup(pod.Namespace, name)
+	switch {
+	case group == nil && x.hides(snapshot.ResourcePodGroups, pod.Namespace):
+		x.unevaluated = append(x.unevaluated, fmt.Sprintf("PodGroup %s (%s)", name, x.snap.Gap(snapshot.ResourcePodGroups).Reason))
+		return nil, nil
+	case group == nil:
+		return []obstacle{x.groupMissing(pod, name)}, nil
+	case group.Spec.SchedulingPolicy.Gang == nil:
+		return nil, nil
+	}
+	members := x.members(pod, name)
+	minCount := int(group.Spec.SchedulingPolicy.Gang.MinCount)
+	if len(members) < minCount && !(x.subject.workload && x.subject.hypothetical) {
+		o := obstacle{code: GangIncomplete, stage: StageQueueing}
+		o.reason = fmt.Sprintf("PodGroup %s has %s, minCount is %d: none is scheduled before", name, plural(len(members), "pod"), minCount)
+		o.prove(object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", plural(len(members), "pod"), fmt.Sprint(minCount))
+		o.step(ActorUser, "create the missing pods of PodGroup %s, or lower its minCount", name)
+		return []obstacle{o}, nil
+	}
+	if x.out.Verdict != Fits && x.out.Verdict != Allocated {
+		return nil, nil
+	}
+	if len(group.Spec.ResourceClaims) > len(group.Status.ResourceClaimStatuses) {
+		x.unevaluated = append(x.unevaluated, fmt.Sprintf("whether the pods of PodGroup %s fit together: claims that they share do not exist yet", name))
+		return nil, nil
+	}
+	fit, err := x.fitTogether(ctx, members)
+	if err != nil || fit >= minCount || len(members) < minCount {
+		return nil, err
+	}
+	o := obstacle{code: GangIncomplete, stage: StageAllocation}
+	o.reason = fmt.Sprintf("%d of %s of PodGroup %s fit, minCount is %d: all of them are scheduled, or none", fit, plural(len(members), "pod"), name, minCount)
+	o.prove(object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", fmt.Sprintf("%d fit", fit), fmt.Sprint(minCount))
+	o.step(ActorUser, "ask for fewer devices for each pod of PodGroup %s, or lower its minCount", name)
+	return []obstacle{o}, nil
+}
+
+func (x *inquiry) groupMissing(pod *corev1.Pod, name string) obstacle {
+	names := make([]string, 0, len(x.snap.PodGroups))
+	for _, group := range inNamespace(x.snap.PodGroups, pod.Namespace) {
+		names = append(names, group.Name)
+	}
+	o := obstacle{code: PodGroupMissing, stage: StageQueueing}
+	if x.site.alloc.FeatureEnabled("DRAWorkloadResourceClaims") && slices.ContainsFunc(x.subject.claims, func(pc allocator.PodClaim) bool { return pc.Generated && !pc.ExtendedResources }) {
+		// The resourceclaim controller waits for the PodGroup, too.
+		o.stage = StageClaimGeneration
+	}
+	o.reason = fmt.Sprintf("PodGroup %s does not exist%s", name, didYouMean(name, names))
+	o.prove(podObject(pod), "spec.schedulingGroup.podGroupName", name, "a PodGroup of the namespace")
+	o.step(ActorUser, "create PodGroup %s in namespace %s, or recreate the pod with another one", name, pod.Namespace)
+	return o
+}
+
+// members are the pods of a group that are not finished, with the pod of the
+// question among them.
+func (x *inquiry) members(pod *corev1.Pod, group string) []*corev1.Pod {
+	members := []*corev1.Pod{}
+	found := false
+	for _, other := range inNamespace(x.snap.Pods, pod.Namespace) {
+		if g := other.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil && *g.PodGroupName == group && !finished(other) {
+			members = append(members, other)
+			found = found || other.Name == pod.Name
+		}
+	}
+	if !found {
+		members = append(members, pod)
+	}
+	return members
+}
+
+// fitTogether counts the pods of a gang that have a node, or get one, if they are
+// decided one after another.
+func (x *inquiry) fitTogether(ctx context.Context, members []*corev1.Pod) (int, error) {
+	q := &queue{
+		snap: x.snap, alloc: x.site.alloc, after: x.snap, afterAlloc: x.site.alloc,
+		kinds: map[string]*podKind{}, pods: map[types.NamespacedName]*queuedPod{}, members: true,
+	}
+	fit := 0
+	members = slices.SortedStableFunc(slices.Values(members), compareQueued)
+	for _, pod := range members {
+		switch {
+		case pod.Spec.NodeName != "":
+			fit++
+		case waits(pod):
+			p := q.add(pod, pod.UID == "" && pod.CreationTimestamp.IsZero())
+			if err := q.sortKind(ctx, p); err != nil {
+				return 0, err
+			}
+			if p.kind.answer.Verdict == Allocated {
+				fit++
+				continue
+			}
+			if p.kind.answer.Verdict != Fits {
+				continue
+			}
+			if err := q.reserve(ctx, p); err != nil {
+				return 0, err
+			}
+			if p.reservation != nil {
+				fit++
+			}
+		}
+	}
+	return fit, nil
+}

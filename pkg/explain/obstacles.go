@@ -1,0 +1,244 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// obstacle is something other than devices that keeps a pod from being placed,
+// whatever the node.
+type obstacle struct {
+	code Code
+	// stage is where the pod stands because of it, empty for one that cannot even
+	// be created.
+	stage Stage
+	finding
+}
+
+// obstacles finds all of them for the pod of the question, in the order in which
+// the pod meets them: its creation, that of its claims, the scheduling queue, the
+// filters. What could not be read is noted as not evaluated.
+func (x *inquiry) obstacles(ctx context.Context) ([]obstacle, error) {
+	pod := x.subject.pod
+	found := x.refusals()
+	if pod == nil || !waits(pod) {
+		return found, nil
+	}
+	gang, err := x.gangObstacles(ctx, pod)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(found, gang, x.volumeObstacles(pod)), nil
+}
+
+// block turns "it fits" into [Blocked] if something else than devices is in the
+// way. Where there are no devices either, it is a hint.
+func (x *inquiry) block(ctx context.Context) error {
+	obstacles, err := x.obstacles(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(obstacles) == 0:
+	case x.out.Verdict == Fits, x.out.Verdict == Allocated:
+		x.out.Verdict, x.out.Code, x.out.Summary = Blocked, obstacles[0].code, ""
+		x.blockedBy = obstacles
+		return nil
+	case !x.subject.verdictOnly:
+		for _, o := range obstacles {
+			x.hint("Besides, "+o.reason, o.evidence...)
+		}
+	}
+	if x.out.Verdict == Fits {
+		x.nameUnknowns()
+	}
+	return nil
+}
+
+// nameUnknowns adds to the summary of a pod that fits what was not evaluated
+// and matters to it, and that the scheduler said otherwise.
+func (x *inquiry) nameUnknowns() {
+	pod := x.subject.pod
+	if pod == nil {
+		return
+	}
+	if parts := x.site.alloc.Unevaluated(pod); len(parts) > 0 {
+		x.out.Summary += "; not evaluated: " + strings.Join(parts, ", ")
+	}
+	c := podCondition(pod, corev1.PodScheduled)
+	if c == nil || c.Status != corev1.ConditionFalse || c.Reason == corev1.PodReasonSchedulingGated || !waits(pod) || len(pod.Spec.SchedulingGates) > 0 {
+		return
+	}
+	when := c.LastTransitionTime
+	if said := x.schedulerMessage(pod); said != nil && said.Time != nil && said.Time.After(when.Time) {
+		when = *said.Time
+	}
+	x.out.Summary += "; the scheduler last said otherwise"
+	if !when.IsZero() {
+		x.out.Summary += fmt.Sprintf(" (%s)", when.UTC().Format(time.RFC3339))
+	}
+}
+
+// volumeObstacles are PersistentVolumeClaims without which no node is tried
+// (PreFilter of the plugins volumebinding and volumerestrictions).
+func (x *inquiry) volumeObstacles(pod *corev1.Pod) []obstacle {
+	uses := x.site.alloc.VolumesOf(pod)
+	if len(uses) == 0 {
+		return nil
+	}
+	if why := x.snap.Unknown(snapshot.ResourceVolumeClaims, pod.Namespace); why != "" {
+		x.unevaluated = append(x.unevaluated, fmt.Sprintf("volumes (%s)", why))
+		return nil
+	}
+	var obstacles []obstacle
+	for i := range uses {
+		if o := x.volumeObstacle(pod, &uses[i]); o != nil {
+			obstacles = append(obstacles, *o)
+		}
+	}
+	return obstacles
+}
+
+func (x *inquiry) volumeObstacle(pod *corev1.Pod, use *allocator.VolumeUse) *obstacle {
+	o := &obstacle{code: VolumeNotReady, stage: StageNodeFit}
+	claim, name := use.Claim, object("PersistentVolumeClaim", pod.Namespace, use.Name)
+	switch {
+	case claim == nil && use.Ephemeral:
+		if x.subject.hypothetical || !x.overdue(pod.CreationTimestamp.Time) {
+			// It is created right after the pod.
+			return nil
+		}
+		o.reason = fmt.Sprintf("PersistentVolumeClaim %s for the ephemeral volume %s has not been created yet", use.Name, use.Volume)
+		o.prove(name, "", "missing", "a PersistentVolumeClaim")
+		o.step(ActorAdmin, "check that kube-controller-manager runs: its ephemeral volume controller creates PersistentVolumeClaims")
+	case claim == nil:
+		var names []string
+		for _, other := range x.snap.VolumeClaims {
+			if other.Namespace == pod.Namespace {
+				names = append(names, other.Name)
+			}
+		}
+		o.reason = fmt.Sprintf("PersistentVolumeClaim %s does not exist%s", use.Name, didYouMean(use.Name, names))
+		o.prove(name, "", "missing", "a PersistentVolumeClaim for volume "+use.Volume)
+		o.step(ActorUser, "create PersistentVolumeClaim %s in namespace %s, or name another one", use.Name, pod.Namespace)
+	case claim.UID == "" && claim.CreationTimestamp.IsZero():
+		// It is about to be created with the pod.
+		return nil
+	case claim.Status.Phase == corev1.ClaimLost:
+		o.reason = fmt.Sprintf("PersistentVolumeClaim %s is lost: its PersistentVolume %s does not exist", use.Name, claim.Spec.VolumeName)
+		o.prove(name, "status.phase", string(claim.Status.Phase), string(corev1.ClaimBound))
+		o.step(ActorUser, "replace PersistentVolumeClaim %s: one that is lost is never bound again", use.Name)
+	case claim.DeletionTimestamp != nil:
+		o.reason = fmt.Sprintf("PersistentVolumeClaim %s is being deleted", use.Name)
+		o.prove(name, "metadata.deletionTimestamp", claim.DeletionTimestamp.UTC().Format(time.RFC3339), "none")
+		o.step(ActorUser, "name another PersistentVolumeClaim, or create it again once it is gone")
+	case use.Ephemeral && !metav1.IsControlledBy(claim, pod):
+		o.reason = fmt.Sprintf("PersistentVolumeClaim %s has the name that the ephemeral volume %s needs, and was not created for the pod", use.Name, use.Volume)
+		o.prove(name, "metadata.ownerReferences", "", "pod "+pod.Name)
+		o.step(ActorUser, "delete PersistentVolumeClaim %s, or rename the pod or its volume", use.Name)
+	case !allocator.VolumeBound(claim):
+		return x.unboundObstacle(o, claim, name)
+	default:
+		return x.boundObstacle(o, pod, use, claim, name)
+	}
+	return o
+}
+
+// unboundObstacle is a claim that is not bound, and that the scheduler does not
+// bind.
+func (x *inquiry) unboundObstacle(o *obstacle, claim *corev1.PersistentVolumeClaim, name string) *obstacle {
+	className := allocator.StorageClassOf(claim)
+	class := x.snap.StorageClass(className)
+	if class == nil && className != "" {
+		if why := x.snap.Unknown(snapshot.ResourceStorageClasses, ""); why != "" {
+			x.unevaluated = append(x.unevaluated, fmt.Sprintf("whether PersistentVolumeClaim %s waits for a pod (%s)", claim.Name, why))
+			return nil
+		}
+		o.reason = fmt.Sprintf("PersistentVolumeClaim %s is not bound, and its StorageClass %s does not exist", claim.Name, className)
+		o.prove(name, "spec.storageClassName", className, "a StorageClass")
+		o.step(ActorAdmin, "create StorageClass %s, or a PersistentVolume of it", className)
+		return o
+	}
+	if allocator.WaitsForConsumer(claim, class) {
+		return nil
+	}
+	o.reason = fmt.Sprintf("PersistentVolumeClaim %s is not bound", claim.Name)
+	if className != "" {
+		o.reason += fmt.Sprintf(" (StorageClass %s binds immediately)", className)
+	} else {
+		o.reason += " and has no StorageClass"
+	}
+	phase := string(claim.Status.Phase)
+	if phase == "" {
+		phase = string(corev1.ClaimPending)
+	}
+	o.prove(name, "status.phase", phase, string(corev1.ClaimBound))
+	o.step(ActorUser, "see what keeps it from being bound: kubectl describe pvc %s -n %s", shellQuoted(claim.Name), shellQuoted(claim.Namespace))
+	return o
+}
+
+// boundObstacle is a claim that only one pod can use, or whose volume is gone.
+func (x *inquiry) boundObstacle(o *obstacle, pod *corev1.Pod, use *allocator.VolumeUse, claim *corev1.PersistentVolumeClaim, name string) *obstacle {
+	if x.snap.Volume(claim.Spec.VolumeName) == nil {
+		if why := x.snap.Unknown(snapshot.ResourceVolumes, ""); why != "" {
+			x.unevaluated = append(x.unevaluated, fmt.Sprintf("where PersistentVolume %s can be used (%s)", claim.Spec.VolumeName, why))
+		} else {
+			o.reason = fmt.Sprintf("PersistentVolume %s of PersistentVolumeClaim %s does not exist", claim.Spec.VolumeName, claim.Name)
+			o.prove(name, "spec.volumeName", claim.Spec.VolumeName, "a PersistentVolume")
+			return o
+		}
+	}
+	if use.Ephemeral || !slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
+		return nil
+	}
+	for _, other := range x.snap.Pods {
+		if other.Namespace != pod.Namespace || other.Spec.NodeName == "" || finished(other) || other.Name == pod.Name {
+			continue
+		}
+		if slices.ContainsFunc(other.Spec.Volumes, func(v corev1.Volume) bool {
+			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name
+		}) {
+			o.reason = fmt.Sprintf("PersistentVolumeClaim %s is used by pod %s, and only one pod can use it (ReadWriteOncePod)", claim.Name, other.Name)
+			o.prove(podObject(other), "spec.volumes", claim.Name, "no other pod with it")
+			o.step(ActorNobody, "pod %s is finished or deleted", other.Name)
+			return o
+		}
+	}
+	return nil
+}
+
+// isPodGroupMissing reports whether the only problem of a claim is that of the
+// pod's group.
+func isPodGroupMissing(pc *allocator.PodClaim) bool {
+	return pc.Claim != nil && errors.Is(pc.Problem, allocator.ErrPodGroupMissing) && !errors.Is(pc.Problem, allocator.ErrClaimMissing)
+}
+
+// blockedLife is where a pod stands that something else than devices blocks.
+// What else was found about it is evidence: it is the same thing in other words.
+func (x *inquiry) blockedLife(own life) life {
+	blocked := life{stage: x.blockedBy[0].stage}
+	for i := range x.blockedBy {
+		blocked.findings = append(blocked.findings, x.blockedBy[i].finding)
+	}
+	if pod := x.subject.pod; pod != nil {
+		blocked.findings = append(blocked.findings, x.gateFindings(pod)...)
+	}
+	for _, f := range own.findings {
+		f.reason = ""
+		blocked.findings = append(blocked.findings, f)
+	}
+	return blocked
+}
