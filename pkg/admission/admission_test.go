@@ -66,7 +66,9 @@ func TestClaimQuota(t *testing.T) {
 		"extended by the pod":    {claim(exactly("gpu", "", 2)), quota("requests.example.com/gpu=1", "requests.example.com/gpu=0"), Classes{"gpu": "example.com/gpu"}, "requests.example.com/gpu=2", ""},
 		"implicit resource":      {claim(exactly("gpu", "", 1)), quota("requests.deviceclass.resource.kubernetes.io/gpu=0", ""), Classes{"gpu": "example.com/gpu"}, "", "1 more needed"},
 		"extended resources off": {claim(exactly("gpu", "", 2)), quota("requests.example.com/gpu=1", ""), nil, "", ""},
-		"scoped":                 {claim(exactly("gpu", "", 9)), quota(gpus+"=8", gpus+"=5", func(q *corev1.ResourceQuota) { q.Spec.Scopes = []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeBestEffort} }), nil, "", ""},
+		"scoped": {claim(exactly("gpu", "", 9)), quota(gpus+"=8", gpus+"=5", func(q *corev1.ResourceQuota) {
+			q.Spec.Scopes = []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeBestEffort}
+		}), nil, "", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -147,7 +147,7 @@ func (x *inquiry) run(ctx context.Context) error {
 	if err := x.allocate(ctx); err != nil {
 		return err
 	}
-	return x.block(ctx)
+	return x.meetObstacles(ctx)
 }
 
 // allocate finds the verdict of the allocator, and of what comes before it.

@@ -44,9 +44,9 @@ func (x *inquiry) obstacles(ctx context.Context) ([]obstacle, error) {
 	return slices.Concat(found, gang, x.volumeObstacles(pod)), nil
 }
 
-// block turns "it fits" into [Blocked] if something else than devices is in the
+// meetObstacles turns "it fits" into [Blocked] if something else than devices is in the
 // way. Where there are no devices either, it is a hint.
-func (x *inquiry) block(ctx context.Context) error {
+func (x *inquiry) meetObstacles(ctx context.Context) error {
 	obstacles, err := x.obstacles(ctx)
 	if err != nil {
 		return err
