@@ -74,6 +74,9 @@ func TestExampleCluster(t *testing.T) {
 
 func codesOf(e *explain.Explanation) []explain.Code {
 	var codes []explain.Code
+	if e.Code != "" {
+		codes = append(codes, e.Code)
+	}
 	for _, group := range e.Nodes {
 		codes = append(codes, group.Code)
 	}

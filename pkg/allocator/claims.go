@@ -63,14 +63,11 @@ func (a *Allocator) AvailableOn(claim *resourceapi.ResourceClaim, node *corev1.N
 	if allocation == nil {
 		return true, ""
 	}
-	if allocation.NodeSelector != nil {
-		selector, err := nodeaffinity.NewNodeSelector(allocation.NodeSelector)
-		if err != nil {
-			return false, fmt.Sprintf("the node selector of its allocation cannot be parsed: %v", err)
-		}
-		if !selector.Match(node) {
-			return false, "its devices are on other nodes"
-		}
+	switch selected, err := AllocatedFor(allocation, node); {
+	case err != nil:
+		return false, fmt.Sprintf("the node selector of its allocation cannot be parsed: %v", err)
+	case !selected:
+		return false, "its devices are on other nodes"
 	}
 	const operations = draoptionalnodeoperations.DRAOptionalNodeOperationsFeatureGate
 	for i := range allocation.Devices.Results {
@@ -90,6 +87,19 @@ func (a *Allocator) AvailableOn(claim *resourceapi.ResourceClaim, node *corev1.N
 	default:
 		return true, ""
 	}
+}
+
+// AllocatedFor reports whether the devices of an allocation can be used on a node
+// as far as its node selector goes, which may not be valid.
+func AllocatedFor(allocation *resourceapi.AllocationResult, node *corev1.Node) (bool, error) {
+	if allocation.NodeSelector == nil {
+		return true, nil
+	}
+	selector, err := nodeaffinity.NewNodeSelector(allocation.NodeSelector)
+	if err != nil {
+		return false, err
+	}
+	return selector.Match(node), nil
 }
 
 // readyForBinding tells whether all binding conditions of a claim are true. If
@@ -202,6 +212,14 @@ func DeviceStatus(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRe
 		}
 	}
 	return nil
+}
+
+// DeviceReady reports whether the driver says in the status of the claim that an
+// allocated device is ready. Drivers of networks do so for an interface that they
+// moved into a pod, and no longer publish it (KEP-4817).
+func DeviceReady(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) bool {
+	status := DeviceStatus(claim, result)
+	return status != nil && apimeta.IsStatusConditionTrue(status.Conditions, "Ready")
 }
 
 // bindingStatus is what the scheduler takes for the status of an allocated

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -95,7 +96,7 @@ func (x *inquiry) allocation(claim *resourceapi.ResourceClaim) *Allocation {
 		device := allocatedDevice(&from.Devices.Results[i])
 		id := allocator.DeviceID{Driver: device.Driver, Pool: device.Pool, Device: device.Device}
 		device.Status = inventory.StatusOf(claim, &from.Devices.Results[i])
-		device.Missing = x.snap.Gap(snapshot.ResourceSlices) == nil && x.site.alloc.Device(id) == nil
+		device.Missing = x.snap.Gap(snapshot.ResourceSlices) == nil && x.site.alloc.Device(id) == nil && !allocator.DeviceReady(claim, &from.Devices.Results[i])
 		a.Devices = append(a.Devices, device)
 	}
 	for _, consumer := range claim.Status.ReservedFor {
@@ -141,6 +142,31 @@ func allocationNodes(allocation *resourceapi.AllocationResult) string {
 		terms = append(terms, "nodes with "+joinAnd(parts))
 	}
 	return joinOr(terms)
+}
+
+// elsewhere says why a claim that is allocated cannot be used on a node: mostly
+// because its devices are on another one, where others use them.
+func (x *inquiry) elsewhere(claim *resourceapi.ResourceClaim, node *corev1.Node, why string) string {
+	if selected, err := allocator.AllocatedFor(claim.Status.Allocation, node); selected || err != nil {
+		return fmt.Sprintf("claim %s is allocated, but %s", claim.Name, why)
+	}
+	text := fmt.Sprintf("claim %s is allocated on %s", qualifiedName(claim), allocationNodes(claim.Status.Allocation))
+	var users []string
+	for i := range claim.Status.ReservedFor {
+		c := &claim.Status.ReservedFor[i]
+		if x.subject.pod == nil || c.UID != x.subject.pod.UID {
+			users = append(users, strings.TrimSuffix(c.Resource, "s")+" "+claim.Namespace+"/"+c.Name)
+		}
+	}
+	if len(users) == 0 {
+		// The scheduler deallocates it if no node will do.
+		return text
+	}
+	text += " and used by " + sample(users, maxNamed)
+	if x.subject.pod != nil {
+		text += "; this pod can only run there"
+	}
+	return text
 }
 
 // allocatedSummary says where the devices are and who has them.

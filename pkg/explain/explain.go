@@ -140,6 +140,7 @@ func (x *inquiry) run(ctx context.Context) error {
 	x.describeAllocator()
 	x.describeUsers()
 	x.describeClaims()
+	defer x.configHints(ctx)
 	defer x.addHints()
 	defer x.describeStage()
 	defer x.assume()
@@ -153,6 +154,9 @@ func (x *inquiry) run(ctx context.Context) error {
 // allocate finds the verdict of the allocator, and of what comes before it.
 func (x *inquiry) allocate(ctx context.Context) error {
 	if x.beyondScheduling() || x.problems() {
+		return nil
+	}
+	if x.deletingTarget() {
 		return nil
 	}
 	if len(x.claims) == 0 && x.subject.pod == nil && (x.subject.only == nil || len(x.misfits(x.subject.only)) == 0) {
@@ -248,6 +252,8 @@ func (x *inquiry) problems() bool {
 			continue
 		case errors.Is(pc.Problem, allocator.ErrClaimUnreadable):
 			x.settle(Undetermined, ClaimNotReady, pc.Problem.Error())
+		case errors.Is(pc.Problem, allocator.ErrClaimDeleting):
+			x.settle(Blocked, ClaimNotReady, pc.Problem.Error())
 		default:
 			x.settle(Error, ClaimNotReady, pc.Problem.Error()+x.nearClaim(pc))
 		}
@@ -434,7 +440,7 @@ func (x *inquiry) misfits(node *corev1.Node) []unsuitableNode {
 		}
 		if ok, why := x.site.alloc.AvailableOn(pc.Claim, node); !ok {
 			add(NodeNotReachable, allocator.Misfit{
-				Reason: fmt.Sprintf("claim %s is allocated, but %s", pc.Claim.Name, why),
+				Reason: x.elsewhere(pc.Claim, node, why),
 				Path:   "status.allocation.nodeSelector",
 				Wanted: allocationNodes(pc.Claim.Status.Allocation),
 			}, pc.Claim)

@@ -347,7 +347,9 @@ type AllocatedDevice struct {
 	// ConsumedCapacity is what this share takes, by capacity name.
 	ConsumedCapacity map[string]string `json:"consumedCapacity,omitempty"`
 	AdminAccess      bool              `json:"adminAccess,omitempty"`
-	// Missing is true if no ResourceSlice has the device any more.
+	// Missing is true if no ResourceSlice has the device any more and the status
+	// of the claim does not say that it is ready. (A driver of networks may move
+	// an interface into a pod and no longer publish it.)
 	Missing bool `json:"missing,omitempty"`
 	// Status is what the driver says about the device: conditions, and the
 	// network data of a network device.

@@ -42,6 +42,7 @@ func (x *inquiry) addHints() {
 		x.autoscalerHint()
 	}
 	x.pluginHint()
+	x.movedHint()
 	x.out.Hints = x.out.Hints[:min(len(x.out.Hints), maxHints)]
 }
 

@@ -6,7 +6,6 @@ package explain
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -177,55 +176,6 @@ func (x *inquiry) staleReservations(claim *resourceapi.ResourceClaim) *finding {
 	f := &finding{instead: true, reason: fmt.Sprintf("claim %s is still reserved for %s", claim.Name, sample(stale, 3))}
 	f.prove(claimObject(claim), "status.reservedFor", reservedForText(claim), "consumers that exist")
 	x.blameController(f, since)
-	return f
-}
-
-// deletingClaim tells what keeps a claim that is being deleted.
-func (x *inquiry) deletingClaim(claim *resourceapi.ResourceClaim) finding {
-	f := finding{instead: true, reason: fmt.Sprintf("claim %s has been terminating for %s", claim.Name, x.elapsed(claim.DeletionTimestamp.Time))}
-	f.prove(claimObject(claim), "metadata.deletionTimestamp", claim.DeletionTimestamp.UTC().Format(time.RFC3339), "")
-	if len(claim.Finalizers) > 0 {
-		f.prove(claimObject(claim), "metadata.finalizers", joinAnd(claim.Finalizers), "none")
-	}
-	others := slices.DeleteFunc(slices.Clone(claim.Finalizers), func(name string) bool { return name == resourceapi.Finalizer })
-	var waits, using []string
-	stale := 0
-	var since time.Time
-	for i := range claim.Status.ReservedFor {
-		c := &claim.Status.ReservedFor[i]
-		waits = append(waits, x.consumerText(claim.Namespace, c))
-		switch state := x.consumer(claim.Namespace, c); {
-		case state.stale():
-			stale++
-			since = earlier(since, x.consumerEnd(claim.Namespace, c))
-		case state == consumerUses:
-			using = append(using, consumerName(c))
-		}
-	}
-	if len(waits) > 0 {
-		f.prove(claimObject(claim), "status.reservedFor", reservedForText(claim), "nobody")
-	}
-	if len(others) > 0 {
-		waits = append(waits, "the owner of the finalizer "+joinAnd(others)+" to remove it")
-	}
-	switch {
-	case len(waits) > 0:
-		f.reason += ": it waits for " + strings.Join(waits[:min(len(waits), 3)], ", and for ")
-		if more := len(waits) - 3; more > 0 {
-			f.reason += fmt.Sprintf(", and for %d more", more)
-		}
-	case len(claim.Finalizers) > 0:
-		f.reason += ": it waits for the resourceclaim controller to remove the finalizer " + resourceapi.Finalizer
-	}
-	if len(using) > 0 {
-		f.step(ActorUser, "claim %s is removed when no pod uses it: delete %s", claim.Name, sample(using, 3))
-	}
-	switch {
-	case stale > 0:
-		x.blameController(&f, since)
-	case len(waits) == 0 && len(claim.Finalizers) > 0:
-		x.blameController(&f, claim.DeletionTimestamp.Time)
-	}
 	return f
 }
 

@@ -173,15 +173,24 @@ func eventTime(event *corev1.Event) metav1.Time {
 	}
 }
 
+// reports counts how often something was reported.
+func reports(event *corev1.Event) int32 {
+	if event.Series != nil {
+		return event.Series.Count
+	}
+	return event.Count
+}
+
+// firstTime is when something was reported first, zero if that is unknown.
+func firstTime(event *corev1.Event) time.Time {
+	return cmp.Or(event.FirstTimestamp.Time, event.EventTime.Time)
+}
+
 // often says how often something was reported, and when last: " (12 times,
 // last 30s ago)".
 func (x *inquiry) often(event *corev1.Event) string {
-	count := event.Count
-	if event.Series != nil {
-		count = event.Series.Count
-	}
 	var parts []string
-	if count > 1 {
+	if count := reports(event); count > 1 {
 		parts = append(parts, fmt.Sprintf("%d times", count))
 	}
 	if t := eventTime(event); !t.IsZero() {
@@ -191,6 +200,18 @@ func (x *inquiry) often(event *corev1.Event) string {
 		return ""
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// repeated says since when something was reported, how often, and when last:
+// " (12 times in 8m, last 30s ago)".
+func (x *inquiry) repeated(event *corev1.Event) string {
+	count, first, last := reports(event), firstTime(event), eventTime(event).Time
+	switch {
+	case first.IsZero(), last.IsZero(), count <= 1:
+		return x.often(event)
+	default:
+		return fmt.Sprintf(" (%d times in %s, last %s ago)", count, x.elapsed(first), x.elapsed(last))
+	}
 }
 
 func eventEvidence(event *corev1.Event) Evidence {

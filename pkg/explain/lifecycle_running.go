@@ -27,7 +27,7 @@ func (x *inquiry) runningFindings(pod *corev1.Pod, claims []allocator.PodClaim) 
 	findings = append(findings, x.nodeFindings(pod)...)
 	findings = append(findings, x.driverEvents(claims, pod)...)
 	if started(pod).IsZero() {
-		findings = append(findings, x.waitingContainers(pod)...)
+		findings = append(findings, x.waitingContainers(pod, claims)...)
 	}
 	return findings
 }
@@ -68,7 +68,8 @@ func (x *inquiry) holdingFindings(claim *resourceapi.ResourceClaim) []finding {
 	return findings
 }
 
-// vanished is about devices that no slice has any more.
+// vanished is about devices that no slice has any more. Those that their driver
+// calls ready are where they should be, see movedHint.
 func (x *inquiry) vanished(claim *resourceapi.ResourceClaim) *finding {
 	if x.snap.Gap(snapshot.ResourceSlices) != nil {
 		return nil
@@ -78,7 +79,7 @@ func (x *inquiry) vanished(claim *resourceapi.ResourceClaim) *finding {
 	results := claim.Status.Allocation.Devices.Results
 	for i := range results {
 		result := &results[i]
-		if x.site.alloc.Device(deviceID(result)) != nil {
+		if x.site.alloc.Device(deviceID(result)) != nil || allocator.DeviceReady(claim, result) {
 			continue
 		}
 		devices = append(devices, deviceName(result))

@@ -147,7 +147,11 @@ func (x *inquiry) queueingFindings(pod *corev1.Pod, claims []allocator.PodClaim)
 		switch {
 		case errors.Is(pc.Problem, allocator.ErrClaimDeleting):
 			f := x.deletingClaim(pc.Claim)
-			f.step(ActorUser, "when claim %s is gone, create it again: the pod uses the claim of that name", pc.Claim.Name)
+			if pc.Template == "" {
+				f.step(ActorUser, "when claim %s is gone, create it again: the pod uses the claim of that name", pc.Claim.Name)
+			} else {
+				f.step(ActorUser, "delete and recreate pod %s so that it gets a new claim", pod.Name)
+			}
 			findings = append(findings, f)
 		case errors.Is(pc.Problem, allocator.ErrClaimNotOwned):
 			findings = append(findings, x.foreignClaim(pod, pc))

@@ -12,9 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -457,6 +459,68 @@ func TestIdleKubelet(t *testing.T) {
 		x := &inquiry{snap: cluster(t, nodes("n1"), changeNode("n1", func(n *corev1.Node) { n.Status.NodeInfo.KubeletVersion = kubelet }))}
 		if _, found := x.idleKubelet("n1"); (found != "") != affected {
 			t.Errorf("%q: got %q", kubelet, found)
+		}
+	}
+}
+
+func TestCDIClaim(t *testing.T) {
+	claim := func(name, uid string, devices ...string) allocator.PodClaim {
+		c := &resourceapi.ResourceClaim{Status: resourceapi.ResourceClaimStatus{Allocation: &resourceapi.AllocationResult{}}}
+		c.Name, c.UID = name, types.UID(uid)
+		for _, device := range devices {
+			c.Status.Allocation.Devices.Results = append(c.Status.Allocation.Devices.Results,
+				resourceapi.DeviceRequestAllocationResult{Driver: "gpu.example.com", Pool: "n1", Device: device})
+		}
+		return allocator.PodClaim{Claim: c}
+	}
+	claims := []allocator.PodClaim{claim("a", "7c1e-4a", "gpu-1", "gpu-11"), claim("b", "9d2f-5b", "gpu-0", "1"), {}}
+	for id, want := range map[string]string{
+		"k8s.gpu.example.com/claim=7c1e-4a-gpu-1":  "n1/gpu-1 (claim a)",
+		"k8s.gpu.example.com/claim=7c1e-4a-gpu-11": "n1/gpu-11 (claim a)",
+		"k8s.gpu.example.com/claim=gpu-0-9d2f-5b":  "claim b",
+		"vendor.com/gpu=9d2f-5b-gpu-0":             "n1/gpu-0 (claim b)",
+		"gpu.example.com/gpu=gpu-0":                "n1/gpu-0 (claim b)",
+		"k8s.gpu.example.com/gpu=common":           "k8s.gpu.example.com/gpu=common",
+		"other.example.com/gpu=gpu-0":              "other.example.com/gpu=gpu-0",
+		"gpu.example.com/gpu=gpu-1":                "n1/gpu-1 (claim a)",
+	} {
+		if got := cdiNames([]string{id}, claims)[0]; got != want {
+			t.Errorf("%s: got %q, want %q", id, got, want)
+		}
+	}
+}
+
+func TestSuspects(t *testing.T) {
+	config := func(driver, parameters string) resourceapi.DeviceAllocationConfiguration {
+		return resourceapi.DeviceAllocationConfiguration{DeviceConfiguration: resourceapi.DeviceConfiguration{
+			Opaque: &resourceapi.OpaqueDeviceConfiguration{Driver: driver, Parameters: runtime.RawExtension{Raw: []byte(parameters)}},
+		}}
+	}
+	given := []resourceapi.DeviceAllocationConfiguration{
+		config("gpu", `{"kind":"A"}`), config("gpu", `{"kind":"A","sharring":"x"}`), config("nic", `{"sharring":"x"}`), {},
+	}
+	for words, want := range map[string][]int{
+		`json: unknown field "sharring"`:                  {1},
+		`json: unknown field "kind"`:                      {0, 1},
+		`no kind "B" is registered`:                       {0, 1},
+		`config "of" device "sharring" cannot be decoded`: {1},
+		"invalid configuration":                           {0, 1},
+	} {
+		if got := suspects(given, []string{"gpu"}, words); !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", words, got, want)
+		}
+	}
+}
+
+func TestPrepareCall(t *testing.T) {
+	for message, want := range map[string]failedCall{
+		"NodePrepareResources: rpc error: code = DeadlineExceeded desc = context deadline exceeded":   {"DeadlineExceeded", "context deadline exceeded"},
+		"NodePrepareResources: rpc error: code = Unavailable desc = error reading from server: EOF":   {"Unavailable", "error reading from server: EOF"},
+		"NodePrepareResources failed for ResourceClaim gpus: rpc error: code = Unavailable desc = no": {},
+		"DRA driver gpu.example.com is not registered":                                                {},
+	} {
+		if got, ok := prepareCall(message); got != want || ok != (want != failedCall{}) {
+			t.Errorf("%s: got %+v", message, got)
 		}
 	}
 }

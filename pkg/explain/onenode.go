@@ -157,8 +157,6 @@ func (x *inquiry) misfitText(u unsuitableNode) string {
 	switch {
 	case u.misfit.Filter == allocator.FilterNodeName && !x.subject.hypothetical:
 		return "the pod is bound to node " + u.misfit.Wanted
-	case u.code == NodeNotReachable && u.misfit.Wanted != "":
-		return fmt.Sprintf("%s (%s)", u.misfit.Reason, u.misfit.Wanted)
 	case u.misfit.Filter == allocator.FilterPods:
 		return fmt.Sprintf("%s (%s)", u.misfit.Reason, u.misfit.Found)
 	case u.misfit.Filter == allocator.FilterResources:

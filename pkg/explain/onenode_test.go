@@ -114,9 +114,9 @@ func TestOneNode(t *testing.T) {
 				changedPod("train-0", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n2", corev1.PodRunning }, "mine"),
 			},
 			pod: "train-0", verdict: DoesNotFit,
-			misfits: []string{"the pod is bound to node n2", "claim mine is allocated, but its devices are on other nodes (n2)"},
+			misfits: []string{"the pod is bound to node n2", "claim ml/mine is allocated on n2"},
 			pools:   []string{"n1 1 usable"},
-			summary: "The pod is bound to node n2; claim mine is allocated, but its devices are on other nodes (n2).",
+			summary: "The pod is bound to node n2; claim ml/mine is allocated on n2.",
 		},
 		"another claim of the pod is allocated elsewhere": {
 			cluster: []part{
@@ -124,7 +124,7 @@ func TestOneNode(t *testing.T) {
 				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace }, pod("train-0", "mine", waiting),
 			},
 			pod: "train-0", verdict: DoesNotFit, conflict: true, funnel: "2=2",
-			misfits: []string{"claim mine is allocated, but its devices are on other nodes (n2)"},
+			misfits: []string{"claim ml/mine is allocated on n2"},
 			pools:   []string{"n1 2 usable"}, devices: DoesNotFit,
 			summary: "apart from that, enough devices for requests mine.gpu and train.gpu each alone, but not for all together.",
 		},
@@ -134,9 +134,9 @@ func TestOneNode(t *testing.T) {
 				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace }, pod("train-0", "mine", waiting),
 			},
 			pod: "train-0", verdict: DoesNotFit, conflict: true, funnel: "3=3",
-			misfits: []string{"claim mine is allocated, but its devices are on other nodes (n2)"},
+			misfits: []string{"claim ml/mine is allocated on n2"},
 			pools:   []string{"n1 3 usable"}, devices: Fits,
-			summary: "on other nodes (n2); there are enough devices.",
+			summary: "is allocated on n2; there are enough devices.",
 		},
 		"another claim of the pod cannot be moved": {
 			cluster: []part{
@@ -147,9 +147,9 @@ func TestOneNode(t *testing.T) {
 				}, pod("train-0", "mine", waiting),
 			},
 			pod: "train-0", verdict: DoesNotFit, conflict: true, funnel: "2=2",
-			misfits: []string{"claim mine is allocated, but its devices are on other nodes (n2)"},
+			misfits: []string{"claim ml/mine is allocated on n2 and used by pod ml/other; this pod can only run there"},
 			pools:   []string{"n1 2 usable"},
-			summary: "Claim mine is allocated, but its devices are on other nodes (n2).",
+			summary: "Claim ml/mine is allocated on n2 and used by pod ml/other; this pod can only run there.",
 		},
 		"pod runs there": {
 			cluster: []part{

@@ -1,0 +1,122 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// configHints warns of opaque configuration that nobody reads: it is for a driver
+// of which the claim has, and can get, no device. Such a thing is valid, because a
+// class may have devices of several drivers, and is ignored without a word.
+func (x *inquiry) configHints(ctx context.Context) {
+	if x.snap.Gap(snapshot.ResourceSlices) != nil {
+		return
+	}
+	seen := map[string]bool{}
+	for i := range x.subject.claims {
+		pc := &x.subject.claims[i]
+		if pc.Claim == nil {
+			continue
+		}
+		for _, c := range x.opaqueConfigs(pc) {
+			drivers := x.driversFor(ctx, pc, c.requests)
+			if len(drivers) == 0 || slices.Contains(drivers, c.opaque.Driver) || seen[c.object+c.path] {
+				continue
+			}
+			seen[c.object+c.path] = true
+			devices := "all devices"
+			if pc.Claim.Status.Allocation == nil {
+				devices = "all devices that the claim can get"
+			}
+			x.hint(fmt.Sprintf("the configuration for driver %s (%s of %s %s) is ignored: %s are of driver %s%s",
+				c.opaque.Driver, c.path, c.kind, c.name, devices, joinOr(drivers), didYouMean(c.opaque.Driver, drivers)),
+				Evidence{Object: c.object, Path: c.path + ".opaque.driver", Found: c.opaque.Driver, Wanted: joinOr(drivers)})
+		}
+	}
+}
+
+// driversFor lists the drivers of the devices that some requests of a claim, or
+// all for none, have and can get: those that their classes select, or name. It is
+// empty if that is not known.
+func (x *inquiry) driversFor(ctx context.Context, pc *allocator.PodClaim, requests []string) []string {
+	concerned := func(name string) bool {
+		return len(requests) == 0 || slices.ContainsFunc(requests, func(r string) bool {
+			return r == name || r == resourceclaim.BaseRequestRef(name) || resourceclaim.BaseRequestRef(r) == name
+		})
+	}
+	found := map[string]bool{}
+	if allocation := pc.Claim.Status.Allocation; allocation != nil {
+		for i := range allocation.Devices.Results {
+			if result := &allocation.Devices.Results[i]; concerned(result.Request) {
+				found[result.Driver] = true
+			}
+		}
+	}
+	for _, alternatives := range requestsOf(pc.Claim) {
+		for _, r := range alternatives {
+			if !concerned(r.name) {
+				continue
+			}
+			drivers := x.classDrivers(ctx, r.class)
+			if len(drivers) == 0 && pc.Claim.Status.Allocation == nil {
+				return nil
+			}
+			for _, driver := range drivers {
+				found[driver] = true
+			}
+		}
+	}
+	return sortedKeys(found)
+}
+
+// classDrivers lists the drivers that the selectors of a class name or, if they
+// name none, those whose devices they select.
+func (x *inquiry) classDrivers(ctx context.Context, name string) []string {
+	class := x.snap.Class(name)
+	if class == nil {
+		return nil
+	}
+	found := map[string]bool{}
+	for _, s := range class.Spec.Selectors {
+		if s.CEL == nil {
+			continue
+		}
+		for _, driver := range x.selectors.Compile(s.CEL.Expression).Drivers() {
+			found[driver] = true
+		}
+	}
+	if len(found) > 0 {
+		return sortedKeys(found)
+	}
+	devices := x.site.alloc.Devices()
+	for i := range devices {
+		d := &devices[i]
+		if !found[d.ID.Driver] && x.selected(ctx, class, d) {
+			found[d.ID.Driver] = true
+		}
+	}
+	return sortedKeys(found)
+}
+
+// selected reports whether the selectors of a class select a device.
+func (x *inquiry) selected(ctx context.Context, class *resourceapi.DeviceClass, d *allocator.Device) bool {
+	for _, s := range class.Spec.Selectors {
+		if s.CEL == nil {
+			continue
+		}
+		if !x.selectors.Evaluate(ctx, x.selectors.Compile(s.CEL.Expression), d.ID.Driver, d.Device).Matches {
+			return false
+		}
+	}
+	return true
+}

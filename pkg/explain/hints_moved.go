@@ -1,0 +1,55 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// movedHint notes allocated devices that no ResourceSlice has and that are ready
+// all the same: a driver of networks moves an interface into the pod and no
+// longer sees it on the node (KEP-4817). Nothing has to be done about them.
+func (x *inquiry) movedHint() {
+	if x.snap.Gap(snapshot.ResourceSlices) != nil {
+		return
+	}
+	for i := range x.subject.claims {
+		claim := x.subject.claims[i].Claim
+		if claim == nil || claim.Status.Allocation == nil {
+			continue
+		}
+		results := claim.Status.Allocation.Devices.Results
+		var moved []string
+		var first Evidence
+		driver, where := "", ""
+		for j := range results {
+			result := &results[j]
+			if x.site.alloc.Device(deviceID(result)) != nil || !allocator.DeviceReady(claim, result) {
+				continue
+			}
+			if moved = append(moved, deviceName(result)); len(moved) > 1 {
+				continue
+			}
+			driver = result.Driver
+			first = Evidence{
+				Object: claimObject(claim), Path: fmt.Sprintf("status.devices[device=%s].conditions[type=Ready].status", result.Device), Found: "True",
+			}
+			if data := allocator.DeviceStatus(claim, result).NetworkData; data != nil && data.InterfaceName != "" {
+				where = fmt.Sprintf(" (interface %s of the pod)", data.InterfaceName)
+			}
+		}
+		if len(moved) == 0 {
+			continue
+		}
+		noun, verb := "device", "is"
+		if len(moved) > 1 {
+			noun, verb, where = "devices", "are", ""
+		}
+		x.hint(fmt.Sprintf("%s %s of claim %s %s in use and healthy%s: driver %s no longer publishes %s in a ResourceSlice, and the status of the claim says Ready",
+			noun, sample(moved, maxNamed), claim.Name, verb, where, driver, map[bool]string{true: "it", false: "them"}[len(moved) == 1]), first)
+	}
+}

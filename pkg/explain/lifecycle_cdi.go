@@ -1,0 +1,122 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// unresolvedCDI is how the runtimes begin to say that a container wants CDI
+// devices that no specification has (tags.cncf.io/container-device-interface).
+const unresolvedCDI = "unresolvable CDI devices "
+
+// cdiDevices are the devices that a runtime says it does not know.
+func cdiDevices(message string) []string {
+	_, rest, found := strings.Cut(message, unresolvedCDI)
+	if !found {
+		return nil
+	}
+	var devices []string
+	for word := range strings.FieldsSeq(rest) {
+		device := strings.Trim(word, `,.:;"'`)
+		if !strings.Contains(device, "=") {
+			break
+		}
+		devices = append(devices, device)
+		if !strings.HasSuffix(word, ",") {
+			break
+		}
+	}
+	return devices
+}
+
+// cdiClaim finds the claim that a CDI device was made for, and which of its
+// devices it is, nil if that cannot be told. Drivers choose the names; those on
+// the upstream helper use VENDOR/CLASS=CLAIM_UID-DEVICE, and each claim has a UID
+// that no other name has in it. What all claims of a driver share has the name of
+// no device.
+func cdiClaim(id string, claims []allocator.PodClaim) (*resourceapi.ResourceClaim, *resourceapi.DeviceRequestAllocationResult) {
+	kind, name, _ := strings.Cut(id, "=")
+	vendor, _, _ := strings.Cut(kind, "/")
+	var owner *resourceapi.ResourceClaim
+	var found *resourceapi.DeviceRequestAllocationResult
+	ambiguous := false
+	for i := range claims {
+		claim := claims[i].Claim
+		if claim == nil || claim.Status.Allocation == nil {
+			continue
+		}
+		rest, ofClaim := name, false
+		if claim.UID != "" {
+			before, after, has := strings.Cut(name, string(claim.UID))
+			if ofClaim = has; has {
+				rest = before + after
+			}
+		}
+		results := claim.Status.Allocation.Devices.Results
+		for j := range results {
+			result := &results[j]
+			if !ofClaim && vendor != result.Driver && !strings.HasSuffix(vendor, "."+result.Driver) {
+				continue
+			}
+			if !endsWithName(rest, result.Device) || found != nil && len(found.Device) > len(result.Device) {
+				continue
+			}
+			// The longer name is the better one: gpu-1 and not 1.
+			ambiguous = found != nil && found.Device == result.Device && (found.Pool != result.Pool || owner != claim)
+			owner, found = claim, result
+		}
+		if ofClaim && found == nil {
+			owner = claim
+		}
+	}
+	if ambiguous {
+		return nil, nil
+	}
+	return owner, found
+}
+
+// endsWithName reports whether a text is a name, or ends with it after something
+// that is no part of a name: "x-gpu-1" ends with gpu-1, "xgpu-1" does not.
+func endsWithName(text, name string) bool {
+	before, found := strings.CutSuffix(text, name)
+	return found && (before == "" || strings.ContainsAny(before[len(before)-1:], "-_/:."))
+}
+
+// cdiNames says which devices of the pod's claims some CDI devices are. What
+// cannot be told keeps the name that the runtime has for it.
+func cdiNames(ids []string, claims []allocator.PodClaim) []string {
+	names := make([]string, 0, len(ids))
+	for _, id := range ids {
+		switch claim, result := cdiClaim(id, claims); {
+		case result != nil:
+			names = append(names, fmt.Sprintf("%s (claim %s)", deviceName(result), claim.Name))
+		case claim != nil:
+			names = append(names, "claim "+claim.Name)
+		default:
+			names = append(names, id)
+		}
+	}
+	return names
+}
+
+// blameCDI says where to look for CDI devices that the runtime does not know.
+func (x *inquiry) blameCDI(f *finding, pod *corev1.Pod, claims []allocator.PodClaim, ids []string) {
+	node := pod.Spec.NodeName
+	noun := "device"
+	if len(ids) > 1 {
+		noun = "devices"
+	}
+	names := sample(cdiNames(ids, claims), 4)
+	f.reason = fmt.Sprintf("the devices are prepared, but the container runtime of node %s cannot find the CDI %s for %s", node, noun, names)
+	f.step(ActorAdmin, "check on node %s that a file in a CDI directory of the runtime (/etc/cdi and /var/run/cdi, unless it is configured otherwise) has the CDI %s, and that the driver writes into one of these directories", node, noun)
+	f.step(ActorAdmin, "if node %s was restarted after the pod was bound to it, the driver may answer from its checkpoint and not write the file again: restart the driver", node)
+	f.step(ActorUser, "or delete and recreate the pod, so that its claims are prepared again")
+}

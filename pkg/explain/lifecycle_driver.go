@@ -1,0 +1,131 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// failedCall is a call to a driver that ended without an answer about any claim.
+type failedCall struct {
+	// code is that of gRPC: Unavailable, DeadlineExceeded.
+	code string
+	// words are what came with it.
+	words string
+}
+
+// prepareCall is the call of a driver that failed as a whole, as the kubelet
+// reports it (PrepareResources of pkg/kubelet/cm/dra, since 1.31).
+func prepareCall(message string) (call failedCall, ok bool) {
+	_, rest, found := strings.Cut(message, "NodePrepareResources: rpc error: code = ")
+	if !found {
+		return failedCall{}, false
+	}
+	call.code, call.words, _ = strings.Cut(rest, " desc = ")
+	return call, call.code != ""
+}
+
+// The kubelet waits this long for a driver (pkg/kubelet/cm/dra/plugin).
+const prepareTimeout = "45s"
+
+// noAnswer is about a driver that the kubelet called and that did not answer.
+func (x *inquiry) noAnswer(f *finding, pod *corev1.Pod, claims []allocator.PodClaim, event *corev1.Event, call failedCall) {
+	node := pod.Spec.NodeName
+	drivers := calledFor(claims, "")
+	// The path of its socket is DRIVER/dra.sock, if the driver is on the helper.
+	if i := slices.IndexFunc(drivers, func(driver string) bool { return strings.Contains(call.words, "/"+driver+"/") }); i >= 0 {
+		drivers = drivers[i : i+1]
+	}
+	who := "driver " + joinOr(drivers)
+	if len(drivers) == 0 {
+		who = "the driver"
+	}
+	since := x.unanswered(pod, event)
+	switch call.code {
+	case "Unavailable":
+		f.reason = fmt.Sprintf("%s on node %s does not answer the kubelet%s: %s: %s", who, node, since, call.code, call.words)
+	case "DeadlineExceeded":
+		f.reason = fmt.Sprintf("%s on node %s does not prepare the devices within the %s that the kubelet waits for it%s: %s", who, node, prepareTimeout, since, call.code)
+	default:
+		f.reason = fmt.Sprintf("%s on node %s fails to prepare the devices%s: %s: %s", who, node, since, call.code, call.words)
+	}
+	for _, driver := range drivers {
+		x.proveAbsent(f, driver, node)
+	}
+	if !x.driverPods(f, drivers, node) {
+		f.step(ActorAdmin, "check that the pod of %s runs on node %s, and its log; the kubelet retries", who, node)
+	}
+	f.step(ActorNobody, "the kubelet has the driver registered, and retries: the pod starts when the driver answers")
+}
+
+// unanswered says since when calls of the drivers of a pod fail, how often, and
+// when the last one did: a driver that goes away fails in several words.
+func (x *inquiry) unanswered(pod *corev1.Pod, last *corev1.Event) string {
+	total := *last.DeepCopy()
+	total.Count = 0
+	for _, event := range x.podEvents(pod) {
+		if event.Reason != reasonPrepare || !sinceSandbox(pod, event) {
+			continue
+		}
+		if _, ok := prepareCall(unwrapped(event.Message)); !ok {
+			continue
+		}
+		total.Count += max(reports(event), 1)
+		if first := firstTime(event); !first.IsZero() && first.Before(firstTime(&total)) {
+			total.FirstTimestamp.Time = first
+		}
+	}
+	total.Series = nil
+	total.LastTimestamp = eventTime(last)
+	return x.repeated(&total)
+}
+
+// calledFor lists the drivers that the kubelet calls to prepare a claim of the
+// pod, or all of its claims for no name.
+func calledFor(claims []allocator.PodClaim, name string) []string {
+	var drivers []string
+	for i := range claims {
+		if claim := claims[i].Claim; claim != nil && (name == "" || claim.Name == name) {
+			drivers = append(drivers, driversOf(claim, resourceapi.SkipNodeOperationNodePrepareResources)...)
+		}
+	}
+	slices.Sort(drivers)
+	return slices.Compact(drivers)
+}
+
+// driverPods says how the pods of drivers on a node are, if the DaemonSets of
+// the drivers are known. It reports whether it says what to do.
+func (x *inquiry) driverPods(f *finding, drivers []string, node string) bool {
+	advised := false
+	for _, driver := range drivers {
+		for _, set := range x.daemonSetsOf(driver) {
+			pods := podsOf(x.snap, set.Workload)
+			i := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return daemonNode(pod) == node })
+			switch {
+			case i < 0:
+				f.reason += fmt.Sprintf("; %s has no pod on node %s", set, node)
+				f.prove(daemonObject(set), "spec.template.spec.nodeName", "no pod on node "+node, "a pod on each node with the devices")
+				f.step(ActorAdmin, "make %s run a pod on node %s: compare its nodeSelector, affinity and tolerations with the labels and taints of the node", set, node)
+			case !ready(pods[i]):
+				state, evidence := podTrouble(pods[i])
+				f.reason += fmt.Sprintf("; its pod %s is not ready: %s", qualifiedName(pods[i]), state)
+				f.evidence = append(f.evidence, evidence)
+				f.step(ActorAdmin, "repair pod %s of the driver: kubectl logs %s -n %s --all-containers --previous", qualifiedName(pods[i]), shellQuoted(pods[i].Name), shellQuoted(pods[i].Namespace))
+			default:
+				f.reason += fmt.Sprintf("; its pod %s runs and is ready", qualifiedName(pods[i]))
+				f.prove(podObject(pods[i]), "status.conditions[type=Ready].status", "True", "")
+				f.step(ActorAdmin, "check the log of pod %s of the driver, and restart it if it hangs: kubectl logs %s -n %s --all-containers", qualifiedName(pods[i]), shellQuoted(pods[i].Name), shellQuoted(pods[i].Namespace))
+			}
+			advised = true
+		}
+	}
+	return advised
+}
