@@ -164,6 +164,10 @@ func (x *inquiry) allocate(ctx context.Context) error {
 		x.out.Summary = x.allocatedSummary()
 		return nil
 	}
+	if x.subject.target.Kind == KindClaim && x.subject.claims[0].Claim.DeletionTimestamp != nil {
+		x.settle(Error, ClaimNotReady, fmt.Sprintf("claim %s is being deleted, and is not allocated any more", x.subject.target.Name))
+		return nil
+	}
 	if x.refused() {
 		return x.prove(ctx)
 	}

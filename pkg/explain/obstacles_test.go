@@ -1,0 +1,114 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// TestObstacles has what keeps a pod from being placed though devices are
+// available.
+func TestObstacles(t *testing.T) {
+	inGroup := func(p *corev1.Pod) {
+		p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To("workers")}
+	}
+	gang := func(minCount int32) part {
+		return func(s *snapshot.Snapshot) {
+			s.PodGroups = append(s.PodGroups, &schedulingapi.PodGroup{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "workers"},
+				Spec:       schedulingapi.PodGroupSpec{SchedulingPolicy: schedulingapi.PodGroupSchedulingPolicy{Gang: &schedulingapi.GangSchedulingPolicy{MinCount: minCount}}},
+			})
+		}
+	}
+	withVolume := func(p *corev1.Pod) {
+		p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+	}
+	volumeClaim := func(change func(*corev1.PersistentVolumeClaim)) part {
+		return func(s *snapshot.Snapshot) {
+			c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "data", UID: "of-data"}}
+			change(c)
+			s.VolumeClaims = append(s.VolumeClaims, c)
+		}
+	}
+	const gpus = "gpu.deviceclass.resource.k8s.io/devices"
+	quota := func(s *snapshot.Snapshot) {
+		list := func(quantity string) corev1.ResourceList {
+			return corev1.ResourceList{gpus: resource.MustParse(quantity)}
+		}
+		s.Quotas = append(s.Quotas, &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "gpus"}, Status: corev1.ResourceQuotaStatus{Hard: list("8"), Used: list("8")},
+		})
+	}
+	devicesAnd := func(parts ...part) []part {
+		return append([]part{nodes("n1"), pool("n1", devices(2)...), claim("c", exact("gpu", 1))}, parts...)
+	}
+	refused := corev1.PodCondition{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes are available",
+		LastTransitionTime: metav1.NewTime(time.Date(2026, 7, 1, 11, 0, 0, 0, time.UTC)),
+	}
+	tests := map[string]struct {
+		cluster []part
+		verdict Verdict
+		code    Code
+		stage   Stage
+		summary string
+		assumed string
+	}{
+		"no group":                 {devicesAnd(changedPod("p", inGroup, "c")), Blocked, PodGroupMissing, StageQueueing, "PodGroup workers does not exist", ""},
+		"hidden groups":            {devicesAnd(changedPod("p", inGroup, "c"), gap(snapshot.ResourcePodGroups, "may not list")), Fits, "", StageAllocation, "The allocator picks n1.", "PodGroup workers (may not list)"},
+		"small gang":               {devicesAnd(changedPod("p", inGroup, "c"), gang(2)), Blocked, GangIncomplete, StageQueueing, "PodGroup workers has 1 pod, minCount is 2", ""},
+		"gang too large":           {devicesAnd(claim("d", exact("gpu", 2)), changedPod("p", inGroup, "c"), changedPod("q", inGroup, "d"), gang(2)), Blocked, GangIncomplete, StageAllocation, "1 of 2 pods of PodGroup workers fit, minCount is 2", ""},
+		"gang":                     {devicesAnd(claim("d", exact("gpu", 1)), changedPod("p", inGroup, "c"), changedPod("q", inGroup, "d"), gang(2)), Fits, "", StageAllocation, "The allocator picks n1.", ""},
+		"no volume":                {devicesAnd(changedPod("p", withVolume, "c")), Blocked, VolumeNotReady, StageNodeFit, "PersistentVolumeClaim data does not exist", ""},
+		"unread volumes":           {devicesAnd(changedPod("p", withVolume, "c"), func(s *snapshot.Snapshot) { s.Listed = nil }), Fits, "", StageAllocation, "The allocator picks n1.", "volumes (the snapshot does not have them)"},
+		"deleted volume":           {devicesAnd(changedPod("p", withVolume, "c"), volumeClaim(func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })), Blocked, VolumeNotReady, StageNodeFit, "is being deleted", ""},
+		"unbound volume":           {devicesAnd(changedPod("p", withVolume, "c"), volumeClaim(func(*corev1.PersistentVolumeClaim) {})), Blocked, VolumeNotReady, StageNodeFit, "PersistentVolumeClaim data is not bound and has no StorageClass", ""},
+		"quota of existing claims": {devicesAnd(changedPod("p", func(*corev1.Pod) {}, "c"), quota, func(s *snapshot.Snapshot) { s.Claims[0].UID = "of-c" }), Fits, "", StageAllocation, "The allocator picks n1.", ""},
+		"quota of a new claim":     {devicesAnd(quota, func(s *snapshot.Snapshot) { s.Claims[0].UID, s.Claims[0].CreationTimestamp = "", metav1.Time{} }), Blocked, QuotaExceeded, StageClaimGeneration, "ResourceQuota gpus allows 8 of " + gpus + ": 8 used, 1 more needed", ""},
+		"another scheduler":        {devicesAnd(changedPod("p", func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }, "c")), Fits, "", "", "not evaluated: the rules of scheduler volcano", ""},
+		"the scheduler said no":    {devicesAnd(changedPod("p", func(p *corev1.Pod) { p.Status.Conditions = []corev1.PodCondition{refused} }, "c")), Fits, "", StageAllocation, "the scheduler last said otherwise (2026-07-01T11:00:00Z)", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			target := Options{Kind: KindPod, Namespace: namespace, Name: "p"}
+			snap := cluster(t, test.cluster...)
+			if snap.Pod(namespace, "p") == nil {
+				target = Options{Kind: KindClaim, Namespace: namespace, Name: "c"}
+			}
+			e, err := Explain(t.Context(), snap, target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Verdict != test.verdict || e.Code != test.code || test.stage != "" && e.Stage != test.stage || !strings.Contains(e.Summary, test.summary) {
+				t.Errorf("%s %s in stage %s: %s", e.Verdict, e.Code, e.Stage, e.Summary)
+			}
+			if assumed := strings.Join(e.Assumptions, "; "); !strings.Contains(assumed, test.assumed) {
+				t.Errorf("assumptions: %s", assumed)
+			}
+		})
+	}
+}
+
+// TestClaimBeingDeleted never fits.
+func TestClaimBeingDeleted(t *testing.T) {
+	snap := cluster(t, nodes("n1"), pool("n1", devices(2)...), claim("c", exact("gpu", 1)))
+	snap.Claims[0].DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: "c"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Verdict != Error || e.Code != ClaimNotReady || !strings.Contains(e.Summary, "terminating") {
+		t.Errorf("%s %s: %s", e.Verdict, e.Code, e.Summary)
+	}
+}
