@@ -26,6 +26,10 @@ func (x *inquiry) prove(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, proofTime)
 	defer cancel()
+	if text := x.nominated(limited); text != "" && x.out.Verdict == DoesNotFit {
+		x.out.Summary = text
+		return ctx.Err()
+	}
 	all := x.prospects(limited)
 	near := slices.DeleteFunc(slices.Clone(all), func(p *prospect) bool { return p.scene == nil })
 	if len(near) > 0 {

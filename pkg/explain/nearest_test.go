@@ -1,0 +1,221 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// podOn puts a pod on a node that requests CPU there.
+func podOn(node, name, cpu string, priority int32, owner string) part {
+	return func(s *snapshot.Snapshot) {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "serving", Name: name, UID: "uid-pod"},
+			Spec: corev1.PodSpec{NodeName: node, Priority: &priority, Containers: []corev1.Container{{
+				Name: "main", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}},
+			}}},
+			Status: corev1.PodStatus{Phase: corev1.PodRunning},
+		}
+		if owner != "" {
+			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: owner, Controller: ptr.To(true)}}
+		}
+		s.Pods = append(s.Pods, pod)
+	}
+}
+
+// TestNearestRemedy has clusters in which one node has all 8 devices and one
+// thing in the way, while another has half of them: the first one is what the
+// answer is about.
+func TestNearestRemedy(t *testing.T) {
+	wanting := func(change func(*corev1.Pod)) []part {
+		return []part{nodes("half", "whole"), pool("half", devices(4)...), claim(waiting, exact("gpu", 8)), changedPod("train-0", change, waiting)}
+	}
+	nothing := func(*corev1.Pod) {}
+	tests := map[string]struct {
+		cluster []part
+		// summary is a part of it.
+		summary string
+		remedy  string
+		command string
+	}{
+		"cordoned": {
+			cluster: append(wanting(nothing), pool("whole", devices(8)...), changeNode("whole", func(n *corev1.Node) { n.Spec.Unschedulable = true })),
+			summary: "Request gpu needs 8 devices. Node whole has 8 available, but is not suitable: cordoned.",
+			remedy:  "Admin: uncordon node whole", command: "kubectl uncordon whole",
+		},
+		"a node taint": {
+			cluster: append(wanting(nothing), pool("whole", devices(8)...), changeNode("whole", func(n *corev1.Node) {
+				n.Spec.Taints = []corev1.Taint{{Key: "team", Value: "vision", Effect: corev1.TaintEffectNoSchedule}}
+			})),
+			summary: "Node whole has 8 available, but is not suitable: node taint team=vision:NoSchedule.",
+			remedy:  "Admin: remove the taint team=vision:NoSchedule from node whole", command: "kubectl taint node whole team=vision:NoSchedule-",
+		},
+		"a taint rule": {
+			cluster: append(wanting(nothing), pool("whole", devices(8)...), gate("DRADeviceTaintRules", true), func(s *snapshot.Snapshot) {
+				s.TaintRules = append(s.TaintRules, ruleForPool("firmware", "whole"))
+			}),
+			summary: "Node whole has 0 of 8 available (8 tainted)",
+			remedy:  "Admin: delete DeviceTaintRule firmware if it is no longer needed", command: "kubectl delete devicetaintrule firmware",
+		},
+		"held by a pod of lower priority": {
+			cluster: append(wanting(func(p *corev1.Pod) { p.Spec.Priority = ptr.To(int32(100)) }), pool("whole", devices(8)...),
+				holding("low", "whole", names(8)...), servingPod("low", "low", 1)),
+			summary: "Node whole has 0 of 8 available (8 allocated).",
+			remedy:  "Nobody: wait until claim serving/low (used by pod serving/low, priority 1) is released; devices are not preempted, whatever the priority",
+		},
+		"full of pods": {
+			cluster: append(wanting(nothing), pool("whole", devices(8)...), podOn("whole", "web", "1", 0, ""),
+				changeNode("whole", func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("1") })),
+			summary: "Node whole has 8 available, but is not suitable: no room for another pod (1 pods on the node, allocatable 1).",
+			remedy:  "Admin: delete pod serving/web", command: "kubectl delete pod web -n serving",
+		},
+		"3 CPUs short": {
+			cluster: append(wanting(func(p *corev1.Pod) {
+				p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("7")}
+			}), pool("whole", devices(8)...), podOn("whole", "web-1", "4", 0, "web")),
+			summary: "Node whole has 8 available, but is not suitable: not enough cpu: 7 required, 4 available of 8.",
+			remedy:  "User: request cpu 4 instead of 7 in container main",
+		},
+		"more CPU than any node has": {
+			cluster: append(wanting(func(p *corev1.Pod) {
+				p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("9")}
+			}), pool("whole", devices(8)...)),
+			summary: "not enough cpu: 9 required, 8 available of 8 (no node is that large; the largest has 8).",
+			remedy:  "User: request cpu 8 instead of 9 in container main",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			snap := cluster(t, test.cluster...)
+			e, err := Explain(t.Context(), snap, Options{Kind: KindPod, Namespace: namespace, Name: "train-0"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(e.Summary, test.summary) {
+				t.Errorf("summary %q, want %q", e.Summary, test.summary)
+			}
+			if !slices.Contains(e.Nodes[0].Names, "whole") || e.Conflict == nil || e.Conflict.Node != "whole" {
+				t.Errorf("the first node is %s, with the conflict %s", e.Nodes[0].Names[0], asJSON(e.Conflict))
+			}
+			if len(e.Remedies) == 0 {
+				t.Fatal("no remedies")
+			}
+			if first := e.Remedies[0]; first.Actor+": "+first.Change != test.remedy || test.command != "" && !slices.Contains(first.Commands, test.command) {
+				t.Errorf("the first remedy is %s, want %s by %q", asJSON(first), test.remedy, test.command)
+			}
+		})
+	}
+}
+
+func names(n int) []string {
+	list := make([]string, 0, n)
+	for i := range n {
+		list = append(list, fmt.Sprintf("gpu-%d", i))
+	}
+	return list
+}
+
+func ruleForPool(name, poolName string) *resourceapi.DeviceTaintRule {
+	return &resourceapi.DeviceTaintRule{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: resourceapi.DeviceTaintRuleSpec{
+			DeviceSelector: &resourceapi.DeviceTaintSelector{Pool: &poolName},
+			Taint:          resourceapi.DeviceTaint{Key: "firmware", Effect: resourceapi.DeviceTaintEffectNoSchedule},
+		},
+	}
+}
+
+// TestHeadline asserts what the first sentence is about where the nearest node
+// alone does not tell it.
+func TestHeadline(t *testing.T) {
+	roots := func() []resourceapi.Device {
+		list := devices(8)
+		for i := range list {
+			withAttribute("root", fmt.Sprintf("r%d", i/4))(&list[i])
+		}
+		return list
+	}
+	tests := map[string]struct {
+		cluster []part
+		summary string
+	}{
+		"a condition that stays when claims are released": {
+			cluster: []part{
+				nodes("n1", "n2"), pool("n1", roots()...), pool("n2", roots()...), holding("a", "n1", "gpu-0"), holding("b", "n2", "gpu-0"),
+				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 8)),
+			},
+			summary: "Request gpu needs 8 devices with the same gpu.example.com/root. Node n1 has 8 available, at most 4 with the same gpu.example.com/root, even after all other claims are released.",
+		},
+		"no device of the class, and a tainted node": {
+			cluster: []part{
+				nodes("n1", "n2"), slice("n1", func(s *resourceapi.ResourceSlice) { s.Spec.Driver = "nic.example.com" }, device("eth")),
+				changeNode("n2", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "x", Effect: corev1.TaintEffectNoSchedule}} }),
+				claim(waiting, exact("gpu", 1)), pod("p", waiting),
+			},
+			summary: "No node has devices of class gpu, which request gpu needs",
+		},
+		"requests on different nodes": {
+			cluster: []part{
+				nodes("a1", "b1"), class("nic", `device.driver == "nic.example.com"`),
+				slice("a1", func(s *resourceapi.ResourceSlice) { s.Spec.Driver = "nic.example.com" }, device("eth")), pool("b1", devices(1)...),
+				claim(waiting, exact("gpu", 1), exact("nic", 1, ofClass("nic"))),
+			},
+			summary: "No node has the devices of all requests: gpu is available only on b1, nic is available only on a1.",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			e, err := Explain(t.Context(), cluster(t, test.cluster...), Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(e.Summary, test.summary) {
+				t.Errorf("summary %q, want %q", e.Summary, test.summary)
+			}
+		})
+	}
+}
+
+// TestNominated asserts that a pod for which others are being preempted is told
+// so, and gets no advice.
+func TestNominated(t *testing.T) {
+	e, err := Explain(t.Context(), cluster(t, nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)), podOn("n1", "low", "6", -1, ""),
+		changedPod("p", func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}
+			p.Status.NominatedNodeName = "n1"
+		}, waiting)), Options{Kind: KindPod, Namespace: namespace, Name: "p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(e.Summary, "Node n1 is nominated for the pod") || len(e.Remedies) > 0 || e.Conflict != nil {
+		t.Errorf("summary %q with remedies %s", e.Summary, asJSON(e.Remedies))
+	}
+}
+
+// TestSameCause asserts that nodes that differ only in how many devices they
+// have are one group, and that it has them apart, too.
+func TestSameCause(t *testing.T) {
+	parts := []part{nodes("n1", "n2", "n3"), claim(waiting, exact("gpu", 4))}
+	for i, node := range []string{"n1", "n2", "n3"} {
+		parts = append(parts, pool(node, devices(4)...), holding("on-"+node, node, names(i+1)...))
+	}
+	e, err := Explain(t.Context(), cluster(t, parts...), Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(e.Nodes) != 1 || e.Nodes[0].Count != 3 || len(e.Nodes[0].Parts) != 3 || e.Nodes[0].Message != "1 to 3 of 4 available, the others allocated" {
+		t.Errorf("nodes %s", asJSON(e.Nodes))
+	}
+}
