@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -209,7 +210,32 @@ func (p *NodePool) bar() *Bar {
 }
 
 func incompleteReason(pool *Pool) string {
-	return fmt.Sprintf("the pool is incomplete: %d of %d slices", len(pool.Slices), pool.Expected)
+	return "the pool is incomplete: " + pool.WhyIncomplete()
+}
+
+// WhyIncomplete says how many slices of the newest generation there are, for a
+// pool that is Incomplete. The allocator compares the number for equality
+// (GatherPools, pools_*.go of k8s.io/dynamic-resource-allocation/structured): with
+// a slice too many it takes no device of the pool either, for any node whose own
+// slices are not exactly as many as the driver declares.
+func (p *Pool) WhyIncomplete() string {
+	extra := len(p.Slices) - int(p.Expected)
+	if extra <= 0 {
+		return fmt.Sprintf("%d of %d slices", len(p.Slices), p.Expected)
+	}
+	noun := "slices"
+	if extra == 1 {
+		noun = "slice"
+	}
+	text := fmt.Sprintf("%d %s too many, %d published and %d declared", extra, noun, len(p.Slices), p.Expected)
+	oldest := slices.MinFunc(p.Slices, func(a, b *resourceapi.ResourceSlice) int {
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	})
+	if oldest.CreationTimestamp.IsZero() {
+		return text
+	}
+	return fmt.Sprintf("%s: the oldest, %s, was published at %s (generation %d)",
+		text, oldest.Name, oldest.CreationTimestamp.UTC().Format(time.RFC3339), oldest.Spec.Pool.Generation)
 }
 
 func invalidBar(defect string) *Bar {

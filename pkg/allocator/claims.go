@@ -262,3 +262,13 @@ func (a *Allocator) groupsUseClaims() bool {
 func (a *Allocator) ReservedByAssumption(claim *resourceapi.ResourceClaim, pod *corev1.Pod) bool {
 	return a.Reserved(claim, pod) && !resourceclaim.IsReservedForPod(pod, claim, a.FeatureEnabled(gateWorkloadClaims))
 }
+
+// Ready reports whether a driver says of an allocated device that it is ready, in
+// the status of the claim. A device of which it says so and that no slice has is
+// no fault: network drivers do not publish what they have moved into a pod.
+func Ready(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) bool {
+	status := DeviceStatus(claim, result)
+	return status != nil && slices.ContainsFunc(status.Conditions, func(c metav1.Condition) bool {
+		return c.Type == readyCondition && c.Status == metav1.ConditionTrue
+	})
+}

@@ -50,7 +50,7 @@ FLAGS, each with a message in -o wide and -o json, are
   Held              its deletion waits for somebody
   StaleReservation  it is reserved for a pod that is gone or finished
   DeviceTwice       another claim has the same device
-  DeviceGone        no slice has the device any more
+  DeviceGone        no slice has the device any more, and it is not Ready
   DeviceCondition   a driver says so in a condition, such as Ready=False
   DeviceUnhealthy   a kubelet says so
   Binding           its pod is not bound before a driver sets a condition

@@ -42,10 +42,12 @@ func newDevices(streams genericiooptions.IOStreams, config *genericclioptions.Co
 state, and which claim and pods have it.
 
 STATE is Free, Allocated, Shared (claims have shares of it), Blocked (its
-counters are used up by other partitions), Tainted (and not allocated) or
-Unusable (the scheduler's allocator does not look at it). Free are whole devices
-only: of Shared ones there may be room for more, and partitions that overlap
-take from each other; 'kubectl dra pools -o wide' has what is left.
+counters are used up by other partitions), Tainted (and not allocated), Unusable
+(the scheduler's allocator does not look at it), or Unpublished (a claim has it,
+no slice has it any more, and its driver says in the claim that it is Ready: a
+network driver moved it into the pod). Free are whole devices only: of Shared
+ones there may be room for more, and partitions that overlap take from each
+other; 'kubectl dra pools -o wide' has what is left.
 
 HEALTH is what kubelets say, and each condition that a driver has set and that
 is not as it should be, such as Ready=False. -o wide adds taints, consumed
@@ -95,7 +97,7 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 					return render.Devices(typed[*inventory.Device](items), flags.columns)
 				},
 				total: func(items []inventory.Item) string {
-					return deviceTotal(have.CountDevices(typed[*inventory.Device](items)))
+					return deviceTotal(typed[*inventory.Device](items), have)
 				},
 				name: func(item inventory.Item) string { return item.Names()[0] },
 			}, streams)
@@ -261,7 +263,7 @@ func (f *devicesFlags) keep(item inventory.Item) bool {
 	return ok &&
 		(f.selected == nil || f.selected[d.Names()[0]]) &&
 		(!f.free || d.State == inventory.DeviceFree) &&
-		(!f.allocated || d.State == inventory.DeviceAllocated || d.State == inventory.DeviceShared) &&
+		(!f.allocated || d.State == inventory.DeviceAllocated || d.State == inventory.DeviceShared || d.State == inventory.DeviceUnpublished) &&
 		(!f.tainted || len(d.Taints) > 0) &&
 		(f.driver == "" || d.Driver == f.driver) &&
 		(f.pool == "" || d.Pool == f.pool) &&
@@ -269,7 +271,13 @@ func (f *devicesFlags) keep(item inventory.Item) bool {
 }
 
 // deviceTotal says how many devices are in which state.
-func deviceTotal(counts inventory.DeviceCounts) string {
+func deviceTotal(devices []*inventory.Device, have *inventory.Inventory) string {
+	counts, unpublished := have.CountDevices(devices), 0
+	for _, d := range devices {
+		if d.State == inventory.DeviceUnpublished {
+			unpublished++
+		}
+	}
 	var parts []string
 	for _, state := range []struct {
 		name  string
@@ -281,6 +289,7 @@ func deviceTotal(counts inventory.DeviceCounts) string {
 		{"blocked", counts.Blocked},
 		{"tainted", counts.Tainted},
 		{"unusable", counts.Unusable},
+		{"unpublished", unpublished},
 	} {
 		if state.count > 0 {
 			parts = append(parts, render.Bounded(state.count, counts.Bounds[state.name])+" "+state.name)

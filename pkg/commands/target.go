@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -53,6 +54,27 @@ func parseTargets(args []string) ([]snapshot.ObjectRef, error) {
 		refs = append(refs, snapshot.ObjectRef{Resource: fullResource(resource), Name: name})
 	}
 	return refs, nil
+}
+
+// bareKind tells which kind a name without a type stands for, in a namespace or, if
+// that is empty, in any: a claim, or else a pod. It is empty if there is neither.
+func bareKind(snap *snapshot.Snapshot, namespace, name string) string {
+	is := func(object metav1.Object) bool {
+		return object.GetName() == name && (namespace == "" || object.GetNamespace() == namespace)
+	}
+	switch {
+	case slices.ContainsFunc(snap.Claims, func(c *resourceapi.ResourceClaim) bool { return is(c) }):
+		return explain.KindClaim
+	case slices.ContainsFunc(snap.Pods, func(p *corev1.Pod) bool { return is(p) }):
+		return explain.KindPod
+	default:
+		return ""
+	}
+}
+
+// tookPod says which object a bare name was taken for, if that is not a claim.
+func tookPod(name string) string {
+	return fmt.Sprintf("there is no ResourceClaim %s; pod %s was taken", name, name)
 }
 
 // The types that have names of their own here.

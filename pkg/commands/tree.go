@@ -19,6 +19,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -34,7 +35,8 @@ type treeOptions struct {
 	streams genericiooptions.IOStreams
 }
 
-// treeStart is an object that a tree begins with.
+// treeStart is an object that a tree begins with. Without a kind it is a claim, or
+// a pod if there is no claim of that name.
 type treeStart struct{ kind, name string }
 
 func newTree(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
@@ -42,15 +44,16 @@ func newTree(streams genericiooptions.IOStreams, config *genericclioptions.Confi
 	output := newOutputFlags()
 	allNamespaces := false
 	cmd := &cobra.Command{
-		Use:   "tree [TYPE/NAME ...]",
+		Use:   "tree [NAME | TYPE/NAME ...]",
 		Short: "Show what belongs together, from pods and claims to devices",
 		Long: `Show what belongs together as a tree, from any starting point: pod/NAME,
 claim/NAME, class/NAME, device/DRIVER/POOL/DEVICE, pool/DRIVER/POOL or
-node/NAME. From a pod or claim it leads down to devices, slices and nodes; from
-a node, a pool or a device up to the claims and pods that use it. 'node/' is all
-nodes. Of pools for several nodes, a node has only the number of devices. A
-question mark behind the state of a device means that it may be another one,
-because you may not list the claims of all namespaces.
+node/NAME. A NAME alone is a claim, or a pod if there is no claim of that name.
+From a pod or claim it leads down to devices, slices and nodes; from a node, a
+pool or a device up to the claims and pods that use it. 'node/' is all nodes. Of
+pools for several nodes, a node has only the number of devices. A question mark
+behind the state of a device means that it may be another one, because you may
+not list the claims of all namespaces.
 
 A node, and a class, also show the extended resources: what a device plugin has
 of each, and what a DeviceClass has of the same name. Where a node has a device
@@ -103,6 +106,10 @@ func parseStarts(args []string) ([]treeStart, error) {
 	starts := make([]treeStart, 0, len(args))
 	for _, arg := range args {
 		kind, name, ok := strings.Cut(arg, "/")
+		if !ok && arg != "" && !isType(arg) {
+			starts = append(starts, treeStart{name: arg})
+			continue
+		}
 		if !ok {
 			return nil, usagef(whatTreesAre, "parse %q: not of the form TYPE/NAME", arg)
 		}
@@ -165,6 +172,14 @@ func (o *treeOptions) run(ctx context.Context) error {
 			}
 			continue
 		}
+		if start.kind == "" {
+			if start.kind = map[string]string{explain.KindPod: "pod"}[bareKind(from.snap, from.namespace, start.name)]; start.kind == "" {
+				start.kind = "claim"
+			}
+			if start.kind == "pod" && from.snap.Gap(snapshot.ResourceClaims) == nil {
+				have.notes = append(have.notes, tookPod(start.name))
+			}
+		}
 		tree, err := have.tree(ctx, start)
 		if err != nil {
 			return err
@@ -193,7 +208,7 @@ func (o *treeOptions) run(ctx context.Context) error {
 			unread.namespace = o.namespaceOf(gaps, from.namespace)
 		}
 	}
-	notes := append(from.snap.PreviewAssumptions(), gapNotes(from.snap, unread)...)
+	notes := slices.Concat(have.notes, from.snap.PreviewAssumptions(), gapNotes(from.snap, unread))
 	if o.machine == nil && slices.ContainsFunc(trees, func(tree inventory.Branch) bool { return tree.Bounded() }) {
 		notes = append(notes, have.inventory.Unseen()...)
 	}
@@ -217,7 +232,7 @@ func (o *treeOptions) asks() []string {
 	var asked []string
 	for _, start := range o.starts {
 		switch start.kind {
-		case "pod":
+		case "pod", "":
 			asked = append(asked, snapshot.ResourcePods, snapshot.ResourceClaims)
 		case "claim":
 			asked = append(asked, snapshot.ResourceClaims)

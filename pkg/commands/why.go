@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,7 @@ type whyFlags struct {
 	reading       *readingFlags
 	output        *outputFlags
 	files         []string
+	kustomize     string
 	allNamespaces bool
 	selector      string
 	allRemedies   bool
@@ -37,7 +39,9 @@ type whyOptions struct {
 	args    []string
 	targets []snapshot.ObjectRef
 	files   []string
-	near    nearMiss
+	// kustomize is the directory of a kustomization, in place of files.
+	kustomize string
+	near      nearMiss
 	// waiting chooses pods if there are neither targets nor files.
 	waiting waitingPods
 	// allRemedies asks for more than the most useful ones.
@@ -48,17 +52,18 @@ type whyOptions struct {
 func newWhy(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := &whyFlags{reading: newReadingFlags(config), output: newOutputFlags()}
 	cmd := &cobra.Command{
-		Use:   "why [TYPE/NAME ... | TYPE NAME ... | NAME | -f FILE | -A]",
+		Use:   "why [TYPE/NAME ... | TYPE NAME ... | NAME | -f FILE | -k DIR]",
 		Short: "Explain why a claim, a pod or a workload does not get its devices",
 		Long: `Explain whether a claim, a pod or a workload can get its devices, and if not,
 which devices and nodes were turned down by what. The verdict is that of the
 scheduler's own allocator, which is part of this program.
 
-A bare NAME is a ResourceClaim. TYPE is claim, pod, template (a
-ResourceClaimTemplate) or anything with a pod template: deployment, job,
-statefulset, a custom resource. The claims of a pod are looked at together, as
-the scheduler does. With -f, the objects in the files are laid over the cluster
-without being applied, and each target among them is explained.
+A bare NAME is a ResourceClaim, or a pod if there is no claim of that name. TYPE
+is claim, pod, template (a ResourceClaimTemplate) or anything with a pod
+template: deployment, job, statefulset, a custom resource. The claims of a pod
+are looked at together, as the scheduler does. With -f, the objects in the files
+are laid over the cluster without being applied, and each target among them is
+explained; with -k, those of a kustomization.
 
 With --node, the answer is that for one node: all that keeps the pod away from
 it, its pools, and each of its devices with the reason against it. With
@@ -121,6 +126,7 @@ targets the worst counts, in the order 4, 3, 1, 2, 0.`,
 	}
 	cmd.Flags().StringArrayVarP(&flags.files, "filename", "f", nil,
 		"Explain the objects in this `FILE` as if they were applied; - is standard input. Can be repeated.")
+	cmd.Flags().StringVarP(&flags.kustomize, "kustomize", "k", "", "Build the kustomization in this `DIRECTORY` and explain its objects. Cannot be used with -f.")
 	cmd.Flags().BoolVarP(&flags.allNamespaces, "all-namespaces", "A", false, "Explain the waiting pods of all namespaces.")
 	cmd.Flags().StringVarP(&flags.selector, "selector", "l", "", "Explain only waiting pods that have these `LABELS`, such as app=train.")
 	cmd.Flags().BoolVar(&flags.allRemedies, "all-remedies", false, "Show every change found that would make it fit, not only the most useful ones.")
@@ -134,13 +140,16 @@ targets the worst counts, in the order 4, 3, 1, 2, 0.`,
 }
 
 func (f *whyFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*whyOptions, error) {
-	o := &whyOptions{files: f.files, near: f.near, args: args, allRemedies: f.allRemedies, streams: streams}
+	o := &whyOptions{files: f.files, kustomize: f.kustomize, near: f.near, args: args, allRemedies: f.allRemedies, streams: streams}
 	var err error
-	if err := f.near.validate(cmd, len(args)+len(f.files) > 0); err != nil {
+	if err := f.near.validate(cmd, f.anything(args)); err != nil {
 		return nil, err
 	}
-	if (f.allNamespaces || f.selector != "") && len(args)+len(f.files) > 0 {
-		return nil, usagef(helpHint(cmd), "-A and -l choose among the waiting pods: they do not go with a target or -f")
+	if (f.allNamespaces || f.selector != "") && f.anything(args) {
+		return nil, usagef(helpHint(cmd), "-A and -l choose among the waiting pods: they do not go with a target, -f or -k")
+	}
+	if len(f.files) > 0 && f.kustomize != "" {
+		return nil, usagef("Leave one of them out.", "-f and -k: only one can be used")
 	}
 	if o.waiting, err = newWaitingPods(f.allNamespaces, f.selector); err != nil {
 		return nil, err
@@ -165,8 +174,19 @@ func (f *whyFlags) toOptions(cmd *cobra.Command, args []string, streams generici
 	return o, err
 }
 
+// anything reports whether the command line says what to explain.
+func (f *whyFlags) anything(args []string) bool {
+	return len(args)+len(f.files) > 0 || f.kustomize != ""
+}
+
 func (o *whyOptions) run(ctx context.Context) error {
 	var files *snapshot.Snapshot
+	if o.kustomize != "" {
+		var err error
+		if files, err = loadKustomization(ctx, o.kustomize, o.reader.options); err != nil {
+			return err
+		}
+	}
 	if len(o.files) > 0 {
 		var err error
 		if files, err = snapshot.LoadObjects(ctx, o.files, o.reader.options); err != nil {
@@ -245,6 +265,13 @@ func (o *whyOptions) explainIn(ctx context.Context, from *source, files *snapsho
 		}
 	}
 	for _, ref := range refs {
+		bare := len(o.args) == 1 && !strings.Contains(o.args[0], "/")
+		if bare && snap.Gap(snapshot.ResourceClaims) == nil && bareKind(snap, from.namespace, ref.Name) == explain.KindPod {
+			ref.Resource = "pods"
+			if _, err := fmt.Fprintf(o.streams.ErrOut, "Note: %s\n", render.Escape(tookPod(ref.Name))); err != nil {
+				return fmt.Errorf("print: %w", err)
+			}
+		}
 		target, err := resolve(from, snap, ref)
 		if err != nil {
 			a.fail(err)

@@ -370,7 +370,7 @@ func (s *scene) poolFacts() {
 		if pool := pools[i]; pool.Incomplete {
 			s.facts = append(s.facts, fact{
 				kind: factPool, pool: pool.Pool,
-				text: fmt.Sprintf("pool %s of %s is incomplete: %d of %d slices", pool.Pool.Name, pool.Pool.Driver, len(pool.Pool.Slices), pool.Pool.Expected),
+				text: fmt.Sprintf("pool %s of %s is incomplete: %s", pool.Pool.Name, pool.Pool.Driver, pool.Pool.WhyIncomplete()),
 				evidence: Evidence{
 					Object: poolObject(pool.Pool), Path: "spec.pool.resourceSliceCount",
 					Found: plural(len(pool.Pool.Slices), "slice"), Wanted: strconv.FormatInt(pool.Pool.Expected, 10),

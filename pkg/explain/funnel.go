@@ -211,9 +211,13 @@ func poolReason(pool *allocator.NodePool) *reason {
 	case pool.Outdated:
 		return obsoleteReason(pool.Pool)
 	case pool.Incomplete:
+		text := fmt.Sprintf("%d of %d slices of pool %s published", len(pool.Pool.Slices), pool.Pool.Expected, pool.Pool.Name)
+		if int64(len(pool.Pool.Slices)) > pool.Pool.Expected {
+			text = fmt.Sprintf("pool %s has %s", pool.Pool.Name, pool.Pool.WhyIncomplete())
+		}
 		return &reason{
 			rank: rankPool, code: PoolIncomplete, label: "pool incomplete",
-			text: fmt.Sprintf("%d of %d slices of pool %s published", len(pool.Pool.Slices), pool.Pool.Expected, pool.Pool.Name),
+			text: text,
 			fact: Evidence{
 				Object: poolObject(pool.Pool), Path: "spec.pool.resourceSliceCount",
 				Found: plural(len(pool.Pool.Slices), "slice"), Wanted: fmt.Sprint(pool.Pool.Expected),

@@ -63,6 +63,14 @@ func (x *inquiry) incompleteHint(pool *allocator.Pool) {
 			Evidence{Object: poolObject(pool), Path: "spec.pool.resourceSliceCount", Found: joinAnd(said), Wanted: "the same in all slices"})
 		return
 	}
+	if int64(len(pool.Slices)) > pool.Expected {
+		x.hint(fmt.Sprintf("pool %s has %s; the plugin of driver %s deletes slices that it does not publish itself while it runs", pool.Name, pool.WhyIncomplete(), pool.Driver),
+			Evidence{
+				Object: poolObject(pool), Path: "spec.pool.resourceSliceCount",
+				Found: plural(len(pool.Slices), "slice"), Wanted: fmt.Sprint(pool.Expected),
+			})
+		return
+	}
 	age := x.snap.Now().Sub(newest)
 	if newest.IsZero() || age < publishingTime {
 		return

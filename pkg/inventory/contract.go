@@ -250,7 +250,7 @@ type Device struct {
 	Driver string `json:"driver"`
 	Pool   string `json:"pool"`
 	Name   string `json:"name"`
-	// Slice is the ResourceSlice that publishes it.
+	// Slice is the ResourceSlice that publishes it, empty if none does.
 	Slice string `json:"slice"`
 	// Node is the node that the device is for, empty if that is not one node;
 	// Scope says it in words.
@@ -306,6 +306,10 @@ const (
 	// DeviceUnusable is one that the allocator takes on no node: its pool is
 	// incomplete or invalid, no node can reach it, or a feature gate is off.
 	DeviceUnusable DeviceState = "Unusable"
+	// DeviceUnpublished is one that a claim has, that no ResourceSlice has any
+	// more, and of which the driver says in the claim's status that it is Ready: a
+	// network driver that moved an interface into a pod stops publishing it.
+	DeviceUnpublished DeviceState = "Unpublished"
 )
 
 // DeviceStates are all states, from what can be had to what cannot.

@@ -4,6 +4,7 @@
 package inventory
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,13 +22,45 @@ import (
 const maxPods = 10
 
 // Devices lists the devices of the newest generation of all pools, in the
-// order in which the allocator tries them.
+// order in which the allocator tries them, and then those that are in pods and
+// not published any more ([DeviceUnpublished]).
 func (v *Inventory) Devices() []Device {
 	all := v.alloc.Devices()
 	devices := make([]Device, 0, len(all))
 	for i := range all {
 		devices = append(devices, v.device(&all[i]))
 	}
+	return append(devices, v.unpublished()...)
+}
+
+// unpublished lists the devices that claims have, that no slice has any more, and
+// that are Ready as their drivers say.
+func (v *Inventory) unpublished() []Device {
+	var devices []Device
+	known := map[allocator.DeviceID]bool{}
+	for _, claim := range v.snap.Claims {
+		if claim.Status.Allocation == nil {
+			continue
+		}
+		for i := range claim.Status.Allocation.Devices.Results {
+			result := &claim.Status.Allocation.Devices.Results[i]
+			id := deviceID(result)
+			if known[id] || !v.missing(result) || !allocator.Ready(claim, result) {
+				continue
+			}
+			known[id] = true
+			out := Device{
+				TypeMeta: typeMeta("Device"), Driver: id.Driver, Pool: id.Pool, Name: id.Device,
+				State: DeviceUnpublished, Reason: "no ResourceSlice has it any more; its driver says in the claim's status that it is Ready",
+				Holders: v.holdersOf(id),
+			}
+			out.Node, out.Scope = allocationScope(claim.Status.Allocation)
+			devices = append(devices, out)
+		}
+	}
+	slices.SortFunc(devices, func(a, b Device) int {
+		return cmp.Or(cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Name, b.Name))
+	})
 	return devices
 }
 
@@ -48,7 +81,7 @@ func (v *Inventory) device(d *allocator.Device) Device {
 		BindingConditions: d.BindingConditions,
 		Labels:            d.Slice.Labels,
 		Taints:            v.taintsOf(d),
-		Holders:           v.holdersOf(d),
+		Holders:           v.holdersOf(d.ID),
 		Capacity:          v.capacityOf(d),
 	}
 	out.Node, out.Scope = deviceScope(d)
@@ -133,9 +166,9 @@ func (v *Inventory) taintsOf(d *allocator.Device) []DeviceTaint {
 	return taints
 }
 
-func (v *Inventory) holdersOf(d *allocator.Device) []Holder {
+func (v *Inventory) holdersOf(id allocator.DeviceID) []Holder {
 	var holders []Holder
-	for _, h := range v.alloc.Holders(d.ID) {
+	for _, h := range v.alloc.Holders(id) {
 		holder := Holder{
 			Namespace: h.Claim.Namespace, Claim: h.Claim.Name, Request: h.Result.Request,
 			AdminAccess: ptr.Deref(h.Result.AdminAccess, false),

@@ -22,7 +22,7 @@ func (in *Pool) FieldValues() map[string][]string {
 // device of which nobody says how it is has an empty health.
 func (in *Device) FieldValues() map[string][]string {
 	return map[string][]string{
-		"state":     texts(DeviceFree, DeviceAllocated, DeviceShared, DeviceBlocked, DeviceTainted, DeviceUnusable),
+		"state":     texts(DeviceFree, DeviceAllocated, DeviceShared, DeviceBlocked, DeviceTainted, DeviceUnusable, DeviceUnpublished),
 		"uncertain": {"true", "false"},
 		"health":    texts(corev1.ResourceHealthStatusHealthy, corev1.ResourceHealthStatusUnhealthy, corev1.ResourceHealthStatusUnknown, ""),
 	}

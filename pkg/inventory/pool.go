@@ -165,7 +165,7 @@ func commonLabels(pool *allocator.Pool) map[string]string {
 func (v *Inventory) poolState(pool *allocator.Pool, devices int) (PoolState, string) {
 	switch node := poolNode(pool); {
 	case pool.Incomplete:
-		return PoolIncomplete, fmt.Sprintf("%d of %d slices", len(pool.Slices), pool.Expected)
+		return PoolIncomplete, pool.WhyIncomplete()
 	case pool.Invalid != "":
 		return PoolInvalid, pool.Invalid
 	case node != "" && v.nodeGone(node):

@@ -82,7 +82,7 @@ func (v *Inventory) sliceState(pool *allocator.Pool, slice *resourceapi.Resource
 	case node != "" && v.nodeGone(node):
 		return SliceNodeGone, fmt.Sprintf("node %s does not exist", node)
 	case pool.Incomplete:
-		return SliceIncomplete, fmt.Sprintf("%d of %d slices", len(pool.Slices), pool.Expected)
+		return SliceIncomplete, pool.WhyIncomplete()
 	case pool.Invalid != "":
 		return SliceInvalid, pool.Invalid
 	case len(slice.Spec.Devices) == 0 && len(slice.Spec.SharedCounters) == 0:

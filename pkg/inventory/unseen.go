@@ -44,7 +44,7 @@ func (u unseen) uncertain(state DeviceState) bool {
 		return u.claims || u.rules
 	case DeviceTainted, DeviceUnusable:
 		return u.claims
-	case DeviceAllocated, DeviceShared, DeviceBlocked:
+	case DeviceAllocated, DeviceShared, DeviceBlocked, DeviceUnpublished:
 		// Whoever has it was seen; and a device that is blocked by some can be had
 		// by no others, as long as nobody hands out more than there is.
 		return false
@@ -101,6 +101,7 @@ func (c *DeviceCounts) of(state DeviceState) *int {
 		return &c.Tainted
 	case DeviceUnusable:
 		return &c.Unusable
+	case DeviceUnpublished:
 	}
 	return new(int)
 }

@@ -39,6 +39,8 @@ func defaultLimits() limits {
 type reader struct {
 	limits limits
 	stdin  io.Reader
+	// stdinName is what errors call stdin.
+	stdinName string
 	// used counts the bytes that were read so far.
 	used int64
 	// text gets each text and the name of its file.
@@ -56,9 +58,9 @@ func (r *reader) path(path string) error {
 		}
 		data, err := r.readAll(r.stdin, 0)
 		if err != nil {
-			return &InputError{Path: stdinName, Err: err}
+			return &InputError{Path: r.stdinName, Err: err}
 		}
-		return r.content(stdinName, data, 0)
+		return r.content(r.stdinName, data, 0)
 	}
 	info, err := os.Stat(path)
 	if err != nil {

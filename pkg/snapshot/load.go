@@ -4,6 +4,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -156,7 +157,7 @@ func read(ctx context.Context, paths []string, opts Options, purpose purpose, li
 			}
 		})
 	}
-	r := reader{limits: limits, stdin: opts.Stdin}
+	r := reader{limits: limits, stdin: opts.Stdin, stdinName: cmp.Or(opts.StdinName, stdinName)}
 	r.part = func(p *part) error {
 		if err := ctx.Err(); err != nil {
 			return err

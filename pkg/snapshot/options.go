@@ -15,4 +15,6 @@ type Options struct {
 	KubernetesVersion string
 	// Stdin is what the path "-" reads. Nil is an empty input.
 	Stdin io.Reader
+	// StdinName is what errors call Stdin; empty for "standard input".
+	StdinName string
 }
