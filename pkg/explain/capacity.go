@@ -71,7 +71,7 @@ func capacityShortage(requests *resourceapi.CapacityRequirements, device *resour
 				capacity: name,
 				found:    capacity.Value.String(),
 				wanted:   takes.String(),
-				message:  fmt.Sprintf("%s of %s", capacity.Value.String(), name),
+				message:  fmt.Sprintf("%s %s", capacity.Value.String(), name),
 				lack:     "too small",
 			}, nil
 		}
@@ -82,10 +82,10 @@ func capacityShortage(requests *resourceapi.CapacityRequirements, device *resour
 			left.Sub(used[name])
 			return &shortage{
 				capacity: name,
-				found:    fmt.Sprintf("%s of %s left", left.String(), capacity.Value.String()),
+				found:    fmt.Sprintf("%s of %s available", left.String(), capacity.Value.String()),
 				wanted:   takes.String(),
-				message:  fmt.Sprintf("%s of %s left of %s", left.String(), capacity.Value.String(), name),
-				lack:     "without enough capacity left",
+				message:  fmt.Sprintf("%s of %s %s available", left.String(), capacity.Value.String(), name),
+				lack:     "without enough capacity available",
 			}, nil
 		}
 	}

@@ -168,7 +168,7 @@ func TestCodes(t *testing.T) {
 			verdict:  DoesNotFit,
 			funnels:  []string{"3=1+1*DeviceAllocated+1*CountersExhausted"},
 			nodes:    []string{"1*CountUnsatisfiable"},
-			evidence: "2 of 4 left of counter slices, used by half-0, 4 required",
+			evidence: "2 of 4 available in counter slices, used by half-0, 4 required",
 		},
 		"counters together": {
 			cluster: []part{
@@ -209,7 +209,7 @@ func TestCodes(t *testing.T) {
 			verdict:  DoesNotFit,
 			funnels:  []string{"1=0+1*CapacityInsufficient"},
 			nodes:    []string{"1*CapacityInsufficient"},
-			evidence: "30 of 100 left of memory, 40 required",
+			evidence: "30 of 100 memory available, 40 required",
 		},
 		"capacity that the device lacks": {
 			cluster:  []part{nodes("n1"), pool("n1", device("a", withMemory("1"))), claim(waiting, exact("gpu", 1, wanting("bandwidth", "1")))},
@@ -228,7 +228,7 @@ func TestCodes(t *testing.T) {
 			funnels:  []string{"3=0+2*CapacityInsufficient+1*DeviceAllocated"},
 			nodes:    []string{"1*CountUnsatisfiable"},
 			summary:  "Request gpu needs 2 devices. Node n1 has 1 of 2 available (2 too small), even after all other claims are released.",
-			evidence: "40 of memory, 80 required",
+			evidence: "40 memory, 80 required",
 		},
 		"capacity in shares that are too small": {
 			cluster: []part{

@@ -192,7 +192,7 @@ func (x *inquiry) allocatedSummary() string {
 	if len(x.out.Claims) == 0 {
 		return fmt.Sprintf("a device plugin of node %s serves the extended resources; no claim is needed", x.subject.pod.Spec.NodeName)
 	}
-	text := fmt.Sprintf("%s for %s", plural(devices, "device"), joinAnd(places))
+	text := fmt.Sprintf("%s allocated, usable on %s", plural(devices, "device"), joinAnd(places))
 	if missing > 0 {
 		text += fmt.Sprintf("; %d of them no longer in any ResourceSlice", missing)
 	}

@@ -94,14 +94,14 @@ func (x *inquiry) deviceChecks(ctx context.Context, c *checks, d *allocator.Devi
 		if !x.shared(d) {
 			shared = nil
 		}
-		l.addUse(shared, "CapacityLeft", "capacity left", c.checkCapacity(d, rankCapacityLeft))
+		l.addUse(shared, "CapacityLeft", "capacity available", c.checkCapacity(d, rankCapacityLeft))
 	} else {
-		l.skip("CapacityLeft", "capacity left", "not enough even if all of it were available")
+		l.skip("CapacityLeft", "capacity available", "not enough even if all of it were available")
 	}
 	if reached {
 		l.add("NodeOperations", "node operations", c.checkNode(d, node))
 	} else {
-		l.skip("NodeOperations", "node operations", outOfReach(node))
+		l.skip("NodeOperations", "node operations", notReachable(node))
 	}
 	switch {
 	case len(d.ConsumesCounters) == 0:
@@ -123,8 +123,8 @@ func (x *inquiry) deviceChecks(ctx context.Context, c *checks, d *allocator.Devi
 	return l.checks
 }
 
-// outOfReach says why nothing else is checked about the place of a device.
-func outOfReach(node *corev1.Node) string {
+// notReachable says why nothing else is checked about the place of a device.
+func notReachable(node *corev1.Node) string {
 	if node == nil {
 		return "no node can reach it"
 	}
@@ -135,9 +135,9 @@ func outOfReach(node *corev1.Node) string {
 // whether the node can reach the device, and whether the pool is used.
 func (x *inquiry) checkPlace(l *checkList, d *allocator.Device, node *corev1.Node) (reached, usable bool) {
 	if node == nil {
-		l.add("Reach", "in reach of a node", unreached(x.snap, d))
-		l.skip("Slice", "slice", outOfReach(node))
-		l.skip("Pool", "pool", outOfReach(node))
+		l.add("Reach", "reachable from a node", unreached(x.snap, d))
+		l.skip("Slice", "slice", notReachable(node))
+		l.skip("Pool", "pool", notReachable(node))
 		return false, false
 	}
 	if x.subject.pod != nil {
@@ -145,18 +145,18 @@ func (x *inquiry) checkPlace(l *checkList, d *allocator.Device, node *corev1.Nod
 		for _, u := range x.misfits(node) {
 			away = append(away, unsuitableReason(u))
 		}
-		l.add("Node", "node takes the pod", away...)
+		l.add("Node", "node suitable", away...)
 	}
 	if !deviceReaches(d, node) {
 		elsewhere := *unreached(x.snap, d)
 		elsewhere.label, elsewhere.text = "elsewhere", fmt.Sprintf("it is for %s, not for %s", deviceNodes(d), node.Name)
 		elsewhere.fact.Found, elsewhere.fact.Wanted = deviceNodes(d), node.Name
-		l.add("Reach", "in reach of the node", &elsewhere)
-		l.skip("Slice", "slice", outOfReach(node))
-		l.skip("Pool", "pool", outOfReach(node))
+		l.add("Reach", "reachable from the node", &elsewhere)
+		l.skip("Slice", "slice", notReachable(node))
+		l.skip("Pool", "pool", notReachable(node))
 		return false, false
 	}
-	l.add("Reach", "in reach of the node")
+	l.add("Reach", "reachable from the node")
 	var slice, pool *reason
 	for i := range x.site.pools[node.Name] {
 		seen := x.site.pools[node.Name][i]

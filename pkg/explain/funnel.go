@@ -300,7 +300,7 @@ func unreached(snap *snapshot.Snapshot, d *allocator.Device) *reason {
 	if fact.Path = "spec." + field; perDevice(d.Slice) {
 		fact.Path = devicePath(d, field)
 	}
-	return &reason{rank: rankReach, code: NodeNotReachable, label: "out of reach", text: text, fact: fact}
+	return &reason{rank: rankReach, code: NodeNotReachable, label: "not reachable", text: text, fact: fact}
 }
 
 // classHasDevices says whether the class has devices anywhere.
@@ -447,12 +447,16 @@ func (g *rejectionGroup) message(r *request) string {
 		}
 		parts = append(parts, text)
 	}
-	message := strings.Join(parts, ", ")
 	if more := len(sorted) - maxTexts; more > 0 {
-		message += " and " + plural(more, "other value")
+		parts = append(parts, fmt.Sprintf("%s (%d)", plural(more, "other"), g.rest(sorted[maxTexts:])))
 	}
+	comma := ", "
+	if len(parts) > 1 && strings.Contains(strings.Join(sorted, ""), comma) {
+		comma = "; "
+	}
+	message := strings.Join(parts, comma)
 	if g.requirement != "" && g.code != ClassSelectorFalse {
-		message += ", " + g.requirement
+		message += comma + g.requirement
 	}
 	if g.lacks != (selector.Reading{}) && len(g.texts) == 1 {
 		message += g.lacking(r.class)
@@ -461,6 +465,15 @@ func (g *rejectionGroup) message(r *request) string {
 		message += "; " + hint
 	}
 	return message
+}
+
+// rest counts the devices with other texts.
+func (g *rejectionGroup) rest(texts []string) int {
+	devices := 0
+	for _, text := range texts {
+		devices += g.texts[text]
+	}
+	return devices
 }
 
 // hint says what was probably meant.

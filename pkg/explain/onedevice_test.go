@@ -72,7 +72,7 @@ func TestOneDevice(t *testing.T) {
 			},
 			outcome: Picked, summary: "As far as can be seen the allocator picks it for request gpu.",
 			failed: []string{
-				" not allocated: not known: you may not list claims", " capacity left: not known: you may not list claims",
+				" not allocated: not known: you may not list claims", " capacity available: not known: you may not list claims",
 				" shared counters: not known: you may not list claims",
 			},
 		},
@@ -149,7 +149,7 @@ func TestOneDevice(t *testing.T) {
 				claim(waiting, exact("gpu", 1, wanting("memory", "40Gi"))),
 			},
 			outcome: Rejected,
-			failed:  []string{"CapacityInsufficient capacity: 20Gi of 80Gi left of memory, 40Gi required"},
+			failed:  []string{"CapacityInsufficient capacity: 20Gi of 80Gi memory available, 40Gi required"},
 		},
 		"counters": {
 			cluster: []part{
@@ -157,7 +157,7 @@ func TestOneDevice(t *testing.T) {
 				counters("n1", "board", "slices", "4"), holding("serve", "n1", "y"), claim(waiting, exact("gpu", 1)),
 			},
 			outcome: Rejected,
-			failed:  []string{"CountersExhausted counters: 2 of 4 left of counter slices, used by y, 3 required"},
+			failed:  []string{"CountersExhausted counters: 2 of 4 available in counter slices, used by y, 3 required"},
 		},
 		"counters that it has taken itself": {
 			cluster: []part{
@@ -179,10 +179,10 @@ func TestOneDevice(t *testing.T) {
 			},
 			outcome: Rejected,
 			failed: []string{
-				"NodeNotReachable out of reach: the node does not exist",
+				"NodeNotReachable not reachable: the node does not exist",
 				" slice: no node can reach it", " pool: no node can reach it", " node operations: no node can reach it",
 			},
-			summary: "Request gpu: out of reach (the node does not exist).",
+			summary: "Request gpu: not reachable (the node does not exist).",
 		},
 		"incomplete pool": {
 			cluster: []part{slice("n1", twoSlices, device("x", withTaint("xid", resourceapi.DeviceTaintEffectNoExecute))), claim(waiting, exact("gpu", 1))},

@@ -157,7 +157,7 @@ func TestOneNode(t *testing.T) {
 				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace },
 				changedPod("train-0", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning }, "mine"),
 			},
-			pod: "train-0", verdict: Allocated, summary: "1 device for n1.",
+			pod: "train-0", verdict: Allocated, summary: "1 device allocated, usable on n1.",
 		},
 	}
 	for name, test := range tests {

@@ -36,7 +36,7 @@ func (c *checks) checkPartition(d *allocator.Device) *reason {
 		return &reason{
 			rank: rankCounters, code: CountersExhausted, label: "counters",
 			text: fmt.Sprintf("counter %s of %s is overcommitted, so no device of its pool that uses counters can be allocated", h.Overdrawn.Counter, h.Overdrawn.CounterSet),
-			fact: Evidence{Object: poolObject(d.Pool), Path: counterPath(*h.Overdrawn), Found: h.Overdrawn.Left.String() + " left"},
+			fact: Evidence{Object: poolObject(d.Pool), Path: counterPath(*h.Overdrawn), Found: h.Overdrawn.Left.String() + " available"},
 		}
 	default:
 		use := h.Short
@@ -44,7 +44,7 @@ func (c *checks) checkPartition(d *allocator.Device) *reason {
 		for _, id := range use.By {
 			by = append(by, id.Device)
 		}
-		text := fmt.Sprintf("%s of %s left of counter %s", use.Left.String(), use.Total.String(), use.Counter)
+		text := fmt.Sprintf("%s of %s available in counter %s", use.Left.String(), use.Total.String(), use.Counter)
 		if len(by) > 0 {
 			text += fmt.Sprintf(", used by %s", sample(by, 3))
 		}
@@ -52,7 +52,7 @@ func (c *checks) checkPartition(d *allocator.Device) *reason {
 			rank: rankCounters, code: CountersExhausted, label: "counters", text: text, wanted: h.Wanted.String(),
 			fact: Evidence{
 				Object: poolObject(d.Pool), Path: counterPath(*use),
-				Found: fmt.Sprintf("%s of %s left", use.Left.String(), use.Total.String()), Wanted: h.Wanted.String(),
+				Found: fmt.Sprintf("%s of %s available", use.Left.String(), use.Total.String()), Wanted: h.Wanted.String(),
 			},
 		}
 	}

@@ -18,6 +18,8 @@ const (
 	// messages, messageWidth what it must leave of that.
 	whereWidth   = 44
 	messageWidth = 36
+	// asideEdge is how far right the aside of the first line ends.
+	asideEdge = 100
 	// columnsRoom is what messages need beside the labels; with less, the two are
 	// one column.
 	columnsRoom = 30
@@ -98,10 +100,12 @@ func claimName(claim *explain.ClaimExplanation) string {
 	if claim.Template != "" {
 		from = append(from, "template "+claim.Template)
 	}
-	if claim.ExtendedResources {
+	switch {
+	case claim.ExtendedResources && claim.Name == "":
+		name = "to be created by the scheduler, for the extended resources of the pod"
+	case claim.ExtendedResources:
 		from = append(from, "created by the scheduler for the extended resources of the pod")
-	}
-	if claim.Name == "" {
+	case claim.Name == "":
 		name = "not created yet"
 	}
 	if len(from) > 0 {
@@ -117,7 +121,7 @@ func requestTitle(r *explain.RequestExplanation) string {
 		title += ", alternative " + alternative
 	}
 	if r.ExtendedResource != "" {
-		title += ", extended resource " + r.ExtendedResource
+		title = fmt.Sprintf("Extended resource %s (request %s)", r.ExtendedResource, request)
 	}
 	title += ": all devices"
 	if r.Needs > 0 {
@@ -154,7 +158,7 @@ func (p *page) funnel(r *explain.RequestExplanation) {
 		edge += columnGap + widest(p.table, places...)
 	}
 
-	p.openingLine(number, edge, first)
+	p.openingLine(number, min(edge, asideEdge), first)
 	if len(rows) == 0 && first.count == 0 {
 		// Nothing came in, so nothing is left.
 		return
@@ -291,7 +295,7 @@ func evidenceText(e explain.Evidence) string {
 	if e.Wanted != "" {
 		said += ", required " + e.Wanted
 	}
-	if e.Count > 0 {
+	if e.Count > 1 {
 		said += " (" + count(e.Count, "device") + ")"
 	}
 	return said

@@ -29,7 +29,11 @@ func (p *page) head(e *explain.Explanation) {
 	said, m := verdict(e)
 	p.text(0, m, said)
 	p.blank()
-	p.field("Reason", e.Summary)
+	reason := "Reason"
+	if e.Verdict == explain.Fits || e.Verdict == explain.Allocated {
+		reason = "Result"
+	}
+	p.field(reason, e.Summary)
 	p.field("Status", p.status(e)...)
 	p.replicas(e)
 	p.field("Claim", claimField(e))

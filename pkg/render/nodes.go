@@ -14,8 +14,8 @@ import (
 const (
 	// shownGroups is how many groups of nodes are listed by default.
 	shownGroups = 10
-	// namesWidth is how many cells the column of names takes from that of the
-	// messages, and namesRoom what it needs to stand beside them.
+	// namesWidth is how many cells the column of names takes at most from that of
+	// the messages, and namesRoom what it needs to stand beside them.
 	namesWidth = 44
 	namesRoom  = 24
 )
@@ -87,7 +87,7 @@ func (p *page) nameColumn(margin int, groups []explain.NodeGroup, messages []str
 	}
 	room := p.table - margin - columnGap
 	message = widest(room, messages...)
-	width := max(room-message, min(namesWidth, room-messageWidth))
+	width := max(room-message, min(namesWidth, max(room/3, namesRoom), room-messageWidth))
 	if width < namesRoom {
 		return nil, 0, false
 	}
