@@ -11,14 +11,16 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 )
 
 // shortage is a capacity of a device that a request cannot have.
 type shortage struct {
 	capacity resourceapi.QualifiedName
-	// found and wanted are the evidence, message the sentence. lack says after a
-	// number what is the matter with such devices.
-	found, wanted, message, lack string
+	// found and wanted are the evidence, message the sentence, and required what
+	// is wanted in it. lack says after a number what is the matter with such devices.
+	found, wanted, message, required, lack string
 }
 
 // capacityShortage checks what a request takes of a device against what the
@@ -39,7 +41,8 @@ func capacityShortage(requests *resourceapi.CapacityRequirements, device *resour
 				capacity: name,
 				found:    "not set",
 				wanted:   quantity.String(),
-				message:  fmt.Sprintf("has no capacity %s", name),
+				required: selector.QuantityText(quantity),
+				message:  fmt.Sprintf("has no capacity %s%s", name, insteadOf(device.Capacity)),
 				lack:     fmt.Sprintf("without capacity %s", name),
 			}, nil
 		}
@@ -62,6 +65,7 @@ func capacityShortage(requests *resourceapi.CapacityRequirements, device *resour
 				capacity: name,
 				found:    problem,
 				wanted:   takes.String(),
+				required: selector.QuantityText(takes),
 				message:  fmt.Sprintf("%s comes in %s", name, problem),
 				lack:     fmt.Sprintf("with no such share of %s", name),
 			}, nil
@@ -71,7 +75,8 @@ func capacityShortage(requests *resourceapi.CapacityRequirements, device *resour
 				capacity: name,
 				found:    capacity.Value.String(),
 				wanted:   takes.String(),
-				message:  fmt.Sprintf("%s %s", capacity.Value.String(), name),
+				required: selector.QuantityText(takes),
+				message:  fmt.Sprintf("%s %s", selector.QuantityText(capacity.Value), name),
 				lack:     "too small",
 			}, nil
 		}
@@ -84,12 +89,25 @@ func capacityShortage(requests *resourceapi.CapacityRequirements, device *resour
 				capacity: name,
 				found:    fmt.Sprintf("%s of %s available", left.String(), capacity.Value.String()),
 				wanted:   takes.String(),
-				message:  fmt.Sprintf("%s of %s %s available", left.String(), capacity.Value.String(), name),
+				required: selector.QuantityText(takes),
+				message:  fmt.Sprintf("%s of %s %s available", selector.QuantityText(left), selector.QuantityText(capacity.Value), name),
 				lack:     "without enough capacity available",
 			}, nil
 		}
 	}
 	return nil, nil
+}
+
+// insteadOf lists the capacities that a device has, in brackets.
+func insteadOf(capacities map[resourceapi.QualifiedName]resourceapi.DeviceCapacity) string {
+	if len(capacities) == 0 {
+		return ""
+	}
+	names := make([]string, 0, len(capacities))
+	for _, name := range slices.Sorted(maps.Keys(capacities)) {
+		names = append(names, string(name))
+	}
+	return " (has " + sample(names, maxTexts) + ")"
 }
 
 // consumedBy is what a request takes of a capacity, after rounding.
@@ -150,7 +168,7 @@ func policyProblem(value resource.Quantity, policy *resourceapi.CapacityRequestP
 	case policy.ValidRange != nil:
 		valid := policy.ValidRange
 		if valid.Max != nil && value.Cmp(*valid.Max) > 0 {
-			return fmt.Sprintf("at most %s per share", valid.Max.String())
+			return fmt.Sprintf("at most %s per share", selector.QuantityText(*valid.Max))
 		}
 		if valid.Step == nil || valid.Min == nil {
 			return ""
@@ -160,7 +178,7 @@ func policyProblem(value resource.Quantity, policy *resourceapi.CapacityRequestP
 		low, _ := unit.of(*valid.Min)
 		step, _ := unit.of(*valid.Step)
 		if !ok || step > 0 && (number-low)%step != 0 {
-			return fmt.Sprintf("only steps of %s from %s", valid.Step.String(), valid.Min.String())
+			return fmt.Sprintf("only steps of %s from %s", selector.QuantityText(*valid.Step), selector.QuantityText(*valid.Min))
 		}
 		return ""
 	case len(policy.ValidValues) > 0:
@@ -169,7 +187,7 @@ func policyProblem(value resource.Quantity, policy *resourceapi.CapacityRequestP
 		}
 		texts := make([]string, 0, len(policy.ValidValues))
 		for _, valid := range policy.ValidValues {
-			texts = append(texts, valid.String())
+			texts = append(texts, selector.QuantityText(valid))
 		}
 		return "only " + joinOr(texts)
 	default:

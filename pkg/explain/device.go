@@ -54,6 +54,8 @@ type reason struct {
 	label string
 	// text is the fact in a few words, without what is wanted.
 	text string
+	// subject and value are the two parts of the text, if it is about one value.
+	subject, value string
 	// wanted is what would pass, if that makes sense.
 	wanted string
 	// lack says after a number what is the matter with such devices, where the
@@ -266,6 +268,7 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 	}
 	if detail.Failed != nil {
 		r.wanted, r.fact.Wanted, r.hint = detail.Failed.Wanted, detail.Failed.Expression, c.catalog.unknownValue(detail.Failed)
+		r.subject, r.value, _ = detail.Failed.Reading(d.ID.Driver, d.Device)
 	}
 	return r
 }
@@ -291,7 +294,7 @@ func (c *checks) checkCapacity(d *allocator.Device, rank int) *reason {
 		return nil
 	}
 	return &reason{
-		rank: rank, code: CapacityInsufficient, label: "capacity", text: short.message, wanted: short.wanted, lack: short.lack,
+		rank: rank, code: CapacityInsufficient, label: "capacity", text: short.message, wanted: short.required, lack: short.lack,
 		fact: Evidence{
 			Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("capacity[%q]", short.capacity)),
 			Found: short.found, Wanted: short.wanted,

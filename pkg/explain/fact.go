@@ -246,7 +246,7 @@ func (s *scene) requestFacts(at requestPlace) {
 		quantity := (*r.capacity).Requests[capacity]
 		s.facts = append(s.facts, fact{
 			kind: factCapacity, at: at, capacity: capacity,
-			text:     fmt.Sprintf("request %s requires %s of %s", name, quantity.String(), capacity),
+			text:     fmt.Sprintf("request %s requires %s of %s", name, selector.QuantityText(quantity), capacity),
 			evidence: Evidence{Object: holder, Path: fmt.Sprintf("%s.capacity.requests[%s]", path, capacity), Found: quantity.String()},
 		})
 	}

@@ -376,10 +376,12 @@ type rejectionGroup struct {
 	requirement string
 	devices     []string
 	texts       tally
-	hints       tally
-	lacks       selector.Reading
-	drivers     tally
-	facts       map[Evidence]int
+	// values has what texts say of the value of something, if they do.
+	values  map[string]subjectValue
+	hints   tally
+	lacks   selector.Reading
+	drivers tally
+	facts   map[Evidence]int
 	// claims has those that the devices are allocated to, with their number.
 	claims map[*resourceapi.ResourceClaim]int
 	where  tally
@@ -388,16 +390,22 @@ type rejectionGroup struct {
 	placed int
 }
 
+// subjectValue is the value that something has.
+type subjectValue struct{ subject, value string }
+
 func newRejectionGroup(r *reason) *rejectionGroup {
 	return &rejectionGroup{
 		rank: r.rank, code: r.code, label: r.label, requirement: r.requirement(),
-		texts: tally{}, hints: tally{}, lacks: r.lacks, drivers: tally{}, facts: map[Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: tally{}, pools: tally{},
+		texts: tally{}, values: map[string]subjectValue{}, hints: tally{}, lacks: r.lacks, drivers: tally{}, facts: map[Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: tally{}, pools: tally{},
 	}
 }
 
 func (g *rejectionGroup) add(d *allocator.Device, r *reason) {
 	g.devices = append(g.devices, d.ID.String())
 	g.texts[r.text]++
+	if r.value != "" {
+		g.values[r.text] = subjectValue{r.subject, r.value}
+	}
 	if r.hint != "" {
 		g.hints[r.hint]++
 	}
@@ -439,16 +447,10 @@ func (g *rejectionGroup) message(r *request) string {
 	if g.code == DeviceAllocated {
 		return g.holders().String()
 	}
-	var parts []string
 	sorted := g.texts.sorted()
-	for _, text := range sorted[:min(len(sorted), maxTexts)] {
-		if len(sorted) > 1 {
-			text = fmt.Sprintf("%s (%d)", text, g.texts[text])
-		}
-		parts = append(parts, text)
-	}
-	if more := len(sorted) - maxTexts; more > 0 {
-		parts = append(parts, fmt.Sprintf("%s (%d)", plural(more, "other"), g.rest(sorted[maxTexts:])))
+	parts := sorted
+	if len(sorted) > 1 {
+		parts = g.several(sorted)
 	}
 	comma := ", "
 	if len(parts) > 1 && strings.Contains(strings.Join(sorted, ""), comma) {
@@ -456,6 +458,9 @@ func (g *rejectionGroup) message(r *request) string {
 	}
 	message := strings.Join(parts, comma)
 	if g.requirement != "" && g.code != ClassSelectorFalse {
+		if len(parts) > 1 {
+			comma = "; "
+		}
 		message += comma + g.requirement
 	}
 	if g.lacks != (selector.Reading{}) && len(g.texts) == 1 {
@@ -474,6 +479,36 @@ func (g *rejectionGroup) rest(texts []string) int {
 		devices += g.texts[text]
 	}
 	return devices
+}
+
+// several lists the first of different facts and counts the others, each with
+// the number of devices that it is about: "memory is 80Gi on 12 devices", "141Gi on
+// 4", "2 other values on 3".
+func (g *rejectionGroup) several(all []string) []string {
+	texts, others := all[:min(len(all), maxTexts)], all[min(len(all), maxTexts):]
+	first := g.values[texts[0]]
+	oneSubject := !slices.ContainsFunc(texts, func(text string) bool {
+		return g.values[text].value == "" || g.values[text].subject != first.subject
+	})
+	parts := make([]string, 0, len(texts))
+	for i, text := range texts {
+		switch count := g.texts[text]; {
+		case !oneSubject:
+			parts = append(parts, fmt.Sprintf("%s (%d)", text, count))
+		case i == 0:
+			parts = append(parts, fmt.Sprintf("%s is %s on %s", first.subject, first.value, plural(count, "device")))
+		default:
+			parts = append(parts, fmt.Sprintf("%s on %d", g.values[text].value, count))
+		}
+	}
+	switch {
+	case len(others) == 0:
+	case oneSubject:
+		parts = append(parts, fmt.Sprintf("%s on %d", plural(len(others), "other value"), g.rest(others)))
+	default:
+		parts = append(parts, fmt.Sprintf("%s (%d)", plural(len(others), "other"), g.rest(others)))
+	}
+	return parts
 }
 
 // hint says what was probably meant.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 )
 
 // publishingTime is how long a driver may take to publish all slices of a pool
@@ -171,7 +172,7 @@ func (x *inquiry) allOverdraw(f *funnel) bool {
 		where = " for " + on
 	}
 	text := fmt.Sprintf("all %s of pool %s%s together need %s of counter %s of %s, of which %s are available: devices that overlap cannot all be allocated",
-		plural(first.devices, "device"), first.pool.Name, where, first.wanted.String(), first.use.Counter, first.use.CounterSet, first.use.Left.String())
+		plural(first.devices, "device"), first.pool.Name, where, selector.QuantityText(first.wanted), first.use.Counter, first.use.CounterSet, selector.QuantityText(first.use.Left))
 	if likewise > 0 {
 		text += fmt.Sprintf("; likewise for %s", plural(likewise, "more node"))
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 )
 
 // checkPartition checks shared counters and compatibility groups against what
@@ -44,12 +45,12 @@ func (c *checks) checkPartition(d *allocator.Device) *reason {
 		for _, id := range use.By {
 			by = append(by, id.Device)
 		}
-		text := fmt.Sprintf("%s of %s available in counter %s", use.Left.String(), use.Total.String(), use.Counter)
+		text := fmt.Sprintf("%s of %s available in counter %s", selector.QuantityText(use.Left), selector.QuantityText(use.Total), use.Counter)
 		if len(by) > 0 {
 			text += fmt.Sprintf(", used by %s", sample(by, 3))
 		}
 		return &reason{
-			rank: rankCounters, code: CountersExhausted, label: "counters", text: text, wanted: h.Wanted.String(),
+			rank: rankCounters, code: CountersExhausted, label: "counters", text: text, wanted: selector.QuantityText(h.Wanted),
 			fact: Evidence{
 				Object: poolObject(d.Pool), Path: counterPath(*use),
 				Found: fmt.Sprintf("%s of %s available", use.Left.String(), use.Total.String()), Wanted: h.Wanted.String(),

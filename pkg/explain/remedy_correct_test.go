@@ -77,7 +77,7 @@ func TestCorrections(t *testing.T) {
 		{"a driver in the class", "misspelled", `x.cores == 8`, DoesNotFit, `device.driver == "gpu.example.com"`, "n1", "did you mean gpu.example.com?"},
 		{"a class that does not compile", "broken", `x.cores == 8`, Error, `device.driver == "gpu.example.com"`, "n1", "The selector of class broken does not compile: undefined field 'drivr' at 1:7"},
 
-		{"the nearest quantity", className, `m.memory.isGreaterThan(quantity("150Gi"))`, DoesNotFit, `m.memory.compareTo(quantity("141Gi")) >= 0`, "n2", "memory is 80Gi (2), memory is 141Gi (1)"},
+		{"the nearest quantity", className, `m.memory.isGreaterThan(quantity("150Gi"))`, DoesNotFit, `m.memory.compareTo(quantity("141Gi")) >= 0`, "n2", "memory is 80Gi on 2 devices, 141Gi on 1; must be greater than 150Gi"},
 		{"the nearest quantity from below", className, `m.memory.isLessThan(quantity("40Gi"))`, DoesNotFit, `m.memory.compareTo(quantity("80Gi")) <= 0`, "n1", "less than 40Gi"},
 		{"the nearest quantity that is equal", className, `m.memory.compareTo(quantity("100Gi")) == 0`, DoesNotFit, `m.memory.compareTo(quantity("80Gi")) == 0`, "n1", "100Gi"},
 		{"the nearest int", className, `x.cores >= 16`, DoesNotFit, `x.cores >= 12`, "n2", "16 or more"},

@@ -18,6 +18,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 )
 
 // maxTries bounds the values that are tried in the place of one that is wanted.
@@ -189,7 +190,7 @@ func (r *remedies) lessCapacity(ctx context.Context, f *fact) error {
 	for _, value := range values[:min(len(values), maxTries)] {
 		ok, err := r.propose(ctx, change{
 			actor: ActorUser, loss: lossNear,
-			text:   fmt.Sprintf("request %s instead of %s of %s in request %s", value.String(), wanted.String(), f.capacity, r.scene.nameOf(f.at)),
+			text:   fmt.Sprintf("request %s instead of %s of %s in request %s", selector.QuantityText(value), selector.QuantityText(wanted), f.capacity, r.scene.nameOf(f.at)),
 			claims: []claimEdit{{f.at.claim, "replace", f.at.pointer() + "/capacity/requests/" + pointerToken(string(f.capacity)), value.String()}},
 		})
 		if ok || err != nil {

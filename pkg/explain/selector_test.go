@@ -127,7 +127,7 @@ func TestSelectorMessages(t *testing.T) {
 		},
 		{
 			name: "another product", class: className, expression: `device.attributes["gpu.example.com"].model == "B100"`, verdict: DoesNotFit,
-			want: []string{`model is "A100" (2), model is "H100" (1), must be "B100"; no device has model "B100"`}, unwanted: "did you mean",
+			want: []string{`model is "A100" on 2 devices, "H100" on 1; must be "B100"; no device has model "B100"`}, unwanted: "did you mean",
 		},
 		{
 			name: "a value that others have", class: className, expression: `device.attributes["gpu.example.com"].model == "H100" && "root" in device.attributes["gpu.example.com"]`, verdict: DoesNotFit,

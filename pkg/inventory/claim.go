@@ -329,7 +329,7 @@ func (v *Inventory) heldTwice(claim *resourceapi.ResourceClaim, result *resource
 	for _, name := range slices.Sorted(maps.Keys(consumed)) {
 		used := consumed[name]
 		if total, ok := d.Capacity[name]; ok && used.Cmp(total.Value) > 0 {
-			return fmt.Sprintf("shares of device %s take %s of capacity %s, which is %s", id, used.String(), selector.Qualified(name, id.Driver), total.Value.String())
+			return fmt.Sprintf("shares of device %s take %s of capacity %s, which is %s", id, selector.QuantityText(used), selector.Qualified(name, id.Driver), selector.QuantityText(total.Value))
 		}
 	}
 	return ""

@@ -150,7 +150,7 @@ func hindranceText(h *allocator.Hindrance) string {
 	case h.Overdrawn != nil:
 		return fmt.Sprintf("counter %s of %s is overdrawn", h.Overdrawn.Counter, h.Overdrawn.CounterSet)
 	default:
-		return fmt.Sprintf("takes %s of counter %s, %s of %s left", h.Wanted.String(), h.Short.Counter, h.Short.Left.String(), h.Short.Total.String())
+		return fmt.Sprintf("takes %s of counter %s, %s of %s left", selector.QuantityText(h.Wanted), h.Short.Counter, selector.QuantityText(h.Short.Left), selector.QuantityText(h.Short.Total))
 	}
 }
 

@@ -96,7 +96,7 @@ func kindOf(d *allocator.Device) partitionKind {
 	parts := make([]string, 0, len(totals))
 	for _, name := range slices.Sorted(maps.Keys(totals)) {
 		total := totals[name]
-		parts = append(parts, total.String()+" "+name)
+		parts = append(parts, selector.QuantityText(total)+" "+name)
 	}
 	return partitionKind{value: strings.Join(parts, ", ")}
 }

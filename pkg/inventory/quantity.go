@@ -8,6 +8,8 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 )
 
 // newCapacity compares what is used with what there is.
@@ -15,6 +17,16 @@ func newCapacity(name string, total, used resource.Quantity) Capacity {
 	left := total.DeepCopy()
 	left.Sub(used)
 	return Capacity{Name: name, Total: total.String(), Used: used.String(), Left: left.String(), UsedPercent: percent(used, total)}
+}
+
+// QuantityText writes a quantity of this package's types for people: 85899345920
+// as 80Gi.
+func QuantityText(canonical string) string {
+	quantity, err := resource.ParseQuantity(canonical)
+	if err != nil {
+		return canonical
+	}
+	return selector.QuantityText(quantity)
 }
 
 // percent rounds to a whole number; of nothing, it is 0.

@@ -89,7 +89,7 @@ func failureTexts(c *inventory.Class) string {
 func capacityTexts(list []inventory.Capacity) string {
 	texts := make([]string, 0, len(list))
 	for _, c := range list {
-		texts = append(texts, fmt.Sprintf("%s=%s%s/%s", lastPart(c.Name), least(c.UsedIsLowerBound), c.Used, c.Total))
+		texts = append(texts, fmt.Sprintf("%s=%s%s/%s", lastPart(c.Name), least(c.UsedIsLowerBound), inventory.QuantityText(c.Used), inventory.QuantityText(c.Total)))
 	}
 	return strings.Join(texts, ",")
 }

@@ -65,7 +65,7 @@ func deviceText(d *explain.AllocatedDevice) string {
 		said += ", share " + d.ShareID
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.ConsumedCapacity)) {
-		said += fmt.Sprintf(", %s %s", d.ConsumedCapacity[name], name)
+		said += fmt.Sprintf(", %s %s", inventory.QuantityText(d.ConsumedCapacity[name]), name)
 	}
 	if d.AdminAccess {
 		said += ", admin access"

@@ -13,6 +13,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/nvidia"
 )
@@ -61,7 +62,7 @@ func memoryText(d *resourceapi.Device) string {
 	if !ok {
 		return "memory unknown"
 	}
-	return memory.Value.String()
+	return inventory.QuantityText(memory.Value.String())
 }
 
 func consumedText(d *resourceapi.Device) string {
@@ -81,7 +82,7 @@ func (p *page) deviceValues(d *resourceapi.Device) {
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(d.Capacity), cmp.Compare) {
 		capacity := d.Capacity[name]
-		p.text(6, faint, fmt.Sprintf("capacity %s: %s", name, capacity.Value.String()))
+		p.text(6, faint, fmt.Sprintf("capacity %s: %s", name, inventory.QuantityText(capacity.Value.String())))
 	}
 	for _, c := range d.ConsumesCounters {
 		p.text(6, faint, fmt.Sprintf("counters of %s: %s", c.CounterSet, strings.Join(counterValues(c.Counters), ", ")))
@@ -92,7 +93,7 @@ func counterValues(counters map[string]resourceapi.Counter) []string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(counters)) {
 		value := counters[name].Value
-		texts = append(texts, name+"="+value.String())
+		texts = append(texts, name+"="+inventory.QuantityText(value.String()))
 	}
 	return texts
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
 // device draws what there is to say about one device: what becomes of it, the
@@ -173,9 +174,9 @@ func deviceFacts(d *explain.DeviceExplanation) [][2]string {
 		add("shared", "can be shared by several claims")
 	}
 	for _, c := range d.Capacity {
-		text := c.Name + " " + c.Total
+		text := c.Name + " " + inventory.QuantityText(c.Total)
 		if c.Left != "" {
-			text += fmt.Sprintf(": %s consumed, %s available", c.Consumed, c.Left)
+			text += fmt.Sprintf(": %s consumed, %s available", inventory.QuantityText(c.Consumed), inventory.QuantityText(c.Left))
 		}
 		add("capacity", text)
 	}
@@ -207,7 +208,7 @@ func holderText(h *explain.DeviceHolder) string {
 		said += ", share " + h.ShareID
 	}
 	for _, name := range slices.Sorted(maps.Keys(h.ConsumedCapacity)) {
-		said += fmt.Sprintf(", %s %s", h.ConsumedCapacity[name], name)
+		said += fmt.Sprintf(", %s %s", inventory.QuantityText(h.ConsumedCapacity[name]), name)
 	}
 	if h.AdminAccess {
 		said += ", admin access"
@@ -225,9 +226,9 @@ func holderText(h *explain.DeviceHolder) string {
 }
 
 func counterText(c *explain.DeviceCounter) string {
-	said := fmt.Sprintf("%s of %s/%s", c.Takes, c.CounterSet, c.Counter)
+	said := fmt.Sprintf("%s of %s/%s", inventory.QuantityText(c.Takes), c.CounterSet, c.Counter)
 	if c.Total != "" {
-		said += fmt.Sprintf(": %s of %s available", c.Left, c.Total)
+		said += fmt.Sprintf(": %s of %s available", inventory.QuantityText(c.Left), inventory.QuantityText(c.Total))
 	}
 	if len(c.UsedBy) > 0 {
 		said += ", used by " + strings.Join(collapse(c.UsedBy), ", ")

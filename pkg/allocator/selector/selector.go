@@ -194,6 +194,17 @@ func comparedDrivers(e ast.Expr) []string {
 	return drivers
 }
 
+// Reading gives what a comparison reads and what a device has there, for people;
+// false for other parts, and if the device has nothing.
+func (p *Part) Reading(driver string, device *resourceapi.Device) (name, value string, ok bool) {
+	compared, ok := comparisonOf(p.expr)
+	if !ok {
+		return "", "", false
+	}
+	value, ok = compared.read.Value(driver, device)
+	return compared.read.Short(), value, ok
+}
+
 // Equality recognizes the comparison of the driver or an attribute with a text.
 func (p *Part) Equality() (r Reading, text string, ok bool) { return equality(p.expr) }
 
