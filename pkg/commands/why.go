@@ -52,7 +52,7 @@ type whyOptions struct {
 func newWhy(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := &whyFlags{reading: newReadingFlags(config), output: newOutputFlags()}
 	cmd := &cobra.Command{
-		Use:   "why [TYPE/NAME ... | TYPE NAME ... | NAME | -f FILE | -k DIR]",
+		Use:   "why [NAME | TYPE/NAME ... | -f FILE | -k DIR | -A]",
 		Short: "Explain why a claim, a pod or a workload does not get its devices",
 		Long: `Explain whether a claim, a pod or a workload can get its devices, and if not,
 which devices and nodes were turned down by what. The verdict is that of the
