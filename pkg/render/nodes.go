@@ -31,17 +31,33 @@ func (p *page) nodes(e *explain.Explanation) {
 	}
 	p.heading("Nodes")
 	shown := e.Nodes
+	if p.opts.Wide {
+		shown = apart(shown)
+	}
 	if !p.opts.Wide && len(shown) > shownGroups+1 {
 		shown = shown[:shownGroups]
 	}
 	p.nodeGroups(shown)
-	if rest := e.Nodes[len(shown):]; len(rest) > 0 {
+	if rest := e.Nodes[min(len(shown), len(e.Nodes)):]; len(rest) > 0 {
 		n := 0
 		for i := range rest {
 			n += rest[i].Count
 		}
 		p.text(2, faint, fmt.Sprintf("and %s with %s: -o wide lists them", count(len(rest), "more group"), count(n, "node")))
 	}
+}
+
+// apart has the parts of a group in its place.
+func apart(groups []explain.NodeGroup) []explain.NodeGroup {
+	var all []explain.NodeGroup
+	for i := range groups {
+		if len(groups[i].Parts) > 0 {
+			all = append(all, groups[i].Parts...)
+		} else {
+			all = append(all, groups[i])
+		}
+	}
+	return all
 }
 
 // nodeGroups draws the groups, the names beside the messages if there is room
