@@ -108,7 +108,7 @@ func TestClaimBeingDeleted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Verdict != Error || e.Code != ClaimNotReady || !strings.Contains(e.Summary, "terminating") {
+	if e.Verdict != Blocked || e.Code != ClaimNotReady || !strings.Contains(e.Summary, "terminating") {
 		t.Errorf("%s %s: %s", e.Verdict, e.Code, e.Summary)
 	}
 }
