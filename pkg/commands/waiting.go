@@ -54,7 +54,7 @@ func (w waitingPods) in(snap *snapshot.Snapshot, alloc *allocator.Allocator, nam
 			!w.selector.Matches(labels.Set(pod.Labels)):
 			continue
 		}
-		if len(alloc.PodClaims(pod)) > 0 {
+		if explain.WantsDevices(snap, alloc, pod) {
 			pods = append(pods, pod)
 		}
 	}

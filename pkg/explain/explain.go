@@ -156,7 +156,7 @@ func (x *inquiry) allocate(ctx context.Context) error {
 	if x.beyondScheduling() || x.problems() {
 		return nil
 	}
-	if x.deletingTarget() {
+	if x.deletingTarget() || x.unservedPod() {
 		return nil
 	}
 	if len(x.claims) == 0 && x.subject.pod == nil && (x.subject.only == nil || len(x.misfits(x.subject.only)) == 0) {

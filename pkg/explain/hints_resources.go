@@ -21,7 +21,8 @@ import (
 func extendedResources(pod *corev1.Pod) []corev1.ResourceName {
 	var names []corev1.ResourceName
 	for name, quantity := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
-		native := !strings.Contains(string(name), "/") || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
+		native := !strings.Contains(string(name), "/") || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix) &&
+			!strings.HasPrefix(string(name), resourceapi.ResourceDeviceClassPrefix)
 		if !native && !quantity.IsZero() {
 			names = append(names, name)
 		}

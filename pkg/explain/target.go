@@ -259,7 +259,7 @@ func (s *subject) usePod(alloc *allocator.Allocator, pod *corev1.Pod) {
 }
 
 func (s *subject) needClaims(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
-	if len(s.claims) > 0 {
+	if len(s.claims) > 0 || (s.hypothetical || waits(s.pod)) && len(unserved(snap, alloc, s.pod)) > 0 {
 		return nil
 	}
 	err := &TargetError{

@@ -1,0 +1,81 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// WantsDevices reports whether a pod uses claims or extended resources of DRA, or
+// an extended resource that nothing in the cluster serves: that is mostly a typo in
+// the name of one that something does.
+func WantsDevices(snap *snapshot.Snapshot, alloc *allocator.Allocator, pod *corev1.Pod) bool {
+	return len(alloc.PodClaims(pod)) > 0 || len(unserved(snap, alloc, pod)) > 0
+}
+
+// unserved lists the extended resources of a pod that no node has from a device
+// plugin and that no DeviceClass stands for. None are known where nodes or classes
+// could not be read.
+func unserved(snap *snapshot.Snapshot, alloc *allocator.Allocator, pod *corev1.Pod) []corev1.ResourceName {
+	if len(snap.Nodes) == 0 || snap.Gap(snapshot.ResourceNodes) != nil || snap.Gap(snapshot.ResourceClasses) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(extendedResources(pod), func(name corev1.ResourceName) bool {
+		return alloc.ClassOf(name) != nil || slices.ContainsFunc(snap.Nodes, func(node *corev1.Node) bool {
+			_, offered := node.Status.Allocatable[name]
+			_, has := node.Status.Capacity[name]
+			return offered || has
+		})
+	})
+}
+
+// unservedPod settles the matter for a pod without claims that asks for extended
+// resources which nothing serves: NodeResourcesFit of the scheduler turns down
+// every node.
+func (x *inquiry) unservedPod() bool {
+	if len(x.subject.claims) > 0 || x.subject.pod == nil {
+		return false
+	}
+	names := unserved(x.snap, x.site.alloc, x.subject.pod)
+	if len(names) == 0 {
+		return false
+	}
+	text := fmt.Sprintf("no node offers the extended resource %s, and no DeviceClass maps it%s", names[0], didYouMean(string(names[0]), x.servedResources()))
+	for _, class := range x.snap.Classes {
+		if class.Spec.ExtendedResourceName != nil && *class.Spec.ExtendedResourceName == string(names[0]) {
+			text = fmt.Sprintf("no node offers the extended resource %s; DeviceClass %s maps it, but the feature gate DRAExtendedResource is off", names[0], class.Name)
+		}
+	}
+	x.settle(DoesNotFit, NodeUnsuitable, text)
+	return true
+}
+
+// servedResources lists the extended resources that nodes have and that classes
+// stand for.
+func (x *inquiry) servedResources() []string {
+	found := map[string]bool{}
+	for _, node := range x.snap.Nodes {
+		for _, name := range x.site.alloc.ExtendedResourcesOf(node) {
+			if _, offered := node.Status.Allocatable[name]; offered {
+				found[string(name)] = true
+			}
+		}
+	}
+	if x.site.alloc.FeatureEnabled("DRAExtendedResource") {
+		for _, class := range x.snap.Classes {
+			found[resourceapi.ResourceDeviceClassPrefix+class.Name] = true
+			if class.Spec.ExtendedResourceName != nil {
+				found[*class.Spec.ExtendedResourceName] = true
+			}
+		}
+	}
+	return sortedKeys(found)
+}
