@@ -52,6 +52,7 @@ func TestRemediesWork(t *testing.T) {
 	options.WithControllers = []string{"statefulset-controller", "garbage-collector-controller", "replicationcontroller-controller"}
 	c := startCluster(t, options)
 	c.runTrainers(t)
+	t.Run("a deleted claim", c.deletedClaim)
 	t.Run("cases", func(t *testing.T) {
 		for _, each := range remedyCases() {
 			owners := each.owners
@@ -67,6 +68,42 @@ func TestRemediesWork(t *testing.T) {
 			}
 		}
 	})
+}
+
+// deletedClaim deletes a claim that was made from a template. What is said then
+// brings another one.
+func (c *cluster) deletedClaim(t *testing.T) {
+	r := &remedyRun{remedyCase: remedyCase{claim: exactly(", count: 8")}, cluster: c, owner: "pod", id: "deleted-claim"}
+	r.setUp(t)
+	defer r.deletePods(t, r.id)
+	pod := r.waitUntilWaiting(t)[0]
+	first, _ := r.claimOf(pod, pod.Spec.ResourceClaims[0])
+	if err := r.kube.ResourceV1().ResourceClaims(r.id).Delete(t.Context(), first.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	e := r.explain(t, pod)
+	var commands []string
+	for _, step := range e.NextSteps {
+		commands = append(commands, step.Commands...)
+		if strings.Contains(step.Text, "create ResourceClaim") {
+			t.Errorf("a claim made by hand does not help: %s", step.Text)
+		}
+	}
+	if len(commands) == 0 {
+		// The controller may have been faster.
+		t.Logf("%s: %s", e.Verdict, e.Summary)
+	}
+	r.paste(t, commands)
+	if err := poll(t.Context(), func() bool {
+		pod, err := c.pods.Pods(r.id).Get(pod.Name)
+		if err != nil {
+			return false
+		}
+		claim, ok := r.claimOf(pod, pod.Spec.ResourceClaims[0])
+		return ok && claim.UID != first.UID
+	}); err != nil {
+		t.Errorf("there is no other claim: %v", err)
+	}
 }
 
 // remedyRun is one case with one owner.

@@ -29,6 +29,7 @@ type whyFlags struct {
 	allNamespaces bool
 	selector      string
 	allRemedies   bool
+	commands      bool
 	near          nearMiss
 }
 
@@ -107,6 +108,9 @@ targets the worst counts, in the order 4, 3, 1, 2, 0.`,
   kubectl dra node-probe preview --node gpu-01 -o yaml > preview.yaml
   kubectl dra why pod/pretrain-0 -n research --with-preview preview.yaml
 
+  # With the commands for the changes that would make it fit
+  kubectl dra why pod/pretrain-0 -n research --commands
+
   # With every rejected device and the evidence
   kubectl dra why pod/pretrain-0 -n research -o wide
 
@@ -130,6 +134,7 @@ targets the worst counts, in the order 4, 3, 1, 2, 0.`,
 	cmd.Flags().BoolVarP(&flags.allNamespaces, "all-namespaces", "A", false, "Explain the waiting pods of all namespaces.")
 	cmd.Flags().StringVarP(&flags.selector, "selector", "l", "", "Explain only waiting pods that have these `LABELS`, such as app=train.")
 	cmd.Flags().BoolVar(&flags.allRemedies, "all-remedies", false, "Show every change found that would make it fit, not only the most useful ones.")
+	cmd.Flags().BoolVar(&flags.commands, "commands", false, "Show the commands of remedies, to be pasted into a shell.")
 	flags.near.addTo(cmd)
 	flags.output.addTo(cmd)
 	flags.reading.addTo(cmd)
@@ -170,8 +175,11 @@ func (f *whyFlags) toOptions(cmd *cobra.Command, args []string, streams generici
 			return nil, err
 		}
 	}
-	o.printer, err = f.output.toPrinter(streams)
-	return o, err
+	if o.printer, err = f.output.toPrinter(streams); err != nil {
+		return nil, err
+	}
+	o.printer.text.Commands = f.commands
+	return o, nil
 }
 
 // anything reports whether the command line says what to explain.

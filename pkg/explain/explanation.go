@@ -643,6 +643,8 @@ type NextStep struct {
 	Actor string `json:"actor"`
 	// Text is the advice in one line.
 	Text string `json:"text"`
+	// Commands do it in the cluster, one line each for a shell, if there are any.
+	Commands []string `json:"commands,omitempty"`
 }
 
 // Who can act on a [NextStep].

@@ -133,7 +133,7 @@ func (x *inquiry) report(findings []finding) {
 			}
 		}
 		for _, step := range f.steps {
-			if !slices.Contains(x.out.NextSteps, step) {
+			if !slices.ContainsFunc(x.out.NextSteps, func(have NextStep) bool { return have.Actor == step.Actor && have.Text == step.Text }) {
 				x.out.NextSteps = append(x.out.NextSteps, step)
 			}
 		}
@@ -256,6 +256,8 @@ func (x *inquiry) nextSteps() {
 		case pod == nil || !waits(pod):
 		case errors.Is(pc.Problem, allocator.ErrTemplateMissing):
 			x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorUser, Text: fmt.Sprintf("create ResourceClaimTemplate %s in namespace %s, or name another one", pc.Template, pod.Namespace)})
+		case errors.Is(pc.Problem, allocator.ErrClaimMissing) && pc.Template != "":
+			x.out.NextSteps = append(x.out.NextSteps, deletedClaim(pod, pc))
 		case errors.Is(pc.Problem, allocator.ErrClaimMissing):
 			x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorUser, Text: fmt.Sprintf("create ResourceClaim %s in namespace %s, or name another one", x.claimName(pc), pod.Namespace)})
 		}

@@ -188,6 +188,26 @@ func (x *inquiry) foreignClaim(pod *corev1.Pod, pc *allocator.PodClaim) finding 
 	return f
 }
 
+// deletedClaim says what brings back a claim that was made from a template and was
+// deleted. The resourceclaim controller may look at the pod when it still remembers
+// the claim, and then does not look again before something happens to the pod or
+// to its template (claimExists in pkg/controller/resourceclaim/controller.go). Any
+// change of the pod will do; a claim made by hand would not be the pod's.
+func deletedClaim(pod *corev1.Pod, pc *allocator.PodClaim) NextStep {
+	name := pc.Entry
+	for _, status := range pod.Status.ResourceClaimStatuses {
+		if status.Name == pc.Entry && status.ResourceClaimName != nil {
+			name = *status.ResourceClaimName
+		}
+	}
+	return NextStep{
+		Actor: ActorUser,
+		Text: fmt.Sprintf("claim %s, which was created from template %s, has been deleted: the resourceclaim controller creates another one when pod %s changes in any way, or is recreated",
+			name, pc.Template, pod.Name),
+		Commands: []string{fmt.Sprintf("kubectl annotate %s --overwrite %s", nameWords("pod", pod.Namespace, pod.Name), shellQuoted("dra.kubectl.dev/deleted-claim="+name))},
+	}
+}
+
 // claimNameOf is the name of the claim that an entry of a pod refers to.
 func claimNameOf(pod *corev1.Pod, entry string) string {
 	for _, c := range pod.Spec.ResourceClaims {

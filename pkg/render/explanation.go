@@ -103,8 +103,9 @@ func (p *page) nextSteps(e *explain.Explanation) {
 	}
 	p.heading("Next steps")
 	var texts []string
-	actors := map[string][]string{}
+	actors, commands := map[string][]string{}, map[string][]string{}
 	for _, step := range e.NextSteps {
+		commands[step.Text] = step.Commands
 		if actors[step.Text] == nil {
 			texts = append(texts, step.Text)
 		}
@@ -118,6 +119,7 @@ func (p *page) nextSteps(e *explain.Explanation) {
 	}
 	for _, text := range texts {
 		p.row(2, cell{text: strings.Join(actors[text], ", "), width: width, mark: strong}, cell{text: text})
+		p.verbatim(2+width+columnGap, strings.Join(commands[text], "\n"))
 	}
 }
 

@@ -23,6 +23,8 @@ type Options struct {
 	// Wide shows what is otherwise sampled or left out: each device, each node,
 	// all evidence.
 	Wide bool
+	// Commands shows the commands of remedies, for a shell.
+	Commands bool
 }
 
 const (

@@ -5,6 +5,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,12 @@ func (p *page) remedies(e *explain.Explanation) {
 	if len(e.Remedies) == 0 {
 		return
 	}
-	p.heading("Remedies (each verified with the scheduler's allocator)")
+	commands := p.opts.Wide || p.opts.Commands
+	title := "Remedies (each verified with the scheduler's allocator)"
+	if !commands && slices.ContainsFunc(e.Remedies, func(r explain.Remedy) bool { return len(r.Commands) > 0 }) {
+		title = "Remedies (each verified with the scheduler's allocator; --commands prints them for the shell)"
+	}
+	p.heading(title)
 	number, who := len(strconv.Itoa(len(e.Remedies))), len("admin")
 	margin := 2 + number + who + 2*columnGap
 	changes, results := make([]string, len(e.Remedies)), make([]string, len(e.Remedies))
@@ -38,11 +44,16 @@ func (p *page) remedies(e *explain.Explanation) {
 			cells[2] = cell{text: changes[i] + " (" + results[i] + ")"}
 		}
 		p.tableRow(2, cells...)
-		p.verbatim(margin, strings.Join(r.Commands, "\n"))
-		p.verbatim(margin, r.Diff)
+		p.remedyEdits(margin, r)
+		if commands {
+			p.verbatim(margin, strings.Join(r.Commands, "\n"))
+		}
 	}
 	if e.MoreRemedies > 0 {
 		p.text(margin, plain, fmt.Sprintf("and %d more: --all-remedies lists them", e.MoreRemedies))
+	}
+	for _, note := range remedyPods(e) {
+		p.text(2+number+columnGap, plain, note)
 	}
 }
 

@@ -4,6 +4,7 @@
 package render
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 func TestCommandIsOneLine(t *testing.T) {
 	e := tooMany()
 	e.Remedies[0].Commands = []string{"kubectl patch resourceclaimtemplate train-gpus -n ml --type=json -p '[" + strings.Repeat(`{"op": "test"}, `, 20) + "]'"}
-	if out := draw(t, e, Options{Width: 80}); !strings.Contains(out, e.Remedies[0].Commands[0]+"\n") {
+	if out := draw(t, e, Options{Width: 80, Commands: true}); !strings.Contains(out, e.Remedies[0].Commands[0]+"\n") {
 		t.Errorf("the command is broken up:\n%s", out)
 	}
 }
@@ -51,7 +52,56 @@ func TestTitleOfConflict(t *testing.T) {
 func TestCommandsStandBelowEachOther(t *testing.T) {
 	e := tooMany()
 	e.Remedies[0].Commands, e.Remedies[0].Diff = []string{"kubectl one", "kubectl two\x1b[31m"}, ""
-	if out := draw(t, e, Options{Width: 80}); !strings.Contains(out, "\n            kubectl one\n            kubectl two\\x1b[31m\n") {
+	if out := draw(t, e, Options{Width: 80, Commands: true}); !strings.Contains(out, "\n            kubectl one\n            kubectl two\\x1b[31m\n") {
 		t.Errorf("got:\n%s", out)
+	}
+}
+
+// TestRemedyEdits: without commands, each field that changes is a line, and it is
+// said who else uses it.
+func TestRemedyEdits(t *testing.T) {
+	e := tooMany()
+	e.Target = explain.Target{Kind: explain.KindPod, Namespace: "ml", Name: "a"}
+	e.MoreRemedies = 0
+	value := func(text string) json.RawMessage { return json.RawMessage(text) }
+	template, claim := "ResourceClaimTemplate/ml/eight", "ResourceClaim/ml/a-gpus"
+	e.Remedies = []explain.Remedy{{
+		Actor: explain.ActorUser, Change: "request 4 devices", Node: "n", Commands: []string{"kubectl x"},
+		Edits: []explain.Edit{
+			{Object: template, Op: "replace", Path: "/spec/spec/devices/requests/0/exactly/count", From: value("8"), Value: value("4")},
+			{Object: template, Op: "remove", Path: "/spec/spec/devices/constraints/0", From: value("{}")},
+			{Object: claim, Op: "replace", Path: "/spec/devices/requests/0/exactly/count", From: value("8"), Value: value("4"), Generated: true},
+			{Object: "Deployment/ml/w", Op: "remove", Path: "/spec/template/spec/nodeSelector/a.b~1c", From: value(`"x"`)},
+			{Object: "Node/n", Op: "remove", Path: "/spec/taints/0", From: value(`{"key":"k"}`)},
+			{Object: "Namespace/ml", Op: "add", Path: "/metadata/labels/a", Value: value(`"b"`)},
+			{Object: "ResourceClaim/ml/other", Op: "remove", Path: "/status/allocation"},
+		},
+		UsedBy: []explain.RemedyPod{
+			{Namespace: "ml", Name: "a", Changed: true}, {Namespace: "ml", Name: "b", Changed: true}, {Namespace: "ml", Name: "c", Node: "n"}, {Namespace: "ml", Name: "d"}, {Namespace: "ml", Name: "e"},
+		},
+	}}
+	out := draw(t, e, Options{})
+	for _, want := range []string{
+		"--commands prints them",
+		" ResourceClaimTemplate eight: …requests[0].exactly.count: 8 -> 4\n",
+		" ResourceClaimTemplate eight: …constraints[0]: removed\n",
+		" Deployment w: …nodeSelector['a.b/c']: removed\n",
+		" Node n: spec.taints[0]: removed: {\"key\":\"k\"}\n",
+		" Namespace ml: metadata.labels.a: added: b\n",
+		"The template is also used by pod c (running; not affected until it is recreated).\n",
+		"The template is also used by pods d, e (waiting; not affected until they are recreated).\n",
+		"The commands bring the change to pod b as well.\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("want %q in:\n%s", want, out)
+		}
+	}
+	for _, not := range []string{"kubectl x", "a-gpus", "ResourceClaim other"} {
+		if strings.Contains(out, not) {
+			t.Errorf("%q is in:\n%s", not, out)
+		}
+	}
+	if wide := draw(t, e, Options{Wide: true}); !strings.Contains(wide, "kubectl x\n") {
+		t.Errorf("no command in:\n%s", wide)
 	}
 }
