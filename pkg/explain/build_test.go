@@ -326,6 +326,7 @@ func changedPod(name string, change func(*corev1.Pod), claims ...string) part {
 		}
 		for _, name := range claims {
 			p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: name, ResourceClaimName: &name})
+			p.Spec.Containers[0].Resources.Claims = append(p.Spec.Containers[0].Resources.Claims, corev1.ResourceClaim{Name: name})
 		}
 		change(p)
 		s.Pods = append(s.Pods, p)

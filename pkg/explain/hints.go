@@ -29,6 +29,7 @@ func (x *inquiry) addHints() {
 	if x.subject.verdictOnly {
 		return
 	}
+	x.unusedClaims()
 	if pod := x.subject.pod; pod == nil || waits(pod) {
 		x.queueHint()
 		x.droppedHints()

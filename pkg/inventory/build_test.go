@@ -278,6 +278,7 @@ func pod(name string, claims ...string) wrapPod {
 	}}
 	for _, claim := range claims {
 		p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: claim, ResourceClaimName: &claim})
+		p.Spec.Containers[0].Resources.Claims = append(p.Spec.Containers[0].Resources.Claims, corev1.ResourceClaim{Name: claim})
 	}
 	return p
 }

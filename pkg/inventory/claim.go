@@ -195,6 +195,18 @@ func (v *Inventory) flagsOf(claim *resourceapi.ResourceClaim) []ClaimFlag {
 			flag(FlagStaleReservation, "it is reserved for pod %s, %s", consumer.Name, why)
 		}
 	}
+	for _, pod := range v.podsOf(claim) {
+		if finished(pod) {
+			continue
+		}
+		podClaims := v.alloc.PodClaims(pod)
+		for _, unused := range allocator.UnusedClaims(pod, podClaims) {
+			at := slices.IndexFunc(podClaims, func(pc allocator.PodClaim) bool { return pc.Entry == unused.Entry })
+			if at >= 0 && podClaims[at].Claim != nil && podClaims[at].Claim.Name == claim.Name {
+				flag(FlagUnused, "pod %s: %s", pod.Name, unused.Text())
+			}
+		}
+	}
 	if allocation == nil {
 		return flags
 	}

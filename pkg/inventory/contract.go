@@ -506,6 +506,9 @@ const (
 	// FlagDeviceCondition is a device with a condition that is not as it should
 	// be: Ready=False, for instance.
 	FlagDeviceCondition FlagName = "DeviceCondition"
+	// FlagUnused is one that no container of a pod names, or of which a container
+	// names a request that does not exist: it runs without the devices.
+	FlagUnused FlagName = "Unused"
 	// FlagDeviceUnhealthy is a device that a kubelet says is unhealthy.
 	FlagDeviceUnhealthy FlagName = "DeviceUnhealthy"
 )

@@ -17,6 +17,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -31,6 +32,7 @@ type overviewScreen struct {
 	// classes are those of the picture in from.
 	classes []inventory.Class
 	taints  []inventory.Taint
+	blocked []explain.BlockedPod
 	from    *picture
 	loading bool
 	// cursor counts the lines that can be opened, first is the uppermost line
@@ -44,6 +46,7 @@ type overviewMsg struct {
 	from    *picture
 	classes []inventory.Class
 	taints  []inventory.Taint
+	blocked []explain.BlockedPod
 	took    time.Duration
 	err     error
 }
@@ -63,6 +66,7 @@ func (s *overviewScreen) refresh(m *Model) tea.Cmd {
 		msg := overviewMsg{from: p}
 		msg.classes, msg.err = p.inventory.Classes(ctx)
 		msg.taints = p.inventory.Taints()
+		msg.blocked = explain.NewStages(p.alloc, p.snap).BlockedPods()
 		msg.took = time.Since(start)
 		return msg
 	}
@@ -70,7 +74,7 @@ func (s *overviewScreen) refresh(m *Model) tea.Cmd {
 
 func (s *overviewScreen) set(m *Model, msg overviewMsg) tea.Cmd {
 	s.loading = false
-	s.from, s.classes, s.taints, s.problem = msg.from, msg.classes, msg.taints, msg.err
+	s.from, s.classes, s.taints, s.blocked, s.problem = msg.from, msg.classes, msg.taints, msg.blocked, msg.err
 	for i := range s.classes {
 		m.history.add(m.now(), "class "+s.classes[i].Name, used(&s.classes[i].DeviceCounts))
 	}
@@ -393,7 +397,11 @@ func (s *overviewScreen) layout(m *Model) (columns [][]block, width int) {
 		width = (width - 3) / 2
 	}
 	used := []block{s.drivers(m, width), s.byClass(m, width), s.broken(m)}
-	stuck := []block{s.pending(m), s.evictions(m)}
+	stuck := []block{s.pending(m)}
+	if blocked := s.blockedPods(m); len(blocked.lines) > 0 {
+		stuck = append(stuck, blocked)
+	}
+	stuck = append(stuck, s.evictions(m))
 	if !m.opts.Fixed {
 		stuck = append(stuck, s.changes(m))
 	}

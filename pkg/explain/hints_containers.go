@@ -1,0 +1,32 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// unusedClaims warns of containers that run without the devices of a claim. Where
+// nothing else is wrong, the summary says it, too: a pod that runs and sees no
+// device is not what anybody wanted.
+func (x *inquiry) unusedClaims() {
+	pod := x.subject.pod
+	if pod == nil || finished(pod) {
+		return
+	}
+	for i, unused := range allocator.UnusedClaims(pod, x.subject.claims) {
+		text := unused.Text()
+		required := "a container that names claim " + unused.Entry
+		if unused.Request != "" {
+			text += didYouMean(unused.Request, unused.Requests)
+			required = joinOr(unused.Requests)
+		}
+		x.hint(sentence(text), Evidence{Object: podObject(pod), Path: unused.Path, Found: unused.Found, Wanted: required})
+		if i == 0 && (x.out.Verdict == Fits || x.out.Verdict == Allocated) {
+			x.out.Summary = fmt.Sprintf("%s; warning: %s", x.out.Summary, text)
+		}
+	}
+}
