@@ -19,7 +19,8 @@ func TestCommands(t *testing.T) {
 	snap := cluster(t, nodes("n1"), changeNode("n1", func(n *corev1.Node) {
 		n.Spec.Unschedulable = true
 		n.Spec.Taints = []corev1.Taint{
-			{Key: "a", Value: "x", Effect: corev1.TaintEffectNoSchedule}, {Key: "b", Effect: corev1.TaintEffectNoExecute},
+			{Key: "a", Value: "x", Effect: corev1.TaintEffectNoSchedule},
+			{Key: "b", Effect: corev1.TaintEffectNoExecute},
 			{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule},
 		}
 	}), pod("p"), ruleFor("broken", "xid"), pool("n1", devices(1)...), holding("one", "n1", "gpu-0"), claim(waiting, exact("gpu", 2)))

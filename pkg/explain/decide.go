@@ -84,7 +84,7 @@ func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocat
 		answers[answer] = append(answers[answer], u.node.Name)
 	}
 	x.out.Nodes = groupNodes(answers)
-	x.conclude(ctx, verdicts, best)
+	x.conclude(verdicts, best)
 	if x.out.Verdict != DoesNotFit && x.out.Verdict != Error || x.subject.verdictOnly {
 		return nil
 	}
@@ -123,6 +123,8 @@ func (x *inquiry) retry(ctx context.Context) error {
 		text += ": then it fits, on " + again.Placement.Node
 	case DoesNotFit, Error:
 		text += "; then, too, it does not fit. " + again.Summary
+	case Blocked:
+		text += "; then there are devices, but the pod is blocked. " + again.Summary
 	case Undetermined, Allocated:
 		text += "; whether it fits then is not known. " + again.Summary
 	}
@@ -270,7 +272,7 @@ func errorText(err error) string {
 }
 
 // conclude draws the verdict and the summary from the nodes.
-func (x *inquiry) conclude(ctx context.Context, verdicts []allocator.Verdict, best *fitting) {
+func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
 	for i, verdict := range verdicts {
 		node := x.site.candidates[i].Name
 		switch verdict.Outcome {

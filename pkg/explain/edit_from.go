@@ -171,5 +171,5 @@ func editedDocument(document any, e Edit) (any, bool) {
 	if err != nil {
 		return document, false
 	}
-	return map[string]any(*to), true
+	return *to, true
 }

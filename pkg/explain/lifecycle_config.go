@@ -172,7 +172,7 @@ func (x *inquiry) configRejected(f *finding, pod *corev1.Pod, claims []allocator
 	}
 	f.reason = fmt.Sprintf("driver %s rejects the opaque configuration of claim %s: %s%s; retries do not help, because the configuration of an allocated claim cannot be changed. It comes from %s",
 		joinOr(drivers), name, words, x.often(event), strings.Join(texts[:min(len(texts), maxNamed)], "; and from "))
-	x.changeConfig(f, pod, pc, sources, outdated)
+	x.changeConfig(f, pod, sources, outdated)
 	return true
 }
 
@@ -203,7 +203,7 @@ func suspects(given []resourceapi.DeviceAllocationConfiguration, drivers []strin
 }
 
 // changeConfig says how a pod gets a claim with other configuration.
-func (x *inquiry) changeConfig(f *finding, pod *corev1.Pod, pc *allocator.PodClaim, sources []opaqueConfig, outdated bool) {
+func (x *inquiry) changeConfig(f *finding, pod *corev1.Pod, sources []opaqueConfig, outdated bool) {
 	in := " -n " + shellQuoted(pod.Namespace)
 	deletePod := "kubectl delete pod " + shellQuoted(pod.Name) + in
 	again := "create the pod again from its manifest"

@@ -40,7 +40,7 @@ func (x *inquiry) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]obstacl
 	}
 	members := x.members(pod, name)
 	minCount := int(group.Spec.SchedulingPolicy.Gang.MinCount)
-	if len(members) < minCount && !(x.subject.workload && x.subject.hypothetical) {
+	if len(members) < minCount && (!x.subject.workload || !x.subject.hypothetical) {
 		o := obstacle{code: GangIncomplete, stage: StageQueueing}
 		o.reason = fmt.Sprintf("PodGroup %s has %s, minCount is %d: none is scheduled before", name, plural(len(members), "pod"), minCount)
 		o.prove(object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", plural(len(members), "pod"), fmt.Sprint(minCount))

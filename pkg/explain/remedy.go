@@ -176,7 +176,7 @@ func actorOrder(actor string) int {
 // propose keeps a change if the allocator then finds devices. It tells whether
 // it did, and fails if there is no time left.
 func (r *remedies) propose(ctx context.Context, c change) (bool, error) {
-	if slices.ContainsFunc(r.found, func(have remedy) bool { return have.change.text == c.text }) {
+	if slices.ContainsFunc(r.found, func(have remedy) bool { return have.text == c.text }) {
 		return true, nil
 	}
 	answer, err := r.ask(ctx, c)

@@ -336,7 +336,7 @@ func (c *DeviceCounts) add(state DeviceState) {
 	switch state {
 	case DeviceFree:
 		c.Free++
-	case DeviceAllocated:
+	case DeviceAllocated, DeviceUnpublished:
 		c.Allocated++
 	case DeviceShared:
 		c.Shared++

@@ -114,7 +114,7 @@ type written struct {
 
 // changes lists what was changed, in the order of the expression.
 func (c *correcting) changes() []Change {
-	ids := slices.SortedFunc(maps.Keys(c.at), func(a, b int64) int { return cmp.Compare(a, b) })
+	ids := slices.SortedFunc(maps.Keys(c.at), cmp.Compare)
 	var list []Change
 	for _, id := range ids {
 		if !slices.Contains(list, c.at[id]) {

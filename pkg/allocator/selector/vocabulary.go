@@ -188,6 +188,9 @@ func (w *Vocabulary) Meant(r Reading) (meant Reading, ok bool) {
 		if w.Count(moved) > 0 {
 			return moved, true
 		}
+		if w.Count(movedOther) > 0 {
+			return movedOther, true
+		}
 		if closest, found := w.Meant(moved); found {
 			return closest, true
 		}
