@@ -235,7 +235,7 @@ func (r *rightsTest) testProbe(t *testing.T) {
 	started("prober", grant("prober", here, slices.Concat(everywhere, lists)))
 
 	got := invoke(t.Context(), grant("prober-without-nodes", here, lists), args...)
-	if got.code != 4 || !strings.Contains(got.errOut, "you may not get nodes") {
+	if got.code != 4 || !strings.Contains(got.errOut, "not permitted to get nodes") {
 		t.Errorf("without get nodes: %+v", got)
 	}
 	for i, rule := range here {
@@ -247,7 +247,7 @@ func (r *rightsTest) testProbe(t *testing.T) {
 			started(user, kubeconfig)
 			continue
 		}
-		if got := invoke(t.Context(), kubeconfig, args...); got.code != 4 || !strings.Contains(got.errOut, "you may not "+right+" in namespace kube-system\n") {
+		if got := invoke(t.Context(), kubeconfig, args...); got.code != 4 || !strings.Contains(got.errOut, "not permitted to "+right+" in namespace kube-system\n") {
 			t.Errorf("without %s: %+v", right, got)
 		}
 	}

@@ -79,7 +79,7 @@ func TestTop(t *testing.T) {
 	})
 	term.t = t
 	term.keys("1")
-	term.shows("claim research/late was made")
+	term.shows("claim research/late was created")
 	term.keys("q")
 	term.shows("ended with 0", "", "Drivers")
 }

@@ -31,30 +31,30 @@ func newClaims(streams genericiooptions.IOStreams, config *genericclioptions.Con
 	cmd := &cobra.Command{
 		Use:     "claims [NAME ...]",
 		Aliases: []string{"claim"},
-		Short:   "List ResourceClaims and the devices that they got",
-		Long: `List ResourceClaims: what they ask for, which devices they got, which pods use
-them, and what is odd about them.
+		Short:   "List ResourceClaims and the devices allocated to them",
+		Long: `List ResourceClaims: what they request, which devices are allocated to them,
+which pods use them, and warnings.
 
 STATE is Pending, Allocated (it has devices), Reserved (and consumers may use
 them) or Deleting. STAGE is the first stage in the life of its pod that is not
 done, of several pods the least advanced: ClaimGeneration, Queueing, NodeFit,
 Allocation, Binding, Reservation, Preparation, Injection, Running or Cleanup. It
-is told from claims and pods alone; 'kubectl dra why' looks at nodes and events,
-too.
+is derived from claims and pods alone; 'kubectl dra why' also reads nodes and
+events.
 
 FLAGS, each with a message in -o wide and -o json, are
 
-  Unreserved        it has devices, but is reserved for nobody
-  WaitingForPod     it has no devices, and no pod uses it
-  Orphaned          it was made for a pod that is gone
-  Held              its deletion waits for somebody
-  StaleReservation  it is reserved for a pod that is gone or finished
+  Unreserved        it is allocated, but not reserved for any pod
+  WaitingForPod     it is not allocated, and no pod uses it
+  Orphaned          it was created for a pod that no longer exists
+  Held              its deletion waits for a finalizer
+  StaleReservation  it is reserved for a pod that is finished or deleted
   DeviceTwice       another claim has the same device
-  DeviceGone        no slice has the device any more, and it is not Ready
-  DeviceCondition   a driver says so in a condition, such as Ready=False
-  DeviceUnhealthy   a kubelet says so
-  Binding           its pod is not bound before a driver sets a condition
-  BindingFailed     a driver says that this fails
+  DeviceGone        no ResourceSlice has the device, and it is not Ready
+  DeviceCondition   the driver reports a condition such as Ready=False
+  DeviceUnhealthy   a kubelet reports it
+  Binding           its pod is not bound until the driver sets a condition
+  BindingFailed     the driver reports that binding fails
 
 -o wide also has the network data of network devices.
 
@@ -72,10 +72,10 @@ A NAME can be a pattern like 'train-*'.`,
   # Who uses devices of a class?
   kubectl dra claims -A --class gpu.example.com
 
-  # What is odd, and the addresses of network devices
+  # Warnings, and the addresses of network devices
   kubectl dra claims -A -o wide
 
-  # Claims with something odd about them
+  # Claims with warnings
   kubectl dra claims -A -o \
     jsonpath='{range .items[?(@.flags)]}{.name} {.flags[*].message}{"\n"}{end}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -26,15 +26,15 @@ func newClasses(streams genericiooptions.IOStreams, config *genericclioptions.Co
 		Short:   "List DeviceClasses: which devices they select, and who uses them",
 		Long: `List DeviceClasses: how many devices match the selectors and are free, and how
 many claims ask for the class and have devices of it. FAILING counts the devices
-on which a selector fails; one of them is enough for a claim of the class to
-fail on all nodes. -o wide says how it fails, and shows the selectors. ≤ and ≥
-mark counts that are only bounds, because you may not list all slices, or the
-claims of all namespaces.
+on which a selector fails; a CEL error on one device makes scheduling fail on
+every node for claims of the class. -o wide shows the error and the selectors. ≤
+and ≥ mark counts that are only bounds, because you are not permitted to list
+all slices, or the claims of all namespaces.
 
-EXTENDED RESOURCE is the name under which pods can ask for devices of the class
+EXTENDED RESOURCE is the name under which pods can request devices of the class
 in their limits. On a node where a device plugin offers the same name, the
-scheduler takes it from the device plugin alone, and devices of the class can
-only be had by claims. -o wide shows both side by side for groups of nodes, and
+scheduler uses only the device plugin, and devices of the class can only be
+requested by claims. -o wide shows both side by side for groups of nodes, and
 the resources of device plugins that no class serves; -o json and 'kubectl dra
 tree node/' have each node.
 

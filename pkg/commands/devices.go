@@ -37,29 +37,30 @@ func newDevices(streams genericiooptions.IOStreams, config *genericclioptions.Co
 	cmd := &cobra.Command{
 		Use:     "devices [DEVICE | POOL/DEVICE | DRIVER/POOL/DEVICE ...]",
 		Aliases: []string{"device"},
-		Short:   "List devices: who has them, what is free",
+		Short:   "List devices: their state, and who uses them",
 		Long: `List the devices of all ResourceSlices, one a line: for which node, in which
-state, and which claim and pods have it.
+state, which claim it is allocated to and which pods use it.
 
 STATE is Free, Allocated, Shared (claims have shares of it), Blocked (its
 counters are used up by other partitions), Tainted (and not allocated), Unusable
-(the scheduler's allocator does not look at it), or Unpublished (a claim has it,
-no slice has it any more, and its driver says in the claim that it is Ready: a
-network driver moved it into the pod). Free are whole devices only: of Shared
-ones there may be room for more, and partitions that overlap take from each
-other; 'kubectl dra pools -o wide' has what is left.
+(the scheduler's allocator ignores it), or Unpublished (it is allocated to a
+claim, no ResourceSlice has it any more, and its driver reports in the claim
+that it is Ready: a network driver moved it into the pod). Only whole devices
+are Free: a Shared one may have capacity for more claims, and partitions that
+overlap use the same counters; 'kubectl dra pools -o wide' shows what is
+available.
 
-HEALTH is what kubelets say, and each condition that a driver has set and that
-is not as it should be, such as Ready=False. -o wide adds taints, consumed
+HEALTH is what kubelets report, and each condition that a driver has set to an
+unexpected value, such as Ready=False. -o wide adds taints, consumed
 capacity, network data and the reasons.
-A question mark behind a state means that it may be another one, because you may
-not list the claims of all namespaces.
+A question mark after a state means that it is not certain, because you are not
+permitted to list the claims of all namespaces.
 
 A DEVICE can be a pattern like 'gpu-*'.`,
 		Example: `  # Which devices are free?
   kubectl dra devices --free
 
-  # Those that are free for certain, whatever you may not see
+  # Those that are certainly free
   kubectl dra devices --field-selector state=Free,uncertain=false
 
   # Who has the devices of a node?
@@ -115,7 +116,7 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&flags.free, "free", false, "Only devices that are free as a whole; of shared ones there may be room, too.")
+	f.BoolVar(&flags.free, "free", false, "Only devices that are free as a whole; shared ones may have capacity, too.")
 	f.BoolVar(&flags.allocated, "allocated", false, "Only devices that a claim has, or a share of.")
 	f.BoolVar(&flags.tainted, "tainted", false, "Only devices with a taint.")
 	f.StringVar(&flags.driver, "driver", "", "Only devices of this `DRIVER`.")
@@ -178,7 +179,7 @@ func (f *devicesFlags) unknown(from *listed, devices []inventory.Device) error {
 		return nil
 	}
 	if from.snap.Gap(snapshot.ResourceNodes) == nil && !slices.Contains(from.inventory.NodeNames(), f.node) {
-		from.notes = append(from.notes, "there is no node "+f.node)
+		from.notes = append(from.notes, "node "+f.node+" does not exist")
 	}
 	count, err := from.inventory.Reached(f.node)
 	if count > 0 {
@@ -246,14 +247,14 @@ const maxFailures = 3
 func failureNotes(failures []inventory.SelectorFailure) []string {
 	var notes []string
 	for i := range failures[:min(len(failures), maxFailures)] {
-		notes = append(notes, fmt.Sprintf("left out %s on which a selector fails: %s", counted(failures[i].Count, "device"), &failures[i]))
+		notes = append(notes, fmt.Sprintf("not listed: %s on which a selector fails: %s", counted(failures[i].Count, "device"), &failures[i]))
 	}
 	if more := len(failures) - maxFailures; more > 0 {
 		left := 0
 		for i := range failures[maxFailures:] {
 			left += failures[maxFailures+i].Count
 		}
-		notes = append(notes, fmt.Sprintf("left out %s on which a selector fails in %d other ways", counted(left, "device"), more))
+		notes = append(notes, fmt.Sprintf("not listed: %s on which a selector fails in %d other ways", counted(left, "device"), more))
 	}
 	return notes
 }

@@ -166,12 +166,12 @@ The commands below write scripts for those who call the program kubectl-dra.`
 // no more columns than a terminal has.
 func reword(flag *pflag.Flag) {
 	words := map[string]string{
-		"allow-missing-template-keys": "Leave out what a template asks for in vain, instead of failing.",
-		"as":                          "`USER` to act as, which can be a service account.",
+		"allow-missing-template-keys": "Ignore missing fields and map keys in templates.",
+		"as":                          "`USER` to impersonate; can be a service account.",
 		"context":                     "`CONTEXT` of the kubeconfig to use.",
-		"kubeconfig":                  "`FILE` that says how to reach clusters.",
-		"namespace":                   "`NAMESPACE` to look at, instead of the one of the context.",
-		"no-headers":                  "Leave out headers and totals.",
+		"kubeconfig":                  "Kubeconfig `FILE` with the clusters and credentials.",
+		"namespace":                   "`NAMESPACE` to use instead of the one of the context.",
+		"no-headers":                  "Do not print headers and totals.",
 		"request-timeout":             "Give up on a single request after this `TIME`, such as 30s; 0 means never.",
 		"template":                    "`TEMPLATE`, or a file with one, for -o go-template, jsonpath and the like.",
 	}

@@ -125,7 +125,7 @@ func (f *listFlags) inWide(says string) string {
 	if *f.print.OutputFormat == "wide" {
 		return ""
 	}
-	return ": -o wide says " + says
+	return ": -o wide shows " + says
 }
 
 // complete completes the values of the flags.

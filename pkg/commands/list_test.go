@@ -117,7 +117,7 @@ func TestNamesThatThereAreNot(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"devices", "--node", "node-9"}, "there is no node node-9"},
+		{[]string{"devices", "--node", "node-9"}, "node node-9 does not exist"},
 		{[]string{"devices", "--pool", "nope"}, "no ResourceSlice has pool nope"},
 		{[]string{"devices", "--driver", "nope"}, "no ResourceSlice has driver nope"},
 		{[]string{"devices", "--columns", "nope"}, "no device has an attribute or a capacity nope"},
@@ -209,7 +209,7 @@ spec: {deviceSelector: {pool: node-1}, taint: {key: example.com/x, effect: NoExe
 func TestWideDoesNotLeadToItself(t *testing.T) {
 	broken := strings.Replace(twins, "resourceSliceCount: 1", "resourceSliceCount: 2", 1)
 	for _, verb := range []string{"pools", "slices"} {
-		if stdout, _, _ := runOn(t, broken, verb); !strings.Contains(stdout, "-o wide says why") {
+		if stdout, _, _ := runOn(t, broken, verb); !strings.Contains(stdout, "-o wide shows why") {
 			t.Errorf("%s does not lead to the reason:\n%s", verb, stdout)
 		}
 		if stdout, _, _ := runOn(t, broken, verb, "-o", "wide"); strings.Contains(stdout, "-o wide") || !strings.Contains(stdout, "1 of 2 slices") && !strings.Contains(stdout, "1/2") {

@@ -28,7 +28,7 @@ func (n *nearMiss) validate(cmd *cobra.Command, hasTarget bool) error {
 		value := cmd.Flags().Lookup(name).Value.String()
 		switch {
 		case !hasTarget:
-			return usagef(helpHint(cmd), "--%s goes with a target or -f: it tells where to look for its devices", name)
+			return usagef(helpHint(cmd), "--%s needs a target or -f", name)
 		case value == "":
 			return usagef(helpHint(cmd), "--%s is empty", name)
 		case name == "device" && slices.Contains(strings.Split(value, "/"), ""):

@@ -111,7 +111,7 @@ func (f *nodeProbeFlags) check() error {
 	}{{"kubelet-root", []string{cmp.Or(f.kubelet, node.DefaultKubelet)}}, {"cdi-dir", f.cdi}} {
 		for _, given := range flag.paths {
 			if !path.IsAbs(given) {
-				return usagef("Write it as the node does, from its root.", "read --%s: %q is no absolute path", flag.name, given)
+				return usagef("Give the path on the node, starting with /.", "read --%s: %q is not an absolute path", flag.name, given)
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func (f *nodeProbeFlags) check() error {
 	case err != nil:
 		return usagef("Give the directory where the root of the node is mounted.", "read --node-root: %w", err)
 	case !info.IsDir():
-		return usagef("Give the directory where the root of the node is mounted.", "read --node-root: %s is no directory", f.root)
+		return usagef("Give the directory where the root of the node is mounted.", "read --node-root: %s is not a directory", f.root)
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (f *nodeProbeFlags) check() error {
 // checkTimeout refuses not to wait at all.
 func checkTimeout(timeout time.Duration) error {
 	if timeout <= 0 {
-		return usagef("Give a time such as 5s.", "read --timeout: %s is no time to wait", timeout)
+		return usagef("Give a time such as 5s.", "read --timeout: %s is not a valid timeout", timeout)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (f *nodeProbeFlags) cluster(cmd *cobra.Command, streams genericiooptions.IO
 	if !reader.live() || cmd.Context().Err() != nil {
 		return nil, err
 	}
-	if _, err := fmt.Fprintf(streams.ErrOut, "Note: there is no cluster to compare with: %s\n", render.Escape(err.Error())); err != nil {
+	if _, err := fmt.Fprintf(streams.ErrOut, "Note: no cluster to compare with: %s\n", render.Escape(err.Error())); err != nil {
 		return nil, fmt.Errorf("print the note: %w", err)
 	}
 	return nil, nil //nolint:nilnil // no cluster is one of the answers

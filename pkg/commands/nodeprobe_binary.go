@@ -17,7 +17,7 @@ import (
 func binaryFor(target *corev1.Node, given string) (string, error) {
 	system, arch := target.Status.NodeInfo.OperatingSystem, target.Status.NodeInfo.Architecture
 	if system != "linux" {
-		return "", usagef("DRA drivers are for Linux.", "run on node %s: its kubelet says that it runs %q", target.Name, system)
+		return "", usagef("DRA drivers are for Linux.", "run on node %s: its kubelet reports the operating system %q", target.Name, system)
 	}
 	if given == "" {
 		if runtime.GOOS != system || runtime.GOARCH != arch {

@@ -172,7 +172,7 @@ func startOf(pod *corev1.Pod) (running, over bool, reason string) {
 	}
 	if len(pod.Status.ContainerStatuses) == 0 {
 		if pod.Status.StartTime == nil {
-			return false, false, "the kubelet has not taken it; it may not run, or not reach the API server"
+			return false, false, "the kubelet has not started it; the kubelet may be down or unable to reach the API server"
 		}
 		return false, false, "the kubelet has not begun with its container"
 	}

@@ -26,7 +26,7 @@ func TestStartOf(t *testing.T) {
 		running, over bool
 		want          string
 	}{
-		"no kubelet":      {want: "kubelet has not taken it"},
+		"no kubelet":      {want: "kubelet has not started it"},
 		"just taken":      {status: corev1.PodStatus{StartTime: &now}, want: "has not begun"},
 		"creating":        {status: waiting("ContainerCreating"), want: "ContainerCreating"},
 		"pulling again":   {status: waiting("ErrImagePull"), want: "ErrImagePull: because"},

@@ -110,7 +110,7 @@ func (f *orderFlags) add(cmd *cobra.Command) {
 
 func (f *orderFlags) run(cmd *cobra.Command, operation driver.Operation, name string) error {
 	if f.dryRun != dryRunNone && f.dryRun != dryRunClient {
-		return usagef("Allowed are none and client.", "read --dry-run: %q is no such mode", f.dryRun)
+		return usagef("Allowed are none and client.", "read --dry-run: %q is not a valid value", f.dryRun)
 	}
 	if err := checkTimeout(f.timeout); err != nil {
 		return err

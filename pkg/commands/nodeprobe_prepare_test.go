@@ -252,12 +252,12 @@ func TestNodeProbeRefusesWhatLooksAtNothing(t *testing.T) {
 		say  string
 	}{
 		{[]string{"cdi", "--node-root", "/there/is/none"}, "--node-root: stat /there/is/none"},
-		{[]string{"--node-root", n.cluster}, "is no directory"},
-		{[]string{"cdi", "--cdi-dir", ""}, "--cdi-dir: \"\" is no absolute path"},
-		{[]string{"cdi", "--cdi-dir", "etc/cdi"}, "\"etc/cdi\" is no absolute path"},
-		{[]string{"plugins", "--timeout", "0"}, "0s is no time to wait"},
-		{[]string{"health", "--timeout", "-5s"}, "-5s is no time to wait"},
-		{[]string{"prepare", "train", "--timeout", "0"}, "0s is no time to wait"},
+		{[]string{"--node-root", n.cluster}, "is not a directory"},
+		{[]string{"cdi", "--cdi-dir", ""}, "--cdi-dir: \"\" is not an absolute path"},
+		{[]string{"cdi", "--cdi-dir", "etc/cdi"}, "\"etc/cdi\" is not an absolute path"},
+		{[]string{"plugins", "--timeout", "0"}, "0s is not a valid timeout"},
+		{[]string{"health", "--timeout", "-5s"}, "-5s is not a valid timeout"},
+		{[]string{"prepare", "train", "--timeout", "0"}, "0s is not a valid timeout"},
 	} {
 		out, said, code := n.probe(test.args...)
 		if code != exitUsage || out != "" || !strings.Contains(said, test.say) {

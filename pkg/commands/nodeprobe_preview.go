@@ -159,7 +159,7 @@ func (f *previewFlags) settings(name string) (*nvidia.Settings, error) {
 		name = strings.ToLower(strings.TrimSpace(host))
 	}
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
-		return nil, usagef("Give it with --node-name.", "%q is no name of a node: %s", name, problems[0])
+		return nil, usagef("Give it with --node-name.", "%q is not a valid node name: %s", name, problems[0])
 	}
 	settings := &nvidia.Settings{Node: name}
 	if err := settings.Configure(gates, f.shares); err != nil {

@@ -56,7 +56,7 @@ func (f *remoteFlags) addTo(cmd *cobra.Command) {
 		// Its name is longer than a line of the help.
 		flags.Lookup("image").DefValue = ""
 		flags.StringVar(&f.binary, "binary", "", "Run this `FILE`, a kubectl-dra for Linux and the architecture of the node. Without it, this program itself.")
-		flags.DurationVar(&f.lifetime, "pod-lifetime", defaultLifetime, "After this `DURATION` the node ends the pod, even if nobody deletes it.")
+		flags.DurationVar(&f.lifetime, "pod-lifetime", defaultLifetime, "The node stops the pod after this `DURATION`, even if it is not deleted.")
 		flags.StringVar(&f.dryRun, "dry-run", dryRunNone, "client: print the pod and start nothing; none: start it.")
 	})
 }
@@ -120,15 +120,15 @@ func (f *nodeProbeFlags) toRemote(cmd *cobra.Command, args []string, streams gen
 	r := f.remote
 	switch {
 	case r.dryRun != dryRunNone && r.dryRun != dryRunClient:
-		return nil, usagef("Allowed are none and client.", "read --dry-run: %q is no such mode", r.dryRun)
+		return nil, usagef("Allowed are none and client.", "read --dry-run: %q is not a valid value", r.dryRun)
 	case cmd.Flags().Changed("node-root"), cmd.Flags().Changed("node-name"):
-		return nil, usagef("Leave them out.", "--node-root and --node-name are for a program that runs on the node; --node says both")
+		return nil, usagef("Leave them out.", "--node-root and --node-name are for a program that runs on the node; --node replaces both")
 	case r.image == "":
 		return nil, usagef("Leave it out for "+defaultImage+".", "read --image: it is empty")
 	case r.lifetime < time.Second:
 		return nil, usagef("A minute is enough for most.", "read --pod-lifetime: %s is too short", r.lifetime)
 	case len(validation.IsDNS1123Subdomain(r.node)) > 0:
-		return nil, usagef("List them: kubectl get nodes", "read --node: %q is no name of a node", r.node)
+		return nil, usagef("List them: kubectl get nodes", "read --node: %q is not a valid node name", r.node)
 	}
 	if _, err := f.output.toPrinter(streams); err != nil {
 		return nil, err

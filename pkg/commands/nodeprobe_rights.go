@@ -30,7 +30,7 @@ func probeRights(namespace string) []authorizationv1.ResourceAttributes {
 type missingRightsError struct{ missing []string }
 
 func (e *missingRightsError) Error() string {
-	return "run on a node: you may not " + strings.Join(e.missing, ", ") + "\nAsk an admin for these rights; 'kubectl dra node-probe' also runs on the node itself."
+	return "run on a node: not permitted to " + strings.Join(e.missing, ", ") + "\nAsk an admin for these rights; 'kubectl dra node-probe' also runs on the node itself."
 }
 
 // checkProbeRights asks the server about all rights before anything is made.

@@ -24,18 +24,18 @@ func newPools(streams genericiooptions.IOStreams, config *genericclioptions.Conf
 	cmd := &cobra.Command{
 		Use:     "pools [NAME | DRIVER/POOL ...]",
 		Aliases: []string{"pool"},
-		Short:   "List resource pools: what is free, what is used, what is broken",
+		Short:   "List resource pools: devices by state, and problems",
 		Long: `List resource pools with their devices by state: Free, Allocated (one claim has
 it), Shared (claims have shares of it), Blocked (its counters are used up by
-other partitions), Tainted (and not allocated), Unusable (the allocator does not
-look at it). Unhealthy counts devices in any of these states. Free are whole
-devices only: of Shared ones there may be room for more, and partitions that
-overlap take from each other; -o wide has what is left.
+other partitions), Tainted (and not allocated), Unusable (the allocator ignores
+it). Unhealthy counts devices in any of these states. Only whole devices are
+Free: a Shared one may have capacity for more claims, and partitions that
+overlap use the same counters; -o wide shows what is available.
 
 SLICES is how many there are of how many the driver declared. With -o wide, the
 table is followed by the capacity of devices that can be shared and the shared
 counters (used/total) with the devices that use them, by how many more
-partitions of each type the scheduler's allocator finds room for, and by the
+partitions of each type the scheduler's allocator could allocate, and by the
 devices that are unhealthy.
 
 If you may not list the claims of all namespaces, devices that seem to be free

@@ -37,9 +37,9 @@ func (f *readingFlags) addTo(cmd *cobra.Command) {
 			"Read the file or directory `PATH` instead of a cluster; - is standard input. YAML or JSON, "+
 				"also in .gz or .tar.gz: what 'kubectl dra snapshot' or 'kubectl get -o yaml' wrote. Can be repeated.")
 		flags.StringSliceVar(&f.gates, "feature-gates", nil,
-			"`GATES` of the cluster, a list like NAME=true,NAME=false. They beat what was detected.")
+			"Feature `GATES`, a list like NAME=true,NAME=false; override the detected ones.")
 		flags.StringVar(&f.kubernetesVersion, "kubernetes-version", "",
-			"`VERSION` of the cluster, for the defaults of its feature gates. It beats what was detected.")
+			"`VERSION` of the cluster, for the defaults of its feature gates; overrides the detected one.")
 	})
 }
 
@@ -47,7 +47,7 @@ func (f *readingFlags) addTo(cmd *cobra.Command) {
 func (f *readingFlags) addPreviewTo(cmd *cobra.Command) {
 	group(cmd.Flags(), groupReading, func(flags *pflag.FlagSet) {
 		flags.StringArrayVar(&f.previews, "with-preview", nil,
-			"Take the ResourceSlices in this `FILE` for published, in place of those of the same pools and nodes; - is standard input. "+
+			"Assume that the ResourceSlices in this `FILE` are published, in place of those of the same pools and nodes; - is standard input. "+
 				"What 'kubectl dra node-probe preview -o yaml' wrote. Can be repeated.")
 	})
 }
@@ -82,7 +82,7 @@ func (f *readingFlags) toReader(cmd *cobra.Command, streams genericiooptions.IOS
 	}
 	if namespace := *f.config.Namespace; namespace != "" {
 		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
-			return nil, usagef(nameRule, "read --namespace: %q is no name of a namespace", namespace)
+			return nil, usagef(nameRule, "read --namespace: %q is not a valid namespace name", namespace)
 		}
 	}
 	gates, err := snapshot.ParseGates(f.gates)

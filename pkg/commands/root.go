@@ -39,10 +39,10 @@ func NewRoot(streams genericiooptions.IOStreams, build Build) *cobra.Command {
 		Short: "See why Kubernetes cannot allocate your devices",
 		Long: `kubectl dra explains Dynamic Resource Allocation (DRA, resource.k8s.io).
 
-It asks the allocator of the scheduler itself whether a claim, a pod or a
-workload can get its devices, and says which devices were turned down by what.
-It reads from a cluster or from a snapshot file, and changes nothing unless it
-is told to add or remove a taint rule.`,
+It asks the scheduler's own allocator whether a claim, a pod or a workload can
+get its devices, and shows which devices are rejected by which check. It reads
+from a cluster or from a snapshot file, and changes nothing unless it is told to
+add or remove a taint rule.`,
 		Example: `  # Why is this pod pending?
   kubectl dra why pod/pretrain-0 -n research
 
@@ -59,10 +59,10 @@ is told to add or remove a taint rule.`,
   # Who has the devices of a node?
   kubectl dra devices --node gpu-02
 
-  # Which addresses did network devices get?
+  # Which addresses do network devices have?
   kubectl dra claims -A -o wide
 
-  # What do device plugins have beside DRA?
+  # Which resources come from device plugins instead of DRA?
   kubectl dra classes -o wide
 
   # What is broken?

@@ -30,7 +30,7 @@ STATE is Current for a slice that the scheduler's allocator uses. Others are
 Obsolete (the pool has a newer generation), Incomplete (slices of the pool are
 missing), Invalid (the allocator refuses the pool; -o wide says why), Empty,
 NodeGone or NodeNotReady. ≤ marks a count that is only an upper bound, because
-you may not list the claims of all namespaces.
+you are not permitted to list the claims of all namespaces.
 
 A NAME can be a pattern like 'node-1*'.`,
 		Example: `  # All slices
@@ -75,7 +75,7 @@ func sliceTotal(items []inventory.Item, inWide string) string {
 	}
 	text := fmt.Sprintf("%s, %s, %s free", counted(len(items), "slice"), counted(devices, "device"), render.AtMost(free, bound))
 	if odd > 0 {
-		text += fmt.Sprintf("; %d not in order%s", odd, inWide)
+		text += fmt.Sprintf("; %d with problems%s", odd, inWide)
 	}
 	return text
 }

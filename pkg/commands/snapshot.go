@@ -42,22 +42,23 @@ func newSnapshot(streams genericiooptions.IOStreams, config *genericclioptions.C
 	flags := &snapshotFlags{reading: newReadingFlags(config)}
 	cmd := &cobra.Command{
 		Use:   "snapshot [-o FILE] [--redact]",
-		Short: "Save what a cluster says about devices and claims",
+		Short: "Save what a cluster has about devices and claims",
 		Long: `Save all that this program reads of a cluster, so that the same questions can be
 asked later or elsewhere: every other command takes the file with --snapshot.
 It has nodes, pods, claims, templates, classes, slices and taint rules, without
-environment variables and the like, but with their names; --redact replaces
-those by others without changing any answer.
+environment variables and the like, but with their names; --redact replaces the
+names without changing any answer.
 
 The file is YAML or JSON, by the ending of its name: .yaml, .yml or .json, each
-also with .gz. It is readable for its owner only.
+also with .gz. Only its owner can read it.
 
 With --with-preview, the file has what a driver would publish, in place of what
 it has published for those nodes. The slices are marked, so that every answer
 from the file says so.
 
-All namespaces are saved, since claims of any of them may hold the devices. Only
-where you may not list them all, the one of -n or of the context is read.`,
+All namespaces are saved, since the devices may be allocated to claims of any of
+them. If you are not permitted to list them all, only the one of -n or of the
+context is read.`,
 		Example: `  # Save it
   kubectl dra snapshot -o cluster.yaml.gz
 
@@ -67,7 +68,7 @@ where you may not list them all, the one of -n or of the context is read.`,
   # Redact or convert a file, without a cluster
   kubectl dra snapshot --snapshot cluster.yaml.gz --redact -o report.json
 
-  # As if the driver had come up on a node
+  # As if the driver had started on a node
   kubectl dra snapshot --with-preview preview.yaml -o planned.yaml.gz
 
   # Show it
@@ -105,7 +106,7 @@ func (f *snapshotFlags) toOptions(cmd *cobra.Command, streams genericiooptions.I
 		format = snapshot.FormatYAML
 	case snapshot.FormatJSON, snapshot.FormatYAML:
 		if path != "" && !isSpecial(path) {
-			return nil, usagef("Leave --format out: the ending of the file's name says it.", "--format is for standard output, not for a file")
+			return nil, usagef("Leave --format out: the ending of the file's name determines it.", "--format is for standard output, not for a file")
 		}
 	default:
 		return nil, usagef("Use yaml or json.", "unknown format %q", f.format)

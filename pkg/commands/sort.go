@@ -44,7 +44,7 @@ func sortBy(items []inventory.Item, field string) ([]inventory.Item, error) {
 		key := firstValue(path, object)
 		switch key.(type) {
 		case map[string]any, []any:
-			return nil, usagef(form, "read --sort-by: %s is no single value", field)
+			return nil, usagef(form, "read --sort-by: %s is not a single value", field)
 		}
 		known = known || key != nil
 		list = append(list, keyed{item, key})

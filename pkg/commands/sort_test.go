@@ -50,7 +50,7 @@ func TestSortBy(t *testing.T) {
 	}
 	for field, want := range map[string]string{
 		".nope":     "none of the items has a field .nope",
-		".capacity": ".capacity is no single value",
+		".capacity": ".capacity is not a single value",
 		".name[":    "read --sort-by",
 		"{.name":    "read --sort-by",
 	} {

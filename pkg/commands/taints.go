@@ -26,14 +26,14 @@ func newTaints(streams genericiooptions.IOStreams, config *genericclioptions.Con
 	cmd := &cobra.Command{
 		Use:     "taints [KEY | RULE ...]",
 		Aliases: []string{"taint"},
-		Short:   "List device taints, and whom they evict and when",
+		Short:   "List device taints, and the pods that they evict",
 		Long: `List the taints of devices: those that drivers set in their slices, by driver,
 and those of DeviceTaintRules, also of rules that select no device.
 
 PODS counts those that use a device with the taint. NEXT EVICTION is when the
-next of them gets evicted (effect NoExecute, not tolerated or not for ever). ≥
-and ? mark what may be more or sooner, where claims or pods could not be read.
--o wide adds the pods and the status of the rule; -o json has, for each pod,
+next of them is evicted (effect NoExecute, not tolerated or not forever). ≥ and
+? mark what may be more or sooner, where claims or pods could not be read. -o
+wide adds the pods and the status of the rule; -o json has, for each pod,
 whether and when it gets evicted and for how long it tolerates the taint.`,
 		Example: `  # All taints
   kubectl dra taints
@@ -55,7 +55,7 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
 				items: func(_ context.Context, from *listed) ([]inventory.Item, error) {
 					now = from.snap.Now()
 					if from.snap.Gap(snapshot.ResourcePods) != nil {
-						from.notes = append(from.notes, "pods that were not seen may be evicted, too: counts with ≥ are bounds")
+						from.notes = append(from.notes, "pods that could not be read may be evicted, too: counts with ≥ are bounds")
 					}
 					taints := from.inventory.Taints()
 					from.notes = append(from.notes, taintsOff(from.alloc, taints)...)

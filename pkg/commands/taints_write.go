@@ -95,8 +95,8 @@ informs). Choose devices by at least one of --driver, --pool and --device.
 First it shows which devices get the taint and which pods would be evicted:
 when, whether the pod is bare (nothing creates it again) or owned, and whether a
 pod like it fits afterwards. On a terminal it asks before pods get evicted;
-elsewhere that needs --yes, also if you may not see which pods use the devices.
-A rule that selects all devices of the cluster needs --all-devices.
+elsewhere that needs --yes, also if the pods that use the devices cannot be
+read. A rule that selects all devices of the cluster needs --all-devices.
 
 With -o, the rule is printed, and all else goes to standard error:
 --dry-run=client -o yaml makes a manifest.`,
@@ -104,7 +104,7 @@ With -o, the rule is printed, and all else goes to standard error:
   kubectl dra taints add --driver gpu.example.com --pool gpu-04 --device gpu-3 \
     example.com/xid=79:NoExecute
 
-  # No more pods for the devices of a node, those that run stay
+  # No new pods for the devices of a node; running pods stay
   kubectl dra taints add --pool gpu-04 example.com/maintenance:NoSchedule
 
   # What would happen?
@@ -224,7 +224,7 @@ func parseTaint(text string) (key, value string, effect resourceapi.DeviceTaintE
 	rest, name, hasEffect := strings.Cut(text, ":")
 	effect = resourceapi.DeviceTaintEffect(name)
 	if hasEffect && !slices.Contains(taintEffects(), effect) {
-		return "", "", "", usagef("Effects are NoSchedule, NoExecute and None.", "read taint %q: %q is no effect", text, name)
+		return "", "", "", usagef("Effects are NoSchedule, NoExecute and None.", "read taint %q: %q is not a valid effect", text, name)
 	}
 	key, value, _ = strings.Cut(rest, "=")
 	if key == "" {

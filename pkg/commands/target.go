@@ -92,7 +92,7 @@ const (
 func checkNames(refs []snapshot.ObjectRef) error {
 	for _, ref := range refs {
 		if problems := validation.IsDNS1123Subdomain(ref.Name); len(problems) > 0 {
-			return usagef(nameRule, "parse target: %q is no name of an object", ref.Name)
+			return usagef(nameRule, "parse target: %q is not a valid object name", ref.Name)
 		}
 	}
 	return nil
@@ -154,7 +154,7 @@ func meant(args []string, err error) error {
 		return usagef(fmt.Sprintf("%s is a type: write %s/NAME.", args[0], args[0]), "%s", target.Message)
 	case len(args) > 1 && (errors.As(err, &absent) || errors.As(err, &never)):
 		return usagef(fmt.Sprintf("For %d claims write: why claim/%s", len(args), strings.Join(args, " claim/")),
-			"find %s %s: there is no type %q", args[0], args[1], args[0])
+			"find %s %s: the server has no type %q", args[0], args[1], args[0])
 	}
 	return err
 }

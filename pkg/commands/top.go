@@ -36,15 +36,15 @@ func newTop(streams genericiooptions.IOStreams, config *genericclioptions.Config
 		Use:   "top",
 		Short: "Watch devices and claims on a dashboard",
 		Long: `Show a dashboard that follows the cluster: what is used, which claims are
-pending and why, what is tainted, broken or about to be evicted. From a class it
-leads to its pools, devices, claims and pods.
+pending and why, what is tainted, broken or about to be evicted. From a class
+you can go on to its pools, devices, claims and pods.
 
 Keys 1 to 8 choose a view: overview, nodes, pools, devices, claims, pending,
-classes, taints. Enter opens what is selected and Esc leads back; / filters, w
+classes, taints. Enter opens the selected row and Esc goes back; / filters, w
 explains a claim, ? lists all keys.
 
-It shows the claims of all namespaces that you may read; -n narrows them down.
-Where the output is no terminal, or with --once, the overview is printed as
+It shows the claims of all namespaces that you are permitted to read; -n selects
+one. If the output is not a terminal, or with --once, the overview is printed as
 text.`,
 		Example: `  # The dashboard
   kubectl dra top

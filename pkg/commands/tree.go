@@ -45,19 +45,19 @@ func newTree(streams genericiooptions.IOStreams, config *genericclioptions.Confi
 	allNamespaces := false
 	cmd := &cobra.Command{
 		Use:   "tree [NAME | TYPE/NAME ...]",
-		Short: "Show what belongs together, from pods and claims to devices",
-		Long: `Show what belongs together as a tree, from any starting point: pod/NAME,
+		Short: "Show how pods, claims, devices and nodes are related",
+		Long: `Show related objects as a tree, from any starting point: pod/NAME,
 claim/NAME, class/NAME, device/DRIVER/POOL/DEVICE, pool/DRIVER/POOL or
 node/NAME. A NAME alone is a claim, or a pod if there is no claim of that name.
-From a pod or claim it leads down to devices, slices and nodes; from a node, a
-pool or a device up to the claims and pods that use it. 'node/' is all nodes. Of
+Below a pod or claim are devices, slices and nodes; below a node, a pool or a
+device the claims and pods that use it. 'node/' is all nodes. Of
 pools for several nodes, a node has only the number of devices. A question mark
-behind the state of a device means that it may be another one, because you may
-not list the claims of all namespaces.
+after the state of a device means that it is not certain, because you are not
+permitted to list the claims of all namespaces.
 
 A node, and a class, also show the extended resources: what a device plugin has
 of each, and what a DeviceClass has of the same name. Where a node has a device
-plugin for it, the scheduler takes the resource from that alone.
+plugin for it, the scheduler uses only the device plugin.
 
 Without a starting point, there is a tree for each pod with claims. -o name
 lists the API objects in the trees, each once.`,

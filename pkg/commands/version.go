@@ -152,10 +152,10 @@ func newVersion(streams genericiooptions.IOStreams, config *genericclioptions.Co
 		Long: `Show the version of this program, those of the libraries that its answers depend
 on (above all the scheduler's allocator that is embedded in it), that of the
 cluster, and the cluster's feature gates for devices, each with where it comes
-from: metrics is what the API server says, default what its version has unless
-somebody changed it, flag what the command line says.
+from: metrics is what the API server reports, default is the default of its
+version, flag is the command line.
 
-If the cluster cannot be asked, that is a part of the answer and no failure.`,
+If the cluster cannot be reached, the output says so, and the exit code is 0.`,
 		Example: `  # Which release of the Kubernetes library answers, for which cluster?
   kubectl dra version
 

@@ -55,34 +55,34 @@ func newWhy(streams genericiooptions.IOStreams, config *genericclioptions.Config
 	cmd := &cobra.Command{
 		Use:   "why [NAME | TYPE/NAME ... | -f FILE | -k DIR | -A]",
 		Short: "Explain why a claim, a pod or a workload does not get its devices",
-		Long: `Explain whether a claim, a pod or a workload can get its devices, and if not,
-which devices and nodes were turned down by what. The verdict is that of the
-scheduler's own allocator, which is part of this program.
+		Long: `Explain whether a claim, a pod or a workload can get its devices. If not, show
+which devices and nodes are rejected by which check, the conflict that remains,
+and verified remedies. The verdict is that of the scheduler's own allocator,
+which is part of this program.
 
 A bare NAME is a ResourceClaim, or a pod if there is no claim of that name. TYPE
 is claim, pod, template (a ResourceClaimTemplate) or anything with a pod
 template: deployment, job, statefulset, a custom resource. The claims of a pod
-are looked at together, as the scheduler does. With -f, the objects in the files
-are laid over the cluster without being applied, and each target among them is
-explained; with -k, those of a kustomization.
+are allocated together, as the scheduler does. With -f, the answer is for the
+cluster as if the objects in the files were applied, and each target among them
+is explained; with -k, those of a kustomization.
 
-With --node, the answer is that for one node: all that keeps the pod away from
-it, its pools, and each of its devices with the reason against it. With
---device, it is about one device: what it is, who has it, and the outcome of
-every check. The other devices and nodes are left out then.
+With --node, the answer is for one node: every reason why it is not suitable for
+the pod, its pools, and why each of its devices is rejected. With --device, it
+is for one device: its properties, the claims it is allocated to, and the result
+of every check. Other devices and nodes are not shown then.
 
-With --with-preview, the answer is that for the cluster in which a driver has
-come up on a node: the ResourceSlices that 'kubectl dra node-probe preview -o
-yaml' wrote there are taken for published, in place of what the driver has
-published for that node. It says so.
+With --with-preview, the answer is for the cluster as if a driver had started on
+a node: the ResourceSlices that 'kubectl dra node-probe preview -o yaml' wrote
+there replace what the driver has published for that node. The answer says so.
 
 Without a target, there is one line for each pod that waits for devices, in the
 namespace or, with -A, in all of them; -l chooses among those pods.
 
 The exit code is 0 if it is allocated or fits, 1 if it does not fit, if
-something else blocks it or if the allocator fails, 2 if that cannot be told, 3
-for wrong usage or unreadable input, 4 if the cluster cannot be read. Of several
-targets the worst counts, in the order 4, 3, 1, 2, 0.`,
+something else blocks it or if the allocator fails, 2 if the verdict cannot be
+determined, 3 for wrong usage or unreadable input, 4 if the cluster cannot be
+read. Of several targets the worst counts, in the order 4, 3, 1, 2, 0.`,
 		Example: `  # Why is this claim not allocated?
   kubectl dra why eval-0-gpu-6k8jp -n research
 
@@ -92,7 +92,7 @@ targets the worst counts, in the order 4, 3, 1, 2, 0.`,
   # Which pods wait for devices, and why?
   kubectl dra why -A
 
-  # Would the pods of a Deployment get their devices?
+  # Do the pods of a Deployment get their devices?
   kubectl dra why deploy/embed -n serving
 
   # Would this manifest fit, before it is applied?

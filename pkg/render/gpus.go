@@ -75,9 +75,9 @@ func (p *page) told(label, value string, gone []nvidia.Missing, fields ...string
 	}
 	switch {
 	case len(reasons) > 0 && value == "":
-		value, m = "not told: "+strings.Join(reasons, "; "), faint
+		value, m = "not reported: "+strings.Join(reasons, "; "), faint
 	case len(reasons) > 0:
-		value += "; the rest is not told: " + strings.Join(reasons, "; ")
+		value += "; others not reported: " + strings.Join(reasons, "; ")
 	case value == "":
 		return
 	}

@@ -78,9 +78,9 @@ func (p *page) check(indent int, c *node.Check, before ...cell) {
 	}
 	p.row(0, append(before, nodeSign(c.State), cell{text: text})...)
 	if c.Found != "" || c.Wanted != "" {
-		p.row(indent+markWidth+columnGap, cell{text: "found", width: len("wanted"), mark: faint}, cell{text: orElse(c.Found, "nothing")})
+		p.row(indent+markWidth+columnGap, cell{text: "found", width: len("required"), mark: faint}, cell{text: orElse(c.Found, "nothing")})
 		if c.Wanted != "" {
-			p.row(indent+markWidth+columnGap, cell{text: "wanted", width: len("wanted"), mark: faint}, cell{text: c.Wanted})
+			p.row(indent+markWidth+columnGap, cell{text: "required", width: len("required"), mark: faint}, cell{text: c.Wanted})
 		}
 	}
 }
@@ -99,7 +99,7 @@ func checkCounts(checks []node.Check) string {
 		parts = append(parts, fmt.Sprintf("%d unknown", n))
 	}
 	if n := counts[node.OK]; n > 0 {
-		parts = append(parts, fmt.Sprintf("%d in order", n))
+		parts = append(parts, fmt.Sprintf("%d OK", n))
 	}
 	return strings.Join(parts, ", ")
 }

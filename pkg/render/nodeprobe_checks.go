@@ -46,7 +46,7 @@ func nodeCheckText(c *node.Check) string {
 		evidence = append(evidence, "found "+c.Found)
 	}
 	if c.Wanted != "" {
-		evidence = append(evidence, "wanted "+c.Wanted)
+		evidence = append(evidence, "required "+c.Wanted)
 	}
 	if len(evidence) > 0 {
 		text += " (" + strings.Join(evidence, ", ") + ")"

@@ -40,7 +40,7 @@ func healthLine(name string, d *driver.DeviceHealth, now time.Time) []string {
 	}
 	pods := make([]string, 0, len(d.Pods))
 	for _, pod := range d.Pods {
-		pods = append(pods, pod.Namespace+"/"+pod.Pod+" says "+string(pod.Health))
+		pods = append(pods, pod.Namespace+"/"+pod.Pod+" reports "+string(pod.Health))
 	}
 	return []string{name, d.Pool, d.Device, string(d.Health), updated, strings.Join(pods, ", "), d.Message}
 }

@@ -32,13 +32,13 @@ func nodeReport() *nodeprobe.Report {
 }
 
 func TestNodeReport(t *testing.T) {
-	const want = `Node node-17: 1 problem, 1 unknown, 6 in order
+	const want = `Node node-17: 1 problem, 1 unknown, 6 OK
   root /host, kubelet /var/lib/kubelet, CDI /etc/cdi and /var/run/cdi
 
 host     ✓  the root of the node is at /host
          ✗  the boot ID is another one
-            found   boot-1
-            wanted  boot-2
+            found     boot-1
+            required  boot-2
 plugins  ?  /var/lib/kubelet/plugins_registry: no permission\x1b[2J to look
 cdi      ✓  /etc/cdi/a.json: 1 device
          ✓  /etc/cdi/b.json: 1 device

@@ -36,15 +36,15 @@ func changesBetween(before, after *snapshot.Snapshot, now time.Time) []change {
 		func(was, is *resourceapi.ResourceClaim) {
 			switch {
 			case was == nil && is.Status.Allocation == nil:
-				tell(plain, "claim %s/%s was made", is.Namespace, is.Name)
+				tell(plain, "claim %s/%s was created", is.Namespace, is.Name)
 			case is == nil && was.Status.Allocation != nil:
-				tell(good, "claim %s/%s is gone, its %s free", was.Namespace, was.Name, devicesAre(len(was.Status.Allocation.Devices.Results)))
+				tell(good, "claim %s/%s was deleted, its %s free", was.Namespace, was.Name, devicesAre(len(was.Status.Allocation.Devices.Results)))
 			case is == nil:
-				tell(plain, "claim %s/%s is gone", was.Namespace, was.Name)
+				tell(plain, "claim %s/%s was deleted", was.Namespace, was.Name)
 			case is.Status.Allocation != nil && (was == nil || was.Status.Allocation == nil):
-				tell(busy, "claim %s/%s got %s", is.Namespace, is.Name, devicesOf(is))
+				tell(busy, "claim %s/%s was allocated %s", is.Namespace, is.Name, devicesOf(is))
 			case was.Status.Allocation != nil && is.Status.Allocation == nil:
-				tell(good, "claim %s/%s gave its devices back", is.Namespace, is.Name)
+				tell(good, "claim %s/%s was deallocated", is.Namespace, is.Name)
 			}
 		})
 	compare(before.Slices, after.Slices,
@@ -52,9 +52,9 @@ func changesBetween(before, after *snapshot.Snapshot, now time.Time) []change {
 		func(was, is *resourceapi.ResourceSlice) {
 			switch {
 			case was == nil:
-				tell(good, "slice %s came, %s", is.Name, devices(len(is.Spec.Devices)))
+				tell(good, "slice %s was published, %s", is.Name, devices(len(is.Spec.Devices)))
 			case is == nil:
-				tell(bad, "slice %s went, %s", was.Name, devices(len(was.Spec.Devices)))
+				tell(bad, "slice %s was removed, %s", was.Name, devices(len(was.Spec.Devices)))
 			case was.Spec.Pool.Generation != is.Spec.Pool.Generation:
 				tell(plain, "slice %s is at generation %d, %s", is.Name, is.Spec.Pool.Generation, devices(len(is.Spec.Devices)))
 			}
@@ -64,9 +64,9 @@ func changesBetween(before, after *snapshot.Snapshot, now time.Time) []change {
 		func(was, is *resourceapi.DeviceTaintRule) {
 			switch {
 			case was == nil:
-				tell(warning, "taint rule %s was made: %s:%s", is.Name, is.Spec.Taint.Key, is.Spec.Taint.Effect)
+				tell(warning, "taint rule %s was created: %s:%s", is.Name, is.Spec.Taint.Key, is.Spec.Taint.Effect)
 			case is == nil:
-				tell(good, "taint rule %s is gone", was.Name)
+				tell(good, "taint rule %s was deleted", was.Name)
 			}
 		})
 	return list

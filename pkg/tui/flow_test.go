@@ -149,16 +149,16 @@ func TestLive(t *testing.T) {
 		t.Errorf("the claim did not change, or is not marked: %s", row)
 	}
 	s.keys("1")
-	s.shows("Pending claims: 8", "claim research/finetune-0-gpus-qh957 got 4 devices")
+	s.shows("Pending claims: 8", "claim research/finetune-0-gpus-qh957 was allocated 4 devices")
 
 	s.keys("space")
 	s.shows("frozen, 0s old")
 	source.set(before)
 	now = now.Add(5 * time.Second)
 	s.changed()
-	s.shows("frozen, 5s old; there are changes", "Pending claims: 8")
+	s.shows("frozen, 5s old; the cluster has changed", "Pending claims: 8")
 	s.keys("space")
-	s.shows("Pending claims: 9", "gave its devices back")
+	s.shows("Pending claims: 9", "was deallocated")
 
 	source.fail(now.Add(-12*time.Second), errors.New("connection refused"))
 	s.changed()
@@ -365,5 +365,5 @@ func TestHiddenClaims(t *testing.T) {
 func TestNoNamespace(t *testing.T) {
 	s := browse(t, 100, 30)
 	s.keys("5", "n", `"nosuch`, "enter")
-	s.shows("there is no namespace nosuch", "1/35 claims")
+	s.shows("namespace nosuch does not exist", "1/35 claims")
 }

@@ -57,7 +57,7 @@ func (k *keyMap) all() []keyGroup {
 	return []keyGroup{
 		{"Move", []key.Binding{k.up, k.down, k.pageUp, k.pageDown, k.top, k.end, k.left, k.right, k.enter, k.back, k.next, k.prev}},
 		{"Find", []key.Binding{k.filter, k.namespace, k.sortNext, k.sortPrev, k.reverse}},
-		{"Look closer", []key.Binding{k.why, k.yaml, k.tree}},
+		{"Details", []key.Binding{k.why, k.yaml, k.tree}},
 		{"The dashboard", []key.Binding{k.freeze, k.gaps, k.mouse, k.help, k.suspend, k.quit}},
 	}
 }

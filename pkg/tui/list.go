@@ -228,7 +228,7 @@ func (s *listScreen) foot(m *Model) string {
 		} else if ansi.StringWidth(legend) <= m.width {
 			return m.look.say(faint, render.Escape(text)+"   ") + legend
 		}
-		return m.look.say(faint, m.line(text+"; ? explains the signs"))
+		return m.look.say(faint, m.line(text+"; ? explains the symbols"))
 	}
 	if remark := s.table.remark(); remark != "" {
 		text += "   " + remark

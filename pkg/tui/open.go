@@ -77,7 +77,7 @@ func ofClass(name string) scope {
 	return scope{of: "class " + name, matcher: func(ctx context.Context, p *picture) (func(any) bool, error) {
 		class := p.snap.Class(name)
 		if class == nil {
-			return nil, fmt.Errorf("DeviceClass %s is gone", name)
+			return nil, fmt.Errorf("DeviceClass %s no longer exists", name)
 		}
 		ids, _, err := p.inventory.Choose(ctx, class.Spec.Selectors)
 		if err != nil {

@@ -213,7 +213,7 @@ func (l *look) bar(c inventory.DeviceCounts, width int) string {
 }
 
 func (s *overviewScreen) broken(m *Model) block {
-	b := block{title: "Pools not in order", none: m.noneOf("none", snapshot.ResourceSlices), rest: listOfAll(viewPools)}
+	b := block{title: "Pools with problems", none: m.noneOf("none", snapshot.ResourceSlices), rest: listOfAll(viewPools)}
 	for _, pool := range m.picture.pools {
 		if pool.State == inventory.PoolUsable || pool.State == inventory.PoolEmpty {
 			continue
@@ -258,7 +258,7 @@ func (s *overviewScreen) pending(m *Model) block {
 		g := groups[code]
 		name, example := code, g.example
 		if code == "" {
-			name, example = "not looked at yet", ""
+			name, example = "not explained yet", ""
 		}
 		b.lines = append(b.lines, blockLine{
 			text: fmt.Sprintf("%4d  %s  %s", g.count, m.look.say(warning, name), m.look.say(faint, render.Escape(example))),

@@ -68,7 +68,7 @@ func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 	lines := append([]string{m.title() + "  " + m.taken()}, blocks...)
 	notes := m.gaps()
 	if !m.knowsNamespace(m.namespace) {
-		notes = append([]string{"there is no namespace " + m.namespace}, notes...)
+		notes = append([]string{"namespace " + m.namespace + " does not exist"}, notes...)
 	}
 	for _, note := range notes {
 		lines = append(lines, "Note: "+render.Escape(note))

@@ -130,11 +130,11 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 		}
 		return m.push(m.helpPage())
 	case key.Matches(msg, k.why):
-		return m.closer(whyPage, "there is no claim to explain here")
+		return m.closer(whyPage, "no claim to explain in this row")
 	case key.Matches(msg, k.yaml):
-		return m.closer(yamlPage, "there is no object here")
+		return m.closer(yamlPage, "no object in this row")
 	case key.Matches(msg, k.tree):
-		return m.closer(treePage, "nothing hangs on this")
+		return m.closer(treePage, "no related objects")
 	}
 	return m.top().update(m, msg)
 }
@@ -245,7 +245,7 @@ func (m *Model) answered(value string) tea.Cmd {
 	m.prompt.input.Blur()
 	if asked == askNamespace {
 		if !m.knowsNamespace(value) {
-			m.message = "there is no namespace " + value
+			m.message = "namespace " + value + " does not exist"
 			return nil
 		}
 		m.namespace = value

@@ -127,7 +127,7 @@ func (m *Model) status() string {
 	case m.prompt.asking == askFilter:
 		return m.look.say(faint, m.line(filterHelp))
 	case m.prompt.asking == askNamespace:
-		return m.look.say(faint, m.line("tab completes, nothing stands for all"))
+		return m.look.say(faint, m.line("tab completes; leave empty for all namespaces"))
 	case m.message != "":
 		return m.look.say(warning, m.line(m.message))
 	case trouble != nil:
@@ -138,13 +138,13 @@ func (m *Model) status() string {
 		age := ago(m.now().Sub(m.picture.snap.Now()))
 		text := "frozen, " + age + " old"
 		if m.dirty {
-			text += "; there are changes"
+			text += "; the cluster has changed"
 		}
-		return m.look.say(warning, m.line(text+"; space goes on"))
+		return m.look.say(warning, m.line(text+"; space continues"))
 	case m.picture == nil:
 		return m.look.say(faint, "reading "+m.line(m.opts.Name))
 	case !m.knowsNamespace(m.namespace):
-		return m.look.say(warning, m.line("there is no namespace "+m.namespace))
+		return m.look.say(warning, m.line("namespace "+m.namespace+" does not exist"))
 	case len(m.gaps()) > 0:
 		gaps := m.gaps()
 		more := ""
@@ -206,7 +206,7 @@ func (m *Model) noClaims() string {
 	case gap.Namespace == "":
 		return "not known: " + render.Escape(gap.Reason)
 	default:
-		return "none in namespace " + render.Escape(gap.Namespace) + "; those of others may not be read"
+		return "none in namespace " + render.Escape(gap.Namespace) + "; not permitted to read other namespaces"
 	}
 }
 
@@ -275,7 +275,7 @@ func (m *Model) helpPage() screen {
 			fmt.Fprintf(&text, "  %-10d %s\n", id+1, name)
 		}
 		text.WriteString(m.look.say(strong, "Filters") + "\n  " + filterHelp + "\n")
-		text.WriteString(m.look.say(strong, "Signs") + "\n  " + m.look.legend() + "\n")
+		text.WriteString(m.look.say(strong, "Symbols") + "\n  " + m.look.legend() + "\n")
 		return text.String(), nil
 	})
 }
