@@ -61,17 +61,26 @@ func unmappedHint(snap *snapshot.Snapshot, pod *corev1.Pod, enabled bool) string
 	} else if snap.Gap(snapshot.ResourceNodes) == nil {
 		text += ", and no node offers it through a device plugin"
 	}
-	var alike []string
-	domain, _, _ := strings.Cut(string(name), "/")
-	for _, slice := range snap.Slices {
-		if ofVendor(slice.Spec.Driver, domain) && !slices.Contains(alike, slice.Spec.Driver) {
-			alike = append(alike, slice.Spec.Driver)
-		}
-	}
-	if len(alike) > 0 && enabled {
-		text += fmt.Sprintf("; driver %s publishes devices: to serve it with them, a DeviceClass needs spec.extendedResourceName: %s", joinAnd(alike), name)
+	if enabled {
+		text += mappableHint(snap, name)
 	}
 	return text
+}
+
+// mappableHint names the drivers of the vendor of an extended resource that
+// publish devices: a DeviceClass could map it to them.
+func mappableHint(snap *snapshot.Snapshot, name corev1.ResourceName) string {
+	var drivers []string
+	domain, _, _ := strings.Cut(string(name), "/")
+	for _, slice := range snap.Slices {
+		if ofVendor(slice.Spec.Driver, domain) && !slices.Contains(drivers, slice.Spec.Driver) {
+			drivers = append(drivers, slice.Spec.Driver)
+		}
+	}
+	if len(drivers) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; driver %s publishes devices: to serve it with them, a DeviceClass needs spec.extendedResourceName: %s", joinAnd(drivers), name)
 }
 
 // ofVendor tells whether a driver is of the domain of an extended resource:

@@ -295,16 +295,28 @@ func TestUnmappedExtendedResource(t *testing.T) {
 		parts []part
 		want  string
 	}{
-		"nobody":        {parts: []part{nodes("node-1"), asking}, want: "which no DeviceClass maps, and no node offers it through a device plugin"},
+		"nobody":        {parts: []part{nodes("node-1"), asking}, want: "No node offers the extended resource example.com/gpu, and no DeviceClass maps it"},
 		"device plugin": {parts: []part{nodes("node-1"), changeNode("node-1", offering("example.com/gpu", "1")), asking}, want: "which no DeviceClass maps; device plugins offer it on node-1"},
 		"a driver":      {parts: []part{nodes("node-1"), pool("node-1", device("gpu-0")), asking}, want: "driver gpu.example.com publishes devices: to serve it with them, a DeviceClass needs spec.extendedResourceName: example.com/gpu"},
-		"gate off":      {parts: []part{gate("DRAExtendedResource", false), nodes("node-1"), asking, mapped}, want: "which DeviceClass gpu maps, but the feature gate DRAExtendedResource is off"},
+		"gate off":      {parts: []part{gate("DRAExtendedResource", false), nodes("node-1"), asking, mapped}, want: "DeviceClass gpu maps it, but the feature gate DRAExtendedResource is off"},
 		"plain pod":     {parts: []part{nodes("node-1"), pod("train-0")}, want: "uses no ResourceClaim and no extended resource of a DeviceClass"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Explain(t.Context(), cluster(t, tc.parts...), Options{Kind: KindPod, Namespace: namespace, Name: "train-0"})
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %q", err, tc.want)
+			e, err := Explain(t.Context(), cluster(t, tc.parts...), Options{Kind: KindPod, Namespace: namespace, Name: "train-0"})
+			said := ""
+			switch {
+			case err != nil:
+				said = err.Error()
+			case e.Verdict != DoesNotFit:
+				t.Errorf("the verdict is %s", e.Verdict)
+			default:
+				said = e.Summary
+				for _, hint := range e.Hints {
+					said += "\n" + hint.Text
+				}
+			}
+			if !strings.Contains(said, tc.want) {
+				t.Errorf("got %q, want %q", said, tc.want)
 			}
 		})
 	}

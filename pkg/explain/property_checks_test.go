@@ -54,6 +54,9 @@ func askPlainly(t *testing.T, c *fleet.Case) plainAnswer {
 	}
 	if notEvenTried(c, alloc) {
 		answer.verdict = Error
+		if slices.ContainsFunc(c.Claims(), func(claim *resourceapi.ResourceClaim) bool { return claim.DeletionTimestamp != nil }) {
+			answer.verdict = Blocked
+		}
 		answer.outcomes["any"] = allocator.Failed
 		return answer
 	}

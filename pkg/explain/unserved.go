@@ -4,6 +4,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -48,7 +49,7 @@ func (x *inquiry) unservedPod() bool {
 	if len(names) == 0 {
 		return false
 	}
-	text := fmt.Sprintf("no node offers the extended resource %s, and no DeviceClass maps it%s", names[0], didYouMean(string(names[0]), x.servedResources()))
+	text := fmt.Sprintf("no node offers the extended resource %s, and no DeviceClass maps it%s", names[0], cmp.Or(didYouMean(string(names[0]), x.servedResources()), mappableHint(x.snap, names[0])))
 	for _, class := range x.snap.Classes {
 		if class.Spec.ExtendedResourceName != nil && *class.Spec.ExtendedResourceName == string(names[0]) {
 			text = fmt.Sprintf("no node offers the extended resource %s; DeviceClass %s maps it, but the feature gate DRAExtendedResource is off", names[0], class.Name)
