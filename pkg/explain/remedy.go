@@ -197,7 +197,7 @@ func (r *remedies) propose(ctx context.Context, c change) (bool, error) {
 // would take the pod. The answer is nil unless the claims fit on one of them
 // and no node ends the attempt.
 func (r *remedies) ask(ctx context.Context, c change) (*Remedy, error) {
-	answer := &Remedy{Edits: r.editsOf(c), FeatureGate: c.gate}
+	answer := &Remedy{Edits: r.editsOf(c), FeatureGate: c.gate, Devices: []AllocatedDevice{}}
 	x, err := r.changed(ctx, c)
 	if err != nil || x == nil {
 		return nil, err
