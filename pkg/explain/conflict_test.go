@@ -32,7 +32,7 @@ func TestConflict(t *testing.T) {
 			},
 			remedies: []string{
 				"User: request 2 devices instead of 4 in request gpu",
-				"User: remove the constraint the same gpu.example.com/root",
+				"User: remove the constraint: the same gpu.example.com/root",
 			},
 		},
 		"one of two parts of a selector": {

@@ -567,7 +567,7 @@ func (x *inquiry) assume() {
 		x.out.Assumptions = append(x.out.Assumptions, "not evaluated: preemption of pods with lower priority")
 	}
 	if x.subject.workload {
-		x.out.Assumptions = append(x.out.Assumptions, "the answer is for one pod: whether all replicas fit together is not evaluated")
+		x.out.Assumptions = append(x.out.Assumptions, "nodes, conflict and remedies are those of one pod")
 	}
 	if x.subject.pod != nil {
 		for _, part := range x.site.alloc.NotModelled(x.subject.pod) {

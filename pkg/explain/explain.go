@@ -498,7 +498,11 @@ func (x *inquiry) account(ctx context.Context, c *claimInquiry) error {
 				return err
 			}
 			funnels = append(funnels, f)
-			explained.Requests = append(explained.Requests, f.explanation(pools))
+			request := f.explanation(pools)
+			if place, ok := x.extendedPlace(r.base); ok && x.subject.claims[c.index].ExtendedResources {
+				request.Container = place.container.Name
+			}
+			explained.Requests = append(explained.Requests, request)
 		}
 		c.funnels = append(c.funnels, funnels)
 	}

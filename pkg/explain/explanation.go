@@ -368,6 +368,8 @@ type RequestExplanation struct {
 	// ExtendedResource is what the container asks for, in the claim for
 	// extended resources.
 	ExtendedResource string `json:"extendedResource,omitempty"`
+	// Container is the one that asks for it.
+	Container string `json:"container,omitempty"`
 	// Mode is ExactCount or All.
 	Mode string `json:"mode"`
 	// Needs is how many devices one node must have; 0 means all that match, at

@@ -176,9 +176,10 @@ func (s *scene) presenceFacts() {
 		for j := range claim.Spec.Devices.Requests {
 			r := &claim.Spec.Devices.Requests[j]
 			at := requestPlace{i, j, -1}
-			text := "request " + s.requestName(at) + " needs a device"
+			title := s.x.requestTitle(i, r.Name)
+			text := title + " needs a device"
 			if len(r.FirstAvailable) > 0 {
-				text = "request " + s.requestName(at) + " needs one of its alternatives"
+				text = title + " needs one of its alternatives"
 			} else {
 				text += " of class " + r.Exactly.DeviceClassName
 			}
@@ -275,13 +276,34 @@ type extendedPlace struct {
 }
 
 // extendedPlace finds what a request of the claim for extended resources stands
-// for by its name, "container-0-request-1".
+// for.
 func (s *scene) extendedPlace(at requestPlace) (extendedPlace, bool) {
+	return s.x.extendedPlace(at.in(s.claims).name)
+}
+
+// requestTitle names a request of a waiting claim: "request gpus", or the
+// container and the resource that a request for extended resources stands for.
+func (x *inquiry) requestTitle(claim int, name string) string {
+	if x.subject.claims[x.claims[claim].index].ExtendedResources {
+		if place, ok := x.extendedPlace(name); ok {
+			return fmt.Sprintf("container %s (%s)", place.container.Name, place.resource)
+		}
+	}
+	if len(x.claims) > 1 && x.claims[claim].claim.Name != "" {
+		name = x.claims[claim].claim.Name + "." + name
+	}
+	return "request " + name
+}
+
+// extendedPlace finds what a request for extended resources stands for by its
+// name, "container-0-request-1" (createRequestsAndMappings in the scheduler's
+// dynamicresources plugin).
+func (x *inquiry) extendedPlace(request string) (extendedPlace, bool) {
 	var container, number int
-	if _, err := fmt.Sscanf(at.in(s.claims).name, "container-%d-request-%d", &container, &number); err != nil || s.x.subject.pod == nil {
+	if _, err := fmt.Sscanf(request, "container-%d-request-%d", &container, &number); err != nil || x.subject.pod == nil {
 		return extendedPlace{}, false
 	}
-	spec, field := &s.x.subject.pod.Spec, "initContainers"
+	spec, field := &x.subject.pod.Spec, "initContainers"
 	list := spec.InitContainers
 	if container >= len(list) {
 		container, list, field = container-len(list), spec.Containers, "containers"

@@ -60,7 +60,7 @@ func TestSlowNodeIsTold(t *testing.T) {
 func BenchmarkHardIsMended(b *testing.B) {
 	mended := map[string]string{
 		"groups one short: 8 claims for whole groups of 7": "ask for one device in request train-06.gpu; and ask for one device in request train-07.gpu",
-		"prioritized: 4 lists of distinct devices":         "remove the constraint different gpu.example.com/root",
+		"prioritized: 4 lists of distinct devices":         "remove the constraint: different gpu.example.com/root",
 	}
 	for _, i := range instances() {
 		change := mended[i.name]

@@ -80,18 +80,16 @@ func (x *inquiry) largest(u unsuitableNode) string {
 // asks says what the claims ask for.
 func (x *inquiry) asks() string {
 	var parts []string
-	several := len(x.claims) > 1
 	for i := range x.claims {
 		constraints := claimConstraints(x.claims[i].claim)
 		for _, alternatives := range x.claims[i].funnels {
 			if len(alternatives) == 0 {
 				continue
 			}
-			name := alternatives[0].request.base
-			if several && x.claims[i].claim.Name != "" {
-				name = x.claims[i].claim.Name + "." + name
-			}
-			parts = append(parts, name+" needs "+neededText(alternatives))
+			parts = append(parts, x.requestTitle(i, alternatives[0].request.base)+" needs "+neededText(alternatives))
+		}
+		if len(parts) == 0 {
+			continue
 		}
 		for _, c := range constraints {
 			parts[len(parts)-1] += " with " + c.String()
@@ -102,9 +100,9 @@ func (x *inquiry) asks() string {
 		return fmt.Sprintf("%d requests need devices on one node", len(parts))
 	}
 	if len(parts) == 1 {
-		return "request " + parts[0]
+		return parts[0]
 	}
-	return "on one node, request " + strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
+	return "on one node, " + joinAnd(parts)
 }
 
 // neededText says how many devices a request needs, alternative by alternative.

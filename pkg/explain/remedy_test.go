@@ -498,7 +498,7 @@ func TestRemedies(t *testing.T) {
 			},
 			target:   theClaim,
 			conflict: []string{`request gpu requires model "Z"`},
-			remedies: []string{`User: remove the selector model "Z" from request gpu; and remove the constraint the same gpu.example.com/root`},
+			remedies: []string{`User: remove the selector model "Z" from request gpu; and remove the constraint: the same gpu.example.com/root`},
 		},
 		"groups that do not go together": {
 			cluster: []part{

@@ -286,7 +286,7 @@ func (r *remedies) withoutConstraint(f *fact) change {
 		}
 	}
 	return change{
-		actor: ActorUser, loss: lossCondition, text: "remove the constraint " + said,
+		actor: ActorUser, loss: lossCondition, text: "remove the constraint: " + said,
 		claims: []claimEdit{{f.at.claim, "remove", path, nil}},
 	}
 }

@@ -121,7 +121,10 @@ func requestTitle(r *explain.RequestExplanation) string {
 		title += ", alternative " + alternative
 	}
 	if r.ExtendedResource != "" {
-		title = fmt.Sprintf("Extended resource %s (request %s)", r.ExtendedResource, request)
+		title = "Extended resource " + r.ExtendedResource
+		if r.Container != "" {
+			title += " of container " + r.Container
+		}
 	}
 	title += ": all devices"
 	if r.Needs > 0 {

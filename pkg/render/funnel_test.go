@@ -156,7 +156,7 @@ func TestRequestTitle(t *testing.T) {
 		"all":               {explain.RequestExplanation{Name: "gpu", DeviceClass: "c"}, "Request gpu: all devices of class c"},
 		"alternative":       {explain.RequestExplanation{Name: "nic/fast", Needs: 2, DeviceClass: "c"}, "Request nic, alternative fast: 2 devices of class c"},
 		"admin":             {explain.RequestExplanation{Name: "gpu", Needs: 1, AdminAccess: true}, "Request gpu: 1 device, with admin access"},
-		"extended resource": {explain.RequestExplanation{Name: "r", Needs: 1, DeviceClass: "c", ExtendedResource: "example.com/gpu"}, "Extended resource example.com/gpu (request r): 1 device of class c"},
+		"extended resource": {explain.RequestExplanation{Name: "r", Needs: 1, DeviceClass: "c", ExtendedResource: "example.com/gpu"}, "Extended resource example.com/gpu: 1 device of class c"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

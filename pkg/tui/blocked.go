@@ -50,7 +50,9 @@ func (s *overviewScreen) blockedPods(m *Model) block {
 		}
 		b.lines = append(b.lines, blockLine{
 			text: fmt.Sprintf("%4d  %s  %s", g.count, m.look.say(bad, string(pod.Code)), m.look.say(faint, render.Escape(name+": "+pod.Summary))),
-			open: func() screen { return whyPage(&inventory.Pod{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}}) },
+			open: func() screen {
+				return whyPage(&inventory.Pod{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}})
+			},
 		})
 	}
 	return b
