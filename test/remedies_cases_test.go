@@ -39,8 +39,6 @@ type remedyCase struct {
 	// objects are made before the pods; labels are those of the namespace until
 	// then.
 	objects, labels string
-	// edit is written as commands without asking for remedies, if it has an object.
-	edit explain.Edit
 	// without is true for a remedy without commands.
 	without bool
 }
@@ -146,11 +144,9 @@ spec: {deviceSelector: {driver: $C.example.com}, taint: {key: xid, effect: NoSch
 		{
 			name: "node-taint", kinds: kinds(explain.EditNodeTaint), owners: []string{"pod"}, nodes: 1, claim: exactly(""),
 			node: "spec: {taints: [{key: dedicated, value: x, effect: NoSchedule}]}",
-			edit: explain.Edit{Object: "Node/$C-1", Op: "remove", Path: "/spec/taints/0", From: []byte(`{"key":"dedicated","value":"x","effect":"NoSchedule"}`)},
 		},
 		{
 			name: "cordon", kinds: kinds(explain.EditNodeCordon), owners: []string{"pod"}, nodes: 1, claim: exactly(""), node: "spec: {unschedulable: true}",
-			edit: explain.Edit{Object: "Node/$C-1", Op: "replace", Path: "/spec/unschedulable", From: []byte("true"), Value: []byte("false")},
 		},
 		{
 			name: "full-node", kinds: kinds(explain.EditPodRemoval), owners: []string{"pod"}, nodes: 1, claim: exactly(""),
@@ -160,7 +156,10 @@ kind: Pod
 metadata: {name: other}
 spec: {nodeName: $C-1, containers: [{name: main, image: example.com/none, resources: {requests: {cpu: "4"}}}]}
 `,
-			edit: explain.Edit{Object: "Pod/$C/other", Op: "remove"},
+		},
+		{
+			name: "cpu", kinds: kinds(explain.EditPodResources), owners: editable, claim: exactly(""),
+			container: "resources: {requests: {cpu: \"12\"}, claims: [{name: devices}]}",
 		},
 		{
 			name: "extended", kinds: kinds(explain.EditPodResources), owners: editable, plain: true,

@@ -119,7 +119,7 @@ func (r *remedyRun) run(t *testing.T) {
 	defer r.deletePods(t, r.id)
 	pods := r.waitUntilWaiting(t)
 
-	remedy := r.remedy(t, pods[0])
+	remedy := r.chosen(t, r.explain(t, pods[0]))
 	if r.without {
 		if len(remedy.Commands) > 0 {
 			t.Errorf("commands %q", remedy.Commands)
@@ -142,17 +142,6 @@ func (r *remedyRun) run(t *testing.T) {
 	}); err != nil {
 		t.Errorf("not all of %d pods are scheduled: %s\n%s", r.pods(), last, strings.Join(remedy.Commands, "\n"))
 	}
-}
-
-// remedy is the one that the case is about.
-func (r *remedyRun) remedy(t *testing.T, pod *corev1.Pod) *explain.Remedy {
-	t.Helper()
-	if r.edit.Object == "" {
-		return r.chosen(t, r.explain(t, pod))
-	}
-	edit := r.edit
-	edit.Object = strings.ReplaceAll(edit.Object, "$C", r.id)
-	return &explain.Remedy{Commands: explain.Commands(&snapshot.Snapshot{}, []explain.Edit{edit}, nil)}
 }
 
 // pods is how many there are.
