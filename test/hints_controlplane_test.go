@@ -122,7 +122,7 @@ status: {conditions: [{type: QuotaReserved, status: "False", reason: Inadmissibl
 		hints = append(hints, hint.Text)
 	}
 	for _, want := range []string{
-		"DaemonSet hints/plugin wants pods on 0 nodes and has none for a: the node has no label example.com/gpu=present",
+		"DaemonSet hints/plugin wants pods on 0 nodes and has none for a: no label example.com/gpu=present",
 		"ResourceClaim hints/gpu lacks the field spec.devices.requests[0].exactly.tolerations",
 		"Workload hints/pod-train-1234 in queue team has condition QuotaReserved=False (Inadmissible): DeviceClass gpu is not mapped",
 	} {
