@@ -168,8 +168,9 @@ func (w *commandWriter) bringToPods() []string {
 	if len(made) > 0 {
 		line := "kubectl delete " + podWords(made)
 		if len(w.makers) > 0 {
-			// The controller may have been faster.
-			line += " --ignore-not-found"
+			// The controller may have been faster. Of a pod that it has deleted and
+			// created again under its name, kubectl would wait for the end.
+			line += " --ignore-not-found --wait=false"
 		}
 		lines = append(lines, line)
 	}
