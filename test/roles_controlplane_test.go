@@ -323,8 +323,8 @@ func verbRuns(t *testing.T) map[string]verbRun {
 			"namespaces":                  {"why", "template/inspect"},
 			"podgroups.scheduling.k8s.io": {"why", "pod/worker-1"},
 			snapshot.ResourceTemplates:    {"why", "pod/templated"},
-			snapshot.ResourceQuotas:       {"why", "pod/templated"},
-			snapshot.ResourceLimitRanges:  {"why", "pod/templated"},
+			snapshot.ResourceQuotas:       {"why", "deployment/serve"},
+			snapshot.ResourceLimitRanges:  {"why", "deployment/serve"},
 		}},
 	}
 }

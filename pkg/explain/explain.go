@@ -124,7 +124,9 @@ type inquiry struct {
 	// and unevaluated what may be, but could not be read.
 	blockedBy   []obstacle
 	unevaluated []string
-	out         *Explanation
+	// forbidden is the part of that which this user may not read.
+	forbidden []string
+	out       *Explanation
 }
 
 // claimInquiry is a claim that is to be allocated.

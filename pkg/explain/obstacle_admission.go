@@ -60,7 +60,11 @@ func (x *inquiry) refusals() []obstacle {
 // unknownAdmission notes that something may refuse the object that was not read.
 func (x *inquiry) unknownAdmission(resource, what, namespace string) {
 	if why := x.snap.Unknown(resource, namespace); why != "" {
-		x.unevaluated = append(x.unevaluated, fmt.Sprintf("%s (%s)", what, why))
+		text := fmt.Sprintf("%s (%s)", what, why)
+		x.unevaluated = append(x.unevaluated, text)
+		if x.snap.Gap(resource) != nil {
+			x.forbidden = append(x.forbidden, text)
+		}
 	}
 }
 
