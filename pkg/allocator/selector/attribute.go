@@ -68,7 +68,7 @@ func texts[T any](values []T) []string {
 	return list
 }
 
-// IsList says whether an attribute has a list, if an empty one.
+// IsList reports whether an attribute has a list, if an empty one.
 func IsList(a resourceapi.DeviceAttribute) bool {
 	return a.StringValues != nil || a.IntValues != nil || a.BoolValues != nil || a.VersionValues != nil
 }

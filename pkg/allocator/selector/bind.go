@@ -64,7 +64,7 @@ func boundIn(e ast.Expr) (name string, value, body ast.Expr, ok bool) {
 	return c.AccuVar(), c.AccuInit(), c.Result(), true
 }
 
-// isOfDevice says whether an expression is a part of the device.
+// isOfDevice reports whether an expression is a part of the device.
 func isOfDevice(e ast.Expr) bool {
 	if _, ok := readingOf(e); ok {
 		return true
@@ -76,7 +76,7 @@ func isOfDevice(e ast.Expr) bool {
 	return ok
 }
 
-// shadows says whether a name means something else in a part of an expression.
+// shadows reports whether a name means something else in a part of an expression.
 func shadows(e ast.Expr, name string) bool {
 	if e.Kind() == ast.ComprehensionKind {
 		c := e.AsComprehension()

@@ -192,7 +192,7 @@ func isZero(e ast.Expr) bool {
 	return ok && number == 0
 }
 
-// isOptional says whether an expression reads an optional value, which can only
+// isOptional reports whether an expression reads an optional value, which can only
 // be compared with another one.
 func isOptional(e ast.Expr) bool {
 	switch e.Kind() {

@@ -202,7 +202,7 @@ func (c *correcting) identifiers(e ast.Expr) bool {
 	return true
 }
 
-// isVariable says whether a macro anywhere in the expression gives a name a meaning.
+// isVariable reports whether a macro anywhere in the expression gives a name a meaning.
 func (c *correcting) isVariable(name string) bool { return shadows(c.whole.Expr(), name) }
 
 // selected is the choice of a field in the form of another one: with or without

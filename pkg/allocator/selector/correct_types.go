@@ -70,7 +70,7 @@ func (c *correcting) typed(compared comparison) (ast.Expr, bool) {
 	return nil, false
 }
 
-// equality says whether a comparison is == or !=.
+// equality reports whether a comparison is == or !=.
 func (c comparison) equality() bool {
 	return c.form == asOperator && (c.relation == equals || c.relation == differs)
 }

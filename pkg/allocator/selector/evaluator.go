@@ -42,7 +42,7 @@ func New(features dracel.Features, sharing bool) *Evaluator {
 	}
 }
 
-// Like says whether expressions mean the same to another one.
+// Like reports whether expressions mean the same to another one.
 func (v *Evaluator) Like(other *Evaluator) bool {
 	return v.features == other.features && v.sharing == other.sharing
 }
@@ -141,7 +141,7 @@ func (v *Evaluator) shown(device *resourceapi.Device) *resourceapi.Device {
 	return &shown
 }
 
-// Odd says whether a device has an attribute that makes every expression fail,
+// Odd reports whether a device has an attribute that makes every expression fail,
 // read or not: all are converted beforehand.
 func (v *Evaluator) Odd(device *resourceapi.Device) bool {
 	odd, known := v.odd[device]

@@ -110,7 +110,7 @@ func readingOf(e ast.Expr) (Reading, bool) {
 	return Reading{}, false
 }
 
-// isTest says whether an expression asks for the presence of a value.
+// isTest reports whether an expression asks for the presence of a value.
 func isTest(e ast.Expr) bool {
 	return e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly() ||
 		e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.In
@@ -154,7 +154,7 @@ func literalText(e ast.Expr) (string, bool) {
 	return string(text), ok
 }
 
-// failsWithout says whether reading a value fails if the device does not have
+// failsWithout reports whether reading a value fails if the device does not have
 // it.
 func failsWithout(e ast.Expr) bool {
 	switch e.Kind() {
@@ -173,7 +173,7 @@ func failsWithoutDomain(e ast.Expr) bool {
 	return e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.Index
 }
 
-// isLazy says whether a child of an expression may be left unevaluated, or fail
+// isLazy reports whether a child of an expression may be left unevaluated, or fail
 // without a consequence.
 func isLazy(e ast.Expr, child int) bool {
 	switch e.Kind() {

@@ -254,7 +254,7 @@ func (g *guarding) strict(e ast.Expr) []Reading {
 	return always
 }
 
-// lazy says whether an expression reads a missing value only sometimes.
+// lazy reports whether an expression reads a missing value only sometimes.
 func (g *guarding) lazy(e ast.Expr) bool {
 	_, sometimes := g.reads(e)
 	return len(sometimes) > 0

@@ -113,7 +113,7 @@ func (w *Vocabulary) Count(r Reading) int {
 // Drivers lists the drivers that have devices or pools.
 func (w *Vocabulary) Drivers() []string { return slices.Sorted(maps.Keys(w.drivers)) }
 
-// HasDomain says whether a device has anything of a domain.
+// HasDomain reports whether a device has anything of a domain.
 func (w *Vocabulary) HasDomain(domain string) bool { return w.domains[domain] }
 
 // Readings lists the attributes, or the capacities, that devices have, by domain
@@ -142,7 +142,7 @@ func (w *Vocabulary) TypeOf(r Reading) (ValueType, bool) {
 	return "", false
 }
 
-// all says whether all values that devices have there are texts for which
+// all reports whether all values that devices have there are texts for which
 // something holds.
 func (w *Vocabulary) all(r Reading, holds func(text string) bool) bool {
 	p := w.published[r]
