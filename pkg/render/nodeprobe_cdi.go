@@ -48,6 +48,8 @@ func (p *page) cdiDirectories(f *cdi.Findings) {
 	for _, d := range f.Directories {
 		what := count(d.Specs, "spec")
 		switch {
+		case d.Unread:
+			what = "not read"
 		case d.Error != "":
 			what = "cannot be read"
 		case !d.Exists:
@@ -146,7 +148,11 @@ func tally(edits []*cdi.Edits, of func(*cdi.Edits) (n, bad int)) string {
 func (p *page) resolution(r *cdi.Resolution) {
 	p.text(0, strong, r.ID)
 	if r.Edits == nil {
-		p.text(2, bad, r.Error)
+		m := bad
+		if r.Unknown {
+			m = unsure
+		}
+		p.text(2, m, r.Error)
 		return
 	}
 	p.edits(2, r.Edits)

@@ -28,6 +28,9 @@ type comparison struct {
 	drivers map[string]bool
 	// have are the devices that runtimes find.
 	have map[string]bool
+	// unread is what was not read and may have more of them, and why; empty if all
+	// was.
+	unread string
 }
 
 // compareClaims tells of each claim whether it has what it should have.
@@ -35,6 +38,9 @@ func (f *Findings) compareClaims(cluster *node.Cluster, handed Handed) {
 	c := &comparison{
 		cluster: cluster, handed: handed,
 		named: map[string][]string{}, given: map[string][]string{}, drivers: map[string]bool{}, have: map[string]bool{},
+	}
+	if path, reason := f.unread(); path != "" {
+		c.unread = path + " may have it: " + reason
 	}
 	for s := range f.Specs {
 		for _, d := range f.Specs[s].Devices {
@@ -119,6 +125,8 @@ func (c *comparison) claim(uid string) Claim {
 	switch {
 	case claim == nil && gap == "":
 		out.State, out.Reason = ClaimGone, "there is no such claim any more"
+	case len(out.Missing) > 0 && c.unread != "":
+		out.State, out.Reason = ClaimUnknown, "the kubelet hands "+node.Sample(out.Missing)+" to the runtime, which is in no spec that could be read, and "+c.unread
 	case len(out.Missing) > 0:
 		out.State, out.Reason = ClaimLacksSpec, "the kubelet hands "+node.Sample(out.Missing)+" to the runtime, which finds no spec with it"
 	case prepared && handed == nil && !c.runs(claim):
@@ -149,6 +157,8 @@ func (c *comparison) unhanded(claim *resourceapi.ResourceClaim) (ClaimState, str
 	for i := range claim.Status.Allocation.Devices.Results {
 		driver := claim.Status.Allocation.Devices.Results[i].Driver
 		switch {
+		case c.drivers[driver] && c.unread != "":
+			return ClaimUnknown, "no spec of driver " + driver + " that could be read is for it, and " + c.unread
 		case c.drivers[driver] && c.runs(claim):
 			return ClaimLacksSpec, "driver " + driver + " has specs for other claims, and none for this one, whose pod runs"
 		case c.drivers[driver]:

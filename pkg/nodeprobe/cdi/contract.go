@@ -37,8 +37,10 @@ type Resolution struct {
 	ID string `json:"id"`
 	// Edits are all that a runtime does for it, nil if there is an error.
 	Edits *Edits `json:"edits,omitempty"`
-	// Error says why it cannot be had.
+	// Error says why it cannot be resolved.
 	Error string `json:"error,omitempty"`
+	// Unknown means that a spec with it may be among those that were not read.
+	Unknown bool `json:"unknown,omitempty"`
 }
 
 // Directory is one that runtimes read specs from.
@@ -50,6 +52,9 @@ type Directory struct {
 	Specs  int    `json:"specs"`
 	// Error tells why it could not be read.
 	Error string `json:"error,omitempty"`
+	// Unread means that it was not read, or not all of it, so that runtimes may
+	// find specs there that are not among these.
+	Unread bool `json:"unread,omitempty"`
 }
 
 // Spec is a file with devices.
@@ -65,8 +70,10 @@ type Spec struct {
 	Devices []Device `json:"devices,omitempty"`
 	// Edits are made to a container with any of the devices.
 	Edits Edits `json:"edits"`
-	// Error tells why runtimes do not use the file.
+	// Error tells why runtimes do not use the file, or why it was not read.
 	Error string `json:"error,omitempty"`
+	// Unread means that the file was only not read: runtimes may use it.
+	Unread bool `json:"unread,omitempty"`
 }
 
 // Device is one that a container can ask for by its ID.

@@ -83,7 +83,9 @@ func (r *reader) directory(ctx context.Context, dir string) {
 	d.Exists = true
 	if err != nil {
 		d.Error = err.Error()
-		r.Checks = append(r.Checks, node.Failed(checkDirectories, dir, err))
+		check := node.Failed(checkDirectories, dir, err)
+		d.Unread = check.State == node.Unknown
+		r.Checks = append(r.Checks, check)
 		return
 	}
 	for _, entry := range entries {
@@ -92,7 +94,7 @@ func (r *reader) directory(ctx context.Context, dir string) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
-			d.Error = err.Error()
+			d.Error, d.Unread = err.Error(), true
 			r.Checks = append(r.Checks, node.Unseen(checkDirectories, dir, "not all of it was read: %v", err))
 			return
 		}
@@ -114,7 +116,9 @@ func (r *reader) spec(dir string, entry fs.DirEntry) {
 		r.Checks = append(r.Checks, node.Bad(checkSpecs, s.Path, "the link leads nowhere: %v", err))
 	case err != nil:
 		s.Error = err.Error()
-		r.Checks = append(r.Checks, node.Failed(checkSpecs, s.Path, err))
+		check := node.Failed(checkSpecs, s.Path, err)
+		s.Unread = check.State == node.Unknown
+		r.Checks = append(r.Checks, check)
 	}
 	r.Specs = append(r.Specs, s)
 }
@@ -123,7 +127,7 @@ func (r *reader) fill(s *Spec) error {
 	if r.left <= 0 {
 		return fmt.Errorf("it %w: the specs before it have %d bytes already", node.ErrNotRead, int64(maxSpecs))
 	}
-	data, err := r.host.ReadFile(s.Path, maxSpec)
+	data, err := r.host.ReadFileIn(path.Dir(s.Path), s.Path, maxSpec)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ package cdi
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -49,6 +50,13 @@ func (s *site) at(path string) string {
 func (s *site) file(path, content string) *site {
 	s.t.Helper()
 	s.must(os.WriteFile(s.at(path), []byte(content), 0o600))
+	return s
+}
+
+// link makes a link at a path.
+func (s *site) link(target, path string) *site {
+	s.t.Helper()
+	s.must(os.Symlink(target, s.at(path)))
 	return s
 }
 
@@ -98,18 +106,18 @@ func TestHostile(t *testing.T) {
 			s.must(os.Symlink(strings.Repeat("../", 30)+outside, s.at(path)))
 		}, "no such file"},
 		"a pipe":                 {func(s *site, path string) { s.must(syscall.Mkfifo(s.at(path), 0o600)) }, "not a regular file"},
-		"half of it":             {func(s *site, path string) { s.file(path, `{"cdiVersion": "0.5.0", "devices": [`) }, "unmarshal"},
+		"half of it":             {func(s *site, path string) { s.file(path, `{"cdiVersion": "0.5.0", "devices": [`) }, "cannot be parsed as JSON or YAML, see line 1"},
 		"nothing":                {func(s *site, path string) { s.file(path, "  \n") }, "empty"},
-		"null":                   {func(s *site, path string) { s.file(path, "null") }, "no spec"},
+		"null":                   {func(s *site, path string) { s.file(path, "null") }, "not a CDI spec"},
 		"null for a node":        {func(s *site, path string) { s.file(path, spec(`{"deviceNodes": [null]}`)) }, "null"},
 		"an unknown field":       {func(s *site, path string) { s.file(path, spec(`{"magic": 1}`)) }, "magic"},
 		"an unknown version":     {func(s *site, path string) { s.file(path, `{"cdiVersion":"9.0.0","kind":"a.b/c","devices":[]}`) }, "invalid version"},
 		"no vendor":              {func(s *site, path string) { s.file(path, `{"cdiVersion":"0.5.0","kind":"c","devices":[]}`) }, "vendor"},
 		"a device for nothing":   {func(s *site, path string) { s.file(path, spec(`{}`)) }, "does nothing"},
 		"a wrong hook":           {func(s *site, path string) { s.file(path, spec(`{"hooks":[{"hookName":"x","path":"/x"}]}`)) }, "invalid hook name"},
-		"nested without end":     {func(s *site, path string) { s.file(path, strings.Repeat("[", 200000)) }, "exceeded max depth"},
-		"aliases without end":    {func(s *site, path string) { s.file(path, bomb+"kind: [*i]\n") }, "unmarshal"},
-		"bytes that are no text": {func(s *site, path string) { s.file(path, "\x00\xff\xfe\x01") }, "unmarshal"},
+		"nested without end":     {func(s *site, path string) { s.file(path, strings.Repeat("[", 200000)) }, "cannot be parsed"},
+		"aliases without end":    {func(s *site, path string) { s.file(path, bomb+"kind: [*i]\n") }, "cannot be parsed"},
+		"bytes that are no text": {func(s *site, path string) { s.file(path, "\x00\xff\xfe\x01") }, "cannot be parsed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t).spec("/etc/cdi/good.yaml", "example.com/nic", "good")
@@ -128,6 +136,95 @@ func TestHostile(t *testing.T) {
 			}
 			if _, err := f.Resolve("example.com/nic=good"); err != nil {
 				t.Errorf("the good spec is not read: %v", err)
+			}
+		})
+	}
+}
+
+// TestNoContent has files that are not specs, and that whoever put a link there or
+// moved the file must not have read to him.
+func TestNoContent(t *testing.T) {
+	for name, content := range map[string]string{
+		"shadow":       "root:$y$j9T$SECRET:19000:0:99999:7:::\nbin:*SECRET:19000::::::\n",
+		"an alias":     "a: *SECRET\n",
+		"text":         "SECRET",
+		"a mapping":    "password: SECRET\ntoken: {SECRET: SECRET}\n",
+		"a key":        "-----BEGIN PRIVATE KEY-----\nSECRET\n-----END PRIVATE KEY-----\n",
+		"JSON":         `{"SECRET": ["SECRET"]}`,
+		"a list":       `["SECRET"]`,
+		"other types":  `{"cdiVersion": ["SECRET"], "kind": {"a": "SECRET"}}`,
+		"other values": `{"cdiVersion": "SECRET", "kind": "SECRET"}`,
+		"another kind": `{"cdiVersion": "0.6.0", "kind": "SECRET"}`,
+		"twice":        "SECRET: 1\nSECRET: 2\n",
+		"a tag":        "!SECRET a: !!binary SECRET\n",
+		"a directive":  "%SECRET 1.0\n---\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			for where, s := range map[string]*site{
+				"a file": newSite(t).file("/etc/cdi/a.json", content),
+				"a link": newSite(t).file("/etc/shadow", content).link("/etc/shadow", "/etc/cdi/a.json"),
+			} {
+				f := s.look(nil)
+				f.Ask([]string{"example.com/nic=a"})
+				for _, findings := range []*Findings{f, s.look(nil)} {
+					text, err := json.Marshal(findings)
+					s.must(err)
+					if strings.Contains(string(text), "SECRET") {
+						t.Errorf("%s comes out: %s", where, text)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestLinks follows links within a directory only. What is in the others may be
+// anything.
+func TestLinks(t *testing.T) {
+	s := newSite(t).spec("/etc/cdi/near.yaml", "example.com/nic", "a").link("near.yaml", "/etc/cdi/link.json").
+		spec("/opt/far.yaml", "example.com/nic", "far").link("/opt/far.yaml", "/etc/cdi/out.yaml").link("/opt/none.yaml", "/etc/cdi/gone.yaml")
+	f := s.look(Handed{"uid": {"example.com/nic=far"}})
+	if check := found(f, node.Unknown, checkSpecs); check == nil || check.Path != "/etc/cdi/out.yaml" || !strings.Contains(check.Message, "leads out of /etc/cdi to /opt/far.yaml") {
+		t.Errorf("a link that leads out: %+v", f.Checks)
+	}
+	if check := found(f, node.Problem, checkSpecs); check == nil || check.Path != "/etc/cdi/gone.yaml" {
+		t.Errorf("a link that leads nowhere: %+v", f.Checks)
+	}
+	for _, spec := range f.Specs {
+		if spec.Path == "/etc/cdi/link.json" && (len(spec.Devices) != 1 || spec.Target != "/etc/cdi/near.yaml") {
+			t.Errorf("a link within the directory: %+v", spec)
+		}
+	}
+	// A runtime may find it there.
+	if len(f.Claims) != 1 || f.Claims[0].State != ClaimUnknown || !strings.Contains(f.Claims[0].Reason, "/etc/cdi/out.yaml") {
+		t.Errorf("a claim whose spec was perhaps not read: %+v", f.Claims)
+	}
+}
+
+// TestUnread tells what is in no spec from what is only in none that was read.
+func TestUnread(t *testing.T) {
+	for name, test := range map[string]struct {
+		make  func(s *site)
+		state node.State
+		want  string
+	}{
+		"all was read":    {func(*site) {}, node.Problem, "is in no CDI spec that runtimes use"},
+		"a broken spec":   {func(s *site) { s.file("/etc/cdi/b.json", "{") }, node.Problem, "/etc/cdi/b.json cannot be read"},
+		"one too large":   {func(s *site) { s.file("/etc/cdi/b.json", ""); s.must(os.Truncate(s.at("/etc/cdi/b.json"), 1<<30)) }, node.Unknown, "/etc/cdi/b.json may have it: "},
+		"a link out":      {func(s *site) { s.file("/x", "").link("/x", "/etc/cdi/b.json") }, node.Unknown, "/etc/cdi/b.json may have it: it leads out"},
+		"a loop of links": {func(s *site) { s.CDI = append(s.CDI, "/opt"); s.must(os.Symlink("opt", s.at("/opt"))) }, node.Problem, "is in no CDI spec"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t).spec("/etc/cdi/a.yaml", "example.com/nic", "a")
+			test.make(s)
+			f := s.look(nil)
+			f.Ask([]string{"example.com/nic=b"})
+			check := found(f, test.state, checkResolve)
+			if check == nil || !strings.Contains(check.Message, test.want) {
+				t.Errorf("want %s with %q, got %+v", test.state, test.want, f.Checks)
+			}
+			if f.Resolved[0].Unknown != (test.state == node.Unknown) || f.Resolved[0].Error == "" {
+				t.Errorf("the resolution: %+v", f.Resolved[0])
 			}
 		})
 	}

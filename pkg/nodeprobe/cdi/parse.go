@@ -5,29 +5,63 @@ package cdi
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
 	"tags.cncf.io/container-device-interface/pkg/cdi"
 	"tags.cncf.io/container-device-interface/pkg/parser"
 	specs "tags.cncf.io/container-device-interface/specs-go"
 )
 
+// head is what tells a spec from any other file.
+type head struct {
+	CDIVersion string `json:"cdiVersion"`
+	Kind       string `json:"kind"`
+}
+
+// isSpec reports why a file is not a spec at all, and never with a part of it: only
+// errors about what is known to be a spec may quote it.
+func isSpec(data []byte) error {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return errors.New("the file is empty")
+	}
+	content, err := yaml.YAMLToJSON(data)
+	if err != nil {
+		where := ""
+		if line := regexp.MustCompile(`\bline ([0-9]{1,9})\b`).FindStringSubmatch(err.Error()); line != nil {
+			where = ", see line " + line[1]
+		}
+		return fmt.Errorf("it cannot be parsed as JSON or YAML%s", where)
+	}
+	var spec head
+	if err := json.Unmarshal(content, &spec); err != nil {
+		return errors.New("it is not a CDI spec: expected an object with cdiVersion and kind")
+	}
+	if !regexp.MustCompile(`^v?[0-9]{1,9}(\.[0-9]{1,9}){0,2}$`).MatchString(spec.CDIVersion) {
+		return errors.New("it is not a CDI spec: cdiVersion is not a version such as 0.6.0")
+	}
+	vendor, class := parser.ParseQualifier(spec.Kind)
+	if parser.ValidateVendorName(vendor) != nil || parser.ValidateClassName(class) != nil {
+		return errors.New("it is not a CDI spec: kind is not a vendor and a class, such as example.com/gpu")
+	}
+	return nil
+}
+
 // parse reads a spec and checks all that cdi.ReadSpec checks, which would open
 // the file itself. What it refuses, runtimes do not use.
 func parse(data []byte) (*specs.Spec, error) {
-	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, errors.New("the file is empty")
+	if err := isSpec(data); err != nil {
+		return nil, err
 	}
 	raw, err := cdi.ParseSpec(data)
 	if err != nil {
 		return nil, err
-	}
-	if raw == nil {
-		return nil, errors.New("the file has no spec")
 	}
 	if err := complete(&raw.ContainerEdits); err != nil {
 		return nil, err
@@ -38,10 +72,6 @@ func parse(data []byte) (*specs.Spec, error) {
 		}
 	}
 	if err := specs.ValidateVersion(raw); err != nil {
-		return nil, err
-	}
-	vendor, class := parser.ParseQualifier(raw.Kind)
-	if err := errors.Join(parser.ValidateVendorName(vendor), parser.ValidateClassName(class)); err != nil {
 		return nil, err
 	}
 	if err := annotations(raw.Annotations); err != nil {

@@ -16,7 +16,8 @@ var ErrUnresolvable = errors.New("is in no CDI spec that runtimes use")
 
 // Resolve tells what a runtime does to a container that asks for a device: the
 // edits of its spec, and those of the device itself. The error names the reason
-// if it would not find it.
+// if it would not find it, and is a [node.ErrNotRead] if it only was not found in
+// what could be read.
 func (f *Findings) Resolve(id string) (*Edits, error) {
 	for s := range f.Specs {
 		spec := &f.Specs[s]
@@ -31,12 +32,40 @@ func (f *Findings) Resolve(id string) (*Edits, error) {
 			}
 		}
 	}
+	if path, reason := f.unread(); path != "" {
+		return nil, &unreadError{id, path, reason}
+	}
 	for i := range f.Specs {
 		if f.Specs[i].Error != "" {
 			return nil, fmt.Errorf("device %s %w; %s cannot be read", id, ErrUnresolvable, f.Specs[i].Path)
 		}
 	}
 	return nil, fmt.Errorf("device %s %w", id, ErrUnresolvable)
+}
+
+// unreadError is a device that is in none of the specs that could be read.
+type unreadError struct{ id, path, reason string }
+
+func (e *unreadError) Error() string {
+	return fmt.Sprintf("device %s is in no CDI spec that could be read, and %s may have it: %s", e.id, e.path, e.reason)
+}
+
+func (e *unreadError) Unwrap() error { return node.ErrNotRead }
+
+// unread is the first file or directory that was not read and in which runtimes
+// may find specs; empty if there is none.
+func (f *Findings) unread() (path, reason string) {
+	for i := range f.Directories {
+		if f.Directories[i].Unread {
+			return f.Directories[i].Path, f.Directories[i].Error
+		}
+	}
+	for i := range f.Specs {
+		if f.Specs[i].Unread {
+			return f.Specs[i].Path, f.Specs[i].Error
+		}
+	}
+	return "", ""
 }
 
 // both are the edits of a spec and of a device in it.
@@ -67,8 +96,9 @@ func (f *Findings) Ask(ids []string) {
 		r := Resolution{ID: id}
 		edits, err := f.Resolve(id)
 		if err != nil {
-			r.Error = err.Error()
-			f.Checks = append(f.Checks, node.Bad(checkResolve, "", "%v", err))
+			check := node.Failed(checkResolve, "", err)
+			r.Error, r.Unknown = err.Error(), check.State == node.Unknown
+			f.Checks = append(f.Checks, check)
 		} else {
 			r.Edits = edits
 			faults := &faults{path: edits.Spec}

@@ -16,6 +16,8 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/dump"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
 // errForm is a file that is not of the form of the NVIDIA driver.
@@ -31,7 +33,7 @@ type member struct {
 func membersOf(data []byte) ([]member, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	if token, err := decoder.Token(); err != nil {
-		return nil, fmt.Errorf("read JSON: %w", err)
+		return nil, node.JSONFault(err)
 	} else if token != json.Delim('{') {
 		return nil, errForm
 	}
@@ -39,7 +41,7 @@ func membersOf(data []byte) ([]member, error) {
 	for decoder.More() {
 		token, err := decoder.Token()
 		if err != nil {
-			return nil, fmt.Errorf("read JSON: %w", err)
+			return nil, node.JSONFault(err)
 		}
 		name, isString := token.(string)
 		if !isString {
@@ -47,12 +49,12 @@ func membersOf(data []byte) ([]member, error) {
 		}
 		var value json.RawMessage
 		if err := decoder.Decode(&value); err != nil {
-			return nil, fmt.Errorf("read JSON: %w", err)
+			return nil, node.JSONFault(err)
 		}
 		members = append(members, member{name, value})
 	}
 	if _, err := decoder.Token(); err != nil {
-		return nil, fmt.Errorf("read JSON: %w", err)
+		return nil, node.JSONFault(err)
 	}
 	return members, nil
 }
@@ -103,7 +105,7 @@ func checksum(of string, members []member) (*Checksum, error) {
 	}
 	found, err := strconv.ParseUint(string(raw), 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("read the checksum: %w", err)
+		return nil, errors.New("the checksum is not a number")
 	}
 	wanted, err := checksumOf(members)
 	if err != nil {
@@ -201,7 +203,7 @@ func (c *Checkpoint) content(raw json.RawMessage) error {
 	}
 	var content driverContent
 	if err := json.Unmarshal(raw, &content); err != nil {
-		return fmt.Errorf("read what is prepared: %w", err)
+		return fmt.Errorf("read what is prepared: %w", node.JSONFault(err))
 	}
 	c.BootID = content.NodeBootID
 	for uid, raw := range content.PreparedClaims {

@@ -10,6 +10,8 @@ import (
 	"hash/crc32"
 	"slices"
 	"strings"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
 // kubeletVersion is the version that is understood here
@@ -55,7 +57,7 @@ var errVersion = errors.New("this program does not know it")
 func parseKubelet(data []byte, c *Checkpoint) error {
 	var file kubeletFile
 	if err := json.Unmarshal(data, &file); err != nil {
-		return fmt.Errorf("read JSON: %w", err)
+		return node.JSONFault(err)
 	}
 	if file.Data == nil {
 		if file.Entries == nil {
@@ -67,7 +69,7 @@ func parseKubelet(data []byte, c *Checkpoint) error {
 	c.Checksums = []Checksum{{Found: file.Checksum, Wanted: uint64(crc32.ChecksumIEEE([]byte(*file.Data)))}}
 	var content kubeletData
 	if err := json.Unmarshal([]byte(*file.Data), &content); err != nil {
-		return fmt.Errorf("read Data: %w", err)
+		return fmt.Errorf("read Data: %w", node.JSONFault(err))
 	}
 	c.Versions = []string{content.APIVersion}
 	if content.APIVersion != kubeletVersion {

@@ -26,8 +26,9 @@ const (
 	Kind = "NodeState"
 
 	// maxFile is how large a checkpoint may be to be read. A claim takes some
-	// kilobytes.
-	maxFile = 8 << 20
+	// kilobytes. maxFiles is how much is read in all.
+	maxFile  = 8 << 20
+	maxFiles = 64 << 20
 	// underway is how long a preparation may take: the kubelet gives a driver 45
 	// seconds (defaultClientCallTimeout, pkg/kubelet/cm/dra/plugin).
 	underway = time.Minute
@@ -58,29 +59,39 @@ func Look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot) *Findin
 		f.Checks = append(f.Checks, node.Failed(checkBoot, "", fmt.Errorf("read the boot ID: %w", err)))
 	}
 	f.BootID = bootID
-	f.readKubelet(host, cluster)
-	f.readDrivers(ctx, host)
+	r := &reader{Findings: f, host: host, left: maxFiles}
+	r.readKubelet(cluster)
+	r.readDrivers(ctx)
 	f.verify()
 	f.compareDrivers()
 	(&comparison{Findings: f, cluster: cluster}).run()
 	return f
 }
 
-func (f *Findings) readKubelet(host *node.Host, cluster *node.Cluster) {
-	file := path.Join(host.Kubelet, "dra_manager_state")
-	c, err := read(host, file, "", parseKubelet)
+// reader reads the files.
+type reader struct {
+	*Findings
+
+	host *node.Host
+	// left is how many bytes may still be read.
+	left int64
+}
+
+func (r *reader) readKubelet(cluster *node.Cluster) {
+	file := path.Join(r.host.Kubelet, "dra_manager_state")
+	c, err := r.read(r.host.Kubelet, file, "", parseKubelet)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		f.Checks = append(f.Checks, absent(file, cluster))
+		r.Checks = append(r.Checks, absent(file, cluster))
 		return
 	case errors.Is(err, errVersion):
-		f.Checks = append(f.Checks, node.Unseen(checkKubelet, file, "%v", err))
+		r.Checks = append(r.Checks, node.Unseen(checkKubelet, file, "%v", err))
 	case err != nil:
-		f.Checks = append(f.Checks, node.Failed(checkKubelet, file, err))
+		r.Checks = append(r.Checks, node.Failed(checkKubelet, file, err))
 	default:
-		f.Checks = append(f.Checks, node.Good(checkKubelet, file, "the kubelet has %s", node.Counted(len(c.Claims), "claim")))
+		r.Checks = append(r.Checks, node.Good(checkKubelet, file, "the kubelet has %s", node.Counted(len(c.Claims), "claim")))
 	}
-	f.Kubelet = c
+	r.Kubelet = c
 }
 
 // absent is about a kubelet that has written nothing.
@@ -92,55 +103,57 @@ func absent(file string, cluster *node.Cluster) node.Check {
 	return node.Unseen(checkKubelet, file, "there is no such file: DRA is off in this kubelet, "+node.NoKubelet)
 }
 
-func (f *Findings) readDrivers(ctx context.Context, host *node.Host) {
-	plugins := path.Join(host.Kubelet, "plugins")
-	entries, err := host.ReadDir(plugins)
+func (r *reader) readDrivers(ctx context.Context) {
+	plugins := path.Join(r.host.Kubelet, "plugins")
+	entries, err := r.host.ReadDir(plugins)
 	if errors.Is(err, fs.ErrNotExist) {
-		f.Checks = append(f.Checks, node.Unseen(checkDriver, plugins, "there is no such directory: "+node.NoKubelet))
+		r.Checks = append(r.Checks, node.Unseen(checkDriver, plugins, "there is no such directory: "+node.NoKubelet))
 		return
 	}
 	if err != nil {
-		f.Checks = append(f.Checks, node.Failed(checkDriver, plugins, err))
+		r.Checks = append(r.Checks, node.Failed(checkDriver, plugins, err))
 		return
 	}
 	for _, entry := range entries {
 		if err := ctx.Err(); err != nil {
-			f.Checks = append(f.Checks, node.Unseen(checkDriver, plugins, "not all of it was read: %v", err))
+			r.Checks = append(r.Checks, node.Unseen(checkDriver, plugins, "not all of it was read: %v", err))
 			return
 		}
-		f.readDriver(host, path.Join(plugins, entry.Name(), "checkpoint.json"), entry.Name())
+		r.readDriver(plugins, path.Join(plugins, entry.Name(), "checkpoint.json"), entry.Name())
 	}
 }
 
-func (f *Findings) readDriver(host *node.Host, file, driver string) {
+func (r *reader) readDriver(plugins, file, driver string) {
 	// Most drivers have no such file, and what is not a directory has none.
-	if _, err := host.Stat(file); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+	if _, err := r.host.Stat(file); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return
 	}
-	if target, leaves, err := host.Leaves(file, host.Kubelet); err == nil && leaves {
-		err := fmt.Errorf("it leads out of %s to %s, and %w", host.Kubelet, target, node.ErrNotRead)
-		f.Drivers = append(f.Drivers, Checkpoint{Path: file, Driver: driver, Error: err.Error()})
-		f.Checks = append(f.Checks, node.Failed(checkDriver, file, err))
-		return
-	}
-	c, err := read(host, file, driver, parseDriver)
+	c, err := r.read(plugins, file, driver, parseDriver)
 	switch {
 	case errors.Is(err, errForm), errors.Is(err, errVersion):
-		f.Checks = append(f.Checks, node.Unseen(checkDriver, file, "%v", err))
+		r.Checks = append(r.Checks, node.Unseen(checkDriver, file, "%v", err))
 	case err != nil:
-		f.Checks = append(f.Checks, node.Failed(checkDriver, file, err))
+		r.Checks = append(r.Checks, node.Failed(checkDriver, file, err))
 	default:
-		f.Checks = append(f.Checks, node.Good(checkDriver, file, "driver %s has %s", driver, node.Counted(len(c.Claims), "claim")))
+		r.Checks = append(r.Checks, node.Good(checkDriver, file, "driver %s has %s", driver, node.Counted(len(c.Claims), "claim")))
 	}
-	f.Drivers = append(f.Drivers, *c)
+	r.Drivers = append(r.Drivers, *c)
 }
 
-// read reads a file. There is a checkpoint with an error too.
-func read(host *node.Host, file, driver string, parse func([]byte, *Checkpoint) error) (*Checkpoint, error) {
+// read reads a file, which no link may lead out of a directory for. There is a
+// checkpoint with an error too.
+func (r *reader) read(dir, file, driver string, parse func([]byte, *Checkpoint) error) (*Checkpoint, error) {
 	c := &Checkpoint{Path: file, Driver: driver}
-	data, err := host.ReadFile(file, maxFile)
+	var data []byte
+	var err error
+	if r.left > 0 {
+		data, err = r.host.ReadFileIn(dir, file, maxFile)
+	} else {
+		err = fmt.Errorf("it %w: the checkpoints before it have %d bytes already", node.ErrNotRead, int64(maxFiles))
+	}
 	if err == nil {
-		if info, statErr := host.Stat(file); statErr == nil {
+		r.left -= int64(len(data))
+		if info, statErr := r.host.Stat(file); statErr == nil {
 			c.Modified = &metav1.Time{Time: info.ModTime().UTC().Truncate(time.Second)}
 		}
 		err = parse(data, c)

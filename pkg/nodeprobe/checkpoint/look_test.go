@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,6 +65,15 @@ func (s *site) file(path string, content []byte) *site {
 	s.t.Helper()
 	here, old := s.at(path), time.Now().Add(-time.Hour)
 	if err := errors.Join(os.WriteFile(here, content, 0o600), os.Chtimes(here, old, old)); err != nil {
+		s.t.Fatal(err)
+	}
+	return s
+}
+
+// link makes a link at a path.
+func (s *site) link(target, path string) *site {
+	s.t.Helper()
+	if err := os.Symlink(target, s.at(path)); err != nil {
 		s.t.Fatal(err)
 	}
 	return s
@@ -160,10 +170,10 @@ func TestBroken(t *testing.T) {
 		check, say string
 	}{
 		"kubelet: another name":      {kubeletPath, replace(kubelet, "train-0-gpu", "train-1-gpu"), node.Problem, checkSum, "the kubelet does not start"},
-		"kubelet: half of it":        {kubeletPath, kubelet[:len(kubelet)/2], node.Problem, checkKubelet, "read JSON"},
+		"kubelet: half of it":        {kubeletPath, kubelet[:len(kubelet)/2], node.Problem, checkKubelet, "not JSON"},
 		"kubelet: of 1.31":           {kubeletPath, []byte(`{"version":"v1","entries":[],"checksum":1}`), node.Unknown, checkKubelet, "before Kubernetes 1.32"},
 		"kubelet: of a later one":    {kubeletPath, replace(kubelet, "kubelet.k8s.io/v1", "kubelet.k8s.io/v7"), node.Unknown, checkKubelet, "v7"},
-		"kubelet: something else":    {kubeletPath, []byte(`[1]`), node.Problem, checkKubelet, "read JSON"},
+		"kubelet: something else":    {kubeletPath, []byte(`[1]`), node.Problem, checkKubelet, "another type"},
 		"kubelet: an empty object":   {kubeletPath, []byte(`{}`), node.Problem, checkKubelet, "no checkpoint"},
 		"kubelet: its later sum":     {kubeletPath, replace(kubelet, "kubelet.k8s.io/v1", "kubelet.k8s.io/v7"), node.Unknown, checkSum, "not the one that is computed here"},
 		"driver: only a later one":   {driverPath, []byte(`{"checksum":1,"v3":{}}`), node.Unknown, checkSum, "not the one that is computed here"},
@@ -171,7 +181,7 @@ func TestBroken(t *testing.T) {
 		"driver: v2 changed":         {driverPath, last(driver, "gpu-0", "gpu-9"), node.Problem, checkSum, "the checksum of v2 is wrong"},
 		"driver: its boot ID":        {driverPath, last(driver, "050403020100", "ffffffffffff"), node.Problem, checkSum, "v2"},
 		"driver: indented by hand":   {driverPath, indented.Bytes(), node.OK, checkSum, "2 checksums"},
-		"driver: half of it":         {driverPath, driver[:len(driver)/2], node.Problem, checkDriver, "read JSON"},
+		"driver: half of it":         {driverPath, driver[:len(driver)/2], node.Problem, checkDriver, "not JSON"},
 		"driver: of a later version": {driverPath, replace(driver, `,"v2"`, `,"v3":{},"v2"`), node.Unknown, checkDriver, "v3"},
 		"driver: another form":       {driverPath, []byte(`{"claims":[]}`), node.Unknown, checkDriver, "not in the form"},
 		"driver: a list":             {driverPath, []byte(`[]`), node.Unknown, checkDriver, "not in the form"},
@@ -212,6 +222,78 @@ func TestHostile(t *testing.T) {
 				t.Error("the kubelet hands out nothing that is known")
 			}
 		})
+	}
+}
+
+// TestNoContent has files that are not checkpoints, and that whoever put a link
+// there must not have read to him.
+func TestNoContent(t *testing.T) {
+	for name, content := range map[string]string{
+		"shadow":         "root:$y$j9T$SECRET:19000:0:99999:7:::\n",
+		"JSON":           `{"SECRET": "SECRET"}`,
+		"a number":       `{"Data": 41414141, "checksum": 41414141.5}`,
+		"a checksum":     `{"checksum": "SECRET", "v1": {"SECRET": 1}}`,
+		"in Data":        `{"Data": "SECRET"}`,
+		"in v2":          `{"checksum": 1, "v2": "SECRET"}`,
+		"what is there":  `{"checksum": 1, "v1": {"preparedClaims": "SECRET"}}`,
+		"half an object": `{"SECRET`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for where, s := range map[string]*site{
+				"files": newSite(t).file(kubeletPath, []byte(content)).file(driverPath, []byte(content)),
+				"links": newSite(t).file("/etc/shadow", []byte(content)).link("/etc/shadow", kubeletPath).link("/etc/shadow", driverPath),
+			} {
+				text, err := json.Marshal(s.look())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strings.Contains(string(text), "SECRET") || strings.Contains(string(text), "41414141") {
+					t.Errorf("of %s comes out: %s", where, text)
+				}
+			}
+		})
+	}
+}
+
+// TestLinks follows no link out of the directory: what the kubelet has beside it are
+// the secrets of pods and its own keys.
+func TestLinks(t *testing.T) {
+	s := newSite(t).file("/var/lib/kubelet/pods/x/checkpoint.json", written(t, driverPath)).
+		link("../../pods/x/checkpoint.json", driverPath).
+		link("../pods/x", "/var/lib/kubelet/plugins/other.example.com").
+		file("/etc/state", written(t, kubeletPath)).link("/etc/state", kubeletPath)
+	f := s.look()
+	for i := range f.Drivers {
+		if c := &f.Drivers[i]; len(c.Claims) > 0 || !strings.Contains(c.Error, "leads out of /var/lib/kubelet/plugins to ") {
+			t.Errorf("%s was read: %+v", c.Path, c)
+		}
+	}
+	if len(f.Drivers) != 2 || found(f, node.Unknown, checkDriver, "leads out") == nil {
+		t.Errorf("want both links of drivers, got %+v", f.Checks)
+	}
+	if found(f, node.Unknown, checkKubelet, "leads out of /var/lib/kubelet to /etc/state") == nil || f.Handed() != nil {
+		t.Errorf("want the link of the kubelet's file, got %+v", f.Checks)
+	}
+	s = newSite(t).file("/var/lib/kubelet/plugins/gpu.nvidia.com/v2.json", written(t, driverPath)).link("v2.json", driverPath)
+	if f := s.look(); len(f.Drivers) != 1 || f.Drivers[0].Error != "" {
+		t.Errorf("a link beside it is followed: %+v", f.Drivers)
+	}
+}
+
+// TestTooMuch stops after so many bytes in all, and says so.
+func TestTooMuch(t *testing.T) {
+	s := newSite(t)
+	for i := range maxFiles/maxFile + 1 {
+		path := fmt.Sprintf("/var/lib/kubelet/plugins/%02d.example.com/checkpoint.json", i)
+		s.file(path, nil)
+		if err := os.Truncate(s.at(path), maxFile); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := s.look()
+	last := f.Drivers[len(f.Drivers)-1]
+	if !strings.Contains(last.Error, "was not read: the checkpoints before it have") || found(f, node.Unknown, checkDriver, "the checkpoints before it") == nil {
+		t.Errorf("the last file was read: %s", last.Error)
 	}
 }
 

@@ -366,7 +366,12 @@ func (c *caller) resolve(ctx context.Context, call *Call) {
 
 func (c *caller) resolveOne(call *Call, device *CDIDevice, find func(string) (*Edits, error)) {
 	edits, err := find(device.ID)
-	if err != nil {
+	switch {
+	case errors.Is(err, node.ErrNotRead):
+		device.Error = clip(err.Error())
+		c.done.unseen(checkCDI, "", "driver %s: whether the CDI name %s resolves is not known: %s", call.Driver, clip(device.ID), device.Error)
+		return
+	case err != nil:
 		device.Error = clip(err.Error())
 		c.done.bad(checkCDI, "", "driver %s: the CDI name %s does not resolve, so the container does not start: %s", call.Driver, clip(device.ID), device.Error)
 		return

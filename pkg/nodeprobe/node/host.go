@@ -92,6 +92,13 @@ var ErrNotRegular = errors.New("is not a regular file")
 // ErrNotDirectory is something that should be a directory and is none.
 var ErrNotDirectory = errors.New("is not a directory")
 
+// opener is how a path of this machine is looked at and opened: package os, or an
+// [os.Root].
+type opener struct {
+	stat func(string) (fs.FileInfo, error)
+	open func(string, int, fs.FileMode) (*os.File, error)
+}
+
 // open opens what is right for a path of the node: nothing else is touched. It
 // never waits, as for the other end of a pipe, also if one is put there meanwhile.
 func (h *Host) open(path string, right func(fs.FileInfo) error) (*os.File, error) {
@@ -99,14 +106,19 @@ func (h *Host) open(path string, right func(fs.FileInfo) error) (*os.File, error
 	if err != nil {
 		return nil, err
 	}
-	info, err := os.Stat(here)
+	return h.openBy(opener{os.Stat, os.OpenFile}, path, here, right)
+}
+
+// openBy opens what a path of the node is called for an opener.
+func (h *Host) openBy(by opener, path, here string, right func(fs.FileInfo) error) (*os.File, error) {
+	info, err := by.stat(here)
 	if err != nil {
 		return nil, h.named(path, err)
 	}
 	if err := right(info); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(here, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	file, err := by.open(here, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, h.named(path, err)
 	}
@@ -123,7 +135,52 @@ func (h *Host) open(path string, right func(fs.FileInfo) error) (*os.File, error
 // ReadFile reads a file of at most so many bytes. It never waits: what is no
 // regular file, such as a pipe, is not opened.
 func (h *Host) ReadFile(path string, limit int64) ([]byte, error) {
-	file, err := h.open(path, func(info fs.FileInfo) error {
+	file, err := h.open(path, readable(path, limit))
+	if err != nil {
+		return nil, err
+	}
+	return h.read(file, path, limit)
+}
+
+// ReadFileIn is ReadFile for a file in a directory that others than root may
+// write to: a link is followed within the directory only. One that leads out is an
+// [ErrNotRead], so that nobody has root read a file to them.
+func (h *Host) ReadFileIn(dir, path string, limit int64) ([]byte, error) {
+	inside, err := h.Here(dir)
+	if err != nil {
+		return nil, err
+	}
+	here, err := h.Here(path)
+	if err != nil {
+		return nil, err
+	}
+	relative, leaves, err := below(inside, here)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("compare %s with %s: %w", path, dir, err)
+	case leaves:
+		if _, err := os.Stat(here); errors.Is(err, fs.ErrNotExist) {
+			return nil, h.named(path, err)
+		}
+		return nil, fmt.Errorf("it leads out of %s to %s, and %w", dir, h.there(here), ErrNotRead)
+	}
+	// The links were resolved above; if one is put there since, the root keeps
+	// it from leading out.
+	root, err := os.OpenRoot(inside)
+	if err != nil {
+		return nil, h.named(dir, err)
+	}
+	defer func() { _ = root.Close() }()
+	file, err := h.openBy(opener{root.Stat, root.OpenFile}, path, relative, readable(path, limit))
+	if err != nil {
+		return nil, err
+	}
+	return h.read(file, path, limit)
+}
+
+// readable refuses what is no regular file, or is too large.
+func readable(path string, limit int64) func(fs.FileInfo) error {
+	return func(info fs.FileInfo) error {
 		switch {
 		case !info.Mode().IsRegular():
 			return fmt.Errorf("%s %w", path, ErrNotRegular)
@@ -131,10 +188,11 @@ func (h *Host) ReadFile(path string, limit int64) ([]byte, error) {
 			return &TooLargeError{path, limit}
 		}
 		return nil
-	})
-	if err != nil {
-		return nil, err
 	}
+}
+
+// read reads an open file and closes it.
+func (h *Host) read(file *os.File, path string, limit int64) ([]byte, error) {
 	defer func() { _ = file.Close() }()
 	// It may have grown since, and files of the kernel have no size.
 	data, err := io.ReadAll(io.LimitReader(file, limit+1))
@@ -198,12 +256,25 @@ func (h *Host) Leaves(path, dir string) (target string, leaves bool, err error) 
 	if err != nil {
 		return "", false, err
 	}
-	relative, err := filepath.Rel(inside, here)
+	_, leaves, err = below(inside, here)
 	if err != nil {
 		return "", false, fmt.Errorf("compare %s with %s: %w", path, dir, err)
 	}
-	target = "/" + strings.TrimPrefix(strings.TrimPrefix(here, filepath.Clean(h.Root)), "/")
-	return target, relative == ".." || strings.HasPrefix(relative, ".."+string(filepath.Separator)), nil
+	return h.there(here), leaves, nil
+}
+
+// below is a path as seen from a directory, and whether it is outside of it. Both
+// have no links.
+func below(dir, path string) (relative string, leaves bool, err error) {
+	if relative, err = filepath.Rel(dir, path); err != nil {
+		return "", false, err
+	}
+	return relative, relative == ".." || strings.HasPrefix(relative, ".."+string(filepath.Separator)), nil
+}
+
+// there is what the node calls a path of this machine.
+func (h *Host) there(here string) string {
+	return "/" + strings.TrimPrefix(strings.TrimPrefix(here, filepath.Clean(h.Root)), "/")
 }
 
 // named makes an error of a path from here one of the path on the node.

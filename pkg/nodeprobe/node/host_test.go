@@ -81,6 +81,38 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
+// TestReadFileIn has links in a directory that somebody else than root may write
+// to.
+func TestReadFileIn(t *testing.T) {
+	host := tree(t, "run/cdi/spec.json", "var/run -> /run", "etc/shadow", "run/cdi/near.json -> spec.json", "run/cdi/absolute.json -> /var/run/cdi/spec.json",
+		"run/cdi/out.json -> /etc/shadow", "run/cdi/up.json -> ../../etc/shadow", "run/cdi/sub -> /etc", "run/cdi/gone.json -> /etc/none", "run/cdi/loop.json -> loop.json", "run/cdi/dir/")
+	if err := syscall.Mkfifo(filepath.Join(host.Root, "run/cdi/pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const dir = "/var/run/cdi"
+	for _, name := range []string{"spec.json", "near.json", "absolute.json"} {
+		if data, err := host.ReadFileIn(dir, dir+"/"+name, 100); err != nil || string(data) != "run/cdi/spec.json" {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+	}
+	for name, want := range map[string]error{
+		"out.json": ErrNotRead, "up.json": ErrNotRead, "sub/shadow": ErrNotRead, "gone.json": fs.ErrNotExist, "none.json": fs.ErrNotExist,
+		"pipe": ErrNotRegular, "dir": ErrNotRegular, "loop.json": syscall.ELOOP,
+	} {
+		data, err := host.ReadFileIn(dir, dir+"/"+name, 100)
+		if !errors.Is(err, want) || data != nil {
+			t.Errorf("%s: %q, %v; want %v", name, data, err, want)
+		}
+	}
+	if _, err := host.ReadFileIn(dir, dir+"/out.json", 100); !strings.Contains(err.Error(), "leads out of /var/run/cdi to /etc/shadow") {
+		t.Errorf("the error does not say where it leads: %v", err)
+	}
+	var large *TooLargeError
+	if _, err := host.ReadFileIn(dir, dir+"/near.json", 3); !errors.As(err, &large) {
+		t.Errorf("a file that is too large: %v", err)
+	}
+}
+
 // TestReadDir must not wait for anybody who writes to the pipe.
 func TestReadDir(t *testing.T) {
 	host := tree(t, "dir/b", "dir/a", "link -> dir", "file", "loop -> loop")

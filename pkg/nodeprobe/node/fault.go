@@ -1,0 +1,32 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// JSONFault is an error of package json without the content of the file: it may
+// have been something else than it should be, and nobody's to read.
+func JSONFault(err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("it is not JSON: it ends too early")
+	case errors.As(err, &syntax):
+		return fmt.Errorf("it is not JSON from byte %d on", syntax.Offset)
+	case errors.As(err, &kind) && kind.Field != "":
+		return fmt.Errorf("field %s has another type than expected, at byte %d", kind.Field, kind.Offset)
+	case errors.As(err, &kind):
+		return fmt.Errorf("a value has another type than expected, at byte %d", kind.Offset)
+	default:
+		return errors.New("it is not JSON")
+	}
+}
