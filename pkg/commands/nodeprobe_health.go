@@ -63,13 +63,14 @@ for drivers serves each of them; a driver of its own making may not.`,
 				return flags.print(streams, health, health.Checks, draw(health))
 			}
 			var last *driver.Health
+			var outcome error
 			err = driver.WatchHealth(cmd.Context(), flags.host(), snap, name, opts, func(health *driver.Health) error {
 				defer func() { last = health }()
-				var outcome *outcomeError
+				var code *outcomeError
 				switch {
 				case printer.machine != nil || last == nil:
-					if err := flags.print(streams, health, health.Checks, draw(health)); err != nil && !errors.As(err, &outcome) {
-						return err
+					if outcome = flags.print(streams, health, health.Checks, draw(health)); outcome != nil && !errors.As(outcome, &code) {
+						return outcome
 					}
 					return nil
 				default:
@@ -78,6 +79,9 @@ for drivers serves each of them; a driver of its own making may not.`,
 			})
 			if cmd.Context().Err() != nil {
 				return nil
+			}
+			if err == nil && !last.Reports() {
+				return outcome
 			}
 			if err == nil {
 				err = fmt.Errorf("watch the health of devices: no driver sends reports any more")

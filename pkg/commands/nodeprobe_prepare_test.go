@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -53,8 +54,10 @@ func newProbedNode(t *testing.T, change func(*resourceapi.ResourceClaim)) *probe
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	n := &probedNode{dir: dir, cdi: filepath.Join(dir, "cdi"), cluster: filepath.Join(dir, "cluster.yaml")}
 	must(os.Mkdir(n.cdi, 0o750))
-	// The kubelet makes it when it starts.
-	must(os.Mkdir(filepath.Join(dir, "device-plugins"), 0o750))
+	// What every kubelet makes when it starts, and the device file of the specs.
+	must(os.MkdirAll(filepath.Join(dir, "var", "lib", "kubelet", "device-plugins"), 0o750))
+	must(os.Mkdir(filepath.Join(dir, "dev"), 0o750))
+	must(syscall.Mkfifo(filepath.Join(dir, "dev", "null"), 0o600))
 	n.claim = &resourceapi.ResourceClaim{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "ResourceClaim"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "train", UID: "uid-1"},
@@ -84,7 +87,7 @@ func newProbedNode(t *testing.T, change func(*resourceapi.ResourceClaim)) *probe
 		file.Write(text)
 	}
 	must(os.WriteFile(n.cluster, file.Bytes(), 0o600))
-	n.driver, err = testdriver.Start(context.Background(), testdriver.Config{Name: testDriver, Kubelet: dir, CDI: n.cdi, Claims: []*resourceapi.ResourceClaim{n.claim}})
+	n.driver, err = testdriver.Start(context.Background(), testdriver.Config{Name: testDriver, Root: dir, Kubelet: "/kubelet", CDI: "/cdi", Claims: []*resourceapi.ResourceClaim{n.claim}})
 	must(err)
 	t.Cleanup(n.driver.Stop)
 	return n
@@ -99,8 +102,7 @@ func (n *probedNode) probe(args ...string) (out, said string, code int) {
 }
 
 func (n *probedNode) probeTo(ctx context.Context, stdout, stderr io.Writer, args ...string) int {
-	args = append([]string{"node-probe"}, args...)
-	args = append(args, "--kubelet-root", n.dir, "--cdi-dir", n.cdi, "--node-name", "node-1", "--snapshot", n.cluster)
+	args = append([]string{"node-probe", "--node-root", n.dir, "--kubelet-root", "/kubelet", "--cdi-dir", "/cdi", "--node-name", "node-1", "--snapshot", n.cluster}, args...)
 	return Run(ctx, args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: stdout, ErrOut: stderr}, Build{})
 }
 
@@ -286,6 +288,26 @@ func TestNodeProbeHealth(t *testing.T) {
 	has(t, "the output", out, "Unhealthy", "XID 79", "✗  gpu.example.com/node-1/gpu-0 is unhealthy: XID 79")
 }
 
+// TestNodeProbeHealthWithoutService has a driver as most are: there is nothing
+// to report, to watch, or to be wrong.
+func TestNodeProbeHealthWithoutService(t *testing.T) {
+	n := newProbedNode(t, nil)
+	n.driver.Stop()
+	silent, err := testdriver.Start(context.Background(), testdriver.Config{Name: testDriver, Root: n.dir, Kubelet: "/kubelet", NoHealth: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(silent.Stop)
+	for _, args := range [][]string{{"health"}, {"health", testDriver}, {"health", "--watch"}} {
+		out, said, code := n.probe(append(args, "--timeout", "20s")...)
+		// What the pods say is not in the file.
+		if code != exitUndetermined || said != "" {
+			t.Errorf("%v: exit code %d, %s", args, code, said)
+		}
+		has(t, "the output", out, "✓  /kubelet/plugins/gpu.example.com/dra.sock: driver gpu.example.com does not report the health of its devices, which is optional")
+	}
+}
+
 func TestNodeProbeHealthWatch(t *testing.T) {
 	n := newProbedNode(t, nil)
 	report := func(health kubeletplugin.HealthStatus) {
@@ -299,12 +321,12 @@ func TestNodeProbeHealthWatch(t *testing.T) {
 		switch {
 		case strings.Contains(text, "is Unhealthy, was Healthy"):
 			cancel()
-		case strings.Contains(text, "gpu-0 is Healthy"):
+		case strings.Contains(text, "gpu-0   Healthy"):
 			report(kubeletplugin.HealthStatusUnhealthy)
 		}
 	}}
 	if code := n.probeTo(ctx, out, &said, "health", "--watch", "--timeout", "20s"); code != 0 {
 		t.Errorf("exit code %d: %s", code, said.String())
 	}
-	has(t, "the output", out.String(), "gpu-0 is Healthy", "gpu-0 is Unhealthy, was Healthy")
+	has(t, "the output", out.String(), "gpu-0   Healthy", "gpu-0 is Unhealthy, was Healthy")
 }

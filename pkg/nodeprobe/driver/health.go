@@ -40,6 +40,8 @@ type DriverHealth struct {
 	Endpoint string `json:"endpoint"`
 	// Service is the version of the API, empty if the driver has none.
 	Service string `json:"service,omitempty"`
+	// NoService means that the driver does not report health, which it need not.
+	NoService bool `json:"noService,omitempty"`
 	// ReportedAt is when the last report came, nil if none did.
 	ReportedAt *metav1.Time `json:"reportedAt,omitempty"`
 	// Devices are those that reports had, by pool and name.
@@ -97,7 +99,7 @@ const (
 // listener.
 func AskHealth(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, driver string, opts Options) (*Health, error) {
 	var last *Health
-	err := follow(ctx, host, driver, opts, opts.timeout(), func(h *Health, complete bool) error {
+	err := follow(ctx, host, driver, opts, func(h *Health, complete bool) error {
 		last = h
 		if complete {
 			return errEnough
@@ -111,7 +113,7 @@ func AskHealth(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, dr
 		return nil, err
 	}
 	for i := range last.Drivers {
-		if d := &last.Drivers[i]; d.ReportedAt == nil && d.Error == "" {
+		if d := &last.Drivers[i]; d.ReportedAt == nil && d.Error == "" && !d.NoService {
 			d.Error = "sends no report in time"
 		}
 	}
@@ -119,13 +121,22 @@ func AskHealth(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, dr
 	return last, nil
 }
 
-// WatchHealth calls tell with the state of things each time a report comes or a
-// stream ends, until ctx does. tell gets a copy of its own.
+// WatchHealth calls tell with the state of things once every driver has said
+// something or had the time to, and then each time a report comes or a stream ends,
+// until ctx does or no stream is left. tell gets a copy of its own.
 func WatchHealth(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, driver string, opts Options, tell func(*Health) error) error {
-	return follow(ctx, host, driver, opts, 0, func(h *Health, _ bool) error {
+	return follow(ctx, host, driver, opts, func(h *Health, complete bool) error {
+		if !complete {
+			return nil
+		}
 		h.judge(snap)
 		return tell(h)
 	})
+}
+
+// Reports reports whether any driver does, or did.
+func (h *Health) Reports() bool {
+	return slices.ContainsFunc(h.Drivers, func(d DriverHealth) bool { return !d.NoService })
 }
 
 // errEnough ends following.
@@ -139,21 +150,16 @@ type news struct {
 }
 
 // follow listens to all drivers at once. complete is true from the moment on
-// that every driver has said something or has failed. Listening ends after
-// patience, unless that is 0.
-func follow(ctx context.Context, host *node.Host, driver string, opts Options, patience time.Duration, tell func(h *Health, complete bool) error) error {
+// that every driver has said something, has failed, or had the time of the options.
+func follow(ctx context.Context, host *node.Host, driver string, opts Options, tell func(h *Health, complete bool) error) error {
 	h := &Health{TypeMeta: typeMeta("NodeHealth"), Drivers: []DriverHealth{}}
 	plugins := h.find(ctx, host, driver, opts)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// A deadline of the context would go to the drivers, and race with what they
 	// say about it.
-	var late <-chan time.Time
-	if patience > 0 {
-		timer := time.NewTimer(patience)
-		defer timer.Stop()
-		late = timer.C
-	}
+	late := time.NewTimer(opts.timeout())
+	defer late.Stop()
 	incoming := make(chan news)
 	send := func(n news) {
 		select {
@@ -168,34 +174,45 @@ func follow(ctx context.Context, host *node.Host, driver string, opts Options, p
 		case p.Service.Answer != node.Answers:
 			h.Drivers[i].Error = p.Service.Message
 		case h.Drivers[i].Service == "":
-			// It does not have to.
+			h.Drivers[i].NoService = true
 		default:
 			running++
 			go listen(ctx, host, p, h.Drivers[i].Service, opts, i, send)
 		}
 	}
-	waiting := running
-	if err := tell(h.DeepCopy(), waiting == 0); err != nil {
+	waiting, complete := running, running == 0
+	if err := tell(h.DeepCopy(), complete); err != nil {
 		return err
 	}
 	for running > 0 {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-late:
-			return errEnough
+		case <-late.C:
+			if complete {
+				continue
+			}
+			complete = true
+			if err := tell(h.DeepCopy(), true); err != nil {
+				return err
+			}
 		case n := <-incoming:
 			d := &h.Drivers[n.index]
 			if d.ReportedAt == nil && d.Error == "" {
 				waiting--
 			}
-			if n.err != nil {
+			complete = complete || waiting == 0
+			switch {
+			case errors.Is(n.err, errNoHealth):
+				running--
+				d.NoService = true
+			case n.err != nil:
 				running--
 				d.Error = reason(n.err)
-			} else {
+			default:
 				d.take(n.report, time.Now())
 			}
-			if err := tell(h.DeepCopy(), waiting == 0); err != nil {
+			if err := tell(h.DeepCopy(), complete); err != nil {
 				return err
 			}
 		}

@@ -19,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
 	healthv1 "k8s.io/kubelet/pkg/apis/dra-health/v1"
+	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
+	registerv1 "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/testdriver"
@@ -69,7 +71,12 @@ func TestAskHealthOfDriversWithoutIt(t *testing.T) {
 		"not known": {func(t *testing.T, host *node.Host) {
 			must(t, os.Remove(filepath.Join(host.Kubelet, registryDir)))
 		}, node.Unknown, "which drivers register here is not known"},
-		"says so":    {func(t *testing.T, host *node.Host) { start(t, host, testdriver.Config{NoHealth: true}) }, node.Unknown, "does not report the health"},
+		"says so": {func(t *testing.T, host *node.Host) { start(t, host, testdriver.Config{NoHealth: true}) }, node.OK, "does not report the health of its devices, which is optional"},
+		"has no service": {func(t *testing.T, host *node.Host) {
+			serve(t, host, gpu, &scripted{info: &registerv1.PluginInfo{
+				Type: registerv1.DRAPlugin, Name: gpu, Endpoint: filepath.Join(host.Kubelet, pluginsDir, gpu, "dra.sock"), SupportedVersions: []string{drav1.DRAPluginService},
+			}})
+		}, node.OK, "does not report the health of its devices, which is optional"},
 		"sends none": {func(t *testing.T, host *node.Host) { start(t, host, testdriver.Config{}) }, node.Problem, "sends no report in time"},
 		"fails": {func(t *testing.T, host *node.Host) {
 			serve(t, host, gpu, &scripted{health: func(healthv1.DRAResourceHealth_NodeWatchResourcesServer) error { return errScripted }})
@@ -95,6 +102,9 @@ func TestAskHealthOfDriversWithoutIt(t *testing.T) {
 			must(t, err)
 			want(t, h.Checks, checkStream, test.state, test.text)
 			want(t, h.Checks, checkPodSays, node.Unknown, "was not compared")
+			if test.state == node.OK {
+				wantNo(t, h.Checks, node.Problem)
+			}
 		})
 	}
 	host := kubeletDir(t)

@@ -31,13 +31,15 @@ func (h *Health) judge(snap *snapshot.Snapshot) {
 	for i := range h.Drivers {
 		d := &h.Drivers[i]
 		switch {
-		case d.Error == errNoHealth.Error() || d.Service == "" && d.Error == "":
-			h.Checks = append(h.Checks, node.Unseen(checkStream, d.Endpoint, "driver %s does not report the health of its devices", d.Driver))
+		case d.NoService:
+			h.Checks = append(h.Checks, node.Good(checkStream, d.Endpoint, "driver %s does not report the health of its devices, which is optional: nothing is known of it", d.Driver))
 			continue
 		case d.Error != "":
 			h.Checks = append(h.Checks, node.Bad(checkStream, d.Endpoint, "driver %s: %s", d.Driver, d.Error))
 		case d.ReportedAt != nil:
 			h.Checks = append(h.Checks, node.Good(checkStream, d.Endpoint, "driver %s reports %s by %s", d.Driver, node.Counted(len(d.Devices), "device"), d.Service))
+		default:
+			h.Checks = append(h.Checks, node.Unseen(checkStream, d.Endpoint, "driver %s has not sent a report yet", d.Driver))
 		}
 		for j := range d.Devices {
 			h.judgeDevice(d, &d.Devices[j], snap)
