@@ -13,15 +13,20 @@ import (
 	"strings"
 	"syscall"
 
+	devicepluginv1beta1 "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
 // The directories of the kubelet with sockets, below its root.
 const (
-	registryDir      = "plugins_registry"
-	pluginsDir       = "plugins"
-	devicePluginsDir = "device-plugins"
+	registryDir = "plugins_registry"
+	pluginsDir  = "plugins"
 )
+
+// devicePluginsDir is the same for every kubelet, whatever its root directory
+// (NewManagerImpl, pkg/kubelet/cm/devicemanager).
+const devicePluginsDir = devicepluginv1beta1.DevicePluginPath
 
 const (
 	// maxDepth is how deep below a directory sockets are looked for. The kubelet

@@ -56,7 +56,7 @@ func kubeletDir(t *testing.T) *node.Host {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	for _, sub := range []string{registryDir, pluginsDir, devicePluginsDir} {
+	for _, sub := range []string{registryDir, pluginsDir} {
 		must(t, os.MkdirAll(filepath.Join(dir, sub), 0o750))
 	}
 	host := node.NewHost("/", dir, nil)

@@ -230,11 +230,11 @@ func inside(host *node.Host, socket string) string {
 // their options and not for their devices: a second listener can take an event
 // away from the kubelet.
 func (f *Findings) lookAtDevicePlugins(ctx context.Context, host *node.Host, opts Options) {
-	dir := path.Join(host.Kubelet, devicePluginsDir)
+	dir := path.Clean(devicePluginsDir)
 	entries, err := host.ReadDir(dir)
 	switch {
 	case err != nil && isGone(err):
-		f.Checks = append(f.Checks, node.Unseen(checkDevices, dir, "there is no such directory: "+node.NoKubelet))
+		f.Checks = append(f.Checks, node.Unseen(checkDevices, dir, "there is no such directory, which every kubelet has: no kubelet runs here"))
 		return
 	case err != nil:
 		f.Checks = append(f.Checks, node.Failed(checkDevices, dir, err))
@@ -255,7 +255,7 @@ func (f *Findings) lookAtDevicePlugins(ctx context.Context, host *node.Host, opt
 		ctx, cancel := context.WithTimeout(ctx, opts.timeout())
 		defer cancel()
 		started := time.Now()
-		c, err := dial(ctx, host, s.Path, host.Kubelet)
+		c, err := dial(ctx, host, s.Path, dir)
 		if err == nil {
 			defer c.close()
 			if _, err = devicepluginv1beta1.NewDevicePluginClient(c).GetDevicePluginOptions(ctx, &devicepluginv1beta1.Empty{}); err != nil {

@@ -337,19 +337,32 @@ func (oldPlugin) GetDevicePluginOptions(context.Context, *devicepluginv1beta1.Em
 	return &devicepluginv1beta1.DevicePluginOptions{}, nil
 }
 
+// TestLookAtDevicePlugins has them where every kubelet has them, whatever its root
+// directory is.
 func TestLookAtDevicePlugins(t *testing.T) {
-	host := kubeletDir(t)
+	root, err := os.MkdirTemp("/tmp", "dra")
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(root) })
+	// The sockets are made below the root of the node.
+	everywhere := node.NewHost("/", root, nil)
 	server := grpc.NewServer()
 	devicepluginv1beta1.RegisterDevicePluginServer(server, oldPlugin{})
-	listener := listenAt(t, host, devicePluginsDir+"/nvidia.sock")
+	listener := listenAt(t, everywhere, "var/lib/kubelet/device-plugins/nvidia.sock")
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
-	listenAt(t, host, devicePluginsDir+"/kubelet.sock")
-	f := look(t, host, cluster(), patient())
-	if len(f.DevicePlugins) != 1 || f.DevicePlugins[0].Answer != node.Answers {
-		t.Errorf("device plugins are %+v", f.DevicePlugins)
+	listenAt(t, everywhere, "var/lib/kubelet/device-plugins/kubelet.sock")
+	listenAt(t, everywhere, "opt/kubelet/device-plugins/other.sock")
+	must(t, os.Symlink("/opt/kubelet/device-plugins/other.sock", filepath.Join(root, "var/lib/kubelet/device-plugins/out.sock")))
+	for _, kubelet := range []string{"", "/opt/kubelet"} {
+		f := look(t, node.NewHost(root, kubelet, nil), cluster(), patient())
+		if len(f.DevicePlugins) != 2 || f.DevicePlugins[0].Path != "/var/lib/kubelet/device-plugins/nvidia.sock" || f.DevicePlugins[0].Answer != node.Answers {
+			t.Errorf("device plugins are %+v", f.DevicePlugins)
+		}
+		want(t, f.Checks, checkDevices, node.OK, "a device plugin answers")
+		want(t, f.Checks, checkDevices, node.Unknown, "leads out of /var/lib/kubelet/device-plugins")
 	}
-	want(t, f.Checks, checkDevices, node.OK, "a device plugin answers")
+	f := look(t, node.NewHost(t.TempDir(), "/opt/kubelet", nil), nil, quick())
+	want(t, f.Checks, checkDevices, node.Unknown, "which every kubelet has")
 }
 
 func TestLookWithoutKubelet(t *testing.T) {
