@@ -61,7 +61,7 @@ type Options struct {
 }
 
 // ControlPlane is a running control plane. Its methods may be called
-// concurrently, except for Stop, Halt and Restart.
+// concurrently, except for Stop, Halt, Restart and StartScheduler.
 type ControlPlane struct {
 	options  Options
 	dir      string
@@ -183,6 +183,14 @@ func (c *ControlPlane) Restart(ctx context.Context, options Options) error {
 	}
 }
 
+// StartScheduler runs kube-scheduler, which was left out at the start
+// ([Options.WithoutScheduler]), and returns when it is ready.
+func (c *ControlPlane) StartScheduler(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return c.startScheduler(ctx)
+}
+
 // Halt stops the Kubernetes components, until Restart.
 func (c *ControlPlane) Halt() {
 	etcd, others := c.processes[0], c.processes[1:]
@@ -233,6 +241,10 @@ func (c *ControlPlane) startKubernetes(ctx context.Context) error {
 	if c.options.WithoutScheduler {
 		return nil
 	}
+	return c.startScheduler(ctx)
+}
+
+func (c *ControlPlane) startScheduler(ctx context.Context) error {
 	return c.run(ctx, "kube-scheduler", "https://"+loopback(c.ports.scheduler)+"/readyz", c.schedulerFlags(c.ports.scheduler))
 }
 
