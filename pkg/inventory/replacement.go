@@ -38,14 +38,15 @@ type Replacement struct {
 
 // Replacements asks the allocator where pods fit once all of them are evicted,
 // one after another in the order of the scheduler's queue (priority, then age),
-// with the devices of the earlier ones reserved. The result is by namespace/name.
-// It fails only if ctx is done.
+// with the devices of the earlier ones reserved. Bare pods come last: nothing
+// creates them again, so that they take nothing from the others. The result is by
+// namespace/name. It fails only if ctx is done.
 func (v *Inventory) Replacements(ctx context.Context, pods []*corev1.Pod) (map[string]Replacement, error) {
 	found := map[string]Replacement{}
 	unknown := v.replacementsUnknown()
 	pods = slices.Clone(pods)
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
-		return cmp.Or(cmp.Compare(ptr.Deref(b.Spec.Priority, 0), ptr.Deref(a.Spec.Priority, 0)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
+		return cmp.Or(compareBare(a, b), cmp.Compare(ptr.Deref(b.Spec.Priority, 0), ptr.Deref(a.Spec.Priority, 0)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
 	})
 	limited, cancel := context.WithTimeout(ctx, replacementTime)
 	defer cancel()
@@ -72,6 +73,18 @@ func (v *Inventory) Replacements(ctx context.Context, pods []*corev1.Pod) (map[s
 		found[pod.Namespace+"/"+pod.Name] = r
 	}
 	return found, nil
+}
+
+// compareBare sorts pods that nothing creates again behind the others.
+func compareBare(a, b *corev1.Pod) int {
+	switch bareA, bareB := metav1.GetControllerOfNoCopy(a) == nil, metav1.GetControllerOfNoCopy(b) == nil; {
+	case bareA == bareB:
+		return 0
+	case bareA:
+		return 1
+	default:
+		return -1
+	}
 }
 
 // replacementsUnknown is why it cannot be told where pods fit.
