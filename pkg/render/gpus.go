@@ -199,13 +199,20 @@ func nvlinkText(links []nvidia.NVLink) string {
 	if len(links) == 0 {
 		return ""
 	}
-	active := 0
+	active, unknown := 0, 0
 	for _, l := range links {
 		if l.Active {
 			active++
 		}
+		if len(l.Missing) > 0 {
+			unknown++
+		}
 	}
-	return fmt.Sprintf("%d of %s up", active, count(len(links), "link"))
+	text := fmt.Sprintf("%d of %s up", active, count(len(links), "link"))
+	if unknown > 0 {
+		text += fmt.Sprintf(", the other end of %d unknown", unknown)
+	}
+	return text
 }
 
 func fabricText(f *nvidia.Fabric) string {

@@ -4,6 +4,7 @@
 package nvidia
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,6 +36,10 @@ func compareWithPCI(gpus []GPU, pci []PCIDevice) []node.Check {
 		path := pciDevices + "/" + device.BusID
 		switch device.Driver {
 		case nvidiaModule:
+			if i := slices.IndexFunc(gpus, func(g GPU) bool { return g.PCIBusID == "" }); i >= 0 {
+				checks = append(checks, node.Unseen("gpus/pci", path, "whether NVML knows GPU %s is not known: it does not tell the bus ID of GPU %d", device.BusID, gpus[i].Index))
+				continue
+			}
 			checks = append(checks, node.Bad("gpus/pci", path, "GPU %s is bound to the NVIDIA driver, and NVML does not know it", device.BusID))
 		case "":
 			checks = append(checks, node.Bad("gpus/pci", path, "GPU %s is bound to no kernel driver", device.BusID))
@@ -56,8 +61,11 @@ func gpuChecks(g *GPU) []node.Check {
 		checks = append(checks, node.Bad(name(what), "", "GPU %d: %s", g.Index, fmt.Sprintf(format, args...)))
 	}
 	if gone := missing(g.Missing, "uuid"); gone != nil {
-		bad("nvml", "NVML does not answer for it: %s", gone.Reason)
-		return checks
+		return append(checks, node.Check{Name: name("nvml"), State: gone.state(), Message: fmt.Sprintf("GPU %d: NVML does not answer for it: %s", g.Index, gone.Reason)})
+	}
+	checks = append(checks, untold(name("nvml"), fmt.Sprintf("GPU %d: NVML", g.Index), g.failures())...)
+	if gone := missing(g.Missing, "xids"); gone != nil && !gone.Unsupported {
+		checks = append(checks, node.Unseen(name("xid"), "", "GPU %d: its errors in the kernel log are not known: %s", g.Index, gone.Reason))
 	}
 	if g.ECC != nil && g.ECC.Uncorrected != nil && *g.ECC.Uncorrected > 0 {
 		bad("ecc", "%s that ECC could not correct since the driver was loaded", node.Counted(int(*g.ECC.Uncorrected), "memory error"))
@@ -94,6 +102,78 @@ func gpuChecks(g *GPU) []node.Check {
 	}
 	if len(checks) == 0 {
 		checks = append(checks, node.Good(fmt.Sprintf("gpus/%d", g.Index), "", "GPU %d: %s", g.Index, nothingWrong(g)))
+	}
+	return checks
+}
+
+// The errors of NVML that say nothing of the GPU: a right that is missing, and a
+// driver that is older than the library.
+const (
+	noPermission    = 4
+	noSuchFunction  = 13
+	anotherArgument = 25
+)
+
+// state is what it means that NVML did not tell a value that the GPU has. The DRA
+// driver does not start then.
+func (m *Missing) state() node.State {
+	switch m.NVML {
+	case noPermission, noSuchFunction, anotherArgument:
+		return node.Unknown
+	default:
+		return node.Problem
+	}
+}
+
+// failures are the values of the node that NVML has and did not tell.
+func (f *Findings) failures() []Missing { return failed(f.Missing, "") }
+
+// failures are the values that NVML has of the GPU and did not tell. Where it is in
+// the machine and its errors come from the kernel.
+func (g *GPU) failures() []Missing {
+	all := slices.DeleteFunc(failed(g.Missing, ""), func(m Missing) bool {
+		return slices.Contains([]string{"pcieRoot", "numaNode", "xids"}, m.Value)
+	})
+	for i := range g.NVLinks {
+		all = append(all, failed(g.NVLinks[i].Missing, fmt.Sprintf(" of NVLink %d", g.NVLinks[i].Link))...)
+	}
+	for i := range g.MIGProfiles {
+		all = append(all, failed(g.MIGProfiles[i].Missing, " of MIG profile "+g.MIGProfiles[i].Name)...)
+	}
+	for i := range g.MIGDevices {
+		own := slices.DeleteFunc(slices.Clone(g.MIGDevices[i].Missing), func(m Missing) bool { return m.NVML == 0 })
+		all = append(all, failed(own, " of MIG device "+cmp.Or(g.MIGDevices[i].UUID, fmt.Sprint(i)))...)
+	}
+	return all
+}
+
+// failed are those of the values that exist, with what they are of.
+func failed(list []Missing, of string) []Missing {
+	var all []Missing
+	for _, m := range list {
+		if !m.Unsupported {
+			m.Value += of
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// untold has a check for each reason why who did not tell values.
+func untold(name, who string, failures []Missing) []node.Check {
+	var checks []node.Check
+	for len(failures) > 0 {
+		first := failures[0]
+		var values []string
+		failures = slices.DeleteFunc(failures, func(m Missing) bool {
+			same := m.Reason == first.Reason && m.NVML == first.NVML
+			if same {
+				values = append(values, m.Value)
+			}
+			return same
+		})
+		slices.Sort(values)
+		checks = append(checks, node.Check{Name: name, State: first.state(), Message: fmt.Sprintf("%s does not tell %s: %s", who, node.Sample(values), first.Reason)})
 	}
 	return checks
 }

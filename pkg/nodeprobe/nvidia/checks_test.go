@@ -18,7 +18,17 @@ func TestGPUChecks(t *testing.T) {
 		want  string
 	}{
 		"in order":        {GPU{}, node.OK, "nothing wrong found"},
-		"not told":        {GPU{Missing: []Missing{{Value: "ecc"}, {Value: "xids"}}}, node.OK, "nothing was told about ECC, XIDs"},
+		"not supported":   {GPU{Missing: []Missing{{Value: "ecc", NVML: 3, Unsupported: true}, {Value: "xids", Unsupported: true}}}, node.OK, "nothing was told about ECC, XIDs"},
+		"no kernel log":   {GPU{Missing: []Missing{{Value: "ecc", Unsupported: true}, {Value: "xids", Reason: "no permission"}}}, node.Unknown, "its errors in the kernel log are not known: no permission"},
+		"no NUMA node":    {GPU{Missing: []Missing{{Value: "numaNode", Reason: "there is none"}}}, node.OK, "nothing wrong"},
+		"half lost":       {GPU{UUID: "GPU-1", Missing: []Missing{{Value: "pciBusID", NVML: 15, Reason: "GPU is lost"}, {Value: "ecc", NVML: 15, Reason: "GPU is lost"}}}, node.Problem, "NVML does not tell ecc, pciBusID: GPU is lost"},
+		"not permitted":   {GPU{Missing: []Missing{{Value: "ecc.corrected", NVML: 4, Reason: "Insufficient Permissions"}}}, node.Unknown, "NVML does not tell ecc.corrected: Insufficient Permissions"},
+		"an old driver":   {GPU{Missing: []Missing{{Value: "fabric", NVML: 13, Reason: "Function Not Found"}}}, node.Unknown, "NVML does not tell fabric"},
+		"unknown brand":   {GPU{Missing: []Missing{{Value: "brand", Reason: "error interpreting device brand"}}}, node.Problem, "NVML does not tell brand"},
+		"a profile":       {GPU{MIGProfiles: []MIGProfile{{Name: "1g.10gb", Missing: []Missing{{Value: "placements", NVML: 999, Reason: "Unknown Error"}}}}}, node.Problem, "NVML does not tell placements of MIG profile 1g.10gb: Unknown Error"},
+		"a MIG device":    {GPU{MIGDevices: []MIGDevice{{UUID: "MIG-1", Missing: []Missing{{Value: "profileID", NVML: 15, Reason: "GPU is lost"}}}}}, node.Problem, "NVML does not tell profileID of MIG device MIG-1: GPU is lost"},
+		"an NVLink":       {GPU{NVLinks: []NVLink{{Link: 2, Active: true, Missing: []Missing{{Value: "remote", NVML: 15, Reason: "GPU is lost"}}}}}, node.Problem, "NVML does not tell remote of NVLink 2: GPU is lost"},
+		"no handle":       {GPU{Missing: []Missing{{Value: "uuid", NVML: 4, Reason: "Insufficient Permissions"}}}, node.Unknown, "NVML does not answer for it: Insufficient Permissions"},
 		"lost":            {GPU{Missing: []Missing{{Value: "uuid", Reason: "GPU is lost"}}}, node.Problem, "GPU is lost"},
 		"memory errors":   {GPU{ECC: &ECC{Current: true, Pending: true, Uncorrected: &many}}, node.Problem, "3 memory errors that ECC could not correct"},
 		"rows":            {GPU{Rows: &RemappedRows{Failed: true}}, node.Problem, "could not be replaced"},

@@ -67,7 +67,7 @@ func TestDiscoverHealth(t *testing.T) {
 	if diff := cmp.Diff(&RemappedRows{1, 2, true, false}, got.Rows); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]NVLink{{Link: 0, Active: true}, {Link: 1}}, got.NVLinks); diff != "" {
+	if diff := cmp.Diff([]NVLink{{Link: 0, Active: true, Missing: []Missing{{Value: "remote", Reason: "ERROR_NOT_SUPPORTED", Unsupported: true, NVML: 3}}}, {Link: 1}}, got.NVLinks); diff != "" {
 		t.Error(diff)
 	}
 	want := &Fabric{State: fabricCompleted, Status: fabricSuccess, ClusterUUID: "00000000-0000-0000-0000-000000000001", CliqueID: 4}

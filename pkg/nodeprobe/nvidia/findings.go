@@ -45,8 +45,11 @@ type Missing struct {
 	// Reason says why, in a few words.
 	Reason string `json:"reason"`
 	// Unsupported means that the GPU, or this version of the library, does not
-	// have it at all. Otherwise it exists and could not be had.
+	// have it at all. Otherwise it exists and could not be read.
 	Unsupported bool `json:"unsupported,omitempty"`
+	// NVML is the number of NVML's error (nvmlReturn_t); absent if the reason is
+	// another one.
+	NVML int `json:"nvml,omitempty"`
 }
 
 // PCIDevice is a GPU as the PCI bus has it.
@@ -152,8 +155,10 @@ type NVLink struct {
 	// Link is the number of it, Active whether it is up.
 	Link   int  `json:"link"`
 	Active bool `json:"active"`
-	// Remote is the PCI bus ID at the other end.
+	// Remote is the PCI bus ID at the other end; empty for a link that is down.
 	Remote string `json:"remote,omitempty"`
+	// Missing has the reason if it is not known.
+	Missing []Missing `json:"missing,omitempty"`
 }
 
 // Fabric is how far a GPU has come in joining an NVLink fabric.

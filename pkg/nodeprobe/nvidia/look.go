@@ -4,11 +4,11 @@
 package nvidia
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"time"
 
@@ -62,10 +62,11 @@ func lookAt(ctx context.Context, host *node.Host, library string) *Findings {
 	where, f, err := askNVML(ctx, host, library)
 	if err != nil {
 		f = &Findings{GPUs: []GPU{}}
-		f.check(notAsked(where, err, pci, pciErr))
+		f.check(notAsked(where, library != "", err, pci, pciErr))
 	} else {
 		f.Library = where
-		f.check(node.Good("gpus/nvml", where, "%s, driver %s", node.Counted(len(f.GPUs), "GPU"), f.DriverVersion))
+		f.check(node.Good("gpus/nvml", where, "%s, driver %s", node.Counted(len(f.GPUs), "GPU"), cmp.Or(f.DriverVersion, "unknown")))
+		f.check(untold("gpus/nvml", "NVML", f.failures())...)
 	}
 	f.PCI = pci
 	switch {
@@ -116,53 +117,23 @@ func askNVML(ctx context.Context, host *node.Host, library string) (where string
 	}
 }
 
-// errNoLibrary is a node without NVML.
-var errNoLibrary = errors.New("there is no " + libraryName)
-
-// findLibrary looks where the NVIDIA DRA driver looks
-// (cmd/gpu-kubelet-plugin/root.go), below the roots that it is told about in
-// common set-ups: the node's own, that of the driver container of the GPU
-// operator, and that of GKE.
-func findLibrary(host *node.Host, library string) (where, here string, err error) {
-	if !hasNVML {
-		_, err := openNVML("")
-		return "", "", err
-	}
-	if library != "" {
-		here, err = host.Here(library)
-		if err == nil {
-			_, err = host.Stat(library)
-		}
-		return library, here, err
-	}
-	for _, root := range []string{"/", "/run/nvidia/driver", "/home/kubernetes/bin/nvidia"} {
-		for _, dir := range []string{"/", "/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64", "/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu"} {
-			where = path.Join(root, dir, libraryName)
-			if info, err := host.Stat(where); err != nil || !info.Mode().IsRegular() {
-				continue
-			}
-			here, err = host.Here(where)
-			return where, here, err
-		}
-	}
-	if host.Root != node.DefaultRoot {
-		return "", "", errNoLibrary
-	}
-	return "", "", nil
-}
-
 // notAsked is the check for NVML that gave no answer. That is as it should be
-// only on a node that has no GPU.
-func notAsked(where string, err error, pci []PCIDevice, pciErr error) node.Check {
+// only on a node that has no GPU, and if nobody said where the library is.
+func notAsked(where string, given bool, err error, pci []PCIDevice, pciErr error) node.Check {
 	const name = "gpus/nvml"
+	var other *notNVMLError
 	switch {
+	case errors.As(err, &other), given && noLibrary(err):
+		return node.Bad(name, where, "%v", err)
+	case given && !hasNVML:
+		return node.Unseen(name, where, "%v", err)
 	case pciErr == nil && len(pci) == 0 && (!hasNVML || errors.Is(err, errNoLibrary) || noLibrary(err)):
 		return node.Good(name, where, "no NVIDIA GPU on the PCI bus")
 	case !hasNVML, errors.Is(err, context.DeadlineExceeded) && len(pci) == 0, errors.Is(err, context.Canceled):
 		return node.Unseen(name, where, "%v", err)
 	case pciErr != nil:
 		return node.Unseen(name, where, "%v, and whether there is a GPU is not known either", err)
-	case !slices.ContainsFunc(pci, func(d PCIDevice) bool { return d.Driver == nvidiaModule }):
+	case len(pci) > 0 && !slices.ContainsFunc(pci, func(d PCIDevice) bool { return d.Driver == nvidiaModule }):
 		return node.Bad(name, where, "%v; none of %s is bound to the kernel driver %q", err, node.Counted(len(pci), "GPU"), nvidiaModule)
 	default:
 		return node.Failed(name, where, err)

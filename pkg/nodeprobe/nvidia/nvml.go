@@ -6,8 +6,11 @@
 package nvidia
 
 import (
+	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/NVIDIA/go-nvlib/pkg/nvlib/device"
@@ -25,12 +28,18 @@ func openNVML(path string) (*Findings, error) {
 	if path == "" {
 		path = libraryName
 	}
-	// A library without this function would end the process.
 	library := dl.New(path, dl.RTLD_LAZY|dl.RTLD_LOCAL)
 	if err := library.Open(); err != nil {
 		return nil, fmt.Errorf("open NVML: %w: %w", err, nvml.ERROR_LIBRARY_NOT_FOUND)
 	}
-	err := library.Lookup("nvmlInitWithFlags")
+	// A library without one of these functions would end the process.
+	var err error
+	for _, versions := range [][]string{{initSymbol}, {"nvmlShutdown"}, {"nvmlErrorString"}, {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"}, {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"}} {
+		if !slices.ContainsFunc(versions, func(symbol string) bool { return library.Lookup(symbol) == nil }) {
+			err = &notNVMLError{"it is not a complete NVML: it has no " + versions[0]}
+			break
+		}
+	}
 	if closing := library.Close(); err == nil {
 		err = closing
 	}
@@ -67,7 +76,7 @@ func discover(lib nvml.Interface) (f *Findings, err error) {
 		handle, ret := lib.DeviceGetHandleByIndex(i)
 		if ret != nvml.SUCCESS {
 			gpu := GPU{Index: i}
-			lacks(&gpu.Missing, "uuid", ret.Error())
+			gpu.Missing = append(gpu.Missing, failure("uuid", ret))
 			f.GPUs = append(f.GPUs, gpu)
 			continue
 		}
@@ -88,16 +97,37 @@ type nvmlReader struct {
 	devices device.Interface
 }
 
+// said is the text of an error. NVML's is in memory of the library, which may be gone
+// after the shutdown.
+func said(ret nvml.Return) string {
+	return cmp.Or(strings.Clone(ret.Error()), fmt.Sprintf("error %d", int(ret)))
+}
+
+// failure is why NVML did not tell a value.
+func failure(value string, ret nvml.Return) Missing {
+	return Missing{Value: value, Reason: said(ret), NVML: int(ret), Unsupported: ret == nvml.ERROR_NOT_SUPPORTED}
+}
+
+// has reports whether the library has one of the versions of a function.
+func (r *nvmlReader) has(versions ...string) bool {
+	return slices.ContainsFunc(versions, func(symbol string) bool { return r.lib.Extensions().LookupSymbol(symbol) == nil })
+}
+
+// noFunction is a value that an older library does not have.
+func noFunction(value, symbol string) Missing {
+	return Missing{Value: value, Reason: "the library has no " + symbol, Unsupported: true}
+}
+
 // ask gets one value, or notes why not. Calling a function that an older library
 // lacks would end the process, so it is looked up first.
 func ask[T any](r *nvmlReader, list *[]Missing, field, symbol string, get func() (T, nvml.Return)) *T {
-	if r.lib.Extensions().LookupSymbol(symbol) != nil {
-		*list = append(*list, Missing{Value: field, Reason: "the library has no " + symbol, Unsupported: true})
+	if !r.has(symbol) {
+		*list = append(*list, noFunction(field, symbol))
 		return nil
 	}
 	v, ret := get()
 	if ret != nvml.SUCCESS {
-		*list = append(*list, Missing{Value: field, Reason: ret.Error(), Unsupported: ret == nvml.ERROR_NOT_SUPPORTED})
+		*list = append(*list, failure(field, ret))
 		return nil
 	}
 	return &v
@@ -118,7 +148,7 @@ func named[T any](r *nvmlReader, list *[]Missing, field, symbol string, get func
 	}
 	text, err := name()
 	if err != nil {
-		lacks(list, field, err.Error())
+		lacks(list, field, strings.Clone(err.Error()))
 	}
 	return text
 }
@@ -194,11 +224,40 @@ func (r *nvmlReader) health(g *GPU, handle nvml.Device) {
 
 // links asks about NVLink and the fabric behind it.
 func (r *nvmlReader) links(g *GPU, handle nvml.Device) {
-	for link := range nvml.NVLINK_MAX_LINKS {
+	r.nvlinks(g, handle)
+	g.Fabric = ask(r, &g.Missing, "fabric", "nvmlDeviceGetGpuFabricInfo", func() (Fabric, nvml.Return) {
+		info, ret := handle.GetGpuFabricInfo()
+		fabric := Fabric{State: fabricState(info.State), CliqueID: info.CliqueId}
+		if info.State == nvml.GPU_FABRIC_STATE_COMPLETED {
+			fabric.Status = fabricSuccess
+			if status := nvml.Return(info.Status); status != nvml.SUCCESS {
+				fabric.Status = said(status)
+			}
+		}
+		if info.ClusterUuid != [16]uint8{} {
+			fabric.ClusterUUID = uuid.UUID(info.ClusterUuid).String()
+		}
+		return fabric, ret
+	})
+}
+
+// nvlinks asks for the links that the GPU has. The interface has room for more, and a
+// GPU may say of these that they are down.
+func (r *nvmlReader) nvlinks(g *GPU, handle nvml.Device) {
+	count, counted := nvml.NVLINK_MAX_LINKS, false
+	var gone []Missing
+	switch n := ask(r, &gone, "nvlinks", "nvmlDeviceGetFieldValues", func() (uint64, nvml.Return) { return linkCount(handle) }); {
+	case n != nil:
+		count, counted = int(min(*n, nvml.NVLINK_MAX_LINKS)), true
+	case !gone[0].Unsupported:
+		g.Missing = append(g.Missing, gone...)
+		return
+	}
+	for link := range count {
 		var gone []Missing
 		state := ask(r, &gone, "nvlinks", "nvmlDeviceGetNvLinkState", func() (nvml.EnableState, nvml.Return) {
 			state, ret := handle.GetNvLinkState(link)
-			if ret == nvml.ERROR_INVALID_ARGUMENT {
+			if ret == nvml.ERROR_INVALID_ARGUMENT && !counted {
 				// There are fewer links.
 				ret = nvml.ERROR_NOT_SUPPORTED
 			}
@@ -212,26 +271,36 @@ func (r *nvmlReader) links(g *GPU, handle nvml.Device) {
 		}
 		one := NVLink{Link: link, Active: *state == nvml.FEATURE_ENABLED}
 		if one.Active {
-			if info := ask(r, &gone, "", "nvmlDeviceGetNvLinkRemotePciInfo_v2", func() (nvml.PciInfo, nvml.Return) { return handle.GetNvLinkRemotePciInfo(link) }); info != nil {
-				one.Remote = busID(info.BusId[:])
+			if info := ask(r, &one.Missing, "remote", "nvmlDeviceGetNvLinkRemotePciInfo_v2", func() (nvml.PciInfo, nvml.Return) { return handle.GetNvLinkRemotePciInfo(link) }); info != nil {
+				if one.Remote = busID(info.BusId[:]); one.Remote == "" {
+					one.Missing = append(one.Missing, Missing{Value: "remote", Reason: "NVML does not know the other end", Unsupported: true})
+				}
 			}
 		}
 		g.NVLinks = append(g.NVLinks, one)
 	}
-	g.Fabric = ask(r, &g.Missing, "fabric", "nvmlDeviceGetGpuFabricInfo", func() (Fabric, nvml.Return) {
-		info, ret := handle.GetGpuFabricInfo()
-		fabric := Fabric{State: fabricState(info.State), CliqueID: info.CliqueId}
-		if info.State == nvml.GPU_FABRIC_STATE_COMPLETED {
-			fabric.Status = fabricSuccess
-			if status := nvml.Return(info.Status); status != nvml.SUCCESS {
-				fabric.Status = status.Error()
-			}
-		}
-		if info.ClusterUuid != [16]uint8{} {
-			fabric.ClusterUUID = uuid.UUID(info.ClusterUuid).String()
-		}
-		return fabric, ret
-	})
+}
+
+// linkCount is how many NVLinks a GPU has.
+func linkCount(handle nvml.Device) (uint64, nvml.Return) {
+	values := []nvml.FieldValue{{FieldId: nvml.FI_DEV_NVLINK_LINK_COUNT}}
+	ret := handle.GetFieldValues(values)
+	if ret == nvml.SUCCESS {
+		ret = nvml.Return(values[0].NvmlReturn)
+	}
+	if ret == nvml.ERROR_INVALID_ARGUMENT {
+		// An older driver does not know the field.
+		ret = nvml.ERROR_NOT_SUPPORTED
+	}
+	value := values[0].Value[:]
+	switch nvml.ValueType(values[0].ValueType) {
+	case nvml.VALUE_TYPE_UNSIGNED_INT, nvml.VALUE_TYPE_SIGNED_INT:
+		return uint64(binary.NativeEndian.Uint32(value)), ret
+	case nvml.VALUE_TYPE_UNSIGNED_SHORT:
+		return uint64(binary.NativeEndian.Uint16(value)), ret
+	default:
+		return binary.NativeEndian.Uint64(value), ret
+	}
 }
 
 func fabricState(state uint8) string {
@@ -250,7 +319,7 @@ func fabricState(state uint8) string {
 }
 
 // busID is the bus ID that NVML has as a C string, with the domain in the four
-// digits that sysfs uses, unless it needs more.
+// digits that sysfs uses, unless it needs more. All ones stand for none.
 func busID(chars []int8) string {
 	var b strings.Builder
 	for _, c := range chars {
@@ -260,6 +329,9 @@ func busID(chars []int8) string {
 		b.WriteByte(byte(c))
 	}
 	id := strings.ToLower(b.String())
+	if strings.Trim(strings.TrimSuffix(id, ".0"), "f:") == "" {
+		return ""
+	}
 	if len(id) == len("00000000:00:00.0") {
 		id = strings.TrimPrefix(id, "0000")
 	}

@@ -26,6 +26,10 @@ func (r *nvmlReader) mig(g *GPU, dev device.Device) error {
 		return nil
 	}
 	count := ask(r, &g.Missing, "migDevices", "nvmlDeviceGetMaxMigDeviceCount", dev.GetMaxMigDeviceCount)
+	if value(count) > 0 && !r.has("nvmlDeviceGetMigDeviceHandleByIndex") {
+		g.Missing = append(g.Missing, noFunction("migDevices", "nvmlDeviceGetMigDeviceHandleByIndex"))
+		return nil
+	}
 	for i := range value(count) {
 		handle, ret := dev.GetMigDeviceHandleByIndex(i)
 		switch ret {
@@ -33,7 +37,7 @@ func (r *nvmlReader) mig(g *GPU, dev device.Device) error {
 			g.MIGDevices = append(g.MIGDevices, r.migDevice(dev, handle, names))
 		case nvml.ERROR_NOT_FOUND, nvml.ERROR_INVALID_ARGUMENT:
 		default:
-			lacks(&g.Missing, "migDevices", fmt.Sprintf("number %d: %v", i, ret))
+			g.Missing = append(g.Missing, numbered(i, failure("migDevices", ret)))
 		}
 	}
 	return nil
@@ -50,8 +54,8 @@ type migName struct {
 // driver, also on a GPU that is not divided now.
 func (r *nvmlReader) profiles(g *GPU, dev device.Device) ([]migName, error) {
 	const symbol = "nvmlDeviceGetGpuInstanceProfileInfo"
-	if r.lib.Extensions().LookupSymbol(symbol) != nil {
-		g.Missing = append(g.Missing, Missing{Value: "migProfiles", Reason: "the library has no " + symbol, Unsupported: true})
+	if !r.has(symbol) {
+		g.Missing = append(g.Missing, noFunction("migProfiles", symbol))
 		return nil, nil
 	}
 	// Without it, as for the driver, names have no memory size.
@@ -64,7 +68,7 @@ func (r *nvmlReader) profiles(g *GPU, dev device.Device) ([]migName, error) {
 		case nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_INVALID_ARGUMENT:
 			continue
 		default:
-			lacks(&g.Missing, "migProfiles", fmt.Sprintf("number %d: %v", i, ret))
+			g.Missing = append(g.Missing, numbered(i, failure("migProfiles", ret)))
 			continue
 		}
 		p := MIGProfile{
@@ -72,14 +76,7 @@ func (r *nvmlReader) profiles(g *GPU, dev device.Device) ([]migName, error) {
 			Multiprocessors: int(info.MultiprocessorCount), CopyEngines: int(info.CopyEngineCount), Decoders: int(info.DecoderCount),
 			Encoders: int(info.EncoderCount), JPEGEngines: int(info.JpegCount), OFAEngines: int(info.OfaCount),
 		}
-		placements, ret := dev.GetGpuInstancePossiblePlacements(&info)
-		if ret != nvml.SUCCESS {
-			unsupported := ret == nvml.ERROR_NOT_SUPPORTED || ret == nvml.ERROR_INVALID_ARGUMENT
-			p.Missing = append(p.Missing, Missing{Value: "placements", Reason: ret.Error(), Unsupported: unsupported})
-		}
-		for _, at := range placements {
-			p.Placements = append(p.Placements, Placement{Start: int(at.Start), Size: int(at.Size)})
-		}
+		r.placements(&p, dev, &info)
 		for j := range nvml.COMPUTE_INSTANCE_PROFILE_COUNT {
 			for k := range nvml.COMPUTE_INSTANCE_ENGINE_PROFILE_COUNT {
 				profile, err := r.devices.NewMigProfile(i, j, k, info.MemorySizeMB, memory)
@@ -95,6 +92,30 @@ func (r *nvmlReader) profiles(g *GPU, dev device.Device) ([]migName, error) {
 		g.MIGProfiles = append(g.MIGProfiles, p)
 	}
 	return names, nil
+}
+
+// placements asks where partitions of a profile can be.
+func (r *nvmlReader) placements(p *MIGProfile, dev device.Device, info *nvml.GpuInstanceProfileInfo) {
+	const symbol = "nvmlDeviceGetGpuInstancePossiblePlacements"
+	if !r.has(symbol+"_v2", symbol) {
+		p.Missing = append(p.Missing, noFunction("placements", symbol))
+		return
+	}
+	placements, ret := dev.GetGpuInstancePossiblePlacements(info)
+	if ret != nvml.SUCCESS {
+		gone := failure("placements", ret)
+		gone.Unsupported = gone.Unsupported || ret == nvml.ERROR_INVALID_ARGUMENT
+		p.Missing = append(p.Missing, gone)
+	}
+	for _, at := range placements {
+		p.Placements = append(p.Placements, Placement{Start: int(at.Start), Size: int(at.Size)})
+	}
+}
+
+// numbered is a failure of one of several.
+func numbered(number int, gone Missing) Missing {
+	gone.Reason = fmt.Sprintf("number %d: %s", number, gone.Reason)
+	return gone
 }
 
 // migDevice asks for all of one partition.
@@ -126,6 +147,11 @@ func (r *nvmlReader) migDevice(parent device.Device, handle nvml.Device, names [
 	}
 	computeInfo := ask(r, m, "profile", "nvmlComputeInstanceGetInfo_v2", (*compute).GetInfo)
 	if computeInfo == nil {
+		return d
+	}
+	const symbol = "nvmlGpuInstanceGetComputeInstanceProfileInfo"
+	if !r.has(symbol) {
+		*m = append(*m, noFunction("profile", symbol))
 		return d
 	}
 	for _, n := range names {
