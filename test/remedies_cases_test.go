@@ -80,6 +80,21 @@ func remedyCases() []remedyCase {
 			claim: "{devices: {requests: [{name: gpus, exactly: {deviceClassName: $C, count: 4}}], constraints: [{matchAttribute: $C.example.com/root}]}}",
 		},
 		{
+			name: "capacity-name", kinds: kinds(explain.EditCapacity), owners: []string{"pod", "deployment"},
+			devices: "[{name: gpu-0, allowMultipleAllocations: true, capacity: {memory: {value: 40Gi}}}]",
+			claim:   exactly(", capacity: {requests: {memroy: 10Gi}}"),
+		},
+		{
+			name: "capacity-of-nothing", kinds: kinds(explain.EditCapacity), owners: []string{"pod", "deployment"},
+			devices: "[{name: gpu-0, allowMultipleAllocations: true, capacity: {memory: {value: 40Gi}}}]",
+			claim:   exactly(", capacity: {requests: {bandwidth: 10Gi}}"),
+		},
+		{
+			name: "constraint-name", kinds: kinds(explain.EditConstraint), owners: []string{"pod", "deployment"},
+			devices: "[{name: gpu-0, attributes: {root: {string: a}}}, {name: gpu-1, attributes: {root: {string: a}}}]",
+			claim:   "{devices: {requests: [{name: gpus, exactly: {deviceClassName: $C, count: 2}}], constraints: [{matchAttribute: $C.example.com/rot}]}}",
+		},
+		{
 			name: "tolerate-device-taint", kinds: kinds(explain.EditDeviceToleration), owners: []string{"pod", "daemonset"},
 			devices: "[{name: gpu-0, taints: [{key: ecc, value: bad, effect: NoSchedule}]}]", claim: exactly(""),
 		},

@@ -24,7 +24,10 @@ const extendedClaimName = "<extended-resources>"
 // HasExtendedResources tells whether the pod asks for an extended resource
 // that a DeviceClass stands for (KEP-5004).
 func (a *Allocator) HasExtendedResources(pod *corev1.Pod) bool {
-	for name, quantity := range a.extendedRequests(pod) {
+	if a.classOf == nil {
+		return false
+	}
+	for name, quantity := range extendedRequests(pod) {
 		if quantity != 0 && a.classOf.GetDeviceClass(name) != nil {
 			return true
 		}
@@ -92,11 +95,16 @@ func extendedFromDRA(pod *corev1.Pod) []corev1.ResourceName {
 	return names
 }
 
+// ExtendedResources lists the resources that a pod asks for and that only a
+// device plugin or a DeviceClass can serve, sorted.
+func ExtendedResources(pod *corev1.Pod) []corev1.ResourceName {
+	requests := extendedRequests(pod)
+	maps.DeleteFunc(requests, func(_ corev1.ResourceName, quantity int64) bool { return quantity == 0 })
+	return slices.Sorted(maps.Keys(requests))
+}
+
 // extendedRequests returns how much of each extended resource a pod asks for.
-func (a *Allocator) extendedRequests(pod *corev1.Pod) map[corev1.ResourceName]int64 {
-	if a.classOf == nil {
-		return nil
-	}
+func extendedRequests(pod *corev1.Pod) map[corev1.ResourceName]int64 {
 	requests := map[corev1.ResourceName]int64{}
 	for name, quantity := range resourcehelper.PodRequests(defaultedPod(pod), resourcehelper.PodResourcesOptions{}) {
 		if isDRAExtendedResource(name) {
@@ -127,7 +135,7 @@ func (a *Allocator) ExtendedResourceClaim(pod *corev1.Pod, node *corev1.Node) (*
 		allocatable = node.Status.Allocatable
 	}
 	classes := map[corev1.ResourceName]string{}
-	requests := a.extendedRequests(pod)
+	requests := extendedRequests(pod)
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		if requests[name] == 0 {
 			continue
@@ -232,6 +240,21 @@ func ExtendedResourceMappings(pod *corev1.Pod, claim *resourceapi.ResourceClaim)
 		}
 	}
 	return mappings
+}
+
+// ExtendedResourceRequest finds the container and the resource that a request
+// of a pod's claim for extended resources stands for. It is false for any other
+// claim, and where there is no pod.
+func ExtendedResourceRequest(pod *corev1.Pod, claim *resourceapi.ResourceClaim, request string) (corev1.ContainerExtendedResourceRequest, bool) {
+	if pod == nil || claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] != "true" {
+		return corev1.ContainerExtendedResourceRequest{}, false
+	}
+	mappings := ExtendedResourceMappings(pod, claim)
+	at := slices.IndexFunc(mappings, func(m corev1.ContainerExtendedResourceRequest) bool { return m.RequestName == request })
+	if at < 0 {
+		return corev1.ContainerExtendedResourceRequest{}, false
+	}
+	return mappings[at], true
 }
 
 // isDRAExtendedResource tells whether the name of a resource can stand for a

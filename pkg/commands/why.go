@@ -267,7 +267,7 @@ func (o *whyOptions) explainIn(ctx context.Context, from *source, files *snapsho
 	}
 	var targets []explain.Options
 	if objects != nil && len(refs) == 0 {
-		uses := func(pod *corev1.Pod) bool { return len(alloc.PodClaims(pod)) > 0 }
+		uses := func(pod *corev1.Pod) bool { return explain.WantsDevices(snap, alloc, pod) }
 		if targets, a.passed, err = targetsOf(objects, uses); err != nil {
 			return err
 		}

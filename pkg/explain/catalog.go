@@ -92,6 +92,15 @@ func (c *catalog) inClass(ctx context.Context, class *resourceapi.DeviceClass, d
 	return true
 }
 
+// attributes are the names of all attributes of the devices.
+func (c *catalog) attributes() []string {
+	var names []string
+	for _, have := range c.words().Readings(selector.KindAttributes) {
+		names = append(names, have.Domain+"/"+have.Name)
+	}
+	return names
+}
+
 // spread says how many devices have a value: "exists on 3 of 10,245 devices of
 // all pools".
 func (c *catalog) spread(r selector.Reading) string {

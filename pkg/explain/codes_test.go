@@ -352,7 +352,7 @@ func TestCodes(t *testing.T) {
 			verdict: DoesNotFit,
 			funnels: []string{"2=1+1*RequestSelectorFalse", "2=2"},
 			nodes:   []string{"1*RequestsCompete"},
-			summary: "Node n1 has enough devices for requests x and y each alone, but not for all together",
+			summary: "Node n1 has enough devices for each of request x and request y alone, but not for all together",
 		},
 		"prioritized list": {
 			cluster: []part{

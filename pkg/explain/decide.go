@@ -423,15 +423,9 @@ func (x *inquiry) place(best *fitting) {
 		if i >= len(best.allocations) {
 			break
 		}
-		results := best.allocations[i].Devices.Results
-		devices := make([]AllocatedDevice, 0, len(results))
-		for j := range results {
-			device := allocatedDevice(&results[j])
-			// The share's ID is made anew at each attempt.
-			device.ShareID = ""
-			devices = append(devices, device)
-		}
-		placement.Claims = append(placement.Claims, PlacementClaim{Namespace: claim.Namespace, Name: claim.Name, Devices: devices})
+		placement.Claims = append(placement.Claims, PlacementClaim{
+			Namespace: claim.Namespace, Name: claim.Name, Devices: pickedDevices(x.subject.pod, claim, &best.allocations[i]),
+		})
 	}
 	x.out.Placement = placement
 }

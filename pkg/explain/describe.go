@@ -93,7 +93,7 @@ func (x *inquiry) allocation(claim *resourceapi.ResourceClaim) *Allocation {
 		a.Since, a.AgeSeconds = from.AllocationTimestamp, x.age(*from.AllocationTimestamp)
 	}
 	for i := range from.Devices.Results {
-		device := allocatedDevice(&from.Devices.Results[i])
+		device := allocatedDevice(x.subject.pod, claim, &from.Devices.Results[i])
 		id := allocator.DeviceID{Driver: device.Driver, Pool: device.Pool, Device: device.Device}
 		device.Status = inventory.StatusOf(claim, &from.Devices.Results[i])
 		device.Missing = x.snap.Gap(snapshot.ResourceSlices) == nil && x.site.alloc.Device(id) == nil && !allocator.DeviceReady(claim, &from.Devices.Results[i])
@@ -105,10 +105,27 @@ func (x *inquiry) allocation(claim *resourceapi.ResourceClaim) *Allocation {
 	return a
 }
 
-func allocatedDevice(result *resourceapi.DeviceRequestAllocationResult) AllocatedDevice {
+// pickedDevices describes what the allocator picks for a claim of a pod.
+func pickedDevices(pod *corev1.Pod, claim *resourceapi.ResourceClaim, allocation *resourceapi.AllocationResult) []AllocatedDevice {
+	devices := make([]AllocatedDevice, 0, len(allocation.Devices.Results))
+	for i := range allocation.Devices.Results {
+		device := allocatedDevice(pod, claim, &allocation.Devices.Results[i])
+		// The share's ID is made anew at each attempt.
+		device.ShareID = ""
+		devices = append(devices, device)
+	}
+	return devices
+}
+
+// allocatedDevice describes a device of a claim. The pod is the one that uses
+// the claim; it can be nil.
+func allocatedDevice(pod *corev1.Pod, claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) AllocatedDevice {
 	device := AllocatedDevice{
 		Request: result.Request, Driver: result.Driver, Pool: result.Pool, Device: result.Device,
 		AdminAccess: result.AdminAccess != nil && *result.AdminAccess,
+	}
+	if use, ok := allocator.ExtendedResourceRequest(pod, claim, result.Request); ok {
+		device.Container, device.ExtendedResource = use.ContainerName, use.ResourceName
 	}
 	if result.ShareID != nil {
 		device.ShareID = string(*result.ShareID)
@@ -210,4 +227,23 @@ func (x *inquiry) claimName(pc *allocator.PodClaim) string {
 		}
 	}
 	return ""
+}
+
+// RequestTitle names the request that a device is for: "request gpus", or the
+// container and the extended resource that it stands for.
+func (d *AllocatedDevice) RequestTitle() string {
+	return titleOf(d.Request, d.Container, d.ExtendedResource)
+}
+
+// Title names the request: "request gpus", or the container and the extended
+// resource that it stands for.
+func (r *DeviceRequest) Title() string {
+	return titleOf(r.Name, r.Container, r.ExtendedResource)
+}
+
+func titleOf(request, container, resource string) string {
+	if container == "" {
+		return "request " + request
+	}
+	return fmt.Sprintf("container %s (%s)", container, resource)
 }

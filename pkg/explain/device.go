@@ -359,7 +359,7 @@ func (c *checks) checkConstraints(ctx context.Context, d *allocator.Device) *rea
 			return &reason{
 				rank: rankConstraint, code: AttributeMissing, label: "attribute missing",
 				text: fmt.Sprintf("has no attribute %s%s", name, c.nearAttribute(name)),
-				fact: fact,
+				lack: fmt.Sprintf("without attribute %s", name), fact: fact,
 			}
 		case c.enabled("DRAListTypeAttributes") && len(valueTexts(value)) == 0:
 			fact.Found = "an empty list"
@@ -395,16 +395,22 @@ func (c *checks) attribute(ctx context.Context, d *allocator.Device, name resour
 // nearAttribute suggests the attribute that was probably meant by one that a
 // device does not have.
 func (c *checks) nearAttribute(name resourceapi.FullyQualifiedName) string {
-	r := selector.Attribute(resourceapi.QualifiedName(name), "")
-	text := ", which " + c.catalog.spread(r)
-	if c.catalog.words().Count(r) > 0 {
+	text := ", which " + c.catalog.spread(selector.Attribute(resourceapi.QualifiedName(name), ""))
+	if !c.missingEverywhere(name) {
 		return text
 	}
-	var names []string
-	for _, have := range c.catalog.words().Readings(r.Kind) {
-		names = append(names, have.Domain+"/"+have.Name)
-	}
-	return text + didYouMean(string(name), names)
+	return text + c.meantAttribute(name)
+}
+
+// missingEverywhere reports whether no device at all has an attribute that a
+// constraint is about, and the request does not derive it.
+func (c *checks) missingEverywhere(name resourceapi.FullyQualifiedName) bool {
+	return c.request.derivedAt(name) < 0 && c.catalog.words().Count(selector.Attribute(resourceapi.QualifiedName(name), "")) == 0
+}
+
+// meantAttribute suggests an attribute that some device has.
+func (c *checks) meantAttribute(name resourceapi.FullyQualifiedName) string {
+	return didYouMean(string(name), c.catalog.attributes())
 }
 
 func featureOff(rank int, gate, holder, path string) *reason {

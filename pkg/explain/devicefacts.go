@@ -103,7 +103,7 @@ func (x *inquiry) deviceCounters(d *allocator.Device) []DeviceCounter {
 
 func deviceHolder(holder allocator.Holder) DeviceHolder {
 	claim := holder.Claim
-	result := allocatedDevice(holder.Result)
+	result := allocatedDevice(nil, claim, holder.Result)
 	h := DeviceHolder{
 		Namespace: claim.Namespace, Name: claim.Name, Request: result.Request,
 		ShareID: result.ShareID, ConsumedCapacity: result.ConsumedCapacity, AdminAccess: result.AdminAccess,

@@ -501,7 +501,7 @@ func (x *inquiry) account(ctx context.Context, c *claimInquiry) error {
 			}
 			funnels = append(funnels, f)
 			request := f.explanation(pools)
-			if place, ok := x.extendedPlace(r.base); ok && x.subject.claims[c.index].ExtendedResources {
+			if place, ok := x.extendedPlace(c.claim, r.base); ok {
 				request.Container = place.container.Name
 			}
 			explained.Requests = append(explained.Requests, request)

@@ -339,9 +339,14 @@ type AllocatedDevice struct {
 	// Request is the name of the request, "request/subrequest" for one of a
 	// prioritized list.
 	Request string `json:"request"`
-	Driver  string `json:"driver"`
-	Pool    string `json:"pool"`
-	Device  string `json:"device"`
+	// ExtendedResource is what the container asks for by this request, in the
+	// claim for extended resources.
+	ExtendedResource string `json:"extendedResource,omitempty"`
+	// Container is the one that asks for it.
+	Container string `json:"container,omitempty"`
+	Driver    string `json:"driver"`
+	Pool      string `json:"pool"`
+	Device    string `json:"device"`
 	// ShareID is set for a share of a device that several claims can use.
 	ShareID string `json:"shareID,omitempty"`
 	// ConsumedCapacity is what this share takes, by capacity name.
@@ -812,6 +817,11 @@ type DeviceRequest struct {
 	// or the template that it will be made from.
 	Claim string `json:"claim"`
 	Name  string `json:"name"`
+	// ExtendedResource is what the container asks for by this request, in the
+	// claim for extended resources.
+	ExtendedResource string `json:"extendedResource,omitempty"`
+	// Container is the one that asks for it.
+	Container string `json:"container,omitempty"`
 	// DeviceClass is that of the request.
 	DeviceClass string `json:"deviceClass"`
 	// Node is the one from which the checks look, empty if none can reach it.

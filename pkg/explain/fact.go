@@ -56,14 +56,17 @@ type fact struct {
 	// the class, this is.
 	selector, conjunct int
 	class              *resourceapi.DeviceClass
-	capacity           resourceapi.QualifiedName
-	constraint         int
-	gate               string
-	misfit             *allocator.Misfit
-	pool               *allocator.Pool
-	counterSet         string
-	taint              resourceapi.DeviceTaint
-	tainted            *allocator.Device
+	// capacity is the name of a capacity that is asked for; unknown is set if no
+	// device of the node has one of that name.
+	capacity   resourceapi.QualifiedName
+	unknown    bool
+	constraint int
+	gate       string
+	misfit     *allocator.Misfit
+	pool       *allocator.Pool
+	counterSet string
+	taint      resourceapi.DeviceTaint
+	tainted    *allocator.Device
 	// holder is an allocated claim; of a factRestriction it is one of the pod's
 	// own, which keeps it from the node.
 	holder *resourceapi.ResourceClaim
@@ -246,11 +249,24 @@ func (s *scene) requestFacts(at requestPlace) {
 	for _, capacity := range slices.Sorted(maps.Keys((*r.capacity).Requests)) {
 		quantity := (*r.capacity).Requests[capacity]
 		s.facts = append(s.facts, fact{
-			kind: factCapacity, at: at, capacity: capacity,
+			kind: factCapacity, at: at, capacity: capacity, unknown: !slices.Contains(s.capacities(), string(capacity)),
 			text:     fmt.Sprintf("request %s requires %s of %s", name, selector.QuantityText(quantity), capacity),
 			evidence: Evidence{Object: holder, Path: fmt.Sprintf("%s.capacity.requests[%s]", path, capacity), Found: quantity.String()},
 		})
 	}
+}
+
+// capacities are the names of the capacities that devices of the node have, sorted.
+func (s *scene) capacities() []string {
+	names := map[string]bool{}
+	for _, pool := range s.x.site.pools[s.node.Name] {
+		for i := range pool.Devices {
+			for name := range pool.Devices[i].Capacity {
+				names[string(name)] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // extendedFact is what a container asks for.
@@ -278,57 +294,48 @@ type extendedPlace struct {
 // extendedPlace finds what a request of the claim for extended resources stands
 // for.
 func (s *scene) extendedPlace(at requestPlace) (extendedPlace, bool) {
-	return s.x.extendedPlace(at.in(s.claims).name)
+	return s.x.extendedPlace(s.claims[at.claim], at.in(s.claims).name)
 }
 
-// requestTitle names a request of a waiting claim: "request gpus", or the
-// container and the resource that a request for extended resources stands for.
-func (x *inquiry) requestTitle(claim int, name string) string {
-	if x.subject.claims[x.claims[claim].index].ExtendedResources {
-		if place, ok := x.extendedPlace(name); ok {
-			return fmt.Sprintf("container %s (%s)", place.container.Name, place.resource)
-		}
+// extendedPlace finds what a request of the claim for extended resources stands
+// for. It is false for a request of any other claim.
+func (x *inquiry) extendedPlace(claim *resourceapi.ResourceClaim, request string) (extendedPlace, bool) {
+	use, ok := allocator.ExtendedResourceRequest(x.subject.pod, claim, request)
+	if !ok {
+		return extendedPlace{}, false
 	}
-	if len(x.claims) > 1 && x.claims[claim].claim.Name != "" {
-		name = x.claims[claim].claim.Name + "." + name
+	spec := &x.subject.pod.Spec
+	list, field := spec.Containers, "containers"
+	named := func(c corev1.Container) bool { return c.Name == use.ContainerName }
+	if slices.ContainsFunc(spec.InitContainers, named) {
+		list, field = spec.InitContainers, "initContainers"
+	}
+	i := slices.IndexFunc(list, named)
+	return extendedPlace{
+		container: &list[i], resource: corev1.ResourceName(use.ResourceName),
+		path:    fmt.Sprintf("spec.%s[%d].resources", field, i),
+		pointer: fmt.Sprintf("/%s/%d/resources", field, i),
+	}, true
+}
+
+// requestTitle names a request of a waiting claim: "request gpus", with the
+// claim if there are several, or the container and the resource that a request
+// for extended resources stands for.
+func (x *inquiry) requestTitle(claim int, name string) string {
+	of := x.claims[claim].claim
+	if place, ok := x.extendedPlace(of, name); ok {
+		return titleOf(name, place.container.Name, string(place.resource))
+	}
+	if len(x.claims) > 1 && of.Name != "" {
+		name = of.Name + "." + name
 	}
 	return "request " + name
 }
 
-// extendedPlace finds what a request for extended resources stands for by its
-// name, "container-0-request-1" (createRequestsAndMappings in the scheduler's
-// dynamicresources plugin).
-func (x *inquiry) extendedPlace(request string) (extendedPlace, bool) {
-	var container, number int
-	if _, err := fmt.Sscanf(request, "container-%d-request-%d", &container, &number); err != nil || x.subject.pod == nil {
-		return extendedPlace{}, false
-	}
-	spec, field := &x.subject.pod.Spec, "initContainers"
-	list := spec.InitContainers
-	if container >= len(list) {
-		container, list, field = container-len(list), spec.Containers, "containers"
-	}
-	if container >= len(list) {
-		return extendedPlace{}, false
-	}
-	c := &list[container]
-	// The API server takes limits for requests that are not given.
-	names := map[corev1.ResourceName]bool{}
-	for name := range c.Resources.Limits {
-		names[name] = true
-	}
-	for name := range c.Resources.Requests {
-		names[name] = true
-	}
-	sorted := slices.Sorted(maps.Keys(names))
-	if number >= len(sorted) {
-		return extendedPlace{}, false
-	}
-	return extendedPlace{
-		container: c, resource: sorted[number],
-		path:    fmt.Sprintf("spec.%s[%d].resources", field, container),
-		pointer: fmt.Sprintf("/%s/%d/resources", field, container),
-	}, true
+// titleOfRequest is [inquiry.requestTitle] of a request that has a funnel.
+func (x *inquiry) titleOfRequest(r *request) string {
+	claim := slices.IndexFunc(x.claims, func(c claimInquiry) bool { return c.claim == r.claim })
+	return x.requestTitle(claim, r.name)
 }
 
 // wayFacts lists what is in the way on the node.

@@ -4,6 +4,7 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -18,7 +19,7 @@ import (
 // headline is the reason why the claims fit nowhere: what is asked for, and why
 // the nearest node does not have it. It is empty where that is not known.
 func (x *inquiry) headline(ctx context.Context, list []*prospect) string {
-	if text := x.noDevices(); text != "" {
+	if text := cmp.Or(x.noDevices(), x.noAttribute()); text != "" {
 		return text
 	}
 	if len(list) == 0 {
@@ -195,6 +196,32 @@ func (x *inquiry) noDevices() string {
 				text += "; " + hint
 			}
 			return text
+		}
+	}
+	return ""
+}
+
+// noAttribute says that a constraint is about an attribute that no device has, so
+// that no device can be used for a request.
+func (x *inquiry) noAttribute() string {
+	if x.snap.Gap(snapshot.ResourceSlices) != nil || x.subject.only != nil || x.out.NodeCount == 0 {
+		return ""
+	}
+	for i := range x.claims {
+		for _, alternatives := range x.claims[i].funnels {
+			for _, c := range claimConstraints(x.claims[i].claim) {
+				missing := func(f *funnel) bool { return c.appliesTo(f.request) && f.checks.missingEverywhere(c.attribute) }
+				if len(alternatives) == 0 || slices.ContainsFunc(alternatives, func(f *funnel) bool { return !missing(f) }) {
+					continue
+				}
+				what := "must be the same for all devices"
+				if c.distinct {
+					what = "must differ from device to device"
+				}
+				f := alternatives[0]
+				return fmt.Sprintf("no device has the attribute %s, which %s of %s%s",
+					c.attribute, what, x.requestTitle(i, f.request.base), f.checks.meantAttribute(c.attribute))
+			}
 		}
 	}
 	return ""

@@ -11,25 +11,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	resourcehelper "k8s.io/component-helpers/resource"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
-
-// extendedResources lists the resources that a pod asks for and that only a
-// device plugin or a DeviceClass can serve, sorted.
-func extendedResources(pod *corev1.Pod) []corev1.ResourceName {
-	var names []corev1.ResourceName
-	for name, quantity := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
-		native := !strings.Contains(string(name), "/") || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix) &&
-			!strings.HasPrefix(string(name), resourceapi.ResourceDeviceClassPrefix)
-		if !native && !quantity.IsZero() {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
 
 // servedBy lists the nodes on which device plugins offer a resource.
 func servedBy(snap *snapshot.Snapshot, name corev1.ResourceName) []*corev1.Node {
@@ -45,7 +30,7 @@ func servedBy(snap *snapshot.Snapshot, name corev1.ResourceName) []*corev1.Node 
 // unmappedHint tells, of a pod that has nothing to do with DRA, who serves the
 // extended resources that it asks for: perhaps DRA was meant to.
 func unmappedHint(snap *snapshot.Snapshot, pod *corev1.Pod, enabled bool) string {
-	names := extendedResources(pod)
+	names := allocator.ExtendedResources(pod)
 	if len(names) == 0 {
 		return ""
 	}
@@ -96,7 +81,7 @@ func (x *inquiry) mixedResourceHints() {
 	if pod == nil || x.out.Verdict != DoesNotFit {
 		return
 	}
-	for _, name := range extendedResources(pod) {
+	for _, name := range allocator.ExtendedResources(pod) {
 		class := x.classOf(name)
 		plugins := servedBy(x.snap, name)
 		if class == nil || len(plugins) == 0 {

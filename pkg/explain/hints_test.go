@@ -322,6 +322,54 @@ func TestUnmappedExtendedResource(t *testing.T) {
 	}
 }
 
+// TestExtendedResourceNames asks about a pod with three extended resources. Users
+// know the containers and the resources, and not the names of the requests that the
+// scheduler makes of them.
+func TestExtendedResourceNames(t *testing.T) {
+	for name, counts := range map[string][3]string{"short of one": {"5", "1", "1"}, "together": {"2", "1", "2"}, "fits": {"1", "1", "1"}} {
+		t.Run(name, func(t *testing.T) {
+			asking := changedPod("train-0", func(p *corev1.Pod) {
+				p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{
+					"example.com/gpu": resource.MustParse(counts[0]), "deviceclass.resource.kubernetes.io/gpu": resource.MustParse(counts[1]),
+				}
+				side := *p.Spec.Containers[0].DeepCopy()
+				side.Name, side.Resources.Limits = "side", corev1.ResourceList{"example.com/gpu": resource.MustParse(counts[2])}
+				p.Spec.Containers = append(p.Spec.Containers, side)
+			})
+			snap := cluster(t, gate("DRAExtendedResource", true), nodes("n1"), pool("n1", devices(4)...), asking, func(s *snapshot.Snapshot) {
+				s.Classes[0].Spec.ExtendedResourceName = ptr.To("example.com/gpu")
+			})
+			e, err := Explain(t.Context(), snap, Options{Kind: KindPod, Namespace: namespace, Name: "train-0", Device: "n1/gpu-0"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := []string{e.Summary, e.Device.Summary}
+			for _, group := range e.Nodes {
+				said = append(said, group.Message)
+			}
+			for _, r := range e.Device.Requests {
+				said = append(said, r.Message)
+			}
+			if e.Conflict != nil {
+				for _, element := range e.Conflict.Facts {
+					said = append(said, element.Text)
+				}
+			}
+			for _, remedy := range e.Remedies {
+				said = append(said, remedy.Change)
+			}
+			for _, text := range said {
+				if strings.Contains(text, "container-") {
+					t.Errorf("it says %q", text)
+				}
+			}
+			if text := strings.Join(said, "\n"); !strings.Contains(text, "container main (example.com/gpu)") && !strings.Contains(text, "container main (deviceclass.resource.kubernetes.io/gpu)") {
+				t.Errorf("it names no container:\n%s", text)
+			}
+		})
+	}
+}
+
 func TestNearest(t *testing.T) {
 	for name, tc := range map[string]struct {
 		names []string

@@ -357,7 +357,7 @@ func (x *inquiry) requestPrefix(f *funnel) string {
 	if requests <= 1 && f.request.name == f.request.base {
 		return ""
 	}
-	return "request " + f.request.name + ": "
+	return x.titleOfRequest(f.request) + ": "
 }
 
 func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) (nodeAnswer, bool) {
@@ -433,8 +433,6 @@ func lack(r *reason) string {
 		return "without enough counters left"
 	case CompatibilityGroupConflict:
 		return "of an incompatible group"
-	case AttributeMissing:
-		return "without the attribute of a constraint"
 	case PoolIncomplete:
 		return "in an incomplete pool"
 	case PoolInvalid:

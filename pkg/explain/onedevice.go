@@ -137,7 +137,11 @@ func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel, d *al
 	out := DeviceRequest{
 		Claim: x.claimLabel(claim),
 		Name:  f.request.name, DeviceClass: f.request.class,
-		Checks: x.deviceChecks(ctx, f.checks, d, node),
+		ExtendedResource: f.checks.extendedResource,
+		Checks:           x.deviceChecks(ctx, f.checks, d, node),
+	}
+	if place, ok := x.extendedPlace(f.request.claim, f.request.name); ok {
+		out.Container = place.container.Name
 	}
 	if node != nil {
 		out.Node = node.Name
@@ -231,7 +235,7 @@ func (x *inquiry) pickedFor(d *allocator.Device) string {
 	for _, c := range x.out.Placement.Claims {
 		for _, p := range c.Devices {
 			if p.Driver == d.ID.Driver && p.Pool == d.ID.Pool && p.Device == d.ID.Device {
-				return p.Request
+				return p.RequestTitle()
 			}
 		}
 	}
@@ -281,7 +285,7 @@ func (x *inquiry) notPicked(ctx context.Context, claim int, f *funnel, d *alloca
 		return fmt.Sprintf("%s, but %s picks %s", alone, picks, placement.Node)
 	}
 	if other := x.pickedFor(d); other != "" {
-		return alone + ", and is picked for request " + other
+		return alone + ", and is picked for " + other
 	}
 	taken := x.placed(claim, f.request)
 	if len(taken) == 0 {
@@ -372,7 +376,7 @@ func (x *inquiry) deviceSummary() string {
 		}
 	}
 	x.out.Device.Outcome = best.Outcome
-	label := "request " + best.Name
+	label := best.Title()
 	switch best.Outcome {
 	case Picked:
 		text := "the allocator picks it for " + label

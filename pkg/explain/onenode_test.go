@@ -126,7 +126,7 @@ func TestOneNode(t *testing.T) {
 			pod: "train-0", verdict: DoesNotFit, conflict: true, funnel: "2=2",
 			misfits: []string{"claim ml/mine is allocated on n2"},
 			pools:   []string{"n1 2 usable"}, devices: DoesNotFit,
-			summary: "apart from that, enough devices for requests mine.gpu and train.gpu each alone, but not for all together.",
+			summary: "apart from that, enough devices for each of request mine.gpu and request train.gpu alone, but not for all together.",
 		},
 		"another claim of the pod would fit, too": {
 			cluster: []part{

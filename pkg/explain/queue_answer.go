@@ -131,18 +131,12 @@ func placementOf(p *queuedPod) *Placement {
 	placement := &Placement{Node: p.reservation.Node}
 	for i := range p.reservation.Claims {
 		r := &p.reservation.Claims[i]
-		allocation := r.Allocation
-		if allocation == nil {
+		if r.Allocation == nil {
 			continue
 		}
-		claim := PlacementClaim{Namespace: r.Claim.Namespace, Name: r.Claim.Name}
-		for j := range allocation.Devices.Results {
-			device := allocatedDevice(&allocation.Devices.Results[j])
-			// The share's ID is made anew at each attempt.
-			device.ShareID = ""
-			claim.Devices = append(claim.Devices, device)
-		}
-		placement.Claims = append(placement.Claims, claim)
+		placement.Claims = append(placement.Claims, PlacementClaim{
+			Namespace: r.Claim.Namespace, Name: r.Claim.Name, Devices: pickedDevices(p.pod, r.Claim, r.Allocation),
+		})
 	}
 	return placement
 }

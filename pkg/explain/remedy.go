@@ -242,12 +242,7 @@ func (r *remedies) ask(ctx context.Context, c change) (*Remedy, error) {
 	}
 	answer.Node = asked[best].Name
 	for i := range verdicts[best].Allocations {
-		results := verdicts[best].Allocations[i].Devices.Results
-		for j := range results {
-			device := allocatedDevice(&results[j])
-			device.ShareID = ""
-			answer.Devices = append(answer.Devices, device)
-		}
+		answer.Devices = append(answer.Devices, pickedDevices(x.subject.pod, x.claims[i].claim, &verdicts[best].Allocations[i])...)
 	}
 	return answer, nil
 }

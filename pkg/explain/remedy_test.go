@@ -500,6 +500,30 @@ func TestRemedies(t *testing.T) {
 			conflict: []string{`request gpu requires model "Z"`},
 			remedies: []string{`User: remove the selector model "Z" from request gpu; and remove the constraint: the same gpu.example.com/root`},
 		},
+		"a constraint on an attribute that no device has": {
+			cluster: []part{
+				nodes("n1"), pool("n1", device("a", withAttribute("root", "x")), device("b", withAttribute("root", "x"))),
+				constrained(waiting, same("gpu.example.com/rot"), exact("gpu", 2)),
+			},
+			target:   theClaim,
+			conflict: []string{"all devices must have the same gpu.example.com/rot"},
+			remedies: []string{"User: correct the constraint: gpu.example.com/root instead of gpu.example.com/rot"},
+			patch:    []string{"/spec/devices/constraints/0/matchAttribute"},
+		},
+		"a capacity that is spelled wrong": {
+			cluster:  []part{nodes("n1"), pool("n1", device("a", withMemory("10"))), claim(waiting, exact("gpu", 1, wanting("memroy", "1")))},
+			target:   theClaim,
+			conflict: []string{"request gpu requires 1 of memroy"},
+			remedies: []string{"User: correct the capacity in request gpu: memory instead of memroy"},
+			patch:    []string{"/spec/devices/requests/0/exactly/capacity/requests/memory", "/spec/devices/requests/0/exactly/capacity/requests/memroy"},
+		},
+		"a capacity that no device has": {
+			cluster:  []part{nodes("n1"), pool("n1", device("a", withMemory("10"))), claim(waiting, exact("gpu", 1, wanting("bandwidth", "1")))},
+			target:   theClaim,
+			conflict: []string{"request gpu requires 1 of bandwidth"},
+			remedies: []string{"User: remove the capacity bandwidth from request gpu"},
+			patch:    []string{"/spec/devices/requests/0/exactly/capacity"},
+		},
 		"groups that do not go together": {
 			cluster: []part{
 				gate("DRADeviceCompatibilityGroups", true), nodes("n1"), counters("n1", "board", "slices", "4"),

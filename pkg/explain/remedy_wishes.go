@@ -38,9 +38,9 @@ func (r *remedies) wishes(ctx context.Context) error {
 		case factSelector:
 			err = r.loosen(ctx, f)
 		case factCapacity:
-			err = r.lessCapacity(ctx, f)
+			err = r.otherCapacity(ctx, f)
 		case factConstraint:
-			_, err = r.propose(ctx, r.withoutConstraint(f))
+			err = r.otherConstraint(ctx, f)
 		case factRequest, factRestriction, factGate, factPool, factTaint, factHolder, factCounters, factGroups, factClass:
 		}
 		if err != nil {
@@ -153,9 +153,44 @@ func (r *remedies) notAll(ctx context.Context, f *fact) error {
 	return err
 }
 
-// lessCapacity looks for the largest capacity that can be had.
-func (r *remedies) lessCapacity(ctx context.Context, f *fact) error {
+// otherCapacity corrects the name of a capacity that no device of the node has, or
+// does without it; of one that they have it looks for less.
+func (r *remedies) otherCapacity(ctx context.Context, f *fact) error {
 	wanted := (*f.at.in(r.scene.claims).capacity).Requests[f.capacity]
+	if !f.unknown {
+		return r.lessCapacity(ctx, f, wanted)
+	}
+	if meant := nearest(string(f.capacity), r.scene.capacities()); meant != "" {
+		path := f.at.pointer() + "/capacity/requests/"
+		ok, err := r.propose(ctx, change{
+			actor: ActorUser, loss: lossNone,
+			text: fmt.Sprintf("correct the capacity in request %s: %s instead of %s", r.scene.nameOf(f.at), meant, f.capacity),
+			claims: []claimEdit{
+				{f.at.claim, "add", path + pointerToken(meant), wanted.String()},
+				{f.at.claim, "remove", path + pointerToken(string(f.capacity)), nil},
+			},
+		})
+		if ok || err != nil {
+			return err
+		}
+	}
+	_, err := r.propose(ctx, r.withoutCapacity(f))
+	return err
+}
+
+func (r *remedies) withoutCapacity(f *fact) change {
+	path := f.at.pointer() + "/capacity"
+	if requests := (*f.at.in(r.scene.claims).capacity).Requests; len(requests) > 1 {
+		path += "/requests/" + pointerToken(string(f.capacity))
+	}
+	return change{
+		actor: ActorUser, loss: lossCondition, text: fmt.Sprintf("remove the capacity %s from request %s", f.capacity, r.scene.nameOf(f.at)),
+		claims: []claimEdit{{f.at.claim, "remove", path, nil}},
+	}
+}
+
+// lessCapacity looks for the largest capacity that can be had.
+func (r *remedies) lessCapacity(ctx context.Context, f *fact, wanted resource.Quantity) error {
 	var values []resource.Quantity
 	add := func(q resource.Quantity) {
 		if q.Sign() > 0 && q.Cmp(wanted) < 0 && !slices.ContainsFunc(values, func(have resource.Quantity) bool { return have.Cmp(q) == 0 }) {
@@ -271,6 +306,28 @@ func (r *remedies) withoutParts(at requestPlace, selector int, conjuncts []int) 
 	default:
 		return []claimEdit{{at.claim, "remove", fmt.Sprintf("%s/%d", path, selector), nil}}
 	}
+}
+
+// otherConstraint corrects the name of an attribute that no device has, and else
+// drops the constraint.
+func (r *remedies) otherConstraint(ctx context.Context, f *fact) error {
+	c := claimConstraints(r.scene.claims[f.at.claim])[f.constraint]
+	missing := r.catalog.words().Count(selector.Attribute(resourceapi.QualifiedName(c.attribute), "")) == 0
+	if meant := nearest(string(c.attribute), r.catalog.attributes()); missing && meant != "" {
+		field := "matchAttribute"
+		if c.distinct {
+			field = "distinctAttribute"
+		}
+		ok, err := r.propose(ctx, change{
+			actor: ActorUser, loss: lossNone, text: fmt.Sprintf("correct the constraint: %s instead of %s", meant, c.attribute),
+			claims: []claimEdit{{f.at.claim, "replace", fmt.Sprintf("/devices/constraints/%d/%s", f.constraint, field), meant}},
+		})
+		if ok || err != nil {
+			return err
+		}
+	}
+	_, err := r.propose(ctx, r.withoutConstraint(f))
+	return err
 }
 
 func (r *remedies) withoutConstraint(f *fact) change {

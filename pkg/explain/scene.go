@@ -124,7 +124,12 @@ func (s *scene) given(holds func(int) bool) hypothesis {
 		case factSelector:
 			parts = append(parts, f)
 		case factCapacity:
-			(*f.at.in(h.claims).capacity).Requests[f.capacity] = resource.Quantity{}
+			if requests := (*f.at.in(h.claims).capacity).Requests; f.unknown {
+				delete(requests, f.capacity)
+			} else {
+				// A share without a request would take the default.
+				requests[f.capacity] = resource.Quantity{}
+			}
 		case factConstraint:
 			// Left in its place, so that the others keep theirs.
 			h.claims[f.at.claim].Spec.Devices.Constraints[f.constraint] = resourceapi.DeviceConstraint{}

@@ -48,14 +48,14 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 		}
 		return answer
 	}
-	if single, names := singleRequests(claims); len(single) > 1 {
+	if single, titles := x.singleRequests(claims); len(single) > 1 {
 		alone := true
 		for _, claim := range single {
 			alone = alone && fits(x.site.alloc, x.snap, []*resourceapi.ResourceClaim{claim})
 		}
 		if alone {
 			answer.code = RequestsCompete
-			answer.message = fmt.Sprintf("enough devices for requests %s each alone, but not for all together", joinAnd(names))
+			answer.message = fmt.Sprintf("enough devices for each of %s alone, but not for all together", joinAnd(titles))
 			return answer
 		}
 	}
@@ -126,9 +126,10 @@ func withoutConstraints(claims []*resourceapi.ResourceClaim) []*resourceapi.Reso
 	return loose
 }
 
-// singleRequests splits claims into one claim for each request.
-func singleRequests(claims []*resourceapi.ResourceClaim) (single []*resourceapi.ResourceClaim, names []string) {
-	for _, claim := range claims {
+// singleRequests splits claims into one claim for each request, and says what
+// each is called.
+func (x *inquiry) singleRequests(claims []*resourceapi.ResourceClaim) (single []*resourceapi.ResourceClaim, titles []string) {
+	for c, claim := range claims {
 		for i, r := range claim.Spec.Devices.Requests {
 			one := claim.DeepCopy()
 			one.Spec.Devices.Requests = one.Spec.Devices.Requests[i : i+1]
@@ -142,14 +143,10 @@ func singleRequests(claims []*resourceapi.ResourceClaim) (single []*resourceapi.
 				})
 			})
 			single = append(single, one)
-			name := r.Name
-			if len(claims) > 1 && claim.Name != "" {
-				name = claim.Name + "." + name
-			}
-			names = append(names, name)
+			titles = append(titles, x.requestTitle(c, r.Name))
 		}
 	}
-	return single, names
+	return single, titles
 }
 
 // most is how far the devices of a node get with the only constraint: how many

@@ -29,7 +29,7 @@ func unserved(snap *snapshot.Snapshot, alloc *allocator.Allocator, pod *corev1.P
 	if len(snap.Nodes) == 0 || snap.Gap(snapshot.ResourceNodes) != nil || snap.Gap(snapshot.ResourceClasses) != nil {
 		return nil
 	}
-	return slices.DeleteFunc(extendedResources(pod), func(name corev1.ResourceName) bool {
+	return slices.DeleteFunc(allocator.ExtendedResources(pod), func(name corev1.ResourceName) bool {
 		return alloc.ClassOf(name) != nil || slices.ContainsFunc(snap.Nodes, func(node *corev1.Node) bool {
 			_, offered := node.Status.Allocatable[name]
 			_, has := node.Status.Capacity[name]

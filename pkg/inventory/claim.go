@@ -105,6 +105,9 @@ func (v *Inventory) requestsOf(claim *resourceapi.ResourceClaim) []ClaimRequest 
 	for i := range claim.Spec.Devices.Requests {
 		r := &claim.Spec.Devices.Requests[i]
 		out := ClaimRequest{Name: r.Name}
+		if use, ok := v.extendedUse(claim, r.Name); ok {
+			out.ExtendedResource, out.Container = use.ResourceName, use.ContainerName
+		}
 		if exact := r.Exactly; exact != nil {
 			out.DeviceClass, out.Mode, out.Count = exact.DeviceClassName, string(exact.AllocationMode), exact.Count
 			out.AdminAccess = ptr.Deref(exact.AdminAccess, false)
@@ -123,6 +126,17 @@ func (v *Inventory) requestsOf(claim *resourceapi.ResourceClaim) []ClaimRequest 
 		requests = append(requests, out)
 	}
 	return requests
+}
+
+// extendedUse finds what a request of the claim for a pod's extended resources
+// stands for.
+func (v *Inventory) extendedUse(claim *resourceapi.ResourceClaim, request string) (use corev1.ContainerExtendedResourceRequest, ok bool) {
+	for _, pod := range v.podsOf(claim) {
+		if use, ok = allocator.ExtendedResourceRequest(pod, claim, request); ok {
+			break
+		}
+	}
+	return use, ok
 }
 
 func (v *Inventory) claimDevice(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) ClaimDevice {

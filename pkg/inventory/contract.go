@@ -516,6 +516,11 @@ const (
 // ClaimRequest is what a claim asks for in one request.
 type ClaimRequest struct {
 	Name string `json:"name"`
+	// ExtendedResource is what the container asks for by this request, in the
+	// claim for the extended resources of a pod.
+	ExtendedResource string `json:"extendedResource,omitempty"`
+	// Container is the one that asks for it.
+	Container string `json:"container,omitempty"`
 	// DeviceClass is that of the request; one with alternatives has those of
 	// all, in order, as DeviceClasses.
 	DeviceClass   string   `json:"deviceClass,omitempty"`

@@ -189,6 +189,9 @@ func (v *Inventory) requestBranches(claim *resourceapi.ResourceClaim) []Branch {
 	for i := range claim.Spec.Devices.Requests {
 		r := &claim.Spec.Devices.Requests[i]
 		b := Branch{Of: "Request", Name: r.Name, Notes: []string{requestNote(r)}}
+		if use, ok := v.extendedUse(claim, r.Name); ok {
+			b.Notes = append(b.Notes, fmt.Sprintf("%s of container %s", use.ResourceName, use.ContainerName))
+		}
 		if allocation := claim.Status.Allocation; allocation != nil {
 			for j := range allocation.Devices.Results {
 				result := &allocation.Devices.Results[j]

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -165,7 +167,11 @@ func deviceReasons(d *inventory.Device) string {
 func requestTexts(c *inventory.Claim) string {
 	texts := make([]string, 0, len(c.Requests))
 	for _, r := range c.Requests {
-		text := fmt.Sprintf("%s=%dx%s", r.Name, max(r.Count, 1), r.DeviceClass)
+		name := r.Name
+		if r.Container != "" {
+			name = r.Container + ":" + r.ExtendedResource
+		}
+		text := fmt.Sprintf("%s=%dx%s", name, max(r.Count, 1), r.DeviceClass)
 		switch {
 		case len(r.DeviceClasses) > 0:
 			text = r.Name + "=" + strings.Join(r.DeviceClasses, "|")
@@ -297,4 +303,10 @@ func ruleStatus(t *inventory.Taint) string {
 		texts = append(texts, fmt.Sprintf("%s=%s: %s", c.Type, c.Status, c.Message))
 	}
 	return strings.Join(texts, "; ")
+}
+
+// capitalized begins a text with a capital letter.
+func capitalized(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
 }

@@ -48,12 +48,15 @@ func (p *page) devices(indent int, devices []explain.AllocatedDevice) {
 	requests := make([]string, len(devices))
 	for i := range devices {
 		requests[i] = devices[i].Request
+		if devices[i].Container != "" {
+			requests[i] = devices[i].RequestTitle()
+		}
 	}
 	width := widest(30, requests...)
 	for i := range devices {
 		d := &devices[i]
 		p.row(indent,
-			cell{text: d.Request, width: width},
+			cell{text: requests[i], width: width},
 			cell{text: deviceText(d)},
 		)
 	}

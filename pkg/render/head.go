@@ -149,7 +149,7 @@ func (p *page) status(e *explain.Explanation) []string {
 		pod := &shown[i]
 		text := podStatus(pod)
 		if e.Target.Kind == explain.KindPod && e.Target.Namespace == pod.Namespace && e.Target.Name == pod.Name {
-			text = strings.ToUpper(text[:1]) + text[1:]
+			text = capitalized(text)
 		} else {
 			text = "Pod " + qualified(pod.Namespace, pod.Name) + ": " + text
 		}

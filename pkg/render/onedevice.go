@@ -60,7 +60,7 @@ func (p *page) device(e *explain.Explanation) {
 // or is not made, and those that pass in between on one line.
 func (p *page) deviceRequest(d *explain.DeviceExplanation, r *explain.DeviceRequest, unknown bool) {
 	p.blank()
-	title := fmt.Sprintf("Request %s of claim %s", r.Name, r.Claim)
+	title := capitalized(r.Title()) + " of claim " + r.Claim
 	if r.Node != "" {
 		title += ", on " + r.Node
 	}
