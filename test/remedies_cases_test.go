@@ -24,7 +24,8 @@ type remedyCase struct {
 	owners   []string
 	replicas int
 	// target is what is asked about: a pod of the workload if it is empty,
-	// "workload" or "template".
+	// "workload" or "template". With "pod", the pods are those of a Trainer that is
+	// not read: the remedy says what to change in it.
 	target string
 	// devices are those of each node; nodes is how many nodes there are, 2 if it is
 	// 0. node has further fields of the nodes.
@@ -44,7 +45,7 @@ type remedyCase struct {
 }
 
 func remedyOwners() []string {
-	return []string{"pod", "deployment", "replicaset", "statefulset", "job", "daemonset", "trainer"}
+	return []string{"pod", "deployment", "replicaset", "statefulset", "job", "cronjob", "daemonset", "replicationcontroller", "trainer"}
 }
 
 func exactly(fields string) string {
@@ -57,7 +58,7 @@ func remedyCases() []remedyCase {
 	kinds := func(list ...explain.EditKind) []explain.EditKind { return list }
 	// What the commands do depends on the owner, and on whether they change a
 	// template of claims or the pods. The first case of both has all owners.
-	some, editable := []string{"pod", "job"}, []string{"pod", "deployment", "replicaset", "statefulset", "job"}
+	some, editable := []string{"pod", "job"}, []string{"pod", "deployment", "replicaset", "statefulset", "job", "cronjob", "replicationcontroller"}
 	return []remedyCase{
 		{name: "count", kinds: kinds(explain.EditDeviceCount), claim: exactly(", count: 8")},
 		{name: "count-of-workload", target: "workload", kinds: kinds(explain.EditDeviceCount), owners: []string{"deployment", "job", "statefulset", "trainer"}, claim: exactly(", count: 8")},
@@ -145,7 +146,11 @@ spec: {deviceSelector: {driver: $C.example.com}, taint: {key: xid, effect: NoSch
 		},
 		{name: "node-selector", kinds: kinds(explain.EditNodeSelector), owners: editable, claim: exactly(""), pod: "nodeSelector: {zone: moon}"},
 		{
-			name: "node-selector-of-workload", target: "workload", kinds: kinds(explain.EditNodeSelector), owners: []string{"deployment", "job", "statefulset", "trainer"},
+			name: "node-selector-of-workload", target: "workload", kinds: kinds(explain.EditNodeSelector), owners: []string{"deployment", "job", "cronjob", "replicationcontroller", "statefulset", "trainer"},
+			claim: exactly(""), pod: "nodeSelector: {case: $C, zone: moon}",
+		},
+		{
+			name: "node-selector-of-unknown-owner", target: "pod", kinds: kinds(explain.EditNodeSelector), owners: []string{"trainer"}, without: true,
 			claim: exactly(""), pod: "nodeSelector: {case: $C, zone: moon}",
 		},
 		{

@@ -5,6 +5,7 @@ package test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -117,16 +118,26 @@ func (r *remedyRun) run(t *testing.T) {
 	ctx := t.Context()
 	r.setUp(t)
 	defer r.deletePods(t, r.id)
-	pods := r.waitUntilWaiting(t)
-
-	remedy := r.chosen(t, r.explain(t, pods[0]))
-	if r.without {
+	var asked *corev1.Pod
+	if !r.startsLater() {
+		asked = r.waitUntilWaiting(t)[0]
+	}
+	e := r.explain(t, asked)
+	remedy := r.chosen(t, e)
+	switch {
+	case r.target == "pod":
+		r.changeOwner(t, e, remedy)
+	case r.without:
 		if len(remedy.Commands) > 0 {
 			t.Errorf("commands %q", remedy.Commands)
 		}
 		return
+	default:
+		r.paste(t, remedy.Commands)
 	}
-	r.paste(t, remedy.Commands)
+	if r.startsLater() {
+		r.paste(t, []string{r.startJob()})
+	}
 	var last string
 	if err := poll(ctx, func() bool {
 		scheduled := 0
@@ -142,6 +153,47 @@ func (r *remedyRun) run(t *testing.T) {
 	}); err != nil {
 		t.Errorf("not all of %d pods are scheduled: %s\n%s", r.pods(), last, strings.Join(remedy.Commands, "\n"))
 	}
+}
+
+// startsLater reports whether the pods are those of a CronJob that is asked about
+// before it has started a Job.
+func (r *remedyRun) startsLater() bool { return r.owner == "cronjob" && r.target == "workload" }
+
+// startJob starts a Job of a CronJob.
+func (r *remedyRun) startJob() string {
+	return fmt.Sprintf("kubectl create job w --from=cronjob/w -n %s", r.id)
+}
+
+// changeOwner does what a remedy says about a pod whose owner is of an unknown
+// kind: it makes the edits of the pod in the owner's pod template.
+func (r *remedyRun) changeOwner(t *testing.T, e *explain.Explanation, remedy *explain.Remedy) {
+	t.Helper()
+	if len(remedy.Commands) > 0 || remedy.Owner == nil || *remedy.Owner != (explain.RemedyOwner{APIVersion: "training.example.com/v1", Kind: "Trainer", Namespace: r.id, Name: "w"}) {
+		t.Fatalf("owner %+v, commands %q", remedy.Owner, remedy.Commands)
+	}
+	text := drawn(t, e, 200)
+	for _, want := range []string{"Change the pod template of Trainer w (training.example.com/v1), which creates the pod:\n", "Pod w-0: spec.nodeSelector"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not say %q:\n%s", want, text)
+		}
+	}
+	type operation struct {
+		Op    string          `json:"op"`
+		Path  string          `json:"path"`
+		Value json.RawMessage `json:"value,omitempty"`
+	}
+	var operations []operation
+	for _, edit := range remedy.Edits {
+		operations = append(operations, operation{edit.Op, "/spec/template" + edit.Path, edit.Value})
+	}
+	patch, err := json.Marshal(operations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.paste(t, []string{
+		fmt.Sprintf("kubectl patch trainer w -n %s --type=json -p '%s'", r.id, patch),
+		fmt.Sprintf("kubectl delete pod --all --wait=false -n %s", r.id),
+	})
 }
 
 // pods is how many there are.
@@ -215,6 +267,9 @@ spec: {driver: $C.example.com, nodeName: $C-%[1]d, pool: {name: $C-%[1]d, genera
 		r.waitForAdmission(t)
 	}
 	r.apply(t, r.workload())
+	if r.owner == "cronjob" && !r.startsLater() {
+		r.paste(t, []string{r.startJob()})
+	}
 }
 
 // waitForAdmission returns when the API server has noticed that the namespace has
@@ -267,7 +322,7 @@ func (r *remedyRun) podSpec() string {
 		further = "nodeSelector: {case: $C}"
 	}
 	restart := ""
-	if r.owner == "job" {
+	if r.owner == "job" || r.owner == "cronjob" {
 		restart = ", restartPolicy: Never"
 	}
 	return fmt.Sprintf("{%s, containers: [{name: main, image: example.com/none, %s}]%s%s}", further, container, claims, restart)
@@ -290,6 +345,10 @@ func (r *remedyRun) workload() string {
 	case "job":
 		// One failure is one too many.
 		return fmt.Sprintf("apiVersion: batch/v1\nkind: Job\nmetadata: {name: w}\nspec: {backoffLimit: 0, parallelism: %[1]d, completions: %[1]d, template: %[2]s}", r.pods(), template)
+	case "cronjob":
+		return fmt.Sprintf("apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: w}\nspec: {schedule: 0 0 1 1 *, suspend: true, jobTemplate: {spec: {backoffLimit: 0, parallelism: %[1]d, completions: %[1]d, template: %[2]s}}}", r.pods(), template)
+	case "replicationcontroller":
+		return fmt.Sprintf("apiVersion: v1\nkind: ReplicationController\nmetadata: {name: w}\nspec: {replicas: %d, selector: {app: w}, template: %s}", r.pods(), template)
 	case "trainer":
 		return fmt.Sprintf("apiVersion: training.example.com/v1\nkind: Trainer\nmetadata: {name: w}\nspec: {replicas: %d, template: %s}", r.pods(), template)
 	}
@@ -301,6 +360,10 @@ func kindOfOwner(owner string) (kind, resource string) {
 	switch owner {
 	case "trainer":
 		return "Trainer", "trainers.training.example.com"
+	case "cronjob":
+		return "CronJob", owner
+	case "replicationcontroller":
+		return "ReplicationController", owner
 	case "replicaset", "statefulset", "daemonset":
 		kind := strings.TrimSuffix(owner, "set")
 		return strings.ToUpper(kind[:1]) + kind[1:] + "Set", owner
@@ -352,12 +415,15 @@ func (r *remedyRun) waitUntilWaiting(t *testing.T) []*corev1.Pod {
 // explain asks about a pod or about the workload, as a user does.
 func (r *remedyRun) explain(t *testing.T, pod *corev1.Pod) *explain.Explanation {
 	t.Helper()
-	ref := snapshot.ObjectRef{Resource: "pod", Namespace: r.id, Name: pod.Name}
-	options := explain.Options{Kind: explain.KindPod, Namespace: r.id, Name: pod.Name, AllRemedies: true}
-	switch {
-	case r.target == "template":
+	ref := snapshot.ObjectRef{Resource: "pod", Namespace: r.id}
+	options := explain.Options{Kind: explain.KindPod, Namespace: r.id, AllRemedies: true}
+	if pod != nil {
+		ref.Name, options.Name = pod.Name, pod.Name
+	}
+	switch r.target {
+	case "template":
 		ref.Resource, ref.Name, options.Kind, options.Name = "resourceclaimtemplate", "t", explain.KindTemplate, "t"
-	case r.target == "workload" || r.owner == "trainer" && r.pod != "":
+	case "workload":
 		ref.Name, options.Name = "w", "w"
 		options.Kind, ref.Resource = kindOfOwner(r.owner)
 	}

@@ -571,6 +571,10 @@ type Remedy struct {
 	// Commands make the change in the cluster, one line each, to be run by a
 	// shell in this order, if there are any.
 	Commands []string `json:"commands,omitempty"`
+	// Owner is the controller of the pod, where its kind is not one of Kubernetes
+	// and it was not read: the edits of the pod belong into its pod template, and
+	// there are no commands.
+	Owner *RemedyOwner `json:"owner,omitempty"`
 	// FeatureGate is a gate of the cluster that was off and has to be on.
 	FeatureGate string `json:"featureGate,omitempty"`
 	// Node is a node where it then fits, Devices what the allocator picks there.
@@ -583,6 +587,14 @@ type Remedy struct {
 	// most 100 of them; UsedByCount counts all.
 	UsedBy      []RemedyPod `json:"usedBy,omitempty"`
 	UsedByCount int         `json:"usedByCount,omitempty"`
+}
+
+// RemedyOwner names the controller of a pod.
+type RemedyOwner struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace"`
+	Name       string `json:"name"`
 }
 
 // RemedyPod is a pod that uses what a remedy changes.

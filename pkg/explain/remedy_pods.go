@@ -70,7 +70,21 @@ func (r *remedies) write(answer *Remedy, silent bool) {
 	if !silent {
 		answer.Commands = Commands(r.snap, answer.Edits, pods)
 	}
+	answer.Owner = r.unknownOwner(answer.Edits)
 	answer.UsedBy, answer.UsedByCount = pods[:min(len(pods), maxRemedyPods)], len(pods)
+}
+
+// unknownOwner is the controller in whose pod template the edits of a pod have to
+// be made, if nobody knows where that is.
+func (r *remedies) unknownOwner(edits []Edit) *RemedyOwner {
+	if !slices.ContainsFunc(edits, func(e Edit) bool { return e.Generated }) {
+		return nil
+	}
+	m, made := r.maker()
+	if !made || m.editable() {
+		return nil
+	}
+	return &RemedyOwner{APIVersion: m.apiVersion, Kind: m.kind, Namespace: m.namespace, Name: m.name}
 }
 
 // concerns reports whether a pod is one of those that are asked about: the pod,

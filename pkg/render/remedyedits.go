@@ -13,8 +13,9 @@ import (
 )
 
 // remedyEdits draws the fields that a remedy changes, one a line. What a
-// controller makes from them is left out, and so is what the sentence above says:
-// that an object is deleted, or a claim released. The diff of files says it all.
+// controller makes from them is left out, unless that is all that is known, and so
+// is what the sentence above says: that an object is deleted, or a claim released.
+// The diff of files says it all.
 func (p *page) remedyEdits(indent int, r *explain.Remedy) {
 	if r.Diff != "" {
 		p.verbatim(indent, r.Diff)
@@ -22,6 +23,15 @@ func (p *page) remedyEdits(indent int, r *explain.Remedy) {
 	}
 	for i := range r.Edits {
 		if e := &r.Edits[i]; !e.Generated && e.Path != "" && !strings.HasPrefix(e.Path, "/status") {
+			p.text(indent, plain, editLine(e))
+		}
+	}
+	if r.Owner == nil {
+		return
+	}
+	p.text(indent, plain, fmt.Sprintf("Change the pod template of %s %s (%s), which creates the pod:", r.Owner.Kind, r.Owner.Name, r.Owner.APIVersion))
+	for i := range r.Edits {
+		if e := &r.Edits[i]; e.Generated {
 			p.text(indent, plain, editLine(e))
 		}
 	}
