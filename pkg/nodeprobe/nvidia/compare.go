@@ -14,6 +14,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -113,10 +114,47 @@ func published(snap *snapshot.Snapshot, node string) (list []*resourceapi.Resour
 			list = append(list, s)
 		}
 	}
-	if len(list) > 0 && int64(len(list)) != list[0].Spec.Pool.ResourceSliceCount {
+	// The slice that was written last says how many there are.
+	slices.SortFunc(list, writtenLater)
+	switch {
+	case len(list) == 0:
+	case int64(len(list)) < list[0].Spec.Pool.ResourceSliceCount:
 		return nil, fmt.Sprintf("pool %s has %d of %d slices, so it is not known what it will have", node, len(list), list[0].Spec.Pool.ResourceSliceCount)
+	case int64(len(list)) > list[0].Spec.Pool.ResourceSliceCount:
+		return nil, staleSlices(node, list)
 	}
 	return list, ""
+}
+
+// writtenLater orders slices by when they were written, the last one first, as far
+// as that is known; else by name.
+func writtenLater(a, b *resourceapi.ResourceSlice) int {
+	later, err := resourceversion.CompareResourceVersion(b.ResourceVersion, a.ResourceVersion)
+	if err != nil {
+		later = 0
+	}
+	return cmp.Or(later, b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}
+
+// staleSlices says which slices of a generation are too many, by when they were
+// written. list is in the order of [writtenLater].
+func staleSlices(node string, list []*resourceapi.ResourceSlice) string {
+	count := int(max(list[0].Spec.Pool.ResourceSliceCount, 0))
+	names := func(of []*resourceapi.ResourceSlice) string {
+		all := make([]string, 0, len(of))
+		for _, s := range of {
+			all = append(all, s.Name)
+		}
+		return strings.Join(all, ", ")
+	}
+	// Nothing but the name keeps these apart.
+	unknown := count > 0 && list[count-1].ResourceVersion == list[count].ResourceVersion && list[count-1].CreationTimestamp.Equal(&list[count].CreationTimestamp)
+	stale := "stale: " + names(list[count:]) + ", which the driver wrote before the others"
+	if unknown {
+		stale = "stale, which of these is not known: " + names(list)
+	}
+	return fmt.Sprintf("pool %s should have %d of the %d slices of generation %d; %d %s. Nothing is allocated from the pool until the driver has removed what is stale",
+		node, count, len(list), list[0].Spec.Pool.Generation, len(list)-count, map[bool]string{true: "is ", false: "are "}[len(list)-count == 1]+stale)
 }
 
 // fields are values by their paths.

@@ -5,10 +5,13 @@ package nvidia
 
 import (
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -91,5 +94,47 @@ func TestCompareUnknown(t *testing.T) {
 	}
 	if c := Compare(&snapshot.Snapshot{}, f, settings, list); len(c.Differences) != 1 || c.Differences[0].Change != OnlyPreviewed {
 		t.Errorf("nothing published: %+v", c)
+	}
+}
+
+// TestCompareStale has a slice that the driver left behind: the pool says that it has
+// fewer.
+func TestCompareStale(t *testing.T) {
+	f, settings := h100(t), Settings{Node: "node"}
+	list, err := Preview(f, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slice := func(name, version string, age time.Duration) *resourceapi.ResourceSlice {
+		s := list[0].DeepCopy()
+		s.Name, s.ResourceVersion = name, version
+		s.CreationTimestamp = metav1.NewTime(time.Unix(1_700_000_000, 0).Add(-age))
+		return s
+	}
+	for name, test := range map[string]struct {
+		slices []*resourceapi.ResourceSlice
+		want   string
+	}{
+		"written before": {
+			[]*resourceapi.ResourceSlice{slice("a", "17", 0), slice("b", "9", 0)},
+			"pool node should have 1 of the 2 slices of generation 1; 1 is stale: b, which the driver wrote before the others",
+		},
+		"made before": {
+			[]*resourceapi.ResourceSlice{slice("a", "", time.Hour), slice("b", "", 0)},
+			"1 is stale: a, which the driver wrote before the others",
+		},
+		"nobody knows": {
+			[]*resourceapi.ResourceSlice{slice("b", "", 0), slice("a", "", 0)},
+			"1 is stale, which of these is not known: a, b.",
+		},
+		"two": {
+			[]*resourceapi.ResourceSlice{slice("a", "3", 0), slice("b", "1", 0), slice("c", "2", 0)},
+			"should have 1 of the 3 slices of generation 1; 2 are stale: c, b, which",
+		},
+	} {
+		c := Compare(&snapshot.Snapshot{Slices: test.slices}, f, settings, list)
+		if !strings.Contains(c.Unknown, test.want) || len(c.Differences) > 0 {
+			t.Errorf("%s: %q, want %q", name, c.Unknown, test.want)
+		}
 	}
 }
