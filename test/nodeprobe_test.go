@@ -11,11 +11,18 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubelet/pkg/apis/podresources/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
 )
 
 // podResources is a kubelet that knows the pods of testdata/nodeprobe.
@@ -29,8 +36,13 @@ func (p *podResources) List(context.Context, *v1.ListPodResourcesRequest) (*v1.L
 	return &v1.ListPodResourcesResponse{PodResources: p.pods}, nil
 }
 
-func (p *podResources) Get(context.Context, *v1.GetPodResourcesRequest) (*v1.GetPodResourcesResponse, error) {
-	return &v1.GetPodResourcesResponse{PodResources: p.pods[0]}, nil
+func (p *podResources) Get(_ context.Context, request *v1.GetPodResourcesRequest) (*v1.GetPodResourcesResponse, error) {
+	for _, pod := range p.pods {
+		if pod.GetNamespace() == request.GetPodNamespace() && pod.GetName() == request.GetPodName() {
+			return &v1.GetPodResourcesResponse{PodResources: pod}, nil
+		}
+	}
+	return nil, status.Errorf(codes.NotFound, "pod %s not found in namespace %s", request.GetPodName(), request.GetPodNamespace())
 }
 
 func (p *podResources) GetAllocatableResources(context.Context, *v1.AllocatableResourcesRequest) (*v1.AllocatableResourcesResponse, error) {
@@ -110,7 +122,54 @@ func TestNodeProbe(t *testing.T) {
 			golden(t, filepath.Join("nodeprobe", name+".golden"), "200", append(all, "--node-root", root, "--snapshot", snapshot)...)
 		})
 	}
-	t.Run("cdi-80", func(t *testing.T) {
-		golden(t, filepath.Join("nodeprobe", "cdi-80.golden"), "80", "node-probe", "cdi", "--node-root", root, "--snapshot", snapshot)
-	})
+	for _, args := range [][]string{{"cdi"}, {"cdi", "-o", "wide"}, {"pods"}, {"pods", "-o", "wide"}, {"state"}, {"state", "-o", "wide"}} {
+		name := strings.ReplaceAll(strings.Join(args, "-"), "-o-", "") + "-80"
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join("nodeprobe", name+".golden")
+			golden(t, path, "80", append(append([]string{"node-probe"}, args...), "--node-root", root, "--snapshot", snapshot)...)
+			text, err := os.ReadFile(filepath.Join("testdata", path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(string(text)) {
+				if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > 80 {
+					t.Errorf("a line of %d characters: %s", utf8.RuneCountInString(line), line)
+				}
+			}
+		})
+	}
+}
+
+// TestNodeProbePodNamespace asks the kubelet for a pod in the namespace in which
+// kubectl would: that of -n, else that of the context, else the only one of a file.
+func TestNodeProbePodNamespace(t *testing.T) {
+	root := startNode(t)
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	content := `{apiVersion: v1, kind: Config, current-context: ml, clusters: [{name: none, cluster: {server: "http://127.0.0.1:1"}}], users: [],
+contexts: [{name: ml, context: {cluster: none, namespace: ml}}, {name: other, context: {cluster: none, namespace: other}}, {name: plain, context: {cluster: none}}]}`
+	if err := os.WriteFile(kubeconfig, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", kubeconfig)
+	t.Setenv("COLUMNS", "200")
+	file := filepath.Join("testdata", "nodeprobe", "cluster.yaml")
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"the context":    {nil, "the kubelet has pod ml/train-0"},
+		"another one":    {[]string{"--context", "other"}, "Get of pod other/train-0 failed"},
+		"one without":    {[]string{"--context", "plain"}, "Get of pod default/train-0 failed"},
+		"-n":             {[]string{"--context", "other", "-n", "ml"}, "the kubelet has pod ml/train-0"},
+		"a file":         {[]string{"--snapshot", file}, "the kubelet has pod ml/train-0"},
+		"a file with -n": {[]string{"--snapshot", file, "-n", "other"}, "Get of pod other/train-0 failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+			code := commands.Run(t.Context(), append([]string{"node-probe", "pods", "train-0", "--node-root", root}, test.args...), streams, commands.Build{})
+			if code > 2 || !strings.Contains(out.String(), test.want) {
+				t.Errorf("exit code %d, want %q:\n%s%s", code, test.want, out, errOut)
+			}
+		})
+	}
 }

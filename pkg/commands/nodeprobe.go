@@ -147,6 +147,19 @@ func clusterReads() []string {
 	return []string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClaims, snapshot.ResourceSlices}
 }
 
+// namespace is that of what the arguments name: of -n, else of the context if a cluster
+// is read. It is empty if a file is, which may have it in any.
+func (f *nodeProbeFlags) namespace(config *genericclioptions.ConfigFlags) (string, error) {
+	if *config.Namespace != "" || len(f.reading.paths) > 0 {
+		return *config.Namespace, nil
+	}
+	namespace, _, err := config.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return "", usagef("Check --kubeconfig and --context, or give -n.", "find the namespace: %w", err)
+	}
+	return namespace, nil
+}
+
 // cluster reads what nodes are compared with. Without a cluster it returns nil
 // and says so: what a node has can be looked at all the same.
 func (f *nodeProbeFlags) cluster(cmd *cobra.Command, streams genericiooptions.IOStreams) (*snapshot.Snapshot, error) {

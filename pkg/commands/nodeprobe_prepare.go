@@ -162,17 +162,13 @@ func (f *orderFlags) run(cmd *cobra.Command, operation driver.Operation, name st
 
 // order finds the claim in what was read.
 func (f *orderFlags) order(snap *snapshot.Snapshot, operation driver.Operation, name string) (*driver.Order, error) {
+	namespace, err := f.namespace(f.config)
+	if err != nil {
+		return nil, err
+	}
 	o := &driver.Order{
 		Operation: operation, Driver: f.driver, Cleanup: f.cleanup, Twice: f.twice, DryRun: f.dryRun == dryRunClient,
-		Claim: driver.Claim{Namespace: *f.config.Namespace, Name: name, UID: f.uid},
-	}
-	inFile := len(f.reading.paths) > 0
-	if o.Claim.Namespace == "" && !inFile {
-		namespace, _, err := f.config.ToRawKubeConfigLoader().Namespace()
-		if err != nil {
-			return nil, usagef("Check --kubeconfig and --context, or give -n.", "find the namespace: %w", err)
-		}
-		o.Claim.Namespace = namespace
+		Claim: driver.Claim{Namespace: namespace, Name: name, UID: f.uid},
 	}
 	found, err := claimsNamed(snap, o.Claim.Namespace, name)
 	if err != nil {
