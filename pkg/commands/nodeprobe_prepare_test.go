@@ -121,7 +121,7 @@ func TestNodeProbePlugins(t *testing.T) {
 	if code != 0 || said != "" {
 		t.Errorf("exit code %d, %s", code, said)
 	}
-	has(t, "the output", out, testDriver, "DRAPlugin", "v1.DRAPlugin,v1beta1.DRAPlugin", "✓", "driver gpu.example.com has 1 slice for this node")
+	has(t, "the output", out, testDriver, "DRAPlugin", "v1.DRAPlugin, v1beta1.DRAPlugin", "✓", "driver gpu.example.com has 1 slice for this node")
 
 	out, _, _ = n.probe("plugins", "--timeout", "20s", "-o", "json")
 	var findings driver.Findings

@@ -100,7 +100,8 @@ func (p *page) cdiDevices(f *cdi.Findings) {
 	}
 	if len(lines) > 1 {
 		p.blank()
-		p.grid(0, lines)
+		// The path of a spec is as long as a line.
+		p.gridOf(0, len(lines[0])-1, lines)
 	}
 	if !p.opts.Wide {
 		return

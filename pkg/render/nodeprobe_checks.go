@@ -55,16 +55,29 @@ func nodeCheckText(c *node.Check) string {
 }
 
 // grid is a table. The first line has its headings; the last column takes what
-// is left.
-func (p *page) grid(indent int, lines [][]string) {
+// is left. Where that is too narrow, as for names with the UIDs of claims, each line
+// becomes a record: its first cell, and below it what the others have.
+func (p *page) grid(indent int, lines [][]string) { p.gridOf(indent, 0, lines) }
+
+// gridOf is a grid whose records are headed by another column.
+func (p *page) gridOf(indent, head int, lines [][]string) {
 	if len(lines) < 2 {
 		return
 	}
 	widths := make([]int, len(lines[0]))
-	for _, line := range lines {
+	last := len(widths) - 1
+	word := 0
+	for y, line := range lines {
 		for i, text := range line {
 			widths[i] = max(widths[i], widest(unlimited, orElse(text, "-")))
 		}
+		if y > 0 {
+			word = max(word, widest(unlimited, strings.Fields(Escape(line[last]))...))
+		}
+	}
+	if need := indent + sum(widths[:last]) + last*columnGap + word; need > p.table {
+		p.records(indent, head, lines)
+		return
 	}
 	for y, line := range lines {
 		cells := make([]cell, len(line))
@@ -74,8 +87,33 @@ func (p *page) grid(indent int, lines [][]string) {
 				cells[i].mark = faint
 			}
 		}
-		p.row(indent, cells...)
+		p.tableRow(indent, cells...)
 	}
+}
+
+// records lists the lines of a table one below the other, without what is empty.
+// Those that have the same head share it.
+func (p *page) records(indent, head int, lines [][]string) {
+	headings := lines[0]
+	label := widest(unlimited, headings...)
+	for y, line := range lines[1:] {
+		if y == 0 || head == 0 || lines[y][head] != line[head] {
+			p.text(indent, plain, orElse(line[head], "-"))
+		}
+		for i := range line {
+			if i != head && line[i] != "" {
+				p.row(indent+2, cell{text: headings[i], width: label, mark: faint}, cell{text: line[i]})
+			}
+		}
+	}
+}
+
+func sum(numbers []int) int {
+	all := 0
+	for _, n := range numbers {
+		all += n
+	}
+	return all
 }
 
 // onNode says where findings are from.

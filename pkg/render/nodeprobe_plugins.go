@@ -23,7 +23,7 @@ func NodePlugins(w io.Writer, f *driver.Findings, opts Options) error {
 	}
 	for i := range f.Plugins {
 		plugin := &f.Plugins[i]
-		line := []string{plugin.Name, plugin.Type, answerText(&plugin.Registration), strings.Join(plugin.Versions, ","), "", orElse(plugin.Endpoint, plugin.Registration.Path)}
+		line := []string{plugin.Name, plugin.Type, answerText(&plugin.Registration), strings.Join(plugin.Versions, ", "), "", orElse(plugin.Endpoint, plugin.Registration.Path)}
 		mode := plugin.Registration.Mode
 		if s := plugin.Service; s != nil {
 			line[3], line[4] = servicesText(s), answerText(s)
@@ -86,5 +86,5 @@ func servicesText(s *driver.Socket) string {
 		}
 		names = append(names, name)
 	}
-	return strings.Join(names, ",")
+	return strings.Join(names, ", ")
 }

@@ -33,7 +33,7 @@ func NodePods(w io.Writer, f *kubelet.Findings, opts Options) error {
 		p.text(0, strong, "What device plugins have")
 		lines := [][]string{{"RESOURCE", "NUMA", "DEVICES"}}
 		for _, r := range f.Allocatable {
-			lines = append(lines, []string{r.Name, integers(r.NUMANodes), strings.Join(r.IDs, ",")})
+			lines = append(lines, []string{r.Name, integers(r.NUMANodes), strings.Join(r.IDs, ", ")})
 		}
 		p.grid(2, lines)
 	}
@@ -54,10 +54,10 @@ func containerLines(pod *kubelet.Pod, c *kubelet.Container, wide bool) [][]strin
 				}
 			}
 		}
-		lines = append(lines, []string{name, c.Name, "claim " + claim.Name, strings.Join(devices, ","), "", strings.Join(ids, ",")})
+		lines = append(lines, []string{name, c.Name, "claim " + claim.Name, strings.Join(devices, ", "), "", strings.Join(ids, ", ")})
 	}
 	for _, r := range c.Devices {
-		lines = append(lines, []string{name, c.Name, r.Name, strings.Join(r.IDs, ","), integers(r.NUMANodes), ""})
+		lines = append(lines, []string{name, c.Name, r.Name, strings.Join(r.IDs, ", "), integers(r.NUMANodes), ""})
 	}
 	if !wide {
 		return lines
@@ -76,5 +76,5 @@ func integers(list []int64) string {
 	for i, n := range list {
 		texts[i] = fmt.Sprint(n)
 	}
-	return strings.Join(texts, ",")
+	return strings.Join(texts, ", ")
 }

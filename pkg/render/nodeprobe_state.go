@@ -54,9 +54,9 @@ func (p *page) checkpoint(owner string, c *checkpoint.Checkpoint) {
 		if claim.Name != "" {
 			name = claim.Namespace + "/" + claim.Name
 		}
-		line := []string{name, string(claim.State), strings.Join(devices, ",")}
+		line := []string{name, string(claim.State), strings.Join(devices, ", ")}
 		if p.opts.Wide {
-			line = []string{name, claim.UID, string(claim.State), strings.Join(devices, ","), strings.Join(ids, ","), strings.Join(claim.PodUIDs, ",")}
+			line = []string{name, claim.UID, string(claim.State), strings.Join(devices, ", "), strings.Join(ids, ", "), strings.Join(claim.PodUIDs, ", ")}
 		}
 		lines = append(lines, line)
 	}
