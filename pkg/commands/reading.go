@@ -131,6 +131,8 @@ type scope struct {
 	// manifests are about to be applied: what can refuse them, and what they
 	// depend on, is read. May be nil.
 	manifests *snapshot.Snapshot
+	// starting is set if pods that do not start on their nodes matter.
+	starting bool
 }
 
 // usesVolumes reports whether a pod of the manifests has PersistentVolumeClaims.
@@ -196,6 +198,7 @@ func (r *reader) readPublished(ctx context.Context, what scope) (*source, error)
 		Target:        what.target,
 		Creates:       what.manifests != nil,
 		UsesVolumes:   what.usesVolumes(),
+		Starting:      what.starting,
 		Progress:      bar.report,
 	})
 	if err != nil {

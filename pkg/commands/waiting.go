@@ -63,7 +63,7 @@ func (w waitingPods) in(snap *snapshot.Snapshot, alloc *allocator.Allocator, nam
 
 // explainWaiting answers for all pods that wait for devices.
 func (o *whyOptions) explainWaiting(ctx context.Context) error {
-	from, err := o.reader.read(ctx, scope{allNamespaces: o.waiting.allNamespaces})
+	from, err := o.reader.read(ctx, scope{allNamespaces: o.waiting.allNamespaces, starting: true})
 	if err != nil {
 		return err
 	}
@@ -95,8 +95,12 @@ func (o *whyOptions) explainWaiting(ctx context.Context) error {
 		return err
 	}
 	if o.printer.machine == nil && !o.printer.text.Wide {
-		for _, assumption := range from.snap.PreviewAssumptions() {
-			if _, err := fmt.Fprintf(o.streams.ErrOut, "Note: %s\n", render.Escape(assumption)); err != nil {
+		notes := from.snap.PreviewAssumptions()
+		if gap := from.snap.Gap(snapshot.ResourceEvents); gap != nil && from.clients != nil {
+			notes = append(notes, gap.Reason+": pods that their nodes failed to start less than a minute ago may be missing")
+		}
+		for _, note := range notes {
+			if _, err := fmt.Fprintf(o.streams.ErrOut, "Note: %s\n", render.Escape(note)); err != nil {
 				return fmt.Errorf("print explanations: %w", err)
 			}
 		}

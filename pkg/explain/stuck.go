@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // blockage is what keeps a pod with allocated devices from working with them.
@@ -113,9 +114,13 @@ func (x *inquiry) startBlockage(pod *corev1.Pod) *blockage {
 	if sandboxReady(pod) != nil || x.progressEvent(pod) != nil || !x.overdue(since) {
 		return nil
 	}
+	why := "no event is known that says why"
+	if x.hides(snapshot.ResourceEvents, pod.Namespace) {
+		why = "its events could not be read"
+	}
 	return &blockage{code: PodNotStarted, reason: fmt.Sprintf(
-		"the pod was bound to node %s %s ago and has not started, which takes less than %s as a rule; no event is known that says why",
-		pod.Spec.NodeName, x.elapsed(since), duration.HumanDuration(leeway))}
+		"the pod was bound to node %s %s ago and has not started, which takes less than %s as a rule; %s",
+		pod.Spec.NodeName, x.elapsed(since), duration.HumanDuration(leeway), why)}
 }
 
 // deviceBlockage is about the devices of a pod on its node.

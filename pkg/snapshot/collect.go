@@ -41,6 +41,10 @@ type CollectOptions struct {
 	// Creates tells that pods, or claims, are about to be created: what may refuse
 	// them is read. UsesVolumes tells that they have PersistentVolumeClaims.
 	Creates, UsesVolumes bool
+	// Starting tells that the question is also about pods that were scheduled and do
+	// not start: if there are any with devices, what kubelets report about them is
+	// read.
+	Starting bool
 	// Progress is told after each chunk, and when a list ends without one, how
 	// many objects have arrived, how many there will be (0 while that is
 	// unknown), and of which resource that was. Calls do not overlap, and there
@@ -158,6 +162,9 @@ func (c *collector) run(ctx context.Context) error {
 		return c.forbidden()
 	}
 	c.readQueued(ctx)
+	if err := c.readStarting(ctx); err != nil {
+		return err
+	}
 	if err := c.readOptional(ctx); err != nil {
 		return err
 	}
