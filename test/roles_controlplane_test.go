@@ -318,13 +318,16 @@ func verbRuns(t *testing.T) map[string]verbRun {
 		},
 		"taints remove": {args: []string{"taints", "remove", "worn", "--dry-run=server"}, role: "kubectl-dra-taints", verb: "delete"},
 		"why": {args: []string{"why", "pod/big"}, without: map[string][]string{
-			"deployments.apps":            {"why", "deployment/serve"},
-			"jobs.batch":                  {"why", "job/tune"},
-			"namespaces":                  {"why", "template/inspect"},
-			"podgroups.scheduling.k8s.io": {"why", "pod/worker-1"},
-			snapshot.ResourceTemplates:    {"why", "pod/templated"},
-			snapshot.ResourceQuotas:       {"why", "deployment/serve"},
-			snapshot.ResourceLimitRanges:  {"why", "deployment/serve"},
+			"deployments.apps":              {"why", "deployment/serve"},
+			"jobs.batch":                    {"why", "job/tune"},
+			"namespaces":                    {"why", "template/inspect"},
+			"podgroups.scheduling.k8s.io":   {"why", "pod/worker-1"},
+			snapshot.ResourceTemplates:      {"why", "pod/templated"},
+			snapshot.ResourceQuotas:         {"why", "deployment/serve"},
+			snapshot.ResourceLimitRanges:    {"why", "deployment/serve"},
+			"persistentvolumeclaims":        {"why", "pod/stored"},
+			"persistentvolumes":             {"why", "pod/stored"},
+			"storageclasses.storage.k8s.io": {"why", "pod/stored"},
 		}},
 	}
 }

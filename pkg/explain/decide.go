@@ -552,13 +552,9 @@ func (x *inquiry) assume() {
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
 			"that nothing fits on node %s is proved by counting: the allocator's own search does not end within %s there, and %s", x.slowNode, patience, scheduler))
 	}
-	if x.out.Verdict != Fits {
-		for _, part := range x.forbidden {
-			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+part)
-		}
-	} else {
-		for _, part := range x.unevaluated {
-			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+part)
+	for _, u := range x.unevaluated {
+		if u.always || x.out.Verdict == Fits {
+			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+u.String())
 		}
 	}
 	if x.preemptionMatters() {

@@ -123,10 +123,8 @@ type inquiry struct {
 	// blockedBy is what else is in the way of a pod for which there are devices,
 	// and unevaluated what may be, but could not be read.
 	blockedBy   []obstacle
-	unevaluated []string
-	// forbidden is the part of that which this user may not read.
-	forbidden []string
-	out       *Explanation
+	unevaluated []unevaluated
+	out         *Explanation
 }
 
 // claimInquiry is a claim that is to be allocated.

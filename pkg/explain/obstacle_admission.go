@@ -5,7 +5,6 @@ package explain
 
 import (
 	"errors"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -60,11 +59,8 @@ func (x *inquiry) refusals() []obstacle {
 // unknownAdmission notes that something may refuse the object that was not read.
 func (x *inquiry) unknownAdmission(resource, what, namespace string) {
 	if why := x.snap.Unknown(resource, namespace); why != "" {
-		text := fmt.Sprintf("%s (%s)", what, why)
-		x.unevaluated = append(x.unevaluated, text)
-		if x.snap.Gap(resource) != nil {
-			x.forbidden = append(x.forbidden, text)
-		}
+		gap := x.snap.Gap(resource) != nil
+		x.unevaluated = append(x.unevaluated, unevaluated{what: what, why: why, always: gap, quiet: !gap})
 	}
 }
 

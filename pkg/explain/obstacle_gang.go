@@ -31,7 +31,7 @@ func (x *inquiry) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]obstacl
 	group := x.snap.PodGroup(pod.Namespace, name)
 	switch {
 	case group == nil && x.hides(snapshot.ResourcePodGroups, pod.Namespace):
-		x.unevaluated = append(x.unevaluated, fmt.Sprintf("PodGroup %s (%s)", name, x.snap.Gap(snapshot.ResourcePodGroups).Reason))
+		x.unevaluated = append(x.unevaluated, unevaluated{what: "PodGroup " + name, why: x.snap.Gap(snapshot.ResourcePodGroups).Reason})
 		return nil, nil
 	case group == nil:
 		return []obstacle{x.groupMissing(pod, name)}, nil
@@ -51,7 +51,9 @@ func (x *inquiry) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]obstacl
 		return nil, nil
 	}
 	if len(group.Spec.ResourceClaims) > len(group.Status.ResourceClaimStatuses) {
-		x.unevaluated = append(x.unevaluated, fmt.Sprintf("whether the pods of PodGroup %s fit together: claims that they share do not exist yet", name))
+		x.unevaluated = append(x.unevaluated, unevaluated{
+			what: fmt.Sprintf("whether the pods of PodGroup %s fit together", name), why: "claims that they share do not exist yet",
+		})
 		return nil, nil
 	}
 	fit, err := x.fitTogether(ctx, members)

@@ -28,6 +28,17 @@ type obstacle struct {
 	finding
 }
 
+// unevaluated is something that may be in the way of a pod, and that is not known.
+type unevaluated struct {
+	what, why string
+	// always is set if it is told whatever the verdict, and not only of what fits.
+	always bool
+	// quiet is set if it is no part of the summary.
+	quiet bool
+}
+
+func (u unevaluated) String() string { return fmt.Sprintf("%s (%s)", u.what, u.why) }
+
 // obstacles finds all of them for the pod of the question, in the order in which
 // the pod meets them: its creation, that of its claims, the scheduling queue, the
 // filters. What could not be read is noted as not evaluated.
@@ -75,7 +86,13 @@ func (x *inquiry) nameUnknowns() {
 	if pod == nil {
 		return
 	}
-	if parts := x.site.alloc.Unevaluated(pod); len(parts) > 0 {
+	parts := x.site.alloc.Unevaluated(pod)
+	for _, u := range x.unevaluated {
+		if !u.quiet {
+			parts = append(parts, u.String())
+		}
+	}
+	if len(parts) > 0 {
 		x.out.Summary += "; not evaluated: " + strings.Join(parts, ", ")
 	}
 	c := podCondition(pod, corev1.PodScheduled)
@@ -100,7 +117,7 @@ func (x *inquiry) volumeObstacles(pod *corev1.Pod) []obstacle {
 		return nil
 	}
 	if why := x.snap.Unknown(snapshot.ResourceVolumeClaims, pod.Namespace); why != "" {
-		x.unevaluated = append(x.unevaluated, fmt.Sprintf("volumes (%s)", why))
+		x.unevaluated = append(x.unevaluated, unevaluated{what: "volumes", why: why})
 		return nil
 	}
 	var obstacles []obstacle
@@ -164,7 +181,7 @@ func (x *inquiry) unboundObstacle(o *obstacle, claim *corev1.PersistentVolumeCla
 	class := x.snap.StorageClass(className)
 	if class == nil && className != "" {
 		if why := x.snap.Unknown(snapshot.ResourceStorageClasses, ""); why != "" {
-			x.unevaluated = append(x.unevaluated, fmt.Sprintf("whether PersistentVolumeClaim %s waits for a pod (%s)", claim.Name, why))
+			x.unevaluated = append(x.unevaluated, unevaluated{what: fmt.Sprintf("whether PersistentVolumeClaim %s waits for a pod", claim.Name), why: why})
 			return nil
 		}
 		o.reason = fmt.Sprintf("PersistentVolumeClaim %s is not bound, and its StorageClass %s does not exist", claim.Name, className)
@@ -194,7 +211,7 @@ func (x *inquiry) unboundObstacle(o *obstacle, claim *corev1.PersistentVolumeCla
 func (x *inquiry) boundObstacle(o *obstacle, pod *corev1.Pod, use *allocator.VolumeUse, claim *corev1.PersistentVolumeClaim, name string) *obstacle {
 	if x.snap.Volume(claim.Spec.VolumeName) == nil {
 		if why := x.snap.Unknown(snapshot.ResourceVolumes, ""); why != "" {
-			x.unevaluated = append(x.unevaluated, fmt.Sprintf("where PersistentVolume %s can be used (%s)", claim.Spec.VolumeName, why))
+			x.unevaluated = append(x.unevaluated, unevaluated{what: fmt.Sprintf("where PersistentVolume %s can be used", claim.Spec.VolumeName), why: why})
 		} else {
 			o.reason = fmt.Sprintf("PersistentVolume %s of PersistentVolumeClaim %s does not exist", claim.Spec.VolumeName, claim.Name)
 			o.prove(name, "spec.volumeName", claim.Spec.VolumeName, "a PersistentVolume")

@@ -66,12 +66,12 @@ func TestObstacles(t *testing.T) {
 		assumed string
 	}{
 		"no group":                 {devicesAnd(changedPod("p", inGroup, "c")), Blocked, PodGroupMissing, StageQueueing, "PodGroup workers does not exist", ""},
-		"hidden groups":            {devicesAnd(changedPod("p", inGroup, "c"), gap(snapshot.ResourcePodGroups, "may not list")), Fits, "", StageAllocation, "The allocator picks n1.", "PodGroup workers (may not list)"},
+		"hidden groups":            {devicesAnd(changedPod("p", inGroup, "c"), gap(snapshot.ResourcePodGroups, "may not list")), Fits, "", StageAllocation, "not evaluated: PodGroup workers (may not list)", "PodGroup workers (may not list)"},
 		"small gang":               {devicesAnd(changedPod("p", inGroup, "c"), gang(2)), Blocked, GangIncomplete, StageQueueing, "PodGroup workers has 1 pod, minCount is 2", ""},
 		"gang too large":           {devicesAnd(claim("d", exact("gpu", 2)), changedPod("p", inGroup, "c"), changedPod("q", inGroup, "d"), gang(2)), Blocked, GangIncomplete, StageAllocation, "1 of 2 pods of PodGroup workers fit, minCount is 2", ""},
 		"gang":                     {devicesAnd(claim("d", exact("gpu", 1)), changedPod("p", inGroup, "c"), changedPod("q", inGroup, "d"), gang(2)), Fits, "", StageAllocation, "The allocator picks n1.", ""},
 		"no volume":                {devicesAnd(changedPod("p", withVolume, "c")), Blocked, VolumeNotReady, StageNodeFit, "PersistentVolumeClaim data does not exist", ""},
-		"unread volumes":           {devicesAnd(changedPod("p", withVolume, "c"), func(s *snapshot.Snapshot) { s.Listed = nil }), Fits, "", StageAllocation, "The allocator picks n1.", "volumes (the snapshot does not have them)"},
+		"unread volumes":           {devicesAnd(changedPod("p", withVolume, "c"), func(s *snapshot.Snapshot) { s.Listed = nil }), Fits, "", StageAllocation, "not evaluated: volumes (the snapshot does not have them)", "volumes (the snapshot does not have them)"},
 		"deleted volume":           {devicesAnd(changedPod("p", withVolume, "c"), volumeClaim(func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })), Blocked, VolumeNotReady, StageNodeFit, "is being deleted", ""},
 		"unbound volume":           {devicesAnd(changedPod("p", withVolume, "c"), volumeClaim(func(*corev1.PersistentVolumeClaim) {})), Blocked, VolumeNotReady, StageNodeFit, "PersistentVolumeClaim data is not bound and has no StorageClass", ""},
 		"quota of existing claims": {devicesAnd(changedPod("p", func(*corev1.Pod) {}, "c"), quota, func(s *snapshot.Snapshot) { s.Claims[0].UID = "of-c" }), Fits, "", StageAllocation, "The allocator picks n1.", ""},
