@@ -10,10 +10,12 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"sync"
 
+	"google.golang.org/grpc"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -64,6 +66,7 @@ type Driver struct {
 	prepared map[types.UID]int
 	report   kubeletplugin.DeviceHealthReport
 	changed  chan struct{}
+	called   func(method string, done bool)
 }
 
 // Start starts a driver; the caller stops it.
@@ -98,6 +101,7 @@ func Start(ctx context.Context, config Config) (*Driver, error) {
 		kubeletplugin.NodeV1(!config.OnlyV1beta1),
 		kubeletplugin.HealthV1(!config.OnlyV1beta1),
 		kubeletplugin.GRPCVerbosity(-1),
+		kubeletplugin.GRPCInterceptor(d.intercept),
 	}
 	if config.Root != "" {
 		options = append(options, kubeletplugin.RegistrarListener(listen), kubeletplugin.PluginListener(listen))
@@ -137,6 +141,28 @@ func (d *Driver) Prepared(uid types.UID) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.prepared[uid]
+}
+
+// OnCall has a function called before each call is carried out and again when it is
+// done, before the reply is sent, with the name of its method. While it runs, the call
+// waits. nil ends that.
+func (d *Driver) OnCall(called func(method string, done bool)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.called = called
+}
+
+func (d *Driver) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	d.mu.Lock()
+	called := d.called
+	d.mu.Unlock()
+	if called == nil {
+		return handler(ctx, request)
+	}
+	method := path.Base(info.FullMethod)
+	called(method, false)
+	defer called(method, true)
+	return handler(ctx, request)
 }
 
 // SetHealth sends a report to all that listen, and to whoever will.

@@ -277,13 +277,20 @@ func (r *remoteRun) run(ctx context.Context) (err error) {
 }
 
 // line is what runs in the pod. The program is told to stop when nobody is there
-// any more to read: the connection ends with this program, however it ends.
+// any more to read: the connection ends with this program, however it ends. The pod
+// ends then, too, once what the program still had to say had time to get out.
 func (r *remoteRun) line(program, snapshotFile string) []string {
 	const script = `[ -z "$1" ] || export COLUMNS="$1"
 shift
 exec 3<&0
 "$@" </dev/null 3<&- & program=$!
-{ cat <&3; kill -TERM $program; } >/dev/null 2>&1 &
+{
+  cat <&3
+  kill -TERM $program
+  while kill -0 $program; do sleep 1; done
+  sleep 2
+  kill -TERM 1
+} >/dev/null 2>&1 &
 wait $program`
 	line := append([]string{"sh", "-c", script, "sh", r.columns, program}, r.command...)
 	line = append(line, r.flags...)

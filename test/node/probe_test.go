@@ -144,6 +144,7 @@ func TestNode(t *testing.T) {
 	t.Run("a claim is prepared and unprepared from afar", r.testPrepare)
 	t.Run("a claim is taken back from afar", r.testCleanup)
 	t.Run("a watch from afar ends with Ctrl-C", r.testWatch)
+	t.Run("killed", r.testKilled)
 }
 
 // checkReport looks for what is known to be on the node.
