@@ -196,11 +196,10 @@ func nodeQuestions(t *testing.T) [][]string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	specs := filepath.Join(dir, "etc", "cdi")
-	if err := os.MkdirAll(specs, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "etc", "cdi"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	driver, err := testdriver.Start(t.Context(), testdriver.Config{Name: "gpu.example.com", Root: dir, Kubelet: node.DefaultKubelet, CDI: specs, Claims: snap.Claims})
+	driver, err := testdriver.Start(t.Context(), testdriver.Config{Name: "gpu.example.com", Root: dir, Kubelet: node.DefaultKubelet, CDI: "/etc/cdi", Claims: snap.Claims})
 	if err != nil {
 		t.Fatal(err)
 	}
