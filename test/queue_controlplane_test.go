@@ -301,16 +301,17 @@ func (c *cluster) byCreation(t *testing.T) {
 	c.wantScheduled(t, "created", "z-older", "a-younger")
 }
 
-// byFile asks about pods in a file, and creates them in their order.
+// byFile asks about pods in a file, one of which has a priority that another pod of
+// the cluster has, and creates them in the order of the queue.
 func (c *cluster) byFile(t *testing.T) {
 	c.createAll(t, "file", strings.ReplaceAll(queueObjects, "$N", "file"))
 	c.createAll(t, "file", queueSlice("file", 1))
-	first, second := queuePod("file", "c-first", ""), queuePod("file", "d-second", "")
+	first, second := queuePod("file", "z-first", "priorityClassName: urgent, "), queuePod("file", "a-second", "")
 	path := filepath.Join(t.TempDir(), "pods.yaml")
-	mustDo(t, func() error { return os.WriteFile(path, []byte(first+"\n---\n"+second), 0o600) })
-	wantOrder(t, "why -f", c.whyAll(t, "-f", path), "c-first", "d-second")
+	mustDo(t, func() error { return os.WriteFile(path, []byte(second+"\n---\n"+first), 0o600) })
+	wantOrder(t, "why -f", c.whyAll(t, "-f", path), "z-first", "a-second")
 	c.createAll(t, "file", first)
-	mustDo(t, func() error { return c.waitForClaims(t.Context(), "file", "c-first") })
+	mustDo(t, func() error { return c.waitForClaims(t.Context(), "file", "z-first") })
 	c.createAll(t, "file", second)
-	c.wantScheduled(t, "file", "c-first", "d-second")
+	c.wantScheduled(t, "file", "z-first", "a-second")
 }

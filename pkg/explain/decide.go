@@ -544,6 +544,9 @@ func (x *inquiry) assume() {
 	if _, known := x.site.alloc.Nodes(); !known && x.snap.Gap(snapshot.ResourceNodes) == nil {
 		x.out.Assumptions = append(x.out.Assumptions, "no node is known: assumed that the nodes named in ResourceSlices exist and are suitable for the pod")
 	}
+	if class := x.unknownPriority(); class != "" {
+		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the priority of PriorityClass %s is not known: assumed that it is 0", class))
+	}
 	if x.slowNode != "" {
 		scheduler := fmt.Sprintf(`the scheduler, which waits for %s, may say "timed out trying to allocate devices" instead`, schedulerLimit)
 		if !x.site.alloc.FeatureEnabled("DRASchedulerFilterTimeout") {

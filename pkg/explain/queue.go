@@ -178,7 +178,7 @@ func (q *queue) decide(ctx context.Context) error {
 	}
 	for _, pod := range q.snap.Pods {
 		if waits(pod) && len(pod.Spec.SchedulingGates) == 0 && len(q.alloc.PodClaims(pod)) > 0 {
-			q.add(pod, false)
+			q.add(withClassPriority(q.snap, pod), false)
 		}
 	}
 	slices.SortStableFunc(q.order, func(a, b *queuedPod) int { return compareQueued(a.pod, b.pod) })

@@ -5,6 +5,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,34 @@ func TestPodsGetTheLastDeviceInTheOrderOfTheQueue(t *testing.T) {
 				t.Errorf("asked about alone: %s: %s", alone.Verdict, alone.Summary)
 			}
 		})
+	}
+}
+
+// Pods that do not exist yet have no priority: it is that of others of their class.
+func TestPriorityOfPodsFromFiles(t *testing.T) {
+	class := func(name string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.PriorityClassName = name } }
+	running := func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning }
+	unborn := func(p *corev1.Pod) { p.UID, p.CreationTimestamp = "", metav1.Time{} }
+	parts := []part{
+		nodes("n1"), pool("n1", devices(1)...), template("none", exact("gpu", 9)), template("one", exact("gpu", 1)),
+		queuedPodOf("other", "none", time.Hour, class("urgent"), func(p *corev1.Pod) { p.Spec.Priority = ptr.To[int32](1000) }, running),
+		queuedPodOf("a", "one", time.Hour),
+	}
+	for name, first := range map[string]string{"urgent": "b", "system-node-critical": "b", "unknown": "a", "": "a"} {
+		found := explainEach(t, cluster(t, append(parts, queuedPodOf("b", "one", 0, class(name), unborn))...), "Pod/a", "Pod/b")
+		for _, pod := range []string{"a", "b"} {
+			want := DoesNotFit
+			if pod == first {
+				want = Fits
+			}
+			if e := found["Pod/"+pod]; e.Verdict != want {
+				t.Errorf("class %q: pod %s: %s: %s", name, pod, e.Verdict, e.Summary)
+			}
+		}
+		const text = "the priority of PriorityClass unknown is not known: assumed that it is 0"
+		if said := slices.Contains(found["Pod/b"].Assumptions, text); said != (name == "unknown") {
+			t.Errorf("class %q: assumptions %q", name, found["Pod/b"].Assumptions)
+		}
 	}
 }
 

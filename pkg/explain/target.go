@@ -172,7 +172,9 @@ func (s *subject) findPod(snap *snapshot.Snapshot, alloc *allocator.Allocator) e
 		return notFound(snap, s.target, snapshot.ResourcePods, snap.Pods)
 	}
 	s.hypothetical = pod.UID == "" && pod.CreationTimestamp.IsZero()
-	if !s.hypothetical {
+	if s.hypothetical {
+		pod = withClassPriority(snap, pod)
+	} else {
 		s.users = []*corev1.Pod{pod}
 	}
 	s.usePod(alloc, pod)
@@ -198,13 +200,13 @@ func (s *subject) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocat
 			s.usePod(alloc, s.users[0])
 		default:
 			s.hypothetical = true
-			s.usePod(alloc, &corev1.Pod{
+			s.usePod(alloc, withClassPriority(snap, &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{
 					Namespace: w.Namespace, Name: w.Name + "-…",
 					Labels: w.Template.Labels, Annotations: w.Template.Annotations,
 				},
 				Spec: templateSpec(w),
-			})
+			}))
 		}
 		return s.needClaims(snap, alloc)
 	}

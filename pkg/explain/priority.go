@@ -1,0 +1,55 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// withClassPriority returns a pod that does not exist yet with the priority that the API
+// server will give it. PriorityClasses are not read: the value is that of the other
+// pods of the class. It is missing if there are none.
+func withClassPriority(snap *snapshot.Snapshot, pod *corev1.Pod) *corev1.Pod {
+	if pod.Spec.Priority != nil || pod.Spec.PriorityClassName == "" {
+		return pod
+	}
+	priority := systemPriority(pod.Spec.PriorityClassName)
+	for _, other := range snap.Pods {
+		if other.Spec.PriorityClassName == pod.Spec.PriorityClassName && other.Spec.Priority != nil {
+			priority = other.Spec.Priority
+		}
+	}
+	if priority == nil {
+		return pod
+	}
+	changed := *pod
+	changed.Spec.Priority = priority
+	return &changed
+}
+
+// systemPriority is that of the classes that every cluster has
+// (pkg/apis/scheduling/v1/helpers.go), nil for others.
+func systemPriority(class string) *int32 {
+	const highestUserDefinable = int32(1000000000)
+	priority := 2 * highestUserDefinable
+	switch class {
+	case "system-cluster-critical":
+	case "system-node-critical":
+		priority += 1000
+	default:
+		return nil
+	}
+	return &priority
+}
+
+// unknownPriority is the PriorityClass of the pod that is asked about, if it does
+// not exist yet and nothing tells the priority.
+func (x *inquiry) unknownPriority() string {
+	if pod := x.subject.pod; pod != nil && x.subject.hypothetical && pod.Spec.Priority == nil {
+		return pod.Spec.PriorityClassName
+	}
+	return ""
+}
