@@ -172,7 +172,7 @@ func (r *reader) count() {
 		}
 	}
 	switch {
-	case len(there) > 0 && good == 0:
+	case len(there) > 0 && len(r.Specs) == 0:
 		r.Checks = append(r.Checks, node.Good(checkDirectories, "", "no spec in %s", strings.Join(there, ", ")))
 	case len(gone) == len(r.Directories):
 		r.Checks = append(r.Checks, node.Good(checkDirectories, "", "no such directory, and so no specs: %s", strings.Join(gone, ", ")))

@@ -201,6 +201,22 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestNoSpec says that there is none only where there is none.
+func TestNoSpec(t *testing.T) {
+	empty := newSite(t).file("/etc/cdi/README", "no spec")
+	if check := found(empty.look(nil), node.OK, checkDirectories); check == nil || check.Message != "no spec in /etc/cdi" {
+		t.Errorf("a directory without specs: %+v", empty.look(nil).Checks)
+	}
+	for name, s := range map[string]*site{
+		"a broken spec": newSite(t).file("/etc/cdi/a.json", "{"),
+		"one elsewhere": newSite(t).file("/x", "").link("/x", "/etc/cdi/a.json"),
+	} {
+		if check := found(s.look(nil), node.OK, checkDirectories); check != nil {
+			t.Errorf("%s: %+v", name, check)
+		}
+	}
+}
+
 // TestUnread tells what is in no spec from what is only in none that was read.
 func TestUnread(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -218,6 +234,9 @@ func TestUnread(t *testing.T) {
 			s := newSite(t).spec("/etc/cdi/a.yaml", "example.com/nic", "a")
 			test.make(s)
 			f := s.look(nil)
+			if found(f, node.OK, checkDirectories) != nil {
+				t.Errorf("there are specs: %+v", f.Checks)
+			}
 			f.Ask([]string{"example.com/nic=b"})
 			check := found(f, test.state, checkResolve)
 			if check == nil || !strings.Contains(check.Message, test.want) {

@@ -270,6 +270,23 @@ func TestPrepareGivesUpInTime(t *testing.T) {
 	want(t, done.Checks, checkCall, node.Problem, "does not answer in time")
 }
 
+// TestPrepareReportsWhatWasNotRead does not call broken what may only be in a spec
+// that was not read.
+func TestPrepareReportsWhatWasNotRead(t *testing.T) {
+	host := kubeletDir(t)
+	claim := allocated(gpu, nodeName, "gpu-0")
+	start(t, host, testdriver.Config{Claims: []*resourceapi.ResourceClaim{claim}})
+	opts := calling()
+	opts.Resolve = func(context.Context) func(string) (*Edits, error) {
+		return func(id string) (*Edits, error) {
+			return nil, fmt.Errorf("%s may be in /etc/cdi/a.json, which %w", id, node.ErrNotRead)
+		}
+	}
+	done := do(t, host, order(PrepareOperation, claim), opts)
+	want(t, done.Checks, checkCDI, node.Unknown, "is not known")
+	wantNo(t, done.Checks, node.Problem)
+}
+
 func TestPrepareReportsWhatDoesNotResolve(t *testing.T) {
 	host := kubeletDir(t)
 	claim := allocated(gpu, nodeName, "gpu-0", "gpu-1")
