@@ -147,37 +147,20 @@ type Pod struct {
 // Space is the pod's namespace.
 func (p *Pod) Space() string { return p.Namespace }
 
-// PodsWithClaims lists the pods that use claims, and those of
-// [Inventory.PodsWithoutClaim], in the order of the snapshot.
-func (v *Inventory) PodsWithClaims() []Pod {
+// PodsWithClaims lists the pods that use claims, and those that wait for devices,
+// in the order of the snapshot.
+func (v *Inventory) PodsWithClaims(waits func(*corev1.Pod) bool) []Pod {
 	var pods []Pod
 	for _, pod := range v.snap.Pods {
 		var claims []string
 		for name := range resourceclaim.PodClaims(pod) {
 			claims = append(claims, name)
 		}
-		if len(claims) == 0 && !v.waitsWithoutClaim(pod) {
+		if len(claims) == 0 && !waits(pod) {
 			continue
 		}
 		_, seconds := v.age(pod.CreationTimestamp)
 		pods = append(pods, Pod{pod, claims, seconds})
 	}
 	return pods
-}
-
-// PodsWithoutClaim lists the pods that wait for an extended resource of a
-// DeviceClass: the scheduler makes the claim of such a pod when it fits.
-func (v *Inventory) PodsWithoutClaim() []*corev1.Pod {
-	var pods []*corev1.Pod
-	for _, pod := range v.snap.Pods {
-		if v.waitsWithoutClaim(pod) {
-			pods = append(pods, pod)
-		}
-	}
-	return pods
-}
-
-func (v *Inventory) waitsWithoutClaim(pod *corev1.Pod) bool {
-	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodPending &&
-		len(pod.Spec.ResourceClaims) == 0 && pod.Status.ExtendedResourceClaimStatus == nil && v.alloc.HasExtendedResources(pod)
 }

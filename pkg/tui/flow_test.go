@@ -14,7 +14,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -237,7 +236,7 @@ func TestHostile(t *testing.T) {
 func TestReasonsAndFilter(t *testing.T) {
 	s := browse(t, 120, 30)
 	s.keys("1")
-	s.model.reasons.known = map[types.NamespacedName]reason{}
+	s.model.reasons.known = map[target]reason{}
 	s.keys("6", "/", `"fits`, "enter")
 	s.shows("1/1 of 9 pending", "finetune-0")
 }

@@ -260,21 +260,21 @@ func used(c *inventory.DeviceCounts) float64 {
 	return float64(c.Allocated+c.Shared) / float64(c.Total)
 }
 
-// reason works out why a claim is pending, one at a time, while somebody can
+// reason works out why a claim is pending or a pod waits, one at a time, while somebody can
 // see it.
 func (m *Model) reason() tea.Cmd {
 	if m.reasoning || m.picture == nil || m.frozen || !m.showsReasons() {
 		return nil
 	}
-	claim := m.reasons.next(m.picture)
-	if claim == nil {
+	of, any := m.reasons.next(m.picture)
+	if !any {
 		return nil
 	}
 	m.reasoning = true
 	ctx, p, known, now := m.ctx, m.picture, m.reasons, m.now()
 	return func() tea.Msg {
 		start := time.Now()
-		done := known.work(ctx, p, claim, now)
+		done := known.work(ctx, p, of, now)
 		return reasonMsg{done, time.Since(start)}
 	}
 }

@@ -226,32 +226,51 @@ func (s *overviewScreen) broken(m *Model) block {
 	return b
 }
 
-// pending counts the claims without devices by the reason that was found.
+// pending counts the claims without devices, and the pods that wait though no claim
+// of theirs is pending, by the reason that was found.
 func (s *overviewScreen) pending(m *Model) block {
 	b := block{title: "Pending claims", none: m.noClaims(), rest: listOfAll(viewPending)}
+	var claims, pods []target
+	for _, claim := range m.picture.snap.Claims {
+		if isPending(claim) && (m.namespace == "" || claim.Namespace == m.namespace) {
+			claims = append(claims, claimTarget(claim.Namespace, claim.Name))
+		}
+	}
+	for _, pod := range m.picture.waiting {
+		if m.namespace == "" || pod.Namespace == m.namespace {
+			pods = append(pods, podTarget(pod))
+		}
+	}
+	if m.picture.snap.Gap(snapshot.ResourceClaims) != nil && len(claims) == 0 {
+		b.lines = append(b.lines, blockLine{text: m.noClaims()})
+	} else if len(claims)+len(pods) > 0 {
+		b.title = fmt.Sprintf("Pending claims: %d", len(claims))
+	}
+	if len(pods) > 0 {
+		b.title += fmt.Sprintf(", waiting pods without one: %d", len(pods))
+	}
+	b.lines = slices.Concat(b.lines,
+		s.byReason(m, claims, func(code, name string) screen { return newList(viewPending, withCode(code, name)) }),
+		s.byReason(m, pods, func(code, name string) screen { return newList(viewPods, waitingWithCode(code, name)) }))
+	return b
+}
+
+// byReason counts claims or pods by the reason that was found, with an example for
+// each.
+func (s *overviewScreen) byReason(m *Model, list []target, open func(code, name string) screen) []blockLine {
 	type group struct {
 		count   int
 		example string
 	}
 	groups := map[string]*group{}
-	total := 0
-	for _, claim := range m.picture.snap.Claims {
-		if claim.Status.Allocation != nil || claim.DeletionTimestamp != nil || m.namespace != "" && claim.Namespace != m.namespace {
-			continue
-		}
-		total++
-		found, _ := m.reasons.get(claim.Namespace, claim.Name)
+	for _, of := range list {
+		found := m.reasons.get(of)
 		if groups[found.code] == nil {
-			groups[found.code] = &group{example: fmt.Sprintf("%s/%s: %s", claim.Namespace, claim.Name, found.summary)}
+			groups[found.code] = &group{example: fmt.Sprintf("%s/%s: %s", of.namespace, of.name, found.summary)}
 		}
 		groups[found.code].count++
 	}
-	switch {
-	case total > 0:
-		b.title = fmt.Sprintf("Pending claims: %d", total)
-	case m.picture.snap.Gap(snapshot.ResourceClaims) != nil:
-		b.lines = append(b.lines, blockLine{text: m.noClaims()})
-	}
+	var lines []blockLine
 	for _, code := range slices.SortedFunc(maps.Keys(groups), func(a, b string) int {
 		return cmp.Or(cmp.Compare(groups[b].count, groups[a].count), cmp.Compare(a, b))
 	}) {
@@ -260,18 +279,12 @@ func (s *overviewScreen) pending(m *Model) block {
 		if code == "" {
 			name, example = "not explained yet", ""
 		}
-		b.lines = append(b.lines, blockLine{
+		lines = append(lines, blockLine{
 			text: fmt.Sprintf("%4d  %s  %s", g.count, m.look.say(warning, name), m.look.say(faint, render.Escape(example))),
-			open: func() screen { return newList(viewPending, withCode(code, name)) },
+			open: func() screen { return open(code, name) },
 		})
 	}
-	if waiting := m.picture.podsWithoutClaim(m.namespace); len(waiting) > 0 {
-		b.lines = append(b.lines, blockLine{
-			text: fmt.Sprintf("%4d  %s", len(waiting), m.look.say(warning, "waiting pods without a claim: extended resources")),
-			open: func() screen { return newList(viewPods, withoutClaim()) },
-		})
-	}
-	return b
+	return lines
 }
 
 // withCode has the pending claims with a reason code, or without any reason.
@@ -282,19 +295,20 @@ func withCode(code, name string) scope {
 			if !ok {
 				return false
 			}
-			found, _ := p.reasons.get(claim.Namespace, claim.Name)
-			return found.code == code
+			return p.reasons.get(claimTarget(claim.Namespace, claim.Name)).code == code
 		}, nil
 	}}
 }
 
-// withoutClaim has the pods that wait for extended resources of DRA: the
-// scheduler makes their claims when they fit.
-func withoutClaim() scope {
-	return scope{of: "extended resources", matcher: always(func(item any) bool {
-		pod, ok := item.(*inventory.Pod)
-		return ok && len(pod.Claims) == 0
-	})}
+// waitingWithCode has the pods that no pending claim stands for, with a reason code,
+// or without any reason.
+func waitingWithCode(code, name string) scope {
+	return scope{of: name, matcher: func(_ context.Context, p *picture) (func(any) bool, error) {
+		return func(item any) bool {
+			pod, ok := item.(*inventory.Pod)
+			return ok && p.waits(pod.Pod) && p.reasons.get(podTarget(pod.Pod)).code == code
+		}, nil
+	}}
 }
 
 // listOfAll is a view as it is opened from elsewhere.

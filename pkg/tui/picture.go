@@ -6,10 +6,12 @@ package tui
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
@@ -32,8 +34,10 @@ type picture struct {
 
 	// pools are wanted of every picture: the history is made of them.
 	pools []inventory.Pool
-	// waiting are the pods that wait for extended resources.
+	// waiting are the pods that wait for devices and that no pending claim stands
+	// for: their claims do not exist yet, or have their devices.
 	waiting []*corev1.Pod
+	waitSet map[*corev1.Pod]bool
 
 	mu     sync.Mutex
 	sheets map[viewID]sheet
@@ -53,7 +57,10 @@ func takePicture(ctx context.Context, source Source, reasons *reasons, look *loo
 		reasons: reasons, look: look, sheets: map[viewID]sheet{},
 	}
 	p.pools = p.inventory.Usage()
-	p.waiting = p.inventory.PodsWithoutClaim()
+	p.waiting, p.waitSet = waitingPods(snap, alloc), map[*corev1.Pod]bool{}
+	for _, pod := range p.waiting {
+		p.waitSet[pod] = true
+	}
 	p.cost = time.Since(start)
 	return p, nil
 }
@@ -104,16 +111,30 @@ func (p *picture) claims() []inventory.Claim {
 	return claims
 }
 
-// podsWithoutClaim lists the pods that wait for extended resources of DRA, of one
-// namespace or of all.
-func (p *picture) podsWithoutClaim(namespace string) []*corev1.Pod {
+// waitingPods lists the pods without a node that use devices, but for those with a
+// claim that is pending.
+func waitingPods(snap *snapshot.Snapshot, alloc *allocator.Allocator) []*corev1.Pod {
 	var waiting []*corev1.Pod
-	for _, pod := range p.waiting {
-		if namespace == "" || pod.Namespace == namespace {
+	for _, pod := range snap.Pods {
+		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		pending := func(pc allocator.PodClaim) bool {
+			return pc.Claim != nil && isPending(pc.Claim) && snap.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil
+		}
+		if explain.WantsDevices(snap, alloc, pod) && !slices.ContainsFunc(alloc.PodClaims(pod), pending) {
 			waiting = append(waiting, pod)
 		}
 	}
 	return waiting
+}
+
+// waits reports whether a pod is one of those.
+func (p *picture) waits(pod *corev1.Pod) bool { return p.waitSet[pod] }
+
+// isPending reports whether a claim waits for devices.
+func isPending(claim *resourceapi.ResourceClaim) bool {
+	return claim.Status.Allocation == nil && claim.DeletionTimestamp == nil
 }
 
 // drivers sums the pools up by driver.

@@ -5,24 +5,31 @@ package tui
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
-	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/types"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// reasons are why claims are pending, as far as that was worked out. It is
-// safe for concurrent use.
+// reasons are why claims are pending and pods wait, as far as that was worked out.
+// It is safe for concurrent use.
 type reasons struct {
 	mu    sync.Mutex
-	known map[types.NamespacedName]reason
+	known map[target]reason
 	// found counts the reasons that were ever found.
 	found int
 }
+
+// target is a claim or a pod, by the kind that [explain.Options] has.
+type target struct{ kind, namespace, name string }
+
+func claimTarget(namespace, name string) target { return target{explain.KindClaim, namespace, name} }
+
+func podTarget(pod *corev1.Pod) target { return target{explain.KindPod, pod.Namespace, pod.Name} }
 
 type reason struct {
 	code, stage, summary string
@@ -31,13 +38,12 @@ type reason struct {
 	at time.Time
 }
 
-func newReasons() *reasons { return &reasons{known: map[types.NamespacedName]reason{}} }
+func newReasons() *reasons { return &reasons{known: map[target]reason{}} }
 
-func (r *reasons) get(namespace, name string) (reason, bool) {
+func (r *reasons) get(of target) reason {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	found, ok := r.known[types.NamespacedName{Namespace: namespace, Name: name}]
-	return found, ok
+	return r.known[of]
 }
 
 // version changes with every reason that is found.
@@ -47,41 +53,41 @@ func (r *reasons) version() int {
 	return r.found
 }
 
-// next is the pending claim whose reason is most wanted: one without any
-// first, then the one whose reason is the oldest. It is nil if all are as new
-// as the picture. Reasons of claims that are not pending any more are dropped.
-func (r *reasons) next(p *picture) *resourceapi.ResourceClaim {
+// next is the pending claim or the waiting pod whose reason is most wanted: one
+// without any first, then the one whose reason is the oldest. It is false if all are
+// as new as the picture. Reasons of what does not wait any more are dropped.
+func (r *reasons) next(p *picture) (target, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	pending := map[types.NamespacedName]bool{}
-	var oldest *resourceapi.ResourceClaim
+	wanted := map[target]bool{}
+	var oldest target
 	var since time.Time
-	for _, claim := range p.snap.Claims {
-		if claim.Status.Allocation != nil || claim.DeletionTimestamp != nil {
-			continue
-		}
-		key := types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}
-		pending[key] = true
-		known, ok := r.known[key]
+	want := func(of target) {
+		wanted[of] = true
+		known, ok := r.known[of]
 		switch {
 		case ok && known.of == p.snap:
-		case !ok && (oldest == nil || !since.IsZero()):
-			oldest, since = claim, time.Time{}
-		case ok && (oldest == nil || known.at.Before(since)):
-			oldest, since = claim, known.at
+		case !ok && (oldest == target{} || !since.IsZero()):
+			oldest, since = of, time.Time{}
+		case ok && (oldest == target{} || known.at.Before(since)):
+			oldest, since = of, known.at
 		}
 	}
-	for key := range r.known {
-		if !pending[key] {
-			delete(r.known, key)
+	for _, claim := range p.snap.Claims {
+		if isPending(claim) {
+			want(claimTarget(claim.Namespace, claim.Name))
 		}
 	}
-	return oldest
+	for _, pod := range p.waiting {
+		want(podTarget(pod))
+	}
+	maps.DeleteFunc(r.known, func(of target, _ reason) bool { return !wanted[of] })
+	return oldest, oldest != target{}
 }
 
 // work works out one reason. It is false if the context is done.
-func (r *reasons) work(ctx context.Context, p *picture, claim *resourceapi.ResourceClaim, now time.Time) bool {
-	answer, err := explain.ExplainWith(ctx, p.alloc, p.snap, explain.Options{Kind: explain.KindClaim, Namespace: claim.Namespace, Name: claim.Name})
+func (r *reasons) work(ctx context.Context, p *picture, of target, now time.Time) bool {
+	answer, err := explain.ExplainWith(ctx, p.alloc, p.snap, explain.Options{Kind: of.kind, Namespace: of.namespace, Name: of.name})
 	if ctx.Err() != nil {
 		return false
 	}
@@ -93,7 +99,7 @@ func (r *reasons) work(ctx context.Context, p *picture, claim *resourceapi.Resou
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.known[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}] = found
+	r.known[of] = found
 	r.found++
 	return true
 }

@@ -51,8 +51,8 @@ func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 	}
 	m.picture = p
 	until := time.Now().Add(onceTime)
-	for claim := m.reasons.next(p); claim != nil && time.Now().Before(until); claim = m.reasons.next(p) {
-		if !m.reasons.work(ctx, p, claim, m.now()) {
+	for of, more := m.reasons.next(p); more && time.Now().Before(until); of, more = m.reasons.next(p) {
+		if !m.reasons.work(ctx, p, of, m.now()) {
 			return ctx.Err()
 		}
 	}

@@ -103,7 +103,7 @@ func newPending(claims []inventory.Claim, known *reasons) sheet {
 			continue
 		}
 		columns[i].Cell = func(c *inventory.Claim) string {
-			if found, ok := known.get(c.Namespace, c.Name); ok && of(found) != "" {
+			if found := known.get(claimTarget(c.Namespace, c.Name)); of(found) != "" {
 				return of(found)
 			}
 			return otherwise(c)
@@ -112,7 +112,7 @@ func newPending(claims []inventory.Claim, known *reasons) sheet {
 	list := newClaims(claims, columns)
 	list.stateColumn = "Code"
 	list.say = func(c *inventory.Claim) string {
-		found, _ := known.get(c.Namespace, c.Name)
+		found := known.get(claimTarget(c.Namespace, c.Name))
 		return found.summary
 	}
 	return list
@@ -181,7 +181,7 @@ func taintTone(t *inventory.Taint) tone {
 // newPods lists the pods that use claims.
 func newPods(p *picture) sheet {
 	return &listOf[inventory.Pod]{
-		items: p.inventory.PodsWithClaims(), cols: render.PodColumns(), id: func(x *inventory.Pod) string { return x.Namespace + "/" + x.Name }, pins: 2,
+		items: p.inventory.PodsWithClaims(p.waits), cols: render.PodColumns(), id: func(x *inventory.Pod) string { return x.Namespace + "/" + x.Name }, pins: 2,
 		state: podTone, stateColumn: "Phase",
 	}
 }
