@@ -14,6 +14,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -239,6 +241,35 @@ func TestReasonsAndFilter(t *testing.T) {
 	s.model.reasons.known = map[target]reason{}
 	s.keys("6", "/", `"fits`, "enter")
 	s.shows("1/1 of 9 pending", "finetune-0")
+}
+
+// TestWaitingPods lists pods that no pending claim stands for: one whose claim does
+// not exist, one with a mistyped extended resource.
+func TestWaitingPods(t *testing.T) {
+	template, requests := "four-gpus", corev1.ResourceList{"example.com/decodr": *resource.NewQuantity(1, resource.DecimalSI)}
+	snap := example(t).With(&snapshot.Snapshot{Pods: []*corev1.Pod{
+		{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "research", Name: "unmade"},
+			Spec:       corev1.PodSpec{ResourceClaims: []corev1.PodResourceClaim{{Name: "gpus", ResourceClaimTemplateName: &template}}},
+			Status:     corev1.PodStatus{Phase: corev1.PodPending},
+		},
+		{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: "mistyped"},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: requests}}}},
+			Status:     corev1.PodStatus{Phase: corev1.PodPending},
+		},
+	}})
+	var out strings.Builder
+	if err := Once(t.Context(), Options{Source: NewFixed(snap), Fixed: true, Name: "a file", Env: func(string) string { return "" }}, 0, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"Pending claims: 9, waiting pods without one: 3", "media/mistyped: No node offers the extended resource example.com/decodr", "research/unmade: ",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in:\n%s", want, out.String())
+		}
+	}
 }
 
 // TestEscapeFromReason goes straight back to the line of a reason.

@@ -6,6 +6,7 @@ package tui
 import (
 	"context"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -93,7 +94,7 @@ func (r *reasons) work(ctx context.Context, p *picture, of target, now time.Time
 	}
 	found := reason{of: p.snap, at: now}
 	if err != nil {
-		found.code, found.summary = string(explain.Undetermined), err.Error()
+		found.code, found.summary = string(explain.Undetermined), strings.ReplaceAll(err.Error(), "\n", "; ")
 	} else {
 		found.code, found.stage, found.summary = answer.Word(), string(answer.Stage), answer.Summary
 	}
