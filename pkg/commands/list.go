@@ -205,7 +205,7 @@ func (f *listFlags) toOptions(cmd *cobra.Command, args []string, what listing, s
 	if o.watch && !o.reader.live() {
 		return nil, usagef("Leave one of them out.", "--watch and --snapshot: nothing changes in a file")
 	}
-	if o.printer, err = f.print.ToPrinter(); err != nil {
+	if o.printer, err = toPrinter(f.print); err != nil {
 		if genericclioptions.IsNoCompatiblePrinterError(err) {
 			return nil, usagef("Allowed are "+strings.Join(f.print.AllowedFormats(), ", ")+".", "unknown output format %q", o.output)
 		}

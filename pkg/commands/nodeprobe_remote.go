@@ -209,10 +209,10 @@ func forwarded(cmd *cobra.Command) []string {
 
 // printPod is --dry-run=client.
 func (r *remoteRun) printPod(output *outputFlags) error {
-	var printer printers.ResourcePrinter = &printers.YAMLPrinter{}
+	var printer printers.ResourcePrinter = &yamlPrinter{}
 	if output.output != "" && output.output != "wide" {
 		var err error
-		if printer, err = output.print.ToPrinter(); err != nil {
+		if printer, err = toPrinter(output.print); err != nil {
 			return usagef("", "read the output format: %w", err)
 		}
 	}

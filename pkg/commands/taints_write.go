@@ -126,7 +126,7 @@ With -o, the rule is printed, and all else goes to standard error:
 			}
 			if format := *printing.OutputFormat; format != "" {
 				change.words = streams.ErrOut
-				if change.printer, err = printing.ToPrinter(); err != nil {
+				if change.printer, err = toPrinter(printing); err != nil {
 					return usagef("Allowed are "+strings.Join(printing.AllowedFormats(), ", ")+".", "unknown output format %q", format)
 				}
 			}

@@ -23,7 +23,6 @@ import (
 	storageapi "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 )
 
 // Format is how a snapshot is written.
@@ -165,7 +164,7 @@ func (s *Snapshot) saveJSON(w io.Writer) error {
 
 func (s *Snapshot) saveYAML(w io.Writer) error {
 	save := func(manifest any) error {
-		document, err := yaml.Marshal(manifest)
+		document, err := MarshalYAML(manifest)
 		if err != nil {
 			return err
 		}

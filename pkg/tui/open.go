@@ -11,13 +11,13 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // errGone is an object that was there when it was selected.
@@ -158,9 +158,8 @@ func yamlPage(item any) screen {
 		if object == nil {
 			return "", fmt.Errorf("%s %w", name, errGone)
 		}
-		var text bytes.Buffer
-		err := (&printers.YAMLPrinter{}).PrintObj(withKind(object), &text)
-		return render.EscapeLines(text.String()), err
+		text, err := snapshot.MarshalYAML(withKind(object))
+		return render.EscapeLines(string(text)), err
 	})
 }
 
