@@ -49,7 +49,7 @@ func BenchmarkWhy(b *testing.B) {
 
 // goBuild builds a program as a release is built, until the end of the
 // benchmark.
-func goBuild(b *testing.B, path string) string {
+func goBuild(b testing.TB, path string) string {
 	b.Helper()
 	program := filepath.Join(b.TempDir(), "program")
 	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, path)
@@ -71,7 +71,7 @@ type usage struct {
 }
 
 // measure runs a program under test/peak and returns what it printed.
-func measure(b *testing.B, peak, program string, args ...string) (usage, []byte) {
+func measure(b testing.TB, peak, program string, args ...string) (usage, []byte) {
 	b.Helper()
 	command := exec.CommandContext(b.Context(), peak, append([]string{program}, args...)...)
 	var stdout, stderr bytes.Buffer

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -23,6 +24,12 @@ import (
 type limits struct {
 	// bytes is how much text all files together may have, after decompression.
 	bytes int64
+	// unpacked is how much of that may come out of compressed files and
+	// archives, which are small until then.
+	unpacked int64
+	// memory is how much memory what is made of the files may take. Files that
+	// are large themselves may take more, see [memoryPerByte].
+	memory int64
 	// keep is how much of one compressed file is kept in memory before it is
 	// known that all of it is within the limit.
 	keep int64
@@ -31,7 +38,7 @@ type limits struct {
 }
 
 func defaultLimits() limits {
-	return limits{bytes: 2 << 30, keep: 256 << 20, entries: 100_000}
+	return limits{bytes: 2 << 30, unpacked: 512 << 20, memory: 768 << 20, keep: 128 << 20, entries: 100_000}
 }
 
 // reader finds the texts in what the user named: files, the files of a
@@ -41,8 +48,11 @@ type reader struct {
 	stdin  io.Reader
 	// stdinName is what errors call stdin.
 	stdinName string
-	// used counts the bytes that were read so far.
-	used int64
+	// used counts the bytes that were read so far, and unpacked those that came
+	// out of compressed files and archives.
+	used, unpacked int64
+	// size counts the bytes of the files themselves. May be nil.
+	size *atomic.Int64
 	// text gets each text and the name of its file.
 	text func(file string, data []byte) error
 	// part gets the parts of a file that is too large for that. Nil if all
@@ -60,6 +70,7 @@ func (r *reader) path(path string) error {
 		if err != nil {
 			return &InputError{Path: r.stdinName, Err: err}
 		}
+		r.grow(int64(len(data)))
 		return r.content(r.stdinName, data, 0)
 	}
 	info, err := os.Stat(path)
@@ -84,11 +95,28 @@ func (r *reader) path(path string) error {
 		if err != nil {
 			return fileError(file, err)
 		}
-		if !info.Mode().IsRegular() {
+		switch {
+		case info.IsDir():
 			return nil
+		case !info.Mode().IsRegular():
+			return &InputError{Path: file, Err: fmt.Errorf("expected a file, found %s; move it away, or name it to read it", modeInWords(info.Mode()))}
 		}
 		return r.file(file, info.Size())
 	})
+}
+
+// modeInWords says what something is that is no file.
+func modeInWords(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	default:
+		return "something else"
+	}
 }
 
 // isInputName tells which files of a directory or archive are read.
@@ -117,6 +145,7 @@ func (r *reader) file(path string, size int64) error {
 		return fileError(path, err)
 	}
 	defer func() { _ = file.Close() }()
+	r.grow(size)
 	if done, err := r.stream(path, file, size); done || err != nil {
 		return err
 	}
@@ -125,6 +154,24 @@ func (r *reader) file(path string, size int64) error {
 		return fileError(path, err)
 	}
 	return r.content(path, data, 0)
+}
+
+func (r *reader) grow(size int64) {
+	if r.size != nil {
+		r.size.Add(size)
+	}
+}
+
+// unpack counts what came out of a compressed file or an archive.
+func (r *reader) unpack(size int64) error {
+	if r.unpacked += size; r.unpacked > r.limits.unpacked {
+		return r.errUnpacked()
+	}
+	return nil
+}
+
+func (r *reader) errUnpacked() error {
+	return fmt.Errorf("it has more than %d MiB of text in compressed form; unpack it first", r.limits.unpacked>>20)
 }
 
 func (r *reader) errTooLarge() error {
@@ -160,8 +207,11 @@ func (r *reader) content(name string, data []byte, depth int) error {
 		return &InputError{Path: name, Err: fmt.Errorf("archives are nested more than %d deep", maxWrapping)}
 	}
 	switch {
-	case bytes.HasPrefix(data, []byte{0x1f, 0x8b}):
+	case bytes.HasPrefix(data, gzipMagic()):
 		inflated, err := r.inflate(data)
+		if err == nil && bytes.HasPrefix(inflated, gzipMagic()) {
+			err = errors.New("it is compressed twice: expected YAML, JSON or tar in the gzip data, found gzip data")
+		}
 		if err != nil {
 			return &InputError{Path: name, Err: err}
 		}
@@ -169,7 +219,10 @@ func (r *reader) content(name string, data []byte, depth int) error {
 	case len(data) > 262 && string(data[257:262]) == "ustar":
 		return r.archive(name, data, depth)
 	}
-	data = fromUTF16(data)
+	data, err := fromUTF16(data)
+	if err != nil {
+		return &InputError{Path: name, Err: err}
+	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if isBinary(data) {
 		return &InputError{Path: name, Err: errors.New("expected YAML, JSON, gzip or tar, found binary data")}
@@ -177,30 +230,33 @@ func (r *reader) content(name string, data []byte, depth int) error {
 	return r.text(name, data)
 }
 
+func gzipMagic() []byte { return []byte{0x1f, 0x8b} }
+
 // inflate decompresses a gzip file. What is larger than limits.keep is first
 // only counted, so that a file which inflates without end is refused without
 // keeping what it inflates to.
 func (r *reader) inflate(data []byte) ([]byte, error) {
-	left := r.limits.bytes - r.used
-	inflated, err := gunzip(data, min(r.limits.keep, left+1))
+	left := min(r.limits.bytes-r.used, r.limits.unpacked-r.unpacked)
+	keep := min(r.limits.keep, left+1)
+	inflated, err := gunzip(data, keep)
 	if err != nil {
 		return nil, err
 	}
-	if int64(len(inflated)) == min(r.limits.keep, left+1) {
+	if int64(len(inflated)) == keep {
 		inflated = nil
 		size, err := countGunzip(data, left+1)
 		if err != nil {
 			return nil, err
 		}
 		if size > left {
-			return nil, r.errTooLarge()
+			return nil, r.errUnpacked()
 		}
 		if inflated, err = gunzip(data, size); err != nil {
 			return nil, err
 		}
 	}
 	r.used += int64(len(inflated))
-	return inflated, nil
+	return inflated, r.unpack(int64(len(inflated)))
 }
 
 // gunzip inflates up to limit bytes.
@@ -257,7 +313,13 @@ func (r *reader) archive(name string, data []byte, depth int) error {
 			continue
 		}
 		inner := name + ":" + entry.Name
-		content, err := r.readAll(files, min(entry.Size, int64(len(data))))
+		if entry.Size > int64(len(data)) {
+			return &InputError{Path: inner, Err: fmt.Errorf("the tar archive has less than the %d bytes of the file: it is cut off, or has a file with holes", entry.Size)}
+		}
+		content, err := r.readAll(files, entry.Size)
+		if err == nil {
+			err = r.unpack(int64(len(content)))
+		}
 		if err != nil {
 			return &InputError{Path: inner, Err: tarError(err)}
 		}
@@ -274,8 +336,11 @@ func tarError(err error) error {
 	return err
 }
 
+// maxUTF16 is the largest text of that kind: it is converted as a whole.
+const maxUTF16 = 64 << 20
+
 // fromUTF16 converts what some Windows shells write for "> file".
-func fromUTF16(data []byte) []byte {
+func fromUTF16(data []byte) ([]byte, error) {
 	var order binary.ByteOrder
 	switch {
 	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
@@ -283,13 +348,23 @@ func fromUTF16(data []byte) []byte {
 	case bytes.HasPrefix(data, []byte{0xfe, 0xff}):
 		order = binary.BigEndian
 	default:
-		return data
+		return data, nil
 	}
-	units := make([]uint16, 0, len(data)/2)
+	if len(data) > maxUTF16 {
+		return nil, fmt.Errorf("it has more than %d MiB of UTF-16 text; convert it to UTF-8", maxUTF16>>20)
+	}
+	text := make([]byte, 0, len(data)/2)
 	for i := 2; i+1 < len(data); i += 2 {
-		units = append(units, order.Uint16(data[i:]))
+		r := rune(order.Uint16(data[i:]))
+		if utf16.IsSurrogate(r) && i+3 < len(data) {
+			if pair := utf16.DecodeRune(r, rune(order.Uint16(data[i+2:]))); pair != utf8.RuneError {
+				r = pair
+				i += 2
+			}
+		}
+		text = utf8.AppendRune(text, r)
 	}
-	return []byte(string(utf16.Decode(units)))
+	return text, nil
 }
 
 // isBinary looks at the beginning of a file only.

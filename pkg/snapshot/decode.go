@@ -68,6 +68,9 @@ type decoded struct {
 	listed []string
 	// documents counts everything that was an object, skipped or not.
 	documents int
+	// unique is true for text whose objects have no field twice.
+	unique  bool
+	scanner *keyScanner
 	// purpose tells how to judge the objects: but for those of a cluster, as the
 	// API server judges what is about to be applied. It is set before decoding.
 	purpose purpose
@@ -112,6 +115,9 @@ func (d *decoded) nested(data []byte, at place, apiVersion, kind string, depth i
 	}
 	if ownKind == "" {
 		return inputError(at, "", errors.New("expected a Kubernetes object, found one without apiVersion and kind"))
+	}
+	if err := checkType(ownVersion, ownKind); err != nil {
+		return inputError(at, "", err)
 	}
 	if !strings.HasSuffix(ownKind, "List") && ownKind != snapshotKind {
 		return d.object(data, at, ownVersion, ownKind)
@@ -161,8 +167,15 @@ func (d *decoded) header(data []byte, at place, apiVersion string) error {
 		return inputError(at, snapshotKind, &fieldError{"apiVersion", fmt.Errorf(
 			"expected %s, found %q; was it saved by a newer version of this program?", snapshotAPIVersion, apiVersion)})
 	}
-	h, err := decodeAs[header](withoutItems(data))
+	text := withoutItems(data)
+	if err := firstError(checkSize(text), d.checkKeys(text)); err != nil {
+		return inputError(at, snapshotKind, err)
+	}
+	h, err := decodeAs[header](text)
 	if err != nil {
+		return inputError(at, snapshotKind, err)
+	}
+	if err := checkHeader(h); err != nil {
 		return inputError(at, snapshotKind, err)
 	}
 	for i := range h.Gaps {
@@ -214,6 +227,12 @@ func withoutItems(data []byte) []byte {
 // object decodes one object that is not a List.
 func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 	d.documents++
+	if err := checkSize(data); err != nil {
+		return inputError(at, describeObject(data, kind), err)
+	}
+	if err := d.checkKeys(data); err != nil {
+		return inputError(at, describeObject(data, kind), err)
+	}
 	if d.purpose == asPreview && (kind != "ResourceSlice" || groupOf(apiVersion).Group != draGroup) {
 		return inputError(at, describeObject(data, kind), notPreview(apiVersion, kind))
 	}
@@ -241,7 +260,7 @@ func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 		}
 		return nil
 	}
-	err = checkNumbers(object, apiVersion)
+	err = firstError(checkNumbers(object, apiVersion), checkLengths(object, apiVersion), checkIdentity(object, kind))
 	if err == nil && d.purpose != asCluster {
 		err = checkValues(object, apiVersion)
 	}

@@ -6,6 +6,7 @@ package snapshot
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -29,15 +30,30 @@ type part struct {
 	whole *part
 }
 
+// size is how much text the part has.
+func (p *part) size() int {
+	if len(p.items) == 0 {
+		return len(p.data)
+	}
+	return p.items[len(p.items)-1].to - p.items[0].from
+}
+
 // The sizes, in bytes of text, that make it worthwhile to cut a document, and
 // that a piece should have.
 const (
 	worthCutting = 64 << 10
 	pieceSize    = 64 << 10
-	// maxWhole is the largest YAML document that is parsed in one go if it
-	// could not be parsed in pieces.
-	maxWhole = 8 << 20
+	// maxDocument is the size of the largest object, and of the largest YAML
+	// document that is parsed in one go. The API server stores no object of more
+	// than 1.5 MiB, in a form that is shorter than text.
+	maxDocument = 8 << 20
 )
+
+// errDocumentTooLarge is a document, or an object in a List, of so many bytes.
+func errDocumentTooLarge(size int) error {
+	const hint = "an object has at most %d MiB of text, found %.1f MiB; a List in YAML may have more as kubectl get -o yaml writes it, and any List in JSON"
+	return fmt.Errorf(hint, maxDocument>>20, float64(size)/(1<<20))
+}
 
 // cut divides a text into documents, and large Lists into their items.
 func cut(file string, data []byte, emit func(*part) error) error {
@@ -128,12 +144,18 @@ func (c *cutter) json() error {
 	if o.isList && o.end-start >= worthCutting {
 		return c.jsonList(start, o)
 	}
+	if o.end-start > maxDocument {
+		return &InputError{Path: c.file, Document: c.document, Object: o.kind, Err: errDocumentTooLarge(o.end - start)}
+	}
 	return c.emit(&part{at: c.place(), data: c.data[start:o.end], linesBefore: c.linesBefore(start)})
 }
 
 func (c *cutter) jsonList(start int, o outline) error {
 	// The list itself, without items, is a part too: it may be a header.
 	empty := append(bytes.TrimSuffix(withoutItems(c.data[start:o.end]), []byte("}")), `,"items":[]}`...)
+	if len(empty) > maxDocument {
+		return inputError(c.place(), o.kind, errDocumentTooLarge(len(empty)))
+	}
 	if err := c.emit(&part{at: c.place(), data: empty, linesBefore: c.linesBefore(start)}); err != nil {
 		return err
 	}
@@ -144,6 +166,11 @@ func (c *cutter) jsonList(start int, o outline) error {
 			end++
 		}
 		end = max(end, first+1)
+		if size := o.items[first].to - o.items[first].from; size > maxDocument {
+			at := c.place()
+			at.item, at.list = first+1, o.kind
+			return inputError(at, "", errDocumentTooLarge(size))
+		}
 		piece := &part{at: c.place(), data: c.data, items: o.items[first:end], apiVersion: apiVersion, kind: kind}
 		piece.at.item, piece.at.list = first, o.kind
 		if err := c.emit(piece); err != nil {
@@ -160,22 +187,17 @@ func (c *cutter) yaml(text []byte, start int) error {
 	if len(text) < worthCutting {
 		return c.emit(whole)
 	}
-	list, ok := findYAMLItems(text)
+	list, apiVersion, kind, ok := yamlList(text)
+	if len(text) > maxDocument {
+		if !ok {
+			return inputError(c.place(), "", errDocumentTooLarge(len(text)))
+		}
+		whole = nil
+	}
 	if !ok {
 		return c.emit(whole)
 	}
-	rest, err := yamlToJSON(list.rest)
-	if err != nil {
-		return c.emit(whole)
-	}
-	apiVersion, kind, err := peekKind(rest)
-	if err != nil || !strings.HasSuffix(kind, "List") {
-		return c.emit(whole)
-	}
 	itemVersion, itemKind := itemKind(apiVersion, kind)
-	if len(text) > maxWhole {
-		whole = nil
-	}
 	item := 0
 	for first := 0; first < len(list.items); {
 		end := first
@@ -184,6 +206,11 @@ func (c *cutter) yaml(text []byte, start int) error {
 		}
 		end = max(end, first+1)
 		from, to := list.items[first].from, list.items[end-1].to
+		if to-from > maxDocument {
+			at := c.place()
+			at.item, at.list = item+1, kind
+			return inputError(at, "", errDocumentTooLarge(to-from))
+		}
 		piece := &part{
 			at: c.place(), data: text[from:to], yaml: true, sequence: true, apiVersion: itemVersion, kind: itemKind,
 			linesBefore: c.linesBefore(start + from), whole: whole,
@@ -264,6 +291,20 @@ type yamlItems struct {
 	rest []byte
 }
 
+// yamlList finds the items of a document that is a List.
+func yamlList(text []byte) (list yamlItems, apiVersion, kind string, ok bool) {
+	list, ok = findYAMLItems(text)
+	if !ok || len(list.rest) > maxDocument || len(list.items) > maxItems {
+		return list, "", "", false
+	}
+	rest, err := yamlToJSON(list.rest)
+	if err != nil {
+		return list, "", "", false
+	}
+	apiVersion, kind, err = peekKind(rest)
+	return list, apiVersion, kind, err == nil && strings.HasSuffix(kind, "List")
+}
+
 // findYAMLItems finds the items of a List as kubectl writes it, by the
 // indentation of their dashes. It may be wrong about documents in other
 // styles; then the parts are no valid YAML.
@@ -283,6 +324,9 @@ func findYAMLItems(text []byte) (list yamlItems, ok bool) {
 		}
 		switch {
 		case inItems && isDash && indent == dash:
+			if len(list.items) > maxItems {
+				return list, false
+			}
 			list.items = append(list.items, span{i, end})
 		case inItems && (blank || indent > dash):
 			if len(list.items) > 0 {

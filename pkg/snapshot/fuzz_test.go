@@ -21,7 +21,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		small := limits{bytes: 1 << 20, keep: 1 << 16, entries: 10}
+		small := limits{bytes: 1 << 20, unpacked: 1 << 20, memory: 256 << 20, keep: 1 << 16, entries: 10}
 		s, err := load(t.Context(), []string{"-"}, Options{Stdin: bytes.NewReader(data)}, asCluster, small)
 		if err != nil {
 			var input *InputError

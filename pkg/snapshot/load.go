@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	resourceapi "k8s.io/api/resource/v1"
 )
 
 // Load reads a snapshot from files: those that [Snapshot.Save] wrote, dumps of
@@ -128,6 +130,7 @@ type result struct {
 
 // read decodes everything in the paths, in their order.
 func read(ctx context.Context, paths []string, opts Options, purpose purpose, limits limits) (*decoded, error) {
+	memory := newMemory(limits.memory)
 	workers := runtime.GOMAXPROCS(0)
 	var group sync.WaitGroup
 	var results []*result
@@ -142,11 +145,14 @@ func read(ctx context.Context, paths []string, opts Options, purpose purpose, li
 	jobs := make(chan job, 2*workers)
 	for range workers {
 		group.Go(func() {
+			var scanner keyScanner
 			for j := range jobs {
 				if j.index > failed.Load() || ctx.Err() != nil {
 					continue
 				}
-				j.err = decodePart(j.part, &j.decoded)
+				j.scanner = &scanner
+				j.err = decodeWithin(ctx, memory, j.part, &j.decoded)
+				j.scanner = nil
 				// The text is no longer needed.
 				j.part.data, j.part.items = nil, nil
 				for first := failed.Load(); j.err != nil && j.part.whole == nil && j.index < first; first = failed.Load() {
@@ -157,7 +163,7 @@ func read(ctx context.Context, paths []string, opts Options, purpose purpose, li
 			}
 		})
 	}
-	r := reader{limits: limits, stdin: opts.Stdin, stdinName: cmp.Or(opts.StdinName, stdinName)}
+	r := reader{limits: limits, stdin: opts.Stdin, stdinName: cmp.Or(opts.StdinName, stdinName), size: &memory.size}
 	r.part = func(p *part) error {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -181,7 +187,7 @@ func read(ctx context.Context, paths []string, opts Options, purpose purpose, li
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("read %s: %w", displayPaths(paths), err)
 	}
-	all, err := mergeResults(results)
+	all, err := mergeResults(ctx, memory, results)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +203,7 @@ var errStopped = errors.New("stopped")
 // mergeResults puts the results together and returns the first error. A YAML
 // document that was cut into parts of which one is not valid YAML is decoded
 // again as a whole, in case that the cut is to blame.
-func mergeResults(results []*result) (*decoded, error) {
+func mergeResults(ctx context.Context, memory *memory, results []*result) (*decoded, error) {
 	suspects := map[*part]bool{}
 	for _, r := range results {
 		if r.err != nil && r.part.whole != nil {
@@ -219,13 +225,37 @@ func mergeResults(results []*result) (*decoded, error) {
 			continue
 		}
 		done[whole] = true
-		again := decoded{purpose: r.purpose}
-		if err := decodePart(whole, &again); err != nil {
+		again := decoded{purpose: r.purpose, scanner: &keyScanner{}}
+		if err := decodeWithin(ctx, memory, whole, &again); err != nil {
 			return nil, err
 		}
 		all.merge(&again)
 	}
 	return all, nil
+}
+
+// decodeWithin decodes one part into d, within the bounds of the memory.
+func decodeWithin(ctx context.Context, memory *memory, p *part, d *decoded) error {
+	size := p.size()
+	done, err := memory.begin(ctx, size)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := decodePart(p, d); err != nil {
+		return err
+	}
+	objects := len(d.records)
+	for i := range d.records {
+		if slice, ok := d.records[i].object.(*resourceapi.ResourceSlice); ok {
+			objects += len(slice.Spec.Devices)
+		}
+	}
+	if err := memory.check(size, objects); err != nil {
+		p.whole = nil
+		return &InputError{Path: p.at.file, Err: err}
+	}
+	return nil
 }
 
 // decodePart decodes one part into d.
@@ -241,6 +271,8 @@ func decodePart(p *part, d *decoded) error {
 		}
 		return nil
 	}
+	// The parser does not take a field twice.
+	d.unique = true
 	converted, err := yamlToJSON(p.data)
 	if err != nil {
 		return inputError(p.at, "", yamlError(err, p.linesBefore))

@@ -136,6 +136,7 @@ func TestLoadFormats(t *testing.T) {
 		"gzip":                         {zipped(t, claimYAML), claimOnly},
 		"tar":                          {tarred(t, "a/claim.yaml", claimYAML, "class.json", classJSON, "README.md", "# no"), both},
 		"tar.gz":                       {zipped(t, tarred(t, "claim.yaml.gz", zipped(t, claimYAML), "class.json", classJSON)), both},
+		"YAML merge":                   {"apiVersion: v1\nkind: Namespace\nmetadata: {<<: {name: a, labels: {b: c}}, name: ml}", []string{"Namespace//ml"}},
 		"YAML aliases":                 {"apiVersion: v1\nkind: Namespace\nmetadata: {name: &n ml, labels: {a: *n, b: *n}}", []string{"Namespace//ml"}},
 		"the same object twice":        {claimYAML + "---\n" + claimYAML, claimOnly},
 		"twice but for server's count": {strings.Replace(claimYAML, "ml}", "ml, resourceVersion: '7'}", 1) + "---\n" + claimYAML, claimOnly},
@@ -260,6 +261,20 @@ func TestLoadErrors(t *testing.T) {
 	header := func(gap string) string {
 		return "apiVersion: dra.kubectl.dev/v1alpha1\nkind: Snapshot\ngaps: [{resource: pods, reason: hidden}, {resource: " + gap + ", reason: hidden}]\n"
 	}
+	owned := func(owner string) string {
+		return strings.Replace(claimYAML, "namespace: ml", "namespace: ml, ownerReferences: [{"+owner+", uid: u}]", 1)
+	}
+	selectors := func(n int) string {
+		return strings.Replace(classJSON, "}}", `},"spec":{"selectors":[`+strings.Repeat(`{"cel":{"expression":"true"}},`, n-1)+`{"cel":{"expression":"true"}}]}}`, 1)
+	}
+	devices := func(n int) string {
+		return `{"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},"spec":{"driver":"d","pool":{"name":"p","resourceSliceCount":1},"devices":[` +
+			strings.Repeat(`{"name":"a"},`, n-1) + `{"name":"a"}]}}`
+	}
+	manyKeys := ""
+	for i := range 100 {
+		manyKeys += fmt.Sprintf(`"k%d":"",`, i)
+	}
 	laughs := "a: &a [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]\n"
 	for i := 'b'; i < 'k'; i++ {
 		laughs += fmt.Sprintf("%c: &%c [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c, ", i-1), 10), ", "))
@@ -309,6 +324,37 @@ func TestLoadErrors(t *testing.T) {
 			claimYAML + "---\n" + strings.Replace(claimYAML, "name: gpu", "name: gpus", 1),
 			"standard input, document 2: ResourceClaim/ml/train: it differs from the one in standard input, document 1",
 		},
+		"key twice":             {strings.Replace(classJSON, `"name":"gpu.example.com"`, `"name":"a","name":"gpu.example.com"`, 1), "document 1: DeviceClass/gpu.example.com: metadata.name: duplicate key"},
+		"key twice, escaped":    {strings.Replace(classJSON, `"name":"gpu.example.com"`, `"name":"a","n\u0061me":"gpu.example.com"`, 1), "metadata.name: duplicate key"},
+		"kind twice":            {strings.Replace(classJSON, `"kind":"DeviceClass"`, `"kind":"DeviceClass","kind":"Pod"`, 1), "kind: duplicate key"},
+		"items twice":           {`{"apiVersion":"v1","kind":"List","items":[],"items":[` + classJSON + `]}`, "items: duplicate key"},
+		"key of a list's item":  {`{"apiVersion":"v1","kind":"List","items":[` + classJSON + `,{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"","b":"","a":""}}]}`, "item 2 of List (ConfigMap): data.a: duplicate key"},
+		"key of a large object": {`{"apiVersion":"v1","kind":"ConfigMap","data":{` + manyKeys + `"k7":""}}`, "ConfigMap: data.k7: duplicate key"},
+		"key of parameters":     {strings.Replace(classJSON, "}}", `},"spec":{"config":[{"opaque":{"driver":"d","parameters":{"a":[{"b":1,"b":2}]}}}]}}`, 1), "spec.config[0].opaque.parameters.a[0].b: duplicate key"},
+		"key of the header":     {`{"apiVersion":"dra.kubectl.dev/v1alpha1","kind":"Snapshot","gates":{"DRAx":{"enabled":true},"DRAx":{"enabled":false}},"items":[]}`, "Snapshot: gates.DRAx: duplicate key"},
+		"YAML key twice":        {classJSON + "\n---\n" + claimYAML + "  a: b\nspec: {}\n", `document 2: line 12: "spec": duplicate key`},
+		"YAML keys alike":       {"apiVersion: v1\nkind: ConfigMap\ndata: {1: a, '1': b}", `document 1: "1": duplicate key`},
+		"kind of an owner":      {owned("kind: 'x$(touch pwned)', apiVersion: v1, name: a"), `document 1: ResourceClaim/ml/train: metadata.ownerReferences[0].kind: expected a kind (letters, digits and "-"), found "x$(touch pwned)"`},
+		"version of an owner":   {owned("kind: Pod, apiVersion: '$(touch pwned)/v1', name: a"), `metadata.ownerReferences[0].apiVersion: expected a group and a version such as resource.k8s.io/v1, found "$(touch pwned)/v1"`},
+		"name of an owner":      {owned("kind: Pod, apiVersion: v1, name: 'a b'"), `metadata.ownerReferences[0].name: expected a name`},
+		"kind":                  {"apiVersion: v1\nkind: 'x$(touch pwned)'\nmetadata: {name: a}", `kind: expected a kind (letters, digits and "-"), found "x$(touch pwned)"`},
+		"group":                 {"apiVersion: ';ls/v1'\nkind: Pod\nmetadata: {name: a}", `apiVersion: expected a group and a version`},
+		"name":                  {strings.Replace(claimYAML, "name: train", "name: 'a;b'", 1), `metadata.name: expected a DNS subdomain (lowercase letters, digits, "-" and "."), found "a;b"`},
+		"namespace":             {strings.Replace(claimYAML, "namespace: ml", "namespace: a.b", 1), `metadata.namespace: expected a DNS label (lowercase letters, digits and "-"), found "a.b"`},
+		"name of a request":     {strings.Replace(claimYAML, "name: gpu", "name: 'g p u'", 1), "spec.devices.requests[0].name: expected a DNS label"},
+		"class of a request":    {strings.Replace(claimYAML, "gpu.example.com}", "'`ls`'}", 1), "spec.devices.requests[0].exactly.deviceClassName: expected a DNS subdomain"},
+		"consumer":              {claimYAML + "status: {reservedFor: [{resource: '$(ls)', name: a, uid: b}]}", "status.reservedFor[0].resource: expected a DNS label"},
+		"event":                 {"apiVersion: v1\nkind: Event\nmetadata: {name: e}\ninvolvedObject: {kind: 'a b', name: p}", "Event/e: involvedObject.kind: expected a kind"},
+		"gap of a namespace":    {strings.Replace(header("pods"), "reason: hidden", "namespace: 'a b', reason: hidden", 1), "gaps[0].namespace: expected a DNS label"},
+		"gate":                  {"apiVersion: dra.kubectl.dev/v1alpha1\nkind: Snapshot\ngates: {'$(ls)': {enabled: true}}", "gates: expected a kind"},
+		"selectors":             {selectors(33), "DeviceClass/gpu.example.com: spec.selectors: expected at most 32 elements, found 33"},
+		"devices":               {devices(129), "ResourceSlice/s: spec.devices: expected at most 128 elements, found 129"},
+		"expression":            {strings.Replace(selectors(1), `"true"`, `"`+strings.Repeat("1", 10<<10+1)+`"`, 1), "spec.selectors[0].cel.expression: expected at most 10240 characters, found 10241"},
+		"values":                {pod(`{"containers":[` + strings.Repeat("{},", 200000) + `{}]}`), "Pod/ml/p: expected at most 100000 values in an object, found 400"},
+		"large object":          {"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"data\":\"" + strings.Repeat("a", 9<<20) + "\"}", "document 1: ConfigMap: an object has at most 8 MiB of text, found 9.0 MiB"},
+		"large YAML":            {"apiVersion: v1\nkind: ConfigMap\ndata: " + strings.Repeat("a", 9<<20), "document 1: an object has at most 8 MiB of text, found 9.0 MiB"},
+		"large item":            {"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  data: " + strings.Repeat("a", 9<<20) + "\nkind: List\n", "item 1 of List: an object has at most 8 MiB of text"},
+		"large item in JSON":    {`{"apiVersion":"v1","kind":"List","items":[` + classJSON + `,"` + strings.Repeat("a", 9<<20) + `"]}`, "item 2 of List: an object has at most 8 MiB of text"},
 		"nested lists": {
 			strings.Repeat(`{"apiVersion":"v1","kind":"List","items":[`, 20) + strings.Repeat("]}", 20), "lists are nested more than 8 deep",
 		},
@@ -399,13 +445,15 @@ func TestLoadPaths(t *testing.T) {
 
 func TestLoadLimits(t *testing.T) {
 	zeros := zipped(t, strings.Repeat(" ", 1<<20))
-	small := limits{bytes: 100 << 10, keep: 10 << 10, entries: 2}
+	small := limits{bytes: 200 << 10, unpacked: 50 << 10, memory: 256 << 20, keep: 10 << 10, entries: 2}
 	for name, test := range map[string]struct{ text, want string }{
-		"inflates too far":    {zeros, "the input has more than 0 MiB of text"},
-		"archive of too much": {zipped(t, tarred(t, "a.yaml", claimYAML, "b.yaml", strings.Repeat(" ", 1<<20))), "the input has more than"},
+		"inflates too far":    {zeros, "it has more than 0 MiB of text in compressed form; unpack it first"},
+		"archive of too much": {zipped(t, tarred(t, "a.yaml", claimYAML, "b.yaml", strings.Repeat(" ", 1<<20))), "it has more than 0 MiB of text in compressed form"},
+		"files of an archive": {tarred(t, "a.yaml", strings.Repeat(" ", 60<<10)), "it has more than 0 MiB of text in compressed form"},
 		"plain":               {strings.Repeat(" ", 1<<20), "the input has more than"},
 		"too many files":      {tarred(t, "a", "", "b", "", "c", ""), "the archive has more than 2 files"},
-		"archive in archives": {zipped(t, zipped(t, zipped(t, zipped(t, zipped(t, claimYAML))))), "nested more than 3 deep"},
+		"archive in archives": {tarred(t, "a.tar", tarred(t, "a.tar", tarred(t, "a.tar", tarred(t, "a.tar", tarred(t, "a.yaml", claimYAML))))), "nested more than 3 deep"},
+		"gzip in gzip":        {zipped(t, zipped(t, claimYAML)), "it is compressed twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := load(t.Context(), []string{"-"}, Options{Stdin: strings.NewReader(test.text)}, asCluster, small)

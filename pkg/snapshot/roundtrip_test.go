@@ -28,7 +28,7 @@ func oddTexts() []string {
 		"y", "no", "on", "null", "~", "<<", "=", "true", "1", "1.0", "1e3", "0x10", "0o7", "010", "1_000", "12:30:45", "2026-09-01", "+.inf", ".nan", "-0",
 		"{", "[", "}", "]", ",", "\"", "'", "\\", "\\u0000", "&a", "*a", "!a", "|", ">", "@", "`", "?", "? a", ":", "-", "{{a}}", "<a&b>",
 		"\x00", "\x01", "\x1b[31m", "\x7f", "\u0080", "\u0085", "a\u0085b", "\u009b", "\u00a0", "\u00ad", "\u2028", "\u2029", "\ufeff", "\ufffd", "\ufffe", "\uffff",
-		"\U0001F600", "\U0001fffe", "\U0010ffff", "\U000e0001", "é", "日本", "a\u0085\u2028\n\x7f", strings.Repeat("long words ", 100), strings.Repeat("x", 4096),
+		"\U0001F600", "\U0001fffe", "\U0010ffff", "\U000e0001", "é", "日本", "a\u0085\u2028\n\x7f", strings.Repeat("long words ", 100), strings.Repeat("x", 2000),
 	}
 	for r := range rune(0x100) {
 		texts = append(texts, fmt.Sprintf("a%cb", r))
@@ -94,6 +94,9 @@ func storedCluster(text func() string, parameters func() []byte) *Snapshot {
 	}
 	config := resourceapi.DeviceConfiguration{Opaque: opaque()}
 	model := text()
+	if characters := []rune(model); len(characters) > resourceapi.DeviceAttributeMaxValueLength {
+		model = string(characters[:resourceapi.DeviceAttributeMaxValueLength])
+	}
 	s := &Snapshot{
 		ServerVersion: "v1.37.1",
 		Gates:         map[string]Gate{"DRADeviceTaints": {Enabled: true, Source: GateFromMetrics}},

@@ -36,7 +36,12 @@ type outline struct {
 func outlineObject(data []byte, from int) (outline, error) {
 	var o outline
 	hasItems := false
+	var seen [][]byte
 	end, err := eachField(data, from, func(key []byte, at int) (int, bool, error) {
+		if len(seen) < maxOutlined && containsKey(seen, key) {
+			return at, false, &fieldError{string(key), errDuplicateKey}
+		}
+		seen = append(seen, key)
 		if string(key) == "items" && at < len(data) && data[at] == '[' {
 			items, end, err := arrayItems(data, at)
 			o.items, hasItems = items, true
@@ -51,6 +56,19 @@ func outlineObject(data []byte, from int) (outline, error) {
 	o.end = end
 	o.isList = hasItems && (strings.HasSuffix(o.kind, "List") || o.kind == snapshotKind)
 	return o, err
+}
+
+// maxOutlined is how many fields of an object are compared when it is outlined:
+// more than a List has. Other objects are checked by [duplicateKey].
+const maxOutlined = 16
+
+func containsKey(keys [][]byte, key []byte) bool {
+	for _, other := range keys {
+		if bytes.Equal(other, key) {
+			return true
+		}
+	}
+	return false
 }
 
 // peekKind finds the apiVersion and kind of the JSON object in data and looks
@@ -133,6 +151,9 @@ func eachField(data []byte, from int, visit func(key []byte, at int) (end int, m
 	}
 }
 
+// maxItems is how many items a List may have: more objects than any cluster.
+const maxItems = 2_000_000
+
 // arrayItems finds the elements of the array that begins at from, and the
 // index after it.
 func arrayItems(data []byte, from int) (items []span, end int, err error) {
@@ -144,6 +165,9 @@ func arrayItems(data []byte, from int) (items []span, end int, err error) {
 		end, err := skipValue(data, i)
 		if err != nil {
 			return nil, end, err
+		}
+		if len(items) == maxItems {
+			return nil, i, errTooManyItems()
 		}
 		items = append(items, span{i, end})
 		i = skipSpace(data, end)
@@ -219,6 +243,8 @@ func skipString(data []byte, from int) (int, error) {
 		}
 	}
 }
+
+func errTooManyItems() error { return fmt.Errorf("the List has more than %d items", maxItems) }
 
 func skipSpace(data []byte, i int) int {
 	for i < len(data) && isSpace(data[i]) {

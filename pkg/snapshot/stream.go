@@ -142,6 +142,10 @@ func (s *streamer) next(first bool) (more bool, err error) {
 		if err != nil && !errors.Is(err, errCutOff) {
 			return false, s.syntax(i, "a value")
 		}
+		if size := len(s.window) - i; size > maxDocument {
+			at := place{file: s.file, document: 1, item: s.count + len(s.spans) + 1, list: s.kind}
+			return false, inputError(at, "", errDocumentTooLarge(size))
+		}
 		if err := s.fill(); err != nil {
 			return false, err
 		}
@@ -170,6 +174,9 @@ func (s *streamer) emit() error {
 		linesBefore: s.lines - bytes.Count(s.window[:s.pos], []byte{'\n'}),
 	}
 	s.count += len(s.spans)
+	if s.count > maxItems {
+		return &InputError{Path: s.file, Document: 1, Object: s.kind, Err: errTooManyItems()}
+	}
 	s.spans = nil
 	return s.reader.part(p)
 }

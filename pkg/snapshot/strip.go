@@ -21,6 +21,7 @@ import (
 func strip(object metav1.Object) {
 	object.SetManagedFields(nil)
 	object.SetSelfLink("")
+	stripImpossible(object)
 	if annotations := object.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
 		noteDropped(object, annotations[corev1.LastAppliedConfigAnnotation])
 		annotations = object.GetAnnotations()

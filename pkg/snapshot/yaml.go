@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v2"
@@ -32,8 +33,17 @@ func yamlToJSON(document []byte) (converted []byte, err error) {
 		}
 	}()
 	var value any
-	if err := yaml.Unmarshal(document, &value); err != nil {
-		return nil, err
+	if err := yaml.UnmarshalStrict(document, &value); err != nil {
+		if !strings.Contains(err.Error(), "already set in map") {
+			return nil, err
+		}
+		if key, line := yamlDuplicate(document); line > 0 {
+			return nil, &duplicateError{key: key, line: line}
+		}
+		value = nil
+		if err := yaml.Unmarshal(document, &value); err != nil {
+			return nil, err
+		}
 	}
 	c := converter{limit: 1<<20 + 16*len(document)}
 	converted, err = c.value(make([]byte, 0, len(document)), value)
@@ -105,6 +115,9 @@ func (c converter) object(out []byte, object map[any]any) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		if _, twice := fields[name]; twice {
+			return nil, &duplicateError{key: name}
+		}
 		fields[name] = value
 	}
 	out = append(out, '{')
@@ -157,9 +170,31 @@ func appendString(out []byte, s string) ([]byte, error) {
 	return append(out, quoted...), err
 }
 
+// duplicateError is a key that a mapping has twice, on a line of the text that
+// was parsed if that is known.
+type duplicateError struct {
+	key  string
+	line int
+}
+
+func (e *duplicateError) Error() string {
+	at := ""
+	if e.line > 0 {
+		at = fmt.Sprintf("line %d: ", e.line)
+	}
+	return fmt.Sprintf("%s%s: %v", at, shortened(e.key), errDuplicateKey)
+}
+
 // yamlError makes the parser's message fit: without its prefix, and with the
 // line counted from the start of the file instead of the part it was given.
 func yamlError(err error, linesBefore int) error {
+	var duplicate *duplicateError
+	if errors.As(err, &duplicate) {
+		if duplicate.line > 0 {
+			duplicate.line += linesBefore
+		}
+		return err
+	}
 	parts := regexp.MustCompile(`^yaml: (?:unmarshal errors:\s*)?(?:line (\d+): )?([\s\S]*)$`).FindStringSubmatch(err.Error())
 	if parts == nil {
 		return err
