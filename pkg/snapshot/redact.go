@@ -128,6 +128,7 @@ const (
 	tableDevice    = "Device"
 	tableConfig    = "Config"
 	tableGenerate  = "GenerateName"
+	tableQualified = "Qualified" // names with a domain
 )
 
 // redactor replaces names.
@@ -137,6 +138,10 @@ type redactor struct {
 	tables map[string]map[string]string
 	// names has the pseudonyms of all names that texts are searched for.
 	names map[string]string
+	// variants has those of nodes in lowercase letters, and without a domain.
+	variants map[string]string
+	// words are those of known messages.
+	words map[string]bool
 	// kept is the vocabulary that is never replaced in texts.
 	kept map[string]bool
 	// literals are the strings in CEL expressions, and searched the names of
@@ -152,6 +157,7 @@ type redactor struct {
 func newRedactor() *redactor {
 	return &redactor{
 		tables: map[string]map[string]string{}, names: map[string]string{},
+		variants: map[string]string{}, words: templateWords(),
 		patterns: newPatterns(),
 		kept:     map[string]bool{}, literals: map[string]bool{}, searched: map[string]bool{}, ordered: map[string]bool{},
 	}
@@ -189,7 +195,7 @@ func (r *redactor) keep(word string) {
 func hasText(table string) bool {
 	switch table {
 	case tableValue, tableImage, tableConfig, tableSerial, tableContainer, tableVolume, tablePodClaim, tableDevice,
-		tableGenerate:
+		tableGenerate, tableQualified:
 		return false
 	default:
 		return true
@@ -207,6 +213,7 @@ func (r *redactor) number(after stage) {
 		return cmp.Or(cmp.Compare(precedence(a), precedence(b)), strings.Compare(a, b))
 	})
 	clear(r.names)
+	clear(r.variants)
 	for _, table := range tables {
 		originals := slices.Sorted(maps.Keys(r.tables[table]))
 		for i, original := range originals {
@@ -215,7 +222,21 @@ func (r *redactor) number(after stage) {
 			if _, taken := r.names[original]; hasText(table) && !taken {
 				r.names[original] = pseudonym
 			}
+			if table == tableNode {
+				r.addVariants(original, pseudonym)
+			}
 		}
+	}
+}
+
+// addVariants notes other spellings of a node's name. A name that is a plain
+// word is no name in other letters, nor in front of a domain.
+func (r *redactor) addVariants(name, pseudonym string) {
+	name = strings.ToLower(name)
+	r.variants[name] = pseudonym
+	host, _, _ := strings.Cut(name, ".")
+	if _, taken := r.variants[host]; !taken && strings.ContainsAny(host, "-0123456789") {
+		r.variants[host] = pseudonym
 	}
 }
 

@@ -27,6 +27,9 @@ func (r *redactor) snapshot(s *Snapshot) {
 	}
 	for _, namespace := range s.Namespaces {
 		r.meta(&namespace.ObjectMeta, tableNamespace)
+		for i := range namespace.Status.Conditions {
+			namespace.Status.Conditions[i].Message = r.text(namespace.Status.Conditions[i].Message)
+		}
 	}
 	for _, class := range s.Classes {
 		r.class(class)
@@ -47,7 +50,7 @@ func (r *redactor) snapshot(s *Snapshot) {
 			}
 			r.keepPointer(selector.Driver)
 		}
-		rule.Spec.Taint.Value = r.text(rule.Spec.Taint.Value)
+		rule.Spec.Taint.Value = r.value(rule.Spec.Taint.Value)
 		r.keep(rule.Spec.Taint.Key)
 	}
 	for _, template := range s.Templates {
@@ -100,9 +103,15 @@ func (r *redactor) meta(m *metav1.ObjectMeta, table string) {
 	if table != "DeviceClass" {
 		m.Name = r.swap(table, m.Name)
 		m.GenerateName = r.swap(tableGenerate, m.GenerateName)
+	} else {
+		m.GenerateName = ""
+	}
+	for i := range m.Finalizers {
+		m.Finalizers[i] = r.qualified(m.Finalizers[i])
 	}
 	m.Namespace = r.swap(tableNamespace, m.Namespace)
 	m.UID = types.UID(r.swap(tableUID, string(m.UID)))
+	m.ManagedFields, m.SelfLink = nil, ""
 	r.labels(m.Labels)
 	m.Annotations = r.annotations(m.Annotations)
 	for i := range m.OwnerReferences {
@@ -110,6 +119,32 @@ func (r *redactor) meta(m *metav1.ObjectMeta, table string) {
 		owner.Name = r.swap(owner.Kind, owner.Name)
 		owner.UID = types.UID(r.swap(tableUID, string(owner.UID)))
 	}
+}
+
+// qualified keeps names with the domains of Kubernetes, and those without a
+// domain. Others tell whose they are.
+func (r *redactor) qualified(name string) string {
+	domain, _, found := strings.Cut(name, "/")
+	if !found || domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") || strings.HasSuffix(domain, "k8s.io") {
+		return name
+	}
+	if r.stage != rewrite {
+		return r.swap(tableQualified, name)
+	}
+	return "example.com/" + r.swap(tableQualified, name)
+}
+
+// componentName keeps the names of what belongs to Kubernetes, and of drivers.
+func (r *redactor) componentName(name string) string {
+	if r.stage == collectNames || r.kept[name] {
+		return name
+	}
+	for word := range strings.FieldsFuncSeq(name, func(c rune) bool { return c == '-' || c == '_' }) {
+		if !r.words[strings.ToLower(word)] {
+			return r.swap("Component", name)
+		}
+	}
+	return name
 }
 
 // annotations keeps those that tie a claim to its pod, and this program's own.
@@ -249,11 +284,13 @@ func (r *redactor) node(node *corev1.Node) {
 	r.meta(&node.ObjectMeta, tableNode)
 	node.Spec.PodCIDR, node.Spec.PodCIDRs, node.Spec.ProviderID = "", nil, ""
 	//nolint:staticcheck // A deprecated field can be set all the same, and names objects.
-	node.Spec.ConfigSource, node.Status.Config = nil, nil
+	node.Spec.ConfigSource, node.Status.Config, node.Spec.DoNotUseExternalID = nil, nil, ""
+	node.Status.RuntimeHandlers = nil
 	for i := range node.Spec.Taints {
 		node.Spec.Taints[i].Value = r.taintValue(node.Spec.Taints[i].Value)
 	}
 	for i := range node.Status.Conditions {
+		node.Status.Conditions[i].Type = corev1.NodeConditionType(r.qualified(string(node.Status.Conditions[i].Type)))
 		node.Status.Conditions[i].Message = r.text(node.Status.Conditions[i].Message)
 	}
 	for i := range node.Status.Addresses {
@@ -345,7 +382,7 @@ func (r *redactor) slice(slice *resourceapi.ResourceSlice) {
 		r.nodeSelector(device.NodeSelector)
 		for j := range device.Taints {
 			r.keep(device.Taints[j].Key)
-			device.Taints[j].Value = r.text(device.Taints[j].Value)
+			device.Taints[j].Value = r.value(device.Taints[j].Value)
 		}
 		for name, attribute := range device.Attributes {
 			r.keep(string(name))
@@ -401,7 +438,7 @@ func (r *redactor) claimSpec(spec *resourceapi.ResourceClaimSpec) {
 // tolerations redacts those of device taints as these are.
 func (r *redactor) tolerations(tolerations []resourceapi.DeviceToleration) {
 	for i := range tolerations {
-		tolerations[i].Value = r.text(tolerations[i].Value)
+		tolerations[i].Value = r.value(tolerations[i].Value)
 	}
 }
 
@@ -500,6 +537,9 @@ func (r *redactor) event(event *corev1.Event) {
 	}
 	event.Message = r.eventMessage(event.Message)
 	event.Source.Host = r.swap(tableNode, event.Source.Host)
+	event.Source.Component = r.componentName(event.Source.Component)
+	event.ReportingController = r.componentName(event.ReportingController)
+	event.Action = r.text(event.Action)
 	event.ReportingInstance = r.text(event.ReportingInstance)
 }
 
@@ -524,8 +564,10 @@ func (r *redactor) reference(ref *corev1.ObjectReference) {
 	if container, ok := strings.CutSuffix(ref.FieldPath, "}"); ok {
 		if field, name, ok := strings.Cut(container, "{"); ok {
 			ref.FieldPath = field + "{" + r.swap(tableContainer, name) + "}"
+			return
 		}
 	}
+	ref.FieldPath = ""
 }
 
 func (r *redactor) poolStatus(request *resourcev1alpha3.ResourcePoolStatusRequest) {

@@ -4,6 +4,7 @@
 package snapshot
 
 import (
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,9 @@ const (
 func (r *redactor) optional(s *Snapshot) {
 	for _, quota := range s.Quotas {
 		r.meta(&quota.ObjectMeta, "ResourceQuota")
+		r.quotaResources(quota.Spec.Hard)
+		r.quotaResources(quota.Status.Hard)
+		r.quotaResources(quota.Status.Used)
 		if quota.Spec.ScopeSelector == nil {
 			continue
 		}
@@ -54,6 +58,22 @@ func (r *redactor) optional(s *Snapshot) {
 	}
 }
 
+// quotaResources replaces the StorageClasses in names of resources.
+func (r *redactor) quotaResources(list corev1.ResourceList) {
+	const suffix = ".storageclass.storage.k8s.io/"
+	for name, quantity := range maps.Clone(list) {
+		class, resource, found := strings.Cut(string(name), suffix)
+		if !found {
+			continue
+		}
+		pseudonym := r.swap(tableStorageClass, class)
+		if r.stage == rewrite {
+			delete(list, name)
+			list[corev1.ResourceName(pseudonym+suffix+resource)] = quantity
+		}
+	}
+}
+
 func (r *redactor) volumeClaim(claim *corev1.PersistentVolumeClaim) {
 	name, owner := claim.Name, metav1.GetControllerOfNoCopy(claim)
 	if owner != nil && owner.Kind == "Pod" && strings.HasPrefix(name, owner.Name+"-") {
@@ -64,6 +84,7 @@ func (r *redactor) volumeClaim(claim *corev1.PersistentVolumeClaim) {
 	} else {
 		r.meta(&claim.ObjectMeta, tableVolumeClaim)
 	}
+	claim.Status.HealthStatus = nil
 	claim.Spec.VolumeName = r.swap(tablePersistentVolume, claim.Spec.VolumeName)
 	r.pointer(tableStorageClass, claim.Spec.StorageClassName)
 	claim.Spec.VolumeAttributesClassName, claim.Status.CurrentVolumeAttributesClassName, claim.Status.ModifyVolumeStatus = nil, nil, nil

@@ -54,6 +54,17 @@ func (r *redactor) podSpec(spec *corev1.PodSpec) {
 			}
 		}
 	}
+	for i := range spec.SchedulingGates {
+		spec.SchedulingGates[i].Name = r.qualified(spec.SchedulingGates[i].Name)
+	}
+	for i := range spec.ReadinessGates {
+		spec.ReadinessGates[i].ConditionType = corev1.PodConditionType(r.qualified(string(spec.ReadinessGates[i].ConditionType)))
+	}
+	if spec.Resources != nil {
+		for i := range spec.Resources.Claims {
+			spec.Resources.Claims[i].Name = r.swap(tablePodClaim, spec.Resources.Claims[i].Name)
+		}
+	}
 	for i := range spec.Volumes {
 		r.volume(&spec.Volumes[i])
 	}
@@ -120,7 +131,13 @@ func (r *redactor) podStatus(status *corev1.PodStatus) {
 		status.PodIPs[i].IP = r.swap(tableIP, status.PodIPs[i].IP)
 	}
 	for i := range status.Conditions {
+		status.Conditions[i].Type = corev1.PodConditionType(r.qualified(string(status.Conditions[i].Type)))
 		status.Conditions[i].Message = r.text(status.Conditions[i].Message)
+	}
+	if status.Resources != nil {
+		for i := range status.Resources.Claims {
+			status.Resources.Claims[i].Name = r.swap(tablePodClaim, status.Resources.Claims[i].Name)
+		}
 	}
 	for i := range status.ResourceClaimStatuses {
 		claim := &status.ResourceClaimStatuses[i]

@@ -4,8 +4,10 @@
 package snapshot
 
 import (
+	"cmp"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -14,10 +16,14 @@ type patterns struct {
 	// word is a word of a text, or several joined by colons; name is one.
 	word, name   *regexp.Regexp
 	uuid, serial *regexp.Regexp
-	// literal is a string in a CEL expression, and searches what looks into
-	// strings or at their order.
-	literal, identifier, searches *regexp.Regexp
-	quoted, url                   *regexp.Regexp
+	// searches is what looks into strings in a CEL expression, or at their order.
+	identifier, searches *regexp.Regexp
+	quoted, url          *regexp.Regexp
+	// token is what stands between blanks, quotes or brackets, separator what
+	// joins parts of one, and number a short number with or without a unit.
+	token, separator, number *regexp.Regexp
+	// secret is what looks like one, and address like one of a network.
+	secret, address *regexp.Regexp
 	// image is whatever could be the name of one.
 	image *regexp.Regexp
 }
@@ -28,25 +34,147 @@ func newPatterns() patterns {
 		name:       regexp.MustCompile(`[0-9A-Za-z._-]*[0-9A-Za-z]`),
 		uuid:       regexp.MustCompile(`(?i)^([a-z0-9]+-){0,2}[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`),
 		serial:     regexp.MustCompile(`(?i)^([0-9a-f]{2}[:-]){5,}[0-9a-f]{2}$|^[0-9]{10,}$`),
-		literal:    regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'`),
 		identifier: regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`),
 		searches: regexp.MustCompile(`\.(startsWith|endsWith|contains|matches|find|findAll|split|substring|indexOf|` +
 			`lastIndexOf|replace|lowerAscii|upperAscii|charAt|trim|join|size)\(|size\(|[<>+]`),
-		quoted: regexp.MustCompile(`"[^"]*"`),
-		url:    regexp.MustCompile(`https?://[^\s"']+`),
-		image:  regexp.MustCompile(`[0-9A-Za-z][0-9A-Za-z._/:@-]*[0-9A-Za-z]`),
+		token:     regexp.MustCompile("[^\\s\"'`(),;<>\\[\\]{}|]+"),
+		separator: regexp.MustCompile(`[/:=,&?+*#%@~^]|\.\.\.`),
+		number:    regexp.MustCompile(`^-?[0-9]{1,6}(\.[0-9]{1,6})?(%|[A-Za-z]{1,2})?$`),
+		// UUIDs, the forms of MAC addresses and of InfiniBand's GUIDs, mail
+		// addresses, URLs, keys of AWS, tokens of three parts, long hexadecimal numbers.
+		secret: regexp.MustCompile(`(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|([0-9a-f]{2}[:-]){5,}[0-9a-f]{2}|` +
+			`([0-9a-f]{4}[.:]){2,}[0-9a-f]{4}|\b[0-9a-f]{12}\b|\b(0x)?[0-9a-f]{16,}\b|[^\s@]+@[^\s@]+\.[^\s@]+|://|\b(AKIA|ASIA)[0-9A-Z]{12,}|\beyJ[\w-]+\.`),
+		address: regexp.MustCompile(`[0-9]{1,3}(\.[0-9]{1,3}){3}|[0-9A-Fa-f:]*:[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*`),
+		quoted:  regexp.MustCompile(`"[^"]*"`),
+		url:     regexp.MustCompile(`https?://[^\s"']+`),
+		image:   regexp.MustCompile(`[0-9A-Za-z][0-9A-Za-z._/:@-]*[0-9A-Za-z]`),
 	}
 }
 
-// text replaces the names, UIDs, images and addresses in a text for people.
+// hidden stands for a part of a text that may be anything.
+const hidden = "…"
+
+// text redacts a text for people. Names, UIDs, images and addresses get their
+// pseudonyms; the words of known messages stay, and so do the vocabulary of
+// drivers and short numbers. Everything else is hidden.
 func (r *redactor) text(s string) string {
 	if s == "" || r.stage == collectNames {
 		return s
 	}
-	if r.stage == rewrite {
-		s = r.patterns.image.ReplaceAllStringFunc(s, r.image)
+	redacted := r.patterns.token.ReplaceAllStringFunc(s, func(token string) string {
+		core := strings.TrimRight(strings.TrimLeft(token, ":.-"), ".:!?…")
+		if core == "" {
+			return token
+		}
+		before, after, _ := strings.Cut(token, core)
+		return before + r.token(core) + after
+	})
+	if r.stage != rewrite {
+		return s
 	}
-	return r.patterns.word.ReplaceAllStringFunc(s, r.word)
+	return redacted
+}
+
+// token redacts what stands between blanks, quotes or brackets.
+func (r *redactor) token(token string) string {
+	if r.stage == rewrite {
+		if image := r.image(token); image != token {
+			return image
+		}
+	}
+	if redacted, known := r.part(token); known {
+		return redacted
+	}
+	if strings.Contains(token, "://") {
+		return hidden
+	}
+	if address, rest, found := strings.Cut(token, "/"); found && isAddress(address) && r.patterns.number.MatchString(rest) {
+		return r.swap(tableIP, address) + "/" + rest
+	}
+	separators := r.patterns.separator.FindAllString(token, -1)
+	if len(separators) == 0 {
+		return hidden
+	}
+	parts := r.patterns.separator.Split(token, -1)
+	var text strings.Builder
+	for i, part := range parts {
+		redacted, known := r.part(part)
+		// More numbers than two may be an address of any kind.
+		if !known && part != "" || len(parts) > 2 && r.patterns.number.MatchString(part) {
+			redacted = hidden
+		}
+		text.WriteString(redacted)
+		if i < len(separators) {
+			text.WriteString(separators[i])
+		}
+	}
+	return text.String()
+}
+
+// part redacts a part of a token. It is not known if it may be anything.
+func (r *redactor) part(part string) (redacted string, known bool) {
+	if isAddress(part) {
+		return r.swap(tableIP, part), true
+	}
+	if r.kept[part] || r.kept[strings.TrimPrefix(part, "k8s.")] {
+		return part, true
+	}
+	if pseudonym, found := r.name(part); found {
+		return pseudonym, true
+	}
+	switch {
+	case r.isUUID(part):
+		return r.swap(tableUID, part), true
+	case r.words[strings.ToLower(part)], r.patterns.number.MatchString(part):
+		return part, true
+	case r.holdsName(part):
+		return r.swap(tableText, part), true
+	default:
+		return "", false
+	}
+}
+
+// name returns the pseudonym of a name, also of one in other letters, and of a
+// node with its domain or without it.
+func (r *redactor) name(word string) (pseudonym string, found bool) {
+	if pseudonym, found := r.names[word]; found {
+		return cmp.Or(pseudonym, word), true
+	}
+	if pseudonym, found := r.variants[strings.ToLower(word)]; found {
+		return cmp.Or(pseudonym, word), true
+	}
+	host, _, qualified := strings.Cut(strings.ToLower(word), ".")
+	if pseudonym, found := r.variants[host]; qualified && found {
+		return cmp.Or(pseudonym, word), true
+	}
+	return "", false
+}
+
+// replaceNames replaces the names, UIDs and addresses in a value, and nothing
+// else.
+func (r *redactor) replaceNames(s string) string {
+	if s == "" || r.stage == collectNames {
+		return s
+	}
+	redacted := r.patterns.word.ReplaceAllStringFunc(s, r.word)
+	if r.stage != rewrite {
+		return s
+	}
+	return redacted
+}
+
+// value redacts a value that something compares with others.
+func (r *redactor) value(s string) string {
+	switch {
+	case r.stage == collectNames:
+		return s
+	case r.isName(s) || r.hidesName(s):
+		return r.replaceNames(s)
+	case r.holdsSecret(s):
+		return r.swap(tableSerial, s)
+	default:
+		return s
+	}
 }
 
 // image replaces what stands between blanks or quotes if it is an image, with
@@ -78,9 +206,7 @@ func (r *redactor) word(word string) string {
 		case isAddress(part):
 			parts[i] = r.swap(tableIP, part)
 		case r.isName(part):
-			if r.stage == rewrite {
-				parts[i] = r.names[part]
-			}
+			parts[i], _ = r.name(part)
 		case r.isUUID(part):
 			parts[i] = r.swap(tableUID, part)
 		case r.holdsName(part):
@@ -91,7 +217,7 @@ func (r *redactor) word(word string) string {
 }
 
 func (r *redactor) isName(word string) bool {
-	_, ok := r.names[word]
+	_, ok := r.name(word)
 	return ok
 }
 
@@ -145,7 +271,18 @@ func (r *redactor) looksSecret(attribute, value string) bool {
 			return true
 		}
 	}
-	return r.isUUID(value) || isAddress(value) || r.patterns.serial.MatchString(value)
+	return r.holdsSecret(value)
+}
+
+// holdsSecret reports whether there is an address, a UUID, a serial number, a
+// password or a token anywhere in a value.
+func (r *redactor) holdsSecret(value string) bool {
+	if r.patterns.secret.MatchString(value) || r.patterns.serial.MatchString(value) {
+		return true
+	}
+	return slices.ContainsFunc(r.patterns.address.FindAllString(value, -1), func(address string) bool {
+		return isAddress(address) || isAddress(strings.TrimRight(address, ":"))
+	})
 }
 
 // attribute redacts the value of a device's attribute so that every expression
@@ -157,7 +294,7 @@ func (r *redactor) attribute(name, value string) string {
 	short := name[strings.LastIndexByte(name, '/')+1:]
 	switch {
 	case r.isName(value) || r.hidesName(value):
-		return r.text(value)
+		return r.replaceNames(value)
 	case r.literals[value] || r.searched[short]:
 		return value
 	case r.looksSecret(short, value):
@@ -175,27 +312,4 @@ func (r *redactor) hidesName(s string) bool {
 		}
 	}
 	return false
-}
-
-// expression redacts the names in the string literals of a CEL expression,
-// just as attribute does in values.
-func (r *redactor) expression(s string) string {
-	if r.stage == collectNames {
-		if r.patterns.searches.MatchString(s) {
-			for _, identifier := range r.patterns.identifier.FindAllString(s, -1) {
-				r.searched[identifier] = true
-			}
-		}
-	}
-	return r.patterns.literal.ReplaceAllStringFunc(s, func(literal string) string {
-		quote, content := literal[:1], literal[1:len(literal)-1]
-		if r.stage == collectNames {
-			r.literals[content] = true
-			return literal
-		}
-		if r.kept[content] || !r.isName(content) && !r.hidesName(content) {
-			return literal
-		}
-		return quote + r.text(content) + quote
-	})
 }

@@ -1,0 +1,102 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"math"
+
+	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/parser"
+)
+
+// unreadable stands for an expression that is none. It fails like it.
+const unreadable = "redacted: no CEL"
+
+// expression redacts the names in the texts of a CEL expression, just as
+// attribute does in values. It is written anew from its syntax tree, without
+// comments and however its texts were written.
+func (r *redactor) expression(s string) string {
+	if s == "" {
+		return s
+	}
+	tree := parseExpression(s)
+	if tree == nil {
+		if r.stage == rewrite {
+			return unreadable
+		}
+		return s
+	}
+	if r.stage == collectNames {
+		if r.patterns.searches.MatchString(s) {
+			for _, identifier := range r.patterns.identifier.FindAllString(s, -1) {
+				r.searched[identifier] = true
+			}
+		}
+	}
+	factory := ast.NewExprFactory()
+	ast.PostOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		text, isText := constantText(e)
+		if !isText {
+			return
+		}
+		if r.stage == collectNames {
+			r.literals[text] = true
+			return
+		}
+		if redacted := r.literal(text); redacted != text {
+			e.SetKindCase(factory.NewLiteral(e.ID(), types.String(redacted)))
+		}
+	}))
+	if r.stage != rewrite {
+		return s
+	}
+	text, err := parser.Unparse(tree.Expr(), tree.SourceInfo(), parser.WrapOnColumn(math.MaxInt32))
+	if err != nil {
+		return unreadable
+	}
+	return text
+}
+
+func (r *redactor) literal(text string) string {
+	if r.kept[text] || !r.isName(text) && !r.hidesName(text) {
+		return text
+	}
+	return r.replaceNames(text)
+}
+
+// constantText returns the text of a literal, or of several that are joined.
+func constantText(e ast.Expr) (string, bool) {
+	switch e.Kind() { //nolint:exhaustive // nothing else is a text
+	case ast.LiteralKind:
+		text, ok := e.AsLiteral().(types.String)
+		return string(text), ok
+	case ast.CallKind:
+		call := e.AsCall()
+		if call.FunctionName() != operators.Add || len(call.Args()) != 2 {
+			return "", false
+		}
+		left, isLeft := constantText(call.Args()[0])
+		right, isRight := constantText(call.Args()[1])
+		return left + right, isLeft && isRight
+	default:
+		return "", false
+	}
+}
+
+// parseExpression returns nil for what is no expression. Macros are taken for
+// calls, so that they are written as they were.
+func parseExpression(s string) *ast.AST {
+	p, err := parser.NewParser(parser.Macros(), parser.EnableOptionalSyntax(true), parser.EnableIdentEscapeSyntax(true))
+	if err != nil {
+		return nil
+	}
+	tree, errs := p.Parse(common.NewTextSource(s))
+	if errs != nil && len(errs.GetErrors()) > 0 {
+		return nil
+	}
+	return tree
+}
