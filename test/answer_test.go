@@ -308,7 +308,7 @@ func (a answer) checkReplay(ctx context.Context, t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"snapshot.json", "snapshot.yaml.gz"} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := snapshot.SaveFile(a.snapshot, path); err != nil {
+		if err := snapshot.SaveFile(t.Context(), a.snapshot, path); err != nil {
 			t.Fatal(err)
 		}
 		loaded, err := snapshot.Load(ctx, []string{path}, snapshot.Options{})

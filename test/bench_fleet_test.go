@@ -38,7 +38,7 @@ func BenchmarkFleet(b *testing.B) {
 	for _, nodes := range []int{1000, 5000, 20000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "fleet.json")
-			if err := snapshot.SaveFile(fleetWithWaitingClaim(nodes, 4*nodes), path); err != nil {
+			if err := snapshot.SaveFile(b.Context(), fleetWithWaitingClaim(nodes, 4*nodes), path); err != nil {
 				b.Fatal(err)
 			}
 			var load, plain, explained time.Duration

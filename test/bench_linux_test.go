@@ -29,7 +29,7 @@ func BenchmarkWhy(b *testing.B) {
 			b.Run(fmt.Sprintf("nodes=%d/%s", size.nodes, extension[1:]), func(b *testing.B) {
 				snap := fleetWithWaitingClaim(size.nodes, size.claims)
 				path := filepath.Join(b.TempDir(), "fleet"+extension)
-				if err := snapshot.SaveFile(snap, path); err != nil {
+				if err := snapshot.SaveFile(b.Context(), snap, path); err != nil {
 					b.Fatal(err)
 				}
 				b.ResetTimer()

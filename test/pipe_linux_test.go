@@ -50,6 +50,7 @@ func TestPipes(t *testing.T) {
 	bin := builtProgram(t)
 	t.Run("nobody reads", func(t *testing.T) { nobodyReads(t, bin) })
 	t.Run("head", func(t *testing.T) { readsTheHead(t, bin) })
+	t.Run("closed", func(t *testing.T) { closedOutput(t, bin) })
 	t.Run("full disk", func(t *testing.T) { fullDisk(t, bin) })
 }
 
@@ -78,7 +79,7 @@ func nobodyReads(t *testing.T, bin string) {
 func readsTheHead(t *testing.T, bin string) {
 	path := filepath.Join(t.TempDir(), "fleet.json")
 	// Each verb has more to say than fits into a pipe.
-	if err := snapshot.SaveFile(fleetWithWaitingClaim(1500, 1000), path); err != nil {
+	if err := snapshot.SaveFile(t.Context(), fleetWithWaitingClaim(1500, 1000), path); err != nil {
 		t.Fatal(err)
 	}
 	for _, verb := range []string{"devices", "devices -o json", "claims", "slices", "pools -o yaml", "snapshot"} {
@@ -104,6 +105,25 @@ func readsTheHead(t *testing.T, bin string) {
 			}
 			if status, ok := program.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGPIPE || errOut.Len() > 0 {
 				t.Errorf("ended with %s and %q", program.ProcessState, errOut.String())
+			}
+		})
+	}
+}
+
+// closedOutput is a failure like a full disk. Output that is not wanted is none.
+func closedOutput(t *testing.T, bin string) {
+	all := verbsThatPrint(filepath.Join("..", "examples", "cluster"))
+	for _, args := range append(all, []string{"--help"}, []string{"why", "--help"}) {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			for redirection, failed := range map[string]bool{">&-": true, ">/dev/null": false} {
+				program := exec.Command("sh", append([]string{"-c", `exec "$0" "$@" ` + redirection, filepath.Join(bin, "kubectl-dra")}, args...)...)
+				program.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(t.TempDir(), "none"))
+				var errOut bytes.Buffer
+				program.Stderr = &errOut
+				_ = program.Run()
+				if code := program.ProcessState.ExitCode(); failed != (code == 4) || failed && !strings.HasSuffix(errOut.String(), "bad file descriptor\n") {
+					t.Errorf("%s: exit code %d and %q", redirection, code, errOut.String())
+				}
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,9 +27,29 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	collectGarbage(ctx)
 	root := NewRoot(streams, build)
 	root.SetArgs(args)
+	// Help is printed by those who do not look at errors.
+	help := &checkedWriter{to: streams.Out}
+	root.SetOut(help)
 	err := root.ExecuteContext(ctx)
+	if err == nil && help.err != nil {
+		err = fmt.Errorf("print: %w", help.err)
+	}
 	printError(streams.ErrOut, err)
 	return exitCode(err)
+}
+
+// checkedWriter remembers the first error.
+type checkedWriter struct {
+	to  io.Writer
+	err error
+}
+
+func (w *checkedWriter) Write(text []byte) (int, error) {
+	n, err := w.to.Write(text)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
 }
 
 // NewRoot builds the command tree; build is what was stamped into the program.

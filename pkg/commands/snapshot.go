@@ -133,19 +133,36 @@ func (o *snapshotOptions) run(ctx context.Context) error {
 	if o.redact {
 		snap = snapshot.Redact(snap)
 	}
-	switch {
-	case o.path == "":
-		return snap.Save(o.streams.Out, o.format)
-	case isSpecial(o.path):
-		err = saveSpecial(snap, o.path, o.format)
-	default:
-		err = snapshot.SaveFile(snap, o.path)
-	}
-	if err != nil {
+	if err := o.save(ctx, snap); err != nil || o.path == "" {
 		return err
 	}
 	_, err = fmt.Fprintln(o.streams.ErrOut, strings.Join(o.report(snap), "\n"))
 	return err
+}
+
+// save returns as soon as the context is canceled, also while nobody reads what
+// is written. No file is there then, and none that is not complete.
+func (o *snapshotOptions) save(ctx context.Context, snap *snapshot.Snapshot) error {
+	switch {
+	case o.path == "":
+		return untilCanceled(ctx, func() error { return snap.Save(o.streams.Out, o.format) })
+	case isSpecial(o.path):
+		return untilCanceled(ctx, func() error { return saveSpecial(snap, o.path, o.format) })
+	default:
+		return snapshot.SaveFile(ctx, snap, o.path)
+	}
+}
+
+// untilCanceled does not wait for what cannot be interrupted.
+func untilCanceled(ctx context.Context, do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("save snapshot: %w", ctx.Err())
+	}
 }
 
 // report says what was saved, and what was not.

@@ -21,6 +21,9 @@ const widthWithoutTerminal = 0
 
 // terminal returns the file descriptor of a terminal.
 func terminal(stream any) (fd int, ok bool) {
+	if checked, ok := stream.(*checkedWriter); ok {
+		stream = checked.to
+	}
 	file, isFile := stream.(*os.File)
 	if !isFile {
 		return 0, false

@@ -43,7 +43,7 @@ func TestListingsNeedNoMore(t *testing.T) {
 			decorate(snap)
 		}
 		path := filepath.Join(t.TempDir(), "cluster.json")
-		if err := snapshot.SaveFile(snap, path); err != nil {
+		if err := snapshot.SaveFile(t.Context(), snap, path); err != nil {
 			t.Fatal(err)
 		}
 		server := httptest.NewServer(servedSnapshot{snap})

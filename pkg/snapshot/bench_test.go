@@ -20,7 +20,7 @@ func BenchmarkLoad(b *testing.B) {
 	cluster := fleet.Fleet(5000, 8, 20000)
 	for _, name := range []string{"fleet.json", "fleet.json.gz", "fleet.yaml"} {
 		path := filepath.Join(dir, name)
-		if err := snapshot.SaveFile(cluster, path); err != nil {
+		if err := snapshot.SaveFile(b.Context(), cluster, path); err != nil {
 			b.Fatal(err)
 		}
 	}

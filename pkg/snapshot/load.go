@@ -176,13 +176,24 @@ func read(ctx context.Context, paths []string, opts Options, purpose purpose, li
 		return nil
 	}
 	r.text = func(file string, data []byte) error { return cut(file, data, r.part) }
-	var readError error
-	for _, path := range paths {
-		if readError = r.path(path); readError != nil {
-			break
+	// Opening a pipe and reading from one cannot be interrupted.
+	finished := make(chan error, 1)
+	go func() {
+		defer close(jobs)
+		for _, path := range paths {
+			if err := r.path(path); err != nil {
+				finished <- err
+				return
+			}
 		}
+		finished <- nil
+	}()
+	var readError error
+	select {
+	case readError = <-finished:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("read %s: %w", displayPaths(paths), ctx.Err())
 	}
-	close(jobs)
 	group.Wait()
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("read %s: %w", displayPaths(paths), err)

@@ -148,7 +148,7 @@ func requireSaves(t *testing.T, want *Snapshot) {
 	var paths []string
 	for _, name := range []string{"a.json", "b.yaml", "c.json.gz", "d.yaml.gz"} {
 		path := filepath.Join(dir, name)
-		if err := SaveFile(want, path); err != nil {
+		if err := SaveFile(t.Context(), want, path); err != nil {
 			t.Fatal(err)
 		}
 		paths = append(paths, path)

@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,8 +61,8 @@ func (s *Snapshot) Save(w io.Writer, format Format) error {
 
 // SaveFile saves the snapshot as a file that only its owner can read. The
 // format is that of the extension: .json, .yaml or .yml, each also with .gz.
-// The file is there completely or not at all.
-func SaveFile(s *Snapshot, path string) (err error) {
+// The file is there completely or not at all, also when the context is canceled.
+func SaveFile(ctx context.Context, s *Snapshot, path string) (err error) {
 	format, compressed, err := formatOf(path)
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func SaveFile(s *Snapshot, path string) (err error) {
 			_ = os.Remove(file.Name())
 		}
 	}()
-	if err := s.saveTo(file, format, compressed); err != nil {
+	if err := s.saveTo(&cancelableWriter{ctx, file}, format, compressed); err != nil {
 		return err
 	}
 	if err := file.Sync(); err != nil {
@@ -90,6 +91,19 @@ func SaveFile(s *Snapshot, path string) (err error) {
 		return saveError(path, err)
 	}
 	return nil
+}
+
+// cancelableWriter fails after the context is canceled.
+type cancelableWriter struct {
+	ctx context.Context
+	to  io.Writer
+}
+
+func (w *cancelableWriter) Write(text []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.to.Write(text)
 }
 
 // saveError names the file that the user named instead of the one that has its

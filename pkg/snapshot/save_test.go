@@ -250,7 +250,7 @@ func TestSaveFile(t *testing.T) {
 	want := mustLoad(t, everything)
 	for _, name := range []string{"a.json", "b.yaml", "c.yml", "d.json.gz", "e.yaml.gz", "a.json"} {
 		path := filepath.Join(dir, name)
-		if err := SaveFile(want, path); err != nil {
+		if err := SaveFile(t.Context(), want, path); err != nil {
 			t.Fatal(err)
 		}
 		info, err := os.Stat(path)
@@ -266,19 +266,19 @@ func TestSaveFile(t *testing.T) {
 		}
 		requireEqual(t, want, got)
 	}
-	err := SaveFile(want, filepath.Join(dir, "f.txt"))
+	err := SaveFile(t.Context(), want, filepath.Join(dir, "f.txt"))
 	if err == nil || !strings.Contains(err.Error(), "expected .json, .yaml, .yml") {
 		t.Errorf("unknown extension: got %v", err)
 	}
 	lost := filepath.Join(dir, "no", "such", "directory.json")
-	if err := SaveFile(want, lost); err == nil || err.Error() != "save snapshot as "+lost+": no such file or directory" {
+	if err := SaveFile(t.Context(), want, lost); err == nil || err.Error() != "save snapshot as "+lost+": no such file or directory" {
 		t.Errorf("missing directory: got %v", err)
 	}
 	broken := *want
 	broken.Claims = append(broken.Claims[:0:0], want.Claims...)
 	broken.Claims[0] = broken.Claims[0].DeepCopy()
 	broken.Claims[0].Status.Devices[0].Data.Raw = []byte("{")
-	if err := SaveFile(&broken, filepath.Join(dir, "g.json")); err == nil {
+	if err := SaveFile(t.Context(), &broken, filepath.Join(dir, "g.json")); err == nil {
 		t.Error("want an error for an object that cannot be encoded")
 	}
 	entries, err := os.ReadDir(dir)
