@@ -111,7 +111,8 @@ func (r *redactor) meta(m *metav1.ObjectMeta, table string) {
 	}
 	m.Namespace = r.swap(tableNamespace, m.Namespace)
 	m.UID = types.UID(r.swap(tableUID, string(m.UID)))
-	m.ManagedFields, m.SelfLink = nil, ""
+	m.ManagedFields = nil
+	m.SetSelfLink("")
 	r.labels(m.Labels)
 	m.Annotations = r.annotations(m.Annotations)
 	for i := range m.OwnerReferences {

@@ -64,5 +64,5 @@ tolerate tolerated toleration tolerations tolerate too took topology total track
 unit unix unknown unless unmarshal unmounted unplug unprepare unprepared unreachable unready unregistered unrecognized unreserve unresolvable unschedulable unset unsuccessful unsuitable unsupported until untolerated unused up update updated updates updating upgrade upon usable usage use used user users
 uses using v validate validated validating validation valid value values verified verify version versions via violate violated violates violation volume volumebinding volumes wait waited waiting waits want wanted wants warning was wasn watch we webhook
 were what when where whether which while who whose will with within without won work worker working workload workloads works would write written wrong wrote x xid yaml yes yet you your zero zone zones
-example exmaple helpful sharring var unix k8s error: desc: productname pcieroot resource.kubernetes.io kubernetes.io config.k8s.io
+example helpful var unix k8s productname pcieroot resource.kubernetes.io kubernetes.io config.k8s.io
 `
