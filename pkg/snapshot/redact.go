@@ -37,6 +37,7 @@ func Redact(s *Snapshot) *Snapshot {
 	r := newRedactor()
 	for _, stage := range []stage{collectNames, collectTexts, rewrite} {
 		r.stage = stage
+		clear(r.expressions)
 		r.snapshot(redacted)
 		r.number(stage)
 	}
@@ -140,6 +141,10 @@ type redactor struct {
 	names map[string]string
 	// variants has those of nodes in lowercase letters, and without a domain.
 	variants map[string]string
+	// expressions has what became of each expression in a stage, and secrets
+	// whether a value holds one.
+	expressions map[string]string
+	secrets     map[string]bool
 	// words are those of known messages.
 	words map[string]bool
 	// kept is the vocabulary that is never replaced in texts.
@@ -157,6 +162,7 @@ type redactor struct {
 func newRedactor() *redactor {
 	return &redactor{
 		tables: map[string]map[string]string{}, names: map[string]string{},
+		expressions: map[string]string{}, secrets: map[string]bool{},
 		variants: map[string]string{}, words: templateWords(),
 		patterns: newPatterns(),
 		kept:     map[string]bool{}, literals: map[string]bool{}, searched: map[string]bool{}, ordered: map[string]bool{},

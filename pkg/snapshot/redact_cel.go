@@ -23,6 +23,16 @@ func (r *redactor) expression(s string) string {
 	if s == "" {
 		return s
 	}
+	// Many claims have the same one.
+	redacted, known := r.expressions[s]
+	if !known {
+		redacted = r.newExpression(s)
+		r.expressions[s] = redacted
+	}
+	return redacted
+}
+
+func (r *redactor) newExpression(s string) string {
 	tree := parseExpression(s)
 	if tree == nil {
 		if r.stage == rewrite {

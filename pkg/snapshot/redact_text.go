@@ -277,6 +277,15 @@ func (r *redactor) looksSecret(attribute, value string) bool {
 // holdsSecret reports whether there is an address, a UUID, a serial number, a
 // password or a token anywhere in a value.
 func (r *redactor) holdsSecret(value string) bool {
+	secret, known := r.secrets[value]
+	if !known {
+		secret = r.looksLikeSecret(value)
+		r.secrets[value] = secret
+	}
+	return secret
+}
+
+func (r *redactor) looksLikeSecret(value string) bool {
 	if r.patterns.secret.MatchString(value) || r.patterns.serial.MatchString(value) {
 		return true
 	}
