@@ -213,3 +213,20 @@ func TestMarshalYAML(t *testing.T) {
 		}
 	}
 }
+
+// TestImpossibleReferencesSurvive saves what the API server stores without a
+// look at the form of the names.
+func TestImpossibleReferencesSurvive(t *testing.T) {
+	s := storedCluster(func() string { return "a" }, func() []byte { return []byte("{}") })
+	const impossible = "x$(touch pwned)"
+	claim, event := s.Claims[0], s.Events[0]
+	claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: impossible, Name: "a", UID: "b"}, {APIVersion: "v1", Kind: "Pod", Name: "train-0", UID: "c"}}
+	claim.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: impossible, Name: "a", UID: "d"}}
+	event.InvolvedObject.Kind = impossible
+	strip(claim)
+	strip(event)
+	if len(claim.OwnerReferences) != 1 || claim.OwnerReferences[0].Kind != "Pod" || claim.Status.ReservedFor[0].Resource != unknownName || claim.Status.ReservedFor[0].UID != "d" {
+		t.Errorf("got %v, %v", claim.OwnerReferences, claim.Status.ReservedFor)
+	}
+	requireSaves(t, s)
+}
