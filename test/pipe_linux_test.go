@@ -39,9 +39,7 @@ func runInto(t *testing.T, bin string, out *os.File, args []string) (stderr stri
 	program.Stdout = out
 	var errOut bytes.Buffer
 	program.Stderr = &errOut
-	if err := program.Run(); err == nil {
-		t.Error("the program does not notice that nobody reads")
-	}
+	_ = program.Run()
 	return errOut.String(), program.ProcessState
 }
 
@@ -50,7 +48,7 @@ func TestPipes(t *testing.T) {
 	bin := builtProgram(t)
 	t.Run("nobody reads", func(t *testing.T) { nobodyReads(t, bin) })
 	t.Run("head", func(t *testing.T) { readsTheHead(t, bin) })
-	t.Run("closed", func(t *testing.T) { closedOutput(t, bin) })
+	t.Run("discarded", func(t *testing.T) { discarded(t, bin) })
 	t.Run("full disk", func(t *testing.T) { fullDisk(t, bin) })
 }
 
@@ -110,19 +108,22 @@ func readsTheHead(t *testing.T, bin string) {
 	}
 }
 
-// closedOutput is a failure like a full disk. Output that is not wanted is none.
-func closedOutput(t *testing.T, bin string) {
+// discarded is output that nobody wants, which is no failure. Shells open /dev/null
+// for writing; Python and Node.js for reading and writing, and so does the Go runtime
+// for a program that is started without a standard output, which therefore is none
+// either.
+func discarded(t *testing.T, bin string) {
 	all := verbsThatPrint(filepath.Join("..", "examples", "cluster"))
 	for _, args := range append(all, []string{"--help"}, []string{"why", "--help"}) {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			for redirection, failed := range map[string]bool{">&-": true, ">/dev/null": false} {
-				program := exec.Command("sh", append([]string{"-c", `exec "$0" "$@" ` + redirection, filepath.Join(bin, "kubectl-dra")}, args...)...)
-				program.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(t.TempDir(), "none"))
-				var errOut bytes.Buffer
-				program.Stderr = &errOut
-				_ = program.Run()
-				if code := program.ProcessState.ExitCode(); failed != (code == 4) || failed && !strings.HasSuffix(errOut.String(), "bad file descriptor\n") {
-					t.Errorf("%s: exit code %d and %q", redirection, code, errOut.String())
+			for _, flags := range []int{os.O_WRONLY, os.O_RDWR} {
+				null, err := os.OpenFile(os.DevNull, flags, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = null.Close() })
+				if stderr, state := runInto(t, bin, null, args); state.ExitCode() == 4 || strings.Contains(stderr, "error: ") {
+					t.Errorf("exit code %d and %q", state.ExitCode(), stderr)
 				}
 			}
 		})

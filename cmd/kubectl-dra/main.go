@@ -22,7 +22,6 @@ import (
 var version, commit, date string //nolint:gochecknoglobals // There is no other way.
 
 func main() {
-	reopenClosedOutput()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// After the first signal the next one kills, as if nobody had asked for it.
 	context.AfterFunc(ctx, stop)
