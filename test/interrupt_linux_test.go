@@ -60,8 +60,11 @@ func TestInterrupted(t *testing.T) {
 				if err := program.Process.Signal(signal); err != nil {
 					t.Fatal(err)
 				}
-				ended := make(chan error, 1)
-				go func() { ended <- program.Wait() }()
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					_ = program.Wait()
+				}()
 				select {
 				case <-ended:
 				case <-time.After(20 * time.Second):

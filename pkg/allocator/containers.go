@@ -74,14 +74,26 @@ func UnusedClaims(pod *corev1.Pod, claims []PodClaim) []UnusedClaim {
 	return found
 }
 
-// Text says it in a clause.
+// Text says what is wrong, in a clause.
 func (u *UnusedClaim) Text() string {
 	switch {
 	case u.Request != "":
-		return fmt.Sprintf("container %s names request %s of claim %s, which does not exist: it runs without a device", u.Container, u.Request, u.Entry)
+		return fmt.Sprintf("container %s names request %s of claim %s, which does not exist", u.Container, u.Request, u.Entry)
 	case u.Container != "":
-		return fmt.Sprintf("container %s names claim %s, which is not in spec.resourceClaims: the API server refuses the pod", u.Container, u.Entry)
+		return fmt.Sprintf("container %s names claim %s, which is not in spec.resourceClaims", u.Container, u.Entry)
 	default:
-		return fmt.Sprintf("no container names claim %s in resources.claims: all run without its devices, unless its driver configures the pod as a whole, as network drivers do", u.Entry)
+		return fmt.Sprintf("no container names claim %s in resources.claims", u.Entry)
+	}
+}
+
+// Effect says what comes of it, in a clause.
+func (u *UnusedClaim) Effect() string {
+	switch {
+	case u.Request != "":
+		return "it runs without a device"
+	case u.Container != "":
+		return "the API server refuses the pod"
+	default:
+		return "all run without its devices, unless its driver configures the pod as a whole, as network drivers do"
 	}
 }

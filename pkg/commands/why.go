@@ -76,13 +76,15 @@ With --with-preview, the answer is for the cluster as if a driver had started on
 a node: the ResourceSlices that 'kubectl dra node-probe preview -o yaml' wrote
 there replace what the driver has published for that node. The answer says so.
 
-Without a target, there is one line for each pod that waits for devices, in the
-namespace or, with -A, in all of them; -l chooses among those pods.
+Without a target, there is one line for each pod that has no devices or cannot
+work with those that it got, in the namespace or, with -A, in all of them; equal
+pods of one owner share a line. -l chooses among those pods.
 
 The exit code is 0 if it is allocated or fits, 1 if it does not fit, if
 something else blocks it or if the allocator fails, 2 if the verdict cannot be
-determined, 3 for wrong usage or unreadable input, 4 if the cluster cannot be
-read. Of several targets the worst counts, in the order 4, 3, 1, 2, 0.`,
+determined, 3 for wrong usage or unreadable input, 4 if the cluster or what was
+asked about cannot be read. Of several targets the worst counts, in the order
+4, 3, 1, 2, 0.`,
 		Example: `  # Why is this claim not allocated?
   kubectl dra why eval-0-gpu-6k8jp -n research
 

@@ -18,15 +18,13 @@ func (x *inquiry) unusedClaims() {
 		return
 	}
 	for i, unused := range allocator.UnusedClaims(pod, x.subject.claims) {
-		text := unused.Text()
-		required := "a container that names claim " + unused.Entry
+		text, required, meant := unused.Text(), "a container that names claim "+unused.Entry, ""
 		if unused.Request != "" {
-			text += didYouMean(unused.Request, unused.Requests)
-			required = joinOr(unused.Requests)
+			meant, required = didYouMean(unused.Request, unused.Requests), joinOr(unused.Requests)
 		}
-		x.hint(sentence(text), Evidence{Object: podObject(pod), Path: unused.Path, Found: unused.Found, Wanted: required})
+		x.hint(sentence(text+": "+unused.Effect()+meant), Evidence{Object: podObject(pod), Path: unused.Path, Found: unused.Found, Wanted: required})
 		if i == 0 && (x.out.Verdict == Fits || x.out.Verdict == Allocated) {
-			x.out.Summary = fmt.Sprintf("%s; warning: %s", x.out.Summary, text)
+			x.out.Summary = fmt.Sprintf("%s; warning: %s%s", x.out.Summary, text, meant)
 		}
 	}
 }

@@ -217,7 +217,7 @@ func (v *Inventory) flagsOf(claim *resourceapi.ResourceClaim) []ClaimFlag {
 		for _, unused := range allocator.UnusedClaims(pod, podClaims) {
 			at := slices.IndexFunc(podClaims, func(pc allocator.PodClaim) bool { return pc.Entry == unused.Entry })
 			if at >= 0 && podClaims[at].Claim != nil && podClaims[at].Claim.Name == claim.Name {
-				flag(FlagUnused, "pod %s: %s", pod.Name, unused.Text())
+				flag(FlagUnused, "pod %s: %s: %s", pod.Name, unused.Text(), unused.Effect())
 			}
 		}
 	}

@@ -266,8 +266,8 @@ func (m *Model) reason() tea.Cmd {
 	if m.reasoning || m.picture == nil || m.frozen || !m.showsReasons() {
 		return nil
 	}
-	of, any := m.reasons.next(m.picture)
-	if !any {
+	of, more := m.reasons.next(m.picture)
+	if !more {
 		return nil
 	}
 	m.reasoning = true
