@@ -215,11 +215,12 @@ func DeviceStatus(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRe
 }
 
 // DeviceReady reports whether the driver says in the status of the claim that an
-// allocated device is ready. Drivers of networks do so for an interface that they
-// moved into a pod, and no longer publish it (KEP-4817).
+// allocated device is ready (KEP-4817). A device of which it says so and that no
+// slice has is no fault: drivers of networks do not publish an interface any more
+// that they moved into a pod.
 func DeviceReady(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) bool {
 	status := DeviceStatus(claim, result)
-	return status != nil && apimeta.IsStatusConditionTrue(status.Conditions, "Ready")
+	return status != nil && apimeta.IsStatusConditionTrue(status.Conditions, readyCondition)
 }
 
 // bindingStatus is what the scheduler takes for the status of an allocated
@@ -261,14 +262,4 @@ func (a *Allocator) groupsUseClaims() bool {
 // from nothing else.
 func (a *Allocator) ReservedByAssumption(claim *resourceapi.ResourceClaim, pod *corev1.Pod) bool {
 	return a.Reserved(claim, pod) && !resourceclaim.IsReservedForPod(pod, claim, a.FeatureEnabled(gateWorkloadClaims))
-}
-
-// Ready reports whether a driver says of an allocated device that it is ready, in
-// the status of the claim. A device of which it says so and that no slice has is
-// no fault: network drivers do not publish what they have moved into a pod.
-func Ready(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) bool {
-	status := DeviceStatus(claim, result)
-	return status != nil && slices.ContainsFunc(status.Conditions, func(c metav1.Condition) bool {
-		return c.Type == readyCondition && c.Status == metav1.ConditionTrue
-	})
 }

@@ -153,19 +153,12 @@ func (x *inquiry) run(ctx context.Context) error {
 
 // allocate finds the verdict of the allocator, and of what comes before it.
 func (x *inquiry) allocate(ctx context.Context) error {
-	if x.beyondScheduling() || x.problems() {
-		return nil
-	}
-	if x.deletingTarget() || x.unservedPod() {
+	if x.beyondScheduling() || x.problems() || x.deletingTarget() || x.unservedPod() {
 		return nil
 	}
 	if len(x.claims) == 0 && x.subject.pod == nil && (x.subject.only == nil || len(x.misfits(x.subject.only)) == 0) {
 		x.out.Verdict = Allocated
 		x.out.Summary = x.allocatedSummary()
-		return nil
-	}
-	if x.subject.target.Kind == KindClaim && x.subject.claims[0].Claim.DeletionTimestamp != nil {
-		x.settle(Error, ClaimNotReady, fmt.Sprintf("claim %s is being deleted, and is not allocated any more", x.subject.target.Name))
 		return nil
 	}
 	if x.refused() {

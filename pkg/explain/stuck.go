@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -158,8 +157,7 @@ func (x *inquiry) deviceBlockage(pod *corev1.Pod, claims []allocator.PodClaim) *
 func allReady(claim *resourceapi.ResourceClaim) bool {
 	results := claim.Status.Allocation.Devices.Results
 	for i := range results {
-		status := allocator.DeviceStatus(claim, &results[i])
-		if status == nil || !meta.IsStatusConditionTrue(status.Conditions, "Ready") {
+		if !allocator.DeviceReady(claim, &results[i]) {
 			return false
 		}
 	}

@@ -226,7 +226,7 @@ func (v *Inventory) flagsOf(claim *resourceapi.ResourceClaim) []ClaimFlag {
 	}
 	for i := range allocation.Devices.Results {
 		result := &allocation.Devices.Results[i]
-		if v.missing(result) && !allocator.Ready(claim, result) {
+		if v.missing(result) && !allocator.DeviceReady(claim, result) {
 			text := "no ResourceSlice has device %s any more"
 			if pool, _ := v.outdated(result); pool != nil {
 				text = "the newest generation of its pool does not have device %s any more"

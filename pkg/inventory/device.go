@@ -45,7 +45,7 @@ func (v *Inventory) unpublished() []Device {
 		for i := range claim.Status.Allocation.Devices.Results {
 			result := &claim.Status.Allocation.Devices.Results[i]
 			id := deviceID(result)
-			if known[id] || !v.missing(result) || !allocator.Ready(claim, result) {
+			if known[id] || !v.missing(result) || !allocator.DeviceReady(claim, result) {
 				continue
 			}
 			known[id] = true

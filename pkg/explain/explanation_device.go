@@ -1,0 +1,178 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DeviceExplanation is what there is to say about one device, for a question
+// about that device: what it is, and how it fares for each request.
+type DeviceExplanation struct {
+	Driver string `json:"driver"`
+	Pool   string `json:"pool"`
+	Name   string `json:"name"`
+	// Outcome is that for the request where it does best, empty if none waits
+	// for devices.
+	Outcome DeviceOutcome `json:"outcome,omitempty"`
+	// Summary is one sentence: the reason for the outcome.
+	Summary string `json:"summary"`
+	// Slice is the ResourceSlice that publishes it, Generation that of the slice.
+	Slice      string `json:"slice"`
+	Generation int64  `json:"generation"`
+	// Nodes says where it can be used: "node-23", "any node" or a selector;
+	// NodeCount counts the nodes that can reach it.
+	Nodes     string `json:"nodes"`
+	NodeCount int    `json:"nodeCount"`
+	// Shared is true if several claims can have shares of it.
+	Shared bool `json:"shared,omitempty"`
+	// Attributes are in the order of their names.
+	Attributes []DeviceValue    `json:"attributes,omitempty"`
+	Capacity   []DeviceCapacity `json:"capacity,omitempty"`
+	// Counters are those that it takes of its pool.
+	Counters []DeviceCounter `json:"counters,omitempty"`
+	Taints   []DeviceTaint   `json:"taints,omitempty"`
+	// BindingConditions must become true after the allocation;
+	// BindingFailureConditions end it.
+	BindingConditions        []string `json:"bindingConditions,omitempty"`
+	BindingFailureConditions []string `json:"bindingFailureConditions,omitempty"`
+	// Holders are the claims that have the device, or a share of it.
+	Holders []DeviceHolder `json:"holders,omitempty"`
+	// HoldersUnknown says why there may be holders that are not listed.
+	HoldersUnknown string `json:"holdersUnknown,omitempty"`
+	// Health is what the kubelet says in the status of pods that have it.
+	Health []DeviceHealth `json:"health,omitempty"`
+	// Requests has each request, and each alternative, that waits for devices.
+	Requests []DeviceRequest `json:"requests,omitempty"`
+}
+
+// DeviceValue is an attribute, its value as a CEL literal.
+type DeviceValue struct {
+	// Name has no domain if it is that of the driver.
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// DeviceCapacity is a capacity of a device. Consumed and Left are set if the
+// device is shared.
+type DeviceCapacity struct {
+	Name string `json:"name"`
+	// Total, Consumed and Left are quantities: "80Gi".
+	Total    string `json:"total"`
+	Consumed string `json:"consumed,omitempty"`
+	Left     string `json:"left,omitempty"`
+}
+
+// DeviceCounter is a shared counter that a device takes from.
+type DeviceCounter struct {
+	// CounterSet and Counter are the names of both in the pool.
+	CounterSet string `json:"counterSet"`
+	Counter    string `json:"counter"`
+	// Takes is what the device takes, once it is in use, of Total.
+	Takes string `json:"takes"`
+	Total string `json:"total,omitempty"`
+	// Left is what others have not taken.
+	Left string `json:"left,omitempty"`
+	// UsedBy are the devices of the pool that are in use and take from it.
+	UsedBy []string `json:"usedBy,omitempty"`
+	// CompatibilityGroups are those of the device on this counter set.
+	CompatibilityGroups []string `json:"compatibilityGroups,omitempty"`
+}
+
+// DeviceTaint is a taint and what says so: the slice or a DeviceTaintRule.
+type DeviceTaint struct {
+	// Taint is KEY[=VALUE]:EFFECT.
+	Taint string `json:"taint"`
+	// Since is when it was added, if that is known.
+	Since    *metav1.Time `json:"since,omitempty"`
+	Evidence Evidence     `json:"evidence"`
+}
+
+// DeviceHolder is a claim that has a device.
+type DeviceHolder struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Request   string `json:"request"`
+	// ShareID and ConsumedCapacity are set for a share.
+	ShareID          string            `json:"shareID,omitempty"`
+	ConsumedCapacity map[string]string `json:"consumedCapacity,omitempty"`
+	AdminAccess      bool              `json:"adminAccess,omitempty"`
+	// Since is when it was allocated, if the server recorded it.
+	Since *metav1.Time `json:"since,omitempty"`
+	// ReservedFor lists the consumers ("pod/train-0").
+	ReservedFor []string `json:"reservedFor,omitempty"`
+	// Conditions are what the driver says about the device: "Ready=True".
+	Conditions []string `json:"conditions,omitempty"`
+}
+
+// DeviceHealth is the health of a device in the status of a pod.
+type DeviceHealth struct {
+	// Pod is "namespace/name".
+	Pod string `json:"pod"`
+	// Health is Healthy, Unhealthy or Unknown.
+	Health  string `json:"health"`
+	Message string `json:"message,omitempty"`
+}
+
+// DeviceRequest is how a device fares for one request.
+type DeviceRequest struct {
+	// Claim is "namespace/name". Before there is one, it is the entry of the pod
+	// or the template that it will be made from.
+	Claim string `json:"claim"`
+	Name  string `json:"name"`
+	// ExtendedResource is what the container asks for by this request, in the
+	// claim for extended resources.
+	ExtendedResource string `json:"extendedResource,omitempty"`
+	// Container is the one that asks for it.
+	Container string `json:"container,omitempty"`
+	// DeviceClass is that of the request.
+	DeviceClass string `json:"deviceClass"`
+	// Node is the one from which the checks look, empty if none can reach it.
+	Node    string        `json:"node,omitempty"`
+	Outcome DeviceOutcome `json:"outcome"`
+	// Message says why it is rejected, or why it is not picked.
+	Message string `json:"message,omitempty"`
+	// Checks are in the allocator's order, those of the class first.
+	Checks []DeviceCheck `json:"checks"`
+}
+
+// DeviceOutcome is what becomes of a device for a request.
+type DeviceOutcome string
+
+const (
+	// Rejected means that a check turns the device down.
+	Rejected DeviceOutcome = "Rejected"
+	// Eligible means that it passes every check alone, and is not picked.
+	Eligible DeviceOutcome = "Eligible"
+	// Picked means that the allocator would give it to the request.
+	Picked DeviceOutcome = "Picked"
+)
+
+// DeviceCheck is one check of a device for a request, made for itself: the
+// first one that fails turns the device down, the others would.
+type DeviceCheck struct {
+	// Check is its stable name: Class, Node, Reach, Slice, Pool,
+	// BindingConditions, Selector, Capacity, InUse, CapacityLeft,
+	// NodeOperations, Partition, Taint or Constraint.
+	Check string `json:"check"`
+	// Label names it in a word or two.
+	Label   string       `json:"label"`
+	Outcome CheckOutcome `json:"outcome"`
+	// Code, Message and Evidence are set if it fails. Message also says why it
+	// is not made.
+	Code     Code       `json:"code,omitempty"`
+	Message  string     `json:"message,omitempty"`
+	Evidence []Evidence `json:"evidence,omitempty"`
+}
+
+// CheckOutcome is the result of a check.
+type CheckOutcome string
+
+// The outcomes of checks. NotReached is one that says nothing after an earlier
+// one failed, or because what it is about could not be seen.
+const (
+	CheckPassed     CheckOutcome = "Passed"
+	CheckFailed     CheckOutcome = "Failed"
+	CheckNotReached CheckOutcome = "NotReached"
+)

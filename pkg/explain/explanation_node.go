@@ -1,0 +1,46 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+// NodeExplanation is what there is to say about one node, for a question about
+// that node.
+type NodeExplanation struct {
+	Name string `json:"name"`
+	// Misfits are all that keeps the pod away, whatever devices there are.
+	Misfits []NodeMisfit `json:"misfits,omitempty"`
+	// Pools are those that the node can reach, in the allocator's order.
+	Pools []ReachablePool `json:"pools,omitempty"`
+	// Devices is the allocator's verdict if there were no misfits, empty if all
+	// claims have their devices. Code and Message say why they do not do.
+	Devices Verdict `json:"devices,omitempty"`
+	Code    Code    `json:"code,omitempty"`
+	Message string  `json:"message,omitempty"`
+}
+
+// NodeMisfit is something that keeps a pod away from a node.
+type NodeMisfit struct {
+	Code     Code     `json:"code"`
+	Message  string   `json:"message"`
+	Evidence Evidence `json:"evidence"`
+}
+
+// ReachablePool is a pool as the allocator sees it from one node.
+type ReachablePool struct {
+	Driver string `json:"driver"`
+	Name   string `json:"name"`
+	// Generation is the one that counts for the node, 0 if none does.
+	Generation int64 `json:"generation"`
+	// Slices are published of the newest generation, ExpectedSlices should be.
+	Slices         int   `json:"slices"`
+	ExpectedSlices int64 `json:"expectedSlices"`
+	// Devices counts those for the node.
+	Devices int `json:"devices"`
+	// Usable says whether the allocator takes devices from the pool.
+	Usable bool `json:"usable"`
+	// Code and Message say why not, or why a part of it is left out.
+	Code    Code   `json:"code,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Evidence proves it.
+	Evidence *Evidence `json:"evidence,omitempty"`
+}

@@ -1,0 +1,144 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Claim is a ResourceClaim, what it asks for and what it got.
+type Claim struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Namespace string     `json:"namespace"`
+	Name      string     `json:"name"`
+	State     ClaimState `json:"state"`
+	// Flags are what is odd about it.
+	Flags []ClaimFlag `json:"flags,omitempty"`
+	// Requests are in the order of the claim, each with the devices it got.
+	Requests []ClaimRequest `json:"requests"`
+	// Node is the node where the devices can be used, empty if that is not one
+	// node or there are none; Scope says it in words.
+	Node  string `json:"node,omitempty"`
+	Scope string `json:"scope,omitempty"`
+	// Pods are those that name the claim, at most ten; PodCount counts all.
+	// ReservedFor tells which of them may use it.
+	Pods     []string `json:"pods,omitempty"`
+	PodCount int      `json:"podCount"`
+	// ReservedFor lists the consumers ("pod/train-0").
+	ReservedFor []string `json:"reservedFor,omitempty"`
+	// Template is what it was generated from, as far as the pod tells.
+	Template string `json:"template,omitempty"`
+	// Stage is the first one in the life of the pods that use it which is not
+	// done, of several pods the least advanced, as far as claims and pods tell;
+	// "why" knows more. It is empty if no pod uses the claim.
+	Stage string `json:"stage,omitempty"`
+	// Code and Reason are why it is pending, as "why" says; they are only there
+	// if they were asked for.
+	Code   string `json:"code,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// AllocatedAt is when it got its devices, if the server recorded it.
+	AllocatedAt *metav1.Time `json:"allocatedAt,omitempty"`
+	// Created is when the claim was made, AgeSeconds the time from then until the
+	// snapshot was taken.
+	Created    *metav1.Time      `json:"created,omitempty"`
+	AgeSeconds int64             `json:"ageSeconds,omitempty"`
+	Labels     map[string]string `json:"labels,omitempty"`
+}
+
+// ClaimState is how far a claim got.
+type ClaimState string
+
+// The states of a claim.
+const (
+	// ClaimPending has no devices.
+	ClaimPending ClaimState = "Pending"
+	// ClaimAllocated has devices, but nobody may use them yet.
+	ClaimAllocated ClaimState = "Allocated"
+	// ClaimReserved has devices, and there are consumers for it.
+	ClaimReserved ClaimState = "Reserved"
+	// ClaimDeleting is about to go.
+	ClaimDeleting ClaimState = "Deleting"
+)
+
+// ClaimFlag is something odd about a claim.
+type ClaimFlag struct {
+	Name FlagName `json:"name"`
+	// Message says it in one sentence.
+	Message string `json:"message"`
+}
+
+// FlagName is stable: names are added, never renamed.
+type FlagName string
+
+const (
+	// FlagUnreserved is a claim with devices that is reserved for nobody.
+	FlagUnreserved FlagName = "Unreserved"
+	// FlagWaitingForPod is a claim without devices that no pod uses.
+	FlagWaitingForPod FlagName = "WaitingForPod"
+	// FlagOrphaned is a claim made for a pod that does not exist any more.
+	FlagOrphaned FlagName = "Orphaned"
+	// FlagHeld is a claim being deleted that somebody keeps.
+	FlagHeld FlagName = "Held"
+	// FlagStaleReservation is a reservation for a pod that is finished, gone or
+	// another one of the same name.
+	FlagStaleReservation FlagName = "StaleReservation"
+	// FlagDeviceTwice is a device that is allocated once more, although one of
+	// its holders has it for itself, or of which the shares are more than there
+	// is.
+	FlagDeviceTwice FlagName = "DeviceTwice"
+	// FlagDeviceGone is a device that the newest generation of its pool does not
+	// have, or no slice at all.
+	FlagDeviceGone FlagName = "DeviceGone"
+	// FlagBinding is a claim whose pod is not bound before a driver sets a
+	// binding condition.
+	FlagBinding FlagName = "Binding"
+	// FlagBindingFailed is one where a driver says that this fails.
+	FlagBindingFailed FlagName = "BindingFailed"
+	// FlagDeviceCondition is a device with a condition that is not as it should
+	// be: Ready=False, for instance.
+	FlagDeviceCondition FlagName = "DeviceCondition"
+	// FlagUnused is one that no container of a pod names, or of which a container
+	// names a request that does not exist: it runs without the devices.
+	FlagUnused FlagName = "Unused"
+	// FlagDeviceUnhealthy is a device that a kubelet says is unhealthy.
+	FlagDeviceUnhealthy FlagName = "DeviceUnhealthy"
+)
+
+// ClaimRequest is what a claim asks for in one request.
+type ClaimRequest struct {
+	Name string `json:"name"`
+	// ExtendedResource is what the container asks for by this request, in the
+	// claim for the extended resources of a pod.
+	ExtendedResource string `json:"extendedResource,omitempty"`
+	// Container is the one that asks for it.
+	Container string `json:"container,omitempty"`
+	// DeviceClass is that of the request; one with alternatives has those of
+	// all, in order, as DeviceClasses.
+	DeviceClass   string   `json:"deviceClass,omitempty"`
+	DeviceClasses []string `json:"deviceClasses,omitempty"`
+	// Mode is ExactCount or All, Count how many for the former.
+	Mode        string `json:"mode,omitempty"`
+	Count       int64  `json:"count,omitempty"`
+	AdminAccess bool   `json:"adminAccess,omitempty"`
+	// Devices are what it got.
+	Devices []ClaimDevice `json:"devices,omitempty"`
+}
+
+// ClaimDevice is a device that a claim has.
+type ClaimDevice struct {
+	// Request is "request/subrequest" if an alternative was taken.
+	Request string `json:"request"`
+	Driver  string `json:"driver"`
+	Pool    string `json:"pool"`
+	Device  string `json:"device"`
+	ShareID string `json:"shareID,omitempty"`
+	// Consumed is what the share takes, by capacity.
+	Consumed map[string]string `json:"consumed,omitempty"`
+	// Missing is true if the newest generation of its pool does not have the
+	// device any more.
+	Missing bool `json:"missing,omitempty"`
+	// Status is what the driver says about the device.
+	Status *DeviceStatus `json:"status,omitempty"`
+}
