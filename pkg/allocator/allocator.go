@@ -57,6 +57,8 @@ type Allocator struct {
 	mutex    sync.Mutex
 	upstream map[string]structured.Allocator
 
+	trial trial
+
 	// views has what was asked for so far by PoolsFor.
 	views *viewCache
 

@@ -38,7 +38,8 @@ const (
 	// scheduler's attempt for all nodes.
 	Failed Outcome = "Failed"
 	// TimedOut means that the search took longer than the scheduler lets it,
-	// which ends the scheduler's attempt for all nodes.
+	// which ends the scheduler's attempt for all nodes. Where Err is a
+	// [selector.UnendingError] the scheduler may not even notice.
 	TimedOut Outcome = "TimedOut"
 	// Cancelled means that the caller's context was done.
 	Cancelled Outcome = "Cancelled"
@@ -74,6 +75,9 @@ func (a *Allocator) check(ctx context.Context, node *corev1.Node, claims []*reso
 	if len(claims) == 0 {
 		return Verdict{Outcome: Fits}
 	}
+	if err := a.unending(ctx, node, claims); err != nil {
+		return Verdict{Outcome: TimedOut, Err: fmt.Errorf("check node %s: %w", node.Name, err)}
+	}
 	upstream, err := a.upstreamFor(ctx, node)
 	if err != nil {
 		return Verdict{Outcome: Failed, Err: err}
@@ -85,7 +89,7 @@ func (a *Allocator) check(ctx context.Context, node *corev1.Node, claims []*reso
 		limited, cancel = context.WithTimeout(limited, a.timeout)
 		defer cancel()
 	}
-	allocations, err := allocate(limited, upstream, node, claims)
+	allocations, err := a.allocate(limited, upstream, node, claims)
 	// What follows is the order of the scheduler's Filter, except that a done
 	// context of the caller comes first: it is not the scheduler's limit.
 	switch {
@@ -102,17 +106,6 @@ func (a *Allocator) check(ctx context.Context, node *corev1.Node, claims []*reso
 	default:
 		return Verdict{Outcome: Fits, Allocations: allocations}
 	}
-}
-
-// allocate turns a panic of the allocator, which only nonsense that no API
-// server stores can cause, into an error.
-func allocate(ctx context.Context, upstream structured.Allocator, node *corev1.Node, claims []*resourceapi.ResourceClaim) (allocations []resourceapi.AllocationResult, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("the allocator crashed: %v", r)
-		}
-	}()
-	return upstream.Allocate(ctx, node, claims)
 }
 
 // upstreamFor returns an allocator that knows all pools which concern the

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/jsonpath"
 	"k8s.io/kubectl/pkg/cmd/get"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
@@ -97,14 +97,14 @@ func compareValues(a, b any) int {
 		return cmp.Compare(number(a), number(b))
 	}
 	x, y := fmt.Sprint(a), fmt.Sprint(b)
-	p, errP := resource.ParseQuantity(x)
-	q, errQ := resource.ParseQuantity(y)
+	p, isP := selector.ParseQuantity(x)
+	q, isQ := selector.ParseQuantity(y)
 	switch {
-	case errP == nil && errQ == nil:
+	case isP && isQ:
 		return p.Cmp(q)
-	case errP == nil:
+	case isP:
 		return -1
-	case errQ == nil:
+	case isQ:
 		return 1
 	default:
 		return cmp.Compare(x, y)

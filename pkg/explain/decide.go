@@ -5,6 +5,7 @@ package explain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -220,10 +222,22 @@ func (x *inquiry) answer(ctx context.Context, node *corev1.Node, verdict allocat
 	case allocator.Failed:
 		return nodeAnswer{verdict: Error, code: errorCode(verdict.Err), message: errorText(verdict.Err)}, nil
 	case allocator.TimedOut:
+		if endless := unending(verdict.Err); endless != nil {
+			return nodeAnswer{verdict: Undetermined, code: SearchTimeout, message: oneLine(endless)}, nil
+		}
 		return nodeAnswer{verdict: Undetermined, code: SearchTimeout, message: "the search takes longer than the scheduler's limit of 10s"}, nil
 	default:
 		return nodeAnswer{}, fmt.Errorf("check node %s: %w", node.Name, verdict.Err)
 	}
+}
+
+// unending is why a search does not end, if that is an expression.
+func unending(err error) error {
+	var endless *selector.UnendingError
+	if errors.As(err, &endless) {
+		return endless
+	}
+	return nil
 }
 
 // errorCode finds the code for an error of the allocator. Upstream has no
@@ -283,6 +297,10 @@ func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
 			return
 		case allocator.TimedOut:
 			x.out.Verdict = Undetermined
+			if endless := unending(verdict.Err); endless != nil {
+				x.out.Summary = fmt.Sprintf("%s; whether the claims fit on node %s is not known", oneLine(endless), node)
+				return
+			}
 			x.out.Summary = fmt.Sprintf("the search for devices on node %s takes longer than 10s: the scheduler gives up with \"timed out trying to allocate devices\", and whether the claims fit is not known", node)
 			return
 		default:

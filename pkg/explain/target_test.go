@@ -6,6 +6,7 @@ package explain
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -326,6 +327,26 @@ func TestSearchTimeout(t *testing.T) {
 	}
 	if e.Verdict != Undetermined || e.Nodes[0].Code != SearchTimeout {
 		t.Errorf("verdict %s, nodes %+v, want %s and %s", e.Verdict, e.Nodes, Undetermined, SearchTimeout)
+	}
+}
+
+// TestUnendingSelector asks for what the selector computes with a number that is
+// too long.
+func TestUnendingSelector(t *testing.T) {
+	expression := `quantity("1e` + strings.Repeat("9", 9) + `").isGreaterThan(quantity("1"))`
+	snap := cluster(t, nodes("n1", "n2"), pool("n1", devices(1)...), pool("n2", devices(1)...), claim(waiting, exact("gpu", 1, where(expression))))
+	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := "valuating " + expression + " does not end, and a scheduler that evaluates it may not come back either"
+	if e.Verdict != Undetermined || !strings.Contains(e.Summary, said) || !slices.ContainsFunc(e.Nodes, func(n NodeGroup) bool {
+		return n.Code == SearchTimeout && n.Verdict == Undetermined && n.Message == "e"+said
+	}) {
+		t.Errorf("verdict %s: %s, nodes %+v", e.Verdict, e.Summary, e.Nodes)
+	}
+	if len(e.Remedies) > 0 {
+		t.Errorf("remedies %+v", e.Remedies)
 	}
 }
 

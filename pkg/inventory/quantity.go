@@ -22,8 +22,8 @@ func newCapacity(name string, total, used resource.Quantity) Capacity {
 // QuantityText writes a quantity of this package's types for people: 85899345920
 // as 80Gi.
 func QuantityText(canonical string) string {
-	quantity, err := resource.ParseQuantity(canonical)
-	if err != nil {
+	quantity, ok := selector.ParseQuantity(canonical)
+	if !ok {
 		return canonical
 	}
 	return selector.QuantityText(quantity)

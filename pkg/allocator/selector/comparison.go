@@ -213,7 +213,7 @@ func (c comparison) value() (value any, ok bool) {
 	text, isText := literalText(c.literal)
 	switch {
 	case c.wrapper == quantityFunction:
-		return parsed(parseQuantity(text))
+		return parsed(ParseQuantity(text))
 	case c.wrapper == semverFunction:
 		version, err := semver.Parse(text)
 		return version, err == nil

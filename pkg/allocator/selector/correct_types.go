@@ -133,7 +133,7 @@ func (c *correcting) typedText(compared comparison) (ast.Expr, bool) {
 	function, holds := "int", func(text string) bool { _, err := strconv.ParseInt(text, 10, 64); return err == nil }
 	switch compared.wrapper {
 	case quantityFunction:
-		function, holds = quantityFunction, func(text string) bool { _, ok := parseQuantity(text); return ok }
+		function, holds = quantityFunction, func(text string) bool { _, ok := ParseQuantity(text); return ok }
 	case semverFunction:
 		function, holds = semverFunction, func(text string) bool { _, err := semver.Parse(text); return err == nil }
 	default:
@@ -196,10 +196,10 @@ func (c *correcting) quantityText(compared comparison) (string, bool) {
 	}
 	number, isInt := compared.literal.AsLiteral().(types.Int)
 	near := isInt && !c.words.all(compared.read, func(have string) bool {
-		quantity, ok := parseQuantity(have)
+		quantity, ok := ParseQuantity(have)
 		return ok && quantity.AsApproximateFloat64() > farOff*float64(number)
 	})
-	quantity, ok := parseQuantity(text)
+	quantity, ok := ParseQuantity(text)
 	if !ok || !near {
 		return "", false
 	}
@@ -209,11 +209,11 @@ func (c *correcting) quantityText(compared comparison) (string, bool) {
 // plainQuantity writes what people write for a quantity as Kubernetes has it: "80
 // GiB" as 80Gi.
 func plainQuantity(text string) (string, bool) {
-	if _, ok := parseQuantity(text); ok {
+	if _, ok := ParseQuantity(text); ok {
 		return text, true
 	}
 	short := strings.TrimSuffix(strings.ReplaceAll(text, " ", ""), "B")
-	_, ok := parseQuantity(short)
+	_, ok := ParseQuantity(short)
 	return short, ok
 }
 

@@ -54,7 +54,8 @@ func (v *Evaluator) Compile(expression string) *Selector {
 	}
 	sel := &Selector{
 		Expression: expression,
-		compiled:   v.cache.GetOrCompile(expression),
+		compiled:   boundedProgram(v.cache.GetOrCompile(expression)),
+		unbounded:  !Bounded(expression),
 		byValues:   make(map[string]*Result),
 		byDevice:   make(map[*resourceapi.Device]*Result),
 	}
@@ -89,7 +90,7 @@ func (v *Evaluator) Cost(sel *Selector) uint64 {
 type Result struct {
 	Matches bool
 	// Err is why the evaluation failed, with the allocator's it would be all
-	// nodes'. Nothing matches then.
+	// nodes'. Nothing matches then. It is an [UnendingError] if it does not end.
 	Err error
 
 	sel    *Selector
@@ -126,8 +127,16 @@ func (sel *Selector) run(ctx context.Context, driver string, device *resourceapi
 	if sel.Err != nil {
 		return result
 	}
-	matches, _, err := sel.compiled.DeviceMatches(ctx, celDevice(driver, device))
-	result.Matches, result.Err = matches && err == nil, err
+	evaluate := func(ctx context.Context) (bool, error) {
+		matches, _, err := sel.compiled.DeviceMatches(ctx, celDevice(driver, device))
+		return matches && err == nil, err
+	}
+	if !sel.unbounded {
+		result.Matches, result.Err = evaluate(ctx)
+		return result
+	}
+	matches, err := within(ctx, evaluationLimit, evaluate)
+	result.Matches, result.Err = matches, unending(sel.Expression, err)
 	return result
 }
 
@@ -245,13 +254,22 @@ func (r *Result) failure(ctx context.Context) *Detail {
 // DerivedAttribute computes the value of a derived attribute for a device of the
 // given driver; nil if the expression gives none.
 func (v *Evaluator) DerivedAttribute(ctx context.Context, derived *resourceapi.DeviceDerivedAttribute, driver string, device *resourceapi.Device) (*resourceapi.DeviceAttribute, error) {
-	compiled := v.cache.GetOrCompileDerivedAttribute(derived.Expression)
+	compiled := boundedProgram(v.cache.GetOrCompileDerivedAttribute(derived.Expression))
 	if compiled.Error != nil {
 		return nil, fmt.Errorf("compile derived attribute %s: %w", derived.Name, compiled.Error)
 	}
-	value, _, err := compiled.EvaluateDerivedAttribute(ctx, celDevice(driver, device))
+	evaluate := func(ctx context.Context) (*resourceapi.DeviceAttribute, error) {
+		value, _, err := compiled.EvaluateDerivedAttribute(ctx, celDevice(driver, device))
+		return value, err
+	}
+	value, err := (*resourceapi.DeviceAttribute)(nil), error(nil)
+	if Bounded(derived.Expression) {
+		value, err = evaluate(ctx)
+	} else {
+		value, err = within(ctx, evaluationLimit, evaluate)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("evaluate derived attribute %s: %w", derived.Name, err)
+		return nil, fmt.Errorf("evaluate derived attribute %s: %w", derived.Name, unending(derived.Expression, err))
 	}
 	return value, nil
 }

@@ -22,13 +22,19 @@ func QuantityText(quantity resource.Quantity) string {
 	return quantity.String()
 }
 
-// longExponent is an exponent that only a mistake or malice writes. Kubernetes
-// takes very long to work with such numbers, so that nothing here does.
-const longExponent = `[eE][+-]?0*[1-9][0-9]{2,}`
+// longExponent is an exponent of three digits or more, which no real quantity
+// has. resource.Quantity rounds up to 1e-9, has suffixes up to 1e18, and keeps
+// what does not fit into 64 bits only to compare it; two digits leave room for
+// numbers with many zeros. The time for a computation grows with the exponent,
+// and so does what it takes to read a negative one.
+var longExponent = regexp.MustCompile(`[eE][+-]?0*[1-9][0-9]{2,}`)
 
-// parseQuantity reads the text of a quantity, unless it has a long exponent.
-func parseQuantity(text string) (resource.Quantity, bool) {
-	if long, err := regexp.MatchString(longExponent, text); err != nil || long {
+// hasLongExponent reports whether the text of a quantity has one.
+func hasLongExponent(text string) bool { return longExponent.MatchString(text) }
+
+// ParseQuantity reads the text of a quantity, unless it has a long exponent.
+func ParseQuantity(text string) (resource.Quantity, bool) {
+	if hasLongExponent(text) {
 		return resource.Quantity{}, false
 	}
 	quantity, err := resource.ParseQuantity(text)

@@ -30,6 +30,8 @@ type Selector struct {
 	Opaque bool
 
 	compiled dracel.CompilationResult
+	// unbounded is true if it may compute with quantities of any size.
+	unbounded bool
 	// tracked is the same program, which also tells the values of its parts; it
 	// has no program if the expression cannot be taken apart.
 	tracked dracel.CompilationResult

@@ -5,6 +5,7 @@ package selector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -72,7 +73,8 @@ func (s *Sighting) needs(p *Part) []Reading {
 // watch evaluates an expression once more and tells how its conjuncts went. It
 // is nil if that does not explain the result.
 func (r *Result) watch(ctx context.Context) []Sighting {
-	if r.sel.tracked.Program == nil {
+	var endless *UnendingError
+	if r.sel.tracked.Program == nil || errors.As(r.Err, &endless) {
 		return nil
 	}
 	_, details, _ := r.sel.tracked.DeviceMatches(ctx, celDevice(r.driver, r.device))

@@ -39,7 +39,7 @@ func (c comparison) literalText() string {
 	text, isText := literalText(c.literal)
 	switch {
 	case c.wrapper == quantityFunction:
-		if quantity, ok := parseQuantity(text); ok {
+		if quantity, ok := ParseQuantity(text); ok {
 			return QuantityText(quantity)
 		}
 		return text

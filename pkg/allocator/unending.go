@@ -1,0 +1,207 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+)
+
+// The functions in this file keep the program from waiting for a search that
+// does not end. Where all quantities of the selectors are bounded it does, and
+// they cost next to nothing.
+
+// afterEnd is how long a search may go on after its context is done. Upstream
+// looks at the context between devices, so that this is the time for one.
+const afterEnd = time.Second
+
+// errAbandoned is a search that went on after its context was done.
+var errAbandoned = errors.New("the search goes on after its end")
+
+// allocate lets upstream search until the context is done. Where expressions
+// compute with quantities of any size, what goes on after that is left to itself.
+func (a *Allocator) allocate(ctx context.Context, upstream structured.Allocator, node *corev1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+	if a.bounded(claims) {
+		return guarded(ctx, upstream, node, claims)
+	}
+	return awaited(ctx, afterEnd, func() ([]resourceapi.AllocationResult, error) {
+		return guarded(ctx, upstream, node, claims)
+	})
+}
+
+// awaited waits for a search until some time after its context is done.
+func awaited(ctx context.Context, after time.Duration, search func() ([]resourceapi.AllocationResult, error)) ([]resourceapi.AllocationResult, error) {
+	type answer struct {
+		allocations []resourceapi.AllocationResult
+		err         error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		allocations, err := search()
+		answers <- answer{allocations, err}
+	}()
+	select {
+	case found := <-answers:
+		return found.allocations, found.err
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(after)
+	defer late.Stop()
+	select {
+	case found := <-answers:
+		return found.allocations, found.err
+	case <-late.C:
+		return nil, errAbandoned
+	}
+}
+
+// guarded turns a panic of the allocator, which only nonsense that no API
+// server stores can cause, into an error.
+func guarded(ctx context.Context, upstream structured.Allocator, node *corev1.Node, claims []*resourceapi.ResourceClaim) (allocations []resourceapi.AllocationResult, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the allocator crashed: %v", r)
+		}
+	}()
+	return upstream.Allocate(ctx, node, claims)
+}
+
+// trial evaluates what upstream must not evaluate before it is known to end.
+type trial struct {
+	// bounded remembers of expressions whether they need no trial.
+	bounded sync.Map
+	// mutex is for the evaluator, which is made when it is needed.
+	mutex     sync.Mutex
+	evaluator *selector.Evaluator
+}
+
+func (t *trial) isBounded(expression string) bool {
+	if known, ok := t.bounded.Load(expression); ok {
+		return known.(bool) //nolint:forcetypeassert // there is nothing else in it
+	}
+	bounded := selector.Bounded(expression)
+	t.bounded.Store(expression, bounded)
+	return bounded
+}
+
+// asked is what a request, or an alternative, asks of a device.
+type asked struct {
+	selectors []resourceapi.DeviceSelector
+	derived   []resourceapi.DeviceDerivedAttribute
+}
+
+// eachAsked calls visit for each request and alternative, with the selectors of
+// the class first, until it returns false.
+func (a *Allocator) eachAsked(claims []*resourceapi.ResourceClaim, visit func(class, own asked) bool) {
+	of := func(name string) asked {
+		if class := a.snap.Class(name); class != nil {
+			return asked{selectors: class.Spec.Selectors}
+		}
+		return asked{}
+	}
+	for _, claim := range claims {
+		for i := range claim.Spec.Devices.Requests {
+			request := &claim.Spec.Devices.Requests[i]
+			if exactly := request.Exactly; exactly != nil && !visit(of(exactly.DeviceClassName), asked{exactly.Selectors, exactly.DerivedAttributes}) {
+				return
+			}
+			for j := range request.FirstAvailable {
+				alternative := &request.FirstAvailable[j]
+				if !visit(of(alternative.DeviceClassName), asked{alternative.Selectors, alternative.DerivedAttributes}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// bounded reports whether no expression of the claims needs a trial.
+func (a *Allocator) bounded(claims []*resourceapi.ResourceClaim) bool {
+	bounded := true
+	a.eachAsked(claims, func(class, own asked) bool {
+		bounded = a.trial.areBounded(class) && a.trial.areBounded(own)
+		return bounded
+	})
+	return bounded
+}
+
+func (t *trial) areBounded(of asked) bool {
+	for i := range of.selectors {
+		if cel := of.selectors[i].CEL; cel != nil && !t.isBounded(cel.Expression) {
+			return false
+		}
+	}
+	for i := range of.derived {
+		if !t.isBounded(of.derived[i].Expression) {
+			return false
+		}
+	}
+	return true
+}
+
+// unending finds an expression that does not end on a device of the node, in
+// the order in which the allocator evaluates them. The error is a
+// [selector.UnendingError].
+func (a *Allocator) unending(ctx context.Context, node *corev1.Node, claims []*resourceapi.ResourceClaim) error {
+	if a.bounded(claims) {
+		return nil
+	}
+	pools, err := a.PoolsFor(node)
+	if err != nil {
+		// Upstream fails for the same reason and says so.
+		return nil //nolint:nilerr // see above
+	}
+	a.trial.mutex.Lock()
+	defer a.trial.mutex.Unlock()
+	if a.trial.evaluator == nil {
+		a.trial.evaluator = a.Selectors()
+	}
+	err = nil
+	a.eachAsked(claims, func(class, own asked) bool {
+		for _, pool := range pools {
+			for i := range pool.Devices {
+				if err = a.trial.device(ctx, &pool.Devices[i], class, own); err != nil {
+					return false
+				}
+			}
+		}
+		return true
+	})
+	return err
+}
+
+// device evaluates the selectors up to the one that decides and, where all hold,
+// the derived attributes.
+func (t *trial) device(ctx context.Context, d *Device, class, own asked) error {
+	var unending *selector.UnendingError
+	for _, selectors := range [][]resourceapi.DeviceSelector{class.selectors, own.selectors} {
+		for i := range selectors {
+			if selectors[i].CEL == nil {
+				continue
+			}
+			result := t.evaluator.Evaluate(ctx, t.evaluator.Compile(selectors[i].CEL.Expression), d.ID.Driver, d.Device)
+			if errors.As(result.Err, &unending) {
+				return unending
+			}
+			if !result.Matches {
+				return nil
+			}
+		}
+	}
+	for i := range own.derived {
+		if _, err := t.evaluator.DerivedAttribute(ctx, &own.derived[i], d.ID.Driver, d.Device); errors.As(err, &unending) {
+			return unending
+		}
+	}
+	return nil
+}
