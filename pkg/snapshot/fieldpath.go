@@ -35,6 +35,9 @@ func (e *fieldError) Unwrap() error { return e.err }
 // case-sensitive and unknown ones are ignored. Errors are a [*fieldError] or a
 // syntax error.
 func decodeAs[T any](data []byte) (*T, error) {
+	if err := checkQuantities(data, reflect.TypeFor[T]()); err != nil {
+		return nil, err
+	}
 	object := new(T)
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, object); err != nil {
 		return nil, explainDecoding(data, reflect.TypeFor[T](), err)
