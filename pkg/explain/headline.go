@@ -25,7 +25,7 @@ func (x *inquiry) headline(ctx context.Context, list []*prospect) string {
 	if len(list) == 0 {
 		return ""
 	}
-	if text := x.apart(ctx); text != "" {
+	if text := x.apart(ctx, list); text != "" {
 		return text
 	}
 	p := list[0]
@@ -246,8 +246,12 @@ func (x *inquiry) classHint(claim, request int) string {
 
 // apart says which nodes have devices for which request, where each request has
 // some and no node has them for all, whoever uses them now.
-func (x *inquiry) apart(ctx context.Context) string {
-	if x.subject.only != nil {
+func (x *inquiry) apart(ctx context.Context, list []*prospect) string {
+	requests := 0
+	for i := range x.claims {
+		requests += len(x.claims[i].funnels)
+	}
+	if x.subject.only != nil || requests < 2 {
 		return ""
 	}
 	type served struct {
@@ -255,7 +259,7 @@ func (x *inquiry) apart(ctx context.Context) string {
 		nodes []string
 	}
 	var all []served
-	common := map[string]int{}
+	common := map[*prospect]int{}
 	for i := range x.claims {
 		if x.subject.claims[x.claims[i].index].ExtendedResources {
 			return ""
@@ -268,10 +272,12 @@ func (x *inquiry) apart(ctx context.Context) string {
 			if len(x.claims) > 1 && x.claims[i].claim.Name != "" {
 				s.name = x.claims[i].claim.Name + "." + s.name
 			}
-			for _, node := range x.nodes() {
-				if slices.ContainsFunc(alternatives, func(f *funnel) bool { return !x.estimateRequest(ctx, f, node).short }) {
-					s.nodes = append(s.nodes, node.Name)
-					common[node.Name]++
+			for _, p := range list {
+				if slices.ContainsFunc(alternatives, func(f *funnel) bool { return !x.estimateRequest(ctx, f, p.node()).short }) {
+					common[p]++
+					for _, node := range p.nodes {
+						s.nodes = append(s.nodes, node.Name)
+					}
 				}
 			}
 			if len(s.nodes) == 0 {
