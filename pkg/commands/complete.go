@@ -11,13 +11,13 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -99,13 +99,13 @@ func (f *readingFlags) complete(propose proposer) cobra.CompletionFunc {
 }
 
 // among keeps those proposals that begin with what is typed. No blank follows
-// one that has to be continued. A name with control characters is none that
-// anybody types, and a shell would print it as it is.
+// one that has to be continued. Names that a shell would have to quote are left
+// out, see [isInert].
 func (c *completing) among(proposals []string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	var list []cobra.Completion
 	for _, proposal := range proposals {
-		if !strings.HasPrefix(proposal, c.typed) || slices.Contains(c.args, proposal) || render.Escape(proposal) != proposal {
+		if !strings.HasPrefix(proposal, c.typed) || slices.Contains(c.args, proposal) || !isInert(proposal) {
 			continue
 		}
 		list = append(list, proposal)
@@ -115,6 +115,16 @@ func (c *completing) among(proposals []string) ([]cobra.Completion, cobra.ShellC
 	}
 	slices.Sort(list)
 	return slices.Compact(list), directive
+}
+
+// isInert reports whether all shells read a word as it is written, and print it as
+// it is: it has letters, digits and a few signs. Names in a cluster and in a
+// kubeconfig can be commands in a shell, and the scripts that ask for completions
+// do not quote all that they insert, and evaluate the line again with the next Tab.
+func isInert(word string) bool {
+	return !strings.HasPrefix(word, "=") && !strings.ContainsFunc(word, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:=,@%+", r)
+	})
 }
 
 // flag is the value of a flag, empty if the command has no such flag.

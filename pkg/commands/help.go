@@ -4,6 +4,7 @@
 package commands
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -159,6 +160,40 @@ For "kubectl dra", kubectl's own completion has to be set up (see
   ln -s "$(command -v kubectl-dra)" /usr/local/bin/kubectl_complete-dra
 
 The commands below write scripts for those who call the program kubectl-dra.`
+		for _, script := range cmd.Commands() {
+			if script.Name() == "fish" {
+				quoteForFish(script)
+			}
+		}
+	}
+}
+
+// quoteForFish corrects the script for fish. It evaluates the words of the line
+// after it took their quotes away: names of files in it would be run as commands.
+// Words that run nothing stay, for their variables and the ~ of a home.
+func quoteForFish(cmd *cobra.Command) {
+	const (
+		evaluated = "    set -l args (commandline -opc)\n"
+		quoted    = `    set -l args
+    for word in (commandline -opc)
+        string match -qr -- '^[~\w$@%+=:,./-]+$' $word; or set word (string escape -- $word)
+        set -a args $word
+    end
+`
+	)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		bare, err := cmd.Flags().GetBool("no-descriptions")
+		if err != nil {
+			return fmt.Errorf("write the script: %w", err)
+		}
+		var script bytes.Buffer
+		if err := cmd.Root().GenFishCompletion(&script, !bare); err != nil {
+			return fmt.Errorf("write the script: %w", err)
+		}
+		if _, err := io.WriteString(cmd.OutOrStdout(), strings.Replace(script.String(), evaluated, quoted, 1)); err != nil {
+			return fmt.Errorf("write the script: %w", err)
+		}
+		return nil
 	}
 }
 
