@@ -26,7 +26,7 @@ func TestInterrupted(t *testing.T) {
 		"no writer":   {"slices", "--snapshot", "PIPE"},
 		"slow writer": {"slices", "--snapshot", "-"},
 	} {
-		for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 			t.Run(name+" "+signal.String(), func(t *testing.T) {
 				pipe := filepath.Join(t.TempDir(), "pipe")
 				if err := syscall.Mkfifo(pipe, 0o600); err != nil {

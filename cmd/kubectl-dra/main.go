@@ -22,7 +22,12 @@ import (
 var version, commit, date string //nolint:gochecknoglobals // There is no other way.
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	// Somebody who runs the program with nohup wants it to go on.
+	if !signal.Ignored(syscall.SIGHUP) {
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	// After the first signal the next one kills, as if nobody had asked for it.
 	context.AfterFunc(ctx, stop)
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
