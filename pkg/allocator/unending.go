@@ -87,7 +87,7 @@ type trial struct {
 
 func (t *trial) isBounded(expression string) bool {
 	if known, ok := t.bounded.Load(expression); ok {
-		return known.(bool) //nolint:forcetypeassert // there is nothing else in it
+		return known == true
 	}
 	bounded := selector.Bounded(expression)
 	t.bounded.Store(expression, bounded)

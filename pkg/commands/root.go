@@ -20,7 +20,8 @@ import (
 // Error,
 // 2 Undetermined, 3 wrong usage or unreadable input, 4 a failure of the
 // cluster, a node or I/O. Of several targets the worst counts, in the order
-// 4, 3, 1, 2, 0. When ctx is cancelled, it stops as soon as it can.
+// 4, 3, 1, 2, 0. When ctx is cancelled, it stops as soon as it can, and soon after
+// also what cannot.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, build Build) int {
 	ctx, done := context.WithCancel(ctx)
 	defer done()
@@ -30,7 +31,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	// Help is printed by those who do not look at errors.
 	help := &checkedWriter{to: streams.Out}
 	root.SetOut(help)
-	err := root.ExecuteContext(ctx)
+	err := runUntil(ctx, graceOf(root, args), func() error { return root.ExecuteContext(ctx) })
 	if err == nil && help.err != nil {
 		err = fmt.Errorf("print: %w", help.err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -42,7 +43,7 @@ func FuzzQuantity(f *testing.F) {
 			if len(text) > 40 {
 				return
 			}
-			if q, err := resource.ParseQuantity(text); err == nil {
+			if q, ok := selector.ParseQuantity(text); ok {
 				parsed[text] = &q
 			} else if text != "" {
 				return

@@ -1,0 +1,57 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// How long a command may take to end after it was told to.
+const (
+	// readingGrace is for commands that only have to stop.
+	readingGrace = 2 * time.Second
+	// undoingGrace is for those that may have to undo what they did in a cluster
+	// or on a node, or to remove a file: longer than any limit of theirs.
+	undoingGrace = time.Minute
+)
+
+// graceOf is the time for the command that a command line names.
+func graceOf(root *cobra.Command, args []string) time.Duration {
+	cmd, _, err := root.Find(args)
+	if err != nil {
+		return readingGrace
+	}
+	for cmd.HasParent() && cmd.Parent() != root {
+		cmd = cmd.Parent()
+	}
+	switch cmd.Name() {
+	case "node-probe", "pools", "snapshot", "taints":
+		return undoingGrace
+	default:
+		return readingGrace
+	}
+}
+
+// runUntil runs a command until it ends or, if it takes no notice of the context,
+// until some time after the context is done.
+func runUntil(ctx context.Context, grace time.Duration, command func() error) error {
+	ended := make(chan error, 1)
+	go func() { ended <- command() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(grace)
+	defer late.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-late.C:
+		return ctx.Err()
+	}
+}
