@@ -91,7 +91,7 @@ func capacityShortage(requests *resourceapi.CapacityRequirements, device *resour
 				wanted:   takes.String(),
 				required: selector.QuantityText(takes),
 				message:  fmt.Sprintf("%s of %s %s available", selector.QuantityText(left), selector.QuantityText(capacity.Value), name),
-				lack:     fmt.Sprintf("with too little %s left", name),
+				lack:     fmt.Sprintf("with too little %s available", name),
 			}, nil
 		}
 	}

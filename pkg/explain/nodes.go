@@ -430,7 +430,7 @@ func lack(r *reason) string {
 	case SelectorError:
 		return "for which the selector fails"
 	case CountersExhausted:
-		return "without enough counters left"
+		return "without enough counters available"
 	case CompatibilityGroupConflict:
 		return "of an incompatible group"
 	case PoolIncomplete:

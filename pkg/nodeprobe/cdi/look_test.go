@@ -141,7 +141,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestNoContent has files that are not specs, and that whoever put a link there or
+// TestNoContent has files that are not specs, and that a user who put a link there or
 // moved the file must not have read to him.
 func TestNoContent(t *testing.T) {
 	for name, content := range map[string]string{

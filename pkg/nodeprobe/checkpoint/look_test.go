@@ -225,7 +225,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestNoContent has files that are not checkpoints, and that whoever put a link
+// TestNoContent has files that are not checkpoints, and that a user who put a link
 // there must not have read to him.
 func TestNoContent(t *testing.T) {
 	for name, content := range map[string]string{
