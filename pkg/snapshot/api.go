@@ -123,12 +123,12 @@ func sliceAPI(c Clients, version string) api[*resourceapi.ResourceSlice] {
 	switch version {
 	case "v1beta1":
 		return typedAPI(c, resourcev1beta1.SchemeGroupVersion, resource, "", &resourcev1beta1.ResourceSlice{}, &resourcev1beta1.ResourceSliceList{},
-			from(convertv1beta1.Convert_v1beta1_ResourceSlice_To_v1_ResourceSlice))
+			bounded(from(convertv1beta1.Convert_v1beta1_ResourceSlice_To_v1_ResourceSlice)))
 	case "v1beta2":
 		return typedAPI(c, resourcev1beta2.SchemeGroupVersion, resource, "", &resourcev1beta2.ResourceSlice{}, &resourcev1beta2.ResourceSliceList{},
-			from(convertv1beta2.Convert_v1beta2_ResourceSlice_To_v1_ResourceSlice))
+			bounded(from(convertv1beta2.Convert_v1beta2_ResourceSlice_To_v1_ResourceSlice)))
 	default:
-		return typedAPI(c, resourceapi.SchemeGroupVersion, resource, "", &resourceapi.ResourceSlice{}, &resourceapi.ResourceSliceList{}, as[*resourceapi.ResourceSlice])
+		return typedAPI(c, resourceapi.SchemeGroupVersion, resource, "", &resourceapi.ResourceSlice{}, &resourceapi.ResourceSliceList{}, bounded(as[*resourceapi.ResourceSlice]))
 	}
 }
 

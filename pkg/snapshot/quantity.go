@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
@@ -150,8 +151,66 @@ func locateLongExponent(data []byte, kind reflect.Type, path string) (string, er
 // a long exponent.
 func checkQuantity(data []byte) error {
 	text := string(data)
-	if strings.HasPrefix(text, `"`) && json.Unmarshal(data, &text) != nil || !longExponent.MatchString(text) {
+	if strings.HasPrefix(text, `"`) && json.Unmarshal(data, &text) != nil {
+		return nil
+	}
+	return checkExponent(text)
+}
+
+func checkExponent(text string) error {
+	if !strings.ContainsAny(text, "eE") || !longExponent.MatchString(text) {
 		return nil
 	}
 	return fmt.Errorf("expected a quantity with an exponent between -%d and %d, found %s", maxExponent, maxExponent, shortened(text))
 }
+
+// bounded refuses slices of a cluster that have a quantity with a long exponent:
+// large ones can be decoded, but not worked with. The API server itself cannot
+// decode small ones.
+func bounded(convert func(object any) (*resourceapi.ResourceSlice, error)) func(object any) (*resourceapi.ResourceSlice, error) {
+	return func(object any) (*resourceapi.ResourceSlice, error) {
+		slice, err := convert(object)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkPublished(&slice.Spec); err != nil {
+			return nil, fmt.Errorf("read ResourceSlice %s: %w", slice.Name, err)
+		}
+		return slice, nil
+	}
+}
+
+// checkPublished fails for a slice with such a capacity or counter.
+func checkPublished(spec *resourceapi.ResourceSliceSpec) error {
+	for i := range spec.Devices {
+		device := &spec.Devices[i]
+		for name, capacity := range device.Capacity {
+			if err := checkDecoded(&capacity.Value); err != nil {
+				return &fieldError{fmt.Sprintf("spec.devices[%d].capacity[%q].value", i, name), err}
+			}
+		}
+		for k := range device.ConsumesCounters {
+			if err := checkCounters(device.ConsumesCounters[k].Counters, "spec.devices[%d].consumesCounters[%d].counters", i, k); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range spec.SharedCounters {
+		if err := checkCounters(spec.SharedCounters[i].Counters, "spec.sharedCounters[%d].counters", i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkCounters(counters map[string]resourceapi.Counter, path string, indexes ...any) error {
+	for name, counter := range counters {
+		if err := checkDecoded(&counter.Value); err != nil {
+			return &fieldError{fmt.Sprintf(path, indexes...) + fmt.Sprintf("[%q].value", name), err}
+		}
+	}
+	return nil
+}
+
+// checkDecoded fails for a quantity that was decoded and has a long exponent.
+func checkDecoded(quantity *resource.Quantity) error { return checkExponent(quantity.String()) }
