@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -222,7 +223,7 @@ func describe(err error) string {
 		return fmt.Sprintf("its name %q could not be resolved", lookup.Name)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused; is the address right, and the server running?"
-	case errors.Is(err, syscall.ECONNRESET):
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "it closed the connection"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "there is no route to it from here"
