@@ -127,13 +127,35 @@ func (t *manifestTexts) diff(edits []explain.Edit) string {
 		if changed[path] == nil {
 			continue
 		}
-		text := diff.Diff(path, t.texts[path], path, changed[path])
+		name := nameInDiff(path)
+		text := diff.Diff(name, t.texts[path], name, changed[path])
 		// The first line names the files once more.
 		if _, rest, ok := bytes.Cut(text, []byte("\n")); ok {
 			out.Write(rest)
 		}
 	}
 	return out.String()
+}
+
+// nameInDiff writes the path of a file as git does, so that patch and git apply
+// take it for the one file that it is.
+func nameInDiff(path string) string {
+	if !strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '"' || r == '\\' }) {
+		return path
+	}
+	var b strings.Builder
+	for _, c := range []byte(path) {
+		switch {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ' || c >= 0x7f:
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return `"` + b.String() + `"`
 }
 
 // errNotThere is a file that does not have the object.

@@ -238,3 +238,17 @@ func randomYAML(random *rand.Rand, key string, indent, depth int) string {
 	}
 	return out
 }
+
+// TestNameInDiff has the names of files that git quotes.
+func TestNameInDiff(t *testing.T) {
+	for path, want := range map[string]string{
+		"a/é.yaml":          "a/é.yaml",
+		"e f.yaml":          `"e f.yaml"`,
+		"c\n+++ d.yaml":     `"c\012+++ d.yaml"`,
+		"b\x1b[2J\"\\.yaml": `"b\033[2J\"\\.yaml"`,
+	} {
+		if got := nameInDiff(path); got != want {
+			t.Errorf("%q: got %q, want %q", path, got, want)
+		}
+	}
+}
