@@ -23,7 +23,7 @@ import (
 // runningFindings tells what is wrong with the devices of a pod that runs.
 func (x *inquiry) runningFindings(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
 	findings := x.deviceFindings(pod, claims)
-	findings = append(findings, x.unhealthy(pod)...)
+	findings = append(findings, x.unhealthy(pod, claims)...)
 	findings = append(findings, x.nodeFindings(pod)...)
 	findings = append(findings, x.driverEvents(claims, pod)...)
 	if started(pod).IsZero() {
@@ -138,39 +138,6 @@ func (x *inquiry) notReady(claim *resourceapi.ResourceClaim, result *resourceapi
 	f := &finding{instead: true, reason: fmt.Sprintf("driver %s reports that device %s of claim %s is not ready: %s", result.Driver, deviceName(result), claim.Name, conditionWords(c))}
 	f.prove(claimObject(claim), fmt.Sprintf("status.devices[device=%s].conditions[type=Ready]", result.Device), conditionText(c), "True")
 	return f
-}
-
-// unhealthy is about devices that the kubelet reports as such (KEP-4680).
-func (x *inquiry) unhealthy(pod *corev1.Pod) []finding {
-	var findings []finding
-	seen := map[corev1.ResourceID]bool{}
-	for _, container := range containerStatuses(pod) {
-		for i := range container.AllocatedResourcesStatus {
-			resource := &container.AllocatedResourcesStatus[i]
-			entry, isClaim := strings.CutPrefix(string(resource.Name), "claim:")
-			if !isClaim {
-				continue
-			}
-			entry, _, _ = strings.Cut(entry, "/")
-			for _, health := range resource.Resources {
-				if health.Health != corev1.ResourceHealthStatusUnhealthy || seen[health.ResourceID] {
-					continue
-				}
-				seen[health.ResourceID] = true
-				f := finding{instead: true, reason: fmt.Sprintf("device %s of the pod's claim %s is unhealthy", health.ResourceID, entry)}
-				found := string(health.Health)
-				if words := ptr.Deref(health.Message, ""); words != "" {
-					f.reason += ": " + words
-					found += ": " + words
-				}
-				f.prove(podObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].allocatedResourcesStatus[name=%s].resources[resourceID=%s].health", container.Name, resource.Name, health.ResourceID),
-					found, string(corev1.ResourceHealthStatusHealthy))
-				f.step(ActorUser, "to get other devices, delete and recreate the pod so that it gets a new claim; the devices of a running pod are never replaced")
-				findings = append(findings, f)
-			}
-		}
-	}
-	return findings
 }
 
 // evictions finds out whether a pod is due to be deleted because of a taint of

@@ -145,7 +145,7 @@ func (x *inquiry) deviceBlockage(pod *corev1.Pod, claims []allocator.PodClaim) *
 			}
 		}
 	}
-	if len(x.unhealthy(pod)) > 0 {
+	if len(x.unhealthy(pod, claims)) > 0 {
 		return &blockage{code: DeviceUnhealthy}
 	}
 	return nil

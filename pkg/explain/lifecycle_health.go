@@ -1,0 +1,111 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+)
+
+// unhealthyTaint is the taint that is suggested for an unhealthy device.
+const unhealthyTaint = "dra.kubectl.dev/unhealthy:" + string(resourceapi.DeviceTaintEffectNoSchedule)
+
+// unhealthy is about devices that the kubelet reports as such (KEP-4680).
+func (x *inquiry) unhealthy(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
+	var findings []finding
+	seen := map[corev1.ResourceID]bool{}
+	for _, container := range containerStatuses(pod) {
+		for i := range container.AllocatedResourcesStatus {
+			resource := &container.AllocatedResourcesStatus[i]
+			ref, isClaim := strings.CutPrefix(string(resource.Name), "claim:")
+			if !isClaim {
+				continue
+			}
+			entry, request, _ := strings.Cut(ref, "/")
+			for _, health := range resource.Resources {
+				if health.Health != corev1.ResourceHealthStatusUnhealthy || seen[health.ResourceID] {
+					continue
+				}
+				seen[health.ResourceID] = true
+				pc, result := reportedDevice(string(health.ResourceID), entry, request, claims)
+				name := string(health.ResourceID)
+				if result != nil {
+					name = deviceName(result)
+				}
+				f := finding{instead: true, reason: fmt.Sprintf("device %s of the pod's claim %s is unhealthy", name, entry)}
+				found := string(health.Health)
+				if words := ptr.Deref(health.Message, ""); words != "" {
+					f.reason += ": " + words
+					found += ": " + words
+				}
+				f.prove(podObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].allocatedResourcesStatus[name=%s].resources[resourceID=%s].health", container.Name, resource.Name, health.ResourceID),
+					found, string(corev1.ResourceHealthStatusHealthy))
+				x.replaceDevice(&f, pc, result, name)
+				findings = append(findings, f)
+			}
+		}
+	}
+	return findings
+}
+
+// reportedDevice finds the claim that an entry of a pod has, nil if it is not
+// known, and which of its devices the kubelet means, nil if that cannot be told.
+// The kubelet uses the first CDI name that the driver gives a device, and
+// DRIVER/POOL/DEVICE if there is none.
+func reportedDevice(id, entry, request string, claims []allocator.PodClaim) (*allocator.PodClaim, *resourceapi.DeviceRequestAllocationResult) {
+	at := slices.IndexFunc(claims, func(pc allocator.PodClaim) bool { return pc.Entry == entry })
+	if at < 0 || claims[at].Claim == nil || claims[at].Claim.Status.Allocation == nil {
+		return nil, nil
+	}
+	pc := &claims[at]
+	results := pc.Claim.Status.Allocation.Devices.Results
+	var among []*resourceapi.DeviceRequestAllocationResult
+	for i := range results {
+		result := &results[i]
+		if deviceID(result).String() == id {
+			return pc, result
+		}
+		if request == "" || resourceclaim.BaseRequestRef(result.Request) == request {
+			among = append(among, result)
+		}
+	}
+	if len(among) == 1 {
+		return pc, among[0]
+	}
+	_, result := cdiClaim(id, claims[at:at+1])
+	return pc, result
+}
+
+// replaceDevice says how a pod gets another device than one that is broken. As
+// long as the device has no taint, a new claim may get the same one.
+func (x *inquiry) replaceDevice(f *finding, pc *allocator.PodClaim, result *resourceapi.DeviceRequestAllocationResult, name string) {
+	tainted := false
+	if result != nil {
+		device := x.site.alloc.Device(deviceID(result))
+		tainted = device != nil && slices.ContainsFunc(device.Taints, func(taint resourceapi.DeviceTaint) bool {
+			return taint.Effect != resourceapi.DeviceTaintEffectNone
+		})
+	}
+	if !tainted && x.site.alloc.FeatureEnabled("DRADeviceTaints") {
+		step := NextStep{Actor: ActorAdmin, Text: fmt.Sprintf("first taint device %s: without a taint, a new claim may get the same device", name)}
+		if result != nil {
+			step.Commands = []string{fmt.Sprintf("kubectl dra taints add --driver %s --pool %s --device %s %s",
+				shellQuoted(result.Driver), shellQuoted(result.Pool), shellQuoted(result.Device), unhealthyTaint)}
+		}
+		f.steps = append(f.steps, step)
+	}
+	if pc != nil && pc.Template == "" && !pc.ExtendedResources {
+		f.step(ActorUser, "to get other devices, delete the pods that use claim %s, and the claim, and create them again; the devices of a running pod are never replaced", pc.Claim.Name)
+		return
+	}
+	f.step(ActorUser, "to get other devices, delete and recreate the pod so that it gets a new claim; the devices of a running pod are never replaced")
+}
