@@ -187,6 +187,8 @@ func (x *inquiry) stageOf(pod *corev1.Pod, claims []allocator.PodClaim) Stage {
 		return StageInjection
 	case pod.Status.Phase == corev1.PodRunning && sandboxLost(pod) == nil:
 		return StageRunning
+	case len(initializing(pod)) > 0:
+		return StageRunning
 	}
 	bound := pod.Spec.NodeName != ""
 	allocated, reserved, bindable := true, true, true

@@ -70,14 +70,21 @@ func (x *inquiry) eventsAbout(kind, namespace, name string, uid types.UID) []*co
 	return found
 }
 
-// newestEvent returns the one that was reported last, nil if there is none.
+// containerProgress is what the kubelet reports about a container, in the order
+// in which it happens.
+var containerProgress = []string{"Pulling", "Pulled", "Created", "Started"}
+
+// newestEvent returns the one that was reported last, nil if there is none. Times
+// are in seconds: of two events in the same one, that which comes later in the
+// life of a container is the newer one.
 func newestEvent(events []*corev1.Event, wanted func(*corev1.Event) bool) *corev1.Event {
 	var newest *corev1.Event
 	for _, event := range events {
 		if !wanted(event) {
 			continue
 		}
-		if newest == nil || eventTime(event).After(eventTime(newest).Time) {
+		if newest == nil || cmp.Or(eventTime(event).Compare(eventTime(newest).Time),
+			cmp.Compare(slices.Index(containerProgress, event.Reason), slices.Index(containerProgress, newest.Reason))) > 0 {
 			newest = event
 		}
 	}
@@ -101,7 +108,7 @@ func (x *inquiry) kubeletEvent(pod *corev1.Pod) *corev1.Event {
 // containers of a pod, and so when its devices are prepared.
 func (x *inquiry) progressEvent(pod *corev1.Pod) *corev1.Event {
 	return newestEvent(x.podEvents(pod), func(e *corev1.Event) bool {
-		return e.Type == corev1.EventTypeNormal && slices.Contains([]string{"Pulling", "Pulled", "Created", "Started"}, e.Reason) && sinceSandbox(pod, e)
+		return e.Type == corev1.EventTypeNormal && slices.Contains(containerProgress, e.Reason) && sinceSandbox(pod, e)
 	})
 }
 

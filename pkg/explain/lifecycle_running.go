@@ -26,6 +26,11 @@ func (x *inquiry) runningFindings(pod *corev1.Pod, claims []allocator.PodClaim) 
 	findings = append(findings, x.unhealthy(pod, claims)...)
 	findings = append(findings, x.nodeFindings(pod)...)
 	findings = append(findings, x.driverEvents(claims, pod)...)
+	for _, status := range initializing(pod) {
+		var f finding
+		f.prove(podObject(pod), fmt.Sprintf("status.initContainerStatuses[name=%s].state", status.Name), stateText(&status.State), "")
+		findings = append(findings, f)
+	}
 	if started(pod).IsZero() {
 		findings = append(findings, x.waitingContainers(pod, claims)...)
 	}
