@@ -16,6 +16,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -227,7 +228,7 @@ func (a *Allocator) resourceMisfits(pod *corev1.Pod, node *corev1.Node, usage *n
 		misfits = append(misfits, Misfit{
 			Filter: FilterResources, Reason: fmt.Sprintf("not enough %s", name),
 			Path:     fmt.Sprintf("status.allocatable['%s']", name),
-			Found:    fmt.Sprintf("%s available of %s", available.String(), allocatable.String()),
+			Found:    fmt.Sprintf("%s available of %s", selector.SizeText(available), selector.SizeText(allocatable)),
 			Wanted:   required.String(),
 			Resource: name, Required: required, Available: available, Allocatable: allocatable,
 		})

@@ -227,7 +227,7 @@ func (x *inquiry) bound(pod *corev1.Pod) {
 	case unreadable != nil:
 		x.settle(Undetermined, ClaimNotReady, unreadable.Error())
 	case len(x.claims) > 0:
-		x.settle(DoesNotFit, ClaimNotReady, fmt.Sprintf("the pod is bound to node %s, but its claims are not allocated; the scheduler allocates claims only before it binds a pod", pod.Spec.NodeName))
+		x.settle(Blocked, ClaimNotReady, fmt.Sprintf("the pod is bound to node %s, but its claims are not allocated; the scheduler allocates claims only before it binds a pod", pod.Spec.NodeName))
 	default:
 		x.out.Verdict = Allocated
 		x.out.Summary = strings.Join(append([]string{x.allocatedSummary()}, tolerable...), "; ")

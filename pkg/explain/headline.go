@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -49,16 +50,18 @@ func (x *inquiry) headline(ctx context.Context, list []*prospect) string {
 		}
 	}
 	text := fmt.Sprintf("%s. %s %s", x.asks(), subject, answer.message) + released + x.detail(answer.code)
-	for i, u := range x.site.misfits[p.node().Name] {
-		switch {
-		case i > 0, !enough:
-			text += ", and "
-		default:
-			text += ", but "
-		}
-		text += "is not suitable: " + x.misfitText(u) + x.largest(u)
+	var misfits []string
+	for _, u := range x.site.misfits[p.node().Name] {
+		misfits = append(misfits, x.misfitText(u)+x.largest(u))
 	}
-	return text
+	if len(misfits) == 0 {
+		return text
+	}
+	link := ", and"
+	if enough {
+		link = ", but"
+	}
+	return text + link + " is not suitable: " + joinAnd(misfits)
 }
 
 // largest says that no node is as large as the pod needs, if so.
@@ -75,7 +78,7 @@ func (x *inquiry) largest(u unsuitableNode) string {
 	if u.misfit.Required.Cmp(most) <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (no node is that large; the largest has %s)", most.String())
+	return fmt.Sprintf(" (no node is that large; the largest has %s)", selector.SizeText(most))
 }
 
 // asks says what the claims ask for.

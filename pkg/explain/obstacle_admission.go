@@ -31,7 +31,7 @@ func (x *inquiry) refusals() []obstacle {
 			o.reason = r.Reason
 			o.prove(object(r.Object, namespace, r.Name), r.Path, r.Found, r.Wanted)
 			if code == QuotaExceeded {
-				o.step(ActorUser, "delete what is counted in namespace %s and not needed, or ask for less", namespace)
+				o.step(ActorUser, "ask for less, or delete what is counted in namespace %s and not needed", namespace)
 				o.step(ActorAdmin, "raise %s %s in namespace %s", r.Object, r.Name, namespace)
 			} else {
 				o.step(ActorUser, "change the requests and limits of the pod so that %s %s allows them", r.Object, r.Name)

@@ -113,6 +113,9 @@ func where(e *explain.Explanation) string {
 	switch {
 	case e.Node != nil:
 		return "node " + e.Node.Name
+	case e.Verdict == explain.Fits && e.SameAs != nil && e.Placement != nil:
+		// The other answer has the nodes.
+		return "node " + e.Placement.Node
 	case e.Verdict == explain.Fits:
 		return fmt.Sprintf("%d of %s", fitting(e.Nodes), count(e.NodeCount, "node"))
 	case e.NodeCount == 1:

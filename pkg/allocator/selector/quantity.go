@@ -4,6 +4,8 @@
 package selector
 
 import (
+	"fmt"
+	"math"
 	"regexp"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -20,6 +22,18 @@ func QuantityText(quantity resource.Quantity) string {
 		return resource.NewQuantity(value, resource.BinarySI).String()
 	}
 	return quantity.String()
+}
+
+// SizeText writes a quantity as people do: like [QuantityText], and a number of
+// bytes of 1Gi and more that is no whole number of Mi, as kubelets report their
+// memory, in Gi, rounded down to two decimals.
+func SizeText(quantity resource.Quantity) string {
+	const gibi = 1 << 30
+	value, exact := quantity.AsInt64()
+	if !exact || quantity.Format != resource.BinarySI || value < gibi || value%mebi == 0 {
+		return QuantityText(quantity)
+	}
+	return fmt.Sprintf("%.2fGi", math.Floor(float64(value)/gibi*100)/100)
 }
 
 // longExponent is an exponent of three digits or more, which no real quantity
