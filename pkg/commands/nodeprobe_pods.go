@@ -25,8 +25,8 @@ it has given to which container, and hold that against the claims of the
 cluster: what one side knows and the other does not.
 
 With a POD it asks for that one only, in the namespace of -n or of the context.
--o wide adds CPUs and memory that containers have for themselves, and the devices of
-device plugins.`,
+-o wide adds CPUs and memory that containers have for themselves, and the
+devices of device plugins.`,
 		Example: `  # All pods of this node
   kubectl dra node-probe pods
 
