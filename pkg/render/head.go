@@ -5,9 +5,11 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -61,6 +63,9 @@ func verdict(e *explain.Explanation) (string, mark) {
 	where := where(e)
 	switch e.Verdict {
 	case explain.Allocated:
+		if finished(e) {
+			return target + " is finished", good
+		}
 		said := " is allocated"
 		if e.Target.Kind != explain.KindClaim {
 			said = ": all devices are allocated"
@@ -91,6 +96,14 @@ func verdict(e *explain.Explanation) (string, mark) {
 	default:
 		return target + ": " + string(e.Verdict), unsure
 	}
+}
+
+// finished says whether the target is a pod that has ended.
+func finished(e *explain.Explanation) bool {
+	return e.Target.Kind == explain.KindPod && slices.ContainsFunc(e.Pods, func(pod explain.PodStatus) bool {
+		ended := pod.Phase == string(corev1.PodSucceeded) || pod.Phase == string(corev1.PodFailed)
+		return ended && pod.Namespace == e.Target.Namespace && pod.Name == e.Target.Name
+	})
 }
 
 // although says which devices there are for a target that is blocked. What
