@@ -77,7 +77,14 @@ func (x *inquiry) deletingClaim(claim *resourceapi.ResourceClaim) finding {
 		f.reason += ": it waits for the resourceclaim controller to remove the finalizer " + resourceapi.Finalizer
 	}
 	if len(using) > 0 {
-		f.step(ActorUser, "claim %s is removed when no pod uses it: delete %s", claim.Name, sample(using, 3))
+		kept := ""
+		if len(others) > 0 {
+			kept = " and the finalizer " + joinAnd(others) + " is removed"
+		}
+		f.step(ActorUser, "claim %s is removed when no pod uses it%s: delete %s", claim.Name, kept, sample(using, 3))
+	}
+	if len(others) > 0 {
+		f.step(ActorAdmin, "the finalizer %s keeps claim %s, even when no pod uses it: its owner has to remove it; check that the owner runs", joinAnd(others), claim.Name)
 	}
 	switch {
 	case stale > 0:
