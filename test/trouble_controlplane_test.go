@@ -96,7 +96,7 @@ func TestTroubleWithTheServer(t *testing.T) {
 		}
 		for _, env := range [][]string{{}, {"HOME=/nonexistent"}, {"HOME=/nonexistent", "XDG_CACHE_HOME=" + file, "KUBECACHEDIR=" + file, "TMPDIR=" + file}} {
 			p := programFor(t, c.kubeconfig)
-			p.env = append(env, "KUBECONFIG="+c.kubeconfig)
+			p.env = slices.Concat(env, []string{"KUBECONFIG=" + c.kubeconfig})
 			for _, verb := range verbs[:len(verbs)-1] {
 				for _, from := range []string{"", " --snapshot " + filepath.Join("..", "examples", "cluster")} {
 					if from != "" && strings.HasPrefix(verb, "why t") || from != "" && strings.HasPrefix(verb, "tree") {

@@ -72,7 +72,7 @@ func (x *inquiry) eventsAbout(kind, namespace, name string, uid types.UID) []*co
 
 // containerProgress is what the kubelet reports about a container, in the order
 // in which it happens.
-var containerProgress = []string{"Pulling", "Pulled", "Created", "Started"}
+var containerProgress = []string{"Pulling", "Pulled", "Created", "Started"} //nolint:gochecknoglobals // a constant
 
 // newestEvent returns the one that was reported last, nil if there is none. Times
 // are in seconds: of two events in the same one, that which comes later in the
