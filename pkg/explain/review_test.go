@@ -48,7 +48,7 @@ func TestDeceptive(t *testing.T) {
 		},
 		"a pod that was bound by hand": {
 			cluster: []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)), changedPod("p", bound, waiting)},
-			target:  thePod, verdict: DoesNotFit, says: "the pod may have been bound without the scheduler",
+			target:  thePod, verdict: Blocked, says: "the pod may have been bound without the scheduler",
 		},
 		"a pod that is being deleted": {
 			cluster: []part{
