@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	ossignal "os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -19,6 +20,11 @@ import (
 // at the other end of a pipe.
 func TestInterrupted(t *testing.T) {
 	bin := builtProgram(t)
+	// A program under nohup ignores SIGHUP, and so do those that it starts, unless it
+	// handles the signal itself.
+	hangups := make(chan os.Signal, 1)
+	ossignal.Notify(hangups, syscall.SIGHUP)
+	t.Cleanup(func() { ossignal.Stop(hangups) })
 	cluster := filepath.Join("..", "examples", "cluster")
 	for name, args := range map[string][]string{
 		"no reader":   {"snapshot", "--snapshot", cluster, "-o", "PIPE"},

@@ -61,7 +61,7 @@ func TestLifecycleAgreesWithControllers(t *testing.T) {
 	t.Run("bound without the scheduler", func(t *testing.T) {
 		claim := c.lifeClaim(ctx, t, "waiting")
 		c.lifePod(ctx, t, "by-hand", corev1.PodResourceClaim{Name: "gpus", ResourceClaimName: &claim.Name}, lifeNode)
-		c.wantLife(ctx, t, "by-hand", explain.DoesNotFit, explain.StageReservation, "status.allocation", "missing")
+		c.wantLife(ctx, t, "by-hand", explain.Blocked, explain.StageReservation, "status.allocation", "missing")
 	})
 	t.Run("the controller reserves for a bound pod", func(t *testing.T) {
 		claim := c.lifeClaim(ctx, t, "allocated")
