@@ -110,7 +110,7 @@ func pickedDevices(pod *corev1.Pod, claim *resourceapi.ResourceClaim, allocation
 	devices := make([]AllocatedDevice, 0, len(allocation.Devices.Results))
 	for i := range allocation.Devices.Results {
 		device := allocatedDevice(pod, claim, &allocation.Devices.Results[i])
-		// The share's ID is made anew at each attempt.
+		// The share has a new ID at each attempt.
 		device.ShareID = ""
 		devices = append(devices, device)
 	}

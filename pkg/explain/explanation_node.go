@@ -36,7 +36,7 @@ type ReachablePool struct {
 	ExpectedSlices int64 `json:"expectedSlices"`
 	// Devices counts those for the node.
 	Devices int `json:"devices"`
-	// Usable says whether the allocator takes devices from the pool.
+	// Usable reports whether the allocator takes devices from the pool.
 	Usable bool `json:"usable"`
 	// Code and Message say why not, or why a part of it is left out.
 	Code    Code   `json:"code,omitempty"`

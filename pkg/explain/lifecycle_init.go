@@ -43,7 +43,7 @@ func initializing(pod *corev1.Pod) []corev1.ContainerStatus {
 	return with
 }
 
-// hasDevices says whether a container has devices of the pod's claims.
+// hasDevices reports whether a container has devices of the pod's claims.
 func hasDevices(pod *corev1.Pod, container *corev1.Container) bool {
 	if len(container.Resources.Claims) > 0 {
 		return true
@@ -54,7 +54,7 @@ func hasDevices(pod *corev1.Pod, container *corev1.Container) bool {
 	})
 }
 
-// wasStarted says whether a container runs or has run. One that the runtime could
+// wasStarted reports whether a container runs or has run. One that the runtime could
 // not start has terminated, too, and was started at the beginning of Unix time.
 func wasStarted(state *corev1.ContainerState) bool {
 	return state.Running != nil || state.Terminated != nil && state.Terminated.StartedAt.Unix() > 0

@@ -98,7 +98,7 @@ func verdict(e *explain.Explanation) (string, mark) {
 	}
 }
 
-// finished says whether the target is a pod that has ended.
+// finished reports whether the target is a pod that has ended.
 func finished(e *explain.Explanation) bool {
 	return e.Target.Kind == explain.KindPod && slices.ContainsFunc(e.Pods, func(pod explain.PodStatus) bool {
 		ended := pod.Phase == string(corev1.PodSucceeded) || pod.Phase == string(corev1.PodFailed)

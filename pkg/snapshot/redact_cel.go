@@ -17,7 +17,7 @@ import (
 const unreadable = "redacted: no CEL"
 
 // expression redacts the names in the texts of a CEL expression, just as
-// attribute does in values. It is written anew from its syntax tree, without
+// attribute does in values. It is rewritten from its syntax tree, without
 // comments and however its texts were written.
 func (r *redactor) expression(s string) string {
 	if s == "" {
