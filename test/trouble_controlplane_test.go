@@ -47,8 +47,8 @@ func TestTroubleWithTheServer(t *testing.T) {
 	}
 	address := strings.TrimPrefix(c.plane.Config().Host, "https://")
 	verbs := []string{
-		"why", "why train-gpus -n ml", "slices", "pools", "devices", "claims -A", "classes", "taints", "tree node/node-1", "top --once",
-		"snapshot -o OUT", "claims --watch",
+		"why", "why train-gpus -n ml", "slices", "pools", "devices", "claims -A", "classes", "taints", "tree node/node-1",
+		"top --once", "snapshot -o OUT", "claims --watch",
 	}
 	for name, test := range map[string]struct {
 		change func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo)
@@ -94,12 +94,15 @@ func TestTroubleWithTheServer(t *testing.T) {
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for _, env := range [][]string{{}, {"HOME=/nonexistent"}, {"HOME=/nonexistent", "XDG_CACHE_HOME=" + file, "KUBECACHEDIR=" + file, "TMPDIR=" + file}} {
+		for _, env := range [][]string{
+			{}, {"HOME="}, {"HOME=/nonexistent"}, {"HOME=" + file}, {"HOME=/proc"},
+			{"HOME=/nonexistent", "XDG_CACHE_HOME=" + file, "KUBECACHEDIR=" + file, "TMPDIR=" + file},
+		} {
 			p := programFor(t, c.kubeconfig)
 			p.env = slices.Concat(env, []string{"KUBECONFIG=" + c.kubeconfig})
 			for _, verb := range verbs[:len(verbs)-1] {
 				for _, from := range []string{"", " --snapshot " + filepath.Join("..", "examples", "cluster")} {
-					if from != "" && strings.HasPrefix(verb, "why t") || from != "" && strings.HasPrefix(verb, "tree") {
+					if from != "" && strings.HasPrefix(verb, "why ") || from != "" && strings.HasPrefix(verb, "tree") {
 						continue // not in the file
 					}
 					args := strings.Fields(strings.ReplaceAll(verb, "OUT", filepath.Join(t.TempDir(), "out.yaml")) + from)

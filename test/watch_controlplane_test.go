@@ -88,7 +88,7 @@ func TestWatchFollowsTheCluster(t *testing.T) {
 	t.Run("without the API server", func(t *testing.T) {
 		c.plane.Halt()
 		for _, r := range all {
-			r.wait(t, r.stderr, "that the connection is lost", func(line string) bool { return strings.HasPrefix(line, "Trying again;") })
+			r.wait(t, r.stderr, "that the connection is lost", func(line string) bool { return strings.HasPrefix(line, "Trying again for up to 2m; ") })
 		}
 		if err := c.plane.Restart(t.Context(), options); err != nil {
 			t.Fatal(err)
@@ -126,7 +126,7 @@ func TestWatchFollowsTheCluster(t *testing.T) {
 				t.Errorf("%s ends with code %d", r.name, code)
 			}
 			for _, line := range stderr {
-				if !slices.ContainsFunc([]string{"Trying again; what was printed", "Connected again.", " is gone", c.plane.Config().Host}, func(part string) bool { return strings.Contains(line, part) }) {
+				if !slices.ContainsFunc([]string{"Trying again for up to 2m; what was printed", "Connected again.", " is gone", c.plane.Config().Host}, func(part string) bool { return strings.Contains(line, part) }) {
 					t.Errorf("%s prints %q", r.name, line)
 				}
 			}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/printers"
 
@@ -24,11 +25,17 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// followPause is how long changes are collected before they are printed.
-const followPause = 200 * time.Millisecond
+const (
+	// followPause is how long changes are collected before they are printed.
+	followPause = 200 * time.Millisecond
+	// lostTimeout is how long a lost connection is tried again: longer than an API
+	// server takes to restart.
+	lostTimeout = 2 * time.Minute
+)
 
-// follow prints the items and then each that changes, until the context is
-// done. Lost connections are told once, and again when they are back.
+// follow prints the items and then each that changes, until the context is done.
+// Lost connections are told once, and again when they are back; one that stays
+// lost is an error.
 func (o *listOptions) follow(ctx context.Context) error {
 	clients, err := snapshot.NewClients(o.reader.config)
 	if err != nil {
@@ -52,10 +59,8 @@ func (o *listOptions) follow(ctx context.Context) error {
 			}
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-watcher.Changed():
+		if err := f.changed(ctx, watcher); err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -258,6 +263,26 @@ func (f *follower) eventTable(changed []change) *metav1.Table {
 	return table
 }
 
+// changed waits for a change, or for the end of the context. It fails if a lost
+// connection does not come back.
+func (f *follower) changed(ctx context.Context, watcher *snapshot.Watcher) error {
+	var late <-chan time.Time
+	since, trouble := watcher.Trouble()
+	if trouble != nil {
+		timer := time.NewTimer(lostTimeout - time.Since(since))
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-watcher.Changed():
+		return nil
+	case <-late:
+		return fmt.Errorf("watch %s: no connection for %s: %w", f.plural, duration.HumanDuration(lostTimeout), trouble)
+	}
+}
+
 // connection tells when it is lost, and when it is back.
 func (f *follower) connection(watcher *snapshot.Watcher) error {
 	_, trouble := watcher.Trouble()
@@ -267,7 +292,7 @@ func (f *follower) connection(watcher *snapshot.Watcher) error {
 	}
 	f.lost = lost
 	if lost {
-		return f.tell("%v\nTrying again; what was printed is the last that is known.", trouble)
+		return f.tell("%v\nTrying again for up to %s; what was printed is the last that is known.", trouble, duration.HumanDuration(lostTimeout))
 	}
 	return f.tell("Connected again.")
 }

@@ -153,7 +153,7 @@ func (f *nodeProbeFlags) namespace(config *genericclioptions.ConfigFlags) (strin
 	if *config.Namespace != "" || len(f.reading.paths) > 0 {
 		return *config.Namespace, nil
 	}
-	namespace, _, err := config.ToRawKubeConfigLoader().Namespace()
+	namespace, _, err := snapshot.Kubeconfig(config).Namespace()
 	if err != nil {
 		return "", usagef("Check --kubeconfig and --context, or give -n.", "find the namespace: %w", err)
 	}

@@ -141,7 +141,7 @@ func (f *nodeProbeFlags) toRemote(cmd *cobra.Command, args []string, streams gen
 	if err != nil {
 		return nil, err
 	}
-	home, _, err := reader.config.ToRawKubeConfigLoader().Namespace()
+	home, _, err := snapshot.Kubeconfig(reader.config).Namespace()
 	if err != nil {
 		return nil, usagef("Check --kubeconfig and --context.", "read namespace from kubeconfig: %w", err)
 	}

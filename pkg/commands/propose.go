@@ -314,7 +314,7 @@ func (c *completing) taints(ctx context.Context, resources ...string) (rules, ke
 // proposeFromKubeconfig proposes names that are in the kubeconfig.
 func proposeFromKubeconfig(of func(api.Config) iter.Seq[string]) proposer {
 	return func(_ context.Context, c *completing) ([]string, error) {
-		config, err := c.reader.config.ToRawKubeConfigLoader().RawConfig()
+		config, err := snapshot.Kubeconfig(c.reader.config).RawConfig()
 		return slices.Collect(of(config)), err
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/flowcontrol"
 )
 
@@ -44,14 +45,27 @@ type Clients struct {
 // Address returns the address of the API server, for messages.
 func (c Clients) Address() string { return serverAddress(c.Config) }
 
+// Kubeconfig is what kubectl's own flags and the environment say about the cluster,
+// which is read when it is first used. Unlike kubectl's, it copies no kubeconfig from
+// where kubectl had it before 2015: that would write a file, and fails where the home
+// is none, even if no file in it is asked for. The getter has to keep what it reads.
+func Kubeconfig(getter genericclioptions.RESTClientGetter) clientcmd.ClientConfig {
+	kubeconfig := getter.ToRawKubeConfigLoader()
+	if rules, ok := kubeconfig.ConfigAccess().(*clientcmd.ClientConfigLoadingRules); ok {
+		rules.MigrationRules = nil
+	}
+	return kubeconfig
+}
+
 // NewClients makes the clients from kubectl's own flags. It reads the
 // kubeconfig and sends nothing.
 func NewClients(getter genericclioptions.RESTClientGetter) (Clients, error) {
+	kubeconfig := Kubeconfig(getter)
 	config, err := getter.ToRESTConfig()
 	if err != nil {
 		return Clients{}, fmt.Errorf("read kubeconfig: %w", err)
 	}
-	namespace, _, err := getter.ToRawKubeConfigLoader().Namespace()
+	namespace, _, err := kubeconfig.Namespace()
 	if err != nil {
 		return Clients{}, fmt.Errorf("read namespace from kubeconfig: %w", err)
 	}
@@ -69,6 +83,7 @@ func NewClients(getter genericclioptions.RESTClientGetter) (Clients, error) {
 	// That a version is deprecated is no news to those who do not choose it.
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	config.Wrap(leaveOutUnread)
+	config.Wrap(tellLost)
 
 	clients, err := connect(config)
 	if err != nil {

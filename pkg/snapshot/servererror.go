@@ -205,8 +205,11 @@ func describe(err error) string {
 		alert       tls.AlertError
 		lookup      *net.DNSError
 		network     net.Error
+		noAnswer    *noAnswerError
 	)
 	switch {
+	case errors.As(err, &noAnswer):
+		return describe(noAnswer.err)
 	case errors.As(err, &unknownCA):
 		return "its certificate is signed by an unknown authority; the kubeconfig needs the cluster's certificate-authority"
 	case errors.As(err, &badHost):

@@ -98,13 +98,16 @@ func (l *watchedList[P]) run(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	// A person waits: not longer than some seconds between attempts.
-	backoff := &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 8 * time.Second}
+	backoff := &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 5 * time.Second}
 	reflector := cache.NewReflectorWithOptions(&lister{list: l.listAgain, watch: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 		events, err := l.api.watch(ctx, options)
-		if !l.watching(err) {
-			stop()
+		if err != nil {
+			if !l.goesOn(err) {
+				stop()
+			}
+			return nil, err
 		}
-		return events, err
+		return settled(events, l.works, func(err error) { l.goesOn(err) }), nil
 	}}, l.api.example, l, cache.ReflectorOptions{Name: l.resource, TypeDescription: l.resource, Backoff: backoff})
 	reflector.RunWithContext(ctx)
 }
@@ -155,17 +158,18 @@ func (l *watchedList[P]) listAgain(ctx context.Context, options metav1.ListOptio
 	return found, nil
 }
 
-// watching notes how a watch began. It is false if there is no use in trying
-// again. That lists can be read again does not end any trouble: somebody who
-// may not watch any more can still list.
-func (l *watchedList[P]) watching(err error) bool {
-	if err == nil {
-		l.mu.Lock()
-		l.begun = true
-		l.mu.Unlock()
-		l.watcher.works(l.resource)
-		return true
-	}
+// works notes that the resource is followed. That lists can be read again does not
+// end any trouble: somebody who may not watch any more can still list.
+func (l *watchedList[P]) works() {
+	l.mu.Lock()
+	l.begun = true
+	l.mu.Unlock()
+	l.watcher.works(l.resource)
+}
+
+// goesOn notes how a watch failed. It is false if there is no use in trying
+// again.
+func (l *watchedList[P]) goesOn(err error) bool {
 	l.mu.Lock()
 	l.refused = !l.begun && apierrors.IsForbidden(err)
 	refused := l.refused
