@@ -122,6 +122,7 @@ func TestNamesThatThereAreNot(t *testing.T) {
 		{[]string{"devices", "--driver", "nope"}, "no ResourceSlice has driver nope"},
 		{[]string{"devices", "--columns", "nope"}, "no device has an attribute or a capacity nope"},
 		{[]string{"taints", "add", "--pool", "nope", "example.com/x:NoSchedule", "--dry-run=client"}, "no ResourceSlice has pool nope"},
+		{[]string{"taints", "add", "pool-a/gpu-0", "example.com/x:NoSchedule"}, "choose devices with flags: --driver DRIVER --pool POOL --device DEVICE"},
 		{[]string{"taints", "add", "--device", "g9", "example.com/x:NoSchedule", "--dry-run=client"}, "no ResourceSlice has device g9"},
 	} {
 		if stdout, stderr, _ := runOn(t, twins, tc.args...); !strings.Contains(stdout+stderr, tc.want) {

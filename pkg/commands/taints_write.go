@@ -114,7 +114,7 @@ With -o, the rule is printed, and all else goes to standard error:
   # A manifest to apply later
   kubectl dra taints add --pool gpu-04 example.com/maintenance:NoSchedule \
     --dry-run=client -o yaml > rule.yaml`,
-		Args: cobra.ExactArgs(1),
+		Args: oneTaint,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			change, err := flags.toChange(cmd, streams)
 			if err != nil {
@@ -147,6 +147,19 @@ With -o, the rule is printed, and all else goes to standard error:
 	flags.addTo(cmd, "Taint")
 	cmd.ValidArgsFunction = flags.reading.complete(proposeNewTaint)
 	return cmd
+}
+
+// oneTaint fails unless there is one argument. Devices are chosen with flags.
+func oneTaint(_ *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		return nil
+	}
+	out := "Write one taint, and choose devices with flags: --driver DRIVER --pool POOL --device DEVICE KEY[=VALUE]:EFFECT"
+	found := "nothing"
+	if len(args) > 0 {
+		found = strings.Join(args, " ")
+	}
+	return usagef(out, "read arguments: expected one taint KEY[=VALUE]:EFFECT, found %s", found)
 }
 
 // selector is what the flags choose, nil if they choose nothing.

@@ -31,6 +31,8 @@ type comparison struct {
 	// unread is what was not read and may have more of them, and why; empty if all
 	// was.
 	unread string
+	// doubts are why runtimes perhaps do not use a device that was found, by its ID.
+	doubts map[string]string
 }
 
 // compareClaims tells of each claim whether it has what it should have.
@@ -38,6 +40,7 @@ func (f *Findings) compareClaims(cluster *node.Cluster, handed Handed) {
 	c := &comparison{
 		cluster: cluster, handed: handed,
 		named: map[string][]string{}, given: map[string][]string{}, drivers: map[string]bool{}, have: map[string]bool{},
+		doubts: map[string]string{},
 	}
 	if path, reason := f.unread(); path != "" {
 		c.unread = path + " may have it: " + reason
@@ -48,6 +51,9 @@ func (f *Findings) compareClaims(cluster *node.Cluster, handed Handed) {
 				continue
 			}
 			c.have[d.ID] = true
+			if path, reason := f.unreadFrom(f.Specs[s].Path); path != "" {
+				c.doubts[d.ID] = path + " may have it too, and then counts or conflicts: " + reason
+			}
 			if d.ClaimUID == "" {
 				continue
 			}
@@ -133,6 +139,8 @@ func (c *comparison) claim(uid string) Claim {
 		out.State, out.Reason = ClaimUnknown, "the kubelet has no devices for it: it is not prepared yet, or needs none"
 	case prepared && len(handed) == 0:
 		out.State = ClaimNeedsNone
+	case prepared && c.doubt(out.Devices) != "":
+		out.State, out.Reason = ClaimUnknown, c.doubt(out.Devices)
 	case prepared:
 		out.State = ClaimHasSpec
 	case claim != nil && !here && hereGap == "":
@@ -151,7 +159,9 @@ func (c *comparison) claim(uid string) Claim {
 // what its drivers do for other claims is left to go by.
 func (c *comparison) unhanded(claim *resourceapi.ResourceClaim) (ClaimState, string) {
 	uid := string(claim.UID)
-	if len(c.given[uid]) > 0 {
+	if given := c.given[uid]; len(given) > 0 && c.doubt(given) != "" {
+		return ClaimUnknown, c.doubt(given)
+	} else if len(given) > 0 {
 		return ClaimHasSpec, ""
 	}
 	for i := range claim.Status.Allocation.Devices.Results {
@@ -166,6 +176,16 @@ func (c *comparison) unhanded(claim *resourceapi.ResourceClaim) (ClaimState, str
 		}
 	}
 	return ClaimUnknown, "the kubelet's state could not be read, and its driver names no specs after claims"
+}
+
+// doubt is why runtimes perhaps do not use one of the devices; empty if they do.
+func (c *comparison) doubt(devices []string) string {
+	for _, id := range devices {
+		if reason := c.doubts[id]; reason != "" {
+			return "runtimes perhaps do not use " + id + " as it was found: " + reason
+		}
+	}
+	return ""
 }
 
 // runs tells whether a pod runs here with the claim: then it is prepared.

@@ -8,6 +8,7 @@ package cdi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -134,7 +135,8 @@ func TestHostile(t *testing.T) {
 			if check != nil && strings.Contains(check.Message, "\n") {
 				t.Errorf("a message of several lines: %q", check.Message)
 			}
-			if _, err := f.Resolve("example.com/nic=good"); err != nil {
+			// What was not read may have the device, too.
+			if _, err := f.Resolve("example.com/nic=good"); err != nil && (state != node.Unknown || !errors.Is(err, node.ErrNotRead) || !strings.Contains(err.Error(), "is in /etc/cdi/good.yaml")) {
 				t.Errorf("the good spec is not read: %v", err)
 			}
 		})
@@ -244,6 +246,32 @@ func TestUnread(t *testing.T) {
 			}
 			if f.Resolved[0].Unknown != (test.state == node.Unknown) || f.Resolved[0].Error == "" {
 				t.Errorf("the resolution: %+v", f.Resolved[0])
+			}
+		})
+	}
+}
+
+// TestUnreadBeside does not vouch for a device that a spec which was not read may
+// replace or rule out: one in the same directory or in a later one.
+func TestUnreadBeside(t *testing.T) {
+	for _, test := range []struct {
+		spec, unread string
+		sure         bool
+	}{
+		{"/etc/cdi/a.yaml", "/etc/cdi/b.json", false},
+		{"/etc/cdi/a.yaml", "/var/run/cdi/b.json", false},
+		{"/var/run/cdi/a.yaml", "/etc/cdi/b.json", true},
+	} {
+		t.Run(test.spec+" and "+test.unread, func(t *testing.T) {
+			s := newSite(t).spec(test.spec, "example.com/nic", "a").file("/x", "").link("/x", test.unread)
+			s.CDI = []string{"/etc/cdi", "/var/run/cdi"}
+			f := s.look(Handed{"uid": {"example.com/nic=a"}})
+			f.Ask([]string{"example.com/nic=a"})
+			if unknown := f.Resolved[0].Unknown; unknown == test.sure || !test.sure && !strings.Contains(f.Resolved[0].Error, "is in "+test.spec+", and "+test.unread+" may have it: ") {
+				t.Errorf("the resolution: %+v", f.Resolved[0])
+			}
+			if state := f.Claims[0].State; (state == ClaimUnknown) == test.sure || !test.sure && !strings.Contains(f.Claims[0].Reason, test.unread) {
+				t.Errorf("the claim: %+v", f.Claims[0])
 			}
 		})
 	}

@@ -6,6 +6,7 @@ package cdi
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
@@ -28,12 +29,15 @@ func (f *Findings) Resolve(id string) (*Edits, error) {
 			case device.ConflictsWith != "":
 				return nil, fmt.Errorf("device %s %w: both %s and %s have it", id, ErrUnresolvable, spec.Path, device.ConflictsWith)
 			default:
+				if unread, reason := f.unreadFrom(spec.Path); unread != "" {
+					return nil, &unreadError{id, "in " + spec.Path, unread, reason}
+				}
 				return both(spec, device), nil
 			}
 		}
 	}
-	if path, reason := f.unread(); path != "" {
-		return nil, &unreadError{id, path, reason}
+	if unread, reason := f.unread(); unread != "" {
+		return nil, &unreadError{id, "in no CDI spec that could be read", unread, reason}
 	}
 	for i := range f.Specs {
 		if f.Specs[i].Error != "" {
@@ -43,11 +47,12 @@ func (f *Findings) Resolve(id string) (*Edits, error) {
 	return nil, fmt.Errorf("device %s %w", id, ErrUnresolvable)
 }
 
-// unreadError is a device that is in none of the specs that could be read.
-type unreadError struct{ id, path, reason string }
+// unreadError is a device of which nobody knows what runtimes find: where it is of what
+// could be read, and what was not read and would change that.
+type unreadError struct{ id, where, unread, reason string }
 
 func (e *unreadError) Error() string {
-	return fmt.Sprintf("device %s is in no CDI spec that could be read, and %s may have it: %s", e.id, e.path, e.reason)
+	return fmt.Sprintf("device %s is %s, and %s may have it: %s", e.id, e.where, e.unread, e.reason)
 }
 
 func (e *unreadError) Unwrap() error { return node.ErrNotRead }
@@ -63,6 +68,30 @@ func (f *Findings) unread() (path, reason string) {
 	for i := range f.Specs {
 		if f.Specs[i].Unread {
 			return f.Specs[i].Path, f.Specs[i].Error
+		}
+	}
+	return "", ""
+}
+
+// unreadFrom is what was not read of the directory of a spec and of those after it: a
+// device there takes the place of one of the same name before, and in the same
+// directory rules it out (Cache.refresh, pkg/cdi/cache.go). Both are empty if all
+// was read.
+func (f *Findings) unreadFrom(spec string) (unread, reason string) {
+	counts := map[string]bool{}
+	for i := range f.Directories {
+		d := &f.Directories[i]
+		if !counts[path.Dir(spec)] && d.Path != path.Dir(spec) {
+			continue
+		}
+		counts[path.Dir(spec)], counts[d.Path] = true, true
+		if d.Unread {
+			return d.Path, d.Error
+		}
+	}
+	for i := range f.Specs {
+		if s := &f.Specs[i]; s.Unread && counts[path.Dir(s.Path)] {
+			return s.Path, s.Error
 		}
 	}
 	return "", ""
