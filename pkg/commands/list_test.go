@@ -134,6 +134,21 @@ func TestNamesThatThereAreNot(t *testing.T) {
 	}
 }
 
+// TestWaitingInNoNamespace says that a namespace does not exist, if that is known.
+func TestWaitingInNoNamespace(t *testing.T) {
+	const namespaces = "\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: ml}}\n"
+	for file, wants := range map[string]map[string]string{
+		twins:              {"ml": "namespace ml.\n", "nosuch": "namespace nosuch.\n"},
+		twins + namespaces: {"ml": "namespace ml.\n", "nosuch": "namespace nosuch, which does not exist.\n"},
+	} {
+		for namespace, want := range wants {
+			if _, stderr, code := runOn(t, file, "why", "-n", namespace); code != 0 || stderr != "No pods are waiting for devices in "+want {
+				t.Errorf("code %d, want 0 and %q, got %q", code, want, stderr)
+			}
+		}
+	}
+}
+
 // fabric is a pool that every node can reach, and a slice of a node that is gone.
 const fabric = `
 ---

@@ -91,7 +91,8 @@ func (o *whyOptions) explainWaiting(ctx context.Context) error {
 	if hidden != nil && hidden.Namespace != "" && hidden.Namespace == namespace {
 		hidden = nil
 	}
-	if err := o.printWaiting(a.explanations, namespace, hidden); err != nil {
+	gone := namespace != "" && len(from.snap.Namespaces) > 0 && from.snap.Gap(snapshot.ResourceNamespaces) == nil && from.snap.Namespace(namespace) == nil
+	if err := o.printWaiting(a.explanations, namespace, gone, hidden); err != nil {
 		return err
 	}
 	if o.printer.machine == nil && !o.printer.text.Wide {
@@ -112,8 +113,8 @@ func (o *whyOptions) explainWaiting(ctx context.Context) error {
 	return err
 }
 
-// printWaiting writes a table, or whatever else -o asks for.
-func (o *whyOptions) printWaiting(explanations []*explain.Explanation, namespace string, hidden *snapshot.Gap) error {
+// printWaiting writes a table, or whatever else -o asks for. The namespace may be gone.
+func (o *whyOptions) printWaiting(explanations []*explain.Explanation, namespace string, gone bool, hidden *snapshot.Gap) error {
 	if hidden != nil {
 		if _, err := fmt.Fprintf(o.streams.ErrOut, "pods: %s\n", render.Escape(hidden.Reason)); err != nil {
 			return fmt.Errorf("print explanations: %w", err)
@@ -134,6 +135,9 @@ func (o *whyOptions) printWaiting(explanations []*explain.Explanation, namespace
 	where := ""
 	if namespace != "" {
 		where = " in namespace " + render.Escape(namespace)
+	}
+	if gone {
+		where += ", which does not exist"
 	}
 	if _, err := fmt.Fprintf(o.streams.ErrOut, "No pods are waiting for devices%s.\n", where); err != nil {
 		return fmt.Errorf("print explanations: %w", err)
