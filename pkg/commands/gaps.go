@@ -44,11 +44,15 @@ func (e *unreadError) Error() string {
 func (e *unreadError) out() string {
 	resources := make([]string, 0, len(e.gaps))
 	for _, gap := range e.gaps {
-		resources = append(resources, gap.Resource)
+		if !gap.LeftOut {
+			resources = append(resources, gap.Resource)
+		}
 	}
 	slices.Sort(resources)
 	named := joinAnd(slices.Compact(resources))
 	switch {
+	case len(resources) == 0:
+		return "Correct or delete what was left out."
 	case len(resources) == 1 && resources[0] == snapshot.ResourcePoolStatuses:
 		return "docs/rbac.md has the ClusterRole for --ask-server, which takes the feature gate DRAResourcePoolStatus. Without --ask-server, the claims that you may list are counted."
 	case !e.live:

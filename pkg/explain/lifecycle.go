@@ -241,8 +241,11 @@ func finished(pod *corev1.Pod) bool {
 func (x *inquiry) nextSteps() {
 	if x.out.Verdict == Undetermined {
 		var hidden []string
+		leftOut := false
 		for _, gap := range x.snap.Gaps {
-			if slices.Contains([]string{snapshot.ResourceNodes, snapshot.ResourceSlices, snapshot.ResourceClasses, snapshot.ResourceClaims, snapshot.ResourceTemplates, snapshot.ResourcePods}, gap.Resource) {
+			if gap.LeftOut {
+				leftOut = true
+			} else if slices.Contains([]string{snapshot.ResourceNodes, snapshot.ResourceSlices, snapshot.ResourceClasses, snapshot.ResourceClaims, snapshot.ResourceTemplates, snapshot.ResourcePods}, gap.Resource) {
 				kind, _, _ := strings.Cut(gap.Resource, ".")
 				hidden = append(hidden, kind)
 			}
@@ -250,6 +253,9 @@ func (x *inquiry) nextSteps() {
 		if len(hidden) > 0 {
 			x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorAdmin, Text: fmt.Sprintf(
 				"ask a user who can list %s in all namespaces to run this, or to save a snapshot: kubectl dra snapshot -o cluster.json.gz", joinAnd(hidden))})
+		}
+		if leftOut {
+			x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorAdmin, Text: "correct or delete what was left out"})
 		}
 	}
 	for i := range x.subject.claims {

@@ -52,7 +52,7 @@ func typedAPI[P metav1.Object](
 ) api[P] {
 	client := gentype.NewClientWithList(resource, c.typed[version], scheme.ParameterCodec, namespace,
 		func() apiObject { return object }, list.DeepCopyObject, gentype.PrefersProtobuf[apiObject]())
-	return api[P]{list: client.List, watch: client.Watch, example: object, convert: convert}
+	return api[P]{list: client.List, watch: client.Watch, example: object, convert: bounded(convert)}
 }
 
 // untypedAPI reads objects of a version that there are no types for.
@@ -123,12 +123,12 @@ func sliceAPI(c Clients, version string) api[*resourceapi.ResourceSlice] {
 	switch version {
 	case "v1beta1":
 		return typedAPI(c, resourcev1beta1.SchemeGroupVersion, resource, "", &resourcev1beta1.ResourceSlice{}, &resourcev1beta1.ResourceSliceList{},
-			bounded(from(convertv1beta1.Convert_v1beta1_ResourceSlice_To_v1_ResourceSlice)))
+			from(convertv1beta1.Convert_v1beta1_ResourceSlice_To_v1_ResourceSlice))
 	case "v1beta2":
 		return typedAPI(c, resourcev1beta2.SchemeGroupVersion, resource, "", &resourcev1beta2.ResourceSlice{}, &resourcev1beta2.ResourceSliceList{},
-			bounded(from(convertv1beta2.Convert_v1beta2_ResourceSlice_To_v1_ResourceSlice)))
+			from(convertv1beta2.Convert_v1beta2_ResourceSlice_To_v1_ResourceSlice))
 	default:
-		return typedAPI(c, resourceapi.SchemeGroupVersion, resource, "", &resourceapi.ResourceSlice{}, &resourceapi.ResourceSliceList{}, bounded(as[*resourceapi.ResourceSlice]))
+		return typedAPI(c, resourceapi.SchemeGroupVersion, resource, "", &resourceapi.ResourceSlice{}, &resourceapi.ResourceSliceList{}, as[*resourceapi.ResourceSlice])
 	}
 }
 

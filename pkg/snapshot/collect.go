@@ -113,8 +113,6 @@ type collector struct {
 	apis servedAPIs
 	// plugins are the DaemonSets with plugins for the kubelet.
 	plugins []*Workload
-	// unread names the DeviceTaintRules that no version known here can express.
-	unread []string
 
 	mu       sync.Mutex
 	snapshot *Snapshot
@@ -200,7 +198,7 @@ func (c *collector) tasks(apis servedAPIs) []func(context.Context) error {
 	}
 	if apis.taintRules != "" {
 		tasks = append(tasks, c.clusterList(ResourceTaintRules, func(ctx context.Context, l *listing) error {
-			return fetch(ctx, l, c.expressible(taintRuleAPI(clients, apis.taintRules)), &s.TaintRules)
+			return fetch(ctx, l, taintRuleAPI(clients, apis.taintRules), &s.TaintRules)
 		}))
 	}
 	if apis.podGroups != "" {
@@ -334,8 +332,8 @@ func (c *collector) forbidden() error {
 func (c *collector) finish() {
 	s := c.snapshot
 	s.Workloads = overlay(c.plugins, s.Workloads)
-	if len(c.unread) > 0 {
-		s.Gaps = append(s.Gaps, unreadRules(c.unread))
+	for resource, unread := range c.progress.unread() {
+		s.Gaps = append(s.Gaps, leftOut(resource, unread))
 	}
 	for name, enabled := range c.opts.Gates {
 		s.Gates[name] = Gate{Enabled: enabled, Source: GateFromFlag}

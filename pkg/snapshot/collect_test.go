@@ -90,26 +90,6 @@ func TestCollectReadsAll(t *testing.T) {
 	}
 }
 
-// TestCollectLongExponents reads slices that a driver published with a capacity or
-// a counter that nothing can be computed with.
-func TestCollectLongExponents(t *testing.T) {
-	value := map[string]any{"value": "1e" + strings.Repeat("9", 9)}
-	for field, spec := range map[string]map[string]any{
-		`spec.devices[0].capacity["memory"].value`: {"devices": []any{map[string]any{"name": "d", "capacity": map[string]any{"memory": value}}}},
-		`spec.devices[0].consumesCounters[0].counters["units"].value`: {"devices": []any{
-			map[string]any{"name": "d", "consumesCounters": []any{map[string]any{"counterSet": "c", "counters": map[string]any{"units": value}}}},
-		}},
-		`spec.sharedCounters[0].counters["units"].value`: {"sharedCounters": []any{map[string]any{"name": "c", "counters": map[string]any{"units": value}}}},
-	} {
-		const v1 = "resource.k8s.io/v1"
-		answers := smallCluster().with(apiServer{"/apis/" + v1 + "/resourceslices": listOf(v1, "ResourceSlice", object("slice", map[string]any{"spec": spec}))})
-		_, err := Collect(t.Context(), start(t, answers), CollectOptions{})
-		if said := "read ResourceSlice slice: " + field + ": expected a quantity with an exponent between -99 and 99, found"; err == nil || !strings.Contains(err.Error(), said) {
-			t.Errorf("got %v, want %s", err, said)
-		}
-	}
-}
-
 func TestCollectWithGivenVersionIgnoresDetectedGates(t *testing.T) {
 	clients := start(t, smallCluster().with(apiServer{"/metrics": http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		t.Error("the metrics were asked for")

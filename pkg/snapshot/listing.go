@@ -31,6 +31,7 @@ func fetchSelected[P metav1.Object](ctx context.Context, l *listing, options met
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var all []P
+	unread := map[string]error{}
 	done := 0
 	chunk := ask(ctx, options, from.list)
 	for {
@@ -40,6 +41,7 @@ func fetchSelected[P metav1.Object](ctx context.Context, l *listing, options met
 		if chunk.token != "" && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
 			options.Limit = 0
 			all, done = nil, 0
+			clear(unread)
 			chunk = ask(ctx, options, from.list)
 			continue
 		}
@@ -53,11 +55,17 @@ func fetchSelected[P metav1.Object](ctx context.Context, l *listing, options met
 		err = meta.EachListItem(page, func(item runtime.Object) error {
 			done++
 			object, err := from.convert(item)
-			if errors.Is(err, errNotKept) {
-				return nil
+			var left *leftOutError
+			switch {
+			case err == nil:
+				all = append(all, object)
+			case errors.Is(err, errNotKept):
+			case errors.As(err, &left):
+				unread[left.name.String()] = err
+			default:
+				return err
 			}
-			all = append(all, object)
-			return err
+			return nil
 		})
 		if err != nil {
 			return err
@@ -69,7 +77,7 @@ func fetchSelected[P metav1.Object](ctx context.Context, l *listing, options met
 		token := about.GetContinue()
 		l.update(done, remaining, token == "")
 		if token == "" {
-			l.read(about.GetResourceVersion())
+			l.read(about.GetResourceVersion(), unread)
 			*into = all
 			return nil
 		}
@@ -145,6 +153,8 @@ type listing struct {
 	// version is the resourceVersion of the list that was read: where a watch
 	// goes on from. Empty until then.
 	version string
+	// unread are the objects that were left out of it, with the reason.
+	unread map[string]error
 }
 
 // list adds a list. All of them are added before the first one is read.
@@ -181,11 +191,24 @@ func (l *listing) update(done, remaining int, last bool) {
 	p.report(sum, total, l.resource)
 }
 
-// read notes which version of the list was read.
-func (l *listing) read(version string) {
+// read notes which version of the list was read, and what was left out of it.
+func (l *listing) read(version string, unread map[string]error) {
 	l.progress.mu.Lock()
 	defer l.progress.mu.Unlock()
-	l.version = version
+	l.version, l.unread = version, unread
+}
+
+// unread has what was left out of the lists that were read, by resource.
+func (p *progress) unread() map[string]map[string]error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	unread := map[string]map[string]error{}
+	for _, l := range p.lists {
+		if len(l.unread) > 0 {
+			unread[l.resource] = l.unread
+		}
+	}
+	return unread
 }
 
 // version is that of the list of a resource, empty if it was not read.

@@ -122,17 +122,21 @@ type Gap struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Reason is one sentence for people: who may not, or what failed.
 	Reason string `json:"reason"`
+	// LeftOut tells that the objects could be read, and that some of them were
+	// left out, because nothing can be computed with what they have.
+	LeftOut bool `json:"leftOut,omitempty"`
 }
 
 // Gap returns what is missing of the given resource, see [Gap.Resource], or
-// nil if all of it was read.
+// nil if all of it was read. Of several gaps it is one in all namespaces.
 func (s *Snapshot) Gap(resource string) *Gap {
+	var found *Gap
 	for i := range s.Gaps {
-		if s.Gaps[i].Resource == resource {
-			return &s.Gaps[i]
+		if s.Gaps[i].Resource == resource && (found == nil || found.Namespace != "" && s.Gaps[i].Namespace == "") {
+			found = &s.Gaps[i]
 		}
 	}
-	return nil
+	return found
 }
 
 // Now is the moment up to which ages are counted: when the snapshot was

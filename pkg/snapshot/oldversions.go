@@ -11,7 +11,6 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -30,6 +29,9 @@ func (c Clients) oldTaintRuleAPI() dynamic.ResourceInterface {
 // seem to taint all of them.
 func readOldTaintRule(object *unstructured.Unstructured) (*resourceapi.DeviceTaintRule, error) {
 	rule, err := decodeUnstructured(object, oldTaintRules, decodeTaintRule)
+	if errors.Is(err, errDroppedSelector) {
+		return nil, &leftOutError{"DeviceTaintRule", nameOf(object), err}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read DeviceTaintRule %s: %w", object.GetName(), err)
 	}
@@ -37,25 +39,10 @@ func readOldTaintRule(object *unstructured.Unstructured) (*resourceapi.DeviceTai
 	return rule, nil
 }
 
-// expressible leaves out the rules that no later version can express, and notes
-// their names.
-func (c *collector) expressible(rules api[*resourceapi.DeviceTaintRule]) api[*resourceapi.DeviceTaintRule] {
-	convert := rules.convert
-	rules.convert = func(object any) (*resourceapi.DeviceTaintRule, error) {
-		rule, err := convert(object)
-		if accessor, _ := meta.Accessor(object); accessor != nil && errors.Is(err, errDroppedSelector) {
-			c.unread = append(c.unread, accessor.GetName())
-			return nil, errNotKept
-		}
-		return rule, err
-	}
-	return rules
-}
-
 // unreadRules is the gap that rules leave which cannot be expressed.
 func unreadRules(names []string) Gap {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
-	return Gap{Resource: ResourceTaintRules, Reason: fmt.Sprintf("left out DeviceTaintRule %s: %v", strings.Join(names, ", "), errDroppedSelector)}
+	return Gap{Resource: ResourceTaintRules, LeftOut: true, Reason: fmt.Sprintf("left out DeviceTaintRule %s: %v", strings.Join(names, ", "), errDroppedSelector)}
 }
 
 // oldPodGroupAPI are PodGroups of servers that have no v1beta1.

@@ -5,6 +5,7 @@ package snapshot
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -13,8 +14,8 @@ import (
 	"strconv"
 	"strings"
 
-	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // maxExponent is the largest exponent of a quantity, in digits, that is read.
@@ -164,53 +165,124 @@ func checkExponent(text string) error {
 	return fmt.Errorf("expected a quantity with an exponent between -%d and %d, found %s", maxExponent, maxExponent, shortened(text))
 }
 
-// bounded refuses slices of a cluster that have a quantity with a long exponent:
-// large ones can be decoded, but not worked with. The API server itself cannot
-// decode small ones.
-func bounded(convert func(object any) (*resourceapi.ResourceSlice, error)) func(object any) (*resourceapi.ResourceSlice, error) {
-	return func(object any) (*resourceapi.ResourceSlice, error) {
-		slice, err := convert(object)
+// leftOutError is an object that the API server has and that a snapshot cannot
+// have. The others of its list are read all the same.
+type leftOutError struct {
+	kind string
+	name objectName
+	err  error
+}
+
+func (e *leftOutError) Error() string {
+	return fmt.Sprintf("left out %s %s: %v", e.kind, e.name, e.err)
+}
+func (e *leftOutError) Unwrap() error { return e.err }
+
+// bounded leaves out the objects of a server that have a quantity with a long
+// exponent: large ones can be decoded, but not computed with. Where the API server
+// computes with them itself, it stores those of some millions, and others wherever it
+// does not. It cannot decode small ones, and rounds them.
+func bounded[P metav1.Object](convert func(object any) (P, error)) func(object any) (P, error) {
+	kind, types := reflect.TypeFor[P]().Elem(), quantityTypes{}
+	if !types.holds(kind) {
+		return convert
+	}
+	return func(object any) (P, error) {
+		converted, err := convert(object)
 		if err != nil {
-			return nil, err
+			return converted, err
 		}
-		if err := checkPublished(&slice.Spec); err != nil {
-			return nil, fmt.Errorf("read ResourceSlice %s: %w", slice.Name, err)
+		if path, err := types.locate(reflect.ValueOf(converted).Elem()); err != nil {
+			left := &leftOutError{kind: kind.Name(), name: nameOf(converted)}
+			if workload, ok := any(converted).(*Workload); ok {
+				left.kind, path = workload.Kind, ".spec.template"+path
+			}
+			left.err = &fieldError{strings.TrimPrefix(path, "."), err}
+			return converted, left
 		}
-		return slice, nil
+		return converted, nil
 	}
 }
 
-// checkPublished fails for a slice with such a capacity or counter.
-func checkPublished(spec *resourceapi.ResourceSliceSpec) error {
-	for i := range spec.Devices {
-		device := &spec.Devices[i]
-		for name, capacity := range device.Capacity {
-			if err := checkDecoded(&capacity.Value); err != nil {
-				return &fieldError{fmt.Sprintf("spec.devices[%d].capacity[%q].value", i, name), err}
+// quantityTypes has for types whether there may be a quantity in one.
+type quantityTypes map[reflect.Type]bool
+
+// holds reports whether there may be a quantity in a value of a type.
+func (t quantityTypes) holds(kind reflect.Type) bool {
+	if found, known := t[kind]; known {
+		return found
+	}
+	// A type that has itself in it has no quantity for that.
+	t[kind] = false
+	switch kind.Kind() { //nolint:exhaustive // the others have no parts
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		t[kind] = t.holds(kind.Elem())
+	case reflect.Struct:
+		t[kind] = kind == reflect.TypeFor[resource.Quantity]()
+		for i := range kind.NumField() {
+			if kind.Field(i).IsExported() && t.holds(kind.Field(i).Type) {
+				t[kind] = true
 			}
 		}
-		for k := range device.ConsumesCounters {
-			if err := checkCounters(device.ConsumesCounters[k].Counters, "spec.devices[%d].consumesCounters[%d].counters", i, k); err != nil {
-				return err
+	}
+	return t[kind]
+}
+
+// locate returns the path of a field that has a quantity with a long exponent: of
+// the first one, with the keys of maps in alphabetical order.
+func (t quantityTypes) locate(value reflect.Value) (path string, err error) {
+	if !t[value.Type()] {
+		return "", nil
+	}
+	switch value.Kind() { //nolint:exhaustive // the others have no parts
+	case reflect.Pointer:
+		if !value.IsNil() {
+			return t.locate(value.Elem())
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range value.Len() {
+			if path, err := t.locate(value.Index(i)); err != nil {
+				return fmt.Sprintf("[%d]%s", i, path), err
+			}
+		}
+	case reflect.Map:
+		for entries := value.MapRange(); entries.Next(); {
+			if below, found := t.locate(entries.Value()); found != nil {
+				if below = fmt.Sprintf("[%q]%s", entries.Key(), below); err == nil || below < path {
+					path, err = below, found
+				}
+			}
+		}
+	case reflect.Struct:
+		if value.Type() == reflect.TypeFor[resource.Quantity]() {
+			// A copy, since the text would stay in it.
+			quantity, _ := value.Interface().(resource.Quantity)
+			return "", checkExponent(quantity.String())
+		}
+		for i := range value.NumField() {
+			if path, err := t.locate(value.Field(i)); err != nil {
+				field := value.Type().Field(i)
+				if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+					path = "." + name + path
+				}
+				return path, err
 			}
 		}
 	}
-	for i := range spec.SharedCounters {
-		if err := checkCounters(spec.SharedCounters[i].Counters, "spec.sharedCounters[%d].counters", i); err != nil {
-			return err
-		}
-	}
-	return nil
+	return path, err
 }
 
-func checkCounters(counters map[string]resourceapi.Counter, path string, indexes ...any) error {
-	for name, counter := range counters {
-		if err := checkDecoded(&counter.Value); err != nil {
-			return &fieldError{fmt.Sprintf(path, indexes...) + fmt.Sprintf("[%q].value", name), err}
-		}
+// leftOut is the gap that objects of a resource leave which a snapshot cannot have;
+// unread has the reason by what they are called.
+func leftOut(resource string, unread map[string]error) Gap {
+	names := slices.Sorted(maps.Keys(unread))
+	err := unread[names[0]]
+	if errors.Is(err, errDroppedSelector) {
+		return unreadRules(names)
 	}
-	return nil
+	gap := Gap{Resource: resource, LeftOut: true, Reason: err.Error()}
+	if object := (*leftOutError)(nil); errors.As(err, &object) && len(names) > 1 {
+		gap.Reason = fmt.Sprintf("left out %s %s and %d more: %v", object.kind, object.name, len(names)-1, object.err)
+	}
+	return gap
 }
-
-// checkDecoded fails for a quantity that was decoded and has a long exponent.
-func checkDecoded(quantity *resource.Quantity) error { return checkExponent(quantity.String()) }

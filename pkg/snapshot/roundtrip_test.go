@@ -100,7 +100,7 @@ func storedCluster(text func() string, parameters func() []byte) *Snapshot {
 	s := &Snapshot{
 		ServerVersion: "v1.37.1",
 		Gates:         map[string]Gate{"DRADeviceTaints": {Enabled: true, Source: GateFromMetrics}},
-		Gaps:          []Gap{{Resource: ResourceMetrics, Reason: text()}},
+		Gaps:          []Gap{{Resource: ResourceMetrics, Reason: text()}, {Resource: ResourceClaims, Reason: text(), LeftOut: true}},
 		Nodes: []*corev1.Node{{
 			ObjectMeta: clusterMeta("node-1"),
 			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Message: text()}}},

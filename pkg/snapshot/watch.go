@@ -182,8 +182,10 @@ func (w *Watcher) add(c *collector) {
 
 // namespace is the one that a resource can be read in, empty for all.
 func (w *Watcher) namespace(resource string) string {
-	if gap := w.start.Gap(resource); gap != nil {
-		return gap.Namespace
+	for _, gap := range w.start.Gaps {
+		if gap.Resource == resource && gap.Namespace != "" {
+			return gap.Namespace
+		}
 	}
 	return metav1.NamespaceAll
 }

@@ -341,7 +341,7 @@ func BenchmarkWatcherSnapshot(b *testing.B) {
 			w := &Watcher{start: &Snapshot{}, changed: make(chan struct{}, 1), trouble: map[string]error{}}
 			c := &collector{progress: &progress{}}
 			for _, resource := range []string{ResourceClaims, ResourceSlices} {
-				c.progress.list(resource).read("1")
+				c.progress.list(resource).read("1", nil)
 			}
 			claims := make([]*resourceapi.ResourceClaim, 20000)
 			for i := range claims {

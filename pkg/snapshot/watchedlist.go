@@ -85,12 +85,8 @@ func follow[P metav1.Object](w *Watcher, c *collector, resource string, from api
 	}
 	// From now on the list has them.
 	*field(w.start) = nil
-	if resource == ResourceTaintRules && len(c.unread) > 0 {
-		for _, name := range c.unread {
-			list.unread[name] = errDroppedSelector
-		}
-		w.start.Gaps = slices.DeleteFunc(w.start.Gaps, func(gap Gap) bool { return gap.Resource == ResourceTaintRules })
-	}
+	maps.Copy(list.unread, c.progress.unread()[resource])
+	w.start.Gaps = slices.DeleteFunc(w.start.Gaps, func(gap Gap) bool { return gap.Resource == resource && gap.LeftOut })
 	w.lists = append(w.lists, list)
 }
 
@@ -190,7 +186,7 @@ func (l *watchedList[P]) into(s *Snapshot) {
 	l.merge()
 	*l.field(s) = l.sorted
 	if len(l.unread) > 0 {
-		s.Gaps = append(s.Gaps, l.gap())
+		s.Gaps = append(s.Gaps, leftOut(l.resource, l.unread))
 	}
 	if !l.refused {
 		return
@@ -201,15 +197,6 @@ func (l *watchedList[P]) into(s *Snapshot) {
 	}
 	s.Gaps = append(s.Gaps, Gap{Resource: l.resource, Namespace: namespace, Reason: fmt.Sprintf(
 		"this user may not watch %s %s; they are as they were at %s", l.resource, scope, l.watcher.start.TakenAt.Format(time.TimeOnly))})
-}
-
-// gap tells what cannot be converted.
-func (l *watchedList[P]) gap() Gap {
-	names := slices.Sorted(maps.Keys(l.unread))
-	if l.resource == ResourceTaintRules && errors.Is(l.unread[names[0]], errDroppedSelector) {
-		return unreadRules(names)
-	}
-	return Gap{Resource: l.resource, Reason: l.unread[names[0]].Error()}
 }
 
 // merge brings what changed into a new list: what snapshots have stays.
