@@ -19,7 +19,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // outputFlags are those of kubectl, with the wide form of the text and colours.
@@ -79,39 +78,6 @@ func (f *outputFlags) toPrinter(streams genericiooptions.IOStreams) (*explanatio
 		return nil, usagef("", "read the output format: %w", err)
 	}
 	return p, nil
-}
-
-// toPrinter is what the flags ask for. YAML is not that of cli-runtime, which
-// fails for characters that an attribute of a device may have. What is printed
-// has no managed fields that would have to be left out.
-func toPrinter(flags interface {
-	ToPrinter() (printers.ResourcePrinter, error)
-},
-) (printers.ResourcePrinter, error) {
-	printer, err := flags.ToPrinter()
-	if omitting, ok := printer.(*printers.OmitManagedFieldsPrinter); ok {
-		printer = omitting.Delegate
-	}
-	if _, isYAML := printer.(*printers.YAMLPrinter); isYAML {
-		return &yamlPrinter{}, nil
-	}
-	return printer, err
-}
-
-// yamlPrinter writes each object as a document.
-type yamlPrinter struct{ printed bool }
-
-func (p *yamlPrinter) PrintObj(object runtime.Object, w io.Writer) error {
-	text, err := snapshot.MarshalYAML(object)
-	if err != nil {
-		return err
-	}
-	if p.printed {
-		text = append([]byte("---\n"), text...)
-	}
-	p.printed = true
-	_, err = w.Write(text)
-	return err
 }
 
 // printObject prints for a program. A template that fails is a mistake in the

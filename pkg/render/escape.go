@@ -63,3 +63,29 @@ func EscapeLines(s string) string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// EscapeJSON is [Escape] for JSON: what a terminal would obey or not show is written as
+// JSON writes control characters, so that the text has the same values as before.
+// Characters beyond U+FFFF, of which none is obeyed, stay as they are: JSON writes them
+// as two, which who reads it as YAML does not understand.
+func EscapeJSON(text []byte) []byte {
+	escaped := make([]byte, 0, len(text))
+	for i := 0; i < len(text); {
+		end := i
+		for end < len(text) && text[end] < 0x7f {
+			end++
+		}
+		escaped = append(escaped, text[i:end]...)
+		if end == len(text) {
+			break
+		}
+		r, size := utf8.DecodeRune(text[end:])
+		i = end + size
+		if unicode.IsPrint(r) || r > 0xffff {
+			escaped = append(escaped, text[end:i]...)
+		} else {
+			escaped = fmt.Appendf(escaped, `\u%04x`, r)
+		}
+	}
+	return escaped
+}

@@ -4,6 +4,9 @@
 package render
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
 	"strings"
 	"testing"
 )
@@ -33,6 +36,28 @@ func TestEscape(t *testing.T) {
 				t.Errorf("Escape(%q) = %q, want %q", test.in, got, test.want)
 			}
 		})
+	}
+}
+
+// TestEscapeJSON has the same values afterwards, and nothing that a terminal obeys.
+func TestEscapeJSON(t *testing.T) {
+	for r := range rune(0x110000) {
+		if r >= 0xd800 && r < 0xe000 || r > 0x3100 && r < 0xe0000 && r%0x101 != 0 {
+			continue
+		}
+		want := map[string]string{fmt.Sprintf("k%c\"\\", r): fmt.Sprintf("%cb\\u007f", r)}
+		text, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got map[string]string
+		escaped := EscapeJSON(text)
+		if err := json.Unmarshal(escaped, &got); err != nil || !maps.Equal(want, got) {
+			t.Fatalf("%q: got %q, %v", want, got, err)
+		}
+		if r <= 0xffff && Escape(string(escaped)) != string(escaped) {
+			t.Fatalf("%U is left in %q", r, escaped)
+		}
 	}
 }
 
