@@ -452,7 +452,7 @@ func (r *remedyRun) chosen(t *testing.T, e *explain.Explanation) *explain.Remedy
 	for i := range e.Remedies {
 		var kinds []explain.EditKind
 		for j := range e.Remedies[i].Edits {
-			kinds = append(kinds, e.Remedies[i].Edits[j].Kind())
+			kinds = append(kinds, explain.KindOf(&e.Remedies[i].Edits[j]))
 		}
 		slices.Sort(kinds)
 		kinds = slices.Compact(kinds)

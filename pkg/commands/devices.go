@@ -247,7 +247,7 @@ const maxFailures = 3
 func failureNotes(failures []inventory.SelectorFailure) []string {
 	var notes []string
 	for i := range failures[:min(len(failures), maxFailures)] {
-		notes = append(notes, fmt.Sprintf("not listed: %s on which a selector fails: %s", counted(failures[i].Count, "device"), &failures[i]))
+		notes = append(notes, fmt.Sprintf("not listed: %s on which a selector fails: %s", counted(failures[i].Count, "device"), inventory.FailureText(&failures[i])))
 	}
 	if more := len(failures) - maxFailures; more > 0 {
 		left := 0

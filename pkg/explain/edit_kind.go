@@ -46,9 +46,9 @@ func EditKinds() []EditKind {
 	}
 }
 
-// Kind is what sort of field the edit changes; empty if it is none of those that
+// KindOf is what sort of field the edit changes; empty if it is none of those that
 // are known.
-func (e *Edit) Kind() EditKind {
+func KindOf(e *Edit) EditKind {
 	kind, namespace, _ := parseObject(e.Object)
 	words := pointerTokens(e.Path)
 	whole := e.Path == "" && e.Op == "remove"

@@ -445,7 +445,7 @@ const maxTexts = 3
 
 func (g *rejectionGroup) message(r *request) string {
 	if g.code == DeviceAllocated {
-		return g.holders().String()
+		return HoldersText(g.holders())
 	}
 	sorted := g.texts.sorted()
 	parts := sorted

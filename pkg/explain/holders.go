@@ -42,8 +42,8 @@ func (g *rejectionGroup) holders() *Holders {
 	return h
 }
 
-// String says whose the devices are, after "allocated".
-func (h *Holders) String() string {
+// HoldersText says whose the devices are, after "allocated".
+func HoldersText(h *Holders) string {
 	switch {
 	case h == nil:
 		return ""

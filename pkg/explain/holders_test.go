@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestHoldersString(t *testing.T) {
+func TestHoldersText(t *testing.T) {
 	tests := map[string]struct {
 		holders *Holders
 		want    string
@@ -23,7 +23,7 @@ func TestHoldersString(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := test.holders.String(); got != test.want {
+			if got := HoldersText(test.holders); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

@@ -115,7 +115,7 @@ func groupNodes(answers map[nodeAnswer][]string) []NodeGroup {
 			at[cause] = len(groups)
 			groups = append(groups, group)
 		} else {
-			groups[first].merge(group)
+			mergeGroup(&groups[first], group)
 		}
 		byCause[cause] = append(byCause[cause], said)
 	}
@@ -127,8 +127,8 @@ func groupNodes(answers map[nodeAnswer][]string) []NodeGroup {
 	return groups
 }
 
-// merge adds nodes with the same cause and another count.
-func (g *NodeGroup) merge(other NodeGroup) {
+// mergeGroup adds nodes with the same cause and another count.
+func mergeGroup(g *NodeGroup, other NodeGroup) {
 	if len(g.Parts) == 0 {
 		g.Parts = []NodeGroup{*g}
 	}

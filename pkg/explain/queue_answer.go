@@ -203,7 +203,7 @@ func (q *queue) compete(e *Explanation, p *queuedPod, s *subject) {
 	text := "pods before it in the queue get what is available"
 	if status.BeforeCount > 0 {
 		e.Queue = status
-		text = status.text()
+		text = queueText(status)
 	} else if e.Replicas != nil {
 		text = fmt.Sprintf("%d of %s fit, and the next one finds no devices left", e.Replicas.FitNow, plural(e.Replicas.Waiting, "replica"))
 	}
@@ -219,11 +219,11 @@ func (q *queue) compete(e *Explanation, p *queuedPod, s *subject) {
 	e.Nodes = nodes
 }
 
-// text says who comes first and what they get.
-func (s *QueueStatus) text() string {
+// queueText says who comes first and what they get.
+func queueText(s *QueueStatus) string {
 	first := &s.Before[0]
 	if s.BeforeCount == 1 {
-		return fmt.Sprintf("pod %s/%s, which is before it in the queue, gets %s", first.Namespace, first.Name, first.gets())
+		return fmt.Sprintf("pod %s/%s, which is before it in the queue, gets %s", first.Namespace, first.Name, queuedPodGets(first))
 	}
 	names := make([]string, 0, len(s.Before))
 	for i := range s.Before {
@@ -237,8 +237,8 @@ func (s *QueueStatus) text() string {
 	return fmt.Sprintf("%s, which are before it in the queue, get what it needs: %s", plural(s.BeforeCount, "pod"), text)
 }
 
-// gets names the devices, or the node if there are none.
-func (p *QueuedPod) gets() string {
+// queuedPodGets names the devices, or the node if there are none.
+func queuedPodGets(p *QueuedPod) string {
 	switch len(p.Devices) {
 	case 0:
 		return "a place on " + p.Node

@@ -168,7 +168,7 @@ func (r *traceReport) report(ctx context.Context, trace *SelectorTrace, before i
 	known := true
 	for _, result := range r.results {
 		count := r.counts[result]
-		trace.Outcomes.add(result.Outcome(), count)
+		addOutcome(&trace.Outcomes, result.Outcome(), count)
 		if result.Err != nil {
 			errors[oneLine(result.Err)] += count
 		}
@@ -194,7 +194,7 @@ func (r *traceReport) report(ctx context.Context, trace *SelectorTrace, before i
 	}
 }
 
-func (o *SelectorOutcomes) add(what selector.Outcome, count int) {
+func addOutcome(o *SelectorOutcomes, what selector.Outcome, count int) {
 	switch what {
 	case selector.True:
 		o.True += count
@@ -229,7 +229,7 @@ func (p *partReport) describe(from *selector.Part, before int) {
 }
 
 func (p *partReport) add(s selector.Sighting, count int) {
-	p.out.Outcomes.add(s.Outcome, count)
+	addOutcome(&p.out.Outcomes, s.Outcome, count)
 	if found := s.Found(); len(found) > 0 && s.Outcome != selector.NotReached {
 		p.values[SelectorValue{Found: joinAnd(found), Outcome: string(s.Outcome)}] += count
 	}

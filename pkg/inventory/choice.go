@@ -73,7 +73,7 @@ devices:
 					at = out.failure(k, result.Err)
 					failures[result] = at
 				}
-				out.failures[at].add(d.ID)
+				addFailing(&out.failures[at], d.ID)
 			}
 			continue devices
 		}
@@ -94,16 +94,16 @@ func (c *choice) failure(k int, err error) int {
 	return len(c.failures) - 1
 }
 
-// String names the first of the devices: "selector 1: no such key: model (on
+// FailureText names the first of the devices: "selector 1: no such key: model (on
 // gpu.example.com/node-1/gpu-0 and 3 more)".
-func (f *SelectorFailure) String() string {
+func FailureText(f *SelectorFailure) string {
 	if f.Count == 1 {
 		return fmt.Sprintf("%s (on %s)", f.Error, f.Devices[0])
 	}
 	return fmt.Sprintf("%s (on %s and %d more)", f.Error, f.Devices[0], f.Count-1)
 }
 
-func (f *SelectorFailure) add(id allocator.DeviceID) {
+func addFailing(f *SelectorFailure, id allocator.DeviceID) {
 	f.Count++
 	if len(f.Devices) < maxFailing {
 		f.Devices = append(f.Devices, id.String())

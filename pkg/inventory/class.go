@@ -48,7 +48,7 @@ func (v *Inventory) class(ctx context.Context, evaluator *selector.Evaluator, cl
 		out.Failing += out.Failures[i].Count
 	}
 	if len(out.Failures) > 0 {
-		out.Failure = out.Failures[0].String()
+		out.Failure = FailureText(&out.Failures[0])
 	}
 	for _, d := range chosen.devices {
 		state, _ := v.deviceState(d)

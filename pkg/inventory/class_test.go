@@ -121,7 +121,7 @@ func TestClassFailures(t *testing.T) {
 		"selector 1: no such key: color (on gpu.example.com/node-00000/gpu-0 and 5 more)",
 		"selector 1: no such key: size (on nic.example.com/node-00002/gpu-0 and 1 more)",
 	} {
-		if got := two.Failures[i].String(); got != want {
+		if got := FailureText(&two.Failures[i]); got != want {
 			t.Errorf("failure %d is %q, want %q", i, got, want)
 		}
 	}
@@ -167,7 +167,7 @@ func TestChoose(t *testing.T) {
 	if want := "gpu.example.com/node-00000/gpu-0 gpu.example.com/node-00000/gpu-1 gpu.example.com/node-00001/gpu-0 gpu.example.com/node-00001/gpu-1 gpu.example.com/node-00002/gpu-0 gpu.example.com/node-00002/gpu-1"; strings.Join(names, " ") != want {
 		t.Errorf("chosen are %s", names)
 	}
-	if len(failures) != 1 || failures[0].String() != "selector 2: no such key: numa (on nic.example.com/node-00002/gpu-0 and 1 more)" {
+	if len(failures) != 1 || FailureText(&failures[0]) != "selector 2: no such key: numa (on nic.example.com/node-00002/gpu-0 and 1 more)" {
 		t.Errorf("failures %+v", failures)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

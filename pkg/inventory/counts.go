@@ -88,14 +88,14 @@ func (v *Inventory) count(t *tally, known known) (DeviceCounts, CountSource) {
 		if known.claims {
 			from = CountsFromPoolStatus
 		}
-		c.boundByClaims(t, known)
+		boundByClaims(&c, t, known)
 	}
 	if v.unseen.rules && !known.rules && c.Free > 0 {
-		c.bound("free", BoundAtMost)
-		c.bound("tainted", BoundAtLeast)
+		setBound(&c, "free", BoundAtMost)
+		setBound(&c, "tainted", BoundAtLeast)
 	}
 	if (v.unseen.claims || v.unseen.pods) && c.Unhealthy < c.Total {
-		c.bound("unhealthy", BoundAtLeast)
+		setBound(&c, "unhealthy", BoundAtLeast)
 	}
 	_, c.FreeIsUpperBound = c.Bounds["free"]
 	return c, from
@@ -103,7 +103,7 @@ func (v *Inventory) count(t *tally, known known) (DeviceCounts, CountSource) {
 
 // boundByClaims corrects the counts by how many devices unseen claims have, if
 // the cluster told. What stays open are bounds.
-func (c *DeviceCounts) boundByClaims(t *tally, known known) {
+func boundByClaims(c *DeviceCounts, t *tally, known known) {
 	left := t.open()
 	if known.claims {
 		left -= known.hidden
@@ -125,26 +125,26 @@ func (c *DeviceCounts) boundByClaims(t *tally, known known) {
 	}
 	open := t.openPartitions > 0
 	if !known.claims {
-		c.bound("allocated", BoundAtLeast)
+		setBound(c, "allocated", BoundAtLeast)
 	}
 	if t.openShareable > 0 && !known.split {
-		c.bound("allocated", BoundAtLeast)
-		c.bound("shared", BoundAtLeast)
+		setBound(c, "allocated", BoundAtLeast)
+		setBound(c, "shared", BoundAtLeast)
 	}
 	if open && left > 0 {
-		c.bound("blocked", BoundAtLeast)
+		setBound(c, "blocked", BoundAtLeast)
 	}
 	if !known.claims || open || kinds > 1 {
 		for name, count := range map[string]int{"free": c.Free, "tainted": c.Tainted, "unusable": c.Unusable} {
 			if count > 0 {
-				c.bound(name, BoundAtMost)
+				setBound(c, name, BoundAtMost)
 			}
 		}
 	}
 }
 
-// bound notes that a count is not certain.
-func (c *DeviceCounts) bound(name string, bound Bound) {
+// setBound notes that a count is not certain.
+func setBound(c *DeviceCounts, name string, bound Bound) {
 	if c.Bounds == nil {
 		c.Bounds = map[string]Bound{}
 	}

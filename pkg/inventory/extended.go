@@ -203,20 +203,20 @@ func (v *Inventory) resourceBranches(ctx context.Context, node *corev1.Node, kno
 		}
 		var notes []string
 		if class := v.alloc.ClassOf(name); class != nil {
-			notes = on.Notes(class.Name)
+			notes = ResourceNotes(&on, class.Name)
 		} else if class = v.classNaming(name); class != nil {
-			notes = append(on.Notes(""), fmt.Sprintf("DeviceClass %s names it: %s", class.Name, v.unserved(class, name)))
+			notes = append(ResourceNotes(&on, ""), fmt.Sprintf("DeviceClass %s names it: %s", class.Name, v.unserved(class, name)))
 		} else {
-			notes = append(on.Notes(""), "no DeviceClass serves it")
+			notes = append(ResourceNotes(&on, ""), "no DeviceClass serves it")
 		}
 		branches = append(branches, Branch{Of: "ExtendedResource", Name: string(name), Notes: notes, Resource: &on})
 	}
 	return branches, nil
 }
 
-// Notes say who has how much of a resource on the node, and what follows from it.
+// ResourceNotes say who has how much of a resource on the node, and what follows from it.
 // The class is empty if none stands for the resource.
-func (on *ResourceOnNode) Notes(class string) []string {
+func ResourceNotes(on *ResourceOnNode, class string) []string {
 	var notes []string
 	requested := ""
 	if on.Requested != nil {

@@ -132,7 +132,7 @@ func resourceBranch(resource *ExtendedResource) Branch {
 	}
 	for i := range resource.Nodes {
 		on := &resource.Nodes[i]
-		b.Branches = append(b.Branches, Branch{Of: "Node", Name: on.Node, Notes: on.Notes(serves), Resource: on})
+		b.Branches = append(b.Branches, Branch{Of: "Node", Name: on.Node, Notes: ResourceNotes(on, serves), Resource: on})
 	}
 	return b
 }

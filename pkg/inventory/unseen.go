@@ -58,36 +58,36 @@ func (v *Inventory) CountDevices(devices []*Device) DeviceCounts {
 	var c DeviceCounts
 	for _, d := range devices {
 		c.Total++
-		*c.of(d.State)++
+		*countOf(&c, d.State)++
 		if d.Health == string(corev1.ResourceHealthStatusUnhealthy) {
 			c.Unhealthy++
 		} else if v.unseen.claims || v.unseen.pods {
-			c.bound("unhealthy", BoundAtLeast)
+			setBound(&c, "unhealthy", BoundAtLeast)
 		}
 		if !d.Uncertain {
 			continue
 		}
-		c.bound(strings.ToLower(string(d.State)), BoundAtMost)
+		setBound(&c, strings.ToLower(string(d.State)), BoundAtMost)
 		if v.unseen.rules && d.State == DeviceFree {
-			c.bound("tainted", BoundAtLeast)
+			setBound(&c, "tainted", BoundAtLeast)
 		}
 		if !v.unseen.claims {
 			continue
 		}
-		c.bound("allocated", BoundAtLeast)
+		setBound(&c, "allocated", BoundAtLeast)
 		if d.Shareable {
-			c.bound("shared", BoundAtLeast)
+			setBound(&c, "shared", BoundAtLeast)
 		}
 		if len(d.Counters) > 0 {
-			c.bound("blocked", BoundAtLeast)
+			setBound(&c, "blocked", BoundAtLeast)
 		}
 	}
 	_, c.FreeIsUpperBound = c.Bounds["free"]
 	return c
 }
 
-// of is the count of the devices in a state. What no state is counts nowhere.
-func (c *DeviceCounts) of(state DeviceState) *int {
+// countOf is the count of the devices in a state. What no state is counts nowhere.
+func countOf(c *DeviceCounts, state DeviceState) *int {
 	switch state {
 	case DeviceFree:
 		return &c.Free

@@ -83,7 +83,7 @@ func taintTexts(taints []inventory.DeviceTaint) string {
 func failureTexts(c *inventory.Class) string {
 	texts := make([]string, 0, len(c.Failures))
 	for i := range c.Failures {
-		texts = append(texts, c.Failures[i].String())
+		texts = append(texts, inventory.FailureText(&c.Failures[i]))
 	}
 	return strings.Join(texts, "; ")
 }

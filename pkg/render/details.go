@@ -174,7 +174,7 @@ func (p *page) extendedResource(r *inventory.ExtendedResource) {
 	var order []string
 	nodes := map[string][]string{}
 	for i := range r.Nodes {
-		text := strings.Join(r.Nodes[i].Notes(class), "; ")
+		text := strings.Join(inventory.ResourceNotes(&r.Nodes[i], class), "; ")
 		if nodes[text] == nil {
 			order = append(order, text)
 		}

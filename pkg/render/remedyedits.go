@@ -46,7 +46,7 @@ func editLine(e *explain.Edit) string {
 	line := fmt.Sprintf("%s %s: %s: ", kind, name, fieldOf(e.Path))
 	value, from := plainValue(e.Value), plainValue(e.From)
 	switch {
-	case e.Op == "remove" && e.Kind() == explain.EditNodeTaint:
+	case e.Op == "remove" && explain.KindOf(e) == explain.EditNodeTaint:
 		return line + "removed: " + from
 	case e.Op == "remove":
 		return line + "removed"

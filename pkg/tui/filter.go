@@ -82,7 +82,7 @@ func where(ctx context.Context, expression string, p *picture) (filter rowFilter
 		for i := range failures {
 			left += failures[i].Count
 		}
-		note = fmt.Sprintf("the expression fails on %s: %s", devices(left), &failures[0])
+		note = fmt.Sprintf("the expression fails on %s: %s", devices(left), inventory.FailureText(&failures[0]))
 	}
 	chosen := make(map[allocator.DeviceID]bool, len(ids))
 	for _, id := range ids {
