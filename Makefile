@@ -105,7 +105,7 @@ docs: ## Write the documents anew that come from the commands and the types
 
 .PHONY: generate
 generate: ## Write the generated code anew
-	$(TOOL) deepcopy-gen --output-file zz_generated.deepcopy.go --go-header-file tools/boilerplate/header.go.txt ./pkg/explain ./pkg/inventory ./pkg/nodeprobe/cdi ./pkg/nodeprobe/kubelet ./pkg/nodeprobe/checkpoint ./pkg/nodeprobe/driver ./pkg/nodeprobe/nvidia ./pkg/nodeprobe
+	$(TOOL) deepcopy-gen --output-file zz_generated.deepcopy.go --go-header-file tools/boilerplate/header.go.txt ./pkg/api/v1alpha1 ./pkg/nodeprobe/cdi ./pkg/nodeprobe/kubelet ./pkg/nodeprobe/checkpoint ./pkg/nodeprobe/driver ./pkg/nodeprobe/nvidia ./pkg/nodeprobe
 
 .PHONY: release-check
 release-check: control-plane ## Build a snapshot of the release, install it with krew, use it (many minutes)

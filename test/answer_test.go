@@ -19,13 +19,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // answer is what `kubectl dra why` says about a pod, and what it is based on.
 type answer struct {
-	*explain.Explanation
+	*api.Explanation
 	snapshot *snapshot.Snapshot
 }
 
@@ -35,7 +36,7 @@ func why(t *testing.T, kubeconfig, namespace, pod string) (answer, error) {
 	return ask(t, unhurried, kubeconfig, namespace, pod)
 }
 
-type explainer func(*testing.T, *snapshot.Snapshot, explain.Options) (*explain.Explanation, error)
+type explainer func(*testing.T, *snapshot.Snapshot, explain.Options) (*api.Explanation, error)
 
 func ask(t *testing.T, explained explainer, kubeconfig, namespace, pod string) (answer, error) {
 	t.Helper()
@@ -60,14 +61,14 @@ func ask(t *testing.T, explained explainer, kubeconfig, namespace, pod string) (
 }
 
 // inTime explains within the time that users are given.
-func inTime(t *testing.T, snap *snapshot.Snapshot, options explain.Options) (*explain.Explanation, error) {
+func inTime(t *testing.T, snap *snapshot.Snapshot, options explain.Options) (*api.Explanation, error) {
 	t.Helper()
 	return explain.Explain(t.Context(), snap, options)
 }
 
 // unhurried explains while the clock stands still. What is looked for in a
 // limited time, such as remedies, depends on how busy the machine is otherwise.
-func unhurried(t *testing.T, snap *snapshot.Snapshot, options explain.Options) (explanation *explain.Explanation, err error) {
+func unhurried(t *testing.T, snap *snapshot.Snapshot, options explain.Options) (explanation *api.Explanation, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		explanation, err = explain.Explain(t.Context(), snap, options)
@@ -94,14 +95,14 @@ func (a answer) checkForm(t *testing.T) {
 			}
 			seen[name] = true
 		}
-		if fits := group.Verdict == explain.Fits; fits != (group.Code == "") {
+		if fits := group.Verdict == api.Fits; fits != (group.Code == "") {
 			t.Errorf("a group with verdict %s has code %q", group.Verdict, group.Code)
 		}
 	}
 	if count != a.NodeCount {
 		t.Errorf("%d nodes are in groups, there are %d", count, a.NodeCount)
 	}
-	if (a.Verdict == explain.Fits) != (a.Placement != nil) && a.Verdict != explain.Blocked {
+	if (a.Verdict == api.Fits) != (a.Placement != nil) && a.Verdict != api.Blocked {
 		t.Errorf("verdict %s with placement %v", a.Verdict, a.Placement)
 	}
 	for _, claim := range a.Claims {
@@ -118,8 +119,8 @@ func (a answer) checkForm(t *testing.T) {
 }
 
 // codes are all reason codes of an answer.
-func (a answer) codes() []explain.Code {
-	var codes []explain.Code
+func (a answer) codes() []api.Code {
+	var codes []api.Code
 	for _, claim := range a.Claims {
 		for _, request := range claim.Requests {
 			for _, rejection := range request.Rejected {
@@ -151,7 +152,7 @@ func (a answer) checkAgainst(ctx context.Context, t *testing.T, step step, got d
 			t.Errorf("the reason %s is missing, there are %v; summary: %s", code, codes, a.Summary)
 		}
 	}
-	if got.reason == scheduled && a.Verdict != explain.Undetermined && !a.fitsOn(got.node) {
+	if got.reason == scheduled && a.Verdict != api.Undetermined && !a.fitsOn(got.node) {
 		t.Errorf("the scheduler took node %s, which is not among those that fit: %s", got.node, a.nodes())
 	}
 	// Pods of a gang are placed together: who gets which device is not known.
@@ -184,15 +185,15 @@ func (a answer) checkAgainst(ctx context.Context, t *testing.T, step step, got d
 }
 
 func (a answer) fitsOn(node string) bool {
-	return slices.ContainsFunc(a.Nodes, func(group explain.NodeGroup) bool {
-		return group.Verdict == explain.Fits && slices.Contains(group.Names, node)
+	return slices.ContainsFunc(a.Nodes, func(group api.NodeGroup) bool {
+		return group.Verdict == api.Fits && slices.Contains(group.Names, node)
 	})
 }
 
 func (a answer) nodes() string {
 	var groups []string
 	for _, group := range a.Nodes {
-		if group.Verdict == explain.Fits {
+		if group.Verdict == api.Fits {
 			groups = append(groups, strings.Join(group.Names, ", "))
 		}
 	}
@@ -247,7 +248,7 @@ func (a answer) checkAfter(t *testing.T, step step, got decision) {
 		}
 		return
 	}
-	if a.Verdict != explain.Allocated {
+	if a.Verdict != api.Allocated {
 		t.Errorf("after the scheduler's decision: verdict %s (%s), it is %s on node %s", a.Verdict, a.Summary, got.reason, got.node)
 	}
 	want := map[string][]string{}
@@ -275,7 +276,7 @@ func (a answer) checkAfter(t *testing.T, step step, got decision) {
 func describeAllocation(allocation *resourceapi.AllocationResult) []string {
 	var list []string
 	for _, result := range allocation.Devices.Results {
-		device := explain.AllocatedDevice{
+		device := api.AllocatedDevice{
 			Request: result.Request, Driver: result.Driver, Pool: result.Pool, Device: result.Device,
 			AdminAccess: ptr.Deref(result.AdminAccess, false),
 		}
@@ -291,7 +292,7 @@ func describeAllocation(allocation *resourceapi.AllocationResult) []string {
 }
 
 // describeDevice leaves out the share ID, which the allocator makes up.
-func describeDevice(device explain.AllocatedDevice) string {
+func describeDevice(device api.AllocatedDevice) string {
 	text := fmt.Sprintf("%s: %s/%s/%s", device.Request, device.Driver, device.Pool, device.Device)
 	if device.AdminAccess {
 		text += " admin"

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -106,7 +107,7 @@ func explainAndPrint(b *testing.B, snap *snapshot.Snapshot) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if e.Verdict != explain.DoesNotFit || e.Conflict == nil || len(e.Remedies) == 0 {
+	if e.Verdict != api.DoesNotFit || e.Conflict == nil || len(e.Remedies) == 0 {
 		b.Fatalf("%s: %s", e.Verdict, e.Summary)
 	}
 	if err := render.Explanation(io.Discard, e, render.Options{Width: 140}); err != nil {

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 const blockedCluster = `
@@ -77,14 +77,14 @@ func TestBlockedAgreesWithAdmission(t *testing.T) {
 	}
 	tests := []struct {
 		name, pod string
-		code      explain.Code
+		code      api.Code
 		// refused is part of what the API server says to the pod, empty if it takes it.
 		refused string
 		summary string
 	}{
-		{"too-large", manifest("too-large", "one", ", requests: {cpu: 3}, limits: {cpu: 3}"), explain.LimitRangeViolated, "maximum cpu usage per Container is 2", "LimitRange sizes allows no more than 2 of cpu, and container main has a limit of 3"},
-		{"too-much-memory", manifest("too-much-memory", "one", ", limits: {memory: 5Gi}"), explain.QuotaExceeded, "exceeded quota: gpus, requested: limits.memory=5Gi, used: limits.memory=0, limited: limits.memory=4Gi", "ResourceQuota gpus allows 4Gi of limits.memory: 0 used, 5Gi more needed"},
-		{"too-many", manifest("too-many", "four", ""), explain.QuotaExceeded, "", "ResourceQuota gpus allows 3 of gpu.deviceclass.resource.k8s.io/devices: 0 used, 4 more needed"},
+		{"too-large", manifest("too-large", "one", ", requests: {cpu: 3}, limits: {cpu: 3}"), api.LimitRangeViolated, "maximum cpu usage per Container is 2", "LimitRange sizes allows no more than 2 of cpu, and container main has a limit of 3"},
+		{"too-much-memory", manifest("too-much-memory", "one", ", limits: {memory: 5Gi}"), api.QuotaExceeded, "exceeded quota: gpus, requested: limits.memory=5Gi, used: limits.memory=0, limited: limits.memory=4Gi", "ResourceQuota gpus allows 4Gi of limits.memory: 0 used, 5Gi more needed"},
+		{"too-many", manifest("too-many", "four", ""), api.QuotaExceeded, "", "ResourceQuota gpus allows 3 of gpu.deviceclass.resource.k8s.io/devices: 0 used, 4 more needed"},
 		{"fine", manifest("fine", "one", ""), "", "", "The allocator picks a."},
 	}
 	for _, test := range tests {
@@ -142,7 +142,7 @@ func (c *cluster) blockedClaim(t *testing.T, name, summary string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Verdict != explain.Blocked || a.Code != explain.QuotaExceeded || a.Stage != explain.StageClaimGeneration || !strings.Contains(a.Summary, summary) {
+	if a.Verdict != api.Blocked || a.Code != api.QuotaExceeded || a.Stage != api.StageClaimGeneration || !strings.Contains(a.Summary, summary) {
 		t.Errorf("%s %s in stage %s: %s", a.Verdict, a.Code, a.Stage, a.Summary)
 	}
 	a.checkForm(t)

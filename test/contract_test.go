@@ -16,9 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/cdi"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/checkpoint"
@@ -28,7 +27,7 @@ import (
 )
 
 // apiVersion is that of all kinds. There is one constant of it in each package.
-const apiVersion = explain.APIVersion
+const apiVersion = api.APIVersion
 
 // listOf is what several objects of a kind are printed as.
 type listOf[T any] struct {
@@ -50,14 +49,14 @@ type kind struct {
 // kinds are all that there are, in the order of the documentation.
 func kinds() []kind {
 	return []kind{
-		{"Explanation", reflect.TypeFor[explain.Explanation](), reflect.TypeFor[explain.ExplanationList](), "why"},
-		{"Slice", reflect.TypeFor[inventory.Slice](), reflect.TypeFor[listOf[inventory.Slice]](), "slices"},
-		{"Pool", reflect.TypeFor[inventory.Pool](), reflect.TypeFor[listOf[inventory.Pool]](), "pools"},
-		{"Device", reflect.TypeFor[inventory.Device](), reflect.TypeFor[listOf[inventory.Device]](), "devices"},
-		{"Claim", reflect.TypeFor[inventory.Claim](), reflect.TypeFor[listOf[inventory.Claim]](), "claims"},
-		{"Class", reflect.TypeFor[inventory.Class](), reflect.TypeFor[listOf[inventory.Class]](), "classes"},
-		{"Taint", reflect.TypeFor[inventory.Taint](), reflect.TypeFor[listOf[inventory.Taint]](), "taints"},
-		{"Branch", reflect.TypeFor[inventory.Branch](), reflect.TypeFor[listOf[inventory.Branch]](), "tree"},
+		{"Explanation", reflect.TypeFor[api.Explanation](), reflect.TypeFor[api.ExplanationList](), "why"},
+		{"Slice", reflect.TypeFor[api.Slice](), reflect.TypeFor[listOf[api.Slice]](), "slices"},
+		{"Pool", reflect.TypeFor[api.Pool](), reflect.TypeFor[listOf[api.Pool]](), "pools"},
+		{"Device", reflect.TypeFor[api.Device](), reflect.TypeFor[listOf[api.Device]](), "devices"},
+		{"Claim", reflect.TypeFor[api.Claim](), reflect.TypeFor[listOf[api.Claim]](), "claims"},
+		{"Class", reflect.TypeFor[api.Class](), reflect.TypeFor[listOf[api.Class]](), "classes"},
+		{"Taint", reflect.TypeFor[api.Taint](), reflect.TypeFor[listOf[api.Taint]](), "taints"},
+		{"Branch", reflect.TypeFor[api.Branch](), reflect.TypeFor[listOf[api.Branch]](), "tree"},
 		{"NodeReport", reflect.TypeFor[nodeprobe.Report](), nil, "node-probe"},
 		{"GPUFindings", reflect.TypeFor[nvidia.Findings](), nil, "node-probe gpus"},
 		{"GPUPreviewComparison", reflect.TypeFor[nvidia.Comparison](), nil, "node-probe preview --diff"},

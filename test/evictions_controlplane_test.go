@@ -24,7 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 const evictNamespace = "evict"
@@ -140,9 +140,9 @@ func TestEvictionsAreThoseOfThePreview(t *testing.T) {
 	t.Run("the controller counts the same", func(t *testing.T) {
 		p.output(t, "taints", "add", "--name", "simulated", "--pool", "sick", "maintenance=fan:None")
 		devices := 0
-		for _, device := range items[inventory.Device](t, p, "devices", "--pool", "sick") {
+		for _, device := range items[api.Device](t, p, "devices", "--pool", "sick") {
 			devices++
-			if device.State == inventory.DeviceTainted {
+			if device.State == api.DeviceStateTainted {
 				t.Errorf("the effect None keeps device %s from being had", device.Name)
 			}
 		}
@@ -174,7 +174,7 @@ func TestEvictionsAreThoseOfThePreview(t *testing.T) {
 	}
 	// What the rule does is planned at once.
 	planned := map[string]time.Time{}
-	for _, taint := range items[inventory.Taint](t, p, "taints", "sick-fan") {
+	for _, taint := range items[api.Taint](t, p, "taints", "sick-fan") {
 		for _, pod := range taint.Pods {
 			if pod.Evicted {
 				planned[pod.Name] = pod.EvictionAt.Time
@@ -236,7 +236,7 @@ func TestEvictionsAreThoseOfThePreview(t *testing.T) {
 				return err == nil && slices.ContainsFunc(events.Items, func(event corev1.Event) bool { return event.Message == "Cancelling deletion" })
 			})
 		})
-		for _, taint := range items[inventory.Taint](t, p, "taints") {
+		for _, taint := range items[api.Taint](t, p, "taints") {
 			if taint.Rule != "" {
 				t.Errorf("there still is rule %s", taint.Rule)
 			}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -27,22 +28,22 @@ func TestExampleCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := map[string]struct {
-		verdict explain.Verdict
-		stage   explain.Stage
-		code    explain.Code
+		verdict api.Verdict
+		stage   api.Stage
+		code    api.Code
 		// summary is what the one sentence must tell.
 		summary string
 	}{
-		"media/encode-0":      {explain.DoesNotFit, explain.StageAllocation, explain.DeviceTainted, "2"},
-		"media/upscale-0":     {explain.Error, explain.StageAllocation, explain.ClassNotFound, "did you mean gpu.example.com?"},
-		"research/eval-0":     {explain.Error, explain.StageAllocation, explain.SelectorError, "no such key: productname"},
-		"research/finetune-0": {explain.Fits, explain.StageAllocation, "", "gpu-03"},
-		"research/notebook-0": {explain.DoesNotFit, explain.StageNodeFit, explain.NodeUnsuitable, ""},
-		"research/pretrain-0": {explain.DoesNotFit, explain.StageAllocation, explain.ConstraintUnsatisfiable, "pcieRoot"},
-		"serving/embed-2":     {explain.DoesNotFit, explain.StageAllocation, explain.DeviceAllocated, "4"},
-		"storage/replicate-0": {explain.DoesNotFit, explain.StageAllocation, explain.CapacityInsufficient, ""},
-		"vision/calibrate-0":  {explain.Error, explain.StageAllocation, explain.PoolIncomplete, "gpu-09 is currently being updated"},
-		"vision/segment-3":    {explain.DoesNotFit, explain.StageAllocation, explain.CountersExhausted, ""},
+		"media/encode-0":      {api.DoesNotFit, api.StageAllocation, api.DeviceTainted, "2"},
+		"media/upscale-0":     {api.Error, api.StageAllocation, api.ClassNotFound, "did you mean gpu.example.com?"},
+		"research/eval-0":     {api.Error, api.StageAllocation, api.SelectorError, "no such key: productname"},
+		"research/finetune-0": {api.Fits, api.StageAllocation, "", "gpu-03"},
+		"research/notebook-0": {api.DoesNotFit, api.StageNodeFit, api.NodeUnsuitable, ""},
+		"research/pretrain-0": {api.DoesNotFit, api.StageAllocation, api.ConstraintUnsatisfiable, "pcieRoot"},
+		"serving/embed-2":     {api.DoesNotFit, api.StageAllocation, api.DeviceAllocated, "4"},
+		"storage/replicate-0": {api.DoesNotFit, api.StageAllocation, api.CapacityInsufficient, ""},
+		"vision/calibrate-0":  {api.Error, api.StageAllocation, api.PoolIncomplete, "gpu-09 is currently being updated"},
+		"vision/segment-3":    {api.DoesNotFit, api.StageAllocation, api.CountersExhausted, ""},
 	}
 	for _, pod := range snap.Pods {
 		if pod.Spec.NodeName != "" {
@@ -72,8 +73,8 @@ func TestExampleCluster(t *testing.T) {
 	}
 }
 
-func codesOf(e *explain.Explanation) []explain.Code {
-	var codes []explain.Code
+func codesOf(e *api.Explanation) []api.Code {
+	var codes []api.Code
 	if e.Code != "" {
 		codes = append(codes, e.Code)
 	}

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -24,9 +25,9 @@ import (
 type fieldCase struct {
 	ask     string
 	target  explain.Options
-	verdict explain.Verdict
-	stage   explain.Stage
-	code    explain.Code
+	verdict api.Verdict
+	stage   api.Stage
+	code    api.Code
 	// says is in the text output, and not is not in it.
 	says, not []string
 	// hurried is a question that takes long, so that it is given a limited time.
@@ -80,7 +81,7 @@ func TestFieldCases(t *testing.T) {
 	}
 }
 
-func (c *fieldCase) explained(t *testing.T, snap *snapshot.Snapshot, target explain.Options) (*explain.Explanation, error) {
+func (c *fieldCase) explained(t *testing.T, snap *snapshot.Snapshot, target explain.Options) (*api.Explanation, error) {
 	t.Helper()
 	if c.hurried {
 		return inTime(t, snap, target)
@@ -88,7 +89,7 @@ func (c *fieldCase) explained(t *testing.T, snap *snapshot.Snapshot, target expl
 	return unhurried(t, snap, target)
 }
 
-func (c *fieldCase) check(t *testing.T, e *explain.Explanation) {
+func (c *fieldCase) check(t *testing.T, e *api.Explanation) {
 	t.Helper()
 	text := drawn(t, e, 0)
 	var wrong []string
@@ -113,7 +114,7 @@ func (c *fieldCase) check(t *testing.T, e *explain.Explanation) {
 
 // checkRedacted asks about the same object under its pseudonym. Whoever gets a
 // redacted snapshot has to find the same cause.
-func (c *fieldCase) checkRedacted(t *testing.T, snap *snapshot.Snapshot, plain *explain.Explanation) {
+func (c *fieldCase) checkRedacted(t *testing.T, snap *snapshot.Snapshot, plain *api.Explanation) {
 	t.Helper()
 	redacted := snapshot.Redact(snap)
 	target := c.target
@@ -139,7 +140,7 @@ func (c *fieldCase) checkRedacted(t *testing.T, snap *snapshot.Snapshot, plain *
 	}
 }
 
-func drawn(t *testing.T, e *explain.Explanation, width int) string {
+func drawn(t *testing.T, e *api.Explanation, width int) string {
 	t.Helper()
 	var out bytes.Buffer
 	if err := render.Explanation(&out, e, render.Options{Width: width}); err != nil {
@@ -178,11 +179,11 @@ func readFieldCases(path string) ([]fieldCase, error) {
 		c := &cases[len(cases)-1]
 		switch key {
 		case "verdict":
-			c.verdict = explain.Verdict(value)
+			c.verdict = api.Verdict(value)
 		case "stage":
-			c.stage = explain.Stage(value)
+			c.stage = api.Stage(value)
 		case "code":
-			c.code = explain.Code(value)
+			c.code = api.Code(value)
 		case "says":
 			c.says = append(c.says, value)
 		case "not":

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // TestWhyHints asks about a pod that waits for things that the allocator knows
@@ -114,7 +114,7 @@ status: {conditions: [{type: QuotaReserved, status: "False", reason: Inadmissibl
 	}
 	got.checkForm(t)
 	got.checkReplay(ctx, t)
-	if want := "driver gpu.example.com publishes nothing"; got.Verdict != explain.DoesNotFit || !strings.Contains(got.Summary, want) {
+	if want := "driver gpu.example.com publishes nothing"; got.Verdict != api.DoesNotFit || !strings.Contains(got.Summary, want) {
 		t.Errorf("verdict %s (%s), want that %s", got.Verdict, got.Summary, want)
 	}
 	var hints []string

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // TestInventoryShowsWhatTheSchedulerDid lets the scheduler allocate devices in
@@ -24,7 +24,7 @@ func TestInventoryShowsWhatTheSchedulerDid(t *testing.T) {
 	c := startCluster(t, everything())
 	p := programFor(t, c.kubeconfig)
 	// After all steps of the scenario these are the states of its devices.
-	for name, want := range map[string]inventory.DeviceCounts{
+	for name, want := range map[string]api.DeviceCounts{
 		"count":                      {Total: 4, Allocated: 3, Free: 1},
 		"claim-shared":               {Total: 3, Allocated: 2, Free: 1},
 		"shared-nic":                 {Total: 1, Shared: 1},
@@ -43,8 +43,8 @@ func TestInventoryShowsWhatTheSchedulerDid(t *testing.T) {
 			defer c.deletePods(t, s.name)
 			c.checkHolders(t, p, s.name)
 			c.checkTrees(t, p, s.name)
-			var got inventory.DeviceCounts
-			for _, pool := range items[inventory.Pool](t, p, "pools", s.name+".example.com/*") {
+			var got api.DeviceCounts
+			for _, pool := range items[api.Pool](t, p, "pools", s.name+".example.com/*") {
 				got.Total += pool.Devices.Total
 				got.Free += pool.Devices.Free
 				got.Allocated += pool.Devices.Allocated
@@ -57,7 +57,7 @@ func TestInventoryShowsWhatTheSchedulerDid(t *testing.T) {
 				t.Errorf("devices of the pools: -want +got:\n%s", diff)
 			}
 			devices, free := 0, 0
-			for _, slice := range items[inventory.Slice](t, p, "slices", "--field-selector", "driver="+s.name+".example.com") {
+			for _, slice := range items[api.Slice](t, p, "slices", "--field-selector", "driver="+s.name+".example.com") {
 				devices += slice.Devices
 				free += slice.Free
 			}
@@ -95,10 +95,10 @@ func (c *cluster) checkHolders(t *testing.T, p *program, namespace string) {
 	for i := range claims.Items {
 		claim := &claims.Items[i]
 		if claim.Status.Allocation == nil {
-			owned = append(owned, fmt.Sprintf("%s %s", claim.Name, inventory.ClaimPending))
+			owned = append(owned, fmt.Sprintf("%s %s", claim.Name, api.ClaimStatePending))
 			continue
 		}
-		owned = append(owned, fmt.Sprintf("%s %s %s", claim.Name, inventory.ClaimReserved, strings.Join(consumers(claim), ",")))
+		owned = append(owned, fmt.Sprintf("%s %s %s", claim.Name, api.ClaimStateReserved, strings.Join(consumers(claim), ",")))
 		for _, result := range claim.Status.Allocation.Devices.Results {
 			device := result.Driver + "/" + result.Pool + "/" + result.Device
 			holders = append(holders, fmt.Sprintf("%s has %s for %s share %s admin %t", device, claim.Name+" "+strings.Join(consumers(claim), ","),
@@ -107,7 +107,7 @@ func (c *cluster) checkHolders(t *testing.T, p *program, namespace string) {
 		}
 	}
 	var gotHolders, gotOwned []string
-	for _, device := range items[inventory.Device](t, p, "devices", "--driver", namespace+".example.com") {
+	for _, device := range items[api.Device](t, p, "devices", "--driver", namespace+".example.com") {
 		for _, h := range device.Holders {
 			if h.Namespace != namespace {
 				t.Errorf("device %s is held by namespace %s", device.Name, h.Namespace)
@@ -116,8 +116,8 @@ func (c *cluster) checkHolders(t *testing.T, p *program, namespace string) {
 				h.Claim+" "+strings.Join(sorted(h.Pods), ","), h.Request, h.ShareID, h.AdminAccess))
 		}
 	}
-	for _, claim := range items[inventory.Claim](t, p, "claims", "-n", namespace) {
-		if claim.State == inventory.ClaimPending {
+	for _, claim := range items[api.Claim](t, p, "claims", "-n", namespace) {
+		if claim.State == api.ClaimStatePending {
 			gotOwned = append(gotOwned, fmt.Sprintf("%s %s", claim.Name, claim.State))
 			continue
 		}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 const (
@@ -56,30 +56,30 @@ func TestLifecycleAgreesWithControllers(t *testing.T) {
 	t.Run("a template is missing", func(t *testing.T) {
 		template := "none"
 		c.lifePod(ctx, t, "orphan", corev1.PodResourceClaim{Name: "gpus", ResourceClaimTemplateName: &template}, "")
-		c.wantLife(ctx, t, "orphan", explain.Error, explain.StageClaimGeneration, "message", `resource claim template "none"`)
+		c.wantLife(ctx, t, "orphan", api.Error, api.StageClaimGeneration, "message", `resource claim template "none"`)
 	})
 	t.Run("bound without the scheduler", func(t *testing.T) {
 		claim := c.lifeClaim(ctx, t, "waiting")
 		c.lifePod(ctx, t, "by-hand", corev1.PodResourceClaim{Name: "gpus", ResourceClaimName: &claim.Name}, lifeNode)
-		c.wantLife(ctx, t, "by-hand", explain.Blocked, explain.StageReservation, "status.allocation", "missing")
+		c.wantLife(ctx, t, "by-hand", api.Blocked, api.StageReservation, "status.allocation", "missing")
 	})
 	t.Run("the controller reserves for a bound pod", func(t *testing.T) {
 		claim := c.lifeClaim(ctx, t, "allocated")
 		c.allocate(ctx, t, claim, "gpu-0")
 		c.lifePod(ctx, t, "reserved", corev1.PodResourceClaim{Name: "gpus", ResourceClaimName: &claim.Name}, lifeNode)
-		c.wantLife(ctx, t, "reserved", explain.Allocated, explain.StagePreparation, "", "")
+		c.wantLife(ctx, t, "reserved", api.Allocated, api.StagePreparation, "", "")
 	})
 	t.Run("a claim that waits for its consumer", func(t *testing.T) {
 		mustDo(t, func() error {
 			return c.kube.ResourceV1().ResourceClaims(lifeNamespace).Delete(ctx, "allocated", metav1.DeleteOptions{})
 		})
-		c.wantLife(ctx, t, "reserved", explain.Allocated, explain.StagePreparation, "metadata.finalizers", resourceapi.Finalizer)
+		c.wantLife(ctx, t, "reserved", api.Allocated, api.StagePreparation, "metadata.finalizers", resourceapi.Finalizer)
 	})
 	t.Run("a taint evicts", func(t *testing.T) {
 		claim := c.lifeClaim(ctx, t, "tainted")
 		c.allocate(ctx, t, claim, "gpu-1")
 		c.lifePod(ctx, t, "evicted", corev1.PodResourceClaim{Name: "gpus", ResourceClaimName: &claim.Name}, lifeNode)
-		c.wantLife(ctx, t, "evicted", explain.Allocated, explain.StagePreparation, "", "")
+		c.wantLife(ctx, t, "evicted", api.Allocated, api.StagePreparation, "", "")
 		device := "gpu-1"
 		mustDo(t, func() error {
 			_, err := c.kube.ResourceV1().DeviceTaintRules().Create(ctx, &resourceapi.DeviceTaintRule{
@@ -91,7 +91,7 @@ func TestLifecycleAgreesWithControllers(t *testing.T) {
 			}, metav1.CreateOptions{})
 			return err
 		})
-		c.wantLife(ctx, t, "evicted", explain.Allocated, explain.StageCleanup, "status.conditions[type=DisruptionTarget]", "DeletionByDeviceTaintManager")
+		c.wantLife(ctx, t, "evicted", api.Allocated, api.StageCleanup, "status.conditions[type=DisruptionTarget]", "DeletionByDeviceTaintManager")
 	})
 }
 
@@ -144,9 +144,9 @@ func (c *cluster) lifePod(ctx context.Context, t *testing.T, name string, claim 
 }
 
 // wantLife asks about a pod until the controllers have done what is awaited.
-func (c *cluster) wantLife(ctx context.Context, t *testing.T, pod string, verdict explain.Verdict, stage explain.Stage, path, found string) {
+func (c *cluster) wantLife(ctx context.Context, t *testing.T, pod string, verdict api.Verdict, stage api.Stage, path, found string) {
 	t.Helper()
-	var last *explain.Explanation
+	var last *api.Explanation
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, decisionTimeout, true, func(context.Context) (bool, error) {
 		got, err := why(t, c.kubeconfig, lifeNamespace, pod)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // TestWhyAgreesWithOldScheduler runs the scenarios that need no feature gate
@@ -89,7 +89,7 @@ func (c *cluster) runUnforeseen(t *testing.T, namespace, pod string) {
 		t.Fatal(err)
 	}
 	before.checkForm(t)
-	if slices.Contains([]string{"counters", "network-per-device"}, namespace) && !slices.Contains(before.codes(), explain.FeatureDisabled) {
+	if slices.Contains([]string{"counters", "network-per-device"}, namespace) && !slices.Contains(before.codes(), api.FeatureDisabled) {
 		t.Errorf("the devices need a feature that is off, which is not among the reasons: %v", before.codes())
 	}
 	if err := c.release(ctx, namespace, pod); err != nil {
@@ -183,7 +183,7 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if one.Verdict != explain.Fits {
+	if one.Verdict != api.Fits {
 		t.Fatalf("verdict %s: %s", one.Verdict, one.Summary)
 	}
 	if device := one.Placement.Claims[0].Devices[0]; device.Device != "gpu-1" {
@@ -196,7 +196,7 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if three.Verdict != explain.DoesNotFit {
+	if three.Verdict != api.DoesNotFit {
 		t.Errorf("verdict %s: %s", three.Verdict, three.Summary)
 	}
 	three.checkForm(t)

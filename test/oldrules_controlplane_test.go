@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // TestTaintRulesOfOldVersions makes, follows and removes rules on servers that
@@ -41,7 +41,7 @@ func TestTaintRulesOfOldVersions(t *testing.T) {
 				t.Error(err)
 			}
 			watching.waitRow(t, "gpu-1", "Tainted")
-			listed := items[inventory.Taint](t, p, "taints")
+			listed := items[api.Taint](t, p, "taints")
 			if len(listed) != 1 || listed[0].Rule != "pool-a-gpu-1-worn" || len(listed[0].Devices) != 1 || listed[0].Since == nil {
 				t.Errorf("got %+v", listed)
 			}

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
 // poolScenarios have plain devices, shared counters, shared devices, several
@@ -110,18 +110,18 @@ func TestPoolCounts(t *testing.T) {
 	c.grant(ctx, t, "viewer", "", public)
 	c.grant(ctx, t, "counter", "", append(readRights(t).roles["ClusterRole kubectl-dra-pool-status"], public)...)
 	viewer, counter := c.kubeconfigOf(t, "viewer"), c.kubeconfigOf(t, "counter")
-	truth := listAs[inventory.Pool](ctx, t, c.kubeconfig, "pools")
+	truth := listAs[api.Pool](ctx, t, c.kubeconfig, "pools")
 
 	t.Run("the cluster counts the same", func(t *testing.T) {
-		pools := listAs[inventory.Pool](ctx, t, c.kubeconfig, "pools", "--ask-server")
+		pools := listAs[api.Pool](ctx, t, c.kubeconfig, "pools", "--ask-server")
 		_, notes := runAs(ctx, t, c.kubeconfig, "pools", "--ask-server")
 		checkSameCounts(t, pools, notes)
 	})
 	t.Run("who sees no claims gets bounds", func(t *testing.T) {
 		marked := 0
-		for i, pool := range listAs[inventory.Pool](ctx, t, viewer, "pools") {
+		for i, pool := range listAs[api.Pool](ctx, t, viewer, "pools") {
 			checkBounds(t, &truth[i], &pool)
-			if pool.CountsFrom != inventory.CountsFromVisibleClaims || pool.ClusterCounts != nil {
+			if pool.CountsFrom != api.CountsFromVisibleClaims || pool.ClusterCounts != nil {
 				t.Errorf("pool %s: counts from %s", pool.Name, pool.CountsFrom)
 			}
 			if pool.Devices.FreeIsUpperBound != (pool.Devices.Free > 0) {
@@ -141,26 +141,26 @@ func TestPoolCounts(t *testing.T) {
 		requireText(t, notes, "claims that were not seen may have devices")
 	})
 	t.Run("who sees no claims never hears that a device is free", func(t *testing.T) {
-		state := map[string]inventory.DeviceState{}
-		for _, d := range listAs[inventory.Device](ctx, t, c.kubeconfig, "devices") {
+		state := map[string]api.DeviceState{}
+		for _, d := range listAs[api.Device](ctx, t, c.kubeconfig, "devices") {
 			state[d.Names()[0]] = d.State
 		}
-		for _, d := range listAs[inventory.Device](ctx, t, viewer, "devices") {
-			if !d.Uncertain && d.State != state[d.Names()[0]] || d.State == inventory.DeviceFree && !d.Uncertain {
+		for _, d := range listAs[api.Device](ctx, t, viewer, "devices") {
+			if !d.Uncertain && d.State != state[d.Names()[0]] || d.State == api.DeviceStateFree && !d.Uncertain {
 				t.Errorf("device %v: %s (uncertain: %v), in truth %s", d.Names()[0], d.State, d.Uncertain, state[d.Names()[0]])
 			}
 		}
 		out, notes := runUnread(ctx, t, viewer, "devices", "--free")
 		requireText(t, out, "Free?", "≤")
 		requireText(t, notes, "claims that were not seen may have devices")
-		slices := listAs[inventory.Slice](ctx, t, c.kubeconfig, "slices")
-		for i, slice := range listAs[inventory.Slice](ctx, t, viewer, "slices") {
+		slices := listAs[api.Slice](ctx, t, c.kubeconfig, "slices")
+		for i, slice := range listAs[api.Slice](ctx, t, viewer, "slices") {
 			if slice.Free < slices[i].Free || slice.FreeIsUpperBound != (slice.Free > 0) {
 				t.Errorf("slice %s: %d free, upper bound: %v; in truth %d", slice.Name, slice.Free, slice.FreeIsUpperBound, slices[i].Free)
 			}
 		}
-		classes := listAs[inventory.Class](ctx, t, c.kubeconfig, "classes")
-		for i, class := range listAs[inventory.Class](ctx, t, viewer, "classes") {
+		classes := listAs[api.Class](ctx, t, c.kubeconfig, "classes")
+		for i, class := range listAs[api.Class](ctx, t, viewer, "classes") {
 			if class.Free < classes[i].Free || class.FreeIsUpperBound != (class.Free > 0) || !class.ClaimsAreLowerBounds || class.Claims > classes[i].Claims {
 				t.Errorf("class %s: %d free, upper bound: %v; in truth %d", class.Name, class.Free, class.FreeIsUpperBound, classes[i].Free)
 			}
@@ -171,15 +171,15 @@ func TestPoolCounts(t *testing.T) {
 	})
 	t.Run("who may ask the cluster gets its counts", func(t *testing.T) {
 		exact := 0
-		for i, pool := range listAs[inventory.Pool](ctx, t, counter, "pools", "--ask-server") {
+		for i, pool := range listAs[api.Pool](ctx, t, counter, "pools", "--ask-server") {
 			checkBounds(t, &truth[i], &pool)
 			if len(pool.Differences) > 0 {
 				t.Errorf("pool %s: %q", pool.Name, pool.Differences)
 			}
-			if pool.State == inventory.PoolIncomplete {
+			if pool.State == api.PoolStateIncomplete {
 				continue
 			}
-			if pool.CountsFrom != inventory.CountsFromPoolStatus {
+			if pool.CountsFrom != api.CountsFromPoolStatus {
 				t.Errorf("pool %s: counts from %s", pool.Name, pool.CountsFrom)
 			}
 			if !pool.Devices.FreeIsUpperBound {
@@ -203,8 +203,8 @@ func TestPoolCounts(t *testing.T) {
 	t.Run("listing never writes", func(t *testing.T) {
 		requests := c.watchRequests(ctx, t)
 		defer requests.Stop()
-		for _, pool := range listAs[inventory.Pool](ctx, t, counter, "pools") {
-			if pool.CountsFrom != inventory.CountsFromVisibleClaims {
+		for _, pool := range listAs[api.Pool](ctx, t, counter, "pools") {
+			if pool.CountsFrom != api.CountsFromVisibleClaims {
 				t.Errorf("pool %s: counts from %s", pool.Name, pool.CountsFrom)
 			}
 		}
@@ -299,13 +299,13 @@ func TestPoolStatusSilence(t *testing.T) {
 // device: for it that is available. A device that is in use and tainted counts
 // as both, so that it is missing twice. Pools that are incomplete are not
 // counted at all. All that must be told.
-func checkSameCounts(t *testing.T, pools []inventory.Pool, notes string) {
+func checkSameCounts(t *testing.T, pools []api.Pool, notes string) {
 	t.Helper()
 	equal := 0
 	for i := range pools {
 		pool := &pools[i]
 		counts, there := &pool.Devices, pool.ClusterCounts
-		if pool.State == inventory.PoolIncomplete {
+		if pool.State == api.PoolStateIncomplete {
 			if there != nil {
 				t.Errorf("pool %s is incomplete, and the cluster counts %+v", pool.Name, there)
 			}
@@ -340,7 +340,7 @@ func checkSameCounts(t *testing.T, pools []inventory.Pool, notes string) {
 }
 
 // checkBounds tells whether what somebody is told about a pool can be true.
-func checkBounds(t *testing.T, truth, told *inventory.Pool) {
+func checkBounds(t *testing.T, truth, told *api.Pool) {
 	t.Helper()
 	if truth.Driver != told.Driver || truth.Name != told.Name {
 		t.Fatalf("pools %s/%s and %s/%s", truth.Driver, truth.Name, told.Driver, told.Name)
@@ -356,11 +356,11 @@ func checkBounds(t *testing.T, truth, told *inventory.Pool) {
 	} {
 		ok := count[0] == count[1]
 		switch told.Devices.Bounds[name] {
-		case inventory.BoundAtLeast:
+		case api.BoundAtLeast:
 			ok = count[0] >= count[1]
-		case inventory.BoundAtMost:
+		case api.BoundAtMost:
 			ok = count[0] <= count[1]
-		case inventory.BoundUnknown:
+		case api.BoundUnknown:
 			ok = true
 		}
 		if !ok {

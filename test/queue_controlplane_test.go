@@ -21,8 +21,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 )
 
 // queueObjects are a namespace, a node and a class of one name, and a template
@@ -88,14 +88,14 @@ func (c *cluster) whyText(t *testing.T, args ...string) asked {
 
 // whyAll runs why with some arguments, of which there is an answer for several
 // targets, and returns the answers by name.
-func (c *cluster) whyAll(t *testing.T, args ...string) map[string]*explain.Explanation {
+func (c *cluster) whyAll(t *testing.T, args ...string) map[string]*api.Explanation {
 	t.Helper()
 	got := c.whyText(t, append(args, "-o", "json")...)
-	var list explain.ExplanationList
+	var list api.ExplanationList
 	if err := json.Unmarshal([]byte(got.out), &list); err != nil {
 		t.Fatalf("why %s: code %d, %v\n%s%s", strings.Join(args, " "), got.code, err, got.out, got.errOut)
 	}
-	found := map[string]*explain.Explanation{}
+	found := map[string]*api.Explanation{}
 	for i := range list.Items {
 		found[list.Items[i].Target.Name] = &list.Items[i]
 	}
@@ -103,13 +103,13 @@ func (c *cluster) whyAll(t *testing.T, args ...string) map[string]*explain.Expla
 }
 
 // wantOrder checks that of two pods the first fits and the second comes after it.
-func wantOrder(t *testing.T, how string, found map[string]*explain.Explanation, first, second string) {
+func wantOrder(t *testing.T, how string, found map[string]*api.Explanation, first, second string) {
 	t.Helper()
-	if e := found[first]; e == nil || e.Verdict != explain.Fits || e.Queue != nil {
+	if e := found[first]; e == nil || e.Verdict != api.Fits || e.Queue != nil {
 		t.Errorf("%s: pod %s: %+v", how, first, e)
 	}
 	e := found[second]
-	if e == nil || e.Verdict != explain.DoesNotFit || e.Code != explain.PodsCompete || e.Placement != nil {
+	if e == nil || e.Verdict != api.DoesNotFit || e.Code != api.PodsCompete || e.Placement != nil {
 		t.Errorf("%s: pod %s: %+v", how, second, e)
 		return
 	}
@@ -226,11 +226,11 @@ func (c *cluster) replicasWith(t *testing.T, state func(*cluster, *corev1.Pod) b
 func (c *cluster) wantReplicas(t *testing.T, desired, have, fit int, args ...string) {
 	t.Helper()
 	got := c.whyText(t, append([]string{"deploy/web", "-n", "rollout", "-o", "json"}, args...)...)
-	var e explain.Explanation
+	var e api.Explanation
 	if err := json.Unmarshal([]byte(got.out), &e); err != nil {
 		t.Fatalf("code %d, %v\n%s", got.code, err, got.errOut)
 	}
-	if got.code != 1 || e.Verdict != explain.DoesNotFit || e.Replicas == nil || int(*e.Replicas.Desired) != desired || e.Replicas.WithDevices != have || e.Replicas.FitNow != fit || e.Replicas.Waiting != desired-have {
+	if got.code != 1 || e.Verdict != api.DoesNotFit || e.Replicas == nil || int(*e.Replicas.Desired) != desired || e.Replicas.WithDevices != have || e.Replicas.FitNow != fit || e.Replicas.Waiting != desired-have {
 		t.Errorf("why deploy/web: code %d, %s, %s, %+v, want %d of %d with devices and %d more", got.code, e.Verdict, e.Summary, e.Replicas, have, desired, fit)
 	}
 	verb := "have"

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 const quotaCluster = `
@@ -60,18 +60,18 @@ func TestQuotaAgreesWithTheServer(t *testing.T) {
 		// refused is who is refused, empty if the pod is scheduled.
 		refused string
 		needed  int
-		stage   explain.Stage
+		stage   api.Stage
 	}{
-		{"by-class", "gpu.deviceclass.resource.k8s.io/devices", 1, claim(2), byController, 2, explain.StageClaimGeneration},
+		{"by-class", "gpu.deviceclass.resource.k8s.io/devices", 1, claim(2), byController, 2, api.StageClaimGeneration},
 		{"by-class-enough", "gpu.deviceclass.resource.k8s.io/devices", 2, claim(2), "", 0, ""},
-		{"by-count", "count/resourceclaims.resource.k8s.io", 0, claim(1), byController, 1, explain.StageClaimGeneration},
-		{"by-extended-name", "requests.gpu.example.com/card", 1, claim(2), byController, 2, explain.StageClaimGeneration},
-		{"by-implicit-name", "requests.deviceclass.resource.kubernetes.io/gpu", 1, claim(2), byController, 2, explain.StageClaimGeneration},
-		{"pod-by-extended-name", "requests.gpu.example.com/card", 1, extended("gpu.example.com/card", 2), byUser, 2, explain.StageAllocation},
-		{"pod-by-implicit-name", "requests.deviceclass.resource.kubernetes.io/gpu", 1, extended("deviceclass.resource.kubernetes.io/gpu", 2), byUser, 2, explain.StageAllocation},
+		{"by-count", "count/resourceclaims.resource.k8s.io", 0, claim(1), byController, 1, api.StageClaimGeneration},
+		{"by-extended-name", "requests.gpu.example.com/card", 1, claim(2), byController, 2, api.StageClaimGeneration},
+		{"by-implicit-name", "requests.deviceclass.resource.kubernetes.io/gpu", 1, claim(2), byController, 2, api.StageClaimGeneration},
+		{"pod-by-extended-name", "requests.gpu.example.com/card", 1, extended("gpu.example.com/card", 2), byUser, 2, api.StageAllocation},
+		{"pod-by-implicit-name", "requests.deviceclass.resource.kubernetes.io/gpu", 1, extended("deviceclass.resource.kubernetes.io/gpu", 2), byUser, 2, api.StageAllocation},
 		{"pod-by-extended-name-enough", "requests.gpu.example.com/card", 1, extended("gpu.example.com/card", 1), "", 0, ""},
-		{"pod-by-class", "gpu.deviceclass.resource.k8s.io/devices", 1, extended("gpu.example.com/card", 2), byScheduler, 2, explain.StageAllocation},
-		{"pod-by-count", "count/resourceclaims.resource.k8s.io", 0, extended("gpu.example.com/card", 1), byScheduler, 1, explain.StageAllocation},
+		{"pod-by-class", "gpu.deviceclass.resource.k8s.io/devices", 1, extended("gpu.example.com/card", 2), byScheduler, 2, api.StageAllocation},
+		{"pod-by-count", "count/resourceclaims.resource.k8s.io", 0, extended("gpu.example.com/card", 1), byScheduler, 1, api.StageAllocation},
 	}
 	c := startCluster(t, controlplane.Options{})
 	c.createAll(t, "", quotaCluster)
@@ -95,9 +95,9 @@ func TestQuotaAgreesWithTheServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			summary := fmt.Sprintf("ResourceQuota cards allows %d of %s: 0 used, %d more needed", test.hard, test.key, test.needed)
-			want, code := string(explain.Fits)+" ", 0
+			want, code := string(api.Fits)+" ", 0
 			if test.refused != "" {
-				want, code = string(explain.Blocked)+" "+string(explain.QuotaExceeded)+" "+summary, 1
+				want, code = string(api.Blocked)+" "+string(api.QuotaExceeded)+" "+summary, 1
 			}
 			if got := c.whyText(t, "-f", path, "-o", "jsonpath={.verdict} {.code} {.summary}"); got.code != code || !strings.Contains(got.out, want) {
 				t.Errorf("before: code %d, %q, want %d, %q %s", got.code, got.out, code, want, got.errOut)
@@ -127,7 +127,7 @@ func TestQuotaAgreesWithTheServer(t *testing.T) {
 				t.Fatalf("the %s reports nothing like %q", test.refused, said)
 			}
 			got := c.whyText(t, "pod/p", "-n", test.name, "-o", "jsonpath={.verdict} {.code} {.stage} {.summary}")
-			if want := fmt.Sprintf("%s %s %s %s", explain.Blocked, explain.QuotaExceeded, test.stage, summary); got.code != 1 || !strings.Contains(got.out, want) {
+			if want := fmt.Sprintf("%s %s %s %s", api.Blocked, api.QuotaExceeded, test.stage, summary); got.code != 1 || !strings.Contains(got.out, want) {
 				t.Errorf("live: code %d, %q, want %q %s", got.code, got.out, want, got.errOut)
 			}
 		})

@@ -29,6 +29,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -166,9 +167,9 @@ func (r *remedyRun) startJob() string {
 
 // changeOwner does what a remedy says about a pod whose owner is of an unknown
 // kind: it makes the edits of the pod in the owner's pod template.
-func (r *remedyRun) changeOwner(t *testing.T, e *explain.Explanation, remedy *explain.Remedy) {
+func (r *remedyRun) changeOwner(t *testing.T, e *api.Explanation, remedy *api.Remedy) {
 	t.Helper()
-	if len(remedy.Commands) > 0 || remedy.Owner == nil || *remedy.Owner != (explain.RemedyOwner{APIVersion: "training.example.com/v1", Kind: "Trainer", Namespace: r.id, Name: "w"}) {
+	if len(remedy.Commands) > 0 || remedy.Owner == nil || *remedy.Owner != (api.RemedyOwner{APIVersion: "training.example.com/v1", Kind: "Trainer", Namespace: r.id, Name: "w"}) {
 		t.Fatalf("owner %+v, commands %q", remedy.Owner, remedy.Commands)
 	}
 	text := drawn(t, e, 200)
@@ -413,7 +414,7 @@ func (r *remedyRun) waitUntilWaiting(t *testing.T) []*corev1.Pod {
 }
 
 // explain asks about a pod or about the workload, as a user does.
-func (r *remedyRun) explain(t *testing.T, pod *corev1.Pod) *explain.Explanation {
+func (r *remedyRun) explain(t *testing.T, pod *corev1.Pod) *api.Explanation {
 	t.Helper()
 	ref := snapshot.ObjectRef{Resource: "pod", Namespace: r.id}
 	options := explain.Options{Kind: explain.KindPod, Namespace: r.id, AllRemedies: true}
@@ -445,7 +446,7 @@ func (r *remedyRun) explain(t *testing.T, pod *corev1.Pod) *explain.Explanation 
 }
 
 // chosen is the remedy with the kinds of edits that the case is about.
-func (r *remedyRun) chosen(t *testing.T, e *explain.Explanation) *explain.Remedy {
+func (r *remedyRun) chosen(t *testing.T, e *api.Explanation) *api.Remedy {
 	t.Helper()
 	want := slices.Sorted(slices.Values(r.kinds))
 	var found []string

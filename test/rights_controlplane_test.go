@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -60,23 +60,23 @@ func TestWhyWithFewRights(t *testing.T) {
 
 	tests := map[string]struct {
 		user, pod string
-		verdicts  []explain.Verdict
+		verdicts  []api.Verdict
 		// named are the resources that the answer must say were not seen.
 		named []string
 	}{
 		"a tenant sees no devices": {
 			user: "tenant", pod: "three",
-			verdicts: []explain.Verdict{explain.Undetermined},
+			verdicts: []api.Verdict{api.Undetermined},
 			named:    []string{snapshot.ResourceClasses},
 		},
 		"a developer does not see who else has devices": {
 			user: "developer", pod: "three",
-			verdicts: []explain.Verdict{explain.Fits, explain.Undetermined},
+			verdicts: []api.Verdict{api.Fits, api.Undetermined},
 			named:    []string{snapshot.ResourceClaims, snapshot.ResourcePods},
 		},
 		"a developer sees that there are not enough devices": {
 			user: "developer", pod: "four",
-			verdicts: []explain.Verdict{explain.DoesNotFit},
+			verdicts: []api.Verdict{api.DoesNotFit},
 			named:    []string{snapshot.ResourceClaims},
 		},
 	}

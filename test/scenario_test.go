@@ -19,7 +19,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // schedulingGate holds a pod back until the test has asked about it.
@@ -47,7 +47,7 @@ type step struct {
 	// Claim is the spec of the one claim of a pod that the file does not have.
 	Claim json.RawMessage `json:"claim"`
 	// Outcome is what the scenario was written for.
-	Outcome explain.Verdict `json:"outcome"`
+	Outcome api.Verdict `json:"outcome"`
 	// Scheduler is the expected decision, if it does not follow from Outcome.
 	Scheduler decisionReason `json:"scheduler"`
 	// Node is where the pod must go, if only one is right.
@@ -55,11 +55,11 @@ type step struct {
 	// Message is a part of what the scheduler must say.
 	Message string `json:"message"`
 	// Code is that of the answer.
-	Code explain.Code `json:"code"`
+	Code api.Code `json:"code"`
 	// With are pods that are created and let go together with it.
 	With []string `json:"with"`
 	// Codes are reason codes that the explanation must have.
-	Codes []explain.Code `json:"codes"`
+	Codes []api.Code `json:"codes"`
 	// Slow is an answer that takes long, so that it is given a limited time, and
 	// not asked for again from a file.
 	Slow bool `json:"slow"`
@@ -84,11 +84,11 @@ func (s step) expected() decisionReason {
 	switch {
 	case s.Scheduler != "":
 		return s.Scheduler
-	case s.Outcome == explain.Fits, s.Outcome == explain.Allocated:
+	case s.Outcome == api.Fits, s.Outcome == api.Allocated:
 		return scheduled
-	case s.Outcome == explain.Error:
+	case s.Outcome == api.Error:
 		return schedulerError
-	case s.Outcome == explain.Blocked && s.Message == "":
+	case s.Outcome == api.Blocked && s.Message == "":
 		return notQueued
 	default:
 		return unschedulable
@@ -106,16 +106,16 @@ const timedOut = "timed out trying to allocate devices"
 // agree tells whether a verdict says what the scheduler did. Some errors make
 // it wait for a change instead of trying again. Only what it has no time for
 // may be decided otherwise, by counting, or not at all.
-func agree(verdict explain.Verdict, decision decisionReason, message string) bool {
+func agree(verdict api.Verdict, decision decisionReason, message string) bool {
 	switch decision {
 	case scheduled, allocated:
-		return verdict == explain.Fits || verdict == explain.Allocated
+		return verdict == api.Fits || verdict == api.Allocated
 	case unschedulable:
-		return verdict == explain.DoesNotFit || verdict == explain.Error || verdict == explain.Blocked
+		return verdict == api.DoesNotFit || verdict == api.Error || verdict == api.Blocked
 	case notQueued:
-		return verdict == explain.Blocked || verdict == explain.Error
+		return verdict == api.Blocked || verdict == api.Error
 	default:
-		return verdict == explain.Error || strings.Contains(message, timedOut) && (verdict == explain.DoesNotFit || verdict == explain.Undetermined)
+		return verdict == api.Error || strings.Contains(message, timedOut) && (verdict == api.DoesNotFit || verdict == api.Undetermined)
 	}
 }
 
@@ -214,7 +214,7 @@ func (s *scenario) complete() error {
 				}},
 			})
 		}
-		if step.Outcome != explain.Undetermined && !agree(step.Outcome, step.expected(), step.Message) {
+		if step.Outcome != api.Undetermined && !agree(step.Outcome, step.expected(), step.Message) {
 			return fmt.Errorf("read scenario %s: step %s: %s and %s are no agreement", s.name, step.Pod, step.Outcome, step.expected())
 		}
 		pod := s.pods[step.Pod]

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 )
 
@@ -194,7 +195,7 @@ func (c *cluster) createCorrected(t *testing.T, id, wrong, right string) {
 }
 
 // firstRemedy is the remedy that comes first, which has to say what was meant.
-func firstRemedy(t *testing.T, e *explain.Explanation, right string) *explain.Remedy {
+func firstRemedy(t *testing.T, e *api.Explanation, right string) *api.Remedy {
 	t.Helper()
 	if len(e.Remedies) == 0 {
 		t.Fatalf("%s: %s\nno remedy", e.Verdict, e.Summary)

@@ -188,8 +188,21 @@ func TestStoredTextsSurvive(t *testing.T) {
 
 	t.Run("output", func(t *testing.T) {
 		for _, args := range [][]string{
-			{"why", "pod/train-0"}, {"why", "claim/pending"}, {"why", "claim/allocated"}, {"why", "template/template"}, {"why", "pod/train-0", "--node", "node-1"}, {"why", "pod/train-0", "--device", "gpu-0"}, {"why", "-A"},
-			{"claims"}, {"classes"}, {"devices"}, {"pools"}, {"slices"}, {"taints"}, {"tree"}, {"tree", "claim/allocated"},
+			{"why", "pod/train-0"},
+			{"why", "claim/pending"},
+			{"why", "claim/allocated"},
+			{"why", "template/template"},
+			{"why", "pod/train-0", "--node", "node-1"},
+			{"why", "pod/train-0", "--device", "gpu-0"},
+			{"why", "-A"},
+			{"claims"},
+			{"classes"},
+			{"devices"},
+			{"pools"},
+			{"slices"},
+			{"taints"},
+			{"tree"},
+			{"tree", "claim/allocated"},
 		} {
 			args = append(args, "-n", "ml")
 			requireCleanOutputs(t, p, whole, args)
@@ -495,7 +508,15 @@ func TestStoredQuantities(t *testing.T) {
 				said = test.path + ": expected a quantity with an exponent between -99 and 99, found "
 			}
 			for _, args := range [][]string{
-				{"snapshot", "-o", path}, {"why", "pod/fine", "-n", "ml"}, {"why", "-A"}, {"claims", "-A"}, {"devices"}, {"pools"}, {"slices", "-o", "wide"}, {"classes"}, {"tree", "-A"},
+				{"snapshot", "-o", path},
+				{"why", "pod/fine", "-n", "ml"},
+				{"why", "-A"},
+				{"claims", "-A"},
+				{"devices"},
+				{"pools"},
+				{"slices", "-o", "wide"},
+				{"classes"},
+				{"tree", "-A"},
 				{"why", "pod/fine", "-n", "ml", "--snapshot", path},
 			} {
 				code, _, errOut := p.tried(t, args...)

@@ -95,7 +95,11 @@ func TestTroubleWithTheServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, env := range [][]string{
-			{}, {"HOME="}, {"HOME=/nonexistent"}, {"HOME=" + file}, {"HOME=/proc"},
+			{},
+			{"HOME="},
+			{"HOME=/nonexistent"},
+			{"HOME=" + file},
+			{"HOME=/proc"},
 			{"HOME=/nonexistent", "XDG_CACHE_HOME=" + file, "KUBECACHEDIR=" + file, "TMPDIR=" + file},
 		} {
 			p := programFor(t, c.kubeconfig)

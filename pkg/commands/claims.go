@@ -14,8 +14,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -27,7 +27,7 @@ type claimsFlags struct {
 }
 
 func newClaims(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := &claimsFlags{listFlags: newListFlags(config, &inventory.Claim{}, "their own")}
+	flags := &claimsFlags{listFlags: newListFlags(config, &api.Claim{}, "their own")}
 	cmd := &cobra.Command{
 		Use:     "claims [NAME ...]",
 		Aliases: []string{"claim"},
@@ -86,18 +86,18 @@ A NAME can be a pattern like 'train-*'.`,
 				kind: "Claim", plural: "ResourceClaims", namespaced: true, asks: []string{snapshot.ResourceClaims},
 				items: flags.items,
 				keep:  flags.keep,
-				table: func(items []inventory.Item) *metav1.Table {
-					claims := typed[*inventory.Claim](items)
+				table: func(items []api.Item) *metav1.Table {
+					claims := typed[*api.Claim](items)
 					if flags.pending {
 						return render.PendingClaims(claims, flags.allNamespaces || severalNamespaces(claims), inFull)
 					}
 					return render.Claims(claims, flags.allNamespaces || severalNamespaces(claims))
 				},
-				details: func(_ context.Context, w io.Writer, items []inventory.Item, _ *listed) error {
-					return render.ClaimDetails(w, typed[*inventory.Claim](items), render.Options{Width: outputWidth(w)})
+				details: func(_ context.Context, w io.Writer, items []api.Item, _ *listed) error {
+					return render.ClaimDetails(w, typed[*api.Claim](items), render.Options{Width: outputWidth(w)})
 				},
 				total: claimTotal,
-				name:  func(item inventory.Item) string { return "resourceclaim.resource.k8s.io/" + item.Names()[0] },
+				name:  func(item api.Item) string { return "resourceclaim.resource.k8s.io/" + item.Names()[0] },
 			}, streams)
 			if err != nil {
 				return err
@@ -122,13 +122,13 @@ A NAME can be a pattern like 'train-*'.`,
 
 // items are the claims with their stages; those that are pending get their reason
 // if it is asked for.
-func (f *claimsFlags) items(ctx context.Context, from *listed) ([]inventory.Item, error) {
+func (f *claimsFlags) items(ctx context.Context, from *listed) ([]api.Item, error) {
 	claims := from.inventory.Claims()
 	stages := explain.NewStages(from.alloc, from.snap)
 	for i := range claims {
 		c := &claims[i]
 		c.Stage = string(stages.OfClaim(from.snap.Claims[i]))
-		if !f.pending || c.State != inventory.ClaimPending || !f.allNamespaces && from.namespace != "" && c.Namespace != from.namespace {
+		if !f.pending || c.State != api.ClaimStatePending || !f.allNamespaces && from.namespace != "" && c.Namespace != from.namespace {
 			continue
 		}
 		answer, err := explain.ExplainWith(ctx, from.alloc, from.snap, explain.Options{Kind: explain.KindClaim, Namespace: c.Namespace, Name: c.Name})
@@ -143,9 +143,9 @@ func (f *claimsFlags) items(ctx context.Context, from *listed) ([]inventory.Item
 	return asItems(claims), nil
 }
 
-func (f *claimsFlags) keep(item inventory.Item) bool {
-	c, ok := item.(*inventory.Claim)
-	if !ok || f.pending && c.State != inventory.ClaimPending {
+func (f *claimsFlags) keep(item api.Item) bool {
+	c, ok := item.(*api.Claim)
+	if !ok || f.pending && c.State != api.ClaimStatePending {
 		return false
 	}
 	if f.class == "" {
@@ -163,7 +163,7 @@ func (f *claimsFlags) keep(item inventory.Item) bool {
 
 // severalNamespaces tells whether claims are of more than one namespace. A file
 // is listed completely unless a namespace is given.
-func severalNamespaces(claims []*inventory.Claim) bool {
+func severalNamespaces(claims []*api.Claim) bool {
 	for _, c := range claims {
 		if c.Namespace != claims[0].Namespace {
 			return true
@@ -174,9 +174,9 @@ func severalNamespaces(claims []*inventory.Claim) bool {
 
 // claimTotal counts the claims by state, and the devices that they have, each
 // once.
-func claimTotal(items []inventory.Item) string {
-	counts, devices := map[inventory.ClaimState]int{}, map[string]bool{}
-	for _, c := range typed[*inventory.Claim](items) {
+func claimTotal(items []api.Item) string {
+	counts, devices := map[api.ClaimState]int{}, map[string]bool{}
+	for _, c := range typed[*api.Claim](items) {
 		counts[c.State]++
 		for _, r := range c.Requests {
 			for _, d := range r.Devices {
@@ -185,7 +185,7 @@ func claimTotal(items []inventory.Item) string {
 		}
 	}
 	var parts []string
-	for _, state := range []inventory.ClaimState{inventory.ClaimPending, inventory.ClaimAllocated, inventory.ClaimReserved, inventory.ClaimDeleting} {
+	for _, state := range []api.ClaimState{api.ClaimStatePending, api.ClaimStateAllocated, api.ClaimStateReserved, api.ClaimStateDeleting} {
 		if counts[state] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[state], strings.ToLower(string(state))))
 		}

@@ -13,13 +13,13 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func newClasses(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := newListFlags(config, &inventory.Class{}, "their own")
+	flags := newListFlags(config, &api.Class{}, "their own")
 	cmd := &cobra.Command{
 		Use:     "classes [NAME ...]",
 		Aliases: []string{"class"},
@@ -54,14 +54,14 @@ A NAME can be a pattern like 'gpu.*'.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options, err := flags.toOptions(cmd, args, listing{
 				kind: "Class", plural: "DeviceClasses", reads: stateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClasses), asks: []string{snapshot.ResourceClasses},
-				items: func(ctx context.Context, from *listed) ([]inventory.Item, error) {
+				items: func(ctx context.Context, from *listed) ([]api.Item, error) {
 					classes, err := from.inventory.Classes(ctx)
 					return asItems(classes), err
 				},
-				table:   func(items []inventory.Item) *metav1.Table { return render.Classes(typed[*inventory.Class](items)) },
+				table:   func(items []api.Item) *metav1.Table { return render.Classes(typed[*api.Class](items)) },
 				details: classDetails,
-				total:   func(items []inventory.Item) string { return classTotal(items, flags.inWide("how")) },
-				name:    func(item inventory.Item) string { return "deviceclass.resource.k8s.io/" + item.Names()[0] },
+				total:   func(items []api.Item) string { return classTotal(items, flags.inWide("how")) },
+				name:    func(item api.Item) string { return "deviceclass.resource.k8s.io/" + item.Names()[0] },
 			}, streams)
 			if err != nil {
 				return err
@@ -77,9 +77,9 @@ A NAME can be a pattern like 'gpu.*'.`,
 
 // classDetails shows the extended resources of the classes and, unless certain
 // classes were asked for, those that no class serves.
-func classDetails(ctx context.Context, w io.Writer, items []inventory.Item, from *listed) error {
-	var resources []inventory.ExtendedResource
-	for _, class := range typed[*inventory.Class](items) {
+func classDetails(ctx context.Context, w io.Writer, items []api.Item, from *listed) error {
+	var resources []api.ExtendedResource
+	for _, class := range typed[*api.Class](items) {
 		resources = append(resources, class.ExtendedResources...)
 	}
 	if len(items) == len(from.snap.Classes) {
@@ -92,9 +92,9 @@ func classDetails(ctx context.Context, w io.Writer, items []inventory.Item, from
 	return render.ExtendedResources(w, resources, render.Options{Width: outputWidth(w)})
 }
 
-func classTotal(items []inventory.Item, inWide string) string {
+func classTotal(items []api.Item, inWide string) string {
 	failing := 0
-	for _, class := range typed[*inventory.Class](items) {
+	for _, class := range typed[*api.Class](items) {
 		if class.Failing > 0 {
 			failing++
 		}

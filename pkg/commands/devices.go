@@ -17,6 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -33,7 +34,7 @@ type devicesFlags struct {
 }
 
 func newDevices(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := &devicesFlags{listFlags: newListFlags(config, &inventory.Device{}, "their ResourceSlices")}
+	flags := &devicesFlags{listFlags: newListFlags(config, &api.Device{}, "their ResourceSlices")}
 	cmd := &cobra.Command{
 		Use:     "devices [DEVICE | POOL/DEVICE | DRIVER/POOL/DEVICE ...]",
 		Aliases: []string{"device"},
@@ -83,7 +84,7 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 			var have *inventory.Inventory
 			options, err := flags.toOptions(cmd, args, listing{
 				kind: "Device", plural: "devices", reads: stateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups), asksEverywhere: true,
-				items: func(ctx context.Context, from *listed) ([]inventory.Item, error) {
+				items: func(ctx context.Context, from *listed) ([]api.Item, error) {
 					have = from.inventory
 					devices := from.inventory.Devices()
 					if err := flags.unknown(from, devices); err != nil {
@@ -94,13 +95,13 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 					return asItems(devices), err
 				},
 				keep: flags.keep,
-				table: func(items []inventory.Item) *metav1.Table {
-					return render.Devices(typed[*inventory.Device](items), flags.columns)
+				table: func(items []api.Item) *metav1.Table {
+					return render.Devices(typed[*api.Device](items), flags.columns)
 				},
-				total: func(items []inventory.Item) string {
-					return deviceTotal(typed[*inventory.Device](items), have)
+				total: func(items []api.Item) string {
+					return deviceTotal(typed[*api.Device](items), have)
 				},
-				name: func(item inventory.Item) string { return item.Names()[0] },
+				name: func(item api.Item) string { return item.Names()[0] },
 			}, streams)
 			if err != nil {
 				return err
@@ -168,10 +169,10 @@ func stillTaken(have *inventory.Inventory, what string) []string {
 
 // unknown notes what the flags name that there is not, and what --node leaves
 // out of what the node can reach.
-func (f *devicesFlags) unknown(from *listed, devices []inventory.Device) error {
+func (f *devicesFlags) unknown(from *listed, devices []api.Device) error {
 	from.notes = append(from.notes, noSuchDevices(from.snap, from.alloc, f.driver, f.pool, "")...)
 	for _, name := range f.columns {
-		if !slices.ContainsFunc(devices, func(d inventory.Device) bool { return render.Attribute(&d, name) != "" }) {
+		if !slices.ContainsFunc(devices, func(d api.Device) bool { return render.Attribute(&d, name) != "" }) {
 			from.notes = append(from.notes, fmt.Sprintf("no device has an attribute or a capacity %s", name))
 		}
 	}
@@ -244,7 +245,7 @@ func (f *devicesFlags) choose(ctx context.Context, from *listed) error {
 // maxFailures is how many ways in which selectors fail are told.
 const maxFailures = 3
 
-func failureNotes(failures []inventory.SelectorFailure) []string {
+func failureNotes(failures []api.SelectorFailure) []string {
 	var notes []string
 	for i := range failures[:min(len(failures), maxFailures)] {
 		notes = append(notes, fmt.Sprintf("not listed: %s on which a selector fails: %s", counted(failures[i].Count, "device"), inventory.FailureText(&failures[i])))
@@ -259,12 +260,12 @@ func failureNotes(failures []inventory.SelectorFailure) []string {
 	return notes
 }
 
-func (f *devicesFlags) keep(item inventory.Item) bool {
-	d, ok := item.(*inventory.Device)
+func (f *devicesFlags) keep(item api.Item) bool {
+	d, ok := item.(*api.Device)
 	return ok &&
 		(f.selected == nil || f.selected[d.Names()[0]]) &&
-		(!f.free || d.State == inventory.DeviceFree) &&
-		(!f.allocated || d.State == inventory.DeviceAllocated || d.State == inventory.DeviceShared || d.State == inventory.DeviceUnpublished) &&
+		(!f.free || d.State == api.DeviceStateFree) &&
+		(!f.allocated || d.State == api.DeviceStateAllocated || d.State == api.DeviceStateShared || d.State == api.DeviceStateUnpublished) &&
 		(!f.tainted || len(d.Taints) > 0) &&
 		(f.driver == "" || d.Driver == f.driver) &&
 		(f.pool == "" || d.Pool == f.pool) &&
@@ -272,10 +273,10 @@ func (f *devicesFlags) keep(item inventory.Item) bool {
 }
 
 // deviceTotal says how many devices are in which state.
-func deviceTotal(devices []*inventory.Device, have *inventory.Inventory) string {
+func deviceTotal(devices []*api.Device, have *inventory.Inventory) string {
 	counts, unpublished := have.CountDevices(devices), 0
 	for _, d := range devices {
-		if d.State == inventory.DeviceUnpublished {
+		if d.State == api.DeviceStateUnpublished {
 			unpublished++
 		}
 	}

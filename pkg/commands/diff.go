@@ -20,6 +20,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -72,10 +73,10 @@ func readTexts(paths []string) *manifestTexts {
 
 // settle turns the edits of remedies that concern objects of the files into
 // diffs. The commands for them are left out: they are not in the cluster yet.
-func (t *manifestTexts) settle(snap *snapshot.Snapshot, e *explain.Explanation, given func(object string) bool) {
+func (t *manifestTexts) settle(snap *snapshot.Snapshot, e *api.Explanation, given func(object string) bool) {
 	for i := range e.Remedies {
 		r := &e.Remedies[i]
-		var stored, local []explain.Edit
+		var stored, local []api.Edit
 		for _, edit := range r.Edits {
 			if given(edit.Object) {
 				local = append(local, edit)
@@ -99,7 +100,7 @@ func (t *manifestTexts) settle(snap *snapshot.Snapshot, e *explain.Explanation, 
 
 // diff writes edits as a unified diff of the files; empty if one of them
 // cannot be made in place.
-func (t *manifestTexts) diff(edits []explain.Edit) string {
+func (t *manifestTexts) diff(edits []api.Edit) string {
 	changed := map[string][]byte{}
 	for _, edit := range edits {
 		done := false
@@ -163,7 +164,7 @@ var errNotThere = errors.New("no such object")
 
 // edit makes one edit in the text of a file and makes sure that it does just
 // that.
-func (t *manifestTexts) edit(text []byte, edit explain.Edit) ([]byte, error) {
+func (t *manifestTexts) edit(text []byte, edit api.Edit) ([]byte, error) {
 	documents, err := decodeNodes(text)
 	if err != nil {
 		return nil, err

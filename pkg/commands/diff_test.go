@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 const claimYAML = `# Two at once.
@@ -63,72 +63,72 @@ const claimJSON = `{
 `
 
 func TestDiff(t *testing.T) {
-	claim := func(op, path string, value any) explain.Edit {
+	claim := func(op, path string, value any) api.Edit {
 		return anEdit(t, "ResourceClaim/ml/train", op, path, value)
 	}
-	pod := func(op, path string, value any) explain.Edit { return anEdit(t, "Pod/ml/p", op, path, value) }
+	pod := func(op, path string, value any) api.Edit { return anEdit(t, "Pod/ml/p", op, path, value) }
 	toleration := map[string]string{"key": "xid", "operator": "Exists"}
 	exactly := "/spec/devices/requests/0/exactly"
 	tests := map[string]struct {
 		text  string
-		edits []explain.Edit
+		edits []api.Edit
 		// want has the changed lines.
 		want []string
 	}{
 		"a number keeps its comment": {
-			edits: []explain.Edit{claim("replace", exactly+"/count", 4)},
+			edits: []api.Edit{claim("replace", exactly+"/count", 4)},
 			want:  []string{"-        count: 8  # eight", "+        count: 4  # eight"},
 		},
 		"a quoted text": {
-			edits: []explain.Edit{claim("replace", exactly+"/deviceClassName", "big")},
+			edits: []api.Edit{claim("replace", exactly+"/deviceClassName", "big")},
 			want:  []string{`-        deviceClassName: "gpu"`, `+        deviceClassName: "big"`},
 		},
 		"a text in single quotes": {
-			edits: []explain.Edit{claim("replace", exactly+"/selectors/0/cel/expression", `it's`)},
+			edits: []api.Edit{claim("replace", exactly+"/selectors/0/cel/expression", `it's`)},
 			want:  []string{`-        - cel: {expression: 'a == "b"'}`, `+        - cel: {expression: 'it''s'}`},
 		},
 		"a block of text": {
-			edits: []explain.Edit{claim("replace", exactly+"/selectors/1/cel/expression", `device.driver == "y"`)},
+			edits: []api.Edit{claim("replace", exactly+"/selectors/1/cel/expression", `device.driver == "y"`)},
 			want:  []string{`-              device.driver`, `-              == "x"`, `+              device.driver == "y"`},
 		},
 		"a value in braces": {
-			edits: []explain.Edit{claim("replace", exactly+"/capacity/requests/memory", "40Gi")},
+			edits: []api.Edit{claim("replace", exactly+"/capacity/requests/memory", "40Gi")},
 			want:  []string{"-          requests: {memory: 80Gi, bandwidth: 1G}", "+          requests: {memory: 40Gi, bandwidth: 1G}"},
 		},
 		"out of braces": {
-			edits: []explain.Edit{claim("remove", exactly+"/capacity/requests/bandwidth", nil)},
+			edits: []api.Edit{claim("remove", exactly+"/capacity/requests/bandwidth", nil)},
 			want:  []string{"-          requests: {memory: 80Gi, bandwidth: 1G}", "+          requests: {memory: 80Gi}"},
 		},
 		"an item of a list": {
-			edits: []explain.Edit{claim("remove", "/spec/devices/constraints/0", nil)},
+			edits: []api.Edit{claim("remove", "/spec/devices/constraints/0", nil)},
 			want:  []string{"-    - matchAttribute: a/root"},
 		},
 		"a whole list": {
-			edits: []explain.Edit{claim("remove", "/spec/devices/constraints", nil)},
+			edits: []api.Edit{claim("remove", "/spec/devices/constraints", nil)},
 			want:  []string{"-    constraints:", "-    # all on one root", "-    - matchAttribute: a/root", `-    - distinctAttribute: "a/slot"`},
 		},
 		"a new list": {
-			edits: []explain.Edit{claim("add", exactly+"/tolerations", []any{toleration})},
+			edits: []api.Edit{claim("add", exactly+"/tolerations", []any{toleration})},
 			want:  []string{"+        tolerations:", "+          - key: xid", "+            operator: Exists"},
 		},
 		"two edits": {
-			edits: []explain.Edit{claim("add", exactly+"/tolerations", []any{toleration}), claim("replace", exactly+"/count", 1)},
+			edits: []api.Edit{claim("add", exactly+"/tolerations", []any{toleration}), claim("replace", exactly+"/count", 1)},
 			want: []string{
 				"-        count: 8  # eight", "+        count: 1  # eight",
 				"+        tolerations:", "+          - key: xid", "+            operator: Exists",
 			},
 		},
 		"the other document": {
-			edits: []explain.Edit{pod("remove", "/spec/nodeSelector/zone", nil)},
+			edits: []api.Edit{pod("remove", "/spec/nodeSelector/zone", nil)},
 			want:  []string{"-    zone: a"},
 		},
 		"both documents": {
-			edits: []explain.Edit{pod("remove", "/spec/nodeSelector", nil), claim("replace", exactly+"/count", 4)},
+			edits: []api.Edit{pod("remove", "/spec/nodeSelector", nil), claim("replace", exactly+"/count", 4)},
 			want:  []string{"-        count: 8  # eight", "+        count: 4  # eight", "-  nodeSelector:", "-    zone: a", "-    disk: ssd"},
 		},
 		"JSON in a List": {
 			text:  claimJSON,
-			edits: []explain.Edit{claim("replace", exactly+"/count", 4), claim("add", exactly+"/tolerations", []any{toleration})},
+			edits: []api.Edit{claim("replace", exactly+"/count", 4), claim("add", exactly+"/tolerations", []any{toleration})},
 			want: []string{
 				`-     "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": 8}}],`,
 				`+     "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": 4, "tolerations": [{"key":"xid","operator":"Exists"}]}}],`,
@@ -136,15 +136,15 @@ func TestDiff(t *testing.T) {
 		},
 		"a flat request of v1beta1": {
 			text:  "apiVersion: resource.k8s.io/v1beta1\nkind: ResourceClaim\nmetadata: {name: train, namespace: ml}\nspec:\n  devices:\n    requests:\n    - name: gpu\n      count: 8\n",
-			edits: []explain.Edit{claim("replace", exactly+"/count", 4)},
+			edits: []api.Edit{claim("replace", exactly+"/count", 4)},
 			want:  []string{"-      count: 8", "+      count: 4"},
 		},
 		"an alias is not followed": {
 			text:  "kind: ResourceClaim\nmetadata: {name: train}\nx: &spec {devices: {requests: [{exactly: {count: 8}}]}}\nspec: *spec\n",
-			edits: []explain.Edit{claim("replace", exactly+"/count", 4)},
+			edits: []api.Edit{claim("replace", exactly+"/count", 4)},
 		},
 		"what is not there": {
-			edits: []explain.Edit{claim("replace", exactly+"/nothing/count", 4)},
+			edits: []api.Edit{claim("replace", exactly+"/nothing/count", 4)},
 		},
 	}
 	for name, test := range tests {
@@ -169,9 +169,9 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-func anEdit(t *testing.T, object, op, path string, value any) explain.Edit {
+func anEdit(t *testing.T, object, op, path string, value any) api.Edit {
 	t.Helper()
-	edit := explain.Edit{Object: object, Op: op, Path: path}
+	edit := api.Edit{Object: object, Op: op, Path: path}
 	if value != nil {
 		var err error
 		if edit.Value, err = json.Marshal(value); err != nil {

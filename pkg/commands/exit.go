@@ -10,6 +10,7 @@ import (
 	"io"
 	"strings"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -67,13 +68,13 @@ func exitCode(err error) int {
 }
 
 // verdictCode is the exit code of one verdict.
-func verdictCode(verdict explain.Verdict) int {
+func verdictCode(verdict api.Verdict) int {
 	switch verdict {
-	case explain.Allocated, explain.Fits:
+	case api.Allocated, api.Fits:
 		return exitFits
-	case explain.DoesNotFit, explain.Blocked, explain.Error:
+	case api.DoesNotFit, api.Blocked, api.Error:
 		return exitDoesNotFit
-	case explain.Undetermined:
+	case api.Undetermined:
 		return exitUndetermined
 	default:
 		return exitUndetermined

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"testing"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -43,8 +44,8 @@ func TestExitCode(t *testing.T) {
 }
 
 func TestVerdictCode(t *testing.T) {
-	for verdict, want := range map[explain.Verdict]int{
-		explain.Allocated: 0, explain.Fits: 0, explain.DoesNotFit: 1, explain.Blocked: 1, explain.Error: 1, explain.Undetermined: 2,
+	for verdict, want := range map[api.Verdict]int{
+		api.Allocated: 0, api.Fits: 0, api.DoesNotFit: 1, api.Blocked: 1, api.Error: 1, api.Undetermined: 2,
 	} {
 		if got := verdictCode(verdict); got != want {
 			t.Errorf("%s: exit code %d, want %d", verdict, got, want)

@@ -20,6 +20,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -73,7 +74,7 @@ func (o *listOptions) follow(ctx context.Context) error {
 // follower remembers what was printed.
 type follower struct {
 	*listOptions
-	known map[string]inventory.Item
+	known map[string]api.Item
 	// told are the notes that were printed.
 	told map[string]bool
 	// started is true after the first picture.
@@ -119,13 +120,13 @@ func (f *follower) look(ctx context.Context, watcher *snapshot.Watcher, namespac
 // has the last that was known.
 type change struct {
 	event watch.EventType
-	item  inventory.Item
+	item  api.Item
 }
 
 // changes compares the items with those of the last look: what there is, in its
 // order, and then what is gone.
-func (f *follower) changes(items []inventory.Item) []change {
-	present := make(map[string]inventory.Item, len(items))
+func (f *follower) changes(items []api.Item) []change {
+	present := make(map[string]api.Item, len(items))
 	var changed []change
 	for _, item := range items {
 		id := item.Space() + "/" + item.Names()[0]
@@ -149,7 +150,7 @@ func (f *follower) changes(items []inventory.Item) []change {
 
 // beside prints what else there is to know: once, for people, that there is
 // nothing yet, and each note when it is new.
-func (f *follower) beside(items []inventory.Item, from *listed) error {
+func (f *follower) beside(items []api.Item, from *listed) error {
 	first := !f.started
 	f.started = true
 	if first && len(items) == 0 && f.forPeople() {
@@ -170,7 +171,7 @@ func (f *follower) beside(items []inventory.Item, from *listed) error {
 }
 
 // sameItem compares items without their ages.
-func sameItem(a, b inventory.Item) bool {
+func sameItem(a, b api.Item) bool {
 	return reflect.DeepEqual(a.Ageless(), b.Ageless())
 }
 
@@ -188,7 +189,7 @@ func (f *follower) printChanged(ctx context.Context, changed []change, from *lis
 // object after the other: a watch event for each if that was asked for, else the
 // items alone, and of those that are gone only the names, beside.
 func (f *follower) printChanges(ctx context.Context, changed []change, from *listed) error {
-	var present []inventory.Item
+	var present []api.Item
 	for _, c := range changed {
 		if c.event != watch.Deleted {
 			present = append(present, c.item)
@@ -221,7 +222,7 @@ func (f *follower) printChanges(ctx context.Context, changed []change, from *lis
 		case c.event == watch.Deleted:
 			err = f.tell("%s is gone", c.item.Names()[0])
 		case f.output == "name":
-			err = f.printItems(ctx, []inventory.Item{c.item}, from)
+			err = f.printItems(ctx, []api.Item{c.item}, from)
 		default:
 			err = printObject(f.printer, c.item, f.streams.Out)
 		}
@@ -248,7 +249,7 @@ func (f *follower) watchEvent(c change) (runtime.Object, error) {
 // eventTable is the table of the items with a column for what happened to them,
 // as kubectl get --output-watch-events has it.
 func (f *follower) eventTable(changed []change) *metav1.Table {
-	items := make([]inventory.Item, 0, len(changed))
+	items := make([]api.Item, 0, len(changed))
 	for _, c := range changed {
 		items = append(items, c.item)
 	}

@@ -24,6 +24,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/get"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -47,18 +48,18 @@ type listing struct {
 	// namespaced items are listed for one namespace unless -A is given.
 	namespaced bool
 	// items takes the inventory.
-	items func(ctx context.Context, from *listed) ([]inventory.Item, error)
+	items func(ctx context.Context, from *listed) ([]api.Item, error)
 	// keep is what the verb's own flags choose; nil keeps everything.
-	keep func(item inventory.Item) bool
+	keep func(item api.Item) bool
 	// table is for people; wide tells which form they asked for.
-	table func(items []inventory.Item) *metav1.Table
+	table func(items []api.Item) *metav1.Table
 	// details is what -o wide has to say below the table, where a row would
 	// become too long for it; nil if there is nothing.
-	details func(ctx context.Context, w io.Writer, items []inventory.Item, from *listed) error
+	details func(ctx context.Context, w io.Writer, items []api.Item, from *listed) error
 	// total sums the items up in one line.
-	total func(items []inventory.Item) string
+	total func(items []api.Item) string
 	// name is what -o name prints.
-	name func(item inventory.Item) string
+	name func(item api.Item) string
 }
 
 // listed is what a listing is made from.
@@ -90,7 +91,7 @@ type listFlags struct {
 }
 
 // newListFlags makes the flags for items like the one given.
-func newListFlags(config *genericclioptions.ConfigFlags, like inventory.Item, labelsOf string) *listFlags {
+func newListFlags(config *genericclioptions.ConfigFlags, like api.Item, labelsOf string) *listFlags {
 	return &listFlags{
 		reading: newReadingFlags(config), print: get.NewGetPrintFlags(),
 		fieldNames: slices.Sorted(maps.Keys(like.Fields())), fieldValues: like.FieldValues(), labelsOf: labelsOf,
@@ -298,8 +299,8 @@ func (o *listOptions) read(ctx context.Context) (*listed, error) {
 
 // choose takes the items that are wanted, in the wanted order. An empty
 // namespace stands for all.
-func (o *listOptions) choose(all []inventory.Item, namespace string) ([]inventory.Item, error) {
-	var items []inventory.Item
+func (o *listOptions) choose(all []api.Item, namespace string) ([]api.Item, error) {
+	var items []api.Item
 	for _, item := range all {
 		if !o.visible(item, namespace) ||
 			!o.labels.Matches(item.LabelSet()) || !o.fields.Matches(item.Fields()) ||
@@ -315,13 +316,13 @@ func (o *listOptions) choose(all []inventory.Item, namespace string) ([]inventor
 }
 
 // visible tells whether an item is of the namespace that is listed.
-func (o *listOptions) visible(item inventory.Item, namespace string) bool {
+func (o *listOptions) visible(item api.Item, namespace string) bool {
 	return !o.namespaced || o.allNamespaces || namespace == "" || item.Space() == namespace
 }
 
 // missing fails for names that no item has. A pattern may match nothing, and
 // what the flags leave out is there all the same.
-func (o *listOptions) missing(all []inventory.Item, from *listed) error {
+func (o *listOptions) missing(all []api.Item, from *listed) error {
 	var lacking, elsewhere []string
 	for _, name := range o.patterns {
 		if strings.ContainsAny(name, `*?[\`) {
@@ -360,12 +361,12 @@ func (o *listOptions) missing(all []inventory.Item, from *listed) error {
 }
 
 // named tells whether an item is one of those asked for by name or pattern.
-func (o *listOptions) named(item inventory.Item) bool {
+func (o *listOptions) named(item api.Item) bool {
 	return namedBy(o.patterns, item)
 }
 
 // namedBy tells whether a pattern is a name of an item, or there is none.
-func namedBy(patterns []string, item inventory.Item) bool {
+func namedBy(patterns []string, item api.Item) bool {
 	if len(patterns) == 0 {
 		return true
 	}
@@ -379,7 +380,7 @@ func namedBy(patterns []string, item inventory.Item) bool {
 
 // print writes the items, and what is to be said about them. Nothing is said
 // about there being none if that is explained elsewhere.
-func (o *listOptions) print(ctx context.Context, items []inventory.Item, from *listed, explained bool) error {
+func (o *listOptions) print(ctx context.Context, items []api.Item, from *listed, explained bool) error {
 	if err := o.printItems(ctx, items, from); err != nil {
 		return fmt.Errorf("print %s: %w", o.plural, err)
 	}
@@ -399,7 +400,7 @@ func (o *listOptions) print(ctx context.Context, items []inventory.Item, from *l
 // notes are what the items do not tell: what could not be read and, unless it is
 // marked in JSON and YAML, what is not certain for that. What an error tells is
 // left out.
-func (o *listOptions) notes(items []inventory.Item, from *listed, told *unreadError) []string {
+func (o *listOptions) notes(items []api.Item, from *listed, told *unreadError) []string {
 	bounded := o.output != "json" && o.output != "yaml" && anyBounded(items)
 	notes := append(from.snap.PreviewAssumptions(), gapNotes(from.snap, told)...)
 	if bounded {
@@ -412,14 +413,14 @@ func (o *listOptions) notes(items []inventory.Item, from *listed, told *unreadEr
 }
 
 // anyBounded tells whether something about one of the items is not certain.
-func anyBounded(items []inventory.Item) bool {
-	return slices.ContainsFunc(items, func(item inventory.Item) bool {
+func anyBounded(items []api.Item) bool {
+	return slices.ContainsFunc(items, func(item api.Item) bool {
 		bounded, ok := item.(interface{ Bounded() bool })
 		return ok && bounded.Bounded()
 	})
 }
 
-func (o *listOptions) printItems(ctx context.Context, items []inventory.Item, from *listed) error {
+func (o *listOptions) printItems(ctx context.Context, items []api.Item, from *listed) error {
 	switch {
 	case o.output == "name":
 		for _, item := range items {
@@ -429,7 +430,7 @@ func (o *listOptions) printItems(ctx context.Context, items []inventory.Item, fr
 		}
 		return nil
 	case !o.forPeople():
-		return printObject(o.printer, inventory.NewList(o.kind, items), o.streams.Out)
+		return printObject(o.printer, api.NewList(o.kind, items), o.streams.Out)
 	case len(items) == 0:
 		return nil
 	}
@@ -448,7 +449,7 @@ func (o *listOptions) printItems(ctx context.Context, items []inventory.Item, fr
 
 // printTable writes the table. What aligns it writes each cell and each gap on
 // its own, which is too many calls for the operating system.
-func (o *listOptions) printTable(items []inventory.Item) error {
+func (o *listOptions) printTable(items []api.Item) error {
 	buffer := bufio.NewWriterSize(o.streams.Out, 64<<10)
 	aligned := printers.GetNewTabWriter(buffer)
 	if err := o.printer.PrintObj(o.table(items), aligned); err != nil {
@@ -461,7 +462,7 @@ func (o *listOptions) printTable(items []inventory.Item) error {
 }
 
 // printDetails writes what -o wide has besides the table.
-func (o *listOptions) printDetails(ctx context.Context, items []inventory.Item, from *listed) error {
+func (o *listOptions) printDetails(ctx context.Context, items []api.Item, from *listed) error {
 	if o.output != "wide" || o.details == nil {
 		return nil
 	}
@@ -494,7 +495,7 @@ func (o *listOptions) nothing(from *listed) string {
 }
 
 // typed picks the items of a verb out of the common list.
-func typed[T inventory.Item](items []inventory.Item) []T {
+func typed[T api.Item](items []api.Item) []T {
 	list := make([]T, 0, len(items))
 	for _, item := range items {
 		if one, ok := item.(T); ok {
@@ -507,10 +508,10 @@ func typed[T inventory.Item](items []inventory.Item) []T {
 // asItems is the way back.
 func asItems[T any, P interface {
 	*T
-	inventory.Item
+	api.Item
 }](list []T,
-) []inventory.Item {
-	items := make([]inventory.Item, 0, len(list))
+) []api.Item {
+	items := make([]api.Item, 0, len(list))
 	for i := range list {
 		items = append(items, P(&list[i]))
 	}

@@ -15,8 +15,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/get"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // hostileTexts are texts that an attribute of a device may have.
@@ -42,14 +41,14 @@ func TestPrintersKeepTexts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			object := &explain.Explanation{Summary: text, Assumptions: []string{text, "&&"}}
-			object.APIVersion, object.Kind = explain.APIVersion, "Explanation"
+			object := &api.Explanation{Summary: text, Assumptions: []string{text, "&&"}}
+			object.APIVersion, object.Kind = api.APIVersion, "Explanation"
 			var out bytes.Buffer
 			if err := printer.PrintObj(object, &out); err != nil {
 				t.Errorf("-o %s: %q: %v", output, text, err)
 				continue
 			}
-			var got explain.Explanation
+			var got api.Explanation
 			if err := yaml.Unmarshal(out.Bytes(), &got); err != nil || got.Summary != text || len(got.Assumptions) != 2 || got.Assumptions[0] != text {
 				t.Errorf("-o %s: %q is printed as\n%s\nand read as %q, %v", output, text, out.String(), got.Summary, err)
 			}
@@ -72,10 +71,10 @@ func TestColumnsAreRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range hostileTexts() {
-		device := inventory.Device{Name: "gpu-0", HealthMessage: text, Attributes: map[string]string{"a": text, text: "b"}}
-		device.APIVersion, device.Kind = explain.APIVersion, "Device"
+		device := api.Device{Name: "gpu-0", HealthMessage: text, Attributes: map[string]string{"a": text, text: "b"}}
+		device.APIVersion, device.Kind = api.APIVersion, "Device"
 		var out bytes.Buffer
-		if err := printer.PrintObj(inventory.NewList("Device", []inventory.Item{&device, &device}), &out); err != nil {
+		if err := printer.PrintObj(api.NewList("Device", []api.Item{&device, &device}), &out); err != nil {
 			t.Fatal(err)
 		}
 		lines := strings.Split(out.String(), "\n")

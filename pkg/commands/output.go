@@ -17,6 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
@@ -99,7 +100,7 @@ func printObject(printer printers.ResourcePrinter, object runtime.Object, w io.W
 }
 
 // print writes the answers: a list of them, or the only one.
-func (p *explanationPrinter) print(explanations []*explain.Explanation, asList bool) error {
+func (p *explanationPrinter) print(explanations []*api.Explanation, asList bool) error {
 	switch {
 	case p.names:
 		for _, e := range explanations {
@@ -118,9 +119,9 @@ func (p *explanationPrinter) print(explanations []*explain.Explanation, asList b
 		}
 		return nil
 	case p.machine != nil:
-		list := &explain.ExplanationList{
-			TypeMeta: metav1.TypeMeta{APIVersion: explain.APIVersion, Kind: "ExplanationList"},
-			Items:    make([]explain.Explanation, 0, len(explanations)),
+		list := &api.ExplanationList{
+			TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "ExplanationList"},
+			Items:    make([]api.Explanation, 0, len(explanations)),
 		}
 		for _, e := range explanations {
 			list.Items = append(list.Items, *e)

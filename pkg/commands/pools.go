@@ -13,13 +13,14 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func newPools(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := newListFlags(config, &inventory.Pool{}, "all their ResourceSlices")
+	flags := newListFlags(config, &api.Pool{}, "all their ResourceSlices")
 	askServer := false
 	cmd := &cobra.Command{
 		Use:     "pools [NAME | DRIVER/POOL ...]",
@@ -67,7 +68,7 @@ A NAME can be a pattern like 'node-1*'.`,
 			options, err := flags.toOptions(cmd, args, listing{
 				kind: "Pool", plural: "pools", reads: stateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups),
 				asks: []string{snapshot.ResourceSlices}, unread: unreadByPools(),
-				items: func(ctx context.Context, from *listed) ([]inventory.Item, error) {
+				items: func(ctx context.Context, from *listed) ([]api.Item, error) {
 					if askServer {
 						if err := askPoolStatus(ctx, from, args); err != nil {
 							return nil, err
@@ -78,12 +79,12 @@ A NAME can be a pattern like 'node-1*'.`,
 					from.notes = append(from.notes, stillTaken(from.inventory, "counted")...)
 					return asItems(pools), err
 				},
-				table: func(items []inventory.Item) *metav1.Table { return render.Pools(typed[*inventory.Pool](items)) },
-				details: func(_ context.Context, w io.Writer, items []inventory.Item, _ *listed) error {
-					return render.PoolDetails(w, typed[*inventory.Pool](items), render.Options{Width: outputWidth(w)})
+				table: func(items []api.Item) *metav1.Table { return render.Pools(typed[*api.Pool](items)) },
+				details: func(_ context.Context, w io.Writer, items []api.Item, _ *listed) error {
+					return render.PoolDetails(w, typed[*api.Pool](items), render.Options{Width: outputWidth(w)})
 				},
-				total: func(items []inventory.Item) string { return poolTotal(items, flags.inWide("why")) },
-				name:  func(item inventory.Item) string { return item.Names()[0] },
+				total: func(items []api.Item) string { return poolTotal(items, flags.inWide("why")) },
+				name:  func(item api.Item) string { return item.Names()[0] },
 			}, streams)
 			if err != nil {
 				return err
@@ -110,7 +111,7 @@ A NAME can be a pattern like 'node-1*'.`,
 // askPoolStatus lets the cluster count the pools that the patterns name.
 func askPoolStatus(ctx context.Context, from *listed, patterns []string) error {
 	snap, made, err := snapshot.AskPoolStatus(ctx, *from.clients, from.snap, func(driver, pool string) bool {
-		return namedBy(patterns, &inventory.Pool{Driver: driver, Name: pool})
+		return namedBy(patterns, &api.Pool{Driver: driver, Name: pool})
 	})
 	if err != nil {
 		return err
@@ -128,7 +129,7 @@ func askPoolStatus(ctx context.Context, from *listed, patterns []string) error {
 const maxDifferences = 10
 
 // poolDifferences tells where the cluster counts differently.
-func poolDifferences(pools []inventory.Pool) []string {
+func poolDifferences(pools []api.Pool) []string {
 	var notes []string
 	for i := range pools {
 		for _, difference := range pools[i].Differences {
@@ -141,15 +142,15 @@ func poolDifferences(pools []inventory.Pool) []string {
 	return notes
 }
 
-func poolTotal(items []inventory.Item, inWide string) string {
-	var sum inventory.DeviceCounts
+func poolTotal(items []api.Item, inWide string) string {
+	var sum api.DeviceCounts
 	odd := 0
-	for _, pool := range typed[*inventory.Pool](items) {
+	for _, pool := range typed[*api.Pool](items) {
 		sum.Total += pool.Devices.Total
 		sum.Free += pool.Devices.Free
 		sum.Unhealthy += pool.Devices.Unhealthy
 		sum.FreeIsUpperBound = sum.FreeIsUpperBound || pool.Devices.FreeIsUpperBound
-		if pool.State != inventory.PoolUsable {
+		if pool.State != api.PoolStateUsable {
 			odd++
 		}
 	}

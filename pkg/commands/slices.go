@@ -12,13 +12,13 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func newSlices(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := newListFlags(config, &inventory.Slice{}, "their own")
+	flags := newListFlags(config, &api.Slice{}, "their own")
 	cmd := &cobra.Command{
 		Use:     "slices [NAME ...]",
 		Aliases: []string{"slice"},
@@ -44,12 +44,12 @@ A NAME can be a pattern like 'node-1*'.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options, err := flags.toOptions(cmd, args, listing{
 				kind: "Slice", plural: "ResourceSlices", reads: stateReads(snapshot.ResourceNodes), asks: []string{snapshot.ResourceSlices}, unread: unreadBySlices(),
-				items: func(_ context.Context, from *listed) ([]inventory.Item, error) {
+				items: func(_ context.Context, from *listed) ([]api.Item, error) {
 					return asItems(from.inventory.Slices()), nil
 				},
-				table: func(items []inventory.Item) *metav1.Table { return render.Slices(typed[*inventory.Slice](items)) },
-				total: func(items []inventory.Item) string { return sliceTotal(items, flags.inWide("why")) },
-				name:  func(item inventory.Item) string { return "resourceslice.resource.k8s.io/" + item.Names()[0] },
+				table: func(items []api.Item) *metav1.Table { return render.Slices(typed[*api.Slice](items)) },
+				total: func(items []api.Item) string { return sliceTotal(items, flags.inWide("why")) },
+				name:  func(item api.Item) string { return "resourceslice.resource.k8s.io/" + item.Names()[0] },
 			}, streams)
 			if err != nil {
 				return err
@@ -63,13 +63,13 @@ A NAME can be a pattern like 'node-1*'.`,
 	return cmd
 }
 
-func sliceTotal(items []inventory.Item, inWide string) string {
+func sliceTotal(items []api.Item, inWide string) string {
 	devices, free, odd, bound := 0, 0, 0, false
-	for _, slice := range typed[*inventory.Slice](items) {
+	for _, slice := range typed[*api.Slice](items) {
 		devices += slice.Devices
 		free += slice.Free
 		bound = bound || slice.FreeIsUpperBound
-		if slice.State != inventory.SliceCurrent {
+		if slice.State != api.SliceStateCurrent {
 			odd++
 		}
 	}

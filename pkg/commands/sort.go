@@ -13,14 +13,14 @@ import (
 	"k8s.io/kubectl/pkg/cmd/get"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // sortBy sorts items by a field of their JSON form, as kubectl get does: those
 // without the field first, quantities as such, the others in their order. The
 // sorter of kubectl itself ends the program when a list is empty or a field is
 // no single value.
-func sortBy(items []inventory.Item, field string) ([]inventory.Item, error) {
+func sortBy(items []api.Item, field string) ([]api.Item, error) {
 	const form = "It is a JSONPath expression over the fields of -o json, such as .name."
 	expression, err := get.RelaxedJSONPathExpression(field)
 	if err != nil {
@@ -31,7 +31,7 @@ func sortBy(items []inventory.Item, field string) ([]inventory.Item, error) {
 		return nil, usagef(form, "read --sort-by: %w", err)
 	}
 	type keyed struct {
-		item inventory.Item
+		item api.Item
 		key  any
 	}
 	list := make([]keyed, 0, len(items))
@@ -53,7 +53,7 @@ func sortBy(items []inventory.Item, field string) ([]inventory.Item, error) {
 		return nil, usagef(form, "read --sort-by: none of the items has a field %s", field)
 	}
 	slices.SortStableFunc(list, func(a, b keyed) int { return compareValues(a.key, b.key) })
-	sorted := make([]inventory.Item, 0, len(list))
+	sorted := make([]api.Item, 0, len(list))
 	for _, k := range list {
 		sorted = append(sorted, k.item)
 	}

@@ -8,21 +8,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 func TestSortBy(t *testing.T) {
-	device := func(name, memory, claim string) inventory.Device {
-		d := inventory.Device{Name: name, Shareable: claim != ""}
+	device := func(name, memory, claim string) api.Device {
+		d := api.Device{Name: name, Shareable: claim != ""}
 		if memory != "" {
-			d.Capacity = []inventory.Capacity{{Name: "memory", Total: memory}}
+			d.Capacity = []api.Capacity{{Name: "memory", Total: memory}}
 		}
 		if claim != "" {
-			d.Holders = []inventory.Holder{{Claim: claim}}
+			d.Holders = []api.Holder{{Claim: claim}}
 		}
 		return d
 	}
-	devices := []inventory.Device{
+	devices := []api.Device{
 		device("a", "80Gi", "x/2"),
 		device("b", "9Gi", ""),
 		device("c", "", "x/1"),

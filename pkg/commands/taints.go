@@ -16,13 +16,13 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func newTaints(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := newListFlags(config, &inventory.Taint{}, "their DeviceTaintRules")
+	flags := newListFlags(config, &api.Taint{}, "their DeviceTaintRules")
 	cmd := &cobra.Command{
 		Use:     "taints [KEY | RULE ...]",
 		Aliases: []string{"taint"},
@@ -52,7 +52,7 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
 			now := time.Now()
 			options, err := flags.toOptions(cmd, args, listing{
 				kind: "Taint", plural: "device taints", reads: stateReads(snapshot.ResourcePods), asks: []string{snapshot.ResourceSlices, snapshot.ResourceTaintRules},
-				items: func(_ context.Context, from *listed) ([]inventory.Item, error) {
+				items: func(_ context.Context, from *listed) ([]api.Item, error) {
 					now = from.snap.Now()
 					if from.snap.Gap(snapshot.ResourcePods) != nil {
 						from.notes = append(from.notes, "pods that could not be read may be evicted, too: counts with ≥ are bounds")
@@ -61,11 +61,11 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
 					from.notes = append(from.notes, taintsOff(from.alloc, taints)...)
 					return asItems(taints), nil
 				},
-				table: func(items []inventory.Item) *metav1.Table {
-					return render.Taints(typed[*inventory.Taint](items), now)
+				table: func(items []api.Item) *metav1.Table {
+					return render.Taints(typed[*api.Taint](items), now)
 				},
 				total: taintTotal,
-				name:  func(item inventory.Item) string { return item.Names()[0] },
+				name:  func(item api.Item) string { return item.Names()[0] },
 			}, streams)
 			if err != nil {
 				return err
@@ -82,8 +82,8 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
 
 // taintsOff notes the feature gates that are off and without which taints do
 // nothing.
-func taintsOff(alloc *allocator.Allocator, taints []inventory.Taint) []string {
-	ofRules := func(t inventory.Taint) bool { return t.Rule != "" }
+func taintsOff(alloc *allocator.Allocator, taints []api.Taint) []string {
+	ofRules := func(t api.Taint) bool { return t.Rule != "" }
 	switch {
 	case len(taints) == 0:
 		return nil
@@ -95,9 +95,9 @@ func taintsOff(alloc *allocator.Allocator, taints []inventory.Taint) []string {
 	return nil
 }
 
-func taintTotal(items []inventory.Item) string {
+func taintTotal(items []api.Item) string {
 	devices, evicted, bound := map[string]bool{}, map[string]bool{}, false
-	for _, t := range typed[*inventory.Taint](items) {
+	for _, t := range typed[*api.Taint](items) {
 		for _, d := range t.Devices {
 			devices[d] = true
 		}

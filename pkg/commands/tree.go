@@ -19,6 +19,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -160,7 +161,7 @@ func (o *treeOptions) run(ctx context.Context) error {
 		return fmt.Errorf("set up the allocator: %w", err)
 	}
 	have := &listed{source: from, alloc: alloc, inventory: inventory.New(alloc, from.snap)}
-	var trees []inventory.Branch
+	var trees []api.Branch
 	for _, start := range o.starts {
 		if start.kind == "node" && start.name == "" {
 			for _, node := range have.inventory.NodeNames() {
@@ -209,7 +210,7 @@ func (o *treeOptions) run(ctx context.Context) error {
 		}
 	}
 	notes := slices.Concat(have.notes, from.snap.PreviewAssumptions(), gapNotes(from.snap, unread))
-	if o.machine == nil && slices.ContainsFunc(trees, func(tree inventory.Branch) bool { return tree.Bounded() }) {
+	if o.machine == nil && slices.ContainsFunc(trees, func(tree api.Branch) bool { return tree.Bounded() }) {
 		notes = append(notes, have.inventory.Unseen()...)
 	}
 	for _, note := range notes {
@@ -273,14 +274,14 @@ func usesClaims(pod *corev1.Pod) bool {
 	return false
 }
 
-func (o *treeOptions) print(trees []inventory.Branch) error {
+func (o *treeOptions) print(trees []api.Branch) error {
 	if o.names {
 		return o.printNames(trees, map[string]bool{})
 	}
 	if o.machine != nil {
-		items := make([]inventory.Branch, len(trees))
+		items := make([]api.Branch, len(trees))
 		copy(items, trees)
-		if err := printObject(o.machine, inventory.NewForest(items), o.streams.Out); err != nil {
+		if err := printObject(o.machine, api.NewForest(items), o.streams.Out); err != nil {
 			return fmt.Errorf("print tree: %w", err)
 		}
 		return nil
@@ -295,7 +296,7 @@ func (o *treeOptions) print(trees []inventory.Branch) error {
 
 // printNames prints API objects as kubectl names them. Requests, devices and
 // pools are none.
-func (o *treeOptions) printNames(branches []inventory.Branch, printed map[string]bool) error {
+func (o *treeOptions) printNames(branches []api.Branch, printed map[string]bool) error {
 	for i := range branches {
 		b := &branches[i]
 		name := ""
@@ -322,7 +323,7 @@ func (o *treeOptions) printNames(branches []inventory.Branch, printed map[string
 }
 
 // tree finds the object that a tree begins with.
-func (l *listed) tree(ctx context.Context, start treeStart) (inventory.Branch, error) {
+func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) {
 	snap := l.snap
 	missing := func(resource, hint string) error {
 		if gaps := gapsIn(snap, []string{resource}, l.namespace, l.namespace == ""); len(gaps) > 0 {
@@ -335,30 +336,30 @@ func (l *listed) tree(ctx context.Context, start treeStart) (inventory.Branch, e
 		pod, err := only(start, "in each of the namespaces", "Choose one with -n.", namedIn(l, snap.Pods, start.name), (*corev1.Pod).GetNamespace)
 		switch {
 		case err != nil:
-			return inventory.Branch{}, err
+			return api.Branch{}, err
 		case pod == nil:
-			return inventory.Branch{}, missing(snapshot.ResourcePods, "Choose a namespace with -n.")
+			return api.Branch{}, missing(snapshot.ResourcePods, "Choose a namespace with -n.")
 		}
 		return l.inventory.PodTree(*pod), nil
 	case "claim":
 		claim, err := only(start, "in each of the namespaces", "Choose one with -n.", namedIn(l, snap.Claims, start.name), (*resourceapi.ResourceClaim).GetNamespace)
 		switch {
 		case err != nil:
-			return inventory.Branch{}, err
+			return api.Branch{}, err
 		case claim == nil:
-			return inventory.Branch{}, missing(snapshot.ResourceClaims, "List what there is: kubectl dra claims")
+			return api.Branch{}, missing(snapshot.ResourceClaims, "List what there is: kubectl dra claims")
 		}
 		return l.inventory.ClaimTree(*claim), nil
 	case "class":
 		if class := snap.Class(start.name); class != nil {
 			return l.inventory.ClassTree(ctx, class)
 		}
-		return inventory.Branch{}, missing(snapshot.ResourceClasses, "List what there is: kubectl dra classes")
+		return api.Branch{}, missing(snapshot.ResourceClasses, "List what there is: kubectl dra classes")
 	case "node":
 		if slices.Contains(l.inventory.NodeNames(), start.name) {
 			return l.inventory.NodeTree(ctx, start.name)
 		}
-		return inventory.Branch{}, missing(snapshot.ResourceNodes, "List what there is: kubectl get nodes")
+		return api.Branch{}, missing(snapshot.ResourceNodes, "List what there is: kubectl get nodes")
 	case "pool":
 		var pools []*allocator.Pool
 		for _, pool := range l.alloc.Pools() {
@@ -369,9 +370,9 @@ func (l *listed) tree(ctx context.Context, start treeStart) (inventory.Branch, e
 		pool, err := only(start, "as", "Write pool/DRIVER/POOL.", pools, poolName)
 		switch {
 		case err != nil:
-			return inventory.Branch{}, err
+			return api.Branch{}, err
 		case pool == nil:
-			return inventory.Branch{}, missing(snapshot.ResourceSlices, "List what there is: kubectl dra pools")
+			return api.Branch{}, missing(snapshot.ResourceSlices, "List what there is: kubectl dra pools")
 		}
 		return l.inventory.PoolTree(*pool, nil), nil
 	default:
@@ -384,9 +385,9 @@ func (l *listed) tree(ctx context.Context, start treeStart) (inventory.Branch, e
 		device, err := only(start, "as", "Write device/DRIVER/POOL/DEVICE.", devices, func(d allocator.Device) string { return d.ID.String() })
 		switch {
 		case err != nil:
-			return inventory.Branch{}, err
+			return api.Branch{}, err
 		case device == nil:
-			return inventory.Branch{}, missing(snapshot.ResourceSlices, "List what there is: kubectl dra devices")
+			return api.Branch{}, missing(snapshot.ResourceSlices, "List what there is: kubectl dra devices")
 		}
 		return l.inventory.DeviceTree(device), nil
 	}

@@ -20,7 +20,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -109,7 +109,7 @@ func libraries() []string {
 // clientVersion tells about this program.
 func clientVersion(stamped Build) Version {
 	info := Version{
-		TypeMeta: metav1.TypeMeta{APIVersion: explain.APIVersion, Kind: "Version"},
+		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Version"},
 		Version:  stamped.Version, VersionSource: fromRelease, Commit: stamped.Commit, Date: stamped.Date,
 		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		Libraries: []LibraryVersion{},

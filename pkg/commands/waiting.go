@@ -17,6 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -114,7 +115,7 @@ func (o *whyOptions) explainWaiting(ctx context.Context) error {
 }
 
 // printWaiting writes a table, or whatever else -o asks for. The namespace may be gone.
-func (o *whyOptions) printWaiting(explanations []*explain.Explanation, namespace string, gone bool, hidden *snapshot.Gap) error {
+func (o *whyOptions) printWaiting(explanations []*api.Explanation, namespace string, gone bool, hidden *snapshot.Gap) error {
 	if hidden != nil {
 		if _, err := fmt.Fprintf(o.streams.ErrOut, "pods: %s\n", render.Escape(hidden.Reason)); err != nil {
 			return fmt.Errorf("print explanations: %w", err)
@@ -146,7 +147,7 @@ func (o *whyOptions) printWaiting(explanations []*explain.Explanation, namespace
 }
 
 // printTable has one line for pods with one owner and one answer.
-func printTable(w io.Writer, explanations []*explain.Explanation) error {
+func printTable(w io.Writer, explanations []*api.Explanation) error {
 	table := printers.GetNewTabWriter(w)
 	rows := [][]string{{"NAMESPACE", "NAME", "VERDICT", "STAGE", "AGE", "REASON"}}
 	for _, group := range explain.GroupAnswers(explanations) {

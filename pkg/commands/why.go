@@ -16,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -310,13 +311,13 @@ func (o *whyOptions) explainIn(ctx context.Context, from *source, files *snapsho
 
 // answers collects what is known about several targets.
 type answers struct {
-	explanations []*explain.Explanation
+	explanations []*api.Explanation
 	failures     []error
 	// passed are the objects of the files that are no targets.
 	passed []string
 }
 
-func (a *answers) add(e *explain.Explanation, err error) {
+func (a *answers) add(e *api.Explanation, err error) {
 	if err != nil {
 		a.fail(err)
 		return

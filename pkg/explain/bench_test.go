@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -75,7 +76,7 @@ func BenchmarkExplain(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					if e.Verdict == Fits || e.NodeCount != size {
+					if e.Verdict == api.Fits || e.NodeCount != size {
 						b.Fatalf("%s: %s", e.Verdict, e.Summary)
 					}
 				}

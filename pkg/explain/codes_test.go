@@ -13,6 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -25,7 +26,7 @@ func TestCodes(t *testing.T) {
 	tests := map[string]struct {
 		cluster []part
 		target  Options
-		verdict Verdict
+		verdict api.Verdict
 		funnels []string
 		nodes   []string
 		// summary is a part of the summary, evidence one of any message or
@@ -34,21 +35,21 @@ func TestCodes(t *testing.T) {
 	}{
 		"fits": {
 			cluster: []part{nodes("n1", "n2"), pool("n1", devices(2)...), claim(waiting, exact("gpu", 2))},
-			verdict: Fits,
+			verdict: api.Fits,
 			funnels: []string{"2=2"},
 			nodes:   []string{"1*Fits", "1*NodeNotReachable"},
 			summary: "The allocator picks n1.",
 		},
 		"allocated to others": {
 			cluster: []part{nodes("n1"), pool("n1", devices(3)...), holding("serve", "n1", "gpu-0", "gpu-1"), claim(waiting, exact("gpu", 2))},
-			verdict: DoesNotFit,
+			verdict: api.DoesNotFit,
 			funnels: []string{"3=1+2*DeviceAllocated"},
 			nodes:   []string{"1*CountUnsatisfiable"},
 			summary: "Request gpu needs 2 devices. Node n1 has 1 of 2 available (2 allocated).", evidence: "to claim serving/serve",
 		},
 		"all allocated": {
 			cluster: []part{nodes("n1"), pool("n1", devices(1)...), holding("serve", "n1", "gpu-0"), claim(waiting, exact("gpu", 1))},
-			verdict: DoesNotFit,
+			verdict: api.DoesNotFit,
 			funnels: []string{"1=0+1*DeviceAllocated"},
 			nodes:   []string{"1*DeviceAllocated"},
 		},
@@ -57,7 +58,7 @@ func TestCodes(t *testing.T) {
 				nodes("n1"), pool("n1", device("a", withMemory("40Gi")), device("b", withMemory("80Gi"))),
 				claim(waiting, exact("gpu", 2, where(`device.driver == "gpu.example.com" && device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0`))),
 			},
-			verdict:  DoesNotFit,
+			verdict:  api.DoesNotFit,
 			funnels:  []string{"2=1+1*RequestSelectorFalse"},
 			nodes:    []string{"1*CountUnsatisfiable"},
 			evidence: "memory is 40Gi, must be 80Gi or more",
@@ -67,7 +68,7 @@ func TestCodes(t *testing.T) {
 				nodes("n1"), slice("n1", func(s *resourceapi.ResourceSlice) { s.Spec.Driver = "nic.example.com" }, devices(1)...),
 				claim(waiting, exact("gpu", 1)),
 			},
-			verdict:  DoesNotFit,
+			verdict:  api.DoesNotFit,
 			funnels:  []string{"1=0+1*ClassSelectorFalse"},
 			nodes:    []string{"1*ClassSelectorFalse"},
 			evidence: `driver is "nic.example.com"`,
@@ -77,7 +78,7 @@ func TestCodes(t *testing.T) {
 				nodes("n1"), pool("n1", device("a", withModel("A"))),
 				claim(waiting, exact("gpu", 1, where(`device.attributes["gpu.example.com"].modle == "A"`))),
 			},
-			verdict:  Error,
+			verdict:  api.Error,
 			funnels:  []string{"1=0+1*SelectorError"},
 			nodes:    []string{"1*SelectorError"},
 			summary:  "Request gpu: the selector fails on 1 of 1 device of the class, and a CEL error on one device makes scheduling fail on every node: no such key: modle; attribute modle (domain gpu.example.com) does not exist on the only device; did you mean model?",
@@ -85,7 +86,7 @@ func TestCodes(t *testing.T) {
 		},
 		"class missing": {
 			cluster: []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1, ofClass("gpus")))},
-			verdict: Error,
+			verdict: api.Error,
 			nodes:   []string{"1*ClassNotFound"},
 			summary: "DeviceClass gpus does not exist; did you mean gpu?",
 		},
@@ -94,7 +95,7 @@ func TestCodes(t *testing.T) {
 				nodes("n1"), pool("n1", device("a", withTaint("xid", resourceapi.DeviceTaintEffectNoExecute)), device("b", withTaint("note", resourceapi.DeviceTaintEffectNone))),
 				claim(waiting, exact("gpu", 2)),
 			},
-			verdict:  DoesNotFit,
+			verdict:  api.DoesNotFit,
 			funnels:  []string{"2=1+1*DeviceTainted"},
 			nodes:    []string{"1*CountUnsatisfiable"},
 			evidence: "xid:NoExecute",
@@ -104,31 +105,31 @@ func TestCodes(t *testing.T) {
 				nodes("n1"), pool("n1", device("a", withTaint("xid", resourceapi.DeviceTaintEffectNoExecute))),
 				claim(waiting, exact("gpu", 1, tolerating("xid"))),
 			},
-			verdict: Fits, funnels: []string{"1=1"}, nodes: []string{"1*Fits"},
+			verdict: api.Fits, funnels: []string{"1=1"}, nodes: []string{"1*Fits"},
 		},
 		"all mode with one allocated": {
 			cluster: []part{nodes("n1"), pool("n1", devices(4)...), holding("serve", "n1", "gpu-2"), claim(waiting, exact("gpu", 0, all))},
-			verdict: DoesNotFit,
+			verdict: api.DoesNotFit,
 			funnels: []string{"4=3+1*DeviceAllocated"},
 			nodes:   []string{"1*DeviceAllocated"},
 			summary: "Request gpu needs all devices that match. Node n1 has 3 of 4 matching devices available, and all of them are required (1 allocated).",
 		},
 		"all mode with an incomplete pool": {
 			cluster: []part{nodes("n1"), slice("n1", twoSlices, devices(4)...), claim(waiting, exact("gpu", 0, all))},
-			verdict: Error,
+			verdict: api.Error,
 			funnels: []string{"4=0+4*PoolIncomplete"},
 			nodes:   []string{"1*PoolIncomplete"},
 			summary: "currently being updated", evidence: "1 of 2 slices of pool n1 published",
 		},
 		"incomplete pool": {
 			cluster: []part{nodes("n1", "n2"), slice("n1", twoSlices, devices(4)...), pool("n2", devices(1)...), claim(waiting, exact("gpu", 2))},
-			verdict: DoesNotFit,
+			verdict: api.DoesNotFit,
 			funnels: []string{"5=1+4*PoolIncomplete"},
 			nodes:   []string{"1*PoolIncomplete", "1*CountUnsatisfiable"},
 		},
 		"invalid pool": {
 			cluster:  []part{nodes("n1"), pool("n1", device("a"), device("a")), claim(waiting, exact("gpu", 1))},
-			verdict:  DoesNotFit,
+			verdict:  api.DoesNotFit,
 			funnels:  []string{"2=0+2*PoolInvalid"},
 			nodes:    []string{"1*PoolInvalid"},
 			evidence: "more than one device with the name a",
@@ -139,13 +140,13 @@ func TestCodes(t *testing.T) {
 				slice("n1", func(s *resourceapi.ResourceSlice) { s.Spec.Pool.Generation = 2 }, device("gpu-0")),
 				claim(waiting, exact("gpu", 2)),
 			},
-			verdict: DoesNotFit,
+			verdict: api.DoesNotFit,
 			funnels: []string{"3=1+2*PoolObsolete"},
 			nodes:   []string{"1*CountUnsatisfiable"},
 		},
 		"node gone": {
 			cluster:  []part{nodes("n1"), pool("n9", devices(2)...), claim(waiting, exact("gpu", 1))},
-			verdict:  DoesNotFit,
+			verdict:  api.DoesNotFit,
 			funnels:  []string{"2=0+2*NodeNotReachable"},
 			nodes:    []string{"1*NodeNotReachable"},
 			evidence: "the node does not exist",
@@ -155,7 +156,7 @@ func TestCodes(t *testing.T) {
 				nodes("n1"), changeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
 				pool("n1", devices(2)...), claim(waiting, exact("gpu", 1)), pod("p", waiting),
 			},
-			verdict: DoesNotFit,
+			verdict: api.DoesNotFit,
 			funnels: []string{"2=0+2*NodeUnsuitable"},
 			nodes:   []string{"1*NodeUnsuitable"},
 		},
@@ -165,7 +166,7 @@ func TestCodes(t *testing.T) {
 				slice("n1", twoSlices, device("whole", withCounter("board", "slices", "4")), device("half-0", withCounter("board", "slices", "2")), device("half-1", withCounter("board", "slices", "2"))),
 				holding("serve", "n1", "half-0"), claim(waiting, exact("gpu", 2)),
 			},
-			verdict:  DoesNotFit,
+			verdict:  api.DoesNotFit,
 			funnels:  []string{"3=1+1*DeviceAllocated+1*CountersExhausted"},
 			nodes:    []string{"1*CountUnsatisfiable"},
 			evidence: "2 of 4 available in counter slices, used by half-0, 4 required",
@@ -176,7 +177,7 @@ func TestCodes(t *testing.T) {
 				slice("n1", twoSlices, device("a", withCounter("board", "slices", "3")), device("b", withCounter("board", "slices", "3"))),
 				claim(waiting, exact("gpu", 2)),
 			},
-			verdict: DoesNotFit,
+			verdict: api.DoesNotFit,
 			funnels: []string{"2=2"},
 			nodes:   []string{"1*CountersExhausted"},
 		},
@@ -186,7 +187,7 @@ func TestCodes(t *testing.T) {
 				slice("n1", twoSlices, device("a", withCounter("board", "slices", "1", "mig")), device("b", withCounter("board", "slices", "1", "vgpu"))),
 				holding("serve", "n1", "a"), claim(waiting, exact("gpu", 1)),
 			},
-			verdict:  DoesNotFit,
+			verdict:  api.DoesNotFit,
 			funnels:  []string{"2=0+1*DeviceAllocated+1*CompatibilityGroupConflict"},
 			nodes:    []string{"1*CountUnsatisfiable"},
 			evidence: "counter set board is used by devices of compatibility group mig",
@@ -197,7 +198,7 @@ func TestCodes(t *testing.T) {
 				slice("n1", twoSlices, device("a", withCounter("board", "slices", "1", "mig")), device("b", withCounter("board", "slices", "1", "vgpu"))),
 				claim(waiting, exact("gpu", 2)),
 			},
-			verdict: DoesNotFit,
+			verdict: api.DoesNotFit,
 			funnels: []string{"2=2"},
 			nodes:   []string{"1*CompatibilityGroupConflict"},
 		},
@@ -206,14 +207,14 @@ func TestCodes(t *testing.T) {
 				nodes("n1"), pool("n1", device("nic", withSharing, withMemory("100"))),
 				sharing("serve", "n1", "nic", "memory", "70"), claim(waiting, exact("gpu", 1, wanting("memory", "40"))),
 			},
-			verdict:  DoesNotFit,
+			verdict:  api.DoesNotFit,
 			funnels:  []string{"1=0+1*CapacityInsufficient"},
 			nodes:    []string{"1*CapacityInsufficient"},
 			evidence: "30 of 100 memory available, 40 required",
 		},
 		"capacity that the device lacks": {
 			cluster:  []part{nodes("n1"), pool("n1", device("a", withMemory("1"))), claim(waiting, exact("gpu", 1, wanting("bandwidth", "1")))},
-			verdict:  DoesNotFit,
+			verdict:  api.DoesNotFit,
 			funnels:  []string{"1=0+1*CapacityInsufficient"},
 			nodes:    []string{"1*CapacityInsufficient"},
 			summary:  "Node n1 has 0 of 1 available (1 without capacity bandwidth)",
@@ -224,7 +225,7 @@ func TestCodes(t *testing.T) {
 				nodes("n1"), pool("n1", device("a", withMemory("40")), device("b", withMemory("40")), device("c", withMemory("80"))),
 				holding("serve", "n1", "a", "c"), claim(waiting, exact("gpu", 2, wanting("memory", "80"))),
 			},
-			verdict:  DoesNotFit,
+			verdict:  api.DoesNotFit,
 			funnels:  []string{"3=0+2*CapacityInsufficient+1*DeviceAllocated"},
 			nodes:    []string{"1*CountUnsatisfiable"},
 			summary:  "Request gpu needs 2 devices. Node n1 has 1 of 2 available (2 too small), even after all other claims are released.",
@@ -239,7 +240,7 @@ func TestCodes(t *testing.T) {
 				})),
 				claim(waiting, exact("gpu", 1, wanting("memory", "40"))),
 			},
-			verdict: DoesNotFit,
+			verdict: api.DoesNotFit,
 			funnels: []string{"1=0+1*CapacityInsufficient"},
 			nodes:   []string{"1*CapacityInsufficient"},
 			summary: "Node n1 has 0 of 1 available (1 with no such share of memory); memory comes in only 10 or 20, 40 required",
@@ -249,7 +250,7 @@ func TestCodes(t *testing.T) {
 				nodes("n1"), pool("n1", device("a", withAttribute("root", "x")), device("b", withAttribute("root", "y")), device("c", withAttribute("root", "y"))),
 				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 3)),
 			},
-			verdict: DoesNotFit,
+			verdict: api.DoesNotFit,
 			funnels: []string{"3=3"},
 			nodes:   []string{"1*ConstraintUnsatisfiable"},
 			summary: "Request gpu needs 3 devices with the same gpu.example.com/root. Node n1 has 3 available, at most 2 with the same gpu.example.com/root.",
@@ -261,7 +262,7 @@ func TestCodes(t *testing.T) {
 				pool("n2", device("a", withModel("x")), device("b", withModel("x")), device("c", withModel("y"))),
 				constrained(waiting, same("gpu.example.com/model"), exact("gpu", 3)),
 			},
-			verdict: DoesNotFit,
+			verdict: api.DoesNotFit,
 			funnels: []string{"6=6"},
 			nodes:   []string{"2*ConstraintUnsatisfiable", "1*NodeNotReachable"},
 			summary: "Node n1 and 1 more node have 3 available, at most 2 with the same gpu.example.com/model.",
@@ -273,7 +274,7 @@ func TestCodes(t *testing.T) {
 				pool("n2", device("a", withModel("x2")), device("b", withModel("x2")), device("c", withModel("y"))),
 				constrained(waiting, same("gpu.example.com/model"), exact("gpu", 3)),
 			},
-			verdict: DoesNotFit,
+			verdict: api.DoesNotFit,
 			funnels: []string{"6=6"},
 			nodes:   []string{"2*ConstraintUnsatisfiable", "1*NodeNotReachable"},
 			summary: "Node n1 and 1 more node have 3 available, at most 2 with the same gpu.example.com/model.",
@@ -283,7 +284,7 @@ func TestCodes(t *testing.T) {
 				nodes("n1"), pool("n1", device("a", withAttribute("root", "x")), device("b", withAttribute("root", "y")), device("c", withAttribute("root", "y"))),
 				constrained(waiting, distinct("gpu.example.com/root"), exact("gpu", 3)),
 			},
-			verdict: DoesNotFit,
+			verdict: api.DoesNotFit,
 			funnels: []string{"3=3"},
 			nodes:   []string{"1*ConstraintUnsatisfiable"},
 			summary: "Node n1 has 3 available, but only 2 distinct values exist of gpu.example.com/root.",
@@ -293,7 +294,7 @@ func TestCodes(t *testing.T) {
 				nodes("n1"), pool("n1", device("a", withAttribute("root", "x"))),
 				constrained(waiting, same("gpu.example.com/roots"), exact("gpu", 1)),
 			},
-			verdict:  DoesNotFit,
+			verdict:  api.DoesNotFit,
 			funnels:  []string{"1=0+1*AttributeMissing"},
 			nodes:    []string{"1*AttributeMissing"},
 			evidence: "has no attribute gpu.example.com/roots, which does not exist on the only device; did you mean gpu.example.com/root?",
@@ -303,7 +304,7 @@ func TestCodes(t *testing.T) {
 				gate("DRAListTypeAttributes", true), nodes("n1"), pool("n1", device("a", withList("root")), device("b", withList("root", "x"))),
 				constrained(waiting, distinct("gpu.example.com/root"), exact("gpu", 2)),
 			},
-			verdict:  DoesNotFit,
+			verdict:  api.DoesNotFit,
 			funnels:  []string{"2=1+1*AttributeMissing"},
 			nodes:    []string{"1*CountUnsatisfiable"},
 			summary:  "Node n1 has 1 of 2 available (1 with an empty list as the attribute of a constraint)",
@@ -313,14 +314,14 @@ func TestCodes(t *testing.T) {
 			cluster: []part{
 				nodes("n1"), pool("n1", device("a", withList("root"))), constrained(waiting, same("gpu.example.com/root"), exact("gpu", 1)),
 			},
-			verdict: Fits, funnels: []string{"1=1"}, nodes: []string{"1*Fits"},
+			verdict: api.Fits, funnels: []string{"1=1"}, nodes: []string{"1*Fits"},
 		},
 		"lists without the gate": {
 			cluster: []part{
 				nodes("n1"), pool("n1", device("a", withList("root")), device("b", withList("root", "x"))),
 				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
 			},
-			verdict: DoesNotFit, funnels: []string{"2=2"}, nodes: []string{"1*ConstraintUnsatisfiable"},
+			verdict: api.DoesNotFit, funnels: []string{"2=2"}, nodes: []string{"1*ConstraintUnsatisfiable"},
 			summary: "Node n1 has enough devices available, but not with the same gpu.example.com/root.",
 		},
 		"derived empty list": {
@@ -328,7 +329,7 @@ func TestCodes(t *testing.T) {
 				gate("DRAListTypeAttributes", true), gate("DRADerivedAttributes", true), nodes("n1"), pool("n1", device("a", withList("tags", "x"))),
 				constrained(waiting, same("x.example.com/r"), exact("gpu", 1, deriving("x.example.com/r", `device.attributes["gpu.example.com"].tags.filter(t, t == "r")`))),
 			},
-			verdict:  DoesNotFit,
+			verdict:  api.DoesNotFit,
 			funnels:  []string{"1=0+1*AttributeMissing"},
 			nodes:    []string{"1*AttributeMissing"},
 			evidence: "spec.devices.requests[0].exactly.derivedAttributes[0]",
@@ -338,7 +339,7 @@ func TestCodes(t *testing.T) {
 				nodes("n1"), pool("n1", devices(1)...),
 				constrained(waiting, same("x.example.com/r"), exact("gpu", 1, deriving("x.example.com/r", `"r"`))),
 			},
-			verdict:  Error,
+			verdict:  api.Error,
 			funnels:  []string{"1=0+1*FeatureDisabled"},
 			nodes:    []string{"1*FeatureDisabled"},
 			summary:  "derived attributes, the feature is disabled",
@@ -349,7 +350,7 @@ func TestCodes(t *testing.T) {
 				nodes("n1"), pool("n1", device("a", withModel("A")), device("b", withModel("B"))),
 				claim(waiting, exact("x", 1, where(`device.attributes["gpu.example.com"].model == "A"`)), exact("y", 2)),
 			},
-			verdict: DoesNotFit,
+			verdict: api.DoesNotFit,
 			funnels: []string{"2=1+1*RequestSelectorFalse", "2=2"},
 			nodes:   []string{"1*RequestsCompete"},
 			summary: "Node n1 has enough devices for each of request x and request y alone, but not for all together",
@@ -359,7 +360,7 @@ func TestCodes(t *testing.T) {
 				nodes("n1", "n2"), pool("n1", device("a", withModel("B"))), pool("n2", device("a", withModel("A"))),
 				claim(waiting, firstOf("gpu", alternative("best", 1, `device.attributes["gpu.example.com"].model == "A"`), alternative("good", 1))),
 			},
-			verdict: Fits,
+			verdict: api.Fits,
 			funnels: []string{"2=1+1*RequestSelectorFalse", "2=2"},
 			nodes:   []string{"1*Fits", "1*Fits"},
 			summary: "The allocator picks n2, taking gpu/best.",
@@ -369,7 +370,7 @@ func TestCodes(t *testing.T) {
 				gate("DRAPrioritizedList", false), nodes("n1"), pool("n1", devices(1)...),
 				claim(waiting, firstOf("gpu", alternative("best", 1))),
 			},
-			verdict: Error,
+			verdict: api.Error,
 			nodes:   []string{"1*FeatureDisabled"},
 			summary: "needs the feature gate DRAPrioritizedList",
 		},
@@ -378,7 +379,7 @@ func TestCodes(t *testing.T) {
 				gate("DRAPartitionableDevices", false), nodes("n1"),
 				pool("n1", device("half", withCounter("board", "slices", "2"))), claim(waiting, exact("gpu", 1)),
 			},
-			verdict: DoesNotFit,
+			verdict: api.DoesNotFit,
 			funnels: []string{"1=0+1*FeatureDisabled"},
 			nodes:   []string{"1*FeatureDisabled"},
 		},
@@ -387,7 +388,7 @@ func TestCodes(t *testing.T) {
 				gate("DRADeviceBindingConditions", false), nodes("n1"),
 				pool("n1", device("a", func(d *resourceapi.Device) { d.BindingConditions = []string{"ready"} })), claim(waiting, exact("gpu", 1)),
 			},
-			verdict: DoesNotFit,
+			verdict: api.DoesNotFit,
 			funnels: []string{"1=0+1*BindingConditionsUnsupported"},
 			nodes:   []string{"1*BindingConditionsUnsupported"},
 		},
@@ -399,7 +400,7 @@ func TestCodes(t *testing.T) {
 				}, devices(1)...),
 				claim(waiting, exact("gpu", 1)),
 			},
-			verdict: DoesNotFit,
+			verdict: api.DoesNotFit,
 			funnels: []string{"1=0+1*NodeOperationUnsupported"},
 			nodes:   []string{"1*NodeOperationUnsupported"},
 		},
@@ -412,21 +413,21 @@ func TestCodes(t *testing.T) {
 				}, devices(2)...),
 				pool("n1", devices(1)...), holding("serve", "n1", "gpu-0"), claim(waiting, exact("gpu", 2)),
 			},
-			verdict: DoesNotFit,
+			verdict: api.DoesNotFit,
 			funnels: []string{"3=0+1*DeviceAllocated+2*NodeOperationUnsupported"},
 			nodes:   []string{"1*CountUnsatisfiable"},
 			summary: "Node n1 has 1 of 2 available (2 that the node is too old for), even after all other claims are released",
 		},
 		"claim limit": {
 			cluster: []part{nodes("n1"), pool("n1", devices(40)...), claim(waiting, exact("gpu", 33))},
-			verdict: Error,
+			verdict: api.Error,
 			funnels: []string{"40=40"},
 			nodes:   []string{"1*ClaimLimitExceeded"},
 			summary: "Claim ml/train, request gpu: a claim can have at most 32 devices, this request asks for 33.",
 		},
 		"claim limit of several requests": {
 			cluster: []part{nodes("n1"), pool("n1", devices(40)...), claim(waiting, exact("a", 20), exact("b", 15))},
-			verdict: Error,
+			verdict: api.Error,
 			funnels: []string{"40=40", "40=40"},
 			nodes:   []string{"1*ClaimLimitExceeded"},
 			summary: "request b: a claim can have at most 32 devices, this request asks for 15, and those before it for 20.",
@@ -436,7 +437,7 @@ func TestCodes(t *testing.T) {
 				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1, admin)),
 				func(s *snapshot.Snapshot) { s.Claims[0].UID = "" },
 			},
-			verdict: Error,
+			verdict: api.Error,
 			nodes:   []string{"1*AdminAccessDenied"},
 			summary: "resource.kubernetes.io/admin-access=true; namespace ml has no such label",
 		},
@@ -444,14 +445,14 @@ func TestCodes(t *testing.T) {
 			cluster: []part{
 				nodes("n1"), pool("n1", devices(1)...), holding("serve", "n1", "gpu-0"), claim(waiting, exact("gpu", 1, admin)),
 			},
-			verdict: Fits, funnels: []string{"1=1"}, nodes: []string{"1*Fits"},
+			verdict: api.Fits, funnels: []string{"1=1"}, nodes: []string{"1*Fits"},
 		},
 		"hidden claims": {
 			cluster: []part{
 				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)),
 				gap(snapshot.ResourceClaims, "alice may not list resourceclaims"),
 			},
-			verdict: Undetermined, funnels: []string{"1=1"}, nodes: []string{"1*Fits"},
+			verdict: api.Undetermined, funnels: []string{"1=1"}, nodes: []string{"1*Fits"},
 			summary: "alice may not list resourceclaims",
 		},
 		"hidden claims do not matter": {
@@ -459,11 +460,11 @@ func TestCodes(t *testing.T) {
 				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 2)),
 				gap(snapshot.ResourceClaims, "alice may not list resourceclaims"),
 			},
-			verdict: DoesNotFit, funnels: []string{"1=1"}, nodes: []string{"1*CountUnsatisfiable"},
+			verdict: api.DoesNotFit, funnels: []string{"1=1"}, nodes: []string{"1*CountUnsatisfiable"},
 		},
 		"no nodes": {
 			cluster: []part{claim(waiting, exact("gpu", 1))},
-			verdict: DoesNotFit, funnels: []string{"0=0"}, summary: "There are no nodes.",
+			verdict: api.DoesNotFit, funnels: []string{"0=0"}, summary: "There are no nodes.",
 		},
 		"an allocated claim narrows the nodes": {
 			cluster: []part{
@@ -473,14 +474,14 @@ func TestCodes(t *testing.T) {
 				pod("p", "have", waiting),
 			},
 			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
-			verdict: DoesNotFit,
+			verdict: api.DoesNotFit,
 			funnels: []string{"3=0+2*NodeNotReachable+1*DeviceAllocated"},
 			nodes:   []string{"1*DeviceAllocated", "1*NodeNotReachable"},
 		},
 		"claim missing": {
 			cluster: []part{nodes("n1"), claim("train-gpu"), pod("p", "train-gpus")},
 			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
-			verdict: Error,
+			verdict: api.Error,
 			nodes:   []string{"1*ClaimNotReady"},
 			summary: "did you mean train-gpu?",
 		},
@@ -491,7 +492,7 @@ func TestCodes(t *testing.T) {
 					p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("9")}
 				}, waiting),
 			},
-			verdict: DoesNotFit,
+			verdict: api.DoesNotFit,
 			funnels: []string{"1=0+1*NodeUnsuitable"},
 			nodes:   []string{"1*NodeUnsuitable"},
 		},
@@ -509,7 +510,7 @@ func TestCodes(t *testing.T) {
 			if e.Verdict != test.verdict {
 				t.Errorf("verdict %s, want %s (%s)", e.Verdict, test.verdict, e.Summary)
 			}
-			if fails := (e.Verdict == DoesNotFit || e.Verdict == Error) && e.NodeCount > 0; fails != (e.Code != "") && e.Verdict != Undetermined {
+			if fails := (e.Verdict == api.DoesNotFit || e.Verdict == api.Error) && e.NodeCount > 0; fails != (e.Code != "") && e.Verdict != api.Undetermined {
 				t.Errorf("verdict %s with code %q", e.Verdict, e.Code)
 			}
 			if diff := cmp.Diff(test.funnels, funnels(e)); diff != "" {
@@ -530,7 +531,7 @@ func TestCodes(t *testing.T) {
 }
 
 // funnels writes each funnel in one line.
-func funnels(e *Explanation) []string {
+func funnels(e *api.Explanation) []string {
 	var lines []string
 	for _, claim := range e.Claims {
 		for _, r := range claim.Requests {
@@ -544,12 +545,12 @@ func funnels(e *Explanation) []string {
 	return lines
 }
 
-func nodeCodes(e *Explanation) []string {
+func nodeCodes(e *api.Explanation) []string {
 	var lines []string
 	for _, group := range e.Nodes {
 		code := string(group.Code)
-		if group.Verdict == Fits {
-			code = string(Fits)
+		if group.Verdict == api.Fits {
+			code = string(api.Fits)
 		}
 		lines = append(lines, fmt.Sprintf("%d*%s", group.Count, code))
 	}
@@ -557,7 +558,7 @@ func nodeCodes(e *Explanation) []string {
 }
 
 // everything is all messages and facts of the funnels, a line each.
-func everything(e *Explanation) string {
+func everything(e *api.Explanation) string {
 	var text strings.Builder
 	for _, claim := range e.Claims {
 		for _, r := range claim.Requests {
@@ -573,7 +574,7 @@ func everything(e *Explanation) string {
 }
 
 // checkSums holds an explanation against what is true of all of them.
-func checkSums(t *testing.T, e *Explanation) {
+func checkSums(t *testing.T, e *api.Explanation) {
 	t.Helper()
 	for _, claim := range e.Claims {
 		for _, r := range claim.Requests {

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -19,12 +20,12 @@ import (
 // which they have to run, so that the pods that wait get what is changed. The spec
 // of a claim, a template, a pod or a Job cannot be changed, so these objects are
 // replaced. What cannot be edited by hand, like a status, is left out.
-func Commands(snap *snapshot.Snapshot, edits []Edit, pods []RemedyPod) []string {
+func Commands(snap *snapshot.Snapshot, edits []api.Edit, pods []api.RemedyPod) []string {
 	w := commandWriter{snap: snap, pods: pods}
 	for len(edits) > 0 {
 		object := edits[0].Object
-		var of []Edit
-		of, edits = split(edits, func(e Edit) bool { return e.Object == object })
+		var of []api.Edit
+		of, edits = split(edits, func(e api.Edit) bool { return e.Object == object })
 		w.object(object, of)
 	}
 	return append(w.lines, w.bringToPods()...)
@@ -33,11 +34,11 @@ func Commands(snap *snapshot.Snapshot, edits []Edit, pods []RemedyPod) []string 
 // commandWriter writes the commands for the edits of one remedy.
 type commandWriter struct {
 	snap *snapshot.Snapshot
-	pods []RemedyPod
+	pods []api.RemedyPod
 	// lines change objects. After them, pods have to get the change.
 	lines []string
 	// templates are the edits of each template that is changed, by its name.
-	templates map[string][]Edit
+	templates map[string][]api.Edit
 	// makers are the workloads that are changed.
 	makers []maker
 	// changed are the pods that are replaced by lines already.
@@ -49,7 +50,7 @@ func (w *commandWriter) add(format string, args ...any) {
 }
 
 // object writes the edits of one object.
-func (w *commandWriter) object(object string, edits []Edit) {
+func (w *commandWriter) object(object string, edits []api.Edit) {
 	kind, namespace, name := parseObject(object)
 	which := nameWords(strings.ToLower(kind), namespace, name)
 	first := edits[0]
@@ -79,7 +80,7 @@ func (w *commandWriter) object(object string, edits []Edit) {
 		w.replaced(which, edits)
 		if kind == KindTemplate {
 			if w.templates == nil {
-				w.templates = map[string][]Edit{}
+				w.templates = map[string][]api.Edit{}
 			}
 			w.templates[name] = edits
 		}
@@ -96,18 +97,18 @@ func (w *commandWriter) object(object string, edits []Edit) {
 }
 
 // replaced writes edits of an object whose spec cannot be changed.
-func (w *commandWriter) replaced(which string, edits []Edit) {
+func (w *commandWriter) replaced(which string, edits []api.Edit) {
 	if patch, err := patchOf(edits, ""); err == nil {
 		w.add("kubectl get %s -o yaml | kubectl patch --local -f - --type=json -p %s -o yaml | kubectl replace --force -f -", which, shellQuoted(string(patch)))
 	}
 }
 
-// nodeCommands writes edits of a node: it is uncordoned, and taints that [Edit]
+// nodeCommands writes edits of a node: it is uncordoned, and taints that [api.Edit]
 // says were there are removed. Uncordoning removes the taint that goes with it.
-func nodeCommands(name string, edits []Edit) []string {
+func nodeCommands(name string, edits []api.Edit) []string {
 	var lines []string
 	var taints []string
-	cordoned := slices.ContainsFunc(edits, func(e Edit) bool { return e.Path == "/spec/unschedulable" })
+	cordoned := slices.ContainsFunc(edits, func(e api.Edit) bool { return e.Path == "/spec/unschedulable" })
 	if cordoned {
 		lines = append(lines, "kubectl uncordon "+nodeName(name))
 	}
@@ -149,7 +150,7 @@ func nodeName(name string) string {
 }
 
 // labelsOf writes edits that only add labels as words for a command line.
-func labelsOf(edits []Edit) string {
+func labelsOf(edits []api.Edit) string {
 	var words strings.Builder
 	for _, e := range edits {
 		labels := map[string]string{}

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -70,7 +71,7 @@ func TestHostileCommands(t *testing.T) {
 
 // hostile has edits of each kind of object, with a word as each name, kind, label
 // and value.
-func hostile(word string) (*snapshot.Snapshot, map[string][]Edit, []RemedyPod) {
+func hostile(word string) (*snapshot.Snapshot, map[string][]api.Edit, []api.RemedyPod) {
 	value, _ := json.Marshal(word)
 	made := func(name, apiVersion, kind string, labels map[string]string) *corev1.Pod {
 		return &corev1.Pod{
@@ -100,12 +101,12 @@ func hostile(word string) (*snapshot.Snapshot, map[string][]Edit, []RemedyPod) {
 			made("-custom", word+"/"+word, word, nil), made("-deployed", "apps/v1", "Deployment", nil),
 		},
 	}
-	var pods []RemedyPod
+	var pods []api.RemedyPod
 	for _, pod := range snap.Pods {
-		pods = append(pods, RemedyPod{Namespace: pod.Namespace, Name: pod.Name, Changed: true})
+		pods = append(pods, api.RemedyPod{Namespace: pod.Namespace, Name: pod.Name, Changed: true})
 	}
-	edit := func(kind, namespace, op, path string, from []byte) Edit {
-		e := Edit{Object: object(kind, namespace, word), Op: op, Path: path, From: from}
+	edit := func(kind, namespace, op, path string, from []byte) api.Edit {
+		e := api.Edit{Object: object(kind, namespace, word), Op: op, Path: path, From: from}
 		if op != "remove" {
 			e.Value = value
 		}
@@ -113,7 +114,7 @@ func hostile(word string) (*snapshot.Snapshot, map[string][]Edit, []RemedyPod) {
 	}
 	selected := "/spec/template/spec/nodeSelector/" + pointerToken(word)
 	taint, _ := json.Marshal(corev1.Taint{Key: word, Effect: "NoSchedule"})
-	edits := map[string][]Edit{
+	edits := map[string][]api.Edit{
 		"template":   {edit(KindTemplate, word, "replace", "/spec/spec/devices/requests/0/exactly/deviceClassName", nil)},
 		"claim":      {edit(KindClaim, word, "replace", "/spec/devices/requests/0/exactly/deviceClassName", nil)},
 		"pod":        {edit(KindPod, word, "replace", "/spec/nodeSelector", nil)},

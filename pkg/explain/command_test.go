@@ -11,6 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -26,22 +27,22 @@ func TestCommands(t *testing.T) {
 	}), pod("p"), ruleFor("broken", "xid"), pool("n1", devices(1)...), holding("one", "n1", "gpu-0"), claim(waiting, exact("gpu", 2)))
 	node := object(KindNode, "", "n1")
 	tests := map[string]struct {
-		edits []Edit
+		edits []api.Edit
 		want  []string
 	}{
-		"a cordoned node":           {[]Edit{newEdit(node, "remove", "/spec/unschedulable", nil)}, []string{"kubectl uncordon n1"}},
-		"a cordoned node, replaced": {[]Edit{newEdit(node, "replace", "/spec/unschedulable", false)}, []string{"kubectl uncordon n1"}},
+		"a cordoned node":           {[]api.Edit{newEdit(node, "remove", "/spec/unschedulable", nil)}, []string{"kubectl uncordon n1"}},
+		"a cordoned node, replaced": {[]api.Edit{newEdit(node, "replace", "/spec/unschedulable", false)}, []string{"kubectl uncordon n1"}},
 		"the taint that goes with it": {
-			[]Edit{newEdit(node, "remove", "/spec/unschedulable", nil), newEdit(node, "remove", "/spec/taints/2", nil), newEdit(node, "remove", "/spec/taints/1", nil)},
+			[]api.Edit{newEdit(node, "remove", "/spec/unschedulable", nil), newEdit(node, "remove", "/spec/taints/2", nil), newEdit(node, "remove", "/spec/taints/1", nil)},
 			[]string{"kubectl uncordon n1", "kubectl taint node n1 b:NoExecute-"},
 		},
 		"taints, each where the one before it leaves it": {
-			[]Edit{newEdit(node, "remove", "/spec/taints/0", nil), newEdit(node, "remove", "/spec/taints/0", nil)},
+			[]api.Edit{newEdit(node, "remove", "/spec/taints/0", nil), newEdit(node, "remove", "/spec/taints/0", nil)},
 			[]string{"kubectl taint node n1 a=x:NoSchedule- b:NoExecute-"},
 		},
-		"a pod":              {[]Edit{newEdit(object(KindPod, namespace, "p"), "remove", "", nil)}, []string{"kubectl delete pod p -n ml"}},
-		"a rule":             {[]Edit{newEdit("DeviceTaintRule/broken", "remove", "", nil)}, []string{"kubectl delete devicetaintrule broken"}},
-		"claims to wait for": {[]Edit{newEdit(object(KindClaim, "serving", "one"), "remove", "/status/allocation", nil)}, nil},
+		"a pod":              {[]api.Edit{newEdit(object(KindPod, namespace, "p"), "remove", "", nil)}, []string{"kubectl delete pod p -n ml"}},
+		"a rule":             {[]api.Edit{newEdit("DeviceTaintRule/broken", "remove", "", nil)}, []string{"kubectl delete devicetaintrule broken"}},
+		"claims to wait for": {[]api.Edit{newEdit(object(KindClaim, "serving", "one"), "remove", "/status/allocation", nil)}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +65,7 @@ func TestOldValues(t *testing.T) {
 		}
 	})
 	name := object(KindClaim, namespace, waiting)
-	got := withOldValues(snap, []Edit{
+	got := withOldValues(snap, []api.Edit{
 		newEdit(name, "replace", "/spec/devices/requests/0/exactly/count", 1),
 		newEdit(name, "replace", "/spec/devices/requests/0/exactly/count", 3),
 		newEdit(name, "add", "/spec/devices/requests/0/exactly/adminAccess", true),

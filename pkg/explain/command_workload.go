@@ -13,11 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // workload writes edits of the pod template of a workload.
-func (w *commandWriter) workload(object string, edits []Edit) {
+func (w *commandWriter) workload(object string, edits []api.Edit) {
 	m, pod, ok := w.makerNamed(object)
 	if !ok || !m.editable() {
 		return
@@ -78,7 +79,7 @@ func (w *commandWriter) makerNamed(object string) (maker, *corev1.Pod, bool) {
 
 // podSpecPatch writes edits of the spec of pods as a strategic merge patch: it
 // finds containers by their names, whatever their order is in the template.
-func podSpecPatch(spec *corev1.PodSpec, edits []Edit, prefix string) (map[string]any, error) {
+func podSpecPatch(spec *corev1.PodSpec, edits []api.Edit, prefix string) (map[string]any, error) {
 	after, err := edited(spec, edits, prefix)
 	if err != nil {
 		return nil, err
@@ -219,7 +220,7 @@ func (w *commandWriter) renewedClaims(pod *corev1.Pod) []string {
 	claims, templates := templateClaims(w.snap, pod, func(name string) bool { return w.templates[name] != nil })
 	other := commandWriter{snap: w.snap}
 	for i, claim := range claims {
-		var edits []Edit
+		var edits []api.Edit
 		for _, e := range w.templates[templates[i]] {
 			if path, ok := strings.CutPrefix(e.Path, "/spec/spec"); ok {
 				e.Path = "/spec" + path

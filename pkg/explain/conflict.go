@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // proofTime bounds the search for a conflict and for remedies.
@@ -26,7 +28,7 @@ func (x *inquiry) prove(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, proofTime)
 	defer cancel()
-	if text := x.nominated(limited); text != "" && x.out.Verdict == DoesNotFit {
+	if text := x.nominated(limited); text != "" && x.out.Verdict == api.DoesNotFit {
 		x.out.Summary = text
 		return ctx.Err()
 	}
@@ -41,14 +43,14 @@ func (x *inquiry) prove(ctx context.Context) error {
 				x.out.Conflict = p.scene.describe(limited, p.conflict)
 			}
 		}
-		if x.out.Verdict == DoesNotFit {
+		if x.out.Verdict == api.DoesNotFit {
 			x.lead(limited, near)
 		}
 		if asking := x.nearestAsking(near); asking != p && x.aboutFacts() {
 			asking.searched = true
 			x.findConflict(limited, asking)
 		}
-	} else if text := x.noDevices(); text != "" && x.out.Verdict == DoesNotFit {
+	} else if text := x.noDevices(); text != "" && x.out.Verdict == api.DoesNotFit {
 		x.out.Summary = text
 	}
 	x.findRemedies(limited, near)
@@ -71,14 +73,14 @@ func (x *inquiry) lead(ctx context.Context, near []*prospect) {
 			rank[node.Name] = len(near) - i
 		}
 	}
-	rankOf := func(g NodeGroup) int {
+	rankOf := func(g api.NodeGroup) int {
 		highest := 0
 		for _, name := range g.Names {
 			highest = max(highest, rank[name])
 		}
 		return highest
 	}
-	slices.SortStableFunc(x.out.Nodes, func(a, b NodeGroup) int { return cmp.Compare(rankOf(b), rankOf(a)) })
+	slices.SortStableFunc(x.out.Nodes, func(a, b api.NodeGroup) int { return cmp.Compare(rankOf(b), rankOf(a)) })
 	if x.subject.only != nil {
 		return
 	}
@@ -90,15 +92,15 @@ func (x *inquiry) lead(ctx context.Context, near []*prospect) {
 // aboutFacts says whether the answer is one that facts can explain: not if the
 // allocator gives up before it looks at any devices.
 func (x *inquiry) aboutFacts() bool {
-	return x.out.Verdict == DoesNotFit ||
-		slices.Contains([]Code{ClaimLimitExceeded, PoolIncomplete, PoolInvalid}, x.out.Nodes[0].Code)
+	return x.out.Verdict == api.DoesNotFit ||
+		slices.Contains([]api.Code{api.ClaimLimitExceeded, api.PoolIncomplete, api.PoolInvalid}, x.out.Nodes[0].Code)
 }
 
 // describe puts a conflict into its public form.
-func (s *scene) describe(ctx context.Context, chosen []int) *Conflict {
-	c := &Conflict{Node: s.node.Name, AnyOne: true}
+func (s *scene) describe(ctx context.Context, chosen []int) *api.Conflict {
+	c := &api.Conflict{Node: s.node.Name, AnyOne: true}
 	for _, i := range chosen {
-		c.Facts = append(c.Facts, ConflictFact{Text: s.facts[i].text, Evidence: s.facts[i].evidence})
+		c.Facts = append(c.Facts, api.ConflictFact{Text: s.facts[i].text, Evidence: s.facts[i].evidence})
 		c.AnyOne = c.AnyOne && s.enough(ctx, i)
 	}
 	c.SameOn = s.sameOn(ctx, chosen)

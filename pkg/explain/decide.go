@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -73,7 +74,7 @@ func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocat
 		}
 		known[i] = answer
 		answers[answer] = append(answers[answer], candidates[i].Name)
-		if answer.verdict == Fits && (best == nil || answer.score > best.score) {
+		if answer.verdict == api.Fits && (best == nil || answer.score > best.score) {
 			best = &fitting{node: candidates[i], score: answer.score, allocations: verdict.Allocations}
 		}
 	}
@@ -82,15 +83,15 @@ func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocat
 		progress[u.misfit.Reason] = max(progress[u.misfit.Reason], x.progress(u))
 	}
 	for _, u := range x.site.unsuitable {
-		answer := nodeAnswer{verdict: DoesNotFit, code: u.code, message: u.misfit.Reason, progress: progress[u.misfit.Reason]}
+		answer := nodeAnswer{verdict: api.DoesNotFit, code: u.code, message: u.misfit.Reason, progress: progress[u.misfit.Reason]}
 		answers[answer] = append(answers[answer], u.node.Name)
 	}
 	x.out.Nodes = groupNodes(answers)
 	x.conclude(verdicts, best)
-	if x.out.Verdict != DoesNotFit && x.out.Verdict != Error || x.subject.verdictOnly {
+	if x.out.Verdict != api.DoesNotFit && x.out.Verdict != api.Error || x.subject.verdictOnly {
 		return nil
 	}
-	if err := x.prove(ctx); err != nil || x.out.Verdict == Error {
+	if err := x.prove(ctx); err != nil || x.out.Verdict == api.Error {
 		return err
 	}
 	return x.retry(ctx)
@@ -111,7 +112,7 @@ func (x *inquiry) retry(ctx context.Context) error {
 	if x.subject.only != nil {
 		// It does so only if no other node will do.
 		now, err := ExplainWith(ctx, x.site.alloc, x.snap, whole)
-		if err != nil || now.Verdict != DoesNotFit {
+		if err != nil || now.Verdict != api.DoesNotFit {
 			return err
 		}
 	}
@@ -121,16 +122,16 @@ func (x *inquiry) retry(ctx context.Context) error {
 	}
 	text := fmt.Sprintf("the scheduler deallocates claim %s, which is reserved for no other pod, and tries again", joinOr(released))
 	switch again.Verdict {
-	case Fits:
+	case api.Fits:
 		text += ": then it fits, on " + again.Placement.Node
-	case DoesNotFit, Error:
+	case api.DoesNotFit, api.Error:
 		text += "; then, too, it does not fit. " + again.Summary
-	case Blocked:
+	case api.Blocked:
 		text += "; then there are devices, but the pod is blocked. " + again.Summary
-	case Undetermined, Allocated:
+	case api.Undetermined, api.Allocated:
 		text += "; whether it fits then is not known. " + again.Summary
 	}
-	x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorNobody, Text: text})
+	x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorNobody, Text: text})
 	return nil
 }
 
@@ -183,7 +184,7 @@ func (x *inquiry) releasable(claim *resourceapi.ResourceClaim) bool {
 		if ok, _ := x.site.alloc.AvailableOn(claim, node); ok {
 			return false
 		}
-		return x.misfits(node)[0].code == NodeNotReachable
+		return x.misfits(node)[0].code == api.NodeNotReachable
 	})
 }
 
@@ -208,24 +209,24 @@ func (x *inquiry) answer(ctx context.Context, node *corev1.Node, verdict allocat
 		}
 		if x.site.alloc.MapsNodeResources(verdict.Allocations) {
 			return nodeAnswer{
-				verdict: Undetermined, code: NodeUnsuitable,
+				verdict: api.Undetermined, code: api.NodeUnsuitable,
 				message: "its devices stand for resources of the node like cpu (DRANodeAllocatableResources), of which it is not evaluated whether enough are left",
 			}, nil
 		}
-		return nodeAnswer{verdict: Fits, score: score}, nil
+		return nodeAnswer{verdict: api.Fits, score: score}, nil
 	case allocator.DoesNotFit, allocator.NodeError:
 		answer := x.whyNot(ctx, node)
-		if verdict.Err != nil && answer.code == CountUnsatisfiable {
+		if verdict.Err != nil && answer.code == api.CountUnsatisfiable {
 			answer.message += "; the allocator adds: " + verdict.Err.Error()
 		}
 		return answer, ctx.Err()
 	case allocator.Failed:
-		return nodeAnswer{verdict: Error, code: errorCode(verdict.Err), message: errorText(verdict.Err)}, nil
+		return nodeAnswer{verdict: api.Error, code: errorCode(verdict.Err), message: errorText(verdict.Err)}, nil
 	case allocator.TimedOut:
 		if endless := unending(verdict.Err); endless != nil {
-			return nodeAnswer{verdict: Undetermined, code: SearchTimeout, message: oneLine(endless)}, nil
+			return nodeAnswer{verdict: api.Undetermined, code: api.SearchTimeout, message: oneLine(endless)}, nil
 		}
-		return nodeAnswer{verdict: Undetermined, code: SearchTimeout, message: "the search takes longer than the scheduler's limit of 10s"}, nil
+		return nodeAnswer{verdict: api.Undetermined, code: api.SearchTimeout, message: "the search takes longer than the scheduler's limit of 10s"}, nil
 	default:
 		return nodeAnswer{}, fmt.Errorf("check node %s: %w", node.Name, verdict.Err)
 	}
@@ -242,28 +243,28 @@ func unending(err error) error {
 
 // errorCode finds the code for an error of the allocator. Upstream has no
 // error types, only texts (structured/internal/*/allocator_*.go).
-func errorCode(err error) Code {
+func errorCode(err error) api.Code {
 	text := err.Error()
 	for _, known := range []struct {
 		part string
-		code Code
+		code api.Code
 	}{
-		{"could not retrieve device class", ClassNotFound},
-		{"feature is disabled", FeatureDisabled},
-		{selectorCompileError, SelectorError},
-		{"CEL runtime error", SelectorError},
-		{"derived attribute", SelectorError},
-		{"is currently being updated", PoolIncomplete},
-		{"is currently invalid", PoolInvalid},
-		{"exceeds the claim limit", ClaimLimitExceeded},
-		{"constraint would not be satisfied", ConstraintUnsatisfiable},
-		{"checking capacity for device", CapacityInsufficient},
+		{"could not retrieve device class", api.ClassNotFound},
+		{"feature is disabled", api.FeatureDisabled},
+		{selectorCompileError, api.SelectorError},
+		{"CEL runtime error", api.SelectorError},
+		{"derived attribute", api.SelectorError},
+		{"is currently being updated", api.PoolIncomplete},
+		{"is currently invalid", api.PoolInvalid},
+		{"exceeds the claim limit", api.ClaimLimitExceeded},
+		{"constraint would not be satisfied", api.ConstraintUnsatisfiable},
+		{"checking capacity for device", api.CapacityInsufficient},
 	} {
 		if strings.Contains(text, known.part) {
 			return known.code
 		}
 	}
-	return AllocatorError
+	return api.AllocatorError
 }
 
 // errorText is an error of the allocator on one line. What it says of the limit
@@ -291,12 +292,12 @@ func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
 		node := x.site.candidates[i].Name
 		switch verdict.Outcome {
 		case allocator.Failed:
-			x.out.Verdict = Error
+			x.out.Verdict = api.Error
 			x.out.Summary = x.errorSummary(verdict.Err)
 			x.doubt()
 			return
 		case allocator.TimedOut:
-			x.out.Verdict = Undetermined
+			x.out.Verdict = api.Undetermined
 			if endless := unending(verdict.Err); endless != nil {
 				x.out.Summary = fmt.Sprintf("%s; whether the claims fit on node %s is not known", oneLine(endless), node)
 				return
@@ -307,17 +308,17 @@ func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
 		}
 	}
 	switch {
-	case best == nil && len(x.out.Nodes) > 0 && x.out.Nodes[0].Verdict == Undetermined:
-		x.out.Verdict = Undetermined
+	case best == nil && len(x.out.Nodes) > 0 && x.out.Nodes[0].Verdict == api.Undetermined:
+		x.out.Verdict = api.Undetermined
 		x.out.Summary = x.noFitSummary()
 	case best == nil:
-		x.out.Verdict = DoesNotFit
+		x.out.Verdict = api.DoesNotFit
 		x.out.Summary = x.noFitSummary()
 	case len(x.claims) == 0:
-		x.out.Verdict = Allocated
+		x.out.Verdict = api.Allocated
 		x.out.Summary = x.allocatedSummary()
 	default:
-		x.out.Verdict = Fits
+		x.out.Verdict = api.Fits
 		x.place(best)
 		x.out.Summary = x.fitSummary()
 	}
@@ -327,7 +328,7 @@ func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
 // errorSummary is the allocator's error, with what people need to know beyond.
 func (x *inquiry) errorSummary(err error) string {
 	text := errorText(err)
-	if errorCode(err) != SelectorError {
+	if errorCode(err) != api.SelectorError {
 		return text + x.detail(errorCode(err))
 	}
 	if isCompileError(err) {
@@ -337,7 +338,7 @@ func (x *inquiry) errorSummary(err error) string {
 		for _, r := range claim.Requests {
 			for _, rejection := range r.Rejected {
 				named := func(id string) bool { return strings.Contains(text, " on device "+id+":") }
-				if rejection.Code != SelectorError || !slices.ContainsFunc(rejection.Devices, named) {
+				if rejection.Code != api.SelectorError || !slices.ContainsFunc(rejection.Devices, named) {
 					continue
 				}
 				among := plural(classCount(r), "device") + " of the class"
@@ -353,10 +354,10 @@ func (x *inquiry) errorSummary(err error) string {
 }
 
 // classCount counts the devices that are known to be of the request's class.
-func classCount(r RequestExplanation) int {
+func classCount(r api.RequestExplanation) int {
 	count := r.Considered
 	for _, rejection := range r.Rejected {
-		if rejection.Code == ClassSelectorFalse || rejection.Label == classSelectorLabel+failsSuffix {
+		if rejection.Code == api.ClassSelectorFalse || rejection.Label == classSelectorLabel+failsSuffix {
 			count -= rejection.Count
 		}
 	}
@@ -384,9 +385,9 @@ func (x *inquiry) noFitSummary() string {
 
 // detail is what the funnel says about a code, where a number alone tells too
 // little: nothing if several rejections have the code.
-func (x *inquiry) detail(code Code) string {
+func (x *inquiry) detail(code api.Code) string {
 	switch code {
-	case ClassSelectorFalse, RequestSelectorFalse, CapacityInsufficient, CountersExhausted, PoolIncomplete, PoolInvalid, DeviceTainted:
+	case api.ClassSelectorFalse, api.RequestSelectorFalse, api.CapacityInsufficient, api.CountersExhausted, api.PoolIncomplete, api.PoolInvalid, api.DeviceTainted:
 	default:
 		return ""
 	}
@@ -402,7 +403,7 @@ func (x *inquiry) detail(code Code) string {
 					return ""
 				}
 				detail = rejection.Message
-				if code == ClassSelectorFalse {
+				if code == api.ClassSelectorFalse {
 					detail = rejection.Hint
 				}
 			}
@@ -432,7 +433,7 @@ func (x *inquiry) fitSummary() string {
 
 // place describes what the allocator picks on the best node.
 func (x *inquiry) place(best *fitting) {
-	placement := &Placement{Node: best.node.Name, Score: best.score}
+	placement := &api.Placement{Node: best.node.Name, Score: best.score}
 	claims, err := x.claimsFor(best.node)
 	if err != nil {
 		return
@@ -441,7 +442,7 @@ func (x *inquiry) place(best *fitting) {
 		if i >= len(best.allocations) {
 			break
 		}
-		placement.Claims = append(placement.Claims, PlacementClaim{
+		placement.Claims = append(placement.Claims, api.PlacementClaim{
 			Namespace: claim.Namespace, Name: claim.Name, Devices: pickedDevices(x.subject.pod, claim, &best.allocations[i]),
 		})
 	}
@@ -455,9 +456,9 @@ func (x *inquiry) place(best *fitting) {
 func (x *inquiry) doubt() {
 	var decisive []string
 	switch x.out.Verdict {
-	case Fits:
+	case api.Fits:
 		decisive = []string{snapshot.ResourceClaims, snapshot.ResourceSlices}
-	case DoesNotFit:
+	case api.DoesNotFit:
 		decisive = []string{snapshot.ResourceSlices, snapshot.ResourceNodes}
 		if len(x.claims) == 0 {
 			decisive = []string{snapshot.ResourceNodes}
@@ -465,31 +466,31 @@ func (x *inquiry) doubt() {
 		if x.subject.pod != nil && len(x.subject.pod.Spec.Containers) > 0 && x.extendedMisfit() {
 			decisive = append(decisive, snapshot.ResourceClasses)
 		}
-	case Error:
-		if len(x.out.Nodes) > 0 && slices.Contains([]Code{SelectorError, PoolIncomplete, PoolInvalid, ConstraintUnsatisfiable}, x.out.Nodes[0].Code) {
+	case api.Error:
+		if len(x.out.Nodes) > 0 && slices.Contains([]api.Code{api.SelectorError, api.PoolIncomplete, api.PoolInvalid, api.ConstraintUnsatisfiable}, x.out.Nodes[0].Code) {
 			if _, problem, _ := x.compileProblem(); problem != nil {
 				// That does not depend on devices.
 				break
 			}
 			decisive = []string{snapshot.ResourceClaims, snapshot.ResourceSlices}
 		}
-	case Allocated, Blocked, Undetermined:
+	case api.Allocated, api.Blocked, api.Undetermined:
 	}
 	for _, resource := range decisive {
 		gap := x.snap.Gap(resource)
 		if gap == nil {
 			continue
 		}
-		if x.out.Verdict == DoesNotFit {
+		if x.out.Verdict == api.DoesNotFit {
 			x.out.Summary = gap.Reason
 		} else {
 			x.out.Summary = fmt.Sprintf("as far as can be seen %s, but %s", x.out.Summary, gap.Reason)
 		}
-		x.out.Verdict = Undetermined
+		x.out.Verdict = api.Undetermined
 		return
 	}
-	if _, known := x.site.alloc.Nodes(); !known && x.out.Verdict == DoesNotFit && !x.nodesDoNotMatter() {
-		x.out.Verdict = Undetermined
+	if _, known := x.site.alloc.Nodes(); !known && x.out.Verdict == api.DoesNotFit && !x.nodesDoNotMatter() {
+		x.out.Verdict = api.Undetermined
 		x.out.Summary = "no node is known, and some devices are not bound to a node of a certain name"
 	}
 }
@@ -548,7 +549,7 @@ func (x *inquiry) assume() {
 		case snapshot.ResourceEvents:
 			consequence = "its events are not known"
 		case snapshot.ResourceDaemonSets:
-			if x.out.Verdict != DoesNotFit {
+			if x.out.Verdict != api.DoesNotFit {
 				continue
 			}
 			consequence = "whether the drivers run is not known"
@@ -574,7 +575,7 @@ func (x *inquiry) assume() {
 			"that nothing fits on node %s is proved by counting: the allocator's own search does not end within %s there, and %s", x.slowNode, patience, scheduler))
 	}
 	for _, u := range x.unevaluated {
-		if u.always || x.out.Verdict == Fits {
+		if u.always || x.out.Verdict == api.Fits {
 			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+u.String())
 		}
 	}
@@ -613,7 +614,7 @@ func (x *inquiry) wantsAdminAccess() bool {
 // preemptionMatters says whether pods of lower priority use what the pod lacks
 // on some node. (Devices are never preempted.)
 func (x *inquiry) preemptionMatters() bool {
-	if x.subject.pod == nil || x.out.Verdict != DoesNotFit {
+	if x.subject.pod == nil || x.out.Verdict != api.DoesNotFit {
 		return false
 	}
 	short := map[string]bool{}

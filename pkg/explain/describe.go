@@ -13,13 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func (x *inquiry) describeAllocator() {
 	f := x.site.alloc.Features()
-	x.out.Allocator = AllocatorInfo{
+	x.out.Allocator = api.AllocatorInfo{
 		Library: f.Library, Channel: f.Channel, Cluster: f.Cluster, FeatureSource: f.Source, Features: f.Enabled,
 	}
 }
@@ -30,7 +31,7 @@ const maxPods = 10
 func (x *inquiry) describeUsers() {
 	x.out.PodCount = len(x.subject.users)
 	for _, pod := range x.subject.users[:min(len(x.subject.users), maxPods)] {
-		status := PodStatus{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, Owner: workloadOf(pod)}
+		status := api.PodStatus{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, Owner: workloadOf(pod)}
 		if !pod.CreationTimestamp.IsZero() {
 			status.Since = &pod.CreationTimestamp
 			status.AgeSeconds = x.age(pod.CreationTimestamp)
@@ -49,10 +50,10 @@ func (x *inquiry) age(since metav1.Time) int64 {
 // describeClaims lists the claims and finds those that need devices.
 func (x *inquiry) describeClaims() {
 	x.subject.claims = slices.DeleteFunc(x.subject.claims, x.servedByPlugin)
-	x.out.Claims = make([]ClaimExplanation, 0, len(x.subject.claims))
+	x.out.Claims = make([]api.ClaimExplanation, 0, len(x.subject.claims))
 	for i := range x.subject.claims {
 		pc := &x.subject.claims[i]
-		explained := ClaimExplanation{PodClaim: pc.Entry, Template: pc.Template, ExtendedResources: pc.ExtendedResources}
+		explained := api.ClaimExplanation{PodClaim: pc.Entry, Template: pc.Template, ExtendedResources: pc.ExtendedResources}
 		if name := x.claimName(pc); pc.Claim == nil && name != "" {
 			explained.Namespace, explained.Name = x.subject.pod.Namespace, name
 		}
@@ -86,9 +87,9 @@ func (x *inquiry) servedByPlugin(pc allocator.PodClaim) bool {
 	return err == nil && claim == nil
 }
 
-func (x *inquiry) allocation(claim *resourceapi.ResourceClaim) *Allocation {
+func (x *inquiry) allocation(claim *resourceapi.ResourceClaim) *api.Allocation {
 	from := claim.Status.Allocation
-	a := &Allocation{Nodes: allocationNodes(from), Devices: make([]AllocatedDevice, 0, len(from.Devices.Results))}
+	a := &api.Allocation{Nodes: allocationNodes(from), Devices: make([]api.AllocatedDevice, 0, len(from.Devices.Results))}
 	if from.AllocationTimestamp != nil {
 		a.Since, a.AgeSeconds = from.AllocationTimestamp, x.age(*from.AllocationTimestamp)
 	}
@@ -106,8 +107,8 @@ func (x *inquiry) allocation(claim *resourceapi.ResourceClaim) *Allocation {
 }
 
 // pickedDevices describes what the allocator picks for a claim of a pod.
-func pickedDevices(pod *corev1.Pod, claim *resourceapi.ResourceClaim, allocation *resourceapi.AllocationResult) []AllocatedDevice {
-	devices := make([]AllocatedDevice, 0, len(allocation.Devices.Results))
+func pickedDevices(pod *corev1.Pod, claim *resourceapi.ResourceClaim, allocation *resourceapi.AllocationResult) []api.AllocatedDevice {
+	devices := make([]api.AllocatedDevice, 0, len(allocation.Devices.Results))
 	for i := range allocation.Devices.Results {
 		device := allocatedDevice(pod, claim, &allocation.Devices.Results[i])
 		// The share has a new ID at each attempt.
@@ -119,8 +120,8 @@ func pickedDevices(pod *corev1.Pod, claim *resourceapi.ResourceClaim, allocation
 
 // allocatedDevice describes a device of a claim. The pod is the one that uses
 // the claim; it can be nil.
-func allocatedDevice(pod *corev1.Pod, claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) AllocatedDevice {
-	device := AllocatedDevice{
+func allocatedDevice(pod *corev1.Pod, claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) api.AllocatedDevice {
+	device := api.AllocatedDevice{
 		Request: result.Request, Driver: result.Driver, Pool: result.Pool, Device: result.Device,
 		AdminAccess: result.AdminAccess != nil && *result.AdminAccess,
 	}
@@ -227,23 +228,4 @@ func (x *inquiry) claimName(pc *allocator.PodClaim) string {
 		}
 	}
 	return ""
-}
-
-// RequestTitle names the request that a device is for: "request gpus", or the
-// container and the extended resource that it stands for.
-func (d *AllocatedDevice) RequestTitle() string {
-	return titleOf(d.Request, d.Container, d.ExtendedResource)
-}
-
-// Title names the request: "request gpus", or the container and the extended
-// resource that it stands for.
-func (r *DeviceRequest) Title() string {
-	return titleOf(r.Name, r.Container, r.ExtendedResource)
-}
-
-func titleOf(request, container, resource string) string {
-	if container == "" {
-		return "request " + request
-	}
-	return fmt.Sprintf("container %s (%s)", container, resource)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -49,7 +50,7 @@ const (
 // reason is why one device is no candidate for a request.
 type reason struct {
 	rank int
-	code Code
+	code api.Code
 	// label names the check: "allocated", "selector 1".
 	label string
 	// text is the fact in a few words, without what is wanted.
@@ -68,7 +69,7 @@ type reason struct {
 	// lacks is what the device does not have and others have.
 	lacks selector.Reading
 	// fact proves it.
-	fact Evidence
+	fact api.Evidence
 }
 
 // requirement says what would pass, after a comma; nothing if that makes no
@@ -77,7 +78,7 @@ func (r *reason) requirement() string {
 	switch {
 	case r.wanted == "":
 		return ""
-	case r.code != RequestSelectorFalse && r.code != ClassSelectorFalse:
+	case r.code != api.RequestSelectorFalse && r.code != api.ClassSelectorFalse:
 		return r.wanted + " required"
 	case r.wanted == r.fact.Wanted:
 		// There is no shorter way to say it than the expression.
@@ -135,9 +136,9 @@ func (c *checks) checkNode(d *allocator.Device, node *corev1.Node) *reason {
 		}
 		if !slices.Contains(node.Status.DeclaredFeatures, "DRAOptionalNodeOperations") {
 			return &reason{
-				rank: rankNodeOperations, code: NodeOperationUnsupported, label: "node too old",
+				rank: rankNodeOperations, code: api.NodeOperationUnsupported, label: "node too old",
 				text: "the node does not declare DRAOptionalNodeOperations",
-				fact: Evidence{Object: object("Node", "", node.Name), Path: "status.declaredFeatures", Found: strings.Join(node.Status.DeclaredFeatures, ", "), Wanted: "DRAOptionalNodeOperations"},
+				fact: api.Evidence{Object: object("Node", "", node.Name), Path: "status.declaredFeatures", Found: strings.Join(node.Status.DeclaredFeatures, ", "), Wanted: "DRAOptionalNodeOperations"},
 			}
 		}
 	}
@@ -146,7 +147,7 @@ func (c *checks) checkNode(d *allocator.Device, node *corev1.Node) *reason {
 
 // checkStatic makes the checks that are the same for all nodes.
 func (c *checks) checkStatic(ctx context.Context, d *allocator.Device) *reason {
-	if r := c.checkClass(ctx, d); r != nil && r.code == ClassSelectorFalse {
+	if r := c.checkClass(ctx, d); r != nil && r.code == api.ClassSelectorFalse {
 		return r
 	}
 	if r := c.checkBinding(d); r != nil {
@@ -154,7 +155,7 @@ func (c *checks) checkStatic(ctx context.Context, d *allocator.Device) *reason {
 	}
 	inUse := c.checkInUse(d)
 	if r := c.checkSelectors(ctx, d); r != nil {
-		if r.code == SelectorError && inUse != nil && !c.request.all() {
+		if r.code == api.SelectorError && inUse != nil && !c.request.all() {
 			// The allocator does not get to see the error.
 			return inUse
 		}
@@ -183,8 +184,8 @@ func (c *checks) checkInUse(d *allocator.Device) *reason {
 		return nil
 	}
 	r := &reason{
-		rank: rankInUse, code: DeviceAllocated, label: "allocated", text: "allocated",
-		fact: Evidence{Path: "status.allocation.devices.results"},
+		rank: rankInUse, code: api.DeviceAllocated, label: "allocated", text: "allocated",
+		fact: api.Evidence{Path: "status.allocation.devices.results"},
 	}
 	for _, holder := range c.alloc.Holders(d.ID) {
 		if holder.Result.AdminAccess == nil || !*holder.Result.AdminAccess {
@@ -200,9 +201,9 @@ func (c *checks) checkBinding(d *allocator.Device) *reason {
 		return nil
 	}
 	return &reason{
-		rank: rankBinding, code: BindingConditionsUnsupported, label: "binding conditions",
+		rank: rankBinding, code: api.BindingConditionsUnsupported, label: "binding conditions",
 		text: allocator.NeedsBindingGates,
-		fact: Evidence{Object: sliceObject(d), Path: devicePath(d, "bindingConditions"), Found: strings.Join(d.BindingConditions, ", ")},
+		fact: api.Evidence{Object: sliceObject(d), Path: devicePath(d, "bindingConditions"), Found: strings.Join(d.BindingConditions, ", ")},
 	}
 }
 
@@ -221,7 +222,7 @@ func (c *checks) checkClass(ctx context.Context, d *allocator.Device) *reason {
 	}
 	for i, s := range c.class.Spec.Selectors {
 		path := fmt.Sprintf("spec.selectors[%d].cel.expression", i)
-		if r := c.checkSelector(ctx, d, s, rankClass, ClassSelectorFalse, classLabel, object("DeviceClass", "", c.class.Name), path); r != nil {
+		if r := c.checkSelector(ctx, d, s, rankClass, api.ClassSelectorFalse, classLabel, object("DeviceClass", "", c.class.Name), path); r != nil {
 			return r
 		}
 	}
@@ -234,14 +235,14 @@ func (c *checks) checkSelectors(ctx context.Context, d *allocator.Device) *reaso
 	}
 	for i, s := range c.request.selectors {
 		path := fmt.Sprintf("%s.selectors[%d].cel.expression", c.request.path, i)
-		if r := c.checkSelector(ctx, d, s, rankSelector, RequestSelectorFalse, selectorLabel(i, len(c.request.selectors)), claimObject(c.request.claim), path); r != nil {
+		if r := c.checkSelector(ctx, d, s, rankSelector, api.RequestSelectorFalse, selectorLabel(i, len(c.request.selectors)), claimObject(c.request.claim), path); r != nil {
 			return r
 		}
 	}
 	return nil
 }
 
-func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resourceapi.DeviceSelector, rank int, code Code, label, holder, path string) *reason {
+func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resourceapi.DeviceSelector, rank int, code api.Code, label, holder, path string) *reason {
 	if s.CEL == nil {
 		return nil
 	}
@@ -253,18 +254,18 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 	detail := result.Detail(ctx)
 	found := joinAnd(detail.Found)
 	if result.Err != nil {
-		if code == ClassSelectorFalse {
+		if code == api.ClassSelectorFalse {
 			label = classSelectorLabel
 		}
 		text, lacks := c.failure(ctx, sel, result)
 		return &reason{
-			rank: rank, code: SelectorError, label: label + failsSuffix, text: text, lacks: lacks,
-			fact: Evidence{Object: holder, Path: path, Found: found, Wanted: s.CEL.Expression},
+			rank: rank, code: api.SelectorError, label: label + failsSuffix, text: text, lacks: lacks,
+			fact: api.Evidence{Object: holder, Path: path, Found: found, Wanted: s.CEL.Expression},
 		}
 	}
 	r := &reason{
 		rank: rank, code: code, label: label, text: found, wanted: s.CEL.Expression,
-		fact: Evidence{Object: holder, Path: path, Found: found, Wanted: s.CEL.Expression},
+		fact: api.Evidence{Object: holder, Path: path, Found: found, Wanted: s.CEL.Expression},
 	}
 	if detail.Failed != nil {
 		r.wanted, r.fact.Wanted, r.hint = detail.Failed.Wanted, detail.Failed.Expression, c.catalog.unknownValue(detail.Failed)
@@ -287,15 +288,15 @@ func (c *checks) checkCapacity(d *allocator.Device, rank int) *reason {
 	switch {
 	case err != nil:
 		return &reason{
-			rank: rank, code: CapacityInsufficient, label: "capacity", text: err.Error(), lack: "with a capacity that cannot be shared out",
-			fact: Evidence{Object: sliceObject(d), Path: devicePath(d, "capacity")},
+			rank: rank, code: api.CapacityInsufficient, label: "capacity", text: err.Error(), lack: "with a capacity that cannot be shared out",
+			fact: api.Evidence{Object: sliceObject(d), Path: devicePath(d, "capacity")},
 		}
 	case short == nil:
 		return nil
 	}
 	return &reason{
-		rank: rank, code: CapacityInsufficient, label: "capacity", text: short.message, wanted: short.required, lack: short.lack,
-		fact: Evidence{
+		rank: rank, code: api.CapacityInsufficient, label: "capacity", text: short.message, wanted: short.required, lack: short.lack,
+		fact: api.Evidence{
 			Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("capacity[%q]", short.capacity)),
 			Found: short.found, Wanted: short.wanted,
 		},
@@ -317,8 +318,8 @@ func (c *checks) checkTaints(d *allocator.Device) *reason {
 		}
 		holder, path := tainter(c.alloc, d, taint)
 		return &reason{
-			rank: rankTaint, code: DeviceTainted, label: "tainted", text: taint.String(),
-			fact: Evidence{Object: holder, Path: path, Found: taint.String(), Wanted: "a toleration in " + c.request.path + ".tolerations"},
+			rank: rankTaint, code: api.DeviceTainted, label: "tainted", text: taint.String(),
+			fact: api.Evidence{Object: holder, Path: path, Found: taint.String(), Wanted: "a toleration in " + c.request.path + ".tolerations"},
 		}
 	}
 	return nil
@@ -332,9 +333,9 @@ func tainter(alloc *allocator.Allocator, d *allocator.Device, taint resourceapi.
 	return sliceObject(d), devicePath(d, "taints")
 }
 
-func taintEvidence(alloc *allocator.Allocator, d *allocator.Device, taint resourceapi.DeviceTaint) Evidence {
+func taintEvidence(alloc *allocator.Allocator, d *allocator.Device, taint resourceapi.DeviceTaint) api.Evidence {
 	holder, path := tainter(alloc, d, taint)
-	return Evidence{Object: holder, Path: path, Found: taint.String()}
+	return api.Evidence{Object: holder, Path: path, Found: taint.String()}
 }
 
 // checkConstraints finds devices that no constraint can ever take, whatever
@@ -343,7 +344,7 @@ func taintEvidence(alloc *allocator.Allocator, d *allocator.Device, taint resour
 func (c *checks) checkConstraints(ctx context.Context, d *allocator.Device) *reason {
 	for _, constraint := range c.request.constraints {
 		name := constraint.attribute
-		fact := Evidence{Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("attributes[%q]", name)), Found: "not set", Wanted: constraint.String()}
+		fact := api.Evidence{Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("attributes[%q]", name)), Found: "not set", Wanted: constraint.String()}
 		if at := c.request.derivedAt(name); at >= 0 {
 			fact.Object, fact.Path = claimObject(c.request.claim), fmt.Sprintf("%s.derivedAttributes[%d]", c.request.path, at)
 			if !c.enabled("DRADerivedAttributes") {
@@ -354,17 +355,17 @@ func (c *checks) checkConstraints(ctx context.Context, d *allocator.Device) *rea
 		switch {
 		case err != nil:
 			fact.Found = err.Error()
-			return &reason{rank: rankConstraint, code: SelectorError, label: "derived attribute fails", text: err.Error(), fact: fact}
+			return &reason{rank: rankConstraint, code: api.SelectorError, label: "derived attribute fails", text: err.Error(), fact: fact}
 		case !ok:
 			return &reason{
-				rank: rankConstraint, code: AttributeMissing, label: "attribute missing",
+				rank: rankConstraint, code: api.AttributeMissing, label: "attribute missing",
 				text: fmt.Sprintf("has no attribute %s%s", name, c.nearAttribute(name)),
 				lack: fmt.Sprintf("without attribute %s", name), fact: fact,
 			}
 		case c.enabled("DRAListTypeAttributes") && len(valueTexts(value)) == 0:
 			fact.Found = "an empty list"
 			return &reason{
-				rank: rankConstraint, code: AttributeMissing, label: "attribute empty",
+				rank: rankConstraint, code: api.AttributeMissing, label: "attribute empty",
 				text: fmt.Sprintf("attribute %s is an empty list, which no constraint takes", name),
 				lack: "with an empty list as the attribute of a constraint", fact: fact,
 			}
@@ -415,8 +416,8 @@ func (c *checks) meantAttribute(name resourceapi.FullyQualifiedName) string {
 
 func featureOff(rank int, gate, holder, path string) *reason {
 	return &reason{
-		rank: rank, code: FeatureDisabled, label: "feature off", text: "needs the feature gate " + gate,
-		fact: Evidence{Object: holder, Path: path, Wanted: gate + "=true"},
+		rank: rank, code: api.FeatureDisabled, label: "feature off", text: "needs the feature gate " + gate,
+		fact: api.Evidence{Object: holder, Path: path, Wanted: gate + "=true"},
 	}
 }
 

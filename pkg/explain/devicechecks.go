@@ -13,18 +13,19 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // checkList collects the checks of one device for one request.
 type checkList struct {
-	checks []DeviceCheck
+	checks []api.DeviceCheck
 }
 
 // add notes a check that fails for the given reasons, or passes if there are
 // none.
 func (l *checkList) add(check, label string, reasons ...*reason) bool {
-	out := DeviceCheck{Check: check, Label: label, Outcome: CheckPassed}
+	out := api.DeviceCheck{Check: check, Label: label, Outcome: api.CheckPassed}
 	for _, r := range reasons {
 		if r == nil {
 			continue
@@ -39,20 +40,20 @@ func (l *checkList) add(check, label string, reasons ...*reason) bool {
 		if requirement := r.requirement(); requirement != "" {
 			text += ", " + requirement
 		}
-		if out.Outcome == CheckPassed {
-			out.Outcome, out.Code, out.Label, out.Message = CheckFailed, r.code, strings.TrimSuffix(r.label, failsSuffix), text
+		if out.Outcome == api.CheckPassed {
+			out.Outcome, out.Code, out.Label, out.Message = api.CheckFailed, r.code, strings.TrimSuffix(r.label, failsSuffix), text
 		} else {
 			out.Message += "; " + text
 		}
 		out.Evidence = append(out.Evidence, r.fact)
 	}
 	l.checks = append(l.checks, out)
-	return out.Outcome == CheckPassed
+	return out.Outcome == api.CheckPassed
 }
 
 // skip notes a check that is not made.
 func (l *checkList) skip(check, label, why string) {
-	l.checks = append(l.checks, DeviceCheck{Check: check, Label: label, Outcome: CheckNotReached, Message: why})
+	l.checks = append(l.checks, api.DeviceCheck{Check: check, Label: label, Outcome: api.CheckNotReached, Message: why})
 }
 
 // addUse notes a check of what claims have taken. That nothing is found does
@@ -67,10 +68,10 @@ func (l *checkList) addUse(gap *snapshot.Gap, check, label string, r *reason) {
 
 // deviceChecks makes all checks of a request on a device as seen from a node,
 // each for itself. The first one that fails is the reason in the funnel.
-func (x *inquiry) deviceChecks(ctx context.Context, c *checks, d *allocator.Device, node *corev1.Node) []DeviceCheck {
+func (x *inquiry) deviceChecks(ctx context.Context, c *checks, d *allocator.Device, node *corev1.Node) []api.DeviceCheck {
 	l := &checkList{}
 	class := c.checkClass(ctx, d)
-	otherClass := class != nil && class.code == ClassSelectorFalse
+	otherClass := class != nil && class.code == api.ClassSelectorFalse
 	if otherClass || class == nil {
 		l.add("Class", "class "+c.request.class, class)
 	}
@@ -183,7 +184,7 @@ func (x *inquiry) checkPlace(l *checkList, d *allocator.Device, node *corev1.Nod
 func (c *checks) listSelectors(ctx context.Context, l *checkList, d *allocator.Device, class *reason, passedOver bool) {
 	const early = "the allocator passes over allocated devices before it evaluates selectors"
 	add := func(label string, reasons ...*reason) {
-		if passedOver && slices.ContainsFunc(reasons, func(r *reason) bool { return r != nil && r.code == SelectorError }) {
+		if passedOver && slices.ContainsFunc(reasons, func(r *reason) bool { return r != nil && r.code == api.SelectorError }) {
 			l.skip("Selector", label, early)
 			return
 		}
@@ -201,17 +202,17 @@ func (c *checks) listSelectors(ctx context.Context, l *checkList, d *allocator.D
 		}
 		path := fmt.Sprintf("%s.selectors[%d].cel.expression", c.request.path, i)
 		check := func(s resourceapi.DeviceSelector) *reason {
-			return c.checkSelector(ctx, d, s, rankSelector, RequestSelectorFalse, label, claimObject(c.request.claim), path)
+			return c.checkSelector(ctx, d, s, rankSelector, api.RequestSelectorFalse, label, claimObject(c.request.claim), path)
 		}
 		whole := check(s)
-		if whole == nil || whole.code != RequestSelectorFalse {
+		if whole == nil || whole.code != api.RequestSelectorFalse {
 			add(label, whole)
 			continue
 		}
 		var parts []*reason
 		for _, conjunct := range c.selectors.Compile(s.CEL.Expression).Conjuncts {
 			part := check(resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: conjunct.Expression}})
-			if part != nil && part.code == RequestSelectorFalse {
+			if part != nil && part.code == api.RequestSelectorFalse {
 				parts = append(parts, part)
 			}
 		}

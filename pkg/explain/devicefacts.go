@@ -14,14 +14,15 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // deviceFacts describes what a device is and who has it.
-func (x *inquiry) deviceFacts(d *allocator.Device) *DeviceExplanation {
+func (x *inquiry) deviceFacts(d *allocator.Device) *api.DeviceExplanation {
 	nodes, _ := x.site.alloc.Nodes()
 	reaching := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return !deviceReaches(d, node) })
-	out := &DeviceExplanation{
+	out := &api.DeviceExplanation{
 		Driver: d.ID.Driver, Pool: d.ID.Pool, Name: d.ID.Device,
 		Slice: d.Slice.Name, Generation: d.Slice.Spec.Pool.Generation,
 		Nodes: deviceNodes(d), NodeCount: len(reaching),
@@ -30,10 +31,10 @@ func (x *inquiry) deviceFacts(d *allocator.Device) *DeviceExplanation {
 		Counters: x.deviceCounters(d), Capacity: x.deviceCapacity(d),
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
-		out.Attributes = append(out.Attributes, DeviceValue{Name: string(name), Value: selector.Literal(d.Attributes[name])})
+		out.Attributes = append(out.Attributes, api.DeviceValue{Name: string(name), Value: selector.Literal(d.Attributes[name])})
 	}
 	for _, taint := range d.Taints {
-		out.Taints = append(out.Taints, DeviceTaint{Taint: taint.String(), Since: taint.TimeAdded, Evidence: taintEvidence(x.site.alloc, d, taint)})
+		out.Taints = append(out.Taints, api.TaintEvidence{Taint: taint.String(), Since: taint.TimeAdded, Evidence: taintEvidence(x.site.alloc, d, taint)})
 	}
 	if gap := x.snap.Gap(snapshot.ResourceClaims); gap != nil && (out.Shared || !x.site.alloc.InUse(d.ID)) {
 		out.HoldersUnknown = gap.Reason
@@ -63,12 +64,12 @@ func deviceNodes(d *allocator.Device) string {
 	}
 }
 
-func (x *inquiry) deviceCapacity(d *allocator.Device) []DeviceCapacity {
-	var list []DeviceCapacity
+func (x *inquiry) deviceCapacity(d *allocator.Device) []api.DeviceCapacity {
+	var list []api.DeviceCapacity
 	used := x.site.alloc.Consumed(d.ID)
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 		total := d.Capacity[name].Value
-		c := DeviceCapacity{Name: string(name), Total: total.String()}
+		c := api.DeviceCapacity{Name: string(name), Total: total.String()}
 		if x.shared(d) {
 			consumed, left := used[name].DeepCopy(), total.DeepCopy()
 			left.Sub(consumed)
@@ -79,13 +80,13 @@ func (x *inquiry) deviceCapacity(d *allocator.Device) []DeviceCapacity {
 	return list
 }
 
-func (x *inquiry) deviceCounters(d *allocator.Device) []DeviceCounter {
-	var list []DeviceCounter
+func (x *inquiry) deviceCounters(d *allocator.Device) []api.DeviceCounter {
+	var list []api.DeviceCounter
 	state := x.site.alloc.PartitionUse(d.Pool)
 	for _, consumption := range d.ConsumesCounters {
 		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
 			takes := consumption.Counters[name].Value
-			c := DeviceCounter{
+			c := api.DeviceCounter{
 				CounterSet: consumption.CounterSet, Counter: name, Takes: takes.String(),
 				CompatibilityGroups: consumption.CompatibilityGroups,
 			}
@@ -101,10 +102,10 @@ func (x *inquiry) deviceCounters(d *allocator.Device) []DeviceCounter {
 	return list
 }
 
-func deviceHolder(holder allocator.Holder) DeviceHolder {
+func deviceHolder(holder allocator.Holder) api.DeviceHolder {
 	claim := holder.Claim
 	result := allocatedDevice(nil, claim, holder.Result)
-	h := DeviceHolder{
+	h := api.DeviceHolder{
 		Namespace: claim.Namespace, Name: claim.Name, Request: result.Request,
 		ShareID: result.ShareID, ConsumedCapacity: result.ConsumedCapacity, AdminAccess: result.AdminAccess,
 		Since: claim.Status.Allocation.AllocationTimestamp,
@@ -125,10 +126,10 @@ func deviceHolder(holder allocator.Holder) DeviceHolder {
 }
 
 // deviceHealth finds what kubelets say about a device that a claim has.
-func (x *inquiry) deviceHealth(holder allocator.Holder) []DeviceHealth {
-	var found []DeviceHealth
+func (x *inquiry) deviceHealth(holder allocator.Holder) []api.DeviceHealth {
+	var found []api.DeviceHealth
 	for _, h := range x.site.alloc.HealthOf(holder, usersOf(x.snap, holder.Claim)) {
-		found = append(found, DeviceHealth{Pod: h.Pod.Namespace + "/" + h.Pod.Name, Health: string(h.Status), Message: h.Message})
+		found = append(found, api.DeviceHealth{Pod: h.Pod.Namespace + "/" + h.Pod.Name, Health: string(h.Status), Message: h.Message})
 	}
 	return found
 }

@@ -1,7 +1,5 @@
-// +k8s:deepcopy-gen=package
-
 // Package explain turns a target (a claim, a pod, a workload, a template) into
-// an [*Explanation]: the verdict of the scheduler's allocator and the evidence
+// an [*api.Explanation]: the verdict of the scheduler's allocator and the evidence
 // for it.
 //
 // The verdict always comes from pkg/allocator. What this package computes on

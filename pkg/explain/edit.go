@@ -15,12 +15,13 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // newEdit makes an operation on an object. A nil value is none.
-func newEdit(object, op, path string, value any) Edit {
-	e := Edit{Object: object, Op: op, Path: path}
+func newEdit(object, op, path string, value any) api.Edit {
+	e := api.Edit{Object: object, Op: op, Path: path}
 	if value != nil {
 		// What is put in here are strings, numbers and types of the API.
 		e.Value, _ = asWritten(value)
@@ -35,7 +36,7 @@ func pointerToken(word string) string {
 
 // patchOf writes the edits of one object as a JSON patch, with the prefix taken
 // from their paths.
-func patchOf(edits []Edit, prefix string) ([]byte, error) {
+func patchOf(edits []api.Edit, prefix string) ([]byte, error) {
 	type operation struct {
 		Op    string          `json:"op"`
 		Path  string          `json:"path"`
@@ -66,7 +67,7 @@ func asWritten(value any) ([]byte, error) {
 
 // edited returns a copy of an object with edits made. The argument is not
 // changed.
-func edited[T any](from *T, edits []Edit, prefix string) (*T, error) {
+func edited[T any](from *T, edits []api.Edit, prefix string) (*T, error) {
 	before, err := json.Marshal(from)
 	if err != nil {
 		return nil, err
@@ -89,7 +90,7 @@ func edited[T any](from *T, edits []Edit, prefix string) (*T, error) {
 
 // amend returns a snapshot with edits made to its objects, and with feature
 // gates turned on. The argument is not changed.
-func amend(snap *snapshot.Snapshot, edits []Edit, gates ...string) (*snapshot.Snapshot, error) {
+func amend(snap *snapshot.Snapshot, edits []api.Edit, gates ...string) (*snapshot.Snapshot, error) {
 	amended := *snap
 	if len(gates) > 0 {
 		amended.Gates = maps.Clone(snap.Gates)
@@ -102,8 +103,8 @@ func amend(snap *snapshot.Snapshot, edits []Edit, gates ...string) (*snapshot.Sn
 	}
 	for len(edits) > 0 {
 		object := edits[0].Object
-		var of []Edit
-		of, edits = split(edits, func(e Edit) bool { return e.Object == object })
+		var of []api.Edit
+		of, edits = split(edits, func(e api.Edit) bool { return e.Object == object })
 		if err := amendObject(&amended, object, of); err != nil {
 			return nil, fmt.Errorf("edit %s: %w", object, err)
 		}
@@ -112,7 +113,7 @@ func amend(snap *snapshot.Snapshot, edits []Edit, gates ...string) (*snapshot.Sn
 }
 
 // split divides edits into those that match and the others, in their order.
-func split(edits []Edit, match func(Edit) bool) (matching, others []Edit) {
+func split(edits []api.Edit, match func(api.Edit) bool) (matching, others []api.Edit) {
 	for _, e := range edits {
 		if match(e) {
 			matching = append(matching, e)
@@ -123,7 +124,7 @@ func split(edits []Edit, match func(Edit) bool) (matching, others []Edit) {
 	return matching, others
 }
 
-func amendObject(snap *snapshot.Snapshot, object string, edits []Edit) error {
+func amendObject(snap *snapshot.Snapshot, object string, edits []api.Edit) error {
 	kind, namespace, name := parseObject(object)
 	switch kind {
 	case KindClaim:
@@ -156,7 +157,7 @@ type apiObject[T any] interface {
 	metav1.Object
 }
 
-func amendIn[T any, P apiObject[T]](list *[]P, namespace, name string, edits []Edit) error {
+func amendIn[T any, P apiObject[T]](list *[]P, namespace, name string, edits []api.Edit) error {
 	at := slices.IndexFunc(*list, func(o P) bool { return o.GetNamespace() == namespace && o.GetName() == name })
 	if at < 0 {
 		return errNoObject
@@ -176,7 +177,7 @@ func amendIn[T any, P apiObject[T]](list *[]P, namespace, name string, edits []E
 
 // amendWorkload edits the only part of a workload that matters here: the spec
 // of its pods.
-func amendWorkload(snap *snapshot.Snapshot, kind, namespace, name string, edits []Edit) error {
+func amendWorkload(snap *snapshot.Snapshot, kind, namespace, name string, edits []api.Edit) error {
 	at := slices.IndexFunc(snap.Workloads, func(w *snapshot.Workload) bool {
 		return w.Kind == kind && w.Namespace == namespace && w.Name == name
 	})

@@ -9,13 +9,14 @@ import (
 	"strconv"
 	"strings"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // withOldValues returns edits with what each field had before it, if the
 // snapshot has it. Whole objects and statuses are left out: they are large, and
 // nobody puts them back.
-func withOldValues(snap *snapshot.Snapshot, edits []Edit) []Edit {
+func withOldValues(snap *snapshot.Snapshot, edits []api.Edit) []api.Edit {
 	filled := slices.Clone(edits)
 	documents := map[string]any{}
 	for i := range filled {
@@ -159,7 +160,7 @@ func lookUp(document any, words []string) (any, bool) {
 }
 
 // editedDocument makes an edit in plain JSON.
-func editedDocument(document any, e Edit) (any, bool) {
+func editedDocument(document any, e api.Edit) (any, bool) {
 	if e.Path == "" {
 		return document, false
 	}
@@ -167,7 +168,7 @@ func editedDocument(document any, e Edit) (any, bool) {
 	if !ok {
 		return document, false
 	}
-	to, err := edited(&from, []Edit{e}, "")
+	to, err := edited(&from, []api.Edit{e}, "")
 	if err != nil {
 		return document, false
 	}

@@ -3,7 +3,11 @@
 
 package explain
 
-import "strings"
+import (
+	"strings"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+)
 
 // EditKind says what sort of field an edit changes. Each kind is tried on a real
 // cluster (test/remedies_controlplane_test.go).
@@ -48,7 +52,7 @@ func EditKinds() []EditKind {
 
 // KindOf is what sort of field the edit changes; empty if it is none of those that
 // are known.
-func KindOf(e *Edit) EditKind {
+func KindOf(e *api.Edit) EditKind {
 	kind, namespace, _ := parseObject(e.Object)
 	words := pointerTokens(e.Path)
 	whole := e.Path == "" && e.Op == "remove"

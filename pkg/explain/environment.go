@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // measure is one way to change a fact of the environment.
@@ -27,7 +28,7 @@ type measure struct {
 	// lessOf names what is asked for less.
 	lessOf string
 	// objects are edits of stored objects, pod those of the pod's own spec.
-	objects []Edit
+	objects []api.Edit
 	pod     []claimEdit
 	claims  []claimEdit
 	gate    string
@@ -55,7 +56,7 @@ func (r *remedies) environment(ctx context.Context, p *prospect) error {
 	if len(holders) > 0 {
 		choices = append(choices, []measure{r.release(holders)})
 	}
-	for _, preferred := range []string{ActorUser, ActorAdmin} {
+	for _, preferred := range []string{api.ActorUser, api.ActorAdmin} {
 		c := change{changes: len(p.environment)}
 		var texts []string
 		var operations []claimEdit
@@ -97,13 +98,13 @@ func (r *remedies) measures(p *prospect, f *fact) []measure {
 	case factRestriction:
 		return r.restrictionMeasures(p, f)
 	case factGate:
-		return []measure{{actor: ActorAdmin, loss: lossNone, gate: f.gate, text: gateText(f.gate), silent: true}}
+		return []measure{{actor: api.ActorAdmin, loss: lossNone, gate: f.gate, text: gateText(f.gate), silent: true}}
 	case factPool:
 		c := r.completed(f.pool)
 		return []measure{{actor: c.actor, text: c.text, objects: c.objects}}
 	case factTaint:
 		tolerate := r.tolerate(f)
-		list := []measure{{actor: ActorUser, text: tolerate.text, loss: tolerate.loss, claims: tolerate.claims}}
+		list := []measure{{actor: api.ActorUser, text: tolerate.text, loss: tolerate.loss, claims: tolerate.claims}}
 		if len(tolerate.claims) == 0 {
 			list = nil
 		}
@@ -127,8 +128,8 @@ func (r *remedies) withoutRule(f *fact) (change, bool) {
 		return change{}, false
 	}
 	return change{
-		actor: ActorAdmin, text: fmt.Sprintf("delete DeviceTaintRule %s if it is no longer needed", rule.Name),
-		objects: []Edit{newEdit(object("DeviceTaintRule", "", rule.Name), "remove", "", nil)},
+		actor: api.ActorAdmin, text: fmt.Sprintf("delete DeviceTaintRule %s if it is no longer needed", rule.Name),
+		objects: []api.Edit{newEdit(object("DeviceTaintRule", "", rule.Name), "remove", "", nil)},
 	}, true
 }
 
@@ -142,7 +143,7 @@ func (r *remedies) restrictionMeasures(p *prospect, f *fact) []measure {
 	nodeObject := object(KindNode, "", node.Name)
 	switch misfit.Filter {
 	case allocator.FilterUnschedulable:
-		m := measure{actor: ActorAdmin, text: "uncordon node " + name, objects: []Edit{newEdit(nodeObject, "replace", "/spec/unschedulable", false)}}
+		m := measure{actor: api.ActorAdmin, text: "uncordon node " + name, objects: []api.Edit{newEdit(nodeObject, "replace", "/spec/unschedulable", false)}}
 		for i, taint := range node.Spec.Taints {
 			if taint.Key == corev1.TaintNodeUnschedulable {
 				m.objects = append(m.objects, newEdit(nodeObject, "remove", fmt.Sprintf("/spec/taints/%d", i), nil))
@@ -153,13 +154,13 @@ func (r *remedies) restrictionMeasures(p *prospect, f *fact) []measure {
 		return r.nodeTaintMeasures(node, name, misfit.Taint)
 	case allocator.FilterNodeSelector:
 		return []measure{{
-			actor: ActorUser, loss: lossCondition,
+			actor: api.ActorUser, loss: lossCondition,
 			text: fmt.Sprintf("remove %s=%s from spec.nodeSelector", misfit.Label, r.subject.pod.Spec.NodeSelector[misfit.Label]),
 			pod:  []claimEdit{{op: "remove", path: "/nodeSelector/" + pointerToken(misfit.Label)}},
 		}}
 	case allocator.FilterNodeAffinity:
 		return []measure{{
-			actor: ActorUser, loss: lossCondition, text: "remove the required node affinity",
+			actor: api.ActorUser, loss: lossCondition, text: "remove the required node affinity",
 			pod: []claimEdit{{op: "remove", path: "/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution"}},
 		}}
 	case allocator.FilterResources:
@@ -194,10 +195,10 @@ func (r *remedies) nodeTaintMeasures(node *corev1.Node, name string, taint corev
 	if at < 0 {
 		at = slices.IndexFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) })
 	}
-	remove := []Edit{newEdit(object(KindNode, "", node.Name), "remove", fmt.Sprintf("/spec/taints/%d", at), nil)}
+	remove := []api.Edit{newEdit(object(KindNode, "", node.Name), "remove", fmt.Sprintf("/spec/taints/%d", at), nil)}
 	if strings.HasPrefix(taint.Key, "node.kubernetes.io/") {
 		return []measure{{
-			actor: ActorNobody, silent: true, objects: remove,
+			actor: api.ActorNobody, silent: true, objects: remove,
 			text: fmt.Sprintf("wait until node %s no longer has the taint %s, which Kubernetes sets and removes itself", name, taint.ToString()),
 		}}
 	}
@@ -207,10 +208,10 @@ func (r *remedies) nodeTaintMeasures(node *corev1.Node, name string, taint corev
 	}
 	return []measure{
 		{
-			actor: ActorUser, loss: lossTolerance, text: fmt.Sprintf("tolerate the node taint %s if the pod may run there", taint.ToString()),
+			actor: api.ActorUser, loss: lossTolerance, text: fmt.Sprintf("tolerate the node taint %s if the pod may run there", taint.ToString()),
 			pod: []claimEdit{{op: "add", path: "/tolerations/-", value: toleration}},
 		},
-		{actor: ActorAdmin, text: fmt.Sprintf("remove the taint %s from node %s", taint.ToString(), name), objects: remove},
+		{actor: api.ActorAdmin, text: fmt.Sprintf("remove the taint %s from node %s", taint.ToString(), name), objects: remove},
 	}
 }
 
@@ -278,7 +279,7 @@ func (r *remedies) lower(misfit *allocator.Misfit) (measure, bool) {
 	}
 	after = rounded(after, misfit.Resource)
 	m := measure{
-		actor: ActorUser, loss: lossOf(after.MilliValue(), before.MilliValue()), lessOf: string(misfit.Resource),
+		actor: api.ActorUser, loss: lossOf(after.MilliValue(), before.MilliValue()), lessOf: string(misfit.Resource),
 		text: fmt.Sprintf("request %s %s instead of %s in container %s", misfit.Resource, after.String(), before.String(), container.Name),
 	}
 	path := fmt.Sprintf("/containers/%d/resources/requests", most)
@@ -362,13 +363,13 @@ func (r *remedies) makeRoom(node *corev1.Node, misfit *allocator.Misfit) (measur
 // podsLeave is that pods leave a node. Those that nobody makes again can be
 // deleted; others come back, perhaps to the same node.
 func (r *remedies) podsLeave(node *corev1.Node, pods []*corev1.Pod) measure {
-	m := measure{actor: ActorAdmin}
+	m := measure{actor: api.ActorAdmin}
 	names := make([]string, 0, len(pods))
 	for _, pod := range pods {
 		names = append(names, r.withPriority(pod))
 		m.objects = append(m.objects, newEdit(object(KindPod, pod.Namespace, pod.Name), "remove", "", nil))
 		if metav1.GetControllerOfNoCopy(pod) != nil {
-			m.actor, m.silent = ActorNobody, true
+			m.actor, m.silent = api.ActorNobody, true
 		}
 	}
 	m.text = "delete pod " + joinAnd(shortList(names))
@@ -392,7 +393,7 @@ func (r *remedies) withPriority(pod *corev1.Pod) string {
 
 // release is that claims are released: their pods are done, or deleted.
 func (r *remedies) release(holders []*fact) measure {
-	m := measure{actor: ActorNobody, silent: true}
+	m := measure{actor: api.ActorNobody, silent: true}
 	names := make([]string, 0, len(holders))
 	lower := false
 	for _, f := range holders {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -30,7 +31,7 @@ const (
 // Explain says whether the claims of a target can be allocated, and why. It
 // fails with a [*TargetError] if there is no such target, and with the error
 // of ctx if that is done before there is an answer.
-func Explain(ctx context.Context, snap *snapshot.Snapshot, opts Options) (*Explanation, error) {
+func Explain(ctx context.Context, snap *snapshot.Snapshot, opts Options) (*api.Explanation, error) {
 	alloc, err := allocator.New(ctx, snap)
 	if err != nil {
 		return nil, fmt.Errorf("set up the allocator: %w", err)
@@ -40,13 +41,13 @@ func Explain(ctx context.Context, snap *snapshot.Snapshot, opts Options) (*Expla
 
 // ExplainWith is [Explain] with an allocator for the same snapshot, for those
 // who ask about several targets.
-func ExplainWith(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, opts Options) (*Explanation, error) {
+func ExplainWith(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, opts Options) (*api.Explanation, error) {
 	subject, err := find(snap, alloc, opts)
 	if err != nil {
 		return nil, err
 	}
 	first, err := explainSubject(ctx, alloc, snap, subject)
-	if err != nil || first.Verdict == Fits {
+	if err != nil || first.Verdict == api.Fits {
 		return first, err
 	}
 	// One of the other pods that wait for the same claim may get it allocated.
@@ -57,7 +58,7 @@ func ExplainWith(ctx context.Context, alloc *allocator.Allocator, snap *snapshot
 		if err != nil {
 			return nil, err
 		}
-		if answer.Verdict == Fits {
+		if answer.Verdict == api.Fits {
 			answer.Summary = fmt.Sprintf("It can be allocated for pod %s, not for others that wait for it. %s", pod.Name, answer.Summary)
 			return answer, nil
 		}
@@ -68,7 +69,7 @@ func ExplainWith(ctx context.Context, alloc *allocator.Allocator, snap *snapshot
 // maxOthers is how many more pods are tried that wait for a claim.
 const maxOthers = 4
 
-func explainSubject(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *subject) (*Explanation, error) {
+func explainSubject(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *subject) (*api.Explanation, error) {
 	x := newInquiry(alloc, snap, subject)
 	if err := x.run(ctx); err != nil {
 		return nil, fmt.Errorf("explain %s: %w", describe(subject.target), err)
@@ -92,8 +93,8 @@ func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *su
 		probed:      map[string]nodeAnswer{},
 		partitioned: map[*allocator.Pool]string{},
 		comparable:  map[*allocator.NodePool]map[string]bool{},
-		out: &Explanation{
-			TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: "Explanation"},
+		out: &api.Explanation{
+			TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Explanation"},
 			Target:   subject.target,
 		},
 	}
@@ -124,7 +125,7 @@ type inquiry struct {
 	// and unevaluated what may be, but could not be read.
 	blockedBy   []obstacle
 	unevaluated []unevaluated
-	out         *Explanation
+	out         *api.Explanation
 }
 
 // claimInquiry is a claim that is to be allocated.
@@ -157,7 +158,7 @@ func (x *inquiry) allocate(ctx context.Context) error {
 		return nil
 	}
 	if len(x.claims) == 0 && x.subject.pod == nil && (x.subject.only == nil || len(x.misfits(x.subject.only)) == 0) {
-		x.out.Verdict = Allocated
+		x.out.Verdict = api.Allocated
 		x.out.Summary = x.allocatedSummary()
 		return nil
 	}
@@ -188,10 +189,10 @@ func (x *inquiry) beyondScheduling() bool {
 	}
 	switch {
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
-		x.out.Verdict = Allocated
+		x.out.Verdict = api.Allocated
 		x.out.Summary = fmt.Sprintf("the pod is finished (%s) and no longer needs devices", pod.Status.Phase)
 	case pod.Spec.NodeName == "" && pod.DeletionTimestamp != nil:
-		x.settle(Error, ClaimNotReady, "the pod is being deleted and is no longer scheduled")
+		x.settle(api.Error, api.ClaimNotReady, "the pod is being deleted and is no longer scheduled")
 	case pod.Spec.NodeName == "", x.isElsewhere(pod):
 		return false
 	default:
@@ -223,13 +224,13 @@ func (x *inquiry) bound(pod *corev1.Pod) {
 	}
 	switch {
 	case missing != nil:
-		x.settle(Error, ClaimNotReady, missing.Error())
+		x.settle(api.Error, api.ClaimNotReady, missing.Error())
 	case unreadable != nil:
-		x.settle(Undetermined, ClaimNotReady, unreadable.Error())
+		x.settle(api.Undetermined, api.ClaimNotReady, unreadable.Error())
 	case len(x.claims) > 0:
-		x.settle(Blocked, ClaimNotReady, fmt.Sprintf("the pod is bound to node %s, but its claims are not allocated; the scheduler allocates claims only before it binds a pod", pod.Spec.NodeName))
+		x.settle(api.Blocked, api.ClaimNotReady, fmt.Sprintf("the pod is bound to node %s, but its claims are not allocated; the scheduler allocates claims only before it binds a pod", pod.Spec.NodeName))
 	default:
-		x.out.Verdict = Allocated
+		x.out.Verdict = api.Allocated
 		x.out.Summary = strings.Join(append([]string{x.allocatedSummary()}, tolerable...), "; ")
 	}
 }
@@ -240,7 +241,7 @@ func (x *inquiry) problems() bool {
 	for i := range x.subject.claims {
 		pc := &x.subject.claims[i]
 		if pc.Problem == nil && x.fullForPod(pc.Claim) {
-			x.settle(Error, ClaimNotReady, fmt.Sprintf("claim %s has reached the limit of %d consumers (status.reservedFor)", pc.Claim.Name, resourceapi.ResourceClaimReservedForMaxSize))
+			x.settle(api.Error, api.ClaimNotReady, fmt.Sprintf("claim %s has reached the limit of %d consumers (status.reservedFor)", pc.Claim.Name, resourceapi.ResourceClaimReservedForMaxSize))
 			return true
 		}
 		switch {
@@ -248,11 +249,11 @@ func (x *inquiry) problems() bool {
 			// The answer is that for the claim as it will be made.
 			continue
 		case errors.Is(pc.Problem, allocator.ErrClaimUnreadable):
-			x.settle(Undetermined, ClaimNotReady, pc.Problem.Error())
+			x.settle(api.Undetermined, api.ClaimNotReady, pc.Problem.Error())
 		case errors.Is(pc.Problem, allocator.ErrClaimDeleting):
-			x.settle(Blocked, ClaimNotReady, pc.Problem.Error())
+			x.settle(api.Blocked, api.ClaimNotReady, pc.Problem.Error())
 		default:
-			x.settle(Error, ClaimNotReady, pc.Problem.Error()+x.nearClaim(pc))
+			x.settle(api.Error, api.ClaimNotReady, pc.Problem.Error()+x.nearClaim(pc))
 		}
 		return true
 	}
@@ -286,7 +287,7 @@ func (x *inquiry) nearClaim(pc *allocator.PodClaim) string {
 }
 
 // settle ends the inquiry with an answer that is the same for all nodes.
-func (x *inquiry) settle(verdict Verdict, code Code, message string) {
+func (x *inquiry) settle(verdict api.Verdict, code api.Code, message string) {
 	x.out.Verdict, x.out.Code, x.out.Summary = verdict, code, message
 	nodes := x.nodes()
 	if len(nodes) == 0 {
@@ -302,9 +303,9 @@ func (x *inquiry) settle(verdict Verdict, code Code, message string) {
 
 // code is the dominant reason: the one that settled the matter, or else that of
 // the most promising nodes.
-func (x *inquiry) code() Code {
+func (x *inquiry) code() api.Code {
 	switch {
-	case x.out.Verdict == Fits, x.out.Verdict == Allocated:
+	case x.out.Verdict == api.Fits, x.out.Verdict == api.Allocated:
 		return ""
 	case x.out.Code == "" && len(x.out.Nodes) > 0:
 		return x.out.Nodes[0].Code
@@ -320,17 +321,17 @@ func (x *inquiry) refused() bool {
 	for _, c := range x.claims {
 		pc := &x.subject.claims[c.index]
 		if message := x.adminAccessDenied(c.claim); message != "" && (pc.Generated || c.claim.UID == "") {
-			x.settle(Error, AdminAccessDenied, message)
+			x.settle(api.Error, api.AdminAccessDenied, message)
 			return true
 		}
 		for i := range c.claim.Spec.Devices.Requests {
 			r := &c.claim.Spec.Devices.Requests[i]
 			switch {
 			case len(r.FirstAvailable) > 0 && !x.site.alloc.FeatureEnabled("DRAPrioritizedList"):
-				x.settle(Error, FeatureDisabled, fmt.Sprintf("request %s has alternatives (firstAvailable), which needs the feature gate DRAPrioritizedList", r.Name))
+				x.settle(api.Error, api.FeatureDisabled, fmt.Sprintf("request %s has alternatives (firstAvailable), which needs the feature gate DRAPrioritizedList", r.Name))
 				return true
 			case r.Exactly == nil && len(r.FirstAvailable) == 0:
-				x.settle(Error, FeatureDisabled, fmt.Sprintf("request %s is of an unknown kind: it has neither exactly nor firstAvailable", r.Name))
+				x.settle(api.Error, api.FeatureDisabled, fmt.Sprintf("request %s is of an unknown kind: it has neither exactly nor firstAvailable", r.Name))
 				return true
 			}
 		}
@@ -350,7 +351,7 @@ func (x *inquiry) classMissing(r *request) bool {
 		return false
 	}
 	if gap := x.snap.Gap(snapshot.ResourceClasses); gap != nil {
-		x.settle(Undetermined, ClassNotFound, fmt.Sprintf("request %s needs DeviceClass %s, which could not be read: %s", r.name, r.class, gap.Reason))
+		x.settle(api.Undetermined, api.ClassNotFound, fmt.Sprintf("request %s needs DeviceClass %s, which could not be read: %s", r.name, r.class, gap.Reason))
 		return true
 	}
 	names := make([]string, 0, len(x.snap.Classes))
@@ -367,7 +368,7 @@ func (x *inquiry) classMissing(r *request) bool {
 	if driver := x.snap.InstalledWith(r.class); driver != "" {
 		hint = fmt.Sprintf("; it is installed with the driver %s, and no part of its preview: lay it over the cluster too, with -f", driver)
 	}
-	x.settle(Error, ClassNotFound, fmt.Sprintf("request %s: DeviceClass %s does not exist%s", r.name, r.class, hint))
+	x.settle(api.Error, api.ClassNotFound, fmt.Sprintf("request %s: DeviceClass %s does not exist%s", r.name, r.class, hint))
 	return true
 }
 
@@ -422,12 +423,12 @@ func (x *inquiry) survey() error {
 // misfits tells why the pod cannot use a node at all.
 func (x *inquiry) misfits(node *corev1.Node) []unsuitableNode {
 	var all []unsuitableNode
-	add := func(code Code, misfit allocator.Misfit, claim *resourceapi.ResourceClaim) {
+	add := func(code api.Code, misfit allocator.Misfit, claim *resourceapi.ResourceClaim) {
 		all = append(all, unsuitableNode{node: node, misfit: misfit, code: code, claim: claim})
 	}
 	if x.subject.pod != nil {
 		for _, misfit := range x.site.alloc.NodeFit(x.subject.pod, node) {
-			add(NodeUnsuitable, misfit, nil)
+			add(api.NodeUnsuitable, misfit, nil)
 		}
 	}
 	for i := range x.subject.claims {
@@ -436,7 +437,7 @@ func (x *inquiry) misfits(node *corev1.Node) []unsuitableNode {
 			continue
 		}
 		if ok, why := x.site.alloc.AvailableOn(pc.Claim, node); !ok {
-			add(NodeNotReachable, allocator.Misfit{
+			add(api.NodeNotReachable, allocator.Misfit{
 				Reason: x.elsewhere(pc.Claim, node, why),
 				Path:   "status.allocation.nodeSelector",
 				Wanted: allocationNodes(pc.Claim.Status.Allocation),
@@ -445,7 +446,7 @@ func (x *inquiry) misfits(node *corev1.Node) []unsuitableNode {
 	}
 	if x.subject.pod != nil && x.site.alloc.HasExtendedResources(x.subject.pod) {
 		if _, err := x.site.alloc.ExtendedResourceClaim(x.subject.pod, node); err != nil {
-			add(NodeUnsuitable, allocator.Misfit{Reason: err.Error(), Path: "status.allocatable"}, nil)
+			add(api.NodeUnsuitable, allocator.Misfit{Reason: err.Error(), Path: "status.allocatable"}, nil)
 		}
 	}
 	return all

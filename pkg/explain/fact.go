@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // factKind says what sort of thing a fact is, and so how it is given up.
@@ -47,7 +48,7 @@ const (
 type fact struct {
 	kind     factKind
 	text     string
-	evidence Evidence
+	evidence api.Evidence
 	// at is the request of a factCount, factAll, factSelector, factCapacity or
 	// factRequest.
 	// With claim it is also where a factConstraint is.
@@ -108,7 +109,7 @@ func (at requestPlace) pointer() string {
 	return fmt.Sprintf("%s/firstAvailable/%d", path, at.alternative)
 }
 
-// path is the same in the manner of [Evidence].
+// path is the same in the manner of [api.Evidence].
 func (at requestPlace) path() string {
 	path := fmt.Sprintf("spec.devices.requests[%d]", at.request)
 	if at.alternative < 0 {
@@ -166,7 +167,7 @@ func (s *scene) askedFacts() {
 			}
 			s.facts = append(s.facts, fact{
 				kind: factConstraint, text: text, at: requestPlace{claim: i}, constraint: j,
-				evidence: Evidence{Object: claimObject(claim), Path: c.path, Found: string(c.attribute)},
+				evidence: api.Evidence{Object: claimObject(claim), Path: c.path, Found: string(c.attribute)},
 			})
 		}
 	}
@@ -188,7 +189,7 @@ func (s *scene) presenceFacts() {
 			}
 			list = append(list, fact{
 				kind: factRequest, at: at, text: text,
-				evidence: Evidence{Object: claimObject(claim), Path: fmt.Sprintf("spec.devices.requests[%d]", j), Found: r.Name},
+				evidence: api.Evidence{Object: claimObject(claim), Path: fmt.Sprintf("spec.devices.requests[%d]", j), Found: r.Name},
 			})
 		}
 	}
@@ -215,7 +216,7 @@ func (s *scene) requestFacts(at requestPlace) {
 	case all:
 		s.facts = append(s.facts, fact{
 			kind: factAll, at: at, text: fmt.Sprintf("request %s needs all devices that match", name),
-			evidence: Evidence{Object: holder, Path: path + ".allocationMode", Found: "All"},
+			evidence: api.Evidence{Object: holder, Path: path + ".allocationMode", Found: "All"},
 		})
 	case *r.count > 1:
 		text := fmt.Sprintf("request %s needs %d devices", name, *r.count)
@@ -224,7 +225,7 @@ func (s *scene) requestFacts(at requestPlace) {
 		}
 		s.facts = append(s.facts, fact{
 			kind: factCount, at: at, text: text,
-			evidence: Evidence{Object: holder, Path: path + ".count", Found: strconv.FormatInt(*r.count, 10)},
+			evidence: api.Evidence{Object: holder, Path: path + ".count", Found: strconv.FormatInt(*r.count, 10)},
 		})
 	}
 	for k, each := range *r.selectors {
@@ -237,7 +238,7 @@ func (s *scene) requestFacts(at requestPlace) {
 			s.facts = append(s.facts, fact{
 				kind: factSelector, at: at, selector: k, conjunct: c,
 				text: fmt.Sprintf("request %s requires %s", name, &compiled.Conjuncts[c]),
-				evidence: Evidence{
+				evidence: api.Evidence{
 					Object: holder, Path: fmt.Sprintf("%s.selectors[%d].cel.expression", path, k), Found: compiled.Conjuncts[c].Expression,
 				},
 			})
@@ -251,7 +252,7 @@ func (s *scene) requestFacts(at requestPlace) {
 		s.facts = append(s.facts, fact{
 			kind: factCapacity, at: at, capacity: capacity, unknown: !slices.Contains(s.capacities(), string(capacity)),
 			text:     fmt.Sprintf("request %s requires %s of %s", name, selector.QuantityText(quantity), capacity),
-			evidence: Evidence{Object: holder, Path: fmt.Sprintf("%s.capacity.requests[%s]", path, capacity), Found: quantity.String()},
+			evidence: api.Evidence{Object: holder, Path: fmt.Sprintf("%s.capacity.requests[%s]", path, capacity), Found: quantity.String()},
 		})
 	}
 }
@@ -279,7 +280,7 @@ func (s *scene) extendedFact(at requestPlace) {
 	s.facts = append(s.facts, fact{
 		kind: factCount, at: at,
 		text:     fmt.Sprintf("container %s requests %d of %s", place.container.Name, count, place.resource),
-		evidence: Evidence{Object: object(KindPod, s.x.subject.pod.Namespace, s.x.subject.pod.Name), Path: place.path, Found: strconv.FormatInt(count, 10)},
+		evidence: api.Evidence{Object: object(KindPod, s.x.subject.pod.Namespace, s.x.subject.pod.Name), Path: place.path, Found: strconv.FormatInt(count, 10)},
 	})
 }
 
@@ -324,7 +325,7 @@ func (x *inquiry) extendedPlace(claim *resourceapi.ResourceClaim, request string
 func (x *inquiry) requestTitle(claim int, name string) string {
 	of := x.claims[claim].claim
 	if place, ok := x.extendedPlace(of, name); ok {
-		return titleOf(name, place.container.Name, string(place.resource))
+		return api.RequestTitle(name, place.container.Name, string(place.resource))
 	}
 	if len(x.claims) > 1 && of.Name != "" {
 		name = of.Name + "." + name
@@ -375,7 +376,7 @@ func (s *scene) poolFacts() {
 		gates = append(gates, name)
 		s.facts = append(s.facts, fact{
 			kind: factGate, gate: name, text: fmt.Sprintf("the feature gate %s is off, which %s needs", name, what),
-			evidence: Evidence{Object: holder, Path: path, Wanted: name + "=true"},
+			evidence: api.Evidence{Object: holder, Path: path, Wanted: name + "=true"},
 		})
 	}
 	pools := s.x.site.pools[s.node.Name]
@@ -400,7 +401,7 @@ func (s *scene) poolFacts() {
 			s.facts = append(s.facts, fact{
 				kind: factPool, pool: pool.Pool,
 				text: fmt.Sprintf("pool %s of %s is incomplete: %s", pool.Pool.Name, pool.Pool.Driver, pool.Pool.WhyIncomplete()),
-				evidence: Evidence{
+				evidence: api.Evidence{
 					Object: poolObject(pool.Pool), Path: "spec.pool.resourceSliceCount",
 					Found: plural(len(pool.Pool.Slices), "slice"), Wanted: strconv.FormatInt(pool.Pool.Expected, 10),
 				},
@@ -464,7 +465,7 @@ func (s *scene) holderFacts() {
 		s.facts = append(s.facts, fact{
 			kind: factHolder, holder: h.claim,
 			text:     fmt.Sprintf("%s allocated to claim %s/%s", areText(h.devices), h.claim.Namespace, h.claim.Name),
-			evidence: Evidence{Object: claimObject(h.claim), Path: "status.allocation.devices.results"},
+			evidence: api.Evidence{Object: claimObject(h.claim), Path: "status.allocation.devices.results"},
 		})
 	}
 }
@@ -497,7 +498,7 @@ func (s *scene) counterFacts() {
 			continue
 		}
 		of := fmt.Sprintf("%s share counter set %s of pool %s", joinAnd(shortList(users[key])), key.name, key.pool.Name)
-		evidence := Evidence{Object: poolObject(key.pool), Path: fmt.Sprintf("spec.sharedCounters[name=%s]", key.name)}
+		evidence := api.Evidence{Object: poolObject(key.pool), Path: fmt.Sprintf("spec.sharedCounters[name=%s]", key.name)}
 		s.facts = append(s.facts, fact{kind: factCounters, text: of, pool: key.pool, counterSet: key.name, evidence: evidence})
 		if grouped[key] && s.x.site.alloc.FeatureEnabled("DRADeviceCompatibilityGroups") {
 			s.facts = append(s.facts, fact{
@@ -540,7 +541,7 @@ func (s *scene) classFacts() {
 				s.facts = append(s.facts, fact{
 					kind: factClass, class: class, selector: k, conjunct: c,
 					text: fmt.Sprintf("class %s has only devices with %s", class.Name, &compiled.Conjuncts[c]),
-					evidence: Evidence{
+					evidence: api.Evidence{
 						Object: object("DeviceClass", "", class.Name), Path: fmt.Sprintf("spec.selectors[%d].cel.expression", k),
 						Found: compiled.Conjuncts[c].Expression,
 					},

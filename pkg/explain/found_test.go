@@ -13,6 +13,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -96,7 +97,7 @@ func surveyed(tb testing.TB, snap *snapshot.Snapshot) *inquiry {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &subject{target: Target{Kind: KindClaim}}
+	s := &subject{target: api.Target{Kind: KindClaim}}
 	for _, c := range snap.Claims {
 		if c.Status.Allocation == nil {
 			s.claims = append(s.claims, allocator.PodClaim{Claim: c})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -38,14 +39,14 @@ type site struct {
 type unsuitableNode struct {
 	node   *corev1.Node
 	misfit allocator.Misfit
-	code   Code
+	code   api.Code
 	// claim is the pod's allocated claim that the misfit is about, if any.
 	claim *resourceapi.ResourceClaim
 }
 
 // evidence proves that the pod cannot use the node.
-func (u unsuitableNode) evidence() Evidence {
-	e := Evidence{Object: object(KindNode, "", u.node.Name), Path: u.misfit.Path, Found: u.misfit.Found, Wanted: u.misfit.Wanted}
+func (u unsuitableNode) evidence() api.Evidence {
+	e := api.Evidence{Object: object(KindNode, "", u.node.Name), Path: u.misfit.Path, Found: u.misfit.Found, Wanted: u.misfit.Wanted}
 	if u.claim != nil {
 		e.Object, e.Found, e.Wanted = claimObject(u.claim), u.misfit.Wanted, u.node.Name
 	}
@@ -122,7 +123,7 @@ func (f *funnel) addDevices(ctx context.Context, pool *allocator.Pool, from []*r
 		for i := range slice.Spec.Devices {
 			d := deviceIn(pool, slice, i)
 			f.devices = append(f.devices, d)
-			if r := f.checks.checkClass(ctx, &d); r != nil && r.code == ClassSelectorFalse {
+			if r := f.checks.checkClass(ctx, &d); r != nil && r.code == api.ClassSelectorFalse {
 				f.reasons[d.Device] = r
 			}
 		}
@@ -140,7 +141,7 @@ func deviceIn(pool *allocator.Pool, slice *resourceapi.ResourceSlice, index int)
 // note keeps the reason that got a device furthest.
 func (f *funnel) note(device *resourceapi.Device, r *reason) {
 	have, known := f.reasons[device]
-	if !known || have != nil && have.code != ClassSelectorFalse && (r == nil || r.rank > have.rank) {
+	if !known || have != nil && have.code != api.ClassSelectorFalse && (r == nil || r.rank > have.rank) {
 		f.reasons[device] = r
 	}
 }
@@ -196,11 +197,11 @@ func eachDevice(pool *allocator.NodePool, visit func(d *allocator.Device, kept *
 // ignoredReason tells why the allocator does not look at a slice.
 func ignoredReason(ignored *allocator.IgnoredSlice) *reason {
 	r := &reason{
-		rank: rankIgnored, code: FeatureDisabled, label: "feature off", text: ignored.Reason,
-		fact: Evidence{Object: object("ResourceSlice", "", ignored.Slice.Name), Wanted: ignored.Gate + "=true"},
+		rank: rankIgnored, code: api.FeatureDisabled, label: "feature off", text: ignored.Reason,
+		fact: api.Evidence{Object: object("ResourceSlice", "", ignored.Slice.Name), Wanted: ignored.Gate + "=true"},
 	}
 	if ignored.Gate == "" {
-		r.code, r.label, r.fact.Wanted = PoolInvalid, "slice invalid", ""
+		r.code, r.label, r.fact.Wanted = api.PoolInvalid, "slice invalid", ""
 	}
 	return r
 }
@@ -216,18 +217,18 @@ func poolReason(pool *allocator.NodePool) *reason {
 			text = fmt.Sprintf("pool %s has %s", pool.Pool.Name, pool.Pool.WhyIncomplete())
 		}
 		return &reason{
-			rank: rankPool, code: PoolIncomplete, label: "pool incomplete",
+			rank: rankPool, code: api.PoolIncomplete, label: "pool incomplete",
 			text: text,
-			fact: Evidence{
+			fact: api.Evidence{
 				Object: poolObject(pool.Pool), Path: "spec.pool.resourceSliceCount",
 				Found: plural(len(pool.Pool.Slices), "slice"), Wanted: fmt.Sprint(pool.Pool.Expected),
 			},
 		}
 	case pool.Invalid != "":
 		return &reason{
-			rank: rankPool, code: PoolInvalid, label: "pool invalid",
+			rank: rankPool, code: api.PoolInvalid, label: "pool invalid",
 			text: fmt.Sprintf("pool %s: %s", pool.Pool.Name, pool.Invalid),
-			fact: Evidence{Object: poolObject(pool.Pool), Found: pool.Invalid},
+			fact: api.Evidence{Object: poolObject(pool.Pool), Found: pool.Invalid},
 		}
 	default:
 		return nil
@@ -236,9 +237,9 @@ func poolReason(pool *allocator.NodePool) *reason {
 
 func obsoleteReason(pool *allocator.Pool) *reason {
 	return &reason{
-		rank: rankObsolete, code: PoolObsolete, label: "obsolete",
+		rank: rankObsolete, code: api.PoolObsolete, label: "obsolete",
 		text: fmt.Sprintf("older than generation %d of pool %s", pool.Generation, pool.Name),
-		fact: Evidence{Object: poolObject(pool), Path: "spec.pool.generation", Wanted: fmt.Sprint(pool.Generation)},
+		fact: api.Evidence{Object: poolObject(pool), Path: "spec.pool.generation", Wanted: fmt.Sprint(pool.Generation)},
 	}
 }
 
@@ -288,7 +289,7 @@ func (f *funnel) addRest() {
 func unreached(snap *snapshot.Snapshot, d *allocator.Device) *reason {
 	name, all, selector := d.NodeSelection()
 	text, field := allocator.OutOfReach(snap, d), "nodeName"
-	fact := Evidence{Object: sliceObject(d), Wanted: "a node of the cluster"}
+	fact := api.Evidence{Object: sliceObject(d), Wanted: "a node of the cluster"}
 	switch {
 	case name != nil && *name != "":
 		fact.Found = *name
@@ -300,7 +301,7 @@ func unreached(snap *snapshot.Snapshot, d *allocator.Device) *reason {
 	if fact.Path = "spec." + field; perDevice(d.Slice) {
 		fact.Path = devicePath(d, field)
 	}
-	return &reason{rank: rankReach, code: NodeNotReachable, label: "not reachable", text: text, fact: fact}
+	return &reason{rank: rankReach, code: api.NodeNotReachable, label: "not reachable", text: text, fact: fact}
 }
 
 // classHasDevices says whether the class has devices anywhere.
@@ -310,13 +311,13 @@ func (f *funnel) classHasDevices() bool {
 
 func (f *funnel) otherClass(device *resourceapi.Device) bool {
 	r := f.reasons[device]
-	return r != nil && r.code == ClassSelectorFalse
+	return r != nil && r.code == api.ClassSelectorFalse
 }
 
 // explanation turns the funnel into its public form.
-func (f *funnel) explanation(pools int) RequestExplanation {
+func (f *funnel) explanation(pools int) api.RequestExplanation {
 	r := f.request
-	out := RequestExplanation{
+	out := api.RequestExplanation{
 		Name: r.name, DeviceClass: r.class, Mode: string(r.mode), AdminAccess: r.adminAccess,
 		Considered: len(f.devices), Pools: pools, EligibleNodes: len(f.eligible),
 	}
@@ -340,10 +341,10 @@ func (f *funnel) explanation(pools int) RequestExplanation {
 			continue
 		}
 		key := string(why.code) + "\x00" + why.label
-		if why.code != ClassSelectorFalse {
+		if why.code != api.ClassSelectorFalse {
 			key += "\x00" + why.requirement() + "\x00" + why.lacks.String()
 		}
-		if why.code != ClassSelectorFalse && f.apart {
+		if why.code != api.ClassSelectorFalse && f.apart {
 			key += "\x00" + why.text + "\x00" + why.holder()
 		}
 		group, ok := groups[key]
@@ -370,7 +371,7 @@ func (f *funnel) explanation(pools int) RequestExplanation {
 // rejectionGroup collects the devices that one check rejects.
 type rejectionGroup struct {
 	rank  int
-	code  Code
+	code  api.Code
 	label string
 	// requirement is that of the reasons.
 	requirement string
@@ -381,7 +382,7 @@ type rejectionGroup struct {
 	hints   tally
 	lacks   selector.Reading
 	drivers tally
-	facts   map[Evidence]int
+	facts   map[api.Evidence]int
 	// claims has those that the devices are allocated to, with their number.
 	claims map[*resourceapi.ResourceClaim]int
 	where  tally
@@ -396,7 +397,7 @@ type subjectValue struct{ subject, value string }
 func newRejectionGroup(r *reason) *rejectionGroup {
 	return &rejectionGroup{
 		rank: r.rank, code: r.code, label: r.label, requirement: r.requirement(),
-		texts: tally{}, values: map[string]subjectValue{}, hints: tally{}, lacks: r.lacks, drivers: tally{}, facts: map[Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: tally{}, pools: tally{},
+		texts: tally{}, values: map[string]subjectValue{}, hints: tally{}, lacks: r.lacks, drivers: tally{}, facts: map[api.Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: tally{}, pools: tally{},
 	}
 }
 
@@ -425,16 +426,16 @@ func (g *rejectionGroup) add(d *allocator.Device, r *reason) {
 // only: the most frequent ones.
 const maxEvidence = 10
 
-func (g *rejectionGroup) rejection(r *request, most int) Rejection {
-	facts := make([]Evidence, 0, len(g.facts))
+func (g *rejectionGroup) rejection(r *request, most int) api.Rejection {
+	facts := make([]api.Evidence, 0, len(g.facts))
 	for fact, count := range g.facts {
 		fact.Count = count
 		facts = append(facts, fact)
 	}
-	slices.SortFunc(facts, func(a, b Evidence) int {
+	slices.SortFunc(facts, func(a, b api.Evidence) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), naturalCompare(a.Object, b.Object), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Found, b.Found))
 	})
-	return Rejection{
+	return api.Rejection{
 		Code: g.code, Label: g.label, Count: len(g.devices), Message: g.message(r),
 		Hint: g.hint(), Evidence: facts[:min(len(facts), most)], Where: g.place(), Devices: g.devices, Holders: g.holders(),
 	}
@@ -444,7 +445,7 @@ func (g *rejectionGroup) rejection(r *request, most int) Rejection {
 const maxTexts = 3
 
 func (g *rejectionGroup) message(r *request) string {
-	if g.code == DeviceAllocated {
+	if g.code == api.DeviceAllocated {
 		return HoldersText(g.holders())
 	}
 	sorted := g.texts.sorted()
@@ -457,7 +458,7 @@ func (g *rejectionGroup) message(r *request) string {
 		comma = "; "
 	}
 	message := strings.Join(parts, comma)
-	if g.requirement != "" && g.code != ClassSelectorFalse {
+	if g.requirement != "" && g.code != api.ClassSelectorFalse {
 		if len(parts) > 1 {
 			comma = "; "
 		}

@@ -6,14 +6,14 @@ package explain
 import (
 	"fmt"
 	"strings"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // AnswerGroup is a set of pods with one owner and one answer.
-//
-// +k8s:deepcopy-gen=false
 type AnswerGroup struct {
 	// First is the answer for one of them.
-	First *Explanation
+	First *api.Explanation
 	// Owner is what they belong to, "job/train"; empty for bare pods.
 	Owner string
 	// Names are those of the pods, Oldest is the age in seconds of the oldest one,
@@ -39,10 +39,10 @@ func (g *AnswerGroup) Name() string {
 // how many pods it is about.
 func (g *AnswerGroup) Summary() string {
 	n := len(g.Names)
-	if n > 1 && g.First.Verdict == Fits && g.First.Placement != nil {
+	if n > 1 && g.First.Verdict == api.Fits && g.First.Placement != nil {
 		return fmt.Sprintf("%s fit now, the first one on %s.", plural(n, "pod"), g.First.Placement.Node)
 	}
-	if n > 1 && g.First.Verdict == Blocked {
+	if n > 1 && g.First.Verdict == api.Blocked {
 		return fmt.Sprintf("Pod %s: %s", g.Names[0], g.First.Summary)
 	}
 	return g.First.Summary
@@ -51,7 +51,7 @@ func (g *AnswerGroup) Summary() string {
 // GroupAnswers puts the answers for pods together that have the same owner, verdict,
 // code and stage; bare pods are together if they share an answer. The order is
 // that of the first of each group.
-func GroupAnswers(answers []*Explanation) []*AnswerGroup {
+func GroupAnswers(answers []*api.Explanation) []*AnswerGroup {
 	var groups []*AnswerGroup
 	known := map[string]*AnswerGroup{}
 	for _, e := range answers {
@@ -65,7 +65,7 @@ func GroupAnswers(answers []*Explanation) []*AnswerGroup {
 			key = append(key, e.SameAs.Name)
 		case owner == "":
 			key = append(key, e.Target.Name)
-		case e.Verdict != Fits && e.Verdict != Blocked:
+		case e.Verdict != api.Fits && e.Verdict != api.Blocked:
 			key = append(key, e.Summary)
 		}
 		text := strings.Join(key, "\x00")

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 func TestEqualPodsAreOneLine(t *testing.T) {
@@ -41,7 +42,7 @@ func TestEqualPodsAreOneLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := make([]*Explanation, 0, len(answers))
+	list := make([]*api.Explanation, 0, len(answers))
 	for _, answer := range answers {
 		if answer.Err != nil {
 			t.Fatal(answer.Err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // The allocator tries all combinations, and their number can be beyond all
@@ -211,7 +212,7 @@ func (x *inquiry) mayFail(ctx context.Context, node *corev1.Node) bool {
 			for _, f := range alternatives {
 				for _, pool := range x.site.pools[node.Name] {
 					for i := range pool.Devices {
-						if r := f.checks.device(ctx, &pool.Devices[i], node); r != nil && r.code == SelectorError {
+						if r := f.checks.device(ctx, &pool.Devices[i], node); r != nil && r.code == api.SelectorError {
 							return true
 						}
 					}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // TestCountingIsCorrected asserts that the allocator has the last word on nodes
@@ -20,13 +22,13 @@ func TestCountingIsCorrected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Verdict != Error || !strings.Contains(e.Summary, "the DRAConsumableCapacity feature is disabled") {
+	if e.Verdict != api.Error || !strings.Contains(e.Summary, "the DRAConsumableCapacity feature is disabled") {
 		t.Errorf("%s: %s, want the allocator's error", e.Verdict, e.Summary)
 	}
 	if e.Conflict != nil || len(e.Remedies) > 0 {
 		t.Errorf("conflict %+v and remedies %+v, want none", e.Conflict, e.Remedies)
 	}
-	if len(e.Nodes) != 2 || e.Nodes[0].Verdict != Error {
+	if len(e.Nodes) != 2 || e.Nodes[0].Verdict != api.Error {
 		t.Errorf("nodes %+v, want an error and nodes that were not tried", e.Nodes)
 	}
 }
@@ -41,7 +43,7 @@ func TestSlowNodeIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Verdict != DoesNotFit || len(e.Remedies) != 1 || e.Remedies[0].Change != "request 26 devices instead of 27 in request gpu" {
+	if e.Verdict != api.DoesNotFit || len(e.Remedies) != 1 || e.Remedies[0].Change != "request 26 devices instead of 27 in request gpu" {
 		t.Errorf("%s with remedies %+v, want one for node c, though the others are searched for long", e.Verdict, e.Remedies)
 	}
 	told := 0
@@ -75,7 +77,7 @@ func BenchmarkHardIsMended(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if !slices.ContainsFunc(e.Remedies, func(r Remedy) bool { return r.Change == change }) {
+				if !slices.ContainsFunc(e.Remedies, func(r api.Remedy) bool { return r.Change == change }) {
 					b.Errorf("remedies %+v, want %q", e.Remedies, change)
 				}
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -238,7 +239,7 @@ func (x *inquiry) classHint(claim, request int) string {
 				continue
 			}
 			for _, rejection := range r.Rejected {
-				if rejection.Code == ClassSelectorFalse && rejection.Hint != "" {
+				if rejection.Code == api.ClassSelectorFalse && rejection.Hint != "" {
 					return rejection.Hint
 				}
 			}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -47,8 +48,8 @@ func (x *inquiry) addHints() {
 	x.out.Hints = x.out.Hints[:min(len(x.out.Hints), maxHints)]
 }
 
-func (x *inquiry) hint(text string, evidence ...Evidence) {
-	x.out.Hints = append(x.out.Hints, Hint{Text: text, Evidence: evidence})
+func (x *inquiry) hint(text string, evidence ...api.Evidence) {
+	x.out.Hints = append(x.out.Hints, api.Hint{Text: text, Evidence: evidence})
 }
 
 // queueHint tells what Kueue says about a pod or job that it has not admitted.
@@ -64,7 +65,7 @@ func (x *inquiry) queueHint() {
 	x.hint(
 		fmt.Sprintf("Kueue has not admitted it: Workload %s/%s%s has condition %s=%s (%s): %s",
 			queued.Namespace, queued.Name, queue, condition.Type, condition.Status, condition.Reason, condition.Message),
-		Evidence{
+		api.Evidence{
 			Object: object("Workload", queued.Namespace, queued.Name), Path: fmt.Sprintf("status.conditions[type=%s].status", condition.Type),
 			Found: string(condition.Status), Wanted: string(metav1.ConditionTrue),
 		},
@@ -125,7 +126,7 @@ func (x *inquiry) droppedHints() {
 			x.hint(
 				fmt.Sprintf("%s %s lacks the field %s, which was applied: the API server drops it while its feature gate %s is off%s",
 					kind, qualifiedName(holder), field.Path, field.Gate, since),
-				Evidence{Object: name, Path: field.Path, Found: "not set", Wanted: "as in the annotation " + corev1.LastAppliedConfigAnnotation},
+				api.Evidence{Object: name, Path: field.Path, Found: "not set", Wanted: "as in the annotation " + corev1.LastAppliedConfigAnnotation},
 			)
 		}
 	}
@@ -158,7 +159,7 @@ func qualifiedName(o metav1.Object) string {
 
 // taintRuleHints names rules that taint everything.
 func (x *inquiry) taintRuleHints() {
-	if x.out.Verdict != DoesNotFit {
+	if x.out.Verdict != api.DoesNotFit {
 		return
 	}
 	for _, rule := range x.snap.TaintRules {
@@ -167,13 +168,13 @@ func (x *inquiry) taintRuleHints() {
 			continue
 		}
 		name := object("DeviceTaintRule", "", rule.Name)
-		if !x.rejects(func(r *reason) bool { return r.code == DeviceTainted && r.fact.Object == name }) {
+		if !x.rejects(func(r *reason) bool { return r.code == api.DeviceTainted && r.fact.Object == name }) {
 			continue
 		}
 		x.hint(
 			fmt.Sprintf("DeviceTaintRule %s has an empty deviceSelector: it taints all %s of the cluster with %s",
 				rule.Name, plural(len(x.site.alloc.Devices()), "device"), ruleTaint(rule)),
-			Evidence{Object: name, Path: "spec.deviceSelector", Found: "{}", Wanted: "a driver, a pool or a device"},
+			api.Evidence{Object: name, Path: "spec.deviceSelector", Found: "{}", Wanted: "a driver, a pool or a device"},
 		)
 	}
 }
@@ -196,7 +197,7 @@ func (x *inquiry) eachRejected(visit func(d *allocator.Device, r *reason)) {
 		for _, alternatives := range x.claims[i].funnels {
 			for _, f := range alternatives {
 				for j := range f.devices {
-					if r := f.reasons[f.devices[j].Device]; r != nil && r.code != ClassSelectorFalse {
+					if r := f.reasons[f.devices[j].Device]; r != nil && r.code != api.ClassSelectorFalse {
 						visit(&f.devices[j], r)
 					}
 				}
@@ -209,7 +210,7 @@ func (x *inquiry) eachRejected(visit func(d *allocator.Device, r *reason)) {
 // device has under the same name in another domain. A name without a domain
 // belongs to that of the driver.
 func (x *inquiry) attributeHints() {
-	if x.out.Verdict != DoesNotFit {
+	if x.out.Verdict != api.DoesNotFit {
 		return
 	}
 	seen := map[resourceapi.FullyQualifiedName]bool{}
@@ -218,7 +219,7 @@ func (x *inquiry) attributeHints() {
 			for _, f := range alternatives {
 				for j := range f.devices {
 					d := &f.devices[j]
-					if r := f.reasons[d.Device]; r == nil || r.code != AttributeMissing {
+					if r := f.reasons[d.Device]; r == nil || r.code != api.AttributeMissing {
 						continue
 					}
 					for _, c := range f.request.constraints {
@@ -256,7 +257,7 @@ func (x *inquiry) attributeHint(d *allocator.Device, wanted resourceapi.FullyQua
 			text = fmt.Sprintf("%s of %s counts as %s/%s (%s), not as %s: a name without a domain belongs to the domain of the driver",
 				name, d.ID.Device, d.ID.Driver, id, selector.Literal(value), wanted)
 		}
-		x.hint(text, Evidence{Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("attributes[%q]", name)), Found: selector.Literal(value), Wanted: "attribute " + string(wanted)})
+		x.hint(text, api.Evidence{Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("attributes[%q]", name)), Found: selector.Literal(value), Wanted: "attribute " + string(wanted)})
 		return true
 	}
 	return false
@@ -266,7 +267,7 @@ func (x *inquiry) attributeHint(d *allocator.Device, wanted resourceapi.FullyQua
 // pods of a lower priority: it does not.
 func (x *inquiry) preemptionHint() {
 	pod := x.subject.pod
-	if pod == nil || x.out.Verdict != DoesNotFit {
+	if pod == nil || x.out.Verdict != api.DoesNotFit {
 		return
 	}
 	priority := ptr.Deref(pod.Spec.Priority, 0)
@@ -308,11 +309,11 @@ func (x *inquiry) preemptionHint() {
 	x.hint(
 		fmt.Sprintf("devices are never preempted: pod %s keeps %s/%s, although its priority %d is lower than that of pod %s, %d",
 			qualifiedName(lowest), held.Result.Pool, held.Result.Device, ptr.Deref(lowest.Spec.Priority, 0), pod.Name, priority),
-		Evidence{
+		api.Evidence{
 			Object: object(KindPod, lowest.Namespace, lowest.Name), Path: "spec.priority",
 			Found: fmt.Sprint(ptr.Deref(lowest.Spec.Priority, 0)), Wanted: fmt.Sprint(priority),
 		},
-		Evidence{Object: claimObject(held.Claim), Path: "status.allocation.devices.results"},
+		api.Evidence{Object: claimObject(held.Claim), Path: "status.allocation.devices.results"},
 	)
 }
 
@@ -323,7 +324,7 @@ const autoscalerMemory = 15 * time.Minute
 // autoscalerHint quotes what the cluster autoscaler said last about the pod.
 func (x *inquiry) autoscalerHint() {
 	pod := x.subject.pod
-	if pod == nil || x.out.Verdict == Fits {
+	if pod == nil || x.out.Verdict == api.Fits {
 		return
 	}
 	event := x.lastEvent(pod, "NotTriggerScaleUp", "TriggeredScaleUp")
@@ -343,7 +344,7 @@ func (x *inquiry) autoscalerHint() {
 		when = ", " + duration.HumanDuration(age) + " ago"
 	}
 	x.hint(fmt.Sprintf("the cluster autoscaler %s for it (event %s%s): %s", did, event.Reason, when, event.Message),
-		Evidence{Object: object("Event", event.Namespace, event.Name), Path: "message", Found: event.Message})
+		api.Evidence{Object: object("Event", event.Namespace, event.Name), Path: "message", Found: event.Message})
 }
 
 // lastEvent is the newest event about a pod with one of the reasons.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -40,7 +41,7 @@ func (x *inquiry) configHints(ctx context.Context) {
 			}
 			x.hint(fmt.Sprintf("the configuration for driver %s (%s of %s %s) is ignored: %s are of driver %s%s",
 				c.opaque.Driver, c.path, c.kind, c.name, devices, joinOr(drivers), didYouMean(c.opaque.Driver, drivers)),
-				Evidence{Object: c.object, Path: c.path + ".opaque.driver", Found: c.opaque.Driver, Wanted: joinOr(drivers)})
+				api.Evidence{Object: c.object, Path: c.path + ".opaque.driver", Found: c.opaque.Driver, Wanted: joinOr(drivers)})
 		}
 	}
 }

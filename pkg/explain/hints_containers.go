@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // unusedClaims warns of containers that run without the devices of a claim. Where
@@ -22,8 +23,8 @@ func (x *inquiry) unusedClaims() {
 		if unused.Request != "" {
 			meant, required = didYouMean(unused.Request, unused.Requests), joinOr(unused.Requests)
 		}
-		x.hint(sentence(text+": "+unused.Effect()+meant), Evidence{Object: podObject(pod), Path: unused.Path, Found: unused.Found, Wanted: required})
-		if i == 0 && (x.out.Verdict == Fits || x.out.Verdict == Allocated) {
+		x.hint(sentence(text+": "+unused.Effect()+meant), api.Evidence{Object: podObject(pod), Path: unused.Path, Found: unused.Found, Wanted: required})
+		if i == 0 && (x.out.Verdict == api.Fits || x.out.Verdict == api.Allocated) {
 			x.out.Summary = fmt.Sprintf("%s; warning: %s%s", x.out.Summary, text, meant)
 		}
 	}

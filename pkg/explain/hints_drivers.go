@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -26,7 +27,7 @@ const (
 // driverHints tells what is the matter with the drivers of the devices that
 // are wanted, if the devices are missing where the pod could go.
 func (x *inquiry) driverHints() {
-	if x.out.Verdict != DoesNotFit || len(x.out.Nodes) == 0 || x.snap.Gap(snapshot.ResourceSlices) != nil || len(x.site.candidates) == 0 {
+	if x.out.Verdict != api.DoesNotFit || len(x.out.Nodes) == 0 || x.snap.Gap(snapshot.ResourceSlices) != nil || len(x.site.candidates) == 0 {
 		return
 	}
 	drivers := x.wantedDrivers()
@@ -144,8 +145,8 @@ func (x *inquiry) namedDrivers(f *funnel) []string {
 // publicationHint says that the driver publishes nothing where it matters. If
 // nothing is more promising than these nodes, that is the reason itself.
 func (x *inquiry) publicationHint(p *publication) {
-	tell := func(text string, fact Evidence) {
-		if first := x.out.Nodes[0]; first.Code == NodeNotReachable || first.Code == ClassSelectorFalse {
+	tell := func(text string, fact api.Evidence) {
+		if first := x.out.Nodes[0]; first.Code == api.NodeNotReachable || first.Code == api.ClassSelectorFalse {
 			// It says more than that no device matches the name.
 			x.out.Summary = strings.Replace(x.out.Summary, "; "+noneOf(p.driver, x.catalog.words().Drivers()), "", 1) + "; " + text
 		} else {
@@ -159,7 +160,7 @@ func (x *inquiry) publicationHint(p *publication) {
 			others[slice.Spec.Driver] = true
 		}
 		tell(fmt.Sprintf("driver %s publishes nothing: there is no ResourceSlice of it in the cluster%s", p.driver, didYouMean(p.driver, sortedKeys(others))),
-			Evidence{Object: "ResourceSlice", Path: "spec.driver", Found: cmp.Or(sample(sortedKeys(others), maxNamed), "none"), Wanted: p.driver})
+			api.Evidence{Object: "ResourceSlice", Path: "spec.driver", Found: cmp.Or(sample(sortedKeys(others), maxNamed), "none"), Wanted: p.driver})
 	case len(p.published) == 0:
 		nodes := map[string]bool{}
 		for _, slice := range p.slices {
@@ -172,7 +173,7 @@ func (x *inquiry) publicationHint(p *publication) {
 			elsewhere = "on " + sample(sortedKeys(nodes), maxNamed)
 		}
 		tell(fmt.Sprintf("driver %s publishes devices only %s, and nothing on the nodes that the pod can use: %s", p.driver, elsewhere, nodeNames(p.missing)),
-			Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: strings.TrimPrefix(elsewhere, "on "), Wanted: nodeNames(p.missing)})
+			api.Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: strings.TrimPrefix(elsewhere, "on "), Wanted: nodeNames(p.missing)})
 	}
 }
 
@@ -267,7 +268,7 @@ func (x *inquiry) placementHint(p *publication, set daemonSet) {
 	if _, known := x.site.alloc.Nodes(); !known {
 		return
 	}
-	reasons, example := tally{}, map[string]Evidence{}
+	reasons, example := tally{}, map[string]api.Evidence{}
 	count := 0
 	pod := &corev1.Pod{Spec: templateSpec(set.Workload)}
 	for _, node := range p.missing {
@@ -280,7 +281,7 @@ func (x *inquiry) placementHint(p *publication, set daemonSet) {
 				text = "its node affinity wants " + misfit.Wanted
 			}
 			if reasons[text]++; reasons[text] == 1 {
-				example[text] = Evidence{
+				example[text] = api.Evidence{
 					Object: object("Node", "", node.Name), Path: misfit.Path,
 					Found: cmp.Or(misfit.Found, "not set"), Wanted: misfit.Wanted,
 				}
@@ -295,7 +296,7 @@ func (x *inquiry) placementHint(p *publication, set daemonSet) {
 	}
 	if count == 0 {
 		if wants != "" && set.Daemon.Desired == 0 {
-			x.hint(fmt.Sprintf("%s%s", set, wants), Evidence{Object: daemonObject(set), Path: "status.desiredNumberScheduled", Found: "0"})
+			x.hint(fmt.Sprintf("%s%s", set, wants), api.Evidence{Object: daemonObject(set), Path: "status.desiredNumberScheduled", Found: "0"})
 		}
 		return
 	}
@@ -307,9 +308,9 @@ func (x *inquiry) placementHint(p *publication, set daemonSet) {
 	if reasons[most] < len(p.missing) {
 		where = fmt.Sprintf("%d of %s", reasons[most], plural(len(p.missing), "node"))
 	}
-	evidence := []Evidence{example[most]}
+	evidence := []api.Evidence{example[most]}
 	if set.Daemon != nil {
-		evidence = append(evidence, Evidence{Object: daemonObject(set), Path: "status.desiredNumberScheduled", Found: fmt.Sprint(set.Daemon.Desired)})
+		evidence = append(evidence, api.Evidence{Object: daemonObject(set), Path: "status.desiredNumberScheduled", Found: fmt.Sprint(set.Daemon.Desired)})
 	}
 	x.hint(fmt.Sprintf("%s%s has none for %s: %s", set, wants, where, most), evidence...)
 }
@@ -356,8 +357,8 @@ func (x *inquiry) daemonPodHints(p *publication, set daemonSet) bool {
 		}
 		x.hint(
 			fmt.Sprintf("%s: pod %s is ready, but there is no ResourceSlice of %s for %s%s", set, silent[0].Name, p.driver, sample(nodes, maxNamed), advice),
-			Evidence{Object: object(KindPod, silent[0].Namespace, silent[0].Name), Path: "status.conditions[type=Ready].status", Found: "True"},
-			Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: "none", Wanted: nodes[0]},
+			api.Evidence{Object: object(KindPod, silent[0].Namespace, silent[0].Name), Path: "status.conditions[type=Ready].status", Found: "True"},
+			api.Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: "none", Wanted: nodes[0]},
 		)
 	}
 	return len(failing)+len(silent) > 0
@@ -388,8 +389,8 @@ func ready(pod *corev1.Pod) bool {
 
 // podTrouble says why a pod is not ready: the state of the first container that
 // is not, or a condition.
-func podTrouble(pod *corev1.Pod) (string, Evidence) {
-	fact := Evidence{Object: object(KindPod, pod.Namespace, pod.Name), Path: "status.phase", Found: string(pod.Status.Phase), Wanted: "ready"}
+func podTrouble(pod *corev1.Pod) (string, api.Evidence) {
+	fact := api.Evidence{Object: object(KindPod, pod.Namespace, pod.Name), Path: "status.phase", Found: string(pod.Status.Phase), Wanted: "ready"}
 	for i, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for j := range list {
 			status := &list[j]

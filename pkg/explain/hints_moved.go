@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -24,7 +25,7 @@ func (x *inquiry) movedHint() {
 		}
 		results := claim.Status.Allocation.Devices.Results
 		var moved []string
-		var first Evidence
+		var first api.Evidence
 		driver, where := "", ""
 		for j := range results {
 			result := &results[j]
@@ -35,7 +36,7 @@ func (x *inquiry) movedHint() {
 				continue
 			}
 			driver = result.Driver
-			first = Evidence{
+			first = api.Evidence{
 				Object: claimObject(claim), Path: fmt.Sprintf("status.devices[device=%s].conditions[type=Ready].status", result.Device), Found: "True",
 			}
 			if data := allocator.DeviceStatus(claim, result).NetworkData; data != nil && data.InterfaceName != "" {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // publishingTime is how long a driver may take to publish all slices of a pool
@@ -27,12 +28,12 @@ const maxHintedPools = 2
 
 // poolHints tell of a pool that the allocator does not use why it may be so.
 func (x *inquiry) poolHints() {
-	if x.out.Verdict == Fits {
+	if x.out.Verdict == api.Fits {
 		return
 	}
 	seen := map[*allocator.Pool]bool{}
 	x.eachRejected(func(d *allocator.Device, r *reason) {
-		if r.code == PoolIncomplete && d.Pool.Incomplete && !seen[d.Pool] && len(seen) < maxHintedPools {
+		if r.code == api.PoolIncomplete && d.Pool.Incomplete && !seen[d.Pool] && len(seen) < maxHintedPools {
 			seen[d.Pool] = true
 			x.incompleteHint(d.Pool)
 		}
@@ -61,12 +62,12 @@ func (x *inquiry) incompleteHint(pool *allocator.Pool) {
 		}
 		slices.SortFunc(said, naturalCompare)
 		x.hint(fmt.Sprintf("the slices of pool %s disagree about how many there are: %s; that is for the maker of driver %s", pool.Name, joinAnd(said), pool.Driver),
-			Evidence{Object: poolObject(pool), Path: "spec.pool.resourceSliceCount", Found: joinAnd(said), Wanted: "the same in all slices"})
+			api.Evidence{Object: poolObject(pool), Path: "spec.pool.resourceSliceCount", Found: joinAnd(said), Wanted: "the same in all slices"})
 		return
 	}
 	if int64(len(pool.Slices)) > pool.Expected {
 		x.hint(fmt.Sprintf("pool %s has %s; the plugin of driver %s deletes slices that it does not publish itself while it runs", pool.Name, pool.WhyIncomplete(), pool.Driver),
-			Evidence{
+			api.Evidence{
 				Object: poolObject(pool), Path: "spec.pool.resourceSliceCount",
 				Found: plural(len(pool.Slices), "slice"), Wanted: fmt.Sprint(pool.Expected),
 			})
@@ -83,7 +84,7 @@ func (x *inquiry) incompleteHint(pool *allocator.Pool) {
 	x.hint(
 		fmt.Sprintf("pool %s has %d of %s%s the log of driver %s's plugin tells whether the API server refuses a slice",
 			pool.Name, len(pool.Slices), plural(int(pool.Expected), "slice"), missing, pool.Driver),
-		Evidence{
+		api.Evidence{
 			Object: poolObject(pool), Path: "spec.pool.resourceSliceCount",
 			Found: plural(len(pool.Slices), "slice"), Wanted: fmt.Sprint(pool.Expected),
 		},
@@ -113,14 +114,14 @@ func (x *inquiry) emptyPoolHint(p *publication) {
 	x.hint(
 		fmt.Sprintf("driver %s publishes a ResourceSlice without devices for %s: if the hardware is there, it was not ready when the plugin looked for it, so see the plugin's log and restart it",
 			p.driver, nodeNames(empty)),
-		Evidence{Object: object("ResourceSlice", "", first.Name), Path: "spec.devices", Found: "none", Wanted: "devices"},
+		api.Evidence{Object: object("ResourceSlice", "", first.Name), Path: "spec.devices", Found: "none", Wanted: "devices"},
 	)
 }
 
 // counterHint does the sum for a request that wants all devices, if they are
 // more than their shared counters can serve: then it never fits.
 func (x *inquiry) counterHint() {
-	if x.out.Verdict != DoesNotFit {
+	if x.out.Verdict != api.DoesNotFit {
 		return
 	}
 	for i := range x.claims {
@@ -176,7 +177,7 @@ func (x *inquiry) allOverdraw(f *funnel) bool {
 	if likewise > 0 {
 		text += fmt.Sprintf("; likewise for %s", plural(likewise, "more node"))
 	}
-	x.hint(text, Evidence{Object: poolObject(first.pool), Path: counterPath(first.use), Found: first.use.Left.String() + " left", Wanted: first.wanted.String()})
+	x.hint(text, api.Evidence{Object: poolObject(first.pool), Path: counterPath(first.use), Found: first.use.Left.String() + " left", Wanted: first.wanted.String()})
 	return true
 }
 

@@ -13,6 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -78,7 +79,7 @@ func ofVendor(driver, domain string) bool {
 // serve an extended resource that the pod waits for.
 func (x *inquiry) mixedResourceHints() {
 	pod := x.subject.pod
-	if pod == nil || x.out.Verdict != DoesNotFit {
+	if pod == nil || x.out.Verdict != api.DoesNotFit {
 		return
 	}
 	for _, name := range allocator.ExtendedResources(pod) {
@@ -105,8 +106,8 @@ func (x *inquiry) mixedResourceHints() {
 		x.hint(
 			fmt.Sprintf("extended resource %s is served by a device plugin on %s, where the scheduler does not look at ResourceSlices for it, and by DRA (DeviceClass %s) %s",
 				name, nodeNames(plugins), class.Name, elsewhere),
-			Evidence{Object: object("Node", "", plugins[0].Name), Path: fmt.Sprintf("status.allocatable['%s']", name), Found: quantity.String()},
-			Evidence{Object: object("DeviceClass", "", class.Name), Path: "spec.extendedResourceName", Found: string(name)},
+			api.Evidence{Object: object("Node", "", plugins[0].Name), Path: fmt.Sprintf("status.allocatable['%s']", name), Found: quantity.String()},
+			api.Evidence{Object: object("DeviceClass", "", class.Name), Path: "spec.extendedResourceName", Found: string(name)},
 		)
 	}
 }
@@ -193,7 +194,7 @@ func (x *inquiry) pluginHint() {
 				x.hint(
 					fmt.Sprintf("node %s also offers %s %s through a device plugin: if that is the same hardware as the devices of %s, both may allocate the same device, since neither knows of the allocations of the other",
 						name, quantity.String(), offered, driver),
-					Evidence{Object: object("Node", "", name), Path: fmt.Sprintf("status.allocatable['%s']", offered), Found: quantity.String()},
+					api.Evidence{Object: object("Node", "", name), Path: fmt.Sprintf("status.allocatable['%s']", offered), Found: quantity.String()},
 				)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -275,7 +276,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-func explainPod(t *testing.T, snap *snapshot.Snapshot) *Explanation {
+func explainPod(t *testing.T, snap *snapshot.Snapshot) *api.Explanation {
 	t.Helper()
 	got, err := Explain(t.Context(), snap, Options{Kind: KindPod, Namespace: namespace, Name: "train-0"})
 	if err != nil {
@@ -307,7 +308,7 @@ func TestUnmappedExtendedResource(t *testing.T) {
 			switch {
 			case err != nil:
 				said = err.Error()
-			case e.Verdict != DoesNotFit:
+			case e.Verdict != api.DoesNotFit:
 				t.Errorf("the verdict is %s", e.Verdict)
 			default:
 				said = e.Summary

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // solve is the decision for the only node of an instance.
@@ -122,7 +123,7 @@ func BenchmarkHard(b *testing.B) {
 					b.Fatal(err)
 				}
 				explain += time.Since(start)
-				if e.Verdict != DoesNotFit {
+				if e.Verdict != api.DoesNotFit {
 					b.Fatalf("%s: %s", e.Verdict, e.Summary)
 				}
 				if facts = 0; e.Conflict != nil {

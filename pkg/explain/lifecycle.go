@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -26,14 +27,14 @@ type finding struct {
 	// instead is set if the reason says all that people need to know, and
 	// what the allocator has to say does not matter.
 	instead  bool
-	evidence []Evidence
-	steps    []NextStep
+	evidence []api.Evidence
+	steps    []api.NextStep
 }
 
 // life is where a pod stands, and what was found there, the most important
 // thing first.
 type life struct {
-	stage    Stage
+	stage    api.Stage
 	findings []finding
 	// blocked is set if the pod has its devices and cannot work with them.
 	blocked *blockage
@@ -45,11 +46,11 @@ func (l *life) told() bool {
 }
 
 func (f *finding) prove(object, path, found, wanted string) {
-	f.evidence = append(f.evidence, Evidence{Object: object, Path: path, Found: found, Wanted: wanted})
+	f.evidence = append(f.evidence, api.Evidence{Object: object, Path: path, Found: found, Wanted: wanted})
 }
 
 func (f *finding) step(actor, format string, args ...any) {
-	f.steps = append(f.steps, NextStep{Actor: actor, Text: fmt.Sprintf(format, args...)})
+	f.steps = append(f.steps, api.NextStep{Actor: actor, Text: fmt.Sprintf(format, args...)})
 }
 
 // leeway is how long something may take before it is worth a word.
@@ -65,8 +66,8 @@ func (x *inquiry) describeStage() {
 		own.findings = x.gateFindings(pod)
 	default:
 		own = x.life(pod, x.subject.claims)
-		if own.stage == StageAllocation && len(x.site.candidates) == 0 && len(x.site.unsuitable) > 0 && !x.fitsElsewhere() {
-			own.stage = StageNodeFit
+		if own.stage == api.StageAllocation && len(x.site.candidates) == 0 && len(x.site.unsuitable) > 0 && !x.fitsElsewhere() {
+			own.stage = api.StageNodeFit
 		}
 		who = x.named(pod)
 	}
@@ -133,7 +134,7 @@ func (x *inquiry) report(findings []finding) {
 			}
 		}
 		for _, step := range f.steps {
-			if !slices.ContainsFunc(x.out.NextSteps, func(have NextStep) bool { return have.Actor == step.Actor && have.Text == step.Text }) {
+			if !slices.ContainsFunc(x.out.NextSteps, func(have api.NextStep) bool { return have.Actor == step.Actor && have.Text == step.Text }) {
 				x.out.NextSteps = append(x.out.NextSteps, step)
 			}
 		}
@@ -155,21 +156,21 @@ func (x *inquiry) report(findings []finding) {
 func (x *inquiry) life(pod *corev1.Pod, claims []allocator.PodClaim) life {
 	l := life{stage: x.stageOf(pod, claims)}
 	switch l.stage {
-	case StageClaimGeneration:
+	case api.StageClaimGeneration:
 		l.findings = slices.Concat(x.generationFindings(pod, claims), x.gateFindings(pod), x.toldByKubelet(pod))
-	case StageQueueing:
+	case api.StageQueueing:
 		l.findings = x.queueingFindings(pod, claims)
-	case StageBinding:
+	case api.StageBinding:
 		l.findings = x.bindingFindings(claims)
-	case StageReservation:
+	case api.StageReservation:
 		l.findings = x.reservationFindings(pod, claims)
-	case StagePreparation, StageInjection:
+	case api.StagePreparation, api.StageInjection:
 		l.findings = slices.Concat(x.kubeletFindings(pod, claims), x.deviceFindings(pod, claims))
-	case StageRunning:
+	case api.StageRunning:
 		l.findings = x.runningFindings(pod, claims)
-	case StageCleanup:
+	case api.StageCleanup:
 		l.findings = x.cleanupFindings(pod, claims)
-	case StageNodeFit, StageAllocation:
+	case api.StageNodeFit, api.StageAllocation:
 		// The funnel and the nodes tell.
 	}
 	if l.blocked = x.blockage(pod, claims, l.stage); l.blocked != nil && l.blocked.reason != "" {
@@ -179,16 +180,16 @@ func (x *inquiry) life(pod *corev1.Pod, claims []allocator.PodClaim) life {
 }
 
 // stageOf names the first stage of a pod that is not done.
-func (x *inquiry) stageOf(pod *corev1.Pod, claims []allocator.PodClaim) Stage {
+func (x *inquiry) stageOf(pod *corev1.Pod, claims []allocator.PodClaim) api.Stage {
 	switch {
 	case pod.DeletionTimestamp != nil, finished(pod):
-		return StageCleanup
+		return api.StageCleanup
 	case pod.Status.Phase == corev1.PodRunning && len(unresolvedContainers(pod)) > 0:
-		return StageInjection
+		return api.StageInjection
 	case pod.Status.Phase == corev1.PodRunning && sandboxLost(pod) == nil:
-		return StageRunning
+		return api.StageRunning
 	case len(initializing(pod)) > 0:
-		return StageRunning
+		return api.StageRunning
 	}
 	bound := pod.Spec.NodeName != ""
 	allocated, reserved, bindable := true, true, true
@@ -200,11 +201,11 @@ func (x *inquiry) stageOf(pod *corev1.Pod, claims []allocator.PodClaim) Stage {
 		case bound && pc.Claim != nil && pc.Claim.Status.Allocation != nil && !errors.Is(pc.Problem, allocator.ErrClaimNotOwned):
 			reserved = reserved && x.site.alloc.Reserved(pc.Claim, pod)
 		case errors.Is(pc.Problem, allocator.ErrClaimNotCreated), errors.Is(pc.Problem, allocator.ErrTemplateMissing):
-			return StageClaimGeneration
+			return api.StageClaimGeneration
 		case bound && pc.Problem != nil:
 			reserved = false
 		case pc.Problem != nil:
-			return StageQueueing
+			return api.StageQueueing
 		case pc.Claim == nil || pc.Claim.Status.Allocation == nil:
 			allocated = false
 		default:
@@ -214,21 +215,21 @@ func (x *inquiry) stageOf(pod *corev1.Pod, claims []allocator.PodClaim) Stage {
 	}
 	switch {
 	case bound && (!allocated || !reserved):
-		return StageReservation
+		return api.StageReservation
 	case bound && x.prepared(pod):
-		return StageInjection
+		return api.StageInjection
 	case bound:
-		return StagePreparation
+		return api.StagePreparation
 	case len(pod.Spec.SchedulingGates) > 0, x.unheard(pod):
-		return StageQueueing
+		return api.StageQueueing
 	case !allocated:
-		return StageAllocation
+		return api.StageAllocation
 	case !bindable:
-		return StageBinding
+		return api.StageBinding
 	case !reserved:
-		return StageReservation
+		return api.StageReservation
 	default:
-		return StageNodeFit
+		return api.StageNodeFit
 	}
 }
 
@@ -239,7 +240,7 @@ func finished(pod *corev1.Pod) bool {
 
 // nextSteps says who can do something that needs no proof by the allocator.
 func (x *inquiry) nextSteps() {
-	if x.out.Verdict == Undetermined {
+	if x.out.Verdict == api.Undetermined {
 		var hidden []string
 		leftOut := false
 		for _, gap := range x.snap.Gaps {
@@ -251,11 +252,11 @@ func (x *inquiry) nextSteps() {
 			}
 		}
 		if len(hidden) > 0 {
-			x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorAdmin, Text: fmt.Sprintf(
+			x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf(
 				"ask a user who can list %s in all namespaces to run this, or to save a snapshot: kubectl dra snapshot -o cluster.json.gz", joinAnd(hidden))})
 		}
 		if leftOut {
-			x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorAdmin, Text: "correct or delete what was left out"})
+			x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorAdmin, Text: "correct or delete what was left out"})
 		}
 	}
 	for i := range x.subject.claims {
@@ -263,16 +264,16 @@ func (x *inquiry) nextSteps() {
 		switch {
 		case pod == nil || !waits(pod):
 		case errors.Is(pc.Problem, allocator.ErrTemplateMissing):
-			x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorUser, Text: fmt.Sprintf("create ResourceClaimTemplate %s in namespace %s, or name another one", pc.Template, pod.Namespace)})
+			x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf("create ResourceClaimTemplate %s in namespace %s, or name another one", pc.Template, pod.Namespace)})
 		case errors.Is(pc.Problem, allocator.ErrClaimMissing) && pc.Template != "":
 			x.out.NextSteps = append(x.out.NextSteps, deletedClaim(pod, pc))
 		case errors.Is(pc.Problem, allocator.ErrClaimMissing):
-			x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorUser, Text: fmt.Sprintf("create ResourceClaim %s in namespace %s, or name another one", x.claimName(pc), pod.Namespace)})
+			x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf("create ResourceClaim %s in namespace %s, or name another one", x.claimName(pc), pod.Namespace)})
 		}
 	}
 	if x.subject.pod == nil && x.subject.target.Kind == KindClaim && len(x.claims) > 0 && x.claims[0].claim.UID != "" && x.claims[0].claim.DeletionTimestamp == nil &&
 		len(x.subject.users) == 0 && !x.hides(snapshot.ResourcePods, x.subject.target.Namespace) {
-		x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorUser, Text: "no pod uses the claim: it is allocated when the first one does"})
+		x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: "no pod uses the claim: it is allocated when the first one does"})
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // cleanupFindings tells why a pod that is finished or being deleted, or its
@@ -49,10 +50,10 @@ func reservedForPod(claim *resourceapi.ResourceClaim, pod *corev1.Pod) bool {
 // can tell.
 func (x *inquiry) blameController(f *finding, since time.Time) {
 	if x.overdue(since) {
-		f.step(ActorAdmin, "check that kube-controller-manager runs: its resourceclaim controller should have removed the reservation")
+		f.step(api.ActorAdmin, "check that kube-controller-manager runs: its resourceclaim controller should have removed the reservation")
 		return
 	}
-	f.step(ActorNobody, "the resourceclaim controller removes the reservation, usually within a minute; if it does not, check that kube-controller-manager runs")
+	f.step(api.ActorNobody, "the resourceclaim controller removes the reservation, usually within a minute; if it does not, check that kube-controller-manager runs")
 }
 
 // lastEnd is when the last container of a pod ended, zero if that is unknown.
@@ -139,7 +140,7 @@ func (x *inquiry) unprepared(pod *corev1.Pod, claims []allocator.PodClaim) []fin
 	if len(absent) > 0 {
 		f.reason = fmt.Sprintf("driver %s no longer has a ResourceSlice for node %s, and without the driver the kubelet cannot unprepare the devices", joinAnd(absent), node)
 	}
-	f.step(ActorAdmin, "check that driver %s runs on node %s: the kubelet removes the pod after the driver has unprepared the devices, and logs what fails", joinAnd(drivers), node)
+	f.step(api.ActorAdmin, "check that driver %s runs on node %s: the kubelet removes the pod after the driver has unprepared the devices, and logs what fails", joinAnd(drivers), node)
 	return []finding{f}
 }
 

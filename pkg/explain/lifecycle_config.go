@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // opaqueConfig is configuration for a driver, and where it stands.
@@ -220,19 +221,19 @@ func (x *inquiry) changeConfig(f *finding, pod *corev1.Pod, sources []opaqueConf
 		switch {
 		case outdated:
 		case c.kind == kindClass:
-			f.step(ActorAdmin, "correct %s of %s %s: kubectl edit deviceclass %s", c.path, c.kind, c.name, shellQuoted(c.name))
+			f.step(api.ActorAdmin, "correct %s of %s %s: kubectl edit deviceclass %s", c.path, c.kind, c.name, shellQuoted(c.name))
 		case c.kind == KindTemplate:
-			f.step(ActorUser, "replace %s %s by one with a corrected %s (it cannot be edited): kubectl get resourceclaimtemplate %s%s -o yaml >template.yaml; edit template.yaml; kubectl replace --force -f template.yaml",
+			f.step(api.ActorUser, "replace %s %s by one with a corrected %s (it cannot be edited): kubectl get resourceclaimtemplate %s%s -o yaml >template.yaml; edit template.yaml; kubectl replace --force -f template.yaml",
 				c.kind, c.name, c.path, shellQuoted(c.name), in)
 		default:
-			f.step(ActorUser, "correct %s in the manifest of ResourceClaim %s, and replace pod and claim: %s; kubectl delete resourceclaim %s%s; create both again",
+			f.step(api.ActorUser, "correct %s in the manifest of ResourceClaim %s, and replace pod and claim: %s; kubectl delete resourceclaim %s%s; create both again",
 				c.path, c.name, deletePod, shellQuoted(c.name), in)
 			return
 		}
 	}
 	if outdated {
-		f.step(ActorUser, "the configuration was changed after the claim was allocated: delete and recreate the pod so that it gets a new claim: %s; %s", deletePod, again)
+		f.step(api.ActorUser, "the configuration was changed after the claim was allocated: delete and recreate the pod so that it gets a new claim: %s; %s", deletePod, again)
 		return
 	}
-	f.step(ActorUser, "then delete and recreate the pod so that it gets a new claim: %s; %s", deletePod, again)
+	f.step(api.ActorUser, "then delete and recreate the pod so that it gets a new claim: %s; %s", deletePod, again)
 }

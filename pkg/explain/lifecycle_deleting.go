@@ -12,6 +12,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // deletingTarget settles the matter for a claim that is being deleted: nobody
@@ -26,9 +27,9 @@ func (x *inquiry) deletingTarget() bool {
 	}
 	text := fmt.Sprintf("ResourceClaim %s %s", qualifiedName(claim), allocator.ErrClaimDeleting)
 	if claim.Status.Allocation == nil {
-		x.settle(Blocked, ClaimNotReady, text)
+		x.settle(api.Blocked, api.ClaimNotReady, text)
 	} else {
-		x.out.Verdict, x.out.Code, x.out.Summary = Blocked, ClaimNotReady, text
+		x.out.Verdict, x.out.Code, x.out.Summary = api.Blocked, api.ClaimNotReady, text
 	}
 	return true
 }
@@ -71,7 +72,7 @@ func (x *inquiry) deletingClaim(claim *resourceapi.ResourceClaim) finding {
 			f.reason += fmt.Sprintf(", and for %d more", more)
 		}
 		if own {
-			f.step(ActorNobody, "when no consumer is left, the resourceclaim controller deallocates claim %s and removes the finalizer %s", claim.Name, resourceapi.Finalizer)
+			f.step(api.ActorNobody, "when no consumer is left, the resourceclaim controller deallocates claim %s and removes the finalizer %s", claim.Name, resourceapi.Finalizer)
 		}
 	case own:
 		f.reason += ": it waits for the resourceclaim controller to remove the finalizer " + resourceapi.Finalizer
@@ -81,10 +82,10 @@ func (x *inquiry) deletingClaim(claim *resourceapi.ResourceClaim) finding {
 		if len(others) > 0 {
 			kept = " and the finalizer " + joinAnd(others) + " is removed"
 		}
-		f.step(ActorUser, "claim %s is removed when no pod uses it%s: delete %s", claim.Name, kept, sample(using, 3))
+		f.step(api.ActorUser, "claim %s is removed when no pod uses it%s: delete %s", claim.Name, kept, sample(using, 3))
 	}
 	if len(others) > 0 {
-		f.step(ActorAdmin, "the finalizer %s keeps claim %s, even when no pod uses it: its owner has to remove it; check that the owner runs", joinAnd(others), claim.Name)
+		f.step(api.ActorAdmin, "the finalizer %s keeps claim %s, even when no pod uses it: its owner has to remove it; check that the owner runs", joinAnd(others), claim.Name)
 	}
 	switch {
 	case stale > 0:

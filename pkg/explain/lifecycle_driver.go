@@ -12,6 +12,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // failedCall is a call to a driver that ended without an answer about any claim.
@@ -61,9 +62,9 @@ func (x *inquiry) noAnswer(f *finding, pod *corev1.Pod, claims []allocator.PodCl
 		x.proveAbsent(f, driver, node)
 	}
 	if !x.driverPods(f, drivers, node) {
-		f.step(ActorAdmin, "check that the pod of %s runs on node %s, and its log; the kubelet retries", who, node)
+		f.step(api.ActorAdmin, "check that the pod of %s runs on node %s, and its log; the kubelet retries", who, node)
 	}
-	f.step(ActorNobody, "the kubelet has the driver registered, and retries: the pod starts when the driver answers")
+	f.step(api.ActorNobody, "the kubelet has the driver registered, and retries: the pod starts when the driver answers")
 }
 
 // unanswered says since when calls of the drivers of a pod fail, how often, and
@@ -113,16 +114,16 @@ func (x *inquiry) driverPods(f *finding, drivers []string, node string) bool {
 			case i < 0:
 				f.reason += fmt.Sprintf("; %s has no pod on node %s", set, node)
 				f.prove(daemonObject(set), "spec.template.spec.nodeName", "no pod on node "+node, "a pod on each node with the devices")
-				f.step(ActorAdmin, "make %s run a pod on node %s: compare its nodeSelector, affinity and tolerations with the labels and taints of the node", set, node)
+				f.step(api.ActorAdmin, "make %s run a pod on node %s: compare its nodeSelector, affinity and tolerations with the labels and taints of the node", set, node)
 			case !ready(pods[i]):
 				state, evidence := podTrouble(pods[i])
 				f.reason += fmt.Sprintf("; its pod %s is not ready: %s", qualifiedName(pods[i]), state)
 				f.evidence = append(f.evidence, evidence)
-				f.step(ActorAdmin, "repair pod %s of the driver: kubectl logs %s -n %s --all-containers --previous", qualifiedName(pods[i]), shellQuoted(pods[i].Name), shellQuoted(pods[i].Namespace))
+				f.step(api.ActorAdmin, "repair pod %s of the driver: kubectl logs %s -n %s --all-containers --previous", qualifiedName(pods[i]), shellQuoted(pods[i].Name), shellQuoted(pods[i].Namespace))
 			default:
 				f.reason += fmt.Sprintf("; its pod %s runs and is ready", qualifiedName(pods[i]))
 				f.prove(podObject(pods[i]), "status.conditions[type=Ready].status", "True", "")
-				f.step(ActorAdmin, "check the log of pod %s of the driver, and restart it if it hangs: kubectl logs %s -n %s --all-containers", qualifiedName(pods[i]), shellQuoted(pods[i].Name), shellQuoted(pods[i].Namespace))
+				f.step(api.ActorAdmin, "check the log of pod %s of the driver, and restart it if it hangs: kubectl logs %s -n %s --all-containers", qualifiedName(pods[i]), shellQuoted(pods[i].Name), shellQuoted(pods[i].Namespace))
 			}
 			advised = true
 		}

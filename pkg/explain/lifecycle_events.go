@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // The reasons of events that tell about the claims of pods.
@@ -31,12 +32,12 @@ const (
 
 // schedulerMessage finds what the scheduler said last about a pod: the
 // condition if it stands, else the newest event.
-func (x *inquiry) schedulerMessage(pod *corev1.Pod) *SchedulerMessage {
+func (x *inquiry) schedulerMessage(pod *corev1.Pod) *api.SchedulerMessage {
 	if pod.Spec.NodeName != "" {
 		return nil
 	}
 	if c := podCondition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse && c.Message != "" {
-		message := &SchedulerMessage{Text: c.Message, Source: "condition PodScheduled"}
+		message := &api.SchedulerMessage{Text: c.Message, Source: "condition PodScheduled"}
 		if !c.LastTransitionTime.IsZero() {
 			message.Time = &c.LastTransitionTime
 		}
@@ -46,7 +47,7 @@ func (x *inquiry) schedulerMessage(pod *corev1.Pod) *SchedulerMessage {
 	if newest == nil {
 		return nil
 	}
-	message := &SchedulerMessage{Text: newest.Message, Source: "event " + reasonFailedScheduling}
+	message := &api.SchedulerMessage{Text: newest.Message, Source: "event " + reasonFailedScheduling}
 	if t := eventTime(newest); !t.IsZero() {
 		message.Time = &t
 	}
@@ -127,7 +128,7 @@ func (x *inquiry) toldByKubelet(pod *corev1.Pod) []finding {
 	}
 	return []finding{{
 		reason:   fmt.Sprintf("the last warning about the pod is %s: %s%s", event.Reason, unwrapped(saidOnce(event.Message)), x.often(event)),
-		evidence: []Evidence{eventEvidence(event)},
+		evidence: []api.Evidence{eventEvidence(event)},
 	}}
 }
 
@@ -160,7 +161,7 @@ func (x *inquiry) driverEvents(claims []allocator.PodClaim, users ...*corev1.Pod
 			who = "component " + who
 		}
 		findings = append(findings, finding{
-			instead: true, evidence: []Evidence{eventEvidence(event)},
+			instead: true, evidence: []api.Evidence{eventEvidence(event)},
 			reason: fmt.Sprintf("%s reports about claim %s: %s: %s%s", who, claim.Name, event.Reason, saidOnce(event.Message), x.often(event)),
 		})
 	}
@@ -221,9 +222,9 @@ func (x *inquiry) repeated(event *corev1.Event) string {
 	}
 }
 
-func eventEvidence(event *corev1.Event) Evidence {
+func eventEvidence(event *corev1.Event) api.Evidence {
 	about := event.InvolvedObject
-	return Evidence{
+	return api.Evidence{
 		Object: object("Event", event.Namespace, cmp.Or(event.Name, event.GenerateName)), Path: "message", Found: event.Message,
 		Wanted: "no event " + event.Reason + " of " + object(about.Kind, about.Namespace, about.Name),
 	}

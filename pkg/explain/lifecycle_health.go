@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // unhealthyTaint is the taint that is suggested for an unhealthy device.
@@ -96,7 +97,7 @@ func (x *inquiry) replaceDevice(f *finding, pc *allocator.PodClaim, result *reso
 		})
 	}
 	if !tainted && x.site.alloc.FeatureEnabled("DRADeviceTaints") {
-		step := NextStep{Actor: ActorAdmin, Text: fmt.Sprintf("first taint device %s: without a taint, a new claim may get the same device", name)}
+		step := api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("first taint device %s: without a taint, a new claim may get the same device", name)}
 		if result != nil {
 			step.Commands = []string{fmt.Sprintf("kubectl dra taints add --driver %s --pool %s --device %s %s",
 				shellQuoted(result.Driver), shellQuoted(result.Pool), shellQuoted(result.Device), unhealthyTaint)}
@@ -104,8 +105,8 @@ func (x *inquiry) replaceDevice(f *finding, pc *allocator.PodClaim, result *reso
 		f.steps = append(f.steps, step)
 	}
 	if pc != nil && pc.Template == "" && !pc.ExtendedResources {
-		f.step(ActorUser, "to get other devices, delete the pods that use claim %s, and the claim, and create them again; the devices of a running pod are never replaced", pc.Claim.Name)
+		f.step(api.ActorUser, "to get other devices, delete the pods that use claim %s, and the claim, and create them again; the devices of a running pod are never replaced", pc.Claim.Name)
 		return
 	}
-	f.step(ActorUser, "to get other devices, delete and recreate the pod so that it gets a new claim; the devices of a running pod are never replaced")
+	f.step(api.ActorUser, "to get other devices, delete and recreate the pod so that it gets a new claim; the devices of a running pod are never replaced")
 }

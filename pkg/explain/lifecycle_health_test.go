@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -47,11 +48,11 @@ func TestUnhealthyDevice(t *testing.T) {
 				}}}}
 			}, "have")}
 			e := explainEach(t, cluster(t, append(parts, test.more...)...), "Pod/p")["Pod/p"]
-			if e.Code != DeviceUnhealthy || !strings.HasPrefix(e.Summary, test.says) {
+			if e.Code != api.DeviceUnhealthy || !strings.HasPrefix(e.Summary, test.says) {
 				t.Errorf("code %q: %s\nwant %q", e.Code, e.Summary, test.says)
 			}
-			tainting := slices.IndexFunc(e.NextSteps, func(step NextStep) bool { return slices.Contains(step.Commands, command) })
-			anew := slices.IndexFunc(e.NextSteps, func(step NextStep) bool {
+			tainting := slices.IndexFunc(e.NextSteps, func(step api.NextStep) bool { return slices.Contains(step.Commands, command) })
+			anew := slices.IndexFunc(e.NextSteps, func(step api.NextStep) bool {
 				return strings.Contains(step.Text, "delete the pods that use claim have, and the claim, and create them again")
 			})
 			if (tainting >= 0) != test.command || anew < tainting || anew < 0 {

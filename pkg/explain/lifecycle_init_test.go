@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // TestInitContainers has pods with init containers, which are in phase Pending as
@@ -38,18 +40,18 @@ func TestInitContainers(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		changes []func(*corev1.Pod)
-		stage   Stage
+		stage   api.Stage
 		says    string
 	}{
-		"runs with the devices":                   {[]func(*corev1.Pod){with("a", runs)}, StageRunning, "running since 2026-07-01T11:59:00Z"},
-		"has run with them, and another one runs": {[]func(*corev1.Pod){with("a", ended), with("b", runs, plain)}, StageRunning, "terminated at"},
-		"has run with them, and the pod starts":   {[]func(*corev1.Pod){with("a", ended)}, StageInjection, "is Started: "},
-		"runs without devices":                    {[]func(*corev1.Pod){with("a", runs, plain)}, StageInjection, "is Started: "},
-		"runs with an extended resource":          {[]func(*corev1.Pod){with("a", runs, plain), extended}, StageRunning, "running since"},
-		"could not be started":                    {[]func(*corev1.Pod){with("a", unstarted), with("b", runs, plain)}, StageInjection, "is Started: "},
-		"waits for its turn":                      {[]func(*corev1.Pod){with("a", waits)}, StageInjection, "is Started: "},
-		"a sidecar runs, and the pod starts":      {[]func(*corev1.Pod){with("a", runs, sidecar)}, StageInjection, "is Started: "},
-		"the next one has no image":               {[]func(*corev1.Pod){with("a", ended), with("b", noImage)}, StageInjection, "container b waits: ImagePullBackOff"},
+		"runs with the devices":                   {[]func(*corev1.Pod){with("a", runs)}, api.StageRunning, "running since 2026-07-01T11:59:00Z"},
+		"has run with them, and another one runs": {[]func(*corev1.Pod){with("a", ended), with("b", runs, plain)}, api.StageRunning, "terminated at"},
+		"has run with them, and the pod starts":   {[]func(*corev1.Pod){with("a", ended)}, api.StageInjection, "is Started: "},
+		"runs without devices":                    {[]func(*corev1.Pod){with("a", runs, plain)}, api.StageInjection, "is Started: "},
+		"runs with an extended resource":          {[]func(*corev1.Pod){with("a", runs, plain), extended}, api.StageRunning, "running since"},
+		"could not be started":                    {[]func(*corev1.Pod){with("a", unstarted), with("b", runs, plain)}, api.StageInjection, "is Started: "},
+		"waits for its turn":                      {[]func(*corev1.Pod){with("a", waits)}, api.StageInjection, "is Started: "},
+		"a sidecar runs, and the pod starts":      {[]func(*corev1.Pod){with("a", runs, sidecar)}, api.StageInjection, "is Started: "},
+		"the next one has no image":               {[]func(*corev1.Pod){with("a", ended), with("b", noImage)}, api.StageInjection, "container b waits: ImagePullBackOff"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			normal := func(e *corev1.Event) { e.Type = corev1.EventTypeNormal }
@@ -58,7 +60,7 @@ func TestInitContainers(t *testing.T) {
 				warning("a", "Pulled", "Image is there", time.Minute, normal),
 				warning("b", "Started", "Container started", time.Minute, normal),
 				warning("c", "Created", "Container created", time.Minute, normal))...), "Pod/p")["Pod/p"]
-			if text := asJSON([]any{e.Summary, e.StageEvidence}); e.Verdict != Allocated || e.Stage != test.stage || !strings.Contains(text, test.says) {
+			if text := asJSON([]any{e.Summary, e.StageEvidence}); e.Verdict != api.Allocated || e.Stage != test.stage || !strings.Contains(text, test.says) {
 				t.Errorf("%s at stage %s, want stage %s with %q: %s", e.Verdict, e.Stage, test.stage, test.says, text)
 			}
 		})

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -97,7 +98,7 @@ func (x *inquiry) kubeletFindings(pod *corev1.Pod, claims []allocator.PodClaim) 
 	waiting := x.waitingContainers(pod, claims)
 	findings = append(findings, waiting...)
 	if event := x.kubeletEvent(pod); event != nil && len(waiting) == 0 {
-		f := finding{instead: true, evidence: []Evidence{eventEvidence(event)}}
+		f := finding{instead: true, evidence: []api.Evidence{eventEvidence(event)}}
 		x.readKubeletEvent(&f, pod, claims, event)
 		findings = append(findings, f)
 	}
@@ -153,7 +154,7 @@ func (x *inquiry) silence(pod *corev1.Pod) finding {
 		f.prove(podObject(pod), "status.conditions[type=PodReadyToStartContainers].status", ready, string(corev1.ConditionTrue))
 	}
 	if x.overdue(since.Time) {
-		f.step(ActorAdmin, "no event says why pod %s has not started: check the log of the kubelet on node %s", pod.Name, pod.Spec.NodeName)
+		f.step(api.ActorAdmin, "no event says why pod %s has not started: check the log of the kubelet on node %s", pod.Name, pod.Spec.NodeName)
 	}
 	return f
 }
@@ -172,7 +173,7 @@ func (x *inquiry) nodeFindings(pod *corev1.Pod) []finding {
 		}
 		f.reason = fmt.Sprintf("node %s does not exist", name)
 		f.prove(podObject(pod), "spec.nodeName", name, "a node that exists")
-		f.step(ActorNobody, "the pod garbage collector of kube-controller-manager removes pods of nodes that are gone")
+		f.step(api.ActorNobody, "the pod garbage collector of kube-controller-manager removes pods of nodes that are gone")
 		return []finding{f}
 	}
 	for i := range node.Status.Conditions {
@@ -190,7 +191,7 @@ func (x *inquiry) nodeFindings(pod *corev1.Pod) []finding {
 		}
 		f.reason = fmt.Sprintf("node %s is not ready%s%s", name, since, said)
 		f.prove(object("Node", "", name), "status.conditions[type=Ready].status", string(c.Status), string(corev1.ConditionTrue))
-		f.step(ActorAdmin, "make node %s ready again: its kubelet starts and stops pods and has their devices prepared and unprepared", name)
+		f.step(api.ActorAdmin, "make node %s ready again: its kubelet starts and stops pods and has their devices prepared and unprepared", name)
 		return []finding{f}
 	}
 	return nil

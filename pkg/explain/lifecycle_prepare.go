@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -49,7 +50,7 @@ func (x *inquiry) readKubeletEvent(f *finding, pod *corev1.Pod, claims []allocat
 			return
 		}
 		f.reason = fmt.Sprintf("%s cannot prepare claim %s on node %s: %s%s", driverOf(claims, claim), claim, node, words, x.often(event))
-		f.step(ActorAdmin, "check the log of %s on node %s; the kubelet retries", driverOf(claims, claim), node)
+		f.step(api.ActorAdmin, "check the log of %s on node %s; the kubelet retries", driverOf(claims, claim), node)
 		x.driverPods(f, calledFor(claims, claim), node)
 		return
 	}
@@ -60,11 +61,11 @@ func (x *inquiry) readKubeletEvent(f *finding, pod *corev1.Pod, claims []allocat
 				f.prove(claimObject(claim), "metadata.uid", string(claim.UID), uid+", which the kubelet still has")
 			}
 		}
-		f.step(ActorAdmin, "the kubelet forgets it after the driver has unprepared its devices: check that %s runs on node %s", driverOf(claims, name), node)
+		f.step(api.ActorAdmin, "the kubelet forgets it after the driver has unprepared its devices: check that %s runs on node %s", driverOf(claims, name), node)
 		return
 	}
 	f.reason = fmt.Sprintf("the kubelet of node %s cannot prepare the devices: %s%s", node, message, x.often(event))
-	f.step(ActorAdmin, "check the log of the kubelet on node %s; it retries", node)
+	f.step(api.ActorAdmin, "check the log of the kubelet on node %s; it retries", node)
 }
 
 // unwrapped is what a message about preparation says after its first words.
@@ -178,7 +179,7 @@ func (x *inquiry) proveAbsent(f *finding, driver, node string) bool {
 // blameDriver says what to do about a driver that is not registered.
 func (x *inquiry) blameDriver(f *finding, driver, node string) {
 	if !x.driverPods(f, []string{driver}, node) {
-		f.step(ActorAdmin, "check that the pod of driver %s runs on node %s; it registers when it starts, with a socket in the directory plugins_registry of the kubelet", driver, node)
+		f.step(api.ActorAdmin, "check that the pod of driver %s runs on node %s; it registers when it starts, with a socket in the directory plugins_registry of the kubelet", driver, node)
 	}
 	x.proveAbsent(f, driver, node)
 	object, found := x.idleKubelet(node)
@@ -186,7 +187,7 @@ func (x *inquiry) blameDriver(f *finding, driver, node string) {
 		return
 	}
 	f.prove(object, "status.nodeInfo.kubeletVersion", found, "v1.34.2 or newer")
-	f.step(ActorAdmin, "kubelet %s loses a driver that it has not called for 30 minutes: restart the kubelet of node %s, and upgrade it to v1.34.2 or newer", found, node)
+	f.step(api.ActorAdmin, "kubelet %s loses a driver that it has not called for 30 minutes: restart the kubelet of node %s, and upgrade it to v1.34.2 or newer", found, node)
 }
 
 // idleKubelet returns the version of a kubelet that loses idle connections

@@ -14,6 +14,7 @@ import (
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -153,7 +154,7 @@ func (x *inquiry) boundWithout(pod *corev1.Pod, pc *allocator.PodClaim) finding 
 	} else {
 		f.prove(podObject(pod), fmt.Sprintf("status.resourceClaimStatuses[name=%s].resourceClaimName", pc.Entry), "a claim that no longer exists", "a ResourceClaim of the namespace")
 	}
-	f.step(ActorUser, anewWithClaims)
+	f.step(api.ActorUser, anewWithClaims)
 	return f
 }
 
@@ -171,11 +172,11 @@ func (x *inquiry) boundUnallocated(pod *corev1.Pod, pc *allocator.PodClaim) find
 	if bound := x.boundSince(pod); !pc.Generated && !bound.IsZero() && pc.Claim.CreationTimestamp.After(bound) {
 		f.reason += ", and the claim was created after that"
 		f.prove(claimObject(pc.Claim), "metadata.creationTimestamp", pc.Claim.CreationTimestamp.UTC().Format(time.RFC3339), "before "+bound.UTC().Format(time.RFC3339)+", when the pod was bound")
-		f.step(ActorUser, anewWithClaims)
+		f.step(api.ActorUser, anewWithClaims)
 		return f
 	}
 	if pc.Claim.DeletionTimestamp != nil {
-		f.step(ActorUser, anewWithClaims)
+		f.step(api.ActorUser, anewWithClaims)
 		return f
 	}
 	f.reason += "; the pod may have been bound without the scheduler"
@@ -183,7 +184,7 @@ func (x *inquiry) boundUnallocated(pod *corev1.Pod, pc *allocator.PodClaim) find
 	if !pc.Generated {
 		f.prove(claimObject(pc.Claim), "status.allocation", "missing", "devices for node "+pod.Spec.NodeName)
 	}
-	f.step(ActorUser, "delete and recreate the pod without spec.nodeName, so that the scheduler allocates its claims; to place it on that node, use spec.nodeSelector with kubernetes.io/hostname")
+	f.step(api.ActorUser, "delete and recreate the pod without spec.nodeName, so that the scheduler allocates its claims; to place it on that node, use spec.nodeSelector with kubernetes.io/hostname")
 	return f
 }
 
@@ -211,20 +212,20 @@ func (x *inquiry) unreserved(pod *corev1.Pod, claim *resourceapi.ResourceClaim) 
 	case fullyReserved(claim):
 		f.instead = true
 		f.reason = fmt.Sprintf("claim %s has reached the limit of %d consumers (status.reservedFor)", claim.Name, len(claim.Status.ReservedFor))
-		f.step(ActorUser, "let some pods use a claim of their own: one claim can have at most %d consumers", resourceapi.ResourceClaimReservedForMaxSize)
-		f.step(ActorNobody, "a pod that uses claim %s ends", claim.Name)
+		f.step(api.ActorUser, "let some pods use a claim of their own: one claim can have at most %d consumers", resourceapi.ResourceClaimReservedForMaxSize)
+		f.step(api.ActorNobody, "a pod that uses claim %s ends", claim.Name)
 	case pod.Spec.NodeName == "":
 		// The scheduler reserves it when it binds the pod.
 		f.reason = ""
 	case earlier:
 		f.reason = fmt.Sprintf("the pod is bound to node %s, but claim %s is reserved for an earlier pod of the same name", pod.Spec.NodeName, claim.Name)
-		f.step(ActorNobody, "the resourceclaim controller removes the reservation of the pod that is gone, and reserves the claim for this one")
+		f.step(api.ActorNobody, "the resourceclaim controller removes the reservation of the pod that is gone, and reserves the claim for this one")
 	default:
 		f.reason = fmt.Sprintf("the pod is bound to node %s, but claim %s is not reserved for it, so the kubelet does not prepare its devices", pod.Spec.NodeName, claim.Name)
-		f.step(ActorNobody, "the resourceclaim controller reserves allocated claims for pods that were bound without it")
+		f.step(api.ActorNobody, "the resourceclaim controller reserves allocated claims for pods that were bound without it")
 	}
 	if pod.Spec.NodeName != "" && x.overdue(pod.CreationTimestamp.Time) {
-		f.step(ActorAdmin, "check that kube-controller-manager runs, with its resourceclaim controller")
+		f.step(api.ActorAdmin, "check that kube-controller-manager runs, with its resourceclaim controller")
 	}
 	return f
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -104,7 +105,7 @@ func (x *inquiry) vanished(claim *resourceapi.ResourceClaim) *finding {
 	if called := driversOf(claim, resourceapi.SkipNodeOperationNodePrepareResources); slices.ContainsFunc(drivers, func(driver string) bool { return slices.Contains(called, driver) }) {
 		why = ": the kubelet deletes the slices of a driver 30s after it disconnects"
 	}
-	f.step(ActorAdmin, "check that driver %s runs and publishes the devices of pool %s%s", joinAnd(slices.Compact(drivers)), sample(slices.Compact(pools), 3), why)
+	f.step(api.ActorAdmin, "check that driver %s runs and publishes the devices of pool %s%s", joinAnd(slices.Compact(drivers)), sample(slices.Compact(pools), 3), why)
 	return f
 }
 
@@ -123,7 +124,7 @@ func (x *inquiry) doubled(claim *resourceapi.ResourceClaim, result *resourceapi.
 			f.prove(claimObject(each), "status.allocation.devices.results", deviceName(result), "a device in no other claim")
 			f.prove(claimObject(each), "status.reservedFor", reservedForText(each), "")
 		}
-		f.step(ActorUser, "delete and recreate the pod of one of these claims so that it gets a new claim, with another device")
+		f.step(api.ActorUser, "delete and recreate the pod of one of these claims so that it gets a new claim, with another device")
 		return f
 	}
 	return nil
@@ -171,15 +172,15 @@ func (x *inquiry) evictions(pod *corev1.Pod) []finding {
 	} else {
 		f.reason = fmt.Sprintf("the pod should have been deleted %s ago: %s", x.elapsed(first.At), cause)
 		if x.overdue(first.At) {
-			f.step(ActorAdmin, "check that kube-controller-manager runs: its device taint eviction controller should have deleted the pod")
+			f.step(api.ActorAdmin, "check that kube-controller-manager runs: its device taint eviction controller should have deleted the pod")
 		}
 	}
 	f.prove(holder, path, first.Taint.String()+" since "+first.Taint.TimeAdded.UTC().Format(time.RFC3339), "no such taint")
 	f.prove(claimObject(first.Claim), fmt.Sprintf("status.allocation.devices.results[%d].tolerations", first.Result), tolerationsText(result.Tolerations), "a toleration with effect NoExecute")
 	if name, isRule := strings.CutPrefix(holder, "DeviceTaintRule/"); isRule {
-		f.step(ActorAdmin, "delete DeviceTaintRule %s if it is no longer needed: then the pod is not deleted", name)
+		f.step(api.ActorAdmin, "delete DeviceTaintRule %s if it is no longer needed: then the pod is not deleted", name)
 	}
-	f.step(ActorUser, "for the next pod, add a toleration to the request of a new claim: an allocated claim cannot be changed")
+	f.step(api.ActorUser, "for the next pod, add a toleration to the request of a new claim: an allocated claim cannot be changed")
 	return []finding{f}
 }
 

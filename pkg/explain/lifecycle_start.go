@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -40,15 +41,15 @@ func (x *inquiry) generationFindings(pod *corev1.Pod, claims []allocator.PodClai
 			_, message, _ := strings.Cut(failed.Message, ": ")
 			f.reason = fmt.Sprintf("the ResourceClaim for %s could not be created: %s%s", pc.Entry, saidOnce(message), x.often(failed))
 			f.evidence = append(f.evidence, eventEvidence(failed))
-			f.step(ActorUser, "fix what keeps the ResourceClaim for %s from being created; the resourceclaim controller retries", pc.Entry)
+			f.step(api.ActorUser, "fix what keeps the ResourceClaim for %s from being created; the resourceclaim controller retries", pc.Entry)
 		case x.overdue(pod.CreationTimestamp.Time):
 			f.reason = fmt.Sprintf("the ResourceClaim for %s has not been created in %s", pc.Entry, x.elapsed(pod.CreationTimestamp.Time))
-			f.step(ActorAdmin, "check that kube-controller-manager runs: its resourceclaim controller creates claims from templates")
+			f.step(api.ActorAdmin, "check that kube-controller-manager runs: its resourceclaim controller creates claims from templates")
 		default:
-			f.step(ActorNobody, "the resourceclaim controller of kube-controller-manager has not created the claim for %s of pod %s yet", pc.Entry, pod.Name)
+			f.step(api.ActorNobody, "the resourceclaim controller of kube-controller-manager has not created the claim for %s of pod %s yet", pc.Entry, pod.Name)
 		}
 		if pod.Spec.NodeName != "" {
-			f.step(ActorUser, anewWithClaims)
+			f.step(api.ActorUser, anewWithClaims)
 		}
 		if pc.Problem != nil && errors.Is(pc.Problem, allocator.ErrClaimNotCreated) {
 			f.prove(podObject(pod), "status.resourceClaimStatuses", "nothing for "+pc.Entry, "the name of a claim for "+pc.Entry)
@@ -115,14 +116,14 @@ func (x *inquiry) gateFindings(pod *corev1.Pod) []finding {
 		f.prove(podObject(pod), "spec.schedulingGates", joinAnd(kueue), "none")
 		// A hint says it more precisely.
 		if queued, _ := x.notAdmitted(); queued == nil || pod != x.subject.pod {
-			f.step(ActorUser, "Kueue removes its gate when it admits the pod; the status of its Workload says what it waits for: kubectl get workloads.kueue.x-k8s.io -n %s", shellQuoted(pod.Namespace))
+			f.step(api.ActorUser, "Kueue removes its gate when it admits the pod; the status of its Workload says what it waits for: kubectl get workloads.kueue.x-k8s.io -n %s", shellQuoted(pod.Namespace))
 		}
 		findings = append(findings, f)
 	}
 	if len(gates) > 0 {
 		f := finding{reason: fmt.Sprintf("the scheduler waits until the scheduling gate %s is removed", joinAnd(gates))}
 		f.prove(podObject(pod), "spec.schedulingGates", joinAnd(gates), "none")
-		f.step(ActorUser, "the scheduler does not consider pod %s before its scheduling gates are removed: %s", pod.Name, strings.Join(gates, ", "))
+		f.step(api.ActorUser, "the scheduler does not consider pod %s before its scheduling gates are removed: %s", pod.Name, strings.Join(gates, ", "))
 		findings = append(findings, f)
 	}
 	return findings
@@ -138,8 +139,8 @@ func (x *inquiry) queueingFindings(pod *corev1.Pod, claims []allocator.PodClaim)
 		}
 		f.prove(podObject(pod), "spec.schedulerName", pod.Spec.SchedulerName, "a scheduler that runs")
 		f.prove(podObject(pod), "status.conditions[type=PodScheduled]", "missing", "set by the scheduler")
-		f.step(ActorUser, "remove spec.schedulerName if the pod is meant for the default scheduler")
-		f.step(ActorAdmin, "check that scheduler %s runs and serves namespace %s", pod.Spec.SchedulerName, pod.Namespace)
+		f.step(api.ActorUser, "remove spec.schedulerName if the pod is meant for the default scheduler")
+		f.step(api.ActorAdmin, "check that scheduler %s runs and serves namespace %s", pod.Spec.SchedulerName, pod.Namespace)
 		findings = append(findings, f)
 	}
 	for i := range claims {
@@ -148,9 +149,9 @@ func (x *inquiry) queueingFindings(pod *corev1.Pod, claims []allocator.PodClaim)
 		case errors.Is(pc.Problem, allocator.ErrClaimDeleting):
 			f := x.deletingClaim(pc.Claim)
 			if pc.Template == "" {
-				f.step(ActorUser, "when claim %s is gone, create it again: the pod uses the claim of that name", pc.Claim.Name)
+				f.step(api.ActorUser, "when claim %s is gone, create it again: the pod uses the claim of that name", pc.Claim.Name)
 			} else {
-				f.step(ActorUser, "delete and recreate pod %s so that it gets a new claim", pod.Name)
+				f.step(api.ActorUser, "delete and recreate pod %s so that it gets a new claim", pod.Name)
 			}
 			findings = append(findings, f)
 		case errors.Is(pc.Problem, allocator.ErrClaimNotOwned):
@@ -184,7 +185,7 @@ func (x *inquiry) foreignClaim(pod *corev1.Pod, pc *allocator.PodClaim) finding 
 	if owner != nil && owner.Kind != KindPod {
 		return f
 	}
-	f.step(ActorNobody, "the garbage collector deletes the claim whose owner is gone, and the resourceclaim controller creates another one for this pod")
+	f.step(api.ActorNobody, "the garbage collector deletes the claim whose owner is gone, and the resourceclaim controller creates another one for this pod")
 	return f
 }
 
@@ -193,15 +194,15 @@ func (x *inquiry) foreignClaim(pod *corev1.Pod, pc *allocator.PodClaim) finding 
 // the claim, and then does not look again before something happens to the pod or
 // to its template (claimExists in pkg/controller/resourceclaim/controller.go). Any
 // change of the pod will do; a claim made by hand would not be the pod's.
-func deletedClaim(pod *corev1.Pod, pc *allocator.PodClaim) NextStep {
+func deletedClaim(pod *corev1.Pod, pc *allocator.PodClaim) api.NextStep {
 	name := pc.Entry
 	for _, status := range pod.Status.ResourceClaimStatuses {
 		if status.Name == pc.Entry && status.ResourceClaimName != nil {
 			name = *status.ResourceClaimName
 		}
 	}
-	return NextStep{
-		Actor: ActorUser,
+	return api.NextStep{
+		Actor: api.ActorUser,
 		Text: fmt.Sprintf("claim %s, which was created from template %s, has been deleted: the resourceclaim controller creates another one when pod %s changes in any way, or is recreated",
 			name, pc.Template, pod.Name),
 		Commands: []string{fmt.Sprintf("kubectl annotate %s --overwrite %s", nameWords("pod", pod.Namespace, pod.Name), shellQuoted("dra.kubectl.dev/deleted-claim="+name))},
@@ -237,7 +238,7 @@ func (x *inquiry) bindingFindings(claims []allocator.PodClaim) []finding {
 			}
 			f.reason = fmt.Sprintf("claim %s waits for driver %s to set condition %s of device %s%s", claim.Name, a.Result.Driver, a.Name, deviceName(a.Result), x.timeLeft(claim))
 			f.prove(claimObject(claim), path, conditionText(a.Now), "True")
-			f.step(ActorNobody, "driver %s has to set condition %s of device %s; by default the scheduler waits for it for %s from the allocation",
+			f.step(api.ActorNobody, "driver %s has to set condition %s of device %s; by default the scheduler waits for it for %s from the allocation",
 				a.Result.Driver, a.Name, deviceName(a.Result), duration.HumanDuration(allocator.BindingTimeout))
 			waiting = append(waiting, f)
 		}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -128,52 +129,52 @@ func TestLifeOnNode(t *testing.T) {
 	tests := map[string]struct {
 		cluster []part
 		more    []part
-		stage   Stage
-		code    Code
+		stage   api.Stage
+		code    api.Code
 		says    string
 		not     string
 	}{
 		"the newest warning counts": {
 			cluster: boundPod(),
 			more:    []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour), warning("b", "FailedPrepareDynamicResources", prepareFailed+"new", time.Minute)},
-			stage:   StagePreparation, code: PreparationFailed, says: "cannot prepare the devices: new (last 60s ago)", not: "old",
+			stage:   api.StagePreparation, code: api.PreparationFailed, says: "cannot prepare the devices: new (last 60s ago)", not: "old",
 		},
 		"a series tells how often": {
 			cluster: boundPod(),
 			more: []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"busy", time.Hour, func(e *corev1.Event) {
 				e.Series = &corev1.EventSeries{Count: 7, LastObservedTime: metav1.NewMicroTime(ago(time.Minute).Time)}
 			})},
-			stage: StagePreparation, code: PreparationFailed, says: "busy (7 times, last 60s ago)",
+			stage: api.StagePreparation, code: api.PreparationFailed, says: "busy (7 times, last 60s ago)",
 		},
 		"a pod of the same name had the warning": {
 			cluster: boundPod(),
 			more:    []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour, func(e *corev1.Event) { e.InvolvedObject.UID = "uid-other" })},
-			stage:   StagePreparation, not: "old",
+			stage:   api.StagePreparation, not: "old",
 		},
 		"a warning from before the sandbox was there": {
 			cluster: boundPod(sandboxIs(corev1.ConditionTrue, time.Minute)),
 			more:    []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour)},
-			stage:   StageInjection, not: "old",
+			stage:   api.StageInjection, not: "old",
 		},
 		"an older kubelet's words": {
 			cluster: boundPod(),
 			more:    []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"plugin name gpu.example.com not found in the list of registered DRA plugins", time.Minute)},
-			stage:   StagePreparation, code: PreparationFailed, says: "DRA driver gpu.example.com is not registered",
+			stage:   api.StagePreparation, code: api.PreparationFailed, says: "DRA driver gpu.example.com is not registered",
 		},
 		"a sandbox that fails is after preparation": {
 			cluster: boundPod(),
 			more:    []part{warning("a", "FailedCreatePodSandBox", "Failed to create pod sandbox: no network", time.Minute)},
-			stage:   StageInjection, code: PodNotStarted, says: "the devices are prepared, but the last warning about the pod is FailedCreatePodSandBox: Failed to create pod sandbox: no network",
+			stage:   api.StageInjection, code: api.PodNotStarted, says: "the devices are prepared, but the last warning about the pod is FailedCreatePodSandBox: Failed to create pod sandbox: no network",
 		},
 		"a directory that fails is before preparation": {
 			cluster: boundPod(),
 			more:    []part{warning("a", "Failed", "error making pod data directories: no space", time.Minute)},
-			stage:   StagePreparation, says: "the last warning about the pod is Failed: error making pod data directories", not: "prepared, but",
+			stage:   api.StagePreparation, says: "the last warning about the pod is Failed: error making pod data directories", not: "prepared, but",
 		},
 		"a volume that cannot be mounted": {
 			cluster: boundPod(),
 			more:    []part{warning("a", "FailedMount", "secret is missing", time.Minute)},
-			stage:   StagePreparation, says: "FailedMount: secret is missing", not: "prepared, but",
+			stage:   api.StagePreparation, says: "FailedMount: secret is missing", not: "prepared, but",
 		},
 		"images are pulled when the devices are prepared": {
 			cluster: boundPod(),
@@ -181,7 +182,7 @@ func TestLifeOnNode(t *testing.T) {
 				warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour),
 				warning("b", "Pulling", "Pulling image", time.Minute, func(e *corev1.Event) { e.Type = corev1.EventTypeNormal }),
 			},
-			stage: StageInjection, says: "the last thing that the kubelet reports is Pulling: Pulling image (last 60s ago)", not: "old",
+			stage: api.StageInjection, says: "the last thing that the kubelet reports is Pulling: Pulling image (last 60s ago)", not: "old",
 		},
 		"preparation fails after an image was pulled": {
 			cluster: boundPod(),
@@ -189,7 +190,7 @@ func TestLifeOnNode(t *testing.T) {
 				warning("a", "FailedPrepareDynamicResources", prepareFailed+"new", time.Minute),
 				warning("b", "Pulled", "Image is there", time.Hour, func(e *corev1.Event) { e.Type = corev1.EventTypeNormal }),
 			},
-			stage: StagePreparation, code: PreparationFailed, says: "cannot prepare the devices: new",
+			stage: api.StagePreparation, code: api.PreparationFailed, says: "cannot prepare the devices: new",
 		},
 		"the sandbox is lost": {
 			cluster: inUse(sandboxIs(corev1.ConditionFalse, 10*time.Minute)),
@@ -197,68 +198,68 @@ func TestLifeOnNode(t *testing.T) {
 				warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour),
 				warning("b", "FailedPrepareDynamicResources", prepareFailed+"new", time.Minute),
 			},
-			stage: StagePreparation, code: PreparationFailed, says: "cannot prepare the devices: new", not: "old",
+			stage: api.StagePreparation, code: api.PreparationFailed, says: "cannot prepare the devices: new", not: "old",
 		},
 		"a container still runs": {
 			cluster: inUse(sandboxIs(corev1.ConditionFalse, 10*time.Minute), startedSince(time.Hour)),
-			stage:   StageRunning, not: "preparation",
+			stage:   api.StageRunning, not: "preparation",
 		},
 		"the driver's warning is older than the container": {
 			cluster: inUse(startedSince(10 * time.Minute)),
 			more:    []part{warning("a", "Broken", "no power", 30*time.Minute, aboutHave)},
-			stage:   StageRunning, not: "no power",
+			stage:   api.StageRunning, not: "no power",
 		},
 		"the driver's warning is newer than the container": {
 			cluster: inUse(startedSince(10 * time.Minute)),
 			more:    []part{warning("a", "Broken", "no power", time.Minute, aboutHave)},
-			stage:   StageRunning, says: `"driver gpu.example.com reports about claim have: Broken: no power`,
+			stage:   api.StageRunning, says: `"driver gpu.example.com reports about claim have: Broken: no power`,
 		},
 		"another share is not ready": {
 			cluster: inUse(),
 			more:    []part{changeHave(func(c *resourceapi.ResourceClaim) { notReady(c, "a", "b") })},
-			stage:   StageRunning, not: "is not ready",
+			stage:   api.StageRunning, not: "is not ready",
 		},
 		"the claim's share is not ready": {
 			cluster: inUse(),
 			more:    []part{changeHave(func(c *resourceapi.ResourceClaim) { notReady(c, "a", "a") })},
-			stage:   StageRunning, code: DeviceUnhealthy, says: "is not ready",
+			stage:   api.StageRunning, code: api.DeviceUnhealthy, says: "is not ready",
 		},
 		"of two taints the first one evicts": {
 			cluster: inUse(),
 			more:    []part{tainted("late", time.Minute), tainted("early", time.Minute), toleratedOnce("late", 600), toleratedOnce("early", 120)},
-			stage:   StageRunning, code: EvictionDue, says: "the pod will be deleted in 60s, at 2026-07-01T12:01:00Z: device n1/gpu-0 of claim have has the taint early:NoExecute",
+			stage:   api.StageRunning, code: api.EvictionDue, says: "the pod will be deleted in 60s, at 2026-07-01T12:01:00Z: device n1/gpu-0 of claim have has the taint early:NoExecute",
 		},
 		"of two tolerations the shorter counts": {
 			cluster: inUse(),
 			more:    []part{tainted("broken", time.Minute), toleratedOnce("broken", 600, 120, 900)},
-			stage:   StageRunning, code: EvictionDue, says: "deleted in 60s",
+			stage:   api.StageRunning, code: api.EvictionDue, says: "deleted in 60s",
 		},
 		"a toleration for ever beats one for a while": {
 			cluster: inUse(),
 			more:    []part{tainted("broken", time.Minute), toleratedOnce("broken", 10), toleratedOnce("broken")},
-			stage:   StageRunning, not: "deleted",
+			stage:   api.StageRunning, not: "deleted",
 		},
 		"taints count for bound pods that do not run yet": {
 			cluster: boundPod(), more: []part{tainted("broken", 10*time.Second)},
-			stage: StagePreparation, code: EvictionDue, says: "the pod should have been deleted 10s ago", not: "kube-controller-manager",
+			stage: api.StagePreparation, code: api.EvictionDue, says: "the pod should have been deleted 10s ago", not: "kube-controller-manager",
 		},
 		"taints do not count without the feature": {
 			cluster: inUse(), more: []part{tainted("broken", time.Hour), gate("DRADeviceTaints", false)},
-			stage: StageRunning, not: "deleted",
+			stage: api.StageRunning, not: "deleted",
 		},
 		"a taint that only keeps others away": {
 			cluster: inUse(),
 			more: []part{func(s *snapshot.Snapshot) {
 				s.Slices[0].Spec.Devices[0].Taints = []resourceapi.DeviceTaint{{Key: "full", Effect: resourceapi.DeviceTaintEffectNoSchedule, TimeAdded: ptr.To(ago(time.Hour))}}
 			}},
-			stage: StageRunning, not: "deleted",
+			stage: api.StageRunning, not: "deleted",
 		},
 		"shares are no double allocation": {
 			cluster: []part{
 				nodes("n1"), pool("n1", devices(1, withSharing, withMemory("80Gi"))...), sharing("have", "n1", "gpu-0", "memory", "10Gi"), sharing("other", "n1", "gpu-0", "memory", "10Gi"), reserved("have", "p"),
 				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning }, "have"),
 			},
-			stage: StageRunning, not: "twice",
+			stage: api.StageRunning, not: "twice",
 		},
 		"slices that could not be read are not missing": {
 			cluster: []part{
@@ -266,7 +267,7 @@ func TestLifeOnNode(t *testing.T) {
 				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeName = "n1" }, "have"),
 			},
 			more:  []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"DRA driver gpu.example.com is not registered", time.Minute)},
-			stage: StagePreparation, code: PreparationFailed, not: "any more",
+			stage: api.StagePreparation, code: api.PreparationFailed, not: "any more",
 		},
 	}
 	for name, test := range tests {
@@ -277,9 +278,9 @@ func TestLifeOnNode(t *testing.T) {
 				t.Fatal(err)
 			}
 			text := strings.ToLower(asJSON([]any{e.Summary, e.NextSteps, e.StageEvidence}))
-			verdict := Allocated
+			verdict := api.Allocated
 			if test.code != "" {
-				verdict = Blocked
+				verdict = api.Blocked
 			}
 			if e.Verdict != verdict || e.Code != test.code || e.Stage != test.stage || !strings.Contains(text, strings.ToLower(test.says)) || test.not != "" && strings.Contains(text, test.not) {
 				t.Errorf("%s, code %q, at stage %s, want code %q at stage %s with %q and without %q:\n%s", e.Verdict, e.Code, e.Stage, test.code, test.stage, test.says, test.not, text)
@@ -303,7 +304,7 @@ func TestClaimTakesThePodWithAReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "Pod p: driver gpu.example.com cannot prepare claim have on node n1: no power (last 60s ago)."
-	if e.Stage != StagePreparation || e.Summary != want {
+	if e.Stage != api.StagePreparation || e.Summary != want {
 		t.Errorf("stage %s: %s\nwant %s", e.Stage, e.Summary, want)
 	}
 }
@@ -351,12 +352,12 @@ func TestUnheard(t *testing.T) {
 	tests := map[string]struct {
 		age   time.Duration
 		more  part
-		stage Stage
+		stage api.Stage
 		says  string
 	}{
-		"waits":             {age: 10 * time.Minute, more: gate("DRAAdminAccess", true), stage: StageQueueing, says: "has reported nothing about it in 10m"},
-		"events have gone":  {age: 2 * time.Hour, more: gate("DRAAdminAccess", true), stage: StageQueueing, says: "no event or condition of it is known; events are kept for 60m"},
-		"events are hidden": {age: 10 * time.Minute, more: gap(snapshot.ResourceEvents, "no"), stage: StageAllocation},
+		"waits":             {age: 10 * time.Minute, more: gate("DRAAdminAccess", true), stage: api.StageQueueing, says: "has reported nothing about it in 10m"},
+		"events have gone":  {age: 2 * time.Hour, more: gate("DRAAdminAccess", true), stage: api.StageQueueing, says: "no event or condition of it is known; events are kept for 60m"},
+		"events are hidden": {age: 10 * time.Minute, more: gap(snapshot.ResourceEvents, "no"), stage: api.StageAllocation},
 	}
 	for name, test := range tests {
 		snap := cluster(t, nodes("n1"), pool("n1", devices(1)...), claim("want", exact("gpu", 1)), test.more, changedPod("p", func(p *corev1.Pod) {

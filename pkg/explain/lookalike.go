@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // Most nodes of a large cluster are like others in all that the allocator
@@ -177,7 +178,7 @@ func (l *likeness) describeDevice(ctx context.Context, d *allocator.Device) bool
 		if r != nil && (r.rank == rankBinding || r.rank == rankInUse) {
 			if selected := f.checks.checkSelectors(ctx, d); selected != nil {
 				l.text = append(append(l.text, selected.label...), ' ')
-				if selected.code == SelectorError {
+				if selected.code == api.SelectorError {
 					return false
 				}
 			}
@@ -185,7 +186,7 @@ func (l *likeness) describeDevice(ctx context.Context, d *allocator.Device) bool
 		switch {
 		case r == nil:
 			l.text = append(l.text, '+')
-		case r.code == SelectorError:
+		case r.code == api.SelectorError:
 			return false
 		default:
 			l.text = append(append(l.text, r.code...), r.label...)

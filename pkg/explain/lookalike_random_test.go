@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -139,7 +140,7 @@ func randomCapacity(random *rand.Rand) resourceapi.DeviceCapacity {
 
 // allWaiting asks about all claims that wait, together.
 func allWaiting(snap *snapshot.Snapshot) *subject {
-	s := &subject{target: Target{Kind: KindClaim}}
+	s := &subject{target: api.Target{Kind: KindClaim}}
 	for _, claim := range snap.Claims {
 		if claim.Status.Allocation == nil {
 			s.claims = append(s.claims, allocator.PodClaim{Claim: claim})

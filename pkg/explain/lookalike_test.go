@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -327,10 +328,10 @@ func TestFitsOnTheFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Verdict != Fits || e.Placement.Node != "b" || e.Placement.Claims[0].Devices[0].Pool != "b" {
+	if e.Verdict != api.Fits || e.Placement.Node != "b" || e.Placement.Claims[0].Devices[0].Pool != "b" {
 		t.Errorf("%s %+v, want the devices of b", e.Verdict, e.Placement)
 	}
-	if len(e.Nodes) != 2 || !slices.Equal(e.Nodes[0].Names, []string{"b", "c"}) || e.Nodes[0].Verdict != Fits {
+	if len(e.Nodes) != 2 || !slices.Equal(e.Nodes[0].Names, []string{"b", "c"}) || e.Nodes[0].Verdict != api.Fits {
 		t.Errorf("nodes %+v, want that it fits on b and c", e.Nodes)
 	}
 }

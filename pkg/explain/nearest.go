@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // A node where the claims do not fit is as near as the changes that it takes are
@@ -301,9 +302,9 @@ func (x *inquiry) estimateRequest(ctx context.Context, f *funnel, node *corev1.N
 // and what is asked for stay the same.
 func (r *reason) passing() bool {
 	switch r.code {
-	case DeviceAllocated, CountersExhausted, CompatibilityGroupConflict, DeviceTainted, PoolIncomplete, FeatureDisabled, BindingConditionsUnsupported:
+	case api.DeviceAllocated, api.CountersExhausted, api.CompatibilityGroupConflict, api.DeviceTainted, api.PoolIncomplete, api.FeatureDisabled, api.BindingConditionsUnsupported:
 		return true
-	case CapacityInsufficient:
+	case api.CapacityInsufficient:
 		return r.rank == rankCapacityLeft
 	default:
 		return false

@@ -16,12 +16,13 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // nodeAnswer is the answer for one node; nodes with equal answers are grouped.
 type nodeAnswer struct {
-	verdict Verdict
-	code    Code
+	verdict api.Verdict
+	code    api.Code
 	message string
 	score   int64
 	// shortage is set if one request has too few devices.
@@ -84,7 +85,7 @@ func (a nodeAnswer) nearer(b nodeAnswer) int {
 
 // groupNodes puts nodes with the same answer together, the best first. How
 // near single nodes come is no reason to tell them apart.
-func groupNodes(answers map[nodeAnswer][]string) []NodeGroup {
+func groupNodes(answers map[nodeAnswer][]string) []api.NodeGroup {
 	nearest, names := map[nodeAnswer]nodeAnswer{}, map[nodeAnswer][]string{}
 	for answer, nodes := range answers {
 		said := answer
@@ -101,11 +102,11 @@ func groupNodes(answers map[nodeAnswer][]string) []NodeGroup {
 			cmp.Compare(a.message, b.message),
 		)
 	})
-	groups := make([]NodeGroup, 0, len(sorted))
+	groups := make([]api.NodeGroup, 0, len(sorted))
 	byCause, at := map[deviceShortage][]nodeAnswer{}, map[deviceShortage]int{}
 	for _, said := range sorted {
 		slices.SortFunc(names[said], naturalCompare)
-		group := NodeGroup{
+		group := api.NodeGroup{
 			Count: len(names[said]), Names: names[said], Verdict: said.verdict,
 			Code: said.code, Message: said.message, Missing: nearest[said].missing, Score: said.score,
 		}
@@ -128,16 +129,16 @@ func groupNodes(answers map[nodeAnswer][]string) []NodeGroup {
 }
 
 // mergeGroup adds nodes with the same cause and another count.
-func mergeGroup(g *NodeGroup, other NodeGroup) {
+func mergeGroup(g *api.NodeGroup, other api.NodeGroup) {
 	if len(g.Parts) == 0 {
-		g.Parts = []NodeGroup{*g}
+		g.Parts = []api.NodeGroup{*g}
 	}
 	g.Parts = append(g.Parts, other)
 	g.Count += other.Count
 	g.Names = slices.Concat(g.Names, other.Names)
 	slices.SortFunc(g.Names, naturalCompare)
 	if g.Code != other.Code {
-		g.Code = CountUnsatisfiable
+		g.Code = api.CountUnsatisfiable
 	}
 }
 
@@ -158,8 +159,8 @@ func rangeText(answers []nodeAnswer) string {
 	return fmt.Sprintf("%s%d to %d of %d available%s, the others %s", s.request, least, most, s.needs, match, s.others)
 }
 
-func verdictOrder(v Verdict) int {
-	return slices.Index([]Verdict{Fits, Allocated, Error, Undetermined, DoesNotFit}, v)
+func verdictOrder(v api.Verdict) int {
+	return slices.Index([]api.Verdict{api.Fits, api.Allocated, api.Error, api.Undetermined, api.DoesNotFit}, v)
 }
 
 // progress is that of a node that the pod cannot use. Among those that have
@@ -217,7 +218,7 @@ func (x *inquiry) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
 	offer := x.offer(ctx, node)
 	answer, known := x.probed[offer]
 	if !known {
-		answer = nodeAnswer{verdict: DoesNotFit, code: CountUnsatisfiable, message: notTogether + " (not looked at more closely)", progress: progressUnproved}
+		answer = nodeAnswer{verdict: api.DoesNotFit, code: api.CountUnsatisfiable, message: notTogether + " (not looked at more closely)", progress: progressUnproved}
 		if len(x.probed) < maxProbed {
 			answer = x.together(ctx, node)
 		}
@@ -266,22 +267,22 @@ type census struct {
 	// usable counts devices that could be had if others gave something back or
 	// a taint went.
 	usable   int
-	codes    map[Code]int
+	codes    map[api.Code]int
 	lacks    tally
 	furthest int
 }
 
-func newCensus() *census { return &census{codes: map[Code]int{}, lacks: tally{}} }
+func newCensus() *census { return &census{codes: map[api.Code]int{}, lacks: tally{}} }
 
 func (c *census) note(r *reason) {
-	if r.code == ClassSelectorFalse {
+	if r.code == api.ClassSelectorFalse {
 		c.otherClass++
 		return
 	}
 	switch r.code {
-	case DeviceAllocated, CountersExhausted, CompatibilityGroupConflict, DeviceTainted:
+	case api.DeviceAllocated, api.CountersExhausted, api.CompatibilityGroupConflict, api.DeviceTainted:
 		c.usable++
-	case CapacityInsufficient:
+	case api.CapacityInsufficient:
 		if r.rank == rankCapacityLeft {
 			c.usable++
 		}
@@ -364,7 +365,7 @@ func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) 
 	c := f.census(ctx, x.site.pools[node.Name], node)
 	eligible := f.eligible[node.Name]
 	prefix := x.requestPrefix(f)
-	answer := nodeAnswer{verdict: DoesNotFit, code: CountUnsatisfiable, progress: max(progressShort, c.furthest)}
+	answer := nodeAnswer{verdict: api.DoesNotFit, code: api.CountUnsatisfiable, progress: max(progressShort, c.furthest)}
 	if f.request.all() {
 		answer.missing = max(1, c.matching-eligible)
 	} else {
@@ -399,14 +400,14 @@ func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) 
 		answer.message = fmt.Sprintf("%s%d of %d available", prefix, eligible, f.request.count)
 		if most := c.usable + eligible; most > 0 && int64(most) < f.request.count {
 			// Even if all of them were available there would be too few.
-			answer.code = CountUnsatisfiable
+			answer.code = api.CountUnsatisfiable
 			if most > eligible {
 				answer.shortage.most = most
 				answer.message += fmt.Sprintf(", at most %d match", most)
 			}
 		}
 		if eligible > 0 {
-			answer.code = CountUnsatisfiable
+			answer.code = api.CountUnsatisfiable
 		}
 		if len(lacks) > 0 {
 			answer.message += " (" + strings.Join(lacks, ", ") + ")"
@@ -421,27 +422,27 @@ func lack(r *reason) string {
 		return r.lack
 	}
 	switch r.code {
-	case DeviceAllocated:
+	case api.DeviceAllocated:
 		return "allocated"
-	case DeviceTainted:
+	case api.DeviceTainted:
 		return "tainted"
-	case RequestSelectorFalse:
+	case api.RequestSelectorFalse:
 		return "not matching " + theSelector(r.label)
-	case SelectorError:
+	case api.SelectorError:
 		return "for which the selector fails"
-	case CountersExhausted:
+	case api.CountersExhausted:
 		return "without enough counters available"
-	case CompatibilityGroupConflict:
+	case api.CompatibilityGroupConflict:
 		return "of an incompatible group"
-	case PoolIncomplete:
+	case api.PoolIncomplete:
 		return "in an incomplete pool"
-	case PoolInvalid:
+	case api.PoolInvalid:
 		return "in an invalid pool"
-	case PoolObsolete:
+	case api.PoolObsolete:
 		return "of an older generation of the pool"
-	case FeatureDisabled, BindingConditionsUnsupported:
+	case api.FeatureDisabled, api.BindingConditionsUnsupported:
 		return "needing a feature that is off"
-	case NodeOperationUnsupported:
+	case api.NodeOperationUnsupported:
 		return "that the node is too old for"
 	default:
 		return r.label
@@ -456,15 +457,15 @@ func theSelector(label string) string {
 }
 
 // noneMatch is the answer for a node that has nothing of the kind.
-func (f *funnel) noneMatch(reachable, otherClass int) (Code, string) {
+func (f *funnel) noneMatch(reachable, otherClass int) (api.Code, string) {
 	switch {
 	case reachable == 0:
-		return NodeNotReachable, "no devices of class " + f.request.class
+		return api.NodeNotReachable, "no devices of class " + f.request.class
 	case otherClass == reachable && f.classHasDevices():
-		return NodeNotReachable, "no devices of class " + f.request.class
+		return api.NodeNotReachable, "no devices of class " + f.request.class
 	case otherClass == reachable:
-		return ClassSelectorFalse, "no devices of class " + f.request.class
+		return api.ClassSelectorFalse, "no devices of class " + f.request.class
 	default:
-		return RequestSelectorFalse, fmt.Sprintf("no device matches request %s", f.request.name)
+		return api.RequestSelectorFalse, fmt.Sprintf("no device matches request %s", f.request.name)
 	}
 }

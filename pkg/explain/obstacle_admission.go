@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -25,16 +26,16 @@ func (x *inquiry) refusals() []obstacle {
 		return nil
 	}
 	var obstacles []obstacle
-	note := func(code Code, stage Stage, refusals []admission.Refusal) {
+	note := func(code api.Code, stage api.Stage, refusals []admission.Refusal) {
 		for _, r := range refusals {
 			o := obstacle{code: code, stage: stage}
 			o.reason = r.Reason
 			o.prove(object(r.Object, namespace, r.Name), r.Path, r.Found, r.Wanted)
-			if code == QuotaExceeded {
-				o.step(ActorUser, "ask for less, or delete what is counted in namespace %s and not needed", namespace)
-				o.step(ActorAdmin, "raise %s %s in namespace %s", r.Object, r.Name, namespace)
+			if code == api.QuotaExceeded {
+				o.step(api.ActorUser, "ask for less, or delete what is counted in namespace %s and not needed", namespace)
+				o.step(api.ActorAdmin, "raise %s %s in namespace %s", r.Object, r.Name, namespace)
 			} else {
-				o.step(ActorUser, "change the requests and limits of the pod so that %s %s allows them", r.Object, r.Name)
+				o.step(api.ActorUser, "change the requests and limits of the pod so that %s %s allows them", r.Object, r.Name)
 			}
 			obstacles = append(obstacles, o)
 		}
@@ -43,15 +44,15 @@ func (x *inquiry) refusals() []obstacle {
 		ranges := inNamespace(x.snap.LimitRanges, namespace)
 		pod = admission.WithDefaults(ranges, pod)
 		x.unknownAdmission(snapshot.ResourceLimitRanges, "LimitRanges", namespace)
-		note(LimitRangeViolated, "", admission.LimitRefusals(ranges, pod))
+		note(api.LimitRangeViolated, "", admission.LimitRefusals(ranges, pod))
 	}
 	x.unknownAdmission(snapshot.ResourceQuotas, "ResourceQuotas", namespace)
 	quotas := inNamespace(x.snap.Quotas, namespace)
 	if newPod {
-		note(QuotaExceeded, "", admission.PodRefusals(quotas, pod))
+		note(api.QuotaExceeded, "", admission.PodRefusals(quotas, pod))
 	}
 	if len(created) > 0 {
-		note(QuotaExceeded, stage, admission.ClaimRefusals(quotas, x.extendedNames(), created...))
+		note(api.QuotaExceeded, stage, admission.ClaimRefusals(quotas, x.extendedNames(), created...))
 	}
 	return obstacles
 }
@@ -66,9 +67,9 @@ func (x *inquiry) unknownAdmission(resource, what, namespace string) {
 
 // toBeCreated is what the claims count for that do not exist yet, and the stage
 // in which they are created.
-func (x *inquiry) toBeCreated() ([]corev1.ResourceList, Stage) {
+func (x *inquiry) toBeCreated() ([]corev1.ResourceList, api.Stage) {
 	var usages []corev1.ResourceList
-	stage := StageClaimGeneration
+	stage := api.StageClaimGeneration
 	pod := x.subject.pod
 	for i := range x.subject.claims {
 		pc := &x.subject.claims[i]
@@ -77,7 +78,7 @@ func (x *inquiry) toBeCreated() ([]corev1.ResourceList, Stage) {
 		case pc.ExtendedResources && pod != nil && waits(pod):
 			if len(usages) == 0 {
 				// The scheduler creates it.
-				stage = StageAllocation
+				stage = api.StageAllocation
 			}
 			usages = append(usages, admission.ClaimUsage(&pc.Claim.Spec, x.extendedNames(), admission.PodUsage(pod)))
 		case pc.ExtendedResources, !pc.Generated && (!pc.Claim.CreationTimestamp.IsZero() || x.snap.Claim(pc.Claim.Namespace, pc.Claim.Name) == nil):

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -41,13 +42,13 @@ func (x *inquiry) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]obstacl
 	members := x.members(pod, name)
 	minCount := int(group.Spec.SchedulingPolicy.Gang.MinCount)
 	if len(members) < minCount && (!x.subject.workload || !x.subject.hypothetical) {
-		o := obstacle{code: GangIncomplete, stage: StageQueueing}
+		o := obstacle{code: api.GangIncomplete, stage: api.StageQueueing}
 		o.reason = fmt.Sprintf("PodGroup %s has %s, minCount is %d: none is scheduled before", name, plural(len(members), "pod"), minCount)
 		o.prove(object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", plural(len(members), "pod"), fmt.Sprint(minCount))
-		o.step(ActorUser, "create the missing pods of PodGroup %s, or lower its minCount", name)
+		o.step(api.ActorUser, "create the missing pods of PodGroup %s, or lower its minCount", name)
 		return []obstacle{o}, nil
 	}
-	if x.out.Verdict != Fits && x.out.Verdict != Allocated {
+	if x.out.Verdict != api.Fits && x.out.Verdict != api.Allocated {
 		return nil, nil
 	}
 	if len(group.Spec.ResourceClaims) > len(group.Status.ResourceClaimStatuses) {
@@ -60,10 +61,10 @@ func (x *inquiry) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]obstacl
 	if err != nil || fit >= minCount || len(members) < minCount {
 		return nil, err
 	}
-	o := obstacle{code: GangIncomplete, stage: StageAllocation}
+	o := obstacle{code: api.GangIncomplete, stage: api.StageAllocation}
 	o.reason = fmt.Sprintf("%d of %s of PodGroup %s fit, minCount is %d: all of them are scheduled, or none", fit, plural(len(members), "pod"), name, minCount)
 	o.prove(object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", fmt.Sprintf("%d fit", fit), fmt.Sprint(minCount))
-	o.step(ActorUser, "ask for fewer devices for each pod of PodGroup %s, or lower its minCount", name)
+	o.step(api.ActorUser, "ask for fewer devices for each pod of PodGroup %s, or lower its minCount", name)
 	return []obstacle{o}, nil
 }
 
@@ -72,14 +73,14 @@ func (x *inquiry) groupMissing(pod *corev1.Pod, name string) obstacle {
 	for _, group := range inNamespace(x.snap.PodGroups, pod.Namespace) {
 		names = append(names, group.Name)
 	}
-	o := obstacle{code: PodGroupMissing, stage: StageQueueing}
+	o := obstacle{code: api.PodGroupMissing, stage: api.StageQueueing}
 	if x.site.alloc.FeatureEnabled("DRAWorkloadResourceClaims") && slices.ContainsFunc(x.subject.claims, func(pc allocator.PodClaim) bool { return pc.Generated && !pc.ExtendedResources }) {
 		// The resourceclaim controller waits for the PodGroup, too.
-		o.stage = StageClaimGeneration
+		o.stage = api.StageClaimGeneration
 	}
 	o.reason = fmt.Sprintf("PodGroup %s does not exist%s", name, didYouMean(name, names))
 	o.prove(podObject(pod), "spec.schedulingGroup.podGroupName", name, "a PodGroup of the namespace")
-	o.step(ActorUser, "create PodGroup %s in namespace %s, or recreate the pod with another one", name, pod.Namespace)
+	o.step(api.ActorUser, "create PodGroup %s in namespace %s, or recreate the pod with another one", name, pod.Namespace)
 	return o
 }
 
@@ -118,11 +119,11 @@ func (x *inquiry) fitTogether(ctx context.Context, members []*corev1.Pod) (int, 
 			if err := q.sortKind(ctx, p); err != nil {
 				return 0, err
 			}
-			if p.kind.answer.Verdict == Allocated {
+			if p.kind.answer.Verdict == api.Allocated {
 				fit++
 				continue
 			}
-			if p.kind.answer.Verdict != Fits {
+			if p.kind.answer.Verdict != api.Fits {
 				continue
 			}
 			if err := q.reserve(ctx, p); err != nil {

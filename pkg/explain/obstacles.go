@@ -15,16 +15,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // obstacle is something other than devices that keeps a pod from being placed,
 // whatever the node.
 type obstacle struct {
-	code Code
+	code api.Code
 	// stage is where the pod stands because of it, empty for one that cannot even
 	// be created.
-	stage Stage
+	stage api.Stage
 	finding
 }
 
@@ -55,7 +56,7 @@ func (x *inquiry) obstacles(ctx context.Context) ([]obstacle, error) {
 	return slices.Concat(found, gang, x.volumeObstacles(pod)), nil
 }
 
-// meetObstacles turns "it fits" into [Blocked] if something else than devices is in the
+// meetObstacles turns "it fits" into [api.Blocked] if something else than devices is in the
 // way. Where there are no devices either, it is a hint.
 func (x *inquiry) meetObstacles(ctx context.Context) error {
 	obstacles, err := x.obstacles(ctx)
@@ -64,8 +65,8 @@ func (x *inquiry) meetObstacles(ctx context.Context) error {
 	}
 	switch {
 	case len(obstacles) == 0:
-	case x.out.Verdict == Fits, x.out.Verdict == Allocated:
-		x.out.Verdict, x.out.Code, x.out.Summary = Blocked, obstacles[0].code, ""
+	case x.out.Verdict == api.Fits, x.out.Verdict == api.Allocated:
+		x.out.Verdict, x.out.Code, x.out.Summary = api.Blocked, obstacles[0].code, ""
 		x.blockedBy = obstacles
 		return nil
 	case !x.subject.verdictOnly:
@@ -73,7 +74,7 @@ func (x *inquiry) meetObstacles(ctx context.Context) error {
 			x.hint("Besides, "+o.reason, o.evidence...)
 		}
 	}
-	if x.out.Verdict == Fits {
+	if x.out.Verdict == api.Fits {
 		x.nameUnknowns()
 	}
 	return nil
@@ -130,7 +131,7 @@ func (x *inquiry) volumeObstacles(pod *corev1.Pod) []obstacle {
 }
 
 func (x *inquiry) volumeObstacle(pod *corev1.Pod, use *allocator.VolumeUse) *obstacle {
-	o := &obstacle{code: VolumeNotReady, stage: StageNodeFit}
+	o := &obstacle{code: api.VolumeNotReady, stage: api.StageNodeFit}
 	claim, name := use.Claim, object("PersistentVolumeClaim", pod.Namespace, use.Name)
 	switch {
 	case claim == nil && use.Ephemeral:
@@ -140,7 +141,7 @@ func (x *inquiry) volumeObstacle(pod *corev1.Pod, use *allocator.VolumeUse) *obs
 		}
 		o.reason = fmt.Sprintf("PersistentVolumeClaim %s for the ephemeral volume %s has not been created yet", use.Name, use.Volume)
 		o.prove(name, "", "missing", "a PersistentVolumeClaim")
-		o.step(ActorAdmin, "check that kube-controller-manager runs: its ephemeral volume controller creates PersistentVolumeClaims")
+		o.step(api.ActorAdmin, "check that kube-controller-manager runs: its ephemeral volume controller creates PersistentVolumeClaims")
 	case claim == nil:
 		var names []string
 		for _, other := range x.snap.VolumeClaims {
@@ -150,22 +151,22 @@ func (x *inquiry) volumeObstacle(pod *corev1.Pod, use *allocator.VolumeUse) *obs
 		}
 		o.reason = fmt.Sprintf("PersistentVolumeClaim %s does not exist%s", use.Name, didYouMean(use.Name, names))
 		o.prove(name, "", "missing", "a PersistentVolumeClaim for volume "+use.Volume)
-		o.step(ActorUser, "create PersistentVolumeClaim %s in namespace %s, or name another one", use.Name, pod.Namespace)
+		o.step(api.ActorUser, "create PersistentVolumeClaim %s in namespace %s, or name another one", use.Name, pod.Namespace)
 	case claim.UID == "" && claim.CreationTimestamp.IsZero():
 		// It is about to be created with the pod.
 		return nil
 	case claim.Status.Phase == corev1.ClaimLost:
 		o.reason = fmt.Sprintf("PersistentVolumeClaim %s is lost: its PersistentVolume %s does not exist", use.Name, claim.Spec.VolumeName)
 		o.prove(name, "status.phase", string(claim.Status.Phase), string(corev1.ClaimBound))
-		o.step(ActorUser, "replace PersistentVolumeClaim %s: one that is lost is never bound again", use.Name)
+		o.step(api.ActorUser, "replace PersistentVolumeClaim %s: one that is lost is never bound again", use.Name)
 	case claim.DeletionTimestamp != nil:
 		o.reason = fmt.Sprintf("PersistentVolumeClaim %s is being deleted", use.Name)
 		o.prove(name, "metadata.deletionTimestamp", claim.DeletionTimestamp.UTC().Format(time.RFC3339), "none")
-		o.step(ActorUser, "name another PersistentVolumeClaim, or create it again once it is gone")
+		o.step(api.ActorUser, "name another PersistentVolumeClaim, or create it again once it is gone")
 	case use.Ephemeral && !metav1.IsControlledBy(claim, pod):
 		o.reason = fmt.Sprintf("PersistentVolumeClaim %s has the name that the ephemeral volume %s needs, and was not created for the pod", use.Name, use.Volume)
 		o.prove(name, "metadata.ownerReferences", "", "pod "+pod.Name)
-		o.step(ActorUser, "delete PersistentVolumeClaim %s, or rename the pod or its volume", use.Name)
+		o.step(api.ActorUser, "delete PersistentVolumeClaim %s, or rename the pod or its volume", use.Name)
 	case !allocator.VolumeBound(claim):
 		return x.unboundObstacle(o, claim, name)
 	default:
@@ -186,7 +187,7 @@ func (x *inquiry) unboundObstacle(o *obstacle, claim *corev1.PersistentVolumeCla
 		}
 		o.reason = fmt.Sprintf("PersistentVolumeClaim %s is not bound, and its StorageClass %s does not exist", claim.Name, className)
 		o.prove(name, "spec.storageClassName", className, "a StorageClass")
-		o.step(ActorAdmin, "create StorageClass %s, or a PersistentVolume of it", className)
+		o.step(api.ActorAdmin, "create StorageClass %s, or a PersistentVolume of it", className)
 		return o
 	}
 	if allocator.WaitsForConsumer(claim, class) {
@@ -203,7 +204,7 @@ func (x *inquiry) unboundObstacle(o *obstacle, claim *corev1.PersistentVolumeCla
 		phase = string(corev1.ClaimPending)
 	}
 	o.prove(name, "status.phase", phase, string(corev1.ClaimBound))
-	o.step(ActorUser, "see what keeps it from being bound: kubectl describe pvc %s -n %s", shellQuoted(claim.Name), shellQuoted(claim.Namespace))
+	o.step(api.ActorUser, "see what keeps it from being bound: kubectl describe pvc %s -n %s", shellQuoted(claim.Name), shellQuoted(claim.Namespace))
 	return o
 }
 
@@ -230,7 +231,7 @@ func (x *inquiry) boundObstacle(o *obstacle, pod *corev1.Pod, use *allocator.Vol
 		}) {
 			o.reason = fmt.Sprintf("PersistentVolumeClaim %s is used by pod %s, and only one pod can use it (ReadWriteOncePod)", claim.Name, other.Name)
 			o.prove(podObject(other), "spec.volumes", claim.Name, "no other pod with it")
-			o.step(ActorNobody, "pod %s is finished or deleted", other.Name)
+			o.step(api.ActorNobody, "pod %s is finished or deleted", other.Name)
 			return o
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -59,25 +60,25 @@ func TestObstacles(t *testing.T) {
 	}
 	tests := map[string]struct {
 		cluster []part
-		verdict Verdict
-		code    Code
-		stage   Stage
+		verdict api.Verdict
+		code    api.Code
+		stage   api.Stage
 		summary string
 		assumed string
 	}{
-		"no group":                 {devicesAnd(changedPod("p", inGroup, "c")), Blocked, PodGroupMissing, StageQueueing, "PodGroup workers does not exist", ""},
-		"hidden groups":            {devicesAnd(changedPod("p", inGroup, "c"), gap(snapshot.ResourcePodGroups, "may not list")), Fits, "", StageAllocation, "not evaluated: PodGroup workers (may not list)", "PodGroup workers (may not list)"},
-		"small gang":               {devicesAnd(changedPod("p", inGroup, "c"), gang(2)), Blocked, GangIncomplete, StageQueueing, "PodGroup workers has 1 pod, minCount is 2", ""},
-		"gang too large":           {devicesAnd(claim("d", exact("gpu", 2)), changedPod("p", inGroup, "c"), changedPod("q", inGroup, "d"), gang(2)), Blocked, GangIncomplete, StageAllocation, "1 of 2 pods of PodGroup workers fit, minCount is 2", ""},
-		"gang":                     {devicesAnd(claim("d", exact("gpu", 1)), changedPod("p", inGroup, "c"), changedPod("q", inGroup, "d"), gang(2)), Fits, "", StageAllocation, "The allocator picks n1.", ""},
-		"no volume":                {devicesAnd(changedPod("p", withVolume, "c")), Blocked, VolumeNotReady, StageNodeFit, "PersistentVolumeClaim data does not exist", ""},
-		"unread volumes":           {devicesAnd(changedPod("p", withVolume, "c"), func(s *snapshot.Snapshot) { s.Listed = nil }), Fits, "", StageAllocation, "not evaluated: volumes (the snapshot does not have them)", "volumes (the snapshot does not have them)"},
-		"deleted volume":           {devicesAnd(changedPod("p", withVolume, "c"), volumeClaim(func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })), Blocked, VolumeNotReady, StageNodeFit, "is being deleted", ""},
-		"unbound volume":           {devicesAnd(changedPod("p", withVolume, "c"), volumeClaim(func(*corev1.PersistentVolumeClaim) {})), Blocked, VolumeNotReady, StageNodeFit, "PersistentVolumeClaim data is not bound and has no StorageClass", ""},
-		"quota of existing claims": {devicesAnd(changedPod("p", func(*corev1.Pod) {}, "c"), quota, func(s *snapshot.Snapshot) { s.Claims[0].UID = "of-c" }), Fits, "", StageAllocation, "The allocator picks n1.", ""},
-		"quota of a new claim":     {devicesAnd(quota, func(s *snapshot.Snapshot) { s.Claims[0].UID, s.Claims[0].CreationTimestamp = "", metav1.Time{} }), Blocked, QuotaExceeded, StageClaimGeneration, "ResourceQuota gpus allows 8 of " + gpus + ": 8 used, 1 more needed", ""},
-		"another scheduler":        {devicesAnd(changedPod("p", func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }, "c")), Fits, "", "", "not evaluated: the rules of scheduler volcano", ""},
-		"the scheduler said no":    {devicesAnd(changedPod("p", func(p *corev1.Pod) { p.Status.Conditions = []corev1.PodCondition{refused} }, "c")), Fits, "", StageAllocation, "the scheduler last said otherwise (2026-07-01T11:00:00Z)", ""},
+		"no group":                 {devicesAnd(changedPod("p", inGroup, "c")), api.Blocked, api.PodGroupMissing, api.StageQueueing, "PodGroup workers does not exist", ""},
+		"hidden groups":            {devicesAnd(changedPod("p", inGroup, "c"), gap(snapshot.ResourcePodGroups, "may not list")), api.Fits, "", api.StageAllocation, "not evaluated: PodGroup workers (may not list)", "PodGroup workers (may not list)"},
+		"small gang":               {devicesAnd(changedPod("p", inGroup, "c"), gang(2)), api.Blocked, api.GangIncomplete, api.StageQueueing, "PodGroup workers has 1 pod, minCount is 2", ""},
+		"gang too large":           {devicesAnd(claim("d", exact("gpu", 2)), changedPod("p", inGroup, "c"), changedPod("q", inGroup, "d"), gang(2)), api.Blocked, api.GangIncomplete, api.StageAllocation, "1 of 2 pods of PodGroup workers fit, minCount is 2", ""},
+		"gang":                     {devicesAnd(claim("d", exact("gpu", 1)), changedPod("p", inGroup, "c"), changedPod("q", inGroup, "d"), gang(2)), api.Fits, "", api.StageAllocation, "The allocator picks n1.", ""},
+		"no volume":                {devicesAnd(changedPod("p", withVolume, "c")), api.Blocked, api.VolumeNotReady, api.StageNodeFit, "PersistentVolumeClaim data does not exist", ""},
+		"unread volumes":           {devicesAnd(changedPod("p", withVolume, "c"), func(s *snapshot.Snapshot) { s.Listed = nil }), api.Fits, "", api.StageAllocation, "not evaluated: volumes (the snapshot does not have them)", "volumes (the snapshot does not have them)"},
+		"deleted volume":           {devicesAnd(changedPod("p", withVolume, "c"), volumeClaim(func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })), api.Blocked, api.VolumeNotReady, api.StageNodeFit, "is being deleted", ""},
+		"unbound volume":           {devicesAnd(changedPod("p", withVolume, "c"), volumeClaim(func(*corev1.PersistentVolumeClaim) {})), api.Blocked, api.VolumeNotReady, api.StageNodeFit, "PersistentVolumeClaim data is not bound and has no StorageClass", ""},
+		"quota of existing claims": {devicesAnd(changedPod("p", func(*corev1.Pod) {}, "c"), quota, func(s *snapshot.Snapshot) { s.Claims[0].UID = "of-c" }), api.Fits, "", api.StageAllocation, "The allocator picks n1.", ""},
+		"quota of a new claim":     {devicesAnd(quota, func(s *snapshot.Snapshot) { s.Claims[0].UID, s.Claims[0].CreationTimestamp = "", metav1.Time{} }), api.Blocked, api.QuotaExceeded, api.StageClaimGeneration, "ResourceQuota gpus allows 8 of " + gpus + ": 8 used, 1 more needed", ""},
+		"another scheduler":        {devicesAnd(changedPod("p", func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }, "c")), api.Fits, "", "", "not evaluated: the rules of scheduler volcano", ""},
+		"the scheduler said no":    {devicesAnd(changedPod("p", func(p *corev1.Pod) { p.Status.Conditions = []corev1.PodCondition{refused} }, "c")), api.Fits, "", api.StageAllocation, "the scheduler last said otherwise (2026-07-01T11:00:00Z)", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +109,7 @@ func TestClaimBeingDeleted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Verdict != Blocked || e.Code != ClaimNotReady || !strings.Contains(e.Summary, "terminating") {
+	if e.Verdict != api.Blocked || e.Code != api.ClaimNotReady || !strings.Contains(e.Summary, "terminating") {
 		t.Errorf("%s %s: %s", e.Verdict, e.Code, e.Summary)
 	}
 }

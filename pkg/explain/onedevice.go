@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -59,13 +60,13 @@ func (s *subject) findDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator
 				names = append(names, d.ID.String())
 			}
 			return &TargetError{
-				Target:  Target{Kind: KindDevice, Name: text},
+				Target:  api.Target{Kind: KindDevice, Name: text},
 				Message: fmt.Sprintf("Device %s is ambiguous, there are %d of that name", text, len(names)),
 				Hint:    "write one of: " + sample(names, maxNamed),
 			}
 		}
 	}
-	err := &TargetError{Target: Target{Kind: KindDevice, Name: text}, Message: fmt.Sprintf("Device %s not found in %s", text, snap.Source)}
+	err := &TargetError{Target: api.Target{Kind: KindDevice, Name: text}, Message: fmt.Sprintf("Device %s not found in %s", text, snap.Source)}
 	form := forms[max(0, 2-strings.Count(text, "/"))]
 	names, inPool := make([]string, 0, len(all)), []string(nil)
 	for i := range all {
@@ -132,9 +133,9 @@ func (x *inquiry) describeDevice(ctx context.Context) error {
 }
 
 // deviceRequest tells how a device fares for one request.
-func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel, d *allocator.Device) DeviceRequest {
+func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel, d *allocator.Device) api.DeviceRequest {
 	node := x.closest(ctx, f, d)
-	out := DeviceRequest{
+	out := api.DeviceRequest{
 		Claim: x.claimLabel(claim),
 		Name:  f.request.name, DeviceClass: f.request.class,
 		ExtendedResource: f.checks.extendedResource,
@@ -146,22 +147,22 @@ func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel, d *al
 	if node != nil {
 		out.Node = node.Name
 	}
-	var failed []DeviceCheck
+	var failed []api.DeviceCheck
 	for _, check := range out.Checks {
-		if check.Outcome == CheckFailed {
+		if check.Outcome == api.CheckFailed {
 			failed = append(failed, check)
 		}
 	}
 	switch {
-	case slices.ContainsFunc(x.placed(claim, f.request), func(p AllocatedDevice) bool {
+	case slices.ContainsFunc(x.placed(claim, f.request), func(p api.AllocatedDevice) bool {
 		return p.Driver == d.ID.Driver && p.Pool == d.ID.Pool && p.Device == d.ID.Device
 	}):
-		out.Outcome = Picked
+		out.Outcome = api.Picked
 	case len(failed) > 0:
-		out.Outcome = Rejected
+		out.Outcome = api.Rejected
 		out.Message = failed[0].Message
 	default:
-		out.Outcome = Eligible
+		out.Outcome = api.Eligible
 		out.Message = x.notPicked(ctx, claim, f, d, node)
 	}
 	return out
@@ -243,12 +244,12 @@ func (x *inquiry) pickedFor(d *allocator.Device) string {
 }
 
 // placed lists what the allocator picks for a request.
-func (x *inquiry) placed(claim int, r *request) []AllocatedDevice {
+func (x *inquiry) placed(claim int, r *request) []api.AllocatedDevice {
 	if x.out.Placement == nil {
 		return nil
 	}
 	of := x.claims[claim].claim
-	var list []AllocatedDevice
+	var list []api.AllocatedDevice
 	for _, c := range x.out.Placement.Claims {
 		for _, p := range c.Devices {
 			if c.Namespace == of.Namespace && c.Name == of.Name && p.Request == r.name {
@@ -267,11 +268,11 @@ func (x *inquiry) notPicked(ctx context.Context, claim int, f *funnel, d *alloca
 		alone = "passes alone every check that can be made"
 	}
 	placement, picks := x.out.Placement, "the allocator"
-	if x.out.Verdict == Undetermined {
+	if x.out.Verdict == api.Undetermined {
 		picks = "as far as can be seen " + picks
 	}
 	switch {
-	case x.out.Verdict == Error:
+	case x.out.Verdict == api.Error:
 		return alone + ", but scheduling fails with an error: " + x.out.Summary
 	case placement == nil, placement.Node != node.Name:
 		for _, group := range x.out.Nodes {
@@ -358,13 +359,13 @@ func (x *inquiry) deviceSummary() string {
 	requests := x.out.Device.Requests
 	if len(requests) == 0 {
 		for _, claim := range x.out.Claims {
-			if claim.Allocation != nil && slices.ContainsFunc(claim.Allocation.Devices, func(d AllocatedDevice) bool {
+			if claim.Allocation != nil && slices.ContainsFunc(claim.Allocation.Devices, func(d api.AllocatedDevice) bool {
 				return d.Driver == x.out.Device.Driver && d.Pool == x.out.Device.Pool && d.Device == x.out.Device.Name
 			}) {
 				return fmt.Sprintf("claim %s has it", cmp.Or(claim.Name, claim.PodClaim))
 			}
 		}
-		if x.out.Verdict == Allocated {
+		if x.out.Verdict == api.Allocated {
 			return "not evaluated: no request waits for devices"
 		}
 		return "not evaluated: " + x.out.Summary
@@ -378,19 +379,19 @@ func (x *inquiry) deviceSummary() string {
 	x.out.Device.Outcome = best.Outcome
 	label := best.Title()
 	switch best.Outcome {
-	case Picked:
+	case api.Picked:
 		text := "the allocator picks it for " + label
-		if x.out.Verdict == Undetermined {
+		if x.out.Verdict == api.Undetermined {
 			text = "as far as can be seen " + text
 		}
 		return text
-	case Eligible:
+	case api.Eligible:
 		return label + ": " + best.Message
 	default:
 		text, also := label+": ", []string(nil)
 		for _, check := range best.Checks {
 			switch {
-			case check.Outcome != CheckFailed:
+			case check.Outcome != api.CheckFailed:
 			case also == nil:
 				text += check.Label
 				if check.Message != "" {
@@ -410,13 +411,13 @@ func (x *inquiry) deviceSummary() string {
 
 // worth orders the requests by how well a device does: rejections by the number
 // of checks that it gets through.
-func worth(r *DeviceRequest) int {
+func worth(r *api.DeviceRequest) int {
 	switch r.Outcome {
-	case Picked:
+	case api.Picked:
 		return len(r.Checks) + 2
-	case Eligible:
+	case api.Eligible:
 		return len(r.Checks) + 1
 	default:
-		return slices.IndexFunc(r.Checks, func(c DeviceCheck) bool { return c.Outcome == CheckFailed })
+		return slices.IndexFunc(r.Checks, func(c api.DeviceCheck) bool { return c.Outcome == api.CheckFailed })
 	}
 }

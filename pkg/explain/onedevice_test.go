@@ -14,6 +14,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -26,43 +27,43 @@ func TestOneDevice(t *testing.T) {
 	large := where(`device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0 && device.attributes["gpu.example.com"].model == "B"`)
 	tests := map[string]struct {
 		cluster []part
-		outcome DeviceOutcome
+		outcome api.DeviceOutcome
 		failed  []string
 		summary string
 	}{
 		"picked": {
 			cluster: []part{pool("n1", device("x"), device("y")), claim(waiting, exact("gpu", 1))},
-			outcome: Picked, summary: "The allocator picks it for request gpu.",
+			outcome: api.Picked, summary: "The allocator picks it for request gpu.",
 		},
 		"others come first": {
 			cluster: []part{pool("n1", device("a"), device("b"), device("x")), claim(waiting, exact("gpu", 2))},
-			outcome: Eligible, summary: "the allocator takes a, b: of those that fit it takes the first",
+			outcome: api.Eligible, summary: "the allocator takes a, b: of those that fit it takes the first",
 		},
 		"picked for the other request": {
 			cluster: []part{pool("n1", device("x"), device("y")), claim(waiting, exact("one", 1), exact("two", 1))},
-			outcome: Picked, summary: "The allocator picks it for request one.",
+			outcome: api.Picked, summary: "The allocator picks it for request one.",
 		},
 		"one that comes later is taken": {
 			cluster: []part{
 				pool("n1", device("x", withAttribute("root", "1")), device("y", withAttribute("root", "2")), device("z", withAttribute("root", "2"))),
 				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
 			},
-			outcome: Eligible, summary: "Request gpu: passes every check alone, but the allocator takes y, z.",
+			outcome: api.Eligible, summary: "Request gpu: passes every check alone, but the allocator takes y, z.",
 		},
 		"another node is picked": {
 			cluster: []part{pool("n1", device("x")), pool("n2", devices(2)...), claim(waiting, exact("gpu", 2))},
-			outcome: Eligible, summary: "Request gpu: passes every check alone, but on n1: 1 of 2 available.",
+			outcome: api.Eligible, summary: "Request gpu: passes every check alone, but on n1: 1 of 2 available.",
 		},
 		"another node is as good": {
 			cluster: []part{pool("n1", device("a")), pool("n2", device("x")), claim(waiting, exact("gpu", 1))},
-			outcome: Eligible, summary: "Request gpu: passes every check alone, but the allocator picks n1.",
+			outcome: api.Eligible, summary: "Request gpu: passes every check alone, but the allocator picks n1.",
 		},
 		"pools with binding conditions come last": {
 			cluster: []part{
 				slice("n1", inPool("a"), device("x", func(d *resourceapi.Device) { d.BindingConditions = []string{"ready"} })),
 				slice("n1", inPool("b"), device("y")), claim(waiting, exact("gpu", 1)),
 			},
-			outcome: Eligible, summary: "takes y: of those that fit it takes the first, in the order of pools, slices and devices; pools with binding conditions, like this one, come last.",
+			outcome: api.Eligible, summary: "takes y: of those that fit it takes the first, in the order of pools, slices and devices; pools with binding conditions, like this one, come last.",
 		},
 		"claims cannot be seen": {
 			cluster: []part{
@@ -70,7 +71,7 @@ func TestOneDevice(t *testing.T) {
 				slice("n1", twoSlices, device("x", withSharing, withMemory("80Gi"), withCounter("board", "slices", "3"))), counters("n1", "board", "slices", "4"),
 				claim(waiting, exact("gpu", 1)),
 			},
-			outcome: Picked, summary: "As far as can be seen the allocator picks it for request gpu.",
+			outcome: api.Picked, summary: "As far as can be seen the allocator picks it for request gpu.",
 			failed: []string{
 				" not allocated: not known: you may not list claims", " capacity available: not known: you may not list claims",
 				" shared counters: not known: you may not list claims",
@@ -78,30 +79,30 @@ func TestOneDevice(t *testing.T) {
 		},
 		"claims cannot be seen, another device is picked": {
 			cluster: []part{gap(snapshot.ResourceClaims, "you may not list claims"), pool("n1", device("a"), device("x")), claim(waiting, exact("gpu", 1))},
-			outcome: Eligible, summary: "passes alone every check that can be made, but as far as can be seen the allocator takes a: of those",
+			outcome: api.Eligible, summary: "passes alone every check that can be made, but as far as can be seen the allocator takes a: of those",
 			failed: []string{" not allocated: not known: you may not list claims"},
 		},
 		"claims cannot be seen, but one has it": {
 			cluster: []part{gap(snapshot.ResourceClaims, "you may not list claims"), pool("n1", device("x")), holding("serve", "n1", "x"), claim(waiting, exact("gpu", 1))},
-			outcome: Rejected, failed: []string{"DeviceAllocated allocated: to claim serving/serve"},
+			outcome: api.Rejected, failed: []string{"DeviceAllocated allocated: to claim serving/serve"},
 		},
 		"admin access needs no free device": {
 			cluster: []part{gap(snapshot.ResourceClaims, "you may not list claims"), gate("DRAAdminAccess", true), pool("n1", device("x")), claim(waiting, exact("gpu", 1, admin))},
-			outcome: Picked,
+			outcome: api.Picked,
 		},
 		"no partner": {
 			cluster: []part{
 				pool("n1", device("x", withAttribute("root", "1")), device("y", withAttribute("root", "2"))),
 				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
 			},
-			outcome: Eligible, summary: "passes every check alone, but on n1: 2 available, at most 1 with the same gpu.example.com/root",
+			outcome: api.Eligible, summary: "passes every check alone, but on n1: 2 available, at most 1 with the same gpu.example.com/root",
 		},
 		"everything that is wrong": {
 			cluster: []part{
 				pool("n1", device("x", withMemory("40Gi"), withModel("A"), withTaint("xid", resourceapi.DeviceTaintEffectNoExecute), withTaint("ecc", resourceapi.DeviceTaintEffectNoSchedule))),
 				holding("serve", "n1", "x"), constrained(waiting, same("gpu.example.com/root"), exact("gpu", 1, large, tolerating("ecc"))),
 			},
-			outcome: Rejected,
+			outcome: api.Rejected,
 			failed: []string{
 				`RequestSelectorFalse selector: memory is 40Gi, must be 80Gi or more; model is "A", must be "B"`,
 				"DeviceAllocated allocated: to claim serving/serve",
@@ -115,7 +116,7 @@ func TestOneDevice(t *testing.T) {
 				slice("n1", func(s *resourceapi.ResourceSlice) { s.Spec.Driver = "nic.example.com" }, device("x")),
 				claim(waiting, exact("gpu", 1, where(`device.attributes["gpu.example.com"].model == "B"`))),
 			},
-			outcome: Rejected,
+			outcome: api.Rejected,
 			failed: []string{
 				`ClassSelectorFalse other class: driver is "nic.example.com", must be "gpu.example.com"`,
 				" selectors: not evaluated for devices of other classes",
@@ -128,7 +129,7 @@ func TestOneDevice(t *testing.T) {
 					s.Classes[0].Spec.Selectors = celSelectors(`device.attributes["gpu.example.com"].type == "gpu"`)
 				},
 			},
-			outcome: Rejected,
+			outcome: api.Rejected,
 			failed: []string{
 				"SelectorError class selector: no such key: type; attribute type (domain gpu.example.com) does not exist on the only device, and nothing else of that domain does", " selectors: the class fails",
 			},
@@ -137,7 +138,7 @@ func TestOneDevice(t *testing.T) {
 			cluster: []part{
 				pool("n1", device("x")), holding("serve", "n1", "x"), claim(waiting, exact("gpu", 1, where(`device.attributes["gpu.example.com"].model == "B"`))),
 			},
-			outcome: Rejected,
+			outcome: api.Rejected,
 			failed: []string{
 				" selector: the allocator passes over allocated devices before it evaluates selectors",
 				"DeviceAllocated allocated: to claim serving/serve",
@@ -148,7 +149,7 @@ func TestOneDevice(t *testing.T) {
 				pool("n1", device("x", withMemory("80Gi"), withSharing)), sharing("serve", "n1", "x", "memory", "60Gi"),
 				claim(waiting, exact("gpu", 1, wanting("memory", "40Gi"))),
 			},
-			outcome: Rejected,
+			outcome: api.Rejected,
 			failed:  []string{"CapacityInsufficient capacity: 20Gi of 80Gi memory available, 40Gi required"},
 		},
 		"counters": {
@@ -156,7 +157,7 @@ func TestOneDevice(t *testing.T) {
 				slice("n1", twoSlices, device("x", withCounter("board", "slices", "3")), device("y", withCounter("board", "slices", "2"))),
 				counters("n1", "board", "slices", "4"), holding("serve", "n1", "y"), claim(waiting, exact("gpu", 1)),
 			},
-			outcome: Rejected,
+			outcome: api.Rejected,
 			failed:  []string{"CountersExhausted counters: 2 of 4 available in counter slices, used by y, 3 required"},
 		},
 		"counters that it has taken itself": {
@@ -164,7 +165,7 @@ func TestOneDevice(t *testing.T) {
 				slice("n1", twoSlices, device("x", withCounter("board", "slices", "3"))),
 				counters("n1", "board", "slices", "4"), holding("serve", "n1", "x"), claim(waiting, exact("gpu", 1)),
 			},
-			outcome: Rejected,
+			outcome: api.Rejected,
 			failed: []string{
 				"DeviceAllocated allocated: to claim serving/serve",
 				" shared counters: it is in use and has taken its part already",
@@ -177,7 +178,7 @@ func TestOneDevice(t *testing.T) {
 				}, device("x", func(d *resourceapi.Device) { d.NodeName = new("n9") }), device("y", func(d *resourceapi.Device) { d.NodeName = new("n1") })),
 				claim(waiting, exact("gpu", 2)),
 			},
-			outcome: Rejected,
+			outcome: api.Rejected,
 			failed: []string{
 				"NodeNotReachable not reachable: the node does not exist",
 				" slice: no node can reach it", " pool: no node can reach it", " node operations: no node can reach it",
@@ -186,7 +187,7 @@ func TestOneDevice(t *testing.T) {
 		},
 		"incomplete pool": {
 			cluster: []part{slice("n1", twoSlices, device("x", withTaint("xid", resourceapi.DeviceTaintEffectNoExecute))), claim(waiting, exact("gpu", 1))},
-			outcome: Rejected,
+			outcome: api.Rejected,
 			failed: []string{
 				"PoolIncomplete pool incomplete: 1 of 2 slices of pool n1 published",
 				"DeviceTainted tainted: xid:NoExecute",
@@ -197,7 +198,7 @@ func TestOneDevice(t *testing.T) {
 				pool("n1", device("x")), slice("n1", func(s *resourceapi.ResourceSlice) { s.Spec.Pool.Generation = 2 }, device("y")),
 				claim(waiting, exact("gpu", 1)),
 			},
-			outcome: Rejected,
+			outcome: api.Rejected,
 			failed:  []string{"PoolObsolete obsolete: older than generation 2 of pool n1"},
 		},
 		"node of the device is cordoned": {
@@ -205,35 +206,35 @@ func TestOneDevice(t *testing.T) {
 				pool("n1", device("x")), claim(waiting, exact("gpu", 1)), pod("train-0", waiting),
 				changeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
 			},
-			outcome: Rejected, failed: []string{"NodeUnsuitable node not suitable: cordoned"},
+			outcome: api.Rejected, failed: []string{"NodeUnsuitable node not suitable: cordoned"},
 		},
 		"an earlier alternative is taken": {
 			cluster: []part{
 				pool("n1", device("a", withModel("A")), device("x", withModel("B"))),
 				claim(waiting, firstOf("gpu", alternative("big", 1, `device.attributes["gpu.example.com"].model == "A"`), alternative("small", 1, `device.attributes["gpu.example.com"].model == "B"`))),
 			},
-			outcome: Eligible, summary: "but the allocator takes gpu/big instead, which comes first",
+			outcome: api.Eligible, summary: "but the allocator takes gpu/big instead, which comes first",
 		},
 		"an earlier alternative wants too many": {
 			cluster: []part{
 				pool("n1", device("x", withModel("A")), device("b", withModel("B"))),
 				claim(waiting, firstOf("gpu", alternative("three", 3), alternative("one", 1, `device.attributes["gpu.example.com"].model == "B"`))),
 			},
-			outcome: Eligible, summary: "but the allocator takes gpu/one instead: request gpu/three: 2 of 3 available.",
+			outcome: api.Eligible, summary: "but the allocator takes gpu/one instead: request gpu/three: 2 of 3 available.",
 		},
 		"an earlier alternative leaves too little for others": {
 			cluster: []part{
 				pool("n1", device("w", withModel("A")), device("x", withModel("A")), device("b", withModel("B"))),
 				claim(waiting, firstOf("gpu", alternative("two", 2, `device.attributes["gpu.example.com"].model == "A"`), alternative("one", 1, `device.attributes["gpu.example.com"].model == "B"`)), exact("other", 1, where(`device.attributes["gpu.example.com"].model == "A" && device.attributes["gpu.example.com"].model != "C"`))),
 			},
-			outcome: Eligible, summary: "beside the devices of the other requests it finds none for this alternative",
+			outcome: api.Eligible, summary: "beside the devices of the other requests it finds none for this alternative",
 		},
 		"an earlier alternative has no partner": {
 			cluster: []part{
 				pool("n1", device("x", withAttribute("root", "1")), device("y", withAttribute("root", "2"))),
 				constrained(waiting, same("gpu.example.com/root"), firstOf("gpu", alternative("two", 2), alternative("one", 1, `device.attributes["gpu.example.com"].root == "2"`))),
 			},
-			outcome: Eligible, summary: "instead: enough devices are available for this alternative, but no set of them that satisfies it",
+			outcome: api.Eligible, summary: "instead: enough devices are available for this alternative, but no set of them that satisfies it",
 		},
 		"the claim has it": {
 			cluster: []part{pool("n1", device("x")), holding(waiting, "n1", "x"), func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace }},
@@ -261,10 +262,10 @@ func TestOneDevice(t *testing.T) {
 					continue
 				}
 				for _, check := range r.Checks {
-					if check.Outcome != CheckPassed {
+					if check.Outcome != api.CheckPassed {
 						failed = append(failed, string(check.Code)+" "+check.Label+": "+check.Message)
 					}
-					if (check.Outcome == CheckFailed) != (len(check.Evidence) > 0) {
+					if (check.Outcome == api.CheckFailed) != (len(check.Evidence) > 0) {
 						t.Errorf("check %s: %s with evidence %v", check.Check, check.Outcome, check.Evidence)
 					}
 				}
@@ -323,23 +324,23 @@ func TestDeviceFacts(t *testing.T) {
 	for i := range got.Taints {
 		got.Taints[i].Since = nil
 	}
-	want := DeviceExplanation{
+	want := api.DeviceExplanation{
 		Driver: driver, Pool: "n1", Name: "x", Slice: "n1-00", Generation: 1, Nodes: "n1", NodeCount: 1, Shared: true,
-		Attributes: []DeviceValue{{"model", `"A"`}},
-		Capacity:   []DeviceCapacity{{"memory", "80Gi", "60Gi", "20Gi"}},
-		Counters: []DeviceCounter{{
+		Attributes: []api.DeviceValue{{Name: "model", Value: `"A"`}},
+		Capacity:   []api.DeviceCapacity{{Name: "memory", Total: "80Gi", Consumed: "60Gi", Left: "20Gi"}},
+		Counters: []api.DeviceCounter{{
 			CounterSet: "board", Counter: "slices", Takes: "3", Total: "4", Left: "1", UsedBy: []string{"x"}, CompatibilityGroups: []string{"mig"},
 		}},
-		Taints: []DeviceTaint{
-			{Taint: "xid=79:NoExecute", Evidence: Evidence{Object: "ResourceSlice/n1-00", Path: "spec.devices[name=x].taints", Found: "xid=79:NoExecute"}},
-			{Taint: "drain:NoSchedule", Evidence: Evidence{Object: "DeviceTaintRule/drain", Path: "spec.taint", Found: "drain:NoSchedule"}},
+		Taints: []api.TaintEvidence{
+			{Taint: "xid=79:NoExecute", Evidence: api.Evidence{Object: "ResourceSlice/n1-00", Path: "spec.devices[name=x].taints", Found: "xid=79:NoExecute"}},
+			{Taint: "drain:NoSchedule", Evidence: api.Evidence{Object: "DeviceTaintRule/drain", Path: "spec.taint", Found: "drain:NoSchedule"}},
 		},
 		BindingConditions: []string{"ready"}, BindingFailureConditions: []string{"broken"},
-		Holders: []DeviceHolder{{
+		Holders: []api.DeviceHolder{{
 			Namespace: "serving", Name: "serve", Request: "gpu", ShareID: "share-serve", ConsumedCapacity: map[string]string{"memory": "60Gi"},
 			ReservedFor: []string{"pod/chat-0"}, Conditions: []string{"Ready=True (Attached)"},
 		}},
-		Health: []DeviceHealth{{Pod: "serving/chat-0", Health: "Unhealthy", Message: "too hot"}},
+		Health: []api.DeviceHealth{{Pod: "serving/chat-0", Health: "Unhealthy", Message: "too hot"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("facts (-want +got):\n%s", diff)
@@ -386,7 +387,7 @@ func TestDeviceNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	checks := e.Device.Requests[0].Checks
-	if at := slices.IndexFunc(checks, func(c DeviceCheck) bool { return c.Outcome == CheckFailed }); at < 0 || checks[at].Message != "it is for n1, not for n2" {
+	if at := slices.IndexFunc(checks, func(c api.DeviceCheck) bool { return c.Outcome == api.CheckFailed }); at < 0 || checks[at].Message != "it is for n1, not for n2" {
 		t.Errorf("a device of another node: %s", asJSON(checks))
 	}
 }
@@ -409,32 +410,32 @@ func TestOutOfReach(t *testing.T) {
 		slice   part
 		node    string
 		message string
-		want    Evidence
+		want    api.Evidence
 	}{
 		"name of the slice": {
 			slice:   whole(func(s *resourceapi.ResourceSlice) { s.Spec.NodeName = new("n9") }),
 			message: "the node does not exist",
-			want:    Evidence{Path: "spec.nodeName", Found: "n9", Wanted: "a node of the cluster"},
+			want:    api.Evidence{Path: "spec.nodeName", Found: "n9", Wanted: "a node of the cluster"},
 		},
 		"selector of the slice": {
 			slice:   whole(func(s *resourceapi.ResourceSlice) { s.Spec.NodeSelector = zone }),
 			message: "no node matches the node selector",
-			want:    Evidence{Path: "spec.nodeSelector", Found: "nodes with zone=a", Wanted: "a node of the cluster"},
+			want:    api.Evidence{Path: "spec.nodeSelector", Found: "nodes with zone=a", Wanted: "a node of the cluster"},
 		},
 		"name of the device": {
 			slice:   single(func(d *resourceapi.Device) { d.NodeName = new("n9") }),
 			message: "the node does not exist",
-			want:    Evidence{Path: "spec.devices[name=x].nodeName", Found: "n9", Wanted: "a node of the cluster"},
+			want:    api.Evidence{Path: "spec.devices[name=x].nodeName", Found: "n9", Wanted: "a node of the cluster"},
 		},
 		"selector of the device": {
 			slice:   single(func(d *resourceapi.Device) { d.NodeSelector = zone }),
 			message: "no node matches the node selector",
-			want:    Evidence{Path: "spec.devices[name=x].nodeSelector", Found: "nodes with zone=a", Wanted: "a node of the cluster"},
+			want:    api.Evidence{Path: "spec.devices[name=x].nodeSelector", Found: "nodes with zone=a", Wanted: "a node of the cluster"},
 		},
 		"another node": {
 			slice: single(func(d *resourceapi.Device) { d.NodeName = new("n2") }), node: "n1",
 			message: "it is for n2, not for n1",
-			want:    Evidence{Path: "spec.devices[name=x].nodeName", Found: "n2", Wanted: "n1"},
+			want:    api.Evidence{Path: "spec.devices[name=x].nodeName", Found: "n2", Wanted: "n1"},
 		},
 	}
 	for name, test := range tests {
@@ -448,10 +449,10 @@ func TestOutOfReach(t *testing.T) {
 			for _, check := range e.Device.Requests[0].Checks {
 				switch {
 				case check.Check == "Reach":
-					if diff := cmp.Diff([]Evidence{test.want}, check.Evidence); diff != "" || check.Message != test.message {
+					if diff := cmp.Diff([]api.Evidence{test.want}, check.Evidence); diff != "" || check.Message != test.message {
 						t.Errorf("message %q, evidence (-want +got):\n%s", check.Message, diff)
 					}
-				case check.Outcome == CheckNotReached && test.node != "" && check.Message != "the node cannot reach it":
+				case check.Outcome == api.CheckNotReached && test.node != "" && check.Message != "the node cannot reach it":
 					t.Errorf("%s: %s", check.Check, check.Message)
 				}
 			}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -31,7 +32,7 @@ func (s *subject) findNode(snap *snapshot.Snapshot, alloc *allocator.Allocator, 
 		}
 		names = append(names, node.Name)
 	}
-	err := &TargetError{Target: Target{Kind: KindNode, Name: name}, Message: fmt.Sprintf("Node %s not found in %s", name, snap.Source)}
+	err := &TargetError{Target: api.Target{Kind: KindNode, Name: name}, Message: fmt.Sprintf("Node %s not found in %s", name, snap.Source)}
 	gap, near := snap.Gap(snapshot.ResourceNodes), nearest(name, names)
 	slices.SortFunc(names, naturalCompare)
 	switch {
@@ -87,7 +88,7 @@ func (f *funnel) addOnly(ctx context.Context, s *site, node *corev1.Node) {
 				return
 			}
 			f.devices = append(f.devices, *d)
-			if other := f.checks.checkClass(ctx, d); other != nil && other.code == ClassSelectorFalse {
+			if other := f.checks.checkClass(ctx, d); other != nil && other.code == api.ClassSelectorFalse {
 				r = other
 			} else if r == nil {
 				r = f.checks.device(ctx, d, node)
@@ -112,7 +113,7 @@ func perDevice(slice *resourceapi.ResourceSlice) bool {
 
 // holder is the claim that has the device, if that is the reason.
 func (r *reason) holder() string {
-	if r.code != DeviceAllocated {
+	if r.code != api.DeviceAllocated {
 		return ""
 	}
 	return r.fact.Object
@@ -125,14 +126,14 @@ func (x *inquiry) describeNode(ctx context.Context) error {
 	if node == nil {
 		return nil
 	}
-	x.out.Node = &NodeExplanation{Name: node.Name}
+	x.out.Node = &api.NodeExplanation{Name: node.Name}
 	if x.site.pools == nil {
 		// It was settled before any node was looked at.
 		return nil
 	}
 	misfits := x.misfits(node)
 	for _, u := range misfits {
-		x.out.Node.Misfits = append(x.out.Node.Misfits, NodeMisfit{
+		x.out.Node.Misfits = append(x.out.Node.Misfits, api.NodeMisfit{
 			Code: u.code, Message: x.misfitText(u), Evidence: u.evidence(),
 		})
 	}
@@ -143,10 +144,10 @@ func (x *inquiry) describeNode(ctx context.Context) error {
 	if err := x.judgeDevices(ctx, node, len(misfits) > 0); err != nil {
 		return err
 	}
-	if x.out.Verdict == DoesNotFit && len(misfits) > 0 {
+	if x.out.Verdict == api.DoesNotFit && len(misfits) > 0 {
 		x.out.Summary = x.awaySummary()
 	}
-	if x.out.Verdict == Fits {
+	if x.out.Verdict == api.Fits {
 		x.out.Summary = "the allocator finds devices there"
 	}
 	return nil
@@ -214,7 +215,7 @@ func (x *inquiry) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 	if err != nil {
 		return err
 	}
-	if answer.verdict == Fits && len(elsewhere) > 0 {
+	if answer.verdict == api.Fits && len(elsewhere) > 0 {
 		return nil
 	}
 	out.Devices, out.Code, out.Message = answer.verdict, answer.code, answer.message
@@ -233,20 +234,20 @@ func (x *inquiry) awaySummary() string {
 		text += fmt.Sprintf("; and %d more", more)
 	}
 	switch x.out.Node.Devices {
-	case Fits:
+	case api.Fits:
 		text += "; there are enough devices"
-	case DoesNotFit, Blocked, Error:
+	case api.DoesNotFit, api.Blocked, api.Error:
 		text += "; apart from that, " + x.out.Node.Message
-	case Undetermined:
+	case api.Undetermined:
 		text += "; apart from that, it is not known whether the devices are sufficient: " + x.out.Node.Message
-	case Allocated:
+	case api.Allocated:
 	}
 	return text
 }
 
 // reachablePool describes a pool as the allocator sees it from a node.
-func reachablePool(pool *allocator.NodePool, node *corev1.Node) ReachablePool {
-	p := ReachablePool{
+func reachablePool(pool *allocator.NodePool, node *corev1.Node) api.ReachablePool {
+	p := api.ReachablePool{
 		Driver: pool.Pool.Driver, Name: pool.Pool.Name, Generation: pool.Generation,
 		Slices: len(pool.Pool.Slices), ExpectedSlices: pool.Pool.Expected, Usable: pool.Usable(),
 	}

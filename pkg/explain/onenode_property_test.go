@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // TestOneNodeAgrees holds the answer for one node against the allocator, and
@@ -18,11 +19,11 @@ func TestOneNodeAgrees(t *testing.T) {
 	if testing.Short() {
 		cases = 50
 	}
-	compared := map[Code]int{}
+	compared := map[api.Code]int{}
 	for seed := range cases {
 		c := fleet.Random(seed)
 		want := askPlainly(t, c)
-		if want.random || want.verdict == Error || want.verdict == Blocked {
+		if want.random || want.verdict == api.Error || want.verdict == api.Blocked {
 			// An error ends the attempt for nodes that come later, and a claim that is
 			// being deleted the one for all nodes.
 			continue
@@ -38,7 +39,7 @@ func TestOneNodeAgrees(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkSums(t, e)
-			if fits := outcome == allocator.Fits; fits != (e.Verdict == Fits || e.Verdict == Allocated) && e.Verdict != Undetermined {
+			if fits := outcome == allocator.Fits; fits != (e.Verdict == api.Fits || e.Verdict == api.Allocated) && e.Verdict != api.Undetermined {
 				t.Fatalf("seed %d, %s: the verdict is %s, the allocator's outcome %s\n%s", seed, node, e.Verdict, outcome, asJSON(e))
 			}
 			for _, claim := range e.Claims {
@@ -51,7 +52,7 @@ func TestOneNodeAgrees(t *testing.T) {
 		}
 	}
 	t.Log(compared)
-	for _, code := range []Code{"", ClassSelectorFalse, RequestSelectorFalse, DeviceAllocated, DeviceTainted, CapacityInsufficient, CountersExhausted, PoolIncomplete} {
+	for _, code := range []api.Code{"", api.ClassSelectorFalse, api.RequestSelectorFalse, api.DeviceAllocated, api.DeviceTainted, api.CapacityInsufficient, api.CountersExhausted, api.PoolIncomplete} {
 		if compared[code] == 0 && !testing.Short() {
 			t.Errorf("no device is rejected by %q", code)
 		}
@@ -59,9 +60,9 @@ func TestOneNodeAgrees(t *testing.T) {
 }
 
 // compareChecks asks about each device of a node's funnel by itself.
-func compareChecks(t *testing.T, alloc *allocator.Allocator, c *fleet.Case, target Options, r int, request RequestExplanation, compared map[Code]int) {
+func compareChecks(t *testing.T, alloc *allocator.Allocator, c *fleet.Case, target Options, r int, request api.RequestExplanation, compared map[api.Code]int) {
 	t.Helper()
-	reasons := map[string]Code{}
+	reasons := map[string]api.Code{}
 	for _, rejection := range request.Rejected {
 		for _, id := range rejection.Devices {
 			reasons[id] = rejection.Code
@@ -83,8 +84,8 @@ func compareChecks(t *testing.T, alloc *allocator.Allocator, c *fleet.Case, targ
 	}
 }
 
-func firstFailed(checks []DeviceCheck) Code {
-	at := slices.IndexFunc(checks, func(c DeviceCheck) bool { return c.Outcome == CheckFailed })
+func firstFailed(checks []api.DeviceCheck) api.Code {
+	at := slices.IndexFunc(checks, func(c api.DeviceCheck) bool { return c.Outcome == api.CheckFailed })
 	if at < 0 {
 		return ""
 	}

@@ -14,6 +14,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -22,19 +23,19 @@ func TestOneNode(t *testing.T) {
 	tests := map[string]struct {
 		cluster []part
 		pod     string
-		verdict Verdict
+		verdict api.Verdict
 		// funnel is written as in TestCodes, reasons as "devices: label message".
 		funnel   string
 		reasons  []string
 		misfits  []string
 		pools    []string
-		devices  Verdict
+		devices  api.Verdict
 		summary  string
 		conflict bool
 	}{
 		"fits": {
 			cluster: []part{pool("n1", devices(3)...), claim(waiting, exact("gpu", 2))},
-			verdict: Fits, funnel: "3=3", pools: []string{"n1 3 usable"}, devices: Fits,
+			verdict: api.Fits, funnel: "3=3", pools: []string{"n1 3 usable"}, devices: api.Fits,
 			summary: "The allocator finds devices there.",
 		},
 		"each device has its own reason": {
@@ -43,12 +44,12 @@ func TestOneNode(t *testing.T) {
 				holding("serve", "n1", "held"),
 				claim(waiting, exact("gpu", 2, where(`device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0`))),
 			},
-			verdict: DoesNotFit, funnel: "5=1+1*RequestSelectorFalse+1*RequestSelectorFalse+1*DeviceAllocated+1*DeviceTainted",
+			verdict: api.DoesNotFit, funnel: "5=1+1*RequestSelectorFalse+1*RequestSelectorFalse+1*DeviceAllocated+1*DeviceTainted",
 			reasons: []string{
 				"small: selector memory is 40Gi, must be 80Gi or more", "mid: selector memory is 60Gi, must be 80Gi or more",
 				"held: allocated to claim serving/serve", "ill: tainted xid:NoExecute",
 			},
-			pools: []string{"n1 5 usable"}, devices: DoesNotFit, conflict: true,
+			pools: []string{"n1 5 usable"}, devices: api.DoesNotFit, conflict: true,
 			summary: "1 of 2 available (2 not matching the selector, 1 allocated, 1 tainted).",
 		},
 		"only devices within reach count": {
@@ -58,14 +59,14 @@ func TestOneNode(t *testing.T) {
 				}, device("here", func(d *resourceapi.Device) { d.NodeName = new("n1") }), device("there", func(d *resourceapi.Device) { d.NodeName = new("n2") })),
 				claim(waiting, exact("gpu", 2)),
 			},
-			verdict: DoesNotFit, funnel: "1=1", pools: []string{"net 1 usable"}, devices: DoesNotFit, conflict: true,
+			verdict: api.DoesNotFit, funnel: "1=1", pools: []string{"net 1 usable"}, devices: api.DoesNotFit, conflict: true,
 			summary: "1 of 2 available.",
 		},
 		"incomplete pool": {
 			cluster: []part{slice("n1", twoSlices, devices(2)...), claim(waiting, exact("gpu", 1))},
-			verdict: DoesNotFit, funnel: "2=0+2*PoolIncomplete",
+			verdict: api.DoesNotFit, funnel: "2=0+2*PoolIncomplete",
 			reasons: []string{"gpu-0 gpu-1: pool incomplete 1 of 2 slices of pool n1 published"},
-			pools:   []string{"n1 2 PoolIncomplete 1 of 2 slices of pool n1 published"}, devices: DoesNotFit, conflict: true,
+			pools:   []string{"n1 2 PoolIncomplete 1 of 2 slices of pool n1 published"}, devices: api.DoesNotFit, conflict: true,
 			summary: "1 of 2 slices of pool n1 published.",
 		},
 		"obsolete slice": {
@@ -74,9 +75,9 @@ func TestOneNode(t *testing.T) {
 				slice("n1", func(s *resourceapi.ResourceSlice) { s.Spec.Pool.Generation = 2 }, device("new")),
 				claim(waiting, exact("gpu", 2)),
 			},
-			verdict: DoesNotFit, funnel: "2=1+1*PoolObsolete",
+			verdict: api.DoesNotFit, funnel: "2=1+1*PoolObsolete",
 			reasons: []string{"old: obsolete older than generation 2 of pool n1"},
-			pools:   []string{"n1 2 usable PoolObsolete older than generation 2 of pool n1"}, devices: DoesNotFit, conflict: true,
+			pools:   []string{"n1 2 usable PoolObsolete older than generation 2 of pool n1"}, devices: api.DoesNotFit, conflict: true,
 			summary: "1 of an older generation of the pool",
 		},
 		"everything that keeps the pod away": {
@@ -90,12 +91,12 @@ func TestOneNode(t *testing.T) {
 					p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100")}
 				}, waiting),
 			},
-			pod: "train-0", verdict: DoesNotFit, funnel: "2=2",
+			pod: "train-0", verdict: api.DoesNotFit, funnel: "2=2",
 			misfits: []string{
 				"node taint team=a:NoSchedule", "no label zone=a, which spec.nodeSelector requires",
 				"not enough cpu: 100 required, 8 available of 8",
 			},
-			pools: []string{"n1 2 usable"}, devices: Fits, conflict: true,
+			pools: []string{"n1 2 usable"}, devices: api.Fits, conflict: true,
 			summary: "and 1 more; there are enough devices.",
 		},
 		"away and without devices": {
@@ -103,8 +104,8 @@ func TestOneNode(t *testing.T) {
 				pool("n1", devices(1)...), holding("serve", "n1", "gpu-0"), claim(waiting, exact("gpu", 1)),
 				changeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }), pod("train-0", waiting),
 			},
-			pod: "train-0", verdict: DoesNotFit, funnel: "1=0+1*DeviceAllocated", reasons: []string{"gpu-0: allocated to claim serving/serve"},
-			misfits: []string{"cordoned"}, pools: []string{"n1 1 usable"}, devices: DoesNotFit, conflict: true,
+			pod: "train-0", verdict: api.DoesNotFit, funnel: "1=0+1*DeviceAllocated", reasons: []string{"gpu-0: allocated to claim serving/serve"},
+			misfits: []string{"cordoned"}, pools: []string{"n1 1 usable"}, devices: api.DoesNotFit, conflict: true,
 			summary: "Cordoned; apart from that, 0 of 1 available (1 allocated).",
 		},
 		"pod is bound elsewhere": {
@@ -113,7 +114,7 @@ func TestOneNode(t *testing.T) {
 				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace },
 				changedPod("train-0", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n2", corev1.PodRunning }, "mine"),
 			},
-			pod: "train-0", verdict: DoesNotFit,
+			pod: "train-0", verdict: api.DoesNotFit,
 			misfits: []string{"the pod is bound to node n2", "claim ml/mine is allocated on n2"},
 			pools:   []string{"n1 1 usable"},
 			summary: "The pod is bound to node n2; claim ml/mine is allocated on n2.",
@@ -123,9 +124,9 @@ func TestOneNode(t *testing.T) {
 				pool("n1", devices(2)...), pool("n2", devices(2)...), holding("mine", "n2", "gpu-0"), claim(waiting, exact("gpu", 2)),
 				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace }, pod("train-0", "mine", waiting),
 			},
-			pod: "train-0", verdict: DoesNotFit, conflict: true, funnel: "2=2",
+			pod: "train-0", verdict: api.DoesNotFit, conflict: true, funnel: "2=2",
 			misfits: []string{"claim ml/mine is allocated on n2"},
-			pools:   []string{"n1 2 usable"}, devices: DoesNotFit,
+			pools:   []string{"n1 2 usable"}, devices: api.DoesNotFit,
 			summary: "apart from that, enough devices for each of request mine.gpu and request train.gpu alone, but not for all together.",
 		},
 		"another claim of the pod would fit, too": {
@@ -133,9 +134,9 @@ func TestOneNode(t *testing.T) {
 				pool("n1", devices(3)...), pool("n2", devices(2)...), holding("mine", "n2", "gpu-0"), claim(waiting, exact("gpu", 2)),
 				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace }, pod("train-0", "mine", waiting),
 			},
-			pod: "train-0", verdict: DoesNotFit, conflict: true, funnel: "3=3",
+			pod: "train-0", verdict: api.DoesNotFit, conflict: true, funnel: "3=3",
 			misfits: []string{"claim ml/mine is allocated on n2"},
-			pools:   []string{"n1 3 usable"}, devices: Fits,
+			pools:   []string{"n1 3 usable"}, devices: api.Fits,
 			summary: "is allocated on n2; there are enough devices.",
 		},
 		"another claim of the pod cannot be moved": {
@@ -146,7 +147,7 @@ func TestOneNode(t *testing.T) {
 					s.Claims[0].Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: "other", UID: "other"}}
 				}, pod("train-0", "mine", waiting),
 			},
-			pod: "train-0", verdict: DoesNotFit, conflict: true, funnel: "2=2",
+			pod: "train-0", verdict: api.DoesNotFit, conflict: true, funnel: "2=2",
 			misfits: []string{"claim ml/mine is allocated on n2 and used by pod ml/other; this pod can only run there"},
 			pools:   []string{"n1 2 usable"},
 			summary: "Claim ml/mine is allocated on n2 and used by pod ml/other; this pod can only run there.",
@@ -157,7 +158,7 @@ func TestOneNode(t *testing.T) {
 				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace },
 				changedPod("train-0", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning }, "mine"),
 			},
-			pod: "train-0", verdict: Allocated, summary: "1 device allocated, usable on n1.",
+			pod: "train-0", verdict: api.Allocated, summary: "1 device allocated, usable on n1.",
 		},
 	}
 	for name, test := range tests {
@@ -228,13 +229,13 @@ func TestStageOfOneNode(t *testing.T) {
 	}
 	target := Options{Kind: KindPod, Namespace: namespace, Name: "train-0", Node: "n1"}
 	e, err := Explain(t.Context(), cluster(t, parts...), target)
-	if err != nil || e.Stage != StageAllocation {
-		t.Errorf("stage %s, want %s: %v", e.Stage, StageAllocation, err)
+	if err != nil || e.Stage != api.StageAllocation {
+		t.Errorf("stage %s, want %s: %v", e.Stage, api.StageAllocation, err)
 	}
 	parts = append(parts, changeNode("n2", func(n *corev1.Node) { n.Spec.Unschedulable = true }))
 	e, err = Explain(t.Context(), cluster(t, parts...), target)
-	if err != nil || e.Stage != StageNodeFit {
-		t.Errorf("stage %s, want %s: %v", e.Stage, StageNodeFit, err)
+	if err != nil || e.Stage != api.StageNodeFit {
+		t.Errorf("stage %s, want %s: %v", e.Stage, api.StageNodeFit, err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // checkPartition checks shared counters and compatibility groups against what
@@ -26,18 +27,18 @@ func (c *checks) checkPartition(d *allocator.Device) *reason {
 			others = "compatibility groups that have nothing in common"
 		}
 		return &reason{
-			rank: rankGroups, code: CompatibilityGroupConflict, label: "incompatible",
+			rank: rankGroups, code: api.CompatibilityGroupConflict, label: "incompatible",
 			text: fmt.Sprintf("counter set %s is used by devices of %s", h.CounterSet, others),
-			fact: Evidence{
+			fact: api.Evidence{
 				Object: sliceObject(d), Path: devicePath(d, "consumesCounters.compatibilityGroups"),
 				Found: groupsText(h.Groups), Wanted: others,
 			},
 		}
 	case h.Overdrawn != nil:
 		return &reason{
-			rank: rankCounters, code: CountersExhausted, label: "counters",
+			rank: rankCounters, code: api.CountersExhausted, label: "counters",
 			text: fmt.Sprintf("counter %s of %s is overcommitted, so no device of its pool that uses counters can be allocated", h.Overdrawn.Counter, h.Overdrawn.CounterSet),
-			fact: Evidence{Object: poolObject(d.Pool), Path: counterPath(*h.Overdrawn), Found: h.Overdrawn.Left.String() + " available"},
+			fact: api.Evidence{Object: poolObject(d.Pool), Path: counterPath(*h.Overdrawn), Found: h.Overdrawn.Left.String() + " available"},
 		}
 	default:
 		use := h.Short
@@ -50,8 +51,8 @@ func (c *checks) checkPartition(d *allocator.Device) *reason {
 			text += fmt.Sprintf(", used by %s", sample(by, 3))
 		}
 		return &reason{
-			rank: rankCounters, code: CountersExhausted, label: "counters", text: text, wanted: selector.QuantityText(h.Wanted),
-			fact: Evidence{
+			rank: rankCounters, code: api.CountersExhausted, label: "counters", text: text, wanted: selector.QuantityText(h.Wanted),
+			fact: api.Evidence{
 				Object: poolObject(d.Pool), Path: counterPath(*use),
 				Found: fmt.Sprintf("%s of %s available", use.Left.String(), use.Total.String()), Wanted: h.Wanted.String(),
 			},

@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // What the checks count, for the table.
@@ -29,7 +30,7 @@ const (
 
 // plainAnswer is what the scheduler would say.
 type plainAnswer struct {
-	verdict Verdict
+	verdict api.Verdict
 	// outcomes has the nodes where the allocator was asked.
 	outcomes map[string]allocator.Outcome
 	// random is set if the answer may differ from time to time: the stable
@@ -53,14 +54,14 @@ func askPlainly(t *testing.T, c *fleet.Case) plainAnswer {
 		return answer
 	}
 	if notEvenTried(c, alloc) {
-		answer.verdict = Error
+		answer.verdict = api.Error
 		if slices.ContainsFunc(c.Claims(), func(claim *resourceapi.ResourceClaim) bool { return claim.DeletionTimestamp != nil }) {
-			answer.verdict = Blocked
+			answer.verdict = api.Blocked
 		}
 		answer.outcomes["any"] = allocator.Failed
 		return answer
 	}
-	answer.verdict = DoesNotFit
+	answer.verdict = api.DoesNotFit
 	for _, node := range c.Snapshot.Nodes {
 		answer.outcomes[node.Name] = unsuitable
 		if !suitable(c, alloc, node) {
@@ -78,9 +79,9 @@ func askPlainly(t *testing.T, c *fleet.Case) plainAnswer {
 		answer.outcomes[node.Name] = outcome
 		switch outcome {
 		case allocator.Fits:
-			answer.verdict = Fits
+			answer.verdict = api.Fits
 		case allocator.Failed:
-			answer.verdict = Error
+			answer.verdict = api.Error
 			answer.random = alloc.Features().Channel == "stable"
 			return answer
 		case allocator.DoesNotFit, allocator.NodeError:
@@ -149,7 +150,7 @@ func (p *property) sameVerdict() error {
 func (p *property) nodesInGroups() error {
 	seen := map[string]bool{}
 	for _, group := range p.out.Nodes {
-		if group.Count != len(group.Names) || group.Verdict != Fits && group.Message == "" {
+		if group.Count != len(group.Names) || group.Verdict != api.Fits && group.Message == "" {
 			return fmt.Errorf("incomplete group %+v", group)
 		}
 		for _, name := range group.Names {
@@ -162,7 +163,7 @@ func (p *property) nodesInGroups() error {
 				// The attempt ended before.
 				continue
 			}
-			if (group.Verdict == Fits) != (outcome == allocator.Fits) {
+			if (group.Verdict == api.Fits) != (outcome == allocator.Fits) {
 				return fmt.Errorf("node %s is in group %s (%s), the allocator says %s", name, group.Verdict, group.Message, outcome)
 			}
 		}
@@ -252,7 +253,7 @@ func (p *property) canBeHad(r *request, d *allocator.Device) (answer, known bool
 		switch {
 		case verdict.Outcome == allocator.Fits:
 			return true, true
-		case verdict.Outcome == allocator.Failed && errorCode(verdict.Err) == FeatureDisabled:
+		case verdict.Outcome == allocator.Failed && errorCode(verdict.Err) == api.FeatureDisabled:
 			return false, false
 		}
 	}
@@ -271,7 +272,9 @@ func (p *property) placementFromFunnel() error {
 			}
 			for _, d := range placed.Devices {
 				id := allocator.DeviceID{Driver: d.Driver, Pool: d.Pool, Device: d.Device}.String()
-				if !slices.ContainsFunc(claim.Requests, func(r RequestExplanation) bool { return r.Name == d.Request && slices.Contains(r.EligibleDevices, id) }) {
+				if !slices.ContainsFunc(claim.Requests, func(r api.RequestExplanation) bool {
+					return r.Name == d.Request && slices.Contains(r.EligibleDevices, id)
+				}) {
 					return fmt.Errorf("the allocator picks %s for request %s, which the funnel rejects", id, d.Request)
 				}
 			}
@@ -342,7 +345,7 @@ func (p *property) conflictIsMinimal(table *coverage) error {
 func (p *property) remediesHold(table *coverage) error {
 	for _, r := range p.out.Remedies {
 		table.checked(checkRemedy)
-		if p.want.verdict == Fits || r.Node == "" || len(r.Devices) == 0 || r.Change == "" {
+		if p.want.verdict == api.Fits || r.Node == "" || len(r.Devices) == 0 || r.Change == "" {
 			return fmt.Errorf("remedy without proof: %s", asJSON(r))
 		}
 		for _, d := range r.Devices {
@@ -359,7 +362,7 @@ func (p *property) remediesHold(table *coverage) error {
 }
 
 // editsHold makes the edits of a remedy and asks the allocator plainly.
-func (p *property) editsHold(r *Remedy) error {
+func (p *property) editsHold(r *api.Remedy) error {
 	again := askPlainly(p.t, &fleet.Case{Seed: p.Seed, Features: p.Features, Snapshot: applied(p.t, p.Snapshot, r)})
 	fitting := 0
 	for _, outcome := range again.outcomes {
@@ -367,7 +370,7 @@ func (p *property) editsHold(r *Remedy) error {
 			fitting++
 		}
 	}
-	if again.verdict != Fits || again.outcomes[r.Node] != allocator.Fits || fitting != r.Nodes {
+	if again.verdict != api.Fits || again.outcomes[r.Node] != allocator.Fits || fitting != r.Nodes {
 		return fmt.Errorf("with the edits made, the allocator says %s and finds devices on %d nodes: %s", again.verdict, fitting, asJSON(r))
 	}
 	return nil

@@ -20,6 +20,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // TestProperties holds explanations of random clusters against the allocator,
@@ -119,20 +120,20 @@ type coverage struct {
 	cases    int
 	features map[string]int
 	matters  map[string]int
-	codes    map[Code]int
-	verdicts map[Verdict]int
+	codes    map[api.Code]int
+	verdicts map[api.Verdict]int
 	checks   map[string]int
 }
 
 func newCoverage() *coverage {
 	return &coverage{
-		features: map[string]int{}, matters: map[string]int{}, codes: map[Code]int{}, verdicts: map[Verdict]int{}, checks: map[string]int{},
+		features: map[string]int{}, matters: map[string]int{}, codes: map[api.Code]int{}, verdicts: map[api.Verdict]int{}, checks: map[string]int{},
 	}
 }
 
 // count notes what a case has, and which of its features matter: without them,
 // the allocator has another answer for some node.
-func (k *coverage) count(t *testing.T, c *fleet.Case, want plainAnswer, e *Explanation) {
+func (k *coverage) count(t *testing.T, c *fleet.Case, want plainAnswer, e *api.Explanation) {
 	t.Helper()
 	var matters []string
 	for _, name := range c.Features {
@@ -140,7 +141,7 @@ func (k *coverage) count(t *testing.T, c *fleet.Case, want plainAnswer, e *Expla
 			matters = append(matters, name)
 		}
 	}
-	codes := map[Code]bool{}
+	codes := map[api.Code]bool{}
 	for _, group := range e.Nodes {
 		codes[group.Code] = true
 	}
@@ -209,17 +210,17 @@ func (k *coverage) gaps() []string {
 			gaps = append(gaps, fmt.Sprintf("%s: matter in %d of %d cases only", f.Name, k.matters[f.Name], k.cases))
 		}
 	}
-	for _, code := range []Code{
-		NodeNotReachable, NodeUnsuitable, PoolIncomplete, PoolInvalid, PoolObsolete, ClassNotFound, ClassSelectorFalse,
-		RequestSelectorFalse, SelectorError, DeviceAllocated, DeviceTainted, CapacityInsufficient, CountersExhausted,
-		CompatibilityGroupConflict, AttributeMissing, ConstraintUnsatisfiable, CountUnsatisfiable, RequestsCompete,
-		BindingConditionsUnsupported, NodeOperationUnsupported, FeatureDisabled, ClaimLimitExceeded, AdminAccessDenied, ClaimNotReady,
+	for _, code := range []api.Code{
+		api.NodeNotReachable, api.NodeUnsuitable, api.PoolIncomplete, api.PoolInvalid, api.PoolObsolete, api.ClassNotFound, api.ClassSelectorFalse,
+		api.RequestSelectorFalse, api.SelectorError, api.DeviceAllocated, api.DeviceTainted, api.CapacityInsufficient, api.CountersExhausted,
+		api.CompatibilityGroupConflict, api.AttributeMissing, api.ConstraintUnsatisfiable, api.CountUnsatisfiable, api.RequestsCompete,
+		api.BindingConditionsUnsupported, api.NodeOperationUnsupported, api.FeatureDisabled, api.ClaimLimitExceeded, api.AdminAccessDenied, api.ClaimNotReady,
 	} {
 		if k.codes[code] < 5 {
 			gaps = append(gaps, fmt.Sprintf("code %s: in %d cases only", code, k.codes[code]))
 		}
 	}
-	for _, verdict := range []Verdict{Fits, DoesNotFit, Error} {
+	for _, verdict := range []api.Verdict{api.Fits, api.DoesNotFit, api.Error} {
 		if k.verdicts[verdict] < k.cases/8 {
 			gaps = append(gaps, fmt.Sprintf("verdict %s: in %d of %d cases only", verdict, k.verdicts[verdict], k.cases))
 		}

@@ -15,15 +15,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Answer is what was found for one of several targets. One of the two is nil.
-//
-// +k8s:deepcopy-gen=false
 type Answer struct {
-	Explanation *Explanation
+	Explanation *api.Explanation
 	Err         error
 }
 
@@ -109,7 +108,7 @@ type queuedPod struct {
 type podKind struct {
 	// first is the pod for which answer was found.
 	first  *queuedPod
-	answer *Explanation
+	answer *api.Explanation
 	// nodes are those where a pod of the kind may fit after what was reserved.
 	nodes []*corev1.Node
 	// before are those who took the last of them.
@@ -171,7 +170,7 @@ func (q *queue) decide(ctx context.Context) error {
 		if err := q.sortKind(ctx, p); err != nil {
 			return err
 		}
-		fits = fits || p.kind.answer.Verdict == Fits
+		fits = fits || p.kind.answer.Verdict == api.Fits
 	}
 	if !fits {
 		return nil
@@ -192,7 +191,7 @@ func (q *queue) decide(ctx context.Context) error {
 		if err := q.sortKind(ctx, p); err != nil {
 			return err
 		}
-		if p.kind.answer.Verdict != Fits || p.kind.answer.Stage == StageQueueing || len(p.pod.Spec.SchedulingGates) > 0 {
+		if p.kind.answer.Verdict != api.Fits || p.kind.answer.Stage == api.StageQueueing || len(p.pod.Spec.SchedulingGates) > 0 {
 			continue
 		}
 		if err := q.reserve(ctx, p); err != nil {
@@ -252,7 +251,7 @@ func (q *queue) explainKind(ctx context.Context, p *queuedPod) error {
 		return err
 	}
 	p.kind.answer, p.kind.nodes = answer, nil
-	if answer.Verdict != Fits {
+	if answer.Verdict != api.Fits {
 		return nil
 	}
 	nodes, _ := q.alloc.Nodes()
@@ -271,7 +270,7 @@ func (q *queue) explainKind(ctx context.Context, p *queuedPod) error {
 		add(answer.Placement.Node)
 	}
 	for _, group := range answer.Nodes {
-		if group.Verdict == Fits {
+		if group.Verdict == api.Fits {
 			for _, name := range group.Names {
 				add(name)
 			}
@@ -282,7 +281,7 @@ func (q *queue) explainKind(ctx context.Context, p *queuedPod) error {
 
 // subject is the pod as the target of a question.
 func (q *queue) subject(p *queuedPod, alloc *allocator.Allocator) *subject {
-	s := &subject{target: Target{Kind: KindPod, Namespace: p.pod.Namespace, Name: p.pod.Name}, hypothetical: p.hypothetical}
+	s := &subject{target: api.Target{Kind: KindPod, Namespace: p.pod.Namespace, Name: p.pod.Name}, hypothetical: p.hypothetical}
 	s.member = q.members
 	s.opts = Options{Kind: s.target.Kind, Namespace: s.target.Namespace, Name: s.target.Name, AllRemedies: p.opts.AllRemedies}
 	if !p.hypothetical {

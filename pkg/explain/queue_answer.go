@@ -13,10 +13,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // answer is the explanation of a target after all of the queue was decided.
-func (q *queue) answer(ctx context.Context, s *subject) (*Explanation, error) {
+func (q *queue) answer(ctx context.Context, s *subject) (*api.Explanation, error) {
 	if !s.workload {
 		p := q.pods[podKey(s.pod)]
 		if p.kind.first == p {
@@ -46,8 +47,8 @@ func (q *queue) answer(ctx context.Context, s *subject) (*Explanation, error) {
 }
 
 // replicas are the pods of a workload that wait, in the order of the queue.
-func (q *queue) replicas(s *subject) ([]*queuedPod, *ReplicaCount) {
-	count := &ReplicaCount{Desired: s.desired}
+func (q *queue) replicas(s *subject) ([]*queuedPod, *api.ReplicaCount) {
+	count := &api.ReplicaCount{Desired: s.desired}
 	var pods []*queuedPod
 	if s.hypothetical {
 		for i := 0; ; i++ {
@@ -93,7 +94,7 @@ func (q *queue) hasDevices(pod *corev1.Pod) bool {
 
 // shared is the answer for a pod that is equal to another one, as far as it is
 // its own.
-func (q *queue) shared(p *queuedPod, s *subject) *Explanation {
+func (q *queue) shared(p *queuedPod, s *subject) *api.Explanation {
 	from := p.kind.answer
 	x := newInquiry(q.alloc, q.snap, s)
 	x.describeAllocator()
@@ -110,7 +111,7 @@ func (q *queue) shared(p *queuedPod, s *subject) *Explanation {
 
 // settled is an answer for the cluster as it is, with what the pods before this
 // one change about it.
-func (q *queue) settled(e Explanation, p *queuedPod, s *subject) *Explanation {
+func (q *queue) settled(e api.Explanation, p *queuedPod, s *subject) *api.Explanation {
 	switch {
 	case p.reservation != nil:
 		placement := placementOf(p)
@@ -127,14 +128,14 @@ func (q *queue) settled(e Explanation, p *queuedPod, s *subject) *Explanation {
 }
 
 // placementOf is what a reservation has, as an answer says it.
-func placementOf(p *queuedPod) *Placement {
-	placement := &Placement{Node: p.reservation.Node}
+func placementOf(p *queuedPod) *api.Placement {
+	placement := &api.Placement{Node: p.reservation.Node}
 	for i := range p.reservation.Claims {
 		r := &p.reservation.Claims[i]
 		if r.Allocation == nil {
 			continue
 		}
-		placement.Claims = append(placement.Claims, PlacementClaim{
+		placement.Claims = append(placement.Claims, api.PlacementClaim{
 			Namespace: r.Claim.Namespace, Name: r.Claim.Name, Devices: pickedDevices(p.pod, r.Claim, r.Allocation),
 		})
 	}
@@ -159,11 +160,13 @@ func (q *queue) takers(kind *podKind) []*queuedPod {
 		if p.reservation == nil {
 			continue
 		}
-		there := slices.ContainsFunc(answer.Nodes, func(g NodeGroup) bool { return g.Verdict == Fits && slices.Contains(g.Names, p.reservation.Node) })
+		there := slices.ContainsFunc(answer.Nodes, func(g api.NodeGroup) bool {
+			return g.Verdict == api.Fits && slices.Contains(g.Names, p.reservation.Node)
+		})
 		if there {
 			neighbors = append(neighbors, p)
 		}
-		if there && p.kind == kind || slices.ContainsFunc(devicesOf(p), func(d AllocatedDevice) bool { return slices.Contains(picked, d.Driver+"/"+d.Pool+"/"+d.Device) }) {
+		if there && p.kind == kind || slices.ContainsFunc(devicesOf(p), func(d api.AllocatedDevice) bool { return slices.Contains(picked, d.Driver+"/"+d.Pool+"/"+d.Device) }) {
 			takers = append(takers, p)
 		}
 	}
@@ -174,8 +177,8 @@ func (q *queue) takers(kind *podKind) []*queuedPod {
 }
 
 // devicesOf lists what a pod gets.
-func devicesOf(p *queuedPod) []AllocatedDevice {
-	var devices []AllocatedDevice
+func devicesOf(p *queuedPod) []api.AllocatedDevice {
+	var devices []api.AllocatedDevice
 	for _, claim := range placementOf(p).Claims {
 		devices = append(devices, claim.Devices...)
 	}
@@ -184,9 +187,9 @@ func devicesOf(p *queuedPod) []AllocatedDevice {
 
 // compete turns the answer for a pod that fits into that for one whose devices
 // others get before it.
-func (q *queue) compete(e *Explanation, p *queuedPod, s *subject) {
-	e.Verdict, e.Code, e.Placement = DoesNotFit, PodsCompete, nil
-	status := &QueueStatus{}
+func (q *queue) compete(e *api.Explanation, p *queuedPod, s *subject) {
+	e.Verdict, e.Code, e.Placement = api.DoesNotFit, api.PodsCompete, nil
+	status := &api.QueueStatus{}
 	for _, other := range p.before {
 		if other.hypothetical && s.hypothetical && s.workload {
 			// Those are other replicas of the target.
@@ -194,7 +197,7 @@ func (q *queue) compete(e *Explanation, p *queuedPod, s *subject) {
 		}
 		status.BeforeCount++
 		if len(status.Before) < maxPods {
-			status.Before = append(status.Before, QueuedPod{
+			status.Before = append(status.Before, api.QueuedPod{
 				Namespace: other.pod.Namespace, Name: other.pod.Name, Priority: ptr.Deref(other.pod.Spec.Priority, 0),
 				Node: other.reservation.Node, Devices: devicesOf(other),
 			})
@@ -208,10 +211,10 @@ func (q *queue) compete(e *Explanation, p *queuedPod, s *subject) {
 		text = fmt.Sprintf("%d of %s fit, and the next one finds no devices left", e.Replicas.FitNow, plural(e.Replicas.Waiting, "replica"))
 	}
 	e.Summary = sentence(text)
-	var nodes []NodeGroup
+	var nodes []api.NodeGroup
 	for _, group := range e.Nodes {
-		if group.Verdict == Fits {
-			group.Verdict, group.Code, group.Score = DoesNotFit, PodsCompete, 0
+		if group.Verdict == api.Fits {
+			group.Verdict, group.Code, group.Score = api.DoesNotFit, api.PodsCompete, 0
 			group.Message = "available, but pods before it in the queue get it"
 		}
 		nodes = append(nodes, group)
@@ -220,7 +223,7 @@ func (q *queue) compete(e *Explanation, p *queuedPod, s *subject) {
 }
 
 // queueText says who comes first and what they get.
-func queueText(s *QueueStatus) string {
+func queueText(s *api.QueueStatus) string {
 	first := &s.Before[0]
 	if s.BeforeCount == 1 {
 		return fmt.Sprintf("pod %s/%s, which is before it in the queue, gets %s", first.Namespace, first.Name, queuedPodGets(first))
@@ -238,7 +241,7 @@ func queueText(s *QueueStatus) string {
 }
 
 // queuedPodGets names the devices, or the node if there are none.
-func queuedPodGets(p *QueuedPod) string {
+func queuedPodGets(p *api.QueuedPod) string {
 	switch len(p.Devices) {
 	case 0:
 		return "a place on " + p.Node

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // podSignature has all of a pod that the answer for it depends on, but for its
@@ -21,7 +22,7 @@ import (
 type podSignature struct {
 	Namespace     string
 	Owner         string
-	Stage         Stage
+	Stage         api.Stage
 	Priority      int32
 	SchedulerName string
 	NodeName      string

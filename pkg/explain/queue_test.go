@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -32,7 +33,7 @@ func queuedPodOf(name, template string, age time.Duration, changes ...func(*core
 	}
 }
 
-func explainEach(t *testing.T, snap *snapshot.Snapshot, targets ...string) map[string]*Explanation {
+func explainEach(t *testing.T, snap *snapshot.Snapshot, targets ...string) map[string]*api.Explanation {
 	t.Helper()
 	alloc, err := allocator.New(t.Context(), snap)
 	if err != nil {
@@ -47,7 +48,7 @@ func explainEach(t *testing.T, snap *snapshot.Snapshot, targets ...string) map[s
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]*Explanation{}
+	found := map[string]*api.Explanation{}
 	for i, answer := range answers {
 		if answer.Err != nil {
 			t.Fatalf("%s: %v", targets[i], answer.Err)
@@ -73,11 +74,11 @@ func TestPodsGetTheLastDeviceInTheOrderOfTheQueue(t *testing.T) {
 			snap := cluster(t, append(test.pods, nodes("n1"), pool("n1", devices(1)...), template("one", exact("gpu", 1)))...)
 			second := map[string]string{"a": "b", "b": "a"}[test.first]
 			found := explainEach(t, snap, "Pod/a", "Pod/b")
-			if e := found["Pod/"+test.first]; e.Verdict != Fits || e.Placement == nil || e.Queue != nil {
+			if e := found["Pod/"+test.first]; e.Verdict != api.Fits || e.Placement == nil || e.Queue != nil {
 				t.Errorf("pod %s: %s: %s", test.first, e.Verdict, e.Summary)
 			}
 			e := found["Pod/"+second]
-			if e.Verdict != DoesNotFit || e.Code != PodsCompete || e.Placement != nil {
+			if e.Verdict != api.DoesNotFit || e.Code != api.PodsCompete || e.Placement != nil {
 				t.Errorf("pod %s: %s, code %s: %s", second, e.Verdict, e.Code, e.Summary)
 			}
 			if e.Queue == nil || e.Queue.BeforeCount != 1 || e.Queue.Before[0].Name != test.first || len(e.Queue.Before[0].Devices) != 1 {
@@ -107,9 +108,9 @@ func TestPriorityOfPodsFromFiles(t *testing.T) {
 	for name, first := range map[string]string{"urgent": "b", "system-node-critical": "b", "unknown": "a", "": "a"} {
 		found := explainEach(t, cluster(t, append(parts, queuedPodOf("b", "one", 0, class(name), unborn))...), "Pod/a", "Pod/b")
 		for _, pod := range []string{"a", "b"} {
-			want := DoesNotFit
+			want := api.DoesNotFit
 			if pod == first {
-				want = Fits
+				want = api.Fits
 			}
 			if e := found["Pod/"+pod]; e.Verdict != want {
 				t.Errorf("class %q: pod %s: %s: %s", name, pod, e.Verdict, e.Summary)
@@ -126,7 +127,7 @@ func TestPodsThatDoNotFitTakeNothing(t *testing.T) {
 	snap := cluster(t, nodes("n1"), pool("n1", devices(1)...), template("one", exact("gpu", 1)), template("two", exact("gpu", 2)),
 		queuedPodOf("large", "two", 2*time.Hour), queuedPodOf("gated", "one", time.Hour, func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "later"}} }),
 		queuedPodOf("small", "one", time.Minute))
-	if e := explainEach(t, snap, "Pod/small", "Pod/large", "Pod/gated")["Pod/small"]; e.Verdict != Fits {
+	if e := explainEach(t, snap, "Pod/small", "Pod/large", "Pod/gated")["Pod/small"]; e.Verdict != api.Fits {
 		t.Errorf("%s: %s", e.Verdict, e.Summary)
 	}
 }
@@ -136,7 +137,7 @@ func TestReservedCPUAndPodSlots(t *testing.T) {
 		changeNode("n1", func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("1") }),
 		queuedPodOf("a", "one", time.Hour), queuedPodOf("b", "one", time.Minute))
 	e := explainEach(t, snap, "Pod/b")["Pod/b"]
-	if e.Verdict != DoesNotFit || e.Code != PodsCompete || e.Queue.Before[0].Name != "a" {
+	if e.Verdict != api.DoesNotFit || e.Code != api.PodsCompete || e.Queue.Before[0].Name != "a" {
 		t.Errorf("%s, code %s: %s", e.Verdict, e.Code, e.Summary)
 	}
 }
@@ -149,15 +150,15 @@ func TestReplicas(t *testing.T) {
 	labeled := func(p *corev1.Pod) { p.Labels = map[string]string{"app": "web"} }
 	snap := cluster(t, append(parts, desired(5))...)
 	e := explainEach(t, snap, "Deployment/web")["Deployment/web"]
-	if e.Verdict != DoesNotFit || e.Replicas == nil || *e.Replicas.Desired != 5 || e.Replicas.Waiting != 5 || e.Replicas.FitNow != 2 || e.Replicas.WithDevices != 0 {
+	if e.Verdict != api.DoesNotFit || e.Replicas == nil || *e.Replicas.Desired != 5 || e.Replicas.Waiting != 5 || e.Replicas.FitNow != 2 || e.Replicas.WithDevices != 0 {
 		t.Errorf("before it has pods: %s, %+v: %s", e.Verdict, e.Replicas, e.Summary)
 	}
-	if e := explainEach(t, cluster(t, append(parts, desired(2))...), "Deployment/web")["Deployment/web"]; e.Verdict != Fits || e.Replicas.FitNow != 2 {
+	if e := explainEach(t, cluster(t, append(parts, desired(2))...), "Deployment/web")["Deployment/web"]; e.Verdict != api.Fits || e.Replicas.FitNow != 2 {
 		t.Errorf("two: %s, %+v: %s", e.Verdict, e.Replicas, e.Summary)
 	}
 	parts = append(parts, desired(5), queuedPodOf("web-1", "one", time.Hour, labeled), queuedPodOf("web-2", "one", time.Hour, labeled), queuedPodOf("web-3", "one", time.Hour, labeled))
 	e = explainEach(t, cluster(t, parts...), "Deployment/web")["Deployment/web"]
-	if e.Verdict != DoesNotFit || e.Code != PodsCompete || e.Replicas.Waiting != 3 || e.Replicas.FitNow != 2 || e.Queue == nil || e.Queue.BeforeCount != 2 {
+	if e.Verdict != api.DoesNotFit || e.Code != api.PodsCompete || e.Replicas.Waiting != 3 || e.Replicas.FitNow != 2 || e.Queue == nil || e.Queue.BeforeCount != 2 {
 		t.Errorf("with three pods: %s, %+v, %+v: %s", e.Verdict, e.Replicas, e.Queue, e.Summary)
 	}
 }
@@ -172,9 +173,9 @@ func TestEqualPodsShareTheAnswer(t *testing.T) {
 	found := explainEach(t, cluster(t, parts...), targets...)
 	for i, target := range targets {
 		e := found[target]
-		wanted := DoesNotFit
+		wanted := api.DoesNotFit
 		if i == 0 {
-			wanted = Fits
+			wanted = api.Fits
 		}
 		if e.Verdict != wanted || e.Target.Name != target[4:] || (e.SameAs == nil) != (i == 0) || len(e.Pods) != 1 || e.Pods[0].Name != e.Target.Name {
 			t.Errorf("%s: %s, the same as %v: %s", target, e.Verdict, e.SameAs, e.Summary)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // maxRemedies is how many changes are suggested if not all are asked for.
@@ -35,7 +36,7 @@ type change struct {
 	// claims are edits of the claims that wait, or of their templates.
 	claims []claimEdit
 	// objects are edits of other objects.
-	objects []Edit
+	objects []api.Edit
 	// gate is a feature gate to turn on.
 	gate string
 	// silent is true if there is no command for it.
@@ -68,7 +69,7 @@ type remedies struct {
 // remedy is a change that was proved.
 type remedy struct {
 	change
-	Remedy
+	api.Remedy
 }
 
 // findRemedies fills in the remedies: what can be done about the nearest nodes,
@@ -127,7 +128,7 @@ func (r *remedies) conditions(p *prospect) func(context.Context) error {
 // best sorts what was found: the fewest changes first, then those that take
 // least away, then by who can act. Unless all are asked for, it keeps a few of
 // those with the fewest changes: the first for each who can act, then others.
-func (r *remedies) best() (shown []Remedy, more int) {
+func (r *remedies) best() (shown []api.Remedy, more int) {
 	slices.SortStableFunc(r.found, func(a, b remedy) int {
 		return cmp.Or(cmp.Compare(max(a.changes, 1), max(b.changes, 1)), cmp.Compare(a.loss, b.loss), cmp.Compare(actorOrder(a.Actor), actorOrder(b.Actor)))
 	})
@@ -157,7 +158,7 @@ func (r *remedies) best() (shown []Remedy, more int) {
 		}
 	}
 	for i := range r.found {
-		if few(i) && (r.subject.opts.AllRemedies || r.found[i].Actor != ActorNobody || shownBy[ActorNobody] < maxWaits) {
+		if few(i) && (r.subject.opts.AllRemedies || r.found[i].Actor != api.ActorNobody || shownBy[api.ActorNobody] < maxWaits) {
 			keep(i)
 		}
 	}
@@ -170,7 +171,7 @@ func (r *remedies) best() (shown []Remedy, more int) {
 }
 
 func actorOrder(actor string) int {
-	return slices.Index([]string{ActorUser, ActorAdmin, ActorNobody}, actor)
+	return slices.Index([]string{api.ActorUser, api.ActorAdmin, api.ActorNobody}, actor)
 }
 
 // propose keeps a change if the allocator then finds devices. It tells whether
@@ -196,14 +197,14 @@ func (r *remedies) propose(ctx context.Context, c change) (bool, error) {
 // ask puts the whole question again, with a change made: about all nodes that
 // would take the pod. The answer is nil unless the claims fit on one of them
 // and no node ends the attempt.
-func (r *remedies) ask(ctx context.Context, c change) (*Remedy, error) {
-	answer := &Remedy{Edits: r.editsOf(c), FeatureGate: c.gate, Devices: []AllocatedDevice{}}
+func (r *remedies) ask(ctx context.Context, c change) (*api.Remedy, error) {
+	answer := &api.Remedy{Edits: r.editsOf(c), FeatureGate: c.gate, Devices: []api.AllocatedDevice{}}
 	x, err := r.changed(ctx, c)
 	if err != nil || x == nil {
 		return nil, err
 	}
 	nodes := x.site.candidates
-	if r.scene != nil && r.out.Verdict == DoesNotFit && len(c.objects) == 0 && c.gate == "" && !c.anywhere && slices.Contains(nodes, r.scene.node) {
+	if r.scene != nil && r.out.Verdict == api.DoesNotFit && len(c.objects) == 0 && c.gate == "" && !c.anywhere && slices.Contains(nodes, r.scene.node) {
 		// Most of what does not help is found out here. It tells nothing where an
 		// error has kept the other nodes from being tried.
 		if verdict := r.verdicts(ctx, x, 2, r.scene.node)[0]; verdict.Outcome != allocator.Fits {
@@ -324,7 +325,7 @@ func (r *remedies) changed(ctx context.Context, c change) (*inquiry, error) {
 // other node can reach. Then the other nodes, where the claims did not fit, need
 // not be asked again.
 func (r *remedies) local(c change) bool {
-	if r.scene == nil || r.out.Verdict != DoesNotFit || c.gate != "" || len(c.objects) == 0 || len(c.claims) > 0 || r.dependsOnPodsElsewhere() {
+	if r.scene == nil || r.out.Verdict != api.DoesNotFit || c.gate != "" || len(c.objects) == 0 || len(c.claims) > 0 || r.dependsOnPodsElsewhere() {
 		return false
 	}
 	for _, e := range c.objects {
@@ -366,7 +367,7 @@ func (r *remedies) local(c change) bool {
 // withClaims puts edited claims in the place of those that wait.
 func (x *inquiry) withClaims(r *remedies, edits []claimEdit) error {
 	for i := range r.claims {
-		var operations []Edit
+		var operations []api.Edit
 		for _, e := range edits {
 			if e.claim == i {
 				operations = append(operations, newEdit("", e.op, e.path, e.value))
@@ -389,14 +390,14 @@ func (x *inquiry) withClaims(r *remedies, edits []claimEdit) error {
 
 // editsOf lists the edits of stored objects that make a change. A claim that
 // was made from a template is edited with it.
-func (r *remedies) editsOf(c change) []Edit {
-	var edits []Edit
+func (r *remedies) editsOf(c change) []api.Edit {
+	var edits []api.Edit
 	for _, e := range c.claims {
 		claim, template := r.claims[e.claim].claim, r.subject.claims[r.claims[e.claim].index].Template
 		fromTemplate := template != "" && r.snap.Template(claim.Namespace, template) != nil
 		if fromTemplate {
 			edit := newEdit(object(KindTemplate, claim.Namespace, template), e.op, "/spec/spec"+e.path, e.value)
-			if !slices.ContainsFunc(edits, func(have Edit) bool { return have.Object == edit.Object && have.Path == edit.Path }) {
+			if !slices.ContainsFunc(edits, func(have api.Edit) bool { return have.Object == edit.Object && have.Path == edit.Path }) {
 				edits = append(edits, edit)
 			}
 		}

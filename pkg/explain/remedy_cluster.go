@@ -13,17 +13,18 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // refusals tries what makes the scheduler or the API server look at the claims
 // at all.
 func (r *remedies) refusals(ctx context.Context) error {
-	if r.out.Verdict != Error || len(r.out.Nodes) == 0 {
+	if r.out.Verdict != api.Error || len(r.out.Nodes) == 0 {
 		return nil
 	}
 	claims := r.waiting()
 	switch r.out.Nodes[0].Code { //nolint:exhaustive // for the others see below
-	case ClassNotFound:
+	case api.ClassNotFound:
 		names := make([]string, 0, len(r.snap.Classes))
 		for _, class := range r.snap.Classes {
 			names = append(names, class.Name)
@@ -41,11 +42,11 @@ func (r *remedies) refusals(ctx context.Context) error {
 				}
 			}
 		}
-	case SelectorError:
+	case api.SelectorError:
 		return r.guarded(ctx)
-	case AdminAccessDenied:
+	case api.AdminAccessDenied:
 		return r.adminAccess(ctx)
-	case FeatureDisabled:
+	case api.FeatureDisabled:
 		for _, gate := range []string{"DRAPrioritizedList", "DRAAdminAccess", "DRAConsumableCapacity", "DRADerivedAttributes"} {
 			if err := r.gateOn(ctx, gate); err != nil {
 				return err
@@ -67,8 +68,8 @@ func (r *remedies) guarded(ctx context.Context) error {
 				if guarded, ok := r.guard(ctx, selector); ok {
 					name := object("DeviceClass", "", class.Name)
 					if _, err := r.propose(ctx, change{
-						actor: ActorAdmin, text: fmt.Sprintf("let the selector of class %s be false where it fails now: %s", class.Name, guarded),
-						objects: []Edit{newEdit(name, "replace", fmt.Sprintf("/spec/selectors/%d/cel/expression", k), guarded)},
+						actor: api.ActorAdmin, text: fmt.Sprintf("let the selector of class %s be false where it fails now: %s", class.Name, guarded),
+						objects: []api.Edit{newEdit(name, "replace", fmt.Sprintf("/spec/selectors/%d/cel/expression", k), guarded)},
 					}); err != nil {
 						return err
 					}
@@ -78,7 +79,7 @@ func (r *remedies) guarded(ctx context.Context) error {
 		for k, selector := range *a.selectors {
 			if guarded, ok := r.guard(ctx, selector); ok {
 				if _, err := r.propose(ctx, change{
-					actor: ActorUser, text: fmt.Sprintf("let the selector of request %s be false where it fails now: %s", a.name, guarded),
+					actor: api.ActorUser, text: fmt.Sprintf("let the selector of request %s be false where it fails now: %s", a.name, guarded),
 					claims: []claimEdit{{at.claim, "replace", fmt.Sprintf("%s/selectors/%d/cel/expression", at.pointer(), k), guarded}},
 				}); err != nil {
 					return err
@@ -123,7 +124,7 @@ func (r *remedies) adminAccess(ctx context.Context) error {
 			namespace = claims[at.claim].Namespace
 		}
 	}
-	if _, err := r.propose(ctx, change{actor: ActorUser, loss: lossCondition, text: "remove adminAccess", claims: without}); err != nil {
+	if _, err := r.propose(ctx, change{actor: api.ActorUser, loss: lossCondition, text: "remove adminAccess", claims: without}); err != nil {
 		return err
 	}
 	n := r.snap.Namespace(namespace)
@@ -135,7 +136,7 @@ func (r *remedies) adminAccess(ctx context.Context) error {
 		label = newEdit(label.Object, "add", "/metadata/labels", map[string]string{resourceapi.DRAAdminNamespaceLabelKey: "true"})
 	}
 	_, err := r.propose(ctx, change{
-		actor: ActorAdmin, objects: []Edit{label},
+		actor: api.ActorAdmin, objects: []api.Edit{label},
 		text: fmt.Sprintf("label namespace %s with %s=true, if its users may access devices that others use", namespace, resourceapi.DRAAdminNamespaceLabelKey),
 	})
 	return err
@@ -146,7 +147,7 @@ func (r *remedies) gateOn(ctx context.Context, gate string) error {
 		return nil
 	}
 	_, err := r.propose(ctx, change{
-		actor: ActorAdmin, gate: gate,
+		actor: api.ActorAdmin, gate: gate,
 		text: gateText(gate),
 	})
 	return err
@@ -154,7 +155,7 @@ func (r *remedies) gateOn(ctx context.Context, gate string) error {
 
 // completed takes a pool for complete with the slices that there are.
 func (r *remedies) completed(pool *allocator.Pool) change {
-	c := change{actor: ActorAdmin, silent: true, text: fmt.Sprintf("driver %s publishes the whole of pool %s, not only %d of %s", pool.Driver, pool.Name, len(pool.Slices), plural(int(pool.Expected), "slice"))}
+	c := change{actor: api.ActorAdmin, silent: true, text: fmt.Sprintf("driver %s publishes the whole of pool %s, not only %d of %s", pool.Driver, pool.Name, len(pool.Slices), plural(int(pool.Expected), "slice"))}
 	for _, slice := range pool.Slices {
 		c.objects = append(c.objects, newEdit(object("ResourceSlice", "", slice.Name), "replace", "/spec/pool/resourceSliceCount", len(pool.Slices)))
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // corrected is a selector of a request, or of a class, as it was probably meant.
@@ -42,7 +43,7 @@ func safely(list []corrected) []corrected {
 // and all of them where that is not enough. Those of the claims come before those
 // of the classes.
 func (r *remedies) corrections(ctx context.Context) error {
-	if r.out.Verdict != DoesNotFit && r.out.Verdict != Error {
+	if r.out.Verdict != api.DoesNotFit && r.out.Verdict != api.Error {
 		return nil
 	}
 	ofClaims, ofClasses := r.correctedInClaims(ctx), r.correctedInClasses(ctx)
@@ -150,7 +151,7 @@ func (r *remedies) failsIn(ctx context.Context, class *resourceapi.DeviceClass, 
 // one of them is of a class.
 func (r *remedies) correction(list ...corrected) change {
 	claims := r.waiting()
-	all := change{actor: ActorUser, anywhere: true}
+	all := change{actor: api.ActorUser, anywhere: true}
 	var texts []string
 	for _, c := range list {
 		path := fmt.Sprintf("/selectors/%d/cel/expression", c.index)
@@ -160,7 +161,7 @@ func (r *remedies) correction(list ...corrected) change {
 		}
 		where := "request " + nameIn(claims, c.at)
 		if c.class != nil {
-			all.actor, where = ActorAdmin, "class "+c.class.Name
+			all.actor, where = api.ActorAdmin, "class "+c.class.Name
 			all.objects = append(all.objects, newEdit(object("DeviceClass", "", c.class.Name), "replace", "/spec"+path, c.expression))
 		} else {
 			all.claims = append(all.claims, claimEdit{c.at.claim, "replace", c.at.pointer() + path, c.expression})

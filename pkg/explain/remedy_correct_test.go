@@ -10,6 +10,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -34,7 +35,7 @@ func fleetOfTwo(t *testing.T, more ...part) *snapshot.Snapshot {
 }
 
 // expressionOf is what the first edit of a remedy writes, in short.
-func expressionOf(t *testing.T, r *Remedy) string {
+func expressionOf(t *testing.T, r *api.Remedy) string {
 	t.Helper()
 	var expression string
 	if len(r.Edits) == 0 || r.Edits[0].Value == nil {
@@ -52,37 +53,37 @@ func TestCorrections(t *testing.T) {
 	long := strings.NewReplacer("x.", `device.attributes["gpu.example.com"].`, "m.", `device.capacity["gpu.example.com"].`)
 	for _, test := range []struct {
 		name, class, expression string
-		verdict                 Verdict
+		verdict                 api.Verdict
 		// want is the corrected expression, on is the node where that fits.
 		want, on string
 		// said is part of the summary.
 		said string
 	}{
-		{"a typo", className, `x.produktName == "Atlas-80"`, Error, `x.productName == "Atlas-80"`, "n1", "exists on none of the 4 devices of all pools; did you mean productName?"},
-		{"a typo behind a guard", className, `has(x.produktName) && x.produktName == "Atlas-141"`, DoesNotFit, `has(x.productName) && x.productName == "Atlas-141"`, "n2", "did you mean productName?"},
-		{"a typo where other drivers match, too", "any", `x.produktName == "Atlas-80"`, Error, `has(x.productName) && x.productName == "Atlas-80"`, "n1", "did you mean productName?"},
-		{"a domain", className, `device.attributes["gpu.exampel.com"].productName == "Atlas-141"`, Error, `x.productName == "Atlas-141"`, "n2", "did you mean gpu.example.com?"},
-		{"the domain of another driver", className, `device.attributes["nic.example.net"].cores == 8`, Error, `x.cores == 8`, "n1", `did you mean device.attributes["gpu.example.com"].cores?`},
-		{"a driver", "any", `device.driver == "gpu.exampel.com"`, DoesNotFit, `device.driver == "gpu.example.com"`, "n1", "no device is of driver gpu.exampel.com; did you mean gpu.example.com?"},
-		{"a capacity as an attribute", className, `x.memory == "80Gi"`, Error, `m.memory == quantity("80Gi")`, "n1", `did you mean device.capacity["gpu.example.com"].memory?`},
-		{"an attribute as a capacity", className, `has(m.cores) && m.cores.compareTo(quantity("8")) >= 0`, DoesNotFit, ``, "", `did you mean device.attributes["gpu.example.com"].cores?`},
-		{"an attribute as a capacity, compiled", className, `m.productName == "Atlas-141"`, Error, `x.productName == "Atlas-141"`, "n2", "does not compile: found no matching overload for '_==_'"},
-		{"an int as a string", className, `x.cores == "12"`, DoesNotFit, `x.cores == 12`, "n2", "attribute cores (domain gpu.example.com) is an int on all devices that have it, and is compared with a string"},
-		{"a bool as a string", className, `x.ecc == "true"`, DoesNotFit, `x.ecc == true`, "n1", "is a bool on all devices that have it, and is compared with a string"},
-		{"a string as an int", className, `x.slots >= 32`, Error, `int(x.slots) >= 32`, "n2", "is a string on all devices that have it, and is compared with an int"},
-		{"a version as text", className, `x.driverVersion > "535.2"`, Error, `x.driverVersion.isGreaterThan(semver("535.2.0"))`, "n2", "is a version on all devices that have it, and is compared with a string"},
-		{"a version that is none", className, `x.driverVersion.compareTo(semver("535.01")) >= 0`, Error, `x.driverVersion.compareTo(semver("535.1.0")) >= 0`, "n1", "No Major.Minor.Patch elements found"},
-		{"a quantity with an operator", className, `m.memory > "100Gi"`, Error, `m.memory.isGreaterThan(quantity("100Gi"))`, "n2", "does not compile: found no matching overload"},
-		{"a field", className, `device.atributes["gpu.example.com"].cores == 8`, Error, `x.cores == 8`, "n1", `The selector of request r does not compile: undefined field 'atributes' at 1:7 (.atributes["gpu.example.com"].cores == 8);`},
-		{"a driver in the class", "misspelled", `x.cores == 8`, DoesNotFit, `device.driver == "gpu.example.com"`, "n1", "did you mean gpu.example.com?"},
-		{"a class that does not compile", "broken", `x.cores == 8`, Error, `device.driver == "gpu.example.com"`, "n1", "The selector of class broken does not compile: undefined field 'drivr' at 1:7"},
+		{"a typo", className, `x.produktName == "Atlas-80"`, api.Error, `x.productName == "Atlas-80"`, "n1", "exists on none of the 4 devices of all pools; did you mean productName?"},
+		{"a typo behind a guard", className, `has(x.produktName) && x.produktName == "Atlas-141"`, api.DoesNotFit, `has(x.productName) && x.productName == "Atlas-141"`, "n2", "did you mean productName?"},
+		{"a typo where other drivers match, too", "any", `x.produktName == "Atlas-80"`, api.Error, `has(x.productName) && x.productName == "Atlas-80"`, "n1", "did you mean productName?"},
+		{"a domain", className, `device.attributes["gpu.exampel.com"].productName == "Atlas-141"`, api.Error, `x.productName == "Atlas-141"`, "n2", "did you mean gpu.example.com?"},
+		{"the domain of another driver", className, `device.attributes["nic.example.net"].cores == 8`, api.Error, `x.cores == 8`, "n1", `did you mean device.attributes["gpu.example.com"].cores?`},
+		{"a driver", "any", `device.driver == "gpu.exampel.com"`, api.DoesNotFit, `device.driver == "gpu.example.com"`, "n1", "no device is of driver gpu.exampel.com; did you mean gpu.example.com?"},
+		{"a capacity as an attribute", className, `x.memory == "80Gi"`, api.Error, `m.memory == quantity("80Gi")`, "n1", `did you mean device.capacity["gpu.example.com"].memory?`},
+		{"an attribute as a capacity", className, `has(m.cores) && m.cores.compareTo(quantity("8")) >= 0`, api.DoesNotFit, ``, "", `did you mean device.attributes["gpu.example.com"].cores?`},
+		{"an attribute as a capacity, compiled", className, `m.productName == "Atlas-141"`, api.Error, `x.productName == "Atlas-141"`, "n2", "does not compile: found no matching overload for '_==_'"},
+		{"an int as a string", className, `x.cores == "12"`, api.DoesNotFit, `x.cores == 12`, "n2", "attribute cores (domain gpu.example.com) is an int on all devices that have it, and is compared with a string"},
+		{"a bool as a string", className, `x.ecc == "true"`, api.DoesNotFit, `x.ecc == true`, "n1", "is a bool on all devices that have it, and is compared with a string"},
+		{"a string as an int", className, `x.slots >= 32`, api.Error, `int(x.slots) >= 32`, "n2", "is a string on all devices that have it, and is compared with an int"},
+		{"a version as text", className, `x.driverVersion > "535.2"`, api.Error, `x.driverVersion.isGreaterThan(semver("535.2.0"))`, "n2", "is a version on all devices that have it, and is compared with a string"},
+		{"a version that is none", className, `x.driverVersion.compareTo(semver("535.01")) >= 0`, api.Error, `x.driverVersion.compareTo(semver("535.1.0")) >= 0`, "n1", "No Major.Minor.Patch elements found"},
+		{"a quantity with an operator", className, `m.memory > "100Gi"`, api.Error, `m.memory.isGreaterThan(quantity("100Gi"))`, "n2", "does not compile: found no matching overload"},
+		{"a field", className, `device.atributes["gpu.example.com"].cores == 8`, api.Error, `x.cores == 8`, "n1", `The selector of request r does not compile: undefined field 'atributes' at 1:7 (.atributes["gpu.example.com"].cores == 8);`},
+		{"a driver in the class", "misspelled", `x.cores == 8`, api.DoesNotFit, `device.driver == "gpu.example.com"`, "n1", "did you mean gpu.example.com?"},
+		{"a class that does not compile", "broken", `x.cores == 8`, api.Error, `device.driver == "gpu.example.com"`, "n1", "The selector of class broken does not compile: undefined field 'drivr' at 1:7"},
 
-		{"the nearest quantity", className, `m.memory.isGreaterThan(quantity("150Gi"))`, DoesNotFit, `m.memory.compareTo(quantity("141Gi")) >= 0`, "n2", "memory is 80Gi on 2 devices, 141Gi on 1; must be greater than 150Gi"},
-		{"the nearest quantity from below", className, `m.memory.isLessThan(quantity("40Gi"))`, DoesNotFit, `m.memory.compareTo(quantity("80Gi")) <= 0`, "n1", "less than 40Gi"},
-		{"the nearest quantity that is equal", className, `m.memory.compareTo(quantity("100Gi")) == 0`, DoesNotFit, `m.memory.compareTo(quantity("80Gi")) == 0`, "n1", "100Gi"},
-		{"the nearest int", className, `x.cores >= 16`, DoesNotFit, `x.cores >= 12`, "n2", "16 or more"},
-		{"the nearest version", className, `x.driverVersion.isGreaterThan(semver("600.0.0"))`, DoesNotFit, `x.driverVersion.compareTo(semver("550.54.15")) >= 0`, "n2", "greater than 600.0.0"},
-		{"the nearest string", className, `x.productName == "Atlas-140"`, DoesNotFit, `x.productName == "Atlas-141"`, "n2", `no device has productName "Atlas-140"`},
+		{"the nearest quantity", className, `m.memory.isGreaterThan(quantity("150Gi"))`, api.DoesNotFit, `m.memory.compareTo(quantity("141Gi")) >= 0`, "n2", "memory is 80Gi on 2 devices, 141Gi on 1; must be greater than 150Gi"},
+		{"the nearest quantity from below", className, `m.memory.isLessThan(quantity("40Gi"))`, api.DoesNotFit, `m.memory.compareTo(quantity("80Gi")) <= 0`, "n1", "less than 40Gi"},
+		{"the nearest quantity that is equal", className, `m.memory.compareTo(quantity("100Gi")) == 0`, api.DoesNotFit, `m.memory.compareTo(quantity("80Gi")) == 0`, "n1", "100Gi"},
+		{"the nearest int", className, `x.cores >= 16`, api.DoesNotFit, `x.cores >= 12`, "n2", "16 or more"},
+		{"the nearest version", className, `x.driverVersion.isGreaterThan(semver("600.0.0"))`, api.DoesNotFit, `x.driverVersion.compareTo(semver("550.54.15")) >= 0`, "n2", "greater than 600.0.0"},
+		{"the nearest string", className, `x.productName == "Atlas-140"`, api.DoesNotFit, `x.productName == "Atlas-141"`, "n2", `no device has productName "Atlas-140"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			snap := fleetOfTwo(t, claim(waiting, exact("r", 1, ofClass(test.class), where(long.Replace(test.expression)))))
@@ -127,7 +128,7 @@ func TestCompileErrorOfNewClaim(t *testing.T) {
 	fresh := whyWaiting(t, snap)
 	const mistake = "Selector 2 of request r does not compile: Syntax error"
 	for _, test := range []struct {
-		e    *Explanation
+		e    *api.Explanation
 		want string
 	}{{stored, "this one was stored by an older version"}, {fresh, "(= 8), and 1 more error; the API server rejects it."}} {
 		if !strings.HasPrefix(test.e.Summary, mistake) || !strings.Contains(test.e.Summary, test.want) || strings.Contains(everything(test.e), "Syntax error") {

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -19,7 +20,7 @@ const maxRemedyPods = 100
 
 // podsUsing lists the pods that use what the edits change, a template of claims or
 // the pod template of a workload, and says which of them get the change.
-func (r *remedies) podsUsing(edits []Edit) []RemedyPod {
+func (r *remedies) podsUsing(edits []api.Edit) []api.RemedyPod {
 	templates, makers := map[string]bool{}, map[string]bool{}
 	namespace := ""
 	for _, e := range edits {
@@ -35,7 +36,7 @@ func (r *remedies) podsUsing(edits []Edit) []RemedyPod {
 	if len(templates)+len(makers) == 0 {
 		return nil
 	}
-	var list []RemedyPod
+	var list []api.RemedyPod
 	for _, pod := range r.snap.Pods {
 		if pod.Namespace != namespace || finished(pod) || pod.UID == "" && pod.CreationTimestamp.IsZero() {
 			continue
@@ -45,14 +46,14 @@ func (r *remedies) podsUsing(edits []Edit) []RemedyPod {
 		if !changed && !usesTemplate(pod, templates) {
 			continue
 		}
-		p := RemedyPod{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName}
+		p := api.RemedyPod{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName}
 		if c := metav1.GetControllerOfNoCopy(pod); c != nil {
 			p.Owner = object(c.Kind, pod.Namespace, c.Name)
 		}
 		p.Changed = changed && m.replacesPods() || waits(pod) && r.concerns(pod) && (changed || needsClaim(r.snap, pod, templates))
 		list = append(list, p)
 	}
-	slices.SortStableFunc(list, func(a, b RemedyPod) int {
+	slices.SortStableFunc(list, func(a, b api.RemedyPod) int {
 		if a.Changed != b.Changed {
 			if a.Changed {
 				return -1
@@ -65,7 +66,7 @@ func (r *remedies) podsUsing(edits []Edit) []RemedyPod {
 }
 
 // write adds to a remedy who uses what it changes, and the commands.
-func (r *remedies) write(answer *Remedy, silent bool) {
+func (r *remedies) write(answer *api.Remedy, silent bool) {
 	pods := r.podsUsing(answer.Edits)
 	if !silent {
 		answer.Commands = Commands(r.snap, answer.Edits, pods)
@@ -76,15 +77,15 @@ func (r *remedies) write(answer *Remedy, silent bool) {
 
 // unknownOwner is the controller in whose pod template the edits of a pod have to
 // be made, if nobody knows where that is.
-func (r *remedies) unknownOwner(edits []Edit) *RemedyOwner {
-	if !slices.ContainsFunc(edits, func(e Edit) bool { return e.Generated }) {
+func (r *remedies) unknownOwner(edits []api.Edit) *api.RemedyOwner {
+	if !slices.ContainsFunc(edits, func(e api.Edit) bool { return e.Generated }) {
 		return nil
 	}
 	m, made := r.maker()
 	if !made || m.editable() {
 		return nil
 	}
-	return &RemedyOwner{APIVersion: m.apiVersion, Kind: m.kind, Namespace: m.namespace, Name: m.name}
+	return &api.RemedyOwner{APIVersion: m.apiVersion, Kind: m.kind, Namespace: m.namespace, Name: m.name}
 }
 
 // concerns reports whether a pod is one of those that are asked about: the pod,
@@ -129,7 +130,7 @@ func needsClaim(snap *snapshot.Snapshot, pod *corev1.Pod, templates map[string]b
 
 // podEdits are operations on the spec of the pod, and on the template that it is
 // made from. It is silent if nobody knows how to change what it is made from.
-func (r *remedies) podEdits(operations []claimEdit) (edits []Edit, silent bool) {
+func (r *remedies) podEdits(operations []claimEdit) (edits []api.Edit, silent bool) {
 	pod := r.subject.pod
 	m, made := r.maker()
 	if made && m.editable() {

@@ -18,12 +18,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // applied makes the edits of a remedy in a snapshot by a JSON patch of each
 // object, and nothing else.
-func applied(t *testing.T, snap *snapshot.Snapshot, r *Remedy) *snapshot.Snapshot {
+func applied(t *testing.T, snap *snapshot.Snapshot, r *api.Remedy) *snapshot.Snapshot {
 	t.Helper()
 	amended := *snap
 	if r.FeatureGate != "" {
@@ -67,7 +68,7 @@ func applied(t *testing.T, snap *snapshot.Snapshot, r *Remedy) *snapshot.Snapsho
 func applyTo[T any, P interface {
 	*T
 	metav1.Object
-}](t *testing.T, list *[]P, namespace, name string, e Edit,
+}](t *testing.T, list *[]P, namespace, name string, e api.Edit,
 ) {
 	t.Helper()
 	*list = slices.Clone(*list)
@@ -85,7 +86,7 @@ func applyTo[T any, P interface {
 	t.Fatalf("there is no %s", e.Object)
 }
 
-func patched[T any](t *testing.T, from *T, e Edit) *T {
+func patched[T any](t *testing.T, from *T, e api.Edit) *T {
 	t.Helper()
 	before, err := json.Marshal(from)
 	if err != nil {
@@ -116,7 +117,7 @@ func patched[T any](t *testing.T, from *T, e Edit) *T {
 
 // checkRemedies asks again with each remedy applied: it has to fit, on as many
 // nodes as it says, with these devices.
-func checkRemedies(t *testing.T, snap *snapshot.Snapshot, opts Options, e *Explanation) {
+func checkRemedies(t *testing.T, snap *snapshot.Snapshot, opts Options, e *api.Explanation) {
 	t.Helper()
 	for i := range e.Remedies {
 		r := &e.Remedies[i]
@@ -124,13 +125,13 @@ func checkRemedies(t *testing.T, snap *snapshot.Snapshot, opts Options, e *Expla
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again.Verdict != Fits && again.Verdict != Allocated {
+		if again.Verdict != api.Fits && again.Verdict != api.Allocated {
 			t.Errorf("%s: it does not fit: %s\n%s", r.Change, again.Summary, asJSON(r))
 			continue
 		}
 		fitting, found := 0, false
 		for _, group := range again.Nodes {
-			if group.Verdict == Fits {
+			if group.Verdict == api.Fits {
 				fitting += group.Count
 				found = found || slices.Contains(group.Names, r.Node)
 			}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // maxTries bounds the values that are tried in the place of one that is wanted.
@@ -84,7 +85,7 @@ func (r *remedies) fewer(ctx context.Context, f *fact) error {
 		return ctx.Err()
 	}
 	_, err := r.propose(ctx, change{
-		actor: ActorUser, loss: lossOf(count, wanted), claims: with(count),
+		actor: api.ActorUser, loss: lossOf(count, wanted), claims: with(count),
 		text: fmt.Sprintf("request %s instead of %d in request %s", plural(int(count), "device"), wanted, r.scene.nameOf(f.at)),
 	})
 	return err
@@ -108,7 +109,7 @@ func (r *remedies) fewerExtended(ctx context.Context, f *fact, wanted int64) err
 			}
 		}
 		c := change{
-			actor: ActorUser, loss: lossOf(count, wanted),
+			actor: api.ActorUser, loss: lossOf(count, wanted),
 			text: fmt.Sprintf("request %d instead of %d of %s in container %s", count, wanted, place.resource, place.container.Name),
 		}
 		c.objects, c.silent = r.podEdits(operations)
@@ -149,7 +150,7 @@ func (r *remedies) notAll(ctx context.Context, f *fact) error {
 		return ctx.Err()
 	}
 	text := fmt.Sprintf("request %s instead of all in request %s", plural(int(count), "device"), r.scene.nameOf(f.at))
-	_, err := r.propose(ctx, change{actor: ActorUser, loss: lossFewer, text: text, claims: with(count)})
+	_, err := r.propose(ctx, change{actor: api.ActorUser, loss: lossFewer, text: text, claims: with(count)})
 	return err
 }
 
@@ -163,7 +164,7 @@ func (r *remedies) otherCapacity(ctx context.Context, f *fact) error {
 	if meant := nearest(string(f.capacity), r.scene.capacities()); meant != "" {
 		path := f.at.pointer() + "/capacity/requests/"
 		ok, err := r.propose(ctx, change{
-			actor: ActorUser, loss: lossNone,
+			actor: api.ActorUser, loss: lossNone,
 			text: fmt.Sprintf("correct the capacity in request %s: %s instead of %s", r.scene.nameOf(f.at), meant, f.capacity),
 			claims: []claimEdit{
 				{f.at.claim, "add", path + pointerToken(meant), wanted.String()},
@@ -184,7 +185,7 @@ func (r *remedies) withoutCapacity(f *fact) change {
 		path += "/requests/" + pointerToken(string(f.capacity))
 	}
 	return change{
-		actor: ActorUser, loss: lossCondition, text: fmt.Sprintf("remove the capacity %s from request %s", f.capacity, r.scene.nameOf(f.at)),
+		actor: api.ActorUser, loss: lossCondition, text: fmt.Sprintf("remove the capacity %s from request %s", f.capacity, r.scene.nameOf(f.at)),
 		claims: []claimEdit{{f.at.claim, "remove", path, nil}},
 	}
 }
@@ -224,7 +225,7 @@ func (r *remedies) lessCapacity(ctx context.Context, f *fact, wanted resource.Qu
 	slices.SortFunc(values, func(a, b resource.Quantity) int { return b.Cmp(a) })
 	for _, value := range values[:min(len(values), maxTries)] {
 		ok, err := r.propose(ctx, change{
-			actor: ActorUser, loss: lossNear,
+			actor: api.ActorUser, loss: lossNear,
 			text:   fmt.Sprintf("request %s instead of %s of %s in request %s", selector.QuantityText(value), selector.QuantityText(wanted), f.capacity, r.scene.nameOf(f.at)),
 			claims: []claimEdit{{f.at.claim, "replace", f.at.pointer() + "/capacity/requests/" + pointerToken(string(f.capacity)), value.String()}},
 		})
@@ -248,7 +249,7 @@ func (r *remedies) loosen(ctx context.Context, f *fact) error {
 			loss = lossNone
 		}
 		ok, err := r.propose(ctx, change{
-			actor: ActorUser, loss: loss, anywhere: true,
+			actor: api.ActorUser, loss: loss, anywhere: true,
 			text:   fmt.Sprintf("require %s instead of %s in request %s", l.Wanted, sel.Conjuncts[f.conjunct].Wanted, name),
 			claims: []claimEdit{{at.claim, "replace", fmt.Sprintf("%s/selectors/%d/cel/expression", at.pointer(), f.selector), l.Expression}},
 		})
@@ -257,7 +258,7 @@ func (r *remedies) loosen(ctx context.Context, f *fact) error {
 		}
 	}
 	_, err := r.propose(ctx, change{
-		actor: ActorUser, loss: lossCondition,
+		actor: api.ActorUser, loss: lossCondition,
 		text:   fmt.Sprintf("remove the selector %s from request %s", &sel.Conjuncts[f.conjunct], name),
 		claims: r.withoutParts(at, f.selector, []int{f.conjunct}),
 	})
@@ -319,7 +320,7 @@ func (r *remedies) otherConstraint(ctx context.Context, f *fact) error {
 			field = "distinctAttribute"
 		}
 		ok, err := r.propose(ctx, change{
-			actor: ActorUser, loss: lossNone, text: fmt.Sprintf("correct the constraint: %s instead of %s", meant, c.attribute),
+			actor: api.ActorUser, loss: lossNone, text: fmt.Sprintf("correct the constraint: %s instead of %s", meant, c.attribute),
 			claims: []claimEdit{{f.at.claim, "replace", fmt.Sprintf("/devices/constraints/%d/%s", f.constraint, field), meant}},
 		})
 		if ok || err != nil {
@@ -343,7 +344,7 @@ func (r *remedies) withoutConstraint(f *fact) change {
 		}
 	}
 	return change{
-		actor: ActorUser, loss: lossCondition, text: "remove the constraint: " + said,
+		actor: api.ActorUser, loss: lossCondition, text: "remove the constraint: " + said,
 		claims: []claimEdit{{f.at.claim, "remove", path, nil}},
 	}
 }
@@ -370,7 +371,7 @@ func (r *remedies) fewerRequests(ctx context.Context) error {
 		}
 		tried[f.at.claim] = append(tried[f.at.claim], nameless)
 		ok, err := r.propose(ctx, change{
-			actor: ActorUser, loss: lossCondition, text: "remove request " + r.scene.requestName(f.at),
+			actor: api.ActorUser, loss: lossCondition, text: "remove request " + r.scene.requestName(f.at),
 			claims: []claimEdit{{f.at.claim, "remove", fmt.Sprintf("/devices/requests/%d", f.at.request), nil}},
 		})
 		if err != nil || ok {
@@ -384,7 +385,7 @@ func (r *remedies) fewerRequests(ctx context.Context) error {
 // device.
 func (r *remedies) tolerate(f *fact) change {
 	c := change{
-		actor: ActorUser, loss: lossTolerance,
+		actor: api.ActorUser, loss: lossTolerance,
 		text: fmt.Sprintf("tolerate the device taint %s if the workload can use such devices", f.taint),
 	}
 	for _, at := range intolerant(r.scene.claims, f.taint) {
@@ -470,7 +471,7 @@ func (r *remedies) withClass(at requestPlace, class string, loss int) change {
 		name = claims[at.claim].Name + "." + name
 	}
 	return change{
-		actor: ActorUser, loss: loss,
+		actor: api.ActorUser, loss: loss,
 		text:   fmt.Sprintf("request class %s instead of %s in request %s", class, *a.class, name),
 		claims: []claimEdit{{at.claim, "replace", at.pointer() + "/deviceClassName", class}},
 	}
@@ -494,7 +495,7 @@ func (r *remedies) suitable() (operations []claimEdit, texts []string) {
 			continue
 		}
 		measures := r.restrictionMeasures(&prospect{nodes: []*corev1.Node{r.scene.node}}, f)
-		at := slices.IndexFunc(measures, func(m measure) bool { return m.actor == ActorUser })
+		at := slices.IndexFunc(measures, func(m measure) bool { return m.actor == api.ActorUser })
 		if at < 0 {
 			return nil, nil
 		}
@@ -511,7 +512,7 @@ func (r *remedies) canBeSuitable() bool {
 
 // several gives up as many wishes as it takes, if none is enough alone.
 func (r *remedies) several(ctx context.Context) error {
-	if len(r.conflict) == 0 || slices.ContainsFunc(r.found, func(have remedy) bool { return have.Actor == ActorUser }) {
+	if len(r.conflict) == 0 || slices.ContainsFunc(r.found, func(have remedy) bool { return have.Actor == api.ActorUser }) {
 		return nil
 	}
 	suitable := r.canBeSuitable()
@@ -556,7 +557,7 @@ func (r *remedies) several(ctx context.Context) error {
 
 // giveUp makes one change of several.
 func (r *remedies) giveUp(given []int) change {
-	c := change{actor: ActorUser, loss: lossSeveral, changes: len(given)}
+	c := change{actor: api.ActorUser, loss: lossSeveral, changes: len(given)}
 	var texts []string
 	add := func(part change) {
 		texts = append(texts, part.text)

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -25,18 +26,18 @@ func TestDeceptive(t *testing.T) {
 	tests := map[string]struct {
 		cluster []part
 		target  Options
-		verdict Verdict
+		verdict api.Verdict
 		// says is a part of the summary, an assumption or a next step; not is a
 		// part of none.
 		says, not string
 	}{
 		"a template that could not be read is not missing": {
 			cluster: []part{nodes("n1"), changedPod("p", fromTemplate("one")), gap(snapshot.ResourceTemplates, "alice may not list templates")},
-			target:  thePod, verdict: Undetermined, says: "could not be read", not: "create",
+			target:  thePod, verdict: api.Undetermined, says: "could not be read", not: "create",
 		},
 		"a finished pod needs nothing": {
 			cluster: []part{nodes("n1"), changedPod("p", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, "gone")},
-			target:  thePod, verdict: Allocated, says: "The pod is finished (Succeeded)", not: "create",
+			target:  thePod, verdict: api.Allocated, says: "The pod is finished (Succeeded)", not: "create",
 		},
 		"a running pod whose claim is being deleted": {
 			cluster: []part{
@@ -44,18 +45,18 @@ func TestDeceptive(t *testing.T) {
 				func(s *snapshot.Snapshot) { s.Claims[0].DeletionTimestamp = ptr.To(metav1.NewTime(s.TakenAt)) },
 				changedPod("p", bound, "have"),
 			},
-			target: thePod, verdict: Allocated, says: "it waits for pod/p, which uses it",
+			target: thePod, verdict: api.Allocated, says: "it waits for pod/p, which uses it",
 		},
 		"a pod that was bound by hand": {
 			cluster: []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)), changedPod("p", bound, waiting)},
-			target:  thePod, verdict: Blocked, says: "the pod may have been bound without the scheduler",
+			target:  thePod, verdict: api.Blocked, says: "the pod may have been bound without the scheduler",
 		},
 		"a pod that is being deleted": {
 			cluster: []part{
 				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)),
 				changedPod("p", func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.Now()) }, waiting),
 			},
-			target: thePod, verdict: Error, says: "is being deleted",
+			target: thePod, verdict: api.Error, says: "is being deleted",
 		},
 		"an allocation that the scheduler takes back": {
 			cluster: []part{
@@ -64,7 +65,7 @@ func TestDeceptive(t *testing.T) {
 				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace },
 				pod("p", "have"),
 			},
-			target: thePod, verdict: DoesNotFit, says: "deallocates claim have, which is reserved for no other pod, and tries again: then it fits, on n2",
+			target: thePod, verdict: api.DoesNotFit, says: "deallocates claim have, which is reserved for no other pod, and tries again: then it fits, on n2",
 		},
 		"an error on a device that a hidden claim may hold": {
 			cluster: []part{
@@ -72,7 +73,7 @@ func TestDeceptive(t *testing.T) {
 				claim(waiting, exact("gpu", 1, where(`device.attributes["gpu.example.com"].model == "A"`))),
 				gap(snapshot.ResourceClaims, "alice may not list claims"),
 			},
-			target: theClaim, verdict: Undetermined, says: "alice may not list claims",
+			target: theClaim, verdict: api.Undetermined, says: "alice may not list claims",
 		},
 		"an attribute that makes every expression fail": {
 			cluster: []part{
@@ -82,14 +83,14 @@ func TestDeceptive(t *testing.T) {
 				holding("serve", "n1", "a"), claim(waiting, exact("gpu", 1, where(`device.driver == "gpu.example.com"`))),
 				func(s *snapshot.Snapshot) { s.Classes[0].Spec.Selectors = nil },
 			},
-			target: theClaim, verdict: Fits, says: "picks n1",
+			target: theClaim, verdict: api.Fits, says: "picks n1",
 		},
 		"a part of a selector with a macro holds": {
 			cluster: []part{
 				nodes("n1"), pool("n1", device("a", withModel("A"), withAttribute("tier", "gold"))),
 				claim(waiting, exact("gpu", 1, where(`["A","B"].exists(m, device.attributes["gpu.example.com"].model == m) && device.attributes["gpu.example.com"].tier == "silver"`))),
 			},
-			target: theClaim, verdict: DoesNotFit, says: `tier is "gold", must be "silver"`,
+			target: theClaim, verdict: api.DoesNotFit, says: `tier is "gold", must be "silver"`,
 		},
 		"the error of one request is not that of another": {
 			cluster: []part{
@@ -98,7 +99,7 @@ func TestDeceptive(t *testing.T) {
 					exact("x", 1, where(`device.attributes["gpu.example.com"].model == "A"`)),
 					exact("y", 1, where(`device.attributes["gpu.example.com"].tier == "A"`))),
 			},
-			target: theClaim, verdict: Error, says: "Request y: the selector fails",
+			target: theClaim, verdict: api.Error, says: "Request y: the selector fails",
 		},
 		"a constraint and counters together": {
 			cluster: []part{
@@ -106,14 +107,14 @@ func TestDeceptive(t *testing.T) {
 				slice("n1", twoSlices, device("a", withAttribute("root", "x"), withCounter("board", "slices", "1")), device("b", withAttribute("root", "x"), withCounter("board", "slices", "1")), device("c", withAttribute("root", "y"))),
 				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
 			},
-			target: theClaim, verdict: DoesNotFit, says: "not with the same", not: "at most 2",
+			target: theClaim, verdict: api.DoesNotFit, says: "not with the same", not: "at most 2",
 		},
 		"one of two pods that wait for a claim": {
 			cluster: []part{
 				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)),
 				changedPod("a", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"no": "such"} }, waiting), pod("b", waiting),
 			},
-			target: theClaim, verdict: Fits, says: "It can be allocated for pod b, not for others that wait for it",
+			target: theClaim, verdict: api.Fits, says: "It can be allocated for pod b, not for others that wait for it",
 		},
 		"a DaemonSet tolerates a cordoned node": {
 			cluster: []part{
@@ -124,14 +125,14 @@ func TestDeceptive(t *testing.T) {
 				pool("n1", devices(1)...), template("one", exact("gpu", 1)), deployment("web", "one"),
 				func(s *snapshot.Snapshot) { s.Workloads[0].Kind = "DaemonSet" },
 			},
-			target: Options{Kind: "DaemonSet", Namespace: namespace, Name: "web"}, verdict: Fits, says: "picks n1",
+			target: Options{Kind: "DaemonSet", Namespace: namespace, Name: "web"}, verdict: api.Fits, says: "picks n1",
 		},
 		"no node is known": {
 			cluster: []part{
 				slice("n1", func(s *resourceapi.ResourceSlice) { s.Spec.NodeName, s.Spec.AllNodes = nil, ptr.To(true) }, devices(1)...),
 				claim(waiting, exact("gpu", 1)),
 			},
-			target: theClaim, verdict: Undetermined, says: "no node is known",
+			target: theClaim, verdict: api.Undetermined, says: "no node is known",
 		},
 		"limits of the pod count": {
 			cluster: []part{
@@ -140,11 +141,11 @@ func TestDeceptive(t *testing.T) {
 					s.Workloads[0].Template.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("16")}}
 				},
 			},
-			target: Options{Kind: "Deployment", Namespace: namespace, Name: "web"}, verdict: DoesNotFit, says: "not enough cpu: 16 required, 8 available of 8",
+			target: Options{Kind: "Deployment", Namespace: namespace, Name: "web"}, verdict: api.DoesNotFit, says: "not enough cpu: 16 required, 8 available of 8",
 		},
 		"too few even if all were free": {
 			cluster: []part{nodes("n1"), pool("n1", devices(4)...), holding("serve", "n1", "gpu-0"), claim(waiting, exact("gpu", 5))},
-			target:  theClaim, verdict: DoesNotFit, says: "Request gpu needs 5 devices. Node n1 has 4 of 5 available, even after all other claims are released.",
+			target:  theClaim, verdict: api.DoesNotFit, says: "Request gpu needs 5 devices. Node n1 has 4 of 5 available, even after all other claims are released.",
 		},
 		"an incomplete pool of another driver": {
 			cluster: []part{
@@ -154,7 +155,7 @@ func TestDeceptive(t *testing.T) {
 				}, devices(1)...),
 				claim(waiting, exact("gpu", 2)),
 			},
-			target: theClaim, verdict: DoesNotFit, says: "Node n1 has 1 of 2 available", not: "incomplete",
+			target: theClaim, verdict: api.DoesNotFit, says: "Node n1 has 1 of 2 available", not: "incomplete",
 		},
 		"a taint of a rule": {
 			cluster: []part{
@@ -169,7 +170,7 @@ func TestDeceptive(t *testing.T) {
 					}}
 				},
 			},
-			target: theClaim, verdict: DoesNotFit, says: "DeviceTaintRule/broken spec.taint",
+			target: theClaim, verdict: api.DoesNotFit, says: "DeviceTaintRule/broken spec.taint",
 		},
 	}
 	for name, test := range tests {

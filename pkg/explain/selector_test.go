@@ -14,11 +14,12 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // whyWaiting explains the claim that waits.
-func whyWaiting(t *testing.T, snap *snapshot.Snapshot) *Explanation {
+func whyWaiting(t *testing.T, snap *snapshot.Snapshot) *api.Explanation {
 	t.Helper()
 	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
 	if err != nil {
@@ -63,82 +64,82 @@ func TestSelectorMessages(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name, class, expression string
-		verdict                 Verdict
+		verdict                 api.Verdict
 		want                    []string
 		unwanted                string
 	}{
 		{
-			name: "another driver", class: "any", expression: `device.attributes["gpu.example.com"].model == "T4"`, verdict: Error,
+			name: "another driver", class: "any", expression: `device.attributes["gpu.example.com"].model == "T4"`, verdict: api.Error,
 			want: []string{
 				"the selector fails on 2 of 5 devices of the class",
 				"no such key: model; attribute model (domain gpu.example.com) exists on 3 of 5 devices of all pools, not on 2 of driver nic.example.com, which class any does not exclude",
 			},
 		},
 		{
-			name: "the class itself", class: "typed", expression: `true`, verdict: Error,
+			name: "the class itself", class: "typed", expression: `true`, verdict: api.Error,
 			want: []string{"the class selector fails on 2 of 5 devices, and a CEL error on one device", "not on 2 of driver nic.example.com, which class typed does not exclude"},
 		},
 		{
-			name: "not on all of the driver", class: className, expression: `device.attributes["gpu.example.com"].root == "r2"`, verdict: Error,
+			name: "not on all of the driver", class: className, expression: `device.attributes["gpu.example.com"].root == "r2"`, verdict: api.Error,
 			want:     []string{"attribute root (domain gpu.example.com) exists on 1 of 5 devices of all pools, not on 2 of driver gpu.example.com"},
 			unwanted: "does not exclude",
 		},
 		{
-			name: "a capacity", class: className, expression: `device.capacity["gpu.example.com"].memory.isGreaterThan(quantity("80Gi"))`, verdict: Error,
+			name: "a capacity", class: className, expression: `device.capacity["gpu.example.com"].memory.isGreaterThan(quantity("80Gi"))`, verdict: api.Error,
 			want: []string{"capacity memory (domain gpu.example.com) exists on 1 of 5 devices of all pools, not on 2 of driver gpu.example.com"},
 		},
 		{
-			name: "a misnamed attribute", class: className, expression: `device.attributes["gpu.example.com"].modle == "A100"`, verdict: Error,
+			name: "a misnamed attribute", class: className, expression: `device.attributes["gpu.example.com"].modle == "A100"`, verdict: api.Error,
 			want: []string{"attribute modle (domain gpu.example.com) exists on none of the 5 devices of all pools; did you mean model?"},
 		},
 		{
-			name: "a misnamed domain", class: className, expression: `device.attributes["gpu.exampel.com"].model == "A100"`, verdict: Error,
+			name: "a misnamed domain", class: className, expression: `device.attributes["gpu.exampel.com"].model == "A100"`, verdict: api.Error,
 			want: []string{"exists on none of the 5 devices of all pools, and nothing else of that domain does; did you mean gpu.example.com?"},
 		},
 		{
-			name: "a missing attribute behind one that is optional", class: className, expression: `device.attributes["gpu.example.com"].?root.orValue(device.attributes["gpu.example.com"].other) == "x"`, verdict: Error,
+			name: "a missing attribute behind one that is optional", class: className, expression: `device.attributes["gpu.example.com"].?root.orValue(device.attributes["gpu.example.com"].other) == "x"`, verdict: api.Error,
 			want:     []string{"no such key: other; attribute other (domain gpu.example.com) exists on none of the 5 devices"},
 			unwanted: "attribute root",
 		},
 		{
-			name: "a key of a map in the expression", class: className, expression: `{"B200": 1}[device.attributes["gpu.example.com"].model] > 0 && device.attributes["gpu.example.com"].?root.orValue("") == ""`, verdict: Error,
+			name: "a key of a map in the expression", class: className, expression: `{"B200": 1}[device.attributes["gpu.example.com"].model] > 0 && device.attributes["gpu.example.com"].?root.orValue("") == ""`, verdict: api.Error,
 			want:     []string{"no such key: A100"},
 			unwanted: "attribute root",
 		},
 		{
-			name: "a capacity as an attribute", class: className, expression: `device.attributes["gpu.example.com"].memory == "40Gi"`, verdict: Error,
+			name: "a capacity as an attribute", class: className, expression: `device.attributes["gpu.example.com"].memory == "40Gi"`, verdict: api.Error,
 			want: []string{`did you mean device.capacity["gpu.example.com"].memory?`},
 		},
 		{
-			name: "a misnamed driver in the class", class: "misnamed", expression: `true`, verdict: DoesNotFit,
+			name: "a misnamed driver in the class", class: "misnamed", expression: `true`, verdict: api.DoesNotFit,
 			want: []string{"o node has devices of class misnamed, which request r needs; driver gpu.exampel.com publishes nothing: there is no ResourceSlice of it in the cluster; did you mean gpu.example.com?"},
 		},
 		{
-			name: "a misnamed driver in the request", class: "any", expression: `device.driver == "nik.example.com"`, verdict: DoesNotFit,
+			name: "a misnamed driver in the request", class: "any", expression: `device.driver == "nik.example.com"`, verdict: api.DoesNotFit,
 			want: []string{"no device is of driver nik.example.com; did you mean nic.example.com?"},
 		},
 		{
-			name: "a misnamed value", class: className, expression: `"vendor" in device.attributes["gpu.example.com"] && device.attributes["gpu.example.com"].vendor == "nvdiia"`, verdict: DoesNotFit,
+			name: "a misnamed value", class: className, expression: `"vendor" in device.attributes["gpu.example.com"] && device.attributes["gpu.example.com"].vendor == "nvdiia"`, verdict: api.DoesNotFit,
 			want: []string{`no device has vendor "nvdiia"; did you mean "nvidia"?`},
 		},
 		{
-			name: "a value in lower case", class: className, expression: `device.attributes["gpu.example.com"].model == "a100"`, verdict: DoesNotFit,
+			name: "a value in lower case", class: className, expression: `device.attributes["gpu.example.com"].model == "a100"`, verdict: api.DoesNotFit,
 			want: []string{`no device has model "a100"; did you mean "A100"?`},
 		},
 		{
-			name: "another product", class: className, expression: `device.attributes["gpu.example.com"].model == "B100"`, verdict: DoesNotFit,
+			name: "another product", class: className, expression: `device.attributes["gpu.example.com"].model == "B100"`, verdict: api.DoesNotFit,
 			want: []string{`model is "A100" on 2 devices, "H100" on 1; must be "B100"; no device has model "B100"`}, unwanted: "did you mean",
 		},
 		{
-			name: "a value that others have", class: className, expression: `device.attributes["gpu.example.com"].model == "H100" && "root" in device.attributes["gpu.example.com"]`, verdict: DoesNotFit,
+			name: "a value that others have", class: className, expression: `device.attributes["gpu.example.com"].model == "H100" && "root" in device.attributes["gpu.example.com"]`, verdict: api.DoesNotFit,
 			want: []string{`model is "A100"`}, unwanted: "did you mean",
 		},
 		{
-			name: "a misnamed attribute that is asked for", class: className, expression: `"modle" in device.attributes["gpu.example.com"]`, verdict: DoesNotFit,
+			name: "a misnamed attribute that is asked for", class: className, expression: `"modle" in device.attributes["gpu.example.com"]`, verdict: api.DoesNotFit,
 			want: []string{"attribute modle (domain gpu.example.com) exists on none of the 5 devices of all pools; did you mean model?"},
 		},
 		{
-			name: "too much cost", class: className, expression: costly(6), verdict: Error,
+			name: "too much cost", class: className, expression: costly(6), verdict: api.Error,
 			want: []string{"it costs more than the limit of 1,000,000 and is broken off; in the worst case it costs 6,555,551"},
 		},
 	} {
@@ -200,10 +201,10 @@ func TestCostOfNewClaims(t *testing.T) {
 	fresh := whyWaiting(t, snap)
 	for _, test := range []struct {
 		name string
-		e    *Explanation
+		e    *api.Explanation
 		want bool
 	}{{"stored", stored, false}, {"new", fresh, true}} {
-		if test.e.Verdict != Fits {
+		if test.e.Verdict != api.Fits {
 			t.Errorf("%s: verdict %s, want Fits: the expensive part is not reached", test.name, test.e.Verdict)
 		}
 		warned := strings.Contains(asJSON(test.e.NextSteps), "the API server refuses it in new objects")

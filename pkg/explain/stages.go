@@ -12,14 +12,13 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Stages tells how far claims have come, cheaply enough for all claims of a
 // cluster: the allocator is not asked. A stage is that of [Explain], except that
 // NodeFit is not told from Allocation, which takes a look at all nodes.
-//
-// +k8s:deepcopy-gen=false
 type Stages struct {
 	snap  *snapshot.Snapshot
 	alloc *allocator.Allocator
@@ -55,18 +54,18 @@ func NewStages(alloc *allocator.Allocator, snap *snapshot.Snapshot) *Stages {
 }
 
 // stageOrder has the stages in the order of a pod's life.
-func stageOrder() []Stage {
-	return []Stage{
-		StageClaimGeneration, StageQueueing, StageNodeFit, StageAllocation, StageBinding,
-		StageReservation, StagePreparation, StageInjection, StageRunning, StageCleanup,
+func stageOrder() []api.Stage {
+	return []api.Stage{
+		api.StageClaimGeneration, api.StageQueueing, api.StageNodeFit, api.StageAllocation, api.StageBinding,
+		api.StageReservation, api.StagePreparation, api.StageInjection, api.StageRunning, api.StageCleanup,
 	}
 }
 
 // OfClaim is the stage of the pod that uses the claim, of several the least
 // advanced one. It is empty if none is known to.
-func (s *Stages) OfClaim(claim *resourceapi.ResourceClaim) Stage {
+func (s *Stages) OfClaim(claim *resourceapi.ResourceClaim) api.Stage {
 	order := stageOrder()
-	first := Stage("")
+	first := api.Stage("")
 	for _, pod := range s.pods[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}] {
 		if stage := s.ofPod(pod); first == "" || slices.Index(order, stage) < slices.Index(order, first) {
 			first = stage
@@ -75,7 +74,7 @@ func (s *Stages) OfClaim(claim *resourceapi.ResourceClaim) Stage {
 	return first
 }
 
-func (s *Stages) ofPod(pod *corev1.Pod) Stage {
+func (s *Stages) ofPod(pod *corev1.Pod) api.Stage {
 	x := s.inquiry(pod)
 	return x.stageOf(pod, s.alloc.PodClaims(pod))
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -34,11 +35,11 @@ func TestStagesAgree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := map[explain.Stage]bool{}
+			want := map[api.Stage]bool{}
 			for i := range answer.Pods {
 				want[answer.Pods[i].Stage] = true
-				if answer.Pods[i].Stage == explain.StageNodeFit {
-					want[explain.StageAllocation] = true
+				if answer.Pods[i].Stage == api.StageNodeFit {
+					want[api.StageAllocation] = true
 				}
 			}
 			if got := stages.OfClaim(claim); got != "" && !want[got] || got == "" && len(want) > 0 {

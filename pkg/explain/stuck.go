@@ -14,12 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // blockage is what keeps a pod with allocated devices from working with them.
 type blockage struct {
-	code Code
+	code api.Code
 	// reason is set if no finding of the stage has one.
 	reason string
 }
@@ -29,14 +30,14 @@ type blockage struct {
 // something takes longer than its limit. A pod that was bound a moment ago and is
 // being prepared is not stuck, and neither is one whose containers wait for
 // something else, such as their image.
-func (x *inquiry) blockage(pod *corev1.Pod, claims []allocator.PodClaim, stage Stage) *blockage {
+func (x *inquiry) blockage(pod *corev1.Pod, claims []allocator.PodClaim, stage api.Stage) *blockage {
 	if finished(pod) || pod.DeletionTimestamp != nil {
 		return nil
 	}
 	switch stage {
-	case StageBinding:
+	case api.StageBinding:
 		return x.bindingBlockage(pod, claims)
-	case StageReservation:
+	case api.StageReservation:
 		if pod.Spec.NodeName == "" {
 			return nil
 		}
@@ -45,21 +46,21 @@ func (x *inquiry) blockage(pod *corev1.Pod, claims []allocator.PodClaim, stage S
 			since = pod.CreationTimestamp.Time
 		}
 		if x.overdue(since) {
-			return &blockage{code: ClaimNotReady}
+			return &blockage{code: api.ClaimNotReady}
 		}
-	case StagePreparation, StageInjection:
+	case api.StagePreparation, api.StageInjection:
 		if found := x.startBlockage(pod); found != nil {
 			return found
 		}
 		return x.deviceBlockage(pod, claims)
-	case StageRunning:
+	case api.StageRunning:
 		if found := x.deviceBlockage(pod, claims); found != nil {
 			return found
 		}
 		if len(x.nodeFindings(pod)) > 0 {
-			return &blockage{code: NodeNotReady}
+			return &blockage{code: api.NodeNotReady}
 		}
-	case StageClaimGeneration, StageQueueing, StageNodeFit, StageAllocation, StageCleanup:
+	case api.StageClaimGeneration, api.StageQueueing, api.StageNodeFit, api.StageAllocation, api.StageCleanup:
 		// The verdict says it.
 	}
 	return nil
@@ -79,7 +80,7 @@ func (x *inquiry) bindingBlockage(pod *corev1.Pod, claims []allocator.PodClaim) 
 		}
 		for _, awaited := range x.site.alloc.Awaited(claim) {
 			if awaited.Failed || x.overdue(since.Time) {
-				return &blockage{code: BindingPending}
+				return &blockage{code: api.BindingPending}
 			}
 		}
 	}
@@ -89,10 +90,10 @@ func (x *inquiry) bindingBlockage(pod *corev1.Pod, claims []allocator.PodClaim) 
 // startBlockage is about a pod on its node that has not started.
 func (x *inquiry) startBlockage(pod *corev1.Pod) *blockage {
 	if len(x.nodeFindings(pod)) > 0 {
-		return &blockage{code: NodeNotReady}
+		return &blockage{code: api.NodeNotReady}
 	}
 	if len(unresolvedContainers(pod)) > 0 {
-		return &blockage{code: InjectionFailed}
+		return &blockage{code: api.InjectionFailed}
 	}
 	if len(failingContainers(pod)) > 0 {
 		return nil
@@ -100,11 +101,11 @@ func (x *inquiry) startBlockage(pod *corev1.Pod) *blockage {
 	if event := x.kubeletEvent(pod); event != nil {
 		switch {
 		case len(cdiDevices(event.Message)) > 0:
-			return &blockage{code: InjectionFailed}
+			return &blockage{code: api.InjectionFailed}
 		case event.Reason == reasonPrepare:
-			return &blockage{code: PreparationFailed}
+			return &blockage{code: api.PreparationFailed}
 		case event.Reason == reasonSandbox:
-			return &blockage{code: PodNotStarted}
+			return &blockage{code: api.PodNotStarted}
 		default:
 			return nil
 		}
@@ -117,7 +118,7 @@ func (x *inquiry) startBlockage(pod *corev1.Pod) *blockage {
 	if x.hides(snapshot.ResourceEvents, pod.Namespace) {
 		why = "its events could not be read"
 	}
-	return &blockage{code: PodNotStarted, reason: fmt.Sprintf(
+	return &blockage{code: api.PodNotStarted, reason: fmt.Sprintf(
 		"the pod was bound to node %s %s ago and has not started, which takes less than %s as a rule; %s",
 		pod.Spec.NodeName, x.elapsed(since), duration.HumanDuration(leeway), why)}
 }
@@ -125,7 +126,7 @@ func (x *inquiry) startBlockage(pod *corev1.Pod) *blockage {
 // deviceBlockage is about the devices of a pod on its node.
 func (x *inquiry) deviceBlockage(pod *corev1.Pod, claims []allocator.PodClaim) *blockage {
 	if len(x.evictions(pod)) > 0 {
-		return &blockage{code: EvictionDue}
+		return &blockage{code: api.EvictionDue}
 	}
 	for i := range claims {
 		claim := claims[i].Claim
@@ -133,20 +134,20 @@ func (x *inquiry) deviceBlockage(pod *corev1.Pod, claims []allocator.PodClaim) *
 			continue
 		}
 		if x.vanished(claim) != nil && !allReady(claim) {
-			return &blockage{code: DeviceMissing}
+			return &blockage{code: api.DeviceMissing}
 		}
 		for j := range claim.Status.Allocation.Devices.Results {
 			result := &claim.Status.Allocation.Devices.Results[j]
 			if x.doubled(claim, result) != nil {
-				return &blockage{code: DeviceAllocatedTwice}
+				return &blockage{code: api.DeviceAllocatedTwice}
 			}
 			if x.notReady(claim, result) != nil {
-				return &blockage{code: DeviceUnhealthy}
+				return &blockage{code: api.DeviceUnhealthy}
 			}
 		}
 	}
 	if len(x.unhealthy(pod, claims)) > 0 {
-		return &blockage{code: DeviceUnhealthy}
+		return &blockage{code: api.DeviceUnhealthy}
 	}
 	return nil
 }
@@ -171,13 +172,13 @@ func (x *inquiry) block(own *life) {
 		return
 	}
 	switch {
-	case x.out.Verdict == Allocated, x.out.Verdict == Fits:
-	case x.out.Verdict == DoesNotFit && own.stage == StageBinding:
+	case x.out.Verdict == api.Allocated, x.out.Verdict == api.Fits:
+	case x.out.Verdict == api.DoesNotFit && own.stage == api.StageBinding:
 		// Devices that cannot be bound are released and others are looked for.
 	default:
 		return
 	}
-	x.out.Verdict, x.out.Code = Blocked, own.blocked.code
+	x.out.Verdict, x.out.Code = api.Blocked, own.blocked.code
 }
 
 // BlockedPod is a pod whose devices are allocated and that cannot work with them.
@@ -185,8 +186,8 @@ type BlockedPod struct {
 	Namespace, Name string
 	// Owner is "job/train", empty for a bare pod.
 	Owner string
-	Code  Code
-	Stage Stage
+	Code  api.Code
+	Stage api.Stage
 	// Summary is one sentence.
 	Summary string
 }
@@ -205,9 +206,9 @@ func (s *Stages) BlockedPods() []BlockedPod {
 			continue
 		}
 		x := s.inquiry(pod)
-		x.out = &Explanation{}
+		x.out = &api.Explanation{}
 		stage := x.stageOf(pod, claims)
-		if stage != StageBinding && pod.Spec.NodeName == "" || x.blockage(pod, claims, stage) == nil {
+		if stage != api.StageBinding && pod.Spec.NodeName == "" || x.blockage(pod, claims, stage) == nil {
 			continue
 		}
 		x.subject.claims = claims
@@ -224,7 +225,7 @@ func (s *Stages) BlockedPods() []BlockedPod {
 func (s *Stages) inquiry(pod *corev1.Pod) *inquiry {
 	snap := *s.snap
 	snap.Events = slices.Concat(s.events[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}], s.claimEvents)
-	return &inquiry{snap: &snap, site: &site{alloc: s.alloc}, subject: &subject{pod: pod, target: Target{Kind: KindPod, Namespace: pod.Namespace, Name: pod.Name}}}
+	return &inquiry{snap: &snap, site: &site{alloc: s.alloc}, subject: &subject{pod: pod, target: api.Target{Kind: KindPod, Namespace: pod.Namespace, Name: pod.Name}}}
 }
 
 // workloadOf names the workload that a pod belongs to, as users do ("job/train"),

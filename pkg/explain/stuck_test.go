@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -60,30 +61,30 @@ func TestBlockedPods(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		cluster []part
-		code    Code
+		code    api.Code
 		says    string
 	}{
 		"just bound":                       {boundPod(boundFor(10 * time.Second)), "", ""},
-		"bound a while ago, nothing known": {boundPod(boundFor(5 * time.Minute)), PodNotStarted, "was bound to node n1 5m ago"},
+		"bound a while ago, nothing known": {boundPod(boundFor(5 * time.Minute)), api.PodNotStarted, "was bound to node n1 5m ago"},
 		"its image is pulled":              {append(boundPod(boundFor(5*time.Minute)), warning("a", "Pulling", "x", time.Minute, func(e *corev1.Event) { e.Type = corev1.EventTypeNormal })), "", ""},
 		"its sandbox is ready":             {boundPod(boundFor(5*time.Minute), sandboxIs(corev1.ConditionTrue, time.Minute)), "", ""},
-		"the driver fails":                 {append(boundPod(boundFor(10*time.Second)), warning("a", "FailedPrepareDynamicResources", prepareFailed+"no", time.Second)), PreparationFailed, "cannot prepare"},
+		"the driver fails":                 {append(boundPod(boundFor(10*time.Second)), warning("a", "FailedPrepareDynamicResources", prepareFailed+"no", time.Second)), api.PreparationFailed, "cannot prepare"},
 		"runs":                             {boundPod(running), "", ""},
-		"runs without its device":          {append(boundPod(running), gone), DeviceMissing, "in any ResourceSlice"},
+		"runs without its device":          {append(boundPod(running), gone), api.DeviceMissing, "in any ResourceSlice"},
 		"its interface has moved": {append(boundPod(running), gone, changeHave(func(c *resourceapi.ResourceClaim) {
 			deviceCondition(c, "Ready", metav1.ConditionTrue)
 		})), "", ""},
-		"runs with a sick device":           {boundPod(running, unhealthy), DeviceUnhealthy, "unhealthy"},
-		"is about to be evicted":            {append(boundPod(running), tainted("broken", 10*time.Second)), EvictionDue, "broken"},
+		"runs with a sick device":           {boundPod(running, unhealthy), api.DeviceUnhealthy, "unhealthy"},
+		"is about to be evicted":            {append(boundPod(running), tainted("broken", 10*time.Second)), api.EvictionDue, "broken"},
 		"waits for a condition":             {awaiting(10*time.Second, false), "", ""},
-		"waits for a condition too long":    {awaiting(5*time.Minute, false), BindingPending, "attached"},
-		"a condition that ends the binding": {awaiting(10*time.Second, true), BindingPending, "broken"},
+		"waits for a condition too long":    {awaiting(5*time.Minute, false), api.BindingPending, "attached"},
+		"a condition that ends the binding": {awaiting(10*time.Second, true), api.BindingPending, "broken"},
 		"finished":                          {append(boundPod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), gone), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			snap := cluster(t, test.cluster...)
 			e := explainEach(t, snap, "Pod/p")["Pod/p"]
-			if (e.Verdict == Blocked) != (test.code != "") || test.code != "" && (e.Code != test.code || !strings.Contains(e.Summary, test.says)) {
+			if (e.Verdict == api.Blocked) != (test.code != "") || test.code != "" && (e.Code != test.code || !strings.Contains(e.Summary, test.says)) {
 				t.Errorf("%s, code %q, want code %q with %q: %s", e.Verdict, e.Code, test.code, test.says, e.Summary)
 			}
 			alloc, err := allocator.New(t.Context(), snap)

@@ -19,6 +19,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -49,7 +50,7 @@ type Options struct {
 // TargetError means that there is nothing to explain: the object does not
 // exist, or it has no claims.
 type TargetError struct {
-	Target Target
+	Target api.Target
 	// Message is a sentence about what is wrong; Hint says what there is.
 	Message, Hint string
 }
@@ -68,7 +69,7 @@ var errNoClaims = errors.New("uses no ResourceClaim and no extended resource of 
 // subject is what a target comes down to: claims to allocate together, for a
 // pod or for nobody yet.
 type subject struct {
-	target Target
+	target api.Target
 	opts   Options
 	// pod is the one whose claims these are, nil for a claim or template that
 	// no pod uses. It does not exist in the cluster if hypothetical is set.
@@ -95,7 +96,7 @@ type subject struct {
 
 // find looks a target up.
 func find(snap *snapshot.Snapshot, alloc *allocator.Allocator, opts Options) (*subject, error) {
-	s := &subject{target: Target{Kind: opts.Kind, Namespace: opts.Namespace, Name: opts.Name}, opts: opts}
+	s := &subject{target: api.Target{Kind: opts.Kind, Namespace: opts.Namespace, Name: opts.Name}, opts: opts}
 	var err error
 	switch opts.Kind {
 	case KindClaim:
@@ -325,7 +326,7 @@ func sortPods(pods []*corev1.Pod) {
 }
 
 // describe names a target: "ResourceClaim ml/train-gpus".
-func describe(t Target) string {
+func describe(t api.Target) string {
 	if t.Namespace == "" {
 		return t.Kind + " " + t.Name
 	}
@@ -333,7 +334,7 @@ func describe(t Target) string {
 }
 
 // notFound says that a target does not exist, and what does.
-func notFound[T metav1.Object](snap *snapshot.Snapshot, t Target, resource string, list []T) error {
+func notFound[T metav1.Object](snap *snapshot.Snapshot, t api.Target, resource string, list []T) error {
 	err := &TargetError{Target: t, Message: describe(t) + " not found in " + snap.Source}
 	var here, elsewhere []string
 	for _, o := range list {

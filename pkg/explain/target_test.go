@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -66,9 +67,9 @@ func TestTargets(t *testing.T) {
 	tests := map[string]struct {
 		cluster []part
 		target  Options
-		verdict Verdict
-		stage   Stage
-		check   func(t *testing.T, e *Explanation)
+		verdict api.Verdict
+		stage   api.Stage
+		check   func(t *testing.T, e *api.Explanation)
 	}{
 		"a claim is asked about with the pod that waits for it": {
 			cluster: []part{
@@ -76,8 +77,8 @@ func TestTargets(t *testing.T) {
 				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n2"} }, waiting, "other"),
 			},
 			target:  Options{Kind: KindClaim, Namespace: namespace, Name: waiting},
-			verdict: DoesNotFit, stage: StageAllocation,
-			check: func(t *testing.T, e *Explanation) {
+			verdict: api.DoesNotFit, stage: api.StageAllocation,
+			check: func(t *testing.T, e *api.Explanation) {
 				if len(e.Claims) != 2 || len(e.Pods) != 1 || e.Pods[0].AgeSeconds != 14*60 {
 					t.Errorf("want both claims of the pod, which waits for 14 minutes, got %s", asJSON(e))
 				}
@@ -86,8 +87,8 @@ func TestTargets(t *testing.T) {
 		"a claim that nobody uses": {
 			cluster: []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1))},
 			target:  Options{Kind: KindClaim, Namespace: namespace, Name: waiting},
-			verdict: Fits,
-			check: func(t *testing.T, e *Explanation) {
+			verdict: api.Fits,
+			check: func(t *testing.T, e *api.Explanation) {
 				if len(e.NextSteps) != 1 || !strings.Contains(e.NextSteps[0].Text, "no pod uses the claim") {
 					t.Errorf("want a hint that the claim waits for a pod, got %v", e.NextSteps)
 				}
@@ -99,8 +100,8 @@ func TestTargets(t *testing.T) {
 				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning }, "have"),
 			},
 			target:  Options{Kind: KindClaim, Namespace: namespace, Name: "have"},
-			verdict: Allocated, stage: StageRunning,
-			check: func(t *testing.T, e *Explanation) {
+			verdict: api.Allocated, stage: api.StageRunning,
+			check: func(t *testing.T, e *api.Explanation) {
 				a := e.Claims[0].Allocation
 				if a == nil || a.AgeSeconds != 3600 || a.Nodes != "n1" || len(a.ReservedFor) != 1 || a.ReservedFor[0] != "pod/p" || len(a.Devices) != 1 || a.Devices[0].Missing {
 					t.Errorf("wrong allocation %s", asJSON(a))
@@ -110,8 +111,8 @@ func TestTargets(t *testing.T) {
 		"an allocated device that is gone": {
 			cluster: []part{nodes("n1"), holding("have", "n1", "gpu-7"), reserved("have", "p")},
 			target:  Options{Kind: KindClaim, Namespace: namespace, Name: "have"},
-			verdict: Allocated,
-			check: func(t *testing.T, e *Explanation) {
+			verdict: api.Allocated,
+			check: func(t *testing.T, e *api.Explanation) {
 				if !e.Claims[0].Allocation.Devices[0].Missing || !strings.Contains(e.Summary, "device n1/gpu-7 of claim have is no longer in any ResourceSlice") {
 					t.Errorf("the missing device is not told: %s", e.Summary)
 				}
@@ -123,7 +124,7 @@ func TestTargets(t *testing.T) {
 				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeName = "n1" }, "have"),
 			},
 			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
-			verdict: Allocated, stage: StagePreparation,
+			verdict: api.Allocated, stage: api.StagePreparation,
 		},
 		"a bound pod without a reservation": {
 			cluster: []part{
@@ -131,18 +132,18 @@ func TestTargets(t *testing.T) {
 				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeName, p.UID = "n1", "uid-new" }, "have"),
 			},
 			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
-			verdict: Blocked, stage: StageReservation,
+			verdict: api.Blocked, stage: api.StageReservation,
 		},
 		"a pod whose claim is not made yet": {
 			cluster: []part{nodes("n1"), pool("n1", devices(1)...), template("one", exact("gpu", 1)), changedPod("p", fromTemplate("one"))},
 			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
-			verdict: Fits, stage: StageClaimGeneration,
+			verdict: api.Fits, stage: api.StageClaimGeneration,
 		},
 		"a pod whose template is missing": {
 			cluster: []part{nodes("n1"), template("one", exact("gpu", 1)), changedPod("p", fromTemplate("ones"))},
 			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
-			verdict: Error, stage: StageClaimGeneration,
-			check: func(t *testing.T, e *Explanation) {
+			verdict: api.Error, stage: api.StageClaimGeneration,
+			check: func(t *testing.T, e *api.Explanation) {
 				if !strings.Contains(e.Summary, "did you mean one?") {
 					t.Errorf("no suggestion in %q", e.Summary)
 				}
@@ -154,8 +155,8 @@ func TestTargets(t *testing.T) {
 				changedPod("p", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "quota"}} }, waiting),
 			},
 			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
-			verdict: Fits, stage: StageQueueing,
-			check: func(t *testing.T, e *Explanation) {
+			verdict: api.Fits, stage: api.StageQueueing,
+			check: func(t *testing.T, e *api.Explanation) {
 				if len(e.NextSteps) == 0 || !strings.Contains(e.NextSteps[0].Text, "quota") {
 					t.Errorf("the gate is not told: %v", e.NextSteps)
 				}
@@ -164,12 +165,12 @@ func TestTargets(t *testing.T) {
 		"a template": {
 			cluster: []part{nodes("n1"), pool("n1", devices(1)...), template("two", exact("gpu", 2))},
 			target:  Options{Kind: KindTemplate, Namespace: namespace, Name: "two"},
-			verdict: DoesNotFit,
+			verdict: api.DoesNotFit,
 		},
 		"a deployment without pods": {
 			cluster: []part{nodes("n1"), pool("n1", devices(1)...), template("one", exact("gpu", 1)), deployment("web", "one")},
 			target:  Options{Kind: "Deployment", Namespace: namespace, Name: "web"},
-			verdict: Fits,
+			verdict: api.Fits,
 		},
 		"a deployment with a waiting pod": {
 			cluster: []part{
@@ -180,8 +181,8 @@ func TestTargets(t *testing.T) {
 				}),
 			},
 			target:  Options{Kind: "Deployment", Namespace: namespace, Name: "web"},
-			verdict: DoesNotFit, stage: StageClaimGeneration,
-			check: func(t *testing.T, e *Explanation) {
+			verdict: api.DoesNotFit, stage: api.StageClaimGeneration,
+			check: func(t *testing.T, e *api.Explanation) {
 				if e.PodCount != 1 || e.Pods[0].Name != "web-1" {
 					t.Errorf("the pod is not named: %v", e.Pods)
 				}
@@ -195,8 +196,8 @@ func TestTargets(t *testing.T) {
 				}, waiting),
 			},
 			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
-			verdict: DoesNotFit, stage: StageAllocation,
-			check: func(t *testing.T, e *Explanation) {
+			verdict: api.DoesNotFit, stage: api.StageAllocation,
+			check: func(t *testing.T, e *api.Explanation) {
 				if m := e.SchedulerMessage; m == nil || m.Text != "0/1 nodes are available" || m.Source != "condition PodScheduled" {
 					t.Errorf("wrong message %v", m)
 				}
@@ -215,8 +216,8 @@ func TestTargets(t *testing.T) {
 				},
 			},
 			target:  Options{Kind: KindClaim, Namespace: namespace, Name: waiting},
-			verdict: DoesNotFit, stage: StageAllocation,
-			check: func(t *testing.T, e *Explanation) {
+			verdict: api.DoesNotFit, stage: api.StageAllocation,
+			check: func(t *testing.T, e *api.Explanation) {
 				if m := e.SchedulerMessage; m == nil || m.Text != "new" || m.Source != "event FailedScheduling" {
 					t.Errorf("wrong message %v", m)
 				}
@@ -280,7 +281,7 @@ func TestLongSearch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Verdict != DoesNotFit || e.Nodes[0].Code != CountUnsatisfiable || len(e.Assumptions) != 1 || !strings.Contains(e.Assumptions[0], "timed out trying to allocate devices") {
+	if e.Verdict != api.DoesNotFit || e.Nodes[0].Code != api.CountUnsatisfiable || len(e.Assumptions) != 1 || !strings.Contains(e.Assumptions[0], "timed out trying to allocate devices") {
 		t.Errorf("verdict %s, nodes %+v, assumptions %q", e.Verdict, e.Nodes, e.Assumptions)
 	}
 }
@@ -296,7 +297,7 @@ func TestLongSearchMeetsError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Verdict != Error || !strings.Contains(e.Summary, "no such key: model") {
+	if e.Verdict != api.Error || !strings.Contains(e.Summary, "no such key: model") {
 		t.Errorf("verdict %s: %s", e.Verdict, e.Summary)
 	}
 }
@@ -308,7 +309,7 @@ func TestLongSearchWithoutLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Verdict != DoesNotFit || len(e.Remedies) != 1 {
+	if e.Verdict != api.DoesNotFit || len(e.Remedies) != 1 {
 		t.Errorf("verdict %s, remedies %+v", e.Verdict, e.Remedies)
 	}
 }
@@ -325,8 +326,8 @@ func TestSearchTimeout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Verdict != Undetermined || e.Nodes[0].Code != SearchTimeout {
-		t.Errorf("verdict %s, nodes %+v, want %s and %s", e.Verdict, e.Nodes, Undetermined, SearchTimeout)
+	if e.Verdict != api.Undetermined || e.Nodes[0].Code != api.SearchTimeout {
+		t.Errorf("verdict %s, nodes %+v, want %s and %s", e.Verdict, e.Nodes, api.Undetermined, api.SearchTimeout)
 	}
 }
 
@@ -340,8 +341,8 @@ func TestUnendingSelector(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := "valuating " + expression + " does not end, and a scheduler that evaluates it may not come back either"
-	if e.Verdict != Undetermined || !strings.Contains(e.Summary, said) || !slices.ContainsFunc(e.Nodes, func(n NodeGroup) bool {
-		return n.Code == SearchTimeout && n.Verdict == Undetermined && n.Message == "e"+said
+	if e.Verdict != api.Undetermined || !strings.Contains(e.Summary, said) || !slices.ContainsFunc(e.Nodes, func(n api.NodeGroup) bool {
+		return n.Code == api.SearchTimeout && n.Verdict == api.Undetermined && n.Message == "e"+said
 	}) {
 		t.Errorf("verdict %s: %s, nodes %+v", e.Verdict, e.Summary, e.Nodes)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -23,7 +24,7 @@ import (
 func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 	claims, err := x.claimsFor(node)
 	if err != nil {
-		return nodeAnswer{verdict: Error, message: err.Error()}
+		return nodeAnswer{verdict: api.Error, message: err.Error()}
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -31,7 +32,7 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 		fits, err := x.fitsOn(ctx, alloc, snap, node, claims)
 		return fits && err == nil
 	}
-	answer := nodeAnswer{verdict: DoesNotFit, progress: progressTogether}
+	answer := nodeAnswer{verdict: api.DoesNotFit, progress: progressTogether}
 
 	var constrained []string
 	for _, claim := range x.claims {
@@ -40,7 +41,7 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 		}
 	}
 	if len(constrained) > 0 && fits(x.site.alloc, x.snap, withoutConstraints(claims)) {
-		answer.code = ConstraintUnsatisfiable
+		answer.code = api.ConstraintUnsatisfiable
 		answer.message = "enough devices available, but not with " + joinAnd(constrained)
 		if most := x.mostOfOne(ctx, node); most != nil {
 			answer.missing = most.wanted - most.count
@@ -54,22 +55,22 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 			alone = alone && fits(x.site.alloc, x.snap, []*resourceapi.ResourceClaim{claim})
 		}
 		if alone {
-			answer.code = RequestsCompete
+			answer.code = api.RequestsCompete
 			answer.message = fmt.Sprintf("enough devices for each of %s alone, but not for all together", joinAnd(titles))
 			return answer
 		}
 	}
 	for _, probe := range []struct {
-		code    Code
+		code    api.Code
 		message string
 		change  func(*resourceapi.Device)
 	}{
-		{CompatibilityGroupConflict, "enough devices available, but their compatibility groups differ", func(d *resourceapi.Device) {
+		{api.CompatibilityGroupConflict, "enough devices available, but their compatibility groups differ", func(d *resourceapi.Device) {
 			for i := range d.ConsumesCounters {
 				d.ConsumesCounters[i].CompatibilityGroups = nil
 			}
 		}},
-		{CountersExhausted, "enough devices available, but together they use more than the shared counters have", func(d *resourceapi.Device) { d.ConsumesCounters = nil }},
+		{api.CountersExhausted, "enough devices available, but together they use more than the shared counters have", func(d *resourceapi.Device) { d.ConsumesCounters = nil }},
 	} {
 		alloc, snap, err := x.withDevices(ctx, node, probe.change)
 		if err == nil && alloc != nil && fits(alloc, snap, claims) {
@@ -77,7 +78,7 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 			return answer
 		}
 	}
-	answer.code, answer.message, answer.progress = CountUnsatisfiable, notTogether, progressUnproved
+	answer.code, answer.message, answer.progress = api.CountUnsatisfiable, notTogether, progressUnproved
 	if ctx.Err() != nil {
 		answer.message += " (the reason was not found in time)"
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // trace adds to each request what its selectors do.
@@ -33,7 +34,7 @@ func (x *inquiry) trace(ctx context.Context) {
 
 // warnOfCost tells whoever wants to create a claim that the API server will not
 // take it.
-func (x *inquiry) warnOfCost(c *claimInquiry, r *request, traces []SelectorTrace) {
+func (x *inquiry) warnOfCost(c *claimInquiry, r *request, traces []api.SelectorTrace) {
 	if c.claim.UID != "" && !x.subject.claims[c.index].Generated {
 		return
 	}
@@ -42,12 +43,12 @@ func (x *inquiry) warnOfCost(c *claimInquiry, r *request, traces []SelectorTrace
 		if trace.Source != sourceRequest || trace.Cost <= trace.CostLimit {
 			continue
 		}
-		x.out.NextSteps = append(x.out.NextSteps, NextStep{Actor: ActorUser, Text: fmt.Sprintf(
+		x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf(
 			"make the selector of request %s at %s cheaper: %s", r.name, trace.Path, costWarning(trace))})
 	}
 }
 
-func costWarning(trace *SelectorTrace) string {
+func costWarning(trace *api.SelectorTrace) string {
 	return fmt.Sprintf("in the worst case it costs %s, the limit is %s, so that the API server refuses it in new objects; where it is stored already, it fails on a device for which it costs more than that",
 		costText(trace.Cost), thousands(trace.CostLimit))
 }
@@ -98,16 +99,16 @@ func (c *checks) placedSelectors() []placedSelector {
 }
 
 // traces tells what the selectors do to all devices.
-func (f *funnel) traces(ctx context.Context) []SelectorTrace {
+func (f *funnel) traces(ctx context.Context) []api.SelectorTrace {
 	reached := make([]*allocator.Device, len(f.devices))
 	for i := range f.devices {
 		reached[i] = &f.devices[i]
 	}
-	var traces []SelectorTrace
+	var traces []api.SelectorTrace
 	for _, placed := range f.checks.placedSelectors() {
 		s := f.checks.selectors
 		sel := s.Compile(placed.expression)
-		trace := SelectorTrace{
+		trace := api.SelectorTrace{
 			Source: placed.source, Object: placed.object, Path: placed.path, Expression: placed.expression,
 			Cost: s.Cost(sel), CostLimit: resourceapi.CELSelectorExpressionMaxCost,
 		}
@@ -158,7 +159,7 @@ func (r *traceReport) add(result *selector.Result) {
 	r.counts[result]++
 }
 
-func (r *traceReport) report(ctx context.Context, trace *SelectorTrace, before int) {
+func (r *traceReport) report(ctx context.Context, trace *api.SelectorTrace, before int) {
 	parts := make([]partReport, len(r.sel.Conjuncts))
 	for i := range parts {
 		parts[i].describe(&r.sel.Conjuncts[i], before)
@@ -194,7 +195,7 @@ func (r *traceReport) report(ctx context.Context, trace *SelectorTrace, before i
 	}
 }
 
-func addOutcome(o *SelectorOutcomes, what selector.Outcome, count int) {
+func addOutcome(o *api.SelectorOutcomes, what selector.Outcome, count int) {
 	switch what {
 	case selector.True:
 		o.True += count
@@ -209,8 +210,8 @@ func addOutcome(o *SelectorOutcomes, what selector.Outcome, count int) {
 
 // partReport counts what became of one part.
 type partReport struct {
-	out      SelectorPart
-	values   map[SelectorValue]int
+	out      api.SelectorPart
+	values   map[api.SelectorValue]int
 	operands []partReport
 	// mixed is true if the operands do not tell for all devices.
 	mixed bool
@@ -221,7 +222,7 @@ func (p *partReport) describe(from *selector.Part, before int) {
 	if from.Wanted != from.Expression {
 		p.out.Wanted = from.Wanted
 	}
-	p.values = map[SelectorValue]int{}
+	p.values = map[api.SelectorValue]int{}
 	p.operands = make([]partReport, len(from.Operands))
 	for i := range p.operands {
 		p.operands[i].describe(&from.Operands[i], before)
@@ -231,7 +232,7 @@ func (p *partReport) describe(from *selector.Part, before int) {
 func (p *partReport) add(s selector.Sighting, count int) {
 	addOutcome(&p.out.Outcomes, s.Outcome, count)
 	if found := s.Found(); len(found) > 0 && s.Outcome != selector.NotReached {
-		p.values[SelectorValue{Found: joinAnd(found), Outcome: string(s.Outcome)}] += count
+		p.values[api.SelectorValue{Found: joinAnd(found), Outcome: string(s.Outcome)}] += count
 	}
 	if len(s.Operands) != len(p.operands) {
 		p.mixed = true
@@ -242,7 +243,7 @@ func (p *partReport) add(s selector.Sighting, count int) {
 	}
 }
 
-func (p *partReport) part() SelectorPart {
+func (p *partReport) part() api.SelectorPart {
 	for i := range p.operands {
 		if !p.mixed {
 			p.out.Operands = append(p.out.Operands, p.operands[i].part())
@@ -256,7 +257,7 @@ func (p *partReport) part() SelectorPart {
 		value.Count = count
 		p.out.Values = append(p.out.Values, value)
 	}
-	slices.SortFunc(p.out.Values, func(a, b SelectorValue) int {
+	slices.SortFunc(p.out.Values, func(a, b api.SelectorValue) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), naturalCompare(a.Found, b.Found), cmp.Compare(a.Outcome, b.Outcome))
 	})
 	if len(p.out.Values) > maxValues {
@@ -267,7 +268,7 @@ func (p *partReport) part() SelectorPart {
 }
 
 // selectorNotes says what is remarkable about a selector.
-func (c *checks) selectorNotes(sel *selector.Selector, trace *SelectorTrace) []string {
+func (c *checks) selectorNotes(sel *selector.Selector, trace *api.SelectorTrace) []string {
 	var notes []string
 	if trace.Cost > trace.CostLimit {
 		notes = append(notes, sentence(costWarning(trace)))

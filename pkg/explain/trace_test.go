@@ -13,11 +13,12 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // traceLines writes the parts of a trace in short: the outcomes as
 // true/false/fails/not reached, then the values.
-func traceLines(parts []SelectorPart, indent string) []string {
+func traceLines(parts []api.SelectorPart, indent string) []string {
 	var lines []string
 	for i := range parts {
 		p := &parts[i]
@@ -34,12 +35,12 @@ func traceLines(parts []SelectorPart, indent string) []string {
 	return lines
 }
 
-func outcomesText(o SelectorOutcomes) string {
+func outcomesText(o api.SelectorOutcomes) string {
 	return fmt.Sprintf("%d/%d/%d/%d", o.True, o.False, o.Fails, o.NotReached)
 }
 
 // traceOf evaluates one selector on devices.
-func traceOf(t *testing.T, expression string, list ...resourceapi.Device) SelectorTrace {
+func traceOf(t *testing.T, expression string, list ...resourceapi.Device) api.SelectorTrace {
 	t.Helper()
 	s := selector.New(dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true}, true)
 	snap := cluster(t, nodes("n1"), pool("n1", list...))
@@ -182,7 +183,7 @@ func TestTraceHasWhatSelectorsSee(t *testing.T) {
 }
 
 // compareParts says what does not add up in a trace.
-func compareParts(parts []SelectorPart, total int) string {
+func compareParts(parts []api.SelectorPart, total int) string {
 	for i := range parts {
 		o, seen := parts[i].Outcomes, 0
 		for _, value := range parts[i].Values {

@@ -12,6 +12,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -55,7 +56,7 @@ func (x *inquiry) unservedPod() bool {
 			text = fmt.Sprintf("no node offers the extended resource %s; DeviceClass %s maps it, but the feature gate DRAExtendedResource is off", names[0], class.Name)
 		}
 	}
-	x.settle(DoesNotFit, NodeUnsuitable, text)
+	x.settle(api.DoesNotFit, api.NodeUnsuitable, text)
 	return true
 }
 

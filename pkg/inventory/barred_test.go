@@ -11,6 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -107,7 +108,7 @@ func TestBarredDevices(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 			free := 0
-			if first.State == DeviceFree {
+			if first.State == api.DeviceStateFree {
 				free = 1
 			}
 			if got := v.Slices()[0].Free; got != free {
@@ -121,11 +122,11 @@ func TestBarredDevices(t *testing.T) {
 func TestPoolOfUnusableDevices(t *testing.T) {
 	two := ofSlices(2, selected("a", "a", devices("gpu-0")...), selected("b", "b", devices("gpu-0")...))
 	pool := poolsOf(t, cluster(t, append(two, labelled(node1, "a", "b"))...))["fab"]
-	if pool.State != PoolInvalid || pool.Reason != "there is more than one device with the name gpu-0" || pool.Devices.Unusable != 2 {
+	if pool.State != api.PoolStateInvalid || pool.Reason != "there is more than one device with the name gpu-0" || pool.Devices.Unusable != 2 {
 		t.Errorf("%s (%s), %+v", pool.State, pool.Reason, pool.Devices)
 	}
 	pool = poolsOf(t, cluster(t, node(node1), selected("a", "a", devices("gpu-0", "gpu-1")...)))["fab"]
-	if pool.State != PoolUnusable || pool.Reason != "no node matches the node selector" || pool.Devices.Unusable != 2 {
+	if pool.State != api.PoolStateUnusable || pool.Reason != "no node matches the node selector" || pool.Devices.Unusable != 2 {
 		t.Errorf("%s (%s), %+v", pool.State, pool.Reason, pool.Devices)
 	}
 }
@@ -157,13 +158,13 @@ func TestEarlierGenerationStillTaken(t *testing.T) {
 			newer := changed(slice(test.newer, devices("gpu-1")...), fab(2))
 			newer.Name = "z"
 			v := cluster(t, node(node1), node("node-2"), changed(slice(node1, devices("gpu-0")...), fab(1)), newer, held.reservedFor("p", "uid-p"), pod("p", "c"))
-			if s := v.Slices()[0]; s.State != SliceObsolete || s.Reason != test.slice {
+			if s := v.Slices()[0]; s.State != api.SliceStateObsolete || s.Reason != test.slice {
 				t.Errorf("slice %s: %s (%s)", s.Name, s.State, s.Reason)
 			}
 			if got := v.StillTaken(); got != test.taken {
 				t.Errorf("%d devices are still taken, want %d", got, test.taken)
 			}
-			if p := poolsOf(t, v)["fab"]; p.State != PoolUsable || p.Reason != test.pool {
+			if p := poolsOf(t, v)["fab"]; p.State != api.PoolStateUsable || p.Reason != test.pool {
 				t.Errorf("pool: %s (%s)", p.State, p.Reason)
 			}
 			var want []string

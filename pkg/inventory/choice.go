@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // maxFailing is how many devices a failure names.
@@ -20,7 +21,7 @@ const maxFailing = 10
 // Choose lists the devices that match all selectors, in the order in which the
 // allocator tries them, and how selectors fail on others: these are not chosen.
 // It fails only if the context is done.
-func (v *Inventory) Choose(ctx context.Context, selectors []resourceapi.DeviceSelector) ([]allocator.DeviceID, []SelectorFailure, error) {
+func (v *Inventory) Choose(ctx context.Context, selectors []resourceapi.DeviceSelector) ([]allocator.DeviceID, []api.SelectorFailure, error) {
 	chosen, err := v.choose(ctx, v.alloc.Selectors(), selectors)
 	if err != nil {
 		return nil, nil, err
@@ -35,7 +36,7 @@ func (v *Inventory) Choose(ctx context.Context, selectors []resourceapi.DeviceSe
 // choice is what selectors make of the devices.
 type choice struct {
 	devices  []*allocator.Device
-	failures []SelectorFailure
+	failures []api.SelectorFailure
 }
 
 // selection is which devices were chosen.
@@ -90,20 +91,20 @@ func (c *choice) failure(k int, err error) int {
 			return at
 		}
 	}
-	c.failures = append(c.failures, SelectorFailure{Error: text})
+	c.failures = append(c.failures, api.SelectorFailure{Error: text})
 	return len(c.failures) - 1
 }
 
 // FailureText names the first of the devices: "selector 1: no such key: model (on
 // gpu.example.com/node-1/gpu-0 and 3 more)".
-func FailureText(f *SelectorFailure) string {
+func FailureText(f *api.SelectorFailure) string {
 	if f.Count == 1 {
 		return fmt.Sprintf("%s (on %s)", f.Error, f.Devices[0])
 	}
 	return fmt.Sprintf("%s (on %s and %d more)", f.Error, f.Devices[0], f.Count-1)
 }
 
-func addFailing(f *SelectorFailure, id allocator.DeviceID) {
+func addFailing(f *api.SelectorFailure, id allocator.DeviceID) {
 	f.Count++
 	if len(f.Devices) < maxFailing {
 		f.Devices = append(f.Devices, id.String())

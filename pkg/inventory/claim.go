@@ -18,21 +18,22 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Claims lists all ResourceClaims by namespace and name.
-func (v *Inventory) Claims() []Claim {
-	list := make([]Claim, 0, len(v.snap.Claims))
+func (v *Inventory) Claims() []api.Claim {
+	list := make([]api.Claim, 0, len(v.snap.Claims))
 	for _, claim := range v.snap.Claims {
 		list = append(list, v.claim(claim))
 	}
 	return list
 }
 
-func (v *Inventory) claim(claim *resourceapi.ResourceClaim) Claim {
-	out := Claim{
-		TypeMeta:  typeMeta("Claim"),
+func (v *Inventory) claim(claim *resourceapi.ResourceClaim) api.Claim {
+	out := api.Claim{
+		TypeMeta:  api.TypeMeta("Claim"),
 		Namespace: claim.Namespace, Name: claim.Name, Labels: claim.Labels,
 		State: claimState(claim), Requests: v.requestsOf(claim),
 	}
@@ -56,16 +57,16 @@ func (v *Inventory) claim(claim *resourceapi.ResourceClaim) Claim {
 	return out
 }
 
-func claimState(claim *resourceapi.ResourceClaim) ClaimState {
+func claimState(claim *resourceapi.ResourceClaim) api.ClaimState {
 	switch {
 	case claim.DeletionTimestamp != nil:
-		return ClaimDeleting
+		return api.ClaimStateDeleting
 	case claim.Status.Allocation == nil:
-		return ClaimPending
+		return api.ClaimStatePending
 	case len(claim.Status.ReservedFor) == 0:
-		return ClaimAllocated
+		return api.ClaimStateAllocated
 	default:
-		return ClaimReserved
+		return api.ClaimStateReserved
 	}
 }
 
@@ -100,11 +101,11 @@ func templateOf(pod *corev1.Pod, claim *resourceapi.ResourceClaim) string {
 	return ""
 }
 
-func (v *Inventory) requestsOf(claim *resourceapi.ResourceClaim) []ClaimRequest {
-	requests := make([]ClaimRequest, 0, len(claim.Spec.Devices.Requests))
+func (v *Inventory) requestsOf(claim *resourceapi.ResourceClaim) []api.ClaimRequest {
+	requests := make([]api.ClaimRequest, 0, len(claim.Spec.Devices.Requests))
 	for i := range claim.Spec.Devices.Requests {
 		r := &claim.Spec.Devices.Requests[i]
-		out := ClaimRequest{Name: r.Name}
+		out := api.ClaimRequest{Name: r.Name}
 		if use, ok := v.extendedUse(claim, r.Name); ok {
 			out.ExtendedResource, out.Container = use.ResourceName, use.ContainerName
 		}
@@ -139,8 +140,8 @@ func (v *Inventory) extendedUse(claim *resourceapi.ResourceClaim, request string
 	return use, ok
 }
 
-func (v *Inventory) claimDevice(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) ClaimDevice {
-	return ClaimDevice{
+func (v *Inventory) claimDevice(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) api.ClaimDevice {
+	return api.ClaimDevice{
 		Request: result.Request, Driver: result.Driver, Pool: result.Pool, Device: result.Device,
 		ShareID:  string(ptr.Deref(result.ShareID, "")),
 		Consumed: quantities(result.ConsumedCapacity),
@@ -181,32 +182,32 @@ func deviceID(result *resourceapi.DeviceRequestAllocationResult) allocator.Devic
 }
 
 // flagsOf tells what is odd about a claim, as far as that is known.
-func (v *Inventory) flagsOf(claim *resourceapi.ResourceClaim) []ClaimFlag {
-	var flags []ClaimFlag
-	flag := func(name FlagName, format string, args ...any) {
-		flags = append(flags, ClaimFlag{Name: name, Message: fmt.Sprintf(format, args...)})
+func (v *Inventory) flagsOf(claim *resourceapi.ResourceClaim) []api.ClaimFlag {
+	var flags []api.ClaimFlag
+	flag := func(name api.FlagName, format string, args ...any) {
+		flags = append(flags, api.ClaimFlag{Name: name, Message: fmt.Sprintf(format, args...)})
 	}
 	allocation := claim.Status.Allocation
 	podsKnown := v.podsKnown(claim.Namespace)
 	awaited := v.awaited(claim)
 	if claim.DeletionTimestamp != nil {
 		if holders := keepers(claim); len(holders) > 0 {
-			flag(FlagHeld, "its deletion waits for %s", strings.Join(holders, ", "))
+			flag(api.FlagHeld, "its deletion waits for %s", strings.Join(holders, ", "))
 		}
 	}
 	orphaned := podsKnown && v.orphaned(claim)
 	switch {
 	case allocation == nil && podsKnown && len(v.podsOf(claim)) == 0 && claim.DeletionTimestamp == nil && !orphaned:
-		flag(FlagWaitingForPod, "no pod uses it; it gets its devices when one does")
+		flag(api.FlagWaitingForPod, "no pod uses it; it gets its devices when one does")
 	case allocation != nil && len(claim.Status.ReservedFor) == 0 && len(awaited) == 0:
-		flag(FlagUnreserved, "it has devices, but is reserved for nobody")
+		flag(api.FlagUnreserved, "it has devices, but is reserved for nobody")
 	}
 	if orphaned {
-		flag(FlagOrphaned, "it was made for pod %s, which does not exist any more", metav1.GetControllerOfNoCopy(claim).Name)
+		flag(api.FlagOrphaned, "it was made for pod %s, which does not exist any more", metav1.GetControllerOfNoCopy(claim).Name)
 	}
 	for _, consumer := range claim.Status.ReservedFor {
 		if why := v.stale(claim.Namespace, consumer); podsKnown && why != "" {
-			flag(FlagStaleReservation, "it is reserved for pod %s, %s", consumer.Name, why)
+			flag(api.FlagStaleReservation, "it is reserved for pod %s, %s", consumer.Name, why)
 		}
 	}
 	for _, pod := range v.podsOf(claim) {
@@ -217,7 +218,7 @@ func (v *Inventory) flagsOf(claim *resourceapi.ResourceClaim) []ClaimFlag {
 		for _, unused := range allocator.UnusedClaims(pod, podClaims) {
 			at := slices.IndexFunc(podClaims, func(pc allocator.PodClaim) bool { return pc.Entry == unused.Entry })
 			if at >= 0 && podClaims[at].Claim != nil && podClaims[at].Claim.Name == claim.Name {
-				flag(FlagUnused, "pod %s: %s: %s", pod.Name, unused.Text(), unused.Effect())
+				flag(api.FlagUnused, "pod %s: %s: %s", pod.Name, unused.Text(), unused.Effect())
 			}
 		}
 	}
@@ -231,17 +232,17 @@ func (v *Inventory) flagsOf(claim *resourceapi.ResourceClaim) []ClaimFlag {
 			if pool, _ := v.outdated(result); pool != nil {
 				text = "the newest generation of its pool does not have device %s any more"
 			}
-			flag(FlagDeviceGone, text, deviceID(result))
+			flag(api.FlagDeviceGone, text, deviceID(result))
 		}
-		if why := v.heldTwice(claim, result); why != "" && !slices.Contains(flags, ClaimFlag{FlagDeviceTwice, why}) {
-			flag(FlagDeviceTwice, "%s", why)
+		if why := v.heldTwice(claim, result); why != "" && !slices.Contains(flags, api.ClaimFlag{Name: api.FlagDeviceTwice, Message: why}) {
+			flag(api.FlagDeviceTwice, "%s", why)
 		}
 		if health, message := v.healthSaid(allocator.Holder{Claim: claim, Result: result}); health == string(corev1.ResourceHealthStatusUnhealthy) {
-			flag(FlagDeviceUnhealthy, "device %s is unhealthy%s", deviceID(result), after(": ", message))
+			flag(api.FlagDeviceUnhealthy, "device %s is unhealthy%s", deviceID(result), after(": ", message))
 		}
 		for _, c := range allocator.OddConditions(claim, result) {
 			if !slices.ContainsFunc(awaited, func(a allocator.AwaitedCondition) bool { return a.Result == result && a.Name == c.Type }) {
-				flag(FlagDeviceCondition, "driver %s says of device %s: %s", result.Driver, deviceID(result), ConditionText(&c))
+				flag(api.FlagDeviceCondition, "driver %s says of device %s: %s", result.Driver, deviceID(result), ConditionText(&c))
 			}
 		}
 	}
@@ -249,12 +250,12 @@ func (v *Inventory) flagsOf(claim *resourceapi.ResourceClaim) []ClaimFlag {
 	for _, a := range awaited {
 		switch {
 		case a.Failed:
-			flag(FlagBindingFailed, "driver %s cannot bind device %s: %s", a.Result.Driver, deviceID(a.Result), ConditionText(a.Now))
+			flag(api.FlagBindingFailed, "driver %s cannot bind device %s: %s", a.Result.Driver, deviceID(a.Result), ConditionText(a.Now))
 		case failed:
 		case a.Now == nil:
-			flag(FlagBinding, "its pod is not bound before driver %s sets condition %s of device %s", a.Result.Driver, a.Name, deviceID(a.Result))
+			flag(api.FlagBinding, "its pod is not bound before driver %s sets condition %s of device %s", a.Result.Driver, a.Name, deviceID(a.Result))
 		default:
-			flag(FlagBinding, "its pod is not bound before driver %s sets condition %s of device %s; now it is %s", a.Result.Driver, a.Name, deviceID(a.Result), ConditionText(a.Now))
+			flag(api.FlagBinding, "its pod is not bound before driver %s sets condition %s of device %s; now it is %s", a.Result.Driver, a.Name, deviceID(a.Result), ConditionText(a.Now))
 		}
 	}
 	return flags

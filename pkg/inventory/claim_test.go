@@ -13,6 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -222,7 +223,7 @@ func TestClaimDevices(t *testing.T) {
 		pod("p", "c").waiting(),
 	)
 	got := v.Claims()[0].Requests[0].Devices
-	want := []ClaimDevice{
+	want := []api.ClaimDevice{
 		{Request: "gpu", Driver: driver, Pool: node1, Device: "nic-0", ShareID: "s1", Consumed: map[string]string{"bandwidth": "10G"}},
 		{Request: "gpu", Driver: driver, Pool: node1, Device: "nic-0", ShareID: "s2", Consumed: map[string]string{"bandwidth": "20G"}},
 	}

@@ -13,12 +13,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // Classes lists all DeviceClasses by name, with the devices that they select.
-func (v *Inventory) Classes(ctx context.Context) ([]Class, error) {
+func (v *Inventory) Classes(ctx context.Context) ([]api.Class, error) {
 	evaluator := v.alloc.Selectors()
-	classes := make([]Class, 0, len(v.snap.Classes))
+	classes := make([]api.Class, 0, len(v.snap.Classes))
 	for _, class := range v.snap.Classes {
 		described, err := v.class(ctx, evaluator, class)
 		if err != nil {
@@ -29,9 +30,9 @@ func (v *Inventory) Classes(ctx context.Context) ([]Class, error) {
 	return classes, nil
 }
 
-func (v *Inventory) class(ctx context.Context, evaluator *selector.Evaluator, class *resourceapi.DeviceClass) (Class, error) {
-	out := Class{
-		TypeMeta: typeMeta("Class"), Name: class.Name, Labels: class.Labels,
+func (v *Inventory) class(ctx context.Context, evaluator *selector.Evaluator, class *resourceapi.DeviceClass) (api.Class, error) {
+	out := api.Class{
+		TypeMeta: api.TypeMeta("Class"), Name: class.Name, Labels: class.Labels,
 		ExtendedResource: ptr.Deref(class.Spec.ExtendedResourceName, ""),
 	}
 	for _, s := range class.Spec.Selectors {
@@ -52,8 +53,8 @@ func (v *Inventory) class(ctx context.Context, evaluator *selector.Evaluator, cl
 	}
 	for _, d := range chosen.devices {
 		state, _ := v.deviceState(d)
-		out.DeviceCounts.add(state)
-		if state == DeviceFree {
+		out.DeviceCounts.Count(state)
+		if state == api.DeviceStateFree {
 			out.Free++
 			out.FreeIsUpperBound = v.unseen.uncertain(state)
 		}

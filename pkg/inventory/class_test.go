@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -75,11 +76,11 @@ func TestClasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]Class{}
+	got := map[string]api.Class{}
 	for _, class := range classes {
 		got[class.Name] = class
 	}
-	for name, want := range map[string]Class{
+	for name, want := range map[string]api.Class{
 		"all":       {Devices: 8, Free: 4, Drivers: []string{"gpu.example.com", "nic.example.com"}},
 		"nic":       {Devices: 2, Free: 2, Drivers: []string{"nic.example.com"}},
 		"fast":      {Devices: 1, Free: 1, Drivers: []string{"nic.example.com"}},
@@ -113,7 +114,7 @@ func TestClassFailures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	two := classes[slices.IndexFunc(classes, func(c Class) bool { return c.Name == "two" })]
+	two := classes[slices.IndexFunc(classes, func(c api.Class) bool { return c.Name == "two" })]
 	if two.Failing != 8 || len(two.Failures) != 2 {
 		t.Fatalf("%d fail: %+v", two.Failing, two.Failures)
 	}
@@ -195,7 +196,7 @@ func TestChooseAgreesWithTheAllocator(t *testing.T) {
 		for _, node := range snap.Nodes {
 			free := slices.ContainsFunc(devices, func(id allocator.DeviceID) bool {
 				d, ok := v.Device(id)
-				return ok && d.Node == node.Name && d.State == DeviceFree
+				return ok && d.Node == node.Name && d.State == api.DeviceStateFree
 			})
 			claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "new", UID: "new"}}
 			claim.Spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: "one", Exactly: &resourceapi.ExactDeviceRequest{

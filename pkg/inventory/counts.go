@@ -9,13 +9,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // tally is what can be seen of the devices of a pool.
 type tally struct {
-	by        map[DeviceState]int
+	by        map[api.DeviceState]int
 	total     int
-	unhealthy []UnhealthyDevice
+	unhealthy []api.UnhealthyDevice
 	// tainted have a taint against scheduling, whatever their state;
 	// taintedInUse are those of them that claims have.
 	tainted, taintedInUse int
@@ -27,21 +28,23 @@ type tally struct {
 }
 
 // inUse counts the devices that claims have.
-func (t *tally) inUse() int { return t.by[DeviceAllocated] + t.by[DeviceShared] }
+func (t *tally) inUse() int { return t.by[api.DeviceStateAllocated] + t.by[api.DeviceStateShared] }
 
 // open counts the devices that unseen claims may have.
-func (t *tally) open() int { return t.by[DeviceFree] + t.by[DeviceTainted] + t.by[DeviceUnusable] }
+func (t *tally) open() int {
+	return t.by[api.DeviceStateFree] + t.by[api.DeviceStateTainted] + t.by[api.DeviceStateUnusable]
+}
 
 func (v *Inventory) tally(pool *allocator.Pool) tally {
-	t := tally{by: map[DeviceState]int{}}
+	t := tally{by: map[api.DeviceState]int{}}
 	for _, d := range v.devicesOf(pool) {
 		state, _ := v.deviceState(&d)
 		t.by[state]++
 		t.total++
 		if health, message := v.healthOf(&d); health == string(corev1.ResourceHealthStatusUnhealthy) {
-			t.unhealthy = append(t.unhealthy, UnhealthyDevice{Name: d.ID.Device, Message: message})
+			t.unhealthy = append(t.unhealthy, api.UnhealthyDevice{Name: d.ID.Device, Message: message})
 		}
-		used := state == DeviceAllocated || state == DeviceShared
+		used := state == api.DeviceStateAllocated || state == api.DeviceStateShared
 		if keepsAway(&d) {
 			t.tainted++
 			if used {
@@ -52,7 +55,7 @@ func (v *Inventory) tally(pool *allocator.Pool) tally {
 		if used && shareable {
 			t.shareableInUse++
 		}
-		if used || state == DeviceBlocked {
+		if used || state == api.DeviceStateBlocked {
 			continue
 		}
 		if shareable {
@@ -77,25 +80,25 @@ func keepsAway(d *allocator.Device) bool {
 
 // count sums up a pool: what was seen, with what the cluster told besides.
 // Counts that are not certain get a bound.
-func (v *Inventory) count(t *tally, known known) (DeviceCounts, CountSource) {
-	c := DeviceCounts{
-		Total: t.total, Free: t.by[DeviceFree], Allocated: t.by[DeviceAllocated], Shared: t.by[DeviceShared],
-		Blocked: t.by[DeviceBlocked], Tainted: t.by[DeviceTainted], Unusable: t.by[DeviceUnusable], Unhealthy: len(t.unhealthy),
+func (v *Inventory) count(t *tally, known known) (api.DeviceCounts, api.CountSource) {
+	c := api.DeviceCounts{
+		Total: t.total, Free: t.by[api.DeviceStateFree], Allocated: t.by[api.DeviceStateAllocated], Shared: t.by[api.DeviceStateShared],
+		Blocked: t.by[api.DeviceStateBlocked], Tainted: t.by[api.DeviceStateTainted], Unusable: t.by[api.DeviceStateUnusable], Unhealthy: len(t.unhealthy),
 	}
-	from := CountsFromClaims
+	from := api.CountsFromClaims
 	if v.unseen.claims {
-		from = CountsFromVisibleClaims
+		from = api.CountsFromVisibleClaims
 		if known.claims {
-			from = CountsFromPoolStatus
+			from = api.CountsFromPoolStatus
 		}
 		boundByClaims(&c, t, known)
 	}
 	if v.unseen.rules && !known.rules && c.Free > 0 {
-		setBound(&c, "free", BoundAtMost)
-		setBound(&c, "tainted", BoundAtLeast)
+		setBound(&c, "free", api.BoundAtMost)
+		setBound(&c, "tainted", api.BoundAtLeast)
 	}
 	if (v.unseen.claims || v.unseen.pods) && c.Unhealthy < c.Total {
-		setBound(&c, "unhealthy", BoundAtLeast)
+		setBound(&c, "unhealthy", api.BoundAtLeast)
 	}
 	_, c.FreeIsUpperBound = c.Bounds["free"]
 	return c, from
@@ -103,13 +106,13 @@ func (v *Inventory) count(t *tally, known known) (DeviceCounts, CountSource) {
 
 // boundByClaims corrects the counts by how many devices unseen claims have, if
 // the cluster told. What stays open are bounds.
-func boundByClaims(c *DeviceCounts, t *tally, known known) {
+func boundByClaims(c *api.DeviceCounts, t *tally, known known) {
 	left := t.open()
 	if known.claims {
 		left -= known.hidden
 		if t.openShareable == 0 || known.split {
-			c.Shared = t.by[DeviceShared] + known.hiddenShared
-			c.Allocated = t.by[DeviceAllocated] + known.hidden - known.hiddenShared
+			c.Shared = t.by[api.DeviceStateShared] + known.hiddenShared
+			c.Allocated = t.by[api.DeviceStateAllocated] + known.hidden - known.hiddenShared
 		}
 	}
 	if left == t.open() && known.claims || t.open() == 0 {
@@ -125,31 +128,31 @@ func boundByClaims(c *DeviceCounts, t *tally, known known) {
 	}
 	open := t.openPartitions > 0
 	if !known.claims {
-		setBound(c, "allocated", BoundAtLeast)
+		setBound(c, "allocated", api.BoundAtLeast)
 	}
 	if t.openShareable > 0 && !known.split {
-		setBound(c, "allocated", BoundAtLeast)
-		setBound(c, "shared", BoundAtLeast)
+		setBound(c, "allocated", api.BoundAtLeast)
+		setBound(c, "shared", api.BoundAtLeast)
 	}
 	if open && left > 0 {
-		setBound(c, "blocked", BoundAtLeast)
+		setBound(c, "blocked", api.BoundAtLeast)
 	}
 	if !known.claims || open || kinds > 1 {
 		for name, count := range map[string]int{"free": c.Free, "tainted": c.Tainted, "unusable": c.Unusable} {
 			if count > 0 {
-				setBound(c, name, BoundAtMost)
+				setBound(c, name, api.BoundAtMost)
 			}
 		}
 	}
 }
 
 // setBound notes that a count is not certain.
-func setBound(c *DeviceCounts, name string, bound Bound) {
+func setBound(c *api.DeviceCounts, name string, bound api.Bound) {
 	if c.Bounds == nil {
-		c.Bounds = map[string]Bound{}
+		c.Bounds = map[string]api.Bound{}
 	}
 	if other, ok := c.Bounds[name]; ok && other != bound {
-		bound = BoundUnknown
+		bound = api.BoundUnknown
 	}
 	c.Bounds[name] = bound
 }

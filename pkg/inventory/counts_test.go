@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -167,7 +168,7 @@ func overdrawn(v *Inventory, pool int) bool {
 	return false
 }
 
-func holds(truth, told DeviceCounts) error {
+func holds(truth, told api.DeviceCounts) error {
 	for name, n := range map[string][2]int{
 		"total": {truth.Total, told.Total}, "free": {truth.Free, told.Free}, "allocated": {truth.Allocated, told.Allocated},
 		"shared": {truth.Shared, told.Shared}, "blocked": {truth.Blocked, told.Blocked}, "tainted": {truth.Tainted, told.Tainted},
@@ -175,11 +176,11 @@ func holds(truth, told DeviceCounts) error {
 	} {
 		ok := n[0] == n[1]
 		switch told.Bounds[name] {
-		case BoundAtLeast:
+		case api.BoundAtLeast:
 			ok = n[1] <= n[0]
-		case BoundAtMost:
+		case api.BoundAtMost:
 			ok = n[1] >= n[0]
-		case BoundUnknown:
+		case api.BoundUnknown:
 			ok = true
 		}
 		if !ok {
@@ -195,28 +196,28 @@ func TestHiddenClaims(t *testing.T) {
 	all := func(*resourceapi.ResourceClaim) bool { return true }
 	web := func(claim *resourceapi.ResourceClaim) bool { return claim.Namespace == "web" }
 	status := statusOf(t, full.snap)
-	atMost, atLeast := BoundAtMost, BoundAtLeast
+	atMost, atLeast := api.BoundAtMost, api.BoundAtLeast
 	for name, test := range map[string]struct {
 		hidden func(*resourceapi.ResourceClaim) bool
 		status bool
-		want   DeviceCounts
+		want   api.DeviceCounts
 	}{
-		"nothing is seen": {hidden: all, want: DeviceCounts{
+		"nothing is seen": {hidden: all, want: api.DeviceCounts{
 			Total: 8, Free: 6, Tainted: 2, FreeIsUpperBound: true,
-			Bounds: map[string]Bound{"free": atMost, "tainted": atMost, "allocated": atLeast, "shared": atLeast, "unhealthy": atLeast},
+			Bounds: map[string]api.Bound{"free": atMost, "tainted": atMost, "allocated": atLeast, "shared": atLeast, "unhealthy": atLeast},
 		}},
 		// The cluster counts gpu-9 as allocated, which no slice has any more.
-		"the cluster counts": {hidden: all, status: true, want: DeviceCounts{
+		"the cluster counts": {hidden: all, status: true, want: api.DeviceCounts{
 			Total: 8, Free: 4, Allocated: 3, Shared: 1, Tainted: 2, FreeIsUpperBound: true,
-			Bounds: map[string]Bound{"free": atMost, "tainted": atMost, "unhealthy": atLeast},
+			Bounds: map[string]api.Bound{"free": atMost, "tainted": atMost, "unhealthy": atLeast},
 		}},
-		"what matters is seen": {hidden: web, want: DeviceCounts{
+		"what matters is seen": {hidden: web, want: api.DeviceCounts{
 			Total: 8, Free: 4, Allocated: 2, Shared: 1, Tainted: 1, Unhealthy: 1, FreeIsUpperBound: true,
-			Bounds: map[string]Bound{"free": atMost, "tainted": atMost, "allocated": atLeast, "shared": atLeast, "unhealthy": atLeast},
+			Bounds: map[string]api.Bound{"free": atMost, "tainted": atMost, "allocated": atLeast, "shared": atLeast, "unhealthy": atLeast},
 		}},
-		"the cluster counts no more": {hidden: web, status: true, want: DeviceCounts{
+		"the cluster counts no more": {hidden: web, status: true, want: api.DeviceCounts{
 			Total: 8, Free: 4, Allocated: 2, Shared: 1, Tainted: 1, Unhealthy: 1,
-			Bounds: map[string]Bound{"unhealthy": atLeast},
+			Bounds: map[string]api.Bound{"unhealthy": atLeast},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -245,8 +246,8 @@ func TestHiddenTaintRules(t *testing.T) {
 	snap.Gaps = append([]snapshot.Gap{{Resource: snapshot.ResourceTaintRules}}, snap.Gaps...)
 	v := takeOf(t, &snap)
 	pool := poolsOf(t, v)["a"]
-	want := map[string]Bound{"free": BoundAtMost, "tainted": BoundAtLeast}
-	if diff := cmp.Diff(want, pool.Devices.Bounds); diff != "" || pool.CountsFrom != CountsFromClaims {
+	want := map[string]api.Bound{"free": api.BoundAtMost, "tainted": api.BoundAtLeast}
+	if diff := cmp.Diff(want, pool.Devices.Bounds); diff != "" || pool.CountsFrom != api.CountsFromClaims {
 		t.Errorf("counts from %s, bounds -want +got:\n%s", pool.CountsFrom, diff)
 	}
 	if len(v.Unseen()) != 1 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // maxPods is how many pods a holder names.
@@ -23,10 +24,10 @@ const maxPods = 10
 
 // Devices lists the devices of the newest generation of all pools, in the
 // order in which the allocator tries them, and then those that are in pods and
-// not published any more ([DeviceUnpublished]).
-func (v *Inventory) Devices() []Device {
+// not published any more ([api.DeviceStateUnpublished]).
+func (v *Inventory) Devices() []api.Device {
 	all := v.alloc.Devices()
-	devices := make([]Device, 0, len(all))
+	devices := make([]api.Device, 0, len(all))
 	for i := range all {
 		devices = append(devices, v.device(&all[i]))
 	}
@@ -35,8 +36,8 @@ func (v *Inventory) Devices() []Device {
 
 // unpublished lists the devices that claims have, that no slice has any more, and
 // that are Ready as their drivers say.
-func (v *Inventory) unpublished() []Device {
-	var devices []Device
+func (v *Inventory) unpublished() []api.Device {
+	var devices []api.Device
 	known := map[allocator.DeviceID]bool{}
 	for _, claim := range v.snap.Claims {
 		if claim.Status.Allocation == nil {
@@ -49,33 +50,33 @@ func (v *Inventory) unpublished() []Device {
 				continue
 			}
 			known[id] = true
-			out := Device{
-				TypeMeta: typeMeta("Device"), Driver: id.Driver, Pool: id.Pool, Name: id.Device,
-				State: DeviceUnpublished, Reason: "no ResourceSlice has it any more; its driver says in the claim's status that it is Ready",
+			out := api.Device{
+				TypeMeta: api.TypeMeta("Device"), Driver: id.Driver, Pool: id.Pool, Name: id.Device,
+				State: api.DeviceStateUnpublished, Reason: "no ResourceSlice has it any more; its driver says in the claim's status that it is Ready",
 				Holders: v.holdersOf(id),
 			}
 			out.Node, out.Scope = allocationScope(claim.Status.Allocation)
 			devices = append(devices, out)
 		}
 	}
-	slices.SortFunc(devices, func(a, b Device) int {
+	slices.SortFunc(devices, func(a, b api.Device) int {
 		return cmp.Or(cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Name, b.Name))
 	})
 	return devices
 }
 
 // Device describes one device; false if no slice has it.
-func (v *Inventory) Device(id allocator.DeviceID) (Device, bool) {
+func (v *Inventory) Device(id allocator.DeviceID) (api.Device, bool) {
 	d := v.alloc.Device(id)
 	if d == nil {
-		return Device{}, false
+		return api.Device{}, false
 	}
 	return v.device(d), true
 }
 
-func (v *Inventory) device(d *allocator.Device) Device {
-	out := Device{
-		TypeMeta: typeMeta("Device"),
+func (v *Inventory) device(d *allocator.Device) api.Device {
+	out := api.Device{
+		TypeMeta: api.TypeMeta("Device"),
 		Driver:   d.ID.Driver, Pool: d.ID.Pool, Name: d.ID.Device, Slice: d.Slice.Name,
 		Shareable:         ptr.Deref(d.AllowMultipleAllocations, false),
 		BindingConditions: d.BindingConditions,
@@ -119,28 +120,28 @@ func deviceScope(d *allocator.Device) (node, scope string) {
 
 // deviceState tells whether a request without admin access, tolerations and
 // special wishes could have the device.
-func (v *Inventory) deviceState(d *allocator.Device) (DeviceState, string) {
+func (v *Inventory) deviceState(d *allocator.Device) (api.DeviceState, string) {
 	switch {
 	case v.alloc.InUse(d.ID):
-		return DeviceAllocated, ""
+		return api.DeviceStateAllocated, ""
 	case v.alloc.Shared(d.ID):
-		return DeviceShared, ""
+		return api.DeviceStateShared, ""
 	}
 	if bar := v.alloc.Barred(d); bar != nil {
-		return DeviceUnusable, bar.Reason
+		return api.DeviceStateUnusable, bar.Reason
 	}
 	if h := v.alloc.Hindered(d); h != nil {
 		if h.Gate != "" {
-			return DeviceUnusable, "needs the feature gate " + h.Gate
+			return api.DeviceStateUnusable, "needs the feature gate " + h.Gate
 		}
-		return DeviceBlocked, hindranceText(h)
+		return api.DeviceStateBlocked, hindranceText(h)
 	}
 	for _, taint := range d.Taints {
 		if v.alloc.FeatureEnabled("DRADeviceTaints") && (taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute) {
-			return DeviceTainted, taint.String()
+			return api.DeviceStateTainted, taint.String()
 		}
 	}
-	return DeviceFree, ""
+	return api.DeviceStateFree, ""
 }
 
 func hindranceText(h *allocator.Hindrance) string {
@@ -154,22 +155,22 @@ func hindranceText(h *allocator.Hindrance) string {
 	}
 }
 
-func (v *Inventory) taintsOf(d *allocator.Device) []DeviceTaint {
-	var taints []DeviceTaint
+func (v *Inventory) taintsOf(d *allocator.Device) []api.DeviceTaint {
+	var taints []api.DeviceTaint
 	for _, taint := range d.Taints {
 		source := "ResourceSlice/" + d.Slice.Name
 		if rule := v.alloc.TaintRule(d, taint); rule != nil {
 			source = "DeviceTaintRule/" + rule.Name
 		}
-		taints = append(taints, DeviceTaint{Key: taint.Key, Value: taint.Value, Effect: string(taint.Effect), Source: source, Since: taint.TimeAdded})
+		taints = append(taints, api.DeviceTaint{Key: taint.Key, Value: taint.Value, Effect: string(taint.Effect), Source: source, Since: taint.TimeAdded})
 	}
 	return taints
 }
 
-func (v *Inventory) holdersOf(id allocator.DeviceID) []Holder {
-	var holders []Holder
+func (v *Inventory) holdersOf(id allocator.DeviceID) []api.Holder {
+	var holders []api.Holder
 	for _, h := range v.alloc.Holders(id) {
-		holder := Holder{
+		holder := api.Holder{
 			Namespace: h.Claim.Namespace, Claim: h.Claim.Name, Request: h.Result.Request,
 			AdminAccess: ptr.Deref(h.Result.AdminAccess, false),
 			Consumed:    quantities(h.Result.ConsumedCapacity),
@@ -194,12 +195,12 @@ func (v *Inventory) holdersOf(id allocator.DeviceID) []Holder {
 
 // StatusOf picks what people look for in what the driver says about an allocated
 // device in the status of its claim; nil if it says nothing.
-func StatusOf(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *DeviceStatus {
+func StatusOf(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *api.DeviceStatus {
 	status := allocator.DeviceStatus(claim, result)
 	if status == nil {
 		return nil
 	}
-	out := &DeviceStatus{Conditions: status.Conditions}
+	out := &api.DeviceStatus{Conditions: status.Conditions}
 	for _, c := range allocator.OddConditions(claim, result) {
 		out.Odd = append(out.Odd, c.Type)
 	}
@@ -220,12 +221,12 @@ func ConditionText(c *metav1.Condition) string {
 	return text
 }
 
-func (v *Inventory) capacityOf(d *allocator.Device) []Capacity {
+func (v *Inventory) capacityOf(d *allocator.Device) []api.Capacity {
 	if len(d.Capacity) == 0 {
 		return nil
 	}
 	consumed := v.alloc.Consumed(d.ID)
-	list := make([]Capacity, 0, len(d.Capacity))
+	list := make([]api.Capacity, 0, len(d.Capacity))
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 		total := d.Capacity[name].Value
 		used := consumed[name]

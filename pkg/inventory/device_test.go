@@ -11,9 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-func deviceNamed(t *testing.T, v *Inventory, name string) Device {
+func deviceNamed(t *testing.T, v *Inventory, name string) api.Device {
 	t.Helper()
 	for _, d := range v.Devices() {
 		if d.Name == name {
@@ -21,7 +23,7 @@ func deviceNamed(t *testing.T, v *Inventory, name string) Device {
 		}
 	}
 	t.Fatalf("there is no device %s", name)
-	return Device{}
+	return api.Device{}
 }
 
 func TestDeviceStates(t *testing.T) {
@@ -62,7 +64,7 @@ func TestDeviceStates(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	shared := deviceNamed(t, v, "shared")
-	if diff := cmp.Diff([]Capacity{{Name: driver + "/slots", Total: "8", Used: "3", Left: "5", UsedPercent: 38}}, shared.Capacity); diff != "" {
+	if diff := cmp.Diff([]api.Capacity{{Name: driver + "/slots", Total: "8", Used: "3", Left: "5", UsedPercent: 38}}, shared.Capacity); diff != "" {
 		t.Errorf("capacity of the shared device, -want +got:\n%s", diff)
 	}
 }

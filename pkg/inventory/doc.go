@@ -1,8 +1,6 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// +k8s:deepcopy-gen=package
-
 // Package inventory lists what there is: slices, pools, devices, the claims
 // that hold them, classes and taints, as plain data for tables, JSON and the
 // dashboard.

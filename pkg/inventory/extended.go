@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -39,9 +40,9 @@ func (s selections) of(ctx context.Context, v *Inventory, class *resourceapi.Dev
 
 // PluginResources lists the extended resources that device plugins have and that
 // no DeviceClass stands for, by name.
-func (v *Inventory) PluginResources(ctx context.Context) ([]ExtendedResource, error) {
+func (v *Inventory) PluginResources(ctx context.Context) ([]api.ExtendedResource, error) {
 	index := map[corev1.ResourceName]int{}
-	var list []ExtendedResource
+	var list []api.ExtendedResource
 	for _, node := range v.snap.Nodes {
 		for _, name := range v.alloc.ExtendedResourcesOf(node) {
 			if v.classNaming(name) != nil {
@@ -55,12 +56,12 @@ func (v *Inventory) PluginResources(ctx context.Context) ([]ExtendedResource, er
 			if !known {
 				at = len(list)
 				index[name] = at
-				list = append(list, ExtendedResource{Name: string(name)})
+				list = append(list, api.ExtendedResource{Name: string(name)})
 			}
 			list[at].Nodes = append(list[at].Nodes, on)
 		}
 	}
-	slices.SortFunc(list, func(a, b ExtendedResource) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b api.ExtendedResource) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }
 
@@ -89,11 +90,11 @@ func resourceNames(class *resourceapi.DeviceClass) []corev1.ResourceName {
 }
 
 // resourcesOf tells who serves the extended resources of a class, node by node.
-func (v *Inventory) resourcesOf(ctx context.Context, class *resourceapi.DeviceClass, known selections) ([]ExtendedResource, error) {
+func (v *Inventory) resourcesOf(ctx context.Context, class *resourceapi.DeviceClass, known selections) ([]api.ExtendedResource, error) {
 	names := resourceNames(class)
-	var list []ExtendedResource
+	var list []api.ExtendedResource
 	for i, name := range names {
-		out := ExtendedResource{Name: string(name), Class: class.Name, Problem: v.unserved(class, name)}
+		out := api.ExtendedResource{Name: string(name), Class: class.Name, Problem: v.unserved(class, name)}
 		implicit := i == len(names)-1
 		if taken := v.alloc.ClassOf(name); taken == nil || taken.Name == class.Name {
 			for _, node := range v.snap.Nodes {
@@ -143,9 +144,9 @@ func (v *Inventory) unserved(class *resourceapi.DeviceClass, name corev1.Resourc
 // DRA has there. Without a device plugin that has some, and only then, the
 // scheduler takes devices: shouldDelegateResourceToDRA of its noderesources
 // plugin and filterExtendedResources of dynamicresources.
-func (v *Inventory) resourceOn(ctx context.Context, node *corev1.Node, name corev1.ResourceName, known selections) (ResourceOnNode, error) {
+func (v *Inventory) resourceOn(ctx context.Context, node *corev1.Node, name corev1.ResourceName, known selections) (api.ResourceOnNode, error) {
 	capacity, allocatable := node.Status.Capacity[name], node.Status.Allocatable[name]
-	out := ResourceOnNode{Node: node.Name, PluginCapacity: capacity.Value(), PluginAllocatable: allocatable.Value()}
+	out := api.ResourceOnNode{Node: node.Name, PluginCapacity: capacity.Value(), PluginAllocatable: allocatable.Value()}
 	if v.snap.Gap(snapshot.ResourcePods) == nil {
 		requested, ofDRA := v.alloc.RequestedOn(node.Name, name)
 		out.Requested, out.RequestedOfDRA = &requested, ofDRA
@@ -167,7 +168,7 @@ func (v *Inventory) resourceOn(ctx context.Context, node *corev1.Node, name core
 					continue
 				}
 				out.Devices++
-				if state, _ := v.deviceState(d); state == DeviceFree {
+				if state, _ := v.deviceState(d); state == api.DeviceStateFree {
 					out.Free++
 				}
 			}
@@ -175,16 +176,16 @@ func (v *Inventory) resourceOn(ctx context.Context, node *corev1.Node, name core
 	}
 	switch {
 	case out.PluginAllocatable > 0:
-		out.ServedBy = ServedByPlugin
+		out.ServedBy = api.ServedByPlugin
 	case out.Devices > 0:
-		out.ServedBy = ServedByDRA
+		out.ServedBy = api.ServedByDRA
 	}
 	return out, nil
 }
 
 // resourceBranches are the extended resources of a node: those that device
 // plugins have, and those of classes with devices for it.
-func (v *Inventory) resourceBranches(ctx context.Context, node *corev1.Node, known selections) ([]Branch, error) {
+func (v *Inventory) resourceBranches(ctx context.Context, node *corev1.Node, known selections) ([]api.Branch, error) {
 	names := v.alloc.ExtendedResourcesOf(node)
 	for _, class := range v.snap.Classes {
 		if name := corev1.ResourceName(ptr.Deref(class.Spec.ExtendedResourceName, "")); name != "" && !slices.Contains(names, name) {
@@ -192,7 +193,7 @@ func (v *Inventory) resourceBranches(ctx context.Context, node *corev1.Node, kno
 		}
 	}
 	slices.Sort(names)
-	var branches []Branch
+	var branches []api.Branch
 	for _, name := range names {
 		on, err := v.resourceOn(ctx, node, name, known)
 		if err != nil {
@@ -209,14 +210,14 @@ func (v *Inventory) resourceBranches(ctx context.Context, node *corev1.Node, kno
 		} else {
 			notes = append(ResourceNotes(&on, ""), "no DeviceClass serves it")
 		}
-		branches = append(branches, Branch{Of: "ExtendedResource", Name: string(name), Notes: notes, Resource: &on})
+		branches = append(branches, api.Branch{Of: "ExtendedResource", Name: string(name), Notes: notes, Resource: &on})
 	}
 	return branches, nil
 }
 
 // ResourceNotes say who has how much of a resource on the node, and what follows from it.
 // The class is empty if none stands for the resource.
-func ResourceNotes(on *ResourceOnNode, class string) []string {
+func ResourceNotes(on *api.ResourceOnNode, class string) []string {
 	var notes []string
 	requested := ""
 	if on.Requested != nil {

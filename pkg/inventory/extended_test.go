@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -29,13 +30,13 @@ func gpus(name string) *resourceapi.DeviceClass {
 	return c
 }
 
-func extendedOf(t *testing.T, v *Inventory, className string) []ExtendedResource {
+func extendedOf(t *testing.T, v *Inventory, className string) []api.ExtendedResource {
 	t.Helper()
 	classes, err := v.Classes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := slices.IndexFunc(classes, func(c Class) bool { return c.Name == className })
+	at := slices.IndexFunc(classes, func(c api.Class) bool { return c.Name == className })
 	if at < 0 {
 		t.Fatalf("there is no class %s", className)
 	}
@@ -58,10 +59,10 @@ func TestExtendedResourcesOfClasses(t *testing.T) {
 		pod("from-plugin").on(node1).requests(gpuResource, "2"),
 		pod("finished").on(node1).requests(gpuResource, "1").in(corev1.PodFailed),
 	)
-	want := []ExtendedResource{{Name: gpuResource, Class: "gpus", Nodes: []ResourceOnNode{
-		{Node: "dra", ServedBy: ServedByDRA, Requested: ptr.To[int64](0), Devices: 2, Free: 2},
-		{Node: "left", ServedBy: ServedByDRA, PluginCapacity: 2, Requested: ptr.To[int64](0), Devices: 1, Free: 1},
-		{Node: node1, ServedBy: ServedByPlugin, PluginCapacity: 4, PluginAllocatable: 4, Requested: ptr.To[int64](3), RequestedOfDRA: 1, Devices: 2, Free: 1},
+	want := []api.ExtendedResource{{Name: gpuResource, Class: "gpus", Nodes: []api.ResourceOnNode{
+		{Node: "dra", ServedBy: api.ServedByDRA, Requested: ptr.To[int64](0), Devices: 2, Free: 2},
+		{Node: "left", ServedBy: api.ServedByDRA, PluginCapacity: 2, Requested: ptr.To[int64](0), Devices: 1, Free: 1},
+		{Node: node1, ServedBy: api.ServedByPlugin, PluginCapacity: 4, PluginAllocatable: 4, Requested: ptr.To[int64](3), RequestedOfDRA: 1, Devices: 2, Free: 1},
 	}}}
 	if diff := cmp.Diff(want, extendedOf(t, v, "gpus")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -72,8 +73,8 @@ func TestExtendedResourcesImplicitName(t *testing.T) {
 	implicit := resourceapi.ResourceDeviceClassPrefix + className
 	v := cluster(t, extendedGate, node(node1), node("node-2"), slice(node1, devices("gpu-0")...),
 		pod("p").on(node1).requests(implicit, "1"))
-	want := []ExtendedResource{{Name: implicit, Class: className, Nodes: []ResourceOnNode{
-		{Node: node1, ServedBy: ServedByDRA, Requested: ptr.To[int64](1), Devices: 1, Free: 1},
+	want := []api.ExtendedResource{{Name: implicit, Class: className, Nodes: []api.ResourceOnNode{
+		{Node: node1, ServedBy: api.ServedByDRA, Requested: ptr.To[int64](1), Devices: 1, Free: 1},
 	}}}
 	if diff := cmp.Diff(want, extendedOf(t, v, className)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -94,9 +95,9 @@ func TestExtendedResourcesOfTwoClasses(t *testing.T) {
 func TestExtendedResourcesWhileTheFeatureIsOff(t *testing.T) {
 	v := cluster(t, gateOff(extendedGate), gpus("gpus"), node(node1, gpuResource+"=4"), slice(node1, devices("gpu-0")...))
 	got := extendedOf(t, v, "gpus")
-	want := []ExtendedResource{{
+	want := []api.ExtendedResource{{
 		Name: gpuResource, Class: "gpus", Problem: "the feature gate DRAExtendedResource is off, so that only device plugins serve it",
-		Nodes: []ResourceOnNode{{Node: node1, ServedBy: ServedByPlugin, PluginCapacity: 4, PluginAllocatable: 4, Requested: ptr.To[int64](0)}},
+		Nodes: []api.ResourceOnNode{{Node: node1, ServedBy: api.ServedByPlugin, PluginCapacity: 4, PluginAllocatable: 4, Requested: ptr.To[int64](0)}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -113,9 +114,9 @@ func TestPluginResources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []ExtendedResource{{Name: fpgaResource, Nodes: []ResourceOnNode{
-		{Node: node1, ServedBy: ServedByPlugin, PluginCapacity: 1, PluginAllocatable: 1, Requested: ptr.To[int64](0)},
-		{Node: "node-2", ServedBy: ServedByPlugin, PluginCapacity: 2, PluginAllocatable: 2, Requested: ptr.To[int64](2)},
+	want := []api.ExtendedResource{{Name: fpgaResource, Nodes: []api.ResourceOnNode{
+		{Node: node1, ServedBy: api.ServedByPlugin, PluginCapacity: 1, PluginAllocatable: 1, Requested: ptr.To[int64](0)},
+		{Node: "node-2", ServedBy: api.ServedByPlugin, PluginCapacity: 2, PluginAllocatable: 2, Requested: ptr.To[int64](2)},
 	}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -19,8 +19,6 @@ import (
 
 // Inventory answers what there is in one snapshot. It is safe for concurrent
 // use.
-//
-// +k8s:deepcopy-gen=false
 type Inventory struct {
 	alloc *allocator.Allocator
 	snap  *snapshot.Snapshot
@@ -74,10 +72,6 @@ func (v *Inventory) age(created metav1.Time) (since *metav1.Time, seconds int64)
 		return nil, 0
 	}
 	return &created, max(0, int64(v.snap.Now().Sub(created.Time).Seconds()))
-}
-
-func typeMeta(kind string) metav1.TypeMeta {
-	return metav1.TypeMeta{APIVersion: APIVersion, Kind: kind}
 }
 
 // scopeOf says in words which nodes something is for, and the node if it is

@@ -14,12 +14,11 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // Node is a node and the devices for it alone, or the devices that several
 // nodes can reach.
-//
-// +k8s:deepcopy-gen=false
 type Node struct {
 	// Name is that of the node; empty if it is about devices for several nodes,
 	// which Scope says in words.
@@ -28,14 +27,12 @@ type Node struct {
 	// State is Ready, NotReady or Gone; empty if it is not known.
 	State string
 	// Devices counts the devices by state.
-	Devices DeviceCounts
+	Devices api.DeviceCounts
 	// Groups are the devices by driver and by what they are close to.
 	Groups []NodeGroup
 }
 
 // NodeGroup are devices of one driver that are close to each other.
-//
-// +k8s:deepcopy-gen=false
 type NodeGroup struct {
 	Driver string
 	// Close is the PCIe root or, if none is published, the NUMA node that the
@@ -45,11 +42,9 @@ type NodeGroup struct {
 }
 
 // NodeDevice is a device in a [NodeGroup].
-//
-// +k8s:deepcopy-gen=false
 type NodeDevice struct {
 	Name      string
-	State     DeviceState
+	State     api.DeviceState
 	Unhealthy bool
 }
 
@@ -70,8 +65,8 @@ func (v *Inventory) Nodes() []Node {
 		state, _ := v.deviceState(d)
 		health, _ := v.healthOf(d)
 		unhealthy := health == string(corev1.ResourceHealthStatusUnhealthy)
-		node.Devices.add(state)
-		node.Devices.FreeIsUpperBound = node.Devices.FreeIsUpperBound || state == DeviceFree && v.unseen.uncertain(state)
+		node.Devices.Count(state)
+		node.Devices.FreeIsUpperBound = node.Devices.FreeIsUpperBound || state == api.DeviceStateFree && v.unseen.uncertain(state)
 		if unhealthy {
 			node.Devices.Unhealthy++
 		}
@@ -134,8 +129,6 @@ func closeTo(d *allocator.Device) string {
 }
 
 // Pod is a pod that uses claims.
-//
-// +k8s:deepcopy-gen=false
 type Pod struct {
 	*corev1.Pod
 	// Claims are the names of those that exist.

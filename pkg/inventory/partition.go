@@ -20,6 +20,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -34,7 +35,7 @@ const wantedDomain = "inventory.dra.kubectl.dev"
 type partitionKind struct{ attribute, value string }
 
 // partitions sorts the devices that use counters by kind.
-func (v *Inventory) partitions(ctx context.Context, pool *allocator.Pool, known known) ([]Partition, error) {
+func (v *Inventory) partitions(ctx context.Context, pool *allocator.Pool, known known) ([]api.Partition, error) {
 	kinds := map[partitionKind][]allocator.Device{}
 	var order []partitionKind
 	for _, d := range v.devicesOf(pool) {
@@ -47,10 +48,10 @@ func (v *Inventory) partitions(ctx context.Context, pool *allocator.Pool, known 
 		}
 		kinds[kind] = append(kinds[kind], d)
 	}
-	partitions := make([]Partition, 0, len(order))
+	partitions := make([]api.Partition, 0, len(order))
 	for _, kind := range order {
 		devices := kinds[kind]
-		partition := Partition{Type: kind.value, Attribute: kind.attribute, Devices: len(devices)}
+		partition := api.Partition{Type: kind.value, Attribute: kind.attribute, Devices: len(devices)}
 		for i := range devices {
 			if v.alloc.InUse(devices[i].ID) || v.alloc.Shared(devices[i].ID) {
 				partition.Allocated++
@@ -191,7 +192,7 @@ func (v *Inventory) roomFor(pool *allocator.Pool, devices []allocator.Device) in
 			// It takes from the counters only once.
 			return len(devices)
 		}
-		if state, _ := v.deviceState(d); state != DeviceFree {
+		if state, _ := v.deviceState(d); state != api.DeviceStateFree {
 			continue
 		}
 		// One counter is enough for a bound. It must be the same for devices

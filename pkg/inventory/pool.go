@@ -17,14 +17,15 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Pools lists all pools, sorted by driver and name. How many more partitions
 // would fit is asked of the allocator, which ctx bounds.
-func (v *Inventory) Pools(ctx context.Context) ([]Pool, error) {
+func (v *Inventory) Pools(ctx context.Context) ([]api.Pool, error) {
 	sorted := v.sortedPools()
-	pools := make([]Pool, 0, len(sorted))
+	pools := make([]api.Pool, 0, len(sorted))
 	for _, pool := range sorted {
 		described, known := v.pool(pool)
 		var err error
@@ -38,9 +39,9 @@ func (v *Inventory) Pools(ctx context.Context) ([]Pool, error) {
 
 // Usage is like Pools, but says nothing about partitions, so that it asks the
 // allocator nothing.
-func (v *Inventory) Usage() []Pool {
+func (v *Inventory) Usage() []api.Pool {
 	sorted := v.sortedPools()
-	pools := make([]Pool, 0, len(sorted))
+	pools := make([]api.Pool, 0, len(sorted))
 	for _, pool := range sorted {
 		described, _ := v.pool(pool)
 		pools = append(pools, described)
@@ -58,9 +59,9 @@ func (v *Inventory) sortedPools() []*allocator.Pool {
 
 // pool describes a pool without its partitions, and tells what the cluster's own
 // counts add to what is known of it.
-func (v *Inventory) pool(pool *allocator.Pool) (Pool, known) {
-	out := Pool{
-		TypeMeta: typeMeta("Pool"),
+func (v *Inventory) pool(pool *allocator.Pool) (api.Pool, known) {
+	out := api.Pool{
+		TypeMeta: api.TypeMeta("Pool"),
 		Driver:   pool.Driver, Name: pool.Name, Node: poolNode(pool), Generation: pool.Generation,
 		Slices: len(pool.Slices), Declared: pool.Expected, Obsolete: len(pool.Obsolete), Labels: commonLabels(pool),
 	}
@@ -76,7 +77,7 @@ func (v *Inventory) pool(pool *allocator.Pool) (Pool, known) {
 	out.Unhealthy = devices.unhealthy
 	out.Capacity = v.poolCapacity(pool, known)
 	for _, use := range v.alloc.CountersOf(pool) {
-		counter := Counter{
+		counter := api.Counter{
 			CounterSet: use.CounterSet, Name: use.Counter, Total: use.Total.String(), Used: use.Used.String(), Left: use.Left.String(),
 			UsedPercent:      percent(use.Used, use.Total),
 			UsedIsLowerBound: v.unseen.claims && use.Left.Sign() > 0 && !known.allHolders,
@@ -95,7 +96,7 @@ func (v *Inventory) pool(pool *allocator.Pool) (Pool, known) {
 type capacitySum struct{ total, used, exclusive resource.Quantity }
 
 // poolCapacity sums up the capacity of devices that can be shared.
-func (v *Inventory) poolCapacity(pool *allocator.Pool, known known) []Capacity {
+func (v *Inventory) poolCapacity(pool *allocator.Pool, known known) []api.Capacity {
 	sums := map[resourceapi.QualifiedName]*capacitySum{}
 	for _, d := range v.devicesOf(pool) {
 		if !ptr.Deref(d.AllowMultipleAllocations, false) {
@@ -114,7 +115,7 @@ func (v *Inventory) poolCapacity(pool *allocator.Pool, known known) []Capacity {
 			sums[name].used.Add(consumed[name])
 		}
 	}
-	var list []Capacity
+	var list []api.Capacity
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		sum := sums[name]
 		certain := !v.unseen.claims
@@ -162,24 +163,24 @@ func commonLabels(pool *allocator.Pool) map[string]string {
 	return common
 }
 
-func (v *Inventory) poolState(pool *allocator.Pool, devices int) (PoolState, string) {
+func (v *Inventory) poolState(pool *allocator.Pool, devices int) (api.PoolState, string) {
 	switch node := poolNode(pool); {
 	case pool.Incomplete:
-		return PoolIncomplete, pool.WhyIncomplete()
+		return api.PoolStateIncomplete, pool.WhyIncomplete()
 	case pool.Invalid != "":
-		return PoolInvalid, pool.Invalid
+		return api.PoolStateInvalid, pool.Invalid
 	case node != "" && v.nodeGone(node):
-		return PoolNodeGone, fmt.Sprintf("node %s does not exist", node)
+		return api.PoolStateNodeGone, fmt.Sprintf("node %s does not exist", node)
 	case devices == 0:
-		return PoolEmpty, "no devices"
+		return api.PoolStateEmpty, "no devices"
 	}
 	switch bar := v.barOf(v.devicesOf(pool)); {
 	case bar == nil:
-		return PoolUsable, v.olderText(pool)
+		return api.PoolStateUsable, v.olderText(pool)
 	case bar.Invalid != "":
-		return PoolInvalid, bar.Invalid
+		return api.PoolStateInvalid, bar.Invalid
 	default:
-		return PoolUnusable, bar.Reason
+		return api.PoolStateUnusable, bar.Reason
 	}
 }
 

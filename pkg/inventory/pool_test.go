@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -148,18 +149,18 @@ func TestPoolStatesAndCounts(t *testing.T) {
 	v := take(t, plainPools)
 	pools := poolsOf(t, v)
 	for name, want := range map[string]struct {
-		state  PoolState
+		state  api.PoolState
 		reason string
-		counts DeviceCounts
+		counts api.DeviceCounts
 	}{
 		// gpu-5 is only looked at by an administrator; gpu-9 is in an obsolete
 		// slice; that a taint only informs keeps nobody away.
-		"a":          {PoolUsable, "", DeviceCounts{Total: 8, Free: 4, Allocated: 2, Shared: 1, Tainted: 1}},
-		"incomplete": {PoolIncomplete, "1 of 3 slices", DeviceCounts{Total: 2, Allocated: 1, Unusable: 1}},
-		"invalid":    {PoolInvalid, "gpu-0", DeviceCounts{Total: 2, Unusable: 2}},
-		"gone":       {PoolNodeGone, "node z does not exist", DeviceCounts{Total: 1, Unusable: 1}},
-		"not-ready":  {PoolUsable, "", DeviceCounts{Total: 1, Free: 1}},
-		"empty":      {PoolEmpty, "no devices", DeviceCounts{}},
+		"a":          {api.PoolStateUsable, "", api.DeviceCounts{Total: 8, Free: 4, Allocated: 2, Shared: 1, Tainted: 1}},
+		"incomplete": {api.PoolStateIncomplete, "1 of 3 slices", api.DeviceCounts{Total: 2, Allocated: 1, Unusable: 1}},
+		"invalid":    {api.PoolStateInvalid, "gpu-0", api.DeviceCounts{Total: 2, Unusable: 2}},
+		"gone":       {api.PoolStateNodeGone, "node z does not exist", api.DeviceCounts{Total: 1, Unusable: 1}},
+		"not-ready":  {api.PoolStateUsable, "", api.DeviceCounts{Total: 1, Free: 1}},
+		"empty":      {api.PoolStateEmpty, "no devices", api.DeviceCounts{}},
 	} {
 		pool := pools[name]
 		if pool.State != want.state || !strings.Contains(pool.Reason, want.reason) {
@@ -170,7 +171,7 @@ func TestPoolStatesAndCounts(t *testing.T) {
 		if diff := cmp.Diff(want.counts, counts, what()); diff != "" {
 			t.Errorf("pool %s (-want +got):\n%s", name, diff)
 		}
-		if pool.CountsFrom != CountsFromClaims || pool.ClusterCounts != nil {
+		if pool.CountsFrom != api.CountsFromClaims || pool.ClusterCounts != nil {
 			t.Errorf("pool %s: counts from %s, %v", name, pool.CountsFrom, pool.ClusterCounts)
 		}
 	}
@@ -192,7 +193,7 @@ func TestPoolHealth(t *testing.T) {
 // TestPoolCapacity sums up both NICs, the shares of the one, and leaves out
 // devices that are not shared.
 func TestPoolCapacity(t *testing.T) {
-	want := []Capacity{
+	want := []api.Capacity{
 		{Name: "gpu.example.com/bandwidth", Total: "40G", Used: "7G", Left: "33G", UsedPercent: 18},
 		{Name: "gpu.example.com/slots", Total: "4", Used: "1", Left: "3", UsedPercent: 25},
 	}
@@ -259,7 +260,7 @@ func partitionedPool(attribute bool, held ...string) string {
 
 func TestPoolCounters(t *testing.T) {
 	pool := poolsOf(t, take(t, partitionedPool(true, "c0-u3-0", "c0-u1-0", "c1-u7-0")))["a"]
-	want := []Counter{
+	want := []api.Counter{
 		{CounterSet: "card-0", Name: "units", Total: "7", Used: "4", Left: "3", UsedPercent: 57, By: []string{"c0-u3-0", "c0-u1-0"}},
 		{CounterSet: "card-1", Name: "units", Total: "7", Used: "7", Left: "0", UsedPercent: 100, By: []string{"c1-u7-0"}},
 	}
@@ -267,7 +268,7 @@ func TestPoolCounters(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	// Of card 0, one of 7 does not fit; of card 1, nothing does.
-	counts := DeviceCounts{Total: 18, Free: 6, Allocated: 3, Blocked: 9}
+	counts := api.DeviceCounts{Total: 18, Free: 6, Allocated: 3, Blocked: 9}
 	if diff := cmp.Diff(counts, pool.Devices, what()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

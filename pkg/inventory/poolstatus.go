@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -67,8 +68,8 @@ func (v *Inventory) countGone() map[poolKey]int {
 }
 
 // counts are the numbers of a status, as they are.
-func (s *poolStatus) counts() *ClusterCounts {
-	c := &ClusterCounts{
+func (s *poolStatus) counts() *api.ClusterCounts {
+	c := &api.ClusterCounts{
 		Request: s.request.Name, Total: s.TotalDevices, Allocated: s.AllocatedDevices,
 		Available: s.AvailableDevices, Unavailable: s.UnavailableDevices, Error: ptr.Deref(s.ValidationError, ""),
 	}
@@ -166,7 +167,7 @@ func (v *Inventory) compare(s *poolStatus, t *tally, gone int) []string {
 		differences = append(differences, fmt.Sprintf("the cluster counts %d unavailable devices, and %d have a taint: a taint changed in between", unavailable, t.tainted))
 		return differences
 	}
-	free := t.by[DeviceFree]
+	free := t.by[api.DeviceStateFree]
 	if free == available {
 		return nil
 	}
@@ -176,8 +177,8 @@ func (v *Inventory) compare(s *poolStatus, t *tally, gone int) []string {
 			reasons = append(reasons, fmt.Sprintf("%d %s", n, text))
 		}
 	}
-	reason(t.by[DeviceBlocked], "blocked by others, which it does not look at")
-	reason(t.by[DeviceUnusable], "that the allocator does not look at")
+	reason(t.by[api.DeviceStateBlocked], "blocked by others, which it does not look at")
+	reason(t.by[api.DeviceStateUnusable], "that the allocator does not look at")
 	reason(t.taintedInUse, "tainted and in use, which it takes off twice")
 	reason(gone, "of claims that no slice has any more")
 	text := fmt.Sprintf("the cluster counts %d available devices, and %d are free", available, free)

@@ -11,6 +11,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // partOf takes memory of the counter set "card".
@@ -31,7 +33,7 @@ func counted(devices *resourceapi.ResourceSlice, memory string) *resourceapi.Res
 	return counters
 }
 
-func poolList(t *testing.T, v *Inventory) []Pool {
+func poolList(t *testing.T, v *Inventory) []api.Pool {
 	t.Helper()
 	pools, err := v.Pools(t.Context())
 	if err != nil {
@@ -44,10 +46,10 @@ func TestPoolCountersAndPartitions(t *testing.T) {
 	parts := slice(node1, device("half-0", partOf("40Gi")), device("half-1", partOf("40Gi")), device("quarter-0", partOf("20Gi")), device("quarter-1", partOf("20Gi")), device("quarter-2", partOf("20Gi")))
 	v := cluster(t, gate("DRAPartitionableDevices"), node(node1), parts, counted(parts, "80Gi"), claim("c").has("half-0"))
 	pool := poolList(t, v)[0]
-	if diff := cmp.Diff([]Counter{{CounterSet: "card", Name: "memory", Total: "80Gi", Used: "40Gi", Left: "40Gi", UsedPercent: 50, By: []string{"half-0"}}}, pool.Counters); diff != "" {
+	if diff := cmp.Diff([]api.Counter{{CounterSet: "card", Name: "memory", Total: "80Gi", Used: "40Gi", Left: "40Gi", UsedPercent: 50, By: []string{"half-0"}}}, pool.Counters); diff != "" {
 		t.Errorf("counters, -want +got:\n%s", diff)
 	}
-	want := []Partition{
+	want := []api.Partition{
 		{Type: "40Gi memory", Devices: 2, Allocated: 1, MoreFit: ptr.To(1)},
 		{Type: "20Gi memory", Devices: 3, MoreFit: ptr.To(2)},
 	}
@@ -64,13 +66,13 @@ func TestPoolCapacityAndHealth(t *testing.T) {
 		pod("p", "e").reports("e", "gpu-0", corev1.ResourceHealthStatusUnhealthy, "it fell off the bus"),
 	)
 	pool := poolList(t, v)[0]
-	if diff := cmp.Diff([]Capacity{{Name: driver + "/bandwidth", Total: "200G", Used: "50G", Left: "150G", UsedPercent: 25}}, pool.Capacity); diff != "" {
+	if diff := cmp.Diff([]api.Capacity{{Name: driver + "/bandwidth", Total: "200G", Used: "50G", Left: "150G", UsedPercent: 25}}, pool.Capacity); diff != "" {
 		t.Errorf("capacity of what can be shared, -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(DeviceCounts{Total: 3, Free: 1, Shared: 1, Allocated: 1, Unhealthy: 1}, pool.Devices); diff != "" {
+	if diff := cmp.Diff(api.DeviceCounts{Total: 3, Free: 1, Shared: 1, Allocated: 1, Unhealthy: 1}, pool.Devices); diff != "" {
 		t.Errorf("devices, -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]UnhealthyDevice{{Name: "gpu-0", Message: "it fell off the bus"}}, pool.Unhealthy); diff != "" {
+	if diff := cmp.Diff([]api.UnhealthyDevice{{Name: "gpu-0", Message: "it fell off the bus"}}, pool.Unhealthy); diff != "" {
 		t.Errorf("unhealthy devices, -want +got:\n%s", diff)
 	}
 }
@@ -79,11 +81,11 @@ func TestPoolStates(t *testing.T) {
 	incomplete := slice("b", devices("gpu-0")...)
 	incomplete.Spec.Pool.ResourceSliceCount = 3
 	v := cluster(t, node("a"), node("b"), node("c"), slice("a", devices("gpu-0")...), incomplete, slice("c", devices("gpu-0", "gpu-0")...), slice("d", devices("gpu-0")...))
-	got := map[string]PoolState{}
+	got := map[string]api.PoolState{}
 	for _, pool := range poolList(t, v) {
 		got[pool.Name] = pool.State
 	}
-	if diff := cmp.Diff(map[string]PoolState{"a": PoolUsable, "b": PoolIncomplete, "c": PoolInvalid, "d": PoolNodeGone}, got); diff != "" {
+	if diff := cmp.Diff(map[string]api.PoolState{"a": api.PoolStateUsable, "b": api.PoolStateIncomplete, "c": api.PoolStateInvalid, "d": api.PoolStateNodeGone}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -94,7 +96,7 @@ func TestPoolCapacityOfExclusiveHolder(t *testing.T) {
 	nic := func(name string) resourceapi.Device { return device(name, shareable, withCapacity("bandwidth", "10G")) }
 	v := cluster(t, gate("DRAConsumableCapacity"), node(node1), slice(node1, nic("nic-0"), nic("nic-1")),
 		claim("c").has("nic-0"), claim("d").has("nic-1", share("s", "bandwidth", "4G")))
-	want := []Capacity{{Name: driver + "/bandwidth", Total: "20G", Used: "14G", Left: "6G", UsedPercent: 70}}
+	want := []api.Capacity{{Name: driver + "/bandwidth", Total: "20G", Used: "14G", Left: "6G", UsedPercent: 70}}
 	if diff := cmp.Diff(want, poolList(t, v)[0].Capacity); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -10,13 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // newCapacity compares what is used with what there is.
-func newCapacity(name string, total, used resource.Quantity) Capacity {
+func newCapacity(name string, total, used resource.Quantity) api.Capacity {
 	left := total.DeepCopy()
 	left.Sub(used)
-	return Capacity{Name: name, Total: total.String(), Used: used.String(), Left: left.String(), UsedPercent: percent(used, total)}
+	return api.Capacity{Name: name, Total: total.String(), Used: used.String(), Left: left.String(), UsedPercent: percent(used, total)}
 }
 
 // QuantityText writes a quantity of this package's types for people: 85899345920

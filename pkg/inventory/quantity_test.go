@@ -11,18 +11,19 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 func TestNewCapacity(t *testing.T) {
 	for _, test := range []struct {
 		total, used string
-		want        Capacity
+		want        api.Capacity
 	}{
-		{"100Gi", "40Gi", Capacity{Name: "n", Total: "100Gi", Used: "40Gi", Left: "60Gi", UsedPercent: 40}},
-		{"8", "3", Capacity{Name: "n", Total: "8", Used: "3", Left: "5", UsedPercent: 38}},
-		{"1Gi", "512Mi", Capacity{Name: "n", Total: "1Gi", Used: "512Mi", Left: "512Mi", UsedPercent: 50}},
-		{"0", "0", Capacity{Name: "n", Total: "0", Used: "0", Left: "0"}},
-		{"10", "12", Capacity{Name: "n", Total: "10", Used: "12", Left: "-2", UsedPercent: 120}},
+		{"100Gi", "40Gi", api.Capacity{Name: "n", Total: "100Gi", Used: "40Gi", Left: "60Gi", UsedPercent: 40}},
+		{"8", "3", api.Capacity{Name: "n", Total: "8", Used: "3", Left: "5", UsedPercent: 38}},
+		{"1Gi", "512Mi", api.Capacity{Name: "n", Total: "1Gi", Used: "512Mi", Left: "512Mi", UsedPercent: 50}},
+		{"0", "0", api.Capacity{Name: "n", Total: "0", Used: "0", Left: "0"}},
+		{"10", "12", api.Capacity{Name: "n", Total: "10", Used: "12", Left: "-2", UsedPercent: 120}},
 	} {
 		if got := newCapacity("n", resource.MustParse(test.total), resource.MustParse(test.used)); got != test.want {
 			t.Errorf("%s of %s: %+v, want %+v", test.used, test.total, got, test.want)

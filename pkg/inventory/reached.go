@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // reached are the devices of a pool that a node can reach, and others, too.
@@ -53,14 +54,14 @@ func (v *Inventory) Reached(node string) (devices int, err error) {
 }
 
 // reachedBranch is a pool for several nodes, without its devices.
-func (v *Inventory) reachedBranch(pool reached) Branch {
+func (v *Inventory) reachedBranch(pool reached) api.Branch {
 	_, scope := deviceScope(&pool.devices[0])
 	free, uncertain := 0, false
 	for i := range pool.devices {
 		if _, other := deviceScope(&pool.devices[i]); other != scope {
 			scope = "several nodes"
 		}
-		if state, _ := v.deviceState(&pool.devices[i]); state == DeviceFree {
+		if state, _ := v.deviceState(&pool.devices[i]); state == api.DeviceStateFree {
 			free++
 			uncertain = uncertain || v.unseen.uncertain(state)
 		}
@@ -69,7 +70,7 @@ func (v *Inventory) reachedBranch(pool reached) Branch {
 	if uncertain {
 		mark = "≤"
 	}
-	return Branch{
+	return api.Branch{
 		Of: "Pool", Name: pool.pool.Driver + "/" + pool.pool.Name, Uncertain: uncertain,
 		Notes: []string{"for " + scope, fmt.Sprintf("%d devices, %s%d free", len(pool.devices), mark, free)},
 	}

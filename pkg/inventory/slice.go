@@ -12,11 +12,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // Slices lists all ResourceSlices by driver, pool and name.
-func (v *Inventory) Slices() []Slice {
-	list := make([]Slice, 0, len(v.snap.Slices))
+func (v *Inventory) Slices() []api.Slice {
+	list := make([]api.Slice, 0, len(v.snap.Slices))
 	for _, pool := range v.alloc.Pools() {
 		all := slices.Concat(pool.Obsolete, pool.Slices)
 		for _, slice := range all {
@@ -26,9 +27,9 @@ func (v *Inventory) Slices() []Slice {
 	return list
 }
 
-func (v *Inventory) slice(pool *allocator.Pool, slice *resourceapi.ResourceSlice) Slice {
-	out := Slice{
-		TypeMeta: typeMeta("Slice"),
+func (v *Inventory) slice(pool *allocator.Pool, slice *resourceapi.ResourceSlice) api.Slice {
+	out := api.Slice{
+		TypeMeta: api.TypeMeta("Slice"),
 		Name:     slice.Name, Driver: pool.Driver, Pool: pool.Name, Labels: slice.Labels,
 		Generation: slice.Spec.Pool.Generation, PoolGeneration: pool.Generation,
 		Devices: len(slice.Spec.Devices),
@@ -48,7 +49,7 @@ func (v *Inventory) slice(pool *allocator.Pool, slice *resourceapi.ResourceSlice
 			ID:     allocator.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name},
 			Device: device, Slice: slice, Pool: pool,
 		})
-		if state == DeviceFree {
+		if state == api.DeviceStateFree {
 			out.Free++
 			out.FreeIsUpperBound = v.unseen.uncertain(state)
 		}
@@ -72,25 +73,25 @@ func (v *Inventory) StillTaken() int {
 // stillTaken is said of devices of an earlier generation that are not listed.
 const stillTaken = "the allocator still takes its devices for nodes without newer slices"
 
-func (v *Inventory) sliceState(pool *allocator.Pool, slice *resourceapi.ResourceSlice) (SliceState, string) {
+func (v *Inventory) sliceState(pool *allocator.Pool, slice *resourceapi.ResourceSlice) (api.SliceState, string) {
 	node := ptr.Deref(slice.Spec.NodeName, "")
 	switch {
 	case slice.Spec.Pool.Generation < pool.Generation && v.alloc.StillTaken(slice) > 0:
-		return SliceObsolete, fmt.Sprintf("generation %d, the pool is at %d; %s", slice.Spec.Pool.Generation, pool.Generation, stillTaken)
+		return api.SliceStateObsolete, fmt.Sprintf("generation %d, the pool is at %d; %s", slice.Spec.Pool.Generation, pool.Generation, stillTaken)
 	case slice.Spec.Pool.Generation < pool.Generation:
-		return SliceObsolete, fmt.Sprintf("generation %d, the pool is at %d", slice.Spec.Pool.Generation, pool.Generation)
+		return api.SliceStateObsolete, fmt.Sprintf("generation %d, the pool is at %d", slice.Spec.Pool.Generation, pool.Generation)
 	case node != "" && v.nodeGone(node):
-		return SliceNodeGone, fmt.Sprintf("node %s does not exist", node)
+		return api.SliceStateNodeGone, fmt.Sprintf("node %s does not exist", node)
 	case pool.Incomplete:
-		return SliceIncomplete, pool.WhyIncomplete()
+		return api.SliceStateIncomplete, pool.WhyIncomplete()
 	case pool.Invalid != "":
-		return SliceInvalid, pool.Invalid
+		return api.SliceStateInvalid, pool.Invalid
 	case len(slice.Spec.Devices) == 0 && len(slice.Spec.SharedCounters) == 0:
-		return SliceEmpty, "no devices"
+		return api.SliceStateEmpty, "no devices"
 	case node != "" && notReady(v.snap.Node(node)):
-		return SliceNodeNotReady, fmt.Sprintf("node %s is not ready", node)
+		return api.SliceStateNodeNotReady, fmt.Sprintf("node %s is not ready", node)
 	default:
-		return SliceCurrent, ""
+		return api.SliceStateCurrent, ""
 	}
 }
 

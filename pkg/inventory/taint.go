@@ -7,13 +7,13 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // taintKey is what taints of slices are put together by.
@@ -21,8 +21,8 @@ type taintKey struct{ key, value, effect, driver string }
 
 // Taints lists the taints of slices, by driver, and the DeviceTaintRules, those
 // with the next eviction first.
-func (v *Inventory) Taints() []Taint {
-	var list []Taint
+func (v *Inventory) Taints() []api.Taint {
+	var list []api.Taint
 	for _, rule := range v.snap.TaintRules {
 		list = append(list, v.ruleTaint(rule))
 	}
@@ -37,8 +37,8 @@ func (v *Inventory) Taints() []Taint {
 			if !known {
 				at = len(list)
 				index[key] = at
-				list = append(list, Taint{
-					TypeMeta: typeMeta("Taint"),
+				list = append(list, api.Taint{
+					TypeMeta: api.TypeMeta("Taint"),
 					Key:      taint.Key, Value: taint.Value, Effect: string(taint.Effect), Driver: d.ID.Driver, Since: taint.TimeAdded,
 				})
 			}
@@ -49,7 +49,7 @@ func (v *Inventory) Taints() []Taint {
 		list[i].ClaimsAreLowerBounds = v.unseen.claims
 		list[i].PodsAreLowerBounds = v.unseen.claims || v.unseen.pods
 	}
-	slices.SortStableFunc(list, func(a, b Taint) int {
+	slices.SortStableFunc(list, func(a, b api.Taint) int {
 		switch {
 		case a.NextEviction != nil && b.NextEviction != nil:
 			return a.NextEviction.Compare(b.NextEviction.Time)
@@ -63,10 +63,10 @@ func (v *Inventory) Taints() []Taint {
 	return list
 }
 
-func (v *Inventory) ruleTaint(rule *resourceapi.DeviceTaintRule) Taint {
+func (v *Inventory) ruleTaint(rule *resourceapi.DeviceTaintRule) api.Taint {
 	taint := rule.Spec.Taint
-	out := Taint{
-		TypeMeta: typeMeta("Taint"),
+	out := api.Taint{
+		TypeMeta: api.TypeMeta("Taint"),
 		Key:      taint.Key, Value: taint.Value, Effect: string(taint.Effect), Since: taint.TimeAdded,
 		Rule: rule.Name, Selector: RuleSelector(rule), Conditions: rule.Status.Conditions, Labels: rule.Labels,
 	}
@@ -101,7 +101,7 @@ func RuleSelector(rule *resourceapi.DeviceTaintRule) string {
 }
 
 // taintDevice adds a device and who uses it to a taint.
-func (v *Inventory) taintDevice(out *Taint, id allocator.DeviceID, taint resourceapi.DeviceTaint, rule *resourceapi.DeviceTaintRule) {
+func (v *Inventory) taintDevice(out *api.Taint, id allocator.DeviceID, taint resourceapi.DeviceTaint, rule *resourceapi.DeviceTaintRule) {
 	out.Devices = append(out.Devices, id.String())
 	if taint.TimeAdded != nil && (out.Since == nil || taint.TimeAdded.Before(out.Since)) {
 		out.Since = taint.TimeAdded
@@ -119,11 +119,11 @@ func (v *Inventory) taintDevice(out *Taint, id allocator.DeviceID, taint resourc
 	}
 }
 
-func (v *Inventory) taintPod(out *Taint, pod *corev1.Pod, id allocator.DeviceID, holder allocator.Holder, taint resourceapi.DeviceTaint, rule *resourceapi.DeviceTaintRule) {
-	at := slices.IndexFunc(out.Pods, func(p TaintedPod) bool { return p.Namespace == pod.Namespace && p.Name == pod.Name })
+func (v *Inventory) taintPod(out *api.Taint, pod *corev1.Pod, id allocator.DeviceID, holder allocator.Holder, taint resourceapi.DeviceTaint, rule *resourceapi.DeviceTaintRule) {
+	at := slices.IndexFunc(out.Pods, func(p api.TaintedPod) bool { return p.Namespace == pod.Namespace && p.Name == pod.Name })
 	if at < 0 {
 		at = len(out.Pods)
-		out.Pods = append(out.Pods, TaintedPod{Namespace: pod.Namespace, Name: pod.Name, Node: pod.Spec.NodeName, Claim: holder.Claim.Name})
+		out.Pods = append(out.Pods, api.TaintedPod{Namespace: pod.Namespace, Name: pod.Name, Node: pod.Spec.NodeName, Claim: holder.Claim.Name})
 	}
 	p := &out.Pods[at]
 	same := func(e allocator.Eviction) bool {
@@ -140,7 +140,7 @@ func (v *Inventory) taintPod(out *Taint, pod *corev1.Pod, id allocator.DeviceID,
 	for _, e := range v.alloc.PodEvictions(pod) {
 		if !same(e) {
 			if p.Anyway == nil || e.At.Before(p.Anyway.At.Time) {
-				p.Anyway = &OtherEviction{Taint: e.Taint.String(), Device: e.Device.String(), Source: v.taintSource(e), At: metav1.Time{Time: e.At}}
+				p.Anyway = &api.OtherEviction{Taint: e.Taint.String(), Device: e.Device.String(), Source: v.taintSource(e), At: metav1.Time{Time: e.At}}
 			}
 			continue
 		}
@@ -163,13 +163,4 @@ func (v *Inventory) taintSource(e allocator.Eviction) string {
 		return "ResourceSlice/" + device.Slice.Name
 	}
 	return ""
-}
-
-// Due tells how long it takes until the next eviction; negative if it is
-// overdue. It is false if there is none.
-func (in *Taint) Due(now time.Time) (left time.Duration, due bool) {
-	if in.NextEviction == nil {
-		return 0, false
-	}
-	return in.NextEviction.Sub(now), true
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -42,7 +43,7 @@ func TestTaints(t *testing.T) {
 		claim("b").has("gpu-1", tolerating(ruleKey, ptr.To[int64](300))).reservedFor("later", "uid-later"), pod("later", "b"),
 		claim("c").has("gpu-2", tolerating(ruleKey, nil)).reservedFor("stays", "uid-stays"), pod("stays", "c"),
 	)
-	byKey := map[string]Taint{}
+	byKey := map[string]api.Taint{}
 	for _, taint := range v.Taints() {
 		byKey[taint.Key] = taint
 	}
@@ -113,7 +114,7 @@ func TestTaintsLeaveOutPodsThatWait(t *testing.T) {
 }
 
 func TestTaintsWhereSomethingIsHidden(t *testing.T) {
-	of := func(hidden ...any) Taint {
+	of := func(hidden ...any) api.Taint {
 		objects := append([]any{
 			gate("DRADeviceTaints"),
 			slice(node1, device("gpu-0", withTaint("example.com/ecc", resourceapi.DeviceTaintEffectNoExecute))),

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -49,13 +50,13 @@ func takeOf(t *testing.T, snap *snapshot.Snapshot) *Inventory {
 }
 
 // poolsOf lists the pools by name.
-func poolsOf(t *testing.T, v *Inventory) map[string]*Pool {
+func poolsOf(t *testing.T, v *Inventory) map[string]*api.Pool {
 	t.Helper()
 	pools, err := v.Pools(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	byName := map[string]*Pool{}
+	byName := map[string]*api.Pool{}
 	for i := range pools {
 		byName[pools[i].Name] = &pools[i]
 	}

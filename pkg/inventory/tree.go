@@ -15,19 +15,20 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // PodTree shows the claims of a pod, and their devices.
-func (v *Inventory) PodTree(pod *corev1.Pod) Branch {
+func (v *Inventory) PodTree(pod *corev1.Pod) api.Branch {
 	root := podBranch(pod)
 	for _, pc := range v.alloc.PodClaims(pod) {
 		if pc.Claim == nil {
-			root.Branches = append(root.Branches, Branch{Of: "ResourceClaim", Namespace: pod.Namespace, Name: pc.Entry, Notes: []string{problemText(pc.Problem)}})
+			root.Branches = append(root.Branches, api.Branch{Of: "ResourceClaim", Namespace: pod.Namespace, Name: pc.Entry, Notes: []string{problemText(pc.Problem)}})
 			continue
 		}
 		if pc.Generated {
-			root.Branches = append(root.Branches, Branch{
+			root.Branches = append(root.Branches, api.Branch{
 				Of: "ResourceClaim", Namespace: pod.Namespace, Name: pc.Entry,
 				Notes: []string{"not made yet"}, Branches: v.requestBranches(pc.Claim),
 			})
@@ -46,17 +47,17 @@ func problemText(err error) string {
 }
 
 // ClaimTree shows the devices of a claim, and the pods that use it.
-func (v *Inventory) ClaimTree(claim *resourceapi.ResourceClaim) Branch {
+func (v *Inventory) ClaimTree(claim *resourceapi.ResourceClaim) api.Branch {
 	root := v.claimDown(claim)
 	root.Branches = append(root.Branches, v.claimPods(claim)...)
 	return root
 }
 
 // DeviceTree shows where a device is from, and who has it.
-func (v *Inventory) DeviceTree(d *allocator.Device) Branch {
+func (v *Inventory) DeviceTree(d *allocator.Device) api.Branch {
 	root := v.deviceBranch(d)
 	root.Name = d.ID.String()
-	root.Branches = append([]Branch{sliceBranch(d)}, v.holderBranches(d)...)
+	root.Branches = append([]api.Branch{sliceBranch(d)}, v.holderBranches(d)...)
 	return root
 }
 
@@ -64,7 +65,7 @@ func (v *Inventory) DeviceTree(d *allocator.Device) Branch {
 // alone, their devices, and who has them, and the pools for several nodes that
 // it can reach. It fails only if ctx is done or the
 // node selector of a slice cannot be parsed.
-func (v *Inventory) NodeTree(ctx context.Context, name string) (Branch, error) {
+func (v *Inventory) NodeTree(ctx context.Context, name string) (api.Branch, error) {
 	root := v.nodeBranch(name)
 	if node := v.snap.Node(name); node != nil {
 		var err error
@@ -87,9 +88,9 @@ func (v *Inventory) NodeTree(ctx context.Context, name string) (Branch, error) {
 
 // PoolTree shows the devices of a pool that are wanted, nil for all, and who
 // has them.
-func (v *Inventory) PoolTree(pool *allocator.Pool, wanted func(d *allocator.Device) bool) Branch {
-	root := Branch{Of: "Pool", Name: pool.Driver + "/" + pool.Name}
-	if state, reason := v.poolState(pool, 1); state != PoolUsable {
+func (v *Inventory) PoolTree(pool *allocator.Pool, wanted func(d *allocator.Device) bool) api.Branch {
+	root := api.Branch{Of: "Pool", Name: pool.Driver + "/" + pool.Name}
+	if state, reason := v.poolState(pool, 1); state != api.PoolStateUsable {
 		root.Notes = append(root.Notes, string(state), reason)
 	}
 	for _, d := range v.devicesOf(pool) {
@@ -106,8 +107,8 @@ func (v *Inventory) PoolTree(pool *allocator.Pool, wanted func(d *allocator.Devi
 // ClassTree shows the extended resources that a class stands for, node by node,
 // and the claims that ask for it, with their devices. It fails for the same
 // reasons as [Inventory.NodeTree].
-func (v *Inventory) ClassTree(ctx context.Context, class *resourceapi.DeviceClass) (Branch, error) {
-	root := Branch{Of: "DeviceClass", Name: class.Name}
+func (v *Inventory) ClassTree(ctx context.Context, class *resourceapi.DeviceClass) (api.Branch, error) {
+	root := api.Branch{Of: "DeviceClass", Name: class.Name}
 	resources, err := v.resourcesOf(ctx, class, selections{})
 	if err != nil {
 		return root, err
@@ -124,15 +125,15 @@ func (v *Inventory) ClassTree(ctx context.Context, class *resourceapi.DeviceClas
 }
 
 // resourceBranch is an extended resource with the nodes that have some.
-func resourceBranch(resource *ExtendedResource) Branch {
-	b := Branch{Of: "ExtendedResource", Name: resource.Name}
+func resourceBranch(resource *api.ExtendedResource) api.Branch {
+	b := api.Branch{Of: "ExtendedResource", Name: resource.Name}
 	serves := resource.Class
 	if resource.Problem != "" {
 		b.Notes, serves = []string{resource.Problem}, ""
 	}
 	for i := range resource.Nodes {
 		on := &resource.Nodes[i]
-		b.Branches = append(b.Branches, Branch{Of: "Node", Name: on.Node, Notes: ResourceNotes(on, serves), Resource: on})
+		b.Branches = append(b.Branches, api.Branch{Of: "Node", Name: on.Node, Notes: ResourceNotes(on, serves), Resource: on})
 	}
 	return b
 }
@@ -145,8 +146,8 @@ func asksFor(claim *resourceapi.ResourceClaim, class string) bool {
 	})
 }
 
-func podBranch(pod *corev1.Pod) Branch {
-	b := Branch{Of: "Pod", Namespace: pod.Namespace, Name: pod.Name}
+func podBranch(pod *corev1.Pod) api.Branch {
+	b := api.Branch{Of: "Pod", Namespace: pod.Namespace, Name: pod.Name}
 	if pod.Status.Phase != "" {
 		b.Notes = append(b.Notes, string(pod.Status.Phase))
 	}
@@ -159,36 +160,36 @@ func podBranch(pod *corev1.Pod) Branch {
 	return b
 }
 
-func (v *Inventory) claimBranch(claim *resourceapi.ResourceClaim) Branch {
-	b := Branch{Of: "ResourceClaim", Namespace: claim.Namespace, Name: claim.Name, Notes: []string{string(claimState(claim))}}
+func (v *Inventory) claimBranch(claim *resourceapi.ResourceClaim) api.Branch {
+	b := api.Branch{Of: "ResourceClaim", Namespace: claim.Namespace, Name: claim.Name, Notes: []string{string(claimState(claim))}}
 	for _, flag := range v.flagsOf(claim) {
 		// These are told of the device.
-		if flag.Name != FlagDeviceCondition && flag.Name != FlagDeviceUnhealthy {
+		if flag.Name != api.FlagDeviceCondition && flag.Name != api.FlagDeviceUnhealthy {
 			b.Notes = append(b.Notes, flag.Message)
 		}
 	}
 	return b
 }
 
-func (v *Inventory) claimDown(claim *resourceapi.ResourceClaim) Branch {
+func (v *Inventory) claimDown(claim *resourceapi.ResourceClaim) api.Branch {
 	b := v.claimBranch(claim)
 	b.Branches = v.requestBranches(claim)
 	return b
 }
 
-func (v *Inventory) claimPods(claim *resourceapi.ResourceClaim) []Branch {
-	var branches []Branch
+func (v *Inventory) claimPods(claim *resourceapi.ResourceClaim) []api.Branch {
+	var branches []api.Branch
 	for _, pod := range v.podsOf(claim) {
 		branches = append(branches, podBranch(pod))
 	}
 	return branches
 }
 
-func (v *Inventory) requestBranches(claim *resourceapi.ResourceClaim) []Branch {
-	var branches []Branch
+func (v *Inventory) requestBranches(claim *resourceapi.ResourceClaim) []api.Branch {
+	var branches []api.Branch
 	for i := range claim.Spec.Devices.Requests {
 		r := &claim.Spec.Devices.Requests[i]
-		b := Branch{Of: "Request", Name: r.Name, Notes: []string{requestNote(r)}}
+		b := api.Branch{Of: "Request", Name: r.Name, Notes: []string{requestNote(r)}}
 		if use, ok := v.extendedUse(claim, r.Name); ok {
 			b.Notes = append(b.Notes, fmt.Sprintf("%s of container %s", use.ResourceName, use.ContainerName))
 		}
@@ -225,11 +226,11 @@ func requestNote(r *resourceapi.DeviceRequest) string {
 }
 
 // resultBranch is an allocated device with its slice and node.
-func (v *Inventory) resultBranch(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) Branch {
+func (v *Inventory) resultBranch(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) api.Branch {
 	id := deviceID(result)
 	d := v.alloc.Device(id)
 	if d == nil {
-		b := Branch{Of: "Device", Name: id.String()}
+		b := api.Branch{Of: "Device", Name: id.String()}
 		if v.snap.Gap(snapshot.ResourceSlices) == nil {
 			b.Notes = []string{"no ResourceSlice has it any more"}
 		}
@@ -238,7 +239,7 @@ func (v *Inventory) resultBranch(claim *resourceapi.ResourceClaim, result *resou
 	b := v.deviceBranch(d)
 	b.Name = id.String()
 	b.Notes = append(b.Notes, resultNotes(claim, result)...)
-	b.Branches = []Branch{sliceBranch(d)}
+	b.Branches = []api.Branch{sliceBranch(d)}
 	return b
 }
 
@@ -281,8 +282,8 @@ func resultNotes(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceReq
 	return notes
 }
 
-func (v *Inventory) deviceBranch(d *allocator.Device) Branch {
-	b := Branch{Of: "Device", Name: d.ID.Device}
+func (v *Inventory) deviceBranch(d *allocator.Device) api.Branch {
+	b := api.Branch{Of: "Device", Name: d.ID.Device}
 	state, reason := v.deviceState(d)
 	b.Uncertain = v.unseen.uncertain(state)
 	if b.Uncertain {
@@ -296,7 +297,7 @@ func (v *Inventory) deviceBranch(d *allocator.Device) Branch {
 	if health, message := v.healthOf(d); health != "" && health != string(corev1.ResourceHealthStatusHealthy) {
 		b.Notes = append(b.Notes, health+after(": ", message))
 	}
-	if state == DeviceTainted {
+	if state == api.DeviceStateTainted {
 		return b
 	}
 	for _, taint := range d.Taints {
@@ -306,11 +307,11 @@ func (v *Inventory) deviceBranch(d *allocator.Device) Branch {
 }
 
 // sliceBranch is the slice of a device, with its node.
-func sliceBranch(d *allocator.Device) Branch {
-	b := Branch{Of: "ResourceSlice", Name: d.Slice.Name}
+func sliceBranch(d *allocator.Device) api.Branch {
+	b := api.Branch{Of: "ResourceSlice", Name: d.Slice.Name}
 	node, scope := deviceScope(d)
 	if node != "" {
-		b.Branches = []Branch{{Of: "Node", Name: node}}
+		b.Branches = []api.Branch{{Of: "Node", Name: node}}
 	} else {
 		b.Notes = []string{"for " + scope}
 	}
@@ -318,8 +319,8 @@ func sliceBranch(d *allocator.Device) Branch {
 }
 
 // holderBranches are the claims that have a device, with their pods.
-func (v *Inventory) holderBranches(d *allocator.Device) []Branch {
-	var branches []Branch
+func (v *Inventory) holderBranches(d *allocator.Device) []api.Branch {
+	var branches []api.Branch
 	for _, holder := range v.alloc.Holders(d.ID) {
 		b := v.claimBranch(holder.Claim)
 		b.Notes = append(b.Notes, resultNotes(holder.Claim, holder.Result)...)
@@ -329,8 +330,8 @@ func (v *Inventory) holderBranches(d *allocator.Device) []Branch {
 	return branches
 }
 
-func (v *Inventory) nodeBranch(name string) Branch {
-	b := Branch{Of: "Node", Name: name}
+func (v *Inventory) nodeBranch(name string) api.Branch {
+	b := api.Branch{Of: "Node", Name: name}
 	switch node := v.snap.Node(name); {
 	case node == nil && v.nodeGone(name):
 		b.Notes = []string{"does not exist"}

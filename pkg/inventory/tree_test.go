@@ -10,13 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // drawn writes a tree with a line for each branch, indented by its depth.
-func drawn(b *Branch) string {
+func drawn(b *api.Branch) string {
 	var out strings.Builder
-	var draw func(b *Branch, depth int)
-	draw = func(b *Branch, depth int) {
+	var draw func(b *api.Branch, depth int)
+	draw = func(b *api.Branch, depth int) {
 		out.WriteString(strings.Repeat("  ", depth) + b.Of + " " + b.Name)
 		if len(b.Notes) > 0 {
 			out.WriteString(" (" + strings.Join(b.Notes, "; ") + ")")
@@ -30,7 +32,7 @@ func drawn(b *Branch) string {
 	return out.String()
 }
 
-func expectTree(t *testing.T, got Branch, want string) {
+func expectTree(t *testing.T, got api.Branch, want string) {
 	t.Helper()
 	if diff := cmp.Diff(strings.TrimSpace(want), strings.TrimSpace(drawn(&got))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -103,7 +105,7 @@ func TestNodeTreeMarksWhatIsServedTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expectTree(t, Branch{Of: "Node", Name: node1, Branches: tree.Branches[:1]}, `
+	expectTree(t, api.Branch{Of: "Node", Name: node1, Branches: tree.Branches[:1]}, `
 Node node-1
   ExtendedResource example.com/gpu (device plugin has 2, pods request 2; DeviceClass gpus has 2, 2 free; both: the scheduler takes it from the device plugin alone here, and devices of the class are for claims)
 `)

@@ -4,12 +4,12 @@
 package inventory
 
 import (
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -38,13 +38,13 @@ func unseenIn(alloc *allocator.Allocator, snap *snapshot.Snapshot) unseen {
 
 // uncertain tells whether a device that is in a state as far as can be seen
 // may be in another one.
-func (u unseen) uncertain(state DeviceState) bool {
+func (u unseen) uncertain(state api.DeviceState) bool {
 	switch state {
-	case DeviceFree:
+	case api.DeviceStateFree:
 		return u.claims || u.rules
-	case DeviceTainted, DeviceUnusable:
+	case api.DeviceStateTainted, api.DeviceStateUnusable:
 		return u.claims
-	case DeviceAllocated, DeviceShared, DeviceBlocked, DeviceUnpublished:
+	case api.DeviceStateAllocated, api.DeviceStateShared, api.DeviceStateBlocked, api.DeviceStateUnpublished:
 		// Whoever has it was seen; and a device that is blocked by some can be had
 		// by no others, as long as nobody hands out more than there is.
 		return false
@@ -54,32 +54,32 @@ func (u unseen) uncertain(state DeviceState) bool {
 
 // CountDevices counts devices by state. What may be otherwise in truth gets a
 // bound, by what it is that could not be seen.
-func (v *Inventory) CountDevices(devices []*Device) DeviceCounts {
-	var c DeviceCounts
+func (v *Inventory) CountDevices(devices []*api.Device) api.DeviceCounts {
+	var c api.DeviceCounts
 	for _, d := range devices {
 		c.Total++
 		*countOf(&c, d.State)++
 		if d.Health == string(corev1.ResourceHealthStatusUnhealthy) {
 			c.Unhealthy++
 		} else if v.unseen.claims || v.unseen.pods {
-			setBound(&c, "unhealthy", BoundAtLeast)
+			setBound(&c, "unhealthy", api.BoundAtLeast)
 		}
 		if !d.Uncertain {
 			continue
 		}
-		setBound(&c, strings.ToLower(string(d.State)), BoundAtMost)
-		if v.unseen.rules && d.State == DeviceFree {
-			setBound(&c, "tainted", BoundAtLeast)
+		setBound(&c, strings.ToLower(string(d.State)), api.BoundAtMost)
+		if v.unseen.rules && d.State == api.DeviceStateFree {
+			setBound(&c, "tainted", api.BoundAtLeast)
 		}
 		if !v.unseen.claims {
 			continue
 		}
-		setBound(&c, "allocated", BoundAtLeast)
+		setBound(&c, "allocated", api.BoundAtLeast)
 		if d.Shareable {
-			setBound(&c, "shared", BoundAtLeast)
+			setBound(&c, "shared", api.BoundAtLeast)
 		}
 		if len(d.Counters) > 0 {
-			setBound(&c, "blocked", BoundAtLeast)
+			setBound(&c, "blocked", api.BoundAtLeast)
 		}
 	}
 	_, c.FreeIsUpperBound = c.Bounds["free"]
@@ -87,21 +87,21 @@ func (v *Inventory) CountDevices(devices []*Device) DeviceCounts {
 }
 
 // countOf is the count of the devices in a state. What no state is counts nowhere.
-func countOf(c *DeviceCounts, state DeviceState) *int {
+func countOf(c *api.DeviceCounts, state api.DeviceState) *int {
 	switch state {
-	case DeviceFree:
+	case api.DeviceStateFree:
 		return &c.Free
-	case DeviceAllocated:
+	case api.DeviceStateAllocated:
 		return &c.Allocated
-	case DeviceShared:
+	case api.DeviceStateShared:
 		return &c.Shared
-	case DeviceBlocked:
+	case api.DeviceStateBlocked:
 		return &c.Blocked
-	case DeviceTainted:
+	case api.DeviceStateTainted:
 		return &c.Tainted
-	case DeviceUnusable:
+	case api.DeviceStateUnusable:
 		return &c.Unusable
-	case DeviceUnpublished:
+	case api.DeviceStateUnpublished:
 	}
 	return new(int)
 }
@@ -117,26 +117,4 @@ func (v *Inventory) Unseen() []string {
 		said = append(said, "DeviceTaintRules that were not seen may taint devices that count as free")
 	}
 	return said
-}
-
-// Bounded tells whether something about the slice is not certain.
-func (in *Slice) Bounded() bool { return in.FreeIsUpperBound }
-
-// Bounded tells whether something about the pool is not certain.
-func (in *Pool) Bounded() bool { return len(in.Devices.Bounds) > 0 }
-
-// Bounded tells whether something about the device is not certain.
-func (in *Device) Bounded() bool { return in.Uncertain }
-
-// Bounded tells whether something about the class is not certain.
-func (in *Class) Bounded() bool {
-	return in.FreeIsUpperBound || in.ClaimsAreLowerBounds || in.DevicesAreLowerBounds
-}
-
-// Bounded tells whether something about the taint is not certain.
-func (in *Taint) Bounded() bool { return in.ClaimsAreLowerBounds || in.PodsAreLowerBounds }
-
-// Bounded tells whether something in the tree is not certain.
-func (in *Branch) Bounded() bool {
-	return in.Uncertain || slices.ContainsFunc(in.Branches, func(inner Branch) bool { return inner.Bounded() })
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	resourceapi "k8s.io/api/resource/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -21,25 +22,25 @@ func TestCountDevicesBounds(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		hidden []any
-		want   map[string]Bound
+		want   map[string]api.Bound
 	}{
 		"nothing": {},
 		"rules": {
 			hidden: []any{snapshot.Gap{Resource: snapshot.ResourceTaintRules}},
-			want:   map[string]Bound{"free": BoundAtMost, "tainted": BoundAtLeast},
+			want:   map[string]api.Bound{"free": api.BoundAtMost, "tainted": api.BoundAtLeast},
 		},
 		"claims": {
 			hidden: []any{snapshot.Gap{Resource: snapshot.ResourceClaims}},
-			want:   map[string]Bound{"free": BoundAtMost, "tainted": BoundAtMost, "allocated": BoundAtLeast, "unhealthy": BoundAtLeast},
+			want:   map[string]api.Bound{"free": api.BoundAtMost, "tainted": api.BoundAtMost, "allocated": api.BoundAtLeast, "unhealthy": api.BoundAtLeast},
 		},
 		"pods": {
 			hidden: []any{snapshot.Gap{Resource: snapshot.ResourcePods}},
-			want:   map[string]Bound{"unhealthy": BoundAtLeast},
+			want:   map[string]api.Bound{"unhealthy": api.BoundAtLeast},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := cluster(t, append(append([]any{}, objects...), tc.hidden...)...)
-			var devices []*Device
+			var devices []*api.Device
 			for _, d := range v.Devices() {
 				devices = append(devices, &d)
 			}

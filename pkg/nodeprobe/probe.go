@@ -15,6 +15,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/cdi"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/checkpoint"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/driver"
@@ -42,7 +43,7 @@ const defaultPatience = time.Minute
 // wrong is among the checks, also what ctx has cut off.
 func Probe(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, opts Options) *Report {
 	r := &Report{
-		TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: Kind},
+		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: Kind},
 		Paths:    Paths{Root: host.Root, Kubelet: host.Kubelet, CDI: slices.Clone(host.CDI)},
 	}
 	cluster := host.In(snap)

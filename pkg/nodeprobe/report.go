@@ -14,11 +14,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/nvidia"
 )
 
-// APIVersion and Kind of a report. Within the version, fields are only added.
-const (
-	APIVersion = "dra.kubectl.dev/v1alpha1"
-	Kind       = "NodeReport"
-)
+// Kind of a report.
+const Kind = "NodeReport"
 
 // Report is what was found on one node. A part that is nil was not looked at in
 // time; a check of its name in Host says so.

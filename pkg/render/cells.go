@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
@@ -44,7 +45,7 @@ func someOf(names []string, total int) string {
 	return text
 }
 
-func holderTexts(holders []inventory.Holder) string {
+func holderTexts(holders []api.Holder) string {
 	var claims []string
 	for _, h := range holders {
 		claim := h.Namespace + "/" + h.Claim
@@ -58,7 +59,7 @@ func holderTexts(holders []inventory.Holder) string {
 	return someOf(claims, len(claims))
 }
 
-func podTexts(holders []inventory.Holder) string {
+func podTexts(holders []api.Holder) string {
 	var pods []string
 	unnamed := 0
 	for _, h := range holders {
@@ -70,7 +71,7 @@ func podTexts(holders []inventory.Holder) string {
 	return someOf(pods, len(pods)+unnamed)
 }
 
-func taintTexts(taints []inventory.DeviceTaint) string {
+func taintTexts(taints []api.DeviceTaint) string {
 	texts := make([]string, 0, len(taints))
 	for _, t := range taints {
 		taint := resourceapi.DeviceTaint{Key: t.Key, Value: t.Value, Effect: resourceapi.DeviceTaintEffect(t.Effect)}
@@ -80,7 +81,7 @@ func taintTexts(taints []inventory.DeviceTaint) string {
 }
 
 // failureTexts says how the selectors of a class fail.
-func failureTexts(c *inventory.Class) string {
+func failureTexts(c *api.Class) string {
 	texts := make([]string, 0, len(c.Failures))
 	for i := range c.Failures {
 		texts = append(texts, inventory.FailureText(&c.Failures[i]))
@@ -88,7 +89,7 @@ func failureTexts(c *inventory.Class) string {
 	return strings.Join(texts, "; ")
 }
 
-func capacityTexts(list []inventory.Capacity) string {
+func capacityTexts(list []api.Capacity) string {
 	texts := make([]string, 0, len(list))
 	for _, c := range list {
 		texts = append(texts, fmt.Sprintf("%s=%s%s/%s", lastPart(c.Name), least(c.UsedIsLowerBound), inventory.QuantityText(c.Used), inventory.QuantityText(c.Total)))
@@ -96,7 +97,7 @@ func capacityTexts(list []inventory.Capacity) string {
 	return strings.Join(texts, ",")
 }
 
-func networkTexts(d *inventory.Device) string {
+func networkTexts(d *api.Device) string {
 	var texts []string
 	for _, h := range d.Holders {
 		if text := networkText(h.Status); text != "" {
@@ -106,7 +107,7 @@ func networkTexts(d *inventory.Device) string {
 	return strings.Join(texts, ",")
 }
 
-func networkText(status *inventory.DeviceStatus) string {
+func networkText(status *api.DeviceStatus) string {
 	if status == nil {
 		return ""
 	}
@@ -122,7 +123,7 @@ func networkText(status *inventory.DeviceStatus) string {
 
 // oddConditions are those of a device that are not as they should be; said tells
 // how to write one.
-func oddConditions(status *inventory.DeviceStatus, said func(*metav1.Condition) string) []string {
+func oddConditions(status *api.DeviceStatus, said func(*metav1.Condition) string) []string {
 	if status == nil {
 		return nil
 	}
@@ -139,7 +140,7 @@ func conditionShort(c *metav1.Condition) string { return c.Type + "=" + string(c
 
 // healthTexts is what kubelets say about a device, and the conditions that are
 // not as they should be.
-func healthTexts(d *inventory.Device) string {
+func healthTexts(d *api.Device) string {
 	var texts []string
 	if d.Health != "" {
 		texts = append(texts, d.Health)
@@ -151,7 +152,7 @@ func healthTexts(d *inventory.Device) string {
 }
 
 // deviceReasons is why a device is in its state, and in its health.
-func deviceReasons(d *inventory.Device) string {
+func deviceReasons(d *api.Device) string {
 	var texts []string
 	for _, text := range []string{d.Reason, d.HealthMessage} {
 		if text != "" {
@@ -164,7 +165,7 @@ func deviceReasons(d *inventory.Device) string {
 	return strings.Join(texts, "; ")
 }
 
-func requestTexts(c *inventory.Claim) string {
+func requestTexts(c *api.Claim) string {
 	texts := make([]string, 0, len(c.Requests))
 	for _, r := range c.Requests {
 		name := r.Name
@@ -187,7 +188,7 @@ func requestTexts(c *inventory.Claim) string {
 }
 
 // deviceTexts names the devices of a claim, those of one pool together.
-func deviceTexts(c *inventory.Claim) string {
+func deviceTexts(c *api.Claim) string {
 	var pools []string
 	devices := map[string][]string{}
 	for _, r := range c.Requests {
@@ -205,7 +206,7 @@ func deviceTexts(c *inventory.Claim) string {
 	return strings.Join(texts, " ")
 }
 
-func flagTexts(c *inventory.Claim) string {
+func flagTexts(c *api.Claim) string {
 	var names []string
 	for _, f := range c.Flags {
 		if !slices.Contains(names, string(f.Name)) {
@@ -216,7 +217,7 @@ func flagTexts(c *inventory.Claim) string {
 }
 
 // Bounded writes a count, with a sign if it is not certain.
-func Bounded(n int, bound inventory.Bound) string { return bounded(n, bound) }
+func Bounded(n int, bound api.Bound) string { return bounded(n, bound) }
 
 // AtMost writes a count, with a sign in front if there may be less.
 func AtMost(n int, bound bool) string { return bounded(n, atMost(bound)) }
@@ -224,16 +225,16 @@ func AtMost(n int, bound bool) string { return bounded(n, atMost(bound)) }
 // AtLeast writes a count, with a sign in front if there may be more.
 func AtLeast(n int, bound bool) string { return bounded(n, atLeast(bound)) }
 
-func atMost(bound bool) inventory.Bound {
+func atMost(bound bool) api.Bound {
 	if bound {
-		return inventory.BoundAtMost
+		return api.BoundAtMost
 	}
 	return ""
 }
 
-func atLeast(bound bool) inventory.Bound {
+func atLeast(bound bool) api.Bound {
 	if bound {
-		return inventory.BoundAtLeast
+		return api.BoundAtLeast
 	}
 	return ""
 }
@@ -247,14 +248,14 @@ func least(bound bool) string {
 }
 
 // bounded writes a count, with a sign if it is not certain.
-func bounded(n int, bound inventory.Bound) string {
+func bounded(n int, bound api.Bound) string {
 	text := strconv.Itoa(n)
 	switch bound {
-	case inventory.BoundAtMost:
+	case api.BoundAtMost:
 		return "≤" + text
-	case inventory.BoundAtLeast:
+	case api.BoundAtLeast:
 		return "≥" + text
-	case inventory.BoundUnknown:
+	case api.BoundUnknown:
 		return text + "?"
 	default:
 		return text
@@ -262,7 +263,7 @@ func bounded(n int, bound inventory.Bound) string {
 }
 
 // deviceState is the state, with a question mark if it may be another one.
-func deviceState(d *inventory.Device) string {
+func deviceState(d *api.Device) string {
 	if d.Uncertain {
 		return string(d.State) + "?"
 	}
@@ -273,7 +274,7 @@ func lastPart(name string) string { return name[strings.LastIndexByte(name, '/')
 
 // eviction says when the next pod goes, with a question mark if one that could
 // not be seen may go before.
-func eviction(t *inventory.Taint, now time.Time) string {
+func eviction(t *api.Taint, now time.Time) string {
 	left, due := t.Due(now)
 	mark := ""
 	if t.PodsAreLowerBounds && t.Effect == string(resourceapi.DeviceTaintEffectNoExecute) {
@@ -289,7 +290,7 @@ func eviction(t *inventory.Taint, now time.Time) string {
 	}
 }
 
-func taintedPods(t *inventory.Taint) []string {
+func taintedPods(t *api.Taint) []string {
 	names := make([]string, 0, len(t.Pods))
 	for _, p := range t.Pods {
 		names = append(names, p.Namespace+"/"+p.Name)
@@ -297,7 +298,7 @@ func taintedPods(t *inventory.Taint) []string {
 	return names
 }
 
-func ruleStatus(t *inventory.Taint) string {
+func ruleStatus(t *api.Taint) string {
 	texts := make([]string, 0, len(t.Conditions))
 	for _, c := range t.Conditions {
 		texts = append(texts, fmt.Sprintf("%s=%s: %s", c.Type, c.Status, c.Message))

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
@@ -16,7 +17,7 @@ import (
 // room for: how much of capacity and counters is used and by which devices, which
 // partitions still fit, which devices are unhealthy. Pools without any of that
 // are left out.
-func PoolDetails(w io.Writer, pools []*inventory.Pool, opts Options) error {
+func PoolDetails(w io.Writer, pools []*api.Pool, opts Options) error {
 	p := newPage(opts)
 	for _, pool := range pools {
 		p.pool(pool)
@@ -37,7 +38,7 @@ func (p *page) writeDetails(w io.Writer) error {
 
 // ClaimDetails draws the network data of claims and what their flags mean. Claims
 // without either are left out.
-func ClaimDetails(w io.Writer, claims []*inventory.Claim, opts Options) error {
+func ClaimDetails(w io.Writer, claims []*api.Claim, opts Options) error {
 	p := newPage(opts)
 	for _, claim := range claims {
 		p.claimDetails(claim)
@@ -45,7 +46,7 @@ func ClaimDetails(w io.Writer, claims []*inventory.Claim, opts Options) error {
 	return p.writeDetails(w)
 }
 
-func (p *page) claimDetails(c *inventory.Claim) {
+func (p *page) claimDetails(c *api.Claim) {
 	type networked struct{ device, text string }
 	var networks []networked
 	var names []string
@@ -77,7 +78,7 @@ type usage struct {
 	by         []string
 }
 
-func (p *page) pool(pool *inventory.Pool) {
+func (p *page) pool(pool *api.Pool) {
 	if len(pool.Capacity)+len(pool.Counters)+len(pool.Partitions)+len(pool.Unhealthy) == 0 {
 		return
 	}
@@ -145,7 +146,7 @@ func bar(percent int) string {
 
 // ExtendedResources draws who serves extended resources: the device plugins and
 // DRA side by side. Nodes where all is the same stand together.
-func ExtendedResources(w io.Writer, resources []inventory.ExtendedResource, opts Options) error {
+func ExtendedResources(w io.Writer, resources []api.ExtendedResource, opts Options) error {
 	p := newPage(opts)
 	for i := range resources {
 		p.extendedResource(&resources[i])
@@ -153,7 +154,7 @@ func ExtendedResources(w io.Writer, resources []inventory.ExtendedResource, opts
 	return p.writeDetails(w)
 }
 
-func (p *page) extendedResource(r *inventory.ExtendedResource) {
+func (p *page) extendedResource(r *api.ExtendedResource) {
 	title := "Extended resource " + r.Name
 	switch {
 	case r.Problem != "":

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 func TestBar(t *testing.T) {
@@ -24,10 +24,10 @@ func TestBar(t *testing.T) {
 
 func TestDetailsSayNothingOfNothing(t *testing.T) {
 	var out bytes.Buffer
-	if err := PoolDetails(&out, []*inventory.Pool{{Driver: "d", Name: "p"}}, Options{}); err != nil {
+	if err := PoolDetails(&out, []*api.Pool{{Driver: "d", Name: "p"}}, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := ClaimDetails(&out, []*inventory.Claim{{Name: "c"}}, Options{}); err != nil {
+	if err := ClaimDetails(&out, []*api.Claim{{Name: "c"}}, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := ExtendedResources(&out, nil, Options{}); err != nil {
@@ -41,15 +41,15 @@ func TestDetailsSayNothingOfNothing(t *testing.T) {
 func TestDetailsAreEscaped(t *testing.T) {
 	const evil = "\x1b[2J"
 	var out bytes.Buffer
-	pools := []*inventory.Pool{{Driver: evil, Name: evil, Unhealthy: []inventory.UnhealthyDevice{{Name: evil, Message: evil}}, Counters: []inventory.Counter{{CounterSet: evil, Name: evil, By: []string{evil}}}}}
+	pools := []*api.Pool{{Driver: evil, Name: evil, Unhealthy: []api.UnhealthyDevice{{Name: evil, Message: evil}}, Counters: []api.Counter{{CounterSet: evil, Name: evil, By: []string{evil}}}}}
 	if err := PoolDetails(&out, pools, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	claims := []*inventory.Claim{{Name: evil, Flags: []inventory.ClaimFlag{{Name: evil, Message: evil}}, Requests: []inventory.ClaimRequest{{Devices: []inventory.ClaimDevice{{Device: evil, Status: &inventory.DeviceStatus{Interface: evil, IPs: []string{evil}}}}}}}}
+	claims := []*api.Claim{{Name: evil, Flags: []api.ClaimFlag{{Name: evil, Message: evil}}, Requests: []api.ClaimRequest{{Devices: []api.ClaimDevice{{Device: evil, Status: &api.DeviceStatus{Interface: evil, IPs: []string{evil}}}}}}}}
 	if err := ClaimDetails(&out, claims, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	resources := []inventory.ExtendedResource{{Name: evil, Class: evil, Problem: evil, Nodes: []inventory.ResourceOnNode{{Node: evil}}}}
+	resources := []api.ExtendedResource{{Name: evil, Class: evil, Problem: evil, Nodes: []api.ResourceOnNode{{Node: evil}}}}
 	if err := ExtendedResources(&out, resources, Options{}); err != nil {
 		t.Fatal(err)
 	}

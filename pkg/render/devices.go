@@ -13,13 +13,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
 // allocation draws the devices that are allocated to a claim, and the consumers
 // that it is reserved for.
-func (p *page) allocation(a *explain.Allocation, titled bool) {
+func (p *page) allocation(a *api.Allocation, titled bool) {
 	if !titled {
 		p.blank()
 	}
@@ -44,7 +44,7 @@ func (p *page) allocation(a *explain.Allocation, titled bool) {
 }
 
 // devices lists allocated devices, the requests in a column of their own.
-func (p *page) devices(indent int, devices []explain.AllocatedDevice) {
+func (p *page) devices(indent int, devices []api.AllocatedDevice) {
 	requests := make([]string, len(devices))
 	for i := range devices {
 		requests[i] = devices[i].Request
@@ -62,7 +62,7 @@ func (p *page) devices(indent int, devices []explain.AllocatedDevice) {
 	}
 }
 
-func deviceText(d *explain.AllocatedDevice) string {
+func deviceText(d *api.AllocatedDevice) string {
 	said := d.Driver + "/" + d.Pool + "/" + d.Device
 	if d.ShareID != "" {
 		said += ", share " + d.ShareID

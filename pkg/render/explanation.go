@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // actorWidth is the most that the column of those who can do something takes.
@@ -19,7 +19,7 @@ const actorWidth = 12
 // target as a whole, then the funnel of each request, the nodes, the conflict
 // and the remedies, or what is or would be allocated. The only errors are those
 // of w.
-func Explanation(w io.Writer, e *explain.Explanation, opts Options) error {
+func Explanation(w io.Writer, e *api.Explanation, opts Options) error {
 	p := newPage(opts)
 	p.oneNode = e.Node != nil
 	if e.Device != nil {
@@ -63,7 +63,7 @@ func (p *page) items(texts ...string) {
 	}
 }
 
-func (p *page) placement(e *explain.Explanation) {
+func (p *page) placement(e *api.Explanation) {
 	if e.Placement == nil {
 		return
 	}
@@ -79,7 +79,7 @@ func (p *page) placement(e *explain.Explanation) {
 	}
 }
 
-func (p *page) hints(e *explain.Explanation) {
+func (p *page) hints(e *api.Explanation) {
 	if len(e.Hints) == 0 {
 		return
 	}
@@ -89,7 +89,7 @@ func (p *page) hints(e *explain.Explanation) {
 	}
 }
 
-func (p *page) assumptions(e *explain.Explanation) {
+func (p *page) assumptions(e *api.Explanation) {
 	if len(e.Assumptions) == 0 {
 		return
 	}
@@ -97,7 +97,7 @@ func (p *page) assumptions(e *explain.Explanation) {
 	p.items(e.Assumptions...)
 }
 
-func (p *page) nextSteps(e *explain.Explanation) {
+func (p *page) nextSteps(e *api.Explanation) {
 	if len(e.NextSteps) == 0 {
 		return
 	}
@@ -125,11 +125,11 @@ func (p *page) nextSteps(e *explain.Explanation) {
 
 func actor(name string) string {
 	switch name {
-	case explain.ActorUser:
+	case api.ActorUser:
 		return "you"
-	case explain.ActorAdmin:
+	case api.ActorAdmin:
 		return "admin"
-	case explain.ActorNobody:
+	case api.ActorNobody:
 		return "wait"
 	default:
 		return name
@@ -138,7 +138,7 @@ func actor(name string) string {
 
 // allocator names the allocator that answered; only people who doubt the answer
 // want to know.
-func (p *page) allocator(e *explain.Explanation) {
+func (p *page) allocator(e *api.Explanation) {
 	if !p.opts.Wide {
 		return
 	}

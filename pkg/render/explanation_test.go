@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
@@ -32,59 +32,59 @@ func nodes(prefix string, from, to int) []string {
 }
 
 // tooMany is a claim for more devices than any node has with one pcieRoot.
-func tooMany() *explain.Explanation {
-	return &explain.Explanation{
-		Target:   explain.Target{Kind: "ResourceClaim", Namespace: "ml", Name: "train-gpus"},
-		Verdict:  explain.DoesNotFit,
+func tooMany() *api.Explanation {
+	return &api.Explanation{
+		Target:   api.Target{Kind: "ResourceClaim", Namespace: "ml", Name: "train-gpus"},
+		Verdict:  api.DoesNotFit,
 		Summary:  "There are 8 devices, but at most 4 with one resource.kubernetes.io/pcieRoot (12 nodes).",
-		Stage:    explain.StageAllocation,
+		Stage:    api.StageAllocation,
 		PodCount: 1,
-		Conflict: &explain.Conflict{Node: "node-23", AnyOne: true, SameOn: 11, Facts: []explain.ConflictFact{
+		Conflict: &api.Conflict{Node: "node-23", AnyOne: true, SameOn: 11, Facts: []api.ConflictFact{
 			{Text: "request gpus wants 8 devices"},
 			{Text: "all devices have the same resource.kubernetes.io/pcieRoot"},
 		}},
 		MoreRemedies: 3,
-		Remedies: []explain.Remedy{
+		Remedies: []api.Remedy{
 			{
-				Actor: explain.ActorUser, Change: "ask for 4 instead of 8 devices in request gpus", Node: "node-23", Nodes: 12,
-				Devices: []explain.AllocatedDevice{{Device: "gpu-0"}, {Device: "gpu-1"}, {Device: "gpu-2"}, {Device: "gpu-3"}},
+				Actor: api.ActorUser, Change: "ask for 4 instead of 8 devices in request gpus", Node: "node-23", Nodes: 12,
+				Devices: []api.AllocatedDevice{{Device: "gpu-0"}, {Device: "gpu-1"}, {Device: "gpu-2"}, {Device: "gpu-3"}},
 				Diff:    "--- train.yaml\n+++ train.yaml\n@@ -9,7 +9,7 @@\n       - name: gpus\n         exactly:\n           deviceClassName: gpu.nvidia.com\n-          count: 8\n+          count: 4\n       constraints:\n       - matchAttribute: resource.kubernetes.io/pcieRoot\n",
 			},
-			{Actor: explain.ActorNobody, Change: "claim serving/chat-0 gives back its devices", Node: "node-23", Devices: []explain.AllocatedDevice{{Device: "gpu-0"}}},
+			{Actor: api.ActorNobody, Change: "claim serving/chat-0 gives back its devices", Node: "node-23", Devices: []api.AllocatedDevice{{Device: "gpu-0"}}},
 		},
-		Pods: []explain.PodStatus{
-			{Namespace: "ml", Name: "train-0", Phase: "Pending", AgeSeconds: 840, Stage: explain.StageAllocation},
+		Pods: []api.PodStatus{
+			{Namespace: "ml", Name: "train-0", Phase: "Pending", AgeSeconds: 840, Stage: api.StageAllocation},
 		},
-		SchedulerMessage: &explain.SchedulerMessage{
+		SchedulerMessage: &api.SchedulerMessage{
 			Text:   "0/42 nodes are available: 42 cannot allocate all claims. still not schedulable, preemption: 0/42 nodes are available: 42 Preemption is not helpful for scheduling.",
 			Source: "condition PodScheduled",
 			Time:   &metav1.Time{Time: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)},
 		},
-		Allocator: explain.AllocatorInfo{
+		Allocator: api.AllocatorInfo{
 			Library: "v0.37.2", Channel: "incubating", Cluster: "v1.36.3", FeatureSource: "metrics",
 			Features: []string{"DRADeviceTaints", "DRAPrioritizedList"},
 		},
-		Claims: []explain.ClaimExplanation{{
+		Claims: []api.ClaimExplanation{{
 			Namespace: "ml", Name: "train-gpus",
 			Constraints: []string{"the same resource.kubernetes.io/pcieRoot"},
-			Requests: []explain.RequestExplanation{{
+			Requests: []api.RequestExplanation{{
 				Name: "gpus", DeviceClass: "gpu.nvidia.com", Mode: "ExactCount", Needs: 8,
 				Considered: 336, Pools: 42, Eligible: 66, EligibleNodes: 12, MostOnOneNode: 4, BestNode: "node-23",
-				Rejected: []explain.Rejection{
+				Rejected: []api.Rejection{
 					{
-						Code: explain.RequestSelectorFalse, Count: 160, Label: "selector 1",
+						Code: api.RequestSelectorFalse, Count: 160, Label: "selector 1",
 						Message: "memory is 40Gi on all of them, must be 80Gi", Where: "A100-SXM4-40GB on 20 nodes",
-						Evidence: []explain.Evidence{{
+						Evidence: []api.Evidence{{
 							Object: "ResourceSlice/node-1-gpu", Path: "spec.devices[0].capacity.memory", Found: "40Gi", Wanted: "80Gi", Count: 160,
 						}},
 						Devices: []string{"gpu.nvidia.com/node-1/gpu-0", "gpu.nvidia.com/node-1/gpu-1"},
 					},
 					{
-						Code: explain.DeviceAllocated, Count: 102, Label: "allocated",
+						Code: api.DeviceAllocated, Count: 102, Label: "allocated",
 						Message: "to 31 claims, 60 devices in namespace serving", Where: "17 nodes",
 					},
 					{
-						Code: explain.DeviceTainted, Count: 8, Label: "tainted",
+						Code: api.DeviceTainted, Count: 8, Label: "tainted",
 						Message: "gpu.nvidia.com/xid=79:NoExecute", Where: "node-17",
 					},
 				},
@@ -93,65 +93,65 @@ func tooMany() *explain.Explanation {
 			}},
 		}},
 		NodeCount: 42,
-		Nodes: []explain.NodeGroup{
+		Nodes: []api.NodeGroup{
 			{
-				Count: 12, Names: nodes("node", 23, 34), Verdict: explain.DoesNotFit, Code: explain.ConstraintUnsatisfiable,
+				Count: 12, Names: nodes("node", 23, 34), Verdict: api.DoesNotFit, Code: api.ConstraintUnsatisfiable,
 				Message: "there are 8 devices, but at most 4 with one resource.kubernetes.io/pcieRoot",
 			},
-			{Count: 30, Names: nodes("node", 1, 30), Verdict: explain.DoesNotFit, Code: explain.CountUnsatisfiable, Message: "no eligible device"},
+			{Count: 30, Names: nodes("node", 1, 30), Verdict: api.DoesNotFit, Code: api.CountUnsatisfiable, Message: "no eligible device"},
 		},
-		NextSteps: []explain.NextStep{
-			{Actor: explain.ActorUser, Text: "ask for 4 devices instead of 8"},
-			{Actor: explain.ActorAdmin, Text: "free devices with one pcieRoot: see who holds them with kubectl get resourceclaims -A"},
-			{Actor: explain.ActorNobody, Text: "until claims of namespace serving are gone"},
+		NextSteps: []api.NextStep{
+			{Actor: api.ActorUser, Text: "ask for 4 devices instead of 8"},
+			{Actor: api.ActorAdmin, Text: "free devices with one pcieRoot: see who holds them with kubectl get resourceclaims -A"},
+			{Actor: api.ActorNobody, Text: "until claims of namespace serving are gone"},
 		},
 	}
 }
 
 // selectorTraces has a selector of one part and one of each kind.
-func selectorTraces() []explain.SelectorTrace {
-	return []explain.SelectorTrace{
+func selectorTraces() []api.SelectorTrace {
+	return []api.SelectorTrace{
 		{
 			Source: "class", Object: "DeviceClass/gpu.nvidia.com", Path: "spec.selectors[0].cel.expression",
 			Expression: `device.driver == "gpu.nvidia.com"`, Cost: 4, CostLimit: 1000000,
-			Outcomes: explain.SelectorOutcomes{True: 336},
-			Parts: []explain.SelectorPart{{
-				Expression: `device.driver == "gpu.nvidia.com"`, Wanted: `"gpu.nvidia.com"`, Outcomes: explain.SelectorOutcomes{True: 336},
-				Values: []explain.SelectorValue{{Found: `driver is "gpu.nvidia.com"`, Outcome: explain.OutcomeTrue, Count: 336}},
+			Outcomes: api.SelectorOutcomes{True: 336},
+			Parts: []api.SelectorPart{{
+				Expression: `device.driver == "gpu.nvidia.com"`, Wanted: `"gpu.nvidia.com"`, Outcomes: api.SelectorOutcomes{True: 336},
+				Values: []api.SelectorValue{{Found: `driver is "gpu.nvidia.com"`, Outcome: api.OutcomeTrue, Count: 336}},
 			}},
 		},
 		{
 			Source: "request", Object: "ResourceClaim/ml/train-gpus", Path: "spec.devices.requests[0].exactly.selectors[0].cel.expression",
 			Expression: `device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("80Gi")) >= 0 && (device.attributes["gpu.nvidia.com"].ecc || device.attributes["gpu.nvidia.com"].model == "H100")`,
 			Cost:       2400000, CostLimit: 1000000,
-			Outcomes: explain.SelectorOutcomes{True: 170, False: 160, Fails: 6},
+			Outcomes: api.SelectorOutcomes{True: 170, False: 160, Fails: 6},
 			Error:    "no such key: ecc",
 			Notes:    []string{"In the worst case it costs 2,400,000, the limit is 1,000,000."},
-			Parts: []explain.SelectorPart{
+			Parts: []api.SelectorPart{
 				{
 					Expression: `device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("80Gi")) >= 0`, Wanted: "80Gi or more",
-					Outcomes: explain.SelectorOutcomes{True: 176, False: 160},
-					Values: []explain.SelectorValue{
-						{Found: "memory is 80Gi", Outcome: explain.OutcomeTrue, Count: 176},
-						{Found: "memory is 40Gi", Outcome: explain.OutcomeFalse, Count: 100},
-						{Found: "memory is 24Gi", Outcome: explain.OutcomeFalse, Count: 50},
+					Outcomes: api.SelectorOutcomes{True: 176, False: 160},
+					Values: []api.SelectorValue{
+						{Found: "memory is 80Gi", Outcome: api.OutcomeTrue, Count: 176},
+						{Found: "memory is 40Gi", Outcome: api.OutcomeFalse, Count: 100},
+						{Found: "memory is 24Gi", Outcome: api.OutcomeFalse, Count: 50},
 					},
 					MoreValues: 2,
 				},
 				{
 					Expression: `device.attributes["gpu.nvidia.com"].ecc || device.attributes["gpu.nvidia.com"].model == "H100"`,
-					Outcomes:   explain.SelectorOutcomes{True: 170, Fails: 6, NotReached: 160},
-					Operands: []explain.SelectorPart{
+					Outcomes:   api.SelectorOutcomes{True: 170, Fails: 6, NotReached: 160},
+					Operands: []api.SelectorPart{
 						{
-							Expression: `device.attributes["gpu.nvidia.com"].ecc`, Outcomes: explain.SelectorOutcomes{True: 170, Fails: 6, NotReached: 160},
-							Values: []explain.SelectorValue{
-								{Found: "ecc is true", Outcome: explain.OutcomeTrue, Count: 170},
-								{Found: "ecc is not set", Outcome: explain.OutcomeFails, Count: 6},
+							Expression: `device.attributes["gpu.nvidia.com"].ecc`, Outcomes: api.SelectorOutcomes{True: 170, Fails: 6, NotReached: 160},
+							Values: []api.SelectorValue{
+								{Found: "ecc is true", Outcome: api.OutcomeTrue, Count: 170},
+								{Found: "ecc is not set", Outcome: api.OutcomeFails, Count: 6},
 							},
 						},
 						{
-							Expression: `device.attributes["gpu.nvidia.com"].model == "H100"`, Outcomes: explain.SelectorOutcomes{False: 6, NotReached: 330},
-							Values: []explain.SelectorValue{{Found: `model is "T4"`, Outcome: explain.OutcomeFalse, Count: 6}},
+							Expression: `device.attributes["gpu.nvidia.com"].model == "H100"`, Outcomes: api.SelectorOutcomes{False: 6, NotReached: 330},
+							Values: []api.SelectorValue{{Found: `model is "T4"`, Outcome: api.OutcomeFalse, Count: 6}},
 						},
 					},
 				},
@@ -162,20 +162,20 @@ func selectorTraces() []explain.SelectorTrace {
 
 // TestBlockedHeadline says what devices there are beside what blocks the pod.
 func TestBlockedHeadline(t *testing.T) {
-	fitting := []explain.NodeGroup{{Count: 2, Names: []string{"node-1", "node-2"}, Verdict: explain.Fits}, {Count: 1, Names: []string{"node-3"}, Verdict: explain.DoesNotFit, Code: explain.NodeUnsuitable}}
+	fitting := []api.NodeGroup{{Count: 2, Names: []string{"node-1", "node-2"}, Verdict: api.Fits}, {Count: 1, Names: []string{"node-3"}, Verdict: api.DoesNotFit, Code: api.NodeUnsuitable}}
 	tests := map[string]struct {
-		nodes     []explain.NodeGroup
-		placement *explain.Placement
+		nodes     []api.NodeGroup
+		placement *api.Placement
 		want      string
 	}{
-		"available": {fitting, &explain.Placement{Node: "node-1"}, "Pod ml/train-0 is blocked, although devices are available on 2 of 3 nodes\n"},
+		"available": {fitting, &api.Placement{Node: "node-1"}, "Pod ml/train-0 is blocked, although devices are available on 2 of 3 nodes\n"},
 		"allocated": {fitting, nil, "Pod ml/train-0 is blocked, although its claims are allocated\n"},
 		"unknown":   {nil, nil, "Pod ml/train-0 is blocked\n"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			out := draw(t, &explain.Explanation{
-				Target: explain.Target{Kind: "Pod", Namespace: "ml", Name: "train-0"}, Verdict: explain.Blocked, Code: explain.QuotaExceeded,
+			out := draw(t, &api.Explanation{
+				Target: api.Target{Kind: "Pod", Namespace: "ml", Name: "train-0"}, Verdict: api.Blocked, Code: api.QuotaExceeded,
 				Nodes: test.nodes, NodeCount: 3, Placement: test.placement,
 			}, Options{Width: 80})
 			if !strings.HasPrefix(out, test.want) {
@@ -186,40 +186,40 @@ func TestBlockedHeadline(t *testing.T) {
 }
 
 // fits is a pod with two claims that would find its devices.
-func fits() *explain.Explanation {
-	return &explain.Explanation{
-		Target: explain.Target{Kind: "Pod", Namespace: "ml", Name: "infer-0"}, Verdict: explain.Fits,
+func fits() *api.Explanation {
+	return &api.Explanation{
+		Target: api.Target{Kind: "Pod", Namespace: "ml", Name: "infer-0"}, Verdict: api.Fits,
 		Summary:  "The allocator picks node-2.",
-		Stage:    explain.StageAllocation,
+		Stage:    api.StageAllocation,
 		PodCount: 1,
-		Pods:     []explain.PodStatus{{Namespace: "ml", Name: "infer-0", Phase: "Pending", AgeSeconds: 5, Stage: explain.StageAllocation}},
-		Claims: []explain.ClaimExplanation{
+		Pods:     []api.PodStatus{{Namespace: "ml", Name: "infer-0", Phase: "Pending", AgeSeconds: 5, Stage: api.StageAllocation}},
+		Claims: []api.ClaimExplanation{
 			{
 				Namespace: "ml", Name: "infer-0-gpu-x7k2p", Template: "one-gpu", PodClaim: "gpu",
-				Requests: []explain.RequestExplanation{{
+				Requests: []api.RequestExplanation{{
 					Name: "gpu", DeviceClass: "gpu.example.com", Mode: "ExactCount", Needs: 1,
 					Considered: 4, Pools: 2, Eligible: 3, EligibleNodes: 2, MostOnOneNode: 2, BestNode: "node-2",
-					Rejected: []explain.Rejection{{Code: explain.DeviceAllocated, Count: 1, Label: "allocated", Message: "to claim ml/other", Where: "node-1"}},
+					Rejected: []api.Rejection{{Code: api.DeviceAllocated, Count: 1, Label: "allocated", Message: "to claim ml/other", Where: "node-1"}},
 				}},
 			},
 			{
 				Template: "shared-nic", PodClaim: "nic",
 				Constraints: []string{"the same example.com/numa"},
-				Requests: []explain.RequestExplanation{
+				Requests: []api.RequestExplanation{
 					{Name: "nic/fast", DeviceClass: "nic.example.com", Mode: "All", Considered: 2, Pools: 2, Eligible: 2, EligibleNodes: 2, MostOnOneNode: 1, BestNode: "node-1"},
 					{Name: "nic/slow", DeviceClass: "nic.example.com", Mode: "ExactCount", Needs: 1, AdminAccess: true, Considered: 1, Pools: 1, Eligible: 0},
 				},
 			},
 		},
 		NodeCount: 3,
-		Nodes: []explain.NodeGroup{
-			{Count: 1, Names: []string{"node-2"}, Verdict: explain.Fits, Score: 8},
-			{Count: 1, Names: []string{"node-1"}, Verdict: explain.Fits},
-			{Count: 1, Names: []string{"control-plane"}, Verdict: explain.DoesNotFit, Code: explain.NodeUnsuitable, Message: "taint node-role.kubernetes.io/control-plane:NoSchedule is not tolerated"},
+		Nodes: []api.NodeGroup{
+			{Count: 1, Names: []string{"node-2"}, Verdict: api.Fits, Score: 8},
+			{Count: 1, Names: []string{"node-1"}, Verdict: api.Fits},
+			{Count: 1, Names: []string{"control-plane"}, Verdict: api.DoesNotFit, Code: api.NodeUnsuitable, Message: "taint node-role.kubernetes.io/control-plane:NoSchedule is not tolerated"},
 		},
-		Placement: &explain.Placement{Node: "node-2", Score: 8, Claims: []explain.PlacementClaim{
-			{Namespace: "ml", Name: "infer-0-gpu-x7k2p", Devices: []explain.AllocatedDevice{{Request: "gpu", Driver: "gpu.example.com", Pool: "node-2", Device: "gpu-0"}}},
-			{Namespace: "ml", Name: "infer-0-nic", Devices: []explain.AllocatedDevice{{
+		Placement: &api.Placement{Node: "node-2", Score: 8, Claims: []api.PlacementClaim{
+			{Namespace: "ml", Name: "infer-0-gpu-x7k2p", Devices: []api.AllocatedDevice{{Request: "gpu", Driver: "gpu.example.com", Pool: "node-2", Device: "gpu-0"}}},
+			{Namespace: "ml", Name: "infer-0-nic", Devices: []api.AllocatedDevice{{
 				Request: "nic/fast", Driver: "nic.example.com", Pool: "node-2", Device: "nic-0",
 				ShareID: "0aa1", ConsumedCapacity: map[string]string{"bandwidth": "10G", "buffers": "4"},
 			}}},
@@ -231,23 +231,23 @@ func fits() *explain.Explanation {
 }
 
 // allocated is a claim that holds devices, one of which is gone.
-func allocated() *explain.Explanation {
-	return &explain.Explanation{
-		Target: explain.Target{Kind: "ResourceClaim", Namespace: "ml", Name: "train-gpus"}, Verdict: explain.Allocated,
+func allocated() *api.Explanation {
+	return &api.Explanation{
+		Target: api.Target{Kind: "ResourceClaim", Namespace: "ml", Name: "train-gpus"}, Verdict: api.Allocated,
 		Summary: "It has 2 devices for node-1; 1 of them is in no ResourceSlice any more.",
-		Stage:   explain.StageRunning, PodCount: 12,
-		Pods: []explain.PodStatus{
-			{Namespace: "ml", Name: "a", Phase: "Running", Node: "node-1", Stage: explain.StageRunning},
+		Stage:   api.StageRunning, PodCount: 12,
+		Pods: []api.PodStatus{
+			{Namespace: "ml", Name: "a", Phase: "Running", Node: "node-1", Stage: api.StageRunning},
 			{Namespace: "ml", Name: "b", Phase: "Succeeded", Node: "node-1"},
-			{Namespace: "ml", Name: "c", Node: "node-1", Stage: explain.StagePreparation},
+			{Namespace: "ml", Name: "c", Node: "node-1", Stage: api.StagePreparation},
 			{Namespace: "ml", Name: "d"},
 		},
-		Claims: []explain.ClaimExplanation{{
+		Claims: []api.ClaimExplanation{{
 			Namespace: "ml", Name: "train-gpus",
-			Allocation: &explain.Allocation{
+			Allocation: &api.Allocation{
 				Since: &metav1.Time{Time: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}, AgeSeconds: 3 * 86400,
 				Nodes: "node-1", ReservedFor: []string{"pod/a", "pod/b", "pod/c", "pod/d", "pod/e", "pod/f"},
-				Devices: []explain.AllocatedDevice{
+				Devices: []api.AllocatedDevice{
 					{Request: "gpus", Driver: "gpu.example.com", Pool: "node-1", Device: "gpu-0", AdminAccess: true},
 					{Request: "gpus", Driver: "gpu.example.com", Pool: "node-1", Device: "gpu-1", Missing: true},
 				},
@@ -257,43 +257,43 @@ func allocated() *explain.Explanation {
 }
 
 // noClass is a claim that makes the allocator itself fail.
-func noClass() *explain.Explanation {
+func noClass() *api.Explanation {
 	const reason = "request gpu: DeviceClass gpus.example.com does not exist; did you mean gpu.example.com"
-	return &explain.Explanation{
-		Target: explain.Target{Kind: "ResourceClaim", Namespace: "ml", Name: "typo"}, Verdict: explain.Error,
+	return &api.Explanation{
+		Target: api.Target{Kind: "ResourceClaim", Namespace: "ml", Name: "typo"}, Verdict: api.Error,
 		Summary: "R" + reason[1:] + ".", NodeCount: 2,
-		Claims:    []explain.ClaimExplanation{{Namespace: "ml", Name: "typo"}},
-		Nodes:     []explain.NodeGroup{{Count: 2, Names: nodes("node", 1, 2), Verdict: explain.Error, Code: explain.ClassNotFound, Message: reason}},
-		NextSteps: []explain.NextStep{{Actor: explain.ActorUser, Text: "name an existing DeviceClass"}},
+		Claims:    []api.ClaimExplanation{{Namespace: "ml", Name: "typo"}},
+		Nodes:     []api.NodeGroup{{Count: 2, Names: nodes("node", 1, 2), Verdict: api.Error, Code: api.ClassNotFound, Message: reason}},
+		NextSteps: []api.NextStep{{Actor: api.ActorUser, Text: "name an existing DeviceClass"}},
 	}
 }
 
 // manyGroups is a large cluster in which every node has a reason of its own.
-func manyGroups() *explain.Explanation {
-	e := &explain.Explanation{
-		Target: explain.Target{Kind: "Deployment", Namespace: "ml", Name: "infer"}, Verdict: explain.Undetermined,
-		Summary: "This user may not list resourceclaims.", Stage: explain.StageNodeFit, NodeCount: 1200,
-		Claims: []explain.ClaimExplanation{{
+func manyGroups() *api.Explanation {
+	e := &api.Explanation{
+		Target: api.Target{Kind: "Deployment", Namespace: "ml", Name: "infer"}, Verdict: api.Undetermined,
+		Summary: "This user may not list resourceclaims.", Stage: api.StageNodeFit, NodeCount: 1200,
+		Claims: []api.ClaimExplanation{{
 			Namespace: "ml", Name: "c", ExtendedResources: true,
-			Requests: []explain.RequestExplanation{{Name: "r", DeviceClass: "gpu.example.com", Needs: 1}},
+			Requests: []api.RequestExplanation{{Name: "r", DeviceClass: "gpu.example.com", Needs: 1}},
 		}},
 	}
 	for i := range 12 {
-		e.Nodes = append(e.Nodes, explain.NodeGroup{
+		e.Nodes = append(e.Nodes, api.NodeGroup{
 			Count: 100, Names: nodes(fmt.Sprintf("a-node-with-a-rather-long-name-in-zone-%d.example.com", i), 1, 100),
-			Verdict: explain.Undetermined, Message: fmt.Sprintf("cpu: 4 wanted, %d left", i%4),
+			Verdict: api.Undetermined, Message: fmt.Sprintf("cpu: 4 wanted, %d left", i%4),
 		})
 	}
 	return e
 }
 
 // stuck is a pod that does not start on its node.
-func stuck() *explain.Explanation {
+func stuck() *api.Explanation {
 	e := allocated()
-	e.Target = explain.Target{Kind: "Pod", Namespace: "ml", Name: "train-0"}
+	e.Target = api.Target{Kind: "Pod", Namespace: "ml", Name: "train-0"}
 	e.Summary = "DRA driver gpu.example.com is not registered with the kubelet of node node-1 (12 times, last 30s ago)."
-	e.Stage = explain.StagePreparation
-	e.StageEvidence = []explain.Evidence{
+	e.Stage = api.StagePreparation
+	e.StageEvidence = []api.Evidence{
 		{Object: "Event/ml/train-0.18a2", Path: "message", Found: "Failed to prepare dynamic resources: DRA driver gpu.example.com is not registered", Wanted: "no event FailedPrepareDynamicResources of Pod/ml/train-0"},
 		{Object: "ResourceSlice", Path: "spec.nodeName", Found: "none of driver gpu.example.com for node node-1", Wanted: "what the driver publishes where it runs"},
 		{Object: "Node/node-1", Path: "status.nodeInfo.kubeletVersion", Found: "v1.34.1", Wanted: "v1.34.2 or newer"},
@@ -303,48 +303,48 @@ func stuck() *explain.Explanation {
 }
 
 // hostile has escape sequences in everything that a cluster can set.
-func hostile() *explain.Explanation {
+func hostile() *api.Explanation {
 	const evil = "x\x1b[2J\u202egnp\x07\r\nerror:\u009b1m\xff"
-	return &explain.Explanation{
-		Target: explain.Target{Kind: evil, Namespace: evil, Name: evil}, Verdict: explain.Error, Summary: evil,
-		Pods:             []explain.PodStatus{{Namespace: evil, Name: evil, Phase: evil, Node: evil, Stage: explain.Stage(evil)}},
-		StageEvidence:    []explain.Evidence{{Object: evil, Path: evil, Found: evil, Wanted: evil}},
-		SchedulerMessage: &explain.SchedulerMessage{Text: evil + evil, Source: evil},
-		Allocator:        explain.AllocatorInfo{Library: evil, Channel: evil, Cluster: evil, FeatureSource: evil, Features: []string{evil}},
+	return &api.Explanation{
+		Target: api.Target{Kind: evil, Namespace: evil, Name: evil}, Verdict: api.Error, Summary: evil,
+		Pods:             []api.PodStatus{{Namespace: evil, Name: evil, Phase: evil, Node: evil, Stage: api.Stage(evil)}},
+		StageEvidence:    []api.Evidence{{Object: evil, Path: evil, Found: evil, Wanted: evil}},
+		SchedulerMessage: &api.SchedulerMessage{Text: evil + evil, Source: evil},
+		Allocator:        api.AllocatorInfo{Library: evil, Channel: evil, Cluster: evil, FeatureSource: evil, Features: []string{evil}},
 		Assumptions:      []string{evil},
-		Claims: []explain.ClaimExplanation{{
+		Claims: []api.ClaimExplanation{{
 			Namespace: evil, Name: evil, Template: evil, PodClaim: evil, Constraints: []string{evil},
-			Allocation: &explain.Allocation{
+			Allocation: &api.Allocation{
 				Nodes: evil, ReservedFor: []string{evil},
-				Devices: []explain.AllocatedDevice{{
+				Devices: []api.AllocatedDevice{{
 					Request: evil, Driver: evil, Pool: evil, Device: evil, ShareID: evil,
 					ConsumedCapacity: map[string]string{evil: evil},
 				}},
 			},
-			Requests: []explain.RequestExplanation{{
+			Requests: []api.RequestExplanation{{
 				Name: evil, DeviceClass: evil, Considered: 1, Pools: 1, Eligible: 1, EligibleNodes: 1, BestNode: evil,
-				Rejected: []explain.Rejection{{
+				Rejected: []api.Rejection{{
 					Label: evil, Message: evil + evil, Where: evil, Devices: []string{evil},
-					Evidence: []explain.Evidence{{Object: evil, Path: evil, Found: evil, Wanted: evil}},
+					Evidence: []api.Evidence{{Object: evil, Path: evil, Found: evil, Wanted: evil}},
 				}},
 				EligibleDevices: []string{evil},
-				Selectors: []explain.SelectorTrace{{
+				Selectors: []api.SelectorTrace{{
 					Source: evil, Object: evil, Path: evil, Expression: evil, Error: evil, Notes: []string{evil},
-					Parts: []explain.SelectorPart{{
-						Expression: evil, Wanted: evil, Outcomes: explain.SelectorOutcomes{False: 1},
-						Values:   []explain.SelectorValue{{Found: evil, Outcome: explain.OutcomeFalse, Count: 1}},
-						Operands: []explain.SelectorPart{{Expression: evil}},
+					Parts: []api.SelectorPart{{
+						Expression: evil, Wanted: evil, Outcomes: api.SelectorOutcomes{False: 1},
+						Values:   []api.SelectorValue{{Found: evil, Outcome: api.OutcomeFalse, Count: 1}},
+						Operands: []api.SelectorPart{{Expression: evil}},
 					}},
 				}},
 			}},
 		}},
-		Nodes:     []explain.NodeGroup{{Count: 1, Names: []string{evil}, Verdict: explain.Error, Message: evil, Code: explain.Code(evil)}},
-		Placement: &explain.Placement{Node: evil, Claims: []explain.PlacementClaim{{Namespace: evil, Name: evil}}},
-		NextSteps: []explain.NextStep{{Actor: evil, Text: evil}},
+		Nodes:     []api.NodeGroup{{Count: 1, Names: []string{evil}, Verdict: api.Error, Message: evil, Code: api.Code(evil)}},
+		Placement: &api.Placement{Node: evil, Claims: []api.PlacementClaim{{Namespace: evil, Name: evil}}},
+		NextSteps: []api.NextStep{{Actor: evil, Text: evil}},
 	}
 }
 
-func draw(t *testing.T, e *explain.Explanation, opts Options) string {
+func draw(t *testing.T, e *api.Explanation, opts Options) string {
 	t.Helper()
 	before := e.DeepCopy()
 	var out bytes.Buffer
@@ -358,7 +358,7 @@ func draw(t *testing.T, e *explain.Explanation, opts Options) string {
 }
 
 func TestExplanation(t *testing.T) {
-	examples := map[string]*explain.Explanation{
+	examples := map[string]*api.Explanation{
 		"no-class": noClass(), "mixed": mixed(),
 		"too-many": tooMany(), "fits": fits(), "allocated": allocated(), "many-groups": manyGroups(), "stuck": stuck(), "hostile": hostile(),
 	}
@@ -397,7 +397,7 @@ func golden(t *testing.T, name, got string) {
 
 func TestLinesStayWithinWidth(t *testing.T) {
 	for _, width := range []int{80, 100, 140, 200} {
-		for name, e := range map[string]*explain.Explanation{"too-many": tooMany(), "fits": fits(), "allocated": allocated(), "stuck": stuck()} {
+		for name, e := range map[string]*api.Explanation{"too-many": tooMany(), "fits": fits(), "allocated": allocated(), "stuck": stuck()} {
 			for line := range strings.Lines(draw(t, e, Options{Width: width})) {
 				line = strings.TrimSuffix(line, "\n")
 				if got := ansi.StringWidth(line); got > min(width, tableWidth) {
@@ -412,7 +412,7 @@ func TestLinesStayWithinWidth(t *testing.T) {
 }
 
 func TestColorOnlyMarks(t *testing.T) {
-	for name, e := range map[string]*explain.Explanation{"too-many": tooMany(), "fits": fits(), "many-groups": manyGroups()} {
+	for name, e := range map[string]*api.Explanation{"too-many": tooMany(), "fits": fits(), "many-groups": manyGroups()} {
 		colored := draw(t, e, Options{Width: 80, Color: true})
 		if got, want := ansi.Strip(colored), draw(t, e, Options{Width: 80}); got != want {
 			t.Errorf("%s: colours change the text (-without +with):\n%s", name, cmp.Diff(want, got))
@@ -457,11 +457,11 @@ func TestSchedulerIsNotQuotedTwice(t *testing.T) {
 
 func TestNextSteps(t *testing.T) {
 	e := tooMany()
-	e.NextSteps = []explain.NextStep{
-		{Actor: explain.ActorUser, Text: "ask for less"},
-		{Actor: explain.ActorAdmin, Text: "ask for less"},
-		{Actor: explain.ActorUser, Text: "ask for less"},
-		{Actor: explain.ActorUser, Text: "remove the constraint, of which there are so many that this line is too long for the terminal"},
+	e.NextSteps = []api.NextStep{
+		{Actor: api.ActorUser, Text: "ask for less"},
+		{Actor: api.ActorAdmin, Text: "ask for less"},
+		{Actor: api.ActorUser, Text: "ask for less"},
+		{Actor: api.ActorUser, Text: "remove the constraint, of which there are so many that this line is too long for the terminal"},
 	}
 	out := draw(t, e, Options{Width: 80})
 	if want := `Next steps

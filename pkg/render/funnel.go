@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 )
 
@@ -25,7 +26,7 @@ const (
 	columnsRoom = 30
 )
 
-func (p *page) claims(e *explain.Explanation) {
+func (p *page) claims(e *api.Explanation) {
 	for i := range e.Claims {
 		claim := &e.Claims[i]
 		if nothingToSay(e) {
@@ -44,7 +45,7 @@ func (p *page) claims(e *explain.Explanation) {
 }
 
 // nothingToSay is true if there is but one claim and the head has said all.
-func nothingToSay(e *explain.Explanation) bool {
+func nothingToSay(e *api.Explanation) bool {
 	if len(e.Claims) != 1 {
 		return false
 	}
@@ -53,7 +54,7 @@ func nothingToSay(e *explain.Explanation) bool {
 }
 
 // claimField names the only claim of a target in the head.
-func claimField(e *explain.Explanation) string {
+func claimField(e *api.Explanation) string {
 	if len(e.Claims) != 1 || e.Target.Kind == explain.KindClaim || e.Claims[0].Allocation != nil || len(e.Claims[0].Requests) == 0 {
 		return ""
 	}
@@ -62,7 +63,7 @@ func claimField(e *explain.Explanation) string {
 
 // requests draws the funnels of a claim, the first right below its title if it
 // has one.
-func (p *page) requests(claim *explain.ClaimExplanation, titled bool) {
+func (p *page) requests(claim *api.ClaimExplanation, titled bool) {
 	single := len(claim.Requests) == 1
 	for i := range claim.Requests {
 		r := &claim.Requests[i]
@@ -83,7 +84,7 @@ func (p *page) requests(claim *explain.ClaimExplanation, titled bool) {
 	}
 }
 
-func claimTitle(claim *explain.ClaimExplanation) string {
+func claimTitle(claim *api.ClaimExplanation) string {
 	if claim.Name == "" && !claim.ExtendedResources && claim.Template == "" && claim.PodClaim != "" {
 		return fmt.Sprintf("Claim %s of the pod", claim.PodClaim)
 	}
@@ -91,7 +92,7 @@ func claimTitle(claim *explain.ClaimExplanation) string {
 }
 
 // claimName says which claim it is and where it comes from.
-func claimName(claim *explain.ClaimExplanation) string {
+func claimName(claim *api.ClaimExplanation) string {
 	name := qualified(claim.Namespace, claim.Name)
 	var from []string
 	if claim.PodClaim != "" {
@@ -114,7 +115,7 @@ func claimName(claim *explain.ClaimExplanation) string {
 	return name
 }
 
-func requestTitle(r *explain.RequestExplanation) string {
+func requestTitle(r *api.RequestExplanation) string {
 	request, alternative, _ := strings.Cut(r.Name, "/")
 	title := "Request " + request
 	if alternative != "" {
@@ -141,7 +142,7 @@ func requestTitle(r *explain.RequestExplanation) string {
 
 // funnel draws how the devices of the class become those that are available: one
 // line for each check that rejects some.
-func (p *page) funnel(r *explain.RequestExplanation) {
+func (p *page) funnel(r *api.RequestExplanation) {
 	first, rows := p.opening(r)
 	rows, rest := p.someReasons(rows)
 	numbers := []string{strconv.Itoa(first.count), strconv.Itoa(r.Eligible), "----"}
@@ -210,9 +211,9 @@ type opening struct {
 
 // opening says how many devices there are, and which rejections are to follow.
 // Those of other classes are only counted, unless somebody wants all of it.
-func (p *page) opening(r *explain.RequestExplanation) (first opening, rows []explain.Rejection) {
+func (p *page) opening(r *api.RequestExplanation) (first opening, rows []api.Rejection) {
 	rows = r.Rejected
-	if p.opts.Wide || len(rows) == 0 || rows[0].Code != explain.ClassSelectorFalse {
+	if p.opts.Wide || len(rows) == 0 || rows[0].Code != api.ClassSelectorFalse {
 		return opening{count: r.Considered, text: consideredText(r)}, rows
 	}
 	others := &rows[0]
@@ -243,7 +244,7 @@ func (p *page) openingLine(number, edge int, first opening) {
 }
 
 // rejectionText is the message of a rejection, unless its label says it all.
-func rejectionText(rejection *explain.Rejection) string {
+func rejectionText(rejection *api.Rejection) string {
 	if rejection.Message == rejection.Label {
 		return ""
 	}
@@ -277,7 +278,7 @@ func (p *page) columns(margin int, messages, places []string) (message int, besi
 }
 
 // evidence lists the proof of a rejection.
-func (p *page) evidence(indent int, facts []explain.Evidence) {
+func (p *page) evidence(indent int, facts []api.Evidence) {
 	if len(facts) == 0 {
 		return
 	}
@@ -287,7 +288,7 @@ func (p *page) evidence(indent int, facts []explain.Evidence) {
 	}
 }
 
-func evidenceText(e explain.Evidence) string {
+func evidenceText(e api.Evidence) string {
 	said := e.Object
 	if e.Path != "" {
 		said += " " + e.Path
@@ -304,7 +305,7 @@ func evidenceText(e explain.Evidence) string {
 	return said
 }
 
-func consideredText(r *explain.RequestExplanation) string {
+func consideredText(r *api.RequestExplanation) string {
 	if r.Pools == 0 {
 		return "devices: no pool has been published"
 	}
@@ -319,12 +320,12 @@ func devicesWord(n int) string {
 }
 
 // enough is true if one node alone has as many eligible devices as needed.
-func enough(r *explain.RequestExplanation) bool {
+func enough(r *api.RequestExplanation) bool {
 	return r.Eligible > 0 && int64(r.MostOnOneNode) >= max(r.Needs, 1)
 }
 
 // availableText says where the devices are that are available.
-func (p *page) availableText(r *explain.RequestExplanation) string {
+func (p *page) availableText(r *api.RequestExplanation) string {
 	if p.oneNode {
 		return availableOnNode(r)
 	}

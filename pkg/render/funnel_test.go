@@ -8,34 +8,34 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // mixed is a pod for whose request the cluster has devices of several classes:
 // enough of the right one on node-3, but not with one root.
-func mixed() *explain.Explanation {
+func mixed() *api.Explanation {
 	const message = "enough devices, but not with the same example.com/root: 8 wanted, the most is 4"
-	return &explain.Explanation{
-		Target: explain.Target{Kind: "Pod", Namespace: "ml", Name: "train-0"}, Verdict: explain.DoesNotFit, NodeCount: 4,
+	return &api.Explanation{
+		Target: api.Target{Kind: "Pod", Namespace: "ml", Name: "train-0"}, Verdict: api.DoesNotFit, NodeCount: 4,
 		Summary: "Enough devices, but not with the same example.com/root.",
-		Claims: []explain.ClaimExplanation{{
+		Claims: []api.ClaimExplanation{{
 			Namespace: "ml", Name: "gpus", PodClaim: "gpus", Constraints: []string{"the same example.com/root"},
-			Requests: []explain.RequestExplanation{{
+			Requests: []api.RequestExplanation{{
 				Name: "gpus", DeviceClass: "gpu.example.com", Mode: "ExactCount", Needs: 8,
 				Considered: 44, Pools: 6, Eligible: 13, EligibleNodes: 3, MostOnOneNode: 8, BestNode: "node-3",
-				Rejected: []explain.Rejection{
+				Rejected: []api.Rejection{
 					{
-						Code: explain.ClassSelectorFalse, Count: 12, Label: "other class", Where: "6 nodes",
+						Code: api.ClassSelectorFalse, Count: 12, Label: "other class", Where: "6 nodes",
 						Message: `driver is "nic.example.com"`,
 						Devices: []string{"nic.example.com/node-1/nic-0", "nic.example.com/node-1/nic-1", "nic.example.com/node-2/nic-0", "nic.example.com/node-2/nic-1"},
 					},
-					{Code: explain.DeviceAllocated, Count: 19, Label: "allocated", Message: "to claim ml/other", Where: "node-1"},
+					{Code: api.DeviceAllocated, Count: 19, Label: "allocated", Message: "to claim ml/other", Where: "node-1"},
 				},
 			}},
 		}},
-		Nodes: []explain.NodeGroup{
-			{Count: 1, Names: []string{"node-3"}, Verdict: explain.DoesNotFit, Code: explain.ConstraintUnsatisfiable, Message: message},
-			{Count: 3, Names: []string{"node-1", "node-2", "node-4"}, Verdict: explain.DoesNotFit, Code: explain.CountUnsatisfiable, Message: "request gpus needs 8 and can have 3"},
+		Nodes: []api.NodeGroup{
+			{Count: 1, Names: []string{"node-3"}, Verdict: api.DoesNotFit, Code: api.ConstraintUnsatisfiable, Message: message},
+			{Count: 3, Names: []string{"node-1", "node-2", "node-4"}, Verdict: api.DoesNotFit, Code: api.CountUnsatisfiable, Message: "request gpus needs 8 and can have 3"},
 		},
 	}
 }
@@ -100,15 +100,15 @@ func TestNoDeviceOfTheClass(t *testing.T) {
 
 func TestAvailable(t *testing.T) {
 	tests := map[string]struct {
-		change func(*explain.RequestExplanation)
+		change func(*api.RequestExplanation)
 		want   string
 	}{
-		"enough":           {func(*explain.RequestExplanation) {}, "   13  available on 3 nodes, at most 8 on one node (node-3)"},
-		"too few":          {func(r *explain.RequestExplanation) { r.MostOnOneNode = 7 }, "   13  available on 3 nodes, at most 7 on one node (node-3); 8 needed on one node"},
-		"on the only node": {func(r *explain.RequestExplanation) { r.Eligible, r.EligibleNodes, r.MostOnOneNode = 7, 1, 7 }, "    7  available on 1 node (node-3); 8 needed on one node"},
-		"none":             {func(r *explain.RequestExplanation) { r.Eligible, r.EligibleNodes, r.MostOnOneNode = 0, 0, 0 }, "    0  available"},
-		"all of them":      {func(r *explain.RequestExplanation) { r.Needs = 0 }, "   13  available on 3 nodes, at most 8 on one node (node-3)"},
-		"out of reach":     {func(r *explain.RequestExplanation) { r.EligibleNodes, r.MostOnOneNode, r.BestNode = 0, 0, "" }, "   13  eligible, but no node can reach them"},
+		"enough":           {func(*api.RequestExplanation) {}, "   13  available on 3 nodes, at most 8 on one node (node-3)"},
+		"too few":          {func(r *api.RequestExplanation) { r.MostOnOneNode = 7 }, "   13  available on 3 nodes, at most 7 on one node (node-3); 8 needed on one node"},
+		"on the only node": {func(r *api.RequestExplanation) { r.Eligible, r.EligibleNodes, r.MostOnOneNode = 7, 1, 7 }, "    7  available on 1 node (node-3); 8 needed on one node"},
+		"none":             {func(r *api.RequestExplanation) { r.Eligible, r.EligibleNodes, r.MostOnOneNode = 0, 0, 0 }, "    0  available"},
+		"all of them":      {func(r *api.RequestExplanation) { r.Needs = 0 }, "   13  available on 3 nodes, at most 8 on one node (node-3)"},
+		"out of reach":     {func(r *api.RequestExplanation) { r.EligibleNodes, r.MostOnOneNode, r.BestNode = 0, 0, "" }, "   13  eligible, but no node can reach them"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestAvailable(t *testing.T) {
 
 func TestMessageDoesNotRepeatLabel(t *testing.T) {
 	for message, want := range map[string]string{"out of reach": "", "two devices gpu-0": "two devices gpu-0"} {
-		if got := rejectionText(&explain.Rejection{Label: "out of reach", Message: message}); got != want {
+		if got := rejectionText(&api.Rejection{Label: "out of reach", Message: message}); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -129,14 +129,14 @@ func TestMessageDoesNotRepeatLabel(t *testing.T) {
 
 func TestClaimTitle(t *testing.T) {
 	tests := map[string]struct {
-		claim explain.ClaimExplanation
+		claim api.ClaimExplanation
 		want  string
 	}{
-		"claim":         {explain.ClaimExplanation{Namespace: "ml", Name: "a"}, "ResourceClaim ml/a"},
-		"of a pod":      {explain.ClaimExplanation{Namespace: "ml", Name: "a", PodClaim: "gpu", Template: "t"}, "ResourceClaim ml/a (gpu of the pod, template t)"},
-		"not generated": {explain.ClaimExplanation{PodClaim: "gpu", Template: "t"}, "ResourceClaim not created yet (gpu of the pod, template t)"},
-		"missing":       {explain.ClaimExplanation{PodClaim: "gpu"}, "Claim gpu of the pod"},
-		"extended":      {explain.ClaimExplanation{ExtendedResources: true}, "ResourceClaim to be created by the scheduler, for the extended resources of the pod"},
+		"claim":         {api.ClaimExplanation{Namespace: "ml", Name: "a"}, "ResourceClaim ml/a"},
+		"of a pod":      {api.ClaimExplanation{Namespace: "ml", Name: "a", PodClaim: "gpu", Template: "t"}, "ResourceClaim ml/a (gpu of the pod, template t)"},
+		"not generated": {api.ClaimExplanation{PodClaim: "gpu", Template: "t"}, "ResourceClaim not created yet (gpu of the pod, template t)"},
+		"missing":       {api.ClaimExplanation{PodClaim: "gpu"}, "Claim gpu of the pod"},
+		"extended":      {api.ClaimExplanation{ExtendedResources: true}, "ResourceClaim to be created by the scheduler, for the extended resources of the pod"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -149,14 +149,14 @@ func TestClaimTitle(t *testing.T) {
 
 func TestRequestTitle(t *testing.T) {
 	tests := map[string]struct {
-		request explain.RequestExplanation
+		request api.RequestExplanation
 		want    string
 	}{
-		"one device":        {explain.RequestExplanation{Name: "gpu", Needs: 1, DeviceClass: "c"}, "Request gpu: 1 device of class c"},
-		"all":               {explain.RequestExplanation{Name: "gpu", DeviceClass: "c"}, "Request gpu: all devices of class c"},
-		"alternative":       {explain.RequestExplanation{Name: "nic/fast", Needs: 2, DeviceClass: "c"}, "Request nic, alternative fast: 2 devices of class c"},
-		"admin":             {explain.RequestExplanation{Name: "gpu", Needs: 1, AdminAccess: true}, "Request gpu: 1 device, with admin access"},
-		"extended resource": {explain.RequestExplanation{Name: "r", Needs: 1, DeviceClass: "c", ExtendedResource: "example.com/gpu"}, "Extended resource example.com/gpu: 1 device of class c"},
+		"one device":        {api.RequestExplanation{Name: "gpu", Needs: 1, DeviceClass: "c"}, "Request gpu: 1 device of class c"},
+		"all":               {api.RequestExplanation{Name: "gpu", DeviceClass: "c"}, "Request gpu: all devices of class c"},
+		"alternative":       {api.RequestExplanation{Name: "nic/fast", Needs: 2, DeviceClass: "c"}, "Request nic, alternative fast: 2 devices of class c"},
+		"admin":             {api.RequestExplanation{Name: "gpu", Needs: 1, AdminAccess: true}, "Request gpu: 1 device, with admin access"},
+		"extended resource": {api.RequestExplanation{Name: "r", Needs: 1, DeviceClass: "c", ExtendedResource: "example.com/gpu"}, "Extended resource example.com/gpu: 1 device of class c"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -169,9 +169,9 @@ func TestRequestTitle(t *testing.T) {
 
 func TestClaimWithNothingToSay(t *testing.T) {
 	e := mixed()
-	e.Claims = []explain.ClaimExplanation{{Namespace: "ml", Name: "typo", PodClaim: "gpu"}}
+	e.Claims = []api.ClaimExplanation{{Namespace: "ml", Name: "typo", PodClaim: "gpu"}}
 	out := draw(t, e, Options{Width: 120})
 	wantNot(t, out, "typo", "\n\n\n")
-	e.Claims = append(e.Claims, explain.ClaimExplanation{PodClaim: "other"})
+	e.Claims = append(e.Claims, api.ClaimExplanation{PodClaim: "other"})
 	wantLines(t, draw(t, e, Options{Width: 120}), "ResourceClaim ml/typo (gpu of the pod)", "Claim other of the pod")
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 )
 
@@ -27,12 +28,12 @@ const (
 
 // head draws the verdict, and below it what is said about the target as a
 // whole, a labeled line for each.
-func (p *page) head(e *explain.Explanation) {
+func (p *page) head(e *api.Explanation) {
 	said, m := verdict(e)
 	p.text(0, m, said)
 	p.blank()
 	reason := "Reason"
-	if e.Verdict == explain.Fits || e.Verdict == explain.Allocated {
+	if e.Verdict == api.Fits || e.Verdict == api.Allocated {
 		reason = "Result"
 	}
 	p.field(reason, e.Summary)
@@ -58,11 +59,11 @@ func (p *page) field(label string, texts ...string) {
 }
 
 // verdict says in a sentence what the outcome for the target is.
-func verdict(e *explain.Explanation) (string, mark) {
+func verdict(e *api.Explanation) (string, mark) {
 	target := e.Target.Kind + " " + qualified(e.Target.Namespace, e.Target.Name)
 	where := where(e)
 	switch e.Verdict {
-	case explain.Allocated:
+	case api.Allocated:
 		if finished(e) {
 			return target + " is finished", good
 		}
@@ -74,21 +75,21 @@ func verdict(e *explain.Explanation) (string, mark) {
 			said += " and can be used on " + where
 		}
 		return target + said, good
-	case explain.Fits:
+	case api.Fits:
 		return target + " fits on " + where, good
-	case explain.DoesNotFit:
+	case api.DoesNotFit:
 		if e.Node == nil && e.NodeCount == 0 {
 			return target + " does not fit: the cluster has no nodes", bad
 		}
 		return target + " does not fit on " + where, bad
-	case explain.Blocked:
+	case api.Blocked:
 		return target + " is blocked" + although(e), bad
-	case explain.Error:
+	case api.Error:
 		if e.Target.Kind == explain.KindPod {
 			return target + " cannot be scheduled on any node", bad
 		}
 		return target + " cannot be allocated on any node", bad
-	case explain.Undetermined:
+	case api.Undetermined:
 		if e.Node != nil {
 			return target + ": not known whether it fits on " + where, unsure
 		}
@@ -99,8 +100,8 @@ func verdict(e *explain.Explanation) (string, mark) {
 }
 
 // finished reports whether the target is a pod that has ended.
-func finished(e *explain.Explanation) bool {
-	return e.Target.Kind == explain.KindPod && slices.ContainsFunc(e.Pods, func(pod explain.PodStatus) bool {
+func finished(e *api.Explanation) bool {
+	return e.Target.Kind == explain.KindPod && slices.ContainsFunc(e.Pods, func(pod api.PodStatus) bool {
 		ended := pod.Phase == string(corev1.PodSucceeded) || pod.Phase == string(corev1.PodFailed)
 		return ended && pod.Namespace == e.Target.Namespace && pod.Name == e.Target.Name
 	})
@@ -108,7 +109,7 @@ func finished(e *explain.Explanation) bool {
 
 // although says which devices there are for a target that is blocked. What
 // blocks it is in the summary.
-func although(e *explain.Explanation) string {
+func although(e *api.Explanation) string {
 	switch n := fitting(e.Nodes); {
 	case e.Placement == nil && n > 0:
 		return ", although its claims are allocated"
@@ -122,14 +123,14 @@ func although(e *explain.Explanation) string {
 }
 
 // where names the nodes that a verdict is about.
-func where(e *explain.Explanation) string {
+func where(e *api.Explanation) string {
 	switch {
 	case e.Node != nil:
 		return "node " + e.Node.Name
-	case e.Verdict == explain.Fits && e.SameAs != nil && e.Placement != nil:
+	case e.Verdict == api.Fits && e.SameAs != nil && e.Placement != nil:
 		// The other answer has the nodes.
 		return "node " + e.Placement.Node
-	case e.Verdict == explain.Fits:
+	case e.Verdict == api.Fits:
 		return fmt.Sprintf("%d of %s", fitting(e.Nodes), count(e.NodeCount, "node"))
 	case e.NodeCount == 1:
 		return "the only node"
@@ -138,10 +139,10 @@ func where(e *explain.Explanation) string {
 	}
 }
 
-func fitting(groups []explain.NodeGroup) int {
+func fitting(groups []api.NodeGroup) int {
 	n := 0
 	for _, group := range groups {
-		if group.Verdict == explain.Fits || group.Verdict == explain.Allocated {
+		if group.Verdict == api.Fits || group.Verdict == api.Allocated {
 			n += group.Count
 		}
 	}
@@ -149,7 +150,7 @@ func fitting(groups []explain.NodeGroup) int {
 }
 
 // status says for each pod what it waits for or where it is.
-func (p *page) status(e *explain.Explanation) []string {
+func (p *page) status(e *api.Explanation) []string {
 	if len(e.Pods) == 0 {
 		if e.Stage == "" {
 			return nil
@@ -177,7 +178,7 @@ func (p *page) status(e *explain.Explanation) []string {
 	return said
 }
 
-func podStatus(pod *explain.PodStatus) string {
+func podStatus(pod *api.PodStatus) string {
 	var said string
 	switch {
 	case pod.Node == "" && pod.AgeSeconds > 0:
@@ -196,7 +197,7 @@ func podStatus(pod *explain.PodStatus) string {
 }
 
 // stageEvidence is what proves the stage.
-func (p *page) stageEvidence(e *explain.Explanation) []string {
+func (p *page) stageEvidence(e *api.Explanation) []string {
 	shown := e.StageEvidence
 	if !p.opts.Wide && len(shown) > shownEvidence {
 		shown = shown[:shownEvidence]
@@ -213,7 +214,7 @@ func (p *page) stageEvidence(e *explain.Explanation) []string {
 
 // stageFact names the field and what it says. The message of an event is in the
 // reason.
-func stageFact(fact *explain.Evidence, wide bool) string {
+func stageFact(fact *api.Evidence, wide bool) string {
 	if fact.Path == "message" && !wide {
 		return fact.Object
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 func gpus(from, to int) []string {
@@ -25,86 +25,86 @@ func gpus(from, to int) []string {
 
 // oneNode is a pod that cannot use a node for two reasons, and whose devices
 // would not do either.
-func oneNode() *explain.Explanation {
-	return &explain.Explanation{
-		Target: explain.Target{Kind: "Pod", Namespace: "ml", Name: "train-0"}, Verdict: explain.DoesNotFit,
+func oneNode() *api.Explanation {
+	return &api.Explanation{
+		Target: api.Target{Kind: "Pod", Namespace: "ml", Name: "train-0"}, Verdict: api.DoesNotFit,
 		Summary:  "Taint team=a:NoSchedule is not tolerated; not enough cpu: 12 wanted, 3500m left of 64; apart from that, request gpus needs 4 and can have 3: 3 not matching the selector, 1 allocated and 1 tainted.",
-		Stage:    explain.StageAllocation,
+		Stage:    api.StageAllocation,
 		PodCount: 1,
-		Pods:     []explain.PodStatus{{Namespace: "ml", Name: "train-0", Phase: "Pending", AgeSeconds: 840, Stage: explain.StageAllocation}},
-		Node: &explain.NodeExplanation{
+		Pods:     []api.PodStatus{{Namespace: "ml", Name: "train-0", Phase: "Pending", AgeSeconds: 840, Stage: api.StageAllocation}},
+		Node: &api.NodeExplanation{
 			Name: "gpu-03",
-			Misfits: []explain.NodeMisfit{
-				{Code: explain.NodeUnsuitable, Message: "taint team=a:NoSchedule is not tolerated", Evidence: explain.Evidence{Object: "Node/gpu-03", Path: "spec.taints[0]", Found: "team=a:NoSchedule", Wanted: "a toleration in the pod"}},
-				{Code: explain.NodeUnsuitable, Message: "not enough cpu: 12 wanted, 3500m left of 64", Evidence: explain.Evidence{Object: "Node/gpu-03", Path: "status.allocatable['cpu']", Found: "3500m left of 64", Wanted: "12"}},
+			Misfits: []api.NodeMisfit{
+				{Code: api.NodeUnsuitable, Message: "taint team=a:NoSchedule is not tolerated", Evidence: api.Evidence{Object: "Node/gpu-03", Path: "spec.taints[0]", Found: "team=a:NoSchedule", Wanted: "a toleration in the pod"}},
+				{Code: api.NodeUnsuitable, Message: "not enough cpu: 12 wanted, 3500m left of 64", Evidence: api.Evidence{Object: "Node/gpu-03", Path: "status.allocatable['cpu']", Found: "3500m left of 64", Wanted: "12"}},
 			},
-			Pools: []explain.ReachablePool{
+			Pools: []api.ReachablePool{
 				{Driver: "gpu.example.com", Name: "gpu-03", Generation: 4, Slices: 1, ExpectedSlices: 1, Devices: 8, Usable: true},
-				{Driver: "gpu.example.com", Name: "rack-7", Generation: 2, Slices: 1, ExpectedSlices: 2, Devices: 1, Code: explain.PoolIncomplete, Message: "1 of 2 slices of pool rack-7 published", Evidence: &explain.Evidence{Object: "Pool/gpu.example.com/rack-7", Path: "spec.pool.resourceSliceCount", Found: "1 slice", Wanted: "2"}},
-				{Driver: "nic.example.com", Name: "gpu-03", Generation: 2, Slices: 1, ExpectedSlices: 1, Devices: 3, Usable: true, Code: explain.PoolObsolete, Message: "older than generation 2 of pool gpu-03"},
+				{Driver: "gpu.example.com", Name: "rack-7", Generation: 2, Slices: 1, ExpectedSlices: 2, Devices: 1, Code: api.PoolIncomplete, Message: "1 of 2 slices of pool rack-7 published", Evidence: &api.Evidence{Object: "Pool/gpu.example.com/rack-7", Path: "spec.pool.resourceSliceCount", Found: "1 slice", Wanted: "2"}},
+				{Driver: "nic.example.com", Name: "gpu-03", Generation: 2, Slices: 1, ExpectedSlices: 1, Devices: 3, Usable: true, Code: api.PoolObsolete, Message: "older than generation 2 of pool gpu-03"},
 			},
-			Devices: explain.DoesNotFit, Code: explain.CountUnsatisfiable,
+			Devices: api.DoesNotFit, Code: api.CountUnsatisfiable,
 			Message: "request gpus needs 4 and can have 3: 3 not matching the selector, 1 allocated and 1 tainted",
 		},
-		Claims: []explain.ClaimExplanation{{
+		Claims: []api.ClaimExplanation{{
 			Namespace: "ml", Name: "train-0-gpus-x7k2p", Template: "four", PodClaim: "gpus",
-			Requests: []explain.RequestExplanation{{
+			Requests: []api.RequestExplanation{{
 				Name: "gpus", DeviceClass: "gpu.example.com", Mode: "ExactCount", Needs: 4,
 				Considered: 12, Pools: 3, Eligible: 3, EligibleNodes: 1, MostOnOneNode: 3, BestNode: "gpu-03",
-				Rejected: []explain.Rejection{
-					{Code: explain.ClassSelectorFalse, Count: 3, Label: "other class", Message: `not of class gpu.example.com: driver is "nic.example.com"`, Devices: []string{"nic.example.com/gpu-03/nic-0", "nic.example.com/gpu-03/nic-1", "nic.example.com/gpu-03/nic-2"}},
-					{Code: explain.PoolIncomplete, Count: 1, Label: "pool incomplete", Message: "1 of 2 slices of pool rack-7 published", Devices: []string{"gpu.example.com/rack-7/far-0"}},
-					{Code: explain.RequestSelectorFalse, Count: 3, Label: "selector 2", Message: "memory is 40Gi, must be 80Gi or more", Devices: gpus(0, 2)},
-					{Code: explain.DeviceAllocated, Count: 1, Label: "allocated", Message: "to claim serving/chat-0", Devices: gpus(3, 3)},
-					{Code: explain.DeviceTainted, Count: 1, Label: "tainted", Message: "gpu.example.com/xid=79:NoExecute", Devices: gpus(4, 4)},
+				Rejected: []api.Rejection{
+					{Code: api.ClassSelectorFalse, Count: 3, Label: "other class", Message: `not of class gpu.example.com: driver is "nic.example.com"`, Devices: []string{"nic.example.com/gpu-03/nic-0", "nic.example.com/gpu-03/nic-1", "nic.example.com/gpu-03/nic-2"}},
+					{Code: api.PoolIncomplete, Count: 1, Label: "pool incomplete", Message: "1 of 2 slices of pool rack-7 published", Devices: []string{"gpu.example.com/rack-7/far-0"}},
+					{Code: api.RequestSelectorFalse, Count: 3, Label: "selector 2", Message: "memory is 40Gi, must be 80Gi or more", Devices: gpus(0, 2)},
+					{Code: api.DeviceAllocated, Count: 1, Label: "allocated", Message: "to claim serving/chat-0", Devices: gpus(3, 3)},
+					{Code: api.DeviceTainted, Count: 1, Label: "tainted", Message: "gpu.example.com/xid=79:NoExecute", Devices: gpus(4, 4)},
 				},
 				EligibleDevices: gpus(5, 7),
 			}},
 		}},
 		NodeCount: 1,
-		Nodes:     []explain.NodeGroup{{Count: 1, Names: []string{"gpu-03"}, Verdict: explain.DoesNotFit, Code: explain.NodeUnsuitable, Message: "taint team=a:NoSchedule is not tolerated"}},
+		Nodes:     []api.NodeGroup{{Count: 1, Names: []string{"gpu-03"}, Verdict: api.DoesNotFit, Code: api.NodeUnsuitable, Message: "taint team=a:NoSchedule is not tolerated"}},
 	}
 }
 
 // oneDevice is a device that is wrong in more than one way.
-func oneDevice() *explain.Explanation {
+func oneDevice() *api.Explanation {
 	since := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
-	passed := func(check, label string) explain.DeviceCheck {
-		return explain.DeviceCheck{Check: check, Label: label, Outcome: explain.CheckPassed}
+	passed := func(check, label string) api.DeviceCheck {
+		return api.DeviceCheck{Check: check, Label: label, Outcome: api.CheckPassed}
 	}
-	return &explain.Explanation{
-		Target: explain.Target{Kind: "Pod", Namespace: "ml", Name: "train-0"}, Verdict: explain.DoesNotFit, NodeCount: 42,
+	return &api.Explanation{
+		Target: api.Target{Kind: "Pod", Namespace: "ml", Name: "train-0"}, Verdict: api.DoesNotFit, NodeCount: 42,
 		Summary: "Request gpus needs 4 and can have 3: 5 allocated (node-23).",
-		Device: &explain.DeviceExplanation{
-			Driver: "gpu.example.com", Pool: "gpu-03", Name: "gpu-4", Outcome: explain.Rejected,
+		Device: &api.DeviceExplanation{
+			Driver: "gpu.example.com", Pool: "gpu-03", Name: "gpu-4", Outcome: api.Rejected,
 			Summary: "Request gpus: selector (memory is 40Gi, must be 80Gi or more); it would also fail: allocated and tainted.",
 			Slice:   "gpu-03-gpu.example.com-mfzwm", Generation: 4, Nodes: "gpu-03", NodeCount: 1, Shared: true,
-			Attributes:        []explain.DeviceValue{{Name: "productName", Value: `"Atlas-40"`}, {Name: "resource.kubernetes.io/pcieRoot", Value: `"pci0000:17"`}},
-			Capacity:          []explain.DeviceCapacity{{Name: "memory", Total: "40Gi", Consumed: "10Gi", Left: "30Gi"}},
-			Counters:          []explain.DeviceCounter{{CounterSet: "card-1", Counter: "slices", Takes: "3", Total: "7", Left: "1", UsedBy: []string{"gpu-0", "gpu-1", "gpu-2"}, CompatibilityGroups: []string{"mig"}}},
-			Taints:            []explain.DeviceTaint{{Taint: "gpu.example.com/xid=79:NoExecute", Since: &since, Evidence: explain.Evidence{Object: "DeviceTaintRule/broken"}}},
+			Attributes:        []api.DeviceValue{{Name: "productName", Value: `"Atlas-40"`}, {Name: "resource.kubernetes.io/pcieRoot", Value: `"pci0000:17"`}},
+			Capacity:          []api.DeviceCapacity{{Name: "memory", Total: "40Gi", Consumed: "10Gi", Left: "30Gi"}},
+			Counters:          []api.DeviceCounter{{CounterSet: "card-1", Counter: "slices", Takes: "3", Total: "7", Left: "1", UsedBy: []string{"gpu-0", "gpu-1", "gpu-2"}, CompatibilityGroups: []string{"mig"}}},
+			Taints:            []api.TaintEvidence{{Taint: "gpu.example.com/xid=79:NoExecute", Since: &since, Evidence: api.Evidence{Object: "DeviceTaintRule/broken"}}},
 			BindingConditions: []string{"example.com/attached"}, BindingFailureConditions: []string{"example.com/lost"},
-			Holders: []explain.DeviceHolder{{Namespace: "serving", Name: "chat-0", Request: "gpu", ShareID: "0aa1", ConsumedCapacity: map[string]string{"memory": "10Gi"}, Since: &since, ReservedFor: []string{"pod/chat-0"}, Conditions: []string{"Ready=True"}}},
-			Health:  []explain.DeviceHealth{{Pod: "serving/chat-0", Health: "Unhealthy", Message: "ECC error count exceeded"}},
-			Requests: []explain.DeviceRequest{
+			Holders: []api.DeviceHolder{{Namespace: "serving", Name: "chat-0", Request: "gpu", ShareID: "0aa1", ConsumedCapacity: map[string]string{"memory": "10Gi"}, Since: &since, ReservedFor: []string{"pod/chat-0"}, Conditions: []string{"Ready=True"}}},
+			Health:  []api.DeviceHealth{{Pod: "serving/chat-0", Health: "Unhealthy", Message: "ECC error count exceeded"}},
+			Requests: []api.DeviceRequest{
 				{
-					Claim: "ml/train-0-gpus-x7k2p", Name: "gpus", DeviceClass: "gpu.example.com", Node: "gpu-03", Outcome: explain.Rejected,
+					Claim: "ml/train-0-gpus-x7k2p", Name: "gpus", DeviceClass: "gpu.example.com", Node: "gpu-03", Outcome: api.Rejected,
 					Message: "memory is 40Gi, must be 80Gi or more",
-					Checks: []explain.DeviceCheck{
+					Checks: []api.DeviceCheck{
 						passed("Class", "class gpu.example.com"), passed("Node", "node takes the pod"), passed("Reach", "in reach of the node"), passed("Slice", "slice"), passed("Pool", "pool"), passed("BindingConditions", "binding conditions"),
-						{Check: "Selector", Label: "selector", Outcome: explain.CheckFailed, Code: explain.RequestSelectorFalse, Message: "memory is 40Gi, must be 80Gi or more", Evidence: []explain.Evidence{{Object: "ResourceClaim/ml/train-0-gpus-x7k2p", Path: "spec.devices.requests[0].exactly.selectors[0].cel.expression", Found: "memory is 40Gi", Wanted: `device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0`}}},
-						{Check: "InUse", Label: "allocated", Outcome: explain.CheckFailed, Code: explain.DeviceAllocated, Message: "to claim serving/chat-0"},
+						{Check: "Selector", Label: "selector", Outcome: api.CheckFailed, Code: api.RequestSelectorFalse, Message: "memory is 40Gi, must be 80Gi or more", Evidence: []api.Evidence{{Object: "ResourceClaim/ml/train-0-gpus-x7k2p", Path: "spec.devices.requests[0].exactly.selectors[0].cel.expression", Found: "memory is 40Gi", Wanted: `device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0`}}},
+						{Check: "InUse", Label: "allocated", Outcome: api.CheckFailed, Code: api.DeviceAllocated, Message: "to claim serving/chat-0"},
 						passed("CapacityLeft", "capacity left"), passed("NodeOperations", "node operations"),
-						{Check: "Partition", Label: "shared counters", Outcome: explain.CheckNotReached, Message: "it is in use and has taken its part already"},
-						{Check: "Taint", Label: "tainted", Outcome: explain.CheckFailed, Code: explain.DeviceTainted, Message: "gpu.example.com/xid=79:NoExecute"},
+						{Check: "Partition", Label: "shared counters", Outcome: api.CheckNotReached, Message: "it is in use and has taken its part already"},
+						{Check: "Taint", Label: "tainted", Outcome: api.CheckFailed, Code: api.DeviceTainted, Message: "gpu.example.com/xid=79:NoExecute"},
 						passed("Constraint", "the same resource.kubernetes.io/pcieRoot"),
 					},
 				},
 				{
-					Claim: "ml/train-0-gpus-x7k2p", Name: "nic", DeviceClass: "nic.example.com", Node: "gpu-03", Outcome: explain.Rejected,
+					Claim: "ml/train-0-gpus-x7k2p", Name: "nic", DeviceClass: "nic.example.com", Node: "gpu-03", Outcome: api.Rejected,
 					Message: `driver is "gpu.example.com", must be "nic.example.com"`,
-					Checks: []explain.DeviceCheck{
-						{Check: "Class", Label: "other class", Outcome: explain.CheckFailed, Code: explain.ClassSelectorFalse, Message: `driver is "gpu.example.com", must be "nic.example.com"`},
+					Checks: []api.DeviceCheck{
+						{Check: "Class", Label: "other class", Outcome: api.CheckFailed, Code: api.ClassSelectorFalse, Message: `driver is "gpu.example.com", must be "nic.example.com"`},
 						passed("Node", "node takes the pod"),
 					},
 				},
@@ -114,7 +114,7 @@ func oneDevice() *explain.Explanation {
 }
 
 func TestNearMisses(t *testing.T) {
-	for name, e := range map[string]*explain.Explanation{"one-node": oneNode(), "one-device": oneDevice()} {
+	for name, e := range map[string]*api.Explanation{"one-node": oneNode(), "one-device": oneDevice()} {
 		for form, opts := range map[string]Options{"80": {Width: 80}, "140": {Width: 140}, "140-wide": {Width: 140, Wide: true}} {
 			t.Run(name+"-"+form, func(t *testing.T) {
 				out := draw(t, e, opts)
@@ -134,13 +134,13 @@ func TestNearMisses(t *testing.T) {
 
 // TestNodeHeadline has the headline of each verdict for one node.
 func TestNodeHeadline(t *testing.T) {
-	for verdict, want := range map[explain.Verdict]string{
-		explain.Allocated:    "Pod ml/train-0: all devices are allocated and can be used on node gpu-03\n",
-		explain.Fits:         "Pod ml/train-0 fits on node gpu-03\n",
-		explain.DoesNotFit:   "Pod ml/train-0 does not fit on node gpu-03\n",
-		explain.Undetermined: "Pod ml/train-0: not known whether it fits on node gpu-03\n",
-		explain.Blocked:      "Pod ml/train-0 is blocked\n",
-		explain.Error:        "Pod ml/train-0 cannot be scheduled on any node\n",
+	for verdict, want := range map[api.Verdict]string{
+		api.Allocated:    "Pod ml/train-0: all devices are allocated and can be used on node gpu-03\n",
+		api.Fits:         "Pod ml/train-0 fits on node gpu-03\n",
+		api.DoesNotFit:   "Pod ml/train-0 does not fit on node gpu-03\n",
+		api.Undetermined: "Pod ml/train-0: not known whether it fits on node gpu-03\n",
+		api.Blocked:      "Pod ml/train-0 is blocked\n",
+		api.Error:        "Pod ml/train-0 cannot be scheduled on any node\n",
 	} {
 		e := oneNode()
 		e.Verdict = verdict
@@ -154,20 +154,20 @@ func TestNodeHeadline(t *testing.T) {
 func TestHiddenClaims(t *testing.T) {
 	const reason = "you may not list claims"
 	tests := map[string]struct {
-		outcome explain.DeviceOutcome
+		outcome api.DeviceOutcome
 		held    bool
 		want    []string
 	}{
-		"picked": {explain.Picked, false, []string{
+		"picked": {api.Picked, false, []string{
 			"Device gpu.example.com/gpu-03/gpu-4 would be picked for Pod ml/train-0, as far as can be determined",
 			"Request gpus of claim ml/train-0-gpus-x7k2p, on gpu-03: picked, as far as can be determined",
 			"  allocated to  not known: you may not list claims",
 		}},
-		"a candidate": {explain.Eligible, false, []string{
+		"a candidate": {api.Eligible, false, []string{
 			"Device gpu.example.com/gpu-03/gpu-4 is eligible for Pod ml/train-0; not known whether it is picked",
 			"Request gpus of claim ml/train-0-gpus-x7k2p, on gpu-03: eligible",
 		}},
-		"shared": {explain.Rejected, true, []string{
+		"shared": {api.Rejected, true, []string{
 			"Device gpu.example.com/gpu-03/gpu-4 is not eligible for Pod ml/train-0",
 			"                possibly more claims: you may not list claims",
 		}},
@@ -175,7 +175,7 @@ func TestHiddenClaims(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			e := oneDevice()
-			e.Verdict = explain.Undetermined
+			e.Verdict = api.Undetermined
 			d := e.Device
 			d.Outcome, d.Requests[0].Outcome, d.HoldersUnknown = test.outcome, test.outcome, reason
 			if !test.held {
@@ -192,7 +192,7 @@ func TestManyReasonsOnOneNode(t *testing.T) {
 	r := &e.Claims[0].Requests[0]
 	r.Rejected = nil
 	for i := range 50 {
-		r.Rejected = append(r.Rejected, explain.Rejection{Code: explain.DeviceAllocated, Count: 1, Label: "allocated", Message: fmt.Sprintf("to claim c-%d", i), Devices: gpus(i, i)})
+		r.Rejected = append(r.Rejected, api.Rejection{Code: api.DeviceAllocated, Count: 1, Label: "allocated", Message: fmt.Sprintf("to claim c-%d", i), Devices: gpus(i, i)})
 	}
 	if out := draw(t, e, Options{Width: 80}); !strings.Contains(out, "to claim c-29 ") || strings.Contains(out, "to claim c-30 ") || !strings.Contains(out, "and 20 more reasons for 20 devices: -o wide lists them") {
 		t.Errorf("not shortened:\n%s", out)
@@ -205,25 +205,25 @@ func TestManyReasonsOnOneNode(t *testing.T) {
 func TestNothingHostileGetsIntoNearMisses(t *testing.T) {
 	const evil = "x\x1b[2J\u202egnp\x07\r\nerror:\u009b1m\xff"
 	node, device := hostile(), hostile()
-	fact := explain.Evidence{Object: evil, Path: evil, Found: evil, Wanted: evil}
-	node.Node = &explain.NodeExplanation{
-		Name: evil, Devices: explain.DoesNotFit, Message: evil,
-		Misfits: []explain.NodeMisfit{{Message: evil, Evidence: fact}},
-		Pools:   []explain.ReachablePool{{Driver: evil, Name: evil, Message: evil, Evidence: &fact}},
+	fact := api.Evidence{Object: evil, Path: evil, Found: evil, Wanted: evil}
+	node.Node = &api.NodeExplanation{
+		Name: evil, Devices: api.DoesNotFit, Message: evil,
+		Misfits: []api.NodeMisfit{{Message: evil, Evidence: fact}},
+		Pools:   []api.ReachablePool{{Driver: evil, Name: evil, Message: evil, Evidence: &fact}},
 	}
-	device.Device = &explain.DeviceExplanation{
+	device.Device = &api.DeviceExplanation{
 		Driver: evil, Pool: evil, Name: evil, Outcome: evil, Summary: evil, Slice: evil, Nodes: evil, HoldersUnknown: evil,
-		Attributes: []explain.DeviceValue{{Name: evil, Value: evil}}, Capacity: []explain.DeviceCapacity{{Name: evil, Total: evil, Left: evil}},
-		Counters:          []explain.DeviceCounter{{CounterSet: evil, Counter: evil, Takes: evil, Total: evil, UsedBy: []string{evil}, CompatibilityGroups: []string{evil}}},
-		Taints:            []explain.DeviceTaint{{Taint: evil, Evidence: fact}},
+		Attributes: []api.DeviceValue{{Name: evil, Value: evil}}, Capacity: []api.DeviceCapacity{{Name: evil, Total: evil, Left: evil}},
+		Counters:          []api.DeviceCounter{{CounterSet: evil, Counter: evil, Takes: evil, Total: evil, UsedBy: []string{evil}, CompatibilityGroups: []string{evil}}},
+		Taints:            []api.TaintEvidence{{Taint: evil, Evidence: fact}},
 		BindingConditions: []string{evil}, BindingFailureConditions: []string{evil},
-		Holders: []explain.DeviceHolder{{Namespace: evil, Name: evil, Request: evil, ShareID: evil, ConsumedCapacity: map[string]string{evil: evil}, ReservedFor: []string{evil}, Conditions: []string{evil}}},
-		Health:  []explain.DeviceHealth{{Pod: evil, Health: evil, Message: evil}},
-		Requests: []explain.DeviceRequest{{Claim: evil, Name: evil, Node: evil, Outcome: evil, Message: evil, Checks: []explain.DeviceCheck{
-			{Label: evil, Outcome: explain.CheckFailed, Message: evil, Evidence: []explain.Evidence{fact}}, {Label: evil, Outcome: explain.CheckPassed},
+		Holders: []api.DeviceHolder{{Namespace: evil, Name: evil, Request: evil, ShareID: evil, ConsumedCapacity: map[string]string{evil: evil}, ReservedFor: []string{evil}, Conditions: []string{evil}}},
+		Health:  []api.DeviceHealth{{Pod: evil, Health: evil, Message: evil}},
+		Requests: []api.DeviceRequest{{Claim: evil, Name: evil, Node: evil, Outcome: evil, Message: evil, Checks: []api.DeviceCheck{
+			{Label: evil, Outcome: api.CheckFailed, Message: evil, Evidence: []api.Evidence{fact}}, {Label: evil, Outcome: api.CheckPassed},
 		}}},
 	}
-	for name, e := range map[string]*explain.Explanation{"node": node, "device": device} {
+	for name, e := range map[string]*api.Explanation{"node": node, "device": device} {
 		for _, wide := range []bool{false, true} {
 			out := strings.ReplaceAll(draw(t, e, Options{Width: 80, Wide: wide}), "\n", "")
 			if Escape(out) != out || strings.Contains(out, evil) {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 )
 
 // nodes lists the groups of nodes with the same answer.
-func (p *page) nodes(e *explain.Explanation) {
+func (p *page) nodes(e *api.Explanation) {
 	if len(e.Nodes) == 0 || e.Node != nil {
 		return
 	}
@@ -48,8 +48,8 @@ func (p *page) nodes(e *explain.Explanation) {
 }
 
 // apart has the parts of a group in its place.
-func apart(groups []explain.NodeGroup) []explain.NodeGroup {
-	var all []explain.NodeGroup
+func apart(groups []api.NodeGroup) []api.NodeGroup {
+	var all []api.NodeGroup
 	for i := range groups {
 		if len(groups[i].Parts) > 0 {
 			all = append(all, groups[i].Parts...)
@@ -62,7 +62,7 @@ func apart(groups []explain.NodeGroup) []explain.NodeGroup {
 
 // nodeGroups draws the groups, the names beside the messages if there is room
 // for them, else below.
-func (p *page) nodeGroups(groups []explain.NodeGroup) {
+func (p *page) nodeGroups(groups []api.NodeGroup) {
 	numbers, messages := make([]string, len(groups)), make([]string, len(groups))
 	for i := range groups {
 		numbers[i] = strconv.Itoa(groups[i].Count)
@@ -93,7 +93,7 @@ func (p *page) nodeGroups(groups []explain.NodeGroup) {
 
 // nameColumn writes the names of each group to stand beside the messages. It
 // returns the width for these too, or false if there is no room for the names.
-func (p *page) nameColumn(margin int, groups []explain.NodeGroup, messages []string) (names []string, message int, beside bool) {
+func (p *page) nameColumn(margin int, groups []api.NodeGroup, messages []string) (names []string, message int, beside bool) {
 	names = make([]string, len(groups))
 	if p.table == unlimited {
 		for i := range groups {
@@ -144,9 +144,9 @@ func (p *page) some(names []string, total, room int) string {
 	return said + more(shown)
 }
 
-func groupText(g *explain.NodeGroup) (string, mark) {
+func groupText(g *api.NodeGroup) (string, mark) {
 	switch g.Verdict {
-	case explain.Fits, explain.Allocated:
+	case api.Fits, api.Allocated:
 		said := "fits"
 		if g.Score != 0 {
 			said += fmt.Sprintf(" (score %d)", g.Score)
@@ -155,9 +155,9 @@ func groupText(g *explain.NodeGroup) (string, mark) {
 			said += ": " + g.Message
 		}
 		return said, good
-	case explain.Undetermined:
+	case api.Undetermined:
 		return orElse(g.Message, "undetermined"), unsure
-	case explain.DoesNotFit, explain.Blocked, explain.Error:
+	case api.DoesNotFit, api.Blocked, api.Error:
 		return orElse(g.Message, string(g.Code)), bad
 	default:
 		return orElse(g.Message, string(g.Verdict)), unsure

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 func TestSomeNames(t *testing.T) {
@@ -38,10 +38,10 @@ func TestSomeNames(t *testing.T) {
 
 func TestGroupsAreHiddenOnlyIfThatHelps(t *testing.T) {
 	for _, test := range []struct{ groups, hidden int }{{2, 0}, {10, 0}, {11, 0}, {12, 2}, {40, 30}} {
-		e := &explain.Explanation{Verdict: explain.DoesNotFit, NodeCount: test.groups}
+		e := &api.Explanation{Verdict: api.DoesNotFit, NodeCount: test.groups}
 		for i := range test.groups {
-			e.Nodes = append(e.Nodes, explain.NodeGroup{
-				Count: 1, Names: []string{fmt.Sprintf("node-%d", i)}, Verdict: explain.DoesNotFit, Message: fmt.Sprintf("reason %d", i),
+			e.Nodes = append(e.Nodes, api.NodeGroup{
+				Count: 1, Names: []string{fmt.Sprintf("node-%d", i)}, Verdict: api.DoesNotFit, Message: fmt.Sprintf("reason %d", i),
 			})
 		}
 		out := draw(t, e, Options{Width: 80})

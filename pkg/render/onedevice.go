@@ -10,26 +10,26 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
 // device draws what there is to say about one device: what becomes of it, the
 // checks of each request, and what the device is.
-func (p *page) device(e *explain.Explanation) {
+func (p *page) device(e *api.Explanation) {
 	d, target := e.Device, e.Target.Kind+" "+qualified(e.Target.Namespace, e.Target.Name)
-	name, unknown := "Device "+d.Driver+"/"+d.Pool+"/"+d.Name, e.Verdict == explain.Undetermined
+	name, unknown := "Device "+d.Driver+"/"+d.Pool+"/"+d.Name, e.Verdict == api.Undetermined
 	headline, m := name+" is not eligible for "+target, bad
 	switch {
-	case d.Outcome == explain.Picked && unknown:
+	case d.Outcome == api.Picked && unknown:
 		headline, m = name+" would be picked for "+target+", as far as can be determined", unsure
-	case d.Outcome == explain.Picked:
+	case d.Outcome == api.Picked:
 		headline, m = name+" is picked for "+target, good
-	case d.Outcome == explain.Eligible && unknown:
+	case d.Outcome == api.Eligible && unknown:
 		headline, m = name+" is eligible for "+target+"; not known whether it is picked", unsure
-	case d.Outcome == explain.Eligible:
+	case d.Outcome == api.Eligible:
 		headline, m = name+" is eligible for "+target+", but not picked", unsure
-	case d.Outcome == explain.Rejected:
+	case d.Outcome == api.Rejected:
 	default:
 		headline, m = name+" is not considered for "+target, unsure
 	}
@@ -58,24 +58,24 @@ func (p *page) device(e *explain.Explanation) {
 
 // deviceRequest draws the checks of one request: one line for each that fails
 // or is not made, and those that pass in between on one line.
-func (p *page) deviceRequest(d *explain.DeviceExplanation, r *explain.DeviceRequest, unknown bool) {
+func (p *page) deviceRequest(d *api.DeviceExplanation, r *api.DeviceRequest, unknown bool) {
 	p.blank()
 	title := capitalized(r.Title()) + " of claim " + r.Claim
 	if r.Node != "" {
 		title += ", on " + r.Node
 	}
 	p.text(0, strong, title+": "+outcomeText(r.Outcome, unknown))
-	if r.Outcome == explain.Eligible && !strings.Contains(d.Summary, r.Message) {
+	if r.Outcome == api.Eligible && !strings.Contains(d.Summary, r.Message) {
 		p.text(2, plain, r.Message)
 	}
 	checks := r.Checks
-	if !p.opts.Wide && len(checks) > 0 && checks[0].Code == explain.ClassSelectorFalse {
+	if !p.opts.Wide && len(checks) > 0 && checks[0].Code == api.ClassSelectorFalse {
 		// The device is of another class.
 		checks = checks[:1]
 	}
 	labels := make([]string, 0, len(checks))
 	for i := range checks {
-		if checks[i].Outcome != explain.CheckPassed {
+		if checks[i].Outcome != api.CheckPassed {
 			labels = append(labels, checks[i].Label)
 		}
 	}
@@ -86,9 +86,9 @@ func (p *page) deviceRequest(d *explain.DeviceExplanation, r *explain.DeviceRequ
 		check := &checks[i]
 		said, m := checkText(check.Outcome, failed)
 		first := cell{text: said, width: outcomeWidth, mark: m}
-		if check.Outcome == explain.CheckPassed && !p.opts.Wide {
+		if check.Outcome == api.CheckPassed && !p.opts.Wide {
 			var passed []string
-			for ; i < len(checks) && checks[i].Outcome == explain.CheckPassed; i++ {
+			for ; i < len(checks) && checks[i].Outcome == api.CheckPassed; i++ {
 				passed = append(passed, checks[i].Label)
 			}
 			i--
@@ -103,21 +103,21 @@ func (p *page) deviceRequest(d *explain.DeviceExplanation, r *explain.DeviceRequ
 		if p.opts.Wide {
 			p.evidence(2+outcomeWidth+columnGap, check.Evidence)
 		}
-		failed = failed || check.Outcome == explain.CheckFailed
+		failed = failed || check.Outcome == api.CheckFailed
 	}
 }
 
-func outcomeText(outcome explain.DeviceOutcome, unknown bool) string {
+func outcomeText(outcome api.DeviceOutcome, unknown bool) string {
 	switch {
-	case outcome == explain.Picked && unknown:
+	case outcome == api.Picked && unknown:
 		return "picked, as far as can be determined"
-	case outcome == explain.Picked:
+	case outcome == api.Picked:
 		return "picked"
-	case outcome == explain.Eligible && unknown:
+	case outcome == api.Eligible && unknown:
 		return "eligible"
-	case outcome == explain.Eligible:
+	case outcome == api.Eligible:
 		return "eligible, not picked"
-	case outcome == explain.Rejected:
+	case outcome == api.Rejected:
 		return "not eligible"
 	default:
 		return string(outcome)
@@ -125,13 +125,13 @@ func outcomeText(outcome explain.DeviceOutcome, unknown bool) string {
 }
 
 // checkText says how a check ends, after another one has failed or not.
-func checkText(outcome explain.CheckOutcome, failed bool) (string, mark) {
+func checkText(outcome api.CheckOutcome, failed bool) (string, mark) {
 	switch {
-	case outcome == explain.CheckPassed:
+	case outcome == api.CheckPassed:
 		return "passes", good
-	case outcome == explain.CheckFailed && failed:
+	case outcome == api.CheckFailed && failed:
 		return "also fails", bad
-	case outcome == explain.CheckFailed:
+	case outcome == api.CheckFailed:
 		return "fails", bad
 	default:
 		return "not run", unsure
@@ -139,7 +139,7 @@ func checkText(outcome explain.CheckOutcome, failed bool) (string, mark) {
 }
 
 // deviceFacts lists, under a word each, what a device is, has and does.
-func deviceFacts(d *explain.DeviceExplanation) [][2]string {
+func deviceFacts(d *api.DeviceExplanation) [][2]string {
 	facts := [][2]string{
 		{"slice", fmt.Sprintf("%s, generation %d of the pool", d.Slice, d.Generation)},
 		{"usable on", usableOn(d)},
@@ -195,14 +195,14 @@ func deviceFacts(d *explain.DeviceExplanation) [][2]string {
 	return facts
 }
 
-func usableOn(d *explain.DeviceExplanation) string {
+func usableOn(d *api.DeviceExplanation) string {
 	if d.NodeCount == 1 || d.NodeCount == 0 && d.Nodes == "no node" {
 		return d.Nodes
 	}
 	return fmt.Sprintf("%s (%s)", d.Nodes, count(d.NodeCount, "node"))
 }
 
-func holderText(h *explain.DeviceHolder) string {
+func holderText(h *api.DeviceHolder) string {
 	said := "claim " + qualified(h.Namespace, h.Name) + ", request " + h.Request
 	if h.ShareID != "" {
 		said += ", share " + h.ShareID
@@ -225,7 +225,7 @@ func holderText(h *explain.DeviceHolder) string {
 	return said
 }
 
-func counterText(c *explain.DeviceCounter) string {
+func counterText(c *api.DeviceCounter) string {
 	said := fmt.Sprintf("%s of %s/%s", inventory.QuantityText(c.Takes), c.CounterSet, c.Counter)
 	if c.Total != "" {
 		said += fmt.Sprintf(": %s of %s available", inventory.QuantityText(c.Left), inventory.QuantityText(c.Total))

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // misfits lists what keeps the pod away from the one node.
-func (p *page) misfits(e *explain.Explanation) {
+func (p *page) misfits(e *api.Explanation) {
 	if e.Node == nil || len(e.Node.Misfits) == 0 {
 		return
 	}
@@ -20,13 +20,13 @@ func (p *page) misfits(e *explain.Explanation) {
 		misfit := &e.Node.Misfits[i]
 		p.items(misfit.Message)
 		if p.opts.Wide {
-			p.evidence(5, []explain.Evidence{misfit.Evidence})
+			p.evidence(5, []api.Evidence{misfit.Evidence})
 		}
 	}
 }
 
 // pools lists the pools that the one node can reach, with their state.
-func (p *page) pools(e *explain.Explanation) {
+func (p *page) pools(e *api.Explanation) {
 	if e.Node == nil || e.Node.Pools == nil {
 		return
 	}
@@ -49,7 +49,7 @@ func (p *page) pools(e *explain.Explanation) {
 		}
 		p.row(2, cell{text: names[i], width: name}, cell{text: sizes[i], width: size}, cell{text: state, mark: m})
 		if p.opts.Wide && pool.Evidence != nil {
-			p.evidence(4, []explain.Evidence{*pool.Evidence})
+			p.evidence(4, []api.Evidence{*pool.Evidence})
 		}
 	}
 }
@@ -58,7 +58,7 @@ func (p *page) pools(e *explain.Explanation) {
 const shownReasons = 30
 
 // someReasons leaves out what would flood the page.
-func (p *page) someReasons(rows []explain.Rejection) (shown, rest []explain.Rejection) {
+func (p *page) someReasons(rows []api.Rejection) (shown, rest []api.Rejection) {
 	if !p.oneNode || p.opts.Wide || len(rows) <= shownReasons+1 {
 		return rows, nil
 	}
@@ -66,7 +66,7 @@ func (p *page) someReasons(rows []explain.Rejection) (shown, rest []explain.Reje
 }
 
 // moreReasons counts what was left out.
-func moreReasons(rest []explain.Rejection) string {
+func moreReasons(rest []api.Rejection) string {
 	devices := 0
 	for i := range rest {
 		devices += rest[i].Count
@@ -75,7 +75,7 @@ func moreReasons(rest []explain.Rejection) string {
 }
 
 // place says which devices a rejection is about, or where they are.
-func (p *page) place(rejection *explain.Rejection) string {
+func (p *page) place(rejection *api.Rejection) string {
 	if !p.oneNode {
 		return rejection.Where
 	}
@@ -105,7 +105,7 @@ func deviceNames(ids []string) string {
 
 // availableOnNode says how many devices of the one node are available, and
 // which.
-func availableOnNode(r *explain.RequestExplanation) string {
+func availableOnNode(r *api.RequestExplanation) string {
 	if r.Eligible == 0 {
 		return "available"
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 func TestBound(t *testing.T) {
@@ -34,7 +34,7 @@ func TestAbsurdlyLongMessages(t *testing.T) {
 	absurd := strings.Repeat("why ", 10000)
 	e := mixed()
 	e.Summary, e.Nodes[1].Message, e.Claims[0].Requests[0].Rejected[1].Message = absurd, absurd, absurd
-	e.SchedulerMessage = &explain.SchedulerMessage{Source: "event", Text: "x " + absurd}
+	e.SchedulerMessage = &api.SchedulerMessage{Source: "event", Text: "x " + absurd}
 	for _, width := range []int{0, 40, 80} {
 		out := draw(t, e, Options{Width: width})
 		if n := len(out); n > 250_000 {
@@ -67,7 +67,7 @@ func TestNoWidthIsOneFactPerLine(t *testing.T) {
 }
 
 func TestWideTerminalsKeepColumnsTogether(t *testing.T) {
-	for name, e := range map[string]*explain.Explanation{"too-many": tooMany(), "mixed": mixed(), "fits": fits()} {
+	for name, e := range map[string]*api.Explanation{"too-many": tooMany(), "mixed": mixed(), "fits": fits()} {
 		if draw(t, e, Options{Width: tableWidth}) != draw(t, e, Options{Width: 400}) {
 			t.Errorf("%s looks different on a terminal of 400 columns", name)
 		}
@@ -75,7 +75,7 @@ func TestWideTerminalsKeepColumnsTogether(t *testing.T) {
 }
 
 func TestNarrowTerminals(t *testing.T) {
-	for name, e := range map[string]*explain.Explanation{"too-many": tooMany(), "mixed": mixed(), "fits": fits(), "allocated": allocated()} {
+	for name, e := range map[string]*api.Explanation{"too-many": tooMany(), "mixed": mixed(), "fits": fits(), "allocated": allocated()} {
 		for _, width := range []int{1, 20, 40, 59} {
 			out := draw(t, e, Options{Width: width})
 			for _, word := range longWords(e) {
@@ -94,13 +94,13 @@ func TestNarrowTerminals(t *testing.T) {
 }
 
 // longWords are words that have to stay readable.
-func longWords(e *explain.Explanation) []string {
+func longWords(e *api.Explanation) []string {
 	words := strings.Fields(e.Summary)
 	for _, claim := range e.Claims {
 		for i := range claim.Requests {
 			words = append(words, claim.Requests[i].DeviceClass)
 			for _, rejection := range claim.Requests[i].Rejected {
-				if rejection.Code != explain.ClassSelectorFalse {
+				if rejection.Code != api.ClassSelectorFalse {
 					words = append(words, strings.Fields(rejection.Message)...)
 				}
 			}

@@ -9,18 +9,18 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // remedies draws what would make it fit: a sentence for each, at its right where
 // it then fits, and below what changes.
-func (p *page) remedies(e *explain.Explanation) {
+func (p *page) remedies(e *api.Explanation) {
 	if len(e.Remedies) == 0 {
 		return
 	}
 	commands := p.opts.Wide || p.opts.Commands
 	title := "Remedies (each verified with the scheduler's allocator)"
-	if !commands && slices.ContainsFunc(e.Remedies, func(r explain.Remedy) bool { return len(r.Commands) > 0 }) {
+	if !commands && slices.ContainsFunc(e.Remedies, func(r api.Remedy) bool { return len(r.Commands) > 0 }) {
 		title = "Remedies (each verified with the scheduler's allocator; --commands prints them for the shell)"
 	}
 	p.heading(title)
@@ -58,7 +58,7 @@ func (p *page) remedies(e *explain.Explanation) {
 }
 
 // conflict draws the conditions that keep the target from fitting on a node.
-func (p *page) conflict(c *explain.Conflict) {
+func (p *page) conflict(c *api.Conflict) {
 	if c == nil || len(c.Facts) == 0 {
 		return
 	}
@@ -71,7 +71,7 @@ func (p *page) conflict(c *explain.Conflict) {
 	}
 }
 
-func conflictTitle(c *explain.Conflict) string {
+func conflictTitle(c *api.Conflict) string {
 	switch {
 	case len(c.Facts) == 1 && c.AnyOne:
 		return "Blocking condition on node " + c.Node
@@ -96,7 +96,7 @@ func (p *page) verbatim(indent int, lines string) {
 }
 
 // remedyResult says where it fits after a remedy, and with which devices.
-func remedyResult(r *explain.Remedy) string {
+func remedyResult(r *api.Remedy) string {
 	var names []string
 	for i := range r.Devices {
 		names = append(names, r.Devices[i].Device)

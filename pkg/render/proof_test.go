@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 )
 
@@ -23,20 +24,20 @@ func TestCommandIsOneLine(t *testing.T) {
 // TestTitleOfConflict: what giving up a fact brings is not promised where more
 // is in the way.
 func TestTitleOfConflict(t *testing.T) {
-	taint := explain.ConflictFact{Text: "taint x is not tolerated"}
-	count := explain.ConflictFact{Text: "request gpu wants 2 devices"}
+	taint := api.ConflictFact{Text: "taint x is not tolerated"}
+	count := api.ConflictFact{Text: "request gpu wants 2 devices"}
 	tests := map[string]struct {
-		facts  []explain.ConflictFact
+		facts  []api.ConflictFact
 		anyOne bool
 		sameOn int
 		want   string
 	}{
-		"one":             {[]explain.ConflictFact{taint}, true, 0, "Blocking condition on node node-23\n  -  taint x is not tolerated\n"},
-		"one of more":     {[]explain.ConflictFact{taint}, false, 0, "Node node-23 is ruled out by this and by other conditions\n"},
-		"two":             {[]explain.ConflictFact{taint, count}, true, 0, "Conflict on node-23 (relaxing either one is enough)\n"},
-		"two of more":     {[]explain.ConflictFact{taint, count}, false, 0, "Conflict on node-23 (other conditions rule the node out too)\n"},
-		"elsewhere":       {[]explain.ConflictFact{taint}, true, 1, "taint x is not tolerated\n  Also on 1 other node\n"},
-		"many other ones": {[]explain.ConflictFact{taint, count}, true, 30, "Also on 30 other nodes\n"},
+		"one":             {[]api.ConflictFact{taint}, true, 0, "Blocking condition on node node-23\n  -  taint x is not tolerated\n"},
+		"one of more":     {[]api.ConflictFact{taint}, false, 0, "Node node-23 is ruled out by this and by other conditions\n"},
+		"two":             {[]api.ConflictFact{taint, count}, true, 0, "Conflict on node-23 (relaxing either one is enough)\n"},
+		"two of more":     {[]api.ConflictFact{taint, count}, false, 0, "Conflict on node-23 (other conditions rule the node out too)\n"},
+		"elsewhere":       {[]api.ConflictFact{taint}, true, 1, "taint x is not tolerated\n  Also on 1 other node\n"},
+		"many other ones": {[]api.ConflictFact{taint, count}, true, 30, "Also on 30 other nodes\n"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -61,13 +62,13 @@ func TestCommandsStandBelowEachOther(t *testing.T) {
 // said who else uses it.
 func TestRemedyEdits(t *testing.T) {
 	e := tooMany()
-	e.Target = explain.Target{Kind: explain.KindPod, Namespace: "ml", Name: "a"}
+	e.Target = api.Target{Kind: explain.KindPod, Namespace: "ml", Name: "a"}
 	e.MoreRemedies = 0
 	value := func(text string) json.RawMessage { return json.RawMessage(text) }
 	template, claim := "ResourceClaimTemplate/ml/eight", "ResourceClaim/ml/a-gpus"
-	e.Remedies = []explain.Remedy{{
-		Actor: explain.ActorUser, Change: "request 4 devices", Node: "n", Commands: []string{"kubectl x"},
-		Edits: []explain.Edit{
+	e.Remedies = []api.Remedy{{
+		Actor: api.ActorUser, Change: "request 4 devices", Node: "n", Commands: []string{"kubectl x"},
+		Edits: []api.Edit{
 			{Object: template, Op: "replace", Path: "/spec/spec/devices/requests/0/exactly/count", From: value("8"), Value: value("4")},
 			{Object: template, Op: "remove", Path: "/spec/spec/devices/constraints/0", From: value("{}")},
 			{Object: claim, Op: "replace", Path: "/spec/devices/requests/0/exactly/count", From: value("8"), Value: value("4"), Generated: true},
@@ -76,7 +77,7 @@ func TestRemedyEdits(t *testing.T) {
 			{Object: "Namespace/ml", Op: "add", Path: "/metadata/labels/a", Value: value(`"b"`)},
 			{Object: "ResourceClaim/ml/other", Op: "remove", Path: "/status/allocation"},
 		},
-		UsedBy: []explain.RemedyPod{
+		UsedBy: []api.RemedyPod{
 			{Namespace: "ml", Name: "a", Changed: true}, {Namespace: "ml", Name: "b", Changed: true}, {Namespace: "ml", Name: "c", Node: "n"}, {Namespace: "ml", Name: "d"}, {Namespace: "ml", Name: "e"},
 		},
 	}}

@@ -6,12 +6,12 @@ package render
 import (
 	"fmt"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // replicas says how many pods of a workload have their devices, and for whose
 // pod the answer is.
-func (p *page) replicas(e *explain.Explanation) {
+func (p *page) replicas(e *api.Explanation) {
 	p.field("Replicas", replicaText(e.Replicas))
 	if same := e.SameAs; same != nil {
 		p.field("Same as", "Pod "+qualified(same.Namespace, same.Name)+", which is equal for the scheduler: see there for nodes and remedies")
@@ -19,7 +19,7 @@ func (p *page) replicas(e *explain.Explanation) {
 }
 
 // replicaText is "2 of 5 replicas have devices, 0 more fit now".
-func replicaText(r *explain.ReplicaCount) string {
+func replicaText(r *api.ReplicaCount) string {
 	if r == nil || r.Desired == nil && r.Waiting == 0 {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 )
 
@@ -16,7 +17,7 @@ import (
 // controller makes from them is left out, unless that is all that is known, and so
 // is what the sentence above says: that an object is deleted, or a claim released.
 // The diff of files says it all.
-func (p *page) remedyEdits(indent int, r *explain.Remedy) {
+func (p *page) remedyEdits(indent int, r *api.Remedy) {
 	if r.Diff != "" {
 		p.verbatim(indent, r.Diff)
 		return
@@ -38,7 +39,7 @@ func (p *page) remedyEdits(indent int, r *explain.Remedy) {
 }
 
 // editLine says what an edit does: "ResourceClaim gpus: …count: 8 -> 4".
-func editLine(e *explain.Edit) string {
+func editLine(e *api.Edit) string {
 	kind, name, _ := strings.Cut(e.Object, "/")
 	if _, after, namespaced := strings.Cut(name, "/"); namespaced {
 		name = after
@@ -104,7 +105,7 @@ func plainValue(value json.RawMessage) string {
 
 // remedyPods says who else uses what the remedies change, and what becomes of
 // them, each sentence once.
-func remedyPods(e *explain.Explanation) []string {
+func remedyPods(e *api.Explanation) []string {
 	var notes []string
 	for i := range e.Remedies {
 		for _, note := range podNotes(e.Target, &e.Remedies[i]) {
@@ -116,7 +117,7 @@ func remedyPods(e *explain.Explanation) []string {
 	return notes
 }
 
-func podNotes(target explain.Target, r *explain.Remedy) []string {
+func podNotes(target api.Target, r *api.Remedy) []string {
 	var running, waiting, replaced, repaired []string
 	for i := range r.UsedBy {
 		pod := &r.UsedBy[i]
@@ -133,7 +134,7 @@ func podNotes(target explain.Target, r *explain.Remedy) []string {
 		}
 	}
 	used := "pod template"
-	if slices.ContainsFunc(r.Edits, func(e explain.Edit) bool { return strings.HasPrefix(e.Object, explain.KindTemplate+"/") }) {
+	if slices.ContainsFunc(r.Edits, func(e api.Edit) bool { return strings.HasPrefix(e.Object, explain.KindTemplate+"/") }) {
 		used = "template"
 	}
 	var notes []string

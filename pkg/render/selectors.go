@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // outcomeWidth is that of the column with the names of outcomes.
@@ -16,7 +16,7 @@ const outcomeWidth = len("not reached")
 
 // selectors shows what the selectors of a request do to all devices, part by
 // part, with the values that decided.
-func (p *page) selectors(indent int, traces []explain.SelectorTrace) {
+func (p *page) selectors(indent int, traces []api.SelectorTrace) {
 	if len(traces) == 0 {
 		return
 	}
@@ -50,7 +50,7 @@ func outdent(nested bool) int {
 }
 
 // costNote says what an evaluation costs.
-func costNote(trace *explain.SelectorTrace) string {
+func costNote(trace *api.SelectorTrace) string {
 	switch {
 	case trace.Cost == 0:
 		return ""
@@ -61,7 +61,7 @@ func costNote(trace *explain.SelectorTrace) string {
 	}
 }
 
-func (p *page) selectorPart(indent int, part *explain.SelectorPart, top bool) {
+func (p *page) selectorPart(indent int, part *api.SelectorPart, top bool) {
 	m := plain
 	if top {
 		m = strong
@@ -74,16 +74,16 @@ func (p *page) selectorPart(indent int, part *explain.SelectorPart, top bool) {
 }
 
 // outcomes counts devices, with the values that they have.
-func (p *page) outcomes(indent int, o explain.SelectorOutcomes, values []explain.SelectorValue, more int) {
+func (p *page) outcomes(indent int, o api.SelectorOutcomes, values []api.SelectorValue, more int) {
 	width := widest(12, strconv.Itoa(max(o.True, o.False, o.Fails, o.NotReached)))
 	for _, line := range []struct {
 		name, outcome string
 		count         int
 		mark          mark
 	}{
-		{"true", explain.OutcomeTrue, o.True, good},
-		{"false", explain.OutcomeFalse, o.False, plain},
-		{"fails", explain.OutcomeFails, o.Fails, bad},
+		{"true", api.OutcomeTrue, o.True, good},
+		{"false", api.OutcomeFalse, o.False, plain},
+		{"fails", api.OutcomeFails, o.Fails, bad},
 		{"not reached", "", o.NotReached, faint},
 	} {
 		if line.count == 0 {
@@ -97,7 +97,7 @@ func (p *page) outcomes(indent int, o explain.SelectorOutcomes, values []explain
 }
 
 // valuesText lists the values behind an outcome, with their counts.
-func valuesText(outcome string, total int, values []explain.SelectorValue, more int) string {
+func valuesText(outcome string, total int, values []api.SelectorValue, more int) string {
 	var said []string
 	shown := 0
 	for _, value := range values {

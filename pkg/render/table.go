@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
@@ -31,11 +32,11 @@ func (c *Column[T]) Text(item *T) string { return orElse(Escape(c.Cell(item)), "
 
 // numbers is a column of whole numbers.
 func numbers[T any](name string, of func(*T) int) Column[T] {
-	return bounds(name, of, func(*T) inventory.Bound { return "" })
+	return bounds(name, of, func(*T) api.Bound { return "" })
 }
 
 // bounds is a column of whole numbers that may only be bounds.
-func bounds[T any](name string, of func(*T) int, bound func(*T) inventory.Bound) Column[T] {
+func bounds[T any](name string, of func(*T) int, bound func(*T) api.Bound) Column[T] {
 	return Column[T]{
 		Name: name,
 		Cell: func(item *T) string { return bounded(of(item), bound(item)) },
@@ -64,85 +65,85 @@ func newTable[T any](items []*T, columns []Column[T]) *metav1.Table {
 }
 
 // Slices lists ResourceSlices.
-func Slices(items []*inventory.Slice) *metav1.Table {
+func Slices(items []*api.Slice) *metav1.Table {
 	return newTable(items, SliceColumns())
 }
 
 // SliceColumns are those of [Slices].
-func SliceColumns() []Column[inventory.Slice] {
-	return []Column[inventory.Slice]{
-		{Name: "Name", Cell: func(s *inventory.Slice) string { return s.Name }},
-		{Name: "Scope", Cell: func(s *inventory.Slice) string { return s.Scope }},
-		{Name: "Driver", Cell: func(s *inventory.Slice) string { return s.Driver }},
-		{Name: "Pool", Cell: func(s *inventory.Slice) string { return s.Pool }},
-		numbers("Generation", func(s *inventory.Slice) int { return int(s.Generation) }),
-		numbers("Devices", func(s *inventory.Slice) int { return s.Devices }),
-		bounds("Free", func(s *inventory.Slice) int { return s.Free }, func(s *inventory.Slice) inventory.Bound { return atMost(s.FreeIsUpperBound) }),
-		{Name: "State", Cell: func(s *inventory.Slice) string { return string(s.State) }},
-		ages(func(s *inventory.Slice) (int64, *metav1.Time) { return s.AgeSeconds, s.Created }),
-		{Name: "Reason", Wide: true, Cell: func(s *inventory.Slice) string { return s.Reason }},
+func SliceColumns() []Column[api.Slice] {
+	return []Column[api.Slice]{
+		{Name: "Name", Cell: func(s *api.Slice) string { return s.Name }},
+		{Name: "Scope", Cell: func(s *api.Slice) string { return s.Scope }},
+		{Name: "Driver", Cell: func(s *api.Slice) string { return s.Driver }},
+		{Name: "Pool", Cell: func(s *api.Slice) string { return s.Pool }},
+		numbers("Generation", func(s *api.Slice) int { return int(s.Generation) }),
+		numbers("Devices", func(s *api.Slice) int { return s.Devices }),
+		bounds("Free", func(s *api.Slice) int { return s.Free }, func(s *api.Slice) api.Bound { return atMost(s.FreeIsUpperBound) }),
+		{Name: "State", Cell: func(s *api.Slice) string { return string(s.State) }},
+		ages(func(s *api.Slice) (int64, *metav1.Time) { return s.AgeSeconds, s.Created }),
+		{Name: "Reason", Wide: true, Cell: func(s *api.Slice) string { return s.Reason }},
 	}
 }
 
 // Pools lists resource pools. What a row has no room for is in [PoolDetails].
-func Pools(items []*inventory.Pool) *metav1.Table {
+func Pools(items []*api.Pool) *metav1.Table {
 	return newTable(items, PoolColumns())
 }
 
 // PoolColumns are those of [Pools].
-func PoolColumns() []Column[inventory.Pool] {
-	number := func(name string, of func(*inventory.DeviceCounts) int) Column[inventory.Pool] {
+func PoolColumns() []Column[api.Pool] {
+	number := func(name string, of func(*api.DeviceCounts) int) Column[api.Pool] {
 		return bounds(name,
-			func(p *inventory.Pool) int { return of(&p.Devices) },
-			func(p *inventory.Pool) inventory.Bound { return p.Devices.Bounds[strings.ToLower(name)] })
+			func(p *api.Pool) int { return of(&p.Devices) },
+			func(p *api.Pool) api.Bound { return p.Devices.Bounds[strings.ToLower(name)] })
 	}
-	return []Column[inventory.Pool]{
-		{Name: "Driver", Cell: func(p *inventory.Pool) string { return p.Driver }},
-		{Name: "Pool", Cell: func(p *inventory.Pool) string { return p.Name }},
-		{Name: "State", Cell: func(p *inventory.Pool) string { return string(p.State) }},
-		{Name: "Slices", Cell: func(p *inventory.Pool) string { return fmt.Sprintf("%d/%d", p.Slices, p.Declared) }},
-		number("Total", func(c *inventory.DeviceCounts) int { return c.Total }),
-		number("Free", func(c *inventory.DeviceCounts) int { return c.Free }),
-		number("Allocated", func(c *inventory.DeviceCounts) int { return c.Allocated }),
-		number("Shared", func(c *inventory.DeviceCounts) int { return c.Shared }),
-		number("Blocked", func(c *inventory.DeviceCounts) int { return c.Blocked }),
-		number("Tainted", func(c *inventory.DeviceCounts) int { return c.Tainted }),
-		number("Unhealthy", func(c *inventory.DeviceCounts) int { return c.Unhealthy }),
-		number("Unusable", func(c *inventory.DeviceCounts) int { return c.Unusable }),
-		{Name: "Reason", Wide: true, Cell: func(p *inventory.Pool) string { return p.Reason }},
+	return []Column[api.Pool]{
+		{Name: "Driver", Cell: func(p *api.Pool) string { return p.Driver }},
+		{Name: "Pool", Cell: func(p *api.Pool) string { return p.Name }},
+		{Name: "State", Cell: func(p *api.Pool) string { return string(p.State) }},
+		{Name: "Slices", Cell: func(p *api.Pool) string { return fmt.Sprintf("%d/%d", p.Slices, p.Declared) }},
+		number("Total", func(c *api.DeviceCounts) int { return c.Total }),
+		number("Free", func(c *api.DeviceCounts) int { return c.Free }),
+		number("Allocated", func(c *api.DeviceCounts) int { return c.Allocated }),
+		number("Shared", func(c *api.DeviceCounts) int { return c.Shared }),
+		number("Blocked", func(c *api.DeviceCounts) int { return c.Blocked }),
+		number("Tainted", func(c *api.DeviceCounts) int { return c.Tainted }),
+		number("Unhealthy", func(c *api.DeviceCounts) int { return c.Unhealthy }),
+		number("Unusable", func(c *api.DeviceCounts) int { return c.Unusable }),
+		{Name: "Reason", Wide: true, Cell: func(p *api.Pool) string { return p.Reason }},
 	}
 }
 
 // Devices lists devices, with the attributes that were asked for.
-func Devices(items []*inventory.Device, attributes []string) *metav1.Table {
+func Devices(items []*api.Device, attributes []string) *metav1.Table {
 	return newTable(items, DeviceColumns(attributes))
 }
 
 // DeviceColumns are those of [Devices].
-func DeviceColumns(attributes []string) []Column[inventory.Device] {
-	columns := []Column[inventory.Device]{
-		{Name: "Node", Cell: func(d *inventory.Device) string { return d.Scope }},
-		{Name: "Driver", Cell: func(d *inventory.Device) string { return d.Driver }},
-		{Name: "Pool", Cell: func(d *inventory.Device) string { return d.Pool }},
-		{Name: "Device", Cell: func(d *inventory.Device) string { return d.Name }},
+func DeviceColumns(attributes []string) []Column[api.Device] {
+	columns := []Column[api.Device]{
+		{Name: "Node", Cell: func(d *api.Device) string { return d.Scope }},
+		{Name: "Driver", Cell: func(d *api.Device) string { return d.Driver }},
+		{Name: "Pool", Cell: func(d *api.Device) string { return d.Pool }},
+		{Name: "Device", Cell: func(d *api.Device) string { return d.Name }},
 		{Name: "State", Cell: deviceState},
-		{Name: "Claim", Cell: func(d *inventory.Device) string { return holderTexts(d.Holders) }},
-		{Name: "Pods", Cell: func(d *inventory.Device) string { return podTexts(d.Holders) }},
+		{Name: "Claim", Cell: func(d *api.Device) string { return holderTexts(d.Holders) }},
+		{Name: "Pods", Cell: func(d *api.Device) string { return podTexts(d.Holders) }},
 		{Name: "Health", Cell: healthTexts},
-		{Name: "Taints", Wide: true, Cell: func(d *inventory.Device) string { return taintTexts(d.Taints) }},
-		{Name: "Capacity", Wide: true, Cell: func(d *inventory.Device) string { return capacityTexts(d.Capacity) }},
+		{Name: "Taints", Wide: true, Cell: func(d *api.Device) string { return taintTexts(d.Taints) }},
+		{Name: "Capacity", Wide: true, Cell: func(d *api.Device) string { return capacityTexts(d.Capacity) }},
 		{Name: "Network", Wide: true, Cell: networkTexts},
 		{Name: "Reason", Wide: true, Cell: deviceReasons},
 	}
 	for _, name := range attributes {
-		columns = append(columns, Column[inventory.Device]{Name: name, Cell: func(d *inventory.Device) string { return Attribute(d, name) }})
+		columns = append(columns, Column[api.Device]{Name: name, Cell: func(d *api.Device) string { return Attribute(d, name) }})
 	}
 	return columns
 }
 
 // Attribute finds an attribute, or a capacity, by its full name or, if that has
 // no domain, by the part behind it. It is empty if the device has none.
-func Attribute(d *inventory.Device, name string) string {
+func Attribute(d *api.Device, name string) string {
 	if value, ok := d.Attributes[name]; ok || strings.Contains(name, "/") {
 		return value
 	}
@@ -161,131 +162,131 @@ func Attribute(d *inventory.Device, name string) string {
 
 // Claims lists ResourceClaims, with their namespaces if asked for. What the flags
 // mean, and the network data, is in [ClaimDetails].
-func Claims(items []*inventory.Claim, namespaces bool) *metav1.Table {
+func Claims(items []*api.Claim, namespaces bool) *metav1.Table {
 	return newTable(items, ClaimColumns(namespaces))
 }
 
 // ClaimColumns are those of [Claims].
-func ClaimColumns(namespaces bool) []Column[inventory.Claim] {
-	columns := []Column[inventory.Claim]{
-		{Name: "Name", Cell: func(c *inventory.Claim) string { return c.Name }},
-		{Name: "State", Cell: func(c *inventory.Claim) string { return string(c.State) }},
-		{Name: "Stage", Cell: func(c *inventory.Claim) string { return c.Stage }},
+func ClaimColumns(namespaces bool) []Column[api.Claim] {
+	columns := []Column[api.Claim]{
+		{Name: "Name", Cell: func(c *api.Claim) string { return c.Name }},
+		{Name: "State", Cell: func(c *api.Claim) string { return string(c.State) }},
+		{Name: "Stage", Cell: func(c *api.Claim) string { return c.Stage }},
 		{Name: "Requests", Cell: requestTexts},
 		{Name: "Devices", Cell: deviceTexts},
-		{Name: "Node", Cell: func(c *inventory.Claim) string { return c.Scope }},
-		{Name: "Pods", Cell: func(c *inventory.Claim) string { return someOf(c.Pods, c.PodCount) }},
+		{Name: "Node", Cell: func(c *api.Claim) string { return c.Scope }},
+		{Name: "Pods", Cell: func(c *api.Claim) string { return someOf(c.Pods, c.PodCount) }},
 		{Name: "Flags", Cell: flagTexts},
-		ages(func(c *inventory.Claim) (int64, *metav1.Time) { return c.AgeSeconds, c.Created }),
+		ages(func(c *api.Claim) (int64, *metav1.Time) { return c.AgeSeconds, c.Created }),
 	}
 	if namespaces {
-		columns = append([]Column[inventory.Claim]{{Name: "Namespace", Cell: func(c *inventory.Claim) string { return c.Namespace }}}, columns...)
+		columns = append([]Column[api.Claim]{{Name: "Namespace", Cell: func(c *api.Claim) string { return c.Namespace }}}, columns...)
 	}
 	return columns
 }
 
 // PendingClaims lists claims without devices and why they have none: in full, or
 // what fits in a cell.
-func PendingClaims(items []*inventory.Claim, namespaces, full bool) *metav1.Table {
+func PendingClaims(items []*api.Claim, namespaces, full bool) *metav1.Table {
 	columns := PendingColumns(namespaces)
 	if !full {
 		reason := &columns[len(columns)-1]
 		whole := reason.Cell
-		reason.Cell = func(c *inventory.Claim) string { return shortened(whole(c)) }
+		reason.Cell = func(c *api.Claim) string { return shortened(whole(c)) }
 	}
 	return newTable(items, columns)
 }
 
 // PendingColumns are those of [PendingClaims].
-func PendingColumns(namespaces bool) []Column[inventory.Claim] {
-	columns := []Column[inventory.Claim]{
-		{Name: "Name", Cell: func(c *inventory.Claim) string { return c.Name }},
-		{Name: "Stage", Cell: func(c *inventory.Claim) string { return c.Stage }},
+func PendingColumns(namespaces bool) []Column[api.Claim] {
+	columns := []Column[api.Claim]{
+		{Name: "Name", Cell: func(c *api.Claim) string { return c.Name }},
+		{Name: "Stage", Cell: func(c *api.Claim) string { return c.Stage }},
 		{Name: "Requests", Cell: requestTexts},
-		{Name: "Pods", Cell: func(c *inventory.Claim) string { return someOf(c.Pods, c.PodCount) }},
-		ages(func(c *inventory.Claim) (int64, *metav1.Time) { return c.AgeSeconds, c.Created }),
-		{Name: "Code", Cell: func(c *inventory.Claim) string { return c.Code }},
-		{Name: "Reason", Cell: func(c *inventory.Claim) string { return c.Reason }},
+		{Name: "Pods", Cell: func(c *api.Claim) string { return someOf(c.Pods, c.PodCount) }},
+		ages(func(c *api.Claim) (int64, *metav1.Time) { return c.AgeSeconds, c.Created }),
+		{Name: "Code", Cell: func(c *api.Claim) string { return c.Code }},
+		{Name: "Reason", Cell: func(c *api.Claim) string { return c.Reason }},
 	}
 	if namespaces {
-		columns = append([]Column[inventory.Claim]{{Name: "Namespace", Cell: func(c *inventory.Claim) string { return c.Namespace }}}, columns...)
+		columns = append([]Column[api.Claim]{{Name: "Namespace", Cell: func(c *api.Claim) string { return c.Namespace }}}, columns...)
 	}
 	return columns
 }
 
 // Taints lists taints with what is under them, and when the next pod is evicted
 // as seen at the given time.
-func Taints(items []*inventory.Taint, now time.Time) *metav1.Table {
+func Taints(items []*api.Taint, now time.Time) *metav1.Table {
 	return newTable(items, TaintColumns(now))
 }
 
 // TaintColumns are those of [Taints].
-func TaintColumns(now time.Time) []Column[inventory.Taint] {
-	return []Column[inventory.Taint]{
-		{Name: "Taint", Cell: func(t *inventory.Taint) string { return t.Names()[0] }},
-		{Name: "From", Cell: func(t *inventory.Taint) string {
+func TaintColumns(now time.Time) []Column[api.Taint] {
+	return []Column[api.Taint]{
+		{Name: "Taint", Cell: func(t *api.Taint) string { return t.Names()[0] }},
+		{Name: "From", Cell: func(t *api.Taint) string {
 			if t.Rule != "" {
 				return "rule " + t.Rule
 			}
 			return "driver"
 		}},
-		{Name: "Selects", Cell: func(t *inventory.Taint) string { return orElse(t.Selector, t.Driver) }},
-		numbers("Devices", func(t *inventory.Taint) int { return len(t.Devices) }),
-		bounds("Claims", func(t *inventory.Taint) int { return len(t.Claims) }, func(t *inventory.Taint) inventory.Bound { return atLeast(t.ClaimsAreLowerBounds) }),
-		bounds("Pods", func(t *inventory.Taint) int { return len(t.Pods) }, func(t *inventory.Taint) inventory.Bound { return atLeast(t.PodsAreLowerBounds) }),
-		{Name: "Next eviction", Cell: func(t *inventory.Taint) string { return eviction(t, now) }},
-		{Name: "Age", Cell: func(t *inventory.Taint) string {
+		{Name: "Selects", Cell: func(t *api.Taint) string { return orElse(t.Selector, t.Driver) }},
+		numbers("Devices", func(t *api.Taint) int { return len(t.Devices) }),
+		bounds("Claims", func(t *api.Taint) int { return len(t.Claims) }, func(t *api.Taint) api.Bound { return atLeast(t.ClaimsAreLowerBounds) }),
+		bounds("Pods", func(t *api.Taint) int { return len(t.Pods) }, func(t *api.Taint) api.Bound { return atLeast(t.PodsAreLowerBounds) }),
+		{Name: "Next eviction", Cell: func(t *api.Taint) string { return eviction(t, now) }},
+		{Name: "Age", Cell: func(t *api.Taint) string {
 			if t.Since == nil {
 				return ""
 			}
 			return duration.HumanDuration(max(0, now.Sub(t.Since.Time)))
 		}},
-		{Name: "Names", Wide: true, Cell: func(t *inventory.Taint) string { return someOf(taintedPods(t), len(t.Pods)) }},
+		{Name: "Names", Wide: true, Cell: func(t *api.Taint) string { return someOf(taintedPods(t), len(t.Pods)) }},
 		{Name: "Status", Wide: true, Cell: ruleStatus},
 	}
 }
 
 // Classes lists DeviceClasses. For their extended resources, node by node, see
 // [ExtendedResources].
-func Classes(items []*inventory.Class) *metav1.Table {
+func Classes(items []*api.Class) *metav1.Table {
 	return newTable(items, ClassColumns())
 }
 
 // ClassColumns are those of [Classes].
-func ClassColumns() []Column[inventory.Class] {
-	return []Column[inventory.Class]{
-		{Name: "Name", Cell: func(c *inventory.Class) string { return c.Name }},
-		bounds("Devices", func(c *inventory.Class) int { return c.Devices }, classDevices),
-		bounds("Free", func(c *inventory.Class) int { return c.Free }, classFree),
-		bounds("Failing", func(c *inventory.Class) int { return c.Failing }, classDevices),
+func ClassColumns() []Column[api.Class] {
+	return []Column[api.Class]{
+		{Name: "Name", Cell: func(c *api.Class) string { return c.Name }},
+		bounds("Devices", func(c *api.Class) int { return c.Devices }, classDevices),
+		bounds("Free", func(c *api.Class) int { return c.Free }, classFree),
+		bounds("Failing", func(c *api.Class) int { return c.Failing }, classDevices),
 		{
 			Name: "Claims",
-			Cell: func(c *inventory.Class) string {
+			Cell: func(c *api.Class) string {
 				if c.Claims == 0 {
 					return AtLeast(0, c.ClaimsAreLowerBounds)
 				}
 				return fmt.Sprintf("%s (%s allocated)", AtLeast(c.Claims, c.ClaimsAreLowerBounds), AtLeast(c.Allocated, c.ClaimsAreLowerBounds))
 			},
-			Sort: func(c *inventory.Class) (float64, bool) { return float64(c.Claims), true },
+			Sort: func(c *api.Class) (float64, bool) { return float64(c.Claims), true },
 		},
-		{Name: "Drivers", Cell: func(c *inventory.Class) string { return someOf(c.Drivers, len(c.Drivers)) }},
-		{Name: "Extended resource", Cell: func(c *inventory.Class) string { return c.ExtendedResource }},
-		{Name: "Plugin nodes", Wide: true, Cell: func(c *inventory.Class) string { return someOf(c.PluginNodes, len(c.PluginNodes)) }},
-		{Name: "Selectors", Wide: true, Cell: func(c *inventory.Class) string { return strings.Join(c.Selectors, " && ") }},
+		{Name: "Drivers", Cell: func(c *api.Class) string { return someOf(c.Drivers, len(c.Drivers)) }},
+		{Name: "Extended resource", Cell: func(c *api.Class) string { return c.ExtendedResource }},
+		{Name: "Plugin nodes", Wide: true, Cell: func(c *api.Class) string { return someOf(c.PluginNodes, len(c.PluginNodes)) }},
+		{Name: "Selectors", Wide: true, Cell: func(c *api.Class) string { return strings.Join(c.Selectors, " && ") }},
 		{Name: "Failure", Wide: true, Cell: failureTexts},
 	}
 }
 
 // classDevices is the bound of a count of devices of a class.
-func classDevices(c *inventory.Class) inventory.Bound { return atLeast(c.DevicesAreLowerBounds) }
+func classDevices(c *api.Class) api.Bound { return atLeast(c.DevicesAreLowerBounds) }
 
 // classFree is that of the free ones.
-func classFree(c *inventory.Class) inventory.Bound {
+func classFree(c *api.Class) api.Bound {
 	if c.DevicesAreLowerBounds && c.FreeIsUpperBound {
-		return inventory.BoundUnknown
+		return api.BoundUnknown
 	}
 	if c.DevicesAreLowerBounds {
-		return inventory.BoundAtLeast
+		return api.BoundAtLeast
 	}
 	return atMost(c.FreeIsUpperBound)
 }
@@ -296,7 +297,7 @@ func NodeColumns() []Column[inventory.Node] {
 		{Name: "Node", Cell: func(n *inventory.Node) string { return n.Scope }},
 		{Name: "State", Cell: func(n *inventory.Node) string { return n.State }},
 		numbers("Total", func(n *inventory.Node) int { return n.Devices.Total }),
-		bounds("Free", func(n *inventory.Node) int { return n.Devices.Free }, func(n *inventory.Node) inventory.Bound { return atMost(n.Devices.FreeIsUpperBound) }),
+		bounds("Free", func(n *inventory.Node) int { return n.Devices.Free }, func(n *inventory.Node) api.Bound { return atMost(n.Devices.FreeIsUpperBound) }),
 	}
 }
 

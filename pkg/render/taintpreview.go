@@ -10,13 +10,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
 // TaintPreview says what a DeviceTaintRule does that is not there yet: which
 // devices it taints, which pods it evicts when, and what becomes of these, by
 // namespace/name.
-func TaintPreview(w io.Writer, t *inventory.Taint, replacements map[string]inventory.Replacement, now time.Time) error {
+func TaintPreview(w io.Writer, t *api.Taint, replacements map[string]inventory.Replacement, now time.Time) error {
 	say := func(format string, args ...any) error {
 		if _, err := fmt.Fprintln(w, Escape(fmt.Sprintf(format, args...))); err != nil {
 			return fmt.Errorf("print preview: %w", err)
@@ -80,7 +81,7 @@ func replacementText(r *inventory.Replacement) string {
 }
 
 // fate says what becomes of a pod.
-func fate(pod *inventory.TaintedPod, now time.Time) string {
+func fate(pod *api.TaintedPod, now time.Time) string {
 	text := "would stay"
 	if pod.Evicted {
 		text = "would be evicted " + moment(pod.EvictionAt.Time, now)

@@ -11,19 +11,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
 func TestTaintPreviewTellsWhoIsEvictedWhen(t *testing.T) {
 	now := time.Date(2026, 10, 5, 9, 30, 0, 0, time.UTC)
 	at := func(after time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(after)} }
-	other := func(after time.Duration) *inventory.OtherEviction {
-		return &inventory.OtherEviction{Taint: "xid=79:NoExecute", Source: "DeviceTaintRule/broken", At: *at(after)}
+	other := func(after time.Duration) *api.OtherEviction {
+		return &api.OtherEviction{Taint: "xid=79:NoExecute", Source: "DeviceTaintRule/broken", At: *at(after)}
 	}
 	seconds := int64(300)
-	taint := &inventory.Taint{
+	taint := &api.Taint{
 		Key: "fan", Effect: "NoExecute", Rule: "fans", Selector: "pool=a", Devices: []string{"d/a/gpu-0"},
-		Pods: []inventory.TaintedPod{
+		Pods: []api.TaintedPod{
 			{Namespace: "ml", Name: "stays"},
 			{Namespace: "ml", Name: "now", Evicted: true, EvictionAt: at(0)},
 			{Namespace: "ml", Name: "later", Evicted: true, EvictionAt: at(5 * time.Minute), TolerationSeconds: &seconds},

@@ -10,11 +10,11 @@ import (
 
 	"github.com/xlab/treeprint"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // Tree draws a tree.
-func Tree(w io.Writer, root *inventory.Branch) error {
+func Tree(w io.Writer, root *api.Branch) error {
 	tree := treeprint.NewWithRoot(branchText(root))
 	addBranches(tree, root.Branches)
 	if _, err := io.WriteString(w, tree.String()); err != nil {
@@ -23,7 +23,7 @@ func Tree(w io.Writer, root *inventory.Branch) error {
 	return nil
 }
 
-func addBranches(tree treeprint.Tree, branches []inventory.Branch) {
+func addBranches(tree treeprint.Tree, branches []api.Branch) {
 	for i := range branches {
 		if b := &branches[i]; len(b.Branches) == 0 {
 			tree.AddNode(branchText(b))
@@ -33,7 +33,7 @@ func addBranches(tree treeprint.Tree, branches []inventory.Branch) {
 	}
 }
 
-func branchText(b *inventory.Branch) string {
+func branchText(b *api.Branch) string {
 	name := b.Name
 	if b.Namespace != "" {
 		name = b.Namespace + "/" + name

@@ -25,9 +25,9 @@ import (
 	convertv1beta2 "k8s.io/dynamic-resource-allocation/api/v1beta2"
 )
 
-// api is where the objects of one resource come from, in the version of the
+// endpoint is where the objects of one resource come from, in the version of the
 // API that the server has.
-type api[P metav1.Object] struct {
+type endpoint[P metav1.Object] struct {
 	list  listFunc
 	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
 	// example is of the type that the server's objects get, nil for any.
@@ -49,18 +49,18 @@ type apiObject interface {
 // times in the program.
 func typedAPI[P metav1.Object](
 	c Clients, version schema.GroupVersion, resource, namespace string, object apiObject, list runtime.Object, convert func(object any) (P, error),
-) api[P] {
+) endpoint[P] {
 	client := gentype.NewClientWithList(resource, c.typed[version], scheme.ParameterCodec, namespace,
 		func() apiObject { return object }, list.DeepCopyObject, gentype.PrefersProtobuf[apiObject]())
-	return api[P]{list: client.List, watch: client.Watch, example: object, convert: bounded(convert)}
+	return endpoint[P]{list: client.List, watch: client.Watch, example: object, convert: bounded(convert)}
 }
 
 // untypedAPI reads objects of a version that there are no types for.
-func untypedAPI[P metav1.Object](client dynamic.ResourceInterface, convert func(object any) (P, error)) api[P] {
+func untypedAPI[P metav1.Object](client dynamic.ResourceInterface, convert func(object any) (P, error)) endpoint[P] {
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return client.List(ctx, options)
 	}
-	return api[P]{list: list, watch: client.Watch, convert: convert}
+	return endpoint[P]{list: list, watch: client.Watch, convert: convert}
 }
 
 // as keeps an object as it is, without the dead weight.
@@ -97,28 +97,28 @@ func otherType(object any) error {
 	return fmt.Errorf("read the answer of the server: %T is not expected", object)
 }
 
-func nodeAPI(c Clients) api[*corev1.Node] {
+func nodeAPI(c Clients) endpoint[*corev1.Node] {
 	return typedAPI(c, corev1.SchemeGroupVersion, "nodes", "", &corev1.Node{}, &corev1.NodeList{}, as[*corev1.Node])
 }
 
-func namespaceAPI(c Clients) api[*corev1.Namespace] {
+func namespaceAPI(c Clients) endpoint[*corev1.Namespace] {
 	return typedAPI(c, corev1.SchemeGroupVersion, "namespaces", "", &corev1.Namespace{}, &corev1.NamespaceList{}, as[*corev1.Namespace])
 }
 
-func podAPI(c Clients, namespace string) api[*corev1.Pod] {
+func podAPI(c Clients, namespace string) endpoint[*corev1.Pod] {
 	return typedAPI(c, corev1.SchemeGroupVersion, "pods", namespace, &corev1.Pod{}, &corev1.PodList{}, as[*corev1.Pod])
 }
 
-func eventAPI(c Clients, namespace string) api[*corev1.Event] {
+func eventAPI(c Clients, namespace string) endpoint[*corev1.Event] {
 	return typedAPI(c, corev1.SchemeGroupVersion, "events", namespace, &corev1.Event{}, &corev1.EventList{}, as[*corev1.Event])
 }
 
 // pluginAPI gives the DaemonSets with a plugin for the kubelet.
-func pluginAPI(c Clients) api[*Workload] {
+func pluginAPI(c Clients) endpoint[*Workload] {
 	return typedAPI(c, appsv1.SchemeGroupVersion, "daemonsets", "", &appsv1.DaemonSet{}, &appsv1.DaemonSetList{}, asPlugin)
 }
 
-func sliceAPI(c Clients, version string) api[*resourceapi.ResourceSlice] {
+func sliceAPI(c Clients, version string) endpoint[*resourceapi.ResourceSlice] {
 	const resource = "resourceslices"
 	switch version {
 	case "v1beta1":
@@ -132,7 +132,7 @@ func sliceAPI(c Clients, version string) api[*resourceapi.ResourceSlice] {
 	}
 }
 
-func classAPI(c Clients, version string) api[*resourceapi.DeviceClass] {
+func classAPI(c Clients, version string) endpoint[*resourceapi.DeviceClass] {
 	const resource = "deviceclasses"
 	switch version {
 	case "v1beta1":
@@ -146,7 +146,7 @@ func classAPI(c Clients, version string) api[*resourceapi.DeviceClass] {
 	}
 }
 
-func claimAPI(c Clients, version, namespace string) api[*resourceapi.ResourceClaim] {
+func claimAPI(c Clients, version, namespace string) endpoint[*resourceapi.ResourceClaim] {
 	const resource = "resourceclaims"
 	switch version {
 	case "v1beta1":
@@ -160,7 +160,7 @@ func claimAPI(c Clients, version, namespace string) api[*resourceapi.ResourceCla
 	}
 }
 
-func templateAPI(c Clients, version, namespace string) api[*resourceapi.ResourceClaimTemplate] {
+func templateAPI(c Clients, version, namespace string) endpoint[*resourceapi.ResourceClaimTemplate] {
 	const resource = "resourceclaimtemplates"
 	switch version {
 	case "v1beta1":
@@ -174,7 +174,7 @@ func templateAPI(c Clients, version, namespace string) api[*resourceapi.Resource
 	}
 }
 
-func taintRuleAPI(c Clients, version string) api[*resourceapi.DeviceTaintRule] {
+func taintRuleAPI(c Clients, version string) endpoint[*resourceapi.DeviceTaintRule] {
 	const resource = "devicetaintrules"
 	switch version {
 	case oldTaintRules:
@@ -187,7 +187,7 @@ func taintRuleAPI(c Clients, version string) api[*resourceapi.DeviceTaintRule] {
 	}
 }
 
-func podGroupAPI(c Clients, version, namespace string) api[*schedulingapi.PodGroup] {
+func podGroupAPI(c Clients, version, namespace string) endpoint[*schedulingapi.PodGroup] {
 	if version != schedulingapi.SchemeGroupVersion.Version {
 		return untypedAPI(c.oldPodGroupAPI(version, namespace), asOldPodGroup(version))
 	}

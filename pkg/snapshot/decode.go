@@ -16,13 +16,12 @@ import (
 	storageapi "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// APIVersion and kind of the header of a saved snapshot.
-const (
-	snapshotAPIVersion = "dra.kubectl.dev/v1alpha1"
-	snapshotKind       = "Snapshot"
-)
+// snapshotKind is the kind of the header of a saved snapshot.
+const snapshotKind = "Snapshot"
 
 // header is what a saved snapshot says besides its objects.
 type header struct {
@@ -163,9 +162,9 @@ func itemKind(listVersion, listKind string) (apiVersion, kind string) {
 }
 
 func (d *decoded) header(data []byte, at place, apiVersion string) error {
-	if apiVersion != snapshotAPIVersion {
+	if apiVersion != api.APIVersion {
 		return inputError(at, snapshotKind, &fieldError{"apiVersion", fmt.Errorf(
-			"expected %s, found %q; was it saved by a newer version of this program?", snapshotAPIVersion, apiVersion)})
+			"expected %s, found %q; was it saved by a newer version of this program?", api.APIVersion, apiVersion)})
 	}
 	text := withoutItems(data)
 	if err := firstError(checkSize(text), d.checkKeys(text)); err != nil {

@@ -21,12 +21,12 @@ const chunkSize = 500
 // in the middle of it (410 Gone), it is read again from the start, this time in
 // one piece, which cannot expire. The listing knows the version of the list
 // afterwards.
-func fetch[P metav1.Object](ctx context.Context, l *listing, from api[P], into *[]P) error {
+func fetch[P metav1.Object](ctx context.Context, l *listing, from endpoint[P], into *[]P) error {
 	return fetchSelected(ctx, l, metav1.ListOptions{}, from, into)
 }
 
 // fetchSelected is [fetch] with selectors.
-func fetchSelected[P metav1.Object](ctx context.Context, l *listing, options metav1.ListOptions, from api[P], into *[]P) error {
+func fetchSelected[P metav1.Object](ctx context.Context, l *listing, options metav1.ListOptions, from endpoint[P], into *[]P) error {
 	options.Limit = chunkSize
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

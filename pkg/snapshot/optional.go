@@ -162,23 +162,23 @@ func UsesVolumeClaims(spec *corev1.PodSpec) bool {
 	return slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
 }
 
-func quotaAPI(c Clients, namespace string) api[*corev1.ResourceQuota] {
+func quotaAPI(c Clients, namespace string) endpoint[*corev1.ResourceQuota] {
 	return typedAPI(c, corev1.SchemeGroupVersion, "resourcequotas", namespace, &corev1.ResourceQuota{}, &corev1.ResourceQuotaList{}, as[*corev1.ResourceQuota])
 }
 
-func limitRangeAPI(c Clients, namespace string) api[*corev1.LimitRange] {
+func limitRangeAPI(c Clients, namespace string) endpoint[*corev1.LimitRange] {
 	return typedAPI(c, corev1.SchemeGroupVersion, "limitranges", namespace, &corev1.LimitRange{}, &corev1.LimitRangeList{}, as[*corev1.LimitRange])
 }
 
-func volumeClaimAPI(c Clients, namespace string) api[*corev1.PersistentVolumeClaim] {
+func volumeClaimAPI(c Clients, namespace string) endpoint[*corev1.PersistentVolumeClaim] {
 	return typedAPI(c, corev1.SchemeGroupVersion, "persistentvolumeclaims", namespace, &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolumeClaimList{}, as[*corev1.PersistentVolumeClaim])
 }
 
-func volumeAPI(c Clients) api[*corev1.PersistentVolume] {
+func volumeAPI(c Clients) endpoint[*corev1.PersistentVolume] {
 	return typedAPI(c, corev1.SchemeGroupVersion, "persistentvolumes", "", &corev1.PersistentVolume{}, &corev1.PersistentVolumeList{}, as[*corev1.PersistentVolume])
 }
 
-func storageClassAPI(c Clients) api[*storageapi.StorageClass] {
+func storageClassAPI(c Clients) endpoint[*storageapi.StorageClass] {
 	return typedAPI(c, storageapi.SchemeGroupVersion, "storageclasses", "", &storageapi.StorageClass{}, &storageapi.StorageClassList{}, as[*storageapi.StorageClass])
 }
 

@@ -24,6 +24,8 @@ import (
 	storageapi "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // Format is how a snapshot is written.
@@ -193,7 +195,7 @@ func (s *Snapshot) saveYAML(w io.Writer) error {
 
 func (s *Snapshot) header() header {
 	h := header{ServerVersion: s.ServerVersion, Gates: s.Gates, Gaps: s.Gaps, Listed: s.Listed}
-	h.APIVersion, h.Kind = snapshotAPIVersion, snapshotKind
+	h.APIVersion, h.Kind = api.APIVersion, snapshotKind
 	if !s.TakenAt.IsZero() {
 		h.TakenAt = &s.TakenAt
 	}

@@ -351,8 +351,8 @@ func BenchmarkWatcherSnapshot(b *testing.B) {
 			for i := range 5000 {
 				w.start.Slices = append(w.start.Slices, &resourceapi.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("slice-%05d", i)}})
 			}
-			follow(w, c, ResourceClaims, api[*resourceapi.ResourceClaim]{convert: as[*resourceapi.ResourceClaim]}, func(s *Snapshot) *[]*resourceapi.ResourceClaim { return &s.Claims })
-			follow(w, c, ResourceSlices, api[*resourceapi.ResourceSlice]{convert: as[*resourceapi.ResourceSlice]}, func(s *Snapshot) *[]*resourceapi.ResourceSlice { return &s.Slices })
+			follow(w, c, ResourceClaims, endpoint[*resourceapi.ResourceClaim]{convert: as[*resourceapi.ResourceClaim]}, func(s *Snapshot) *[]*resourceapi.ResourceClaim { return &s.Claims })
+			follow(w, c, ResourceSlices, endpoint[*resourceapi.ResourceSlice]{convert: as[*resourceapi.ResourceSlice]}, func(s *Snapshot) *[]*resourceapi.ResourceSlice { return &s.Slices })
 			store, ok := w.lists[0].(*watchedList[*resourceapi.ResourceClaim])
 			if !ok {
 				b.Fatalf("the first list is %T", w.lists[0])

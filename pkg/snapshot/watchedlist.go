@@ -49,7 +49,7 @@ func (n objectName) compare(other objectName) int {
 type watchedList[P metav1.Object] struct {
 	watcher  *Watcher
 	resource string
-	api      api[P]
+	api      endpoint[P]
 	// version is that of the list that the collector read.
 	version string
 	field   func(*Snapshot) *[]P
@@ -74,7 +74,7 @@ type watchedList[P metav1.Object] struct {
 var errNotKept = errors.New("not kept")
 
 // follow sets up the watch of a resource, if the collector has read it.
-func follow[P metav1.Object](w *Watcher, c *collector, resource string, from api[P], field func(*Snapshot) *[]P) {
+func follow[P metav1.Object](w *Watcher, c *collector, resource string, from endpoint[P], field func(*Snapshot) *[]P) {
 	version := c.progress.version(resource)
 	if version == "" {
 		return

@@ -13,6 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
@@ -89,7 +90,7 @@ func where(ctx context.Context, expression string, p *picture) (filter rowFilter
 		chosen[id] = true
 	}
 	return func(s sheet, row int) (bool, error) {
-		d, ok := s.item(row).(*inventory.Device)
+		d, ok := s.item(row).(*api.Device)
 		if !ok {
 			return false, errWhereDevices
 		}

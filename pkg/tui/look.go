@@ -8,7 +8,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // tone is what a piece of text means. Colours only repeat it.
@@ -102,17 +102,17 @@ func (l *look) say(t tone, text string) string {
 }
 
 // ofState is how devices in a state are drawn.
-func (l *look) ofState(state inventory.DeviceState) (glyph string, t tone) {
+func (l *look) ofState(state api.DeviceState) (glyph string, t tone) {
 	switch state {
-	case inventory.DeviceFree:
+	case api.DeviceStateFree:
 		return l.glyphs.free, good
-	case inventory.DeviceAllocated:
+	case api.DeviceStateAllocated:
 		return l.glyphs.allocated, busy
-	case inventory.DeviceShared:
+	case api.DeviceStateShared:
 		return l.glyphs.shared, busy
-	case inventory.DeviceBlocked:
+	case api.DeviceStateBlocked:
 		return l.glyphs.blocked, faint
-	case inventory.DeviceTainted:
+	case api.DeviceStateTainted:
 		return l.glyphs.tainted, warning
 	default:
 		return l.glyphs.unusable, bad

@@ -12,7 +12,7 @@ import (
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // Options are what a dashboard is made for.
@@ -253,7 +253,7 @@ func (m *Model) arrived(msg pictureMsg) tea.Cmd {
 }
 
 // used is the share of devices that claims have.
-func used(c *inventory.DeviceCounts) float64 {
+func used(c *api.DeviceCounts) float64 {
 	if c.Total == 0 {
 		return 0
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -29,25 +30,25 @@ func open(item any) screen {
 	switch x := item.(type) {
 	case *inventory.Node:
 		return newList(viewDevices, scope{of: x.Scope, matcher: always(func(item any) bool {
-			d, ok := item.(*inventory.Device)
+			d, ok := item.(*api.Device)
 			return ok && d.Scope == x.Scope
 		})})
-	case *inventory.Class:
+	case *api.Class:
 		return newList(viewPools, ofClass(x.Name))
-	case *inventory.Pool:
+	case *api.Pool:
 		return newList(viewDevices, scope{of: "pool " + x.Driver + "/" + x.Name, matcher: always(func(item any) bool {
-			d, ok := item.(*inventory.Device)
+			d, ok := item.(*api.Device)
 			return ok && d.Driver == x.Driver && d.Pool == x.Name
 		})})
-	case *inventory.Device:
+	case *api.Device:
 		if len(x.Holders) == 0 {
 			return treePage(item)
 		}
 		return newList(viewClaims, scope{of: "device " + x.Pool + "/" + x.Name, matcher: always(func(item any) bool {
-			c, ok := item.(*inventory.Claim)
-			return ok && slices.ContainsFunc(x.Holders, func(h inventory.Holder) bool { return h.Namespace == c.Namespace && h.Claim == c.Name })
+			c, ok := item.(*api.Claim)
+			return ok && slices.ContainsFunc(x.Holders, func(h api.Holder) bool { return h.Namespace == c.Namespace && h.Claim == c.Name })
 		})})
-	case *inventory.Claim:
+	case *api.Claim:
 		if x.PodCount == 0 {
 			return whyPage(item)
 		}
@@ -55,9 +56,9 @@ func open(item any) screen {
 			p, ok := item.(*inventory.Pod)
 			return ok && p.Namespace == x.Namespace && slices.Contains(p.Claims, x.Name)
 		})})
-	case *inventory.Taint:
+	case *api.Taint:
 		return newList(viewDevices, scope{of: "taint " + x.Names()[0], matcher: always(func(item any) bool {
-			d, ok := item.(*inventory.Device)
+			d, ok := item.(*api.Device)
 			return ok && slices.Contains(x.Devices, d.Names()[0])
 		})})
 	case *inventory.Pod:
@@ -89,7 +90,7 @@ func ofClass(name string) scope {
 			pools[poolKey{id.Driver, id.Pool}] = true
 		}
 		return func(item any) bool {
-			pool, ok := item.(*inventory.Pool)
+			pool, ok := item.(*api.Pool)
 			return ok && pools[poolKey{pool.Driver, pool.Name}]
 		}, nil
 	}}
@@ -100,11 +101,11 @@ func ofClass(name string) scope {
 func whyPage(item any) screen {
 	options := explain.Options{Kind: explain.KindClaim}
 	switch x := item.(type) {
-	case *inventory.Claim:
+	case *api.Claim:
 		options.Namespace, options.Name = x.Namespace, x.Name
 	case *inventory.Pod:
 		options.Kind, options.Namespace, options.Name = explain.KindPod, x.Namespace, x.Name
-	case *inventory.Device:
+	case *api.Device:
 		if len(x.Holders) == 0 {
 			return nil
 		}
@@ -131,13 +132,13 @@ func yamlPage(item any) screen {
 	var name string
 	var find func(p *picture) runtime.Object
 	switch x := item.(type) {
-	case *inventory.Claim:
+	case *api.Claim:
 		name = "ResourceClaim " + x.Namespace + "/" + x.Name
 		find = func(p *picture) runtime.Object { return orNil(p.snap.Claim(x.Namespace, x.Name)) }
 	case *inventory.Pod:
 		name = "Pod " + x.Namespace + "/" + x.Name
 		find = func(p *picture) runtime.Object { return orNil(p.snap.Pod(x.Namespace, x.Name)) }
-	case *inventory.Class:
+	case *api.Class:
 		name = "DeviceClass " + x.Name
 		find = func(p *picture) runtime.Object { return orNil(p.snap.Class(x.Name)) }
 	case *inventory.Node:
@@ -146,7 +147,7 @@ func yamlPage(item any) screen {
 		}
 		name = "Node " + x.Name
 		find = func(p *picture) runtime.Object { return orNil(p.snap.Node(x.Name)) }
-	case *inventory.Device, *inventory.Pool, *inventory.Taint:
+	case *api.Device, *api.Pool, *api.Taint:
 		object, _ := item.(runtime.Object)
 		name = object.GetObjectKind().GroupVersionKind().Kind + " " + nameOf(item)
 		find = func(*picture) runtime.Object { return object }
@@ -198,32 +199,32 @@ func orNil[T any, P interface {
 // treePage shows what hangs on an item; nil if nothing can.
 func treePage(item any) screen {
 	var name string
-	var grow func(ctx context.Context, p *picture) (inventory.Branch, error)
+	var grow func(ctx context.Context, p *picture) (api.Branch, error)
 	switch x := item.(type) {
-	case *inventory.Claim:
+	case *api.Claim:
 		name = "claim " + x.Namespace + "/" + x.Name
-		grow = func(_ context.Context, p *picture) (inventory.Branch, error) {
+		grow = func(_ context.Context, p *picture) (api.Branch, error) {
 			claim := p.snap.Claim(x.Namespace, x.Name)
 			if claim == nil {
-				return inventory.Branch{}, errGone
+				return api.Branch{}, errGone
 			}
 			return p.inventory.ClaimTree(claim), nil
 		}
 	case *inventory.Pod:
 		name = "pod " + x.Namespace + "/" + x.Name
-		grow = func(_ context.Context, p *picture) (inventory.Branch, error) {
+		grow = func(_ context.Context, p *picture) (api.Branch, error) {
 			pod := p.snap.Pod(x.Namespace, x.Name)
 			if pod == nil {
-				return inventory.Branch{}, errGone
+				return api.Branch{}, errGone
 			}
 			return p.inventory.PodTree(pod), nil
 		}
-	case *inventory.Class:
+	case *api.Class:
 		name = "class " + x.Name
-		grow = func(ctx context.Context, p *picture) (inventory.Branch, error) {
+		grow = func(ctx context.Context, p *picture) (api.Branch, error) {
 			class := p.snap.Class(x.Name)
 			if class == nil {
-				return inventory.Branch{}, errGone
+				return api.Branch{}, errGone
 			}
 			return p.inventory.ClassTree(ctx, class)
 		}
@@ -232,27 +233,27 @@ func treePage(item any) screen {
 			return nil
 		}
 		name = "node " + x.Name
-		grow = func(ctx context.Context, p *picture) (inventory.Branch, error) {
+		grow = func(ctx context.Context, p *picture) (api.Branch, error) {
 			return p.inventory.NodeTree(ctx, x.Name)
 		}
-	case *inventory.Device:
+	case *api.Device:
 		name = "device " + x.Names()[0]
-		grow = func(_ context.Context, p *picture) (inventory.Branch, error) {
+		grow = func(_ context.Context, p *picture) (api.Branch, error) {
 			d := p.alloc.Device(allocator.DeviceID{Driver: x.Driver, Pool: x.Pool, Device: x.Name})
 			if d == nil {
-				return inventory.Branch{}, errGone
+				return api.Branch{}, errGone
 			}
 			return p.inventory.DeviceTree(d), nil
 		}
-	case *inventory.Pool:
+	case *api.Pool:
 		name = "pool " + x.Names()[0]
-		grow = func(_ context.Context, p *picture) (inventory.Branch, error) {
+		grow = func(_ context.Context, p *picture) (api.Branch, error) {
 			for _, pool := range p.alloc.Pools() {
 				if pool.Driver == x.Driver && pool.Name == x.Name {
 					return p.inventory.PoolTree(pool, func(*allocator.Device) bool { return true }), nil
 				}
 			}
-			return inventory.Branch{}, errGone
+			return api.Branch{}, errGone
 		}
 	default:
 		return nil

@@ -17,6 +17,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -30,8 +31,8 @@ type overviewScreen struct {
 	// unlimited lines are not cut at the width.
 	unlimited bool
 	// classes are those of the picture in from.
-	classes []inventory.Class
-	taints  []inventory.Taint
+	classes []api.Class
+	taints  []api.Taint
 	blocked []explain.BlockedPod
 	from    *picture
 	loading bool
@@ -44,8 +45,8 @@ type overviewScreen struct {
 // overviewMsg has what the overview needs besides the picture.
 type overviewMsg struct {
 	from    *picture
-	classes []inventory.Class
-	taints  []inventory.Taint
+	classes []api.Class
+	taints  []api.Taint
 	blocked []explain.BlockedPod
 	took    time.Duration
 	err     error
@@ -123,7 +124,7 @@ func (s *overviewScreen) drivers(m *Model, width int) block {
 			text: s.usage(m, render.Escape(d.name), min(names, width/3), *c, "driver "+d.name, text, width),
 			open: func() screen {
 				return newList(viewPools, scope{of: "driver " + d.name, matcher: always(func(item any) bool {
-					pool, ok := item.(*inventory.Pool)
+					pool, ok := item.(*api.Pool)
 					return ok && pool.Driver == d.name
 				})})
 			},
@@ -165,7 +166,7 @@ const (
 )
 
 // usage is a line with a bar and a history, as far as there is room.
-func (s *overviewScreen) usage(m *Model, name string, names int, c inventory.DeviceCounts, series, text string, width int) string {
+func (s *overviewScreen) usage(m *Model, name string, names int, c api.DeviceCounts, series, text string, width int) string {
 	line := padded(ansi.Truncate(name, names, m.look.glyphs.more), names) + "  " + m.look.bar(c, barWidth) + "  "
 	if !m.opts.Fixed && width >= names+barWidth+historyWidth+26 {
 		line += m.look.say(faint, m.history.line(&m.look, series, historyWidth)) + "  "
@@ -175,14 +176,14 @@ func (s *overviewScreen) usage(m *Model, name string, names int, c inventory.Dev
 
 // bar is made of the signs of devices, one after the other. What there is
 // anything of gets at least one sign.
-func (l *look) bar(c inventory.DeviceCounts, width int) string {
+func (l *look) bar(c api.DeviceCounts, width int) string {
 	if c.Total == 0 {
 		return strings.Repeat(" ", width)
 	}
-	order := []inventory.DeviceState{
-		inventory.DeviceAllocated, inventory.DeviceShared, inventory.DeviceBlocked, inventory.DeviceTainted, inventory.DeviceUnusable, inventory.DeviceFree,
+	order := []api.DeviceState{
+		api.DeviceStateAllocated, api.DeviceStateShared, api.DeviceStateBlocked, api.DeviceStateTainted, api.DeviceStateUnusable, api.DeviceStateFree,
 	}
-	cells := map[inventory.DeviceState]int{}
+	cells := map[api.DeviceState]int{}
 	left := width
 	for _, state := range order {
 		if c.Of(state) > 0 {
@@ -192,9 +193,9 @@ func (l *look) bar(c inventory.DeviceCounts, width int) string {
 	}
 	// What rounding left over goes to, or comes from, whoever has the most.
 	for left != 0 {
-		most := slices.MaxFunc(order, func(a, b inventory.DeviceState) int { return cmp.Compare(cells[a], cells[b]) })
+		most := slices.MaxFunc(order, func(a, b api.DeviceState) int { return cmp.Compare(cells[a], cells[b]) })
 		if left > 0 {
-			most = slices.MaxFunc(order, func(a, b inventory.DeviceState) int {
+			most = slices.MaxFunc(order, func(a, b api.DeviceState) int {
 				return cmp.Compare(c.Of(a)*width-cells[a]*c.Total, c.Of(b)*width-cells[b]*c.Total)
 			})
 			cells[most]++
@@ -215,7 +216,7 @@ func (l *look) bar(c inventory.DeviceCounts, width int) string {
 func (s *overviewScreen) broken(m *Model) block {
 	b := block{title: "Pools with problems", none: m.noneOf("none", snapshot.ResourceSlices), rest: listOfAll(viewPools)}
 	for _, pool := range m.picture.pools {
-		if pool.State == inventory.PoolUsable || pool.State == inventory.PoolEmpty {
+		if pool.State == api.PoolStateUsable || pool.State == api.PoolStateEmpty {
 			continue
 		}
 		b.lines = append(b.lines, blockLine{
@@ -291,7 +292,7 @@ func (s *overviewScreen) byReason(m *Model, list []target, open func(code, name 
 func withCode(code, name string) scope {
 	return scope{of: name, matcher: func(_ context.Context, p *picture) (func(any) bool, error) {
 		return func(item any) bool {
-			claim, ok := item.(*inventory.Claim)
+			claim, ok := item.(*api.Claim)
 			if !ok {
 				return false
 			}

@@ -14,6 +14,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -33,7 +34,7 @@ type picture struct {
 	look    *look
 
 	// pools are wanted of every picture: the history is made of them.
-	pools []inventory.Pool
+	pools []api.Pool
 	// waiting are the pods that wait for devices and that no pending claim stands
 	// for: their claims do not exist yet, or have their devices.
 	waiting []*corev1.Pod
@@ -68,7 +69,7 @@ func takePicture(ctx context.Context, source Source, reasons *reasons, look *loo
 // explain answers why about one object, with what else is known about it. That
 // may be newer than the picture. If it cannot be had, the explanation does
 // without.
-func (p *picture) explain(ctx context.Context, options explain.Options) (*explain.Explanation, error) {
+func (p *picture) explain(ctx context.Context, options explain.Options) (*api.Explanation, error) {
 	snap, alloc := p.snap, p.alloc
 	resource := map[string]string{explain.KindClaim: "resourceclaims", explain.KindPod: "pods"}[options.Kind]
 	more, err := p.source.Target(ctx, snapshot.ObjectRef{Resource: resource, Namespace: options.Namespace, Name: options.Name})
@@ -102,7 +103,7 @@ func (p *picture) sheet(ctx context.Context, id viewID) (sheet, error) {
 }
 
 // claims are all ResourceClaims with their stages.
-func (p *picture) claims() []inventory.Claim {
+func (p *picture) claims() []api.Claim {
 	claims := p.inventory.Claims()
 	stages := explain.NewStages(p.alloc, p.snap)
 	for i := range claims {
@@ -155,12 +156,12 @@ type driverUse struct {
 	name    string
 	pools   int
 	broken  int
-	devices inventory.DeviceCounts
+	devices api.DeviceCounts
 }
 
-func (d *driverUse) add(pool *inventory.Pool) {
+func (d *driverUse) add(pool *api.Pool) {
 	d.pools++
-	if pool.State != inventory.PoolUsable && pool.State != inventory.PoolEmpty {
+	if pool.State != api.PoolStateUsable && pool.State != api.PoolStateEmpty {
 		d.broken++
 	}
 	d.devices.Add(pool.Devices)

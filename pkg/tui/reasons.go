@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -94,7 +95,7 @@ func (r *reasons) work(ctx context.Context, p *picture, of target, now time.Time
 	}
 	found := reason{of: p.snap, at: now}
 	if err != nil {
-		found.code, found.summary = string(explain.Undetermined), strings.ReplaceAll(err.Error(), "\n", "; ")
+		found.code, found.summary = string(api.Undetermined), strings.ReplaceAll(err.Error(), "\n", "; ")
 	} else {
 		found.code, found.stage, found.summary = answer.Word(), string(answer.Stage), answer.Summary
 	}

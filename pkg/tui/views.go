@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
@@ -49,29 +50,29 @@ func newSheet(ctx context.Context, p *picture, id viewID) (sheet, error) {
 	case viewNodes:
 		return newNodes(p, p.look), nil
 	case viewPools:
-		return &listOf[inventory.Pool]{
-			items: p.pools, cols: first(render.PoolColumns(), "Pool", "Driver", "State", "Total", "Free", "Allocated", "Shared", "Blocked", "Tainted", "Unhealthy", "Unusable"), id: func(x *inventory.Pool) string { return x.Driver + "/" + x.Name }, pins: 2,
-			state: poolTone, stateColumn: "State", say: func(x *inventory.Pool) string { return x.Reason },
+		return &listOf[api.Pool]{
+			items: p.pools, cols: first(render.PoolColumns(), "Pool", "Driver", "State", "Total", "Free", "Allocated", "Shared", "Blocked", "Tainted", "Unhealthy", "Unusable"), id: func(x *api.Pool) string { return x.Driver + "/" + x.Name }, pins: 2,
+			state: poolTone, stateColumn: "State", say: func(x *api.Pool) string { return x.Reason },
 		}, nil
 	case viewDevices:
-		return &listOf[inventory.Device]{
-			items: p.inventory.Devices(), cols: first(render.DeviceColumns(nil), "Pool", "Device", "State", "Claim", "Pods", "Health", "Taints"), id: func(x *inventory.Device) string { return x.Names()[0] }, pins: 2,
+		return &listOf[api.Device]{
+			items: p.inventory.Devices(), cols: first(render.DeviceColumns(nil), "Pool", "Device", "State", "Claim", "Pods", "Health", "Taints"), id: func(x *api.Device) string { return x.Names()[0] }, pins: 2,
 			state: deviceTone, stateColumn: "State", say: deviceRemark,
 		}, nil
 	case viewClaims:
 		return newClaims(p.claims(), first(render.ClaimColumns(true), "Namespace", "Name", "State", "Stage", "Devices", "Pods", "Flags", "Age")), nil
 	case viewPending:
-		pending := slices.DeleteFunc(p.claims(), func(c inventory.Claim) bool { return c.State != inventory.ClaimPending })
+		pending := slices.DeleteFunc(p.claims(), func(c api.Claim) bool { return c.State != api.ClaimStatePending })
 		return newPending(pending, p.reasons), nil
 	case viewClasses:
 		classes, err := p.inventory.Classes(ctx)
-		return &listOf[inventory.Class]{
-			items: classes, cols: render.ClassColumns(), id: func(x *inventory.Class) string { return x.Name },
-			say: func(x *inventory.Class) string { return x.Failure },
+		return &listOf[api.Class]{
+			items: classes, cols: render.ClassColumns(), id: func(x *api.Class) string { return x.Name },
+			say: func(x *api.Class) string { return x.Failure },
 		}, err
 	case viewTaints:
-		return &listOf[inventory.Taint]{
-			items: p.inventory.Taints(), cols: render.TaintColumns(p.snap.Now()), id: func(x *inventory.Taint) string { return x.Names()[0] + "/" + x.Rule + "/" + x.Driver },
+		return &listOf[api.Taint]{
+			items: p.inventory.Taints(), cols: render.TaintColumns(p.snap.Now()), id: func(x *api.Taint) string { return x.Names()[0] + "/" + x.Rule + "/" + x.Driver },
 			state: taintTone, stateColumn: "Next eviction",
 		}, nil
 	case viewPods:
@@ -81,18 +82,18 @@ func newSheet(ctx context.Context, p *picture, id viewID) (sheet, error) {
 	}
 }
 
-func newClaims(claims []inventory.Claim, columns []render.Column[inventory.Claim]) *listOf[inventory.Claim] {
-	return &listOf[inventory.Claim]{
-		items: claims, cols: columns, id: func(x *inventory.Claim) string { return x.Namespace + "/" + x.Name }, pins: 2,
+func newClaims(claims []api.Claim, columns []render.Column[api.Claim]) *listOf[api.Claim] {
+	return &listOf[api.Claim]{
+		items: claims, cols: columns, id: func(x *api.Claim) string { return x.Namespace + "/" + x.Name }, pins: 2,
 		state: claimTone, stateColumn: "State", say: claimRemark,
 	}
 }
 
 // newPending shows the reasons that were found so far.
-func newPending(claims []inventory.Claim, known *reasons) sheet {
+func newPending(claims []api.Claim, known *reasons) sheet {
 	columns := first(render.PendingColumns(true), "Namespace", "Name", "Age", "Code", "Reason")
 	for i := range columns {
-		of, otherwise := func(r reason) string { return r.code }, func(*inventory.Claim) string { return "" }
+		of, otherwise := func(r reason) string { return r.code }, func(*api.Claim) string { return "" }
 		switch columns[i].Name {
 		case "Code":
 		case "Reason":
@@ -102,7 +103,7 @@ func newPending(claims []inventory.Claim, known *reasons) sheet {
 		default:
 			continue
 		}
-		columns[i].Cell = func(c *inventory.Claim) string {
+		columns[i].Cell = func(c *api.Claim) string {
 			if found := known.get(claimTarget(c.Namespace, c.Name)); of(found) != "" {
 				return of(found)
 			}
@@ -111,40 +112,40 @@ func newPending(claims []inventory.Claim, known *reasons) sheet {
 	}
 	list := newClaims(claims, columns)
 	list.stateColumn = "Code"
-	list.say = func(c *inventory.Claim) string {
+	list.say = func(c *api.Claim) string {
 		found := known.get(claimTarget(c.Namespace, c.Name))
 		return found.summary
 	}
 	return list
 }
 
-func poolTone(p *inventory.Pool) tone {
+func poolTone(p *api.Pool) tone {
 	switch p.State {
-	case inventory.PoolUsable:
+	case api.PoolStateUsable:
 		return good
-	case inventory.PoolEmpty:
+	case api.PoolStateEmpty:
 		return faint
 	default:
 		return bad
 	}
 }
 
-func deviceTone(d *inventory.Device) tone {
+func deviceTone(d *api.Device) tone {
 	switch d.State {
-	case inventory.DeviceFree:
+	case api.DeviceStateFree:
 		return good
-	case inventory.DeviceAllocated, inventory.DeviceShared:
+	case api.DeviceStateAllocated, api.DeviceStateShared:
 		return busy
-	case inventory.DeviceBlocked:
+	case api.DeviceStateBlocked:
 		return faint
-	case inventory.DeviceTainted:
+	case api.DeviceStateTainted:
 		return warning
 	default:
 		return bad
 	}
 }
 
-func deviceRemark(d *inventory.Device) string {
+func deviceRemark(d *api.Device) string {
 	if d.HealthMessage != "" {
 		return d.Health + ": " + d.HealthMessage
 	}
@@ -152,7 +153,7 @@ func deviceRemark(d *inventory.Device) string {
 }
 
 // claimRemark is what is odd about a claim.
-func claimRemark(c *inventory.Claim) string {
+func claimRemark(c *api.Claim) string {
 	messages := make([]string, 0, len(c.Flags))
 	for _, flag := range c.Flags {
 		messages = append(messages, flag.Message)
@@ -160,18 +161,18 @@ func claimRemark(c *inventory.Claim) string {
 	return strings.Join(messages, "; ")
 }
 
-func claimTone(c *inventory.Claim) tone {
+func claimTone(c *api.Claim) tone {
 	switch {
-	case c.State == inventory.ClaimPending:
+	case c.State == api.ClaimStatePending:
 		return warning
-	case len(c.Flags) > 0 || c.State == inventory.ClaimDeleting:
+	case len(c.Flags) > 0 || c.State == api.ClaimStateDeleting:
 		return bad
 	default:
 		return busy
 	}
 }
 
-func taintTone(t *inventory.Taint) tone {
+func taintTone(t *api.Taint) tone {
 	if t.NextEviction != nil {
 		return bad
 	}

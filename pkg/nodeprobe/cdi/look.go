@@ -14,13 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"tags.cncf.io/container-device-interface/pkg/parser"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 const (
-	// APIVersion of the findings. Within it, fields are only ever added.
-	APIVersion = "dra.kubectl.dev/v1alpha1"
 	// Kind of the findings.
 	Kind = "NodeCDI"
 
@@ -46,7 +45,7 @@ const (
 // nil if there is no cluster, handed if the kubelet's state could not be read.
 func Look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, handed Handed) *Findings {
 	f := &Findings{
-		TypeMeta:    metav1.TypeMeta{APIVersion: APIVersion, Kind: Kind},
+		TypeMeta:    metav1.TypeMeta{APIVersion: api.APIVersion, Kind: Kind},
 		Directories: []Directory{},
 		Specs:       []Spec{},
 	}

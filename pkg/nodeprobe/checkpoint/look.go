@@ -15,13 +15,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 const (
-	// APIVersion of the findings. Within it, fields are only ever added.
-	APIVersion = "dra.kubectl.dev/v1alpha1"
 	// Kind of the findings.
 	Kind = "NodeState"
 
@@ -49,7 +48,7 @@ const (
 // Look reads the checkpoints of a node and holds them against each other and
 // against the cluster. snap is nil if there is no cluster.
 func Look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot) *Findings {
-	f := &Findings{TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: Kind}, Drivers: []Checkpoint{}}
+	f := &Findings{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: Kind}, Drivers: []Checkpoint{}}
 	cluster := host.In(snap)
 	if cluster != nil {
 		f.Node = cluster.Node

@@ -97,7 +97,7 @@ func servesText(s *Socket) string {
 // judgeVersions holds what a driver advertises against what the kubelet takes
 // and what the server has.
 func (f *Findings) judgeVersions(p *Plugin) {
-	if !slices.ContainsFunc(draAPIs(), func(a api) bool { return slices.Contains(p.Versions, a.name) }) {
+	if !slices.ContainsFunc(draAPIs(), func(a draAPI) bool { return slices.Contains(p.Versions, a.name) }) {
 		f.Checks = append(f.Checks, node.Check{
 			Name: checkVersions, State: node.Problem, Path: p.Registration.Path,
 			Message: fmt.Sprintf("driver %s advertises no version of the DRA service that a kubelet since 1.34 takes", p.Name),

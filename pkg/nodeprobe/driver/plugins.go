@@ -17,6 +17,7 @@ import (
 	devicepluginv1beta1 "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	registerv1 "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -39,11 +40,8 @@ type Findings struct {
 	Checks        []node.Check `json:"checks"`
 }
 
-// APIVersion of what the package finds. Within it, fields are only ever added.
-const APIVersion = "dra.kubectl.dev/v1alpha1"
-
 func typeMeta(kind string) metav1.TypeMeta {
-	return metav1.TypeMeta{APIVersion: APIVersion, Kind: kind}
+	return metav1.TypeMeta{APIVersion: api.APIVersion, Kind: kind}
 }
 
 // Plugin is something that registers with the kubelet.

@@ -40,20 +40,20 @@ type Service struct {
 }
 
 // api is a service of a driver as gRPC calls it.
-type api struct{ name, grpc string }
+type draAPI struct{ name, grpc string }
 
 // draAPIs are the versions of the service that prepares, newest first: the
 // kubelet takes the first one that a driver advertises.
-func draAPIs() []api {
-	return []api{
+func draAPIs() []draAPI {
+	return []draAPI{
 		{drav1.DRAPluginService, drav1.DRAPlugin_ServiceDesc.ServiceName},
 		{drav1beta1.DRAPluginService, drav1beta1.DRAPlugin_ServiceDesc.ServiceName},
 	}
 }
 
 // healthAPIs are the versions of the service for health, newest first.
-func healthAPIs() []api {
-	return []api{
+func healthAPIs() []draAPI {
+	return []draAPI{
 		{healthv1.DRAResourceHealthService, healthv1.DRAResourceHealth_ServiceDesc.ServiceName},
 		{healthv1alpha1.DRAResourceHealthService, healthv1alpha1.DRAResourceHealth_ServiceDesc.ServiceName},
 	}

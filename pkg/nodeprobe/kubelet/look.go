@@ -15,13 +15,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubelet/pkg/apis/podresources/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 const (
-	// APIVersion of the findings. Within it, fields are only ever added.
-	APIVersion = "dra.kubectl.dev/v1alpha1"
 	// Kind of the findings.
 	Kind = "NodePods"
 
@@ -52,7 +51,7 @@ func LookPod(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, name
 
 func look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, one *v1.GetPodResourcesRequest) *Findings {
 	f := &Findings{
-		TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: Kind},
+		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: Kind},
 		Socket:   path.Join(host.Kubelet, "pod-resources", "kubelet.sock"),
 		Pods:     []Pod{},
 	}

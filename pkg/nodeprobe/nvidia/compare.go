@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -76,7 +77,7 @@ type FieldDifference struct {
 // taints, which the driver adds while it runs.
 func Compare(snap *snapshot.Snapshot, f *Findings, settings Settings, previewed []*resourceapi.ResourceSlice) *Comparison {
 	c := &Comparison{
-		TypeMeta:  metav1.TypeMeta{APIVersion: APIVersion, Kind: "GPUPreviewComparison"},
+		TypeMeta:  metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "GPUPreviewComparison"},
 		Simulated: f.Simulated, Driver: DriverName, Pool: settings.Node, Differences: []Difference{},
 	}
 	published, reason := published(snap, settings.Node)

@@ -9,10 +9,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// APIVersion is that of all that this package has printed for machines. Fields
-// are only ever added.
-const APIVersion = "dra.kubectl.dev/v1alpha1"
-
 // Findings is what there is to know of the NVIDIA GPUs of one node.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object

@@ -14,6 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
@@ -47,7 +48,7 @@ func Look(ctx context.Context, host *node.Host, options Options) (*Findings, err
 	} else {
 		f = lookAt(ctx, host, options.Library)
 	}
-	f.TypeMeta = metav1.TypeMeta{APIVersion: APIVersion, Kind: "GPUFindings"}
+	f.TypeMeta = metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "GPUFindings"}
 	for i := range f.GPUs {
 		f.check(gpuChecks(&f.GPUs[i])...)
 	}

@@ -1,9 +1,10 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package inventory
+package v1alpha1
 
 import (
+	"slices"
 	"strconv"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -44,7 +45,7 @@ type List struct {
 
 // NewList makes a list of items of one kind, such as "Device".
 func NewList(kind string, items []Item) *List {
-	list := &List{TypeMeta: typeMeta(kind + "List"), Items: make([]runtime.RawExtension, 0, len(items))}
+	list := &List{TypeMeta: TypeMeta(kind + "List"), Items: make([]runtime.RawExtension, 0, len(items))}
 	for _, item := range items {
 		list.Items = append(list.Items, runtime.RawExtension{Object: item})
 	}
@@ -112,18 +113,6 @@ func (in *Claim) Fields() fields.Set {
 	return fields.Set{"metadata.name": in.Name, "metadata.namespace": in.Namespace, "state": string(in.State), "node": in.Node}
 }
 
-// DeepCopyObject makes a Slice a [runtime.Object].
-func (in *Slice) DeepCopyObject() runtime.Object { return in.DeepCopy() }
-
-// DeepCopyObject makes a Pool a [runtime.Object].
-func (in *Pool) DeepCopyObject() runtime.Object { return in.DeepCopy() }
-
-// DeepCopyObject makes a Device a [runtime.Object].
-func (in *Device) DeepCopyObject() runtime.Object { return in.DeepCopy() }
-
-// DeepCopyObject makes a Claim a [runtime.Object].
-func (in *Claim) DeepCopyObject() runtime.Object { return in.DeepCopy() }
-
 // Names are key=value:effect, and the name of the rule.
 func (in *Taint) Names() []string {
 	taint := resourceapi.DeviceTaint{Key: in.Key, Value: in.Value, Effect: resourceapi.DeviceTaintEffect(in.Effect)}
@@ -159,20 +148,11 @@ func (in *Class) Fields() fields.Set {
 	return fields.Set{"metadata.name": in.Name, "extendedResource": in.ExtendedResource}
 }
 
-// DeepCopyObject makes a Taint a [runtime.Object].
-func (in *Taint) DeepCopyObject() runtime.Object { return in.DeepCopy() }
-
-// DeepCopyObject makes a Class a [runtime.Object].
-func (in *Class) DeepCopyObject() runtime.Object { return in.DeepCopy() }
-
-// DeepCopyObject makes a Branch a [runtime.Object].
-func (in *Branch) DeepCopyObject() runtime.Object { return in.DeepCopy() }
-
 // NewForest makes a list of trees.
 func NewForest(trees []Branch) *List {
-	list := &List{TypeMeta: typeMeta("BranchList"), Items: make([]runtime.RawExtension, 0, len(trees))}
+	list := &List{TypeMeta: TypeMeta("BranchList"), Items: make([]runtime.RawExtension, 0, len(trees))}
 	for i := range trees {
-		trees[i].TypeMeta = typeMeta("Branch")
+		trees[i].TypeMeta = TypeMeta("Branch")
 		list.Items = append(list.Items, runtime.RawExtension{Object: &trees[i]})
 	}
 	return list
@@ -195,3 +175,30 @@ func (in *Taint) Ageless() any { return *in }
 
 // Ageless is a copy.
 func (in *Class) Ageless() any { return *in }
+
+// TypeMeta is that of an object of this kind, such as "Device".
+func TypeMeta(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: APIVersion, Kind: kind}
+}
+
+// Bounded tells whether something about the slice is not certain.
+func (in *Slice) Bounded() bool { return in.FreeIsUpperBound }
+
+// Bounded tells whether something about the pool is not certain.
+func (in *Pool) Bounded() bool { return len(in.Devices.Bounds) > 0 }
+
+// Bounded tells whether something about the device is not certain.
+func (in *Device) Bounded() bool { return in.Uncertain }
+
+// Bounded tells whether something about the class is not certain.
+func (in *Class) Bounded() bool {
+	return in.FreeIsUpperBound || in.ClaimsAreLowerBounds || in.DevicesAreLowerBounds
+}
+
+// Bounded tells whether something about the taint is not certain.
+func (in *Taint) Bounded() bool { return in.ClaimsAreLowerBounds || in.PodsAreLowerBounds }
+
+// Bounded tells whether something in the tree is not certain.
+func (in *Branch) Bounded() bool {
+	return in.Uncertain || slices.ContainsFunc(in.Branches, func(inner Branch) bool { return inner.Bounded() })
+}

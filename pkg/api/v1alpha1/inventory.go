@@ -1,17 +1,17 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package inventory
+package v1alpha1
 
 import (
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// APIVersion of everything in this package. Within it, fields are only ever
-// added.
-const APIVersion = "dra.kubectl.dev/v1alpha1"
-
 // Slice is a ResourceSlice and what has become of it.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Slice struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -47,24 +47,26 @@ type Slice struct {
 type SliceState string
 
 const (
-	// SliceCurrent is a slice that the allocator uses.
-	SliceCurrent SliceState = "Current"
-	// SliceEmpty is one without devices and counters.
-	SliceEmpty SliceState = "Empty"
-	// SliceObsolete is one of an older generation of its pool.
-	SliceObsolete SliceState = "Obsolete"
-	// SliceIncomplete is one of a pool that lacks slices.
-	SliceIncomplete SliceState = "Incomplete"
-	// SliceInvalid is one of a pool that the allocator refuses.
-	SliceInvalid SliceState = "Invalid"
-	// SliceNodeGone is one for a node that does not exist.
-	SliceNodeGone SliceState = "NodeGone"
-	// SliceNodeNotReady is one for a node that is not ready. The allocator uses
+	// SliceStateCurrent is a slice that the allocator uses.
+	SliceStateCurrent SliceState = "Current"
+	// SliceStateEmpty is one without devices and counters.
+	SliceStateEmpty SliceState = "Empty"
+	// SliceStateObsolete is one of an older generation of its pool.
+	SliceStateObsolete SliceState = "Obsolete"
+	// SliceStateIncomplete is one of a pool that lacks slices.
+	SliceStateIncomplete SliceState = "Incomplete"
+	// SliceStateInvalid is one of a pool that the allocator refuses.
+	SliceStateInvalid SliceState = "Invalid"
+	// SliceStateNodeGone is one for a node that does not exist.
+	SliceStateNodeGone SliceState = "NodeGone"
+	// SliceStateNodeNotReady is one for a node that is not ready. The allocator uses
 	// it all the same.
-	SliceNodeNotReady SliceState = "NodeNotReady"
+	SliceStateNodeNotReady SliceState = "NodeNotReady"
 )
 
 // Pool is a resource pool: what its newest generation has, and who uses it.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Pool struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -110,14 +112,14 @@ type PoolState string
 
 // The states of a pool.
 const (
-	PoolUsable     PoolState = "Usable"
-	PoolEmpty      PoolState = "Empty"
-	PoolIncomplete PoolState = "Incomplete"
-	PoolInvalid    PoolState = "Invalid"
-	PoolNodeGone   PoolState = "NodeGone"
-	// PoolUnusable is one that has devices, of which the allocator takes none
+	PoolStateUsable     PoolState = "Usable"
+	PoolStateEmpty      PoolState = "Empty"
+	PoolStateIncomplete PoolState = "Incomplete"
+	PoolStateInvalid    PoolState = "Invalid"
+	PoolStateNodeGone   PoolState = "NodeGone"
+	// PoolStateUnusable is one that has devices, of which the allocator takes none
 	// on any node.
-	PoolUnusable PoolState = "Unusable"
+	PoolStateUnusable PoolState = "Unusable"
 )
 
 // CountSource is whose word it is which devices of a pool are in use.
@@ -244,6 +246,8 @@ type Partition struct {
 }
 
 // Device is a device, what it is and who has it.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Device struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -291,30 +295,30 @@ type Device struct {
 type DeviceState string
 
 const (
-	// DeviceFree is a device that an ordinary request could have on some node.
-	DeviceFree DeviceState = "Free"
-	// DeviceAllocated is one that a claim has for itself.
-	DeviceAllocated DeviceState = "Allocated"
-	// DeviceShared is one of which at least one claim has a share.
-	DeviceShared DeviceState = "Shared"
-	// DeviceBlocked is one whose counters, or compatibility group, others have
+	// DeviceStateFree is a device that an ordinary request could have on some node.
+	DeviceStateFree DeviceState = "Free"
+	// DeviceStateAllocated is one that a claim has for itself.
+	DeviceStateAllocated DeviceState = "Allocated"
+	// DeviceStateShared is one of which at least one claim has a share.
+	DeviceStateShared DeviceState = "Shared"
+	// DeviceStateBlocked is one whose counters, or compatibility group, others have
 	// used up.
-	DeviceBlocked DeviceState = "Blocked"
-	// DeviceTainted is one that nobody has and that has a taint against
+	DeviceStateBlocked DeviceState = "Blocked"
+	// DeviceStateTainted is one that nobody has and that has a taint against
 	// scheduling.
-	DeviceTainted DeviceState = "Tainted"
-	// DeviceUnusable is one that the allocator takes on no node: its pool is
+	DeviceStateTainted DeviceState = "Tainted"
+	// DeviceStateUnusable is one that the allocator takes on no node: its pool is
 	// incomplete or invalid, no node can reach it, or a feature gate is off.
-	DeviceUnusable DeviceState = "Unusable"
-	// DeviceUnpublished is one that a claim has, that no ResourceSlice has any
+	DeviceStateUnusable DeviceState = "Unusable"
+	// DeviceStateUnpublished is one that a claim has, that no ResourceSlice has any
 	// more, and of which the driver says in the claim's status that it is Ready: a
 	// network driver that moved an interface into a pod stops publishing it.
-	DeviceUnpublished DeviceState = "Unpublished"
+	DeviceStateUnpublished DeviceState = "Unpublished"
 )
 
 // DeviceStates are all states, from what can be had to what cannot.
 func DeviceStates() []DeviceState {
-	return []DeviceState{DeviceFree, DeviceAllocated, DeviceShared, DeviceBlocked, DeviceTainted, DeviceUnusable}
+	return []DeviceState{DeviceStateFree, DeviceStateAllocated, DeviceStateShared, DeviceStateBlocked, DeviceStateTainted, DeviceStateUnusable}
 }
 
 // Add adds up counts.
@@ -330,21 +334,21 @@ func (c *DeviceCounts) Add(more DeviceCounts) {
 	c.FreeIsUpperBound = c.FreeIsUpperBound || more.FreeIsUpperBound
 }
 
-// add counts one more device.
-func (c *DeviceCounts) add(state DeviceState) {
+// Count counts one more device.
+func (c *DeviceCounts) Count(state DeviceState) {
 	c.Total++
 	switch state {
-	case DeviceFree:
+	case DeviceStateFree:
 		c.Free++
-	case DeviceAllocated, DeviceUnpublished:
+	case DeviceStateAllocated, DeviceStateUnpublished:
 		c.Allocated++
-	case DeviceShared:
+	case DeviceStateShared:
 		c.Shared++
-	case DeviceBlocked:
+	case DeviceStateBlocked:
 		c.Blocked++
-	case DeviceTainted:
+	case DeviceStateTainted:
 		c.Tainted++
-	case DeviceUnusable:
+	case DeviceStateUnusable:
 		c.Unusable++
 	}
 }
@@ -352,17 +356,17 @@ func (c *DeviceCounts) add(state DeviceState) {
 // Of is how many devices are in a state.
 func (c *DeviceCounts) Of(state DeviceState) int {
 	switch state {
-	case DeviceFree:
+	case DeviceStateFree:
 		return c.Free
-	case DeviceAllocated:
+	case DeviceStateAllocated:
 		return c.Allocated
-	case DeviceShared:
+	case DeviceStateShared:
 		return c.Shared
-	case DeviceBlocked:
+	case DeviceStateBlocked:
 		return c.Blocked
-	case DeviceTainted:
+	case DeviceStateTainted:
 		return c.Tainted
-	case DeviceUnusable:
+	case DeviceStateUnusable:
 		return c.Unusable
 	default:
 		return 0
@@ -415,6 +419,8 @@ type DeviceTaint struct {
 }
 
 // Taint is a taint, where it comes from and what is under it.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Taint struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -480,6 +486,8 @@ type OtherEviction struct {
 }
 
 // Class is a DeviceClass and what it selects.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Class struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -582,6 +590,8 @@ type SelectorFailure struct {
 
 // Branch is a part of a tree: an object, what there is to say about it, and
 // what hangs on it.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Branch struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -599,4 +609,13 @@ type Branch struct {
 	Resource *ResourceOnNode `json:"resource,omitempty"`
 	// Branches are what hangs on it.
 	Branches []Branch `json:"branches,omitempty"`
+}
+
+// Due tells how long it takes until the next eviction; negative if it is
+// overdue. It is false if there is none.
+func (in *Taint) Due(now time.Time) (left time.Duration, due bool) {
+	if in.NextEviction == nil {
+		return 0, false
+	}
+	return in.NextEviction.Sub(now), true
 }

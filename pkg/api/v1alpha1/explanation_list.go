@@ -1,11 +1,10 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // ExplanationList is what a printer gets when several targets were asked for.
@@ -16,13 +15,4 @@ type ExplanationList struct {
 
 	// Items has one explanation for each target, in the order asked.
 	Items []Explanation `json:"items"`
-}
-
-// DeepCopyObject makes an Explanation a [runtime.Object], so that the printers
-// of cli-runtime accept it.
-func (in *Explanation) DeepCopyObject() runtime.Object {
-	if in == nil {
-		return nil
-	}
-	return in.DeepCopy()
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package v1alpha1
 
 // NodeExplanation is what there is to say about one node, for a question about
 // that node.

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package inventory
+package v1alpha1
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -10,19 +10,19 @@ import (
 
 // FieldValues are the values of those [Slice.Fields] that have a fixed set.
 func (in *Slice) FieldValues() map[string][]string {
-	return map[string][]string{"state": texts(SliceCurrent, SliceEmpty, SliceObsolete, SliceIncomplete, SliceInvalid, SliceNodeGone, SliceNodeNotReady)}
+	return map[string][]string{"state": texts(SliceStateCurrent, SliceStateEmpty, SliceStateObsolete, SliceStateIncomplete, SliceStateInvalid, SliceStateNodeGone, SliceStateNodeNotReady)}
 }
 
 // FieldValues are the values of those [Pool.Fields] that have a fixed set.
 func (in *Pool) FieldValues() map[string][]string {
-	return map[string][]string{"state": texts(PoolUsable, PoolEmpty, PoolIncomplete, PoolInvalid, PoolNodeGone, PoolUnusable)}
+	return map[string][]string{"state": texts(PoolStateUsable, PoolStateEmpty, PoolStateIncomplete, PoolStateInvalid, PoolStateNodeGone, PoolStateUnusable)}
 }
 
 // FieldValues are the values of those [Device.Fields] that have a fixed set. A
 // device of which nobody says how it is has an empty health.
 func (in *Device) FieldValues() map[string][]string {
 	return map[string][]string{
-		"state":     texts(DeviceFree, DeviceAllocated, DeviceShared, DeviceBlocked, DeviceTainted, DeviceUnusable, DeviceUnpublished),
+		"state":     texts(DeviceStateFree, DeviceStateAllocated, DeviceStateShared, DeviceStateBlocked, DeviceStateTainted, DeviceStateUnusable, DeviceStateUnpublished),
 		"uncertain": {"true", "false"},
 		"health":    texts(corev1.ResourceHealthStatusHealthy, corev1.ResourceHealthStatusUnhealthy, corev1.ResourceHealthStatusUnknown, ""),
 	}
@@ -30,7 +30,7 @@ func (in *Device) FieldValues() map[string][]string {
 
 // FieldValues are the values of those [Claim.Fields] that have a fixed set.
 func (in *Claim) FieldValues() map[string][]string {
-	return map[string][]string{"state": texts(ClaimPending, ClaimAllocated, ClaimReserved, ClaimDeleting)}
+	return map[string][]string{"state": texts(ClaimStatePending, ClaimStateAllocated, ClaimStateReserved, ClaimStateDeleting)}
 }
 
 // FieldValues are the values of those [Taint.Fields] that have a fixed set.

@@ -1,13 +1,15 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package inventory
+package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Claim is a ResourceClaim, what it asks for and what it got.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Claim struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -52,14 +54,14 @@ type ClaimState string
 
 // The states of a claim.
 const (
-	// ClaimPending has no devices.
-	ClaimPending ClaimState = "Pending"
-	// ClaimAllocated has devices, but nobody may use them yet.
-	ClaimAllocated ClaimState = "Allocated"
-	// ClaimReserved has devices, and there are consumers for it.
-	ClaimReserved ClaimState = "Reserved"
-	// ClaimDeleting is about to go.
-	ClaimDeleting ClaimState = "Deleting"
+	// ClaimStatePending has no devices.
+	ClaimStatePending ClaimState = "Pending"
+	// ClaimStateAllocated has devices, but nobody may use them yet.
+	ClaimStateAllocated ClaimState = "Allocated"
+	// ClaimStateReserved has devices, and there are consumers for it.
+	ClaimStateReserved ClaimState = "Reserved"
+	// ClaimStateDeleting is about to go.
+	ClaimStateDeleting ClaimState = "Deleting"
 )
 
 // ClaimFlag is something odd about a claim.

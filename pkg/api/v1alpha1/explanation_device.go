@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +32,7 @@ type DeviceExplanation struct {
 	Capacity   []DeviceCapacity `json:"capacity,omitempty"`
 	// Counters are those that it takes of its pool.
 	Counters []DeviceCounter `json:"counters,omitempty"`
-	Taints   []DeviceTaint   `json:"taints,omitempty"`
+	Taints   []TaintEvidence `json:"taints,omitempty"`
 	// BindingConditions must become true after the allocation;
 	// BindingFailureConditions end it.
 	BindingConditions        []string `json:"bindingConditions,omitempty"`
@@ -80,8 +80,8 @@ type DeviceCounter struct {
 	CompatibilityGroups []string `json:"compatibilityGroups,omitempty"`
 }
 
-// DeviceTaint is a taint and what says so: the slice or a DeviceTaintRule.
-type DeviceTaint struct {
+// TaintEvidence is a taint and what says so: the slice or a DeviceTaintRule.
+type TaintEvidence struct {
 	// Taint is KEY[=VALUE]:EFFECT.
 	Taint string `json:"taint"`
 	// Since is when it was added, if that is known.
@@ -176,3 +176,9 @@ const (
 	CheckFailed     CheckOutcome = "Failed"
 	CheckNotReached CheckOutcome = "NotReached"
 )
+
+// Title names the request: "request gpus", or the container and the extended
+// resource that it stands for.
+func (r *DeviceRequest) Title() string {
+	return RequestTitle(r.Name, r.Container, r.ExtendedResource)
+}

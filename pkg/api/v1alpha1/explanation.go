@@ -1,22 +1,20 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package v1alpha1
 
 import (
 	"encoding/json"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
-
-// APIVersion of an [Explanation]. Within it, fields are only ever added.
-const APIVersion = "dra.kubectl.dev/v1alpha1"
 
 // Explanation is the answer to "why": whether a target's claims can be
 // allocated, and the evidence. Every face of the program (text, JSON, YAML,
 // the dashboard) renders it and computes nothing.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Explanation struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -358,7 +356,7 @@ type AllocatedDevice struct {
 	Missing bool `json:"missing,omitempty"`
 	// Status is what the driver says about the device: conditions, and the
 	// network data of a network device.
-	Status *inventory.DeviceStatus `json:"status,omitempty"`
+	Status *DeviceStatus `json:"status,omitempty"`
 }
 
 // RequestExplanation is the funnel of one request or subrequest: all devices
@@ -672,3 +670,34 @@ const (
 	ActorAdmin  = "Admin"
 	ActorNobody = "Nobody"
 )
+
+// RequestTitle names the request that a device is for: "request gpus", or the
+// container and the extended resource that it stands for.
+func (d *AllocatedDevice) RequestTitle() string {
+	return RequestTitle(d.Request, d.Container, d.ExtendedResource)
+}
+
+// RequestTitle names a request: "request gpus", or the container and the extended
+// resource that it stands for.
+func RequestTitle(request, container, resource string) string {
+	if container == "" {
+		return "request " + request
+	}
+	return fmt.Sprintf("container %s (%s)", container, resource)
+}
+
+// Holders sums up the claims that the devices of a [Rejection] are allocated to.
+type Holders struct {
+	// Claims counts them, Claim is the only one as "namespace/name".
+	Claims int    `json:"claims"`
+	Claim  string `json:"claim,omitempty"`
+	// Namespaces has those of the claims, the one with the most devices first.
+	Namespaces []NamespaceCount `json:"namespaces,omitempty"`
+}
+
+// NamespaceCount is a number of devices by namespace.
+type NamespaceCount struct {
+	Namespace string `json:"namespace"`
+	// Devices counts them.
+	Devices int `json:"devices"`
+}
