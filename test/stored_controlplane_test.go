@@ -460,6 +460,21 @@ func TestStoredQuantities(t *testing.T) {
 	policy := func(policy string) string {
 		return slice(`allowMultipleAllocations: true, capacity: {memory: {value: "QUANTITY", requestPolicy: {` + policy + `}}}`)
 	}
+	// The allocator crashes for these; files with them are refused.
+	for valid, want := range map[string]string{
+		`min: "0", step: "0"`:                    "step: Invalid value: \"0\": must be greater than zero",
+		`min: "0", step: "18446744073709551616"`: "step: Invalid value: \"18446744073709551616\"",
+		`step: "1"`:                              "min: Required value",
+	} {
+		object, err := parseObject([]byte(`{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: long}, ` +
+			strings.ReplaceAll(policy(`default: "0", validRange: {`+valid+`}`), "QUANTITY", "1e30") + "}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = c.clientFor(t, object).Create(ctx, object, metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("validRange {%s}: got %v, want an error with %q", valid, err, want)
+		}
+	}
 	const (
 		claimSpec = `spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu, capacity: {requests: {memory: "QUANTITY"}}}}]}}`
 		value     = `spec.devices[0].capacity["memory"].`

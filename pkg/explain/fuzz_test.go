@@ -52,6 +52,9 @@ func FuzzQuantity(f *testing.F) {
 		if parsed[total] == nil {
 			return
 		}
+		if parsed[step] != nil && (parsed[step].Sign() <= 0 || parsed[step].Value() == 0) {
+			return // No API server stores it, and no file with it is read.
+		}
 		capacity := resourceapi.DeviceCapacity{Value: *parsed[total]}
 		policy := &resourceapi.CapacityRequestPolicy{Default: parsed[standard]}
 		switch {

@@ -134,7 +134,17 @@ func TestLoadRefusesImpossibleNumbers(t *testing.T) {
 	slice := func(version, pool string) string {
 		return `{"apiVersion":"resource.k8s.io/` + version + `","kind":"ResourceSlice","metadata":{"name":"s"},"spec":{"driver":"d","nodeName":"n","pool":` + pool + `}}`
 	}
+	ranged := func(version, before, valid, after string) string {
+		return `{"apiVersion":"resource.k8s.io/` + version + `","kind":"ResourceSlice","metadata":{"name":"s"},"spec":{"driver":"d","nodeName":"n","pool":{"name":"p","resourceSliceCount":1},
+			"devices":[{"name":"d",` + before + `"capacity":{"memory":{"value":"1","requestPolicy":{"default":"1","validRange":` + valid + `}}}` + after + `}]}}`
+	}
+	const validRange = `ResourceSlice/s: spec.devices[0].capacity["memory"].requestPolicy.validRange.`
 	for name, test := range map[string]struct{ text, want string }{
+		"step":             {ranged("v1", "", `{"min":"1","step":"0"}`, ""), "document 1: " + validRange + "step: expected a quantity greater than zero, found 0"},
+		"step below zero":  {ranged("v1beta2", "", `{"min":"1","step":"-1m"}`, ""), validRange + "step: expected a quantity greater than zero, found -1m"},
+		"large step":       {ranged("v1", "", `{"min":"1","step":"36893488147419103232"}`, ""), validRange + "step: expected at most 9223372036854775807, found 36893488147419103232"},
+		"step in v1beta1":  {ranged("v1beta1", `"basic":{`, `{"min":"1","step":"0"}`, "}"), `spec.devices[0].basic.capacity["memory"].requestPolicy.validRange.step: expected a quantity greater`},
+		"range without":    {ranged("v1", "", `{"step":"1"}`, ""), validRange + "min: expected a quantity, found none"},
 		"count":            {claimManifest("v1", `{"requests":[{"name":"a","exactly":{"deviceClassName":"g","count":-1}}]}`), "document 1: ResourceClaim/c: spec.devices.requests[0].exactly.count: expected at least 1, found -1"},
 		"count in v1beta1": {claimManifest("v1beta1", `{"requests":[{"name":"a","deviceClassName":"g","count":-1}]}`), "spec.devices.requests[0].count: expected at least 1"},
 		"all of fewer":     {claimManifest("v1", `{"requests":[{"name":"a","exactly":{"deviceClassName":"g","allocationMode":"All","count":-1}}]}`), "exactly.count"},
@@ -162,6 +172,7 @@ func TestLoadRefusesImpossibleNumbers(t *testing.T) {
 		// The API server takes any quantity.
 		"capacity below zero": `{"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},"spec":{"driver":"d","nodeName":"n",
 			"pool":{"name":"p","resourceSliceCount":1},"devices":[{"name":"d","capacity":{"memory":{"value":"-1Gi"}}}]}}`,
+		"step below one": ranged("v1", "", `{"min":"1","step":"1n"}`, ""),
 	} {
 		if _, err := loadText(t, text); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -6,6 +6,9 @@ package snapshot
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,7 +19,7 @@ import (
 // The functions in this file check the values of objects by the rules of
 // pkg/apis/resource/validation and pkg/apis/core/validation of Kubernetes
 // v1.37.1, as far as the allocator relies on them. It does: a count below zero
-// makes it panic.
+// makes it panic, and so does a step of zero.
 
 // checkNumbers fails for numbers that no API server has ever stored.
 func checkNumbers(object metav1.Object, apiVersion string) error {
@@ -32,8 +35,42 @@ func checkNumbers(object metav1.Object, apiVersion string) error {
 		if n := object.Spec.Pool.Generation; n < 0 {
 			return &fieldError{"spec.pool.generation", atLeast(0, n)}
 		}
+		return checkRanges(object.Spec.Devices, apiVersion)
 	}
 	return nil
+}
+
+// checkRanges fails for ranges of request policies by which no value can be rounded
+// up: the allocator divides by the step, as a number of 64 bits.
+func checkRanges(devices []resourceapi.Device, apiVersion string) error {
+	for i := range devices {
+		for _, name := range slices.Sorted(maps.Keys(devices[i].Capacity)) {
+			policy := devices[i].Capacity[name].RequestPolicy
+			if policy == nil || policy.ValidRange == nil {
+				continue
+			}
+			valid := policy.ValidRange
+			field := fmt.Sprintf("%s.capacity[%q].requestPolicy.validRange", devicePath(i, apiVersion), name)
+			switch step := valid.Step; {
+			case valid.Min == nil:
+				return &fieldError{field + ".min", errors.New("expected a quantity, found none")}
+			case step == nil:
+			case step.Sign() <= 0:
+				return &fieldError{field + ".step", fmt.Errorf("expected a quantity greater than zero, found %s", step)}
+			case step.Value() == 0:
+				return &fieldError{field + ".step", fmt.Errorf("expected at most %d, found %s", math.MaxInt64, step)}
+			}
+		}
+	}
+	return nil
+}
+
+// devicePath is where a slice has a device: v1beta1 has its fields in "basic".
+func devicePath(i int, apiVersion string) string {
+	if strings.HasSuffix(apiVersion, "/v1beta1") {
+		return fmt.Sprintf("spec.devices[%d].basic", i)
+	}
+	return fmt.Sprintf("spec.devices[%d]", i)
 }
 
 func atLeast(least, found int64) error {
