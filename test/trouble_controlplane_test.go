@@ -47,7 +47,7 @@ func TestTroubleWithTheServer(t *testing.T) {
 	}
 	address := strings.TrimPrefix(c.plane.Config().Host, "https://")
 	verbs := []string{
-		"why", "why train-gpus -n ml", "slices", "pools", "devices", "claims -A", "classes", "taints", "tree node/node-1",
+		"why", "why train-gpus -n ml", "why deployment/x -n ml", "slices", "pools", "devices", "claims -A", "classes", "taints", "tree node/node-1",
 		"top --once", "snapshot -o OUT", "claims --watch",
 	}
 	for name, test := range map[string]struct {
@@ -106,7 +106,7 @@ func TestTroubleWithTheServer(t *testing.T) {
 			p.env = slices.Concat(env, []string{"KUBECONFIG=" + c.kubeconfig})
 			for _, verb := range verbs[:len(verbs)-1] {
 				for _, from := range []string{"", " --snapshot " + filepath.Join("..", "examples", "cluster")} {
-					if from != "" && strings.HasPrefix(verb, "why ") || from != "" && strings.HasPrefix(verb, "tree") {
+					if strings.Contains(verb, "deployment/") || from != "" && strings.HasPrefix(verb, "why ") || from != "" && strings.HasPrefix(verb, "tree") {
 						continue // not in the file
 					}
 					args := strings.Fields(strings.ReplaceAll(verb, "OUT", filepath.Join(t.TempDir(), "out.yaml")) + from)

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
 )
@@ -22,6 +23,8 @@ import (
 var version, commit, date string //nolint:gochecknoglobals // There is no other way.
 
 func main() {
+	// The client library logs errors that it also returns, and that are printed.
+	klog.SetLogger(klog.Logger{})
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	// Somebody who runs the program with nohup wants it to go on.
 	if !signal.Ignored(syscall.SIGHUP) {
