@@ -22,6 +22,8 @@ NVML := CGO_ENABLED=1 CGO_CFLAGS='-g -O2 -Wno-deprecated-declarations' $(GO)
 NVML_FLAGS := -tags nvml -ldflags '$(LDFLAGS) -extldflags=-Wl,-z,lazy,--no-export-dynamic,--export-dynamic-symbol=nvml*'
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 TEST_TIMEOUT ?= 30m
+# go test, and at the end how many tests ran, and which were skipped and why.
+TESTED := $(TOOL) gotestsum --format standard-quiet --hide-summary output --
 FUZZTIME ?= 30s
 CASES ?= 20000
 BENCHTIME ?= 1s
@@ -67,13 +69,13 @@ control-plane: ## Build the Kubernetes that the tests start (minutes, once)
 
 .PHONY: test
 test: control-plane ## Run all tests; they start a real control plane
-	$(GO) test -timeout $(TEST_TIMEOUT) ./...
+	$(TESTED) -timeout $(TEST_TIMEOUT) ./...
 	if [ "$$($(GO) env GOOS)" = linux ] && command -v "$$($(GO) env CC)" >/dev/null; then $(NVML) test $(NVML_FLAGS) ./pkg/nodeprobe/nvidia; fi
 
 .PHONY: test-node
 test-node: control-plane ## Run the tests on a real node that they start; needs root and Linux
 	@test/node/build.sh >/dev/null
-	KUBECTL_DRA_TEST_NODE=1 $(GO) test -count 1 -timeout $(TEST_TIMEOUT) ./test/node
+	KUBECTL_DRA_TEST_NODE=1 $(TESTED) -count 1 -timeout $(TEST_TIMEOUT) ./test/node
 
 .PHONY: bench
 bench: ## Run the benchmarks
