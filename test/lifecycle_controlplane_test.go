@@ -93,6 +93,30 @@ func TestLifecycleAgreesWithControllers(t *testing.T) {
 		})
 		c.wantLife(ctx, t, "evicted", api.Allocated, api.StageCleanup, "status.conditions[type=DisruptionTarget]", "DeletionByDeviceTaintManager")
 	})
+	t.Run("a Job past its deadline", func(t *testing.T) {
+		c.createAll(t, lifeNamespace, `apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: one}
+spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.example.com}}]}}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: late}
+spec:
+  activeDeadlineSeconds: 1
+  template:
+    spec:
+      restartPolicy: Never
+      resourceClaims: [{name: gpu, resourceClaimTemplateName: one}]
+      containers: [{name: main, image: registry.example.com/train:1, resources: {claims: [{name: gpu}]}}]`)
+		var last asked
+		if err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, decisionTimeout, true, func(context.Context) (bool, error) {
+			last = c.whyText(t, "job/late", "-n", lifeNamespace)
+			return strings.Contains(last.out, "Job life/late is finished") && last.code == 0, nil
+		}); err != nil || !strings.Contains(last.out, "The Job has failed (DeadlineExceeded) and creates no more pods.") {
+			t.Errorf("code %d, %v\n%s%s", last.code, err, last.out, last.errOut)
+		}
+	})
 }
 
 func mustDo(t *testing.T, do func() error) {

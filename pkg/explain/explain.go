@@ -184,13 +184,16 @@ func (x *inquiry) allocate(ctx context.Context) error {
 // the matter.
 func (x *inquiry) beyondScheduling() bool {
 	pod := x.subject.pod
+	if end := x.subject.end; end != nil {
+		x.finish(endText(end))
+		return true
+	}
 	if pod == nil {
 		return false
 	}
 	switch {
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
-		x.out.Verdict = api.Allocated
-		x.out.Summary = fmt.Sprintf("the pod is finished (%s) and no longer needs devices", pod.Status.Phase)
+		x.finish(fmt.Sprintf("the pod is finished (%s) and no longer needs devices", pod.Status.Phase))
 	case pod.Spec.NodeName == "" && pod.DeletionTimestamp != nil:
 		x.settle(api.Error, api.ClaimNotReady, "the pod is being deleted and is no longer scheduled")
 	case pod.Spec.NodeName == "", x.isElsewhere(pod):
@@ -199,6 +202,23 @@ func (x *inquiry) beyondScheduling() bool {
 		x.bound(pod)
 	}
 	return true
+}
+
+// finish settles a target whose pods have ended.
+func (x *inquiry) finish(summary string) {
+	x.out.Verdict, x.out.Finished, x.out.Summary = api.Allocated, true, summary
+}
+
+// endText says how a Job ended.
+func endText(end *snapshot.JobEnd) string {
+	switch {
+	case !end.Failed():
+		return "the Job is complete and creates no more pods"
+	case end.Reason != "":
+		return "the Job has failed (" + end.Reason + ") and creates no more pods"
+	default:
+		return "the Job has failed and creates no more pods"
+	}
 }
 
 // bound deals with a pod on its node: nobody allocates claims for it any more,

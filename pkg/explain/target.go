@@ -86,6 +86,8 @@ type subject struct {
 	// should be, nil if that is not known.
 	workload bool
 	desired  *int32
+	// end is how the target ended, if it is a Job that did.
+	end *snapshot.JobEnd
 	// users are the pods that use the target.
 	users []*corev1.Pod
 	// only is the one node to look at, nil for all of them.
@@ -192,7 +194,10 @@ func (s *subject) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocat
 		if w.Namespace != s.target.Namespace || w.Name != s.target.Name {
 			continue
 		}
-		s.users, s.workload, s.desired = podsOf(snap, w), true, w.Replicas
+		if s.users, s.end = podsOf(snap, w), w.End; s.end != nil {
+			return nil
+		}
+		s.workload, s.desired = true, w.Replicas
 		chosen := slices.IndexFunc(s.users, waits)
 		switch {
 		case chosen >= 0:

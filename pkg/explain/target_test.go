@@ -71,6 +71,18 @@ func TestTargets(t *testing.T) {
 		stage   api.Stage
 		check   func(t *testing.T, e *api.Explanation)
 	}{
+		"a complete Job": {
+			cluster: []part{deployment("done", "missing"), func(s *snapshot.Snapshot) {
+				s.Workloads[0].Kind, s.Workloads[0].End = "Job", &snapshot.JobEnd{Condition: "Complete"}
+			}},
+			target:  Options{Kind: "Job", Namespace: namespace, Name: "done"},
+			verdict: api.Allocated,
+			check: func(t *testing.T, e *api.Explanation) {
+				if !e.Finished || e.Replicas != nil || e.Summary != "The Job is complete and creates no more pods." {
+					t.Errorf("finished %v, replicas %v: %s", e.Finished, e.Replicas, e.Summary)
+				}
+			},
+		},
 		"a claim is asked about with the pod that waits for it": {
 			cluster: []part{
 				nodes("n1", "n2"), pool("n1", devices(1)...), pool("n2", devices(1)...), claim(waiting, exact("gpu", 1)), claim("other", exact("gpu", 1)),

@@ -5,11 +5,9 @@ package render
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -64,7 +62,7 @@ func verdict(e *api.Explanation) (string, mark) {
 	where := where(e)
 	switch e.Verdict {
 	case api.Allocated:
-		if finished(e) {
+		if e.Finished {
 			return target + " is finished", good
 		}
 		said := " is allocated"
@@ -97,14 +95,6 @@ func verdict(e *api.Explanation) (string, mark) {
 	default:
 		return target + ": " + string(e.Verdict), unsure
 	}
-}
-
-// finished reports whether the target is a pod that has ended.
-func finished(e *api.Explanation) bool {
-	return e.Target.Kind == explain.KindPod && slices.ContainsFunc(e.Pods, func(pod api.PodStatus) bool {
-		ended := pod.Phase == string(corev1.PodSucceeded) || pod.Phase == string(corev1.PodFailed)
-		return ended && pod.Namespace == e.Target.Namespace && pod.Name == e.Target.Name
-	})
 }
 
 // although says which devices there are for a target that is blocked. What

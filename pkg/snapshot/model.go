@@ -92,6 +92,8 @@ type Workload struct {
 	Replicas *int32
 	// Daemon is the status of a DaemonSet, nil if it has none or is none.
 	Daemon *DaemonStatus
+	// End is how a Job ended, nil if it has not, or is none.
+	End *JobEnd
 }
 
 // GateSource tells how a feature gate became known, in decreasing authority.

@@ -84,6 +84,9 @@ func (w *Workload) DeepCopy() *Workload {
 	if w.Daemon != nil {
 		c.Daemon = new(*w.Daemon)
 	}
+	if w.End != nil {
+		c.End = new(*w.End)
+	}
 	return c
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"strconv"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,7 +22,7 @@ type workloadManifest struct {
 	Spec              *workloadSpec `json:"spec,omitempty"`
 	// Template is where a PodTemplate has it.
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
-	// Status is only read of a DaemonSet. Custom resources can have anything.
+	// Status is only read of a DaemonSet and of a Job. Custom resources can have anything.
 	Status json.RawMessage `json:"status,omitempty"`
 }
 
@@ -130,10 +131,47 @@ func decodeWorkload(data []byte, shape workloadShape) (*Workload, error) {
 	if status := new(DaemonStatus); workload.Kind == kindDaemonSet && len(manifest.Status) > 0 && json.Unmarshal(manifest.Status, status) == nil {
 		workload.Daemon = status
 	}
+	if shape == templateInSpec && workload.Kind == kindJob {
+		workload.End = decodeJobEnd(manifest.Status)
+	}
 	return workload, nil
 }
 
 const kindJob = "Job"
+
+// JobEnd is how a Job ended. It makes no more pods then.
+type JobEnd struct {
+	// Condition is the type of the Job's condition that says so: Complete or
+	// Failed.
+	Condition string
+	// Reason is that of the condition, such as BackoffLimitExceeded.
+	Reason string
+}
+
+// Failed reports whether the Job failed.
+func (e *JobEnd) Failed() bool { return e.Condition == string(batchv1.JobFailed) }
+
+// decodeJobEnd finds the condition that ends a Job in its status, nil if there is
+// none.
+func decodeJobEnd(data json.RawMessage) *JobEnd {
+	var status batchv1.JobStatus
+	if len(data) == 0 || json.Unmarshal(data, &status) != nil {
+		return nil
+	}
+	for _, condition := range status.Conditions {
+		if (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) && condition.Status == corev1.ConditionTrue {
+			return &JobEnd{Condition: string(condition.Type), Reason: condition.Reason}
+		}
+	}
+	return nil
+}
+
+// status is what the Job is saved with.
+func (e *JobEnd) status() batchv1.JobStatus {
+	return batchv1.JobStatus{Conditions: []batchv1.JobCondition{{
+		Type: batchv1.JobConditionType(e.Condition), Status: corev1.ConditionTrue, Reason: e.Reason,
+	}}}
+}
 
 // replicas is how many pods the workload wants at the same time, nil if that is
 // not known. The defaults are those of the API server.
@@ -184,12 +222,19 @@ func decodeSelector(data json.RawMessage) *metav1.LabelSelector {
 // manifest is what the workload is saved as.
 func (w *Workload) manifest() (*workloadManifest, error) {
 	manifest := &workloadManifest{TypeMeta: w.TypeMeta, ObjectMeta: w.ObjectMeta}
-	if w.Daemon != nil {
-		status, err := json.Marshal(w.Daemon)
+	var status any
+	switch {
+	case w.Daemon != nil:
+		status = w.Daemon
+	case w.End != nil:
+		status = w.End.status()
+	}
+	if status != nil {
+		encoded, err := json.Marshal(status)
 		if err != nil {
 			return nil, err
 		}
-		manifest.Status = status
+		manifest.Status = encoded
 	}
 	group := w.GroupVersionKind().Group
 	shape := knownWorkload(group, w.Kind)

@@ -28,6 +28,9 @@ type Explanation struct {
 	// Verdict is that of the scheduler's own allocator, unless something else
 	// keeps the pod from working: then it is Blocked.
 	Verdict Verdict `json:"verdict"`
+	// Finished is set if the pod has ended, or the Job is complete or has failed:
+	// it needs no devices any more.
+	Finished bool `json:"finished,omitempty"`
 	// Code is the dominant reason, that of Summary. It is empty if there is nothing
 	// to explain: for Fits and Allocated, and where no code applies.
 	Code Code `json:"code,omitempty"`
