@@ -208,7 +208,7 @@ func (f *follower) printChanges(ctx context.Context, changed []change, from *lis
 		for _, c := range changed {
 			event, err := f.watchEvent(c)
 			if err == nil {
-				err = printObject(f.printer, event, f.streams.Out)
+				err = f.printer.PrintObj(event, f.streams.Out)
 			}
 			if err != nil {
 				return err
@@ -224,7 +224,7 @@ func (f *follower) printChanges(ctx context.Context, changed []change, from *lis
 		case f.output == "name":
 			err = f.printItems(ctx, []api.Item{c.item}, from)
 		default:
-			err = printObject(f.printer, c.item, f.streams.Out)
+			err = f.printer.PrintObj(c.item, f.streams.Out)
 		}
 		if err != nil {
 			return err

@@ -430,7 +430,7 @@ func (o *listOptions) printItems(ctx context.Context, items []api.Item, from *li
 		}
 		return nil
 	case !o.forPeople():
-		return printObject(o.printer, api.NewList(o.kind, items), o.streams.Out)
+		return o.printer.PrintObj(api.NewList(o.kind, items), o.streams.Out)
 	case len(items) == 0:
 		return nil
 	}

@@ -6,9 +6,11 @@ package commands
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"reflect"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -39,7 +41,9 @@ func toPrinter(flags interface {
 	case *printers.KYAMLPrinter:
 		return kyamlPrinter{}, err
 	case *get.CustomColumnsPrinter:
-		return &columnsPrinter{printer}, err
+		return &templatePrinter{&columnsPrinter{printer}}, err
+	case *printers.GoTemplatePrinter, *printers.JSONPathPrinter:
+		return &templatePrinter{printer}, err
 	default:
 		return printer, err
 	}
@@ -90,6 +94,30 @@ func (kyamlPrinter) PrintObj(object runtime.Object, w io.Writer) error {
 	odd := slices.ContainsFunc([]string{`\u`, `\r`, `\b`, `\f`}, func(escape string) bool { return bytes.Contains(escaped, []byte(escape)) })
 	written := &kyaml.Encoder{Compact: odd}
 	return written.FromYAML(bytes.NewReader(escaped), w)
+}
+
+// templatePrinter prints what the user has designed. If that fails, the command line is
+// wrong. Printers of cli-runtime then print the whole object, to standard output or as a
+// part of the error, and those of kubectl may panic.
+type templatePrinter struct{ plain printers.ResourcePrinter }
+
+func (p *templatePrinter) PrintObj(object runtime.Object, w io.Writer) error {
+	var text bytes.Buffer
+	if err := p.attempt(object, &text); err != nil {
+		problem, _, _ := strings.Cut(err.Error(), ". Printing more information")
+		return usagef("Compare with the fields of -o json.", "%s", problem)
+	}
+	_, err := w.Write(text.Bytes())
+	return err
+}
+
+func (p *templatePrinter) attempt(object runtime.Object, w io.Writer) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("print with the template or the columns of --output: one of the fields has no value that can be printed")
+		}
+	}()
+	return p.plain.PrintObj(object, w)
 }
 
 // columnsPrinter escapes the cells of a table that the user has designed. A line break

@@ -4,7 +4,6 @@
 package commands
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -81,24 +79,6 @@ func (f *outputFlags) toPrinter(streams genericiooptions.IOStreams) (*explanatio
 	return p, nil
 }
 
-// printObject prints for a program. A template that fails is a mistake in the
-// command line, and about that the printers of cli-runtime print the whole
-// object, to standard output or as a part of the error.
-func printObject(printer printers.ResourcePrinter, object runtime.Object, w io.Writer) error {
-	switch printer.(type) {
-	case *printers.GoTemplatePrinter, *printers.JSONPathPrinter:
-	default:
-		return printer.PrintObj(object, w)
-	}
-	var text bytes.Buffer
-	if err := printer.PrintObj(object, &text); err != nil {
-		problem, _, _ := strings.Cut(err.Error(), ". Printing more information")
-		return usagef("Compare with the fields of -o json.", "%s", problem)
-	}
-	_, err := w.Write(text.Bytes())
-	return err
-}
-
 // print writes the answers: a list of them, or the only one.
 func (p *explanationPrinter) print(explanations []*api.Explanation, asList bool) error {
 	switch {
@@ -114,7 +94,7 @@ func (p *explanationPrinter) print(explanations []*api.Explanation, asList bool)
 		}
 		return nil
 	case p.machine != nil && !asList && len(explanations) == 1:
-		if err := printObject(p.machine, explanations[0], p.out); err != nil {
+		if err := p.machine.PrintObj(explanations[0], p.out); err != nil {
 			return fmt.Errorf("print explanation: %w", err)
 		}
 		return nil
@@ -126,7 +106,7 @@ func (p *explanationPrinter) print(explanations []*api.Explanation, asList bool)
 		for _, e := range explanations {
 			list.Items = append(list.Items, *e)
 		}
-		if err := printObject(p.machine, list, p.out); err != nil {
+		if err := p.machine.PrintObj(list, p.out); err != nil {
 			return fmt.Errorf("print explanations: %w", err)
 		}
 		return nil

@@ -271,7 +271,7 @@ func (c *ruleChange) add(ctx context.Context, rule *resourceapi.DeviceTaintRule)
 		return err
 	}
 	if c.printer != nil {
-		err = printObject(c.printer, object, c.streams.Out)
+		err = c.printer.PrintObj(object, c.streams.Out)
 	} else {
 		err = c.say("DeviceTaintRule %s %s", rule.Name, map[string]string{
 			dryRunClient: "would be added (dry run)", dryRunServer: "added (server dry run)", dryRunNone: "added",

@@ -281,7 +281,7 @@ func (o *treeOptions) print(trees []api.Branch) error {
 	if o.machine != nil {
 		items := make([]api.Branch, len(trees))
 		copy(items, trees)
-		if err := printObject(o.machine, api.NewForest(items), o.streams.Out); err != nil {
+		if err := o.machine.PrintObj(api.NewForest(items), o.streams.Out); err != nil {
 			return fmt.Errorf("print tree: %w", err)
 		}
 		return nil
