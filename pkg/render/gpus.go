@@ -114,7 +114,7 @@ func (p *page) gpu(g *nvidia.GPU) {
 		return
 	}
 	for i := range g.MIGProfiles {
-		p.told("", profileText(&g.MIGProfiles[i]), g.MIGProfiles[i].Missing, "placements")
+		p.told("", profileText(&g.MIGProfiles[i]), g.MIGProfiles[i].Missing, "name", "placements")
 	}
 }
 
@@ -243,7 +243,7 @@ func migText(m *nvidia.MIG) string {
 func profileNames(list []nvidia.MIGProfile) string {
 	var names []string
 	for _, p := range list {
-		names = append(names, fmt.Sprintf("%s (%d)", p.Name, p.Instances))
+		names = append(names, fmt.Sprintf("%s (%d)", orElse(p.Name, "?"), p.Instances))
 	}
 	return strings.Join(names, ", ")
 }
@@ -253,7 +253,7 @@ func profileText(m *nvidia.MIGProfile) string {
 	for _, at := range m.Placements {
 		places = append(places, fmt.Sprintf("%d-%d", at.Start, at.Start+at.Size-1))
 	}
-	text := fmt.Sprintf("%s: ID %d, %s MiB, %d multiprocessors, %d copy engines, %d decoders, %d encoders, %d JPEG, %d OFA", m.Name, m.ID, thousands(m.MemoryMiB),
+	text := fmt.Sprintf("%s: ID %d, %s MiB, %d multiprocessors, %d copy engines, %d decoders, %d encoders, %d JPEG, %d OFA", orElse(m.Name, "?"), m.ID, thousands(m.MemoryMiB),
 		m.Multiprocessors, m.CopyEngines, m.Decoders, m.Encoders, m.JPEGEngines, m.OFAEngines)
 	if len(places) > 0 {
 		text += "; memory slices " + strings.Join(places, ", ")

@@ -138,7 +138,7 @@ func (g *GPU) failures() []Missing {
 		all = append(all, failed(g.NVLinks[i].Missing, fmt.Sprintf(" of NVLink %d", g.NVLinks[i].Link))...)
 	}
 	for i := range g.MIGProfiles {
-		all = append(all, failed(g.MIGProfiles[i].Missing, " of MIG profile "+g.MIGProfiles[i].Name)...)
+		all = append(all, failed(g.MIGProfiles[i].Missing, " of MIG profile "+cmp.Or(g.MIGProfiles[i].Name, fmt.Sprintf("ID %d", g.MIGProfiles[i].ID)))...)
 	}
 	for i := range g.MIGDevices {
 		own := slices.DeleteFunc(slices.Clone(g.MIGDevices[i].Missing), func(m Missing) bool { return m.NVML == 0 })

@@ -7,7 +7,9 @@ package nvidia
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -125,6 +127,41 @@ func TestDiscoverMIG(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, f.GPUs[0].MIGDevices); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestDiscoverUnnamedProfile has a MIG profile that NVIDIA's library for names does not
+// know: the name of that one is missing, and nothing else.
+func TestDiscoverUnnamedProfile(t *testing.T) {
+	want, err := discover(mocked(t, "dgx-b200"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lib := mocked(t, "dgx-b200")
+	d := as[*server.Device](t, lib.Devices[1])
+	known := d.GetGpuInstanceProfileInfoFunc
+	d.GetGpuInstanceProfileInfoFunc = func(profile int) (nvml.GpuInstanceProfileInfo, nvml.Return) {
+		if profile == nvml.GPU_INSTANCE_PROFILE_3_SLICE_GFX {
+			return nvml.GpuInstanceProfileInfo{Id: 77, SliceCount: 3, InstanceCount: 2, MemorySizeMB: 1024}, nvml.SUCCESS
+		}
+		return known(profile)
+	}
+	found, err := discover(lib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	profiles := found.GPUs[1].MIGProfiles
+	last := len(profiles) - 1
+	if gone := missing(profiles[last].Missing, "name"); profiles[last].ID != 77 || profiles[last].Name != "" || gone == nil || gone.Reason != "invalid GPU Instance Profile ID: 17" {
+		t.Fatalf("got %+v", profiles[last])
+	}
+	failures := found.GPUs[1].failures()
+	if got := fmt.Sprintf("%+v", failures); !strings.Contains(got, "name of MIG profile ID 77") {
+		t.Errorf("checks do not tell it: %s", got)
+	}
+	found.GPUs[1].MIGProfiles = profiles[:last]
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("more is missing (-without that profile +with it):\n%s", diff)
 	}
 }
 

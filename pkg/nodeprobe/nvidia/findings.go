@@ -198,7 +198,7 @@ type MIGProfile struct {
 	OFAEngines      int    `json:"ofaEngines"`
 	// Placements are those that are possible on the GPU.
 	Placements []Placement `json:"placements,omitempty"`
-	// Missing has the reason if placements are not known.
+	// Missing has the reason if the name or placements are not known.
 	Missing []Missing `json:"missing,omitempty"`
 }
 

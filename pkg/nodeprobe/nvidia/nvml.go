@@ -181,7 +181,8 @@ func (r *nvmlReader) gpu(index int, handle nvml.Device) (*GPU, error) {
 	g.ModuleID = ask(r, m, "moduleID", "nvmlDeviceGetModuleId", handle.GetModuleId)
 	r.health(g, handle)
 	r.links(g, handle)
-	return g, r.mig(g, dev)
+	r.mig(g, dev)
+	return g, nil
 }
 
 func virtualization(mode nvml.GpuVirtualizationMode) string {

@@ -13,22 +13,19 @@ import (
 )
 
 // mig asks how a GPU can be divided, and how it is.
-func (r *nvmlReader) mig(g *GPU, dev device.Device) error {
+func (r *nvmlReader) mig(g *GPU, dev device.Device) {
 	g.MIG = ask(r, &g.Missing, "mig", "nvmlDeviceGetMigMode", func() (MIG, nvml.Return) {
 		current, pending, ret := dev.GetMigMode()
 		return MIG{Current: current == nvml.DEVICE_MIG_ENABLE, Pending: pending == nvml.DEVICE_MIG_ENABLE}, ret
 	})
-	names, err := r.profiles(g, dev)
-	if err != nil {
-		return err
-	}
+	names := r.profiles(g, dev)
 	if g.MIG == nil || !g.MIG.Current {
-		return nil
+		return
 	}
 	count := ask(r, &g.Missing, "migDevices", "nvmlDeviceGetMaxMigDeviceCount", dev.GetMaxMigDeviceCount)
 	if value(count) > 0 && !r.has("nvmlDeviceGetMigDeviceHandleByIndex") {
 		g.Missing = append(g.Missing, noFunction("migDevices", "nvmlDeviceGetMigDeviceHandleByIndex"))
-		return nil
+		return
 	}
 	for i := range value(count) {
 		handle, ret := dev.GetMigDeviceHandleByIndex(i)
@@ -40,7 +37,6 @@ func (r *nvmlReader) mig(g *GPU, dev device.Device) error {
 			g.Missing = append(g.Missing, numbered(i, failure("migDevices", ret)))
 		}
 	}
-	return nil
 }
 
 // migName is a profile whose compute instance takes all of its GPU instance, of
@@ -52,11 +48,11 @@ type migName struct {
 
 // profiles lists the profiles of a GPU. They are looked for in the way of the DRA
 // driver, also on a GPU that is not divided now.
-func (r *nvmlReader) profiles(g *GPU, dev device.Device) ([]migName, error) {
+func (r *nvmlReader) profiles(g *GPU, dev device.Device) []migName {
 	const symbol = "nvmlDeviceGetGpuInstanceProfileInfo"
 	if !r.has(symbol) {
 		g.Missing = append(g.Missing, noFunction("migProfiles", symbol))
-		return nil, nil
+		return nil
 	}
 	// Without it, as for the driver, names have no memory size.
 	memory := value(g.MemoryBytes)
@@ -77,19 +73,33 @@ func (r *nvmlReader) profiles(g *GPU, dev device.Device) ([]migName, error) {
 			Encoders: int(info.EncoderCount), JPEGEngines: int(info.JpegCount), OFAEngines: int(info.OfaCount),
 		}
 		r.placements(&p, dev, &info)
-		for j := range nvml.COMPUTE_INSTANCE_PROFILE_COUNT {
-			for k := range nvml.COMPUTE_INSTANCE_ENGINE_PROFILE_COUNT {
-				profile, err := r.devices.NewMigProfile(i, j, k, info.MemorySizeMB, memory)
-				if err != nil {
-					return nil, fmt.Errorf("name MIG profile %d of GPU %d: %w", i, g.Index, err)
-				}
-				if its := profile.GetInfo(); its.C == its.G {
-					p.Name = profile.String()
-					names = append(names, migName{p.Name, i, j, k})
-				}
-			}
+		known, err := r.names(i, info.MemorySizeMB, memory)
+		switch {
+		case err != nil:
+			lacks(&p.Missing, "name", err.Error())
+		case len(known) > 0:
+			p.Name = known[len(known)-1].name
+			names = append(names, known...)
 		}
 		g.MIGProfiles = append(g.MIGProfiles, p)
+	}
+	return names
+}
+
+// names are those of a GPU instance profile with the compute instances that take all
+// of it. NVML may have profiles that NVIDIA's library does not know yet.
+func (r *nvmlReader) names(gi int, memoryMiB, total uint64) ([]migName, error) {
+	var names []migName
+	for ci := range nvml.COMPUTE_INSTANCE_PROFILE_COUNT {
+		for engine := range nvml.COMPUTE_INSTANCE_ENGINE_PROFILE_COUNT {
+			profile, err := r.devices.NewMigProfile(gi, ci, engine, memoryMiB, total)
+			if err != nil {
+				return nil, err
+			}
+			if its := profile.GetInfo(); its.C == its.G {
+				names = append(names, migName{profile.String(), gi, ci, engine})
+			}
+		}
 	}
 	return names, nil
 }

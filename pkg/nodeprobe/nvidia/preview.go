@@ -156,6 +156,9 @@ func (p *preview) usable(g *GPU) error {
 		}
 	}
 	for i := range g.MIGProfiles {
+		if gone := missing(g.MIGProfiles[i].Missing, "name"); gone != nil {
+			return &CannotStartError{fmt.Sprintf("GPU %d: the name of MIG profile ID %d is not known: %s", g.Index, g.MIGProfiles[i].ID, gone.Reason)}
+		}
 		if gone := missing(g.MIGProfiles[i].Missing, "placements"); gone != nil && !gone.Unsupported {
 			return &CannotStartError{fmt.Sprintf("GPU %d: the placements of MIG profile %s are not known: %s", g.Index, g.MIGProfiles[i].Name, gone.Reason)}
 		}
