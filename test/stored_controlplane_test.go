@@ -534,7 +534,11 @@ func TestStoredQuantities(t *testing.T) {
 				{"tree", "-A"},
 				{"why", "pod/fine", "-n", "ml", "--snapshot", path},
 			} {
-				code, _, errOut := p.tried(t, args...)
+				code, out, errOut := p.tried(t, args...)
+				if told := slices.Contains([]string{"Pod", "Node", "ResourceClaimTemplate"}, test.kind); told && args[0] == "why" && args[1] == "pod/fine" && code == 0 &&
+					!strings.Contains(strings.Join(strings.Fields(out), " "), "; left out "+test.kind+" ") {
+					t.Errorf("%q does not tell what is left out:\n%s", args, out)
+				}
 				if code < 0 || strings.Contains(errOut, "panic") {
 					t.Fatalf("%q does not end: code %d, %s", args, code, errOut)
 				}

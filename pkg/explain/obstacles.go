@@ -96,6 +96,11 @@ func (x *inquiry) nameUnknowns() {
 	if len(parts) > 0 {
 		x.out.Summary += "; not evaluated: " + strings.Join(parts, ", ")
 	}
+	for _, gap := range x.snap.Gaps {
+		if gap.LeftOut && slices.Contains([]string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceTemplates}, gap.Resource) {
+			x.out.Summary += "; " + gap.Reason
+		}
+	}
 	c := podCondition(pod, corev1.PodScheduled)
 	if c == nil || c.Status != corev1.ConditionFalse || c.Reason == corev1.PodReasonSchedulingGated || !waits(pod) || len(pod.Spec.SchedulingGates) > 0 {
 		return
