@@ -67,10 +67,11 @@ func TestUnending(t *testing.T) {
 			says bool
 		}{
 			{"why claim/unending", 2, true},
-			{"classes", 0, false},
-			{"classes -o wide", 0, true},
-			{"devices --class unending", 0, true},
-			{"top --once", 0, false},
+			{"classes", 4, true},
+			{"classes -o wide", 4, true},
+			{"devices --class unending", 4, true},
+			{"classes -o jsonpath={.items[0].failures[0].unending}", 4, true},
+			{"top --once", 4, true},
 			{"tree class/unending", 0, false},
 		} {
 			t.Run(name+", "+test.args, func(t *testing.T) {

@@ -235,6 +235,7 @@ func (f *devicesFlags) choose(ctx context.Context, from *listed) error {
 	}
 	ids, failures, err := from.inventory.Choose(ctx, selectors)
 	from.notes = append(from.notes, failureNotes(failures)...)
+	from.unending = inventory.UnendingText(failures)
 	f.selected = map[string]bool{}
 	for _, id := range ids {
 		f.selected[id.String()] = true

@@ -120,6 +120,7 @@ func wayOut(err error) string {
 	var (
 		usage  *usageError
 		unread *unreadError
+		endless *unendingError
 		server *snapshot.ServerError
 	)
 	switch {
@@ -127,6 +128,8 @@ func wayOut(err error) string {
 		return usage.out
 	case errors.As(err, &unread):
 		return unread.out()
+	case errors.As(err, &endless):
+		return "Correct the expression. A claim that needs it cannot be decided either."
 	case errors.As(err, &server):
 		return "Check --kubeconfig and --context, or read a saved cluster with --snapshot."
 	default:

@@ -64,6 +64,17 @@ func (e *unreadError) out() string {
 	}
 }
 
+// unendingError tells that what was asked for is not known for some devices, since an
+// expression does not end. The exit code is that of a failure.
+type unendingError struct {
+	// doing says what failed, as in "list devices", and reason which expression.
+	doing, reason string
+}
+
+func (e *unendingError) Error() string {
+	return e.doing + ": the output is incomplete: " + e.reason
+}
+
 // gapsIn are what is missing of some resources. Of those with a namespace, the
 // one that was asked about is enough; an empty one stands for all that may be
 // read, unless everywhere.

@@ -5,6 +5,7 @@ package commands
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -69,6 +70,8 @@ type listed struct {
 	inventory *inventory.Inventory
 	// notes are told beside the items, a line each, if people read them.
 	notes []string
+	// unending tells of an expression that does not end; empty if all do.
+	unending string
 	// writes are what was changed in the cluster, told whoever reads it.
 	writes []string
 }
@@ -254,6 +257,9 @@ func (o *listOptions) run(ctx context.Context) error {
 	if unread != nil && len(items) == 0 {
 		return unread
 	}
+	for _, class := range typed[*api.Class](items) {
+		from.unending = cmp.Or(from.unending, inventory.UnendingText(class.Failures))
+	}
 	missing := o.missing(all, from)
 	if err := o.print(ctx, items, from, missing != nil); err != nil {
 		return err
@@ -262,7 +268,10 @@ func (o *listOptions) run(ctx context.Context) error {
 		unread.partial = true
 		return unread
 	}
-	return missing
+	if missing != nil || from.unending == "" {
+		return missing
+	}
+	return &unendingError{doing: "list " + o.plural, reason: from.unending}
 }
 
 // unreadIn is the error about what is missing of what was asked for, nil if

@@ -5,6 +5,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -130,11 +131,16 @@ func (o *topOptions) printOnce(ctx context.Context, options tui.Options, from *s
 	if len(gaps) > 0 && !unread.partial {
 		return unread
 	}
-	if err := tui.Once(ctx, options, outputWidth(o.streams.Out), o.streams.Out); err != nil {
+	var incomplete *tui.IncompleteError
+	err := tui.Once(ctx, options, outputWidth(o.streams.Out), o.streams.Out)
+	switch {
+	case err != nil && !errors.As(err, &incomplete):
 		return err
-	}
-	if len(gaps) > 0 {
+	case len(gaps) > 0:
 		return unread
+	case incomplete != nil:
+		return &unendingError{doing: "show the overview", reason: incomplete.Reason}
+	default:
+		return nil
 	}
-	return nil
 }

@@ -5,6 +5,7 @@ package inventory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -91,8 +92,20 @@ func (c *choice) failure(k int, err error) int {
 			return at
 		}
 	}
-	c.failures = append(c.failures, api.SelectorFailure{Error: text})
+	var unending *selector.UnendingError
+	c.failures = append(c.failures, api.SelectorFailure{Error: text, Unending: errors.As(err, &unending)})
 	return len(c.failures) - 1
+}
+
+// UnendingText is about the first failure of an expression that does not end, for
+// which it is not known what there is. It is empty if there is none.
+func UnendingText(failures []api.SelectorFailure) string {
+	for i := range failures {
+		if failures[i].Unending {
+			return FailureText(&failures[i])
+		}
+	}
+	return ""
 }
 
 // FailureText names the first of the devices: "selector 1: no such key: model (on

@@ -15,6 +15,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
@@ -80,8 +81,19 @@ func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 	if _, err := io.WriteString(w, text); err != nil {
 		return fmt.Errorf("print the overview: %w", err)
 	}
+	for i := range s.classes {
+		if text := inventory.UnendingText(s.classes[i].Failures); text != "" {
+			return &IncompleteError{fmt.Sprintf("class %s: %s", s.classes[i].Name, text)}
+		}
+	}
 	return nil
 }
+
+// IncompleteError tells that something in the overview is not known, since an
+// expression does not end. The rest is printed.
+type IncompleteError struct{ Reason string }
+
+func (e *IncompleteError) Error() string { return e.Reason }
 
 // noLimit is the size of output that is no terminal.
 const noLimit = 1 << 20

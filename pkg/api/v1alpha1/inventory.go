@@ -586,6 +586,9 @@ type SelectorFailure struct {
 	// first ten of them as driver/pool/device.
 	Count   int      `json:"count"`
 	Devices []string `json:"devices"`
+	// Unending is true if the expression does not end on these devices. It is not
+	// known whether they match.
+	Unending bool `json:"unending,omitempty"`
 }
 
 // Branch is a part of a tree: an object, what there is to say about it, and
