@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // shortage is a capacity of a device that a request cannot have.
@@ -107,7 +108,7 @@ func insteadOf(capacities map[resourceapi.QualifiedName]resourceapi.DeviceCapaci
 	for _, name := range slices.Sorted(maps.Keys(capacities)) {
 		names = append(names, string(name))
 	}
-	return " (has " + sample(names, maxTexts) + ")"
+	return " (has " + english.Sample(names, maxTexts) + ")"
 }
 
 // consumedBy is what a request takes of a capacity, after rounding.
@@ -189,7 +190,7 @@ func policyProblem(value resource.Quantity, policy *resourceapi.CapacityRequestP
 		for _, valid := range policy.ValidValues {
 			texts = append(texts, selector.QuantityText(valid))
 		}
-		return "only " + joinOr(texts)
+		return "only " + english.JoinOr(texts)
 	default:
 		return ""
 	}

@@ -16,6 +16,8 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // catalog knows what the devices of all pools publish. It is made when it is
@@ -50,7 +52,7 @@ func (c *catalog) each(visit func(driver string, device *resourceapi.Device)) {
 // words are what all devices have.
 func (c *catalog) words() *selector.Vocabulary {
 	if c.known == nil {
-		c.known = selector.NewVocabulary(nearest)
+		c.known = selector.NewVocabulary(naming.Nearest)
 		for _, pool := range c.alloc.Pools() {
 			c.known.AddDriver(pool.Driver)
 		}
@@ -68,7 +70,7 @@ func (c *catalog) wordsOf(ctx context.Context, class *resourceapi.DeviceClass) *
 	if words := c.ofClass[class.Name]; words != nil {
 		return words
 	}
-	words := selector.NewVocabulary(nearest)
+	words := selector.NewVocabulary(naming.Nearest)
 	c.each(func(driver string, device *resourceapi.Device) {
 		if c.inClass(ctx, class, driver, device) {
 			words.Add(driver, device)
@@ -106,11 +108,11 @@ func (c *catalog) attributes() []string {
 func (c *catalog) spread(r selector.Reading) string {
 	switch n, all := c.words().Count(r), c.words().Devices(); {
 	case n > 0:
-		return fmt.Sprintf("exists on %s of %s devices of all pools", thousands(n), thousands(all))
+		return fmt.Sprintf("exists on %s of %s devices of all pools", english.Thousands(n), english.Thousands(all))
 	case all == 1:
 		return "does not exist on the only device"
 	default:
-		return fmt.Sprintf("exists on none of the %s devices of all pools", thousands(all))
+		return fmt.Sprintf("exists on none of the %s devices of all pools", english.Thousands(all))
 	}
 }
 
@@ -122,22 +124,22 @@ func (c *catalog) misnamed(r selector.Reading) string {
 	case !ok:
 		return ""
 	case r.Name == "":
-		return didYouMeanName(meant.Domain)
+		return naming.Suggestion(meant.Domain)
 	case meant.Kind != r.Kind:
-		return didYouMeanName(meant.String())
+		return naming.Suggestion(meant.String())
 	case meant.Domain == r.Domain:
-		return didYouMeanName(meant.Name)
-	case meant.Name == r.Name && nearest(r.Domain, []string{meant.Domain}) != "":
-		return didYouMeanName(meant.Domain)
+		return naming.Suggestion(meant.Name)
+	case meant.Name == r.Name && naming.Nearest(r.Domain, []string{meant.Domain}) != "":
+		return naming.Suggestion(meant.Domain)
 	default:
-		return didYouMeanName(meant.String())
+		return naming.Suggestion(meant.String())
 	}
 }
 
 // failure says why a selector fails on a device, and what it is that the device
 // lacks, if that is the reason.
 func (c *checks) failure(ctx context.Context, sel *selector.Selector, result *selector.Result) (text string, lacks selector.Reading) {
-	text = oneLine(result.Err)
+	text = english.OneLine(result.Err)
 	if sel.Err != nil {
 		return "does not compile", selector.Reading{}
 	}
@@ -147,7 +149,7 @@ func (c *checks) failure(ctx context.Context, sel *selector.Selector, result *se
 	_, key, found := strings.Cut(text, "no such key: ")
 	if !found {
 		if part := result.Detail(ctx).Failed; part != nil {
-			text += precededBy("; ", c.catalog.mismatch(part))
+			text += english.PrecededBy("; ", c.catalog.mismatch(part))
 		}
 		return text, selector.Reading{}
 	}
@@ -172,11 +174,11 @@ func (c *checks) failure(ctx context.Context, sel *selector.Selector, result *se
 func (g *rejectionGroup) lacking(class string) string {
 	var drivers []string
 	own := false
-	for _, name := range g.drivers.sorted() {
+	for _, name := range g.drivers.Sorted() {
 		drivers = append(drivers, fmt.Sprintf("%d of driver %s", g.drivers[name], name))
 		own = own || name == g.lacks.Domain
 	}
-	text := ", not on " + joinAnd(drivers)
+	text := ", not on " + english.JoinAnd(drivers)
 	if !own && class != "" {
 		// The expression is written for devices of another driver.
 		text += ", which class " + class + " does not exclude"
@@ -186,7 +188,7 @@ func (g *rejectionGroup) lacking(class string) string {
 
 // overBudget says that an evaluation was broken off, and what it costs at worst.
 func overBudget(worst uint64) string {
-	text := fmt.Sprintf("it costs more than the limit of %s and is broken off", thousands(uint64(resourceapi.CELSelectorExpressionMaxCost)))
+	text := fmt.Sprintf("it costs more than the limit of %s and is broken off", english.Thousands(uint64(resourceapi.CELSelectorExpressionMaxCost)))
 	if worst > 0 {
 		text += "; in the worst case it costs " + costText(worst)
 	}
@@ -273,7 +275,7 @@ func (c *catalog) unusual(r selector.Reading, value string) string {
 	if len(values) == 0 {
 		return ""
 	}
-	sorted := slices.SortedFunc(maps.Keys(values), naturalCompare)
+	sorted := slices.SortedFunc(maps.Keys(values), naming.Compare)
 	text := fmt.Sprintf("no device has %s %s", r.Short(), strconv.Quote(value))
 	for _, other := range sorted {
 		if misspelled(value, other) {
@@ -287,7 +289,7 @@ func (c *catalog) unusual(r selector.Reading, value string) string {
 	for i := range sorted {
 		sorted[i] = strconv.Quote(sorted[i])
 	}
-	return text + "; there are " + sample(sorted, maxNames)
+	return text + "; there are " + english.Sample(sorted, maxNames)
 }
 
 // misspelled says whether a value is another one with a slip of the pen. Names of
@@ -302,7 +304,7 @@ func misspelled(value, other string) bool {
 	for i, word := range words {
 		const long = 5
 		same := strings.EqualFold(word, others[i])
-		if !same && (len(word) < long || strings.ContainsFunc(word+others[i], unicode.IsDigit) || letters(word, others[i]) > 2) {
+		if !same && (len(word) < long || strings.ContainsFunc(word+others[i], unicode.IsDigit) || naming.Distance(word, others[i]) > 2) {
 			return false
 		}
 	}
@@ -311,5 +313,14 @@ func misspelled(value, other string) bool {
 
 // noneOf says of a driver that it has no devices, unlike others.
 func noneOf(driver string, drivers []string) string {
-	return "no device is of driver " + driver + didYouMean(driver, drivers)
+	return "no device is of driver " + driver + naming.DidYouMean(driver, drivers)
+}
+
+// distinctValues says how many different values an attribute has: "only 1
+// distinct value exists".
+func distinctValues(n int) string {
+	if n == 1 {
+		return "only 1 distinct value exists"
+	}
+	return fmt.Sprintf("only %d distinct values exist", n)
 }

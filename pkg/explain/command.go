@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -52,7 +53,7 @@ func (w *commandWriter) add(format string, args ...any) {
 // object writes the edits of one object.
 func (w *commandWriter) object(object string, edits []api.Edit) {
 	kind, namespace, name := parseObject(object)
-	which := nameWords(strings.ToLower(kind), namespace, name)
+	which := shell.KubectlObjects(strings.ToLower(kind), namespace, name)
 	first := edits[0]
 	if first.Generated {
 		// It comes anew when what it was made from has changed.
@@ -89,7 +90,7 @@ func (w *commandWriter) object(object string, edits []api.Edit) {
 		}
 	case "DeviceClass":
 		if patch, err := patchOf(edits, ""); err == nil {
-			w.add("kubectl patch %s --type=json -p %s", which, shellQuoted(string(patch)))
+			w.add("kubectl patch %s --type=json -p %s", which, shell.Quote(string(patch)))
 		}
 	default:
 		w.workload(object, edits)
@@ -99,7 +100,7 @@ func (w *commandWriter) object(object string, edits []api.Edit) {
 // replaced writes edits of an object whose spec cannot be changed.
 func (w *commandWriter) replaced(which string, edits []api.Edit) {
 	if patch, err := patchOf(edits, ""); err == nil {
-		w.add("kubectl get %s -o yaml | kubectl patch --local -f - --type=json -p %s -o yaml | kubectl replace --force -f -", which, shellQuoted(string(patch)))
+		w.add("kubectl get %s -o yaml | kubectl patch --local -f - --type=json -p %s -o yaml | kubectl replace --force -f -", which, shell.Quote(string(patch)))
 	}
 }
 
@@ -132,11 +133,11 @@ func nodeCommands(name string, edits []api.Edit) []string {
 			if cordoned && taint.Key == corev1.TaintNodeUnschedulable {
 				continue
 			}
-			taints = append(taints, shellQuoted(taint.ToString()+"-"))
+			taints = append(taints, shell.Quote(taint.ToString()+"-"))
 		}
 	}
 	if len(taints) > 0 {
-		lines = append(lines, "kubectl taint "+nameWords("node", "", name)+" "+strings.Join(taints, " "))
+		lines = append(lines, "kubectl taint "+shell.KubectlObjects("node", "", name)+" "+strings.Join(taints, " "))
 	}
 	return lines
 }
@@ -144,9 +145,9 @@ func nodeCommands(name string, edits []api.Edit) []string {
 // nodeName is the name of a node where kubectl expects one.
 func nodeName(name string) string {
 	if strings.HasPrefix(name, "-") {
-		return shellQuoted("node/" + name)
+		return shell.Quote("node/" + name)
 	}
-	return shellQuoted(name)
+	return shell.Quote(name)
 }
 
 // labelsOf writes edits that only add labels as words for a command line.
@@ -163,7 +164,7 @@ func labelsOf(edits []api.Edit) string {
 			return ""
 		}
 		for _, name := range slices.Sorted(maps.Keys(labels)) {
-			words.WriteString(" " + shellQuoted(name+"="+labels[name]))
+			words.WriteString(" " + shell.Quote(name+"="+labels[name]))
 		}
 	}
 	return words.String()

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -24,10 +25,10 @@ func (w *commandWriter) workload(object string, edits []api.Edit) {
 		return
 	}
 	w.makers = append(w.makers, m)
-	which := nameWords(m.resource(), m.namespace, m.name)
+	which := shell.KubectlObjects(m.resource(), m.namespace, m.name)
 	if !m.builtIn() {
 		if patch, err := patchOf(edits, ""); err == nil {
-			w.add("kubectl patch %s --type=json -p %s", which, shellQuoted(string(patch)))
+			w.add("kubectl patch %s --type=json -p %s", which, shell.Quote(string(patch)))
 		}
 		return
 	}
@@ -50,10 +51,10 @@ func (w *commandWriter) workload(object string, edits []api.Edit) {
 		return
 	}
 	if m.isJob() {
-		w.add("kubectl get %s -o yaml | kubectl patch --local -f - -p %s -o yaml | kubectl replace --force -f -", which, shellQuoted(string(patch)))
+		w.add("kubectl get %s -o yaml | kubectl patch --local -f - -p %s -o yaml | kubectl replace --force -f -", which, shell.Quote(string(patch)))
 		return
 	}
-	w.add("kubectl patch %s -p %s", which, shellQuoted(string(patch)))
+	w.add("kubectl patch %s -p %s", which, shell.Quote(string(patch)))
 }
 
 // makerNamed finds the workload of an edit, and a pod that it has made, if there
@@ -183,7 +184,7 @@ func podWords(pods []*corev1.Pod) string {
 	for _, pod := range pods {
 		names = append(names, pod.Name)
 	}
-	return nameWords("pod", pods[0].Namespace, names...)
+	return shell.KubectlObjects("pod", pods[0].Namespace, names...)
 }
 
 // templateClaims lists the claims of a pod that were made from the templates that
@@ -227,7 +228,7 @@ func (w *commandWriter) renewedClaims(pod *corev1.Pod) []string {
 				edits = append(edits, e)
 			}
 		}
-		other.replaced(nameWords("resourceclaim", claim.Namespace, claim.Name), edits)
+		other.replaced(shell.KubectlObjects("resourceclaim", claim.Namespace, claim.Name), edits)
 	}
 	return other.lines
 }

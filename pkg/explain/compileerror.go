@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // selectorCompileError is what upstream calls an expression that does not
@@ -76,7 +77,7 @@ func problemText(problem *selector.CompileError) string {
 		text += " (" + problem.Near + ")"
 	}
 	if problem.More > 0 {
-		text += ", and " + plural(problem.More, "more error")
+		text += ", and " + english.Count(problem.More, "more error")
 	}
 	return text
 }

@@ -153,13 +153,3 @@ func TestConflict(t *testing.T) {
 		})
 	}
 }
-
-func TestShellQuoted(t *testing.T) {
-	for word, want := range map[string]string{
-		"train-gpus": "train-gpus", "": "''", "-rf": "'-rf'", "a;b": "'a;b'", "it's": `'it'\''s'`, "$(x)": "'$(x)'",
-	} {
-		if got := shellQuoted(word); got != want {
-			t.Errorf("%q: got %s, want %s", word, got, want)
-		}
-	}
-}

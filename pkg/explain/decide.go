@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -120,7 +121,7 @@ func (x *inquiry) retry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("the scheduler deallocates claim %s, which is reserved for no other pod, and tries again", joinOr(released))
+	text := fmt.Sprintf("the scheduler deallocates claim %s, which is reserved for no other pod, and tries again", english.JoinOr(released))
 	switch again.Verdict {
 	case api.Fits:
 		text += ": then it fits, on " + again.Placement.Node
@@ -224,7 +225,7 @@ func (x *inquiry) answer(ctx context.Context, node *corev1.Node, verdict allocat
 		return nodeAnswer{verdict: api.Error, code: errorCode(verdict.Err), message: errorText(verdict.Err)}, nil
 	case allocator.TimedOut:
 		if endless := unending(verdict.Err); endless != nil {
-			return nodeAnswer{verdict: api.Undetermined, code: api.SearchTimeout, message: oneLine(endless)}, nil
+			return nodeAnswer{verdict: api.Undetermined, code: api.SearchTimeout, message: english.OneLine(endless)}, nil
 		}
 		return nodeAnswer{verdict: api.Undetermined, code: api.SearchTimeout, message: "the search takes longer than the scheduler's limit of 10s"}, nil
 	default:
@@ -270,7 +271,7 @@ func errorCode(err error) api.Code {
 // errorText is an error of the allocator on one line. What it says of the limit
 // of a claim is told in other words.
 func errorText(err error) string {
-	text := oneLine(err)
+	text := english.OneLine(err)
 	if isCompileError(err) {
 		return "a selector does not compile"
 	}
@@ -299,7 +300,7 @@ func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
 		case allocator.TimedOut:
 			x.out.Verdict = api.Undetermined
 			if endless := unending(verdict.Err); endless != nil {
-				x.out.Summary = fmt.Sprintf("%s; whether the claims fit on node %s is not known", oneLine(endless), node)
+				x.out.Summary = fmt.Sprintf("%s; whether the claims fit on node %s is not known", english.OneLine(endless), node)
 				return
 			}
 			x.out.Summary = fmt.Sprintf("the search for devices on node %s takes longer than 10s: the scheduler gives up with \"timed out trying to allocate devices\", and whether the claims fit is not known", node)
@@ -341,9 +342,9 @@ func (x *inquiry) errorSummary(err error) string {
 				if rejection.Code != api.SelectorError || !slices.ContainsFunc(rejection.Devices, named) {
 					continue
 				}
-				among := plural(classCount(r), "device") + " of the class"
+				among := english.Count(classCount(r), "device") + " of the class"
 				if rejection.Label == classSelectorLabel+failsSuffix {
-					among = plural(r.Considered, "device")
+					among = english.Count(r.Considered, "device")
 				}
 				return fmt.Sprintf("request %s: the %s on %d of %s, and a CEL error on one device makes scheduling fail on every node: %s",
 					r.Name, rejection.Label, rejection.Count, among, rejection.Message)
@@ -378,7 +379,7 @@ func (x *inquiry) noFitSummary() string {
 	case dominant.Count == 1 && x.out.NodeCount > 1:
 		text = fmt.Sprintf("node %s: %s", dominant.Names[0], text)
 	case dominant.Count < x.out.NodeCount:
-		text = fmt.Sprintf("%s: %s", plural(dominant.Count, "node"), text)
+		text = fmt.Sprintf("%s: %s", english.Count(dominant.Count, "node"), text)
 	}
 	return text + x.detail(dominant.Code)
 }
@@ -426,7 +427,7 @@ func (x *inquiry) fitSummary() string {
 		}
 	}
 	if len(chosen) > 0 {
-		text += ", taking " + joinAnd(chosen)
+		text += ", taking " + english.JoinAnd(chosen)
 	}
 	return text
 }

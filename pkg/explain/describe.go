@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -157,9 +158,9 @@ func allocationNodes(allocation *resourceapi.AllocationResult) string {
 		for _, r := range append(term.MatchFields[:len(term.MatchFields):len(term.MatchFields)], term.MatchExpressions...) {
 			parts = append(parts, allocator.RequirementText(r))
 		}
-		terms = append(terms, "nodes with "+joinAnd(parts))
+		terms = append(terms, "nodes with "+english.JoinAnd(parts))
 	}
-	return joinOr(terms)
+	return english.JoinOr(terms)
 }
 
 // elsewhere says why a claim that is allocated cannot be used on a node: mostly
@@ -180,7 +181,7 @@ func (x *inquiry) elsewhere(claim *resourceapi.ResourceClaim, node *corev1.Node,
 		// The scheduler deallocates it if no node will do.
 		return text
 	}
-	text += " and used by " + sample(users, maxNamed)
+	text += " and used by " + english.Sample(users, maxNamed)
 	if x.subject.pod != nil {
 		text += "; this pod can only run there"
 	}
@@ -210,7 +211,7 @@ func (x *inquiry) allocatedSummary() string {
 	if len(x.out.Claims) == 0 {
 		return fmt.Sprintf("a device plugin of node %s serves the extended resources; no claim is needed", x.subject.pod.Spec.NodeName)
 	}
-	text := fmt.Sprintf("%s allocated, usable on %s", plural(devices, "device"), joinAnd(places))
+	text := fmt.Sprintf("%s allocated, usable on %s", english.Count(devices, "device"), english.JoinAnd(places))
 	if missing > 0 {
 		text += fmt.Sprintf("; %d of them no longer in any ResourceSlice", missing)
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -252,7 +254,7 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 		return nil
 	}
 	detail := result.Detail(ctx)
-	found := joinAnd(detail.Found)
+	found := english.JoinAnd(detail.Found)
 	if result.Err != nil {
 		if code == api.ClassSelectorFalse {
 			label = classSelectorLabel
@@ -411,7 +413,7 @@ func (c *checks) missingEverywhere(name resourceapi.FullyQualifiedName) bool {
 
 // meantAttribute suggests an attribute that some device has.
 func (c *checks) meantAttribute(name resourceapi.FullyQualifiedName) string {
-	return didYouMean(string(name), c.catalog.attributes())
+	return naming.DidYouMean(string(name), c.catalog.attributes())
 }
 
 func featureOff(rank int, gate, holder, path string) *reason {

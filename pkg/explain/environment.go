@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // measure is one way to change a fact of the environment.
@@ -138,7 +139,7 @@ func (r *remedies) restrictionMeasures(p *prospect, f *fact) []measure {
 	node, misfit := p.node(), f.misfit
 	name := node.Name
 	if len(p.nodes) > 1 {
-		name += fmt.Sprintf(" or one of %s", plural(len(p.nodes)-1, "equivalent node"))
+		name += fmt.Sprintf(" or one of %s", english.Count(len(p.nodes)-1, "equivalent node"))
 	}
 	nodeObject := object(KindNode, "", node.Name)
 	switch misfit.Filter {
@@ -372,9 +373,9 @@ func (r *remedies) podsLeave(node *corev1.Node, pods []*corev1.Pod) measure {
 			m.actor, m.silent = api.ActorNobody, true
 		}
 	}
-	m.text = "delete pod " + joinAnd(shortList(names))
+	m.text = "delete pod " + english.JoinAnd(shortList(names))
 	if m.silent {
-		m.text = fmt.Sprintf("wait until node %s no longer runs pod %s", node.Name, joinAnd(shortList(names)))
+		m.text = fmt.Sprintf("wait until node %s no longer runs pod %s", node.Name, english.JoinAnd(shortList(names)))
 	}
 	return m
 }
@@ -409,14 +410,14 @@ func (r *remedies) release(holders []*fact) measure {
 			lower = lower || ptr.Deref(pod.Spec.Priority, 0) < own
 		}
 		if len(users) > 0 {
-			name += " (used by pod " + sample(users, 2) + ")"
+			name += " (used by pod " + english.Sample(users, 2) + ")"
 		}
 		names = append(names, name)
 		m.objects = append(m.objects, newEdit(claimObject(claim), "remove", "/status/allocation", nil))
 	}
 	m.text = fmt.Sprintf("wait until claim %s is released", names[0])
 	if len(names) > 1 {
-		m.text = fmt.Sprintf("wait until %d claims are released: %s", len(names), sample(names, 4))
+		m.text = fmt.Sprintf("wait until %d claims are released: %s", len(names), english.Sample(names, 4))
 	}
 	if lower {
 		m.text += "; devices are not preempted, whatever the priority"

@@ -18,6 +18,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -80,7 +82,7 @@ func explainSubject(ctx context.Context, alloc *allocator.Allocator, snap *snaps
 	if err := x.describeDevice(ctx); err != nil {
 		return nil, err
 	}
-	x.out.Summary = sentence(x.out.Summary)
+	x.out.Summary = english.Sentence(x.out.Summary)
 	x.out.Code = x.code()
 	return x.out, nil
 }
@@ -290,7 +292,7 @@ func (x *inquiry) nearClaim(pc *allocator.PodClaim) string {
 				names = append(names, t.Name)
 			}
 		}
-		return didYouMean(pc.Template, names)
+		return naming.DidYouMean(pc.Template, names)
 	case errors.Is(pc.Problem, allocator.ErrClaimMissing) && pc.Template == "":
 		for _, c := range x.snap.Claims {
 			if c.Namespace == x.subject.pod.Namespace {
@@ -299,7 +301,7 @@ func (x *inquiry) nearClaim(pc *allocator.PodClaim) string {
 		}
 		for _, entry := range x.subject.pod.Spec.ResourceClaims {
 			if entry.Name == pc.Entry && entry.ResourceClaimName != nil {
-				return didYouMean(*entry.ResourceClaimName, names)
+				return naming.DidYouMean(*entry.ResourceClaimName, names)
 			}
 		}
 	}
@@ -378,11 +380,11 @@ func (x *inquiry) classMissing(r *request) bool {
 	for _, class := range x.snap.Classes {
 		names = append(names, class.Name)
 	}
-	hint := didYouMean(r.class, names)
+	hint := naming.DidYouMean(r.class, names)
 	if hint == "" {
 		hint = "; no DeviceClass exists"
 		if len(names) > 0 {
-			hint = "; existing classes: " + sample(names, 10)
+			hint = "; existing classes: " + english.Sample(names, 10)
 		}
 	}
 	if driver := x.snap.InstalledWith(r.class); driver != "" {

@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // factKind says what sort of thing a fact is, and so how it is given up.
@@ -403,7 +404,7 @@ func (s *scene) poolFacts() {
 				text: fmt.Sprintf("pool %s of %s is incomplete: %s", pool.Pool.Name, pool.Pool.Driver, pool.Pool.WhyIncomplete()),
 				evidence: api.Evidence{
 					Object: poolObject(pool.Pool), Path: "spec.pool.resourceSliceCount",
-					Found: plural(len(pool.Pool.Slices), "slice"), Wanted: strconv.FormatInt(pool.Pool.Expected, 10),
+					Found: english.Count(len(pool.Pool.Slices), "slice"), Wanted: strconv.FormatInt(pool.Pool.Expected, 10),
 				},
 			})
 		}
@@ -442,7 +443,7 @@ func (s *scene) taintFacts() {
 		}
 		s.facts = append(s.facts, fact{
 			kind: factTaint, taint: taint, tainted: device,
-			text:     fmt.Sprintf("taint %s on %s is not tolerated", taint, sample(found[key].devices, 4)),
+			text:     fmt.Sprintf("taint %s on %s is not tolerated", taint, english.Sample(found[key].devices, 4)),
 			evidence: taintEvidence(s.x.site.alloc, device, taint),
 		})
 	}
@@ -497,7 +498,7 @@ func (s *scene) counterFacts() {
 		if len(users[key]) < 2 {
 			continue
 		}
-		of := fmt.Sprintf("%s share counter set %s of pool %s", joinAnd(shortList(users[key])), key.name, key.pool.Name)
+		of := fmt.Sprintf("%s share counter set %s of pool %s", english.JoinAnd(shortList(users[key])), key.name, key.pool.Name)
 		evidence := api.Evidence{Object: poolObject(key.pool), Path: fmt.Sprintf("spec.sharedCounters[name=%s]", key.name)}
 		s.facts = append(s.facts, fact{kind: factCounters, text: of, pool: key.pool, counterSet: key.name, evidence: evidence})
 		if grouped[key] && s.x.site.alloc.FeatureEnabled("DRADeviceCompatibilityGroups") {
@@ -556,5 +557,5 @@ func areText(devices []string) string {
 	if len(devices) == 1 {
 		return devices[0] + " is"
 	}
-	return joinAnd(shortList(devices)) + " are"
+	return english.JoinAnd(shortList(devices)) + " are"
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -221,7 +223,7 @@ func poolReason(pool *allocator.NodePool) *reason {
 			text: text,
 			fact: api.Evidence{
 				Object: poolObject(pool.Pool), Path: "spec.pool.resourceSliceCount",
-				Found: plural(len(pool.Pool.Slices), "slice"), Wanted: fmt.Sprint(pool.Pool.Expected),
+				Found: english.Count(len(pool.Pool.Slices), "slice"), Wanted: fmt.Sprint(pool.Pool.Expected),
 			},
 		}
 	case pool.Invalid != "":
@@ -326,7 +328,7 @@ func (f *funnel) explanation(pools int) api.RequestExplanation {
 	}
 	out.ExtendedResource = f.checks.extendedResource
 	for node, count := range f.eligible {
-		if count > out.MostOnOneNode || count == out.MostOnOneNode && naturalCompare(node, out.BestNode) < 0 {
+		if count > out.MostOnOneNode || count == out.MostOnOneNode && naming.Compare(node, out.BestNode) < 0 {
 			out.MostOnOneNode, out.BestNode = count, node
 		}
 	}
@@ -356,7 +358,7 @@ func (f *funnel) explanation(pools int) api.RequestExplanation {
 		group.add(d, why)
 	}
 	slices.SortStableFunc(order, func(a, b *rejectionGroup) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), naturalCompare(a.label, b.label), cmp.Compare(len(b.devices), len(a.devices)))
+		return cmp.Or(cmp.Compare(a.rank, b.rank), naming.Compare(a.label, b.label), cmp.Compare(len(b.devices), len(a.devices)))
 	})
 	for _, group := range order {
 		most := maxEvidence
@@ -376,17 +378,17 @@ type rejectionGroup struct {
 	// requirement is that of the reasons.
 	requirement string
 	devices     []string
-	texts       tally
+	texts       naming.Tally
 	// values has what texts say of the value of something, if they do.
 	values  map[string]subjectValue
-	hints   tally
+	hints   naming.Tally
 	lacks   selector.Reading
-	drivers tally
+	drivers naming.Tally
 	facts   map[api.Evidence]int
 	// claims has those that the devices are allocated to, with their number.
 	claims map[*resourceapi.ResourceClaim]int
-	where  tally
-	pools  tally
+	where  naming.Tally
+	pools  naming.Tally
 	// placed counts the devices that name a node.
 	placed int
 }
@@ -397,7 +399,7 @@ type subjectValue struct{ subject, value string }
 func newRejectionGroup(r *reason) *rejectionGroup {
 	return &rejectionGroup{
 		rank: r.rank, code: r.code, label: r.label, requirement: r.requirement(),
-		texts: tally{}, values: map[string]subjectValue{}, hints: tally{}, lacks: r.lacks, drivers: tally{}, facts: map[api.Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: tally{}, pools: tally{},
+		texts: naming.Tally{}, values: map[string]subjectValue{}, hints: naming.Tally{}, lacks: r.lacks, drivers: naming.Tally{}, facts: map[api.Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: naming.Tally{}, pools: naming.Tally{},
 	}
 }
 
@@ -433,7 +435,7 @@ func (g *rejectionGroup) rejection(r *request, most int) api.Rejection {
 		facts = append(facts, fact)
 	}
 	slices.SortFunc(facts, func(a, b api.Evidence) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), naturalCompare(a.Object, b.Object), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Found, b.Found))
+		return cmp.Or(cmp.Compare(b.Count, a.Count), naming.Compare(a.Object, b.Object), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Found, b.Found))
 	})
 	return api.Rejection{
 		Code: g.code, Label: g.label, Count: len(g.devices), Message: g.message(r),
@@ -448,7 +450,7 @@ func (g *rejectionGroup) message(r *request) string {
 	if g.code == api.DeviceAllocated {
 		return HoldersText(g.holders())
 	}
-	sorted := g.texts.sorted()
+	sorted := g.texts.Sorted()
 	parts := sorted
 	if len(sorted) > 1 {
 		parts = g.several(sorted)
@@ -497,7 +499,7 @@ func (g *rejectionGroup) several(all []string) []string {
 		case !oneSubject:
 			parts = append(parts, fmt.Sprintf("%s (%d)", text, count))
 		case i == 0:
-			parts = append(parts, fmt.Sprintf("%s is %s on %s", first.subject, first.value, plural(count, "device")))
+			parts = append(parts, fmt.Sprintf("%s is %s on %s", first.subject, first.value, english.Count(count, "device")))
 		default:
 			parts = append(parts, fmt.Sprintf("%s on %d", g.values[text].value, count))
 		}
@@ -505,16 +507,16 @@ func (g *rejectionGroup) several(all []string) []string {
 	switch {
 	case len(others) == 0:
 	case oneSubject:
-		parts = append(parts, fmt.Sprintf("%s on %d", plural(len(others), "other value"), g.rest(others)))
+		parts = append(parts, fmt.Sprintf("%s on %d", english.Count(len(others), "other value"), g.rest(others)))
 	default:
-		parts = append(parts, fmt.Sprintf("%s (%d)", plural(len(others), "other"), g.rest(others)))
+		parts = append(parts, fmt.Sprintf("%s (%d)", english.Count(len(others), "other"), g.rest(others)))
 	}
 	return parts
 }
 
 // hint says what was probably meant.
 func (g *rejectionGroup) hint() string {
-	if hints := g.hints.sorted(); len(hints) > 0 {
+	if hints := g.hints.Sorted(); len(hints) > 0 {
 		return hints[0]
 	}
 	return ""
@@ -525,12 +527,12 @@ func (g *rejectionGroup) place() string {
 	all := g.placed == len(g.devices)
 	switch {
 	case all && len(g.where) == 1:
-		return g.where.sorted()[0]
+		return g.where.Sorted()[0]
 	case all && len(g.where) > 1:
-		return plural(len(g.where), "node")
+		return english.Count(len(g.where), "node")
 	case len(g.pools) == 1:
-		return "pool " + g.pools.sorted()[0]
+		return "pool " + g.pools.Sorted()[0]
 	default:
-		return plural(len(g.pools), "pool")
+		return english.Count(len(g.pools), "pool")
 	}
 }

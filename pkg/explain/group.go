@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // AnswerGroup is a set of pods with one owner and one answer.
@@ -31,7 +32,7 @@ func (g *AnswerGroup) Name() string {
 	case g.Owner != "":
 		return fmt.Sprintf("%s (%d pods)", g.Owner, n)
 	default:
-		return fmt.Sprintf("%s and %s", g.Names[0], plural(n-1, "equal pod"))
+		return fmt.Sprintf("%s and %s", g.Names[0], english.Count(n-1, "equal pod"))
 	}
 }
 
@@ -40,7 +41,7 @@ func (g *AnswerGroup) Name() string {
 func (g *AnswerGroup) Summary() string {
 	n := len(g.Names)
 	if n > 1 && g.First.Verdict == api.Fits && g.First.Placement != nil {
-		return fmt.Sprintf("%s fit now, the first one on %s.", plural(n, "pod"), g.First.Placement.Node)
+		return fmt.Sprintf("%s fit now, the first one on %s.", english.Count(n, "pod"), g.First.Placement.Node)
 	}
 	if n > 1 && g.First.Verdict == api.Blocked {
 		return fmt.Sprintf("Pod %s: %s", g.Names[0], g.First.Summary)

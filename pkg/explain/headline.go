@@ -15,6 +15,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -45,7 +47,7 @@ func (x *inquiry) headline(ctx context.Context, list []*prospect) string {
 	}
 	subject := fmt.Sprintf("Node %s has", p.node().Name)
 	if group := &x.out.Nodes[0]; group.Message == answer.message && group.Count > 1 {
-		subject = fmt.Sprintf("Node %s and %s have", p.node().Name, plural(group.Count-1, "more node"))
+		subject = fmt.Sprintf("Node %s and %s have", p.node().Name, english.Count(group.Count-1, "more node"))
 		if group.Count == x.out.NodeCount {
 			subject = fmt.Sprintf("All %d nodes have", group.Count)
 		}
@@ -62,7 +64,7 @@ func (x *inquiry) headline(ctx context.Context, list []*prospect) string {
 	if enough {
 		link = ", but"
 	}
-	return text + link + " is not suitable: " + joinAnd(misfits)
+	return text + link + " is not suitable: " + english.JoinAnd(misfits)
 }
 
 // largest says that no node is as large as the pod needs, if so.
@@ -107,7 +109,7 @@ func (x *inquiry) asks() string {
 	if len(parts) == 1 {
 		return parts[0]
 	}
-	return "on one node, " + joinAnd(parts)
+	return "on one node, " + english.JoinAnd(parts)
 }
 
 // neededText says how many devices a request needs, alternative by alternative.
@@ -116,13 +118,13 @@ func neededText(alternatives []*funnel) string {
 	for _, f := range alternatives {
 		text := "all devices that match"
 		if !f.request.all() {
-			text = plural(int(min(f.request.count, 1<<30)), "device")
+			text = english.Count(int(min(f.request.count, 1<<30)), "device")
 		}
 		if !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}
-	return joinOr(texts)
+	return english.JoinOr(texts)
 }
 
 // devicesOf says which devices the nearest node has for the claims, whatever
@@ -192,7 +194,7 @@ func (x *inquiry) noDevices() string {
 					classes = append(classes, f.request.class)
 				}
 			}
-			text := fmt.Sprintf("no node has devices of class %s, which request %s needs", joinOr(classes), alternatives[0].request.base)
+			text := fmt.Sprintf("no node has devices of class %s, which request %s needs", english.JoinOr(classes), alternatives[0].request.base)
 			if len(x.snap.Slices) == 0 {
 				return text + ": there are no ResourceSlices, so no driver has published any device"
 			}
@@ -300,8 +302,8 @@ func (x *inquiry) apart(ctx context.Context, list []*prospect) string {
 	}
 	var parts []string
 	for _, s := range all {
-		slices.SortFunc(s.nodes, naturalCompare)
-		parts = append(parts, fmt.Sprintf("%s is available only on %s", s.name, sample(s.nodes, 3)))
+		slices.SortFunc(s.nodes, naming.Compare)
+		parts = append(parts, fmt.Sprintf("%s is available only on %s", s.name, english.Sample(s.nodes, 3)))
 	}
 	const most = 4
 	if len(parts) > most {

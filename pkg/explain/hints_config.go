@@ -13,6 +13,8 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -40,8 +42,8 @@ func (x *inquiry) configHints(ctx context.Context) {
 				devices = "all devices that the claim can get"
 			}
 			x.hint(fmt.Sprintf("the configuration for driver %s (%s of %s %s) is ignored: %s are of driver %s%s",
-				c.opaque.Driver, c.path, c.kind, c.name, devices, joinOr(drivers), didYouMean(c.opaque.Driver, drivers)),
-				api.Evidence{Object: c.object, Path: c.path + ".opaque.driver", Found: c.opaque.Driver, Wanted: joinOr(drivers)})
+				c.opaque.Driver, c.path, c.kind, c.name, devices, english.JoinOr(drivers), naming.DidYouMean(c.opaque.Driver, drivers)),
+				api.Evidence{Object: c.object, Path: c.path + ".opaque.driver", Found: c.opaque.Driver, Wanted: english.JoinOr(drivers)})
 		}
 	}
 }

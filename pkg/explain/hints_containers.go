@@ -8,6 +8,8 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // unusedClaims warns of containers that run without the devices of a claim. Where
@@ -21,9 +23,9 @@ func (x *inquiry) unusedClaims() {
 	for i, unused := range allocator.UnusedClaims(pod, x.subject.claims) {
 		text, required, meant := unused.Text(), "a container that names claim "+unused.Entry, ""
 		if unused.Request != "" {
-			meant, required = didYouMean(unused.Request, unused.Requests), joinOr(unused.Requests)
+			meant, required = naming.DidYouMean(unused.Request, unused.Requests), english.JoinOr(unused.Requests)
 		}
-		x.hint(sentence(text+": "+unused.Effect()+meant), api.Evidence{Object: podObject(pod), Path: unused.Path, Found: unused.Found, Wanted: required})
+		x.hint(english.Sentence(text+": "+unused.Effect()+meant), api.Evidence{Object: podObject(pod), Path: unused.Path, Found: unused.Found, Wanted: required})
 		if i == 0 && (x.out.Verdict == api.Fits || x.out.Verdict == api.Allocated) {
 			x.out.Summary = fmt.Sprintf("%s; warning: %s%s", x.out.Summary, text, meant)
 		}

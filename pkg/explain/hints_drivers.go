@@ -15,6 +15,8 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -159,8 +161,8 @@ func (x *inquiry) publicationHint(p *publication) {
 		for _, slice := range x.snap.Slices {
 			others[slice.Spec.Driver] = true
 		}
-		tell(fmt.Sprintf("driver %s publishes nothing: there is no ResourceSlice of it in the cluster%s", p.driver, didYouMean(p.driver, sortedKeys(others))),
-			api.Evidence{Object: "ResourceSlice", Path: "spec.driver", Found: cmp.Or(sample(sortedKeys(others), maxNamed), "none"), Wanted: p.driver})
+		tell(fmt.Sprintf("driver %s publishes nothing: there is no ResourceSlice of it in the cluster%s", p.driver, naming.DidYouMean(p.driver, sortedKeys(others))),
+			api.Evidence{Object: "ResourceSlice", Path: "spec.driver", Found: cmp.Or(english.Sample(sortedKeys(others), maxNamed), "none"), Wanted: p.driver})
 	case len(p.published) == 0:
 		nodes := map[string]bool{}
 		for _, slice := range p.slices {
@@ -170,7 +172,7 @@ func (x *inquiry) publicationHint(p *publication) {
 		}
 		elsewhere := "elsewhere"
 		if len(nodes) > 0 {
-			elsewhere = "on " + sample(sortedKeys(nodes), maxNamed)
+			elsewhere = "on " + english.Sample(sortedKeys(nodes), maxNamed)
 		}
 		tell(fmt.Sprintf("driver %s publishes devices only %s, and nothing on the nodes that the pod can use: %s", p.driver, elsewhere, nodeNames(p.missing)),
 			api.Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: strings.TrimPrefix(elsewhere, "on "), Wanted: nodeNames(p.missing)})
@@ -182,8 +184,8 @@ func nodeNames(nodes []*corev1.Node) string {
 	for _, node := range nodes {
 		names = append(names, node.Name)
 	}
-	slices.SortFunc(names, naturalCompare)
-	return sample(names, maxNamed)
+	slices.SortFunc(names, naming.Compare)
+	return english.Sample(names, maxNamed)
 }
 
 // daemonSet is a DaemonSet that runs the plugin of a driver, or seems to.
@@ -268,7 +270,7 @@ func (x *inquiry) placementHint(p *publication, set daemonSet) {
 	if _, known := x.site.alloc.Nodes(); !known {
 		return
 	}
-	reasons, example := tally{}, map[string]api.Evidence{}
+	reasons, example := naming.Tally{}, map[string]api.Evidence{}
 	count := 0
 	pod := &corev1.Pod{Spec: templateSpec(set.Workload)}
 	for _, node := range p.missing {
@@ -292,7 +294,7 @@ func (x *inquiry) placementHint(p *publication, set daemonSet) {
 	}
 	wants := ""
 	if set.Daemon != nil {
-		wants = fmt.Sprintf(" wants pods on %s", plural(int(set.Daemon.Desired), "node"))
+		wants = fmt.Sprintf(" wants pods on %s", english.Count(int(set.Daemon.Desired), "node"))
 	}
 	if count == 0 {
 		if wants != "" && set.Daemon.Desired == 0 {
@@ -300,13 +302,13 @@ func (x *inquiry) placementHint(p *publication, set daemonSet) {
 		}
 		return
 	}
-	most := reasons.sorted()[0]
+	most := reasons.Sorted()[0]
 	if wants != "" {
 		wants += " and"
 	}
 	where := nodeNames(p.missing)
 	if reasons[most] < len(p.missing) {
-		where = fmt.Sprintf("%d of %s", reasons[most], plural(len(p.missing), "node"))
+		where = fmt.Sprintf("%d of %s", reasons[most], english.Count(len(p.missing), "node"))
 	}
 	evidence := []api.Evidence{example[most]}
 	if set.Daemon != nil {
@@ -350,13 +352,13 @@ func (x *inquiry) daemonPodHints(p *publication, set daemonSet) bool {
 		for _, pod := range silent {
 			nodes = append(nodes, pod.Spec.NodeName)
 		}
-		slices.SortFunc(nodes, naturalCompare)
+		slices.SortFunc(nodes, naming.Compare)
 		advice := ""
 		if set.named {
 			advice = ": its log tells whether the API server refuses the slices; if they vanished, restart it"
 		}
 		x.hint(
-			fmt.Sprintf("%s: pod %s is ready, but there is no ResourceSlice of %s for %s%s", set, silent[0].Name, p.driver, sample(nodes, maxNamed), advice),
+			fmt.Sprintf("%s: pod %s is ready, but there is no ResourceSlice of %s for %s%s", set, silent[0].Name, p.driver, english.Sample(nodes, maxNamed), advice),
 			api.Evidence{Object: object(KindPod, silent[0].Namespace, silent[0].Name), Path: "status.conditions[type=Ready].status", Found: "True"},
 			api.Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: "none", Wanted: nodes[0]},
 		)
@@ -411,7 +413,7 @@ func podTrouble(pod *corev1.Pod) (string, api.Evidence) {
 			fact.Found = text
 			text = fmt.Sprintf("container %s: %s", status.Name, text)
 			if status.RestartCount > 0 {
-				text += fmt.Sprintf(" (%s)", plural(int(status.RestartCount), "restart"))
+				text += fmt.Sprintf(" (%s)", english.Count(int(status.RestartCount), "restart"))
 			}
 			return text, fact
 		}

@@ -17,6 +17,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // publishingTime is how long a driver may take to publish all slices of a pool
@@ -41,7 +43,7 @@ func (x *inquiry) poolHints() {
 }
 
 func (x *inquiry) incompleteHint(pool *allocator.Pool) {
-	counts, holders := tally{}, map[string]string{}
+	counts, holders := naming.Tally{}, map[string]string{}
 	var newest time.Time
 	asMade := true
 	for _, slice := range pool.Slices {
@@ -57,19 +59,19 @@ func (x *inquiry) incompleteHint(pool *allocator.Pool) {
 	}
 	if len(counts) > 1 {
 		var said []string
-		for _, count := range counts.sorted() {
+		for _, count := range counts.Sorted() {
 			said = append(said, fmt.Sprintf("%s (%s)", count, holders[count]))
 		}
-		slices.SortFunc(said, naturalCompare)
-		x.hint(fmt.Sprintf("the slices of pool %s disagree about how many there are: %s; that is for the maker of driver %s", pool.Name, joinAnd(said), pool.Driver),
-			api.Evidence{Object: poolObject(pool), Path: "spec.pool.resourceSliceCount", Found: joinAnd(said), Wanted: "the same in all slices"})
+		slices.SortFunc(said, naming.Compare)
+		x.hint(fmt.Sprintf("the slices of pool %s disagree about how many there are: %s; that is for the maker of driver %s", pool.Name, english.JoinAnd(said), pool.Driver),
+			api.Evidence{Object: poolObject(pool), Path: "spec.pool.resourceSliceCount", Found: english.JoinAnd(said), Wanted: "the same in all slices"})
 		return
 	}
 	if int64(len(pool.Slices)) > pool.Expected {
 		x.hint(fmt.Sprintf("pool %s has %s; the plugin of driver %s deletes slices that it does not publish itself while it runs", pool.Name, pool.WhyIncomplete(), pool.Driver),
 			api.Evidence{
 				Object: poolObject(pool), Path: "spec.pool.resourceSliceCount",
-				Found: plural(len(pool.Slices), "slice"), Wanted: fmt.Sprint(pool.Expected),
+				Found: english.Count(len(pool.Slices), "slice"), Wanted: fmt.Sprint(pool.Expected),
 			})
 		return
 	}
@@ -83,10 +85,10 @@ func (x *inquiry) incompleteHint(pool *allocator.Pool) {
 	}
 	x.hint(
 		fmt.Sprintf("pool %s has %d of %s%s the log of driver %s's plugin tells whether the API server refuses a slice",
-			pool.Name, len(pool.Slices), plural(int(pool.Expected), "slice"), missing, pool.Driver),
+			pool.Name, len(pool.Slices), english.Count(int(pool.Expected), "slice"), missing, pool.Driver),
 		api.Evidence{
 			Object: poolObject(pool), Path: "spec.pool.resourceSliceCount",
-			Found: plural(len(pool.Slices), "slice"), Wanted: fmt.Sprint(pool.Expected),
+			Found: english.Count(len(pool.Slices), "slice"), Wanted: fmt.Sprint(pool.Expected),
 		},
 	)
 }
@@ -173,9 +175,9 @@ func (x *inquiry) allOverdraw(f *funnel) bool {
 		where = " for " + on
 	}
 	text := fmt.Sprintf("all %s of pool %s%s together need %s of counter %s of %s, of which %s are available: devices that overlap cannot all be allocated",
-		plural(first.devices, "device"), first.pool.Name, where, selector.QuantityText(first.wanted), first.use.Counter, first.use.CounterSet, selector.QuantityText(first.use.Left))
+		english.Count(first.devices, "device"), first.pool.Name, where, selector.QuantityText(first.wanted), first.use.Counter, first.use.CounterSet, selector.QuantityText(first.use.Left))
 	if likewise > 0 {
-		text += fmt.Sprintf("; likewise for %s", plural(likewise, "more node"))
+		text += fmt.Sprintf("; likewise for %s", english.Count(likewise, "more node"))
 	}
 	x.hint(text, api.Evidence{Object: poolObject(first.pool), Path: counterPath(first.use), Found: first.use.Left.String() + " left", Wanted: first.wanted.String()})
 	return true

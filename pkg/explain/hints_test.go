@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -384,7 +385,7 @@ func TestNearest(t *testing.T) {
 		"gpu.example.com/modle": {[]string{"nic.example.com/model", "gpu.example.com/model"}, "gpu.example.com/model"},
 		"gpu-example-com":       {[]string{"gpu.example.com"}, "gpu.example.com"},
 	} {
-		if got := nearest(name, tc.names); got != tc.want {
+		if got := naming.Nearest(name, tc.names); got != tc.want {
 			t.Errorf("%s: got %q, want %q", name, got, tc.want)
 		}
 	}

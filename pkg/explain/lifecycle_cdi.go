@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // unresolvedCDI is how the runtimes begin to say that a container wants CDI
@@ -115,7 +116,7 @@ func (x *inquiry) blameCDI(f *finding, pod *corev1.Pod, claims []allocator.PodCl
 	if len(ids) > 1 {
 		noun = "devices"
 	}
-	names := sample(cdiNames(ids, claims), 4)
+	names := english.Sample(cdiNames(ids, claims), 4)
 	f.reason = fmt.Sprintf("the devices are prepared, but the container runtime of node %s cannot find the CDI %s for %s", node, noun, names)
 	f.step(api.ActorAdmin, "check on node %s that a file in a CDI directory of the runtime (/etc/cdi and /var/run/cdi, unless it is configured otherwise) has the CDI %s, and that the driver writes into one of these directories", node, noun)
 	f.step(api.ActorAdmin, "if node %s was restarted after the pod was bound to it, the driver may answer from its checkpoint and not write the file again: restart the driver", node)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // cleanupFindings tells why a pod that is finished or being deleted, or its
@@ -89,8 +90,8 @@ func (x *inquiry) terminating(pod *corev1.Pod, claims []allocator.PodClaim) []fi
 	}
 	findings := []finding{f}
 	if len(pod.Finalizers) > 0 {
-		waits := finding{reason: fmt.Sprintf("it waits for the owner of the finalizer %s to remove it", joinAnd(pod.Finalizers))}
-		waits.prove(podObject(pod), "metadata.finalizers", joinAnd(pod.Finalizers), "none")
+		waits := finding{reason: fmt.Sprintf("it waits for the owner of the finalizer %s to remove it", english.JoinAnd(pod.Finalizers))}
+		waits.prove(podObject(pod), "metadata.finalizers", english.JoinAnd(pod.Finalizers), "none")
 		findings = append(findings, waits)
 	}
 	if pod.Spec.NodeName == "" {
@@ -138,9 +139,9 @@ func (x *inquiry) unprepared(pod *corev1.Pod, claims []allocator.PodClaim) []fin
 		}
 	}
 	if len(absent) > 0 {
-		f.reason = fmt.Sprintf("driver %s no longer has a ResourceSlice for node %s, and without the driver the kubelet cannot unprepare the devices", joinAnd(absent), node)
+		f.reason = fmt.Sprintf("driver %s no longer has a ResourceSlice for node %s, and without the driver the kubelet cannot unprepare the devices", english.JoinAnd(absent), node)
 	}
-	f.step(api.ActorAdmin, "check that driver %s runs on node %s: the kubelet removes the pod after the driver has unprepared the devices, and logs what fails", joinAnd(drivers), node)
+	f.step(api.ActorAdmin, "check that driver %s runs on node %s: the kubelet removes the pod after the driver has unprepared the devices, and logs what fails", english.JoinAnd(drivers), node)
 	return []finding{f}
 }
 
@@ -174,7 +175,7 @@ func (x *inquiry) staleReservations(claim *resourceapi.ResourceClaim) *finding {
 	if len(stale) == 0 {
 		return nil
 	}
-	f := &finding{instead: true, reason: fmt.Sprintf("claim %s is still reserved for %s", claim.Name, sample(stale, 3))}
+	f := &finding{instead: true, reason: fmt.Sprintf("claim %s is still reserved for %s", claim.Name, english.Sample(stale, 3))}
 	f.prove(claimObject(claim), "status.reservedFor", reservedForText(claim), "consumers that exist")
 	x.blameController(f, since)
 	return f

@@ -17,6 +17,8 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 )
 
 // opaqueConfig is configuration for a driver, and where it stands.
@@ -37,7 +39,7 @@ func (c *opaqueConfig) String() string {
 	case 1:
 		return text + ", for request " + c.requests[0]
 	default:
-		return text + ", for requests " + joinAnd(c.requests)
+		return text + ", for requests " + english.JoinAnd(c.requests)
 	}
 }
 
@@ -172,7 +174,7 @@ func (x *inquiry) configRejected(f *finding, pod *corev1.Pod, claims []allocator
 		return false
 	}
 	f.reason = fmt.Sprintf("driver %s rejects the opaque configuration of claim %s: %s%s; retries do not help, because the configuration of an allocated claim cannot be changed. It comes from %s",
-		joinOr(drivers), name, words, x.often(event), strings.Join(texts[:min(len(texts), maxNamed)], "; and from "))
+		english.JoinOr(drivers), name, words, x.often(event), strings.Join(texts[:min(len(texts), maxNamed)], "; and from "))
 	x.changeConfig(f, pod, sources, outdated)
 	return true
 }
@@ -205,8 +207,8 @@ func suspects(given []resourceapi.DeviceAllocationConfiguration, drivers []strin
 
 // changeConfig says how a pod gets a claim with other configuration.
 func (x *inquiry) changeConfig(f *finding, pod *corev1.Pod, sources []opaqueConfig, outdated bool) {
-	in := " -n " + shellQuoted(pod.Namespace)
-	deletePod := "kubectl delete pod " + shellQuoted(pod.Name) + in
+	in := " -n " + shell.Quote(pod.Namespace)
+	deletePod := "kubectl delete pod " + shell.Quote(pod.Name) + in
 	again := "create the pod again from its manifest"
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		again = fmt.Sprintf("%s %s creates it again", owner.Kind, owner.Name)
@@ -221,13 +223,13 @@ func (x *inquiry) changeConfig(f *finding, pod *corev1.Pod, sources []opaqueConf
 		switch {
 		case outdated:
 		case c.kind == kindClass:
-			f.step(api.ActorAdmin, "correct %s of %s %s: kubectl edit deviceclass %s", c.path, c.kind, c.name, shellQuoted(c.name))
+			f.step(api.ActorAdmin, "correct %s of %s %s: kubectl edit deviceclass %s", c.path, c.kind, c.name, shell.Quote(c.name))
 		case c.kind == KindTemplate:
 			f.step(api.ActorUser, "replace %s %s by one with a corrected %s (it cannot be edited): kubectl get resourceclaimtemplate %s%s -o yaml >template.yaml; edit template.yaml; kubectl replace --force -f template.yaml",
-				c.kind, c.name, c.path, shellQuoted(c.name), in)
+				c.kind, c.name, c.path, shell.Quote(c.name), in)
 		default:
 			f.step(api.ActorUser, "correct %s in the manifest of ResourceClaim %s, and replace pod and claim: %s; kubectl delete resourceclaim %s%s; create both again",
-				c.path, c.name, deletePod, shellQuoted(c.name), in)
+				c.path, c.name, deletePod, shell.Quote(c.name), in)
 			return
 		}
 	}

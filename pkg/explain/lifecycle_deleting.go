@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // deletingTarget settles the matter for a claim that is being deleted: nobody
@@ -41,7 +42,7 @@ func (x *inquiry) deletingClaim(claim *resourceapi.ResourceClaim) finding {
 	f := finding{instead: true, reason: fmt.Sprintf("claim %s has been terminating for %s", claim.Name, x.elapsed(claim.DeletionTimestamp.Time))}
 	f.prove(claimObject(claim), "metadata.deletionTimestamp", claim.DeletionTimestamp.UTC().Format(time.RFC3339), "")
 	if len(claim.Finalizers) > 0 {
-		f.prove(claimObject(claim), "metadata.finalizers", joinAnd(claim.Finalizers), "none")
+		f.prove(claimObject(claim), "metadata.finalizers", english.JoinAnd(claim.Finalizers), "none")
 	}
 	others := slices.DeleteFunc(slices.Clone(claim.Finalizers), func(name string) bool { return name == resourceapi.Finalizer })
 	var waits, using []string
@@ -62,7 +63,7 @@ func (x *inquiry) deletingClaim(claim *resourceapi.ResourceClaim) finding {
 		f.prove(claimObject(claim), "status.reservedFor", reservedForText(claim), "nobody")
 	}
 	if len(others) > 0 {
-		waits = append(waits, "the owner of the finalizer "+joinAnd(others)+" to remove it")
+		waits = append(waits, "the owner of the finalizer "+english.JoinAnd(others)+" to remove it")
 	}
 	own := len(others) < len(claim.Finalizers)
 	switch {
@@ -80,12 +81,12 @@ func (x *inquiry) deletingClaim(claim *resourceapi.ResourceClaim) finding {
 	if len(using) > 0 {
 		kept := ""
 		if len(others) > 0 {
-			kept = " and the finalizer " + joinAnd(others) + " is removed"
+			kept = " and the finalizer " + english.JoinAnd(others) + " is removed"
 		}
-		f.step(api.ActorUser, "claim %s is removed when no pod uses it%s: delete %s", claim.Name, kept, sample(using, 3))
+		f.step(api.ActorUser, "claim %s is removed when no pod uses it%s: delete %s", claim.Name, kept, english.Sample(using, 3))
 	}
 	if len(others) > 0 {
-		f.step(api.ActorAdmin, "the finalizer %s keeps claim %s, even when no pod uses it: its owner has to remove it; check that the owner runs", joinAnd(others), claim.Name)
+		f.step(api.ActorAdmin, "the finalizer %s keeps claim %s, even when no pod uses it: its owner has to remove it; check that the owner runs", english.JoinAnd(others), claim.Name)
 	}
 	switch {
 	case stale > 0:

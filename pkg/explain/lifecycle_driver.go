@@ -13,6 +13,8 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 )
 
 // failedCall is a call to a driver that ended without an answer about any claim.
@@ -45,7 +47,7 @@ func (x *inquiry) noAnswer(f *finding, pod *corev1.Pod, claims []allocator.PodCl
 	if i := slices.IndexFunc(drivers, func(driver string) bool { return strings.Contains(call.words, "/"+driver+"/") }); i >= 0 {
 		drivers = drivers[i : i+1]
 	}
-	who := "driver " + joinOr(drivers)
+	who := "driver " + english.JoinOr(drivers)
 	if len(drivers) == 0 {
 		who = "the driver"
 	}
@@ -119,11 +121,11 @@ func (x *inquiry) driverPods(f *finding, drivers []string, node string) bool {
 				state, evidence := podTrouble(pods[i])
 				f.reason += fmt.Sprintf("; its pod %s is not ready: %s", qualifiedName(pods[i]), state)
 				f.evidence = append(f.evidence, evidence)
-				f.step(api.ActorAdmin, "repair pod %s of the driver: kubectl logs %s -n %s --all-containers --previous", qualifiedName(pods[i]), shellQuoted(pods[i].Name), shellQuoted(pods[i].Namespace))
+				f.step(api.ActorAdmin, "repair pod %s of the driver: kubectl logs %s -n %s --all-containers --previous", qualifiedName(pods[i]), shell.Quote(pods[i].Name), shell.Quote(pods[i].Namespace))
 			default:
 				f.reason += fmt.Sprintf("; its pod %s runs and is ready", qualifiedName(pods[i]))
 				f.prove(podObject(pods[i]), "status.conditions[type=Ready].status", "True", "")
-				f.step(api.ActorAdmin, "check the log of pod %s of the driver, and restart it if it hangs: kubectl logs %s -n %s --all-containers", qualifiedName(pods[i]), shellQuoted(pods[i].Name), shellQuoted(pods[i].Namespace))
+				f.step(api.ActorAdmin, "check the log of pod %s of the driver, and restart it if it hangs: kubectl logs %s -n %s --all-containers", qualifiedName(pods[i]), shell.Quote(pods[i].Name), shell.Quote(pods[i].Namespace))
 			}
 			advised = true
 		}

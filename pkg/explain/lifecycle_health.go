@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 )
 
 // unhealthyTaint is the taint that is suggested for an unhealthy device.
@@ -100,7 +101,7 @@ func (x *inquiry) replaceDevice(f *finding, pc *allocator.PodClaim, result *reso
 		step := api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("first taint device %s: without a taint, a new claim may get the same device", name)}
 		if result != nil {
 			step.Commands = []string{fmt.Sprintf("kubectl dra taints add --driver %s --pool %s --device %s %s",
-				shellQuoted(result.Driver), shellQuoted(result.Pool), shellQuoted(result.Device), unhealthyTaint)}
+				shell.Quote(result.Driver), shell.Quote(result.Pool), shell.Quote(result.Device), unhealthyTaint)}
 		}
 		f.steps = append(f.steps, step)
 	}

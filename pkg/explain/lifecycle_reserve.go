@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -104,7 +105,7 @@ func reservedForText(claim *resourceapi.ResourceClaim) string {
 		c := &claim.Status.ReservedFor[i]
 		list = append(list, fmt.Sprintf("%s (UID %s)", consumerName(c), c.UID))
 	}
-	return sample(list, 3)
+	return english.Sample(list, 3)
 }
 
 // fullyReserved says whether a claim has as many consumers as it can have.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -97,7 +98,7 @@ func (x *inquiry) vanished(claim *resourceapi.ResourceClaim) *finding {
 	}
 	f.reason = fmt.Sprintf("device %s of claim %s is no longer in any ResourceSlice", devices[0], claim.Name)
 	if len(devices) > 1 {
-		f.reason = fmt.Sprintf("%d of the %s of claim %s are no longer in any ResourceSlice: %s", len(devices), plural(len(results), "device"), claim.Name, sample(devices, 4))
+		f.reason = fmt.Sprintf("%d of the %s of claim %s are no longer in any ResourceSlice: %s", len(devices), english.Count(len(results), "device"), claim.Name, english.Sample(devices, 4))
 	}
 	slices.Sort(drivers)
 	slices.Sort(pools)
@@ -105,7 +106,7 @@ func (x *inquiry) vanished(claim *resourceapi.ResourceClaim) *finding {
 	if called := driversOf(claim, resourceapi.SkipNodeOperationNodePrepareResources); slices.ContainsFunc(drivers, func(driver string) bool { return slices.Contains(called, driver) }) {
 		why = ": the kubelet deletes the slices of a driver 30s after it disconnects"
 	}
-	f.step(api.ActorAdmin, "check that driver %s runs and publishes the devices of pool %s%s", joinAnd(slices.Compact(drivers)), sample(slices.Compact(pools), 3), why)
+	f.step(api.ActorAdmin, "check that driver %s runs and publishes the devices of pool %s%s", english.JoinAnd(slices.Compact(drivers)), english.Sample(slices.Compact(pools), 3), why)
 	return f
 }
 
@@ -208,5 +209,5 @@ func tolerationsText(tolerations []resourceapi.DeviceToleration) string {
 		}
 		texts = append(texts, text)
 	}
-	return sample(texts, 4)
+	return english.Sample(texts, 4)
 }

@@ -16,6 +16,8 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -112,17 +114,17 @@ func (x *inquiry) gateFindings(pod *corev1.Pod) []finding {
 		}
 	}
 	if len(kueue) > 0 {
-		f := finding{reason: fmt.Sprintf("the scheduler waits until Kueue removes its scheduling gate %s", joinAnd(kueue))}
-		f.prove(podObject(pod), "spec.schedulingGates", joinAnd(kueue), "none")
+		f := finding{reason: fmt.Sprintf("the scheduler waits until Kueue removes its scheduling gate %s", english.JoinAnd(kueue))}
+		f.prove(podObject(pod), "spec.schedulingGates", english.JoinAnd(kueue), "none")
 		// A hint says it more precisely.
 		if queued, _ := x.notAdmitted(); queued == nil || pod != x.subject.pod {
-			f.step(api.ActorUser, "Kueue removes its gate when it admits the pod; the status of its Workload says what it waits for: kubectl get workloads.kueue.x-k8s.io -n %s", shellQuoted(pod.Namespace))
+			f.step(api.ActorUser, "Kueue removes its gate when it admits the pod; the status of its Workload says what it waits for: kubectl get workloads.kueue.x-k8s.io -n %s", shell.Quote(pod.Namespace))
 		}
 		findings = append(findings, f)
 	}
 	if len(gates) > 0 {
-		f := finding{reason: fmt.Sprintf("the scheduler waits until the scheduling gate %s is removed", joinAnd(gates))}
-		f.prove(podObject(pod), "spec.schedulingGates", joinAnd(gates), "none")
+		f := finding{reason: fmt.Sprintf("the scheduler waits until the scheduling gate %s is removed", english.JoinAnd(gates))}
+		f.prove(podObject(pod), "spec.schedulingGates", english.JoinAnd(gates), "none")
 		f.step(api.ActorUser, "the scheduler does not consider pod %s before its scheduling gates are removed: %s", pod.Name, strings.Join(gates, ", "))
 		findings = append(findings, f)
 	}
@@ -205,7 +207,7 @@ func deletedClaim(pod *corev1.Pod, pc *allocator.PodClaim) api.NextStep {
 		Actor: api.ActorUser,
 		Text: fmt.Sprintf("claim %s, which was created from template %s, has been deleted: the resourceclaim controller creates another one when pod %s changes in any way, or is recreated",
 			name, pc.Template, pod.Name),
-		Commands: []string{fmt.Sprintf("kubectl annotate %s --overwrite %s", nameWords("pod", pod.Namespace, pod.Name), shellQuoted("dra.kubectl.dev/deleted-claim="+name))},
+		Commands: []string{fmt.Sprintf("kubectl annotate %s --overwrite %s", shell.KubectlObjects("pod", pod.Namespace, pod.Name), shell.Quote("dra.kubectl.dev/deleted-claim="+name))},
 	}
 }
 

@@ -373,21 +373,6 @@ func TestUnheard(t *testing.T) {
 	}
 }
 
-func TestSentence(t *testing.T) {
-	for clause, want := range map[string]string{
-		"":                           "",
-		"the pod waits":              "The pod waits.",
-		"gpu.example.com is gone":    "gpu.example.com is gone.",
-		"ml/train waits":             "ml/train waits.",
-		"ärger ist da":               "Ärger ist da.",
-		"does it run? did you mean?": "Does it run? did you mean?",
-	} {
-		if got := sentence(clause); got != want {
-			t.Errorf("%q: got %q, want %q", clause, got, want)
-		}
-	}
-}
-
 func TestConsumers(t *testing.T) {
 	of := func(resource, group, name, uid string) *resourceapi.ResourceClaimConsumerReference {
 		return &resourceapi.ResourceClaimConsumerReference{APIGroup: group, Resource: resource, Name: name, UID: types.UID("uid-" + uid)}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // A node where the claims do not fit is as near as the changes that it takes are
@@ -153,7 +154,7 @@ func (x *inquiry) equivalent() [][]*corev1.Node {
 			nodes = append(nodes, node)
 		}
 	}
-	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return naturalCompare(a.Name, b.Name) })
+	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return naming.Compare(a.Name, b.Name) })
 	var groups [][]*corev1.Node
 	at := map[string]int{}
 	for _, same := range x.twins(nodes) {
@@ -254,7 +255,7 @@ func (r *requestEstimate) nearer(other *requestEstimate) bool {
 
 func (x *inquiry) estimateRequest(ctx context.Context, f *funnel, node *corev1.Node) *requestEstimate {
 	r := &requestEstimate{}
-	causes := tally{}
+	causes := naming.Tally{}
 	for _, pool := range x.site.pools[node.Name] {
 		eachDevice(pool, func(d *allocator.Device, kept *reason) {
 			why := kept
@@ -287,7 +288,7 @@ func (x *inquiry) estimateRequest(ctx context.Context, f *funnel, node *corev1.N
 		r.loss = lossOther
 	}
 	missing := needs - r.available
-	for _, cause := range causes.sorted() {
+	for _, cause := range causes.Sorted() {
 		if missing <= 0 {
 			break
 		}

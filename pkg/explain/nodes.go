@@ -17,6 +17,8 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // nodeAnswer is the answer for one node; nodes with equal answers are grouped.
@@ -105,7 +107,7 @@ func groupNodes(answers map[nodeAnswer][]string) []api.NodeGroup {
 	groups := make([]api.NodeGroup, 0, len(sorted))
 	byCause, at := map[deviceShortage][]nodeAnswer{}, map[deviceShortage]int{}
 	for _, said := range sorted {
-		slices.SortFunc(names[said], naturalCompare)
+		slices.SortFunc(names[said], naming.Compare)
 		group := api.NodeGroup{
 			Count: len(names[said]), Names: names[said], Verdict: said.verdict,
 			Code: said.code, Message: said.message, Missing: nearest[said].missing, Score: said.score,
@@ -136,7 +138,7 @@ func mergeGroup(g *api.NodeGroup, other api.NodeGroup) {
 	g.Parts = append(g.Parts, other)
 	g.Count += other.Count
 	g.Names = slices.Concat(g.Names, other.Names)
-	slices.SortFunc(g.Names, naturalCompare)
+	slices.SortFunc(g.Names, naming.Compare)
 	if g.Code != other.Code {
 		g.Code = api.CountUnsatisfiable
 	}
@@ -268,11 +270,11 @@ type census struct {
 	// a taint went.
 	usable   int
 	codes    map[api.Code]int
-	lacks    tally
+	lacks    naming.Tally
 	furthest int
 }
 
-func newCensus() *census { return &census{codes: map[api.Code]int{}, lacks: tally{}} }
+func newCensus() *census { return &census{codes: map[api.Code]int{}, lacks: naming.Tally{}} }
 
 func (c *census) note(r *reason) {
 	if r.code == api.ClassSelectorFalse {
@@ -372,7 +374,7 @@ func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) 
 		answer.missing = int(min(f.request.count, math.MaxInt32)) - eligible
 	}
 	var lacks []string
-	for _, text := range c.lacks.sorted() {
+	for _, text := range c.lacks.Sorted() {
 		lacks = append(lacks, fmt.Sprintf("%d %s", c.lacks[text], text))
 	}
 	if len(c.codes) == 1 {
@@ -395,7 +397,7 @@ func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) 
 		answer.code, answer.message = f.noneMatch(c.reachable, c.otherClass)
 	default:
 		answer.shortage = deviceShortage{
-			request: prefix, needs: int(min(f.request.count, math.MaxInt32)), available: eligible, others: joinOr(slices.Sorted(maps.Keys(c.lacks))),
+			request: prefix, needs: int(min(f.request.count, math.MaxInt32)), available: eligible, others: english.JoinOr(slices.Sorted(maps.Keys(c.lacks))),
 		}
 		answer.message = fmt.Sprintf("%s%d of %d available", prefix, eligible, f.request.count)
 		if most := c.usable + eligible; most > 0 && int64(most) < f.request.count {

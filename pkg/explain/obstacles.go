@@ -16,6 +16,8 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -154,7 +156,7 @@ func (x *inquiry) volumeObstacle(pod *corev1.Pod, use *allocator.VolumeUse) *obs
 				names = append(names, other.Name)
 			}
 		}
-		o.reason = fmt.Sprintf("PersistentVolumeClaim %s does not exist%s", use.Name, didYouMean(use.Name, names))
+		o.reason = fmt.Sprintf("PersistentVolumeClaim %s does not exist%s", use.Name, naming.DidYouMean(use.Name, names))
 		o.prove(name, "", "missing", "a PersistentVolumeClaim for volume "+use.Volume)
 		o.step(api.ActorUser, "create PersistentVolumeClaim %s in namespace %s, or name another one", use.Name, pod.Namespace)
 	case claim.UID == "" && claim.CreationTimestamp.IsZero():
@@ -209,7 +211,7 @@ func (x *inquiry) unboundObstacle(o *obstacle, claim *corev1.PersistentVolumeCla
 		phase = string(corev1.ClaimPending)
 	}
 	o.prove(name, "status.phase", phase, string(corev1.ClaimBound))
-	o.step(api.ActorUser, "see what keeps it from being bound: kubectl describe pvc %s -n %s", shellQuoted(claim.Name), shellQuoted(claim.Namespace))
+	o.step(api.ActorUser, "see what keeps it from being bound: kubectl describe pvc %s -n %s", shell.Quote(claim.Name), shell.Quote(claim.Namespace))
 	return o
 }
 

@@ -14,6 +14,8 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -62,7 +64,7 @@ func (s *subject) findDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator
 			return &TargetError{
 				Target:  api.Target{Kind: KindDevice, Name: text},
 				Message: fmt.Sprintf("Device %s is ambiguous, there are %d of that name", text, len(names)),
-				Hint:    "write one of: " + sample(names, maxNamed),
+				Hint:    "write one of: " + english.Sample(names, maxNamed),
 			}
 		}
 	}
@@ -82,17 +84,17 @@ func (s *subject) findDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator
 		at := strings.LastIndex(text, "/") + 1
 		prefix, device, meant = text[:at], text[at:], inPool
 	}
-	near := nearest(device, meant)
+	near := naming.Nearest(device, meant)
 	switch gap := snap.Gap(snapshot.ResourceSlices); {
 	case near != "":
 		err.Hint = fmt.Sprintf("did you mean %s%s?", prefix, near)
 	case gap != nil:
 		err.Hint = "it may exist all the same: " + gap.Reason
 	case len(inPool) > 0:
-		err.Hint = "its pool has: " + sample(inPool, maxNamed)
+		err.Hint = "its pool has: " + english.Sample(inPool, maxNamed)
 	case len(names) > 0:
-		slices.SortFunc(names, naturalCompare)
-		err.Hint = "existing devices: " + sample(slices.Compact(names), maxNamed)
+		slices.SortFunc(names, naming.Compare)
+		err.Hint = "existing devices: " + english.Sample(slices.Compact(names), maxNamed)
 	default:
 		err.Hint = "no ResourceSlice has a device"
 	}
@@ -128,7 +130,7 @@ func (x *inquiry) describeDevice(ctx context.Context) error {
 			}
 		}
 	}
-	out.Summary = sentence(x.deviceSummary())
+	out.Summary = english.Sentence(x.deviceSummary())
 	return ctx.Err()
 }
 
@@ -299,7 +301,7 @@ func (x *inquiry) notPicked(ctx context.Context, claim int, f *funnel, d *alloca
 		at, late := x.position(allocator.DeviceID{Driver: p.Driver, Pool: p.Pool, Device: p.Device}, node.Name)
 		before, binding = before && at < position, binding || late != last
 	}
-	text := fmt.Sprintf("%s, but %s takes %s", alone, picks, sample(names, 4))
+	text := fmt.Sprintf("%s, but %s takes %s", alone, picks, english.Sample(names, 4))
 	if before {
 		text += ": of those that fit it takes the first, in the order of pools, slices and devices"
 	}
@@ -403,7 +405,7 @@ func (x *inquiry) deviceSummary() string {
 			}
 		}
 		if len(also) > 0 {
-			text += "; it would also fail: " + joinAnd(also)
+			text += "; it would also fail: " + english.JoinAnd(also)
 		}
 		return text
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -33,8 +35,8 @@ func (s *subject) findNode(snap *snapshot.Snapshot, alloc *allocator.Allocator, 
 		names = append(names, node.Name)
 	}
 	err := &TargetError{Target: api.Target{Kind: KindNode, Name: name}, Message: fmt.Sprintf("Node %s not found in %s", name, snap.Source)}
-	gap, near := snap.Gap(snapshot.ResourceNodes), nearest(name, names)
-	slices.SortFunc(names, naturalCompare)
+	gap, near := snap.Gap(snapshot.ResourceNodes), naming.Nearest(name, names)
+	slices.SortFunc(names, naming.Compare)
 	switch {
 	case near != "":
 		err.Hint = fmt.Sprintf("did you mean %s?", near)
@@ -43,9 +45,9 @@ func (s *subject) findNode(snap *snapshot.Snapshot, alloc *allocator.Allocator, 
 	case len(names) == 0:
 		err.Hint = "no Node exists"
 	case !known:
-		err.Hint = "no Node exists, but ResourceSlices name: " + sample(names, maxNodeNames)
+		err.Hint = "no Node exists, but ResourceSlices name: " + english.Sample(names, maxNodeNames)
 	default:
-		err.Hint = "existing nodes: " + sample(names, maxNodeNames)
+		err.Hint = "existing nodes: " + english.Sample(names, maxNodeNames)
 	}
 	return err
 }

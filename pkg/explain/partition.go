@@ -11,6 +11,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // checkPartition checks shared counters and compatibility groups against what
@@ -48,7 +49,7 @@ func (c *checks) checkPartition(d *allocator.Device) *reason {
 		}
 		text := fmt.Sprintf("%s of %s available in counter %s", selector.QuantityText(use.Left), selector.QuantityText(use.Total), use.Counter)
 		if len(by) > 0 {
-			text += fmt.Sprintf(", used by %s", sample(by, 3))
+			text += fmt.Sprintf(", used by %s", english.Sample(by, 3))
 		}
 		return &reason{
 			rank: rankCounters, code: api.CountersExhausted, label: "counters", text: text, wanted: selector.QuantityText(h.Wanted),
@@ -64,5 +65,5 @@ func groupsText(groups []string) string {
 	if len(groups) == 0 {
 		return "no compatibility group"
 	}
-	return "compatibility group " + joinAnd(groups)
+	return "compatibility group " + english.JoinAnd(groups)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -216,7 +217,7 @@ func compareQueued(a, b *corev1.Pod) int {
 		cmp.Compare(ptr.Deref(b.Spec.Priority, 0), ptr.Deref(a.Spec.Priority, 0)),
 		created(a).Compare(created(b)),
 		cmp.Compare(a.Namespace, b.Namespace),
-		naturalCompare(a.Name, b.Name),
+		naming.Compare(a.Name, b.Name),
 	)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // answer is the explanation of a target after all of the queue was decided.
@@ -119,7 +120,7 @@ func (q *queue) settled(e api.Explanation, p *queuedPod, s *subject) *api.Explan
 			x := &inquiry{out: &e}
 			placement.Score = 0
 			e.Placement = placement
-			e.Summary = sentence(x.fitSummary())
+			e.Summary = english.Sentence(x.fitSummary())
 		}
 	case len(p.before) > 0:
 		q.compete(&e, p, s)
@@ -208,9 +209,9 @@ func (q *queue) compete(e *api.Explanation, p *queuedPod, s *subject) {
 		e.Queue = status
 		text = queueText(status)
 	} else if e.Replicas != nil {
-		text = fmt.Sprintf("%d of %s fit, and the next one finds no devices left", e.Replicas.FitNow, plural(e.Replicas.Waiting, "replica"))
+		text = fmt.Sprintf("%d of %s fit, and the next one finds no devices left", e.Replicas.FitNow, english.Count(e.Replicas.Waiting, "replica"))
 	}
-	e.Summary = sentence(text)
+	e.Summary = english.Sentence(text)
 	var nodes []api.NodeGroup
 	for _, group := range e.Nodes {
 		if group.Verdict == api.Fits {
@@ -233,11 +234,11 @@ func queueText(s *api.QueueStatus) string {
 		names = append(names, s.Before[i].Namespace+"/"+s.Before[i].Name)
 	}
 	const shown = 3
-	text := joinAnd(names)
+	text := english.JoinAnd(names)
 	if s.BeforeCount > shown {
 		text = fmt.Sprintf("%s, %s and %s more", names[0], names[1], fmt.Sprint(s.BeforeCount-2))
 	}
-	return fmt.Sprintf("%s, which are before it in the queue, get what it needs: %s", plural(s.BeforeCount, "pod"), text)
+	return fmt.Sprintf("%s, which are before it in the queue, get what it needs: %s", english.Count(s.BeforeCount, "pod"), text)
 }
 
 // queuedPodGets names the devices, or the node if there are none.
@@ -252,5 +253,5 @@ func queuedPodGets(p *api.QueuedPod) string {
 	for i := range p.Devices {
 		names = append(names, p.Devices[i].Device)
 	}
-	return fmt.Sprintf("%s on %s: %s", plural(len(names), "device"), p.Node, sample(names, 4))
+	return fmt.Sprintf("%s on %s: %s", english.Count(len(names), "device"), p.Node, english.Sample(names, 4))
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // refusals tries what makes the scheduler or the API server look at the claims
@@ -32,7 +34,7 @@ func (r *remedies) refusals(ctx context.Context) error {
 		for _, at := range places(claims) {
 			if wanted := *at.in(claims).class; r.snap.Class(wanted) == nil {
 				meant := nearestFirst(wanted, names)[:min(len(names), maxClasses)]
-				if near := nearest(wanted, names); near != "" {
+				if near := naming.Nearest(wanted, names); near != "" {
 					meant = []string{near}
 				}
 				for _, name := range meant {
@@ -155,7 +157,7 @@ func (r *remedies) gateOn(ctx context.Context, gate string) error {
 
 // completed takes a pool for complete with the slices that there are.
 func (r *remedies) completed(pool *allocator.Pool) change {
-	c := change{actor: api.ActorAdmin, silent: true, text: fmt.Sprintf("driver %s publishes the whole of pool %s, not only %d of %s", pool.Driver, pool.Name, len(pool.Slices), plural(int(pool.Expected), "slice"))}
+	c := change{actor: api.ActorAdmin, silent: true, text: fmt.Sprintf("driver %s publishes the whole of pool %s, not only %d of %s", pool.Driver, pool.Name, len(pool.Slices), english.Count(int(pool.Expected), "slice"))}
 	for _, slice := range pool.Slices {
 		c.objects = append(c.objects, newEdit(object("ResourceSlice", "", slice.Name), "replace", "/spec/pool/resourceSliceCount", len(pool.Slices)))
 	}

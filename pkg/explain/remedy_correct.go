@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // corrected is a selector of a request, or of a class, as it was probably meant.
@@ -166,7 +167,7 @@ func (r *remedies) correction(list ...corrected) change {
 		} else {
 			all.claims = append(all.claims, claimEdit{c.at.claim, "replace", c.at.pointer() + path, c.expression})
 		}
-		texts = append(texts, fmt.Sprintf("correct the selector of %s: %s", where, joinAnd(said)))
+		texts = append(texts, fmt.Sprintf("correct the selector of %s: %s", where, english.JoinAnd(said)))
 	}
 	all.text = strings.Join(texts, "; ")
 	return all

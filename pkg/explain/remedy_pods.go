@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -60,7 +61,7 @@ func (r *remedies) podsUsing(edits []api.Edit) []api.RemedyPod {
 			}
 			return 1
 		}
-		return naturalCompare(a.Name, b.Name)
+		return naming.Compare(a.Name, b.Name)
 	})
 	return list
 }

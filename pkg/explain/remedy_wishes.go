@@ -20,6 +20,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // maxTries bounds the values that are tried in the place of one that is wanted.
@@ -86,7 +88,7 @@ func (r *remedies) fewer(ctx context.Context, f *fact) error {
 	}
 	_, err := r.propose(ctx, change{
 		actor: api.ActorUser, loss: lossOf(count, wanted), claims: with(count),
-		text: fmt.Sprintf("request %s instead of %d in request %s", plural(int(count), "device"), wanted, r.scene.nameOf(f.at)),
+		text: fmt.Sprintf("request %s instead of %d in request %s", english.Count(int(count), "device"), wanted, r.scene.nameOf(f.at)),
 	})
 	return err
 }
@@ -149,7 +151,7 @@ func (r *remedies) notAll(ctx context.Context, f *fact) error {
 	if count == 0 {
 		return ctx.Err()
 	}
-	text := fmt.Sprintf("request %s instead of all in request %s", plural(int(count), "device"), r.scene.nameOf(f.at))
+	text := fmt.Sprintf("request %s instead of all in request %s", english.Count(int(count), "device"), r.scene.nameOf(f.at))
 	_, err := r.propose(ctx, change{actor: api.ActorUser, loss: lossFewer, text: text, claims: with(count)})
 	return err
 }
@@ -161,7 +163,7 @@ func (r *remedies) otherCapacity(ctx context.Context, f *fact) error {
 	if !f.unknown {
 		return r.lessCapacity(ctx, f, wanted)
 	}
-	if meant := nearest(string(f.capacity), r.scene.capacities()); meant != "" {
+	if meant := naming.Nearest(string(f.capacity), r.scene.capacities()); meant != "" {
 		path := f.at.pointer() + "/capacity/requests/"
 		ok, err := r.propose(ctx, change{
 			actor: api.ActorUser, loss: lossNone,
@@ -241,7 +243,7 @@ func (r *remedies) lessCapacity(ctx context.Context, f *fact, wanted resource.Qu
 func (r *remedies) loosen(ctx context.Context, f *fact) error {
 	at, name := f.at, r.scene.nameOf(f.at)
 	sel := r.selectors.Compile((*at.in(r.scene.claims).selectors)[f.selector].CEL.Expression)
-	looser := r.selectors.Looser(sel, f.conjunct, r.obtainable(at), nearest)
+	looser := r.selectors.Looser(sel, f.conjunct, r.obtainable(at), naming.Nearest)
 	_, required, _ := sel.Conjuncts[f.conjunct].Equality()
 	for _, l := range looser[:min(len(looser), maxTries)] {
 		loss := lossNear
@@ -314,7 +316,7 @@ func (r *remedies) withoutParts(at requestPlace, selector int, conjuncts []int) 
 func (r *remedies) otherConstraint(ctx context.Context, f *fact) error {
 	c := claimConstraints(r.scene.claims[f.at.claim])[f.constraint]
 	missing := r.catalog.words().Count(selector.Attribute(resourceapi.QualifiedName(c.attribute), "")) == 0
-	if meant := nearest(string(c.attribute), r.catalog.attributes()); missing && meant != "" {
+	if meant := naming.Nearest(string(c.attribute), r.catalog.attributes()); missing && meant != "" {
 		field := "matchAttribute"
 		if c.distinct {
 			field = "distinctAttribute"
@@ -481,7 +483,7 @@ func (r *remedies) withClass(at requestPlace, class string, loss int) change {
 func nearestFirst(name string, names []string) []string {
 	sorted := slices.Clone(names)
 	slices.SortStableFunc(sorted, func(a, b string) int {
-		return cmp.Or(cmp.Compare(letters(name, a), letters(name, b)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(naming.Distance(name, a), naming.Distance(name, b)), cmp.Compare(a, b))
 	})
 	return sorted
 }
@@ -599,7 +601,7 @@ func (r *remedies) giveUp(given []int) change {
 				}
 			}
 			add(change{
-				text:   fmt.Sprintf("remove the selector %s from request %s", joinAnd(wanted), name),
+				text:   fmt.Sprintf("remove the selector %s from request %s", english.JoinAnd(wanted), name),
 				claims: r.withoutParts(f.at, f.selector, conjuncts),
 			})
 		case factCapacity:

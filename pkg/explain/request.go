@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 )
@@ -53,7 +54,7 @@ func (c constraint) String() string {
 	}
 	text := fmt.Sprintf("%s %s", verb, c.attribute)
 	if !c.only {
-		text += " in " + joinAnd(c.requests)
+		text += " in " + english.JoinAnd(c.requests)
 	}
 	return text
 }

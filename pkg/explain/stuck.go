@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -215,7 +216,7 @@ func (s *Stages) BlockedPods() []BlockedPod {
 		own := x.life(pod, claims)
 		x.report(own.findings)
 		found = append(found, BlockedPod{
-			Namespace: pod.Namespace, Name: pod.Name, Owner: workloadOf(pod), Code: own.blocked.code, Stage: stage, Summary: sentence(x.out.Summary),
+			Namespace: pod.Namespace, Name: pod.Name, Owner: workloadOf(pod), Code: own.blocked.code, Stage: stage, Summary: english.Sentence(x.out.Summary),
 		})
 	}
 	return found

@@ -20,6 +20,8 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -326,7 +328,7 @@ func podsOf(snap *snapshot.Snapshot, w *snapshot.Workload) []*corev1.Pod {
 
 func sortPods(pods []*corev1.Pod) {
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), naturalCompare(a.Name, b.Name))
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), naming.Compare(a.Name, b.Name))
 	})
 }
 
@@ -351,23 +353,23 @@ func notFound[T metav1.Object](snap *snapshot.Snapshot, t api.Target, resource s
 		}
 	}
 	gap := snap.Gap(resource)
-	near := nearest(t.Name, here)
+	near := naming.Nearest(t.Name, here)
 	switch {
 	case gap != nil && (gap.Namespace == "" || gap.Namespace != t.Namespace):
 		err.Hint = fmt.Sprintf("it may exist all the same: %s", gap.Reason)
 	case len(elsewhere) > 0:
-		err.Hint = fmt.Sprintf("one of that name exists in namespace %s: use -n %s", joinAnd(elsewhere), elsewhere[0])
+		err.Hint = fmt.Sprintf("one of that name exists in namespace %s: use -n %s", english.JoinAnd(elsewhere), elsewhere[0])
 	case near != "":
 		err.Hint = fmt.Sprintf("did you mean %s?", near)
 	case len(here) > 0:
-		slices.SortFunc(here, naturalCompare)
-		err.Hint = fmt.Sprintf("namespace %s has: %s", t.Namespace, sample(here, 10))
+		slices.SortFunc(here, naming.Compare)
+		err.Hint = fmt.Sprintf("namespace %s has: %s", t.Namespace, english.Sample(here, 10))
 	case len(list) > 0:
-		namespaces := tally{}
+		namespaces := naming.Tally{}
 		for _, o := range list {
 			namespaces[o.GetNamespace()]++
 		}
-		err.Hint = fmt.Sprintf("namespace %s has none; these have: %s", t.Namespace, sample(namespaces.sorted(), 10))
+		err.Hint = fmt.Sprintf("namespace %s has none; these have: %s", t.Namespace, english.Sample(namespaces.Sorted(), 10))
 	default:
 		err.Hint = fmt.Sprintf("no %s exists", t.Kind)
 	}

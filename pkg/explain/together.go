@@ -16,6 +16,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -42,7 +44,7 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 	}
 	if len(constrained) > 0 && fits(x.site.alloc, x.snap, withoutConstraints(claims)) {
 		answer.code = api.ConstraintUnsatisfiable
-		answer.message = "enough devices available, but not with " + joinAnd(constrained)
+		answer.message = "enough devices available, but not with " + english.JoinAnd(constrained)
 		if most := x.mostOfOne(ctx, node); most != nil {
 			answer.missing = most.wanted - most.count
 			answer.message = fmt.Sprintf("%d available, %s", x.claims[0].funnels[0][0].eligible[node.Name], most)
@@ -56,7 +58,7 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 		}
 		if alone {
 			answer.code = api.RequestsCompete
-			answer.message = fmt.Sprintf("enough devices for each of %s alone, but not for all together", joinAnd(titles))
+			answer.message = fmt.Sprintf("enough devices for each of %s alone, but not for all together", english.JoinAnd(titles))
 			return answer
 		}
 	}
@@ -178,7 +180,7 @@ func (x *inquiry) mostOfOne(ctx context.Context, node *corev1.Node) *most {
 		return nil
 	}
 	constraint := f.request.constraints[0]
-	values := tally{}
+	values := naming.Tally{}
 	for _, pool := range x.site.pools[node.Name] {
 		for i := range pool.Devices {
 			d := &pool.Devices[i]
@@ -197,7 +199,7 @@ func (x *inquiry) mostOfOne(ctx context.Context, node *corev1.Node) *most {
 	}
 	m := &most{constraint: constraint, distinct: constraint.distinct, wanted: int(min(f.request.count, math.MaxInt32)), count: len(values)}
 	if !m.distinct {
-		m.count = values[values.sorted()[0]]
+		m.count = values[values.Sorted()[0]]
 	}
 	if m.count >= m.wanted {
 		return nil

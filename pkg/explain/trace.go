@@ -15,6 +15,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // trace adds to each request what its selectors do.
@@ -50,7 +52,7 @@ func (x *inquiry) warnOfCost(c *claimInquiry, r *request, traces []api.SelectorT
 
 func costWarning(trace *api.SelectorTrace) string {
 	return fmt.Sprintf("in the worst case it costs %s, the limit is %s, so that the API server refuses it in new objects; where it is stored already, it fails on a device for which it costs more than that",
-		costText(trace.Cost), thousands(trace.CostLimit))
+		costText(trace.Cost), english.Thousands(trace.CostLimit))
 }
 
 // Where a selector is written.
@@ -136,7 +138,7 @@ func costText(cost uint64) string {
 	if cost == math.MaxUint64 {
 		return "more than can be told"
 	}
-	return thousands(cost)
+	return english.Thousands(cost)
 }
 
 // traceReport counts what one selector does to devices.
@@ -164,14 +166,14 @@ func (r *traceReport) report(ctx context.Context, trace *api.SelectorTrace, befo
 	for i := range parts {
 		parts[i].describe(&r.sel.Conjuncts[i], before)
 	}
-	errors := tally{}
+	errors := naming.Tally{}
 	trace.Outcomes.NotReached = before
 	known := true
 	for _, result := range r.results {
 		count := r.counts[result]
 		addOutcome(&trace.Outcomes, result.Outcome(), count)
 		if result.Err != nil {
-			errors[oneLine(result.Err)] += count
+			errors[english.OneLine(result.Err)] += count
 		}
 		seen := result.Detail(ctx).Seen
 		if seen == nil && result.Err == nil {
@@ -186,7 +188,7 @@ func (r *traceReport) report(ctx context.Context, trace *api.SelectorTrace, befo
 		}
 	}
 	if len(errors) > 0 {
-		trace.Error = errors.sorted()[0]
+		trace.Error = errors.Sorted()[0]
 	}
 	for i := range parts {
 		if known {
@@ -232,7 +234,7 @@ func (p *partReport) describe(from *selector.Part, before int) {
 func (p *partReport) add(s selector.Sighting, count int) {
 	addOutcome(&p.out.Outcomes, s.Outcome, count)
 	if found := s.Found(); len(found) > 0 && s.Outcome != selector.NotReached {
-		p.values[api.SelectorValue{Found: joinAnd(found), Outcome: string(s.Outcome)}] += count
+		p.values[api.SelectorValue{Found: english.JoinAnd(found), Outcome: string(s.Outcome)}] += count
 	}
 	if len(s.Operands) != len(p.operands) {
 		p.mixed = true
@@ -258,7 +260,7 @@ func (p *partReport) part() api.SelectorPart {
 		p.out.Values = append(p.out.Values, value)
 	}
 	slices.SortFunc(p.out.Values, func(a, b api.SelectorValue) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), naturalCompare(a.Found, b.Found), cmp.Compare(a.Outcome, b.Outcome))
+		return cmp.Or(cmp.Compare(b.Count, a.Count), naming.Compare(a.Found, b.Found), cmp.Compare(a.Outcome, b.Outcome))
 	})
 	if len(p.out.Values) > maxValues {
 		p.out.MoreValues = len(p.out.Values) - maxValues
@@ -271,14 +273,14 @@ func (p *partReport) part() api.SelectorPart {
 func (c *checks) selectorNotes(sel *selector.Selector, trace *api.SelectorTrace) []string {
 	var notes []string
 	if trace.Cost > trace.CostLimit {
-		notes = append(notes, sentence(costWarning(trace)))
+		notes = append(notes, english.Sentence(costWarning(trace)))
 	}
 	for i := range trace.Parts {
 		if trace.Parts[i].Outcomes.True > 0 {
 			continue
 		}
 		if note := c.catalog.unknownValue(&sel.Conjuncts[i]); note != "" {
-			notes = append(notes, sentence(note))
+			notes = append(notes, english.Sentence(note))
 		}
 	}
 	return notes

@@ -1,0 +1,87 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package english
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// JoinAnd joins with commas and "and".
+func JoinAnd(items []string) string { return join(items, "and") }
+
+// JoinOr joins with commas and "or".
+func JoinOr(items []string) string { return join(items, "or") }
+
+func join(items []string, word string) string {
+	switch len(items) {
+	case 0:
+		return ""
+	case 1:
+		return items[0]
+	default:
+		last := len(items) - 1
+		return strings.Join(items[:last], ", ") + " " + word + " " + items[last]
+	}
+}
+
+// Count counts something: "1 node", "12 nodes".
+func Count(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "s"):
+		return fmt.Sprintf("%d %ses", n, noun)
+	default:
+		return fmt.Sprintf("%d %ss", n, noun)
+	}
+}
+
+// Thousands writes a number with commas.
+func Thousands[T int | uint64](n T) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// Sample names the first few of a list and counts the rest.
+func Sample(items []string, most int) string {
+	if len(items) <= most {
+		return strings.Join(items, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(items[:most], ", "), len(items)-most)
+}
+
+// PrecededBy puts something before a text, if there is one.
+func PrecededBy(with, text string) string {
+	if text == "" {
+		return ""
+	}
+	return with + text
+}
+
+// OneLine gives an error without line breaks.
+func OneLine(err error) string {
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+// Sentence makes a clause a sentence.
+func Sentence(clause string) string {
+	if clause == "" {
+		return ""
+	}
+	// Names keep their letters.
+	if word, _, _ := strings.Cut(clause, " "); !strings.ContainsAny(word, "./") {
+		first, size := utf8.DecodeRuneInString(clause)
+		clause = string(unicode.ToUpper(first)) + clause[size:]
+	}
+	if strings.HasSuffix(clause, "?") || strings.HasSuffix(clause, ".") {
+		return clause
+	}
+	return clause + "."
+}

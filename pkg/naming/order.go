@@ -1,0 +1,61 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package naming
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Tally counts how often names occur.
+type Tally map[string]int
+
+// Sorted gives the most frequent first, and equally frequent ones in the order of
+// names.
+func (t Tally) Sorted() []string {
+	keys := make([]string, 0, len(t))
+	for key := range t {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(cmp.Compare(t[b], t[a]), Compare(a, b))
+	})
+	return keys
+}
+
+// Compare orders node-2 before node-10.
+func Compare(a, b string) int {
+	return cmp.Or(compareNumbers(a, b), cmp.Compare(a, b))
+}
+
+// compareNumbers compares runs of digits as numbers and the rest as text.
+func compareNumbers(a, b string) int {
+	for a != "" && b != "" {
+		da, db := digits(a), digits(b)
+		if da > 0 && db > 0 {
+			na, nb := strings.TrimLeft(a[:da], "0"), strings.TrimLeft(b[:db], "0")
+			if c := cmp.Or(cmp.Compare(len(na), len(nb)), cmp.Compare(na, nb)); c != 0 {
+				return c
+			}
+			a, b = a[da:], b[db:]
+			continue
+		}
+		if a[0] != b[0] {
+			return cmp.Compare(a[0], b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits counts the decimal digits at the start of a string.
+func digits(s string) int {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return i
+		}
+	}
+	return len(s)
+}
