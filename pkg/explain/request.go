@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // request is one request of a claim, or one alternative of a prioritized list.
