@@ -118,10 +118,10 @@ func printError(w io.Writer, err error) {
 // say. It is empty if nobody knows.
 func wayOut(err error) string {
 	var (
-		usage  *usageError
-		unread *unreadError
+		usage   *usageError
+		unread  *unreadError
 		endless *unendingError
-		server *snapshot.ServerError
+		server  *snapshot.ServerError
 	)
 	switch {
 	case errors.As(err, &usage):

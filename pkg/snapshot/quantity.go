@@ -4,6 +4,7 @@
 package snapshot
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,25 +47,34 @@ func checkQuantities(data []byte, kind reflect.Type) error {
 // text, also where it is no quantity. An escape, which the text of a quantity
 // does not need, may stand for a part of one.
 func mayHaveLongExponent(data []byte) bool {
-	for i := 1; i < len(data); i++ {
-		switch data[i] {
-		case 'e', 'E':
-			if c := data[i-1]; (c >= '0' && c <= '9' || c == '.') && isLongNumber(data, i) {
-				return true
-			}
-		case 'u':
-			// Letters, digits and signs of numbers.
-			if data[i-1] == '\\' && i+4 < len(data) && data[i+1] == '0' && data[i+2] == '0' && strings.IndexByte("2346", data[i+3]) >= 0 && !isMarkup(data[i+3:i+5]) {
-				return true
-			}
+	return anyAt(data, "e", isLongNumber) || anyAt(data, "E", isLongNumber) || anyAt(data, `\u`, isEscapedNumber)
+}
+
+// anyAt reports whether what is asked is true of any place of a text.
+func anyAt(data []byte, text string, is func(data []byte, i int) bool) bool {
+	for i := 0; ; i++ {
+		next := bytes.Index(data[i:], []byte(text))
+		if next < 0 {
+			return false
+		}
+		if i += next; is(data, i) {
+			return true
 		}
 	}
-	return false
+}
+
+// isEscapedNumber reports whether the escape at i stands for a letter, a digit or
+// a sign of a number.
+func isEscapedNumber(data []byte, i int) bool {
+	return i+5 < len(data) && data[i+2] == '0' && data[i+3] == '0' && strings.IndexByte("2346", data[i+4]) >= 0 && !isMarkup(data[i+4:i+6])
 }
 
 // isLongNumber reports whether the letter at i is that of a long exponent, with
 // nothing else around it than a number: hashes have such letters, too.
 func isLongNumber(data []byte, i int) bool {
+	if i == 0 || (data[i-1] < '0' || data[i-1] > '9') && data[i-1] != '.' {
+		return false
+	}
 	end := i + 1
 	if end < len(data) && (data[end] == '+' || data[end] == '-') {
 		end++
@@ -257,6 +267,9 @@ func (t quantityTypes) locate(value reflect.Value) (path string, err error) {
 		if value.Type() == reflect.TypeFor[resource.Quantity]() {
 			// A copy, since the text would stay in it.
 			quantity, _ := value.Interface().(resource.Quantity)
+			if _, small := quantity.AsInt64(); small {
+				return "", nil
+			}
 			return "", checkExponent(quantity.String())
 		}
 		for i := range value.NumField() {
