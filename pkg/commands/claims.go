@@ -15,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -190,5 +191,5 @@ func claimTotal(items []api.Item) string {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[state], strings.ToLower(string(state))))
 		}
 	}
-	return fmt.Sprintf("%s: %s; %s", counted(len(items), "claim"), strings.Join(parts, ", "), counted(len(devices), "device"))
+	return fmt.Sprintf("%s: %s; %s", english.Count(len(items), "claim"), strings.Join(parts, ", "), english.Count(len(devices), "device"))
 }

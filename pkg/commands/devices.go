@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -164,7 +165,7 @@ func stillTaken(have *inventory.Inventory, what string) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("not %s: %s of earlier generations that the allocator still takes for nodes without newer slices; "+
-		"kubectl dra slices --field-selector state=Obsolete -o wide has their slices", what, counted(count, "device"))}
+		"kubectl dra slices --field-selector state=Obsolete -o wide has their slices", what, english.Count(count, "device"))}
 }
 
 // unknown notes what the flags name that there is not, and what --node leaves
@@ -185,7 +186,7 @@ func (f *devicesFlags) unknown(from *listed, devices []api.Device) error {
 	count, err := from.inventory.Reached(f.node)
 	if count > 0 {
 		from.notes = append(from.notes, fmt.Sprintf("node %s can reach %s besides that other nodes can reach, too: kubectl dra tree node/%s has their pools",
-			f.node, counted(count, "device"), f.node))
+			f.node, english.Count(count, "device"), f.node))
 	}
 	return err
 }
@@ -249,14 +250,14 @@ const maxFailures = 3
 func failureNotes(failures []api.SelectorFailure) []string {
 	var notes []string
 	for i := range failures[:min(len(failures), maxFailures)] {
-		notes = append(notes, fmt.Sprintf("not listed: %s on which a selector fails: %s", counted(failures[i].Count, "device"), inventory.FailureText(&failures[i])))
+		notes = append(notes, fmt.Sprintf("not listed: %s on which a selector fails: %s", english.Count(failures[i].Count, "device"), inventory.FailureText(&failures[i])))
 	}
 	if more := len(failures) - maxFailures; more > 0 {
 		left := 0
 		for i := range failures[maxFailures:] {
 			left += failures[maxFailures+i].Count
 		}
-		notes = append(notes, fmt.Sprintf("not listed: %s on which a selector fails in %d other ways", counted(left, "device"), more))
+		notes = append(notes, fmt.Sprintf("not listed: %s on which a selector fails in %d other ways", english.Count(left, "device"), more))
 	}
 	return notes
 }
@@ -298,7 +299,7 @@ func deviceTotal(devices []*api.Device, have *inventory.Inventory) string {
 			parts = append(parts, render.Bounded(state.count, counts.Bounds[state.name])+" "+state.name)
 		}
 	}
-	text := counted(counts.Total, "device") + ": " + strings.Join(parts, ", ")
+	text := english.Count(counts.Total, "device") + ": " + strings.Join(parts, ", ")
 	if counts.Unhealthy > 0 {
 		text += fmt.Sprintf("; %s unhealthy", render.Bounded(counts.Unhealthy, counts.Bounds["unhealthy"]))
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -49,7 +50,7 @@ func (e *unreadError) out() string {
 		}
 	}
 	slices.Sort(resources)
-	named := joinAnd(slices.Compact(resources))
+	named := english.JoinAnd(slices.Compact(resources))
 	switch {
 	case len(resources) == 0:
 		return "Correct or delete what was left out."
@@ -90,14 +91,6 @@ func gapsIn(snap *snapshot.Snapshot, resources []string, namespace string, every
 }
 
 // joinAnd joins words: "a", "a and b", "a, b and c".
-func joinAnd(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " and " + words[last]
-}
-
 // gapNotes say what is missing, but for what an error tells.
 func gapNotes(snap *snapshot.Snapshot, told *unreadError) []string {
 	var notes []string

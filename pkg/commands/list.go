@@ -528,9 +528,3 @@ func asItems[T any, P interface {
 }
 
 // counted counts something for the last line: "1 slice", "3 slices".
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -120,7 +121,7 @@ func askPoolStatus(ctx context.Context, from *listed, patterns []string) error {
 	from.inventory = inventory.New(from.alloc, snap)
 	if made > 0 {
 		from.writes = append(from.writes, fmt.Sprintf("the cluster was asked for its counts with %s, created for that and deleted again",
-			counted(made, "ResourcePoolStatusRequest")))
+			english.Count(made, "ResourcePoolStatusRequest")))
 	}
 	return nil
 }
@@ -154,7 +155,7 @@ func poolTotal(items []api.Item, inWide string) string {
 			odd++
 		}
 	}
-	text := fmt.Sprintf("%s, %s, %s free", counted(len(items), "pool"), counted(sum.Total, "device"), render.AtMost(sum.Free, sum.FreeIsUpperBound))
+	text := fmt.Sprintf("%s, %s, %s free", english.Count(len(items), "pool"), english.Count(sum.Total, "device"), render.AtMost(sum.Free, sum.FreeIsUpperBound))
 	if sum.Unhealthy > 0 {
 		text += fmt.Sprintf(", %d unhealthy", sum.Unhealthy)
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -73,7 +74,7 @@ func sliceTotal(items []api.Item, inWide string) string {
 			odd++
 		}
 	}
-	text := fmt.Sprintf("%s, %s, %s free", counted(len(items), "slice"), counted(devices, "device"), render.AtMost(free, bound))
+	text := fmt.Sprintf("%s, %s, %s free", english.Count(len(items), "slice"), english.Count(devices, "device"), render.AtMost(free, bound))
 	if odd > 0 {
 		text += fmt.Sprintf("; %d with problems%s", odd, inWide)
 	}

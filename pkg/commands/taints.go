@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -108,9 +109,9 @@ func taintTotal(items []api.Item) string {
 			}
 		}
 	}
-	pods := counted(len(evicted), "pod")
+	pods := english.Count(len(evicted), "pod")
 	if bound {
 		pods = render.AtLeast(len(evicted), true) + " pods"
 	}
-	return fmt.Sprintf("%s on %s; %s to be evicted", counted(len(items), "taint"), counted(len(devices), "device"), pods)
+	return fmt.Sprintf("%s on %s; %s to be evicted", english.Count(len(items), "taint"), english.Count(len(devices), "device"), pods)
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -98,11 +99,11 @@ func (o *ruleOutcome) question() string {
 	case o.rule.Spec.Taint.Effect != resourceapi.DeviceTaintEffectNoExecute:
 		return ""
 	case o.unread != nil && o.evicted > 0:
-		return fmt.Sprintf("This evicts %s, and any that could not be read.", counted(o.evicted, "pod"))
+		return fmt.Sprintf("This evicts %s, and any that could not be read.", english.Count(o.evicted, "pod"))
 	case o.unread != nil:
 		return "This evicts the pods that use the devices, which could not be read."
 	case o.evicted > 0:
-		return fmt.Sprintf("This evicts %s.", counted(o.evicted, "pod"))
+		return fmt.Sprintf("This evicts %s.", english.Count(o.evicted, "pod"))
 	default:
 		return ""
 	}

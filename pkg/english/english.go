@@ -28,13 +28,15 @@ func join(items []string, word string) string {
 	}
 }
 
-// Count counts something: "1 node", "12 nodes".
+// Count counts something: "1 node", "12 nodes", "2 classes", "3 entries".
 func Count(n int, noun string) string {
 	switch {
 	case n == 1:
 		return "1 " + noun
 	case strings.HasSuffix(noun, "s"):
 		return fmt.Sprintf("%d %ses", n, noun)
+	case strings.HasSuffix(noun, "y"):
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(noun, "y"))
 	default:
 		return fmt.Sprintf("%d %ss", n, noun)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
@@ -96,7 +97,7 @@ func (p *page) pool(pool *api.Pool) {
 	for i := range pool.Partitions {
 		if partition := &pool.Partitions[i]; partition.MoreFit != nil {
 			p.text(2, plain, fmt.Sprintf("%s more of %s would fit; %d of %s allocated",
-				AtMost(*partition.MoreFit, partition.MoreFitIsUpperBound), partition.Type, partition.Allocated, count(partition.Devices, "device")))
+				AtMost(*partition.MoreFit, partition.MoreFitIsUpperBound), partition.Type, partition.Allocated, english.Count(partition.Devices, "device")))
 		}
 	}
 	for i := range pool.Unhealthy {

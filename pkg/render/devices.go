@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
@@ -23,7 +24,7 @@ func (p *page) allocation(a *api.Allocation, titled bool) {
 	if !titled {
 		p.blank()
 	}
-	said := "Allocated: " + count(len(a.Devices), "device")
+	said := "Allocated: " + english.Count(len(a.Devices), "device")
 	if a.Nodes != "" {
 		said += ", usable on " + a.Nodes
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 )
 
@@ -129,7 +130,7 @@ func requestTitle(r *api.RequestExplanation) string {
 	}
 	title += ": all devices"
 	if r.Needs > 0 {
-		title = strings.TrimSuffix(title, "all devices") + count(int(r.Needs), "device")
+		title = strings.TrimSuffix(title, "all devices") + english.Count(int(r.Needs), "device")
 	}
 	if r.DeviceClass != "" {
 		title += " of class " + r.DeviceClass
@@ -219,10 +220,10 @@ func (p *page) opening(r *api.RequestExplanation) (first opening, rows []api.Rej
 	others := &rows[0]
 	first = opening{count: r.Considered - others.Count, text: devicesWord(r.Considered-others.Count) + " of the class"}
 	if first.count > 0 {
-		first.aside = fmt.Sprintf("%d of %s belong to other classes", others.Count, count(r.Considered, "device"))
+		first.aside = fmt.Sprintf("%d of %s belong to other classes", others.Count, english.Count(r.Considered, "device"))
 		return first, rows[1:]
 	}
-	first.text += fmt.Sprintf("; the %s of other classes: %s", count(others.Count, "device"), rejectionText(others))
+	first.text += fmt.Sprintf("; the %s of other classes: %s", english.Count(others.Count, "device"), rejectionText(others))
 	return first, rows[1:]
 }
 
@@ -300,7 +301,7 @@ func evidenceText(e api.Evidence) string {
 		said += ", required " + e.Wanted
 	}
 	if e.Count > 1 {
-		said += " (" + count(e.Count, "device") + ")"
+		said += " (" + english.Count(e.Count, "device") + ")"
 	}
 	return said
 }
@@ -309,7 +310,7 @@ func consideredText(r *api.RequestExplanation) string {
 	if r.Pools == 0 {
 		return "devices: no pool has been published"
 	}
-	return devicesWord(r.Considered) + " in " + count(r.Pools, "pool")
+	return devicesWord(r.Considered) + " in " + english.Count(r.Pools, "pool")
 }
 
 func devicesWord(n int) string {
@@ -339,7 +340,7 @@ func (p *page) availableText(r *api.RequestExplanation) string {
 	if r.BestNode != "" {
 		best = " (" + r.BestNode + ")"
 	}
-	said := "available on " + count(r.EligibleNodes, "node")
+	said := "available on " + english.Count(r.EligibleNodes, "node")
 	if r.EligibleNodes > 1 {
 		said += fmt.Sprintf(", at most %d on one node", r.MostOnOneNode)
 	}

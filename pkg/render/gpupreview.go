@@ -13,6 +13,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/nvidia"
@@ -28,7 +29,7 @@ func GPUPreview(w io.Writer, list []*resourceapi.ResourceSlice, machine string, 
 	}
 	for _, s := range list {
 		p.blank()
-		p.text(0, strong, fmt.Sprintf("ResourceSlice %s: %s, %s", s.Name, count(len(s.Spec.Devices), "device"), count(len(s.Spec.SharedCounters), "counter set")))
+		p.text(0, strong, fmt.Sprintf("ResourceSlice %s: %s, %s", s.Name, english.Count(len(s.Spec.Devices), "device"), english.Count(len(s.Spec.SharedCounters), "counter set")))
 		var names, kinds, memory []string
 		for i := range s.Spec.Devices {
 			d := &s.Spec.Devices[i]
@@ -114,7 +115,7 @@ func GPUComparison(w io.Writer, c *nvidia.Comparison, opts Options) error {
 		}
 		p.blank()
 	}
-	p.text(0, plain, fmt.Sprintf("%s published, %s in the preview, %d of them equal", count(c.Published, "device"), count(c.Previewed, "device"), c.Equal))
+	p.text(0, plain, fmt.Sprintf("%s published, %s in the preview, %d of them equal", english.Count(c.Published, "device"), english.Count(c.Previewed, "device"), c.Equal))
 	return done()
 }
 

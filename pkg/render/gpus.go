@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/nvidia"
 )
 
@@ -136,7 +137,7 @@ func bytesText(n *uint64) string {
 	if n == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s MiB", thousands(*n>>20))
+	return fmt.Sprintf("%s MiB", english.Thousands(*n>>20))
 }
 
 func eccText(e *nvidia.ECC) string {
@@ -148,7 +149,7 @@ func eccText(e *nvidia.ECC) string {
 	}
 	text := "on" + pendingText(e.Current, e.Pending)
 	if e.Corrected != nil {
-		text += fmt.Sprintf(", %s corrected", count(int(*e.Corrected), "error"))
+		text += fmt.Sprintf(", %s corrected", english.Count(int(*e.Corrected), "error"))
 	}
 	if e.Uncorrected != nil {
 		text += fmt.Sprintf(", %d uncorrected", *e.Uncorrected)
@@ -208,7 +209,7 @@ func nvlinkText(links []nvidia.NVLink) string {
 			unknown++
 		}
 	}
-	text := fmt.Sprintf("%d of %s up", active, count(len(links), "link"))
+	text := fmt.Sprintf("%d of %s up", active, english.Count(len(links), "link"))
 	if unknown > 0 {
 		text += fmt.Sprintf(", the other end of %d unknown", unknown)
 	}
@@ -253,7 +254,7 @@ func profileText(m *nvidia.MIGProfile) string {
 	for _, at := range m.Placements {
 		places = append(places, fmt.Sprintf("%d-%d", at.Start, at.Start+at.Size-1))
 	}
-	text := fmt.Sprintf("%s: ID %d, %s MiB, %d multiprocessors, %d copy engines, %d decoders, %d encoders, %d JPEG, %d OFA", orElse(m.Name, "?"), m.ID, thousands(m.MemoryMiB),
+	text := fmt.Sprintf("%s: ID %d, %s MiB, %d multiprocessors, %d copy engines, %d decoders, %d encoders, %d JPEG, %d OFA", orElse(m.Name, "?"), m.ID, english.Thousands(m.MemoryMiB),
 		m.Multiprocessors, m.CopyEngines, m.Decoders, m.Encoders, m.JPEGEngines, m.OFAEngines)
 	if len(places) > 0 {
 		text += "; memory slices " + strings.Join(places, ", ")

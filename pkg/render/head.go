@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 )
 
@@ -106,7 +107,7 @@ func although(e *api.Explanation) string {
 	case n > 0 && e.Node != nil:
 		return ", although devices are available on node " + e.Node.Name
 	case n > 0:
-		return fmt.Sprintf(", although devices are available on %d of %s", n, count(e.NodeCount, "node"))
+		return fmt.Sprintf(", although devices are available on %d of %s", n, english.Count(e.NodeCount, "node"))
 	default:
 		return ""
 	}
@@ -121,7 +122,7 @@ func where(e *api.Explanation) string {
 		// The other answer has the nodes.
 		return "node " + e.Placement.Node
 	case e.Verdict == api.Fits:
-		return fmt.Sprintf("%d of %s", fitting(e.Nodes), count(e.NodeCount, "node"))
+		return fmt.Sprintf("%d of %s", fitting(e.Nodes), english.Count(e.NodeCount, "node"))
 	case e.NodeCount == 1:
 		return "the only node"
 	default:
@@ -163,7 +164,7 @@ func (p *page) status(e *api.Explanation) []string {
 		said = append(said, text)
 	}
 	if rest := max(e.PodCount, len(e.Pods)) - len(shown); rest > 0 {
-		said = append(said, "and "+count(rest, "more pod"))
+		said = append(said, "and "+english.Count(rest, "more pod"))
 	}
 	return said
 }

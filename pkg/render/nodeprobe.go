@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
@@ -93,7 +94,7 @@ func checkCounts(checks []node.Check) string {
 	}
 	var parts []string
 	if n := counts[node.Problem]; n > 0 {
-		parts = append(parts, count(n, "problem"))
+		parts = append(parts, english.Count(n, "problem"))
 	}
 	if n := counts[node.Unknown]; n > 0 {
 		parts = append(parts, fmt.Sprintf("%d unknown", n))

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/cdi"
 )
 
@@ -46,7 +47,7 @@ func (p *page) write(w io.Writer) error {
 func (p *page) cdiDirectories(f *cdi.Findings) {
 	p.text(0, strong, "CDI specs on "+onNode(f.Node))
 	for _, d := range f.Directories {
-		what := count(d.Specs, "spec")
+		what := english.Count(d.Specs, "spec")
 		switch {
 		case d.Unread:
 			what = "not read"

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/driver"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
@@ -48,7 +49,7 @@ func (p *page) call(call *driver.Call) {
 		p.text(2, plain, fmt.Sprintf("<- after %s: no error", millisText(call.Millis)))
 		return
 	}
-	p.text(2, plain, fmt.Sprintf("<- after %s: %s", millisText(call.Millis), count(len(call.Devices), "device")))
+	p.text(2, plain, fmt.Sprintf("<- after %s: %s", millisText(call.Millis), english.Count(len(call.Devices), "device")))
 	for i := range call.Devices {
 		p.preparedDevice(&call.Devices[i])
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 const (
@@ -43,7 +44,7 @@ func (p *page) nodes(e *api.Explanation) {
 		for i := range rest {
 			n += rest[i].Count
 		}
-		p.text(2, faint, fmt.Sprintf("and %s with %s: -o wide lists them", count(len(rest), "more group"), count(n, "node")))
+		p.text(2, faint, fmt.Sprintf("and %s with %s: -o wide lists them", english.Count(len(rest), "more group"), english.Count(n, "node")))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
@@ -199,7 +200,7 @@ func usableOn(d *api.DeviceExplanation) string {
 	if d.NodeCount == 1 || d.NodeCount == 0 && d.Nodes == "no node" {
 		return d.Nodes
 	}
-	return fmt.Sprintf("%s (%s)", d.Nodes, count(d.NodeCount, "node"))
+	return fmt.Sprintf("%s (%s)", d.Nodes, english.Count(d.NodeCount, "node"))
 }
 
 func holderText(h *api.DeviceHolder) string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // misfits lists what keeps the pod away from the one node.
@@ -35,7 +36,7 @@ func (p *page) pools(e *api.Explanation) {
 	for i := range e.Node.Pools {
 		pool := &e.Node.Pools[i]
 		names[i] = pool.Driver + "/" + pool.Name
-		sizes[i] = count(pool.Devices, "device")
+		sizes[i] = english.Count(pool.Devices, "device")
 	}
 	name, size := widest(namesWidth, names...), widest(12, sizes...)
 	for i := range e.Node.Pools {
@@ -71,7 +72,7 @@ func moreReasons(rest []api.Rejection) string {
 	for i := range rest {
 		devices += rest[i].Count
 	}
-	return fmt.Sprintf("and %s for %s: -o wide lists them", count(len(rest), "more reason"), count(devices, "device"))
+	return fmt.Sprintf("and %s for %s: -o wide lists them", english.Count(len(rest), "more reason"), english.Count(devices, "device"))
 }
 
 // place says which devices a rejection is about, or where they are.

@@ -6,10 +6,11 @@ package render
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // Options says how to draw.
@@ -252,28 +253,7 @@ func bound(s string) string {
 			break
 		}
 	}
-	return fmt.Sprintf("%s … and %s more characters", string(runes[:end]), thousands(len(runes)-end))
-}
-
-// thousands writes a number with commas.
-func thousands[T int | uint64](n T) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// count says "1 node" or "3 nodes".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	plural := noun + "s"
-	if strings.HasSuffix(noun, "s") {
-		plural = noun + "es"
-	}
-	return strconv.Itoa(n) + " " + plural
+	return fmt.Sprintf("%s … and %s more characters", string(runes[:end]), english.Thousands(len(runes)-end))
 }
 
 // widest is the number of cells that the widest of the texts takes, at most

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // remedies draws what would make it fit: a sentence for each, at its right where
@@ -67,7 +68,7 @@ func (p *page) conflict(c *api.Conflict) {
 		p.items(f.Text)
 	}
 	if c.SameOn > 0 {
-		p.text(2, plain, "Also on "+count(c.SameOn, "other node"))
+		p.text(2, plain, "Also on "+english.Count(c.SameOn, "other node"))
 	}
 }
 
@@ -105,7 +106,7 @@ func remedyResult(r *api.Remedy) string {
 	const most = 4
 	said := r.Node
 	if len(names) > most {
-		said += ": " + count(len(r.Devices), "device")
+		said += ": " + english.Count(len(r.Devices), "device")
 	} else if len(names) > 0 {
 		said += ": " + strings.Join(names, ", ")
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // replicas says how many pods of a workload have their devices, and for whose
@@ -34,7 +35,7 @@ func replicaText(r *api.ReplicaCount) string {
 	if r.FitNow == 1 {
 		fit = "fits"
 	}
-	text := fmt.Sprintf("%d of %s %s devices", r.WithDevices, count(total, "replica"), have)
+	text := fmt.Sprintf("%d of %s %s devices", r.WithDevices, english.Count(total, "replica"), have)
 	if r.Waiting > 0 {
 		text += fmt.Sprintf(", %d more %s now", r.FitNow, fit)
 	}

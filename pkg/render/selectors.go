@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // outcomeWidth is that of the column with the names of outcomes.
@@ -57,7 +58,7 @@ func costNote(trace *api.SelectorTrace) string {
 	case trace.Cost > trace.CostLimit:
 		return ""
 	default:
-		return fmt.Sprintf(", costs at most %s of %s", thousands(trace.Cost), thousands(trace.CostLimit))
+		return fmt.Sprintf(", costs at most %s of %s", english.Thousands(trace.Cost), english.Thousands(trace.CostLimit))
 	}
 }
 

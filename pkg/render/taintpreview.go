@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
@@ -24,7 +25,7 @@ func TaintPreview(w io.Writer, t *api.Taint, replacements map[string]inventory.R
 		}
 		return nil
 	}
-	if err := say("DeviceTaintRule %s puts %s on %s (%s)", t.Rule, t.Names()[0], count(len(t.Devices), "device"), t.Selector); err != nil {
+	if err := say("DeviceTaintRule %s puts %s on %s (%s)", t.Rule, t.Names()[0], english.Count(len(t.Devices), "device"), t.Selector); err != nil {
 		return err
 	}
 	for _, device := range t.Devices {
@@ -45,7 +46,7 @@ func TaintPreview(w io.Writer, t *api.Taint, replacements map[string]inventory.R
 	if anyway > 0 {
 		of = fmt.Sprintf(", %d of them anyway", anyway)
 	}
-	if err := say("%s would be evicted%s", count(evicted, "pod"), of); err != nil {
+	if err := say("%s would be evicted%s", english.Count(evicted, "pod"), of); err != nil {
 		return err
 	}
 	for _, pod := range t.Pods {

@@ -13,6 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"tags.cncf.io/container-device-interface/pkg/parser"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -222,7 +223,7 @@ func claimChecks(claims []Claim) []node.Check {
 	}
 	checks = append(checks, doubts.Checks(checkClaims)...)
 	if good > 0 {
-		checks = append(checks, node.Good(checkClaims, "", "%s with all the devices that they need", node.Counted(good, "claim")))
+		checks = append(checks, node.Good(checkClaims, "", "%s with all the devices that they need", english.Count(good, "claim")))
 	}
 	return checks
 }

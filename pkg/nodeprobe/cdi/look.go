@@ -15,6 +15,7 @@ import (
 	"tags.cncf.io/container-device-interface/pkg/parser"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -159,7 +160,7 @@ func (r *reader) count() {
 		}
 	}
 	if good > 0 {
-		r.Checks = append(r.Checks, node.Good(checkSpecs, "", "%s with %s", node.Counted(good, "spec"), node.Counted(devices, "device")))
+		r.Checks = append(r.Checks, node.Good(checkSpecs, "", "%s with %s", english.Count(good, "spec"), english.Count(devices, "device")))
 	}
 	var there, gone []string
 	for _, d := range r.Directories {
@@ -248,7 +249,7 @@ func (f *Findings) compareNode() {
 	}
 	if len(f.Checks) == found && nodes+mounts+hooks > 0 {
 		f.Checks = append(f.Checks, node.Good(checkDeviceNodes, "", "the node has all that specs name: %s, %s, %s",
-			node.Counted(nodes, "device node"), node.Counted(mounts, "mount"), node.Counted(hooks, "hook")))
+			english.Count(nodes, "device node"), english.Count(mounts, "mount"), english.Count(hooks, "hook")))
 	}
 }
 
@@ -317,13 +318,13 @@ func (x *faults) checks() []node.Check {
 		things     *things
 	}{{checkDeviceNodes, "device node", &x.nodes}, {checkMounts, "mount", &x.mounts}, {checkHooks, "hook", &x.hooks}} {
 		if absent := kind.things.absent.items; len(absent) > 0 {
-			checks = append(checks, node.Bad(kind.name, x.path, "%s not on the node: %s", node.Counted(len(absent), kind.noun), node.Sample(absent)))
+			checks = append(checks, node.Bad(kind.name, x.path, "%s not on the node: %s", english.Count(len(absent), kind.noun), node.Sample(absent)))
 		}
 		if different := kind.things.different.items; len(different) > 0 {
-			checks = append(checks, node.Bad(kind.name, x.path, "%s not as the spec says: %s", node.Counted(len(different), kind.noun), node.Sample(different)))
+			checks = append(checks, node.Bad(kind.name, x.path, "%s not as the spec says: %s", english.Count(len(different), kind.noun), node.Sample(different)))
 		}
 		if unseen := kind.things.unseen.items; len(unseen) > 0 {
-			checks = append(checks, node.Unseen(kind.name, x.path, "%s could not be looked at: %s", node.Counted(len(unseen), kind.noun), node.Sample(unseen)))
+			checks = append(checks, node.Unseen(kind.name, x.path, "%s could not be looked at: %s", english.Count(len(unseen), kind.noun), node.Sample(unseen)))
 		}
 	}
 	return checks

@@ -6,6 +6,7 @@ package checkpoint
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -26,7 +27,7 @@ func (c *comparison) run() {
 	}
 	if c.cluster == nil {
 		if claims > 0 {
-			c.Checks = append(c.Checks, node.Unseen(checkClaims, "", "no cluster was read, so whether %s still exist is not known", node.Counted(claims, "claim")))
+			c.Checks = append(c.Checks, node.Unseen(checkClaims, "", "no cluster was read, so whether %s still exist is not known", english.Count(claims, "claim")))
 		}
 		return
 	}
@@ -38,7 +39,7 @@ func (c *comparison) run() {
 	c.lost()
 	c.Checks = append(c.Checks, c.doubts.Checks(checkClaims)...)
 	if c.exist > 0 {
-		c.Checks = append(c.Checks, node.Good(checkClaims, "", "the cluster has the claims that checkpoints are about: %s checked", node.Counted(c.exist, "entry")))
+		c.Checks = append(c.Checks, node.Good(checkClaims, "", "the cluster has the claims that checkpoints are about: %s checked", english.Count(c.exist, "entry")))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -88,7 +89,7 @@ func (r *reader) readKubelet(cluster *node.Cluster) {
 	case err != nil:
 		r.Checks = append(r.Checks, node.Failed(checkKubelet, file, err))
 	default:
-		r.Checks = append(r.Checks, node.Good(checkKubelet, file, "the kubelet has %s", node.Counted(len(c.Claims), "claim")))
+		r.Checks = append(r.Checks, node.Good(checkKubelet, file, "the kubelet has %s", english.Count(len(c.Claims), "claim")))
 	}
 	r.Kubelet = c
 }
@@ -97,7 +98,7 @@ func (r *reader) readKubelet(cluster *node.Cluster) {
 func absent(file string, cluster *node.Cluster) node.Check {
 	if cluster != nil && len(cluster.Claims) > 0 {
 		return node.Bad(checkKubelet, file, "there is no such file, though pods of node %s use %s: this is not the kubelet's directory, or it never prepared any",
-			cluster.Node, node.Counted(len(cluster.Claims), "claim"))
+			cluster.Node, english.Count(len(cluster.Claims), "claim"))
 	}
 	return node.Unseen(checkKubelet, file, "there is no such file: DRA is off in this kubelet, "+node.NoKubelet)
 }
@@ -134,7 +135,7 @@ func (r *reader) readDriver(plugins, file, driver string) {
 	case err != nil:
 		r.Checks = append(r.Checks, node.Failed(checkDriver, file, err))
 	default:
-		r.Checks = append(r.Checks, node.Good(checkDriver, file, "driver %s has %s", driver, node.Counted(len(c.Claims), "claim")))
+		r.Checks = append(r.Checks, node.Good(checkDriver, file, "driver %s has %s", driver, english.Count(len(c.Claims), "claim")))
 	}
 	r.Drivers = append(r.Drivers, *c)
 }
@@ -201,7 +202,7 @@ func (f *Findings) verify() {
 		}
 	}
 	if good > 0 {
-		f.Checks = append(f.Checks, node.Good(checkSum, "", "%s right", node.Counted(good, "checksum")))
+		f.Checks = append(f.Checks, node.Good(checkSum, "", "%s right", english.Count(good, "checksum")))
 	}
 }
 
@@ -276,7 +277,7 @@ func (f *Findings) compareKubelet(c *Checkpoint) {
 		same++
 	}
 	if same > 0 {
-		f.Checks = append(f.Checks, node.Good(checkBoth, c.Path, "the kubelet and driver %s agree on %s", c.Driver, node.Counted(same, "claim")))
+		f.Checks = append(f.Checks, node.Good(checkBoth, c.Path, "the kubelet and driver %s agree on %s", c.Driver, english.Count(same, "claim")))
 	}
 }
 

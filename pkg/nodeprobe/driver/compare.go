@@ -11,6 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -57,21 +58,21 @@ func (f *Findings) compareDrivers(own, reached map[string]int, blind bool) {
 			continue
 		}
 		if blind {
-			f.unseen(checkSlices, "", "driver %s has %s for this node, and whether it registers is not known", name, node.Counted(own[name], "slice"))
+			f.unseen(checkSlices, "", "driver %s has %s for this node, and whether it registers is not known", name, english.Count(own[name], "slice"))
 			continue
 		}
 		if mute && f.mayBe(name) {
-			f.unseen(checkSlices, "", "driver %s has %s for this node, and no socket that answers is its own; one that does not answer may be", name, node.Counted(own[name], "slice"))
+			f.unseen(checkSlices, "", "driver %s has %s for this node, and no socket that answers is its own; one that does not answer may be", name, english.Count(own[name], "slice"))
 			continue
 		}
-		f.bad(checkSlices, "", "driver %s has %s for this node, but no socket: the kubelet says that it is not registered, and pods with its devices do not start", name, node.Counted(own[name], "slice"))
+		f.bad(checkSlices, "", "driver %s has %s for this node, but no socket: the kubelet says that it is not registered, and pods with its devices do not start", name, english.Count(own[name], "slice"))
 	}
 	for _, name := range sorted(drivers) {
 		switch {
 		case own[name] > 0:
-			f.good(checkSlices, "", "driver %s has %s for this node", name, node.Counted(own[name], "slice"))
+			f.good(checkSlices, "", "driver %s has %s for this node", name, english.Count(own[name], "slice"))
 		case reached[name] > 0:
-			f.good(checkSlices, "", "driver %s has no slice for this node alone, but %s that it can use", name, node.Counted(reached[name], "slice"))
+			f.good(checkSlices, "", "driver %s has no slice for this node alone, but %s that it can use", name, english.Count(reached[name], "slice"))
 		default:
 			f.bad(checkSlices, drivers[name][0].Registration.Path, "driver %s runs, but there is no slice of it for this node: it found no devices, or failed to publish them", name)
 		}

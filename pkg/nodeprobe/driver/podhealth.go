@@ -10,6 +10,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -37,7 +38,7 @@ func (h *Health) judge(snap *snapshot.Snapshot) {
 		case d.Error != "":
 			h.Checks = append(h.Checks, node.Bad(checkStream, d.Endpoint, "driver %s: %s", d.Driver, d.Error))
 		case d.ReportedAt != nil:
-			h.Checks = append(h.Checks, node.Good(checkStream, d.Endpoint, "driver %s reports %s by %s", d.Driver, node.Counted(len(d.Devices), "device"), d.Service))
+			h.Checks = append(h.Checks, node.Good(checkStream, d.Endpoint, "driver %s reports %s by %s", d.Driver, english.Count(len(d.Devices), "device"), d.Service))
 		default:
 			h.Checks = append(h.Checks, node.Unseen(checkStream, d.Endpoint, "driver %s has not sent a report yet", d.Driver))
 		}

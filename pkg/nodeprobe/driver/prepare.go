@@ -20,6 +20,7 @@ import (
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
 	drav1beta1 "k8s.io/kubelet/pkg/apis/dra/v1beta1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
@@ -251,7 +252,7 @@ func (c *caller) call(ctx context.Context, operation Operation, check string) *C
 	}
 	if others := slices.DeleteFunc(slices.Clone(call.Replied), func(uid string) bool { return uid == c.order.Claim.UID }); len(others) > 0 {
 		c.done.bad(checkReply, call.Endpoint, "driver %s: the reply of %s has %s not asked for (%s): the kubelet fails because of it",
-			call.Driver, call.Method, node.Counted(len(others), "claim"), clip(node.Sample(others)))
+			call.Driver, call.Method, english.Count(len(others), "claim"), clip(node.Sample(others)))
 	}
 	if err == nil && own.err == "" && operation == PrepareOperation {
 		if len(own.devices) > maxDevices {
@@ -352,10 +353,10 @@ func (c *caller) resolve(ctx context.Context, call *Call) {
 	case len(names) == 0:
 		return
 	case c.opts.Resolve == nil:
-		c.done.unseen(checkCDI, "", "driver %s: what the %s mean was not looked up", call.Driver, node.Counted(len(names), "CDI name"))
+		c.done.unseen(checkCDI, "", "driver %s: what the %s mean was not looked up", call.Driver, english.Count(len(names), "CDI name"))
 		return
 	case len(names) > maxNames:
-		c.done.unseen(checkCDI, "", "driver %s: the reply has %s, of which %d were looked up", call.Driver, node.Counted(len(names), "CDI name"), maxNames)
+		c.done.unseen(checkCDI, "", "driver %s: the reply has %s, of which %d were looked up", call.Driver, english.Count(len(names), "CDI name"), maxNames)
 		names = names[:maxNames]
 	}
 	find := c.opts.Resolve(ctx)
@@ -390,6 +391,6 @@ func (c *caller) resolveOne(call *Call, device *CDIDevice, find func(string) (*E
 		}
 	}
 	if amiss == 0 {
-		c.done.good(checkCDI, edits.Spec, "driver %s: the CDI name %s resolves, with %s", call.Driver, device.ID, node.Counted(len(edits.DeviceNodes), "device file"))
+		c.done.good(checkCDI, edits.Spec, "driver %s: the CDI name %s resolves, with %s", call.Driver, device.ID, english.Count(len(edits.DeviceNodes), "device file"))
 	}
 }

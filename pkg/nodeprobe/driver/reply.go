@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // judgeDevices holds the devices of a reply against those of the allocation.
@@ -55,7 +55,7 @@ func (c *caller) judgeDevices(call *Call) {
 	case len(left) > 0:
 		c.done.unseen(checkAllocated, call.Endpoint, "driver %s: the reply does not have %s: nothing of it gets into a container, which a driver may want", call.Driver, strings.Join(left, ", "))
 	case !wrong && c.order.Object != nil:
-		c.done.good(checkAllocated, call.Endpoint, "driver %s: the reply has the %s that the claim has", call.Driver, node.Counted(len(call.Devices), "device"))
+		c.done.good(checkAllocated, call.Endpoint, "driver %s: the reply has the %s that the claim has", call.Driver, english.Count(len(call.Devices), "device"))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/kubelet/pkg/apis/podresources/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -49,7 +50,7 @@ func (j *join) run() {
 	}
 	j.Checks = append(j.Checks, j.doubts.Checks(checkClaims)...)
 	if j.agree > 0 {
-		j.Checks = append(j.Checks, node.Good(checkClaims, "", "the kubelet and the cluster agree on %s", node.Counted(j.agree, "claim")))
+		j.Checks = append(j.Checks, node.Good(checkClaims, "", "the kubelet and the cluster agree on %s", english.Count(j.agree, "claim")))
 	}
 }
 
@@ -72,7 +73,7 @@ func (j *join) silent() bool {
 		return false
 	}
 	j.Checks = append(j.Checks, node.Unseen(checkClaims, "",
-		"the kubelet tells the claims of none of %s that run with them: its feature gate KubeletPodResourcesDynamicResources may be off, as it was by default before 1.34", node.Counted(claims, "pod")))
+		"the kubelet tells the claims of none of %s that run with them: its feature gate KubeletPodResourcesDynamicResources may be off, as it was by default before 1.34", english.Count(claims, "pod")))
 	return true
 }
 
@@ -107,7 +108,7 @@ func (j *join) fromKubelet(pod *Pod) {
 		j.doubts.Add(who, gap)
 		return
 	case known == nil:
-		j.bad(checkPods, "the kubelet has %s with %s, and the cluster has no such pod: it was deleted by force, or is a static one", who, node.Counted(len(order), "claim"))
+		j.bad(checkPods, "the kubelet has %s with %s, and the cluster has no such pod: it was deleted by force, or is a static one", who, english.Count(len(order), "claim"))
 		return
 	case j.cluster.Node != "" && known.Spec.NodeName != j.cluster.Node:
 		j.Checks = append(j.Checks, node.Check{

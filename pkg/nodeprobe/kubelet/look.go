@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -102,7 +103,7 @@ func (f *Findings) list(ctx context.Context, client v1.PodResourcesListerClient)
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	f.Checks = append(f.Checks, node.Good(checkList, f.Socket, "the kubelet lists %s, %d of them with devices, CPUs or memory of their own",
-		node.Counted(len(reply.GetPodResources()), "pod"), len(f.Pods)))
+		english.Count(len(reply.GetPodResources()), "pod"), len(f.Pods)))
 	return true
 }
 
@@ -136,7 +137,7 @@ func (f *Findings) allocatable(ctx context.Context, client v1.PodResourcesLister
 	for _, r := range f.Allocatable {
 		devices += len(r.IDs)
 	}
-	f.Checks = append(f.Checks, node.Good(checkAllocatable, f.Socket, "the kubelet gives out %s of device plugins", node.Counted(devices, "device")))
+	f.Checks = append(f.Checks, node.Good(checkAllocatable, f.Socket, "the kubelet gives out %s of device plugins", english.Count(devices, "device")))
 }
 
 // podOf keeps the containers that have something.

@@ -19,17 +19,6 @@ func Sample(list []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:sampled], ", "), len(list)-sampled)
 }
 
-// Counted counts something in a message: "1 claim", "3 claims".
-func Counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if stem, ok := strings.CutSuffix(noun, "y"); ok {
-		return fmt.Sprintf("%d %sies", n, stem)
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // Doubts gathers what could not be told, so that a reason that many things
 // share is told once.
 type Doubts struct {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
@@ -48,7 +49,7 @@ func compareWithPCI(gpus []GPU, pci []PCIDevice) []node.Check {
 		}
 	}
 	if len(checks) == 0 {
-		checks = append(checks, node.Good("gpus/pci", pciDevices, "NVML knows each of %s on the bus", node.Counted(len(pci), "GPU")))
+		checks = append(checks, node.Good("gpus/pci", pciDevices, "NVML knows each of %s on the bus", english.Count(len(pci), "GPU")))
 	}
 	return checks
 }
@@ -68,7 +69,7 @@ func gpuChecks(g *GPU) []node.Check {
 		checks = append(checks, node.Unseen(name("xid"), "", "GPU %d: its errors in the kernel log are not known: %s", g.Index, gone.Reason))
 	}
 	if g.ECC != nil && g.ECC.Uncorrected != nil && *g.ECC.Uncorrected > 0 {
-		bad("ecc", "%s that ECC could not correct since the driver was loaded", node.Counted(int(*g.ECC.Uncorrected), "memory error"))
+		bad("ecc", "%s that ECC could not correct since the driver was loaded", english.Count(int(*g.ECC.Uncorrected), "memory error"))
 	}
 	if g.ECC != nil && g.ECC.Current != g.ECC.Pending {
 		bad("ecc", "ECC is %s, and will be %s after a reset", onOff(g.ECC.Current), onOff(g.ECC.Pending))
@@ -81,7 +82,7 @@ func gpuChecks(g *GPU) []node.Check {
 	}
 	if errors := slices.DeleteFunc(slices.Clone(g.XIDs), XID.ofApplication); len(errors) > 0 {
 		last := errors[len(errors)-1]
-		bad("xid", "%s in the kernel log, the last one %d: %s", node.Counted(len(errors), "error"), last.Code, last.Message)
+		bad("xid", "%s in the kernel log, the last one %d: %s", english.Count(len(errors), "error"), last.Code, last.Message)
 	}
 	if f := g.Fabric; f != nil {
 		switch {
@@ -92,7 +93,7 @@ func gpuChecks(g *GPU) []node.Check {
 		}
 	}
 	if down := slices.DeleteFunc(slices.Clone(g.NVLinks), func(l NVLink) bool { return l.Active }); len(down) > 0 && len(down) < len(g.NVLinks) {
-		bad("nvlink", "%d of %s are down", len(down), node.Counted(len(g.NVLinks), "NVLink"))
+		bad("nvlink", "%d of %s are down", len(down), english.Count(len(g.NVLinks), "NVLink"))
 	}
 	if g.MIG != nil && g.MIG.Current != g.MIG.Pending {
 		bad("mig", "MIG is %s, and will be %s after a reset", onOff(g.MIG.Current), onOff(g.MIG.Pending))

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -238,7 +239,7 @@ func differences(before, after map[string]fields, named func(string) Difference)
 	all := maps.Clone(before)
 	maps.Copy(all, after)
 	var list []Difference
-	for _, name := range slices.SortedFunc(maps.Keys(all), naturally) {
+	for _, name := range slices.SortedFunc(maps.Keys(all), naming.Compare) {
 		d := named(name)
 		old, published := before[name]
 		now, previewed := after[name]
@@ -262,40 +263,10 @@ func fieldDifferences(before, after fields) []FieldDifference {
 	all := maps.Clone(before)
 	maps.Copy(all, after)
 	var list []FieldDifference
-	for _, path := range slices.SortedFunc(maps.Keys(all), naturally) {
+	for _, path := range slices.SortedFunc(maps.Keys(all), naming.Compare) {
 		if before[path] != after[path] {
 			list = append(list, FieldDifference{Path: path, Published: before[path], Previewed: after[path]})
 		}
 	}
 	return list
-}
-
-// naturally orders names with numbers as people do: gpu-9 before gpu-10.
-func naturally(a, b string) int {
-	for a != "" && b != "" {
-		x, y := digits(a), digits(b)
-		if x > 0 && y > 0 {
-			m, n := strings.TrimLeft(a[:x], "0"), strings.TrimLeft(b[:y], "0")
-			if c := cmp.Or(cmp.Compare(len(m), len(n)), cmp.Compare(m, n)); c != 0 {
-				return c
-			}
-			a, b = a[x:], b[y:]
-			continue
-		}
-		if a[0] != b[0] {
-			return cmp.Compare(a[0], b[0])
-		}
-		a, b = a[1:], b[1:]
-	}
-	return cmp.Compare(len(a), len(b))
-}
-
-// digits is how many a text begins with.
-func digits(s string) int {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return i
-		}
-	}
-	return len(s)
 }

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
@@ -44,7 +45,7 @@ func Look(ctx context.Context, host *node.Host, options Options) (*Findings, err
 		if f, err = simulate(options.Simulate); err != nil {
 			return nil, err
 		}
-		f.check(node.Good("gpus/nvml", "", "simulated: %s", node.Counted(len(f.GPUs), "GPU")))
+		f.check(node.Good("gpus/nvml", "", "simulated: %s", english.Count(len(f.GPUs), "GPU")))
 	} else {
 		f = lookAt(ctx, host, options.Library)
 	}
@@ -66,7 +67,7 @@ func lookAt(ctx context.Context, host *node.Host, library string) *Findings {
 		f.check(notAsked(where, library != "", err, pci, pciErr))
 	} else {
 		f.Library = where
-		f.check(node.Good("gpus/nvml", where, "%s, driver %s", node.Counted(len(f.GPUs), "GPU"), cmp.Or(f.DriverVersion, "unknown")))
+		f.check(node.Good("gpus/nvml", where, "%s, driver %s", english.Count(len(f.GPUs), "GPU"), cmp.Or(f.DriverVersion, "unknown")))
 		f.check(untold("gpus/nvml", "NVML", f.failures())...)
 	}
 	f.PCI = pci
@@ -135,7 +136,7 @@ func notAsked(where string, given bool, err error, pci []PCIDevice, pciErr error
 	case pciErr != nil:
 		return node.Unseen(name, where, "%v, and whether there is a GPU is not known either", err)
 	case len(pci) > 0 && !slices.ContainsFunc(pci, func(d PCIDevice) bool { return d.Driver == nvidiaModule }):
-		return node.Bad(name, where, "%v; none of %s is bound to the kernel driver %q", err, node.Counted(len(pci), "GPU"), nvidiaModule)
+		return node.Bad(name, where, "%v; none of %s is bound to the kernel driver %q", err, english.Count(len(pci), "GPU"), nvidiaModule)
 	default:
 		return node.Failed(name, where, err)
 	}
