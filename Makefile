@@ -92,21 +92,21 @@ fuzz: ## Ask about CASES new random clusters, then fuzz everything that parses, 
 	done
 
 .PHONY: golden
-golden: control-plane ## Write the golden files and the transcripts in the documents anew; review by eye
+golden: control-plane ## Regenerate the golden files and the transcripts in the documents; review by eye
 	$(GO) test ./pkg/render ./pkg/tui -update
 	$(GO) test ./test -run 'TestScripts|TestDocuments|TestVerbTable|TestComparison|TestExplanations|TestVerbs|TestInventories' -update
 
 .PHONY: pictures
-pictures: ## Draw the pictures in the documents anew, from what a terminal shows (tmux)
+pictures: ## Redraw the pictures in the documents, from what a terminal shows (tmux)
 	$(GO) test ./test -count 1 -run TestPictures -update
 
 .PHONY: docs
-docs: ## Write the documents anew that come from the commands and the types
+docs: ## Regenerate the documents that come from the commands and the types
 	$(GO) test ./pkg/commands -run TestPages -update
 	$(GO) test ./test -run TestContractIsWritten -update
 
 .PHONY: generate
-generate: ## Write the generated code anew
+generate: ## Regenerate the generated code
 	$(TOOL) deepcopy-gen --output-file zz_generated.deepcopy.go --go-header-file tools/boilerplate/header.go.txt ./pkg/api/v1alpha1 ./pkg/nodeprobe/cdi ./pkg/nodeprobe/kubelet ./pkg/nodeprobe/checkpoint ./pkg/nodeprobe/driver ./pkg/nodeprobe/nvidia ./pkg/nodeprobe
 
 .PHONY: release-check
@@ -115,7 +115,7 @@ release-check: control-plane ## Build a snapshot of the release, install it with
 	KUBECTL_DRA_TEST_RELEASE=1 $(GO) test -count 1 -timeout 3h -v ./test/release
 
 .PHONY: krew-manifest
-krew-manifest: ## Write plugins.yaml anew, after a change of .goreleaser.yaml (many minutes)
+krew-manifest: ## Regenerate plugins.yaml, after a change of .goreleaser.yaml (many minutes)
 	KUBECTL_DRA_TEST_RELEASE=1 $(GO) test -count 1 -timeout 3h ./test/release -update
 
 .PHONY: release

@@ -135,7 +135,7 @@ func (c *cluster) create(ctx context.Context, namespace string, object *unstruct
 	return nil
 }
 
-// contains tells whether got has everything that want has, and if not, the
+// contains reports whether got has everything that want has, and if not, the
 // path of the first thing that is missing.
 func contains(got, want any) (path string, ok bool) {
 	switch want := want.(type) {

@@ -21,7 +21,7 @@ import (
 
 // TestComparison runs the commands of the README's comparison with kubectl, in a
 // shell and on a real cluster of one node, as a reader would, and compares what
-// they print, but for times. With -update that is written anew.
+// they print, but for times. With -update that is written again.
 func TestComparison(t *testing.T) {
 	const begin, end = "<!-- comparison -->\n\n```text\n", "```\n"
 	path := filepath.Join("..", "README.md")

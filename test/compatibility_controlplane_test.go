@@ -27,7 +27,7 @@ func documented() []int { return []int{32, 33, 34, 35, 36, 37} }
 func emulated() []int   { return []int{34, 35, 36, 37} }
 
 // TestCompatibilityGates holds the document's table of feature gates against
-// that of the program. With -update it is written anew; what the last column
+// that of the program. With -update it is written again; what the last column
 // says about a gate stays.
 func TestCompatibilityGates(t *testing.T) {
 	content, err := os.ReadFile(compatibilityDocument)

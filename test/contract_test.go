@@ -119,7 +119,7 @@ func TestKindsAreComplete(t *testing.T) {
 }
 
 // TestContractIsWritten compares docs/json.md and docs/schema with what the
-// types and their comments say. With -update they are written anew.
+// types and their comments say. With -update they are written again.
 func TestContractIsWritten(t *testing.T) {
 	docs := filepath.Join("..", "docs")
 	want := map[string][]byte{}

@@ -97,7 +97,7 @@ type evictionCase struct {
 	// pool is the one of the device, "sick" if it is empty.
 	pool     string
 	finished bool
-	// evicted tells whether a rule for pool sick evicts the pod, after how long.
+	// evicted reports whether a rule for pool sick evicts the pod, after how long.
 	evicted bool
 	after   time.Duration
 }
@@ -381,7 +381,7 @@ func fates(preview string) map[string]string {
 	return got
 }
 
-// fateIn tells whether a fate says, with %s in its place, how much time was left
+// fateIn reports whether a fate says, with %s in its place, how much time was left
 // until it is due when it was asked for, some time since asked.
 func fateIn(fate string, due, asked time.Time, format string) bool {
 	for answered := time.Now(); ; asked = asked.Add(time.Second) {

@@ -14,7 +14,7 @@ import (
 
 // TestPictures draws what the program shows in a real terminal and compares it
 // with the pictures of the documents. With -update (make pictures) they are
-// written anew.
+// written again.
 func TestPictures(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {

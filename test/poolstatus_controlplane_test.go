@@ -339,7 +339,7 @@ func checkSameCounts(t *testing.T, pools []api.Pool, notes string) {
 	}
 }
 
-// checkBounds tells whether what somebody is told about a pool can be true.
+// checkBounds reports whether what somebody is told about a pool can be true.
 func checkBounds(t *testing.T, truth, told *api.Pool) {
 	t.Helper()
 	if truth.Driver != told.Driver || truth.Name != told.Name {

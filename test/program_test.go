@@ -162,7 +162,7 @@ type lines struct {
 	read []string
 	// seen is how many of them a wait has passed.
 	seen int
-	// more is closed and made anew with every line, ended at the end.
+	// more is closed and made again with every line, ended at the end.
 	more  chan struct{}
 	ended chan struct{}
 }

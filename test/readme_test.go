@@ -20,7 +20,7 @@ import (
 
 // TestDocuments runs each "$ kubectl dra …" in the console blocks of the
 // documents, at the root of the repository, and compares what it prints with
-// what stands below it. With -update the documents are written anew.
+// what stands below it. With -update the documents are written again.
 func TestDocuments(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {
@@ -114,7 +114,7 @@ func replay(document string, answer func(args []string) string) string {
 }
 
 // TestVerbTable compares the table of verbs in the README with the commands.
-// With -update it is written anew.
+// With -update it is written again.
 func TestVerbTable(t *testing.T) {
 	const begin, end = "<!-- verbs: written by make golden -->\n", "<!-- end of verbs -->\n"
 	path := filepath.Join("..", "README.md")

@@ -95,7 +95,7 @@ func (s step) expected() decisionReason {
 	}
 }
 
-// awaits tells whether a decision is the one that the scenario was written for.
+// awaits reports whether a decision is the one that the scenario was written for.
 func (s step) awaits(d decision) bool {
 	return d.reason == s.expected() && strings.Contains(d.message, s.Message)
 }
@@ -103,7 +103,7 @@ func (s step) awaits(d decision) bool {
 // timedOut is a part of what the scheduler says if its search takes too long.
 const timedOut = "timed out trying to allocate devices"
 
-// agree tells whether a verdict says what the scheduler did. Some errors make
+// agree reports whether a verdict says what the scheduler did. Some errors make
 // it wait for a change instead of trying again. Only what it has no time for
 // may be decided otherwise, by counting, or not at all.
 func agree(verdict api.Verdict, decision decisionReason, message string) bool {

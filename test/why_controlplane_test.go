@@ -181,7 +181,7 @@ func (c *cluster) afterOthers(ctx context.Context, t *testing.T, s *scenario, na
 	return got
 }
 
-// checkDecision tells whether the scenario is what it was written to be.
+// checkDecision reports whether the scenario is what it was written to be.
 func checkDecision(t *testing.T, step step, got decision) {
 	t.Helper()
 	if got.reason != step.expected() {

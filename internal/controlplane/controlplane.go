@@ -96,7 +96,7 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 	}
 }
 
-// portTaken tells whether a component did not start because something else
+// portTaken reports whether a component did not start because something else
 // listens where it should.
 func portTaken(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "address already in use")
@@ -166,7 +166,7 @@ func (c *ControlPlane) writeKubeconfig(path string, pair keyPair) error {
 	return nil
 }
 
-// Restart runs the Kubernetes components anew with other options, on what is
+// Restart runs the Kubernetes components again with other options, on what is
 // stored. Binaries, addresses and certificates stay the same.
 func (c *ControlPlane) Restart(ctx context.Context, options Options) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)

@@ -196,7 +196,7 @@ func device(node, d int) resourceapi.Device {
 	}
 }
 
-// allocated tells whether claim i gets a device, and which.
+// allocated reports whether claim i gets a device, and which.
 func allocated(i, nodes, devices int) (node, device int, ok bool) {
 	if i >= nodes*devices {
 		return 0, 0, false

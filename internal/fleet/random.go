@@ -149,7 +149,7 @@ type published struct {
 
 func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
 
-// with says whether to use a feature here, if it is on at all.
+// with reports whether to use a feature here, if it is on at all.
 func (g *generator) with(feature string, percent int) bool { return g.on[feature] && g.chance(percent) }
 
 func (g *generator) pick(from ...string) string { return from[g.IntN(len(from))] }

@@ -91,7 +91,7 @@ func runsOf(line uv.Line) []run {
 	return runs
 }
 
-// marked tells whether blanks of this style can be seen.
+// marked reports whether blanks of this style can be seen.
 func marked(style uv.Style) bool { return style.Bg != nil || style.Attrs&uv.AttrReverse != 0 }
 
 func (r run) draw(out *strings.Builder, row int) {

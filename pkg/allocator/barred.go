@@ -91,7 +91,7 @@ func (a *Allocator) StillTaken(slice *resourceapi.ResourceSlice) int {
 	return count
 }
 
-// nodesComplete tells whether all nodes of the cluster are known.
+// nodesComplete reports whether all nodes of the cluster are known.
 func (a *Allocator) nodesComplete() bool {
 	return !a.nodesMadeUp() && a.snap.Gap(snapshot.ResourceNodes) == nil
 }
@@ -272,13 +272,13 @@ func (x *poolIndex) ignored(slice *resourceapi.ResourceSlice) *IgnoredSlice {
 // (isSelectable).
 const NeedsBindingGates = "has binding conditions, which need the feature gates " + gateBindingConditions + " and " + gateDeviceStatus
 
-// BindingGatesOff tells whether a device has binding conditions without the
+// BindingGatesOff reports whether a device has binding conditions without the
 // gates for them; see [NeedsBindingGates].
 func (a *Allocator) BindingGatesOff(d *Device) bool {
 	return len(d.BindingConditions) > 0 && !a.features.DeviceBindingAndStatus
 }
 
-// SkipsNodeOperations tells whether the allocator takes a device only for nodes
+// SkipsNodeOperations reports whether the allocator takes a device only for nodes
 // that declare DRAOptionalNodeOperations, and only if that gate is on. Only the
 // experimental implementation knows of the field (allocateDevice); the others
 // hand out such devices like any other.
@@ -286,7 +286,7 @@ func (a *Allocator) SkipsNodeOperations(d *Device) bool {
 	return len(d.Slice.Spec.SkipNodeOperations) > 0 && a.channel == channelExperimental
 }
 
-// NodeOperationsGateOff tells whether a device of [Allocator.SkipsNodeOperations]
+// NodeOperationsGateOff reports whether a device of [Allocator.SkipsNodeOperations]
 // lacks the gate.
 func (a *Allocator) NodeOperationsGateOff(d *Device) bool {
 	return a.SkipsNodeOperations(d) && !a.features.OptionalNodeOperations

@@ -55,7 +55,7 @@ func Score(claims []*resourceapi.ResourceClaim, allocations []resourceapi.Alloca
 	return score
 }
 
-// AvailableOn tells whether an allocated claim can be used on a node, as the
+// AvailableOn reports whether an allocated claim can be used on a node, as the
 // scheduler's Filter does; if not, the reason names no node. A claim without
 // an allocation is available everywhere.
 func (a *Allocator) AvailableOn(claim *resourceapi.ResourceClaim, node *corev1.Node) (available bool, reason string) {
@@ -102,7 +102,7 @@ func AllocatedFor(allocation *resourceapi.AllocationResult, node *corev1.Node) (
 	return selector.Match(node), nil
 }
 
-// readyForBinding tells whether all binding conditions of a claim are true. If
+// readyForBinding reports whether all binding conditions of a claim are true. If
 // one that stands for a failure is, it says so.
 func readyForBinding(claim *resourceapi.ResourceClaim) (ready bool, failure string) {
 	for i := range claim.Status.Allocation.Devices.Results {
@@ -245,7 +245,7 @@ func (a *Allocator) bindingTimedOut(claim *resourceapi.ResourceClaim) bool {
 	}) && allocation.AllocationTimestamp.Add(BindingTimeout).Before(a.snap.Now())
 }
 
-// Reserved tells whether a claim lists the pod, or its group, as a consumer.
+// Reserved reports whether a claim lists the pod, or its group, as a consumer.
 // Where a claim is reserved for a group, that is believed rather than what the
 // gate is by default.
 func (a *Allocator) Reserved(claim *resourceapi.ResourceClaim, pod *corev1.Pod) bool {
@@ -257,7 +257,7 @@ func (a *Allocator) groupsUseClaims() bool {
 	return a.FeatureEnabled(gateWorkloadClaims) || a.gates[gateWorkloadClaims].Source == snapshot.GateFromDefault
 }
 
-// ReservedByAssumption tells whether the pod may use the claim only because
+// ReservedByAssumption reports whether the pod may use the claim only because
 // that is reserved for the pod's group: that groups can use claims is known
 // from nothing else.
 func (a *Allocator) ReservedByAssumption(claim *resourceapi.ResourceClaim, pod *corev1.Pod) bool {

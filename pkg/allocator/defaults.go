@@ -22,7 +22,7 @@ func Defaulted(claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	return changed
 }
 
-// setClaimDefaults tells whether it changed something.
+// setClaimDefaults reports whether it changed something.
 func setClaimDefaults(spec *resourceapi.ResourceClaimSpec) bool {
 	changed := false
 	set := func(mode *resourceapi.DeviceAllocationMode, count *int64) {

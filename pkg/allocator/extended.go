@@ -21,7 +21,7 @@ import (
 // resources before it is written. It is no valid name on purpose.
 const extendedClaimName = "<extended-resources>"
 
-// HasExtendedResources tells whether the pod asks for an extended resource
+// HasExtendedResources reports whether the pod asks for an extended resource
 // that a DeviceClass stands for (KEP-5004).
 func (a *Allocator) HasExtendedResources(pod *corev1.Pod) bool {
 	if a.classOf == nil {
@@ -257,7 +257,7 @@ func ExtendedResourceRequest(pod *corev1.Pod, claim *resourceapi.ResourceClaim, 
 	return mappings[at], true
 }
 
-// isDRAExtendedResource tells whether the name of a resource can stand for a
+// isDRAExtendedResource reports whether the name of a resource can stand for a
 // DeviceClass: an extended resource, or the implicit name of a class.
 func isDRAExtendedResource(name corev1.ResourceName) bool {
 	return isExtendedResource(name) || strings.HasPrefix(string(name), resourceapi.ResourceDeviceClassPrefix)
@@ -274,7 +274,7 @@ func isExtendedResource(name corev1.ResourceName) bool {
 	return len(validation.IsQualifiedName(corev1.DefaultResourceRequestsPrefix+text)) == 0
 }
 
-// isScalarResource tells whether the scheduler counts a resource as a whole
+// isScalarResource reports whether the scheduler counts a resource as a whole
 // number besides cpu, memory and ephemeral storage.
 func isScalarResource(name corev1.ResourceName) bool {
 	text := string(name)

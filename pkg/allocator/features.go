@@ -82,7 +82,7 @@ func (a *Allocator) Features() Features {
 	return f
 }
 
-// FeatureEnabled tells whether a feature gate is on, by the gate's name.
+// FeatureEnabled reports whether a feature gate is on, by the gate's name.
 func (a *Allocator) FeatureEnabled(gate string) bool {
 	if known, ok := a.gates[gate]; ok {
 		return known.Enabled
@@ -123,7 +123,7 @@ func allocatorFeatures(enabled func(gate string) bool) structured.Features {
 	}
 }
 
-// taintRulesEnabled tells whether DeviceTaintRules count. The gate of the
+// taintRulesEnabled reports whether DeviceTaintRules count. The gate of the
 // rules does nothing without the one of the taints.
 func (a *Allocator) taintRulesEnabled() bool {
 	return a.FeatureEnabled(gateDeviceTaintRules) && a.FeatureEnabled(gateDeviceTaints)

@@ -252,7 +252,7 @@ func (a *Allocator) resourceMisfits(pod *corev1.Pod, node *corev1.Node, usage *n
 	return misfits
 }
 
-// MapsNodeResources tells whether allocations have a device that stands for
+// MapsNodeResources reports whether allocations have a device that stands for
 // resources of its node like cpu or memory (KEP-5517). Then the scheduler goes
 // on to check whether the node has enough of them, which this package does
 // not.

@@ -59,7 +59,7 @@ type NodePool struct {
 	Last bool
 }
 
-// Usable tells whether the allocator takes devices from the pool.
+// Usable reports whether the allocator takes devices from the pool.
 func (p *NodePool) Usable() bool {
 	return !p.Unseen && !p.Outdated && !p.Incomplete && p.Invalid == ""
 }
@@ -185,7 +185,7 @@ func usesCompatibilityGroups(slice *resourceapi.ResourceSlice) bool {
 	return false
 }
 
-// targets tells whether the slice has something for the node. It fails if a
+// targets reports whether the slice has something for the node. It fails if a
 // node selector that has to be looked at cannot be parsed.
 func (s *sliceInfo) targets(l *look) (bool, error) {
 	if s.devices == nil {
@@ -356,7 +356,7 @@ func (x *poolIndex) judge(e *poolEntry, relevant []*sliceInfo) *NodePool {
 	return p
 }
 
-// hasCounterSets tells whether the allocator looks for counter sets in a
+// hasCounterSets reports whether the allocator looks for counter sets in a
 // slice, and so not for devices.
 func (x *poolIndex) hasCounterSets(slice *sliceInfo) bool {
 	return x.features.PartitionableDevices && len(slice.Spec.SharedCounters) > 0

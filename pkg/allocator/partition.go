@@ -55,7 +55,7 @@ func (g GroupUse) with(groups []string) GroupUse {
 	return GroupUse{Used: true, Declared: true, Groups: g.Groups.Intersection(sets.New(groups...))}
 }
 
-// Admits tells whether a device of these groups can be used beside the others.
+// Admits reports whether a device of these groups can be used beside the others.
 func (g GroupUse) Admits(groups []string) bool {
 	switch {
 	case !g.Used:

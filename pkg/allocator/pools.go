@@ -16,7 +16,7 @@ import (
 )
 
 // Pool is a resource pool as the whole cluster sees it. The allocator judges
-// pools for each node anew; see [Allocator.PoolsFor] for when that differs.
+// pools for each node again; see [Allocator.PoolsFor] for when that differs.
 type Pool struct {
 	Driver, Name string
 	// Generation is the newest one of any slice.

@@ -122,13 +122,13 @@ func (a *Allocator) Holders(id DeviceID) []Holder {
 	return a.state.holders[id]
 }
 
-// InUse tells whether the device is allocated exclusively, so that the
+// InUse reports whether the device is allocated exclusively, so that the
 // allocator skips it for requests without admin access.
 func (a *Allocator) InUse(id DeviceID) bool {
 	return a.state.exclusive.Has(id)
 }
 
-// Shared tells whether claims have shares of the device. The counters of such
+// Shared reports whether claims have shares of the device. The counters of such
 // a device are charged already, and not once more for another share.
 func (a *Allocator) Shared(id DeviceID) bool {
 	return a.state.shared.Has(id)

@@ -41,7 +41,7 @@ func patchedSlices(snap *snapshot.Snapshot, rulesEnabled bool) []*resourceapi.Re
 	return patched
 }
 
-// ruleSelects tells whether a rule is about a device. One without a selector
+// ruleSelects reports whether a rule is about a device. One without a selector
 // selects nothing.
 func ruleSelects(rule *resourceapi.DeviceTaintRule, id DeviceID) bool {
 	selector := rule.Spec.DeviceSelector

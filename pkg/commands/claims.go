@@ -162,7 +162,7 @@ func (f *claimsFlags) keep(item api.Item) bool {
 	return false
 }
 
-// severalNamespaces tells whether claims are of more than one namespace. A file
+// severalNamespaces reports whether claims are of more than one namespace. A file
 // is listed completely unless a namespace is given.
 func severalNamespaces(claims []*api.Claim) bool {
 	for _, c := range claims {

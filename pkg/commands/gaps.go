@@ -28,7 +28,7 @@ type unreadError struct {
 	partial bool
 }
 
-// Error names what is missing, and says whether there is more than was printed.
+// Error names what is missing, and reports whether there is more than was printed.
 func (e *unreadError) Error() string {
 	reasons := make([]string, 0, len(e.gaps))
 	for _, gap := range e.gaps {

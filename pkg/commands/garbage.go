@@ -21,7 +21,7 @@ const (
 	garbageBytes = 16 << 20
 )
 
-// collectGarbage sets how often garbage is collected, anew after each
+// collectGarbage sets how often garbage is collected, again after each
 // collection until the context is done, unless the user has set it with GOGC.
 func collectGarbage(ctx context.Context) {
 	if ctx.Err() != nil || os.Getenv("GOGC") != "" {

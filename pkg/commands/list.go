@@ -72,7 +72,7 @@ type listed struct {
 	notes []string
 	// unending tells of an expression that does not end; empty if all do.
 	unending string
-	// writes are what was changed in the cluster, told whoever reads it.
+	// writes are what was changed in the cluster, for all output formats.
 	writes []string
 }
 
@@ -234,7 +234,7 @@ func (f *listFlags) knownValue(field, value string) (sameField, known string, er
 	return "", "", usagef("There are "+strings.Join(named, ", ")+".", "read --field-selector: %s is never %q", field, value)
 }
 
-// forPeople tells whether a table is wanted.
+// forPeople reports whether a table is wanted.
 func (o *listOptions) forPeople() bool { return o.output == "" || o.output == "wide" }
 
 func (o *listOptions) run(ctx context.Context) error {
@@ -324,7 +324,7 @@ func (o *listOptions) choose(all []api.Item, namespace string) ([]api.Item, erro
 	return sortBy(items, o.sortBy)
 }
 
-// visible tells whether an item is of the namespace that is listed.
+// visible reports whether an item is of the namespace that is listed.
 func (o *listOptions) visible(item api.Item, namespace string) bool {
 	return !o.namespaced || o.allNamespaces || namespace == "" || item.Space() == namespace
 }
@@ -369,12 +369,12 @@ func (o *listOptions) missing(all []api.Item, from *listed) error {
 	return usagef(out, "find %s %s: not found in %s", strings.ToLower(o.kind), strings.Join(lacking, ", "), where)
 }
 
-// named tells whether an item is one of those asked for by name or pattern.
+// named reports whether an item is one of those asked for by name or pattern.
 func (o *listOptions) named(item api.Item) bool {
 	return namedBy(o.patterns, item)
 }
 
-// namedBy tells whether a pattern is a name of an item, or there is none.
+// namedBy reports whether a pattern is a name of an item, or there is none.
 func namedBy(patterns []string, item api.Item) bool {
 	if len(patterns) == 0 {
 		return true
@@ -421,7 +421,7 @@ func (o *listOptions) notes(items []api.Item, from *listed, told *unreadError) [
 	return append(notes, from.writes...)
 }
 
-// anyBounded tells whether something about one of the items is not certain.
+// anyBounded reports whether something about one of the items is not certain.
 func anyBounded(items []api.Item) bool {
 	return slices.ContainsFunc(items, func(item api.Item) bool {
 		bounded, ok := item.(interface{ Bounded() bool })
@@ -478,7 +478,7 @@ func (o *listOptions) printDetails(ctx context.Context, items []api.Item, from *
 	return o.details(ctx, o.streams.Out, items, from)
 }
 
-// nothing says what was looked for in vain.
+// nothing says what was looked for and not found.
 func (o *listOptions) nothing(from *listed) string {
 	text := "No " + o.plural
 	if len(o.patterns) > 0 {

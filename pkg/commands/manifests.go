@@ -51,7 +51,7 @@ func place[T metav1.Object](list *[]T, namespace string, copyOf func(T) T) {
 // targetsOf lists what in a set of manifests is worth explaining: pods and
 // workloads that use devices, then the claims and templates that none of those
 // use. passed has the others that might have been meant, as "Pod web". uses
-// tells whether a pod uses devices.
+// reports whether a pod uses devices.
 func targetsOf(objects *snapshot.Snapshot, uses func(*corev1.Pod) bool) (targets []explain.Options, passed []string, err error) {
 	used := map[string]bool{}
 	add := func(kind string, pod *corev1.Pod) {
@@ -97,7 +97,7 @@ func targetsOf(objects *snapshot.Snapshot, uses func(*corev1.Pod) bool) (targets
 		"find a target in the files: %s", there)
 }
 
-// hasObject says whether manifests have an object, "Kind/namespace/name" or
+// hasObject reports whether manifests have an object, "Kind/namespace/name" or
 // "Kind/name".
 func hasObject(objects *snapshot.Snapshot, object string) bool {
 	is := func(kind string, o metav1.Object) bool {

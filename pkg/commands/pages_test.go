@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write docs/cli instead of comparing wit
 const clusterPage = "cluster-flags.md"
 
 // TestPages compares docs/cli, a page for each command, with what the commands
-// say of themselves. With -update it is written anew.
+// say of themselves. With -update it is written again.
 func TestPages(t *testing.T) {
 	// The default of --cache-dir depends on who asks, and where.
 	t.Setenv("HOME", "$HOME")
@@ -76,7 +76,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// hasPage tells whether a command is described. help is not: it is what --help
+// hasPage reports whether a command is described. help is not: it is what --help
 // does.
 func hasPage(cmd *cobra.Command) bool { return cmd.IsAvailableCommand() && cmd.Name() != "help" }
 

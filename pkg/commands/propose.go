@@ -82,7 +82,7 @@ func aliasOf(resource string) string {
 	}
 }
 
-// mayUseDevices tells whether a pod has claims, or asks for extended resources,
+// mayUseDevices reports whether a pod has claims, or asks for extended resources,
 // for which the scheduler may make one.
 func mayUseDevices(pod *corev1.Pod) bool {
 	if len(pod.Spec.ResourceClaims) > 0 {

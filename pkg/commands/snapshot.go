@@ -183,7 +183,7 @@ func (o *snapshotOptions) report(snap *snapshot.Snapshot) []string {
 	return lines
 }
 
-// isSpecial tells whether a path is a device, a pipe or a socket, which is
+// isSpecial reports whether a path is a device, a pipe or a socket, which is
 // written to and not replaced.
 func isSpecial(path string) bool {
 	info, err := os.Stat(path)

@@ -99,7 +99,7 @@ func checkNames(refs []snapshot.ObjectRef) error {
 }
 
 // kindWithoutPods returns the kind that a well-known type stands for if there
-// are no pods made of it. Types with a group are left to whoever knows them.
+// are no pods made of it. Types with a group are left to users who know them.
 func kindWithoutPods(resource string) string {
 	switch strings.ToLower(resource) {
 	case "service", "services", "svc":
@@ -159,7 +159,7 @@ func meant(args []string, err error) error {
 	return err
 }
 
-// isType tells whether a word is the name of a type that has targets.
+// isType reports whether a word is the name of a type that has targets.
 func isType(word string) bool {
 	resource := fullResource(word)
 	return kindWithoutPods(word) != "" ||
@@ -210,7 +210,7 @@ func fullResource(resource string) string {
 	}
 }
 
-// names tells whether a resource as the user typed it ("job", "jobs.batch",
+// names reports whether a resource as the user typed it ("job", "jobs.batch",
 // "jobs.v1.batch") stands for a kind.
 func names(resource string, kind schema.GroupVersionKind) bool {
 	resource, group, grouped := strings.Cut(resource, ".")

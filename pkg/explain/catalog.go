@@ -83,7 +83,7 @@ func (c *catalog) wordsOf(ctx context.Context, class *resourceapi.DeviceClass) *
 	return words
 }
 
-// inClass says whether the selectors of a class select a device.
+// inClass reports whether the selectors of a class select a device.
 func (c *catalog) inClass(ctx context.Context, class *resourceapi.DeviceClass, driver string, device *resourceapi.Device) bool {
 	evaluator := c.alloc.Selectors()
 	for _, s := range class.Spec.Selectors {
@@ -292,7 +292,7 @@ func (c *catalog) unusual(r selector.Reading, value string) string {
 	return text + "; there are " + english.Sample(sorted, maxNames)
 }
 
-// misspelled says whether a value is another one with a slip of the pen. Names of
+// misspelled reports whether a value is another one with a slip of the pen. Names of
 // products differ in few letters, too: only long words without digits count,
 // and upper case.
 func misspelled(value, other string) bool {

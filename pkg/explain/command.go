@@ -56,7 +56,7 @@ func (w *commandWriter) object(object string, edits []api.Edit) {
 	which := shell.KubectlObjects(strings.ToLower(kind), namespace, name)
 	first := edits[0]
 	if first.Generated {
-		// It comes anew when what it was made from has changed.
+		// It comes again when what it was made from has changed.
 		return
 	}
 	switch {

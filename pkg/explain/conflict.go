@@ -89,7 +89,7 @@ func (x *inquiry) lead(ctx context.Context, near []*prospect) {
 	}
 }
 
-// aboutFacts says whether the answer is one that facts can explain: not if the
+// aboutFacts reports whether the answer is one that facts can explain: not if the
 // allocator gives up before it looks at any devices.
 func (x *inquiry) aboutFacts() bool {
 	return x.out.Verdict == api.DoesNotFit ||
@@ -107,7 +107,7 @@ func (s *scene) describe(ctx context.Context, chosen []int) *api.Conflict {
 	return c
 }
 
-// enough says whether giving up one fact makes the claims fit.
+// enough reports whether giving up one fact makes the claims fit.
 func (s *scene) enough(ctx context.Context, given int) bool {
 	h := s.given(func(i int) bool { return i != given })
 	if own := s.facts[given].holder; own != nil && s.x.own(own) {
@@ -133,7 +133,7 @@ func (s *scene) conflict(ctx context.Context) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The method takes for granted that giving up a fact never hurts. It may: a
+	// The method assumes that giving up a fact never hurts. It may: a
 	// selector can fail on a device that was in use before.
 	if ok, err := s.fits(ctx, slices.Concat(granted, chosen)); err != nil || ok {
 		return nil, err
@@ -178,7 +178,7 @@ func (s *scene) doubt(ctx context.Context) (doubted, granted []int, err error) {
 	return nil, nil, nil
 }
 
-// eachAlone says whether each request fits without the others.
+// eachAlone reports whether each request fits without the others.
 func (s *scene) eachAlone(ctx context.Context) bool {
 	several := false
 	for i := range s.facts {
@@ -195,7 +195,7 @@ func (s *scene) eachAlone(ctx context.Context) bool {
 }
 
 // explain is the recursion of QuickXplain: a minimal part of candidates that
-// cannot hold together with background. grown says whether something was added
+// cannot hold together with background. grown reports whether something was added
 // to the background since it was last checked.
 func (s *scene) explain(ctx context.Context, background []int, grown bool, candidates []int) ([]int, error) {
 	if grown {
@@ -255,7 +255,7 @@ func (s *scene) sameOn(ctx context.Context, chosen []int) int {
 	return same
 }
 
-// like says whether a scene has the conflict of another one.
+// like reports whether a scene has the conflict of another one.
 func (s *scene) like(ctx context.Context, model *scene, chosen []int) bool {
 	// part tells which of the chosen facts one of this scene stands for.
 	part := make([]int, len(s.facts))
@@ -283,7 +283,7 @@ func (s *scene) like(ctx context.Context, model *scene, chosen []int) bool {
 	return true
 }
 
-// stands says whether another fact, perhaps of another node, can be taken for
+// stands reports whether another fact, perhaps of another node, can be taken for
 // this one: if it is the same wish, or in the way as this one is.
 func (f *fact) stands(other *fact) bool {
 	if f.kind > factConstraint && f.kind != factClass {

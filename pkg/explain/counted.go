@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// fitsOn says whether claims fit on a node of a cluster that exists in thought
+// fitsOn reports whether claims fit on a node of a cluster that exists in thought
 // only. Counting may say that they do not; that they do is for the allocator to
 // say, which may also fail, unless it takes too long. Where neither knows, it is
 // an error.

@@ -172,7 +172,7 @@ func unallocated(claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// releasable says whether the scheduler may take back an allocation that keeps
+// releasable reports whether the scheduler may take back an allocation that keeps
 // the pod from every node.
 func (x *inquiry) releasable(claim *resourceapi.ResourceClaim) bool {
 	for _, consumer := range claim.Status.ReservedFor {
@@ -496,7 +496,7 @@ func (x *inquiry) doubt() {
 	}
 }
 
-// nodesDoNotMatter says whether all devices name their node, so that made-up
+// nodesDoNotMatter reports whether all devices name their node, so that made-up
 // nodes are as good as real ones.
 func (x *inquiry) nodesDoNotMatter() bool {
 	for _, slice := range x.snap.Slices {
@@ -507,7 +507,7 @@ func (x *inquiry) nodesDoNotMatter() bool {
 	return true
 }
 
-// extendedMisfit says whether a node was ruled out for an extended resource.
+// extendedMisfit reports whether a node was ruled out for an extended resource.
 func (x *inquiry) extendedMisfit() bool {
 	return slices.ContainsFunc(x.site.unsuitable, func(u unsuitableNode) bool {
 		return u.misfit.Filter == allocator.FilterResources && strings.Contains(string(u.misfit.Resource), "/")
@@ -603,7 +603,7 @@ func (x *inquiry) assume() {
 	}
 }
 
-// wantsAdminAccess says whether a claim asks for devices besides their users.
+// wantsAdminAccess reports whether a claim asks for devices besides their users.
 func (x *inquiry) wantsAdminAccess() bool {
 	return slices.ContainsFunc(x.subject.claims, func(pc allocator.PodClaim) bool {
 		return pc.Claim != nil && slices.ContainsFunc(pc.Claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
@@ -612,7 +612,7 @@ func (x *inquiry) wantsAdminAccess() bool {
 	})
 }
 
-// preemptionMatters says whether pods of lower priority use what the pod lacks
+// preemptionMatters reports whether pods of lower priority use what the pod lacks
 // on some node. (Devices are never preempted.)
 func (x *inquiry) preemptionMatters() bool {
 	if x.subject.pod == nil || x.out.Verdict != api.DoesNotFit {

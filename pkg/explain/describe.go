@@ -74,7 +74,7 @@ func (x *inquiry) describeClaims() {
 	}
 }
 
-// servedByPlugin says whether the node that a pod is bound to needs no claim
+// servedByPlugin reports whether the node that a pod is bound to needs no claim
 // for its extended resources, since a device plugin has them.
 func (x *inquiry) servedByPlugin(pc allocator.PodClaim) bool {
 	if !pc.ExtendedResources || !pc.Generated || x.subject.pod.Spec.NodeName == "" {

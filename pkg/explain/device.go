@@ -123,7 +123,7 @@ func (c *checks) device(ctx context.Context, d *allocator.Device, node *corev1.N
 	}
 }
 
-// matches says whether a device counts for a request that wants all of them.
+// matches reports whether a device counts for a request that wants all of them.
 func (r *reason) matches() bool {
 	return r == nil || r.rank > rankCapacity
 }

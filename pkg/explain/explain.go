@@ -30,7 +30,7 @@ const (
 	maxProbed    = 32
 )
 
-// Explain says whether the claims of a target can be allocated, and why. It
+// Explain reports whether the claims of a target can be allocated, and why. It
 // fails with a [*TargetError] if there is no such target, and with the error
 // of ctx if that is done before there is an answer.
 func Explain(ctx context.Context, snap *snapshot.Snapshot, opts Options) (*api.Explanation, error) {
@@ -182,7 +182,7 @@ func (x *inquiry) allocate(ctx context.Context) error {
 }
 
 // beyondScheduling deals with pods that the scheduler has done with: those
-// that are bound, finished or on their way out. It tells whether that settles
+// that are bound, finished or on their way out. It reports whether that settles
 // the matter.
 func (x *inquiry) beyondScheduling() bool {
 	pod := x.subject.pod
@@ -258,7 +258,7 @@ func (x *inquiry) bound(pod *corev1.Pod) {
 }
 
 // problems deals with claims that the scheduler does not even look at. It
-// tells whether that settles the matter.
+// reports whether that settles the matter.
 func (x *inquiry) problems() bool {
 	for i := range x.subject.claims {
 		pc := &x.subject.claims[i]
@@ -338,7 +338,7 @@ func (x *inquiry) code() api.Code {
 
 // refused makes the checks that come before any node is tried: those of the
 // API server for claims that do not exist yet, and those of the scheduler's
-// PreFilter. It tells whether one of them settles the matter.
+// PreFilter. It reports whether one of them settles the matter.
 func (x *inquiry) refused() bool {
 	for _, c := range x.claims {
 		pc := &x.subject.claims[c.index]

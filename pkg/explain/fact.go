@@ -144,7 +144,7 @@ func (s *scene) nameOf(at requestPlace) string {
 	return name
 }
 
-// extended says whether a claim is the scheduler's own, for extended resources.
+// extended reports whether a claim is the scheduler's own, for extended resources.
 func (s *scene) extended(claim int) bool {
 	return s.x.subject.claims[s.x.claims[claim].index].ExtendedResources
 }

@@ -77,7 +77,7 @@ type funnel struct {
 // view is what a node sees of a pool, as far as it differs between nodes.
 type view struct {
 	pool *allocator.NodePool
-	// optional says whether the node can do without node operations.
+	// optional reports whether the node can do without node operations.
 	optional bool
 }
 
@@ -306,7 +306,7 @@ func unreached(snap *snapshot.Snapshot, d *allocator.Device) *reason {
 	return &reason{rank: rankReach, code: api.NodeNotReachable, label: "not reachable", text: text, fact: fact}
 }
 
-// classHasDevices says whether the class has devices anywhere.
+// classHasDevices reports whether the class has devices anywhere.
 func (f *funnel) classHasDevices() bool {
 	return slices.ContainsFunc(f.devices, func(d allocator.Device) bool { return !f.otherClass(d.Device) })
 }

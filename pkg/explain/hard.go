@@ -105,7 +105,7 @@ func anyFits(verdicts []allocator.Verdict) bool {
 	return slices.ContainsFunc(verdicts, func(v allocator.Verdict) bool { return v.Outcome == allocator.Fits })
 }
 
-// isHard says whether the allocator may search a node for long in vain.
+// isHard reports whether the allocator may search a node for long and find nothing.
 func (x *inquiry) isHard(ctx context.Context, node *corev1.Node) bool {
 	if x.combinations(node.Name) < longSearch {
 		return false
@@ -160,7 +160,7 @@ func (s *search) stop() {
 	s.workers.Wait()
 }
 
-// await waits for the search. It corrects the verdicts, and tells whether it
+// await waits for the search. It corrects the verdicts, and reports whether it
 // had to, where the allocator says something else than counting, or would make
 // the scheduler give up although there is a node where the claims fit.
 func (x *inquiry) await(ctx context.Context, s *search, like []int, verdicts []allocator.Verdict) (changed bool, err error) {
@@ -204,7 +204,7 @@ func (x *inquiry) await(ctx context.Context, s *search, like []int, verdicts []a
 	return changed, ctx.Err()
 }
 
-// mayFail says whether a selector fails on a device of a node, which ends the
+// mayFail reports whether a selector fails on a device of a node, which ends the
 // attempt for all nodes if the allocator gets to see it.
 func (x *inquiry) mayFail(ctx context.Context, node *corev1.Node) bool {
 	for _, claim := range x.claims {

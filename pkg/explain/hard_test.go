@@ -58,7 +58,7 @@ func TestSlowNodeIsTold(t *testing.T) {
 }
 
 // BenchmarkHardIsMended fails if no time is left to find the remedy where the
-// allocator would search for long in vain, again and again.
+// allocator would search for long and find nothing, again and again.
 func BenchmarkHardIsMended(b *testing.B) {
 	mended := map[string]string{
 		"groups one short: 8 claims for whole groups of 7": "ask for one device in request train-06.gpu; and ask for one device in request train-07.gpu",

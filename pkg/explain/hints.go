@@ -184,14 +184,14 @@ func ruleTaint(rule *resourceapi.DeviceTaintRule) string {
 	return rule.Spec.Taint.String()
 }
 
-// rejects says whether a device is turned down for a reason of some kind.
+// rejects reports whether a device is rejected for a reason of some kind.
 func (x *inquiry) rejects(kind func(*reason) bool) bool {
 	found := false
 	x.eachRejected(func(_ *allocator.Device, r *reason) { found = found || kind(r) })
 	return found
 }
 
-// eachRejected visits the devices that a request turns down, those of other
+// eachRejected visits the devices that a request rejects, those of other
 // classes excepted.
 func (x *inquiry) eachRejected(visit func(d *allocator.Device, r *reason)) {
 	for i := range x.claims {
@@ -234,7 +234,7 @@ func (x *inquiry) attributeHints() {
 	}
 }
 
-// attributeHint tells whether there is something to say. An attribute without a
+// attributeHint reports whether there is something to say. An attribute without a
 // domain, where that is forgotten most easily, comes before others.
 func (x *inquiry) attributeHint(d *allocator.Device, wanted resourceapi.FullyQualifiedName) bool {
 	domain, id, _ := strings.Cut(string(wanted), "/")

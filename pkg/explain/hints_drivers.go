@@ -232,7 +232,7 @@ const (
 	namedLabels = namedMaker + 1
 )
 
-// isDriver says whether a name is, or could be, that of a driver, also of one
+// isDriver reports whether a name is, or could be, that of a driver, also of one
 // for storage or networks. Version numbers are none.
 func (x *inquiry) isDriver(name string) bool {
 	labels := strings.Split(name, ".")
@@ -355,7 +355,7 @@ func (x *inquiry) daemonPodHints(p *publication, set daemonSet) bool {
 		slices.SortFunc(nodes, naming.Compare)
 		advice := ""
 		if set.named {
-			advice = ": its log tells whether the API server refuses the slices; if they vanished, restart it"
+			advice = ": its log shows whether the API server refuses the slices; if they vanished, restart it"
 		}
 		x.hint(
 			fmt.Sprintf("%s: pod %s is ready, but there is no ResourceSlice of %s for %s%s", set, silent[0].Name, p.driver, english.Sample(nodes, maxNamed), advice),

@@ -84,7 +84,7 @@ func (x *inquiry) incompleteHint(pool *allocator.Pool) {
 		missing = fmt.Sprintf(", the newest %s old, although publishing them takes seconds:", duration.HumanDuration(age))
 	}
 	x.hint(
-		fmt.Sprintf("pool %s has %d of %s%s the log of driver %s's plugin tells whether the API server refuses a slice",
+		fmt.Sprintf("pool %s has %d of %s%s the log of driver %s's plugin shows whether the API server refuses a slice",
 			pool.Name, len(pool.Slices), english.Count(int(pool.Expected), "slice"), missing, pool.Driver),
 		api.Evidence{
 			Object: poolObject(pool), Path: "spec.pool.resourceSliceCount",

@@ -70,7 +70,7 @@ func mappableHint(snap *snapshot.Snapshot, name corev1.ResourceName) string {
 	return fmt.Sprintf("; driver %s publishes devices: to serve it with them, a DeviceClass needs spec.extendedResourceName: %s", english.JoinAnd(drivers), name)
 }
 
-// ofVendor tells whether a driver is of the domain of an extended resource:
+// ofVendor reports whether a driver is of the domain of an extended resource:
 // gpu.example.com is of example.com.
 func ofVendor(driver, domain string) bool {
 	return driver == domain || strings.HasSuffix(driver, "."+domain)
@@ -126,7 +126,7 @@ func (x *inquiry) classOf(name corev1.ResourceName) *resourceapi.DeviceClass {
 	return nil
 }
 
-// hasDevicesOf says whether a node can reach a device of a class that is
+// hasDevicesOf reports whether a node can reach a device of a class that is
 // wanted.
 func (x *inquiry) hasDevicesOf(class string, node *corev1.Node) bool {
 	for i := range x.claims {

@@ -41,7 +41,7 @@ type life struct {
 	blocked *blockage
 }
 
-// told says whether there is something to say about it.
+// told reports whether there is something to say about it.
 func (l *life) told() bool {
 	return slices.ContainsFunc(l.findings, func(f finding) bool { return f.reason != "" })
 }
@@ -234,7 +234,7 @@ func (x *inquiry) stageOf(pod *corev1.Pod, claims []allocator.PodClaim) api.Stag
 	}
 }
 
-// finished says whether no container of a pod will ever run again.
+// finished reports whether no container of a pod will ever run again.
 func finished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
@@ -283,12 +283,12 @@ func (x *inquiry) elapsed(since time.Time) string {
 	return duration.HumanDuration(max(0, x.snap.Now().Sub(since)))
 }
 
-// overdue says whether something that began then takes longer than it should.
+// overdue reports whether something that began then takes longer than it should.
 func (x *inquiry) overdue(since time.Time) bool {
 	return !since.IsZero() && x.snap.Now().Sub(since) > leeway
 }
 
-// hides says whether objects of a namespace may exist that were not read.
+// hides reports whether objects of a namespace may exist that were not read.
 func (x *inquiry) hides(resource, namespace string) bool {
 	gap := x.snap.Gap(resource)
 	return gap != nil && (gap.Namespace == "" || gap.Namespace != namespace)

@@ -39,7 +39,7 @@ func (x *inquiry) cleanupFindings(pod *corev1.Pod, claims []allocator.PodClaim) 
 	return findings
 }
 
-// reservedForPod says whether a claim lists the pod itself as a consumer.
+// reservedForPod reports whether a claim lists the pod itself as a consumer.
 func reservedForPod(claim *resourceapi.ResourceClaim, pod *corev1.Pod) bool {
 	return slices.ContainsFunc(claim.Status.ReservedFor, func(c resourceapi.ResourceClaimConsumerReference) bool {
 		return c.Resource == "pods" && c.UID == pod.UID && pod.UID != ""
@@ -163,7 +163,7 @@ func (x *inquiry) claimFindings(claim *resourceapi.ResourceClaim) []finding {
 // staleReservations is about consumers of a claim that are no more.
 func (x *inquiry) staleReservations(claim *resourceapi.ResourceClaim) *finding {
 	var stale []string
-	// The one that has been stale for longest tells whether the controller works.
+	// The one that has been stale for longest reports whether the controller works.
 	var since time.Time
 	for i := range claim.Status.ReservedFor {
 		c := &claim.Status.ReservedFor[i]

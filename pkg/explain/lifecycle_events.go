@@ -113,7 +113,7 @@ func (x *inquiry) progressEvent(pod *corev1.Pod) *corev1.Event {
 	})
 }
 
-// sinceSandbox says whether an event is about the sandbox that a pod has, or
+// sinceSandbox reports whether an event is about the sandbox that a pod has, or
 // about the attempts to make another one.
 func sinceSandbox(pod *corev1.Pod, e *corev1.Event) bool {
 	c := cmp.Or(sandboxReady(pod), sandboxLost(pod))

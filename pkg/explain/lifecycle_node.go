@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// prepared says whether the kubelet has had the devices of a pod prepared: it
+// prepared reports whether the kubelet has had the devices of a pod prepared: it
 // does so before it has the runtime create anything
 // (pkg/kubelet/kuberuntime, SyncPod).
 func (x *inquiry) prepared(pod *corev1.Pod) bool {
@@ -35,7 +35,7 @@ func (x *inquiry) prepared(pod *corev1.Pod) bool {
 	return afterPreparation(event)
 }
 
-// afterPreparation says whether the kubelet reports such a thing only when the
+// afterPreparation reports whether the kubelet reports such a thing only when the
 // devices are prepared: about the sandbox, a container or its image.
 func afterPreparation(event *corev1.Event) bool {
 	return event.Reason == reasonSandbox || event.Reason == reasonContainer && event.InvolvedObject.FieldPath != "" || len(cdiDevices(event.Message)) > 0

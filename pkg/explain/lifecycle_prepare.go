@@ -164,7 +164,7 @@ func driverOf(claims []allocator.PodClaim, name string) string {
 }
 
 // proveAbsent adds to a finding that a driver publishes nothing for a node, and
-// tells whether that is so.
+// reports whether that is so.
 func (x *inquiry) proveAbsent(f *finding, driver, node string) bool {
 	serves := func(s *resourceapi.ResourceSlice) bool {
 		return s.Spec.Driver == driver && (s.Spec.NodeName == nil || *s.Spec.NodeName == node)

@@ -33,7 +33,7 @@ const (
 	consumerGone
 )
 
-// stale says whether the resourceclaim controller should remove the consumer.
+// stale reports whether the resourceclaim controller should remove the consumer.
 func (s consumerState) stale() bool { return s >= consumerFinished }
 
 // consumerName is how people name a consumer: "pod/train-0".
@@ -108,12 +108,12 @@ func reservedForText(claim *resourceapi.ResourceClaim) string {
 	return english.Sample(list, 3)
 }
 
-// fullyReserved says whether a claim has as many consumers as it can have.
+// fullyReserved reports whether a claim has as many consumers as it can have.
 func fullyReserved(claim *resourceapi.ResourceClaim) bool {
 	return len(claim.Status.ReservedFor) >= resourceapi.ResourceClaimReservedForMaxSize
 }
 
-// fullForPod says whether the scheduler turns the pod down because nobody more
+// fullForPod reports whether the scheduler turns the pod down because nobody more
 // can use a claim (PreFilter of its dynamicresources plugin).
 func (x *inquiry) fullForPod(claim *resourceapi.ResourceClaim) bool {
 	return x.subject.pod != nil && claim != nil && claim.Status.Allocation != nil &&

@@ -92,7 +92,7 @@ const kueueGates = "kueue.x-k8s.io/"
 // eventsLive is how long API servers keep events by default.
 const eventsLive = time.Hour
 
-// unheard says whether a pod asks for another scheduler than the default one,
+// unheard reports whether a pod asks for another scheduler than the default one,
 // and nothing is known that one has said about it.
 func (x *inquiry) unheard(pod *corev1.Pod) bool {
 	name := pod.Spec.SchedulerName

@@ -180,7 +180,7 @@ func (x *inquiry) progress(u unsuitableNode) int {
 	}, u.misfit.Filter)
 }
 
-// claimsAvailable says whether a node can use what the pod's claims hold
+// claimsAvailable reports whether a node can use what the pod's claims hold
 // already.
 func (x *inquiry) claimsAvailable(node *corev1.Node) bool {
 	holds := false
@@ -229,7 +229,7 @@ func (x *inquiry) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
 	return answer
 }
 
-// wantedOn says whether a request has to be served by DRA on a node. For
+// wantedOn reports whether a request has to be served by DRA on a node. For
 // extended resources a device plugin may do it.
 func (x *inquiry) wantedOn(c *claimInquiry, name string, node *corev1.Node) bool {
 	if !x.subject.claims[c.index].ExtendedResources {
@@ -242,7 +242,7 @@ func (x *inquiry) wantedOn(c *claimInquiry, name string, node *corev1.Node) bool
 // notTogether is what can be said without a closer look.
 const notTogether = "enough devices for each request alone, but not for all requests together"
 
-// shortOf tells whether none of the alternatives of a request has enough
+// shortOf reports whether none of the alternatives of a request has enough
 // devices on a node, and what the devices there lack.
 func (x *inquiry) shortOf(ctx context.Context, alternatives []*funnel, node *corev1.Node) (nodeAnswer, bool) {
 	var nearest nodeAnswer

@@ -64,13 +64,13 @@ func (x *inquiry) nodes() []*corev1.Node {
 	return nodes
 }
 
-// isElsewhere says whether a pod is bound to another node than the one that
+// isElsewhere reports whether a pod is bound to another node than the one that
 // the question is about.
 func (x *inquiry) isElsewhere(pod *corev1.Pod) bool {
 	return x.subject.only != nil && pod.Spec.NodeName != x.subject.only.Name
 }
 
-// fitsElsewhere says whether the pod could use another node than the one that
+// fitsElsewhere reports whether the pod could use another node than the one that
 // the question is about.
 func (x *inquiry) fitsElsewhere() bool {
 	if x.subject.only == nil {
@@ -103,7 +103,7 @@ func (f *funnel) addOnly(ctx context.Context, s *site, node *corev1.Node) {
 	}
 }
 
-// deviceReaches says whether a device is for a node.
+// deviceReaches reports whether a device is for a node.
 func deviceReaches(d *allocator.Device, node *corev1.Node) bool {
 	name, all, selector := d.NodeSelection()
 	return targets(node, name, all, selector)
@@ -271,7 +271,7 @@ func reachablePool(pool *allocator.NodePool, node *corev1.Node) api.ReachablePoo
 	return p
 }
 
-// sliceReaches says whether any device of a slice is for a node.
+// sliceReaches reports whether any device of a slice is for a node.
 func sliceReaches(slice *resourceapi.ResourceSlice, node *corev1.Node) bool {
 	if slice.Spec.PerDeviceNodeSelection != nil && *slice.Spec.PerDeviceNodeSelection {
 		return slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool {
@@ -281,7 +281,7 @@ func sliceReaches(slice *resourceapi.ResourceSlice, node *corev1.Node) bool {
 	return targets(node, slice.Spec.NodeName, slice.Spec.AllNodes, slice.Spec.NodeSelector)
 }
 
-// targets says whether node selection fields name a node, as the allocator's
+// targets reports whether node selection fields name a node, as the allocator's
 // NodeMatches does.
 func targets(node *corev1.Node, name *string, all *bool, selector *corev1.NodeSelector) bool {
 	switch {

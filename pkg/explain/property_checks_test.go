@@ -95,7 +95,7 @@ func askPlainly(t *testing.T, c *fleet.Case) plainAnswer {
 	return answer
 }
 
-// notEvenTried says whether a claim stops the pod before any node is looked at.
+// notEvenTried reports whether a claim stops the pod before any node is looked at.
 func notEvenTried(c *fleet.Case, alloc *allocator.Allocator) bool {
 	for _, claim := range c.Claims() {
 		if claim.DeletionTimestamp != nil {

@@ -174,7 +174,7 @@ func actorOrder(actor string) int {
 	return slices.Index([]string{api.ActorUser, api.ActorAdmin, api.ActorNobody}, actor)
 }
 
-// propose keeps a change if the allocator then finds devices. It tells whether
+// propose keeps a change if the allocator then finds devices. It reports whether
 // it did, and fails if there is no time left.
 func (r *remedies) propose(ctx context.Context, c change) (bool, error) {
 	if slices.ContainsFunc(r.found, func(have remedy) bool { return have.text == c.text }) {
@@ -254,7 +254,7 @@ const minPatience = patience / 16
 
 // verdicts asks the allocator about nodes where counting does not say that nothing
 // fits. It waits for a part of patience, and half as long after each time that
-// it waited in vain: what is hard once mostly stays hard.
+// it waited for nothing: what is hard once mostly stays hard.
 func (r *remedies) verdicts(ctx context.Context, x *inquiry, part time.Duration, nodes ...*corev1.Node) []allocator.Verdict {
 	limited, cancel := context.WithTimeout(ctx, max(patience>>r.vain, minPatience)/part)
 	defer cancel()
@@ -410,7 +410,7 @@ func (r *remedies) editsOf(c change) []api.Edit {
 	return append(edits, c.objects...)
 }
 
-// fit says whether changed claims fit on the scene's node.
+// fit reports whether changed claims fit on the scene's node.
 func (r *remedies) fit(ctx context.Context, edits ...claimEdit) bool {
 	x, err := r.changed(ctx, change{claims: edits})
 	if err != nil || x == nil {

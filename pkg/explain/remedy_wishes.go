@@ -192,7 +192,7 @@ func (r *remedies) withoutCapacity(f *fact) change {
 	}
 }
 
-// lessCapacity looks for the largest capacity that can be had.
+// lessCapacity looks for the largest capacity that is available.
 func (r *remedies) lessCapacity(ctx context.Context, f *fact, wanted resource.Quantity) error {
 	var values []resource.Quantity
 	add := func(q resource.Quantity) {
@@ -405,7 +405,7 @@ func (r *remedies) tolerate(f *fact) change {
 	return c
 }
 
-// mayUse says whether a device is of the class of a request.
+// mayUse reports whether a device is of the class of a request.
 func (r *remedies) mayUse(at requestPlace, d *allocator.Device) bool {
 	if at.claim >= len(r.claims) || at.request >= len(r.claims[at.claim].funnels) {
 		return true
@@ -445,7 +445,7 @@ func (r *remedies) otherClasses(ctx context.Context) error {
 	return nil
 }
 
-// classHas says whether a class has devices on the scene's node, all of them
+// classHas reports whether a class has devices on the scene's node, all of them
 // of certain drivers.
 func (r *remedies) classHas(ctx context.Context, class *resourceapi.DeviceClass, drivers map[string]bool) bool {
 	has := false

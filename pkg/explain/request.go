@@ -60,7 +60,7 @@ func (c constraint) String() string {
 	return text
 }
 
-// all says whether the request wants every device that matches.
+// all reports whether the request wants every device that matches.
 func (r *request) all() bool {
 	return r.mode == resourceapi.DeviceAllocationModeAll
 }

@@ -29,7 +29,7 @@ type scene struct {
 	claims  []*resourceapi.ResourceClaim
 	holders []holder
 	facts   []fact
-	// undoubted are the kinds of facts that the conflict takes for granted.
+	// undoubted are the kinds of facts that the conflict assumes.
 	undoubted []factKind
 }
 
@@ -301,7 +301,7 @@ func (s *scene) withPools(complete map[*allocator.Pool]bool, shared []*fact) []*
 	return amended
 }
 
-// fits says whether the claims fit on the node if only the given facts hold.
+// fits reports whether the claims fit on the node if only the given facts hold.
 // Where that cannot be decided, it is an error.
 func (s *scene) fits(ctx context.Context, holding []int) (bool, error) {
 	holds := make([]bool, len(s.facts))

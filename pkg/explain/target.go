@@ -233,7 +233,7 @@ func unreadKind(snap *snapshot.Snapshot, kind string) string {
 	return ""
 }
 
-// waits says whether the scheduler has yet to find a node for a pod.
+// waits reports whether the scheduler has yet to find a node for a pod.
 func waits(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil &&
 		pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed

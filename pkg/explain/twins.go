@@ -20,7 +20,7 @@ import (
 // twins groups nodes that have the same: the same devices in the same order, but
 // for their names and the attributes that nothing looks at. Nodes that are only
 // alike, see [inquiry.alike], give these claims the same answer; twins do so for
-// all claims that look at no more than these, and whoever gives back devices or
+// all claims that look at no more than these, and whoever releases devices or
 // tolerates taints. The groups are in the order of the nodes.
 func (x *inquiry) twins(nodes []*corev1.Node) [][]*corev1.Node {
 	looks := x.looksAt()
@@ -64,7 +64,7 @@ func (l *looks) add(reads ...selector.Reading) {
 	}
 }
 
-// cover says whether nodes that are the same to l are the same to others, too.
+// cover reports whether nodes that are the same to l are the same to others, too.
 func (l *looks) cover(other looks) bool {
 	if l.each != other.each || other.all && !l.all {
 		return false

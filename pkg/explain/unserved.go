@@ -41,7 +41,7 @@ func unserved(snap *snapshot.Snapshot, alloc *allocator.Allocator, pod *corev1.P
 }
 
 // unservedPod settles the matter for a pod without claims that asks for extended
-// resources which nothing serves: NodeResourcesFit of the scheduler turns down
+// resources which nothing serves: NodeResourcesFit of the scheduler rejects
 // every node.
 func (x *inquiry) unservedPod() bool {
 	if len(x.subject.claims) > 0 || x.subject.pod == nil {

@@ -150,7 +150,7 @@ func (v *Inventory) claimDevice(claim *resourceapi.ResourceClaim, result *resour
 	}
 }
 
-// missing tells whether it is known that a device is gone: it is not in the
+// missing reports whether it is known that a device is gone: it is not in the
 // newest generation of its pool. As long as slices of that generation are
 // missing, one that an earlier generation has may be in them.
 func (v *Inventory) missing(result *resourceapi.DeviceRequestAllocationResult) bool {
@@ -261,7 +261,7 @@ func (v *Inventory) flagsOf(claim *resourceapi.ResourceClaim) []api.ClaimFlag {
 	return flags
 }
 
-// orphaned tells whether a claim was made for a pod that is not there.
+// orphaned reports whether a claim was made for a pod that is not there.
 func (v *Inventory) orphaned(claim *resourceapi.ResourceClaim) bool {
 	owner := metav1.GetControllerOfNoCopy(claim)
 	if owner == nil || owner.Kind != "Pod" {

@@ -80,7 +80,7 @@ func (v *Inventory) class(ctx context.Context, evaluator *selector.Evaluator, cl
 	return out, err
 }
 
-// tookFrom tells whether a claim has devices for a request for a class, of
+// tookFrom reports whether a claim has devices for a request for a class, of
 // alternatives for that one.
 func tookFrom(claim *resourceapi.ResourceClaim, class string) bool {
 	if claim.Status.Allocation == nil {

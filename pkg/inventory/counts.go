@@ -68,7 +68,7 @@ func (v *Inventory) tally(pool *allocator.Pool) tally {
 	return t
 }
 
-// keepsAway tells whether a device has a taint against scheduling.
+// keepsAway reports whether a device has a taint against scheduling.
 func keepsAway(d *allocator.Device) bool {
 	for _, taint := range d.Taints {
 		if taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute {

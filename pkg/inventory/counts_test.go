@@ -153,7 +153,7 @@ func TestBoundsHold(t *testing.T) {
 	t.Logf("%v", told)
 }
 
-// overdrawn tells whether more is in use of a pool than there is, which no
+// overdrawn reports whether more is in use of a pool than there is, which no
 // scheduler brings about, but the random clusters do.
 func overdrawn(v *Inventory, pool int) bool {
 	p := v.alloc.Pools()[pool]

@@ -118,7 +118,7 @@ func deviceScope(d *allocator.Device) (node, scope string) {
 	return scopeOf(d.Slice.Spec.NodeName, d.Slice.Spec.AllNodes, d.Slice.Spec.NodeSelector)
 }
 
-// deviceState tells whether a request without admin access, tolerations and
+// deviceState reports whether a request without admin access, tolerations and
 // special wishes could have the device.
 func (v *Inventory) deviceState(d *allocator.Device) (api.DeviceState, string) {
 	switch {

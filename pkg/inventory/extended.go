@@ -118,7 +118,7 @@ func (v *Inventory) resourcesOf(ctx context.Context, class *resourceapi.DeviceCl
 	return list, nil
 }
 
-// concerned tells whether a device plugin has registered a resource with a node,
+// concerned reports whether a device plugin has registered a resource with a node,
 // or pods there ask for it.
 func (v *Inventory) concerned(node *corev1.Node, name corev1.ResourceName) bool {
 	requested, _ := v.alloc.RequestedOn(node.Name, name)

@@ -53,7 +53,7 @@ func (v *Inventory) podsOf(claim *resourceapi.ResourceClaim) []*corev1.Pod {
 	return v.pods[claimKey{claim.Namespace, claim.Name}]
 }
 
-// uses tells whether a pod may use an allocated claim: the claim is reserved
+// uses reports whether a pod may use an allocated claim: the claim is reserved
 // for it. A pod that only names the claim waits for that. Where objects have
 // no UID, as in a file written by hand, the name has to do.
 func (v *Inventory) uses(pod *corev1.Pod, claim *resourceapi.ResourceClaim) bool {
@@ -62,7 +62,7 @@ func (v *Inventory) uses(pod *corev1.Pod, claim *resourceapi.ResourceClaim) bool
 	})
 }
 
-// finished tells whether no container of a pod runs again.
+// finished reports whether no container of a pod runs again.
 func finished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

@@ -215,7 +215,7 @@ func (v *Inventory) barOf(devices []allocator.Device) *allocator.Bar {
 	return first
 }
 
-// nodeGone says whether it is known that there is no such node.
+// nodeGone reports whether it is known that there is no such node.
 func (v *Inventory) nodeGone(name string) bool {
 	return v.snap.Node(name) == nil && v.snap.Gap(snapshot.ResourceNodes) == nil && len(v.snap.Nodes) > 0
 }

@@ -138,7 +138,7 @@ func resourceBranch(resource *api.ExtendedResource) api.Branch {
 	return b
 }
 
-// asksFor tells whether a claim has a request for a class.
+// asksFor reports whether a claim has a request for a class.
 func asksFor(claim *resourceapi.ResourceClaim, class string) bool {
 	return slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
 		return r.Exactly != nil && r.Exactly.DeviceClassName == class ||

@@ -36,7 +36,7 @@ func unseenIn(alloc *allocator.Allocator, snap *snapshot.Snapshot) unseen {
 	}
 }
 
-// uncertain tells whether a device that is in a state as far as can be seen
+// uncertain reports whether a device that is in a state as far as can be seen
 // may be in another one.
 func (u unseen) uncertain(state api.DeviceState) bool {
 	switch state {

@@ -133,7 +133,7 @@ func part[T any](ctx context.Context, p *parts, name string, found *T, look func
 	})
 }
 
-// hostChecks tells whether there is a node where it was looked, and whether it
+// hostChecks reports whether there is a node where it was looked, and whether it
 // is the one that the cluster means.
 func hostChecks(host *node.Host, snap *snapshot.Snapshot, cluster *node.Cluster) []node.Check {
 	checks := []node.Check{

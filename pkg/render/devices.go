@@ -189,7 +189,7 @@ func collapseTo(between string, names []string) []string {
 	return ranges
 }
 
-// follows says whether two names differ only in the number at their end, and the
+// follows reports whether two names differ only in the number at their end, and the
 // second's is the next one.
 func follows(a, b string) bool {
 	stem := strings.TrimRight(a, "0123456789")

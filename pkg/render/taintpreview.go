@@ -64,7 +64,7 @@ func TaintPreview(w io.Writer, t *api.Taint, replacements map[string]inventory.R
 	return nil
 }
 
-// replacementText says whether somebody creates an evicted pod again, and
+// replacementText reports whether somebody creates an evicted pod again, and
 // whether it fits then.
 func replacementText(r *inventory.Replacement) string {
 	who, like := "bare pod, nothing creates it again", "a pod like it"

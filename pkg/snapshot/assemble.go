@@ -179,7 +179,7 @@ func takeInto[T metav1.Object](list *[]T, kind string) func([]record) error {
 	}
 }
 
-// sameObject tells whether two objects of the same name are equal but for what
+// sameObject reports whether two objects of the same name are equal but for what
 // the server counts.
 func sameObject(a, b metav1.Object) bool {
 	b.SetResourceVersion(a.GetResourceVersion())

@@ -212,7 +212,7 @@ func (c *collector) tasks(apis servedAPIs) []func(context.Context) error {
 	return slices.DeleteFunc(tasks, func(task func(context.Context) error) bool { return task == nil })
 }
 
-// wants says whether a resource is to be read.
+// wants reports whether a resource is to be read.
 func (c *collector) wants(resource string) bool {
 	return len(c.opts.Only) == 0 || slices.Contains(c.opts.Only, resource)
 }

@@ -248,7 +248,7 @@ func skipBetweenDocuments(data []byte, i int) int {
 	}
 }
 
-// isMarker tells whether a line starts with --- or ... as a separator.
+// isMarker reports whether a line starts with --- or ... as a separator.
 func isMarker(data []byte, i int, marker string) bool {
 	return bytes.HasPrefix(data[i:], []byte(marker)) && (i+3 == len(data) || isSpace(data[i+3]))
 }
@@ -273,7 +273,7 @@ func yamlDocumentEnd(data []byte, from int) (end, next int) {
 	return len(data), len(data)
 }
 
-// isBlankYAML tells whether a document has nothing but comments.
+// isBlankYAML reports whether a document has nothing but comments.
 func isBlankYAML(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimSpace(line)

@@ -144,7 +144,7 @@ func (s *Snapshot) Gate(name string) Gate {
 	return s.gate(name, s.minor(), GateSpecs())
 }
 
-// HasGate tells whether the cluster has a gate of that name. It can have the
+// HasGate reports whether the cluster has a gate of that name. It can have the
 // feature without, see [GateSpec].
 func (s *Snapshot) HasGate(name string) bool {
 	if _, known := s.Gates[name]; known {
@@ -217,7 +217,7 @@ func checkGateName(name string) error {
 		return nil
 	}
 	// A near miss of "DRA…" is most often a difference in case or a missing
-	// letter; without any likeness the whole list is the better help.
+	// letter; if none is similar, the whole list is the better help.
 	nearest, best := "", 0.5
 	for _, candidate := range known {
 		if likeness := levenshtein.Similarity(strings.ToLower(name), strings.ToLower(candidate), nil); likeness > best {

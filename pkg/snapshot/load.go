@@ -40,7 +40,7 @@ func Load(ctx context.Context, paths []string, opts Options) (*Snapshot, error) 
 // that ends in "xxxxx".
 //
 // They are judged as the API server would: unknown fields and what it would
-// turn down for its devices are errors. SkippedNames has the others.
+// reject for its devices are errors. SkippedNames has the others.
 func LoadObjects(ctx context.Context, paths []string, opts Options) (*Snapshot, error) {
 	return load(ctx, paths, opts, asManifests, defaultLimits())
 }

@@ -205,7 +205,7 @@ func notePlugin(workload *Workload) {
 	note(workload, kubeletPluginNote, dottedNames(texts))
 }
 
-// isPluginDirectory tells whether a directory of a node is one in which the
+// isPluginDirectory reports whether a directory of a node is one in which the
 // kubelet looks for plugins, or one of a plugin, wherever the kubelet's
 // directory is.
 func isPluginDirectory(directory string) bool {
@@ -234,7 +234,7 @@ func dottedNames(texts []string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// KubeletPlugin tells whether the workload is a DaemonSet that uses the
+// KubeletPlugin reports whether the workload is a DaemonSet that uses the
 // kubelet's directories for plugins, and the names in it that could be those of
 // drivers.
 func (w *Workload) KubeletPlugin() (names []string, plugin bool) {

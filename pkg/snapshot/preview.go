@@ -23,7 +23,7 @@ import (
 // of its slices, all but the first of them if there is something to say.
 const (
 	// PreviewAnnotation marks what no cluster has: a slice that no driver has
-	// published, and a node that is taken for granted. Its value says after what
+	// published, and a node that is assumed. Its value says after what
 	// the slice was computed.
 	PreviewAnnotation = "dra.kubectl.dev/preview"
 	// SimulatedAnnotation marks slices that no real machine is behind. Its value
@@ -69,7 +69,7 @@ func nodeOf(slice *resourceapi.ResourceSlice) string { return ptr.Deref(slice.Sp
 // the same nodes, whatever the generation: a driver that comes up on a node
 // removes what it does not publish. The slices are marked, see
 // [Snapshot.PreviewAssumptions]. Nodes that the snapshot does not have are
-// taken for granted; where it has none at all, the allocator does that.
+// assumed; where it has none at all, the allocator does that.
 func (s *Snapshot) WithPreview(preview *Snapshot) *Snapshot {
 	pools, nodes, names := map[poolKey]poolKey{}, map[poolKey]poolKey{}, map[string]poolKey{}
 	upper := &Snapshot{}
@@ -132,13 +132,13 @@ func missingNode(name string) *corev1.Node {
 	}}
 }
 
-// isPreview tells whether an object is none that a cluster has.
+// isPreview reports whether an object is none that a cluster has.
 func isPreview(object metav1.Object) bool {
 	_, found := object.GetAnnotations()[PreviewAnnotation]
 	return found
 }
 
-// NodeMissing tells whether a node is in the snapshot only because a preview is
+// NodeMissing reports whether a node is in the snapshot only because a preview is
 // about it, so that nothing but its name is known.
 func NodeMissing(node *corev1.Node) bool { return isPreview(node) }
 
@@ -214,7 +214,7 @@ func (s *Snapshot) PreviewAssumptions() []string {
 	return sentences
 }
 
-// assumption is what the slices of one pool take for granted.
+// assumption is what the slices of one pool assume.
 func assumption(pool poolKey, list []*resourceapi.ResourceSlice) string {
 	after, simulated, node := list[0].Annotations[PreviewAnnotation], "", ""
 	var replaced []string

@@ -292,7 +292,7 @@ func (p pruning) appendNested(to []byte, number protowire.Number, message []byte
 	return slices.Insert(to, start, length...), nil
 }
 
-// has tells whether a message has a field.
+// has reports whether a message has a field.
 func has(message []byte, numbers []protowire.Number) bool {
 	for len(message) > 0 && len(numbers) > 0 {
 		number, kind, n := protowire.ConsumeTag(message)

@@ -63,7 +63,7 @@ func queuedWorkloadKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: kueueGroup, Version: "v1beta1", Kind: "Workload"}
 }
 
-// HeldByKueue tells whether Kueue decides when a pod or a job may start, by its
+// HeldByKueue reports whether Kueue decides when a pod or a job may start, by its
 // labels and, for a pod, its scheduling gates.
 func HeldByKueue(labels map[string]string, gates []corev1.PodSchedulingGate) bool {
 	for _, gate := range gates {
@@ -112,7 +112,7 @@ func (c *collector) readQueued(ctx context.Context) {
 	}
 }
 
-// kueueInNamespace tells whether a pod of the target's namespace that is not
+// kueueInNamespace reports whether a pod of the target's namespace that is not
 // scheduled, or the target itself, is Kueue's.
 func (c *collector) kueueInNamespace() bool {
 	for _, workload := range c.snapshot.Workloads {

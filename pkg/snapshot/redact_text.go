@@ -221,7 +221,7 @@ func (r *redactor) isName(word string) bool {
 	return ok
 }
 
-// holdsName tells whether a word that is not a name itself has one in it,
+// holdsName reports whether a word that is not a name itself has one in it,
 // between hyphens or dots, as generated names have. Short and plain words that
 // happen to be names are not meant.
 func (r *redactor) holdsName(word string) bool {
@@ -313,7 +313,7 @@ func (r *redactor) attribute(name, value string) string {
 	}
 }
 
-// hidesName tells whether a text has a word that is or holds a name.
+// hidesName reports whether a text has a word that is or holds a name.
 func (r *redactor) hidesName(s string) bool {
 	for _, part := range r.patterns.name.FindAllString(s, -1) {
 		if !r.kept[part] && (r.isName(part) || r.holdsName(part)) {

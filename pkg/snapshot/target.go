@@ -104,7 +104,7 @@ func (c *collector) readTarget(ctx context.Context) error {
 	return nil
 }
 
-// isListed tells whether a snapshot has all objects of a type, so that there
+// isListed reports whether a snapshot has all objects of a type, so that there
 // is no need to ask what the server calls it. The type may have a group, and a
 // version before that.
 func isListed(resource string) bool {
@@ -123,7 +123,7 @@ func isListed(resource string) bool {
 	return false
 }
 
-// isVersion tells whether a part of a resource type is an API version.
+// isVersion reports whether a part of a resource type is an API version.
 func isVersion(part string) bool {
 	return len(part) > 1 && part[0] == 'v' && part[1] >= '0' && part[1] <= '9'
 }

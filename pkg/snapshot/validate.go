@@ -111,7 +111,7 @@ func checkCount(mode resourceapi.DeviceAllocationMode, count int64, path string)
 	return nil
 }
 
-// checkValues fails for a manifest that the API server would turn down for
+// checkValues fails for a manifest that the API server would reject for
 // what it says about devices.
 func checkValues(object metav1.Object, apiVersion string) error {
 	switch object := object.(type) {

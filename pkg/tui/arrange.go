@@ -30,7 +30,7 @@ type arrangement struct {
 	reasons int
 }
 
-// same tells whether two arrangements are, apart from their scopes, which stay
+// same reports whether two arrangements are, apart from their scopes, which stay
 // what they are for a screen.
 func (a arrangement) same(b arrangement) bool {
 	return a.namespace == b.namespace && a.filter == b.filter && a.sortBy == b.sortBy && a.descending == b.descending && a.reasons == b.reasons

@@ -22,7 +22,7 @@ const filterHelp = "TEXT  !TEXT (without)  ~REGEXP  --where CEL (devices)"
 
 var errWhereDevices = errors.New("--where is for devices: press 4 first")
 
-// rowFilter tells whether a row is wanted. It fails where it cannot tell.
+// rowFilter reports whether a row is wanted. It fails where it cannot tell.
 type rowFilter func(s sheet, row int) (bool, error)
 
 // parseFilter reads what was typed after "/". An empty text wants every row; nil

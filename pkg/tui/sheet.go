@@ -17,7 +17,7 @@ type sheet interface {
 	cell(row, column int) string
 	// value is what a column is sorted by; false if that is its text.
 	value(row, column int) (float64, bool)
-	// numeric tells whether any value of a column is a number.
+	// numeric reports whether any value of a column is a number.
 	numeric(column int) bool
 	// key tells rows apart, in this picture and the next.
 	key(row int) string

@@ -156,7 +156,7 @@ func (t *table) scroll(by int) {
 	t.leftmost = min(max(t.leftmost+by, 0), max(len(t.sheet.columns())-t.sheet.pinned()-1, 0))
 }
 
-// whole tells whether the last column is shown in full.
+// whole reports whether the last column is shown in full.
 func (t *table) whole(places []place) bool {
 	last := places[len(places)-1]
 	return last.column == len(t.sheet.columns())-1 && last.width >= t.widths[last.column]

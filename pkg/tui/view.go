@@ -158,7 +158,7 @@ func (m *Model) status() string {
 	}
 }
 
-// gaps are what a preview takes for granted, and what could not be read, what
+// gaps are what a preview assumes, and what could not be read, what
 // matters most first.
 func (m *Model) gaps() []string {
 	if m.picture == nil {

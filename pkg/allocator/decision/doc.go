@@ -3,7 +3,7 @@
 
 // Package decision answers one question about one node: is there any
 // assignment of devices to requests? It knows devices, requests and limits as
-// plain numbers and nothing of Kubernetes; whoever asks translates.
+// plain numbers and nothing of Kubernetes; the caller translates.
 //
 // The answer is exact. Where the allocator of kube-scheduler tries every order
 // of every device, this package looks at what makes devices different: equal

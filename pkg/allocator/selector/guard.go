@@ -30,7 +30,7 @@ func (v *Evaluator) Guard(sel *Selector, missing []Reading) (guarded string, ok 
 		return "", false
 	}
 	if !result.changed && !strings.Contains(sel.Expression, "//") {
-		// As it was written, not as it would be written anew. A comment would
+		// As it was written, not as it would be rewritten. A comment would
 		// swallow what comes after it.
 		result.text = strings.TrimSpace(sel.Expression)
 	}

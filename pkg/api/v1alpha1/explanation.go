@@ -73,7 +73,7 @@ type Explanation struct {
 	// Conflict is why nothing fits on the most promising node, if that could be
 	// found.
 	Conflict *Conflict `json:"conflict,omitempty"`
-	// Remedies are changes that make it fit: first those of whoever can act
+	// Remedies are changes that make it fit: first those of the actor who can act
 	// soonest, and among them the cheapest first.
 	Remedies []Remedy `json:"remedies,omitempty"`
 	// MoreRemedies counts those that were found and left out.
@@ -81,7 +81,7 @@ type Explanation struct {
 	// Placement is what the allocator picks, if it fits.
 	Placement *Placement `json:"placement,omitempty"`
 	// Hints are what else is in the cluster that may be behind the verdict, or
-	// that people look for in vain, the most telling first. They are no part of
+	// that people look for and do not find, the most telling first. They are no part of
 	// the allocator's reasons and never contradict them.
 	Hints []Hint `json:"hints,omitempty"`
 	// NextSteps tells who can do what about it, the most useful first.

@@ -33,7 +33,7 @@ type Slice struct {
 	FreeIsUpperBound bool `json:"freeIsUpperBound,omitempty"`
 	// Counters counts the counters of its counter sets.
 	Counters int `json:"counters,omitempty"`
-	// State tells whether the allocator uses the slice, Reason why not.
+	// State reports whether the allocator uses the slice, Reason why not.
 	State  SliceState `json:"state"`
 	Reason string     `json:"reason,omitempty"`
 	// Created is when the slice was made, AgeSeconds the time from then until
@@ -81,7 +81,7 @@ type Pool struct {
 	Slices   int   `json:"slices"`
 	Declared int64 `json:"declared"`
 	Obsolete int   `json:"obsolete,omitempty"`
-	// State tells whether the allocator uses the pool, Reason why not.
+	// State reports whether the allocator uses the pool, Reason why not.
 	State  PoolState `json:"state"`
 	Reason string    `json:"reason,omitempty"`
 	// Devices counts the devices by their state.
@@ -260,7 +260,7 @@ type Device struct {
 	// Scope says it in words.
 	Node  string `json:"node,omitempty"`
 	Scope string `json:"scope"`
-	// State tells whether it can be had, Reason why not.
+	// State reports whether it is available, Reason why not.
 	State  DeviceState `json:"state"`
 	Reason string      `json:"reason,omitempty"`
 	// Uncertain is true if the device may be in another state: something that
@@ -291,7 +291,7 @@ type Device struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// DeviceState is whether a device can be had.
+// DeviceState is whether a device is available.
 type DeviceState string
 
 const (
@@ -316,7 +316,7 @@ const (
 	DeviceStateUnpublished DeviceState = "Unpublished"
 )
 
-// DeviceStates are all states, from what can be had to what cannot.
+// DeviceStates are all states, from what is available to what is not.
 func DeviceStates() []DeviceState {
 	return []DeviceState{DeviceStateFree, DeviceStateAllocated, DeviceStateShared, DeviceStateBlocked, DeviceStateTainted, DeviceStateUnusable}
 }

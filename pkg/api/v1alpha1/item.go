@@ -94,7 +94,7 @@ func (in *Device) Space() string { return "" }
 // LabelSet are the labels of the device's ResourceSlice.
 func (in *Device) LabelSet() labels.Set { return in.Labels }
 
-// Fields tell where the device is from and whether it can be had.
+// Fields tell where the device is from and whether it is available.
 func (in *Device) Fields() fields.Set {
 	return fields.Set{"driver": in.Driver, "pool": in.Pool, "device": in.Name, "node": in.Node, "state": string(in.State), "uncertain": strconv.FormatBool(in.Uncertain), "health": in.Health}
 }
@@ -181,24 +181,24 @@ func TypeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: APIVersion, Kind: kind}
 }
 
-// Bounded tells whether something about the slice is not certain.
+// Bounded reports whether something about the slice is not certain.
 func (in *Slice) Bounded() bool { return in.FreeIsUpperBound }
 
-// Bounded tells whether something about the pool is not certain.
+// Bounded reports whether something about the pool is not certain.
 func (in *Pool) Bounded() bool { return len(in.Devices.Bounds) > 0 }
 
-// Bounded tells whether something about the device is not certain.
+// Bounded reports whether something about the device is not certain.
 func (in *Device) Bounded() bool { return in.Uncertain }
 
-// Bounded tells whether something about the class is not certain.
+// Bounded reports whether something about the class is not certain.
 func (in *Class) Bounded() bool {
 	return in.FreeIsUpperBound || in.ClaimsAreLowerBounds || in.DevicesAreLowerBounds
 }
 
-// Bounded tells whether something about the taint is not certain.
+// Bounded reports whether something about the taint is not certain.
 func (in *Taint) Bounded() bool { return in.ClaimsAreLowerBounds || in.PodsAreLowerBounds }
 
-// Bounded tells whether something in the tree is not certain.
+// Bounded reports whether something in the tree is not certain.
 func (in *Branch) Bounded() bool {
 	return in.Uncertain || slices.ContainsFunc(in.Branches, func(inner Branch) bool { return inner.Bounded() })
 }

@@ -147,7 +147,7 @@ func (c *comparison) claim(uid string) Claim {
 	case claim != nil && !here && hereGap == "":
 		out.State, out.Reason = ClaimNotHere, "no pod of node "+c.cluster.Node+" uses the claim"
 	case !here:
-		out.State, out.Reason = ClaimUnknown, "nobody tells whether the claim is used here: "+hereGap
+		out.State, out.Reason = ClaimUnknown, "not known whether the claim is used here: "+hereGap
 	case c.handed != nil:
 		out.State, out.Reason = ClaimUnknown, "the kubelet has not begun to prepare it"
 	default:
@@ -189,7 +189,7 @@ func (c *comparison) doubt(devices []string) string {
 	return ""
 }
 
-// runs tells whether a pod runs here with the claim: then it is prepared.
+// runs reports whether a pod runs here with the claim: then it is prepared.
 func (c *comparison) runs(claim *resourceapi.ResourceClaim) bool {
 	return c.cluster != nil && claim != nil && slices.ContainsFunc(c.cluster.Pods, func(pod *corev1.Pod) bool {
 		return pod.Status.Phase == corev1.PodRunning && node.ReservedFor(claim, pod)

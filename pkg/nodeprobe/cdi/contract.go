@@ -149,7 +149,7 @@ type Mount struct {
 	ContainerPath string   `json:"containerPath"`
 	Type          string   `json:"type,omitempty"`
 	Options       []string `json:"options,omitempty"`
-	// State tells whether HostPath is there, Found what is there instead, or why
+	// State reports whether HostPath is there, Found what is there instead, or why
 	// it could not be seen.
 	State Presence `json:"state"`
 	Found string   `json:"found,omitempty"`
@@ -162,7 +162,7 @@ type Hook struct {
 	// Path is the program on the node, Args are its arguments.
 	Path string   `json:"path"`
 	Args []string `json:"args,omitempty"`
-	// State tells whether the program is there, Found what is there instead, or
+	// State reports whether the program is there, Found what is there instead, or
 	// why it could not be seen.
 	State Presence `json:"state"`
 	Found string   `json:"found,omitempty"`

@@ -39,7 +39,7 @@ func claimUID(file, class, name string) string {
 	}
 }
 
-// isUID tells whether text is a UUID in lower case.
+// isUID reports whether text is a UUID in lower case.
 func isUID(text string) bool {
 	if len(text) != uidLength {
 		return false
@@ -54,7 +54,7 @@ func isUID(text string) bool {
 	return true
 }
 
-// byClaim tells whether devices of this vendor and class are what the driver
+// byClaim reports whether devices of this vendor and class are what the driver
 // itself gives to a claim, and not the metadata that the helper adds.
 func byClaim(class string) bool { return class != "metadata" }
 

@@ -57,7 +57,7 @@ type Checksum struct {
 	Wanted uint64 `json:"wanted"`
 }
 
-// OK tells whether a checksum is right.
+// OK reports whether a checksum is right.
 func (c Checksum) OK() bool { return c.Found == c.Wanted }
 
 // ClaimState is how far a claim was prepared. The NVIDIA driver has these names

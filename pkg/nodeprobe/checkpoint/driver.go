@@ -167,7 +167,7 @@ func parseDriver(data []byte, c *Checkpoint) error {
 	return nil
 }
 
-// isVersion tells whether a member has the content of the file in one version.
+// isVersion reports whether a member has the content of the file in one version.
 func isVersion(name string) bool {
 	number, ok := strings.CutPrefix(name, "v")
 	_, err := strconv.Atoi(number)

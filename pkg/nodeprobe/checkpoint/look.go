@@ -233,7 +233,7 @@ func (f *Findings) compareDrivers() {
 	}
 }
 
-// recent tells whether a file was written so lately that what it is about may
+// recent reports whether a file was written so lately that what it is about may
 // still be under way.
 func (c *Checkpoint) recent() bool {
 	return c.Modified != nil && time.Since(c.Modified.Time) < underway
@@ -281,7 +281,7 @@ func (f *Findings) compareKubelet(c *Checkpoint) {
 	}
 }
 
-// of tells whether a claim has devices of a driver.
+// of reports whether a claim has devices of a driver.
 func (c *Claim) of(driver string) bool {
 	for i := range c.Devices {
 		if c.Devices[i].Driver == driver {

@@ -79,7 +79,7 @@ func (f *Findings) compareDrivers(own, reached map[string]int, blind bool) {
 	}
 }
 
-// mayBe tells whether a socket that did not say its name looks like that of a
+// mayBe reports whether a socket that did not say its name looks like that of a
 // driver.
 func (f *Findings) mayBe(driver string) bool {
 	return slices.ContainsFunc(f.Plugins, func(p Plugin) bool {
@@ -88,13 +88,13 @@ func (f *Findings) mayBe(driver string) bool {
 	})
 }
 
-// owns tells whether a slice is for this node and no other.
+// owns reports whether a slice is for this node and no other.
 func owns(slice *resourceapi.ResourceSlice, target *corev1.Node) bool {
 	name := slice.Spec.NodeName
 	return name != nil && *name == target.Name
 }
 
-// reaches tells whether the node can use devices of a slice. A selector that
+// reaches reports whether the node can use devices of a slice. A selector that
 // cannot be read selects nothing.
 func reaches(slice *resourceapi.ResourceSlice, target *corev1.Node) bool {
 	reach := func(name *string, all *bool, selector *corev1.NodeSelector) bool {
@@ -107,7 +107,7 @@ func reaches(slice *resourceapi.ResourceSlice, target *corev1.Node) bool {
 		slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return reach(d.NodeName, d.AllNodes, d.NodeSelector) })
 }
 
-// selects tells whether a selector matches a node; none matches no node.
+// selects reports whether a selector matches a node; none matches no node.
 func selects(selector *corev1.NodeSelector, target *corev1.Node) bool {
 	if selector == nil {
 		return false

@@ -12,6 +12,6 @@
 // [Unprepare] change the node. A driver is not trusted: calls end in time,
 // replies have a limit in size, and every promise of a reply is checked.
 //
-// It knows nothing of CDI files; whoever does passes a [Resolver]. Only
+// It knows nothing of CDI files; the caller passes a [Resolver]. Only
 // pkg/nodeprobe, pkg/render and pkg/commands may import it.
 package driver

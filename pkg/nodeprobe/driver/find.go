@@ -110,7 +110,7 @@ func (s *Socket) looked(host *node.Host) (exposed bool) {
 	return true
 }
 
-// isGone tells whether an error is that of a file that is not there.
+// isGone reports whether an error is that of a file that is not there.
 func isGone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -61,7 +61,7 @@ type Plugin struct {
 	Service *Socket `json:"service,omitempty"`
 }
 
-// IsDRA tells whether it is a DRA driver.
+// IsDRA reports whether it is a DRA driver.
 func (p *Plugin) IsDRA() bool { return p.Type == registerv1.DRAPlugin }
 
 // Options say how to look.

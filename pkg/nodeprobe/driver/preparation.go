@@ -87,7 +87,7 @@ type DeviceNode struct {
 	// Path is that in the container, HostPath that on the node.
 	Path     string `json:"path"`
 	HostPath string `json:"hostPath"`
-	// State tells whether the node has what the container needs, and Message what
+	// State reports whether the node has what the container needs, and Message what
 	// is wrong, or why it could not be seen.
 	State   node.State `json:"state"`
 	Message string     `json:"message,omitempty"`

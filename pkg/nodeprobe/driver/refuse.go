@@ -130,7 +130,7 @@ func (o *Order) Refuse(snap *snapshot.Snapshot, here Place) []Refusal {
 	return append(refusals, o.refuseInUse()...)
 }
 
-// skipped tells whether the kubelet would leave out the call: it does if all
+// skipped reports whether the kubelet would leave out the call: it does if all
 // devices of the driver say so (KEP-5945).
 func (o *Order) skipped(driver string) bool {
 	operation := resourceapi.SkipNodeOperationNodePrepareResources

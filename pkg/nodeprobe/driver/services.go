@@ -18,7 +18,7 @@ import (
 	registerv1 "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 )
 
-// Served tells whether a server has a service.
+// Served reports whether a server has a service.
 type Served string
 
 // What a server may say about a service. Servers need not say it.

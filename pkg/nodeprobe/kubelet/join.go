@@ -178,7 +178,7 @@ func (j *join) claim(pod *corev1.Pod, namespace, name string, devices []Device) 
 	}
 }
 
-// reservedForPods tells whether a claim is reserved pod by pod, and not for
+// reservedForPods reports whether a claim is reserved pod by pod, and not for
 // groups of them.
 func reservedForPods(claim *resourceapi.ResourceClaim) bool {
 	return !slices.ContainsFunc(claim.Status.ReservedFor, func(c resourceapi.ResourceClaimConsumerReference) bool {

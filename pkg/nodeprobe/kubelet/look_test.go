@@ -296,7 +296,7 @@ func TestHostile(t *testing.T) {
 	for name, test := range map[string]struct {
 		make        func(t *testing.T, socket string)
 		check, want string
-		// known tells whether that is a problem for certain.
+		// known reports whether that is a problem for certain.
 		known bool
 	}{
 		"nothing there": {func(*testing.T, string) {}, checkSocket, "no such socket", false},

@@ -159,7 +159,7 @@ func (c *Cluster) ClaimsOf(pod *corev1.Pod) []*resourceapi.ResourceClaim {
 	return claims
 }
 
-// Needed tells whether a pod of the node uses a claim and is to go on: one that
+// Needed reports whether a pod of the node uses a claim and is to go on: one that
 // is being deleted may or may not have let go of it.
 func (c *Cluster) Needed(claim *resourceapi.ResourceClaim) bool {
 	return c != nil && slices.ContainsFunc(c.Pods, func(pod *corev1.Pod) bool {
@@ -167,7 +167,7 @@ func (c *Cluster) Needed(claim *resourceapi.ResourceClaim) bool {
 	})
 }
 
-// ReservedFor tells whether a claim is reserved for this very pod.
+// ReservedFor reports whether a claim is reserved for this very pod.
 func ReservedFor(claim *resourceapi.ResourceClaim, pod *corev1.Pod) bool {
 	return slices.ContainsFunc(claim.Status.ReservedFor, func(consumer resourceapi.ResourceClaimConsumerReference) bool {
 		return consumer.APIGroup == "" && consumer.Resource == "pods" && consumer.UID == pod.UID

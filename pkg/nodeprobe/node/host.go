@@ -245,7 +245,7 @@ func (h *Host) Stat(path string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// Leaves tells whether a path is a link, or is below one, that leads out of a
+// Leaves reports whether a path is a link, or is below one, that leads out of a
 // directory of the node. target is where it leads.
 func (h *Host) Leaves(path, dir string) (target string, leaves bool, err error) {
 	here, err := h.Here(path)

@@ -19,7 +19,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// hasNVML tells whether this build can ask NVML.
+// hasNVML reports whether this build can ask NVML.
 const hasNVML = true
 
 // openNVML reads through the library at a path of this machine. An empty one
@@ -339,7 +339,7 @@ func busID(chars []int8) string {
 	return id
 }
 
-// noLibrary tells whether an error means that there is no NVML at all.
+// noLibrary reports whether an error means that there is no NVML at all.
 func noLibrary(err error) bool {
 	return errors.Is(err, nvml.ERROR_LIBRARY_NOT_FOUND)
 }

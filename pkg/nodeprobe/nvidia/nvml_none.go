@@ -7,7 +7,7 @@ package nvidia
 
 import "errors"
 
-// hasNVML tells whether this build can ask NVML.
+// hasNVML reports whether this build can ask NVML.
 const hasNVML = false
 
 func openNVML(string) (*Findings, error) {

@@ -34,13 +34,13 @@ func dimensions() []dimension {
 	}
 }
 
-// dynamicCapable tells whether the driver makes partitions of a GPU itself:
+// dynamicCapable reports whether the driver makes partitions of a GPU itself:
 // nvlib.go, lines 1517-1551.
 func dynamicCapable(g *GPU) bool {
 	return g.MIG != nil && g.Virtualization != virtualGPU && (canToggle(g) || g.MIG.Current)
 }
 
-// canToggle tells whether MIG can be switched on and off without a reset, from
+// canToggle reports whether MIG can be switched on and off without a reset, from
 // Hopper on: nvlib.go, lines 1506-1515. NVML's numbers of architectures ascend
 // with time, and Ada has that before Hopper; unknown has the highest.
 func canToggle(g *GPU) bool {

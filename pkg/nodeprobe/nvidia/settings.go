@@ -15,7 +15,7 @@ import (
 type Settings struct {
 	// Node is the name of the node, and so of the pool.
 	Node string
-	// Split tells whether shared counters have a slice of their own, as from
+	// Split reports whether shared counters have a slice of their own, as from
 	// Kubernetes 1.35 on (cmd/gpu-kubelet-plugin/driver.go, lines 577-594).
 	Split bool
 	// DynamicMIG, ListAttributes and Shares are the feature gates DynamicMIG,

@@ -61,7 +61,7 @@ func parseXIDs(lines []string) map[string][]XID {
 	return found
 }
 
-// ofApplication tells whether an error is one that a program on a healthy GPU can
+// ofApplication reports whether an error is one that a program on a healthy GPU can
 // make, by the list of the NVIDIA DRA driver (xidsToSkip,
 // cmd/gpu-kubelet-plugin/device_health.go).
 func (x XID) ofApplication() bool { return slices.Contains([]int{13, 31, 43, 45, 68, 109}, x.Code) }
