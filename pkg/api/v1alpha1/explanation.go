@@ -4,7 +4,6 @@
 package v1alpha1
 
 import (
-	"encoding/json"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -533,105 +532,6 @@ type NodeGroup struct {
 	Parts []NodeGroup `json:"parts,omitempty"`
 }
 
-// Conflict is a minimal set of facts that cannot hold together on a node: as
-// long as all of them hold, the claims do not fit there, whatever else changes,
-// and that is true of no part of the set.
-type Conflict struct {
-	// Node is the most promising one.
-	Node string `json:"node"`
-	// Facts are what cannot hold together.
-	Facts []ConflictFact `json:"facts"`
-	// AnyOne is true if giving up any one of the facts is enough, with all else
-	// as it is. Where it is false, more than these stands in the way.
-	AnyOne bool `json:"anyOne,omitempty"`
-	// SameOn counts the other nodes with the same conflict, as is proved for
-	// each: what is asked for is the same, and the claims, taints or pools in
-	// the way are those of that node. It is 0 if that was not found out.
-	SameOn int `json:"sameOn,omitempty"`
-}
-
-// ConflictFact is one of them, said in a clause, with what proves it.
-type ConflictFact struct {
-	// Text says it in a clause.
-	Text     string   `json:"text"`
-	Evidence Evidence `json:"evidence"`
-}
-
-// Remedy is a change after which the allocator finds devices on Node: it was
-// asked again about all nodes that would take the pod, with the change made.
-type Remedy struct {
-	// Actor is who can do it: User, Admin, or Nobody for something to wait for.
-	Actor string `json:"actor"`
-	// Change says in a few words what is different.
-	Change string `json:"change"`
-	// Diff is the change of the files that the target was read from, as a
-	// unified diff. Only whoever has read the files can tell.
-	Diff string `json:"diff,omitempty"`
-	// Edits is what was different in the objects when the allocator was asked.
-	Edits []Edit `json:"edits,omitempty"`
-	// Commands make the change in the cluster, one line each, to be run by a
-	// shell in this order, if there are any.
-	Commands []string `json:"commands,omitempty"`
-	// Owner is the controller of the pod, where its kind is not one of Kubernetes
-	// and it was not read: the edits of the pod belong into its pod template, and
-	// there are no commands.
-	Owner *RemedyOwner `json:"owner,omitempty"`
-	// FeatureGate is a gate of the cluster that was off and has to be on.
-	FeatureGate string `json:"featureGate,omitempty"`
-	// Node is a node where it then fits, Devices what the allocator picks there.
-	Node    string            `json:"node"`
-	Devices []AllocatedDevice `json:"devices"`
-	// Nodes counts the nodes where it then fits.
-	Nodes int `json:"nodes,omitempty"`
-	// UsedBy are pods that use what is changed: a ResourceClaimTemplate, or the pod
-	// template of a workload. Those that get the change come first. It lists at
-	// most 100 of them; UsedByCount counts all.
-	UsedBy      []RemedyPod `json:"usedBy,omitempty"`
-	UsedByCount int         `json:"usedByCount,omitempty"`
-}
-
-// RemedyOwner names the controller of a pod.
-type RemedyOwner struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Namespace  string `json:"namespace"`
-	Name       string `json:"name"`
-}
-
-// RemedyPod is a pod that uses what a remedy changes.
-type RemedyPod struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// Phase is the pod's status.phase, Node where it runs or is bound to.
-	Phase string `json:"phase,omitempty"`
-	Node  string `json:"node,omitempty"`
-	// Owner is the controller of the pod, "Kind/namespace/name"; empty for a pod
-	// that no controller has made.
-	Owner string `json:"owner,omitempty"`
-	// Changed is true if the commands bring the change to this pod: it, or its
-	// claim, is deleted and comes back with it. Otherwise it stays as it is until
-	// it is recreated.
-	Changed bool `json:"changed,omitempty"`
-}
-
-// Edit is one operation of a JSON patch (RFC 6902) on an object.
-type Edit struct {
-	// Object is "Kind/name" or "Kind/namespace/name".
-	Object string `json:"object"`
-	// Op is add, replace or remove.
-	Op string `json:"op"`
-	// Path is a JSON pointer; empty means the whole object.
-	Path string `json:"path"`
-	// From is what a field of the spec or of the metadata had before, if it was
-	// there.
-	From json.RawMessage `json:"from,omitempty"`
-	// Value is what is added or replaces what is there.
-	Value json.RawMessage `json:"value,omitempty"`
-	// Generated is true for an object that a controller has made from another
-	// one which is edited, too. It is enough to delete it.
-	Generated bool `json:"generated,omitempty"`
-}
-
 // Placement is what the allocator picks on the first of the best nodes.
 type Placement struct {
 	Node string `json:"node"`
@@ -647,32 +547,6 @@ type PlacementClaim struct {
 	Name      string            `json:"name"`
 	Devices   []AllocatedDevice `json:"devices"`
 }
-
-// Hint is something in the cluster outside of the allocation: a driver that
-// does not run, a queue that holds the pod back.
-type Hint struct {
-	// Text says it in a sentence.
-	Text string `json:"text"`
-	// Evidence proves it.
-	Evidence []Evidence `json:"evidence,omitempty"`
-}
-
-// NextStep is something that somebody can do.
-type NextStep struct {
-	// Actor is User, Admin or Nobody (wait).
-	Actor string `json:"actor"`
-	// Text is the advice in one line.
-	Text string `json:"text"`
-	// Commands do it in the cluster, one line each for a shell, if there are any.
-	Commands []string `json:"commands,omitempty"`
-}
-
-// Who can act on a [NextStep].
-const (
-	ActorUser   = "User"
-	ActorAdmin  = "Admin"
-	ActorNobody = "Nobody"
-)
 
 // RequestTitle names the request that a device is for: "request gpus", or the
 // container and the extended resource that it stands for.
