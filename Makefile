@@ -23,7 +23,7 @@ NVML_FLAGS := -tags nvml -ldflags '$(LDFLAGS) -extldflags=-Wl,-z,lazy,--no-expor
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 TEST_TIMEOUT ?= 30m
 # go test, and at the end how many tests ran, and which were skipped and why.
-TESTED := $(TOOL) gotestsum --format standard-quiet --hide-summary output --
+TESTED := $(TOOL) gotestsum --format standard-quiet --
 FUZZTIME ?= 30s
 CASES ?= 20000
 BENCHTIME ?= 1s

@@ -88,8 +88,8 @@ func printed() map[string]reflect.Type {
 func TestKindsAreComplete(t *testing.T) {
 	known := map[string]bool{
 		// The types of lists.
-		"pkg/explain.ExplanationList": true,
-		"pkg/inventory.List":          true,
+		"pkg/api/v1alpha1.ExplanationList": true,
+		"pkg/api/v1alpha1.List":            true,
 	}
 	for _, k := range kinds() {
 		known[strings.TrimPrefix(k.of.PkgPath(), modulePath+"/")+"."+k.of.Name()] = true

@@ -98,7 +98,7 @@ func TestReasonCodesAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "pkg", "explain", "explanation.go"), nil, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "pkg", "api", "v1alpha1", "explanation.go"), nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestReasonCodesAreDocumented(t *testing.T) {
 		return true
 	})
 	if found == 0 {
-		t.Error("found no reason codes in pkg/explain/explanation.go")
+		t.Error("found no reason codes in pkg/api/v1alpha1/explanation.go")
 	}
 }
 
@@ -142,7 +142,7 @@ func TestDocumentedReasonCodes(t *testing.T) {
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	var known []string
-	for _, value := range parseGo(t, filepath.Join("..", "pkg", "explain")).enums["Code"] {
+	for _, value := range parseGo(t, filepath.Join("..", "pkg", "api", "v1alpha1")).enums["Code"] {
 		known = append(known, value.value)
 	}
 	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(section, -1)
