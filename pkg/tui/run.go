@@ -24,7 +24,10 @@ import (
 func Run(ctx context.Context, opts Options, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	program := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out)}
+	// A signal ends the context. Bubble Tea's own handler would wait forever to send
+	// a message to a program that the context has ended already, with the terminal
+	// still raw.
+	program := []tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithInput(in), tea.WithOutput(out)}
 	if !opts.Color {
 		program = append(program, tea.WithColorProfile(colorprofile.ASCII))
 	}
