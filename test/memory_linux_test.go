@@ -90,7 +90,7 @@ func sparse(w io.Writer) error {
 	var content bytes.Buffer
 	archive := tar.NewWriter(&content)
 	if err := archive.WriteHeader(&tar.Header{Name: "a.yaml", Typeflag: tar.TypeReg, Mode: 0o600, Size: 512 + 512, Format: tar.FormatPAX, PAXRecords: map[string]string{
-		"XXX.sparse.major": "1", "XXX.sparse.minor": "0", "XXX.sparse.name": "a.yaml", "XXX.sparse.realsize": fmt.Sprint(size),
+		"TAR.sparse.major": "1", "TAR.sparse.minor": "0", "TAR.sparse.name": "a.yaml", "TAR.sparse.realsize": fmt.Sprint(size),
 	}}); err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func sparse(w io.Writer) error {
 		return err
 	}
 	// The library reads these records, but does not write them.
-	_, err := w.Write(bytes.ReplaceAll(content.Bytes(), []byte("XXX.sparse."), []byte("GNU.sparse.")))
+	_, err := w.Write(bytes.ReplaceAll(content.Bytes(), []byte("TAR.sparse."), []byte("GNU.sparse.")))
 	return err
 }
 

@@ -195,7 +195,7 @@ func (s *scene) eachAlone(ctx context.Context) bool {
 }
 
 // explain is the recursion of QuickXplain: a minimal part of candidates that
-// cannot hold together with background. grown reports whether something was added
+// conflict with background. grown reports whether something was added
 // to the background since it was last checked.
 func (s *scene) explain(ctx context.Context, background []int, grown bool, candidates []int) ([]int, error) {
 	if grown {

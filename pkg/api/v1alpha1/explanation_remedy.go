@@ -7,16 +7,16 @@ import (
 	"encoding/json"
 )
 
-// Conflict is a minimal set of facts that cannot hold together on a node: as
-// long as all of them hold, the claims do not fit there, whatever else changes,
-// and that is true of no part of the set.
+// Conflict is a minimal set of conditions that conflict on a node: as long as all
+// of them hold, the claims do not fit there, whatever else changes, and that is
+// true of no part of the set.
 type Conflict struct {
 	// Node is the most promising one.
 	Node string `json:"node"`
-	// Facts are what cannot hold together.
+	// Facts are the conditions that conflict.
 	Facts []ConflictFact `json:"facts"`
 	// AnyOne is true if giving up any one of the facts is enough, with all else
-	// as it is. Where it is false, more than these stands in the way.
+	// as it is. Where it is false, other conditions also rule out the node.
 	AnyOne bool `json:"anyOne,omitempty"`
 	// SameOn counts the other nodes with the same conflict, as is proved for
 	// each: what is asked for is the same, and the claims, taints or pools in
@@ -39,7 +39,7 @@ type Remedy struct {
 	// Change says in a few words what is different.
 	Change string `json:"change"`
 	// Diff is the change of the files that the target was read from, as a
-	// unified diff. Only whoever has read the files can tell.
+	// unified diff. Only a program that has read the files knows it.
 	Diff string `json:"diff,omitempty"`
 	// Edits is what was different in the objects when the allocator was asked.
 	Edits []Edit `json:"edits,omitempty"`
