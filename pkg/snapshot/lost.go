@@ -32,7 +32,7 @@ func tellLost(next http.RoundTripper) http.RoundTripper {
 		var network net.Error
 		switch {
 		case err == nil, request.Context().Err() != nil:
-		case utilnet.IsConnectionReset(err), utilnet.IsProbableEOF(err), errors.As(err, &network) && network.Timeout():
+		case utilnet.IsConnectionReset(err), utilnet.IsProbableEOF(err), lostHTTP2Connection(err), errors.As(err, &network) && network.Timeout():
 			return nil, &noAnswerError{err: err}
 		}
 		return response, err

@@ -226,7 +226,7 @@ func describe(err error) string {
 		return fmt.Sprintf("its name %q could not be resolved", lookup.Name)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused; is the address right, and the server running?"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), lostHTTP2Connection(err):
 		return "it closed the connection"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "there is no route to it from here"
@@ -242,6 +242,23 @@ func describe(err error) string {
 		return "the request failed: " + request.Err.Error()
 	}
 	return "it answered with something that is no Kubernetes object; is there a proxy in between? (" + firstLine(err.Error()) + ")"
+}
+
+// lostHTTP2Connection reports whether requests ended with the HTTP/2 connection that
+// they shared. net/http has no types for it, only these texts (h2_bundle.go).
+func lostHTTP2Connection(err error) bool {
+	for _, text := range []string{
+		"http2: client conn is closed",
+		"http2: client conn not usable",
+		"http2: client conn could not be established",
+		"http2: client connection force closed",
+		"http2: client connection lost",
+	} {
+		if strings.Contains(err.Error(), text) {
+			return true
+		}
+	}
+	return false
 }
 
 func describeStatus(err error, status apierrors.APIStatus) string {

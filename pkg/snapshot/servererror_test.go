@@ -58,6 +58,15 @@ func TestCollectServerErrors(t *testing.T) {
 		{"no answer", plain(smallCluster().with(apiServer{"/api/v1/pods": http.HandlerFunc(hang)}), func(c *rest.Config) {
 			c.Timeout = 50 * time.Millisecond
 		}), "no answer in time"},
+		// The text of net/http, for which it has no type; at what moment it comes is
+		// up to the scheduling of goroutines.
+		{"shared connection breaks", plain(smallCluster(), func(c *rest.Config) {
+			c.Wrap(func(http.RoundTripper) http.RoundTripper {
+				return roundTripper(func(*http.Request) (*http.Response, error) {
+					return nil, errors.New("http2: client connection force closed via ClientConn.Close")
+				})
+			})
+		}), "it closed the connection"},
 		{"web page instead of the API", plain(html, nil), "something that is no Kubernetes object"},
 		{"web page instead of one list", plain(smallCluster().with(apiServer{"/api/v1/pods": html}), nil), "something that is no Kubernetes object"},
 		{"half an answer", plain(smallCluster().with(apiServer{"/api/v1/pods": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
