@@ -67,9 +67,6 @@ type decoded struct {
 	listed []string
 	// documents counts everything that was an object, skipped or not.
 	documents int
-	// unique is true for text whose objects have no field twice.
-	unique  bool
-	scanner *keyScanner
 	// purpose tells how to judge the objects: but for those of a cluster, as the
 	// API server judges what is about to be applied. It is set before decoding.
 	purpose purpose
@@ -167,7 +164,7 @@ func (d *decoded) header(data []byte, at place, apiVersion string) error {
 			"expected %s, found %q; was it saved by a newer version of this program?", api.APIVersion, apiVersion)})
 	}
 	text := withoutItems(data)
-	if err := firstError(checkSize(text), d.checkKeys(text)); err != nil {
+	if err := checkSize(text); err != nil {
 		return inputError(at, snapshotKind, err)
 	}
 	h, err := decodeAs[header](text)
@@ -229,9 +226,6 @@ func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 	if err := checkSize(data); err != nil {
 		return inputError(at, describeObject(data, kind), err)
 	}
-	if err := d.checkKeys(data); err != nil {
-		return inputError(at, describeObject(data, kind), err)
-	}
 	if d.purpose == asPreview && (kind != "ResourceSlice" || groupOf(apiVersion).Group != draGroup) {
 		return inputError(at, describeObject(data, kind), notPreview(apiVersion, kind))
 	}
@@ -253,6 +247,9 @@ func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 		}
 	}
 	if object == nil {
+		if err := checkText(data); err != nil {
+			return inputError(at, describeObject(data, kind), err)
+		}
 		d.skip(fmt.Sprintf("%s, Kind=%s", apiVersion, kind), 1)
 		if d.purpose != asCluster {
 			d.skippedNames = append(d.skippedNames, strings.Replace(describeObject(data, kind), "/", " ", 1))

@@ -4,16 +4,16 @@
 package snapshot
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
-	kjson "sigs.k8s.io/json"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // fieldError tells which field of an object has a value of the wrong type.
@@ -31,31 +31,49 @@ func (e *fieldError) Error() string {
 
 func (e *fieldError) Unwrap() error { return e.err }
 
+// decoding is how objects are decoded. It remembers types.
+var decoding = json.JoinOptions(json.WithUnmarshalers(json.UnmarshalFromFunc(decodeQuantity)), jsontext.AllowInvalidUTF8(true))
+
 // decodeAs decodes a JSON object with the rules of the API server: names are
 // case-sensitive and unknown ones are ignored. Errors are a [*fieldError] or a
-// syntax error.
+// [*syntaxError].
 func decodeAs[T any](data []byte) (*T, error) {
-	if err := checkQuantities(data, reflect.TypeFor[T]()); err != nil {
-		return nil, err
-	}
 	object := new(T)
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, object); err != nil {
+	if err := json.Unmarshal(data, object, decoding); err != nil {
 		return nil, explainDecoding(data, reflect.TypeFor[T](), err)
 	}
 	return object, nil
 }
 
-// explainDecoding finds the field that the decoder failed at. It decodes the
-// object piece by piece, which is slow, but only done once.
+// checkText fails for the text of an object that is not decoded, if it is not JSON
+// or has a field twice.
+func checkText(data []byte) error {
+	var value jsontext.Value
+	if err := json.Unmarshal(data, &value, decoding); err != nil {
+		return explainDecoding(data, nil, err)
+	}
+	return nil
+}
+
+// explainDecoding words the error of the decoder. There is no type for an object
+// of another kind.
 func explainDecoding(data []byte, kind reflect.Type, err error) error {
-	if isSyntax, offset := kjson.SyntaxErrorOffset(err); isSyntax {
-		return &syntaxError{offset: offset, err: err}
+	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		if errors.Is(err, jsontext.ErrDuplicateName) {
+			path, _, _ := locate(data, kind, syntactic.JSONPointer)
+			return &fieldError{path, errDuplicateKey}
+		}
+		return &syntaxError{offset: syntactic.ByteOffset, err: syntactic.Err}
 	}
-	field, cause := locate(data, kind, "")
-	if cause == nil {
-		cause = err
+	semantic, ok := errors.AsType[*json.SemanticError](err)
+	if !ok {
+		return err
 	}
-	return &fieldError{field: strings.TrimPrefix(field, "."), err: cause}
+	path, kind, value := locate(data, kind, semantic.JSONPointer)
+	if exponent, ok := errors.AsType[*exponentError](err); ok {
+		return &fieldError{path, exponent}
+	}
+	return &fieldError{path, wrongValue(value, kind, cmp.Or(semantic.Err, err))}
 }
 
 // syntaxError is text that is not JSON.
@@ -67,64 +85,70 @@ type syntaxError struct {
 func (e *syntaxError) Error() string { return "not JSON: " + e.err.Error() }
 func (e *syntaxError) Unwrap() error { return e.err }
 
-// locate returns the path of the first field, in alphabetical order, that
-// cannot be decoded, and what is wrong with it. The error is nil if there is
-// none.
-func locate(data []byte, kind reflect.Type, path string) (string, error) {
-	target := reflect.New(kind)
-	err := kjson.UnmarshalCaseSensitivePreserveInts(data, target.Interface())
-	if err == nil {
-		return path, nil
-	}
-	if _, custom := target.Interface().(json.Unmarshaler); custom {
-		return path, describeCustom(data, kind, err)
-	}
-	switch kind.Kind() { //nolint:exhaustive // the others have no parts
-	case reflect.Pointer:
-		return locate(data, kind.Elem(), path)
-	case reflect.Struct:
-		return locateInStruct(data, kind, path)
-	case reflect.Slice, reflect.Array:
-		var elements []json.RawMessage
-		if kind.Elem().Kind() == reflect.Uint8 || json.Unmarshal(data, &elements) != nil {
-			return path, wrongType(data, kind)
+// locate follows a pointer into the text of an object of some type. It returns the
+// field path, and the type and the text of what is there. Below a type that decodes
+// itself there is no type.
+func locate(data []byte, kind reflect.Type, pointer jsontext.Pointer) (path string, at reflect.Type, value []byte) {
+	for token := range pointer.Tokens() {
+		for kind != nil && kind.Kind() == reflect.Pointer {
+			kind = kind.Elem()
 		}
-		for i, element := range elements {
-			if at, err := locate(element, kind.Elem(), path+"["+strconv.Itoa(i)+"]"); err != nil {
-				return at, err
+		if kind != nil && reflect.PointerTo(kind).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+			kind = nil
+		}
+		data = data[skipSpace(data, 0):]
+		switch {
+		case len(data) > 0 && data[0] == '[':
+			path += "[" + token + "]"
+			kind = elementOf(kind)
+			data = elementAt(data, token)
+		case kind != nil && kind.Kind() == reflect.Map:
+			path += "[" + strconv.Quote(token) + "]"
+			kind = elementOf(kind)
+			data = fieldAt(data, token)
+		default:
+			path += "." + token
+			if kind != nil && kind.Kind() == reflect.Struct {
+				types := map[string]reflect.Type{}
+				fieldTypes(kind, types)
+				kind = types[token]
 			}
-		}
-	case reflect.Map:
-		var entries map[string]json.RawMessage
-		if json.Unmarshal(data, &entries) != nil {
-			return path, wrongType(data, kind)
-		}
-		for _, key := range slices.Sorted(maps.Keys(entries)) {
-			if at, err := locate(entries[key], kind.Elem(), path+"["+strconv.Quote(key)+"]"); err != nil {
-				return at, err
-			}
+			data = fieldAt(data, token)
 		}
 	}
-	return path, wrongType(data, kind)
+	return strings.TrimPrefix(path, "."), kind, data
 }
 
-func locateInStruct(data []byte, kind reflect.Type, path string) (string, error) {
-	var values map[string]json.RawMessage
-	if json.Unmarshal(data, &values) != nil {
-		return path, wrongType(data, kind)
+func elementOf(kind reflect.Type) reflect.Type {
+	if kind == nil || kind.Kind() != reflect.Slice && kind.Kind() != reflect.Map {
+		return nil
 	}
-	types := map[string]reflect.Type{}
-	fieldTypes(kind, types)
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		fieldType, known := types[name]
-		if !known {
-			continue
+	return kind.Elem()
+}
+
+// fieldAt is the text of a field of an object, empty if there is none.
+func fieldAt(data []byte, name string) (value []byte) {
+	_, _ = eachField(data, 0, func(key []byte, at int) (int, bool, error) {
+		end, err := skipValue(data, at)
+		if unquoted, _ := jsontext.AppendUnquote(nil, slices.Concat([]byte{'"'}, key, []byte{'"'})); err == nil && string(unquoted) == name {
+			value = data[at:end]
 		}
-		if at, err := locate(values[name], fieldType, path+"."+name); err != nil {
-			return at, err
-		}
+		return end, value == nil, err
+	})
+	return value
+}
+
+// elementAt is the text of an element of a list, empty if there is none.
+func elementAt(data []byte, index string) []byte {
+	i, err := strconv.Atoi(index)
+	if err != nil {
+		return nil
 	}
-	return path, errors.New("cannot be decoded")
+	items, _, err := arrayItems(data, 0)
+	if err != nil || i >= len(items) {
+		return nil
+	}
+	return data[items[i].from:items[i].to]
 }
 
 // fieldTypes collects the types of a struct's fields by their JSON names.
@@ -136,14 +160,21 @@ func fieldTypes(kind reflect.Type, types map[string]reflect.Type) {
 			fieldTypes(field.Type, types)
 			continue
 		}
-		if name == "" {
-			name = field.Name
-		}
-		types[name] = field.Type
+		types[cmp.Or(name, field.Name)] = field.Type
 	}
 }
 
-func wrongType(data []byte, kind reflect.Type) error {
+// wrongValue tells what a value of a type has to be.
+func wrongValue(data []byte, kind reflect.Type, err error) error {
+	for kind != nil && kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	if kind == nil {
+		return err
+	}
+	if reflect.PointerTo(kind).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return describeCustom(data, kind, err)
+	}
 	return fmt.Errorf("expected %s, found %s", typeInWords(kind), valueInWords(data))
 }
 

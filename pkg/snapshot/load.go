@@ -145,14 +145,11 @@ func read(ctx context.Context, paths []string, opts Options, purpose purpose, li
 	jobs := make(chan job, 2*workers)
 	for range workers {
 		group.Go(func() {
-			var scanner keyScanner
 			for j := range jobs {
 				if j.index > failed.Load() || ctx.Err() != nil {
 					continue
 				}
-				j.scanner = &scanner
 				j.err = decodeWithin(ctx, memory, j.part, &j.decoded)
-				j.scanner = nil
 				// The text is no longer needed.
 				j.part.data, j.part.items = nil, nil
 				for first := failed.Load(); j.err != nil && j.part.whole == nil && j.index < first; first = failed.Load() {
@@ -236,7 +233,7 @@ func mergeResults(ctx context.Context, memory *memory, results []*result) (*deco
 			continue
 		}
 		done[whole] = true
-		again := decoded{purpose: r.purpose, scanner: &keyScanner{}}
+		again := decoded{purpose: r.purpose}
 		if err := decodeWithin(ctx, memory, whole, &again); err != nil {
 			return nil, err
 		}
@@ -282,8 +279,6 @@ func decodePart(p *part, d *decoded) error {
 		}
 		return nil
 	}
-	// The parser does not take a field twice.
-	d.unique = true
 	converted, err := yamlToJSON(p.data)
 	if err != nil {
 		return inputError(p.at, "", yamlError(err, p.linesBefore))

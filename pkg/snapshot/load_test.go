@@ -331,7 +331,7 @@ func TestLoadErrors(t *testing.T) {
 		"key of a list's item":  {`{"apiVersion":"v1","kind":"List","items":[` + classJSON + `,{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"","b":"","a":""}}]}`, "item 2 of List (ConfigMap): data.a: duplicate key"},
 		"key of a large object": {`{"apiVersion":"v1","kind":"ConfigMap","data":{` + manyKeys + `"k7":""}}`, "ConfigMap: data.k7: duplicate key"},
 		"key of parameters":     {strings.Replace(classJSON, "}}", `},"spec":{"config":[{"opaque":{"driver":"d","parameters":{"a":[{"b":1,"b":2}]}}}]}}`, 1), "spec.config[0].opaque.parameters.a[0].b: duplicate key"},
-		"key of the header":     {`{"apiVersion":"dra.kubectl.dev/v1alpha1","kind":"Snapshot","gates":{"DRAx":{"enabled":true},"DRAx":{"enabled":false}},"items":[]}`, "Snapshot: gates.DRAx: duplicate key"},
+		"key of the header":     {`{"apiVersion":"dra.kubectl.dev/v1alpha1","kind":"Snapshot","gates":{"DRAx":{"enabled":true},"DRAx":{"enabled":false}},"items":[]}`, `Snapshot: gates["DRAx"]: duplicate key`},
 		"YAML key twice":        {classJSON + "\n---\n" + claimYAML + "  a: b\nspec: {}\n", `document 2: line 12: "spec": duplicate key`},
 		"YAML keys alike":       {"apiVersion: v1\nkind: ConfigMap\ndata: {1: a, '1': b}", `document 1: "1": duplicate key`},
 		"kind of an owner":      {owned("kind: 'x$(touch pwned)', apiVersion: v1, name: a"), `document 1: ResourceClaim/ml/train: metadata.ownerReferences[0].kind: expected a kind (letters, digits and "-"), found "x$(touch pwned)"`},

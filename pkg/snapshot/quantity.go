@@ -4,17 +4,15 @@
 package snapshot
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -30,149 +28,31 @@ const maxExponent = 99
 // longExponent is an exponent beyond that.
 var longExponent = regexp.MustCompile(`[eE][+-]?0*[1-9][0-9]{2,}`)
 
-// checkQuantities fails for the text of an object of a type with a quantity that
-// takes forever to decode, or to work with after that.
-func checkQuantities(data []byte, kind reflect.Type) error {
-	if !mayHaveLongExponent(data) {
-		return nil
-	}
-	path, err := locateLongExponent(data, kind, "")
-	if err == nil {
-		return nil
-	}
-	return &fieldError{strings.TrimPrefix(path, "."), err}
+// exponentError is a quantity with an exponent beyond that.
+type exponentError struct{ quantity string }
+
+func (e *exponentError) Error() string {
+	return fmt.Sprintf("expected a quantity with an exponent between -%d and %d, found %s", maxExponent, maxExponent, shortened(e.quantity))
 }
 
-// mayHaveLongExponent looks for a number with a long exponent anywhere in a JSON
-// text, also where it is no quantity. An escape, which the text of a quantity
-// does not need, may stand for a part of one.
-func mayHaveLongExponent(data []byte) bool {
-	return anyAt(data, "e", isLongNumber) || anyAt(data, "E", isLongNumber) || anyAt(data, `\u`, isEscapedNumber)
+// decodeQuantity decodes a quantity unless that, or working with it, takes forever.
+func decodeQuantity(decoder *jsontext.Decoder, quantity *resource.Quantity) error {
+	text, err := decoder.ReadValue()
+	if err != nil {
+		return err
+	}
+	if err := checkExponent(string(text)); err != nil {
+		return err
+	}
+	return quantity.UnmarshalJSON(text)
 }
 
-// anyAt reports whether what is asked is true of any place of a text.
-func anyAt(data []byte, text string, is func(data []byte, i int) bool) bool {
-	for i := 0; ; i++ {
-		next := bytes.Index(data[i:], []byte(text))
-		if next < 0 {
-			return false
-		}
-		if i += next; is(data, i) {
-			return true
-		}
-	}
-}
-
-// isEscapedNumber reports whether the escape at i stands for a letter, a digit or
-// a sign of a number.
-func isEscapedNumber(data []byte, i int) bool {
-	return i+5 < len(data) && data[i+2] == '0' && data[i+3] == '0' && strings.IndexByte("2346", data[i+4]) >= 0 && !isMarkup(data[i+4:i+6])
-}
-
-// isLongNumber reports whether the letter at i is that of a long exponent, with
-// nothing else around it than a number: hashes have such letters, too.
-func isLongNumber(data []byte, i int) bool {
-	if i == 0 || (data[i-1] < '0' || data[i-1] > '9') && data[i-1] != '.' {
-		return false
-	}
-	end := i + 1
-	if end < len(data) && (data[end] == '+' || data[end] == '-') {
-		end++
-	}
-	for end < len(data) && data[end] == '0' {
-		end++
-	}
-	first := end
-	for end < len(data) && data[end] >= '0' && data[end] <= '9' {
-		end++
-	}
-	if end-first < 3 || end < len(data) && !isDelimiter(data[end]) {
-		return false
-	}
-	start := i
-	for start > 0 && (data[start-1] >= '0' && data[start-1] <= '9' || data[start-1] == '.' || data[start-1] == '-' || data[start-1] == '+') {
-		start--
-	}
-	return start == 0 || isDelimiter(data[start-1])
-}
-
-// isMarkup recognizes the escapes of the encoder of Go, which writes <, > and &
-// that way.
-func isMarkup(digits []byte) bool {
-	switch strings.ToLower(string(digits)) {
-	case "3c", "3e", "26":
-		return true
-	default:
-		return false
-	}
-}
-
-// locateLongExponent returns the path of the first field, in alphabetical order,
-// that has a quantity with a long exponent. What cannot be decoded is left to the
-// decoder.
-func locateLongExponent(data []byte, kind reflect.Type, path string) (string, error) {
-	if kind == reflect.TypeFor[resource.Quantity]() {
-		return path, checkQuantity(data)
-	}
-	if _, custom := reflect.New(kind).Interface().(json.Unmarshaler); custom {
-		return path, nil
-	}
-	switch kind.Kind() { //nolint:exhaustive // the others have no parts
-	case reflect.Pointer:
-		return locateLongExponent(data, kind.Elem(), path)
-	case reflect.Struct:
-		var values map[string]json.RawMessage
-		if json.Unmarshal(data, &values) != nil {
-			return path, nil
-		}
-		types := map[string]reflect.Type{}
-		fieldTypes(kind, types)
-		for _, name := range slices.Sorted(maps.Keys(values)) {
-			if fieldType, known := types[name]; known {
-				if at, err := locateLongExponent(values[name], fieldType, path+"."+name); err != nil {
-					return at, err
-				}
-			}
-		}
-	case reflect.Slice, reflect.Array:
-		var elements []json.RawMessage
-		if kind.Elem().Kind() == reflect.Uint8 || json.Unmarshal(data, &elements) != nil {
-			return path, nil
-		}
-		for i, element := range elements {
-			if at, err := locateLongExponent(element, kind.Elem(), path+"["+strconv.Itoa(i)+"]"); err != nil {
-				return at, err
-			}
-		}
-	case reflect.Map:
-		var entries map[string]json.RawMessage
-		if json.Unmarshal(data, &entries) != nil {
-			return path, nil
-		}
-		for _, key := range slices.Sorted(maps.Keys(entries)) {
-			if at, err := locateLongExponent(entries[key], kind.Elem(), path+"["+strconv.Quote(key)+"]"); err != nil {
-				return at, err
-			}
-		}
-	}
-	return path, nil
-}
-
-// checkQuantity fails for the JSON text of a quantity, a string or a number, with
-// a long exponent.
-func checkQuantity(data []byte) error {
-	text := string(data)
-	if strings.HasPrefix(text, `"`) && json.Unmarshal(data, &text) != nil {
-		return nil
-	}
-	return checkExponent(text)
-}
-
+// checkExponent fails for the text of a quantity with a long exponent.
 func checkExponent(text string) error {
 	if !strings.ContainsAny(text, "eE") || !longExponent.MatchString(text) {
 		return nil
 	}
-	return fmt.Errorf("expected a quantity with an exponent between -%d and %d, found %s", maxExponent, maxExponent, shortened(text))
+	return &exponentError{strings.Trim(text, `"`)}
 }
 
 // leftOutError is an object that the API server has and that a snapshot cannot

@@ -13,6 +13,19 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
+// TestEscapedExponents reads quantities with escapes, which neither Kubernetes nor
+// this program decodes.
+func TestEscapedExponents(t *testing.T) {
+	for _, quantity := range []string{`1\u0065-999999999`, `1e-\u0039999999999`, `\u0031e-999999999`} {
+		object := `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x"}, "status": {"allocatable": {"cpu": "` + quantity + `"}}}`
+		_, err := snapshot.Load(t.Context(), []string{"-"}, snapshot.Options{Stdin: strings.NewReader(object)})
+		var input *snapshot.InputError
+		if !errors.As(err, &input) || input.Field != `status.allocatable["cpu"]` || !strings.HasPrefix(input.Err.Error(), "expected a quantity") {
+			t.Errorf("%s: %v", quantity, err)
+		}
+	}
+}
+
 // TestLongExponents reads quantities that take forever to decode or to compare,
 // and texts that only look like them.
 func TestLongExponents(t *testing.T) {
@@ -40,8 +53,9 @@ func TestLongExponents(t *testing.T) {
 		{"with zeros", device(`"1e` + strings.Repeat("0", 100) + `100"`), capacity},
 		{"beyond 32 bits", device(`"1e4294967300"`), capacity},
 		{"a number", device(`1e-` + long), capacity},
-		{"escaped", device(`"1\u0065-` + long + `"`), capacity},
-		{"an escaped digit", device(`"1e-\u0039` + long + `"`), capacity},
+		{"with spaces around it", device(`"  1e-` + long + ` "`), capacity},
+		{"with another space", device("\"\u00a01e-" + long + `"`), capacity},
+		{"after a sign", device(`"+1e-` + long + `"`), capacity},
 		{"the bound", device(`"1e99"`), ""},
 		{"the other bound", device(`"1e-99"`), ""},
 		{"just beyond", device(`"1e100"`), capacity},
