@@ -94,34 +94,41 @@ func bounded[P metav1.Object](convert func(object any) (P, error)) func(object a
 	}
 }
 
-// quantityTypes has for types whether there may be a quantity in one.
-type quantityTypes map[reflect.Type]bool
+// quantityTypes has the types in whose values there may be a quantity; of structs,
+// the fields that have one.
+type quantityTypes map[reflect.Type][]int
 
 // holds reports whether there may be a quantity in a value of a type.
 func (t quantityTypes) holds(kind reflect.Type) bool {
-	if found, known := t[kind]; known {
-		return found
+	if fields, known := t[kind]; known {
+		return fields != nil
 	}
 	// A type that has itself in it has no quantity for that.
-	t[kind] = false
+	t[kind] = nil
 	switch kind.Kind() { //nolint:exhaustive // the others have no parts
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		t[kind] = t.holds(kind.Elem())
+		if t.holds(kind.Elem()) {
+			t[kind] = []int{}
+		}
 	case reflect.Struct:
-		t[kind] = kind == reflect.TypeFor[resource.Quantity]()
+		if kind == reflect.TypeFor[resource.Quantity]() {
+			t[kind] = []int{}
+			return true
+		}
 		for i := range kind.NumField() {
 			if kind.Field(i).IsExported() && t.holds(kind.Field(i).Type) {
-				t[kind] = true
+				t[kind] = append(t[kind], i)
 			}
 		}
 	}
-	return t[kind]
+	return t[kind] != nil
 }
 
-// locate returns the path of a field that has a quantity with a long exponent: of
-// the first one, with the keys of maps in alphabetical order.
+// locate returns the path of a field of an addressable value that has a quantity with
+// a long exponent: of the first one, with the keys of maps in alphabetical order.
 func (t quantityTypes) locate(value reflect.Value) (path string, err error) {
-	if !t[value.Type()] {
+	fields := t[value.Type()]
+	if fields == nil {
 		return "", nil
 	}
 	switch value.Kind() { //nolint:exhaustive // the others have no parts
@@ -136,8 +143,13 @@ func (t quantityTypes) locate(value reflect.Value) (path string, err error) {
 			}
 		}
 	case reflect.Map:
+		if value.Len() == 0 {
+			return "", nil
+		}
+		entry := reflect.New(value.Type().Elem()).Elem()
 		for entries := value.MapRange(); entries.Next(); {
-			if below, found := t.locate(entries.Value()); found != nil {
+			entry.SetIterValue(entries)
+			if below, found := t.locate(entry); found != nil {
 				if below = fmt.Sprintf("[%q]%s", entries.Key(), below); err == nil || below < path {
 					path, err = below, found
 				}
@@ -145,14 +157,14 @@ func (t quantityTypes) locate(value reflect.Value) (path string, err error) {
 		}
 	case reflect.Struct:
 		if value.Type() == reflect.TypeFor[resource.Quantity]() {
-			// A copy, since the text would stay in it.
-			quantity, _ := value.Interface().(resource.Quantity)
+			quantity, _ := value.Addr().Interface().(*resource.Quantity)
 			if _, small := quantity.AsInt64(); small {
 				return "", nil
 			}
-			return "", checkExponent(quantity.String())
+			// Of a copy, since the text would stay in it.
+			return "", checkExponent(new(quantity.DeepCopy()).String())
 		}
-		for i := range value.NumField() {
+		for _, i := range fields {
 			if path, err := t.locate(value.Field(i)); err != nil {
 				field := value.Type().Field(i)
 				if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
