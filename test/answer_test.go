@@ -53,7 +53,7 @@ func ask(t *testing.T, explained explainer, kubeconfig, namespace, pod string) (
 	if err != nil {
 		return answer{}, err
 	}
-	explanation, err := explained(t, snap, explain.Options{Kind: explain.KindPod, Namespace: namespace, Name: pod})
+	explanation, err := explained(t, snap, explain.Options{Kind: api.KindPod, Namespace: namespace, Name: pod})
 	if err != nil {
 		return answer{}, err
 	}
@@ -328,7 +328,7 @@ func (a answer) checkReplay(ctx context.Context, t *testing.T) {
 	index := slices.Index(a.snapshot.Pods, a.snapshot.Pod(a.Target.Namespace, a.Target.Name))
 	redacted := snapshot.Redact(a.snapshot)
 	pod := redacted.Pods[index]
-	again, err := unhurried(t, redacted, explain.Options{Kind: explain.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+	again, err := unhurried(t, redacted, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 	if err != nil {
 		t.Errorf("explain from a redacted snapshot: %v", err)
 		return

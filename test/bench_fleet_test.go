@@ -103,7 +103,7 @@ func askPlainly(b *testing.B, snap *snapshot.Snapshot) {
 
 func explainAndPrint(b *testing.B, snap *snapshot.Snapshot) {
 	b.Helper()
-	e, err := explain.Explain(b.Context(), snap, explain.Options{Kind: explain.KindClaim, Namespace: "waiting", Name: "waiting"})
+	e, err := explain.Explain(b.Context(), snap, explain.Options{Kind: api.KindClaim, Namespace: "waiting", Name: "waiting"})
 	if err != nil {
 		b.Fatal(err)
 	}

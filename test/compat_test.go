@@ -19,6 +19,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -67,7 +68,7 @@ func verdicts(t *testing.T, snap *snapshot.Snapshot) map[string]map[string]strin
 	t.Helper()
 	answers := map[string]map[string]string{}
 	for _, pod := range snap.Pods {
-		e, err := explain.Explain(t.Context(), snap, explain.Options{Kind: explain.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+		e, err := explain.Explain(t.Context(), snap, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 		if err != nil {
 			t.Fatal(err)
 		}

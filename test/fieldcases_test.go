@@ -119,10 +119,10 @@ func (c *fieldCase) checkRedacted(t *testing.T, snap *snapshot.Snapshot, plain *
 	redacted := snapshot.Redact(snap)
 	target := c.target
 	switch target.Kind {
-	case explain.KindPod:
+	case api.KindPod:
 		i := slices.IndexFunc(snap.Pods, func(p *corev1.Pod) bool { return p.Namespace == target.Namespace && p.Name == target.Name })
 		target.Namespace, target.Name = redacted.Pods[i].Namespace, redacted.Pods[i].Name
-	case explain.KindClaim:
+	case api.KindClaim:
 		i := slices.IndexFunc(snap.Claims, func(c *resourceapi.ResourceClaim) bool {
 			return c.Namespace == target.Namespace && c.Name == target.Name
 		})
@@ -208,11 +208,11 @@ func parseAsk(ask string) (explain.Options, error) {
 	kind, name, _ := strings.Cut(words[0], "/")
 	switch kind {
 	case "pod":
-		kind = explain.KindPod
+		kind = api.KindPod
 	case "claim":
-		kind = explain.KindClaim
+		kind = api.KindClaim
 	case "template":
-		kind = explain.KindTemplate
+		kind = api.KindTemplate
 	}
 	return explain.Options{Kind: kind, Namespace: words[2], Name: name}, nil
 }

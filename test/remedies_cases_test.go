@@ -6,7 +6,7 @@ package test
 import (
 	"fmt"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // remedyCase is a reason for which nothing fits, and a remedy for it. In all
@@ -17,7 +17,7 @@ type remedyCase struct {
 	name string
 	// kinds are those of the edits that the remedy has, and no others; change is
 	// a part of what it says, where several remedies have these kinds.
-	kinds  []explain.EditKind
+	kinds  []whatif.EditKind
 	change string
 	// owners make the pods, all kinds of them if there are none; replicas is how
 	// many pods a workload has, 2 if it is 0.
@@ -55,81 +55,81 @@ func exactly(fields string) string {
 // remedyCases has every kind of edit; [TestRemediesWork] fails for one without a
 // case.
 func remedyCases() []remedyCase {
-	kinds := func(list ...explain.EditKind) []explain.EditKind { return list }
+	kinds := func(list ...whatif.EditKind) []whatif.EditKind { return list }
 	// What the commands do depends on the owner, and on whether they change a
 	// template of claims or the pods. The first case of both has all owners.
 	some, editable := []string{"pod", "job"}, []string{"pod", "deployment", "replicaset", "statefulset", "job", "cronjob", "replicationcontroller"}
 	return []remedyCase{
-		{name: "count", kinds: kinds(explain.EditDeviceCount), claim: exactly(", count: 8")},
-		{name: "count-of-workload", target: "workload", kinds: kinds(explain.EditDeviceCount), owners: []string{"deployment", "job", "statefulset", "trainer"}, claim: exactly(", count: 8")},
-		{name: "count-of-template", target: "template", kinds: kinds(explain.EditDeviceCount), owners: []string{"pod", "deployment", "job"}, claim: exactly(", count: 8")},
+		{name: "count", kinds: kinds(whatif.EditDeviceCount), claim: exactly(", count: 8")},
+		{name: "count-of-workload", target: "workload", kinds: kinds(whatif.EditDeviceCount), owners: []string{"deployment", "job", "statefulset", "trainer"}, claim: exactly(", count: 8")},
+		{name: "count-of-template", target: "template", kinds: kinds(whatif.EditDeviceCount), owners: []string{"pod", "deployment", "job"}, claim: exactly(", count: 8")},
 		{
-			name: "all", kinds: kinds(explain.EditAllocationMode, explain.EditDeviceCount), owners: some, nodes: 1, replicas: 1,
+			name: "all", kinds: kinds(whatif.EditAllocationMode, whatif.EditDeviceCount), owners: some, nodes: 1, replicas: 1,
 			claim: exactly(", allocationMode: All"), objects: holderOf("gpu-0"),
 		},
 		{
-			name: "selector", kinds: kinds(explain.EditSelector), owners: some,
+			name: "selector", kinds: kinds(whatif.EditSelector), owners: some,
 			claim: exactly(`, selectors: [{cel: {expression: "device.attributes['$C.example.com'].model == 'B'"}}]`),
 		},
 		{
-			name: "capacity", kinds: kinds(explain.EditCapacity), owners: some,
+			name: "capacity", kinds: kinds(whatif.EditCapacity), owners: some,
 			devices: "[{name: gpu-0, allowMultipleAllocations: true, capacity: {memory: {value: 40Gi}}}]",
 			claim:   exactly(", capacity: {requests: {memory: 80Gi}}"),
 		},
 		{
-			name: "constraint", kinds: kinds(explain.EditConstraint), owners: []string{"pod", "deployment"},
+			name: "constraint", kinds: kinds(whatif.EditConstraint), owners: []string{"pod", "deployment"},
 			claim: "{devices: {requests: [{name: gpus, exactly: {deviceClassName: $C, count: 4}}], constraints: [{matchAttribute: $C.example.com/root}]}}",
 		},
 		{
-			name: "capacity-name", kinds: kinds(explain.EditCapacity), owners: []string{"pod", "deployment"},
+			name: "capacity-name", kinds: kinds(whatif.EditCapacity), owners: []string{"pod", "deployment"},
 			devices: "[{name: gpu-0, allowMultipleAllocations: true, capacity: {memory: {value: 40Gi}}}]",
 			claim:   exactly(", capacity: {requests: {memroy: 10Gi}}"),
 		},
 		{
-			name: "capacity-of-nothing", kinds: kinds(explain.EditCapacity), owners: []string{"pod", "deployment"},
+			name: "capacity-of-nothing", kinds: kinds(whatif.EditCapacity), owners: []string{"pod", "deployment"},
 			devices: "[{name: gpu-0, allowMultipleAllocations: true, capacity: {memory: {value: 40Gi}}}]",
 			claim:   exactly(", capacity: {requests: {bandwidth: 10Gi}}"),
 		},
 		{
-			name: "constraint-name", kinds: kinds(explain.EditConstraint), owners: []string{"pod", "deployment"},
+			name: "constraint-name", kinds: kinds(whatif.EditConstraint), owners: []string{"pod", "deployment"},
 			devices: "[{name: gpu-0, attributes: {root: {string: a}}}, {name: gpu-1, attributes: {root: {string: a}}}]",
 			claim:   "{devices: {requests: [{name: gpus, exactly: {deviceClassName: $C, count: 2}}], constraints: [{matchAttribute: $C.example.com/rot}]}}",
 		},
 		{
-			name: "tolerate-device-taint", kinds: kinds(explain.EditDeviceToleration), owners: []string{"pod", "daemonset"},
+			name: "tolerate-device-taint", kinds: kinds(whatif.EditDeviceToleration), owners: []string{"pod", "daemonset"},
 			devices: "[{name: gpu-0, taints: [{key: ecc, value: bad, effect: NoSchedule}]}]", claim: exactly(""),
 		},
 		{
-			name: "class", kinds: kinds(explain.EditDeviceClassName), owners: some,
+			name: "class", kinds: kinds(whatif.EditDeviceClassName), owners: some,
 			claim: "{devices: {requests: [{name: gpus, exactly: {deviceClassName: $Cx}}]}}",
 		},
 		{
-			name: "request", kinds: kinds(explain.EditRequest), owners: some, devices: "[{name: gpu-0}]",
+			name: "request", kinds: kinds(whatif.EditRequest), owners: some, devices: "[{name: gpu-0}]",
 			claim: "{devices: {requests: [{name: a, exactly: {deviceClassName: $C}}, {name: b, exactly: {deviceClassName: $C}}]}}",
 		},
 		{
-			name: "several", kinds: kinds(explain.EditSelector, explain.EditConstraint), owners: []string{"pod", "deployment"},
+			name: "several", kinds: kinds(whatif.EditSelector, whatif.EditConstraint), owners: []string{"pod", "deployment"},
 			claim: `{devices: {requests: [{name: gpus, exactly: {deviceClassName: $C, count: 4, selectors: [{cel: {expression: "device.attributes['$C.example.com'].model == 'B'"}}]}}],
   constraints: [{matchAttribute: $C.example.com/root}]}}`,
 		},
 		{
-			name: "guard", kinds: kinds(explain.EditSelector), owners: some, devices: "[{name: gpu-0}, {name: gpu-1, attributes: {model: {string: A}}}, {name: gpu-2, attributes: {model: {string: A}}}]",
+			name: "guard", kinds: kinds(whatif.EditSelector), owners: some, devices: "[{name: gpu-0}, {name: gpu-1, attributes: {model: {string: A}}}, {name: gpu-2, attributes: {model: {string: A}}}]",
 			claim: exactly(`, selectors: [{cel: {expression: "device.attributes['$C.example.com'].model == 'A'"}}]`),
 		},
 		{
-			name: "no-admin-access", kinds: kinds(explain.EditAdminAccess), owners: some, labels: "resource.kubernetes.io/admin-access",
+			name: "no-admin-access", kinds: kinds(whatif.EditAdminAccess), owners: some, labels: "resource.kubernetes.io/admin-access",
 			claim: exactly(", adminAccess: true"),
 		},
 		{
-			name: "admin-access", kinds: kinds(explain.EditNamespaceLabel), owners: some, labels: "resource.kubernetes.io/admin-access",
+			name: "admin-access", kinds: kinds(whatif.EditNamespaceLabel), owners: some, labels: "resource.kubernetes.io/admin-access",
 			claim: exactly(", adminAccess: true"),
 		},
 		{
-			name: "class-selector", kinds: kinds(explain.EditClassSelector), owners: some, devices: "[{name: gpu-0}, {name: gpu-1, attributes: {model: {string: A}}}, {name: gpu-2, attributes: {model: {string: A}}}]",
+			name: "class-selector", kinds: kinds(whatif.EditClassSelector), owners: some, devices: "[{name: gpu-0}, {name: gpu-1, attributes: {model: {string: A}}}, {name: gpu-2, attributes: {model: {string: A}}}]",
 			class: `{selectors: [{cel: {expression: "device.driver == '$C.example.com' && device.attributes['$C.example.com'].model == 'A'"}}]}`, claim: exactly(""),
 		},
 		{
-			name: "taint-rule", kinds: kinds(explain.EditTaintRule), owners: some, claim: exactly(""), objects: `
+			name: "taint-rule", kinds: kinds(whatif.EditTaintRule), owners: some, claim: exactly(""), objects: `
 apiVersion: resource.k8s.io/v1
 kind: DeviceTaintRule
 metadata: {name: $C}
@@ -137,39 +137,39 @@ spec: {deviceSelector: {driver: $C.example.com}, taint: {key: xid, effect: NoSch
 `,
 		},
 		{
-			name: "released", kinds: kinds(explain.EditAllocation), without: true, owners: []string{"pod"}, nodes: 1, devices: "[{name: gpu-0}]",
+			name: "released", kinds: kinds(whatif.EditAllocation), without: true, owners: []string{"pod"}, nodes: 1, devices: "[{name: gpu-0}]",
 			claim: exactly(""), objects: holderOf("gpu-0"),
 		},
 		{
-			name: "pool", kinds: kinds(explain.EditPoolSlices), without: true, owners: []string{"pod"}, nodes: 1, devices: "[{name: gpu-0}], ",
+			name: "pool", kinds: kinds(whatif.EditPoolSlices), without: true, owners: []string{"pod"}, nodes: 1, devices: "[{name: gpu-0}], ",
 			claim: exactly(""),
 		},
-		{name: "node-selector", kinds: kinds(explain.EditNodeSelector), owners: editable, claim: exactly(""), pod: "nodeSelector: {zone: moon}"},
+		{name: "node-selector", kinds: kinds(whatif.EditNodeSelector), owners: editable, claim: exactly(""), pod: "nodeSelector: {zone: moon}"},
 		{
-			name: "node-selector-of-workload", target: "workload", kinds: kinds(explain.EditNodeSelector), owners: []string{"deployment", "job", "cronjob", "replicationcontroller", "statefulset", "trainer"},
+			name: "node-selector-of-workload", target: "workload", kinds: kinds(whatif.EditNodeSelector), owners: []string{"deployment", "job", "cronjob", "replicationcontroller", "statefulset", "trainer"},
 			claim: exactly(""), pod: "nodeSelector: {case: $C, zone: moon}",
 		},
 		{
-			name: "node-selector-of-unknown-owner", target: "pod", kinds: kinds(explain.EditNodeSelector), owners: []string{"trainer"}, without: true,
+			name: "node-selector-of-unknown-owner", target: "pod", kinds: kinds(whatif.EditNodeSelector), owners: []string{"trainer"}, without: true,
 			claim: exactly(""), pod: "nodeSelector: {case: $C, zone: moon}",
 		},
 		{
-			name: "node-affinity", kinds: kinds(explain.EditNodeAffinity), owners: some, claim: exactly(""),
+			name: "node-affinity", kinds: kinds(whatif.EditNodeAffinity), owners: some, claim: exactly(""),
 			pod: "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: [moon]}]}]}}}",
 		},
 		{
-			name: "toleration", kinds: kinds(explain.EditPodToleration), owners: editable, claim: exactly(""),
+			name: "toleration", kinds: kinds(whatif.EditPodToleration), owners: editable, claim: exactly(""),
 			node: "spec: {taints: [{key: dedicated, value: x, effect: NoSchedule}]}",
 		},
 		{
-			name: "node-taint", kinds: kinds(explain.EditNodeTaint), owners: []string{"pod"}, nodes: 1, claim: exactly(""),
+			name: "node-taint", kinds: kinds(whatif.EditNodeTaint), owners: []string{"pod"}, nodes: 1, claim: exactly(""),
 			node: "spec: {taints: [{key: dedicated, value: x, effect: NoSchedule}]}",
 		},
 		{
-			name: "cordon", kinds: kinds(explain.EditNodeCordon), owners: []string{"pod"}, nodes: 1, claim: exactly(""), node: "spec: {unschedulable: true}",
+			name: "cordon", kinds: kinds(whatif.EditNodeCordon), owners: []string{"pod"}, nodes: 1, claim: exactly(""), node: "spec: {unschedulable: true}",
 		},
 		{
-			name: "full-node", kinds: kinds(explain.EditPodRemoval), owners: []string{"pod"}, nodes: 1, claim: exactly(""),
+			name: "full-node", kinds: kinds(whatif.EditPodRemoval), owners: []string{"pod"}, nodes: 1, claim: exactly(""),
 			container: "resources: {requests: {cpu: \"6\"}, claims: [{name: devices}]}", objects: `
 apiVersion: v1
 kind: Pod
@@ -178,11 +178,11 @@ spec: {nodeName: $C-1, containers: [{name: main, image: example.com/none, resour
 `,
 		},
 		{
-			name: "cpu", kinds: kinds(explain.EditPodResources), owners: editable, claim: exactly(""),
+			name: "cpu", kinds: kinds(whatif.EditPodResources), owners: editable, claim: exactly(""),
 			container: "resources: {requests: {cpu: \"12\"}, claims: [{name: devices}]}",
 		},
 		{
-			name: "extended", kinds: kinds(explain.EditPodResources), owners: editable, plain: true,
+			name: "extended", kinds: kinds(whatif.EditPodResources), owners: editable, plain: true,
 			class:     `{selectors: [{cel: {expression: "device.driver == '$C.example.com'"}}], extendedResourceName: $C.example.com/gpu}`,
 			container: "resources: {limits: {$C.example.com/gpu: \"8\", cpu: \"1\"}}",
 		},

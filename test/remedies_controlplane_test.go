@@ -32,19 +32,20 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // TestRemediesWork gives the commands of each kind of remedy, for pods of each
 // kind of owner, to a shell, as they are. After that all pods that waited, or
 // those that came in their place, have to be scheduled.
 func TestRemediesWork(t *testing.T) {
-	covered := map[explain.EditKind]bool{}
+	covered := map[whatif.EditKind]bool{}
 	for _, each := range remedyCases() {
 		for _, kind := range each.kinds {
 			covered[kind] = true
 		}
 	}
-	for _, kind := range explain.EditKinds() {
+	for _, kind := range whatif.EditKinds() {
 		if !covered[kind] {
 			t.Errorf("no remedy with an edit of kind %s is tried", kind)
 		}
@@ -417,13 +418,13 @@ func (r *remedyRun) waitUntilWaiting(t *testing.T) []*corev1.Pod {
 func (r *remedyRun) explain(t *testing.T, pod *corev1.Pod) *api.Explanation {
 	t.Helper()
 	ref := snapshot.ObjectRef{Resource: "pod", Namespace: r.id}
-	options := explain.Options{Kind: explain.KindPod, Namespace: r.id, AllRemedies: true}
+	options := explain.Options{Kind: api.KindPod, Namespace: r.id, AllRemedies: true}
 	if pod != nil {
 		ref.Name, options.Name = pod.Name, pod.Name
 	}
 	switch r.target {
 	case "template":
-		ref.Resource, ref.Name, options.Kind, options.Name = "resourceclaimtemplate", "t", explain.KindTemplate, "t"
+		ref.Resource, ref.Name, options.Kind, options.Name = "resourceclaimtemplate", "t", api.KindTemplate, "t"
 	case "workload":
 		ref.Name, options.Name = "w", "w"
 		options.Kind, ref.Resource = kindOfOwner(r.owner)
@@ -451,9 +452,9 @@ func (r *remedyRun) chosen(t *testing.T, e *api.Explanation) *api.Remedy {
 	want := slices.Sorted(slices.Values(r.kinds))
 	var found []string
 	for i := range e.Remedies {
-		var kinds []explain.EditKind
+		var kinds []whatif.EditKind
 		for j := range e.Remedies[i].Edits {
-			kinds = append(kinds, explain.KindOf(&e.Remedies[i].Edits[j]))
+			kinds = append(kinds, whatif.KindOf(&e.Remedies[i].Edits[j]))
 		}
 		slices.Sort(kinds)
 		kinds = slices.Compact(kinds)

@@ -132,7 +132,7 @@ func (f *claimsFlags) items(ctx context.Context, from *listed) ([]api.Item, erro
 		if !f.pending || c.State != api.ClaimStatePending || !f.allNamespaces && from.namespace != "" && c.Namespace != from.namespace {
 			continue
 		}
-		answer, err := explain.ExplainWith(ctx, from.alloc, from.snap, explain.Options{Kind: explain.KindClaim, Namespace: c.Namespace, Name: c.Name})
+		answer, err := explain.ExplainWith(ctx, from.alloc, from.snap, explain.Options{Kind: api.KindClaim, Namespace: c.Namespace, Name: c.Name})
 		if err != nil {
 			return nil, err
 		}

@@ -21,8 +21,8 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // manifestTexts are the files given with -f, as they are on disk.
@@ -88,7 +88,7 @@ func (t *manifestTexts) settle(snap *snapshot.Snapshot, e *api.Explanation, give
 			continue
 		}
 		if len(r.Commands) > 0 {
-			r.Commands = explain.Commands(snap, stored, nil)
+			r.Commands = whatif.Commands(snap, stored, nil)
 		}
 		// They get the change when the files are applied, and not by commands.
 		for j := range r.UsedBy {

@@ -13,6 +13,7 @@ import (
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -63,15 +64,15 @@ func targetsOf(objects *snapshot.Snapshot, uses func(*corev1.Pod) bool) (targets
 		targets = append(targets, target)
 		for _, c := range pod.Spec.ResourceClaims {
 			if c.ResourceClaimName != nil {
-				used[explain.KindClaim+"/"+target.Namespace+"/"+*c.ResourceClaimName] = true
+				used[api.KindClaim+"/"+target.Namespace+"/"+*c.ResourceClaimName] = true
 			}
 			if c.ResourceClaimTemplateName != nil {
-				used[explain.KindTemplate+"/"+target.Namespace+"/"+*c.ResourceClaimTemplateName] = true
+				used[api.KindTemplate+"/"+target.Namespace+"/"+*c.ResourceClaimTemplateName] = true
 			}
 		}
 	}
 	for _, pod := range objects.Pods {
-		add(explain.KindPod, pod)
+		add(api.KindPod, pod)
 	}
 	for _, workload := range objects.Workloads {
 		add(workload.Kind, &corev1.Pod{
@@ -81,7 +82,7 @@ func targetsOf(objects *snapshot.Snapshot, uses func(*corev1.Pod) bool) (targets
 	}
 	for _, c := range candidates(objects) {
 		key := fmt.Sprintf("%s/%s/%s", c.kind.Kind, c.object.GetNamespace(), c.object.GetName())
-		if (c.kind.Kind == explain.KindClaim || c.kind.Kind == explain.KindTemplate) && !used[key] {
+		if (c.kind.Kind == api.KindClaim || c.kind.Kind == api.KindTemplate) && !used[key] {
 			targets = append(targets, explain.Options{Kind: c.kind.Kind, Namespace: c.object.GetNamespace(), Name: c.object.GetName()})
 		}
 	}

@@ -16,7 +16,6 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
@@ -128,7 +127,7 @@ func (p *explanationPrinter) print(explanations []*api.Explanation, asList bool)
 // explanation does not tell it for others; kubectl finds those by kind.
 func apiVersionOf(kind string) string {
 	switch kind {
-	case explain.KindClaim, explain.KindTemplate:
+	case api.KindClaim, api.KindTemplate:
 		return "resource.k8s.io/v1"
 	case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet":
 		return "apps/v1"

@@ -14,10 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd/api"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -52,7 +52,7 @@ func liveNames(ctx context.Context, c *completing, resource string) ([]string, e
 		return nil, err
 	}
 	namespace := c.namespace(clients.Namespace)
-	if !names(fullResource(resource), corev1.SchemeGroupVersion.WithKind(explain.KindPod)) {
+	if !names(fullResource(resource), corev1.SchemeGroupVersion.WithKind(api.KindPod)) {
 		return clients.Names(ctx, aliasOf(resource), namespace)
 	}
 	pods, err := clients.Pods(namespace).List(ctx, metav1.ListOptions{})
@@ -312,7 +312,7 @@ func (c *completing) taints(ctx context.Context, resources ...string) (rules, ke
 }
 
 // proposeFromKubeconfig proposes names that are in the kubeconfig.
-func proposeFromKubeconfig(of func(api.Config) iter.Seq[string]) proposer {
+func proposeFromKubeconfig(of func(clientcmdapi.Config) iter.Seq[string]) proposer {
 	return func(_ context.Context, c *completing) ([]string, error) {
 		config, err := snapshot.Kubeconfig(c.reader.config).RawConfig()
 		return slices.Collect(of(config)), err

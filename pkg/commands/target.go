@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -64,9 +65,9 @@ func bareKind(snap *snapshot.Snapshot, namespace, name string) string {
 	}
 	switch {
 	case slices.ContainsFunc(snap.Claims, func(c *resourceapi.ResourceClaim) bool { return is(c) }):
-		return explain.KindClaim
+		return api.KindClaim
 	case slices.ContainsFunc(snap.Pods, func(p *corev1.Pod) bool { return is(p) }):
-		return explain.KindPod
+		return api.KindPod
 	default:
 		return ""
 	}
@@ -234,13 +235,13 @@ func candidates(snap *snapshot.Snapshot) []candidate {
 		return schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: kind}
 	}
 	for _, claim := range snap.Claims {
-		found = append(found, candidate{resourceKind(explain.KindClaim), claim})
+		found = append(found, candidate{resourceKind(api.KindClaim), claim})
 	}
 	for _, pod := range snap.Pods {
-		found = append(found, candidate{corev1.SchemeGroupVersion.WithKind(explain.KindPod), pod})
+		found = append(found, candidate{corev1.SchemeGroupVersion.WithKind(api.KindPod), pod})
 	}
 	for _, template := range snap.Templates {
-		found = append(found, candidate{resourceKind(explain.KindTemplate), template})
+		found = append(found, candidate{resourceKind(api.KindTemplate), template})
 	}
 	for _, workload := range snap.Workloads {
 		found = append(found, candidate{workload.GroupVersionKind(), &workload.ObjectMeta})
@@ -307,9 +308,9 @@ func resolveKind(from *source, all []candidate, ref snapshot.ObjectRef) (string,
 // builtInTargets are the kinds of targets that Kubernetes itself has.
 func builtInTargets() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
-		{Group: "resource.k8s.io", Version: "v1", Kind: explain.KindClaim},
-		{Group: "resource.k8s.io", Version: "v1", Kind: explain.KindTemplate},
-		{Version: "v1", Kind: explain.KindPod},
+		{Group: "resource.k8s.io", Version: "v1", Kind: api.KindClaim},
+		{Group: "resource.k8s.io", Version: "v1", Kind: api.KindTemplate},
+		{Version: "v1", Kind: api.KindPod},
 		{Version: "v1", Kind: "ReplicationController"},
 		{Group: "apps", Version: "v1", Kind: "Deployment"},
 		{Group: "apps", Version: "v1", Kind: "StatefulSet"},

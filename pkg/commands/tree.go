@@ -20,7 +20,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -174,7 +173,7 @@ func (o *treeOptions) run(ctx context.Context) error {
 			continue
 		}
 		if start.kind == "" {
-			if start.kind = map[string]string{explain.KindPod: "pod"}[bareKind(from.snap, from.namespace, start.name)]; start.kind == "" {
+			if start.kind = map[string]string{api.KindPod: "pod"}[bareKind(from.snap, from.namespace, start.name)]; start.kind == "" {
 				start.kind = "claim"
 			}
 			if start.kind == "pod" && from.snap.Gap(snapshot.ResourceClaims) == nil {

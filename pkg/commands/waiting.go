@@ -79,7 +79,7 @@ func (o *whyOptions) explainWaiting(ctx context.Context) error {
 	a := &answers{}
 	var targets []explain.Options
 	for _, pod := range o.waiting.in(from.snap, alloc, namespace) {
-		targets = append(targets, explain.Options{Kind: explain.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+		targets = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 	}
 	found, err := explain.ExplainEach(ctx, alloc, from.snap, targets)
 	if err != nil {

@@ -277,7 +277,7 @@ func (o *whyOptions) explainIn(ctx context.Context, from *source, files *snapsho
 	}
 	for _, ref := range refs {
 		bare := len(o.args) == 1 && !strings.Contains(o.args[0], "/")
-		if bare && snap.Gap(snapshot.ResourceClaims) == nil && bareKind(snap, from.namespace, ref.Name) == explain.KindPod {
+		if bare && snap.Gap(snapshot.ResourceClaims) == nil && bareKind(snap, from.namespace, ref.Name) == api.KindPod {
 			ref.Resource = "pods"
 			if _, err := fmt.Fprintf(o.streams.ErrOut, "Note: %s\n", render.Escape(tookPod(ref.Name))); err != nil {
 				return fmt.Errorf("print: %w", err)

@@ -65,11 +65,11 @@ func BenchmarkExplain(b *testing.B) {
 				if len(snap.Slices) > 0 && snap.Slices[0].Spec.NodeName == nil {
 					count = 33
 				}
-				target := Options{Kind: KindClaim, Namespace: "waiting", Name: "waiting"}
+				target := Options{Kind: api.KindClaim, Namespace: "waiting", Name: "waiting"}
 				snap.Claims = append(snap.Claims, benchClaim(count))
 				if shape.name == "all-nodes-unsuitable" || shape.name == "pods-on-one-claim" {
 					snap.Pods = append(snap.Pods, benchPod("waiting"))
-					target.Kind = KindPod
+					target.Kind = api.KindPod
 				}
 				for b.Loop() {
 					e, err := Explain(b.Context(), snap, target)

@@ -22,7 +22,7 @@ const waiting = "train"
 // TestCodes has a cluster for each reason. Funnels are written as
 // "considered=eligible+count*code…", node groups as "count*code".
 func TestCodes(t *testing.T) {
-	target := Options{Kind: KindClaim, Namespace: namespace, Name: waiting}
+	target := Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting}
 	tests := map[string]struct {
 		cluster []part
 		target  Options
@@ -473,14 +473,14 @@ func TestCodes(t *testing.T) {
 				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace },
 				pod("p", "have", waiting),
 			},
-			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
+			target:  Options{Kind: api.KindPod, Namespace: namespace, Name: "p"},
 			verdict: api.DoesNotFit,
 			funnels: []string{"3=0+2*NodeNotReachable+1*DeviceAllocated"},
 			nodes:   []string{"1*DeviceAllocated", "1*NodeNotReachable"},
 		},
 		"claim missing": {
 			cluster: []part{nodes("n1"), claim("train-gpu"), pod("p", "train-gpus")},
-			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
+			target:  Options{Kind: api.KindPod, Namespace: namespace, Name: "p"},
 			verdict: api.Error,
 			nodes:   []string{"1*ClaimNotReady"},
 			summary: "did you mean train-gpu?",

@@ -20,6 +20,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // TestHostileCommands writes each command that can be printed with hostile words in
@@ -40,7 +41,7 @@ func TestHostileCommands(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(stub), 0o755); err != nil {
 					t.Fatal(err)
 				}
-				commands := Commands(snap, of, pods)
+				commands := whatif.Commands(snap, of, pods)
 				cmd := exec.CommandContext(t.Context(), bash)
 				cmd.Stdin = strings.NewReader(strings.Join(commands, "\n") + "\n")
 				cmd.Dir = t.TempDir()
@@ -106,24 +107,24 @@ func hostile(word string) (*snapshot.Snapshot, map[string][]api.Edit, []api.Reme
 		pods = append(pods, api.RemedyPod{Namespace: pod.Namespace, Name: pod.Name, Changed: true})
 	}
 	edit := func(kind, namespace, op, path string, from []byte) api.Edit {
-		e := api.Edit{Object: object(kind, namespace, word), Op: op, Path: path, From: from}
+		e := api.Edit{Object: whatif.Object(kind, namespace, word), Op: op, Path: path, From: from}
 		if op != "remove" {
 			e.Value = value
 		}
 		return e
 	}
-	selected := "/spec/template/spec/nodeSelector/" + pointerToken(word)
+	selected := "/spec/template/spec/nodeSelector/" + whatif.PointerToken(word)
 	taint, _ := json.Marshal(corev1.Taint{Key: word, Effect: "NoSchedule"})
 	edits := map[string][]api.Edit{
-		"template":   {edit(KindTemplate, word, "replace", "/spec/spec/devices/requests/0/exactly/deviceClassName", nil)},
-		"claim":      {edit(KindClaim, word, "replace", "/spec/devices/requests/0/exactly/deviceClassName", nil)},
-		"pod":        {edit(KindPod, word, "replace", "/spec/nodeSelector", nil)},
-		"no pod":     {edit(KindPod, word, "remove", "", nil)},
+		"template":   {edit(api.KindTemplate, word, "replace", "/spec/spec/devices/requests/0/exactly/deviceClassName", nil)},
+		"claim":      {edit(api.KindClaim, word, "replace", "/spec/devices/requests/0/exactly/deviceClassName", nil)},
+		"pod":        {edit(api.KindPod, word, "replace", "/spec/nodeSelector", nil)},
+		"no pod":     {edit(api.KindPod, word, "remove", "", nil)},
 		"class":      {edit("DeviceClass", "", "replace", "/spec/selectors/0/cel/expression", nil)},
 		"no rule":    {edit("DeviceTaintRule", "", "remove", "", nil)},
-		"label":      {{Object: object("Namespace", "", word), Op: "add", Path: "/metadata/labels/" + pointerToken(word), Value: value}},
-		"cordon":     {edit(KindNode, "", "remove", "/spec/unschedulable", nil)},
-		"node taint": {edit(KindNode, "", "remove", "/spec/taints/0", taint)},
+		"label":      {{Object: whatif.Object("Namespace", "", word), Op: "add", Path: "/metadata/labels/" + whatif.PointerToken(word), Value: value}},
+		"cordon":     {edit(api.KindNode, "", "remove", "/spec/unschedulable", nil)},
+		"node taint": {edit(api.KindNode, "", "remove", "/spec/taints/0", taint)},
 		"deployment": {edit("Deployment", word, "remove", selected, nil)},
 		"job":        {edit("Job", word, "remove", selected, nil)},
 		"stateful":   {edit("StatefulSet", word, "remove", selected, nil)},

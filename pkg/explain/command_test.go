@@ -13,6 +13,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // TestCommands: what is written for edits that are not those of claims.
@@ -25,31 +26,31 @@ func TestCommands(t *testing.T) {
 			{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule},
 		}
 	}), pod("p"), ruleFor("broken", "xid"), pool("n1", devices(1)...), holding("one", "n1", "gpu-0"), claim(waiting, exact("gpu", 2)))
-	node := object(KindNode, "", "n1")
+	node := whatif.Object(api.KindNode, "", "n1")
 	tests := map[string]struct {
 		edits []api.Edit
 		want  []string
 	}{
-		"a cordoned node":           {[]api.Edit{newEdit(node, "remove", "/spec/unschedulable", nil)}, []string{"kubectl uncordon n1"}},
-		"a cordoned node, replaced": {[]api.Edit{newEdit(node, "replace", "/spec/unschedulable", false)}, []string{"kubectl uncordon n1"}},
+		"a cordoned node":           {[]api.Edit{whatif.NewEdit(node, "remove", "/spec/unschedulable", nil)}, []string{"kubectl uncordon n1"}},
+		"a cordoned node, replaced": {[]api.Edit{whatif.NewEdit(node, "replace", "/spec/unschedulable", false)}, []string{"kubectl uncordon n1"}},
 		"the taint that goes with it": {
-			[]api.Edit{newEdit(node, "remove", "/spec/unschedulable", nil), newEdit(node, "remove", "/spec/taints/2", nil), newEdit(node, "remove", "/spec/taints/1", nil)},
+			[]api.Edit{whatif.NewEdit(node, "remove", "/spec/unschedulable", nil), whatif.NewEdit(node, "remove", "/spec/taints/2", nil), whatif.NewEdit(node, "remove", "/spec/taints/1", nil)},
 			[]string{"kubectl uncordon n1", "kubectl taint node n1 b:NoExecute-"},
 		},
 		"taints, each where the one before it leaves it": {
-			[]api.Edit{newEdit(node, "remove", "/spec/taints/0", nil), newEdit(node, "remove", "/spec/taints/0", nil)},
+			[]api.Edit{whatif.NewEdit(node, "remove", "/spec/taints/0", nil), whatif.NewEdit(node, "remove", "/spec/taints/0", nil)},
 			[]string{"kubectl taint node n1 a=x:NoSchedule- b:NoExecute-"},
 		},
-		"a pod":              {[]api.Edit{newEdit(object(KindPod, namespace, "p"), "remove", "", nil)}, []string{"kubectl delete pod p -n ml"}},
-		"a rule":             {[]api.Edit{newEdit("DeviceTaintRule/broken", "remove", "", nil)}, []string{"kubectl delete devicetaintrule broken"}},
-		"claims to wait for": {[]api.Edit{newEdit(object(KindClaim, "serving", "one"), "remove", "/status/allocation", nil)}, nil},
+		"a pod":              {[]api.Edit{whatif.NewEdit(whatif.Object(api.KindPod, namespace, "p"), "remove", "", nil)}, []string{"kubectl delete pod p -n ml"}},
+		"a rule":             {[]api.Edit{whatif.NewEdit("DeviceTaintRule/broken", "remove", "", nil)}, []string{"kubectl delete devicetaintrule broken"}},
+		"claims to wait for": {[]api.Edit{whatif.NewEdit(whatif.Object(api.KindClaim, "serving", "one"), "remove", "/status/allocation", nil)}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Commands(snap, withOldValues(snap, test.edits), nil)); diff != "" {
+			if diff := cmp.Diff(test.want, whatif.Commands(snap, whatif.WithOldValues(snap, test.edits), nil)); diff != "" {
 				t.Errorf("commands (-want +got):\n%s", diff)
 			}
-			if _, err := amend(snap, test.edits); err != nil {
+			if _, err := whatif.Amend(snap, test.edits); err != nil {
 				t.Error(err)
 			}
 		})
@@ -64,15 +65,15 @@ func TestOldValues(t *testing.T) {
 			{MatchAttribute: ptr.To(resourceapi.FullyQualifiedName("a/x"))}, {MatchAttribute: ptr.To(resourceapi.FullyQualifiedName("a/y"))},
 		}
 	})
-	name := object(KindClaim, namespace, waiting)
-	got := withOldValues(snap, []api.Edit{
-		newEdit(name, "replace", "/spec/devices/requests/0/exactly/count", 1),
-		newEdit(name, "replace", "/spec/devices/requests/0/exactly/count", 3),
-		newEdit(name, "add", "/spec/devices/requests/0/exactly/adminAccess", true),
-		newEdit(name, "remove", "/spec/devices/constraints/0", nil),
-		newEdit(name, "remove", "/spec/devices/constraints/0", nil),
-		newEdit(name, "remove", "/status/allocation", nil),
-		newEdit("ResourceClaim/ml/gone", "remove", "/spec", nil),
+	name := whatif.Object(api.KindClaim, namespace, waiting)
+	got := whatif.WithOldValues(snap, []api.Edit{
+		whatif.NewEdit(name, "replace", "/spec/devices/requests/0/exactly/count", 1),
+		whatif.NewEdit(name, "replace", "/spec/devices/requests/0/exactly/count", 3),
+		whatif.NewEdit(name, "add", "/spec/devices/requests/0/exactly/adminAccess", true),
+		whatif.NewEdit(name, "remove", "/spec/devices/constraints/0", nil),
+		whatif.NewEdit(name, "remove", "/spec/devices/constraints/0", nil),
+		whatif.NewEdit(name, "remove", "/status/allocation", nil),
+		whatif.NewEdit("ResourceClaim/ml/gone", "remove", "/spec", nil),
 	})
 	var from []string
 	for _, e := range got {

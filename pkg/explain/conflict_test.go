@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	resourceapi "k8s.io/api/resource/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -125,7 +126,7 @@ func TestConflict(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e, err := Explain(t.Context(), cluster(t, test.cluster...), Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+			e, err := Explain(t.Context(), cluster(t, test.cluster...), Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -66,7 +66,7 @@ func (x *inquiry) countedFit(ctx context.Context, alloc *allocator.Allocator, sn
 // alone is an inquiry about claims on one node of a cluster that exists in
 // thought only.
 func (x *inquiry) alone(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (*inquiry, error) {
-	s := &subject{target: api.Target{Kind: KindClaim}, pod: x.subject.pod, only: node}
+	s := &subject{target: api.Target{Kind: api.KindClaim}, pod: x.subject.pod, only: node}
 	for _, claim := range claims {
 		s.claims = append(s.claims, allocator.PodClaim{Claim: claim})
 	}

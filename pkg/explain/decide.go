@@ -105,7 +105,7 @@ func (x *inquiry) retry(ctx context.Context) error {
 	if x.subject.pod == nil || x.subject.hypothetical {
 		return nil
 	}
-	whole := Options{Kind: KindPod, Namespace: x.subject.pod.Namespace, Name: x.subject.pod.Name}
+	whole := Options{Kind: api.KindPod, Namespace: x.subject.pod.Namespace, Name: x.subject.pod.Name}
 	alloc, amended, released, err := x.released(ctx)
 	if err != nil || len(released) == 0 {
 		return err

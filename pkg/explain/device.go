@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // The ranks of the checks, in the order in which the allocator makes them
@@ -140,7 +141,7 @@ func (c *checks) checkNode(d *allocator.Device, node *corev1.Node) *reason {
 			return &reason{
 				rank: rankNodeOperations, code: api.NodeOperationUnsupported, label: "node too old",
 				text: "the node does not declare DRAOptionalNodeOperations",
-				fact: api.Evidence{Object: object("Node", "", node.Name), Path: "status.declaredFeatures", Found: strings.Join(node.Status.DeclaredFeatures, ", "), Wanted: "DRAOptionalNodeOperations"},
+				fact: api.Evidence{Object: whatif.Object("Node", "", node.Name), Path: "status.declaredFeatures", Found: strings.Join(node.Status.DeclaredFeatures, ", "), Wanted: "DRAOptionalNodeOperations"},
 			}
 		}
 	}
@@ -191,7 +192,7 @@ func (c *checks) checkInUse(d *allocator.Device) *reason {
 	}
 	for _, holder := range c.alloc.Holders(d.ID) {
 		if holder.Result.AdminAccess == nil || !*holder.Result.AdminAccess {
-			r.claim, r.fact.Object = holder.Claim, claimObject(holder.Claim)
+			r.claim, r.fact.Object = holder.Claim, whatif.ClaimObject(holder.Claim)
 			break
 		}
 	}
@@ -224,7 +225,7 @@ func (c *checks) checkClass(ctx context.Context, d *allocator.Device) *reason {
 	}
 	for i, s := range c.class.Spec.Selectors {
 		path := fmt.Sprintf("spec.selectors[%d].cel.expression", i)
-		if r := c.checkSelector(ctx, d, s, rankClass, api.ClassSelectorFalse, classLabel, object("DeviceClass", "", c.class.Name), path); r != nil {
+		if r := c.checkSelector(ctx, d, s, rankClass, api.ClassSelectorFalse, classLabel, whatif.Object("DeviceClass", "", c.class.Name), path); r != nil {
 			return r
 		}
 	}
@@ -237,7 +238,7 @@ func (c *checks) checkSelectors(ctx context.Context, d *allocator.Device) *reaso
 	}
 	for i, s := range c.request.selectors {
 		path := fmt.Sprintf("%s.selectors[%d].cel.expression", c.request.path, i)
-		if r := c.checkSelector(ctx, d, s, rankSelector, api.RequestSelectorFalse, selectorLabel(i, len(c.request.selectors)), claimObject(c.request.claim), path); r != nil {
+		if r := c.checkSelector(ctx, d, s, rankSelector, api.RequestSelectorFalse, selectorLabel(i, len(c.request.selectors)), whatif.ClaimObject(c.request.claim), path); r != nil {
 			return r
 		}
 	}
@@ -330,7 +331,7 @@ func (c *checks) checkTaints(d *allocator.Device) *reason {
 // tainter finds the object that a taint comes from: the slice or a rule.
 func tainter(alloc *allocator.Allocator, d *allocator.Device, taint resourceapi.DeviceTaint) (holder, path string) {
 	if rule := alloc.TaintRule(d, taint); rule != nil {
-		return object("DeviceTaintRule", "", rule.Name), "spec.taint"
+		return whatif.Object("DeviceTaintRule", "", rule.Name), "spec.taint"
 	}
 	return sliceObject(d), devicePath(d, "taints")
 }
@@ -348,7 +349,7 @@ func (c *checks) checkConstraints(ctx context.Context, d *allocator.Device) *rea
 		name := constraint.attribute
 		fact := api.Evidence{Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("attributes[%q]", name)), Found: "not set", Wanted: constraint.String()}
 		if at := c.request.derivedAt(name); at >= 0 {
-			fact.Object, fact.Path = claimObject(c.request.claim), fmt.Sprintf("%s.derivedAttributes[%d]", c.request.path, at)
+			fact.Object, fact.Path = whatif.ClaimObject(c.request.claim), fmt.Sprintf("%s.derivedAttributes[%d]", c.request.path, at)
 			if !c.enabled("DRADerivedAttributes") {
 				return featureOff(rankConstraint, "DRADerivedAttributes", fact.Object, fact.Path)
 			}
@@ -423,9 +424,9 @@ func featureOff(rank int, gate, holder, path string) *reason {
 	}
 }
 
-func sliceObject(d *allocator.Device) string { return object("ResourceSlice", "", d.Slice.Name) }
+func sliceObject(d *allocator.Device) string { return whatif.Object("ResourceSlice", "", d.Slice.Name) }
 
-func poolObject(p *allocator.Pool) string { return object("Pool", p.Driver, p.Name) }
+func poolObject(p *allocator.Pool) string { return whatif.Object("Pool", p.Driver, p.Name) }
 
 func devicePath(d *allocator.Device, field string) string {
 	return fmt.Sprintf("spec.devices[name=%s].%s", d.ID.Device, field)

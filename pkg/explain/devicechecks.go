@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // checkList collects the checks of one device for one request.
@@ -202,7 +203,7 @@ func (c *checks) listSelectors(ctx context.Context, l *checkList, d *allocator.D
 		}
 		path := fmt.Sprintf("%s.selectors[%d].cel.expression", c.request.path, i)
 		check := func(s resourceapi.DeviceSelector) *reason {
-			return c.checkSelector(ctx, d, s, rankSelector, api.RequestSelectorFalse, label, claimObject(c.request.claim), path)
+			return c.checkSelector(ctx, d, s, rankSelector, api.RequestSelectorFalse, label, whatif.ClaimObject(c.request.claim), path)
 		}
 		whole := check(s)
 		if whole == nil || whole.code != api.RequestSelectorFalse {

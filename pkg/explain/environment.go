@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // measure is one way to change a fact of the environment.
@@ -130,7 +131,7 @@ func (r *remedies) withoutRule(f *fact) (change, bool) {
 	}
 	return change{
 		actor: api.ActorAdmin, text: fmt.Sprintf("delete DeviceTaintRule %s if it is no longer needed", rule.Name),
-		objects: []api.Edit{newEdit(object("DeviceTaintRule", "", rule.Name), "remove", "", nil)},
+		objects: []api.Edit{whatif.NewEdit(whatif.Object("DeviceTaintRule", "", rule.Name), "remove", "", nil)},
 	}, true
 }
 
@@ -141,13 +142,13 @@ func (r *remedies) restrictionMeasures(p *prospect, f *fact) []measure {
 	if len(p.nodes) > 1 {
 		name += fmt.Sprintf(" or one of %s", english.Count(len(p.nodes)-1, "equivalent node"))
 	}
-	nodeObject := object(KindNode, "", node.Name)
+	nodeObject := whatif.Object(api.KindNode, "", node.Name)
 	switch misfit.Filter {
 	case allocator.FilterUnschedulable:
-		m := measure{actor: api.ActorAdmin, text: "uncordon node " + name, objects: []api.Edit{newEdit(nodeObject, "replace", "/spec/unschedulable", false)}}
+		m := measure{actor: api.ActorAdmin, text: "uncordon node " + name, objects: []api.Edit{whatif.NewEdit(nodeObject, "replace", "/spec/unschedulable", false)}}
 		for i, taint := range node.Spec.Taints {
 			if taint.Key == corev1.TaintNodeUnschedulable {
-				m.objects = append(m.objects, newEdit(nodeObject, "remove", fmt.Sprintf("/spec/taints/%d", i), nil))
+				m.objects = append(m.objects, whatif.NewEdit(nodeObject, "remove", fmt.Sprintf("/spec/taints/%d", i), nil))
 			}
 		}
 		return []measure{m}
@@ -157,7 +158,7 @@ func (r *remedies) restrictionMeasures(p *prospect, f *fact) []measure {
 		return []measure{{
 			actor: api.ActorUser, loss: lossCondition,
 			text: fmt.Sprintf("remove %s=%s from spec.nodeSelector", misfit.Label, r.subject.pod.Spec.NodeSelector[misfit.Label]),
-			pod:  []claimEdit{{op: "remove", path: "/nodeSelector/" + pointerToken(misfit.Label)}},
+			pod:  []claimEdit{{op: "remove", path: "/nodeSelector/" + whatif.PointerToken(misfit.Label)}},
 		}}
 	case allocator.FilterNodeAffinity:
 		return []measure{{
@@ -196,7 +197,7 @@ func (r *remedies) nodeTaintMeasures(node *corev1.Node, name string, taint corev
 	if at < 0 {
 		at = slices.IndexFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) })
 	}
-	remove := []api.Edit{newEdit(object(KindNode, "", node.Name), "remove", fmt.Sprintf("/spec/taints/%d", at), nil)}
+	remove := []api.Edit{whatif.NewEdit(whatif.Object(api.KindNode, "", node.Name), "remove", fmt.Sprintf("/spec/taints/%d", at), nil)}
 	if strings.HasPrefix(taint.Key, "node.kubernetes.io/") {
 		return []measure{{
 			actor: api.ActorNobody, silent: true, objects: remove,
@@ -286,9 +287,9 @@ func (r *remedies) lower(misfit *allocator.Misfit) (measure, bool) {
 	path := fmt.Sprintf("/containers/%d/resources/requests", most)
 	switch {
 	case hasResource(container.Resources.Requests, misfit.Resource):
-		m.pod = []claimEdit{{op: "replace", path: path + "/" + pointerToken(string(misfit.Resource)), value: after.String()}}
+		m.pod = []claimEdit{{op: "replace", path: path + "/" + whatif.PointerToken(string(misfit.Resource)), value: after.String()}}
 	case len(container.Resources.Requests) > 0:
-		m.pod = []claimEdit{{op: "add", path: path + "/" + pointerToken(string(misfit.Resource)), value: after.String()}}
+		m.pod = []claimEdit{{op: "add", path: path + "/" + whatif.PointerToken(string(misfit.Resource)), value: after.String()}}
 	default:
 		m.pod = []claimEdit{{op: "add", path: path, value: corev1.ResourceList{misfit.Resource: after}}}
 	}
@@ -368,7 +369,7 @@ func (r *remedies) podsLeave(node *corev1.Node, pods []*corev1.Pod) measure {
 	names := make([]string, 0, len(pods))
 	for _, pod := range pods {
 		names = append(names, r.withPriority(pod))
-		m.objects = append(m.objects, newEdit(object(KindPod, pod.Namespace, pod.Name), "remove", "", nil))
+		m.objects = append(m.objects, whatif.NewEdit(whatif.Object(api.KindPod, pod.Namespace, pod.Name), "remove", "", nil))
 		if metav1.GetControllerOfNoCopy(pod) != nil {
 			m.actor, m.silent = api.ActorNobody, true
 		}
@@ -413,7 +414,7 @@ func (r *remedies) release(holders []*fact) measure {
 			name += " (used by pod " + english.Sample(users, 2) + ")"
 		}
 		names = append(names, name)
-		m.objects = append(m.objects, newEdit(claimObject(claim), "remove", "/status/allocation", nil))
+		m.objects = append(m.objects, whatif.NewEdit(whatif.ClaimObject(claim), "remove", "/status/allocation", nil))
 	}
 	m.text = fmt.Sprintf("wait until claim %s is released", names[0])
 	if len(names) > 1 {

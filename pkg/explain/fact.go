@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // factKind says what sort of thing a fact is, and so how it is given up.
@@ -168,7 +169,7 @@ func (s *scene) askedFacts() {
 			}
 			s.facts = append(s.facts, fact{
 				kind: factConstraint, text: text, at: requestPlace{claim: i}, constraint: j,
-				evidence: api.Evidence{Object: claimObject(claim), Path: c.path, Found: string(c.attribute)},
+				evidence: api.Evidence{Object: whatif.ClaimObject(claim), Path: c.path, Found: string(c.attribute)},
 			})
 		}
 	}
@@ -190,7 +191,7 @@ func (s *scene) presenceFacts() {
 			}
 			list = append(list, fact{
 				kind: factRequest, at: at, text: text,
-				evidence: api.Evidence{Object: claimObject(claim), Path: fmt.Sprintf("spec.devices.requests[%d]", j), Found: r.Name},
+				evidence: api.Evidence{Object: whatif.ClaimObject(claim), Path: fmt.Sprintf("spec.devices.requests[%d]", j), Found: r.Name},
 			})
 		}
 	}
@@ -210,7 +211,7 @@ func (s *scene) requestName(at requestPlace) string {
 
 func (s *scene) requestFacts(at requestPlace) {
 	claim := s.claims[at.claim]
-	holder, path, name := claimObject(claim), at.path(), s.nameOf(at)
+	holder, path, name := whatif.ClaimObject(claim), at.path(), s.nameOf(at)
 	r := at.in(s.claims)
 	all := *r.mode == resourceapi.DeviceAllocationModeAll
 	switch {
@@ -281,7 +282,7 @@ func (s *scene) extendedFact(at requestPlace) {
 	s.facts = append(s.facts, fact{
 		kind: factCount, at: at,
 		text:     fmt.Sprintf("container %s requests %d of %s", place.container.Name, count, place.resource),
-		evidence: api.Evidence{Object: object(KindPod, s.x.subject.pod.Namespace, s.x.subject.pod.Name), Path: place.path, Found: strconv.FormatInt(count, 10)},
+		evidence: api.Evidence{Object: whatif.Object(api.KindPod, s.x.subject.pod.Namespace, s.x.subject.pod.Name), Path: place.path, Found: strconv.FormatInt(count, 10)},
 	})
 }
 
@@ -384,7 +385,7 @@ func (s *scene) poolFacts() {
 	for i := range pools {
 		for j := range pools[i].Ignored {
 			ignored := &pools[i].Ignored[j]
-			gate(ignored.Gate, object("ResourceSlice", "", ignored.Slice.Name), "", "slice "+ignored.Slice.Name)
+			gate(ignored.Gate, whatif.Object("ResourceSlice", "", ignored.Slice.Name), "", "slice "+ignored.Slice.Name)
 		}
 		for j := range pools[i].Devices {
 			d := &pools[i].Devices[j]
@@ -466,7 +467,7 @@ func (s *scene) holderFacts() {
 		s.facts = append(s.facts, fact{
 			kind: factHolder, holder: h.claim,
 			text:     fmt.Sprintf("%s allocated to claim %s/%s", areText(h.devices), h.claim.Namespace, h.claim.Name),
-			evidence: api.Evidence{Object: claimObject(h.claim), Path: "status.allocation.devices.results"},
+			evidence: api.Evidence{Object: whatif.ClaimObject(h.claim), Path: "status.allocation.devices.results"},
 		})
 	}
 }
@@ -543,7 +544,7 @@ func (s *scene) classFacts() {
 					kind: factClass, class: class, selector: k, conjunct: c,
 					text: fmt.Sprintf("class %s has only devices with %s", class.Name, &compiled.Conjuncts[c]),
 					evidence: api.Evidence{
-						Object: object("DeviceClass", "", class.Name), Path: fmt.Sprintf("spec.selectors[%d].cel.expression", k),
+						Object: whatif.Object("DeviceClass", "", class.Name), Path: fmt.Sprintf("spec.selectors[%d].cel.expression", k),
 						Found: compiled.Conjuncts[c].Expression,
 					},
 				})

@@ -97,7 +97,7 @@ func surveyed(tb testing.TB, snap *snapshot.Snapshot) *inquiry {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &subject{target: api.Target{Kind: KindClaim}}
+	s := &subject{target: api.Target{Kind: api.KindClaim}}
 	for _, c := range snap.Claims {
 		if c.Status.Allocation == nil {
 			s.claims = append(s.claims, allocator.PodClaim{Claim: c})

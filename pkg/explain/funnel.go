@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // site is the cluster as one explanation sees it: the nodes where the pod may
@@ -48,9 +49,9 @@ type unsuitableNode struct {
 
 // evidence proves that the pod cannot use the node.
 func (u unsuitableNode) evidence() api.Evidence {
-	e := api.Evidence{Object: object(KindNode, "", u.node.Name), Path: u.misfit.Path, Found: u.misfit.Found, Wanted: u.misfit.Wanted}
+	e := api.Evidence{Object: whatif.Object(api.KindNode, "", u.node.Name), Path: u.misfit.Path, Found: u.misfit.Found, Wanted: u.misfit.Wanted}
 	if u.claim != nil {
-		e.Object, e.Found, e.Wanted = claimObject(u.claim), u.misfit.Wanted, u.node.Name
+		e.Object, e.Found, e.Wanted = whatif.ClaimObject(u.claim), u.misfit.Wanted, u.node.Name
 	}
 	return e
 }
@@ -200,7 +201,7 @@ func eachDevice(pool *allocator.NodePool, visit func(d *allocator.Device, kept *
 func ignoredReason(ignored *allocator.IgnoredSlice) *reason {
 	r := &reason{
 		rank: rankIgnored, code: api.FeatureDisabled, label: "feature off", text: ignored.Reason,
-		fact: api.Evidence{Object: object("ResourceSlice", "", ignored.Slice.Name), Wanted: ignored.Gate + "=true"},
+		fact: api.Evidence{Object: whatif.Object("ResourceSlice", "", ignored.Slice.Name), Wanted: ignored.Gate + "=true"},
 	}
 	if ignored.Gate == "" {
 		r.code, r.label, r.fact.Wanted = api.PoolInvalid, "slice invalid", ""

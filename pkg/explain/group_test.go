@@ -25,7 +25,7 @@ func TestEqualPodsAreOneLine(t *testing.T) {
 	var targets []Options
 	add := func(name, template string, age time.Duration, changes ...func(*corev1.Pod)) {
 		parts = append(parts, queuedPodOf(name, template, age, changes...))
-		targets = append(targets, Options{Kind: KindPod, Namespace: namespace, Name: name})
+		targets = append(targets, Options{Kind: api.KindPod, Namespace: namespace, Name: name})
 	}
 	for i := range 4 {
 		add(fmt.Sprintf("train-%d", i), "two", time.Hour-time.Duration(i)*time.Minute, ofJob)

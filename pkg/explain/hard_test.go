@@ -18,7 +18,7 @@ func TestCountingIsCorrected(t *testing.T) {
 	snap := cluster(t, gate("DRAConsumableCapacity", false), nodes("a", "b", "c"),
 		pool("a", devices(24, withMemory("8"))...), pool("b", devices(24, withMemory("8"))...), pool("c", devices(2)...),
 		claim(waiting, exact("gpu", 25, wanting("memory", "1"))))
-	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestSlowNodeIsTold(t *testing.T) {
 	snap := cluster(t, nodes("a", "b", "c"),
 		pool("a", devices(24)...), pool("b", devices(24)...), pool("c", devices(26, withModel("x"))...),
 		claim(waiting, exact("gpu", 27)))
-	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func BenchmarkHardIsMended(b *testing.B) {
 		b.Run(i.name, func(b *testing.B) {
 			snap := cluster(b, i.short...)
 			for b.Loop() {
-				e, err := Explain(b.Context(), snap, Options{Kind: KindPod, Namespace: namespace, Name: waiting})
+				e, err := Explain(b.Context(), snap, Options{Kind: api.KindPod, Namespace: namespace, Name: waiting})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -21,6 +21,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // maxHints is how many hints an explanation has.
@@ -67,7 +68,7 @@ func (x *inquiry) queueHint() {
 		fmt.Sprintf("Kueue has not admitted it: Workload %s/%s%s has condition %s=%s (%s): %s",
 			queued.Namespace, queued.Name, queue, condition.Type, condition.Status, condition.Reason, condition.Message),
 		api.Evidence{
-			Object: object("Workload", queued.Namespace, queued.Name), Path: fmt.Sprintf("status.conditions[type=%s].status", condition.Type),
+			Object: whatif.Object("Workload", queued.Namespace, queued.Name), Path: fmt.Sprintf("status.conditions[type=%s].status", condition.Type),
 			Found: string(condition.Status), Wanted: string(metav1.ConditionTrue),
 		},
 	)
@@ -86,7 +87,7 @@ func (x *inquiry) notAdmitted() (*snapshot.QueuedWorkload, *metav1.Condition) {
 	group := ""
 	if pod := x.subject.pod; pod != nil {
 		if pod.UID != "" {
-			owners = append(owners, metav1.OwnerReference{Kind: KindPod, Name: pod.Name, UID: pod.UID})
+			owners = append(owners, metav1.OwnerReference{Kind: api.KindPod, Name: pod.Name, UID: pod.UID})
 		}
 		if controller := metav1.GetControllerOfNoCopy(pod); controller != nil {
 			owners = append(owners, *controller)
@@ -113,7 +114,7 @@ func (x *inquiry) notAdmitted() (*snapshot.QueuedWorkload, *metav1.Condition) {
 func (x *inquiry) droppedHints() {
 	seen := map[string]bool{}
 	tell := func(kind string, holder metav1.Object) {
-		name := object(kind, holder.GetNamespace(), holder.GetName())
+		name := whatif.Object(kind, holder.GetNamespace(), holder.GetName())
 		if seen[name] {
 			return
 		}
@@ -136,9 +137,9 @@ func (x *inquiry) droppedHints() {
 		if pc.Claim == nil {
 			continue
 		}
-		tell(KindClaim, pc.Claim)
+		tell(api.KindClaim, pc.Claim)
 		if template := x.snap.Template(pc.Claim.Namespace, pc.Template); template != nil {
-			tell(KindTemplate, template)
+			tell(api.KindTemplate, template)
 		}
 		for _, alternatives := range requestsOf(pc.Claim) {
 			for _, r := range alternatives {
@@ -168,7 +169,7 @@ func (x *inquiry) taintRuleHints() {
 		if selector == nil || selector.Driver != nil || selector.Pool != nil || selector.Device != nil {
 			continue
 		}
-		name := object("DeviceTaintRule", "", rule.Name)
+		name := whatif.Object("DeviceTaintRule", "", rule.Name)
 		if !x.rejects(func(r *reason) bool { return r.code == api.DeviceTainted && r.fact.Object == name }) {
 			continue
 		}
@@ -311,10 +312,10 @@ func (x *inquiry) preemptionHint() {
 		fmt.Sprintf("devices are never preempted: pod %s keeps %s/%s, although its priority %d is lower than that of pod %s, %d",
 			qualifiedName(lowest), held.Result.Pool, held.Result.Device, ptr.Deref(lowest.Spec.Priority, 0), pod.Name, priority),
 		api.Evidence{
-			Object: object(KindPod, lowest.Namespace, lowest.Name), Path: "spec.priority",
+			Object: whatif.Object(api.KindPod, lowest.Namespace, lowest.Name), Path: "spec.priority",
 			Found: fmt.Sprint(ptr.Deref(lowest.Spec.Priority, 0)), Wanted: fmt.Sprint(priority),
 		},
-		api.Evidence{Object: claimObject(held.Claim), Path: "status.allocation.devices.results"},
+		api.Evidence{Object: whatif.ClaimObject(held.Claim), Path: "status.allocation.devices.results"},
 	)
 }
 
@@ -345,7 +346,7 @@ func (x *inquiry) autoscalerHint() {
 		when = ", " + duration.HumanDuration(age) + " ago"
 	}
 	x.hint(fmt.Sprintf("the cluster autoscaler %s for it (event %s%s): %s", did, event.Reason, when, event.Message),
-		api.Evidence{Object: object("Event", event.Namespace, event.Name), Path: "message", Found: event.Message})
+		api.Evidence{Object: whatif.Object("Event", event.Namespace, event.Name), Path: "message", Found: event.Message})
 }
 
 // lastEvent is the newest event about a pod with one of the reasons.
@@ -353,7 +354,7 @@ func (x *inquiry) lastEvent(pod *corev1.Pod, reasons ...string) *corev1.Event {
 	var newest *corev1.Event
 	for _, event := range x.snap.Events {
 		about := event.InvolvedObject
-		if about.Kind != KindPod || about.Namespace != pod.Namespace || about.Name != pod.Name ||
+		if about.Kind != api.KindPod || about.Namespace != pod.Namespace || about.Name != pod.Name ||
 			about.UID != "" && pod.UID != "" && about.UID != pod.UID || !slices.Contains(reasons, event.Reason) {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // unusedClaims warns of containers that run without the devices of a claim. Where
@@ -25,7 +26,7 @@ func (x *inquiry) unusedClaims() {
 		if unused.Request != "" {
 			meant, required = naming.DidYouMean(unused.Request, unused.Requests), english.JoinOr(unused.Requests)
 		}
-		x.hint(english.Sentence(text+": "+unused.Effect()+meant), api.Evidence{Object: podObject(pod), Path: unused.Path, Found: unused.Found, Wanted: required})
+		x.hint(english.Sentence(text+": "+unused.Effect()+meant), api.Evidence{Object: whatif.PodObject(pod), Path: unused.Path, Found: unused.Found, Wanted: required})
 		if i == 0 && (x.out.Verdict == api.Fits || x.out.Verdict == api.Allocated) {
 			x.out.Summary = fmt.Sprintf("%s; warning: %s%s", x.out.Summary, text, meant)
 		}

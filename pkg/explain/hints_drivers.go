@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // How many drivers, and how many objects of one kind, hints are given about.
@@ -284,7 +285,7 @@ func (x *inquiry) placementHint(p *publication, set daemonSet) {
 			}
 			if reasons[text]++; reasons[text] == 1 {
 				example[text] = api.Evidence{
-					Object: object("Node", "", node.Name), Path: misfit.Path,
+					Object: whatif.Object("Node", "", node.Name), Path: misfit.Path,
 					Found: cmp.Or(misfit.Found, "not set"), Wanted: misfit.Wanted,
 				}
 			}
@@ -318,7 +319,7 @@ func (x *inquiry) placementHint(p *publication, set daemonSet) {
 }
 
 func daemonObject(set daemonSet) string {
-	return object("DaemonSet", set.Namespace, set.Name)
+	return whatif.Object("DaemonSet", set.Namespace, set.Name)
 }
 
 // daemonPodHints tells of plugins that are to run where devices are missing,
@@ -359,7 +360,7 @@ func (x *inquiry) daemonPodHints(p *publication, set daemonSet) bool {
 		}
 		x.hint(
 			fmt.Sprintf("%s: pod %s is ready, but there is no ResourceSlice of %s for %s%s", set, silent[0].Name, p.driver, english.Sample(nodes, maxNamed), advice),
-			api.Evidence{Object: object(KindPod, silent[0].Namespace, silent[0].Name), Path: "status.conditions[type=Ready].status", Found: "True"},
+			api.Evidence{Object: whatif.Object(api.KindPod, silent[0].Namespace, silent[0].Name), Path: "status.conditions[type=Ready].status", Found: "True"},
 			api.Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: "none", Wanted: nodes[0]},
 		)
 	}
@@ -392,7 +393,7 @@ func ready(pod *corev1.Pod) bool {
 // podTrouble says why a pod is not ready: the state of the first container that
 // is not, or a condition.
 func podTrouble(pod *corev1.Pod) (string, api.Evidence) {
-	fact := api.Evidence{Object: object(KindPod, pod.Namespace, pod.Name), Path: "status.phase", Found: string(pod.Status.Phase), Wanted: "ready"}
+	fact := api.Evidence{Object: whatif.Object(api.KindPod, pod.Namespace, pod.Name), Path: "status.phase", Found: string(pod.Status.Phase), Wanted: "ready"}
 	for i, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for j := range list {
 			status := &list[j]

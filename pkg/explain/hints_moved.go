@@ -10,6 +10,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // movedHint notes allocated devices that no ResourceSlice has and that are ready
@@ -38,7 +39,7 @@ func (x *inquiry) movedHint() {
 			}
 			driver = result.Driver
 			first = api.Evidence{
-				Object: claimObject(claim), Path: fmt.Sprintf("status.devices[device=%s].conditions[type=Ready].status", result.Device), Found: "True",
+				Object: whatif.ClaimObject(claim), Path: fmt.Sprintf("status.devices[device=%s].conditions[type=Ready].status", result.Device), Found: "True",
 			}
 			if data := allocator.DeviceStatus(claim, result).NetworkData; data != nil && data.InterfaceName != "" {
 				where = fmt.Sprintf(" (interface %s of the pod)", data.InterfaceName)

@@ -19,6 +19,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // publishingTime is how long a driver may take to publish all slices of a pool
@@ -116,7 +117,7 @@ func (x *inquiry) emptyPoolHint(p *publication) {
 	x.hint(
 		fmt.Sprintf("driver %s publishes a ResourceSlice without devices for %s: if the hardware is there, it was not ready when the plugin looked for it, so see the plugin's log and restart it",
 			p.driver, nodeNames(empty)),
-		api.Evidence{Object: object("ResourceSlice", "", first.Name), Path: "spec.devices", Found: "none", Wanted: "devices"},
+		api.Evidence{Object: whatif.Object("ResourceSlice", "", first.Name), Path: "spec.devices", Found: "none", Wanted: "devices"},
 	)
 }
 

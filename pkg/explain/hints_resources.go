@@ -16,6 +16,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // servedBy lists the nodes on which device plugins offer a resource.
@@ -107,8 +108,8 @@ func (x *inquiry) mixedResourceHints() {
 		x.hint(
 			fmt.Sprintf("extended resource %s is served by a device plugin on %s, where the scheduler does not look at ResourceSlices for it, and by DRA (DeviceClass %s) %s",
 				name, nodeNames(plugins), class.Name, elsewhere),
-			api.Evidence{Object: object("Node", "", plugins[0].Name), Path: fmt.Sprintf("status.allocatable['%s']", name), Found: quantity.String()},
-			api.Evidence{Object: object("DeviceClass", "", class.Name), Path: "spec.extendedResourceName", Found: string(name)},
+			api.Evidence{Object: whatif.Object("Node", "", plugins[0].Name), Path: fmt.Sprintf("status.allocatable['%s']", name), Found: quantity.String()},
+			api.Evidence{Object: whatif.Object("DeviceClass", "", class.Name), Path: "spec.extendedResourceName", Found: string(name)},
 		)
 	}
 }
@@ -195,7 +196,7 @@ func (x *inquiry) pluginHint() {
 				x.hint(
 					fmt.Sprintf("node %s also offers %s %s through a device plugin: if that is the same hardware as the devices of %s, both may allocate the same device, since neither knows of the allocations of the other",
 						name, quantity.String(), offered, driver),
-					api.Evidence{Object: object("Node", "", name), Path: fmt.Sprintf("status.allocatable['%s']", offered), Found: quantity.String()},
+					api.Evidence{Object: whatif.Object("Node", "", name), Path: fmt.Sprintf("status.allocatable['%s']", offered), Found: quantity.String()},
 				)
 			}
 		}

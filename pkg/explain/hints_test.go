@@ -279,7 +279,7 @@ func TestHints(t *testing.T) {
 
 func explainPod(t *testing.T, snap *snapshot.Snapshot) *api.Explanation {
 	t.Helper()
-	got, err := Explain(t.Context(), snap, Options{Kind: KindPod, Namespace: namespace, Name: "train-0"})
+	got, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: namespace, Name: "train-0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +304,7 @@ func TestUnmappedExtendedResource(t *testing.T) {
 		"plain pod":     {parts: []part{nodes("node-1"), pod("train-0")}, want: "uses no ResourceClaim and no extended resource of a DeviceClass"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := Explain(t.Context(), cluster(t, tc.parts...), Options{Kind: KindPod, Namespace: namespace, Name: "train-0"})
+			e, err := Explain(t.Context(), cluster(t, tc.parts...), Options{Kind: api.KindPod, Namespace: namespace, Name: "train-0"})
 			said := ""
 			switch {
 			case err != nil:
@@ -341,7 +341,7 @@ func TestExtendedResourceNames(t *testing.T) {
 			snap := cluster(t, gate("DRAExtendedResource", true), nodes("n1"), pool("n1", devices(4)...), asking, func(s *snapshot.Snapshot) {
 				s.Classes[0].Spec.ExtendedResourceName = ptr.To("example.com/gpu")
 			})
-			e, err := Explain(t.Context(), snap, Options{Kind: KindPod, Namespace: namespace, Name: "train-0", Device: "n1/gpu-0"})
+			e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: namespace, Name: "train-0", Device: "n1/gpu-0"})
 			if err != nil {
 				t.Fatal(err)
 			}

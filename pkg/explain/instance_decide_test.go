@@ -118,7 +118,7 @@ func BenchmarkHard(b *testing.B) {
 				conflict += time.Since(start)
 
 				start = time.Now()
-				e, err := Explain(b.Context(), cluster(b, i.short...), Options{Kind: KindPod, Namespace: namespace, Name: waiting})
+				e, err := Explain(b.Context(), cluster(b, i.short...), Options{Kind: api.KindPod, Namespace: namespace, Name: waiting})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -75,7 +75,7 @@ func (x *inquiry) describeStage() {
 	if len(x.blockedBy) > 0 {
 		own = x.blockedLife(own)
 	}
-	forClaim := x.subject.pod == nil && x.subject.target.Kind == KindClaim
+	forClaim := x.subject.pod == nil && x.subject.target.Kind == api.KindClaim
 	for i := range x.out.Pods {
 		pod := x.subject.users[i]
 		if pod == x.subject.pod {
@@ -111,7 +111,7 @@ func (x *inquiry) describeStage() {
 
 // named begins a sentence about a pod that is not itself the target.
 func (x *inquiry) named(pod *corev1.Pod) string {
-	if x.subject.target.Kind == KindPod {
+	if x.subject.target.Kind == api.KindPod {
 		return ""
 	}
 	return "pod " + pod.Name + ": "
@@ -272,7 +272,7 @@ func (x *inquiry) nextSteps() {
 			x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf("create ResourceClaim %s in namespace %s, or name another one", x.claimName(pc), pod.Namespace)})
 		}
 	}
-	if x.subject.pod == nil && x.subject.target.Kind == KindClaim && len(x.claims) > 0 && x.claims[0].claim.UID != "" && x.claims[0].claim.DeletionTimestamp == nil &&
+	if x.subject.pod == nil && x.subject.target.Kind == api.KindClaim && len(x.claims) > 0 && x.claims[0].claim.UID != "" && x.claims[0].claim.DeletionTimestamp == nil &&
 		len(x.subject.users) == 0 && !x.hides(snapshot.ResourcePods, x.subject.target.Namespace) {
 		x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: "no pod uses the claim: it is allocated when the first one does"})
 	}
@@ -303,8 +303,6 @@ func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCond
 	}
 	return nil
 }
-
-func podObject(pod *corev1.Pod) string { return object("Pod", pod.Namespace, pod.Name) }
 
 // deviceName names an allocated device as people see it in a pool.
 func deviceName(result *resourceapi.DeviceRequestAllocationResult) string {

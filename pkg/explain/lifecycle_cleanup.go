@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // cleanupFindings tells why a pod that is finished or being deleted, or its
@@ -31,8 +32,8 @@ func (x *inquiry) cleanupFindings(pod *corev1.Pod, claims []allocator.PodClaim) 
 			continue
 		}
 		f := finding{instead: true, reason: fmt.Sprintf("the pod is finished (%s%s), but claim %s is still reserved for it", pod.Status.Phase, x.finishedSince(pod), claim.Name)}
-		f.prove(podObject(pod), "status.phase", string(pod.Status.Phase), "")
-		f.prove(claimObject(claim), "status.reservedFor", reservedForText(claim), "no finished pod")
+		f.prove(whatif.PodObject(pod), "status.phase", string(pod.Status.Phase), "")
+		f.prove(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), "no finished pod")
 		x.blameController(&f, lastEnd(pod))
 		findings = append(findings, f)
 	}
@@ -83,15 +84,15 @@ func (x *inquiry) terminating(pod *corev1.Pod, claims []allocator.PodClaim) []fi
 	due := pod.DeletionTimestamp.Time
 	f := finding{instead: true}
 	f.reason = fmt.Sprintf("the pod has been terminating for %s (grace period %s)", x.elapsed(due.Add(-grace)), duration.HumanDuration(grace))
-	f.prove(podObject(pod), "metadata.deletionTimestamp", due.UTC().Format(time.RFC3339), "")
+	f.prove(whatif.PodObject(pod), "metadata.deletionTimestamp", due.UTC().Format(time.RFC3339), "")
 	if c := podCondition(pod, corev1.DisruptionTarget); c != nil && c.Reason == "DeletionByDeviceTaintManager" {
 		f.reason += ", because of a device taint"
-		f.prove(podObject(pod), "status.conditions[type=DisruptionTarget]", c.Reason+": "+c.Message, "")
+		f.prove(whatif.PodObject(pod), "status.conditions[type=DisruptionTarget]", c.Reason+": "+c.Message, "")
 	}
 	findings := []finding{f}
 	if len(pod.Finalizers) > 0 {
 		waits := finding{reason: fmt.Sprintf("it waits for the owner of the finalizer %s to remove it", english.JoinAnd(pod.Finalizers))}
-		waits.prove(podObject(pod), "metadata.finalizers", english.JoinAnd(pod.Finalizers), "none")
+		waits.prove(whatif.PodObject(pod), "metadata.finalizers", english.JoinAnd(pod.Finalizers), "none")
 		findings = append(findings, waits)
 	}
 	if pod.Spec.NodeName == "" {
@@ -123,7 +124,7 @@ func (x *inquiry) unprepared(pod *corev1.Pod, claims []allocator.PodClaim) []fin
 		}
 		called := driversOf(claim, resourceapi.SkipNodeOperationNodeUnprepareResources)
 		if len(called) > 0 {
-			f.prove(claimObject(claim), "status.reservedFor", reservedForText(claim), "no longer this pod")
+			f.prove(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), "no longer this pod")
 		}
 		drivers = append(drivers, called...)
 	}
@@ -176,7 +177,7 @@ func (x *inquiry) staleReservations(claim *resourceapi.ResourceClaim) *finding {
 		return nil
 	}
 	f := &finding{instead: true, reason: fmt.Sprintf("claim %s is still reserved for %s", claim.Name, english.Sample(stale, 3))}
-	f.prove(claimObject(claim), "status.reservedFor", reservedForText(claim), "consumers that exist")
+	f.prove(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), "consumers that exist")
 	x.blameController(f, since)
 	return f
 }

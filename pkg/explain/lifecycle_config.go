@@ -19,6 +19,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // opaqueConfig is configuration for a driver, and where it stands.
@@ -47,9 +48,9 @@ func (c *opaqueConfig) String() string {
 // the template that it is made from, has, and then what the classes of its
 // requests have.
 func (x *inquiry) opaqueConfigs(pc *allocator.PodClaim) []opaqueConfig {
-	own := opaqueConfig{source: resourceapi.AllocationConfigSourceClaim, object: claimObject(pc.Claim), path: "spec", kind: KindClaim, name: pc.Claim.Name}
+	own := opaqueConfig{source: resourceapi.AllocationConfigSourceClaim, object: whatif.ClaimObject(pc.Claim), path: "spec", kind: api.KindClaim, name: pc.Claim.Name}
 	if pc.Template != "" {
-		own.object, own.path, own.kind, own.name = object(KindTemplate, pc.Claim.Namespace, pc.Template), "spec.spec", KindTemplate, pc.Template
+		own.object, own.path, own.kind, own.name = whatif.Object(api.KindTemplate, pc.Claim.Namespace, pc.Template), "spec.spec", api.KindTemplate, pc.Template
 	}
 	var configs []opaqueConfig
 	for i := range pc.Claim.Spec.Devices.Config {
@@ -78,7 +79,7 @@ func (x *inquiry) opaqueConfigs(pc *allocator.PodClaim) []opaqueConfig {
 			if c := &class.Spec.Config[i]; c.Opaque != nil {
 				configs = append(configs, opaqueConfig{
 					opaque: c.Opaque, source: resourceapi.AllocationConfigSourceClass, requests: requests[name],
-					object: object(kindClass, "", name), path: fmt.Sprintf("spec.config[%d]", i), kind: kindClass, name: name,
+					object: whatif.Object(kindClass, "", name), path: fmt.Sprintf("spec.config[%d]", i), kind: kindClass, name: name,
 				})
 			}
 		}
@@ -111,7 +112,7 @@ func (x *inquiry) configSource(pc *allocator.PodClaim, index int) (source opaque
 	}
 	return opaqueConfig{
 		opaque: config.Opaque, source: config.Source, requests: config.Requests,
-		object: claimObject(pc.Claim), path: fmt.Sprintf("status.allocation.devices.config[%d]", index), kind: KindClaim, name: pc.Claim.Name,
+		object: whatif.ClaimObject(pc.Claim), path: fmt.Sprintf("status.allocation.devices.config[%d]", index), kind: api.KindClaim, name: pc.Claim.Name,
 	}, false
 }
 
@@ -224,7 +225,7 @@ func (x *inquiry) changeConfig(f *finding, pod *corev1.Pod, sources []opaqueConf
 		case outdated:
 		case c.kind == kindClass:
 			f.step(api.ActorAdmin, "correct %s of %s %s: kubectl edit deviceclass %s", c.path, c.kind, c.name, shell.Quote(c.name))
-		case c.kind == KindTemplate:
+		case c.kind == api.KindTemplate:
 			f.step(api.ActorUser, "replace %s %s by one with a corrected %s (it cannot be edited): kubectl get resourceclaimtemplate %s%s -o yaml >template.yaml; edit template.yaml; kubectl replace --force -f template.yaml",
 				c.kind, c.name, c.path, shell.Quote(c.name), in)
 		default:

@@ -14,12 +14,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // deletingTarget settles the matter for a claim that is being deleted: nobody
 // who does not use it already can. What its deletion waits for is a finding.
 func (x *inquiry) deletingTarget() bool {
-	if x.subject.pod != nil || x.subject.target.Kind != KindClaim {
+	if x.subject.pod != nil || x.subject.target.Kind != api.KindClaim {
 		return false
 	}
 	claim := x.subject.claims[0].Claim
@@ -40,9 +41,9 @@ func (x *inquiry) deletingTarget() bool {
 // it and removes its own finalizer when no consumer is left.
 func (x *inquiry) deletingClaim(claim *resourceapi.ResourceClaim) finding {
 	f := finding{instead: true, reason: fmt.Sprintf("claim %s has been terminating for %s", claim.Name, x.elapsed(claim.DeletionTimestamp.Time))}
-	f.prove(claimObject(claim), "metadata.deletionTimestamp", claim.DeletionTimestamp.UTC().Format(time.RFC3339), "")
+	f.prove(whatif.ClaimObject(claim), "metadata.deletionTimestamp", claim.DeletionTimestamp.UTC().Format(time.RFC3339), "")
 	if len(claim.Finalizers) > 0 {
-		f.prove(claimObject(claim), "metadata.finalizers", english.JoinAnd(claim.Finalizers), "none")
+		f.prove(whatif.ClaimObject(claim), "metadata.finalizers", english.JoinAnd(claim.Finalizers), "none")
 	}
 	others := slices.DeleteFunc(slices.Clone(claim.Finalizers), func(name string) bool { return name == resourceapi.Finalizer })
 	var waits, using []string
@@ -60,7 +61,7 @@ func (x *inquiry) deletingClaim(claim *resourceapi.ResourceClaim) finding {
 		}
 	}
 	if len(waits) > 0 {
-		f.prove(claimObject(claim), "status.reservedFor", reservedForText(claim), "nobody")
+		f.prove(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), "nobody")
 	}
 	if len(others) > 0 {
 		waits = append(waits, "the owner of the finalizer "+english.JoinAnd(others)+" to remove it")

@@ -15,6 +15,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // failedCall is a call to a driver that ended without an answer about any claim.
@@ -124,7 +125,7 @@ func (x *inquiry) driverPods(f *finding, drivers []string, node string) bool {
 				f.step(api.ActorAdmin, "repair pod %s of the driver: kubectl logs %s -n %s --all-containers --previous", qualifiedName(pods[i]), shell.Quote(pods[i].Name), shell.Quote(pods[i].Namespace))
 			default:
 				f.reason += fmt.Sprintf("; its pod %s runs and is ready", qualifiedName(pods[i]))
-				f.prove(podObject(pods[i]), "status.conditions[type=Ready].status", "True", "")
+				f.prove(whatif.PodObject(pods[i]), "status.conditions[type=Ready].status", "True", "")
 				f.step(api.ActorAdmin, "check the log of pod %s of the driver, and restart it if it hangs: kubectl logs %s -n %s --all-containers", qualifiedName(pods[i]), shell.Quote(pods[i].Name), shell.Quote(pods[i].Namespace))
 			}
 			advised = true

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // The reasons of events that tell about the claims of pods.
@@ -57,7 +58,7 @@ func (x *inquiry) schedulerMessage(pod *corev1.Pod) *api.SchedulerMessage {
 // podEvents lists what was reported about a pod, and not about another one of
 // the same name.
 func (x *inquiry) podEvents(pod *corev1.Pod) []*corev1.Event {
-	return x.eventsAbout(KindPod, pod.Namespace, pod.Name, pod.UID)
+	return x.eventsAbout(api.KindPod, pod.Namespace, pod.Name, pod.UID)
 }
 
 func (x *inquiry) eventsAbout(kind, namespace, name string, uid types.UID) []*corev1.Event {
@@ -145,7 +146,7 @@ func (x *inquiry) driverEvents(claims []allocator.PodClaim, users ...*corev1.Pod
 		if claim == nil || claims[i].Generated {
 			continue
 		}
-		event := newestEvent(x.eventsAbout(KindClaim, claim.Namespace, claim.Name, claim.UID), func(e *corev1.Event) bool {
+		event := newestEvent(x.eventsAbout(api.KindClaim, claim.Namespace, claim.Name, claim.UID), func(e *corev1.Event) bool {
 			return e.Type == corev1.EventTypeWarning && eventTime(e).After(since)
 		})
 		if event == nil {
@@ -225,8 +226,8 @@ func (x *inquiry) repeated(event *corev1.Event) string {
 func eventEvidence(event *corev1.Event) api.Evidence {
 	about := event.InvolvedObject
 	return api.Evidence{
-		Object: object("Event", event.Namespace, cmp.Or(event.Name, event.GenerateName)), Path: "message", Found: event.Message,
-		Wanted: "no event " + event.Reason + " of " + object(about.Kind, about.Namespace, about.Name),
+		Object: whatif.Object("Event", event.Namespace, cmp.Or(event.Name, event.GenerateName)), Path: "message", Found: event.Message,
+		Wanted: "no event " + event.Reason + " of " + whatif.Object(about.Kind, about.Namespace, about.Name),
 	}
 }
 

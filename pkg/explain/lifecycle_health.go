@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // unhealthyTaint is the taint that is suggested for an unhealthy device.
@@ -49,7 +50,7 @@ func (x *inquiry) unhealthy(pod *corev1.Pod, claims []allocator.PodClaim) []find
 					f.reason += ": " + words
 					found += ": " + words
 				}
-				f.prove(podObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].allocatedResourcesStatus[name=%s].resources[resourceID=%s].health", container.Name, resource.Name, health.ResourceID),
+				f.prove(whatif.PodObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].allocatedResourcesStatus[name=%s].resources[resourceID=%s].health", container.Name, resource.Name, health.ResourceID),
 					found, string(corev1.ResourceHealthStatusHealthy))
 				x.replaceDevice(&f, pc, result, name)
 				findings = append(findings, f)

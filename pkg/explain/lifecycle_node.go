@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // prepared reports whether the kubelet has had the devices of a pod prepared: it
@@ -116,7 +117,7 @@ func (x *inquiry) waitingContainers(pod *corev1.Pod, claims []allocator.PodClaim
 	for _, status := range failingContainers(pod) {
 		waiting := status.State.Waiting
 		f := finding{instead: true}
-		f.prove(podObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].state.waiting", status.Name),
+		f.prove(whatif.PodObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].state.waiting", status.Name),
 			strings.TrimSuffix(waiting.Reason+": "+waiting.Message, ": "), "a running container")
 		if devices := cdiDevices(waiting.Message); len(devices) > 0 {
 			x.blameCDI(&f, pod, claims, devices)
@@ -145,13 +146,13 @@ func (x *inquiry) silence(pod *corev1.Pod) finding {
 		since = c.LastTransitionTime
 	}
 	if sandboxReady(pod) != nil {
-		f.prove(podObject(pod), "status.phase", string(pod.Status.Phase), string(corev1.PodRunning))
+		f.prove(whatif.PodObject(pod), "status.phase", string(pod.Status.Phase), string(corev1.PodRunning))
 	} else {
 		ready := "missing"
 		if c := podCondition(pod, corev1.PodReadyToStartContainers); c != nil {
 			ready = string(c.Status)
 		}
-		f.prove(podObject(pod), "status.conditions[type=PodReadyToStartContainers].status", ready, string(corev1.ConditionTrue))
+		f.prove(whatif.PodObject(pod), "status.conditions[type=PodReadyToStartContainers].status", ready, string(corev1.ConditionTrue))
 	}
 	if x.overdue(since.Time) {
 		f.step(api.ActorAdmin, "no event says why pod %s has not started: check the log of the kubelet on node %s", pod.Name, pod.Spec.NodeName)
@@ -172,7 +173,7 @@ func (x *inquiry) nodeFindings(pod *corev1.Pod) []finding {
 			return nil
 		}
 		f.reason = fmt.Sprintf("node %s does not exist", name)
-		f.prove(podObject(pod), "spec.nodeName", name, "a node that exists")
+		f.prove(whatif.PodObject(pod), "spec.nodeName", name, "a node that exists")
 		f.step(api.ActorNobody, "the pod garbage collector of kube-controller-manager removes pods of nodes that are gone")
 		return []finding{f}
 	}
@@ -190,7 +191,7 @@ func (x *inquiry) nodeFindings(pod *corev1.Pod) []finding {
 			said = ": " + c.Message
 		}
 		f.reason = fmt.Sprintf("node %s is not ready%s%s", name, since, said)
-		f.prove(object("Node", "", name), "status.conditions[type=Ready].status", string(c.Status), string(corev1.ConditionTrue))
+		f.prove(whatif.Object("Node", "", name), "status.conditions[type=Ready].status", string(c.Status), string(corev1.ConditionTrue))
 		f.step(api.ActorAdmin, "make node %s ready again: its kubelet starts and stops pods and has their devices prepared and unprepared", name)
 		return []finding{f}
 	}

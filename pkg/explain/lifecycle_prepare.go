@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // readKubeletEvent puts a warning of the kubelet into words. The messages are
@@ -58,7 +59,7 @@ func (x *inquiry) readKubeletEvent(f *finding, pod *corev1.Pod, claims []allocat
 		f.reason = fmt.Sprintf("the kubelet of node %s still has an earlier claim %s, of a pod that was deleted by force%s", node, name, x.often(event))
 		if uid, ok := between(message, " and different UID ", " still exists"); ok {
 			if claim := x.snap.Claim(pod.Namespace, name); claim != nil {
-				f.prove(claimObject(claim), "metadata.uid", string(claim.UID), uid+", which the kubelet still has")
+				f.prove(whatif.ClaimObject(claim), "metadata.uid", string(claim.UID), uid+", which the kubelet still has")
 			}
 		}
 		f.step(api.ActorAdmin, "the kubelet forgets it after the driver has unprepared its devices: check that %s runs on node %s", driverOf(claims, name), node)
@@ -201,5 +202,5 @@ func (x *inquiry) idleKubelet(name string) (evidence, found string) {
 	if err != nil || v.Major() != 1 || v.Minor() != 34 || v.Patch() > 1 {
 		return "", ""
 	}
-	return object("Node", "", name), node.Status.NodeInfo.KubeletVersion
+	return whatif.Object("Node", "", name), node.Status.NodeInfo.KubeletVersion
 }

@@ -17,6 +17,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // consumerState is what became of somebody that a claim is reserved for.
@@ -151,9 +152,9 @@ func (x *inquiry) reservationFindings(pod *corev1.Pod, claims []allocator.PodCla
 func (x *inquiry) boundWithout(pod *corev1.Pod, pc *allocator.PodClaim) finding {
 	f := finding{instead: true, reason: fmt.Sprintf("the pod is bound to node %s, but %s", pod.Spec.NodeName, pc.Problem)}
 	if name := claimNameOf(pod, pc.Entry); name != "" {
-		f.prove(podObject(pod), entryPath(pc.Entry)+".resourceClaimName", name, "a ResourceClaim of the namespace")
+		f.prove(whatif.PodObject(pod), entryPath(pc.Entry)+".resourceClaimName", name, "a ResourceClaim of the namespace")
 	} else {
-		f.prove(podObject(pod), fmt.Sprintf("status.resourceClaimStatuses[name=%s].resourceClaimName", pc.Entry), "a claim that no longer exists", "a ResourceClaim of the namespace")
+		f.prove(whatif.PodObject(pod), fmt.Sprintf("status.resourceClaimStatuses[name=%s].resourceClaimName", pc.Entry), "a claim that no longer exists", "a ResourceClaim of the namespace")
 	}
 	f.step(api.ActorUser, anewWithClaims)
 	return f
@@ -172,7 +173,7 @@ func (x *inquiry) boundUnallocated(pod *corev1.Pod, pc *allocator.PodClaim) find
 	f := finding{instead: true, reason: fmt.Sprintf("the pod is bound to node %s, but claim %s is not allocated; the scheduler allocates claims only before it binds a pod", pod.Spec.NodeName, name)}
 	if bound := x.boundSince(pod); !pc.Generated && !bound.IsZero() && pc.Claim.CreationTimestamp.After(bound) {
 		f.reason += ", and the claim was created after that"
-		f.prove(claimObject(pc.Claim), "metadata.creationTimestamp", pc.Claim.CreationTimestamp.UTC().Format(time.RFC3339), "before "+bound.UTC().Format(time.RFC3339)+", when the pod was bound")
+		f.prove(whatif.ClaimObject(pc.Claim), "metadata.creationTimestamp", pc.Claim.CreationTimestamp.UTC().Format(time.RFC3339), "before "+bound.UTC().Format(time.RFC3339)+", when the pod was bound")
 		f.step(api.ActorUser, anewWithClaims)
 		return f
 	}
@@ -181,9 +182,9 @@ func (x *inquiry) boundUnallocated(pod *corev1.Pod, pc *allocator.PodClaim) find
 		return f
 	}
 	f.reason += "; the pod may have been bound without the scheduler"
-	f.prove(podObject(pod), "spec.nodeName", pod.Spec.NodeName, "empty until the scheduler binds the pod")
+	f.prove(whatif.PodObject(pod), "spec.nodeName", pod.Spec.NodeName, "empty until the scheduler binds the pod")
 	if !pc.Generated {
-		f.prove(claimObject(pc.Claim), "status.allocation", "missing", "devices for node "+pod.Spec.NodeName)
+		f.prove(whatif.ClaimObject(pc.Claim), "status.allocation", "missing", "devices for node "+pod.Spec.NodeName)
 	}
 	f.step(api.ActorUser, "delete and recreate the pod without spec.nodeName, so that the scheduler allocates its claims; to place it on that node, use spec.nodeSelector with kubernetes.io/hostname")
 	return f
@@ -203,7 +204,7 @@ func (x *inquiry) boundSince(pod *corev1.Pod) time.Time {
 // unreserved is about a claim with devices that a pod may not use.
 func (x *inquiry) unreserved(pod *corev1.Pod, claim *resourceapi.ResourceClaim) finding {
 	f := finding{instead: pod.Spec.NodeName != ""}
-	f.prove(claimObject(claim), "status.reservedFor", reservedForText(claim), fmt.Sprintf("pod/%s (UID %s)", pod.Name, pod.UID))
+	f.prove(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), fmt.Sprintf("pod/%s (UID %s)", pod.Name, pod.UID))
 	var earlier bool
 	for i := range claim.Status.ReservedFor {
 		c := &claim.Status.ReservedFor[i]

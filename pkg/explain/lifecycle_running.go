@@ -20,6 +20,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // runningFindings tells what is wrong with the devices of a pod that runs.
@@ -30,7 +31,7 @@ func (x *inquiry) runningFindings(pod *corev1.Pod, claims []allocator.PodClaim) 
 	findings = append(findings, x.driverEvents(claims, pod)...)
 	for _, status := range initializing(pod) {
 		var f finding
-		f.prove(podObject(pod), fmt.Sprintf("status.initContainerStatuses[name=%s].state", status.Name), stateText(&status.State), "")
+		f.prove(whatif.PodObject(pod), fmt.Sprintf("status.initContainerStatuses[name=%s].state", status.Name), stateText(&status.State), "")
 		findings = append(findings, f)
 	}
 	if started(pod).IsZero() {
@@ -91,7 +92,7 @@ func (x *inquiry) vanished(claim *resourceapi.ResourceClaim) *finding {
 		}
 		devices = append(devices, deviceName(result))
 		drivers, pools = append(drivers, result.Driver), append(pools, result.Pool)
-		f.prove(claimObject(claim), fmt.Sprintf("status.allocation.devices.results[%d]", i), deviceName(result), "a device in a ResourceSlice of driver "+result.Driver)
+		f.prove(whatif.ClaimObject(claim), fmt.Sprintf("status.allocation.devices.results[%d]", i), deviceName(result), "a device in a ResourceSlice of driver "+result.Driver)
 	}
 	if len(devices) == 0 {
 		return nil
@@ -122,8 +123,8 @@ func (x *inquiry) doubled(claim *resourceapi.ResourceClaim, result *resourceapi.
 		}
 		f := &finding{instead: true, reason: fmt.Sprintf("device %s is allocated twice: to claim %s/%s and to claim %s/%s", deviceName(result), claim.Namespace, claim.Name, other.Namespace, other.Name)}
 		for _, each := range []*resourceapi.ResourceClaim{claim, other} {
-			f.prove(claimObject(each), "status.allocation.devices.results", deviceName(result), "a device in no other claim")
-			f.prove(claimObject(each), "status.reservedFor", reservedForText(each), "")
+			f.prove(whatif.ClaimObject(each), "status.allocation.devices.results", deviceName(result), "a device in no other claim")
+			f.prove(whatif.ClaimObject(each), "status.reservedFor", reservedForText(each), "")
 		}
 		f.step(api.ActorUser, "delete and recreate the pod of one of these claims so that it gets a new claim, with another device")
 		return f
@@ -143,7 +144,7 @@ func (x *inquiry) notReady(claim *resourceapi.ResourceClaim, result *resourceapi
 		return nil
 	}
 	f := &finding{instead: true, reason: fmt.Sprintf("driver %s reports that device %s of claim %s is not ready: %s", result.Driver, deviceName(result), claim.Name, conditionWords(c))}
-	f.prove(claimObject(claim), fmt.Sprintf("status.devices[device=%s].conditions[type=Ready]", result.Device), conditionText(c), "True")
+	f.prove(whatif.ClaimObject(claim), fmt.Sprintf("status.devices[device=%s].conditions[type=Ready]", result.Device), conditionText(c), "True")
 	return f
 }
 
@@ -177,7 +178,7 @@ func (x *inquiry) evictions(pod *corev1.Pod) []finding {
 		}
 	}
 	f.prove(holder, path, first.Taint.String()+" since "+first.Taint.TimeAdded.UTC().Format(time.RFC3339), "no such taint")
-	f.prove(claimObject(first.Claim), fmt.Sprintf("status.allocation.devices.results[%d].tolerations", first.Result), tolerationsText(result.Tolerations), "a toleration with effect NoExecute")
+	f.prove(whatif.ClaimObject(first.Claim), fmt.Sprintf("status.allocation.devices.results[%d].tolerations", first.Result), tolerationsText(result.Tolerations), "a toleration with effect NoExecute")
 	if name, isRule := strings.CutPrefix(holder, "DeviceTaintRule/"); isRule {
 		f.step(api.ActorAdmin, "delete DeviceTaintRule %s if it is no longer needed: then the pod is not deleted", name)
 	}
@@ -190,7 +191,7 @@ func evictor(alloc *allocator.Allocator, e *allocator.Eviction) (holder, path st
 	if device := alloc.Device(e.Device); e.Rule == nil && device != nil {
 		return tainter(alloc, device, e.Taint)
 	}
-	return object("DeviceTaintRule", "", e.Rule.Name), "spec.taint"
+	return whatif.Object("DeviceTaintRule", "", e.Rule.Name), "spec.taint"
 }
 
 func tolerationsText(tolerations []resourceapi.DeviceToleration) string {

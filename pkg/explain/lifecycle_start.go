@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // generationFindings tells why a pod has no claims yet: what the resourceclaim
@@ -33,7 +34,7 @@ func (x *inquiry) generationFindings(pod *corev1.Pod, claims []allocator.PodClai
 		})
 		switch {
 		case errors.Is(pc.Problem, allocator.ErrTemplateMissing):
-			f.prove(podObject(pod), entryPath(pc.Entry)+".resourceClaimTemplateName", pc.Template, "a ResourceClaimTemplate of the namespace")
+			f.prove(whatif.PodObject(pod), entryPath(pc.Entry)+".resourceClaimTemplateName", pc.Template, "a ResourceClaimTemplate of the namespace")
 			if failed != nil {
 				f.evidence = append(f.evidence, eventEvidence(failed))
 			}
@@ -54,7 +55,7 @@ func (x *inquiry) generationFindings(pod *corev1.Pod, claims []allocator.PodClai
 			f.step(api.ActorUser, anewWithClaims)
 		}
 		if pc.Problem != nil && errors.Is(pc.Problem, allocator.ErrClaimNotCreated) {
-			f.prove(podObject(pod), "status.resourceClaimStatuses", "nothing for "+pc.Entry, "the name of a claim for "+pc.Entry)
+			f.prove(whatif.PodObject(pod), "status.resourceClaimStatuses", "nothing for "+pc.Entry, "the name of a claim for "+pc.Entry)
 			if failed == nil {
 				x.blameManager(&f)
 			}
@@ -82,7 +83,7 @@ func (x *inquiry) blameManager(f *finding) {
 			f.reason += ", and "
 		}
 		f.reason += fmt.Sprintf("pod %s/%s is not ready", pod.Namespace, pod.Name)
-		f.prove(podObject(pod), "status.conditions[type=Ready].status", string(c.Status), string(corev1.ConditionTrue))
+		f.prove(whatif.PodObject(pod), "status.conditions[type=Ready].status", string(c.Status), string(corev1.ConditionTrue))
 	}
 }
 
@@ -115,7 +116,7 @@ func (x *inquiry) gateFindings(pod *corev1.Pod) []finding {
 	}
 	if len(kueue) > 0 {
 		f := finding{reason: fmt.Sprintf("the scheduler waits until Kueue removes its scheduling gate %s", english.JoinAnd(kueue))}
-		f.prove(podObject(pod), "spec.schedulingGates", english.JoinAnd(kueue), "none")
+		f.prove(whatif.PodObject(pod), "spec.schedulingGates", english.JoinAnd(kueue), "none")
 		// A hint says it more precisely.
 		if queued, _ := x.notAdmitted(); queued == nil || pod != x.subject.pod {
 			f.step(api.ActorUser, "Kueue removes its gate when it admits the pod; the status of its Workload says what it waits for: kubectl get workloads.kueue.x-k8s.io -n %s", shell.Quote(pod.Namespace))
@@ -124,7 +125,7 @@ func (x *inquiry) gateFindings(pod *corev1.Pod) []finding {
 	}
 	if len(gates) > 0 {
 		f := finding{reason: fmt.Sprintf("the scheduler waits until the scheduling gate %s is removed", english.JoinAnd(gates))}
-		f.prove(podObject(pod), "spec.schedulingGates", english.JoinAnd(gates), "none")
+		f.prove(whatif.PodObject(pod), "spec.schedulingGates", english.JoinAnd(gates), "none")
 		f.step(api.ActorUser, "the scheduler does not consider pod %s before its scheduling gates are removed: %s", pod.Name, strings.Join(gates, ", "))
 		findings = append(findings, f)
 	}
@@ -139,8 +140,8 @@ func (x *inquiry) queueingFindings(pod *corev1.Pod, claims []allocator.PodClaim)
 		if x.snap.Now().Sub(pod.CreationTimestamp.Time) > eventsLive {
 			f.reason = fmt.Sprintf("the pod names scheduler %s, and no event or condition of it is known; events are kept for %s", pod.Spec.SchedulerName, duration.HumanDuration(eventsLive))
 		}
-		f.prove(podObject(pod), "spec.schedulerName", pod.Spec.SchedulerName, "a scheduler that runs")
-		f.prove(podObject(pod), "status.conditions[type=PodScheduled]", "missing", "set by the scheduler")
+		f.prove(whatif.PodObject(pod), "spec.schedulerName", pod.Spec.SchedulerName, "a scheduler that runs")
+		f.prove(whatif.PodObject(pod), "status.conditions[type=PodScheduled]", "missing", "set by the scheduler")
 		f.step(api.ActorUser, "remove spec.schedulerName if the pod is meant for the default scheduler")
 		f.step(api.ActorAdmin, "check that scheduler %s runs and serves namespace %s", pod.Spec.SchedulerName, pod.Namespace)
 		findings = append(findings, f)
@@ -161,7 +162,7 @@ func (x *inquiry) queueingFindings(pod *corev1.Pod, claims []allocator.PodClaim)
 		case errors.Is(pc.Problem, allocator.ErrClaimMissing):
 			var f finding
 			if name := claimNameOf(pod, pc.Entry); name != "" {
-				f.prove(podObject(pod), entryPath(pc.Entry)+".resourceClaimName", name, "a ResourceClaim of the namespace")
+				f.prove(whatif.PodObject(pod), entryPath(pc.Entry)+".resourceClaimName", name, "a ResourceClaim of the namespace")
 			}
 			findings = append(findings, f)
 		}
@@ -178,13 +179,13 @@ func (x *inquiry) foreignClaim(pod *corev1.Pod, pc *allocator.PodClaim) finding 
 	if owner != nil {
 		whose = fmt.Sprintf("%s %s", strings.ToLower(owner.Kind), owner.Name)
 		found = string(owner.UID)
-		if owner.Name == pod.Name && owner.Kind == KindPod {
+		if owner.Name == pod.Name && owner.Kind == api.KindPod {
 			whose = "an earlier pod of the same name"
 		}
 	}
 	f.reason = fmt.Sprintf("claim %s still exists and belongs to %s, not to this pod", pc.Claim.Name, whose)
-	f.prove(claimObject(pc.Claim), "metadata.ownerReferences[controller=true].uid", found, string(pod.UID))
-	if owner != nil && owner.Kind != KindPod {
+	f.prove(whatif.ClaimObject(pc.Claim), "metadata.ownerReferences[controller=true].uid", found, string(pod.UID))
+	if owner != nil && owner.Kind != api.KindPod {
 		return f
 	}
 	f.step(api.ActorNobody, "the garbage collector deletes the claim whose owner is gone, and the resourceclaim controller creates another one for this pod")
@@ -234,12 +235,12 @@ func (x *inquiry) bindingFindings(claims []allocator.PodClaim) []finding {
 			path := fmt.Sprintf("status.devices[device=%s].conditions[type=%s]", a.Result.Device, a.Name)
 			if a.Failed {
 				f.reason = fmt.Sprintf("driver %s reports that device %s of claim %s cannot be bound: %s: %s", a.Result.Driver, deviceName(a.Result), claim.Name, a.Name, conditionWords(a.Now))
-				f.prove(claimObject(claim), path, conditionText(a.Now), "not True")
+				f.prove(whatif.ClaimObject(claim), path, conditionText(a.Now), "not True")
 				failures = append(failures, f)
 				continue
 			}
 			f.reason = fmt.Sprintf("claim %s waits for driver %s to set condition %s of device %s%s", claim.Name, a.Result.Driver, a.Name, deviceName(a.Result), x.timeLeft(claim))
-			f.prove(claimObject(claim), path, conditionText(a.Now), "True")
+			f.prove(whatif.ClaimObject(claim), path, conditionText(a.Now), "True")
 			f.step(api.ActorNobody, "driver %s has to set condition %s of device %s; by default the scheduler waits for it for %s from the allocation",
 				a.Result.Driver, a.Name, deviceName(a.Result), duration.HumanDuration(allocator.BindingTimeout))
 			waiting = append(waiting, f)

@@ -31,7 +31,7 @@ func warning(name, reason, message string, when time.Duration, changes ...func(*
 	return func(s *snapshot.Snapshot) {
 		event := &corev1.Event{
 			ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, Name: name},
-			InvolvedObject: corev1.ObjectReference{Kind: KindPod, Namespace: namespace, Name: "p", UID: "uid-p"},
+			InvolvedObject: corev1.ObjectReference{Kind: api.KindPod, Namespace: namespace, Name: "p", UID: "uid-p"},
 			Type:           corev1.EventTypeWarning, Reason: reason, Message: message, LastTimestamp: ago(when),
 		}
 		for _, change := range changes {
@@ -109,7 +109,7 @@ func startedSince(d time.Duration) func(*corev1.Pod) {
 
 // aboutHave makes an event one of the driver about claim have.
 func aboutHave(e *corev1.Event) {
-	e.InvolvedObject = corev1.ObjectReference{Kind: KindClaim, Namespace: namespace, Name: "have", UID: "uid-have"}
+	e.InvolvedObject = corev1.ObjectReference{Kind: api.KindClaim, Namespace: namespace, Name: "have", UID: "uid-have"}
 	e.Source.Component = driver
 }
 
@@ -273,7 +273,7 @@ func TestLifeOnNode(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			snap := cluster(t, append(test.cluster, test.more...)...)
-			e, err := Explain(t.Context(), snap, Options{Kind: KindPod, Namespace: namespace, Name: "p"})
+			e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: namespace, Name: "p"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -299,7 +299,7 @@ func TestClaimTakesThePodWithAReason(t *testing.T) {
 		}),
 		changedPod("a", onNode, "have"), changedPod("p", onNode, "have"),
 		warning("e", "FailedPrepareDynamicResources", prepareFailed+"NodePrepareResources failed for ResourceClaim have: no power", time.Minute))
-	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: "have"})
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: "have"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +336,7 @@ func TestControllerIsBlamedInTime(t *testing.T) {
 						c.DeletionTimestamp, c.Finalizers = ptr.To(ago(2*time.Hour)), []string{resourceapi.Finalizer}
 					}
 				}))
-			e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: "have"})
+			e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: "have"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -363,7 +363,7 @@ func TestUnheard(t *testing.T) {
 		snap := cluster(t, nodes("n1"), pool("n1", devices(1)...), claim("want", exact("gpu", 1)), test.more, changedPod("p", func(p *corev1.Pod) {
 			p.Spec.SchedulerName, p.CreationTimestamp = "batch", ago(test.age)
 		}, "want"))
-		e, err := Explain(t.Context(), snap, Options{Kind: KindPod, Namespace: namespace, Name: "p"})
+		e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: namespace, Name: "p"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -140,7 +140,7 @@ func randomCapacity(random *rand.Rand) resourceapi.DeviceCapacity {
 
 // allWaiting asks about all claims that wait, together.
 func allWaiting(snap *snapshot.Snapshot) *subject {
-	s := &subject{target: api.Target{Kind: KindClaim}}
+	s := &subject{target: api.Target{Kind: api.KindClaim}}
 	for _, claim := range snap.Claims {
 		if claim.Status.Allocation == nil {
 			s.claims = append(s.claims, allocator.PodClaim{Claim: claim})

@@ -324,7 +324,7 @@ func TestAlikeNames(t *testing.T) {
 // node that it names.
 func TestFitsOnTheFirst(t *testing.T) {
 	snap := cluster(t, nodes("a", "b", "c"), pool("a"), pool("b", devices(2)...), pool("c", devices(2)...), claim(waiting, exact("gpu", 2)))
-	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -99,7 +100,7 @@ func TestNearestRemedy(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			snap := cluster(t, test.cluster...)
-			e, err := Explain(t.Context(), snap, Options{Kind: KindPod, Namespace: namespace, Name: "train-0"})
+			e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: namespace, Name: "train-0"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -177,7 +178,7 @@ func TestHeadline(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e, err := Explain(t.Context(), cluster(t, test.cluster...), Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+			e, err := Explain(t.Context(), cluster(t, test.cluster...), Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -195,7 +196,7 @@ func TestNominated(t *testing.T) {
 		changedPod("p", func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}
 			p.Status.NominatedNodeName = "n1"
-		}, waiting)), Options{Kind: KindPod, Namespace: namespace, Name: "p"})
+		}, waiting)), Options{Kind: api.KindPod, Namespace: namespace, Name: "p"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +212,7 @@ func TestSameCause(t *testing.T) {
 	for i, node := range []string{"n1", "n2", "n3"} {
 		parts = append(parts, pool(node, devices(4)...), holding("on-"+node, node, names(i+1)...))
 	}
-	e, err := Explain(t.Context(), cluster(t, parts...), Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	e, err := Explain(t.Context(), cluster(t, parts...), Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}

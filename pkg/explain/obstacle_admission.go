@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // refusals are the ResourceQuotas and LimitRanges that refuse what is yet to be
@@ -30,7 +31,7 @@ func (x *inquiry) refusals() []obstacle {
 		for _, r := range refusals {
 			o := obstacle{code: code, stage: stage}
 			o.reason = r.Reason
-			o.prove(object(r.Object, namespace, r.Name), r.Path, r.Found, r.Wanted)
+			o.prove(whatif.Object(r.Object, namespace, r.Name), r.Path, r.Found, r.Wanted)
 			if code == api.QuotaExceeded {
 				o.step(api.ActorUser, "ask for less, or delete what is counted in namespace %s and not needed", namespace)
 				o.step(api.ActorAdmin, "raise %s %s in namespace %s", r.Object, r.Name, namespace)

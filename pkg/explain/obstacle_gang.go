@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // gangObstacles are those of the group that a pod belongs to (the plugin
@@ -46,7 +47,7 @@ func (x *inquiry) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]obstacl
 	if len(members) < minCount && (!x.subject.workload || !x.subject.hypothetical) {
 		o := obstacle{code: api.GangIncomplete, stage: api.StageQueueing}
 		o.reason = fmt.Sprintf("PodGroup %s has %s, minCount is %d: none is scheduled before", name, english.Count(len(members), "pod"), minCount)
-		o.prove(object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", english.Count(len(members), "pod"), fmt.Sprint(minCount))
+		o.prove(whatif.Object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", english.Count(len(members), "pod"), fmt.Sprint(minCount))
 		o.step(api.ActorUser, "create the missing pods of PodGroup %s, or lower its minCount", name)
 		return []obstacle{o}, nil
 	}
@@ -65,7 +66,7 @@ func (x *inquiry) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]obstacl
 	}
 	o := obstacle{code: api.GangIncomplete, stage: api.StageAllocation}
 	o.reason = fmt.Sprintf("%d of %s of PodGroup %s fit, minCount is %d: all of them are scheduled, or none", fit, english.Count(len(members), "pod"), name, minCount)
-	o.prove(object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", fmt.Sprintf("%d fit", fit), fmt.Sprint(minCount))
+	o.prove(whatif.Object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", fmt.Sprintf("%d fit", fit), fmt.Sprint(minCount))
 	o.step(api.ActorUser, "ask for fewer devices for each pod of PodGroup %s, or lower its minCount", name)
 	return []obstacle{o}, nil
 }
@@ -81,7 +82,7 @@ func (x *inquiry) groupMissing(pod *corev1.Pod, name string) obstacle {
 		o.stage = api.StageClaimGeneration
 	}
 	o.reason = fmt.Sprintf("PodGroup %s does not exist%s", name, naming.DidYouMean(name, names))
-	o.prove(podObject(pod), "spec.schedulingGroup.podGroupName", name, "a PodGroup of the namespace")
+	o.prove(whatif.PodObject(pod), "spec.schedulingGroup.podGroupName", name, "a PodGroup of the namespace")
 	o.step(api.ActorUser, "create PodGroup %s in namespace %s, or recreate the pod with another one", name, pod.Namespace)
 	return o
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // obstacle is something other than devices that keeps a pod from being placed,
@@ -139,7 +140,7 @@ func (x *inquiry) volumeObstacles(pod *corev1.Pod) []obstacle {
 
 func (x *inquiry) volumeObstacle(pod *corev1.Pod, use *allocator.VolumeUse) *obstacle {
 	o := &obstacle{code: api.VolumeNotReady, stage: api.StageNodeFit}
-	claim, name := use.Claim, object("PersistentVolumeClaim", pod.Namespace, use.Name)
+	claim, name := use.Claim, whatif.Object("PersistentVolumeClaim", pod.Namespace, use.Name)
 	switch {
 	case claim == nil && use.Ephemeral:
 		if x.subject.hypothetical || !x.overdue(pod.CreationTimestamp.Time) {
@@ -237,7 +238,7 @@ func (x *inquiry) boundObstacle(o *obstacle, pod *corev1.Pod, use *allocator.Vol
 			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name
 		}) {
 			o.reason = fmt.Sprintf("PersistentVolumeClaim %s is used by pod %s, and only one pod can use it (ReadWriteOncePod)", claim.Name, other.Name)
-			o.prove(podObject(other), "spec.volumes", claim.Name, "no other pod with it")
+			o.prove(whatif.PodObject(other), "spec.volumes", claim.Name, "no other pod with it")
 			o.step(api.ActorNobody, "pod %s is finished or deleted", other.Name)
 			return o
 		}

@@ -82,10 +82,10 @@ func TestObstacles(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			target := Options{Kind: KindPod, Namespace: namespace, Name: "p"}
+			target := Options{Kind: api.KindPod, Namespace: namespace, Name: "p"}
 			snap := cluster(t, test.cluster...)
 			if snap.Pod(namespace, "p") == nil {
-				target = Options{Kind: KindClaim, Namespace: namespace, Name: "c"}
+				target = Options{Kind: api.KindClaim, Namespace: namespace, Name: "c"}
 			}
 			e, err := Explain(t.Context(), snap, target)
 			if err != nil {
@@ -105,7 +105,7 @@ func TestObstacles(t *testing.T) {
 func TestClaimBeingDeleted(t *testing.T) {
 	snap := cluster(t, nodes("n1"), pool("n1", devices(2)...), claim("c", exact("gpu", 1)))
 	snap.Claims[0].DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
-	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: "c"})
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: "c"})
 	if err != nil {
 		t.Fatal(err)
 	}

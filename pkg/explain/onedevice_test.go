@@ -248,7 +248,7 @@ func TestOneDevice(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			snap := cluster(t, append([]part{nodes("n1", "n2")}, test.cluster...)...)
-			e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting, Device: "x"})
+			e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, Device: "x"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -312,7 +312,7 @@ func TestDeviceFacts(t *testing.T) {
 		claim(waiting, exact("gpu", 1)),
 	)
 	before := asJSON(snap)
-	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting, Device: driver + "/n1/x"})
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, Device: driver + "/n1/x"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +372,7 @@ func TestDeviceNames(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e, err := Explain(t.Context(), cluster(t, parts...), Options{Kind: KindClaim, Namespace: namespace, Name: waiting, Device: test.device, Node: test.node})
+			e, err := Explain(t.Context(), cluster(t, parts...), Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, Device: test.device, Node: test.node})
 			var target *TargetError
 			switch {
 			case test.want == "" && (!errors.As(err, &target) || !strings.HasPrefix(target.Hint, test.hint)):
@@ -382,7 +382,7 @@ func TestDeviceNames(t *testing.T) {
 			}
 		})
 	}
-	e, err := Explain(t.Context(), cluster(t, parts...), Options{Kind: KindClaim, Namespace: namespace, Name: waiting, Device: "only", Node: "n2"})
+	e, err := Explain(t.Context(), cluster(t, parts...), Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, Device: "only", Node: "n2"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -441,7 +441,7 @@ func TestOutOfReach(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			snap := cluster(t, nodes("n1", "n2"), test.slice, claim(waiting, exact("gpu", 1)))
-			e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting, Device: "x", Node: test.node})
+			e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, Device: "x", Node: test.node})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -468,7 +468,7 @@ func TestWhereOfMixedDevices(t *testing.T) {
 	}, device("x", func(d *resourceapi.Device) { d.NodeName = new("n9") }), device("y", func(d *resourceapi.Device) {
 		d.NodeSelector = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"n8"}}}}}}
 	})), claim(waiting, exact("gpu", 1)))
-	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}

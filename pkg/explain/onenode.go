@@ -20,9 +20,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// KindNode is the kind of what [Options.Node] names.
-const KindNode = "Node"
-
 // findNode looks up the only node to look at.
 func (s *subject) findNode(snap *snapshot.Snapshot, alloc *allocator.Allocator, name string) error {
 	nodes, known := alloc.Nodes()
@@ -34,7 +31,7 @@ func (s *subject) findNode(snap *snapshot.Snapshot, alloc *allocator.Allocator, 
 		}
 		names = append(names, node.Name)
 	}
-	err := &TargetError{Target: api.Target{Kind: KindNode, Name: name}, Message: fmt.Sprintf("Node %s not found in %s", name, snap.Source)}
+	err := &TargetError{Target: api.Target{Kind: api.KindNode, Name: name}, Message: fmt.Sprintf("Node %s not found in %s", name, snap.Source)}
 	gap, near := snap.Gap(snapshot.ResourceNodes), naming.Nearest(name, names)
 	slices.SortFunc(names, naming.Compare)
 	switch {
@@ -198,7 +195,7 @@ func (x *inquiry) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 			return err
 		}
 		if !slices.ContainsFunc(elsewhere, func(name string) bool { return !slices.Contains(released, name) }) {
-			again, err := ExplainWith(ctx, alloc, amended, Options{Kind: KindPod, Namespace: x.subject.pod.Namespace, Name: x.subject.pod.Name, Node: node.Name})
+			again, err := ExplainWith(ctx, alloc, amended, Options{Kind: api.KindPod, Namespace: x.subject.pod.Namespace, Name: x.subject.pod.Name, Node: node.Name})
 			if err != nil {
 				return err
 			}

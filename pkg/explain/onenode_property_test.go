@@ -33,7 +33,7 @@ func TestOneNodeAgrees(t *testing.T) {
 			t.Fatal(err)
 		}
 		for node, outcome := range want.outcomes {
-			target := Options{Kind: KindPod, Namespace: fleet.Namespace, Name: fleet.Waiting, Node: node}
+			target := Options{Kind: api.KindPod, Namespace: fleet.Namespace, Name: fleet.Waiting, Node: node}
 			e, err := ExplainWith(t.Context(), alloc, c.Snapshot, target)
 			if err != nil {
 				t.Fatal(err)

@@ -164,9 +164,9 @@ func TestOneNode(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			snap := cluster(t, append([]part{nodes("n1", "n2", "n3")}, test.cluster...)...)
-			target := Options{Kind: KindClaim, Namespace: namespace, Name: waiting, Node: "n1"}
+			target := Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, Node: "n1"}
 			if test.pod != "" {
-				target.Kind, target.Name = KindPod, test.pod
+				target.Kind, target.Name = api.KindPod, test.pod
 			}
 			e, err := Explain(t.Context(), snap, target)
 			if err != nil {
@@ -227,7 +227,7 @@ func TestStageOfOneNode(t *testing.T) {
 		nodes("n1", "n2"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)), pod("train-0", waiting),
 		changeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
 	}
-	target := Options{Kind: KindPod, Namespace: namespace, Name: "train-0", Node: "n1"}
+	target := Options{Kind: api.KindPod, Namespace: namespace, Name: "train-0", Node: "n1"}
 	e, err := Explain(t.Context(), cluster(t, parts...), target)
 	if err != nil || e.Stage != api.StageAllocation {
 		t.Errorf("stage %s, want %s: %v", e.Stage, api.StageAllocation, err)
@@ -253,9 +253,9 @@ func TestUnknownNode(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			snap := cluster(t, append(test.cluster, claim(waiting, exact("gpu", 1)))...)
-			_, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting, Node: "gpu-1"})
+			_, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, Node: "gpu-1"})
 			var target *TargetError
-			if !errors.As(err, &target) || target.Hint != test.hint || target.Target.Kind != KindNode {
+			if !errors.As(err, &target) || target.Hint != test.hint || target.Target.Kind != api.KindNode {
 				t.Errorf("error %v, want the hint %q", err, test.hint)
 			}
 		})
@@ -336,7 +336,7 @@ func TestNearestNode(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			snap := cluster(t, append([]part{nodes("n1", "n2")}, test.cluster...)...)
-			e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+			e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 			if err != nil {
 				t.Fatal(err)
 			}

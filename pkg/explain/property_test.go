@@ -93,7 +93,7 @@ func checkProperties(t *testing.T, c *fleet.Case, table *coverage) error {
 	if err != nil {
 		return fmt.Errorf("set up the allocator: %w", err)
 	}
-	subject, err := find(c.Snapshot, alloc, Options{Kind: KindPod, Namespace: fleet.Namespace, Name: fleet.Waiting, AllRemedies: true})
+	subject, err := find(c.Snapshot, alloc, Options{Kind: api.KindPod, Namespace: fleet.Namespace, Name: fleet.Waiting, AllRemedies: true})
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func ExplainEach(ctx context.Context, alloc *allocator.Allocator, snap *snapshot
 // queued reports whether the subject stands for pods in the scheduling queue. A
 // question about one node or one device is about that alone.
 func (s *subject) queued() bool {
-	return s.pod != nil && s.opts.Node == "" && s.opts.Device == "" && (s.hypothetical || waits(s.pod)) && s.target.Kind != KindClaim
+	return s.pod != nil && s.opts.Node == "" && s.opts.Device == "" && (s.hypothetical || waits(s.pod)) && s.target.Kind != api.KindClaim
 }
 
 // queue decides pods one after another.
@@ -282,7 +282,7 @@ func (q *queue) explainKind(ctx context.Context, p *queuedPod) error {
 
 // subject is the pod as the target of a question.
 func (q *queue) subject(p *queuedPod, alloc *allocator.Allocator) *subject {
-	s := &subject{target: api.Target{Kind: KindPod, Namespace: p.pod.Namespace, Name: p.pod.Name}, hypothetical: p.hypothetical}
+	s := &subject{target: api.Target{Kind: api.KindPod, Namespace: p.pod.Namespace, Name: p.pod.Name}, hypothetical: p.hypothetical}
 	s.member = q.members
 	s.opts = Options{Kind: s.target.Kind, Namespace: s.target.Namespace, Name: s.target.Name, AllRemedies: p.opts.AllRemedies}
 	if !p.hypothetical {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // maxRemedies is how many changes are suggested if not all are asked for.
@@ -188,7 +189,7 @@ func (r *remedies) propose(ctx context.Context, c change) (bool, error) {
 		return false, ctx.Err()
 	}
 	answer.Actor, answer.Change = c.actor, c.text
-	answer.Edits = withOldValues(r.snap, answer.Edits)
+	answer.Edits = whatif.WithOldValues(r.snap, answer.Edits)
 	r.write(answer, c.silent)
 	r.found = append(r.found, remedy{c, *answer})
 	return true, nil
@@ -272,7 +273,7 @@ func (r *remedies) changed(ctx context.Context, c change) (*inquiry, error) {
 	switch {
 	case r.local(c):
 		var err error
-		if snap, err = amend(r.scene.snap, c.objects); err != nil {
+		if snap, err = whatif.Amend(r.scene.snap, c.objects); err != nil {
 			return nil, err
 		}
 		if alloc, err = r.site.alloc.Amended(ctx, snap); err != nil {
@@ -285,7 +286,7 @@ func (r *remedies) changed(ctx context.Context, c change) (*inquiry, error) {
 			gates = append(gates, c.gate)
 		}
 		var err error
-		if snap, err = amend(r.snap, c.objects, gates...); err != nil {
+		if snap, err = whatif.Amend(r.snap, c.objects, gates...); err != nil {
 			return nil, err
 		}
 		if alloc, err = r.site.alloc.Amended(ctx, snap); err != nil {
@@ -329,21 +330,21 @@ func (r *remedies) local(c change) bool {
 		return false
 	}
 	for _, e := range c.objects {
-		kind, namespace, name := parseObject(e.Object)
+		kind, namespace, name := whatif.ParseObject(e.Object)
 		switch kind {
-		case KindNode:
+		case api.KindNode:
 			if name != r.scene.node.Name {
 				return false
 			}
 			continue
-		case KindPod:
+		case api.KindPod:
 			if pod := r.snap.Pod(namespace, name); e.Op != "remove" || e.Path != "" || pod == nil || pod.Spec.NodeName != r.scene.node.Name {
 				return false
 			}
 			continue
 		}
 		claim := r.snap.Claim(namespace, name)
-		if kind != KindClaim || e.Path != "/status/allocation" || claim == nil {
+		if kind != api.KindClaim || e.Path != "/status/allocation" || claim == nil {
 			return false
 		}
 		for i := range claim.Status.Allocation.Devices.Results {
@@ -370,14 +371,14 @@ func (x *inquiry) withClaims(r *remedies, edits []claimEdit) error {
 		var operations []api.Edit
 		for _, e := range edits {
 			if e.claim == i {
-				operations = append(operations, newEdit("", e.op, e.path, e.value))
+				operations = append(operations, whatif.NewEdit("", e.op, e.path, e.value))
 			}
 		}
 		if len(operations) == 0 {
 			continue
 		}
 		pc := &x.subject.claims[r.claims[i].index]
-		spec, err := edited(&pc.Claim.Spec, operations, "")
+		spec, err := whatif.Edited(&pc.Claim.Spec, operations, "")
 		if err != nil {
 			return err
 		}
@@ -396,13 +397,13 @@ func (r *remedies) editsOf(c change) []api.Edit {
 		claim, template := r.claims[e.claim].claim, r.subject.claims[r.claims[e.claim].index].Template
 		fromTemplate := template != "" && r.snap.Template(claim.Namespace, template) != nil
 		if fromTemplate {
-			edit := newEdit(object(KindTemplate, claim.Namespace, template), e.op, "/spec/spec"+e.path, e.value)
+			edit := whatif.NewEdit(whatif.Object(api.KindTemplate, claim.Namespace, template), e.op, "/spec/spec"+e.path, e.value)
 			if !slices.ContainsFunc(edits, func(have api.Edit) bool { return have.Object == edit.Object && have.Path == edit.Path }) {
 				edits = append(edits, edit)
 			}
 		}
 		if !fromTemplate || r.snap.Claim(claim.Namespace, claim.Name) != nil {
-			edit := newEdit(claimObject(claim), e.op, "/spec"+e.path, e.value)
+			edit := whatif.NewEdit(whatif.ClaimObject(claim), e.op, "/spec"+e.path, e.value)
 			edit.Generated = fromTemplate
 			edits = append(edits, edit)
 		}

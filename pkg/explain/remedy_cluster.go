@@ -16,6 +16,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // refusals tries what makes the scheduler or the API server look at the claims
@@ -68,10 +69,10 @@ func (r *remedies) guarded(ctx context.Context) error {
 			seen[class.Name] = true
 			for k, selector := range class.Spec.Selectors {
 				if guarded, ok := r.guard(ctx, selector); ok {
-					name := object("DeviceClass", "", class.Name)
+					name := whatif.Object("DeviceClass", "", class.Name)
 					if _, err := r.propose(ctx, change{
 						actor: api.ActorAdmin, text: fmt.Sprintf("let the selector of class %s be false where it fails now: %s", class.Name, guarded),
-						objects: []api.Edit{newEdit(name, "replace", fmt.Sprintf("/spec/selectors/%d/cel/expression", k), guarded)},
+						objects: []api.Edit{whatif.NewEdit(name, "replace", fmt.Sprintf("/spec/selectors/%d/cel/expression", k), guarded)},
 					}); err != nil {
 						return err
 					}
@@ -133,9 +134,9 @@ func (r *remedies) adminAccess(ctx context.Context) error {
 	if n == nil {
 		return nil
 	}
-	label := newEdit(object("Namespace", "", namespace), "add", "/metadata/labels/"+pointerToken(resourceapi.DRAAdminNamespaceLabelKey), "true")
+	label := whatif.NewEdit(whatif.Object("Namespace", "", namespace), "add", "/metadata/labels/"+whatif.PointerToken(resourceapi.DRAAdminNamespaceLabelKey), "true")
 	if len(n.Labels) == 0 {
-		label = newEdit(label.Object, "add", "/metadata/labels", map[string]string{resourceapi.DRAAdminNamespaceLabelKey: "true"})
+		label = whatif.NewEdit(label.Object, "add", "/metadata/labels", map[string]string{resourceapi.DRAAdminNamespaceLabelKey: "true"})
 	}
 	_, err := r.propose(ctx, change{
 		actor: api.ActorAdmin, objects: []api.Edit{label},
@@ -159,7 +160,7 @@ func (r *remedies) gateOn(ctx context.Context, gate string) error {
 func (r *remedies) completed(pool *allocator.Pool) change {
 	c := change{actor: api.ActorAdmin, silent: true, text: fmt.Sprintf("driver %s publishes the whole of pool %s, not only %d of %s", pool.Driver, pool.Name, len(pool.Slices), english.Count(int(pool.Expected), "slice"))}
 	for _, slice := range pool.Slices {
-		c.objects = append(c.objects, newEdit(object("ResourceSlice", "", slice.Name), "replace", "/spec/pool/resourceSliceCount", len(pool.Slices)))
+		c.objects = append(c.objects, whatif.NewEdit(whatif.Object("ResourceSlice", "", slice.Name), "replace", "/spec/pool/resourceSliceCount", len(pool.Slices)))
 	}
 	return c
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // corrected is a selector of a request, or of a class, as it was probably meant.
@@ -163,7 +164,7 @@ func (r *remedies) correction(list ...corrected) change {
 		where := "request " + nameIn(claims, c.at)
 		if c.class != nil {
 			all.actor, where = api.ActorAdmin, "class "+c.class.Name
-			all.objects = append(all.objects, newEdit(object("DeviceClass", "", c.class.Name), "replace", "/spec"+path, c.expression))
+			all.objects = append(all.objects, whatif.NewEdit(whatif.Object("DeviceClass", "", c.class.Name), "replace", "/spec"+path, c.expression))
 		} else {
 			all.claims = append(all.claims, claimEdit{c.at.claim, "replace", c.at.pointer() + path, c.expression})
 		}

@@ -88,7 +88,7 @@ func TestCorrections(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			snap := fleetOfTwo(t, claim(waiting, exact("r", 1, ofClass(test.class), where(long.Replace(test.expression)))))
 			e := whyWaiting(t, snap)
-			checkRemedies(t, snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting}, e)
+			checkRemedies(t, snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting}, e)
 			if e.Verdict != test.verdict || !strings.Contains(e.Summary, test.said) {
 				t.Errorf("%s, %s\nwant %s, %s", e.Verdict, e.Summary, test.verdict, test.said)
 			}

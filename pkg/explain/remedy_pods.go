@@ -14,6 +14,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // maxRemedyPods bounds the pods that are listed with a remedy.
@@ -25,11 +26,11 @@ func (r *remedies) podsUsing(edits []api.Edit) []api.RemedyPod {
 	templates, makers := map[string]bool{}, map[string]bool{}
 	namespace := ""
 	for _, e := range edits {
-		kind, in, name := parseObject(e.Object)
+		kind, in, name := whatif.ParseObject(e.Object)
 		switch {
-		case kind == KindTemplate:
+		case kind == api.KindTemplate:
 			templates[name], namespace = true, in
-		case strings.HasPrefix(e.Path, "/spec") && in != "" && !slices.Contains([]string{KindClaim, KindPod}, kind),
+		case strings.HasPrefix(e.Path, "/spec") && in != "" && !slices.Contains([]string{api.KindClaim, api.KindPod}, kind),
 			strings.HasPrefix(e.Path, "/template"):
 			makers[e.Object], namespace = true, in
 		}
@@ -42,16 +43,16 @@ func (r *remedies) podsUsing(edits []api.Edit) []api.RemedyPod {
 		if pod.Namespace != namespace || finished(pod) || pod.UID == "" && pod.CreationTimestamp.IsZero() {
 			continue
 		}
-		m, made := makerOf(r.snap, pod)
-		changed := made && makers[m.object()]
+		m, made := whatif.WorkloadOf(r.snap, pod)
+		changed := made && makers[m.Object()]
 		if !changed && !usesTemplate(pod, templates) {
 			continue
 		}
 		p := api.RemedyPod{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName}
 		if c := metav1.GetControllerOfNoCopy(pod); c != nil {
-			p.Owner = object(c.Kind, pod.Namespace, c.Name)
+			p.Owner = whatif.Object(c.Kind, pod.Namespace, c.Name)
 		}
-		p.Changed = changed && m.replacesPods() || waits(pod) && r.concerns(pod) && (changed || needsClaim(r.snap, pod, templates))
+		p.Changed = changed && m.ReplacesPods() || waits(pod) && r.concerns(pod) && (changed || needsClaim(r.snap, pod, templates))
 		list = append(list, p)
 	}
 	slices.SortStableFunc(list, func(a, b api.RemedyPod) int {
@@ -70,7 +71,7 @@ func (r *remedies) podsUsing(edits []api.Edit) []api.RemedyPod {
 func (r *remedies) write(answer *api.Remedy, silent bool) {
 	pods := r.podsUsing(answer.Edits)
 	if !silent {
-		answer.Commands = Commands(r.snap, answer.Edits, pods)
+		answer.Commands = whatif.Commands(r.snap, answer.Edits, pods)
 	}
 	answer.Owner = r.unknownOwner(answer.Edits)
 	answer.UsedBy, answer.UsedByCount = pods[:min(len(pods), maxRemedyPods)], len(pods)
@@ -83,10 +84,10 @@ func (r *remedies) unknownOwner(edits []api.Edit) *api.RemedyOwner {
 		return nil
 	}
 	m, made := r.maker()
-	if !made || m.editable() {
+	if !made || m.Editable() {
 		return nil
 	}
-	return &api.RemedyOwner{APIVersion: m.apiVersion, Kind: m.kind, Namespace: m.namespace, Name: m.name}
+	return &api.RemedyOwner{APIVersion: m.APIVersion, Kind: m.Kind, Namespace: m.Namespace, Name: m.Name}
 }
 
 // concerns reports whether a pod is one of those that are asked about: the pod,
@@ -94,7 +95,7 @@ func (r *remedies) unknownOwner(edits []api.Edit) *api.RemedyOwner {
 // template.
 func (r *remedies) concerns(pod *corev1.Pod) bool {
 	same := func(other *corev1.Pod) bool { return other.Namespace == pod.Namespace && other.Name == pod.Name }
-	if r.subject.workload || r.subject.target.Kind == KindTemplate {
+	if r.subject.workload || r.subject.target.Kind == api.KindTemplate {
 		return slices.ContainsFunc(r.subject.users, same)
 	}
 	if r.subject.pod == nil {
@@ -134,55 +135,55 @@ func needsClaim(snap *snapshot.Snapshot, pod *corev1.Pod, templates map[string]b
 func (r *remedies) podEdits(operations []claimEdit) (edits []api.Edit, silent bool) {
 	pod := r.subject.pod
 	m, made := r.maker()
-	if made && m.editable() {
-		for _, o := range operationsOn(m.podSpec(pod), operations, &pod.Spec) {
-			edits = append(edits, newEdit(m.object(), o.op, m.podSpecPath()+o.path, o.value))
+	if made && m.Editable() {
+		for _, o := range operationsOn(m.PodSpec(pod), operations, &pod.Spec) {
+			edits = append(edits, whatif.NewEdit(m.Object(), o.op, m.PodSpecPath()+o.path, o.value))
 		}
 		// What is not in the template was put into the pod by somebody else.
 		silent = len(edits) == 0
 	}
 	if r.snap.Pod(pod.Namespace, pod.Name) != nil {
 		for _, o := range operations {
-			edit := newEdit(object(KindPod, pod.Namespace, pod.Name), o.op, "/spec"+o.path, o.value)
+			edit := whatif.NewEdit(whatif.Object(api.KindPod, pod.Namespace, pod.Name), o.op, "/spec"+o.path, o.value)
 			edit.Generated = made
 			edits = append(edits, edit)
 		}
 	}
-	return edits, silent || made && !m.editable()
+	return edits, silent || made && !m.Editable()
 }
 
 // maker is what has the template of the pod that is asked about.
-func (r *remedies) maker() (maker, bool) {
+func (r *remedies) maker() (whatif.Workload, bool) {
 	if r.subject.workload {
 		for _, w := range r.snap.Workloads {
 			if w.Kind == r.subject.target.Kind && w.Namespace == r.subject.target.Namespace && w.Name == r.subject.target.Name {
-				return workloadMaker(w), true
+				return whatif.StoredWorkload(w), true
 			}
 		}
 	}
-	return makerOf(r.snap, r.subject.pod)
+	return whatif.WorkloadOf(r.snap, r.subject.pod)
 }
 
 // operationsOn rewrites operations on the spec of a pod for the spec that it was
 // made from. Admission plugins add to a pod, so that its lists are longer; what
 // is not in the template is left out, and what is missing on the way is added.
 func operationsOn(to *corev1.PodSpec, operations []claimEdit, from *corev1.PodSpec) []claimEdit {
-	document := plainJSON(to)
+	document := whatif.PlainJSON(to)
 	var list []claimEdit
 	for _, o := range operations {
 		for _, o := range elementwise(o) {
-			words := pointerTokens(o.path)
+			words := whatif.PointerTokens(o.path)
 			if !samePlace(words, from, to) {
 				continue
 			}
-			o.path = "/" + joinPointer(words)
-			if _, found := lookUp(document, words); o.op == "remove" && !found {
+			o.path = "/" + whatif.JoinPointer(words)
+			if _, found := whatif.LookUp(document, words); o.op == "remove" && !found {
 				continue
 			}
 			if o.op != "remove" {
 				o = added(document, o)
 			}
-			if changed, ok := editedDocument(document, newEdit("", o.op, o.path, o.value)); ok {
+			if changed, ok := whatif.EditDocument(document, whatif.NewEdit("", o.op, o.path, o.value)); ok {
 				document = changed
 				list = append(list, o)
 			}
@@ -218,7 +219,7 @@ func samePlace(words []string, from, to *corev1.PodSpec) bool {
 	default:
 		return true
 	}
-	at, ok := index(words[1], len(source))
+	at, ok := whatif.ListIndex(words[1], len(source))
 	if !ok {
 		return false
 	}
@@ -232,13 +233,13 @@ func samePlace(words []string, from, to *corev1.PodSpec) bool {
 
 // added is an operation that adds a value together with what is missing above it.
 func added(document any, o claimEdit) claimEdit {
-	words := pointerTokens(o.path)
+	words := whatif.PointerTokens(o.path)
 	last := len(words) - 1
-	if _, found := lookUp(document, words); found {
+	if _, found := whatif.LookUp(document, words); found {
 		return claimEdit{op: "replace", path: o.path, value: o.value}
 	}
 	for last > 0 {
-		if _, found := lookUp(document, words[:last]); found {
+		if _, found := whatif.LookUp(document, words[:last]); found {
 			break
 		}
 		if words[last] == "-" {
@@ -248,5 +249,5 @@ func added(document any, o claimEdit) claimEdit {
 		}
 		last--
 	}
-	return claimEdit{op: "add", path: "/" + joinPointer(words[:last+1]), value: o.value}
+	return claimEdit{op: "add", path: "/" + whatif.JoinPointer(words[:last+1]), value: o.value}
 }

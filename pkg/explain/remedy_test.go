@@ -37,11 +37,11 @@ func applied(t *testing.T, snap *snapshot.Snapshot, r *api.Remedy) *snapshot.Sna
 			namespace, name = "", rest
 		}
 		switch kind {
-		case KindClaim:
+		case api.KindClaim:
 			applyTo(t, &amended.Claims, namespace, name, e)
-		case KindTemplate:
+		case api.KindTemplate:
 			applyTo(t, &amended.Templates, namespace, name, e)
-		case KindPod:
+		case api.KindPod:
 			applyTo(t, &amended.Pods, namespace, name, e)
 		case "DeviceClass":
 			applyTo(t, &amended.Classes, namespace, name, e)
@@ -51,7 +51,7 @@ func applied(t *testing.T, snap *snapshot.Snapshot, r *api.Remedy) *snapshot.Sna
 			applyTo(t, &amended.Namespaces, namespace, name, e)
 		case "ResourceSlice":
 			applyTo(t, &amended.Slices, namespace, name, e)
-		case KindNode:
+		case api.KindNode:
 			applyTo(t, &amended.Nodes, namespace, name, e)
 		default:
 			at := slices.IndexFunc(amended.Workloads, func(w *snapshot.Workload) bool { return w.Kind == kind && w.Name == name })
@@ -155,7 +155,7 @@ func TestRemediesAreTrue(t *testing.T) {
 		snap := randomCluster(t, random)
 		crowd(snap, random)
 		enrich(snap, random)
-		opts := Options{Kind: KindClaim, Namespace: namespace, Name: waiting, AllRemedies: true}
+		opts := Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, AllRemedies: true}
 		e, err := Explain(t.Context(), snap, opts)
 		if err != nil {
 			t.Fatal(err)
@@ -251,8 +251,8 @@ func withVersion(version string) func(*resourceapi.Device) {
 }
 
 func TestRemedies(t *testing.T) {
-	theClaim := Options{Kind: KindClaim, Namespace: namespace, Name: waiting}
-	thePod := Options{Kind: KindPod, Namespace: namespace, Name: "p"}
+	theClaim := Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting}
+	thePod := Options{Kind: api.KindPod, Namespace: namespace, Name: "p"}
 	attribute := func(name string) string { return `device.attributes["gpu.example.com"].` + name }
 	memoryOf := func(quantity string) string {
 		return `device.capacity["gpu.example.com"].memory.compareTo(quantity("` + quantity + `")) >= 0`

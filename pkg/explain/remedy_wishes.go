@@ -22,6 +22,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // maxTries bounds the values that are tried in the place of one that is wanted.
@@ -107,7 +108,7 @@ func (r *remedies) fewerExtended(ctx context.Context, f *fact, wanted int64) err
 			has   bool
 		}{{"limits", hasResource(place.container.Resources.Limits, place.resource)}, {"requests", hasResource(place.container.Resources.Requests, place.resource)}} {
 			if list.has {
-				operations = append(operations, claimEdit{op: "replace", path: place.pointer + "/" + list.field + "/" + pointerToken(string(place.resource)), value: quantity})
+				operations = append(operations, claimEdit{op: "replace", path: place.pointer + "/" + list.field + "/" + whatif.PointerToken(string(place.resource)), value: quantity})
 			}
 		}
 		c := change{
@@ -169,8 +170,8 @@ func (r *remedies) otherCapacity(ctx context.Context, f *fact) error {
 			actor: api.ActorUser, loss: lossNone,
 			text: fmt.Sprintf("correct the capacity in request %s: %s instead of %s", r.scene.nameOf(f.at), meant, f.capacity),
 			claims: []claimEdit{
-				{f.at.claim, "add", path + pointerToken(meant), wanted.String()},
-				{f.at.claim, "remove", path + pointerToken(string(f.capacity)), nil},
+				{f.at.claim, "add", path + whatif.PointerToken(meant), wanted.String()},
+				{f.at.claim, "remove", path + whatif.PointerToken(string(f.capacity)), nil},
 			},
 		})
 		if ok || err != nil {
@@ -184,7 +185,7 @@ func (r *remedies) otherCapacity(ctx context.Context, f *fact) error {
 func (r *remedies) withoutCapacity(f *fact) change {
 	path := f.at.pointer() + "/capacity"
 	if requests := (*f.at.in(r.scene.claims).capacity).Requests; len(requests) > 1 {
-		path += "/requests/" + pointerToken(string(f.capacity))
+		path += "/requests/" + whatif.PointerToken(string(f.capacity))
 	}
 	return change{
 		actor: api.ActorUser, loss: lossCondition, text: fmt.Sprintf("remove the capacity %s from request %s", f.capacity, r.scene.nameOf(f.at)),
@@ -229,7 +230,7 @@ func (r *remedies) lessCapacity(ctx context.Context, f *fact, wanted resource.Qu
 		ok, err := r.propose(ctx, change{
 			actor: api.ActorUser, loss: lossNear,
 			text:   fmt.Sprintf("request %s instead of %s of %s in request %s", selector.QuantityText(value), selector.QuantityText(wanted), f.capacity, r.scene.nameOf(f.at)),
-			claims: []claimEdit{{f.at.claim, "replace", f.at.pointer() + "/capacity/requests/" + pointerToken(string(f.capacity)), value.String()}},
+			claims: []claimEdit{{f.at.claim, "replace", f.at.pointer() + "/capacity/requests/" + whatif.PointerToken(string(f.capacity)), value.String()}},
 		})
 		if ok || err != nil {
 			return err
@@ -605,7 +606,7 @@ func (r *remedies) giveUp(given []int) change {
 				claims: r.withoutParts(f.at, f.selector, conjuncts),
 			})
 		case factCapacity:
-			path := f.at.pointer() + "/capacity/requests/" + pointerToken(string(f.capacity))
+			path := f.at.pointer() + "/capacity/requests/" + whatif.PointerToken(string(f.capacity))
 			add(change{text: fmt.Sprintf("remove the capacity %s from request %s", f.capacity, name), claims: []claimEdit{{f.at.claim, "remove", path, nil}}})
 		case factConstraint:
 			part := r.withoutConstraint(f)

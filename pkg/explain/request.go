@@ -129,15 +129,3 @@ func requestsOf(claim *resourceapi.ResourceClaim) [][]*request {
 	}
 	return all
 }
-
-// object names an object for evidence: "Kind/namespace/name".
-func object(kind, namespace, name string) string {
-	if namespace == "" {
-		return kind + "/" + name
-	}
-	return kind + "/" + namespace + "/" + name
-}
-
-func claimObject(claim *resourceapi.ResourceClaim) string {
-	return object("ResourceClaim", claim.Namespace, claim.Name)
-}

@@ -20,8 +20,8 @@ import (
 // TestDeceptive has clusters where the first thing that comes to mind is not
 // the answer.
 func TestDeceptive(t *testing.T) {
-	thePod := Options{Kind: KindPod, Namespace: namespace, Name: "p"}
-	theClaim := Options{Kind: KindClaim, Namespace: namespace, Name: waiting}
+	thePod := Options{Kind: api.KindPod, Namespace: namespace, Name: "p"}
+	theClaim := Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting}
 	bound := func(p *corev1.Pod) { p.Spec.NodeName = "n1" }
 	tests := map[string]struct {
 		cluster []part

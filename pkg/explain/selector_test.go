@@ -21,7 +21,7 @@ import (
 // whyWaiting explains the claim that waits.
 func whyWaiting(t *testing.T, snap *snapshot.Snapshot) *api.Explanation {
 	t.Helper()
-	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,10 +43,10 @@ func NewStages(alloc *allocator.Allocator, snap *snapshot.Snapshot) *Stages {
 		}
 	}
 	for _, event := range snap.Events {
-		if about := &event.InvolvedObject; about.Kind == KindPod {
+		if about := &event.InvolvedObject; about.Kind == api.KindPod {
 			key := types.NamespacedName{Namespace: about.Namespace, Name: about.Name}
 			s.events[key] = append(s.events[key], event)
-		} else if about.Kind == KindClaim {
+		} else if about.Kind == api.KindClaim {
 			s.claimEvents = append(s.claimEvents, event)
 		}
 	}

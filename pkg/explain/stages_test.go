@@ -31,7 +31,7 @@ func TestStagesAgree(t *testing.T) {
 		}
 		stages := explain.NewStages(alloc, snap)
 		for _, claim := range snap.Claims {
-			answer, err := explain.ExplainWith(t.Context(), alloc, snap, explain.Options{Kind: explain.KindClaim, Namespace: claim.Namespace, Name: claim.Name})
+			answer, err := explain.ExplainWith(t.Context(), alloc, snap, explain.Options{Kind: api.KindClaim, Namespace: claim.Namespace, Name: claim.Name})
 			if err != nil {
 				t.Fatal(err)
 			}

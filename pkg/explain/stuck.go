@@ -226,7 +226,7 @@ func (s *Stages) BlockedPods() []BlockedPod {
 func (s *Stages) inquiry(pod *corev1.Pod) *inquiry {
 	snap := *s.snap
 	snap.Events = slices.Concat(s.events[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}], s.claimEvents)
-	return &inquiry{snap: &snap, site: &site{alloc: s.alloc}, subject: &subject{pod: pod, target: api.Target{Kind: KindPod, Namespace: pod.Namespace, Name: pod.Name}}}
+	return &inquiry{snap: &snap, site: &site{alloc: s.alloc}, subject: &subject{pod: pod, target: api.Target{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name}}}
 }
 
 // workloadOf names the workload that a pod belongs to, as users do ("job/train"),

@@ -25,16 +25,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// The kinds of targets that are not workloads.
-const (
-	KindClaim    = "ResourceClaim"
-	KindTemplate = "ResourceClaimTemplate"
-	KindPod      = "Pod"
-)
-
 // Options say what to explain.
 type Options struct {
-	// Kind is one of the kinds above, or the kind of a workload
+	// Kind is one of the kinds of pkg/api, or the kind of a workload
 	// ("Deployment").
 	Kind string
 	// Namespace and Name identify the object.
@@ -103,11 +96,11 @@ func find(snap *snapshot.Snapshot, alloc *allocator.Allocator, opts Options) (*s
 	s := &subject{target: api.Target{Kind: opts.Kind, Namespace: opts.Namespace, Name: opts.Name}, opts: opts}
 	var err error
 	switch opts.Kind {
-	case KindClaim:
+	case api.KindClaim:
 		err = s.findClaim(snap, alloc)
-	case KindTemplate:
+	case api.KindTemplate:
 		err = s.findTemplate(snap)
-	case KindPod:
+	case api.KindPod:
 		err = s.findPod(snap, alloc)
 	default:
 		err = s.findWorkload(snap, alloc)

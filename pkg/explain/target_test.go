@@ -88,7 +88,7 @@ func TestTargets(t *testing.T) {
 				nodes("n1", "n2"), pool("n1", devices(1)...), pool("n2", devices(1)...), claim(waiting, exact("gpu", 1)), claim("other", exact("gpu", 1)),
 				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n2"} }, waiting, "other"),
 			},
-			target:  Options{Kind: KindClaim, Namespace: namespace, Name: waiting},
+			target:  Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting},
 			verdict: api.DoesNotFit, stage: api.StageAllocation,
 			check: func(t *testing.T, e *api.Explanation) {
 				if len(e.Claims) != 2 || len(e.Pods) != 1 || e.Pods[0].AgeSeconds != 14*60 {
@@ -98,7 +98,7 @@ func TestTargets(t *testing.T) {
 		},
 		"a claim that nobody uses": {
 			cluster: []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1))},
-			target:  Options{Kind: KindClaim, Namespace: namespace, Name: waiting},
+			target:  Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting},
 			verdict: api.Fits,
 			check: func(t *testing.T, e *api.Explanation) {
 				if len(e.NextSteps) != 1 || !strings.Contains(e.NextSteps[0].Text, "no pod uses the claim") {
@@ -111,7 +111,7 @@ func TestTargets(t *testing.T) {
 				nodes("n1"), pool("n1", devices(1)...), holding("have", "n1", "gpu-0"), reserved("have", "p"),
 				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning }, "have"),
 			},
-			target:  Options{Kind: KindClaim, Namespace: namespace, Name: "have"},
+			target:  Options{Kind: api.KindClaim, Namespace: namespace, Name: "have"},
 			verdict: api.Allocated, stage: api.StageRunning,
 			check: func(t *testing.T, e *api.Explanation) {
 				a := e.Claims[0].Allocation
@@ -122,7 +122,7 @@ func TestTargets(t *testing.T) {
 		},
 		"an allocated device that is gone": {
 			cluster: []part{nodes("n1"), holding("have", "n1", "gpu-7"), reserved("have", "p")},
-			target:  Options{Kind: KindClaim, Namespace: namespace, Name: "have"},
+			target:  Options{Kind: api.KindClaim, Namespace: namespace, Name: "have"},
 			verdict: api.Allocated,
 			check: func(t *testing.T, e *api.Explanation) {
 				if !e.Claims[0].Allocation.Devices[0].Missing || !strings.Contains(e.Summary, "device n1/gpu-7 of claim have is no longer in any ResourceSlice") {
@@ -135,7 +135,7 @@ func TestTargets(t *testing.T) {
 				nodes("n1"), pool("n1", devices(1)...), holding("have", "n1", "gpu-0"), reserved("have", "p"),
 				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeName = "n1" }, "have"),
 			},
-			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
+			target:  Options{Kind: api.KindPod, Namespace: namespace, Name: "p"},
 			verdict: api.Allocated, stage: api.StagePreparation,
 		},
 		"a bound pod without a reservation": {
@@ -143,17 +143,17 @@ func TestTargets(t *testing.T) {
 				nodes("n1"), pool("n1", devices(1)...), holding("have", "n1", "gpu-0"), reserved("have", "q"),
 				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeName, p.UID = "n1", "uid-new" }, "have"),
 			},
-			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
+			target:  Options{Kind: api.KindPod, Namespace: namespace, Name: "p"},
 			verdict: api.Blocked, stage: api.StageReservation,
 		},
 		"a pod whose claim is not made yet": {
 			cluster: []part{nodes("n1"), pool("n1", devices(1)...), template("one", exact("gpu", 1)), changedPod("p", fromTemplate("one"))},
-			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
+			target:  Options{Kind: api.KindPod, Namespace: namespace, Name: "p"},
 			verdict: api.Fits, stage: api.StageClaimGeneration,
 		},
 		"a pod whose template is missing": {
 			cluster: []part{nodes("n1"), template("one", exact("gpu", 1)), changedPod("p", fromTemplate("ones"))},
-			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
+			target:  Options{Kind: api.KindPod, Namespace: namespace, Name: "p"},
 			verdict: api.Error, stage: api.StageClaimGeneration,
 			check: func(t *testing.T, e *api.Explanation) {
 				if !strings.Contains(e.Summary, "did you mean one?") {
@@ -166,7 +166,7 @@ func TestTargets(t *testing.T) {
 				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)),
 				changedPod("p", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "quota"}} }, waiting),
 			},
-			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
+			target:  Options{Kind: api.KindPod, Namespace: namespace, Name: "p"},
 			verdict: api.Fits, stage: api.StageQueueing,
 			check: func(t *testing.T, e *api.Explanation) {
 				if len(e.NextSteps) == 0 || !strings.Contains(e.NextSteps[0].Text, "quota") {
@@ -176,7 +176,7 @@ func TestTargets(t *testing.T) {
 		},
 		"a template": {
 			cluster: []part{nodes("n1"), pool("n1", devices(1)...), template("two", exact("gpu", 2))},
-			target:  Options{Kind: KindTemplate, Namespace: namespace, Name: "two"},
+			target:  Options{Kind: api.KindTemplate, Namespace: namespace, Name: "two"},
 			verdict: api.DoesNotFit,
 		},
 		"a deployment without pods": {
@@ -207,7 +207,7 @@ func TestTargets(t *testing.T) {
 					p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available"}}
 				}, waiting),
 			},
-			target:  Options{Kind: KindPod, Namespace: namespace, Name: "p"},
+			target:  Options{Kind: api.KindPod, Namespace: namespace, Name: "p"},
 			verdict: api.DoesNotFit, stage: api.StageAllocation,
 			check: func(t *testing.T, e *api.Explanation) {
 				if m := e.SchedulerMessage; m == nil || m.Text != "0/1 nodes are available" || m.Source != "condition PodScheduled" {
@@ -221,13 +221,13 @@ func TestTargets(t *testing.T) {
 				func(s *snapshot.Snapshot) {
 					for i, text := range []string{"new", "old"} {
 						s.Events = append(s.Events, &corev1.Event{
-							InvolvedObject: corev1.ObjectReference{Kind: KindPod, Namespace: namespace, Name: "p"},
+							InvolvedObject: corev1.ObjectReference{Kind: api.KindPod, Namespace: namespace, Name: "p"},
 							Reason:         "FailedScheduling", Message: text, LastTimestamp: metav1.NewTime(s.TakenAt.Add(-time.Duration(i) * time.Minute)),
 						})
 					}
 				},
 			},
-			target:  Options{Kind: KindClaim, Namespace: namespace, Name: waiting},
+			target:  Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting},
 			verdict: api.DoesNotFit, stage: api.StageAllocation,
 			check: func(t *testing.T, e *api.Explanation) {
 				if m := e.SchedulerMessage; m == nil || m.Text != "new" || m.Source != "event FailedScheduling" {
@@ -263,16 +263,16 @@ func TestNoTarget(t *testing.T) {
 		gaps   []part
 		want   string
 	}{
-		"a near miss":         {target: Options{Kind: KindClaim, Namespace: namespace, Name: "train-gpu"}, want: "ResourceClaim ml/train-gpu not found in a test\ndid you mean train-gpus?"},
-		"another namespace":   {target: Options{Kind: KindClaim, Namespace: namespace, Name: "train-nics"}, want: "one of that name exists in namespace web: use -n web"},
-		"what there is":       {target: Options{Kind: KindClaim, Namespace: namespace, Name: "completely-different"}, want: "namespace ml has: train-gpus"},
-		"an empty namespace":  {target: Options{Kind: KindClaim, Namespace: "empty", Name: "completely-different"}, want: "namespace empty has none; these have: ml, web"},
-		"nothing of the kind": {target: Options{Kind: KindTemplate, Namespace: namespace, Name: "x"}, want: "no ResourceClaimTemplate exists"},
+		"a near miss":         {target: Options{Kind: api.KindClaim, Namespace: namespace, Name: "train-gpu"}, want: "ResourceClaim ml/train-gpu not found in a test\ndid you mean train-gpus?"},
+		"another namespace":   {target: Options{Kind: api.KindClaim, Namespace: namespace, Name: "train-nics"}, want: "one of that name exists in namespace web: use -n web"},
+		"what there is":       {target: Options{Kind: api.KindClaim, Namespace: namespace, Name: "completely-different"}, want: "namespace ml has: train-gpus"},
+		"an empty namespace":  {target: Options{Kind: api.KindClaim, Namespace: "empty", Name: "completely-different"}, want: "namespace empty has none; these have: ml, web"},
+		"nothing of the kind": {target: Options{Kind: api.KindTemplate, Namespace: namespace, Name: "x"}, want: "no ResourceClaimTemplate exists"},
 		"hidden": {
-			target: Options{Kind: KindClaim, Namespace: namespace, Name: "x"}, gaps: []part{gap(snapshot.ResourceClaims, "alice may not list resourceclaims")},
+			target: Options{Kind: api.KindClaim, Namespace: namespace, Name: "x"}, gaps: []part{gap(snapshot.ResourceClaims, "alice may not list resourceclaims")},
 			want: "it may exist all the same: alice may not list resourceclaims",
 		},
-		"a pod without claims": {target: Options{Kind: KindPod, Namespace: namespace, Name: "plain"}, want: "Pod ml/plain uses no ResourceClaim"},
+		"a pod without claims": {target: Options{Kind: api.KindPod, Namespace: namespace, Name: "plain"}, want: "Pod ml/plain uses no ResourceClaim"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -289,7 +289,7 @@ func TestNoTarget(t *testing.T) {
 // longer than anybody waits.
 func TestLongSearch(t *testing.T) {
 	snap := cluster(t, nodes("n1"), pool("n1", devices(24)...), claim(waiting, exact("gpu", 25)))
-	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func TestLongSearchMeetsError(t *testing.T) {
 	delete(last[0].Attributes, "model")
 	snap := cluster(t, nodes("n1", "n2", "n3"), pool("n1", devices(25, withModel("A"))...), pool("n2", devices(25, withModel("A"))...), pool("n3", last...),
 		claim(waiting, exact("gpu", 26, where(`device.attributes["gpu.example.com"].model == "A"`))))
-	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +317,7 @@ func TestLongSearchMeetsError(t *testing.T) {
 // TestLongSearchWithoutLimit asks a scheduler that waits for ever.
 func TestLongSearchWithoutLimit(t *testing.T) {
 	snap := cluster(t, gate("DRASchedulerFilterTimeout", false), nodes("n1"), pool("n1", devices(25)...), claim(waiting, exact("gpu", 26)))
-	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +334,7 @@ func TestSearchTimeout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := ExplainWith(t.Context(), alloc, snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	e, err := ExplainWith(t.Context(), alloc, snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,7 +348,7 @@ func TestSearchTimeout(t *testing.T) {
 func TestUnendingSelector(t *testing.T) {
 	expression := `quantity("1e` + strings.Repeat("9", 9) + `").isGreaterThan(quantity("1"))`
 	snap := cluster(t, nodes("n1", "n2"), pool("n1", devices(1)...), pool("n2", devices(1)...), claim(waiting, exact("gpu", 1, where(expression))))
-	e, err := Explain(t.Context(), snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting})
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,7 +367,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	snap := cluster(t, nodes("n1"), pool("n1", devices(2)...), claim(waiting, exact("gpu", 1)))
-	if _, err := Explain(ctx, snap, Options{Kind: KindClaim, Namespace: namespace, Name: waiting}); !errors.Is(err, context.Canceled) {
+	if _, err := Explain(ctx, snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // trace adds to each request what its selectors do.
@@ -94,9 +95,9 @@ func (c *checks) placedSelectors() []placedSelector {
 		}
 	}
 	if c.class != nil {
-		add(sourceClass, object("DeviceClass", "", c.class.Name), "spec.selectors", c.class.Spec.Selectors)
+		add(sourceClass, whatif.Object("DeviceClass", "", c.class.Name), "spec.selectors", c.class.Spec.Selectors)
 	}
-	add(sourceRequest, claimObject(c.request.claim), c.request.path+".selectors", c.request.selectors)
+	add(sourceRequest, whatif.ClaimObject(c.request.claim), c.request.path+".selectors", c.request.selectors)
 	return placed
 }
 

@@ -10,7 +10,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 )
 
 const (
@@ -34,7 +33,7 @@ func (p *page) claims(e *api.Explanation) {
 			// The head has said it.
 			continue
 		}
-		titled := len(e.Claims) > 1 || e.Target.Kind != explain.KindClaim && claimField(e) == ""
+		titled := len(e.Claims) > 1 || e.Target.Kind != api.KindClaim && claimField(e) == ""
 		if titled {
 			p.heading(claimTitle(claim))
 		}
@@ -56,7 +55,7 @@ func nothingToSay(e *api.Explanation) bool {
 
 // claimField names the only claim of a target in the head.
 func claimField(e *api.Explanation) string {
-	if len(e.Claims) != 1 || e.Target.Kind == explain.KindClaim || e.Claims[0].Allocation != nil || len(e.Claims[0].Requests) == 0 {
+	if len(e.Claims) != 1 || e.Target.Kind == api.KindClaim || e.Claims[0].Allocation != nil || len(e.Claims[0].Requests) == 0 {
 		return ""
 	}
 	return claimName(&e.Claims[0])

@@ -13,7 +13,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 )
 
 const (
@@ -67,7 +66,7 @@ func verdict(e *api.Explanation) (string, mark) {
 			return target + " is finished", good
 		}
 		said := " is allocated"
-		if e.Target.Kind != explain.KindClaim {
+		if e.Target.Kind != api.KindClaim {
 			said = ": all devices are allocated"
 		}
 		if e.Node != nil {
@@ -84,7 +83,7 @@ func verdict(e *api.Explanation) (string, mark) {
 	case api.Blocked:
 		return target + " is blocked" + although(e), bad
 	case api.Error:
-		if e.Target.Kind == explain.KindPod {
+		if e.Target.Kind == api.KindPod {
 			return target + " cannot be scheduled on any node", bad
 		}
 		return target + " cannot be allocated on any node", bad
@@ -156,7 +155,7 @@ func (p *page) status(e *api.Explanation) []string {
 	for i := range shown {
 		pod := &shown[i]
 		text := podStatus(pod)
-		if e.Target.Kind == explain.KindPod && e.Target.Namespace == pod.Namespace && e.Target.Name == pod.Name {
+		if e.Target.Kind == api.KindPod && e.Target.Namespace == pod.Namespace && e.Target.Name == pod.Name {
 			text = capitalized(text)
 		} else {
 			text = "Pod " + qualified(pod.Namespace, pod.Name) + ": " + text

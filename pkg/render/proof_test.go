@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 )
 
 // TestCommandIsOneLine: a command is there to be copied.
@@ -62,7 +61,7 @@ func TestCommandsStandBelowEachOther(t *testing.T) {
 // said who else uses it.
 func TestRemedyEdits(t *testing.T) {
 	e := tooMany()
-	e.Target = api.Target{Kind: explain.KindPod, Namespace: "ml", Name: "a"}
+	e.Target = api.Target{Kind: api.KindPod, Namespace: "ml", Name: "a"}
 	e.MoreRemedies = 0
 	value := func(text string) json.RawMessage { return json.RawMessage(text) }
 	template, claim := "ResourceClaimTemplate/ml/eight", "ResourceClaim/ml/a-gpus"

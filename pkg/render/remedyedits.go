@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // remedyEdits draws the fields that a remedy changes, one a line. What a
@@ -47,7 +47,7 @@ func editLine(e *api.Edit) string {
 	line := fmt.Sprintf("%s %s: %s: ", kind, name, fieldOf(e.Path))
 	value, from := plainValue(e.Value), plainValue(e.From)
 	switch {
-	case e.Op == "remove" && explain.KindOf(e) == explain.EditNodeTaint:
+	case e.Op == "remove" && whatif.KindOf(e) == whatif.EditNodeTaint:
 		return line + "removed: " + from
 	case e.Op == "remove":
 		return line + "removed"
@@ -122,7 +122,7 @@ func podNotes(target api.Target, r *api.Remedy) []string {
 	for i := range r.UsedBy {
 		pod := &r.UsedBy[i]
 		switch {
-		case target.Kind == explain.KindPod && target.Name == pod.Name && target.Namespace == pod.Namespace:
+		case target.Kind == api.KindPod && target.Name == pod.Name && target.Namespace == pod.Namespace:
 		case pod.Changed && pod.Node != "":
 			replaced = append(replaced, pod.Name)
 		case pod.Changed:
@@ -134,7 +134,7 @@ func podNotes(target api.Target, r *api.Remedy) []string {
 		}
 	}
 	used := "pod template"
-	if slices.ContainsFunc(r.Edits, func(e api.Edit) bool { return strings.HasPrefix(e.Object, explain.KindTemplate+"/") }) {
+	if slices.ContainsFunc(r.Edits, func(e api.Edit) bool { return strings.HasPrefix(e.Object, api.KindTemplate+"/") }) {
 		used = "template"
 	}
 	var notes []string

@@ -99,12 +99,12 @@ func ofClass(name string) scope {
 // whyPage explains the claim or pod that an item is, or the claim that has the
 // device. Nil if there is none.
 func whyPage(item any) screen {
-	options := explain.Options{Kind: explain.KindClaim}
+	options := explain.Options{Kind: api.KindClaim}
 	switch x := item.(type) {
 	case *api.Claim:
 		options.Namespace, options.Name = x.Namespace, x.Name
 	case *inventory.Pod:
-		options.Kind, options.Namespace, options.Name = explain.KindPod, x.Namespace, x.Name
+		options.Kind, options.Namespace, options.Name = api.KindPod, x.Namespace, x.Name
 	case *api.Device:
 		if len(x.Holders) == 0 {
 			return nil

@@ -71,7 +71,7 @@ func takePicture(ctx context.Context, source Source, reasons *reasons, look *loo
 // without.
 func (p *picture) explain(ctx context.Context, options explain.Options) (*api.Explanation, error) {
 	snap, alloc := p.snap, p.alloc
-	resource := map[string]string{explain.KindClaim: "resourceclaims", explain.KindPod: "pods"}[options.Kind]
+	resource := map[string]string{api.KindClaim: "resourceclaims", api.KindPod: "pods"}[options.Kind]
 	more, err := p.source.Target(ctx, snapshot.ObjectRef{Resource: resource, Namespace: options.Namespace, Name: options.Name})
 	if err == nil && more != p.snap {
 		if snap = more; ctx.Err() == nil {

@@ -29,9 +29,9 @@ type reasons struct {
 // target is a claim or a pod, by the kind that [explain.Options] has.
 type target struct{ kind, namespace, name string }
 
-func claimTarget(namespace, name string) target { return target{explain.KindClaim, namespace, name} }
+func claimTarget(namespace, name string) target { return target{api.KindClaim, namespace, name} }
 
-func podTarget(pod *corev1.Pod) target { return target{explain.KindPod, pod.Namespace, pod.Name} }
+func podTarget(pod *corev1.Pod) target { return target{api.KindPod, pod.Namespace, pod.Name} }
 
 type reason struct {
 	code, stage, summary string

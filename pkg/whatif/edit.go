@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package whatif
 
 import (
 	"bytes"
@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// newEdit makes an operation on an object. A nil value is none.
-func newEdit(object, op, path string, value any) api.Edit {
+// NewEdit makes an operation on an object. A nil value is none.
+func NewEdit(object, op, path string, value any) api.Edit {
 	e := api.Edit{Object: object, Op: op, Path: path}
 	if value != nil {
 		// What is put in here are strings, numbers and types of the API.
@@ -29,8 +29,8 @@ func newEdit(object, op, path string, value any) api.Edit {
 	return e
 }
 
-// pointerToken escapes a word of a JSON pointer (RFC 6901).
-func pointerToken(word string) string {
+// PointerToken escapes a word of a JSON pointer (RFC 6901).
+func PointerToken(word string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(word)
 }
 
@@ -65,9 +65,9 @@ func asWritten(value any) ([]byte, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
-// edited returns a copy of an object with edits made. The argument is not
+// Edited returns a copy of an object with edits made. The argument is not
 // changed.
-func edited[T any](from *T, edits []api.Edit, prefix string) (*T, error) {
+func Edited[T any](from *T, edits []api.Edit, prefix string) (*T, error) {
 	before, err := json.Marshal(from)
 	if err != nil {
 		return nil, err
@@ -88,9 +88,9 @@ func edited[T any](from *T, edits []api.Edit, prefix string) (*T, error) {
 	return to, json.Unmarshal(after, to)
 }
 
-// amend returns a snapshot with edits made to its objects, and with feature
+// Amend returns a snapshot with edits made to its objects, and with feature
 // gates turned on. The argument is not changed.
-func amend(snap *snapshot.Snapshot, edits []api.Edit, gates ...string) (*snapshot.Snapshot, error) {
+func Amend(snap *snapshot.Snapshot, edits []api.Edit, gates ...string) (*snapshot.Snapshot, error) {
 	amended := *snap
 	if len(gates) > 0 {
 		amended.Gates = maps.Clone(snap.Gates)
@@ -125,13 +125,13 @@ func split(edits []api.Edit, match func(api.Edit) bool) (matching, others []api.
 }
 
 func amendObject(snap *snapshot.Snapshot, object string, edits []api.Edit) error {
-	kind, namespace, name := parseObject(object)
+	kind, namespace, name := ParseObject(object)
 	switch kind {
-	case KindClaim:
+	case api.KindClaim:
 		return amendIn(&snap.Claims, namespace, name, edits)
-	case KindTemplate:
+	case api.KindTemplate:
 		return amendIn(&snap.Templates, namespace, name, edits)
-	case KindPod:
+	case api.KindPod:
 		return amendIn(&snap.Pods, namespace, name, edits)
 	case "DeviceClass":
 		return amendIn(&snap.Classes, namespace, name, edits)
@@ -141,7 +141,7 @@ func amendObject(snap *snapshot.Snapshot, object string, edits []api.Edit) error
 		return amendIn(&snap.Namespaces, namespace, name, edits)
 	case "ResourceSlice":
 		return amendIn(&snap.Slices, namespace, name, edits)
-	case KindNode:
+	case api.KindNode:
 		return amendIn(&snap.Nodes, namespace, name, edits)
 	default:
 		return amendWorkload(snap, kind, namespace, name, edits)
@@ -167,7 +167,7 @@ func amendIn[T any, P apiObject[T]](list *[]P, namespace, name string, edits []a
 		*list = slices.Delete(*list, at, at+1)
 		return nil
 	}
-	to, err := edited((*T)((*list)[at]), edits, "")
+	to, err := Edited((*T)((*list)[at]), edits, "")
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func amendWorkload(snap *snapshot.Snapshot, kind, namespace, name string, edits 
 		return nil
 	}
 	w := *snap.Workloads[at]
-	spec, err := edited(&w.Template.Spec, edits, workloadMaker(&w).podSpecPath())
+	spec, err := Edited(&w.Template.Spec, edits, StoredWorkload(&w).PodSpecPath())
 	if err != nil {
 		return err
 	}
@@ -194,13 +194,4 @@ func amendWorkload(snap *snapshot.Snapshot, kind, namespace, name string, edits 
 	snap.Workloads = slices.Clone(snap.Workloads)
 	snap.Workloads[at] = &w
 	return nil
-}
-
-// parseObject takes an object's name of [object] apart.
-func parseObject(text string) (kind, namespace, name string) {
-	kind, name, _ = strings.Cut(text, "/")
-	if before, after, ok := strings.Cut(name, "/"); ok {
-		namespace, name = before, after
-	}
-	return kind, namespace, name
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package whatif
 
 import (
 	"strings"
@@ -16,39 +16,39 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// maker is the object that has the template of a pod: what has to change for the
+// Workload is the object that has the template of a pod: what has to change for the
 // pods that come next to be different.
-type maker struct {
-	apiVersion, kind, namespace, name string
+type Workload struct {
+	APIVersion, Kind, Namespace, Name string
 	// stored is what the snapshot has of it; nil if it has nothing. A live
 	// snapshot has no workloads but its target.
 	stored *snapshot.Workload
 }
 
-// makerOf finds the object with the template of a pod. It is false for a pod that
+// WorkloadOf finds the object with the template of a pod. It is false for a pod that
 // no controller has made. Of a pod that a Deployment has made, the controller is
 // a ReplicaSet; its name is that of the Deployment with a hash behind it, which
 // is a label of the pod (pkg/controller/deployment/sync.go).
-func makerOf(snap *snapshot.Snapshot, pod *corev1.Pod) (maker, bool) {
+func WorkloadOf(snap *snapshot.Snapshot, pod *corev1.Pod) (Workload, bool) {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
-		return maker{}, false
+		return Workload{}, false
 	}
-	m := maker{apiVersion: controller.APIVersion, kind: controller.Kind, namespace: pod.Namespace, name: controller.Name}
+	m := Workload{APIVersion: controller.APIVersion, Kind: controller.Kind, Namespace: pod.Namespace, Name: controller.Name}
 	hash := pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
-	if name, found := strings.CutSuffix(m.name, "-"+hash); found && hash != "" && m.group() == appsv1.GroupName && m.kind == "ReplicaSet" {
-		m.kind, m.name = "Deployment", name
+	if name, found := strings.CutSuffix(m.Name, "-"+hash); found && hash != "" && m.group() == appsv1.GroupName && m.Kind == "ReplicaSet" {
+		m.Kind, m.Name = "Deployment", name
 	}
-	m.stored = storedWorkload(snap, m.group(), m.kind, m.namespace, m.name)
+	m.stored = storedWorkload(snap, m.group(), m.Kind, m.Namespace, m.Name)
 	return m, true
 }
 
-// workloadMaker is the maker that a stored workload is.
-func workloadMaker(w *snapshot.Workload) maker {
-	m := maker{apiVersion: w.APIVersion, kind: w.Kind, namespace: w.Namespace, name: w.Name, stored: w}
+// StoredWorkload is a workload that the snapshot has.
+func StoredWorkload(w *snapshot.Workload) Workload {
+	m := Workload{APIVersion: w.APIVersion, Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, stored: w}
 	// What a Deployment has made is changed through the Deployment.
 	if c := metav1.GetControllerOfNoCopy(w); c != nil && w.Kind == "ReplicaSet" && c.Kind == "Deployment" {
-		return maker{apiVersion: c.APIVersion, kind: c.Kind, namespace: w.Namespace, name: c.Name}
+		return Workload{APIVersion: c.APIVersion, Kind: c.Kind, Namespace: w.Namespace, Name: c.Name}
 	}
 	return m
 }
@@ -70,14 +70,15 @@ func groupOf(apiVersion string) string {
 	return group
 }
 
-func (m maker) group() string { return groupOf(m.apiVersion) }
+func (m Workload) group() string { return groupOf(m.APIVersion) }
 
-func (m maker) object() string { return object(m.kind, m.namespace, m.name) }
+// Object names it as [Object] does.
+func (m Workload) Object() string { return Object(m.Kind, m.Namespace, m.Name) }
 
 // builtIn reports whether the kind is one of Kubernetes itself, of which it is
 // known where the pod template is and what the controller does with its pods.
-func (m maker) builtIn() bool {
-	switch (schema.GroupKind{Group: m.group(), Kind: m.kind}) {
+func (m Workload) builtIn() bool {
+	switch (schema.GroupKind{Group: m.group(), Kind: m.Kind}) {
 	case schema.GroupKind{Group: appsv1.GroupName, Kind: "Deployment"},
 		schema.GroupKind{Group: appsv1.GroupName, Kind: "StatefulSet"},
 		schema.GroupKind{Group: appsv1.GroupName, Kind: "DaemonSet"},
@@ -94,29 +95,31 @@ func (m maker) builtIn() bool {
 // isJob reports whether it is a Job of Kubernetes: its template cannot be
 // changed, and a pod of it that is deleted counts as a failure
 // (isPodFailed in pkg/controller/job/job_controller.go).
-func (m maker) isJob() bool { return m.kind == "Job" && m.group() == batchv1.GroupName }
+func (m Workload) isJob() bool { return m.Kind == "Job" && m.group() == batchv1.GroupName }
 
-// replacesPods reports whether a change of the template is enough for the pods
+// ReplacesPods reports whether a change of the template is enough for the pods
 // to be replaced, also those that wait.
-func (m maker) replacesPods() bool { return m.builtIn() && (m.kind == "Deployment" || m.kind == "Job") }
+func (m Workload) ReplacesPods() bool {
+	return m.builtIn() && (m.Kind == "Deployment" || m.Kind == "Job")
+}
 
-// editable reports whether it is known how to change its pod template. That of
+// Editable reports whether it is known how to change its pod template. That of
 // an unknown kind must have been read, and the kind must be one that can exist.
-func (m maker) editable() bool {
+func (m Workload) Editable() bool {
 	if m.builtIn() {
 		return true
 	}
-	_, version, _ := strings.Cut(m.apiVersion, "/")
+	_, version, _ := strings.Cut(m.APIVersion, "/")
 	return m.stored != nil && len(validation.IsDNS1123Subdomain(m.group())) == 0 && len(validation.IsDNS1035Label(version)) == 0 &&
-		len(validation.IsDNS1035Label(strings.ToLower(m.kind))) == 0
+		len(validation.IsDNS1035Label(strings.ToLower(m.Kind))) == 0
 }
 
-// podSpecPath is where it has the spec of its pods.
-func (m maker) podSpecPath() string {
+// PodSpecPath is where it has the spec of its pods.
+func (m Workload) PodSpecPath() string {
 	if !m.builtIn() {
 		return "/spec/template/spec"
 	}
-	switch m.kind {
+	switch m.Kind {
 	case "CronJob":
 		return "/spec/jobTemplate/spec/template/spec"
 	case "PodTemplate":
@@ -128,20 +131,20 @@ func (m maker) podSpecPath() string {
 
 // resource is the kind as kubectl takes it: for kinds of others with version and
 // group, since several may have the same name.
-func (m maker) resource() string {
+func (m Workload) resource() string {
 	if m.builtIn() {
-		return strings.ToLower(m.kind)
+		return strings.ToLower(m.Kind)
 	}
-	group, version, found := strings.Cut(m.apiVersion, "/")
+	group, version, found := strings.Cut(m.APIVersion, "/")
 	if !found {
-		return m.kind
+		return m.Kind
 	}
-	return m.kind + "." + version + "." + group
+	return m.Kind + "." + version + "." + group
 }
 
-// podSpec is that of the pods that it makes, as far as it is known: without the
+// PodSpec is that of the pods that it makes, as far as it is known: without the
 // snapshot it is that of a pod without what admission plugins add to every pod.
-func (m maker) podSpec(pod *corev1.Pod) *corev1.PodSpec {
+func (m Workload) PodSpec(pod *corev1.Pod) *corev1.PodSpec {
 	if m.stored != nil {
 		return &m.stored.Template.Spec
 	}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package whatif
 
 import (
 	"encoding/json"
@@ -20,12 +20,12 @@ import (
 
 // workload writes edits of the pod template of a workload.
 func (w *commandWriter) workload(object string, edits []api.Edit) {
-	m, pod, ok := w.makerNamed(object)
-	if !ok || !m.editable() {
+	m, pod, ok := w.workloadNamed(object)
+	if !ok || !m.Editable() {
 		return
 	}
-	w.makers = append(w.makers, m)
-	which := shell.KubectlObjects(m.resource(), m.namespace, m.name)
+	w.workloads = append(w.workloads, m)
+	which := shell.KubectlObjects(m.resource(), m.Namespace, m.Name)
 	if !m.builtIn() {
 		if patch, err := patchOf(edits, ""); err == nil {
 			w.add("kubectl patch %s --type=json -p %s", which, shell.Quote(string(patch)))
@@ -35,11 +35,11 @@ func (w *commandWriter) workload(object string, edits []api.Edit) {
 	if pod == nil {
 		pod = &corev1.Pod{}
 	}
-	spec, err := podSpecPatch(m.podSpec(pod), edits, m.podSpecPath())
+	spec, err := podSpecPatch(m.PodSpec(pod), edits, m.PodSpecPath())
 	if err != nil {
 		return
 	}
-	document, ok := documentAt(spec, m.podSpecPath()).(map[string]any)
+	document, ok := documentAt(spec, m.PodSpecPath()).(map[string]any)
 	if !ok {
 		return
 	}
@@ -57,31 +57,31 @@ func (w *commandWriter) workload(object string, edits []api.Edit) {
 	w.add("kubectl patch %s -p %s", which, shell.Quote(string(patch)))
 }
 
-// makerNamed finds the workload of an edit, and a pod that it has made, if there
+// workloadNamed finds the workload of an edit, and a pod that it has made, if there
 // is one.
-func (w *commandWriter) makerNamed(object string) (maker, *corev1.Pod, bool) {
+func (w *commandWriter) workloadNamed(object string) (Workload, *corev1.Pod, bool) {
 	for _, p := range w.pods {
 		pod := w.snap.Pod(p.Namespace, p.Name)
 		if pod == nil {
 			continue
 		}
-		if m, made := makerOf(w.snap, pod); made && m.object() == object {
+		if m, made := WorkloadOf(w.snap, pod); made && m.Object() == object {
 			return m, pod, true
 		}
 	}
-	kind, namespace, name := parseObject(object)
+	kind, namespace, name := ParseObject(object)
 	for _, stored := range w.snap.Workloads {
 		if stored.Kind == kind && stored.Namespace == namespace && stored.Name == name {
-			return workloadMaker(stored), nil, true
+			return StoredWorkload(stored), nil, true
 		}
 	}
-	return maker{}, nil, false
+	return Workload{}, nil, false
 }
 
 // podSpecPatch writes edits of the spec of pods as a strategic merge patch: it
 // finds containers by their names, whatever their order is in the template.
 func podSpecPatch(spec *corev1.PodSpec, edits []api.Edit, prefix string) (map[string]any, error) {
-	after, err := edited(spec, edits, prefix)
+	after, err := Edited(spec, edits, prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func podSpecPatch(spec *corev1.PodSpec, edits []api.Edit, prefix string) (map[st
 // withoutGenerated has a patch of a Job remove the selector and the labels that
 // the API server has generated from its UID: the new Job gets its own
 // (pkg/registry/batch/job/strategy.go).
-func withoutGenerated(patch map[string]any, m maker, pod *corev1.Pod) {
+func withoutGenerated(patch map[string]any, m Workload, pod *corev1.Pod) {
 	labels := pod.Labels
 	if m.stored != nil {
 		labels = m.stored.Template.Labels
@@ -147,13 +147,13 @@ func (w *commandWriter) bringToPods() []string {
 	var claims []string
 	for _, p := range w.pods {
 		pod := w.snap.Pod(p.Namespace, p.Name)
-		if pod == nil || !p.Changed || slices.Contains(w.changed, podObject(pod)) {
+		if pod == nil || !p.Changed || slices.Contains(w.changed, PodObject(pod)) {
 			continue
 		}
-		m, isMade := makerOf(w.snap, pod)
-		changed := slices.ContainsFunc(w.makers, func(other maker) bool { return other.object() == m.object() })
+		m, isMade := WorkloadOf(w.snap, pod)
+		changed := slices.ContainsFunc(w.workloads, func(other Workload) bool { return other.Object() == m.Object() })
 		switch {
-		case changed && m.replacesPods():
+		case changed && m.ReplacesPods():
 		case !changed && (isMade && m.isJob() || w.sharesClaims(pod)):
 			claims = append(claims, w.renewedClaims(pod)...)
 		case isMade:
@@ -169,7 +169,7 @@ func (w *commandWriter) bringToPods() []string {
 	}
 	if len(made) > 0 {
 		line := "kubectl delete " + podWords(made)
-		if len(w.makers) > 0 {
+		if len(w.workloads) > 0 {
 			// The controller may have been faster. Of a pod that it has deleted and
 			// created again under its name, kubectl would wait for the end.
 			line += " --ignore-not-found --wait=false"
@@ -211,7 +211,7 @@ func templateClaims(snap *snapshot.Snapshot, pod *corev1.Pod, changed func(templ
 func (w *commandWriter) sharesClaims(pod *corev1.Pod) bool {
 	claims, _ := templateClaims(w.snap, pod, func(name string) bool { return w.templates[name] != nil })
 	return slices.ContainsFunc(claims, func(claim *resourceapi.ResourceClaim) bool {
-		return !slices.ContainsFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == KindPod })
+		return !slices.ContainsFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == api.KindPod })
 	})
 }
 

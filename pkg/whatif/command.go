@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package whatif
 
 import (
 	"encoding/json"
@@ -40,8 +40,8 @@ type commandWriter struct {
 	lines []string
 	// templates are the edits of each template that is changed, by its name.
 	templates map[string][]api.Edit
-	// makers are the workloads that are changed.
-	makers []maker
+	// workloads are the workloads that are changed.
+	workloads []Workload
 	// changed are the pods that are replaced by lines already.
 	changed []string
 }
@@ -52,7 +52,7 @@ func (w *commandWriter) add(format string, args ...any) {
 
 // object writes the edits of one object.
 func (w *commandWriter) object(object string, edits []api.Edit) {
-	kind, namespace, name := parseObject(object)
+	kind, namespace, name := ParseObject(object)
 	which := shell.KubectlObjects(strings.ToLower(kind), namespace, name)
 	first := edits[0]
 	if first.Generated {
@@ -63,7 +63,7 @@ func (w *commandWriter) object(object string, edits []api.Edit) {
 	case first.Op == "remove" && first.Path == "":
 		w.add("kubectl delete %s", which)
 		return
-	case kind == KindNode:
+	case kind == api.KindNode:
 		w.lines = append(w.lines, nodeCommands(name, edits)...)
 		return
 	case kind == "ResourceSlice":
@@ -74,18 +74,18 @@ func (w *commandWriter) object(object string, edits []api.Edit) {
 		return
 	}
 	switch kind {
-	case KindClaim, KindTemplate, KindPod:
+	case api.KindClaim, api.KindTemplate, api.KindPod:
 		if !strings.HasPrefix(first.Path, "/spec") {
 			return
 		}
 		w.replaced(which, edits)
-		if kind == KindTemplate {
+		if kind == api.KindTemplate {
 			if w.templates == nil {
 				w.templates = map[string][]api.Edit{}
 			}
 			w.templates[name] = edits
 		}
-		if kind == KindPod {
+		if kind == api.KindPod {
 			w.changed = append(w.changed, object)
 		}
 	case "DeviceClass":

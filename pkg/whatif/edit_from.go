@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package whatif
 
 import (
 	"encoding/json"
@@ -13,10 +13,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// withOldValues returns edits with what each field had before it, if the
+// WithOldValues returns edits with what each field had before it, if the
 // snapshot has it. Whole objects and statuses are left out: they are large, and
 // nobody puts them back.
-func withOldValues(snap *snapshot.Snapshot, edits []api.Edit) []api.Edit {
+func WithOldValues(snap *snapshot.Snapshot, edits []api.Edit) []api.Edit {
 	filled := slices.Clone(edits)
 	documents := map[string]any{}
 	for i := range filled {
@@ -30,13 +30,13 @@ func withOldValues(snap *snapshot.Snapshot, edits []api.Edit) []api.Edit {
 			}
 		}
 		if !strings.HasPrefix(e.Path, "/status") && e.Path != "" && e.Op != "test" {
-			if value, ok := lookUp(document, pointerTokens(e.Path)); ok && value != nil {
+			if value, ok := LookUp(document, PointerTokens(e.Path)); ok && value != nil {
 				// It was read from JSON.
 				e.From, _ = asWritten(value)
 			}
 		}
 		// The next edit is about what this one leaves.
-		if changed, ok := editedDocument(document, *e); ok {
+		if changed, ok := EditDocument(document, *e); ok {
 			document = changed
 		}
 		documents[e.Object] = document
@@ -47,33 +47,33 @@ func withOldValues(snap *snapshot.Snapshot, edits []api.Edit) []api.Edit {
 // storedDocument is an object of the snapshot as plain JSON. Of a workload it is
 // the spec of its pods alone, which is at the path that is returned.
 func storedDocument(snap *snapshot.Snapshot, object string) (document any, path string) {
-	kind, namespace, name := parseObject(object)
+	kind, namespace, name := ParseObject(object)
 	switch kind {
-	case KindClaim:
-		return plainJSON(findIn(snap.Claims, namespace, name)), ""
-	case KindTemplate:
-		return plainJSON(findIn(snap.Templates, namespace, name)), ""
-	case KindPod:
-		return plainJSON(findIn(snap.Pods, namespace, name)), ""
+	case api.KindClaim:
+		return PlainJSON(findIn(snap.Claims, namespace, name)), ""
+	case api.KindTemplate:
+		return PlainJSON(findIn(snap.Templates, namespace, name)), ""
+	case api.KindPod:
+		return PlainJSON(findIn(snap.Pods, namespace, name)), ""
 	case "DeviceClass":
-		return plainJSON(findIn(snap.Classes, namespace, name)), ""
+		return PlainJSON(findIn(snap.Classes, namespace, name)), ""
 	case "DeviceTaintRule":
-		return plainJSON(findIn(snap.TaintRules, namespace, name)), ""
+		return PlainJSON(findIn(snap.TaintRules, namespace, name)), ""
 	case "Namespace":
-		return plainJSON(findIn(snap.Namespaces, namespace, name)), ""
+		return PlainJSON(findIn(snap.Namespaces, namespace, name)), ""
 	case "ResourceSlice":
-		return plainJSON(findIn(snap.Slices, namespace, name)), ""
-	case KindNode:
-		return plainJSON(findIn(snap.Nodes, namespace, name)), ""
+		return PlainJSON(findIn(snap.Slices, namespace, name)), ""
+	case api.KindNode:
+		return PlainJSON(findIn(snap.Nodes, namespace, name)), ""
 	}
 	for _, w := range snap.Workloads {
 		if w.Kind == kind && w.Namespace == namespace && w.Name == name {
-			return plainJSON(&w.Template.Spec), workloadMaker(w).podSpecPath()
+			return PlainJSON(&w.Template.Spec), StoredWorkload(w).PodSpecPath()
 		}
 	}
 	for _, pod := range snap.Pods {
-		if m, made := makerOf(snap, pod); made && m.object() == object {
-			return plainJSON(m.podSpec(pod)), m.podSpecPath()
+		if m, made := WorkloadOf(snap, pod); made && m.Object() == object {
+			return PlainJSON(m.PodSpec(pod)), m.PodSpecPath()
 		}
 	}
 	return nil, ""
@@ -88,8 +88,8 @@ func findIn[T any, P apiObject[T]](list []P, namespace, name string) P {
 	return list[at]
 }
 
-// plainJSON is what an object looks like in JSON, nil if there is none.
-func plainJSON[T any](from *T) any {
+// PlainJSON is what an object looks like in JSON, nil if there is none.
+func PlainJSON[T any](from *T) any {
 	if from == nil {
 		return nil
 	}
@@ -106,14 +106,14 @@ func plainJSON[T any](from *T) any {
 
 // documentAt puts a document below a path of keys.
 func documentAt(document any, path string) any {
-	for _, key := range slices.Backward(pointerTokens(path)) {
+	for _, key := range slices.Backward(PointerTokens(path)) {
 		document = map[string]any{key: document}
 	}
 	return document
 }
 
-// pointerTokens takes a JSON pointer (RFC 6901) apart.
-func pointerTokens(pointer string) []string {
+// PointerTokens takes a JSON pointer (RFC 6901) apart.
+func PointerTokens(pointer string) []string {
 	words := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	for i, word := range words {
 		words[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(word)
@@ -121,23 +121,23 @@ func pointerTokens(pointer string) []string {
 	return words
 }
 
-// joinPointer is the reverse, without the first slash.
-func joinPointer(words []string) string {
+// JoinPointer is the reverse, without the first slash.
+func JoinPointer(words []string) string {
 	escaped := make([]string, 0, len(words))
 	for _, word := range words {
-		escaped = append(escaped, pointerToken(word))
+		escaped = append(escaped, PointerToken(word))
 	}
 	return strings.Join(escaped, "/")
 }
 
-// index reads the index of an item of a list.
-func index(word string, length int) (int, bool) {
+// ListIndex reads the index of an item of a list.
+func ListIndex(word string, length int) (int, bool) {
 	at, err := strconv.Atoi(word)
 	return at, err == nil && at >= 0 && at < length
 }
 
-// lookUp follows the words of a JSON pointer.
-func lookUp(document any, words []string) (any, bool) {
+// LookUp follows the words of a JSON pointer.
+func LookUp(document any, words []string) (any, bool) {
 	for _, word := range words {
 		switch at := document.(type) {
 		case map[string]any:
@@ -147,7 +147,7 @@ func lookUp(document any, words []string) (any, bool) {
 			}
 			document = value
 		case []any:
-			i, ok := index(word, len(at))
+			i, ok := ListIndex(word, len(at))
 			if !ok {
 				return nil, false
 			}
@@ -159,8 +159,8 @@ func lookUp(document any, words []string) (any, bool) {
 	return document, true
 }
 
-// editedDocument makes an edit in plain JSON.
-func editedDocument(document any, e api.Edit) (any, bool) {
+// EditDocument makes an edit in plain JSON.
+func EditDocument(document any, e api.Edit) (any, bool) {
 	if e.Path == "" {
 		return document, false
 	}
@@ -168,7 +168,7 @@ func editedDocument(document any, e api.Edit) (any, bool) {
 	if !ok {
 		return document, false
 	}
-	to, err := edited(&from, []api.Edit{e}, "")
+	to, err := Edited(&from, []api.Edit{e}, "")
 	if err != nil {
 		return document, false
 	}

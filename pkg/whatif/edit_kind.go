@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package whatif
 
 import (
 	"strings"
@@ -53,16 +53,16 @@ func EditKinds() []EditKind {
 // KindOf is what sort of field the edit changes; empty if it is none of those that
 // are known.
 func KindOf(e *api.Edit) EditKind {
-	kind, namespace, _ := parseObject(e.Object)
-	words := pointerTokens(e.Path)
+	kind, namespace, _ := ParseObject(e.Object)
+	words := PointerTokens(e.Path)
 	whole := e.Path == "" && e.Op == "remove"
 	switch kind {
-	case KindClaim:
+	case api.KindClaim:
 		if e.Path == "/status/allocation" {
 			return EditAllocation
 		}
 		return claimEditKind(words, 1)
-	case KindTemplate:
+	case api.KindTemplate:
 		return claimEditKind(words, 2)
 	case "DeviceClass":
 		return EditClassSelector
@@ -72,12 +72,12 @@ func KindOf(e *api.Edit) EditKind {
 		return EditPoolSlices
 	case "Namespace":
 		return EditNamespaceLabel
-	case KindNode:
+	case api.KindNode:
 		if strings.HasPrefix(e.Path, "/spec/taints") {
 			return EditNodeTaint
 		}
 		return EditNodeCordon
-	case KindPod:
+	case api.KindPod:
 		if whole {
 			return EditPodRemoval
 		}

@@ -1,0 +1,12 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// The kinds of objects that explanations are about, besides workloads.
+const (
+	KindClaim    = "ResourceClaim"
+	KindTemplate = "ResourceClaimTemplate"
+	KindPod      = "Pod"
+	KindNode     = "Node"
+)
