@@ -19,6 +19,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
 // poolScenarios have plain devices, shared counters, shared devices, several
@@ -143,11 +144,11 @@ func TestPoolCounts(t *testing.T) {
 	t.Run("who sees no claims never hears that a device is free", func(t *testing.T) {
 		state := map[string]api.DeviceState{}
 		for _, d := range listAs[api.Device](ctx, t, c.kubeconfig, "devices") {
-			state[d.Names()[0]] = d.State
+			state[inventory.DeviceName(&d)] = d.State
 		}
 		for _, d := range listAs[api.Device](ctx, t, viewer, "devices") {
-			if !d.Uncertain && d.State != state[d.Names()[0]] || d.State == api.DeviceStateFree && !d.Uncertain {
-				t.Errorf("device %v: %s (uncertain: %v), in truth %s", d.Names()[0], d.State, d.Uncertain, state[d.Names()[0]])
+			if !d.Uncertain && d.State != state[inventory.DeviceName(&d)] || d.State == api.DeviceStateFree && !d.Uncertain {
+				t.Errorf("device %v: %s (uncertain: %v), in truth %s", inventory.DeviceName(&d), d.State, d.Uncertain, state[inventory.DeviceName(&d)])
 			}
 		}
 		out, notes := runUnread(ctx, t, viewer, "devices", "--free")

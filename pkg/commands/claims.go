@@ -5,9 +5,7 @@ package commands
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,8 +13,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -28,7 +26,7 @@ type claimsFlags struct {
 }
 
 func newClaims(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := &claimsFlags{listFlags: newListFlags(config, &api.Claim{}, "their own")}
+	flags := &claimsFlags{listFlags: newListFlags(config, claimKind())}
 	cmd := &cobra.Command{
 		Use:     "claims [NAME ...]",
 		Aliases: []string{"claim"},
@@ -83,22 +81,20 @@ A NAME can be a pattern like 'train-*'.`,
 			// A line that is too long is a matter of terminals alone.
 			_, isTerminal := terminal(streams.Out)
 			inFull := !isTerminal || *flags.print.OutputFormat == "wide"
-			options, err := flags.toOptions(cmd, args, listing{
-				kind: "Claim", plural: "ResourceClaims", namespaced: true, asks: []string{snapshot.ResourceClaims},
+			options, err := newListOptions(flags.listFlags, cmd, args, listing[*api.Claim]{
+				kind: claimKind(), asks: []string{snapshot.ResourceClaims},
 				items: flags.items,
 				keep:  flags.keep,
-				table: func(items []api.Item) *metav1.Table {
-					claims := typed[*api.Claim](items)
+				table: func(claims []*api.Claim, _ *listed) *metav1.Table {
 					if flags.pending {
 						return render.PendingClaims(claims, flags.allNamespaces || severalNamespaces(claims), inFull)
 					}
 					return render.Claims(claims, flags.allNamespaces || severalNamespaces(claims))
 				},
-				details: func(_ context.Context, w io.Writer, items []api.Item, _ *listed) error {
-					return render.ClaimDetails(w, typed[*api.Claim](items), render.Options{Width: outputWidth(w)})
+				details: func(_ context.Context, w io.Writer, claims []*api.Claim, _ *listed) error {
+					return render.ClaimDetails(w, claims, render.Options{Width: outputWidth(w)})
 				},
-				total: claimTotal,
-				name:  func(item api.Item) string { return "resourceclaim.resource.k8s.io/" + item.Names()[0] },
+				total: func(claims []*api.Claim, _ *listed) string { return render.ClaimTotal(inventory.TotalOfClaims(claims)) },
 			}, streams)
 			if err != nil {
 				return err
@@ -108,7 +104,7 @@ A NAME can be a pattern like 'train-*'.`,
 					snapshot.ResourceClaims, snapshot.ResourceSlices, snapshot.ResourcePods, snapshot.ResourcePodGroups,
 					snapshot.ResourceTemplates, snapshot.ResourceClasses, snapshot.ResourceMetrics,
 				}
-				options.unread = unreadByClaims()
+				options.unused = inventory.UnusedByClaims()
 			}
 			return options.run(cmd.Context())
 		},
@@ -123,7 +119,7 @@ A NAME can be a pattern like 'train-*'.`,
 
 // items are the claims with their stages; those that are pending get their reason
 // if it is asked for.
-func (f *claimsFlags) items(ctx context.Context, from *listed) ([]api.Item, error) {
+func (f *claimsFlags) items(ctx context.Context, from *listed) ([]*api.Claim, error) {
 	claims := from.inventory.Claims()
 	stages := explain.NewStages(from.alloc, from.snap)
 	for i := range claims {
@@ -141,12 +137,11 @@ func (f *claimsFlags) items(ctx context.Context, from *listed) ([]api.Item, erro
 			c.Stage = string(answer.Stage)
 		}
 	}
-	return asItems(claims), nil
+	return pointers(claims), nil
 }
 
-func (f *claimsFlags) keep(item api.Item) bool {
-	c, ok := item.(*api.Claim)
-	if !ok || f.pending && c.State != api.ClaimStatePending {
+func (f *claimsFlags) keep(c *api.Claim) bool {
+	if f.pending && c.State != api.ClaimStatePending {
 		return false
 	}
 	if f.class == "" {
@@ -173,23 +168,27 @@ func severalNamespaces(claims []*api.Claim) bool {
 	return false
 }
 
-// claimTotal counts the claims by state, and the devices that they have, each
-// once.
-func claimTotal(items []api.Item) string {
-	counts, devices := map[api.ClaimState]int{}, map[string]bool{}
-	for _, c := range typed[*api.Claim](items) {
-		counts[c.State]++
-		for _, r := range c.Requests {
-			for _, d := range r.Devices {
-				devices[d.Driver+"/"+d.Pool+"/"+d.Device] = true
-			}
-		}
+func claimKind() kind[*api.Claim] {
+	type claim = *api.Claim
+	return kind[claim]{
+		name: "Claim", plural: "ResourceClaims", prefix: "resourceclaim.resource.k8s.io/",
+		names:     func(c claim) []string { return []string{c.Name, c.Namespace + "/" + c.Name} },
+		namespace: func(c claim) string { return c.Namespace },
+		labels:    func(c claim) map[string]string { return c.Labels }, labelsOf: "their own",
+		// The first ones are those that the API server knows.
+		fields: []field[claim]{
+			{name: "metadata.name", of: func(c claim) string { return c.Name }},
+			{name: "metadata.namespace", of: func(c claim) string { return c.Namespace }},
+			{
+				name: "state", of: func(c claim) string { return string(c.State) },
+				values: texts(api.ClaimStatePending, api.ClaimStateAllocated, api.ClaimStateReserved, api.ClaimStateDeleting),
+			},
+			{name: "node", of: func(c claim) string { return c.Node }},
+		},
+		ageless: func(c claim) claim {
+			out := *c
+			out.AgeSeconds = 0
+			return &out
+		},
 	}
-	var parts []string
-	for _, state := range []api.ClaimState{api.ClaimStatePending, api.ClaimStateAllocated, api.ClaimStateReserved, api.ClaimStateDeleting} {
-		if counts[state] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", counts[state], strings.ToLower(string(state))))
-		}
-	}
-	return fmt.Sprintf("%s: %s; %s", english.Count(len(items), "claim"), strings.Join(parts, ", "), english.Count(len(devices), "device"))
 }

@@ -5,7 +5,6 @@ package commands
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -14,12 +13,13 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func newClasses(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := newListFlags(config, &api.Class{}, "their own")
+	flags := newListFlags(config, classKind())
 	cmd := &cobra.Command{
 		Use:     "classes [NAME ...]",
 		Aliases: []string{"class"},
@@ -52,16 +52,18 @@ A NAME can be a pattern like 'gpu.*'.`,
   kubectl dra classes -o \
     jsonpath='{range .items[?(@.failing>0)]}{.name} {.failure}{"\n"}{end}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			options, err := flags.toOptions(cmd, args, listing{
-				kind: "Class", plural: "DeviceClasses", reads: stateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClasses), asks: []string{snapshot.ResourceClasses},
-				items: func(ctx context.Context, from *listed) ([]api.Item, error) {
+			options, err := newListOptions(flags, cmd, args, listing[*api.Class]{
+				kind: classKind(), reads: inventory.StateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClasses), asks: []string{snapshot.ResourceClasses},
+				items: func(ctx context.Context, from *listed) ([]*api.Class, error) {
 					classes, err := from.inventory.Classes(ctx)
-					return asItems(classes), err
+					return pointers(classes), err
 				},
-				table:   func(items []api.Item) *metav1.Table { return render.Classes(typed[*api.Class](items)) },
-				details: classDetails,
-				total:   func(items []api.Item) string { return classTotal(items, flags.inWide("how")) },
-				name:    func(item api.Item) string { return "deviceclass.resource.k8s.io/" + item.Names()[0] },
+				unending: func(class *api.Class) string { return inventory.UnendingText(class.Failures) },
+				table:    func(classes []*api.Class, _ *listed) *metav1.Table { return render.Classes(classes) },
+				details:  classDetails,
+				total: func(classes []*api.Class, _ *listed) string {
+					return render.ClassTotal(inventory.TotalOfClasses(classes), flags.inWide("how"))
+				},
 			}, streams)
 			if err != nil {
 				return err
@@ -77,12 +79,12 @@ A NAME can be a pattern like 'gpu.*'.`,
 
 // classDetails shows the extended resources of the classes and, unless certain
 // classes were asked for, those that no class serves.
-func classDetails(ctx context.Context, w io.Writer, items []api.Item, from *listed) error {
+func classDetails(ctx context.Context, w io.Writer, classes []*api.Class, from *listed) error {
 	var resources []api.ExtendedResource
-	for _, class := range typed[*api.Class](items) {
+	for _, class := range classes {
 		resources = append(resources, class.ExtendedResources...)
 	}
-	if len(items) == len(from.snap.Classes) {
+	if len(classes) == len(from.snap.Classes) {
 		others, err := from.inventory.PluginResources(ctx)
 		if err != nil {
 			return err
@@ -92,19 +94,16 @@ func classDetails(ctx context.Context, w io.Writer, items []api.Item, from *list
 	return render.ExtendedResources(w, resources, render.Options{Width: outputWidth(w)})
 }
 
-func classTotal(items []api.Item, inWide string) string {
-	failing := 0
-	for _, class := range typed[*api.Class](items) {
-		if class.Failing > 0 {
-			failing++
-		}
+func classKind() kind[*api.Class] {
+	type class = *api.Class
+	return kind[class]{
+		name: "Class", plural: "DeviceClasses", prefix: "deviceclass.resource.k8s.io/",
+		names:  func(c class) []string { return []string{c.Name} },
+		labels: func(c class) map[string]string { return c.Labels }, labelsOf: "their own",
+		fields: []field[class]{
+			{name: "metadata.name", of: func(c class) string { return c.Name }},
+			{name: "extendedResource", of: func(c class) string { return c.ExtendedResource }},
+		},
+		uncertain: func(c class) bool { return c.FreeIsUpperBound || c.ClaimsAreLowerBounds || c.DevicesAreLowerBounds },
 	}
-	text := fmt.Sprintf("%d classes", len(items))
-	if len(items) == 1 {
-		text = "1 class"
-	}
-	if failing > 0 {
-		text += fmt.Sprintf("; selectors of %d fail on some devices%s", failing, inWide)
-	}
-	return text
 }

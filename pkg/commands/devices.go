@@ -7,9 +7,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -35,7 +36,7 @@ type devicesFlags struct {
 }
 
 func newDevices(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := &devicesFlags{listFlags: newListFlags(config, &api.Device{}, "their ResourceSlices")}
+	flags := &devicesFlags{listFlags: newListFlags(config, deviceKind())}
 	cmd := &cobra.Command{
 		Use:     "devices [DEVICE | POOL/DEVICE | DRIVER/POOL/DEVICE ...]",
 		Aliases: []string{"device"},
@@ -82,27 +83,24 @@ A DEVICE can be a pattern like 'gpu-*'.`,
   kubectl dra devices gpu.example.com/gpu-02/gpu-4 \
     -o jsonpath='{.items[*].holders[*].claim}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var have *inventory.Inventory
-			options, err := flags.toOptions(cmd, args, listing{
-				kind: "Device", plural: "devices", reads: stateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups), asksEverywhere: true,
-				items: func(ctx context.Context, from *listed) ([]api.Item, error) {
-					have = from.inventory
+			options, err := newListOptions(flags.listFlags, cmd, args, listing[*api.Device]{
+				kind: deviceKind(), reads: inventory.StateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups), asksEverywhere: true,
+				items: func(ctx context.Context, from *listed) ([]*api.Device, error) {
 					devices := from.inventory.Devices()
 					if err := flags.unknown(from, devices); err != nil {
 						return nil, err
 					}
 					from.notes = append(from.notes, stillTaken(from.inventory, "listed")...)
 					err := flags.choose(ctx, from)
-					return asItems(devices), err
+					return pointers(devices), err
 				},
 				keep: flags.keep,
-				table: func(items []api.Item) *metav1.Table {
-					return render.Devices(typed[*api.Device](items), flags.columns)
+				table: func(items []*api.Device, _ *listed) *metav1.Table {
+					return render.Devices(items, flags.columns)
 				},
-				total: func(items []api.Item) string {
-					return deviceTotal(typed[*api.Device](items), have)
+				total: func(items []*api.Device, from *listed) string {
+					return render.DeviceTotal(from.inventory.TotalOfDevices(items))
 				},
-				name: func(item api.Item) string { return item.Names()[0] },
 			}, streams)
 			if err != nil {
 				return err
@@ -112,7 +110,7 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 			}
 			options.asks = flags.asks(options.fields)
 			if options.forPeople() && options.sortBy == "" && flags.class == "" && flags.where == "" && len(flags.columns) == 0 {
-				options.unread = unreadByDevices()
+				options.unused = inventory.UnusedByDevices()
 			}
 			return options.run(cmd.Context())
 		},
@@ -262,10 +260,8 @@ func failureNotes(failures []api.SelectorFailure) []string {
 	return notes
 }
 
-func (f *devicesFlags) keep(item api.Item) bool {
-	d, ok := item.(*api.Device)
-	return ok &&
-		(f.selected == nil || f.selected[d.Names()[0]]) &&
+func (f *devicesFlags) keep(d *api.Device) bool {
+	return (f.selected == nil || f.selected[inventory.DeviceName(d)]) &&
 		(!f.free || d.State == api.DeviceStateFree) &&
 		(!f.allocated || d.State == api.DeviceStateAllocated || d.State == api.DeviceStateShared || d.State == api.DeviceStateUnpublished) &&
 		(!f.tainted || len(d.Taints) > 0) &&
@@ -274,34 +270,28 @@ func (f *devicesFlags) keep(item api.Item) bool {
 		(f.node == "" || d.Node == f.node)
 }
 
-// deviceTotal says how many devices are in which state.
-func deviceTotal(devices []*api.Device, have *inventory.Inventory) string {
-	counts, unpublished := have.CountDevices(devices), 0
-	for _, d := range devices {
-		if d.State == api.DeviceStateUnpublished {
-			unpublished++
-		}
+func deviceKind() kind[*api.Device] {
+	type device = *api.Device
+	return kind[device]{
+		name: "Device", plural: "devices",
+		names:  func(d device) []string { return []string{inventory.DeviceName(d), d.Pool + "/" + d.Name, d.Name} },
+		labels: func(d device) map[string]string { return d.Labels }, labelsOf: "their ResourceSlices",
+		fields: []field[device]{
+			{name: "driver", of: func(d device) string { return d.Driver }},
+			{name: "pool", of: func(d device) string { return d.Pool }},
+			{name: "device", of: func(d device) string { return d.Name }},
+			{name: "node", of: func(d device) string { return d.Node }},
+			{
+				name: "state", of: func(d device) string { return string(d.State) },
+				values: append(texts(api.DeviceStates()...), string(api.DeviceStateUnpublished)),
+			},
+			{name: "uncertain", of: func(d device) string { return strconv.FormatBool(d.Uncertain) }, values: []string{"true", "false"}},
+			{
+				name: "health", of: func(d device) string { return d.Health },
+				// It is empty where nobody says how a device is.
+				values: texts(corev1.ResourceHealthStatusHealthy, corev1.ResourceHealthStatusUnhealthy, corev1.ResourceHealthStatusUnknown, ""),
+			},
+		},
+		uncertain: func(d device) bool { return d.Uncertain },
 	}
-	var parts []string
-	for _, state := range []struct {
-		name  string
-		count int
-	}{
-		{"free", counts.Free},
-		{"allocated", counts.Allocated},
-		{"shared", counts.Shared},
-		{"blocked", counts.Blocked},
-		{"tainted", counts.Tainted},
-		{"unusable", counts.Unusable},
-		{"unpublished", unpublished},
-	} {
-		if state.count > 0 {
-			parts = append(parts, render.Bounded(state.count, counts.Bounds[state.name])+" "+state.name)
-		}
-	}
-	text := english.Count(counts.Total, "device") + ": " + strings.Join(parts, ", ")
-	if counts.Unhealthy > 0 {
-		text += fmt.Sprintf("; %s unhealthy", render.Bounded(counts.Unhealthy, counts.Bounds["unhealthy"]))
-	}
-	return text
 }

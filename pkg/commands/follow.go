@@ -20,7 +20,6 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -37,7 +36,7 @@ const (
 // follow prints the items and then each that changes, until the context is done.
 // Lost connections are told once, and again when they are back; one that stays
 // lost is an error.
-func (o *listOptions) follow(ctx context.Context) error {
+func (o *listOptions[T]) follow(ctx context.Context) error {
 	clients, err := snapshot.NewClients(o.reader.config)
 	if err != nil {
 		return usagef("Check --kubeconfig, --context and the other flags.", "%w", err)
@@ -48,7 +47,7 @@ func (o *listOptions) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f := &follower{
+	f := &follower[T]{
 		listOptions: o, told: map[string]bool{},
 		rows:    printers.NewTablePrinter(printers.PrintOptions{NoHeaders: o.noHeaders, Wide: o.output == "wide"}),
 		aligned: printers.GetNewTabWriter(o.streams.Out),
@@ -72,9 +71,9 @@ func (o *listOptions) follow(ctx context.Context) error {
 }
 
 // follower remembers what was printed.
-type follower struct {
-	*listOptions
-	known map[string]api.Item
+type follower[T runtime.Object] struct {
+	*listOptions[T]
+	known map[string]T
 	// told are the notes that were printed.
 	told map[string]bool
 	// started is true after the first picture.
@@ -89,7 +88,7 @@ type follower struct {
 	}
 }
 
-func (f *follower) look(ctx context.Context, watcher *snapshot.Watcher, namespace string) error {
+func (f *follower[T]) look(ctx context.Context, watcher *snapshot.Watcher, namespace string) error {
 	if err := f.connection(watcher); err != nil {
 		return err
 	}
@@ -118,30 +117,30 @@ func (f *follower) look(ctx context.Context, watcher *snapshot.Watcher, namespac
 
 // change is what happened to an item since the last look; of one that is gone, it
 // has the last that was known.
-type change struct {
+type change[T runtime.Object] struct {
 	event watch.EventType
-	item  api.Item
+	item  T
 }
 
 // changes compares the items with those of the last look: what there is, in its
 // order, and then what is gone.
-func (f *follower) changes(items []api.Item) []change {
-	present := make(map[string]api.Item, len(items))
-	var changed []change
+func (f *follower[T]) changes(items []T) []change[T] {
+	present := make(map[string]T, len(items))
+	var changed []change[T]
 	for _, item := range items {
-		id := item.Space() + "/" + item.Names()[0]
+		id := f.namespaceOf(item) + "/" + f.nameOf(item)
 		present[id] = item
 		before, ok := f.known[id]
 		switch {
 		case !ok:
-			changed = append(changed, change{watch.Added, item})
-		case !sameItem(before, item):
-			changed = append(changed, change{watch.Modified, item})
+			changed = append(changed, change[T]{watch.Added, item})
+		case !reflect.DeepEqual(f.withoutAge(before), f.withoutAge(item)):
+			changed = append(changed, change[T]{watch.Modified, item})
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(f.known)) {
-		if present[id] == nil {
-			changed = append(changed, change{watch.Deleted, f.known[id]})
+		if _, ok := present[id]; !ok {
+			changed = append(changed, change[T]{watch.Deleted, f.known[id]})
 		}
 	}
 	f.known = present
@@ -150,7 +149,7 @@ func (f *follower) changes(items []api.Item) []change {
 
 // beside prints what else there is to know: once, for people, that there is
 // nothing yet, and each note when it is new.
-func (f *follower) beside(items []api.Item, from *listed) error {
+func (f *follower[T]) beside(items []T, from *listed) error {
 	first := !f.started
 	f.started = true
 	if first && len(items) == 0 && f.forPeople() {
@@ -170,12 +169,7 @@ func (f *follower) beside(items []api.Item, from *listed) error {
 	return nil
 }
 
-// sameItem compares items without their ages.
-func sameItem(a, b api.Item) bool {
-	return reflect.DeepEqual(a.Ageless(), b.Ageless())
-}
-
-func (f *follower) printChanged(ctx context.Context, changed []change, from *listed) error {
+func (f *follower[T]) printChanged(ctx context.Context, changed []change[T], from *listed) error {
 	if len(changed) == 0 {
 		return nil
 	}
@@ -188,15 +182,15 @@ func (f *follower) printChanged(ctx context.Context, changed []change, from *lis
 // printChanges prints a table with the events in front, or, for a program, one
 // object after the other: a watch event for each if that was asked for, else the
 // items alone, and of those that are gone only the names, beside.
-func (f *follower) printChanges(ctx context.Context, changed []change, from *listed) error {
-	var present []api.Item
+func (f *follower[T]) printChanges(ctx context.Context, changed []change[T], from *listed) error {
+	var present []T
 	for _, c := range changed {
 		if c.event != watch.Deleted {
 			present = append(present, c.item)
 		}
 	}
 	if f.forPeople() {
-		if err := f.rows.PrintObj(f.eventTable(changed), f.aligned); err != nil {
+		if err := f.rows.PrintObj(f.eventTable(changed, from), f.aligned); err != nil {
 			return err
 		}
 		if err := f.aligned.Flush(); err != nil || len(present) == 0 {
@@ -220,9 +214,9 @@ func (f *follower) printChanges(ctx context.Context, changed []change, from *lis
 		var err error
 		switch {
 		case c.event == watch.Deleted:
-			err = f.tell("%s is gone", c.item.Names()[0])
+			err = f.tell("%s is gone", f.nameOf(c.item))
 		case f.output == "name":
-			err = f.printItems(ctx, []api.Item{c.item}, from)
+			err = f.printItems(ctx, []T{c.item}, from)
 		default:
 			err = f.printer.PrintObj(c.item, f.streams.Out)
 		}
@@ -235,25 +229,25 @@ func (f *follower) printChanges(ctx context.Context, changed []change, from *lis
 
 // watchEvent is what the printer takes for a change: those for JSON and YAML know
 // watch events, and templates take what is in them.
-func (f *follower) watchEvent(c change) (runtime.Object, error) {
+func (f *follower[T]) watchEvent(c change[T]) (runtime.Object, error) {
 	if f.output == "json" || f.output == "yaml" {
 		return &metav1.WatchEvent{Type: string(c.event), Object: runtime.RawExtension{Object: c.item}}, nil
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c.item)
 	if err != nil {
-		return nil, fmt.Errorf("convert %s: %w", c.item.Names()[0], err)
+		return nil, fmt.Errorf("convert %s: %w", f.nameOf(c.item), err)
 	}
 	return &unstructured.Unstructured{Object: map[string]any{"type": string(c.event), "object": content}}, nil
 }
 
 // eventTable is the table of the items with a column for what happened to them,
 // as kubectl get --output-watch-events has it.
-func (f *follower) eventTable(changed []change) *metav1.Table {
-	items := make([]api.Item, 0, len(changed))
+func (f *follower[T]) eventTable(changed []change[T], from *listed) *metav1.Table {
+	items := make([]T, 0, len(changed))
 	for _, c := range changed {
 		items = append(items, c.item)
 	}
-	table := f.table(items)
+	table := f.table(items, from)
 	// Rows stand below earlier ones whatever the event: all are as wide.
 	wide := func(text string) string { return fmt.Sprintf("%-*s", len(watch.Modified), text) }
 	event := metav1.TableColumnDefinition{Name: wide("Event"), Type: "string"}
@@ -266,7 +260,7 @@ func (f *follower) eventTable(changed []change) *metav1.Table {
 
 // changed waits for a change, or for the end of the context. It fails if a lost
 // connection does not come back.
-func (f *follower) changed(ctx context.Context, watcher *snapshot.Watcher) error {
+func (f *follower[T]) changed(ctx context.Context, watcher *snapshot.Watcher) error {
 	var late <-chan time.Time
 	since, trouble := watcher.Trouble()
 	if trouble != nil {
@@ -285,7 +279,7 @@ func (f *follower) changed(ctx context.Context, watcher *snapshot.Watcher) error
 }
 
 // connection tells when it is lost, and when it is back.
-func (f *follower) connection(watcher *snapshot.Watcher) error {
+func (f *follower[T]) connection(watcher *snapshot.Watcher) error {
 	_, trouble := watcher.Trouble()
 	lost := trouble != nil
 	if lost == f.lost {
@@ -298,12 +292,12 @@ func (f *follower) connection(watcher *snapshot.Watcher) error {
 	return f.tell("Connected again.")
 }
 
-func (f *follower) tell(format string, args ...any) error {
+func (f *follower[T]) tell(format string, args ...any) error {
 	return f.say(render.EscapeLines(fmt.Sprintf(format, args...)))
 }
 
 // say prints, beside the items, what is escaped already.
-func (f *follower) say(text string) error {
+func (f *follower[T]) say(text string) error {
 	if _, err := fmt.Fprintln(f.streams.ErrOut, text); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}

@@ -74,7 +74,7 @@ func TestColumnsAreRows(t *testing.T) {
 		device := api.Device{Name: "gpu-0", HealthMessage: text, Attributes: map[string]string{"a": text, text: "b"}}
 		device.APIVersion, device.Kind = api.APIVersion, "Device"
 		var out bytes.Buffer
-		if err := printer.PrintObj(api.NewList("Device", []api.Item{&device, &device}), &out); err != nil {
+		if err := printer.PrintObj(newList("Device", []*api.Device{&device, &device}), &out); err != nil {
 			t.Fatal(err)
 		}
 		lines := strings.Split(out.String(), "\n")

@@ -21,7 +21,7 @@ import (
 )
 
 func newPools(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := newListFlags(config, &api.Pool{}, "all their ResourceSlices")
+	flags := newListFlags(config, poolKind())
 	askServer := false
 	cmd := &cobra.Command{
 		Use:     "pools [NAME | DRIVER/POOL ...]",
@@ -66,10 +66,10 @@ A NAME can be a pattern like 'node-1*'.`,
   kubectl dra pools -o \
     custom-columns=POOL:.name,FREE:.devices.free,BOUND:.devices.freeIsUpperBound`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			options, err := flags.toOptions(cmd, args, listing{
-				kind: "Pool", plural: "pools", reads: stateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups),
-				asks: []string{snapshot.ResourceSlices}, unread: unreadByPools(),
-				items: func(ctx context.Context, from *listed) ([]api.Item, error) {
+			options, err := newListOptions(flags, cmd, args, listing[*api.Pool]{
+				kind: poolKind(), reads: inventory.StateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups),
+				asks: []string{snapshot.ResourceSlices}, unused: inventory.UnusedByPools(),
+				items: func(ctx context.Context, from *listed) ([]*api.Pool, error) {
 					if askServer {
 						if err := askPoolStatus(ctx, from, args); err != nil {
 							return nil, err
@@ -78,14 +78,15 @@ A NAME can be a pattern like 'node-1*'.`,
 					pools, err := from.inventory.Pools(ctx)
 					from.notes = append(from.notes, poolDifferences(pools)...)
 					from.notes = append(from.notes, stillTaken(from.inventory, "counted")...)
-					return asItems(pools), err
+					return pointers(pools), err
 				},
-				table: func(items []api.Item) *metav1.Table { return render.Pools(typed[*api.Pool](items)) },
-				details: func(_ context.Context, w io.Writer, items []api.Item, _ *listed) error {
-					return render.PoolDetails(w, typed[*api.Pool](items), render.Options{Width: outputWidth(w)})
+				table: func(items []*api.Pool, _ *listed) *metav1.Table { return render.Pools(items) },
+				details: func(_ context.Context, w io.Writer, items []*api.Pool, _ *listed) error {
+					return render.PoolDetails(w, items, render.Options{Width: outputWidth(w)})
 				},
-				total: func(items []api.Item) string { return poolTotal(items, flags.inWide("why")) },
-				name:  func(item api.Item) string { return item.Names()[0] },
+				total: func(items []*api.Pool, _ *listed) string {
+					return render.PoolTotal(inventory.TotalOfPools(items), flags.inWide("why"))
+				},
 			}, streams)
 			if err != nil {
 				return err
@@ -112,7 +113,7 @@ A NAME can be a pattern like 'node-1*'.`,
 // askPoolStatus lets the cluster count the pools that the patterns name.
 func askPoolStatus(ctx context.Context, from *listed, patterns []string) error {
 	snap, made, err := snapshot.AskPoolStatus(ctx, *from.clients, from.snap, func(driver, pool string) bool {
-		return namedBy(patterns, &api.Pool{Driver: driver, Name: pool})
+		return called(patterns, namesOfPool(&api.Pool{Driver: driver, Name: pool}))
 	})
 	if err != nil {
 		return err
@@ -143,24 +144,23 @@ func poolDifferences(pools []api.Pool) []string {
 	return notes
 }
 
-func poolTotal(items []api.Item, inWide string) string {
-	var sum api.DeviceCounts
-	odd := 0
-	for _, pool := range typed[*api.Pool](items) {
-		sum.Total += pool.Devices.Total
-		sum.Free += pool.Devices.Free
-		sum.Unhealthy += pool.Devices.Unhealthy
-		sum.FreeIsUpperBound = sum.FreeIsUpperBound || pool.Devices.FreeIsUpperBound
-		if pool.State != api.PoolStateUsable {
-			odd++
-		}
+func namesOfPool(p *api.Pool) []string { return []string{inventory.PoolName(p), p.Name} }
+
+func poolKind() kind[*api.Pool] {
+	type pool = *api.Pool
+	return kind[pool]{
+		name: "Pool", plural: "pools",
+		names:  namesOfPool,
+		labels: func(p pool) map[string]string { return p.Labels }, labelsOf: "all their ResourceSlices",
+		fields: []field[pool]{
+			{name: "driver", of: func(p pool) string { return p.Driver }},
+			{name: "pool", of: func(p pool) string { return p.Name }},
+			{name: "node", of: func(p pool) string { return p.Node }},
+			{
+				name: "state", of: func(p pool) string { return string(p.State) },
+				values: texts(api.PoolStateUsable, api.PoolStateEmpty, api.PoolStateIncomplete, api.PoolStateInvalid, api.PoolStateNodeGone, api.PoolStateUnusable),
+			},
+		},
+		uncertain: func(p pool) bool { return len(p.Devices.Bounds) > 0 },
 	}
-	text := fmt.Sprintf("%s, %s, %s free", english.Count(len(items), "pool"), english.Count(sum.Total, "device"), render.AtMost(sum.Free, sum.FreeIsUpperBound))
-	if sum.Unhealthy > 0 {
-		text += fmt.Sprintf(", %d unhealthy", sum.Unhealthy)
-	}
-	if odd > 0 {
-		text += fmt.Sprintf("; %d not usable%s", odd, inWide)
-	}
-	return text
 }

@@ -5,7 +5,6 @@ package commands
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,13 +12,13 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func newSlices(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := newListFlags(config, &api.Slice{}, "their own")
+	flags := newListFlags(config, sliceKind())
 	cmd := &cobra.Command{
 		Use:     "slices [NAME ...]",
 		Aliases: []string{"slice"},
@@ -43,14 +42,15 @@ A NAME can be a pattern like 'node-1*'.`,
   # Those of one driver, the newest last
   kubectl dra slices --field-selector driver=gpu.example.com --sort-by .created`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			options, err := flags.toOptions(cmd, args, listing{
-				kind: "Slice", plural: "ResourceSlices", reads: stateReads(snapshot.ResourceNodes), asks: []string{snapshot.ResourceSlices}, unread: unreadBySlices(),
-				items: func(_ context.Context, from *listed) ([]api.Item, error) {
-					return asItems(from.inventory.Slices()), nil
+			options, err := newListOptions(flags, cmd, args, listing[*api.Slice]{
+				kind: sliceKind(), reads: inventory.StateReads(snapshot.ResourceNodes), asks: []string{snapshot.ResourceSlices}, unused: inventory.UnusedBySlices(),
+				items: func(_ context.Context, from *listed) ([]*api.Slice, error) {
+					return pointers(from.inventory.Slices()), nil
 				},
-				table: func(items []api.Item) *metav1.Table { return render.Slices(typed[*api.Slice](items)) },
-				total: func(items []api.Item) string { return sliceTotal(items, flags.inWide("why")) },
-				name:  func(item api.Item) string { return "resourceslice.resource.k8s.io/" + item.Names()[0] },
+				table: func(items []*api.Slice, _ *listed) *metav1.Table { return render.Slices(items) },
+				total: func(items []*api.Slice, _ *listed) string {
+					return render.SliceTotal(inventory.TotalOfSlices(items), flags.inWide("why"))
+				},
 			}, streams)
 			if err != nil {
 				return err
@@ -64,19 +64,31 @@ A NAME can be a pattern like 'node-1*'.`,
 	return cmd
 }
 
-func sliceTotal(items []api.Item, inWide string) string {
-	devices, free, odd, bound := 0, 0, 0, false
-	for _, slice := range typed[*api.Slice](items) {
-		devices += slice.Devices
-		free += slice.Free
-		bound = bound || slice.FreeIsUpperBound
-		if slice.State != api.SliceStateCurrent {
-			odd++
-		}
+func sliceKind() kind[*api.Slice] {
+	type slice = *api.Slice
+	return kind[slice]{
+		name: "Slice", plural: "ResourceSlices", prefix: "resourceslice.resource.k8s.io/",
+		names:  func(s slice) []string { return []string{s.Name} },
+		labels: func(s slice) map[string]string { return s.Labels }, labelsOf: "their own",
+		// The first ones are those that the API server knows.
+		fields: []field[slice]{
+			{name: "metadata.name", of: func(s slice) string { return s.Name }},
+			{name: "spec.driver", of: func(s slice) string { return s.Driver }},
+			{name: "spec.nodeName", of: func(s slice) string { return s.Node }},
+			{name: "spec.pool.name", of: func(s slice) string { return s.Pool }},
+			{name: "driver", of: func(s slice) string { return s.Driver }},
+			{name: "pool", of: func(s slice) string { return s.Pool }},
+			{name: "node", of: func(s slice) string { return s.Node }},
+			{
+				name: "state", of: func(s slice) string { return string(s.State) },
+				values: texts(api.SliceStateCurrent, api.SliceStateEmpty, api.SliceStateObsolete, api.SliceStateIncomplete, api.SliceStateInvalid, api.SliceStateNodeGone, api.SliceStateNodeNotReady),
+			},
+		},
+		uncertain: func(s slice) bool { return s.FreeIsUpperBound },
+		ageless: func(s slice) slice {
+			out := *s
+			out.AgeSeconds = 0
+			return &out
+		},
 	}
-	text := fmt.Sprintf("%s, %s, %s free", english.Count(len(items), "slice"), english.Count(devices, "device"), render.AtMost(free, bound))
-	if odd > 0 {
-		text += fmt.Sprintf("; %d with problems%s", odd, inWide)
-	}
-	return text
 }

@@ -13,14 +13,13 @@ import (
 	"k8s.io/kubectl/pkg/cmd/get"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
-	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // sortBy sorts items by a field of their JSON form, as kubectl get does: those
 // without the field first, quantities as such, the others in their order. The
 // sorter of kubectl itself ends the program when a list is empty or a field is
 // no single value.
-func sortBy(items []api.Item, field string) ([]api.Item, error) {
+func sortBy[T runtime.Object](items []T, field string) ([]T, error) {
 	const form = "It is a JSONPath expression over the fields of -o json, such as .name."
 	expression, err := get.RelaxedJSONPathExpression(field)
 	if err != nil {
@@ -31,7 +30,7 @@ func sortBy(items []api.Item, field string) ([]api.Item, error) {
 		return nil, usagef(form, "read --sort-by: %w", err)
 	}
 	type keyed struct {
-		item api.Item
+		item T
 		key  any
 	}
 	list := make([]keyed, 0, len(items))
@@ -39,7 +38,7 @@ func sortBy(items []api.Item, field string) ([]api.Item, error) {
 	for _, item := range items {
 		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(item)
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", item.Names()[0], err)
+			return nil, fmt.Errorf("read %s: %w", item.GetObjectKind().GroupVersionKind().Kind, err)
 		}
 		key := firstValue(path, object)
 		switch key.(type) {
@@ -53,7 +52,7 @@ func sortBy(items []api.Item, field string) ([]api.Item, error) {
 		return nil, usagef(form, "read --sort-by: none of the items has a field %s", field)
 	}
 	slices.SortStableFunc(list, func(a, b keyed) int { return compareValues(a.key, b.key) })
-	sorted := make([]api.Item, 0, len(list))
+	sorted := make([]T, 0, len(list))
 	for _, k := range list {
 		sorted = append(sorted, k.item)
 	}

@@ -35,14 +35,14 @@ func TestSortBy(t *testing.T) {
 		".holders[0].claim":  "bdca", // lists can be empty
 		".shareable":         "bdac", // the others stay as they were
 	} {
-		sorted, err := sortBy(asItems(slices.Clone(devices)), field)
+		sorted, err := sortBy(pointers(slices.Clone(devices)), field)
 		if err != nil {
 			t.Errorf("%s: %v", field, err)
 			continue
 		}
 		got := ""
 		for _, item := range sorted {
-			got += item.Names()[0][len("//"):]
+			got += item.Name
 		}
 		if got != want {
 			t.Errorf("%s: got %s, want %s", field, got, want)
@@ -54,7 +54,7 @@ func TestSortBy(t *testing.T) {
 		".name[":    "read --sort-by",
 		"{.name":    "read --sort-by",
 	} {
-		if _, err := sortBy(asItems(slices.Clone(devices)), field); err == nil || exitCode(err) != exitUsage || !strings.Contains(err.Error(), want) {
+		if _, err := sortBy(pointers(slices.Clone(devices)), field); err == nil || exitCode(err) != exitUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want a usage error with %q", field, err, want)
 		}
 	}

@@ -5,9 +5,7 @@ package commands
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 	resourceapi "k8s.io/api/resource/v1"
@@ -17,13 +15,13 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func newTaints(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := newListFlags(config, &api.Taint{}, "their DeviceTaintRules")
+	flags := newListFlags(config, taintKind())
 	cmd := &cobra.Command{
 		Use:     "taints [KEY | RULE ...]",
 		Aliases: []string{"taint"},
@@ -50,23 +48,20 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
   kubectl dra taints add --pool gpu-04 example.com/maintenance:NoExecute \
     --dry-run=client`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			now := time.Now()
-			options, err := flags.toOptions(cmd, args, listing{
-				kind: "Taint", plural: "device taints", reads: stateReads(snapshot.ResourcePods), asks: []string{snapshot.ResourceSlices, snapshot.ResourceTaintRules},
-				items: func(_ context.Context, from *listed) ([]api.Item, error) {
-					now = from.snap.Now()
+			options, err := newListOptions(flags, cmd, args, listing[*api.Taint]{
+				kind: taintKind(), reads: inventory.StateReads(snapshot.ResourcePods), asks: []string{snapshot.ResourceSlices, snapshot.ResourceTaintRules},
+				items: func(_ context.Context, from *listed) ([]*api.Taint, error) {
 					if from.snap.Gap(snapshot.ResourcePods) != nil {
 						from.notes = append(from.notes, "pods that could not be read may be evicted, too: counts with ≥ are bounds")
 					}
 					taints := from.inventory.Taints()
 					from.notes = append(from.notes, taintsOff(from.alloc, taints)...)
-					return asItems(taints), nil
+					return pointers(taints), nil
 				},
-				table: func(items []api.Item) *metav1.Table {
-					return render.Taints(typed[*api.Taint](items), now)
+				table: func(taints []*api.Taint, from *listed) *metav1.Table {
+					return render.Taints(taints, from.snap.Now())
 				},
-				total: taintTotal,
-				name:  func(item api.Item) string { return item.Names()[0] },
+				total: func(taints []*api.Taint, _ *listed) string { return render.TaintTotal(inventory.TotalOfTaints(taints)) },
 			}, streams)
 			if err != nil {
 				return err
@@ -96,22 +91,28 @@ func taintsOff(alloc *allocator.Allocator, taints []api.Taint) []string {
 	return nil
 }
 
-func taintTotal(items []api.Item) string {
-	devices, evicted, bound := map[string]bool{}, map[string]bool{}, false
-	for _, t := range typed[*api.Taint](items) {
-		for _, d := range t.Devices {
-			devices[d] = true
-		}
-		bound = bound || t.PodsAreLowerBounds && t.Effect == string(resourceapi.DeviceTaintEffectNoExecute)
-		for _, p := range t.Pods {
-			if p.Evicted {
-				evicted[p.Namespace+"/"+p.Name] = true
+func taintKind() kind[*api.Taint] {
+	type taint = *api.Taint
+	return kind[taint]{
+		name: "Taint", plural: "device taints",
+		names: func(t taint) []string {
+			names := []string{inventory.TaintText(t), t.Key}
+			if t.Rule != "" {
+				names = append(names, t.Rule)
 			}
-		}
+			return names
+		},
+		labels: func(t taint) map[string]string { return t.Labels }, labelsOf: "their DeviceTaintRules",
+		fields: []field[taint]{
+			{name: "key", of: func(t taint) string { return t.Key }},
+			{name: "value", of: func(t taint) string { return t.Value }},
+			{
+				name: "effect", of: func(t taint) string { return t.Effect },
+				values: texts(resourceapi.DeviceTaintEffectNoSchedule, resourceapi.DeviceTaintEffectNoExecute, resourceapi.DeviceTaintEffectNone),
+			},
+			{name: "rule", of: func(t taint) string { return t.Rule }},
+			{name: "driver", of: func(t taint) string { return t.Driver }},
+		},
+		uncertain: func(t taint) bool { return t.ClaimsAreLowerBounds || t.PodsAreLowerBounds },
 	}
-	pods := english.Count(len(evicted), "pod")
-	if bound {
-		pods = render.AtLeast(len(evicted), true) + " pods"
-	}
-	return fmt.Sprintf("%s on %s; %s to be evicted", english.Count(len(items), "taint"), english.Count(len(devices), "device"), pods)
 }

@@ -81,7 +81,7 @@ it again) or owned, and whether a pod like it fits afterwards.`,
 
 // previewScope is what tells what a rule would do.
 func previewScope() scope {
-	return scope{allNamespaces: true, only: stateReads(snapshot.ResourcePods, snapshot.ResourceNodes, snapshot.ResourceClasses, snapshot.ResourceTemplates, snapshot.ResourcePodGroups)}
+	return scope{allNamespaces: true, only: inventory.StateReads(snapshot.ResourcePods, snapshot.ResourceNodes, snapshot.ResourceClasses, snapshot.ResourceTemplates, snapshot.ResourcePodGroups)}
 }
 
 // ruleOutcome is what a rule would do.

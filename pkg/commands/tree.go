@@ -147,7 +147,7 @@ func parseStart(kind, name string) (treeStart, error) {
 
 // treeReads are the resources that trees are made of.
 func treeReads() []string {
-	return stateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups, snapshot.ResourceClasses, snapshot.ResourceTemplates)
+	return inventory.StateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups, snapshot.ResourceClasses, snapshot.ResourceTemplates)
 }
 
 func (o *treeOptions) run(ctx context.Context) error {
@@ -209,7 +209,7 @@ func (o *treeOptions) run(ctx context.Context) error {
 		}
 	}
 	notes := slices.Concat(have.notes, from.snap.PreviewAssumptions(), gapNotes(from.snap, unread))
-	if o.machine == nil && slices.ContainsFunc(trees, func(tree api.Branch) bool { return tree.Bounded() }) {
+	if o.machine == nil && slices.ContainsFunc(trees, inventory.UncertainTree) {
 		notes = append(notes, have.inventory.Unseen()...)
 	}
 	for _, note := range notes {
@@ -278,9 +278,11 @@ func (o *treeOptions) print(trees []api.Branch) error {
 		return o.printNames(trees, map[string]bool{})
 	}
 	if o.machine != nil {
-		items := make([]api.Branch, len(trees))
-		copy(items, trees)
-		if err := o.machine.PrintObj(api.NewForest(items), o.streams.Out); err != nil {
+		items := pointers(slices.Clone(trees))
+		for _, tree := range items {
+			tree.TypeMeta = typeMeta("Branch")
+		}
+		if err := o.machine.PrintObj(newList("Branch", items), o.streams.Out); err != nil {
 			return fmt.Errorf("print tree: %w", err)
 		}
 		return nil

@@ -33,7 +33,7 @@ func (v *Inventory) Claims() []api.Claim {
 
 func (v *Inventory) claim(claim *resourceapi.ResourceClaim) api.Claim {
 	out := api.Claim{
-		TypeMeta:  api.TypeMeta("Claim"),
+		TypeMeta:  typeMeta("Claim"),
 		Namespace: claim.Namespace, Name: claim.Name, Labels: claim.Labels,
 		State: claimState(claim), Requests: v.requestsOf(claim),
 	}

@@ -32,7 +32,7 @@ func (v *Inventory) Classes(ctx context.Context) ([]api.Class, error) {
 
 func (v *Inventory) class(ctx context.Context, evaluator *selector.Evaluator, class *resourceapi.DeviceClass) (api.Class, error) {
 	out := api.Class{
-		TypeMeta: api.TypeMeta("Class"), Name: class.Name, Labels: class.Labels,
+		TypeMeta: typeMeta("Class"), Name: class.Name, Labels: class.Labels,
 		ExtendedResource: ptr.Deref(class.Spec.ExtendedResourceName, ""),
 	}
 	for _, s := range class.Spec.Selectors {

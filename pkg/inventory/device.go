@@ -51,7 +51,7 @@ func (v *Inventory) unpublished() []api.Device {
 			}
 			known[id] = true
 			out := api.Device{
-				TypeMeta: api.TypeMeta("Device"), Driver: id.Driver, Pool: id.Pool, Name: id.Device,
+				TypeMeta: typeMeta("Device"), Driver: id.Driver, Pool: id.Pool, Name: id.Device,
 				State: api.DeviceStateUnpublished, Reason: "no ResourceSlice has it any more; its driver says in the claim's status that it is Ready",
 				Holders: v.holdersOf(id),
 			}
@@ -76,7 +76,7 @@ func (v *Inventory) Device(id allocator.DeviceID) (api.Device, bool) {
 
 func (v *Inventory) device(d *allocator.Device) api.Device {
 	out := api.Device{
-		TypeMeta: api.TypeMeta("Device"),
+		TypeMeta: typeMeta("Device"),
 		Driver:   d.ID.Driver, Pool: d.ID.Pool, Name: d.ID.Device, Slice: d.Slice.Name,
 		Shareable:         ptr.Deref(d.AllowMultipleAllocations, false),
 		BindingConditions: d.BindingConditions,

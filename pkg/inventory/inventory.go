@@ -14,6 +14,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -65,6 +66,11 @@ func (v *Inventory) uses(pod *corev1.Pod, claim *resourceapi.ResourceClaim) bool
 // finished reports whether no container of a pod runs again.
 func finished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// typeMeta is that of an object of this kind, such as "Device".
+func typeMeta(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: api.APIVersion, Kind: kind}
 }
 
 func (v *Inventory) age(created metav1.Time) (since *metav1.Time, seconds int64) {

@@ -61,7 +61,7 @@ func (v *Inventory) sortedPools() []*allocator.Pool {
 // counts add to what is known of it.
 func (v *Inventory) pool(pool *allocator.Pool) (api.Pool, known) {
 	out := api.Pool{
-		TypeMeta: api.TypeMeta("Pool"),
+		TypeMeta: typeMeta("Pool"),
 		Driver:   pool.Driver, Name: pool.Name, Node: poolNode(pool), Generation: pool.Generation,
 		Slices: len(pool.Slices), Declared: pool.Expected, Obsolete: len(pool.Obsolete), Labels: commonLabels(pool),
 	}

@@ -29,7 +29,7 @@ func (v *Inventory) Slices() []api.Slice {
 
 func (v *Inventory) slice(pool *allocator.Pool, slice *resourceapi.ResourceSlice) api.Slice {
 	out := api.Slice{
-		TypeMeta: api.TypeMeta("Slice"),
+		TypeMeta: typeMeta("Slice"),
 		Name:     slice.Name, Driver: pool.Driver, Pool: pool.Name, Labels: slice.Labels,
 		Generation: slice.Spec.Pool.Generation, PoolGeneration: pool.Generation,
 		Devices: len(slice.Spec.Devices),

@@ -38,7 +38,7 @@ func (v *Inventory) Taints() []api.Taint {
 				at = len(list)
 				index[key] = at
 				list = append(list, api.Taint{
-					TypeMeta: api.TypeMeta("Taint"),
+					TypeMeta: typeMeta("Taint"),
 					Key:      taint.Key, Value: taint.Value, Effect: string(taint.Effect), Driver: d.ID.Driver, Since: taint.TimeAdded,
 				})
 			}
@@ -66,7 +66,7 @@ func (v *Inventory) Taints() []api.Taint {
 func (v *Inventory) ruleTaint(rule *resourceapi.DeviceTaintRule) api.Taint {
 	taint := rule.Spec.Taint
 	out := api.Taint{
-		TypeMeta: api.TypeMeta("Taint"),
+		TypeMeta: typeMeta("Taint"),
 		Key:      taint.Key, Value: taint.Value, Effect: string(taint.Effect), Since: taint.TimeAdded,
 		Rule: rule.Name, Selector: RuleSelector(rule), Conditions: rule.Status.Conditions, Labels: rule.Labels,
 	}

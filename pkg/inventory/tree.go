@@ -340,3 +340,8 @@ func (v *Inventory) nodeBranch(name string) api.Branch {
 	}
 	return b
 }
+
+// UncertainTree reports whether something in a tree is not certain.
+func UncertainTree(tree api.Branch) bool {
+	return tree.Uncertain || slices.ContainsFunc(tree.Branches, UncertainTree)
+}

@@ -25,7 +25,7 @@ func TaintPreview(w io.Writer, t *api.Taint, replacements map[string]inventory.R
 		}
 		return nil
 	}
-	if err := say("DeviceTaintRule %s puts %s on %s (%s)", t.Rule, t.Names()[0], english.Count(len(t.Devices), "device"), t.Selector); err != nil {
+	if err := say("DeviceTaintRule %s puts %s on %s (%s)", t.Rule, inventory.TaintText(t), english.Count(len(t.Devices), "device"), t.Selector); err != nil {
 		return err
 	}
 	for _, device := range t.Devices {

@@ -8,14 +8,8 @@ import (
 	"context"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
-
-// spaced is an item that may be in a namespace.
-type spaced interface {
-	runtime.Object
-	Space() string
-}
 
 // arrangement says which rows of a sheet are wanted, in which order.
 type arrangement struct {
@@ -62,7 +56,7 @@ func (a arrangement) apply(ctx context.Context, p *picture, s sheet) (rows []int
 	for row := range s.rows() {
 		item := s.item(row)
 		if a.namespace != "" {
-			if in, ok := item.(spaced); ok && in.Space() != "" && in.Space() != a.namespace {
+			if claim, ok := item.(*api.Claim); ok && claim.Namespace != "" && claim.Namespace != a.namespace {
 				continue
 			}
 		}

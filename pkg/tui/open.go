@@ -57,9 +57,9 @@ func open(item any) screen {
 			return ok && p.Namespace == x.Namespace && slices.Contains(p.Claims, x.Name)
 		})})
 	case *api.Taint:
-		return newList(viewDevices, scope{of: "taint " + x.Names()[0], matcher: always(func(item any) bool {
+		return newList(viewDevices, scope{of: "taint " + inventory.TaintText(x), matcher: always(func(item any) bool {
 			d, ok := item.(*api.Device)
-			return ok && slices.Contains(x.Devices, d.Names()[0])
+			return ok && slices.Contains(x.Devices, inventory.DeviceName(d))
 		})})
 	case *inventory.Pod:
 		return whyPage(item)
@@ -147,10 +147,15 @@ func yamlPage(item any) screen {
 		}
 		name = "Node " + x.Name
 		find = func(p *picture) runtime.Object { return orNil(p.snap.Node(x.Name)) }
-	case *api.Device, *api.Pool, *api.Taint:
-		object, _ := item.(runtime.Object)
-		name = object.GetObjectKind().GroupVersionKind().Kind + " " + nameOf(item)
-		find = func(*picture) runtime.Object { return object }
+	case *api.Device:
+		name = "Device " + inventory.DeviceName(x)
+		find = func(*picture) runtime.Object { return x }
+	case *api.Pool:
+		name = "Pool " + inventory.PoolName(x)
+		find = func(*picture) runtime.Object { return x }
+	case *api.Taint:
+		name = "Taint " + inventory.TaintText(x)
+		find = func(*picture) runtime.Object { return x }
 	default:
 		return nil
 	}
@@ -162,15 +167,6 @@ func yamlPage(item any) screen {
 		text, err := snapshot.MarshalYAML(withKind(object))
 		return render.EscapeLines(string(text)), err
 	})
-}
-
-// nameOf is how an item can be asked for.
-func nameOf(item any) string {
-	named, ok := item.(interface{ Names() []string })
-	if !ok {
-		return ""
-	}
-	return named.Names()[0]
 }
 
 // withKind is a copy of an object of the API that says what it is.
@@ -237,7 +233,7 @@ func treePage(item any) screen {
 			return p.inventory.NodeTree(ctx, x.Name)
 		}
 	case *api.Device:
-		name = "device " + x.Names()[0]
+		name = "device " + inventory.DeviceName(x)
 		grow = func(_ context.Context, p *picture) (api.Branch, error) {
 			d := p.alloc.Device(allocator.DeviceID{Driver: x.Driver, Pool: x.Pool, Device: x.Name})
 			if d == nil {
@@ -246,7 +242,7 @@ func treePage(item any) screen {
 			return p.inventory.DeviceTree(d), nil
 		}
 	case *api.Pool:
-		name = "pool " + x.Names()[0]
+		name = "pool " + inventory.PoolName(x)
 		grow = func(_ context.Context, p *picture) (api.Branch, error) {
 			for _, pool := range p.alloc.Pools() {
 				if pool.Driver == x.Driver && pool.Name == x.Name {

@@ -322,7 +322,7 @@ func (s *overviewScreen) evictions(m *Model) block {
 	now := m.picture.snap.Now()
 	for i := range s.taints {
 		t := &s.taints[i]
-		text := fmt.Sprintf("%s  %s", render.Escape(t.Names()[0]), devices(len(t.Devices)))
+		text := fmt.Sprintf("%s  %s", render.Escape(inventory.TaintText(t)), devices(len(t.Devices)))
 		if left, due := t.Due(now); due {
 			evicted := 0
 			for _, pod := range t.Pods {

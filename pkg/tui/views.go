@@ -51,12 +51,12 @@ func newSheet(ctx context.Context, p *picture, id viewID) (sheet, error) {
 		return newNodes(p, p.look), nil
 	case viewPools:
 		return &listOf[api.Pool]{
-			items: p.pools, cols: first(render.PoolColumns(), "Pool", "Driver", "State", "Total", "Free", "Allocated", "Shared", "Blocked", "Tainted", "Unhealthy", "Unusable"), id: func(x *api.Pool) string { return x.Driver + "/" + x.Name }, pins: 2,
+			items: p.pools, cols: first(render.PoolColumns(), "Pool", "Driver", "State", "Total", "Free", "Allocated", "Shared", "Blocked", "Tainted", "Unhealthy", "Unusable"), id: inventory.PoolName, pins: 2,
 			state: poolTone, stateColumn: "State", say: func(x *api.Pool) string { return x.Reason },
 		}, nil
 	case viewDevices:
 		return &listOf[api.Device]{
-			items: p.inventory.Devices(), cols: first(render.DeviceColumns(nil), "Pool", "Device", "State", "Claim", "Pods", "Health", "Taints"), id: func(x *api.Device) string { return x.Names()[0] }, pins: 2,
+			items: p.inventory.Devices(), cols: first(render.DeviceColumns(nil), "Pool", "Device", "State", "Claim", "Pods", "Health", "Taints"), id: inventory.DeviceName, pins: 2,
 			state: deviceTone, stateColumn: "State", say: deviceRemark,
 		}, nil
 	case viewClaims:
@@ -72,7 +72,7 @@ func newSheet(ctx context.Context, p *picture, id viewID) (sheet, error) {
 		}, err
 	case viewTaints:
 		return &listOf[api.Taint]{
-			items: p.inventory.Taints(), cols: render.TaintColumns(p.snap.Now()), id: func(x *api.Taint) string { return x.Names()[0] + "/" + x.Rule + "/" + x.Driver },
+			items: p.inventory.Taints(), cols: render.TaintColumns(p.snap.Now()), id: func(x *api.Taint) string { return inventory.TaintText(x) + "/" + x.Rule + "/" + x.Driver },
 			state: taintTone, stateColumn: "Next eviction",
 		}, nil
 	case viewPods:

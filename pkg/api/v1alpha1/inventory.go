@@ -7,7 +7,17 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
+
+// List is what a printer gets for several items.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type List struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Items []runtime.RawExtension `json:"items"`
+}
 
 // Slice is a ResourceSlice and what has become of it.
 //

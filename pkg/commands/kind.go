@@ -1,0 +1,145 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"path"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+)
+
+// kind says how the items of one type are asked for and chosen. T is a pointer to
+// the type.
+type kind[T runtime.Object] struct {
+	// name is that of the type, plural how messages and help call the items.
+	name, plural string
+	// prefix is what -o name puts before the name: the type of the API object and
+	// a slash, empty for what is none.
+	prefix string
+	// names are what an item can be asked for by, the full one first.
+	names func(T) []string
+	// namespace is that of an item; nil if items have none.
+	namespace func(T) string
+	// labels are those that a label selector is about: labelsOf says whose.
+	labels   func(T) map[string]string
+	labelsOf string
+	// fields are what a field selector can choose by.
+	fields []field[T]
+	// uncertain reports whether something about an item is only a bound; nil if
+	// nothing ever is.
+	uncertain func(T) bool
+	// ageless is a copy without what changes by time alone; nil if nothing does.
+	ageless func(T) T
+}
+
+// field is a field that a field selector can choose by.
+type field[T runtime.Object] struct {
+	name string
+	of   func(T) string
+	// values are all that it can be, if that is a fixed set.
+	values []string
+}
+
+// name is the full name of an item.
+func (k *kind[T]) nameOf(item T) string { return k.names(item)[0] }
+
+// namespaceOf is empty for what has none.
+func (k *kind[T]) namespaceOf(item T) string {
+	if k.namespace == nil {
+		return ""
+	}
+	return k.namespace(item)
+}
+
+// fieldNames are the names of the fields, in order.
+func (k *kind[T]) fieldNames() []string {
+	names := make([]string, 0, len(k.fields))
+	for _, f := range k.fields {
+		names = append(names, f.name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// fieldSet is what a field selector is held against.
+func (k *kind[T]) fieldSet(item T) fields.Set {
+	set := make(fields.Set, len(k.fields))
+	for _, f := range k.fields {
+		set[f.name] = f.of(item)
+	}
+	return set
+}
+
+// fixedValues are the values of a field that has a fixed set.
+func (k *kind[T]) fixedValues(name string) (values []string, fixed bool) {
+	for _, f := range k.fields {
+		if f.name == name {
+			return f.values, f.values != nil
+		}
+	}
+	return nil, false
+}
+
+// withoutAge is an item without what changes by time alone.
+func (k *kind[T]) withoutAge(item T) T {
+	if k.ageless == nil {
+		return item
+	}
+	return k.ageless(item)
+}
+
+// anyUncertain reports whether something about one of the items is only a bound.
+func (k *kind[T]) anyUncertain(items []T) bool {
+	return k.uncertain != nil && slices.ContainsFunc(items, k.uncertain)
+}
+
+// called reports whether one of several names matches a pattern, or is one
+// literally; without patterns all do.
+func called(patterns, names []string) bool {
+	if len(patterns) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			matches, _ := path.Match(pattern, name)
+			return matches || pattern == name
+		})
+	})
+}
+
+// newList makes what a printer gets for several items of one type.
+func newList[T runtime.Object](name string, items []T) *api.List {
+	list := &api.List{TypeMeta: typeMeta(name + "List"), Items: make([]runtime.RawExtension, 0, len(items))}
+	for _, item := range items {
+		list.Items = append(list.Items, runtime.RawExtension{Object: item})
+	}
+	return list
+}
+
+func typeMeta(name string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: api.APIVersion, Kind: name}
+}
+
+// pointers are those to the elements of a list.
+func pointers[T any](list []T) []*T {
+	all := make([]*T, 0, len(list))
+	for i := range list {
+		all = append(all, &list[i])
+	}
+	return all
+}
+
+// texts are constants of one type as plain texts.
+func texts[T ~string](values ...T) []string {
+	list := make([]string, 0, len(values))
+	for _, value := range values {
+		list = append(list, string(value))
+	}
+	return list
+}

@@ -1,0 +1,81 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/kubectl/pkg/cmd/get"
+)
+
+// listFlags are the flags of every verb that lists something.
+type listFlags struct {
+	reading *readingFlags
+	// fieldNames are those of a field selector, labelsOf whose labels -l is about.
+	fieldNames    []string
+	labelsOf      string
+	print         *get.PrintFlags
+	labels        string
+	fields        string
+	sortBy        string
+	allNamespaces bool
+	watch         bool
+	watchEvents   bool
+}
+
+// newListFlags makes the flags for a kind of items.
+func newListFlags[T runtime.Object](config *genericclioptions.ConfigFlags, items kind[T]) *listFlags {
+	return &listFlags{
+		reading: newReadingFlags(config), print: get.NewGetPrintFlags(),
+		fieldNames: items.fieldNames(), labelsOf: items.labelsOf,
+	}
+}
+
+func (f *listFlags) addTo(cmd *cobra.Command, namespaced bool) {
+	flags := cmd.Flags()
+	flags.StringVarP(&f.labels, "selector", "l", "", "Only those with these `LABELS` of "+f.labelsOf+", such as app=train.")
+	flags.StringVar(&f.fields, "field-selector", "", "Only those with these `FIELDS`, each NAME=VALUE or NAME!=VALUE. Names are "+strings.Join(f.fieldNames, ", ")+".")
+	if namespaced {
+		flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "List those of all namespaces.")
+	}
+	flags.BoolVarP(&f.watch, "watch", "w", false, "After listing, print whatever changes, until Ctrl-C. The column EVENT says what happened: ADDED, MODIFIED or DELETED.")
+	group(flags, groupOutput, func(flags *pflag.FlagSet) {
+		printing := &cobra.Command{}
+		f.print.AddFlags(printing)
+		for _, name := range []string{"output", "no-headers", "template", "allow-missing-template-keys"} {
+			flags.AddFlag(printing.Flags().Lookup(name))
+		}
+		flags.Lookup("output").Usage = fmt.Sprintf("`FORMAT` of the output, one of %s.", strings.Join(f.print.AllowedFormats(), ", "))
+		flags.BoolVar(&f.watchEvents, "output-watch-events", false,
+			"With --watch and an output for programs, print watch events, each with the type and the object, in place of the objects. Tables always have the type.")
+		flags.StringVar(&f.sortBy, "sort-by", "", "Sort by this `FIELD` of the JSON output, a JSONPath expression such as .ageSeconds.")
+	})
+	f.reading.addTo(cmd)
+}
+
+// inWide leads to -o wide, which says why or how something is; it is empty
+// where that is printed already.
+func (f *listFlags) inWide(says string) string {
+	if *f.print.OutputFormat == "wide" {
+		return ""
+	}
+	return ": -o wide shows " + says
+}
+
+// complete completes the values of the flags.
+func (f *listFlags) complete(cmd *cobra.Command) {
+	f.reading.completeFlags(cmd)
+	fieldNames := make([]string, 0, len(f.fieldNames))
+	for _, name := range f.fieldNames {
+		fieldNames = append(fieldNames, name+"=")
+	}
+	// They only fail if somebody registered one before.
+	_ = cmd.RegisterFlagCompletionFunc("field-selector", listOfFixed(fieldNames...))
+	_ = cmd.RegisterFlagCompletionFunc("output", fixed(f.print.AllowedFormats()...))
+}

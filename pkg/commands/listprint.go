@@ -1,0 +1,124 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+)
+
+// print writes the items, and what is to be said about them. Nothing is said
+// about there being none if that is explained elsewhere.
+func (o *listOptions[T]) print(ctx context.Context, items []T, from *listed, explained bool) error {
+	if err := o.printItems(ctx, items, from); err != nil {
+		return fmt.Errorf("print %s: %w", o.plural, err)
+	}
+	if len(items) == 0 && o.forPeople() && !explained {
+		if _, err := fmt.Fprintln(o.streams.ErrOut, o.nothing(from)); err != nil {
+			return fmt.Errorf("print %s: %w", o.plural, err)
+		}
+	}
+	for _, note := range o.notes(items, from, o.unreadIn(from)) {
+		if _, err := fmt.Fprintf(o.streams.ErrOut, "Note: %s\n", render.Escape(note)); err != nil {
+			return fmt.Errorf("print %s: %w", o.plural, err)
+		}
+	}
+	return nil
+}
+
+// notes are what the items do not tell: what could not be read and, unless it is
+// marked in JSON and YAML, what is not certain for that. What an error tells is
+// left out.
+func (o *listOptions[T]) notes(items []T, from *listed, told *unreadError) []string {
+	bounded := o.output != "json" && o.output != "yaml" && o.anyUncertain(items)
+	notes := append(from.snap.PreviewAssumptions(), gapNotes(from.snap, told)...)
+	if bounded {
+		notes = append(notes, from.inventory.Unseen()...)
+	}
+	if o.forPeople() {
+		notes = append(notes, from.notes...)
+	}
+	return append(notes, from.writes...)
+}
+
+func (o *listOptions[T]) printItems(ctx context.Context, items []T, from *listed) error {
+	switch {
+	case o.output == "name":
+		for _, item := range items {
+			if _, err := fmt.Fprintln(o.streams.Out, o.prefix+o.nameOf(item)); err != nil {
+				return err
+			}
+		}
+		return nil
+	case !o.forPeople():
+		return o.printer.PrintObj(newList(o.kind.name, items), o.streams.Out)
+	case len(items) == 0:
+		return nil
+	}
+	if err := o.printTable(items, from); err != nil {
+		return err
+	}
+	if o.noHeaders {
+		return nil
+	}
+	if err := o.printDetails(ctx, items, from); err != nil {
+		return err
+	}
+	_, err := io.WriteString(o.streams.Out, render.Escape(o.total(items, from))+"\n")
+	return err
+}
+
+// printTable writes the table. What aligns it writes each cell and each gap on
+// its own, which is too many calls for the operating system.
+func (o *listOptions[T]) printTable(items []T, from *listed) error {
+	buffer := bufio.NewWriterSize(o.streams.Out, 64<<10)
+	aligned := printers.GetNewTabWriter(buffer)
+	if err := o.printer.PrintObj(o.table(items, from), aligned); err != nil {
+		return err
+	}
+	if err := aligned.Flush(); err != nil {
+		return err
+	}
+	return buffer.Flush()
+}
+
+// printDetails writes what -o wide has besides the table.
+func (o *listOptions[T]) printDetails(ctx context.Context, items []T, from *listed) error {
+	if o.output != "wide" || o.details == nil {
+		return nil
+	}
+	return o.details(ctx, o.streams.Out, items, from)
+}
+
+// nothing says what was looked for and not found.
+func (o *listOptions[T]) nothing(from *listed) string {
+	text := "No " + o.plural
+	if len(o.patterns) > 0 {
+		text += " named " + strings.Join(o.patterns, " or ")
+	}
+	var conditions []string
+	for _, condition := range []string{o.labels.String(), o.fields.String()} {
+		if condition != "" {
+			conditions = append(conditions, condition)
+		}
+	}
+	if len(conditions) > 0 {
+		text += " with " + strings.Join(conditions, " and ")
+	}
+	if o.namespace != nil && !o.allNamespaces && from.namespace != "" {
+		text += " in namespace " + from.namespace
+	}
+	text += " found in " + from.snap.Source
+	if len(o.conditions) > 0 {
+		text += " (" + strings.Join(o.conditions, " ") + ")"
+	}
+	return render.Escape(text + ".")
+}

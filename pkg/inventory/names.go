@@ -1,0 +1,22 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	resourceapi "k8s.io/api/resource/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+)
+
+// PoolName is DRIVER/POOL.
+func PoolName(p *api.Pool) string { return p.Driver + "/" + p.Name }
+
+// DeviceName is DRIVER/POOL/DEVICE.
+func DeviceName(d *api.Device) string { return d.Driver + "/" + d.Pool + "/" + d.Name }
+
+// TaintText is KEY=VALUE:EFFECT.
+func TaintText(t *api.Taint) string {
+	taint := resourceapi.DeviceTaint{Key: t.Key, Value: t.Value, Effect: resourceapi.DeviceTaintEffect(t.Effect)}
+	return taint.String()
+}

@@ -1,0 +1,140 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	resourceapi "k8s.io/api/resource/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+)
+
+// SliceTotal sums up slices.
+type SliceTotal struct {
+	Slices, Devices, Free int
+	// FreeIsUpperBound is true if fewer may be free.
+	FreeIsUpperBound bool
+	// Problems counts the slices that are not in the state Current.
+	Problems int
+}
+
+// TotalOfSlices sums slices up.
+func TotalOfSlices(list []*api.Slice) SliceTotal {
+	total := SliceTotal{Slices: len(list)}
+	for _, slice := range list {
+		total.Devices += slice.Devices
+		total.Free += slice.Free
+		total.FreeIsUpperBound = total.FreeIsUpperBound || slice.FreeIsUpperBound
+		if slice.State != api.SliceStateCurrent {
+			total.Problems++
+		}
+	}
+	return total
+}
+
+// PoolTotal sums up pools.
+type PoolTotal struct {
+	Pools   int
+	Devices api.DeviceCounts
+	// Unusable counts the pools that are not in the state Usable.
+	Unusable int
+}
+
+// TotalOfPools sums pools up.
+func TotalOfPools(list []*api.Pool) PoolTotal {
+	total := PoolTotal{Pools: len(list)}
+	for _, pool := range list {
+		total.Devices.Add(pool.Devices)
+		if pool.State != api.PoolStateUsable {
+			total.Unusable++
+		}
+	}
+	return total
+}
+
+// DeviceTotal sums up devices.
+type DeviceTotal struct {
+	Counts api.DeviceCounts
+	// Unpublished counts those that claims have and no slice.
+	Unpublished int
+}
+
+// TotalOfDevices sums devices up.
+func (v *Inventory) TotalOfDevices(list []*api.Device) DeviceTotal {
+	total := DeviceTotal{Counts: v.CountDevices(list)}
+	for _, d := range list {
+		if d.State == api.DeviceStateUnpublished {
+			total.Unpublished++
+		}
+	}
+	return total
+}
+
+// ClaimTotal sums up claims.
+type ClaimTotal struct {
+	Claims  int
+	ByState map[api.ClaimState]int
+	// Devices counts those that the claims have, each once.
+	Devices int
+}
+
+// TotalOfClaims sums claims up.
+func TotalOfClaims(list []*api.Claim) ClaimTotal {
+	total, devices := ClaimTotal{Claims: len(list), ByState: map[api.ClaimState]int{}}, map[string]bool{}
+	for _, c := range list {
+		total.ByState[c.State]++
+		for _, r := range c.Requests {
+			for _, d := range r.Devices {
+				devices[d.Driver+"/"+d.Pool+"/"+d.Device] = true
+			}
+		}
+	}
+	total.Devices = len(devices)
+	return total
+}
+
+// ClassTotal sums up classes.
+type ClassTotal struct {
+	Classes int
+	// Failing counts the classes with a selector that fails on some device.
+	Failing int
+}
+
+// TotalOfClasses sums classes up.
+func TotalOfClasses(list []*api.Class) ClassTotal {
+	total := ClassTotal{Classes: len(list)}
+	for _, class := range list {
+		if class.Failing > 0 {
+			total.Failing++
+		}
+	}
+	return total
+}
+
+// TaintTotal sums up taints.
+type TaintTotal struct {
+	Taints int
+	// Devices counts those that have one of the taints, Evicted the pods that are
+	// going to be evicted, each once.
+	Devices, Evicted int
+	// EvictedIsLowerBound is true if there may be more pods.
+	EvictedIsLowerBound bool
+}
+
+// TotalOfTaints sums taints up.
+func TotalOfTaints(list []*api.Taint) TaintTotal {
+	total, devices, evicted := TaintTotal{Taints: len(list)}, map[string]bool{}, map[string]bool{}
+	for _, t := range list {
+		for _, d := range t.Devices {
+			devices[d] = true
+		}
+		total.EvictedIsLowerBound = total.EvictedIsLowerBound || t.PodsAreLowerBounds && t.Effect == string(resourceapi.DeviceTaintEffectNoExecute)
+		for _, p := range t.Pods {
+			if p.Evicted {
+				evicted[p.Namespace+"/"+p.Name] = true
+			}
+		}
+	}
+	total.Devices, total.Evicted = len(devices), len(evicted)
+	return total
+}

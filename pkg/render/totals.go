@@ -1,0 +1,93 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+)
+
+// SliceTotal is the line below a list of slices. It ends with where to read what
+// the problems are, if that is not empty.
+func SliceTotal(t inventory.SliceTotal, where string) string {
+	text := fmt.Sprintf("%s, %s, %s free", english.Count(t.Slices, "slice"), english.Count(t.Devices, "device"), AtMost(t.Free, t.FreeIsUpperBound))
+	if t.Problems > 0 {
+		text += fmt.Sprintf("; %d with problems%s", t.Problems, where)
+	}
+	return text
+}
+
+// PoolTotal is the line below a list of pools. It ends with where to read why some
+// are not usable, if that is not empty.
+func PoolTotal(t inventory.PoolTotal, where string) string {
+	text := fmt.Sprintf("%s, %s, %s free", english.Count(t.Pools, "pool"), english.Count(t.Devices.Total, "device"), AtMost(t.Devices.Free, t.Devices.FreeIsUpperBound))
+	if t.Devices.Unhealthy > 0 {
+		text += fmt.Sprintf(", %d unhealthy", t.Devices.Unhealthy)
+	}
+	if t.Unusable > 0 {
+		text += fmt.Sprintf("; %d not usable%s", t.Unusable, where)
+	}
+	return text
+}
+
+// DeviceTotal is the line below a list of devices.
+func DeviceTotal(t inventory.DeviceTotal) string {
+	counts := t.Counts
+	var parts []string
+	for _, state := range []struct {
+		name  string
+		count int
+	}{
+		{"free", counts.Free},
+		{"allocated", counts.Allocated},
+		{"shared", counts.Shared},
+		{"blocked", counts.Blocked},
+		{"tainted", counts.Tainted},
+		{"unusable", counts.Unusable},
+		{"unpublished", t.Unpublished},
+	} {
+		if state.count > 0 {
+			parts = append(parts, Bounded(state.count, counts.Bounds[state.name])+" "+state.name)
+		}
+	}
+	text := english.Count(counts.Total, "device") + ": " + strings.Join(parts, ", ")
+	if counts.Unhealthy > 0 {
+		text += fmt.Sprintf("; %s unhealthy", Bounded(counts.Unhealthy, counts.Bounds["unhealthy"]))
+	}
+	return text
+}
+
+// ClaimTotal is the line below a list of claims.
+func ClaimTotal(t inventory.ClaimTotal) string {
+	var parts []string
+	for _, state := range []api.ClaimState{api.ClaimStatePending, api.ClaimStateAllocated, api.ClaimStateReserved, api.ClaimStateDeleting} {
+		if t.ByState[state] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", t.ByState[state], strings.ToLower(string(state))))
+		}
+	}
+	return fmt.Sprintf("%s: %s; %s", english.Count(t.Claims, "claim"), strings.Join(parts, ", "), english.Count(t.Devices, "device"))
+}
+
+// ClassTotal is the line below a list of classes. It ends with where to read how
+// selectors fail, if that is not empty.
+func ClassTotal(t inventory.ClassTotal, where string) string {
+	text := english.Count(t.Classes, "class")
+	if t.Failing > 0 {
+		text += fmt.Sprintf("; selectors of %d fail on some devices%s", t.Failing, where)
+	}
+	return text
+}
+
+// TaintTotal is the line below a list of taints.
+func TaintTotal(t inventory.TaintTotal) string {
+	pods := english.Count(t.Evicted, "pod")
+	if t.EvictedIsLowerBound {
+		pods = AtLeast(t.Evicted, true) + " pods"
+	}
+	return fmt.Sprintf("%s on %s; %s to be evicted", english.Count(t.Taints, "taint"), english.Count(t.Devices, "device"), pods)
+}
