@@ -112,7 +112,7 @@ A NAME can be a pattern like 'train-*'.`,
 	cmd.Flags().BoolVar(&flags.pending, "pending", false, "Only claims without devices, with the reason.")
 	cmd.Flags().StringVar(&flags.class, "class", "", "Only claims that ask for the DeviceClass `CLASS`.")
 	flags.addTo(cmd, true)
-	cmd.ValidArgsFunction = flags.reading.complete(proposeNames("claim"))
+	cmd.ValidArgsFunction = complete(flags.reading, proposeNames("claim"))
 	flags.complete(cmd)
 	return cmd
 }

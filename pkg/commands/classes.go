@@ -72,7 +72,7 @@ A NAME can be a pattern like 'gpu.*'.`,
 		},
 	}
 	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = flags.reading.complete(proposeNames("class"))
+	cmd.ValidArgsFunction = complete(flags.reading, proposeNames("class"))
 	flags.complete(cmd)
 	return cmd
 }

@@ -8,10 +8,8 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -58,7 +56,7 @@ type proposer func(ctx context.Context, c *completing) ([]string, error)
 // complete makes the completion function that cobra wants. Whatever goes wrong,
 // and whatever takes too long, completes to nothing: a shell shows what is
 // printed in the middle of the line.
-func (f *readingFlags) complete(propose proposer) cobra.CompletionFunc {
+func complete(f *readingFlags, propose proposer) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		limit := completionTime
 		if chosen, err := clientcmd.ParseTimeout(*f.config.Timeout); err == nil && chosen > 0 {
@@ -91,40 +89,11 @@ func (f *readingFlags) complete(propose proposer) cobra.CompletionFunc {
 		}()
 		select {
 		case <-ctx.Done():
-			return c.among(c.offered())
+			return among(c.offered(), c.args, c.typed)
 		case proposals := <-answer:
-			return c.among(slices.Concat(c.offered(), proposals))
+			return among(slices.Concat(c.offered(), proposals), c.args, c.typed)
 		}
 	}
-}
-
-// among keeps those proposals that begin with what is typed. No blank follows
-// one that has to be continued. Names that a shell would have to quote are left
-// out, see [isInert].
-func (c *completing) among(proposals []string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	directive := cobra.ShellCompDirectiveNoFileComp
-	var list []cobra.Completion
-	for _, proposal := range proposals {
-		if !strings.HasPrefix(proposal, c.typed) || slices.Contains(c.args, proposal) || !isInert(proposal) {
-			continue
-		}
-		list = append(list, proposal)
-		if strings.HasSuffix(proposal, "/") || strings.HasSuffix(proposal, "=") || strings.HasSuffix(proposal, ":") {
-			directive |= cobra.ShellCompDirectiveNoSpace
-		}
-	}
-	slices.Sort(list)
-	return slices.Compact(list), directive
-}
-
-// isInert reports whether all shells read a word as it is written, and print it as
-// it is: it has letters, digits and a few signs. Names in a cluster and in a
-// kubeconfig can be commands in a shell, and the scripts that ask for completions
-// do not quote all that they insert, and evaluate the line again with the next Tab.
-func isInert(word string) bool {
-	return !strings.HasPrefix(word, "=") && !strings.ContainsFunc(word, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:=,@%+", r)
-	})
 }
 
 // flag is the value of a flag, empty if the command has no such flag.
@@ -140,48 +109,24 @@ func (c *completing) read(ctx context.Context, resources ...string) (*source, er
 	return c.reader.read(ctx, scope{only: resources})
 }
 
-// fixed proposes what is always the same.
-func fixed(values ...string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return (&completing{cmd: cmd, args: nil, typed: typed}).among(values)
-	}
-}
-
-// listOfFixed proposes for the last part of a list with commas.
-func listOfFixed(values ...string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return (&completing{cmd: cmd, args: nil, typed: typed}).among(continued(typed, values))
-	}
-}
-
-// continued puts the finished parts of a list with commas before values.
-func continued(typed string, values []string) []string {
-	done := typed[:strings.LastIndexByte(typed, ',')+1]
-	list := make([]string, 0, len(values))
-	for _, value := range values {
-		list = append(list, done+value)
-	}
-	return list
-}
-
 // completeFlags completes the values of those flags that a command has.
-func (f *readingFlags) completeFlags(cmd *cobra.Command) {
+func completeFlags(f *readingFlags, cmd *cobra.Command) {
 	gates := make([]string, 0, 2*len(snapshot.KnownGates()))
 	for _, gate := range snapshot.KnownGates() {
 		gates = append(gates, gate+"=true", gate+"=false")
 	}
-	device := f.complete(proposeDevices)
+	device := complete(f, proposeDevices)
 	if cmd.Flags().Lookup("driver") != nil {
 		// There, the three flags together name a device.
-		device = f.complete(proposeSliceParts(func(s sliceParts) []string { return s.devices }))
+		device = complete(f, proposeSliceParts(func(s sliceParts) []string { return s.devices }))
 	}
 	values := map[string]cobra.CompletionFunc{
-		"node":               f.complete(proposeNames("node")),
-		"class":              f.complete(proposeNames("class")),
-		"driver":             f.complete(proposeSliceParts(func(s sliceParts) []string { return []string{s.driver} })),
-		"pool":               f.complete(proposeSliceParts(func(s sliceParts) []string { return []string{s.pool} })),
+		"node":               complete(f, proposeNames("node")),
+		"class":              complete(f, proposeNames("class")),
+		"driver":             complete(f, proposeSliceParts(func(s sliceParts) []string { return []string{s.driver} })),
+		"pool":               complete(f, proposeSliceParts(func(s sliceParts) []string { return []string{s.pool} })),
 		"device":             device,
-		"columns":            f.complete(proposeAttributes),
+		"columns":            complete(f, proposeAttributes),
 		"feature-gates":      listOfFixed(gates...),
 		"color":              fixed(colorAuto, colorAlways, colorNever),
 		"dry-run":            fixed(dryRunNone, dryRunClient, dryRunServer),
@@ -202,12 +147,12 @@ func (f *readingFlags) completeFlags(cmd *cobra.Command) {
 
 // completeClusterFlags completes those of kubectl's own flags whose values are
 // names, for all commands.
-func (f *readingFlags) completeClusterFlags(root *cobra.Command) {
+func completeClusterFlags(f *readingFlags, root *cobra.Command) {
 	values := map[string]cobra.CompletionFunc{
-		"namespace": f.complete(proposeNames("namespace")),
-		"context":   f.complete(proposeFromKubeconfig(func(c api.Config) iter.Seq[string] { return maps.Keys(c.Contexts) })),
-		"cluster":   f.complete(proposeFromKubeconfig(func(c api.Config) iter.Seq[string] { return maps.Keys(c.Clusters) })),
-		"user":      f.complete(proposeFromKubeconfig(func(c api.Config) iter.Seq[string] { return maps.Keys(c.AuthInfos) })),
+		"namespace": complete(f, proposeNames("namespace")),
+		"context":   complete(f, proposeFromKubeconfig(func(c api.Config) iter.Seq[string] { return maps.Keys(c.Contexts) })),
+		"cluster":   complete(f, proposeFromKubeconfig(func(c api.Config) iter.Seq[string] { return maps.Keys(c.Clusters) })),
+		"user":      complete(f, proposeFromKubeconfig(func(c api.Config) iter.Seq[string] { return maps.Keys(c.AuthInfos) })),
 	}
 	for name, value := range values {
 		_ = root.RegisterFlagCompletionFunc(name, value)

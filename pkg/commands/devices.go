@@ -126,7 +126,7 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 	f.StringVar(&flags.where, "where", "", "Only devices for which this `CEL` expression is true, as in the selector of a request.")
 	f.StringSliceVar(&flags.columns, "columns", nil, "Show these `ATTRIBUTES` or capacities, too, each in a column of its own.")
 	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = flags.reading.complete(proposeDevices)
+	cmd.ValidArgsFunction = complete(flags.reading, proposeDevices)
 	flags.complete(cmd)
 	return cmd
 }

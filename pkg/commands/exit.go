@@ -10,6 +10,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -37,6 +39,11 @@ func usagef(out, format string, args ...any) error {
 
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
+
+// helpHint leads to the help of a command.
+func helpHint(cmd *cobra.Command) string {
+	return fmt.Sprintf("See '%s --help'.", cmd.CommandPath())
+}
 
 // outcomeError carries an exit code that is a result and not a failure; there
 // is nothing to print about it.

@@ -162,7 +162,7 @@ func (f *follower[T]) beside(items []T, from *listed) error {
 			continue
 		}
 		f.told[note] = true
-		if err := f.say("Note: " + render.Escape(note)); err != nil {
+		if err := printNotes(f.streams, note); err != nil {
 			return err
 		}
 	}

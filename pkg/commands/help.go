@@ -22,6 +22,7 @@ const (
 	groupOutput  = "Output"
 	groupReading = "What to read"
 	groupNode    = "Where things are on the node"
+	groupRemote  = "How to reach the node"
 	groupCluster = "How to reach the cluster"
 )
 

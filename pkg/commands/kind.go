@@ -7,11 +7,8 @@ import (
 	"path"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // kind says how the items of one type are asked for and chosen. T is a pointer to
@@ -111,19 +108,6 @@ func called(patterns, names []string) bool {
 			return matches || pattern == name
 		})
 	})
-}
-
-// newList makes what a printer gets for several items of one type.
-func newList[T runtime.Object](name string, items []T) *api.List {
-	list := &api.List{TypeMeta: typeMeta(name + "List"), Items: make([]runtime.RawExtension, 0, len(items))}
-	for _, item := range items {
-		list.Items = append(list.Items, runtime.RawExtension{Object: item})
-	}
-	return list
-}
-
-func typeMeta(name string) metav1.TypeMeta {
-	return metav1.TypeMeta{APIVersion: api.APIVersion, Kind: name}
 }
 
 // pointers are those to the elements of a list.

@@ -70,7 +70,7 @@ func (f *listFlags) inWide(says string) string {
 
 // complete completes the values of the flags.
 func (f *listFlags) complete(cmd *cobra.Command) {
-	f.reading.completeFlags(cmd)
+	completeFlags(f.reading, cmd)
 	fieldNames := make([]string, 0, len(f.fieldNames))
 	for _, name := range f.fieldNames {
 		fieldNames = append(fieldNames, name+"=")

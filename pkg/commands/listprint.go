@@ -26,12 +26,7 @@ func (o *listOptions[T]) print(ctx context.Context, items []T, from *listed, exp
 			return fmt.Errorf("print %s: %w", o.plural, err)
 		}
 	}
-	for _, note := range o.notes(items, from, o.unreadIn(from)) {
-		if _, err := fmt.Fprintf(o.streams.ErrOut, "Note: %s\n", render.Escape(note)); err != nil {
-			return fmt.Errorf("print %s: %w", o.plural, err)
-		}
-	}
-	return nil
+	return printNotes(o.streams, o.notes(items, from, o.unreadIn(from))...)
 }
 
 // notes are what the items do not tell: what could not be read and, unless it is

@@ -12,11 +12,13 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/kubectl/pkg/cmd/get"
 	"sigs.k8s.io/yaml/kyaml"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -175,4 +177,18 @@ func escapedCopy(value reflect.Value) reflect.Value {
 	changed.Set(value)
 	escapeTexts(changed)
 	return changed
+}
+
+// newList makes what a printer gets for several items of one type.
+func newList[T runtime.Object](name string, items []T) *api.List {
+	list := &api.List{TypeMeta: typeMeta(name + "List"), Items: make([]runtime.RawExtension, 0, len(items))}
+	for _, item := range items {
+		list.Items = append(list.Items, runtime.RawExtension{Object: item})
+	}
+	return list
+}
+
+// typeMeta is that of an object of this kind, such as "DeviceList".
+func typeMeta(name string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: api.APIVersion, Kind: name}
 }

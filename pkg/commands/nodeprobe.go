@@ -99,7 +99,7 @@ func (f *nodeProbeFlags) addTo(cmd *cobra.Command) {
 	f.reading.addTo(shared)
 	cmd.PersistentFlags().AddFlagSet(shared.Flags())
 	// It only fails if somebody registered one before.
-	_ = cmd.RegisterFlagCompletionFunc("node", f.reading.complete(proposeNames("node")))
+	_ = cmd.RegisterFlagCompletionFunc("node", complete(f.reading, proposeNames("node")))
 }
 
 // check refuses paths with which something else than the node would be looked at,
@@ -177,10 +177,7 @@ func (f *nodeProbeFlags) cluster(cmd *cobra.Command, streams genericiooptions.IO
 	if !reader.live() || cmd.Context().Err() != nil {
 		return nil, err
 	}
-	if _, err := fmt.Fprintf(streams.ErrOut, "Note: no cluster to compare with: %s\n", render.Escape(err.Error())); err != nil {
-		return nil, fmt.Errorf("print the note: %w", err)
-	}
-	return nil, nil //nolint:nilnil // no cluster is one of the answers
+	return nil, printNotes(streams, "no cluster to compare with: "+err.Error()) //nolint:nilnil // no cluster is one of the answers
 }
 
 // noteUncompared says what of a cluster could not be read. A file for a node
@@ -190,8 +187,8 @@ func noteUncompared(reader *reader, snap *snapshot.Snapshot, streams genericioop
 		return nil
 	}
 	for _, gap := range snap.Gaps {
-		if _, err := fmt.Fprintf(streams.ErrOut, "Note: not all can be compared: %s\n", render.Escape(gap.Reason)); err != nil {
-			return fmt.Errorf("print the note: %w", err)
+		if err := printNotes(streams, "not all can be compared: "+gap.Reason); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -37,9 +37,6 @@ type remoteFlags struct {
 	dryRun    string
 }
 
-// groupRemote is the group of these flags in the help.
-const groupRemote = "How to reach the node"
-
 const (
 	// defaultImage has a shell and what copies a file; it is that of the tests of
 	// Kubernetes, so that whoever can pull Kubernetes can pull it.

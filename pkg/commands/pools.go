@@ -105,7 +105,7 @@ A NAME can be a pattern like 'node-1*'.`,
 	cmd.Flags().BoolVar(&askServer, "ask-server", false,
 		"Let the cluster count, which sees all claims. Creates ResourcePoolStatusRequests and deletes them when they are answered.")
 	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = flags.reading.complete(proposePools)
+	cmd.ValidArgsFunction = complete(flags.reading, proposePools)
 	flags.complete(cmd)
 	return cmd
 }

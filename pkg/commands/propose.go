@@ -269,25 +269,6 @@ func proposeTaints(ctx context.Context, c *completing) ([]string, error) {
 	return append(rules, keys...), err
 }
 
-// proposeNewTaint proposes the keys that are in use, and the effects after them.
-func proposeNewTaint(ctx context.Context, c *completing) ([]string, error) {
-	if len(c.args) > 0 {
-		return nil, nil
-	}
-	var list []string
-	if taint, _, hasEffect := strings.Cut(c.typed, ":"); hasEffect {
-		for _, effect := range taintEffects() {
-			list = append(list, taint+":"+string(effect))
-		}
-		return list, nil
-	}
-	_, keys, err := c.taints(ctx, snapshot.ResourceTaintRules, snapshot.ResourceSlices)
-	for _, key := range keys {
-		list = append(list, key+":")
-	}
-	return list, err
-}
-
 // taints reads the names of rules, and the keys of taints of the resources.
 func (c *completing) taints(ctx context.Context, resources ...string) (rules, keys []string, err error) {
 	from, err := c.read(ctx, resources...)
@@ -345,26 +326,6 @@ func proposeTargets(ctx context.Context, c *completing) ([]string, error) {
 		return nil, nil
 	}
 	return proposeNames("claim")(ctx, c)
-}
-
-// proposeStarts proposes what a tree can begin with.
-func proposeStarts(ctx context.Context, c *completing) ([]string, error) {
-	kind, rest, slashed := strings.Cut(c.typed, "/")
-	if !slashed {
-		return []string{"pod/", "claim/", "class/", "device/", "pool/", "node/"}, nil
-	}
-	start, err := parseStart(kind, "x")
-	if err != nil {
-		return nil, err
-	}
-	propose := proposeNames(start.kind)
-	switch start.kind {
-	case "device":
-		propose = proposeDevices
-	case "pool":
-		propose = proposePools
-	}
-	return withType(ctx, &completing{cmd: c.cmd, args: c.args, typed: rest, reader: c.reader}, kind, propose)
 }
 
 // withType puts "TYPE/" before the names.

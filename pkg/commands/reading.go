@@ -71,6 +71,9 @@ func clusterOnly() []string {
 	return []string{"kubeconfig", "context", "cluster", "user", "server", "token", "as", "as-group", "as-uid"}
 }
 
+// nameRule says what names look like.
+const nameRule = "Names have lower-case letters, digits, '-' and '.' only."
+
 func (f *readingFlags) toReader(cmd *cobra.Command, streams genericiooptions.IOStreams) (*reader, error) {
 	for _, name := range clusterOnly() {
 		if len(f.paths) > 0 && cmd.Flags().Changed(name) {

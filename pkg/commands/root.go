@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,20 +36,6 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	}
 	printError(streams.ErrOut, err)
 	return exitCode(err)
-}
-
-// checkedWriter remembers the first error.
-type checkedWriter struct {
-	to  io.Writer
-	err error
-}
-
-func (w *checkedWriter) Write(text []byte) (int, error) {
-	n, err := w.to.Write(text)
-	if w.err == nil {
-		w.err = err
-	}
-	return n, err
 }
 
 // NewRoot builds the command tree; build is what was stamped into the program.
@@ -152,7 +137,7 @@ add or remove a taint rule.`,
 	)
 	root.SetHelpCommandGroupID("Other")
 	root.SetCompletionCommandGroupID("Other")
-	newReadingFlags(config).completeClusterFlags(root)
+	completeClusterFlags(newReadingFlags(config), root)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	describeCompletion(root)
@@ -204,8 +189,4 @@ func checkUsage(cmd *cobra.Command) {
 	for _, child := range cmd.Commands() {
 		checkUsage(child)
 	}
-}
-
-func helpHint(cmd *cobra.Command) string {
-	return fmt.Sprintf("See '%s --help'.", cmd.CommandPath())
 }

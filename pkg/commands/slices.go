@@ -59,7 +59,7 @@ A NAME can be a pattern like 'node-1*'.`,
 		},
 	}
 	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = flags.reading.complete(proposeNames("slice"))
+	cmd.ValidArgsFunction = complete(flags.reading, proposeNames("slice"))
 	flags.complete(cmd)
 	return cmd
 }

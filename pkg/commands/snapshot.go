@@ -90,7 +90,7 @@ context is read.`,
 	cmd.Flags().BoolVar(&flags.force, "force", false, "Overwrite the file if it exists.")
 	flags.reading.addTo(cmd)
 	flags.reading.addPreviewTo(cmd)
-	flags.reading.completeFlags(cmd)
+	completeFlags(flags.reading, cmd)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }

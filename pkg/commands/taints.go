@@ -70,7 +70,7 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
 		},
 	}
 	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = flags.reading.complete(proposeTaints)
+	cmd.ValidArgsFunction = complete(flags.reading, proposeTaints)
 	flags.complete(cmd)
 	cmd.AddCommand(newTaintsPreview(streams, config), newTaintsAdd(streams, config), newTaintsRemove(streams, config))
 	return cmd

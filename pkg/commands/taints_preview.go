@@ -74,7 +74,7 @@ it again) or owned, and whether a pod like it fits afterwards.`,
 	}
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "Read rules from this `FILE`; - is standard input. Can be repeated.")
 	reading.addTo(cmd)
-	reading.completeFlags(cmd)
+	completeFlags(reading, cmd)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }
@@ -177,10 +177,5 @@ func (c *ruleChange) previewNotes(snap *snapshot.Snapshot, alloc *allocator.Allo
 		}
 		notes = append(notes, gap.Reason)
 	}
-	for _, note := range notes {
-		if err := c.say("Note: %s", note); err != nil {
-			return err
-		}
-	}
-	return nil
+	return writeNotes(c.words, notes...)
 }

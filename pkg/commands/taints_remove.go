@@ -51,7 +51,7 @@ Taints that a driver sets in its slices cannot be removed like this.`,
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "Remove all rules that match, if there are several.")
 	flags.addTo(cmd, "Only a rule for exactly the")
-	cmd.ValidArgsFunction = flags.reading.complete(proposeRules)
+	cmd.ValidArgsFunction = complete(flags.reading, proposeRules)
 	return cmd
 }
 

@@ -29,13 +29,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// The values of --dry-run.
-const (
-	dryRunNone   = "none"
-	dryRunClient = "client"
-	dryRunServer = "server"
-)
-
 // ruleChange is a DeviceTaintRule to be made or removed, and how.
 type ruleChange struct {
 	reader *reader
@@ -79,7 +72,7 @@ func (f *ruleChangeFlags) addTo(cmd *cobra.Command, does string) {
 	flags.StringVar(&f.device, "device", "", does+" devices named `DEVICE`.")
 	flags.StringVar(&f.dryRun, "dry-run", dryRunNone, "`MODE` client only shows what would happen, server lets the API server check it, too, none does it.")
 	f.reading.addTo(cmd)
-	f.reading.completeFlags(cmd)
+	completeFlags(f.reading, cmd)
 }
 
 func newTaintsAdd(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
@@ -145,7 +138,7 @@ With -o, the rule is printed, and all else goes to standard error:
 	// It only fails if somebody registered one before.
 	_ = cmd.RegisterFlagCompletionFunc("output", fixed(printing.AllowedFormats()...))
 	flags.addTo(cmd, "Taint")
-	cmd.ValidArgsFunction = flags.reading.complete(proposeNewTaint)
+	cmd.ValidArgsFunction = complete(flags.reading, proposeNewTaint)
 	return cmd
 }
 
@@ -312,9 +305,6 @@ func (c *ruleChange) create(ctx context.Context, rule *resourceapi.DeviceTaintRu
 	return added, nil
 }
 
-// fieldManager names this program to the API server as the author of changes.
-const fieldManager = "kubectl-dra"
-
 // rules is the API for DeviceTaintRules in the version that the server has.
 func (c *ruleChange) rules() (dynamic.ResourceInterface, schema.GroupVersion, error) {
 	clients, err := snapshot.NewClients(c.reader.config)
@@ -371,4 +361,23 @@ func (c *ruleChange) say(format string, args ...any) error {
 		return fmt.Errorf("print: %w", err)
 	}
 	return nil
+}
+
+// proposeNewTaint proposes the keys that are in use, and the effects after them.
+func proposeNewTaint(ctx context.Context, c *completing) ([]string, error) {
+	if len(c.args) > 0 {
+		return nil, nil
+	}
+	var list []string
+	if taint, _, hasEffect := strings.Cut(c.typed, ":"); hasEffect {
+		for _, effect := range taintEffects() {
+			list = append(list, taint+":"+string(effect))
+		}
+		return list, nil
+	}
+	_, keys, err := c.taints(ctx, snapshot.ResourceTaintRules, snapshot.ResourceSlices)
+	for _, key := range keys {
+		list = append(list, key+":")
+	}
+	return list, err
 }

@@ -84,10 +84,7 @@ const (
 	templates = "resourceclaimtemplates"
 )
 
-const (
-	whatTargetsAre = "Targets are claims, templates, pods and whatever has a pod template."
-	nameRule       = "Names have lower-case letters, digits, '-' and '.' only."
-)
+const whatTargetsAre = "Targets are claims, templates, pods and whatever has a pod template."
 
 // checkNames fails for what cannot be the name of an object in a cluster.
 func checkNames(refs []snapshot.ObjectRef) error {

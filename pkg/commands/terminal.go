@@ -19,6 +19,20 @@ import (
 // widthWithoutTerminal is for pipes and files: nothing is wrapped.
 const widthWithoutTerminal = 0
 
+// checkedWriter remembers the first error.
+type checkedWriter struct {
+	to  io.Writer
+	err error
+}
+
+func (w *checkedWriter) Write(text []byte) (int, error) {
+	n, err := w.to.Write(text)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
+}
+
 // terminal returns the file descriptor of a terminal.
 func terminal(stream any) (fd int, ok bool) {
 	if checked, ok := stream.(*checkedWriter); ok {

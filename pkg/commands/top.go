@@ -68,7 +68,7 @@ text.`,
 	cmd.Flags().BoolVar(&flags.mouse, "mouse", false, "Begin with the mouse on; the key m turns it on and off.")
 	cmd.Flags().StringVar(&flags.color, "color", colorAuto, "Use colours: `WHEN` is auto, always or never.")
 	flags.reading.addTo(cmd)
-	flags.reading.completeFlags(cmd)
+	completeFlags(flags.reading, cmd)
 	return cmd
 }
 

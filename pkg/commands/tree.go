@@ -95,8 +95,8 @@ lists the API objects in the trees, each once.`,
 	cmd.Flags().BoolVarP(&allNamespaces, "all-namespaces", "A", false, "Show the pods of all namespaces.")
 	output.addTo(cmd)
 	reading.addTo(cmd)
-	reading.completeFlags(cmd)
-	cmd.ValidArgsFunction = reading.complete(proposeStarts)
+	completeFlags(reading, cmd)
+	cmd.ValidArgsFunction = complete(reading, proposeStarts)
 	return cmd
 }
 
@@ -212,10 +212,8 @@ func (o *treeOptions) run(ctx context.Context) error {
 	if o.machine == nil && slices.ContainsFunc(trees, inventory.UncertainTree) {
 		notes = append(notes, have.inventory.Unseen()...)
 	}
-	for _, note := range notes {
-		if _, err := fmt.Fprintf(o.streams.ErrOut, "Note: %s\n", render.Escape(note)); err != nil {
-			return fmt.Errorf("print tree: %w", err)
-		}
+	if err := printNotes(o.streams, notes...); err != nil {
+		return err
 	}
 	if unread != nil {
 		return unread
@@ -423,4 +421,24 @@ func only[T any](start treeStart, where, hint string, found []T, full func(T) st
 		return nil, usagef(hint, "find %s %s: it is ambiguous, there is one %s %s", start.kind, start.name, where, strings.Join(names, ", "))
 	}
 	return &found[0], nil
+}
+
+// proposeStarts proposes what a tree can begin with.
+func proposeStarts(ctx context.Context, c *completing) ([]string, error) {
+	kind, rest, slashed := strings.Cut(c.typed, "/")
+	if !slashed {
+		return []string{"pod/", "claim/", "class/", "device/", "pool/", "node/"}, nil
+	}
+	start, err := parseStart(kind, "x")
+	if err != nil {
+		return nil, err
+	}
+	propose := proposeNames(start.kind)
+	switch start.kind {
+	case "device":
+		propose = proposeDevices
+	case "pool":
+		propose = proposePools
+	}
+	return withType(ctx, &completing{cmd: c.cmd, args: c.args, typed: rest, reader: c.reader}, kind, propose)
 }

@@ -187,7 +187,7 @@ If the cluster cannot be reached, the output says so, and the exit code is 0.`,
 	reading.addTo(cmd)
 	// It only fails if somebody registered one before.
 	_ = cmd.RegisterFlagCompletionFunc("output", fixed("json", "yaml"))
-	reading.completeFlags(cmd)
+	completeFlags(reading, cmd)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }

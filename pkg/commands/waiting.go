@@ -101,10 +101,8 @@ func (o *whyOptions) explainWaiting(ctx context.Context) error {
 		if gap := from.snap.Gap(snapshot.ResourceEvents); gap != nil && from.clients != nil {
 			notes = append(notes, gap.Reason+": pods that their nodes failed to start less than a minute ago may be missing")
 		}
-		for _, note := range notes {
-			if _, err := fmt.Fprintf(o.streams.ErrOut, "Note: %s\n", render.Escape(note)); err != nil {
-				return fmt.Errorf("print explanations: %w", err)
-			}
+		if err := printNotes(o.streams, notes...); err != nil {
+			return err
 		}
 	}
 	err = a.outcome(func(err error) { printError(o.streams.ErrOut, err) })

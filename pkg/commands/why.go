@@ -142,8 +142,8 @@ asked about cannot be read. Of several targets the worst counts, in the order
 	flags.output.addTo(cmd)
 	flags.reading.addTo(cmd)
 	flags.reading.addPreviewTo(cmd)
-	cmd.ValidArgsFunction = flags.reading.complete(proposeTargets)
-	flags.reading.completeFlags(cmd)
+	cmd.ValidArgsFunction = complete(flags.reading, proposeTargets)
+	completeFlags(flags.reading, cmd)
 	return cmd
 }
 
@@ -279,8 +279,8 @@ func (o *whyOptions) explainIn(ctx context.Context, from *source, files *snapsho
 		bare := len(o.args) == 1 && !strings.Contains(o.args[0], "/")
 		if bare && snap.Gap(snapshot.ResourceClaims) == nil && bareKind(snap, from.namespace, ref.Name) == api.KindPod {
 			ref.Resource = "pods"
-			if _, err := fmt.Fprintf(o.streams.ErrOut, "Note: %s\n", render.Escape(tookPod(ref.Name))); err != nil {
-				return fmt.Errorf("print: %w", err)
+			if err := printNotes(o.streams, tookPod(ref.Name)); err != nil {
+				return err
 			}
 		}
 		target, err := resolve(from, snap, ref)
