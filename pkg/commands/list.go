@@ -289,5 +289,5 @@ func (o *listOptions[T]) missing(all []T, from *listed) error {
 		slices.Sort(elsewhere)
 		out = "There is one in namespace " + strings.Join(slices.Compact(elsewhere), ", ") + ": choose it with -n."
 	}
-	return usagef(out, "find %s %s: not found in %s", strings.ToLower(o.kind.name), strings.Join(lacking, ", "), where)
+	return usagef(out, "find %s %s: not found in %s", strings.ToLower(o.name), strings.Join(lacking, ", "), where)
 }

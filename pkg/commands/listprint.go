@@ -54,7 +54,7 @@ func (o *listOptions[T]) printItems(ctx context.Context, items []T, from *listed
 		}
 		return nil
 	case !o.forPeople():
-		return o.printer.PrintObj(newList(o.kind.name, items), o.streams.Out)
+		return o.printer.PrintObj(newList(o.name, items), o.streams.Out)
 	case len(items) == 0:
 		return nil
 	}

@@ -223,7 +223,7 @@ func Taints(items []*api.Taint, now time.Time) *metav1.Table {
 // TaintColumns are those of [Taints].
 func TaintColumns(now time.Time) []Column[api.Taint] {
 	return []Column[api.Taint]{
-		{Name: "Taint", Cell: func(t *api.Taint) string { return inventory.TaintText(t) }},
+		{Name: "Taint", Cell: inventory.TaintText},
 		{Name: "From", Cell: func(t *api.Taint) string {
 			if t.Rule != "" {
 				return "rule " + t.Rule
