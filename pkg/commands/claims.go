@@ -15,6 +15,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -121,7 +122,7 @@ A NAME can be a pattern like 'train-*'.`,
 // if it is asked for.
 func (f *claimsFlags) items(ctx context.Context, from *listed) ([]*api.Claim, error) {
 	claims := from.inventory.Claims()
-	stages := explain.NewStages(from.alloc, from.snap)
+	stages := lifecycle.NewStages(from.alloc, from.snap)
 	for i := range claims {
 		c := &claims[i]
 		c.Stage = string(stages.OfClaim(from.snap.Claims[i]))

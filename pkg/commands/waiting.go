@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -42,7 +43,7 @@ func newWaitingPods(allNamespaces bool, selector string) (waitingPods, error) {
 // their devices were allocated.
 func (w waitingPods) in(snap *snapshot.Snapshot, alloc *allocator.Allocator, namespace string) []*corev1.Pod {
 	blocked := map[types.NamespacedName]bool{}
-	for _, pod := range explain.NewStages(alloc, snap).BlockedPods() {
+	for _, pod := range lifecycle.NewStages(alloc, snap).BlockedPods() {
 		blocked[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = true
 	}
 	var pods []*corev1.Pod

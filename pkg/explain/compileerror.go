@@ -33,9 +33,9 @@ func (x *inquiry) compileProblem() (named string, problem *selector.CompileError
 					}
 					problem = x.selectors.Problem(sel)
 					if placed.source == sourceClass {
-						return "the selector of class " + f.request.class, problem, f.checks.class.UID != ""
+						return "the selector of class " + f.request.Class, problem, f.checks.class.UID != ""
 					}
-					return fmt.Sprintf("%s of request %s", theSelector(placed.label), f.request.name), problem, x.isStored(&x.claims[i])
+					return fmt.Sprintf("%s of request %s", theSelector(placed.label), f.request.Name), problem, x.isStored(&x.claims[i])
 				}
 			}
 		}

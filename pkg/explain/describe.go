@@ -16,6 +16,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -32,7 +34,7 @@ const maxPods = 10
 func (x *inquiry) describeUsers() {
 	x.out.PodCount = len(x.subject.users)
 	for _, pod := range x.subject.users[:min(len(x.subject.users), maxPods)] {
-		status := api.PodStatus{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, Owner: workloadOf(pod)}
+		status := api.PodStatus{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, Owner: lifecycle.WorkloadName(pod)}
 		if !pod.CreationTimestamp.IsZero() {
 			status.Since = &pod.CreationTimestamp
 			status.AgeSeconds = x.age(pod.CreationTimestamp)
@@ -40,7 +42,7 @@ func (x *inquiry) describeUsers() {
 		x.out.Pods = append(x.out.Pods, status)
 	}
 	if x.subject.pod != nil && !x.subject.hypothetical {
-		x.out.SchedulerMessage = x.schedulerMessage(x.subject.pod)
+		x.out.SchedulerMessage = lifecycle.SchedulerMessage(x.snap, x.subject.pod)
 	}
 }
 
@@ -169,7 +171,7 @@ func (x *inquiry) elsewhere(claim *resourceapi.ResourceClaim, node *corev1.Node,
 	if selected, err := allocator.AllocatedFor(claim.Status.Allocation, node); selected || err != nil {
 		return fmt.Sprintf("claim %s is allocated, but %s", claim.Name, why)
 	}
-	text := fmt.Sprintf("claim %s is allocated on %s", qualifiedName(claim), allocationNodes(claim.Status.Allocation))
+	text := fmt.Sprintf("claim %s is allocated on %s", naming.Qualified(claim), allocationNodes(claim.Status.Allocation))
 	var users []string
 	for i := range claim.Status.ReservedFor {
 		c := &claim.Status.ReservedFor[i]

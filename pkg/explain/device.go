@@ -17,7 +17,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -99,7 +101,7 @@ type checks struct {
 	channel   string
 	// extendedResource is what the request stands for, if anything.
 	extendedResource string
-	request          *request
+	request          *claimspec.Request
 	class            *resourceapi.DeviceClass
 	// static remembers what does not depend on the node.
 	static  map[*resourceapi.Device]*reason
@@ -135,7 +137,7 @@ func (c *checks) enabled(gate string) bool { return c.alloc.FeatureEnabled(gate)
 func (c *checks) checkNode(d *allocator.Device, node *corev1.Node) *reason {
 	if c.alloc.SkipsNodeOperations(d) {
 		if c.alloc.NodeOperationsGateOff(d) {
-			return featureOff(rankNodeOperations, "DRAOptionalNodeOperations", sliceObject(d), "spec.skipNodeOperations")
+			return featureOff(rankNodeOperations, "DRAOptionalNodeOperations", fieldpath.Slice(d), "spec.skipNodeOperations")
 		}
 		if !slices.Contains(node.Status.DeclaredFeatures, "DRAOptionalNodeOperations") {
 			return &reason{
@@ -158,7 +160,7 @@ func (c *checks) checkStatic(ctx context.Context, d *allocator.Device) *reason {
 	}
 	inUse := c.checkInUse(d)
 	if r := c.checkSelectors(ctx, d); r != nil {
-		if r.code == api.SelectorError && inUse != nil && !c.request.all() {
+		if r.code == api.SelectorError && inUse != nil && !c.request.All() {
 			// The allocator does not get to see the error.
 			return inUse
 		}
@@ -183,7 +185,7 @@ func (c *checks) checkStatic(ctx context.Context, d *allocator.Device) *reason {
 }
 
 func (c *checks) checkInUse(d *allocator.Device) *reason {
-	if c.request.adminAccess || !c.alloc.InUse(d.ID) {
+	if c.request.AdminAccess || !c.alloc.InUse(d.ID) {
 		return nil
 	}
 	r := &reason{
@@ -206,7 +208,7 @@ func (c *checks) checkBinding(d *allocator.Device) *reason {
 	return &reason{
 		rank: rankBinding, code: api.BindingConditionsUnsupported, label: "binding conditions",
 		text: allocator.NeedsBindingGates,
-		fact: api.Evidence{Object: sliceObject(d), Path: devicePath(d, "bindingConditions"), Found: strings.Join(d.BindingConditions, ", ")},
+		fact: api.Evidence{Object: fieldpath.Slice(d), Path: fieldpath.Device(d, "bindingConditions"), Found: strings.Join(d.BindingConditions, ", ")},
 	}
 }
 
@@ -236,9 +238,9 @@ func (c *checks) checkSelectors(ctx context.Context, d *allocator.Device) *reaso
 	if r := c.checkClass(ctx, d); r != nil {
 		return r
 	}
-	for i, s := range c.request.selectors {
-		path := fmt.Sprintf("%s.selectors[%d].cel.expression", c.request.path, i)
-		if r := c.checkSelector(ctx, d, s, rankSelector, api.RequestSelectorFalse, selectorLabel(i, len(c.request.selectors)), whatif.ClaimObject(c.request.claim), path); r != nil {
+	for i, s := range c.request.Selectors {
+		path := fmt.Sprintf("%s.selectors[%d].cel.expression", c.request.Path, i)
+		if r := c.checkSelector(ctx, d, s, rankSelector, api.RequestSelectorFalse, selectorLabel(i, len(c.request.Selectors)), whatif.ClaimObject(c.request.Claim), path); r != nil {
 			return r
 		}
 	}
@@ -287,12 +289,12 @@ func (c *checks) checkCapacity(d *allocator.Device, rank int) *reason {
 	if rank == rankCapacityLeft {
 		used = c.alloc.Consumed(d.ID)
 	}
-	short, err := capacityShortage(c.request.capacity, d.Device, used, c.enabled("DRAFractionalCapacityRange"))
+	short, err := capacityShortage(c.request.Capacity, d.Device, used, c.enabled("DRAFractionalCapacityRange"))
 	switch {
 	case err != nil:
 		return &reason{
 			rank: rank, code: api.CapacityInsufficient, label: "capacity", text: err.Error(), lack: "with a capacity that cannot be shared out",
-			fact: api.Evidence{Object: sliceObject(d), Path: devicePath(d, "capacity")},
+			fact: api.Evidence{Object: fieldpath.Slice(d), Path: fieldpath.Device(d, "capacity")},
 		}
 	case short == nil:
 		return nil
@@ -300,7 +302,7 @@ func (c *checks) checkCapacity(d *allocator.Device, rank int) *reason {
 	return &reason{
 		rank: rank, code: api.CapacityInsufficient, label: "capacity", text: short.message, wanted: short.required, lack: short.lack,
 		fact: api.Evidence{
-			Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("capacity[%q]", short.capacity)),
+			Object: fieldpath.Slice(d), Path: fieldpath.Device(d, fmt.Sprintf("capacity[%q]", short.capacity)),
 			Found: short.found, Wanted: short.wanted,
 		},
 	}
@@ -314,42 +316,29 @@ func (c *checks) checkTaints(d *allocator.Device) *reason {
 		if taint.Effect != resourceapi.DeviceTaintEffectNoSchedule && taint.Effect != resourceapi.DeviceTaintEffectNoExecute {
 			continue
 		}
-		if slices.ContainsFunc(c.request.tolerations, func(t resourceapi.DeviceToleration) bool {
+		if slices.ContainsFunc(c.request.Tolerations, func(t resourceapi.DeviceToleration) bool {
 			return resourceclaim.ToleratesTaint(t, taint)
 		}) {
 			continue
 		}
-		holder, path := tainter(c.alloc, d, taint)
+		holder, path := fieldpath.TaintSource(c.alloc, d, taint)
 		return &reason{
 			rank: rankTaint, code: api.DeviceTainted, label: "tainted", text: taint.String(),
-			fact: api.Evidence{Object: holder, Path: path, Found: taint.String(), Wanted: "a toleration in " + c.request.path + ".tolerations"},
+			fact: api.Evidence{Object: holder, Path: path, Found: taint.String(), Wanted: "a toleration in " + c.request.Path + ".tolerations"},
 		}
 	}
 	return nil
-}
-
-// tainter finds the object that a taint comes from: the slice or a rule.
-func tainter(alloc *allocator.Allocator, d *allocator.Device, taint resourceapi.DeviceTaint) (holder, path string) {
-	if rule := alloc.TaintRule(d, taint); rule != nil {
-		return whatif.Object("DeviceTaintRule", "", rule.Name), "spec.taint"
-	}
-	return sliceObject(d), devicePath(d, "taints")
-}
-
-func taintEvidence(alloc *allocator.Allocator, d *allocator.Device, taint resourceapi.DeviceTaint) api.Evidence {
-	holder, path := tainter(alloc, d, taint)
-	return api.Evidence{Object: holder, Path: path, Found: taint.String()}
 }
 
 // checkConstraints finds devices that no constraint can ever take, whatever
 // the other devices are: those without the attribute, and those of which it is
 // an empty list (attributeAsSet of structured/internal/experimental).
 func (c *checks) checkConstraints(ctx context.Context, d *allocator.Device) *reason {
-	for _, constraint := range c.request.constraints {
-		name := constraint.attribute
-		fact := api.Evidence{Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("attributes[%q]", name)), Found: "not set", Wanted: constraint.String()}
-		if at := c.request.derivedAt(name); at >= 0 {
-			fact.Object, fact.Path = whatif.ClaimObject(c.request.claim), fmt.Sprintf("%s.derivedAttributes[%d]", c.request.path, at)
+	for _, constraint := range c.request.Constraints {
+		name := constraint.Attribute
+		fact := api.Evidence{Object: fieldpath.Slice(d), Path: fieldpath.Device(d, fmt.Sprintf("attributes[%q]", name)), Found: "not set", Wanted: constraint.String()}
+		if at := c.request.DerivedAt(name); at >= 0 {
+			fact.Object, fact.Path = whatif.ClaimObject(c.request.Claim), fmt.Sprintf("%s.derivedAttributes[%d]", c.request.Path, at)
 			if !c.enabled("DRADerivedAttributes") {
 				return featureOff(rankConstraint, "DRADerivedAttributes", fact.Object, fact.Path)
 			}
@@ -380,8 +369,8 @@ func (c *checks) checkConstraints(ctx context.Context, d *allocator.Device) *rea
 // attribute looks up what a constraint compares: a derived attribute of the
 // request or else one of the device.
 func (c *checks) attribute(ctx context.Context, d *allocator.Device, name resourceapi.FullyQualifiedName) (resourceapi.DeviceAttribute, bool, error) {
-	if at := c.request.derivedAt(name); at >= 0 && c.enabled("DRADerivedAttributes") {
-		derived := &c.request.derived[at]
+	if at := c.request.DerivedAt(name); at >= 0 && c.enabled("DRADerivedAttributes") {
+		derived := &c.request.Derived[at]
 		value, err := c.selectors.DerivedAttribute(ctx, derived, d.ID.Driver, d.Device)
 		if err != nil || value == nil {
 			return resourceapi.DeviceAttribute{}, false, err
@@ -409,7 +398,7 @@ func (c *checks) nearAttribute(name resourceapi.FullyQualifiedName) string {
 // missingEverywhere reports whether no device at all has an attribute that a
 // constraint is about, and the request does not derive it.
 func (c *checks) missingEverywhere(name resourceapi.FullyQualifiedName) bool {
-	return c.request.derivedAt(name) < 0 && c.catalog.words().Count(selector.Attribute(resourceapi.QualifiedName(name), "")) == 0
+	return c.request.DerivedAt(name) < 0 && c.catalog.words().Count(selector.Attribute(resourceapi.QualifiedName(name), "")) == 0
 }
 
 // meantAttribute suggests an attribute that some device has.
@@ -422,16 +411,4 @@ func featureOff(rank int, gate, holder, path string) *reason {
 		rank: rank, code: api.FeatureDisabled, label: "feature off", text: "needs the feature gate " + gate,
 		fact: api.Evidence{Object: holder, Path: path, Wanted: gate + "=true"},
 	}
-}
-
-func sliceObject(d *allocator.Device) string { return whatif.Object("ResourceSlice", "", d.Slice.Name) }
-
-func poolObject(p *allocator.Pool) string { return whatif.Object("Pool", p.Driver, p.Name) }
-
-func devicePath(d *allocator.Device, field string) string {
-	return fmt.Sprintf("spec.devices[name=%s].%s", d.ID.Device, field)
-}
-
-func counterPath(use allocator.CounterUse) string {
-	return fmt.Sprintf("spec.sharedCounters[name=%s].counters[%s]", use.CounterSet, use.Counter)
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -36,7 +38,7 @@ func (l *checkList) add(check, label string, reasons ...*reason) bool {
 			text = ""
 		}
 		if r.claim != nil {
-			text = "to claim " + qualifiedName(r.claim)
+			text = "to claim " + naming.Qualified(r.claim)
 		}
 		if requirement := r.requirement(); requirement != "" {
 			text += ", " + requirement
@@ -74,7 +76,7 @@ func (x *inquiry) deviceChecks(ctx context.Context, c *checks, d *allocator.Devi
 	class := c.checkClass(ctx, d)
 	otherClass := class != nil && class.code == api.ClassSelectorFalse
 	if otherClass || class == nil {
-		l.add("Class", "class "+c.request.class, class)
+		l.add("Class", "class "+c.request.Class, class)
 	}
 	reached, usable := x.checkPlace(l, d, node)
 	l.add("BindingConditions", "binding conditions", c.checkBinding(d))
@@ -82,11 +84,11 @@ func (x *inquiry) deviceChecks(ctx context.Context, c *checks, d *allocator.Devi
 	if otherClass {
 		l.skip("Selector", "selectors", "not evaluated for devices of other classes")
 	} else {
-		c.listSelectors(ctx, l, d, class, inUse != nil && !c.request.all())
+		c.listSelectors(ctx, l, d, class, inUse != nil && !c.request.All())
 	}
 	capacity := l.add("Capacity", "capacity", c.checkCapacity(d, rankCapacity))
 	gap := x.snap.Gap(snapshot.ResourceClaims)
-	if c.request.adminAccess {
+	if c.request.AdminAccess {
 		l.add("InUse", "not allocated", inUse)
 	} else {
 		l.addUse(gap, "InUse", "not allocated", inUse)
@@ -116,9 +118,9 @@ func (x *inquiry) deviceChecks(ctx context.Context, c *checks, d *allocator.Devi
 		l.addUse(gap, "Partition", "shared counters", c.checkPartition(d))
 	}
 	l.add("Taint", "taints", c.eachTaint(d)...)
-	for _, one := range c.request.constraints {
+	for _, one := range c.request.Constraints {
 		alone, request := *c, *c.request
-		request.constraints = []constraint{one}
+		request.Constraints = []claimspec.Constraint{one}
 		alone.request = &request
 		l.add("Constraint", one.String(), alone.checkConstraints(ctx, d))
 	}
@@ -192,18 +194,18 @@ func (c *checks) listSelectors(ctx context.Context, l *checkList, d *allocator.D
 		l.add("Selector", label, reasons...)
 	}
 	if class != nil {
-		add("class "+c.request.class, class)
+		add("class "+c.request.Class, class)
 		l.skip("Selector", "selectors", "the class fails")
 		return
 	}
-	for i, s := range c.request.selectors {
+	for i, s := range c.request.Selectors {
 		label := "selector"
-		if len(c.request.selectors) > 1 {
+		if len(c.request.Selectors) > 1 {
 			label = fmt.Sprintf("selector %d", i+1)
 		}
-		path := fmt.Sprintf("%s.selectors[%d].cel.expression", c.request.path, i)
+		path := fmt.Sprintf("%s.selectors[%d].cel.expression", c.request.Path, i)
 		check := func(s resourceapi.DeviceSelector) *reason {
-			return c.checkSelector(ctx, d, s, rankSelector, api.RequestSelectorFalse, label, whatif.ClaimObject(c.request.claim), path)
+			return c.checkSelector(ctx, d, s, rankSelector, api.RequestSelectorFalse, label, whatif.ClaimObject(c.request.Claim), path)
 		}
 		whole := check(s)
 		if whole == nil || whole.code != api.RequestSelectorFalse {

@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -34,7 +35,7 @@ func (x *inquiry) deviceFacts(d *allocator.Device) *api.DeviceExplanation {
 		out.Attributes = append(out.Attributes, api.DeviceValue{Name: string(name), Value: selector.Literal(d.Attributes[name])})
 	}
 	for _, taint := range d.Taints {
-		out.Taints = append(out.Taints, api.TaintEvidence{Taint: taint.String(), Since: taint.TimeAdded, Evidence: taintEvidence(x.site.alloc, d, taint)})
+		out.Taints = append(out.Taints, api.TaintEvidence{Taint: taint.String(), Since: taint.TimeAdded, Evidence: fieldpath.TaintEvidence(x.site.alloc, d, taint)})
 	}
 	if gap := x.snap.Gap(snapshot.ResourceClaims); gap != nil && (out.Shared || !x.site.alloc.InUse(d.ID)) {
 		out.HoldersUnknown = gap.Reason

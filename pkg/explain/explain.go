@@ -18,7 +18,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -231,7 +233,7 @@ func (x *inquiry) bound(pod *corev1.Pod) {
 	for i := range x.subject.claims {
 		pc := &x.subject.claims[i]
 		switch {
-		case pc.ExtendedResources && pc.Generated && x.hides(snapshot.ResourceClaims, pod.Namespace):
+		case pc.ExtendedResources && pc.Generated && lifecycle.Hides(x.snap, snapshot.ResourceClaims, pod.Namespace):
 			unreadable = fmt.Errorf("the claim for the extended resources of the pod %w", allocator.ErrClaimUnreadable)
 		case pc.Problem == nil:
 		case errors.Is(pc.Problem, allocator.ErrClaimUnreadable):
@@ -262,7 +264,7 @@ func (x *inquiry) bound(pod *corev1.Pod) {
 func (x *inquiry) problems() bool {
 	for i := range x.subject.claims {
 		pc := &x.subject.claims[i]
-		if pc.Problem == nil && x.fullForPod(pc.Claim) {
+		if pc.Problem == nil && lifecycle.FullForPod(x.site.alloc, x.subject.pod, pc.Claim) {
 			x.settle(api.Error, api.ClaimNotReady, fmt.Sprintf("claim %s has reached the limit of %d consumers (status.reservedFor)", pc.Claim.Name, resourceapi.ResourceClaimReservedForMaxSize))
 			return true
 		}
@@ -357,7 +359,7 @@ func (x *inquiry) refused() bool {
 				return true
 			}
 		}
-		for _, alternatives := range requestsOf(c.claim) {
+		for _, alternatives := range claimspec.Requests(c.claim) {
 			for _, r := range alternatives {
 				if x.classMissing(r) {
 					return true
@@ -368,29 +370,29 @@ func (x *inquiry) refused() bool {
 	return false
 }
 
-func (x *inquiry) classMissing(r *request) bool {
-	if x.snap.Class(r.class) != nil {
+func (x *inquiry) classMissing(r *claimspec.Request) bool {
+	if x.snap.Class(r.Class) != nil {
 		return false
 	}
 	if gap := x.snap.Gap(snapshot.ResourceClasses); gap != nil {
-		x.settle(api.Undetermined, api.ClassNotFound, fmt.Sprintf("request %s needs DeviceClass %s, which could not be read: %s", r.name, r.class, gap.Reason))
+		x.settle(api.Undetermined, api.ClassNotFound, fmt.Sprintf("request %s needs DeviceClass %s, which could not be read: %s", r.Name, r.Class, gap.Reason))
 		return true
 	}
 	names := make([]string, 0, len(x.snap.Classes))
 	for _, class := range x.snap.Classes {
 		names = append(names, class.Name)
 	}
-	hint := naming.DidYouMean(r.class, names)
+	hint := naming.DidYouMean(r.Class, names)
 	if hint == "" {
 		hint = "; no DeviceClass exists"
 		if len(names) > 0 {
 			hint = "; existing classes: " + english.Sample(names, 10)
 		}
 	}
-	if driver := x.snap.InstalledWith(r.class); driver != "" {
+	if driver := x.snap.InstalledWith(r.Class); driver != "" {
 		hint = fmt.Sprintf("; it is installed with the driver %s, and no part of its preview: lay it over the cluster too, with -f", driver)
 	}
-	x.settle(api.Error, api.ClassNotFound, fmt.Sprintf("request %s: DeviceClass %s does not exist%s", r.name, r.class, hint))
+	x.settle(api.Error, api.ClassNotFound, fmt.Sprintf("request %s: DeviceClass %s does not exist%s", r.Name, r.Class, hint))
 	return true
 }
 
@@ -501,13 +503,13 @@ func (x *inquiry) account(ctx context.Context, c *claimInquiry) error {
 		pools = len(x.site.pools[x.subject.only.Name])
 	}
 	explained := &x.out.Claims[c.index]
-	for _, alternatives := range requestsOf(c.claim) {
+	for _, alternatives := range claimspec.Requests(c.claim) {
 		var funnels []*funnel
 		for _, r := range alternatives {
 			f, err := newFunnel(ctx, x.site, x.subject.only, &checks{
 				alloc: x.site.alloc, snap: x.snap, selectors: x.selectors, channel: x.site.alloc.Features().Channel,
 				extendedResource: x.extendedResource(c, r),
-				request:          r, class: x.snap.Class(r.class), catalog: x.catalog,
+				request:          r, class: x.snap.Class(r.Class), catalog: x.catalog,
 				static: map[*resourceapi.Device]*reason{},
 			})
 			if err != nil {
@@ -515,14 +517,14 @@ func (x *inquiry) account(ctx context.Context, c *claimInquiry) error {
 			}
 			funnels = append(funnels, f)
 			request := f.explanation(pools)
-			if place, ok := x.extendedPlace(c.claim, r.base); ok {
+			if place, ok := x.extendedPlace(c.claim, r.Base); ok {
 				request.Container = place.container.Name
 			}
 			explained.Requests = append(explained.Requests, request)
 		}
 		c.funnels = append(c.funnels, funnels)
 	}
-	for _, constraint := range claimConstraints(c.claim) {
+	for _, constraint := range claimspec.Constraints(c.claim) {
 		explained.Constraints = append(explained.Constraints, constraint.String())
 	}
 	return nil
@@ -530,12 +532,12 @@ func (x *inquiry) account(ctx context.Context, c *claimInquiry) error {
 
 // extendedResource names what a container asks for by a request of the claim
 // for extended resources.
-func (x *inquiry) extendedResource(c *claimInquiry, r *request) string {
+func (x *inquiry) extendedResource(c *claimInquiry, r *claimspec.Request) string {
 	if !x.subject.claims[c.index].ExtendedResources {
 		return ""
 	}
-	if class := x.snap.Class(r.class); class != nil && class.Spec.ExtendedResourceName != nil {
+	if class := x.snap.Class(r.Class); class != nil && class.Spec.ExtendedResourceName != nil {
 		return *class.Spec.ExtendedResourceName
 	}
-	return resourceapi.ResourceDeviceClassPrefix + r.class
+	return resourceapi.ResourceDeviceClassPrefix + r.Class
 }

@@ -18,7 +18,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -162,14 +164,14 @@ func (s *scene) askedFacts() {
 	}
 	s.presenceFacts()
 	for i, claim := range s.claims {
-		for j, c := range claimConstraints(claim) {
+		for j, c := range claimspec.Constraints(claim) {
 			text := "all devices must have " + c.String()
-			if c.distinct {
+			if c.Distinct {
 				text = "devices must have " + c.String()
 			}
 			s.facts = append(s.facts, fact{
 				kind: factConstraint, text: text, at: requestPlace{claim: i}, constraint: j,
-				evidence: api.Evidence{Object: whatif.ClaimObject(claim), Path: c.path, Found: string(c.attribute)},
+				evidence: api.Evidence{Object: whatif.ClaimObject(claim), Path: c.Path, Found: string(c.Attribute)},
 			})
 		}
 	}
@@ -336,9 +338,9 @@ func (x *inquiry) requestTitle(claim int, name string) string {
 }
 
 // titleOfRequest is [inquiry.requestTitle] of a request that has a funnel.
-func (x *inquiry) titleOfRequest(r *request) string {
-	claim := slices.IndexFunc(x.claims, func(c claimInquiry) bool { return c.claim == r.claim })
-	return x.requestTitle(claim, r.name)
+func (x *inquiry) titleOfRequest(r *claimspec.Request) string {
+	claim := slices.IndexFunc(x.claims, func(c claimInquiry) bool { return c.claim == r.Claim })
+	return x.requestTitle(claim, r.Name)
 }
 
 // wayFacts lists what is in the way on the node.
@@ -390,11 +392,11 @@ func (s *scene) poolFacts() {
 		for j := range pools[i].Devices {
 			d := &pools[i].Devices[j]
 			if len(d.BindingConditions) > 0 {
-				gate("DRADeviceBindingConditions", sliceObject(d), devicePath(d, "bindingConditions"), "device "+d.ID.Device)
-				gate("DRAResourceClaimDeviceStatus", sliceObject(d), devicePath(d, "bindingConditions"), "device "+d.ID.Device)
+				gate("DRADeviceBindingConditions", fieldpath.Slice(d), fieldpath.Device(d, "bindingConditions"), "device "+d.ID.Device)
+				gate("DRAResourceClaimDeviceStatus", fieldpath.Slice(d), fieldpath.Device(d, "bindingConditions"), "device "+d.ID.Device)
 			}
 			if len(d.ConsumesCounters) > 0 {
-				gate("DRAPartitionableDevices", sliceObject(d), devicePath(d, "consumesCounters"), "device "+d.ID.Device)
+				gate("DRAPartitionableDevices", fieldpath.Slice(d), fieldpath.Device(d, "consumesCounters"), "device "+d.ID.Device)
 			}
 		}
 	}
@@ -404,7 +406,7 @@ func (s *scene) poolFacts() {
 				kind: factPool, pool: pool.Pool,
 				text: fmt.Sprintf("pool %s of %s is incomplete: %s", pool.Pool.Name, pool.Pool.Driver, pool.Pool.WhyIncomplete()),
 				evidence: api.Evidence{
-					Object: poolObject(pool.Pool), Path: "spec.pool.resourceSliceCount",
+					Object: fieldpath.Pool(pool.Pool), Path: "spec.pool.resourceSliceCount",
 					Found: english.Count(len(pool.Pool.Slices), "slice"), Wanted: strconv.FormatInt(pool.Pool.Expected, 10),
 				},
 			})
@@ -445,7 +447,7 @@ func (s *scene) taintFacts() {
 		s.facts = append(s.facts, fact{
 			kind: factTaint, taint: taint, tainted: device,
 			text:     fmt.Sprintf("taint %s on %s is not tolerated", taint, english.Sample(found[key].devices, 4)),
-			evidence: taintEvidence(s.x.site.alloc, device, taint),
+			evidence: fieldpath.TaintEvidence(s.x.site.alloc, device, taint),
 		})
 	}
 }
@@ -500,7 +502,7 @@ func (s *scene) counterFacts() {
 			continue
 		}
 		of := fmt.Sprintf("%s share counter set %s of pool %s", english.JoinAnd(shortList(users[key])), key.name, key.pool.Name)
-		evidence := api.Evidence{Object: poolObject(key.pool), Path: fmt.Sprintf("spec.sharedCounters[name=%s]", key.name)}
+		evidence := api.Evidence{Object: fieldpath.Pool(key.pool), Path: fmt.Sprintf("spec.sharedCounters[name=%s]", key.name)}
 		s.facts = append(s.facts, fact{kind: factCounters, text: of, pool: key.pool, counterSet: key.name, evidence: evidence})
 		if grouped[key] && s.x.site.alloc.FeatureEnabled("DRADeviceCompatibilityGroups") {
 			s.facts = append(s.facts, fact{

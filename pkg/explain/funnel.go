@@ -16,7 +16,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -59,7 +61,7 @@ func (u unsuitableNode) evidence() api.Evidence {
 // funnel accounts for every device of every pool for one request.
 type funnel struct {
 	checks  *checks
-	request *request
+	request *claimspec.Request
 	// reasons has the furthest reason over all nodes, nil for a device that is
 	// eligible on at least one.
 	reasons map[*resourceapi.Device]*reason
@@ -223,7 +225,7 @@ func poolReason(pool *allocator.NodePool) *reason {
 			rank: rankPool, code: api.PoolIncomplete, label: "pool incomplete",
 			text: text,
 			fact: api.Evidence{
-				Object: poolObject(pool.Pool), Path: "spec.pool.resourceSliceCount",
+				Object: fieldpath.Pool(pool.Pool), Path: "spec.pool.resourceSliceCount",
 				Found: english.Count(len(pool.Pool.Slices), "slice"), Wanted: fmt.Sprint(pool.Pool.Expected),
 			},
 		}
@@ -231,7 +233,7 @@ func poolReason(pool *allocator.NodePool) *reason {
 		return &reason{
 			rank: rankPool, code: api.PoolInvalid, label: "pool invalid",
 			text: fmt.Sprintf("pool %s: %s", pool.Pool.Name, pool.Invalid),
-			fact: api.Evidence{Object: poolObject(pool.Pool), Found: pool.Invalid},
+			fact: api.Evidence{Object: fieldpath.Pool(pool.Pool), Found: pool.Invalid},
 		}
 	default:
 		return nil
@@ -242,7 +244,7 @@ func obsoleteReason(pool *allocator.Pool) *reason {
 	return &reason{
 		rank: rankObsolete, code: api.PoolObsolete, label: "obsolete",
 		text: fmt.Sprintf("older than generation %d of pool %s", pool.Generation, pool.Name),
-		fact: api.Evidence{Object: poolObject(pool), Path: "spec.pool.generation", Wanted: fmt.Sprint(pool.Generation)},
+		fact: api.Evidence{Object: fieldpath.Pool(pool), Path: "spec.pool.generation", Wanted: fmt.Sprint(pool.Generation)},
 	}
 }
 
@@ -292,7 +294,7 @@ func (f *funnel) addRest() {
 func unreached(snap *snapshot.Snapshot, d *allocator.Device) *reason {
 	name, all, selector := d.NodeSelection()
 	text, field := allocator.OutOfReach(snap, d), "nodeName"
-	fact := api.Evidence{Object: sliceObject(d), Wanted: "a node of the cluster"}
+	fact := api.Evidence{Object: fieldpath.Slice(d), Wanted: "a node of the cluster"}
 	switch {
 	case name != nil && *name != "":
 		fact.Found = *name
@@ -302,7 +304,7 @@ func unreached(snap *snapshot.Snapshot, d *allocator.Device) *reason {
 		field, fact.Found = "nodeSelector", deviceNodes(d)
 	}
 	if fact.Path = "spec." + field; perDevice(d.Slice) {
-		fact.Path = devicePath(d, field)
+		fact.Path = fieldpath.Device(d, field)
 	}
 	return &reason{rank: rankReach, code: api.NodeNotReachable, label: "not reachable", text: text, fact: fact}
 }
@@ -321,11 +323,11 @@ func (f *funnel) otherClass(device *resourceapi.Device) bool {
 func (f *funnel) explanation(pools int) api.RequestExplanation {
 	r := f.request
 	out := api.RequestExplanation{
-		Name: r.name, DeviceClass: r.class, Mode: string(r.mode), AdminAccess: r.adminAccess,
+		Name: r.Name, DeviceClass: r.Class, Mode: string(r.Mode), AdminAccess: r.AdminAccess,
 		Considered: len(f.devices), Pools: pools, EligibleNodes: len(f.eligible),
 	}
-	if !r.all() {
-		out.Needs = r.count
+	if !r.All() {
+		out.Needs = r.Count
 	}
 	out.ExtendedResource = f.checks.extendedResource
 	for node, count := range f.eligible {
@@ -429,7 +431,7 @@ func (g *rejectionGroup) add(d *allocator.Device, r *reason) {
 // only: the most frequent ones.
 const maxEvidence = 10
 
-func (g *rejectionGroup) rejection(r *request, most int) api.Rejection {
+func (g *rejectionGroup) rejection(r *claimspec.Request, most int) api.Rejection {
 	facts := make([]api.Evidence, 0, len(g.facts))
 	for fact, count := range g.facts {
 		fact.Count = count
@@ -447,7 +449,7 @@ func (g *rejectionGroup) rejection(r *request, most int) api.Rejection {
 // maxTexts is how many different facts a message names.
 const maxTexts = 3
 
-func (g *rejectionGroup) message(r *request) string {
+func (g *rejectionGroup) message(r *claimspec.Request) string {
 	if g.code == api.DeviceAllocated {
 		return HoldersText(g.holders())
 	}
@@ -468,7 +470,7 @@ func (g *rejectionGroup) message(r *request) string {
 		message += comma + g.requirement
 	}
 	if g.lacks != (selector.Reading{}) && len(g.texts) == 1 {
-		message += g.lacking(r.class)
+		message += g.lacking(r.Class)
 	}
 	if hint := g.hint(); hint != "" {
 		message += "; " + hint

@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 )
 
 // The allocator tries all combinations, and their number can be beyond all
@@ -231,10 +232,10 @@ func (x *inquiry) combinations(node string) float64 {
 		for _, alternatives := range claim.funnels {
 			most := 0.0
 			for _, f := range alternatives {
-				if f.request.all() {
+				if f.request.All() {
 					continue
 				}
-				most = max(most, combinationsOf(f.eligible[node], f.request.count))
+				most = max(most, combinationsOf(f.eligible[node], f.request.Count))
 			}
 			bits += most
 		}
@@ -247,15 +248,15 @@ func (x *inquiry) combinations(node string) float64 {
 func mostCombinations(claims []*resourceapi.ResourceClaim, devices int) float64 {
 	bits := 0.0
 	for _, claim := range claims {
-		for _, alternatives := range requestsOf(claim) {
+		for _, alternatives := range claimspec.Requests(claim) {
 			most := 0.0
 			for _, r := range alternatives {
 				switch {
-				case r.all():
-				case r.count > int64(devices/2):
+				case r.All():
+				case r.Count > int64(devices/2):
 					most = max(most, float64(devices))
 				default:
-					most = max(most, combinationsOf(devices, r.count))
+					most = max(most, combinationsOf(devices, r.Count))
 				}
 			}
 			bits += most

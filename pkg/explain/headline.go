@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -88,12 +89,12 @@ func (x *inquiry) largest(u unsuitableNode) string {
 func (x *inquiry) asks() string {
 	var parts []string
 	for i := range x.claims {
-		constraints := claimConstraints(x.claims[i].claim)
+		constraints := claimspec.Constraints(x.claims[i].claim)
 		for _, alternatives := range x.claims[i].funnels {
 			if len(alternatives) == 0 {
 				continue
 			}
-			parts = append(parts, x.requestTitle(i, alternatives[0].request.base)+" needs "+neededText(alternatives))
+			parts = append(parts, x.requestTitle(i, alternatives[0].request.Base)+" needs "+neededText(alternatives))
 		}
 		if len(parts) == 0 {
 			continue
@@ -117,8 +118,8 @@ func neededText(alternatives []*funnel) string {
 	var texts []string
 	for _, f := range alternatives {
 		text := "all devices that match"
-		if !f.request.all() {
-			text = english.Count(int(min(f.request.count, 1<<30)), "device")
+		if !f.request.All() {
+			text = english.Count(int(min(f.request.Count, 1<<30)), "device")
 		}
 		if !slices.Contains(texts, text) {
 			texts = append(texts, text)
@@ -190,11 +191,11 @@ func (x *inquiry) noDevices() string {
 			}
 			var classes []string
 			for _, f := range alternatives {
-				if !slices.Contains(classes, f.request.class) {
-					classes = append(classes, f.request.class)
+				if !slices.Contains(classes, f.request.Class) {
+					classes = append(classes, f.request.Class)
 				}
 			}
-			text := fmt.Sprintf("no node has devices of class %s, which request %s needs", english.JoinOr(classes), alternatives[0].request.base)
+			text := fmt.Sprintf("no node has devices of class %s, which request %s needs", english.JoinOr(classes), alternatives[0].request.Base)
 			if len(x.snap.Slices) == 0 {
 				return text + ": there are no ResourceSlices, so no driver has published any device"
 			}
@@ -215,18 +216,18 @@ func (x *inquiry) noAttribute() string {
 	}
 	for i := range x.claims {
 		for _, alternatives := range x.claims[i].funnels {
-			for _, c := range claimConstraints(x.claims[i].claim) {
-				missing := func(f *funnel) bool { return c.appliesTo(f.request) && f.checks.missingEverywhere(c.attribute) }
+			for _, c := range claimspec.Constraints(x.claims[i].claim) {
+				missing := func(f *funnel) bool { return c.AppliesTo(f.request) && f.checks.missingEverywhere(c.Attribute) }
 				if len(alternatives) == 0 || slices.ContainsFunc(alternatives, func(f *funnel) bool { return !missing(f) }) {
 					continue
 				}
 				what := "must be the same for all devices"
-				if c.distinct {
+				if c.Distinct {
 					what = "must differ from device to device"
 				}
 				f := alternatives[0]
 				return fmt.Sprintf("no device has the attribute %s, which %s of %s%s",
-					c.attribute, what, x.requestTitle(i, f.request.base), f.checks.meantAttribute(c.attribute))
+					c.Attribute, what, x.requestTitle(i, f.request.Base), f.checks.meantAttribute(c.Attribute))
 			}
 		}
 	}
@@ -237,7 +238,7 @@ func (x *inquiry) noAttribute() string {
 func (x *inquiry) classHint(claim, request int) string {
 	for _, f := range x.claims[claim].funnels[request] {
 		for _, r := range x.out.Claims[x.claims[claim].index].Requests {
-			if r.Name != f.request.name {
+			if r.Name != f.request.Name {
 				continue
 			}
 			for _, rejection := range r.Rejected {
@@ -274,7 +275,7 @@ func (x *inquiry) apart(ctx context.Context, list []*prospect) string {
 			if len(alternatives) == 0 {
 				continue
 			}
-			s := served{name: alternatives[0].request.base}
+			s := served{name: alternatives[0].request.Base}
 			if len(x.claims) > 1 && x.claims[i].claim.Name != "" {
 				s.name = x.claims[i].claim.Name + "." + s.name
 			}

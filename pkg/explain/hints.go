@@ -19,7 +19,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -33,7 +37,7 @@ func (x *inquiry) addHints() {
 		return
 	}
 	x.unusedClaims()
-	if pod := x.subject.pod; pod == nil || waits(pod) {
+	if pod := x.subject.pod; pod == nil || lifecycle.Waits(pod) {
 		x.queueHint()
 		x.droppedHints()
 		x.driverHints()
@@ -109,6 +113,12 @@ func (x *inquiry) notAdmitted() (*snapshot.QueuedWorkload, *metav1.Condition) {
 	return nil, nil
 }
 
+// kueueHinted reports whether a hint says what Kueue waits for.
+func (x *inquiry) kueueHinted() bool {
+	queued, _ := x.notAdmitted()
+	return queued != nil
+}
+
 // droppedHints names fields that were applied and that the API server did not
 // store.
 func (x *inquiry) droppedHints() {
@@ -127,7 +137,7 @@ func (x *inquiry) droppedHints() {
 		for _, field := range snapshot.DroppedFields(holder) {
 			x.hint(
 				fmt.Sprintf("%s %s lacks the field %s, which was applied: the API server drops it while its feature gate %s is off%s",
-					kind, qualifiedName(holder), field.Path, field.Gate, since),
+					kind, naming.Qualified(holder), field.Path, field.Gate, since),
 				api.Evidence{Object: name, Path: field.Path, Found: "not set", Wanted: "as in the annotation " + corev1.LastAppliedConfigAnnotation},
 			)
 		}
@@ -141,22 +151,14 @@ func (x *inquiry) droppedHints() {
 		if template := x.snap.Template(pc.Claim.Namespace, pc.Template); template != nil {
 			tell(api.KindTemplate, template)
 		}
-		for _, alternatives := range requestsOf(pc.Claim) {
+		for _, alternatives := range claimspec.Requests(pc.Claim) {
 			for _, r := range alternatives {
-				if class := x.snap.Class(r.class); class != nil {
+				if class := x.snap.Class(r.Class); class != nil {
 					tell("DeviceClass", class)
 				}
 			}
 		}
 	}
-}
-
-// qualifiedName is "namespace/name", or the name of what has no namespace.
-func qualifiedName(o metav1.Object) string {
-	if o.GetNamespace() == "" {
-		return o.GetName()
-	}
-	return o.GetNamespace() + "/" + o.GetName()
 }
 
 // taintRuleHints names rules that taint everything.
@@ -224,9 +226,9 @@ func (x *inquiry) attributeHints() {
 					if r := f.reasons[d.Device]; r == nil || r.code != api.AttributeMissing {
 						continue
 					}
-					for _, c := range f.request.constraints {
-						if !seen[c.attribute] {
-							seen[c.attribute] = x.attributeHint(d, c.attribute)
+					for _, c := range f.request.Constraints {
+						if !seen[c.Attribute] {
+							seen[c.Attribute] = x.attributeHint(d, c.Attribute)
 						}
 					}
 				}
@@ -259,7 +261,7 @@ func (x *inquiry) attributeHint(d *allocator.Device, wanted resourceapi.FullyQua
 			text = fmt.Sprintf("%s of %s counts as %s/%s (%s), not as %s: a name without a domain belongs to the domain of the driver",
 				name, d.ID.Device, d.ID.Driver, id, selector.Literal(value), wanted)
 		}
-		x.hint(text, api.Evidence{Object: sliceObject(d), Path: devicePath(d, fmt.Sprintf("attributes[%q]", name)), Found: selector.Literal(value), Wanted: "attribute " + string(wanted)})
+		x.hint(text, api.Evidence{Object: fieldpath.Slice(d), Path: fieldpath.Device(d, fmt.Sprintf("attributes[%q]", name)), Found: selector.Literal(value), Wanted: "attribute " + string(wanted)})
 		return true
 	}
 	return false
@@ -310,7 +312,7 @@ func (x *inquiry) preemptionHint() {
 	}
 	x.hint(
 		fmt.Sprintf("devices are never preempted: pod %s keeps %s/%s, although its priority %d is lower than that of pod %s, %d",
-			qualifiedName(lowest), held.Result.Pool, held.Result.Device, ptr.Deref(lowest.Spec.Priority, 0), pod.Name, priority),
+			naming.Qualified(lowest), held.Result.Pool, held.Result.Device, ptr.Deref(lowest.Spec.Priority, 0), pod.Name, priority),
 		api.Evidence{
 			Object: whatif.Object(api.KindPod, lowest.Namespace, lowest.Name), Path: "spec.priority",
 			Found: fmt.Sprint(ptr.Deref(lowest.Spec.Priority, 0)), Wanted: fmt.Sprint(priority),
@@ -338,7 +340,7 @@ func (x *inquiry) autoscalerHint() {
 		did = "set out to add a node"
 	}
 	when := ""
-	if said := eventTime(event); !said.IsZero() {
+	if said := lifecycle.EventTime(event); !said.IsZero() {
 		age := x.snap.Now().Sub(said.Time)
 		if age > autoscalerMemory {
 			return
@@ -358,7 +360,7 @@ func (x *inquiry) lastEvent(pod *corev1.Pod, reasons ...string) *corev1.Event {
 			about.UID != "" && pod.UID != "" && about.UID != pod.UID || !slices.Contains(reasons, event.Reason) {
 			continue
 		}
-		if newest == nil || eventTime(event).After(eventTime(newest).Time) {
+		if newest == nil || lifecycle.EventTime(event).After(lifecycle.EventTime(newest).Time) {
 			newest = event
 		}
 	}

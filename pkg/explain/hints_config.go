@@ -13,7 +13,9 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -31,19 +33,19 @@ func (x *inquiry) configHints(ctx context.Context) {
 		if pc.Claim == nil {
 			continue
 		}
-		for _, c := range x.opaqueConfigs(pc) {
-			drivers := x.driversFor(ctx, pc, c.requests)
-			if len(drivers) == 0 || slices.Contains(drivers, c.opaque.Driver) || seen[c.object+c.path] {
+		for _, c := range lifecycle.OpaqueConfigs(x.snap, pc) {
+			drivers := x.driversFor(ctx, pc, c.Requests)
+			if len(drivers) == 0 || slices.Contains(drivers, c.Opaque.Driver) || seen[c.Object+c.Path] {
 				continue
 			}
-			seen[c.object+c.path] = true
+			seen[c.Object+c.Path] = true
 			devices := "all devices"
 			if pc.Claim.Status.Allocation == nil {
 				devices = "all devices that the claim can get"
 			}
 			x.hint(fmt.Sprintf("the configuration for driver %s (%s of %s %s) is ignored: %s are of driver %s%s",
-				c.opaque.Driver, c.path, c.kind, c.name, devices, english.JoinOr(drivers), naming.DidYouMean(c.opaque.Driver, drivers)),
-				api.Evidence{Object: c.object, Path: c.path + ".opaque.driver", Found: c.opaque.Driver, Wanted: english.JoinOr(drivers)})
+				c.Opaque.Driver, c.Path, c.Kind, c.Name, devices, english.JoinOr(drivers), naming.DidYouMean(c.Opaque.Driver, drivers)),
+				api.Evidence{Object: c.Object, Path: c.Path + ".opaque.driver", Found: c.Opaque.Driver, Wanted: english.JoinOr(drivers)})
 		}
 	}
 }
@@ -65,12 +67,12 @@ func (x *inquiry) driversFor(ctx context.Context, pc *allocator.PodClaim, reques
 			}
 		}
 	}
-	for _, alternatives := range requestsOf(pc.Claim) {
+	for _, alternatives := range claimspec.Requests(pc.Claim) {
 		for _, r := range alternatives {
-			if !concerned(r.name) {
+			if !concerned(r.Name) {
 				continue
 			}
-			drivers := x.classDrivers(ctx, r.class)
+			drivers := x.classDrivers(ctx, r.Class)
 			if len(drivers) == 0 && pc.Claim.Status.Allocation == nil {
 				return nil
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -18,7 +19,7 @@ import (
 // device is not what anybody wanted.
 func (x *inquiry) unusedClaims() {
 	pod := x.subject.pod
-	if pod == nil || finished(pod) {
+	if pod == nil || lifecycle.Finished(pod) {
 		return
 	}
 	for i, unused := range allocator.UnusedClaims(pod, x.subject.claims) {

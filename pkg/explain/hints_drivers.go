@@ -11,11 +11,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -38,7 +38,7 @@ func (x *inquiry) driverHints() {
 		p := x.publication(driver)
 		x.emptyPoolHint(&p)
 		x.publicationHint(&p)
-		for _, set := range x.daemonSetsOf(driver) {
+		for _, set := range lifecycle.DaemonSets(x.snap, driver) {
 			if !x.daemonPodHints(&p, set) && len(p.published) == 0 {
 				x.placementHint(&p, set)
 			}
@@ -87,7 +87,7 @@ func (x *inquiry) wantedDrivers() []string {
 		for _, alternatives := range x.claims[i].funnels {
 			for _, f := range alternatives {
 				named := x.namedDrivers(f)
-				if published := x.publishing(named); len(published) > 0 {
+				if published := lifecycle.Publishing(x.snap, named); len(published) > 0 {
 					named = published
 				}
 				if len(named) == 0 {
@@ -106,14 +106,6 @@ func (x *inquiry) wantedDrivers() []string {
 	return sortedKeys(found)
 }
 
-// publishing leaves of several drivers, each of which would do, those that have
-// slices.
-func (x *inquiry) publishing(drivers []string) []string {
-	return slices.DeleteFunc(slices.Clone(drivers), func(driver string) bool {
-		return !slices.ContainsFunc(x.snap.Slices, func(s *resourceapi.ResourceSlice) bool { return s.Spec.Driver == driver })
-	})
-}
-
 func sortedKeys(set map[string]bool) []string {
 	keys := make([]string, 0, len(set))
 	for key := range set {
@@ -126,7 +118,7 @@ func sortedKeys(set map[string]bool) []string {
 // namedDrivers lists the drivers that the selectors of a request, or else those
 // of its class, compare device.driver with.
 func (x *inquiry) namedDrivers(f *funnel) []string {
-	lists := [][]resourceapi.DeviceSelector{f.request.selectors}
+	lists := [][]resourceapi.DeviceSelector{f.request.Selectors}
 	if f.checks.class != nil {
 		lists = append(lists, f.checks.class.Spec.Selectors)
 	}
@@ -189,85 +181,9 @@ func nodeNames(nodes []*corev1.Node) string {
 	return english.Sample(names, maxNamed)
 }
 
-// daemonSet is a DaemonSet that runs the plugin of a driver, or seems to.
-type daemonSet struct {
-	*snapshot.Workload
-	// named is true if the pod template has the name of the driver in it.
-	named bool
-}
-
-func (d daemonSet) String() string {
-	text := "DaemonSet " + qualifiedName(d)
-	if !d.named {
-		text += " (a kubelet plugin that by its name belongs to the driver)"
-	}
-	return text
-}
-
-// daemonSetsOf finds the DaemonSets of a driver: those whose pod template has
-// its name in it, or else plugins of the kubelet without the name of any driver
-// whose own name, namespace or image has the maker's name in it ("example" of
-// gpu.example.com).
-func (x *inquiry) daemonSetsOf(driver string) []daemonSet {
-	var named, alike []daemonSet
-	for _, w := range x.snap.Workloads {
-		names, plugin := w.KubeletPlugin()
-		switch {
-		case !plugin:
-		case slices.Contains(names, driver):
-			named = append(named, daemonSet{w, true})
-		case madeBy(w, driver) && !slices.ContainsFunc(names, x.isDriver):
-			alike = append(alike, daemonSet{w, false})
-		}
-	}
-	if len(named) > 0 {
-		return named
-	}
-	return alike
-}
-
-// Drivers are mostly named product.maker.top.
-const (
-	namedTop    = 1
-	namedMaker  = namedTop + 1
-	namedLabels = namedMaker + 1
-)
-
-// isDriver reports whether a name is, or could be, that of a driver, also of one
-// for storage or networks. Version numbers are none.
-func (x *inquiry) isDriver(name string) bool {
-	labels := strings.Split(name, ".")
-	top := labels[len(labels)-namedTop]
-	return slices.Contains(labels, "csi") || len(x.publishing([]string{name})) > 0 ||
-		len(labels) >= namedLabels && !strings.ContainsAny(top, "0123456789")
-}
-
-func madeBy(w *snapshot.Workload, driver string) bool {
-	labels := strings.Split(driver, ".")
-	if len(labels) < namedLabels {
-		return false
-	}
-	name := labels[len(labels)-namedMaker]
-	texts := []string{w.Name, w.Namespace}
-	for i := range w.Template.Spec.Containers {
-		texts = append(texts, withoutRegistry(w.Template.Spec.Containers[i].Image))
-	}
-	return slices.ContainsFunc(texts, func(text string) bool {
-		return slices.Contains(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return strings.ContainsRune("-._/:@", r) }), name)
-	})
-}
-
-// withoutRegistry is the path of an image: who keeps it need not have made it.
-func withoutRegistry(image string) string {
-	if host, path, found := strings.Cut(image, "/"); found && strings.ContainsAny(host, ".:") {
-		return path
-	}
-	return image
-}
-
 // placementHint tells why a DaemonSet has no pods on the nodes that lack
 // devices: the controller looks at labels and taints, and at nothing else.
-func (x *inquiry) placementHint(p *publication, set daemonSet) {
+func (x *inquiry) placementHint(p *publication, set lifecycle.DaemonSet) {
 	if _, known := x.site.alloc.Nodes(); !known {
 		return
 	}
@@ -299,7 +215,7 @@ func (x *inquiry) placementHint(p *publication, set daemonSet) {
 	}
 	if count == 0 {
 		if wants != "" && set.Daemon.Desired == 0 {
-			x.hint(fmt.Sprintf("%s%s", set, wants), api.Evidence{Object: daemonObject(set), Path: "status.desiredNumberScheduled", Found: "0"})
+			x.hint(fmt.Sprintf("%s%s", set, wants), api.Evidence{Object: lifecycle.DaemonObject(set), Path: "status.desiredNumberScheduled", Found: "0"})
 		}
 		return
 	}
@@ -313,27 +229,23 @@ func (x *inquiry) placementHint(p *publication, set daemonSet) {
 	}
 	evidence := []api.Evidence{example[most]}
 	if set.Daemon != nil {
-		evidence = append(evidence, api.Evidence{Object: daemonObject(set), Path: "status.desiredNumberScheduled", Found: fmt.Sprint(set.Daemon.Desired)})
+		evidence = append(evidence, api.Evidence{Object: lifecycle.DaemonObject(set), Path: "status.desiredNumberScheduled", Found: fmt.Sprint(set.Daemon.Desired)})
 	}
 	x.hint(fmt.Sprintf("%s%s has none for %s: %s", set, wants, where, most), evidence...)
 }
 
-func daemonObject(set daemonSet) string {
-	return whatif.Object("DaemonSet", set.Namespace, set.Name)
-}
-
 // daemonPodHints tells of plugins that are to run where devices are missing,
 // but fail, or run and publish nothing. It returns whether there are any.
-func (x *inquiry) daemonPodHints(p *publication, set daemonSet) bool {
+func (x *inquiry) daemonPodHints(p *publication, set lifecycle.DaemonSet) bool {
 	missing := map[string]bool{}
 	for _, node := range p.missing {
 		missing[node.Name] = true
 	}
 	var failing, silent []*corev1.Pod
-	for _, pod := range podsOf(x.snap, set.Workload) {
+	for _, pod := range lifecycle.Pods(x.snap, set.Workload) {
 		switch {
-		case !missing[daemonNode(pod)]:
-		case !ready(pod):
+		case !missing[lifecycle.DaemonNode(pod)]:
+		case !lifecycle.Ready(pod):
 			failing = append(failing, pod)
 		default:
 			silent = append(silent, pod)
@@ -341,12 +253,12 @@ func (x *inquiry) daemonPodHints(p *publication, set daemonSet) bool {
 	}
 	if len(failing) > 0 {
 		pod := failing[0]
-		state, evidence := podTrouble(pod)
+		state, evidence := lifecycle.PodTrouble(pod)
 		more := ""
 		if len(failing) > 1 {
 			more = fmt.Sprintf(", and so are %d more", len(failing)-1)
 		}
-		x.hint(fmt.Sprintf("%s: pod %s on node %s is not ready: %s%s", set, pod.Name, daemonNode(pod), state, more), evidence)
+		x.hint(fmt.Sprintf("%s: pod %s on node %s is not ready: %s%s", set, pod.Name, lifecycle.DaemonNode(pod), state, more), evidence)
 	}
 	if len(silent) > 0 {
 		nodes := make([]string, 0, len(silent))
@@ -355,7 +267,7 @@ func (x *inquiry) daemonPodHints(p *publication, set daemonSet) bool {
 		}
 		slices.SortFunc(nodes, naming.Compare)
 		advice := ""
-		if set.named {
+		if set.Named {
 			advice = ": its log shows whether the API server refuses the slices; if they vanished, restart it"
 		}
 		x.hint(
@@ -365,65 +277,4 @@ func (x *inquiry) daemonPodHints(p *publication, set daemonSet) bool {
 		)
 	}
 	return len(failing)+len(silent) > 0
-}
-
-// daemonNode is the node that a pod of a DaemonSet is for: its controller sets
-// an affinity to the name before the pod is bound.
-func daemonNode(pod *corev1.Pod) string {
-	if pod.Spec.NodeName != "" || pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil ||
-		pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return pod.Spec.NodeName
-	}
-	for _, term := range pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-		for _, field := range term.MatchFields {
-			if field.Key == metav1.ObjectNameField && len(field.Values) == 1 {
-				return field.Values[0]
-			}
-		}
-	}
-	return ""
-}
-
-func ready(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
-
-// podTrouble says why a pod is not ready: the state of the first container that
-// is not, or a condition.
-func podTrouble(pod *corev1.Pod) (string, api.Evidence) {
-	fact := api.Evidence{Object: whatif.Object(api.KindPod, pod.Namespace, pod.Name), Path: "status.phase", Found: string(pod.Status.Phase), Wanted: "ready"}
-	for i, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for j := range list {
-			status := &list[j]
-			text := ""
-			switch {
-			case status.Ready:
-				continue
-			case status.State.Waiting != nil && status.State.Waiting.Reason != "PodInitializing":
-				text = status.State.Waiting.Reason
-			case status.State.Terminated != nil && status.State.Terminated.ExitCode != 0:
-				text = fmt.Sprintf("%s, exit code %d", status.State.Terminated.Reason, status.State.Terminated.ExitCode)
-			case status.State.Running != nil && i == 1:
-				text = "running, but its readiness probe fails"
-			default:
-				continue
-			}
-			fact.Path = fmt.Sprintf("status.%s[name=%s]", []string{"initContainerStatuses", "containerStatuses"}[i], status.Name)
-			fact.Found = text
-			text = fmt.Sprintf("container %s: %s", status.Name, text)
-			if status.RestartCount > 0 {
-				text += fmt.Sprintf(" (%s)", english.Count(int(status.RestartCount), "restart"))
-			}
-			return text, fact
-		}
-	}
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			fact.Path, fact.Found = "status.conditions[type=PodScheduled]", c.Message
-			return "not scheduled: " + c.Message, fact
-		}
-	}
-	return "it is " + string(pod.Status.Phase), fact
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -31,10 +32,10 @@ func (x *inquiry) movedHint() {
 		driver, where := "", ""
 		for j := range results {
 			result := &results[j]
-			if x.site.alloc.Device(deviceID(result)) != nil || !allocator.DeviceReady(claim, result) {
+			if x.site.alloc.Device(lifecycle.DeviceID(result)) != nil || !allocator.DeviceReady(claim, result) {
 				continue
 			}
-			if moved = append(moved, deviceName(result)); len(moved) > 1 {
+			if moved = append(moved, lifecycle.DeviceName(result)); len(moved) > 1 {
 				continue
 			}
 			driver = result.Driver

@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -65,13 +66,13 @@ func (x *inquiry) incompleteHint(pool *allocator.Pool) {
 		}
 		slices.SortFunc(said, naming.Compare)
 		x.hint(fmt.Sprintf("the slices of pool %s disagree about how many there are: %s; that is for the maker of driver %s", pool.Name, english.JoinAnd(said), pool.Driver),
-			api.Evidence{Object: poolObject(pool), Path: "spec.pool.resourceSliceCount", Found: english.JoinAnd(said), Wanted: "the same in all slices"})
+			api.Evidence{Object: fieldpath.Pool(pool), Path: "spec.pool.resourceSliceCount", Found: english.JoinAnd(said), Wanted: "the same in all slices"})
 		return
 	}
 	if int64(len(pool.Slices)) > pool.Expected {
 		x.hint(fmt.Sprintf("pool %s has %s; the plugin of driver %s deletes slices that it does not publish itself while it runs", pool.Name, pool.WhyIncomplete(), pool.Driver),
 			api.Evidence{
-				Object: poolObject(pool), Path: "spec.pool.resourceSliceCount",
+				Object: fieldpath.Pool(pool), Path: "spec.pool.resourceSliceCount",
 				Found: english.Count(len(pool.Slices), "slice"), Wanted: fmt.Sprint(pool.Expected),
 			})
 		return
@@ -88,7 +89,7 @@ func (x *inquiry) incompleteHint(pool *allocator.Pool) {
 		fmt.Sprintf("pool %s has %d of %s%s the log of driver %s's plugin shows whether the API server refuses a slice",
 			pool.Name, len(pool.Slices), english.Count(int(pool.Expected), "slice"), missing, pool.Driver),
 		api.Evidence{
-			Object: poolObject(pool), Path: "spec.pool.resourceSliceCount",
+			Object: fieldpath.Pool(pool), Path: "spec.pool.resourceSliceCount",
 			Found: english.Count(len(pool.Slices), "slice"), Wanted: fmt.Sprint(pool.Expected),
 		},
 	)
@@ -130,7 +131,7 @@ func (x *inquiry) counterHint() {
 	for i := range x.claims {
 		for _, alternatives := range x.claims[i].funnels {
 			for _, f := range alternatives {
-				if f.request.all() && !f.request.adminAccess && x.allOverdraw(f) {
+				if f.request.All() && !f.request.AdminAccess && x.allOverdraw(f) {
 					return
 				}
 			}
@@ -180,7 +181,7 @@ func (x *inquiry) allOverdraw(f *funnel) bool {
 	if likewise > 0 {
 		text += fmt.Sprintf("; likewise for %s", english.Count(likewise, "more node"))
 	}
-	x.hint(text, api.Evidence{Object: poolObject(first.pool), Path: counterPath(first.use), Found: first.use.Left.String() + " left", Wanted: first.wanted.String()})
+	x.hint(text, api.Evidence{Object: fieldpath.Pool(first.pool), Path: fieldpath.Counter(first.use), Found: first.use.Left.String() + " left", Wanted: first.wanted.String()})
 	return true
 }
 

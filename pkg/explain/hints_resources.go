@@ -133,7 +133,7 @@ func (x *inquiry) hasDevicesOf(class string, node *corev1.Node) bool {
 	for i := range x.claims {
 		for _, alternatives := range x.claims[i].funnels {
 			for _, f := range alternatives {
-				if f.request.class != class {
+				if f.request.Class != class {
 					continue
 				}
 				for j := range f.devices {

@@ -21,7 +21,7 @@ func (g *rejectionGroup) holders() *api.Holders {
 	for claim, devices := range g.claims {
 		namespaces[claim.Namespace] += devices
 		if len(g.claims) == 1 {
-			h.Claim = qualifiedName(claim)
+			h.Claim = naming.Qualified(claim)
 		}
 	}
 	for _, namespace := range namespaces.Sorted() {

@@ -144,9 +144,9 @@ func (x *inquiry) sharedValues(ctx context.Context, pool *allocator.NodePool) ma
 	}
 	values := map[string]bool{}
 	for _, f := range x.funnels() {
-		for _, c := range f.request.constraints {
+		for _, c := range f.request.Constraints {
 			for i := range pool.Devices {
-				if value, ok, err := f.checks.attribute(ctx, &pool.Devices[i], c.attribute); ok && err == nil {
+				if value, ok, err := f.checks.attribute(ctx, &pool.Devices[i], c.Attribute); ok && err == nil {
 					for _, text := range valueTexts(value) {
 						values[text] = true
 					}
@@ -256,8 +256,8 @@ func (l *likeness) describeCapacity(d *allocator.Device) bool {
 
 // describeValues writes the values of attributes that constraints compare.
 func (l *likeness) describeValues(ctx context.Context, f *funnel, d *allocator.Device) bool {
-	for _, c := range f.request.constraints {
-		value, ok, err := f.checks.attribute(ctx, d, c.attribute)
+	for _, c := range f.request.Constraints {
+		value, ok, err := f.checks.attribute(ctx, d, c.Attribute)
 		switch {
 		case err != nil:
 			return false

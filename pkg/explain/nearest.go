@@ -208,7 +208,7 @@ func (x *inquiry) estimate(ctx context.Context, node *corev1.Node) estimate {
 	releases := map[string]bool{}
 	for i := range x.claims {
 		for _, alternatives := range x.claims[i].funnels {
-			if len(alternatives) > 0 && !x.wantedOn(&x.claims[i], alternatives[0].request.base, node) {
+			if len(alternatives) > 0 && !x.wantedOn(&x.claims[i], alternatives[0].request.Base, node) {
 				continue
 			}
 			var best *requestEstimate
@@ -276,8 +276,8 @@ func (x *inquiry) estimateRequest(ctx context.Context, f *funnel, node *corev1.N
 			}
 		})
 	}
-	needs := int(min(f.request.count, resourceapi.AllocationResultsMaxSize+1))
-	if f.request.all() {
+	needs := int(min(f.request.Count, resourceapi.AllocationResultsMaxSize+1))
+	if f.request.All() {
 		needs = max(1, r.available)
 		for _, count := range causes {
 			needs += count

@@ -205,7 +205,7 @@ func (x *inquiry) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
 	for i := range x.claims {
 		claim := &x.claims[i]
 		for _, alternatives := range claim.funnels {
-			if len(alternatives) > 0 && !x.wantedOn(claim, alternatives[0].request.base, node) {
+			if len(alternatives) > 0 && !x.wantedOn(claim, alternatives[0].request.Base, node) {
 				continue
 			}
 			answer, short := x.shortOf(ctx, alternatives, node)
@@ -344,7 +344,7 @@ func (f *funnel) countPool(ctx context.Context, c *census, pool *allocator.NodeP
 		if r.matches() {
 			c.matching++
 		}
-		if r != nil && (!f.request.all() || r.matches()) {
+		if r != nil && (!f.request.All() || r.matches()) {
 			c.note(r)
 		}
 	})
@@ -357,7 +357,7 @@ func (x *inquiry) requestPrefix(f *funnel) string {
 	for i := range x.claims {
 		requests += len(x.claims[i].funnels)
 	}
-	if requests <= 1 && f.request.name == f.request.base {
+	if requests <= 1 && f.request.Name == f.request.Base {
 		return ""
 	}
 	return x.titleOfRequest(f.request) + ": "
@@ -368,10 +368,10 @@ func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) 
 	eligible := f.eligible[node.Name]
 	prefix := x.requestPrefix(f)
 	answer := nodeAnswer{verdict: api.DoesNotFit, code: api.CountUnsatisfiable, progress: max(progressShort, c.furthest)}
-	if f.request.all() {
+	if f.request.All() {
 		answer.missing = max(1, c.matching-eligible)
 	} else {
-		answer.missing = int(min(f.request.count, math.MaxInt32)) - eligible
+		answer.missing = int(min(f.request.Count, math.MaxInt32)) - eligible
 	}
 	var lacks []string
 	for _, text := range c.lacks.Sorted() {
@@ -383,24 +383,24 @@ func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) 
 		}
 	}
 	switch {
-	case f.request.all() && c.matching > 0:
+	case f.request.All() && c.matching > 0:
 		if eligible == c.matching {
 			return nodeAnswer{}, false
 		}
 		answer.message = fmt.Sprintf("%s%d of %d matching devices available, and all of them are required (%s)", prefix, eligible, c.matching, strings.Join(lacks, ", "))
-	case f.request.all() && len(lacks) > 0:
+	case f.request.All() && len(lacks) > 0:
 		answer.message = fmt.Sprintf("%sno device that matches (%s)", prefix, strings.Join(lacks, ", "))
-	case !f.request.all() && int64(eligible) >= f.request.count:
+	case !f.request.All() && int64(eligible) >= f.request.Count:
 		return nodeAnswer{}, false
 	case eligible == 0 && len(lacks) == 0:
 		answer.progress = progressNoDevice
 		answer.code, answer.message = f.noneMatch(c.reachable, c.otherClass)
 	default:
 		answer.shortage = deviceShortage{
-			request: prefix, needs: int(min(f.request.count, math.MaxInt32)), available: eligible, others: english.JoinOr(slices.Sorted(maps.Keys(c.lacks))),
+			request: prefix, needs: int(min(f.request.Count, math.MaxInt32)), available: eligible, others: english.JoinOr(slices.Sorted(maps.Keys(c.lacks))),
 		}
-		answer.message = fmt.Sprintf("%s%d of %d available", prefix, eligible, f.request.count)
-		if most := c.usable + eligible; most > 0 && int64(most) < f.request.count {
+		answer.message = fmt.Sprintf("%s%d of %d available", prefix, eligible, f.request.Count)
+		if most := c.usable + eligible; most > 0 && int64(most) < f.request.Count {
 			// Even if all of them were available there would be too few.
 			answer.code = api.CountUnsatisfiable
 			if most > eligible {
@@ -462,12 +462,12 @@ func theSelector(label string) string {
 func (f *funnel) noneMatch(reachable, otherClass int) (api.Code, string) {
 	switch {
 	case reachable == 0:
-		return api.NodeNotReachable, "no devices of class " + f.request.class
+		return api.NodeNotReachable, "no devices of class " + f.request.Class
 	case otherClass == reachable && f.classHasDevices():
-		return api.NodeNotReachable, "no devices of class " + f.request.class
+		return api.NodeNotReachable, "no devices of class " + f.request.Class
 	case otherClass == reachable:
-		return api.ClassSelectorFalse, "no devices of class " + f.request.class
+		return api.ClassSelectorFalse, "no devices of class " + f.request.Class
 	default:
-		return api.RequestSelectorFalse, fmt.Sprintf("no device matches request %s", f.request.name)
+		return api.RequestSelectorFalse, fmt.Sprintf("no device matches request %s", f.request.Name)
 	}
 }

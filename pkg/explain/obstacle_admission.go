@@ -11,6 +11,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -30,13 +31,13 @@ func (x *inquiry) refusals() []obstacle {
 	note := func(code api.Code, stage api.Stage, refusals []admission.Refusal) {
 		for _, r := range refusals {
 			o := obstacle{code: code, stage: stage}
-			o.reason = r.Reason
-			o.prove(whatif.Object(r.Object, namespace, r.Name), r.Path, r.Found, r.Wanted)
+			o.Reason = r.Reason
+			o.Prove(whatif.Object(r.Object, namespace, r.Name), r.Path, r.Found, r.Wanted)
 			if code == api.QuotaExceeded {
-				o.step(api.ActorUser, "ask for less, or delete what is counted in namespace %s and not needed", namespace)
-				o.step(api.ActorAdmin, "raise %s %s in namespace %s", r.Object, r.Name, namespace)
+				o.Step(api.ActorUser, "ask for less, or delete what is counted in namespace %s and not needed", namespace)
+				o.Step(api.ActorAdmin, "raise %s %s in namespace %s", r.Object, r.Name, namespace)
 			} else {
-				o.step(api.ActorUser, "change the requests and limits of the pod so that %s %s allows them", r.Object, r.Name)
+				o.Step(api.ActorUser, "change the requests and limits of the pod so that %s %s allows them", r.Object, r.Name)
 			}
 			obstacles = append(obstacles, o)
 		}
@@ -76,7 +77,7 @@ func (x *inquiry) toBeCreated() ([]corev1.ResourceList, api.Stage) {
 		pc := &x.subject.claims[i]
 		switch {
 		case pc.Claim == nil || pc.Claim.UID != "" || pc.Problem != nil && !errors.Is(pc.Problem, allocator.ErrClaimNotCreated):
-		case pc.ExtendedResources && pod != nil && waits(pod):
+		case pc.ExtendedResources && pod != nil && lifecycle.Waits(pod):
 			if len(usages) == 0 {
 				// The scheduler creates it.
 				stage = api.StageAllocation

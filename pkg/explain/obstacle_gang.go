@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -34,7 +35,7 @@ func (x *inquiry) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]obstacl
 	name := *pod.Spec.SchedulingGroup.PodGroupName
 	group := x.snap.PodGroup(pod.Namespace, name)
 	switch {
-	case group == nil && x.hides(snapshot.ResourcePodGroups, pod.Namespace):
+	case group == nil && lifecycle.Hides(x.snap, snapshot.ResourcePodGroups, pod.Namespace):
 		x.unevaluated = append(x.unevaluated, unevaluated{what: "PodGroup " + name, why: x.snap.Gap(snapshot.ResourcePodGroups).Reason})
 		return nil, nil
 	case group == nil:
@@ -46,9 +47,9 @@ func (x *inquiry) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]obstacl
 	minCount := int(group.Spec.SchedulingPolicy.Gang.MinCount)
 	if len(members) < minCount && (!x.subject.workload || !x.subject.hypothetical) {
 		o := obstacle{code: api.GangIncomplete, stage: api.StageQueueing}
-		o.reason = fmt.Sprintf("PodGroup %s has %s, minCount is %d: none is scheduled before", name, english.Count(len(members), "pod"), minCount)
-		o.prove(whatif.Object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", english.Count(len(members), "pod"), fmt.Sprint(minCount))
-		o.step(api.ActorUser, "create the missing pods of PodGroup %s, or lower its minCount", name)
+		o.Reason = fmt.Sprintf("PodGroup %s has %s, minCount is %d: none is scheduled before", name, english.Count(len(members), "pod"), minCount)
+		o.Prove(whatif.Object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", english.Count(len(members), "pod"), fmt.Sprint(minCount))
+		o.Step(api.ActorUser, "create the missing pods of PodGroup %s, or lower its minCount", name)
 		return []obstacle{o}, nil
 	}
 	if x.out.Verdict != api.Fits && x.out.Verdict != api.Allocated {
@@ -65,9 +66,9 @@ func (x *inquiry) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]obstacl
 		return nil, err
 	}
 	o := obstacle{code: api.GangIncomplete, stage: api.StageAllocation}
-	o.reason = fmt.Sprintf("%d of %s of PodGroup %s fit, minCount is %d: all of them are scheduled, or none", fit, english.Count(len(members), "pod"), name, minCount)
-	o.prove(whatif.Object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", fmt.Sprintf("%d fit", fit), fmt.Sprint(minCount))
-	o.step(api.ActorUser, "ask for fewer devices for each pod of PodGroup %s, or lower its minCount", name)
+	o.Reason = fmt.Sprintf("%d of %s of PodGroup %s fit, minCount is %d: all of them are scheduled, or none", fit, english.Count(len(members), "pod"), name, minCount)
+	o.Prove(whatif.Object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", fmt.Sprintf("%d fit", fit), fmt.Sprint(minCount))
+	o.Step(api.ActorUser, "ask for fewer devices for each pod of PodGroup %s, or lower its minCount", name)
 	return []obstacle{o}, nil
 }
 
@@ -81,9 +82,9 @@ func (x *inquiry) groupMissing(pod *corev1.Pod, name string) obstacle {
 		// The resourceclaim controller waits for the PodGroup, too.
 		o.stage = api.StageClaimGeneration
 	}
-	o.reason = fmt.Sprintf("PodGroup %s does not exist%s", name, naming.DidYouMean(name, names))
-	o.prove(whatif.PodObject(pod), "spec.schedulingGroup.podGroupName", name, "a PodGroup of the namespace")
-	o.step(api.ActorUser, "create PodGroup %s in namespace %s, or recreate the pod with another one", name, pod.Namespace)
+	o.Reason = fmt.Sprintf("PodGroup %s does not exist%s", name, naming.DidYouMean(name, names))
+	o.Prove(whatif.PodObject(pod), "spec.schedulingGroup.podGroupName", name, "a PodGroup of the namespace")
+	o.Step(api.ActorUser, "create PodGroup %s in namespace %s, or recreate the pod with another one", name, pod.Namespace)
 	return o
 }
 
@@ -93,7 +94,7 @@ func (x *inquiry) members(pod *corev1.Pod, group string) []*corev1.Pod {
 	members := []*corev1.Pod{}
 	found := false
 	for _, other := range inNamespace(x.snap.Pods, pod.Namespace) {
-		if g := other.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil && *g.PodGroupName == group && !finished(other) {
+		if g := other.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil && *g.PodGroupName == group && !lifecycle.Finished(other) {
 			members = append(members, other)
 			found = found || other.Name == pod.Name
 		}
@@ -117,7 +118,7 @@ func (x *inquiry) fitTogether(ctx context.Context, members []*corev1.Pod) (int, 
 		switch {
 		case pod.Spec.NodeName != "":
 			fit++
-		case waits(pod):
+		case lifecycle.Waits(pod):
 			p := q.add(pod, pod.UID == "" && pod.CreationTimestamp.IsZero())
 			if err := q.sortKind(ctx, p); err != nil {
 				return 0, err

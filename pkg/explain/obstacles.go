@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -29,7 +30,7 @@ type obstacle struct {
 	// stage is where the pod stands because of it, empty for one that cannot even
 	// be created.
 	stage api.Stage
-	finding
+	lifecycle.Finding
 }
 
 // unevaluated is something that may be in the way of a pod, and that is not known.
@@ -49,7 +50,7 @@ func (u unevaluated) String() string { return fmt.Sprintf("%s (%s)", u.what, u.w
 func (x *inquiry) obstacles(ctx context.Context) ([]obstacle, error) {
 	pod := x.subject.pod
 	found := x.refusals()
-	if pod == nil || !waits(pod) {
+	if pod == nil || !lifecycle.Waits(pod) {
 		return found, nil
 	}
 	gang, err := x.gangObstacles(ctx, pod)
@@ -74,7 +75,7 @@ func (x *inquiry) meetObstacles(ctx context.Context) error {
 		return nil
 	case !x.subject.verdictOnly:
 		for _, o := range obstacles {
-			x.hint("Besides, "+o.reason, o.evidence...)
+			x.hint("Besides, "+o.Reason, o.Evidence...)
 		}
 	}
 	if x.out.Verdict == api.Fits {
@@ -104,12 +105,12 @@ func (x *inquiry) nameUnknowns() {
 			x.out.Summary += "; " + gap.Reason
 		}
 	}
-	c := podCondition(pod, corev1.PodScheduled)
-	if c == nil || c.Status != corev1.ConditionFalse || c.Reason == corev1.PodReasonSchedulingGated || !waits(pod) || len(pod.Spec.SchedulingGates) > 0 {
+	c := lifecycle.PodCondition(pod, corev1.PodScheduled)
+	if c == nil || c.Status != corev1.ConditionFalse || c.Reason == corev1.PodReasonSchedulingGated || !lifecycle.Waits(pod) || len(pod.Spec.SchedulingGates) > 0 {
 		return
 	}
 	when := c.LastTransitionTime
-	if said := x.schedulerMessage(pod); said != nil && said.Time != nil && said.Time.After(when.Time) {
+	if said := lifecycle.SchedulerMessage(x.snap, pod); said != nil && said.Time != nil && said.Time.After(when.Time) {
 		when = *said.Time
 	}
 	x.out.Summary += "; the scheduler last said otherwise"
@@ -143,13 +144,13 @@ func (x *inquiry) volumeObstacle(pod *corev1.Pod, use *allocator.VolumeUse) *obs
 	claim, name := use.Claim, whatif.Object("PersistentVolumeClaim", pod.Namespace, use.Name)
 	switch {
 	case claim == nil && use.Ephemeral:
-		if x.subject.hypothetical || !x.overdue(pod.CreationTimestamp.Time) {
+		if x.subject.hypothetical || !lifecycle.Overdue(x.snap, pod.CreationTimestamp.Time) {
 			// It is created right after the pod.
 			return nil
 		}
-		o.reason = fmt.Sprintf("PersistentVolumeClaim %s for the ephemeral volume %s has not been created yet", use.Name, use.Volume)
-		o.prove(name, "", "missing", "a PersistentVolumeClaim")
-		o.step(api.ActorAdmin, "check that kube-controller-manager runs: its ephemeral volume controller creates PersistentVolumeClaims")
+		o.Reason = fmt.Sprintf("PersistentVolumeClaim %s for the ephemeral volume %s has not been created yet", use.Name, use.Volume)
+		o.Prove(name, "", "missing", "a PersistentVolumeClaim")
+		o.Step(api.ActorAdmin, "check that kube-controller-manager runs: its ephemeral volume controller creates PersistentVolumeClaims")
 	case claim == nil:
 		var names []string
 		for _, other := range x.snap.VolumeClaims {
@@ -157,24 +158,24 @@ func (x *inquiry) volumeObstacle(pod *corev1.Pod, use *allocator.VolumeUse) *obs
 				names = append(names, other.Name)
 			}
 		}
-		o.reason = fmt.Sprintf("PersistentVolumeClaim %s does not exist%s", use.Name, naming.DidYouMean(use.Name, names))
-		o.prove(name, "", "missing", "a PersistentVolumeClaim for volume "+use.Volume)
-		o.step(api.ActorUser, "create PersistentVolumeClaim %s in namespace %s, or name another one", use.Name, pod.Namespace)
+		o.Reason = fmt.Sprintf("PersistentVolumeClaim %s does not exist%s", use.Name, naming.DidYouMean(use.Name, names))
+		o.Prove(name, "", "missing", "a PersistentVolumeClaim for volume "+use.Volume)
+		o.Step(api.ActorUser, "create PersistentVolumeClaim %s in namespace %s, or name another one", use.Name, pod.Namespace)
 	case claim.UID == "" && claim.CreationTimestamp.IsZero():
 		// It is about to be created with the pod.
 		return nil
 	case claim.Status.Phase == corev1.ClaimLost:
-		o.reason = fmt.Sprintf("PersistentVolumeClaim %s is lost: its PersistentVolume %s does not exist", use.Name, claim.Spec.VolumeName)
-		o.prove(name, "status.phase", string(claim.Status.Phase), string(corev1.ClaimBound))
-		o.step(api.ActorUser, "replace PersistentVolumeClaim %s: one that is lost is never bound again", use.Name)
+		o.Reason = fmt.Sprintf("PersistentVolumeClaim %s is lost: its PersistentVolume %s does not exist", use.Name, claim.Spec.VolumeName)
+		o.Prove(name, "status.phase", string(claim.Status.Phase), string(corev1.ClaimBound))
+		o.Step(api.ActorUser, "replace PersistentVolumeClaim %s: one that is lost is never bound again", use.Name)
 	case claim.DeletionTimestamp != nil:
-		o.reason = fmt.Sprintf("PersistentVolumeClaim %s is being deleted", use.Name)
-		o.prove(name, "metadata.deletionTimestamp", claim.DeletionTimestamp.UTC().Format(time.RFC3339), "none")
-		o.step(api.ActorUser, "name another PersistentVolumeClaim, or create it again once it is gone")
+		o.Reason = fmt.Sprintf("PersistentVolumeClaim %s is being deleted", use.Name)
+		o.Prove(name, "metadata.deletionTimestamp", claim.DeletionTimestamp.UTC().Format(time.RFC3339), "none")
+		o.Step(api.ActorUser, "name another PersistentVolumeClaim, or create it again once it is gone")
 	case use.Ephemeral && !metav1.IsControlledBy(claim, pod):
-		o.reason = fmt.Sprintf("PersistentVolumeClaim %s has the name that the ephemeral volume %s needs, and was not created for the pod", use.Name, use.Volume)
-		o.prove(name, "metadata.ownerReferences", "", "pod "+pod.Name)
-		o.step(api.ActorUser, "delete PersistentVolumeClaim %s, or rename the pod or its volume", use.Name)
+		o.Reason = fmt.Sprintf("PersistentVolumeClaim %s has the name that the ephemeral volume %s needs, and was not created for the pod", use.Name, use.Volume)
+		o.Prove(name, "metadata.ownerReferences", "", "pod "+pod.Name)
+		o.Step(api.ActorUser, "delete PersistentVolumeClaim %s, or rename the pod or its volume", use.Name)
 	case !allocator.VolumeBound(claim):
 		return x.unboundObstacle(o, claim, name)
 	default:
@@ -193,26 +194,26 @@ func (x *inquiry) unboundObstacle(o *obstacle, claim *corev1.PersistentVolumeCla
 			x.unevaluated = append(x.unevaluated, unevaluated{what: fmt.Sprintf("whether PersistentVolumeClaim %s waits for a pod", claim.Name), why: why})
 			return nil
 		}
-		o.reason = fmt.Sprintf("PersistentVolumeClaim %s is not bound, and its StorageClass %s does not exist", claim.Name, className)
-		o.prove(name, "spec.storageClassName", className, "a StorageClass")
-		o.step(api.ActorAdmin, "create StorageClass %s, or a PersistentVolume of it", className)
+		o.Reason = fmt.Sprintf("PersistentVolumeClaim %s is not bound, and its StorageClass %s does not exist", claim.Name, className)
+		o.Prove(name, "spec.storageClassName", className, "a StorageClass")
+		o.Step(api.ActorAdmin, "create StorageClass %s, or a PersistentVolume of it", className)
 		return o
 	}
 	if allocator.WaitsForConsumer(claim, class) {
 		return nil
 	}
-	o.reason = fmt.Sprintf("PersistentVolumeClaim %s is not bound", claim.Name)
+	o.Reason = fmt.Sprintf("PersistentVolumeClaim %s is not bound", claim.Name)
 	if className != "" {
-		o.reason += fmt.Sprintf(" (StorageClass %s binds immediately)", className)
+		o.Reason += fmt.Sprintf(" (StorageClass %s binds immediately)", className)
 	} else {
-		o.reason += " and has no StorageClass"
+		o.Reason += " and has no StorageClass"
 	}
 	phase := string(claim.Status.Phase)
 	if phase == "" {
 		phase = string(corev1.ClaimPending)
 	}
-	o.prove(name, "status.phase", phase, string(corev1.ClaimBound))
-	o.step(api.ActorUser, "see what keeps it from being bound: kubectl describe pvc %s -n %s", shell.Quote(claim.Name), shell.Quote(claim.Namespace))
+	o.Prove(name, "status.phase", phase, string(corev1.ClaimBound))
+	o.Step(api.ActorUser, "see what keeps it from being bound: kubectl describe pvc %s -n %s", shell.Quote(claim.Name), shell.Quote(claim.Namespace))
 	return o
 }
 
@@ -222,8 +223,8 @@ func (x *inquiry) boundObstacle(o *obstacle, pod *corev1.Pod, use *allocator.Vol
 		if why := x.snap.Unknown(snapshot.ResourceVolumes, ""); why != "" {
 			x.unevaluated = append(x.unevaluated, unevaluated{what: fmt.Sprintf("where PersistentVolume %s can be used", claim.Spec.VolumeName), why: why})
 		} else {
-			o.reason = fmt.Sprintf("PersistentVolume %s of PersistentVolumeClaim %s does not exist", claim.Spec.VolumeName, claim.Name)
-			o.prove(name, "spec.volumeName", claim.Spec.VolumeName, "a PersistentVolume")
+			o.Reason = fmt.Sprintf("PersistentVolume %s of PersistentVolumeClaim %s does not exist", claim.Spec.VolumeName, claim.Name)
+			o.Prove(name, "spec.volumeName", claim.Spec.VolumeName, "a PersistentVolume")
 			return o
 		}
 	}
@@ -231,15 +232,15 @@ func (x *inquiry) boundObstacle(o *obstacle, pod *corev1.Pod, use *allocator.Vol
 		return nil
 	}
 	for _, other := range x.snap.Pods {
-		if other.Namespace != pod.Namespace || other.Spec.NodeName == "" || finished(other) || other.Name == pod.Name {
+		if other.Namespace != pod.Namespace || other.Spec.NodeName == "" || lifecycle.Finished(other) || other.Name == pod.Name {
 			continue
 		}
 		if slices.ContainsFunc(other.Spec.Volumes, func(v corev1.Volume) bool {
 			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name
 		}) {
-			o.reason = fmt.Sprintf("PersistentVolumeClaim %s is used by pod %s, and only one pod can use it (ReadWriteOncePod)", claim.Name, other.Name)
-			o.prove(whatif.PodObject(other), "spec.volumes", claim.Name, "no other pod with it")
-			o.step(api.ActorNobody, "pod %s is finished or deleted", other.Name)
+			o.Reason = fmt.Sprintf("PersistentVolumeClaim %s is used by pod %s, and only one pod can use it (ReadWriteOncePod)", claim.Name, other.Name)
+			o.Prove(whatif.PodObject(other), "spec.volumes", claim.Name, "no other pod with it")
+			o.Step(api.ActorNobody, "pod %s is finished or deleted", other.Name)
 			return o
 		}
 	}
@@ -254,17 +255,17 @@ func isPodGroupMissing(pc *allocator.PodClaim) bool {
 
 // blockedLife is where a pod stands that something else than devices blocks.
 // What else was found about it is evidence: it is the same thing in other words.
-func (x *inquiry) blockedLife(own life) life {
-	blocked := life{stage: x.blockedBy[0].stage}
+func (x *inquiry) blockedLife(own lifecycle.Life) lifecycle.Life {
+	blocked := lifecycle.Life{Stage: x.blockedBy[0].stage}
 	for i := range x.blockedBy {
-		blocked.findings = append(blocked.findings, x.blockedBy[i].finding)
+		blocked.Findings = append(blocked.Findings, x.blockedBy[i].Finding)
 	}
 	if pod := x.subject.pod; pod != nil {
-		blocked.findings = append(blocked.findings, x.gateFindings(pod)...)
+		blocked.Findings = append(blocked.Findings, lifecycle.GateFindings(pod, x.kueueHinted())...)
 	}
-	for _, f := range own.findings {
-		f.reason = ""
-		blocked.findings = append(blocked.findings, f)
+	for _, f := range own.Findings {
+		f.Reason = ""
+		blocked.Findings = append(blocked.Findings, f)
 	}
 	return blocked
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -139,11 +140,11 @@ func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel, d *al
 	node := x.closest(ctx, f, d)
 	out := api.DeviceRequest{
 		Claim: x.claimLabel(claim),
-		Name:  f.request.name, DeviceClass: f.request.class,
+		Name:  f.request.Name, DeviceClass: f.request.Class,
 		ExtendedResource: f.checks.extendedResource,
 		Checks:           x.deviceChecks(ctx, f.checks, d, node),
 	}
-	if place, ok := x.extendedPlace(f.request.claim, f.request.name); ok {
+	if place, ok := x.extendedPlace(f.request.Claim, f.request.Name); ok {
 		out.Container = place.container.Name
 	}
 	if node != nil {
@@ -246,7 +247,7 @@ func (x *inquiry) pickedFor(d *allocator.Device) string {
 }
 
 // placed lists what the allocator picks for a request.
-func (x *inquiry) placed(claim int, r *request) []api.AllocatedDevice {
+func (x *inquiry) placed(claim int, r *claimspec.Request) []api.AllocatedDevice {
 	if x.out.Placement == nil {
 		return nil
 	}
@@ -254,7 +255,7 @@ func (x *inquiry) placed(claim int, r *request) []api.AllocatedDevice {
 	var list []api.AllocatedDevice
 	for _, c := range x.out.Placement.Claims {
 		for _, p := range c.Devices {
-			if c.Namespace == of.Namespace && c.Name == of.Name && p.Request == r.name {
+			if c.Namespace == of.Namespace && c.Name == of.Name && p.Request == r.Name {
 				list = append(list, p)
 			}
 		}
@@ -319,7 +320,7 @@ func (x *inquiry) otherAlternative(ctx context.Context, claim int, f *funnel, no
 	if taken < 0 {
 		return "nothing is picked for the request"
 	}
-	text := fmt.Sprintf("the allocator takes %s instead", alternatives[taken].request.name)
+	text := fmt.Sprintf("the allocator takes %s instead", alternatives[taken].request.Name)
 	if taken < slices.Index(alternatives, f) {
 		return text + ", which comes first"
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 )
 
 // checkPartition checks shared counters and compatibility groups against what
@@ -21,7 +22,7 @@ func (c *checks) checkPartition(d *allocator.Device) *reason {
 	case h == nil:
 		return nil
 	case h.Gate != "":
-		return featureOff(rankPartitions, h.Gate, sliceObject(d), devicePath(d, "consumesCounters"))
+		return featureOff(rankPartitions, h.Gate, fieldpath.Slice(d), fieldpath.Device(d, "consumesCounters"))
 	case h.CounterSet != "":
 		others := groupsText(sets.List(h.Others.Groups))
 		if h.Others.Declared && h.Others.Groups.Len() == 0 {
@@ -31,7 +32,7 @@ func (c *checks) checkPartition(d *allocator.Device) *reason {
 			rank: rankGroups, code: api.CompatibilityGroupConflict, label: "incompatible",
 			text: fmt.Sprintf("counter set %s is used by devices of %s", h.CounterSet, others),
 			fact: api.Evidence{
-				Object: sliceObject(d), Path: devicePath(d, "consumesCounters.compatibilityGroups"),
+				Object: fieldpath.Slice(d), Path: fieldpath.Device(d, "consumesCounters.compatibilityGroups"),
 				Found: groupsText(h.Groups), Wanted: others,
 			},
 		}
@@ -39,7 +40,7 @@ func (c *checks) checkPartition(d *allocator.Device) *reason {
 		return &reason{
 			rank: rankCounters, code: api.CountersExhausted, label: "counters",
 			text: fmt.Sprintf("counter %s of %s is overcommitted, so no device of its pool that uses counters can be allocated", h.Overdrawn.Counter, h.Overdrawn.CounterSet),
-			fact: api.Evidence{Object: poolObject(d.Pool), Path: counterPath(*h.Overdrawn), Found: h.Overdrawn.Left.String() + " available"},
+			fact: api.Evidence{Object: fieldpath.Pool(d.Pool), Path: fieldpath.Counter(*h.Overdrawn), Found: h.Overdrawn.Left.String() + " available"},
 		}
 	default:
 		use := h.Short
@@ -54,7 +55,7 @@ func (c *checks) checkPartition(d *allocator.Device) *reason {
 		return &reason{
 			rank: rankCounters, code: api.CountersExhausted, label: "counters", text: text, wanted: selector.QuantityText(h.Wanted),
 			fact: api.Evidence{
-				Object: poolObject(d.Pool), Path: counterPath(*use),
+				Object: fieldpath.Pool(d.Pool), Path: fieldpath.Counter(*use),
 				Found: fmt.Sprintf("%s of %s available", use.Left.String(), use.Total.String()), Wanted: h.Wanted.String(),
 			},
 		}

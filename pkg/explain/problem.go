@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 )
 
 // errNoProblem means that numbers are too large, or an attribute is of a kind
@@ -45,15 +46,15 @@ func newProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.No
 	}
 	for i := range claims {
 		offset := b.problem.Constraints
-		constraints := claimConstraints(claims[i].claim)
+		constraints := claimspec.Constraints(claims[i].claim)
 		for _, c := range constraints {
-			b.problem.Distinct = append(b.problem.Distinct, c.distinct)
+			b.problem.Distinct = append(b.problem.Distinct, c.Distinct)
 		}
 		b.problem.Constraints += len(constraints)
 		for _, alternatives := range claims[i].funnels {
 			r := decision.Request{Claim: i}
 			for _, f := range alternatives {
-				r.Admin = f.request.adminAccess
+				r.Admin = f.request.AdminAccess
 				r.Alternatives = append(r.Alternatives, b.alternative(ctx, f, node, constraints, offset))
 			}
 			b.problem.Requests = append(b.problem.Requests, r)
@@ -62,13 +63,13 @@ func newProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.No
 	return b, b.err
 }
 
-func (b *problemBuilder) alternative(ctx context.Context, f *funnel, node *corev1.Node, constraints []constraint, offset int) decision.Alternative {
-	alternative := decision.Alternative{Count: int(min(f.request.count, 1<<20)), All: f.request.all()}
+func (b *problemBuilder) alternative(ctx context.Context, f *funnel, node *corev1.Node, constraints []claimspec.Constraint, offset int) decision.Alternative {
+	alternative := decision.Alternative{Count: int(min(f.request.Count, 1<<20)), All: f.request.All()}
 	for i := range b.pools {
 		if reason := poolReason(b.pools[i]); reason != nil {
 			// The allocator passes over a pool of which it knows newer slices
 			// elsewhere, and gives up at other faults.
-			if f.request.all() && !b.pools[i].Outdated {
+			if f.request.All() && !b.pools[i].Outdated {
 				return decision.Alternative{All: true}
 			}
 			continue
@@ -79,7 +80,7 @@ func (b *problemBuilder) alternative(ctx context.Context, f *funnel, node *corev
 			switch {
 			case r == nil:
 				alternative.Candidates = append(alternative.Candidates, b.candidate(ctx, f, d, constraints, offset))
-			case f.request.all() && r.matches():
+			case f.request.All() && r.matches():
 				return decision.Alternative{All: true}
 			}
 		}
@@ -87,13 +88,13 @@ func (b *problemBuilder) alternative(ctx context.Context, f *funnel, node *corev
 	return alternative
 }
 
-func (b *problemBuilder) candidate(ctx context.Context, f *funnel, d *allocator.Device, constraints []constraint, offset int) decision.Candidate {
+func (b *problemBuilder) candidate(ctx context.Context, f *funnel, d *allocator.Device, constraints []claimspec.Constraint, offset int) decision.Candidate {
 	candidate := decision.Candidate{Device: b.device(d)}
 	if b.problem.Devices[candidate.Device].Shared {
 		for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 			var request *resource.Quantity
-			if f.request.capacity != nil {
-				if quantity, ok := f.request.capacity.Requests[name]; ok {
+			if f.request.Capacity != nil {
+				if quantity, ok := f.request.Capacity.Requests[name]; ok {
 					request = &quantity
 				}
 			}
@@ -105,10 +106,10 @@ func (b *problemBuilder) candidate(ctx context.Context, f *funnel, d *allocator.
 		}
 	}
 	for i, c := range constraints {
-		if !c.appliesTo(f.request) {
+		if !c.AppliesTo(f.request) {
 			continue
 		}
-		value, ok, err := f.checks.attribute(ctx, d, c.attribute)
+		value, ok, err := f.checks.attribute(ctx, d, c.Attribute)
 		if err != nil || !ok {
 			continue
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 )
 
 // What the checks count, for the table.
@@ -205,7 +206,7 @@ func (p *property) singleDevices() error {
 	for _, claim := range p.claims {
 		for _, alternatives := range claim.funnels {
 			for _, f := range alternatives {
-				if f.request.all() || f.checks.extendedResource != "" {
+				if f.request.All() || f.checks.extendedResource != "" {
 					continue
 				}
 				explained := f.explanation(0)
@@ -217,7 +218,7 @@ func (p *property) singleDevices() error {
 					}
 					want, known := p.canBeHad(f.request, d)
 					if got := slices.Contains(explained.EligibleDevices, d.ID.String()); known && got != want {
-						return fmt.Errorf("request %s, device %s: eligible is %t, the allocator says %t (%+v)", f.request.name, d.ID, got, want, f.reasons[d.Device])
+						return fmt.Errorf("request %s, device %s: eligible is %t, the allocator says %t (%+v)", f.request.Name, d.ID, got, want, f.reasons[d.Device])
 					}
 				}
 			}
@@ -228,23 +229,23 @@ func (p *property) singleDevices() error {
 
 // canBeHad asks for one device by its attribute "id". It is not known if the
 // allocator refuses the request for all devices, because of a feature gate.
-func (p *property) canBeHad(r *request, d *allocator.Device) (answer, known bool) {
+func (p *property) canBeHad(r *claimspec.Request, d *allocator.Device) (answer, known bool) {
 	pin := fmt.Sprintf(`device.driver == %q && device.attributes[%q].id == %d`, d.ID.Driver, d.ID.Driver, *d.Attributes["id"].IntValue)
 	exact := &resourceapi.ExactDeviceRequest{
-		DeviceClassName: r.class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 1,
-		Selectors: slices.Concat(celSelectors(pin), r.selectors), Tolerations: r.tolerations, Capacity: r.capacity, DerivedAttributes: r.derived,
+		DeviceClassName: r.Class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 1,
+		Selectors: slices.Concat(celSelectors(pin), r.Selectors), Tolerations: r.Tolerations, Capacity: r.Capacity, DerivedAttributes: r.Derived,
 	}
-	if r.adminAccess {
-		exact.AdminAccess = &r.adminAccess
+	if r.AdminAccess {
+		exact.AdminAccess = &r.AdminAccess
 	}
 	claim := &resourceapi.ResourceClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: r.claim.Namespace, Name: "single", UID: "uid-single"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.Claim.Namespace, Name: "single", UID: "uid-single"},
 		Spec:       resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{Name: "r", Exactly: exact}}}},
 	}
-	for _, c := range r.constraints {
-		constraint := resourceapi.DeviceConstraint{MatchAttribute: &c.attribute}
-		if c.distinct {
-			constraint = resourceapi.DeviceConstraint{DistinctAttribute: &c.attribute}
+	for _, c := range r.Constraints {
+		constraint := resourceapi.DeviceConstraint{MatchAttribute: &c.Attribute}
+		if c.Distinct {
+			constraint = resourceapi.DeviceConstraint{DistinctAttribute: &c.Attribute}
 		}
 		claim.Spec.Devices.Constraints = append(claim.Spec.Devices.Constraints, constraint)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -75,7 +76,7 @@ func ExplainEach(ctx context.Context, alloc *allocator.Allocator, snap *snapshot
 // queued reports whether the subject stands for pods in the scheduling queue. A
 // question about one node or one device is about that alone.
 func (s *subject) queued() bool {
-	return s.pod != nil && s.opts.Node == "" && s.opts.Device == "" && (s.hypothetical || waits(s.pod)) && s.target.Kind != api.KindClaim
+	return s.pod != nil && s.opts.Node == "" && s.opts.Device == "" && (s.hypothetical || lifecycle.Waits(s.pod)) && s.target.Kind != api.KindClaim
 }
 
 // queue decides pods one after another.
@@ -132,7 +133,7 @@ func (q *queue) addSubject(s *subject) {
 		}
 	case s.workload:
 		for _, pod := range s.users {
-			if waits(pod) {
+			if lifecycle.Waits(pod) {
 				q.add(pod, false).wanted = true
 			}
 		}
@@ -177,7 +178,7 @@ func (q *queue) decide(ctx context.Context) error {
 		return nil
 	}
 	for _, pod := range q.snap.Pods {
-		if waits(pod) && len(pod.Spec.SchedulingGates) == 0 && len(q.alloc.PodClaims(pod)) > 0 {
+		if lifecycle.Waits(pod) && len(pod.Spec.SchedulingGates) == 0 && len(q.alloc.PodClaims(pod)) > 0 {
 			q.add(withClassPriority(q.snap, pod), false)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 )
 
 // answer is the explanation of a target after all of the queue was decided.
@@ -61,12 +62,12 @@ func (q *queue) replicas(s *subject) ([]*queuedPod, *api.ReplicaCount) {
 		}
 	}
 	for _, pod := range s.users {
-		if p := q.pods[podKey(pod)]; p != nil && waits(pod) {
+		if p := q.pods[podKey(pod)]; p != nil && lifecycle.Waits(pod) {
 			pods = append(pods, p)
 		}
 		if q.hasDevices(pod) {
 			count.WithDevices++
-		} else if waits(pod) {
+		} else if lifecycle.Waits(pod) {
 			count.Waiting++
 		}
 	}

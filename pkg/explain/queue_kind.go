@@ -9,11 +9,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 )
 
 // podSignature has all of a pod that the answer for it depends on, but for its
@@ -62,10 +62,9 @@ type claimSignature struct {
 // signature is the same for pods that are equal to the scheduler.
 func (q *queue) signature(p *queuedPod) string {
 	pod, claims := p.pod, q.alloc.PodClaims(p.pod)
-	x := &inquiry{snap: q.snap, site: &site{alloc: q.alloc}, subject: &subject{pod: pod}}
 	spec := &pod.Spec
 	s := podSignature{
-		Namespace: pod.Namespace, Owner: ownerText(pod), Stage: x.stageOf(pod, claims), Priority: ptr.Deref(spec.Priority, 0), SchedulerName: spec.SchedulerName,
+		Namespace: pod.Namespace, Owner: lifecycle.OwnerText(pod), Stage: lifecycle.StageOf(q.alloc, q.snap, pod, claims), Priority: ptr.Deref(spec.Priority, 0), SchedulerName: spec.SchedulerName,
 		NodeName: spec.NodeName, NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
 		Spread: spec.TopologySpreadConstraints, Group: spec.SchedulingGroup, Gates: spec.SchedulingGates, Overhead: spec.Overhead,
 		Resources: spec.Resources, Init: containerSignatures(spec.InitContainers), Containers: containerSignatures(spec.Containers),
@@ -115,12 +114,4 @@ func containerSignatures(containers []corev1.Container) []containerSignature {
 		list = append(list, containerSignature{Name: c.Name, Resources: c.Resources, Ports: c.Ports, RestartPolicy: c.RestartPolicy})
 	}
 	return list
-}
-
-// ownerText names the controller of a pod, empty for a bare one.
-func ownerText(pod *corev1.Pod) string {
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		return owner.Kind + "/" + owner.Name
-	}
-	return ""
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -40,7 +41,7 @@ func (r *remedies) podsUsing(edits []api.Edit) []api.RemedyPod {
 	}
 	var list []api.RemedyPod
 	for _, pod := range r.snap.Pods {
-		if pod.Namespace != namespace || finished(pod) || pod.UID == "" && pod.CreationTimestamp.IsZero() {
+		if pod.Namespace != namespace || lifecycle.Finished(pod) || pod.UID == "" && pod.CreationTimestamp.IsZero() {
 			continue
 		}
 		m, made := whatif.WorkloadOf(r.snap, pod)
@@ -52,7 +53,7 @@ func (r *remedies) podsUsing(edits []api.Edit) []api.RemedyPod {
 		if c := metav1.GetControllerOfNoCopy(pod); c != nil {
 			p.Owner = whatif.Object(c.Kind, pod.Namespace, c.Name)
 		}
-		p.Changed = changed && m.ReplacesPods() || waits(pod) && r.concerns(pod) && (changed || needsClaim(r.snap, pod, templates))
+		p.Changed = changed && m.ReplacesPods() || lifecycle.Waits(pod) && r.concerns(pod) && (changed || needsClaim(r.snap, pod, templates))
 		list = append(list, p)
 	}
 	slices.SortStableFunc(list, func(a, b api.RemedyPod) int {

@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -315,15 +316,15 @@ func (r *remedies) withoutParts(at requestPlace, selector int, conjuncts []int) 
 // otherConstraint corrects the name of an attribute that no device has, and else
 // drops the constraint.
 func (r *remedies) otherConstraint(ctx context.Context, f *fact) error {
-	c := claimConstraints(r.scene.claims[f.at.claim])[f.constraint]
-	missing := r.catalog.words().Count(selector.Attribute(resourceapi.QualifiedName(c.attribute), "")) == 0
-	if meant := naming.Nearest(string(c.attribute), r.catalog.attributes()); missing && meant != "" {
+	c := claimspec.Constraints(r.scene.claims[f.at.claim])[f.constraint]
+	missing := r.catalog.words().Count(selector.Attribute(resourceapi.QualifiedName(c.Attribute), "")) == 0
+	if meant := naming.Nearest(string(c.Attribute), r.catalog.attributes()); missing && meant != "" {
 		field := "matchAttribute"
-		if c.distinct {
+		if c.Distinct {
 			field = "distinctAttribute"
 		}
 		ok, err := r.propose(ctx, change{
-			actor: api.ActorUser, loss: lossNone, text: fmt.Sprintf("correct the constraint: %s instead of %s", meant, c.attribute),
+			actor: api.ActorUser, loss: lossNone, text: fmt.Sprintf("correct the constraint: %s instead of %s", meant, c.Attribute),
 			claims: []claimEdit{{f.at.claim, "replace", fmt.Sprintf("/devices/constraints/%d/%s", f.constraint, field), meant}},
 		})
 		if ok || err != nil {
@@ -341,8 +342,8 @@ func (r *remedies) withoutConstraint(f *fact) change {
 		path = "/devices/constraints"
 	}
 	said := ""
-	for _, c := range claimConstraints(r.scene.claims[f.at.claim]) {
-		if c.path == f.evidence.Path {
+	for _, c := range claimspec.Constraints(r.scene.claims[f.at.claim]) {
+		if c.Path == f.evidence.Path {
 			said = c.String()
 		}
 	}
@@ -433,11 +434,11 @@ func (r *remedies) otherClasses(ctx context.Context) error {
 		}
 		var names []string
 		for _, class := range r.snap.Classes {
-			if class.Name != f.request.class && r.classHas(ctx, class, drivers) {
+			if class.Name != f.request.Class && r.classHas(ctx, class, drivers) {
 				names = append(names, class.Name)
 			}
 		}
-		for _, name := range nearestFirst(f.request.class, names)[:min(len(names), maxClasses)] {
+		for _, name := range nearestFirst(f.request.Class, names)[:min(len(names), maxClasses)] {
 			if _, err := r.propose(ctx, r.withClass(at, name, lossOther)); err != nil {
 				return err
 			}

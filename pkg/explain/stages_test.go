@@ -10,6 +10,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -29,7 +30,7 @@ func TestStagesAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stages := explain.NewStages(alloc, snap)
+		stages := lifecycle.NewStages(alloc, snap)
 		for _, claim := range snap.Claims {
 			answer, err := explain.ExplainWith(t.Context(), alloc, snap, explain.Options{Kind: api.KindClaim, Namespace: claim.Namespace, Name: claim.Name})
 			if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -91,7 +92,7 @@ func TestBlockedPods(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			listed := NewStages(alloc, snap).BlockedPods()
+			listed := lifecycle.NewStages(alloc, snap).BlockedPods()
 			if len(listed) != 0 != (test.code != "") {
 				t.Fatalf("listed: %+v", listed)
 			}
@@ -116,7 +117,7 @@ func TestWorkloadOf(t *testing.T) {
 		"replicaset/we-b": owned("ReplicaSet", "we-b", "5d4f"),
 		"":                {},
 	} {
-		if got := workloadOf(pod); got != want {
+		if got := lifecycle.WorkloadName(pod); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

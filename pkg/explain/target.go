@@ -4,7 +4,6 @@
 package explain
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,13 +13,13 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -125,7 +124,7 @@ func (s *subject) findClaim(snap *snapshot.Snapshot, alloc *allocator.Allocator)
 	s.users = usersOf(snap, claim)
 	if claim.Status.Allocation == nil {
 		for _, pod := range s.users {
-			if waits(pod) {
+			if lifecycle.Waits(pod) {
 				s.others = append(s.others, pod)
 			}
 		}
@@ -189,11 +188,11 @@ func (s *subject) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocat
 		if w.Namespace != s.target.Namespace || w.Name != s.target.Name {
 			continue
 		}
-		if s.users, s.end = podsOf(snap, w), w.End; s.end != nil {
+		if s.users, s.end = lifecycle.Pods(snap, w), w.End; s.end != nil {
 			return nil
 		}
 		s.workload, s.desired = true, w.Replicas
-		chosen := slices.IndexFunc(s.users, waits)
+		chosen := slices.IndexFunc(s.users, lifecycle.Waits)
 		switch {
 		case chosen >= 0:
 			s.usePod(alloc, s.users[chosen])
@@ -226,12 +225,6 @@ func unreadKind(snap *snapshot.Snapshot, kind string) string {
 	return ""
 }
 
-// waits reports whether the scheduler has yet to find a node for a pod.
-func waits(pod *corev1.Pod) bool {
-	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil &&
-		pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
-}
-
 // templateSpec is the spec of the pods that a workload makes. Those of a
 // DaemonSet tolerate what the controller adds
 // (pkg/controller/daemon/util/daemonset_util.go).
@@ -262,7 +255,7 @@ func (s *subject) usePod(alloc *allocator.Allocator, pod *corev1.Pod) {
 }
 
 func (s *subject) needClaims(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
-	if len(s.claims) > 0 || (s.hypothetical || waits(s.pod)) && len(unserved(snap, alloc, s.pod)) > 0 {
+	if len(s.claims) > 0 || (s.hypothetical || lifecycle.Waits(s.pod)) && len(unserved(snap, alloc, s.pod)) > 0 {
 		return nil
 	}
 	err := &TargetError{
@@ -291,38 +284,8 @@ func usersOf(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) []*corev
 			}
 		}
 	}
-	sortPods(users)
+	lifecycle.SortPods(users)
 	return users
-}
-
-// podsOf lists the live pods of a workload: those that its selector matches,
-// or that name it as their controller.
-func podsOf(snap *snapshot.Snapshot, w *snapshot.Workload) []*corev1.Pod {
-	selector := labels.Nothing()
-	if w.Selector != nil {
-		if parsed, err := metav1.LabelSelectorAsSelector(w.Selector); err == nil && !parsed.Empty() {
-			selector = parsed
-		}
-	}
-	var pods []*corev1.Pod
-	for _, pod := range snap.Pods {
-		if pod.Namespace != w.Namespace || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-			continue
-		}
-		owner := metav1.GetControllerOfNoCopy(pod)
-		owned := owner != nil && owner.Kind == w.Kind && owner.Name == w.Name
-		if owned || selector.Matches(labels.Set(pod.Labels)) {
-			pods = append(pods, pod)
-		}
-	}
-	sortPods(pods)
-	return pods
-}
-
-func sortPods(pods []*corev1.Pod) {
-	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), naming.Compare(a.Name, b.Name))
-	})
 }
 
 // describe names a target: "ResourceClaim ml/train-gpus".

@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -38,7 +39,7 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 
 	var constrained []string
 	for _, claim := range x.claims {
-		for _, c := range claimConstraints(claim.claim) {
+		for _, c := range claimspec.Constraints(claim.claim) {
 			constrained = append(constrained, c.String())
 		}
 	}
@@ -157,13 +158,13 @@ func (x *inquiry) singleRequests(claims []*resourceapi.ResourceClaim) (single []
 type most struct {
 	distinct      bool
 	wanted, count int
-	constraint    constraint
+	constraint    claimspec.Constraint
 }
 
 func (m *most) String() string {
 	switch {
 	case m.distinct:
-		return fmt.Sprintf("but %s of %s", distinctValues(m.count), m.constraint.attribute)
+		return fmt.Sprintf("but %s of %s", distinctValues(m.count), m.constraint.Attribute)
 	default:
 		return fmt.Sprintf("at most %d with %s", m.count, m.constraint)
 	}
@@ -176,10 +177,10 @@ func (x *inquiry) mostOfOne(ctx context.Context, node *corev1.Node) *most {
 		return nil
 	}
 	f := x.claims[0].funnels[0][0]
-	if len(f.request.constraints) != 1 || f.request.all() {
+	if len(f.request.Constraints) != 1 || f.request.All() {
 		return nil
 	}
-	constraint := f.request.constraints[0]
+	constraint := f.request.Constraints[0]
 	values := naming.Tally{}
 	for _, pool := range x.site.pools[node.Name] {
 		for i := range pool.Devices {
@@ -187,7 +188,7 @@ func (x *inquiry) mostOfOne(ctx context.Context, node *corev1.Node) *most {
 			if f.checks.device(ctx, d, node) != nil {
 				continue
 			}
-			value, ok, err := f.checks.attribute(ctx, d, constraint.attribute)
+			value, ok, err := f.checks.attribute(ctx, d, constraint.Attribute)
 			if err != nil || !ok || selector.IsList(value) {
 				return nil
 			}
@@ -197,7 +198,7 @@ func (x *inquiry) mostOfOne(ctx context.Context, node *corev1.Node) *most {
 	if len(values) == 0 {
 		return nil
 	}
-	m := &most{constraint: constraint, distinct: constraint.distinct, wanted: int(min(f.request.count, math.MaxInt32)), count: len(values)}
+	m := &most{constraint: constraint, distinct: constraint.Distinct, wanted: int(min(f.request.Count, math.MaxInt32)), count: len(values)}
 	if !m.distinct {
 		m.count = values[values.Sorted()[0]]
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -37,7 +38,7 @@ func (x *inquiry) trace(ctx context.Context) {
 
 // warnOfCost tells whoever wants to create a claim that the API server will not
 // take it.
-func (x *inquiry) warnOfCost(c *claimInquiry, r *request, traces []api.SelectorTrace) {
+func (x *inquiry) warnOfCost(c *claimInquiry, r *claimspec.Request, traces []api.SelectorTrace) {
 	if c.claim.UID != "" && !x.subject.claims[c.index].Generated {
 		return
 	}
@@ -47,7 +48,7 @@ func (x *inquiry) warnOfCost(c *claimInquiry, r *request, traces []api.SelectorT
 			continue
 		}
 		x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf(
-			"make the selector of request %s at %s cheaper: %s", r.name, trace.Path, costWarning(trace))})
+			"make the selector of request %s at %s cheaper: %s", r.Name, trace.Path, costWarning(trace))})
 	}
 }
 
@@ -97,7 +98,7 @@ func (c *checks) placedSelectors() []placedSelector {
 	if c.class != nil {
 		add(sourceClass, whatif.Object("DeviceClass", "", c.class.Name), "spec.selectors", c.class.Spec.Selectors)
 	}
-	add(sourceRequest, whatif.ClaimObject(c.request.claim), c.request.path+".selectors", c.request.selectors)
+	add(sourceRequest, whatif.ClaimObject(c.request.Claim), c.request.Path+".selectors", c.request.Selectors)
 	return placed
 }
 

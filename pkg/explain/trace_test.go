@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 )
 
 // traceLines writes the parts of a trace in short: the outcomes as
@@ -50,7 +51,7 @@ func traceOf(t *testing.T, expression string, list ...resourceapi.Device) api.Se
 	}
 	f := &funnel{checks: &checks{
 		selectors: s, catalog: newCatalog(alloc),
-		request: &request{claim: &resourceapi.ResourceClaim{}, selectors: celSelectors(expression)},
+		request: &claimspec.Request{Claim: &resourceapi.ResourceClaim{}, Selectors: celSelectors(expression)},
 	}}
 	for i := range list {
 		f.devices = append(f.devices, allocator.Device{ID: allocator.DeviceID{Driver: driver, Pool: "n1", Device: list[i].Name}, Device: &list[i]})

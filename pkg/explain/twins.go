@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 )
 
 // twins groups nodes that have the same: the same devices in the same order, but
@@ -87,15 +88,15 @@ func (x *inquiry) looksAt() looks {
 	for i := range x.claims {
 		// What a node has of extended resources differs.
 		l.each = l.each || x.subject.claims[x.claims[i].index].ExtendedResources
-		for _, alternatives := range requestsOf(x.claims[i].claim) {
+		for _, alternatives := range claimspec.Requests(x.claims[i].claim) {
 			for _, r := range alternatives {
-				if class := x.snap.Class(r.class); class != nil {
+				if class := x.snap.Class(r.Class); class != nil {
 					read(class.Spec.Selectors)
 				}
-				read(r.selectors)
-				l.all = l.all || len(r.derived) > 0
-				for _, c := range r.constraints {
-					l.add(selector.Attribute(resourceapi.QualifiedName(c.attribute), ""))
+				read(r.Selectors)
+				l.all = l.all || len(r.Derived) > 0
+				for _, c := range r.Constraints {
+					l.add(selector.Attribute(resourceapi.QualifiedName(c.Attribute), ""))
 				}
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
@@ -21,7 +21,7 @@ import (
 func (s *overviewScreen) blockedPods(m *Model) block {
 	b := block{}
 	type group struct {
-		first *explain.BlockedPod
+		first *lifecycle.BlockedPod
 		count int
 	}
 	var groups []*group

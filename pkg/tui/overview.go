@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -33,7 +33,7 @@ type overviewScreen struct {
 	// classes are those of the picture in from.
 	classes []api.Class
 	taints  []api.Taint
-	blocked []explain.BlockedPod
+	blocked []lifecycle.BlockedPod
 	from    *picture
 	loading bool
 	// cursor counts the lines that can be opened, first is the uppermost line
@@ -47,7 +47,7 @@ type overviewMsg struct {
 	from    *picture
 	classes []api.Class
 	taints  []api.Taint
-	blocked []explain.BlockedPod
+	blocked []lifecycle.BlockedPod
 	took    time.Duration
 	err     error
 }
@@ -67,7 +67,7 @@ func (s *overviewScreen) refresh(m *Model) tea.Cmd {
 		msg := overviewMsg{from: p}
 		msg.classes, msg.err = p.inventory.Classes(ctx)
 		msg.taints = p.inventory.Taints()
-		msg.blocked = explain.NewStages(p.alloc, p.snap).BlockedPods()
+		msg.blocked = lifecycle.NewStages(p.alloc, p.snap).BlockedPods()
 		msg.took = time.Since(start)
 		return msg
 	}

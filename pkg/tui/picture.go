@@ -17,6 +17,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -105,7 +106,7 @@ func (p *picture) sheet(ctx context.Context, id viewID) (sheet, error) {
 // claims are all ResourceClaims with their stages.
 func (p *picture) claims() []api.Claim {
 	claims := p.inventory.Claims()
-	stages := explain.NewStages(p.alloc, p.snap)
+	stages := lifecycle.NewStages(p.alloc, p.snap)
 	for i := range claims {
 		claims[i].Stage = string(stages.OfClaim(p.snap.Claims[i]))
 	}

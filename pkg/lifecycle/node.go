@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package lifecycle
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ import (
 // prepared reports whether the kubelet has had the devices of a pod prepared: it
 // does so before it has the runtime create anything
 // (pkg/kubelet/kuberuntime, SyncPod).
-func (x *inquiry) prepared(pod *corev1.Pod) bool {
+func isPrepared(snap *snapshot.Snapshot, pod *corev1.Pod) bool {
 	if sandboxReady(pod) != nil || len(failingContainers(pod)) > 0 {
 		return true
 	}
@@ -29,7 +29,7 @@ func (x *inquiry) prepared(pod *corev1.Pod) bool {
 			return true
 		}
 	}
-	event, progress := x.kubeletEvent(pod), x.progressEvent(pod)
+	event, progress := kubeletEvent(snap, pod), progressEvent(snap, pod)
 	if event == nil || progress != nil && event.Reason != reasonPrepare {
 		return progress != nil
 	}
@@ -44,7 +44,7 @@ func afterPreparation(event *corev1.Event) bool {
 
 // sandboxReady returns the condition that says that a pod's sandbox is there.
 func sandboxReady(pod *corev1.Pod) *corev1.PodCondition {
-	if c := podCondition(pod, corev1.PodReadyToStartContainers); c != nil && c.Status == corev1.ConditionTrue {
+	if c := PodCondition(pod, corev1.PodReadyToStartContainers); c != nil && c.Status == corev1.ConditionTrue {
 		return c
 	}
 	return nil
@@ -54,7 +54,7 @@ func sandboxReady(pod *corev1.Pod) *corev1.PodCondition {
 // sandbox any more: the kubelet makes it another one, and has the devices
 // prepared again.
 func sandboxLost(pod *corev1.Pod) *corev1.PodCondition {
-	c := podCondition(pod, corev1.PodReadyToStartContainers)
+	c := PodCondition(pod, corev1.PodReadyToStartContainers)
 	if c == nil || c.Status != corev1.ConditionFalse || pod.Status.Phase != corev1.PodRunning || !started(pod).IsZero() {
 		return nil
 	}
@@ -94,35 +94,35 @@ func unresolvedContainers(pod *corev1.Pod) []corev1.ContainerStatus {
 }
 
 // kubeletFindings tells why a pod does not start on its node.
-func (x *inquiry) kubeletFindings(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
-	findings := x.nodeFindings(pod)
-	waiting := x.waitingContainers(pod, claims)
+func kubeletFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) []Finding {
+	findings := nodeFindings(snap, pod)
+	waiting := waitingContainers(pod, claims)
 	findings = append(findings, waiting...)
-	if event := x.kubeletEvent(pod); event != nil && len(waiting) == 0 {
-		f := finding{instead: true, evidence: []api.Evidence{eventEvidence(event)}}
-		x.readKubeletEvent(&f, pod, claims, event)
+	if event := kubeletEvent(snap, pod); event != nil && len(waiting) == 0 {
+		f := Finding{Instead: true, Evidence: []api.Evidence{eventEvidence(event)}}
+		readKubeletEvent(snap, &f, pod, claims, event)
 		findings = append(findings, f)
 	}
-	findings = append(findings, x.driverEvents(claims, pod)...)
+	findings = append(findings, driverEvents(snap, claims, pod)...)
 	if len(findings) == 0 {
-		findings = append(findings, x.silence(pod))
+		findings = append(findings, silence(snap, pod))
 	}
 	return findings
 }
 
 // waitingContainers tells why containers do not run although their devices are
 // prepared.
-func (x *inquiry) waitingContainers(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
-	var findings []finding
+func waitingContainers(pod *corev1.Pod, claims []allocator.PodClaim) []Finding {
+	var findings []Finding
 	for _, status := range failingContainers(pod) {
 		waiting := status.State.Waiting
-		f := finding{instead: true}
-		f.prove(whatif.PodObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].state.waiting", status.Name),
+		f := Finding{Instead: true}
+		f.Prove(whatif.PodObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].state.waiting", status.Name),
 			strings.TrimSuffix(waiting.Reason+": "+waiting.Message, ": "), "a running container")
 		if devices := cdiDevices(waiting.Message); len(devices) > 0 {
-			x.blameCDI(&f, pod, claims, devices)
+			blameCDI(&f, pod, claims, devices)
 		} else {
-			f.reason = strings.TrimSuffix(fmt.Sprintf("the devices are prepared, but container %s waits: %s: %s", status.Name, waiting.Reason, saidOnce(waiting.Message)), ": ")
+			f.Reason = strings.TrimSuffix(fmt.Sprintf("the devices are prepared, but container %s waits: %s: %s", status.Name, waiting.Reason, saidOnce(waiting.Message)), ": ")
 		}
 		findings = append(findings, f)
 	}
@@ -130,52 +130,52 @@ func (x *inquiry) waitingContainers(pod *corev1.Pod, claims []allocator.PodClaim
 }
 
 // silence is about a pod that has not started, and nothing tells why.
-func (x *inquiry) silence(pod *corev1.Pod) finding {
-	var f finding
-	if event := x.progressEvent(pod); event != nil {
-		f.instead = true
-		f.reason = fmt.Sprintf("the devices are prepared; the last thing that the kubelet reports is %s: %s%s", event.Reason, event.Message, x.often(event))
-		f.evidence = append(f.evidence, eventEvidence(event))
+func silence(snap *snapshot.Snapshot, pod *corev1.Pod) Finding {
+	var f Finding
+	if event := progressEvent(snap, pod); event != nil {
+		f.Instead = true
+		f.Reason = fmt.Sprintf("the devices are prepared; the last thing that the kubelet reports is %s: %s%s", event.Reason, event.Message, often(snap, event))
+		f.Evidence = append(f.Evidence, eventEvidence(event))
 		return f
 	}
 	since := pod.CreationTimestamp
-	if c := podCondition(pod, corev1.PodScheduled); c != nil {
+	if c := PodCondition(pod, corev1.PodScheduled); c != nil {
 		since = c.LastTransitionTime
 	}
 	if c := sandboxLost(pod); c != nil {
 		since = c.LastTransitionTime
 	}
 	if sandboxReady(pod) != nil {
-		f.prove(whatif.PodObject(pod), "status.phase", string(pod.Status.Phase), string(corev1.PodRunning))
+		f.Prove(whatif.PodObject(pod), "status.phase", string(pod.Status.Phase), string(corev1.PodRunning))
 	} else {
 		ready := "missing"
-		if c := podCondition(pod, corev1.PodReadyToStartContainers); c != nil {
+		if c := PodCondition(pod, corev1.PodReadyToStartContainers); c != nil {
 			ready = string(c.Status)
 		}
-		f.prove(whatif.PodObject(pod), "status.conditions[type=PodReadyToStartContainers].status", ready, string(corev1.ConditionTrue))
+		f.Prove(whatif.PodObject(pod), "status.conditions[type=PodReadyToStartContainers].status", ready, string(corev1.ConditionTrue))
 	}
-	if x.overdue(since.Time) {
-		f.step(api.ActorAdmin, "no event says why pod %s has not started: check the log of the kubelet on node %s", pod.Name, pod.Spec.NodeName)
+	if Overdue(snap, since.Time) {
+		f.Step(api.ActorAdmin, "no event says why pod %s has not started: check the log of the kubelet on node %s", pod.Name, pod.Spec.NodeName)
 	}
 	return f
 }
 
 // nodeFindings tells what is wrong with the node of a pod.
-func (x *inquiry) nodeFindings(pod *corev1.Pod) []finding {
+func nodeFindings(snap *snapshot.Snapshot, pod *corev1.Pod) []Finding {
 	name := pod.Spec.NodeName
 	if name == "" {
 		return nil
 	}
-	f := finding{instead: true}
-	node := x.snap.Node(name)
+	f := Finding{Instead: true}
+	node := snap.Node(name)
 	if node == nil {
-		if x.snap.Gap(snapshot.ResourceNodes) != nil || len(x.snap.Nodes) == 0 {
+		if snap.Gap(snapshot.ResourceNodes) != nil || len(snap.Nodes) == 0 {
 			return nil
 		}
-		f.reason = fmt.Sprintf("node %s does not exist", name)
-		f.prove(whatif.PodObject(pod), "spec.nodeName", name, "a node that exists")
-		f.step(api.ActorNobody, "the pod garbage collector of kube-controller-manager removes pods of nodes that are gone")
-		return []finding{f}
+		f.Reason = fmt.Sprintf("node %s does not exist", name)
+		f.Prove(whatif.PodObject(pod), "spec.nodeName", name, "a node that exists")
+		f.Step(api.ActorNobody, "the pod garbage collector of kube-controller-manager removes pods of nodes that are gone")
+		return []Finding{f}
 	}
 	for i := range node.Status.Conditions {
 		c := &node.Status.Conditions[i]
@@ -184,16 +184,16 @@ func (x *inquiry) nodeFindings(pod *corev1.Pod) []finding {
 		}
 		since := ""
 		if !c.LastTransitionTime.IsZero() {
-			since = " for " + x.elapsed(c.LastTransitionTime.Time)
+			since = " for " + elapsed(snap, c.LastTransitionTime.Time)
 		}
 		said := ""
 		if c.Message != "" {
 			said = ": " + c.Message
 		}
-		f.reason = fmt.Sprintf("node %s is not ready%s%s", name, since, said)
-		f.prove(whatif.Object("Node", "", name), "status.conditions[type=Ready].status", string(c.Status), string(corev1.ConditionTrue))
-		f.step(api.ActorAdmin, "make node %s ready again: its kubelet starts and stops pods and has their devices prepared and unprepared", name)
-		return []finding{f}
+		f.Reason = fmt.Sprintf("node %s is not ready%s%s", name, since, said)
+		f.Prove(whatif.Object("Node", "", name), "status.conditions[type=Ready].status", string(c.Status), string(corev1.ConditionTrue))
+		f.Step(api.ActorAdmin, "make node %s ready again: its kubelet starts and stops pods and has their devices prepared and unprepared", name)
+		return []Finding{f}
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package lifecycle
 
 import (
 	"cmp"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -31,25 +32,25 @@ const (
 	reasonContainer = "Failed"
 )
 
-// schedulerMessage finds what the scheduler said last about a pod: the
+// SchedulerMessage finds what the scheduler said last about a pod: the
 // condition if it stands, else the newest event.
-func (x *inquiry) schedulerMessage(pod *corev1.Pod) *api.SchedulerMessage {
+func SchedulerMessage(snap *snapshot.Snapshot, pod *corev1.Pod) *api.SchedulerMessage {
 	if pod.Spec.NodeName != "" {
 		return nil
 	}
-	if c := podCondition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse && c.Message != "" {
+	if c := PodCondition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse && c.Message != "" {
 		message := &api.SchedulerMessage{Text: c.Message, Source: "condition PodScheduled"}
 		if !c.LastTransitionTime.IsZero() {
 			message.Time = &c.LastTransitionTime
 		}
 		return message
 	}
-	newest := newestEvent(x.podEvents(pod), func(e *corev1.Event) bool { return e.Reason == reasonFailedScheduling })
+	newest := newestEvent(podEvents(snap, pod), func(e *corev1.Event) bool { return e.Reason == reasonFailedScheduling })
 	if newest == nil {
 		return nil
 	}
 	message := &api.SchedulerMessage{Text: newest.Message, Source: "event " + reasonFailedScheduling}
-	if t := eventTime(newest); !t.IsZero() {
+	if t := EventTime(newest); !t.IsZero() {
 		message.Time = &t
 	}
 	return message
@@ -57,13 +58,13 @@ func (x *inquiry) schedulerMessage(pod *corev1.Pod) *api.SchedulerMessage {
 
 // podEvents lists what was reported about a pod, and not about another one of
 // the same name.
-func (x *inquiry) podEvents(pod *corev1.Pod) []*corev1.Event {
-	return x.eventsAbout(api.KindPod, pod.Namespace, pod.Name, pod.UID)
+func podEvents(snap *snapshot.Snapshot, pod *corev1.Pod) []*corev1.Event {
+	return eventsAbout(snap, api.KindPod, pod.Namespace, pod.Name, pod.UID)
 }
 
-func (x *inquiry) eventsAbout(kind, namespace, name string, uid types.UID) []*corev1.Event {
+func eventsAbout(snap *snapshot.Snapshot, kind, namespace, name string, uid types.UID) []*corev1.Event {
 	var found []*corev1.Event
-	for _, event := range x.snap.Events {
+	for _, event := range snap.Events {
 		about := &event.InvolvedObject
 		if about.Kind == kind && about.Namespace == namespace && about.Name == name && (about.UID == "" || uid == "" || about.UID == uid) {
 			found = append(found, event)
@@ -85,7 +86,7 @@ func newestEvent(events []*corev1.Event, wanted func(*corev1.Event) bool) *corev
 		if !wanted(event) {
 			continue
 		}
-		if newest == nil || cmp.Or(eventTime(event).Compare(eventTime(newest).Time),
+		if newest == nil || cmp.Or(EventTime(event).Compare(EventTime(newest).Time),
 			cmp.Compare(slices.Index(containerProgress, event.Reason), slices.Index(containerProgress, newest.Reason))) > 0 {
 			newest = event
 		}
@@ -96,20 +97,20 @@ func newestEvent(events []*corev1.Event, wanted func(*corev1.Event) bool) *corev
 // kubeletEvent is the newest warning about a pod that tells how far the kubelet
 // got. Those from before its sandbox came or went are history, and so are those
 // about what comes before its containers when these have got further.
-func (x *inquiry) kubeletEvent(pod *corev1.Pod) *corev1.Event {
-	progress := x.progressEvent(pod)
-	return newestEvent(x.podEvents(pod), func(e *corev1.Event) bool {
+func kubeletEvent(snap *snapshot.Snapshot, pod *corev1.Pod) *corev1.Event {
+	progress := progressEvent(snap, pod)
+	return newestEvent(podEvents(snap, pod), func(e *corev1.Event) bool {
 		if e.Type == corev1.EventTypeNormal || e.Reason == reasonFailedScheduling || e.Reason == reasonClaimCreation || !sinceSandbox(pod, e) {
 			return false
 		}
-		return progress == nil || afterPreparation(e) || eventTime(e).After(eventTime(progress).Time)
+		return progress == nil || afterPreparation(e) || EventTime(e).After(EventTime(progress).Time)
 	})
 }
 
 // progressEvent is the newest event that the kubelet reports about the
 // containers of a pod, and so when its devices are prepared.
-func (x *inquiry) progressEvent(pod *corev1.Pod) *corev1.Event {
-	return newestEvent(x.podEvents(pod), func(e *corev1.Event) bool {
+func progressEvent(snap *snapshot.Snapshot, pod *corev1.Pod) *corev1.Event {
+	return newestEvent(podEvents(snap, pod), func(e *corev1.Event) bool {
 		return e.Type == corev1.EventTypeNormal && slices.Contains(containerProgress, e.Reason) && sinceSandbox(pod, e)
 	})
 }
@@ -118,26 +119,26 @@ func (x *inquiry) progressEvent(pod *corev1.Pod) *corev1.Event {
 // about the attempts to make another one.
 func sinceSandbox(pod *corev1.Pod, e *corev1.Event) bool {
 	c := cmp.Or(sandboxReady(pod), sandboxLost(pod))
-	return c == nil || !eventTime(e).Time.Before(c.LastTransitionTime.Time)
+	return c == nil || !EventTime(e).Time.Before(c.LastTransitionTime.Time)
 }
 
 // toldByKubelet quotes the last warning about a pod on its node.
-func (x *inquiry) toldByKubelet(pod *corev1.Pod) []finding {
-	event := x.kubeletEvent(pod)
+func toldByKubelet(snap *snapshot.Snapshot, pod *corev1.Pod) []Finding {
+	event := kubeletEvent(snap, pod)
 	if event == nil || pod.Spec.NodeName == "" {
 		return nil
 	}
-	return []finding{{
-		reason:   fmt.Sprintf("the last warning about the pod is %s: %s%s", event.Reason, unwrapped(saidOnce(event.Message)), x.often(event)),
-		evidence: []api.Evidence{eventEvidence(event)},
+	return []Finding{{
+		Reason:   fmt.Sprintf("the last warning about the pod is %s: %s%s", event.Reason, unwrapped(saidOnce(event.Message)), often(snap, event)),
+		Evidence: []api.Evidence{eventEvidence(event)},
 	}}
 }
 
 // driverEvents quotes what drivers say about claims themselves. What they said
 // before the pods that use the claims were started is history.
-func (x *inquiry) driverEvents(claims []allocator.PodClaim, users ...*corev1.Pod) []finding {
-	var findings []finding
-	since := x.snap.Now().Add(-time.Hour)
+func driverEvents(snap *snapshot.Snapshot, claims []allocator.PodClaim, users ...*corev1.Pod) []Finding {
+	var findings []Finding
+	since := snap.Now().Add(-time.Hour)
 	if first := allStarted(users); first.After(since) {
 		since = first
 	}
@@ -146,8 +147,8 @@ func (x *inquiry) driverEvents(claims []allocator.PodClaim, users ...*corev1.Pod
 		if claim == nil || claims[i].Generated {
 			continue
 		}
-		event := newestEvent(x.eventsAbout(api.KindClaim, claim.Namespace, claim.Name, claim.UID), func(e *corev1.Event) bool {
-			return e.Type == corev1.EventTypeWarning && eventTime(e).After(since)
+		event := newestEvent(eventsAbout(snap, api.KindClaim, claim.Namespace, claim.Name, claim.UID), func(e *corev1.Event) bool {
+			return e.Type == corev1.EventTypeWarning && EventTime(e).After(since)
 		})
 		if event == nil {
 			continue
@@ -161,15 +162,16 @@ func (x *inquiry) driverEvents(claims []allocator.PodClaim, users ...*corev1.Pod
 		default:
 			who = "component " + who
 		}
-		findings = append(findings, finding{
-			instead: true, evidence: []api.Evidence{eventEvidence(event)},
-			reason: fmt.Sprintf("%s reports about claim %s: %s: %s%s", who, claim.Name, event.Reason, saidOnce(event.Message), x.often(event)),
+		findings = append(findings, Finding{
+			Instead: true, Evidence: []api.Evidence{eventEvidence(event)},
+			Reason: fmt.Sprintf("%s reports about claim %s: %s: %s%s", who, claim.Name, event.Reason, saidOnce(event.Message), often(snap, event)),
 		})
 	}
 	return findings
 }
 
-func eventTime(event *corev1.Event) metav1.Time {
+// EventTime is when something was reported last.
+func EventTime(event *corev1.Event) metav1.Time {
 	switch {
 	case event.Series != nil && !event.Series.LastObservedTime.IsZero():
 		return metav1.NewTime(event.Series.LastObservedTime.Time)
@@ -197,13 +199,13 @@ func firstTime(event *corev1.Event) time.Time {
 
 // often says how often something was reported, and when last: " (12 times,
 // last 30s ago)".
-func (x *inquiry) often(event *corev1.Event) string {
+func often(snap *snapshot.Snapshot, event *corev1.Event) string {
 	var parts []string
 	if count := reports(event); count > 1 {
 		parts = append(parts, fmt.Sprintf("%d times", count))
 	}
-	if t := eventTime(event); !t.IsZero() {
-		parts = append(parts, fmt.Sprintf("last %s ago", x.elapsed(t.Time)))
+	if t := EventTime(event); !t.IsZero() {
+		parts = append(parts, fmt.Sprintf("last %s ago", elapsed(snap, t.Time)))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -213,13 +215,13 @@ func (x *inquiry) often(event *corev1.Event) string {
 
 // repeated says since when something was reported, how often, and when last:
 // " (12 times in 8m, last 30s ago)".
-func (x *inquiry) repeated(event *corev1.Event) string {
-	count, first, last := reports(event), firstTime(event), eventTime(event).Time
+func repeated(snap *snapshot.Snapshot, event *corev1.Event) string {
+	count, first, last := reports(event), firstTime(event), EventTime(event).Time
 	switch {
 	case first.IsZero(), last.IsZero(), count <= 1:
-		return x.often(event)
+		return often(snap, event)
 	default:
-		return fmt.Sprintf(" (%d times in %s, last %s ago)", count, x.elapsed(first), x.elapsed(last))
+		return fmt.Sprintf(" (%d times in %s, last %s ago)", count, elapsed(snap, first), elapsed(snap, last))
 	}
 }
 

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package lifecycle
 
 import (
 	"fmt"
@@ -99,7 +99,7 @@ func cdiNames(ids []string, claims []allocator.PodClaim) []string {
 	for _, id := range ids {
 		switch claim, result := cdiClaim(id, claims); {
 		case result != nil:
-			names = append(names, fmt.Sprintf("%s (claim %s)", deviceName(result), claim.Name))
+			names = append(names, fmt.Sprintf("%s (claim %s)", DeviceName(result), claim.Name))
 		case claim != nil:
 			names = append(names, "claim "+claim.Name)
 		default:
@@ -110,15 +110,15 @@ func cdiNames(ids []string, claims []allocator.PodClaim) []string {
 }
 
 // blameCDI says where to look for CDI devices that the runtime does not know.
-func (x *inquiry) blameCDI(f *finding, pod *corev1.Pod, claims []allocator.PodClaim, ids []string) {
+func blameCDI(f *Finding, pod *corev1.Pod, claims []allocator.PodClaim, ids []string) {
 	node := pod.Spec.NodeName
 	noun := "device"
 	if len(ids) > 1 {
 		noun = "devices"
 	}
 	names := english.Sample(cdiNames(ids, claims), 4)
-	f.reason = fmt.Sprintf("the devices are prepared, but the container runtime of node %s cannot find the CDI %s for %s", node, noun, names)
-	f.step(api.ActorAdmin, "check on node %s that a file in a CDI directory of the runtime (/etc/cdi and /var/run/cdi, unless it is configured otherwise) has the CDI %s, and that the driver writes into one of these directories", node, noun)
-	f.step(api.ActorAdmin, "if node %s was restarted after the pod was bound to it, the driver may answer from its checkpoint and not write the file again: restart the driver", node)
-	f.step(api.ActorUser, "or delete and recreate the pod, so that its claims are prepared again")
+	f.Reason = fmt.Sprintf("the devices are prepared, but the container runtime of node %s cannot find the CDI %s for %s", node, noun, names)
+	f.Step(api.ActorAdmin, "check on node %s that a file in a CDI directory of the runtime (/etc/cdi and /var/run/cdi, unless it is configured otherwise) has the CDI %s, and that the driver writes into one of these directories", node, noun)
+	f.Step(api.ActorAdmin, "if node %s was restarted after the pod was bound to it, the driver may answer from its checkpoint and not write the file again: restart the driver", node)
+	f.Step(api.ActorUser, "or delete and recreate the pod, so that its claims are prepared again")
 }

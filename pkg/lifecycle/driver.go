@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package lifecycle
 
 import (
 	"fmt"
@@ -14,7 +14,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -41,7 +43,7 @@ func prepareCall(message string) (call failedCall, ok bool) {
 const prepareTimeout = "45s"
 
 // noAnswer is about a driver that the kubelet called and that did not answer.
-func (x *inquiry) noAnswer(f *finding, pod *corev1.Pod, claims []allocator.PodClaim, event *corev1.Event, call failedCall) {
+func noAnswer(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims []allocator.PodClaim, event *corev1.Event, call failedCall) {
 	node := pod.Spec.NodeName
 	drivers := calledFor(claims, "")
 	// The path of its socket is DRIVER/dra.sock, if the driver is on the helper.
@@ -52,30 +54,30 @@ func (x *inquiry) noAnswer(f *finding, pod *corev1.Pod, claims []allocator.PodCl
 	if len(drivers) == 0 {
 		who = "the driver"
 	}
-	since := x.unanswered(pod, event)
+	since := unanswered(snap, pod, event)
 	switch call.code {
 	case "Unavailable":
-		f.reason = fmt.Sprintf("%s on node %s does not answer the kubelet%s: %s: %s", who, node, since, call.code, call.words)
+		f.Reason = fmt.Sprintf("%s on node %s does not answer the kubelet%s: %s: %s", who, node, since, call.code, call.words)
 	case "DeadlineExceeded":
-		f.reason = fmt.Sprintf("%s on node %s does not prepare the devices within the %s that the kubelet waits for it%s: %s", who, node, prepareTimeout, since, call.code)
+		f.Reason = fmt.Sprintf("%s on node %s does not prepare the devices within the %s that the kubelet waits for it%s: %s", who, node, prepareTimeout, since, call.code)
 	default:
-		f.reason = fmt.Sprintf("%s on node %s fails to prepare the devices%s: %s: %s", who, node, since, call.code, call.words)
+		f.Reason = fmt.Sprintf("%s on node %s fails to prepare the devices%s: %s: %s", who, node, since, call.code, call.words)
 	}
 	for _, driver := range drivers {
-		x.proveAbsent(f, driver, node)
+		proveAbsent(snap, f, driver, node)
 	}
-	if !x.driverPods(f, drivers, node) {
-		f.step(api.ActorAdmin, "check that the pod of %s runs on node %s, and its log; the kubelet retries", who, node)
+	if !driverPods(snap, f, drivers, node) {
+		f.Step(api.ActorAdmin, "check that the pod of %s runs on node %s, and its log; the kubelet retries", who, node)
 	}
-	f.step(api.ActorNobody, "the kubelet has the driver registered, and retries: the pod starts when the driver answers")
+	f.Step(api.ActorNobody, "the kubelet has the driver registered, and retries: the pod starts when the driver answers")
 }
 
 // unanswered says since when calls of the drivers of a pod fail, how often, and
 // when the last one did: a driver that goes away fails in several words.
-func (x *inquiry) unanswered(pod *corev1.Pod, last *corev1.Event) string {
+func unanswered(snap *snapshot.Snapshot, pod *corev1.Pod, last *corev1.Event) string {
 	total := *last.DeepCopy()
 	total.Count = 0
-	for _, event := range x.podEvents(pod) {
+	for _, event := range podEvents(snap, pod) {
 		if event.Reason != reasonPrepare || !sinceSandbox(pod, event) {
 			continue
 		}
@@ -88,8 +90,8 @@ func (x *inquiry) unanswered(pod *corev1.Pod, last *corev1.Event) string {
 		}
 	}
 	total.Series = nil
-	total.LastTimestamp = eventTime(last)
-	return x.repeated(&total)
+	total.LastTimestamp = EventTime(last)
+	return repeated(snap, &total)
 }
 
 // calledFor lists the drivers that the kubelet calls to prepare a claim of the
@@ -107,26 +109,26 @@ func calledFor(claims []allocator.PodClaim, name string) []string {
 
 // driverPods says how the pods of drivers on a node are, if the DaemonSets of
 // the drivers are known. It reports whether it says what to do.
-func (x *inquiry) driverPods(f *finding, drivers []string, node string) bool {
+func driverPods(snap *snapshot.Snapshot, f *Finding, drivers []string, node string) bool {
 	advised := false
 	for _, driver := range drivers {
-		for _, set := range x.daemonSetsOf(driver) {
-			pods := podsOf(x.snap, set.Workload)
-			i := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return daemonNode(pod) == node })
+		for _, set := range DaemonSets(snap, driver) {
+			pods := Pods(snap, set.Workload)
+			i := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return DaemonNode(pod) == node })
 			switch {
 			case i < 0:
-				f.reason += fmt.Sprintf("; %s has no pod on node %s", set, node)
-				f.prove(daemonObject(set), "spec.template.spec.nodeName", "no pod on node "+node, "a pod on each node with the devices")
-				f.step(api.ActorAdmin, "make %s run a pod on node %s: compare its nodeSelector, affinity and tolerations with the labels and taints of the node", set, node)
-			case !ready(pods[i]):
-				state, evidence := podTrouble(pods[i])
-				f.reason += fmt.Sprintf("; its pod %s is not ready: %s", qualifiedName(pods[i]), state)
-				f.evidence = append(f.evidence, evidence)
-				f.step(api.ActorAdmin, "repair pod %s of the driver: kubectl logs %s -n %s --all-containers --previous", qualifiedName(pods[i]), shell.Quote(pods[i].Name), shell.Quote(pods[i].Namespace))
+				f.Reason += fmt.Sprintf("; %s has no pod on node %s", set, node)
+				f.Prove(DaemonObject(set), "spec.template.spec.nodeName", "no pod on node "+node, "a pod on each node with the devices")
+				f.Step(api.ActorAdmin, "make %s run a pod on node %s: compare its nodeSelector, affinity and tolerations with the labels and taints of the node", set, node)
+			case !Ready(pods[i]):
+				state, evidence := PodTrouble(pods[i])
+				f.Reason += fmt.Sprintf("; its pod %s is not ready: %s", naming.Qualified(pods[i]), state)
+				f.Evidence = append(f.Evidence, evidence)
+				f.Step(api.ActorAdmin, "repair pod %s of the driver: kubectl logs %s -n %s --all-containers --previous", naming.Qualified(pods[i]), shell.Quote(pods[i].Name), shell.Quote(pods[i].Namespace))
 			default:
-				f.reason += fmt.Sprintf("; its pod %s runs and is ready", qualifiedName(pods[i]))
-				f.prove(whatif.PodObject(pods[i]), "status.conditions[type=Ready].status", "True", "")
-				f.step(api.ActorAdmin, "check the log of pod %s of the driver, and restart it if it hangs: kubectl logs %s -n %s --all-containers", qualifiedName(pods[i]), shell.Quote(pods[i].Name), shell.Quote(pods[i].Namespace))
+				f.Reason += fmt.Sprintf("; its pod %s runs and is ready", naming.Qualified(pods[i]))
+				f.Prove(whatif.PodObject(pods[i]), "status.conditions[type=Ready].status", "True", "")
+				f.Step(api.ActorAdmin, "check the log of pod %s of the driver, and restart it if it hangs: kubectl logs %s -n %s --all-containers", naming.Qualified(pods[i]), shell.Quote(pods[i].Name), shell.Quote(pods[i].Namespace))
 			}
 			advised = true
 		}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package lifecycle
 
 import (
 	"fmt"
@@ -19,11 +19,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// blockage is what keeps a pod with allocated devices from working with them.
-type blockage struct {
-	code api.Code
-	// reason is set if no finding of the stage has one.
-	reason string
+// Blockage is what keeps a pod with allocated devices from working with them.
+type Blockage struct {
+	Code api.Code
+	// Reason is set if no finding of the stage has one.
+	Reason string
 }
 
 // blockage finds out whether a pod whose claims are allocated is stuck, in the
@@ -31,35 +31,35 @@ type blockage struct {
 // something takes longer than its limit. A pod that was bound a moment ago and is
 // being prepared is not stuck, and neither is one whose containers wait for
 // something else, such as their image.
-func (x *inquiry) blockage(pod *corev1.Pod, claims []allocator.PodClaim, stage api.Stage) *blockage {
-	if finished(pod) || pod.DeletionTimestamp != nil {
+func findBlockage(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim, stage api.Stage) *Blockage {
+	if Finished(pod) || pod.DeletionTimestamp != nil {
 		return nil
 	}
 	switch stage {
 	case api.StageBinding:
-		return x.bindingBlockage(pod, claims)
+		return bindingBlockage(alloc, snap, pod, claims)
 	case api.StageReservation:
 		if pod.Spec.NodeName == "" {
 			return nil
 		}
-		since := x.boundSince(pod)
+		since := boundSince(snap, pod)
 		if since.IsZero() {
 			since = pod.CreationTimestamp.Time
 		}
-		if x.overdue(since) {
-			return &blockage{code: api.ClaimNotReady}
+		if Overdue(snap, since) {
+			return &Blockage{Code: api.ClaimNotReady}
 		}
 	case api.StagePreparation, api.StageInjection:
-		if found := x.startBlockage(pod); found != nil {
+		if found := startBlockage(snap, pod); found != nil {
 			return found
 		}
-		return x.deviceBlockage(pod, claims)
+		return deviceBlockage(alloc, snap, pod, claims)
 	case api.StageRunning:
-		if found := x.deviceBlockage(pod, claims); found != nil {
+		if found := deviceBlockage(alloc, snap, pod, claims); found != nil {
 			return found
 		}
-		if len(x.nodeFindings(pod)) > 0 {
-			return &blockage{code: api.NodeNotReady}
+		if len(nodeFindings(snap, pod)) > 0 {
+			return &Blockage{Code: api.NodeNotReady}
 		}
 	case api.StageClaimGeneration, api.StageQueueing, api.StageNodeFit, api.StageAllocation, api.StageCleanup:
 		// The verdict says it.
@@ -69,7 +69,7 @@ func (x *inquiry) blockage(pod *corev1.Pod, claims []allocator.PodClaim, stage a
 
 // bindingBlockage is about conditions that the scheduler waits for: one that ends
 // the binding, or one that has not come within a minute.
-func (x *inquiry) bindingBlockage(pod *corev1.Pod, claims []allocator.PodClaim) *blockage {
+func bindingBlockage(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) *Blockage {
 	for i := range claims {
 		claim := claims[i].Claim
 		if claim == nil || claim.Status.Allocation == nil {
@@ -79,9 +79,9 @@ func (x *inquiry) bindingBlockage(pod *corev1.Pod, claims []allocator.PodClaim) 
 		if at := claim.Status.Allocation.AllocationTimestamp; !at.IsZero() {
 			since = *at
 		}
-		for _, awaited := range x.site.alloc.Awaited(claim) {
-			if awaited.Failed || x.overdue(since.Time) {
-				return &blockage{code: api.BindingPending}
+		for _, awaited := range alloc.Awaited(claim) {
+			if awaited.Failed || Overdue(snap, since.Time) {
+				return &Blockage{Code: api.BindingPending}
 			}
 		}
 	}
@@ -89,66 +89,66 @@ func (x *inquiry) bindingBlockage(pod *corev1.Pod, claims []allocator.PodClaim) 
 }
 
 // startBlockage is about a pod on its node that has not started.
-func (x *inquiry) startBlockage(pod *corev1.Pod) *blockage {
-	if len(x.nodeFindings(pod)) > 0 {
-		return &blockage{code: api.NodeNotReady}
+func startBlockage(snap *snapshot.Snapshot, pod *corev1.Pod) *Blockage {
+	if len(nodeFindings(snap, pod)) > 0 {
+		return &Blockage{Code: api.NodeNotReady}
 	}
 	if len(unresolvedContainers(pod)) > 0 {
-		return &blockage{code: api.InjectionFailed}
+		return &Blockage{Code: api.InjectionFailed}
 	}
 	if len(failingContainers(pod)) > 0 {
 		return nil
 	}
-	if event := x.kubeletEvent(pod); event != nil {
+	if event := kubeletEvent(snap, pod); event != nil {
 		switch {
 		case len(cdiDevices(event.Message)) > 0:
-			return &blockage{code: api.InjectionFailed}
+			return &Blockage{Code: api.InjectionFailed}
 		case event.Reason == reasonPrepare:
-			return &blockage{code: api.PreparationFailed}
+			return &Blockage{Code: api.PreparationFailed}
 		case event.Reason == reasonSandbox:
-			return &blockage{code: api.PodNotStarted}
+			return &Blockage{Code: api.PodNotStarted}
 		default:
 			return nil
 		}
 	}
-	since := x.boundSince(pod)
-	if sandboxReady(pod) != nil || x.progressEvent(pod) != nil || !x.overdue(since) {
+	since := boundSince(snap, pod)
+	if sandboxReady(pod) != nil || progressEvent(snap, pod) != nil || !Overdue(snap, since) {
 		return nil
 	}
 	why := "no event is known that says why"
-	if x.hides(snapshot.ResourceEvents, pod.Namespace) {
+	if Hides(snap, snapshot.ResourceEvents, pod.Namespace) {
 		why = "its events could not be read"
 	}
-	return &blockage{code: api.PodNotStarted, reason: fmt.Sprintf(
+	return &Blockage{Code: api.PodNotStarted, Reason: fmt.Sprintf(
 		"the pod was bound to node %s %s ago and has not started, which takes less than %s as a rule; %s",
-		pod.Spec.NodeName, x.elapsed(since), duration.HumanDuration(leeway), why)}
+		pod.Spec.NodeName, elapsed(snap, since), duration.HumanDuration(overdueAfter), why)}
 }
 
 // deviceBlockage is about the devices of a pod on its node.
-func (x *inquiry) deviceBlockage(pod *corev1.Pod, claims []allocator.PodClaim) *blockage {
-	if len(x.evictions(pod)) > 0 {
-		return &blockage{code: api.EvictionDue}
+func deviceBlockage(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) *Blockage {
+	if len(evictions(alloc, snap, pod)) > 0 {
+		return &Blockage{Code: api.EvictionDue}
 	}
 	for i := range claims {
 		claim := claims[i].Claim
 		if claim == nil || claims[i].Generated || claim.Status.Allocation == nil {
 			continue
 		}
-		if x.vanished(claim) != nil && !allReady(claim) {
-			return &blockage{code: api.DeviceMissing}
+		if vanished(alloc, snap, claim) != nil && !allReady(claim) {
+			return &Blockage{Code: api.DeviceMissing}
 		}
 		for j := range claim.Status.Allocation.Devices.Results {
 			result := &claim.Status.Allocation.Devices.Results[j]
-			if x.doubled(claim, result) != nil {
-				return &blockage{code: api.DeviceAllocatedTwice}
+			if doubled(alloc, claim, result) != nil {
+				return &Blockage{Code: api.DeviceAllocatedTwice}
 			}
-			if x.notReady(claim, result) != nil {
-				return &blockage{code: api.DeviceUnhealthy}
+			if deviceNotReady(claim, result) != nil {
+				return &Blockage{Code: api.DeviceUnhealthy}
 			}
 		}
 	}
-	if len(x.unhealthy(pod, claims)) > 0 {
-		return &blockage{code: api.DeviceUnhealthy}
+	if len(unhealthy(alloc, pod, claims)) > 0 {
+		return &Blockage{Code: api.DeviceUnhealthy}
 	}
 	return nil
 }
@@ -164,22 +164,6 @@ func allReady(claim *resourceapi.ResourceClaim) bool {
 		}
 	}
 	return len(results) > 0
-}
-
-// block turns the verdict into Blocked if the pod has its devices and cannot work
-// with them. own is where the pod stands.
-func (x *inquiry) block(own *life) {
-	if own.blocked == nil {
-		return
-	}
-	switch {
-	case x.out.Verdict == api.Allocated, x.out.Verdict == api.Fits:
-	case x.out.Verdict == api.DoesNotFit && own.stage == api.StageBinding:
-		// Devices that cannot be bound are released and others are looked for.
-	default:
-		return
-	}
-	x.out.Verdict, x.out.Code = api.Blocked, own.blocked.code
 }
 
 // BlockedPod is a pod whose devices are allocated and that cannot work with them.
@@ -199,41 +183,38 @@ type BlockedPod struct {
 func (s *Stages) BlockedPods() []BlockedPod {
 	var found []BlockedPod
 	for _, pod := range s.snap.Pods {
-		if pod.DeletionTimestamp != nil || finished(pod) {
+		if pod.DeletionTimestamp != nil || Finished(pod) {
 			continue
 		}
 		claims := s.alloc.PodClaims(pod)
 		if len(claims) == 0 {
 			continue
 		}
-		x := s.inquiry(pod)
-		x.out = &api.Explanation{}
-		stage := x.stageOf(pod, claims)
-		if stage != api.StageBinding && pod.Spec.NodeName == "" || x.blockage(pod, claims, stage) == nil {
+		snap := s.snapshotOf(pod)
+		stage := StageOf(s.alloc, snap, pod, claims)
+		if stage != api.StageBinding && pod.Spec.NodeName == "" || findBlockage(s.alloc, snap, pod, claims, stage) == nil {
 			continue
 		}
-		x.subject.claims = claims
-		own := x.life(pod, claims)
-		x.report(own.findings)
+		own := Of(s.alloc, snap, pod, claims, false)
 		found = append(found, BlockedPod{
-			Namespace: pod.Namespace, Name: pod.Name, Owner: workloadOf(pod), Code: own.blocked.code, Stage: stage, Summary: english.Sentence(x.out.Summary),
+			Namespace: pod.Namespace, Name: pod.Name, Owner: WorkloadName(pod), Code: own.Blocked.Code, Stage: stage, Summary: english.Sentence(Summarize(own.Findings, "")),
 		})
 	}
 	return found
 }
 
-// inquiry is one about a pod that knows the events about that pod alone.
-func (s *Stages) inquiry(pod *corev1.Pod) *inquiry {
+// snapshotOf is the snapshot without the events of other pods.
+func (s *Stages) snapshotOf(pod *corev1.Pod) *snapshot.Snapshot {
 	snap := *s.snap
 	snap.Events = slices.Concat(s.events[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}], s.claimEvents)
-	return &inquiry{snap: &snap, site: &site{alloc: s.alloc}, subject: &subject{pod: pod, target: api.Target{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name}}}
+	return &snap
 }
 
-// workloadOf names the workload that a pod belongs to, as users do ("job/train"),
+// WorkloadName names the workload that a pod belongs to, as users do ("job/train"),
 // empty for a bare pod. The ReplicaSet of a Deployment stands for the Deployment:
 // its name ends with the hash in the pod's labels.
-func workloadOf(pod *corev1.Pod) string {
-	kind, name, _ := strings.Cut(ownerText(pod), "/")
+func WorkloadName(pod *corev1.Pod) string {
+	kind, name, _ := strings.Cut(OwnerText(pod), "/")
 	if hash := pod.Labels["pod-template-hash"]; kind == "ReplicaSet" && hash != "" {
 		if deployment, ok := strings.CutSuffix(name, "-"+hash); ok {
 			kind, name = "Deployment", deployment

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package lifecycle
 
 import (
 	"fmt"
@@ -21,11 +21,11 @@ import (
 
 // readKubeletEvent puts a warning of the kubelet into words. The messages are
 // those of pkg/kubelet/cm/dra (1.30 to 1.37).
-func (x *inquiry) readKubeletEvent(f *finding, pod *corev1.Pod, claims []allocator.PodClaim, event *corev1.Event) {
+func readKubeletEvent(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims []allocator.PodClaim, event *corev1.Event) {
 	node := pod.Spec.NodeName
 	message := saidOnce(event.Message)
 	if devices := cdiDevices(message); len(devices) > 0 {
-		x.blameCDI(f, pod, claims, devices)
+		blameCDI(f, pod, claims, devices)
 		return
 	}
 	if event.Reason != reasonPrepare {
@@ -33,40 +33,40 @@ func (x *inquiry) readKubeletEvent(f *finding, pod *corev1.Pod, claims []allocat
 		if afterPreparation(event) {
 			before = "the devices are prepared, but "
 		}
-		f.reason = fmt.Sprintf("%sthe last warning about the pod is %s: %s%s", before, event.Reason, message, x.often(event))
+		f.Reason = fmt.Sprintf("%sthe last warning about the pod is %s: %s%s", before, event.Reason, message, often(snap, event))
 		return
 	}
 	message = unwrapped(message)
 	if driver, ok := unregisteredDriver(message); ok {
-		f.reason = fmt.Sprintf("DRA driver %s is not registered with the kubelet of node %s%s", driver, node, x.often(event))
-		x.blameDriver(f, driver, node)
+		f.Reason = fmt.Sprintf("DRA driver %s is not registered with the kubelet of node %s%s", driver, node, often(snap, event))
+		blameDriver(snap, f, driver, node)
 		return
 	}
 	if call, ok := prepareCall(message); ok {
-		x.noAnswer(f, pod, claims, event, call)
+		noAnswer(snap, f, pod, claims, event, call)
 		return
 	}
 	if claim, words, ok := prepareFailure(message); ok {
-		if x.configRejected(f, pod, claims, claim, words, event) {
+		if configRejected(snap, f, pod, claims, claim, words, event) {
 			return
 		}
-		f.reason = fmt.Sprintf("%s cannot prepare claim %s on node %s: %s%s", driverOf(claims, claim), claim, node, words, x.often(event))
-		f.step(api.ActorAdmin, "check the log of %s on node %s; the kubelet retries", driverOf(claims, claim), node)
-		x.driverPods(f, calledFor(claims, claim), node)
+		f.Reason = fmt.Sprintf("%s cannot prepare claim %s on node %s: %s%s", driverOf(claims, claim), claim, node, words, often(snap, event))
+		f.Step(api.ActorAdmin, "check the log of %s on node %s; the kubelet retries", driverOf(claims, claim), node)
+		driverPods(snap, f, calledFor(claims, claim), node)
 		return
 	}
 	if name, ok := between(message, "old ResourceClaim with same name ", " and different UID "); ok {
-		f.reason = fmt.Sprintf("the kubelet of node %s still has an earlier claim %s, of a pod that was deleted by force%s", node, name, x.often(event))
+		f.Reason = fmt.Sprintf("the kubelet of node %s still has an earlier claim %s, of a pod that was deleted by force%s", node, name, often(snap, event))
 		if uid, ok := between(message, " and different UID ", " still exists"); ok {
-			if claim := x.snap.Claim(pod.Namespace, name); claim != nil {
-				f.prove(whatif.ClaimObject(claim), "metadata.uid", string(claim.UID), uid+", which the kubelet still has")
+			if claim := snap.Claim(pod.Namespace, name); claim != nil {
+				f.Prove(whatif.ClaimObject(claim), "metadata.uid", string(claim.UID), uid+", which the kubelet still has")
 			}
 		}
-		f.step(api.ActorAdmin, "the kubelet forgets it after the driver has unprepared its devices: check that %s runs on node %s", driverOf(claims, name), node)
+		f.Step(api.ActorAdmin, "the kubelet forgets it after the driver has unprepared its devices: check that %s runs on node %s", driverOf(claims, name), node)
 		return
 	}
-	f.reason = fmt.Sprintf("the kubelet of node %s cannot prepare the devices: %s%s", node, message, x.often(event))
-	f.step(api.ActorAdmin, "check the log of the kubelet on node %s; it retries", node)
+	f.Reason = fmt.Sprintf("the kubelet of node %s cannot prepare the devices: %s%s", node, message, often(snap, event))
+	f.Step(api.ActorAdmin, "check the log of the kubelet on node %s; it retries", node)
 }
 
 // unwrapped is what a message about preparation says after its first words.
@@ -131,7 +131,7 @@ func allStarted(pods []*corev1.Pod) time.Time {
 	for _, pod := range pods {
 		since := started(pod)
 		switch {
-		case finished(pod):
+		case Finished(pod):
 			continue
 		case since.IsZero():
 			return time.Time{}
@@ -166,35 +166,35 @@ func driverOf(claims []allocator.PodClaim, name string) string {
 
 // proveAbsent adds to a finding that a driver publishes nothing for a node, and
 // reports whether that is so.
-func (x *inquiry) proveAbsent(f *finding, driver, node string) bool {
+func proveAbsent(snap *snapshot.Snapshot, f *Finding, driver, node string) bool {
 	serves := func(s *resourceapi.ResourceSlice) bool {
 		return s.Spec.Driver == driver && (s.Spec.NodeName == nil || *s.Spec.NodeName == node)
 	}
-	if x.snap.Gap(snapshot.ResourceSlices) != nil || slices.ContainsFunc(x.snap.Slices, serves) {
+	if snap.Gap(snapshot.ResourceSlices) != nil || slices.ContainsFunc(snap.Slices, serves) {
 		return false
 	}
-	f.prove("ResourceSlice", "spec.nodeName", fmt.Sprintf("none of driver %s for node %s", driver, node), "what the driver publishes where it runs")
+	f.Prove("ResourceSlice", "spec.nodeName", fmt.Sprintf("none of driver %s for node %s", driver, node), "what the driver publishes where it runs")
 	return true
 }
 
 // blameDriver says what to do about a driver that is not registered.
-func (x *inquiry) blameDriver(f *finding, driver, node string) {
-	if !x.driverPods(f, []string{driver}, node) {
-		f.step(api.ActorAdmin, "check that the pod of driver %s runs on node %s; it registers when it starts, with a socket in the directory plugins_registry of the kubelet", driver, node)
+func blameDriver(snap *snapshot.Snapshot, f *Finding, driver, node string) {
+	if !driverPods(snap, f, []string{driver}, node) {
+		f.Step(api.ActorAdmin, "check that the pod of driver %s runs on node %s; it registers when it starts, with a socket in the directory plugins_registry of the kubelet", driver, node)
 	}
-	x.proveAbsent(f, driver, node)
-	object, found := x.idleKubelet(node)
+	proveAbsent(snap, f, driver, node)
+	object, found := idleKubelet(snap, node)
 	if found == "" {
 		return
 	}
-	f.prove(object, "status.nodeInfo.kubeletVersion", found, "v1.34.2 or newer")
-	f.step(api.ActorAdmin, "kubelet %s loses a driver that it has not called for 30 minutes: restart the kubelet of node %s, and upgrade it to v1.34.2 or newer", found, node)
+	f.Prove(object, "status.nodeInfo.kubeletVersion", found, "v1.34.2 or newer")
+	f.Step(api.ActorAdmin, "kubelet %s loses a driver that it has not called for 30 minutes: restart the kubelet of node %s, and upgrade it to v1.34.2 or newer", found, node)
 }
 
 // idleKubelet returns the version of a kubelet that loses idle connections
 // to drivers (1.34.0 and 1.34.1, kubernetes/kubernetes#133926), or nothing.
-func (x *inquiry) idleKubelet(name string) (evidence, found string) {
-	node := x.snap.Node(name)
+func idleKubelet(snap *snapshot.Snapshot, name string) (evidence, found string) {
+	node := snap.Node(name)
 	if node == nil {
 		return "", ""
 	}

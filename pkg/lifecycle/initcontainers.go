@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package lifecycle
 
 import (
 	"slices"
@@ -19,7 +19,7 @@ func initializing(pod *corev1.Pod) []corev1.ContainerStatus {
 	if pod.Status.Phase != corev1.PodPending || len(failingContainers(pod)) > 0 {
 		return nil
 	}
-	if c := podCondition(pod, corev1.PodReadyToStartContainers); c != nil && c.Status == corev1.ConditionFalse {
+	if c := PodCondition(pod, corev1.PodReadyToStartContainers); c != nil && c.Status == corev1.ConditionFalse {
 		return nil
 	}
 	var with []corev1.ContainerStatus

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package lifecycle
 
 import (
 	"fmt"
@@ -23,8 +23,8 @@ import (
 const unhealthyTaint = "dra.kubectl.dev/unhealthy:" + string(resourceapi.DeviceTaintEffectNoSchedule)
 
 // unhealthy is about devices that the kubelet reports as such (KEP-4680).
-func (x *inquiry) unhealthy(pod *corev1.Pod, claims []allocator.PodClaim) []finding {
-	var findings []finding
+func unhealthy(alloc *allocator.Allocator, pod *corev1.Pod, claims []allocator.PodClaim) []Finding {
+	var findings []Finding
 	seen := map[corev1.ResourceID]bool{}
 	for _, container := range containerStatuses(pod) {
 		for i := range container.AllocatedResourcesStatus {
@@ -42,17 +42,17 @@ func (x *inquiry) unhealthy(pod *corev1.Pod, claims []allocator.PodClaim) []find
 				pc, result := reportedDevice(string(health.ResourceID), entry, request, claims)
 				name := string(health.ResourceID)
 				if result != nil {
-					name = deviceName(result)
+					name = DeviceName(result)
 				}
-				f := finding{instead: true, reason: fmt.Sprintf("device %s of the pod's claim %s is unhealthy", name, entry)}
+				f := Finding{Instead: true, Reason: fmt.Sprintf("device %s of the pod's claim %s is unhealthy", name, entry)}
 				found := string(health.Health)
 				if words := ptr.Deref(health.Message, ""); words != "" {
-					f.reason += ": " + words
+					f.Reason += ": " + words
 					found += ": " + words
 				}
-				f.prove(whatif.PodObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].allocatedResourcesStatus[name=%s].resources[resourceID=%s].health", container.Name, resource.Name, health.ResourceID),
+				f.Prove(whatif.PodObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].allocatedResourcesStatus[name=%s].resources[resourceID=%s].health", container.Name, resource.Name, health.ResourceID),
 					found, string(corev1.ResourceHealthStatusHealthy))
-				x.replaceDevice(&f, pc, result, name)
+				replaceDevice(alloc, &f, pc, result, name)
 				findings = append(findings, f)
 			}
 		}
@@ -74,7 +74,7 @@ func reportedDevice(id, entry, request string, claims []allocator.PodClaim) (*al
 	var among []*resourceapi.DeviceRequestAllocationResult
 	for i := range results {
 		result := &results[i]
-		if deviceID(result).String() == id {
+		if DeviceID(result).String() == id {
 			return pc, result
 		}
 		if request == "" || resourceclaim.BaseRequestRef(result.Request) == request {
@@ -90,25 +90,25 @@ func reportedDevice(id, entry, request string, claims []allocator.PodClaim) (*al
 
 // replaceDevice says how a pod gets another device than one that is broken. As
 // long as the device has no taint, a new claim may get the same one.
-func (x *inquiry) replaceDevice(f *finding, pc *allocator.PodClaim, result *resourceapi.DeviceRequestAllocationResult, name string) {
+func replaceDevice(alloc *allocator.Allocator, f *Finding, pc *allocator.PodClaim, result *resourceapi.DeviceRequestAllocationResult, name string) {
 	tainted := false
 	if result != nil {
-		device := x.site.alloc.Device(deviceID(result))
+		device := alloc.Device(DeviceID(result))
 		tainted = device != nil && slices.ContainsFunc(device.Taints, func(taint resourceapi.DeviceTaint) bool {
 			return taint.Effect != resourceapi.DeviceTaintEffectNone
 		})
 	}
-	if !tainted && x.site.alloc.FeatureEnabled("DRADeviceTaints") {
+	if !tainted && alloc.FeatureEnabled("DRADeviceTaints") {
 		step := api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("first taint device %s: without a taint, a new claim may get the same device", name)}
 		if result != nil {
 			step.Commands = []string{fmt.Sprintf("kubectl dra taints add --driver %s --pool %s --device %s %s",
 				shell.Quote(result.Driver), shell.Quote(result.Pool), shell.Quote(result.Device), unhealthyTaint)}
 		}
-		f.steps = append(f.steps, step)
+		f.Steps = append(f.Steps, step)
 	}
 	if pc != nil && pc.Template == "" && !pc.ExtendedResources {
-		f.step(api.ActorUser, "to get other devices, delete the pods that use claim %s, and the claim, and create them again; the devices of a running pod are never replaced", pc.Claim.Name)
+		f.Step(api.ActorUser, "to get other devices, delete the pods that use claim %s, and the claim, and create them again; the devices of a running pod are never replaced", pc.Claim.Name)
 		return
 	}
-	f.step(api.ActorUser, "to get other devices, delete and recreate the pod so that it gets a new claim; the devices of a running pod are never replaced")
+	f.Step(api.ActorUser, "to get other devices, delete and recreate the pod so that it gets a new claim; the devices of a running pod are never replaced")
 }

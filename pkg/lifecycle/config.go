@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package lifecycle
 
 import (
 	"bytes"
@@ -17,69 +17,71 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// opaqueConfig is configuration for a driver, and where it stands.
-type opaqueConfig struct {
-	opaque *resourceapi.OpaqueDeviceConfiguration
-	source resourceapi.AllocationConfigSource
-	// requests are those that it is for, none for all.
-	requests []string
-	// object has it at path; kind and name are those of the object.
-	object, path, kind, name string
+// OpaqueConfig is configuration for a driver, and where it stands.
+type OpaqueConfig struct {
+	Opaque *resourceapi.OpaqueDeviceConfiguration
+	Source resourceapi.AllocationConfigSource
+	// Requests are those that it is for, none for all.
+	Requests []string
+	// Object has it at path; kind and name are those of the object.
+	Object, Path, Kind, Name string
 }
 
-func (c *opaqueConfig) String() string {
-	text := fmt.Sprintf("%s of %s %s", c.path, c.kind, c.name)
-	switch len(c.requests) {
+func (c *OpaqueConfig) String() string {
+	text := fmt.Sprintf("%s of %s %s", c.Path, c.Kind, c.Name)
+	switch len(c.Requests) {
 	case 0:
 		return text
 	case 1:
-		return text + ", for request " + c.requests[0]
+		return text + ", for request " + c.Requests[0]
 	default:
-		return text + ", for requests " + english.JoinAnd(c.requests)
+		return text + ", for requests " + english.JoinAnd(c.Requests)
 	}
 }
 
-// opaqueConfigs lists the opaque configuration of a claim: what its own spec, or
+// OpaqueConfigs lists the opaque configuration of a claim: what its own spec, or
 // the template that it is made from, has, and then what the classes of its
 // requests have.
-func (x *inquiry) opaqueConfigs(pc *allocator.PodClaim) []opaqueConfig {
-	own := opaqueConfig{source: resourceapi.AllocationConfigSourceClaim, object: whatif.ClaimObject(pc.Claim), path: "spec", kind: api.KindClaim, name: pc.Claim.Name}
+func OpaqueConfigs(snap *snapshot.Snapshot, pc *allocator.PodClaim) []OpaqueConfig {
+	own := OpaqueConfig{Source: resourceapi.AllocationConfigSourceClaim, Object: whatif.ClaimObject(pc.Claim), Path: "spec", Kind: api.KindClaim, Name: pc.Claim.Name}
 	if pc.Template != "" {
-		own.object, own.path, own.kind, own.name = whatif.Object(api.KindTemplate, pc.Claim.Namespace, pc.Template), "spec.spec", api.KindTemplate, pc.Template
+		own.Object, own.Path, own.Kind, own.Name = whatif.Object(api.KindTemplate, pc.Claim.Namespace, pc.Template), "spec.spec", api.KindTemplate, pc.Template
 	}
-	var configs []opaqueConfig
+	var configs []OpaqueConfig
 	for i := range pc.Claim.Spec.Devices.Config {
 		if c := &pc.Claim.Spec.Devices.Config[i]; c.Opaque != nil {
 			config := own
-			config.opaque, config.requests, config.path = c.Opaque, c.Requests, fmt.Sprintf("%s.devices.config[%d]", own.path, i)
+			config.Opaque, config.Requests, config.Path = c.Opaque, c.Requests, fmt.Sprintf("%s.devices.config[%d]", own.Path, i)
 			configs = append(configs, config)
 		}
 	}
 	requests := map[string][]string{}
 	var classes []string
-	for _, alternatives := range requestsOf(pc.Claim) {
+	for _, alternatives := range claimspec.Requests(pc.Claim) {
 		for _, r := range alternatives {
-			if requests[r.class] == nil {
-				classes = append(classes, r.class)
+			if requests[r.Class] == nil {
+				classes = append(classes, r.Class)
 			}
-			requests[r.class] = append(requests[r.class], r.name)
+			requests[r.Class] = append(requests[r.Class], r.Name)
 		}
 	}
 	for _, name := range classes {
-		class := x.snap.Class(name)
+		class := snap.Class(name)
 		if class == nil {
 			continue
 		}
 		for i := range class.Spec.Config {
 			if c := &class.Spec.Config[i]; c.Opaque != nil {
-				configs = append(configs, opaqueConfig{
-					opaque: c.Opaque, source: resourceapi.AllocationConfigSourceClass, requests: requests[name],
-					object: whatif.Object(kindClass, "", name), path: fmt.Sprintf("spec.config[%d]", i), kind: kindClass, name: name,
+				configs = append(configs, OpaqueConfig{
+					Opaque: c.Opaque, Source: resourceapi.AllocationConfigSourceClass, Requests: requests[name],
+					Object: whatif.Object(kindClass, "", name), Path: fmt.Sprintf("spec.config[%d]", i), Kind: kindClass, Name: name,
 				})
 			}
 		}
@@ -93,26 +95,26 @@ const kindClass = "DeviceClass"
 // configSource finds what a configuration of an allocation was copied from. A
 // class or a template that has changed since no longer has it; then current is
 // false.
-func (x *inquiry) configSource(pc *allocator.PodClaim, index int) (source opaqueConfig, current bool) {
+func configSource(snap *snapshot.Snapshot, pc *allocator.PodClaim, index int) (source OpaqueConfig, current bool) {
 	config := &pc.Claim.Status.Allocation.Devices.Config[index]
-	for _, c := range x.opaqueConfigs(pc) {
-		if c.source != config.Source || !sameConfig(c.opaque, config.Opaque) {
+	for _, c := range OpaqueConfigs(snap, pc) {
+		if c.Source != config.Source || !sameConfig(c.Opaque, config.Opaque) {
 			continue
 		}
-		if c.source == resourceapi.AllocationConfigSourceClaim {
+		if c.Source == resourceapi.AllocationConfigSourceClaim {
 			// What is for all requests is allocated as being for none in particular.
-			if len(config.Requests) > 0 && !slices.Equal(c.requests, config.Requests) {
+			if len(config.Requests) > 0 && !slices.Equal(c.Requests, config.Requests) {
 				continue
 			}
-			return c, pc.Template == "" || x.inTemplate(pc, config)
+			return c, pc.Template == "" || inTemplate(snap, pc, config)
 		}
-		if len(config.Requests) == 0 || slices.ContainsFunc(config.Requests, func(r string) bool { return slices.Contains(c.requests, r) }) {
+		if len(config.Requests) == 0 || slices.ContainsFunc(config.Requests, func(r string) bool { return slices.Contains(c.Requests, r) }) {
 			return c, true
 		}
 	}
-	return opaqueConfig{
-		opaque: config.Opaque, source: config.Source, requests: config.Requests,
-		object: whatif.ClaimObject(pc.Claim), path: fmt.Sprintf("status.allocation.devices.config[%d]", index), kind: api.KindClaim, name: pc.Claim.Name,
+	return OpaqueConfig{
+		Opaque: config.Opaque, Source: config.Source, Requests: config.Requests,
+		Object: whatif.ClaimObject(pc.Claim), Path: fmt.Sprintf("status.allocation.devices.config[%d]", index), Kind: api.KindClaim, Name: pc.Claim.Name,
 	}, false
 }
 
@@ -131,8 +133,8 @@ func sameConfig(a, b *resourceapi.OpaqueDeviceConfiguration) bool {
 
 // inTemplate reports whether the template of a claim still has its configuration:
 // it cannot be changed, but replaced by another one of the same name.
-func (x *inquiry) inTemplate(pc *allocator.PodClaim, config *resourceapi.DeviceAllocationConfiguration) bool {
-	template := x.snap.Template(pc.Claim.Namespace, pc.Template)
+func inTemplate(snap *snapshot.Snapshot, pc *allocator.PodClaim, config *resourceapi.DeviceAllocationConfiguration) bool {
+	template := snap.Template(pc.Claim.Namespace, pc.Template)
 	return template == nil || slices.ContainsFunc(template.Spec.Spec.Devices.Config, func(c resourceapi.DeviceClaimConfiguration) bool {
 		return c.Opaque != nil && sameConfig(c.Opaque, config.Opaque)
 	})
@@ -150,7 +152,7 @@ func rejectsConfig(words string) bool {
 
 // configRejected is about a driver that does not accept the opaque configuration
 // of a claim. It reports whether that is so.
-func (x *inquiry) configRejected(f *finding, pod *corev1.Pod, claims []allocator.PodClaim, name, words string, event *corev1.Event) bool {
+func configRejected(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims []allocator.PodClaim, name, words string, event *corev1.Event) bool {
 	i := slices.IndexFunc(claims, func(pc allocator.PodClaim) bool { return pc.Claim != nil && pc.Claim.Name == name })
 	if i < 0 || claims[i].Claim.Status.Allocation == nil || !rejectsConfig(words) {
 		return false
@@ -158,7 +160,7 @@ func (x *inquiry) configRejected(f *finding, pod *corev1.Pod, claims []allocator
 	pc := &claims[i]
 	called := calledFor(claims, name)
 	var drivers, texts []string
-	var sources []opaqueConfig
+	var sources []OpaqueConfig
 	outdated := false
 	given := pc.Claim.Status.Allocation.Devices.Config
 	for _, j := range suspects(given, called, words) {
@@ -166,17 +168,17 @@ func (x *inquiry) configRejected(f *finding, pod *corev1.Pod, claims []allocator
 		if !slices.Contains(drivers, config.Opaque.Driver) {
 			drivers = append(drivers, config.Opaque.Driver)
 		}
-		source, current := x.configSource(pc, j)
+		source, current := configSource(snap, pc, j)
 		outdated = outdated || !current
 		sources, texts = append(sources, source), append(texts, source.String())
-		f.prove(source.object, source.path+".opaque.parameters", string(config.Opaque.Parameters.Raw), "parameters that driver "+config.Opaque.Driver+" accepts")
+		f.Prove(source.Object, source.Path+".opaque.parameters", string(config.Opaque.Parameters.Raw), "parameters that driver "+config.Opaque.Driver+" accepts")
 	}
 	if len(drivers) == 0 {
 		return false
 	}
-	f.reason = fmt.Sprintf("driver %s rejects the opaque configuration of claim %s: %s%s; retries do not help, because the configuration of an allocated claim cannot be changed. It comes from %s",
-		english.JoinOr(drivers), name, words, x.often(event), strings.Join(texts[:min(len(texts), maxNamed)], "; and from "))
-	x.changeConfig(f, pod, sources, outdated)
+	f.Reason = fmt.Sprintf("driver %s rejects the opaque configuration of claim %s: %s%s; retries do not help, because the configuration of an allocated claim cannot be changed. It comes from %s",
+		english.JoinOr(drivers), name, words, often(snap, event), strings.Join(texts[:min(len(texts), 3)], "; and from "))
+	changeConfig(f, pod, sources, outdated)
 	return true
 }
 
@@ -207,7 +209,7 @@ func suspects(given []resourceapi.DeviceAllocationConfiguration, drivers []strin
 }
 
 // changeConfig says how a pod gets a claim with other configuration.
-func (x *inquiry) changeConfig(f *finding, pod *corev1.Pod, sources []opaqueConfig, outdated bool) {
+func changeConfig(f *Finding, pod *corev1.Pod, sources []OpaqueConfig, outdated bool) {
 	in := " -n " + shell.Quote(pod.Namespace)
 	deletePod := "kubectl delete pod " + shell.Quote(pod.Name) + in
 	again := "create the pod again from its manifest"
@@ -217,26 +219,26 @@ func (x *inquiry) changeConfig(f *finding, pod *corev1.Pod, sources []opaqueConf
 	said := map[string]bool{}
 	for i := range sources {
 		c := &sources[i]
-		if said[c.object] {
+		if said[c.Object] {
 			continue
 		}
-		said[c.object] = true
+		said[c.Object] = true
 		switch {
 		case outdated:
-		case c.kind == kindClass:
-			f.step(api.ActorAdmin, "correct %s of %s %s: kubectl edit deviceclass %s", c.path, c.kind, c.name, shell.Quote(c.name))
-		case c.kind == api.KindTemplate:
-			f.step(api.ActorUser, "replace %s %s by one with a corrected %s (it cannot be edited): kubectl get resourceclaimtemplate %s%s -o yaml >template.yaml; edit template.yaml; kubectl replace --force -f template.yaml",
-				c.kind, c.name, c.path, shell.Quote(c.name), in)
+		case c.Kind == kindClass:
+			f.Step(api.ActorAdmin, "correct %s of %s %s: kubectl edit deviceclass %s", c.Path, c.Kind, c.Name, shell.Quote(c.Name))
+		case c.Kind == api.KindTemplate:
+			f.Step(api.ActorUser, "replace %s %s by one with a corrected %s (it cannot be edited): kubectl get resourceclaimtemplate %s%s -o yaml >template.yaml; edit template.yaml; kubectl replace --force -f template.yaml",
+				c.Kind, c.Name, c.Path, shell.Quote(c.Name), in)
 		default:
-			f.step(api.ActorUser, "correct %s in the manifest of ResourceClaim %s, and replace pod and claim: %s; kubectl delete resourceclaim %s%s; create both again",
-				c.path, c.name, deletePod, shell.Quote(c.name), in)
+			f.Step(api.ActorUser, "correct %s in the manifest of ResourceClaim %s, and replace pod and claim: %s; kubectl delete resourceclaim %s%s; create both again",
+				c.Path, c.Name, deletePod, shell.Quote(c.Name), in)
 			return
 		}
 	}
 	if outdated {
-		f.step(api.ActorUser, "the configuration was changed after the claim was allocated: delete and recreate the pod so that it gets a new claim: %s; %s", deletePod, again)
+		f.Step(api.ActorUser, "the configuration was changed after the claim was allocated: delete and recreate the pod so that it gets a new claim: %s; %s", deletePod, again)
 		return
 	}
-	f.step(api.ActorUser, "then delete and recreate the pod so that it gets a new claim: %s; %s", deletePod, again)
+	f.Step(api.ActorUser, "then delete and recreate the pod so that it gets a new claim: %s; %s", deletePod, again)
 }

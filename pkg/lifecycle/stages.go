@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package lifecycle
 
 import (
 	"slices"
@@ -17,7 +17,7 @@ import (
 )
 
 // Stages tells how far claims have come, cheaply enough for all claims of a
-// cluster: the allocator is not asked. A stage is that of [Explain], except that
+// cluster: the allocator is not asked. A stage is that of [explain.Explain], except that
 // NodeFit is not told from Allocation, which takes a look at all nodes.
 type Stages struct {
 	snap  *snapshot.Snapshot
@@ -75,6 +75,6 @@ func (s *Stages) OfClaim(claim *resourceapi.ResourceClaim) api.Stage {
 }
 
 func (s *Stages) ofPod(pod *corev1.Pod) api.Stage {
-	x := s.inquiry(pod)
-	return x.stageOf(pod, s.alloc.PodClaims(pod))
+	snap := s.snapshotOf(pod)
+	return StageOf(s.alloc, snap, pod, s.alloc.PodClaims(pod))
 }

@@ -1,0 +1,171 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// describeStage finds where the target stands in its life, and why there.
+func (x *inquiry) describeStage() {
+	var own lifecycle.Life
+	who := ""
+	switch pod := x.subject.pod; {
+	case pod == nil:
+	case x.subject.hypothetical:
+		own.Findings = lifecycle.GateFindings(pod, x.kueueHinted())
+	default:
+		own = lifecycle.Of(x.site.alloc, x.snap, pod, x.subject.claims, x.kueueHinted())
+		if own.Stage == api.StageAllocation && len(x.site.candidates) == 0 && len(x.site.unsuitable) > 0 && !x.fitsElsewhere() {
+			own.Stage = api.StageNodeFit
+		}
+		who = x.named(pod)
+	}
+	if len(x.blockedBy) > 0 {
+		own = x.blockedLife(own)
+	}
+	forClaim := x.subject.pod == nil && x.subject.target.Kind == api.KindClaim
+	for i := range x.out.Pods {
+		pod := x.subject.users[i]
+		if pod == x.subject.pod {
+			x.out.Pods[i].Stage = own.Stage
+			continue
+		}
+		other := lifecycle.Of(x.site.alloc, x.snap, pod, x.site.alloc.PodClaims(pod), false)
+		x.out.Pods[i].Stage = other.Stage
+		if lifecycle.Finished(pod) {
+			// Whether the claim is still reserved for it is found out for the claim.
+			other.Findings = nil
+		}
+		if forClaim && (own.Stage == "" || !own.HasReason() && other.HasReason()) {
+			own, who = other, x.named(pod)
+		}
+	}
+	x.out.Stage = own.Stage
+	var findings []lifecycle.Finding
+	if forClaim {
+		findings = lifecycle.ClaimFindings(x.site.alloc, x.snap, x.subject.users, x.subject.claims[0].Claim)
+	}
+	for _, f := range own.Findings {
+		// What a claim and the pod that uses it have in common is said of the claim.
+		if f.Reason != "" && !slices.ContainsFunc(findings, func(other lifecycle.Finding) bool { return other.Reason == f.Reason }) {
+			f.Reason, who = who+f.Reason, ""
+		}
+		findings = append(findings, f)
+	}
+	x.report(findings)
+	x.block(&own)
+	x.nextSteps()
+}
+
+// named begins a sentence about a pod that is not itself the target.
+func (x *inquiry) named(pod *corev1.Pod) string {
+	if x.subject.target.Kind == api.KindPod {
+		return ""
+	}
+	return "pod " + pod.Name + ": "
+}
+
+// block turns the verdict into Blocked if the pod has its devices and cannot work
+// with them. own is where the pod stands.
+func (x *inquiry) block(own *lifecycle.Life) {
+	if own.Blocked == nil {
+		return
+	}
+	switch {
+	case x.out.Verdict == api.Allocated, x.out.Verdict == api.Fits:
+	case x.out.Verdict == api.DoesNotFit && own.Stage == api.StageBinding:
+		// Devices that cannot be bound are released and others are looked for.
+	default:
+		return
+	}
+	x.out.Verdict, x.out.Code = api.Blocked, own.Blocked.Code
+}
+
+// report puts findings into the explanation.
+func (x *inquiry) report(findings []lifecycle.Finding) {
+	for _, f := range findings {
+		for _, e := range f.Evidence {
+			if !slices.Contains(x.out.StageEvidence, e) {
+				x.out.StageEvidence = append(x.out.StageEvidence, e)
+			}
+		}
+		for _, step := range f.Steps {
+			if !slices.ContainsFunc(x.out.NextSteps, func(have api.NextStep) bool { return have.Actor == step.Actor && have.Text == step.Text }) {
+				x.out.NextSteps = append(x.out.NextSteps, step)
+			}
+		}
+	}
+	x.out.Summary = lifecycle.Summarize(findings, x.out.Summary)
+}
+
+// nextSteps says who can do something that needs no proof by the allocator.
+func (x *inquiry) nextSteps() {
+	if x.out.Verdict == api.Undetermined {
+		var hidden []string
+		leftOut := false
+		for _, gap := range x.snap.Gaps {
+			if gap.LeftOut {
+				leftOut = true
+			} else if slices.Contains([]string{snapshot.ResourceNodes, snapshot.ResourceSlices, snapshot.ResourceClasses, snapshot.ResourceClaims, snapshot.ResourceTemplates, snapshot.ResourcePods}, gap.Resource) {
+				kind, _, _ := strings.Cut(gap.Resource, ".")
+				hidden = append(hidden, kind)
+			}
+		}
+		if len(hidden) > 0 {
+			x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf(
+				"ask a user who can list %s in all namespaces to run this, or to save a snapshot: kubectl dra snapshot -o cluster.json.gz", english.JoinAnd(hidden))})
+		}
+		if leftOut {
+			x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorAdmin, Text: "correct or delete what was left out"})
+		}
+	}
+	for i := range x.subject.claims {
+		pc, pod := &x.subject.claims[i], x.subject.pod
+		switch {
+		case pod == nil || !lifecycle.Waits(pod):
+		case errors.Is(pc.Problem, allocator.ErrTemplateMissing):
+			x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf("create ResourceClaimTemplate %s in namespace %s, or name another one", pc.Template, pod.Namespace)})
+		case errors.Is(pc.Problem, allocator.ErrClaimMissing) && pc.Template != "":
+			x.out.NextSteps = append(x.out.NextSteps, lifecycle.DeletedClaim(pod, pc))
+		case errors.Is(pc.Problem, allocator.ErrClaimMissing):
+			x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf("create ResourceClaim %s in namespace %s, or name another one", x.claimName(pc), pod.Namespace)})
+		}
+	}
+	if x.subject.pod == nil && x.subject.target.Kind == api.KindClaim && len(x.claims) > 0 && x.claims[0].claim.UID != "" && x.claims[0].claim.DeletionTimestamp == nil &&
+		len(x.subject.users) == 0 && !lifecycle.Hides(x.snap, snapshot.ResourcePods, x.subject.target.Namespace) {
+		x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: "no pod uses the claim: it is allocated when the first one does"})
+	}
+}
+
+// deletingTarget settles the matter for a claim that is being deleted: nobody
+// who does not use it already can. What its deletion waits for is a finding.
+func (x *inquiry) deletingTarget() bool {
+	if x.subject.pod != nil || x.subject.target.Kind != api.KindClaim {
+		return false
+	}
+	claim := x.subject.claims[0].Claim
+	if claim.DeletionTimestamp == nil {
+		return false
+	}
+	text := fmt.Sprintf("ResourceClaim %s %s", naming.Qualified(claim), allocator.ErrClaimDeleting)
+	if claim.Status.Allocation == nil {
+		x.settle(api.Blocked, api.ClaimNotReady, text)
+	} else {
+		x.out.Verdict, x.out.Code, x.out.Summary = api.Blocked, api.ClaimNotReady, text
+	}
+	return true
+}

@@ -1,0 +1,209 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// cleanupFindings tells why a pod that is finished or being deleted, or its
+// claims, do not go away.
+func cleanupFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) []Finding {
+	if pod.DeletionTimestamp != nil {
+		return terminating(alloc, snap, pod, claims)
+	}
+	var findings []Finding
+	for i := range claims {
+		claim := claims[i].Claim
+		if claim == nil || claims[i].Generated || !reservedForPod(claim, pod) {
+			continue
+		}
+		f := Finding{Instead: true, Reason: fmt.Sprintf("the pod is finished (%s%s), but claim %s is still reserved for it", pod.Status.Phase, finishedSince(snap, pod), claim.Name)}
+		f.Prove(whatif.PodObject(pod), "status.phase", string(pod.Status.Phase), "")
+		f.Prove(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), "no finished pod")
+		blameController(snap, &f, lastEnd(pod))
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// reservedForPod reports whether a claim lists the pod itself as a consumer.
+func reservedForPod(claim *resourceapi.ResourceClaim, pod *corev1.Pod) bool {
+	return slices.ContainsFunc(claim.Status.ReservedFor, func(c resourceapi.ResourceClaimConsumerReference) bool {
+		return c.Resource == "pods" && c.UID == pod.UID && pod.UID != ""
+	})
+}
+
+// blameController says who removes stale reservations, and that it does not if
+// that takes too long. Where it is not known since when it could, only time
+// can tell.
+func blameController(snap *snapshot.Snapshot, f *Finding, since time.Time) {
+	if Overdue(snap, since) {
+		f.Step(api.ActorAdmin, "check that kube-controller-manager runs: its resourceclaim controller should have removed the reservation")
+		return
+	}
+	f.Step(api.ActorNobody, "the resourceclaim controller removes the reservation, usually within a minute; if it does not, check that kube-controller-manager runs")
+}
+
+// lastEnd is when the last container of a pod ended, zero if that is unknown.
+func lastEnd(pod *corev1.Pod) time.Time {
+	var end time.Time
+	for _, status := range containerStatuses(pod) {
+		if t := status.State.Terminated; t != nil && t.FinishedAt.After(end) {
+			end = t.FinishedAt.Time
+		}
+	}
+	return end
+}
+
+func finishedSince(snap *snapshot.Snapshot, pod *corev1.Pod) string {
+	end := lastEnd(pod)
+	if end.IsZero() {
+		return ""
+	}
+	return " for " + elapsed(snap, end)
+}
+
+// terminating tells why a pod that is being deleted is still there.
+func terminating(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) []Finding {
+	grace := time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
+	// The time of the deletion is the end of the grace period.
+	due := pod.DeletionTimestamp.Time
+	f := Finding{Instead: true}
+	f.Reason = fmt.Sprintf("the pod has been terminating for %s (grace period %s)", elapsed(snap, due.Add(-grace)), duration.HumanDuration(grace))
+	f.Prove(whatif.PodObject(pod), "metadata.deletionTimestamp", due.UTC().Format(time.RFC3339), "")
+	if c := PodCondition(pod, corev1.DisruptionTarget); c != nil && c.Reason == "DeletionByDeviceTaintManager" {
+		f.Reason += ", because of a device taint"
+		f.Prove(whatif.PodObject(pod), "status.conditions[type=DisruptionTarget]", c.Reason+": "+c.Message, "")
+	}
+	findings := []Finding{f}
+	if len(pod.Finalizers) > 0 {
+		waits := Finding{Reason: fmt.Sprintf("it waits for the owner of the finalizer %s to remove it", english.JoinAnd(pod.Finalizers))}
+		waits.Prove(whatif.PodObject(pod), "metadata.finalizers", english.JoinAnd(pod.Finalizers), "none")
+		findings = append(findings, waits)
+	}
+	if pod.Spec.NodeName == "" {
+		return findings
+	}
+	findings = append(findings, nodeFindings(snap, pod)...)
+	killing := newestEvent(podEvents(snap, pod), func(e *corev1.Event) bool { return e.Reason == reasonKillPod })
+	switch {
+	case killing != nil:
+		event := Finding{Reason: fmt.Sprintf("the last warning about the pod is %s: %s%s", killing.Reason, saidOnce(killing.Message), often(snap, killing))}
+		event.Evidence = append(event.Evidence, eventEvidence(killing))
+		findings = append(findings, event)
+	case !Overdue(snap, due), len(findings) > 1:
+		return findings
+	}
+	return append(findings, unprepared(alloc, snap, pod, claims)...)
+}
+
+// unprepared is about a pod that should have been gone. The kubelet keeps it
+// until its driver has given back the devices, but says so only in its log.
+func unprepared(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) []Finding {
+	node := pod.Spec.NodeName
+	var drivers []string
+	var f Finding
+	for i := range claims {
+		claim := claims[i].Claim
+		if claim == nil || claim.Status.Allocation == nil || !alloc.Reserved(claim, pod) {
+			continue
+		}
+		called := driversOf(claim, resourceapi.SkipNodeOperationNodeUnprepareResources)
+		if len(called) > 0 {
+			f.Prove(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), "no longer this pod")
+		}
+		drivers = append(drivers, called...)
+	}
+	slices.Sort(drivers)
+	drivers = slices.Compact(drivers)
+	if len(drivers) == 0 {
+		return nil
+	}
+	var absent []string
+	for _, driver := range drivers {
+		if proveAbsent(snap, &f, driver, node) {
+			absent = append(absent, driver)
+		}
+	}
+	if len(absent) > 0 {
+		f.Reason = fmt.Sprintf("driver %s no longer has a ResourceSlice for node %s, and without the driver the kubelet cannot unprepare the devices", english.JoinAnd(absent), node)
+	}
+	f.Step(api.ActorAdmin, "check that driver %s runs on node %s: the kubelet removes the pod after the driver has unprepared the devices, and logs what fails", english.JoinAnd(drivers), node)
+	return []Finding{f}
+}
+
+// ClaimFindings tells what is wrong with a claim, whoever uses it.
+func ClaimFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, users []*corev1.Pod, claim *resourceapi.ResourceClaim) []Finding {
+	if claim == nil {
+		return nil
+	}
+	var findings []Finding
+	if claim.DeletionTimestamp != nil {
+		findings = append(findings, deletingClaim(snap, claim))
+	} else if f := staleReservations(snap, claim); f != nil {
+		findings = append(findings, *f)
+	}
+	findings = append(findings, holdingFindings(alloc, snap, claim)...)
+	return append(findings, driverEvents(snap, []allocator.PodClaim{{Claim: claim}}, users...)...)
+}
+
+// staleReservations is about consumers of a claim that are no more.
+func staleReservations(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) *Finding {
+	var stale []string
+	// The one that has been stale for longest reports whether the controller works.
+	var since time.Time
+	for i := range claim.Status.ReservedFor {
+		c := &claim.Status.ReservedFor[i]
+		if consumer(snap, claim.Namespace, c).stale() {
+			stale = append(stale, consumerText(snap, claim.Namespace, c))
+			since = earlier(since, consumerEnd(snap, claim.Namespace, c))
+		}
+	}
+	if len(stale) == 0 {
+		return nil
+	}
+	f := &Finding{Instead: true, Reason: fmt.Sprintf("claim %s is still reserved for %s", claim.Name, english.Sample(stale, 3))}
+	f.Prove(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), "consumers that exist")
+	blameController(snap, f, since)
+	return f
+}
+
+// consumerEnd is since when a consumer is stale at the latest, zero if that is
+// unknown: nobody records when a pod went away.
+func consumerEnd(snap *snapshot.Snapshot, namespace string, c *resourceapi.ResourceClaimConsumerReference) time.Time {
+	pod := snap.Pod(namespace, c.Name)
+	switch {
+	case c.Resource != "pods" || pod == nil:
+		return time.Time{}
+	case pod.UID != c.UID:
+		// The earlier one had gone before this one was made.
+		return pod.CreationTimestamp.Time
+	case Finished(pod):
+		return lastEnd(pod)
+	default:
+		return pod.DeletionTimestamp.Time
+	}
+}
+
+// earlier returns the earlier one of two times, of which zero is unknown.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,171 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// Publishing leaves of several drivers, each of which would do, those that have
+// slices.
+func Publishing(snap *snapshot.Snapshot, drivers []string) []string {
+	return slices.DeleteFunc(slices.Clone(drivers), func(driver string) bool {
+		return !slices.ContainsFunc(snap.Slices, func(s *resourceapi.ResourceSlice) bool { return s.Spec.Driver == driver })
+	})
+}
+
+// DaemonSet is a DaemonSet that runs the plugin of a driver, or seems to.
+type DaemonSet struct {
+	*snapshot.Workload
+	// Named is true if the pod template has the name of the driver in it.
+	Named bool
+}
+
+func (d DaemonSet) String() string {
+	text := "DaemonSet " + naming.Qualified(d)
+	if !d.Named {
+		text += " (a kubelet plugin that by its name belongs to the driver)"
+	}
+	return text
+}
+
+// DaemonSets finds the DaemonSets of a driver: those whose pod template has
+// its name in it, or else plugins of the kubelet without the name of any driver
+// whose own name, namespace or image has the maker's name in it ("example" of
+// gpu.example.com).
+func DaemonSets(snap *snapshot.Snapshot, driver string) []DaemonSet {
+	var named, alike []DaemonSet
+	for _, w := range snap.Workloads {
+		names, plugin := w.KubeletPlugin()
+		switch {
+		case !plugin:
+		case slices.Contains(names, driver):
+			named = append(named, DaemonSet{w, true})
+		case madeBy(w, driver) && !slices.ContainsFunc(names, func(name string) bool { return isDriver(snap, name) }):
+			alike = append(alike, DaemonSet{w, false})
+		}
+	}
+	if len(named) > 0 {
+		return named
+	}
+	return alike
+}
+
+// Drivers are mostly named product.maker.top.
+const (
+	namedTop    = 1
+	namedMaker  = namedTop + 1
+	namedLabels = namedMaker + 1
+)
+
+// isDriver reports whether a name is, or could be, that of a driver, also of one
+// for storage or networks. Version numbers are none.
+func isDriver(snap *snapshot.Snapshot, name string) bool {
+	labels := strings.Split(name, ".")
+	top := labels[len(labels)-namedTop]
+	return slices.Contains(labels, "csi") || len(Publishing(snap, []string{name})) > 0 ||
+		len(labels) >= namedLabels && !strings.ContainsAny(top, "0123456789")
+}
+
+func madeBy(w *snapshot.Workload, driver string) bool {
+	labels := strings.Split(driver, ".")
+	if len(labels) < namedLabels {
+		return false
+	}
+	name := labels[len(labels)-namedMaker]
+	texts := []string{w.Name, w.Namespace}
+	for i := range w.Template.Spec.Containers {
+		texts = append(texts, withoutRegistry(w.Template.Spec.Containers[i].Image))
+	}
+	return slices.ContainsFunc(texts, func(text string) bool {
+		return slices.Contains(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return strings.ContainsRune("-._/:@", r) }), name)
+	})
+}
+
+// withoutRegistry is the path of an image: who keeps it need not have made it.
+func withoutRegistry(image string) string {
+	if host, path, found := strings.Cut(image, "/"); found && strings.ContainsAny(host, ".:") {
+		return path
+	}
+	return image
+}
+
+// DaemonObject names a DaemonSet for evidence.
+func DaemonObject(set DaemonSet) string {
+	return whatif.Object("DaemonSet", set.Namespace, set.Name)
+}
+
+// DaemonNode is the node that a pod of a DaemonSet is for: its controller sets
+// an affinity to the name before the pod is bound.
+func DaemonNode(pod *corev1.Pod) string {
+	if pod.Spec.NodeName != "" || pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil ||
+		pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return pod.Spec.NodeName
+	}
+	for _, term := range pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, field := range term.MatchFields {
+			if field.Key == metav1.ObjectNameField && len(field.Values) == 1 {
+				return field.Values[0]
+			}
+		}
+	}
+	return ""
+}
+
+// Ready reports whether a pod has the condition Ready.
+func Ready(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// PodTrouble says why a pod is not ready: the state of the first container that
+// is not, or a condition.
+func PodTrouble(pod *corev1.Pod) (string, api.Evidence) {
+	fact := api.Evidence{Object: whatif.Object(api.KindPod, pod.Namespace, pod.Name), Path: "status.phase", Found: string(pod.Status.Phase), Wanted: "ready"}
+	for i, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for j := range list {
+			status := &list[j]
+			text := ""
+			switch {
+			case status.Ready:
+				continue
+			case status.State.Waiting != nil && status.State.Waiting.Reason != "PodInitializing":
+				text = status.State.Waiting.Reason
+			case status.State.Terminated != nil && status.State.Terminated.ExitCode != 0:
+				text = fmt.Sprintf("%s, exit code %d", status.State.Terminated.Reason, status.State.Terminated.ExitCode)
+			case status.State.Running != nil && i == 1:
+				text = "running, but its readiness probe fails"
+			default:
+				continue
+			}
+			fact.Path = fmt.Sprintf("status.%s[name=%s]", []string{"initContainerStatuses", "containerStatuses"}[i], status.Name)
+			fact.Found = text
+			text = fmt.Sprintf("container %s: %s", status.Name, text)
+			if status.RestartCount > 0 {
+				text += fmt.Sprintf(" (%s)", english.Count(int(status.RestartCount), "restart"))
+			}
+			return text, fact
+		}
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			fact.Path, fact.Found = "status.conditions[type=PodScheduled]", c.Message
+			return "not scheduled: " + c.Message, fact
+		}
+	}
+	return "it is " + string(pod.Status.Phase), fact
+}

@@ -1,0 +1,80 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	resourceapi "k8s.io/api/resource/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// deletingClaim tells what keeps a claim that is being deleted: its consumers,
+// finalizers of others, and then the resourceclaim controller, which deallocates
+// it and removes its own finalizer when no consumer is left.
+func deletingClaim(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) Finding {
+	f := Finding{Instead: true, Reason: fmt.Sprintf("claim %s has been terminating for %s", claim.Name, elapsed(snap, claim.DeletionTimestamp.Time))}
+	f.Prove(whatif.ClaimObject(claim), "metadata.deletionTimestamp", claim.DeletionTimestamp.UTC().Format(time.RFC3339), "")
+	if len(claim.Finalizers) > 0 {
+		f.Prove(whatif.ClaimObject(claim), "metadata.finalizers", english.JoinAnd(claim.Finalizers), "none")
+	}
+	others := slices.DeleteFunc(slices.Clone(claim.Finalizers), func(name string) bool { return name == resourceapi.Finalizer })
+	var waits, using []string
+	stale := 0
+	var since time.Time
+	for i := range claim.Status.ReservedFor {
+		c := &claim.Status.ReservedFor[i]
+		waits = append(waits, consumerText(snap, claim.Namespace, c))
+		switch state := consumer(snap, claim.Namespace, c); {
+		case state.stale():
+			stale++
+			since = earlier(since, consumerEnd(snap, claim.Namespace, c))
+		case state == consumerUses:
+			using = append(using, consumerName(c))
+		}
+	}
+	if len(waits) > 0 {
+		f.Prove(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), "nobody")
+	}
+	if len(others) > 0 {
+		waits = append(waits, "the owner of the finalizer "+english.JoinAnd(others)+" to remove it")
+	}
+	own := len(others) < len(claim.Finalizers)
+	switch {
+	case len(waits) > 0:
+		f.Reason += ": it waits for " + strings.Join(waits[:min(len(waits), 3)], ", and for ")
+		if more := len(waits) - 3; more > 0 {
+			f.Reason += fmt.Sprintf(", and for %d more", more)
+		}
+		if own {
+			f.Step(api.ActorNobody, "when no consumer is left, the resourceclaim controller deallocates claim %s and removes the finalizer %s", claim.Name, resourceapi.Finalizer)
+		}
+	case own:
+		f.Reason += ": it waits for the resourceclaim controller to remove the finalizer " + resourceapi.Finalizer
+	}
+	if len(using) > 0 {
+		kept := ""
+		if len(others) > 0 {
+			kept = " and the finalizer " + english.JoinAnd(others) + " is removed"
+		}
+		f.Step(api.ActorUser, "claim %s is removed when no pod uses it%s: delete %s", claim.Name, kept, english.Sample(using, 3))
+	}
+	if len(others) > 0 {
+		f.Step(api.ActorAdmin, "the finalizer %s keeps claim %s, even when no pod uses it: its owner has to remove it; check that the owner runs", english.JoinAnd(others), claim.Name)
+	}
+	switch {
+	case stale > 0:
+		blameController(snap, &f, since)
+	case len(waits) == 0 && own:
+		blameController(snap, &f, claim.DeletionTimestamp.Time)
+	}
+	return f
+}

@@ -1,0 +1,166 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Finding is one thing that keeps a pod at a stage of its life, or that is
+// wrong with it there, as far as objects in the API tell.
+type Finding struct {
+	// Reason is a clause for the summary, empty if the verdict says it all.
+	Reason string
+	// Instead is set if the reason says all that people need to know, and
+	// what the allocator has to say does not matter.
+	Instead  bool
+	Evidence []api.Evidence
+	Steps    []api.NextStep
+}
+
+// Life is where a pod stands, and what was found there, the most important
+// thing first.
+type Life struct {
+	Stage    api.Stage
+	Findings []Finding
+	// Blocked is set if the pod has its devices and cannot work with them.
+	Blocked *Blockage
+}
+
+// HasReason reports whether there is something to say about it.
+func (l *Life) HasReason() bool {
+	return slices.ContainsFunc(l.Findings, func(f Finding) bool { return f.Reason != "" })
+}
+
+// Prove adds evidence: what a field has, and what it should have.
+func (f *Finding) Prove(object, path, found, wanted string) {
+	f.Evidence = append(f.Evidence, api.Evidence{Object: object, Path: path, Found: found, Wanted: wanted})
+}
+
+// Step adds what somebody can do about it.
+func (f *Finding) Step(actor, format string, args ...any) {
+	f.Steps = append(f.Steps, api.NextStep{Actor: actor, Text: fmt.Sprintf(format, args...)})
+}
+
+// overdueAfter is how long something may take before it is worth a word.
+const overdueAfter = time.Minute
+
+// maxReasons is how many findings a summary has room for.
+const maxReasons = 3
+
+// Summarize puts the reasons of findings in front of what the allocator has to
+// say. What is found twice is said once.
+func Summarize(findings []Finding, verdict string) string {
+	var reasons []string
+	instead := false
+	for _, f := range findings {
+		if f.Reason != "" && !slices.Contains(reasons, f.Reason) {
+			reasons = append(reasons, f.Reason)
+			instead = instead || f.Instead
+		}
+	}
+	if len(reasons) == 0 {
+		return verdict
+	}
+	text := strings.Join(reasons[:min(len(reasons), maxReasons)], "; ")
+	if more := len(reasons) - maxReasons; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	if !instead && verdict != "" {
+		text += "; then: " + verdict
+	}
+	return text
+}
+
+// Of finds where a pod stands. hinted is set if a hint says what Kueue waits
+// for before it admits the pod.
+func Of(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim, hinted bool) Life {
+	l := Life{Stage: StageOf(alloc, snap, pod, claims)}
+	switch l.Stage {
+	case api.StageClaimGeneration:
+		l.Findings = slices.Concat(generationFindings(snap, pod, claims), GateFindings(pod, hinted), toldByKubelet(snap, pod))
+	case api.StageQueueing:
+		l.Findings = queueingFindings(snap, pod, claims, hinted)
+	case api.StageBinding:
+		l.Findings = bindingFindings(alloc, snap, claims)
+	case api.StageReservation:
+		l.Findings = reservationFindings(alloc, snap, pod, claims)
+	case api.StagePreparation, api.StageInjection:
+		l.Findings = slices.Concat(kubeletFindings(snap, pod, claims), deviceFindings(alloc, snap, pod, claims))
+	case api.StageRunning:
+		l.Findings = runningFindings(alloc, snap, pod, claims)
+	case api.StageCleanup:
+		l.Findings = cleanupFindings(alloc, snap, pod, claims)
+	case api.StageNodeFit, api.StageAllocation:
+		// The funnel and the nodes tell.
+	}
+	if l.Blocked = findBlockage(alloc, snap, pod, claims, l.Stage); l.Blocked != nil && l.Blocked.Reason != "" {
+		l.Findings = append([]Finding{{Instead: true, Reason: l.Blocked.Reason}}, l.Findings...)
+	}
+	return l
+}
+
+// StageOf names the first stage of a pod that is not done.
+func StageOf(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) api.Stage {
+	switch {
+	case pod.DeletionTimestamp != nil, Finished(pod):
+		return api.StageCleanup
+	case pod.Status.Phase == corev1.PodRunning && len(unresolvedContainers(pod)) > 0:
+		return api.StageInjection
+	case pod.Status.Phase == corev1.PodRunning && sandboxLost(pod) == nil:
+		return api.StageRunning
+	case len(initializing(pod)) > 0:
+		return api.StageRunning
+	}
+	bound := pod.Spec.NodeName != ""
+	allocated, reserved, bindable := true, true, true
+	for i := range claims {
+		pc := &claims[i]
+		switch {
+		case bound && errors.Is(pc.Problem, allocator.ErrClaimUnreadable):
+			// What the kubelet says may tell.
+		case bound && pc.Claim != nil && pc.Claim.Status.Allocation != nil && !errors.Is(pc.Problem, allocator.ErrClaimNotOwned):
+			reserved = reserved && alloc.Reserved(pc.Claim, pod)
+		case errors.Is(pc.Problem, allocator.ErrClaimNotCreated), errors.Is(pc.Problem, allocator.ErrTemplateMissing):
+			return api.StageClaimGeneration
+		case bound && pc.Problem != nil:
+			reserved = false
+		case pc.Problem != nil:
+			return api.StageQueueing
+		case pc.Claim == nil || pc.Claim.Status.Allocation == nil:
+			allocated = false
+		default:
+			reserved = reserved && alloc.Reserved(pc.Claim, pod)
+			bindable = bindable && len(alloc.Awaited(pc.Claim)) == 0
+		}
+	}
+	switch {
+	case bound && (!allocated || !reserved):
+		return api.StageReservation
+	case bound && isPrepared(snap, pod):
+		return api.StageInjection
+	case bound:
+		return api.StagePreparation
+	case len(pod.Spec.SchedulingGates) > 0, unheard(snap, pod):
+		return api.StageQueueing
+	case !allocated:
+		return api.StageAllocation
+	case !bindable:
+		return api.StageBinding
+	case !reserved:
+		return api.StageReservation
+	default:
+		return api.StageNodeFit
+	}
+}

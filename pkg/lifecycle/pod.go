@@ -1,0 +1,106 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Finished reports whether no container of a pod will ever run again.
+func Finished(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// elapsed says how long ago something was, in the words of kubectl.
+func elapsed(snap *snapshot.Snapshot, since time.Time) string {
+	return duration.HumanDuration(max(0, snap.Now().Sub(since)))
+}
+
+// Overdue reports whether something that began then takes longer than it should.
+func Overdue(snap *snapshot.Snapshot, since time.Time) bool {
+	return !since.IsZero() && snap.Now().Sub(since) > overdueAfter
+}
+
+// Hides reports whether objects of a namespace may exist that were not read.
+func Hides(snap *snapshot.Snapshot, resource, namespace string) bool {
+	gap := snap.Gap(resource)
+	return gap != nil && (gap.Namespace == "" || gap.Namespace != namespace)
+}
+
+// PodCondition returns the condition of that type, nil if there is none.
+func PodCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == kind {
+			return c
+		}
+	}
+	return nil
+}
+
+// DeviceName names an allocated device as people see it in a pool.
+func DeviceName(result *resourceapi.DeviceRequestAllocationResult) string {
+	return result.Pool + "/" + result.Device
+}
+
+// DeviceID identifies an allocated device.
+func DeviceID(result *resourceapi.DeviceRequestAllocationResult) allocator.DeviceID {
+	return allocator.DeviceID{Driver: result.Driver, Pool: result.Pool, Device: result.Device}
+}
+
+// OwnerText names the controller of a pod, empty for a bare one.
+func OwnerText(pod *corev1.Pod) string {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		return owner.Kind + "/" + owner.Name
+	}
+	return ""
+}
+
+// Waits reports whether the scheduler has yet to find a node for a pod.
+func Waits(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil &&
+		pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
+// Pods lists the live pods of a workload: those that its selector matches,
+// or that name it as their controller.
+func Pods(snap *snapshot.Snapshot, w *snapshot.Workload) []*corev1.Pod {
+	selector := labels.Nothing()
+	if w.Selector != nil {
+		if parsed, err := metav1.LabelSelectorAsSelector(w.Selector); err == nil && !parsed.Empty() {
+			selector = parsed
+		}
+	}
+	var pods []*corev1.Pod
+	for _, pod := range snap.Pods {
+		if pod.Namespace != w.Namespace || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		owner := metav1.GetControllerOfNoCopy(pod)
+		owned := owner != nil && owner.Kind == w.Kind && owner.Name == w.Name
+		if owned || selector.Matches(labels.Set(pod.Labels)) {
+			pods = append(pods, pod)
+		}
+	}
+	SortPods(pods)
+	return pods
+}
+
+// SortPods sorts pods by their age, the oldest first, and then by name.
+func SortPods(pods []*corev1.Pod) {
+	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), naming.Compare(a.Name, b.Name))
+	})
+}

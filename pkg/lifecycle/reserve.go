@@ -1,0 +1,233 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// consumerState is what became of somebody that a claim is reserved for.
+type consumerState int
+
+const (
+	consumerUnknown consumerState = iota
+	// consumerUses is a consumer that exists and has not ended.
+	consumerUses
+	// consumerFinished is a pod that will not run any more.
+	consumerFinished
+	// consumerReplaced is one whose name another object has now.
+	consumerReplaced
+	consumerGone
+)
+
+// stale reports whether the resourceclaim controller should remove the consumer.
+func (s consumerState) stale() bool { return s >= consumerFinished }
+
+// consumerName is how people name a consumer: "pod/train-0".
+func consumerName(c *resourceapi.ResourceClaimConsumerReference) string {
+	return strings.TrimSuffix(c.Resource, "s") + "/" + c.Name
+}
+
+// consumer finds out what became of a consumer of a claim, as syncClaim of the
+// resourceclaim controller does.
+func consumer(snap *snapshot.Snapshot, namespace string, c *resourceapi.ResourceClaimConsumerReference) consumerState {
+	switch {
+	case c.APIGroup == "" && c.Resource == "pods":
+		pod := snap.Pod(namespace, c.Name)
+		switch {
+		case pod == nil && Hides(snap, snapshot.ResourcePods, namespace):
+			return consumerUnknown
+		case pod == nil:
+			return consumerGone
+		case pod.UID != c.UID:
+			return consumerReplaced
+		case Finished(pod), pod.DeletionTimestamp != nil && pod.Spec.NodeName == "":
+			return consumerFinished
+		}
+		return consumerUses
+	case c.APIGroup == schedulingapi.GroupName && c.Resource == "podgroups":
+		group := snap.PodGroup(namespace, c.Name)
+		switch {
+		case group == nil && Hides(snap, snapshot.ResourcePodGroups, namespace), len(snap.PodGroups) == 0:
+			// A server that does not serve the groups leaves no gap.
+			return consumerUnknown
+		case group == nil:
+			return consumerGone
+		case group.UID != c.UID:
+			return consumerReplaced
+		}
+		return consumerUses
+	default:
+		return consumerUnknown
+	}
+}
+
+// consumerText says who a consumer is and what became of it.
+func consumerText(snap *snapshot.Snapshot, namespace string, c *resourceapi.ResourceClaimConsumerReference) string {
+	name := consumerName(c)
+	switch consumer(snap, namespace, c) {
+	case consumerUses:
+		if pod := snap.Pod(namespace, c.Name); c.Resource == "pods" && pod != nil && pod.DeletionTimestamp != nil {
+			return name + ", which is being deleted"
+		}
+		return name + ", which uses it"
+	case consumerFinished:
+		return name + ", which is finished"
+	case consumerReplaced:
+		return name + " of an earlier UID, which no longer exists"
+	case consumerGone:
+		return name + ", which no longer exists"
+	default:
+		return name
+	}
+}
+
+// reservedForText lists consumers with their UIDs, for evidence.
+func reservedForText(claim *resourceapi.ResourceClaim) string {
+	if len(claim.Status.ReservedFor) == 0 {
+		return "nobody"
+	}
+	list := make([]string, 0, len(claim.Status.ReservedFor))
+	for i := range claim.Status.ReservedFor {
+		c := &claim.Status.ReservedFor[i]
+		list = append(list, fmt.Sprintf("%s (UID %s)", consumerName(c), c.UID))
+	}
+	return english.Sample(list, 3)
+}
+
+// fullyReserved reports whether a claim has as many consumers as it can have.
+func fullyReserved(claim *resourceapi.ResourceClaim) bool {
+	return len(claim.Status.ReservedFor) >= resourceapi.ResourceClaimReservedForMaxSize
+}
+
+// FullForPod reports whether the scheduler turns the pod down because nobody more
+// can use a claim (PreFilter of its dynamicresources plugin).
+func FullForPod(alloc *allocator.Allocator, pod *corev1.Pod, claim *resourceapi.ResourceClaim) bool {
+	return pod != nil && claim != nil && claim.Status.Allocation != nil &&
+		fullyReserved(claim) && !alloc.Reserved(claim, pod)
+}
+
+// reservationFindings tells why a pod may not use its claims yet.
+func reservationFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) []Finding {
+	var findings []Finding
+	for i := range claims {
+		pc := &claims[i]
+		claim := pc.Claim
+		switch {
+		case pod.Spec.NodeName != "" && errors.Is(pc.Problem, allocator.ErrClaimNotOwned):
+			findings = append(findings, foreignClaim(pod, pc))
+		case pod.Spec.NodeName != "" && errors.Is(pc.Problem, allocator.ErrClaimMissing):
+			findings = append(findings, boundWithout(pod, pc))
+		case claim == nil || alloc.Reserved(claim, pod):
+			continue
+		case claim.Status.Allocation == nil && pod.Spec.NodeName == "":
+			continue
+		case claim.Status.Allocation == nil:
+			findings = append(findings, boundUnallocated(snap, pod, pc))
+			if claim.DeletionTimestamp != nil {
+				findings = append(findings, deletingClaim(snap, claim))
+			}
+		default:
+			findings = append(findings, unreserved(snap, pod, claim))
+		}
+	}
+	return append(findings, toldByKubelet(snap, pod)...)
+}
+
+// boundWithout is about a pod on its node whose claim does not exist.
+func boundWithout(pod *corev1.Pod, pc *allocator.PodClaim) Finding {
+	f := Finding{Instead: true, Reason: fmt.Sprintf("the pod is bound to node %s, but %s", pod.Spec.NodeName, pc.Problem)}
+	if name := claimNameOf(pod, pc.Entry); name != "" {
+		f.Prove(whatif.PodObject(pod), entryPath(pc.Entry)+".resourceClaimName", name, "a ResourceClaim of the namespace")
+	} else {
+		f.Prove(whatif.PodObject(pod), fmt.Sprintf("status.resourceClaimStatuses[name=%s].resourceClaimName", pc.Entry), "a claim that no longer exists", "a ResourceClaim of the namespace")
+	}
+	f.Step(api.ActorUser, anewWithClaims)
+	return f
+}
+
+// anewWithClaims is what helps a pod on a node that nobody allocates for.
+const anewWithClaims = "delete and recreate the pod so that it gets a new claim: the scheduler allocates claims only before it binds a pod"
+
+// boundUnallocated is about a pod that is on a node although it has no devices:
+// only the scheduler allocates, and only before it binds.
+func boundUnallocated(snap *snapshot.Snapshot, pod *corev1.Pod, pc *allocator.PodClaim) Finding {
+	name := pc.Entry
+	if !pc.Generated {
+		name = pc.Claim.Name
+	}
+	f := Finding{Instead: true, Reason: fmt.Sprintf("the pod is bound to node %s, but claim %s is not allocated; the scheduler allocates claims only before it binds a pod", pod.Spec.NodeName, name)}
+	if bound := boundSince(snap, pod); !pc.Generated && !bound.IsZero() && pc.Claim.CreationTimestamp.After(bound) {
+		f.Reason += ", and the claim was created after that"
+		f.Prove(whatif.ClaimObject(pc.Claim), "metadata.creationTimestamp", pc.Claim.CreationTimestamp.UTC().Format(time.RFC3339), "before "+bound.UTC().Format(time.RFC3339)+", when the pod was bound")
+		f.Step(api.ActorUser, anewWithClaims)
+		return f
+	}
+	if pc.Claim.DeletionTimestamp != nil {
+		f.Step(api.ActorUser, anewWithClaims)
+		return f
+	}
+	f.Reason += "; the pod may have been bound without the scheduler"
+	f.Prove(whatif.PodObject(pod), "spec.nodeName", pod.Spec.NodeName, "empty until the scheduler binds the pod")
+	if !pc.Generated {
+		f.Prove(whatif.ClaimObject(pc.Claim), "status.allocation", "missing", "devices for node "+pod.Spec.NodeName)
+	}
+	f.Step(api.ActorUser, "delete and recreate the pod without spec.nodeName, so that the scheduler allocates its claims; to place it on that node, use spec.nodeSelector with kubernetes.io/hostname")
+	return f
+}
+
+// boundSince is when a pod was bound to its node, zero if that is not known.
+func boundSince(snap *snapshot.Snapshot, pod *corev1.Pod) time.Time {
+	if c := PodCondition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
+		return c.LastTransitionTime.Time
+	}
+	if event := newestEvent(podEvents(snap, pod), func(e *corev1.Event) bool { return e.Reason == "Scheduled" }); event != nil {
+		return EventTime(event).Time
+	}
+	return time.Time{}
+}
+
+// unreserved is about a claim with devices that a pod may not use.
+func unreserved(snap *snapshot.Snapshot, pod *corev1.Pod, claim *resourceapi.ResourceClaim) Finding {
+	f := Finding{Instead: pod.Spec.NodeName != ""}
+	f.Prove(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), fmt.Sprintf("pod/%s (UID %s)", pod.Name, pod.UID))
+	var earlier bool
+	for i := range claim.Status.ReservedFor {
+		c := &claim.Status.ReservedFor[i]
+		earlier = earlier || c.Resource == "pods" && c.Name == pod.Name
+	}
+	switch {
+	case fullyReserved(claim):
+		f.Instead = true
+		f.Reason = fmt.Sprintf("claim %s has reached the limit of %d consumers (status.reservedFor)", claim.Name, len(claim.Status.ReservedFor))
+		f.Step(api.ActorUser, "let some pods use a claim of their own: one claim can have at most %d consumers", resourceapi.ResourceClaimReservedForMaxSize)
+		f.Step(api.ActorNobody, "a pod that uses claim %s ends", claim.Name)
+	case pod.Spec.NodeName == "":
+		// The scheduler reserves it when it binds the pod.
+		f.Reason = ""
+	case earlier:
+		f.Reason = fmt.Sprintf("the pod is bound to node %s, but claim %s is reserved for an earlier pod of the same name", pod.Spec.NodeName, claim.Name)
+		f.Step(api.ActorNobody, "the resourceclaim controller removes the reservation of the pod that is gone, and reserves the claim for this one")
+	default:
+		f.Reason = fmt.Sprintf("the pod is bound to node %s, but claim %s is not reserved for it, so the kubelet does not prepare its devices", pod.Spec.NodeName, claim.Name)
+		f.Step(api.ActorNobody, "the resourceclaim controller reserves allocated claims for pods that were bound without it")
+	}
+	if pod.Spec.NodeName != "" && Overdue(snap, pod.CreationTimestamp.Time) {
+		f.Step(api.ActorAdmin, "check that kube-controller-manager runs, with its resourceclaim controller")
+	}
+	return f
+}

@@ -1,0 +1,215 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// runningFindings tells what is wrong with the devices of a pod that runs.
+func runningFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) []Finding {
+	findings := deviceFindings(alloc, snap, pod, claims)
+	findings = append(findings, unhealthy(alloc, pod, claims)...)
+	findings = append(findings, nodeFindings(snap, pod)...)
+	findings = append(findings, driverEvents(snap, claims, pod)...)
+	for _, status := range initializing(pod) {
+		var f Finding
+		f.Prove(whatif.PodObject(pod), fmt.Sprintf("status.initContainerStatuses[name=%s].state", status.Name), stateText(&status.State), "")
+		findings = append(findings, f)
+	}
+	if started(pod).IsZero() {
+		findings = append(findings, waitingContainers(pod, claims)...)
+	}
+	return findings
+}
+
+// deviceFindings tells what is wrong with the devices of a pod that is bound.
+func deviceFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) []Finding {
+	findings := evictions(alloc, snap, pod)
+	for i := range claims {
+		claim := claims[i].Claim
+		if claim == nil || claims[i].Generated {
+			continue
+		}
+		findings = append(findings, holdingFindings(alloc, snap, claim)...)
+		if claim.DeletionTimestamp != nil {
+			findings = append(findings, deletingClaim(snap, claim))
+		}
+	}
+	return findings
+}
+
+// holdingFindings tells what is wrong with the devices that a claim holds.
+func holdingFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) []Finding {
+	if claim.Status.Allocation == nil {
+		return nil
+	}
+	var findings []Finding
+	add := func(f *Finding) {
+		if f != nil {
+			findings = append(findings, *f)
+		}
+	}
+	add(vanished(alloc, snap, claim))
+	for i := range claim.Status.Allocation.Devices.Results {
+		result := &claim.Status.Allocation.Devices.Results[i]
+		add(doubled(alloc, claim, result))
+		add(deviceNotReady(claim, result))
+	}
+	return findings
+}
+
+// vanished is about devices that no slice has any more. Those that their driver
+// calls ready are where they should be, see movedHint.
+func vanished(alloc *allocator.Allocator, snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) *Finding {
+	if snap.Gap(snapshot.ResourceSlices) != nil {
+		return nil
+	}
+	f := &Finding{Instead: true}
+	var devices, drivers, pools []string
+	results := claim.Status.Allocation.Devices.Results
+	for i := range results {
+		result := &results[i]
+		if alloc.Device(DeviceID(result)) != nil || allocator.DeviceReady(claim, result) {
+			continue
+		}
+		devices = append(devices, DeviceName(result))
+		drivers, pools = append(drivers, result.Driver), append(pools, result.Pool)
+		f.Prove(whatif.ClaimObject(claim), fmt.Sprintf("status.allocation.devices.results[%d]", i), DeviceName(result), "a device in a ResourceSlice of driver "+result.Driver)
+	}
+	if len(devices) == 0 {
+		return nil
+	}
+	f.Reason = fmt.Sprintf("device %s of claim %s is no longer in any ResourceSlice", devices[0], claim.Name)
+	if len(devices) > 1 {
+		f.Reason = fmt.Sprintf("%d of the %s of claim %s are no longer in any ResourceSlice: %s", len(devices), english.Count(len(results), "device"), claim.Name, english.Sample(devices, 4))
+	}
+	slices.Sort(drivers)
+	slices.Sort(pools)
+	why := ""
+	if called := driversOf(claim, resourceapi.SkipNodeOperationNodePrepareResources); slices.ContainsFunc(drivers, func(driver string) bool { return slices.Contains(called, driver) }) {
+		why = ": the kubelet deletes the slices of a driver 30s after it disconnects"
+	}
+	f.Step(api.ActorAdmin, "check that driver %s runs and publishes the devices of pool %s%s", english.JoinAnd(slices.Compact(drivers)), english.Sample(slices.Compact(pools), 3), why)
+	return f
+}
+
+// doubled is about a device that another claim has, too.
+func doubled(alloc *allocator.Allocator, claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *Finding {
+	if result.ShareID != nil || ptr.Deref(result.AdminAccess, false) {
+		return nil
+	}
+	for _, holder := range alloc.Holders(DeviceID(result)) {
+		other := holder.Claim
+		if holder.Result.ShareID != nil || ptr.Deref(holder.Result.AdminAccess, false) || other.Namespace == claim.Namespace && other.Name == claim.Name {
+			continue
+		}
+		f := &Finding{Instead: true, Reason: fmt.Sprintf("device %s is allocated twice: to claim %s/%s and to claim %s/%s", DeviceName(result), claim.Namespace, claim.Name, other.Namespace, other.Name)}
+		for _, each := range []*resourceapi.ResourceClaim{claim, other} {
+			f.Prove(whatif.ClaimObject(each), "status.allocation.devices.results", DeviceName(result), "a device in no other claim")
+			f.Prove(whatif.ClaimObject(each), "status.reservedFor", reservedForText(each), "")
+		}
+		f.Step(api.ActorUser, "delete and recreate the pod of one of these claims so that it gets a new claim, with another device")
+		return f
+	}
+	return nil
+}
+
+// notReady is about a device of which the driver says that it is not ready.
+// Conditions of other types mean whatever the driver says they mean.
+func deviceNotReady(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *Finding {
+	status := allocator.DeviceStatus(claim, result)
+	if status == nil {
+		return nil
+	}
+	c := meta.FindStatusCondition(status.Conditions, "Ready")
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return nil
+	}
+	f := &Finding{Instead: true, Reason: fmt.Sprintf("driver %s reports that device %s of claim %s is not ready: %s", result.Driver, DeviceName(result), claim.Name, conditionWords(c))}
+	f.Prove(whatif.ClaimObject(claim), fmt.Sprintf("status.devices[device=%s].conditions[type=Ready]", result.Device), conditionText(c), "True")
+	return f
+}
+
+// evictions finds out whether a pod is due to be deleted because of a taint of
+// its devices. Of several taints the first one counts.
+func evictions(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod) []Finding {
+	if pod.DeletionTimestamp != nil {
+		return nil
+	}
+	all := alloc.PodEvictions(pod)
+	if len(all) == 0 {
+		return nil
+	}
+	first := all[0]
+	result := &first.Claim.Status.Allocation.Devices.Results[first.Result]
+	holder, path := evictor(alloc, &first)
+	now := snap.Now()
+	f := Finding{Instead: true}
+	cause := fmt.Sprintf("device %s of claim %s has the taint %s (%s)", DeviceName(result), first.Claim.Name, first.Taint, holder)
+	if tolerated := first.Tolerated; tolerated > 0 {
+		cause += fmt.Sprintf(", which is tolerated for only %s", duration.HumanDuration(tolerated))
+	} else {
+		cause += ", which is not tolerated"
+	}
+	if first.At.After(now) {
+		f.Reason = fmt.Sprintf("the pod will be deleted in %s, at %s: %s", duration.HumanDuration(first.At.Sub(now)), first.At.UTC().Format(time.RFC3339), cause)
+	} else {
+		f.Reason = fmt.Sprintf("the pod should have been deleted %s ago: %s", elapsed(snap, first.At), cause)
+		if Overdue(snap, first.At) {
+			f.Step(api.ActorAdmin, "check that kube-controller-manager runs: its device taint eviction controller should have deleted the pod")
+		}
+	}
+	f.Prove(holder, path, first.Taint.String()+" since "+first.Taint.TimeAdded.UTC().Format(time.RFC3339), "no such taint")
+	f.Prove(whatif.ClaimObject(first.Claim), fmt.Sprintf("status.allocation.devices.results[%d].tolerations", first.Result), tolerationsText(result.Tolerations), "a toleration with effect NoExecute")
+	if name, isRule := strings.CutPrefix(holder, "DeviceTaintRule/"); isRule {
+		f.Step(api.ActorAdmin, "delete DeviceTaintRule %s if it is no longer needed: then the pod is not deleted", name)
+	}
+	f.Step(api.ActorUser, "for the next pod, add a toleration to the request of a new claim: an allocated claim cannot be changed")
+	return []Finding{f}
+}
+
+// evictor finds the object that the taint of an eviction comes from.
+func evictor(alloc *allocator.Allocator, e *allocator.Eviction) (holder, path string) {
+	if device := alloc.Device(e.Device); e.Rule == nil && device != nil {
+		return fieldpath.TaintSource(alloc, device, e.Taint)
+	}
+	return whatif.Object("DeviceTaintRule", "", e.Rule.Name), "spec.taint"
+}
+
+func tolerationsText(tolerations []resourceapi.DeviceToleration) string {
+	if len(tolerations) == 0 {
+		return "none"
+	}
+	texts := make([]string, 0, len(tolerations))
+	for _, t := range tolerations {
+		text := t.Key
+		if t.Value != "" {
+			text += "=" + t.Value
+		}
+		text += ":" + string(t.Effect)
+		if t.TolerationSeconds != nil {
+			text += fmt.Sprintf(" for %ds", *t.TolerationSeconds)
+		}
+		texts = append(texts, text)
+	}
+	return english.Sample(texts, 4)
+}

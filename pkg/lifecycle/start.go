@@ -1,0 +1,281 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// generationFindings tells why a pod has no claims yet: what the resourceclaim
+// controller of kube-controller-manager does, or does not.
+func generationFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) []Finding {
+	var findings []Finding
+	for i := range claims {
+		pc := &claims[i]
+		var f Finding
+		failed := newestEvent(podEvents(snap, pod), func(e *corev1.Event) bool {
+			return e.Reason == reasonClaimCreation && strings.HasPrefix(e.Message, "PodResourceClaim "+pc.Entry+": ")
+		})
+		switch {
+		case errors.Is(pc.Problem, allocator.ErrTemplateMissing):
+			f.Prove(whatif.PodObject(pod), entryPath(pc.Entry)+".resourceClaimTemplateName", pc.Template, "a ResourceClaimTemplate of the namespace")
+			if failed != nil {
+				f.Evidence = append(f.Evidence, eventEvidence(failed))
+			}
+		case !errors.Is(pc.Problem, allocator.ErrClaimNotCreated):
+			continue
+		case failed != nil:
+			_, message, _ := strings.Cut(failed.Message, ": ")
+			f.Reason = fmt.Sprintf("the ResourceClaim for %s could not be created: %s%s", pc.Entry, saidOnce(message), often(snap, failed))
+			f.Evidence = append(f.Evidence, eventEvidence(failed))
+			f.Step(api.ActorUser, "fix what keeps the ResourceClaim for %s from being created; the resourceclaim controller retries", pc.Entry)
+		case Overdue(snap, pod.CreationTimestamp.Time):
+			f.Reason = fmt.Sprintf("the ResourceClaim for %s has not been created in %s", pc.Entry, elapsed(snap, pod.CreationTimestamp.Time))
+			f.Step(api.ActorAdmin, "check that kube-controller-manager runs: its resourceclaim controller creates claims from templates")
+		default:
+			f.Step(api.ActorNobody, "the resourceclaim controller of kube-controller-manager has not created the claim for %s of pod %s yet", pc.Entry, pod.Name)
+		}
+		if pod.Spec.NodeName != "" {
+			f.Step(api.ActorUser, anewWithClaims)
+		}
+		if pc.Problem != nil && errors.Is(pc.Problem, allocator.ErrClaimNotCreated) {
+			f.Prove(whatif.PodObject(pod), "status.resourceClaimStatuses", "nothing for "+pc.Entry, "the name of a claim for "+pc.Entry)
+			if failed == nil {
+				blameManager(snap, &f)
+			}
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// entryPath is the path of an entry of a pod's claims.
+func entryPath(entry string) string { return fmt.Sprintf("spec.resourceClaims[name=%s]", entry) }
+
+// blameManager says which kube-controller-manager is not ready. Where none is
+// seen, which is so in most managed clusters, nothing is known.
+func blameManager(snap *snapshot.Snapshot, f *Finding) {
+	for _, pod := range snap.Pods {
+		if pod.Namespace != metav1.NamespaceSystem || pod.Labels["component"] != "kube-controller-manager" || Finished(pod) {
+			continue
+		}
+		c := PodCondition(pod, corev1.PodReady)
+		if c == nil || c.Status == corev1.ConditionTrue {
+			continue
+		}
+		if f.Reason != "" {
+			f.Reason += ", and "
+		}
+		f.Reason += fmt.Sprintf("pod %s/%s is not ready", pod.Namespace, pod.Name)
+		f.Prove(whatif.PodObject(pod), "status.conditions[type=Ready].status", string(c.Status), string(corev1.ConditionTrue))
+	}
+}
+
+// kueueGates is what the scheduling gates of Kueue begin with.
+const kueueGates = "kueue.x-k8s.io/"
+
+// eventsLive is how long API servers keep events by default.
+const eventsLive = time.Hour
+
+// unheard reports whether a pod asks for another scheduler than the default one,
+// and nothing is known that one has said about it.
+func unheard(snap *snapshot.Snapshot, pod *corev1.Pod) bool {
+	name := pod.Spec.SchedulerName
+	if name == "" || name == corev1.DefaultSchedulerName || !Waits(pod) || !Overdue(snap, pod.CreationTimestamp.Time) {
+		return false
+	}
+	return PodCondition(pod, corev1.PodScheduled) == nil && SchedulerMessage(snap, pod) == nil && !Hides(snap, snapshot.ResourceEvents, pod.Namespace)
+}
+
+// GateFindings names the scheduling gates of a pod, and who removes them. What
+// Kueue waits for is left out if a hint says it.
+func GateFindings(pod *corev1.Pod, hinted bool) []Finding {
+	var findings []Finding
+	var kueue, gates []string
+	for _, gate := range pod.Spec.SchedulingGates {
+		if strings.HasPrefix(gate.Name, kueueGates) {
+			kueue = append(kueue, gate.Name)
+		} else {
+			gates = append(gates, gate.Name)
+		}
+	}
+	if len(kueue) > 0 {
+		f := Finding{Reason: fmt.Sprintf("the scheduler waits until Kueue removes its scheduling gate %s", english.JoinAnd(kueue))}
+		f.Prove(whatif.PodObject(pod), "spec.schedulingGates", english.JoinAnd(kueue), "none")
+		if !hinted {
+			f.Step(api.ActorUser, "Kueue removes its gate when it admits the pod; the status of its Workload says what it waits for: kubectl get workloads.kueue.x-k8s.io -n %s", shell.Quote(pod.Namespace))
+		}
+		findings = append(findings, f)
+	}
+	if len(gates) > 0 {
+		f := Finding{Reason: fmt.Sprintf("the scheduler waits until the scheduling gate %s is removed", english.JoinAnd(gates))}
+		f.Prove(whatif.PodObject(pod), "spec.schedulingGates", english.JoinAnd(gates), "none")
+		f.Step(api.ActorUser, "the scheduler does not consider pod %s before its scheduling gates are removed: %s", pod.Name, strings.Join(gates, ", "))
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// queueingFindings tells why the scheduler does not look at a pod.
+func queueingFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim, hinted bool) []Finding {
+	findings := GateFindings(pod, hinted)
+	if unheard(snap, pod) {
+		f := Finding{Reason: fmt.Sprintf("scheduler %s, which the pod names, has reported nothing about it in %s", pod.Spec.SchedulerName, elapsed(snap, pod.CreationTimestamp.Time))}
+		if snap.Now().Sub(pod.CreationTimestamp.Time) > eventsLive {
+			f.Reason = fmt.Sprintf("the pod names scheduler %s, and no event or condition of it is known; events are kept for %s", pod.Spec.SchedulerName, duration.HumanDuration(eventsLive))
+		}
+		f.Prove(whatif.PodObject(pod), "spec.schedulerName", pod.Spec.SchedulerName, "a scheduler that runs")
+		f.Prove(whatif.PodObject(pod), "status.conditions[type=PodScheduled]", "missing", "set by the scheduler")
+		f.Step(api.ActorUser, "remove spec.schedulerName if the pod is meant for the default scheduler")
+		f.Step(api.ActorAdmin, "check that scheduler %s runs and serves namespace %s", pod.Spec.SchedulerName, pod.Namespace)
+		findings = append(findings, f)
+	}
+	for i := range claims {
+		pc := &claims[i]
+		switch {
+		case errors.Is(pc.Problem, allocator.ErrClaimDeleting):
+			f := deletingClaim(snap, pc.Claim)
+			if pc.Template == "" {
+				f.Step(api.ActorUser, "when claim %s is gone, create it again: the pod uses the claim of that name", pc.Claim.Name)
+			} else {
+				f.Step(api.ActorUser, "delete and recreate pod %s so that it gets a new claim", pod.Name)
+			}
+			findings = append(findings, f)
+		case errors.Is(pc.Problem, allocator.ErrClaimNotOwned):
+			findings = append(findings, foreignClaim(pod, pc))
+		case errors.Is(pc.Problem, allocator.ErrClaimMissing):
+			var f Finding
+			if name := claimNameOf(pod, pc.Entry); name != "" {
+				f.Prove(whatif.PodObject(pod), entryPath(pc.Entry)+".resourceClaimName", name, "a ResourceClaim of the namespace")
+			}
+			findings = append(findings, f)
+		}
+	}
+	return findings
+}
+
+// foreignClaim is about a claim under the name that the pod's status has, made
+// for another pod: mostly for an earlier one of the same name.
+func foreignClaim(pod *corev1.Pod, pc *allocator.PodClaim) Finding {
+	f := Finding{Instead: true}
+	owner := metav1.GetControllerOfNoCopy(pc.Claim)
+	whose, found := "nobody", "no controller"
+	if owner != nil {
+		whose = fmt.Sprintf("%s %s", strings.ToLower(owner.Kind), owner.Name)
+		found = string(owner.UID)
+		if owner.Name == pod.Name && owner.Kind == api.KindPod {
+			whose = "an earlier pod of the same name"
+		}
+	}
+	f.Reason = fmt.Sprintf("claim %s still exists and belongs to %s, not to this pod", pc.Claim.Name, whose)
+	f.Prove(whatif.ClaimObject(pc.Claim), "metadata.ownerReferences[controller=true].uid", found, string(pod.UID))
+	if owner != nil && owner.Kind != api.KindPod {
+		return f
+	}
+	f.Step(api.ActorNobody, "the garbage collector deletes the claim whose owner is gone, and the resourceclaim controller creates another one for this pod")
+	return f
+}
+
+// DeletedClaim says what brings back a claim that was made from a template and was
+// deleted. The resourceclaim controller may look at the pod when it still remembers
+// the claim, and then does not look again before something happens to the pod or
+// to its template (claimExists in pkg/controller/resourceclaim/controller.go). Any
+// change of the pod will do; a claim made by hand would not be the pod's.
+func DeletedClaim(pod *corev1.Pod, pc *allocator.PodClaim) api.NextStep {
+	name := pc.Entry
+	for _, status := range pod.Status.ResourceClaimStatuses {
+		if status.Name == pc.Entry && status.ResourceClaimName != nil {
+			name = *status.ResourceClaimName
+		}
+	}
+	return api.NextStep{
+		Actor: api.ActorUser,
+		Text: fmt.Sprintf("claim %s, which was created from template %s, has been deleted: the resourceclaim controller creates another one when pod %s changes in any way, or is recreated",
+			name, pc.Template, pod.Name),
+		Commands: []string{fmt.Sprintf("kubectl annotate %s --overwrite %s", shell.KubectlObjects("pod", pod.Namespace, pod.Name), shell.Quote("dra.kubectl.dev/deleted-claim="+name))},
+	}
+}
+
+// claimNameOf is the name of the claim that an entry of a pod refers to.
+func claimNameOf(pod *corev1.Pod, entry string) string {
+	for _, c := range pod.Spec.ResourceClaims {
+		if c.Name == entry && c.ResourceClaimName != nil {
+			return *c.ResourceClaimName
+		}
+	}
+	return ""
+}
+
+// bindingFindings tells what the scheduler waits for before it binds a pod.
+func bindingFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, claims []allocator.PodClaim) []Finding {
+	var failures, waiting []Finding
+	for i := range claims {
+		claim := claims[i].Claim
+		if claim == nil || claim.Status.Allocation == nil {
+			continue
+		}
+		for _, a := range alloc.Awaited(claim) {
+			f := Finding{Instead: true}
+			path := fmt.Sprintf("status.devices[device=%s].conditions[type=%s]", a.Result.Device, a.Name)
+			if a.Failed {
+				f.Reason = fmt.Sprintf("driver %s reports that device %s of claim %s cannot be bound: %s: %s", a.Result.Driver, DeviceName(a.Result), claim.Name, a.Name, conditionWords(a.Now))
+				f.Prove(whatif.ClaimObject(claim), path, conditionText(a.Now), "not True")
+				failures = append(failures, f)
+				continue
+			}
+			f.Reason = fmt.Sprintf("claim %s waits for driver %s to set condition %s of device %s%s", claim.Name, a.Result.Driver, a.Name, DeviceName(a.Result), timeLeft(snap, claim))
+			f.Prove(whatif.ClaimObject(claim), path, conditionText(a.Now), "True")
+			f.Step(api.ActorNobody, "driver %s has to set condition %s of device %s; by default the scheduler waits for it for %s from the allocation",
+				a.Result.Driver, a.Name, DeviceName(a.Result), duration.HumanDuration(allocator.BindingTimeout))
+			waiting = append(waiting, f)
+		}
+	}
+	if len(failures) > 0 {
+		return failures
+	}
+	return waiting
+}
+
+func conditionText(c *metav1.Condition) string {
+	if c == nil {
+		return "missing"
+	}
+	return strings.TrimSuffix(string(c.Status)+": "+conditionWords(c), ": ")
+}
+
+// conditionWords is why a condition is what it is.
+func conditionWords(c *metav1.Condition) string {
+	return strings.Trim(c.Reason+": "+c.Message, ": ")
+}
+
+// timeLeft says how long the scheduler goes on waiting. How it is configured is
+// not in the API.
+func timeLeft(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) string {
+	since := claim.Status.Allocation.AllocationTimestamp
+	if since.IsZero() {
+		return ""
+	}
+	limit := duration.HumanDuration(allocator.BindingTimeout)
+	// The clocks of the scheduler and of whoever took the snapshot may differ.
+	left := min(since.Add(allocator.BindingTimeout).Sub(snap.Now()), allocator.BindingTimeout)
+	if left < 0 {
+		return fmt.Sprintf("; the scheduler's default timeout of %s ended %s ago", limit, duration.HumanDuration(-left))
+	}
+	return fmt.Sprintf("; %s of the scheduler's default timeout of %s remain", duration.HumanDuration(left), limit)
+}

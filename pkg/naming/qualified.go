@@ -1,0 +1,18 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package naming
+
+// Object is one of the API.
+type Object interface {
+	GetNamespace() string
+	GetName() string
+}
+
+// Qualified is "namespace/name", or the name of what has no namespace.
+func Qualified(o Object) string {
+	if o.GetNamespace() == "" {
+		return o.GetName()
+	}
+	return o.GetNamespace() + "/" + o.GetName()
+}
