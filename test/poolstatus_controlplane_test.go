@@ -187,7 +187,7 @@ func TestPoolCounts(t *testing.T) {
 				exact++
 			}
 			for _, capacity := range pool.Capacity {
-				if capacity.UsedIsLowerBound {
+				if capacity.ConsumedIsLowerBound {
 					t.Errorf("pool %s: used capacity of %s is only a bound", pool.Name, capacity.Name)
 				}
 			}
@@ -378,13 +378,13 @@ func checkBounds(t *testing.T, truth, told *api.Pool) {
 		}
 	}
 	for i := range truth.Capacity {
-		if is, told := &truth.Capacity[i], &told.Capacity[i]; !told.UsedIsLowerBound && told.Used != is.Used {
-			t.Errorf("pool %s: %s of %s used, in truth %s", truth.Name, told.Used, told.Name, is.Used)
+		if is, told := &truth.Capacity[i], &told.Capacity[i]; !told.ConsumedIsLowerBound && told.Consumed != is.Consumed {
+			t.Errorf("pool %s: %s of %s used, in truth %s", truth.Name, told.Consumed, told.Name, is.Consumed)
 		}
 	}
 	for i := range truth.Counters {
-		if is, told := &truth.Counters[i], &told.Counters[i]; !told.UsedIsLowerBound && told.Used != is.Used {
-			t.Errorf("pool %s: %s of %s used, in truth %s", truth.Name, told.Used, told.Name, is.Used)
+		if is, told := &truth.Counters[i], &told.Counters[i]; !told.ConsumedIsLowerBound && told.Consumed != is.Consumed {
+			t.Errorf("pool %s: %s of %s used, in truth %s", truth.Name, told.Consumed, told.Name, is.Consumed)
 		}
 	}
 }

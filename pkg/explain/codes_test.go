@@ -565,7 +565,7 @@ func everything(e *api.Explanation) string {
 			for _, rejection := range r.Rejected {
 				fmt.Fprintln(&text, rejection.Message)
 				for _, fact := range rejection.Evidence {
-					fmt.Fprintln(&text, fact.Object, fact.Path, fact.Found, fact.Wanted)
+					fmt.Fprintln(&text, fact.Object, fact.Path, fact.Found, fact.Required)
 				}
 			}
 		}

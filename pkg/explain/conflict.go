@@ -98,12 +98,12 @@ func (x *inquiry) aboutFacts() bool {
 
 // describe puts a conflict into its public form.
 func (s *scene) describe(ctx context.Context, chosen []int) *api.Conflict {
-	c := &api.Conflict{Node: s.node.Name, AnyOne: true}
+	c := &api.Conflict{Node: s.node.Name, AnyOneSuffices: true}
 	for _, i := range chosen {
 		c.Facts = append(c.Facts, api.ConflictFact{Text: s.facts[i].text, Evidence: s.facts[i].evidence})
-		c.AnyOne = c.AnyOne && s.enough(ctx, i)
+		c.AnyOneSuffices = c.AnyOneSuffices && s.enough(ctx, i)
 	}
-	c.SameOn = s.sameOn(ctx, chosen)
+	c.OtherNodeCount = s.sameOn(ctx, chosen)
 	return c
 }
 

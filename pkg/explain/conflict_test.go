@@ -132,8 +132,8 @@ func TestConflict(t *testing.T) {
 			}
 			var conflict, found []string
 			if e.Conflict != nil {
-				if e.Conflict.AnyOne == test.more {
-					t.Errorf("any one of them is enough: %t", e.Conflict.AnyOne)
+				if e.Conflict.AnyOneSuffices == test.more {
+					t.Errorf("any one of them is enough: %t", e.Conflict.AnyOneSuffices)
 				}
 				for _, f := range e.Conflict.Facts {
 					conflict = append(conflict, f.Text)

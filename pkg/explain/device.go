@@ -85,7 +85,7 @@ func (r *reason) requirement() string {
 		return ""
 	case r.code != api.RequestSelectorFalse && r.code != api.ClassSelectorFalse:
 		return r.wanted + " required"
-	case r.wanted == r.fact.Wanted:
+	case r.wanted == r.fact.Required:
 		// There is no shorter way to say it than the expression.
 		return "required: " + r.wanted
 	default:
@@ -143,7 +143,7 @@ func (c *checks) checkNode(d *allocator.Device, node *corev1.Node) *reason {
 			return &reason{
 				rank: rankNodeOperations, code: api.NodeOperationUnsupported, label: "node too old",
 				text: "the node does not declare DRAOptionalNodeOperations",
-				fact: api.Evidence{Object: whatif.Object("Node", "", node.Name), Path: "status.declaredFeatures", Found: strings.Join(node.Status.DeclaredFeatures, ", "), Wanted: "DRAOptionalNodeOperations"},
+				fact: api.Evidence{Object: whatif.Object("Node", "", node.Name), Path: "status.declaredFeatures", Found: strings.Join(node.Status.DeclaredFeatures, ", "), Required: "DRAOptionalNodeOperations"},
 			}
 		}
 	}
@@ -265,15 +265,15 @@ func (c *checks) checkSelector(ctx context.Context, d *allocator.Device, s resou
 		text, lacks := c.failure(ctx, sel, result)
 		return &reason{
 			rank: rank, code: api.SelectorError, label: label + failsSuffix, text: text, lacks: lacks,
-			fact: api.Evidence{Object: holder, Path: path, Found: found, Wanted: s.CEL.Expression},
+			fact: api.Evidence{Object: holder, Path: path, Found: found, Required: s.CEL.Expression},
 		}
 	}
 	r := &reason{
 		rank: rank, code: code, label: label, text: found, wanted: s.CEL.Expression,
-		fact: api.Evidence{Object: holder, Path: path, Found: found, Wanted: s.CEL.Expression},
+		fact: api.Evidence{Object: holder, Path: path, Found: found, Required: s.CEL.Expression},
 	}
 	if detail.Failed != nil {
-		r.wanted, r.fact.Wanted, r.hint = detail.Failed.Wanted, detail.Failed.Expression, c.catalog.unknownValue(detail.Failed)
+		r.wanted, r.fact.Required, r.hint = detail.Failed.Wanted, detail.Failed.Expression, c.catalog.unknownValue(detail.Failed)
 		r.subject, r.value, _ = detail.Failed.Reading(d.ID.Driver, d.Device)
 	}
 	return r
@@ -303,7 +303,7 @@ func (c *checks) checkCapacity(d *allocator.Device, rank int) *reason {
 		rank: rank, code: api.CapacityInsufficient, label: "capacity", text: short.message, wanted: short.required, lack: short.lack,
 		fact: api.Evidence{
 			Object: fieldpath.Slice(d), Path: fieldpath.Device(d, fmt.Sprintf("capacity[%q]", short.capacity)),
-			Found: short.found, Wanted: short.wanted,
+			Found: short.found, Required: short.wanted,
 		},
 	}
 }
@@ -324,7 +324,7 @@ func (c *checks) checkTaints(d *allocator.Device) *reason {
 		holder, path := fieldpath.TaintSource(c.alloc, d, taint)
 		return &reason{
 			rank: rankTaint, code: api.DeviceTainted, label: "tainted", text: taint.String(),
-			fact: api.Evidence{Object: holder, Path: path, Found: taint.String(), Wanted: "a toleration in " + c.request.Path + ".tolerations"},
+			fact: api.Evidence{Object: holder, Path: path, Found: taint.String(), Required: "a toleration in " + c.request.Path + ".tolerations"},
 		}
 	}
 	return nil
@@ -336,7 +336,7 @@ func (c *checks) checkTaints(d *allocator.Device) *reason {
 func (c *checks) checkConstraints(ctx context.Context, d *allocator.Device) *reason {
 	for _, constraint := range c.request.Constraints {
 		name := constraint.Attribute
-		fact := api.Evidence{Object: fieldpath.Slice(d), Path: fieldpath.Device(d, fmt.Sprintf("attributes[%q]", name)), Found: "not set", Wanted: constraint.String()}
+		fact := api.Evidence{Object: fieldpath.Slice(d), Path: fieldpath.Device(d, fmt.Sprintf("attributes[%q]", name)), Found: "not set", Required: constraint.String()}
 		if at := c.request.DerivedAt(name); at >= 0 {
 			fact.Object, fact.Path = whatif.ClaimObject(c.request.Claim), fmt.Sprintf("%s.derivedAttributes[%d]", c.request.Path, at)
 			if !c.enabled("DRADerivedAttributes") {
@@ -409,6 +409,6 @@ func (c *checks) meantAttribute(name resourceapi.FullyQualifiedName) string {
 func featureOff(rank int, gate, holder, path string) *reason {
 	return &reason{
 		rank: rank, code: api.FeatureDisabled, label: "feature off", text: "needs the feature gate " + gate,
-		fact: api.Evidence{Object: holder, Path: path, Wanted: gate + "=true"},
+		fact: api.Evidence{Object: holder, Path: path, Required: gate + "=true"},
 	}
 }

@@ -56,7 +56,7 @@ func (l *checkList) add(check, label string, reasons ...*reason) bool {
 
 // skip notes a check that is not made.
 func (l *checkList) skip(check, label, why string) {
-	l.checks = append(l.checks, api.DeviceCheck{Check: check, Label: label, Outcome: api.CheckNotReached, Message: why})
+	l.checks = append(l.checks, api.DeviceCheck{Check: check, Label: label, Outcome: api.CheckNotEvaluated, Message: why})
 }
 
 // addUse notes a check of what claims have taken. That nothing is found does
@@ -154,7 +154,7 @@ func (x *inquiry) checkPlace(l *checkList, d *allocator.Device, node *corev1.Nod
 	if !deviceReaches(d, node) {
 		elsewhere := *unreached(x.snap, d)
 		elsewhere.label, elsewhere.text = "elsewhere", fmt.Sprintf("it is for %s, not for %s", deviceNodes(d), node.Name)
-		elsewhere.fact.Found, elsewhere.fact.Wanted = deviceNodes(d), node.Name
+		elsewhere.fact.Found, elsewhere.fact.Required = deviceNodes(d), node.Name
 		l.add("Reach", "reachable from the node", &elsewhere)
 		l.skip("Slice", "slice", notReachable(node))
 		l.skip("Pool", "pool", notReachable(node))

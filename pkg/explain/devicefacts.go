@@ -74,7 +74,7 @@ func (x *inquiry) deviceCapacity(d *allocator.Device) []api.DeviceCapacity {
 		if x.shared(d) {
 			consumed, left := used[name].DeepCopy(), total.DeepCopy()
 			left.Sub(consumed)
-			c.Consumed, c.Left = consumed.String(), left.String()
+			c.Consumed, c.Available = consumed.String(), left.String()
 		}
 		list = append(list, c)
 	}
@@ -88,11 +88,11 @@ func (x *inquiry) deviceCounters(d *allocator.Device) []api.DeviceCounter {
 		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
 			takes := consumption.Counters[name].Value
 			c := api.DeviceCounter{
-				CounterSet: consumption.CounterSet, Counter: name, Takes: takes.String(),
+				CounterSet: consumption.CounterSet, Counter: name, Consumes: takes.String(),
 				CompatibilityGroups: consumption.CompatibilityGroups,
 			}
 			if use, ok := state.Counter(consumption.CounterSet, name); ok {
-				c.Total, c.Left = use.Total.String(), use.Left.String()
+				c.Total, c.Available = use.Total.String(), use.Left.String()
 				for _, id := range use.By {
 					c.UsedBy = append(c.UsedBy, id.Device)
 				}

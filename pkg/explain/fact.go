@@ -380,7 +380,7 @@ func (s *scene) poolFacts() {
 		gates = append(gates, name)
 		s.facts = append(s.facts, fact{
 			kind: factGate, gate: name, text: fmt.Sprintf("the feature gate %s is off, which %s needs", name, what),
-			evidence: api.Evidence{Object: holder, Path: path, Wanted: name + "=true"},
+			evidence: api.Evidence{Object: holder, Path: path, Required: name + "=true"},
 		})
 	}
 	pools := s.x.site.pools[s.node.Name]
@@ -407,7 +407,7 @@ func (s *scene) poolFacts() {
 				text: fmt.Sprintf("pool %s of %s is incomplete: %s", pool.Pool.Name, pool.Pool.Driver, pool.Pool.WhyIncomplete()),
 				evidence: api.Evidence{
 					Object: fieldpath.Pool(pool.Pool), Path: "spec.pool.resourceSliceCount",
-					Found: english.Count(len(pool.Pool.Slices), "slice"), Wanted: strconv.FormatInt(pool.Pool.Expected, 10),
+					Found: english.Count(len(pool.Pool.Slices), "slice"), Required: strconv.FormatInt(pool.Pool.Expected, 10),
 				},
 			})
 		}
@@ -418,12 +418,12 @@ func (s *scene) poolFacts() {
 // tolerate.
 func (s *scene) taintFacts() {
 	type seen struct{ key, value, effect string }
-	type sighting struct {
+	type occurrence struct {
 		taint   resourceapi.DeviceTaint
 		device  *allocator.Device
 		devices []string
 	}
-	found := map[seen]sighting{}
+	found := map[seen]occurrence{}
 	pools := s.x.site.pools[s.node.Name]
 	for i := range pools {
 		for j := range pools[i].Devices {
@@ -431,7 +431,7 @@ func (s *scene) taintFacts() {
 			for _, taint := range d.Taints {
 				if taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute {
 					key := seen{taint.Key, taint.Value, string(taint.Effect)}
-					found[key] = sighting{taint, d, append(found[key].devices, d.ID.Device)}
+					found[key] = occurrence{taint, d, append(found[key].devices, d.ID.Device)}
 				}
 			}
 		}

@@ -51,9 +51,9 @@ type unsuitableNode struct {
 
 // evidence proves that the pod cannot use the node.
 func (u unsuitableNode) evidence() api.Evidence {
-	e := api.Evidence{Object: whatif.Object(api.KindNode, "", u.node.Name), Path: u.misfit.Path, Found: u.misfit.Found, Wanted: u.misfit.Wanted}
+	e := api.Evidence{Object: whatif.Object(api.KindNode, "", u.node.Name), Path: u.misfit.Path, Found: u.misfit.Found, Required: u.misfit.Wanted}
 	if u.claim != nil {
-		e.Object, e.Found, e.Wanted = whatif.ClaimObject(u.claim), u.misfit.Wanted, u.node.Name
+		e.Object, e.Found, e.Required = whatif.ClaimObject(u.claim), u.misfit.Wanted, u.node.Name
 	}
 	return e
 }
@@ -203,10 +203,10 @@ func eachDevice(pool *allocator.NodePool, visit func(d *allocator.Device, kept *
 func ignoredReason(ignored *allocator.IgnoredSlice) *reason {
 	r := &reason{
 		rank: rankIgnored, code: api.FeatureDisabled, label: "feature off", text: ignored.Reason,
-		fact: api.Evidence{Object: whatif.Object("ResourceSlice", "", ignored.Slice.Name), Wanted: ignored.Gate + "=true"},
+		fact: api.Evidence{Object: whatif.Object("ResourceSlice", "", ignored.Slice.Name), Required: ignored.Gate + "=true"},
 	}
 	if ignored.Gate == "" {
-		r.code, r.label, r.fact.Wanted = api.PoolInvalid, "slice invalid", ""
+		r.code, r.label, r.fact.Required = api.PoolInvalid, "slice invalid", ""
 	}
 	return r
 }
@@ -226,7 +226,7 @@ func poolReason(pool *allocator.NodePool) *reason {
 			text: text,
 			fact: api.Evidence{
 				Object: fieldpath.Pool(pool.Pool), Path: "spec.pool.resourceSliceCount",
-				Found: english.Count(len(pool.Pool.Slices), "slice"), Wanted: fmt.Sprint(pool.Pool.Expected),
+				Found: english.Count(len(pool.Pool.Slices), "slice"), Required: fmt.Sprint(pool.Pool.Expected),
 			},
 		}
 	case pool.Invalid != "":
@@ -244,7 +244,7 @@ func obsoleteReason(pool *allocator.Pool) *reason {
 	return &reason{
 		rank: rankObsolete, code: api.PoolObsolete, label: "obsolete",
 		text: fmt.Sprintf("older than generation %d of pool %s", pool.Generation, pool.Name),
-		fact: api.Evidence{Object: fieldpath.Pool(pool), Path: "spec.pool.generation", Wanted: fmt.Sprint(pool.Generation)},
+		fact: api.Evidence{Object: fieldpath.Pool(pool), Path: "spec.pool.generation", Required: fmt.Sprint(pool.Generation)},
 	}
 }
 
@@ -294,7 +294,7 @@ func (f *funnel) addRest() {
 func unreached(snap *snapshot.Snapshot, d *allocator.Device) *reason {
 	name, all, selector := d.NodeSelection()
 	text, field := allocator.OutOfReach(snap, d), "nodeName"
-	fact := api.Evidence{Object: fieldpath.Slice(d), Wanted: "a node of the cluster"}
+	fact := api.Evidence{Object: fieldpath.Slice(d), Required: "a node of the cluster"}
 	switch {
 	case name != nil && *name != "":
 		fact.Found = *name

@@ -73,7 +73,7 @@ func (x *inquiry) queueHint() {
 			queued.Namespace, queued.Name, queue, condition.Type, condition.Status, condition.Reason, condition.Message),
 		api.Evidence{
 			Object: whatif.Object("Workload", queued.Namespace, queued.Name), Path: fmt.Sprintf("status.conditions[type=%s].status", condition.Type),
-			Found: string(condition.Status), Wanted: string(metav1.ConditionTrue),
+			Found: string(condition.Status), Required: string(metav1.ConditionTrue),
 		},
 	)
 }
@@ -138,7 +138,7 @@ func (x *inquiry) droppedHints() {
 			x.hint(
 				fmt.Sprintf("%s %s lacks the field %s, which was applied: the API server drops it while its feature gate %s is off%s",
 					kind, naming.Qualified(holder), field.Path, field.Gate, since),
-				api.Evidence{Object: name, Path: field.Path, Found: "not set", Wanted: "as in the annotation " + corev1.LastAppliedConfigAnnotation},
+				api.Evidence{Object: name, Path: field.Path, Found: "not set", Required: "as in the annotation " + corev1.LastAppliedConfigAnnotation},
 			)
 		}
 	}
@@ -178,7 +178,7 @@ func (x *inquiry) taintRuleHints() {
 		x.hint(
 			fmt.Sprintf("DeviceTaintRule %s has an empty deviceSelector: it taints all %s of the cluster with %s",
 				rule.Name, english.Count(len(x.site.alloc.Devices()), "device"), ruleTaint(rule)),
-			api.Evidence{Object: name, Path: "spec.deviceSelector", Found: "{}", Wanted: "a driver, a pool or a device"},
+			api.Evidence{Object: name, Path: "spec.deviceSelector", Found: "{}", Required: "a driver, a pool or a device"},
 		)
 	}
 }
@@ -261,7 +261,7 @@ func (x *inquiry) attributeHint(d *allocator.Device, wanted resourceapi.FullyQua
 			text = fmt.Sprintf("%s of %s counts as %s/%s (%s), not as %s: a name without a domain belongs to the domain of the driver",
 				name, d.ID.Device, d.ID.Driver, id, selector.Literal(value), wanted)
 		}
-		x.hint(text, api.Evidence{Object: fieldpath.Slice(d), Path: fieldpath.Device(d, fmt.Sprintf("attributes[%q]", name)), Found: selector.Literal(value), Wanted: "attribute " + string(wanted)})
+		x.hint(text, api.Evidence{Object: fieldpath.Slice(d), Path: fieldpath.Device(d, fmt.Sprintf("attributes[%q]", name)), Found: selector.Literal(value), Required: "attribute " + string(wanted)})
 		return true
 	}
 	return false
@@ -315,7 +315,7 @@ func (x *inquiry) preemptionHint() {
 			naming.Qualified(lowest), held.Result.Pool, held.Result.Device, ptr.Deref(lowest.Spec.Priority, 0), pod.Name, priority),
 		api.Evidence{
 			Object: whatif.Object(api.KindPod, lowest.Namespace, lowest.Name), Path: "spec.priority",
-			Found: fmt.Sprint(ptr.Deref(lowest.Spec.Priority, 0)), Wanted: fmt.Sprint(priority),
+			Found: fmt.Sprint(ptr.Deref(lowest.Spec.Priority, 0)), Required: fmt.Sprint(priority),
 		},
 		api.Evidence{Object: whatif.ClaimObject(held.Claim), Path: "status.allocation.devices.results"},
 	)

@@ -45,7 +45,7 @@ func (x *inquiry) configHints(ctx context.Context) {
 			}
 			x.hint(fmt.Sprintf("the configuration for driver %s (%s of %s %s) is ignored: %s are of driver %s%s",
 				c.Opaque.Driver, c.Path, c.Kind, c.Name, devices, english.JoinOr(drivers), naming.DidYouMean(c.Opaque.Driver, drivers)),
-				api.Evidence{Object: c.Object, Path: c.Path + ".opaque.driver", Found: c.Opaque.Driver, Wanted: english.JoinOr(drivers)})
+				api.Evidence{Object: c.Object, Path: c.Path + ".opaque.driver", Found: c.Opaque.Driver, Required: english.JoinOr(drivers)})
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (x *inquiry) unusedClaims() {
 		if unused.Request != "" {
 			meant, required = naming.DidYouMean(unused.Request, unused.Requests), english.JoinOr(unused.Requests)
 		}
-		x.hint(english.Sentence(text+": "+unused.Effect()+meant), api.Evidence{Object: whatif.PodObject(pod), Path: unused.Path, Found: unused.Found, Wanted: required})
+		x.hint(english.Sentence(text+": "+unused.Effect()+meant), api.Evidence{Object: whatif.PodObject(pod), Path: unused.Path, Found: unused.Found, Required: required})
 		if i == 0 && (x.out.Verdict == api.Fits || x.out.Verdict == api.Allocated) {
 			x.out.Summary = fmt.Sprintf("%s; warning: %s%s", x.out.Summary, text, meant)
 		}

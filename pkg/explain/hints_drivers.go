@@ -155,7 +155,7 @@ func (x *inquiry) publicationHint(p *publication) {
 			others[slice.Spec.Driver] = true
 		}
 		tell(fmt.Sprintf("driver %s publishes nothing: there is no ResourceSlice of it in the cluster%s", p.driver, naming.DidYouMean(p.driver, sortedKeys(others))),
-			api.Evidence{Object: "ResourceSlice", Path: "spec.driver", Found: cmp.Or(english.Sample(sortedKeys(others), maxNamed), "none"), Wanted: p.driver})
+			api.Evidence{Object: "ResourceSlice", Path: "spec.driver", Found: cmp.Or(english.Sample(sortedKeys(others), maxNamed), "none"), Required: p.driver})
 	case len(p.published) == 0:
 		nodes := map[string]bool{}
 		for _, slice := range p.slices {
@@ -168,7 +168,7 @@ func (x *inquiry) publicationHint(p *publication) {
 			elsewhere = "on " + english.Sample(sortedKeys(nodes), maxNamed)
 		}
 		tell(fmt.Sprintf("driver %s publishes devices only %s, and nothing on the nodes that the pod can use: %s", p.driver, elsewhere, nodeNames(p.missing)),
-			api.Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: strings.TrimPrefix(elsewhere, "on "), Wanted: nodeNames(p.missing)})
+			api.Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: strings.TrimPrefix(elsewhere, "on "), Required: nodeNames(p.missing)})
 	}
 }
 
@@ -202,7 +202,7 @@ func (x *inquiry) placementHint(p *publication, set lifecycle.DaemonSet) {
 			if reasons[text]++; reasons[text] == 1 {
 				example[text] = api.Evidence{
 					Object: whatif.Object("Node", "", node.Name), Path: misfit.Path,
-					Found: cmp.Or(misfit.Found, "not set"), Wanted: misfit.Wanted,
+					Found: cmp.Or(misfit.Found, "not set"), Required: misfit.Wanted,
 				}
 			}
 			count++
@@ -273,7 +273,7 @@ func (x *inquiry) daemonPodHints(p *publication, set lifecycle.DaemonSet) bool {
 		x.hint(
 			fmt.Sprintf("%s: pod %s is ready, but there is no ResourceSlice of %s for %s%s", set, silent[0].Name, p.driver, english.Sample(nodes, maxNamed), advice),
 			api.Evidence{Object: whatif.Object(api.KindPod, silent[0].Namespace, silent[0].Name), Path: "status.conditions[type=Ready].status", Found: "True"},
-			api.Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: "none", Wanted: nodes[0]},
+			api.Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: "none", Required: nodes[0]},
 		)
 	}
 	return len(failing)+len(silent) > 0

@@ -66,14 +66,14 @@ func (x *inquiry) incompleteHint(pool *allocator.Pool) {
 		}
 		slices.SortFunc(said, naming.Compare)
 		x.hint(fmt.Sprintf("the slices of pool %s disagree about how many there are: %s; that is for the maker of driver %s", pool.Name, english.JoinAnd(said), pool.Driver),
-			api.Evidence{Object: fieldpath.Pool(pool), Path: "spec.pool.resourceSliceCount", Found: english.JoinAnd(said), Wanted: "the same in all slices"})
+			api.Evidence{Object: fieldpath.Pool(pool), Path: "spec.pool.resourceSliceCount", Found: english.JoinAnd(said), Required: "the same in all slices"})
 		return
 	}
 	if int64(len(pool.Slices)) > pool.Expected {
 		x.hint(fmt.Sprintf("pool %s has %s; the plugin of driver %s deletes slices that it does not publish itself while it runs", pool.Name, pool.WhyIncomplete(), pool.Driver),
 			api.Evidence{
 				Object: fieldpath.Pool(pool), Path: "spec.pool.resourceSliceCount",
-				Found: english.Count(len(pool.Slices), "slice"), Wanted: fmt.Sprint(pool.Expected),
+				Found: english.Count(len(pool.Slices), "slice"), Required: fmt.Sprint(pool.Expected),
 			})
 		return
 	}
@@ -90,7 +90,7 @@ func (x *inquiry) incompleteHint(pool *allocator.Pool) {
 			pool.Name, len(pool.Slices), english.Count(int(pool.Expected), "slice"), missing, pool.Driver),
 		api.Evidence{
 			Object: fieldpath.Pool(pool), Path: "spec.pool.resourceSliceCount",
-			Found: english.Count(len(pool.Slices), "slice"), Wanted: fmt.Sprint(pool.Expected),
+			Found: english.Count(len(pool.Slices), "slice"), Required: fmt.Sprint(pool.Expected),
 		},
 	)
 }
@@ -118,7 +118,7 @@ func (x *inquiry) emptyPoolHint(p *publication) {
 	x.hint(
 		fmt.Sprintf("driver %s publishes a ResourceSlice without devices for %s: if the hardware is there, it was not ready when the plugin looked for it, so see the plugin's log and restart it",
 			p.driver, nodeNames(empty)),
-		api.Evidence{Object: whatif.Object("ResourceSlice", "", first.Name), Path: "spec.devices", Found: "none", Wanted: "devices"},
+		api.Evidence{Object: whatif.Object("ResourceSlice", "", first.Name), Path: "spec.devices", Found: "none", Required: "devices"},
 	)
 }
 
@@ -181,7 +181,7 @@ func (x *inquiry) allOverdraw(f *funnel) bool {
 	if likewise > 0 {
 		text += fmt.Sprintf("; likewise for %s", english.Count(likewise, "more node"))
 	}
-	x.hint(text, api.Evidence{Object: fieldpath.Pool(first.pool), Path: fieldpath.Counter(first.use), Found: first.use.Left.String() + " left", Wanted: first.wanted.String()})
+	x.hint(text, api.Evidence{Object: fieldpath.Pool(first.pool), Path: fieldpath.Counter(first.use), Found: first.use.Left.String() + " left", Required: first.wanted.String()})
 	return true
 }
 

@@ -327,9 +327,9 @@ func TestDeviceFacts(t *testing.T) {
 	want := api.DeviceExplanation{
 		Driver: driver, Pool: "n1", Name: "x", Slice: "n1-00", Generation: 1, Nodes: "n1", NodeCount: 1, Shared: true,
 		Attributes: []api.DeviceValue{{Name: "model", Value: `"A"`}},
-		Capacity:   []api.DeviceCapacity{{Name: "memory", Total: "80Gi", Consumed: "60Gi", Left: "20Gi"}},
+		Capacity:   []api.DeviceCapacity{{Name: "memory", Total: "80Gi", Consumed: "60Gi", Available: "20Gi"}},
 		Counters: []api.DeviceCounter{{
-			CounterSet: "board", Counter: "slices", Takes: "3", Total: "4", Left: "1", UsedBy: []string{"x"}, CompatibilityGroups: []string{"mig"},
+			CounterSet: "board", Counter: "slices", Consumes: "3", Total: "4", Available: "1", UsedBy: []string{"x"}, CompatibilityGroups: []string{"mig"},
 		}},
 		Taints: []api.TaintEvidence{
 			{Taint: "xid=79:NoExecute", Evidence: api.Evidence{Object: "ResourceSlice/n1-00", Path: "spec.devices[name=x].taints", Found: "xid=79:NoExecute"}},
@@ -415,27 +415,27 @@ func TestOutOfReach(t *testing.T) {
 		"name of the slice": {
 			slice:   whole(func(s *resourceapi.ResourceSlice) { s.Spec.NodeName = new("n9") }),
 			message: "the node does not exist",
-			want:    api.Evidence{Path: "spec.nodeName", Found: "n9", Wanted: "a node of the cluster"},
+			want:    api.Evidence{Path: "spec.nodeName", Found: "n9", Required: "a node of the cluster"},
 		},
 		"selector of the slice": {
 			slice:   whole(func(s *resourceapi.ResourceSlice) { s.Spec.NodeSelector = zone }),
 			message: "no node matches the node selector",
-			want:    api.Evidence{Path: "spec.nodeSelector", Found: "nodes with zone=a", Wanted: "a node of the cluster"},
+			want:    api.Evidence{Path: "spec.nodeSelector", Found: "nodes with zone=a", Required: "a node of the cluster"},
 		},
 		"name of the device": {
 			slice:   single(func(d *resourceapi.Device) { d.NodeName = new("n9") }),
 			message: "the node does not exist",
-			want:    api.Evidence{Path: "spec.devices[name=x].nodeName", Found: "n9", Wanted: "a node of the cluster"},
+			want:    api.Evidence{Path: "spec.devices[name=x].nodeName", Found: "n9", Required: "a node of the cluster"},
 		},
 		"selector of the device": {
 			slice:   single(func(d *resourceapi.Device) { d.NodeSelector = zone }),
 			message: "no node matches the node selector",
-			want:    api.Evidence{Path: "spec.devices[name=x].nodeSelector", Found: "nodes with zone=a", Wanted: "a node of the cluster"},
+			want:    api.Evidence{Path: "spec.devices[name=x].nodeSelector", Found: "nodes with zone=a", Required: "a node of the cluster"},
 		},
 		"another node": {
 			slice: single(func(d *resourceapi.Device) { d.NodeName = new("n2") }), node: "n1",
 			message: "it is for n2, not for n1",
-			want:    api.Evidence{Path: "spec.devices[name=x].nodeName", Found: "n2", Wanted: "n1"},
+			want:    api.Evidence{Path: "spec.devices[name=x].nodeName", Found: "n2", Required: "n1"},
 		},
 	}
 	for name, test := range tests {
@@ -452,7 +452,7 @@ func TestOutOfReach(t *testing.T) {
 					if diff := cmp.Diff([]api.Evidence{test.want}, check.Evidence); diff != "" || check.Message != test.message {
 						t.Errorf("message %q, evidence (-want +got):\n%s", check.Message, diff)
 					}
-				case check.Outcome == api.CheckNotReached && test.node != "" && check.Message != "the node cannot reach it":
+				case check.Outcome == api.CheckNotEvaluated && test.node != "" && check.Message != "the node cannot reach it":
 					t.Errorf("%s: %s", check.Check, check.Message)
 				}
 			}

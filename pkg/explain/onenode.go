@@ -176,7 +176,7 @@ func (x *inquiry) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 		return nil
 	}
 	if !away {
-		out.Devices = x.out.Verdict
+		out.AllocatorVerdict = x.out.Verdict
 		if len(x.out.Nodes) == 1 {
 			out.Code, out.Message = x.out.Nodes[0].Code, x.out.Nodes[0].Message
 		}
@@ -199,7 +199,7 @@ func (x *inquiry) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 			if err != nil {
 				return err
 			}
-			out.Devices, out.Code, out.Message = again.Node.Devices, again.Node.Code, again.Node.Message
+			out.AllocatorVerdict, out.Code, out.Message = again.Node.AllocatorVerdict, again.Node.Code, again.Node.Message
 			return nil
 		}
 	}
@@ -217,7 +217,7 @@ func (x *inquiry) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 	if answer.verdict == api.Fits && len(elsewhere) > 0 {
 		return nil
 	}
-	out.Devices, out.Code, out.Message = answer.verdict, answer.code, answer.message
+	out.AllocatorVerdict, out.Code, out.Message = answer.verdict, answer.code, answer.message
 	return nil
 }
 
@@ -232,7 +232,7 @@ func (x *inquiry) awaySummary() string {
 	if more := len(texts) - most; more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
-	switch x.out.Node.Devices {
+	switch x.out.Node.AllocatorVerdict {
 	case api.Fits:
 		text += "; there are enough devices"
 	case api.DoesNotFit, api.Blocked, api.Error:

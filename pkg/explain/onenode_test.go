@@ -176,8 +176,8 @@ func TestOneNode(t *testing.T) {
 			if e.Verdict != test.verdict || !strings.Contains(e.Summary, test.summary) {
 				t.Errorf("verdict %s: %s", e.Verdict, e.Summary)
 			}
-			if e.Node.Name != "n1" || e.Node.Devices != test.devices {
-				t.Errorf("node %s, devices %q", e.Node.Name, e.Node.Devices)
+			if e.Node.Name != "n1" || e.Node.AllocatorVerdict != test.devices {
+				t.Errorf("node %s, devices %q", e.Node.Name, e.Node.AllocatorVerdict)
 			}
 			if (e.Conflict != nil) != test.conflict || e.Conflict != nil && e.Conflict.Node != "n1" {
 				t.Errorf("conflict %v", e.Conflict)

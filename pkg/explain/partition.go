@@ -33,7 +33,7 @@ func (c *checks) checkPartition(d *allocator.Device) *reason {
 			text: fmt.Sprintf("counter set %s is used by devices of %s", h.CounterSet, others),
 			fact: api.Evidence{
 				Object: fieldpath.Slice(d), Path: fieldpath.Device(d, "consumesCounters.compatibilityGroups"),
-				Found: groupsText(h.Groups), Wanted: others,
+				Found: groupsText(h.Groups), Required: others,
 			},
 		}
 	case h.Overdrawn != nil:
@@ -56,7 +56,7 @@ func (c *checks) checkPartition(d *allocator.Device) *reason {
 			rank: rankCounters, code: api.CountersExhausted, label: "counters", text: text, wanted: selector.QuantityText(h.Wanted),
 			fact: api.Evidence{
 				Object: fieldpath.Pool(d.Pool), Path: fieldpath.Counter(*use),
-				Found: fmt.Sprintf("%s of %s available", use.Left.String(), use.Total.String()), Wanted: h.Wanted.String(),
+				Found: fmt.Sprintf("%s of %s available", use.Left.String(), use.Total.String()), Required: h.Wanted.String(),
 			},
 		}
 	}

@@ -551,7 +551,7 @@ func TestRemedies(t *testing.T) {
 			var conflict, found []string
 			patches, sameOn := "", 0
 			if e.Conflict != nil {
-				sameOn = e.Conflict.SameOn
+				sameOn = e.Conflict.OtherNodeCount
 				for _, f := range e.Conflict.Facts {
 					conflict = append(conflict, f.Text)
 				}

@@ -169,7 +169,7 @@ func (r *traceReport) report(ctx context.Context, trace *api.SelectorTrace, befo
 		parts[i].describe(&r.sel.Conjuncts[i], before)
 	}
 	errors := naming.Tally{}
-	trace.Outcomes.NotReached = before
+	trace.Outcomes.NotEvaluatedCount = before
 	known := true
 	for _, result := range r.results {
 		count := r.counts[result]
@@ -202,13 +202,13 @@ func (r *traceReport) report(ctx context.Context, trace *api.SelectorTrace, befo
 func addOutcome(o *api.SelectorOutcomes, what selector.Outcome, count int) {
 	switch what {
 	case selector.True:
-		o.True += count
+		o.TrueCount += count
 	case selector.False:
-		o.False += count
-	case selector.Fails:
-		o.Fails += count
-	case selector.NotReached:
-		o.NotReached += count
+		o.FalseCount += count
+	case selector.Failed:
+		o.ErrorCount += count
+	case selector.NotEvaluated:
+		o.NotEvaluatedCount += count
 	}
 }
 
@@ -222,9 +222,9 @@ type partReport struct {
 }
 
 func (p *partReport) describe(from *selector.Part, before int) {
-	p.out.Expression, p.out.Outcomes.NotReached = from.Expression, before
+	p.out.Expression, p.out.Outcomes.NotEvaluatedCount = from.Expression, before
 	if from.Wanted != from.Expression {
-		p.out.Wanted = from.Wanted
+		p.out.Requirement = from.Wanted
 	}
 	p.values = map[api.SelectorValue]int{}
 	p.operands = make([]partReport, len(from.Operands))
@@ -233,9 +233,9 @@ func (p *partReport) describe(from *selector.Part, before int) {
 	}
 }
 
-func (p *partReport) add(s selector.Sighting, count int) {
+func (p *partReport) add(s selector.Trace, count int) {
 	addOutcome(&p.out.Outcomes, s.Outcome, count)
-	if found := s.Found(); len(found) > 0 && s.Outcome != selector.NotReached {
+	if found := s.Found(); len(found) > 0 && s.Outcome != selector.NotEvaluated {
 		p.values[api.SelectorValue{Found: english.JoinAnd(found), Outcome: string(s.Outcome)}] += count
 	}
 	if len(s.Operands) != len(p.operands) {
@@ -278,7 +278,7 @@ func (c *checks) selectorNotes(sel *selector.Selector, trace *api.SelectorTrace)
 		notes = append(notes, english.Sentence(costWarning(trace)))
 	}
 	for i := range trace.Parts {
-		if trace.Parts[i].Outcomes.True > 0 {
+		if trace.Parts[i].Outcomes.TrueCount > 0 {
 			continue
 		}
 		if note := c.catalog.unknownValue(&sel.Conjuncts[i]); note != "" {

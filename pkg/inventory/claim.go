@@ -143,10 +143,10 @@ func (v *Inventory) extendedUse(claim *resourceapi.ResourceClaim, request string
 func (v *Inventory) claimDevice(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) api.ClaimDevice {
 	return api.ClaimDevice{
 		Request: result.Request, Driver: result.Driver, Pool: result.Pool, Device: result.Device,
-		ShareID:  string(ptr.Deref(result.ShareID, "")),
-		Consumed: quantities(result.ConsumedCapacity),
-		Missing:  v.missing(result),
-		Status:   StatusOf(claim, result),
+		ShareID:          string(ptr.Deref(result.ShareID, "")),
+		ConsumedCapacity: quantities(result.ConsumedCapacity),
+		Missing:          v.missing(result),
+		Status:           StatusOf(claim, result),
 	}
 }
 

@@ -224,8 +224,8 @@ func TestClaimDevices(t *testing.T) {
 	)
 	got := v.Claims()[0].Requests[0].Devices
 	want := []api.ClaimDevice{
-		{Request: "gpu", Driver: driver, Pool: node1, Device: "nic-0", ShareID: "s1", Consumed: map[string]string{"bandwidth": "10G"}},
-		{Request: "gpu", Driver: driver, Pool: node1, Device: "nic-0", ShareID: "s2", Consumed: map[string]string{"bandwidth": "20G"}},
+		{Request: "gpu", Driver: driver, Pool: node1, Device: "nic-0", ShareID: "s1", ConsumedCapacity: map[string]string{"bandwidth": "10G"}},
+		{Request: "gpu", Driver: driver, Pool: node1, Device: "nic-0", ShareID: "s2", ConsumedCapacity: map[string]string{"bandwidth": "20G"}},
 	}
 	status := got[1].Status
 	if got[0].Status != nil {

@@ -231,7 +231,7 @@ func TestHiddenClaims(t *testing.T) {
 			}
 			for _, capacity := range pool.Capacity {
 				// The cluster tells what all claims consume.
-				if capacity.UsedIsLowerBound == test.status {
+				if capacity.ConsumedIsLowerBound == test.status {
 					t.Errorf("capacity %+v", capacity)
 				}
 			}

@@ -172,9 +172,9 @@ func (v *Inventory) holdersOf(id allocator.DeviceID) []api.Holder {
 	for _, h := range v.alloc.Holders(id) {
 		holder := api.Holder{
 			Namespace: h.Claim.Namespace, Claim: h.Claim.Name, Request: h.Result.Request,
-			AdminAccess: ptr.Deref(h.Result.AdminAccess, false),
-			Consumed:    quantities(h.Result.ConsumedCapacity),
-			Status:      StatusOf(h.Claim, h.Result),
+			AdminAccess:      ptr.Deref(h.Result.AdminAccess, false),
+			ConsumedCapacity: quantities(h.Result.ConsumedCapacity),
+			Status:           StatusOf(h.Claim, h.Result),
 		}
 		if h.Result.ShareID != nil {
 			holder.ShareID = string(*h.Result.ShareID)
@@ -234,7 +234,7 @@ func (v *Inventory) capacityOf(d *allocator.Device) []api.Capacity {
 			used = total
 		}
 		capacity := newCapacity(selector.Qualified(name, d.ID.Driver), total, used)
-		capacity.UsedIsLowerBound = v.unseen.claims && used.Cmp(total) < 0
+		capacity.ConsumedIsLowerBound = v.unseen.claims && used.Cmp(total) < 0
 		list = append(list, capacity)
 	}
 	return list

@@ -64,7 +64,7 @@ func TestDeviceStates(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	shared := deviceNamed(t, v, "shared")
-	if diff := cmp.Diff([]api.Capacity{{Name: driver + "/slots", Total: "8", Used: "3", Left: "5", UsedPercent: 38}}, shared.Capacity); diff != "" {
+	if diff := cmp.Diff([]api.Capacity{{Name: driver + "/slots", Total: "8", Consumed: "3", Available: "5", ConsumedPercent: 38}}, shared.Capacity); diff != "" {
 		t.Errorf("capacity of the shared device, -want +got:\n%s", diff)
 	}
 }

@@ -78,12 +78,12 @@ func (v *Inventory) pool(pool *allocator.Pool) (api.Pool, known) {
 	out.Capacity = v.poolCapacity(pool, known)
 	for _, use := range v.alloc.CountersOf(pool) {
 		counter := api.Counter{
-			CounterSet: use.CounterSet, Name: use.Counter, Total: use.Total.String(), Used: use.Used.String(), Left: use.Left.String(),
-			UsedPercent:      percent(use.Used, use.Total),
-			UsedIsLowerBound: v.unseen.claims && use.Left.Sign() > 0 && !known.allHolders,
+			CounterSet: use.CounterSet, Name: use.Counter, Total: use.Total.String(), Consumed: use.Used.String(), Available: use.Left.String(),
+			ConsumedPercent:      percent(use.Used, use.Total),
+			ConsumedIsLowerBound: v.unseen.claims && use.Left.Sign() > 0 && !known.allHolders,
 		}
 		for _, id := range use.By {
-			counter.By = append(counter.By, id.Device)
+			counter.UsedBy = append(counter.UsedBy, id.Device)
 		}
 		out.Counters = append(out.Counters, counter)
 	}
@@ -124,7 +124,7 @@ func (v *Inventory) poolCapacity(pool *allocator.Pool, known known) []api.Capaci
 		}
 		sum.used.Add(sum.exclusive)
 		capacity := newCapacity(selector.Qualified(name, pool.Driver), sum.total, sum.used)
-		capacity.UsedIsLowerBound = !certain && sum.used.Cmp(sum.total) < 0
+		capacity.ConsumedIsLowerBound = !certain && sum.used.Cmp(sum.total) < 0
 		list = append(list, capacity)
 	}
 	return list

@@ -194,8 +194,8 @@ func TestPoolHealth(t *testing.T) {
 // devices that are not shared.
 func TestPoolCapacity(t *testing.T) {
 	want := []api.Capacity{
-		{Name: "gpu.example.com/bandwidth", Total: "40G", Used: "7G", Left: "33G", UsedPercent: 18},
-		{Name: "gpu.example.com/slots", Total: "4", Used: "1", Left: "3", UsedPercent: 25},
+		{Name: "gpu.example.com/bandwidth", Total: "40G", Consumed: "7G", Available: "33G", ConsumedPercent: 18},
+		{Name: "gpu.example.com/slots", Total: "4", Consumed: "1", Available: "3", ConsumedPercent: 25},
 	}
 	if diff := cmp.Diff(want, poolsOf(t, take(t, plainPools))["a"].Capacity); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -261,8 +261,8 @@ func partitionedPool(attribute bool, held ...string) string {
 func TestPoolCounters(t *testing.T) {
 	pool := poolsOf(t, take(t, partitionedPool(true, "c0-u3-0", "c0-u1-0", "c1-u7-0")))["a"]
 	want := []api.Counter{
-		{CounterSet: "card-0", Name: "units", Total: "7", Used: "4", Left: "3", UsedPercent: 57, By: []string{"c0-u3-0", "c0-u1-0"}},
-		{CounterSet: "card-1", Name: "units", Total: "7", Used: "7", Left: "0", UsedPercent: 100, By: []string{"c1-u7-0"}},
+		{CounterSet: "card-0", Name: "units", Total: "7", Consumed: "4", Available: "3", ConsumedPercent: 57, UsedBy: []string{"c0-u3-0", "c0-u1-0"}},
+		{CounterSet: "card-1", Name: "units", Total: "7", Consumed: "7", Available: "0", ConsumedPercent: 100, UsedBy: []string{"c1-u7-0"}},
 	}
 	if diff := cmp.Diff(want, pool.Counters); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

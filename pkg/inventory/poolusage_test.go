@@ -46,7 +46,7 @@ func TestPoolCountersAndPartitions(t *testing.T) {
 	parts := slice(node1, device("half-0", partOf("40Gi")), device("half-1", partOf("40Gi")), device("quarter-0", partOf("20Gi")), device("quarter-1", partOf("20Gi")), device("quarter-2", partOf("20Gi")))
 	v := cluster(t, gate("DRAPartitionableDevices"), node(node1), parts, counted(parts, "80Gi"), claim("c").has("half-0"))
 	pool := poolList(t, v)[0]
-	if diff := cmp.Diff([]api.Counter{{CounterSet: "card", Name: "memory", Total: "80Gi", Used: "40Gi", Left: "40Gi", UsedPercent: 50, By: []string{"half-0"}}}, pool.Counters); diff != "" {
+	if diff := cmp.Diff([]api.Counter{{CounterSet: "card", Name: "memory", Total: "80Gi", Consumed: "40Gi", Available: "40Gi", ConsumedPercent: 50, UsedBy: []string{"half-0"}}}, pool.Counters); diff != "" {
 		t.Errorf("counters, -want +got:\n%s", diff)
 	}
 	want := []api.Partition{
@@ -66,7 +66,7 @@ func TestPoolCapacityAndHealth(t *testing.T) {
 		pod("p", "e").reports("e", "gpu-0", corev1.ResourceHealthStatusUnhealthy, "it fell off the bus"),
 	)
 	pool := poolList(t, v)[0]
-	if diff := cmp.Diff([]api.Capacity{{Name: driver + "/bandwidth", Total: "200G", Used: "50G", Left: "150G", UsedPercent: 25}}, pool.Capacity); diff != "" {
+	if diff := cmp.Diff([]api.Capacity{{Name: driver + "/bandwidth", Total: "200G", Consumed: "50G", Available: "150G", ConsumedPercent: 25}}, pool.Capacity); diff != "" {
 		t.Errorf("capacity of what can be shared, -want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(api.DeviceCounts{Total: 3, Free: 1, Shared: 1, Allocated: 1, Unhealthy: 1}, pool.Devices); diff != "" {
@@ -96,7 +96,7 @@ func TestPoolCapacityOfExclusiveHolder(t *testing.T) {
 	nic := func(name string) resourceapi.Device { return device(name, shareable, withCapacity("bandwidth", "10G")) }
 	v := cluster(t, gate("DRAConsumableCapacity"), node(node1), slice(node1, nic("nic-0"), nic("nic-1")),
 		claim("c").has("nic-0"), claim("d").has("nic-1", share("s", "bandwidth", "4G")))
-	want := []api.Capacity{{Name: driver + "/bandwidth", Total: "20G", Used: "14G", Left: "6G", UsedPercent: 70}}
+	want := []api.Capacity{{Name: driver + "/bandwidth", Total: "20G", Consumed: "14G", Available: "6G", ConsumedPercent: 70}}
 	if diff := cmp.Diff(want, poolList(t, v)[0].Capacity); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

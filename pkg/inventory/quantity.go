@@ -17,7 +17,7 @@ import (
 func newCapacity(name string, total, used resource.Quantity) api.Capacity {
 	left := total.DeepCopy()
 	left.Sub(used)
-	return api.Capacity{Name: name, Total: total.String(), Used: used.String(), Left: left.String(), UsedPercent: percent(used, total)}
+	return api.Capacity{Name: name, Total: total.String(), Consumed: used.String(), Available: left.String(), ConsumedPercent: percent(used, total)}
 }
 
 // QuantityText writes a quantity of this package's types for people: 85899345920

@@ -19,11 +19,11 @@ func TestNewCapacity(t *testing.T) {
 		total, used string
 		want        api.Capacity
 	}{
-		{"100Gi", "40Gi", api.Capacity{Name: "n", Total: "100Gi", Used: "40Gi", Left: "60Gi", UsedPercent: 40}},
-		{"8", "3", api.Capacity{Name: "n", Total: "8", Used: "3", Left: "5", UsedPercent: 38}},
-		{"1Gi", "512Mi", api.Capacity{Name: "n", Total: "1Gi", Used: "512Mi", Left: "512Mi", UsedPercent: 50}},
-		{"0", "0", api.Capacity{Name: "n", Total: "0", Used: "0", Left: "0"}},
-		{"10", "12", api.Capacity{Name: "n", Total: "10", Used: "12", Left: "-2", UsedPercent: 120}},
+		{"100Gi", "40Gi", api.Capacity{Name: "n", Total: "100Gi", Consumed: "40Gi", Available: "60Gi", ConsumedPercent: 40}},
+		{"8", "3", api.Capacity{Name: "n", Total: "8", Consumed: "3", Available: "5", ConsumedPercent: 38}},
+		{"1Gi", "512Mi", api.Capacity{Name: "n", Total: "1Gi", Consumed: "512Mi", Available: "512Mi", ConsumedPercent: 50}},
+		{"0", "0", api.Capacity{Name: "n", Total: "0", Consumed: "0", Available: "0"}},
+		{"10", "12", api.Capacity{Name: "n", Total: "10", Consumed: "12", Available: "-2", ConsumedPercent: 120}},
 	} {
 		if got := newCapacity("n", resource.MustParse(test.total), resource.MustParse(test.used)); got != test.want {
 			t.Errorf("%s of %s: %+v, want %+v", test.used, test.total, got, test.want)

@@ -135,7 +135,7 @@ func Ready(pod *corev1.Pod) bool {
 // PodTrouble says why a pod is not ready: the state of the first container that
 // is not, or a condition.
 func PodTrouble(pod *corev1.Pod) (string, api.Evidence) {
-	fact := api.Evidence{Object: whatif.Object(api.KindPod, pod.Namespace, pod.Name), Path: "status.phase", Found: string(pod.Status.Phase), Wanted: "ready"}
+	fact := api.Evidence{Object: whatif.Object(api.KindPod, pod.Namespace, pod.Name), Path: "status.phase", Found: string(pod.Status.Phase), Required: "ready"}
 	for i, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for j := range list {
 			status := &list[j]

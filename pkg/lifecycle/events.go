@@ -229,7 +229,7 @@ func eventEvidence(event *corev1.Event) api.Evidence {
 	about := event.InvolvedObject
 	return api.Evidence{
 		Object: whatif.Object("Event", event.Namespace, cmp.Or(event.Name, event.GenerateName)), Path: "message", Found: event.Message,
-		Wanted: "no event " + event.Reason + " of " + whatif.Object(about.Kind, about.Namespace, about.Name),
+		Required: "no event " + event.Reason + " of " + whatif.Object(about.Kind, about.Namespace, about.Name),
 	}
 }
 

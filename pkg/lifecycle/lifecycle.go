@@ -45,7 +45,7 @@ func (l *Life) HasReason() bool {
 
 // Prove adds evidence: what a field has, and what it should have.
 func (f *Finding) Prove(object, path, found, wanted string) {
-	f.Evidence = append(f.Evidence, api.Evidence{Object: object, Path: path, Found: found, Wanted: wanted})
+	f.Evidence = append(f.Evidence, api.Evidence{Object: object, Path: path, Found: found, Required: wanted})
 }
 
 // Step adds what somebody can do about it.

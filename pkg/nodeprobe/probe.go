@@ -160,7 +160,7 @@ func hostChecks(host *node.Host, snap *snapshot.Snapshot, cluster *node.Cluster)
 		checks = append(checks, node.Unseen("host/boot", "", "the kubelet has not told the cluster which boot ID the node has"))
 	case here != there:
 		check := node.Bad("host/boot", "", "the boot ID is not the one that the kubelet of %s told the cluster: this is another machine, or it was started anew since", cluster.Node)
-		check.Found, check.Wanted = here, there
+		check.Found, check.Required = here, there
 		checks = append(checks, check)
 	default:
 		checks = append(checks, node.Good("host/boot", "", "the boot ID is the one that the kubelet told the cluster"))

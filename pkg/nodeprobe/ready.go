@@ -21,7 +21,7 @@ func ready(object *corev1.Node) node.Check {
 			return node.Good(name, "", "node %s is ready, kubelet %s", object.Name, object.Status.NodeInfo.KubeletVersion)
 		default:
 			check := node.Bad(name, "", "node %s is not ready: %s: %s", object.Name, condition.Reason, condition.Message)
-			check.Found, check.Wanted = string(condition.Status), string(corev1.ConditionTrue)
+			check.Found, check.Required = string(condition.Status), string(corev1.ConditionTrue)
 			return check
 		}
 	}

@@ -92,7 +92,7 @@ func failureTexts(c *api.Class) string {
 func capacityTexts(list []api.Capacity) string {
 	texts := make([]string, 0, len(list))
 	for _, c := range list {
-		texts = append(texts, fmt.Sprintf("%s=%s%s/%s", lastPart(c.Name), least(c.UsedIsLowerBound), inventory.QuantityText(c.Used), inventory.QuantityText(c.Total)))
+		texts = append(texts, fmt.Sprintf("%s=%s%s/%s", lastPart(c.Name), least(c.ConsumedIsLowerBound), inventory.QuantityText(c.Consumed), inventory.QuantityText(c.Total)))
 	}
 	return strings.Join(texts, ",")
 }

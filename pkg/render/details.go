@@ -87,11 +87,11 @@ func (p *page) pool(pool *api.Pool) {
 	var lines []usage
 	for i := range pool.Capacity {
 		c := &pool.Capacity[i]
-		lines = append(lines, usage{name: lastPart(c.Name), text: least(c.UsedIsLowerBound) + inventory.QuantityText(c.Used) + "/" + inventory.QuantityText(c.Total), percent: c.UsedPercent})
+		lines = append(lines, usage{name: lastPart(c.Name), text: least(c.ConsumedIsLowerBound) + inventory.QuantityText(c.Consumed) + "/" + inventory.QuantityText(c.Total), percent: c.ConsumedPercent})
 	}
 	for i := range pool.Counters {
 		c := &pool.Counters[i]
-		lines = append(lines, usage{name: c.CounterSet + "/" + c.Name, text: least(c.UsedIsLowerBound) + inventory.QuantityText(c.Used) + "/" + inventory.QuantityText(c.Total), percent: c.UsedPercent, by: c.By})
+		lines = append(lines, usage{name: c.CounterSet + "/" + c.Name, text: least(c.ConsumedIsLowerBound) + inventory.QuantityText(c.Consumed) + "/" + inventory.QuantityText(c.Total), percent: c.ConsumedPercent, by: c.UsedBy})
 	}
 	p.usages(lines)
 	for i := range pool.Partitions {

@@ -41,7 +41,7 @@ func TestDetailsSayNothingOfNothing(t *testing.T) {
 func TestDetailsAreEscaped(t *testing.T) {
 	const evil = "\x1b[2J"
 	var out bytes.Buffer
-	pools := []*api.Pool{{Driver: evil, Name: evil, Unhealthy: []api.UnhealthyDevice{{Name: evil, Message: evil}}, Counters: []api.Counter{{CounterSet: evil, Name: evil, By: []string{evil}}}}}
+	pools := []*api.Pool{{Driver: evil, Name: evil, Unhealthy: []api.UnhealthyDevice{{Name: evil, Message: evil}}, Counters: []api.Counter{{CounterSet: evil, Name: evil, UsedBy: []string{evil}}}}}
 	if err := PoolDetails(&out, pools, Options{}); err != nil {
 		t.Fatal(err)
 	}

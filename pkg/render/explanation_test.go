@@ -39,7 +39,7 @@ func tooMany() *api.Explanation {
 		Summary:  "There are 8 devices, but at most 4 with one resource.kubernetes.io/pcieRoot (12 nodes).",
 		Stage:    api.StageAllocation,
 		PodCount: 1,
-		Conflict: &api.Conflict{Node: "node-23", AnyOne: true, SameOn: 11, Facts: []api.ConflictFact{
+		Conflict: &api.Conflict{Node: "node-23", AnyOneSuffices: true, OtherNodeCount: 11, Facts: []api.ConflictFact{
 			{Text: "request gpus wants 8 devices"},
 			{Text: "all devices have the same resource.kubernetes.io/pcieRoot"},
 		}},
@@ -75,7 +75,7 @@ func tooMany() *api.Explanation {
 						Code: api.RequestSelectorFalse, Count: 160, Label: "selector 1",
 						Message: "memory is 40Gi on all of them, must be 80Gi", Where: "A100-SXM4-40GB on 20 nodes",
 						Evidence: []api.Evidence{{
-							Object: "ResourceSlice/node-1-gpu", Path: "spec.devices[0].capacity.memory", Found: "40Gi", Wanted: "80Gi", Count: 160,
+							Object: "ResourceSlice/node-1-gpu", Path: "spec.devices[0].capacity.memory", Found: "40Gi", Required: "80Gi", Count: 160,
 						}},
 						Devices: []string{"gpu.nvidia.com/node-1/gpu-0", "gpu.nvidia.com/node-1/gpu-1"},
 					},
@@ -114,9 +114,9 @@ func selectorTraces() []api.SelectorTrace {
 		{
 			Source: "class", Object: "DeviceClass/gpu.nvidia.com", Path: "spec.selectors[0].cel.expression",
 			Expression: `device.driver == "gpu.nvidia.com"`, Cost: 4, CostLimit: 1000000,
-			Outcomes: api.SelectorOutcomes{True: 336},
+			Outcomes: api.SelectorOutcomes{TrueCount: 336},
 			Parts: []api.SelectorPart{{
-				Expression: `device.driver == "gpu.nvidia.com"`, Wanted: `"gpu.nvidia.com"`, Outcomes: api.SelectorOutcomes{True: 336},
+				Expression: `device.driver == "gpu.nvidia.com"`, Requirement: `"gpu.nvidia.com"`, Outcomes: api.SelectorOutcomes{TrueCount: 336},
 				Values: []api.SelectorValue{{Found: `driver is "gpu.nvidia.com"`, Outcome: api.OutcomeTrue, Count: 336}},
 			}},
 		},
@@ -124,13 +124,13 @@ func selectorTraces() []api.SelectorTrace {
 			Source: "request", Object: "ResourceClaim/ml/train-gpus", Path: "spec.devices.requests[0].exactly.selectors[0].cel.expression",
 			Expression: `device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("80Gi")) >= 0 && (device.attributes["gpu.nvidia.com"].ecc || device.attributes["gpu.nvidia.com"].model == "H100")`,
 			Cost:       2400000, CostLimit: 1000000,
-			Outcomes: api.SelectorOutcomes{True: 170, False: 160, Fails: 6},
+			Outcomes: api.SelectorOutcomes{TrueCount: 170, FalseCount: 160, ErrorCount: 6},
 			Error:    "no such key: ecc",
 			Notes:    []string{"In the worst case it costs 2,400,000, the limit is 1,000,000."},
 			Parts: []api.SelectorPart{
 				{
-					Expression: `device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("80Gi")) >= 0`, Wanted: "80Gi or more",
-					Outcomes: api.SelectorOutcomes{True: 176, False: 160},
+					Expression: `device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("80Gi")) >= 0`, Requirement: "80Gi or more",
+					Outcomes: api.SelectorOutcomes{TrueCount: 176, FalseCount: 160},
 					Values: []api.SelectorValue{
 						{Found: "memory is 80Gi", Outcome: api.OutcomeTrue, Count: 176},
 						{Found: "memory is 40Gi", Outcome: api.OutcomeFalse, Count: 100},
@@ -140,17 +140,17 @@ func selectorTraces() []api.SelectorTrace {
 				},
 				{
 					Expression: `device.attributes["gpu.nvidia.com"].ecc || device.attributes["gpu.nvidia.com"].model == "H100"`,
-					Outcomes:   api.SelectorOutcomes{True: 170, Fails: 6, NotReached: 160},
+					Outcomes:   api.SelectorOutcomes{TrueCount: 170, ErrorCount: 6, NotEvaluatedCount: 160},
 					Operands: []api.SelectorPart{
 						{
-							Expression: `device.attributes["gpu.nvidia.com"].ecc`, Outcomes: api.SelectorOutcomes{True: 170, Fails: 6, NotReached: 160},
+							Expression: `device.attributes["gpu.nvidia.com"].ecc`, Outcomes: api.SelectorOutcomes{TrueCount: 170, ErrorCount: 6, NotEvaluatedCount: 160},
 							Values: []api.SelectorValue{
 								{Found: "ecc is true", Outcome: api.OutcomeTrue, Count: 170},
-								{Found: "ecc is not set", Outcome: api.OutcomeFails, Count: 6},
+								{Found: "ecc is not set", Outcome: api.OutcomeError, Count: 6},
 							},
 						},
 						{
-							Expression: `device.attributes["gpu.nvidia.com"].model == "H100"`, Outcomes: api.SelectorOutcomes{False: 6, NotReached: 330},
+							Expression: `device.attributes["gpu.nvidia.com"].model == "H100"`, Outcomes: api.SelectorOutcomes{FalseCount: 6, NotEvaluatedCount: 330},
 							Values: []api.SelectorValue{{Found: `model is "T4"`, Outcome: api.OutcomeFalse, Count: 6}},
 						},
 					},
@@ -294,9 +294,9 @@ func stuck() *api.Explanation {
 	e.Summary = "DRA driver gpu.example.com is not registered with the kubelet of node node-1 (12 times, last 30s ago)."
 	e.Stage = api.StagePreparation
 	e.StageEvidence = []api.Evidence{
-		{Object: "Event/ml/train-0.18a2", Path: "message", Found: "Failed to prepare dynamic resources: DRA driver gpu.example.com is not registered", Wanted: "no event FailedPrepareDynamicResources of Pod/ml/train-0"},
-		{Object: "ResourceSlice", Path: "spec.nodeName", Found: "none of driver gpu.example.com for node node-1", Wanted: "what the driver publishes where it runs"},
-		{Object: "Node/node-1", Path: "status.nodeInfo.kubeletVersion", Found: "v1.34.1", Wanted: "v1.34.2 or newer"},
+		{Object: "Event/ml/train-0.18a2", Path: "message", Found: "Failed to prepare dynamic resources: DRA driver gpu.example.com is not registered", Required: "no event FailedPrepareDynamicResources of Pod/ml/train-0"},
+		{Object: "ResourceSlice", Path: "spec.nodeName", Found: "none of driver gpu.example.com for node node-1", Required: "what the driver publishes where it runs"},
+		{Object: "Node/node-1", Path: "status.nodeInfo.kubeletVersion", Found: "v1.34.1", Required: "v1.34.2 or newer"},
 		{Object: "Pod/ml/train-0", Path: "metadata.deletionTimestamp", Found: "2026-07-01T11:40:30Z"},
 	}
 	return e
@@ -308,7 +308,7 @@ func hostile() *api.Explanation {
 	return &api.Explanation{
 		Target: api.Target{Kind: evil, Namespace: evil, Name: evil}, Verdict: api.Error, Summary: evil,
 		Pods:             []api.PodStatus{{Namespace: evil, Name: evil, Phase: evil, Node: evil, Stage: api.Stage(evil)}},
-		StageEvidence:    []api.Evidence{{Object: evil, Path: evil, Found: evil, Wanted: evil}},
+		StageEvidence:    []api.Evidence{{Object: evil, Path: evil, Found: evil, Required: evil}},
 		SchedulerMessage: &api.SchedulerMessage{Text: evil + evil, Source: evil},
 		Allocator:        api.AllocatorInfo{Library: evil, Channel: evil, Cluster: evil, FeatureSource: evil, Features: []string{evil}},
 		Assumptions:      []string{evil},
@@ -325,13 +325,13 @@ func hostile() *api.Explanation {
 				Name: evil, DeviceClass: evil, Considered: 1, Pools: 1, Eligible: 1, EligibleNodes: 1, BestNode: evil,
 				Rejected: []api.Rejection{{
 					Label: evil, Message: evil + evil, Where: evil, Devices: []string{evil},
-					Evidence: []api.Evidence{{Object: evil, Path: evil, Found: evil, Wanted: evil}},
+					Evidence: []api.Evidence{{Object: evil, Path: evil, Found: evil, Required: evil}},
 				}},
 				EligibleDevices: []string{evil},
 				Selectors: []api.SelectorTrace{{
 					Source: evil, Object: evil, Path: evil, Expression: evil, Error: evil, Notes: []string{evil},
 					Parts: []api.SelectorPart{{
-						Expression: evil, Wanted: evil, Outcomes: api.SelectorOutcomes{False: 1},
+						Expression: evil, Requirement: evil, Outcomes: api.SelectorOutcomes{FalseCount: 1},
 						Values:   []api.SelectorValue{{Found: evil, Outcome: api.OutcomeFalse, Count: 1}},
 						Operands: []api.SelectorPart{{Expression: evil}},
 					}},

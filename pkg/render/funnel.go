@@ -296,8 +296,8 @@ func evidenceText(e api.Evidence) string {
 	if e.Found != "" {
 		said += ": found " + e.Found
 	}
-	if e.Wanted != "" {
-		said += ", required " + e.Wanted
+	if e.Required != "" {
+		said += ", required " + e.Required
 	}
 	if e.Count > 1 {
 		said += " (" + english.Count(e.Count, "device") + ")"

@@ -209,8 +209,8 @@ func stageFact(fact *api.Evidence, wide bool) string {
 		return fact.Object
 	}
 	said := strings.TrimSpace(fact.Object+" "+fact.Path) + ": " + orElse(fact.Found, "missing")
-	if fact.Wanted != "" {
-		said += " (expected " + fact.Wanted + ")"
+	if fact.Required != "" {
+		said += " (expected " + fact.Required + ")"
 	}
 	return said
 }

@@ -78,10 +78,10 @@ func (p *page) check(indent int, c *node.Check, before ...cell) {
 		text = c.Path + ": " + text
 	}
 	p.row(0, append(before, nodeSign(c.State), cell{text: text})...)
-	if c.Found != "" || c.Wanted != "" {
+	if c.Found != "" || c.Required != "" {
 		p.row(indent+markWidth+columnGap, cell{text: "found", width: len("required"), mark: faint}, cell{text: orElse(c.Found, "nothing")})
-		if c.Wanted != "" {
-			p.row(indent+markWidth+columnGap, cell{text: "required", width: len("required"), mark: faint}, cell{text: c.Wanted})
+		if c.Required != "" {
+			p.row(indent+markWidth+columnGap, cell{text: "required", width: len("required"), mark: faint}, cell{text: c.Required})
 		}
 	}
 }

@@ -45,8 +45,8 @@ func nodeCheckText(c *node.Check) string {
 	if c.Found != "" {
 		evidence = append(evidence, "found "+c.Found)
 	}
-	if c.Wanted != "" {
-		evidence = append(evidence, "required "+c.Wanted)
+	if c.Required != "" {
+		evidence = append(evidence, "required "+c.Required)
 	}
 	if len(evidence) > 0 {
 		text += " (" + strings.Join(evidence, ", ") + ")"

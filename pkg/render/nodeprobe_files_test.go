@@ -18,7 +18,7 @@ import (
 // say.
 func TestNodeEscaped(t *testing.T) {
 	const evil = "a\x1b[2Jb\u202ec\r\nd"
-	checks := []node.Check{{State: node.Problem, Message: evil, Path: evil, Found: evil, Wanted: evil}}
+	checks := []node.Check{{State: node.Problem, Message: evil, Path: evil, Found: evil, Required: evil}}
 	edits := cdi.Edits{
 		DeviceNodes: []cdi.DeviceNode{{Path: evil, HostPath: evil + "x", Type: evil, State: cdi.Different, Found: evil}},
 		Mounts:      []cdi.Mount{{HostPath: evil, ContainerPath: evil, Options: []string{evil}, State: cdi.Present}},

@@ -16,7 +16,7 @@ import (
 
 func nodeReport() *nodeprobe.Report {
 	boot := node.Bad("host/boot", "", "the boot ID is another one")
-	boot.Found, boot.Wanted = "boot-1", "boot-2"
+	boot.Found, boot.Required = "boot-1", "boot-2"
 	var specs []node.Check
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		specs = append(specs, node.Good("cdi/specs", "/etc/cdi/"+name+".json", "1 device"))

@@ -176,8 +176,8 @@ func deviceFacts(d *api.DeviceExplanation) [][2]string {
 	}
 	for _, c := range d.Capacity {
 		text := c.Name + " " + inventory.QuantityText(c.Total)
-		if c.Left != "" {
-			text += fmt.Sprintf(": %s consumed, %s available", inventory.QuantityText(c.Consumed), inventory.QuantityText(c.Left))
+		if c.Available != "" {
+			text += fmt.Sprintf(": %s consumed, %s available", inventory.QuantityText(c.Consumed), inventory.QuantityText(c.Available))
 		}
 		add("capacity", text)
 	}
@@ -227,9 +227,9 @@ func holderText(h *api.DeviceHolder) string {
 }
 
 func counterText(c *api.DeviceCounter) string {
-	said := fmt.Sprintf("%s of %s/%s", inventory.QuantityText(c.Takes), c.CounterSet, c.Counter)
+	said := fmt.Sprintf("%s of %s/%s", inventory.QuantityText(c.Consumes), c.CounterSet, c.Counter)
 	if c.Total != "" {
-		said += fmt.Sprintf(": %s of %s available", inventory.QuantityText(c.Left), inventory.QuantityText(c.Total))
+		said += fmt.Sprintf(": %s of %s available", inventory.QuantityText(c.Available), inventory.QuantityText(c.Total))
 	}
 	if len(c.UsedBy) > 0 {
 		said += ", used by " + strings.Join(collapse(c.UsedBy), ", ")

@@ -67,20 +67,20 @@ func (p *page) conflict(c *api.Conflict) {
 	for _, f := range c.Facts {
 		p.items(f.Text)
 	}
-	if c.SameOn > 0 {
-		p.text(2, plain, "Also on "+english.Count(c.SameOn, "other node"))
+	if c.OtherNodeCount > 0 {
+		p.text(2, plain, "Also on "+english.Count(c.OtherNodeCount, "other node"))
 	}
 }
 
 func conflictTitle(c *api.Conflict) string {
 	switch {
-	case len(c.Facts) == 1 && c.AnyOne:
+	case len(c.Facts) == 1 && c.AnyOneSuffices:
 		return "Blocking condition on node " + c.Node
 	case len(c.Facts) == 1:
 		return fmt.Sprintf("Node %s is ruled out by this and by other conditions", c.Node)
-	case len(c.Facts) == 2 && c.AnyOne:
+	case len(c.Facts) == 2 && c.AnyOneSuffices:
 		return fmt.Sprintf("Conflict on %s (relaxing either one is enough)", c.Node)
-	case c.AnyOne:
+	case c.AnyOneSuffices:
 		return fmt.Sprintf("Conflict on %s (relaxing any one is enough)", c.Node)
 	default:
 		return fmt.Sprintf("Conflict on %s (other conditions rule the node out too)", c.Node)

@@ -41,7 +41,7 @@ func TestTitleOfConflict(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			e := tooMany()
-			e.Conflict.Facts, e.Conflict.AnyOne, e.Conflict.SameOn = test.facts, test.anyOne, test.sameOn
+			e.Conflict.Facts, e.Conflict.AnyOneSuffices, e.Conflict.OtherNodeCount = test.facts, test.anyOne, test.sameOn
 			if out := draw(t, e, Options{Width: 80}); !strings.Contains(out, test.want) {
 				t.Errorf("want %q in:\n%s", test.want, out)
 			}

@@ -31,7 +31,9 @@ func (e *fieldError) Error() string {
 
 func (e *fieldError) Unwrap() error { return e.err }
 
-// decoding is how objects are decoded. It remembers types.
+// decoding is how objects are decoded. It remembers which types have quantities.
+//
+//nolint:gochecknoglobals // it is never changed, like a compiled regular expression
 var decoding = json.JoinOptions(json.WithUnmarshalers(json.UnmarshalFromFunc(decodeQuantity)), jsontext.AllowInvalidUTF8(true))
 
 // decodeAs decodes a JSON object with the rules of the API server: names are

@@ -183,7 +183,7 @@ type Detail struct {
 	// Missing are what the parts that fail need and the device lacks.
 	Missing []Reading
 	// Seen tells for each conjunct how it went; nil if that is not known.
-	Seen []Sighting
+	Seen []Trace
 }
 
 // maxWatched bounds the evaluations that are made only to tell how an expression
@@ -207,15 +207,15 @@ func (r *Result) Detail(ctx context.Context) *Detail {
 }
 
 // fulfilled tells how an expression became true.
-func (r *Result) fulfilled(ctx context.Context) []Sighting {
+func (r *Result) fulfilled(ctx context.Context) []Trace {
 	if r.sel.composed && r.sel.watched < maxWatched {
 		r.sel.watched++
 		return r.watch(ctx)
 	}
 	// Each conjunct holds, or else the whole would not.
-	var seen []Sighting
+	var seen []Trace
 	for i := range r.sel.Conjuncts {
-		seen = append(seen, Sighting{Outcome: True, Values: foundValues(r.sel.Conjuncts[i].Reads, r.driver, r.device)})
+		seen = append(seen, Trace{Outcome: True, Values: foundValues(r.sel.Conjuncts[i].Reads, r.driver, r.device)})
 	}
 	return seen
 }
@@ -238,7 +238,7 @@ func (r *Result) failure(ctx context.Context) *Detail {
 	if d.Failed != nil {
 		needed = nil
 		for i := range d.Seen {
-			if d.Seen[i].Outcome == Fails {
+			if d.Seen[i].Outcome == Failed {
 				needed = append(needed, d.Seen[i].needs(&r.sel.Conjuncts[i])...)
 			}
 		}

@@ -226,9 +226,9 @@ func disagreement(t *testing.T, expression, driver string, list []resourceapi.De
 }
 
 // partDisagreement evaluates a part that was reached for itself.
-func partDisagreement(t *testing.T, cache *dracel.Cache, part *Part, seen *Sighting, driver string, d *resourceapi.Device) string {
+func partDisagreement(t *testing.T, cache *dracel.Cache, part *Part, seen *Trace, driver string, d *resourceapi.Device) string {
 	t.Helper()
-	if seen.Outcome != NotReached {
+	if seen.Outcome != NotEvaluated {
 		upstream := cache.GetOrCompile(part.Expression)
 		if upstream.Error != nil {
 			return fmt.Sprintf("part %s: %v", part.Expression, upstream.Error)

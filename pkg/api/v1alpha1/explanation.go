@@ -432,24 +432,24 @@ type SelectorTrace struct {
 
 // SelectorOutcomes counts devices by what became of an expression.
 type SelectorOutcomes struct {
-	// True, False and Fails count those for which the expression is true, is
+	// TrueCount, FalseCount and ErrorCount count those for which the expression is true, is
 	// false, or ends with an error.
-	True  int `json:"isTrue"`
-	False int `json:"isFalse"`
-	Fails int `json:"fails"`
-	// NotReached counts those for which it was not evaluated, because something
+	TrueCount  int `json:"trueCount"`
+	FalseCount int `json:"falseCount"`
+	ErrorCount int `json:"errorCount"`
+	// NotEvaluatedCount counts those for which it was not evaluated, because something
 	// before it had decided, or not to its end.
-	NotReached int `json:"notReached"`
+	NotEvaluatedCount int `json:"notEvaluatedCount"`
 }
 
 // SelectorPart is a part of an expression.
 type SelectorPart struct {
 	// Expression is the part, in CEL.
 	Expression string `json:"expression"`
-	// Wanted says in a few words what it asks for; empty if the expression says
+	// Requirement says in a few words what it asks for; empty if the expression says
 	// it best.
-	Wanted   string           `json:"wanted,omitempty"`
-	Outcomes SelectorOutcomes `json:"outcomes"`
+	Requirement string           `json:"requirement,omitempty"`
+	Outcomes    SelectorOutcomes `json:"outcomes"`
 	// Values are what it was evaluated with, at most ten, the most frequent first.
 	// MoreValues counts the others. A part with operands has none: they have them.
 	Values     []SelectorValue `json:"values,omitempty"`
@@ -462,7 +462,7 @@ type SelectorPart struct {
 type SelectorValue struct {
 	// Found has the values: "model is \"A100\"".
 	Found string `json:"found"`
-	// Outcome is True, False or Fails.
+	// Outcome is True, False or Error.
 	Outcome string `json:"outcome"`
 	// Count is for how many devices.
 	Count int `json:"count"`
@@ -472,7 +472,7 @@ type SelectorValue struct {
 const (
 	OutcomeTrue  = "True"
 	OutcomeFalse = "False"
-	OutcomeFails = "Fails"
+	OutcomeError = "Error"
 )
 
 // Rejection is a set of devices that the same check rejects.
@@ -498,15 +498,15 @@ type Rejection struct {
 	Holders *Holders `json:"holders,omitempty"`
 }
 
-// Evidence is one fact: what an object says at a path, against what is wanted.
+// Evidence is one fact: what an object says at a path, against what is required.
 type Evidence struct {
 	// Object is "Kind/name" or "Kind/namespace/name".
 	Object string `json:"object"`
 	// Path is the field in the object, as in JSONPath without the braces.
 	Path string `json:"path,omitempty"`
-	// Found is the value, Wanted what it was compared with.
-	Found  string `json:"found,omitempty"`
-	Wanted string `json:"wanted,omitempty"`
+	// Found is the value, Required what it was compared with.
+	Found    string `json:"found,omitempty"`
+	Required string `json:"required,omitempty"`
 	// Count is how many devices this fact rejects; 0 if it is not counted.
 	Count int `json:"count,omitempty"`
 }

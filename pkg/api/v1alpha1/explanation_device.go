@@ -54,14 +54,14 @@ type DeviceValue struct {
 	Value string `json:"value"`
 }
 
-// DeviceCapacity is a capacity of a device. Consumed and Left are set if the
+// DeviceCapacity is a capacity of a device. Consumed and Available are set if the
 // device is shared.
 type DeviceCapacity struct {
 	Name string `json:"name"`
-	// Total, Consumed and Left are quantities: "80Gi".
-	Total    string `json:"total"`
-	Consumed string `json:"consumed,omitempty"`
-	Left     string `json:"left,omitempty"`
+	// Total, Consumed and Available are quantities: "80Gi".
+	Total     string `json:"total"`
+	Consumed  string `json:"consumed,omitempty"`
+	Available string `json:"available,omitempty"`
 }
 
 // DeviceCounter is a shared counter that a device takes from.
@@ -69,12 +69,12 @@ type DeviceCounter struct {
 	// CounterSet and Counter are the names of both in the pool.
 	CounterSet string `json:"counterSet"`
 	Counter    string `json:"counter"`
-	// Takes is what the device takes, once it is in use, of Total.
-	Takes string `json:"takes"`
-	Total string `json:"total,omitempty"`
-	// Left is what others have not taken.
-	Left string `json:"left,omitempty"`
-	// UsedBy are the devices of the pool that are in use and take from it.
+	// Consumes is what the device consumes of Total once it is in use.
+	Consumes string `json:"consumes"`
+	Total    string `json:"total,omitempty"`
+	// Available is what other devices do not consume.
+	Available string `json:"available,omitempty"`
+	// UsedBy are the devices of the pool that are in use and consume some of it.
 	UsedBy []string `json:"usedBy,omitempty"`
 	// CompatibilityGroups are those of the device on this counter set.
 	CompatibilityGroups []string `json:"compatibilityGroups,omitempty"`
@@ -169,12 +169,12 @@ type DeviceCheck struct {
 // CheckOutcome is the result of a check.
 type CheckOutcome string
 
-// The outcomes of checks. NotReached is one that says nothing after an earlier
+// The outcomes of checks. NotEvaluated is one that says nothing after an earlier
 // one failed, or because what it is about could not be seen.
 const (
-	CheckPassed     CheckOutcome = "Passed"
-	CheckFailed     CheckOutcome = "Failed"
-	CheckNotReached CheckOutcome = "NotReached"
+	CheckPassed       CheckOutcome = "Passed"
+	CheckFailed       CheckOutcome = "Failed"
+	CheckNotEvaluated CheckOutcome = "NotEvaluated"
 )
 
 // Title names the request: "request gpus", or the container and the extended

@@ -11,11 +11,11 @@ type NodeExplanation struct {
 	Misfits []NodeMisfit `json:"misfits,omitempty"`
 	// Pools are those that the node can reach, in the allocator's order.
 	Pools []ReachablePool `json:"pools,omitempty"`
-	// Devices is the allocator's verdict if there were no misfits, empty if all
+	// AllocatorVerdict is that of the allocator if there were no misfits, empty if all
 	// claims have their devices. Code and Message say why they do not do.
-	Devices Verdict `json:"devices,omitempty"`
-	Code    Code    `json:"code,omitempty"`
-	Message string  `json:"message,omitempty"`
+	AllocatorVerdict Verdict `json:"allocatorVerdict,omitempty"`
+	Code             Code    `json:"code,omitempty"`
+	Message          string  `json:"message,omitempty"`
 }
 
 // NodeMisfit is something that keeps a pod away from a node.

@@ -15,13 +15,13 @@ type Conflict struct {
 	Node string `json:"node"`
 	// Facts are the conditions that conflict.
 	Facts []ConflictFact `json:"facts"`
-	// AnyOne is true if giving up any one of the facts is enough, with all else
+	// AnyOneSuffices is true if giving up any one of the facts is enough, with all else
 	// as it is. Where it is false, other conditions also rule out the node.
-	AnyOne bool `json:"anyOne,omitempty"`
-	// SameOn counts the other nodes with the same conflict, as is proved for
+	AnyOneSuffices bool `json:"anyOneSuffices,omitempty"`
+	// OtherNodeCount counts the other nodes with the same conflict, as is proved for
 	// each: what is asked for is the same, and the claims, taints or pools in
 	// the way are those of that node. It is 0 if that was not found out.
-	SameOn int `json:"sameOn,omitempty"`
+	OtherNodeCount int `json:"otherNodeCount,omitempty"`
 }
 
 // ConflictFact is one of them, said in a clause, with what proves it.

@@ -211,29 +211,29 @@ type Counter struct {
 	// CounterSet is the name of its set.
 	CounterSet string `json:"counterSet"`
 	Name       string `json:"name"`
-	// Total, Used and Left are quantities: "80Gi".
-	Total string `json:"total"`
-	Used  string `json:"used"`
-	Left  string `json:"left"`
-	// UsedPercent is Used of Total, rounded to a whole number.
-	UsedPercent int `json:"usedPercent"`
-	// By names the devices in use that take some of it.
-	By []string `json:"by,omitempty"`
-	// UsedIsLowerBound is true if claims that could not be seen may use more.
-	UsedIsLowerBound bool `json:"usedIsLowerBound,omitempty"`
+	// Total, Consumed and Available are quantities: "80Gi".
+	Total     string `json:"total"`
+	Consumed  string `json:"consumed"`
+	Available string `json:"available"`
+	// ConsumedPercent is Consumed of Total, rounded to a whole number.
+	ConsumedPercent int `json:"consumedPercent"`
+	// UsedBy names the devices in use that take some of it.
+	UsedBy []string `json:"usedBy,omitempty"`
+	// ConsumedIsLowerBound is true if claims that could not be read may consume more.
+	ConsumedIsLowerBound bool `json:"consumedIsLowerBound,omitempty"`
 }
 
 // Capacity is how much of a capacity is taken.
 type Capacity struct {
 	Name string `json:"name"`
-	// Total, Used and Left are quantities: "80Gi".
-	Total string `json:"total"`
-	Used  string `json:"used"`
-	Left  string `json:"left"`
-	// UsedPercent is Used of Total, rounded to a whole number.
-	UsedPercent int `json:"usedPercent"`
-	// UsedIsLowerBound is true if claims that could not be seen may use more.
-	UsedIsLowerBound bool `json:"usedIsLowerBound,omitempty"`
+	// Total, Consumed and Available are quantities: "80Gi".
+	Total     string `json:"total"`
+	Consumed  string `json:"consumed"`
+	Available string `json:"available"`
+	// ConsumedPercent is Consumed of Total, rounded to a whole number.
+	ConsumedPercent int `json:"consumedPercent"`
+	// ConsumedIsLowerBound is true if claims that could not be read may consume more.
+	ConsumedIsLowerBound bool `json:"consumedIsLowerBound,omitempty"`
 }
 
 // Partition is a kind of device that divides shared counters.
@@ -396,8 +396,8 @@ type Holder struct {
 	PodCount    int    `json:"podCount"`
 	ShareID     string `json:"shareID,omitempty"`
 	AdminAccess bool   `json:"adminAccess,omitempty"`
-	// Consumed is what the share takes, by capacity.
-	Consumed map[string]string `json:"consumed,omitempty"`
+	// ConsumedCapacity is what the share consumes, by capacity.
+	ConsumedCapacity map[string]string `json:"consumedCapacity,omitempty"`
 	// Status is what the driver says about the device in the claim's status.
 	Status *DeviceStatus `json:"status,omitempty"`
 }

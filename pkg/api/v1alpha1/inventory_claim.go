@@ -136,8 +136,8 @@ type ClaimDevice struct {
 	Pool    string `json:"pool"`
 	Device  string `json:"device"`
 	ShareID string `json:"shareID,omitempty"`
-	// Consumed is what the share takes, by capacity.
-	Consumed map[string]string `json:"consumed,omitempty"`
+	// ConsumedCapacity is what the share consumes, by capacity.
+	ConsumedCapacity map[string]string `json:"consumedCapacity,omitempty"`
 	// Missing is true if the newest generation of its pool does not have the
 	// device any more.
 	Missing bool `json:"missing,omitempty"`

@@ -226,7 +226,7 @@ func (f *Findings) conflict(id string, same []place) {
 	}
 	if second != "" {
 		check := node.Bad(checkConflicts, second, "device %s is in two specs, so runtimes use neither", id)
-		check.Found, check.Wanted = second, first
+		check.Found, check.Required = second, first
 		f.Checks = append(f.Checks, check)
 		return
 	}

@@ -337,7 +337,7 @@ func TestConflicts(t *testing.T) {
 		file("/etc/cdi/sub/d.yaml", "not looked at")
 	f := s.look(nil)
 	if check := found(f, node.Problem, checkConflicts); check == nil || !strings.Contains(check.Message, "example.com/nic=twice") ||
-		check.Found != "/etc/cdi/b.json" || check.Wanted != "/etc/cdi/a.yaml" {
+		check.Found != "/etc/cdi/b.json" || check.Required != "/etc/cdi/a.yaml" {
 		t.Errorf("two specs in one directory: %+v", f.Checks)
 	}
 	if _, err := f.Resolve("example.com/nic=twice"); err == nil || !strings.Contains(err.Error(), "/etc/cdi/b.json") {

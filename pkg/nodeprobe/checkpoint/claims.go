@@ -58,7 +58,7 @@ func (c *comparison) claim(file *Checkpoint, claim *Claim) {
 		check := node.Bad(checkClaims, file.Path, "%s keeps %s, which does not exist any more", keeper, claim.words())
 		if other := c.cluster.ClaimNamed(claim.Namespace, claim.Name); claim.Name != "" && other != nil {
 			check.Message = keeper + " keeps " + claim.words() + " of old, and there is another one of that name: it is not prepared before the old one is gone"
-			check.Found, check.Wanted = claim.UID, string(other.UID)
+			check.Found, check.Required = claim.UID, string(other.UID)
 		}
 		c.Checks = append(c.Checks, check)
 		return
@@ -86,7 +86,7 @@ func (c *comparison) pod(file *Checkpoint, claim *Claim, uid string) {
 		c.Checks = append(c.Checks, check)
 	case c.cluster.Node != "" && pod.Spec.NodeName != c.cluster.Node:
 		check := node.Bad(checkPods, file.Path, "the kubelet keeps %s for pod %s, which is bound to another node", claim.words(), pod.Name)
-		check.Found, check.Wanted = pod.Spec.NodeName, c.cluster.Node
+		check.Found, check.Required = pod.Spec.NodeName, c.cluster.Node
 		c.Checks = append(c.Checks, check)
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
 		c.Checks = append(c.Checks, node.Unseen(checkPods, file.Path, "the kubelet keeps %s for pod %s, which has ended: it is about to let go of it, or fails to", claim.words(), pod.Name))

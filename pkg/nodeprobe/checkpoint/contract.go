@@ -52,13 +52,13 @@ type Checkpoint struct {
 type Checksum struct {
 	// Of is the part that it is for: a version, or empty for the file.
 	Of string `json:"of,omitempty"`
-	// Found is the one in the file, Wanted what was computed.
-	Found  uint64 `json:"found"`
-	Wanted uint64 `json:"wanted"`
+	// Found is the one in the file, Expected what was computed.
+	Found    uint64 `json:"found"`
+	Expected uint64 `json:"expected"`
 }
 
 // OK reports whether a checksum is right.
-func (c Checksum) OK() bool { return c.Found == c.Wanted }
+func (c Checksum) OK() bool { return c.Found == c.Expected }
 
 // ClaimState is how far a claim was prepared. The NVIDIA driver has these names
 // (cmd/gpu-kubelet-plugin/checkpointv.go); others are shown as they are.

@@ -111,7 +111,7 @@ func checksum(of string, members []member) (*Checksum, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compute the checksum: %w", err)
 	}
-	return &Checksum{Of: of, Found: found, Wanted: wanted}, nil
+	return &Checksum{Of: of, Found: found, Expected: wanted}, nil
 }
 
 // parseDriver reads checkpoint.json into c. The checksum of the file is made

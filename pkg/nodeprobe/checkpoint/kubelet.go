@@ -66,7 +66,7 @@ func parseKubelet(data []byte, c *Checkpoint) error {
 		c.Versions = []string{file.Version}
 		return fmt.Errorf("version %q is from before Kubernetes 1.32, and %w", file.Version, errVersion)
 	}
-	c.Checksums = []Checksum{{Found: file.Checksum, Wanted: uint64(crc32.ChecksumIEEE([]byte(*file.Data)))}}
+	c.Checksums = []Checksum{{Found: file.Checksum, Expected: uint64(crc32.ChecksumIEEE([]byte(*file.Data)))}}
 	var content kubeletData
 	if err := json.Unmarshal([]byte(*file.Data), &content); err != nil {
 		return fmt.Errorf("read Data: %w", node.JSONFault(err))

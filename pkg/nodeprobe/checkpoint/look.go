@@ -197,7 +197,7 @@ func (f *Findings) verify() {
 				// Another version may be summed up in another way.
 				check = node.Unseen(checkSum, c.Path, "%s is not the one that is computed here, by a program that does not understand all of the file", what)
 			}
-			check.Found, check.Wanted = strconv.FormatUint(sum.Found, 10), strconv.FormatUint(sum.Wanted, 10)
+			check.Found, check.Required = strconv.FormatUint(sum.Found, 10), strconv.FormatUint(sum.Expected, 10)
 			f.Checks = append(f.Checks, check)
 		}
 	}
@@ -216,7 +216,7 @@ func (f *Findings) compareDrivers() {
 			f.Checks = append(f.Checks, node.Good(checkBoot, c.Path, "driver %s has started since the node was booted", c.Driver))
 		default:
 			check := node.Bad(checkBoot, c.Path, "driver %s has not started since the node was booted; what it has prepared is gone with the boot before", c.Driver)
-			check.Found, check.Wanted = c.BootID, f.BootID
+			check.Found, check.Required = c.BootID, f.BootID
 			f.Checks = append(f.Checks, check)
 		}
 		for j := range c.Claims {

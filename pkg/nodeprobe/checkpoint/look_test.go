@@ -316,7 +316,7 @@ func TestCluster(t *testing.T) {
 	if f.Node != "node-b" {
 		t.Errorf("the boot ID is that of node-b, not %q", f.Node)
 	}
-	if check := found(f, node.Problem, checkBoot, "has not started since"); check == nil || check.Wanted != f.BootID {
+	if check := found(f, node.Problem, checkBoot, "has not started since"); check == nil || check.Required != f.BootID {
 		t.Errorf("the node was booted since: %+v", f.Checks)
 	}
 	if found(f, node.Problem, checkClaims, "ml/old-0-gpu, which does not exist") == nil {

@@ -101,7 +101,7 @@ func (f *Findings) judgeVersions(p *Plugin) {
 		f.Checks = append(f.Checks, node.Check{
 			Name: checkVersions, State: node.Problem, Path: p.Registration.Path,
 			Message: fmt.Sprintf("driver %s advertises no version of the DRA service that a kubelet since 1.34 takes", p.Name),
-			Found:   strings.Join(p.Versions, ", "), Wanted: "v1.DRAPlugin or v1beta1.DRAPlugin",
+			Found:   strings.Join(p.Versions, ", "), Required: "v1.DRAPlugin or v1beta1.DRAPlugin",
 		})
 	}
 	for _, service := range p.Service.Services {
@@ -164,7 +164,7 @@ func (f *Findings) judgeAccess(host *node.Host) {
 		if s.looked(host) {
 			f.Checks = append(f.Checks, node.Check{
 				Name: checkAccess, State: node.Problem, Path: s.Path,
-				Message: "everybody on the node may connect to " + whose, Found: s.Mode, Wanted: "no w for others",
+				Message: "everybody on the node may connect to " + whose, Found: s.Mode, Required: "no w for others",
 			})
 		}
 	}

@@ -75,7 +75,7 @@ func (h *Health) judgeDevice(d *DriverHealth, device *DeviceHealth, snap *snapsh
 			continue
 		}
 		check := node.Unseen(checkPodSays, "", "pod %s/%s says that %s is %s, the driver that it is %s", pod.Namespace, pod.Pod, name, pod.Health, device.Health)
-		check.Found, check.Wanted = string(pod.Health), string(device.Health)
+		check.Found, check.Required = string(pod.Health), string(device.Health)
 		if device.UpdatedAt != nil && !snap.TakenAt.IsZero() && snap.TakenAt.After(device.UpdatedAt.Time) {
 			// The pod was read after the driver knew.
 			check.State = node.Problem

@@ -113,7 +113,7 @@ func (j *join) fromKubelet(pod *Pod) {
 	case j.cluster.Node != "" && known.Spec.NodeName != j.cluster.Node:
 		j.Checks = append(j.Checks, node.Check{
 			Name: checkPods, State: node.Problem, Message: "the kubelet has " + who + ", which the cluster has bound to another node",
-			Found: known.Spec.NodeName, Wanted: j.cluster.Node,
+			Found: known.Spec.NodeName, Required: j.cluster.Node,
 		})
 		return
 	}

@@ -42,9 +42,9 @@ type Check struct {
 	Message string `json:"message"`
 	// Path is the file, socket or directory, as the node names it.
 	Path string `json:"path,omitempty"`
-	// Found and Wanted are the evidence, if it is a value.
-	Found  string `json:"found,omitempty"`
-	Wanted string `json:"wanted,omitempty"`
+	// Found and Required are the evidence, if it is a value.
+	Found    string `json:"found,omitempty"`
+	Required string `json:"required,omitempty"`
 }
 
 // Good is a check of something that is in order.

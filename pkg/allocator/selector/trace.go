@@ -21,26 +21,26 @@ type Outcome string
 
 // What can become of a part.
 const (
-	// NotReached is a part that did not matter any more.
-	NotReached Outcome = "NotReached"
-	True       Outcome = "True"
-	False      Outcome = "False"
-	Fails      Outcome = "Fails"
+	// NotEvaluated is a part that did not matter any more.
+	NotEvaluated Outcome = "NotEvaluated"
+	True         Outcome = "True"
+	False        Outcome = "False"
+	Failed       Outcome = "Error"
 )
 
 // isLoop recognizes all(), exists() and the like.
 func isLoop(e ast.Expr) bool { return e.Kind() == ast.ComprehensionKind }
 
-// Sighting is how a conjunct, or a part of one, went for one device.
-type Sighting struct {
+// Trace is how a conjunct, or a part of one, went for one device.
+type Trace struct {
 	Outcome Outcome
 	// Values are those that it read.
 	Values   []string
-	Operands []Sighting
+	Operands []Trace
 }
 
 // Found lists the values that were read, also by the operands that were reached.
-func (s *Sighting) Found() []string {
+func (s *Trace) Found() []string {
 	if len(s.Operands) == 0 {
 		return s.Values
 	}
@@ -57,13 +57,13 @@ func (s *Sighting) Found() []string {
 
 // needs lists what a part that fails cannot do without: the needs of the operands
 // that fail, too, down to single ones.
-func (s *Sighting) needs(p *Part) []Reading {
+func (s *Trace) needs(p *Part) []Reading {
 	if len(s.Operands) == 0 {
 		return p.needs
 	}
 	var needed []Reading
 	for i := range s.Operands {
-		if s.Operands[i].Outcome == Fails {
+		if s.Operands[i].Outcome == Failed {
 			needed = append(needed, s.Operands[i].needs(&p.Operands[i])...)
 		}
 	}
@@ -72,7 +72,7 @@ func (s *Sighting) needs(p *Part) []Reading {
 
 // watch evaluates an expression once more and tells how its conjuncts went. It
 // is nil if that does not explain the result.
-func (r *Result) watch(ctx context.Context) []Sighting {
+func (r *Result) watch(ctx context.Context) []Trace {
 	var endless *UnendingError
 	if r.sel.tracked.Program == nil || errors.As(r.Err, &endless) {
 		return nil
@@ -82,7 +82,7 @@ func (r *Result) watch(ctx context.Context) []Sighting {
 		return nil
 	}
 	w := &watcher{state: details.State(), driver: r.driver, device: r.device}
-	seen := make([]Sighting, len(r.sel.Conjuncts))
+	seen := make([]Trace, len(r.sel.Conjuncts))
 	outcomes := make([]Outcome, len(r.sel.Conjuncts))
 	for i := range r.sel.Conjuncts {
 		seen[i] = w.look(&r.sel.Conjuncts[i])
@@ -98,7 +98,7 @@ func (r *Result) watch(ctx context.Context) []Sighting {
 func (r *Result) Outcome() Outcome {
 	switch {
 	case r.Err != nil:
-		return Fails
+		return Failed
 	case r.Matches:
 		return True
 	default:
@@ -113,9 +113,9 @@ type watcher struct {
 	device *resourceapi.Device
 }
 
-func (w *watcher) look(p *Part) Sighting {
-	s := Sighting{Outcome: w.outcome(p.expr)}
-	if s.Outcome == NotReached {
+func (w *watcher) look(p *Part) Trace {
+	s := Trace{Outcome: w.outcome(p.expr)}
+	if s.Outcome == NotEvaluated {
 		return Unreached(p)
 	}
 	if len(p.Operands) == 0 {
@@ -139,8 +139,8 @@ func (w *watcher) look(p *Part) Sighting {
 }
 
 // Unreached is how a part went that did not matter any more.
-func Unreached(p *Part) Sighting {
-	s := Sighting{Outcome: NotReached}
+func Unreached(p *Part) Trace {
+	s := Trace{Outcome: NotEvaluated}
 	for i := range p.Operands {
 		s.Operands = append(s.Operands, Unreached(&p.Operands[i]))
 	}
@@ -150,7 +150,7 @@ func Unreached(p *Part) Sighting {
 func (w *watcher) outcome(e ast.Expr) Outcome {
 	value, known := w.state.Value(e.ID())
 	if !known {
-		return NotReached
+		return NotEvaluated
 	}
 	switch value {
 	case types.True:
@@ -158,7 +158,7 @@ func (w *watcher) outcome(e ast.Expr) Outcome {
 	case types.False:
 		return False
 	default:
-		return Fails
+		return Failed
 	}
 }
 
@@ -229,10 +229,10 @@ func conjunction(operands []Outcome) Outcome {
 	switch {
 	case slices.Contains(operands, False):
 		return False
-	case slices.Contains(operands, Fails):
-		return Fails
-	case slices.Contains(operands, NotReached):
-		return NotReached
+	case slices.Contains(operands, Failed):
+		return Failed
+	case slices.Contains(operands, NotEvaluated):
+		return NotEvaluated
 	default:
 		return True
 	}
@@ -269,7 +269,7 @@ func negation(o Outcome) Outcome {
 		return False
 	case False:
 		return True
-	case Fails, NotReached:
+	case Failed, NotEvaluated:
 	}
 	return o
 }
