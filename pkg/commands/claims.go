@@ -13,6 +13,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -80,7 +82,7 @@ A NAME can be a pattern like 'train-*'.`,
     jsonpath='{range .items[?(@.flags)]}{.name} {.flags[*].message}{"\n"}{end}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// A line that is too long is a matter of terminals alone.
-			_, isTerminal := terminal(streams.Out)
+			_, isTerminal := cli.Terminal(streams.Out)
 			inFull := !isTerminal || *flags.print.OutputFormat == "wide"
 			options, err := newListOptions(flags.listFlags, cmd, args, listing[*api.Claim]{
 				kind: claimKind(), asks: []string{snapshot.ResourceClaims},
@@ -93,7 +95,7 @@ A NAME can be a pattern like 'train-*'.`,
 					return render.Claims(claims, flags.allNamespaces || severalNamespaces(claims))
 				},
 				details: func(_ context.Context, w io.Writer, claims []*api.Claim, _ *listed) error {
-					return render.ClaimDetails(w, claims, render.Options{Width: outputWidth(w)})
+					return render.ClaimDetails(w, claims, render.Options{Width: cli.OutputWidth(w)})
 				},
 				total: func(claims []*api.Claim, _ *listed) string { return render.ClaimTotal(inventory.TotalOfClaims(claims)) },
 			}, streams)
@@ -113,7 +115,7 @@ A NAME can be a pattern like 'train-*'.`,
 	cmd.Flags().BoolVar(&flags.pending, "pending", false, "Only claims without devices, with the reason.")
 	cmd.Flags().StringVar(&flags.class, "class", "", "Only claims that ask for the DeviceClass `CLASS`.")
 	flags.addTo(cmd, true)
-	cmd.ValidArgsFunction = complete(flags.reading, proposeNames("claim"))
+	cmd.ValidArgsFunction = names.Complete(flags.reading, names.Propose("claim"))
 	flags.complete(cmd)
 	return cmd
 }
@@ -122,14 +124,14 @@ A NAME can be a pattern like 'train-*'.`,
 // if it is asked for.
 func (f *claimsFlags) items(ctx context.Context, from *listed) ([]*api.Claim, error) {
 	claims := from.inventory.Claims()
-	stages := lifecycle.NewStages(from.alloc, from.snap)
+	stages := lifecycle.NewStages(from.alloc, from.Snap)
 	for i := range claims {
 		c := &claims[i]
-		c.Stage = string(stages.OfClaim(from.snap.Claims[i]))
-		if !f.pending || c.State != api.ClaimStatePending || !f.allNamespaces && from.namespace != "" && c.Namespace != from.namespace {
+		c.Stage = string(stages.OfClaim(from.Snap.Claims[i]))
+		if !f.pending || c.State != api.ClaimStatePending || !f.allNamespaces && from.Namespace != "" && c.Namespace != from.Namespace {
 			continue
 		}
-		answer, err := explain.ExplainWith(ctx, from.alloc, from.snap, explain.Options{Kind: api.KindClaim, Namespace: c.Namespace, Name: c.Name})
+		answer, err := explain.ExplainWith(ctx, from.alloc, from.Snap, explain.Options{Kind: api.KindClaim, Namespace: c.Namespace, Name: c.Name})
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -72,7 +74,7 @@ A NAME can be a pattern like 'gpu.*'.`,
 		},
 	}
 	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = complete(flags.reading, proposeNames("class"))
+	cmd.ValidArgsFunction = names.Complete(flags.reading, names.Propose("class"))
 	flags.complete(cmd)
 	return cmd
 }
@@ -84,14 +86,14 @@ func classDetails(ctx context.Context, w io.Writer, classes []*api.Class, from *
 	for _, class := range classes {
 		resources = append(resources, class.ExtendedResources...)
 	}
-	if len(classes) == len(from.snap.Classes) {
+	if len(classes) == len(from.Snap.Classes) {
 		others, err := from.inventory.PluginResources(ctx)
 		if err != nil {
 			return err
 		}
 		resources = append(resources, others...)
 	}
-	return render.ExtendedResources(w, resources, render.Options{Width: outputWidth(w)})
+	return render.ExtendedResources(w, resources, render.Options{Width: cli.OutputWidth(w)})
 }
 
 func classKind() kind[*api.Class] {

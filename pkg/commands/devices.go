@@ -19,6 +19,8 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -126,7 +128,7 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 	f.StringVar(&flags.where, "where", "", "Only devices for which this `CEL` expression is true, as in the selector of a request.")
 	f.StringSliceVar(&flags.columns, "columns", nil, "Show these `ATTRIBUTES` or capacities, too, each in a column of its own.")
 	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = complete(flags.reading, proposeDevices)
+	cmd.ValidArgsFunction = names.Complete(flags.reading, names.ProposeDevices)
 	flags.complete(cmd)
 	return cmd
 }
@@ -169,7 +171,7 @@ func stillTaken(have *inventory.Inventory, what string) []string {
 // unknown notes what the flags name that there is not, and what --node leaves
 // out of what the node can reach.
 func (f *devicesFlags) unknown(from *listed, devices []api.Device) error {
-	from.notes = append(from.notes, noSuchDevices(from.snap, from.alloc, f.driver, f.pool, "")...)
+	from.notes = append(from.notes, noSuchDevices(from.Snap, from.alloc, f.driver, f.pool, "")...)
 	for _, name := range f.columns {
 		if !slices.ContainsFunc(devices, func(d api.Device) bool { return render.Attribute(&d, name) != "" }) {
 			from.notes = append(from.notes, fmt.Sprintf("no device has an attribute or a capacity %s", name))
@@ -178,7 +180,7 @@ func (f *devicesFlags) unknown(from *listed, devices []api.Device) error {
 	if f.node == "" {
 		return nil
 	}
-	if from.snap.Gap(snapshot.ResourceNodes) == nil && !slices.Contains(from.inventory.NodeNames(), f.node) {
+	if from.Snap.Gap(snapshot.ResourceNodes) == nil && !slices.Contains(from.inventory.NodeNames(), f.node) {
 		from.notes = append(from.notes, "node "+f.node+" does not exist")
 	}
 	count, err := from.inventory.Reached(f.node)
@@ -214,18 +216,18 @@ func noSuchDevices(snap *snapshot.Snapshot, alloc *allocator.Allocator, driver, 
 func (f *devicesFlags) choose(ctx context.Context, from *listed) error {
 	var selectors []resourceapi.DeviceSelector
 	if f.class != "" {
-		class := from.snap.Class(f.class)
+		class := from.Snap.Class(f.class)
 		if class == nil {
-			if gap := from.snap.Gap(snapshot.ResourceClasses); gap != nil {
-				return &unreadError{doing: "read --class " + f.class, gaps: []snapshot.Gap{*gap}, live: from.clients != nil}
+			if gap := from.Snap.Gap(snapshot.ResourceClasses); gap != nil {
+				return &cli.UnreadError{Doing: "read --class " + f.class, Gaps: []snapshot.Gap{*gap}, Live: from.Clients != nil}
 			}
-			return usagef("List what there is: kubectl dra classes", "read --class: DeviceClass %s not found in %s", f.class, from.snap.Source)
+			return cli.Usagef("List what there is: kubectl dra classes", "read --class: DeviceClass %s not found in %s", f.class, from.Snap.Source)
 		}
 		selectors = append(selectors, class.Spec.Selectors...)
 	}
 	if f.where != "" {
 		if err := from.alloc.Selectors().Compile(f.where).Err; err != nil {
-			return usagef("It is a CEL expression over device.driver, device.attributes and device.capacity.", "compile --where: %w", err)
+			return cli.Usagef("It is a CEL expression over device.driver, device.attributes and device.capacity.", "compile --where: %w", err)
 		}
 		selectors = append(selectors, resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: f.where}})
 	}

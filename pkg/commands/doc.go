@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package commands is the command line: one file for each verb, in which flags
-// become options and options run.
+// become options and options run. The verbs of node-probe have a package below it,
+// and so have what all verbs share (cli) and how users name things (names).
 //
 // It has no logic of its own about devices. It finds out what was asked for,
 // gets a snapshot, calls the package that knows the answer, prints what that

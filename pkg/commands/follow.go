@@ -20,6 +20,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -37,12 +38,12 @@ const (
 // Lost connections are told once, and again when they are back; one that stays
 // lost is an error.
 func (o *listOptions[T]) follow(ctx context.Context) error {
-	clients, err := snapshot.NewClients(o.reader.config)
+	clients, err := snapshot.NewClients(o.reader.Config)
 	if err != nil {
-		return usagef("Check --kubeconfig, --context and the other flags.", "%w", err)
+		return cli.Usagef("Check --kubeconfig, --context and the other flags.", "%w", err)
 	}
 	watcher, err := snapshot.Watch(ctx, clients, snapshot.CollectOptions{
-		Options: o.reader.options, Namespace: clients.Namespace, AllNamespaces: o.allNamespaces, Only: o.reads,
+		Options: o.reader.Options, Namespace: clients.Namespace, AllNamespaces: o.allNamespaces, Only: o.reads,
 	})
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func (f *follower[T]) look(ctx context.Context, watcher *snapshot.Watcher, names
 	if err != nil {
 		return fmt.Errorf("set up the allocator: %w", err)
 	}
-	from := &listed{source: &source{snap: snap, namespace: namespace}, alloc: alloc, inventory: inventory.New(alloc, snap)}
+	from := &listed{Source: &cli.Source{Snap: snap, Namespace: namespace}, alloc: alloc, inventory: inventory.New(alloc, snap)}
 	all, err := f.items(ctx, from)
 	if err != nil {
 		return err
@@ -162,7 +163,7 @@ func (f *follower[T]) beside(items []T, from *listed) error {
 			continue
 		}
 		f.told[note] = true
-		if err := printNotes(f.streams, note); err != nil {
+		if err := cli.PrintNotes(f.streams, note); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
 // TestRunUntil ends a command that takes no notice of its context, and waits for
@@ -20,7 +22,7 @@ func TestRunUntil(t *testing.T) {
 	t.Cleanup(func() { close(forever) })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := runUntil(ctx, time.Millisecond, func() error { <-forever; return nil }); !errors.Is(err, context.Canceled) || exitCode(err) != exitFailure {
+	if err := runUntil(ctx, time.Millisecond, func() error { <-forever; return nil }); !errors.Is(err, context.Canceled) || cli.ExitCode(err) != cli.ExitFailure {
 		t.Errorf("stuck: %v", err)
 	}
 	undone := errors.New("undone")

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -20,11 +21,11 @@ func loadKustomization(ctx context.Context, dir string, options snapshot.Options
 	build.Reorder = krusty.ReorderOptionLegacy
 	objects, err := krusty.MakeKustomizer(build).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
-		return nil, usagef("-k takes a directory with a kustomization.yaml, as kubectl apply -k.", "build kustomization %s: %w", dir, err)
+		return nil, cli.Usagef("-k takes a directory with a kustomization.yaml, as kubectl apply -k.", "build kustomization %s: %w", dir, err)
 	}
 	text, err := objects.AsYaml()
 	if err != nil {
-		return nil, usagef("", "write kustomization %s: %w", dir, err)
+		return nil, cli.Usagef("", "write kustomization %s: %w", dir, err)
 	}
 	options.Stdin, options.StdinName = bytes.NewReader(text), "kustomization "+dir
 	return snapshot.LoadObjects(ctx, []string{"-"}, options)

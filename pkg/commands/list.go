@@ -23,6 +23,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -58,7 +59,7 @@ type listing[T runtime.Object] struct {
 
 // listed is what a listing is made from.
 type listed struct {
-	*source
+	*cli.Source
 	alloc     *allocator.Allocator
 	inventory *inventory.Inventory
 	// notes are told beside the items, a line each, if people read them.
@@ -74,7 +75,7 @@ type listOptions[T runtime.Object] struct {
 	listing[T]
 	// verb is the command that lists the items.
 	verb          string
-	reader        *reader
+	reader        *cli.Reader
 	patterns      []string
 	labels        labels.Selector
 	fields        fields.Selector
@@ -98,19 +99,19 @@ func newListOptions[T runtime.Object](f *listFlags, cmd *cobra.Command, args []s
 	}
 	for _, pattern := range args {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return nil, usagef("A pattern has * and ? and [a-z], like a file name in a shell.", "read %q: %w", pattern, err)
+			return nil, cli.Usagef("A pattern has * and ? and [a-z], like a file name in a shell.", "read %q: %w", pattern, err)
 		}
 	}
 	var err error
 	if o.labels, err = labels.Parse(f.labels); err != nil {
-		return nil, usagef("Write it as for kubectl get: -l app=train,tier!=test.", "read --selector: %w", err)
+		return nil, cli.Usagef("Write it as for kubectl get: -l app=train,tier!=test.", "read --selector: %w", err)
 	}
 	if o.fields, err = fields.ParseSelector(f.fields); err != nil {
-		return nil, usagef("Write it as for kubectl get: --field-selector driver=gpu.example.com.", "read --field-selector: %w", err)
+		return nil, cli.Usagef("Write it as for kubectl get: --field-selector driver=gpu.example.com.", "read --field-selector: %w", err)
 	}
 	for _, r := range o.fields.Requirements() {
 		if !slices.Contains(f.fieldNames, r.Field) {
-			return nil, usagef("There are "+strings.Join(f.fieldNames, ", ")+".", "read --field-selector: %s have no field %q", o.plural, r.Field)
+			return nil, cli.Usagef("There are "+strings.Join(f.fieldNames, ", ")+".", "read --field-selector: %s have no field %q", o.plural, r.Field)
 		}
 	}
 	if o.fields, err = o.fields.Transform(o.knownValue); err != nil {
@@ -118,7 +119,7 @@ func newListOptions[T runtime.Object](f *listFlags, cmd *cobra.Command, args []s
 	}
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		// Those that are of a group, or that every list has, choose nothing.
-		if groupOf(flag) != "" || slices.Contains([]string{"selector", "field-selector", "all-namespaces", "watch"}, flag.Name) {
+		if cli.GroupOf(flag) != "" || slices.Contains([]string{"selector", "field-selector", "all-namespaces", "watch"}, flag.Name) {
 			return
 		}
 		condition := "--" + flag.Name
@@ -127,20 +128,20 @@ func newListOptions[T runtime.Object](f *listFlags, cmd *cobra.Command, args []s
 		}
 		o.conditions = append(o.conditions, condition)
 	})
-	if o.reader, err = f.reading.toReader(cmd, streams); err != nil {
+	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
 		return nil, err
 	}
 	if o.watchEvents && !o.watch {
-		return nil, usagef("Add --watch, or leave it out.", "--output-watch-events: nothing is watched")
+		return nil, cli.Usagef("Add --watch, or leave it out.", "--output-watch-events: nothing is watched")
 	}
-	if o.watch && !o.reader.live() {
-		return nil, usagef("Leave one of them out.", "--watch and --snapshot: nothing changes in a file")
+	if o.watch && !o.reader.Live() {
+		return nil, cli.Usagef("Leave one of them out.", "--watch and --snapshot: nothing changes in a file")
 	}
-	if o.printer, err = toPrinter(f.print); err != nil {
+	if o.printer, err = cli.NewPrinter(f.print); err != nil {
 		if genericclioptions.IsNoCompatiblePrinterError(err) {
-			return nil, usagef("Allowed are "+strings.Join(f.print.AllowedFormats(), ", ")+".", "unknown output format %q", o.output)
+			return nil, cli.Usagef("Allowed are "+strings.Join(f.print.AllowedFormats(), ", ")+".", "unknown output format %q", o.output)
 		}
-		return nil, usagef("", "read the output format: %w", err)
+		return nil, cli.Usagef("", "read the output format: %w", err)
 	}
 	return o, nil
 }
@@ -158,7 +159,7 @@ func (o *listOptions[T]) knownValue(field, value string) (sameField, known strin
 		}
 	}
 	named := slices.DeleteFunc(slices.Clone(values), func(value string) bool { return value == "" })
-	return "", "", usagef("There are "+strings.Join(named, ", ")+".", "read --field-selector: %s is never %q", field, value)
+	return "", "", cli.Usagef("There are "+strings.Join(named, ", ")+".", "read --field-selector: %s is never %q", field, value)
 }
 
 // forPeople reports whether a table is wanted.
@@ -176,7 +177,7 @@ func (o *listOptions[T]) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	items, err := o.choose(all, from.namespace)
+	items, err := o.choose(all, from.Namespace)
 	if err != nil {
 		return err
 	}
@@ -194,39 +195,39 @@ func (o *listOptions[T]) run(ctx context.Context) error {
 		return err
 	}
 	if unread != nil {
-		unread.partial = true
+		unread.Partial = true
 		return unread
 	}
 	if missing != nil || from.unending == "" {
 		return missing
 	}
-	return &unendingError{doing: "list " + o.plural, reason: from.unending}
+	return &cli.UnendingError{Doing: "list " + o.plural, Reason: from.unending}
 }
 
 // unreadIn is the error about what is missing of what was asked for, nil if
 // nothing is.
-func (o *listOptions[T]) unreadIn(from *listed) *unreadError {
+func (o *listOptions[T]) unreadIn(from *listed) *cli.UnreadError {
 	namespace := ""
 	if o.namespace != nil && !o.allNamespaces {
-		namespace = from.namespace
+		namespace = from.Namespace
 	}
-	gaps := gapsIn(from.snap, o.asks, namespace, o.asksEverywhere || o.allNamespaces)
+	gaps := cli.GapsIn(from.Snap, o.asks, namespace, o.asksEverywhere || o.allNamespaces)
 	if len(gaps) == 0 {
 		return nil
 	}
-	return &unreadError{doing: "list " + o.plural, gaps: gaps, namespace: namespace, live: o.reader.live()}
+	return &cli.UnreadError{Doing: "list " + o.plural, Gaps: gaps, Namespace: namespace, Live: o.reader.Live()}
 }
 
 func (o *listOptions[T]) read(ctx context.Context) (*listed, error) {
-	from, err := o.reader.read(ctx, scope{allNamespaces: o.allNamespaces, only: o.reads, unread: o.unused})
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: o.allNamespaces, Only: o.reads, Unused: o.unused})
 	if err != nil {
 		return nil, err
 	}
-	alloc, err := allocator.New(ctx, from.snap)
+	alloc, err := allocator.New(ctx, from.Snap)
 	if err != nil {
 		return nil, fmt.Errorf("set up the allocator: %w", err)
 	}
-	return &listed{source: from, alloc: alloc, inventory: inventory.New(alloc, from.snap)}, nil
+	return &listed{Source: from, alloc: alloc, inventory: inventory.New(alloc, from.Snap)}, nil
 }
 
 // choose takes the items that are wanted, in the wanted order. An empty
@@ -264,7 +265,7 @@ func (o *listOptions[T]) missing(all []T, from *listed) error {
 		for _, item := range all {
 			switch {
 			case !slices.Contains(o.names(item), name):
-			case o.visible(item, from.namespace):
+			case o.visible(item, from.Namespace):
 				found = true
 			default:
 				elsewhere = append(elsewhere, o.namespaceOf(item))
@@ -277,17 +278,17 @@ func (o *listOptions[T]) missing(all []T, from *listed) error {
 	if len(lacking) == 0 {
 		return nil
 	}
-	where := from.snap.Source
-	if len(from.snap.Gaps) > 0 {
+	where := from.Snap.Source
+	if len(from.Snap.Gaps) > 0 {
 		where = "what can be read of " + where
 	}
-	if o.namespace != nil && !o.allNamespaces && from.namespace != "" {
-		where = "namespace " + from.namespace + " of " + where
+	if o.namespace != nil && !o.allNamespaces && from.Namespace != "" {
+		where = "namespace " + from.Namespace + " of " + where
 	}
 	out := "List what there is: kubectl dra " + o.verb
 	if len(elsewhere) > 0 {
 		slices.Sort(elsewhere)
 		out = "There is one in namespace " + strings.Join(slices.Compact(elsewhere), ", ") + ": choose it with -n."
 	}
-	return usagef(out, "find %s %s: not found in %s", strings.ToLower(o.name), strings.Join(lacking, ", "), where)
+	return cli.Usagef(out, "find %s %s: not found in %s", strings.ToLower(o.name), strings.Join(lacking, ", "), where)
 }

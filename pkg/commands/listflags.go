@@ -12,11 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/kubectl/pkg/cmd/get"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 )
 
 // listFlags are the flags of every verb that lists something.
 type listFlags struct {
-	reading *readingFlags
+	reading *cli.ReadingFlags
 	// fieldNames are those of a field selector, labelsOf whose labels -l is about.
 	fieldNames    []string
 	labelsOf      string
@@ -32,7 +35,7 @@ type listFlags struct {
 // newListFlags makes the flags for a kind of items.
 func newListFlags[T runtime.Object](config *genericclioptions.ConfigFlags, items kind[T]) *listFlags {
 	return &listFlags{
-		reading: newReadingFlags(config), print: get.NewGetPrintFlags(),
+		reading: cli.NewReadingFlags(config), print: get.NewGetPrintFlags(),
 		fieldNames: items.fieldNames(), labelsOf: items.labelsOf,
 	}
 }
@@ -45,7 +48,7 @@ func (f *listFlags) addTo(cmd *cobra.Command, namespaced bool) {
 		flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "List those of all namespaces.")
 	}
 	flags.BoolVarP(&f.watch, "watch", "w", false, "After listing, print whatever changes, until Ctrl-C. The column EVENT says what happened: ADDED, MODIFIED or DELETED.")
-	group(flags, groupOutput, func(flags *pflag.FlagSet) {
+	cli.AddFlags(flags, cli.GroupOutput, func(flags *pflag.FlagSet) {
 		printing := &cobra.Command{}
 		f.print.AddFlags(printing)
 		for _, name := range []string{"output", "no-headers", "template", "allow-missing-template-keys"} {
@@ -56,7 +59,7 @@ func (f *listFlags) addTo(cmd *cobra.Command, namespaced bool) {
 			"With --watch and an output for programs, print watch events, each with the type and the object, in place of the objects. Tables always have the type.")
 		flags.StringVar(&f.sortBy, "sort-by", "", "Sort by this `FIELD` of the JSON output, a JSONPath expression such as .ageSeconds.")
 	})
-	f.reading.addTo(cmd)
+	f.reading.AddTo(cmd)
 }
 
 // inWide leads to -o wide, which says why or how something is; it is empty
@@ -70,12 +73,12 @@ func (f *listFlags) inWide(says string) string {
 
 // complete completes the values of the flags.
 func (f *listFlags) complete(cmd *cobra.Command) {
-	completeFlags(f.reading, cmd)
+	names.CompleteFlags(f.reading, cmd)
 	fieldNames := make([]string, 0, len(f.fieldNames))
 	for _, name := range f.fieldNames {
 		fieldNames = append(fieldNames, name+"=")
 	}
 	// They only fail if somebody registered one before.
-	_ = cmd.RegisterFlagCompletionFunc("field-selector", listOfFixed(fieldNames...))
-	_ = cmd.RegisterFlagCompletionFunc("output", fixed(f.print.AllowedFormats()...))
+	_ = cmd.RegisterFlagCompletionFunc("field-selector", cli.ListOfFixed(fieldNames...))
+	_ = cmd.RegisterFlagCompletionFunc("output", cli.Fixed(f.print.AllowedFormats()...))
 }

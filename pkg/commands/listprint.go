@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
@@ -26,15 +27,15 @@ func (o *listOptions[T]) print(ctx context.Context, items []T, from *listed, exp
 			return fmt.Errorf("print %s: %w", o.plural, err)
 		}
 	}
-	return printNotes(o.streams, o.notes(items, from, o.unreadIn(from))...)
+	return cli.PrintNotes(o.streams, o.notes(items, from, o.unreadIn(from))...)
 }
 
 // notes are what the items do not tell: what could not be read and, unless it is
 // marked in JSON and YAML, what is not certain for that. What an error tells is
 // left out.
-func (o *listOptions[T]) notes(items []T, from *listed, told *unreadError) []string {
+func (o *listOptions[T]) notes(items []T, from *listed, told *cli.UnreadError) []string {
 	bounded := o.output != "json" && o.output != "yaml" && o.anyUncertain(items)
-	notes := append(from.snap.PreviewAssumptions(), gapNotes(from.snap, told)...)
+	notes := append(from.Snap.PreviewAssumptions(), cli.GapNotes(from.Snap, told)...)
 	if bounded {
 		notes = append(notes, from.inventory.Unseen()...)
 	}
@@ -54,7 +55,7 @@ func (o *listOptions[T]) printItems(ctx context.Context, items []T, from *listed
 		}
 		return nil
 	case !o.forPeople():
-		return o.printer.PrintObj(newList(o.name, items), o.streams.Out)
+		return o.printer.PrintObj(cli.NewList(o.name, items), o.streams.Out)
 	case len(items) == 0:
 		return nil
 	}
@@ -108,10 +109,10 @@ func (o *listOptions[T]) nothing(from *listed) string {
 	if len(conditions) > 0 {
 		text += " with " + strings.Join(conditions, " and ")
 	}
-	if o.namespace != nil && !o.allNamespaces && from.namespace != "" {
-		text += " in namespace " + from.namespace
+	if o.namespace != nil && !o.allNamespaces && from.Namespace != "" {
+		text += " in namespace " + from.Namespace
 	}
-	text += " found in " + from.snap.Source
+	text += " found in " + from.Snap.Source
 	if len(o.conditions) > 0 {
 		text += " (" + strings.Join(o.conditions, " ") + ")"
 	}

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -80,10 +82,10 @@ func targetsOf(objects *snapshot.Snapshot, uses func(*corev1.Pod) bool) (targets
 			Spec:       workload.Template.Spec,
 		})
 	}
-	for _, c := range candidates(objects) {
-		key := fmt.Sprintf("%s/%s/%s", c.kind.Kind, c.object.GetNamespace(), c.object.GetName())
-		if (c.kind.Kind == api.KindClaim || c.kind.Kind == api.KindTemplate) && !used[key] {
-			targets = append(targets, explain.Options{Kind: c.kind.Kind, Namespace: c.object.GetNamespace(), Name: c.object.GetName()})
+	for _, c := range names.Candidates(objects) {
+		key := fmt.Sprintf("%s/%s/%s", c.Kind.Kind, c.Object.GetNamespace(), c.Object.GetName())
+		if (c.Kind.Kind == api.KindClaim || c.Kind.Kind == api.KindTemplate) && !used[key] {
+			targets = append(targets, explain.Options{Kind: c.Kind.Kind, Namespace: c.Object.GetNamespace(), Name: c.Object.GetName()})
 		}
 	}
 	passed = append(passed, objects.SkippedNames...)
@@ -94,7 +96,7 @@ func targetsOf(objects *snapshot.Snapshot, uses func(*corev1.Pod) bool) (targets
 	if len(passed) > 0 {
 		there += ", only " + list(passed)
 	}
-	return nil, passed, usagef("It takes a claim, a template, or a pod or something with a pod template that uses claims; or name a target.",
+	return nil, passed, cli.Usagef("It takes a claim, a template, or a pod or something with a pod template that uses claims; or name a target.",
 		"find a target in the files: %s", there)
 }
 
@@ -107,7 +109,7 @@ func hasObject(objects *snapshot.Snapshot, object string) bool {
 		}
 		return object == kind+"/"+o.GetNamespace()+"/"+o.GetName()
 	}
-	return slices.ContainsFunc(candidates(objects), func(c candidate) bool { return is(c.kind.Kind, c.object) }) ||
+	return slices.ContainsFunc(names.Candidates(objects), func(c names.Candidate) bool { return is(c.Kind.Kind, c.Object) }) ||
 		slices.ContainsFunc(objects.Classes, func(c *resourceapi.DeviceClass) bool { return is("DeviceClass", c) }) ||
 		slices.ContainsFunc(objects.Slices, func(s *resourceapi.ResourceSlice) bool { return is("ResourceSlice", s) }) ||
 		slices.ContainsFunc(objects.TaintRules, func(r *resourceapi.DeviceTaintRule) bool { return is("DeviceTaintRule", r) }) ||

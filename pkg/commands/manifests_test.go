@@ -9,10 +9,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
+
+func named(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name}
+}
+
+func workload(apiVersion, kind, namespace, name string) *snapshot.Workload {
+	return &snapshot.Workload{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}, ObjectMeta: named(namespace, name)}
+}
 
 func TestTargetsOf(t *testing.T) {
 	pod := func(name string, claims ...corev1.PodResourceClaim) *corev1.Pod {
@@ -64,7 +75,7 @@ func TestTargetsOf(t *testing.T) {
 	}
 	only := &snapshot.Snapshot{Pods: []*corev1.Pod{pod("bare")}, SkippedNames: []string{"Service web"}}
 	_, _, err := targetsOf(only, uses)
-	if want := "find a target in the files: there is none, only Pod bare (uses no devices), Service web"; exitCode(err) != exitUsage || err.Error() != want {
+	if want := "find a target in the files: there is none, only Pod bare (uses no devices), Service web"; cli.ExitCode(err) != cli.ExitUsage || err.Error() != want {
 		t.Errorf("nothing to explain: error %v, want %s", err, want)
 	}
 }
@@ -77,17 +88,17 @@ func TestInNamespaceLeavesItsInputAlone(t *testing.T) {
 		Workloads: []*snapshot.Workload{workload("apps/v1", "Deployment", "", "d")},
 	}
 	placed := inNamespace(objects, "ml")
-	for _, c := range candidates(placed) {
-		if want := "ml"; c.object.GetNamespace() != want && c.object.GetNamespace() != "web" {
-			t.Errorf("%s %s is in namespace %q, want %q", c.kind.Kind, c.object.GetName(), c.object.GetNamespace(), want)
+	for _, c := range names.Candidates(placed) {
+		if want := "ml"; c.Object.GetNamespace() != want && c.Object.GetNamespace() != "web" {
+			t.Errorf("%s %s is in namespace %q, want %q", c.Kind.Kind, c.Object.GetName(), c.Object.GetNamespace(), want)
 		}
 	}
 	if got := placed.Claims[1].Namespace; got != "web" {
 		t.Errorf("a claim was moved to namespace %q", got)
 	}
-	for _, c := range candidates(objects) {
-		if got := c.object.GetNamespace(); got != "" && got != "web" {
-			t.Errorf("the input was changed: %s %s is in namespace %q", c.kind.Kind, c.object.GetName(), got)
+	for _, c := range names.Candidates(objects) {
+		if got := c.Object.GetNamespace(); got != "" && got != "web" {
+			t.Errorf("the input was changed: %s %s is in namespace %q", c.Kind.Kind, c.Object.GetName(), got)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
 // nearMiss narrows a question down to one node or one device.
@@ -28,11 +30,11 @@ func (n *nearMiss) validate(cmd *cobra.Command, hasTarget bool) error {
 		value := cmd.Flags().Lookup(name).Value.String()
 		switch {
 		case !hasTarget:
-			return usagef(helpHint(cmd), "--%s needs a target or -f", name)
+			return cli.Usagef(cli.HelpHint(cmd), "--%s needs a target or -f", name)
 		case value == "":
-			return usagef(helpHint(cmd), "--%s is empty", name)
+			return cli.Usagef(cli.HelpHint(cmd), "--%s is empty", name)
 		case name == "device" && slices.Contains(strings.Split(value, "/"), ""):
-			return usagef("Write DRIVER/POOL/DEVICE, for example gpu.example.com/node-1/gpu-0.", "parse --device %q: a part of the name is empty", value)
+			return cli.Usagef("Write DRIVER/POOL/DEVICE, for example gpu.example.com/node-1/gpu-0.", "parse --device %q: a part of the name is empty", value)
 		}
 	}
 	return nil

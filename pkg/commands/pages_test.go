@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
 var update = flag.Bool("update", false, "write docs/cli instead of comparing with it")
@@ -104,10 +106,10 @@ func page(cmd *cobra.Command) string {
 	if cmd.HasExample() {
 		fmt.Fprintf(&b, "\n## Examples\n\n```sh\n%s\n```\n", outdent(cmd.Example))
 	}
-	for _, name := range []string{"", groupNode, groupRemote, groupOutput, groupReading} {
+	for _, name := range []string{"", cli.GroupNode, cli.GroupRemote, cli.GroupOutput, cli.GroupReading} {
 		flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
 		cmd.NonInheritedFlags().VisitAll(func(flag *pflag.Flag) {
-			if groupOf(flag) == name && flag.Name != "help" {
+			if cli.GroupOf(flag) == name && flag.Name != "help" {
 				flags.AddFlag(flag)
 			}
 		})
@@ -116,7 +118,7 @@ func page(cmd *cobra.Command) string {
 			if title == "" {
 				title = "Flags"
 			}
-			fmt.Fprintf(&b, "\n## %s\n\n```\n%s```\n", title, flags.FlagUsagesWrapped(helpWidth))
+			fmt.Fprintf(&b, "\n## %s\n\n```\n%s```\n", title, flags.FlagUsagesWrapped(cli.HelpWidth))
 		}
 	}
 	pageLinks(&b, cmd)
@@ -159,7 +161,7 @@ func pageLinks(b *strings.Builder, cmd *cobra.Command) {
 }
 
 func pageOfClusterFlags(root *cobra.Command) string {
-	flags := pflag.NewFlagSet(groupCluster, pflag.ContinueOnError)
+	flags := pflag.NewFlagSet(cli.GroupCluster, pflag.ContinueOnError)
 	root.PersistentFlags().VisitAll(func(flag *pflag.Flag) {
 		// Only this page shows all of them.
 		shown := *flag
@@ -168,7 +170,7 @@ func pageOfClusterFlags(root *cobra.Command) string {
 	})
 	return fmt.Sprintf("<!-- Written by `make docs`, from the commands. -->\n\n# %s\n\n"+
 		"Every verb that reads a cluster has these flags of kubectl. With\n`--snapshot`, only `--namespace` matters.\n\n```\n%s```\n\n## See also\n\n- [%s](%s)\n",
-		groupCluster, flags.FlagUsagesWrapped(helpWidth), root.CommandPath(), pageName(root))
+		cli.GroupCluster, flags.FlagUsagesWrapped(cli.HelpWidth), root.CommandPath(), pageName(root))
 }
 
 // prose makes Markdown of a long description, where indented lines are what

@@ -14,6 +14,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -82,7 +84,7 @@ A NAME can be a pattern like 'node-1*'.`,
 				},
 				table: func(items []*api.Pool, _ *listed) *metav1.Table { return render.Pools(items) },
 				details: func(_ context.Context, w io.Writer, items []*api.Pool, _ *listed) error {
-					return render.PoolDetails(w, items, render.Options{Width: outputWidth(w)})
+					return render.PoolDetails(w, items, render.Options{Width: cli.OutputWidth(w)})
 				},
 				total: func(items []*api.Pool, _ *listed) string {
 					return render.PoolTotal(inventory.TotalOfPools(items), flags.inWide("why"))
@@ -92,10 +94,10 @@ A NAME can be a pattern like 'node-1*'.`,
 				return err
 			}
 			switch {
-			case askServer && !options.reader.live():
-				return usagef("Leave one of them out.", "--ask-server and --snapshot: a file has no server to ask")
+			case askServer && !options.reader.Live():
+				return cli.Usagef("Leave one of them out.", "--ask-server and --snapshot: a file has no server to ask")
 			case askServer && options.watch:
-				return usagef("Leave one of them out.", "--ask-server and --watch: the server is asked only once")
+				return cli.Usagef("Leave one of them out.", "--ask-server and --watch: the server is asked only once")
 			case askServer:
 				options.asks = append(options.asks, snapshot.ResourcePoolStatuses)
 			}
@@ -105,20 +107,20 @@ A NAME can be a pattern like 'node-1*'.`,
 	cmd.Flags().BoolVar(&askServer, "ask-server", false,
 		"Let the cluster count, which sees all claims. Creates ResourcePoolStatusRequests and deletes them when they are answered.")
 	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = complete(flags.reading, proposePools)
+	cmd.ValidArgsFunction = names.Complete(flags.reading, names.ProposePools)
 	flags.complete(cmd)
 	return cmd
 }
 
 // askPoolStatus lets the cluster count the pools that the patterns name.
 func askPoolStatus(ctx context.Context, from *listed, patterns []string) error {
-	snap, made, err := snapshot.AskPoolStatus(ctx, *from.clients, from.snap, func(driver, pool string) bool {
+	snap, made, err := snapshot.AskPoolStatus(ctx, *from.Clients, from.Snap, func(driver, pool string) bool {
 		return called(patterns, namesOfPool(&api.Pool{Driver: driver, Name: pool}))
 	})
 	if err != nil {
 		return err
 	}
-	from.snap = snap
+	from.Snap = snap
 	from.inventory = inventory.New(from.alloc, snap)
 	if made > 0 {
 		from.writes = append(from.writes, fmt.Sprintf("the cluster was asked for its counts with %s, created for that and deleted again",

@@ -12,6 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/nodeprobe"
 )
 
 // Run executes one command line, prints what failed, if anything did, and
@@ -28,14 +32,14 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	root := NewRoot(streams, build)
 	root.SetArgs(args)
 	// Help is printed by those who do not look at errors.
-	help := &checkedWriter{to: streams.Out}
+	help := &cli.CheckedWriter{To: streams.Out}
 	root.SetOut(help)
 	err := runUntil(ctx, graceOf(root, args), func() error { return root.ExecuteContext(ctx) })
-	if err == nil && help.err != nil {
-		err = fmt.Errorf("print: %w", help.err)
+	if err == nil && help.Err != nil {
+		err = fmt.Errorf("print: %w", help.Err)
 	}
-	printError(streams.ErrOut, err)
-	return exitCode(err)
+	cli.PrintError(streams.ErrOut, err)
+	return cli.ExitCode(err)
 }
 
 // NewRoot builds the command tree; build is what was stamped into the program.
@@ -98,7 +102,7 @@ add or remove a taint rule.`,
 		if len(args) == 0 {
 			return nil
 		}
-		return usagef(meantCommand(cmd, args[0]), "unknown command %q", args[0])
+		return cli.Usagef(meantCommand(cmd, args[0]), "unknown command %q", args[0])
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetIn(streams.In)
@@ -109,16 +113,16 @@ add or remove a taint rule.`,
 			// The flag is of a command that there is not.
 			return cmd.Args(cmd, cmd.Flags().Args())
 		}
-		return usagef(helpHint(cmd), "%w", err)
+		return cli.Usagef(cli.HelpHint(cmd), "%w", err)
 	})
 
 	config := newConfigFlags()
-	group(root.PersistentFlags(), groupCluster, config.AddFlags)
+	cli.AddFlags(root.PersistentFlags(), cli.GroupCluster, config.AddFlags)
 
-	addGroup(root, "Explain",
+	cli.AddCommands(root, "Explain",
 		newWhy(streams, config),
 	)
-	addGroup(root, "List what there is",
+	cli.AddCommands(root, "List what there is",
 		newSlices(streams, config),
 		newPools(streams, config),
 		newDevices(streams, config),
@@ -128,20 +132,20 @@ add or remove a taint rule.`,
 		newTree(streams, config),
 		newTop(streams, config),
 	)
-	addGroup(root, "Look at a node",
-		newNodeProbe(streams, config),
+	cli.AddCommands(root, "Look at a node",
+		nodeprobe.New(streams, config),
 	)
-	addGroup(root, "Other",
+	cli.AddCommands(root, "Other",
 		newSnapshot(streams, config),
 		newVersion(streams, config, build),
 	)
 	root.SetHelpCommandGroupID("Other")
 	root.SetCompletionCommandGroupID("Other")
-	completeClusterFlags(newReadingFlags(config), root)
+	names.CompleteClusterFlags(cli.NewReadingFlags(config), root)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	describeCompletion(root)
-	setHelp(root)
+	cli.DescribeCompletion(root)
+	cli.SetHelp(root)
 	checkUsage(root)
 	return root
 }
@@ -179,11 +183,11 @@ func checkUsage(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)
-			var usage *usageError
+			var usage *cli.UsageError
 			if err == nil || errors.As(err, &usage) {
 				return err
 			}
-			return usagef(helpHint(cmd), "%w", err)
+			return cli.Usagef(cli.HelpHint(cmd), "%w", err)
 		}
 	}
 	for _, child := range cmd.Commands() {

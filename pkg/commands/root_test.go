@@ -4,11 +4,9 @@
 package commands
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -110,65 +108,5 @@ func TestVersion(t *testing.T) {
 	first, _, _ := strings.Cut(out.String(), "\n")
 	if want := []string{"kubectl", "dra", "v1.2.3", "release"}; !slices.Equal(strings.Fields(first), want) {
 		t.Errorf("printed %q", out)
-	}
-}
-
-func TestUseColor(t *testing.T) {
-	tests := map[string]struct {
-		choice, noColor string
-		want            bool
-	}{
-		"auto, no terminal":     {choice: "auto"},
-		"always":                {choice: "always", want: true},
-		"always beats NO_COLOR": {choice: "always", noColor: "1", want: true},
-		"never":                 {choice: "never"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Setenv("NO_COLOR", test.noColor)
-			got, err := useColor(test.choice, &bytes.Buffer{})
-			if err != nil || got != test.want {
-				t.Errorf("got %v, %v; want %v", got, err, test.want)
-			}
-		})
-	}
-	if _, err := useColor("sometimes", &bytes.Buffer{}); exitCode(err) != exitUsage {
-		t.Errorf("got %v, want a usage error", err)
-	}
-}
-
-func TestOutputWidth(t *testing.T) {
-	for columns, want := range map[string]int{"132": 132, "": 0, "zero": 0, "-5": 0} {
-		t.Setenv("COLUMNS", columns)
-		if got := outputWidth(&bytes.Buffer{}); got != want {
-			t.Errorf("COLUMNS=%q: width %d, want %d", columns, got, want)
-		}
-	}
-}
-
-func TestProgress(t *testing.T) {
-	var out bytes.Buffer
-	p := &progress{w: &out, since: time.Now()}
-	p.report(1, 10, "pods")
-	if out.Len() > 0 {
-		t.Errorf("too soon: %q", out.String())
-	}
-	p.since = p.since.Add(-2 * patience)
-	p.report(500, 0, "pods")
-	p.report(1000, 5000, "evil\x1b[2J")
-	p.done()
-	p.report(5000, 5000, "pods")
-	want := clearLine + "Read 500 objects (pods)" + clearLine + `Read 1000 of 5000 objects (evil\x1b[2J)` + clearLine
-	if out.String() != want {
-		t.Errorf("got %q, want %q", out.String(), want)
-	}
-
-	silent := newProgress(&out, "https://10.0.0.1")
-	silent.since = silent.since.Add(-2 * patience)
-	out.Reset()
-	silent.report(1, 1, "pods")
-	silent.done()
-	if out.Len() > 0 {
-		t.Errorf("no terminal, but printed %q", out.String())
 	}
 }

@@ -16,12 +16,14 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 type snapshotFlags struct {
-	reading *readingFlags
+	reading *cli.ReadingFlags
 	path    string
 	format  string
 	redact  bool
@@ -29,7 +31,7 @@ type snapshotFlags struct {
 }
 
 type snapshotOptions struct {
-	reader *reader
+	reader *cli.Reader
 	path   string
 	// format is that of standard output and of what is no regular file.
 	format  snapshot.Format
@@ -39,7 +41,7 @@ type snapshotOptions struct {
 }
 
 func newSnapshot(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := &snapshotFlags{reading: newReadingFlags(config)}
+	flags := &snapshotFlags{reading: cli.NewReadingFlags(config)}
 	cmd := &cobra.Command{
 		Use:   "snapshot [-o FILE] [--redact]",
 		Short: "Save what a cluster has about devices and claims",
@@ -88,9 +90,9 @@ context is read.`,
 		"Replace names of namespaces, nodes, pods, claims and images, addresses and IDs by pseudonyms; drivers, classes, "+
 			"attributes and CEL expressions stay. Read the file before you publish it.")
 	cmd.Flags().BoolVar(&flags.force, "force", false, "Overwrite the file if it exists.")
-	flags.reading.addTo(cmd)
-	flags.reading.addPreviewTo(cmd)
-	completeFlags(flags.reading, cmd)
+	flags.reading.AddTo(cmd)
+	flags.reading.AddPreviewTo(cmd)
+	names.CompleteFlags(flags.reading, cmd)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }
@@ -106,15 +108,15 @@ func (f *snapshotFlags) toOptions(cmd *cobra.Command, streams genericiooptions.I
 		format = snapshot.FormatYAML
 	case snapshot.FormatJSON, snapshot.FormatYAML:
 		if path != "" && !isSpecial(path) {
-			return nil, usagef("Leave --format out: the ending of the file's name determines it.", "--format is for standard output, not for a file")
+			return nil, cli.Usagef("Leave --format out: the ending of the file's name determines it.", "--format is for standard output, not for a file")
 		}
 	default:
-		return nil, usagef("Use yaml or json.", "unknown format %q", f.format)
+		return nil, cli.Usagef("Use yaml or json.", "unknown format %q", f.format)
 	}
 	if path == "" && f.force {
-		return nil, usagef("Give the file with -o FILE.", "--force without a file to overwrite")
+		return nil, cli.Usagef("Give the file with -o FILE.", "--force without a file to overwrite")
 	}
-	reader, err := f.reading.toReader(cmd, streams)
+	reader, err := f.reading.ToReader(cmd, streams)
 	if err != nil {
 		return nil, err
 	}
@@ -125,11 +127,11 @@ func (o *snapshotOptions) run(ctx context.Context) error {
 	if err := o.checkPath(); err != nil {
 		return err
 	}
-	from, err := o.reader.read(ctx, scope{allNamespaces: o.reader.namespace == ""})
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: o.reader.Namespace == ""})
 	if err != nil {
 		return err
 	}
-	snap := from.snap
+	snap := from.Snap
 	if o.redact {
 		snap = snapshot.Redact(snap)
 	}
@@ -171,8 +173,8 @@ func (o *snapshotOptions) report(snap *snapshot.Snapshot) []string {
 	for _, gap := range snap.Gaps {
 		lines = append(lines, gap.Resource+": "+gap.Reason)
 	}
-	if o.reader.namespace != "" {
-		lines = append(lines, fmt.Sprintf("-n %s only counts where not all namespaces may be listed; all that could be read is in the file", o.reader.namespace))
+	if o.reader.Namespace != "" {
+		lines = append(lines, fmt.Sprintf("-n %s only counts where not all namespaces may be listed; all that could be read is in the file", o.reader.Namespace))
 	}
 	if o.redact {
 		lines = append(lines, "Drivers, classes, attributes and CEL expressions are as they were: read the file before you publish it")
@@ -209,7 +211,7 @@ func (o *snapshotOptions) checkPath() error {
 		return nil
 	}
 	if o.path == "json" || o.path == "yaml" {
-		return usagef(fmt.Sprintf("-o is a file name here. For %s: -o FILE.%s, or --format %s for standard output.", strings.ToUpper(o.path), o.path, o.path),
+		return cli.Usagef(fmt.Sprintf("-o is a file name here. For %s: -o FILE.%s, or --format %s for standard output.", strings.ToUpper(o.path), o.path, o.path),
 			"save %s: unknown format", o.path)
 	}
 	directory := filepath.Dir(o.path)
@@ -225,14 +227,14 @@ func (o *snapshotOptions) checkPath() error {
 	switch filepath.Ext(strings.TrimSuffix(strings.ToLower(o.path), ".gz")) {
 	case ".yaml", ".yml", ".json":
 	default:
-		return usagef("Name it .yaml, .yml or .json, each also with .gz.", "save %s: unknown format", o.path)
+		return cli.Usagef("Name it .yaml, .yml or .json, each also with .gz.", "save %s: unknown format", o.path)
 	}
 	info, err = os.Lstat(o.path)
 	switch {
 	case err == nil && info.IsDir():
-		return usagef("Name a file.", "save %s: it is a directory", o.path)
+		return cli.Usagef("Name a file.", "save %s: it is a directory", o.path)
 	case err == nil && !o.force:
-		return usagef("Choose another name, or overwrite it with --force.", "save %s: it exists", o.path)
+		return cli.Usagef("Choose another name, or overwrite it with --force.", "save %s: it exists", o.path)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("save snapshot: %w", err)
 	}

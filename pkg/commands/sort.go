@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/get"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
 // sortBy sorts items by a field of their JSON form, as kubectl get does: those
@@ -23,11 +24,11 @@ func sortBy[T runtime.Object](items []T, field string) ([]T, error) {
 	const form = "It is a JSONPath expression over the fields of -o json, such as .name."
 	expression, err := get.RelaxedJSONPathExpression(field)
 	if err != nil {
-		return nil, usagef(form, "read --sort-by: %w", err)
+		return nil, cli.Usagef(form, "read --sort-by: %w", err)
 	}
 	path := jsonpath.New("sort-by").AllowMissingKeys(true)
 	if err := path.Parse(expression); err != nil {
-		return nil, usagef(form, "read --sort-by: %w", err)
+		return nil, cli.Usagef(form, "read --sort-by: %w", err)
 	}
 	type keyed struct {
 		item T
@@ -43,13 +44,13 @@ func sortBy[T runtime.Object](items []T, field string) ([]T, error) {
 		key := firstValue(path, object)
 		switch key.(type) {
 		case map[string]any, []any:
-			return nil, usagef(form, "read --sort-by: %s is not a single value", field)
+			return nil, cli.Usagef(form, "read --sort-by: %s is not a single value", field)
 		}
 		known = known || key != nil
 		list = append(list, keyed{item, key})
 	}
 	if !known && len(items) > 0 {
-		return nil, usagef(form, "read --sort-by: none of the items has a field %s", field)
+		return nil, cli.Usagef(form, "read --sort-by: none of the items has a field %s", field)
 	}
 	slices.SortStableFunc(list, func(a, b keyed) int { return compareValues(a.key, b.key) })
 	sorted := make([]T, 0, len(list))

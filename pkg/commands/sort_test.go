@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
 func TestSortBy(t *testing.T) {
@@ -54,7 +55,7 @@ func TestSortBy(t *testing.T) {
 		".name[":    "read --sort-by",
 		"{.name":    "read --sort-by",
 	} {
-		if _, err := sortBy(pointers(slices.Clone(devices)), field); err == nil || exitCode(err) != exitUsage || !strings.Contains(err.Error(), want) {
+		if _, err := sortBy(pointers(slices.Clone(devices)), field); err == nil || cli.ExitCode(err) != cli.ExitUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want a usage error with %q", field, err, want)
 		}
 	}

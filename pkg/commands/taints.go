@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -51,7 +52,7 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
 			options, err := newListOptions(flags, cmd, args, listing[*api.Taint]{
 				kind: taintKind(), reads: inventory.StateReads(snapshot.ResourcePods), asks: []string{snapshot.ResourceSlices, snapshot.ResourceTaintRules},
 				items: func(_ context.Context, from *listed) ([]*api.Taint, error) {
-					if from.snap.Gap(snapshot.ResourcePods) != nil {
+					if from.Snap.Gap(snapshot.ResourcePods) != nil {
 						from.notes = append(from.notes, "pods that could not be read may be evicted, too: counts with ≥ are bounds")
 					}
 					taints := from.inventory.Taints()
@@ -59,7 +60,7 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
 					return pointers(taints), nil
 				},
 				table: func(taints []*api.Taint, from *listed) *metav1.Table {
-					return render.Taints(taints, from.snap.Now())
+					return render.Taints(taints, from.Snap.Now())
 				},
 				total: func(taints []*api.Taint, _ *listed) string { return render.TaintTotal(inventory.TotalOfTaints(taints)) },
 			}, streams)
@@ -70,7 +71,7 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
 		},
 	}
 	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = complete(flags.reading, proposeTaints)
+	cmd.ValidArgsFunction = names.Complete(flags.reading, names.ProposeTaints)
 	flags.complete(cmd)
 	cmd.AddCommand(newTaintsPreview(streams, config), newTaintsAdd(streams, config), newTaintsRemove(streams, config))
 	return cmd

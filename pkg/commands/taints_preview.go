@@ -19,6 +19,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -26,7 +28,7 @@ import (
 )
 
 func newTaintsPreview(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	reading := newReadingFlags(config)
+	reading := cli.NewReadingFlags(config)
 	var files []string
 	cmd := &cobra.Command{
 		Use:   "preview -f FILE",
@@ -40,27 +42,27 @@ it again) or owned, and whether a pod like it fits afterwards.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(files) == 0 {
-				return usagef(helpHint(cmd), "read --filename: no file is given")
+				return cli.Usagef(cli.HelpHint(cmd), "read --filename: no file is given")
 			}
-			reader, err := reading.toReader(cmd, streams)
+			reader, err := reading.ToReader(cmd, streams)
 			if err != nil {
 				return err
 			}
-			rules, err := snapshot.LoadObjects(cmd.Context(), files, reader.options)
+			rules, err := snapshot.LoadObjects(cmd.Context(), files, reader.Options)
 			if err != nil {
 				return err
 			}
 			if len(rules.TaintRules) == 0 {
-				return usagef("Write objects of kind DeviceTaintRule.", "read %s: there is no DeviceTaintRule in it", strings.Join(files, ", "))
+				return cli.Usagef("Write objects of kind DeviceTaintRule.", "read %s: there is no DeviceTaintRule in it", strings.Join(files, ", "))
 			}
 			change := &ruleChange{reader: reader, words: streams.Out, streams: streams}
-			from, err := reader.read(cmd.Context(), previewScope())
+			from, err := reader.Read(cmd.Context(), previewScope())
 			if err != nil {
 				return err
 			}
-			var unread *unreadError
+			var unread *cli.UnreadError
 			for _, rule := range rules.TaintRules {
-				outcome, err := change.preview(cmd.Context(), from.snap, rule)
+				outcome, err := change.preview(cmd.Context(), from.Snap, rule)
 				if err != nil {
 					return err
 				}
@@ -73,15 +75,15 @@ it again) or owned, and whether a pod like it fits afterwards.`,
 		},
 	}
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "Read rules from this `FILE`; - is standard input. Can be repeated.")
-	reading.addTo(cmd)
-	completeFlags(reading, cmd)
+	reading.AddTo(cmd)
+	names.CompleteFlags(reading, cmd)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }
 
 // previewScope is what tells what a rule would do.
-func previewScope() scope {
-	return scope{allNamespaces: true, only: inventory.StateReads(snapshot.ResourcePods, snapshot.ResourceNodes, snapshot.ResourceClasses, snapshot.ResourceTemplates, snapshot.ResourcePodGroups)}
+func previewScope() cli.Scope {
+	return cli.Scope{AllNamespaces: true, Only: inventory.StateReads(snapshot.ResourcePods, snapshot.ResourceNodes, snapshot.ResourceClasses, snapshot.ResourceTemplates, snapshot.ResourcePodGroups)}
 }
 
 // ruleOutcome is what a rule would do.
@@ -90,7 +92,7 @@ type ruleOutcome struct {
 	evicted int
 	// unread is what could not be read of what was asked for, nil if nothing was
 	// missing.
-	unread *unreadError
+	unread *cli.UnreadError
 }
 
 // question is what to ask before the rule is added, empty if it evicts nobody.
@@ -120,8 +122,8 @@ func (o *ruleOutcome) asks() []string {
 // preview shows what a rule would do.
 func (c *ruleChange) preview(ctx context.Context, snap *snapshot.Snapshot, rule *resourceapi.DeviceTaintRule) (*ruleOutcome, error) {
 	outcome := &ruleOutcome{rule: rule}
-	if gaps := gapsIn(snap, outcome.asks(), "", true); len(gaps) > 0 {
-		outcome.unread = &unreadError{doing: "preview DeviceTaintRule " + rule.Name, gaps: gaps, live: c.reader.live(), partial: true}
+	if gaps := cli.GapsIn(snap, outcome.asks(), "", true); len(gaps) > 0 {
+		outcome.unread = &cli.UnreadError{Doing: "preview DeviceTaintRule " + rule.Name, Gaps: gaps, Live: c.reader.Live(), Partial: true}
 	}
 	rule = rule.DeepCopy()
 	if rule.Spec.Taint.TimeAdded == nil {
@@ -167,8 +169,8 @@ func (c *ruleChange) previewNotes(snap *snapshot.Snapshot, alloc *allocator.Allo
 		}
 	}
 	for _, gap := range snap.Gaps {
-		told := c.dryRun != dryRunNone && outcome.unread != nil && slices.Contains(outcome.unread.gaps, gap)
-		if told || !slices.Contains(previewScope().only, gap.Resource) {
+		told := c.dryRun != cli.DryRunNone && outcome.unread != nil && slices.Contains(outcome.unread.Gaps, gap)
+		if told || !slices.Contains(previewScope().Only, gap.Resource) {
 			continue
 		}
 		if slices.Contains(outcome.asks(), gap.Resource) {
@@ -177,5 +179,5 @@ func (c *ruleChange) previewNotes(snap *snapshot.Snapshot, alloc *allocator.Allo
 		}
 		notes = append(notes, gap.Reason)
 	}
-	return writeNotes(c.words, notes...)
+	return cli.WriteNotes(c.words, notes...)
 }

@@ -15,12 +15,14 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func newTaintsRemove(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := &ruleChangeFlags{reading: newReadingFlags(config)}
+	flags := &ruleChangeFlags{reading: cli.NewReadingFlags(config)}
 	all := false
 	cmd := &cobra.Command{
 		Use:   "remove (RULE | KEY[=VALUE][:EFFECT])",
@@ -51,31 +53,31 @@ Taints that a driver sets in its slices cannot be removed like this.`,
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "Remove all rules that match, if there are several.")
 	flags.addTo(cmd, "Only a rule for exactly the")
-	cmd.ValidArgsFunction = complete(flags.reading, proposeRules)
+	cmd.ValidArgsFunction = names.Complete(flags.reading, names.ProposeRules)
 	return cmd
 }
 
 func (c *ruleChange) remove(ctx context.Context, what string, selector *resourceapi.DeviceTaintSelector, all bool) error {
-	from, err := c.reader.read(ctx, scope{allNamespaces: true, only: []string{snapshot.ResourceTaintRules}})
+	from, err := c.reader.Read(ctx, cli.Scope{AllNamespaces: true, Only: []string{snapshot.ResourceTaintRules}})
 	if err != nil {
 		return err
 	}
-	chosen := rulesLike(from.snap.TaintRules, what, selector)
-	if gap := from.snap.Gap(snapshot.ResourceTaintRules); gap != nil && len(chosen) == 0 {
-		return &unreadError{doing: fmt.Sprintf("remove %q", what), gaps: []snapshot.Gap{*gap}, live: c.reader.live()}
+	chosen := rulesLike(from.Snap.TaintRules, what, selector)
+	if gap := from.Snap.Gap(snapshot.ResourceTaintRules); gap != nil && len(chosen) == 0 {
+		return &cli.UnreadError{Doing: fmt.Sprintf("remove %q", what), Gaps: []snapshot.Gap{*gap}, Live: c.reader.Live()}
 	}
 	if len(chosen) == 0 {
-		return usagef("List what there is: kubectl dra taints --field-selector rule!=", "remove %q: there is no such DeviceTaintRule in %s", what, from.snap.Source)
+		return cli.Usagef("List what there is: kubectl dra taints --field-selector rule!=", "remove %q: there is no such DeviceTaintRule in %s", what, from.Snap.Source)
 	}
 	if len(chosen) > 1 && !all {
 		lines := make([]string, 0, len(chosen))
 		for _, rule := range chosen {
 			lines = append(lines, fmt.Sprintf("  %s  %s on %s", rule.Name, rule.Spec.Taint.String(), inventory.RuleSelector(rule)))
 		}
-		return usagef("Name one of them, choose with --driver, --pool and --device, or add --all to remove all of them.",
+		return cli.Usagef("Name one of them, choose with --driver, --pool and --device, or add --all to remove all of them.",
 			"remove %q: %d DeviceTaintRules match, nothing was removed\n%s", what, len(chosen), strings.Join(lines, "\n"))
 	}
-	if c.dryRun == dryRunClient {
+	if c.dryRun == cli.DryRunClient {
 		for _, rule := range chosen {
 			if err := c.say("DeviceTaintRule %s would be removed (dry run)", rule.Name); err != nil {
 				return err

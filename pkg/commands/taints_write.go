@@ -25,13 +25,15 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // ruleChange is a DeviceTaintRule to be made or removed, and how.
 type ruleChange struct {
-	reader *reader
+	reader *cli.Reader
 	dryRun string
 	yes    bool
 	// printer prints the rule that is added; nil to say what was done. Everything
@@ -42,7 +44,7 @@ type ruleChange struct {
 }
 
 type ruleChangeFlags struct {
-	reading              *readingFlags
+	reading              *cli.ReadingFlags
 	driver, pool, device string
 	name                 string
 	dryRun               string
@@ -51,15 +53,15 @@ type ruleChangeFlags struct {
 }
 
 func (f *ruleChangeFlags) toChange(cmd *cobra.Command, streams genericiooptions.IOStreams) (*ruleChange, error) {
-	if !slices.Contains([]string{dryRunNone, dryRunClient, dryRunServer}, f.dryRun) {
-		return nil, usagef("Allowed are none, client and server.", "read --dry-run: %q is not a valid value", f.dryRun)
+	if !slices.Contains([]string{cli.DryRunNone, cli.DryRunClient, cli.DryRunServer}, f.dryRun) {
+		return nil, cli.Usagef("Allowed are none, client and server.", "read --dry-run: %q is not a valid value", f.dryRun)
 	}
-	reader, err := f.reading.toReader(cmd, streams)
+	reader, err := f.reading.ToReader(cmd, streams)
 	if err != nil {
 		return nil, err
 	}
-	if !reader.live() && f.dryRun != dryRunClient {
-		return nil, usagef("Add --dry-run=client to see what would happen.", "a snapshot file cannot be changed")
+	if !reader.Live() && f.dryRun != cli.DryRunClient {
+		return nil, cli.Usagef("Add --dry-run=client to see what would happen.", "a snapshot file cannot be changed")
 	}
 	return &ruleChange{reader: reader, dryRun: f.dryRun, yes: f.yes, words: streams.Out, streams: streams}, nil
 }
@@ -70,13 +72,13 @@ func (f *ruleChangeFlags) addTo(cmd *cobra.Command, does string) {
 	flags.StringVar(&f.driver, "driver", "", does+" devices of this `DRIVER`.")
 	flags.StringVar(&f.pool, "pool", "", does+" devices of this `POOL`.")
 	flags.StringVar(&f.device, "device", "", does+" devices named `DEVICE`.")
-	flags.StringVar(&f.dryRun, "dry-run", dryRunNone, "`MODE` client only shows what would happen, server lets the API server check it, too, none does it.")
-	f.reading.addTo(cmd)
-	completeFlags(f.reading, cmd)
+	flags.StringVar(&f.dryRun, "dry-run", cli.DryRunNone, "`MODE` client only shows what would happen, server lets the API server check it, too, none does it.")
+	f.reading.AddTo(cmd)
+	names.CompleteFlags(f.reading, cmd)
 }
 
 func newTaintsAdd(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := &ruleChangeFlags{reading: newReadingFlags(config)}
+	flags := &ruleChangeFlags{reading: cli.NewReadingFlags(config)}
 	printing := genericclioptions.NewPrintFlags("")
 	cmd := &cobra.Command{
 		Use:   "add KEY[=VALUE]:EFFECT",
@@ -119,8 +121,8 @@ With -o, the rule is printed, and all else goes to standard error:
 			}
 			if format := *printing.OutputFormat; format != "" {
 				change.words = streams.ErrOut
-				if change.printer, err = toPrinter(printing); err != nil {
-					return usagef("Allowed are "+strings.Join(printing.AllowedFormats(), ", ")+".", "unknown output format %q", format)
+				if change.printer, err = cli.NewPrinter(printing); err != nil {
+					return cli.Usagef("Allowed are "+strings.Join(printing.AllowedFormats(), ", ")+".", "unknown output format %q", format)
 				}
 			}
 			return change.add(cmd.Context(), rule)
@@ -129,16 +131,16 @@ With -o, the rule is printed, and all else goes to standard error:
 	cmd.Flags().StringVar(&flags.name, "name", "", "`NAME` of the rule. Without one it is made from the taint and the devices.")
 	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "Do not ask before pods get evicted.")
 	cmd.Flags().BoolVar(&flags.everything, "all-devices", false, "Taint all devices of the cluster.")
-	group(cmd.Flags(), groupOutput, func(flags *pflag.FlagSet) {
+	cli.AddFlags(cmd.Flags(), cli.GroupOutput, func(flags *pflag.FlagSet) {
 		flags.StringVarP(printing.OutputFormat, "output", "o", "", fmt.Sprintf("`FORMAT` in which to print the rule, one of %s.", strings.Join(printing.AllowedFormats(), ", ")))
 		templates := &cobra.Command{}
 		printing.TemplatePrinterFlags.AddFlags(templates)
 		flags.AddFlagSet(templates.Flags())
 	})
 	// It only fails if somebody registered one before.
-	_ = cmd.RegisterFlagCompletionFunc("output", fixed(printing.AllowedFormats()...))
+	_ = cmd.RegisterFlagCompletionFunc("output", cli.Fixed(printing.AllowedFormats()...))
 	flags.addTo(cmd, "Taint")
-	cmd.ValidArgsFunction = complete(flags.reading, proposeNewTaint)
+	cmd.ValidArgsFunction = names.Complete(flags.reading, proposeNewTaint)
 	return cmd
 }
 
@@ -152,7 +154,7 @@ func oneTaint(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		found = strings.Join(args, " ")
 	}
-	return usagef(out, "read arguments: expected one taint KEY[=VALUE]:EFFECT, found %s", found)
+	return cli.Usagef(out, "read arguments: expected one taint KEY[=VALUE]:EFFECT, found %s", found)
 }
 
 // selector is what the flags choose, nil if they choose nothing.
@@ -176,17 +178,17 @@ func (f *ruleChangeFlags) rule(text string) (*resourceapi.DeviceTaintRule, error
 		return nil, err
 	}
 	if effect == "" {
-		return nil, usagef("Write KEY[=VALUE]:EFFECT, for example example.com/xid=79:NoExecute.", "read taint %q: it has no effect", text)
+		return nil, cli.Usagef("Write KEY[=VALUE]:EFFECT, for example example.com/xid=79:NoExecute.", "read taint %q: it has no effect", text)
 	}
 	selector := f.selector()
 	switch {
 	case selector == nil && !f.everything:
-		return nil, usagef("Choose devices with --driver, --pool and --device, or say --all-devices if you mean all.",
+		return nil, cli.Usagef("Choose devices with --driver, --pool and --device, or say --all-devices if you mean all.",
 			"taint %s: it would be on all devices of the cluster", text)
 	case selector == nil:
 		selector = &resourceapi.DeviceTaintSelector{}
 	case f.everything:
-		return nil, usagef("Leave one of them out.", "--all-devices does not go with --driver, --pool or --device")
+		return nil, cli.Usagef("Leave one of them out.", "--all-devices does not go with --driver, --pool or --device")
 	}
 	rule := &resourceapi.DeviceTaintRule{
 		TypeMeta: metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "DeviceTaintRule"},
@@ -230,29 +232,29 @@ func parseTaint(text string) (key, value string, effect resourceapi.DeviceTaintE
 	rest, name, hasEffect := strings.Cut(text, ":")
 	effect = resourceapi.DeviceTaintEffect(name)
 	if hasEffect && !slices.Contains(taintEffects(), effect) {
-		return "", "", "", usagef("Effects are NoSchedule, NoExecute and None.", "read taint %q: %q is not a valid effect", text, name)
+		return "", "", "", cli.Usagef("Effects are NoSchedule, NoExecute and None.", "read taint %q: %q is not a valid effect", text, name)
 	}
 	key, value, _ = strings.Cut(rest, "=")
 	if key == "" {
-		return "", "", "", usagef("Write KEY[=VALUE]:EFFECT, for example example.com/xid=79:NoExecute.", "read taint %q: it has no key", text)
+		return "", "", "", cli.Usagef("Write KEY[=VALUE]:EFFECT, for example example.com/xid=79:NoExecute.", "read taint %q: it has no key", text)
 	}
 	return key, value, effect, nil
 }
 
 func (c *ruleChange) add(ctx context.Context, rule *resourceapi.DeviceTaintRule) error {
-	from, err := c.reader.read(ctx, previewScope())
+	from, err := c.reader.Read(ctx, previewScope())
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(from.snap.TaintRules, func(r *resourceapi.DeviceTaintRule) bool { return r.Name == rule.Name }) {
-		return usagef("Choose another name with --name, or remove the other first: kubectl dra taints remove "+rule.Name,
+	if slices.ContainsFunc(from.Snap.TaintRules, func(r *resourceapi.DeviceTaintRule) bool { return r.Name == rule.Name }) {
+		return cli.Usagef("Choose another name with --name, or remove the other first: kubectl dra taints remove "+rule.Name,
 			"add DeviceTaintRule %s: there is one of that name", rule.Name)
 	}
-	outcome, err := c.preview(ctx, from.snap, rule)
+	outcome, err := c.preview(ctx, from.Snap, rule)
 	if err != nil {
 		return err
 	}
-	if c.dryRun == dryRunNone {
+	if c.dryRun == cli.DryRunNone {
 		if question := outcome.question(); question != "" {
 			if err := c.confirm(question); err != nil {
 				return err
@@ -267,10 +269,10 @@ func (c *ruleChange) add(ctx context.Context, rule *resourceapi.DeviceTaintRule)
 		err = c.printer.PrintObj(object, c.streams.Out)
 	} else {
 		err = c.say("DeviceTaintRule %s %s", rule.Name, map[string]string{
-			dryRunClient: "would be added (dry run)", dryRunServer: "added (server dry run)", dryRunNone: "added",
+			cli.DryRunClient: "would be added (dry run)", cli.DryRunServer: "added (server dry run)", cli.DryRunNone: "added",
 		}[c.dryRun])
 	}
-	if err == nil && c.dryRun != dryRunNone && outcome.unread != nil {
+	if err == nil && c.dryRun != cli.DryRunNone && outcome.unread != nil {
 		return outcome.unread
 	}
 	return err
@@ -286,7 +288,7 @@ func (c *ruleChange) create(ctx context.Context, rule *resourceapi.DeviceTaintRu
 	object := &unstructured.Unstructured{Object: content}
 	unstructured.RemoveNestedField(object.Object, "status")
 	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
-	if !c.reader.live() {
+	if !c.reader.Live() {
 		return object, nil
 	}
 	rules, version, err := c.rules()
@@ -294,10 +296,10 @@ func (c *ruleChange) create(ctx context.Context, rule *resourceapi.DeviceTaintRu
 		return nil, err
 	}
 	object.SetAPIVersion(version.String())
-	if c.dryRun == dryRunClient {
+	if c.dryRun == cli.DryRunClient {
 		return object, nil
 	}
-	added, err := rules.Create(ctx, object, metav1.CreateOptions{DryRun: c.dryRunOption(), FieldManager: fieldManager})
+	added, err := rules.Create(ctx, object, metav1.CreateOptions{DryRun: c.dryRunOption(), FieldManager: cli.FieldManager})
 	if err != nil {
 		return nil, fmt.Errorf("add DeviceTaintRule %s: %w", rule.Name, err)
 	}
@@ -307,7 +309,7 @@ func (c *ruleChange) create(ctx context.Context, rule *resourceapi.DeviceTaintRu
 
 // rules is the API for DeviceTaintRules in the version that the server has.
 func (c *ruleChange) rules() (dynamic.ResourceInterface, schema.GroupVersion, error) {
-	clients, err := snapshot.NewClients(c.reader.config)
+	clients, err := snapshot.NewClients(c.reader.Config)
 	if err != nil {
 		return nil, schema.GroupVersion{}, fmt.Errorf("connect to the cluster: %w", err)
 	}
@@ -319,14 +321,14 @@ func (c *ruleChange) rules() (dynamic.ResourceInterface, schema.GroupVersion, er
 }
 
 func (c *ruleChange) dryRunOption() []string {
-	if c.dryRun == dryRunServer {
+	if c.dryRun == cli.DryRunServer {
 		return []string{metav1.DryRunAll}
 	}
 	return nil
 }
 
 func (c *ruleChange) suffix() string {
-	if c.dryRun == dryRunServer {
+	if c.dryRun == cli.DryRunServer {
 		return " (server dry run)"
 	}
 	return ""
@@ -340,8 +342,8 @@ func (c *ruleChange) confirm(question string) error {
 	if c.yes {
 		return nil
 	}
-	if _, isTerminal := terminal(c.streams.In); !isTerminal {
-		return usagef("Add --yes to do it, or --dry-run=client to see what would happen.", "%w: %s There is no terminal to ask on", errNotConfirmed, question)
+	if _, isTerminal := cli.Terminal(c.streams.In); !isTerminal {
+		return cli.Usagef("Add --yes to do it, or --dry-run=client to see what would happen.", "%w: %s There is no terminal to ask on", errNotConfirmed, question)
 	}
 	if _, err := fmt.Fprintf(c.streams.ErrOut, "%s Go on? [y/N] ", question); err != nil {
 		return fmt.Errorf("ask: %w", err)
@@ -351,7 +353,7 @@ func (c *ruleChange) confirm(question string) error {
 		return fmt.Errorf("read the answer: %w", err)
 	}
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-		return usagef("", "%w", errNotConfirmed)
+		return cli.Usagef("", "%w", errNotConfirmed)
 	}
 	return nil
 }
@@ -364,18 +366,18 @@ func (c *ruleChange) say(format string, args ...any) error {
 }
 
 // proposeNewTaint proposes the keys that are in use, and the effects after them.
-func proposeNewTaint(ctx context.Context, c *completing) ([]string, error) {
-	if len(c.args) > 0 {
+func proposeNewTaint(ctx context.Context, c *names.Completion) ([]string, error) {
+	if len(c.Args) > 0 {
 		return nil, nil
 	}
 	var list []string
-	if taint, _, hasEffect := strings.Cut(c.typed, ":"); hasEffect {
+	if taint, _, hasEffect := strings.Cut(c.Typed, ":"); hasEffect {
 		for _, effect := range taintEffects() {
 			list = append(list, taint+":"+string(effect))
 		}
 		return list, nil
 	}
-	_, keys, err := c.taints(ctx, snapshot.ResourceTaintRules, snapshot.ResourceSlices)
+	_, keys, err := c.Taints(ctx, snapshot.ResourceTaintRules, snapshot.ResourceSlices)
 	for _, key := range keys {
 		list = append(list, key+":")
 	}

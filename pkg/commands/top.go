@@ -12,19 +12,21 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui"
 )
 
 type topFlags struct {
-	reading *readingFlags
+	reading *cli.ReadingFlags
 	once    bool
 	mouse   bool
 	color   string
 }
 
 type topOptions struct {
-	reader  *reader
+	reader  *cli.Reader
 	once    bool
 	mouse   bool
 	color   bool
@@ -32,7 +34,7 @@ type topOptions struct {
 }
 
 func newTop(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := &topFlags{reading: newReadingFlags(config)}
+	flags := &topFlags{reading: cli.NewReadingFlags(config)}
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Watch devices and claims on a dashboard",
@@ -66,35 +68,35 @@ text.`,
 	}
 	cmd.Flags().BoolVar(&flags.once, "once", false, "Print the overview as text and exit.")
 	cmd.Flags().BoolVar(&flags.mouse, "mouse", false, "Begin with the mouse on; the key m turns it on and off.")
-	cmd.Flags().StringVar(&flags.color, "color", colorAuto, "Use colours: `WHEN` is auto, always or never.")
-	flags.reading.addTo(cmd)
-	completeFlags(flags.reading, cmd)
+	cmd.Flags().StringVar(&flags.color, "color", cli.ColorAuto, "Use colours: `WHEN` is auto, always or never.")
+	flags.reading.AddTo(cmd)
+	names.CompleteFlags(flags.reading, cmd)
 	return cmd
 }
 
 func (f *topFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams) (*topOptions, error) {
-	color, err := useColor(f.color, streams.Out)
+	color, err := cli.UseColor(f.color, streams.Out)
 	if err != nil {
 		return nil, err
 	}
-	reader, err := f.reading.toReader(cmd, streams)
+	reader, err := f.reading.ToReader(cmd, streams)
 	if err != nil {
 		return nil, err
 	}
-	_, isTerminal := terminal(streams.Out)
-	_, canType := terminal(streams.In)
+	_, isTerminal := cli.Terminal(streams.Out)
+	_, canType := cli.Terminal(streams.In)
 	once := f.once || !isTerminal || !canType || os.Getenv("TERM") == "dumb"
 	return &topOptions{reader: reader, once: once, mouse: f.mouse, color: color, streams: streams}, nil
 }
 
 func (o *topOptions) run(ctx context.Context) error {
-	options := tui.Options{Namespace: o.reader.namespace, Env: os.Getenv, Mouse: o.mouse, Color: o.color}
-	if o.once || !o.reader.live() {
-		from, err := o.reader.read(ctx, scope{})
+	options := tui.Options{Namespace: o.reader.Namespace, Env: os.Getenv, Mouse: o.mouse, Color: o.color}
+	if o.once || !o.reader.Live() {
+		from, err := o.reader.Read(ctx, cli.Scope{})
 		if err != nil {
 			return err
 		}
-		options.Source, options.Fixed, options.Name = tui.NewFixed(from.snap), true, from.snap.Source
+		options.Source, options.Fixed, options.Name = tui.NewFixed(from.Snap), true, from.Snap.Source
 		if o.once {
 			return o.printOnce(ctx, options, from)
 		}
@@ -102,15 +104,15 @@ func (o *topOptions) run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	clients, err := snapshot.NewClients(o.reader.config)
+	clients, err := snapshot.NewClients(o.reader.Config)
 	if err != nil {
-		return usagef("Check --kubeconfig, --context and the other flags, or read a saved cluster with --snapshot.", "%w", err)
+		return cli.Usagef("Check --kubeconfig, --context and the other flags, or read a saved cluster with --snapshot.", "%w", err)
 	}
-	bar := newProgress(o.streams.ErrOut, clients.Address())
+	bar := cli.NewProgress(o.streams.ErrOut, clients.Address())
 	watcher, err := snapshot.Watch(ctx, clients, snapshot.CollectOptions{
-		Options: o.reader.options, Namespace: clients.Namespace, Progress: bar.report,
+		Options: o.reader.Options, Namespace: clients.Namespace, Progress: bar.Report,
 	})
-	bar.done()
+	bar.Done()
 	if err != nil {
 		return err
 	}
@@ -125,21 +127,21 @@ func topAsks() []string {
 
 // printOnce prints the overview. It shows the claims of all namespaces that may
 // be read, so that those of one are enough.
-func (o *topOptions) printOnce(ctx context.Context, options tui.Options, from *source) error {
-	gaps := gapsIn(from.snap, topAsks(), o.reader.namespace, false)
-	unread := &unreadError{doing: "show the overview", gaps: gaps, live: o.reader.live(), partial: len(gaps) < len(topAsks())}
-	if len(gaps) > 0 && !unread.partial {
+func (o *topOptions) printOnce(ctx context.Context, options tui.Options, from *cli.Source) error {
+	gaps := cli.GapsIn(from.Snap, topAsks(), o.reader.Namespace, false)
+	unread := &cli.UnreadError{Doing: "show the overview", Gaps: gaps, Live: o.reader.Live(), Partial: len(gaps) < len(topAsks())}
+	if len(gaps) > 0 && !unread.Partial {
 		return unread
 	}
 	var incomplete *tui.IncompleteError
-	err := tui.Once(ctx, options, outputWidth(o.streams.Out), o.streams.Out)
+	err := tui.Once(ctx, options, cli.OutputWidth(o.streams.Out), o.streams.Out)
 	switch {
 	case err != nil && !errors.As(err, &incomplete):
 		return err
 	case len(gaps) > 0:
 		return unread
 	case incomplete != nil:
-		return &unendingError{doing: "show the overview", reason: incomplete.Reason}
+		return &cli.UnendingError{Doing: "show the overview", Reason: incomplete.Reason}
 	default:
 		return nil
 	}

@@ -20,13 +20,15 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 type treeOptions struct {
-	reader        *reader
+	reader        *cli.Reader
 	starts        []treeStart
 	allNamespaces bool
 	machine       printers.ResourcePrinter
@@ -40,8 +42,8 @@ type treeOptions struct {
 type treeStart struct{ kind, name string }
 
 func newTree(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	reading := newReadingFlags(config)
-	output := newOutputFlags()
+	reading := cli.NewReadingFlags(config)
+	output := cli.NewOutputFlags()
 	allNamespaces := false
 	cmd := &cobra.Command{
 		Use:   "tree [NAME | TYPE/NAME ...]",
@@ -81,22 +83,22 @@ lists the API objects in the trees, each once.`,
 			if o.starts, err = parseStarts(args); err != nil {
 				return err
 			}
-			if o.reader, err = reading.toReader(cmd, streams); err != nil {
+			if o.reader, err = reading.ToReader(cmd, streams); err != nil {
 				return err
 			}
-			printer, err := output.toPrinter(streams)
+			printer, err := output.ToPrinter(streams)
 			if err != nil {
 				return err
 			}
-			o.machine, o.names = printer.machine, printer.names
+			o.machine, o.names = printer.Machine, printer.Names
 			return o.run(cmd.Context())
 		},
 	}
 	cmd.Flags().BoolVarP(&allNamespaces, "all-namespaces", "A", false, "Show the pods of all namespaces.")
-	output.addTo(cmd)
-	reading.addTo(cmd)
-	completeFlags(reading, cmd)
-	cmd.ValidArgsFunction = complete(reading, proposeStarts)
+	output.AddTo(cmd)
+	reading.AddTo(cmd)
+	names.CompleteFlags(reading, cmd)
+	cmd.ValidArgsFunction = names.Complete(reading, proposeStarts)
 	return cmd
 }
 
@@ -106,19 +108,19 @@ func parseStarts(args []string) ([]treeStart, error) {
 	starts := make([]treeStart, 0, len(args))
 	for _, arg := range args {
 		kind, name, ok := strings.Cut(arg, "/")
-		if !ok && arg != "" && !isType(arg) {
+		if !ok && arg != "" && !names.IsType(arg) {
 			starts = append(starts, treeStart{name: arg})
 			continue
 		}
 		if !ok {
-			return nil, usagef(whatTreesAre, "parse %q: not of the form TYPE/NAME", arg)
+			return nil, cli.Usagef(whatTreesAre, "parse %q: not of the form TYPE/NAME", arg)
 		}
 		start, err := parseStart(kind, name)
 		if err != nil {
 			return nil, err
 		}
 		if start.name == "" && start.kind != "node" {
-			return nil, usagef(whatTreesAre, "parse %q: not of the form TYPE/NAME", arg)
+			return nil, cli.Usagef(whatTreesAre, "parse %q: not of the form TYPE/NAME", arg)
 		}
 		starts = append(starts, start)
 	}
@@ -141,7 +143,7 @@ func parseStart(kind, name string) (treeStart, error) {
 	case "node", "nodes", "no":
 		return treeStart{"node", name}, nil
 	default:
-		return treeStart{}, usagef(whatTreesAre, "parse %q: a tree cannot start with a %s", kind+"/"+name, kind)
+		return treeStart{}, cli.Usagef(whatTreesAre, "parse %q: a tree cannot start with a %s", kind+"/"+name, kind)
 	}
 }
 
@@ -151,15 +153,15 @@ func treeReads() []string {
 }
 
 func (o *treeOptions) run(ctx context.Context) error {
-	from, err := o.reader.read(ctx, scope{allNamespaces: o.allNamespaces, only: treeReads()})
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: o.allNamespaces, Only: treeReads()})
 	if err != nil {
 		return err
 	}
-	alloc, err := allocator.New(ctx, from.snap)
+	alloc, err := allocator.New(ctx, from.Snap)
 	if err != nil {
 		return fmt.Errorf("set up the allocator: %w", err)
 	}
-	have := &listed{source: from, alloc: alloc, inventory: inventory.New(alloc, from.snap)}
+	have := &listed{Source: from, alloc: alloc, inventory: inventory.New(alloc, from.Snap)}
 	var trees []api.Branch
 	for _, start := range o.starts {
 		if start.kind == "node" && start.name == "" {
@@ -173,11 +175,11 @@ func (o *treeOptions) run(ctx context.Context) error {
 			continue
 		}
 		if start.kind == "" {
-			if start.kind = map[string]string{api.KindPod: "pod"}[bareKind(from.snap, from.namespace, start.name)]; start.kind == "" {
+			if start.kind = map[string]string{api.KindPod: "pod"}[names.BareKind(from.Snap, from.Namespace, start.name)]; start.kind == "" {
 				start.kind = "claim"
 			}
-			if start.kind == "pod" && from.snap.Gap(snapshot.ResourceClaims) == nil {
-				have.notes = append(have.notes, tookPod(start.name))
+			if start.kind == "pod" && from.Snap.Gap(snapshot.ResourceClaims) == nil {
+				have.notes = append(have.notes, names.TookPod(start.name))
 			}
 		}
 		tree, err := have.tree(ctx, start)
@@ -187,13 +189,13 @@ func (o *treeOptions) run(ctx context.Context) error {
 		trees = append(trees, tree)
 	}
 	if len(o.starts) == 0 {
-		for _, pod := range from.snap.Pods {
-			if (o.allNamespaces || from.namespace == "" || pod.Namespace == from.namespace) && usesClaims(pod) {
+		for _, pod := range from.Snap.Pods {
+			if (o.allNamespaces || from.Namespace == "" || pod.Namespace == from.Namespace) && usesClaims(pod) {
 				trees = append(trees, have.inventory.PodTree(pod))
 			}
 		}
 		if len(trees) == 0 && len(o.unreadIn(have)) == 0 {
-			if _, err := fmt.Fprintln(o.streams.ErrOut, "No pods with claims found in "+render.Escape(from.snap.Source)+"."); err != nil {
+			if _, err := fmt.Fprintln(o.streams.ErrOut, "No pods with claims found in "+render.Escape(from.Snap.Source)+"."); err != nil {
 				return fmt.Errorf("print tree: %w", err)
 			}
 		}
@@ -201,18 +203,18 @@ func (o *treeOptions) run(ctx context.Context) error {
 	if err := o.print(trees); err != nil {
 		return err
 	}
-	var unread *unreadError
+	var unread *cli.UnreadError
 	if gaps := o.unreadIn(have); len(gaps) > 0 {
-		unread = &unreadError{doing: "show trees", gaps: gaps, live: o.reader.live(), partial: len(trees) > 0}
+		unread = &cli.UnreadError{Doing: "show trees", Gaps: gaps, Live: o.reader.Live(), Partial: len(trees) > 0}
 		if !o.allNamespaces {
-			unread.namespace = o.namespaceOf(gaps, from.namespace)
+			unread.Namespace = o.namespaceOf(gaps, from.Namespace)
 		}
 	}
-	notes := slices.Concat(have.notes, from.snap.PreviewAssumptions(), gapNotes(from.snap, unread))
+	notes := slices.Concat(have.notes, from.Snap.PreviewAssumptions(), cli.GapNotes(from.Snap, unread))
 	if o.machine == nil && slices.ContainsFunc(trees, inventory.UncertainTree) {
 		notes = append(notes, have.inventory.Unseen()...)
 	}
-	if err := printNotes(o.streams, notes...); err != nil {
+	if err := cli.PrintNotes(o.streams, notes...); err != nil {
 		return err
 	}
 	if unread != nil {
@@ -250,7 +252,7 @@ func (o *treeOptions) asks() []string {
 
 // unreadIn are the gaps in what was asked for.
 func (o *treeOptions) unreadIn(from *listed) []snapshot.Gap {
-	return gapsIn(from.snap, o.asks(), from.namespace, o.allNamespaces)
+	return cli.GapsIn(from.Snap, o.asks(), from.Namespace, o.allNamespaces)
 }
 
 // namespaceOf is the namespace that a right is missing in, if all that is
@@ -278,9 +280,9 @@ func (o *treeOptions) print(trees []api.Branch) error {
 	if o.machine != nil {
 		items := pointers(slices.Clone(trees))
 		for _, tree := range items {
-			tree.TypeMeta = typeMeta("Branch")
+			tree.TypeMeta = cli.TypeMeta("Branch")
 		}
-		if err := o.machine.PrintObj(newList("Branch", items), o.streams.Out); err != nil {
+		if err := o.machine.PrintObj(cli.NewList("Branch", items), o.streams.Out); err != nil {
 			return fmt.Errorf("print tree: %w", err)
 		}
 		return nil
@@ -323,12 +325,12 @@ func (o *treeOptions) printNames(branches []api.Branch, printed map[string]bool)
 
 // tree finds the object that a tree begins with.
 func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) {
-	snap := l.snap
+	snap := l.Snap
 	missing := func(resource, hint string) error {
-		if gaps := gapsIn(snap, []string{resource}, l.namespace, l.namespace == ""); len(gaps) > 0 {
-			return &unreadError{doing: fmt.Sprintf("find %s %s", start.kind, start.name), gaps: gaps, live: l.clients != nil}
+		if gaps := cli.GapsIn(snap, []string{resource}, l.Namespace, l.Namespace == ""); len(gaps) > 0 {
+			return &cli.UnreadError{Doing: fmt.Sprintf("find %s %s", start.kind, start.name), Gaps: gaps, Live: l.Clients != nil}
 		}
-		return usagef(hint, "find %s %s: not found in %s", start.kind, start.name, snap.Source)
+		return cli.Usagef(hint, "find %s %s: not found in %s", start.kind, start.name, snap.Source)
 	}
 	switch start.kind {
 	case "pod":
@@ -398,7 +400,7 @@ func poolName(pool *allocator.Pool) string { return pool.Driver + "/" + pool.Nam
 func namedIn[T metav1.Object](l *listed, list []T, name string) []T {
 	var found []T
 	for _, object := range list {
-		if object.GetName() == name && (l.namespace == "" || object.GetNamespace() == l.namespace) {
+		if object.GetName() == name && (l.Namespace == "" || object.GetNamespace() == l.Namespace) {
 			found = append(found, object)
 		}
 	}
@@ -418,14 +420,14 @@ func only[T any](start treeStart, where, hint string, found []T, full func(T) st
 	}
 	slices.Sort(names)
 	if names = slices.Compact(names); len(names) > 1 {
-		return nil, usagef(hint, "find %s %s: it is ambiguous, there is one %s %s", start.kind, start.name, where, strings.Join(names, ", "))
+		return nil, cli.Usagef(hint, "find %s %s: it is ambiguous, there is one %s %s", start.kind, start.name, where, strings.Join(names, ", "))
 	}
 	return &found[0], nil
 }
 
 // proposeStarts proposes what a tree can begin with.
-func proposeStarts(ctx context.Context, c *completing) ([]string, error) {
-	kind, rest, slashed := strings.Cut(c.typed, "/")
+func proposeStarts(ctx context.Context, c *names.Completion) ([]string, error) {
+	kind, rest, slashed := strings.Cut(c.Typed, "/")
 	if !slashed {
 		return []string{"pod/", "claim/", "class/", "device/", "pool/", "node/"}, nil
 	}
@@ -433,12 +435,12 @@ func proposeStarts(ctx context.Context, c *completing) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	propose := proposeNames(start.kind)
+	propose := names.Propose(start.kind)
 	switch start.kind {
 	case "device":
-		propose = proposeDevices
+		propose = names.ProposeDevices
 	case "pool":
-		propose = proposePools
+		propose = names.ProposePools
 	}
-	return withType(ctx, &completing{cmd: c.cmd, args: c.args, typed: rest, reader: c.reader}, kind, propose)
+	return names.WithType(ctx, &names.Completion{Cmd: c.Cmd, Args: c.Args, Typed: rest, Reader: c.Reader}, kind, propose)
 }

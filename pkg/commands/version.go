@@ -21,6 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -145,7 +147,7 @@ func clientVersion(stamped Build) Version {
 func newVersion(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags, build Build) *cobra.Command {
 	var output string
 	var clientOnly bool
-	reading := newReadingFlags(config)
+	reading := cli.NewReadingFlags(config)
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Show the versions of program, libraries and cluster",
@@ -167,11 +169,11 @@ If the cluster cannot be reached, the output says so, and the exit code is 0.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains([]string{"", "json", "yaml"}, output) {
-				return usagef("Use json or yaml.", "unknown output format %q", output)
+				return cli.Usagef("Use json or yaml.", "unknown output format %q", output)
 			}
 			info := clientVersion(build)
 			if !clientOnly {
-				reader, err := reading.toReader(cmd, streams)
+				reader, err := reading.ToReader(cmd, streams)
 				if err != nil {
 					return err
 				}
@@ -184,29 +186,29 @@ If the cluster cannot be reached, the output says so, and the exit code is 0.`,
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`FORMAT` of the output, json or yaml.")
 	cmd.Flags().BoolVar(&clientOnly, "client", false, "Only tell about this program, without asking the cluster.")
-	reading.addTo(cmd)
+	reading.AddTo(cmd)
 	// It only fails if somebody registered one before.
-	_ = cmd.RegisterFlagCompletionFunc("output", fixed("json", "yaml"))
-	completeFlags(reading, cmd)
+	_ = cmd.RegisterFlagCompletionFunc("output", cli.Fixed("json", "yaml"))
+	names.CompleteFlags(reading, cmd)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }
 
 // ask finds out about the cluster, or about the one that a file is from. Only a
 // file that cannot be read is an error.
-func (v *Version) ask(ctx context.Context, from *reader) error {
+func (v *Version) ask(ctx context.Context, from *cli.Reader) error {
 	v.Server = &ServerVersion{}
-	source, err := from.read(ctx, scope{only: []string{snapshot.ResourceMetrics}})
+	source, err := from.Read(ctx, cli.Scope{Only: []string{snapshot.ResourceMetrics}})
 	switch {
-	case err != nil && (!from.live() || ctx.Err() != nil):
+	case err != nil && (!from.Live() || ctx.Err() != nil):
 		return err
 	case err != nil:
 		v.Server.Problem = err.Error()
 		return nil
 	}
-	snap := source.snap
+	snap := source.Snap
 	v.Server.Version, v.Server.Source = snap.ServerVersion, snap.Source
-	if from.options.KubernetesVersion != "" {
+	if from.Options.KubernetesVersion != "" {
 		v.Server.Source = fromFlag
 	}
 	switch gap := snap.Gap(snapshot.ResourceMetrics); {

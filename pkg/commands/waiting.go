@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -33,7 +34,7 @@ type waitingPods struct {
 func newWaitingPods(allNamespaces bool, selector string) (waitingPods, error) {
 	parsed, err := labels.Parse(selector)
 	if err != nil {
-		return waitingPods{}, usagef("Write it as for kubectl get: -l app=train,tier!=test.", "read --selector: %w", err)
+		return waitingPods{}, cli.Usagef("Write it as for kubectl get: -l app=train,tier!=test.", "read --selector: %w", err)
 	}
 	return waitingPods{allNamespaces: allNamespaces, selector: parsed}, nil
 }
@@ -65,50 +66,50 @@ func (w waitingPods) in(snap *snapshot.Snapshot, alloc *allocator.Allocator, nam
 
 // explainWaiting answers for all pods that wait for devices.
 func (o *whyOptions) explainWaiting(ctx context.Context) error {
-	from, err := o.reader.read(ctx, scope{allNamespaces: o.waiting.allNamespaces, starting: true})
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: o.waiting.allNamespaces, Starting: true})
 	if err != nil {
 		return err
 	}
-	alloc, err := allocator.New(ctx, from.snap)
+	alloc, err := allocator.New(ctx, from.Snap)
 	if err != nil {
 		return fmt.Errorf("set up the allocator: %w", err)
 	}
-	namespace := from.namespace
+	namespace := from.Namespace
 	if o.waiting.allNamespaces {
 		namespace = ""
 	}
 	a := &answers{}
 	var targets []explain.Options
-	for _, pod := range o.waiting.in(from.snap, alloc, namespace) {
+	for _, pod := range o.waiting.in(from.Snap, alloc, namespace) {
 		targets = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 	}
-	found, err := explain.ExplainEach(ctx, alloc, from.snap, targets)
+	found, err := explain.ExplainEach(ctx, alloc, from.Snap, targets)
 	if err != nil {
 		return err
 	}
 	for _, answer := range found {
 		a.add(answer.Explanation, answer.Err)
 	}
-	hidden := from.snap.Gap(snapshot.ResourcePods)
+	hidden := from.Snap.Gap(snapshot.ResourcePods)
 	if hidden != nil && hidden.Namespace != "" && hidden.Namespace == namespace {
 		hidden = nil
 	}
-	gone := namespace != "" && len(from.snap.Namespaces) > 0 && from.snap.Gap(snapshot.ResourceNamespaces) == nil && from.snap.Namespace(namespace) == nil
+	gone := namespace != "" && len(from.Snap.Namespaces) > 0 && from.Snap.Gap(snapshot.ResourceNamespaces) == nil && from.Snap.Namespace(namespace) == nil
 	if err := o.printWaiting(a.explanations, namespace, gone, hidden); err != nil {
 		return err
 	}
-	if o.printer.machine == nil && !o.printer.text.Wide {
-		notes := from.snap.PreviewAssumptions()
-		if gap := from.snap.Gap(snapshot.ResourceEvents); gap != nil && from.clients != nil {
+	if o.printer.Machine == nil && !o.printer.Text.Wide {
+		notes := from.Snap.PreviewAssumptions()
+		if gap := from.Snap.Gap(snapshot.ResourceEvents); gap != nil && from.Clients != nil {
 			notes = append(notes, gap.Reason+": pods that their nodes failed to start less than a minute ago may be missing")
 		}
-		if err := printNotes(o.streams, notes...); err != nil {
+		if err := cli.PrintNotes(o.streams, notes...); err != nil {
 			return err
 		}
 	}
-	err = a.outcome(func(err error) { printError(o.streams.ErrOut, err) })
+	err = a.outcome(func(err error) { cli.PrintError(o.streams.ErrOut, err) })
 	if err == nil && hidden != nil {
-		return &outcomeError{exitUndetermined}
+		return &cli.OutcomeError{Code: cli.ExitUndetermined}
 	}
 	return err
 }
@@ -120,12 +121,12 @@ func (o *whyOptions) printWaiting(explanations []*api.Explanation, namespace str
 			return fmt.Errorf("print explanations: %w", err)
 		}
 	}
-	if o.printer.machine != nil {
-		return o.printer.print(explanations, true)
+	if o.printer.Machine != nil {
+		return o.printer.Print(explanations, true)
 	}
 	if len(explanations) > 0 {
-		if o.printer.text.Wide {
-			return o.printer.print(explanations, true)
+		if o.printer.Text.Wide {
+			return o.printer.Print(explanations, true)
 		}
 		return printTable(o.streams.Out, explanations)
 	}

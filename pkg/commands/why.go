@@ -17,14 +17,16 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 type whyFlags struct {
-	reading       *readingFlags
-	output        *outputFlags
+	reading       *cli.ReadingFlags
+	output        *cli.OutputFlags
 	files         []string
 	kustomize     string
 	allNamespaces bool
@@ -35,8 +37,8 @@ type whyFlags struct {
 }
 
 type whyOptions struct {
-	reader  *reader
-	printer *explanationPrinter
+	reader  *cli.Reader
+	printer *cli.Printer
 	// args are what targets was parsed from.
 	args    []string
 	targets []snapshot.ObjectRef
@@ -52,7 +54,7 @@ type whyOptions struct {
 }
 
 func newWhy(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := &whyFlags{reading: newReadingFlags(config), output: newOutputFlags()}
+	flags := &whyFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
 	cmd := &cobra.Command{
 		Use:   "why [NAME | TYPE/NAME ... | -f FILE | -k DIR | -A]",
 		Short: "Explain why a claim, a pod or a workload does not get its devices",
@@ -139,11 +141,11 @@ asked about cannot be read. Of several targets the worst counts, in the order
 	cmd.Flags().BoolVar(&flags.allRemedies, "all-remedies", false, "Show every change found that would make it fit, not only the most useful ones.")
 	cmd.Flags().BoolVar(&flags.commands, "commands", false, "Show the commands of remedies, to be pasted into a shell.")
 	flags.near.addTo(cmd)
-	flags.output.addTo(cmd)
-	flags.reading.addTo(cmd)
-	flags.reading.addPreviewTo(cmd)
-	cmd.ValidArgsFunction = complete(flags.reading, proposeTargets)
-	completeFlags(flags.reading, cmd)
+	flags.output.AddTo(cmd)
+	flags.reading.AddTo(cmd)
+	flags.reading.AddPreviewTo(cmd)
+	cmd.ValidArgsFunction = names.Complete(flags.reading, names.ProposeTargets)
+	names.CompleteFlags(flags.reading, cmd)
 	return cmd
 }
 
@@ -154,34 +156,34 @@ func (f *whyFlags) toOptions(cmd *cobra.Command, args []string, streams generici
 		return nil, err
 	}
 	if (f.allNamespaces || f.selector != "") && f.anything(args) {
-		return nil, usagef(helpHint(cmd), "-A and -l choose among the waiting pods: they do not go with a target, -f or -k")
+		return nil, cli.Usagef(cli.HelpHint(cmd), "-A and -l choose among the waiting pods: they do not go with a target, -f or -k")
 	}
 	if len(f.files) > 0 && f.kustomize != "" {
-		return nil, usagef("Leave one of them out.", "-f and -k: only one can be used")
+		return nil, cli.Usagef("Leave one of them out.", "-f and -k: only one can be used")
 	}
 	if o.waiting, err = newWaitingPods(f.allNamespaces, f.selector); err != nil {
 		return nil, err
 	}
 	if len(args) > 0 {
-		if o.targets, err = parseTargets(args); err != nil {
+		if o.targets, err = names.ParseTargets(args); err != nil {
 			return nil, err
 		}
 	}
-	if o.reader, err = f.reading.toReader(cmd, streams); err != nil {
+	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
 		return nil, err
 	}
-	if err := onceStdin(f.files, f.reading.paths, f.reading.previews); err != nil {
+	if err := cli.OnceStdin(f.files, f.reading.Paths, f.reading.Previews); err != nil {
 		return nil, err
 	}
-	if o.reader.live() {
-		if err := checkNames(o.targets); err != nil {
+	if o.reader.Live() {
+		if err := names.Check(o.targets); err != nil {
 			return nil, err
 		}
 	}
-	if o.printer, err = f.output.toPrinter(streams); err != nil {
+	if o.printer, err = f.output.ToPrinter(streams); err != nil {
 		return nil, err
 	}
-	o.printer.text.Commands = f.commands
+	o.printer.Text.Commands = f.commands
 	return o, nil
 }
 
@@ -194,13 +196,13 @@ func (o *whyOptions) run(ctx context.Context) error {
 	var files *snapshot.Snapshot
 	if o.kustomize != "" {
 		var err error
-		if files, err = loadKustomization(ctx, o.kustomize, o.reader.options); err != nil {
+		if files, err = loadKustomization(ctx, o.kustomize, o.reader.Options); err != nil {
 			return err
 		}
 	}
 	if len(o.files) > 0 {
 		var err error
-		if files, err = snapshot.LoadObjects(ctx, o.files, o.reader.options); err != nil {
+		if files, err = snapshot.LoadObjects(ctx, o.files, o.reader.Options); err != nil {
 			return err
 		}
 	}
@@ -209,7 +211,7 @@ func (o *whyOptions) run(ctx context.Context) error {
 	}
 	a := &answers{}
 	if err := o.explain(ctx, files, a); err != nil {
-		return meant(o.args, err)
+		return names.Meant(o.args, err)
 	}
 	if len(a.passed) > 0 {
 		subject := fmt.Sprintf("%d documents are", len(a.passed))
@@ -221,18 +223,18 @@ func (o *whyOptions) run(ctx context.Context) error {
 		}
 	}
 	if len(a.explanations) > 0 {
-		if err := o.printer.print(a.explanations, len(a.explanations)+len(a.failures) > 1); err != nil {
+		if err := o.printer.Print(a.explanations, len(a.explanations)+len(a.failures) > 1); err != nil {
 			return err
 		}
 	}
-	return meant(o.args, a.outcome(func(err error) { printError(o.streams.ErrOut, meant(o.args, err)) }))
+	return names.Meant(o.args, a.outcome(func(err error) { cli.PrintError(o.streams.ErrOut, names.Meant(o.args, err)) }))
 }
 
 // explain answers for each target. Only what makes all answers impossible is an
 // error; what concerns one target is noted with the answers.
 func (o *whyOptions) explain(ctx context.Context, files *snapshot.Snapshot, a *answers) error {
-	if len(o.targets) == 0 || !o.reader.live() {
-		from, err := o.reader.read(ctx, scope{manifests: files})
+	if len(o.targets) == 0 || !o.reader.Live() {
+		from, err := o.reader.Read(ctx, cli.Scope{Manifests: files})
 		if err != nil {
 			return err
 		}
@@ -241,7 +243,7 @@ func (o *whyOptions) explain(ctx context.Context, files *snapshot.Snapshot, a *a
 	// A cluster is asked for more about a target (its events, its workload)
 	// than about the rest, so each one is read for itself.
 	for i := range o.targets {
-		from, err := o.reader.read(ctx, scope{target: &o.targets[i], manifests: files})
+		from, err := o.reader.Read(ctx, cli.Scope{Target: &o.targets[i], Manifests: files})
 		if err == nil {
 			err = o.explainIn(ctx, from, files, o.targets[i:i+1], a)
 		}
@@ -257,11 +259,11 @@ func (o *whyOptions) explain(ctx context.Context, files *snapshot.Snapshot, a *a
 
 // explainIn answers for some targets, or for all targets of the files if none
 // are given.
-func (o *whyOptions) explainIn(ctx context.Context, from *source, files *snapshot.Snapshot, refs []snapshot.ObjectRef, a *answers) error {
-	snap := from.snap
+func (o *whyOptions) explainIn(ctx context.Context, from *cli.Source, files *snapshot.Snapshot, refs []snapshot.ObjectRef, a *answers) error {
+	snap := from.Snap
 	var objects *snapshot.Snapshot
 	if files != nil {
-		objects = inNamespace(files, cmp.Or(from.namespace, metav1.NamespaceDefault))
+		objects = inNamespace(files, cmp.Or(from.Namespace, metav1.NamespaceDefault))
 		snap = snap.With(objects)
 	}
 	alloc, err := allocator.New(ctx, snap)
@@ -277,13 +279,13 @@ func (o *whyOptions) explainIn(ctx context.Context, from *source, files *snapsho
 	}
 	for _, ref := range refs {
 		bare := len(o.args) == 1 && !strings.Contains(o.args[0], "/")
-		if bare && snap.Gap(snapshot.ResourceClaims) == nil && bareKind(snap, from.namespace, ref.Name) == api.KindPod {
+		if bare && snap.Gap(snapshot.ResourceClaims) == nil && names.BareKind(snap, from.Namespace, ref.Name) == api.KindPod {
 			ref.Resource = "pods"
-			if err := printNotes(o.streams, tookPod(ref.Name)); err != nil {
+			if err := cli.PrintNotes(o.streams, names.TookPod(ref.Name)); err != nil {
 				return err
 			}
 		}
-		target, err := resolve(from, snap, ref)
+		target, err := names.Resolve(from, snap, ref)
 		if err != nil {
 			a.fail(err)
 			continue
@@ -291,7 +293,7 @@ func (o *whyOptions) explainIn(ctx context.Context, from *source, files *snapsho
 		targets = append(targets, target)
 	}
 	texts := readTexts(o.files)
-	texts.namespace = cmp.Or(from.namespace, metav1.NamespaceDefault)
+	texts.namespace = cmp.Or(from.Namespace, metav1.NamespaceDefault)
 	for i := range targets {
 		targets[i].AllRemedies = o.allRemedies
 		targets[i].Node, targets[i].Device = o.near.node, o.near.device
@@ -333,16 +335,16 @@ func (a *answers) outcome(report func(error)) error {
 	if len(a.failures) == 1 && len(a.explanations) == 0 {
 		return a.failures[0]
 	}
-	code := exitFits
+	code := cli.ExitFits
 	for _, err := range a.failures {
 		report(err)
-		code = worse(code, exitCode(err))
+		code = cli.Worse(code, cli.ExitCode(err))
 	}
 	for _, e := range a.explanations {
-		code = worse(code, verdictCode(e.Verdict))
+		code = cli.Worse(code, cli.VerdictCode(e.Verdict))
 	}
-	if code == exitFits {
+	if code == cli.ExitFits {
 		return nil
 	}
-	return &outcomeError{code}
+	return &cli.OutcomeError{Code: code}
 }

@@ -1,0 +1,150 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// The exit codes, which scripts rely on.
+const (
+	ExitFits         = 0 // Allocated or Fits, or nothing went wrong
+	ExitDoesNotFit   = 1 // DoesNotFit, Blocked or Error
+	ExitUndetermined = 2 // Undetermined
+	ExitUsage        = 3 // wrong flags or arguments, unreadable input
+	ExitFailure      = 4 // the cluster, a node or I/O failed, or what was asked for could not be read
+)
+
+// UsageError is a mistake in the command line. Its way out is a line of its own.
+type UsageError struct {
+	err error
+	out string
+}
+
+// Usagef makes a [UsageError] with a way out, which may be empty.
+func Usagef(out, format string, args ...any) error {
+	return &UsageError{err: fmt.Errorf(format, args...), out: out}
+}
+
+// Error says what is wrong.
+func (e *UsageError) Error() string { return e.err.Error() }
+
+// Unwrap is the cause.
+func (e *UsageError) Unwrap() error { return e.err }
+
+// HelpHint leads to the help of a command.
+func HelpHint(cmd *cobra.Command) string {
+	return fmt.Sprintf("See '%s --help'.", cmd.CommandPath())
+}
+
+// OutcomeError carries an exit code that is a result and not a failure; there
+// is nothing to print about it.
+type OutcomeError struct{ Code int }
+
+// Error is never shown to a user.
+func (e *OutcomeError) Error() string { return fmt.Sprintf("outcome %d", e.Code) }
+
+// ExitCode is the one place that maps an error to the exit code.
+func ExitCode(err error) int {
+	var (
+		outcome *OutcomeError
+		usage   *UsageError
+		input   *snapshot.InputError
+		target  *explain.TargetError
+		unknown *snapshot.UnknownResourceError
+		bare    *snapshot.NoTemplateError
+	)
+	switch {
+	case err == nil:
+		return ExitFits
+	case errors.As(err, &outcome):
+		return outcome.Code
+	case errors.As(err, &usage), errors.As(err, &input), errors.As(err, &target),
+		errors.As(err, &unknown), errors.As(err, &bare):
+		return ExitUsage
+	default:
+		return ExitFailure
+	}
+}
+
+// VerdictCode is the exit code of one verdict.
+func VerdictCode(verdict api.Verdict) int {
+	switch verdict {
+	case api.Allocated, api.Fits:
+		return ExitFits
+	case api.DoesNotFit, api.Blocked, api.Error:
+		return ExitDoesNotFit
+	case api.Undetermined:
+		return ExitUndetermined
+	default:
+		return ExitUndetermined
+	}
+}
+
+// Worse is the exit code for two targets. A failure hides more than a mistake
+// in the input, and that more than any answer; that something does not fit is
+// certain and beats what is not.
+func Worse(a, b int) int {
+	for _, code := range []int{ExitFailure, ExitUsage, ExitDoesNotFit, ExitUndetermined} {
+		if a == code || b == code {
+			return code
+		}
+	}
+	return ExitFits
+}
+
+// PrintError tells what failed and, on a line of its own, the way out.
+func PrintError(w io.Writer, err error) {
+	var outcome *OutcomeError
+	if err == nil || errors.As(err, &outcome) {
+		return
+	}
+	message := err.Error()
+	if errors.Is(err, context.Canceled) {
+		message = "interrupted"
+	}
+	lines := strings.Split(strings.TrimRight(message, "\n"), "\n")
+	if out := wayOut(err); out != "" {
+		lines = append(lines, out)
+	}
+	for i, line := range lines {
+		lines[i] = render.Escape(line)
+	}
+	// Nothing is left to do when the error stream is broken too.
+	_, _ = fmt.Fprintf(w, "error: %s\n", strings.Join(lines, "\n"))
+}
+
+// wayOut is what a user can do about an error, if the error itself does not
+// say. It is empty if nobody knows.
+func wayOut(err error) string {
+	var (
+		usage   *UsageError
+		unread  *UnreadError
+		endless *UnendingError
+		server  *snapshot.ServerError
+	)
+	switch {
+	case errors.As(err, &usage):
+		return usage.out
+	case errors.As(err, &unread):
+		return unread.out()
+	case errors.As(err, &endless):
+		return "Correct the expression. A claim that needs it cannot be decided either."
+	case errors.As(err, &server):
+		return "Check --kubeconfig and --context, or read a saved cluster with --snapshot."
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,103 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// UnreadError tells that what was asked for could not be read, or only some of
+// it: "not permitted" is never "none". The exit code is that of a failure.
+type UnreadError struct {
+	// Doing says what failed, as in "list devices".
+	Doing string
+	// Gaps are what is missing of what was asked for; there is at least one.
+	Gaps []snapshot.Gap
+	// Namespace is the only one that was asked about; empty for all, or if what
+	// is missing has no namespace.
+	Namespace string
+	// Live is true if a cluster was asked and not a file.
+	Live bool
+	// Partial is true if something was printed all the same.
+	Partial bool
+}
+
+// Error names what is missing, and reports whether there is more than was printed.
+func (e *UnreadError) Error() string {
+	reasons := make([]string, 0, len(e.Gaps))
+	for _, gap := range e.Gaps {
+		reasons = append(reasons, gap.Reason)
+	}
+	said := e.Doing + ": "
+	if e.Partial {
+		said += "the output is incomplete: "
+	}
+	return said + strings.Join(reasons, "; ")
+}
+
+// out says which right to ask for, and what else there is to do.
+func (e *UnreadError) out() string {
+	resources := make([]string, 0, len(e.Gaps))
+	for _, gap := range e.Gaps {
+		if !gap.LeftOut {
+			resources = append(resources, gap.Resource)
+		}
+	}
+	slices.Sort(resources)
+	named := english.JoinAnd(slices.Compact(resources))
+	switch {
+	case len(resources) == 0:
+		return "Correct or delete what was left out."
+	case len(resources) == 1 && resources[0] == snapshot.ResourcePoolStatuses:
+		return "docs/rbac.md has the ClusterRole for --ask-server, which takes the feature gate DRAResourcePoolStatus. Without --ask-server, the claims that you may list are counted."
+	case !e.Live:
+		return fmt.Sprintf("Save a snapshot that has %s, as a user who can list them: kubectl dra snapshot -o cluster.yaml.gz", named)
+	case e.Namespace != "":
+		return fmt.Sprintf("Ask for a Role that may list %s in namespace %s, or ask a user who can list them to save a snapshot: kubectl dra snapshot -o cluster.yaml.gz", named, e.Namespace)
+	default:
+		return fmt.Sprintf("Ask for a ClusterRole that may list %s, or ask a user who can list them to save a snapshot: kubectl dra snapshot -o cluster.yaml.gz", named)
+	}
+}
+
+// UnendingError tells that what was asked for is not known for some devices, since an
+// expression does not end. The exit code is that of a failure.
+type UnendingError struct {
+	// Doing says what failed, as in "list devices", and reason which expression.
+	Doing, Reason string
+}
+
+// Error says that the output is incomplete, and why.
+func (e *UnendingError) Error() string {
+	return e.Doing + ": the output is incomplete: " + e.Reason
+}
+
+// GapsIn are what is missing of some resources. Of those with a namespace, the
+// one that was asked about is enough; an empty one stands for all that may be
+// read, unless everywhere.
+func GapsIn(snap *snapshot.Snapshot, resources []string, namespace string, everywhere bool) []snapshot.Gap {
+	var gaps []snapshot.Gap
+	for _, gap := range snap.Gaps {
+		enough := gap.Namespace != "" && !everywhere && (namespace == "" || namespace == gap.Namespace)
+		if slices.Contains(resources, gap.Resource) && !enough {
+			gaps = append(gaps, gap)
+		}
+	}
+	return gaps
+}
+
+// GapNotes say what is missing, but for what an error tells.
+func GapNotes(snap *snapshot.Snapshot, told *UnreadError) []string {
+	var notes []string
+	for _, gap := range snap.Gaps {
+		if told == nil || !slices.Contains(told.Gaps, gap) {
+			notes = append(notes, gap.Reason)
+		}
+	}
+	return notes
+}

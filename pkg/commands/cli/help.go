@@ -1,0 +1,236 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// HelpWidth is how wide help gets at most.
+const HelpWidth = 100
+
+// The groups of flags in the help. Flags without a group come first.
+const (
+	GroupOutput  = "Output"
+	GroupReading = "What to read"
+	GroupNode    = "Where things are on the node"
+	GroupRemote  = "How to reach the node"
+	GroupCluster = "How to reach the cluster"
+)
+
+// groupAnnotation is where a flag keeps its group.
+const groupAnnotation = "kubectl-dra/group"
+
+// AddFlags adds flags to a set and notes to which group they belong.
+func AddFlags(flags *pflag.FlagSet, name string, add func(*pflag.FlagSet)) {
+	set := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	add(set)
+	set.VisitAll(func(flag *pflag.Flag) {
+		if flag.Annotations == nil {
+			flag.Annotations = map[string][]string{}
+		}
+		flag.Annotations[groupAnnotation] = []string{name}
+		reword(flag)
+		if name == GroupCluster {
+			flag.Hidden = !isCommonClusterFlag(flag.Name)
+		}
+	})
+	flags.AddFlagSet(set)
+}
+
+// isCommonClusterFlag tells which of kubectl's own flags the help shows. All
+// others work too.
+func isCommonClusterFlag(name string) bool {
+	return slices.Contains([]string{"kubeconfig", "context", "namespace", "as", "request-timeout"}, name)
+}
+
+// SetHelp replaces cobra's help by one with grouped flags.
+func SetHelp(root *cobra.Command) {
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		var b strings.Builder
+		about := cmd.Long
+		if about == "" {
+			about = cmd.Short
+		}
+		b.WriteString(strings.TrimSpace(about))
+		b.WriteString("\n\n")
+		writeUsage(&b, cmd)
+		// There is nobody to tell that the help could not be written.
+		_, _ = io.WriteString(cmd.OutOrStdout(), b.String())
+	})
+	root.SetUsageFunc(func(cmd *cobra.Command) error {
+		var b strings.Builder
+		writeUsage(&b, cmd)
+		_, err := io.WriteString(cmd.ErrOrStderr(), b.String())
+		return err
+	})
+}
+
+func writeUsage(b *strings.Builder, cmd *cobra.Command) {
+	width := OutputWidth(cmd.OutOrStdout())
+	if width == WidthWithoutTerminal {
+		width = HelpWidth
+	}
+	width = min(width, HelpWidth)
+	b.WriteString("Usage:\n")
+	if cmd.HasParent() && cmd.Runnable() {
+		fmt.Fprintf(b, "  %s\n", cmd.UseLine())
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(b, "  %s COMMAND [flags]\n", cmd.CommandPath())
+	}
+	writeCommands(b, cmd)
+	if cmd.HasExample() {
+		fmt.Fprintf(b, "\nExamples:\n%s\n", cmd.Example)
+	}
+	// Only the verbs that read have anything to do with a cluster.
+	reads := cmd.Flags().Lookup("snapshot") != nil
+	for _, name := range []string{"", GroupNode, GroupRemote, GroupOutput, GroupReading, GroupCluster} {
+		if name == GroupCluster && !reads {
+			continue
+		}
+		if flags := flagsOf(cmd, name); flags.HasAvailableFlags() {
+			title := name
+			if title == "" {
+				title = "Flags"
+			}
+			fmt.Fprintf(b, "\n%s:\n%s", title, flags.FlagUsagesWrapped(width))
+		}
+	}
+	if reads {
+		b.WriteString("\nkubectl's other flags that say how to connect, such as --server and --token,\nwork too.\n")
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(b, "\nSee '%s COMMAND --help' for more about a command.\n", cmd.CommandPath())
+	}
+}
+
+// writeCommands lists the commands below one, by their groups if they have any.
+func writeCommands(b *strings.Builder, cmd *cobra.Command) {
+	titles := map[string]string{"": "Commands"}
+	groups := []string{""}
+	for _, g := range cmd.Groups() {
+		titles[g.ID] = g.Title
+		groups = append(groups, g.ID)
+	}
+	for _, id := range groups {
+		first := true
+		for _, child := range cmd.Commands() {
+			if !child.IsAvailableCommand() || child.GroupID != id {
+				continue
+			}
+			if first {
+				fmt.Fprintf(b, "\n%s:\n", titles[id])
+				first = false
+			}
+			fmt.Fprintf(b, "  %-*s  %s\n", cmd.NamePadding(), child.Name(), child.Short)
+		}
+	}
+}
+
+// AddCommands adds commands that the help lists under a title of their own.
+func AddCommands(root *cobra.Command, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, cmd := range commands {
+		cmd.GroupID = title
+		root.AddCommand(cmd)
+	}
+}
+
+// DescribeCompletion tells how kubectl finds the completion of a plugin, which
+// has nothing to do with the scripts that the command writes.
+func DescribeCompletion(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "completion" {
+			continue
+		}
+		cmd.Short = "Set up the completion of a shell"
+		cmd.Long = `Complete verbs, flags and names with the key Tab.
+
+For "kubectl dra", kubectl's own completion has to be set up (see
+'kubectl completion --help'), and a link to this program has to be on the PATH:
+
+  ln -s "$(command -v kubectl-dra)" /usr/local/bin/kubectl_complete-dra
+
+The commands below write scripts for those who call the program kubectl-dra.`
+		for _, script := range cmd.Commands() {
+			if script.Name() == "fish" {
+				quoteForFish(script)
+			}
+		}
+	}
+}
+
+// quoteForFish corrects the script for fish. It evaluates the words of the line
+// after it took their quotes away: names of files in it would be run as commands.
+// Words that run nothing stay, for their variables and the ~ of a home.
+func quoteForFish(cmd *cobra.Command) {
+	const (
+		evaluated = "    set -l args (commandline -opc)\n"
+		quoted    = `    set -l args
+    for word in (commandline -opc)
+        string match -qr -- '^[~\w$@%+=:,./-]+$' $word; or set word (string escape -- $word)
+        set -a args $word
+    end
+`
+	)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		bare, err := cmd.Flags().GetBool("no-descriptions")
+		if err != nil {
+			return fmt.Errorf("write the script: %w", err)
+		}
+		var script bytes.Buffer
+		if err := cmd.Root().GenFishCompletion(&script, !bare); err != nil {
+			return fmt.Errorf("write the script: %w", err)
+		}
+		if _, err := io.WriteString(cmd.OutOrStdout(), strings.Replace(script.String(), evaluated, quoted, 1)); err != nil {
+			return fmt.Errorf("write the script: %w", err)
+		}
+		return nil
+	}
+}
+
+// reword says in the words of this program what some of kubectl's flags do, in
+// no more columns than a terminal has.
+func reword(flag *pflag.Flag) {
+	words := map[string]string{
+		"allow-missing-template-keys": "Ignore missing fields and map keys in templates.",
+		"as":                          "`USER` to impersonate; can be a service account.",
+		"context":                     "`CONTEXT` of the kubeconfig to use.",
+		"kubeconfig":                  "Kubeconfig `FILE` with the clusters and credentials.",
+		"namespace":                   "`NAMESPACE` to use instead of the one of the context.",
+		"no-headers":                  "Do not print headers and totals.",
+		"request-timeout":             "Give up on a single request after this `TIME`, such as 30s; 0 means never.",
+		"template":                    "`TEMPLATE`, or a file with one, for -o go-template, jsonpath and the like.",
+	}
+	if usage, ok := words[flag.Name]; ok {
+		flag.Usage = usage
+	}
+}
+
+// flagsOf returns the flags of one group that a command accepts.
+func flagsOf(cmd *cobra.Command, name string) *pflag.FlagSet {
+	set := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if GroupOf(flag) == name {
+			set.AddFlag(flag)
+		}
+	})
+	return set
+}
+
+// GroupOf is the group that a flag was added to, empty for none.
+func GroupOf(flag *pflag.Flag) string {
+	if values := flag.Annotations[groupAnnotation]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}

@@ -1,0 +1,142 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+)
+
+// OutputFlags are those of kubectl, with the wide form of the text and colours.
+type OutputFlags struct {
+	Print  *genericclioptions.PrintFlags
+	Output string
+	Color  string
+}
+
+// NewOutputFlags makes the flags.
+func NewOutputFlags() *OutputFlags {
+	return &OutputFlags{Print: genericclioptions.NewPrintFlags("")}
+}
+
+// AddTo adds the flags to a verb.
+func (f *OutputFlags) AddTo(cmd *cobra.Command) {
+	formats := append([]string{"wide"}, f.Print.AllowedFormats()...)
+	AddFlags(cmd.Flags(), GroupOutput, func(flags *pflag.FlagSet) {
+		flags.StringVarP(&f.Output, "output", "o", "", fmt.Sprintf("`FORMAT` of the output, one of %s.", strings.Join(formats, ", ")))
+		flags.StringVar(&f.Color, "color", ColorAuto, "`WHEN` to use colours: auto, always or never. auto is never if NO_COLOR is set.")
+		templates := &cobra.Command{}
+		f.Print.TemplatePrinterFlags.AddFlags(templates)
+		flags.AddFlagSet(templates.Flags())
+	})
+	// It only fails if somebody registered one before.
+	_ = cmd.RegisterFlagCompletionFunc("output", Fixed(formats...))
+	f.Print.OutputFormat = &f.Output
+	f.Print.OutputFlagSpecified = func() bool { return cmd.Flags().Changed("output") }
+}
+
+// Printer prints explanations in the form that the flags ask for.
+type Printer struct {
+	out io.Writer
+	// Text is for people; machine for programs, if that was asked for.
+	Text    render.Options
+	Machine printers.ResourcePrinter
+	// Names prints the targets alone.
+	Names bool
+}
+
+// ToPrinter checks the flags.
+func (f *OutputFlags) ToPrinter(streams genericiooptions.IOStreams) (*Printer, error) {
+	color, err := UseColor(f.Color, streams.Out)
+	if err != nil {
+		return nil, err
+	}
+	p := &Printer{
+		out:   streams.Out,
+		Text:  render.Options{Width: OutputWidth(streams.Out), Color: color, Wide: f.Output == "wide"},
+		Names: f.Output == "name",
+	}
+	template := f.Print.TemplatePrinterFlags.TemplateArgument
+	if f.Output == "" && (template == nil || *template == "") || p.Text.Wide {
+		return p, nil
+	}
+	if p.Machine, err = NewPrinter(f.Print); err != nil {
+		if genericclioptions.IsNoCompatiblePrinterError(err) {
+			return nil, Usagef("Allowed are wide, "+strings.Join(f.Print.AllowedFormats(), ", ")+".", "unknown output format %q", f.Output)
+		}
+		return nil, Usagef("", "read the output format: %w", err)
+	}
+	return p, nil
+}
+
+// Print writes the answers: a list of them, or the only one.
+func (p *Printer) Print(explanations []*api.Explanation, asList bool) error {
+	switch {
+	case p.Names:
+		for _, e := range explanations {
+			target := &metav1.PartialObjectMetadata{
+				TypeMeta:   metav1.TypeMeta{APIVersion: apiVersionOf(e.Target.Kind), Kind: e.Target.Kind},
+				ObjectMeta: metav1.ObjectMeta{Name: e.Target.Name},
+			}
+			if err := p.Machine.PrintObj(target, p.out); err != nil {
+				return fmt.Errorf("print name: %w", err)
+			}
+		}
+		return nil
+	case p.Machine != nil && !asList && len(explanations) == 1:
+		if err := p.Machine.PrintObj(explanations[0], p.out); err != nil {
+			return fmt.Errorf("print explanation: %w", err)
+		}
+		return nil
+	case p.Machine != nil:
+		list := &api.ExplanationList{
+			TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "ExplanationList"},
+			Items:    make([]api.Explanation, 0, len(explanations)),
+		}
+		for _, e := range explanations {
+			list.Items = append(list.Items, *e)
+		}
+		if err := p.Machine.PrintObj(list, p.out); err != nil {
+			return fmt.Errorf("print explanations: %w", err)
+		}
+		return nil
+	}
+	for i, e := range explanations {
+		if i > 0 {
+			if _, err := io.WriteString(p.out, "\n"); err != nil {
+				return fmt.Errorf("print explanation: %w", err)
+			}
+		}
+		if err := render.Explanation(p.out, e, p.Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apiVersionOf returns the API version of built-in kinds, for -o name. An
+// explanation does not tell it for others; kubectl finds those by kind.
+func apiVersionOf(kind string) string {
+	switch kind {
+	case api.KindClaim, api.KindTemplate:
+		return "resource.k8s.io/v1"
+	case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet":
+		return "apps/v1"
+	case "Job", "CronJob":
+		return "batch/v1"
+	default:
+		return "v1"
+	}
+}

@@ -1,0 +1,221 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// ReadingFlags are the flags of every verb that reads a cluster or a snapshot.
+type ReadingFlags struct {
+	Config            *genericclioptions.ConfigFlags
+	Paths             []string
+	Previews          []string
+	gates             []string
+	kubernetesVersion string
+}
+
+// NewReadingFlags makes the flags, with kubectl's own in config.
+func NewReadingFlags(config *genericclioptions.ConfigFlags) *ReadingFlags {
+	return &ReadingFlags{Config: config}
+}
+
+// AddTo adds the flags that every verb that reads has.
+func (f *ReadingFlags) AddTo(cmd *cobra.Command) {
+	AddFlags(cmd.Flags(), GroupReading, func(flags *pflag.FlagSet) {
+		flags.StringArrayVar(&f.Paths, "snapshot", nil,
+			"Read the file or directory `PATH` instead of a cluster; - is standard input. YAML or JSON, "+
+				"also in .gz or .tar.gz: what 'kubectl dra snapshot' or 'kubectl get -o yaml' wrote. Can be repeated.")
+		flags.StringSliceVar(&f.gates, "feature-gates", nil,
+			"Feature `GATES`, a list like NAME=true,NAME=false; override the detected ones.")
+		flags.StringVar(&f.kubernetesVersion, "kubernetes-version", "",
+			"`VERSION` of the cluster, for the defaults of its feature gates; overrides the detected one.")
+	})
+}
+
+// AddPreviewTo adds the flag for what a driver would publish.
+func (f *ReadingFlags) AddPreviewTo(cmd *cobra.Command) {
+	AddFlags(cmd.Flags(), GroupReading, func(flags *pflag.FlagSet) {
+		flags.StringArrayVar(&f.Previews, "with-preview", nil,
+			"Assume that the ResourceSlices in this `FILE` are published, in place of those of the same pools and nodes; - is standard input. "+
+				"What 'kubectl dra node-probe preview -o yaml' wrote. Can be repeated.")
+	})
+}
+
+// Reader reads from where the flags say.
+type Reader struct {
+	Config   *genericclioptions.ConfigFlags
+	paths    []string
+	previews []string
+	Options  snapshot.Options
+	// preview is what previews have, once they were read.
+	preview *snapshot.Snapshot
+	// Namespace is the one asked for with -n, empty if none was.
+	Namespace string
+	streams   genericiooptions.IOStreams
+}
+
+// clusterOnly are the flags that choose a cluster or a user, which a file is
+// no match for.
+func clusterOnly() []string {
+	return []string{"kubeconfig", "context", "cluster", "user", "server", "token", "as", "as-group", "as-uid"}
+}
+
+// NameRule says what names look like.
+const NameRule = "Names have lower-case letters, digits, '-' and '.' only."
+
+// ToReader checks the flags. Nothing is read yet.
+func (f *ReadingFlags) ToReader(cmd *cobra.Command, streams genericiooptions.IOStreams) (*Reader, error) {
+	for _, name := range clusterOnly() {
+		if len(f.Paths) > 0 && cmd.Flags().Changed(name) {
+			return nil, Usagef("Leave one of them out.", "--snapshot and --%s: a file and a cluster cannot be read together", name)
+		}
+	}
+	if err := OnceStdin(f.Paths, f.Previews); err != nil {
+		return nil, err
+	}
+	if namespace := *f.Config.Namespace; namespace != "" {
+		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
+			return nil, Usagef(NameRule, "read --namespace: %q is not a valid namespace name", namespace)
+		}
+	}
+	gates, err := snapshot.ParseGates(f.gates)
+	if err != nil {
+		return nil, Usagef("See --feature-gates.", "%w", err)
+	}
+	version := f.kubernetesVersion
+	if version != "" {
+		if version, err = snapshot.ParseVersion(version); err != nil {
+			return nil, Usagef("See --kubernetes-version.", "%w", err)
+		}
+	}
+	return &Reader{
+		Config:    f.Config,
+		paths:     f.Paths,
+		previews:  f.Previews,
+		Options:   snapshot.Options{Gates: gates, KubernetesVersion: version, Stdin: streams.In},
+		Namespace: *f.Config.Namespace,
+		streams:   streams,
+	}, nil
+}
+
+// OnceStdin fails if standard input is to be read more than once.
+func OnceStdin(lists ...[]string) error {
+	found := false
+	for _, path := range slices.Concat(lists...) {
+		if path == "-" && found {
+			return Usagef("Save the others to files.", "standard input can be read only once: - is named twice")
+		}
+		found = found || path == "-"
+	}
+	return nil
+}
+
+// Live is true if a cluster is read and not a file.
+func (r *Reader) Live() bool { return len(r.paths) == 0 }
+
+// Scope is what to read of a cluster. Files are always read as a whole.
+type Scope struct {
+	Target        *snapshot.ObjectRef
+	AllNamespaces bool
+	// Only are the resources that matter; empty for all.
+	Only []string
+	// Unused are fields that nobody is going to look at, by resource.
+	Unused map[string][]snapshot.Field
+	// Manifests are about to be applied: what can refuse them, and what they
+	// depend on, is read. May be nil.
+	Manifests *snapshot.Snapshot
+	// Starting is set if pods that do not start on their nodes matter.
+	Starting bool
+}
+
+// usesVolumes reports whether a pod of the manifests has PersistentVolumeClaims.
+func (s *Scope) usesVolumes() bool {
+	return s.Manifests != nil && (slices.ContainsFunc(s.Manifests.Pods, func(pod *corev1.Pod) bool { return snapshot.UsesVolumeClaims(&pod.Spec) }) ||
+		slices.ContainsFunc(s.Manifests.Workloads, func(w *snapshot.Workload) bool { return snapshot.UsesVolumeClaims(&w.Template.Spec) }))
+}
+
+// Source is what was read, and what only its origin can tell.
+type Source struct {
+	Snap *snapshot.Snapshot
+	// Namespace is that of whatever is named without one; empty if a file was
+	// read and nobody chose a namespace.
+	Namespace string
+	// Clients are those of the cluster; nil for a file.
+	Clients *snapshot.Clients
+	// KindOf asks the cluster for the kind of a resource type; nil for a file.
+	KindOf func(resource string) (string, error)
+}
+
+// Read asks the cluster or loads the files, and lays the previews over it.
+func (r *Reader) Read(ctx context.Context, what Scope) (*Source, error) {
+	if len(r.previews) > 0 && r.preview == nil {
+		var err error
+		r.preview, err = snapshot.LoadPreview(ctx, r.previews, r.Options)
+		var input *snapshot.InputError
+		if errors.As(err, &input) {
+			return nil, Usagef("--with-preview takes what 'kubectl dra node-probe preview -o yaml' writes.", "%w", err)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	from, err := r.readPublished(ctx, what)
+	if err == nil && r.preview != nil {
+		from.Snap = from.Snap.WithPreview(r.preview)
+	}
+	return from, err
+}
+
+// readPublished asks the cluster or loads the files.
+func (r *Reader) readPublished(ctx context.Context, what Scope) (*Source, error) {
+	if !r.Live() {
+		snap, err := snapshot.Load(ctx, r.paths, r.Options)
+		if err != nil {
+			return nil, err
+		}
+		return &Source{Snap: snap, Namespace: r.Namespace}, nil
+	}
+	clients, err := snapshot.NewClients(r.Config)
+	if err != nil {
+		// Nothing was sent yet: it is the flags or the kubeconfig.
+		return nil, Usagef("Check --kubeconfig, --context and the other flags, or read a saved cluster with --snapshot.", "%w", err)
+	}
+	bar := NewProgress(r.streams.ErrOut, clients.Address())
+	defer bar.Done()
+	snap, err := snapshot.Collect(ctx, clients, snapshot.CollectOptions{
+		Options:       r.Options,
+		Namespace:     clients.Namespace,
+		AllNamespaces: what.AllNamespaces,
+		Only:          what.Only,
+		Unread:        what.Unused,
+		Target:        what.Target,
+		Creates:       what.Manifests != nil,
+		UsesVolumes:   what.usesVolumes(),
+		Starting:      what.Starting,
+		Progress:      bar.Report,
+	})
+	if err != nil {
+		return nil, err
+	}
+	kindOf := func(resource string) (string, error) {
+		mapping, err := clients.Resolve(resource)
+		if err != nil {
+			return "", err
+		}
+		return mapping.GroupVersionKind.Kind, nil
+	}
+	return &Source{Snap: snap, Namespace: clients.Namespace, Clients: &clients, KindOf: kindOf}, nil
+}

@@ -1,0 +1,339 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package names
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Propose proposes the names of objects of a type, as users write it. Of
+// those with a namespace, it is the ones of the namespace that is asked about;
+// of pods, those that may need devices.
+func Propose(resource string) Proposer {
+	return func(ctx context.Context, c *Completion) ([]string, error) {
+		if c.Reader.Live() {
+			return liveNames(ctx, c, resource)
+		}
+		from, err := c.read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return namesIn(from.Snap, c.namespace(from.Namespace), fullResource(resource)), nil
+	}
+}
+
+// namespace is the one to take names from, empty for all.
+func (c *Completion) namespace(chosen string) string {
+	if c.flag("all-namespaces") == "true" {
+		return ""
+	}
+	return chosen
+}
+
+// liveNames asks a cluster for no more than names, where they suffice.
+func liveNames(ctx context.Context, c *Completion, resource string) ([]string, error) {
+	clients, err := snapshot.NewClients(c.Reader.Config)
+	if err != nil {
+		return nil, err
+	}
+	namespace := c.namespace(clients.Namespace)
+	if !names(fullResource(resource), corev1.SchemeGroupVersion.WithKind(api.KindPod)) {
+		return clients.Names(ctx, aliasOf(resource), namespace)
+	}
+	pods, err := clients.Pods(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	var names []string
+	for i := range pods.Items {
+		if mayUseDevices(&pods.Items[i]) {
+			names = append(names, pods.Items[i].Name)
+		}
+	}
+	return names, nil
+}
+
+// aliasOf is what the cluster calls the types that have short names here only.
+func aliasOf(resource string) string {
+	switch resource {
+	case "class":
+		return snapshot.ResourceClasses
+	case "slice":
+		return snapshot.ResourceSlices
+	case "rule":
+		return snapshot.ResourceTaintRules
+	default:
+		return resource
+	}
+}
+
+// mayUseDevices reports whether a pod has claims, or asks for extended resources,
+// for which the scheduler may make one.
+func mayUseDevices(pod *corev1.Pod) bool {
+	if len(pod.Spec.ResourceClaims) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(container corev1.Container) bool {
+		for name := range container.Resources.Requests {
+			if strings.Contains(string(name), "/") {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// namesIn takes the names of a type from a snapshot.
+func namesIn(snap *snapshot.Snapshot, namespace, resource string) []string {
+	var list []string
+	switch resource {
+	case "node":
+		for _, node := range snap.Nodes {
+			list = append(list, node.Name)
+		}
+	case "class":
+		for _, class := range snap.Classes {
+			list = append(list, class.Name)
+		}
+	case "slice":
+		for _, slice := range snap.Slices {
+			list = append(list, slice.Name)
+		}
+	case "rule":
+		for _, rule := range snap.TaintRules {
+			list = append(list, rule.Name)
+		}
+	case "namespace":
+		for _, space := range snap.Namespaces {
+			list = append(list, space.Name)
+		}
+		// A file need not have namespaces for all of its objects.
+		for _, c := range Candidates(snap) {
+			list = append(list, c.Object.GetNamespace())
+		}
+	default:
+		for _, c := range Candidates(snap) {
+			pod, isPod := c.Object.(*corev1.Pod)
+			if names(resource, c.Kind) && (namespace == "" || c.Object.GetNamespace() == namespace) && (!isPod || mayUseDevices(pod)) {
+				list = append(list, c.Object.GetName())
+			}
+		}
+	}
+	return list
+}
+
+// sliceParts are the names in one ResourceSlice.
+type sliceParts struct {
+	driver, pool string
+	devices      []string
+}
+
+// slices reads the ResourceSlices, or those alone that the flags --driver,
+// --pool and --node leave, each for the other flags.
+func (c *Completion) slices(ctx context.Context) ([]sliceParts, error) {
+	from, err := c.read(ctx, snapshot.ResourceSlices)
+	if err != nil {
+		return nil, err
+	}
+	driver, pool, node := c.flag("driver"), c.flag("pool"), c.flag("node")
+	var list []sliceParts
+	for _, slice := range from.Snap.Slices {
+		if driver != "" && slice.Spec.Driver != driver || pool != "" && slice.Spec.Pool.Name != pool ||
+			node != "" && ptr.Deref(slice.Spec.NodeName, "") != node {
+			continue
+		}
+		parts := sliceParts{driver: slice.Spec.Driver, pool: slice.Spec.Pool.Name}
+		for i := range slice.Spec.Devices {
+			parts.devices = append(parts.devices, slice.Spec.Devices[i].Name)
+		}
+		list = append(list, parts)
+	}
+	return list, nil
+}
+
+// proposeSliceParts proposes names that are in slices.
+func proposeSliceParts(of func(sliceParts) []string) Proposer {
+	return func(ctx context.Context, c *Completion) ([]string, error) {
+		parts, err := c.slices(ctx)
+		var list []string
+		for _, part := range parts {
+			list = append(list, of(part)...)
+		}
+		return list, err
+	}
+}
+
+// ProposeDevices proposes DRIVER/POOL/DEVICE, or what else a device can be asked
+// for by, and as with paths of files one part after the other.
+func ProposeDevices(ctx context.Context, c *Completion) ([]string, error) {
+	parts, err := c.slices(ctx)
+	var full, short, bare []string
+	for _, part := range parts {
+		for _, device := range part.devices {
+			full = append(full, part.driver+"/"+part.pool+"/"+device)
+			short = append(short, part.pool+"/"+device)
+			bare = append(bare, device)
+		}
+	}
+	return nextParts(c.Typed, full, short, bare), err
+}
+
+// ProposePools proposes names of pools, or DRIVER/POOL after a slash.
+func ProposePools(ctx context.Context, c *Completion) ([]string, error) {
+	parts, err := c.slices(ctx)
+	var full, bare []string
+	for _, part := range parts {
+		full = append(full, part.driver+"/"+part.pool)
+		bare = append(bare, part.pool)
+	}
+	if c.Typed == "" {
+		return bare, err
+	}
+	return nextParts(c.Typed, bare, full), err
+}
+
+// nextParts cuts names after the part that is being typed. Of several forms of
+// names, the first one that goes with what is typed counts.
+func nextParts(typed string, forms ...[]string) []string {
+	for _, names := range forms {
+		var list []string
+		for _, name := range names {
+			rest, ok := strings.CutPrefix(name, typed)
+			if !ok {
+				continue
+			}
+			if i := strings.IndexByte(rest, '/'); i >= 0 {
+				rest = rest[:i+1]
+			}
+			if rest != "" || len(list) == 0 {
+				list = append(list, typed+rest)
+			}
+		}
+		if len(list) > 0 {
+			return list
+		}
+	}
+	return nil
+}
+
+// proposeAttributes proposes what a column of devices can show: attributes and
+// capacities, without the domain where it is the driver's.
+func proposeAttributes(ctx context.Context, c *Completion) ([]string, error) {
+	from, err := c.read(ctx, snapshot.ResourceSlices)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	add := func(slice *resourceapi.ResourceSlice, name resourceapi.QualifiedName) {
+		found[strings.TrimPrefix(string(name), slice.Spec.Driver+"/")] = true
+	}
+	for _, slice := range from.Snap.Slices {
+		for i := range slice.Spec.Devices {
+			for name := range slice.Spec.Devices[i].Attributes {
+				add(slice, name)
+			}
+			for name := range slice.Spec.Devices[i].Capacity {
+				add(slice, name)
+			}
+		}
+	}
+	return cli.Continued(c.Typed, slices.Collect(maps.Keys(found))), nil
+}
+
+// ProposeRules proposes what DeviceTaintRules can be asked for by: their names
+// and the keys of their taints.
+func ProposeRules(ctx context.Context, c *Completion) ([]string, error) {
+	rules, keys, err := c.Taints(ctx, snapshot.ResourceTaintRules)
+	return append(rules, keys...), err
+}
+
+// ProposeTaints proposes keys of taints, also of those in slices, and names of
+// rules.
+func ProposeTaints(ctx context.Context, c *Completion) ([]string, error) {
+	rules, keys, err := c.Taints(ctx, snapshot.ResourceTaintRules, snapshot.ResourceSlices)
+	return append(rules, keys...), err
+}
+
+// Taints reads the names of rules, and the keys of taints of the resources.
+func (c *Completion) Taints(ctx context.Context, resources ...string) (rules, keys []string, err error) {
+	from, err := c.read(ctx, resources...)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, rule := range from.Snap.TaintRules {
+		rules = append(rules, rule.Name)
+		keys = append(keys, rule.Spec.Taint.Key)
+	}
+	if !slices.Contains(resources, snapshot.ResourceSlices) {
+		return rules, keys, nil
+	}
+	for _, slice := range from.Snap.Slices {
+		for i := range slice.Spec.Devices {
+			for _, taint := range slice.Spec.Devices[i].Taints {
+				keys = append(keys, taint.Key)
+			}
+		}
+	}
+	return rules, keys, nil
+}
+
+// proposeFromKubeconfig proposes names that are in the kubeconfig.
+func proposeFromKubeconfig(of func(clientcmdapi.Config) iter.Seq[string]) Proposer {
+	return func(_ context.Context, c *Completion) ([]string, error) {
+		config, err := snapshot.Kubeconfig(c.Reader.Config).RawConfig()
+		return slices.Collect(of(config)), err
+	}
+}
+
+// ProposeTargets proposes what can be explained: types with a slash, names of
+// claims, and names after a type.
+func ProposeTargets(ctx context.Context, c *Completion) ([]string, error) {
+	if kind, _, slashed := strings.Cut(c.Typed, "/"); slashed {
+		if kindWithoutPods(kind) != "" {
+			return nil, nil
+		}
+		return WithType(ctx, c, kind, Propose(kind))
+	}
+	if len(c.Args) > 0 && !strings.Contains(c.Args[0], "/") {
+		if !IsType(c.Args[0]) {
+			return nil, nil
+		}
+		return Propose(c.Args[0])(ctx, c)
+	}
+	types := []string{"claim/", "pod/", "template/"}
+	for _, kind := range builtInTargets() {
+		if kind.Group != "resource.k8s.io" && kind.Kind != "Pod" {
+			types = append(types, strings.ToLower(kind.Kind)+"/")
+		}
+	}
+	c.offer(types...)
+	if len(c.Args) > 0 {
+		return nil, nil
+	}
+	return Propose("claim")(ctx, c)
+}
+
+// WithType puts "TYPE/" before the names.
+func WithType(ctx context.Context, c *Completion, kind string, propose Proposer) ([]string, error) {
+	list, err := propose(ctx, c)
+	for i := range list {
+		list[i] = kind + "/" + list[i]
+	}
+	return list, err
+}

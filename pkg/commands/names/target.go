@@ -1,0 +1,320 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package names
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// ParseTargets reads the arguments as kubectl does: NAME (a claim), TYPE/NAME …
+// or TYPE NAME ….
+func ParseTargets(args []string) ([]snapshot.ObjectRef, error) {
+	const forms = "Write NAME for a claim, TYPE/NAME or TYPE NAME, for example pod/train-0."
+	slashed := 0
+	for _, arg := range args {
+		if strings.Contains(arg, "/") {
+			slashed++
+		}
+	}
+	switch {
+	case slashed == 0 && len(args) == 1:
+		return []snapshot.ObjectRef{{Resource: claims, Name: args[0]}}, nil
+	case slashed == 0:
+		args = slices.Clone(args)
+		for i, name := range args[1:] {
+			args[i+1] = args[0] + "/" + name
+		}
+		return ParseTargets(args[1:])
+	case slashed < len(args):
+		return nil, cli.Usagef(forms, "parse target: TYPE/NAME and TYPE NAME cannot be mixed")
+	}
+	refs := make([]snapshot.ObjectRef, 0, len(args))
+	for _, arg := range args {
+		resource, name, _ := strings.Cut(arg, "/")
+		if resource == "" || name == "" || strings.Contains(name, "/") {
+			return nil, cli.Usagef(forms, "parse target %q: not of the form TYPE/NAME", arg)
+		}
+		if kind := kindWithoutPods(resource); kind != "" {
+			return nil, cli.Usagef(whatTargetsAre, "find %s %s: a %s has no pod template and can never be a target", resource, name, kind)
+		}
+		refs = append(refs, snapshot.ObjectRef{Resource: fullResource(resource), Name: name})
+	}
+	return refs, nil
+}
+
+// BareKind tells which kind a name without a type stands for, in a namespace or, if
+// that is empty, in any: a claim, or else a pod. It is empty if there is neither.
+func BareKind(snap *snapshot.Snapshot, namespace, name string) string {
+	is := func(object metav1.Object) bool {
+		return object.GetName() == name && (namespace == "" || object.GetNamespace() == namespace)
+	}
+	switch {
+	case slices.ContainsFunc(snap.Claims, func(c *resourceapi.ResourceClaim) bool { return is(c) }):
+		return api.KindClaim
+	case slices.ContainsFunc(snap.Pods, func(p *corev1.Pod) bool { return is(p) }):
+		return api.KindPod
+	default:
+		return ""
+	}
+}
+
+// TookPod says which object a bare name was taken for, if that is not a claim.
+func TookPod(name string) string {
+	return fmt.Sprintf("there is no ResourceClaim %s; pod %s was taken", name, name)
+}
+
+// The types that have names of their own here.
+const (
+	claims    = "resourceclaims"
+	templates = "resourceclaimtemplates"
+)
+
+const whatTargetsAre = "Targets are claims, templates, pods and whatever has a pod template."
+
+// Check fails for what cannot be the name of an object in a cluster.
+func Check(refs []snapshot.ObjectRef) error {
+	for _, ref := range refs {
+		if problems := validation.IsDNS1123Subdomain(ref.Name); len(problems) > 0 {
+			return cli.Usagef(cli.NameRule, "parse target: %q is not a valid object name", ref.Name)
+		}
+	}
+	return nil
+}
+
+// kindWithoutPods returns the kind that a well-known type stands for if there
+// are no pods made of it. Types with a group are left to users who know them.
+func kindWithoutPods(resource string) string {
+	switch strings.ToLower(resource) {
+	case "service", "services", "svc":
+		return "Service"
+	case "configmap", "configmaps", "cm":
+		return "ConfigMap"
+	case "secret", "secrets":
+		return "Secret"
+	case "node", "nodes", "no":
+		return "Node"
+	case "namespace", "namespaces", "ns":
+		return "Namespace"
+	case "event", "events", "ev":
+		return "Event"
+	case "serviceaccount", "serviceaccounts", "sa":
+		return "ServiceAccount"
+	case "persistentvolume", "persistentvolumes", "pv":
+		return "PersistentVolume"
+	case "persistentvolumeclaim", "persistentvolumeclaims", "pvc":
+		return "PersistentVolumeClaim"
+	case "ingress", "ingresses", "ing":
+		return "Ingress"
+	case "deviceclass", "deviceclasses":
+		return "DeviceClass"
+	case "resourceslice", "resourceslices":
+		return "ResourceSlice"
+	default:
+		return ""
+	}
+}
+
+// unknownTypeError is a type that a snapshot file cannot tell.
+type unknownTypeError struct{ ref snapshot.ObjectRef }
+
+func (e *unknownTypeError) Error() string {
+	return fmt.Sprintf("find %s %s: there is no %q here", e.ref.Resource, e.ref.Name, e.ref.Resource)
+}
+
+// Meant adds to an error what whoever wrote the arguments may have meant by
+// them.
+func Meant(args []string, err error) error {
+	if len(args) == 0 || strings.Contains(args[0], "/") {
+		return err
+	}
+	var (
+		target *explain.TargetError
+		absent *unknownTypeError
+		never  *snapshot.UnknownResourceError
+	)
+	switch {
+	case len(args) == 1 && errors.As(err, &target) && IsType(args[0]):
+		return cli.Usagef(fmt.Sprintf("%s is a type: write %s/NAME.", args[0], args[0]), "%s", target.Message)
+	case len(args) > 1 && (errors.As(err, &absent) || errors.As(err, &never)):
+		return cli.Usagef(fmt.Sprintf("For %d claims write: why claim/%s", len(args), strings.Join(args, " claim/")),
+			"find %s %s: the server has no type %q", args[0], args[1], args[0])
+	}
+	return err
+}
+
+// IsType reports whether a word is the name of a type that has targets.
+func IsType(word string) bool {
+	resource := fullResource(word)
+	return kindWithoutPods(word) != "" ||
+		slices.ContainsFunc(builtInTargets(), func(kind schema.GroupVersionKind) bool { return names(resource, kind) })
+}
+
+// fullResource resolves the short names that this program adds to kubectl's, and
+// those of built-in types, which a snapshot file cannot resolve. The group and
+// the version in "resourceclaims.v1.resource.k8s.io" and the like say nothing
+// new.
+func fullResource(resource string) string {
+	resource = strings.ToLower(resource)
+	name, group, grouped := strings.Cut(resource, ".")
+	if strings.HasSuffix("."+group, ".resource.k8s.io") || name == "pod" || name == "pods" {
+		switch {
+		case !grouped:
+		case name == "pod" || name == "pods":
+			if group = strings.TrimSuffix(group, "."); group == "" || group == "v1" || group == "core" {
+				return "pods"
+			}
+		case name == "resourceclaim" || name == claims:
+			return claims
+		case name == "resourceclaimtemplate" || name == templates:
+			return templates
+		}
+	}
+	switch resource {
+	case "claim", "claims":
+		return claims
+	case "template", "templates":
+		return templates
+	case "po":
+		return "pods"
+	case "deploy":
+		return "deployments"
+	case "sts":
+		return "statefulsets"
+	case "ds":
+		return "daemonsets"
+	case "rs":
+		return "replicasets"
+	case "rc":
+		return "replicationcontrollers"
+	case "cj":
+		return "cronjobs"
+	default:
+		return resource
+	}
+}
+
+// names reports whether a resource as the user typed it ("job", "jobs.batch",
+// "jobs.v1.batch") stands for a kind.
+func names(resource string, kind schema.GroupVersionKind) bool {
+	resource, group, grouped := strings.Cut(resource, ".")
+	plural, singular := meta.UnsafeGuessKindToResource(kind)
+	if resource != plural.Resource && resource != singular.Resource {
+		return false
+	}
+	return !grouped || group == kind.Group || group == kind.Version+"."+kind.Group
+}
+
+// Candidate is an object of a snapshot that can be explained.
+type Candidate struct {
+	Kind   schema.GroupVersionKind
+	Object metav1.Object
+}
+
+// Candidates lists all that a snapshot has: pods, claims, templates, workloads.
+func Candidates(snap *snapshot.Snapshot) []Candidate {
+	var found []Candidate
+	resourceKind := func(kind string) schema.GroupVersionKind {
+		return schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: kind}
+	}
+	for _, claim := range snap.Claims {
+		found = append(found, Candidate{resourceKind(api.KindClaim), claim})
+	}
+	for _, pod := range snap.Pods {
+		found = append(found, Candidate{corev1.SchemeGroupVersion.WithKind(api.KindPod), pod})
+	}
+	for _, template := range snap.Templates {
+		found = append(found, Candidate{resourceKind(api.KindTemplate), template})
+	}
+	for _, workload := range snap.Workloads {
+		found = append(found, Candidate{workload.GroupVersionKind(), &workload.ObjectMeta})
+	}
+	return found
+}
+
+// Resolve turns what the user typed into what explain understands. An empty
+// namespace, which only files have, becomes the one in which the object is.
+func Resolve(from *cli.Source, snap *snapshot.Snapshot, ref snapshot.ObjectRef) (explain.Options, error) {
+	all := Candidates(snap)
+	ref.Namespace = from.Namespace
+	kind, err := resolveKind(from, all, ref)
+	if err != nil {
+		return explain.Options{}, err
+	}
+	options := explain.Options{Kind: kind, Namespace: ref.Namespace, Name: ref.Name}
+	if options.Namespace != "" {
+		return options, nil
+	}
+	var namespaces []string
+	for _, c := range all {
+		if c.Kind.Kind == kind && c.Object.GetName() == ref.Name {
+			namespaces = append(namespaces, c.Object.GetNamespace())
+		}
+	}
+	namespaces = slices.Compact(slices.Sorted(slices.Values(namespaces)))
+	switch len(namespaces) {
+	case 0:
+		options.Namespace = metav1.NamespaceDefault
+	case 1:
+		options.Namespace = namespaces[0]
+	default:
+		return explain.Options{}, cli.Usagef("Choose one with -n.",
+			"find %s %s: it is ambiguous, there is one in each of the namespaces %s", kind, ref.Name, strings.Join(namespaces, ", "))
+	}
+	return options, nil
+}
+
+// resolveKind finds the kind that a resource name stands for, preferring one
+// that has an object of the name. What neither the snapshot nor this program
+// knows, the cluster may.
+func resolveKind(from *cli.Source, all []Candidate, ref snapshot.ObjectRef) (string, error) {
+	kind := ""
+	for _, c := range all {
+		if names(ref.Resource, c.Kind) && (kind == "" || c.Object.GetName() == ref.Name) {
+			kind = c.Kind.Kind
+		}
+	}
+	if kind != "" {
+		return kind, nil
+	}
+	for _, gvk := range builtInTargets() {
+		if names(ref.Resource, gvk) {
+			return gvk.Kind, nil
+		}
+	}
+	if from.KindOf != nil {
+		return from.KindOf(ref.Resource)
+	}
+	return "", cli.Usagef(whatTargetsAre, "%w", &unknownTypeError{ref})
+}
+
+// builtInTargets are the kinds of targets that Kubernetes itself has.
+func builtInTargets() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{
+		{Group: "resource.k8s.io", Version: "v1", Kind: api.KindClaim},
+		{Group: "resource.k8s.io", Version: "v1", Kind: api.KindTemplate},
+		{Version: "v1", Kind: api.KindPod},
+		{Version: "v1", Kind: "ReplicationController"},
+		{Group: "apps", Version: "v1", Kind: "Deployment"},
+		{Group: "apps", Version: "v1", Kind: "StatefulSet"},
+		{Group: "apps", Version: "v1", Kind: "DaemonSet"},
+		{Group: "apps", Version: "v1", Kind: "ReplicaSet"},
+		{Group: "batch", Version: "v1", Kind: "Job"},
+		{Group: "batch", Version: "v1", Kind: "CronJob"},
+	}
+}

@@ -1,0 +1,82 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeprobe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/remotecommand"
+	utilexec "k8s.io/client-go/util/exec"
+	"k8s.io/streaming/pkg/httpstream"
+)
+
+// lastWords is how long a program on a node has to end by itself after it was
+// told to. It may have to undo what it did.
+const lastWords = 10 * time.Second
+
+// exec runs a program in the pod until it ends, and returns its exit code. When
+// ctx ends, the program's input does, which tells it to stop; what it still
+// prints is printed, and its exit code counts if it ends in time.
+func (p *probedPod) exec(ctx context.Context, command []string, out, errOut io.Writer) (code int, err error) {
+	streaming, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	input, open := io.Pipe()
+	defer func() { _ = open.Close() }()
+	stop := context.AfterFunc(ctx, func() {
+		_ = open.Close()
+		timer := time.AfterFunc(lastWords, cancel)
+		context.AfterFunc(streaming, func() { timer.Stop() })
+	})
+	defer stop()
+	code, err = p.stream(streaming, command, input, out, errOut)
+	switch {
+	case err == nil:
+		return code, nil
+	case ctx.Err() != nil:
+		return 0, ctx.Err()
+	default:
+		return 0, fmt.Errorf("run kubectl-dra in pod %s: %w", p, err)
+	}
+}
+
+// stream runs a command in the pod. An exit code is no error.
+func (p *probedPod) stream(ctx context.Context, command []string, in io.Reader, out, errOut io.Writer) (code int, err error) {
+	executor, err := p.executor(command)
+	if err != nil {
+		return 0, err
+	}
+	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: in, Stdout: out, Stderr: errOut})
+	var exit utilexec.CodeExitError
+	if errors.As(err, &exit) {
+		return exit.Code, nil
+	}
+	return 0, err
+}
+
+// executor connects as kubectl does: through a websocket, and through SPDY if
+// the server or something before it doesn't know that.
+func (p *probedPod) executor(command []string) (remotecommand.Executor, error) {
+	url := p.clients.Pods("").GetClient().Post().
+		Resource("pods").Namespace(p.object.Namespace).Name(p.object.Name).SubResource("exec").
+		VersionedParams(&corev1.PodExecOptions{
+			Container: probeContainer, Command: command, Stdin: true, Stdout: true, Stderr: true,
+		}, scheme.ParameterCodec).URL()
+	spdy, err := remotecommand.NewSPDYExecutor(p.clients.Config, "POST", url)
+	if err != nil {
+		return nil, err
+	}
+	websocket, err := remotecommand.NewWebSocketExecutor(p.clients.Config, "GET", url.String())
+	if err != nil {
+		return nil, err
+	}
+	return remotecommand.NewFallbackExecutor(websocket, spdy, func(err error) bool {
+		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+	})
+}

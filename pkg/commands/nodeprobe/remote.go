@@ -1,0 +1,344 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeprobe
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// remoteFlags say how to get to a node.
+type remoteFlags struct {
+	node      string
+	namespace string
+	image     string
+	binary    string
+	lifetime  time.Duration
+	dryRun    string
+}
+
+const (
+	// defaultImage has a shell and what copies a file; it is that of the tests of
+	// Kubernetes, so that whoever can pull Kubernetes can pull it.
+	defaultImage = "registry.k8s.io/e2e-test-images/busybox:1.37.0-2"
+	// defaultLifetime is for a pod that nobody could delete.
+	defaultLifetime = 15 * time.Minute
+)
+
+func (f *remoteFlags) addTo(cmd *cobra.Command) {
+	cli.AddFlags(cmd.Flags(), cli.GroupRemote, func(flags *pflag.FlagSet) {
+		flags.StringVar(&f.node, "node", "", "Run on this `NODE` of the cluster, in a privileged pod.")
+		flags.StringVar(&f.namespace, "pod-namespace", "", "`NAMESPACE` of the pod; it has to allow privileged pods. Without it, that of -n or of the context.")
+		flags.StringVar(&f.image, "image", defaultImage, "`IMAGE` of the pod. It needs sh, cat, wc, chmod and sleep. Without it, the busybox of the tests of Kubernetes (registry.k8s.io).")
+		// Its name is longer than a line of the help.
+		flags.Lookup("image").DefValue = ""
+		flags.StringVar(&f.binary, "binary", "", "Run this `FILE`, a kubectl-dra for Linux and the architecture of the node. Without it, this program itself.")
+		flags.DurationVar(&f.lifetime, "pod-lifetime", defaultLifetime, "The node stops the pod after this `DURATION`, even if it is not deleted.")
+		flags.StringVar(&f.dryRun, "dry-run", cli.DryRunNone, "client: print the pod and start nothing; none: start it.")
+	})
+}
+
+// given is the first of the flags that was given without --node.
+func (f *remoteFlags) given(cmd *cobra.Command) string {
+	for _, flag := range []string{"image", "binary", "pod-namespace", "pod-lifetime"} {
+		if cmd.Flags().Changed(flag) {
+			return flag
+		}
+	}
+	if f.dryRun != cli.DryRunNone {
+		return "dry-run"
+	}
+	return ""
+}
+
+// reach makes a command and all below it run on another node if --node says so.
+func (f *probeFlags) reach(cmd *cobra.Command, streams genericiooptions.IOStreams) {
+	here := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if f.remote.node == "" {
+			if flag := f.remote.given(cmd); flag != "" {
+				return cli.Usagef("Say on which node with --node.", "--%s is for another node", flag)
+			}
+			if err := f.check(); err != nil {
+				return err
+			}
+			return here(cmd, args)
+		}
+		remote, err := f.toRemote(cmd, args, streams)
+		if err != nil {
+			return err
+		}
+		if f.remote.dryRun == cli.DryRunClient {
+			return remote.printPod(f.output)
+		}
+		return remote.run(cmd.Context())
+	}
+	for _, child := range cmd.Commands() {
+		f.reach(child, streams)
+	}
+}
+
+// remoteRun is one run of this program on a node.
+type remoteRun struct {
+	reader  *cli.Reader
+	streams genericiooptions.IOStreams
+	node    string
+	pod     *corev1.Pod
+	// binary is the file to run, empty for this program itself.
+	binary string
+	// command is the name of the command below the root, flags and args are for
+	// the program on the node.
+	command, flags, args []string
+	color                bool
+	columns              string
+}
+
+func (f *probeFlags) toRemote(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*remoteRun, error) {
+	r := f.remote
+	switch {
+	case r.dryRun != cli.DryRunNone && r.dryRun != cli.DryRunClient:
+		return nil, cli.Usagef("Allowed are none and client.", "read --dry-run: %q is not a valid value", r.dryRun)
+	case cmd.Flags().Changed("node-root"), cmd.Flags().Changed("node-name"):
+		return nil, cli.Usagef("Leave them out.", "--node-root and --node-name are for a program that runs on the node; --node replaces both")
+	case r.image == "":
+		return nil, cli.Usagef("Leave it out for "+defaultImage+".", "read --image: it is empty")
+	case r.lifetime < time.Second:
+		return nil, cli.Usagef("A minute is enough for most.", "read --pod-lifetime: %s is too short", r.lifetime)
+	case len(validation.IsDNS1123Subdomain(r.node)) > 0:
+		return nil, cli.Usagef("List them: kubectl get nodes", "read --node: %q is not a valid node name", r.node)
+	}
+	if _, err := f.output.ToPrinter(streams); err != nil {
+		return nil, err
+	}
+	reader, err := f.reading.ToReader(cmd, streams)
+	if err != nil {
+		return nil, err
+	}
+	color, err := cli.UseColor(f.output.Color, streams.Out)
+	if err != nil {
+		return nil, err
+	}
+	home, _, err := snapshot.Kubeconfig(reader.Config).Namespace()
+	if err != nil {
+		return nil, cli.Usagef("Check --kubeconfig and --context.", "read namespace from kubeconfig: %w", err)
+	}
+	namespace := r.namespace
+	if namespace == "" {
+		namespace = home
+	}
+	run := &remoteRun{
+		reader:  reader,
+		streams: streams,
+		node:    r.node,
+		binary:  r.binary,
+		pod:     probePod(r.node, namespace, r.image, r.lifetime),
+		command: commandNames(cmd),
+		flags:   forwarded(cmd),
+		args:    args,
+		color:   color,
+	}
+	if width := cli.OutputWidth(streams.Out); width != cli.WidthWithoutTerminal {
+		run.columns = fmt.Sprint(width)
+	}
+	if reader.Namespace != "" || len(args) > 0 {
+		// What the arguments name is in the namespace that is used here.
+		run.flags = append(run.flags, "--namespace="+home)
+	}
+	choice := cli.ColorNever
+	if color {
+		choice = cli.ColorAlways
+	}
+	run.flags = append(run.flags, "--color="+choice, "--node-root="+probeHost, "--node-name="+r.node)
+	return run, nil
+}
+
+// commandNames is the way from the root to a command, without the root.
+func commandNames(cmd *cobra.Command) []string {
+	var names []string
+	for c := cmd; c.HasParent(); c = c.Parent() {
+		names = append(names, c.Name())
+	}
+	slices.Reverse(names)
+	return names
+}
+
+// forwarded are the flags of the command line that mean something on the node.
+func forwarded(cmd *cobra.Command) []string {
+	var flags []string
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if localOnly(flag) {
+			return
+		}
+		values := []string{flag.Value.String()}
+		if flag.Value.Type() == "stringToString" {
+			// It writes itself in brackets, and does not read them.
+			values[0] = strings.Trim(values[0], "[]")
+		}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			flags = append(flags, "--"+flag.Name+"="+value)
+		}
+	})
+	return flags
+}
+
+// printPod is --dry-run=client.
+func (r *remoteRun) printPod(output *cli.OutputFlags) error {
+	var printer printers.ResourcePrinter = &cli.YAMLPrinter{}
+	if output.Output != "" && output.Output != "wide" {
+		var err error
+		if printer, err = cli.NewPrinter(output.Print); err != nil {
+			return cli.Usagef("", "read the output format: %w", err)
+		}
+	}
+	if err := printer.PrintObj(r.pod, r.streams.Out); err != nil {
+		return fmt.Errorf("print the pod: %w", err)
+	}
+	return nil
+}
+
+// run starts the pod, runs the program in it and deletes it, whatever happens in
+// between. What the program prints is printed here, and its exit code is the
+// outcome.
+func (r *remoteRun) run(ctx context.Context) (err error) {
+	clients, err := snapshot.NewClients(r.reader.Config)
+	if err != nil {
+		return cli.Usagef("Check --kubeconfig, --context and the other flags.", "%w", err)
+	}
+	if err := checkProbeRights(ctx, clients, r.pod.Namespace); err != nil {
+		return err
+	}
+	target, err := clients.Nodes().Get(ctx, r.node, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return cli.Usagef("List them: kubectl get nodes", "find node %s: there is none of that name at %s", r.node, clients.Address())
+	case err != nil:
+		return fmt.Errorf("read node %s: %w", r.node, err)
+	}
+	binary, err := binaryFor(target, r.binary)
+	if err != nil {
+		return err
+	}
+	cluster, err := r.cluster(ctx)
+	if err != nil {
+		return err
+	}
+	pod := &probedPod{clients: clients, object: r.pod}
+	if err := pod.create(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pod.delete(ctx)) }()
+	if err := pod.waitRunning(ctx); err != nil {
+		return err
+	}
+	program, snapshotFile := probeDir+"/kubectl-dra", probeDir+"/cluster.json.gz"
+	file, err := os.Open(binary)
+	if err != nil {
+		return fmt.Errorf("open the program to run on node %s: %w", r.node, err)
+	}
+	defer func() { _ = file.Close() }()
+	if err := pod.put(ctx, program, file); err != nil {
+		return err
+	}
+	if err := pod.put(ctx, snapshotFile, bytes.NewReader(cluster)); err != nil {
+		return err
+	}
+	out, errOut := render.Foreign(r.streams.Out, r.color), render.Foreign(r.streams.ErrOut, false)
+	code, err := pod.exec(ctx, r.line(program, snapshotFile), out, errOut)
+	if err := errors.Join(err, out.Close(), errOut.Close()); err != nil {
+		return err
+	}
+	return r.outcome(code)
+}
+
+// line is what runs in the pod. The program is told to stop when nobody is there
+// any more to read: the connection ends with this program, however it ends. The pod
+// ends then, too, once what the program still had to say had time to get out.
+func (r *remoteRun) line(program, snapshotFile string) []string {
+	const script = `[ -z "$1" ] || export COLUMNS="$1"
+shift
+exec 3<&0
+"$@" </dev/null 3<&- & program=$!
+{
+  cat <&3
+  kill -TERM $program
+  while kill -0 $program; do sleep 1; done
+  sleep 2
+  kill -TERM 1
+} >/dev/null 2>&1 &
+wait $program`
+	line := append([]string{"sh", "-c", script, "sh", r.columns, program}, r.command...)
+	line = append(line, r.flags...)
+	line = append(line, "--snapshot="+snapshotFile)
+	if len(r.args) > 0 {
+		line = append(append(line, "--"), r.args...)
+	}
+	return line
+}
+
+// outcome is the exit code of the program on the node as that of this one.
+func (r *remoteRun) outcome(code int) error {
+	switch {
+	case code == cli.ExitFits:
+		return nil
+	case code <= cli.ExitFailure:
+		return &cli.OutcomeError{Code: code}
+	case code == 126, code == 127:
+		return &notRunnableError{node: r.node, image: r.pod.Spec.Containers[0].Image, code: code}
+	default:
+		return fmt.Errorf("run kubectl-dra on node %s: it ended with exit code %d; the node ends it after --pod-lifetime, or when memory runs out", r.node, code)
+	}
+}
+
+// notRunnableError is a program that the image of the pod cannot start.
+type notRunnableError struct {
+	node, image string
+	code        int
+}
+
+func (e *notRunnableError) Error() string {
+	return fmt.Sprintf("run kubectl-dra on node %s: it cannot be started in image %s (exit code %d)\n"+
+		"A program that was built with cgo needs an image with the C library; choose one with --image, or a static program with --binary.",
+		e.node, e.image, e.code)
+}
+
+// cluster is the snapshot for the program on the node, which has no rights of
+// its own: it is read with those of the user.
+func (r *remoteRun) cluster(ctx context.Context) ([]byte, error) {
+	from, err := r.reader.Read(ctx, cli.Scope{AllNamespaces: true, Only: clusterReads()})
+	if err != nil {
+		return nil, err
+	}
+	if err := noteUncompared(r.reader, from.Snap, r.streams); err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	packed := gzip.NewWriter(&buf)
+	if err := errors.Join(from.Snap.Save(packed, snapshot.FormatJSON), packed.Close()); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
+}

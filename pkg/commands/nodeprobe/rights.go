@@ -1,0 +1,62 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeprobe
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// probeRights are what it takes to run on a node. docs/rbac.md has them as a
+// Role.
+func probeRights(namespace string) []authorizationv1.ResourceAttributes {
+	return []authorizationv1.ResourceAttributes{
+		{Verb: "get", Resource: "nodes"},
+		{Verb: "create", Resource: "pods", Namespace: namespace},
+		{Verb: "get", Resource: "pods", Namespace: namespace},
+		{Verb: "delete", Resource: "pods", Namespace: namespace},
+		{Verb: "create", Resource: "pods", Subresource: "exec", Namespace: namespace},
+	}
+}
+
+// missingRightsError names all rights that somebody lacks to run on a node.
+type missingRightsError struct{ missing []string }
+
+func (e *missingRightsError) Error() string {
+	return "run on a node: not permitted to " + strings.Join(e.missing, ", ") + "\nAsk an admin for these rights; 'kubectl dra node-probe' also runs on the node itself."
+}
+
+// checkProbeRights asks the server about all rights before anything is made.
+func checkProbeRights(ctx context.Context, clients snapshot.Clients, namespace string) error {
+	var missing []string
+	for _, right := range probeRights(namespace) {
+		review, err := clients.AccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("ask %s whether you may run pods on a node: %w", clients.Address(), err)
+		}
+		if review.Status.Allowed {
+			continue
+		}
+		text := right.Verb + " " + right.Resource
+		if right.Subresource != "" {
+			text += "/" + right.Subresource
+		}
+		if right.Namespace != "" {
+			text += " in namespace " + right.Namespace
+		}
+		missing = append(missing, text)
+	}
+	if len(missing) > 0 {
+		return &missingRightsError{missing}
+	}
+	return nil
+}
