@@ -3,7 +3,8 @@
 
 // Package commands is the command line: one file for each verb, in which flags
 // become options and options run. The verbs of node-probe have a package below it,
-// and so have what all verbs share (cli) and how users name things (names).
+// and so have what all verbs share (cli), how users name things (names), and the
+// files that they ask about (manifest).
 //
 // It has no logic of its own about devices. It finds out what was asked for,
 // gets a snapshot, calls the package that knows the answer, prints what that

@@ -18,7 +18,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/manifest"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -196,7 +198,7 @@ func (o *whyOptions) run(ctx context.Context) error {
 	var files *snapshot.Snapshot
 	if o.kustomize != "" {
 		var err error
-		if files, err = loadKustomization(ctx, o.kustomize, o.reader.Options); err != nil {
+		if files, err = manifest.LoadKustomization(ctx, o.kustomize, o.reader.Options); err != nil {
 			return err
 		}
 	}
@@ -218,7 +220,7 @@ func (o *whyOptions) run(ctx context.Context) error {
 		if len(a.passed) == 1 {
 			subject = "1 document is"
 		}
-		if _, err := fmt.Fprintf(o.streams.ErrOut, "%s no target: %s\n", subject, render.Escape(list(a.passed))); err != nil {
+		if _, err := fmt.Fprintf(o.streams.ErrOut, "%s no target: %s\n", subject, render.Escape(english.Sample(a.passed, 10))); err != nil {
 			return err
 		}
 	}
@@ -261,19 +263,19 @@ func (o *whyOptions) explain(ctx context.Context, files *snapshot.Snapshot, a *a
 // are given.
 func (o *whyOptions) explainIn(ctx context.Context, from *cli.Source, files *snapshot.Snapshot, refs []snapshot.ObjectRef, a *answers) error {
 	snap := from.Snap
-	var objects *snapshot.Snapshot
+	var given *manifest.Manifests
 	if files != nil {
-		objects = inNamespace(files, cmp.Or(from.Namespace, metav1.NamespaceDefault))
-		snap = snap.With(objects)
+		given = manifest.Place(files, cmp.Or(from.Namespace, metav1.NamespaceDefault), o.files)
+		snap = snap.With(given.Objects)
 	}
 	alloc, err := allocator.New(ctx, snap)
 	if err != nil {
 		return fmt.Errorf("set up the allocator: %w", err)
 	}
 	var targets []explain.Options
-	if objects != nil && len(refs) == 0 {
+	if given != nil && len(refs) == 0 {
 		uses := func(pod *corev1.Pod) bool { return explain.WantsDevices(snap, alloc, pod) }
-		if targets, a.passed, err = targetsOf(objects, uses); err != nil {
+		if targets, a.passed, err = given.Targets(uses); err != nil {
 			return err
 		}
 	}
@@ -292,8 +294,6 @@ func (o *whyOptions) explainIn(ctx context.Context, from *cli.Source, files *sna
 		}
 		targets = append(targets, target)
 	}
-	texts := readTexts(o.files)
-	texts.namespace = cmp.Or(from.Namespace, metav1.NamespaceDefault)
 	for i := range targets {
 		targets[i].AllRemedies = o.allRemedies
 		targets[i].Node, targets[i].Device = o.near.node, o.near.device
@@ -303,8 +303,8 @@ func (o *whyOptions) explainIn(ctx context.Context, from *cli.Source, files *sna
 		return err
 	}
 	for _, answer := range found {
-		if answer.Err == nil && objects != nil {
-			texts.settle(snap, answer.Explanation, func(object string) bool { return hasObject(objects, object) })
+		if answer.Err == nil && given != nil {
+			given.Settle(snap, answer.Explanation)
 		}
 		a.add(answer.Explanation, answer.Err)
 	}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package manifest
 
 import (
 	"bytes"
@@ -14,9 +14,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// loadKustomization builds a kustomization as kubectl apply -k does
+// LoadKustomization builds a kustomization as kubectl apply -k does
 // (KustomizeVisitor of k8s.io/cli-runtime/pkg/resource) and reads the objects.
-func loadKustomization(ctx context.Context, dir string, options snapshot.Options) (*snapshot.Snapshot, error) {
+func LoadKustomization(ctx context.Context, dir string, options snapshot.Options) (*snapshot.Snapshot, error) {
 	build := krusty.MakeDefaultOptions()
 	build.Reorder = krusty.ReorderOptionLegacy
 	objects, err := krusty.MakeKustomizer(build).Run(filesys.MakeFsOnDisk(), dir)

@@ -1,12 +1,11 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package manifest
 
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -16,9 +15,25 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
+
+// Manifests are objects that users have in files and ask about as if they were
+// applied.
+type Manifests struct {
+	// Objects all have a namespace, if their kind has one.
+	Objects *snapshot.Snapshot
+	texts   *fileTexts
+}
+
+// Place takes objects to be in a namespace, where they name none. They are not
+// changed. Paths are the files that they were read from, empty for what no edit can
+// be made in.
+func Place(objects *snapshot.Snapshot, namespace string, paths []string) *Manifests {
+	return &Manifests{Objects: inNamespace(objects, namespace), texts: readTexts(paths, namespace)}
+}
 
 // inNamespace returns manifests in which every object has a namespace, as
 // kubectl apply -n would give it one. The argument is not changed.
@@ -51,12 +66,11 @@ func place[T metav1.Object](list *[]T, namespace string, copyOf func(T) T) {
 	*list = placed
 }
 
-// targetsOf lists what in a set of manifests is worth explaining: pods and
-// workloads that use devices, then the claims and templates that none of those
-// use. passed has the others that might have been meant, as "Pod web". uses
-// reports whether a pod uses devices.
-func targetsOf(objects *snapshot.Snapshot, uses func(*corev1.Pod) bool) (targets []explain.Options, passed []string, err error) {
-	used := map[string]bool{}
+// Targets lists what is worth explaining: pods and workloads that use devices, then
+// the claims and templates that none of those use. passed has the others that might
+// have been meant, as "Pod web". uses reports whether a pod uses devices.
+func (m *Manifests) Targets(uses func(*corev1.Pod) bool) (targets []explain.Options, passed []string, err error) {
+	objects, used := m.Objects, map[string]bool{}
 	add := func(kind string, pod *corev1.Pod) {
 		target := explain.Options{Kind: kind, Namespace: pod.Namespace, Name: pod.Name}
 		if !uses(pod) {
@@ -94,15 +108,16 @@ func targetsOf(objects *snapshot.Snapshot, uses func(*corev1.Pod) bool) (targets
 	}
 	there := "there is none"
 	if len(passed) > 0 {
-		there += ", only " + list(passed)
+		there += ", only " + english.Sample(passed, 10)
 	}
 	return nil, passed, cli.Usagef("It takes a claim, a template, or a pod or something with a pod template that uses claims; or name a target.",
 		"find a target in the files: %s", there)
 }
 
-// hasObject reports whether manifests have an object, "Kind/namespace/name" or
+// has reports whether manifests have an object, "Kind/namespace/name" or
 // "Kind/name".
-func hasObject(objects *snapshot.Snapshot, object string) bool {
+func (m *Manifests) has(object string) bool {
+	objects := m.Objects
 	is := func(kind string, o metav1.Object) bool {
 		if o.GetNamespace() == "" {
 			return object == kind+"/"+o.GetName()
@@ -114,13 +129,4 @@ func hasObject(objects *snapshot.Snapshot, object string) bool {
 		slices.ContainsFunc(objects.Slices, func(s *resourceapi.ResourceSlice) bool { return is("ResourceSlice", s) }) ||
 		slices.ContainsFunc(objects.TaintRules, func(r *resourceapi.DeviceTaintRule) bool { return is("DeviceTaintRule", r) }) ||
 		slices.ContainsFunc(objects.Namespaces, func(n *corev1.Namespace) bool { return is("Namespace", n) })
-}
-
-// list joins words, but not too many of them.
-func list(words []string) string {
-	const most = 10
-	if len(words) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(words[:most], ", "), len(words)-most)
-	}
-	return strings.Join(words, ", ")
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package manifest
 
 import (
 	"testing"
@@ -25,7 +25,7 @@ func workload(apiVersion, kind, namespace, name string) *snapshot.Workload {
 	return &snapshot.Workload{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}, ObjectMeta: named(namespace, name)}
 }
 
-func TestTargetsOf(t *testing.T) {
+func TestTargets(t *testing.T) {
 	pod := func(name string, claims ...corev1.PodResourceClaim) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: named("ml", name), Spec: corev1.PodSpec{ResourceClaims: claims}}
 	}
@@ -57,7 +57,7 @@ func TestTargetsOf(t *testing.T) {
 	uses := func(pod *corev1.Pod) bool { return len(pod.Spec.ResourceClaims) > 0 }
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			targets, passed, err := targetsOf(test.objects, uses)
+			targets, passed, err := (&Manifests{Objects: test.objects}).Targets(uses)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +74,7 @@ func TestTargetsOf(t *testing.T) {
 		})
 	}
 	only := &snapshot.Snapshot{Pods: []*corev1.Pod{pod("bare")}, SkippedNames: []string{"Service web"}}
-	_, _, err := targetsOf(only, uses)
+	_, _, err := (&Manifests{Objects: only}).Targets(uses)
 	if want := "find a target in the files: there is none, only Pod bare (uses no devices), Service web"; cli.ExitCode(err) != cli.ExitUsage || err.Error() != want {
 		t.Errorf("nothing to explain: error %v, want %s", err, want)
 	}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package manifest
 
 import (
 	"encoding/json"
@@ -153,7 +153,7 @@ func TestDiff(t *testing.T) {
 			if text == "" {
 				text = claimYAML
 			}
-			texts := &manifestTexts{paths: []string{"f.yaml"}, texts: map[string][]byte{"f.yaml": []byte(text)}, namespace: "ml"}
+			texts := &fileTexts{paths: []string{"f.yaml"}, texts: map[string][]byte{"f.yaml": []byte(text)}, namespace: "ml"}
 			diff := texts.diff(test.edits)
 			var changed []string
 			for line := range strings.Lines(diff) {
@@ -198,7 +198,7 @@ func TestEditsOfRandomTexts(t *testing.T) {
 		if edit.Op == "remove" {
 			edit.Value = nil
 		}
-		texts := &manifestTexts{namespace: "ml"}
+		texts := &fileTexts{namespace: "ml"}
 		after, err := texts.edit([]byte(text), edit)
 		if err != nil {
 			continue

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package manifest
 
 import (
 	"bytes"
@@ -25,8 +25,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// manifestTexts are the files given with -f, as they are on disk.
-type manifestTexts struct {
+// fileTexts are the files, as they are on disk.
+type fileTexts struct {
 	paths []string
 	texts map[string][]byte
 	// namespace is that of objects without one.
@@ -39,8 +39,8 @@ const maxManifest = 4 << 20
 // readTexts reads those of the files that are plain text; standard input and
 // archives have no place where a change could be made. Whatever is wrong with
 // the files has been found out before.
-func readTexts(paths []string) *manifestTexts {
-	t := &manifestTexts{texts: map[string][]byte{}}
+func readTexts(paths []string, namespace string) *fileTexts {
+	t := &fileTexts{texts: map[string][]byte{}, namespace: namespace}
 	add := func(path string) {
 		info, err := os.Stat(path)
 		if err != nil || !info.Mode().IsRegular() || info.Size() > maxManifest || t.texts[path] != nil {
@@ -71,14 +71,14 @@ func readTexts(paths []string) *manifestTexts {
 	return t
 }
 
-// settle turns the edits of remedies that concern objects of the files into
+// Settle turns the edits of remedies that concern objects of the files into
 // diffs. The commands for them are left out: they are not in the cluster yet.
-func (t *manifestTexts) settle(snap *snapshot.Snapshot, e *api.Explanation, given func(object string) bool) {
+func (m *Manifests) Settle(snap *snapshot.Snapshot, e *api.Explanation) {
 	for i := range e.Remedies {
 		r := &e.Remedies[i]
 		var stored, local []api.Edit
 		for _, edit := range r.Edits {
-			if given(edit.Object) {
+			if m.has(edit.Object) {
 				local = append(local, edit)
 			} else {
 				stored = append(stored, edit)
@@ -94,13 +94,13 @@ func (t *manifestTexts) settle(snap *snapshot.Snapshot, e *api.Explanation, give
 		for j := range r.UsedBy {
 			r.UsedBy[j].Changed = false
 		}
-		r.Diff = t.diff(local)
+		r.Diff = m.texts.diff(local)
 	}
 }
 
 // diff writes edits as a unified diff of the files; empty if one of them
 // cannot be made in place.
-func (t *manifestTexts) diff(edits []api.Edit) string {
+func (t *fileTexts) diff(edits []api.Edit) string {
 	changed := map[string][]byte{}
 	for _, edit := range edits {
 		done := false
@@ -164,7 +164,7 @@ var errNotThere = errors.New("no such object")
 
 // edit makes one edit in the text of a file and makes sure that it does just
 // that.
-func (t *manifestTexts) edit(text []byte, edit api.Edit) ([]byte, error) {
+func (t *fileTexts) edit(text []byte, edit api.Edit) ([]byte, error) {
 	documents, err := decodeNodes(text)
 	if err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (t *manifestTexts) edit(text []byte, edit api.Edit) ([]byte, error) {
 
 // find looks up the document of an object, and the path to it if it is an item
 // of a List there.
-func (t *manifestTexts) find(documents []*yaml.Node, object string) (at int, prefix, version string) {
+func (t *fileTexts) find(documents []*yaml.Node, object string) (at int, prefix, version string) {
 	type item struct {
 		APIVersion string `yaml:"apiVersion"`
 		Kind       string `yaml:"kind"`
