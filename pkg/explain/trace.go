@@ -169,7 +169,7 @@ func (r *traceReport) report(ctx context.Context, trace *api.SelectorTrace, befo
 		parts[i].describe(&r.sel.Conjuncts[i], before)
 	}
 	errors := naming.Tally{}
-	trace.Outcomes.NotEvaluatedCount = before
+	trace.Outcomes.NotEvaluated = before
 	known := true
 	for _, result := range r.results {
 		count := r.counts[result]
@@ -202,13 +202,13 @@ func (r *traceReport) report(ctx context.Context, trace *api.SelectorTrace, befo
 func addOutcome(o *api.SelectorOutcomes, what selector.Outcome, count int) {
 	switch what {
 	case selector.True:
-		o.TrueCount += count
+		o.True += count
 	case selector.False:
-		o.FalseCount += count
-	case selector.Failed:
-		o.ErrorCount += count
+		o.False += count
+	case selector.Fails:
+		o.Fails += count
 	case selector.NotEvaluated:
-		o.NotEvaluatedCount += count
+		o.NotEvaluated += count
 	}
 }
 
@@ -222,7 +222,7 @@ type partReport struct {
 }
 
 func (p *partReport) describe(from *selector.Part, before int) {
-	p.out.Expression, p.out.Outcomes.NotEvaluatedCount = from.Expression, before
+	p.out.Expression, p.out.Outcomes.NotEvaluated = from.Expression, before
 	if from.Wanted != from.Expression {
 		p.out.Requirement = from.Wanted
 	}
@@ -278,7 +278,7 @@ func (c *checks) selectorNotes(sel *selector.Selector, trace *api.SelectorTrace)
 		notes = append(notes, english.Sentence(costWarning(trace)))
 	}
 	for i := range trace.Parts {
-		if trace.Parts[i].Outcomes.TrueCount > 0 {
+		if trace.Parts[i].Outcomes.True > 0 {
 			continue
 		}
 		if note := c.catalog.unknownValue(&sel.Conjuncts[i]); note != "" {

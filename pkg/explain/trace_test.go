@@ -37,7 +37,7 @@ func traceLines(parts []api.SelectorPart, indent string) []string {
 }
 
 func outcomesText(o api.SelectorOutcomes) string {
-	return fmt.Sprintf("%d/%d/%d/%d", o.TrueCount, o.FalseCount, o.ErrorCount, o.NotEvaluatedCount)
+	return fmt.Sprintf("%d/%d/%d/%d", o.True, o.False, o.Fails, o.NotEvaluated)
 }
 
 // traceOf evaluates one selector on devices.
@@ -102,11 +102,11 @@ func TestTraceOfEachForm(t *testing.T) {
 		}},
 		{"or makes up for a failure", `x.b == 7 || x.model == "B"`, []string{
 			`x.b == 7 || x.model == "B": 1/2/0/0`,
-			`  x.b == 7: 0/2/1/0; False 2: b is 1; Error 1: b is not set`,
+			`  x.b == 7: 0/2/1/0; False 2: b is 1; Fails 1: b is not set`,
 			`  x.model == "B": 1/2/0/0; False 2: model is "A"; True 1: model is "B"`,
 		}},
 		{"and makes up for a failure", `x.b == 1 && x.model == "A"`, []string{
-			`x.b == 1: 2/0/1/0; True 2: b is 1; Error 1: b is not set`,
+			`x.b == 1: 2/0/1/0; True 2: b is 1; Fails 1: b is not set`,
 			`x.model == "A": 2/1/0/0; True 2: model is "A"; False 1: model is "B"`,
 		}},
 		{"not", `!(x.model == "A" && x.a == 1)`, []string{
@@ -120,10 +120,10 @@ func TestTraceOfEachForm(t *testing.T) {
 			`x.flag ? (x.a == 1) : (x.b == 2): 1/1/1/0`,
 			`  x.flag: 1/2/0/0; False 2: flag is false; True 1: flag is true`,
 			`  x.a == 1: 1/0/0/2; True 1: a is 1`,
-			`  x.b == 2: 0/1/1/1; False 1: b is 1; Error 1: b is not set`,
+			`  x.b == 2: 0/1/1/1; False 1: b is 1; Fails 1: b is not set`,
 		}},
 		{"two attributes", `x.a == x.b`, []string{
-			`x.a == x.b: 1/1/1/0; True 1: a is 1 and b is 1; False 1: a is 2 and b is 1; Error 1: a is 3 and b is not set`,
+			`x.a == x.b: 1/1/1/0; True 1: a is 1 and b is 1; False 1: a is 2 and b is 1; Fails 1: a is 3 and b is not set`,
 		}},
 		{"all", `x.list.all(v, v < 3)`, []string{
 			`x.list.all(v, v < 3): 2/1/0/0; True 1: list is [1, 2]; False 1: list is [2, 3] and v is 3; True 1: list is []`,
@@ -145,7 +145,7 @@ func TestTraceOfEachForm(t *testing.T) {
 		{"constants", `true || x.zzz`, []string{`true || x.zzz: 3/0/0/0`, `  true: 3/0/0/0`, `  x.zzz: 0/0/0/3`}},
 		{"a wrong type", `x.model == "A" && x.a`, []string{
 			`x.model == "A": 2/1/0/0; True 2: model is "A"; False 1: model is "B"`,
-			`x.a: 0/0/2/1; Error 1: a is 1; Error 1: a is 2`,
+			`x.a: 0/0/2/1; Fails 1: a is 1; Fails 1: a is 2`,
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -190,10 +190,10 @@ func compareParts(parts []api.SelectorPart, total int) string {
 		for _, value := range parts[i].Values {
 			seen += value.Count
 		}
-		if sum := o.TrueCount + o.FalseCount + o.ErrorCount + o.NotEvaluatedCount; sum != total {
+		if sum := o.True + o.False + o.Fails + o.NotEvaluated; sum != total {
 			return fmt.Sprintf("%s: counts %d devices of %d", parts[i].Expression, sum, total)
 		}
-		if seen > o.TrueCount+o.FalseCount+o.ErrorCount || len(parts[i].Values) > maxValues {
+		if seen > o.True+o.False+o.Fails || len(parts[i].Values) > maxValues {
 			return fmt.Sprintf("%s: %d values of %+v", parts[i].Expression, seen, o)
 		}
 		if problem := compareParts(parts[i].Operands, total); problem != "" {

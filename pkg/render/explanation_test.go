@@ -114,9 +114,9 @@ func selectorTraces() []api.SelectorTrace {
 		{
 			Source: "class", Object: "DeviceClass/gpu.nvidia.com", Path: "spec.selectors[0].cel.expression",
 			Expression: `device.driver == "gpu.nvidia.com"`, Cost: 4, CostLimit: 1000000,
-			Outcomes: api.SelectorOutcomes{TrueCount: 336},
+			Outcomes: api.SelectorOutcomes{True: 336},
 			Parts: []api.SelectorPart{{
-				Expression: `device.driver == "gpu.nvidia.com"`, Requirement: `"gpu.nvidia.com"`, Outcomes: api.SelectorOutcomes{TrueCount: 336},
+				Expression: `device.driver == "gpu.nvidia.com"`, Requirement: `"gpu.nvidia.com"`, Outcomes: api.SelectorOutcomes{True: 336},
 				Values: []api.SelectorValue{{Found: `driver is "gpu.nvidia.com"`, Outcome: api.OutcomeTrue, Count: 336}},
 			}},
 		},
@@ -124,13 +124,13 @@ func selectorTraces() []api.SelectorTrace {
 			Source: "request", Object: "ResourceClaim/ml/train-gpus", Path: "spec.devices.requests[0].exactly.selectors[0].cel.expression",
 			Expression: `device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("80Gi")) >= 0 && (device.attributes["gpu.nvidia.com"].ecc || device.attributes["gpu.nvidia.com"].model == "H100")`,
 			Cost:       2400000, CostLimit: 1000000,
-			Outcomes: api.SelectorOutcomes{TrueCount: 170, FalseCount: 160, ErrorCount: 6},
+			Outcomes: api.SelectorOutcomes{True: 170, False: 160, Fails: 6},
 			Error:    "no such key: ecc",
 			Notes:    []string{"In the worst case it costs 2,400,000, the limit is 1,000,000."},
 			Parts: []api.SelectorPart{
 				{
 					Expression: `device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("80Gi")) >= 0`, Requirement: "80Gi or more",
-					Outcomes: api.SelectorOutcomes{TrueCount: 176, FalseCount: 160},
+					Outcomes: api.SelectorOutcomes{True: 176, False: 160},
 					Values: []api.SelectorValue{
 						{Found: "memory is 80Gi", Outcome: api.OutcomeTrue, Count: 176},
 						{Found: "memory is 40Gi", Outcome: api.OutcomeFalse, Count: 100},
@@ -140,17 +140,17 @@ func selectorTraces() []api.SelectorTrace {
 				},
 				{
 					Expression: `device.attributes["gpu.nvidia.com"].ecc || device.attributes["gpu.nvidia.com"].model == "H100"`,
-					Outcomes:   api.SelectorOutcomes{TrueCount: 170, ErrorCount: 6, NotEvaluatedCount: 160},
+					Outcomes:   api.SelectorOutcomes{True: 170, Fails: 6, NotEvaluated: 160},
 					Operands: []api.SelectorPart{
 						{
-							Expression: `device.attributes["gpu.nvidia.com"].ecc`, Outcomes: api.SelectorOutcomes{TrueCount: 170, ErrorCount: 6, NotEvaluatedCount: 160},
+							Expression: `device.attributes["gpu.nvidia.com"].ecc`, Outcomes: api.SelectorOutcomes{True: 170, Fails: 6, NotEvaluated: 160},
 							Values: []api.SelectorValue{
 								{Found: "ecc is true", Outcome: api.OutcomeTrue, Count: 170},
-								{Found: "ecc is not set", Outcome: api.OutcomeError, Count: 6},
+								{Found: "ecc is not set", Outcome: api.OutcomeFails, Count: 6},
 							},
 						},
 						{
-							Expression: `device.attributes["gpu.nvidia.com"].model == "H100"`, Outcomes: api.SelectorOutcomes{FalseCount: 6, NotEvaluatedCount: 330},
+							Expression: `device.attributes["gpu.nvidia.com"].model == "H100"`, Outcomes: api.SelectorOutcomes{False: 6, NotEvaluated: 330},
 							Values: []api.SelectorValue{{Found: `model is "T4"`, Outcome: api.OutcomeFalse, Count: 6}},
 						},
 					},
@@ -331,7 +331,7 @@ func hostile() *api.Explanation {
 				Selectors: []api.SelectorTrace{{
 					Source: evil, Object: evil, Path: evil, Expression: evil, Error: evil, Notes: []string{evil},
 					Parts: []api.SelectorPart{{
-						Expression: evil, Requirement: evil, Outcomes: api.SelectorOutcomes{FalseCount: 1},
+						Expression: evil, Requirement: evil, Outcomes: api.SelectorOutcomes{False: 1},
 						Values:   []api.SelectorValue{{Found: evil, Outcome: api.OutcomeFalse, Count: 1}},
 						Operands: []api.SelectorPart{{Expression: evil}},
 					}},

@@ -76,16 +76,16 @@ func (p *page) selectorPart(indent int, part *api.SelectorPart, top bool) {
 
 // outcomes counts devices, with the values that they have.
 func (p *page) outcomes(indent int, o api.SelectorOutcomes, values []api.SelectorValue, more int) {
-	width := widest(12, strconv.Itoa(max(o.TrueCount, o.FalseCount, o.ErrorCount, o.NotEvaluatedCount)))
+	width := widest(12, strconv.Itoa(max(o.True, o.False, o.Fails, o.NotEvaluated)))
 	for _, line := range []struct {
 		name, outcome string
 		count         int
 		mark          mark
 	}{
-		{"true", api.OutcomeTrue, o.TrueCount, good},
-		{"false", api.OutcomeFalse, o.FalseCount, plain},
-		{"fails", api.OutcomeError, o.ErrorCount, bad},
-		{"not reached", "", o.NotEvaluatedCount, faint},
+		{"true", api.OutcomeTrue, o.True, good},
+		{"false", api.OutcomeFalse, o.False, plain},
+		{"fails", api.OutcomeFails, o.Fails, bad},
+		{"not reached", "", o.NotEvaluated, faint},
 	} {
 		if line.count == 0 {
 			continue

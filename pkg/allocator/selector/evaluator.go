@@ -238,7 +238,7 @@ func (r *Result) failure(ctx context.Context) *Detail {
 	if d.Failed != nil {
 		needed = nil
 		for i := range d.Seen {
-			if d.Seen[i].Outcome == Failed {
+			if d.Seen[i].Outcome == Fails {
 				needed = append(needed, d.Seen[i].needs(&r.sel.Conjuncts[i])...)
 			}
 		}

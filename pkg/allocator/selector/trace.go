@@ -25,7 +25,7 @@ const (
 	NotEvaluated Outcome = "NotEvaluated"
 	True         Outcome = "True"
 	False        Outcome = "False"
-	Failed       Outcome = "Error"
+	Fails        Outcome = "Fails"
 )
 
 // isLoop recognizes all(), exists() and the like.
@@ -63,7 +63,7 @@ func (s *Trace) needs(p *Part) []Reading {
 	}
 	var needed []Reading
 	for i := range s.Operands {
-		if s.Operands[i].Outcome == Failed {
+		if s.Operands[i].Outcome == Fails {
 			needed = append(needed, s.Operands[i].needs(&p.Operands[i])...)
 		}
 	}
@@ -98,7 +98,7 @@ func (r *Result) watch(ctx context.Context) []Trace {
 func (r *Result) Outcome() Outcome {
 	switch {
 	case r.Err != nil:
-		return Failed
+		return Fails
 	case r.Matches:
 		return True
 	default:
@@ -158,7 +158,7 @@ func (w *watcher) outcome(e ast.Expr) Outcome {
 	case types.False:
 		return False
 	default:
-		return Failed
+		return Fails
 	}
 }
 
@@ -229,8 +229,8 @@ func conjunction(operands []Outcome) Outcome {
 	switch {
 	case slices.Contains(operands, False):
 		return False
-	case slices.Contains(operands, Failed):
-		return Failed
+	case slices.Contains(operands, Fails):
+		return Fails
 	case slices.Contains(operands, NotEvaluated):
 		return NotEvaluated
 	default:
@@ -269,7 +269,7 @@ func negation(o Outcome) Outcome {
 		return False
 	case False:
 		return True
-	case Failed, NotEvaluated:
+	case Fails, NotEvaluated:
 	}
 	return o
 }

@@ -432,14 +432,14 @@ type SelectorTrace struct {
 
 // SelectorOutcomes counts devices by what became of an expression.
 type SelectorOutcomes struct {
-	// TrueCount, FalseCount and ErrorCount count those for which the expression is true, is
+	// True, False and Fails count those for which the expression is true, is
 	// false, or ends with an error.
-	TrueCount  int `json:"trueCount"`
-	FalseCount int `json:"falseCount"`
-	ErrorCount int `json:"errorCount"`
-	// NotEvaluatedCount counts those for which it was not evaluated, because something
+	True  int `json:"true"`
+	False int `json:"false"`
+	Fails int `json:"fails"`
+	// NotEvaluated counts those for which it was not evaluated, because something
 	// before it had decided, or not to its end.
-	NotEvaluatedCount int `json:"notEvaluatedCount"`
+	NotEvaluated int `json:"notEvaluated"`
 }
 
 // SelectorPart is a part of an expression.
@@ -462,7 +462,7 @@ type SelectorPart struct {
 type SelectorValue struct {
 	// Found has the values: "model is \"A100\"".
 	Found string `json:"found"`
-	// Outcome is True, False or Error.
+	// Outcome is True, False or Fails.
 	Outcome string `json:"outcome"`
 	// Count is for how many devices.
 	Count int `json:"count"`
@@ -472,7 +472,7 @@ type SelectorValue struct {
 const (
 	OutcomeTrue  = "True"
 	OutcomeFalse = "False"
-	OutcomeError = "Error"
+	OutcomeFails = "Fails"
 )
 
 // Rejection is a set of devices that the same check rejects.
