@@ -70,11 +70,11 @@ type Allocator struct {
 	neighbors sync.Map
 	placed    func() []placedPod
 
-	devices  func() deviceTable
-	barred   func() bars
-	usage    func() map[string]*nodeUsage
-	nodes    func() []*corev1.Node
-	extended func() map[podKey]*resourceapi.ResourceClaim
+	devices    func() deviceTable
+	ineligible func() ineligibilities
+	usage      func() map[string]*nodeUsage
+	nodes      func() []*corev1.Node
+	extended   func() map[podKey]*resourceapi.ResourceClaim
 }
 
 // New prepares everything that is the same for all nodes. The snapshot must
@@ -123,12 +123,12 @@ func build(ctx context.Context, snap *snapshot.Snapshot, sibling *Allocator, opt
 	a.channel = channel
 	if sibling != nil && sibling.publishes(a) {
 		a.pools, a.views = sibling.pools, sibling.views
-		a.devices, a.barred, a.nodes = sibling.devices, sibling.barred, sibling.nodes
+		a.devices, a.ineligible, a.nodes = sibling.devices, sibling.ineligible, sibling.nodes
 	} else {
 		a.pools = indexPools(patchedSlices(snap, a.taintRulesEnabled()), a.features, channel == channelStable)
 		a.views = &viewCache{of: map[*corev1.Node]nodeViews{}}
 		a.devices = sync.OnceValue(a.listDevices)
-		a.barred = sync.OnceValue(a.lookForBars)
+		a.ineligible = sync.OnceValue(a.findIneligible)
 		a.nodes = sync.OnceValue(a.makeUpNodes)
 	}
 	if err := ctx.Err(); err != nil {

@@ -165,7 +165,7 @@ func (a *Allocator) concerning(node *corev1.Node) ([]*poolEntry, error) {
 	}
 	found := make([]*poolEntry, 0, len(pools))
 	for _, pool := range pools {
-		if !pool.Unseen {
+		if !pool.AllIgnored {
 			found = append(found, pool.entry)
 		}
 	}

@@ -31,9 +31,9 @@ type NodePool struct {
 	Pool *Pool
 	// Generation is the one that the allocator uses for this node.
 	Generation int64
-	// Unseen is true if all slices that could target the node are Ignored: for
+	// AllIgnored is true if all slices that could target the node are Ignored: for
 	// the allocator there is no such pool.
-	Unseen bool
+	AllIgnored bool
 	// Outdated is true if the allocator drops the pool because there are
 	// slices of a newer generation, none of them for this node.
 	Outdated bool
@@ -61,7 +61,7 @@ type NodePool struct {
 
 // Usable reports whether the allocator takes devices from the pool.
 func (p *NodePool) Usable() bool {
-	return !p.Unseen && !p.Outdated && !p.Incomplete && p.Invalid == ""
+	return !p.AllIgnored && !p.Outdated && !p.Incomplete && p.Invalid == ""
 }
 
 // IgnoredSlice is a slice that the allocator does not look at.
@@ -336,7 +336,7 @@ func (x *poolIndex) newView(e *poolEntry, l *look, local bool, ignored []Ignored
 func (x *poolIndex) judge(e *poolEntry, relevant []*sliceInfo) *NodePool {
 	p := &NodePool{Pool: e.pool}
 	if len(relevant) == 0 {
-		p.Unseen = true
+		p.AllIgnored = true
 		return p
 	}
 	p.Generation = relevant[0].Spec.Pool.Generation
@@ -478,7 +478,7 @@ func (x *poolIndex) viewsOf(node *corev1.Node, leaveOut sets.Set[*Pool]) ([]*Nod
 		if err != nil {
 			return nil, err
 		}
-		if !pool.Unseen || len(pool.Ignored) > 0 {
+		if !pool.AllIgnored || len(pool.Ignored) > 0 {
 			pools = append(pools, pool)
 		}
 	}

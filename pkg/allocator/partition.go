@@ -17,10 +17,10 @@ import (
 type PartitionUse struct {
 	counters map[[2]string]CounterUse
 	groups   map[string]GroupUse
-	// Overdrawn is a counter of which more is used than there is, nil if there
+	// Overcommitted is a counter of which more is used than there is, nil if there
 	// is none. Then the allocator takes no device of the pool that consumes
 	// counters.
-	Overdrawn *CounterUse
+	Overcommitted *CounterUse
 }
 
 // Counter returns a counter by its set and name.
@@ -84,8 +84,8 @@ func (a *Allocator) partitionUse(pool *Pool) *PartitionUse {
 	u := &PartitionUse{counters: map[[2]string]CounterUse{}, groups: map[string]GroupUse{}}
 	for _, use := range a.CountersOf(pool) {
 		u.counters[[2]string{use.CounterSet, use.Counter}] = use
-		if use.Left.Sign() < 0 && u.Overdrawn == nil {
-			u.Overdrawn = &use
+		if use.Left.Sign() < 0 && u.Overcommitted == nil {
+			u.Overcommitted = &use
 		}
 	}
 	for _, slice := range pool.Slices {
@@ -102,9 +102,9 @@ func (a *Allocator) partitionUse(pool *Pool) *PartitionUse {
 	return u
 }
 
-// Hindrance is why a device cannot be had as long as others are in use. One
-// of the fields is set, besides Wanted and Groups that go with them.
-type Hindrance struct {
+// CounterConflict is why a device is not available as long as others are in use. One
+// of the fields is set, besides Required and Groups that go with them.
+type CounterConflict struct {
 	// Gate is the feature gate without which the allocator takes no device
 	// that consumes counters.
 	Gate string
@@ -113,22 +113,22 @@ type Hindrance struct {
 	CounterSet string
 	Others     GroupUse
 	Groups     []string
-	// Overdrawn is a counter of the pool of which more is used than there is.
-	Overdrawn *CounterUse
-	// Short is a counter that has less left than the device takes, Wanted.
-	Short  *CounterUse
-	Wanted resource.Quantity
+	// Overcommitted is a counter of the pool of which more is used than there is.
+	Overcommitted *CounterUse
+	// Short is a counter that has less left than the device consumes, Required.
+	Short    *CounterUse
+	Required resource.Quantity
 }
 
-// Hindered tells why a device that consumes counters cannot be had as long as
-// others are in use, or nil if it can. What claims want besides does not
+// CounterConflict is why a device that consumes counters is not available as long as
+// others are in use, or nil if it is available. What else claims require does not
 // matter here.
-func (a *Allocator) Hindered(d *Device) *Hindrance {
+func (a *Allocator) CounterConflict(d *Device) *CounterConflict {
 	if len(d.ConsumesCounters) == 0 {
 		return nil
 	}
 	if !a.features.PartitionableDevices {
-		return &Hindrance{Gate: "DRAPartitionableDevices"}
+		return &CounterConflict{Gate: "DRAPartitionableDevices"}
 	}
 	if a.features.ConsumableCapacity && ptr.Deref(d.AllowMultipleAllocations, false) &&
 		(a.Shared(d.ID) || len(a.Consumed(d.ID)) > 0) {
@@ -139,19 +139,19 @@ func (a *Allocator) Hindered(d *Device) *Hindrance {
 	if a.FeatureEnabled("DRADeviceCompatibilityGroups") {
 		for _, consumption := range d.ConsumesCounters {
 			if others := use.Groups(consumption.CounterSet); !others.Admits(consumption.CompatibilityGroups) {
-				return &Hindrance{CounterSet: consumption.CounterSet, Others: others, Groups: consumption.CompatibilityGroups}
+				return &CounterConflict{CounterSet: consumption.CounterSet, Others: others, Groups: consumption.CompatibilityGroups}
 			}
 		}
 	}
-	if use.Overdrawn != nil {
-		return &Hindrance{Overdrawn: use.Overdrawn}
+	if use.Overcommitted != nil {
+		return &CounterConflict{Overcommitted: use.Overcommitted}
 	}
 	for _, consumption := range d.ConsumesCounters {
 		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
 			counter, ok := use.Counter(consumption.CounterSet, name)
 			wanted := consumption.Counters[name].Value
 			if ok && counter.Left.Cmp(wanted) < 0 {
-				return &Hindrance{Short: &counter, Wanted: wanted}
+				return &CounterConflict{Short: &counter, Required: wanted}
 			}
 		}
 	}

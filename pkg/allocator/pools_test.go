@@ -21,7 +21,7 @@ func describePools(pools []*NodePool) string {
 		for _, state := range []struct {
 			name string
 			set  bool
-		}{{"unseen", p.Unseen}, {"outdated", p.Outdated}, {"incomplete", p.Incomplete}} {
+		}{{"all ignored", p.AllIgnored}, {"outdated", p.Outdated}, {"incomplete", p.Incomplete}} {
 			if state.set {
 				line += " " + state.name
 			}
@@ -74,7 +74,7 @@ func TestPoolsFor(t *testing.T) {
 		},
 		"nodes selected per device while that is off": {
 			objects: []any{slice("s1", driverA, "p", device("d1").onNode(node1)).perDevice()},
-			want:    "a.example.com/p@0 unseen ignores s1 (selects nodes per device, DRAPartitionableDevices)",
+			want:    "a.example.com/p@0 all ignored ignores s1 (selects nodes per device, DRAPartitionableDevices)",
 		},
 		"selector that cannot be parsed": {
 			objects: []any{slice("s1", driverA, "p", device("d1")).onNodesWith("not a label", "x")},
@@ -88,7 +88,7 @@ func TestPoolsFor(t *testing.T) {
 		},
 		"no node selection": {
 			objects: []any{slice("s1", driverA, "p", device("d1")).change(func(spec *resourceapi.ResourceSliceSpec) { spec.NodeName = nil })},
-			want:    "a.example.com/p@0 unseen ignores s1 (selects nodes in no known way, )",
+			want:    "a.example.com/p@0 all ignored ignores s1 (selects nodes in no known way, )",
 		},
 		"slice missing": {
 			objects: []any{incubatingGates(), slice("s1", driverA, "p", device("d1")).of(2)},

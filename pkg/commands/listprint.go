@@ -37,7 +37,7 @@ func (o *listOptions[T]) notes(items []T, from *listed, told *cli.UnreadError) [
 	bounded := o.output != "json" && o.output != "yaml" && o.anyUncertain(items)
 	notes := append(from.Snap.PreviewAssumptions(), cli.GapNotes(from.Snap, told)...)
 	if bounded {
-		notes = append(notes, from.inventory.Unseen()...)
+		notes = append(notes, from.inventory.NotRead()...)
 	}
 	if o.forPeople() {
 		notes = append(notes, from.notes...)

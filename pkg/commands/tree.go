@@ -212,7 +212,7 @@ func (o *treeOptions) run(ctx context.Context) error {
 	}
 	notes := slices.Concat(have.notes, from.Snap.PreviewAssumptions(), cli.GapNotes(from.Snap, unread))
 	if o.machine == nil && slices.ContainsFunc(trees, inventory.UncertainTree) {
-		notes = append(notes, have.inventory.Unseen()...)
+		notes = append(notes, have.inventory.NotRead()...)
 	}
 	if err := cli.PrintNotes(o.streams, notes...); err != nil {
 		return err

@@ -77,7 +77,7 @@ func (l *likeness) describe(ctx context.Context) bool {
 			l.text = fmt.Appendf(l.text, "\npool %p", pool)
 			continue
 		}
-		l.text = fmt.Appendf(l.text, "\nown %t %t %t %t", pool.Unseen, pool.Outdated, pool.Incomplete, pool.Invalid != "")
+		l.text = fmt.Appendf(l.text, "\nown %t %t %t %t", pool.AllIgnored, pool.Outdated, pool.Incomplete, pool.Invalid != "")
 		l.text = append(l.text, l.partitions(pool.Pool)...)
 		complete := true
 		eachDevice(pool, func(d *allocator.Device, kept *reason) {

@@ -18,7 +18,7 @@ import (
 // checkPartition checks shared counters and compatibility groups against what
 // the allocated devices of the pool have left.
 func (c *checks) checkPartition(d *allocator.Device) *reason {
-	switch h := c.alloc.Hindered(d); {
+	switch h := c.alloc.CounterConflict(d); {
 	case h == nil:
 		return nil
 	case h.Gate != "":
@@ -36,11 +36,11 @@ func (c *checks) checkPartition(d *allocator.Device) *reason {
 				Found: groupsText(h.Groups), Required: others,
 			},
 		}
-	case h.Overdrawn != nil:
+	case h.Overcommitted != nil:
 		return &reason{
 			rank: rankCounters, code: api.CountersExhausted, label: "counters",
-			text: fmt.Sprintf("counter %s of %s is overcommitted, so no device of its pool that uses counters can be allocated", h.Overdrawn.Counter, h.Overdrawn.CounterSet),
-			fact: api.Evidence{Object: fieldpath.Pool(d.Pool), Path: fieldpath.Counter(*h.Overdrawn), Found: h.Overdrawn.Left.String() + " available"},
+			text: fmt.Sprintf("counter %s of %s is overcommitted, so no device of its pool that uses counters can be allocated", h.Overcommitted.Counter, h.Overcommitted.CounterSet),
+			fact: api.Evidence{Object: fieldpath.Pool(d.Pool), Path: fieldpath.Counter(*h.Overcommitted), Found: h.Overcommitted.Left.String() + " available"},
 		}
 	default:
 		use := h.Short
@@ -53,10 +53,10 @@ func (c *checks) checkPartition(d *allocator.Device) *reason {
 			text += fmt.Sprintf(", used by %s", english.Sample(by, 3))
 		}
 		return &reason{
-			rank: rankCounters, code: api.CountersExhausted, label: "counters", text: text, wanted: selector.QuantityText(h.Wanted),
+			rank: rankCounters, code: api.CountersExhausted, label: "counters", text: text, wanted: selector.QuantityText(h.Required),
 			fact: api.Evidence{
 				Object: fieldpath.Pool(d.Pool), Path: fieldpath.Counter(*use),
-				Found: fmt.Sprintf("%s of %s available", use.Left.String(), use.Total.String()), Required: h.Wanted.String(),
+				Found: fmt.Sprintf("%s of %s available", use.Left.String(), use.Total.String()), Required: h.Required.String(),
 			},
 		}
 	}

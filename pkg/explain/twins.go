@@ -113,7 +113,7 @@ func (x *inquiry) content(node *corev1.Node, l looks) string {
 	pools := x.site.pools[node.Name]
 	for _, pool := range pools {
 		t.words("pool", pool.Pool.Driver)
-		t.flags(pool.Unseen, pool.Outdated, pool.Incomplete, pool.Invalid != "")
+		t.flags(pool.AllIgnored, pool.Outdated, pool.Incomplete, pool.Invalid != "")
 		for j := range pool.Ignored {
 			t.words("ignored", pool.Ignored[j].Gate)
 		}

@@ -56,7 +56,7 @@ func (v *Inventory) class(ctx context.Context, evaluator *selector.Evaluator, cl
 		out.DeviceCounts.Count(state)
 		if state == api.DeviceStateFree {
 			out.Free++
-			out.FreeIsUpperBound = v.unseen.uncertain(state)
+			out.FreeIsUpperBound = v.notRead.uncertain(state)
 		}
 		if !slices.Contains(out.Drivers, d.ID.Driver) {
 			out.Drivers = append(out.Drivers, d.ID.Driver)
@@ -72,8 +72,8 @@ func (v *Inventory) class(ctx context.Context, evaluator *selector.Evaluator, cl
 		}
 	}
 	out.DeviceCounts.FreeIsUpperBound = out.FreeIsUpperBound
-	out.ClaimsAreLowerBounds = v.unseen.claims
-	out.DevicesAreLowerBounds = v.unseen.slices
+	out.ClaimsAreLowerBounds = v.notRead.claims
+	out.DevicesAreLowerBounds = v.notRead.slices
 	out.PluginNodes = v.pluginNodes(class)
 
 	out.ExtendedResources, err = v.resourcesOf(ctx, class, selections{class.Name: chosen.selection()})

@@ -30,7 +30,7 @@ type tally struct {
 // inUse counts the devices that claims have.
 func (t *tally) inUse() int { return t.by[api.DeviceStateAllocated] + t.by[api.DeviceStateShared] }
 
-// open counts the devices that unseen claims may have.
+// open counts the devices that claims which were not read may have.
 func (t *tally) open() int {
 	return t.by[api.DeviceStateFree] + t.by[api.DeviceStateTainted] + t.by[api.DeviceStateUnusable]
 }
@@ -78,7 +78,7 @@ func keepsAway(d *allocator.Device) bool {
 	return false
 }
 
-// count sums up a pool: what was seen, with what the cluster told besides.
+// count sums up a pool: what was read, with what the cluster reports besides.
 // Counts that are not certain get a bound.
 func (v *Inventory) count(t *tally, known known) (api.DeviceCounts, api.CountSource) {
 	c := api.DeviceCounts{
@@ -86,26 +86,26 @@ func (v *Inventory) count(t *tally, known known) (api.DeviceCounts, api.CountSou
 		Blocked: t.by[api.DeviceStateBlocked], Tainted: t.by[api.DeviceStateTainted], Unusable: t.by[api.DeviceStateUnusable], Unhealthy: len(t.unhealthy),
 	}
 	from := api.CountsFromClaims
-	if v.unseen.claims {
+	if v.notRead.claims {
 		from = api.CountsFromVisibleClaims
 		if known.claims {
 			from = api.CountsFromPoolStatus
 		}
 		boundByClaims(&c, t, known)
 	}
-	if v.unseen.rules && !known.rules && c.Free > 0 {
+	if v.notRead.rules && !known.rules && c.Free > 0 {
 		setBound(&c, "free", api.BoundAtMost)
 		setBound(&c, "tainted", api.BoundAtLeast)
 	}
-	if (v.unseen.claims || v.unseen.pods) && c.Unhealthy < c.Total {
+	if (v.notRead.claims || v.notRead.pods) && c.Unhealthy < c.Total {
 		setBound(&c, "unhealthy", api.BoundAtLeast)
 	}
 	_, c.FreeIsUpperBound = c.Bounds["free"]
 	return c, from
 }
 
-// boundByClaims corrects the counts by how many devices unseen claims have, if
-// the cluster told. What stays open are bounds.
+// boundByClaims corrects the counts by how many devices the claims that were not read have, if
+// the cluster reports. What stays open are bounds.
 func boundByClaims(c *api.DeviceCounts, t *tally, known known) {
 	left := t.open()
 	if known.claims {
@@ -116,7 +116,7 @@ func boundByClaims(c *api.DeviceCounts, t *tally, known known) {
 		}
 	}
 	if left == t.open() && known.claims || t.open() == 0 {
-		// No unseen claim has a device, or there is none to be had.
+		// No claim that was not read has a device, or none is available.
 		return
 	}
 	kinds := 0

@@ -95,10 +95,10 @@ func statusOf(t *testing.T, snap *snapshot.Snapshot) *resourcev1alpha3.ResourceP
 	return request
 }
 
-// TestBoundsHold hides claims of random clusters. What is told then, with and
+// TestBoundsHold hides claims of random clusters. What is reported then, with and
 // without the cluster's own counts, must agree with the truth.
 func TestBoundsHold(t *testing.T) {
-	told := map[string]int{}
+	reported := map[string]int{}
 	for seed := range uint64(1500) {
 		c := fleet.Random(seed)
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -114,7 +114,7 @@ func TestBoundsHold(t *testing.T) {
 		asked := New(bounds.alloc, &counted)
 
 		for i, pool := range truth.alloc.Pools() {
-			if overdrawn(truth, i) {
+			if overcommitted(truth, i) {
 				continue
 			}
 			is := truth.tally(pool)
@@ -131,7 +131,7 @@ func TestBoundsHold(t *testing.T) {
 					continue
 				}
 				got, from := v.count(&t2, k)
-				told[fmt.Sprintf("%s, bound: %v", from, got.FreeIsUpperBound)]++
+				reported[fmt.Sprintf("%s, bound: %v", from, got.FreeIsUpperBound)]++
 				if err := holds(want, got); err != nil {
 					t.Fatalf("seed %d, pool %s, counts from %s: %v\ntruth %+v\ntold  %+v", seed, pool.Name, from, err, want, got)
 				}
@@ -139,25 +139,25 @@ func TestBoundsHold(t *testing.T) {
 			for j, d := range truth.devicesOf(pool) {
 				state, _ := truth.deviceState(&d)
 				other := bounds.devicesOf(bounds.alloc.Pools()[i])[j]
-				if visible, _ := bounds.deviceState(&other); visible != state && !bounds.unseen.uncertain(visible) {
+				if visible, _ := bounds.deviceState(&other); visible != state && !bounds.notRead.uncertain(visible) {
 					t.Fatalf("seed %d, device %s: %s for certain, in truth %s", seed, d.ID, visible, state)
 				}
 			}
 		}
 	}
 	for _, kind := range []string{"VisibleClaims, bound: true", "ResourcePoolStatusRequest, bound: false", "ResourcePoolStatusRequest, bound: true"} {
-		if told[kind] < 30 {
-			t.Errorf("only %d pools were of kind %q: %v", told[kind], kind, told)
+		if reported[kind] < 30 {
+			t.Errorf("only %d pools were of kind %q: %v", reported[kind], kind, reported)
 		}
 	}
-	t.Logf("%v", told)
+	t.Logf("%v", reported)
 }
 
-// overdrawn reports whether more is in use of a pool than there is, which no
+// overcommitted reports whether more is in use of a pool than there is, which no
 // scheduler brings about, but the random clusters do.
-func overdrawn(v *Inventory, pool int) bool {
+func overcommitted(v *Inventory, pool int) bool {
 	p := v.alloc.Pools()[pool]
-	if v.alloc.PartitionUse(p).Overdrawn != nil {
+	if v.alloc.PartitionUse(p).Overcommitted != nil {
 		return true
 	}
 	for _, d := range v.devicesOf(p) {
@@ -168,14 +168,14 @@ func overdrawn(v *Inventory, pool int) bool {
 	return false
 }
 
-func holds(truth, told api.DeviceCounts) error {
+func holds(truth, reported api.DeviceCounts) error {
 	for name, n := range map[string][2]int{
-		"total": {truth.Total, told.Total}, "free": {truth.Free, told.Free}, "allocated": {truth.Allocated, told.Allocated},
-		"shared": {truth.Shared, told.Shared}, "blocked": {truth.Blocked, told.Blocked}, "tainted": {truth.Tainted, told.Tainted},
-		"unusable": {truth.Unusable, told.Unusable},
+		"total": {truth.Total, reported.Total}, "free": {truth.Free, reported.Free}, "allocated": {truth.Allocated, reported.Allocated},
+		"shared": {truth.Shared, reported.Shared}, "blocked": {truth.Blocked, reported.Blocked}, "tainted": {truth.Tainted, reported.Tainted},
+		"unusable": {truth.Unusable, reported.Unusable},
 	} {
 		ok := n[0] == n[1]
-		switch told.Bounds[name] {
+		switch reported.Bounds[name] {
 		case api.BoundAtLeast:
 			ok = n[1] <= n[0]
 		case api.BoundAtMost:
@@ -184,7 +184,7 @@ func holds(truth, told api.DeviceCounts) error {
 			ok = true
 		}
 		if !ok {
-			return fmt.Errorf("%d %s (%s), in truth %d", n[1], name, told.Bounds[name], n[0])
+			return fmt.Errorf("%d %s (%s), in truth %d", n[1], name, reported.Bounds[name], n[0])
 		}
 	}
 	return nil
@@ -250,8 +250,8 @@ func TestHiddenTaintRules(t *testing.T) {
 	if diff := cmp.Diff(want, pool.Devices.Bounds); diff != "" || pool.CountsFrom != api.CountsFromClaims {
 		t.Errorf("counts from %s, bounds -want +got:\n%s", pool.CountsFrom, diff)
 	}
-	if len(v.Unseen()) != 1 {
-		t.Errorf("said %q", v.Unseen())
+	if len(v.NotRead()) != 1 {
+		t.Errorf("said %q", v.NotRead())
 	}
 	snap.PoolStatuses = []*resourcev1alpha3.ResourcePoolStatusRequest{statusOf(t, &snap)}
 	if pool := poolsOf(t, takeOf(t, &snap))["a"]; len(pool.Devices.Bounds) > 0 {

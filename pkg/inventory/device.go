@@ -107,7 +107,7 @@ func (v *Inventory) device(d *allocator.Device) api.Device {
 		}
 	}
 	out.State, out.Reason = v.deviceState(d)
-	out.Uncertain = v.unseen.uncertain(out.State)
+	out.Uncertain = v.notRead.uncertain(out.State)
 	return out
 }
 
@@ -127,14 +127,14 @@ func (v *Inventory) deviceState(d *allocator.Device) (api.DeviceState, string) {
 	case v.alloc.Shared(d.ID):
 		return api.DeviceStateShared, ""
 	}
-	if bar := v.alloc.Barred(d); bar != nil {
-		return api.DeviceStateUnusable, bar.Reason
+	if why := v.alloc.Ineligibility(d); why != nil {
+		return api.DeviceStateUnusable, why.Reason
 	}
-	if h := v.alloc.Hindered(d); h != nil {
+	if h := v.alloc.CounterConflict(d); h != nil {
 		if h.Gate != "" {
 			return api.DeviceStateUnusable, "needs the feature gate " + h.Gate
 		}
-		return api.DeviceStateBlocked, hindranceText(h)
+		return api.DeviceStateBlocked, counterConflictText(h)
 	}
 	for _, taint := range d.Taints {
 		if v.alloc.FeatureEnabled("DRADeviceTaints") && (taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute) {
@@ -144,14 +144,14 @@ func (v *Inventory) deviceState(d *allocator.Device) (api.DeviceState, string) {
 	return api.DeviceStateFree, ""
 }
 
-func hindranceText(h *allocator.Hindrance) string {
+func counterConflictText(h *allocator.CounterConflict) string {
 	switch {
 	case h.CounterSet != "":
 		return fmt.Sprintf("counter set %s is used by devices of other compatibility groups", h.CounterSet)
-	case h.Overdrawn != nil:
-		return fmt.Sprintf("counter %s of %s is overdrawn", h.Overdrawn.Counter, h.Overdrawn.CounterSet)
+	case h.Overcommitted != nil:
+		return fmt.Sprintf("counter %s of %s is overcommitted", h.Overcommitted.Counter, h.Overcommitted.CounterSet)
 	default:
-		return fmt.Sprintf("takes %s of counter %s, %s of %s left", selector.QuantityText(h.Wanted), h.Short.Counter, selector.QuantityText(h.Short.Left), selector.QuantityText(h.Short.Total))
+		return fmt.Sprintf("takes %s of counter %s, %s of %s left", selector.QuantityText(h.Required), h.Short.Counter, selector.QuantityText(h.Short.Left), selector.QuantityText(h.Short.Total))
 	}
 }
 
@@ -234,7 +234,7 @@ func (v *Inventory) capacityOf(d *allocator.Device) []api.Capacity {
 			used = total
 		}
 		capacity := newCapacity(selector.Qualified(name, d.ID.Driver), total, used)
-		capacity.ConsumedIsLowerBound = v.unseen.claims && used.Cmp(total) < 0
+		capacity.ConsumedIsLowerBound = v.notRead.claims && used.Cmp(total) < 0
 		list = append(list, capacity)
 	}
 	return list

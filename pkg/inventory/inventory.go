@@ -24,8 +24,8 @@ type Inventory struct {
 	alloc *allocator.Allocator
 	snap  *snapshot.Snapshot
 	// pods are those that use a claim.
-	pods   map[claimKey][]*corev1.Pod
-	unseen unseen
+	pods    map[claimKey][]*corev1.Pod
+	notRead notRead
 	// statuses has what the cluster itself says about pools.
 	statuses func() map[poolKey]poolStatus
 	// gone has, by pool, the devices of claims that no slice has any more.
@@ -37,7 +37,7 @@ type claimKey struct{ namespace, name string }
 // New takes the inventory of a snapshot. The allocator must be one for the
 // same snapshot.
 func New(alloc *allocator.Allocator, snap *snapshot.Snapshot) *Inventory {
-	v := &Inventory{alloc: alloc, snap: snap, pods: map[claimKey][]*corev1.Pod{}, unseen: unseenIn(alloc, snap)}
+	v := &Inventory{alloc: alloc, snap: snap, pods: map[claimKey][]*corev1.Pod{}, notRead: notReadIn(alloc, snap)}
 	v.statuses = sync.OnceValue(v.listStatuses)
 	v.gone = sync.OnceValue(v.countGone)
 	for _, pod := range snap.Pods {

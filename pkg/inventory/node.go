@@ -66,7 +66,7 @@ func (v *Inventory) Nodes() []Node {
 		health, _ := v.healthOf(d)
 		unhealthy := health == string(corev1.ResourceHealthStatusUnhealthy)
 		node.Devices.Count(state)
-		node.Devices.FreeIsUpperBound = node.Devices.FreeIsUpperBound || state == api.DeviceStateFree && v.unseen.uncertain(state)
+		node.Devices.FreeIsUpperBound = node.Devices.FreeIsUpperBound || state == api.DeviceStateFree && v.notRead.uncertain(state)
 		if unhealthy {
 			node.Devices.Unhealthy++
 		}

@@ -62,13 +62,13 @@ func (v *Inventory) partitions(ctx context.Context, pool *allocator.Pool, known 
 			return nil, err
 		}
 		partition.MoreFit = more
-		if v.unseen.claims && !known.allHolders && more != nil && *more > 0 {
+		if v.notRead.claims && !known.allHolders && more != nil && *more > 0 {
 			if allocatable, ok := known.allocatable[kind]; ok {
 				*more = min(*more, allocatable)
 			}
 			partition.MoreFitIsUpperBound = *more > 0
 		}
-		if v.unseen.rules && !known.rules && more != nil && *more > 0 {
+		if v.notRead.rules && !known.rules && more != nil && *more > 0 {
 			partition.MoreFitIsUpperBound = true
 		}
 		partitions = append(partitions, partition)

@@ -66,9 +66,9 @@ func (v *Inventory) pool(pool *allocator.Pool) (api.Pool, known) {
 		Slices: len(pool.Slices), Declared: pool.Expected, Obsolete: len(pool.Obsolete), Labels: commonLabels(pool),
 	}
 	devices := v.tally(pool)
-	status, told := v.statuses()[poolKey{pool.Driver, pool.Name}]
+	status, found := v.statuses()[poolKey{pool.Driver, pool.Name}]
 	var known known
-	if told {
+	if found {
 		out.ClusterCounts = status.counts()
 		known = v.learn(&status, pool, &devices)
 		out.Differences = known.differences
@@ -80,7 +80,7 @@ func (v *Inventory) pool(pool *allocator.Pool) (api.Pool, known) {
 		counter := api.Counter{
 			CounterSet: use.CounterSet, Name: use.Counter, Total: use.Total.String(), Consumed: use.Used.String(), Available: use.Left.String(),
 			ConsumedPercent:      percent(use.Used, use.Total),
-			ConsumedIsLowerBound: v.unseen.claims && use.Left.Sign() > 0 && !known.allHolders,
+			ConsumedIsLowerBound: v.notRead.claims && use.Left.Sign() > 0 && !known.allHolders,
 		}
 		for _, id := range use.By {
 			counter.UsedBy = append(counter.UsedBy, id.Device)
@@ -118,7 +118,7 @@ func (v *Inventory) poolCapacity(pool *allocator.Pool, known known) []api.Capaci
 	var list []api.Capacity
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		sum := sums[name]
-		certain := !v.unseen.claims
+		certain := !v.notRead.claims
 		if consumed, ok := known.consumed[string(name)]; ok && !certain && consumed.Cmp(sum.used) >= 0 {
 			sum.used, certain = consumed, true
 		}
@@ -174,13 +174,13 @@ func (v *Inventory) poolState(pool *allocator.Pool, devices int) (api.PoolState,
 	case devices == 0:
 		return api.PoolStateEmpty, "no devices"
 	}
-	switch bar := v.barOf(v.devicesOf(pool)); {
-	case bar == nil:
+	switch why := v.ineligibilityOf(v.devicesOf(pool)); {
+	case why == nil:
 		return api.PoolStateUsable, v.olderText(pool)
-	case bar.Invalid != "":
-		return api.PoolStateInvalid, bar.Invalid
+	case why.Invalid != "":
+		return api.PoolStateInvalid, why.Invalid
 	default:
-		return api.PoolStateUnusable, bar.Reason
+		return api.PoolStateUnusable, why.Reason
 	}
 }
 
@@ -201,15 +201,15 @@ func (v *Inventory) olderText(pool *allocator.Pool) string {
 
 // barOf is why the allocator takes none of the devices, nil if there are none
 // or it takes one.
-func (v *Inventory) barOf(devices []allocator.Device) *allocator.Bar {
-	var first *allocator.Bar
+func (v *Inventory) ineligibilityOf(devices []allocator.Device) *allocator.Ineligibility {
+	var first *allocator.Ineligibility
 	for i := range devices {
-		bar := v.alloc.Barred(&devices[i])
-		if bar == nil {
+		why := v.alloc.Ineligibility(&devices[i])
+		if why == nil {
 			return nil
 		}
 		if first == nil {
-			first = bar
+			first = why
 		}
 	}
 	return first

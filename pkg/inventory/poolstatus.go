@@ -81,14 +81,14 @@ func (s *poolStatus) counts() *api.ClusterCounts {
 
 // known is what the status of a pool adds to what can be seen.
 type known struct {
-	// claims is true if hidden is how many devices unseen claims have. If split
+	// claims is true if hidden is how many devices the claims that were not read have. If split
 	// is true, too, hiddenShared are those of them that are shared.
 	claims, split        bool
 	hidden, hiddenShared int
-	// allHolders is true if no unseen claim has a device that nobody seems to
+	// allHolders is true if no claim that was not read has a device that nobody seems to
 	// have.
 	allHolders bool
-	// rules is true if no unseen rule taints a device.
+	// rules is true if no rule that was not read taints a device.
 	rules bool
 	// consumed is what all claims consume, by capacity; allocatable is how many
 	// more partitions of a kind have their counters.
@@ -118,7 +118,7 @@ func (v *Inventory) learn(s *poolStatus, pool *allocator.Pool, t *tally) known {
 	gone := v.gone()[poolKey{pool.Driver, pool.Name}]
 	k.rules = int(*s.UnavailableDevices) == t.tainted
 	hidden := int(*s.AllocatedDevices) - t.inUse() - gone
-	if !v.unseen.claims {
+	if !v.notRead.claims {
 		k.differences = v.compare(s, t, gone)
 		return k
 	}
@@ -163,7 +163,7 @@ func (v *Inventory) compare(s *poolStatus, t *tally, gone int) []string {
 		differences = append(differences, fmt.Sprintf("the cluster counts %d allocated devices, and claims have %d: a claim changed in between", allocated, used))
 		return differences
 	}
-	if unavailable != t.tainted && !v.unseen.rules {
+	if unavailable != t.tainted && !v.notRead.rules {
 		differences = append(differences, fmt.Sprintf("the cluster counts %d unavailable devices, and %d have a taint: a taint changed in between", unavailable, t.tainted))
 		return differences
 	}

@@ -63,7 +63,7 @@ func (v *Inventory) reachedBranch(pool reached) api.Branch {
 		}
 		if state, _ := v.deviceState(&pool.devices[i]); state == api.DeviceStateFree {
 			free++
-			uncertain = uncertain || v.unseen.uncertain(state)
+			uncertain = uncertain || v.notRead.uncertain(state)
 		}
 	}
 	mark := ""

@@ -51,7 +51,7 @@ func (v *Inventory) slice(pool *allocator.Pool, slice *resourceapi.ResourceSlice
 		})
 		if state == api.DeviceStateFree {
 			out.Free++
-			out.FreeIsUpperBound = v.unseen.uncertain(state)
+			out.FreeIsUpperBound = v.notRead.uncertain(state)
 		}
 	}
 	return out

@@ -46,8 +46,8 @@ func (v *Inventory) Taints() []api.Taint {
 		}
 	}
 	for i := range list {
-		list[i].ClaimsAreLowerBounds = v.unseen.claims
-		list[i].PodsAreLowerBounds = v.unseen.claims || v.unseen.pods
+		list[i].ClaimsAreLowerBounds = v.notRead.claims
+		list[i].PodsAreLowerBounds = v.notRead.claims || v.notRead.pods
 	}
 	slices.SortStableFunc(list, func(a, b api.Taint) int {
 		switch {

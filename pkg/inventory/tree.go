@@ -163,7 +163,7 @@ func podBranch(pod *corev1.Pod) api.Branch {
 func (v *Inventory) claimBranch(claim *resourceapi.ResourceClaim) api.Branch {
 	b := api.Branch{Of: "ResourceClaim", Namespace: claim.Namespace, Name: claim.Name, Notes: []string{string(claimState(claim))}}
 	for _, flag := range v.flagsOf(claim) {
-		// These are told of the device.
+		// These are shown with the device.
 		if flag.Name != api.FlagDeviceCondition && flag.Name != api.FlagDeviceUnhealthy {
 			b.Notes = append(b.Notes, flag.Message)
 		}
@@ -285,7 +285,7 @@ func resultNotes(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceReq
 func (v *Inventory) deviceBranch(d *allocator.Device) api.Branch {
 	b := api.Branch{Of: "Device", Name: d.ID.Device}
 	state, reason := v.deviceState(d)
-	b.Uncertain = v.unseen.uncertain(state)
+	b.Uncertain = v.notRead.uncertain(state)
 	if b.Uncertain {
 		b.Notes = append(b.Notes, string(state)+"?")
 	} else {

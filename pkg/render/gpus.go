@@ -22,10 +22,10 @@ const gpuLabel = 18
 func GPUs(w io.Writer, f *nvidia.Findings, opts Options) error {
 	p, done := simulatedPage(w, f.Simulated, opts)
 	p.row(0, cell{text: "NVIDIA GPUs", mark: strong})
-	p.told("driver", f.DriverVersion, f.Missing, "driverVersion")
-	p.told("CUDA", f.CUDAVersion, f.Missing, "cudaVersion")
-	p.told("NVML", f.NVMLVersion, f.Missing, "nvmlVersion")
-	p.told("library", f.Library, nil)
+	p.valueOrReason("driver", f.DriverVersion, f.Missing, "driverVersion")
+	p.valueOrReason("CUDA", f.CUDAVersion, f.Missing, "cudaVersion")
+	p.valueOrReason("NVML", f.NVMLVersion, f.Missing, "nvmlVersion")
+	p.valueOrReason("library", f.Library, nil)
 	for i := range f.GPUs {
 		p.blank()
 		p.gpu(&f.GPUs[i])
@@ -64,9 +64,9 @@ func simulatedPage(w io.Writer, machine string, opts Options) (p *page, done fun
 	}
 }
 
-// told is a line with a value, or the reason why there is none. It is left out
+// valueOrReason is a line with a value, or the reason why there is none. It is left out
 // if there is neither.
-func (p *page) told(label, value string, gone []nvidia.Missing, fields ...string) {
+func (p *page) valueOrReason(label, value string, gone []nvidia.Missing, fields ...string) {
 	m := plain
 	var reasons []string
 	for _, g := range gone {
@@ -86,36 +86,36 @@ func (p *page) told(label, value string, gone []nvidia.Missing, fields ...string
 }
 
 func (p *page) gpu(g *nvidia.GPU) {
-	told := func(label, value string, fields ...string) { p.told(label, value, g.Missing, fields...) }
+	line := func(label, value string, fields ...string) { p.valueOrReason(label, value, g.Missing, fields...) }
 	p.text(0, strong, fmt.Sprintf("GPU %d: %s", g.Index, orElse(g.Product, "unknown product")))
-	told("UUID", g.UUID, "uuid")
-	told("device node", prefixed("/dev/nvidia", numberOr(g.Minor, "")), "minor")
-	told("brand", g.Brand, "brand")
-	told("architecture", g.Architecture, "architecture")
-	told("compute capability", g.ComputeCapability, "computeCapability")
-	told("memory", bytesText(g.MemoryBytes), "memoryBytes")
-	told("PCI bus ID", g.PCIBusID, "pciBusID")
-	told("PCIe root", g.PCIeRoot, "pcieRoot")
-	told("NUMA node", numberOr(g.NUMANode, ""), "numaNode")
-	told("virtualization", g.Virtualization, "virtualization")
-	told("addressing mode", g.AddressingMode, "addressingMode")
-	told("ECC", eccText(g.ECC), "ecc", "ecc.corrected", "ecc.uncorrected")
-	told("memory rows", rowsText(g.Rows), "remappedRows")
-	told("XIDs", xidText(g), "xids")
-	told("NVLink", nvlinkText(g.NVLinks), "nvlinks")
-	told("fabric", fabricText(g.Fabric), "fabric")
-	told("MIG", migText(g.MIG), "mig")
+	line("UUID", g.UUID, "uuid")
+	line("device node", prefixed("/dev/nvidia", numberOr(g.Minor, "")), "minor")
+	line("brand", g.Brand, "brand")
+	line("architecture", g.Architecture, "architecture")
+	line("compute capability", g.ComputeCapability, "computeCapability")
+	line("memory", bytesText(g.MemoryBytes), "memoryBytes")
+	line("PCI bus ID", g.PCIBusID, "pciBusID")
+	line("PCIe root", g.PCIeRoot, "pcieRoot")
+	line("NUMA node", numberOr(g.NUMANode, ""), "numaNode")
+	line("virtualization", g.Virtualization, "virtualization")
+	line("addressing mode", g.AddressingMode, "addressingMode")
+	line("ECC", eccText(g.ECC), "ecc", "ecc.corrected", "ecc.uncorrected")
+	line("memory rows", rowsText(g.Rows), "remappedRows")
+	line("XIDs", xidText(g), "xids")
+	line("NVLink", nvlinkText(g.NVLinks), "nvlinks")
+	line("fabric", fabricText(g.Fabric), "fabric")
+	line("MIG", migText(g.MIG), "mig")
 	for _, d := range g.MIGDevices {
-		p.told("MIG device", fmt.Sprintf("%s at memory slice %d of %d, GPU instance %d, compute instance %d: %s", orElse(d.Profile, "no profile"),
+		p.valueOrReason("MIG device", fmt.Sprintf("%s at memory slice %d of %d, GPU instance %d, compute instance %d: %s", orElse(d.Profile, "no profile"),
 			d.Placement.Start, d.Placement.Size, d.GPUInstanceID, d.ComputeInstanceID, d.UUID), d.Missing, "uuid", "profile", "profileID", "gpuInstanceID", "computeInstanceID")
 	}
-	told("", "", "migDevices")
-	told("MIG profiles", profileNames(g.MIGProfiles), "migProfiles")
+	line("", "", "migDevices")
+	line("MIG profiles", profileNames(g.MIGProfiles), "migProfiles")
 	if !p.opts.Wide {
 		return
 	}
 	for i := range g.MIGProfiles {
-		p.told("", profileText(&g.MIGProfiles[i]), g.MIGProfiles[i].Missing, "name", "placements")
+		p.valueOrReason("", profileText(&g.MIGProfiles[i]), g.MIGProfiles[i].Missing, "name", "placements")
 	}
 }
 

@@ -11,13 +11,13 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// arrangement says which rows of a sheet are wanted, in which order.
+// arrangement says which rows of a content are wanted, in which order.
 type arrangement struct {
 	// namespace is the only one to show, empty for all.
 	namespace string
 	scope     scope
 	filter    string
-	// sortBy is a column; a negative one leaves the order of the sheet.
+	// sortBy is a column; a negative one leaves the order of the content.
 	sortBy     int
 	descending bool
 	// reasons is the version of the reasons that rows are picked and sorted by.
@@ -39,9 +39,9 @@ type scope struct {
 	matcher func(ctx context.Context, p *picture) (func(item any) bool, error)
 }
 
-// apply picks and sorts the rows of a sheet. The note is what else there is to
+// apply picks and sorts the rows of a content. The note is what else there is to
 // know about them. It fails if the filter cannot be read.
-func (a arrangement) apply(ctx context.Context, p *picture, s sheet) (rows []int, note string, err error) {
+func (a arrangement) apply(ctx context.Context, p *picture, s content) (rows []int, note string, err error) {
 	filter, note, err := parseFilter(ctx, a.filter, p)
 	if err != nil {
 		return nil, "", err
@@ -78,9 +78,9 @@ func (a arrangement) apply(ctx context.Context, p *picture, s sheet) (rows []int
 	return rows, note, nil
 }
 
-// sort is stable. Without a column it keeps the order of the sheet, or turns it
+// sort is stable. Without a column it keeps the order of the content, or turns it
 // round. Rows without a value come last.
-func (a arrangement) sort(s sheet, rows []int) {
+func (a arrangement) sort(s content, rows []int) {
 	if a.sortBy < 0 || a.sortBy >= len(s.columns()) {
 		if a.descending {
 			slices.Reverse(rows)

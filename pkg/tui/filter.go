@@ -23,7 +23,7 @@ const filterHelp = "TEXT  !TEXT (without)  ~REGEXP  --where CEL (devices)"
 var errWhereDevices = errors.New("--where is for devices: press 4 first")
 
 // rowFilter reports whether a row is wanted. It fails where it cannot tell.
-type rowFilter func(s sheet, row int) (bool, error)
+type rowFilter func(s content, row int) (bool, error)
 
 // parseFilter reads what was typed after "/". An empty text wants every row; nil
 // stands for that. A text without capitals ignores the case. The note says what
@@ -55,7 +55,7 @@ func parseFilter(ctx context.Context, text string, p *picture) (filter rowFilter
 	default:
 		matches = func(cell string) bool { return strings.Contains(cell, text) }
 	}
-	return func(s sheet, row int) (bool, error) {
+	return func(s content, row int) (bool, error) {
 		for column := range s.columns() {
 			if matches(s.cell(row, column)) {
 				return !not, nil
@@ -89,7 +89,7 @@ func where(ctx context.Context, expression string, p *picture) (filter rowFilter
 	for _, id := range ids {
 		chosen[id] = true
 	}
-	return func(s sheet, row int) (bool, error) {
+	return func(s content, row int) (bool, error) {
 		d, ok := s.item(row).(*api.Device)
 		if !ok {
 			return false, errWhereDevices

@@ -37,12 +37,12 @@ type arrangedMsg struct {
 	list *listScreen
 	how  arrangement
 	from *picture
-	// sheet is nil if it could not be made.
-	sheet sheet
-	rows  []int
-	note  string
-	took  time.Duration
-	err   error
+	// content is nil if it could not be made.
+	content content
+	rows    []int
+	note    string
+	took    time.Duration
+	err     error
 }
 
 func newList(id viewID, within scope) *listScreen {
@@ -80,8 +80,8 @@ func (s *listScreen) refresh(m *Model) tea.Cmd {
 	return func() tea.Msg {
 		start := time.Now()
 		msg := arrangedMsg{list: s, how: how, from: p}
-		if msg.sheet, msg.err = p.sheet(ctx, id); msg.err == nil {
-			msg.rows, msg.note, msg.err = how.apply(ctx, p, msg.sheet)
+		if msg.content, msg.err = p.content(ctx, id); msg.err == nil {
+			msg.rows, msg.note, msg.err = how.apply(ctx, p, msg.content)
 		}
 		msg.took = time.Since(start)
 		return msg
@@ -96,9 +96,9 @@ func (s *listScreen) set(m *Model, msg arrangedMsg) tea.Cmd {
 	if msg.err == nil {
 		again := s.shown.same(msg.how)
 		if again && s.from != msg.from {
-			s.table.mark(msg.sheet, msg.rows, m.now())
+			s.table.mark(msg.content, msg.rows, m.now())
 		}
-		s.table.set(msg.sheet, msg.rows, again)
+		s.table.set(msg.content, msg.rows, again)
 	}
 	s.from, s.shown = msg.from, msg.how
 	if s.stale || !msg.how.same(s.wanted) {
@@ -139,12 +139,12 @@ func (s *listScreen) update(m *Model, msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// sort goes round: behind the last column is the order of the sheet.
+// sort goes round: behind the last column is the order of the content.
 func (s *listScreen) sort(m *Model, by int) tea.Cmd {
-	if s.table.sheet == nil {
+	if s.table.content == nil {
 		return nil
 	}
-	columns := len(s.table.sheet.columns())
+	columns := len(s.table.content.columns())
 	switch {
 	case by >= columns:
 		by = -1
@@ -199,11 +199,11 @@ func (s *listScreen) foot(m *Model) string {
 	if s.problem != nil {
 		return m.look.say(bad, m.line(s.problem.Error()))
 	}
-	if s.table.sheet == nil {
+	if s.table.content == nil {
 		return m.look.say(faint, "One moment…")
 	}
 	text := fmt.Sprintf("%d %s", len(s.table.rows), s.id)
-	if all := s.table.sheet.rows(); all != len(s.table.rows) {
+	if all := s.table.content.rows(); all != len(s.table.rows) {
 		text = fmt.Sprintf("%d of %d %s", len(s.table.rows), all, s.id)
 	}
 	if len(s.table.rows) > 0 {
@@ -215,7 +215,7 @@ func (s *listScreen) foot(m *Model) string {
 	if s.shown.filter != "" {
 		text += ", filter " + s.shown.filter
 	}
-	if columns := s.table.sheet.columns(); s.shown.sortBy >= 0 && s.shown.sortBy < len(columns) {
+	if columns := s.table.content.columns(); s.shown.sortBy >= 0 && s.shown.sortBy < len(columns) {
 		text += ", by " + columns[s.shown.sortBy]
 	}
 	if s.note != "" {

@@ -19,7 +19,7 @@ type nodeSheet struct {
 
 const stripTitle = "Devices"
 
-func newNodes(p *picture, l *look) sheet {
+func newNodes(p *picture, l *look) content {
 	s := &nodeSheet{glyphs: l.glyphs}
 	s.listOf = listOf[inventory.Node]{
 		items: p.inventory.Nodes(),

@@ -41,8 +41,8 @@ type picture struct {
 	waiting []*corev1.Pod
 	waitSet map[*corev1.Pod]bool
 
-	mu     sync.Mutex
-	sheets map[viewID]sheet
+	mu       sync.Mutex
+	contents map[viewID]content
 }
 
 // takePicture fails only if the context is done, or if the allocator cannot be
@@ -56,7 +56,7 @@ func takePicture(ctx context.Context, source Source, reasons *reasons, look *loo
 	}
 	p := &picture{
 		source: source, snap: snap, alloc: alloc, inventory: inventory.New(alloc, snap),
-		reasons: reasons, look: look, sheets: map[viewID]sheet{},
+		reasons: reasons, look: look, contents: map[viewID]content{},
 	}
 	p.pools = p.inventory.Usage()
 	p.waiting, p.waitSet = waitingPods(snap, alloc), map[*corev1.Pod]bool{}
@@ -88,18 +88,18 @@ func (p *picture) explain(ctx context.Context, options explain.Options) (*api.Ex
 	return answer, explainErr
 }
 
-// sheet is what a view shows.
-func (p *picture) sheet(ctx context.Context, id viewID) (sheet, error) {
+// content is what a view shows.
+func (p *picture) content(ctx context.Context, id viewID) (content, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s, ok := p.sheets[id]; ok {
+	if s, ok := p.contents[id]; ok {
 		return s, nil
 	}
-	s, err := newSheet(ctx, p, id)
+	s, err := newContent(ctx, p, id)
 	if err != nil {
 		return nil, err
 	}
-	p.sheets[id] = s
+	p.contents[id] = s
 	return s, nil
 }
 

@@ -13,11 +13,11 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// table shows a window of the rows of a sheet. Only what is in the window is
+// table shows a window of the rows of a content. Only what is in the window is
 // ever made or drawn.
 type table struct {
-	sheet sheet
-	// rows are those of the sheet that are wanted, in order.
+	content content
+	// rows are those of the content that are wanted, in order.
 	rows []int
 	// cursor is the place in rows that is selected, key the row that is there:
 	// it stays selected when rows come and go.
@@ -56,15 +56,15 @@ const markTime = 3 * time.Second
 // set shows other rows. The selected row stays selected if it is still there.
 // Otherwise the cursor goes to the first row or, if stay is true, stays where it
 // is on the screen.
-func (t *table) set(s sheet, rows []int, stay bool) {
-	if t.sheet == nil || len(t.sheet.columns()) != len(s.columns()) {
+func (t *table) set(s content, rows []int, stay bool) {
+	if t.content == nil || len(t.content.columns()) != len(s.columns()) {
 		t.changed = map[string]time.Time{}
 		t.widths = make([]int, len(s.columns()))
 		for i, title := range s.columns() {
 			t.widths[i] = ansi.StringWidth(title)
 		}
 	}
-	t.sheet, t.rows = s, rows
+	t.content, t.rows = s, rows
 	if t.key != "" && !t.at(t.cursor, t.key) {
 		place := slices.IndexFunc(rows, func(row int) bool { return s.key(row) == t.key })
 		switch {
@@ -79,19 +79,19 @@ func (t *table) set(s sheet, rows []int, stay bool) {
 }
 
 func (t *table) at(place int, key string) bool {
-	return place < len(t.rows) && t.sheet.key(t.rows[place]) == key
+	return place < len(t.rows) && t.content.key(t.rows[place]) == key
 }
 
 // mark marks the rows in the window that are about to look different, or that
 // will be new in it.
-func (t *table) mark(s sheet, rows []int, now time.Time) {
+func (t *table) mark(s content, rows []int, now time.Time) {
 	maps.DeleteFunc(t.changed, func(_ string, until time.Time) bool { return until.Before(now) })
-	if t.sheet == nil || len(t.rows) == 0 {
+	if t.content == nil || len(t.rows) == 0 {
 		return
 	}
 	before := map[string]string{}
 	for place := max(t.first-t.height, 0); place < min(t.first+2*t.height, len(t.rows)); place++ {
-		before[t.sheet.key(t.rows[place])] = rowText(t.sheet, t.rows[place])
+		before[t.content.key(t.rows[place])] = rowText(t.content, t.rows[place])
 	}
 	for place := t.first; place < min(t.first+t.height, len(rows)); place++ {
 		key := s.key(rows[place])
@@ -102,7 +102,7 @@ func (t *table) mark(s sheet, rows []int, now time.Time) {
 }
 
 // rowText is a row without what changes by time alone.
-func rowText(s sheet, row int) string {
+func rowText(s content, row int) string {
 	var text strings.Builder
 	for column, title := range s.columns() {
 		if title != "Age" && title != "Next eviction" {
@@ -125,7 +125,7 @@ func (t *table) move(by int) {
 	t.first = min(max(t.first, 0), max(len(t.rows)-t.lines(), 0))
 	t.key = ""
 	if len(t.rows) > 0 {
-		t.key = t.sheet.key(t.rows[t.cursor])
+		t.key = t.content.key(t.rows[t.cursor])
 	}
 }
 
@@ -134,7 +134,7 @@ func (t *table) selected() any {
 	if len(t.rows) == 0 {
 		return nil
 	}
-	return t.sheet.item(t.rows[t.cursor])
+	return t.content.item(t.rows[t.cursor])
 }
 
 // remark is what there is to say about the row with the cursor.
@@ -142,24 +142,24 @@ func (t *table) remark() string {
 	if len(t.rows) == 0 {
 		return ""
 	}
-	return t.sheet.remark(t.rows[t.cursor])
+	return t.content.remark(t.rows[t.cursor])
 }
 
 // scroll shows other columns, as far as there are any that are not shown.
 func (t *table) scroll(by int) {
-	if t.sheet == nil {
+	if t.content == nil {
 		return
 	}
 	if places := t.layout(); by > 0 && t.whole(places) {
 		return
 	}
-	t.leftmost = min(max(t.leftmost+by, 0), max(len(t.sheet.columns())-t.sheet.pinned()-1, 0))
+	t.leftmost = min(max(t.leftmost+by, 0), max(len(t.content.columns())-t.content.pinned()-1, 0))
 }
 
 // whole reports whether the last column is shown in full.
 func (t *table) whole(places []place) bool {
 	last := places[len(places)-1]
-	return last.column == len(t.sheet.columns())-1 && last.width >= t.widths[last.column]
+	return last.column == len(t.content.columns())-1 && last.width >= t.widths[last.column]
 }
 
 // place is a column on the screen.
@@ -171,8 +171,8 @@ type place struct{ column, from, width int }
 func (t *table) layout() []place {
 	var places []place
 	from := gutter
-	for column := range t.sheet.columns() {
-		pinned := t.sheet.pinned()
+	for column := range t.content.columns() {
+		pinned := t.content.pinned()
 		if column >= pinned && column < pinned+t.leftmost {
 			continue
 		}
@@ -201,11 +201,11 @@ const minCell = 12
 func (t *table) measure(sortBy int) {
 	if sortBy >= 0 && sortBy < len(t.widths) {
 		// There is an arrow behind the title.
-		t.widths[sortBy] = max(t.widths[sortBy], ansi.StringWidth(t.sheet.columns()[sortBy])+2)
+		t.widths[sortBy] = max(t.widths[sortBy], ansi.StringWidth(t.content.columns()[sortBy])+2)
 	}
 	for place := t.first; place < min(t.first+t.lines(), len(t.rows)); place++ {
 		for column := range t.widths {
-			t.widths[column] = max(t.widths[column], ansi.StringWidth(t.sheet.cell(t.rows[place], column)))
+			t.widths[column] = max(t.widths[column], ansi.StringWidth(t.content.cell(t.rows[place], column)))
 		}
 	}
 }
@@ -213,7 +213,7 @@ func (t *table) measure(sortBy int) {
 // view draws exactly as many lines as the table is high.
 func (t *table) view(l *look, sortBy int, descending bool, now time.Time) string {
 	lines := make([]string, 0, t.height)
-	if t.sheet == nil {
+	if t.content == nil {
 		return strings.Repeat("\n", t.height-1)
 	}
 	t.measure(sortBy)
@@ -229,7 +229,7 @@ func (t *table) view(l *look, sortBy int, descending bool, now time.Time) string
 }
 
 func (t *table) titles(l *look, places []place, sortBy int, descending bool) string {
-	titles := t.sheet.columns()
+	titles := t.content.columns()
 	var line strings.Builder
 	line.WriteString(strings.Repeat(" ", gutter))
 	for i, p := range places {
@@ -252,7 +252,7 @@ func (t *table) titles(l *look, places []place, sortBy int, descending bool) str
 func (t *table) line(l *look, places []place, at int, now time.Time) string {
 	row := t.rows[at]
 	mark := " "
-	if until, ok := t.changed[t.sheet.key(row)]; ok && now.Before(until) {
+	if until, ok := t.changed[t.content.key(row)]; ok && now.Before(until) {
 		mark = l.glyphs.changed
 	}
 	selected := at == t.cursor
@@ -264,9 +264,9 @@ func (t *table) line(l *look, places []place, at int, now time.Time) string {
 	}
 	line.WriteString(mark)
 	for i, p := range places {
-		text := t.fitted(l, t.sheet.cell(row, p.column), p, i == len(places)-1)
+		text := t.fitted(l, t.content.cell(row, p.column), p, i == len(places)-1)
 		if !selected {
-			text = t.sheet.paint(l, row, p.column, text)
+			text = t.content.paint(l, row, p.column, text)
 		}
 		line.WriteString(text)
 		if i < len(places)-1 {
@@ -284,7 +284,7 @@ func (t *table) line(l *look, places []place, at int, now time.Time) string {
 func (t *table) fitted(l *look, text string, p place, last bool) string {
 	text = ansi.Truncate(text, p.width, l.glyphs.more)
 	switch {
-	case t.sheet.numeric(p.column):
+	case t.content.numeric(p.column):
 		return strings.Repeat(" ", max(p.width-ansi.StringWidth(text), 0)) + text
 	case last:
 		return text
@@ -299,7 +299,7 @@ func padded(text string, width int) string {
 
 // titleAt is the column whose title is at a place of the first line.
 func (t *table) titleAt(x int) (column int, ok bool) {
-	if t.sheet == nil {
+	if t.content == nil {
 		return 0, false
 	}
 	for _, p := range t.layout() {

@@ -45,7 +45,7 @@ func (id viewID) String() string {
 }
 
 // newSheet takes what a view shows out of a picture.
-func newSheet(ctx context.Context, p *picture, id viewID) (sheet, error) {
+func newContent(ctx context.Context, p *picture, id viewID) (content, error) {
 	switch id {
 	case viewNodes:
 		return newNodes(p, p.look), nil
@@ -90,7 +90,7 @@ func newClaims(claims []api.Claim, columns []render.Column[api.Claim]) *listOf[a
 }
 
 // newPending shows the reasons that were found so far.
-func newPending(claims []api.Claim, known *reasons) sheet {
+func newPending(claims []api.Claim, known *reasons) content {
 	columns := first(render.PendingColumns(true), "Namespace", "Name", "Age", "Code", "Reason")
 	for i := range columns {
 		of, otherwise := func(r reason) string { return r.code }, func(*api.Claim) string { return "" }
@@ -180,7 +180,7 @@ func taintTone(t *api.Taint) tone {
 }
 
 // newPods lists the pods that use claims.
-func newPods(p *picture) sheet {
+func newPods(p *picture) content {
 	return &listOf[inventory.Pod]{
 		items: p.inventory.PodsWithClaims(p.waits), cols: render.PodColumns(), id: func(x *inventory.Pod) string { return x.Namespace + "/" + x.Name }, pins: 2,
 		state: podTone, stateColumn: "Phase",

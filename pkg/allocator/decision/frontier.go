@@ -100,7 +100,7 @@ type classMode struct {
 	mode  mode
 }
 
-// guests are the columns of a sheet with hosted scopes: first those of the
+// guests are the columns of a distribution with hosted scopes: first those of the
 // component, then those of the items in entries.
 type guests struct {
 	own     int
@@ -184,7 +184,7 @@ func (h *host) try() ([]outcome, *guests) {
 	for i, c := range at {
 		sorted[i] = g.columns[c]
 	}
-	outcomes := newSheet(h.p, h.component.devices, sorted).solve()
+	outcomes := newDistribution(h.p, h.component.devices, sorted).solve()
 	// Back to the order of the guests.
 	for o := range outcomes {
 		amounts := make([]int, len(at))

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// layer is the set of states after one step of a sheet. A state is a fixed
+// layer is the set of states after one step of a distribution. A state is a fixed
 // number of slots; all states lie one after the other.
 type layer struct {
 	width int

@@ -22,7 +22,7 @@ type Problem struct {
 	// Counters is what is left of each counter after everything that is
 	// already allocated. The counters of all counter sets of all pools are
 	// numbered through. Where nothing is left, or less than nothing, it is 0;
-	// a device of a pool with an overdrawn counter can't be a candidate.
+	// a device of a pool with an overcommitted counter can't be a candidate.
 	Counters []int64
 	// GroupBase is what each counter set already hosts. A set beyond the end
 	// hosts nothing.

@@ -19,11 +19,11 @@ func TestPlainPools(t *testing.T) {
 			for seed := range uint64(300) {
 				snap := randomCase(seed, gates, name == "stable").Snapshot
 				a, thorough := newAllocator(t, snap), newAllocator(t, snap)
-				thorough.barred = sync.OnceValue(func() bars { return thorough.lookBeside(sets.Set[*Pool]{}) })
-				plain += len(a.barred().plain)
+				thorough.ineligible = sync.OnceValue(func() ineligibilities { return thorough.findIneligibleExcept(sets.Set[*Pool]{}) })
+				plain += len(a.ineligible().plain)
 				all += len(a.Pools())
 				for i := range a.Devices() {
-					got, want := a.Barred(&a.Devices()[i]), thorough.Barred(&thorough.Devices()[i])
+					got, want := a.Ineligibility(&a.Devices()[i]), thorough.Ineligibility(&thorough.Devices()[i])
 					if (got == nil) != (want == nil) || got != nil && got.Reason != want.Reason {
 						t.Errorf("seed %d: device %s: got %v, want %v", seed, a.Devices()[i].ID, got, want)
 					}

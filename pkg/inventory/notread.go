@@ -13,9 +13,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// unseen tells what takes devices, or speaks of them, and could not be read
+// notRead says what takes devices, or speaks of them, and could not be read
 // completely.
-type unseen struct {
+type notRead struct {
 	// claims may have devices that seem to be free. What the claims that were
 	// seen have, or block, stays so.
 	claims bool
@@ -27,8 +27,8 @@ type unseen struct {
 	slices bool
 }
 
-func unseenIn(alloc *allocator.Allocator, snap *snapshot.Snapshot) unseen {
-	return unseen{
+func notReadIn(alloc *allocator.Allocator, snap *snapshot.Snapshot) notRead {
+	return notRead{
 		claims: snap.Gap(snapshot.ResourceClaims) != nil,
 		rules:  snap.Gap(snapshot.ResourceTaintRules) != nil && alloc.FeatureEnabled("DRADeviceTaints") && alloc.FeatureEnabled("DRADeviceTaintRules"),
 		pods:   snap.Gap(snapshot.ResourcePods) != nil,
@@ -38,7 +38,7 @@ func unseenIn(alloc *allocator.Allocator, snap *snapshot.Snapshot) unseen {
 
 // uncertain reports whether a device that is in a state as far as can be seen
 // may be in another one.
-func (u unseen) uncertain(state api.DeviceState) bool {
+func (u notRead) uncertain(state api.DeviceState) bool {
 	switch state {
 	case api.DeviceStateFree:
 		return u.claims || u.rules
@@ -61,17 +61,17 @@ func (v *Inventory) CountDevices(devices []*api.Device) api.DeviceCounts {
 		*countOf(&c, d.State)++
 		if d.Health == string(corev1.ResourceHealthStatusUnhealthy) {
 			c.Unhealthy++
-		} else if v.unseen.claims || v.unseen.pods {
+		} else if v.notRead.claims || v.notRead.pods {
 			setBound(&c, "unhealthy", api.BoundAtLeast)
 		}
 		if !d.Uncertain {
 			continue
 		}
 		setBound(&c, strings.ToLower(string(d.State)), api.BoundAtMost)
-		if v.unseen.rules && d.State == api.DeviceStateFree {
+		if v.notRead.rules && d.State == api.DeviceStateFree {
 			setBound(&c, "tainted", api.BoundAtLeast)
 		}
-		if !v.unseen.claims {
+		if !v.notRead.claims {
 			continue
 		}
 		setBound(&c, "allocated", api.BoundAtLeast)
@@ -106,14 +106,14 @@ func countOf(c *api.DeviceCounts, state api.DeviceState) *int {
 	return new(int)
 }
 
-// Unseen says, a sentence each, how far counts and states can be wrong because
+// NotRead says, a sentence each, how far counts and states can be wrong because
 // of what could not be seen. It is empty if all was seen.
-func (v *Inventory) Unseen() []string {
+func (v *Inventory) NotRead() []string {
 	var said []string
-	if v.unseen.claims {
+	if v.notRead.claims {
 		said = append(said, "claims that were not seen may have devices: counts with ≤ or ≥ are bounds, and a device in a state with ? may be allocated, shared or blocked")
 	}
-	if v.unseen.rules {
+	if v.notRead.rules {
 		said = append(said, "DeviceTaintRules that were not seen may taint devices that count as free")
 	}
 	return said

@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// sheet is what a list shows. Cells are made when they are asked for.
-type sheet interface {
+// content is what a list shows. Cells are made when they are asked for.
+type content interface {
 	columns() []string
 	rows() int
 	cell(row, column int) string
@@ -31,7 +31,7 @@ type sheet interface {
 	paint(l *look, row, column int, text string) string
 }
 
-// listOf is a sheet over items of the inventory.
+// listOf is a content over items of the inventory.
 type listOf[T any] struct {
 	items []T
 	cols  []render.Column[T]

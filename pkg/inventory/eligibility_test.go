@@ -50,8 +50,8 @@ func changed(s *resourceapi.ResourceSlice, change func(*resourceapi.ResourceSlic
 	return s
 }
 
-// TestBarredDevices are not free, because the allocator takes them on no node.
-func TestBarredDevices(t *testing.T) {
+// TestIneligibleDevices are not free, because the allocator takes them on no node.
+func TestIneligibleDevices(t *testing.T) {
 	binding := device("gpu-0", func(d *resourceapi.Device) { d.BindingConditions = []string{"Attached"} })
 	perDevice := func(spec *resourceapi.ResourceSliceSpec) {
 		spec.NodeName, spec.PerDeviceNodeSelection = nil, ptr.To(true)

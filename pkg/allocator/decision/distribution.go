@@ -3,11 +3,11 @@
 
 package decision
 
-// sheet is a list of devices and columns for which all best distributions are
+// distribution is a list of devices and columns for which all best distributions are
 // found: device by device and column by column, each step may give the device
 // to the column or not. States that are equal in all that later steps can
 // notice are one.
-type sheet struct {
+type distribution struct {
 	p       *placement
 	devices []int
 	columns []column
@@ -58,8 +58,8 @@ type outcome struct {
 // wordBits is how many values fit in one slot; the sign is left alone.
 const wordBits = 63
 
-func newSheet(p *placement, devices []int, columns []column) *sheet {
-	sh := &sheet{p: p, devices: devices, columns: columns, lines: make([][]line, len(devices)), valueAt: make(map[value]int)}
+func newDistribution(p *placement, devices []int, columns []column) *distribution {
+	sh := &distribution{p: p, devices: devices, columns: columns, lines: make([][]line, len(devices)), valueAt: make(map[value]int)}
 	local := make(map[int]int, len(devices))
 	for i, d := range devices {
 		local[d] = i
@@ -76,7 +76,7 @@ func newSheet(p *placement, devices []int, columns []column) *sheet {
 }
 
 // account finds what the states keep account of, and how long.
-func (sh *sheet) account() {
+func (sh *distribution) account() {
 	counterAt, setAt := make(map[int]int), make(map[int]int)
 	lastSet := make(map[int]int)
 	lastValue := make(map[int]int)
@@ -133,7 +133,7 @@ func (sh *sheet) account() {
 
 // charges is how often the device may be charged: more than once only when
 // admin access lets several have an exclusive one.
-func (sh *sheet) charges(i int) int {
+func (sh *distribution) charges(i int) int {
 	if len(sh.lines[i]) == 0 {
 		return 0
 	}
@@ -144,7 +144,7 @@ func (sh *sheet) charges(i int) int {
 }
 
 // eachValue calls f with the values that a candidate occupies.
-func (sh *sheet) eachValue(c *Candidate, f func(value)) {
+func (sh *distribution) eachValue(c *Candidate, f func(value)) {
 	for _, constraint := range sh.p.distinct {
 		for _, v := range valuesOf(c, constraint) {
 			f(value{constraint, v})
@@ -152,22 +152,22 @@ func (sh *sheet) eachValue(c *Candidate, f func(value)) {
 	}
 }
 
-func (sh *sheet) words() int { return (len(sh.values) + wordBits - 1) / wordBits }
+func (sh *distribution) words() int { return (len(sh.values) + wordBits - 1) / wordBits }
 
 // The slots of a state: the progress of the columns, what is left of the
 // counters, the counter sets, the values in use, who has the device at hand
 // (0 for nobody) and what is left of its capacities.
-func (sh *sheet) counterSlot() int  { return len(sh.columns) }
-func (sh *sheet) setSlot() int      { return sh.counterSlot() + len(sh.counters) }
-func (sh *sheet) valueSlot() int    { return sh.setSlot() + len(sh.sets) }
-func (sh *sheet) holderSlot() int   { return sh.valueSlot() + sh.words() }
-func (sh *sheet) capacitySlot() int { return sh.holderSlot() + 1 }
-func (sh *sheet) width() int        { return sh.capacitySlot() + sh.capacities }
+func (sh *distribution) counterSlot() int  { return len(sh.columns) }
+func (sh *distribution) setSlot() int      { return sh.counterSlot() + len(sh.counters) }
+func (sh *distribution) valueSlot() int    { return sh.setSlot() + len(sh.sets) }
+func (sh *distribution) holderSlot() int   { return sh.valueSlot() + sh.words() }
+func (sh *distribution) capacitySlot() int { return sh.holderSlot() + 1 }
+func (sh *distribution) width() int        { return sh.capacitySlot() + sh.capacities }
 
 // solve gives the best distributions: none is at least as good as another one
 // for each column, and all give each column what it needs. There are none when
 // that is impossible, or when the work was stopped.
-func (sh *sheet) solve() []outcome {
+func (sh *distribution) solve() []outcome {
 	// The history is of no use afterwards.
 	defer func(kept int) { sh.p.s.kept = kept }(sh.p.s.kept)
 	sh.rest = make([]int, len(sh.columns))
@@ -210,7 +210,7 @@ func (sh *sheet) solve() []outcome {
 }
 
 // most is how often a device can be given to a column at all.
-func (sh *sheet) most(i int, ln line) int {
+func (sh *distribution) most(i int, ln line) int {
 	if !sh.p.s.problem.Devices[sh.devices[i]].Shared {
 		return 1
 	}
@@ -223,7 +223,7 @@ func (sh *sheet) most(i int, ln line) int {
 }
 
 // advance makes the step for one line of a device.
-func (sh *sheet) advance(current *layer, i, n int) *layer {
+func (sh *distribution) advance(current *layer, i, n int) *layer {
 	ln := sh.lines[i][n]
 	last := n == len(sh.lines[i])-1
 	most := sh.most(i, ln)
@@ -260,7 +260,7 @@ func (sh *sheet) advance(current *layer, i, n int) *layer {
 
 // keep adds the state, after the last line of a device without what no later
 // device will notice.
-func (sh *sheet) keep(next *layer, state []int64, i int, last bool, from link) {
+func (sh *distribution) keep(next *layer, state []int64, i int, last bool, from link) {
 	if !last {
 		next.add(state, from)
 		return
@@ -284,7 +284,7 @@ func (sh *sheet) keep(next *layer, state []int64, i int, last bool, from link) {
 
 // give gives the device to the column once more and reports whether that is
 // possible. If not, the state is of no use any more.
-func (sh *sheet) give(state []int64, i int, ln line) bool {
+func (sh *distribution) give(state []int64, i int, ln line) bool {
 	s := sh.p.s
 	d := sh.devices[i]
 	device := &s.problem.Devices[d]
@@ -326,7 +326,7 @@ func (sh *sheet) give(state []int64, i int, ln line) bool {
 }
 
 // charge charges the counters and joins the counter sets of a device.
-func (sh *sheet) charge(state []int64, d int) bool {
+func (sh *distribution) charge(state []int64, d int) bool {
 	for _, u := range sh.p.s.uses[d] {
 		for k, counter := range sh.counters {
 			if counter != u.Counter {
@@ -355,7 +355,7 @@ func (sh *sheet) charge(state []int64, d int) bool {
 }
 
 // full finds a state in which each column has all that it wants, or -1.
-func (sh *sheet) full(current *layer) int {
+func (sh *distribution) full(current *layer) int {
 	for i := range current.len() {
 		done := true
 		for c := range sh.columns {
@@ -369,7 +369,7 @@ func (sh *sheet) full(current *layer) int {
 }
 
 // trace finds out how the state came about.
-func (sh *sheet) trace(current *layer, i int) outcome {
+func (sh *distribution) trace(current *layer, i int) outcome {
 	o := outcome{amounts: make([]int, len(sh.columns))}
 	for c := range sh.columns {
 		o.amounts[c] = int(current.state(i)[c])

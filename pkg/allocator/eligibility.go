@@ -17,8 +17,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Bar is why the allocator takes a device for no request, whatever is in use.
-type Bar struct {
+// Ineligibility is why a device is eligible for no request, whatever is allocated.
+type Ineligibility struct {
 	// Reason says it in a few words.
 	Reason string
 	// Invalid is the defect of the pool, if that is the reason.
@@ -27,53 +27,53 @@ type Bar struct {
 	rank int
 }
 
-// How far a device gets before it is barred. Of several nodes, the one counts
-// where it gets farthest.
+// How many checks a device passes before it is rejected. Of several nodes, the one counts
+// where it passes most.
 const (
-	barredSlice = iota
-	barredPool
-	barredNodeOperations
-	barredTaken
+	rankSlice = iota
+	rankPool
+	rankNodeOperations
+	rankEligible
 )
 
-// Barred tells why the allocator takes a device on no node, or nil if there is
+// Ineligibility is why the allocator takes a device on no node, or nil if there is
 // a node where nothing but claims, taints and counters can keep it from that.
-// What may be because of nodes that could not be read bars no device.
-func (a *Allocator) Barred(d *Device) *Bar {
+// What may be because of nodes that could not be read is no reason.
+func (a *Allocator) Ineligibility(d *Device) *Ineligibility {
 	if a.BindingGatesOff(d) {
-		return &Bar{Reason: NeedsBindingGates}
+		return &Ineligibility{Reason: NeedsBindingGates}
 	}
-	known := a.barred()
+	known := a.ineligible()
 	if known.plain.Has(d.Pool) {
 		return nil
 	}
-	bar := known.of[d.Device]
+	why := known.of[d.Device]
 	name, _, _ := d.NodeSelection()
 	switch {
-	case bar != nil && bar.rank == barredTaken:
+	case why != nil && why.rank == rankEligible:
 		return nil
-	case bar != nil && (a.nodesComplete() || ptr.Deref(name, "") != ""):
-		return bar
+	case why != nil && (a.nodesComplete() || ptr.Deref(name, "") != ""):
+		return why
 	}
 	if ignored := a.pools.ignored(d.Slice); ignored != nil {
-		return ignoredBar(ignored)
+		return ignoredSlice(ignored)
 	}
 	if !a.nodesComplete() {
-		return a.barredAnyway(d)
+		return a.ineligibilityOnAnyNode(d)
 	}
-	return &Bar{Reason: OutOfReach(a.snap, d)}
+	return &Ineligibility{Reason: OutOfReach(a.snap, d)}
 }
 
-// barredAnyway is what can be told of a device for nodes that are not known.
-func (a *Allocator) barredAnyway(d *Device) *Bar {
+// ineligibilityOnAnyNode is what is known about a device if nodes are not known.
+func (a *Allocator) ineligibilityOnAnyNode(d *Device) *Ineligibility {
 	switch {
 	case d.Pool.Incomplete:
-		return &Bar{Reason: incompleteReason(d.Pool)}
+		return &Ineligibility{Reason: incompleteReason(d.Pool)}
 	case d.Pool.Invalid != "":
-		return invalidBar(d.Pool.Invalid)
+		return invalidPool(d.Pool.Invalid)
 	}
 	if a.NodeOperationsGateOff(d) {
-		return &Bar{Reason: "needs the feature gate " + gateOptionalNodeOps}
+		return &Ineligibility{Reason: "needs the feature gate " + gateOptionalNodeOps}
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (a *Allocator) barredAnyway(d *Device) *Bar {
 func (a *Allocator) StillTaken(slice *resourceapi.ResourceSlice) int {
 	count := 0
 	for i := range slice.Spec.Devices {
-		if bar := a.barred().of[&slice.Spec.Devices[i]]; bar != nil && bar.rank == barredTaken {
+		if why := a.ineligible().of[&slice.Spec.Devices[i]]; why != nil && why.rank == rankEligible {
 			count++
 		}
 	}
@@ -96,13 +96,13 @@ func (a *Allocator) nodesComplete() bool {
 	return !a.nodesMadeUp() && a.snap.Gap(snapshot.ResourceNodes) == nil
 }
 
-// bars is what keeps devices from being taken.
-type bars struct {
-	// plain pools bar nothing; see [poolIndex.plain].
+// ineligibilities are why devices are rejected.
+type ineligibilities struct {
+	// plain pools have no such device; see [poolIndex.plain].
 	plain sets.Set[*Pool]
 	// of has all devices of the other pools that a node can see, also those that
 	// are taken.
-	of map[*resourceapi.Device]*Bar
+	of map[*resourceapi.Device]*Ineligibility
 }
 
 // plain are the pools that need no look from any node: each slice is for a node,
@@ -133,24 +133,24 @@ func (x *poolIndex) plain(nodes []*corev1.Node) sets.Set[*Pool] {
 }
 
 // lookForBars looks at all pools that are not plain from all nodes.
-func (a *Allocator) lookForBars() bars {
+func (a *Allocator) findIneligible() ineligibilities {
 	nodes, _ := a.Nodes()
-	return a.lookBeside(a.pools.plain(nodes))
+	return a.findIneligibleExcept(a.pools.plain(nodes))
 }
 
-func (a *Allocator) lookBeside(plain sets.Set[*Pool]) bars {
-	found := bars{plain: plain, of: map[*resourceapi.Device]*Bar{}}
-	note := func(device *resourceapi.Device, bar *Bar) {
-		if before := found.of[device]; before == nil || before.rank < bar.rank {
-			found.of[device] = bar
+func (a *Allocator) findIneligibleExcept(plain sets.Set[*Pool]) ineligibilities {
+	found := ineligibilities{plain: plain, of: map[*resourceapi.Device]*Ineligibility{}}
+	note := func(device *resourceapi.Device, why *Ineligibility) {
+		if before := found.of[device]; before == nil || before.rank < why.rank {
+			found.of[device] = why
 		}
 	}
-	notes := func(slice *resourceapi.ResourceSlice, bar *Bar) {
+	notes := func(slice *resourceapi.ResourceSlice, why *Ineligibility) {
 		for i := range slice.Spec.Devices {
-			note(&slice.Spec.Devices[i], bar)
+			note(&slice.Spec.Devices[i], why)
 		}
 	}
-	free := &Bar{rank: barredTaken}
+	free := &Ineligibility{rank: rankEligible}
 	// Nodes to which a pool looks the same have one view of it in common.
 	type view struct {
 		pool  *NodePool
@@ -172,20 +172,20 @@ func (a *Allocator) lookBeside(plain sets.Set[*Pool]) bars {
 			}
 			seen[at] = true
 			for i := range pool.Ignored {
-				notes(pool.Ignored[i].Slice, ignoredBar(&pool.Ignored[i]))
+				notes(pool.Ignored[i].Slice, ignoredSlice(&pool.Ignored[i]))
 			}
-			if bar := pool.bar(); bar != nil {
+			if why := pool.ineligibility(); why != nil {
 				for _, slice := range pool.Slices {
-					notes(slice, bar)
+					notes(slice, why)
 				}
 			}
 			for i := range pool.Devices {
 				d := &pool.Devices[i]
 				switch {
 				case a.NodeOperationsGateOff(d):
-					note(d.Device, &Bar{Reason: "needs the feature gate " + gateOptionalNodeOps, rank: barredNodeOperations})
+					note(d.Device, &Ineligibility{Reason: "needs the feature gate " + gateOptionalNodeOps, rank: rankNodeOperations})
 				case a.SkipsNodeOperations(d) && !skips:
-					note(d.Device, &Bar{Reason: "the node does not declare " + gateOptionalNodeOps, rank: barredNodeOperations})
+					note(d.Device, &Ineligibility{Reason: "the node does not declare " + gateOptionalNodeOps, rank: rankNodeOperations})
 				default:
 					note(d.Device, free)
 				}
@@ -195,15 +195,15 @@ func (a *Allocator) lookBeside(plain sets.Set[*Pool]) bars {
 	return found
 }
 
-// bar is why a node can use nothing of a pool, nil if it can.
-func (p *NodePool) bar() *Bar {
+// why is why a node can use nothing of a pool, nil if it can.
+func (p *NodePool) ineligibility() *Ineligibility {
 	switch {
 	case p.Outdated:
-		return &Bar{Reason: fmt.Sprintf("generation %d, the pool is at %d", p.Generation, p.Pool.Generation), rank: barredPool}
+		return &Ineligibility{Reason: fmt.Sprintf("generation %d, the pool is at %d", p.Generation, p.Pool.Generation), rank: rankPool}
 	case p.Incomplete:
-		return &Bar{Reason: incompleteReason(p.Pool), rank: barredPool}
+		return &Ineligibility{Reason: incompleteReason(p.Pool), rank: rankPool}
 	case p.Invalid != "":
-		return invalidBar(p.Invalid)
+		return invalidPool(p.Invalid)
 	default:
 		return nil
 	}
@@ -238,16 +238,16 @@ func (p *Pool) WhyIncomplete() string {
 		text, oldest.Name, oldest.CreationTimestamp.UTC().Format(time.RFC3339), oldest.Spec.Pool.Generation)
 }
 
-func invalidBar(defect string) *Bar {
-	return &Bar{Reason: "the pool is invalid: " + defect, Invalid: defect, rank: barredPool}
+func invalidPool(defect string) *Ineligibility {
+	return &Ineligibility{Reason: "the pool is invalid: " + defect, Invalid: defect, rank: rankPool}
 }
 
-func ignoredBar(ignored *IgnoredSlice) *Bar {
+func ignoredSlice(ignored *IgnoredSlice) *Ineligibility {
 	reason := "the slice " + ignored.Reason
 	if ignored.Gate != "" {
 		reason += ", which needs the feature gate " + ignored.Gate
 	}
-	return &Bar{Reason: reason, rank: barredSlice}
+	return &Ineligibility{Reason: reason, rank: rankSlice}
 }
 
 // ignored finds out why the allocator does not look at a slice, nil if it does.
