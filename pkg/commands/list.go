@@ -4,7 +4,6 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -165,45 +165,6 @@ func (o *listOptions[T]) knownValue(field, value string) (sameField, known strin
 // forPeople reports whether a table is wanted.
 func (o *listOptions[T]) forPeople() bool { return o.output == "" || o.output == "wide" }
 
-func (o *listOptions[T]) run(ctx context.Context) error {
-	if o.watch {
-		return o.follow(ctx)
-	}
-	from, err := o.read(ctx)
-	if err != nil {
-		return err
-	}
-	all, err := o.items(ctx, from)
-	if err != nil {
-		return err
-	}
-	items, err := o.choose(all, from.Namespace)
-	if err != nil {
-		return err
-	}
-	unread := o.unreadIn(from)
-	if unread != nil && len(items) == 0 {
-		return unread
-	}
-	if o.unending != nil {
-		for _, item := range items {
-			from.unending = cmp.Or(from.unending, o.unending(item))
-		}
-	}
-	missing := o.missing(all, from)
-	if err := o.print(ctx, items, from, missing != nil); err != nil {
-		return err
-	}
-	if unread != nil {
-		unread.Partial = true
-		return unread
-	}
-	if missing != nil || from.unending == "" {
-		return missing
-	}
-	return &cli.UnendingError{Doing: "list " + o.plural, Reason: from.unending}
-}
-
 // unreadIn is the error about what is missing of what was asked for, nil if
 // nothing is.
 func (o *listOptions[T]) unreadIn(from *listed) *cli.UnreadError {
@@ -290,5 +251,5 @@ func (o *listOptions[T]) missing(all []T, from *listed) error {
 		slices.Sort(elsewhere)
 		out = "There is one in namespace " + strings.Join(slices.Compact(elsewhere), ", ") + ": choose it with -n."
 	}
-	return cli.Usagef(out, "find %s %s: not found in %s", strings.ToLower(o.name), strings.Join(lacking, ", "), where)
+	return names.NotFound(strings.ToLower(o.name), strings.Join(lacking, ", "), where, out)
 }

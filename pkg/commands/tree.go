@@ -11,8 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -330,27 +328,27 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 		if gaps := cli.GapsIn(snap, []string{resource}, l.Namespace, l.Namespace == ""); len(gaps) > 0 {
 			return &cli.UnreadError{Doing: fmt.Sprintf("find %s %s", start.kind, start.name), Gaps: gaps, Live: l.Clients != nil}
 		}
-		return cli.Usagef(hint, "find %s %s: not found in %s", start.kind, start.name, snap.Source)
+		return names.NotFound(start.kind, start.name, snap.Source, hint)
 	}
 	switch start.kind {
 	case "pod":
-		pod, err := only(start, "in each of the namespaces", "Choose one with -n.", namedIn(l, snap.Pods, start.name), (*corev1.Pod).GetNamespace)
+		pod, err := names.OnlyIn(snap.Pods, start.kind, l.Namespace, start.name)
 		switch {
 		case err != nil:
 			return api.Branch{}, err
 		case pod == nil:
 			return api.Branch{}, missing(snapshot.ResourcePods, "Choose a namespace with -n.")
 		}
-		return l.inventory.PodTree(*pod), nil
+		return l.inventory.PodTree(pod), nil
 	case "claim":
-		claim, err := only(start, "in each of the namespaces", "Choose one with -n.", namedIn(l, snap.Claims, start.name), (*resourceapi.ResourceClaim).GetNamespace)
+		claim, err := names.OnlyIn(snap.Claims, start.kind, l.Namespace, start.name)
 		switch {
 		case err != nil:
 			return api.Branch{}, err
 		case claim == nil:
 			return api.Branch{}, missing(snapshot.ResourceClaims, "List what there is: kubectl dra claims")
 		}
-		return l.inventory.ClaimTree(*claim), nil
+		return l.inventory.ClaimTree(claim), nil
 	case "class":
 		if class := snap.Class(start.name); class != nil {
 			return l.inventory.ClassTree(ctx, class)
@@ -368,7 +366,7 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 				pools = append(pools, pool)
 			}
 		}
-		pool, err := only(start, "as", "Write pool/DRIVER/POOL.", pools, poolName)
+		pool, err := names.Only(start.kind, start.name, names.FullNames[*allocator.Pool]{Of: poolName, There: "as", Choose: "Write pool/DRIVER/POOL."}, pools)
 		switch {
 		case err != nil:
 			return api.Branch{}, err
@@ -383,7 +381,9 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 				devices = append(devices, d)
 			}
 		}
-		device, err := only(start, "as", "Write device/DRIVER/POOL/DEVICE.", devices, func(d allocator.Device) string { return d.ID.String() })
+		device, err := names.Only(start.kind, start.name, names.FullNames[allocator.Device]{
+			Of: func(d allocator.Device) string { return d.ID.String() }, There: "as", Choose: "Write device/DRIVER/POOL/DEVICE.",
+		}, devices)
 		switch {
 		case err != nil:
 			return api.Branch{}, err
@@ -395,35 +395,6 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 }
 
 func poolName(pool *allocator.Pool) string { return pool.Driver + "/" + pool.Name }
-
-// namedIn finds the objects of a name in the namespace that is looked at.
-func namedIn[T metav1.Object](l *listed, list []T, name string) []T {
-	var found []T
-	for _, object := range list {
-		if object.GetName() == name && (l.Namespace == "" || object.GetNamespace() == l.Namespace) {
-			found = append(found, object)
-		}
-	}
-	return found
-}
-
-// only is the first of what was found under a name, nil if there is nothing. It
-// fails if what was found goes by several full names: there are some "in each of
-// the namespaces" or "as" these.
-func only[T any](start treeStart, where, hint string, found []T, full func(T) string) (*T, error) {
-	if len(found) == 0 {
-		return nil, nil
-	}
-	var names []string
-	for _, one := range found {
-		names = append(names, full(one))
-	}
-	slices.Sort(names)
-	if names = slices.Compact(names); len(names) > 1 {
-		return nil, cli.Usagef(hint, "find %s %s: it is ambiguous, there is one %s %s", start.kind, start.name, where, strings.Join(names, ", "))
-	}
-	return &found[0], nil
-}
 
 // proposeStarts proposes what a tree can begin with.
 func proposeStarts(ctx context.Context, c *names.Completion) ([]string, error) {

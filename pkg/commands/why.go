@@ -38,23 +38,6 @@ type whyFlags struct {
 	near          nearMiss
 }
 
-type whyOptions struct {
-	reader  *cli.Reader
-	printer *cli.Printer
-	// args are what targets was parsed from.
-	args    []string
-	targets []snapshot.ObjectRef
-	files   []string
-	// kustomize is the directory of a kustomization, in place of files.
-	kustomize string
-	near      nearMiss
-	// waiting chooses pods if there are neither targets nor files.
-	waiting waitingPods
-	// allRemedies asks for more than the most useful ones.
-	allRemedies bool
-	streams     genericiooptions.IOStreams
-}
-
 func newWhy(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := &whyFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
 	cmd := &cobra.Command{
@@ -309,42 +292,4 @@ func (o *whyOptions) explainIn(ctx context.Context, from *cli.Source, files *sna
 		a.add(answer.Explanation, answer.Err)
 	}
 	return nil
-}
-
-// answers collects what is known about several targets.
-type answers struct {
-	explanations []*api.Explanation
-	failures     []error
-	// passed are the objects of the files that are no targets.
-	passed []string
-}
-
-func (a *answers) add(e *api.Explanation, err error) {
-	if err != nil {
-		a.fail(err)
-		return
-	}
-	a.explanations = append(a.explanations, e)
-}
-
-func (a *answers) fail(err error) { a.failures = append(a.failures, err) }
-
-// outcome is the error that carries the worst exit code. All failures but the
-// one that is returned are given to report.
-func (a *answers) outcome(report func(error)) error {
-	if len(a.failures) == 1 && len(a.explanations) == 0 {
-		return a.failures[0]
-	}
-	code := cli.ExitFits
-	for _, err := range a.failures {
-		report(err)
-		code = cli.Worse(code, cli.ExitCode(err))
-	}
-	for _, e := range a.explanations {
-		code = cli.Worse(code, cli.VerdictCode(e.Verdict))
-	}
-	if code == cli.ExitFits {
-		return nil
-	}
-	return &cli.OutcomeError{Code: code}
 }

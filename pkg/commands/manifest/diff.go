@@ -21,8 +21,6 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // fileTexts are the files, as they are on disk.
@@ -69,33 +67,6 @@ func readTexts(paths []string, namespace string) *fileTexts {
 		}
 	}
 	return t
-}
-
-// Settle turns the edits of remedies that concern objects of the files into
-// diffs. The commands for them are left out: they are not in the cluster yet.
-func (m *Manifests) Settle(snap *snapshot.Snapshot, e *api.Explanation) {
-	for i := range e.Remedies {
-		r := &e.Remedies[i]
-		var stored, local []api.Edit
-		for _, edit := range r.Edits {
-			if m.has(edit.Object) {
-				local = append(local, edit)
-			} else {
-				stored = append(stored, edit)
-			}
-		}
-		if len(local) == 0 {
-			continue
-		}
-		if len(r.Commands) > 0 {
-			r.Commands = whatif.Commands(snap, stored, nil)
-		}
-		// They get the change when the files are applied, and not by commands.
-		for j := range r.UsedBy {
-			r.UsedBy[j].Changed = false
-		}
-		r.Diff = m.texts.diff(local)
-	}
 }
 
 // diff writes edits as a unified diff of the files; empty if one of them

@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Manifests are objects that users have in files and ask about as if they were
@@ -129,4 +130,31 @@ func (m *Manifests) has(object string) bool {
 		slices.ContainsFunc(objects.Slices, func(s *resourceapi.ResourceSlice) bool { return is("ResourceSlice", s) }) ||
 		slices.ContainsFunc(objects.TaintRules, func(r *resourceapi.DeviceTaintRule) bool { return is("DeviceTaintRule", r) }) ||
 		slices.ContainsFunc(objects.Namespaces, func(n *corev1.Namespace) bool { return is("Namespace", n) })
+}
+
+// Settle turns the edits of remedies that concern objects of the files into
+// diffs. The commands for them are left out: they are not in the cluster yet.
+func (m *Manifests) Settle(snap *snapshot.Snapshot, e *api.Explanation) {
+	for i := range e.Remedies {
+		r := &e.Remedies[i]
+		var stored, local []api.Edit
+		for _, edit := range r.Edits {
+			if m.has(edit.Object) {
+				local = append(local, edit)
+			} else {
+				stored = append(stored, edit)
+			}
+		}
+		if len(local) == 0 {
+			continue
+		}
+		if len(r.Commands) > 0 {
+			r.Commands = whatif.Commands(snap, stored, nil)
+		}
+		// They get the change when the files are applied, and not by commands.
+		for j := range r.UsedBy {
+			r.UsedBy[j].Changed = false
+		}
+		r.Diff = m.texts.diff(local)
+	}
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -61,13 +60,10 @@ func ParseTargets(args []string) ([]snapshot.ObjectRef, error) {
 // BareKind tells which kind a name without a type stands for, in a namespace or, if
 // that is empty, in any: a claim, or else a pod. It is empty if there is neither.
 func BareKind(snap *snapshot.Snapshot, namespace, name string) string {
-	is := func(object metav1.Object) bool {
-		return object.GetName() == name && (namespace == "" || object.GetNamespace() == namespace)
-	}
 	switch {
-	case slices.ContainsFunc(snap.Claims, func(c *resourceapi.ResourceClaim) bool { return is(c) }):
+	case len(Find(snap.Claims, namespace, name)) > 0:
 		return api.KindClaim
-	case slices.ContainsFunc(snap.Pods, func(p *corev1.Pod) bool { return is(p) }):
+	case len(Find(snap.Pods, namespace, name)) > 0:
 		return api.KindPod
 	default:
 		return ""
@@ -260,21 +256,19 @@ func Resolve(from *cli.Source, snap *snapshot.Snapshot, ref snapshot.ObjectRef) 
 	if options.Namespace != "" {
 		return options, nil
 	}
-	var namespaces []string
+	var found []metav1.Object
 	for _, c := range all {
 		if c.Kind.Kind == kind && c.Object.GetName() == ref.Name {
-			namespaces = append(namespaces, c.Object.GetNamespace())
+			found = append(found, c.Object)
 		}
 	}
-	namespaces = slices.Compact(slices.Sorted(slices.Values(namespaces)))
-	switch len(namespaces) {
-	case 0:
-		options.Namespace = metav1.NamespaceDefault
-	case 1:
-		options.Namespace = namespaces[0]
-	default:
-		return explain.Options{}, cli.Usagef("Choose one with -n.",
-			"find %s %s: it is ambiguous, there is one in each of the namespaces %s", kind, ref.Name, strings.Join(namespaces, ", "))
+	object, err := OnlyIn(found, kind, "", ref.Name)
+	if err != nil {
+		return explain.Options{}, err
+	}
+	options.Namespace = metav1.NamespaceDefault
+	if object != nil {
+		options.Namespace = object.GetNamespace()
 	}
 	return options, nil
 }

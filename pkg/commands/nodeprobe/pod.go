@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -196,43 +195,4 @@ func startOf(pod *corev1.Pod) (running, over bool, reason string) {
 	default:
 		return false, false, reason
 	}
-}
-
-// put copies a file into the pod, which can be run there.
-func (p *probedPod) put(ctx context.Context, path string, content io.Reader) error {
-	counted := &countingReader{Reader: content}
-	const script = `umask 077; cat >"$1" && chmod 700 "$1" && wc -c <"$1"`
-	var out, errOut limitedBuffer
-	code, err := p.stream(ctx, []string{"sh", "-c", script, "sh", path}, counted, &out, &errOut)
-	switch {
-	case err != nil:
-		return fmt.Errorf("copy to %s in pod %s: %w", path, p, err)
-	case code != 0:
-		return fmt.Errorf("copy to %s in pod %s: exit code %d: %s", path, p, code, strings.TrimSpace(errOut.String()))
-	case strings.TrimSpace(out.String()) != fmt.Sprint(counted.n):
-		return fmt.Errorf("copy to %s in pod %s: %d bytes were sent and %q arrived", path, p, counted.n, strings.TrimSpace(out.String()))
-	}
-	return nil
-}
-
-// countingReader counts what is read.
-type countingReader struct {
-	io.Reader
-	n int64
-}
-
-func (r *countingReader) Read(data []byte) (int, error) {
-	n, err := r.Reader.Read(data)
-	r.n += int64(n)
-	return n, err
-}
-
-// limitedBuffer keeps the beginning of what is written to it: whoever answers
-// may be anybody.
-type limitedBuffer struct{ strings.Builder }
-
-func (b *limitedBuffer) Write(data []byte) (int, error) {
-	const most = 4096
-	b.Builder.Write(data[:min(len(data), max(most-b.Len(), 0))])
-	return len(data), nil
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/kubelet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -71,17 +71,12 @@ devices of device plugins.`,
 // namespaceOfPod is that of the only pod with a name in a file; the default one if the
 // file has none.
 func namespaceOfPod(snap *snapshot.Snapshot, name string) (string, error) {
-	var found string
-	if snap != nil {
-		for _, pod := range snap.Pods {
-			if pod.Name != name {
-				continue
-			}
-			if found != "" {
-				return "", cli.Usagef("Choose one with -n.", "find pod %s: there is one in namespace %s and one in %s", name, found, pod.Namespace)
-			}
-			found = pod.Namespace
-		}
+	if snap == nil {
+		return metav1.NamespaceDefault, nil
 	}
-	return cmp.Or(found, metav1.NamespaceDefault), nil
+	pod, err := names.OnlyIn(snap.Pods, "pod", "", name)
+	if err != nil || pod == nil {
+		return metav1.NamespaceDefault, err
+	}
+	return cmp.Or(pod.Namespace, metav1.NamespaceDefault), nil
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/cdi"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/driver"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
@@ -212,17 +213,7 @@ func claimsNamed(snap *snapshot.Snapshot, namespace, name string) (*resourceapi.
 	if snap == nil {
 		return nil, nil //nolint:nilnil // no claim is one of the answers
 	}
-	var found *resourceapi.ResourceClaim
-	for _, claim := range snap.Claims {
-		if claim.Name != name || namespace != "" && claim.Namespace != namespace {
-			continue
-		}
-		if found != nil {
-			return nil, cli.Usagef("Choose one with -n.", "find ResourceClaim %s: there is one in namespace %s and one in %s", name, found.Namespace, claim.Namespace)
-		}
-		found = claim
-	}
-	return found, nil
+	return names.OnlyIn(snap.Claims, "ResourceClaim", namespace, name)
 }
 
 // resolveCDI looks up a CDI name in the specs of the node.

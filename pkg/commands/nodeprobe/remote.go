@@ -28,50 +28,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// remoteFlags say how to get to a node.
-type remoteFlags struct {
-	node      string
-	namespace string
-	image     string
-	binary    string
-	lifetime  time.Duration
-	dryRun    string
-}
-
-const (
-	// defaultImage has a shell and what copies a file; it is that of the tests of
-	// Kubernetes, so that whoever can pull Kubernetes can pull it.
-	defaultImage = "registry.k8s.io/e2e-test-images/busybox:1.37.0-2"
-	// defaultLifetime is for a pod that nobody could delete.
-	defaultLifetime = 15 * time.Minute
-)
-
-func (f *remoteFlags) addTo(cmd *cobra.Command) {
-	cli.AddFlags(cmd.Flags(), cli.GroupRemote, func(flags *pflag.FlagSet) {
-		flags.StringVar(&f.node, "node", "", "Run on this `NODE` of the cluster, in a privileged pod.")
-		flags.StringVar(&f.namespace, "pod-namespace", "", "`NAMESPACE` of the pod; it has to allow privileged pods. Without it, that of -n or of the context.")
-		flags.StringVar(&f.image, "image", defaultImage, "`IMAGE` of the pod. It needs sh, cat, wc, chmod and sleep. Without it, the busybox of the tests of Kubernetes (registry.k8s.io).")
-		// Its name is longer than a line of the help.
-		flags.Lookup("image").DefValue = ""
-		flags.StringVar(&f.binary, "binary", "", "Run this `FILE`, a kubectl-dra for Linux and the architecture of the node. Without it, this program itself.")
-		flags.DurationVar(&f.lifetime, "pod-lifetime", defaultLifetime, "The node stops the pod after this `DURATION`, even if it is not deleted.")
-		flags.StringVar(&f.dryRun, "dry-run", cli.DryRunNone, "client: print the pod and start nothing; none: start it.")
-	})
-}
-
-// given is the first of the flags that was given without --node.
-func (f *remoteFlags) given(cmd *cobra.Command) string {
-	for _, flag := range []string{"image", "binary", "pod-namespace", "pod-lifetime"} {
-		if cmd.Flags().Changed(flag) {
-			return flag
-		}
-	}
-	if f.dryRun != cli.DryRunNone {
-		return "dry-run"
-	}
-	return ""
-}
-
 // reach makes a command and all below it run on another node if --node says so.
 func (f *probeFlags) reach(cmd *cobra.Command, streams genericiooptions.IOStreams) {
 	here := cmd.RunE
@@ -341,4 +297,13 @@ func (r *remoteRun) cluster(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	return buf.Bytes(), nil
+}
+
+// localOnly are the flags that have done their part when the program runs on
+// the node: they say how to get there, and what to bring.
+func localOnly(flag *pflag.Flag) bool {
+	if of := cli.GroupOf(flag); of == cli.GroupCluster || of == cli.GroupRemote {
+		return true
+	}
+	return slices.Contains([]string{"snapshot", "node-root", "node-name", "color", "help"}, flag.Name)
 }

@@ -1,0 +1,47 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+)
+
+// answers collects what is known about several targets.
+type answers struct {
+	explanations []*api.Explanation
+	failures     []error
+	// passed are the objects of the files that are no targets.
+	passed []string
+}
+
+func (a *answers) add(e *api.Explanation, err error) {
+	if err != nil {
+		a.fail(err)
+		return
+	}
+	a.explanations = append(a.explanations, e)
+}
+
+func (a *answers) fail(err error) { a.failures = append(a.failures, err) }
+
+// outcome is the error that carries the worst exit code. All failures but the
+// one that is returned are given to report.
+func (a *answers) outcome(report func(error)) error {
+	if len(a.failures) == 1 && len(a.explanations) == 0 {
+		return a.failures[0]
+	}
+	code := cli.ExitFits
+	for _, err := range a.failures {
+		report(err)
+		code = cli.Worse(code, cli.ExitCode(err))
+	}
+	for _, e := range a.explanations {
+		code = cli.Worse(code, cli.VerdictCode(e.Verdict))
+	}
+	if code == cli.ExitFits {
+		return nil
+	}
+	return &cli.OutcomeError{Code: code}
+}

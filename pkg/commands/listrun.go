@@ -1,0 +1,50 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+)
+
+func (o *listOptions[T]) run(ctx context.Context) error {
+	if o.watch {
+		return o.follow(ctx)
+	}
+	from, err := o.read(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := o.items(ctx, from)
+	if err != nil {
+		return err
+	}
+	items, err := o.choose(all, from.Namespace)
+	if err != nil {
+		return err
+	}
+	unread := o.unreadIn(from)
+	if unread != nil && len(items) == 0 {
+		return unread
+	}
+	if o.unending != nil {
+		for _, item := range items {
+			from.unending = cmp.Or(from.unending, o.unending(item))
+		}
+	}
+	missing := o.missing(all, from)
+	if err := o.print(ctx, items, from, missing != nil); err != nil {
+		return err
+	}
+	if unread != nil {
+		unread.Partial = true
+		return unread
+	}
+	if missing != nil || from.unending == "" {
+		return missing
+	}
+	return &cli.UnendingError{Doing: "list " + o.plural, Reason: from.unending}
+}

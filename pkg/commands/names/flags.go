@@ -1,0 +1,66 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package names
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// CompleteFlags completes the values of those flags that a command has.
+func CompleteFlags(f *cli.ReadingFlags, cmd *cobra.Command) {
+	gates := make([]string, 0, 2*len(snapshot.KnownGates()))
+	for _, gate := range snapshot.KnownGates() {
+		gates = append(gates, gate+"=true", gate+"=false")
+	}
+	device := Complete(f, ProposeDevices)
+	if cmd.Flags().Lookup("driver") != nil {
+		// There, the three flags together name a device.
+		device = Complete(f, proposeSliceParts(func(s sliceParts) []string { return s.devices }))
+	}
+	values := map[string]cobra.CompletionFunc{
+		"node":               Complete(f, Propose("node")),
+		"class":              Complete(f, Propose("class")),
+		"driver":             Complete(f, proposeSliceParts(func(s sliceParts) []string { return []string{s.driver} })),
+		"pool":               Complete(f, proposeSliceParts(func(s sliceParts) []string { return []string{s.pool} })),
+		"device":             device,
+		"columns":            Complete(f, proposeAttributes),
+		"feature-gates":      cli.ListOfFixed(gates...),
+		"color":              cli.Fixed(cli.ColorAuto, cli.ColorAlways, cli.ColorNever),
+		"dry-run":            cli.Fixed(cli.DryRunNone, cli.DryRunClient, cli.DryRunServer),
+		"format":             cli.Fixed(string(snapshot.FormatYAML), string(snapshot.FormatJSON)),
+		"where":              cobra.NoFileCompletions,
+		"name":               cobra.NoFileCompletions,
+		"selector":           cobra.NoFileCompletions,
+		"sort-by":            cobra.NoFileCompletions,
+		"kubernetes-version": cobra.NoFileCompletions,
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if cmd.Flags().Lookup(name) != nil {
+			// It only fails if somebody registered one before.
+			_ = cmd.RegisterFlagCompletionFunc(name, values[name])
+		}
+	}
+}
+
+// CompleteClusterFlags completes those of kubectl's own flags whose values are
+// names, for all commands.
+func CompleteClusterFlags(f *cli.ReadingFlags, root *cobra.Command) {
+	values := map[string]cobra.CompletionFunc{
+		"namespace": Complete(f, Propose("namespace")),
+		"context":   Complete(f, proposeFromKubeconfig(func(c api.Config) iter.Seq[string] { return maps.Keys(c.Contexts) })),
+		"cluster":   Complete(f, proposeFromKubeconfig(func(c api.Config) iter.Seq[string] { return maps.Keys(c.Clusters) })),
+		"user":      Complete(f, proposeFromKubeconfig(func(c api.Config) iter.Seq[string] { return maps.Keys(c.AuthInfos) })),
+	}
+	for name, value := range values {
+		_ = root.RegisterFlagCompletionFunc(name, value)
+	}
+}

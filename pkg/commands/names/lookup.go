@@ -1,0 +1,74 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package names
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+)
+
+// FullNames are what tells those things apart that go by the same short name.
+type FullNames[T any] struct {
+	// Of is the full name of one.
+	Of func(T) string
+	// There is how a message leads to the full names: "as", or "in each of the
+	// namespaces".
+	There string
+	// Choose says how to write which one is meant.
+	Choose string
+}
+
+// Find gives the objects of a name, in one namespace or, if that is empty, in all.
+func Find[T metav1.Object](list []T, namespace, name string) []T {
+	var found []T
+	for _, object := range list {
+		if object.GetName() == name && (namespace == "" || object.GetNamespace() == namespace) {
+			found = append(found, object)
+		}
+	}
+	return found
+}
+
+// Only is the first of what was found under a name, nil if there is nothing. It
+// fails if what was found goes by several full names.
+func Only[T any](kind, name string, full FullNames[T], found []T) (*T, error) {
+	if len(found) == 0 {
+		return nil, nil //nolint:nilnil // nothing is one of the answers
+	}
+	var all []string
+	for _, one := range found {
+		all = append(all, full.Of(one))
+	}
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) > 1 {
+		return nil, cli.Usagef(full.Choose, "find %s %s: it is ambiguous, there is one %s %s", kind, name, full.There, strings.Join(all, ", "))
+	}
+	return &found[0], nil
+}
+
+// OnlyIn is the only object of a name in a namespace or, if that is empty, in all
+// of them; nil if there is none.
+func OnlyIn[T metav1.Object](list []T, kind, namespace, name string) (T, error) {
+	found, err := Only(kind, name, namespaces[T](), Find(list, namespace, name))
+	if err != nil || found == nil {
+		var none T
+		return none, err
+	}
+	return *found, nil
+}
+
+// namespaces tell objects of one name apart.
+func namespaces[T metav1.Object]() FullNames[T] {
+	return FullNames[T]{Of: func(object T) string { return object.GetNamespace() }, There: "in each of the namespaces", Choose: "Choose one with -n."}
+}
+
+// NotFound is the error for a name that nothing has where it was looked for; out
+// says what to do.
+func NotFound(kind, name, where, out string) error {
+	return cli.Usagef(out, "find %s %s: not found in %s", kind, name, where)
+}

@@ -1,0 +1,55 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// waitingPods says which of the pods that wait for devices are of interest.
+type waitingPods struct {
+	allNamespaces bool
+	selector      labels.Selector
+}
+
+func newWaitingPods(allNamespaces bool, selector string) (waitingPods, error) {
+	parsed, err := labels.Parse(selector)
+	if err != nil {
+		return waitingPods{}, cli.Usagef("Write it as for kubectl get: -l app=train,tier!=test.", "read --selector: %w", err)
+	}
+	return waitingPods{allNamespaces: allNamespaces, selector: parsed}, nil
+}
+
+// in lists the pods of a namespace, or of all if that is empty, that use devices
+// and have none that work: those without a node, and those that are blocked after
+// their devices were allocated.
+func (w waitingPods) in(snap *snapshot.Snapshot, alloc *allocator.Allocator, namespace string) []*corev1.Pod {
+	blocked := map[types.NamespacedName]bool{}
+	for _, pod := range lifecycle.NewStages(alloc, snap).BlockedPods() {
+		blocked[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = true
+	}
+	var pods []*corev1.Pod
+	for _, pod := range snap.Pods {
+		switch {
+		case namespace != "" && pod.Namespace != namespace,
+			pod.Spec.NodeName != "" && !blocked[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}],
+			pod.DeletionTimestamp != nil,
+			pod.Status.Phase == corev1.PodSucceeded, pod.Status.Phase == corev1.PodFailed,
+			!w.selector.Matches(labels.Set(pod.Labels)):
+			continue
+		}
+		if explain.WantsDevices(snap, alloc, pod) {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}

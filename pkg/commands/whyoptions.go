@@ -1,0 +1,28 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+type whyOptions struct {
+	reader  *cli.Reader
+	printer *cli.Printer
+	// args are what targets was parsed from.
+	args    []string
+	targets []snapshot.ObjectRef
+	files   []string
+	// kustomize is the directory of a kustomization, in place of files.
+	kustomize string
+	near      nearMiss
+	// waiting chooses pods if there are neither targets nor files.
+	waiting waitingPods
+	// allRemedies asks for more than the most useful ones.
+	allRemedies bool
+	streams     genericiooptions.IOStreams
+}
