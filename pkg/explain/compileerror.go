@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
 // selectorCompileError is what upstream calls an expression that does not
@@ -26,16 +26,16 @@ func (x *inquiry) compileProblem() (named string, problem *selector.CompileError
 	for i := range x.claims {
 		for _, alternatives := range x.claims[i].funnels {
 			for _, f := range alternatives {
-				for _, placed := range f.checks.placedSelectors() {
-					sel := x.selectors.Compile(placed.expression)
+				for _, placed := range f.Checks.PlacedSelectors() {
+					sel := x.selectors.Compile(placed.Expression)
 					if sel.Err == nil {
 						continue
 					}
 					problem = x.selectors.Problem(sel)
-					if placed.source == sourceClass {
-						return "the selector of class " + f.request.Class, problem, f.checks.class.UID != ""
+					if placed.Source == funnel.SourceClass {
+						return "the selector of class " + f.Request.Class, problem, f.Checks.Class.UID != ""
 					}
-					return fmt.Sprintf("%s of request %s", theSelector(placed.label), f.request.Name), problem, x.isStored(&x.claims[i])
+					return fmt.Sprintf("%s of request %s", funnel.SelectorNoun(placed.Label), f.Request.Name), problem, x.isStored(&x.claims[i])
 				}
 			}
 		}
@@ -64,20 +64,5 @@ func (x *inquiry) compileSummary() string {
 	if stored {
 		consequence = "the API server rejects it in new objects; this one was stored by an older version, or kept because an update did not change it"
 	}
-	return fmt.Sprintf("%s does not compile: %s; %s", named, problemText(problem), consequence)
-}
-
-// problemText says where an expression is wrong, and why.
-func problemText(problem *selector.CompileError) string {
-	text := problem.Reason
-	if problem.Line > 0 {
-		text += fmt.Sprintf(" at %d:%d", problem.Line, problem.Column)
-	}
-	if problem.Near != "" {
-		text += " (" + problem.Near + ")"
-	}
-	if problem.More > 0 {
-		text += ", and " + english.Count(problem.More, "more error")
-	}
-	return text
+	return fmt.Sprintf("%s does not compile: %s; %s", named, funnel.ProblemText(problem), consequence)
 }

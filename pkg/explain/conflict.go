@@ -230,8 +230,8 @@ const maxSame = 500
 // nodes to tell.
 func (s *scene) sameOn(ctx context.Context, chosen []int) int {
 	var others []*corev1.Node
-	for _, node := range s.x.site.candidates {
-		if node != s.node && len(s.x.site.pools[node.Name]) > 0 {
+	for _, node := range s.x.cluster.Candidates {
+		if node != s.node && len(s.x.cluster.Pools[node.Name]) > 0 {
 			others = append(others, node)
 		}
 	}

@@ -79,8 +79,8 @@ func (x *inquiry) alone(ctx context.Context, alloc *allocator.Allocator, snap *s
 	if err != nil {
 		return nil, fmt.Errorf("find the pools of node %s: %w", node.Name, err)
 	}
-	one.site.candidates = []*corev1.Node{node}
-	one.site.pools = map[string][]*allocator.NodePool{node.Name: pools}
+	one.cluster.Candidates = []*corev1.Node{node}
+	one.cluster.Pools = map[string][]*allocator.NodePool{node.Name: pools}
 	for i := range one.claims {
 		if err := one.account(ctx, &one.claims[i]); err != nil {
 			return nil, err

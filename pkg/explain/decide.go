@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -55,7 +56,7 @@ func (x *inquiry) decide(ctx context.Context) error {
 // conclusion says what the verdicts mean. Of nodes that are alike, the first
 // one answers for all.
 func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocator.Verdict) error {
-	candidates := x.site.candidates
+	candidates := x.cluster.Candidates
 	answers := map[nodeAnswer][]string{}
 	known := make([]nodeAnswer, len(verdicts))
 	var best *fitting
@@ -80,12 +81,12 @@ func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocat
 		}
 	}
 	progress := map[string]int{}
-	for _, u := range x.site.unsuitable {
-		progress[u.misfit.Reason] = max(progress[u.misfit.Reason], x.progress(u))
+	for _, u := range x.cluster.Unsuitable {
+		progress[u.Misfit.Reason] = max(progress[u.Misfit.Reason], x.progress(u))
 	}
-	for _, u := range x.site.unsuitable {
-		answer := nodeAnswer{verdict: api.DoesNotFit, code: u.code, message: u.misfit.Reason, progress: progress[u.misfit.Reason]}
-		answers[answer] = append(answers[answer], u.node.Name)
+	for _, u := range x.cluster.Unsuitable {
+		answer := nodeAnswer{verdict: api.DoesNotFit, code: u.Code, message: u.Misfit.Reason, progress: progress[u.Misfit.Reason]}
+		answers[answer] = append(answers[answer], u.Node.Name)
 	}
 	x.out.Nodes = groupNodes(answers)
 	x.conclude(verdicts, best)
@@ -112,7 +113,7 @@ func (x *inquiry) retry(ctx context.Context) error {
 	}
 	if x.subject.only != nil {
 		// It does so only if no other node will do.
-		now, err := ExplainWith(ctx, x.site.alloc, x.snap, whole)
+		now, err := ExplainWith(ctx, x.cluster.Alloc, x.snap, whole)
 		if err != nil || now.Verdict != api.DoesNotFit {
 			return err
 		}
@@ -158,7 +159,7 @@ func (x *inquiry) released(ctx context.Context) (*allocator.Allocator, *snapshot
 	if len(released) == 0 {
 		return nil, nil, nil, nil
 	}
-	alloc, err := x.site.alloc.Amended(ctx, &amended)
+	alloc, err := x.cluster.Alloc.Amended(ctx, &amended)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("set up the allocator: %w", err)
 	}
@@ -180,12 +181,12 @@ func (x *inquiry) releasable(claim *resourceapi.ResourceClaim) bool {
 			return false
 		}
 	}
-	nodes, _ := x.site.alloc.Nodes()
+	nodes, _ := x.cluster.Alloc.Nodes()
 	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool {
-		if ok, _ := x.site.alloc.AvailableOn(claim, node); ok {
+		if ok, _ := x.cluster.Alloc.AvailableOn(claim, node); ok {
 			return false
 		}
-		return x.misfits(node)[0].code == api.NodeNotReachable
+		return x.misfits(node)[0].Code == api.NodeNotReachable
 	})
 }
 
@@ -205,10 +206,10 @@ func (x *inquiry) answer(ctx context.Context, node *corev1.Node, verdict allocat
 			claims = append(claims, x.subject.claims[i].Claim)
 		}
 		score := int64(0)
-		if x.site.alloc.FeatureEnabled("DRAPrioritizedList") {
+		if x.cluster.Alloc.FeatureEnabled("DRAPrioritizedList") {
 			score = allocator.Score(claims, verdict.Allocations)
 		}
-		if x.site.alloc.MapsNodeResources(verdict.Allocations) {
+		if x.cluster.Alloc.MapsNodeResources(verdict.Allocations) {
 			return nodeAnswer{
 				verdict: api.Undetermined, code: api.NodeUnsuitable,
 				message: "its devices stand for resources of the node like cpu (DRANodeAllocatableResources), of which it is not evaluated whether enough are left",
@@ -290,7 +291,7 @@ func errorText(err error) string {
 // conclude draws the verdict and the summary from the nodes.
 func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
 	for i, verdict := range verdicts {
-		node := x.site.candidates[i].Name
+		node := x.cluster.Candidates[i].Name
 		switch verdict.Outcome {
 		case allocator.Failed:
 			x.out.Verdict = api.Error
@@ -343,7 +344,7 @@ func (x *inquiry) errorSummary(err error) string {
 					continue
 				}
 				among := english.Count(classCount(r), "device") + " of the class"
-				if rejection.Label == classSelectorLabel+failsSuffix {
+				if rejection.Label == funnel.ClassSelectorLabel+funnel.FailsSuffix {
 					among = english.Count(r.Considered, "device")
 				}
 				return fmt.Sprintf("request %s: the %s on %d of %s, and a CEL error on one device makes scheduling fail on every node: %s",
@@ -358,7 +359,7 @@ func (x *inquiry) errorSummary(err error) string {
 func classCount(r api.RequestExplanation) int {
 	count := r.Considered
 	for _, rejection := range r.Rejected {
-		if rejection.Code == api.ClassSelectorFalse || rejection.Label == classSelectorLabel+failsSuffix {
+		if rejection.Code == api.ClassSelectorFalse || rejection.Label == funnel.ClassSelectorLabel+funnel.FailsSuffix {
 			count -= rejection.Count
 		}
 	}
@@ -490,7 +491,7 @@ func (x *inquiry) doubt() {
 		x.out.Verdict = api.Undetermined
 		return
 	}
-	if _, known := x.site.alloc.Nodes(); !known && x.out.Verdict == api.DoesNotFit && !x.nodesDoNotMatter() {
+	if _, known := x.cluster.Alloc.Nodes(); !known && x.out.Verdict == api.DoesNotFit && !x.nodesDoNotMatter() {
 		x.out.Verdict = api.Undetermined
 		x.out.Summary = "no node is known, and some devices are not bound to a node of a certain name"
 	}
@@ -509,8 +510,8 @@ func (x *inquiry) nodesDoNotMatter() bool {
 
 // extendedMisfit reports whether a node was ruled out for an extended resource.
 func (x *inquiry) extendedMisfit() bool {
-	return slices.ContainsFunc(x.site.unsuitable, func(u unsuitableNode) bool {
-		return u.misfit.Filter == allocator.FilterResources && strings.Contains(string(u.misfit.Resource), "/")
+	return slices.ContainsFunc(x.cluster.Unsuitable, func(u funnel.UnsuitableNode) bool {
+		return u.Misfit.Filter == allocator.FilterResources && strings.Contains(string(u.Misfit.Resource), "/")
 	})
 }
 
@@ -561,7 +562,7 @@ func (x *inquiry) assume() {
 		}
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("%s: %s", gap.Reason, consequence))
 	}
-	if _, known := x.site.alloc.Nodes(); !known && x.snap.Gap(snapshot.ResourceNodes) == nil {
+	if _, known := x.cluster.Alloc.Nodes(); !known && x.snap.Gap(snapshot.ResourceNodes) == nil {
 		x.out.Assumptions = append(x.out.Assumptions, "no node is known: assumed that the nodes named in ResourceSlices exist and are suitable for the pod")
 	}
 	if class := x.unknownPriority(); class != "" {
@@ -569,7 +570,7 @@ func (x *inquiry) assume() {
 	}
 	if x.slowNode != "" {
 		scheduler := fmt.Sprintf(`the scheduler, which waits for %s, may say "timed out trying to allocate devices" instead`, schedulerLimit)
-		if !x.site.alloc.FeatureEnabled("DRASchedulerFilterTimeout") {
+		if !x.cluster.Alloc.FeatureEnabled("DRASchedulerFilterTimeout") {
 			scheduler = "the scheduler, which has no limit without the feature gate DRASchedulerFilterTimeout, may search for very long"
 		}
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
@@ -587,13 +588,13 @@ func (x *inquiry) assume() {
 		x.out.Assumptions = append(x.out.Assumptions, "nodes, conflict and remedies are those of one pod")
 	}
 	if x.subject.pod != nil {
-		for _, part := range x.site.alloc.NotModelled(x.subject.pod) {
+		for _, part := range x.cluster.Alloc.NotModelled(x.subject.pod) {
 			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+part)
 		}
 	}
 	for i := range x.subject.claims {
 		claim, pod := x.subject.claims[i].Claim, x.subject.pod
-		if claim != nil && pod != nil && x.site.alloc.ReservedByAssumption(claim, pod) {
+		if claim != nil && pod != nil && x.cluster.Alloc.ReservedByAssumption(claim, pod) {
 			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("claim %s is reserved for the group of the pod: assumed that the feature gate DRAWorkloadResourceClaims is on, which it is not by default in %s", claim.Name, x.clusterText()))
 			break
 		}
@@ -619,9 +620,9 @@ func (x *inquiry) preemptionMatters() bool {
 		return false
 	}
 	short := map[string]bool{}
-	for _, u := range x.site.unsuitable {
-		if u.misfit.Filter == allocator.FilterResources || u.misfit.Filter == allocator.FilterPods {
-			short[u.node.Name] = true
+	for _, u := range x.cluster.Unsuitable {
+		if u.Misfit.Filter == allocator.FilterResources || u.Misfit.Filter == allocator.FilterPods {
+			short[u.Node.Name] = true
 		}
 	}
 	priority := ptr.Deref(x.subject.pod.Spec.Priority, 0)

@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -22,7 +23,7 @@ import (
 )
 
 func (x *inquiry) describeAllocator() {
-	f := x.site.alloc.Features()
+	f := x.cluster.Alloc.Features()
 	x.out.Allocator = api.AllocatorInfo{
 		Library: f.Library, Channel: f.Channel, Cluster: f.Cluster, FeatureSource: f.Source, Features: f.Enabled,
 	}
@@ -86,13 +87,13 @@ func (x *inquiry) servedByPlugin(pc allocator.PodClaim) bool {
 	if node == nil {
 		return false
 	}
-	claim, err := x.site.alloc.ExtendedResourceClaim(x.subject.pod, node)
+	claim, err := x.cluster.Alloc.ExtendedResourceClaim(x.subject.pod, node)
 	return err == nil && claim == nil
 }
 
 func (x *inquiry) allocation(claim *resourceapi.ResourceClaim) *api.Allocation {
 	from := claim.Status.Allocation
-	a := &api.Allocation{Nodes: allocationNodes(from), Devices: make([]api.AllocatedDevice, 0, len(from.Devices.Results))}
+	a := &api.Allocation{Nodes: funnel.AllocationNodes(from), Devices: make([]api.AllocatedDevice, 0, len(from.Devices.Results))}
 	if from.AllocationTimestamp != nil {
 		a.Since, a.AgeSeconds = from.AllocationTimestamp, x.age(*from.AllocationTimestamp)
 	}
@@ -100,7 +101,7 @@ func (x *inquiry) allocation(claim *resourceapi.ResourceClaim) *api.Allocation {
 		device := allocatedDevice(x.subject.pod, claim, &from.Devices.Results[i])
 		id := allocator.DeviceID{Driver: device.Driver, Pool: device.Pool, Device: device.Device}
 		device.Status = inventory.StatusOf(claim, &from.Devices.Results[i])
-		device.Missing = x.snap.Gap(snapshot.ResourceSlices) == nil && x.site.alloc.Device(id) == nil && !allocator.DeviceReady(claim, &from.Devices.Results[i])
+		device.Missing = x.snap.Gap(snapshot.ResourceSlices) == nil && x.cluster.Alloc.Device(id) == nil && !allocator.DeviceReady(claim, &from.Devices.Results[i])
 		a.Devices = append(a.Devices, device)
 	}
 	for _, consumer := range claim.Status.ReservedFor {
@@ -143,35 +144,13 @@ func allocatedDevice(pod *corev1.Pod, claim *resourceapi.ResourceClaim, result *
 	return device
 }
 
-// allocationNodes says where the devices of an allocation can be used.
-func allocationNodes(allocation *resourceapi.AllocationResult) string {
-	selector := allocation.NodeSelector
-	if selector == nil || len(selector.NodeSelectorTerms) == 0 {
-		return "any node"
-	}
-	var terms []string
-	for _, term := range selector.NodeSelectorTerms {
-		if len(term.MatchExpressions) == 0 && len(term.MatchFields) == 1 &&
-			term.MatchFields[0].Key == "metadata.name" && len(term.MatchFields[0].Values) == 1 {
-			terms = append(terms, term.MatchFields[0].Values[0])
-			continue
-		}
-		var parts []string
-		for _, r := range append(term.MatchFields[:len(term.MatchFields):len(term.MatchFields)], term.MatchExpressions...) {
-			parts = append(parts, allocator.RequirementText(r))
-		}
-		terms = append(terms, "nodes with "+english.JoinAnd(parts))
-	}
-	return english.JoinOr(terms)
-}
-
 // elsewhere says why a claim that is allocated cannot be used on a node: mostly
 // because its devices are on another one, where others use them.
 func (x *inquiry) elsewhere(claim *resourceapi.ResourceClaim, node *corev1.Node, why string) string {
 	if selected, err := allocator.AllocatedFor(claim.Status.Allocation, node); selected || err != nil {
 		return fmt.Sprintf("claim %s is allocated, but %s", claim.Name, why)
 	}
-	text := fmt.Sprintf("claim %s is allocated on %s", naming.Qualified(claim), allocationNodes(claim.Status.Allocation))
+	text := fmt.Sprintf("claim %s is allocated on %s", naming.Qualified(claim), funnel.AllocationNodes(claim.Status.Allocation))
 	var users []string
 	for i := range claim.Status.ReservedFor {
 		c := &claim.Status.ReservedFor[i]

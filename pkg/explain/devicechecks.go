@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -27,28 +28,28 @@ type checkList struct {
 
 // add notes a check that fails for the given reasons, or passes if there are
 // none.
-func (l *checkList) add(check, label string, reasons ...*reason) bool {
+func (l *checkList) add(check, label string, reasons ...*funnel.Reason) bool {
 	out := api.DeviceCheck{Check: check, Label: label, Outcome: api.CheckPassed}
 	for _, r := range reasons {
 		if r == nil {
 			continue
 		}
-		text := r.text
-		if text == r.label {
+		text := r.Text
+		if text == r.Label {
 			text = ""
 		}
-		if r.claim != nil {
-			text = "to claim " + naming.Qualified(r.claim)
+		if r.Claim != nil {
+			text = "to claim " + naming.Qualified(r.Claim)
 		}
-		if requirement := r.requirement(); requirement != "" {
+		if requirement := r.Requirement(); requirement != "" {
 			text += ", " + requirement
 		}
 		if out.Outcome == api.CheckPassed {
-			out.Outcome, out.Code, out.Label, out.Message = api.CheckFailed, r.code, strings.TrimSuffix(r.label, failsSuffix), text
+			out.Outcome, out.Code, out.Label, out.Message = api.CheckFailed, r.Code, strings.TrimSuffix(r.Label, funnel.FailsSuffix), text
 		} else {
 			out.Message += "; " + text
 		}
-		out.Evidence = append(out.Evidence, r.fact)
+		out.Evidence = append(out.Evidence, r.Fact)
 	}
 	l.checks = append(l.checks, out)
 	return out.Outcome == api.CheckPassed
@@ -61,7 +62,7 @@ func (l *checkList) skip(check, label, why string) {
 
 // addUse notes a check of what claims have taken. That nothing is found does
 // not say much if not all of them could be seen.
-func (l *checkList) addUse(gap *snapshot.Gap, check, label string, r *reason) {
+func (l *checkList) addUse(gap *snapshot.Gap, check, label string, r *funnel.Reason) {
 	if r == nil && gap != nil {
 		l.skip(check, label, "not known: "+gap.Reason)
 		return
@@ -71,24 +72,24 @@ func (l *checkList) addUse(gap *snapshot.Gap, check, label string, r *reason) {
 
 // deviceChecks makes all checks of a request on a device as seen from a node,
 // each for itself. The first one that fails is the reason in the funnel.
-func (x *inquiry) deviceChecks(ctx context.Context, c *checks, d *allocator.Device, node *corev1.Node) []api.DeviceCheck {
+func (x *inquiry) deviceChecks(ctx context.Context, c *funnel.Checks, d *allocator.Device, node *corev1.Node) []api.DeviceCheck {
 	l := &checkList{}
-	class := c.checkClass(ctx, d)
-	otherClass := class != nil && class.code == api.ClassSelectorFalse
+	class := c.CheckClass(ctx, d)
+	otherClass := class != nil && class.Code == api.ClassSelectorFalse
 	if otherClass || class == nil {
-		l.add("Class", "class "+c.request.Class, class)
+		l.add("Class", "class "+c.Request.Class, class)
 	}
 	reached, usable := x.checkPlace(l, d, node)
-	l.add("BindingConditions", "binding conditions", c.checkBinding(d))
-	inUse := c.checkInUse(d)
+	l.add("BindingConditions", "binding conditions", c.CheckBinding(d))
+	inUse := c.CheckInUse(d)
 	if otherClass {
 		l.skip("Selector", "selectors", "not evaluated for devices of other classes")
 	} else {
-		c.listSelectors(ctx, l, d, class, inUse != nil && !c.request.All())
+		listSelectors(ctx, c, l, d, class, inUse != nil && !c.Request.All())
 	}
-	capacity := l.add("Capacity", "capacity", c.checkCapacity(d, rankCapacity))
+	capacity := l.add("Capacity", "capacity", c.CheckCapacity(d, funnel.RankCapacity))
 	gap := x.snap.Gap(snapshot.ResourceClaims)
-	if c.request.AdminAccess {
+	if c.Request.AdminAccess {
 		l.add("InUse", "not allocated", inUse)
 	} else {
 		l.addUse(gap, "InUse", "not allocated", inUse)
@@ -98,12 +99,12 @@ func (x *inquiry) deviceChecks(ctx context.Context, c *checks, d *allocator.Devi
 		if !x.shared(d) {
 			shared = nil
 		}
-		l.addUse(shared, "CapacityLeft", "capacity available", c.checkCapacity(d, rankCapacityLeft))
+		l.addUse(shared, "CapacityLeft", "capacity available", c.CheckCapacity(d, funnel.RankCapacityLeft))
 	} else {
 		l.skip("CapacityLeft", "capacity available", "not enough even if all of it were available")
 	}
 	if reached {
-		l.add("NodeOperations", "node operations", c.checkNode(d, node))
+		l.add("NodeOperations", "node operations", c.CheckNode(d, node))
 	} else {
 		l.skip("NodeOperations", "node operations", notReachable(node))
 	}
@@ -115,14 +116,14 @@ func (x *inquiry) deviceChecks(ctx context.Context, c *checks, d *allocator.Devi
 	case inUse != nil:
 		l.skip("Partition", "shared counters", "it is in use and has taken its part already")
 	default:
-		l.addUse(gap, "Partition", "shared counters", c.checkPartition(d))
+		l.addUse(gap, "Partition", "shared counters", c.CheckPartition(d))
 	}
-	l.add("Taint", "taints", c.eachTaint(d)...)
-	for _, one := range c.request.Constraints {
-		alone, request := *c, *c.request
+	l.add("Taint", "taints", eachTaint(c, d)...)
+	for _, one := range c.Request.Constraints {
+		alone, request := *c, *c.Request
 		request.Constraints = []claimspec.Constraint{one}
-		alone.request = &request
-		l.add("Constraint", one.String(), alone.checkConstraints(ctx, d))
+		alone.Request = &request
+		l.add("Constraint", one.String(), alone.CheckConstraints(ctx, d))
 	}
 	return l.checks
 }
@@ -139,38 +140,38 @@ func notReachable(node *corev1.Node) string {
 // whether the node can reach the device, and whether the pool is used.
 func (x *inquiry) checkPlace(l *checkList, d *allocator.Device, node *corev1.Node) (reached, usable bool) {
 	if node == nil {
-		l.add("Reach", "reachable from a node", unreached(x.snap, d))
+		l.add("Reach", "reachable from a node", funnel.Unreached(x.snap, d))
 		l.skip("Slice", "slice", notReachable(node))
 		l.skip("Pool", "pool", notReachable(node))
 		return false, false
 	}
 	if x.subject.pod != nil {
-		var away []*reason
+		var away []*funnel.Reason
 		for _, u := range x.misfits(node) {
-			away = append(away, unsuitableReason(u))
+			away = append(away, funnel.UnsuitableReason(u))
 		}
 		l.add("Node", "node suitable", away...)
 	}
-	if !deviceReaches(d, node) {
-		elsewhere := *unreached(x.snap, d)
-		elsewhere.label, elsewhere.text = "elsewhere", fmt.Sprintf("it is for %s, not for %s", deviceNodes(d), node.Name)
-		elsewhere.fact.Found, elsewhere.fact.Required = deviceNodes(d), node.Name
+	if !funnel.DeviceReaches(d, node) {
+		elsewhere := *funnel.Unreached(x.snap, d)
+		elsewhere.Label, elsewhere.Text = "elsewhere", fmt.Sprintf("it is for %s, not for %s", funnel.DeviceNodes(d), node.Name)
+		elsewhere.Fact.Found, elsewhere.Fact.Required = funnel.DeviceNodes(d), node.Name
 		l.add("Reach", "reachable from the node", &elsewhere)
 		l.skip("Slice", "slice", notReachable(node))
 		l.skip("Pool", "pool", notReachable(node))
 		return false, false
 	}
 	l.add("Reach", "reachable from the node")
-	var slice, pool *reason
-	for i := range x.site.pools[node.Name] {
-		seen := x.site.pools[node.Name][i]
+	var slice, pool *funnel.Reason
+	for i := range x.cluster.Pools[node.Name] {
+		seen := x.cluster.Pools[node.Name][i]
 		if seen.Pool != d.Pool {
 			continue
 		}
-		eachDevice(seen, func(have *allocator.Device, kept *reason) {
+		funnel.EachDevice(seen, func(have *allocator.Device, kept *funnel.Reason) {
 			switch {
 			case have.Device != d.Device || kept == nil:
-			case kept.rank == rankPool:
+			case kept.Rank == funnel.RankPool:
 				pool = kept
 			default:
 				slice = kept
@@ -184,38 +185,38 @@ func (x *inquiry) checkPlace(l *checkList, d *allocator.Device, node *corev1.Nod
 
 // listSelectors makes the checks of the selectors. Where one is false, each
 // part of it that does not hold is a fact.
-func (c *checks) listSelectors(ctx context.Context, l *checkList, d *allocator.Device, class *reason, passedOver bool) {
+func listSelectors(ctx context.Context, c *funnel.Checks, l *checkList, d *allocator.Device, class *funnel.Reason, passedOver bool) {
 	const early = "the allocator passes over allocated devices before it evaluates selectors"
-	add := func(label string, reasons ...*reason) {
-		if passedOver && slices.ContainsFunc(reasons, func(r *reason) bool { return r != nil && r.code == api.SelectorError }) {
+	add := func(label string, reasons ...*funnel.Reason) {
+		if passedOver && slices.ContainsFunc(reasons, func(r *funnel.Reason) bool { return r != nil && r.Code == api.SelectorError }) {
 			l.skip("Selector", label, early)
 			return
 		}
 		l.add("Selector", label, reasons...)
 	}
 	if class != nil {
-		add("class "+c.request.Class, class)
+		add("class "+c.Request.Class, class)
 		l.skip("Selector", "selectors", "the class fails")
 		return
 	}
-	for i, s := range c.request.Selectors {
+	for i, s := range c.Request.Selectors {
 		label := "selector"
-		if len(c.request.Selectors) > 1 {
+		if len(c.Request.Selectors) > 1 {
 			label = fmt.Sprintf("selector %d", i+1)
 		}
-		path := fmt.Sprintf("%s.selectors[%d].cel.expression", c.request.Path, i)
-		check := func(s resourceapi.DeviceSelector) *reason {
-			return c.checkSelector(ctx, d, s, rankSelector, api.RequestSelectorFalse, label, whatif.ClaimObject(c.request.Claim), path)
+		path := fmt.Sprintf("%s.selectors[%d].cel.expression", c.Request.Path, i)
+		check := func(s resourceapi.DeviceSelector) *funnel.Reason {
+			return c.CheckSelector(ctx, d, s, funnel.RankSelector, api.RequestSelectorFalse, label, whatif.ClaimObject(c.Request.Claim), path)
 		}
 		whole := check(s)
-		if whole == nil || whole.code != api.RequestSelectorFalse {
+		if whole == nil || whole.Code != api.RequestSelectorFalse {
 			add(label, whole)
 			continue
 		}
-		var parts []*reason
-		for _, conjunct := range c.selectors.Compile(s.CEL.Expression).Conjuncts {
+		var parts []*funnel.Reason
+		for _, conjunct := range c.Selectors.Compile(s.CEL.Expression).Conjuncts {
 			part := check(resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: conjunct.Expression}})
-			if part != nil && part.code == api.RequestSelectorFalse {
+			if part != nil && part.Code == api.RequestSelectorFalse {
 				parts = append(parts, part)
 			}
 		}
@@ -227,13 +228,13 @@ func (c *checks) listSelectors(ctx context.Context, l *checkList, d *allocator.D
 }
 
 // eachTaint gives a reason for each taint that is not tolerated.
-func (c *checks) eachTaint(d *allocator.Device) []*reason {
-	var reasons []*reason
+func eachTaint(c *funnel.Checks, d *allocator.Device) []*funnel.Reason {
+	var reasons []*funnel.Reason
 	for _, taint := range d.Taints {
 		device, single := *d.Device, *d
 		device.Taints = []resourceapi.DeviceTaint{taint}
 		single.Device = &device
-		reasons = append(reasons, c.checkTaints(&single))
+		reasons = append(reasons, c.CheckTaints(&single))
 	}
 	return reasons
 }

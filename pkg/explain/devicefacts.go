@@ -10,23 +10,23 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // deviceFacts describes what a device is and who has it.
 func (x *inquiry) deviceFacts(d *allocator.Device) *api.DeviceExplanation {
-	nodes, _ := x.site.alloc.Nodes()
-	reaching := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return !deviceReaches(d, node) })
+	nodes, _ := x.cluster.Alloc.Nodes()
+	reaching := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return !funnel.DeviceReaches(d, node) })
 	out := &api.DeviceExplanation{
 		Driver: d.ID.Driver, Pool: d.ID.Pool, Name: d.ID.Device,
 		Slice: d.Slice.Name, Generation: d.Slice.Spec.Pool.Generation,
-		Nodes: deviceNodes(d), NodeCount: len(reaching),
+		Nodes: funnel.DeviceNodes(d), NodeCount: len(reaching),
 		Shared:            x.shared(d),
 		BindingConditions: d.BindingConditions, BindingFailureConditions: d.BindingFailureConditions,
 		Counters: x.deviceCounters(d), Capacity: x.deviceCapacity(d),
@@ -35,12 +35,12 @@ func (x *inquiry) deviceFacts(d *allocator.Device) *api.DeviceExplanation {
 		out.Attributes = append(out.Attributes, api.DeviceValue{Name: string(name), Value: selector.Literal(d.Attributes[name])})
 	}
 	for _, taint := range d.Taints {
-		out.Taints = append(out.Taints, api.TaintEvidence{Taint: taint.String(), Since: taint.TimeAdded, Evidence: fieldpath.TaintEvidence(x.site.alloc, d, taint)})
+		out.Taints = append(out.Taints, api.TaintEvidence{Taint: taint.String(), Since: taint.TimeAdded, Evidence: fieldpath.TaintEvidence(x.cluster.Alloc, d, taint)})
 	}
-	if gap := x.snap.Gap(snapshot.ResourceClaims); gap != nil && (out.Shared || !x.site.alloc.InUse(d.ID)) {
+	if gap := x.snap.Gap(snapshot.ResourceClaims); gap != nil && (out.Shared || !x.cluster.Alloc.InUse(d.ID)) {
 		out.HoldersUnknown = gap.Reason
 	}
-	for _, holder := range x.site.alloc.Holders(d.ID) {
+	for _, holder := range x.cluster.Alloc.Holders(d.ID) {
 		out.Holders = append(out.Holders, deviceHolder(holder))
 		out.Health = append(out.Health, x.deviceHealth(holder)...)
 	}
@@ -48,26 +48,12 @@ func (x *inquiry) deviceFacts(d *allocator.Device) *api.DeviceExplanation {
 }
 
 func (x *inquiry) shared(d *allocator.Device) bool {
-	return x.site.alloc.FeatureEnabled("DRAConsumableCapacity") && d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
-}
-
-// deviceNodes says where a device can be used.
-func deviceNodes(d *allocator.Device) string {
-	switch name, all, selector := d.NodeSelection(); {
-	case name != nil && *name != "":
-		return *name
-	case all != nil && *all:
-		return "any node"
-	case selector != nil:
-		return allocationNodes(&resourceapi.AllocationResult{NodeSelector: selector})
-	default:
-		return "no node"
-	}
+	return x.cluster.Alloc.FeatureEnabled("DRAConsumableCapacity") && d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
 }
 
 func (x *inquiry) deviceCapacity(d *allocator.Device) []api.DeviceCapacity {
 	var list []api.DeviceCapacity
-	used := x.site.alloc.Consumed(d.ID)
+	used := x.cluster.Alloc.Consumed(d.ID)
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 		total := d.Capacity[name].Value
 		c := api.DeviceCapacity{Name: string(name), Total: total.String()}
@@ -83,7 +69,7 @@ func (x *inquiry) deviceCapacity(d *allocator.Device) []api.DeviceCapacity {
 
 func (x *inquiry) deviceCounters(d *allocator.Device) []api.DeviceCounter {
 	var list []api.DeviceCounter
-	state := x.site.alloc.PartitionUse(d.Pool)
+	state := x.cluster.Alloc.PartitionUse(d.Pool)
 	for _, consumption := range d.ConsumesCounters {
 		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
 			takes := consumption.Counters[name].Value
@@ -129,7 +115,7 @@ func deviceHolder(holder allocator.Holder) api.DeviceHolder {
 // deviceHealth finds what kubelets say about a device that a claim has.
 func (x *inquiry) deviceHealth(holder allocator.Holder) []api.DeviceHealth {
 	var found []api.DeviceHealth
-	for _, h := range x.site.alloc.HealthOf(holder, usersOf(x.snap, holder.Claim)) {
+	for _, h := range x.cluster.Alloc.HealthOf(holder, usersOf(x.snap, holder.Claim)) {
 		found = append(found, api.DeviceHealth{Pod: h.Pod.Namespace + "/" + h.Pod.Name, Health: string(h.Status), Message: h.Message})
 	}
 	return found

@@ -125,7 +125,7 @@ func gateText(gate string) string {
 
 // withoutRule deletes the DeviceTaintRule that a taint comes from, if it does.
 func (r *remedies) withoutRule(f *fact) (change, bool) {
-	rule := r.site.alloc.TaintRule(f.tainted, f.taint)
+	rule := r.cluster.Alloc.TaintRule(f.tainted, f.taint)
 	if rule == nil {
 		return change{}, false
 	}
@@ -329,7 +329,7 @@ func (r *remedies) makeRoom(node *corev1.Node, misfit *allocator.Misfit) (measur
 	for _, pod := range r.podsOn(node.Name) {
 		uses := *resource.NewQuantity(1, resource.DecimalSI)
 		if misfit.Filter == allocator.FilterResources {
-			uses = r.site.alloc.RequestOf(pod, misfit.Resource)
+			uses = r.cluster.Alloc.RequestOf(pod, misfit.Resource)
 		}
 		if owner := metav1.GetControllerOfNoCopy(pod); uses.Sign() > 0 && (owner == nil || owner.Kind != "DaemonSet") {
 			users = append(users, user{pod, uses})

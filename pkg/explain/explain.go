@@ -20,6 +20,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -91,9 +92,9 @@ func explainSubject(ctx context.Context, alloc *allocator.Allocator, snap *snaps
 
 func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *subject) *inquiry {
 	return &inquiry{
-		snap: snap, subject: subject, site: &site{alloc: alloc},
+		snap: snap, subject: subject, cluster: &funnel.Cluster{Alloc: alloc},
 		selectors:   alloc.Selectors(),
-		catalog:     newCatalog(alloc),
+		catalog:     funnel.NewCatalog(alloc),
 		probed:      map[string]nodeAnswer{},
 		partitioned: map[*allocator.Pool]string{},
 		comparable:  map[*allocator.NodePool]map[string]bool{},
@@ -108,9 +109,9 @@ func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *su
 type inquiry struct {
 	snap      *snapshot.Snapshot
 	subject   *subject
-	site      *site
+	cluster   *funnel.Cluster
 	selectors *selector.Evaluator
-	catalog   *catalog
+	catalog   *funnel.Catalog
 	// claims are those that need devices, in the order of the pod.
 	claims []claimInquiry
 	// probed has the answers for nodes where single requests do not explain
@@ -119,6 +120,10 @@ type inquiry struct {
 	// partitioned and comparable remember what likenesses need of pools.
 	partitioned map[*allocator.Pool]string
 	comparable  map[*allocator.NodePool]map[string]bool
+	// contents describes nodes by all that the allocator can see of them, if
+	// claims look at no more than looks; see [inquiry.twins].
+	contents map[*corev1.Node]string
+	looks    looks
 	// slowNode is a node that was decided by counting because the allocator
 	// takes too long.
 	slowNode string
@@ -138,7 +143,7 @@ type claimInquiry struct {
 	// index is that in subject.claims.
 	index int
 	// funnels has one for each alternative of each request.
-	funnels [][]*funnel
+	funnels [][]*funnel.Funnel
 }
 
 func (x *inquiry) run(ctx context.Context) error {
@@ -264,7 +269,7 @@ func (x *inquiry) bound(pod *corev1.Pod) {
 func (x *inquiry) problems() bool {
 	for i := range x.subject.claims {
 		pc := &x.subject.claims[i]
-		if pc.Problem == nil && lifecycle.FullForPod(x.site.alloc, x.subject.pod, pc.Claim) {
+		if pc.Problem == nil && lifecycle.FullForPod(x.cluster.Alloc, x.subject.pod, pc.Claim) {
 			x.settle(api.Error, api.ClaimNotReady, fmt.Sprintf("claim %s has reached the limit of %d consumers (status.reservedFor)", pc.Claim.Name, resourceapi.ResourceClaimReservedForMaxSize))
 			return true
 		}
@@ -351,7 +356,7 @@ func (x *inquiry) refused() bool {
 		for i := range c.claim.Spec.Devices.Requests {
 			r := &c.claim.Spec.Devices.Requests[i]
 			switch {
-			case len(r.FirstAvailable) > 0 && !x.site.alloc.FeatureEnabled("DRAPrioritizedList"):
+			case len(r.FirstAvailable) > 0 && !x.cluster.Alloc.FeatureEnabled("DRAPrioritizedList"):
 				x.settle(api.Error, api.FeatureDisabled, fmt.Sprintf("request %s has alternatives (firstAvailable), which needs the feature gate DRAPrioritizedList", r.Name))
 				return true
 			case r.Exactly == nil && len(r.FirstAvailable) == 0:
@@ -425,33 +430,33 @@ func labelText(labels map[string]string, key string) string {
 func (x *inquiry) survey() error {
 	nodes := slices.Clone(x.nodes())
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
-	x.site.pools = make(map[string][]*allocator.NodePool, len(nodes))
-	x.site.misfits = map[string][]unsuitableNode{}
+	x.cluster.Pools = make(map[string][]*allocator.NodePool, len(nodes))
+	x.cluster.Misfits = map[string][]funnel.UnsuitableNode{}
 	for _, node := range nodes {
-		pools, err := x.site.alloc.PoolsFor(node)
+		pools, err := x.cluster.Alloc.PoolsFor(node)
 		if err != nil {
 			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the pools of node %s could not be determined: %v", node.Name, err))
 		}
-		x.site.pools[node.Name] = pools
+		x.cluster.Pools[node.Name] = pools
 		if misfits := x.misfits(node); len(misfits) > 0 {
-			x.site.unsuitable = append(x.site.unsuitable, misfits[0])
-			x.site.misfits[node.Name] = misfits
+			x.cluster.Unsuitable = append(x.cluster.Unsuitable, misfits[0])
+			x.cluster.Misfits[node.Name] = misfits
 			continue
 		}
-		x.site.candidates = append(x.site.candidates, node)
+		x.cluster.Candidates = append(x.cluster.Candidates, node)
 	}
 	x.out.NodeCount = len(nodes)
 	return nil
 }
 
 // misfits tells why the pod cannot use a node at all.
-func (x *inquiry) misfits(node *corev1.Node) []unsuitableNode {
-	var all []unsuitableNode
+func (x *inquiry) misfits(node *corev1.Node) []funnel.UnsuitableNode {
+	var all []funnel.UnsuitableNode
 	add := func(code api.Code, misfit allocator.Misfit, claim *resourceapi.ResourceClaim) {
-		all = append(all, unsuitableNode{node: node, misfit: misfit, code: code, claim: claim})
+		all = append(all, funnel.UnsuitableNode{Node: node, Misfit: misfit, Code: code, Claim: claim})
 	}
 	if x.subject.pod != nil {
-		for _, misfit := range x.site.alloc.NodeFit(x.subject.pod, node) {
+		for _, misfit := range x.cluster.Alloc.NodeFit(x.subject.pod, node) {
 			add(api.NodeUnsuitable, misfit, nil)
 		}
 	}
@@ -460,16 +465,16 @@ func (x *inquiry) misfits(node *corev1.Node) []unsuitableNode {
 		if pc.Claim == nil || pc.Claim.Status.Allocation == nil {
 			continue
 		}
-		if ok, why := x.site.alloc.AvailableOn(pc.Claim, node); !ok {
+		if ok, why := x.cluster.Alloc.AvailableOn(pc.Claim, node); !ok {
 			add(api.NodeNotReachable, allocator.Misfit{
 				Reason: x.elsewhere(pc.Claim, node, why),
 				Path:   "status.allocation.nodeSelector",
-				Wanted: allocationNodes(pc.Claim.Status.Allocation),
+				Wanted: funnel.AllocationNodes(pc.Claim.Status.Allocation),
 			}, pc.Claim)
 		}
 	}
-	if x.subject.pod != nil && x.site.alloc.HasExtendedResources(x.subject.pod) {
-		if _, err := x.site.alloc.ExtendedResourceClaim(x.subject.pod, node); err != nil {
+	if x.subject.pod != nil && x.cluster.Alloc.HasExtendedResources(x.subject.pod) {
+		if _, err := x.cluster.Alloc.ExtendedResourceClaim(x.subject.pod, node); err != nil {
 			add(api.NodeUnsuitable, allocator.Misfit{Reason: err.Error(), Path: "status.allocatable"}, nil)
 		}
 	}
@@ -483,7 +488,7 @@ func (x *inquiry) claimsFor(node *corev1.Node) ([]*resourceapi.ResourceClaim, er
 		claim := c.claim
 		if x.subject.claims[c.index].ExtendedResources {
 			var err error
-			claim, err = x.site.alloc.ExtendedResourceClaim(x.subject.pod, node)
+			claim, err = x.cluster.Alloc.ExtendedResourceClaim(x.subject.pod, node)
 			if err != nil {
 				return nil, fmt.Errorf("claim for extended resources: %w", err)
 			}
@@ -498,25 +503,25 @@ func (x *inquiry) claimsFor(node *corev1.Node) ([]*resourceapi.ResourceClaim, er
 
 // account makes the funnels of a claim.
 func (x *inquiry) account(ctx context.Context, c *claimInquiry) error {
-	pools := len(x.site.alloc.Pools())
+	pools := len(x.cluster.Alloc.Pools())
 	if x.subject.only != nil {
-		pools = len(x.site.pools[x.subject.only.Name])
+		pools = len(x.cluster.Pools[x.subject.only.Name])
 	}
 	explained := &x.out.Claims[c.index]
 	for _, alternatives := range claimspec.Requests(c.claim) {
-		var funnels []*funnel
+		var funnels []*funnel.Funnel
 		for _, r := range alternatives {
-			f, err := newFunnel(ctx, x.site, x.subject.only, &checks{
-				alloc: x.site.alloc, snap: x.snap, selectors: x.selectors, channel: x.site.alloc.Features().Channel,
-				extendedResource: x.extendedResource(c, r),
-				request:          r, class: x.snap.Class(r.Class), catalog: x.catalog,
-				static: map[*resourceapi.Device]*reason{},
+			f, err := funnel.New(ctx, x.cluster, x.subject.only, &funnel.Checks{
+				Alloc: x.cluster.Alloc, Snap: x.snap, Selectors: x.selectors, Channel: x.cluster.Alloc.Features().Channel,
+				ExtendedResource: x.extendedResource(c, r),
+				Request:          r, Class: x.snap.Class(r.Class), Catalog: x.catalog,
+				Static: map[*resourceapi.Device]*funnel.Reason{},
 			})
 			if err != nil {
 				return err
 			}
 			funnels = append(funnels, f)
-			request := f.explanation(pools)
+			request := f.Explanation(pools)
 			if place, ok := x.extendedPlace(c.claim, r.Base); ok {
 				request.Container = place.container.Name
 			}

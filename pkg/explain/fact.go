@@ -264,7 +264,7 @@ func (s *scene) requestFacts(at requestPlace) {
 // capacities are the names of the capacities that devices of the node have, sorted.
 func (s *scene) capacities() []string {
 	names := map[string]bool{}
-	for _, pool := range s.x.site.pools[s.node.Name] {
+	for _, pool := range s.x.cluster.Pools[s.node.Name] {
 		for i := range pool.Devices {
 			for name := range pool.Devices[i].Capacity {
 				names[string(name)] = true
@@ -347,7 +347,7 @@ func (x *inquiry) titleOfRequest(r *claimspec.Request) string {
 func (s *scene) wayFacts() {
 	s.restrictionFacts()
 	s.poolFacts()
-	if s.x.site.alloc.FeatureEnabled("DRADeviceTaints") {
+	if s.x.cluster.Alloc.FeatureEnabled("DRADeviceTaints") {
 		s.taintFacts()
 	}
 	s.holderFacts()
@@ -358,13 +358,13 @@ func (s *scene) wayFacts() {
 // restrictionFacts lists why the node does not take the pod.
 func (s *scene) restrictionFacts() {
 	for _, u := range s.x.misfits(s.node) {
-		misfit := u.misfit
+		misfit := u.Misfit
 		text := misfit.Reason
 		if strings.HasPrefix(misfit.Path, "status.allocatable") {
 			text += fmt.Sprintf(": %s required, %s", misfit.Wanted, misfit.Found)
 		}
 		s.facts = append(s.facts, fact{
-			kind: factRestriction, text: text, misfit: &misfit, holder: u.claim, evidence: u.evidence(),
+			kind: factRestriction, text: text, misfit: &misfit, holder: u.Claim, evidence: u.Evidence(),
 		})
 	}
 }
@@ -374,7 +374,7 @@ func (s *scene) restrictionFacts() {
 func (s *scene) poolFacts() {
 	var gates []string
 	gate := func(name, holder, path, what string) {
-		if name == "" || slices.Contains(gates, name) || s.x.site.alloc.FeatureEnabled(name) {
+		if name == "" || slices.Contains(gates, name) || s.x.cluster.Alloc.FeatureEnabled(name) {
 			return
 		}
 		gates = append(gates, name)
@@ -383,7 +383,7 @@ func (s *scene) poolFacts() {
 			evidence: api.Evidence{Object: holder, Path: path, Required: name + "=true"},
 		})
 	}
-	pools := s.x.site.pools[s.node.Name]
+	pools := s.x.cluster.Pools[s.node.Name]
 	for i := range pools {
 		for j := range pools[i].Ignored {
 			ignored := &pools[i].Ignored[j]
@@ -424,7 +424,7 @@ func (s *scene) taintFacts() {
 		devices []string
 	}
 	found := map[seen]occurrence{}
-	pools := s.x.site.pools[s.node.Name]
+	pools := s.x.cluster.Pools[s.node.Name]
 	for i := range pools {
 		for j := range pools[i].Devices {
 			d := &pools[i].Devices[j]
@@ -447,7 +447,7 @@ func (s *scene) taintFacts() {
 		s.facts = append(s.facts, fact{
 			kind: factTaint, taint: taint, tainted: device,
 			text:     fmt.Sprintf("taint %s on %s is not tolerated", taint, english.Sample(found[key].devices, 4)),
-			evidence: fieldpath.TaintEvidence(s.x.site.alloc, device, taint),
+			evidence: fieldpath.TaintEvidence(s.x.cluster.Alloc, device, taint),
 		})
 	}
 }
@@ -483,7 +483,7 @@ func (s *scene) counterFacts() {
 	}
 	users, grouped := map[set][]string{}, map[set]bool{}
 	var sets []set
-	pools := s.x.site.pools[s.node.Name]
+	pools := s.x.cluster.Pools[s.node.Name]
 	for i := range pools {
 		for j := range pools[i].Devices {
 			d := &pools[i].Devices[j]
@@ -504,7 +504,7 @@ func (s *scene) counterFacts() {
 		of := fmt.Sprintf("%s share counter set %s of pool %s", english.JoinAnd(shortList(users[key])), key.name, key.pool.Name)
 		evidence := api.Evidence{Object: fieldpath.Pool(key.pool), Path: fmt.Sprintf("spec.sharedCounters[name=%s]", key.name)}
 		s.facts = append(s.facts, fact{kind: factCounters, text: of, pool: key.pool, counterSet: key.name, evidence: evidence})
-		if grouped[key] && s.x.site.alloc.FeatureEnabled("DRADeviceCompatibilityGroups") {
+		if grouped[key] && s.x.cluster.Alloc.FeatureEnabled("DRADeviceCompatibilityGroups") {
 			s.facts = append(s.facts, fact{
 				kind: factGroups, pool: key.pool, counterSet: key.name, evidence: evidence,
 				text: fmt.Sprintf("devices on counter set %s of pool %s must have a compatibility group in common", key.name, key.pool.Name),

@@ -72,12 +72,12 @@ func TestFound(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			x := surveyed(t, cluster(t, test.cluster...))
-			node := x.site.candidates[0]
+			node := x.cluster.Candidates[0]
 			claims, err := x.claimsFor(node)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if verdict := x.site.alloc.Check(t.Context(), node, claims); verdict.Outcome != test.outcome {
+			if verdict := x.cluster.Alloc.Check(t.Context(), node, claims); verdict.Outcome != test.outcome {
 				t.Errorf("the allocator says %s (%v), want %s", verdict.Outcome, verdict.Err, test.outcome)
 			}
 			if answer := x.fast(t.Context(), node); answer != test.answer {

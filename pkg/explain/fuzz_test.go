@@ -13,6 +13,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -93,7 +94,7 @@ func FuzzQuantity(f *testing.F) {
 func holdAgainstAllocator(t *testing.T, snap *snapshot.Snapshot, claims int) {
 	t.Helper()
 	x := surveyed(t, snap)
-	alloc, eligible := x.site.alloc, 0
+	alloc, eligible := x.cluster.Alloc, 0
 	for i := range x.claims {
 		eligible += x.out.Claims[i].Requests[0].Eligible
 	}
@@ -117,7 +118,7 @@ func holdAgainstAllocator(t *testing.T, snap *snapshot.Snapshot, claims int) {
 	if c := list[0].Spec.Devices.Requests[0].Exactly.Capacity; c != nil {
 		request = ptr.To(c.Requests["memory"])
 	}
-	takes, err := consumedBy(request, capacity, alloc.FeatureEnabled("DRAFractionalCapacityRange"))
+	takes, err := funnel.ConsumedBy(request, capacity, alloc.FeatureEnabled("DRAFractionalCapacityRange"))
 	if err != nil {
 		t.Fatal(err)
 	}

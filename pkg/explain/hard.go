@@ -47,7 +47,7 @@ const (
 func (x *inquiry) check(ctx context.Context, like []int) (verdicts []allocator.Verdict, hard []int) {
 	var first []int
 	var nodes []*corev1.Node
-	for i, node := range x.site.candidates {
+	for i, node := range x.cluster.Candidates {
 		if like[i] == i {
 			first, nodes = append(first, i), append(nodes, node)
 		}
@@ -78,7 +78,7 @@ func (x *inquiry) checkUnless(ctx context.Context, nodes []*corev1.Node, isHard 
 		}
 		easy, asked = append(easy, i), append(asked, node)
 	}
-	for at, verdict := range x.site.alloc.CheckAll(ctx, asked, x.claimsFor) {
+	for at, verdict := range x.cluster.Alloc.CheckAll(ctx, asked, x.claimsFor) {
 		verdicts[easy[at]] = verdict
 	}
 	return verdicts, hard
@@ -120,14 +120,14 @@ func (x *inquiry) isHard(ctx context.Context, node *corev1.Node) bool {
 // even have as many devices as make it worth the while.
 func (x *inquiry) isHardAlone(ctx context.Context, node *corev1.Node) bool {
 	devices := 0
-	for _, pool := range x.site.pools[node.Name] {
+	for _, pool := range x.cluster.Pools[node.Name] {
 		devices += len(pool.Devices)
 	}
 	claims, err := x.claimsFor(node)
 	if err != nil || mostCombinations(claims, devices) < longSearch {
 		return false
 	}
-	one, err := x.alone(ctx, x.site.alloc, x.snap, node, claims)
+	one, err := x.alone(ctx, x.cluster.Alloc, x.snap, node, claims)
 	return err == nil && one.isHard(ctx, node)
 }
 
@@ -145,13 +145,13 @@ func (x *inquiry) search(ctx context.Context, hard []int) *search {
 	s.verdicts = make([]allocator.Verdict, len(s.nodes))
 	ctx, s.cancel = context.WithTimeout(ctx, patience)
 	for at, i := range s.nodes {
-		node := x.site.candidates[i]
+		node := x.cluster.Candidates[i]
 		claims, err := x.claimsFor(node)
 		if err != nil {
 			s.verdicts[at] = allocator.Verdict{Outcome: allocator.NodeError, Err: err}
 			continue
 		}
-		s.workers.Go(func() { s.verdicts[at] = x.site.alloc.Check(ctx, node, claims) })
+		s.workers.Go(func() { s.verdicts[at] = x.cluster.Alloc.Check(ctx, node, claims) })
 	}
 	return s
 }
@@ -188,10 +188,10 @@ func (x *inquiry) await(ctx context.Context, s *search, like []int, verdicts []a
 		return changed, ctx.Err()
 	}
 	if !anyFits(verdicts) {
-		x.slowNode = x.site.candidates[slow].Name
+		x.slowNode = x.cluster.Candidates[slow].Name
 		return changed, nil
 	}
-	claims, err := x.claimsFor(x.site.candidates[slow])
+	claims, err := x.claimsFor(x.cluster.Candidates[slow])
 	if err != nil {
 		return false, err
 	}
@@ -199,7 +199,7 @@ func (x *inquiry) await(ctx context.Context, s *search, like []int, verdicts []a
 	if err != nil {
 		return false, fmt.Errorf("set up the allocator: %w", err)
 	}
-	if verdict := patient.Check(ctx, x.site.candidates[slow], claims); verdict.Outcome == allocator.TimedOut {
+	if verdict := patient.Check(ctx, x.cluster.Candidates[slow], claims); verdict.Outcome == allocator.TimedOut {
 		verdicts[slow], changed = verdict, true
 	}
 	return changed, ctx.Err()
@@ -211,9 +211,9 @@ func (x *inquiry) mayFail(ctx context.Context, node *corev1.Node) bool {
 	for _, claim := range x.claims {
 		for _, alternatives := range claim.funnels {
 			for _, f := range alternatives {
-				for _, pool := range x.site.pools[node.Name] {
+				for _, pool := range x.cluster.Pools[node.Name] {
 					for i := range pool.Devices {
-						if r := f.checks.device(ctx, &pool.Devices[i], node); r != nil && r.code == api.SelectorError {
+						if r := f.Checks.Device(ctx, &pool.Devices[i], node); r != nil && r.Code == api.SelectorError {
 							return true
 						}
 					}
@@ -232,10 +232,10 @@ func (x *inquiry) combinations(node string) float64 {
 		for _, alternatives := range claim.funnels {
 			most := 0.0
 			for _, f := range alternatives {
-				if f.request.All() {
+				if f.Request.All() {
 					continue
 				}
-				most = max(most, combinationsOf(f.eligible[node], f.request.Count))
+				most = max(most, combinationsOf(f.Eligible[node], f.Request.Count))
 			}
 			bits += most
 		}

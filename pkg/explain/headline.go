@@ -17,6 +17,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -55,7 +56,7 @@ func (x *inquiry) headline(ctx context.Context, list []*prospect) string {
 	}
 	text := fmt.Sprintf("%s. %s %s", x.asks(), subject, answer.message) + released + x.detail(answer.code)
 	var misfits []string
-	for _, u := range x.site.misfits[p.node().Name] {
+	for _, u := range x.cluster.Misfits[p.node().Name] {
 		misfits = append(misfits, x.misfitText(u)+x.largest(u))
 	}
 	if len(misfits) == 0 {
@@ -69,17 +70,17 @@ func (x *inquiry) headline(ctx context.Context, list []*prospect) string {
 }
 
 // largest says that no node is as large as the pod needs, if so.
-func (x *inquiry) largest(u unsuitableNode) string {
-	if u.misfit.Filter != allocator.FilterResources || u.misfit.Required.Cmp(u.misfit.Allocatable) <= 0 {
+func (x *inquiry) largest(u funnel.UnsuitableNode) string {
+	if u.Misfit.Filter != allocator.FilterResources || u.Misfit.Required.Cmp(u.Misfit.Allocatable) <= 0 {
 		return ""
 	}
-	most := u.misfit.Allocatable
+	most := u.Misfit.Allocatable
 	for _, node := range x.snap.Nodes {
-		if q := node.Status.Allocatable[u.misfit.Resource]; q.Cmp(most) > 0 {
+		if q := node.Status.Allocatable[u.Misfit.Resource]; q.Cmp(most) > 0 {
 			most = q
 		}
 	}
-	if u.misfit.Required.Cmp(most) <= 0 {
+	if u.Misfit.Required.Cmp(most) <= 0 {
 		return ""
 	}
 	return fmt.Sprintf(" (no node is that large; the largest has %s)", selector.SizeText(most))
@@ -94,7 +95,7 @@ func (x *inquiry) asks() string {
 			if len(alternatives) == 0 {
 				continue
 			}
-			parts = append(parts, x.requestTitle(i, alternatives[0].request.Base)+" needs "+neededText(alternatives))
+			parts = append(parts, x.requestTitle(i, alternatives[0].Request.Base)+" needs "+neededText(alternatives))
 		}
 		if len(parts) == 0 {
 			continue
@@ -114,12 +115,12 @@ func (x *inquiry) asks() string {
 }
 
 // neededText says how many devices a request needs, alternative by alternative.
-func neededText(alternatives []*funnel) string {
+func neededText(alternatives []*funnel.Funnel) string {
 	var texts []string
 	for _, f := range alternatives {
 		text := "all devices that match"
-		if !f.request.All() {
-			text = english.Count(int(min(f.request.Count, 1<<30)), "device")
+		if !f.Request.All() {
+			text = english.Count(int(min(f.Request.Count, 1<<30)), "device")
 		}
 		if !slices.Contains(texts, text) {
 			texts = append(texts, text)
@@ -143,7 +144,7 @@ func (x *inquiry) devicesOf(ctx context.Context, p *prospect) (answer nodeAnswer
 		f := &s.facts[i]
 		return f.kind != factRestriction && (whole || !f.environmental() || slices.Contains(p.conflict, i))
 	})
-	alloc, err := x.site.alloc.Amended(ctx, h.snap)
+	alloc, err := x.cluster.Alloc.Amended(ctx, h.snap)
 	if err != nil {
 		return nodeAnswer{}, false
 	}
@@ -160,7 +161,7 @@ func (x *inquiry) devicesOf(ctx context.Context, p *prospect) (answer nodeAnswer
 // availableText says how many devices a node has for each request.
 func (x *inquiry) availableText(node *corev1.Node) string {
 	if len(x.claims) == 1 && len(x.claims[0].funnels) == 1 && len(x.claims[0].funnels[0]) == 1 {
-		return fmt.Sprintf("%d available", x.claims[0].funnels[0][0].eligible[node.Name])
+		return fmt.Sprintf("%d available", x.claims[0].funnels[0][0].Eligible[node.Name])
 	}
 	return "the devices for all requests"
 }
@@ -168,7 +169,7 @@ func (x *inquiry) availableText(node *corev1.Node) string {
 // strandedHeadline is for a pod whose claims have their devices.
 func (x *inquiry) strandedHeadline(p *prospect) string {
 	var texts []string
-	for _, u := range x.site.misfits[p.node().Name] {
+	for _, u := range x.cluster.Misfits[p.node().Name] {
 		texts = append(texts, x.misfitText(u))
 	}
 	if len(texts) == 0 {
@@ -185,17 +186,17 @@ func (x *inquiry) noDevices() string {
 	}
 	for i := range x.claims {
 		for j, alternatives := range x.claims[i].funnels {
-			if len(alternatives) == 0 || slices.ContainsFunc(alternatives, (*funnel).classHasDevices) ||
+			if len(alternatives) == 0 || slices.ContainsFunc(alternatives, (*funnel.Funnel).ClassHasDevices) ||
 				x.subject.claims[x.claims[i].index].ExtendedResources {
 				continue
 			}
 			var classes []string
 			for _, f := range alternatives {
-				if !slices.Contains(classes, f.request.Class) {
-					classes = append(classes, f.request.Class)
+				if !slices.Contains(classes, f.Request.Class) {
+					classes = append(classes, f.Request.Class)
 				}
 			}
-			text := fmt.Sprintf("no node has devices of class %s, which request %s needs", english.JoinOr(classes), alternatives[0].request.Base)
+			text := fmt.Sprintf("no node has devices of class %s, which request %s needs", english.JoinOr(classes), alternatives[0].Request.Base)
 			if len(x.snap.Slices) == 0 {
 				return text + ": there are no ResourceSlices, so no driver has published any device"
 			}
@@ -217,8 +218,8 @@ func (x *inquiry) noAttribute() string {
 	for i := range x.claims {
 		for _, alternatives := range x.claims[i].funnels {
 			for _, c := range claimspec.Constraints(x.claims[i].claim) {
-				missing := func(f *funnel) bool { return c.AppliesTo(f.request) && f.checks.missingEverywhere(c.Attribute) }
-				if len(alternatives) == 0 || slices.ContainsFunc(alternatives, func(f *funnel) bool { return !missing(f) }) {
+				missing := func(f *funnel.Funnel) bool { return c.AppliesTo(f.Request) && f.Checks.MissingEverywhere(c.Attribute) }
+				if len(alternatives) == 0 || slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool { return !missing(f) }) {
 					continue
 				}
 				what := "must be the same for all devices"
@@ -227,7 +228,7 @@ func (x *inquiry) noAttribute() string {
 				}
 				f := alternatives[0]
 				return fmt.Sprintf("no device has the attribute %s, which %s of %s%s",
-					c.Attribute, what, x.requestTitle(i, f.request.Base), f.checks.meantAttribute(c.Attribute))
+					c.Attribute, what, x.requestTitle(i, f.Request.Base), f.Checks.NearAttribute(c.Attribute))
 			}
 		}
 	}
@@ -238,7 +239,7 @@ func (x *inquiry) noAttribute() string {
 func (x *inquiry) classHint(claim, request int) string {
 	for _, f := range x.claims[claim].funnels[request] {
 		for _, r := range x.out.Claims[x.claims[claim].index].Requests {
-			if r.Name != f.request.Name {
+			if r.Name != f.Request.Name {
 				continue
 			}
 			for _, rejection := range r.Rejected {
@@ -275,12 +276,12 @@ func (x *inquiry) apart(ctx context.Context, list []*prospect) string {
 			if len(alternatives) == 0 {
 				continue
 			}
-			s := served{name: alternatives[0].request.Base}
+			s := served{name: alternatives[0].Request.Base}
 			if len(x.claims) > 1 && x.claims[i].claim.Name != "" {
 				s.name = x.claims[i].claim.Name + "." + s.name
 			}
 			for _, p := range list {
-				if slices.ContainsFunc(alternatives, func(f *funnel) bool { return !x.estimateRequest(ctx, f, p.node()).short }) {
+				if slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool { return !x.estimateRequest(ctx, f, p.node()).short }) {
 					common[p]++
 					for _, node := range p.nodes {
 						s.nodes = append(s.nodes, node.Name)
@@ -316,12 +317,12 @@ func (x *inquiry) apart(ctx context.Context, list []*prospect) string {
 // nominated says that the scheduler has preempted pods for this one, if so.
 func (x *inquiry) nominated(ctx context.Context) string {
 	pod := x.subject.pod
-	if pod == nil || pod.Status.NominatedNodeName == "" || x.site.pools == nil {
+	if pod == nil || pod.Status.NominatedNodeName == "" || x.cluster.Pools == nil {
 		return ""
 	}
 	name := pod.Status.NominatedNodeName
-	for _, u := range x.site.misfits[name] {
-		if u.misfit.Filter != allocator.FilterResources && u.misfit.Filter != allocator.FilterPods && u.misfit.Filter != allocator.FilterPorts {
+	for _, u := range x.cluster.Misfits[name] {
+		if u.Misfit.Filter != allocator.FilterResources && u.Misfit.Filter != allocator.FilterPods && u.Misfit.Filter != allocator.FilterPorts {
 			return ""
 		}
 	}
@@ -333,7 +334,7 @@ func (x *inquiry) nominated(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	if fits, err := x.fitsOn(ctx, x.site.alloc, x.snap, node, claims); err != nil || !fits {
+	if fits, err := x.fitsOn(ctx, x.cluster.Alloc, x.snap, node, claims); err != nil || !fits {
 		return ""
 	}
 	return fmt.Sprintf("node %s is nominated for the pod: the scheduler is preempting pods of lower priority there, and devices for the claims are available. Nothing has to change", name)

@@ -21,6 +21,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -172,12 +173,12 @@ func (x *inquiry) taintRuleHints() {
 			continue
 		}
 		name := whatif.Object("DeviceTaintRule", "", rule.Name)
-		if !x.rejects(func(r *reason) bool { return r.code == api.DeviceTainted && r.fact.Object == name }) {
+		if !x.rejects(func(r *funnel.Reason) bool { return r.Code == api.DeviceTainted && r.Fact.Object == name }) {
 			continue
 		}
 		x.hint(
 			fmt.Sprintf("DeviceTaintRule %s has an empty deviceSelector: it taints all %s of the cluster with %s",
-				rule.Name, english.Count(len(x.site.alloc.Devices()), "device"), ruleTaint(rule)),
+				rule.Name, english.Count(len(x.cluster.Alloc.Devices()), "device"), ruleTaint(rule)),
 			api.Evidence{Object: name, Path: "spec.deviceSelector", Found: "{}", Required: "a driver, a pool or a device"},
 		)
 	}
@@ -188,21 +189,21 @@ func ruleTaint(rule *resourceapi.DeviceTaintRule) string {
 }
 
 // rejects reports whether a device is rejected for a reason of some kind.
-func (x *inquiry) rejects(kind func(*reason) bool) bool {
+func (x *inquiry) rejects(kind func(*funnel.Reason) bool) bool {
 	found := false
-	x.eachRejected(func(_ *allocator.Device, r *reason) { found = found || kind(r) })
+	x.eachRejected(func(_ *allocator.Device, r *funnel.Reason) { found = found || kind(r) })
 	return found
 }
 
 // eachRejected visits the devices that a request rejects, those of other
 // classes excepted.
-func (x *inquiry) eachRejected(visit func(d *allocator.Device, r *reason)) {
+func (x *inquiry) eachRejected(visit func(d *allocator.Device, r *funnel.Reason)) {
 	for i := range x.claims {
 		for _, alternatives := range x.claims[i].funnels {
 			for _, f := range alternatives {
-				for j := range f.devices {
-					if r := f.reasons[f.devices[j].Device]; r != nil && r.code != api.ClassSelectorFalse {
-						visit(&f.devices[j], r)
+				for j := range f.Devices {
+					if r := f.Reasons[f.Devices[j].Device]; r != nil && r.Code != api.ClassSelectorFalse {
+						visit(&f.Devices[j], r)
 					}
 				}
 			}
@@ -221,12 +222,12 @@ func (x *inquiry) attributeHints() {
 	for i := range x.claims {
 		for _, alternatives := range x.claims[i].funnels {
 			for _, f := range alternatives {
-				for j := range f.devices {
-					d := &f.devices[j]
-					if r := f.reasons[d.Device]; r == nil || r.code != api.AttributeMissing {
+				for j := range f.Devices {
+					d := &f.Devices[j]
+					if r := f.Reasons[d.Device]; r == nil || r.Code != api.AttributeMissing {
 						continue
 					}
-					for _, c := range f.request.Constraints {
+					for _, c := range f.Request.Constraints {
 						if !seen[c.Attribute] {
 							seen[c.Attribute] = x.attributeHint(d, c.Attribute)
 						}
@@ -278,7 +279,7 @@ func (x *inquiry) preemptionHint() {
 	var lowest *corev1.Pod
 	var held allocator.Holder
 	consider := func(id allocator.DeviceID) {
-		for _, holder := range x.site.alloc.Holders(id) {
+		for _, holder := range x.cluster.Alloc.Holders(id) {
 			if ptr.Deref(holder.Result.AdminAccess, false) {
 				continue
 			}
@@ -294,13 +295,13 @@ func (x *inquiry) preemptionHint() {
 		}
 	}
 	pools := map[*allocator.Pool]bool{}
-	x.eachRejected(func(d *allocator.Device, r *reason) {
+	x.eachRejected(func(d *allocator.Device, r *funnel.Reason) {
 		switch {
-		case r.rank == rankInUse, r.rank == rankCapacityLeft:
+		case r.Rank == funnel.RankInUse, r.Rank == funnel.RankCapacityLeft:
 			consider(d.ID)
-		case r.rank == rankCounters && !pools[d.Pool]:
+		case r.Rank == funnel.RankCounters && !pools[d.Pool]:
 			pools[d.Pool] = true
-			for _, use := range x.site.alloc.CountersOf(d.Pool) {
+			for _, use := range x.cluster.Alloc.CountersOf(d.Pool) {
 				for _, id := range use.By {
 					consider(id)
 				}

@@ -103,7 +103,7 @@ func (x *inquiry) classDrivers(ctx context.Context, name string) []string {
 	if len(found) > 0 {
 		return sortedKeys(found)
 	}
-	devices := x.site.alloc.Devices()
+	devices := x.cluster.Alloc.Devices()
 	for i := range devices {
 		d := &devices[i]
 		if !found[d.ID.Driver] && x.selected(ctx, class, d) {

@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -30,7 +31,7 @@ const (
 // driverHints tells what is the matter with the drivers of the devices that
 // are wanted, if the devices are missing where the pod could go.
 func (x *inquiry) driverHints() {
-	if x.out.Verdict != api.DoesNotFit || len(x.out.Nodes) == 0 || x.snap.Gap(snapshot.ResourceSlices) != nil || len(x.site.candidates) == 0 {
+	if x.out.Verdict != api.DoesNotFit || len(x.out.Nodes) == 0 || x.snap.Gap(snapshot.ResourceSlices) != nil || len(x.cluster.Candidates) == 0 {
 		return
 	}
 	drivers := x.wantedDrivers()
@@ -69,8 +70,8 @@ func (x *inquiry) publication(driver string) publication {
 		}
 	}
 	reached := func(pool *allocator.NodePool) bool { return pool.Pool.Driver == driver }
-	for _, node := range x.site.candidates {
-		if own[node.Name] || slices.ContainsFunc(x.site.pools[node.Name], reached) {
+	for _, node := range x.cluster.Candidates {
+		if own[node.Name] || slices.ContainsFunc(x.cluster.Pools[node.Name], reached) {
 			p.published = append(p.published, node)
 		} else {
 			p.missing = append(p.missing, node)
@@ -91,9 +92,9 @@ func (x *inquiry) wantedDrivers() []string {
 					named = published
 				}
 				if len(named) == 0 {
-					for j := range f.devices {
-						if !f.otherClass(f.devices[j].Device) {
-							found[f.devices[j].ID.Driver] = true
+					for j := range f.Devices {
+						if !f.OtherClass(f.Devices[j].Device) {
+							found[f.Devices[j].ID.Driver] = true
 						}
 					}
 				}
@@ -117,10 +118,10 @@ func sortedKeys(set map[string]bool) []string {
 
 // namedDrivers lists the drivers that the selectors of a request, or else those
 // of its class, compare device.driver with.
-func (x *inquiry) namedDrivers(f *funnel) []string {
-	lists := [][]resourceapi.DeviceSelector{f.request.Selectors}
-	if f.checks.class != nil {
-		lists = append(lists, f.checks.class.Spec.Selectors)
+func (x *inquiry) namedDrivers(f *funnel.Funnel) []string {
+	lists := [][]resourceapi.DeviceSelector{f.Request.Selectors}
+	if f.Checks.Class != nil {
+		lists = append(lists, f.Checks.Class.Spec.Selectors)
 	}
 	for _, list := range lists {
 		var drivers []string
@@ -143,7 +144,7 @@ func (x *inquiry) publicationHint(p *publication) {
 	tell := func(text string, fact api.Evidence) {
 		if first := x.out.Nodes[0]; first.Code == api.NodeNotReachable || first.Code == api.ClassSelectorFalse {
 			// It says more than that no device matches the name.
-			x.out.Summary = strings.Replace(x.out.Summary, "; "+noneOf(p.driver, x.catalog.words().Drivers()), "", 1) + "; " + text
+			x.out.Summary = strings.Replace(x.out.Summary, "; "+funnel.NoDevicesOf(p.driver, x.catalog.Words().Drivers()), "", 1) + "; " + text
 		} else {
 			x.hint(text, fact)
 		}
@@ -184,14 +185,14 @@ func nodeNames(nodes []*corev1.Node) string {
 // placementHint tells why a DaemonSet has no pods on the nodes that lack
 // devices: the controller looks at labels and taints, and at nothing else.
 func (x *inquiry) placementHint(p *publication, set lifecycle.DaemonSet) {
-	if _, known := x.site.alloc.Nodes(); !known {
+	if _, known := x.cluster.Alloc.Nodes(); !known {
 		return
 	}
 	reasons, example := naming.Tally{}, map[string]api.Evidence{}
 	count := 0
 	pod := &corev1.Pod{Spec: templateSpec(set.Workload)}
 	for _, node := range p.missing {
-		for _, misfit := range x.site.alloc.NodeFit(pod, node) {
+		for _, misfit := range x.cluster.Alloc.NodeFit(pod, node) {
 			if slices.Contains([]allocator.Filter{allocator.FilterPorts, allocator.FilterPods, allocator.FilterResources}, misfit.Filter) {
 				continue
 			}

@@ -32,7 +32,7 @@ func (x *inquiry) movedHint() {
 		driver, where := "", ""
 		for j := range results {
 			result := &results[j]
-			if x.site.alloc.Device(lifecycle.DeviceID(result)) != nil || !allocator.DeviceReady(claim, result) {
+			if x.cluster.Alloc.Device(lifecycle.DeviceID(result)) != nil || !allocator.DeviceReady(claim, result) {
 				continue
 			}
 			if moved = append(moved, lifecycle.DeviceName(result)); len(moved) > 1 {

@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -36,8 +37,8 @@ func (x *inquiry) poolHints() {
 		return
 	}
 	seen := map[*allocator.Pool]bool{}
-	x.eachRejected(func(d *allocator.Device, r *reason) {
-		if r.code == api.PoolIncomplete && d.Pool.Incomplete && !seen[d.Pool] && len(seen) < maxHintedPools {
+	x.eachRejected(func(d *allocator.Device, r *funnel.Reason) {
+		if r.Code == api.PoolIncomplete && d.Pool.Incomplete && !seen[d.Pool] && len(seen) < maxHintedPools {
 			seen[d.Pool] = true
 			x.incompleteHint(d.Pool)
 		}
@@ -131,7 +132,7 @@ func (x *inquiry) counterHint() {
 	for i := range x.claims {
 		for _, alternatives := range x.claims[i].funnels {
 			for _, f := range alternatives {
-				if f.request.All() && !f.request.AdminAccess && x.allOverdraw(f) {
+				if f.Request.All() && !f.Request.AdminAccess && x.allOverdraw(f) {
 					return
 				}
 			}
@@ -141,26 +142,26 @@ func (x *inquiry) counterHint() {
 
 // allOverdraw gives a hint if every node that has devices for a request would
 // have to give more of them than their counters allow.
-func (x *inquiry) allOverdraw(f *funnel) bool {
+func (x *inquiry) allOverdraw(f *funnel.Funnel) bool {
 	var first *overdraft
 	on, likewise := "", 0
 	known := map[*allocator.NodePool]*overdraft{}
 	left := map[*allocator.Pool][]allocator.CounterUse{}
-	for _, node := range x.site.candidates {
+	for _, node := range x.cluster.Candidates {
 		var worst *overdraft
-		for _, pool := range x.site.pools[node.Name] {
+		for _, pool := range x.cluster.Pools[node.Name] {
 			if _, done := known[pool]; !done {
 				if _, done := left[pool.Pool]; !done {
-					left[pool.Pool] = x.site.alloc.CountersOf(pool.Pool)
+					left[pool.Pool] = x.cluster.Alloc.CountersOf(pool.Pool)
 				}
-				known[pool] = f.overdraft(pool, left[pool.Pool])
+				known[pool] = findOverdraft(f, pool, left[pool.Pool])
 			}
 			if worst == nil {
 				worst = known[pool]
 			}
 		}
 		switch {
-		case worst == nil && f.eligible[node.Name] > 0:
+		case worst == nil && f.Eligible[node.Name] > 0:
 			return false
 		case worst == nil:
 		case first == nil:
@@ -173,7 +174,7 @@ func (x *inquiry) allOverdraw(f *funnel) bool {
 		return false
 	}
 	where := ""
-	if len(x.site.candidates) > 1 {
+	if len(x.cluster.Candidates) > 1 {
 		where = " for " + on
 	}
 	text := fmt.Sprintf("all %s of pool %s%s together need %s of counter %s of %s, of which %s are available: devices that overlap cannot all be allocated",
@@ -193,14 +194,14 @@ type overdraft struct {
 	wanted  resource.Quantity
 }
 
-// overdraft finds a counter that a request for all devices overdraws in what a
+// findOverdraft finds a counter that a request for all devices overdraws in what a
 // node sees of a pool. Devices that are shared take their counters but once.
-func (f *funnel) overdraft(pool *allocator.NodePool, left []allocator.CounterUse) *overdraft {
+func findOverdraft(f *funnel.Funnel, pool *allocator.NodePool, left []allocator.CounterUse) *overdraft {
 	wanted := map[[2]string]resource.Quantity{}
 	count := 0
 	for i := range pool.Devices {
 		d := &pool.Devices[i]
-		if f.reasons[d.Device] != nil || len(d.ConsumesCounters) == 0 || ptr.Deref(d.AllowMultipleAllocations, false) {
+		if f.Reasons[d.Device] != nil || len(d.ConsumesCounters) == 0 || ptr.Deref(d.AllowMultipleAllocations, false) {
 			continue
 		}
 		count++

@@ -133,11 +133,11 @@ func (x *inquiry) hasDevicesOf(class string, node *corev1.Node) bool {
 	for i := range x.claims {
 		for _, alternatives := range x.claims[i].funnels {
 			for _, f := range alternatives {
-				if f.request.Class != class {
+				if f.Request.Class != class {
 					continue
 				}
-				for j := range f.devices {
-					if !f.otherClass(f.devices[j].Device) && sliceReaches(f.devices[j].Slice, node) {
+				for j := range f.Devices {
+					if !f.OtherClass(f.Devices[j].Device) && sliceReaches(f.Devices[j].Slice, node) {
 						return true
 					}
 				}

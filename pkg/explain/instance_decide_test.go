@@ -21,8 +21,8 @@ import (
 // solve is the decision for the only node of an instance.
 func (x *inquiry) solve(tb testing.TB) (*problemBuilder, decision.Result) {
 	tb.Helper()
-	node := x.site.candidates[0]
-	built, err := newProblem(tb.Context(), x.site.alloc, node, x.site.pools[node.Name], x.claims)
+	node := x.cluster.Candidates[0]
+	built, err := newProblem(tb.Context(), x.cluster.Alloc, node, x.cluster.Pools[node.Name], x.claims)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestInstances(t *testing.T) {
 			if enough.Answer != decision.Feasible {
 				t.Fatalf("enough is %s", enough.Answer)
 			}
-			verdict := x.site.alloc.Check(t.Context(), x.site.candidates[0], x.pinned(built, enough.Chosen))
+			verdict := x.cluster.Alloc.Check(t.Context(), x.cluster.Candidates[0], x.pinned(built, enough.Chosen))
 			if verdict.Outcome != allocator.Fits {
 				t.Errorf("the allocator says %s (%v) to %v", verdict.Outcome, verdict.Err, enough.Chosen)
 			}
@@ -108,7 +108,7 @@ func BenchmarkHard(b *testing.B) {
 				decide += time.Since(start)
 
 				start = time.Now()
-				s, err := x.newScene(x.site.candidates[0])
+				s, err := x.newScene(x.cluster.Candidates[0])
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -150,9 +150,9 @@ func askUpstream(b *testing.B, parts []part, limit time.Duration) time.Duration 
 	if err != nil {
 		b.Fatal(err)
 	}
-	claims, err := x.claimsFor(x.site.candidates[0])
+	claims, err := x.claimsFor(x.cluster.Candidates[0])
 	if err != nil {
 		b.Fatal(err)
 	}
-	return alloc.Check(b.Context(), x.site.candidates[0], claims).Duration
+	return alloc.Check(b.Context(), x.cluster.Candidates[0], claims).Duration
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
 // Most nodes of a large cluster are like others in all that the allocator
@@ -27,8 +28,8 @@ import (
 // claims, by their indices. A node that looks like no other, or that cannot be
 // compared, is its own.
 func (x *inquiry) alike(ctx context.Context) []int {
-	first, like := map[string]int{}, make([]int, len(x.site.candidates))
-	for i, node := range x.site.candidates {
+	first, like := map[string]int{}, make([]int, len(x.cluster.Candidates))
+	for i, node := range x.cluster.Candidates {
 		like[i] = i
 		l := likeness{inquiry: x, node: node, numbers: map[string]int{}}
 		if !l.describe(ctx) {
@@ -60,10 +61,10 @@ type likeness struct {
 // describe fills in the text. It returns false for nodes that are better not
 // compared: those where a selector fails, because such errors name a device.
 func (l *likeness) describe(ctx context.Context) bool {
-	if viewOf(nil, l.node).optional {
+	if funnel.OnNode(nil, l.node).Optional {
 		l.text = append(l.text, "optional "...)
 	}
-	pools, err := l.site.alloc.PoolsFor(l.node)
+	pools, err := l.cluster.Alloc.PoolsFor(l.node)
 	if err != nil || !l.describeClaims() {
 		return false
 	}
@@ -80,14 +81,14 @@ func (l *likeness) describe(ctx context.Context) bool {
 		l.text = fmt.Appendf(l.text, "\nown %t %t %t %t", pool.AllIgnored, pool.Outdated, pool.Incomplete, pool.Invalid != "")
 		l.text = append(l.text, l.partitions(pool.Pool)...)
 		complete := true
-		eachDevice(pool, func(d *allocator.Device, kept *reason) {
+		funnel.EachDevice(pool, func(d *allocator.Device, kept *funnel.Reason) {
 			if kept == nil {
 				complete = complete && l.describeDevice(ctx, d)
 				return
 			}
-			l.text = append(append(l.text, '\n'), kept.code...)
+			l.text = append(append(l.text, '\n'), kept.Code...)
 			for _, f := range l.funnels() {
-				l.text = strconv.AppendBool(l.text, f.otherClass(d.Device))
+				l.text = strconv.AppendBool(l.text, f.OtherClass(d.Device))
 			}
 		})
 		if !complete {
@@ -103,7 +104,7 @@ func (l *likeness) describeClaims() bool {
 		if !l.subject.claims[c.index].ExtendedResources {
 			continue
 		}
-		claim, err := l.site.alloc.ExtendedResourceClaim(l.subject.pod, l.node)
+		claim, err := l.cluster.Alloc.ExtendedResourceClaim(l.subject.pod, l.node)
 		if err != nil {
 			return false
 		}
@@ -126,8 +127,8 @@ func (x *inquiry) partitions(pool *allocator.Pool) string {
 		return text
 	}
 	text := ""
-	use := x.site.alloc.PartitionUse(pool)
-	for _, counter := range x.site.alloc.CountersOf(pool) {
+	use := x.cluster.Alloc.PartitionUse(pool)
+	for _, counter := range x.cluster.Alloc.CountersOf(pool) {
 		groups := use.Groups(counter.CounterSet)
 		text += fmt.Sprintf(" %q %q %s of %s %v %q", counter.CounterSet, counter.Counter,
 			counter.Left.String(), counter.Total.String(), groups.Used, slices.Sorted(maps.Keys(groups.Groups)))
@@ -144,10 +145,10 @@ func (x *inquiry) sharedValues(ctx context.Context, pool *allocator.NodePool) ma
 	}
 	values := map[string]bool{}
 	for _, f := range x.funnels() {
-		for _, c := range f.request.Constraints {
+		for _, c := range f.Request.Constraints {
 			for i := range pool.Devices {
-				if value, ok, err := f.checks.attribute(ctx, &pool.Devices[i], c.Attribute); ok && err == nil {
-					for _, text := range valueTexts(value) {
+				if value, ok, err := f.Checks.Attribute(ctx, &pool.Devices[i], c.Attribute); ok && err == nil {
+					for _, text := range funnel.ValueTexts(value) {
 						values[text] = true
 					}
 				}
@@ -159,8 +160,8 @@ func (x *inquiry) sharedValues(ctx context.Context, pool *allocator.NodePool) ma
 }
 
 // funnels lists those of all requests and alternatives.
-func (x *inquiry) funnels() []*funnel {
-	var all []*funnel
+func (x *inquiry) funnels() []*funnel.Funnel {
+	var all []*funnel.Funnel
 	for i := range x.claims {
 		for _, alternatives := range x.claims[i].funnels {
 			all = append(all, alternatives...)
@@ -172,13 +173,13 @@ func (x *inquiry) funnels() []*funnel {
 func (l *likeness) describeDevice(ctx context.Context, d *allocator.Device) bool {
 	l.text = append(l.text, '\n')
 	for _, f := range l.funnels() {
-		r := f.checks.device(ctx, d, l.node)
+		r := f.Checks.Device(ctx, d, l.node)
 		// What the allocator sees of a selector must not be hidden by what
 		// counts for people.
-		if r != nil && (r.rank == rankBinding || r.rank == rankInUse) {
-			if selected := f.checks.checkSelectors(ctx, d); selected != nil {
-				l.text = append(append(l.text, selected.label...), ' ')
-				if selected.code == api.SelectorError {
+		if r != nil && (r.Rank == funnel.RankBinding || r.Rank == funnel.RankInUse) {
+			if selected := f.Checks.CheckSelectors(ctx, d); selected != nil {
+				l.text = append(append(l.text, selected.Label...), ' ')
+				if selected.Code == api.SelectorError {
 					return false
 				}
 			}
@@ -186,16 +187,16 @@ func (l *likeness) describeDevice(ctx context.Context, d *allocator.Device) bool
 		switch {
 		case r == nil:
 			l.text = append(l.text, '+')
-		case r.code == api.SelectorError:
+		case r.Code == api.SelectorError:
 			return false
 		default:
-			l.text = append(append(l.text, r.code...), r.label...)
+			l.text = append(append(l.text, r.Code...), r.Label...)
 		}
 		if !l.describeValues(ctx, f, d) {
 			return false
 		}
 	}
-	alloc := l.site.alloc
+	alloc := l.cluster.Alloc
 	flag := func(set bool, letter byte) {
 		if set {
 			l.text = append(l.text, letter)
@@ -235,7 +236,7 @@ func (l *likeness) describeDevice(ctx context.Context, d *allocator.Device) bool
 }
 
 func (l *likeness) describeCapacity(d *allocator.Device) bool {
-	used := l.site.alloc.Consumed(d.ID)
+	used := l.cluster.Alloc.Consumed(d.ID)
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 		capacity := d.Capacity[name]
 		l.text = appendQuantity(l.text, string(name), capacity.Value)
@@ -255,9 +256,9 @@ func (l *likeness) describeCapacity(d *allocator.Device) bool {
 }
 
 // describeValues writes the values of attributes that constraints compare.
-func (l *likeness) describeValues(ctx context.Context, f *funnel, d *allocator.Device) bool {
-	for _, c := range f.request.Constraints {
-		value, ok, err := f.checks.attribute(ctx, d, c.Attribute)
+func (l *likeness) describeValues(ctx context.Context, f *funnel.Funnel, d *allocator.Device) bool {
+	for _, c := range f.Request.Constraints {
+		value, ok, err := f.Checks.Attribute(ctx, d, c.Attribute)
 		switch {
 		case err != nil:
 			return false
@@ -267,7 +268,7 @@ func (l *likeness) describeValues(ctx context.Context, f *funnel, d *allocator.D
 		case selector.IsList(value):
 			l.text = append(l.text, '*')
 		}
-		for _, text := range valueTexts(value) {
+		for _, text := range funnel.ValueTexts(value) {
 			l.describeValue(text)
 		}
 		l.text = append(l.text, ';')
@@ -297,7 +298,7 @@ func appendQuantity(text []byte, name string, quantity resource.Quantity) []byte
 // same.
 func (x *inquiry) offer(ctx context.Context, node *corev1.Node) string {
 	l := likeness{inquiry: x, node: node, numbers: map[string]int{}}
-	pools := x.site.pools[node.Name]
+	pools := x.cluster.Pools[node.Name]
 	for _, pool := range pools {
 		if !pool.Local {
 			l.shared = append(l.shared, x.sharedValues(ctx, pool))
@@ -311,9 +312,9 @@ func (x *inquiry) offer(ctx context.Context, node *corev1.Node) string {
 		l.text = append(append(l.text, "\nown"...), x.partitions(pool.Pool)...)
 		for i := range pool.Devices {
 			d := &pool.Devices[i]
-			if !slices.ContainsFunc(x.funnels(), func(f *funnel) bool {
-				r := f.checks.device(ctx, d, node)
-				return r == nil || r.rank > rankInUse
+			if !slices.ContainsFunc(x.funnels(), func(f *funnel.Funnel) bool {
+				r := f.Checks.Device(ctx, d, node)
+				return r == nil || r.Rank > funnel.RankInUse
 			}) {
 				continue
 			}

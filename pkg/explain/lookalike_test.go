@@ -44,7 +44,7 @@ func TestAlike(t *testing.T) {
 			t.Fatal(err)
 		}
 		search.stop()
-		for i, node := range x.site.candidates {
+		for i, node := range x.cluster.Candidates {
 			plain := plainVerdict(t, snap, x, node)
 			counts[string(plain.Outcome)]++
 			if like[i] != i {
@@ -52,19 +52,19 @@ func TestAlike(t *testing.T) {
 			}
 			if plain.Outcome != verdicts[i].Outcome {
 				t.Fatalf("seed %d: node %s, like %s: %s, but the allocator says %s %v\nclaims %s\nslices %s\ngates %v", seed, node.Name,
-					x.site.candidates[like[i]].Name, verdicts[i].Outcome, plain.Outcome, plain.Err, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
+					x.cluster.Candidates[like[i]].Name, verdicts[i].Outcome, plain.Outcome, plain.Err, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
 			}
 			if plain.Outcome == allocator.Failed || plain.Outcome == allocator.TimedOut {
 				break
 			}
 			if plain.Err != nil && verdicts[i].Err.Error() != plain.Err.Error() {
-				t.Fatalf("seed %d: node %s, like %s: error %v, but the allocator says %v", seed, node.Name, x.site.candidates[like[i]].Name, verdicts[i].Err, plain.Err)
+				t.Fatalf("seed %d: node %s, like %s: error %v, but the allocator says %v", seed, node.Name, x.cluster.Candidates[like[i]].Name, verdicts[i].Err, plain.Err)
 			}
 			want := answerAlone(t, snap, node, plain)
-			got, err := x.answer(t.Context(), x.site.candidates[like[i]], verdicts[like[i]])
+			got, err := x.answer(t.Context(), x.cluster.Candidates[like[i]], verdicts[like[i]])
 			if err != nil || got != want {
 				t.Fatalf("seed %d: node %s, like %s: %+v, alone it is %+v\nclaims %s\nslices %s\ngates %v", seed, node.Name,
-					x.site.candidates[like[i]].Name, got, want, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
+					x.cluster.Candidates[like[i]].Name, got, want, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
@@ -104,7 +104,7 @@ func (e estimate) more(other estimate) int {
 // together, the nearest first. Only the first ones were looked at closely; the
 // others have no scene.
 func (x *inquiry) prospects(ctx context.Context) []*prospect {
-	if x.site.pools == nil {
+	if x.cluster.Pools == nil {
 		return nil
 	}
 	var list []*prospect
@@ -150,7 +150,7 @@ func (x *inquiry) nearestAsking(list []*prospect) *prospect {
 func (x *inquiry) equivalent() [][]*corev1.Node {
 	var nodes []*corev1.Node
 	for _, node := range x.nodes() {
-		if len(x.site.pools[node.Name]) > 0 || len(x.claims) == 0 {
+		if len(x.cluster.Pools[node.Name]) > 0 || len(x.claims) == 0 {
 			nodes = append(nodes, node)
 		}
 	}
@@ -175,8 +175,8 @@ func (x *inquiry) equivalent() [][]*corev1.Node {
 // misfitKey is the same for nodes that the pod cannot use for the same reasons.
 func (x *inquiry) misfitKey(node *corev1.Node) string {
 	var key strings.Builder
-	for _, u := range x.site.misfits[node.Name] {
-		fmt.Fprintf(&key, "%s %q %s/%s ", u.code, u.misfit.Reason, u.misfit.Available.String(), u.misfit.Allocatable.String())
+	for _, u := range x.cluster.Misfits[node.Name] {
+		fmt.Fprintf(&key, "%s %q %s/%s ", u.Code, u.Misfit.Reason, u.Misfit.Available.String(), u.Misfit.Allocatable.String())
 	}
 	return key.String()
 }
@@ -186,9 +186,9 @@ func (x *inquiry) misfitKey(node *corev1.Node) string {
 func (x *inquiry) holderKey(node *corev1.Node) string {
 	var key contentText
 	at := map[*resourceapi.ResourceClaim]int{}
-	for _, pool := range x.site.pools[node.Name] {
+	for _, pool := range x.cluster.Pools[node.Name] {
 		for i := range pool.Devices {
-			for _, h := range x.site.alloc.Holders(pool.Devices[i].ID) {
+			for _, h := range x.cluster.Alloc.Holders(pool.Devices[i].ID) {
 				number, known := at[h.Claim]
 				if !known {
 					number = len(at)
@@ -203,12 +203,12 @@ func (x *inquiry) holderKey(node *corev1.Node) string {
 
 // estimate counts, request by request, what a node has and what of it is in use.
 func (x *inquiry) estimate(ctx context.Context, node *corev1.Node) estimate {
-	e := estimate{misfits: len(x.site.misfits[node.Name])}
+	e := estimate{misfits: len(x.cluster.Misfits[node.Name])}
 	loss, never := 0, false
 	releases := map[string]bool{}
 	for i := range x.claims {
 		for _, alternatives := range x.claims[i].funnels {
-			if len(alternatives) > 0 && !x.wantedOn(&x.claims[i], alternatives[0].request.Base, node) {
+			if len(alternatives) > 0 && !x.wantedOn(&x.claims[i], alternatives[0].Request.Base, node) {
 				continue
 			}
 			var best *requestEstimate
@@ -253,31 +253,31 @@ func (r *requestEstimate) nearer(other *requestEstimate) bool {
 	return cmp.Or(cmp.Compare(r.loss, other.loss), cmp.Compare(len(r.releases), len(other.releases))) < 0
 }
 
-func (x *inquiry) estimateRequest(ctx context.Context, f *funnel, node *corev1.Node) *requestEstimate {
+func (x *inquiry) estimateRequest(ctx context.Context, f *funnel.Funnel, node *corev1.Node) *requestEstimate {
 	r := &requestEstimate{}
 	causes := naming.Tally{}
-	for _, pool := range x.site.pools[node.Name] {
-		eachDevice(pool, func(d *allocator.Device, kept *reason) {
+	for _, pool := range x.cluster.Pools[node.Name] {
+		funnel.EachDevice(pool, func(d *allocator.Device, kept *funnel.Reason) {
 			why := kept
 			switch {
-			case f.otherClass(d.Device):
+			case f.OtherClass(d.Device):
 				return
 			case kept == nil:
-				why = f.checks.device(ctx, d, node)
+				why = f.Checks.Device(ctx, d, node)
 			}
-			if !x.site.alloc.InUse(d.ID) {
+			if !x.cluster.Alloc.InUse(d.ID) {
 				r.free++
 			}
 			switch {
 			case why == nil:
 				r.available++
-			case why.passing():
-				causes[why.fact.Object]++
+			case why.MayPass():
+				causes[why.Fact.Object]++
 			}
 		})
 	}
-	needs := int(min(f.request.Count, resourceapi.AllocationResultsMaxSize+1))
-	if f.request.All() {
+	needs := int(min(f.Request.Count, resourceapi.AllocationResultsMaxSize+1))
+	if f.Request.All() {
 		needs = max(1, r.available)
 		for _, count := range causes {
 			needs += count
@@ -299,19 +299,6 @@ func (x *inquiry) estimateRequest(ctx context.Context, f *funnel, node *corev1.N
 	return r
 }
 
-// passing reports whether a reason against a device may pass while the device
-// and what is asked for stay the same.
-func (r *reason) passing() bool {
-	switch r.code {
-	case api.DeviceAllocated, api.CountersExhausted, api.CompatibilityGroupConflict, api.DeviceTainted, api.PoolIncomplete, api.FeatureDisabled, api.BindingConditionsUnsupported:
-		return true
-	case api.CapacityInsufficient:
-		return r.rank == rankCapacityLeft
-	default:
-		return false
-	}
-}
-
 // look finds out how far a node is, and what has to change there.
 func (x *inquiry) look(ctx context.Context, p *prospect) {
 	s, err := x.newScene(p.node())
@@ -319,7 +306,7 @@ func (x *inquiry) look(ctx context.Context, p *prospect) {
 		return
 	}
 	p.scene = s
-	if slices.ContainsFunc(x.site.misfits[p.node().Name], func(u unsuitableNode) bool { return u.claim != nil }) {
+	if slices.ContainsFunc(x.cluster.Misfits[p.node().Name], func(u funnel.UnsuitableNode) bool { return u.Claim != nil }) {
 		// The pod's own claims keep it away: it is not for the node to change.
 		return
 	}
@@ -361,17 +348,17 @@ func (x *inquiry) look(ctx context.Context, p *prospect) {
 	}
 }
 
-// loss is what it takes away to make a node suitable for the pod.
-func (u unsuitableNode) loss() int {
+// misfitLoss is what it takes away to make a node suitable for the pod.
+func misfitLoss(u funnel.UnsuitableNode) int {
 	switch {
-	case u.claim != nil:
+	case u.Claim != nil:
 		// The devices that the pod has already would be given up.
 		return lossSeveral
-	case u.misfit.Filter == allocator.FilterResources:
-		return lossOf(u.misfit.Available.MilliValue(), u.misfit.Required.MilliValue())
-	case u.misfit.Filter == allocator.FilterNodeSelector, u.misfit.Filter == allocator.FilterNodeAffinity:
+	case u.Misfit.Filter == allocator.FilterResources:
+		return lossOf(u.Misfit.Available.MilliValue(), u.Misfit.Required.MilliValue())
+	case u.Misfit.Filter == allocator.FilterNodeSelector, u.Misfit.Filter == allocator.FilterNodeAffinity:
 		return lossCondition
-	case u.misfit.Filter == allocator.FilterNodeName:
+	case u.Misfit.Filter == allocator.FilterNodeName:
 		return lossOther
 	default:
 		return lossNone
@@ -381,8 +368,8 @@ func (u unsuitableNode) loss() int {
 // lossOfMisfits is the most that one of a node's misfits takes away.
 func (x *inquiry) lossOfMisfits(node *corev1.Node) int {
 	most := lossNone
-	for _, u := range x.site.misfits[node.Name] {
-		most = max(most, u.loss())
+	for _, u := range x.cluster.Misfits[node.Name] {
+		most = max(most, misfitLoss(u))
 	}
 	return most
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
@@ -167,17 +168,17 @@ func verdictOrder(v api.Verdict) int {
 
 // progress is that of a node that the pod cannot use. Among those that have
 // devices, the later a filter of the scheduler says no, the closer is the node.
-func (x *inquiry) progress(u unsuitableNode) int {
+func (x *inquiry) progress(u funnel.UnsuitableNode) int {
 	progress := progressUnsuitable
-	if len(x.site.pools[u.node.Name]) > 0 {
+	if len(x.cluster.Pools[u.Node.Name]) > 0 {
 		progress = progressHasDevice
 	}
-	if x.claimsAvailable(u.node) {
+	if x.claimsAvailable(u.Node) {
 		progress += 50
 	}
 	return progress + 1 + slices.Index([]allocator.Filter{
 		allocator.FilterTaint, allocator.FilterNodeSelector, allocator.FilterNodeAffinity, allocator.FilterPods, allocator.FilterResources,
-	}, u.misfit.Filter)
+	}, u.Misfit.Filter)
 }
 
 // claimsAvailable reports whether a node can use what the pod's claims hold
@@ -190,7 +191,7 @@ func (x *inquiry) claimsAvailable(node *corev1.Node) bool {
 			continue
 		}
 		holds = true
-		if ok, _ := x.site.alloc.AvailableOn(claim, node); !ok {
+		if ok, _ := x.cluster.Alloc.AvailableOn(claim, node); !ok {
 			return false
 		}
 	}
@@ -205,7 +206,7 @@ func (x *inquiry) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
 	for i := range x.claims {
 		claim := &x.claims[i]
 		for _, alternatives := range claim.funnels {
-			if len(alternatives) > 0 && !x.wantedOn(claim, alternatives[0].request.Base, node) {
+			if len(alternatives) > 0 && !x.wantedOn(claim, alternatives[0].Request.Base, node) {
 				continue
 			}
 			answer, short := x.shortOf(ctx, alternatives, node)
@@ -235,7 +236,7 @@ func (x *inquiry) wantedOn(c *claimInquiry, name string, node *corev1.Node) bool
 	if !x.subject.claims[c.index].ExtendedResources {
 		return true
 	}
-	claim, err := x.site.alloc.ExtendedResourceClaim(x.subject.pod, node)
+	claim, err := x.cluster.Alloc.ExtendedResourceClaim(x.subject.pod, node)
 	return err == nil && claim != nil && slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool { return r.Name == name })
 }
 
@@ -244,7 +245,7 @@ const notTogether = "enough devices for each request alone, but not for all requ
 
 // shortOf reports whether none of the alternatives of a request has enough
 // devices on a node, and what the devices there lack.
-func (x *inquiry) shortOf(ctx context.Context, alternatives []*funnel, node *corev1.Node) (nodeAnswer, bool) {
+func (x *inquiry) shortOf(ctx context.Context, alternatives []*funnel.Funnel, node *corev1.Node) (nodeAnswer, bool) {
 	var nearest nodeAnswer
 	var messages []string
 	for i, f := range alternatives {
@@ -263,144 +264,57 @@ func (x *inquiry) shortOf(ctx context.Context, alternatives []*funnel, node *cor
 	return nearest, len(alternatives) > 0
 }
 
-// census counts the devices that a node can reach for one request.
-type census struct {
-	reachable, otherClass, matching int
-	// usable counts devices that could be had if others gave something back or
-	// a taint went.
-	usable   int
-	codes    map[api.Code]int
-	lacks    naming.Tally
-	furthest int
-}
-
-func newCensus() *census { return &census{codes: map[api.Code]int{}, lacks: naming.Tally{}} }
-
-func (c *census) note(r *reason) {
-	if r.code == api.ClassSelectorFalse {
-		c.otherClass++
-		return
-	}
-	switch r.code {
-	case api.DeviceAllocated, api.CountersExhausted, api.CompatibilityGroupConflict, api.DeviceTainted:
-		c.usable++
-	case api.CapacityInsufficient:
-		if r.rank == rankCapacityLeft {
-			c.usable++
-		}
-	default:
-	}
-	c.codes[r.code]++
-	c.lacks[lack(r)]++
-	c.furthest = max(c.furthest, progressShort+r.rank)
-}
-
-func (c *census) add(other *census) {
-	c.reachable += other.reachable
-	c.otherClass += other.otherClass
-	c.matching += other.matching
-	c.usable += other.usable
-	for code, count := range other.codes {
-		c.codes[code] += count
-	}
-	for lack, count := range other.lacks {
-		c.lacks[lack] += count
-	}
-	c.furthest = max(c.furthest, other.furthest)
-}
-
-// census counts the devices that a node can reach.
-func (f *funnel) census(ctx context.Context, pools []*allocator.NodePool, node *corev1.Node) *census {
-	c := newCensus()
-	for _, pool := range pools {
-		if pool.Local {
-			f.countPool(ctx, c, pool, node)
-			continue
-		}
-		seen := viewOf(pool, node)
-		shared, known := f.censuses[seen]
-		if !known {
-			shared = newCensus()
-			f.countPool(ctx, shared, pool, node)
-			f.censuses[seen] = shared
-		}
-		c.add(shared)
-	}
-	return c
-}
-
-func (f *funnel) countPool(ctx context.Context, c *census, pool *allocator.NodePool, node *corev1.Node) {
-	eachDevice(pool, func(d *allocator.Device, kept *reason) {
-		c.reachable++
-		if kept != nil {
-			if f.otherClass(d.Device) {
-				c.otherClass++
-			} else {
-				c.note(kept)
-			}
-			return
-		}
-		r := f.checks.device(ctx, d, node)
-		if r.matches() {
-			c.matching++
-		}
-		if r != nil && (!f.request.All() || r.matches()) {
-			c.note(r)
-		}
-	})
-}
-
 // requestPrefix names a request at the start of a message, unless there is no
 // other.
-func (x *inquiry) requestPrefix(f *funnel) string {
+func (x *inquiry) requestPrefix(f *funnel.Funnel) string {
 	requests := 0
 	for i := range x.claims {
 		requests += len(x.claims[i].funnels)
 	}
-	if requests <= 1 && f.request.Name == f.request.Base {
+	if requests <= 1 && f.Request.Name == f.Request.Base {
 		return ""
 	}
-	return x.titleOfRequest(f.request) + ": "
+	return x.titleOfRequest(f.Request) + ": "
 }
 
-func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) (nodeAnswer, bool) {
-	c := f.census(ctx, x.site.pools[node.Name], node)
-	eligible := f.eligible[node.Name]
+func (x *inquiry) shortOfOne(ctx context.Context, f *funnel.Funnel, node *corev1.Node) (nodeAnswer, bool) {
+	c := f.Count(ctx, x.cluster.Pools[node.Name], node)
+	eligible := f.Eligible[node.Name]
 	prefix := x.requestPrefix(f)
-	answer := nodeAnswer{verdict: api.DoesNotFit, code: api.CountUnsatisfiable, progress: max(progressShort, c.furthest)}
-	if f.request.All() {
-		answer.missing = max(1, c.matching-eligible)
+	answer := nodeAnswer{verdict: api.DoesNotFit, code: api.CountUnsatisfiable, progress: progressShort + c.Furthest}
+	if f.Request.All() {
+		answer.missing = max(1, c.Matching-eligible)
 	} else {
-		answer.missing = int(min(f.request.Count, math.MaxInt32)) - eligible
+		answer.missing = int(min(f.Request.Count, math.MaxInt32)) - eligible
 	}
 	var lacks []string
-	for _, text := range c.lacks.Sorted() {
-		lacks = append(lacks, fmt.Sprintf("%d %s", c.lacks[text], text))
+	for _, text := range c.Lacks.Sorted() {
+		lacks = append(lacks, fmt.Sprintf("%d %s", c.Lacks[text], text))
 	}
-	if len(c.codes) == 1 {
-		for code := range c.codes {
+	if len(c.Codes) == 1 {
+		for code := range c.Codes {
 			answer.code = code
 		}
 	}
 	switch {
-	case f.request.All() && c.matching > 0:
-		if eligible == c.matching {
+	case f.Request.All() && c.Matching > 0:
+		if eligible == c.Matching {
 			return nodeAnswer{}, false
 		}
-		answer.message = fmt.Sprintf("%s%d of %d matching devices available, and all of them are required (%s)", prefix, eligible, c.matching, strings.Join(lacks, ", "))
-	case f.request.All() && len(lacks) > 0:
+		answer.message = fmt.Sprintf("%s%d of %d matching devices available, and all of them are required (%s)", prefix, eligible, c.Matching, strings.Join(lacks, ", "))
+	case f.Request.All() && len(lacks) > 0:
 		answer.message = fmt.Sprintf("%sno device that matches (%s)", prefix, strings.Join(lacks, ", "))
-	case !f.request.All() && int64(eligible) >= f.request.Count:
+	case !f.Request.All() && int64(eligible) >= f.Request.Count:
 		return nodeAnswer{}, false
 	case eligible == 0 && len(lacks) == 0:
 		answer.progress = progressNoDevice
-		answer.code, answer.message = f.noneMatch(c.reachable, c.otherClass)
+		answer.code, answer.message = f.NoneMatch(c.Reachable, c.OtherClass)
 	default:
 		answer.shortage = deviceShortage{
-			request: prefix, needs: int(min(f.request.Count, math.MaxInt32)), available: eligible, others: english.JoinOr(slices.Sorted(maps.Keys(c.lacks))),
+			request: prefix, needs: int(min(f.Request.Count, math.MaxInt32)), available: eligible, others: english.JoinOr(slices.Sorted(maps.Keys(c.Lacks))),
 		}
-		answer.message = fmt.Sprintf("%s%d of %d available", prefix, eligible, f.request.Count)
-		if most := c.usable + eligible; most > 0 && int64(most) < f.request.Count {
+		answer.message = fmt.Sprintf("%s%d of %d available", prefix, eligible, f.Request.Count)
+		if most := c.Usable + eligible; most > 0 && int64(most) < f.Request.Count {
 			// Even if all of them were available there would be too few.
 			answer.code = api.CountUnsatisfiable
 			if most > eligible {
@@ -416,58 +330,4 @@ func (x *inquiry) shortOfOne(ctx context.Context, f *funnel, node *corev1.Node) 
 		}
 	}
 	return answer, true
-}
-
-// lack says after a number what is the matter with devices.
-func lack(r *reason) string {
-	if r.lack != "" {
-		return r.lack
-	}
-	switch r.code {
-	case api.DeviceAllocated:
-		return "allocated"
-	case api.DeviceTainted:
-		return "tainted"
-	case api.RequestSelectorFalse:
-		return "not matching " + theSelector(r.label)
-	case api.SelectorError:
-		return "for which the selector fails"
-	case api.CountersExhausted:
-		return "without enough counters available"
-	case api.CompatibilityGroupConflict:
-		return "of an incompatible group"
-	case api.PoolIncomplete:
-		return "in an incomplete pool"
-	case api.PoolInvalid:
-		return "in an invalid pool"
-	case api.PoolObsolete:
-		return "of an older generation of the pool"
-	case api.FeatureDisabled, api.BindingConditionsUnsupported:
-		return "needing a feature that is off"
-	case api.NodeOperationUnsupported:
-		return "that the node is too old for"
-	default:
-		return r.label
-	}
-}
-
-func theSelector(label string) string {
-	if label == "selector" {
-		return "the selector"
-	}
-	return label
-}
-
-// noneMatch is the answer for a node that has nothing of the kind.
-func (f *funnel) noneMatch(reachable, otherClass int) (api.Code, string) {
-	switch {
-	case reachable == 0:
-		return api.NodeNotReachable, "no devices of class " + f.request.Class
-	case otherClass == reachable && f.classHasDevices():
-		return api.NodeNotReachable, "no devices of class " + f.request.Class
-	case otherClass == reachable:
-		return api.ClassSelectorFalse, "no devices of class " + f.request.Class
-	default:
-		return api.RequestSelectorFalse, fmt.Sprintf("no device matches request %s", f.request.Name)
-	}
 }

@@ -96,7 +96,7 @@ func (x *inquiry) toBeCreated() ([]corev1.ResourceList, api.Stage) {
 // extendedNames says which extended resource each class stands for, nil where the
 // cluster has no extended resources by DRA.
 func (x *inquiry) extendedNames() admission.Classes {
-	if !x.site.alloc.FeatureEnabled("DRAExtendedResource") {
+	if !x.cluster.Alloc.FeatureEnabled("DRAExtendedResource") {
 		return nil
 	}
 	classes := admission.Classes{}

@@ -28,7 +28,7 @@ func (x *inquiry) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]obstacl
 	if pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil || x.subject.member {
 		return nil, nil
 	}
-	if x.subject.hypothetical && !x.site.alloc.FeatureEnabled("GenericWorkload") {
+	if x.subject.hypothetical && !x.cluster.Alloc.FeatureEnabled("GenericWorkload") {
 		// The API server would drop the field.
 		return nil, nil
 	}
@@ -78,7 +78,7 @@ func (x *inquiry) groupMissing(pod *corev1.Pod, name string) obstacle {
 		names = append(names, group.Name)
 	}
 	o := obstacle{code: api.PodGroupMissing, stage: api.StageQueueing}
-	if x.site.alloc.FeatureEnabled("DRAWorkloadResourceClaims") && slices.ContainsFunc(x.subject.claims, func(pc allocator.PodClaim) bool { return pc.Generated && !pc.ExtendedResources }) {
+	if x.cluster.Alloc.FeatureEnabled("DRAWorkloadResourceClaims") && slices.ContainsFunc(x.subject.claims, func(pc allocator.PodClaim) bool { return pc.Generated && !pc.ExtendedResources }) {
 		// The resourceclaim controller waits for the PodGroup, too.
 		o.stage = api.StageClaimGeneration
 	}
@@ -109,7 +109,7 @@ func (x *inquiry) members(pod *corev1.Pod, group string) []*corev1.Pod {
 // decided one after another.
 func (x *inquiry) fitTogether(ctx context.Context, members []*corev1.Pod) (int, error) {
 	q := &queue{
-		snap: x.snap, alloc: x.site.alloc, after: x.snap, afterAlloc: x.site.alloc,
+		snap: x.snap, alloc: x.cluster.Alloc, after: x.snap, afterAlloc: x.cluster.Alloc,
 		kinds: map[string]*podKind{}, pods: map[types.NamespacedName]*queuedPod{}, members: true,
 	}
 	fit := 0

@@ -91,7 +91,7 @@ func (x *inquiry) nameUnknowns() {
 	if pod == nil {
 		return
 	}
-	parts := x.site.alloc.Unevaluated(pod)
+	parts := x.cluster.Alloc.Unevaluated(pod)
 	for _, u := range x.unevaluated {
 		if !u.quiet {
 			parts = append(parts, u.String())
@@ -122,7 +122,7 @@ func (x *inquiry) nameUnknowns() {
 // volumeObstacles are PersistentVolumeClaims without which no node is tried
 // (PreFilter of the plugins volumebinding and volumerestrictions).
 func (x *inquiry) volumeObstacles(pod *corev1.Pod) []obstacle {
-	uses := x.site.alloc.VolumesOf(pod)
+	uses := x.cluster.Alloc.VolumesOf(pod)
 	if len(uses) == 0 {
 		return nil
 	}

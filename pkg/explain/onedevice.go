@@ -16,6 +16,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -42,13 +43,13 @@ func (s *subject) findDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator
 			switch {
 			case at < 0:
 				found = append(found, &all[i])
-			case s.only != nil && !deviceReaches(found[at], s.only) && deviceReaches(&all[i], s.only):
+			case s.only != nil && !funnel.DeviceReaches(found[at], s.only) && funnel.DeviceReaches(&all[i], s.only):
 				// The node may have an older generation of the pool.
 				found[at] = &all[i]
 			}
 		}
 		if len(found) > 1 && s.only != nil {
-			if there := slices.DeleteFunc(slices.Clone(found), func(d *allocator.Device) bool { return !deviceReaches(d, s.only) }); len(there) > 0 {
+			if there := slices.DeleteFunc(slices.Clone(found), func(d *allocator.Device) bool { return !funnel.DeviceReaches(d, s.only) }); len(there) > 0 {
 				found = there
 			}
 		}
@@ -108,7 +109,7 @@ func publishedDevices(alloc *allocator.Allocator) []allocator.Device {
 	for _, pool := range alloc.Pools() {
 		for _, slice := range pool.Obsolete {
 			for i := range slice.Spec.Devices {
-				all = append(all, deviceIn(pool, slice, i))
+				all = append(all, funnel.DeviceIn(pool, slice, i))
 			}
 		}
 	}
@@ -136,15 +137,15 @@ func (x *inquiry) describeDevice(ctx context.Context) error {
 }
 
 // deviceRequest tells how a device fares for one request.
-func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel, d *allocator.Device) api.DeviceRequest {
+func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel.Funnel, d *allocator.Device) api.DeviceRequest {
 	node := x.closest(ctx, f, d)
 	out := api.DeviceRequest{
 		Claim: x.claimLabel(claim),
-		Name:  f.request.Name, DeviceClass: f.request.Class,
-		ExtendedResource: f.checks.extendedResource,
-		Checks:           x.deviceChecks(ctx, f.checks, d, node),
+		Name:  f.Request.Name, DeviceClass: f.Request.Class,
+		ExtendedResource: f.Checks.ExtendedResource,
+		Checks:           x.deviceChecks(ctx, f.Checks, d, node),
 	}
-	if place, ok := x.extendedPlace(f.request.Claim, f.request.Name); ok {
+	if place, ok := x.extendedPlace(f.Request.Claim, f.Request.Name); ok {
 		out.Container = place.container.Name
 	}
 	if node != nil {
@@ -157,7 +158,7 @@ func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel, d *al
 		}
 	}
 	switch {
-	case slices.ContainsFunc(x.placed(claim, f.request), func(p api.AllocatedDevice) bool {
+	case slices.ContainsFunc(x.placed(claim, f.Request), func(p api.AllocatedDevice) bool {
 		return p.Driver == d.ID.Driver && p.Pool == d.ID.Pool && p.Device == d.ID.Device
 	}):
 		out.Outcome = api.Picked
@@ -183,14 +184,14 @@ func (x *inquiry) claimLabel(claim int) string {
 // closest is the node from which a request looks at a device: the one that the
 // question is about, the one that the allocator picks, or the one where the
 // device gets furthest. Those that the pod cannot use come last.
-func (x *inquiry) closest(ctx context.Context, f *funnel, d *allocator.Device) *corev1.Node {
+func (x *inquiry) closest(ctx context.Context, f *funnel.Funnel, d *allocator.Device) *corev1.Node {
 	if x.subject.only != nil {
 		return x.subject.only
 	}
 	var best *corev1.Node
 	furthest := -1
-	for _, node := range x.site.candidates {
-		if !deviceReaches(d, node) {
+	for _, node := range x.cluster.Candidates {
+		if !funnel.DeviceReaches(d, node) {
 			continue
 		}
 		if x.out.Placement != nil && x.out.Placement.Node == node.Name {
@@ -200,9 +201,9 @@ func (x *inquiry) closest(ctx context.Context, f *funnel, d *allocator.Device) *
 			best, furthest = node, rank
 		}
 	}
-	for _, u := range x.site.unsuitable {
-		if best == nil && deviceReaches(d, u.node) {
-			best = u.node
+	for _, u := range x.cluster.Unsuitable {
+		if best == nil && funnel.DeviceReaches(d, u.Node) {
+			best = u.Node
 		}
 	}
 	return best
@@ -210,23 +211,23 @@ func (x *inquiry) closest(ctx context.Context, f *funnel, d *allocator.Device) *
 
 // rankOn is the rank of the check that a device fails on a node, or one more
 // than all of them.
-func (x *inquiry) rankOn(ctx context.Context, f *funnel, d *allocator.Device, node *corev1.Node) int {
-	rank := rankReach
-	for i := range x.site.pools[node.Name] {
-		pool := x.site.pools[node.Name][i]
+func (x *inquiry) rankOn(ctx context.Context, f *funnel.Funnel, d *allocator.Device, node *corev1.Node) int {
+	rank := funnel.RankReach
+	for i := range x.cluster.Pools[node.Name] {
+		pool := x.cluster.Pools[node.Name][i]
 		if pool.Pool != d.Pool {
 			continue
 		}
-		eachDevice(pool, func(have *allocator.Device, r *reason) {
+		funnel.EachDevice(pool, func(have *allocator.Device, r *funnel.Reason) {
 			if have.Device != d.Device {
 				return
 			}
 			if r == nil {
-				r = f.checks.device(ctx, have, node)
+				r = f.Checks.Device(ctx, have, node)
 			}
-			rank = rankConstraint + 1
+			rank = funnel.RankConstraint + 1
 			if r != nil {
-				rank = r.rank
+				rank = r.Rank
 			}
 		})
 	}
@@ -265,7 +266,7 @@ func (x *inquiry) placed(claim int, r *claimspec.Request) []api.AllocatedDevice 
 
 // notPicked says why a device that passes every check is not picked, as far as
 // that is known.
-func (x *inquiry) notPicked(ctx context.Context, claim int, f *funnel, d *allocator.Device, node *corev1.Node) string {
+func (x *inquiry) notPicked(ctx context.Context, claim int, f *funnel.Funnel, d *allocator.Device, node *corev1.Node) string {
 	alone := "passes every check alone"
 	if x.out.Device.HoldersUnknown != "" {
 		alone = "passes alone every check that can be made"
@@ -291,11 +292,11 @@ func (x *inquiry) notPicked(ctx context.Context, claim int, f *funnel, d *alloca
 	if other := x.pickedFor(d); other != "" {
 		return alone + ", and is picked for " + other
 	}
-	taken := x.placed(claim, f.request)
+	taken := x.placed(claim, f.Request)
 	if len(taken) == 0 {
 		return alone + ", but " + x.otherAlternative(ctx, claim, f, node)
 	}
-	names, before, binding := make([]string, 0, len(taken)), x.site.alloc.Features().Channel != "stable", false
+	names, before, binding := make([]string, 0, len(taken)), x.cluster.Alloc.Features().Channel != "stable", false
 	position, last := x.position(d.ID, node.Name)
 	for _, p := range taken {
 		names = append(names, p.Device)
@@ -314,13 +315,13 @@ func (x *inquiry) notPicked(ctx context.Context, claim int, f *funnel, d *alloca
 
 // otherAlternative says why an alternative of a request is not taken. The
 // allocator tries them in their order, until one will do.
-func (x *inquiry) otherAlternative(ctx context.Context, claim int, f *funnel, node *corev1.Node) string {
+func (x *inquiry) otherAlternative(ctx context.Context, claim int, f *funnel.Funnel, node *corev1.Node) string {
 	alternatives := x.alternativesOf(claim, f)
-	taken := slices.IndexFunc(alternatives, func(other *funnel) bool { return len(x.placed(claim, other.request)) > 0 })
+	taken := slices.IndexFunc(alternatives, func(other *funnel.Funnel) bool { return len(x.placed(claim, other.Request)) > 0 })
 	if taken < 0 {
 		return "nothing is picked for the request"
 	}
-	text := fmt.Sprintf("the allocator takes %s instead", alternatives[taken].request.Name)
+	text := fmt.Sprintf("the allocator takes %s instead", alternatives[taken].Request.Name)
 	if taken < slices.Index(alternatives, f) {
 		return text + ", which comes first"
 	}
@@ -334,7 +335,7 @@ func (x *inquiry) otherAlternative(ctx context.Context, claim int, f *funnel, no
 }
 
 // alternativesOf lists the alternatives that one belongs to.
-func (x *inquiry) alternativesOf(claim int, f *funnel) []*funnel {
+func (x *inquiry) alternativesOf(claim int, f *funnel.Funnel) []*funnel.Funnel {
 	for _, alternatives := range x.claims[claim].funnels {
 		if slices.Contains(alternatives, f) {
 			return alternatives
@@ -346,7 +347,7 @@ func (x *inquiry) alternativesOf(claim int, f *funnel) []*funnel {
 // position is where a device comes when the allocator tries those of a node,
 // and whether its pool is one of those that come last.
 func (x *inquiry) position(id allocator.DeviceID, node string) (at int, last bool) {
-	for _, pool := range x.site.pools[node] {
+	for _, pool := range x.cluster.Pools[node] {
 		for i := range pool.Devices {
 			if pool.Devices[i].ID == id {
 				return at, pool.Last

@@ -11,11 +11,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -57,7 +57,7 @@ func (x *inquiry) nodes() []*corev1.Node {
 	if x.subject.only != nil {
 		return []*corev1.Node{x.subject.only}
 	}
-	nodes, _ := x.site.alloc.Nodes()
+	nodes, _ := x.cluster.Alloc.Nodes()
 	return nodes
 }
 
@@ -73,49 +73,8 @@ func (x *inquiry) fitsElsewhere() bool {
 	if x.subject.only == nil {
 		return false
 	}
-	nodes, _ := x.site.alloc.Nodes()
+	nodes, _ := x.cluster.Alloc.Nodes()
 	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool { return len(x.misfits(node)) == 0 })
-}
-
-// addOnly accounts for the devices that one node can reach, whatever else
-// keeps the pod away from it.
-func (f *funnel) addOnly(ctx context.Context, s *site, node *corev1.Node) {
-	f.apart = true
-	for i := range s.pools[node.Name] {
-		eachDevice(s.pools[node.Name][i], func(d *allocator.Device, r *reason) {
-			if r != nil && !deviceReaches(d, node) {
-				return
-			}
-			f.devices = append(f.devices, *d)
-			if other := f.checks.checkClass(ctx, d); other != nil && other.code == api.ClassSelectorFalse {
-				r = other
-			} else if r == nil {
-				r = f.checks.device(ctx, d, node)
-			}
-			f.reasons[d.Device] = r
-			if r == nil {
-				f.eligible[node.Name]++
-			}
-		})
-	}
-}
-
-// deviceReaches reports whether a device is for a node.
-func deviceReaches(d *allocator.Device, node *corev1.Node) bool {
-	name, all, selector := d.NodeSelection()
-	return targets(node, name, all, selector)
-}
-
-func perDevice(slice *resourceapi.ResourceSlice) bool {
-	return slice.Spec.PerDeviceNodeSelection != nil && *slice.Spec.PerDeviceNodeSelection
-}
-
-// holder is the claim that has the device, if that is the reason.
-func (r *reason) holder() string {
-	if r.code != api.DeviceAllocated {
-		return ""
-	}
-	return r.fact.Object
 }
 
 // describeNode describes the one node that the question is about: what keeps
@@ -126,17 +85,17 @@ func (x *inquiry) describeNode(ctx context.Context) error {
 		return nil
 	}
 	x.out.Node = &api.NodeExplanation{Name: node.Name}
-	if x.site.pools == nil {
+	if x.cluster.Pools == nil {
 		// It was settled before any node was looked at.
 		return nil
 	}
 	misfits := x.misfits(node)
 	for _, u := range misfits {
 		x.out.Node.Misfits = append(x.out.Node.Misfits, api.NodeMisfit{
-			Code: u.code, Message: x.misfitText(u), Evidence: u.evidence(),
+			Code: u.Code, Message: x.misfitText(u), Evidence: u.Evidence(),
 		})
 	}
-	pools := x.site.pools[node.Name]
+	pools := x.cluster.Pools[node.Name]
 	for i := range pools {
 		x.out.Node.Pools = append(x.out.Node.Pools, reachablePool(pools[i], node))
 	}
@@ -153,18 +112,18 @@ func (x *inquiry) describeNode(ctx context.Context) error {
 }
 
 // misfitText says why the pod cannot use a node, with the numbers.
-func (x *inquiry) misfitText(u unsuitableNode) string {
+func (x *inquiry) misfitText(u funnel.UnsuitableNode) string {
 	switch {
-	case u.misfit.Filter == allocator.FilterNodeName && !x.subject.hypothetical:
-		return "the pod is bound to node " + u.misfit.Wanted
-	case u.misfit.Filter == allocator.FilterPods:
-		return fmt.Sprintf("%s (%s)", u.misfit.Reason, u.misfit.Found)
-	case u.misfit.Filter == allocator.FilterResources:
-		return fmt.Sprintf("%s: %s required, %s", u.misfit.Reason, u.misfit.Wanted, u.misfit.Found)
-	case u.misfit.Filter == allocator.FilterPorts:
-		return fmt.Sprintf("%s by pod %s", u.misfit.Reason, u.misfit.User)
+	case u.Misfit.Filter == allocator.FilterNodeName && !x.subject.hypothetical:
+		return "the pod is bound to node " + u.Misfit.Wanted
+	case u.Misfit.Filter == allocator.FilterPods:
+		return fmt.Sprintf("%s (%s)", u.Misfit.Reason, u.Misfit.Found)
+	case u.Misfit.Filter == allocator.FilterResources:
+		return fmt.Sprintf("%s: %s required, %s", u.Misfit.Reason, u.Misfit.Wanted, u.Misfit.Found)
+	case u.Misfit.Filter == allocator.FilterPorts:
+		return fmt.Sprintf("%s by pod %s", u.Misfit.Reason, u.Misfit.User)
 	default:
-		return u.misfit.Reason
+		return u.Misfit.Reason
 	}
 }
 
@@ -185,8 +144,8 @@ func (x *inquiry) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 	// A claim of the pod that is allocated elsewhere needs devices, too.
 	var elsewhere []string
 	for _, u := range x.misfits(node) {
-		if u.claim != nil {
-			elsewhere = append(elsewhere, u.claim.Name)
+		if u.Claim != nil {
+			elsewhere = append(elsewhere, u.Claim.Name)
 		}
 	}
 	if len(elsewhere) > 0 && x.subject.pod != nil && !x.subject.hypothetical {
@@ -203,9 +162,9 @@ func (x *inquiry) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 			return nil
 		}
 	}
-	candidates := x.site.candidates
-	defer func() { x.site.candidates = candidates }()
-	x.site.candidates = []*corev1.Node{node}
+	candidates := x.cluster.Candidates
+	defer func() { x.cluster.Candidates = candidates }()
+	x.cluster.Candidates = []*corev1.Node{node}
 	verdicts, _ := x.check(ctx, []int{0})
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("check node %s: %w", node.Name, err)
@@ -250,20 +209,20 @@ func reachablePool(pool *allocator.NodePool, node *corev1.Node) api.ReachablePoo
 		Driver: pool.Pool.Driver, Name: pool.Pool.Name, Generation: pool.Generation,
 		Slices: len(pool.Pool.Slices), ExpectedSlices: pool.Pool.Expected, Usable: pool.Usable(),
 	}
-	note := func(r *reason) {
+	note := func(r *funnel.Reason) {
 		if r != nil && p.Code == "" {
-			p.Code, p.Message, p.Evidence = r.code, r.text, &r.fact
+			p.Code, p.Message, p.Evidence = r.Code, r.Text, &r.Fact
 		}
 	}
-	note(poolReason(pool))
-	eachDevice(pool, func(d *allocator.Device, kept *reason) {
-		if kept == nil || deviceReaches(d, node) {
+	note(funnel.PoolReason(pool))
+	funnel.EachDevice(pool, func(d *allocator.Device, kept *funnel.Reason) {
+		if kept == nil || funnel.DeviceReaches(d, node) {
 			p.Devices++
 			note(kept)
 		}
 	})
 	for i := range pool.Ignored {
-		note(ignoredReason(&pool.Ignored[i]))
+		note(funnel.IgnoredReason(&pool.Ignored[i]))
 	}
 	return p
 }
@@ -272,24 +231,8 @@ func reachablePool(pool *allocator.NodePool, node *corev1.Node) api.ReachablePoo
 func sliceReaches(slice *resourceapi.ResourceSlice, node *corev1.Node) bool {
 	if slice.Spec.PerDeviceNodeSelection != nil && *slice.Spec.PerDeviceNodeSelection {
 		return slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool {
-			return targets(node, d.NodeName, d.AllNodes, d.NodeSelector)
+			return funnel.Targets(node, d.NodeName, d.AllNodes, d.NodeSelector)
 		})
 	}
-	return targets(node, slice.Spec.NodeName, slice.Spec.AllNodes, slice.Spec.NodeSelector)
-}
-
-// targets reports whether node selection fields name a node, as the allocator's
-// NodeMatches does.
-func targets(node *corev1.Node, name *string, all *bool, selector *corev1.NodeSelector) bool {
-	switch {
-	case name != nil && *name != "":
-		return node.Name == *name
-	case all != nil && *all:
-		return true
-	case selector != nil:
-		parsed, err := nodeaffinity.NewNodeSelector(selector)
-		return err == nil && parsed.Match(node)
-	default:
-		return false
-	}
+	return funnel.Targets(node, slice.Spec.NodeName, slice.Spec.AllNodes, slice.Spec.NodeSelector)
 }

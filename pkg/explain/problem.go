@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
 // errNoProblem means that numbers are too large, or an attribute is of a kind
@@ -54,7 +55,7 @@ func newProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.No
 		for _, alternatives := range claims[i].funnels {
 			r := decision.Request{Claim: i}
 			for _, f := range alternatives {
-				r.Admin = f.request.AdminAccess
+				r.Admin = f.Request.AdminAccess
 				r.Alternatives = append(r.Alternatives, b.alternative(ctx, f, node, constraints, offset))
 			}
 			b.problem.Requests = append(b.problem.Requests, r)
@@ -63,24 +64,24 @@ func newProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.No
 	return b, b.err
 }
 
-func (b *problemBuilder) alternative(ctx context.Context, f *funnel, node *corev1.Node, constraints []claimspec.Constraint, offset int) decision.Alternative {
-	alternative := decision.Alternative{Count: int(min(f.request.Count, 1<<20)), All: f.request.All()}
+func (b *problemBuilder) alternative(ctx context.Context, f *funnel.Funnel, node *corev1.Node, constraints []claimspec.Constraint, offset int) decision.Alternative {
+	alternative := decision.Alternative{Count: int(min(f.Request.Count, 1<<20)), All: f.Request.All()}
 	for i := range b.pools {
-		if reason := poolReason(b.pools[i]); reason != nil {
+		if reason := funnel.PoolReason(b.pools[i]); reason != nil {
 			// The allocator passes over a pool of which it knows newer slices
 			// elsewhere, and gives up at other faults.
-			if f.request.All() && !b.pools[i].Outdated {
+			if f.Request.All() && !b.pools[i].Outdated {
 				return decision.Alternative{All: true}
 			}
 			continue
 		}
 		for j := range b.pools[i].Devices {
 			d := &b.pools[i].Devices[j]
-			r := f.checks.device(ctx, d, node)
+			r := f.Checks.Device(ctx, d, node)
 			switch {
 			case r == nil:
 				alternative.Candidates = append(alternative.Candidates, b.candidate(ctx, f, d, constraints, offset))
-			case f.request.All() && r.matches():
+			case f.Request.All() && r.Matches():
 				return decision.Alternative{All: true}
 			}
 		}
@@ -88,17 +89,17 @@ func (b *problemBuilder) alternative(ctx context.Context, f *funnel, node *corev
 	return alternative
 }
 
-func (b *problemBuilder) candidate(ctx context.Context, f *funnel, d *allocator.Device, constraints []claimspec.Constraint, offset int) decision.Candidate {
+func (b *problemBuilder) candidate(ctx context.Context, f *funnel.Funnel, d *allocator.Device, constraints []claimspec.Constraint, offset int) decision.Candidate {
 	candidate := decision.Candidate{Device: b.device(d)}
 	if b.problem.Devices[candidate.Device].Shared {
 		for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 			var request *resource.Quantity
-			if f.request.Capacity != nil {
-				if quantity, ok := f.request.Capacity.Requests[name]; ok {
+			if f.Request.Capacity != nil {
+				if quantity, ok := f.Request.Capacity.Requests[name]; ok {
 					request = &quantity
 				}
 			}
-			takes, err := consumedBy(request, d.Capacity[name], b.alloc.FeatureEnabled("DRAFractionalCapacityRange"))
+			takes, err := funnel.ConsumedBy(request, d.Capacity[name], b.alloc.FeatureEnabled("DRAFractionalCapacityRange"))
 			if err != nil {
 				b.err = err
 			}
@@ -106,10 +107,10 @@ func (b *problemBuilder) candidate(ctx context.Context, f *funnel, d *allocator.
 		}
 	}
 	for i, c := range constraints {
-		if !c.AppliesTo(f.request) {
+		if !c.AppliesTo(f.Request) {
 			continue
 		}
-		value, ok, err := f.checks.attribute(ctx, d, c.Attribute)
+		value, ok, err := f.Checks.Attribute(ctx, d, c.Attribute)
 		if err != nil || !ok {
 			continue
 		}
@@ -199,50 +200,16 @@ func (b *problemBuilder) valueSet(a resourceapi.DeviceAttribute) []int {
 		b.err = errNoProblem
 		return nil
 	}
-	texts := valueTexts(a)
+	texts := funnel.ValueTexts(a)
 	if len(texts) == 0 {
 		b.err = errNoProblem
 	}
 	return b.intern(texts)
 }
 
-// valueTexts writes the values of an attribute so that two are equal exactly
-// if they are for a constraint: the string "1" is not the number 1.
-func valueTexts(a resourceapi.DeviceAttribute) []string {
-	var texts []string
-	add := func(kind string, value any) { texts = append(texts, fmt.Sprintf("%s\x00%v", kind, value)) }
-	switch {
-	case len(a.IntValues) > 0:
-		for _, v := range a.IntValues {
-			add("int", v)
-		}
-	case len(a.BoolValues) > 0:
-		for _, v := range a.BoolValues {
-			add("bool", v)
-		}
-	case len(a.StringValues) > 0:
-		for _, v := range a.StringValues {
-			add("string", v)
-		}
-	case len(a.VersionValues) > 0:
-		for _, v := range a.VersionValues {
-			add("version", v)
-		}
-	case a.IntValue != nil:
-		add("int", *a.IntValue)
-	case a.BoolValue != nil:
-		add("bool", *a.BoolValue)
-	case a.StringValue != nil:
-		add("string", *a.StringValue)
-	case a.VersionValue != nil:
-		add("version", *a.VersionValue)
-	}
-	return texts
-}
-
 // number gives a quantity in thousandths.
 func (b *problemBuilder) number(q resource.Quantity) int64 {
-	number, ok := thousandths.of(q)
+	number, ok := funnel.Thousandths.Of(q)
 	if !ok {
 		b.err = errNoProblem
 	}
@@ -258,7 +225,7 @@ func (x *inquiry) fast(ctx context.Context, node *corev1.Node) decision.Answer {
 			return decision.Unknown
 		}
 	}
-	built, err := newProblem(ctx, x.site.alloc, node, x.site.pools[node.Name], x.claims)
+	built, err := newProblem(ctx, x.cluster.Alloc, node, x.cluster.Pools[node.Name], x.claims)
 	if err != nil {
 		return decision.Unknown
 	}

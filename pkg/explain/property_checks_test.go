@@ -206,19 +206,19 @@ func (p *property) singleDevices() error {
 	for _, claim := range p.claims {
 		for _, alternatives := range claim.funnels {
 			for _, f := range alternatives {
-				if f.request.All() || f.checks.extendedResource != "" {
+				if f.Request.All() || f.Checks.ExtendedResource != "" {
 					continue
 				}
-				explained := f.explanation(0)
-				for i := range f.devices {
-					d := &f.devices[i]
-					if slices.ContainsFunc(f.devices, func(other allocator.Device) bool { return other.ID == d.ID && other.Device != d.Device }) {
+				explained := f.Explanation(0)
+				for i := range f.Devices {
+					d := &f.Devices[i]
+					if slices.ContainsFunc(f.Devices, func(other allocator.Device) bool { return other.ID == d.ID && other.Device != d.Device }) {
 						// The names of both would be the same.
 						continue
 					}
-					want, known := p.canBeHad(f.request, d)
+					want, known := p.canBeHad(f.Request, d)
 					if got := slices.Contains(explained.EligibleDevices, d.ID.String()); known && got != want {
-						return fmt.Errorf("request %s, device %s: eligible is %t, the allocator says %t (%+v)", f.request.Name, d.ID, got, want, f.reasons[d.Device])
+						return fmt.Errorf("request %s, device %s: eligible is %t, the allocator says %t (%+v)", f.Request.Name, d.ID, got, want, f.Reasons[d.Device])
 					}
 				}
 			}
@@ -249,8 +249,8 @@ func (p *property) canBeHad(r *claimspec.Request, d *allocator.Device) (answer, 
 		}
 		claim.Spec.Devices.Constraints = append(claim.Spec.Devices.Constraints, constraint)
 	}
-	for _, node := range p.site.candidates {
-		verdict := p.site.alloc.Check(p.t.Context(), node, []*resourceapi.ResourceClaim{claim})
+	for _, node := range p.cluster.Candidates {
+		verdict := p.cluster.Alloc.Check(p.t.Context(), node, []*resourceapi.ResourceClaim{claim})
 		switch {
 		case verdict.Outcome == allocator.Fits:
 			return true, true
@@ -286,7 +286,7 @@ func (p *property) placementFromFunnel() error {
 
 // decision holds the counting against the allocator, for each node.
 func (p *property) decision(table *coverage) error {
-	for _, node := range p.site.candidates {
+	for _, node := range p.cluster.Candidates {
 		if len(p.claims) == 0 || len(p.claims[0].funnels) == 0 {
 			// Refused before there were funnels.
 			return nil
@@ -351,7 +351,7 @@ func (p *property) remediesHold(table *coverage) error {
 		}
 		for _, d := range r.Devices {
 			id := allocator.DeviceID{Driver: d.Driver, Pool: d.Pool, Device: d.Device}
-			if p.site.alloc.Device(id) == nil {
+			if p.cluster.Alloc.Device(id) == nil {
 				return fmt.Errorf("remedy with the unknown device %s: %s", id, asJSON(r))
 			}
 		}

@@ -331,7 +331,7 @@ func (x *inquiry) reservationOn(ctx context.Context, node *corev1.Node) (*whatif
 	if err != nil {
 		return nil, nil //nolint:nilerr // the pod cannot use the node
 	}
-	verdict := x.site.alloc.Check(ctx, node, claims)
+	verdict := x.cluster.Alloc.Check(ctx, node, claims)
 	if verdict.Outcome == allocator.Cancelled {
 		return nil, verdict.Err
 	}

@@ -204,7 +204,7 @@ func (r *remedies) ask(ctx context.Context, c change) (*api.Remedy, error) {
 	if err != nil || x == nil {
 		return nil, err
 	}
-	nodes := x.site.candidates
+	nodes := x.cluster.Candidates
 	if r.scene != nil && r.out.Verdict == api.DoesNotFit && len(c.objects) == 0 && c.gate == "" && !c.anywhere && slices.Contains(nodes, r.scene.node) {
 		// Most of what does not help is found out here. It tells nothing where an
 		// error has kept the other nodes from being tried.
@@ -227,7 +227,7 @@ func (r *remedies) ask(ctx context.Context, c change) (*api.Remedy, error) {
 	for i, verdict := range verdicts {
 		switch verdict.Outcome {
 		case allocator.Fits:
-			if x.site.alloc.MapsNodeResources(verdict.Allocations) {
+			if x.cluster.Alloc.MapsNodeResources(verdict.Allocations) {
 				continue
 			}
 			answer.Nodes += len(groups[i])
@@ -269,14 +269,14 @@ func (r *remedies) verdicts(ctx context.Context, x *inquiry, part time.Duration,
 // changed is the inquiry with a change made, up to the point where the
 // allocator is asked. It is nil if something else is in the way already.
 func (r *remedies) changed(ctx context.Context, c change) (*inquiry, error) {
-	snap, alloc, subject, site := r.snap, r.site.alloc, *r.subject, r.site
+	snap, alloc, subject, site := r.snap, r.cluster.Alloc, *r.subject, r.cluster
 	switch {
 	case r.local(c):
 		var err error
 		if snap, err = whatif.Amend(r.scene.snap, c.objects); err != nil {
 			return nil, err
 		}
-		if alloc, err = r.site.alloc.Amended(ctx, snap); err != nil {
+		if alloc, err = r.cluster.Alloc.Amended(ctx, snap); err != nil {
 			return nil, fmt.Errorf("set up the allocator: %w", err)
 		}
 		site = nil
@@ -289,7 +289,7 @@ func (r *remedies) changed(ctx context.Context, c change) (*inquiry, error) {
 		if snap, err = whatif.Amend(r.snap, c.objects, gates...); err != nil {
 			return nil, err
 		}
-		if alloc, err = r.site.alloc.Amended(ctx, snap); err != nil {
+		if alloc, err = r.cluster.Alloc.Amended(ctx, snap); err != nil {
 			return nil, fmt.Errorf("set up the allocator: %w", err)
 		}
 		again, err := find(snap, alloc, r.subject.opts)
@@ -314,8 +314,8 @@ func (r *remedies) changed(ctx context.Context, c change) (*inquiry, error) {
 	if x.problems() || x.refused() {
 		return nil, nil
 	}
-	if site != nil && site.pools != nil {
-		x.site = site
+	if site != nil && site.Pools != nil {
+		x.cluster = site
 		return x, nil
 	}
 	return x, x.survey()
@@ -349,13 +349,13 @@ func (r *remedies) local(c change) bool {
 		}
 		for i := range claim.Status.Allocation.Devices.Results {
 			result := &claim.Status.Allocation.Devices.Results[i]
-			at := slices.IndexFunc(r.site.pools[r.scene.node.Name], func(p *allocator.NodePool) bool {
+			at := slices.IndexFunc(r.cluster.Pools[r.scene.node.Name], func(p *allocator.NodePool) bool {
 				return p.Pool.Driver == result.Driver && p.Pool.Name == result.Pool
 			})
 			if at < 0 {
 				return false
 			}
-			for _, slice := range r.site.pools[r.scene.node.Name][at].Pool.Slices {
+			for _, slice := range r.cluster.Pools[r.scene.node.Name][at].Pool.Slices {
 				if ptr.Deref(slice.Spec.NodeName, "") != r.scene.node.Name {
 					return false
 				}

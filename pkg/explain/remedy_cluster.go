@@ -101,7 +101,7 @@ func (r *remedies) guard(ctx context.Context, from resourceapi.DeviceSelector) (
 	}
 	compiled := r.selectors.Compile(from.CEL.Expression)
 	var missing []selector.Reading
-	devices := r.site.alloc.Devices()
+	devices := r.cluster.Alloc.Devices()
 	for i := range devices {
 		for _, lacks := range r.selectors.Evaluate(ctx, compiled, devices[i].ID.Driver, devices[i].Device).Detail(ctx).Missing {
 			if !slices.Contains(missing, lacks) {
@@ -146,7 +146,7 @@ func (r *remedies) adminAccess(ctx context.Context) error {
 }
 
 func (r *remedies) gateOn(ctx context.Context, gate string) error {
-	if r.site.alloc.FeatureEnabled(gate) {
+	if r.cluster.Alloc.FeatureEnabled(gate) {
 		return nil
 	}
 	_, err := r.propose(ctx, change{

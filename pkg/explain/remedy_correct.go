@@ -123,7 +123,7 @@ func (r *remedies) correct(ctx context.Context, from resourceapi.DeviceSelector,
 	if from.CEL == nil {
 		return corrected{}, false
 	}
-	correction, ok := r.selectors.Correct(r.selectors.Compile(from.CEL.Expression), r.catalog.wordsOf(ctx, class))
+	correction, ok := r.selectors.Correct(r.selectors.Compile(from.CEL.Expression), r.catalog.WordsOf(ctx, class))
 	if !ok {
 		return corrected{}, false
 	}
@@ -144,8 +144,8 @@ func (r *remedies) failsIn(ctx context.Context, class *resourceapi.DeviceClass, 
 		return false
 	}
 	sel := r.selectors.Compile(expression)
-	return slices.ContainsFunc(r.site.alloc.Devices(), func(d allocator.Device) bool {
-		return r.catalog.inClass(ctx, class, d.ID.Driver, d.Device) && r.selectors.Evaluate(ctx, sel, d.ID.Driver, d.Device).Err != nil
+	return slices.ContainsFunc(r.cluster.Alloc.Devices(), func(d allocator.Device) bool {
+		return r.catalog.InClass(ctx, class, d.ID.Driver, d.Device) && r.selectors.Evaluate(ctx, sel, d.ID.Driver, d.Device).Err != nil
 	})
 }
 

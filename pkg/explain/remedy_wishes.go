@@ -22,6 +22,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -202,7 +203,7 @@ func (r *remedies) lessCapacity(ctx context.Context, f *fact, wanted resource.Qu
 			values = append(values, q)
 		}
 	}
-	for _, pool := range r.site.pools[r.scene.node.Name] {
+	for _, pool := range r.cluster.Pools[r.scene.node.Name] {
 		for i := range pool.Devices {
 			d := &pool.Devices[i]
 			capacity, ok := d.Capacity[f.capacity]
@@ -210,7 +211,7 @@ func (r *remedies) lessCapacity(ctx context.Context, f *fact, wanted resource.Qu
 				continue
 			}
 			left := capacity.Value.DeepCopy()
-			left.Sub(r.site.alloc.Consumed(d.ID)[f.capacity])
+			left.Sub(r.cluster.Alloc.Consumed(d.ID)[f.capacity])
 			add(capacity.Value)
 			add(left)
 			if policy := capacity.RequestPolicy; policy != nil {
@@ -249,7 +250,7 @@ func (r *remedies) loosen(ctx context.Context, f *fact) error {
 	_, required, _ := sel.Conjuncts[f.conjunct].Equality()
 	for _, l := range looser[:min(len(looser), maxTries)] {
 		loss := lossNear
-		if l.Text != "" && misspelled(required, l.Text) {
+		if l.Text != "" && funnel.Misspelled(required, l.Text) {
 			loss = lossNone
 		}
 		ok, err := r.propose(ctx, change{
@@ -273,20 +274,20 @@ func (r *remedies) loosen(ctx context.Context, f *fact) error {
 // nobody uses on a node where the pod can go.
 func (r *remedies) obtainable(at requestPlace) iter.Seq2[string, *resourceapi.Device] {
 	return func(yield func(string, *resourceapi.Device) bool) {
-		var f *funnel
+		var f *funnel.Funnel
 		if at.claim < len(r.claims) && at.request < len(r.claims[at.claim].funnels) {
 			f = r.claims[at.claim].funnels[at.request][max(at.alternative, 0)]
 		}
 		seen := map[*allocator.NodePool]bool{}
-		for _, node := range r.site.candidates {
-			for _, pool := range r.site.pools[node.Name] {
+		for _, node := range r.cluster.Candidates {
+			for _, pool := range r.cluster.Pools[node.Name] {
 				if seen[pool] {
 					continue
 				}
 				seen[pool] = true
 				for i := range pool.Devices {
 					d := &pool.Devices[i]
-					if r.site.alloc.InUse(d.ID) || f != nil && f.otherClass(d.Device) {
+					if r.cluster.Alloc.InUse(d.ID) || f != nil && f.OtherClass(d.Device) {
 						continue
 					}
 					if !yield(d.ID.Driver, d.Device) {
@@ -317,8 +318,8 @@ func (r *remedies) withoutParts(at requestPlace, selector int, conjuncts []int) 
 // drops the constraint.
 func (r *remedies) otherConstraint(ctx context.Context, f *fact) error {
 	c := claimspec.Constraints(r.scene.claims[f.at.claim])[f.constraint]
-	missing := r.catalog.words().Count(selector.Attribute(resourceapi.QualifiedName(c.Attribute), "")) == 0
-	if meant := naming.Nearest(string(c.Attribute), r.catalog.attributes()); missing && meant != "" {
+	missing := r.catalog.Words().Count(selector.Attribute(resourceapi.QualifiedName(c.Attribute), "")) == 0
+	if meant := naming.Nearest(string(c.Attribute), r.catalog.Attributes()); missing && meant != "" {
 		field := "matchAttribute"
 		if c.Distinct {
 			field = "distinctAttribute"
@@ -413,7 +414,7 @@ func (r *remedies) mayUse(at requestPlace, d *allocator.Device) bool {
 		return true
 	}
 	f := r.claims[at.claim].funnels[at.request][max(at.alternative, 0)]
-	return !f.otherClass(d.Device)
+	return !f.OtherClass(d.Device)
 }
 
 // maxClasses bounds the classes that are tried in the place of one.
@@ -427,18 +428,18 @@ func (r *remedies) otherClasses(ctx context.Context) error {
 		}
 		f := r.claims[at.claim].funnels[at.request][max(at.alternative, 0)]
 		drivers := map[string]bool{}
-		for i := range f.devices {
-			if !f.otherClass(f.devices[i].Device) {
-				drivers[f.devices[i].ID.Driver] = true
+		for i := range f.Devices {
+			if !f.OtherClass(f.Devices[i].Device) {
+				drivers[f.Devices[i].ID.Driver] = true
 			}
 		}
 		var names []string
 		for _, class := range r.snap.Classes {
-			if class.Name != f.request.Class && r.classHas(ctx, class, drivers) {
+			if class.Name != f.Request.Class && r.classHas(ctx, class, drivers) {
 				names = append(names, class.Name)
 			}
 		}
-		for _, name := range nearestFirst(f.request.Class, names)[:min(len(names), maxClasses)] {
+		for _, name := range nearestFirst(f.Request.Class, names)[:min(len(names), maxClasses)] {
 			if _, err := r.propose(ctx, r.withClass(at, name, lossOther)); err != nil {
 				return err
 			}
@@ -451,7 +452,7 @@ func (r *remedies) otherClasses(ctx context.Context) error {
 // of certain drivers.
 func (r *remedies) classHas(ctx context.Context, class *resourceapi.DeviceClass, drivers map[string]bool) bool {
 	has := false
-	for _, pool := range r.site.pools[r.scene.node.Name] {
+	for _, pool := range r.cluster.Pools[r.scene.node.Name] {
 		for i := range pool.Devices {
 			d := &pool.Devices[i]
 			matches := true

@@ -56,14 +56,14 @@ func (x *inquiry) newScene(node *corev1.Node) (*scene, error) {
 	cut := *x.snap
 	cut.Nodes, cut.Slices, cut.Claims, cut.TaintRules, cut.Pods = []*corev1.Node{node}, nil, nil, nil, x.podsOn(node.Name)
 	at := map[*resourceapi.ResourceClaim]int{}
-	for _, pool := range x.site.pools[node.Name] {
+	for _, pool := range x.cluster.Pools[node.Name] {
 		// The taint rules are in the slices already.
 		cut.Slices = append(cut.Slices, pool.Pool.Slices...)
 		cut.Slices = append(cut.Slices, pool.Pool.Obsolete...)
 		for _, slice := range pool.Pool.Slices {
 			for i := range slice.Spec.Devices {
 				id := allocator.DeviceID{Driver: pool.Pool.Driver, Pool: pool.Pool.Name, Device: slice.Spec.Devices[i].Name}
-				for _, h := range x.site.alloc.Holders(id) {
+				for _, h := range x.cluster.Alloc.Holders(id) {
 					index, known := at[h.Claim]
 					if !known {
 						index = len(s.holders)
@@ -319,7 +319,7 @@ func (s *scene) try(ctx context.Context, h hypothesis) (bool, error) {
 	case len(h.claims) == 0:
 		return true, nil
 	}
-	alloc, err := s.x.site.alloc.Amended(ctx, h.snap)
+	alloc, err := s.x.cluster.Alloc.Amended(ctx, h.snap)
 	if err != nil {
 		return false, fmt.Errorf("set up the allocator: %w", err)
 	}

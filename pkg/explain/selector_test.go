@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -224,7 +225,7 @@ func TestManyValues(t *testing.T) {
 		list = append(list, device(fmt.Sprintf("d%02d", i), withModel(fmt.Sprintf("m%d", i)), withInt("a", int64(i%2))))
 	}
 	trace := traceOf(t, `device.attributes["gpu.example.com"].model != "m3" && device.attributes["gpu.example.com"].a == 1`, list...)
-	if got := trace.Parts[0]; len(got.Values) != maxValues || got.MoreValues != 20 || outcomesText(got.Outcomes) != "29/1/0/0" {
+	if got := trace.Parts[0]; len(got.Values) != funnel.MaxValues || got.MoreValues != 20 || outcomesText(got.Outcomes) != "29/1/0/0" {
 		t.Errorf("got %s", asJSON(got))
 	}
 	if got := trace.Parts[1]; len(got.Values) != 2 || got.Values[0].Count != 15 || outcomesText(got.Outcomes) != "14/15/0/1" {
@@ -259,7 +260,7 @@ func TestUnusualValue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := newCatalog(alloc).unusual(selector.Attribute("model", driver), test.wanted); got != test.want {
+			if got := funnel.NewCatalog(alloc).Unusual(selector.Attribute("model", driver), test.wanted); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

@@ -28,8 +28,8 @@ func (x *inquiry) describeStage() {
 	case x.subject.hypothetical:
 		own.Findings = lifecycle.GateFindings(pod, x.kueueHinted())
 	default:
-		own = lifecycle.Of(x.site.alloc, x.snap, pod, x.subject.claims, x.kueueHinted())
-		if own.Stage == api.StageAllocation && len(x.site.candidates) == 0 && len(x.site.unsuitable) > 0 && !x.fitsElsewhere() {
+		own = lifecycle.Of(x.cluster.Alloc, x.snap, pod, x.subject.claims, x.kueueHinted())
+		if own.Stage == api.StageAllocation && len(x.cluster.Candidates) == 0 && len(x.cluster.Unsuitable) > 0 && !x.fitsElsewhere() {
 			own.Stage = api.StageNodeFit
 		}
 		who = x.named(pod)
@@ -44,7 +44,7 @@ func (x *inquiry) describeStage() {
 			x.out.Pods[i].Stage = own.Stage
 			continue
 		}
-		other := lifecycle.Of(x.site.alloc, x.snap, pod, x.site.alloc.PodClaims(pod), false)
+		other := lifecycle.Of(x.cluster.Alloc, x.snap, pod, x.cluster.Alloc.PodClaims(pod), false)
 		x.out.Pods[i].Stage = other.Stage
 		if lifecycle.Finished(pod) {
 			// Whether the claim is still reserved for it is found out for the claim.
@@ -57,7 +57,7 @@ func (x *inquiry) describeStage() {
 	x.out.Stage = own.Stage
 	var findings []lifecycle.Finding
 	if forClaim {
-		findings = lifecycle.ClaimFindings(x.site.alloc, x.snap, x.subject.users, x.subject.claims[0].Claim)
+		findings = lifecycle.ClaimFindings(x.cluster.Alloc, x.snap, x.subject.users, x.subject.claims[0].Claim)
 	}
 	for _, f := range own.Findings {
 		// What a claim and the pod that uses it have in common is said of the claim.

@@ -18,6 +18,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -43,19 +44,19 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 			constrained = append(constrained, c.String())
 		}
 	}
-	if len(constrained) > 0 && fits(x.site.alloc, x.snap, withoutConstraints(claims)) {
+	if len(constrained) > 0 && fits(x.cluster.Alloc, x.snap, withoutConstraints(claims)) {
 		answer.code = api.ConstraintUnsatisfiable
 		answer.message = "enough devices available, but not with " + english.JoinAnd(constrained)
 		if most := x.mostOfOne(ctx, node); most != nil {
 			answer.missing = most.wanted - most.count
-			answer.message = fmt.Sprintf("%d available, %s", x.claims[0].funnels[0][0].eligible[node.Name], most)
+			answer.message = fmt.Sprintf("%d available, %s", x.claims[0].funnels[0][0].Eligible[node.Name], most)
 		}
 		return answer
 	}
 	if single, titles := x.singleRequests(claims); len(single) > 1 {
 		alone := true
 		for _, claim := range single {
-			alone = alone && fits(x.site.alloc, x.snap, []*resourceapi.ResourceClaim{claim})
+			alone = alone && fits(x.cluster.Alloc, x.snap, []*resourceapi.ResourceClaim{claim})
 		}
 		if alone {
 			answer.code = api.RequestsCompete
@@ -95,7 +96,7 @@ func (x *inquiry) withDevices(ctx context.Context, node *corev1.Node, change fun
 	amended := *x.snap
 	amended.Slices = nil
 	seen := map[*allocator.Pool]bool{}
-	for _, pool := range x.site.pools[node.Name] {
+	for _, pool := range x.cluster.Pools[node.Name] {
 		if seen[pool.Pool] {
 			continue
 		}
@@ -116,7 +117,7 @@ func (x *inquiry) withDevices(ctx context.Context, node *corev1.Node, change fun
 	}
 	// The taint rules are in the slices already.
 	amended.TaintRules = nil
-	alloc, err := x.site.alloc.Amended(ctx, &amended)
+	alloc, err := x.cluster.Alloc.Amended(ctx, &amended)
 	return alloc, &amended, err
 }
 
@@ -164,7 +165,7 @@ type most struct {
 func (m *most) String() string {
 	switch {
 	case m.distinct:
-		return fmt.Sprintf("but %s of %s", distinctValues(m.count), m.constraint.Attribute)
+		return fmt.Sprintf("but %s of %s", funnel.DistinctValues(m.count), m.constraint.Attribute)
 	default:
 		return fmt.Sprintf("at most %d with %s", m.count, m.constraint)
 	}
@@ -177,18 +178,18 @@ func (x *inquiry) mostOfOne(ctx context.Context, node *corev1.Node) *most {
 		return nil
 	}
 	f := x.claims[0].funnels[0][0]
-	if len(f.request.Constraints) != 1 || f.request.All() {
+	if len(f.Request.Constraints) != 1 || f.Request.All() {
 		return nil
 	}
-	constraint := f.request.Constraints[0]
+	constraint := f.Request.Constraints[0]
 	values := naming.Tally{}
-	for _, pool := range x.site.pools[node.Name] {
+	for _, pool := range x.cluster.Pools[node.Name] {
 		for i := range pool.Devices {
 			d := &pool.Devices[i]
-			if f.checks.device(ctx, d, node) != nil {
+			if f.Checks.Device(ctx, d, node) != nil {
 				continue
 			}
-			value, ok, err := f.checks.attribute(ctx, d, constraint.Attribute)
+			value, ok, err := f.Checks.Attribute(ctx, d, constraint.Attribute)
 			if err != nil || !ok || selector.IsList(value) {
 				return nil
 			}
@@ -198,7 +199,7 @@ func (x *inquiry) mostOfOne(ctx context.Context, node *corev1.Node) *most {
 	if len(values) == 0 {
 		return nil
 	}
-	m := &most{constraint: constraint, distinct: constraint.Distinct, wanted: int(min(f.request.Count, math.MaxInt32)), count: len(values)}
+	m := &most{constraint: constraint, distinct: constraint.Distinct, wanted: int(min(f.Request.Count, math.MaxInt32)), count: len(values)}
 	if !m.distinct {
 		m.count = values[values.Sorted()[0]]
 	}

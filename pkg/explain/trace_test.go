@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
 // traceLines writes the parts of a trace in short: the outcomes as
@@ -49,14 +50,14 @@ func traceOf(t *testing.T, expression string, list ...resourceapi.Device) api.Se
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &funnel{checks: &checks{
-		selectors: s, catalog: newCatalog(alloc),
-		request: &claimspec.Request{Claim: &resourceapi.ResourceClaim{}, Selectors: celSelectors(expression)},
+	f := &funnel.Funnel{Checks: &funnel.Checks{
+		Selectors: s, Catalog: funnel.NewCatalog(alloc),
+		Request: &claimspec.Request{Claim: &resourceapi.ResourceClaim{}, Selectors: celSelectors(expression)},
 	}}
 	for i := range list {
-		f.devices = append(f.devices, allocator.Device{ID: allocator.DeviceID{Driver: driver, Pool: "n1", Device: list[i].Name}, Device: &list[i]})
+		f.Devices = append(f.Devices, allocator.Device{ID: allocator.DeviceID{Driver: driver, Pool: "n1", Device: list[i].Name}, Device: &list[i]})
 	}
-	return f.traces(t.Context())[0]
+	return f.Traces(t.Context())[0]
 }
 
 func withInt(name string, value int64) func(*resourceapi.Device) {
@@ -193,7 +194,7 @@ func compareParts(parts []api.SelectorPart, total int) string {
 		if sum := o.True + o.False + o.Fails + o.NotEvaluated; sum != total {
 			return fmt.Sprintf("%s: counts %d devices of %d", parts[i].Expression, sum, total)
 		}
-		if seen > o.True+o.False+o.Fails || len(parts[i].Values) > maxValues {
+		if seen > o.True+o.False+o.Fails || len(parts[i].Values) > funnel.MaxValues {
 			return fmt.Sprintf("%s: %d values of %+v", parts[i].Expression, seen, o)
 		}
 		if problem := compareParts(parts[i].Operands, total); problem != "" {

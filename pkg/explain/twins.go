@@ -25,17 +25,17 @@ import (
 // tolerates taints. The groups are in the order of the nodes.
 func (x *inquiry) twins(nodes []*corev1.Node) [][]*corev1.Node {
 	looks := x.looksAt()
-	if x.site.contents == nil || !x.site.looks.cover(looks) {
+	if x.contents == nil || !x.looks.cover(looks) {
 		// Claims with changes mostly look at no more than those without.
-		x.site.looks, x.site.contents = looks, make(map[*corev1.Node]string, len(nodes))
+		x.looks, x.contents = looks, make(map[*corev1.Node]string, len(nodes))
 	}
 	at := map[string]int{}
 	var groups [][]*corev1.Node
 	for _, node := range nodes {
-		key, known := x.site.contents[node]
+		key, known := x.contents[node]
 		if !known {
-			key = x.content(node, x.site.looks)
-			x.site.contents[node] = key
+			key = x.content(node, x.looks)
+			x.contents[node] = key
 		}
 		i, known := at[key]
 		if !known {
@@ -110,7 +110,7 @@ func (x *inquiry) content(node *corev1.Node, l looks) string {
 		return node.Name
 	}
 	var t contentText
-	pools := x.site.pools[node.Name]
+	pools := x.cluster.Pools[node.Name]
 	for _, pool := range pools {
 		t.words("pool", pool.Pool.Driver)
 		t.flags(pool.AllIgnored, pool.Outdated, pool.Incomplete, pool.Invalid != "")
@@ -121,7 +121,7 @@ func (x *inquiry) content(node *corev1.Node, l looks) string {
 			// What other nodes see of it matters, too.
 			t.words("itself", pool.Pool.Name)
 		}
-		for _, use := range x.site.alloc.CountersOf(pool.Pool) {
+		for _, use := range x.cluster.Alloc.CountersOf(pool.Pool) {
 			t.words(use.CounterSet, use.Counter)
 			t.quantity(use.Total)
 			t.quantity(use.Left)
@@ -135,7 +135,7 @@ func (x *inquiry) content(node *corev1.Node, l looks) string {
 
 func (x *inquiry) deviceContent(t *contentText, d *allocator.Device, node *corev1.Node, l looks) {
 	t.words("device")
-	t.flags(x.site.alloc.InUse(d.ID), x.site.alloc.Shared(d.ID), ptr.Deref(d.AllowMultipleAllocations, false), x.selectors.Odd(d.Device))
+	t.flags(x.cluster.Alloc.InUse(d.ID), x.cluster.Alloc.Shared(d.ID), ptr.Deref(d.AllowMultipleAllocations, false), x.selectors.Odd(d.Device))
 	if l.all {
 		for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
 			t.words(string(name), selector.Literal(d.Attributes[name]))
@@ -151,7 +151,7 @@ func (x *inquiry) deviceContent(t *contentText, d *allocator.Device, node *corev
 			t.words(value)
 		}
 	}
-	used := x.site.alloc.Consumed(d.ID)
+	used := x.cluster.Alloc.Consumed(d.ID)
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 		capacity := d.Capacity[name]
 		t.words(string(name))

@@ -47,7 +47,7 @@ func (x *inquiry) unservedPod() bool {
 	if len(x.subject.claims) > 0 || x.subject.pod == nil {
 		return false
 	}
-	names := unserved(x.snap, x.site.alloc, x.subject.pod)
+	names := unserved(x.snap, x.cluster.Alloc, x.subject.pod)
 	if len(names) == 0 {
 		return false
 	}
@@ -66,13 +66,13 @@ func (x *inquiry) unservedPod() bool {
 func (x *inquiry) servedResources() []string {
 	found := map[string]bool{}
 	for _, node := range x.snap.Nodes {
-		for _, name := range x.site.alloc.ExtendedResourcesOf(node) {
+		for _, name := range x.cluster.Alloc.ExtendedResourcesOf(node) {
 			if _, offered := node.Status.Allocatable[name]; offered {
 				found[string(name)] = true
 			}
 		}
 	}
-	if x.site.alloc.FeatureEnabled("DRAExtendedResource") {
+	if x.cluster.Alloc.FeatureEnabled("DRAExtendedResource") {
 		for _, class := range x.snap.Classes {
 			found[resourceapi.ResourceDeviceClassPrefix+class.Name] = true
 			if class.Spec.ExtendedResourceName != nil {

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package funnel
 
 import (
 	"cmp"
@@ -24,95 +24,93 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// site is the cluster as one explanation sees it: the nodes where the pod may
+// Cluster is the cluster as one explanation sees it: the nodes where the pod may
 // go, those where it may not, and the pools that each can reach.
-type site struct {
-	alloc      *allocator.Allocator
-	candidates []*corev1.Node
-	// unsuitable has the first misfit of each node that the pod cannot use,
-	// misfits all of them by the node's name.
-	unsuitable []unsuitableNode
-	misfits    map[string][]unsuitableNode
-	// pools are those of each candidate, in the allocator's order.
-	pools map[string][]*allocator.NodePool
-	// contents describes nodes by all that the allocator can see of them, if
-	// claims look at no more than looks; see [inquiry.twins].
-	contents map[*corev1.Node]string
-	looks    looks
+type Cluster struct {
+	Alloc      *allocator.Allocator
+	Candidates []*corev1.Node
+	// Unsuitable has the first misfit of each node that the pod cannot use,
+	// Misfits all of them by the node's name.
+	Unsuitable []UnsuitableNode
+	Misfits    map[string][]UnsuitableNode
+	// Pools are those of each candidate, in the allocator's order.
+	Pools map[string][]*allocator.NodePool
 }
 
-type unsuitableNode struct {
-	node   *corev1.Node
-	misfit allocator.Misfit
-	code   api.Code
-	// claim is the pod's allocated claim that the misfit is about, if any.
-	claim *resourceapi.ResourceClaim
+// UnsuitableNode is a node that the pod cannot use, and one reason.
+type UnsuitableNode struct {
+	Node   *corev1.Node
+	Misfit allocator.Misfit
+	Code   api.Code
+	// Claim is the pod's allocated claim that the misfit is about, if any.
+	Claim *resourceapi.ResourceClaim
 }
 
-// evidence proves that the pod cannot use the node.
-func (u unsuitableNode) evidence() api.Evidence {
-	e := api.Evidence{Object: whatif.Object(api.KindNode, "", u.node.Name), Path: u.misfit.Path, Found: u.misfit.Found, Required: u.misfit.Wanted}
-	if u.claim != nil {
-		e.Object, e.Found, e.Required = whatif.ClaimObject(u.claim), u.misfit.Wanted, u.node.Name
+// Evidence proves that the pod cannot use the node.
+func (u UnsuitableNode) Evidence() api.Evidence {
+	e := api.Evidence{Object: whatif.Object(api.KindNode, "", u.Node.Name), Path: u.Misfit.Path, Found: u.Misfit.Found, Required: u.Misfit.Wanted}
+	if u.Claim != nil {
+		e.Object, e.Found, e.Required = whatif.ClaimObject(u.Claim), u.Misfit.Wanted, u.Node.Name
 	}
 	return e
 }
 
-// funnel accounts for every device of every pool for one request.
-type funnel struct {
-	checks  *checks
-	request *claimspec.Request
-	// reasons has the furthest reason over all nodes, nil for a device that is
+// Funnel accounts for every device of every pool for one request.
+type Funnel struct {
+	Checks  *Checks
+	Request *claimspec.Request
+	// Reasons has the furthest reason over all nodes, nil for a device that is
 	// eligible on at least one.
-	reasons map[*resourceapi.Device]*reason
-	devices []allocator.Device
-	// eligible counts the eligible devices by node.
-	eligible map[string]int
+	Reasons map[*resourceapi.Device]*Reason
+	Devices []allocator.Device
+	// Eligible counts the eligible devices by node.
+	Eligible map[string]int
 	// shared counts the eligible devices of the pools that look the same to
-	// several nodes, and censuses has what else is known about them.
-	shared   map[view]int
-	censuses map[view]*census
+	// several nodes, and counts has what else is known about them.
+	shared map[PoolOnNode]int
+	counts map[PoolOnNode]*Counts
 	// apart is set if devices are listed together only if the same fact holds
 	// for them.
 	apart bool
 }
 
-// view is what a node sees of a pool, as far as it differs between nodes.
-type view struct {
+// PoolOnNode is what a node sees of a pool, as far as it differs between nodes.
+type PoolOnNode struct {
 	pool *allocator.NodePool
-	// optional reports whether the node can do without node operations.
-	optional bool
+	// Optional reports whether the node can do without node operations.
+	Optional bool
 }
 
-func viewOf(pool *allocator.NodePool, node *corev1.Node) view {
-	return view{pool, slices.Contains(node.Status.DeclaredFeatures, "DRAOptionalNodeOperations")}
+// OnNode is what the node sees of the pool.
+func OnNode(pool *allocator.NodePool, node *corev1.Node) PoolOnNode {
+	return PoolOnNode{pool, slices.Contains(node.Status.DeclaredFeatures, "DRAOptionalNodeOperations")}
 }
 
-// newFunnel makes the funnel of all devices, or that of those which a certain
+// New makes the funnel of all devices, or that of those which a certain
 // node can reach.
-func newFunnel(ctx context.Context, s *site, only *corev1.Node, c *checks) (*funnel, error) {
-	f := &funnel{
-		checks: c, request: c.request,
-		reasons:  make(map[*resourceapi.Device]*reason),
-		eligible: make(map[string]int),
-		shared:   make(map[view]int),
-		censuses: make(map[view]*census),
+func New(ctx context.Context, s *Cluster, only *corev1.Node, c *Checks) (*Funnel, error) {
+	f := &Funnel{
+		Checks: c, Request: c.Request,
+		Reasons:  make(map[*resourceapi.Device]*Reason),
+		Eligible: make(map[string]int),
+		shared:   make(map[PoolOnNode]int),
+		counts:   make(map[PoolOnNode]*Counts),
 	}
 	if only != nil {
 		f.addOnly(ctx, s, only)
 		return f, ctx.Err()
 	}
-	for _, pool := range s.alloc.Pools() {
+	for _, pool := range s.Alloc.Pools() {
 		f.addDevices(ctx, pool, pool.Obsolete)
 		f.addDevices(ctx, pool, pool.Slices)
 	}
-	for _, node := range s.candidates {
+	for _, node := range s.Candidates {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		for _, pool := range s.pools[node.Name] {
+		for _, pool := range s.Pools[node.Name] {
 			if count := f.addPool(ctx, node, pool); count > 0 {
-				f.eligible[node.Name] += count
+				f.Eligible[node.Name] += count
 			}
 		}
 	}
@@ -123,19 +121,20 @@ func newFunnel(ctx context.Context, s *site, only *corev1.Node, c *checks) (*fun
 
 // addDevices lists devices and finds those of other classes, which no further
 // check is made for.
-func (f *funnel) addDevices(ctx context.Context, pool *allocator.Pool, from []*resourceapi.ResourceSlice) {
+func (f *Funnel) addDevices(ctx context.Context, pool *allocator.Pool, from []*resourceapi.ResourceSlice) {
 	for _, slice := range from {
 		for i := range slice.Spec.Devices {
-			d := deviceIn(pool, slice, i)
-			f.devices = append(f.devices, d)
-			if r := f.checks.checkClass(ctx, &d); r != nil && r.code == api.ClassSelectorFalse {
-				f.reasons[d.Device] = r
+			d := DeviceIn(pool, slice, i)
+			f.Devices = append(f.Devices, d)
+			if r := f.Checks.CheckClass(ctx, &d); r != nil && r.Code == api.ClassSelectorFalse {
+				f.Reasons[d.Device] = r
 			}
 		}
 	}
 }
 
-func deviceIn(pool *allocator.Pool, slice *resourceapi.ResourceSlice, index int) allocator.Device {
+// DeviceIn is the device of a slice at an index.
+func DeviceIn(pool *allocator.Pool, slice *resourceapi.ResourceSlice, index int) allocator.Device {
 	device := &slice.Spec.Devices[index]
 	return allocator.Device{
 		ID:     allocator.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name},
@@ -144,26 +143,26 @@ func deviceIn(pool *allocator.Pool, slice *resourceapi.ResourceSlice, index int)
 }
 
 // note keeps the reason that got a device furthest.
-func (f *funnel) note(device *resourceapi.Device, r *reason) {
-	have, known := f.reasons[device]
-	if !known || have != nil && have.code != api.ClassSelectorFalse && (r == nil || r.rank > have.rank) {
-		f.reasons[device] = r
+func (f *Funnel) record(device *resourceapi.Device, r *Reason) {
+	have, known := f.Reasons[device]
+	if !known || have != nil && have.Code != api.ClassSelectorFalse && (r == nil || r.Rank > have.Rank) {
+		f.Reasons[device] = r
 	}
 }
 
 // addPool notes what becomes of the devices that a pool has for a node, and
 // returns how many of them are eligible.
-func (f *funnel) addPool(ctx context.Context, node *corev1.Node, pool *allocator.NodePool) int {
-	seen := viewOf(pool, node)
+func (f *Funnel) addPool(ctx context.Context, node *corev1.Node, pool *allocator.NodePool) int {
+	seen := OnNode(pool, node)
 	if count, known := f.shared[seen]; known {
 		return count
 	}
 	count := 0
-	eachDevice(pool, func(d *allocator.Device, r *reason) {
+	EachDevice(pool, func(d *allocator.Device, r *Reason) {
 		if r == nil {
-			r = f.checks.device(ctx, d, node)
+			r = f.Checks.Device(ctx, d, node)
 		}
-		f.note(d.Device, r)
+		f.record(d.Device, r)
 		if r == nil {
 			count++
 		}
@@ -174,22 +173,22 @@ func (f *funnel) addPool(ctx context.Context, node *corev1.Node, pool *allocator
 	return count
 }
 
-// eachDevice visits what a pool has for a node. Kept is why the allocator does
+// EachDevice visits what a pool has for a node. Kept is why the allocator does
 // not get to see a device, because of its pool or its slice, or nil if it does.
-func eachDevice(pool *allocator.NodePool, visit func(d *allocator.Device, kept *reason)) {
-	slice := func(s *resourceapi.ResourceSlice, kept *reason) {
+func EachDevice(pool *allocator.NodePool, visit func(d *allocator.Device, kept *Reason)) {
+	slice := func(s *resourceapi.ResourceSlice, kept *Reason) {
 		for i := range s.Spec.Devices {
-			d := deviceIn(pool.Pool, s, i)
+			d := DeviceIn(pool.Pool, s, i)
 			visit(&d, kept)
 		}
 	}
 	for i := range pool.Ignored {
-		slice(pool.Ignored[i].Slice, ignoredReason(&pool.Ignored[i]))
+		slice(pool.Ignored[i].Slice, IgnoredReason(&pool.Ignored[i]))
 	}
 	for _, s := range pool.Older {
 		slice(s, obsoleteReason(pool.Pool))
 	}
-	if kept := poolReason(pool); kept != nil {
+	if kept := PoolReason(pool); kept != nil {
 		for _, s := range pool.Slices {
 			slice(s, kept)
 		}
@@ -199,20 +198,20 @@ func eachDevice(pool *allocator.NodePool, visit func(d *allocator.Device, kept *
 	}
 }
 
-// ignoredReason tells why the allocator does not look at a slice.
-func ignoredReason(ignored *allocator.IgnoredSlice) *reason {
-	r := &reason{
-		rank: rankIgnored, code: api.FeatureDisabled, label: "feature off", text: ignored.Reason,
-		fact: api.Evidence{Object: whatif.Object("ResourceSlice", "", ignored.Slice.Name), Required: ignored.Gate + "=true"},
+// IgnoredReason tells why the allocator does not look at a slice.
+func IgnoredReason(ignored *allocator.IgnoredSlice) *Reason {
+	r := &Reason{
+		Rank: rankIgnored, Code: api.FeatureDisabled, Label: "feature off", Text: ignored.Reason,
+		Fact: api.Evidence{Object: whatif.Object("ResourceSlice", "", ignored.Slice.Name), Required: ignored.Gate + "=true"},
 	}
 	if ignored.Gate == "" {
-		r.code, r.label, r.fact.Required = api.PoolInvalid, "slice invalid", ""
+		r.Code, r.Label, r.Fact.Required = api.PoolInvalid, "slice invalid", ""
 	}
 	return r
 }
 
-// poolReason tells why a whole pool is of no use on a node.
-func poolReason(pool *allocator.NodePool) *reason {
+// PoolReason tells why a whole pool is of no use on a node.
+func PoolReason(pool *allocator.NodePool) *Reason {
 	switch {
 	case pool.Outdated:
 		return obsoleteReason(pool.Pool)
@@ -221,77 +220,78 @@ func poolReason(pool *allocator.NodePool) *reason {
 		if int64(len(pool.Pool.Slices)) > pool.Pool.Expected {
 			text = fmt.Sprintf("pool %s has %s", pool.Pool.Name, pool.Pool.WhyIncomplete())
 		}
-		return &reason{
-			rank: rankPool, code: api.PoolIncomplete, label: "pool incomplete",
-			text: text,
-			fact: api.Evidence{
+		return &Reason{
+			Rank: RankPool, Code: api.PoolIncomplete, Label: "pool incomplete",
+			Text: text,
+			Fact: api.Evidence{
 				Object: fieldpath.Pool(pool.Pool), Path: "spec.pool.resourceSliceCount",
 				Found: english.Count(len(pool.Pool.Slices), "slice"), Required: fmt.Sprint(pool.Pool.Expected),
 			},
 		}
 	case pool.Invalid != "":
-		return &reason{
-			rank: rankPool, code: api.PoolInvalid, label: "pool invalid",
-			text: fmt.Sprintf("pool %s: %s", pool.Pool.Name, pool.Invalid),
-			fact: api.Evidence{Object: fieldpath.Pool(pool.Pool), Found: pool.Invalid},
+		return &Reason{
+			Rank: RankPool, Code: api.PoolInvalid, Label: "pool invalid",
+			Text: fmt.Sprintf("pool %s: %s", pool.Pool.Name, pool.Invalid),
+			Fact: api.Evidence{Object: fieldpath.Pool(pool.Pool), Found: pool.Invalid},
 		}
 	default:
 		return nil
 	}
 }
 
-func obsoleteReason(pool *allocator.Pool) *reason {
-	return &reason{
-		rank: rankObsolete, code: api.PoolObsolete, label: "obsolete",
-		text: fmt.Sprintf("older than generation %d of pool %s", pool.Generation, pool.Name),
-		fact: api.Evidence{Object: fieldpath.Pool(pool), Path: "spec.pool.generation", Required: fmt.Sprint(pool.Generation)},
+func obsoleteReason(pool *allocator.Pool) *Reason {
+	return &Reason{
+		Rank: rankObsolete, Code: api.PoolObsolete, Label: "obsolete",
+		Text: fmt.Sprintf("older than generation %d of pool %s", pool.Generation, pool.Name),
+		Fact: api.Evidence{Object: fieldpath.Pool(pool), Path: "spec.pool.generation", Required: fmt.Sprint(pool.Generation)},
 	}
 }
 
 // addUnsuitable notes the nodes that the pod cannot use for the devices that
 // they have, of a device for several of them the first.
-func (f *funnel) addUnsuitable(s *site) {
+func (f *Funnel) addUnsuitable(s *Cluster) {
 	seen := map[*allocator.NodePool]bool{}
-	for _, u := range s.unsuitable {
-		r := unsuitableReason(u)
-		for _, pool := range s.pools[u.node.Name] {
+	for _, u := range s.Unsuitable {
+		r := UnsuitableReason(u)
+		for _, pool := range s.Pools[u.Node.Name] {
 			if seen[pool] {
 				continue
 			}
 			seen[pool] = true
-			eachDevice(pool, func(d *allocator.Device, _ *reason) {
+			EachDevice(pool, func(d *allocator.Device, _ *Reason) {
 				if d.Slice.Spec.Pool.Generation == pool.Pool.Generation {
-					f.note(d.Device, r)
+					f.record(d.Device, r)
 				}
 			})
 		}
 	}
 }
 
-func unsuitableReason(u unsuitableNode) *reason {
-	return &reason{
-		rank: rankUnsuitable, code: u.code, label: "node not suitable", text: u.misfit.Reason,
-		fact: u.evidence(),
+// UnsuitableReason is the reason for the devices of a node that the pod cannot use.
+func UnsuitableReason(u UnsuitableNode) *Reason {
+	return &Reason{
+		Rank: rankUnsuitable, Code: u.Code, Label: "node not suitable", Text: u.Misfit.Reason,
+		Fact: u.Evidence(),
 	}
 }
 
 // addRest accounts for the devices that no node can reach.
-func (f *funnel) addRest() {
-	for i := range f.devices {
-		d := &f.devices[i]
-		if _, known := f.reasons[d.Device]; known {
+func (f *Funnel) addRest() {
+	for i := range f.Devices {
+		d := &f.Devices[i]
+		if _, known := f.Reasons[d.Device]; known {
 			continue
 		}
 		if slices.Contains(d.Pool.Obsolete, d.Slice) {
-			f.note(d.Device, obsoleteReason(d.Pool))
+			f.record(d.Device, obsoleteReason(d.Pool))
 			continue
 		}
-		f.note(d.Device, unreached(f.checks.snap, d))
+		f.record(d.Device, Unreached(f.Checks.Snap, d))
 	}
 }
 
-// unreached is the reason for a device that no node can reach.
-func unreached(snap *snapshot.Snapshot, d *allocator.Device) *reason {
+// Unreached is the reason for a device that no node can reach.
+func Unreached(snap *snapshot.Snapshot, d *allocator.Device) *Reason {
 	name, all, selector := d.NodeSelection()
 	text, field := allocator.OutOfReach(snap, d), "nodeName"
 	fact := api.Evidence{Object: fieldpath.Slice(d), Required: "a node of the cluster"}
@@ -301,56 +301,57 @@ func unreached(snap *snapshot.Snapshot, d *allocator.Device) *reason {
 	case all != nil && *all:
 		field, fact.Found = "allNodes", "true"
 	case selector != nil:
-		field, fact.Found = "nodeSelector", deviceNodes(d)
+		field, fact.Found = "nodeSelector", DeviceNodes(d)
 	}
 	if fact.Path = "spec." + field; perDevice(d.Slice) {
 		fact.Path = fieldpath.Device(d, field)
 	}
-	return &reason{rank: rankReach, code: api.NodeNotReachable, label: "not reachable", text: text, fact: fact}
+	return &Reason{Rank: RankReach, Code: api.NodeNotReachable, Label: "not reachable", Text: text, Fact: fact}
 }
 
-// classHasDevices reports whether the class has devices anywhere.
-func (f *funnel) classHasDevices() bool {
-	return slices.ContainsFunc(f.devices, func(d allocator.Device) bool { return !f.otherClass(d.Device) })
+// ClassHasDevices reports whether the class has devices anywhere.
+func (f *Funnel) ClassHasDevices() bool {
+	return slices.ContainsFunc(f.Devices, func(d allocator.Device) bool { return !f.OtherClass(d.Device) })
 }
 
-func (f *funnel) otherClass(device *resourceapi.Device) bool {
-	r := f.reasons[device]
-	return r != nil && r.code == api.ClassSelectorFalse
+// OtherClass reports whether the class does not select a device.
+func (f *Funnel) OtherClass(device *resourceapi.Device) bool {
+	r := f.Reasons[device]
+	return r != nil && r.Code == api.ClassSelectorFalse
 }
 
-// explanation turns the funnel into its public form.
-func (f *funnel) explanation(pools int) api.RequestExplanation {
-	r := f.request
+// Explanation turns the funnel into its public form.
+func (f *Funnel) Explanation(pools int) api.RequestExplanation {
+	r := f.Request
 	out := api.RequestExplanation{
 		Name: r.Name, DeviceClass: r.Class, Mode: string(r.Mode), AdminAccess: r.AdminAccess,
-		Considered: len(f.devices), Pools: pools, EligibleNodes: len(f.eligible),
+		Considered: len(f.Devices), Pools: pools, EligibleNodes: len(f.Eligible),
 	}
 	if !r.All() {
 		out.Needs = r.Count
 	}
-	out.ExtendedResource = f.checks.extendedResource
-	for node, count := range f.eligible {
+	out.ExtendedResource = f.Checks.ExtendedResource
+	for node, count := range f.Eligible {
 		if count > out.MostOnOneNode || count == out.MostOnOneNode && naming.Compare(node, out.BestNode) < 0 {
 			out.MostOnOneNode, out.BestNode = count, node
 		}
 	}
 	groups := map[string]*rejectionGroup{}
 	var order []*rejectionGroup
-	for i := range f.devices {
-		d := &f.devices[i]
-		why := f.reasons[d.Device]
+	for i := range f.Devices {
+		d := &f.Devices[i]
+		why := f.Reasons[d.Device]
 		if why == nil {
 			out.Eligible++
 			out.EligibleDevices = append(out.EligibleDevices, d.ID.String())
 			continue
 		}
-		key := string(why.code) + "\x00" + why.label
-		if why.code != api.ClassSelectorFalse {
-			key += "\x00" + why.requirement() + "\x00" + why.lacks.String()
+		key := string(why.Code) + "\x00" + why.Label
+		if why.Code != api.ClassSelectorFalse {
+			key += "\x00" + why.Requirement() + "\x00" + why.lacks.String()
 		}
-		if why.code != api.ClassSelectorFalse && f.apart {
-			key += "\x00" + why.text + "\x00" + why.holder()
+		if why.Code != api.ClassSelectorFalse && f.apart {
+			key += "\x00" + why.Text + "\x00" + why.holder()
 		}
 		group, ok := groups[key]
 		if !ok {
@@ -366,7 +367,7 @@ func (f *funnel) explanation(pools int) api.RequestExplanation {
 	for _, group := range order {
 		most := maxEvidence
 		if f.apart {
-			most = len(f.devices)
+			most = len(f.Devices)
 		}
 		out.Rejected = append(out.Rejected, group.rejection(r, most))
 	}
@@ -399,25 +400,25 @@ type rejectionGroup struct {
 // subjectValue is the value that something has.
 type subjectValue struct{ subject, value string }
 
-func newRejectionGroup(r *reason) *rejectionGroup {
+func newRejectionGroup(r *Reason) *rejectionGroup {
 	return &rejectionGroup{
-		rank: r.rank, code: r.code, label: r.label, requirement: r.requirement(),
+		rank: r.Rank, code: r.Code, label: r.Label, requirement: r.Requirement(),
 		texts: naming.Tally{}, values: map[string]subjectValue{}, hints: naming.Tally{}, lacks: r.lacks, drivers: naming.Tally{}, facts: map[api.Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: naming.Tally{}, pools: naming.Tally{},
 	}
 }
 
-func (g *rejectionGroup) add(d *allocator.Device, r *reason) {
+func (g *rejectionGroup) add(d *allocator.Device, r *Reason) {
 	g.devices = append(g.devices, d.ID.String())
-	g.texts[r.text]++
+	g.texts[r.Text]++
 	if r.value != "" {
-		g.values[r.text] = subjectValue{r.subject, r.value}
+		g.values[r.Text] = subjectValue{r.subject, r.value}
 	}
 	if r.hint != "" {
 		g.hints[r.hint]++
 	}
-	g.facts[r.fact]++
-	if r.claim != nil {
-		g.claims[r.claim]++
+	g.facts[r.Fact]++
+	if r.Claim != nil {
+		g.claims[r.Claim]++
 	}
 	g.pools[d.ID.Pool]++
 	g.drivers[d.ID.Driver]++
@@ -537,5 +538,28 @@ func (g *rejectionGroup) place() string {
 		return "pool " + g.pools.Sorted()[0]
 	default:
 		return english.Count(len(g.pools), "pool")
+	}
+}
+
+// addOnly accounts for the devices that one node can reach, whatever else
+// keeps the pod away from it.
+func (f *Funnel) addOnly(ctx context.Context, s *Cluster, node *corev1.Node) {
+	f.apart = true
+	for i := range s.Pools[node.Name] {
+		EachDevice(s.Pools[node.Name][i], func(d *allocator.Device, r *Reason) {
+			if r != nil && !DeviceReaches(d, node) {
+				return
+			}
+			f.Devices = append(f.Devices, *d)
+			if other := f.Checks.CheckClass(ctx, d); other != nil && other.Code == api.ClassSelectorFalse {
+				r = other
+			} else if r == nil {
+				r = f.Checks.Device(ctx, d, node)
+			}
+			f.Reasons[d.Device] = r
+			if r == nil {
+				f.Eligible[node.Name]++
+			}
+		})
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package funnel
 
 import (
 	"cmp"
@@ -15,63 +15,26 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// trace adds to each request what its selectors do.
-func (x *inquiry) trace(ctx context.Context) {
-	for i := range x.claims {
-		explained := &x.out.Claims[x.claims[i].index]
-		at := 0
-		for _, alternatives := range x.claims[i].funnels {
-			for _, f := range alternatives {
-				explained.Requests[at].Selectors = f.traces(ctx)
-				x.warnOfCost(&x.claims[i], f.request, explained.Requests[at].Selectors)
-				at++
-			}
-		}
-	}
-}
-
-// warnOfCost tells whoever wants to create a claim that the API server will not
-// take it.
-func (x *inquiry) warnOfCost(c *claimInquiry, r *claimspec.Request, traces []api.SelectorTrace) {
-	if c.claim.UID != "" && !x.subject.claims[c.index].Generated {
-		return
-	}
-	for i := range traces {
-		trace := &traces[i]
-		if trace.Source != sourceRequest || trace.Cost <= trace.CostLimit {
-			continue
-		}
-		x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf(
-			"make the selector of request %s at %s cheaper: %s", r.Name, trace.Path, costWarning(trace))})
-	}
-}
-
-func costWarning(trace *api.SelectorTrace) string {
-	return fmt.Sprintf("in the worst case it costs %s, the limit is %s, so that the API server refuses it in new objects; where it is stored already, it fails on a device for which it costs more than that",
-		costText(trace.Cost), english.Thousands(trace.CostLimit))
-}
-
 // Where a selector is written.
 const (
-	sourceClass   = "class"
-	sourceRequest = "request"
+	SourceClass   = "class"
+	SourceRequest = "request"
 )
 
-// maxValues is how many different values a part of a selector shows.
-const maxValues = 10
+// MaxValues is how many different values a part of a selector shows.
+const MaxValues = 10
 
-// placedSelector is a selector and where it is written.
-type placedSelector struct {
-	source, object, path string
-	expression           string
-	// label names the selector of a request among the others.
-	label string
+// PlacedSelector is a selector and where it is written.
+type PlacedSelector struct {
+	Source, object, path string
+	Expression           string
+	// Label names the selector of a request among the others.
+	Label string
 }
 
 // selectorLabel names one of several selectors of a request.
@@ -82,38 +45,38 @@ func selectorLabel(index, count int) string {
 	return fmt.Sprintf("selector %d", index+1)
 }
 
-// placedSelectors lists the selectors of a request in the order in which the
+// PlacedSelectors lists the selectors of a request in the order in which the
 // allocator evaluates them.
-func (c *checks) placedSelectors() []placedSelector {
-	var placed []placedSelector
+func (c *Checks) PlacedSelectors() []PlacedSelector {
+	var placed []PlacedSelector
 	add := func(source, object, path string, selectors []resourceapi.DeviceSelector) {
 		for i, s := range selectors {
 			if s.CEL != nil {
-				placed = append(placed, placedSelector{
+				placed = append(placed, PlacedSelector{
 					source, object, fmt.Sprintf("%s[%d].cel.expression", path, i), s.CEL.Expression, selectorLabel(i, len(selectors)),
 				})
 			}
 		}
 	}
-	if c.class != nil {
-		add(sourceClass, whatif.Object("DeviceClass", "", c.class.Name), "spec.selectors", c.class.Spec.Selectors)
+	if c.Class != nil {
+		add(SourceClass, whatif.Object("DeviceClass", "", c.Class.Name), "spec.selectors", c.Class.Spec.Selectors)
 	}
-	add(sourceRequest, whatif.ClaimObject(c.request.Claim), c.request.Path+".selectors", c.request.Selectors)
+	add(SourceRequest, whatif.ClaimObject(c.Request.Claim), c.Request.Path+".selectors", c.Request.Selectors)
 	return placed
 }
 
-// traces tells what the selectors do to all devices.
-func (f *funnel) traces(ctx context.Context) []api.SelectorTrace {
-	reached := make([]*allocator.Device, len(f.devices))
-	for i := range f.devices {
-		reached[i] = &f.devices[i]
+// Traces tells what the selectors do to all devices.
+func (f *Funnel) Traces(ctx context.Context) []api.SelectorTrace {
+	reached := make([]*allocator.Device, len(f.Devices))
+	for i := range f.Devices {
+		reached[i] = &f.Devices[i]
 	}
 	var traces []api.SelectorTrace
-	for _, placed := range f.checks.placedSelectors() {
-		s := f.checks.selectors
-		sel := s.Compile(placed.expression)
+	for _, placed := range f.Checks.PlacedSelectors() {
+		s := f.Checks.Selectors
+		sel := s.Compile(placed.Expression)
 		trace := api.SelectorTrace{
-			Source: placed.source, Object: placed.object, Path: placed.path, Expression: placed.expression,
+			Source: placed.Source, Object: placed.object, Path: placed.path, Expression: placed.Expression,
 			Cost: s.Cost(sel), CostLimit: resourceapi.CELSelectorExpressionMaxCost,
 		}
 		r := newTraceReport(sel)
@@ -125,11 +88,11 @@ func (f *funnel) traces(ctx context.Context) []api.SelectorTrace {
 				passed = append(passed, d)
 			}
 		}
-		r.report(ctx, &trace, len(f.devices)-len(reached))
+		r.report(ctx, &trace, len(f.Devices)-len(reached))
 		if problem := s.Problem(sel); problem != nil {
-			trace.Error = problemText(problem)
+			trace.Error = ProblemText(problem)
 		}
-		trace.Notes = f.checks.selectorNotes(sel, &trace)
+		trace.Notes = f.Checks.selectorNotes(sel, &trace)
 		reached = passed
 		traces = append(traces, trace)
 	}
@@ -264,26 +227,47 @@ func (p *partReport) part() api.SelectorPart {
 	slices.SortFunc(p.out.Values, func(a, b api.SelectorValue) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), naming.Compare(a.Found, b.Found), cmp.Compare(a.Outcome, b.Outcome))
 	})
-	if len(p.out.Values) > maxValues {
-		p.out.MoreValues = len(p.out.Values) - maxValues
-		p.out.Values = slices.Clone(p.out.Values[:maxValues])
+	if len(p.out.Values) > MaxValues {
+		p.out.MoreValues = len(p.out.Values) - MaxValues
+		p.out.Values = slices.Clone(p.out.Values[:MaxValues])
 	}
 	return p.out
 }
 
 // selectorNotes says what is remarkable about a selector.
-func (c *checks) selectorNotes(sel *selector.Selector, trace *api.SelectorTrace) []string {
+func (c *Checks) selectorNotes(sel *selector.Selector, trace *api.SelectorTrace) []string {
 	var notes []string
 	if trace.Cost > trace.CostLimit {
-		notes = append(notes, english.Sentence(costWarning(trace)))
+		notes = append(notes, english.Sentence(CostWarning(trace)))
 	}
 	for i := range trace.Parts {
 		if trace.Parts[i].Outcomes.True > 0 {
 			continue
 		}
-		if note := c.catalog.unknownValue(&sel.Conjuncts[i]); note != "" {
+		if note := c.Catalog.unknownValue(&sel.Conjuncts[i]); note != "" {
 			notes = append(notes, english.Sentence(note))
 		}
 	}
 	return notes
+}
+
+// ProblemText says where an expression is wrong, and why.
+func ProblemText(problem *selector.CompileError) string {
+	text := problem.Reason
+	if problem.Line > 0 {
+		text += fmt.Sprintf(" at %d:%d", problem.Line, problem.Column)
+	}
+	if problem.Near != "" {
+		text += " (" + problem.Near + ")"
+	}
+	if problem.More > 0 {
+		text += ", and " + english.Count(problem.More, "more error")
+	}
+	return text
+}
+
+// CostWarning says what becomes of a selector that may cost more than the limit.
+func CostWarning(trace *api.SelectorTrace) string {
+	return fmt.Sprintf("in the worst case it costs %s, the limit is %s, so that the API server refuses it in new objects; where it is stored already, it fails on a device for which it costs more than that",
+		costText(trace.Cost), english.Thousands(trace.CostLimit))
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package funnel
 
 import (
 	"context"
@@ -20,9 +20,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
-// catalog knows what the devices of all pools publish. It is made when it is
+// Catalog knows what the devices of all pools publish. It is made when it is
 // needed for the first time. Not safe for concurrent use.
-type catalog struct {
+type Catalog struct {
 	alloc *allocator.Allocator
 	// known has the words of all devices once they were asked for, ofClass those of
 	// the devices of a class.
@@ -32,12 +32,13 @@ type catalog struct {
 	typos map[*selector.Part]string
 }
 
-func newCatalog(alloc *allocator.Allocator) *catalog {
-	return &catalog{alloc: alloc, ofClass: map[string]*selector.Vocabulary{}, typos: map[*selector.Part]string{}}
+// NewCatalog makes the catalog of the devices that an allocator knows.
+func NewCatalog(alloc *allocator.Allocator) *Catalog {
+	return &Catalog{alloc: alloc, ofClass: map[string]*selector.Vocabulary{}, typos: map[*selector.Part]string{}}
 }
 
 // each visits all devices of all pools.
-func (c *catalog) each(visit func(driver string, device *resourceapi.Device)) {
+func (c *Catalog) each(visit func(driver string, device *resourceapi.Device)) {
 	for _, pool := range c.alloc.Pools() {
 		for _, list := range [][]*resourceapi.ResourceSlice{pool.Obsolete, pool.Slices} {
 			for _, slice := range list {
@@ -49,8 +50,8 @@ func (c *catalog) each(visit func(driver string, device *resourceapi.Device)) {
 	}
 }
 
-// words are what all devices have.
-func (c *catalog) words() *selector.Vocabulary {
+// Words are what all devices have.
+func (c *Catalog) Words() *selector.Vocabulary {
 	if c.known == nil {
 		c.known = selector.NewVocabulary(naming.Nearest)
 		for _, pool := range c.alloc.Pools() {
@@ -61,30 +62,30 @@ func (c *catalog) words() *selector.Vocabulary {
 	return c.known
 }
 
-// wordsOf are what the devices of a class have: those of all devices if it has
+// WordsOf are what the devices of a class have: those of all devices if it has
 // none.
-func (c *catalog) wordsOf(ctx context.Context, class *resourceapi.DeviceClass) *selector.Vocabulary {
+func (c *Catalog) WordsOf(ctx context.Context, class *resourceapi.DeviceClass) *selector.Vocabulary {
 	if class == nil {
-		return c.words()
+		return c.Words()
 	}
 	if words := c.ofClass[class.Name]; words != nil {
 		return words
 	}
 	words := selector.NewVocabulary(naming.Nearest)
 	c.each(func(driver string, device *resourceapi.Device) {
-		if c.inClass(ctx, class, driver, device) {
+		if c.InClass(ctx, class, driver, device) {
 			words.Add(driver, device)
 		}
 	})
 	if words.Devices() == 0 {
-		words = c.words()
+		words = c.Words()
 	}
 	c.ofClass[class.Name] = words
 	return words
 }
 
-// inClass reports whether the selectors of a class select a device.
-func (c *catalog) inClass(ctx context.Context, class *resourceapi.DeviceClass, driver string, device *resourceapi.Device) bool {
+// InClass reports whether the selectors of a class select a device.
+func (c *Catalog) InClass(ctx context.Context, class *resourceapi.DeviceClass, driver string, device *resourceapi.Device) bool {
 	evaluator := c.alloc.Selectors()
 	for _, s := range class.Spec.Selectors {
 		if s.CEL == nil || !evaluator.Evaluate(ctx, evaluator.Compile(s.CEL.Expression), driver, device).Matches {
@@ -94,10 +95,10 @@ func (c *catalog) inClass(ctx context.Context, class *resourceapi.DeviceClass, d
 	return true
 }
 
-// attributes are the names of all attributes of the devices.
-func (c *catalog) attributes() []string {
+// Attributes are the names of all attributes of the devices.
+func (c *Catalog) Attributes() []string {
 	var names []string
-	for _, have := range c.words().Readings(selector.KindAttributes) {
+	for _, have := range c.Words().Readings(selector.KindAttributes) {
 		names = append(names, have.Domain+"/"+have.Name)
 	}
 	return names
@@ -105,8 +106,8 @@ func (c *catalog) attributes() []string {
 
 // spread says how many devices have a value: "exists on 3 of 10,245 devices of
 // all pools".
-func (c *catalog) spread(r selector.Reading) string {
-	switch n, all := c.words().Count(r), c.words().Devices(); {
+func (c *Catalog) spread(r selector.Reading) string {
+	switch n, all := c.Words().Count(r), c.Words().Devices(); {
 	case n > 0:
 		return fmt.Sprintf("exists on %s of %s devices of all pools", english.Thousands(n), english.Thousands(all))
 	case all == 1:
@@ -118,8 +119,8 @@ func (c *catalog) spread(r selector.Reading) string {
 
 // misnamed suggests what was meant by a value that no device has. It is empty if
 // some have it, or if nothing is near.
-func (c *catalog) misnamed(r selector.Reading) string {
-	meant, ok := c.words().Meant(r)
+func (c *Catalog) misnamed(r selector.Reading) string {
+	meant, ok := c.Words().Meant(r)
 	switch {
 	case !ok:
 		return ""
@@ -138,18 +139,18 @@ func (c *catalog) misnamed(r selector.Reading) string {
 
 // failure says why a selector fails on a device, and what it is that the device
 // lacks, if that is the reason.
-func (c *checks) failure(ctx context.Context, sel *selector.Selector, result *selector.Result) (text string, lacks selector.Reading) {
+func (c *Checks) failure(ctx context.Context, sel *selector.Selector, result *selector.Result) (text string, lacks selector.Reading) {
 	text = english.OneLine(result.Err)
 	if sel.Err != nil {
 		return "does not compile", selector.Reading{}
 	}
 	if strings.Contains(text, "actual cost limit exceeded") {
-		return overBudget(c.selectors.Cost(sel)), selector.Reading{}
+		return overBudget(c.Selectors.Cost(sel)), selector.Reading{}
 	}
 	_, key, found := strings.Cut(text, "no such key: ")
 	if !found {
 		if part := result.Detail(ctx).Failed; part != nil {
-			text += english.PrecededBy("; ", c.catalog.mismatch(part))
+			text += english.PrecededBy("; ", c.Catalog.mismatch(part))
 		}
 		return text, selector.Reading{}
 	}
@@ -158,14 +159,14 @@ func (c *checks) failure(ctx context.Context, sel *selector.Selector, result *se
 			// A map that the expression itself has can lack a key, too.
 			continue
 		}
-		text += fmt.Sprintf("; %s %s", r.Noun(), c.catalog.spread(r))
-		if c.catalog.words().Count(r) > 0 {
+		text += fmt.Sprintf("; %s %s", r.Noun(), c.Catalog.spread(r))
+		if c.Catalog.Words().Count(r) > 0 {
 			return text, r
 		}
-		if !c.catalog.words().HasDomain(r.Domain) {
+		if !c.Catalog.Words().HasDomain(r.Domain) {
 			text += ", and nothing else of that domain does"
 		}
-		return text + c.catalog.misnamed(r), selector.Reading{}
+		return text + c.Catalog.misnamed(r), selector.Reading{}
 	}
 	return text, selector.Reading{}
 }
@@ -197,13 +198,13 @@ func overBudget(worst uint64) string {
 
 // unknownValue says that a part of a selector compares with something that no device
 // has, and what was probably meant. It is empty if there is nothing to say.
-func (c *catalog) unknownValue(part *selector.Part) string {
+func (c *Catalog) unknownValue(part *selector.Part) string {
 	if typo, known := c.typos[part]; known {
 		return typo
 	}
 	typo := ""
 	if r, value, ok := part.Equality(); ok {
-		typo = c.unusual(r, value)
+		typo = c.Unusual(r, value)
 	}
 	if typo == "" {
 		typo = c.mismatch(part)
@@ -222,8 +223,8 @@ func (c *catalog) unknownValue(part *selector.Part) string {
 
 // mismatch says that a part compares a value with something of another type than
 // all devices have there. It is empty if it does not.
-func (c *catalog) mismatch(part *selector.Part) string {
-	found, ok := c.words().Mismatch(part)
+func (c *Catalog) mismatch(part *selector.Part) string {
+	found, ok := c.Words().Mismatch(part)
 	if !ok {
 		return ""
 	}
@@ -254,14 +255,14 @@ func typeText(of selector.ValueType) string {
 // maxNames is how many values are named that there are instead.
 const maxNames = 10
 
-// unusual tells about a value that no device has there.
-func (c *catalog) unusual(r selector.Reading, value string) string {
+// Unusual tells about a value that no device has there.
+func (c *Catalog) Unusual(r selector.Reading, value string) string {
 	if r.Kind == selector.KindDriver {
-		drivers := c.words().Drivers()
+		drivers := c.Words().Drivers()
 		if slices.Contains(drivers, value) {
 			return ""
 		}
-		return noneOf(value, drivers)
+		return NoDevicesOf(value, drivers)
 	}
 	values := map[string]bool{}
 	c.each(func(driver string, device *resourceapi.Device) {
@@ -278,7 +279,7 @@ func (c *catalog) unusual(r selector.Reading, value string) string {
 	sorted := slices.SortedFunc(maps.Keys(values), naming.Compare)
 	text := fmt.Sprintf("no device has %s %s", r.Short(), strconv.Quote(value))
 	for _, other := range sorted {
-		if misspelled(value, other) {
+		if Misspelled(value, other) {
 			return text + fmt.Sprintf("; did you mean %s?", strconv.Quote(other))
 		}
 	}
@@ -292,10 +293,10 @@ func (c *catalog) unusual(r selector.Reading, value string) string {
 	return text + "; there are " + english.Sample(sorted, maxNames)
 }
 
-// misspelled reports whether a value is another one with a slip of the pen. Names of
+// Misspelled reports whether a value is another one with a slip of the pen. Names of
 // products differ in few letters, too: only long words without digits count,
 // and upper case.
-func misspelled(value, other string) bool {
+func Misspelled(value, other string) bool {
 	isBreak := func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }
 	words, others := strings.FieldsFunc(value, isBreak), strings.FieldsFunc(other, isBreak)
 	if len(words) != len(others) {
@@ -311,16 +312,50 @@ func misspelled(value, other string) bool {
 	return len(words) > 0
 }
 
-// noneOf says of a driver that it has no devices, unlike others.
-func noneOf(driver string, drivers []string) string {
+// NoDevicesOf says of a driver that it has no devices, unlike others.
+func NoDevicesOf(driver string, drivers []string) string {
 	return "no device is of driver " + driver + naming.DidYouMean(driver, drivers)
 }
 
-// distinctValues says how many different values an attribute has: "only 1
+// DistinctValues says how many different values an attribute has: "only 1
 // distinct value exists".
-func distinctValues(n int) string {
+func DistinctValues(n int) string {
 	if n == 1 {
 		return "only 1 distinct value exists"
 	}
 	return fmt.Sprintf("only %d distinct values exist", n)
+}
+
+// ValueTexts writes the values of an attribute so that two are equal exactly
+// if they are for a constraint: the string "1" is not the number 1.
+func ValueTexts(a resourceapi.DeviceAttribute) []string {
+	var texts []string
+	add := func(kind string, value any) { texts = append(texts, fmt.Sprintf("%s\x00%v", kind, value)) }
+	switch {
+	case len(a.IntValues) > 0:
+		for _, v := range a.IntValues {
+			add("int", v)
+		}
+	case len(a.BoolValues) > 0:
+		for _, v := range a.BoolValues {
+			add("bool", v)
+		}
+	case len(a.StringValues) > 0:
+		for _, v := range a.StringValues {
+			add("string", v)
+		}
+	case len(a.VersionValues) > 0:
+		for _, v := range a.VersionValues {
+			add("version", v)
+		}
+	case a.IntValue != nil:
+		add("int", *a.IntValue)
+	case a.BoolValue != nil:
+		add("bool", *a.BoolValue)
+	case a.StringValue != nil:
+		add("string", *a.StringValue)
+	case a.VersionValue != nil:
+		add("version", *a.VersionValue)
+	}
+	return texts
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package funnel
 
 import (
 	"fmt"
@@ -15,10 +15,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 )
 
-// checkPartition checks shared counters and compatibility groups against what
+// CheckPartition checks shared counters and compatibility groups against what
 // the allocated devices of the pool have left.
-func (c *checks) checkPartition(d *allocator.Device) *reason {
-	switch h := c.alloc.CounterConflict(d); {
+func (c *Checks) CheckPartition(d *allocator.Device) *Reason {
+	switch h := c.Alloc.CounterConflict(d); {
 	case h == nil:
 		return nil
 	case h.Gate != "":
@@ -28,19 +28,19 @@ func (c *checks) checkPartition(d *allocator.Device) *reason {
 		if h.Others.Declared && h.Others.Groups.Len() == 0 {
 			others = "compatibility groups that have nothing in common"
 		}
-		return &reason{
-			rank: rankGroups, code: api.CompatibilityGroupConflict, label: "incompatible",
-			text: fmt.Sprintf("counter set %s is used by devices of %s", h.CounterSet, others),
-			fact: api.Evidence{
+		return &Reason{
+			Rank: rankGroups, Code: api.CompatibilityGroupConflict, Label: "incompatible",
+			Text: fmt.Sprintf("counter set %s is used by devices of %s", h.CounterSet, others),
+			Fact: api.Evidence{
 				Object: fieldpath.Slice(d), Path: fieldpath.Device(d, "consumesCounters.compatibilityGroups"),
 				Found: groupsText(h.Groups), Required: others,
 			},
 		}
 	case h.Overcommitted != nil:
-		return &reason{
-			rank: rankCounters, code: api.CountersExhausted, label: "counters",
-			text: fmt.Sprintf("counter %s of %s is overcommitted, so no device of its pool that uses counters can be allocated", h.Overcommitted.Counter, h.Overcommitted.CounterSet),
-			fact: api.Evidence{Object: fieldpath.Pool(d.Pool), Path: fieldpath.Counter(*h.Overcommitted), Found: h.Overcommitted.Left.String() + " available"},
+		return &Reason{
+			Rank: RankCounters, Code: api.CountersExhausted, Label: "counters",
+			Text: fmt.Sprintf("counter %s of %s is overcommitted, so no device of its pool that uses counters can be allocated", h.Overcommitted.Counter, h.Overcommitted.CounterSet),
+			Fact: api.Evidence{Object: fieldpath.Pool(d.Pool), Path: fieldpath.Counter(*h.Overcommitted), Found: h.Overcommitted.Left.String() + " available"},
 		}
 	default:
 		use := h.Short
@@ -52,9 +52,9 @@ func (c *checks) checkPartition(d *allocator.Device) *reason {
 		if len(by) > 0 {
 			text += fmt.Sprintf(", used by %s", english.Sample(by, 3))
 		}
-		return &reason{
-			rank: rankCounters, code: api.CountersExhausted, label: "counters", text: text, wanted: selector.QuantityText(h.Required),
-			fact: api.Evidence{
+		return &Reason{
+			Rank: RankCounters, Code: api.CountersExhausted, Label: "counters", Text: text, wanted: selector.QuantityText(h.Required),
+			Fact: api.Evidence{
 				Object: fieldpath.Pool(d.Pool), Path: fieldpath.Counter(*use),
 				Found: fmt.Sprintf("%s of %s available", use.Left.String(), use.Total.String()), Required: h.Required.String(),
 			},

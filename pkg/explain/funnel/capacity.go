@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package funnel
 
 import (
 	"fmt"
@@ -54,7 +54,7 @@ func capacityShortage(requests *resourceapi.CapacityRequirements, device *resour
 		if quantity, ok := wanted[name]; ok {
 			request = &quantity
 		}
-		takes, err := consumedBy(request, capacity, fractional)
+		takes, err := ConsumedBy(request, capacity, fractional)
 		if err != nil {
 			return nil, fmt.Errorf("capacity %s: %w", name, err)
 		}
@@ -111,8 +111,8 @@ func insteadOf(capacities map[resourceapi.QualifiedName]resourceapi.DeviceCapaci
 	return " (has " + english.Sample(names, maxTexts) + ")"
 }
 
-// consumedBy is what a request takes of a capacity, after rounding.
-func consumedBy(request *resource.Quantity, capacity resourceapi.DeviceCapacity, fractional bool) (resource.Quantity, error) {
+// ConsumedBy is what a request takes of a capacity, after rounding.
+func ConsumedBy(request *resource.Quantity, capacity resourceapi.DeviceCapacity, fractional bool) (resource.Quantity, error) {
 	policy := capacity.RequestPolicy
 	switch {
 	case request == nil && policy != nil && policy.Default != nil:
@@ -142,12 +142,12 @@ func roundUp(request resource.Quantity, valid *resourceapi.CapacityRequestPolicy
 		return request.DeepCopy(), nil
 	}
 	unit := rangeUnit(valid, fractional)
-	value, ok := unit.of(request)
+	value, ok := unit.Of(request)
 	if !ok {
 		return resource.Quantity{}, fmt.Errorf("%s cannot be represented in steps of %s", request.String(), valid.Step.String())
 	}
-	low, _ := unit.of(*valid.Min)
-	step, _ := unit.of(*valid.Step)
+	low, _ := unit.Of(*valid.Min)
+	step, _ := unit.Of(*valid.Step)
 	if step <= 0 {
 		return resource.Quantity{}, fmt.Errorf("%s is no step", valid.Step.String())
 	}
@@ -175,9 +175,9 @@ func policyProblem(value resource.Quantity, policy *resourceapi.CapacityRequestP
 			return ""
 		}
 		unit := rangeUnit(valid, fractional)
-		number, ok := unit.of(value)
-		low, _ := unit.of(*valid.Min)
-		step, _ := unit.of(*valid.Step)
+		number, ok := unit.Of(value)
+		low, _ := unit.Of(*valid.Min)
+		step, _ := unit.Of(*valid.Step)
 		if !ok || step > 0 && (number-low)%step != 0 {
 			return fmt.Sprintf("only steps of %s from %s", selector.QuantityText(*valid.Step), selector.QuantityText(*valid.Min))
 		}
@@ -196,17 +196,18 @@ func policyProblem(value resource.Quantity, policy *resourceapi.CapacityRequestP
 	}
 }
 
-// numberUnit is how a range counts: in whole units or in thousandths.
-type numberUnit bool
+// NumberUnit is how a range counts: in whole units or in thousandths.
+type NumberUnit bool
 
+// The units of a range.
 const (
-	wholeUnits  numberUnit = false
-	thousandths numberUnit = true
+	wholeUnits  NumberUnit = false
+	Thousandths NumberUnit = true
 )
 
 // rangeUnit picks thousandths where DRAFractionalCapacityRange is on and all
 // numbers of the range can be told in them (KEP-5075).
-func rangeUnit(valid *resourceapi.CapacityRequestPolicyRange, fractional bool) numberUnit {
+func rangeUnit(valid *resourceapi.CapacityRequestPolicyRange, fractional bool) NumberUnit {
 	if !fractional {
 		return wholeUnits
 	}
@@ -214,18 +215,18 @@ func rangeUnit(valid *resourceapi.CapacityRequestPolicyRange, fractional bool) n
 		if quantity == nil {
 			continue
 		}
-		if _, ok := thousandths.of(*quantity); !ok {
+		if _, ok := Thousandths.Of(*quantity); !ok {
 			return wholeUnits
 		}
 	}
 	if valid.Step != nil && valid.Step.MilliValue() < 1 {
 		return wholeUnits
 	}
-	return thousandths
+	return Thousandths
 }
 
-// of gives a quantity as a number in this unit; false if it does not fit.
-func (u numberUnit) of(quantity resource.Quantity) (int64, bool) {
+// Of gives a quantity as a number in this unit; false if it does not fit.
+func (u NumberUnit) Of(quantity resource.Quantity) (int64, bool) {
 	if u == wholeUnits {
 		return quantity.Value(), quantity.CmpInt64(math.MaxInt64) <= 0
 	}
@@ -233,7 +234,7 @@ func (u numberUnit) of(quantity resource.Quantity) (int64, bool) {
 	return milli, resource.NewMilliQuantity(milli, quantity.Format).Cmp(quantity) == 0
 }
 
-func (u numberUnit) quantity(number int64, format resource.Format) resource.Quantity {
+func (u NumberUnit) quantity(number int64, format resource.Format) resource.Quantity {
 	if u == wholeUnits {
 		return *resource.NewQuantity(number, format)
 	}

@@ -1,0 +1,44 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"fmt"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+)
+
+// trace adds to each request what its selectors do.
+func (x *inquiry) trace(ctx context.Context) {
+	for i := range x.claims {
+		explained := &x.out.Claims[x.claims[i].index]
+		at := 0
+		for _, alternatives := range x.claims[i].funnels {
+			for _, f := range alternatives {
+				explained.Requests[at].Selectors = f.Traces(ctx)
+				x.warnOfCost(&x.claims[i], f.Request, explained.Requests[at].Selectors)
+				at++
+			}
+		}
+	}
+}
+
+// warnOfCost tells whoever wants to create a claim that the API server will not
+// take it.
+func (x *inquiry) warnOfCost(c *claimInquiry, r *claimspec.Request, traces []api.SelectorTrace) {
+	if c.claim.UID != "" && !x.subject.claims[c.index].Generated {
+		return
+	}
+	for i := range traces {
+		trace := &traces[i]
+		if trace.Source != funnel.SourceRequest || trace.Cost <= trace.CostLimit {
+			continue
+		}
+		x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf(
+			"make the selector of request %s at %s cheaper: %s", r.Name, trace.Path, funnel.CostWarning(trace))})
+	}
+}

@@ -1,0 +1,75 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package funnel
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+)
+
+// AllocationNodes says where the devices of an allocation can be used.
+func AllocationNodes(allocation *resourceapi.AllocationResult) string {
+	selector := allocation.NodeSelector
+	if selector == nil || len(selector.NodeSelectorTerms) == 0 {
+		return "any node"
+	}
+	var terms []string
+	for _, term := range selector.NodeSelectorTerms {
+		if len(term.MatchExpressions) == 0 && len(term.MatchFields) == 1 &&
+			term.MatchFields[0].Key == "metadata.name" && len(term.MatchFields[0].Values) == 1 {
+			terms = append(terms, term.MatchFields[0].Values[0])
+			continue
+		}
+		var parts []string
+		for _, r := range append(term.MatchFields[:len(term.MatchFields):len(term.MatchFields)], term.MatchExpressions...) {
+			parts = append(parts, allocator.RequirementText(r))
+		}
+		terms = append(terms, "nodes with "+english.JoinAnd(parts))
+	}
+	return english.JoinOr(terms)
+}
+
+// DeviceNodes says where a device can be used.
+func DeviceNodes(d *allocator.Device) string {
+	switch name, all, selector := d.NodeSelection(); {
+	case name != nil && *name != "":
+		return *name
+	case all != nil && *all:
+		return "any node"
+	case selector != nil:
+		return AllocationNodes(&resourceapi.AllocationResult{NodeSelector: selector})
+	default:
+		return "no node"
+	}
+}
+
+// DeviceReaches reports whether a device is for a node.
+func DeviceReaches(d *allocator.Device, node *corev1.Node) bool {
+	name, all, selector := d.NodeSelection()
+	return Targets(node, name, all, selector)
+}
+
+func perDevice(slice *resourceapi.ResourceSlice) bool {
+	return slice.Spec.PerDeviceNodeSelection != nil && *slice.Spec.PerDeviceNodeSelection
+}
+
+// Targets reports whether node selection fields name a node, as the allocator's
+// NodeMatches does.
+func Targets(node *corev1.Node, name *string, all *bool, selector *corev1.NodeSelector) bool {
+	switch {
+	case name != nil && *name != "":
+		return node.Name == *name
+	case all != nil && *all:
+		return true
+	case selector != nil:
+		parsed, err := nodeaffinity.NewNodeSelector(selector)
+		return err == nil && parsed.Match(node)
+	default:
+		return false
+	}
+}
