@@ -22,6 +22,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/redact"
 )
 
 // answer is what `kubectl dra why` says about a pod, and what it is based on.
@@ -326,7 +327,7 @@ func (a answer) checkReplay(ctx context.Context, t *testing.T) {
 		}
 	}
 	index := slices.Index(a.snapshot.Pods, a.snapshot.Pod(a.Target.Namespace, a.Target.Name))
-	redacted := snapshot.Redact(a.snapshot)
+	redacted := redact.Snapshot(a.snapshot)
 	pod := redacted.Pods[index]
 	again, err := unhurried(t, redacted, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/redact"
 )
 
 // fieldCase is a question to a fixture, and what the answer has to be.
@@ -116,7 +117,7 @@ func (c *fieldCase) check(t *testing.T, e *api.Explanation) {
 // redacted snapshot has to find the same cause.
 func (c *fieldCase) checkRedacted(t *testing.T, snap *snapshot.Snapshot, plain *api.Explanation) {
 	t.Helper()
-	redacted := snapshot.Redact(snap)
+	redacted := redact.Snapshot(snap)
 	target := c.target
 	switch target.Kind {
 	case api.KindPod:

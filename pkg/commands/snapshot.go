@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/redact"
 )
 
 type snapshotFlags struct {
@@ -133,7 +134,7 @@ func (o *snapshotOptions) run(ctx context.Context) error {
 	}
 	snap := from.Snap
 	if o.redact {
-		snap = snapshot.Redact(snap)
+		snap = redact.Snapshot(snap)
 	}
 	if err := o.save(ctx, snap); err != nil || o.path == "" {
 		return err

@@ -69,7 +69,7 @@ func as[P metav1.Object](object any) (P, error) {
 	if !ok {
 		return kept, otherType(object)
 	}
-	strip(kept)
+	Strip(kept)
 	return kept, nil
 }
 
@@ -88,7 +88,7 @@ func from[Old, New any, P interface {
 		if err := convert(old, converted, nil); err != nil {
 			return nil, fmt.Errorf("convert to the newest version: %w", err)
 		}
-		strip(converted)
+		Strip(converted)
 		return converted, nil
 	}
 }

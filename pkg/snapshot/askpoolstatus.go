@@ -121,7 +121,7 @@ func AskPoolStatus(ctx context.Context, clients Clients, snap *Snapshot, wanted 
 func statusObstacle(ctx context.Context, clients Clients, snap *Snapshot) (string, error) {
 	// The server has the requests without the gate, too, but nobody answers.
 	if gate := snap.Gate(statusGate); !gate.Enabled && gate.Source != GateFromDefault {
-		return fmt.Sprintf("the feature gate %s is off: the cluster answers no %s, which would tell how many devices are in use", statusGate, kindPoolStatus), nil
+		return fmt.Sprintf("the feature gate %s is off: the cluster answers no %s, which would tell how many devices are in use", statusGate, KindPoolStatus), nil
 	}
 	const groupVersion = draGroup + "/v1alpha3"
 	list, err := clients.Discovery.ServerResourcesForGroupVersionWithContext(ctx, groupVersion)
@@ -129,7 +129,7 @@ func statusObstacle(ctx context.Context, clients Clients, snap *Snapshot) (strin
 	case err == nil, apierrors.IsNotFound(err):
 		if served([]string{groupVersion}, []*metav1.APIResourceList{list}, "resourcepoolstatusrequests") == "" {
 			return fmt.Sprintf("the server has no %s (%s, feature gate %s), which would tell how many devices are in use",
-				kindPoolStatus, groupVersion, statusGate), nil
+				KindPoolStatus, groupVersion, statusGate), nil
 		}
 	case !apierrors.IsForbidden(err):
 		return "", err
@@ -189,7 +189,7 @@ func (a *statusAsker) ask(ctx context.Context, question statusQuestion) (answer 
 	}
 	if !refused {
 		if err := a.remove(ctx, request.Name); err != nil {
-			problem("%s %s could not be deleted, and is for somebody else to delete: %s", kindPoolStatus, request.Name, describe(err))
+			problem("%s %s could not be deleted, and is for somebody else to delete: %s", KindPoolStatus, request.Name, describe(err))
 		}
 	}
 	return answer, !refused, problems
@@ -228,7 +228,7 @@ func (a *statusAsker) wait(ctx context.Context, request *resourcev1alpha3.Resour
 		}
 	}
 	answered.TypeMeta = metav1.TypeMeta{}
-	strip(answered)
+	Strip(answered)
 	return answered, nil
 }
 

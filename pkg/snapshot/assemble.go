@@ -37,7 +37,7 @@ func assemble(all *decoded, paths []string, opts Options) (*Snapshot, error) {
 		takeInto(&s.Claims, "ResourceClaim"),
 		takeInto(&s.Templates, "ResourceClaimTemplate"),
 		takeInto(&s.TaintRules, "DeviceTaintRule"),
-		takeInto(&s.PoolStatuses, kindPoolStatus),
+		takeInto(&s.PoolStatuses, KindPoolStatus),
 		takeInto(&s.PodGroups, "PodGroup"),
 		takeInto(&s.Workloads, "Workload"),
 		takeInto(&s.Queued, "Workload"),

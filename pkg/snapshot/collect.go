@@ -267,7 +267,7 @@ func (c *collector) namespaces() func(context.Context) error {
 		if err != nil {
 			return err
 		}
-		strip(namespace)
+		Strip(namespace)
 		s.Namespaces = []*corev1.Namespace{namespace}
 		c.gap(Gap{Resource: ResourceNamespaces, Namespace: c.namespace, Reason: fmt.Sprintf(
 			"this user may not list namespaces at the cluster scope; only namespace %s itself could be read", c.namespace)})
@@ -339,7 +339,7 @@ func (c *collector) finish() {
 		s.Gates[name] = Gate{Enabled: enabled, Source: GateFromFlag}
 	}
 	sortGaps(s.Gaps)
-	s.sort()
+	s.Sort()
 }
 
 func sortGaps(gaps []Gap) {

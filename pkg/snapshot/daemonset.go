@@ -50,7 +50,7 @@ func pluginWorkload(set *appsv1.DaemonSet) *Workload {
 		ObjectMeta: set.ObjectMeta, Selector: set.Spec.Selector, Template: set.Spec.Template,
 		Daemon: &DaemonStatus{Desired: set.Status.DesiredNumberScheduled, Ready: set.Status.NumberReady},
 	}
-	strip(workload)
+	Strip(workload)
 	if _, plugin := workload.KubeletPlugin(); !plugin {
 		return nil
 	}

@@ -269,7 +269,7 @@ func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 		}
 		object.SetName(object.GetGenerateName() + generatedSuffix)
 	}
-	strip(object)
+	Strip(object)
 	d.records = append(d.records, record{object, at})
 	return nil
 }
@@ -356,7 +356,7 @@ func decodeResource(data []byte, version, kind string) (metav1.Object, error) {
 		return untyped(decodeTemplate(data, version))
 	case "DeviceTaintRule":
 		return untyped(decodeTaintRule(data, version))
-	case kindPoolStatus:
+	case KindPoolStatus:
 		return decodePoolStatus(data, version)
 	default:
 		return nil, nil

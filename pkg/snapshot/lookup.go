@@ -76,8 +76,8 @@ func (s *Snapshot) Namespace(name string) *corev1.Namespace {
 	return namespace
 }
 
-// sort brings all lists into the order that Snapshot promises.
-func (s *Snapshot) sort() {
+// Sort brings all lists into the order that Snapshot promises.
+func (s *Snapshot) Sort() {
 	sortByName(s.Nodes)
 	sortByName(s.Namespaces)
 	sortByName(s.Pods)

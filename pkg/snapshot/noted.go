@@ -22,13 +22,13 @@ import (
 // needs, is noted in annotations of this program's own. So they are saved,
 // loaded and copied with the object.
 const (
-	// droppedFieldsNote lists, separated by commas, the fields that were
+	// DroppedFieldsAnnotation lists, separated by commas, the fields that were
 	// applied and that the API server did not store.
-	droppedFieldsNote = "dra.kubectl.dev/dropped-fields"
-	// kubeletPluginNote is on a DaemonSet that uses the kubelet's directories
+	DroppedFieldsAnnotation = "dra.kubectl.dev/dropped-fields"
+	// KubeletPluginAnnotation is on a DaemonSet that uses the kubelet's directories
 	// for plugins. It lists, separated by commas, all that could be the name of
 	// a driver in it.
-	kubeletPluginNote = "dra.kubectl.dev/kubelet-plugin"
+	KubeletPluginAnnotation = "dra.kubectl.dev/kubelet-plugin"
 )
 
 func note(object metav1.Object, key string, words []string) {
@@ -62,7 +62,7 @@ type DroppedField struct {
 // manifest that kubectl applied, as far as a feature gate of the API server
 // decides about it.
 func DroppedFields(object metav1.Object) []DroppedField {
-	paths, _ := noted(object, droppedFieldsNote)
+	paths, _ := noted(object, DroppedFieldsAnnotation)
 	gates := gatedFields(object)
 	var dropped []DroppedField
 	for _, path := range paths {
@@ -133,7 +133,7 @@ func noteDropped(object metav1.Object, applied string) {
 	})
 	if len(dropped) > 0 {
 		slices.Sort(dropped)
-		note(object, droppedFieldsNote, dropped)
+		note(object, DroppedFieldsAnnotation, dropped)
 	}
 }
 
@@ -178,7 +178,7 @@ func notePlugin(workload *Workload) {
 	if workload.Kind != kindDaemonSet {
 		return
 	}
-	if _, found := noted(workload, kubeletPluginNote); found {
+	if _, found := noted(workload, KubeletPluginAnnotation); found {
 		return
 	}
 	spec := &workload.Template.Spec
@@ -202,7 +202,7 @@ func notePlugin(workload *Workload) {
 			}
 		}
 	}
-	note(workload, kubeletPluginNote, dottedNames(texts))
+	note(workload, KubeletPluginAnnotation, dottedNames(texts))
 }
 
 // isPluginDirectory reports whether a directory of a node is one in which the
@@ -238,5 +238,5 @@ func dottedNames(texts []string) []string {
 // kubelet's directories for plugins, and the names in it that could be those of
 // drivers.
 func (w *Workload) KubeletPlugin() (names []string, plugin bool) {
-	return noted(w, kubeletPluginNote)
+	return noted(w, KubeletPluginAnnotation)
 }

@@ -25,7 +25,7 @@ const (
 	// BindCompletedAnnotation is on a claim that is bound to its volume.
 	BindCompletedAnnotation = "pv.kubernetes.io/bind-completed"
 	// selectedNodeAnnotation has the node for which a volume is provisioned.
-	selectedNodeAnnotation = "volume.kubernetes.io/selected-node"
+	SelectedNodeAnnotation = "volume.kubernetes.io/selected-node"
 )
 
 // optionalKinds are the kinds of the lists that are not always read, by resource.

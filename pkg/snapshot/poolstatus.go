@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// kindPoolStatus is the kind of requests for the status of pools. The only
+// KindPoolStatus is the kind of requests for the status of pools. The only
 // version that has it is v1alpha3.
-const kindPoolStatus = "ResourcePoolStatusRequest"
+const KindPoolStatus = "ResourcePoolStatusRequest"
 
 // decodePoolStatus decodes a request that has been answered. Those without an
 // answer say nothing.
@@ -132,7 +132,7 @@ func statusQuestions(s *Snapshot, wanted func(driver, pool string) bool) (questi
 			rest = fmt.Sprintf(" and %d more", len(left)-1)
 		}
 		gaps = append(gaps, Gap{Resource: ResourcePoolStatuses, Reason: fmt.Sprintf(
-			"the status of %s%s was not asked for: no more than %d %ss are made at a time", left[0], rest, maxStatusRequests, kindPoolStatus)})
+			"the status of %s%s was not asked for: no more than %d %ss are made at a time", left[0], rest, maxStatusRequests, KindPoolStatus)})
 		questions = questions[:maxStatusRequests]
 	}
 	return questions, gaps

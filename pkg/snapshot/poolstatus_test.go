@@ -150,7 +150,7 @@ func (s *statusServer) create(w http.ResponseWriter, r *http.Request) {
 	s.made = append(s.made, fmt.Sprint(metadata["name"]))
 	s.drivers = append(s.drivers, fmt.Sprint(spec["driver"]))
 	metadata["resourceVersion"] = "7"
-	request["apiVersion"], request["kind"] = "resource.k8s.io/v1alpha3", kindPoolStatus
+	request["apiVersion"], request["kind"] = "resource.k8s.io/v1alpha3", KindPoolStatus
 	sendJSON(w, request)
 }
 
@@ -159,7 +159,7 @@ func (s *statusServer) watch(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 	name := strings.TrimPrefix(r.URL.Query().Get("fieldSelector"), "metadata.name=")
 	event := map[string]any{"type": "MODIFIED", "object": map[string]any{
-		"apiVersion": "resource.k8s.io/v1alpha3", "kind": kindPoolStatus,
+		"apiVersion": "resource.k8s.io/v1alpha3", "kind": KindPoolStatus,
 		"metadata": map[string]any{"name": name, "resourceVersion": "8"},
 		"spec":     map[string]any{"driver": "a"},
 		"status":   s.answer,

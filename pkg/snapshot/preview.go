@@ -32,9 +32,9 @@ const (
 	// ClassesAnnotation lists, separated by commas, the DeviceClasses that are
 	// installed with the driver.
 	ClassesAnnotation = "dra.kubectl.dev/device-classes"
-	// replacedNote is on the first slice of a pool. It lists the slices that were
+	// ReplacedAnnotation is on the first slice of a pool. It lists the slices that were
 	// published instead.
-	replacedNote = "dra.kubectl.dev/replaced-slices"
+	ReplacedAnnotation = "dra.kubectl.dev/replaced-slices"
 )
 
 // LoadPreview is [LoadObjects] for the ResourceSlices that a driver would
@@ -102,7 +102,7 @@ func (s *Snapshot) WithPreview(preview *Snapshot) *Snapshot {
 			lower.Slices = append(lower.Slices, slice)
 		case isPreview(slice):
 			// What an earlier preview has replaced is what was published.
-			published, _ := noted(slice, replacedNote)
+			published, _ := noted(slice, ReplacedAnnotation)
 			replaced[by] = append(replaced[by], published...)
 		default:
 			replaced[by] = append(replaced[by], slice.Name)
@@ -114,7 +114,7 @@ func (s *Snapshot) WithPreview(preview *Snapshot) *Snapshot {
 			note(&marked, PreviewAnnotation, nil)
 		}
 		if names := replaced[poolOf(slice)]; len(names) > 0 {
-			note(&marked, replacedNote, names)
+			note(&marked, ReplacedAnnotation, names)
 			delete(replaced, poolOf(slice))
 		}
 		upper.Slices = append(upper.Slices, &marked)
@@ -221,7 +221,7 @@ func assumption(pool poolKey, list []*resourceapi.ResourceSlice) string {
 	for _, slice := range list {
 		simulated = cmp.Or(simulated, slice.Annotations[SimulatedAnnotation])
 		node = cmp.Or(node, nodeOf(slice))
-		names, _ := noted(slice, replacedNote)
+		names, _ := noted(slice, ReplacedAnnotation)
 		replaced = append(replaced, names...)
 	}
 	what, taken := "a preview", "assumed that the driver publishes it"

@@ -209,11 +209,11 @@ func stripAll(list runtime.Object) {
 	switch list := list.(type) {
 	case *corev1.PodList:
 		for i := range list.Items {
-			strip(&list.Items[i])
+			Strip(&list.Items[i])
 		}
 	case *corev1.NodeList:
 		for i := range list.Items {
-			strip(&list.Items[i])
+			Strip(&list.Items[i])
 		}
 	}
 }

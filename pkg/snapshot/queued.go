@@ -101,7 +101,7 @@ func (c *collector) readQueued(ctx context.Context) {
 				continue
 			}
 			if workload, err := decodeAs[QueuedWorkload](data); err == nil {
-				strip(workload)
+				Strip(workload)
 				workload.TypeMeta = metav1.TypeMeta{}
 				c.snapshot.Queued = append(c.snapshot.Queued, workload)
 			}

@@ -133,10 +133,10 @@ func storedCluster(text func() string, parameters func() []byte) *Snapshot {
 		Events: []*corev1.Event{{ObjectMeta: meta("train-0.1"), InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ml", Name: "train-0"}, Message: text()}},
 	}
 	for _, claim := range s.Claims {
-		strip(claim)
+		Strip(claim)
 	}
 	for _, class := range s.Classes {
-		strip(class)
+		Strip(class)
 	}
 	return s
 }
@@ -223,8 +223,8 @@ func TestImpossibleReferencesSurvive(t *testing.T) {
 	claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: impossible, Name: "a", UID: "b"}, {APIVersion: "v1", Kind: "Pod", Name: "train-0", UID: "c"}}
 	claim.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: impossible, Name: "a", UID: "d"}}
 	event.InvolvedObject.Kind = impossible
-	strip(claim)
-	strip(event)
+	Strip(claim)
+	Strip(event)
 	if len(claim.OwnerReferences) != 1 || claim.OwnerReferences[0].Kind != "Pod" || claim.Status.ReservedFor[0].Resource != unknownName || claim.Status.ReservedFor[0].UID != "d" {
 		t.Errorf("got %v, %v", claim.OwnerReferences, claim.Status.ReservedFor)
 	}

@@ -213,7 +213,7 @@ func (s *Snapshot) eachManifest(save func(manifest any) error) error {
 		manifests(s.TaintRules, resource.WithKind("DeviceTaintRule"), save),
 		manifests(s.Templates, resource.WithKind("ResourceClaimTemplate"), save),
 		manifests(s.Claims, resource.WithKind("ResourceClaim"), save),
-		manifests(s.PoolStatuses, resourcev1alpha3.SchemeGroupVersion.WithKind(kindPoolStatus), save),
+		manifests(s.PoolStatuses, resourcev1alpha3.SchemeGroupVersion.WithKind(KindPoolStatus), save),
 		manifests(s.PodGroups, scheduling.WithKind("PodGroup"), save),
 		manifests(s.Pods, core.WithKind("Pod"), save),
 		manifests(s.Events, core.WithKind("Event"), save),

@@ -15,10 +15,10 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// strip removes from an object, in place, what nothing in this program reads:
+// Strip removes from an object, in place, what nothing in this program reads:
 // the history of its fields, what containers run, pictures of images. That is
 // most of a large cluster's bytes. What decides about scheduling stays.
-func strip(object metav1.Object) {
+func Strip(object metav1.Object) {
 	object.SetManagedFields(nil)
 	object.SetSelfLink("")
 	stripImpossible(object)

@@ -99,7 +99,7 @@ func (c *collector) readTarget(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read %s %s: %w", mapping.Resource.GroupResource(), c.opts.Target.Name, err)
 	}
-	strip(workload)
+	Strip(workload)
 	c.snapshot.Workloads = []*Workload{workload}
 	return nil
 }

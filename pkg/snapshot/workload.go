@@ -268,3 +268,20 @@ func (w *Workload) manifest() (*workloadManifest, error) {
 	manifest.Spec = spec
 	return manifest, nil
 }
+
+// DeepCopy returns a copy that shares nothing with the workload.
+func (w *Workload) DeepCopy() *Workload {
+	c := &Workload{TypeMeta: w.TypeMeta, Selector: w.Selector.DeepCopy()}
+	w.DeepCopyInto(&c.ObjectMeta)
+	w.Template.DeepCopyInto(&c.Template)
+	if w.Replicas != nil {
+		c.Replicas = new(*w.Replicas)
+	}
+	if w.Daemon != nil {
+		c.Daemon = new(*w.Daemon)
+	}
+	if w.End != nil {
+		c.End = new(*w.End)
+	}
+	return c
+}

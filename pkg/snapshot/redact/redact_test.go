@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package snapshot
+package redact
 
 import (
 	"bytes"
@@ -13,14 +13,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func TestRedactLeavesNothing(t *testing.T) {
-	s := mustLoad(t, everything)
-	original := mustLoad(t, everything)
-	redacted := Redact(s)
+	s := mustLoad(t, everything(t))
+	original := mustLoad(t, everything(t))
+	redacted := Snapshot(s)
 	requireEqual(t, original, s)
-	for _, format := range []Format{FormatJSON, FormatYAML} {
+	for _, format := range []snapshot.Format{snapshot.FormatJSON, snapshot.FormatYAML} {
 		var saved bytes.Buffer
 		if err := redacted.Save(&saved, format); err != nil {
 			t.Fatal(err)
@@ -32,11 +34,11 @@ func TestRedactLeavesNothing(t *testing.T) {
 		}
 		requireEqual(t, redacted, mustLoad(t, saved.String()))
 	}
-	requireEqual(t, redacted, Redact(s))
+	requireEqual(t, redacted, Snapshot(s))
 }
 
 func TestRedactKeepsRelations(t *testing.T) {
-	s := Redact(mustLoad(t, everything))
+	s := Snapshot(mustLoad(t, everything(t)))
 	node, slice, claim, pod := s.Nodes[0], s.Slices[0], s.Claims[0], s.Pods[0]
 	device := slice.Spec.Devices[0]
 	same := func(what string, values ...string) {
@@ -67,7 +69,7 @@ func TestRedactKeepsRelations(t *testing.T) {
 
 	plugin, _ := s.Workloads[1].KubeletPlugin()
 	same("driver in a plugin", append(plugin, slice.Spec.Driver)...)
-	same("dropped field", "spec.devices.requests[0].exactly.adminAccess", DroppedFields(s.Claims[1])[0].Path)
+	same("dropped field", "spec.devices.requests[0].exactly.adminAccess", snapshot.DroppedFields(s.Claims[1])[0].Path)
 
 	required := nodeaffinity.GetRequiredNodeAffinity(pod)
 	if ok, err := required.Match(node); !ok || err != nil {
@@ -89,7 +91,7 @@ func TestRedactKeepsOrder(t *testing.T) {
 			"spec: {driver: d, pool: {name: " + name + "-pool, resourceSliceCount: 1}, nodeName: " + name + "}\n")
 	}
 	s := mustLoad(t, text.String())
-	redacted := Redact(s)
+	redacted := Snapshot(s)
 	for i := range s.Nodes {
 		var before, after []int
 		for j := range s.Nodes {
@@ -108,7 +110,7 @@ func TestRedactKeepsOrder(t *testing.T) {
 }
 
 func TestRedactRenamesDevicesThatHoldNames(t *testing.T) {
-	s := Redact(mustLoad(t, `
+	s := Snapshot(mustLoad(t, `
 apiVersion: v1
 kind: Node
 metadata: {name: acme-node-1}
@@ -125,7 +127,7 @@ spec: {driver: d, pool: {name: p, resourceSliceCount: 1}, devices: [{name: b-acm
 }
 
 func TestRedactReplacesNothingInsideWords(t *testing.T) {
-	s := Redact(mustLoad(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"a"},
+	s := Snapshot(mustLoad(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"a"},
 		"spec":{"containers":[{"name":"c","image":"x"},{"name":"d","image":"acme/train:1"}]},
 		"status":{"conditions":[{"type":"PodScheduled","status":"False","message":"pod a/p: example.com took acme/train:10 for docker.io/acme/train:1, then \"acme/train:1\"."}]}}`))
 	pod := s.Pods[0]
@@ -136,5 +138,37 @@ func TestRedactReplacesNothingInsideWords(t *testing.T) {
 	want := "pod " + pod.Namespace + "/" + pod.Name + ": … took …/…:… for " + image + ", then \"" + image + "\"."
 	if got := pod.Status.Conditions[0].Message; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// TestRedactPreview redacts what a preview noted about the slices in whose place it
+// is.
+func TestRedactPreview(t *testing.T) {
+	slice := func(name, node string) string {
+		return `
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: ` + name + `}
+spec: {driver: gpu.example.com, nodeName: ` + node + `, pool: {name: ` + node + `, generation: 1, resourceSliceCount: 1}, devices: [{name: gpu-0}]}
+---
+`
+	}
+	preview, err := snapshot.LoadPreview(t.Context(), []string{"-"}, snapshot.Options{Stdin: strings.NewReader(slice("acme-node-1-new", "acme-node-1"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := mustLoad(t, slice("acme-node-1-gpu-x7w2k", "acme-node-1")+slice("acme-node-2-gpu-2vx6p", "acme-node-2")).WithPreview(preview)
+	assumptions := strings.Join(Snapshot(with).PreviewAssumptions(), "\n")
+	if strings.Contains(assumptions, "acme") || !strings.Contains(assumptions, "in place of ResourceSlice slice-000") {
+		t.Errorf("redacted: %s", assumptions)
+	}
+}
+
+// TestRedactedJobsEnd keeps whether a Job is complete or has failed.
+func TestRedactedJobsEnd(t *testing.T) {
+	s := mustLoad(t, `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "namespace": "ml"}, "spec": {"template": {"spec": {"containers": []}}},
+		"status": {"conditions": [{"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "Job was active longer than specified deadline"}]}}`)
+	if end := Snapshot(s).Workloads[0].End; end == nil || *end != (snapshot.JobEnd{Condition: "Failed", Reason: "DeadlineExceeded"}) {
+		t.Errorf("got %v", end)
 	}
 }

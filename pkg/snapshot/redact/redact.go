@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package snapshot
+package redact
 
 import (
 	"cmp"
@@ -11,9 +11,11 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Redact returns a snapshot that answers every question like s does, but does
+// Snapshot returns a snapshot that answers every question like s does, but does
 // not tell whose cluster it is. s is not changed.
 //
 // Pseudonyms replace the names of namespaces, nodes, pools and all objects but
@@ -32,8 +34,8 @@ import (
 // Names of devices stay unless one of them has another name in it.
 //
 // The same snapshot always gives the same result.
-func Redact(s *Snapshot) *Snapshot {
-	redacted := s.clone()
+func Snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
+	redacted := clone(s)
 	r := newRedactor()
 	for _, stage := range []stage{collectNames, collectTexts, rewrite} {
 		r.stage = stage
@@ -42,12 +44,12 @@ func Redact(s *Snapshot) *Snapshot {
 		r.number(stage)
 	}
 	redacted.Source = "redacted snapshot"
-	redacted.sort()
+	redacted.Sort()
 	return redacted
 }
 
 // clone copies a snapshot with everything that redaction changes.
-func (s *Snapshot) clone() *Snapshot {
+func clone(s *snapshot.Snapshot) *snapshot.Snapshot {
 	c := *s
 	c.Gates = maps.Clone(s.Gates)
 	c.Skipped = nil
@@ -73,23 +75,6 @@ func (s *Snapshot) clone() *Snapshot {
 	return &c
 }
 
-// DeepCopy returns a copy that shares nothing with the workload.
-func (w *Workload) DeepCopy() *Workload {
-	c := &Workload{TypeMeta: w.TypeMeta, Selector: w.Selector.DeepCopy()}
-	w.DeepCopyInto(&c.ObjectMeta)
-	w.Template.DeepCopyInto(&c.Template)
-	if w.Replicas != nil {
-		c.Replicas = new(*w.Replicas)
-	}
-	if w.Daemon != nil {
-		c.Daemon = new(*w.Daemon)
-	}
-	if w.End != nil {
-		c.End = new(*w.End)
-	}
-	return c
-}
-
 func cloneAll[T interface {
 	metav1.Object
 	DeepCopy() T
@@ -97,7 +82,7 @@ func cloneAll[T interface {
 	var copies []T
 	for _, object := range list {
 		c := object.DeepCopy()
-		strip(c)
+		snapshot.Strip(c)
 		copies = append(copies, c)
 	}
 	return copies
@@ -278,7 +263,7 @@ func numbered(table string, number, of int) string {
 		table = "slice"
 	case "DeviceTaintRule":
 		table = "rule"
-	case kindPoolStatus:
+	case snapshot.KindPoolStatus:
 		table = "poolstatus"
 	case tableGenerate:
 		table = "generated"

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package snapshot
+package redact
 
 import (
 	"encoding/json"
@@ -16,10 +16,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // snapshot walks through all objects.
-func (r *redactor) snapshot(s *Snapshot) {
+func (r *redactor) snapshot(s *snapshot.Snapshot) {
 	for i := range s.Gaps {
 		gap := &s.Gaps[i]
 		gap.Namespace = r.swap(tableNamespace, gap.Namespace)
@@ -155,15 +157,15 @@ func (r *redactor) annotations(annotations map[string]string) map[string]string 
 		switch key {
 		case resourceapi.PodResourceClaimAnnotation:
 			value = r.swap(tablePodClaim, value)
-		case resourceapi.ExtendedResourceClaimAnnotation, droppedFieldsNote, PreviewAnnotation, SimulatedAnnotation, ClassesAnnotation:
-		case BindCompletedAnnotation:
-		case selectedNodeAnnotation:
+		case resourceapi.ExtendedResourceClaimAnnotation, snapshot.DroppedFieldsAnnotation, snapshot.PreviewAnnotation, snapshot.SimulatedAnnotation, snapshot.ClassesAnnotation:
+		case snapshot.BindCompletedAnnotation:
+		case snapshot.SelectedNodeAnnotation:
 			value = r.swap(tableNode, value)
 		case corev1.BetaStorageClassAnnotation:
 			value = r.swap(tableStorageClass, value)
-		case replacedNote:
+		case snapshot.ReplacedAnnotation:
 			value = r.swapAll("ResourceSlice", value)
-		case kubeletPluginNote:
+		case snapshot.KubeletPluginAnnotation:
 			value = r.keptNames(value)
 		default:
 			continue
@@ -572,7 +574,7 @@ func (r *redactor) reference(ref *corev1.ObjectReference) {
 }
 
 func (r *redactor) poolStatus(request *resourcev1alpha3.ResourcePoolStatusRequest) {
-	r.meta(&request.ObjectMeta, kindPoolStatus)
+	r.meta(&request.ObjectMeta, snapshot.KindPoolStatus)
 	r.keep(request.Spec.Driver)
 	r.pointer(tableNode, request.Spec.PoolName)
 	if request.Status == nil {

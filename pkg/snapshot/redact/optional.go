@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package snapshot
+package redact
 
 import (
 	"maps"
@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 const (
@@ -19,7 +21,7 @@ const (
 
 // optional redacts what is read only where pods depend on it. The names of
 // resources that are counted stay: they are those of classes.
-func (r *redactor) optional(s *Snapshot) {
+func (r *redactor) optional(s *snapshot.Snapshot) {
 	for _, quota := range s.Quotas {
 		r.meta(&quota.ObjectMeta, "ResourceQuota")
 		r.quotaResources(quota.Spec.Hard)

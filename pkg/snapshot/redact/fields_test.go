@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package snapshot
+package redact
 
 import (
 	"bytes"
@@ -22,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // marker fills every string that a type has with a word of its own.
@@ -123,15 +125,15 @@ func left(v reflect.Value, path string, found map[string]bool) {
 
 // filled is a snapshot with one object of each kind, in which every string is
 // set.
-func filled() *Snapshot {
-	s := &Snapshot{
+func filled() *snapshot.Snapshot {
+	s := &snapshot.Snapshot{
 		Nodes: []*corev1.Node{{}}, Namespaces: []*corev1.Namespace{{}}, Pods: []*corev1.Pod{{}}, Events: []*corev1.Event{{}},
 		Slices: []*resourceapi.ResourceSlice{{}}, Classes: []*resourceapi.DeviceClass{{}}, Claims: []*resourceapi.ResourceClaim{{}},
 		Templates: []*resourceapi.ResourceClaimTemplate{{}}, TaintRules: []*resourceapi.DeviceTaintRule{{}},
 		PoolStatuses: []*resourcev1alpha3.ResourcePoolStatusRequest{{}}, PodGroups: []*schedulingapi.PodGroup{{}},
-		Workloads: []*Workload{{}}, Queued: []*QueuedWorkload{{}}, Quotas: []*corev1.ResourceQuota{{}}, LimitRanges: []*corev1.LimitRange{{}},
+		Workloads: []*snapshot.Workload{{}}, Queued: []*snapshot.QueuedWorkload{{}}, Quotas: []*corev1.ResourceQuota{{}}, LimitRanges: []*corev1.LimitRange{{}},
 		VolumeClaims: []*corev1.PersistentVolumeClaim{{}}, Volumes: []*corev1.PersistentVolume{{}}, StorageClasses: []*storageapi.StorageClass{{}},
-		Gaps: []Gap{{}},
+		Gaps: []snapshot.Gap{{}},
 	}
 	m := &marker{}
 	v := reflect.ValueOf(s).Elem()
@@ -157,7 +159,7 @@ func filled() *Snapshot {
 // TestRedactEveryField holds what is left of a snapshot in which every string
 // is set against a list in which each entry has its reason.
 func TestRedactEveryField(t *testing.T) {
-	redacted := Redact(filled())
+	redacted := Snapshot(filled())
 	found := map[string]bool{}
 	v := reflect.ValueOf(redacted).Elem()
 	for i := range v.NumField() {
@@ -168,7 +170,7 @@ func TestRedactEveryField(t *testing.T) {
 			}
 		}
 	}
-	content, err := os.ReadFile("testdata/redact-kept.txt")
+	content, err := os.ReadFile("testdata/kept.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
