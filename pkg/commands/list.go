@@ -25,7 +25,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/prune"
 )
 
 // listing is what the verbs that list something differ in.
@@ -40,7 +40,7 @@ type listing[T runtime.Object] struct {
 	// asksEverywhere is true if a namespace is not enough of them.
 	asksEverywhere bool
 	// unused are fields of these that nobody looks at, by resource.
-	unused map[string][]snapshot.Field
+	unused map[string][]prune.Field
 	// items takes the inventory.
 	items func(ctx context.Context, from *listed) ([]T, error)
 	// keep is what the verb's own flags choose; nil keeps everything.

@@ -3,7 +3,10 @@
 
 package inventory
 
-import "github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+import (
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/prune"
+)
 
 // What the lists do not depend on, of the objects that a large cluster has most
 // of. TestListingsNeedNoMore of pkg/commands holds them against whole objects.
@@ -16,61 +19,61 @@ func StateReads(more ...string) []string {
 
 // UnusedBySlices are the fields that do not matter to ResourceSlices and the
 // state of their devices.
-func UnusedBySlices() map[string][]snapshot.Field {
-	return map[string][]snapshot.Field{
-		snapshot.ResourceSlices: snapshot.Fields("metadata.annotations", "metadata.ownerReferences", "spec.devices.attributes", "spec.devices.capacity"),
-		snapshot.ResourceNodes: snapshot.Fields("metadata.annotations", "spec",
+func UnusedBySlices() map[string][]prune.Field {
+	return map[string][]prune.Field{
+		snapshot.ResourceSlices: prune.Fields("metadata.annotations", "metadata.ownerReferences", "spec.devices.attributes", "spec.devices.capacity"),
+		snapshot.ResourceNodes: prune.Fields("metadata.annotations", "spec",
 			"status.capacity", "status.allocatable", "status.addresses", "status.nodeInfo", "status.daemonEndpoints", "status.config",
 			"status.conditions.lastHeartbeatTime", "status.conditions.lastTransitionTime", "status.conditions.reason", "status.conditions.message"),
-		snapshot.ResourceClaims: snapshot.Fields("metadata.labels", "metadata.annotations", "metadata.ownerReferences", "spec",
+		snapshot.ResourceClaims: prune.Fields("metadata.labels", "metadata.annotations", "metadata.ownerReferences", "spec",
 			"status.reservedFor", "status.devices", "status.allocation.nodeSelector", "status.allocation.devices.config"),
 	}
 }
 
 // UnusedByPools are those that do not matter to pools.
-func UnusedByPools() map[string][]snapshot.Field {
-	return map[string][]snapshot.Field{
-		snapshot.ResourceSlices: append(snapshot.Fields("metadata.annotations", "metadata.ownerReferences"),
+func UnusedByPools() map[string][]prune.Field {
+	return map[string][]prune.Field{
+		snapshot.ResourceSlices: append(prune.Fields("metadata.annotations", "metadata.ownerReferences"),
 			// The type of a partition is an attribute.
-			snapshot.Field{Path: "spec.devices.attributes", Unless: "spec.partitionTypeAttribute"},
-			snapshot.Field{Path: "spec.devices.capacity", Unless: "spec.devices.allowMultipleAllocations"}),
+			prune.Field{Path: "spec.devices.attributes", Unless: "spec.partitionTypeAttribute"},
+			prune.Field{Path: "spec.devices.capacity", Unless: "spec.devices.allowMultipleAllocations"}),
 		snapshot.ResourceNodes: unusedOfNodes(),
 		snapshot.ResourcePods:  unusedOfPods(),
-		snapshot.ResourceClaims: snapshot.Fields("metadata.labels", "status.devices",
+		snapshot.ResourceClaims: prune.Fields("metadata.labels", "status.devices",
 			"status.allocation.nodeSelector", "status.allocation.devices.config"),
 	}
 }
 
 // UnusedByDevices are those that do not matter to devices, if nobody asks for
 // their attributes.
-func UnusedByDevices() map[string][]snapshot.Field {
-	return map[string][]snapshot.Field{
-		snapshot.ResourceSlices: snapshot.Fields("metadata.annotations", "metadata.ownerReferences", "spec.devices.attributes"),
+func UnusedByDevices() map[string][]prune.Field {
+	return map[string][]prune.Field{
+		snapshot.ResourceSlices: prune.Fields("metadata.annotations", "metadata.ownerReferences", "spec.devices.attributes"),
 		snapshot.ResourceNodes:  unusedOfNodes(),
 		snapshot.ResourcePods:   unusedOfPods(),
-		snapshot.ResourceClaims: snapshot.Fields("metadata.labels", "status.allocation.nodeSelector", "status.allocation.devices.config"),
+		snapshot.ResourceClaims: prune.Fields("metadata.labels", "status.allocation.nodeSelector", "status.allocation.devices.config"),
 	}
 }
 
 // UnusedByClaims are those that do not matter to claims, if nobody asks why they
 // are pending.
-func UnusedByClaims() map[string][]snapshot.Field {
-	return map[string][]snapshot.Field{
-		snapshot.ResourceSlices: snapshot.Fields("metadata.annotations", "metadata.ownerReferences", "spec.devices.attributes", "spec.devices.capacity"),
-		snapshot.ResourceNodes:  append(unusedOfNodes(), snapshot.Fields("spec", "status.capacity", "status.allocatable")...),
+func UnusedByClaims() map[string][]prune.Field {
+	return map[string][]prune.Field{
+		snapshot.ResourceSlices: prune.Fields("metadata.annotations", "metadata.ownerReferences", "spec.devices.attributes", "spec.devices.capacity"),
+		snapshot.ResourceNodes:  append(unusedOfNodes(), prune.Fields("spec", "status.capacity", "status.allocatable")...),
 		snapshot.ResourcePods:   unusedOfPods(),
 	}
 }
 
 // unusedOfNodes are the fields of nodes that no list depends on.
-func unusedOfNodes() []snapshot.Field {
-	return snapshot.Fields("metadata.annotations", "status.addresses", "status.nodeInfo", "status.daemonEndpoints", "status.config",
+func unusedOfNodes() []prune.Field {
+	return prune.Fields("metadata.annotations", "status.addresses", "status.nodeInfo", "status.daemonEndpoints", "status.config",
 		"status.conditions.lastHeartbeatTime", "status.conditions.lastTransitionTime", "status.conditions.reason", "status.conditions.message")
 }
 
 // unusedOfPods are the fields of pods that tell neither which claims they have nor
 // how the devices are.
-func unusedOfPods() []snapshot.Field {
-	return snapshot.Fields("metadata.labels", "metadata.annotations", "metadata.ownerReferences",
+func unusedOfPods() []prune.Field {
+	return prune.Fields("metadata.labels", "metadata.annotations", "metadata.ownerReferences",
 		"spec.volumes", "spec.affinity", "spec.tolerations", "spec.nodeSelector", "spec.topologySpreadConstraints", "status.conditions")
 }

@@ -16,6 +16,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/prune"
 )
 
 // CollectOptions says what [Collect] is to read.
@@ -34,7 +36,7 @@ type CollectOptions struct {
 	Only []string
 	// Unread are fields that nobody is going to look at, by resource. They may
 	// be missing in the objects. May be nil.
-	Unread map[string][]Field
+	Unread map[string][]prune.Field
 	// Target is what the question is about. Its events are read, and, if it is
 	// something with a pod template, the object itself. May be nil.
 	Target *ObjectRef

@@ -13,42 +13,25 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/prune"
 )
 
-// Field is a field of an API object that somebody does not look at.
-type Field struct {
-	// Path is that of the newest API version, through lists and all:
-	// "spec.devices.attributes". It ends before a map, or behind it.
-	Path string
-	// Unless names a field of the object with which it is looked at after all;
-	// empty if there is none.
-	Unless string
-}
-
-// Fields makes a list of fields without exceptions.
-func Fields(paths ...string) []Field {
-	list := make([]Field, 0, len(paths))
-	for _, path := range paths {
-		list = append(list, Field{Path: path})
-	}
-	return list
-}
-
 // neverRead has the largest fields among those that [strip] removes anyway.
-func neverRead(resource string) []Field {
-	always := Fields("metadata.managedFields")
+func neverRead(resource string) []prune.Field {
+	always := prune.Fields("metadata.managedFields")
 	switch resource {
 	case ResourceNodes:
-		return append(always, Fields("status.images", "status.volumesInUse", "status.volumesAttached")...)
+		return append(always, prune.Fields("status.images", "status.volumesInUse", "status.volumesAttached")...)
 	case ResourcePods:
 		for _, list := range []string{"spec.containers.", "spec.initContainers."} {
 			for _, name := range []string{
 				"command", "args", "env", "envFrom", "volumeMounts", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "securityContext",
 			} {
-				always = append(always, Field{Path: list + name})
+				always = append(always, prune.Field{Path: list + name})
 			}
 		}
-		return append(always, Fields("spec.ephemeralContainers", "status.ephemeralContainerStatuses")...)
+		return append(always, prune.Fields("spec.ephemeralContainers", "status.ephemeralContainerStatuses")...)
 	default:
 		return always
 	}
@@ -64,7 +47,7 @@ type unreadKey struct{}
 
 // withUnread says which fields, by resource, are not looked at in what is read
 // with the context.
-func withUnread(ctx context.Context, unread map[string][]Field) context.Context {
+func withUnread(ctx context.Context, unread map[string][]prune.Field) context.Context {
 	return context.WithValue(ctx, unreadKey{}, unread)
 }
 
@@ -90,11 +73,10 @@ func leaveOutUnread(next http.RoundTripper) http.RoundTripper {
 		if object == nil {
 			return response, nil
 		}
-		unread, _ := request.Context().Value(unreadKey{}).(map[string][]Field)
+		unread, _ := request.Context().Value(unreadKey{}).(map[string][]prune.Field)
 		fields := slices.Concat(neverRead(resource), unread[resource])
-		pruner := newPruner(response.Body, object, fields)
-		pruner.found, _ = request.Context().Value(nextChunkKey{}).(func(string))
-		response.Body = &withoutFields{body: response.Body, pruner: pruner}
+		nextChunk, _ := request.Context().Value(nextChunkKey{}).(func(string))
+		response.Body = &withoutFields{prune.NewReader(response.Body, object, fields, nextChunk), response.Body}
 		response.Header.Del("Content-Length")
 		response.ContentLength = -1
 		return response, nil
@@ -130,22 +112,6 @@ func listedAt(path string) (resource string, object reflect.Type) {
 
 // withoutFields is the body of a response with a list.
 type withoutFields struct {
-	body   io.ReadCloser
-	pruner *pruner
-	// rest is what has not been read of the shorter list, nil before the first
-	// read.
-	rest io.Reader
+	io.Reader
+	io.Closer
 }
-
-func (w *withoutFields) Read(p []byte) (int, error) {
-	if w.rest == nil {
-		list, err := w.pruner.run()
-		if err != nil {
-			return 0, err
-		}
-		w.rest = list
-	}
-	return w.rest.Read(p)
-}
-
-func (w *withoutFields) Close() error { return w.body.Close() }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/prune"
 )
 
 // ReadingFlags are the flags of every verb that reads a cluster or a snapshot.
@@ -133,7 +134,7 @@ type Scope struct {
 	// Only are the resources that matter; empty for all.
 	Only []string
 	// Unused are fields that nobody is going to look at, by resource.
-	Unused map[string][]snapshot.Field
+	Unused map[string][]prune.Field
 	// Manifests are about to be applied: what can refuse them, and what they
 	// depend on, is read. May be nil.
 	Manifests *snapshot.Snapshot

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package snapshot
+package prune
 
 import (
 	"bufio"
@@ -49,12 +49,35 @@ type pruner struct {
 	found func(token string)
 }
 
-// newPruner looks up the numbers of fields in the tags of a type. Paths that
-// the type does not have are passed over.
-func newPruner(from io.Reader, object reflect.Type, fields []Field) *pruner {
-	p := &pruner{in: bufio.NewReaderSize(from, 64<<10), usual: pruning{}, less: pruning{}}
+// reader is a list without fields.
+type reader struct {
+	*pruner
+	// rest is what has not been read of the shorter list, nil before the first
+	// read.
+	rest io.Reader
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	if r.rest == nil {
+		list, err := r.run()
+		if err != nil {
+			return 0, err
+		}
+		r.rest = list
+	}
+	return r.rest.Read(p)
+}
+
+// NewReader reads a list as the API server sends it, without fields of its objects,
+// which are of a type. Fields that the type does not have are ignored, and what is
+// not in the protobuf format is passed on as it is. Of the long list no more than one
+// object at a time is in memory. nextChunk may be nil; it is called with where the
+// next chunk of the list starts, as soon as that is known, unless this is the last
+// one.
+func NewReader(from io.Reader, object reflect.Type, fields []Field, nextChunk func(token string)) io.Reader {
+	p := &pruner{in: bufio.NewReaderSize(from, 64<<10), usual: pruning{}, less: pruning{}, found: nextChunk}
 	for _, field := range fields {
-		numbers := fieldNumbers(object, field.Path)
+		numbers := FieldNumbers(object, field.Path)
 		if len(numbers) == 0 {
 			continue
 		}
@@ -62,14 +85,13 @@ func newPruner(from io.Reader, object reflect.Type, fields []Field) *pruner {
 		if field.Unless == "" {
 			p.less.add(numbers)
 		} else {
-			p.exceptions = append(p.exceptions, fieldNumbers(object, field.Unless))
+			p.exceptions = append(p.exceptions, FieldNumbers(object, field.Unless))
 		}
 	}
-	return p
+	return &reader{pruner: p}
 }
 
-// run reads a list as the API server sends it, and returns it shorter. Of the
-// long one no more than one object at a time is in memory.
+// run reads the list and returns it shorter.
 func (p *pruner) run() (io.Reader, error) {
 	if magic, err := p.in.Peek(len(protobufMagic)); err != nil || string(magic) != protobufMagic {
 		// It is for others to say what is wrong with it.
@@ -317,9 +339,9 @@ func has(message []byte, numbers []protowire.Number) bool {
 	return false
 }
 
-// fieldNumbers returns the number of each field on a path, or nothing if there
+// FieldNumbers returns the protobuf number of each field on a path, or nothing if there
 // is no such path.
-func fieldNumbers(object reflect.Type, path string) []protowire.Number {
+func FieldNumbers(object reflect.Type, path string) []protowire.Number {
 	var numbers []protowire.Number
 	for name := range strings.SplitSeq(path, ".") {
 		for object.Kind() == reflect.Pointer || object.Kind() == reflect.Slice {
