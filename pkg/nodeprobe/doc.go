@@ -9,6 +9,6 @@
 // puts their findings in one [Report].
 //
 // It changes nothing, and needs no cluster: what can't be compared without one is
-// said to be unknown. It prints nothing; pkg/render draws reports, and
+// said to be unknown. It prints nothing; pkg/commands/nodeprobe draws reports, and
 // pkg/commands decides which node it is and how to get there.
 package nodeprobe

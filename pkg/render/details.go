@@ -19,7 +19,7 @@ import (
 // partitions still fit, which devices are unhealthy. Pools without any of that
 // are left out.
 func PoolDetails(w io.Writer, pools []*api.Pool, opts Options) error {
-	p := newPage(opts)
+	p := NewPage(opts)
 	for _, pool := range pools {
 		p.pool(pool)
 	}
@@ -27,11 +27,11 @@ func PoolDetails(w io.Writer, pools []*api.Pool, opts Options) error {
 }
 
 // writeDetails puts a blank line before and behind the details, if there are any.
-func (p *page) writeDetails(w io.Writer) error {
-	if p.buf.Len() == 0 {
+func (p *Page) writeDetails(w io.Writer) error {
+	if p.Buf.Len() == 0 {
 		return nil
 	}
-	if _, err := fmt.Fprintf(w, "\n%s\n", p.buf.Bytes()); err != nil {
+	if _, err := fmt.Fprintf(w, "\n%s\n", p.Buf.Bytes()); err != nil {
 		return fmt.Errorf("write the details: %w", err)
 	}
 	return nil
@@ -40,14 +40,14 @@ func (p *page) writeDetails(w io.Writer) error {
 // ClaimDetails draws the network data of claims and what their flags mean. Claims
 // without either are left out.
 func ClaimDetails(w io.Writer, claims []*api.Claim, opts Options) error {
-	p := newPage(opts)
+	p := NewPage(opts)
 	for _, claim := range claims {
 		p.claimDetails(claim)
 	}
 	return p.writeDetails(w)
 }
 
-func (p *page) claimDetails(c *api.Claim) {
+func (p *Page) claimDetails(c *api.Claim) {
 	type networked struct{ device, text string }
 	var networks []networked
 	var names []string
@@ -62,13 +62,13 @@ func (p *page) claimDetails(c *api.Claim) {
 	if len(networks)+len(c.Flags) == 0 {
 		return
 	}
-	p.text(0, strong, "Claim "+qualified(c.Namespace, c.Name))
-	width := widest(30, names...)
+	p.Text(0, Strong, "Claim "+qualified(c.Namespace, c.Name))
+	width := Widest(30, names...)
 	for _, n := range networks {
-		p.row(2, cell{text: n.device, width: width}, cell{text: n.text})
+		p.Row(2, Cell{Text: n.device, Width: width}, Cell{Text: n.text})
 	}
 	for _, flag := range c.Flags {
-		p.text(2, plain, string(flag.Name)+": "+flag.Message)
+		p.Text(2, Plain, string(flag.Name)+": "+flag.Message)
 	}
 }
 
@@ -79,11 +79,11 @@ type usage struct {
 	by         []string
 }
 
-func (p *page) pool(pool *api.Pool) {
+func (p *Page) pool(pool *api.Pool) {
 	if len(pool.Capacity)+len(pool.Counters)+len(pool.Partitions)+len(pool.Unhealthy) == 0 {
 		return
 	}
-	p.text(0, strong, "Pool "+pool.Driver+"/"+pool.Name)
+	p.Text(0, Strong, "Pool "+pool.Driver+"/"+pool.Name)
 	var lines []usage
 	for i := range pool.Capacity {
 		c := &pool.Capacity[i]
@@ -96,33 +96,33 @@ func (p *page) pool(pool *api.Pool) {
 	p.usages(lines)
 	for i := range pool.Partitions {
 		if partition := &pool.Partitions[i]; partition.MoreFit != nil {
-			p.text(2, plain, fmt.Sprintf("%s more of %s would fit; %d of %s allocated",
+			p.Text(2, Plain, fmt.Sprintf("%s more of %s would fit; %d of %s allocated",
 				AtMost(*partition.MoreFit, partition.MoreFitIsUpperBound), partition.Type, partition.Allocated, english.Count(partition.Devices, "device")))
 		}
 	}
 	for i := range pool.Unhealthy {
-		p.text(2, bad, strings.TrimSuffix("unhealthy: "+pool.Unhealthy[i].Name+": "+pool.Unhealthy[i].Message, ": "))
+		p.Text(2, Bad, strings.TrimSuffix("unhealthy: "+pool.Unhealthy[i].Name+": "+pool.Unhealthy[i].Message, ": "))
 	}
 }
 
-func (p *page) usages(lines []usage) {
+func (p *Page) usages(lines []usage) {
 	names, texts := make([]string, len(lines)), make([]string, len(lines))
 	for i := range lines {
 		names[i], texts[i] = lines[i].name, lines[i].text
 	}
-	nameWidth, textWidth := widest(40, names...), widest(20, texts...)
+	nameWidth, textWidth := Widest(40, names...), Widest(20, texts...)
 	for i := range lines {
 		line := &lines[i]
 		by := ""
 		if len(line.by) > 0 {
 			by = "by"
 		}
-		p.row(2,
-			cell{text: line.name, width: nameWidth},
-			cell{text: bar(line.percent), width: barWidth + 2},
-			cell{text: line.text, width: textWidth},
-			cell{text: by, width: len("by")},
-			cell{text: strings.Join(collapse(line.by), ", ")},
+		p.Row(2,
+			Cell{Text: line.name, Width: nameWidth},
+			Cell{Text: bar(line.percent), Width: barWidth + 2},
+			Cell{Text: line.text, Width: textWidth},
+			Cell{Text: by, Width: len("by")},
+			Cell{Text: strings.Join(collapse(line.by), ", ")},
 		)
 	}
 }
@@ -148,14 +148,14 @@ func bar(percent int) string {
 // ExtendedResources draws who serves extended resources: the device plugins and
 // DRA side by side. Nodes where all is the same stand together.
 func ExtendedResources(w io.Writer, resources []api.ExtendedResource, opts Options) error {
-	p := newPage(opts)
+	p := NewPage(opts)
 	for i := range resources {
 		p.extendedResource(&resources[i])
 	}
 	return p.writeDetails(w)
 }
 
-func (p *page) extendedResource(r *api.ExtendedResource) {
+func (p *Page) extendedResource(r *api.ExtendedResource) {
 	title := "Extended resource " + r.Name
 	switch {
 	case r.Problem != "":
@@ -165,13 +165,13 @@ func (p *page) extendedResource(r *api.ExtendedResource) {
 	default:
 		title += ": DeviceClass " + r.Class
 	}
-	p.text(0, strong, title)
+	p.Text(0, Strong, title)
 	class := r.Class
 	switch {
 	case r.Problem != "":
 		class = ""
 	case len(r.Nodes) == 0:
-		p.text(2, plain, "no node has any")
+		p.Text(2, Plain, "no node has any")
 	}
 	var order []string
 	nodes := map[string][]string{}
@@ -186,9 +186,9 @@ func (p *page) extendedResource(r *api.ExtendedResource) {
 	for i, text := range order {
 		names[i] = strings.Join(someNodes(nodes[text]), ", ")
 	}
-	width := widest(30, names...)
+	width := Widest(30, names...)
 	for i, text := range order {
-		p.row(2, cell{text: names[i], width: width}, cell{text: text})
+		p.Row(2, Cell{Text: names[i], Width: width}, Cell{Text: text})
 	}
 }
 

@@ -20,9 +20,9 @@ import (
 
 // allocation draws the devices that are allocated to a claim, and the consumers
 // that it is reserved for.
-func (p *page) allocation(a *api.Allocation, titled bool) {
+func (p *Page) allocation(a *api.Allocation, titled bool) {
 	if !titled {
-		p.blank()
+		p.Blank()
 	}
 	said := "Allocated: " + english.Count(len(a.Devices), "device")
 	if a.Nodes != "" {
@@ -34,18 +34,18 @@ func (p *page) allocation(a *api.Allocation, titled bool) {
 	if a.AgeSeconds > 0 {
 		said += " (" + duration.HumanDuration(time.Duration(a.AgeSeconds)*time.Second) + ")"
 	}
-	p.text(0, plain, said)
+	p.Text(0, Plain, said)
 	p.devices(2, a.Devices)
 	if len(a.ReservedFor) == 0 {
-		p.text(0, plain, "Not reserved for any pod")
+		p.Text(0, Plain, "Not reserved for any pod")
 		return
 	}
 	const reserved = "Reserved for "
-	p.text(0, plain, reserved+p.some(a.ReservedFor, len(a.ReservedFor), p.width-len(reserved)))
+	p.Text(0, Plain, reserved+p.some(a.ReservedFor, len(a.ReservedFor), p.width-len(reserved)))
 }
 
 // devices lists allocated devices, the requests in a column of their own.
-func (p *page) devices(indent int, devices []api.AllocatedDevice) {
+func (p *Page) devices(indent int, devices []api.AllocatedDevice) {
 	requests := make([]string, len(devices))
 	for i := range devices {
 		requests[i] = devices[i].Request
@@ -53,12 +53,12 @@ func (p *page) devices(indent int, devices []api.AllocatedDevice) {
 			requests[i] = devices[i].RequestTitle()
 		}
 	}
-	width := widest(30, requests...)
+	width := Widest(30, requests...)
 	for i := range devices {
 		d := &devices[i]
-		p.row(indent,
-			cell{text: requests[i], width: width},
-			cell{text: deviceText(d)},
+		p.Row(indent,
+			Cell{Text: requests[i], Width: width},
+			Cell{Text: deviceText(d)},
 		)
 	}
 }
@@ -88,15 +88,15 @@ func deviceText(d *api.AllocatedDevice) string {
 
 // deviceList draws devices that are given as driver/pool/device, those of a
 // pool on one line.
-func (p *page) deviceList(indent int, devices []string) {
+func (p *Page) deviceList(indent int, devices []string) {
 	for _, group := range byDriver(devices) {
 		title := "Devices"
 		if group.driver != "" {
 			title += " of driver " + group.driver
 		}
-		p.text(indent, faint, title)
+		p.Text(indent, Faint, title)
 		for _, line := range group.lines {
-			p.list(indent+2, faint, line)
+			p.list(indent+2, Faint, line)
 		}
 	}
 }

@@ -20,7 +20,7 @@ const actorWidth = 12
 // and the remedies, or what is or would be allocated. The only errors are those
 // of w.
 func Explanation(w io.Writer, e *api.Explanation, opts Options) error {
-	p := newPage(opts)
+	p := NewPage(opts)
 	p.oneNode = e.Node != nil
 	if e.Device != nil {
 		p.device(e)
@@ -43,27 +43,27 @@ func Explanation(w io.Writer, e *api.Explanation, opts Options) error {
 	return p.writeTo(w)
 }
 
-func (p *page) writeTo(w io.Writer) error {
-	if _, err := w.Write(p.buf.Bytes()); err != nil {
+func (p *Page) writeTo(w io.Writer) error {
+	if _, err := w.Write(p.Buf.Bytes()); err != nil {
 		return fmt.Errorf("write the explanation: %w", err)
 	}
 	return nil
 }
 
 // heading starts a part of the page under a title.
-func (p *page) heading(title string) {
-	p.blank()
-	p.text(0, strong, title)
+func (p *Page) heading(title string) {
+	p.Blank()
+	p.Text(0, Strong, title)
 }
 
 // items lists texts, each behind a dash.
-func (p *page) items(texts ...string) {
+func (p *Page) items(texts ...string) {
 	for _, text := range texts {
-		p.row(2, cell{text: "-", width: 1}, cell{text: text})
+		p.Row(2, Cell{Text: "-", Width: 1}, Cell{Text: text})
 	}
 }
 
-func (p *page) placement(e *api.Explanation) {
+func (p *Page) placement(e *api.Explanation) {
 	if e.Placement == nil {
 		return
 	}
@@ -72,14 +72,14 @@ func (p *page) placement(e *api.Explanation) {
 		claim := &e.Placement.Claims[i]
 		indent := 2
 		if len(e.Placement.Claims) > 1 {
-			p.text(indent, plain, "ResourceClaim "+qualified(claim.Namespace, claim.Name))
+			p.Text(indent, Plain, "ResourceClaim "+qualified(claim.Namespace, claim.Name))
 			indent += 2
 		}
 		p.devices(indent, claim.Devices)
 	}
 }
 
-func (p *page) hints(e *api.Explanation) {
+func (p *Page) hints(e *api.Explanation) {
 	if len(e.Hints) == 0 {
 		return
 	}
@@ -89,7 +89,7 @@ func (p *page) hints(e *api.Explanation) {
 	}
 }
 
-func (p *page) assumptions(e *api.Explanation) {
+func (p *Page) assumptions(e *api.Explanation) {
 	if len(e.Assumptions) == 0 {
 		return
 	}
@@ -97,7 +97,7 @@ func (p *page) assumptions(e *api.Explanation) {
 	p.items(e.Assumptions...)
 }
 
-func (p *page) nextSteps(e *api.Explanation) {
+func (p *Page) nextSteps(e *api.Explanation) {
 	if len(e.NextSteps) == 0 {
 		return
 	}
@@ -115,11 +115,11 @@ func (p *page) nextSteps(e *api.Explanation) {
 	}
 	width := len("admin")
 	for _, who := range actors {
-		width = max(width, widest(actorWidth, strings.Join(who, ", ")))
+		width = max(width, Widest(actorWidth, strings.Join(who, ", ")))
 	}
 	for _, text := range texts {
-		p.row(2, cell{text: strings.Join(actors[text], ", "), width: width, mark: strong}, cell{text: text})
-		p.verbatim(2+width+columnGap, strings.Join(commands[text], "\n"))
+		p.Row(2, Cell{Text: strings.Join(actors[text], ", "), Width: width, Mark: Strong}, Cell{Text: text})
+		p.verbatim(2+width+ColumnGap, strings.Join(commands[text], "\n"))
 	}
 }
 
@@ -138,8 +138,8 @@ func actor(name string) string {
 
 // allocator names the allocator that answered; only people who doubt the answer
 // want to know.
-func (p *page) allocator(e *api.Explanation) {
-	if !p.opts.Wide {
+func (p *Page) allocator(e *api.Explanation) {
+	if !p.Opts.Wide {
 		return
 	}
 	cluster := e.Allocator.Cluster
@@ -151,9 +151,9 @@ func (p *page) allocator(e *api.Explanation) {
 		features = strings.Join(e.Allocator.Features, ", ")
 	}
 	p.heading("Allocator")
-	p.text(2, plain, fmt.Sprintf("k8s.io/dynamic-resource-allocation %s, implementation %s, cluster version %s",
+	p.Text(2, Plain, fmt.Sprintf("k8s.io/dynamic-resource-allocation %s, implementation %s, cluster version %s",
 		e.Allocator.Library, e.Allocator.Channel, cluster))
-	p.text(2, plain, fmt.Sprintf("Enabled features (source: %s): %s", e.Allocator.FeatureSource, features))
+	p.Text(2, Plain, fmt.Sprintf("Enabled features (source: %s): %s", e.Allocator.FeatureSource, features))
 }
 
 // qualified is "namespace/name", or just the name.

@@ -26,7 +26,7 @@ const (
 	columnsRoom = 30
 )
 
-func (p *page) claims(e *api.Explanation) {
+func (p *Page) claims(e *api.Explanation) {
 	for i := range e.Claims {
 		claim := &e.Claims[i]
 		if nothingToSay(e) {
@@ -63,7 +63,7 @@ func claimField(e *api.Explanation) string {
 
 // requests draws the funnels of a claim, the first right below its title if it
 // has one.
-func (p *page) requests(claim *api.ClaimExplanation, titled bool) {
+func (p *Page) requests(claim *api.ClaimExplanation, titled bool) {
 	single := len(claim.Requests) == 1
 	for i := range claim.Requests {
 		r := &claim.Requests[i]
@@ -72,14 +72,14 @@ func (p *page) requests(claim *api.ClaimExplanation, titled bool) {
 			title += " with " + strings.Join(claim.Constraints, " and ")
 		}
 		if i > 0 || !titled {
-			p.blank()
+			p.Blank()
 		}
-		p.text(0, strong, title)
+		p.Text(0, Strong, title)
 		p.funnel(r)
 	}
 	if !single {
 		for _, constraint := range claim.Constraints {
-			p.text(0, plain, "Constraint: "+constraint)
+			p.Text(0, Plain, "Constraint: "+constraint)
 		}
 	}
 }
@@ -142,7 +142,7 @@ func requestTitle(r *api.RequestExplanation) string {
 
 // funnel draws how the devices of the class become those that are available: one
 // line for each check that rejects some.
-func (p *page) funnel(r *api.RequestExplanation) {
+func (p *Page) funnel(r *api.RequestExplanation) {
 	first, rows := p.opening(r)
 	rows, rest := p.someReasons(rows)
 	numbers := []string{strconv.Itoa(first.count), strconv.Itoa(r.Eligible), "----"}
@@ -153,13 +153,13 @@ func (p *page) funnel(r *api.RequestExplanation) {
 		places = append(places, p.place(&rows[i]))
 		numbers = append(numbers, "-"+strconv.Itoa(rows[i].Count))
 	}
-	number := max(widest(12, numbers...), 5)
-	label := widest(labelWidth, labels...)
-	margin := number + label + 2*columnGap
+	number := max(Widest(12, numbers...), 5)
+	label := Widest(labelWidth, labels...)
+	margin := number + label + 2*ColumnGap
 	message, beside := p.columns(margin, messages, places)
 	edge := margin + message
 	if beside {
-		edge += columnGap + widest(p.table, places...)
+		edge += ColumnGap + Widest(p.Table, places...)
 	}
 
 	p.openingLine(number, min(edge, asideEdge), first)
@@ -168,36 +168,36 @@ func (p *page) funnel(r *api.RequestExplanation) {
 		return
 	}
 	for i := range rows {
-		cells := []cell{{text: numbers[3+i], width: number, right: true, mark: bad}}
+		cells := []Cell{{Text: numbers[3+i], Width: number, Right: true, Mark: Bad}}
 		said := messages[i]
 		if !beside && places[i] != "" {
 			said = strings.TrimSpace(said + " (" + places[i] + ")")
 		}
 		switch {
-		case p.table-margin < columnsRoom:
-			cells = append(cells, cell{text: joined(rows[i].Label, said)})
+		case p.Table-margin < columnsRoom:
+			cells = append(cells, Cell{Text: joined(rows[i].Label, said)})
 		case beside:
-			cells = append(cells, cell{text: rows[i].Label, width: label}, cell{text: said, width: message}, cell{text: places[i], mark: faint})
+			cells = append(cells, Cell{Text: rows[i].Label, Width: label}, Cell{Text: said, Width: message}, Cell{Text: places[i], Mark: Faint})
 		default:
-			cells = append(cells, cell{text: rows[i].Label, width: label}, cell{text: said})
+			cells = append(cells, Cell{Text: rows[i].Label, Width: label}, Cell{Text: said})
 		}
-		p.tableRow(0, cells...)
-		if p.opts.Wide {
-			p.evidence(number+columnGap, rows[i].Evidence)
-			p.deviceList(number+columnGap, rows[i].Devices)
+		p.TableRow(0, cells...)
+		if p.Opts.Wide {
+			p.evidence(number+ColumnGap, rows[i].Evidence)
+			p.deviceList(number+ColumnGap, rows[i].Devices)
 		}
 	}
 	if len(rest) > 0 {
-		p.text(number+columnGap, faint, moreReasons(rest))
+		p.Text(number+ColumnGap, Faint, moreReasons(rest))
 	}
-	p.row(0, cell{text: "----", width: number, right: true})
-	m := bad
+	p.Row(0, Cell{Text: "----", Width: number, Right: true})
+	m := Bad
 	if enough(r) {
-		m = good
+		m = Good
 	}
-	p.row(0, cell{text: numbers[1], width: number, right: true, mark: m}, cell{text: p.availableText(r)})
-	if p.opts.Wide {
-		p.deviceList(number+columnGap, r.EligibleDevices)
+	p.Row(0, Cell{Text: numbers[1], Width: number, Right: true, Mark: m}, Cell{Text: p.availableText(r)})
+	if p.Opts.Wide {
+		p.deviceList(number+ColumnGap, r.EligibleDevices)
 		p.selectors(2, r.Selectors)
 	}
 }
@@ -211,9 +211,9 @@ type opening struct {
 
 // opening says how many devices there are, and which rejections are to follow.
 // Those of other classes are only counted, unless somebody wants all of it.
-func (p *page) opening(r *api.RequestExplanation) (first opening, rows []api.Rejection) {
+func (p *Page) opening(r *api.RequestExplanation) (first opening, rows []api.Rejection) {
 	rows = r.Rejected
-	if p.opts.Wide || len(rows) == 0 || rows[0].Code != api.ClassSelectorFalse {
+	if p.Opts.Wide || len(rows) == 0 || rows[0].Code != api.ClassSelectorFalse {
 		return opening{count: r.Considered, text: consideredText(r)}, rows
 	}
 	others := &rows[0]
@@ -228,19 +228,19 @@ func (p *page) opening(r *api.RequestExplanation) (first opening, rows []api.Rej
 
 // openingLine puts the aside to the right edge of the table, or behind the text
 // if there is no room.
-func (p *page) openingLine(number, edge int, first opening) {
-	cells := []cell{{text: strconv.Itoa(first.count), width: number, right: true}, {text: first.text}}
+func (p *Page) openingLine(number, edge int, first opening) {
+	cells := []Cell{{Text: strconv.Itoa(first.count), Width: number, Right: true}, {Text: first.text}}
 	if first.aside != "" {
-		text, aside := widest(p.table, first.text), widest(p.table, first.aside)
-		least := number + text + 2*columnGap
-		if least+aside <= p.table {
-			cells[1].width = max(edge-aside, least) - number - 2*columnGap
-			cells = append(cells, cell{text: first.aside, mark: faint})
+		text, aside := Widest(p.Table, first.text), Widest(p.Table, first.aside)
+		least := number + text + 2*ColumnGap
+		if least+aside <= p.Table {
+			cells[1].Width = max(edge-aside, least) - number - 2*ColumnGap
+			cells = append(cells, Cell{Text: first.aside, Mark: Faint})
 		} else {
-			cells[1].text += " (" + first.aside + ")"
+			cells[1].Text += " (" + first.aside + ")"
 		}
 	}
-	p.tableRow(0, cells...)
+	p.TableRow(0, cells...)
 }
 
 // rejectionText is the message of a rejection, unless its label says it all.
@@ -262,29 +262,29 @@ func joined(label, message string) string {
 // columns divides the room beside the labels among messages and the places that
 // they are about. It returns the width for the messages, or false if the places
 // do not fit beside them.
-func (p *page) columns(margin int, messages, places []string) (message int, beside bool) {
-	if p.table == unlimited {
-		return widest(alignWidth, messages...), widest(1, places...) > 0
+func (p *Page) columns(margin int, messages, places []string) (message int, beside bool) {
+	if p.Table == Unlimited {
+		return Widest(alignWidth, messages...), Widest(1, places...) > 0
 	}
-	room := p.table - margin
-	message, place := widest(room, messages...), widest(room, places...)
-	if message+columnGap+place <= room {
+	room := p.Table - margin
+	message, place := Widest(room, messages...), Widest(room, places...)
+	if message+ColumnGap+place <= room {
 		return message, place > 0
 	}
-	if beside := place <= whereWidth && room-columnGap-place >= messageWidth; beside {
-		return room - columnGap - place, place > 0
+	if beside := place <= whereWidth && room-ColumnGap-place >= messageWidth; beside {
+		return room - ColumnGap - place, place > 0
 	}
 	return room, false
 }
 
 // evidence lists the proof of a rejection.
-func (p *page) evidence(indent int, facts []api.Evidence) {
+func (p *Page) evidence(indent int, facts []api.Evidence) {
 	if len(facts) == 0 {
 		return
 	}
-	p.text(indent, faint, "Evidence")
+	p.Text(indent, Faint, "Evidence")
 	for _, fact := range facts {
-		p.paragraph(p.full-indent-2, indent+2, faint, Escape(bound(evidenceText(fact))))
+		p.paragraph(p.full-indent-2, indent+2, Faint, Escape(bound(evidenceText(fact))))
 	}
 }
 
@@ -325,7 +325,7 @@ func enough(r *api.RequestExplanation) bool {
 }
 
 // availableText says where the devices are that are available.
-func (p *page) availableText(r *api.RequestExplanation) string {
+func (p *Page) availableText(r *api.RequestExplanation) string {
 	if p.oneNode {
 		return availableOnNode(r)
 	}

@@ -26,10 +26,10 @@ const (
 
 // head draws the verdict, and below it what is said about the target as a
 // whole, a labeled line for each.
-func (p *page) head(e *api.Explanation) {
+func (p *Page) head(e *api.Explanation) {
 	said, m := verdict(e)
-	p.text(0, m, said)
-	p.blank()
+	p.Text(0, m, said)
+	p.Blank()
 	reason := "Reason"
 	if e.Verdict == api.Fits || e.Verdict == api.Allocated {
 		reason = "Result"
@@ -46,24 +46,24 @@ func (p *page) head(e *api.Explanation) {
 
 // field adds labeled lines to the head, one for each text that is not empty.
 // Only the first has the label.
-func (p *page) field(label string, texts ...string) {
+func (p *Page) field(label string, texts ...string) {
 	for _, text := range texts {
 		if text == "" {
 			continue
 		}
-		p.row(0, cell{text: label, width: fieldWidth, mark: strong}, cell{text: text})
+		p.Row(0, Cell{Text: label, Width: fieldWidth, Mark: Strong}, Cell{Text: text})
 		label = ""
 	}
 }
 
 // verdict says in a sentence what the outcome for the target is.
-func verdict(e *api.Explanation) (string, mark) {
+func verdict(e *api.Explanation) (string, Mark) {
 	target := e.Target.Kind + " " + qualified(e.Target.Namespace, e.Target.Name)
 	where := where(e)
 	switch e.Verdict {
 	case api.Allocated:
 		if e.Finished {
-			return target + " is finished", good
+			return target + " is finished", Good
 		}
 		said := " is allocated"
 		if e.Target.Kind != api.KindClaim {
@@ -72,28 +72,28 @@ func verdict(e *api.Explanation) (string, mark) {
 		if e.Node != nil {
 			said += " and can be used on " + where
 		}
-		return target + said, good
+		return target + said, Good
 	case api.Fits:
-		return target + " fits on " + where, good
+		return target + " fits on " + where, Good
 	case api.DoesNotFit:
 		if e.Node == nil && e.NodeCount == 0 {
-			return target + " does not fit: the cluster has no nodes", bad
+			return target + " does not fit: the cluster has no nodes", Bad
 		}
-		return target + " does not fit on " + where, bad
+		return target + " does not fit on " + where, Bad
 	case api.Blocked:
-		return target + " is blocked" + although(e), bad
+		return target + " is blocked" + although(e), Bad
 	case api.Error:
 		if e.Target.Kind == api.KindPod {
-			return target + " cannot be scheduled on any node", bad
+			return target + " cannot be scheduled on any node", Bad
 		}
-		return target + " cannot be allocated on any node", bad
+		return target + " cannot be allocated on any node", Bad
 	case api.Undetermined:
 		if e.Node != nil {
-			return target + ": not known whether it fits on " + where, unsure
+			return target + ": not known whether it fits on " + where, Unsure
 		}
-		return target + ": not known whether it fits", unsure
+		return target + ": not known whether it fits", Unsure
 	default:
-		return target + ": " + string(e.Verdict), unsure
+		return target + ": " + string(e.Verdict), Unsure
 	}
 }
 
@@ -140,7 +140,7 @@ func fitting(groups []api.NodeGroup) int {
 }
 
 // status says for each pod what it waits for or where it is.
-func (p *page) status(e *api.Explanation) []string {
+func (p *Page) status(e *api.Explanation) []string {
 	if len(e.Pods) == 0 {
 		if e.Stage == "" {
 			return nil
@@ -148,7 +148,7 @@ func (p *page) status(e *api.Explanation) []string {
 		return []string{"Stage " + string(e.Stage)}
 	}
 	shown := e.Pods
-	if !p.opts.Wide && len(shown) > shownPods {
+	if !p.Opts.Wide && len(shown) > shownPods {
 		shown = shown[:shownPods]
 	}
 	var said []string
@@ -187,14 +187,14 @@ func podStatus(pod *api.PodStatus) string {
 }
 
 // stageEvidence is what proves the stage.
-func (p *page) stageEvidence(e *api.Explanation) []string {
+func (p *Page) stageEvidence(e *api.Explanation) []string {
 	shown := e.StageEvidence
-	if !p.opts.Wide && len(shown) > shownEvidence {
+	if !p.Opts.Wide && len(shown) > shownEvidence {
 		shown = shown[:shownEvidence]
 	}
 	var said []string
 	for i := range shown {
-		said = append(said, stageFact(&shown[i], p.opts.Wide))
+		said = append(said, stageFact(&shown[i], p.Opts.Wide))
 	}
 	if rest := len(e.StageEvidence) - len(shown); rest > 0 {
 		said = append(said, fmt.Sprintf("and %d more: -o wide lists them", rest))

@@ -22,7 +22,7 @@ const (
 )
 
 // nodes lists the groups of nodes with the same answer.
-func (p *page) nodes(e *api.Explanation) {
+func (p *Page) nodes(e *api.Explanation) {
 	if len(e.Nodes) == 0 || e.Node != nil {
 		return
 	}
@@ -32,10 +32,10 @@ func (p *page) nodes(e *api.Explanation) {
 	}
 	p.heading("Nodes")
 	shown := e.Nodes
-	if p.opts.Wide {
+	if p.Opts.Wide {
 		shown = apart(shown)
 	}
-	if !p.opts.Wide && len(shown) > shownGroups+1 {
+	if !p.Opts.Wide && len(shown) > shownGroups+1 {
 		shown = shown[:shownGroups]
 	}
 	p.nodeGroups(shown)
@@ -44,7 +44,7 @@ func (p *page) nodes(e *api.Explanation) {
 		for i := range rest {
 			n += rest[i].Count
 		}
-		p.text(2, faint, fmt.Sprintf("and %s with %s: -o wide lists them", english.Count(len(rest), "more group"), english.Count(n, "node")))
+		p.Text(2, Faint, fmt.Sprintf("and %s with %s: -o wide lists them", english.Count(len(rest), "more group"), english.Count(n, "node")))
 	}
 }
 
@@ -63,47 +63,47 @@ func apart(groups []api.NodeGroup) []api.NodeGroup {
 
 // nodeGroups draws the groups, the names beside the messages if there is room
 // for them, else below.
-func (p *page) nodeGroups(groups []api.NodeGroup) {
+func (p *Page) nodeGroups(groups []api.NodeGroup) {
 	numbers, messages := make([]string, len(groups)), make([]string, len(groups))
 	for i := range groups {
 		numbers[i] = strconv.Itoa(groups[i].Count)
 		messages[i], _ = groupText(&groups[i])
 	}
-	number := max(widest(12, numbers...), 3)
-	margin := 2 + number + columnGap
+	number := max(Widest(12, numbers...), 3)
+	margin := 2 + number + ColumnGap
 	names, message, beside := p.nameColumn(margin, groups, messages)
 	for i := range groups {
 		said, m := groupText(&groups[i])
-		cells := []cell{
-			{text: numbers[i], width: number, right: true, mark: m},
-			{text: said},
+		cells := []Cell{
+			{Text: numbers[i], Width: number, Right: true, Mark: m},
+			{Text: said},
 		}
 		switch {
 		case beside:
-			cells[1].width = message
-			p.tableRow(2, append(cells, cell{text: names[i], whole: true, mark: faint})...)
-		case p.opts.Wide:
-			p.tableRow(2, cells...)
-			p.list(margin+2, faint, groups[i].Names)
+			cells[1].Width = message
+			p.TableRow(2, append(cells, Cell{Text: names[i], Whole: true, Mark: Faint})...)
+		case p.Opts.Wide:
+			p.TableRow(2, cells...)
+			p.list(margin+2, Faint, groups[i].Names)
 		default:
-			p.tableRow(2, cells...)
-			p.text(margin+2, faint, p.some(groups[i].Names, groups[i].Count, p.table-margin-2))
+			p.TableRow(2, cells...)
+			p.Text(margin+2, Faint, p.some(groups[i].Names, groups[i].Count, p.Table-margin-2))
 		}
 	}
 }
 
 // nameColumn writes the names of each group to stand beside the messages. It
 // returns the width for these too, or false if there is no room for the names.
-func (p *page) nameColumn(margin int, groups []api.NodeGroup, messages []string) (names []string, message int, beside bool) {
+func (p *Page) nameColumn(margin int, groups []api.NodeGroup, messages []string) (names []string, message int, beside bool) {
 	names = make([]string, len(groups))
-	if p.table == unlimited {
+	if p.Table == Unlimited {
 		for i := range groups {
 			names[i] = p.some(groups[i].Names, groups[i].Count, namesLongest)
 		}
-		return names, widest(alignWidth, messages...), true
+		return names, Widest(alignWidth, messages...), true
 	}
-	room := p.table - margin - columnGap
-	message = widest(room, messages...)
+	room := p.Table - margin - ColumnGap
+	message = Widest(room, messages...)
 	width := max(room-message, min(namesWidth, max(room/3, namesRoom), room-messageWidth))
 	if width < namesRoom {
 		return nil, 0, false
@@ -111,15 +111,15 @@ func (p *page) nameColumn(margin int, groups []api.NodeGroup, messages []string)
 	for i := range groups {
 		names[i] = p.some(groups[i].Names, groups[i].Count, width)
 	}
-	if widest(room, names...) > width {
+	if Widest(room, names...) > width {
 		return nil, 0, false
 	}
-	return names, min(message, room-widest(room, names...)), true
+	return names, min(message, room-Widest(room, names...)), true
 }
 
 // some joins as many names as there is room for, at least one, and says how many
 // more there are of the total. With -o wide it joins all that it is given.
-func (p *page) some(names []string, total, room int) string {
+func (p *Page) some(names []string, total, room int) string {
 	total = max(total, len(names))
 	more := func(shown int) string {
 		if shown == total {
@@ -128,7 +128,7 @@ func (p *page) some(names []string, total, room int) string {
 		return fmt.Sprintf(" and %d more", total-shown)
 	}
 	all := strings.Join(names, ", ")
-	if p.opts.Wide || widest(room+1, all+more(len(names))) <= room {
+	if p.Opts.Wide || Widest(room+1, all+more(len(names))) <= room {
 		return all + more(len(names))
 	}
 	said, shown := "", 0
@@ -137,7 +137,7 @@ func (p *page) some(names []string, total, room int) string {
 		if shown > 0 {
 			next = said + ", " + name
 		}
-		if shown > 0 && widest(room+1, next+more(shown+1)) > room {
+		if shown > 0 && Widest(room+1, next+more(shown+1)) > room {
 			break
 		}
 		said, shown = next, shown+1
@@ -145,7 +145,7 @@ func (p *page) some(names []string, total, room int) string {
 	return said + more(shown)
 }
 
-func groupText(g *api.NodeGroup) (string, mark) {
+func groupText(g *api.NodeGroup) (string, Mark) {
 	switch g.Verdict {
 	case api.Fits, api.Allocated:
 		said := "fits"
@@ -155,13 +155,13 @@ func groupText(g *api.NodeGroup) (string, mark) {
 		if g.Message != "" {
 			said += ": " + g.Message
 		}
-		return said, good
+		return said, Good
 	case api.Undetermined:
-		return orElse(g.Message, "undetermined"), unsure
+		return orElse(g.Message, "undetermined"), Unsure
 	case api.DoesNotFit, api.Blocked, api.Error:
-		return orElse(g.Message, string(g.Code)), bad
+		return orElse(g.Message, string(g.Code)), Bad
 	default:
-		return orElse(g.Message, string(g.Verdict)), unsure
+		return orElse(g.Message, string(g.Verdict)), Unsure
 	}
 }
 

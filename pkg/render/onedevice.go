@@ -17,25 +17,25 @@ import (
 
 // device draws what there is to say about one device: what becomes of it, the
 // checks of each request, and what the device is.
-func (p *page) device(e *api.Explanation) {
+func (p *Page) device(e *api.Explanation) {
 	d, target := e.Device, e.Target.Kind+" "+qualified(e.Target.Namespace, e.Target.Name)
 	name, unknown := "Device "+d.Driver+"/"+d.Pool+"/"+d.Name, e.Verdict == api.Undetermined
-	headline, m := name+" is not eligible for "+target, bad
+	headline, m := name+" is not eligible for "+target, Bad
 	switch {
 	case d.Outcome == api.Picked && unknown:
-		headline, m = name+" would be picked for "+target+", as far as can be determined", unsure
+		headline, m = name+" would be picked for "+target+", as far as can be determined", Unsure
 	case d.Outcome == api.Picked:
-		headline, m = name+" is picked for "+target, good
+		headline, m = name+" is picked for "+target, Good
 	case d.Outcome == api.Eligible && unknown:
-		headline, m = name+" is eligible for "+target+"; not known whether it is picked", unsure
+		headline, m = name+" is eligible for "+target+"; not known whether it is picked", Unsure
 	case d.Outcome == api.Eligible:
-		headline, m = name+" is eligible for "+target+", but not picked", unsure
+		headline, m = name+" is eligible for "+target+", but not picked", Unsure
 	case d.Outcome == api.Rejected:
 	default:
-		headline, m = name+" is not considered for "+target, unsure
+		headline, m = name+" is not considered for "+target, Unsure
 	}
-	p.text(0, m, headline)
-	p.blank()
+	p.Text(0, m, headline)
+	p.Blank()
 	p.field("Reason", d.Summary)
 	said, _ := verdict(e)
 	p.field("Verdict", strings.TrimSpace(said+". "+e.Summary))
@@ -48,29 +48,29 @@ func (p *page) device(e *api.Explanation) {
 	for i := range facts {
 		titles[i] = facts[i][0]
 	}
-	width := widest(labelWidth, titles...)
+	width := Widest(labelWidth, titles...)
 	for i, fact := range facts {
 		if i > 0 && fact[0] == facts[i-1][0] {
 			fact[0] = ""
 		}
-		p.row(2, cell{text: fact[0], width: width}, cell{text: fact[1]})
+		p.Row(2, Cell{Text: fact[0], Width: width}, Cell{Text: fact[1]})
 	}
 }
 
 // deviceRequest draws the checks of one request: one line for each that fails
 // or is not made, and those that pass in between on one line.
-func (p *page) deviceRequest(d *api.DeviceExplanation, r *api.DeviceRequest, unknown bool) {
-	p.blank()
+func (p *Page) deviceRequest(d *api.DeviceExplanation, r *api.DeviceRequest, unknown bool) {
+	p.Blank()
 	title := capitalized(r.Title()) + " of claim " + r.Claim
 	if r.Node != "" {
 		title += ", on " + r.Node
 	}
-	p.text(0, strong, title+": "+outcomeText(r.Outcome, unknown))
+	p.Text(0, Strong, title+": "+outcomeText(r.Outcome, unknown))
 	if r.Outcome == api.Eligible && !strings.Contains(d.Summary, r.Message) {
-		p.text(2, plain, r.Message)
+		p.Text(2, Plain, r.Message)
 	}
 	checks := r.Checks
-	if !p.opts.Wide && len(checks) > 0 && checks[0].Code == api.ClassSelectorFalse {
+	if !p.Opts.Wide && len(checks) > 0 && checks[0].Code == api.ClassSelectorFalse {
 		// The device is of another class.
 		checks = checks[:1]
 	}
@@ -81,28 +81,28 @@ func (p *page) deviceRequest(d *api.DeviceExplanation, r *api.DeviceRequest, unk
 		}
 	}
 	const outcomeWidth = len("also fails")
-	label := widest(labelWidth, labels...)
+	label := Widest(labelWidth, labels...)
 	failed := false
 	for i := 0; i < len(checks); i++ {
 		check := &checks[i]
 		said, m := checkText(check.Outcome, failed)
-		first := cell{text: said, width: outcomeWidth, mark: m}
-		if check.Outcome == api.CheckPassed && !p.opts.Wide {
+		first := Cell{Text: said, Width: outcomeWidth, Mark: m}
+		if check.Outcome == api.CheckPassed && !p.Opts.Wide {
 			var passed []string
 			for ; i < len(checks) && checks[i].Outcome == api.CheckPassed; i++ {
 				passed = append(passed, checks[i].Label)
 			}
 			i--
-			p.row(2, first, cell{text: strings.Join(passed, ", "), mark: faint})
+			p.Row(2, first, Cell{Text: strings.Join(passed, ", "), Mark: Faint})
 			continue
 		}
-		name := cell{text: check.Label, width: label}
+		name := Cell{Text: check.Label, Width: label}
 		if check.Message == "" {
-			name.width = 0
+			name.Width = 0
 		}
-		p.row(2, first, name, cell{text: check.Message})
-		if p.opts.Wide {
-			p.evidence(2+outcomeWidth+columnGap, check.Evidence)
+		p.Row(2, first, name, Cell{Text: check.Message})
+		if p.Opts.Wide {
+			p.evidence(2+outcomeWidth+ColumnGap, check.Evidence)
 		}
 		failed = failed || check.Outcome == api.CheckFailed
 	}
@@ -126,16 +126,16 @@ func outcomeText(outcome api.DeviceOutcome, unknown bool) string {
 }
 
 // checkText says how a check ends, after another one has failed or not.
-func checkText(outcome api.CheckOutcome, failed bool) (string, mark) {
+func checkText(outcome api.CheckOutcome, failed bool) (string, Mark) {
 	switch {
 	case outcome == api.CheckPassed:
-		return "passes", good
+		return "passes", Good
 	case outcome == api.CheckFailed && failed:
-		return "also fails", bad
+		return "also fails", Bad
 	case outcome == api.CheckFailed:
-		return "fails", bad
+		return "fails", Bad
 	default:
-		return "not run", unsure
+		return "not run", Unsure
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // misfits lists what keeps the pod away from the one node.
-func (p *page) misfits(e *api.Explanation) {
+func (p *Page) misfits(e *api.Explanation) {
 	if e.Node == nil || len(e.Node.Misfits) == 0 {
 		return
 	}
@@ -20,14 +20,14 @@ func (p *page) misfits(e *api.Explanation) {
 	for i := range e.Node.Misfits {
 		misfit := &e.Node.Misfits[i]
 		p.items(misfit.Message)
-		if p.opts.Wide {
+		if p.Opts.Wide {
 			p.evidence(5, []api.Evidence{misfit.Evidence})
 		}
 	}
 }
 
 // pools lists the pools that the one node can reach, with their state.
-func (p *page) pools(e *api.Explanation) {
+func (p *Page) pools(e *api.Explanation) {
 	if e.Node == nil || e.Node.Pools == nil {
 		return
 	}
@@ -38,18 +38,18 @@ func (p *page) pools(e *api.Explanation) {
 		names[i] = pool.Driver + "/" + pool.Name
 		sizes[i] = english.Count(pool.Devices, "device")
 	}
-	name, size := widest(namesWidth, names...), widest(12, sizes...)
+	name, size := Widest(namesWidth, names...), Widest(12, sizes...)
 	for i := range e.Node.Pools {
 		pool := &e.Node.Pools[i]
-		state, m := "usable", good
+		state, m := "usable", Good
 		switch {
 		case !pool.Usable:
-			state, m = "not used: "+pool.Message, bad
+			state, m = "not used: "+pool.Message, Bad
 		case pool.Code != "":
-			state, m = "partly used: "+pool.Message, unsure
+			state, m = "partly used: "+pool.Message, Unsure
 		}
-		p.row(2, cell{text: names[i], width: name}, cell{text: sizes[i], width: size}, cell{text: state, mark: m})
-		if p.opts.Wide && pool.Evidence != nil {
+		p.Row(2, Cell{Text: names[i], Width: name}, Cell{Text: sizes[i], Width: size}, Cell{Text: state, Mark: m})
+		if p.Opts.Wide && pool.Evidence != nil {
 			p.evidence(4, []api.Evidence{*pool.Evidence})
 		}
 	}
@@ -59,8 +59,8 @@ func (p *page) pools(e *api.Explanation) {
 const shownReasons = 30
 
 // someReasons leaves out what would flood the page.
-func (p *page) someReasons(rows []api.Rejection) (shown, rest []api.Rejection) {
-	if !p.oneNode || p.opts.Wide || len(rows) <= shownReasons+1 {
+func (p *Page) someReasons(rows []api.Rejection) (shown, rest []api.Rejection) {
+	if !p.oneNode || p.Opts.Wide || len(rows) <= shownReasons+1 {
 		return rows, nil
 	}
 	return rows[:shownReasons], rows[shownReasons:]
@@ -76,7 +76,7 @@ func moreReasons(rest []api.Rejection) string {
 }
 
 // place says which devices a rejection is about, or where they are.
-func (p *page) place(rejection *api.Rejection) string {
+func (p *Page) place(rejection *api.Rejection) string {
 	if !p.oneNode {
 		return rejection.Where
 	}

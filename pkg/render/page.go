@@ -35,8 +35,8 @@ const (
 	// to follow.
 	textWidth  = 120
 	tableWidth = 160
-	// unlimited is the width of lines that are not wrapped.
-	unlimited = 1 << 30
+	// Unlimited is the width of lines that are not wrapped.
+	Unlimited = 1 << 30
 	// alignWidth is how far apart the columns of lines without a limit may stand
 	// to be in line with each other.
 	alignWidth = 100
@@ -49,69 +49,71 @@ const (
 	// namesLongest is how many cells a sample of names takes where lines are not
 	// wrapped.
 	namesLongest = 1000
-	// columnGap is the number of blanks between two columns.
-	columnGap = 2
+	// ColumnGap is the number of blanks between two columns.
+	ColumnGap = 2
 )
 
-// mark is what a piece of text is highlighted as.
-type mark int
+// Mark is what a piece of text is highlighted as.
+type Mark int
 
+// What a piece of text can be highlighted as. The zero value is not highlighted.
 const (
-	plain mark = iota
-	strong
-	faint
-	good
-	bad
-	unsure
+	Plain Mark = iota
+	Strong
+	Faint
+	Good
+	Bad
+	Unsure
 )
 
-// cell is one column of a line. Its text is wrapped into width; 0 means all the
+// Cell is one column of a line. Its text is wrapped into width; 0 means all the
 // space that is left. A whole one is never shortened, however long it is.
-type cell struct {
-	text  string
-	width int
-	whole bool
-	right bool
-	mark  mark
+type Cell struct {
+	Text  string
+	Width int
+	Whole bool
+	Right bool
+	Mark  Mark
 }
 
-// page collects the lines of an output. Everything that is put on it is escaped
+// Page collects the lines of an output. Everything that is put on it is escaped
 // there, so that callers cannot forget to.
-type page struct {
-	buf  bytes.Buffer
-	opts Options
+type Page struct {
+	Buf  bytes.Buffer
+	Opts Options
 	// width is that of text, table that of tables, full that of lists.
-	width, table, full int
+	width, Table, full int
 	// oneNode is set if all devices are those of one node, so that their names
 	// tell more than its name.
 	oneNode bool
 }
 
-func newPage(opts Options) *page {
+// NewPage makes an empty page.
+func NewPage(opts Options) *Page {
 	if opts.Width <= 0 {
-		return &page{opts: opts, width: unlimited, table: unlimited, full: unlimited}
+		return &Page{Opts: opts, width: Unlimited, Table: Unlimited, full: Unlimited}
 	}
 	full := max(opts.Width, minWidth)
-	return &page{opts: opts, width: min(full, textWidth), table: min(full, tableWidth), full: full}
+	return &Page{Opts: opts, width: min(full, textWidth), Table: min(full, tableWidth), full: full}
 }
 
-// blank adds an empty line, unless there is one already.
-func (p *page) blank() {
-	if p.buf.Len() > 0 && !bytes.HasSuffix(p.buf.Bytes(), []byte("\n\n")) {
+// Blank adds an empty line, unless there is one already.
+func (p *Page) Blank() {
+	if p.Buf.Len() > 0 && !bytes.HasSuffix(p.Buf.Bytes(), []byte("\n\n")) {
 		p.end()
 	}
 }
 
-func (p *page) end() { p.buf.WriteByte('\n') }
+func (p *Page) end() { p.Buf.WriteByte('\n') }
 
-// text adds a paragraph, wrapped at the width; its lines after the first are
+// Text adds a paragraph, wrapped at the width; its lines after the first are
 // indented by two more.
-func (p *page) text(indent int, m mark, s string) {
+func (p *Page) Text(indent int, m Mark, s string) {
 	p.paragraph(p.width-indent, indent, m, Escape(bound(s)))
 }
 
 // list adds a paragraph that enumerates: however many there are, all are shown.
-func (p *page) list(indent int, m mark, items []string) {
+func (p *Page) list(indent int, m Mark, items []string) {
 	safe := make([]string, len(items))
 	for i, item := range items {
 		safe[i] = Escape(bound(item))
@@ -120,7 +122,7 @@ func (p *page) list(indent int, m mark, items []string) {
 }
 
 // paragraph wraps text that is escaped already.
-func (p *page) paragraph(room, indent int, m mark, s string) {
+func (p *Page) paragraph(room, indent int, m Mark, s string) {
 	for i, line := range wrap(s, room, room-2) {
 		margin := indent
 		if i > 0 {
@@ -132,31 +134,31 @@ func (p *page) paragraph(room, indent int, m mark, s string) {
 	}
 }
 
-// row adds a line of columns, as wide as text and as many lines high as its
+// Row adds a line of columns, as wide as text and as many lines high as its
 // highest cell.
-func (p *page) row(indent int, cells ...cell) { p.rowWithin(p.width, indent, cells) }
+func (p *Page) Row(indent int, cells ...Cell) { p.rowWithin(p.width, indent, cells) }
 
-// tableRow adds a line of columns, as wide as a table.
-func (p *page) tableRow(indent int, cells ...cell) { p.rowWithin(p.table, indent, cells) }
+// TableRow adds a line of columns, as wide as a table.
+func (p *Page) TableRow(indent int, cells ...Cell) { p.rowWithin(p.Table, indent, cells) }
 
-func (p *page) rowWithin(width, indent int, cells []cell) {
+func (p *Page) rowWithin(width, indent int, cells []Cell) {
 	columns := make([][]string, len(cells))
 	height, left := 0, indent
 	for i, c := range cells {
-		room := c.width
+		room := c.Width
 		switch {
-		case width == unlimited:
-			room = unlimited
+		case width == Unlimited:
+			room = Unlimited
 		case room == 0:
 			room = width - left
 		}
-		text := c.text
-		if !c.whole {
+		text := c.Text
+		if !c.Whole {
 			text = bound(text)
 		}
 		columns[i] = wrap(Escape(text), room, room)
 		height = max(height, len(columns[i]))
-		left += c.width + columnGap
+		left += c.Width + ColumnGap
 	}
 	for y := range height {
 		at, column := 0, indent
@@ -164,50 +166,50 @@ func (p *page) rowWithin(width, indent int, cells []cell) {
 			if y < len(columns[i]) && columns[i][y] != "" {
 				line := columns[i][y]
 				start := column
-				if c.right {
-					start += max(c.width-ansi.StringWidth(line), 0)
+				if c.Right {
+					start += max(c.Width-ansi.StringWidth(line), 0)
 				}
 				if at > 0 {
 					// A word that sticks out of its column pushes the next one.
-					start = max(start, at+columnGap)
+					start = max(start, at+ColumnGap)
 				}
 				p.pad(start - at)
-				p.paint(c.mark, line)
+				p.paint(c.Mark, line)
 				at = start + ansi.StringWidth(line)
 			}
-			column += c.width + columnGap
+			column += c.Width + ColumnGap
 		}
 		p.end()
 	}
 }
 
-func (p *page) pad(n int) {
+func (p *Page) pad(n int) {
 	for range n {
-		p.buf.WriteByte(' ')
+		p.Buf.WriteByte(' ')
 	}
 }
 
 // paint writes text that is escaped already.
-func (p *page) paint(m mark, s string) {
-	if !p.opts.Color || m == plain {
-		p.buf.WriteString(s)
+func (p *Page) paint(m Mark, s string) {
+	if !p.Opts.Color || m == Plain {
+		p.Buf.WriteString(s)
 		return
 	}
 	var style ansi.Style
 	switch m {
-	case plain:
-	case strong:
+	case Plain:
+	case Strong:
 		style = style.Bold()
-	case faint:
+	case Faint:
 		style = style.Faint()
-	case good:
+	case Good:
 		style = style.Bold().ForegroundColor(ansi.Green)
-	case bad:
+	case Bad:
 		style = style.Bold().ForegroundColor(ansi.Red)
-	case unsure:
+	case Unsure:
 		style = style.Bold().ForegroundColor(ansi.Yellow)
 	}
-	p.buf.WriteString(style.Styled(s))
+	p.Buf.WriteString(style.Styled(s))
 }
 
 // wrap breaks text at its blanks into lines of at most the given widths, one for
@@ -256,9 +258,9 @@ func bound(s string) string {
 	return fmt.Sprintf("%s … and %s more characters", string(runes[:end]), english.Thousands(len(runes)-end))
 }
 
-// widest is the number of cells that the widest of the texts takes, at most
+// Widest is the number of cells that the widest of the texts takes, at most
 // limit.
-func widest(limit int, texts ...string) int {
+func Widest(limit int, texts ...string) int {
 	w := 0
 	for _, s := range texts {
 		w = max(w, ansi.StringWidth(Escape(s)))

@@ -15,18 +15,18 @@ import (
 
 // remedies draws what would make it fit: a sentence for each, at its right where
 // it then fits, and below what changes.
-func (p *page) remedies(e *api.Explanation) {
+func (p *Page) remedies(e *api.Explanation) {
 	if len(e.Remedies) == 0 {
 		return
 	}
-	commands := p.opts.Wide || p.opts.Commands
+	commands := p.Opts.Wide || p.Opts.Commands
 	title := "Remedies (each verified with the scheduler's allocator)"
 	if !commands && slices.ContainsFunc(e.Remedies, func(r api.Remedy) bool { return len(r.Commands) > 0 }) {
 		title = "Remedies (each verified with the scheduler's allocator; --commands prints them for the shell)"
 	}
 	p.heading(title)
 	number, who := len(strconv.Itoa(len(e.Remedies))), len("admin")
-	margin := 2 + number + who + 2*columnGap
+	margin := 2 + number + who + 2*ColumnGap
 	changes, results := make([]string, len(e.Remedies)), make([]string, len(e.Remedies))
 	for i := range e.Remedies {
 		changes[i], results[i] = e.Remedies[i].Change, remedyResult(&e.Remedies[i])
@@ -34,32 +34,32 @@ func (p *page) remedies(e *api.Explanation) {
 	width, beside := p.columns(margin, changes, results)
 	for i := range e.Remedies {
 		r := &e.Remedies[i]
-		cells := []cell{
-			{text: strconv.Itoa(i + 1), width: number, right: true},
-			{text: actor(r.Actor), width: who, mark: strong},
-			{text: changes[i], width: width},
+		cells := []Cell{
+			{Text: strconv.Itoa(i + 1), Width: number, Right: true},
+			{Text: actor(r.Actor), Width: who, Mark: Strong},
+			{Text: changes[i], Width: width},
 		}
 		if beside {
-			cells = append(cells, cell{text: results[i], mark: faint})
+			cells = append(cells, Cell{Text: results[i], Mark: Faint})
 		} else {
-			cells[2] = cell{text: changes[i] + " (" + results[i] + ")"}
+			cells[2] = Cell{Text: changes[i] + " (" + results[i] + ")"}
 		}
-		p.tableRow(2, cells...)
+		p.TableRow(2, cells...)
 		p.remedyEdits(margin, r)
 		if commands {
 			p.verbatim(margin, strings.Join(r.Commands, "\n"))
 		}
 	}
 	if e.MoreRemedies > 0 {
-		p.text(margin, plain, fmt.Sprintf("and %d more: --all-remedies lists them", e.MoreRemedies))
+		p.Text(margin, Plain, fmt.Sprintf("and %d more: --all-remedies lists them", e.MoreRemedies))
 	}
 	for _, note := range remedyPods(e) {
-		p.text(2+number+columnGap, plain, note)
+		p.Text(2+number+ColumnGap, Plain, note)
 	}
 }
 
 // conflict draws the conditions that keep the target from fitting on a node.
-func (p *page) conflict(c *api.Conflict) {
+func (p *Page) conflict(c *api.Conflict) {
 	if c == nil || len(c.Facts) == 0 {
 		return
 	}
@@ -68,7 +68,7 @@ func (p *page) conflict(c *api.Conflict) {
 		p.items(f.Text)
 	}
 	if c.OtherNodeCount > 0 {
-		p.text(2, plain, "Also on "+english.Count(c.OtherNodeCount, "other node"))
+		p.Text(2, Plain, "Also on "+english.Count(c.OtherNodeCount, "other node"))
 	}
 }
 
@@ -88,10 +88,10 @@ func conflictTitle(c *api.Conflict) string {
 }
 
 // verbatim adds lines to be copied: they are not wrapped.
-func (p *page) verbatim(indent int, lines string) {
+func (p *Page) verbatim(indent int, lines string) {
 	for line := range strings.Lines(lines) {
 		p.pad(indent)
-		p.paint(plain, Escape(strings.TrimSuffix(line, "\n")))
+		p.paint(Plain, Escape(strings.TrimSuffix(line, "\n")))
 		p.end()
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // replicas says how many pods of a workload have their devices, and for whose
 // pod the answer is.
-func (p *page) replicas(e *api.Explanation) {
+func (p *Page) replicas(e *api.Explanation) {
 	p.field("Replicas", replicaText(e.Replicas))
 	if same := e.SameAs; same != nil {
 		p.field("Same as", "Pod "+qualified(same.Namespace, same.Name)+", which is equal for the scheduler: see there for nodes and remedies")

@@ -17,23 +17,23 @@ import (
 // controller makes from them is left out, unless that is all that is known, and so
 // is what the sentence above says: that an object is deleted, or a claim released.
 // The diff of files says it all.
-func (p *page) remedyEdits(indent int, r *api.Remedy) {
+func (p *Page) remedyEdits(indent int, r *api.Remedy) {
 	if r.Diff != "" {
 		p.verbatim(indent, r.Diff)
 		return
 	}
 	for i := range r.Edits {
 		if e := &r.Edits[i]; !e.Generated && e.Path != "" && !strings.HasPrefix(e.Path, "/status") {
-			p.text(indent, plain, editLine(e))
+			p.Text(indent, Plain, editLine(e))
 		}
 	}
 	if r.Owner == nil {
 		return
 	}
-	p.text(indent, plain, fmt.Sprintf("Change the pod template of %s %s (%s), which creates the pod:", r.Owner.Kind, r.Owner.Name, r.Owner.APIVersion))
+	p.Text(indent, Plain, fmt.Sprintf("Change the pod template of %s %s (%s), which creates the pod:", r.Owner.Kind, r.Owner.Name, r.Owner.APIVersion))
 	for i := range r.Edits {
 		if e := &r.Edits[i]; e.Generated {
-			p.text(indent, plain, editLine(e))
+			p.Text(indent, Plain, editLine(e))
 		}
 	}
 }

@@ -17,28 +17,28 @@ const outcomeWidth = len("not reached")
 
 // selectors shows what the selectors of a request do to all devices, part by
 // part, with the values that decided.
-func (p *page) selectors(indent int, traces []api.SelectorTrace) {
+func (p *Page) selectors(indent int, traces []api.SelectorTrace) {
 	if len(traces) == 0 {
 		return
 	}
-	p.blank()
-	p.text(indent, strong, "Selectors, in the order in which they are evaluated")
+	p.Blank()
+	p.Text(indent, Strong, "Selectors, in the order in which they are evaluated")
 	for i := range traces {
 		trace := &traces[i]
-		p.text(indent+2, plain, fmt.Sprintf("%s %s%s", trace.Object, trace.Path, costNote(trace)))
+		p.Text(indent+2, Plain, fmt.Sprintf("%s %s%s", trace.Object, trace.Path, costNote(trace)))
 		single := len(trace.Parts) == 1
 		if !single {
-			p.text(indent+4, strong, trace.Expression)
+			p.Text(indent+4, Strong, trace.Expression)
 			p.outcomes(indent+6, trace.Outcomes, nil, 0)
 		}
 		for j := range trace.Parts {
 			p.selectorPart(indent+4+outdent(!single), &trace.Parts[j], single)
 		}
 		if trace.Error != "" {
-			p.text(indent+4, bad, "It fails with: "+trace.Error)
+			p.Text(indent+4, Bad, "It fails with: "+trace.Error)
 		}
 		for _, note := range trace.Notes {
-			p.text(indent+4, unsure, note)
+			p.Text(indent+4, Unsure, note)
 		}
 	}
 }
@@ -62,12 +62,12 @@ func costNote(trace *api.SelectorTrace) string {
 	}
 }
 
-func (p *page) selectorPart(indent int, part *api.SelectorPart, top bool) {
-	m := plain
+func (p *Page) selectorPart(indent int, part *api.SelectorPart, top bool) {
+	m := Plain
 	if top {
-		m = strong
+		m = Strong
 	}
-	p.text(indent, m, part.Expression)
+	p.Text(indent, m, part.Expression)
 	p.outcomes(indent+2, part.Outcomes, part.Values, part.MoreValues)
 	for i := range part.Operands {
 		p.selectorPart(indent+4, &part.Operands[i], false)
@@ -75,25 +75,25 @@ func (p *page) selectorPart(indent int, part *api.SelectorPart, top bool) {
 }
 
 // outcomes counts devices, with the values that they have.
-func (p *page) outcomes(indent int, o api.SelectorOutcomes, values []api.SelectorValue, more int) {
-	width := widest(12, strconv.Itoa(max(o.True, o.False, o.Fails, o.NotEvaluated)))
+func (p *Page) outcomes(indent int, o api.SelectorOutcomes, values []api.SelectorValue, more int) {
+	width := Widest(12, strconv.Itoa(max(o.True, o.False, o.Fails, o.NotEvaluated)))
 	for _, line := range []struct {
 		name, outcome string
 		count         int
-		mark          mark
+		mark          Mark
 	}{
-		{"true", api.OutcomeTrue, o.True, good},
-		{"false", api.OutcomeFalse, o.False, plain},
-		{"fails", api.OutcomeFails, o.Fails, bad},
-		{"not reached", "", o.NotEvaluated, faint},
+		{"true", api.OutcomeTrue, o.True, Good},
+		{"false", api.OutcomeFalse, o.False, Plain},
+		{"fails", api.OutcomeFails, o.Fails, Bad},
+		{"not reached", "", o.NotEvaluated, Faint},
 	} {
 		if line.count == 0 {
 			continue
 		}
-		p.row(indent,
-			cell{text: strconv.Itoa(line.count), width: width, right: true},
-			cell{text: line.name, width: outcomeWidth, mark: line.mark},
-			cell{text: valuesText(line.outcome, line.count, values, more), mark: faint})
+		p.Row(indent,
+			Cell{Text: strconv.Itoa(line.count), Width: width, Right: true},
+			Cell{Text: line.name, Width: outcomeWidth, Mark: line.mark},
+			Cell{Text: valuesText(line.outcome, line.count, values, more), Mark: Faint})
 	}
 }
 

@@ -46,7 +46,7 @@ runtime would do to a container for it. -o wide tells that for all of them.`,
 				if len(args) > 0 {
 					findings.Ask(args)
 				}
-				return findings, findings.Checks, func(o render.Options) error { return render.NodeCDI(streams.Out, findings, o) }
+				return findings, findings.Checks, func(o render.Options) error { return writeCDI(streams.Out, findings, o) }
 			})
 		},
 	}

@@ -82,7 +82,7 @@ known.`,
 				return err
 			}
 			return flags.print(streams, found, found.Checks, func(options render.Options) error {
-				return render.GPUs(streams.Out, found, options)
+				return writeGPUs(streams.Out, found, options)
 			})
 		},
 	}

@@ -54,7 +54,7 @@ for drivers serves each of them; a driver of its own making may not.`,
 				name = args[0]
 			}
 			draw := func(h *driver.Health) func(render.Options) error {
-				return func(o render.Options) error { return render.NodeHealth(streams.Out, h, time.Now(), o) }
+				return func(o render.Options) error { return writeHealth(streams.Out, h, time.Now(), o) }
 			}
 			if !watch {
 				health, err := driver.AskHealth(cmd.Context(), flags.host(), snap, name, opts)
@@ -75,7 +75,7 @@ for drivers serves each of them; a driver of its own making may not.`,
 					}
 					return nil
 				default:
-					return render.NodeHealthChanges(streams.Out, health.Since(last), time.Now(), printer.Text)
+					return writeHealthChanges(streams.Out, health.Since(last), time.Now(), printer.Text)
 				}
 			})
 			if cmd.Context().Err() != nil {

@@ -56,7 +56,7 @@ tell; for others it is not known, and SERVICES has what the driver advertises.`,
 			if err != nil {
 				return err
 			}
-			return flags.print(streams, findings, findings.Checks, func(o render.Options) error { return render.NodePlugins(streams.Out, findings, o) })
+			return flags.print(streams, findings, findings.Checks, func(o render.Options) error { return writePlugins(streams.Out, findings, o) })
 		},
 	}
 	cmd.Flags().DurationVar(&timeout, "timeout", driver.DefaultTimeout, "How long a socket may take to answer.")

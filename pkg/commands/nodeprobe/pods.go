@@ -63,7 +63,7 @@ devices of device plugins.`,
 			if err := cmd.Context().Err(); err != nil {
 				return err
 			}
-			return flags.print(streams, findings, findings.Checks, func(o render.Options) error { return render.NodePods(streams.Out, findings, o) })
+			return flags.print(streams, findings, findings.Checks, func(o render.Options) error { return writePods(streams.Out, findings, o) })
 		},
 	}
 }

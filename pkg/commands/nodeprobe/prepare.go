@@ -152,7 +152,7 @@ func (f *orderFlags) run(cmd *cobra.Command, operation driver.Operation, name st
 		},
 	})
 	done.Refusals = refusals
-	outcome := f.print(f.streams, done, done.Checks, func(o render.Options) error { return render.NodePreparation(f.streams.Out, done, o) })
+	outcome := f.print(f.streams, done, done.Checks, func(o render.Options) error { return writePreparation(f.streams.Out, done, o) })
 	if err == nil {
 		return outcome
 	}

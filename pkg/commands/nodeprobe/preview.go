@@ -199,7 +199,7 @@ func previewFailed(streams genericiooptions.IOStreams, options render.Options, f
 			bad = append(bad, check)
 		}
 	}
-	if err := render.NodeChecks(streams.ErrOut, bad, options); err != nil {
+	if err := writeChecks(streams.ErrOut, bad, options); err != nil {
 		return err
 	}
 	return &cli.OutcomeError{Code: code}
@@ -210,7 +210,7 @@ func (f *previewFlags) compare(streams genericiooptions.IOStreams, printer *cli.
 	if printer.Machine != nil {
 		err = printer.Machine.PrintObj(c, streams.Out)
 	} else {
-		err = render.GPUComparison(streams.Out, c, printer.Text)
+		err = writeComparison(streams.Out, c, printer.Text)
 	}
 	switch {
 	case err != nil:
@@ -249,5 +249,5 @@ func (f *previewFlags) show(streams genericiooptions.IOStreams, printer *cli.Pri
 			settings.DynamicMIG, settings.ListAttributes, settings.Shares, map[bool]string{true: "1.35 or later", false: "1.34"}[settings.Split]),
 		"The driver's chart also installs the DeviceClasses " + strings.Join(nvidia.Classes(), ", "),
 	}
-	return render.GPUPreview(streams.Out, list, found.Simulated, notes, printer.Text)
+	return writePreview(streams.Out, list, found.Simulated, notes, printer.Text)
 }

@@ -54,7 +54,7 @@ not known, 3 for wrong usage and 4 if the node could not be reached.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return flags.probe(cmd, streams, func(ctx context.Context, host *node.Host, snap *snapshot.Snapshot) (runtime.Object, []node.Check, func(render.Options) error) {
 				report := nodeprobe.Probe(ctx, host, snap, nodeprobe.Options{Library: gpus.library})
-				return report, report.Checks(), func(o render.Options) error { return render.NodeReport(streams.Out, report, o) }
+				return report, report.Checks(), func(o render.Options) error { return writeReport(streams.Out, report, o) }
 			})
 		},
 	}

@@ -42,7 +42,7 @@ intact.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return flags.probe(cmd, streams, func(ctx context.Context, host *node.Host, snap *snapshot.Snapshot) (runtime.Object, []node.Check, func(render.Options) error) {
 				findings := checkpoint.Look(ctx, host, snap)
-				return findings, findings.Checks, func(o render.Options) error { return render.NodeState(streams.Out, findings, o) }
+				return findings, findings.Checks, func(o render.Options) error { return writeState(streams.Out, findings, o) }
 			})
 		},
 	}

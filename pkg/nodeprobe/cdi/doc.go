@@ -9,5 +9,5 @@
 //
 // Files are read by pkg/nodeprobe/node, up to a size, and only then parsed by
 // the library that the runtimes use. The package writes nothing and prints
-// nothing. pkg/nodeprobe, pkg/render and pkg/commands may import it.
+// nothing. pkg/nodeprobe and pkg/commands/nodeprobe may import it.
 package cdi

@@ -10,6 +10,6 @@
 // holds the files against each other, against the node and against the cluster.
 //
 // A file that is broken or of another version is something found out, and no
-// failure. The package writes nothing and prints nothing. pkg/nodeprobe,
-// pkg/render and pkg/commands may import it.
+// failure. The package writes nothing and prints nothing. pkg/nodeprobe
+// and pkg/commands/nodeprobe may import it.
 package checkpoint

@@ -13,5 +13,5 @@
 // replies have a limit in size, and every promise of a reply is checked.
 //
 // It knows nothing of CDI files; the caller passes a [Resolver]. Only
-// pkg/nodeprobe, pkg/render and pkg/commands may import it.
+// pkg/nodeprobe and pkg/commands/nodeprobe may import it.
 package driver

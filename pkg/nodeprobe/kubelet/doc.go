@@ -8,5 +8,5 @@
 // API. It holds that against what the cluster says.
 //
 // It only asks, within a time and up to a size, and prints nothing.
-// pkg/nodeprobe, pkg/render and pkg/commands may import it.
+// pkg/nodeprobe and pkg/commands/nodeprobe may import it.
 package kubelet

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package nodeprobe
 
 import (
 	"strings"
@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/nvidia"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // TestNothingHostileInComparisons compares a preview with what a driver published that
@@ -25,7 +26,7 @@ func TestNothingHostileInComparisons(t *testing.T) {
 		}}
 		for _, width := range []int{0, 40, 80} {
 			var out strings.Builder
-			if err := GPUComparison(&out, c, Options{Width: width}); err != nil {
+			if err := writeComparison(&out, c, render.Options{Width: width}); err != nil {
 				t.Fatal(err)
 			}
 			if i := strings.IndexFunc(out.String(), func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 {

@@ -1,9 +1,10 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package nodeprobe
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 const (
@@ -21,31 +23,28 @@ const (
 	alike = 3
 )
 
-// NodeReport draws what was found on a node: a line for each check, with the
+// writeReport draws what was found on a node: a line for each check, with the
 // evidence if it is not in order. Where many of one kind are in order, only
 // wide shows all of them.
-func NodeReport(w io.Writer, r *nodeprobe.Report, opts Options) error {
+func writeReport(w io.Writer, r *nodeprobe.Report, opts render.Options) error {
 	p := newPage(opts)
 	name := "This node"
 	if r.Node != "" {
 		name = "Node " + r.Node
 	}
-	p.text(0, strong, name+": "+checkCounts(r.Checks()))
-	p.text(2, faint, fmt.Sprintf("root %s, kubelet %s, CDI %s", r.Paths.Root, r.Paths.Kubelet, strings.Join(r.Paths.CDI, " and ")))
-	p.blank()
+	p.Text(0, render.Strong, name+": "+checkCounts(r.Checks()))
+	p.Text(2, render.Faint, fmt.Sprintf("root %s, kubelet %s, CDI %s", r.Paths.Root, r.Paths.Kubelet, strings.Join(r.Paths.CDI, " and ")))
+	p.Blank()
 	for _, section := range r.Sections() {
 		p.section(section.Name, section.Checks)
 	}
-	if _, err := w.Write(p.buf.Bytes()); err != nil {
-		return fmt.Errorf("print the report of the node: %w", err)
-	}
-	return nil
+	return p.write(w)
 }
 
 // section draws the checks of one part beside its name.
 func (p *page) section(name string, checks []node.Check) {
 	if len(checks) == 0 {
-		p.row(0, cell{text: name, width: sectionWidth, mark: strong}, cell{text: "-", width: markWidth}, cell{text: "nothing to check"})
+		p.Row(0, render.Cell{Text: name, Width: sectionWidth, Mark: render.Strong}, render.Cell{Text: "-", Width: markWidth}, render.Cell{Text: "nothing to check"})
 		return
 	}
 	fine := map[string]int{}
@@ -58,30 +57,30 @@ func (p *page) section(name string, checks []node.Check) {
 	shown := map[string]int{}
 	for i := range checks {
 		c := checks[i]
-		if c.State == node.OK && !p.opts.Wide && fine[c.Name] > alike+1 {
+		if c.State == node.OK && !p.Opts.Wide && fine[c.Name] > alike+1 {
 			if shown[c.Name]++; shown[c.Name] > alike+1 {
 				continue
 			} else if shown[c.Name] > alike {
 				c = node.Good(c.Name, "", "and %d more of this kind", fine[c.Name]-alike)
 			}
 		}
-		p.check(sectionWidth+columnGap, &c, cell{text: name, width: sectionWidth, mark: strong})
+		p.check(sectionWidth+render.ColumnGap, &c, render.Cell{Text: name, Width: sectionWidth, Mark: render.Strong})
 		name = ""
 	}
 }
 
 // check draws one: its mark, what was found, where, and the values that prove
 // it. before are cells to its left, indent is how much room they take.
-func (p *page) check(indent int, c *node.Check, before ...cell) {
+func (p *page) check(indent int, c *node.Check, before ...render.Cell) {
 	text := c.Message
 	if c.Path != "" && !strings.Contains(c.Message, c.Path) {
 		text = c.Path + ": " + text
 	}
-	p.row(0, append(before, nodeSign(c.State), cell{text: text})...)
+	p.Row(0, append(before, nodeSign(c.State), render.Cell{Text: text})...)
 	if c.Found != "" || c.Required != "" {
-		p.row(indent+markWidth+columnGap, cell{text: "found", width: len("required"), mark: faint}, cell{text: orElse(c.Found, "nothing")})
+		p.Row(indent+markWidth+render.ColumnGap, render.Cell{Text: "found", Width: len("required"), Mark: render.Faint}, render.Cell{Text: cmp.Or(c.Found, "nothing")})
 		if c.Required != "" {
-			p.row(indent+markWidth+columnGap, cell{text: "required", width: len("required"), mark: faint}, cell{text: c.Required})
+			p.Row(indent+markWidth+render.ColumnGap, render.Cell{Text: "required", Width: len("required"), Mark: render.Faint}, render.Cell{Text: c.Required})
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package nodeprobe
 
 import (
 	"io"
@@ -11,13 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/driver"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// NodeHealth draws what drivers say about their devices; now is the moment up to
+// writeHealth draws what drivers say about their devices; now is the moment up to
 // which ages are counted.
-func NodeHealth(w io.Writer, h *driver.Health, now time.Time, opts Options) error {
+func writeHealth(w io.Writer, h *driver.Health, now time.Time, opts render.Options) error {
 	p := newPage(opts)
-	p.text(0, strong, "Health of the devices on this node, as their drivers say")
+	p.Text(0, render.Strong, "Health of the devices on this node, as their drivers say")
 	lines := [][]string{{"DRIVER", "POOL", "DEVICE", "HEALTH", "UPDATED", "PODS", "MESSAGE"}}
 	for i := range h.Drivers {
 		d := &h.Drivers[i]
@@ -26,7 +27,7 @@ func NodeHealth(w io.Writer, h *driver.Health, now time.Time, opts Options) erro
 		}
 	}
 	if len(lines) > 1 {
-		p.blank()
+		p.Blank()
 		p.grid(0, lines)
 	}
 	p.nodeChecks(h.Checks)
@@ -45,8 +46,8 @@ func healthLine(name string, d *driver.DeviceHealth, now time.Time) []string {
 	return []string{name, d.Pool, d.Device, string(d.Health), updated, strings.Join(pods, ", "), d.Message}
 }
 
-// NodeHealthChanges writes a line for each device whose health changed.
-func NodeHealthChanges(w io.Writer, changes []driver.HealthChange, now time.Time, opts Options) error {
+// writeHealthChanges writes a line for each device whose health changed.
+func writeHealthChanges(w io.Writer, changes []driver.HealthChange, now time.Time, opts render.Options) error {
 	p := newPage(opts)
 	for i := range changes {
 		c := &changes[i]
@@ -57,20 +58,20 @@ func NodeHealthChanges(w io.Writer, changes []driver.HealthChange, now time.Time
 		if c.Message != "" {
 			text += ": " + c.Message
 		}
-		p.text(0, healthMark(c.Health), text)
+		p.Text(0, healthMark(c.Health), text)
 	}
 	return p.write(w)
 }
 
-func healthMark(health driver.HealthStatus) mark {
+func healthMark(health driver.HealthStatus) render.Mark {
 	switch health {
 	case driver.Healthy:
-		return good
+		return render.Good
 	case driver.Unhealthy:
-		return bad
+		return render.Bad
 	case driver.UnknownHealth:
-		return unsure
+		return render.Unsure
 	default:
-		return unsure
+		return render.Unsure
 	}
 }

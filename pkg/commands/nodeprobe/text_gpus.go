@@ -1,10 +1,11 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package nodeprobe
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -12,50 +13,51 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/nvidia"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // gpuLabel is how wide the names of values are.
 const gpuLabel = 18
 
-// GPUs writes what is known of the GPUs of a node. If they are simulated, each
+// writeGPUs writes what is known of the GPUs of a node. If they are simulated, each
 // line says so.
-func GPUs(w io.Writer, f *nvidia.Findings, opts Options) error {
+func writeGPUs(w io.Writer, f *nvidia.Findings, opts render.Options) error {
 	p, done := simulatedPage(w, f.Simulated, opts)
-	p.row(0, cell{text: "NVIDIA GPUs", mark: strong})
+	p.Row(0, render.Cell{Text: "NVIDIA GPUs", Mark: render.Strong})
 	p.valueOrReason("driver", f.DriverVersion, f.Missing, "driverVersion")
 	p.valueOrReason("CUDA", f.CUDAVersion, f.Missing, "cudaVersion")
 	p.valueOrReason("NVML", f.NVMLVersion, f.Missing, "nvmlVersion")
 	p.valueOrReason("library", f.Library, nil)
 	for i := range f.GPUs {
-		p.blank()
+		p.Blank()
 		p.gpu(&f.GPUs[i])
 	}
 	if len(f.GPUs) == 0 && len(f.PCI) > 0 {
-		p.blank()
-		p.text(0, strong, "On the PCI bus")
+		p.Blank()
+		p.Text(0, render.Strong, "On the PCI bus")
 		for _, d := range f.PCI {
-			p.text(2, plain, fmt.Sprintf("%s: device %s, kernel driver %s, root %s, NUMA node %s", d.BusID, d.Device, orElse(d.Driver, "none"),
-				orElse(d.Root, "not known"), numberOr(d.NUMANode, "none known")))
+			p.Text(2, render.Plain, fmt.Sprintf("%s: device %s, kernel driver %s, root %s, NUMA node %s", d.BusID, d.Device, cmp.Or(d.Driver, "none"),
+				cmp.Or(d.Root, "not known"), numberOr(d.NUMANode, "none known")))
 		}
 	}
-	p.blank()
+	p.Blank()
 	p.nodeChecks(f.Checks)
 	return done()
 }
 
 // simulatedPage is a page of which each line names the simulated machine; an
 // ordinary one if it is empty. done writes it.
-func simulatedPage(w io.Writer, machine string, opts Options) (p *page, done func() error) {
+func simulatedPage(w io.Writer, machine string, opts render.Options) (p *page, done func() error) {
 	prefix := ""
 	if machine != "" {
-		prefix = "simulated " + Escape(machine) + ": "
+		prefix = "simulated " + render.Escape(machine) + ": "
 		if opts.Width > 0 {
 			opts.Width -= len(prefix)
 		}
 	}
 	p = newPage(opts)
 	return p, func() error {
-		for line := range bytes.Lines(p.buf.Bytes()) {
+		for line := range bytes.Lines(p.Buf.Bytes()) {
 			if _, err := w.Write(append([]byte(prefix), line...)); err != nil {
 				return fmt.Errorf("print: %w", err)
 			}
@@ -67,7 +69,7 @@ func simulatedPage(w io.Writer, machine string, opts Options) (p *page, done fun
 // valueOrReason is a line with a value, or the reason why there is none. It is left out
 // if there is neither.
 func (p *page) valueOrReason(label, value string, gone []nvidia.Missing, fields ...string) {
-	m := plain
+	m := render.Plain
 	var reasons []string
 	for _, g := range gone {
 		if slices.Contains(fields, g.Value) && !slices.Contains(reasons, g.Reason) {
@@ -76,18 +78,18 @@ func (p *page) valueOrReason(label, value string, gone []nvidia.Missing, fields 
 	}
 	switch {
 	case len(reasons) > 0 && value == "":
-		value, m = "not reported: "+strings.Join(reasons, "; "), faint
+		value, m = "not reported: "+strings.Join(reasons, "; "), render.Faint
 	case len(reasons) > 0:
 		value += "; others not reported: " + strings.Join(reasons, "; ")
 	case value == "":
 		return
 	}
-	p.row(2, cell{text: label, width: gpuLabel, mark: faint}, cell{text: value, mark: m})
+	p.Row(2, render.Cell{Text: label, Width: gpuLabel, Mark: render.Faint}, render.Cell{Text: value, Mark: m})
 }
 
 func (p *page) gpu(g *nvidia.GPU) {
 	line := func(label, value string, fields ...string) { p.valueOrReason(label, value, g.Missing, fields...) }
-	p.text(0, strong, fmt.Sprintf("GPU %d: %s", g.Index, orElse(g.Product, "unknown product")))
+	p.Text(0, render.Strong, fmt.Sprintf("GPU %d: %s", g.Index, cmp.Or(g.Product, "unknown product")))
 	line("UUID", g.UUID, "uuid")
 	line("device node", prefixed("/dev/nvidia", numberOr(g.Minor, "")), "minor")
 	line("brand", g.Brand, "brand")
@@ -106,12 +108,12 @@ func (p *page) gpu(g *nvidia.GPU) {
 	line("fabric", fabricText(g.Fabric), "fabric")
 	line("MIG", migText(g.MIG), "mig")
 	for _, d := range g.MIGDevices {
-		p.valueOrReason("MIG device", fmt.Sprintf("%s at memory slice %d of %d, GPU instance %d, compute instance %d: %s", orElse(d.Profile, "no profile"),
+		p.valueOrReason("MIG device", fmt.Sprintf("%s at memory slice %d of %d, GPU instance %d, compute instance %d: %s", cmp.Or(d.Profile, "no profile"),
 			d.Placement.Start, d.Placement.Size, d.GPUInstanceID, d.ComputeInstanceID, d.UUID), d.Missing, "uuid", "profile", "profileID", "gpuInstanceID", "computeInstanceID")
 	}
 	line("", "", "migDevices")
 	line("MIG profiles", profileNames(g.MIGProfiles), "migProfiles")
-	if !p.opts.Wide {
+	if !p.Opts.Wide {
 		return
 	}
 	for i := range g.MIGProfiles {
@@ -244,7 +246,7 @@ func migText(m *nvidia.MIG) string {
 func profileNames(list []nvidia.MIGProfile) string {
 	var names []string
 	for _, p := range list {
-		names = append(names, fmt.Sprintf("%s (%d)", orElse(p.Name, "?"), p.Instances))
+		names = append(names, fmt.Sprintf("%s (%d)", cmp.Or(p.Name, "?"), p.Instances))
 	}
 	return strings.Join(names, ", ")
 }
@@ -254,7 +256,7 @@ func profileText(m *nvidia.MIGProfile) string {
 	for _, at := range m.Placements {
 		places = append(places, fmt.Sprintf("%d-%d", at.Start, at.Start+at.Size-1))
 	}
-	text := fmt.Sprintf("%s: ID %d, %s MiB, %d multiprocessors, %d copy engines, %d decoders, %d encoders, %d JPEG, %d OFA", orElse(m.Name, "?"), m.ID, english.Thousands(m.MemoryMiB),
+	text := fmt.Sprintf("%s: ID %d, %s MiB, %d multiprocessors, %d copy engines, %d decoders, %d encoders, %d JPEG, %d OFA", cmp.Or(m.Name, "?"), m.ID, english.Thousands(m.MemoryMiB),
 		m.Multiprocessors, m.CopyEngines, m.Decoders, m.Encoders, m.JPEGEngines, m.OFAEngines)
 	if len(places) > 0 {
 		text += "; memory slices " + strings.Join(places, ", ")

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package nodeprobe
 
 import (
 	"fmt"
@@ -10,11 +10,12 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/cdi"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// NodeCDI draws what the CDI directories of a node have. With -o wide it shows
+// writeCDI draws what the CDI directories of a node have. With -o wide it shows
 // all that is done to a container.
-func NodeCDI(w io.Writer, f *cdi.Findings, opts Options) error {
+func writeCDI(w io.Writer, f *cdi.Findings, opts render.Options) error {
 	p := newPage(opts)
 	if len(f.Resolved) > 0 {
 		for i := range f.Resolved {
@@ -29,23 +30,8 @@ func NodeCDI(w io.Writer, f *cdi.Findings, opts Options) error {
 	return p.write(w)
 }
 
-// blankBetween separates what is drawn one after the other.
-func (p *page) blankBetween(i int) {
-	if i > 0 {
-		p.blank()
-	}
-}
-
-// write gives the page out.
-func (p *page) write(w io.Writer) error {
-	if _, err := w.Write(p.buf.Bytes()); err != nil {
-		return fmt.Errorf("print: %w", err)
-	}
-	return nil
-}
-
 func (p *page) cdiDirectories(f *cdi.Findings) {
-	p.text(0, strong, "CDI specs on "+onNode(f.Node))
+	p.Text(0, render.Strong, "CDI specs on "+onNode(f.Node))
 	for _, d := range f.Directories {
 		what := english.Count(d.Specs, "spec")
 		switch {
@@ -56,7 +42,7 @@ func (p *page) cdiDirectories(f *cdi.Findings) {
 		case !d.Exists:
 			what = "does not exist"
 		}
-		p.text(2, plain, d.Path+": "+what)
+		p.Text(2, render.Plain, d.Path+": "+what)
 	}
 }
 
@@ -100,11 +86,11 @@ func (p *page) cdiDevices(f *cdi.Findings) {
 		}
 	}
 	if len(lines) > 1 {
-		p.blank()
+		p.Blank()
 		// The path of a spec is as long as a line.
 		p.gridOf(0, len(lines[0])-1, lines)
 	}
-	if !p.opts.Wide {
+	if !p.Opts.Wide {
 		return
 	}
 	for s := range f.Specs {
@@ -112,11 +98,11 @@ func (p *page) cdiDevices(f *cdi.Findings) {
 		if spec.Error != "" {
 			continue
 		}
-		p.blank()
-		p.text(0, strong, spec.Path)
+		p.Blank()
+		p.Text(0, render.Strong, spec.Path)
 		p.edits(2, &spec.Edits)
 		for i := range spec.Devices {
-			p.text(2, plain, spec.Devices[i].ID)
+			p.Text(2, render.Plain, spec.Devices[i].ID)
 			p.edits(4, &spec.Devices[i].Edits)
 		}
 	}
@@ -148,13 +134,13 @@ func tally(edits []*cdi.Edits, of func(*cdi.Edits) (n, bad int)) string {
 }
 
 func (p *page) resolution(r *cdi.Resolution) {
-	p.text(0, strong, r.ID)
+	p.Text(0, render.Strong, r.ID)
 	if r.Edits == nil {
-		m := bad
+		m := render.Bad
 		if r.Unknown {
-			m = unsure
+			m = render.Unsure
 		}
-		p.text(2, m, r.Error)
+		p.Text(2, m, r.Error)
 		return
 	}
 	p.edits(2, r.Edits)
@@ -163,24 +149,24 @@ func (p *page) resolution(r *cdi.Resolution) {
 // edits lists what is done to a container.
 func (p *page) edits(indent int, e *cdi.Edits) {
 	line := func(state cdi.Presence, kind, text, found string) {
-		sign := cell{text: "✓", width: 1, mark: good}
+		sign := render.Cell{Text: "✓", Width: 1, Mark: render.Good}
 		switch state {
 		case cdi.Present:
 		case cdi.NotNeeded:
 			text += ", not on the node, and made by the runtime"
 		case cdi.Absent:
-			sign = cell{text: "✗", width: 1, mark: bad}
+			sign = render.Cell{Text: "✗", Width: 1, Mark: render.Bad}
 			text += ", not on the node"
 		case cdi.Different:
-			sign = cell{text: "✗", width: 1, mark: bad}
+			sign = render.Cell{Text: "✗", Width: 1, Mark: render.Bad}
 			text += ", the node has " + found
 		case cdi.NotSeen:
-			sign = cell{text: "?", width: 1, mark: unsure}
+			sign = render.Cell{Text: "?", Width: 1, Mark: render.Unsure}
 			text += ", could not be looked at: " + found
 		default:
-			sign.text = " "
+			sign.Text = " "
 		}
-		p.row(indent, sign, cell{text: kind, width: len("device node")}, cell{text: text})
+		p.Row(indent, sign, render.Cell{Text: kind, Width: len("device node")}, render.Cell{Text: text})
 	}
 	for _, d := range e.DeviceNodes {
 		line(d.State, "device node", strings.Join(strings.Fields(route(d.HostPath, d.Path)+" "+d.Type+" "+d.Number), " "), d.Found)

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package nodeprobe
 
 import (
 	"fmt"
@@ -11,17 +11,18 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/driver"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// NodePreparation draws what drivers did with a claim.
-func NodePreparation(w io.Writer, done *driver.Preparation, opts Options) error {
+// writePreparation draws what drivers did with a claim.
+func writePreparation(w io.Writer, done *driver.Preparation, opts render.Options) error {
 	p := newPage(opts)
-	p.text(0, strong, fmt.Sprintf("%s ResourceClaim %s/%s (UID %s)", done.Operation, done.Claim.Namespace, done.Claim.Name, done.Claim.UID))
+	p.Text(0, render.Strong, fmt.Sprintf("%s ResourceClaim %s/%s (UID %s)", done.Operation, done.Claim.Namespace, done.Claim.Name, done.Claim.UID))
 	for _, r := range done.Refusals {
-		p.text(2, unsure, "forced: "+r.Reason+"; "+r.Consequence)
+		p.Text(2, render.Unsure, "forced: "+r.Reason+"; "+r.Consequence)
 	}
 	for _, call := range done.Calls {
-		p.blank()
+		p.Blank()
 		p.call(call)
 	}
 	p.nodeChecks(done.Checks)
@@ -30,26 +31,26 @@ func NodePreparation(w io.Writer, done *driver.Preparation, opts Options) error 
 
 // call draws a request and its reply.
 func (p *page) call(call *driver.Call) {
-	p.text(0, plain, fmt.Sprintf("%s of driver %s at %s", call.Method, call.Driver, call.Endpoint))
+	p.Text(0, render.Plain, fmt.Sprintf("%s of driver %s at %s", call.Method, call.Driver, call.Endpoint))
 	service := call.Service
 	if service == "" {
 		service = "nothing"
 	}
 	for _, c := range call.Request {
-		p.text(2, plain, fmt.Sprintf("-> %s: namespace %s, name %s, uid %s", service, c.Namespace, c.Name, c.UID))
+		p.Text(2, render.Plain, fmt.Sprintf("-> %s: namespace %s, name %s, uid %s", service, c.Namespace, c.Name, c.UID))
 	}
 	switch {
 	case call.DryRun:
-		p.text(2, plain, "not sent (dry run)")
+		p.Text(2, render.Plain, "not sent (dry run)")
 		return
 	case call.Error != "":
-		p.text(2, bad, fmt.Sprintf("<- after %s: %s", millisText(call.Millis), call.Error))
+		p.Text(2, render.Bad, fmt.Sprintf("<- after %s: %s", millisText(call.Millis), call.Error))
 		return
 	case len(call.Devices) == 0:
-		p.text(2, plain, fmt.Sprintf("<- after %s: no error", millisText(call.Millis)))
+		p.Text(2, render.Plain, fmt.Sprintf("<- after %s: no error", millisText(call.Millis)))
 		return
 	}
-	p.text(2, plain, fmt.Sprintf("<- after %s: %s", millisText(call.Millis), english.Count(len(call.Devices), "device")))
+	p.Text(2, render.Plain, fmt.Sprintf("<- after %s: %s", millisText(call.Millis), english.Count(len(call.Devices), "device")))
 	for i := range call.Devices {
 		p.preparedDevice(&call.Devices[i])
 	}
@@ -64,11 +65,11 @@ func (p *page) preparedDevice(d *driver.PreparedDevice) {
 	if d.ShareID != "" {
 		text += ", share " + d.ShareID
 	}
-	p.text(4, plain, text)
+	p.Text(4, render.Plain, text)
 	for _, cdi := range d.CDI {
-		p.text(6, plain, "CDI "+cdi.ID)
+		p.Text(6, render.Plain, "CDI "+cdi.ID)
 		if cdi.Error != "" {
-			p.text(8, bad, cdi.Error)
+			p.Text(8, render.Bad, cdi.Error)
 		}
 		if cdi.Edits != nil {
 			p.preparedEdits(8, cdi.Edits)
@@ -77,10 +78,10 @@ func (p *page) preparedDevice(d *driver.PreparedDevice) {
 }
 
 func (p *page) preparedEdits(indent int, e *driver.Edits) {
-	line := func(sign cell, kind, text string) {
-		p.row(indent, sign, cell{text: kind, width: len("device file")}, cell{text: text})
+	line := func(sign render.Cell, kind, text string) {
+		p.Row(indent, sign, render.Cell{Text: kind, Width: len("device file")}, render.Cell{Text: text})
 	}
-	none := cell{width: 1}
+	none := render.Cell{Width: 1}
 	for _, n := range e.DeviceNodes {
 		text := n.HostPath
 		if n.Path != n.HostPath {

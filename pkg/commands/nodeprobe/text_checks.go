@@ -1,35 +1,37 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package nodeprobe
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // nodeSign is how the outcome of a check looks.
-func nodeSign(state node.State) cell {
+func nodeSign(state node.State) render.Cell {
 	switch state {
 	case node.OK:
-		return cell{text: "✓", width: 1, mark: good}
+		return render.Cell{Text: "✓", Width: 1, Mark: render.Good}
 	case node.Problem:
-		return cell{text: "✗", width: 1, mark: bad}
+		return render.Cell{Text: "✗", Width: 1, Mark: render.Bad}
 	case node.Unknown:
-		return cell{text: "?", width: 1, mark: unsure}
+		return render.Cell{Text: "?", Width: 1, Mark: render.Unsure}
 	default:
-		return cell{text: "?", width: 1, mark: unsure}
+		return render.Cell{Text: "?", Width: 1, Mark: render.Unsure}
 	}
 }
 
 // nodeChecks lists checks: what is wrong first, then what is not known.
 func (p *page) nodeChecks(checks []node.Check) {
-	p.blank()
+	p.Blank()
 	for _, state := range []node.State{node.Problem, node.Unknown, node.OK} {
 		for i := range checks {
 			if checks[i].State == state {
-				p.row(0, nodeSign(state), cell{text: nodeCheckText(&checks[i])})
+				p.Row(0, nodeSign(state), render.Cell{Text: nodeCheckText(&checks[i])})
 			}
 		}
 	}
@@ -69,25 +71,25 @@ func (p *page) gridOf(indent, head int, lines [][]string) {
 	word := 0
 	for y, line := range lines {
 		for i, text := range line {
-			widths[i] = max(widths[i], widest(unlimited, orElse(text, "-")))
+			widths[i] = max(widths[i], render.Widest(render.Unlimited, cmp.Or(text, "-")))
 		}
 		if y > 0 {
-			word = max(word, widest(unlimited, strings.Fields(Escape(line[last]))...))
+			word = max(word, render.Widest(render.Unlimited, strings.Fields(render.Escape(line[last]))...))
 		}
 	}
-	if need := indent + sum(widths[:last]) + last*columnGap + word; need > p.table {
+	if need := indent + sum(widths[:last]) + last*render.ColumnGap + word; need > p.Table {
 		p.records(indent, head, lines)
 		return
 	}
 	for y, line := range lines {
-		cells := make([]cell, len(line))
+		cells := make([]render.Cell, len(line))
 		for i, text := range line {
-			cells[i] = cell{text: orElse(text, "-"), width: widths[i]}
+			cells[i] = render.Cell{Text: cmp.Or(text, "-"), Width: widths[i]}
 			if y == 0 {
-				cells[i].mark = faint
+				cells[i].Mark = render.Faint
 			}
 		}
-		p.tableRow(indent, cells...)
+		p.TableRow(indent, cells...)
 	}
 }
 
@@ -95,14 +97,14 @@ func (p *page) gridOf(indent, head int, lines [][]string) {
 // Those that have the same head share it.
 func (p *page) records(indent, head int, lines [][]string) {
 	headings := lines[0]
-	label := widest(unlimited, headings...)
+	label := render.Widest(render.Unlimited, headings...)
 	for y, line := range lines[1:] {
 		if y == 0 || head == 0 || lines[y][head] != line[head] {
-			p.text(indent, plain, orElse(line[head], "-"))
+			p.Text(indent, render.Plain, cmp.Or(line[head], "-"))
 		}
 		for i := range line {
 			if i != head && line[i] != "" {
-				p.row(indent+2, cell{text: headings[i], width: label, mark: faint}, cell{text: line[i]})
+				p.Row(indent+2, render.Cell{Text: headings[i], Width: label, Mark: render.Faint}, render.Cell{Text: line[i]})
 			}
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package nodeprobe
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/cdi"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/driver"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 func nodeReport() *nodeprobe.Report {
@@ -47,14 +48,14 @@ cdi      ✓  /etc/cdi/a.json: 1 device
 health   -  nothing to check
 `
 	var out bytes.Buffer
-	if err := NodeReport(&out, nodeReport(), Options{Width: 80}); err != nil {
+	if err := writeReport(&out, nodeReport(), render.Options{Width: 80}); err != nil {
 		t.Fatal(err)
 	}
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
 	out.Reset()
-	if err := NodeReport(&out, nodeReport(), Options{Wide: true}); err != nil {
+	if err := writeReport(&out, nodeReport(), render.Options{Wide: true}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "/etc/cdi/e.json") {

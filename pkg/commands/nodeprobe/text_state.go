@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package nodeprobe
 
 import (
 	"io"
@@ -9,15 +9,16 @@ import (
 	"time"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/checkpoint"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// NodeState draws the checkpoints of a node. With -o wide it shows UIDs and CDI
+// writeState draws the checkpoints of a node. With -o wide it shows UIDs and CDI
 // devices.
-func NodeState(w io.Writer, f *checkpoint.Findings, opts Options) error {
+func writeState(w io.Writer, f *checkpoint.Findings, opts render.Options) error {
 	p := newPage(opts)
-	p.text(0, strong, "Checkpoints on "+onNode(f.Node))
+	p.Text(0, render.Strong, "Checkpoints on "+onNode(f.Node))
 	if f.BootID != "" {
-		p.text(2, plain, "boot ID "+f.BootID)
+		p.Text(2, render.Plain, "boot ID "+f.BootID)
 	}
 	if f.Kubelet != nil {
 		p.checkpoint("kubelet", f.Kubelet)
@@ -30,7 +31,7 @@ func NodeState(w io.Writer, f *checkpoint.Findings, opts Options) error {
 }
 
 func (p *page) checkpoint(owner string, c *checkpoint.Checkpoint) {
-	p.blank()
+	p.Blank()
 	about := []string{c.Path}
 	if len(c.Versions) > 0 {
 		about = append(about, strings.Join(c.Versions, " and "))
@@ -38,9 +39,9 @@ func (p *page) checkpoint(owner string, c *checkpoint.Checkpoint) {
 	if c.Modified != nil {
 		about = append(about, "written "+c.Modified.UTC().Format(time.RFC3339))
 	}
-	p.text(0, strong, owner+": "+strings.Join(about, ", "))
+	p.Text(0, render.Strong, owner+": "+strings.Join(about, ", "))
 	lines := [][]string{{"CLAIM", "STATE", "DEVICES"}}
-	if p.opts.Wide {
+	if p.Opts.Wide {
 		lines = [][]string{{"CLAIM", "UID", "STATE", "DEVICES", "CDI", "PODS"}}
 	}
 	for i := range c.Claims {
@@ -55,7 +56,7 @@ func (p *page) checkpoint(owner string, c *checkpoint.Checkpoint) {
 			name = claim.Namespace + "/" + claim.Name
 		}
 		line := []string{name, string(claim.State), strings.Join(devices, ", ")}
-		if p.opts.Wide {
+		if p.Opts.Wide {
 			line = []string{name, claim.UID, string(claim.State), strings.Join(devices, ", "), strings.Join(ids, ", "), strings.Join(claim.PodUIDs, ", ")}
 		}
 		lines = append(lines, line)

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package nodeprobe
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/driver"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 func drawNode(t *testing.T, draw func(*bytes.Buffer) error) string {
@@ -49,8 +50,8 @@ func TestNodePlugins(t *testing.T) {
 			{Name: "plugins/permissions", State: node.Problem, Path: dir + "plugins/gpu.example.com/dra.sock", Message: "everybody on the node may connect", Found: "Srwxrwxrwx", Required: "no w for others"},
 		},
 	}
-	for name, opts := range map[string]Options{"node-plugins": {Width: 140}, "node-plugins-80": {Width: 80}, "node-plugins-wide": {Wide: true}} {
-		golden(t, name, drawNode(t, func(b *bytes.Buffer) error { return NodePlugins(b, f, opts) }))
+	for name, opts := range map[string]render.Options{"node-plugins": {Width: 140}, "node-plugins-80": {Width: 80}, "node-plugins-wide": {Wide: true}} {
+		golden(t, name, drawNode(t, func(b *bytes.Buffer) error { return writePlugins(b, f, opts) }))
 	}
 }
 
@@ -78,8 +79,8 @@ func TestNodePreparation(t *testing.T) {
 		Calls:    []*driver.Call{&prepared, &failed, &dry},
 		Checks:   []node.Check{node.Bad("prepare/cdi", "/run/nvidia/driver/dev/nvidiactl", "driver gpu.example.com: the device file is not there")},
 	}
-	for name, opts := range map[string]Options{"node-prepare": {Width: 140}, "node-prepare-80": {Width: 80}} {
-		golden(t, name, drawNode(t, func(b *bytes.Buffer) error { return NodePreparation(b, done, opts) }))
+	for name, opts := range map[string]render.Options{"node-prepare": {Width: 140}, "node-prepare-80": {Width: 80}} {
+		golden(t, name, drawNode(t, func(b *bytes.Buffer) error { return writePreparation(b, done, opts) }))
 	}
 }
 
@@ -97,10 +98,10 @@ func TestNodeHealth(t *testing.T) {
 		Drivers: []driver.DriverHealth{{Driver: "gpu.example.com", Devices: devices}},
 		Checks:  []node.Check{node.Bad("health/devices", "", "gpu.example.com/node-1/gpu-1 is unhealthy: XID 79")},
 	}
-	golden(t, "node-health", drawNode(t, func(b *bytes.Buffer) error { return NodeHealth(b, h, now, Options{Width: 140}) }))
+	golden(t, "node-health", drawNode(t, func(b *bytes.Buffer) error { return writeHealth(b, h, now, render.Options{Width: 140}) }))
 	changes := []driver.HealthChange{
 		{Driver: "gpu.example.com", DeviceHealth: devices[1], From: driver.Healthy},
 		{Driver: "gpu.example.com", DeviceHealth: devices[2]},
 	}
-	golden(t, "node-health-changes", drawNode(t, func(b *bytes.Buffer) error { return NodeHealthChanges(b, changes, now, Options{Width: 140}) }))
+	golden(t, "node-health-changes", drawNode(t, func(b *bytes.Buffer) error { return writeHealthChanges(b, changes, now, render.Options{Width: 140}) }))
 }

@@ -1,29 +1,31 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package nodeprobe
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/driver"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// NodePlugins draws the plugins of a node. With -o wide it shows sockets, and
+// writePlugins draws the plugins of a node. With -o wide it shows sockets, and
 // what each of them serves.
-func NodePlugins(w io.Writer, f *driver.Findings, opts Options) error {
+func writePlugins(w io.Writer, f *driver.Findings, opts render.Options) error {
 	p := newPage(opts)
-	p.text(0, strong, "Plugins on "+onNode(f.Node))
+	p.Text(0, render.Strong, "Plugins on "+onNode(f.Node))
 	lines := [][]string{{"DRIVER", "TYPE", "REGISTERS", "SERVICES", "ANSWERS", "SOCKET"}}
 	if opts.Wide {
 		lines[0] = append(lines[0], "MODE", "REGISTRATION")
 	}
 	for i := range f.Plugins {
 		plugin := &f.Plugins[i]
-		line := []string{plugin.Name, plugin.Type, answerText(&plugin.Registration), strings.Join(plugin.Versions, ", "), "", orElse(plugin.Endpoint, plugin.Registration.Path)}
+		line := []string{plugin.Name, plugin.Type, answerText(&plugin.Registration), strings.Join(plugin.Versions, ", "), "", cmp.Or(plugin.Endpoint, plugin.Registration.Path)}
 		mode := plugin.Registration.Mode
 		if s := plugin.Service; s != nil {
 			line[3], line[4] = servicesText(s), answerText(s)
@@ -35,7 +37,7 @@ func NodePlugins(w io.Writer, f *driver.Findings, opts Options) error {
 		lines = append(lines, line)
 	}
 	if len(lines) > 1 {
-		p.blank()
+		p.Blank()
 		p.grid(0, lines)
 	}
 	p.sockets("SOCKET WITHOUT REGISTRATION", f.Others)
@@ -53,7 +55,7 @@ func (p *page) sockets(title string, sockets []driver.Socket) {
 	for i := range sockets {
 		lines = append(lines, []string{sockets[i].Path, answerText(&sockets[i]), servicesText(&sockets[i])})
 	}
-	p.blank()
+	p.Blank()
 	p.grid(0, lines)
 }
 

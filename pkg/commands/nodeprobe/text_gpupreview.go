@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package nodeprobe
 
 import (
 	"cmp"
@@ -17,33 +17,34 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/nvidia"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// GPUPreview writes the ResourceSlices that a driver would publish, a line for
+// writePreview writes the ResourceSlices that a driver would publish, a line for
 // each device; wide ones have all attributes and capacities. notes are lines
 // about where it is from.
-func GPUPreview(w io.Writer, list []*resourceapi.ResourceSlice, machine string, notes []string, opts Options) error {
+func writePreview(w io.Writer, list []*resourceapi.ResourceSlice, machine string, notes []string, opts render.Options) error {
 	p, done := simulatedPage(w, machine, opts)
 	for _, note := range notes {
-		p.text(0, faint, note)
+		p.Text(0, render.Faint, note)
 	}
 	for _, s := range list {
-		p.blank()
-		p.text(0, strong, fmt.Sprintf("ResourceSlice %s: %s, %s", s.Name, english.Count(len(s.Spec.Devices), "device"), english.Count(len(s.Spec.SharedCounters), "counter set")))
+		p.Blank()
+		p.Text(0, render.Strong, fmt.Sprintf("ResourceSlice %s: %s, %s", s.Name, english.Count(len(s.Spec.Devices), "device"), english.Count(len(s.Spec.SharedCounters), "counter set")))
 		var names, kinds, memory []string
 		for i := range s.Spec.Devices {
 			d := &s.Spec.Devices[i]
 			names, kinds, memory = append(names, d.Name), append(kinds, deviceKind(d)), append(memory, memoryText(d))
 		}
-		name, kind, size := widest(48, names...), widest(48, kinds...), widest(20, memory...)
+		name, kind, size := render.Widest(48, names...), render.Widest(48, kinds...), render.Widest(20, memory...)
 		for i := range s.Spec.Devices {
-			p.row(2, cell{text: names[i], width: name}, cell{text: kinds[i], width: kind}, cell{text: memory[i], width: size, right: true}, cell{text: consumedText(&s.Spec.Devices[i])})
+			p.Row(2, render.Cell{Text: names[i], Width: name}, render.Cell{Text: kinds[i], Width: kind}, render.Cell{Text: memory[i], Width: size, Right: true}, render.Cell{Text: consumedText(&s.Spec.Devices[i])})
 			if opts.Wide {
 				p.deviceValues(&s.Spec.Devices[i])
 			}
 		}
 		for _, set := range s.Spec.SharedCounters {
-			p.text(2, plain, set.Name+": "+strings.Join(counterValues(set.Counters), ", "))
+			p.Text(2, render.Plain, set.Name+": "+strings.Join(counterValues(set.Counters), ", "))
 		}
 	}
 	return done()
@@ -79,14 +80,14 @@ func consumedText(d *resourceapi.Device) string {
 
 func (p *page) deviceValues(d *resourceapi.Device) {
 	for _, name := range slices.SortedFunc(maps.Keys(d.Attributes), cmp.Compare) {
-		p.text(6, faint, fmt.Sprintf("%s: %s", name, nvidia.AttributeText(d.Attributes[name])))
+		p.Text(6, render.Faint, fmt.Sprintf("%s: %s", name, nvidia.AttributeText(d.Attributes[name])))
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(d.Capacity), cmp.Compare) {
 		capacity := d.Capacity[name]
-		p.text(6, faint, fmt.Sprintf("capacity %s: %s", name, inventory.QuantityText(capacity.Value.String())))
+		p.Text(6, render.Faint, fmt.Sprintf("capacity %s: %s", name, inventory.QuantityText(capacity.Value.String())))
 	}
 	for _, c := range d.ConsumesCounters {
-		p.text(6, faint, fmt.Sprintf("counters of %s: %s", c.CounterSet, strings.Join(counterValues(c.Counters), ", ")))
+		p.Text(6, render.Faint, fmt.Sprintf("counters of %s: %s", c.CounterSet, strings.Join(counterValues(c.Counters), ", ")))
 	}
 }
 
@@ -99,23 +100,23 @@ func counterValues(counters map[string]resourceapi.Counter) []string {
 	return texts
 }
 
-// GPUComparison writes how what is published differs from a preview: lines with
+// writeComparison writes how what is published differs from a preview: lines with
 // a minus are published, those with a plus would be.
-func GPUComparison(w io.Writer, c *nvidia.Comparison, opts Options) error {
+func writeComparison(w io.Writer, c *nvidia.Comparison, opts render.Options) error {
 	p, done := simulatedPage(w, c.Simulated, opts)
 	if c.Unknown != "" {
-		p.text(0, unsure, "Nothing can be compared: "+c.Unknown)
+		p.Text(0, render.Unsure, "Nothing can be compared: "+c.Unknown)
 		return done()
 	}
 	if len(c.Differences) > 0 {
-		p.text(0, bad, fmt.Sprintf("--- published by %s in pool %s", c.Driver, c.Pool))
-		p.text(0, good, "+++ preview")
+		p.Text(0, render.Bad, fmt.Sprintf("--- published by %s in pool %s", c.Driver, c.Pool))
+		p.Text(0, render.Good, "+++ preview")
 		for i := range c.Differences {
 			p.difference(&c.Differences[i])
 		}
-		p.blank()
+		p.Blank()
 	}
-	p.text(0, plain, fmt.Sprintf("%s published, %s in the preview, %d of them equal", english.Count(c.Published, "device"), english.Count(c.Previewed, "device"), c.Equal))
+	p.Text(0, render.Plain, fmt.Sprintf("%s published, %s in the preview, %d of them equal", english.Count(c.Published, "device"), english.Count(c.Previewed, "device"), c.Equal))
 	return done()
 }
 
@@ -126,24 +127,24 @@ func (p *page) difference(d *nvidia.Difference) {
 	}
 	switch d.Change {
 	case nvidia.OnlyPublished:
-		p.text(0, bad, "-"+name)
+		p.Text(0, render.Bad, "-"+name)
 	case nvidia.OnlyPreviewed:
-		p.text(0, good, "+"+name)
+		p.Text(0, render.Good, "+"+name)
 	case nvidia.Changed:
-		p.row(0, cell{text: name, mark: strong})
+		p.Row(0, render.Cell{Text: name, Mark: render.Strong})
 		for _, f := range d.Fields {
 			if f.Published != "" {
-				p.text(0, bad, "-  "+f.Path+": "+f.Published)
+				p.Text(0, render.Bad, "-  "+f.Path+": "+f.Published)
 			}
 			if f.Previewed != "" {
-				p.text(0, good, "+  "+f.Path+": "+f.Previewed)
+				p.Text(0, render.Good, "+  "+f.Path+": "+f.Previewed)
 			}
 		}
 	}
 }
 
-// NodeChecks writes checks alone.
-func NodeChecks(w io.Writer, checks []node.Check, opts Options) error {
+// writeChecks writes checks alone.
+func writeChecks(w io.Writer, checks []node.Check, opts render.Options) error {
 	p, done := simulatedPage(w, "", opts)
 	p.nodeChecks(checks)
 	return done()

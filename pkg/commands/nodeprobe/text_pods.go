@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package nodeprobe
 
 import (
 	"fmt"
@@ -10,13 +10,14 @@ import (
 	"strings"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/kubelet"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// NodePods draws what the kubelet tells about the devices of its pods. With -o
+// writePods draws what the kubelet tells about the devices of its pods. With -o
 // wide it shows CPUs, memory and what could be given out.
-func NodePods(w io.Writer, f *kubelet.Findings, opts Options) error {
+func writePods(w io.Writer, f *kubelet.Findings, opts render.Options) error {
 	p := newPage(opts)
-	p.text(0, strong, "Pods with devices on "+onNode(f.Node)+", by the kubelet's word ("+f.Socket+")")
+	p.Text(0, render.Strong, "Pods with devices on "+onNode(f.Node)+", by the kubelet's word ("+f.Socket+")")
 	lines := [][]string{{"POD", "CONTAINER", "FROM", "DEVICES", "NUMA", "CDI"}}
 	for i := range f.Pods {
 		pod := &f.Pods[i]
@@ -25,12 +26,12 @@ func NodePods(w io.Writer, f *kubelet.Findings, opts Options) error {
 		}
 	}
 	if len(lines) > 1 {
-		p.blank()
+		p.Blank()
 		p.grid(0, lines)
 	}
 	if opts.Wide && len(f.Allocatable) > 0 {
-		p.blank()
-		p.text(0, strong, "What device plugins have")
+		p.Blank()
+		p.Text(0, render.Strong, "What device plugins have")
 		lines := [][]string{{"RESOURCE", "NUMA", "DEVICES"}}
 		for _, r := range f.Allocatable {
 			lines = append(lines, []string{r.Name, integers(r.NUMANodes), strings.Join(r.IDs, ", ")})

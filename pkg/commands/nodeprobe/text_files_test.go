@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package nodeprobe
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/checkpoint"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/kubelet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // TestNodeEscaped puts what would move the cursor everywhere that a node has a
@@ -26,19 +27,19 @@ func TestNodeEscaped(t *testing.T) {
 		NetDevices:  []cdi.NetDevice{{HostInterface: evil, Name: "x"}}, Env: []string{evil}, IntelRDT: evil,
 	}
 	var out bytes.Buffer
-	opts := Options{Width: 80, Wide: true}
+	opts := render.Options{Width: 80, Wide: true}
 	for _, err := range []error{
-		NodeCDI(&out, &cdi.Findings{
+		writeCDI(&out, &cdi.Findings{
 			Node: evil, Checks: checks, Directories: []cdi.Directory{{Path: evil}},
 			Specs:  []cdi.Spec{{Path: evil, Devices: []cdi.Device{{ID: evil, ClaimUID: evil, Edits: edits}}}},
 			Claims: []cdi.Claim{{UID: evil, Namespace: evil, Name: evil}},
 		}, opts),
-		NodeCDI(&out, &cdi.Findings{Resolved: []cdi.Resolution{{ID: evil, Error: evil}, {ID: evil, Edits: &edits}}}, opts),
-		NodePods(&out, &kubelet.Findings{Node: evil, Socket: evil, Checks: checks, Pods: []kubelet.Pod{{Namespace: evil, Name: evil, Containers: []kubelet.Container{{
+		writeCDI(&out, &cdi.Findings{Resolved: []cdi.Resolution{{ID: evil, Error: evil}, {ID: evil, Edits: &edits}}}, opts),
+		writePods(&out, &kubelet.Findings{Node: evil, Socket: evil, Checks: checks, Pods: []kubelet.Pod{{Namespace: evil, Name: evil, Containers: []kubelet.Container{{
 			Name: evil, Claims: []kubelet.Claim{{Name: evil, Devices: []kubelet.Device{{Driver: evil, Pool: evil, Device: evil, CDIDevices: []string{evil}}}}},
 			Devices: []kubelet.Resource{{Name: evil, IDs: []string{evil}}}, Memory: []kubelet.Memory{{Type: evil}},
 		}}}}, Allocatable: []kubelet.Resource{{Name: evil, IDs: []string{evil}}}}, opts),
-		NodeState(&out, &checkpoint.Findings{Node: evil, BootID: evil, Checks: checks, Drivers: []checkpoint.Checkpoint{{
+		writeState(&out, &checkpoint.Findings{Node: evil, BootID: evil, Checks: checks, Drivers: []checkpoint.Checkpoint{{
 			Path: evil, Driver: evil, Versions: []string{evil},
 			Claims: []checkpoint.Claim{{UID: evil, Namespace: evil, Name: evil, State: evil, PodUIDs: []string{evil}, Devices: []checkpoint.Device{{Driver: evil, CDIDevices: []string{evil}}}}},
 		}}}, opts),

@@ -1,0 +1,31 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeprobe
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+)
+
+// page is what a verb prints for people about a node.
+type page struct{ *render.Page }
+
+func newPage(opts render.Options) *page { return &page{render.NewPage(opts)} }
+
+// blankBetween separates what is drawn one after the other.
+func (p *page) blankBetween(i int) {
+	if i > 0 {
+		p.Blank()
+	}
+}
+
+// write gives the page out.
+func (p *page) write(w io.Writer) error {
+	if _, err := w.Write(p.Buf.Bytes()); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}
