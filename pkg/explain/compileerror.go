@@ -23,19 +23,19 @@ func isCompileError(err error) bool { return strings.Contains(err.Error(), selec
 // which the allocator comes to them, and names it for people; nil if all do.
 // Stored is true if it is in the cluster and not only in a file.
 func (x *inquiry) compileProblem() (named string, problem *selector.CompileError, stored bool) {
-	for i := range x.claims {
-		for _, alternatives := range x.claims[i].funnels {
+	for i := range x.Claims {
+		for _, alternatives := range x.Claims[i].Funnels {
 			for _, f := range alternatives {
 				for _, placed := range f.Checks.PlacedSelectors() {
-					sel := x.selectors.Compile(placed.Expression)
+					sel := x.Selectors.Compile(placed.Expression)
 					if sel.Err == nil {
 						continue
 					}
-					problem = x.selectors.Problem(sel)
+					problem = x.Selectors.Problem(sel)
 					if placed.Source == funnel.SourceClass {
 						return "the selector of class " + f.Request.Class, problem, f.Checks.Class.UID != ""
 					}
-					return fmt.Sprintf("%s of request %s", funnel.SelectorNoun(placed.Label), f.Request.Name), problem, x.isStored(&x.claims[i])
+					return fmt.Sprintf("%s of request %s", funnel.SelectorNoun(placed.Label), f.Request.Name), problem, x.isStored(&x.Claims[i])
 				}
 			}
 		}
@@ -45,12 +45,12 @@ func (x *inquiry) compileProblem() (named string, problem *selector.CompileError
 
 // isStored reports whether a claim, or the template that it is made from, is in
 // the cluster and not only in a file.
-func (x *inquiry) isStored(c *claimInquiry) bool {
-	pc := &x.subject.claims[c.index]
+func (x *inquiry) isStored(c *funnel.Claim) bool {
+	pc := &x.PodClaims[c.Index]
 	if !pc.Generated {
-		return c.claim.UID != ""
+		return c.Claim.UID != ""
 	}
-	template := x.snap.Template(c.claim.Namespace, pc.Template)
+	template := x.Snap.Template(c.Claim.Namespace, pc.Template)
 	return template != nil && template.UID != ""
 }
 

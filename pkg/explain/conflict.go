@@ -22,7 +22,7 @@ const proofTime = 3 * time.Second
 // and what would make the claims fit. It adds nothing if that cannot be told,
 // or not in time.
 func (x *inquiry) prove(ctx context.Context) error {
-	if pod := x.subject.pod; pod != nil && pod.Spec.NodeName != "" {
+	if pod := x.Pod; pod != nil && pod.Spec.NodeName != "" {
 		// It is too late to change anything.
 		return nil
 	}
@@ -230,8 +230,8 @@ const maxSame = 500
 // nodes to tell.
 func (s *scene) sameOn(ctx context.Context, chosen []int) int {
 	var others []*corev1.Node
-	for _, node := range s.x.cluster.Candidates {
-		if node != s.node && len(s.x.cluster.Pools[node.Name]) > 0 {
+	for _, node := range s.x.Cluster.Candidates {
+		if node != s.node && len(s.x.Cluster.Pools[node.Name]) > 0 {
 			others = append(others, node)
 		}
 	}

@@ -14,13 +14,13 @@ import (
 
 // trace adds to each request what its selectors do.
 func (x *inquiry) trace(ctx context.Context) {
-	for i := range x.claims {
-		explained := &x.out.Claims[x.claims[i].index]
+	for i := range x.Claims {
+		explained := &x.out.Claims[x.Claims[i].Index]
 		at := 0
-		for _, alternatives := range x.claims[i].funnels {
+		for _, alternatives := range x.Claims[i].Funnels {
 			for _, f := range alternatives {
 				explained.Requests[at].Selectors = f.Traces(ctx)
-				x.warnOfCost(&x.claims[i], f.Request, explained.Requests[at].Selectors)
+				x.warnOfCost(&x.Claims[i], f.Request, explained.Requests[at].Selectors)
 				at++
 			}
 		}
@@ -29,8 +29,8 @@ func (x *inquiry) trace(ctx context.Context) {
 
 // warnOfCost tells whoever wants to create a claim that the API server will not
 // take it.
-func (x *inquiry) warnOfCost(c *claimInquiry, r *claimspec.Request, traces []api.SelectorTrace) {
-	if c.claim.UID != "" && !x.subject.claims[c.index].Generated {
+func (x *inquiry) warnOfCost(c *funnel.Claim, r *claimspec.Request, traces []api.SelectorTrace) {
+	if c.Claim.UID != "" && !x.PodClaims[c.Index].Generated {
 		return
 	}
 	for i := range traces {

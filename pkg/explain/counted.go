@@ -66,23 +66,23 @@ func (x *inquiry) countedFit(ctx context.Context, alloc *allocator.Allocator, sn
 // alone is an inquiry about claims on one node of a cluster that exists in
 // thought only.
 func (x *inquiry) alone(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (*inquiry, error) {
-	s := &subject{target: api.Target{Kind: api.KindClaim}, pod: x.subject.pod, only: node}
+	s := &subject{target: api.Target{Kind: api.KindClaim}, pod: x.Pod, only: node}
 	for _, claim := range claims {
 		s.claims = append(s.claims, allocator.PodClaim{Claim: claim})
 	}
 	one := newInquiry(alloc, snap, s)
-	if one.selectors.Like(x.selectors) {
-		one.selectors, one.catalog = x.selectors, x.catalog
+	if one.Selectors.Like(x.Selectors) {
+		one.Selectors, one.Catalog = x.Selectors, x.Catalog
 	}
 	one.describeClaims()
 	pools, err := alloc.PoolsFor(node)
 	if err != nil {
 		return nil, fmt.Errorf("find the pools of node %s: %w", node.Name, err)
 	}
-	one.cluster.Candidates = []*corev1.Node{node}
-	one.cluster.Pools = map[string][]*allocator.NodePool{node.Name: pools}
-	for i := range one.claims {
-		if err := one.account(ctx, &one.claims[i]); err != nil {
+	one.Cluster.Candidates = []*corev1.Node{node}
+	one.Cluster.Pools = map[string][]*allocator.NodePool{node.Name: pools}
+	for i := range one.Claims {
+		if err := one.account(ctx, &one.Claims[i]); err != nil {
 			return nil, err
 		}
 	}

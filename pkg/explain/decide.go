@@ -56,7 +56,7 @@ func (x *inquiry) decide(ctx context.Context) error {
 // conclusion says what the verdicts mean. Of nodes that are alike, the first
 // one answers for all.
 func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocator.Verdict) error {
-	candidates := x.cluster.Candidates
+	candidates := x.Cluster.Candidates
 	answers := map[nodeAnswer][]string{}
 	known := make([]nodeAnswer, len(verdicts))
 	var best *fitting
@@ -81,10 +81,10 @@ func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocat
 		}
 	}
 	progress := map[string]int{}
-	for _, u := range x.cluster.Unsuitable {
+	for _, u := range x.Cluster.Unsuitable {
 		progress[u.Misfit.Reason] = max(progress[u.Misfit.Reason], x.progress(u))
 	}
-	for _, u := range x.cluster.Unsuitable {
+	for _, u := range x.Cluster.Unsuitable {
 		answer := nodeAnswer{verdict: api.DoesNotFit, code: u.Code, message: u.Misfit.Reason, progress: progress[u.Misfit.Reason]}
 		answers[answer] = append(answers[answer], u.Node.Name)
 	}
@@ -103,17 +103,17 @@ func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocat
 // it, and nobody else has reserved it, the scheduler takes its devices back and
 // starts again (PostFilter of its dynamicresources plugin).
 func (x *inquiry) retry(ctx context.Context) error {
-	if x.subject.pod == nil || x.subject.hypothetical {
+	if x.Pod == nil || x.subject.hypothetical {
 		return nil
 	}
-	whole := Options{Kind: api.KindPod, Namespace: x.subject.pod.Namespace, Name: x.subject.pod.Name}
+	whole := Options{Kind: api.KindPod, Namespace: x.Pod.Namespace, Name: x.Pod.Name}
 	alloc, amended, released, err := x.released(ctx)
 	if err != nil || len(released) == 0 {
 		return err
 	}
 	if x.subject.only != nil {
 		// It does so only if no other node will do.
-		now, err := ExplainWith(ctx, x.cluster.Alloc, x.snap, whole)
+		now, err := ExplainWith(ctx, x.Cluster.Alloc, x.Snap, whole)
 		if err != nil || now.Verdict != api.DoesNotFit {
 			return err
 		}
@@ -142,10 +142,10 @@ func (x *inquiry) retry(ctx context.Context) error {
 // take back anything.
 func (x *inquiry) released(ctx context.Context) (*allocator.Allocator, *snapshot.Snapshot, []string, error) {
 	var released []string
-	amended := *x.snap
-	amended.Claims = slices.Clone(x.snap.Claims)
-	for i := range x.subject.claims {
-		claim := x.subject.claims[i].Claim
+	amended := *x.Snap
+	amended.Claims = slices.Clone(x.Snap.Claims)
+	for i := range x.PodClaims {
+		claim := x.PodClaims[i].Claim
 		if claim == nil || claim.Status.Allocation == nil || !x.releasable(claim) {
 			continue
 		}
@@ -159,7 +159,7 @@ func (x *inquiry) released(ctx context.Context) (*allocator.Allocator, *snapshot
 	if len(released) == 0 {
 		return nil, nil, nil, nil
 	}
-	alloc, err := x.cluster.Alloc.Amended(ctx, &amended)
+	alloc, err := x.Cluster.Alloc.Amended(ctx, &amended)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("set up the allocator: %w", err)
 	}
@@ -177,13 +177,13 @@ func unallocated(claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 // the pod from every node.
 func (x *inquiry) releasable(claim *resourceapi.ResourceClaim) bool {
 	for _, consumer := range claim.Status.ReservedFor {
-		if consumer.UID != x.subject.pod.UID || len(claim.Status.ReservedFor) > 1 {
+		if consumer.UID != x.Pod.UID || len(claim.Status.ReservedFor) > 1 {
 			return false
 		}
 	}
-	nodes, _ := x.cluster.Alloc.Nodes()
+	nodes, _ := x.Cluster.Alloc.Nodes()
 	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool {
-		if ok, _ := x.cluster.Alloc.AvailableOn(claim, node); ok {
+		if ok, _ := x.Cluster.Alloc.AvailableOn(claim, node); ok {
 			return false
 		}
 		return x.misfits(node)[0].Code == api.NodeNotReachable
@@ -201,15 +201,15 @@ type fitting struct {
 func (x *inquiry) answer(ctx context.Context, node *corev1.Node, verdict allocator.Verdict) (nodeAnswer, error) {
 	switch verdict.Outcome {
 	case allocator.Fits:
-		claims := make([]*resourceapi.ResourceClaim, 0, len(x.subject.claims))
-		for i := range x.subject.claims {
-			claims = append(claims, x.subject.claims[i].Claim)
+		claims := make([]*resourceapi.ResourceClaim, 0, len(x.PodClaims))
+		for i := range x.PodClaims {
+			claims = append(claims, x.PodClaims[i].Claim)
 		}
 		score := int64(0)
-		if x.cluster.Alloc.FeatureEnabled("DRAPrioritizedList") {
+		if x.Cluster.Alloc.FeatureEnabled("DRAPrioritizedList") {
 			score = allocator.Score(claims, verdict.Allocations)
 		}
-		if x.cluster.Alloc.MapsNodeResources(verdict.Allocations) {
+		if x.Cluster.Alloc.MapsNodeResources(verdict.Allocations) {
 			return nodeAnswer{
 				verdict: api.Undetermined, code: api.NodeUnsuitable,
 				message: "its devices stand for resources of the node like cpu (DRANodeAllocatableResources), of which it is not evaluated whether enough are left",
@@ -291,7 +291,7 @@ func errorText(err error) string {
 // conclude draws the verdict and the summary from the nodes.
 func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
 	for i, verdict := range verdicts {
-		node := x.cluster.Candidates[i].Name
+		node := x.Cluster.Candidates[i].Name
 		switch verdict.Outcome {
 		case allocator.Failed:
 			x.out.Verdict = api.Error
@@ -316,7 +316,7 @@ func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
 	case best == nil:
 		x.out.Verdict = api.DoesNotFit
 		x.out.Summary = x.noFitSummary()
-	case len(x.claims) == 0:
+	case len(x.Claims) == 0:
 		x.out.Verdict = api.Allocated
 		x.out.Summary = x.allocatedSummary()
 	default:
@@ -375,7 +375,7 @@ func (x *inquiry) noFitSummary() string {
 	dominant := x.out.Nodes[0]
 	text := dominant.Message
 	switch {
-	case len(x.claims) == 0:
+	case len(x.Claims) == 0:
 		text = "the devices are allocated, but no node is suitable for the pod: " + text
 	case dominant.Count == 1 && x.out.NodeCount > 1:
 		text = fmt.Sprintf("node %s: %s", dominant.Names[0], text)
@@ -445,7 +445,7 @@ func (x *inquiry) place(best *fitting) {
 			break
 		}
 		placement.Claims = append(placement.Claims, api.PlacementClaim{
-			Namespace: claim.Namespace, Name: claim.Name, Devices: pickedDevices(x.subject.pod, claim, &best.allocations[i]),
+			Namespace: claim.Namespace, Name: claim.Name, Devices: pickedDevices(x.Pod, claim, &best.allocations[i]),
 		})
 	}
 	x.out.Placement = placement
@@ -462,10 +462,10 @@ func (x *inquiry) doubt() {
 		decisive = []string{snapshot.ResourceClaims, snapshot.ResourceSlices}
 	case api.DoesNotFit:
 		decisive = []string{snapshot.ResourceSlices, snapshot.ResourceNodes}
-		if len(x.claims) == 0 {
+		if len(x.Claims) == 0 {
 			decisive = []string{snapshot.ResourceNodes}
 		}
-		if x.subject.pod != nil && len(x.subject.pod.Spec.Containers) > 0 && x.extendedMisfit() {
+		if x.Pod != nil && len(x.Pod.Spec.Containers) > 0 && x.extendedMisfit() {
 			decisive = append(decisive, snapshot.ResourceClasses)
 		}
 	case api.Error:
@@ -479,7 +479,7 @@ func (x *inquiry) doubt() {
 	case api.Allocated, api.Blocked, api.Undetermined:
 	}
 	for _, resource := range decisive {
-		gap := x.snap.Gap(resource)
+		gap := x.Snap.Gap(resource)
 		if gap == nil {
 			continue
 		}
@@ -491,7 +491,7 @@ func (x *inquiry) doubt() {
 		x.out.Verdict = api.Undetermined
 		return
 	}
-	if _, known := x.cluster.Alloc.Nodes(); !known && x.out.Verdict == api.DoesNotFit && !x.nodesDoNotMatter() {
+	if _, known := x.Cluster.Alloc.Nodes(); !known && x.out.Verdict == api.DoesNotFit && !x.nodesDoNotMatter() {
 		x.out.Verdict = api.Undetermined
 		x.out.Summary = "no node is known, and some devices are not bound to a node of a certain name"
 	}
@@ -500,7 +500,7 @@ func (x *inquiry) doubt() {
 // nodesDoNotMatter reports whether all devices name their node, so that made-up
 // nodes are as good as real ones.
 func (x *inquiry) nodesDoNotMatter() bool {
-	for _, slice := range x.snap.Slices {
+	for _, slice := range x.Snap.Slices {
 		if slice.Spec.NodeName == nil {
 			return false
 		}
@@ -510,15 +510,15 @@ func (x *inquiry) nodesDoNotMatter() bool {
 
 // extendedMisfit reports whether a node was ruled out for an extended resource.
 func (x *inquiry) extendedMisfit() bool {
-	return slices.ContainsFunc(x.cluster.Unsuitable, func(u funnel.UnsuitableNode) bool {
+	return slices.ContainsFunc(x.Cluster.Unsuitable, func(u funnel.UnsuitableNode) bool {
 		return u.Misfit.Filter == allocator.FilterResources && strings.Contains(string(u.Misfit.Resource), "/")
 	})
 }
 
 // assume lists what the answer takes as true without seeing it.
 func (x *inquiry) assume() {
-	x.out.Assumptions = append(x.out.Assumptions, x.snap.PreviewAssumptions()...)
-	for _, gap := range x.snap.Gaps {
+	x.out.Assumptions = append(x.out.Assumptions, x.Snap.PreviewAssumptions()...)
+	for _, gap := range x.Snap.Gaps {
 		consequence := ""
 		switch gap.Resource {
 		case snapshot.ResourceNodes:
@@ -529,7 +529,7 @@ func (x *inquiry) assume() {
 			consequence = "assumed that no device is allocated to another claim"
 		case snapshot.ResourceSlices:
 			consequence = "no device is known"
-			if len(x.snap.Slices) > 0 {
+			if len(x.Snap.Slices) > 0 {
 				consequence = "other devices are not known"
 			}
 		case snapshot.ResourceClasses, snapshot.ResourceTemplates:
@@ -539,7 +539,7 @@ func (x *inquiry) assume() {
 		case snapshot.ResourceMetrics:
 			consequence = "assumed that the feature gates are the defaults of " + x.clusterText()
 		case snapshot.ResourcePodGroups:
-			if x.subject.pod == nil || x.subject.pod.Spec.SchedulingGroup == nil {
+			if x.Pod == nil || x.Pod.Spec.SchedulingGroup == nil {
 				continue
 			}
 			consequence = "which claims a group of pods shares is not known"
@@ -562,7 +562,7 @@ func (x *inquiry) assume() {
 		}
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("%s: %s", gap.Reason, consequence))
 	}
-	if _, known := x.cluster.Alloc.Nodes(); !known && x.snap.Gap(snapshot.ResourceNodes) == nil {
+	if _, known := x.Cluster.Alloc.Nodes(); !known && x.Snap.Gap(snapshot.ResourceNodes) == nil {
 		x.out.Assumptions = append(x.out.Assumptions, "no node is known: assumed that the nodes named in ResourceSlices exist and are suitable for the pod")
 	}
 	if class := x.unknownPriority(); class != "" {
@@ -570,7 +570,7 @@ func (x *inquiry) assume() {
 	}
 	if x.slowNode != "" {
 		scheduler := fmt.Sprintf(`the scheduler, which waits for %s, may say "timed out trying to allocate devices" instead`, schedulerLimit)
-		if !x.cluster.Alloc.FeatureEnabled("DRASchedulerFilterTimeout") {
+		if !x.Cluster.Alloc.FeatureEnabled("DRASchedulerFilterTimeout") {
 			scheduler = "the scheduler, which has no limit without the feature gate DRASchedulerFilterTimeout, may search for very long"
 		}
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
@@ -587,26 +587,26 @@ func (x *inquiry) assume() {
 	if x.subject.workload {
 		x.out.Assumptions = append(x.out.Assumptions, "nodes, conflict and remedies are those of one pod")
 	}
-	if x.subject.pod != nil {
-		for _, part := range x.cluster.Alloc.NotModelled(x.subject.pod) {
+	if x.Pod != nil {
+		for _, part := range x.Cluster.Alloc.NotModelled(x.Pod) {
 			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+part)
 		}
 	}
-	for i := range x.subject.claims {
-		claim, pod := x.subject.claims[i].Claim, x.subject.pod
-		if claim != nil && pod != nil && x.cluster.Alloc.ReservedByAssumption(claim, pod) {
+	for i := range x.PodClaims {
+		claim, pod := x.PodClaims[i].Claim, x.Pod
+		if claim != nil && pod != nil && x.Cluster.Alloc.ReservedByAssumption(claim, pod) {
 			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("claim %s is reserved for the group of the pod: assumed that the feature gate DRAWorkloadResourceClaims is on, which it is not by default in %s", claim.Name, x.clusterText()))
 			break
 		}
 	}
-	if x.snap.ServerVersion == "" && len(x.snap.Gates) == 0 {
+	if x.Snap.ServerVersion == "" && len(x.Snap.Gates) == 0 {
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the snapshot does not have the Kubernetes version: assumed that the feature gates are the defaults of %s (set --kubernetes-version or --feature-gates)", x.clusterText()))
 	}
 }
 
 // wantsAdminAccess reports whether a claim asks for devices besides their users.
 func (x *inquiry) wantsAdminAccess() bool {
-	return slices.ContainsFunc(x.subject.claims, func(pc allocator.PodClaim) bool {
+	return slices.ContainsFunc(x.PodClaims, func(pc allocator.PodClaim) bool {
 		return pc.Claim != nil && slices.ContainsFunc(pc.Claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
 			return r.Exactly != nil && ptr.Deref(r.Exactly.AdminAccess, false)
 		})
@@ -616,24 +616,24 @@ func (x *inquiry) wantsAdminAccess() bool {
 // preemptionMatters reports whether pods of lower priority use what the pod lacks
 // on some node. (Devices are never preempted.)
 func (x *inquiry) preemptionMatters() bool {
-	if x.subject.pod == nil || x.out.Verdict != api.DoesNotFit {
+	if x.Pod == nil || x.out.Verdict != api.DoesNotFit {
 		return false
 	}
 	short := map[string]bool{}
-	for _, u := range x.cluster.Unsuitable {
+	for _, u := range x.Cluster.Unsuitable {
 		if u.Misfit.Filter == allocator.FilterResources || u.Misfit.Filter == allocator.FilterPods {
 			short[u.Node.Name] = true
 		}
 	}
-	priority := ptr.Deref(x.subject.pod.Spec.Priority, 0)
-	return slices.ContainsFunc(x.snap.Pods, func(pod *corev1.Pod) bool {
+	priority := ptr.Deref(x.Pod.Spec.Priority, 0)
+	return slices.ContainsFunc(x.Snap.Pods, func(pod *corev1.Pod) bool {
 		return short[pod.Spec.NodeName] && ptr.Deref(pod.Spec.Priority, 0) < priority
 	})
 }
 
 func (x *inquiry) clusterText() string {
-	if x.snap.ServerVersion == "" {
+	if x.Snap.ServerVersion == "" {
 		return "the newest version known here"
 	}
-	return "Kubernetes " + x.snap.ServerVersion
+	return "Kubernetes " + x.Snap.ServerVersion
 }

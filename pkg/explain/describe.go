@@ -23,7 +23,7 @@ import (
 )
 
 func (x *inquiry) describeAllocator() {
-	f := x.cluster.Alloc.Features()
+	f := x.Cluster.Alloc.Features()
 	x.out.Allocator = api.AllocatorInfo{
 		Library: f.Library, Channel: f.Channel, Cluster: f.Cluster, FeatureSource: f.Source, Features: f.Enabled,
 	}
@@ -42,24 +42,25 @@ func (x *inquiry) describeUsers() {
 		}
 		x.out.Pods = append(x.out.Pods, status)
 	}
-	if x.subject.pod != nil && !x.subject.hypothetical {
-		x.out.SchedulerMessage = lifecycle.SchedulerMessage(x.snap, x.subject.pod)
+	if x.Pod != nil && !x.subject.hypothetical {
+		x.out.SchedulerMessage = lifecycle.SchedulerMessage(x.Snap, x.Pod)
 	}
 }
 
 func (x *inquiry) age(since metav1.Time) int64 {
-	return max(0, int64(x.snap.Now().Sub(since.Time).Seconds()))
+	return max(0, int64(x.Snap.Now().Sub(since.Time).Seconds()))
 }
 
 // describeClaims lists the claims and finds those that need devices.
 func (x *inquiry) describeClaims() {
-	x.subject.claims = slices.DeleteFunc(x.subject.claims, x.servedByPlugin)
-	x.out.Claims = make([]api.ClaimExplanation, 0, len(x.subject.claims))
-	for i := range x.subject.claims {
-		pc := &x.subject.claims[i]
+	x.PodClaims = slices.DeleteFunc(x.PodClaims, x.servedByPlugin)
+	x.subject.claims = x.PodClaims
+	x.out.Claims = make([]api.ClaimExplanation, 0, len(x.PodClaims))
+	for i := range x.PodClaims {
+		pc := &x.PodClaims[i]
 		explained := api.ClaimExplanation{PodClaim: pc.Entry, Template: pc.Template, ExtendedResources: pc.ExtendedResources}
 		if name := x.claimName(pc); pc.Claim == nil && name != "" {
-			explained.Namespace, explained.Name = x.subject.pod.Namespace, name
+			explained.Namespace, explained.Name = x.Pod.Namespace, name
 		}
 		if pc.Claim != nil {
 			explained.Namespace = pc.Claim.Namespace
@@ -70,7 +71,7 @@ func (x *inquiry) describeClaims() {
 			if pc.Claim.Status.Allocation != nil {
 				explained.Allocation = x.allocation(pc.Claim)
 			} else {
-				x.claims = append(x.claims, claimInquiry{claim: pc.Claim, index: i})
+				x.Claims = append(x.Claims, funnel.Claim{Claim: pc.Claim, Index: i})
 			}
 		}
 		x.out.Claims = append(x.out.Claims, explained)
@@ -80,14 +81,14 @@ func (x *inquiry) describeClaims() {
 // servedByPlugin reports whether the node that a pod is bound to needs no claim
 // for its extended resources, since a device plugin has them.
 func (x *inquiry) servedByPlugin(pc allocator.PodClaim) bool {
-	if !pc.ExtendedResources || !pc.Generated || x.subject.pod.Spec.NodeName == "" {
+	if !pc.ExtendedResources || !pc.Generated || x.Pod.Spec.NodeName == "" {
 		return false
 	}
-	node := x.snap.Node(x.subject.pod.Spec.NodeName)
+	node := x.Snap.Node(x.Pod.Spec.NodeName)
 	if node == nil {
 		return false
 	}
-	claim, err := x.cluster.Alloc.ExtendedResourceClaim(x.subject.pod, node)
+	claim, err := x.Cluster.Alloc.ExtendedResourceClaim(x.Pod, node)
 	return err == nil && claim == nil
 }
 
@@ -98,10 +99,10 @@ func (x *inquiry) allocation(claim *resourceapi.ResourceClaim) *api.Allocation {
 		a.Since, a.AgeSeconds = from.AllocationTimestamp, x.age(*from.AllocationTimestamp)
 	}
 	for i := range from.Devices.Results {
-		device := allocatedDevice(x.subject.pod, claim, &from.Devices.Results[i])
+		device := allocatedDevice(x.Pod, claim, &from.Devices.Results[i])
 		id := allocator.DeviceID{Driver: device.Driver, Pool: device.Pool, Device: device.Device}
 		device.Status = inventory.StatusOf(claim, &from.Devices.Results[i])
-		device.Missing = x.snap.Gap(snapshot.ResourceSlices) == nil && x.cluster.Alloc.Device(id) == nil && !allocator.DeviceReady(claim, &from.Devices.Results[i])
+		device.Missing = x.Snap.Gap(snapshot.ResourceSlices) == nil && x.Cluster.Alloc.Device(id) == nil && !allocator.DeviceReady(claim, &from.Devices.Results[i])
 		a.Devices = append(a.Devices, device)
 	}
 	for _, consumer := range claim.Status.ReservedFor {
@@ -154,7 +155,7 @@ func (x *inquiry) elsewhere(claim *resourceapi.ResourceClaim, node *corev1.Node,
 	var users []string
 	for i := range claim.Status.ReservedFor {
 		c := &claim.Status.ReservedFor[i]
-		if x.subject.pod == nil || c.UID != x.subject.pod.UID {
+		if x.Pod == nil || c.UID != x.Pod.UID {
 			users = append(users, strings.TrimSuffix(c.Resource, "s")+" "+claim.Namespace+"/"+c.Name)
 		}
 	}
@@ -163,7 +164,7 @@ func (x *inquiry) elsewhere(claim *resourceapi.ResourceClaim, node *corev1.Node,
 		return text
 	}
 	text += " and used by " + english.Sample(users, maxNamed)
-	if x.subject.pod != nil {
+	if x.Pod != nil {
 		text += "; this pod can only run there"
 	}
 	return text
@@ -190,7 +191,7 @@ func (x *inquiry) allocatedSummary() string {
 		}
 	}
 	if len(x.out.Claims) == 0 {
-		return fmt.Sprintf("a device plugin of node %s serves the extended resources; no claim is needed", x.subject.pod.Spec.NodeName)
+		return fmt.Sprintf("a device plugin of node %s serves the extended resources; no claim is needed", x.Pod.Spec.NodeName)
 	}
 	text := fmt.Sprintf("%s allocated, usable on %s", english.Count(devices, "device"), english.JoinAnd(places))
 	if missing > 0 {
@@ -201,10 +202,10 @@ func (x *inquiry) allocatedSummary() string {
 
 // claimName is the name of the claim that an entry of the pod refers to.
 func (x *inquiry) claimName(pc *allocator.PodClaim) string {
-	if x.subject.pod == nil {
+	if x.Pod == nil {
 		return ""
 	}
-	for _, entry := range x.subject.pod.Spec.ResourceClaims {
+	for _, entry := range x.Pod.Spec.ResourceClaims {
 		if entry.Name == pc.Entry && entry.ResourceClaimName != nil {
 			return *entry.ResourceClaimName
 		}

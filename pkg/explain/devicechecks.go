@@ -88,7 +88,7 @@ func (x *inquiry) deviceChecks(ctx context.Context, c *funnel.Checks, d *allocat
 		listSelectors(ctx, c, l, d, class, inUse != nil && !c.Request.All())
 	}
 	capacity := l.add("Capacity", "capacity", c.CheckCapacity(d, funnel.RankCapacity))
-	gap := x.snap.Gap(snapshot.ResourceClaims)
+	gap := x.Snap.Gap(snapshot.ResourceClaims)
 	if c.Request.AdminAccess {
 		l.add("InUse", "not allocated", inUse)
 	} else {
@@ -140,12 +140,12 @@ func notReachable(node *corev1.Node) string {
 // whether the node can reach the device, and whether the pool is used.
 func (x *inquiry) checkPlace(l *checkList, d *allocator.Device, node *corev1.Node) (reached, usable bool) {
 	if node == nil {
-		l.add("Reach", "reachable from a node", funnel.Unreached(x.snap, d))
+		l.add("Reach", "reachable from a node", funnel.Unreached(x.Snap, d))
 		l.skip("Slice", "slice", notReachable(node))
 		l.skip("Pool", "pool", notReachable(node))
 		return false, false
 	}
-	if x.subject.pod != nil {
+	if x.Pod != nil {
 		var away []*funnel.Reason
 		for _, u := range x.misfits(node) {
 			away = append(away, funnel.UnsuitableReason(u))
@@ -153,7 +153,7 @@ func (x *inquiry) checkPlace(l *checkList, d *allocator.Device, node *corev1.Nod
 		l.add("Node", "node suitable", away...)
 	}
 	if !funnel.DeviceReaches(d, node) {
-		elsewhere := *funnel.Unreached(x.snap, d)
+		elsewhere := *funnel.Unreached(x.Snap, d)
 		elsewhere.Label, elsewhere.Text = "elsewhere", fmt.Sprintf("it is for %s, not for %s", funnel.DeviceNodes(d), node.Name)
 		elsewhere.Fact.Found, elsewhere.Fact.Required = funnel.DeviceNodes(d), node.Name
 		l.add("Reach", "reachable from the node", &elsewhere)
@@ -163,8 +163,8 @@ func (x *inquiry) checkPlace(l *checkList, d *allocator.Device, node *corev1.Nod
 	}
 	l.add("Reach", "reachable from the node")
 	var slice, pool *funnel.Reason
-	for i := range x.cluster.Pools[node.Name] {
-		seen := x.cluster.Pools[node.Name][i]
+	for i := range x.Cluster.Pools[node.Name] {
+		seen := x.Cluster.Pools[node.Name][i]
 		if seen.Pool != d.Pool {
 			continue
 		}

@@ -21,7 +21,7 @@ import (
 
 // deviceFacts describes what a device is and who has it.
 func (x *inquiry) deviceFacts(d *allocator.Device) *api.DeviceExplanation {
-	nodes, _ := x.cluster.Alloc.Nodes()
+	nodes, _ := x.Cluster.Alloc.Nodes()
 	reaching := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return !funnel.DeviceReaches(d, node) })
 	out := &api.DeviceExplanation{
 		Driver: d.ID.Driver, Pool: d.ID.Pool, Name: d.ID.Device,
@@ -35,12 +35,12 @@ func (x *inquiry) deviceFacts(d *allocator.Device) *api.DeviceExplanation {
 		out.Attributes = append(out.Attributes, api.DeviceValue{Name: string(name), Value: selector.Literal(d.Attributes[name])})
 	}
 	for _, taint := range d.Taints {
-		out.Taints = append(out.Taints, api.TaintEvidence{Taint: taint.String(), Since: taint.TimeAdded, Evidence: fieldpath.TaintEvidence(x.cluster.Alloc, d, taint)})
+		out.Taints = append(out.Taints, api.TaintEvidence{Taint: taint.String(), Since: taint.TimeAdded, Evidence: fieldpath.TaintEvidence(x.Cluster.Alloc, d, taint)})
 	}
-	if gap := x.snap.Gap(snapshot.ResourceClaims); gap != nil && (out.Shared || !x.cluster.Alloc.InUse(d.ID)) {
+	if gap := x.Snap.Gap(snapshot.ResourceClaims); gap != nil && (out.Shared || !x.Cluster.Alloc.InUse(d.ID)) {
 		out.HoldersUnknown = gap.Reason
 	}
-	for _, holder := range x.cluster.Alloc.Holders(d.ID) {
+	for _, holder := range x.Cluster.Alloc.Holders(d.ID) {
 		out.Holders = append(out.Holders, deviceHolder(holder))
 		out.Health = append(out.Health, x.deviceHealth(holder)...)
 	}
@@ -48,12 +48,12 @@ func (x *inquiry) deviceFacts(d *allocator.Device) *api.DeviceExplanation {
 }
 
 func (x *inquiry) shared(d *allocator.Device) bool {
-	return x.cluster.Alloc.FeatureEnabled("DRAConsumableCapacity") && d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
+	return x.Cluster.Alloc.FeatureEnabled("DRAConsumableCapacity") && d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
 }
 
 func (x *inquiry) deviceCapacity(d *allocator.Device) []api.DeviceCapacity {
 	var list []api.DeviceCapacity
-	used := x.cluster.Alloc.Consumed(d.ID)
+	used := x.Cluster.Alloc.Consumed(d.ID)
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 		total := d.Capacity[name].Value
 		c := api.DeviceCapacity{Name: string(name), Total: total.String()}
@@ -69,7 +69,7 @@ func (x *inquiry) deviceCapacity(d *allocator.Device) []api.DeviceCapacity {
 
 func (x *inquiry) deviceCounters(d *allocator.Device) []api.DeviceCounter {
 	var list []api.DeviceCounter
-	state := x.cluster.Alloc.PartitionUse(d.Pool)
+	state := x.Cluster.Alloc.PartitionUse(d.Pool)
 	for _, consumption := range d.ConsumesCounters {
 		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
 			takes := consumption.Counters[name].Value
@@ -115,7 +115,7 @@ func deviceHolder(holder allocator.Holder) api.DeviceHolder {
 // deviceHealth finds what kubelets say about a device that a claim has.
 func (x *inquiry) deviceHealth(holder allocator.Holder) []api.DeviceHealth {
 	var found []api.DeviceHealth
-	for _, h := range x.cluster.Alloc.HealthOf(holder, usersOf(x.snap, holder.Claim)) {
+	for _, h := range x.Cluster.Alloc.HealthOf(holder, usersOf(x.Snap, holder.Claim)) {
 		found = append(found, api.DeviceHealth{Pod: h.Pod.Namespace + "/" + h.Pod.Name, Health: string(h.Status), Message: h.Message})
 	}
 	return found

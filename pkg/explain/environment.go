@@ -79,7 +79,7 @@ func (r *remedies) environment(ctx context.Context, p *prospect) error {
 			}
 		}
 		if len(operations) > 0 {
-			edits, silent := r.podEdits(mergedPodEdits(r.subject.pod, operations))
+			edits, silent := r.podEdits(mergedPodEdits(r.Pod, operations))
 			if len(edits) == 0 {
 				continue
 			}
@@ -125,7 +125,7 @@ func gateText(gate string) string {
 
 // withoutRule deletes the DeviceTaintRule that a taint comes from, if it does.
 func (r *remedies) withoutRule(f *fact) (change, bool) {
-	rule := r.cluster.Alloc.TaintRule(f.tainted, f.taint)
+	rule := r.Cluster.Alloc.TaintRule(f.tainted, f.taint)
 	if rule == nil {
 		return change{}, false
 	}
@@ -157,7 +157,7 @@ func (r *remedies) restrictionMeasures(p *prospect, f *fact) []measure {
 	case allocator.FilterNodeSelector:
 		return []measure{{
 			actor: api.ActorUser, loss: lossCondition,
-			text: fmt.Sprintf("remove %s=%s from spec.nodeSelector", misfit.Label, r.subject.pod.Spec.NodeSelector[misfit.Label]),
+			text: fmt.Sprintf("remove %s=%s from spec.nodeSelector", misfit.Label, r.Pod.Spec.NodeSelector[misfit.Label]),
 			pod:  []claimEdit{{op: "remove", path: "/nodeSelector/" + whatif.PointerToken(misfit.Label)}},
 		}}
 	case allocator.FilterNodeAffinity:
@@ -181,7 +181,7 @@ func (r *remedies) restrictionMeasures(p *prospect, f *fact) []measure {
 		return nil
 	case allocator.FilterPorts:
 		namespace, podName, _ := strings.Cut(misfit.User, "/")
-		if pod := r.snap.Pod(namespace, podName); pod != nil {
+		if pod := r.Snap.Pod(namespace, podName); pod != nil {
 			return []measure{r.podsLeave(node, []*corev1.Pod{pod})}
 		}
 		return nil
@@ -245,7 +245,7 @@ func mergedPodEdits(pod *corev1.Pod, operations []claimEdit) []claimEdit {
 // lower takes from the request of one container what the node has too little
 // of. The container is the one that requests most.
 func (r *remedies) lower(misfit *allocator.Misfit) (measure, bool) {
-	pod := r.subject.pod
+	pod := r.Pod
 	switch misfit.Resource {
 	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
 	default:
@@ -329,7 +329,7 @@ func (r *remedies) makeRoom(node *corev1.Node, misfit *allocator.Misfit) (measur
 	for _, pod := range r.podsOn(node.Name) {
 		uses := *resource.NewQuantity(1, resource.DecimalSI)
 		if misfit.Filter == allocator.FilterResources {
-			uses = r.cluster.Alloc.RequestOf(pod, misfit.Resource)
+			uses = r.Cluster.Alloc.RequestOf(pod, misfit.Resource)
 		}
 		if owner := metav1.GetControllerOfNoCopy(pod); uses.Sign() > 0 && (owner == nil || owner.Kind != "DaemonSet") {
 			users = append(users, user{pod, uses})
@@ -384,8 +384,8 @@ func (r *remedies) podsLeave(node *corev1.Node, pods []*corev1.Pod) measure {
 // withPriority names a pod with its priority, if that says something.
 func (r *remedies) withPriority(pod *corev1.Pod) string {
 	name, own := pod.Namespace+"/"+pod.Name, int32(0)
-	if r.subject.pod != nil {
-		own = ptr.Deref(r.subject.pod.Spec.Priority, 0)
+	if r.Pod != nil {
+		own = ptr.Deref(r.Pod.Spec.Priority, 0)
 	}
 	if priority := ptr.Deref(pod.Spec.Priority, 0); priority != own {
 		name += fmt.Sprintf(", priority %d", priority)
@@ -405,8 +405,8 @@ func (r *remedies) release(holders []*fact) measure {
 		for _, pod := range r.usersOf(claim) {
 			users = append(users, r.withPriority(pod))
 			own := int32(0)
-			if r.subject.pod != nil {
-				own = ptr.Deref(r.subject.pod.Spec.Priority, 0)
+			if r.Pod != nil {
+				own = ptr.Deref(r.Pod.Spec.Priority, 0)
 			}
 			lower = lower || ptr.Deref(pod.Spec.Priority, 0) < own
 		}
@@ -460,13 +460,13 @@ func (r *remedies) released(ctx context.Context) error {
 
 // usersOf lists the pods that use a claim.
 func (x *inquiry) usersOf(claim *resourceapi.ResourceClaim) []*corev1.Pod {
-	return usersOf(x.snap, claim)
+	return usersOf(x.Snap, claim)
 }
 
 // podsOn lists the pods of a node that are not finished.
 func (x *inquiry) podsOn(node string) []*corev1.Pod {
 	var pods []*corev1.Pod
-	for _, pod := range x.snap.Pods {
+	for _, pod := range x.Snap.Pods {
 		if pod.Spec.NodeName == node && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
 			pods = append(pods, pod)
 		}
@@ -477,14 +477,14 @@ func (x *inquiry) podsOn(node string) []*corev1.Pod {
 // dependsOnPodsElsewhere reports whether pods on other nodes may decide whether
 // a node is suitable for the pod.
 func (x *inquiry) dependsOnPodsElsewhere() bool {
-	pod := x.subject.pod
+	pod := x.Pod
 	if pod == nil {
 		return false
 	}
 	if affinity := pod.Spec.Affinity; len(pod.Spec.TopologySpreadConstraints) > 0 || affinity != nil && (affinity.PodAffinity != nil || affinity.PodAntiAffinity != nil) {
 		return true
 	}
-	return slices.ContainsFunc(x.snap.Pods, func(other *corev1.Pod) bool {
+	return slices.ContainsFunc(x.Snap.Pods, func(other *corev1.Pod) bool {
 		affinity := other.Spec.Affinity
 		return affinity != nil && affinity.PodAntiAffinity != nil
 	})

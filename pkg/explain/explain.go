@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -92,9 +91,11 @@ func explainSubject(ctx context.Context, alloc *allocator.Allocator, snap *snaps
 
 func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *subject) *inquiry {
 	return &inquiry{
-		snap: snap, subject: subject, cluster: &funnel.Cluster{Alloc: alloc},
-		selectors:   alloc.Selectors(),
-		catalog:     funnel.NewCatalog(alloc),
+		Question: &funnel.Question{
+			Snap: snap, Cluster: &funnel.Cluster{Alloc: alloc}, Selectors: alloc.Selectors(), Catalog: funnel.NewCatalog(alloc),
+			Pod: subject.pod, PodClaims: subject.claims,
+		},
+		subject:     subject,
 		probed:      map[string]nodeAnswer{},
 		partitioned: map[*allocator.Pool]string{},
 		comparable:  map[*allocator.NodePool]map[string]bool{},
@@ -107,13 +108,8 @@ func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *su
 
 // inquiry is the work on one explanation.
 type inquiry struct {
-	snap      *snapshot.Snapshot
-	subject   *subject
-	cluster   *funnel.Cluster
-	selectors *selector.Evaluator
-	catalog   *funnel.Catalog
-	// claims are those that need devices, in the order of the pod.
-	claims []claimInquiry
+	*funnel.Question
+	subject *subject
 	// probed has the answers for nodes where single requests do not explain
 	// it, by what the nodes offer.
 	probed map[string]nodeAnswer
@@ -137,15 +133,6 @@ type inquiry struct {
 	out         *api.Explanation
 }
 
-// claimInquiry is a claim that is to be allocated.
-type claimInquiry struct {
-	claim *resourceapi.ResourceClaim
-	// index is that in subject.claims.
-	index int
-	// funnels has one for each alternative of each request.
-	funnels [][]*funnel.Funnel
-}
-
 func (x *inquiry) run(ctx context.Context) error {
 	x.describeAllocator()
 	x.describeUsers()
@@ -166,7 +153,7 @@ func (x *inquiry) allocate(ctx context.Context) error {
 	if x.beyondScheduling() || x.problems() || x.deletingTarget() || x.unservedPod() {
 		return nil
 	}
-	if len(x.claims) == 0 && x.subject.pod == nil && (x.subject.only == nil || len(x.misfits(x.subject.only)) == 0) {
+	if len(x.Claims) == 0 && x.Pod == nil && (x.subject.only == nil || len(x.misfits(x.subject.only)) == 0) {
 		x.out.Verdict = api.Allocated
 		x.out.Summary = x.allocatedSummary()
 		return nil
@@ -177,8 +164,8 @@ func (x *inquiry) allocate(ctx context.Context) error {
 	if err := x.survey(); err != nil {
 		return err
 	}
-	for i := range x.claims {
-		if err := x.account(ctx, &x.claims[i]); err != nil {
+	for i := range x.Claims {
+		if err := x.account(ctx, &x.Claims[i]); err != nil {
 			return err
 		}
 	}
@@ -192,7 +179,7 @@ func (x *inquiry) allocate(ctx context.Context) error {
 // that are bound, finished or on their way out. It reports whether that settles
 // the matter.
 func (x *inquiry) beyondScheduling() bool {
-	pod := x.subject.pod
+	pod := x.Pod
 	if end := x.subject.end; end != nil {
 		x.finish(endText(end))
 		return true
@@ -235,10 +222,10 @@ func endText(end *snapshot.JobEnd) string {
 func (x *inquiry) bound(pod *corev1.Pod) {
 	var tolerable []string
 	var missing, unreadable error
-	for i := range x.subject.claims {
-		pc := &x.subject.claims[i]
+	for i := range x.PodClaims {
+		pc := &x.PodClaims[i]
 		switch {
-		case pc.ExtendedResources && pc.Generated && lifecycle.Hides(x.snap, snapshot.ResourceClaims, pod.Namespace):
+		case pc.ExtendedResources && pc.Generated && lifecycle.Hides(x.Snap, snapshot.ResourceClaims, pod.Namespace):
 			unreadable = fmt.Errorf("the claim for the extended resources of the pod %w", allocator.ErrClaimUnreadable)
 		case pc.Problem == nil:
 		case errors.Is(pc.Problem, allocator.ErrClaimUnreadable):
@@ -256,7 +243,7 @@ func (x *inquiry) bound(pod *corev1.Pod) {
 		x.settle(api.Error, api.ClaimNotReady, missing.Error())
 	case unreadable != nil:
 		x.settle(api.Undetermined, api.ClaimNotReady, unreadable.Error())
-	case len(x.claims) > 0:
+	case len(x.Claims) > 0:
 		x.settle(api.Blocked, api.ClaimNotReady, fmt.Sprintf("the pod is bound to node %s, but its claims are not allocated; the scheduler allocates claims only before it binds a pod", pod.Spec.NodeName))
 	default:
 		x.out.Verdict = api.Allocated
@@ -267,9 +254,9 @@ func (x *inquiry) bound(pod *corev1.Pod) {
 // problems deals with claims that the scheduler does not even look at. It
 // reports whether that settles the matter.
 func (x *inquiry) problems() bool {
-	for i := range x.subject.claims {
-		pc := &x.subject.claims[i]
-		if pc.Problem == nil && lifecycle.FullForPod(x.cluster.Alloc, x.subject.pod, pc.Claim) {
+	for i := range x.PodClaims {
+		pc := &x.PodClaims[i]
+		if pc.Problem == nil && lifecycle.FullForPod(x.Cluster.Alloc, x.Pod, pc.Claim) {
 			x.settle(api.Error, api.ClaimNotReady, fmt.Sprintf("claim %s has reached the limit of %d consumers (status.reservedFor)", pc.Claim.Name, resourceapi.ResourceClaimReservedForMaxSize))
 			return true
 		}
@@ -294,19 +281,19 @@ func (x *inquiry) nearClaim(pc *allocator.PodClaim) string {
 	var names []string
 	switch {
 	case errors.Is(pc.Problem, allocator.ErrTemplateMissing) && pc.Template != "":
-		for _, t := range x.snap.Templates {
-			if t.Namespace == x.subject.pod.Namespace {
+		for _, t := range x.Snap.Templates {
+			if t.Namespace == x.Pod.Namespace {
 				names = append(names, t.Name)
 			}
 		}
 		return naming.DidYouMean(pc.Template, names)
 	case errors.Is(pc.Problem, allocator.ErrClaimMissing) && pc.Template == "":
-		for _, c := range x.snap.Claims {
-			if c.Namespace == x.subject.pod.Namespace {
+		for _, c := range x.Snap.Claims {
+			if c.Namespace == x.Pod.Namespace {
 				names = append(names, c.Name)
 			}
 		}
-		for _, entry := range x.subject.pod.Spec.ResourceClaims {
+		for _, entry := range x.Pod.Spec.ResourceClaims {
 			if entry.Name == pc.Entry && entry.ResourceClaimName != nil {
 				return naming.DidYouMean(*entry.ResourceClaimName, names)
 			}
@@ -347,16 +334,16 @@ func (x *inquiry) code() api.Code {
 // API server for claims that do not exist yet, and those of the scheduler's
 // PreFilter. It reports whether one of them settles the matter.
 func (x *inquiry) refused() bool {
-	for _, c := range x.claims {
-		pc := &x.subject.claims[c.index]
-		if message := x.adminAccessDenied(c.claim); message != "" && (pc.Generated || c.claim.UID == "") {
+	for _, c := range x.Claims {
+		pc := &x.PodClaims[c.Index]
+		if message := x.adminAccessDenied(c.Claim); message != "" && (pc.Generated || c.Claim.UID == "") {
 			x.settle(api.Error, api.AdminAccessDenied, message)
 			return true
 		}
-		for i := range c.claim.Spec.Devices.Requests {
-			r := &c.claim.Spec.Devices.Requests[i]
+		for i := range c.Claim.Spec.Devices.Requests {
+			r := &c.Claim.Spec.Devices.Requests[i]
 			switch {
-			case len(r.FirstAvailable) > 0 && !x.cluster.Alloc.FeatureEnabled("DRAPrioritizedList"):
+			case len(r.FirstAvailable) > 0 && !x.Cluster.Alloc.FeatureEnabled("DRAPrioritizedList"):
 				x.settle(api.Error, api.FeatureDisabled, fmt.Sprintf("request %s has alternatives (firstAvailable), which needs the feature gate DRAPrioritizedList", r.Name))
 				return true
 			case r.Exactly == nil && len(r.FirstAvailable) == 0:
@@ -364,7 +351,7 @@ func (x *inquiry) refused() bool {
 				return true
 			}
 		}
-		for _, alternatives := range claimspec.Requests(c.claim) {
+		for _, alternatives := range claimspec.Requests(c.Claim) {
 			for _, r := range alternatives {
 				if x.classMissing(r) {
 					return true
@@ -376,15 +363,15 @@ func (x *inquiry) refused() bool {
 }
 
 func (x *inquiry) classMissing(r *claimspec.Request) bool {
-	if x.snap.Class(r.Class) != nil {
+	if x.Snap.Class(r.Class) != nil {
 		return false
 	}
-	if gap := x.snap.Gap(snapshot.ResourceClasses); gap != nil {
+	if gap := x.Snap.Gap(snapshot.ResourceClasses); gap != nil {
 		x.settle(api.Undetermined, api.ClassNotFound, fmt.Sprintf("request %s needs DeviceClass %s, which could not be read: %s", r.Name, r.Class, gap.Reason))
 		return true
 	}
-	names := make([]string, 0, len(x.snap.Classes))
-	for _, class := range x.snap.Classes {
+	names := make([]string, 0, len(x.Snap.Classes))
+	for _, class := range x.Snap.Classes {
 		names = append(names, class.Name)
 	}
 	hint := naming.DidYouMean(r.Class, names)
@@ -394,7 +381,7 @@ func (x *inquiry) classMissing(r *claimspec.Request) bool {
 			hint = "; existing classes: " + english.Sample(names, 10)
 		}
 	}
-	if driver := x.snap.InstalledWith(r.Class); driver != "" {
+	if driver := x.Snap.InstalledWith(r.Class); driver != "" {
 		hint = fmt.Sprintf("; it is installed with the driver %s, and no part of its preview: lay it over the cluster too, with -f", driver)
 	}
 	x.settle(api.Error, api.ClassNotFound, fmt.Sprintf("request %s: DeviceClass %s does not exist%s", r.Name, r.Class, hint))
@@ -404,7 +391,7 @@ func (x *inquiry) classMissing(r *claimspec.Request) bool {
 // adminAccessDenied repeats the API server's check (KEP-5018) that a claim
 // with admin access is in a namespace for that.
 func (x *inquiry) adminAccessDenied(claim *resourceapi.ResourceClaim) string {
-	namespace := x.snap.Namespace(claim.Namespace)
+	namespace := x.Snap.Namespace(claim.Namespace)
 	if namespace == nil || namespace.Labels[resourceapi.DRAAdminNamespaceLabelKey] == "true" {
 		return ""
 	}
@@ -430,20 +417,20 @@ func labelText(labels map[string]string, key string) string {
 func (x *inquiry) survey() error {
 	nodes := slices.Clone(x.nodes())
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
-	x.cluster.Pools = make(map[string][]*allocator.NodePool, len(nodes))
-	x.cluster.Misfits = map[string][]funnel.UnsuitableNode{}
+	x.Cluster.Pools = make(map[string][]*allocator.NodePool, len(nodes))
+	x.Cluster.Misfits = map[string][]funnel.UnsuitableNode{}
 	for _, node := range nodes {
-		pools, err := x.cluster.Alloc.PoolsFor(node)
+		pools, err := x.Cluster.Alloc.PoolsFor(node)
 		if err != nil {
 			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the pools of node %s could not be determined: %v", node.Name, err))
 		}
-		x.cluster.Pools[node.Name] = pools
+		x.Cluster.Pools[node.Name] = pools
 		if misfits := x.misfits(node); len(misfits) > 0 {
-			x.cluster.Unsuitable = append(x.cluster.Unsuitable, misfits[0])
-			x.cluster.Misfits[node.Name] = misfits
+			x.Cluster.Unsuitable = append(x.Cluster.Unsuitable, misfits[0])
+			x.Cluster.Misfits[node.Name] = misfits
 			continue
 		}
-		x.cluster.Candidates = append(x.cluster.Candidates, node)
+		x.Cluster.Candidates = append(x.Cluster.Candidates, node)
 	}
 	x.out.NodeCount = len(nodes)
 	return nil
@@ -455,17 +442,17 @@ func (x *inquiry) misfits(node *corev1.Node) []funnel.UnsuitableNode {
 	add := func(code api.Code, misfit allocator.Misfit, claim *resourceapi.ResourceClaim) {
 		all = append(all, funnel.UnsuitableNode{Node: node, Misfit: misfit, Code: code, Claim: claim})
 	}
-	if x.subject.pod != nil {
-		for _, misfit := range x.cluster.Alloc.NodeFit(x.subject.pod, node) {
+	if x.Pod != nil {
+		for _, misfit := range x.Cluster.Alloc.NodeFit(x.Pod, node) {
 			add(api.NodeUnsuitable, misfit, nil)
 		}
 	}
-	for i := range x.subject.claims {
-		pc := &x.subject.claims[i]
+	for i := range x.PodClaims {
+		pc := &x.PodClaims[i]
 		if pc.Claim == nil || pc.Claim.Status.Allocation == nil {
 			continue
 		}
-		if ok, why := x.cluster.Alloc.AvailableOn(pc.Claim, node); !ok {
+		if ok, why := x.Cluster.Alloc.AvailableOn(pc.Claim, node); !ok {
 			add(api.NodeNotReachable, allocator.Misfit{
 				Reason: x.elsewhere(pc.Claim, node, why),
 				Path:   "status.allocation.nodeSelector",
@@ -473,8 +460,8 @@ func (x *inquiry) misfits(node *corev1.Node) []funnel.UnsuitableNode {
 			}, pc.Claim)
 		}
 	}
-	if x.subject.pod != nil && x.cluster.Alloc.HasExtendedResources(x.subject.pod) {
-		if _, err := x.cluster.Alloc.ExtendedResourceClaim(x.subject.pod, node); err != nil {
+	if x.Pod != nil && x.Cluster.Alloc.HasExtendedResources(x.Pod) {
+		if _, err := x.Cluster.Alloc.ExtendedResourceClaim(x.Pod, node); err != nil {
 			add(api.NodeUnsuitable, allocator.Misfit{Reason: err.Error(), Path: "status.allocatable"}, nil)
 		}
 	}
@@ -483,12 +470,12 @@ func (x *inquiry) misfits(node *corev1.Node) []funnel.UnsuitableNode {
 
 // claimsFor lists what is to be allocated on a node.
 func (x *inquiry) claimsFor(node *corev1.Node) ([]*resourceapi.ResourceClaim, error) {
-	claims := make([]*resourceapi.ResourceClaim, 0, len(x.claims))
-	for _, c := range x.claims {
-		claim := c.claim
-		if x.subject.claims[c.index].ExtendedResources {
+	claims := make([]*resourceapi.ResourceClaim, 0, len(x.Claims))
+	for _, c := range x.Claims {
+		claim := c.Claim
+		if x.PodClaims[c.Index].ExtendedResources {
 			var err error
-			claim, err = x.cluster.Alloc.ExtendedResourceClaim(x.subject.pod, node)
+			claim, err = x.Cluster.Alloc.ExtendedResourceClaim(x.Pod, node)
 			if err != nil {
 				return nil, fmt.Errorf("claim for extended resources: %w", err)
 			}
@@ -502,19 +489,19 @@ func (x *inquiry) claimsFor(node *corev1.Node) ([]*resourceapi.ResourceClaim, er
 }
 
 // account makes the funnels of a claim.
-func (x *inquiry) account(ctx context.Context, c *claimInquiry) error {
-	pools := len(x.cluster.Alloc.Pools())
+func (x *inquiry) account(ctx context.Context, c *funnel.Claim) error {
+	pools := len(x.Cluster.Alloc.Pools())
 	if x.subject.only != nil {
-		pools = len(x.cluster.Pools[x.subject.only.Name])
+		pools = len(x.Cluster.Pools[x.subject.only.Name])
 	}
-	explained := &x.out.Claims[c.index]
-	for _, alternatives := range claimspec.Requests(c.claim) {
+	explained := &x.out.Claims[c.Index]
+	for _, alternatives := range claimspec.Requests(c.Claim) {
 		var funnels []*funnel.Funnel
 		for _, r := range alternatives {
-			f, err := funnel.New(ctx, x.cluster, x.subject.only, &funnel.Checks{
-				Alloc: x.cluster.Alloc, Snap: x.snap, Selectors: x.selectors, Channel: x.cluster.Alloc.Features().Channel,
+			f, err := funnel.New(ctx, x.Cluster, x.subject.only, &funnel.Checks{
+				Alloc: x.Cluster.Alloc, Snap: x.Snap, Selectors: x.Selectors, Channel: x.Cluster.Alloc.Features().Channel,
 				ExtendedResource: x.extendedResource(c, r),
-				Request:          r, Class: x.snap.Class(r.Class), Catalog: x.catalog,
+				Request:          r, Class: x.Snap.Class(r.Class), Catalog: x.Catalog,
 				Static: map[*resourceapi.Device]*funnel.Reason{},
 			})
 			if err != nil {
@@ -522,14 +509,14 @@ func (x *inquiry) account(ctx context.Context, c *claimInquiry) error {
 			}
 			funnels = append(funnels, f)
 			request := f.Explanation(pools)
-			if place, ok := x.extendedPlace(c.claim, r.Base); ok {
+			if place, ok := x.extendedPlace(c.Claim, r.Base); ok {
 				request.Container = place.container.Name
 			}
 			explained.Requests = append(explained.Requests, request)
 		}
-		c.funnels = append(c.funnels, funnels)
+		c.Funnels = append(c.Funnels, funnels)
 	}
-	for _, constraint := range claimspec.Constraints(c.claim) {
+	for _, constraint := range claimspec.Constraints(c.Claim) {
 		explained.Constraints = append(explained.Constraints, constraint.String())
 	}
 	return nil
@@ -537,11 +524,11 @@ func (x *inquiry) account(ctx context.Context, c *claimInquiry) error {
 
 // extendedResource names what a container asks for by a request of the claim
 // for extended resources.
-func (x *inquiry) extendedResource(c *claimInquiry, r *claimspec.Request) string {
-	if !x.subject.claims[c.index].ExtendedResources {
+func (x *inquiry) extendedResource(c *funnel.Claim, r *claimspec.Request) string {
+	if !x.PodClaims[c.Index].ExtendedResources {
 		return ""
 	}
-	if class := x.snap.Class(r.Class); class != nil && class.Spec.ExtendedResourceName != nil {
+	if class := x.Snap.Class(r.Class); class != nil && class.Spec.ExtendedResourceName != nil {
 		return *class.Spec.ExtendedResourceName
 	}
 	return resourceapi.ResourceDeviceClassPrefix + r.Class

@@ -20,6 +20,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -149,7 +150,7 @@ func (s *scene) nameOf(at requestPlace) string {
 
 // extended reports whether a claim is the scheduler's own, for extended resources.
 func (s *scene) extended(claim int) bool {
-	return s.x.subject.claims[s.x.claims[claim].index].ExtendedResources
+	return s.x.PodClaims[s.x.Claims[claim].Index].ExtendedResources
 }
 
 // askedFacts lists what the claims ask for: numbers, selectors conjunct by
@@ -237,7 +238,7 @@ func (s *scene) requestFacts(at requestPlace) {
 			// Without its selectors, a request for all would want even more.
 			continue
 		}
-		compiled := s.x.selectors.Compile(each.CEL.Expression)
+		compiled := s.x.Selectors.Compile(each.CEL.Expression)
 		for c := range compiled.Conjuncts {
 			s.facts = append(s.facts, fact{
 				kind: factSelector, at: at, selector: k, conjunct: c,
@@ -264,7 +265,7 @@ func (s *scene) requestFacts(at requestPlace) {
 // capacities are the names of the capacities that devices of the node have, sorted.
 func (s *scene) capacities() []string {
 	names := map[string]bool{}
-	for _, pool := range s.x.cluster.Pools[s.node.Name] {
+	for _, pool := range s.x.Cluster.Pools[s.node.Name] {
 		for i := range pool.Devices {
 			for name := range pool.Devices[i].Capacity {
 				names[string(name)] = true
@@ -284,7 +285,7 @@ func (s *scene) extendedFact(at requestPlace) {
 	s.facts = append(s.facts, fact{
 		kind: factCount, at: at,
 		text:     fmt.Sprintf("container %s requests %d of %s", place.container.Name, count, place.resource),
-		evidence: api.Evidence{Object: whatif.Object(api.KindPod, s.x.subject.pod.Namespace, s.x.subject.pod.Name), Path: place.path, Found: strconv.FormatInt(count, 10)},
+		evidence: api.Evidence{Object: whatif.Object(api.KindPod, s.x.Pod.Namespace, s.x.Pod.Name), Path: place.path, Found: strconv.FormatInt(count, 10)},
 	})
 }
 
@@ -305,11 +306,11 @@ func (s *scene) extendedPlace(at requestPlace) (extendedPlace, bool) {
 // extendedPlace finds what a request of the claim for extended resources stands
 // for. It is false for a request of any other claim.
 func (x *inquiry) extendedPlace(claim *resourceapi.ResourceClaim, request string) (extendedPlace, bool) {
-	use, ok := allocator.ExtendedResourceRequest(x.subject.pod, claim, request)
+	use, ok := allocator.ExtendedResourceRequest(x.Pod, claim, request)
 	if !ok {
 		return extendedPlace{}, false
 	}
-	spec := &x.subject.pod.Spec
+	spec := &x.Pod.Spec
 	list, field := spec.Containers, "containers"
 	named := func(c corev1.Container) bool { return c.Name == use.ContainerName }
 	if slices.ContainsFunc(spec.InitContainers, named) {
@@ -327,11 +328,11 @@ func (x *inquiry) extendedPlace(claim *resourceapi.ResourceClaim, request string
 // claim if there are several, or the container and the resource that a request
 // for extended resources stands for.
 func (x *inquiry) requestTitle(claim int, name string) string {
-	of := x.claims[claim].claim
+	of := x.Claims[claim].Claim
 	if place, ok := x.extendedPlace(of, name); ok {
 		return api.RequestTitle(name, place.container.Name, string(place.resource))
 	}
-	if len(x.claims) > 1 && of.Name != "" {
+	if len(x.Claims) > 1 && of.Name != "" {
 		name = of.Name + "." + name
 	}
 	return "request " + name
@@ -339,7 +340,7 @@ func (x *inquiry) requestTitle(claim int, name string) string {
 
 // titleOfRequest is [inquiry.requestTitle] of a request that has a funnel.
 func (x *inquiry) titleOfRequest(r *claimspec.Request) string {
-	claim := slices.IndexFunc(x.claims, func(c claimInquiry) bool { return c.claim == r.Claim })
+	claim := slices.IndexFunc(x.Claims, func(c funnel.Claim) bool { return c.Claim == r.Claim })
 	return x.requestTitle(claim, r.Name)
 }
 
@@ -347,7 +348,7 @@ func (x *inquiry) titleOfRequest(r *claimspec.Request) string {
 func (s *scene) wayFacts() {
 	s.restrictionFacts()
 	s.poolFacts()
-	if s.x.cluster.Alloc.FeatureEnabled("DRADeviceTaints") {
+	if s.x.Cluster.Alloc.FeatureEnabled("DRADeviceTaints") {
 		s.taintFacts()
 	}
 	s.holderFacts()
@@ -374,7 +375,7 @@ func (s *scene) restrictionFacts() {
 func (s *scene) poolFacts() {
 	var gates []string
 	gate := func(name, holder, path, what string) {
-		if name == "" || slices.Contains(gates, name) || s.x.cluster.Alloc.FeatureEnabled(name) {
+		if name == "" || slices.Contains(gates, name) || s.x.Cluster.Alloc.FeatureEnabled(name) {
 			return
 		}
 		gates = append(gates, name)
@@ -383,7 +384,7 @@ func (s *scene) poolFacts() {
 			evidence: api.Evidence{Object: holder, Path: path, Required: name + "=true"},
 		})
 	}
-	pools := s.x.cluster.Pools[s.node.Name]
+	pools := s.x.Cluster.Pools[s.node.Name]
 	for i := range pools {
 		for j := range pools[i].Ignored {
 			ignored := &pools[i].Ignored[j]
@@ -424,7 +425,7 @@ func (s *scene) taintFacts() {
 		devices []string
 	}
 	found := map[seen]occurrence{}
-	pools := s.x.cluster.Pools[s.node.Name]
+	pools := s.x.Cluster.Pools[s.node.Name]
 	for i := range pools {
 		for j := range pools[i].Devices {
 			d := &pools[i].Devices[j]
@@ -447,7 +448,7 @@ func (s *scene) taintFacts() {
 		s.facts = append(s.facts, fact{
 			kind: factTaint, taint: taint, tainted: device,
 			text:     fmt.Sprintf("taint %s on %s is not tolerated", taint, english.Sample(found[key].devices, 4)),
-			evidence: fieldpath.TaintEvidence(s.x.cluster.Alloc, device, taint),
+			evidence: fieldpath.TaintEvidence(s.x.Cluster.Alloc, device, taint),
 		})
 	}
 }
@@ -483,7 +484,7 @@ func (s *scene) counterFacts() {
 	}
 	users, grouped := map[set][]string{}, map[set]bool{}
 	var sets []set
-	pools := s.x.cluster.Pools[s.node.Name]
+	pools := s.x.Cluster.Pools[s.node.Name]
 	for i := range pools {
 		for j := range pools[i].Devices {
 			d := &pools[i].Devices[j]
@@ -504,7 +505,7 @@ func (s *scene) counterFacts() {
 		of := fmt.Sprintf("%s share counter set %s of pool %s", english.JoinAnd(shortList(users[key])), key.name, key.pool.Name)
 		evidence := api.Evidence{Object: fieldpath.Pool(key.pool), Path: fmt.Sprintf("spec.sharedCounters[name=%s]", key.name)}
 		s.facts = append(s.facts, fact{kind: factCounters, text: of, pool: key.pool, counterSet: key.name, evidence: evidence})
-		if grouped[key] && s.x.cluster.Alloc.FeatureEnabled("DRADeviceCompatibilityGroups") {
+		if grouped[key] && s.x.Cluster.Alloc.FeatureEnabled("DRADeviceCompatibilityGroups") {
 			s.facts = append(s.facts, fact{
 				kind: factGroups, pool: key.pool, counterSet: key.name, evidence: evidence,
 				text: fmt.Sprintf("devices on counter set %s of pool %s must have a compatibility group in common", key.name, key.pool.Name),
@@ -528,7 +529,7 @@ func (s *scene) classFacts() {
 	var seen []string
 	for _, at := range places(s.claims) {
 		name := *at.in(s.claims).class
-		class := s.x.snap.Class(name)
+		class := s.x.Snap.Class(name)
 		if class == nil || slices.Contains(seen, name) || *at.in(s.claims).mode == resourceapi.DeviceAllocationModeAll {
 			continue
 		}
@@ -537,7 +538,7 @@ func (s *scene) classFacts() {
 			if each.CEL == nil {
 				continue
 			}
-			compiled := s.x.selectors.Compile(each.CEL.Expression)
+			compiled := s.x.Selectors.Compile(each.CEL.Expression)
 			for c := range compiled.Conjuncts {
 				if reads := compiled.Conjuncts[c].Reads; len(reads) == 1 && reads[0].Kind == selector.KindDriver {
 					continue

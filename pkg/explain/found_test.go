@@ -72,12 +72,12 @@ func TestFound(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			x := surveyed(t, cluster(t, test.cluster...))
-			node := x.cluster.Candidates[0]
+			node := x.Cluster.Candidates[0]
 			claims, err := x.claimsFor(node)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if verdict := x.cluster.Alloc.Check(t.Context(), node, claims); verdict.Outcome != test.outcome {
+			if verdict := x.Cluster.Alloc.Check(t.Context(), node, claims); verdict.Outcome != test.outcome {
 				t.Errorf("the allocator says %s (%v), want %s", verdict.Outcome, verdict.Err, test.outcome)
 			}
 			if answer := x.fast(t.Context(), node); answer != test.answer {
@@ -111,8 +111,8 @@ func surveyed(tb testing.TB, snap *snapshot.Snapshot) *inquiry {
 	if err := x.survey(); err != nil {
 		tb.Fatal(err)
 	}
-	for i := range x.claims {
-		if err := x.account(tb.Context(), &x.claims[i]); err != nil {
+	for i := range x.Claims {
+		if err := x.account(tb.Context(), &x.Claims[i]); err != nil {
 			tb.Fatal(err)
 		}
 	}

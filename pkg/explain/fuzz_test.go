@@ -94,8 +94,8 @@ func FuzzQuantity(f *testing.F) {
 func holdAgainstAllocator(t *testing.T, snap *snapshot.Snapshot, claims int) {
 	t.Helper()
 	x := surveyed(t, snap)
-	alloc, eligible := x.cluster.Alloc, 0
-	for i := range x.claims {
+	alloc, eligible := x.Cluster.Alloc, 0
+	for i := range x.Claims {
 		eligible += x.out.Claims[i].Requests[0].Eligible
 	}
 	node := snap.Nodes[0]

@@ -47,7 +47,7 @@ const (
 func (x *inquiry) check(ctx context.Context, like []int) (verdicts []allocator.Verdict, hard []int) {
 	var first []int
 	var nodes []*corev1.Node
-	for i, node := range x.cluster.Candidates {
+	for i, node := range x.Cluster.Candidates {
 		if like[i] == i {
 			first, nodes = append(first, i), append(nodes, node)
 		}
@@ -78,7 +78,7 @@ func (x *inquiry) checkUnless(ctx context.Context, nodes []*corev1.Node, isHard 
 		}
 		easy, asked = append(easy, i), append(asked, node)
 	}
-	for at, verdict := range x.cluster.Alloc.CheckAll(ctx, asked, x.claimsFor) {
+	for at, verdict := range x.Cluster.Alloc.CheckAll(ctx, asked, x.claimsFor) {
 		verdicts[easy[at]] = verdict
 	}
 	return verdicts, hard
@@ -120,14 +120,14 @@ func (x *inquiry) isHard(ctx context.Context, node *corev1.Node) bool {
 // even have as many devices as make it worth the while.
 func (x *inquiry) isHardAlone(ctx context.Context, node *corev1.Node) bool {
 	devices := 0
-	for _, pool := range x.cluster.Pools[node.Name] {
+	for _, pool := range x.Cluster.Pools[node.Name] {
 		devices += len(pool.Devices)
 	}
 	claims, err := x.claimsFor(node)
 	if err != nil || mostCombinations(claims, devices) < longSearch {
 		return false
 	}
-	one, err := x.alone(ctx, x.cluster.Alloc, x.snap, node, claims)
+	one, err := x.alone(ctx, x.Cluster.Alloc, x.Snap, node, claims)
 	return err == nil && one.isHard(ctx, node)
 }
 
@@ -145,13 +145,13 @@ func (x *inquiry) search(ctx context.Context, hard []int) *search {
 	s.verdicts = make([]allocator.Verdict, len(s.nodes))
 	ctx, s.cancel = context.WithTimeout(ctx, patience)
 	for at, i := range s.nodes {
-		node := x.cluster.Candidates[i]
+		node := x.Cluster.Candidates[i]
 		claims, err := x.claimsFor(node)
 		if err != nil {
 			s.verdicts[at] = allocator.Verdict{Outcome: allocator.NodeError, Err: err}
 			continue
 		}
-		s.workers.Go(func() { s.verdicts[at] = x.cluster.Alloc.Check(ctx, node, claims) })
+		s.workers.Go(func() { s.verdicts[at] = x.Cluster.Alloc.Check(ctx, node, claims) })
 	}
 	return s
 }
@@ -188,18 +188,18 @@ func (x *inquiry) await(ctx context.Context, s *search, like []int, verdicts []a
 		return changed, ctx.Err()
 	}
 	if !anyFits(verdicts) {
-		x.slowNode = x.cluster.Candidates[slow].Name
+		x.slowNode = x.Cluster.Candidates[slow].Name
 		return changed, nil
 	}
-	claims, err := x.claimsFor(x.cluster.Candidates[slow])
+	claims, err := x.claimsFor(x.Cluster.Candidates[slow])
 	if err != nil {
 		return false, err
 	}
-	patient, err := allocator.New(ctx, x.snap, allocator.WithTimeout(schedulerLimit))
+	patient, err := allocator.New(ctx, x.Snap, allocator.WithTimeout(schedulerLimit))
 	if err != nil {
 		return false, fmt.Errorf("set up the allocator: %w", err)
 	}
-	if verdict := patient.Check(ctx, x.cluster.Candidates[slow], claims); verdict.Outcome == allocator.TimedOut {
+	if verdict := patient.Check(ctx, x.Cluster.Candidates[slow], claims); verdict.Outcome == allocator.TimedOut {
 		verdicts[slow], changed = verdict, true
 	}
 	return changed, ctx.Err()
@@ -208,10 +208,10 @@ func (x *inquiry) await(ctx context.Context, s *search, like []int, verdicts []a
 // mayFail reports whether a selector fails on a device of a node, which ends the
 // attempt for all nodes if the allocator gets to see it.
 func (x *inquiry) mayFail(ctx context.Context, node *corev1.Node) bool {
-	for _, claim := range x.claims {
-		for _, alternatives := range claim.funnels {
+	for _, claim := range x.Claims {
+		for _, alternatives := range claim.Funnels {
 			for _, f := range alternatives {
-				for _, pool := range x.cluster.Pools[node.Name] {
+				for _, pool := range x.Cluster.Pools[node.Name] {
 					for i := range pool.Devices {
 						if r := f.Checks.Device(ctx, &pool.Devices[i], node); r != nil && r.Code == api.SelectorError {
 							return true
@@ -228,8 +228,8 @@ func (x *inquiry) mayFail(ctx context.Context, node *corev1.Node) bool {
 // allocator tries on a node before it gives up.
 func (x *inquiry) combinations(node string) float64 {
 	bits := 0.0
-	for _, claim := range x.claims {
-		for _, alternatives := range claim.funnels {
+	for _, claim := range x.Claims {
+		for _, alternatives := range claim.Funnels {
 			most := 0.0
 			for _, f := range alternatives {
 				if f.Request.All() {

@@ -35,7 +35,7 @@ func (x *inquiry) headline(ctx context.Context, list []*prospect) string {
 		return text
 	}
 	p := list[0]
-	if len(x.claims) == 0 {
+	if len(x.Claims) == 0 {
 		return x.strandedHeadline(p)
 	}
 	answer, enough := x.devicesOf(ctx, p)
@@ -56,7 +56,7 @@ func (x *inquiry) headline(ctx context.Context, list []*prospect) string {
 	}
 	text := fmt.Sprintf("%s. %s %s", x.asks(), subject, answer.message) + released + x.detail(answer.code)
 	var misfits []string
-	for _, u := range x.cluster.Misfits[p.node().Name] {
+	for _, u := range x.Cluster.Misfits[p.node().Name] {
 		misfits = append(misfits, x.misfitText(u)+x.largest(u))
 	}
 	if len(misfits) == 0 {
@@ -75,7 +75,7 @@ func (x *inquiry) largest(u funnel.UnsuitableNode) string {
 		return ""
 	}
 	most := u.Misfit.Allocatable
-	for _, node := range x.snap.Nodes {
+	for _, node := range x.Snap.Nodes {
 		if q := node.Status.Allocatable[u.Misfit.Resource]; q.Cmp(most) > 0 {
 			most = q
 		}
@@ -89,9 +89,9 @@ func (x *inquiry) largest(u funnel.UnsuitableNode) string {
 // asks says what the claims ask for.
 func (x *inquiry) asks() string {
 	var parts []string
-	for i := range x.claims {
-		constraints := claimspec.Constraints(x.claims[i].claim)
-		for _, alternatives := range x.claims[i].funnels {
+	for i := range x.Claims {
+		constraints := claimspec.Constraints(x.Claims[i].Claim)
+		for _, alternatives := range x.Claims[i].Funnels {
 			if len(alternatives) == 0 {
 				continue
 			}
@@ -144,7 +144,7 @@ func (x *inquiry) devicesOf(ctx context.Context, p *prospect) (answer nodeAnswer
 		f := &s.facts[i]
 		return f.kind != factRestriction && (whole || !f.environmental() || slices.Contains(p.conflict, i))
 	})
-	alloc, err := x.cluster.Alloc.Amended(ctx, h.snap)
+	alloc, err := x.Cluster.Alloc.Amended(ctx, h.snap)
 	if err != nil {
 		return nodeAnswer{}, false
 	}
@@ -160,8 +160,8 @@ func (x *inquiry) devicesOf(ctx context.Context, p *prospect) (answer nodeAnswer
 
 // availableText says how many devices a node has for each request.
 func (x *inquiry) availableText(node *corev1.Node) string {
-	if len(x.claims) == 1 && len(x.claims[0].funnels) == 1 && len(x.claims[0].funnels[0]) == 1 {
-		return fmt.Sprintf("%d available", x.claims[0].funnels[0][0].Eligible[node.Name])
+	if len(x.Claims) == 1 && len(x.Claims[0].Funnels) == 1 && len(x.Claims[0].Funnels[0]) == 1 {
+		return fmt.Sprintf("%d available", x.Claims[0].Funnels[0][0].Eligible[node.Name])
 	}
 	return "the devices for all requests"
 }
@@ -169,7 +169,7 @@ func (x *inquiry) availableText(node *corev1.Node) string {
 // strandedHeadline is for a pod whose claims have their devices.
 func (x *inquiry) strandedHeadline(p *prospect) string {
 	var texts []string
-	for _, u := range x.cluster.Misfits[p.node().Name] {
+	for _, u := range x.Cluster.Misfits[p.node().Name] {
 		texts = append(texts, x.misfitText(u))
 	}
 	if len(texts) == 0 {
@@ -181,13 +181,13 @@ func (x *inquiry) strandedHeadline(p *prospect) string {
 // noDevices says that there is no device of a class anywhere: then it does not
 // matter what else keeps nodes from being used.
 func (x *inquiry) noDevices() string {
-	if x.snap.Gap(snapshot.ResourceSlices) != nil || x.subject.only != nil || x.out.NodeCount == 0 {
+	if x.Snap.Gap(snapshot.ResourceSlices) != nil || x.subject.only != nil || x.out.NodeCount == 0 {
 		return ""
 	}
-	for i := range x.claims {
-		for j, alternatives := range x.claims[i].funnels {
+	for i := range x.Claims {
+		for j, alternatives := range x.Claims[i].Funnels {
 			if len(alternatives) == 0 || slices.ContainsFunc(alternatives, (*funnel.Funnel).ClassHasDevices) ||
-				x.subject.claims[x.claims[i].index].ExtendedResources {
+				x.PodClaims[x.Claims[i].Index].ExtendedResources {
 				continue
 			}
 			var classes []string
@@ -197,7 +197,7 @@ func (x *inquiry) noDevices() string {
 				}
 			}
 			text := fmt.Sprintf("no node has devices of class %s, which request %s needs", english.JoinOr(classes), alternatives[0].Request.Base)
-			if len(x.snap.Slices) == 0 {
+			if len(x.Snap.Slices) == 0 {
 				return text + ": there are no ResourceSlices, so no driver has published any device"
 			}
 			if hint := x.classHint(i, j); hint != "" {
@@ -212,12 +212,12 @@ func (x *inquiry) noDevices() string {
 // noAttribute says that a constraint is about an attribute that no device has, so
 // that no device can be used for a request.
 func (x *inquiry) noAttribute() string {
-	if x.snap.Gap(snapshot.ResourceSlices) != nil || x.subject.only != nil || x.out.NodeCount == 0 {
+	if x.Snap.Gap(snapshot.ResourceSlices) != nil || x.subject.only != nil || x.out.NodeCount == 0 {
 		return ""
 	}
-	for i := range x.claims {
-		for _, alternatives := range x.claims[i].funnels {
-			for _, c := range claimspec.Constraints(x.claims[i].claim) {
+	for i := range x.Claims {
+		for _, alternatives := range x.Claims[i].Funnels {
+			for _, c := range claimspec.Constraints(x.Claims[i].Claim) {
 				missing := func(f *funnel.Funnel) bool { return c.AppliesTo(f.Request) && f.Checks.MissingEverywhere(c.Attribute) }
 				if len(alternatives) == 0 || slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool { return !missing(f) }) {
 					continue
@@ -237,8 +237,8 @@ func (x *inquiry) noAttribute() string {
 
 // classHint is what the class of a request was probably meant to select.
 func (x *inquiry) classHint(claim, request int) string {
-	for _, f := range x.claims[claim].funnels[request] {
-		for _, r := range x.out.Claims[x.claims[claim].index].Requests {
+	for _, f := range x.Claims[claim].Funnels[request] {
+		for _, r := range x.out.Claims[x.Claims[claim].Index].Requests {
 			if r.Name != f.Request.Name {
 				continue
 			}
@@ -256,8 +256,8 @@ func (x *inquiry) classHint(claim, request int) string {
 // some and no node has them for all, whoever uses them now.
 func (x *inquiry) apart(ctx context.Context, list []*prospect) string {
 	requests := 0
-	for i := range x.claims {
-		requests += len(x.claims[i].funnels)
+	for i := range x.Claims {
+		requests += len(x.Claims[i].Funnels)
 	}
 	if x.subject.only != nil || requests < 2 {
 		return ""
@@ -268,17 +268,17 @@ func (x *inquiry) apart(ctx context.Context, list []*prospect) string {
 	}
 	var all []served
 	common := map[*prospect]int{}
-	for i := range x.claims {
-		if x.subject.claims[x.claims[i].index].ExtendedResources {
+	for i := range x.Claims {
+		if x.PodClaims[x.Claims[i].Index].ExtendedResources {
 			return ""
 		}
-		for _, alternatives := range x.claims[i].funnels {
+		for _, alternatives := range x.Claims[i].Funnels {
 			if len(alternatives) == 0 {
 				continue
 			}
 			s := served{name: alternatives[0].Request.Base}
-			if len(x.claims) > 1 && x.claims[i].claim.Name != "" {
-				s.name = x.claims[i].claim.Name + "." + s.name
+			if len(x.Claims) > 1 && x.Claims[i].Claim.Name != "" {
+				s.name = x.Claims[i].Claim.Name + "." + s.name
 			}
 			for _, p := range list {
 				if slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool { return !x.estimateRequest(ctx, f, p.node()).short }) {
@@ -316,17 +316,17 @@ func (x *inquiry) apart(ctx context.Context, list []*prospect) string {
 
 // nominated says that the scheduler has preempted pods for this one, if so.
 func (x *inquiry) nominated(ctx context.Context) string {
-	pod := x.subject.pod
-	if pod == nil || pod.Status.NominatedNodeName == "" || x.cluster.Pools == nil {
+	pod := x.Pod
+	if pod == nil || pod.Status.NominatedNodeName == "" || x.Cluster.Pools == nil {
 		return ""
 	}
 	name := pod.Status.NominatedNodeName
-	for _, u := range x.cluster.Misfits[name] {
+	for _, u := range x.Cluster.Misfits[name] {
 		if u.Misfit.Filter != allocator.FilterResources && u.Misfit.Filter != allocator.FilterPods && u.Misfit.Filter != allocator.FilterPorts {
 			return ""
 		}
 	}
-	node := x.snap.Node(name)
+	node := x.Snap.Node(name)
 	if node == nil {
 		return ""
 	}
@@ -334,7 +334,7 @@ func (x *inquiry) nominated(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	if fits, err := x.fitsOn(ctx, x.cluster.Alloc, x.snap, node, claims); err != nil || !fits {
+	if fits, err := x.fitsOn(ctx, x.Cluster.Alloc, x.Snap, node, claims); err != nil || !fits {
 		return ""
 	}
 	return fmt.Sprintf("node %s is nominated for the pod: the scheduler is preempting pods of lower priority there, and devices for the claims are available. Nothing has to change", name)

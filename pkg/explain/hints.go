@@ -38,7 +38,7 @@ func (x *inquiry) addHints() {
 		return
 	}
 	x.unusedClaims()
-	if pod := x.subject.pod; pod == nil || lifecycle.Waits(pod) {
+	if pod := x.Pod; pod == nil || lifecycle.Waits(pod) {
 		x.queueHint()
 		x.droppedHints()
 		x.driverHints()
@@ -84,13 +84,13 @@ func (x *inquiry) queueHint() {
 func (x *inquiry) notAdmitted() (*snapshot.QueuedWorkload, *metav1.Condition) {
 	target := x.subject.target
 	var owners []metav1.OwnerReference
-	for _, w := range x.snap.Workloads {
+	for _, w := range x.Snap.Workloads {
 		if w.Kind == target.Kind && w.Namespace == target.Namespace && w.Name == target.Name {
 			owners = append(owners, metav1.OwnerReference{Kind: w.Kind, Name: w.Name, UID: w.UID})
 		}
 	}
 	group := ""
-	if pod := x.subject.pod; pod != nil {
+	if pod := x.Pod; pod != nil {
 		if pod.UID != "" {
 			owners = append(owners, metav1.OwnerReference{Kind: api.KindPod, Name: pod.Name, UID: pod.UID})
 		}
@@ -99,7 +99,7 @@ func (x *inquiry) notAdmitted() (*snapshot.QueuedWorkload, *metav1.Condition) {
 		}
 		group = pod.Labels[snapshot.KueuePodGroupLabel]
 	}
-	queued := x.snap.QueuedBy(target.Namespace, group, owners)
+	queued := x.Snap.QueuedBy(target.Namespace, group, owners)
 	if queued == nil {
 		return nil, nil
 	}
@@ -143,18 +143,18 @@ func (x *inquiry) droppedHints() {
 			)
 		}
 	}
-	for i := range x.subject.claims {
-		pc := &x.subject.claims[i]
+	for i := range x.PodClaims {
+		pc := &x.PodClaims[i]
 		if pc.Claim == nil {
 			continue
 		}
 		tell(api.KindClaim, pc.Claim)
-		if template := x.snap.Template(pc.Claim.Namespace, pc.Template); template != nil {
+		if template := x.Snap.Template(pc.Claim.Namespace, pc.Template); template != nil {
 			tell(api.KindTemplate, template)
 		}
 		for _, alternatives := range claimspec.Requests(pc.Claim) {
 			for _, r := range alternatives {
-				if class := x.snap.Class(r.Class); class != nil {
+				if class := x.Snap.Class(r.Class); class != nil {
 					tell("DeviceClass", class)
 				}
 			}
@@ -167,7 +167,7 @@ func (x *inquiry) taintRuleHints() {
 	if x.out.Verdict != api.DoesNotFit {
 		return
 	}
-	for _, rule := range x.snap.TaintRules {
+	for _, rule := range x.Snap.TaintRules {
 		selector := rule.Spec.DeviceSelector
 		if selector == nil || selector.Driver != nil || selector.Pool != nil || selector.Device != nil {
 			continue
@@ -178,7 +178,7 @@ func (x *inquiry) taintRuleHints() {
 		}
 		x.hint(
 			fmt.Sprintf("DeviceTaintRule %s has an empty deviceSelector: it taints all %s of the cluster with %s",
-				rule.Name, english.Count(len(x.cluster.Alloc.Devices()), "device"), ruleTaint(rule)),
+				rule.Name, english.Count(len(x.Cluster.Alloc.Devices()), "device"), ruleTaint(rule)),
 			api.Evidence{Object: name, Path: "spec.deviceSelector", Found: "{}", Required: "a driver, a pool or a device"},
 		)
 	}
@@ -198,8 +198,8 @@ func (x *inquiry) rejects(kind func(*funnel.Reason) bool) bool {
 // eachRejected visits the devices that a request rejects, those of other
 // classes excepted.
 func (x *inquiry) eachRejected(visit func(d *allocator.Device, r *funnel.Reason)) {
-	for i := range x.claims {
-		for _, alternatives := range x.claims[i].funnels {
+	for i := range x.Claims {
+		for _, alternatives := range x.Claims[i].Funnels {
 			for _, f := range alternatives {
 				for j := range f.Devices {
 					if r := f.Reasons[f.Devices[j].Device]; r != nil && r.Code != api.ClassSelectorFalse {
@@ -219,8 +219,8 @@ func (x *inquiry) attributeHints() {
 		return
 	}
 	seen := map[resourceapi.FullyQualifiedName]bool{}
-	for i := range x.claims {
-		for _, alternatives := range x.claims[i].funnels {
+	for i := range x.Claims {
+		for _, alternatives := range x.Claims[i].Funnels {
 			for _, f := range alternatives {
 				for j := range f.Devices {
 					d := &f.Devices[j]
@@ -271,7 +271,7 @@ func (x *inquiry) attributeHint(d *allocator.Device, wanted resourceapi.FullyQua
 // preemptionHint answers those who wait for the scheduler to take devices from
 // pods of a lower priority: it does not.
 func (x *inquiry) preemptionHint() {
-	pod := x.subject.pod
+	pod := x.Pod
 	if pod == nil || x.out.Verdict != api.DoesNotFit {
 		return
 	}
@@ -279,12 +279,12 @@ func (x *inquiry) preemptionHint() {
 	var lowest *corev1.Pod
 	var held allocator.Holder
 	consider := func(id allocator.DeviceID) {
-		for _, holder := range x.cluster.Alloc.Holders(id) {
+		for _, holder := range x.Cluster.Alloc.Holders(id) {
 			if ptr.Deref(holder.Result.AdminAccess, false) {
 				continue
 			}
 			for _, consumer := range holder.Claim.Status.ReservedFor {
-				user := x.snap.Pod(holder.Claim.Namespace, consumer.Name)
+				user := x.Snap.Pod(holder.Claim.Namespace, consumer.Name)
 				if consumer.Resource != "pods" || user == nil || user.UID != consumer.UID || ptr.Deref(user.Spec.Priority, 0) >= priority {
 					continue
 				}
@@ -301,7 +301,7 @@ func (x *inquiry) preemptionHint() {
 			consider(d.ID)
 		case r.Rank == funnel.RankCounters && !pools[d.Pool]:
 			pools[d.Pool] = true
-			for _, use := range x.cluster.Alloc.CountersOf(d.Pool) {
+			for _, use := range x.Cluster.Alloc.CountersOf(d.Pool) {
 				for _, id := range use.By {
 					consider(id)
 				}
@@ -328,7 +328,7 @@ const autoscalerMemory = 15 * time.Minute
 
 // autoscalerHint quotes what the cluster autoscaler said last about the pod.
 func (x *inquiry) autoscalerHint() {
-	pod := x.subject.pod
+	pod := x.Pod
 	if pod == nil || x.out.Verdict == api.Fits {
 		return
 	}
@@ -342,7 +342,7 @@ func (x *inquiry) autoscalerHint() {
 	}
 	when := ""
 	if said := lifecycle.EventTime(event); !said.IsZero() {
-		age := x.snap.Now().Sub(said.Time)
+		age := x.Snap.Now().Sub(said.Time)
 		if age > autoscalerMemory {
 			return
 		}
@@ -355,7 +355,7 @@ func (x *inquiry) autoscalerHint() {
 // lastEvent is the newest event about a pod with one of the reasons.
 func (x *inquiry) lastEvent(pod *corev1.Pod, reasons ...string) *corev1.Event {
 	var newest *corev1.Event
-	for _, event := range x.snap.Events {
+	for _, event := range x.Snap.Events {
 		about := event.InvolvedObject
 		if about.Kind != api.KindPod || about.Namespace != pod.Namespace || about.Name != pod.Name ||
 			about.UID != "" && pod.UID != "" && about.UID != pod.UID || !slices.Contains(reasons, event.Reason) {

@@ -24,16 +24,16 @@ import (
 // of which the claim has, and can get, no device. Such a thing is valid, because a
 // class may have devices of several drivers, and is ignored without a word.
 func (x *inquiry) configHints(ctx context.Context) {
-	if x.snap.Gap(snapshot.ResourceSlices) != nil {
+	if x.Snap.Gap(snapshot.ResourceSlices) != nil {
 		return
 	}
 	seen := map[string]bool{}
-	for i := range x.subject.claims {
-		pc := &x.subject.claims[i]
+	for i := range x.PodClaims {
+		pc := &x.PodClaims[i]
 		if pc.Claim == nil {
 			continue
 		}
-		for _, c := range lifecycle.OpaqueConfigs(x.snap, pc) {
+		for _, c := range lifecycle.OpaqueConfigs(x.Snap, pc) {
 			drivers := x.driversFor(ctx, pc, c.Requests)
 			if len(drivers) == 0 || slices.Contains(drivers, c.Opaque.Driver) || seen[c.Object+c.Path] {
 				continue
@@ -87,7 +87,7 @@ func (x *inquiry) driversFor(ctx context.Context, pc *allocator.PodClaim, reques
 // classDrivers lists the drivers that the selectors of a class name or, if they
 // name none, those whose devices they select.
 func (x *inquiry) classDrivers(ctx context.Context, name string) []string {
-	class := x.snap.Class(name)
+	class := x.Snap.Class(name)
 	if class == nil {
 		return nil
 	}
@@ -96,14 +96,14 @@ func (x *inquiry) classDrivers(ctx context.Context, name string) []string {
 		if s.CEL == nil {
 			continue
 		}
-		for _, driver := range x.selectors.Compile(s.CEL.Expression).Drivers() {
+		for _, driver := range x.Selectors.Compile(s.CEL.Expression).Drivers() {
 			found[driver] = true
 		}
 	}
 	if len(found) > 0 {
 		return sortedKeys(found)
 	}
-	devices := x.cluster.Alloc.Devices()
+	devices := x.Cluster.Alloc.Devices()
 	for i := range devices {
 		d := &devices[i]
 		if !found[d.ID.Driver] && x.selected(ctx, class, d) {
@@ -119,7 +119,7 @@ func (x *inquiry) selected(ctx context.Context, class *resourceapi.DeviceClass, 
 		if s.CEL == nil {
 			continue
 		}
-		if !x.selectors.Evaluate(ctx, x.selectors.Compile(s.CEL.Expression), d.ID.Driver, d.Device).Matches {
+		if !x.Selectors.Evaluate(ctx, x.Selectors.Compile(s.CEL.Expression), d.ID.Driver, d.Device).Matches {
 			return false
 		}
 	}

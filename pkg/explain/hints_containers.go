@@ -18,11 +18,11 @@ import (
 // nothing else is wrong, the summary says it, too: a pod that runs and sees no
 // device is not what anybody wanted.
 func (x *inquiry) unusedClaims() {
-	pod := x.subject.pod
+	pod := x.Pod
 	if pod == nil || lifecycle.Finished(pod) {
 		return
 	}
-	for i, unused := range allocator.UnusedClaims(pod, x.subject.claims) {
+	for i, unused := range allocator.UnusedClaims(pod, x.PodClaims) {
 		text, required, meant := unused.Text(), "a container that names claim "+unused.Entry, ""
 		if unused.Request != "" {
 			meant, required = naming.DidYouMean(unused.Request, unused.Requests), english.JoinOr(unused.Requests)

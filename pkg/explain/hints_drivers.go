@@ -31,7 +31,7 @@ const (
 // driverHints tells what is the matter with the drivers of the devices that
 // are wanted, if the devices are missing where the pod could go.
 func (x *inquiry) driverHints() {
-	if x.out.Verdict != api.DoesNotFit || len(x.out.Nodes) == 0 || x.snap.Gap(snapshot.ResourceSlices) != nil || len(x.cluster.Candidates) == 0 {
+	if x.out.Verdict != api.DoesNotFit || len(x.out.Nodes) == 0 || x.Snap.Gap(snapshot.ResourceSlices) != nil || len(x.Cluster.Candidates) == 0 {
 		return
 	}
 	drivers := x.wantedDrivers()
@@ -39,7 +39,7 @@ func (x *inquiry) driverHints() {
 		p := x.publication(driver)
 		x.emptyPoolHint(&p)
 		x.publicationHint(&p)
-		for _, set := range lifecycle.DaemonSets(x.snap, driver) {
+		for _, set := range lifecycle.DaemonSets(x.Snap, driver) {
 			if !x.daemonPodHints(&p, set) && len(p.published) == 0 {
 				x.placementHint(&p, set)
 			}
@@ -60,7 +60,7 @@ type publication struct {
 func (x *inquiry) publication(driver string) publication {
 	p := publication{driver: driver}
 	own := map[string]bool{}
-	for _, slice := range x.snap.Slices {
+	for _, slice := range x.Snap.Slices {
 		if slice.Spec.Driver != driver {
 			continue
 		}
@@ -70,8 +70,8 @@ func (x *inquiry) publication(driver string) publication {
 		}
 	}
 	reached := func(pool *allocator.NodePool) bool { return pool.Pool.Driver == driver }
-	for _, node := range x.cluster.Candidates {
-		if own[node.Name] || slices.ContainsFunc(x.cluster.Pools[node.Name], reached) {
+	for _, node := range x.Cluster.Candidates {
+		if own[node.Name] || slices.ContainsFunc(x.Cluster.Pools[node.Name], reached) {
 			p.published = append(p.published, node)
 		} else {
 			p.missing = append(p.missing, node)
@@ -84,11 +84,11 @@ func (x *inquiry) publication(driver string) publication {
 // that the selectors name, or else those of the devices of the class.
 func (x *inquiry) wantedDrivers() []string {
 	found := map[string]bool{}
-	for i := range x.claims {
-		for _, alternatives := range x.claims[i].funnels {
+	for i := range x.Claims {
+		for _, alternatives := range x.Claims[i].Funnels {
 			for _, f := range alternatives {
 				named := x.namedDrivers(f)
-				if published := lifecycle.Publishing(x.snap, named); len(published) > 0 {
+				if published := lifecycle.Publishing(x.Snap, named); len(published) > 0 {
 					named = published
 				}
 				if len(named) == 0 {
@@ -129,7 +129,7 @@ func (x *inquiry) namedDrivers(f *funnel.Funnel) []string {
 			if s.CEL == nil {
 				continue
 			}
-			drivers = append(drivers, x.selectors.Compile(s.CEL.Expression).Drivers()...)
+			drivers = append(drivers, x.Selectors.Compile(s.CEL.Expression).Drivers()...)
 		}
 		if len(drivers) > 0 {
 			return drivers
@@ -144,7 +144,7 @@ func (x *inquiry) publicationHint(p *publication) {
 	tell := func(text string, fact api.Evidence) {
 		if first := x.out.Nodes[0]; first.Code == api.NodeNotReachable || first.Code == api.ClassSelectorFalse {
 			// It says more than that no device matches the name.
-			x.out.Summary = strings.Replace(x.out.Summary, "; "+funnel.NoDevicesOf(p.driver, x.catalog.Words().Drivers()), "", 1) + "; " + text
+			x.out.Summary = strings.Replace(x.out.Summary, "; "+funnel.NoDevicesOf(p.driver, x.Catalog.Words().Drivers()), "", 1) + "; " + text
 		} else {
 			x.hint(text, fact)
 		}
@@ -152,7 +152,7 @@ func (x *inquiry) publicationHint(p *publication) {
 	switch {
 	case len(p.slices) == 0:
 		others := map[string]bool{}
-		for _, slice := range x.snap.Slices {
+		for _, slice := range x.Snap.Slices {
 			others[slice.Spec.Driver] = true
 		}
 		tell(fmt.Sprintf("driver %s publishes nothing: there is no ResourceSlice of it in the cluster%s", p.driver, naming.DidYouMean(p.driver, sortedKeys(others))),
@@ -185,14 +185,14 @@ func nodeNames(nodes []*corev1.Node) string {
 // placementHint tells why a DaemonSet has no pods on the nodes that lack
 // devices: the controller looks at labels and taints, and at nothing else.
 func (x *inquiry) placementHint(p *publication, set lifecycle.DaemonSet) {
-	if _, known := x.cluster.Alloc.Nodes(); !known {
+	if _, known := x.Cluster.Alloc.Nodes(); !known {
 		return
 	}
 	reasons, example := naming.Tally{}, map[string]api.Evidence{}
 	count := 0
 	pod := &corev1.Pod{Spec: templateSpec(set.Workload)}
 	for _, node := range p.missing {
-		for _, misfit := range x.cluster.Alloc.NodeFit(pod, node) {
+		for _, misfit := range x.Cluster.Alloc.NodeFit(pod, node) {
 			if slices.Contains([]allocator.Filter{allocator.FilterPorts, allocator.FilterPods, allocator.FilterResources}, misfit.Filter) {
 				continue
 			}
@@ -243,7 +243,7 @@ func (x *inquiry) daemonPodHints(p *publication, set lifecycle.DaemonSet) bool {
 		missing[node.Name] = true
 	}
 	var failing, silent []*corev1.Pod
-	for _, pod := range lifecycle.Pods(x.snap, set.Workload) {
+	for _, pod := range lifecycle.Pods(x.Snap, set.Workload) {
 		switch {
 		case !missing[lifecycle.DaemonNode(pod)]:
 		case !lifecycle.Ready(pod):

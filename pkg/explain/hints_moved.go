@@ -18,11 +18,11 @@ import (
 // all the same: a driver of networks moves an interface into the pod and no
 // longer sees it on the node (KEP-4817). Nothing has to be done about them.
 func (x *inquiry) movedHint() {
-	if x.snap.Gap(snapshot.ResourceSlices) != nil {
+	if x.Snap.Gap(snapshot.ResourceSlices) != nil {
 		return
 	}
-	for i := range x.subject.claims {
-		claim := x.subject.claims[i].Claim
+	for i := range x.PodClaims {
+		claim := x.PodClaims[i].Claim
 		if claim == nil || claim.Status.Allocation == nil {
 			continue
 		}
@@ -32,7 +32,7 @@ func (x *inquiry) movedHint() {
 		driver, where := "", ""
 		for j := range results {
 			result := &results[j]
-			if x.cluster.Alloc.Device(lifecycle.DeviceID(result)) != nil || !allocator.DeviceReady(claim, result) {
+			if x.Cluster.Alloc.Device(lifecycle.DeviceID(result)) != nil || !allocator.DeviceReady(claim, result) {
 				continue
 			}
 			if moved = append(moved, lifecycle.DeviceName(result)); len(moved) > 1 {

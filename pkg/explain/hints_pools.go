@@ -78,7 +78,7 @@ func (x *inquiry) incompleteHint(pool *allocator.Pool) {
 			})
 		return
 	}
-	age := x.snap.Now().Sub(newest)
+	age := x.Snap.Now().Sub(newest)
 	if newest.IsZero() || age < publishingTime {
 		return
 	}
@@ -129,8 +129,8 @@ func (x *inquiry) counterHint() {
 	if x.out.Verdict != api.DoesNotFit {
 		return
 	}
-	for i := range x.claims {
-		for _, alternatives := range x.claims[i].funnels {
+	for i := range x.Claims {
+		for _, alternatives := range x.Claims[i].Funnels {
 			for _, f := range alternatives {
 				if f.Request.All() && !f.Request.AdminAccess && x.allOverdraw(f) {
 					return
@@ -147,12 +147,12 @@ func (x *inquiry) allOverdraw(f *funnel.Funnel) bool {
 	on, likewise := "", 0
 	known := map[*allocator.NodePool]*overdraft{}
 	left := map[*allocator.Pool][]allocator.CounterUse{}
-	for _, node := range x.cluster.Candidates {
+	for _, node := range x.Cluster.Candidates {
 		var worst *overdraft
-		for _, pool := range x.cluster.Pools[node.Name] {
+		for _, pool := range x.Cluster.Pools[node.Name] {
 			if _, done := known[pool]; !done {
 				if _, done := left[pool.Pool]; !done {
-					left[pool.Pool] = x.cluster.Alloc.CountersOf(pool.Pool)
+					left[pool.Pool] = x.Cluster.Alloc.CountersOf(pool.Pool)
 				}
 				known[pool] = findOverdraft(f, pool, left[pool.Pool])
 			}
@@ -174,7 +174,7 @@ func (x *inquiry) allOverdraw(f *funnel.Funnel) bool {
 		return false
 	}
 	where := ""
-	if len(x.cluster.Candidates) > 1 {
+	if len(x.Cluster.Candidates) > 1 {
 		where = " for " + on
 	}
 	text := fmt.Sprintf("all %s of pool %s%s together need %s of counter %s of %s, of which %s are available: devices that overlap cannot all be allocated",

@@ -80,13 +80,13 @@ func ofVendor(driver, domain string) bool {
 // mixedResourceHints shows side by side where device plugins and where DRA
 // serve an extended resource that the pod waits for.
 func (x *inquiry) mixedResourceHints() {
-	pod := x.subject.pod
+	pod := x.Pod
 	if pod == nil || x.out.Verdict != api.DoesNotFit {
 		return
 	}
 	for _, name := range allocator.ExtendedResources(pod) {
 		class := x.classOf(name)
-		plugins := servedBy(x.snap, name)
+		plugins := servedBy(x.Snap, name)
 		if class == nil || len(plugins) == 0 {
 			continue
 		}
@@ -95,7 +95,7 @@ func (x *inquiry) mixedResourceHints() {
 			offered[node.Name] = true
 		}
 		var dra []*corev1.Node
-		for _, node := range x.snap.Nodes {
+		for _, node := range x.Snap.Nodes {
 			if !offered[node.Name] && x.hasDevicesOf(class.Name, node) {
 				dra = append(dra, node)
 			}
@@ -117,9 +117,9 @@ func (x *inquiry) mixedResourceHints() {
 // classOf finds the class that stands for an extended resource.
 func (x *inquiry) classOf(name corev1.ResourceName) *resourceapi.DeviceClass {
 	if implicit, ok := strings.CutPrefix(string(name), resourceapi.ResourceDeviceClassPrefix); ok {
-		return x.snap.Class(implicit)
+		return x.Snap.Class(implicit)
 	}
-	for _, class := range x.snap.Classes {
+	for _, class := range x.Snap.Classes {
 		if class.Spec.ExtendedResourceName != nil && *class.Spec.ExtendedResourceName == string(name) {
 			return class
 		}
@@ -130,8 +130,8 @@ func (x *inquiry) classOf(name corev1.ResourceName) *resourceapi.DeviceClass {
 // hasDevicesOf reports whether a node can reach a device of a class that is
 // wanted.
 func (x *inquiry) hasDevicesOf(class string, node *corev1.Node) bool {
-	for i := range x.claims {
-		for _, alternatives := range x.claims[i].funnels {
+	for i := range x.Claims {
+		for _, alternatives := range x.Claims[i].Funnels {
 			for _, f := range alternatives {
 				if f.Request.Class != class {
 					continue
@@ -150,7 +150,7 @@ func (x *inquiry) hasDevicesOf(class string, node *corev1.Node) bool {
 // pluginHint warns where a device plugin hands out what looks like the same
 // hardware as the driver whose devices the pod gets: neither knows of the other.
 func (x *inquiry) pluginHint() {
-	pod := x.subject.pod
+	pod := x.Pod
 	if pod != nil && pod.Status.Phase == corev1.PodRunning {
 		return
 	}
@@ -183,7 +183,7 @@ func (x *inquiry) pluginHint() {
 	}
 	for _, driver := range slices.Sorted(maps.Keys(drivers)) {
 		for _, name := range sortedKeys(drivers[driver]) {
-			node := x.snap.Node(name)
+			node := x.Snap.Node(name)
 			if node == nil {
 				continue
 			}

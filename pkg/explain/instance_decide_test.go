@@ -21,8 +21,8 @@ import (
 // solve is the decision for the only node of an instance.
 func (x *inquiry) solve(tb testing.TB) (*problemBuilder, decision.Result) {
 	tb.Helper()
-	node := x.cluster.Candidates[0]
-	built, err := newProblem(tb.Context(), x.cluster.Alloc, node, x.cluster.Pools[node.Name], x.claims)
+	node := x.Cluster.Candidates[0]
+	built, err := newProblem(tb.Context(), x.Cluster.Alloc, node, x.Cluster.Pools[node.Name], x.Claims)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestInstances(t *testing.T) {
 			if enough.Answer != decision.Feasible {
 				t.Fatalf("enough is %s", enough.Answer)
 			}
-			verdict := x.cluster.Alloc.Check(t.Context(), x.cluster.Candidates[0], x.pinned(built, enough.Chosen))
+			verdict := x.Cluster.Alloc.Check(t.Context(), x.Cluster.Candidates[0], x.pinned(built, enough.Chosen))
 			if verdict.Outcome != allocator.Fits {
 				t.Errorf("the allocator says %s (%v) to %v", verdict.Outcome, verdict.Err, enough.Chosen)
 			}
@@ -60,10 +60,10 @@ func (x *inquiry) pinned(built *problemBuilder, chosen []decision.Choice) []*res
 	for d, i := range built.devices {
 		ids[i] = fmt.Sprint(*d.Attributes["id"].IntValue)
 	}
-	claims := make([]*resourceapi.ResourceClaim, 0, len(x.claims))
+	claims := make([]*resourceapi.ResourceClaim, 0, len(x.Claims))
 	next := 0
-	for _, c := range x.claims {
-		claim := c.claim.DeepCopy()
+	for _, c := range x.Claims {
+		claim := c.Claim.DeepCopy()
 		for i := range claim.Spec.Devices.Requests {
 			r, choice := &claim.Spec.Devices.Requests[i], chosen[next]
 			next++
@@ -108,7 +108,7 @@ func BenchmarkHard(b *testing.B) {
 				decide += time.Since(start)
 
 				start = time.Now()
-				s, err := x.newScene(x.cluster.Candidates[0])
+				s, err := x.newScene(x.Cluster.Candidates[0])
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -146,13 +146,13 @@ func BenchmarkHard(b *testing.B) {
 func askUpstream(b *testing.B, parts []part, limit time.Duration) time.Duration {
 	b.Helper()
 	x := surveyed(b, cluster(b, parts...))
-	alloc, err := allocator.New(b.Context(), x.snap, allocator.WithTimeout(limit))
+	alloc, err := allocator.New(b.Context(), x.Snap, allocator.WithTimeout(limit))
 	if err != nil {
 		b.Fatal(err)
 	}
-	claims, err := x.claimsFor(x.cluster.Candidates[0])
+	claims, err := x.claimsFor(x.Cluster.Candidates[0])
 	if err != nil {
 		b.Fatal(err)
 	}
-	return alloc.Check(b.Context(), x.cluster.Candidates[0], claims).Duration
+	return alloc.Check(b.Context(), x.Cluster.Candidates[0], claims).Duration
 }

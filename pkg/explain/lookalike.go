@@ -28,8 +28,8 @@ import (
 // claims, by their indices. A node that looks like no other, or that cannot be
 // compared, is its own.
 func (x *inquiry) alike(ctx context.Context) []int {
-	first, like := map[string]int{}, make([]int, len(x.cluster.Candidates))
-	for i, node := range x.cluster.Candidates {
+	first, like := map[string]int{}, make([]int, len(x.Cluster.Candidates))
+	for i, node := range x.Cluster.Candidates {
 		like[i] = i
 		l := likeness{inquiry: x, node: node, numbers: map[string]int{}}
 		if !l.describe(ctx) {
@@ -64,7 +64,7 @@ func (l *likeness) describe(ctx context.Context) bool {
 	if funnel.OnNode(nil, l.node).Optional {
 		l.text = append(l.text, "optional "...)
 	}
-	pools, err := l.cluster.Alloc.PoolsFor(l.node)
+	pools, err := l.Cluster.Alloc.PoolsFor(l.node)
 	if err != nil || !l.describeClaims() {
 		return false
 	}
@@ -100,11 +100,11 @@ func (l *likeness) describe(ctx context.Context) bool {
 
 // describeClaims writes what is wanted, where that differs between nodes.
 func (l *likeness) describeClaims() bool {
-	for _, c := range l.claims {
-		if !l.subject.claims[c.index].ExtendedResources {
+	for _, c := range l.Claims {
+		if !l.PodClaims[c.Index].ExtendedResources {
 			continue
 		}
-		claim, err := l.cluster.Alloc.ExtendedResourceClaim(l.subject.pod, l.node)
+		claim, err := l.Cluster.Alloc.ExtendedResourceClaim(l.Pod, l.node)
 		if err != nil {
 			return false
 		}
@@ -127,8 +127,8 @@ func (x *inquiry) partitions(pool *allocator.Pool) string {
 		return text
 	}
 	text := ""
-	use := x.cluster.Alloc.PartitionUse(pool)
-	for _, counter := range x.cluster.Alloc.CountersOf(pool) {
+	use := x.Cluster.Alloc.PartitionUse(pool)
+	for _, counter := range x.Cluster.Alloc.CountersOf(pool) {
 		groups := use.Groups(counter.CounterSet)
 		text += fmt.Sprintf(" %q %q %s of %s %v %q", counter.CounterSet, counter.Counter,
 			counter.Left.String(), counter.Total.String(), groups.Used, slices.Sorted(maps.Keys(groups.Groups)))
@@ -162,8 +162,8 @@ func (x *inquiry) sharedValues(ctx context.Context, pool *allocator.NodePool) ma
 // funnels lists those of all requests and alternatives.
 func (x *inquiry) funnels() []*funnel.Funnel {
 	var all []*funnel.Funnel
-	for i := range x.claims {
-		for _, alternatives := range x.claims[i].funnels {
+	for i := range x.Claims {
+		for _, alternatives := range x.Claims[i].Funnels {
 			all = append(all, alternatives...)
 		}
 	}
@@ -196,7 +196,7 @@ func (l *likeness) describeDevice(ctx context.Context, d *allocator.Device) bool
 			return false
 		}
 	}
-	alloc := l.cluster.Alloc
+	alloc := l.Cluster.Alloc
 	flag := func(set bool, letter byte) {
 		if set {
 			l.text = append(l.text, letter)
@@ -236,7 +236,7 @@ func (l *likeness) describeDevice(ctx context.Context, d *allocator.Device) bool
 }
 
 func (l *likeness) describeCapacity(d *allocator.Device) bool {
-	used := l.cluster.Alloc.Consumed(d.ID)
+	used := l.Cluster.Alloc.Consumed(d.ID)
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 		capacity := d.Capacity[name]
 		l.text = appendQuantity(l.text, string(name), capacity.Value)
@@ -298,7 +298,7 @@ func appendQuantity(text []byte, name string, quantity resource.Quantity) []byte
 // same.
 func (x *inquiry) offer(ctx context.Context, node *corev1.Node) string {
 	l := likeness{inquiry: x, node: node, numbers: map[string]int{}}
-	pools := x.cluster.Pools[node.Name]
+	pools := x.Cluster.Pools[node.Name]
 	for _, pool := range pools {
 		if !pool.Local {
 			l.shared = append(l.shared, x.sharedValues(ctx, pool))

@@ -44,7 +44,7 @@ func TestAlike(t *testing.T) {
 			t.Fatal(err)
 		}
 		search.stop()
-		for i, node := range x.cluster.Candidates {
+		for i, node := range x.Cluster.Candidates {
 			plain := plainVerdict(t, snap, x, node)
 			counts[string(plain.Outcome)]++
 			if like[i] != i {
@@ -52,19 +52,19 @@ func TestAlike(t *testing.T) {
 			}
 			if plain.Outcome != verdicts[i].Outcome {
 				t.Fatalf("seed %d: node %s, like %s: %s, but the allocator says %s %v\nclaims %s\nslices %s\ngates %v", seed, node.Name,
-					x.cluster.Candidates[like[i]].Name, verdicts[i].Outcome, plain.Outcome, plain.Err, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
+					x.Cluster.Candidates[like[i]].Name, verdicts[i].Outcome, plain.Outcome, plain.Err, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
 			}
 			if plain.Outcome == allocator.Failed || plain.Outcome == allocator.TimedOut {
 				break
 			}
 			if plain.Err != nil && verdicts[i].Err.Error() != plain.Err.Error() {
-				t.Fatalf("seed %d: node %s, like %s: error %v, but the allocator says %v", seed, node.Name, x.cluster.Candidates[like[i]].Name, verdicts[i].Err, plain.Err)
+				t.Fatalf("seed %d: node %s, like %s: error %v, but the allocator says %v", seed, node.Name, x.Cluster.Candidates[like[i]].Name, verdicts[i].Err, plain.Err)
 			}
 			want := answerAlone(t, snap, node, plain)
-			got, err := x.answer(t.Context(), x.cluster.Candidates[like[i]], verdicts[like[i]])
+			got, err := x.answer(t.Context(), x.Cluster.Candidates[like[i]], verdicts[like[i]])
 			if err != nil || got != want {
 				t.Fatalf("seed %d: node %s, like %s: %+v, alone it is %+v\nclaims %s\nslices %s\ngates %v", seed, node.Name,
-					x.cluster.Candidates[like[i]].Name, got, want, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
+					x.Cluster.Candidates[like[i]].Name, got, want, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
 			}
 		}
 	}
@@ -92,8 +92,8 @@ func prepared(t *testing.T, snap *snapshot.Snapshot) *inquiry {
 	if err := x.survey(); err != nil {
 		t.Fatal(err)
 	}
-	for i := range x.claims {
-		if err := x.account(t.Context(), &x.claims[i]); err != nil {
+	for i := range x.Claims {
+		if err := x.account(t.Context(), &x.Claims[i]); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -104,7 +104,7 @@ func (e estimate) more(other estimate) int {
 // together, the nearest first. Only the first ones were looked at closely; the
 // others have no scene.
 func (x *inquiry) prospects(ctx context.Context) []*prospect {
-	if x.cluster.Pools == nil {
+	if x.Cluster.Pools == nil {
 		return nil
 	}
 	var list []*prospect
@@ -150,7 +150,7 @@ func (x *inquiry) nearestAsking(list []*prospect) *prospect {
 func (x *inquiry) equivalent() [][]*corev1.Node {
 	var nodes []*corev1.Node
 	for _, node := range x.nodes() {
-		if len(x.cluster.Pools[node.Name]) > 0 || len(x.claims) == 0 {
+		if len(x.Cluster.Pools[node.Name]) > 0 || len(x.Claims) == 0 {
 			nodes = append(nodes, node)
 		}
 	}
@@ -175,7 +175,7 @@ func (x *inquiry) equivalent() [][]*corev1.Node {
 // misfitKey is the same for nodes that the pod cannot use for the same reasons.
 func (x *inquiry) misfitKey(node *corev1.Node) string {
 	var key strings.Builder
-	for _, u := range x.cluster.Misfits[node.Name] {
+	for _, u := range x.Cluster.Misfits[node.Name] {
 		fmt.Fprintf(&key, "%s %q %s/%s ", u.Code, u.Misfit.Reason, u.Misfit.Available.String(), u.Misfit.Allocatable.String())
 	}
 	return key.String()
@@ -186,9 +186,9 @@ func (x *inquiry) misfitKey(node *corev1.Node) string {
 func (x *inquiry) holderKey(node *corev1.Node) string {
 	var key contentText
 	at := map[*resourceapi.ResourceClaim]int{}
-	for _, pool := range x.cluster.Pools[node.Name] {
+	for _, pool := range x.Cluster.Pools[node.Name] {
 		for i := range pool.Devices {
-			for _, h := range x.cluster.Alloc.Holders(pool.Devices[i].ID) {
+			for _, h := range x.Cluster.Alloc.Holders(pool.Devices[i].ID) {
 				number, known := at[h.Claim]
 				if !known {
 					number = len(at)
@@ -203,12 +203,12 @@ func (x *inquiry) holderKey(node *corev1.Node) string {
 
 // estimate counts, request by request, what a node has and what of it is in use.
 func (x *inquiry) estimate(ctx context.Context, node *corev1.Node) estimate {
-	e := estimate{misfits: len(x.cluster.Misfits[node.Name])}
+	e := estimate{misfits: len(x.Cluster.Misfits[node.Name])}
 	loss, never := 0, false
 	releases := map[string]bool{}
-	for i := range x.claims {
-		for _, alternatives := range x.claims[i].funnels {
-			if len(alternatives) > 0 && !x.wantedOn(&x.claims[i], alternatives[0].Request.Base, node) {
+	for i := range x.Claims {
+		for _, alternatives := range x.Claims[i].Funnels {
+			if len(alternatives) > 0 && !x.wantedOn(&x.Claims[i], alternatives[0].Request.Base, node) {
 				continue
 			}
 			var best *requestEstimate
@@ -256,7 +256,7 @@ func (r *requestEstimate) nearer(other *requestEstimate) bool {
 func (x *inquiry) estimateRequest(ctx context.Context, f *funnel.Funnel, node *corev1.Node) *requestEstimate {
 	r := &requestEstimate{}
 	causes := naming.Tally{}
-	for _, pool := range x.cluster.Pools[node.Name] {
+	for _, pool := range x.Cluster.Pools[node.Name] {
 		funnel.EachDevice(pool, func(d *allocator.Device, kept *funnel.Reason) {
 			why := kept
 			switch {
@@ -265,7 +265,7 @@ func (x *inquiry) estimateRequest(ctx context.Context, f *funnel.Funnel, node *c
 			case kept == nil:
 				why = f.Checks.Device(ctx, d, node)
 			}
-			if !x.cluster.Alloc.InUse(d.ID) {
+			if !x.Cluster.Alloc.InUse(d.ID) {
 				r.free++
 			}
 			switch {
@@ -306,7 +306,7 @@ func (x *inquiry) look(ctx context.Context, p *prospect) {
 		return
 	}
 	p.scene = s
-	if slices.ContainsFunc(x.cluster.Misfits[p.node().Name], func(u funnel.UnsuitableNode) bool { return u.Claim != nil }) {
+	if slices.ContainsFunc(x.Cluster.Misfits[p.node().Name], func(u funnel.UnsuitableNode) bool { return u.Claim != nil }) {
 		// The pod's own claims keep it away: it is not for the node to change.
 		return
 	}
@@ -368,7 +368,7 @@ func misfitLoss(u funnel.UnsuitableNode) int {
 // lossOfMisfits is the most that one of a node's misfits takes away.
 func (x *inquiry) lossOfMisfits(node *corev1.Node) int {
 	most := lossNone
-	for _, u := range x.cluster.Misfits[node.Name] {
+	for _, u := range x.Cluster.Misfits[node.Name] {
 		most = max(most, misfitLoss(u))
 	}
 	return most
@@ -492,7 +492,7 @@ func (s *scene) lossOfCount(ctx context.Context, f *fact, holding []int) int {
 
 // own reports whether a claim is one of the pod's.
 func (x *inquiry) own(claim *resourceapi.ResourceClaim) bool {
-	return slices.ContainsFunc(x.subject.claims, func(pc allocator.PodClaim) bool {
+	return slices.ContainsFunc(x.PodClaims, func(pc allocator.PodClaim) bool {
 		return pc.Claim != nil && pc.Claim.Namespace == claim.Namespace && pc.Claim.Name == claim.Name
 	})
 }
@@ -500,7 +500,7 @@ func (x *inquiry) own(claim *resourceapi.ResourceClaim) bool {
 // priority is the highest of the pods that use a claim.
 func (x *inquiry) priority(claim *resourceapi.ResourceClaim) int32 {
 	highest := int32(0)
-	for i, pod := range usersOf(x.snap, claim) {
+	for i, pod := range usersOf(x.Snap, claim) {
 		if priority := ptr.Deref(pod.Spec.Priority, 0); i == 0 || priority > highest {
 			highest = priority
 		}

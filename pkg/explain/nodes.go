@@ -170,7 +170,7 @@ func verdictOrder(v api.Verdict) int {
 // devices, the later a filter of the scheduler says no, the closer is the node.
 func (x *inquiry) progress(u funnel.UnsuitableNode) int {
 	progress := progressUnsuitable
-	if len(x.cluster.Pools[u.Node.Name]) > 0 {
+	if len(x.Cluster.Pools[u.Node.Name]) > 0 {
 		progress = progressHasDevice
 	}
 	if x.claimsAvailable(u.Node) {
@@ -185,13 +185,13 @@ func (x *inquiry) progress(u funnel.UnsuitableNode) int {
 // already.
 func (x *inquiry) claimsAvailable(node *corev1.Node) bool {
 	holds := false
-	for i := range x.subject.claims {
-		claim := x.subject.claims[i].Claim
+	for i := range x.PodClaims {
+		claim := x.PodClaims[i].Claim
 		if claim == nil || claim.Status.Allocation == nil {
 			continue
 		}
 		holds = true
-		if ok, _ := x.cluster.Alloc.AvailableOn(claim, node); !ok {
+		if ok, _ := x.Cluster.Alloc.AvailableOn(claim, node); !ok {
 			return false
 		}
 	}
@@ -203,9 +203,9 @@ func (x *inquiry) claimsAvailable(node *corev1.Node) bool {
 // most; if there is none, the requests or devices stand in each other's way.
 func (x *inquiry) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
 	var worst *nodeAnswer
-	for i := range x.claims {
-		claim := &x.claims[i]
-		for _, alternatives := range claim.funnels {
+	for i := range x.Claims {
+		claim := &x.Claims[i]
+		for _, alternatives := range claim.Funnels {
 			if len(alternatives) > 0 && !x.wantedOn(claim, alternatives[0].Request.Base, node) {
 				continue
 			}
@@ -232,11 +232,11 @@ func (x *inquiry) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
 
 // wantedOn reports whether a request has to be served by DRA on a node. For
 // extended resources a device plugin may do it.
-func (x *inquiry) wantedOn(c *claimInquiry, name string, node *corev1.Node) bool {
-	if !x.subject.claims[c.index].ExtendedResources {
+func (x *inquiry) wantedOn(c *funnel.Claim, name string, node *corev1.Node) bool {
+	if !x.PodClaims[c.Index].ExtendedResources {
 		return true
 	}
-	claim, err := x.cluster.Alloc.ExtendedResourceClaim(x.subject.pod, node)
+	claim, err := x.Cluster.Alloc.ExtendedResourceClaim(x.Pod, node)
 	return err == nil && claim != nil && slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool { return r.Name == name })
 }
 
@@ -268,8 +268,8 @@ func (x *inquiry) shortOf(ctx context.Context, alternatives []*funnel.Funnel, no
 // other.
 func (x *inquiry) requestPrefix(f *funnel.Funnel) string {
 	requests := 0
-	for i := range x.claims {
-		requests += len(x.claims[i].funnels)
+	for i := range x.Claims {
+		requests += len(x.Claims[i].Funnels)
 	}
 	if requests <= 1 && f.Request.Name == f.Request.Base {
 		return ""
@@ -278,7 +278,7 @@ func (x *inquiry) requestPrefix(f *funnel.Funnel) string {
 }
 
 func (x *inquiry) shortOfOne(ctx context.Context, f *funnel.Funnel, node *corev1.Node) (nodeAnswer, bool) {
-	c := f.Count(ctx, x.cluster.Pools[node.Name], node)
+	c := f.Count(ctx, x.Cluster.Pools[node.Name], node)
 	eligible := f.Eligible[node.Name]
 	prefix := x.requestPrefix(f)
 	answer := nodeAnswer{verdict: api.DoesNotFit, code: api.CountUnsatisfiable, progress: progressShort + c.Furthest}

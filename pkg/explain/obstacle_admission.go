@@ -22,7 +22,7 @@ import (
 func (x *inquiry) refusals() []obstacle {
 	namespace := x.subject.target.Namespace
 	created, stage := x.toBeCreated()
-	pod := x.subject.pod
+	pod := x.Pod
 	newPod := pod != nil && x.subject.hypothetical
 	if len(created) == 0 && !newPod {
 		return nil
@@ -43,13 +43,13 @@ func (x *inquiry) refusals() []obstacle {
 		}
 	}
 	if newPod {
-		ranges := inNamespace(x.snap.LimitRanges, namespace)
+		ranges := inNamespace(x.Snap.LimitRanges, namespace)
 		pod = admission.WithDefaults(ranges, pod)
 		x.unknownAdmission(snapshot.ResourceLimitRanges, "LimitRanges", namespace)
 		note(api.LimitRangeViolated, "", admission.LimitRefusals(ranges, pod))
 	}
 	x.unknownAdmission(snapshot.ResourceQuotas, "ResourceQuotas", namespace)
-	quotas := inNamespace(x.snap.Quotas, namespace)
+	quotas := inNamespace(x.Snap.Quotas, namespace)
 	if newPod {
 		note(api.QuotaExceeded, "", admission.PodRefusals(quotas, pod))
 	}
@@ -61,8 +61,8 @@ func (x *inquiry) refusals() []obstacle {
 
 // unknownAdmission notes that something may refuse the object that was not read.
 func (x *inquiry) unknownAdmission(resource, what, namespace string) {
-	if why := x.snap.Unknown(resource, namespace); why != "" {
-		gap := x.snap.Gap(resource) != nil
+	if why := x.Snap.Unknown(resource, namespace); why != "" {
+		gap := x.Snap.Gap(resource) != nil
 		x.unevaluated = append(x.unevaluated, unevaluated{what: what, why: why, always: gap, quiet: !gap})
 	}
 }
@@ -72,9 +72,9 @@ func (x *inquiry) unknownAdmission(resource, what, namespace string) {
 func (x *inquiry) toBeCreated() ([]corev1.ResourceList, api.Stage) {
 	var usages []corev1.ResourceList
 	stage := api.StageClaimGeneration
-	pod := x.subject.pod
-	for i := range x.subject.claims {
-		pc := &x.subject.claims[i]
+	pod := x.Pod
+	for i := range x.PodClaims {
+		pc := &x.PodClaims[i]
 		switch {
 		case pc.Claim == nil || pc.Claim.UID != "" || pc.Problem != nil && !errors.Is(pc.Problem, allocator.ErrClaimNotCreated):
 		case pc.ExtendedResources && pod != nil && lifecycle.Waits(pod):
@@ -83,7 +83,7 @@ func (x *inquiry) toBeCreated() ([]corev1.ResourceList, api.Stage) {
 				stage = api.StageAllocation
 			}
 			usages = append(usages, admission.ClaimUsage(&pc.Claim.Spec, x.extendedNames(), admission.PodUsage(pod)))
-		case pc.ExtendedResources, !pc.Generated && (!pc.Claim.CreationTimestamp.IsZero() || x.snap.Claim(pc.Claim.Namespace, pc.Claim.Name) == nil):
+		case pc.ExtendedResources, !pc.Generated && (!pc.Claim.CreationTimestamp.IsZero() || x.Snap.Claim(pc.Claim.Namespace, pc.Claim.Name) == nil):
 		case pc.Generated && pod == nil:
 			// A template alone creates nothing.
 		default:
@@ -96,11 +96,11 @@ func (x *inquiry) toBeCreated() ([]corev1.ResourceList, api.Stage) {
 // extendedNames says which extended resource each class stands for, nil where the
 // cluster has no extended resources by DRA.
 func (x *inquiry) extendedNames() admission.Classes {
-	if !x.cluster.Alloc.FeatureEnabled("DRAExtendedResource") {
+	if !x.Cluster.Alloc.FeatureEnabled("DRAExtendedResource") {
 		return nil
 	}
 	classes := admission.Classes{}
-	for _, class := range x.snap.Classes {
+	for _, class := range x.Snap.Classes {
 		if class.Spec.ExtendedResourceName != nil {
 			classes[class.Name] = *class.Spec.ExtendedResourceName
 		}

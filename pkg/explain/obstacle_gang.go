@@ -28,15 +28,15 @@ func (x *inquiry) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]obstacl
 	if pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil || x.subject.member {
 		return nil, nil
 	}
-	if x.subject.hypothetical && !x.cluster.Alloc.FeatureEnabled("GenericWorkload") {
+	if x.subject.hypothetical && !x.Cluster.Alloc.FeatureEnabled("GenericWorkload") {
 		// The API server would drop the field.
 		return nil, nil
 	}
 	name := *pod.Spec.SchedulingGroup.PodGroupName
-	group := x.snap.PodGroup(pod.Namespace, name)
+	group := x.Snap.PodGroup(pod.Namespace, name)
 	switch {
-	case group == nil && lifecycle.Hides(x.snap, snapshot.ResourcePodGroups, pod.Namespace):
-		x.unevaluated = append(x.unevaluated, unevaluated{what: "PodGroup " + name, why: x.snap.Gap(snapshot.ResourcePodGroups).Reason})
+	case group == nil && lifecycle.Hides(x.Snap, snapshot.ResourcePodGroups, pod.Namespace):
+		x.unevaluated = append(x.unevaluated, unevaluated{what: "PodGroup " + name, why: x.Snap.Gap(snapshot.ResourcePodGroups).Reason})
 		return nil, nil
 	case group == nil:
 		return []obstacle{x.groupMissing(pod, name)}, nil
@@ -73,12 +73,12 @@ func (x *inquiry) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]obstacl
 }
 
 func (x *inquiry) groupMissing(pod *corev1.Pod, name string) obstacle {
-	names := make([]string, 0, len(x.snap.PodGroups))
-	for _, group := range inNamespace(x.snap.PodGroups, pod.Namespace) {
+	names := make([]string, 0, len(x.Snap.PodGroups))
+	for _, group := range inNamespace(x.Snap.PodGroups, pod.Namespace) {
 		names = append(names, group.Name)
 	}
 	o := obstacle{code: api.PodGroupMissing, stage: api.StageQueueing}
-	if x.cluster.Alloc.FeatureEnabled("DRAWorkloadResourceClaims") && slices.ContainsFunc(x.subject.claims, func(pc allocator.PodClaim) bool { return pc.Generated && !pc.ExtendedResources }) {
+	if x.Cluster.Alloc.FeatureEnabled("DRAWorkloadResourceClaims") && slices.ContainsFunc(x.PodClaims, func(pc allocator.PodClaim) bool { return pc.Generated && !pc.ExtendedResources }) {
 		// The resourceclaim controller waits for the PodGroup, too.
 		o.stage = api.StageClaimGeneration
 	}
@@ -93,7 +93,7 @@ func (x *inquiry) groupMissing(pod *corev1.Pod, name string) obstacle {
 func (x *inquiry) members(pod *corev1.Pod, group string) []*corev1.Pod {
 	members := []*corev1.Pod{}
 	found := false
-	for _, other := range inNamespace(x.snap.Pods, pod.Namespace) {
+	for _, other := range inNamespace(x.Snap.Pods, pod.Namespace) {
 		if g := other.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil && *g.PodGroupName == group && !lifecycle.Finished(other) {
 			members = append(members, other)
 			found = found || other.Name == pod.Name
@@ -109,7 +109,7 @@ func (x *inquiry) members(pod *corev1.Pod, group string) []*corev1.Pod {
 // decided one after another.
 func (x *inquiry) fitTogether(ctx context.Context, members []*corev1.Pod) (int, error) {
 	q := &queue{
-		snap: x.snap, alloc: x.cluster.Alloc, after: x.snap, afterAlloc: x.cluster.Alloc,
+		snap: x.Snap, alloc: x.Cluster.Alloc, after: x.Snap, afterAlloc: x.Cluster.Alloc,
 		kinds: map[string]*podKind{}, pods: map[types.NamespacedName]*queuedPod{}, members: true,
 	}
 	fit := 0

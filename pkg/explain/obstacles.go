@@ -48,7 +48,7 @@ func (u unevaluated) String() string { return fmt.Sprintf("%s (%s)", u.what, u.w
 // the pod meets them: its creation, that of its claims, the scheduling queue, the
 // filters. What could not be read is noted as not evaluated.
 func (x *inquiry) obstacles(ctx context.Context) ([]obstacle, error) {
-	pod := x.subject.pod
+	pod := x.Pod
 	found := x.refusals()
 	if pod == nil || !lifecycle.Waits(pod) {
 		return found, nil
@@ -87,11 +87,11 @@ func (x *inquiry) meetObstacles(ctx context.Context) error {
 // nameUnknowns adds to the summary of a pod that fits what was not evaluated
 // and matters to it, and that the scheduler said otherwise.
 func (x *inquiry) nameUnknowns() {
-	pod := x.subject.pod
+	pod := x.Pod
 	if pod == nil {
 		return
 	}
-	parts := x.cluster.Alloc.Unevaluated(pod)
+	parts := x.Cluster.Alloc.Unevaluated(pod)
 	for _, u := range x.unevaluated {
 		if !u.quiet {
 			parts = append(parts, u.String())
@@ -100,7 +100,7 @@ func (x *inquiry) nameUnknowns() {
 	if len(parts) > 0 {
 		x.out.Summary += "; not evaluated: " + strings.Join(parts, ", ")
 	}
-	for _, gap := range x.snap.Gaps {
+	for _, gap := range x.Snap.Gaps {
 		if gap.LeftOut && slices.Contains([]string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceTemplates}, gap.Resource) {
 			x.out.Summary += "; " + gap.Reason
 		}
@@ -110,7 +110,7 @@ func (x *inquiry) nameUnknowns() {
 		return
 	}
 	when := c.LastTransitionTime
-	if said := lifecycle.SchedulerMessage(x.snap, pod); said != nil && said.Time != nil && said.Time.After(when.Time) {
+	if said := lifecycle.SchedulerMessage(x.Snap, pod); said != nil && said.Time != nil && said.Time.After(when.Time) {
 		when = *said.Time
 	}
 	x.out.Summary += "; the scheduler last said otherwise"
@@ -122,11 +122,11 @@ func (x *inquiry) nameUnknowns() {
 // volumeObstacles are PersistentVolumeClaims without which no node is tried
 // (PreFilter of the plugins volumebinding and volumerestrictions).
 func (x *inquiry) volumeObstacles(pod *corev1.Pod) []obstacle {
-	uses := x.cluster.Alloc.VolumesOf(pod)
+	uses := x.Cluster.Alloc.VolumesOf(pod)
 	if len(uses) == 0 {
 		return nil
 	}
-	if why := x.snap.Unknown(snapshot.ResourceVolumeClaims, pod.Namespace); why != "" {
+	if why := x.Snap.Unknown(snapshot.ResourceVolumeClaims, pod.Namespace); why != "" {
 		x.unevaluated = append(x.unevaluated, unevaluated{what: "volumes", why: why})
 		return nil
 	}
@@ -144,7 +144,7 @@ func (x *inquiry) volumeObstacle(pod *corev1.Pod, use *allocator.VolumeUse) *obs
 	claim, name := use.Claim, whatif.Object("PersistentVolumeClaim", pod.Namespace, use.Name)
 	switch {
 	case claim == nil && use.Ephemeral:
-		if x.subject.hypothetical || !lifecycle.Overdue(x.snap, pod.CreationTimestamp.Time) {
+		if x.subject.hypothetical || !lifecycle.Overdue(x.Snap, pod.CreationTimestamp.Time) {
 			// It is created right after the pod.
 			return nil
 		}
@@ -153,7 +153,7 @@ func (x *inquiry) volumeObstacle(pod *corev1.Pod, use *allocator.VolumeUse) *obs
 		o.Step(api.ActorAdmin, "check that kube-controller-manager runs: its ephemeral volume controller creates PersistentVolumeClaims")
 	case claim == nil:
 		var names []string
-		for _, other := range x.snap.VolumeClaims {
+		for _, other := range x.Snap.VolumeClaims {
 			if other.Namespace == pod.Namespace {
 				names = append(names, other.Name)
 			}
@@ -188,9 +188,9 @@ func (x *inquiry) volumeObstacle(pod *corev1.Pod, use *allocator.VolumeUse) *obs
 // bind.
 func (x *inquiry) unboundObstacle(o *obstacle, claim *corev1.PersistentVolumeClaim, name string) *obstacle {
 	className := allocator.StorageClassOf(claim)
-	class := x.snap.StorageClass(className)
+	class := x.Snap.StorageClass(className)
 	if class == nil && className != "" {
-		if why := x.snap.Unknown(snapshot.ResourceStorageClasses, ""); why != "" {
+		if why := x.Snap.Unknown(snapshot.ResourceStorageClasses, ""); why != "" {
 			x.unevaluated = append(x.unevaluated, unevaluated{what: fmt.Sprintf("whether PersistentVolumeClaim %s waits for a pod", claim.Name), why: why})
 			return nil
 		}
@@ -219,8 +219,8 @@ func (x *inquiry) unboundObstacle(o *obstacle, claim *corev1.PersistentVolumeCla
 
 // boundObstacle is a claim that only one pod can use, or whose volume is gone.
 func (x *inquiry) boundObstacle(o *obstacle, pod *corev1.Pod, use *allocator.VolumeUse, claim *corev1.PersistentVolumeClaim, name string) *obstacle {
-	if x.snap.Volume(claim.Spec.VolumeName) == nil {
-		if why := x.snap.Unknown(snapshot.ResourceVolumes, ""); why != "" {
+	if x.Snap.Volume(claim.Spec.VolumeName) == nil {
+		if why := x.Snap.Unknown(snapshot.ResourceVolumes, ""); why != "" {
 			x.unevaluated = append(x.unevaluated, unevaluated{what: fmt.Sprintf("where PersistentVolume %s can be used", claim.Spec.VolumeName), why: why})
 		} else {
 			o.Reason = fmt.Sprintf("PersistentVolume %s of PersistentVolumeClaim %s does not exist", claim.Spec.VolumeName, claim.Name)
@@ -231,7 +231,7 @@ func (x *inquiry) boundObstacle(o *obstacle, pod *corev1.Pod, use *allocator.Vol
 	if use.Ephemeral || !slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
 		return nil
 	}
-	for _, other := range x.snap.Pods {
+	for _, other := range x.Snap.Pods {
 		if other.Namespace != pod.Namespace || other.Spec.NodeName == "" || lifecycle.Finished(other) || other.Name == pod.Name {
 			continue
 		}
@@ -260,7 +260,7 @@ func (x *inquiry) blockedLife(own lifecycle.Life) lifecycle.Life {
 	for i := range x.blockedBy {
 		blocked.Findings = append(blocked.Findings, x.blockedBy[i].Finding)
 	}
-	if pod := x.subject.pod; pod != nil {
+	if pod := x.Pod; pod != nil {
 		blocked.Findings = append(blocked.Findings, lifecycle.GateFindings(pod, x.kueueHinted())...)
 	}
 	for _, f := range own.Findings {

@@ -125,8 +125,8 @@ func (x *inquiry) describeDevice(ctx context.Context) error {
 	}
 	out := x.deviceFacts(d)
 	x.out.Device = out
-	for i := range x.claims {
-		for _, alternatives := range x.claims[i].funnels {
+	for i := range x.Claims {
+		for _, alternatives := range x.Claims[i].Funnels {
 			for _, f := range alternatives {
 				out.Requests = append(out.Requests, x.deviceRequest(ctx, i, f, d))
 			}
@@ -174,7 +174,7 @@ func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel.Funnel
 
 // claimLabel names a claim, or what it will be made from.
 func (x *inquiry) claimLabel(claim int) string {
-	explained := &x.out.Claims[x.claims[claim].index]
+	explained := &x.out.Claims[x.Claims[claim].Index]
 	if explained.Name != "" {
 		return explained.Namespace + "/" + explained.Name
 	}
@@ -190,7 +190,7 @@ func (x *inquiry) closest(ctx context.Context, f *funnel.Funnel, d *allocator.De
 	}
 	var best *corev1.Node
 	furthest := -1
-	for _, node := range x.cluster.Candidates {
+	for _, node := range x.Cluster.Candidates {
 		if !funnel.DeviceReaches(d, node) {
 			continue
 		}
@@ -201,7 +201,7 @@ func (x *inquiry) closest(ctx context.Context, f *funnel.Funnel, d *allocator.De
 			best, furthest = node, rank
 		}
 	}
-	for _, u := range x.cluster.Unsuitable {
+	for _, u := range x.Cluster.Unsuitable {
 		if best == nil && funnel.DeviceReaches(d, u.Node) {
 			best = u.Node
 		}
@@ -213,8 +213,8 @@ func (x *inquiry) closest(ctx context.Context, f *funnel.Funnel, d *allocator.De
 // than all of them.
 func (x *inquiry) rankOn(ctx context.Context, f *funnel.Funnel, d *allocator.Device, node *corev1.Node) int {
 	rank := funnel.RankReach
-	for i := range x.cluster.Pools[node.Name] {
-		pool := x.cluster.Pools[node.Name][i]
+	for i := range x.Cluster.Pools[node.Name] {
+		pool := x.Cluster.Pools[node.Name][i]
 		if pool.Pool != d.Pool {
 			continue
 		}
@@ -252,7 +252,7 @@ func (x *inquiry) placed(claim int, r *claimspec.Request) []api.AllocatedDevice 
 	if x.out.Placement == nil {
 		return nil
 	}
-	of := x.claims[claim].claim
+	of := x.Claims[claim].Claim
 	var list []api.AllocatedDevice
 	for _, c := range x.out.Placement.Claims {
 		for _, p := range c.Devices {
@@ -296,7 +296,7 @@ func (x *inquiry) notPicked(ctx context.Context, claim int, f *funnel.Funnel, d 
 	if len(taken) == 0 {
 		return alone + ", but " + x.otherAlternative(ctx, claim, f, node)
 	}
-	names, before, binding := make([]string, 0, len(taken)), x.cluster.Alloc.Features().Channel != "stable", false
+	names, before, binding := make([]string, 0, len(taken)), x.Cluster.Alloc.Features().Channel != "stable", false
 	position, last := x.position(d.ID, node.Name)
 	for _, p := range taken {
 		names = append(names, p.Device)
@@ -328,7 +328,7 @@ func (x *inquiry) otherAlternative(ctx context.Context, claim int, f *funnel.Fun
 	if answer, short := x.shortOfOne(ctx, f, node); short {
 		return text + ": " + answer.message
 	}
-	if len(x.claims) > 1 || len(x.claims[claim].funnels) > 1 {
+	if len(x.Claims) > 1 || len(x.Claims[claim].Funnels) > 1 {
 		return text + ": beside the devices of the other requests it finds none for this alternative"
 	}
 	return text + ": enough devices are available for this alternative, but no set of them that satisfies it"
@@ -336,7 +336,7 @@ func (x *inquiry) otherAlternative(ctx context.Context, claim int, f *funnel.Fun
 
 // alternativesOf lists the alternatives that one belongs to.
 func (x *inquiry) alternativesOf(claim int, f *funnel.Funnel) []*funnel.Funnel {
-	for _, alternatives := range x.claims[claim].funnels {
+	for _, alternatives := range x.Claims[claim].Funnels {
 		if slices.Contains(alternatives, f) {
 			return alternatives
 		}
@@ -347,7 +347,7 @@ func (x *inquiry) alternativesOf(claim int, f *funnel.Funnel) []*funnel.Funnel {
 // position is where a device comes when the allocator tries those of a node,
 // and whether its pool is one of those that come last.
 func (x *inquiry) position(id allocator.DeviceID, node string) (at int, last bool) {
-	for _, pool := range x.cluster.Pools[node] {
+	for _, pool := range x.Cluster.Pools[node] {
 		for i := range pool.Devices {
 			if pool.Devices[i].ID == id {
 				return at, pool.Last

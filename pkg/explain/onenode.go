@@ -57,7 +57,7 @@ func (x *inquiry) nodes() []*corev1.Node {
 	if x.subject.only != nil {
 		return []*corev1.Node{x.subject.only}
 	}
-	nodes, _ := x.cluster.Alloc.Nodes()
+	nodes, _ := x.Cluster.Alloc.Nodes()
 	return nodes
 }
 
@@ -73,7 +73,7 @@ func (x *inquiry) fitsElsewhere() bool {
 	if x.subject.only == nil {
 		return false
 	}
-	nodes, _ := x.cluster.Alloc.Nodes()
+	nodes, _ := x.Cluster.Alloc.Nodes()
 	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool { return len(x.misfits(node)) == 0 })
 }
 
@@ -85,7 +85,7 @@ func (x *inquiry) describeNode(ctx context.Context) error {
 		return nil
 	}
 	x.out.Node = &api.NodeExplanation{Name: node.Name}
-	if x.cluster.Pools == nil {
+	if x.Cluster.Pools == nil {
 		// It was settled before any node was looked at.
 		return nil
 	}
@@ -95,7 +95,7 @@ func (x *inquiry) describeNode(ctx context.Context) error {
 			Code: u.Code, Message: x.misfitText(u), Evidence: u.Evidence(),
 		})
 	}
-	pools := x.cluster.Pools[node.Name]
+	pools := x.Cluster.Pools[node.Name]
 	for i := range pools {
 		x.out.Node.Pools = append(x.out.Node.Pools, reachablePool(pools[i], node))
 	}
@@ -131,7 +131,7 @@ func (x *inquiry) misfitText(u funnel.UnsuitableNode) string {
 // pod away.
 func (x *inquiry) judgeDevices(ctx context.Context, node *corev1.Node, away bool) error {
 	out := x.out.Node
-	if len(x.claims) == 0 {
+	if len(x.Claims) == 0 {
 		return nil
 	}
 	if !away {
@@ -148,13 +148,13 @@ func (x *inquiry) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 			elsewhere = append(elsewhere, u.Claim.Name)
 		}
 	}
-	if len(elsewhere) > 0 && x.subject.pod != nil && !x.subject.hypothetical {
+	if len(elsewhere) > 0 && x.Pod != nil && !x.subject.hypothetical {
 		alloc, amended, released, err := x.released(ctx)
 		if err != nil {
 			return err
 		}
 		if !slices.ContainsFunc(elsewhere, func(name string) bool { return !slices.Contains(released, name) }) {
-			again, err := ExplainWith(ctx, alloc, amended, Options{Kind: api.KindPod, Namespace: x.subject.pod.Namespace, Name: x.subject.pod.Name, Node: node.Name})
+			again, err := ExplainWith(ctx, alloc, amended, Options{Kind: api.KindPod, Namespace: x.Pod.Namespace, Name: x.Pod.Name, Node: node.Name})
 			if err != nil {
 				return err
 			}
@@ -162,9 +162,9 @@ func (x *inquiry) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 			return nil
 		}
 	}
-	candidates := x.cluster.Candidates
-	defer func() { x.cluster.Candidates = candidates }()
-	x.cluster.Candidates = []*corev1.Node{node}
+	candidates := x.Cluster.Candidates
+	defer func() { x.Cluster.Candidates = candidates }()
+	x.Cluster.Candidates = []*corev1.Node{node}
 	verdicts, _ := x.check(ctx, []int{0})
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("check node %s: %w", node.Name, err)

@@ -48,7 +48,7 @@ func systemPriority(class string) *int32 {
 // unknownPriority is the PriorityClass of the pod that is asked about, if it does
 // not exist yet and nothing tells the priority.
 func (x *inquiry) unknownPriority() string {
-	if pod := x.subject.pod; pod != nil && x.subject.hypothetical && pod.Spec.Priority == nil {
+	if pod := x.Pod; pod != nil && x.subject.hypothetical && pod.Spec.Priority == nil {
 		return pod.Spec.PriorityClassName
 	}
 	return ""

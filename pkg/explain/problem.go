@@ -39,7 +39,7 @@ type problemBuilder struct {
 }
 
 // newProblem makes the problem of a node. The funnels are those of each claim.
-func newProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.Node, pools []*allocator.NodePool, claims []claimInquiry) (*problemBuilder, error) {
+func newProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.Node, pools []*allocator.NodePool, claims []funnel.Claim) (*problemBuilder, error) {
 	b := &problemBuilder{
 		alloc: alloc, pools: pools,
 		problem: decision.Problem{ClaimLimit: resourceapi.AllocationResultsMaxSize},
@@ -47,12 +47,12 @@ func newProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.No
 	}
 	for i := range claims {
 		offset := b.problem.Constraints
-		constraints := claimspec.Constraints(claims[i].claim)
+		constraints := claimspec.Constraints(claims[i].Claim)
 		for _, c := range constraints {
 			b.problem.Distinct = append(b.problem.Distinct, c.Distinct)
 		}
 		b.problem.Constraints += len(constraints)
-		for _, alternatives := range claims[i].funnels {
+		for _, alternatives := range claims[i].Funnels {
 			r := decision.Request{Claim: i}
 			for _, f := range alternatives {
 				r.Admin = f.Request.AdminAccess
@@ -219,13 +219,13 @@ func (b *problemBuilder) number(q resource.Quantity) int64 {
 // fast decides by counting what upstream decides by trying: whether the claims
 // fit on a node. It is Unknown if the numbers are too large, or if ctx is done.
 func (x *inquiry) fast(ctx context.Context, node *corev1.Node) decision.Answer {
-	for i := range x.claims {
-		if x.subject.claims[x.claims[i].index].ExtendedResources {
+	for i := range x.Claims {
+		if x.PodClaims[x.Claims[i].Index].ExtendedResources {
 			// What is wanted differs from node to node.
 			return decision.Unknown
 		}
 	}
-	built, err := newProblem(ctx, x.cluster.Alloc, node, x.cluster.Pools[node.Name], x.claims)
+	built, err := newProblem(ctx, x.Cluster.Alloc, node, x.Cluster.Pools[node.Name], x.Claims)
 	if err != nil {
 		return decision.Unknown
 	}

@@ -203,8 +203,8 @@ func (p *property) funnelsAddUp() error {
 // singleDevices asks the allocator about each device alone: it can be had for
 // a request on some node exactly if the funnel leaves it.
 func (p *property) singleDevices() error {
-	for _, claim := range p.claims {
-		for _, alternatives := range claim.funnels {
+	for _, claim := range p.Question.Claims {
+		for _, alternatives := range claim.Funnels {
 			for _, f := range alternatives {
 				if f.Request.All() || f.Checks.ExtendedResource != "" {
 					continue
@@ -249,8 +249,8 @@ func (p *property) canBeHad(r *claimspec.Request, d *allocator.Device) (answer, 
 		}
 		claim.Spec.Devices.Constraints = append(claim.Spec.Devices.Constraints, constraint)
 	}
-	for _, node := range p.cluster.Candidates {
-		verdict := p.cluster.Alloc.Check(p.t.Context(), node, []*resourceapi.ResourceClaim{claim})
+	for _, node := range p.Cluster.Candidates {
+		verdict := p.Cluster.Alloc.Check(p.t.Context(), node, []*resourceapi.ResourceClaim{claim})
 		switch {
 		case verdict.Outcome == allocator.Fits:
 			return true, true
@@ -286,8 +286,8 @@ func (p *property) placementFromFunnel() error {
 
 // decision holds the counting against the allocator, for each node.
 func (p *property) decision(table *coverage) error {
-	for _, node := range p.cluster.Candidates {
-		if len(p.claims) == 0 || len(p.claims[0].funnels) == 0 {
+	for _, node := range p.Cluster.Candidates {
+		if len(p.Question.Claims) == 0 || len(p.Question.Claims[0].Funnels) == 0 {
 			// Refused before there were funnels.
 			return nil
 		}
@@ -313,7 +313,7 @@ func (p *property) conflictIsMinimal(table *coverage) error {
 	}
 	table.checked(checkConflict)
 	ctx := p.t.Context()
-	s, err := p.newScene(p.snap.Node(p.out.Conflict.Node))
+	s, err := p.newScene(p.Snap.Node(p.out.Conflict.Node))
 	if err != nil {
 		return err
 	}
@@ -351,7 +351,7 @@ func (p *property) remediesHold(table *coverage) error {
 		}
 		for _, d := range r.Devices {
 			id := allocator.DeviceID{Driver: d.Driver, Pool: d.Pool, Device: d.Device}
-			if p.cluster.Alloc.Device(id) == nil {
+			if p.Cluster.Alloc.Device(id) == nil {
 				return fmt.Errorf("remedy with the unknown device %s: %s", id, asJSON(r))
 			}
 		}

@@ -331,17 +331,17 @@ func (x *inquiry) reservationOn(ctx context.Context, node *corev1.Node) (*whatif
 	if err != nil {
 		return nil, nil //nolint:nilerr // the pod cannot use the node
 	}
-	verdict := x.cluster.Alloc.Check(ctx, node, claims)
+	verdict := x.Cluster.Alloc.Check(ctx, node, claims)
 	if verdict.Outcome == allocator.Cancelled {
 		return nil, verdict.Err
 	}
 	if verdict.Outcome != allocator.Fits {
 		return nil, nil
 	}
-	r := &whatif.Reservation{Pod: x.subject.pod, Node: node.Name}
+	r := &whatif.Reservation{Pod: x.Pod, Node: node.Name}
 	next := 0
-	for i := range x.subject.claims {
-		pc := &x.subject.claims[i]
+	for i := range x.PodClaims {
+		pc := &x.PodClaims[i]
 		if pc.Claim == nil {
 			continue
 		}
@@ -355,7 +355,7 @@ func (x *inquiry) reservationOn(ctx context.Context, node *corev1.Node) (*whatif
 			next++
 		}
 		if pc.ExtendedResources {
-			part.Mappings = allocator.ExtendedResourceMappings(x.subject.pod, part.Claim)
+			part.Mappings = allocator.ExtendedResourceMappings(x.Pod, part.Claim)
 		}
 		r.Claims = append(r.Claims, part)
 	}

@@ -189,7 +189,7 @@ func (r *remedies) propose(ctx context.Context, c change) (bool, error) {
 		return false, ctx.Err()
 	}
 	answer.Actor, answer.Change = c.actor, c.text
-	answer.Edits = whatif.WithOldValues(r.snap, answer.Edits)
+	answer.Edits = whatif.WithOldValues(r.Snap, answer.Edits)
 	r.write(answer, c.silent)
 	r.found = append(r.found, remedy{c, *answer})
 	return true, nil
@@ -204,7 +204,7 @@ func (r *remedies) ask(ctx context.Context, c change) (*api.Remedy, error) {
 	if err != nil || x == nil {
 		return nil, err
 	}
-	nodes := x.cluster.Candidates
+	nodes := x.Cluster.Candidates
 	if r.scene != nil && r.out.Verdict == api.DoesNotFit && len(c.objects) == 0 && c.gate == "" && !c.anywhere && slices.Contains(nodes, r.scene.node) {
 		// Most of what does not help is found out here. It tells nothing where an
 		// error has kept the other nodes from being tried.
@@ -227,7 +227,7 @@ func (r *remedies) ask(ctx context.Context, c change) (*api.Remedy, error) {
 	for i, verdict := range verdicts {
 		switch verdict.Outcome {
 		case allocator.Fits:
-			if x.cluster.Alloc.MapsNodeResources(verdict.Allocations) {
+			if x.Cluster.Alloc.MapsNodeResources(verdict.Allocations) {
 				continue
 			}
 			answer.Nodes += len(groups[i])
@@ -244,7 +244,7 @@ func (r *remedies) ask(ctx context.Context, c change) (*api.Remedy, error) {
 	}
 	answer.Node = asked[best].Name
 	for i := range verdicts[best].Allocations {
-		answer.Devices = append(answer.Devices, pickedDevices(x.subject.pod, x.claims[i].claim, &verdicts[best].Allocations[i])...)
+		answer.Devices = append(answer.Devices, pickedDevices(x.Pod, x.Claims[i].Claim, &verdicts[best].Allocations[i])...)
 	}
 	return answer, nil
 }
@@ -269,14 +269,14 @@ func (r *remedies) verdicts(ctx context.Context, x *inquiry, part time.Duration,
 // changed is the inquiry with a change made, up to the point where the
 // allocator is asked. It is nil if something else is in the way already.
 func (r *remedies) changed(ctx context.Context, c change) (*inquiry, error) {
-	snap, alloc, subject, site := r.snap, r.cluster.Alloc, *r.subject, r.cluster
+	snap, alloc, subject, site := r.Snap, r.Cluster.Alloc, *r.subject, r.Cluster
 	switch {
 	case r.local(c):
 		var err error
 		if snap, err = whatif.Amend(r.scene.snap, c.objects); err != nil {
 			return nil, err
 		}
-		if alloc, err = r.cluster.Alloc.Amended(ctx, snap); err != nil {
+		if alloc, err = r.Cluster.Alloc.Amended(ctx, snap); err != nil {
 			return nil, fmt.Errorf("set up the allocator: %w", err)
 		}
 		site = nil
@@ -286,17 +286,17 @@ func (r *remedies) changed(ctx context.Context, c change) (*inquiry, error) {
 			gates = append(gates, c.gate)
 		}
 		var err error
-		if snap, err = whatif.Amend(r.snap, c.objects, gates...); err != nil {
+		if snap, err = whatif.Amend(r.Snap, c.objects, gates...); err != nil {
 			return nil, err
 		}
-		if alloc, err = r.cluster.Alloc.Amended(ctx, snap); err != nil {
+		if alloc, err = r.Cluster.Alloc.Amended(ctx, snap); err != nil {
 			return nil, fmt.Errorf("set up the allocator: %w", err)
 		}
 		again, err := find(snap, alloc, r.subject.opts)
 		if err != nil {
 			return nil, err
 		}
-		if pod := r.subject.pod; pod != nil && !r.subject.hypothetical {
+		if pod := r.Pod; pod != nil && !r.subject.hypothetical {
 			again.usePod(alloc, snap.Pod(pod.Namespace, pod.Name))
 		}
 		subject, site = *again, nil
@@ -305,7 +305,7 @@ func (r *remedies) changed(ctx context.Context, c change) (*inquiry, error) {
 	x := newInquiry(alloc, snap, &subject)
 	if c.gate == "" {
 		// No change is about what devices publish, so that results and names hold.
-		x.selectors, x.catalog = r.selectors, r.catalog
+		x.Selectors, x.Catalog = r.Selectors, r.Catalog
 	}
 	if err := x.withClaims(r, c.claims); err != nil {
 		return nil, err
@@ -315,7 +315,7 @@ func (r *remedies) changed(ctx context.Context, c change) (*inquiry, error) {
 		return nil, nil
 	}
 	if site != nil && site.Pools != nil {
-		x.cluster = site
+		x.Cluster = site
 		return x, nil
 	}
 	return x, x.survey()
@@ -338,24 +338,24 @@ func (r *remedies) local(c change) bool {
 			}
 			continue
 		case api.KindPod:
-			if pod := r.snap.Pod(namespace, name); e.Op != "remove" || e.Path != "" || pod == nil || pod.Spec.NodeName != r.scene.node.Name {
+			if pod := r.Snap.Pod(namespace, name); e.Op != "remove" || e.Path != "" || pod == nil || pod.Spec.NodeName != r.scene.node.Name {
 				return false
 			}
 			continue
 		}
-		claim := r.snap.Claim(namespace, name)
+		claim := r.Snap.Claim(namespace, name)
 		if kind != api.KindClaim || e.Path != "/status/allocation" || claim == nil {
 			return false
 		}
 		for i := range claim.Status.Allocation.Devices.Results {
 			result := &claim.Status.Allocation.Devices.Results[i]
-			at := slices.IndexFunc(r.cluster.Pools[r.scene.node.Name], func(p *allocator.NodePool) bool {
+			at := slices.IndexFunc(r.Cluster.Pools[r.scene.node.Name], func(p *allocator.NodePool) bool {
 				return p.Pool.Driver == result.Driver && p.Pool.Name == result.Pool
 			})
 			if at < 0 {
 				return false
 			}
-			for _, slice := range r.cluster.Pools[r.scene.node.Name][at].Pool.Slices {
+			for _, slice := range r.Cluster.Pools[r.scene.node.Name][at].Pool.Slices {
 				if ptr.Deref(slice.Spec.NodeName, "") != r.scene.node.Name {
 					return false
 				}
@@ -367,7 +367,7 @@ func (r *remedies) local(c change) bool {
 
 // withClaims puts edited claims in the place of those that wait.
 func (x *inquiry) withClaims(r *remedies, edits []claimEdit) error {
-	for i := range r.claims {
+	for i := range r.Claims {
 		var operations []api.Edit
 		for _, e := range edits {
 			if e.claim == i {
@@ -377,7 +377,7 @@ func (x *inquiry) withClaims(r *remedies, edits []claimEdit) error {
 		if len(operations) == 0 {
 			continue
 		}
-		pc := &x.subject.claims[r.claims[i].index]
+		pc := &x.PodClaims[r.Claims[i].Index]
 		spec, err := whatif.Edited(&pc.Claim.Spec, operations, "")
 		if err != nil {
 			return err
@@ -394,15 +394,15 @@ func (x *inquiry) withClaims(r *remedies, edits []claimEdit) error {
 func (r *remedies) editsOf(c change) []api.Edit {
 	var edits []api.Edit
 	for _, e := range c.claims {
-		claim, template := r.claims[e.claim].claim, r.subject.claims[r.claims[e.claim].index].Template
-		fromTemplate := template != "" && r.snap.Template(claim.Namespace, template) != nil
+		claim, template := r.Claims[e.claim].Claim, r.PodClaims[r.Claims[e.claim].Index].Template
+		fromTemplate := template != "" && r.Snap.Template(claim.Namespace, template) != nil
 		if fromTemplate {
 			edit := whatif.NewEdit(whatif.Object(api.KindTemplate, claim.Namespace, template), e.op, "/spec/spec"+e.path, e.value)
 			if !slices.ContainsFunc(edits, func(have api.Edit) bool { return have.Object == edit.Object && have.Path == edit.Path }) {
 				edits = append(edits, edit)
 			}
 		}
-		if !fromTemplate || r.snap.Claim(claim.Namespace, claim.Name) != nil {
+		if !fromTemplate || r.Snap.Claim(claim.Namespace, claim.Name) != nil {
 			edit := whatif.NewEdit(whatif.ClaimObject(claim), e.op, "/spec"+e.path, e.value)
 			edit.Generated = fromTemplate
 			edits = append(edits, edit)
@@ -422,9 +422,9 @@ func (r *remedies) fit(ctx context.Context, edits ...claimEdit) bool {
 
 // waiting lists the claims that wait.
 func (r *remedies) waiting() []*resourceapi.ResourceClaim {
-	claims := make([]*resourceapi.ResourceClaim, 0, len(r.claims))
-	for i := range r.claims {
-		claims = append(claims, r.claims[i].claim)
+	claims := make([]*resourceapi.ResourceClaim, 0, len(r.Claims))
+	for i := range r.Claims {
+		claims = append(claims, r.Claims[i].Claim)
 	}
 	return claims
 }

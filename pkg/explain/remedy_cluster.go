@@ -28,12 +28,12 @@ func (r *remedies) refusals(ctx context.Context) error {
 	claims := r.waiting()
 	switch r.out.Nodes[0].Code { //nolint:exhaustive // for the others see below
 	case api.ClassNotFound:
-		names := make([]string, 0, len(r.snap.Classes))
-		for _, class := range r.snap.Classes {
+		names := make([]string, 0, len(r.Snap.Classes))
+		for _, class := range r.Snap.Classes {
 			names = append(names, class.Name)
 		}
 		for _, at := range places(claims) {
-			if wanted := *at.in(claims).class; r.snap.Class(wanted) == nil {
+			if wanted := *at.in(claims).class; r.Snap.Class(wanted) == nil {
 				meant := nearestFirst(wanted, names)[:min(len(names), maxClasses)]
 				if near := naming.Nearest(wanted, names); near != "" {
 					meant = []string{near}
@@ -65,7 +65,7 @@ func (r *remedies) guarded(ctx context.Context) error {
 	seen := map[string]bool{}
 	for _, at := range places(claims) {
 		a := at.in(claims)
-		if class := r.snap.Class(*a.class); class != nil && !seen[class.Name] {
+		if class := r.Snap.Class(*a.class); class != nil && !seen[class.Name] {
 			seen[class.Name] = true
 			for k, selector := range class.Spec.Selectors {
 				if guarded, ok := r.guard(ctx, selector); ok {
@@ -99,11 +99,11 @@ func (r *remedies) guard(ctx context.Context, from resourceapi.DeviceSelector) (
 	if from.CEL == nil {
 		return "", false
 	}
-	compiled := r.selectors.Compile(from.CEL.Expression)
+	compiled := r.Selectors.Compile(from.CEL.Expression)
 	var missing []selector.Reading
-	devices := r.cluster.Alloc.Devices()
+	devices := r.Cluster.Alloc.Devices()
 	for i := range devices {
-		for _, lacks := range r.selectors.Evaluate(ctx, compiled, devices[i].ID.Driver, devices[i].Device).Detail(ctx).Missing {
+		for _, lacks := range r.Selectors.Evaluate(ctx, compiled, devices[i].ID.Driver, devices[i].Device).Detail(ctx).Missing {
 			if !slices.Contains(missing, lacks) {
 				missing = append(missing, lacks)
 			}
@@ -112,7 +112,7 @@ func (r *remedies) guard(ctx context.Context, from resourceapi.DeviceSelector) (
 	if len(missing) == 0 {
 		return "", false
 	}
-	return r.selectors.Guard(compiled, missing)
+	return r.Selectors.Guard(compiled, missing)
 }
 
 // adminAccess asks for the label of the namespace, or does without.
@@ -130,7 +130,7 @@ func (r *remedies) adminAccess(ctx context.Context) error {
 	if _, err := r.propose(ctx, change{actor: api.ActorUser, loss: lossCondition, text: "remove adminAccess", claims: without}); err != nil {
 		return err
 	}
-	n := r.snap.Namespace(namespace)
+	n := r.Snap.Namespace(namespace)
 	if n == nil {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (r *remedies) adminAccess(ctx context.Context) error {
 }
 
 func (r *remedies) gateOn(ctx context.Context, gate string) error {
-	if r.cluster.Alloc.FeatureEnabled(gate) {
+	if r.Cluster.Alloc.FeatureEnabled(gate) {
 		return nil
 	}
 	_, err := r.propose(ctx, change{

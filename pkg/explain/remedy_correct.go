@@ -89,7 +89,7 @@ func (r *remedies) correctedInClaims(ctx context.Context) []corrected {
 	for _, at := range places(claims) {
 		a := at.in(claims)
 		for i, each := range *a.selectors {
-			if c, ok := r.correct(ctx, each, r.snap.Class(*a.class)); ok {
+			if c, ok := r.correct(ctx, each, r.Snap.Class(*a.class)); ok {
 				c.at, c.index = at, i
 				list = append(list, c)
 			}
@@ -103,7 +103,7 @@ func (r *remedies) correctedInClasses(ctx context.Context) []corrected {
 	var list []corrected
 	claims := r.waiting()
 	for _, at := range places(claims) {
-		class := r.snap.Class(*at.in(claims).class)
+		class := r.Snap.Class(*at.in(claims).class)
 		if class == nil || slices.ContainsFunc(list, func(c corrected) bool { return c.class == class }) {
 			continue
 		}
@@ -123,7 +123,7 @@ func (r *remedies) correct(ctx context.Context, from resourceapi.DeviceSelector,
 	if from.CEL == nil {
 		return corrected{}, false
 	}
-	correction, ok := r.selectors.Correct(r.selectors.Compile(from.CEL.Expression), r.catalog.WordsOf(ctx, class))
+	correction, ok := r.Selectors.Correct(r.Selectors.Compile(from.CEL.Expression), r.Catalog.WordsOf(ctx, class))
 	if !ok {
 		return corrected{}, false
 	}
@@ -143,9 +143,9 @@ func (r *remedies) failsIn(ctx context.Context, class *resourceapi.DeviceClass, 
 	if class == nil {
 		return false
 	}
-	sel := r.selectors.Compile(expression)
-	return slices.ContainsFunc(r.cluster.Alloc.Devices(), func(d allocator.Device) bool {
-		return r.catalog.InClass(ctx, class, d.ID.Driver, d.Device) && r.selectors.Evaluate(ctx, sel, d.ID.Driver, d.Device).Err != nil
+	sel := r.Selectors.Compile(expression)
+	return slices.ContainsFunc(r.Cluster.Alloc.Devices(), func(d allocator.Device) bool {
+		return r.Catalog.InClass(ctx, class, d.ID.Driver, d.Device) && r.Selectors.Evaluate(ctx, sel, d.ID.Driver, d.Device).Err != nil
 	})
 }
 

@@ -40,11 +40,11 @@ func (r *remedies) podsUsing(edits []api.Edit) []api.RemedyPod {
 		return nil
 	}
 	var list []api.RemedyPod
-	for _, pod := range r.snap.Pods {
+	for _, pod := range r.Snap.Pods {
 		if pod.Namespace != namespace || lifecycle.Finished(pod) || pod.UID == "" && pod.CreationTimestamp.IsZero() {
 			continue
 		}
-		m, made := whatif.WorkloadOf(r.snap, pod)
+		m, made := whatif.WorkloadOf(r.Snap, pod)
 		changed := made && makers[m.Object()]
 		if !changed && !usesTemplate(pod, templates) {
 			continue
@@ -53,7 +53,7 @@ func (r *remedies) podsUsing(edits []api.Edit) []api.RemedyPod {
 		if c := metav1.GetControllerOfNoCopy(pod); c != nil {
 			p.Owner = whatif.Object(c.Kind, pod.Namespace, c.Name)
 		}
-		p.Changed = changed && m.ReplacesPods() || lifecycle.Waits(pod) && r.concerns(pod) && (changed || needsClaim(r.snap, pod, templates))
+		p.Changed = changed && m.ReplacesPods() || lifecycle.Waits(pod) && r.concerns(pod) && (changed || needsClaim(r.Snap, pod, templates))
 		list = append(list, p)
 	}
 	slices.SortStableFunc(list, func(a, b api.RemedyPod) int {
@@ -72,7 +72,7 @@ func (r *remedies) podsUsing(edits []api.Edit) []api.RemedyPod {
 func (r *remedies) write(answer *api.Remedy, silent bool) {
 	pods := r.podsUsing(answer.Edits)
 	if !silent {
-		answer.Commands = whatif.Commands(r.snap, answer.Edits, pods)
+		answer.Commands = whatif.Commands(r.Snap, answer.Edits, pods)
 	}
 	answer.Owner = r.unknownOwner(answer.Edits)
 	answer.UsedBy, answer.UsedByCount = pods[:min(len(pods), maxRemedyPods)], len(pods)
@@ -99,11 +99,11 @@ func (r *remedies) concerns(pod *corev1.Pod) bool {
 	if r.subject.workload || r.subject.target.Kind == api.KindTemplate {
 		return slices.ContainsFunc(r.subject.users, same)
 	}
-	if r.subject.pod == nil {
+	if r.Pod == nil {
 		return false
 	}
-	mine, theirs := metav1.GetControllerOfNoCopy(r.subject.pod), metav1.GetControllerOfNoCopy(pod)
-	return same(r.subject.pod) || mine != nil && theirs != nil && mine.UID == theirs.UID && mine.Kind == theirs.Kind && mine.Name == theirs.Name
+	mine, theirs := metav1.GetControllerOfNoCopy(r.Pod), metav1.GetControllerOfNoCopy(pod)
+	return same(r.Pod) || mine != nil && theirs != nil && mine.UID == theirs.UID && mine.Kind == theirs.Kind && mine.Name == theirs.Name
 }
 
 func usesTemplate(pod *corev1.Pod, templates map[string]bool) bool {
@@ -134,7 +134,7 @@ func needsClaim(snap *snapshot.Snapshot, pod *corev1.Pod, templates map[string]b
 // podEdits are operations on the spec of the pod, and on the template that it is
 // made from. It is silent if nobody knows how to change what it is made from.
 func (r *remedies) podEdits(operations []claimEdit) (edits []api.Edit, silent bool) {
-	pod := r.subject.pod
+	pod := r.Pod
 	m, made := r.maker()
 	if made && m.Editable() {
 		for _, o := range operationsOn(m.PodSpec(pod), operations, &pod.Spec) {
@@ -143,7 +143,7 @@ func (r *remedies) podEdits(operations []claimEdit) (edits []api.Edit, silent bo
 		// What is not in the template was put into the pod by somebody else.
 		silent = len(edits) == 0
 	}
-	if r.snap.Pod(pod.Namespace, pod.Name) != nil {
+	if r.Snap.Pod(pod.Namespace, pod.Name) != nil {
 		for _, o := range operations {
 			edit := whatif.NewEdit(whatif.Object(api.KindPod, pod.Namespace, pod.Name), o.op, "/spec"+o.path, o.value)
 			edit.Generated = made
@@ -156,13 +156,13 @@ func (r *remedies) podEdits(operations []claimEdit) (edits []api.Edit, silent bo
 // maker is what has the template of the pod that is asked about.
 func (r *remedies) maker() (whatif.Workload, bool) {
 	if r.subject.workload {
-		for _, w := range r.snap.Workloads {
+		for _, w := range r.Snap.Workloads {
 			if w.Kind == r.subject.target.Kind && w.Namespace == r.subject.target.Namespace && w.Name == r.subject.target.Name {
 				return whatif.StoredWorkload(w), true
 			}
 		}
 	}
-	return whatif.WorkloadOf(r.snap, r.subject.pod)
+	return whatif.WorkloadOf(r.Snap, r.Pod)
 }
 
 // operationsOn rewrites operations on the spec of a pod for the spec that it was

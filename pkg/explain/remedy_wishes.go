@@ -203,7 +203,7 @@ func (r *remedies) lessCapacity(ctx context.Context, f *fact, wanted resource.Qu
 			values = append(values, q)
 		}
 	}
-	for _, pool := range r.cluster.Pools[r.scene.node.Name] {
+	for _, pool := range r.Cluster.Pools[r.scene.node.Name] {
 		for i := range pool.Devices {
 			d := &pool.Devices[i]
 			capacity, ok := d.Capacity[f.capacity]
@@ -211,7 +211,7 @@ func (r *remedies) lessCapacity(ctx context.Context, f *fact, wanted resource.Qu
 				continue
 			}
 			left := capacity.Value.DeepCopy()
-			left.Sub(r.cluster.Alloc.Consumed(d.ID)[f.capacity])
+			left.Sub(r.Cluster.Alloc.Consumed(d.ID)[f.capacity])
 			add(capacity.Value)
 			add(left)
 			if policy := capacity.RequestPolicy; policy != nil {
@@ -245,8 +245,8 @@ func (r *remedies) lessCapacity(ctx context.Context, f *fact, wanted resource.Qu
 // part of the selector.
 func (r *remedies) loosen(ctx context.Context, f *fact) error {
 	at, name := f.at, r.scene.nameOf(f.at)
-	sel := r.selectors.Compile((*at.in(r.scene.claims).selectors)[f.selector].CEL.Expression)
-	looser := r.selectors.Looser(sel, f.conjunct, r.obtainable(at), naming.Nearest)
+	sel := r.Selectors.Compile((*at.in(r.scene.claims).selectors)[f.selector].CEL.Expression)
+	looser := r.Selectors.Looser(sel, f.conjunct, r.obtainable(at), naming.Nearest)
 	_, required, _ := sel.Conjuncts[f.conjunct].Equality()
 	for _, l := range looser[:min(len(looser), maxTries)] {
 		loss := lossNear
@@ -275,19 +275,19 @@ func (r *remedies) loosen(ctx context.Context, f *fact) error {
 func (r *remedies) obtainable(at requestPlace) iter.Seq2[string, *resourceapi.Device] {
 	return func(yield func(string, *resourceapi.Device) bool) {
 		var f *funnel.Funnel
-		if at.claim < len(r.claims) && at.request < len(r.claims[at.claim].funnels) {
-			f = r.claims[at.claim].funnels[at.request][max(at.alternative, 0)]
+		if at.claim < len(r.Claims) && at.request < len(r.Claims[at.claim].Funnels) {
+			f = r.Claims[at.claim].Funnels[at.request][max(at.alternative, 0)]
 		}
 		seen := map[*allocator.NodePool]bool{}
-		for _, node := range r.cluster.Candidates {
-			for _, pool := range r.cluster.Pools[node.Name] {
+		for _, node := range r.Cluster.Candidates {
+			for _, pool := range r.Cluster.Pools[node.Name] {
 				if seen[pool] {
 					continue
 				}
 				seen[pool] = true
 				for i := range pool.Devices {
 					d := &pool.Devices[i]
-					if r.cluster.Alloc.InUse(d.ID) || f != nil && f.OtherClass(d.Device) {
+					if r.Cluster.Alloc.InUse(d.ID) || f != nil && f.OtherClass(d.Device) {
 						continue
 					}
 					if !yield(d.ID.Driver, d.Device) {
@@ -302,7 +302,7 @@ func (r *remedies) obtainable(at requestPlace) iter.Seq2[string, *resourceapi.De
 // withoutParts drops parts of a selector, or all of it if none is left.
 func (r *remedies) withoutParts(at requestPlace, selector int, conjuncts []int) []claimEdit {
 	list := *at.in(r.scene.claims).selectors
-	sel := r.selectors.Compile(list[selector].CEL.Expression)
+	sel := r.Selectors.Compile(list[selector].CEL.Expression)
 	path := at.pointer() + "/selectors"
 	switch {
 	case len(conjuncts) < len(sel.Conjuncts):
@@ -318,8 +318,8 @@ func (r *remedies) withoutParts(at requestPlace, selector int, conjuncts []int) 
 // drops the constraint.
 func (r *remedies) otherConstraint(ctx context.Context, f *fact) error {
 	c := claimspec.Constraints(r.scene.claims[f.at.claim])[f.constraint]
-	missing := r.catalog.Words().Count(selector.Attribute(resourceapi.QualifiedName(c.Attribute), "")) == 0
-	if meant := naming.Nearest(string(c.Attribute), r.catalog.Attributes()); missing && meant != "" {
+	missing := r.Catalog.Words().Count(selector.Attribute(resourceapi.QualifiedName(c.Attribute), "")) == 0
+	if meant := naming.Nearest(string(c.Attribute), r.Catalog.Attributes()); missing && meant != "" {
 		field := "matchAttribute"
 		if c.Distinct {
 			field = "distinctAttribute"
@@ -410,10 +410,10 @@ func (r *remedies) tolerate(f *fact) change {
 
 // mayUse reports whether a device is of the class of a request.
 func (r *remedies) mayUse(at requestPlace, d *allocator.Device) bool {
-	if at.claim >= len(r.claims) || at.request >= len(r.claims[at.claim].funnels) {
+	if at.claim >= len(r.Claims) || at.request >= len(r.Claims[at.claim].Funnels) {
 		return true
 	}
-	f := r.claims[at.claim].funnels[at.request][max(at.alternative, 0)]
+	f := r.Claims[at.claim].Funnels[at.request][max(at.alternative, 0)]
 	return !f.OtherClass(d.Device)
 }
 
@@ -423,10 +423,10 @@ const maxClasses = 3
 // otherClasses tries classes with devices of the same drivers.
 func (r *remedies) otherClasses(ctx context.Context) error {
 	for _, at := range places(r.scene.claims) {
-		if r.scene.extended(at.claim) || at.request >= len(r.claims[at.claim].funnels) {
+		if r.scene.extended(at.claim) || at.request >= len(r.Claims[at.claim].Funnels) {
 			continue
 		}
-		f := r.claims[at.claim].funnels[at.request][max(at.alternative, 0)]
+		f := r.Claims[at.claim].Funnels[at.request][max(at.alternative, 0)]
 		drivers := map[string]bool{}
 		for i := range f.Devices {
 			if !f.OtherClass(f.Devices[i].Device) {
@@ -434,7 +434,7 @@ func (r *remedies) otherClasses(ctx context.Context) error {
 			}
 		}
 		var names []string
-		for _, class := range r.snap.Classes {
+		for _, class := range r.Snap.Classes {
 			if class.Name != f.Request.Class && r.classHas(ctx, class, drivers) {
 				names = append(names, class.Name)
 			}
@@ -452,12 +452,12 @@ func (r *remedies) otherClasses(ctx context.Context) error {
 // of certain drivers.
 func (r *remedies) classHas(ctx context.Context, class *resourceapi.DeviceClass, drivers map[string]bool) bool {
 	has := false
-	for _, pool := range r.cluster.Pools[r.scene.node.Name] {
+	for _, pool := range r.Cluster.Pools[r.scene.node.Name] {
 		for i := range pool.Devices {
 			d := &pool.Devices[i]
 			matches := true
 			for _, s := range class.Spec.Selectors {
-				matches = matches && s.CEL != nil && r.selectors.Evaluate(ctx, r.selectors.Compile(s.CEL.Expression), d.ID.Driver, d.Device).Matches
+				matches = matches && s.CEL != nil && r.Selectors.Evaluate(ctx, r.Selectors.Compile(s.CEL.Expression), d.ID.Driver, d.Device).Matches
 			}
 			if matches && !drivers[d.ID.Driver] {
 				return false
@@ -571,7 +571,7 @@ func (r *remedies) giveUp(given []int) change {
 	restricted := slices.ContainsFunc(given, func(i int) bool { return r.scene.facts[i].kind == factRestriction })
 	if restricted {
 		operations, reasons := r.suitable()
-		c.objects, c.silent = r.podEdits(mergedPodEdits(r.subject.pod, operations))
+		c.objects, c.silent = r.podEdits(mergedPodEdits(r.Pod, operations))
 		texts = append(texts, strings.Join(reasons, "; and "))
 	}
 	done, removed := map[[4]int]bool{}, map[int]int{}
@@ -594,7 +594,7 @@ func (r *remedies) giveUp(given []int) change {
 				continue
 			}
 			done[key] = true
-			sel := r.selectors.Compile((*f.at.in(r.scene.claims).selectors)[f.selector].CEL.Expression)
+			sel := r.Selectors.Compile((*f.at.in(r.scene.claims).selectors)[f.selector].CEL.Expression)
 			var conjuncts []int
 			var wanted []string
 			for _, j := range given {

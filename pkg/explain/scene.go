@@ -48,22 +48,22 @@ func (x *inquiry) newScene(node *corev1.Node) (*scene, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(claims) != len(x.claims) {
+	if len(claims) != len(x.Claims) {
 		// A device plugin of the node serves one of them.
 		return nil, errNoProblem
 	}
 	s := &scene{x: x, node: node, claims: claims}
-	cut := *x.snap
+	cut := *x.Snap
 	cut.Nodes, cut.Slices, cut.Claims, cut.TaintRules, cut.Pods = []*corev1.Node{node}, nil, nil, nil, x.podsOn(node.Name)
 	at := map[*resourceapi.ResourceClaim]int{}
-	for _, pool := range x.cluster.Pools[node.Name] {
+	for _, pool := range x.Cluster.Pools[node.Name] {
 		// The taint rules are in the slices already.
 		cut.Slices = append(cut.Slices, pool.Pool.Slices...)
 		cut.Slices = append(cut.Slices, pool.Pool.Obsolete...)
 		for _, slice := range pool.Pool.Slices {
 			for i := range slice.Spec.Devices {
 				id := allocator.DeviceID{Driver: pool.Pool.Driver, Pool: pool.Pool.Name, Device: slice.Spec.Devices[i].Name}
-				for _, h := range x.cluster.Alloc.Holders(id) {
+				for _, h := range x.Cluster.Alloc.Holders(id) {
 					index, known := at[h.Claim]
 					if !known {
 						index = len(s.holders)
@@ -221,7 +221,7 @@ func (s *scene) dropParts(claims []*resourceapi.ResourceClaim, parts []*fact) {
 		}
 		original := (*p.at.in(s.claims).selectors)[p.selector].CEL.Expression
 		(*p.at.in(claims).selectors)[p.selector].CEL = &resourceapi.CELDeviceSelector{
-			Expression: s.x.selectors.Compile(original).Without(conjuncts),
+			Expression: s.x.Selectors.Compile(original).Without(conjuncts),
 		}
 	}
 	for _, claim := range claims {
@@ -249,7 +249,7 @@ func (s *scene) withoutParts(parts []*fact) []*resourceapi.DeviceClass {
 		}
 		classes[i] = class.DeepCopy()
 		for k, conjuncts := range dropped {
-			classes[i].Spec.Selectors[k].CEL.Expression = s.x.selectors.Compile(class.Spec.Selectors[k].CEL.Expression).Without(conjuncts)
+			classes[i].Spec.Selectors[k].CEL.Expression = s.x.Selectors.Compile(class.Spec.Selectors[k].CEL.Expression).Without(conjuncts)
 		}
 	}
 	return classes
@@ -319,7 +319,7 @@ func (s *scene) try(ctx context.Context, h hypothesis) (bool, error) {
 	case len(h.claims) == 0:
 		return true, nil
 	}
-	alloc, err := s.x.cluster.Alloc.Amended(ctx, h.snap)
+	alloc, err := s.x.Cluster.Alloc.Amended(ctx, h.snap)
 	if err != nil {
 		return false, fmt.Errorf("set up the allocator: %w", err)
 	}

@@ -23,13 +23,13 @@ import (
 func (x *inquiry) describeStage() {
 	var own lifecycle.Life
 	who := ""
-	switch pod := x.subject.pod; {
+	switch pod := x.Pod; {
 	case pod == nil:
 	case x.subject.hypothetical:
 		own.Findings = lifecycle.GateFindings(pod, x.kueueHinted())
 	default:
-		own = lifecycle.Of(x.cluster.Alloc, x.snap, pod, x.subject.claims, x.kueueHinted())
-		if own.Stage == api.StageAllocation && len(x.cluster.Candidates) == 0 && len(x.cluster.Unsuitable) > 0 && !x.fitsElsewhere() {
+		own = lifecycle.Of(x.Cluster.Alloc, x.Snap, pod, x.PodClaims, x.kueueHinted())
+		if own.Stage == api.StageAllocation && len(x.Cluster.Candidates) == 0 && len(x.Cluster.Unsuitable) > 0 && !x.fitsElsewhere() {
 			own.Stage = api.StageNodeFit
 		}
 		who = x.named(pod)
@@ -37,14 +37,14 @@ func (x *inquiry) describeStage() {
 	if len(x.blockedBy) > 0 {
 		own = x.blockedLife(own)
 	}
-	forClaim := x.subject.pod == nil && x.subject.target.Kind == api.KindClaim
+	forClaim := x.Pod == nil && x.subject.target.Kind == api.KindClaim
 	for i := range x.out.Pods {
 		pod := x.subject.users[i]
-		if pod == x.subject.pod {
+		if pod == x.Pod {
 			x.out.Pods[i].Stage = own.Stage
 			continue
 		}
-		other := lifecycle.Of(x.cluster.Alloc, x.snap, pod, x.cluster.Alloc.PodClaims(pod), false)
+		other := lifecycle.Of(x.Cluster.Alloc, x.Snap, pod, x.Cluster.Alloc.PodClaims(pod), false)
 		x.out.Pods[i].Stage = other.Stage
 		if lifecycle.Finished(pod) {
 			// Whether the claim is still reserved for it is found out for the claim.
@@ -57,7 +57,7 @@ func (x *inquiry) describeStage() {
 	x.out.Stage = own.Stage
 	var findings []lifecycle.Finding
 	if forClaim {
-		findings = lifecycle.ClaimFindings(x.cluster.Alloc, x.snap, x.subject.users, x.subject.claims[0].Claim)
+		findings = lifecycle.ClaimFindings(x.Cluster.Alloc, x.Snap, x.subject.users, x.PodClaims[0].Claim)
 	}
 	for _, f := range own.Findings {
 		// What a claim and the pod that uses it have in common is said of the claim.
@@ -117,7 +117,7 @@ func (x *inquiry) nextSteps() {
 	if x.out.Verdict == api.Undetermined {
 		var hidden []string
 		leftOut := false
-		for _, gap := range x.snap.Gaps {
+		for _, gap := range x.Snap.Gaps {
 			if gap.LeftOut {
 				leftOut = true
 			} else if slices.Contains([]string{snapshot.ResourceNodes, snapshot.ResourceSlices, snapshot.ResourceClasses, snapshot.ResourceClaims, snapshot.ResourceTemplates, snapshot.ResourcePods}, gap.Resource) {
@@ -133,8 +133,8 @@ func (x *inquiry) nextSteps() {
 			x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorAdmin, Text: "correct or delete what was left out"})
 		}
 	}
-	for i := range x.subject.claims {
-		pc, pod := &x.subject.claims[i], x.subject.pod
+	for i := range x.PodClaims {
+		pc, pod := &x.PodClaims[i], x.Pod
 		switch {
 		case pod == nil || !lifecycle.Waits(pod):
 		case errors.Is(pc.Problem, allocator.ErrTemplateMissing):
@@ -145,8 +145,8 @@ func (x *inquiry) nextSteps() {
 			x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf("create ResourceClaim %s in namespace %s, or name another one", x.claimName(pc), pod.Namespace)})
 		}
 	}
-	if x.subject.pod == nil && x.subject.target.Kind == api.KindClaim && len(x.claims) > 0 && x.claims[0].claim.UID != "" && x.claims[0].claim.DeletionTimestamp == nil &&
-		len(x.subject.users) == 0 && !lifecycle.Hides(x.snap, snapshot.ResourcePods, x.subject.target.Namespace) {
+	if x.Pod == nil && x.subject.target.Kind == api.KindClaim && len(x.Claims) > 0 && x.Claims[0].Claim.UID != "" && x.Claims[0].Claim.DeletionTimestamp == nil &&
+		len(x.subject.users) == 0 && !lifecycle.Hides(x.Snap, snapshot.ResourcePods, x.subject.target.Namespace) {
 		x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: "no pod uses the claim: it is allocated when the first one does"})
 	}
 }
@@ -154,10 +154,10 @@ func (x *inquiry) nextSteps() {
 // deletingTarget settles the matter for a claim that is being deleted: nobody
 // who does not use it already can. What its deletion waits for is a finding.
 func (x *inquiry) deletingTarget() bool {
-	if x.subject.pod != nil || x.subject.target.Kind != api.KindClaim {
+	if x.Pod != nil || x.subject.target.Kind != api.KindClaim {
 		return false
 	}
-	claim := x.subject.claims[0].Claim
+	claim := x.PodClaims[0].Claim
 	if claim.DeletionTimestamp == nil {
 		return false
 	}

@@ -39,24 +39,24 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 	answer := nodeAnswer{verdict: api.DoesNotFit, progress: progressTogether}
 
 	var constrained []string
-	for _, claim := range x.claims {
-		for _, c := range claimspec.Constraints(claim.claim) {
+	for _, claim := range x.Claims {
+		for _, c := range claimspec.Constraints(claim.Claim) {
 			constrained = append(constrained, c.String())
 		}
 	}
-	if len(constrained) > 0 && fits(x.cluster.Alloc, x.snap, withoutConstraints(claims)) {
+	if len(constrained) > 0 && fits(x.Cluster.Alloc, x.Snap, withoutConstraints(claims)) {
 		answer.code = api.ConstraintUnsatisfiable
 		answer.message = "enough devices available, but not with " + english.JoinAnd(constrained)
 		if most := x.mostOfOne(ctx, node); most != nil {
 			answer.missing = most.wanted - most.count
-			answer.message = fmt.Sprintf("%d available, %s", x.claims[0].funnels[0][0].Eligible[node.Name], most)
+			answer.message = fmt.Sprintf("%d available, %s", x.Claims[0].Funnels[0][0].Eligible[node.Name], most)
 		}
 		return answer
 	}
 	if single, titles := x.singleRequests(claims); len(single) > 1 {
 		alone := true
 		for _, claim := range single {
-			alone = alone && fits(x.cluster.Alloc, x.snap, []*resourceapi.ResourceClaim{claim})
+			alone = alone && fits(x.Cluster.Alloc, x.Snap, []*resourceapi.ResourceClaim{claim})
 		}
 		if alone {
 			answer.code = api.RequestsCompete
@@ -93,10 +93,10 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 // that a node reaches are changed. It is nil if none consumes counters.
 func (x *inquiry) withDevices(ctx context.Context, node *corev1.Node, change func(*resourceapi.Device)) (*allocator.Allocator, *snapshot.Snapshot, error) {
 	changed := false
-	amended := *x.snap
+	amended := *x.Snap
 	amended.Slices = nil
 	seen := map[*allocator.Pool]bool{}
-	for _, pool := range x.cluster.Pools[node.Name] {
+	for _, pool := range x.Cluster.Pools[node.Name] {
 		if seen[pool.Pool] {
 			continue
 		}
@@ -117,7 +117,7 @@ func (x *inquiry) withDevices(ctx context.Context, node *corev1.Node, change fun
 	}
 	// The taint rules are in the slices already.
 	amended.TaintRules = nil
-	alloc, err := x.cluster.Alloc.Amended(ctx, &amended)
+	alloc, err := x.Cluster.Alloc.Amended(ctx, &amended)
 	return alloc, &amended, err
 }
 
@@ -174,16 +174,16 @@ func (m *most) String() string {
 // mostOfOne is nil where several requests or a list attribute make it hard to
 // say, and where something else stands in the way, too.
 func (x *inquiry) mostOfOne(ctx context.Context, node *corev1.Node) *most {
-	if len(x.claims) != 1 || len(x.claims[0].funnels) != 1 || len(x.claims[0].funnels[0]) != 1 {
+	if len(x.Claims) != 1 || len(x.Claims[0].Funnels) != 1 || len(x.Claims[0].Funnels[0]) != 1 {
 		return nil
 	}
-	f := x.claims[0].funnels[0][0]
+	f := x.Claims[0].Funnels[0][0]
 	if len(f.Request.Constraints) != 1 || f.Request.All() {
 		return nil
 	}
 	constraint := f.Request.Constraints[0]
 	values := naming.Tally{}
-	for _, pool := range x.cluster.Pools[node.Name] {
+	for _, pool := range x.Cluster.Pools[node.Name] {
 		for i := range pool.Devices {
 			d := &pool.Devices[i]
 			if f.Checks.Device(ctx, d, node) != nil {

@@ -80,17 +80,17 @@ func (x *inquiry) looksAt() looks {
 			if s.CEL == nil {
 				continue
 			}
-			compiled := x.selectors.Compile(s.CEL.Expression)
+			compiled := x.Selectors.Compile(s.CEL.Expression)
 			l.add(compiled.Reads...)
 			l.all = l.all || compiled.Opaque
 		}
 	}
-	for i := range x.claims {
+	for i := range x.Claims {
 		// What a node has of extended resources differs.
-		l.each = l.each || x.subject.claims[x.claims[i].index].ExtendedResources
-		for _, alternatives := range claimspec.Requests(x.claims[i].claim) {
+		l.each = l.each || x.PodClaims[x.Claims[i].Index].ExtendedResources
+		for _, alternatives := range claimspec.Requests(x.Claims[i].Claim) {
 			for _, r := range alternatives {
-				if class := x.snap.Class(r.Class); class != nil {
+				if class := x.Snap.Class(r.Class); class != nil {
 					read(class.Spec.Selectors)
 				}
 				read(r.Selectors)
@@ -110,7 +110,7 @@ func (x *inquiry) content(node *corev1.Node, l looks) string {
 		return node.Name
 	}
 	var t contentText
-	pools := x.cluster.Pools[node.Name]
+	pools := x.Cluster.Pools[node.Name]
 	for _, pool := range pools {
 		t.words("pool", pool.Pool.Driver)
 		t.flags(pool.AllIgnored, pool.Outdated, pool.Incomplete, pool.Invalid != "")
@@ -121,7 +121,7 @@ func (x *inquiry) content(node *corev1.Node, l looks) string {
 			// What other nodes see of it matters, too.
 			t.words("itself", pool.Pool.Name)
 		}
-		for _, use := range x.cluster.Alloc.CountersOf(pool.Pool) {
+		for _, use := range x.Cluster.Alloc.CountersOf(pool.Pool) {
 			t.words(use.CounterSet, use.Counter)
 			t.quantity(use.Total)
 			t.quantity(use.Left)
@@ -135,7 +135,7 @@ func (x *inquiry) content(node *corev1.Node, l looks) string {
 
 func (x *inquiry) deviceContent(t *contentText, d *allocator.Device, node *corev1.Node, l looks) {
 	t.words("device")
-	t.flags(x.cluster.Alloc.InUse(d.ID), x.cluster.Alloc.Shared(d.ID), ptr.Deref(d.AllowMultipleAllocations, false), x.selectors.Odd(d.Device))
+	t.flags(x.Cluster.Alloc.InUse(d.ID), x.Cluster.Alloc.Shared(d.ID), ptr.Deref(d.AllowMultipleAllocations, false), x.Selectors.Odd(d.Device))
 	if l.all {
 		for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
 			t.words(string(name), selector.Literal(d.Attributes[name]))
@@ -151,7 +151,7 @@ func (x *inquiry) deviceContent(t *contentText, d *allocator.Device, node *corev
 			t.words(value)
 		}
 	}
-	used := x.cluster.Alloc.Consumed(d.ID)
+	used := x.Cluster.Alloc.Consumed(d.ID)
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 		capacity := d.Capacity[name]
 		t.words(string(name))

@@ -44,15 +44,15 @@ func unserved(snap *snapshot.Snapshot, alloc *allocator.Allocator, pod *corev1.P
 // resources which nothing serves: NodeResourcesFit of the scheduler rejects
 // every node.
 func (x *inquiry) unservedPod() bool {
-	if len(x.subject.claims) > 0 || x.subject.pod == nil {
+	if len(x.PodClaims) > 0 || x.Pod == nil {
 		return false
 	}
-	names := unserved(x.snap, x.cluster.Alloc, x.subject.pod)
+	names := unserved(x.Snap, x.Cluster.Alloc, x.Pod)
 	if len(names) == 0 {
 		return false
 	}
-	text := fmt.Sprintf("no node offers the extended resource %s, and no DeviceClass maps it%s", names[0], cmp.Or(naming.DidYouMean(string(names[0]), x.servedResources()), mappableHint(x.snap, names[0])))
-	for _, class := range x.snap.Classes {
+	text := fmt.Sprintf("no node offers the extended resource %s, and no DeviceClass maps it%s", names[0], cmp.Or(naming.DidYouMean(string(names[0]), x.servedResources()), mappableHint(x.Snap, names[0])))
+	for _, class := range x.Snap.Classes {
 		if class.Spec.ExtendedResourceName != nil && *class.Spec.ExtendedResourceName == string(names[0]) {
 			text = fmt.Sprintf("no node offers the extended resource %s; DeviceClass %s maps it, but the feature gate DRAExtendedResource is off", names[0], class.Name)
 		}
@@ -65,15 +65,15 @@ func (x *inquiry) unservedPod() bool {
 // stand for.
 func (x *inquiry) servedResources() []string {
 	found := map[string]bool{}
-	for _, node := range x.snap.Nodes {
-		for _, name := range x.cluster.Alloc.ExtendedResourcesOf(node) {
+	for _, node := range x.Snap.Nodes {
+		for _, name := range x.Cluster.Alloc.ExtendedResourcesOf(node) {
 			if _, offered := node.Status.Allocatable[name]; offered {
 				found[string(name)] = true
 			}
 		}
 	}
-	if x.cluster.Alloc.FeatureEnabled("DRAExtendedResource") {
-		for _, class := range x.snap.Classes {
+	if x.Cluster.Alloc.FeatureEnabled("DRAExtendedResource") {
+		for _, class := range x.Snap.Classes {
 			found[resourceapi.ResourceDeviceClassPrefix+class.Name] = true
 			if class.Spec.ExtendedResourceName != nil {
 				found[*class.Spec.ExtendedResourceName] = true
