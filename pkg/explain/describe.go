@@ -163,7 +163,7 @@ func (x *inquiry) elsewhere(claim *resourceapi.ResourceClaim, node *corev1.Node,
 		// The scheduler deallocates it if no node will do.
 		return text
 	}
-	text += " and used by " + english.Sample(users, maxNamed)
+	text += " and used by " + english.Sample(users, 3)
 	if x.Pod != nil {
 		text += "; this pod can only run there"
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -137,8 +138,7 @@ func (x *inquiry) run(ctx context.Context) error {
 	x.describeAllocator()
 	x.describeUsers()
 	x.describeClaims()
-	defer x.configHints(ctx)
-	defer x.addHints()
+	defer x.addHints(ctx)
 	defer x.describeStage()
 	defer x.assume()
 
@@ -146,6 +146,14 @@ func (x *inquiry) run(ctx context.Context) error {
 		return err
 	}
 	return x.meetObstacles(ctx)
+}
+
+// addHints says what is true besides.
+func (x *inquiry) addHints(ctx context.Context) {
+	if !x.subject.verdictOnly {
+		hints.Add(x.Question, x.subject.target, x.out)
+	}
+	hints.AddOfConfig(ctx, x.Question, x.out)
 }
 
 // allocate finds the verdict of the allocator, and of what comes before it.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
@@ -75,7 +76,7 @@ func (x *inquiry) meetObstacles(ctx context.Context) error {
 		return nil
 	case !x.subject.verdictOnly:
 		for _, o := range obstacles {
-			x.hint("Besides, "+o.Reason, o.Evidence...)
+			x.out.Hints = append(x.out.Hints, api.Hint{Text: "Besides, " + o.Reason, Evidence: o.Evidence})
 		}
 	}
 	if x.out.Verdict == api.Fits {
@@ -261,7 +262,7 @@ func (x *inquiry) blockedLife(own lifecycle.Life) lifecycle.Life {
 		blocked.Findings = append(blocked.Findings, x.blockedBy[i].Finding)
 	}
 	if pod := x.Pod; pod != nil {
-		blocked.Findings = append(blocked.Findings, lifecycle.GateFindings(pod, x.kueueHinted())...)
+		blocked.Findings = append(blocked.Findings, lifecycle.GateFindings(pod, hints.SaysQueue(x.Question, x.subject.target))...)
 	}
 	for _, f := range own.Findings {
 		f.Reason = ""

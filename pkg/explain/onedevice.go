@@ -66,7 +66,7 @@ func (s *subject) findDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator
 			return &TargetError{
 				Target:  api.Target{Kind: KindDevice, Name: text},
 				Message: fmt.Sprintf("Device %s is ambiguous, there are %d of that name", text, len(names)),
-				Hint:    "write one of: " + english.Sample(names, maxNamed),
+				Hint:    "write one of: " + english.Sample(names, 3),
 			}
 		}
 	}
@@ -93,10 +93,10 @@ func (s *subject) findDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator
 	case gap != nil:
 		err.Hint = "it may exist all the same: " + gap.Reason
 	case len(inPool) > 0:
-		err.Hint = "its pool has: " + english.Sample(inPool, maxNamed)
+		err.Hint = "its pool has: " + english.Sample(inPool, 3)
 	case len(names) > 0:
 		slices.SortFunc(names, naming.Compare)
-		err.Hint = "existing devices: " + english.Sample(slices.Compact(names), maxNamed)
+		err.Hint = "existing devices: " + english.Sample(slices.Compact(names), 3)
 	default:
 		err.Hint = "no ResourceSlice has a device"
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -225,14 +224,4 @@ func reachablePool(pool *allocator.NodePool, node *corev1.Node) api.ReachablePoo
 		note(funnel.IgnoredReason(&pool.Ignored[i]))
 	}
 	return p
-}
-
-// sliceReaches reports whether any device of a slice is for a node.
-func sliceReaches(slice *resourceapi.ResourceSlice, node *corev1.Node) bool {
-	if slice.Spec.PerDeviceNodeSelection != nil && *slice.Spec.PerDeviceNodeSelection {
-		return slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool {
-			return funnel.Targets(node, d.NodeName, d.AllNodes, d.NodeSelector)
-		})
-	}
-	return funnel.Targets(node, slice.Spec.NodeName, slice.Spec.AllNodes, slice.Spec.NodeSelector)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -26,9 +27,9 @@ func (x *inquiry) describeStage() {
 	switch pod := x.Pod; {
 	case pod == nil:
 	case x.subject.hypothetical:
-		own.Findings = lifecycle.GateFindings(pod, x.kueueHinted())
+		own.Findings = lifecycle.GateFindings(pod, hints.SaysQueue(x.Question, x.subject.target))
 	default:
-		own = lifecycle.Of(x.Cluster.Alloc, x.Snap, pod, x.PodClaims, x.kueueHinted())
+		own = lifecycle.Of(x.Cluster.Alloc, x.Snap, pod, x.PodClaims, hints.SaysQueue(x.Question, x.subject.target))
 		if own.Stage == api.StageAllocation && len(x.Cluster.Candidates) == 0 && len(x.Cluster.Unsuitable) > 0 && !x.fitsElsewhere() {
 			own.Stage = api.StageNodeFit
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -205,7 +206,7 @@ func (s *subject) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocat
 					Namespace: w.Namespace, Name: w.Name + "-…",
 					Labels: w.Template.Labels, Annotations: w.Template.Annotations,
 				},
-				Spec: templateSpec(w),
+				Spec: lifecycle.TemplateSpec(w),
 			}))
 		}
 		return s.needClaims(snap, alloc)
@@ -225,30 +226,6 @@ func unreadKind(snap *snapshot.Snapshot, kind string) string {
 	return ""
 }
 
-// templateSpec is the spec of the pods that a workload makes. Those of a
-// DaemonSet tolerate what the controller adds
-// (pkg/controller/daemon/util/daemonset_util.go).
-func templateSpec(w *snapshot.Workload) corev1.PodSpec {
-	spec := *w.Template.Spec.DeepCopy()
-	if w.Kind != "DaemonSet" {
-		return spec
-	}
-	tolerate := func(key string, effects ...corev1.TaintEffect) {
-		for _, effect := range effects {
-			spec.Tolerations = append(spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect})
-		}
-	}
-	tolerate(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute)
-	tolerate(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute)
-	for _, key := range []string{corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure, corev1.TaintNodePIDPressure, corev1.TaintNodeUnschedulable} {
-		tolerate(key, corev1.TaintEffectNoSchedule)
-	}
-	if spec.HostNetwork {
-		tolerate(corev1.TaintNodeNetworkUnavailable, corev1.TaintEffectNoSchedule)
-	}
-	return spec
-}
-
 func (s *subject) usePod(alloc *allocator.Allocator, pod *corev1.Pod) {
 	s.pod = pod
 	s.claims = alloc.PodClaims(pod)
@@ -265,7 +242,7 @@ func (s *subject) needClaims(snap *snapshot.Snapshot, alloc *allocator.Allocator
 	if gap := snap.Gap(snapshot.ResourceClasses); gap != nil {
 		err.Hint = "it may use extended resources all the same: " + gap.Reason
 	} else {
-		err.Hint = unmappedHint(snap, s.pod, alloc.FeatureEnabled("DRAExtendedResource"))
+		err.Hint = hints.OfUnmapped(snap, s.pod, alloc.FeatureEnabled("DRAExtendedResource"))
 	}
 	return err
 }

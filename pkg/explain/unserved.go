@@ -6,6 +6,7 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -51,7 +53,7 @@ func (x *inquiry) unservedPod() bool {
 	if len(names) == 0 {
 		return false
 	}
-	text := fmt.Sprintf("no node offers the extended resource %s, and no DeviceClass maps it%s", names[0], cmp.Or(naming.DidYouMean(string(names[0]), x.servedResources()), mappableHint(x.Snap, names[0])))
+	text := fmt.Sprintf("no node offers the extended resource %s, and no DeviceClass maps it%s", names[0], cmp.Or(naming.DidYouMean(string(names[0]), x.servedResources()), hints.OfMappable(x.Snap, names[0])))
 	for _, class := range x.Snap.Classes {
 		if class.Spec.ExtendedResourceName != nil && *class.Spec.ExtendedResourceName == string(names[0]) {
 			text = fmt.Sprintf("no node offers the extended resource %s; DeviceClass %s maps it, but the feature gate DRAExtendedResource is off", names[0], class.Name)
@@ -80,5 +82,5 @@ func (x *inquiry) servedResources() []string {
 			}
 		}
 	}
-	return sortedKeys(found)
+	return slices.Sorted(maps.Keys(found))
 }

@@ -104,3 +104,27 @@ func SortPods(pods []*corev1.Pod) {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), naming.Compare(a.Name, b.Name))
 	})
 }
+
+// TemplateSpec is the spec of the pods that a workload makes. Those of a
+// DaemonSet tolerate what the controller adds
+// (pkg/controller/daemon/util/daemonset_util.go).
+func TemplateSpec(w *snapshot.Workload) corev1.PodSpec {
+	spec := *w.Template.Spec.DeepCopy()
+	if w.Kind != "DaemonSet" {
+		return spec
+	}
+	tolerate := func(key string, effects ...corev1.TaintEffect) {
+		for _, effect := range effects {
+			spec.Tolerations = append(spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect})
+		}
+	}
+	tolerate(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute)
+	tolerate(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute)
+	for _, key := range []string{corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure, corev1.TaintNodePIDPressure, corev1.TaintNodeUnschedulable} {
+		tolerate(key, corev1.TaintEffectNoSchedule)
+	}
+	if spec.HostNetwork {
+		tolerate(corev1.TaintNodeNetworkUnavailable, corev1.TaintEffectNoSchedule)
+	}
+	return spec
+}

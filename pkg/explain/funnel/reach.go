@@ -4,6 +4,8 @@
 package funnel
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
@@ -72,4 +74,14 @@ func Targets(node *corev1.Node, name *string, all *bool, selector *corev1.NodeSe
 	default:
 		return false
 	}
+}
+
+// SliceReaches reports whether any device of a slice is for a node.
+func SliceReaches(slice *resourceapi.ResourceSlice, node *corev1.Node) bool {
+	if slice.Spec.PerDeviceNodeSelection != nil && *slice.Spec.PerDeviceNodeSelection {
+		return slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool {
+			return Targets(node, d.NodeName, d.AllNodes, d.NodeSelector)
+		})
+	}
+	return Targets(node, slice.Spec.NodeName, slice.Spec.AllNodes, slice.Spec.NodeSelector)
 }

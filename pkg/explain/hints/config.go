@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package hints
 
 import (
 	"context"
@@ -23,18 +23,18 @@ import (
 // configHints warns of opaque configuration that nobody reads: it is for a driver
 // of which the claim has, and can get, no device. Such a thing is valid, because a
 // class may have devices of several drivers, and is ignored without a word.
-func (x *inquiry) configHints(ctx context.Context) {
-	if x.Snap.Gap(snapshot.ResourceSlices) != nil {
+func (h *finder) configHints(ctx context.Context) {
+	if h.Snap.Gap(snapshot.ResourceSlices) != nil {
 		return
 	}
 	seen := map[string]bool{}
-	for i := range x.PodClaims {
-		pc := &x.PodClaims[i]
+	for i := range h.PodClaims {
+		pc := &h.PodClaims[i]
 		if pc.Claim == nil {
 			continue
 		}
-		for _, c := range lifecycle.OpaqueConfigs(x.Snap, pc) {
-			drivers := x.driversFor(ctx, pc, c.Requests)
+		for _, c := range lifecycle.OpaqueConfigs(h.Snap, pc) {
+			drivers := h.driversFor(ctx, pc, c.Requests)
 			if len(drivers) == 0 || slices.Contains(drivers, c.Opaque.Driver) || seen[c.Object+c.Path] {
 				continue
 			}
@@ -43,7 +43,7 @@ func (x *inquiry) configHints(ctx context.Context) {
 			if pc.Claim.Status.Allocation == nil {
 				devices = "all devices that the claim can get"
 			}
-			x.hint(fmt.Sprintf("the configuration for driver %s (%s of %s %s) is ignored: %s are of driver %s%s",
+			h.hint(fmt.Sprintf("the configuration for driver %s (%s of %s %s) is ignored: %s are of driver %s%s",
 				c.Opaque.Driver, c.Path, c.Kind, c.Name, devices, english.JoinOr(drivers), naming.DidYouMean(c.Opaque.Driver, drivers)),
 				api.Evidence{Object: c.Object, Path: c.Path + ".opaque.driver", Found: c.Opaque.Driver, Required: english.JoinOr(drivers)})
 		}
@@ -53,7 +53,7 @@ func (x *inquiry) configHints(ctx context.Context) {
 // driversFor lists the drivers of the devices that some requests of a claim, or
 // all for none, have and can get: those that their classes select, or name. It is
 // empty if that is not known.
-func (x *inquiry) driversFor(ctx context.Context, pc *allocator.PodClaim, requests []string) []string {
+func (h *finder) driversFor(ctx context.Context, pc *allocator.PodClaim, requests []string) []string {
 	concerned := func(name string) bool {
 		return len(requests) == 0 || slices.ContainsFunc(requests, func(r string) bool {
 			return r == name || r == resourceclaim.BaseRequestRef(name) || resourceclaim.BaseRequestRef(r) == name
@@ -72,7 +72,7 @@ func (x *inquiry) driversFor(ctx context.Context, pc *allocator.PodClaim, reques
 			if !concerned(r.Name) {
 				continue
 			}
-			drivers := x.classDrivers(ctx, r.Class)
+			drivers := h.classDrivers(ctx, r.Class)
 			if len(drivers) == 0 && pc.Claim.Status.Allocation == nil {
 				return nil
 			}
@@ -86,8 +86,8 @@ func (x *inquiry) driversFor(ctx context.Context, pc *allocator.PodClaim, reques
 
 // classDrivers lists the drivers that the selectors of a class name or, if they
 // name none, those whose devices they select.
-func (x *inquiry) classDrivers(ctx context.Context, name string) []string {
-	class := x.Snap.Class(name)
+func (h *finder) classDrivers(ctx context.Context, name string) []string {
+	class := h.Snap.Class(name)
 	if class == nil {
 		return nil
 	}
@@ -96,17 +96,17 @@ func (x *inquiry) classDrivers(ctx context.Context, name string) []string {
 		if s.CEL == nil {
 			continue
 		}
-		for _, driver := range x.Selectors.Compile(s.CEL.Expression).Drivers() {
+		for _, driver := range h.Selectors.Compile(s.CEL.Expression).Drivers() {
 			found[driver] = true
 		}
 	}
 	if len(found) > 0 {
 		return sortedKeys(found)
 	}
-	devices := x.Cluster.Alloc.Devices()
+	devices := h.Cluster.Alloc.Devices()
 	for i := range devices {
 		d := &devices[i]
-		if !found[d.ID.Driver] && x.selected(ctx, class, d) {
+		if !found[d.ID.Driver] && h.selected(ctx, class, d) {
 			found[d.ID.Driver] = true
 		}
 	}
@@ -114,12 +114,12 @@ func (x *inquiry) classDrivers(ctx context.Context, name string) []string {
 }
 
 // selected reports whether the selectors of a class select a device.
-func (x *inquiry) selected(ctx context.Context, class *resourceapi.DeviceClass, d *allocator.Device) bool {
+func (h *finder) selected(ctx context.Context, class *resourceapi.DeviceClass, d *allocator.Device) bool {
 	for _, s := range class.Spec.Selectors {
 		if s.CEL == nil {
 			continue
 		}
-		if !x.Selectors.Evaluate(ctx, x.Selectors.Compile(s.CEL.Expression), d.ID.Driver, d.Device).Matches {
+		if !h.Selectors.Evaluate(ctx, h.Selectors.Compile(s.CEL.Expression), d.ID.Driver, d.Device).Matches {
 			return false
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package hints
 
 import (
 	"cmp"
@@ -30,18 +30,18 @@ const (
 
 // driverHints tells what is the matter with the drivers of the devices that
 // are wanted, if the devices are missing where the pod could go.
-func (x *inquiry) driverHints() {
-	if x.out.Verdict != api.DoesNotFit || len(x.out.Nodes) == 0 || x.Snap.Gap(snapshot.ResourceSlices) != nil || len(x.Cluster.Candidates) == 0 {
+func (h *finder) driverHints() {
+	if h.out.Verdict != api.DoesNotFit || len(h.out.Nodes) == 0 || h.Snap.Gap(snapshot.ResourceSlices) != nil || len(h.Cluster.Candidates) == 0 {
 		return
 	}
-	drivers := x.wantedDrivers()
+	drivers := h.wantedDrivers()
 	for _, driver := range drivers[:min(len(drivers), maxHintedDrivers)] {
-		p := x.publication(driver)
-		x.emptyPoolHint(&p)
-		x.publicationHint(&p)
-		for _, set := range lifecycle.DaemonSets(x.Snap, driver) {
-			if !x.daemonPodHints(&p, set) && len(p.published) == 0 {
-				x.placementHint(&p, set)
+		p := h.publication(driver)
+		h.emptyPoolHint(&p)
+		h.publicationHint(&p)
+		for _, set := range lifecycle.DaemonSets(h.Snap, driver) {
+			if !h.daemonPodHints(&p, set) && len(p.published) == 0 {
+				h.placementHint(&p, set)
 			}
 		}
 	}
@@ -57,10 +57,10 @@ type publication struct {
 	published, missing []*corev1.Node
 }
 
-func (x *inquiry) publication(driver string) publication {
+func (h *finder) publication(driver string) publication {
 	p := publication{driver: driver}
 	own := map[string]bool{}
-	for _, slice := range x.Snap.Slices {
+	for _, slice := range h.Snap.Slices {
 		if slice.Spec.Driver != driver {
 			continue
 		}
@@ -70,8 +70,8 @@ func (x *inquiry) publication(driver string) publication {
 		}
 	}
 	reached := func(pool *allocator.NodePool) bool { return pool.Pool.Driver == driver }
-	for _, node := range x.Cluster.Candidates {
-		if own[node.Name] || slices.ContainsFunc(x.Cluster.Pools[node.Name], reached) {
+	for _, node := range h.Cluster.Candidates {
+		if own[node.Name] || slices.ContainsFunc(h.Cluster.Pools[node.Name], reached) {
 			p.published = append(p.published, node)
 		} else {
 			p.missing = append(p.missing, node)
@@ -82,13 +82,13 @@ func (x *inquiry) publication(driver string) publication {
 
 // wantedDrivers lists the drivers whose devices the claims are about: those
 // that the selectors name, or else those of the devices of the class.
-func (x *inquiry) wantedDrivers() []string {
+func (h *finder) wantedDrivers() []string {
 	found := map[string]bool{}
-	for i := range x.Claims {
-		for _, alternatives := range x.Claims[i].Funnels {
+	for i := range h.Claims {
+		for _, alternatives := range h.Claims[i].Funnels {
 			for _, f := range alternatives {
-				named := x.namedDrivers(f)
-				if published := lifecycle.Publishing(x.Snap, named); len(published) > 0 {
+				named := h.namedDrivers(f)
+				if published := lifecycle.Publishing(h.Snap, named); len(published) > 0 {
 					named = published
 				}
 				if len(named) == 0 {
@@ -118,7 +118,7 @@ func sortedKeys(set map[string]bool) []string {
 
 // namedDrivers lists the drivers that the selectors of a request, or else those
 // of its class, compare device.driver with.
-func (x *inquiry) namedDrivers(f *funnel.Funnel) []string {
+func (h *finder) namedDrivers(f *funnel.Funnel) []string {
 	lists := [][]resourceapi.DeviceSelector{f.Request.Selectors}
 	if f.Checks.Class != nil {
 		lists = append(lists, f.Checks.Class.Spec.Selectors)
@@ -129,7 +129,7 @@ func (x *inquiry) namedDrivers(f *funnel.Funnel) []string {
 			if s.CEL == nil {
 				continue
 			}
-			drivers = append(drivers, x.Selectors.Compile(s.CEL.Expression).Drivers()...)
+			drivers = append(drivers, h.Selectors.Compile(s.CEL.Expression).Drivers()...)
 		}
 		if len(drivers) > 0 {
 			return drivers
@@ -140,19 +140,19 @@ func (x *inquiry) namedDrivers(f *funnel.Funnel) []string {
 
 // publicationHint says that the driver publishes nothing where it matters. If
 // nothing is more promising than these nodes, that is the reason itself.
-func (x *inquiry) publicationHint(p *publication) {
+func (h *finder) publicationHint(p *publication) {
 	tell := func(text string, fact api.Evidence) {
-		if first := x.out.Nodes[0]; first.Code == api.NodeNotReachable || first.Code == api.ClassSelectorFalse {
+		if first := h.out.Nodes[0]; first.Code == api.NodeNotReachable || first.Code == api.ClassSelectorFalse {
 			// It says more than that no device matches the name.
-			x.out.Summary = strings.Replace(x.out.Summary, "; "+funnel.NoDevicesOf(p.driver, x.Catalog.Words().Drivers()), "", 1) + "; " + text
+			h.out.Summary = strings.Replace(h.out.Summary, "; "+funnel.NoDevicesOf(p.driver, h.Catalog.Words().Drivers()), "", 1) + "; " + text
 		} else {
-			x.hint(text, fact)
+			h.hint(text, fact)
 		}
 	}
 	switch {
 	case len(p.slices) == 0:
 		others := map[string]bool{}
-		for _, slice := range x.Snap.Slices {
+		for _, slice := range h.Snap.Slices {
 			others[slice.Spec.Driver] = true
 		}
 		tell(fmt.Sprintf("driver %s publishes nothing: there is no ResourceSlice of it in the cluster%s", p.driver, naming.DidYouMean(p.driver, sortedKeys(others))),
@@ -184,15 +184,15 @@ func nodeNames(nodes []*corev1.Node) string {
 
 // placementHint tells why a DaemonSet has no pods on the nodes that lack
 // devices: the controller looks at labels and taints, and at nothing else.
-func (x *inquiry) placementHint(p *publication, set lifecycle.DaemonSet) {
-	if _, known := x.Cluster.Alloc.Nodes(); !known {
+func (h *finder) placementHint(p *publication, set lifecycle.DaemonSet) {
+	if _, known := h.Cluster.Alloc.Nodes(); !known {
 		return
 	}
 	reasons, example := naming.Tally{}, map[string]api.Evidence{}
 	count := 0
-	pod := &corev1.Pod{Spec: templateSpec(set.Workload)}
+	pod := &corev1.Pod{Spec: lifecycle.TemplateSpec(set.Workload)}
 	for _, node := range p.missing {
-		for _, misfit := range x.Cluster.Alloc.NodeFit(pod, node) {
+		for _, misfit := range h.Cluster.Alloc.NodeFit(pod, node) {
 			if slices.Contains([]allocator.Filter{allocator.FilterPorts, allocator.FilterPods, allocator.FilterResources}, misfit.Filter) {
 				continue
 			}
@@ -216,7 +216,7 @@ func (x *inquiry) placementHint(p *publication, set lifecycle.DaemonSet) {
 	}
 	if count == 0 {
 		if wants != "" && set.Daemon.Desired == 0 {
-			x.hint(fmt.Sprintf("%s%s", set, wants), api.Evidence{Object: lifecycle.DaemonObject(set), Path: "status.desiredNumberScheduled", Found: "0"})
+			h.hint(fmt.Sprintf("%s%s", set, wants), api.Evidence{Object: lifecycle.DaemonObject(set), Path: "status.desiredNumberScheduled", Found: "0"})
 		}
 		return
 	}
@@ -232,18 +232,18 @@ func (x *inquiry) placementHint(p *publication, set lifecycle.DaemonSet) {
 	if set.Daemon != nil {
 		evidence = append(evidence, api.Evidence{Object: lifecycle.DaemonObject(set), Path: "status.desiredNumberScheduled", Found: fmt.Sprint(set.Daemon.Desired)})
 	}
-	x.hint(fmt.Sprintf("%s%s has none for %s: %s", set, wants, where, most), evidence...)
+	h.hint(fmt.Sprintf("%s%s has none for %s: %s", set, wants, where, most), evidence...)
 }
 
 // daemonPodHints tells of plugins that are to run where devices are missing,
 // but fail, or run and publish nothing. It returns whether there are any.
-func (x *inquiry) daemonPodHints(p *publication, set lifecycle.DaemonSet) bool {
+func (h *finder) daemonPodHints(p *publication, set lifecycle.DaemonSet) bool {
 	missing := map[string]bool{}
 	for _, node := range p.missing {
 		missing[node.Name] = true
 	}
 	var failing, silent []*corev1.Pod
-	for _, pod := range lifecycle.Pods(x.Snap, set.Workload) {
+	for _, pod := range lifecycle.Pods(h.Snap, set.Workload) {
 		switch {
 		case !missing[lifecycle.DaemonNode(pod)]:
 		case !lifecycle.Ready(pod):
@@ -259,7 +259,7 @@ func (x *inquiry) daemonPodHints(p *publication, set lifecycle.DaemonSet) bool {
 		if len(failing) > 1 {
 			more = fmt.Sprintf(", and so are %d more", len(failing)-1)
 		}
-		x.hint(fmt.Sprintf("%s: pod %s on node %s is not ready: %s%s", set, pod.Name, lifecycle.DaemonNode(pod), state, more), evidence)
+		h.hint(fmt.Sprintf("%s: pod %s on node %s is not ready: %s%s", set, pod.Name, lifecycle.DaemonNode(pod), state, more), evidence)
 	}
 	if len(silent) > 0 {
 		nodes := make([]string, 0, len(silent))
@@ -271,7 +271,7 @@ func (x *inquiry) daemonPodHints(p *publication, set lifecycle.DaemonSet) bool {
 		if set.Named {
 			advice = ": its log shows whether the API server refuses the slices; if they vanished, restart it"
 		}
-		x.hint(
+		h.hint(
 			fmt.Sprintf("%s: pod %s is ready, but there is no ResourceSlice of %s for %s%s", set, silent[0].Name, p.driver, english.Sample(nodes, maxNamed), advice),
 			api.Evidence{Object: whatif.Object(api.KindPod, silent[0].Namespace, silent[0].Name), Path: "status.conditions[type=Ready].status", Found: "True"},
 			api.Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: "none", Required: nodes[0]},

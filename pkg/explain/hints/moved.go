@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package hints
 
 import (
 	"fmt"
@@ -17,12 +17,12 @@ import (
 // movedHint notes allocated devices that no ResourceSlice has and that are ready
 // all the same: a driver of networks moves an interface into the pod and no
 // longer sees it on the node (KEP-4817). Nothing has to be done about them.
-func (x *inquiry) movedHint() {
-	if x.Snap.Gap(snapshot.ResourceSlices) != nil {
+func (h *finder) movedHint() {
+	if h.Snap.Gap(snapshot.ResourceSlices) != nil {
 		return
 	}
-	for i := range x.PodClaims {
-		claim := x.PodClaims[i].Claim
+	for i := range h.PodClaims {
+		claim := h.PodClaims[i].Claim
 		if claim == nil || claim.Status.Allocation == nil {
 			continue
 		}
@@ -32,7 +32,7 @@ func (x *inquiry) movedHint() {
 		driver, where := "", ""
 		for j := range results {
 			result := &results[j]
-			if x.Cluster.Alloc.Device(lifecycle.DeviceID(result)) != nil || !allocator.DeviceReady(claim, result) {
+			if h.Cluster.Alloc.Device(lifecycle.DeviceID(result)) != nil || !allocator.DeviceReady(claim, result) {
 				continue
 			}
 			if moved = append(moved, lifecycle.DeviceName(result)); len(moved) > 1 {
@@ -53,7 +53,7 @@ func (x *inquiry) movedHint() {
 		if len(moved) > 1 {
 			noun, verb, where = "devices", "are", ""
 		}
-		x.hint(fmt.Sprintf("%s %s of claim %s %s in use and healthy%s: driver %s no longer publishes %s in a ResourceSlice, and the status of the claim says Ready",
+		h.hint(fmt.Sprintf("%s %s of claim %s %s in use and healthy%s: driver %s no longer publishes %s in a ResourceSlice, and the status of the claim says Ready",
 			noun, english.Sample(moved, maxNamed), claim.Name, verb, where, driver, map[bool]string{true: "it", false: "them"}[len(moved) == 1]), first)
 	}
 }

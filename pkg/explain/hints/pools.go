@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package hints
 
 import (
 	"fmt"
@@ -32,20 +32,20 @@ const publishingTime = time.Minute
 const maxHintedPools = 2
 
 // poolHints tell of a pool that the allocator does not use why it may be so.
-func (x *inquiry) poolHints() {
-	if x.out.Verdict == api.Fits {
+func (h *finder) poolHints() {
+	if h.out.Verdict == api.Fits {
 		return
 	}
 	seen := map[*allocator.Pool]bool{}
-	x.eachRejected(func(d *allocator.Device, r *funnel.Reason) {
+	h.eachRejected(func(d *allocator.Device, r *funnel.Reason) {
 		if r.Code == api.PoolIncomplete && d.Pool.Incomplete && !seen[d.Pool] && len(seen) < maxHintedPools {
 			seen[d.Pool] = true
-			x.incompleteHint(d.Pool)
+			h.incompleteHint(d.Pool)
 		}
 	})
 }
 
-func (x *inquiry) incompleteHint(pool *allocator.Pool) {
+func (h *finder) incompleteHint(pool *allocator.Pool) {
 	counts, holders := naming.Tally{}, map[string]string{}
 	var newest time.Time
 	asMade := true
@@ -66,19 +66,19 @@ func (x *inquiry) incompleteHint(pool *allocator.Pool) {
 			said = append(said, fmt.Sprintf("%s (%s)", count, holders[count]))
 		}
 		slices.SortFunc(said, naming.Compare)
-		x.hint(fmt.Sprintf("the slices of pool %s disagree about how many there are: %s; that is for the maker of driver %s", pool.Name, english.JoinAnd(said), pool.Driver),
+		h.hint(fmt.Sprintf("the slices of pool %s disagree about how many there are: %s; that is for the maker of driver %s", pool.Name, english.JoinAnd(said), pool.Driver),
 			api.Evidence{Object: fieldpath.Pool(pool), Path: "spec.pool.resourceSliceCount", Found: english.JoinAnd(said), Required: "the same in all slices"})
 		return
 	}
 	if int64(len(pool.Slices)) > pool.Expected {
-		x.hint(fmt.Sprintf("pool %s has %s; the plugin of driver %s deletes slices that it does not publish itself while it runs", pool.Name, pool.WhyIncomplete(), pool.Driver),
+		h.hint(fmt.Sprintf("pool %s has %s; the plugin of driver %s deletes slices that it does not publish itself while it runs", pool.Name, pool.WhyIncomplete(), pool.Driver),
 			api.Evidence{
 				Object: fieldpath.Pool(pool), Path: "spec.pool.resourceSliceCount",
 				Found: english.Count(len(pool.Slices), "slice"), Required: fmt.Sprint(pool.Expected),
 			})
 		return
 	}
-	age := x.Snap.Now().Sub(newest)
+	age := h.Snap.Now().Sub(newest)
 	if newest.IsZero() || age < publishingTime {
 		return
 	}
@@ -86,7 +86,7 @@ func (x *inquiry) incompleteHint(pool *allocator.Pool) {
 	if asMade {
 		missing = fmt.Sprintf(", the newest %s old, although publishing them takes seconds:", duration.HumanDuration(age))
 	}
-	x.hint(
+	h.hint(
 		fmt.Sprintf("pool %s has %d of %s%s the log of driver %s's plugin shows whether the API server refuses a slice",
 			pool.Name, len(pool.Slices), english.Count(int(pool.Expected), "slice"), missing, pool.Driver),
 		api.Evidence{
@@ -97,7 +97,7 @@ func (x *inquiry) incompleteHint(pool *allocator.Pool) {
 }
 
 // emptyPoolHint names the nodes for which a driver publishes no device.
-func (x *inquiry) emptyPoolHint(p *publication) {
+func (h *finder) emptyPoolHint(p *publication) {
 	devices := map[string]int{}
 	of := map[string]*resourceapi.ResourceSlice{}
 	for _, slice := range p.slices {
@@ -116,7 +116,7 @@ func (x *inquiry) emptyPoolHint(p *publication) {
 		return
 	}
 	first := of[empty[0].Name]
-	x.hint(
+	h.hint(
 		fmt.Sprintf("driver %s publishes a ResourceSlice without devices for %s: if the hardware is there, it was not ready when the plugin looked for it, so see the plugin's log and restart it",
 			p.driver, nodeNames(empty)),
 		api.Evidence{Object: whatif.Object("ResourceSlice", "", first.Name), Path: "spec.devices", Found: "none", Required: "devices"},
@@ -125,14 +125,14 @@ func (x *inquiry) emptyPoolHint(p *publication) {
 
 // counterHint does the sum for a request that wants all devices, if they are
 // more than their shared counters can serve: then it never fits.
-func (x *inquiry) counterHint() {
-	if x.out.Verdict != api.DoesNotFit {
+func (h *finder) counterHint() {
+	if h.out.Verdict != api.DoesNotFit {
 		return
 	}
-	for i := range x.Claims {
-		for _, alternatives := range x.Claims[i].Funnels {
+	for i := range h.Claims {
+		for _, alternatives := range h.Claims[i].Funnels {
 			for _, f := range alternatives {
-				if f.Request.All() && !f.Request.AdminAccess && x.allOverdraw(f) {
+				if f.Request.All() && !f.Request.AdminAccess && h.allOverdraw(f) {
 					return
 				}
 			}
@@ -142,17 +142,17 @@ func (x *inquiry) counterHint() {
 
 // allOverdraw gives a hint if every node that has devices for a request would
 // have to give more of them than their counters allow.
-func (x *inquiry) allOverdraw(f *funnel.Funnel) bool {
+func (h *finder) allOverdraw(f *funnel.Funnel) bool {
 	var first *overdraft
 	on, likewise := "", 0
 	known := map[*allocator.NodePool]*overdraft{}
 	left := map[*allocator.Pool][]allocator.CounterUse{}
-	for _, node := range x.Cluster.Candidates {
+	for _, node := range h.Cluster.Candidates {
 		var worst *overdraft
-		for _, pool := range x.Cluster.Pools[node.Name] {
+		for _, pool := range h.Cluster.Pools[node.Name] {
 			if _, done := known[pool]; !done {
 				if _, done := left[pool.Pool]; !done {
-					left[pool.Pool] = x.Cluster.Alloc.CountersOf(pool.Pool)
+					left[pool.Pool] = h.Cluster.Alloc.CountersOf(pool.Pool)
 				}
 				known[pool] = findOverdraft(f, pool, left[pool.Pool])
 			}
@@ -174,7 +174,7 @@ func (x *inquiry) allOverdraw(f *funnel.Funnel) bool {
 		return false
 	}
 	where := ""
-	if len(x.Cluster.Candidates) > 1 {
+	if len(h.Cluster.Candidates) > 1 {
 		where = " for " + on
 	}
 	text := fmt.Sprintf("all %s of pool %s%s together need %s of counter %s of %s, of which %s are available: devices that overlap cannot all be allocated",
@@ -182,7 +182,7 @@ func (x *inquiry) allOverdraw(f *funnel.Funnel) bool {
 	if likewise > 0 {
 		text += fmt.Sprintf("; likewise for %s", english.Count(likewise, "more node"))
 	}
-	x.hint(text, api.Evidence{Object: fieldpath.Pool(first.pool), Path: fieldpath.Counter(first.use), Found: first.use.Left.String() + " left", Required: first.wanted.String()})
+	h.hint(text, api.Evidence{Object: fieldpath.Pool(first.pool), Path: fieldpath.Counter(first.use), Found: first.use.Left.String() + " left", Required: first.wanted.String()})
 	return true
 }
 

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package hints
 
 import (
 	"fmt"
@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -30,9 +31,9 @@ func servedBy(snap *snapshot.Snapshot, name corev1.ResourceName) []*corev1.Node 
 	return nodes
 }
 
-// unmappedHint tells, of a pod that has nothing to do with DRA, who serves the
+// OfUnmapped tells, of a pod that has nothing to do with DRA, who serves the
 // extended resources that it asks for: perhaps DRA was meant to.
-func unmappedHint(snap *snapshot.Snapshot, pod *corev1.Pod, enabled bool) string {
+func OfUnmapped(snap *snapshot.Snapshot, pod *corev1.Pod, enabled bool) string {
 	names := allocator.ExtendedResources(pod)
 	if len(names) == 0 {
 		return ""
@@ -50,14 +51,14 @@ func unmappedHint(snap *snapshot.Snapshot, pod *corev1.Pod, enabled bool) string
 		text += ", and no node offers it through a device plugin"
 	}
 	if enabled {
-		text += mappableHint(snap, name)
+		text += OfMappable(snap, name)
 	}
 	return text
 }
 
-// mappableHint names the drivers of the vendor of an extended resource that
+// OfMappable names the drivers of the vendor of an extended resource that
 // publish devices: a DeviceClass could map it to them.
-func mappableHint(snap *snapshot.Snapshot, name corev1.ResourceName) string {
+func OfMappable(snap *snapshot.Snapshot, name corev1.ResourceName) string {
 	var drivers []string
 	domain, _, _ := strings.Cut(string(name), "/")
 	for _, slice := range snap.Slices {
@@ -79,14 +80,14 @@ func ofVendor(driver, domain string) bool {
 
 // mixedResourceHints shows side by side where device plugins and where DRA
 // serve an extended resource that the pod waits for.
-func (x *inquiry) mixedResourceHints() {
-	pod := x.Pod
-	if pod == nil || x.out.Verdict != api.DoesNotFit {
+func (h *finder) mixedResourceHints() {
+	pod := h.Pod
+	if pod == nil || h.out.Verdict != api.DoesNotFit {
 		return
 	}
 	for _, name := range allocator.ExtendedResources(pod) {
-		class := x.classOf(name)
-		plugins := servedBy(x.Snap, name)
+		class := h.classOf(name)
+		plugins := servedBy(h.Snap, name)
 		if class == nil || len(plugins) == 0 {
 			continue
 		}
@@ -95,8 +96,8 @@ func (x *inquiry) mixedResourceHints() {
 			offered[node.Name] = true
 		}
 		var dra []*corev1.Node
-		for _, node := range x.Snap.Nodes {
-			if !offered[node.Name] && x.hasDevicesOf(class.Name, node) {
+		for _, node := range h.Snap.Nodes {
+			if !offered[node.Name] && h.hasDevicesOf(class.Name, node) {
 				dra = append(dra, node)
 			}
 		}
@@ -105,7 +106,7 @@ func (x *inquiry) mixedResourceHints() {
 			elsewhere = "on " + nodeNames(dra)
 		}
 		quantity := plugins[0].Status.Allocatable[name]
-		x.hint(
+		h.hint(
 			fmt.Sprintf("extended resource %s is served by a device plugin on %s, where the scheduler does not look at ResourceSlices for it, and by DRA (DeviceClass %s) %s",
 				name, nodeNames(plugins), class.Name, elsewhere),
 			api.Evidence{Object: whatif.Object("Node", "", plugins[0].Name), Path: fmt.Sprintf("status.allocatable['%s']", name), Found: quantity.String()},
@@ -115,11 +116,11 @@ func (x *inquiry) mixedResourceHints() {
 }
 
 // classOf finds the class that stands for an extended resource.
-func (x *inquiry) classOf(name corev1.ResourceName) *resourceapi.DeviceClass {
+func (h *finder) classOf(name corev1.ResourceName) *resourceapi.DeviceClass {
 	if implicit, ok := strings.CutPrefix(string(name), resourceapi.ResourceDeviceClassPrefix); ok {
-		return x.Snap.Class(implicit)
+		return h.Snap.Class(implicit)
 	}
-	for _, class := range x.Snap.Classes {
+	for _, class := range h.Snap.Classes {
 		if class.Spec.ExtendedResourceName != nil && *class.Spec.ExtendedResourceName == string(name) {
 			return class
 		}
@@ -129,15 +130,15 @@ func (x *inquiry) classOf(name corev1.ResourceName) *resourceapi.DeviceClass {
 
 // hasDevicesOf reports whether a node can reach a device of a class that is
 // wanted.
-func (x *inquiry) hasDevicesOf(class string, node *corev1.Node) bool {
-	for i := range x.Claims {
-		for _, alternatives := range x.Claims[i].Funnels {
+func (h *finder) hasDevicesOf(class string, node *corev1.Node) bool {
+	for i := range h.Claims {
+		for _, alternatives := range h.Claims[i].Funnels {
 			for _, f := range alternatives {
 				if f.Request.Class != class {
 					continue
 				}
 				for j := range f.Devices {
-					if !f.OtherClass(f.Devices[j].Device) && sliceReaches(f.Devices[j].Slice, node) {
+					if !f.OtherClass(f.Devices[j].Device) && funnel.SliceReaches(f.Devices[j].Slice, node) {
 						return true
 					}
 				}
@@ -149,8 +150,8 @@ func (x *inquiry) hasDevicesOf(class string, node *corev1.Node) bool {
 
 // pluginHint warns where a device plugin hands out what looks like the same
 // hardware as the driver whose devices the pod gets: neither knows of the other.
-func (x *inquiry) pluginHint() {
-	pod := x.Pod
+func (h *finder) pluginHint() {
+	pod := h.Pod
 	if pod != nil && pod.Status.Phase == corev1.PodRunning {
 		return
 	}
@@ -164,15 +165,15 @@ func (x *inquiry) pluginHint() {
 		}
 		drivers[driver][node] = true
 	}
-	if x.out.Placement != nil {
-		for _, claim := range x.out.Placement.Claims {
+	if h.out.Placement != nil {
+		for _, claim := range h.out.Placement.Claims {
 			for _, device := range claim.Devices {
-				add(device.Driver, x.out.Placement.Node)
+				add(device.Driver, h.out.Placement.Node)
 			}
 		}
 	}
 	if pod != nil && pod.Spec.NodeName != "" {
-		for _, claim := range x.out.Claims {
+		for _, claim := range h.out.Claims {
 			if claim.Allocation == nil {
 				continue
 			}
@@ -183,7 +184,7 @@ func (x *inquiry) pluginHint() {
 	}
 	for _, driver := range slices.Sorted(maps.Keys(drivers)) {
 		for _, name := range sortedKeys(drivers[driver]) {
-			node := x.Snap.Node(name)
+			node := h.Snap.Node(name)
 			if node == nil {
 				continue
 			}
@@ -193,7 +194,7 @@ func (x *inquiry) pluginHint() {
 				if !qualified || quantity.IsZero() || !ofVendor(driver, domain) {
 					continue
 				}
-				x.hint(
+				h.hint(
 					fmt.Sprintf("node %s also offers %s %s through a device plugin: if that is the same hardware as the devices of %s, both may allocate the same device, since neither knows of the allocations of the other",
 						name, quantity.String(), offered, driver),
 					api.Evidence{Object: whatif.Object("Node", "", name), Path: fmt.Sprintf("status.allocatable['%s']", offered), Found: quantity.String()},

@@ -1,9 +1,10 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package hints
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,36 +33,49 @@ import (
 // maxHints is how many hints an explanation has.
 const maxHints = 5
 
-// addHints looks for causes outside of the allocation, the most telling first.
-func (x *inquiry) addHints() {
-	if x.subject.verdictOnly {
-		return
-	}
-	x.unusedClaims()
-	if pod := x.Pod; pod == nil || lifecycle.Waits(pod) {
-		x.queueHint()
-		x.droppedHints()
-		x.driverHints()
-		x.poolHints()
-		x.taintRuleHints()
-		x.attributeHints()
-		x.counterHint()
-		x.mixedResourceHints()
-		x.preemptionHint()
-		x.autoscalerHint()
-	}
-	x.pluginHint()
-	x.movedHint()
-	x.out.Hints = x.out.Hints[:min(len(x.out.Hints), maxHints)]
+// finder looks for hints.
+type finder struct {
+	*funnel.Question
+	target api.Target
+	// out is the explanation, which gets them.
+	out *api.Explanation
 }
 
-func (x *inquiry) hint(text string, evidence ...api.Evidence) {
-	x.out.Hints = append(x.out.Hints, api.Hint{Text: text, Evidence: evidence})
+// Add looks for causes outside of the allocation, the most telling first.
+// The rest of the explanation is finished.
+func Add(q *funnel.Question, target api.Target, out *api.Explanation) {
+	h := &finder{q, target, out}
+	h.unusedClaims()
+	if q.Pod == nil || lifecycle.Waits(q.Pod) {
+		h.queueHint()
+		h.droppedHints()
+		h.driverHints()
+		h.poolHints()
+		h.taintRuleHints()
+		h.attributeHints()
+		h.counterHint()
+		h.mixedResourceHints()
+		h.preemptionHint()
+		h.autoscalerHint()
+	}
+	h.pluginHint()
+	h.movedHint()
+	out.Hints = out.Hints[:min(len(out.Hints), maxHints)]
+}
+
+// AddOfConfig names configuration of claims that drivers ignore.
+func AddOfConfig(ctx context.Context, q *funnel.Question, out *api.Explanation) {
+	h := &finder{Question: q, out: out}
+	h.configHints(ctx)
+}
+
+func (h *finder) hint(text string, evidence ...api.Evidence) {
+	h.out.Hints = append(h.out.Hints, api.Hint{Text: text, Evidence: evidence})
 }
 
 // queueHint tells what Kueue says about a pod or job that it has not admitted.
-func (x *inquiry) queueHint() {
-	queued, condition := x.notAdmitted()
+func (h *finder) queueHint() {
+	queued, condition := notAdmitted(h.Question, h.target)
 	if queued == nil {
 		return
 	}
@@ -69,7 +83,7 @@ func (x *inquiry) queueHint() {
 	if queued.Spec.QueueName != "" {
 		queue = " in queue " + queued.Spec.QueueName
 	}
-	x.hint(
+	h.hint(
 		fmt.Sprintf("Kueue has not admitted it: Workload %s/%s%s has condition %s=%s (%s): %s",
 			queued.Namespace, queued.Name, queue, condition.Type, condition.Status, condition.Reason, condition.Message),
 		api.Evidence{
@@ -79,18 +93,24 @@ func (x *inquiry) queueHint() {
 	)
 }
 
+// SaysQueue reports whether a hint says what Kueue waits for before it admits
+// the pod.
+func SaysQueue(q *funnel.Question, target api.Target) bool {
+	queued, _ := notAdmitted(q, target)
+	return queued != nil
+}
+
 // notAdmitted finds what Kueue keeps about the pod or the workload, and the
 // condition that it waits for; nil if there is none.
-func (x *inquiry) notAdmitted() (*snapshot.QueuedWorkload, *metav1.Condition) {
-	target := x.subject.target
+func notAdmitted(q *funnel.Question, target api.Target) (*snapshot.QueuedWorkload, *metav1.Condition) {
 	var owners []metav1.OwnerReference
-	for _, w := range x.Snap.Workloads {
+	for _, w := range q.Snap.Workloads {
 		if w.Kind == target.Kind && w.Namespace == target.Namespace && w.Name == target.Name {
 			owners = append(owners, metav1.OwnerReference{Kind: w.Kind, Name: w.Name, UID: w.UID})
 		}
 	}
 	group := ""
-	if pod := x.Pod; pod != nil {
+	if pod := q.Pod; pod != nil {
 		if pod.UID != "" {
 			owners = append(owners, metav1.OwnerReference{Kind: api.KindPod, Name: pod.Name, UID: pod.UID})
 		}
@@ -99,7 +119,7 @@ func (x *inquiry) notAdmitted() (*snapshot.QueuedWorkload, *metav1.Condition) {
 		}
 		group = pod.Labels[snapshot.KueuePodGroupLabel]
 	}
-	queued := x.Snap.QueuedBy(target.Namespace, group, owners)
+	queued := q.Snap.QueuedBy(target.Namespace, group, owners)
 	if queued == nil {
 		return nil, nil
 	}
@@ -114,15 +134,9 @@ func (x *inquiry) notAdmitted() (*snapshot.QueuedWorkload, *metav1.Condition) {
 	return nil, nil
 }
 
-// kueueHinted reports whether a hint says what Kueue waits for.
-func (x *inquiry) kueueHinted() bool {
-	queued, _ := x.notAdmitted()
-	return queued != nil
-}
-
 // droppedHints names fields that were applied and that the API server did not
 // store.
-func (x *inquiry) droppedHints() {
+func (h *finder) droppedHints() {
 	seen := map[string]bool{}
 	tell := func(kind string, holder metav1.Object) {
 		name := whatif.Object(kind, holder.GetNamespace(), holder.GetName())
@@ -136,25 +150,25 @@ func (x *inquiry) droppedHints() {
 			since = ", unless it was removed since"
 		}
 		for _, field := range snapshot.DroppedFields(holder) {
-			x.hint(
+			h.hint(
 				fmt.Sprintf("%s %s lacks the field %s, which was applied: the API server drops it while its feature gate %s is off%s",
 					kind, naming.Qualified(holder), field.Path, field.Gate, since),
 				api.Evidence{Object: name, Path: field.Path, Found: "not set", Required: "as in the annotation " + corev1.LastAppliedConfigAnnotation},
 			)
 		}
 	}
-	for i := range x.PodClaims {
-		pc := &x.PodClaims[i]
+	for i := range h.PodClaims {
+		pc := &h.PodClaims[i]
 		if pc.Claim == nil {
 			continue
 		}
 		tell(api.KindClaim, pc.Claim)
-		if template := x.Snap.Template(pc.Claim.Namespace, pc.Template); template != nil {
+		if template := h.Snap.Template(pc.Claim.Namespace, pc.Template); template != nil {
 			tell(api.KindTemplate, template)
 		}
 		for _, alternatives := range claimspec.Requests(pc.Claim) {
 			for _, r := range alternatives {
-				if class := x.Snap.Class(r.Class); class != nil {
+				if class := h.Snap.Class(r.Class); class != nil {
 					tell("DeviceClass", class)
 				}
 			}
@@ -163,22 +177,22 @@ func (x *inquiry) droppedHints() {
 }
 
 // taintRuleHints names rules that taint everything.
-func (x *inquiry) taintRuleHints() {
-	if x.out.Verdict != api.DoesNotFit {
+func (h *finder) taintRuleHints() {
+	if h.out.Verdict != api.DoesNotFit {
 		return
 	}
-	for _, rule := range x.Snap.TaintRules {
+	for _, rule := range h.Snap.TaintRules {
 		selector := rule.Spec.DeviceSelector
 		if selector == nil || selector.Driver != nil || selector.Pool != nil || selector.Device != nil {
 			continue
 		}
 		name := whatif.Object("DeviceTaintRule", "", rule.Name)
-		if !x.rejects(func(r *funnel.Reason) bool { return r.Code == api.DeviceTainted && r.Fact.Object == name }) {
+		if !h.rejects(func(r *funnel.Reason) bool { return r.Code == api.DeviceTainted && r.Fact.Object == name }) {
 			continue
 		}
-		x.hint(
+		h.hint(
 			fmt.Sprintf("DeviceTaintRule %s has an empty deviceSelector: it taints all %s of the cluster with %s",
-				rule.Name, english.Count(len(x.Cluster.Alloc.Devices()), "device"), ruleTaint(rule)),
+				rule.Name, english.Count(len(h.Cluster.Alloc.Devices()), "device"), ruleTaint(rule)),
 			api.Evidence{Object: name, Path: "spec.deviceSelector", Found: "{}", Required: "a driver, a pool or a device"},
 		)
 	}
@@ -189,17 +203,17 @@ func ruleTaint(rule *resourceapi.DeviceTaintRule) string {
 }
 
 // rejects reports whether a device is rejected for a reason of some kind.
-func (x *inquiry) rejects(kind func(*funnel.Reason) bool) bool {
+func (h *finder) rejects(kind func(*funnel.Reason) bool) bool {
 	found := false
-	x.eachRejected(func(_ *allocator.Device, r *funnel.Reason) { found = found || kind(r) })
+	h.eachRejected(func(_ *allocator.Device, r *funnel.Reason) { found = found || kind(r) })
 	return found
 }
 
 // eachRejected visits the devices that a request rejects, those of other
 // classes excepted.
-func (x *inquiry) eachRejected(visit func(d *allocator.Device, r *funnel.Reason)) {
-	for i := range x.Claims {
-		for _, alternatives := range x.Claims[i].Funnels {
+func (h *finder) eachRejected(visit func(d *allocator.Device, r *funnel.Reason)) {
+	for i := range h.Claims {
+		for _, alternatives := range h.Claims[i].Funnels {
 			for _, f := range alternatives {
 				for j := range f.Devices {
 					if r := f.Reasons[f.Devices[j].Device]; r != nil && r.Code != api.ClassSelectorFalse {
@@ -214,13 +228,13 @@ func (x *inquiry) eachRejected(visit func(d *allocator.Device, r *funnel.Reason)
 // attributeHints shows side by side what a constraint compares and what a
 // device has under the same name in another domain. A name without a domain
 // belongs to that of the driver.
-func (x *inquiry) attributeHints() {
-	if x.out.Verdict != api.DoesNotFit {
+func (h *finder) attributeHints() {
+	if h.out.Verdict != api.DoesNotFit {
 		return
 	}
 	seen := map[resourceapi.FullyQualifiedName]bool{}
-	for i := range x.Claims {
-		for _, alternatives := range x.Claims[i].Funnels {
+	for i := range h.Claims {
+		for _, alternatives := range h.Claims[i].Funnels {
 			for _, f := range alternatives {
 				for j := range f.Devices {
 					d := &f.Devices[j]
@@ -229,7 +243,7 @@ func (x *inquiry) attributeHints() {
 					}
 					for _, c := range f.Request.Constraints {
 						if !seen[c.Attribute] {
-							seen[c.Attribute] = x.attributeHint(d, c.Attribute)
+							seen[c.Attribute] = h.attributeHint(d, c.Attribute)
 						}
 					}
 				}
@@ -240,7 +254,7 @@ func (x *inquiry) attributeHints() {
 
 // attributeHint reports whether there is something to say. An attribute without a
 // domain, where that is forgotten most easily, comes before others.
-func (x *inquiry) attributeHint(d *allocator.Device, wanted resourceapi.FullyQualifiedName) bool {
+func (h *finder) attributeHint(d *allocator.Device, wanted resourceapi.FullyQualifiedName) bool {
 	domain, id, _ := strings.Cut(string(wanted), "/")
 	if _, has := selector.Lookup(d.Attributes, domain, id, d.ID.Driver); has {
 		return false
@@ -262,7 +276,7 @@ func (x *inquiry) attributeHint(d *allocator.Device, wanted resourceapi.FullyQua
 			text = fmt.Sprintf("%s of %s counts as %s/%s (%s), not as %s: a name without a domain belongs to the domain of the driver",
 				name, d.ID.Device, d.ID.Driver, id, selector.Literal(value), wanted)
 		}
-		x.hint(text, api.Evidence{Object: fieldpath.Slice(d), Path: fieldpath.Device(d, fmt.Sprintf("attributes[%q]", name)), Found: selector.Literal(value), Required: "attribute " + string(wanted)})
+		h.hint(text, api.Evidence{Object: fieldpath.Slice(d), Path: fieldpath.Device(d, fmt.Sprintf("attributes[%q]", name)), Found: selector.Literal(value), Required: "attribute " + string(wanted)})
 		return true
 	}
 	return false
@@ -270,21 +284,21 @@ func (x *inquiry) attributeHint(d *allocator.Device, wanted resourceapi.FullyQua
 
 // preemptionHint answers those who wait for the scheduler to take devices from
 // pods of a lower priority: it does not.
-func (x *inquiry) preemptionHint() {
-	pod := x.Pod
-	if pod == nil || x.out.Verdict != api.DoesNotFit {
+func (h *finder) preemptionHint() {
+	pod := h.Pod
+	if pod == nil || h.out.Verdict != api.DoesNotFit {
 		return
 	}
 	priority := ptr.Deref(pod.Spec.Priority, 0)
 	var lowest *corev1.Pod
 	var held allocator.Holder
 	consider := func(id allocator.DeviceID) {
-		for _, holder := range x.Cluster.Alloc.Holders(id) {
+		for _, holder := range h.Cluster.Alloc.Holders(id) {
 			if ptr.Deref(holder.Result.AdminAccess, false) {
 				continue
 			}
 			for _, consumer := range holder.Claim.Status.ReservedFor {
-				user := x.Snap.Pod(holder.Claim.Namespace, consumer.Name)
+				user := h.Snap.Pod(holder.Claim.Namespace, consumer.Name)
 				if consumer.Resource != "pods" || user == nil || user.UID != consumer.UID || ptr.Deref(user.Spec.Priority, 0) >= priority {
 					continue
 				}
@@ -295,13 +309,13 @@ func (x *inquiry) preemptionHint() {
 		}
 	}
 	pools := map[*allocator.Pool]bool{}
-	x.eachRejected(func(d *allocator.Device, r *funnel.Reason) {
+	h.eachRejected(func(d *allocator.Device, r *funnel.Reason) {
 		switch {
 		case r.Rank == funnel.RankInUse, r.Rank == funnel.RankCapacityLeft:
 			consider(d.ID)
 		case r.Rank == funnel.RankCounters && !pools[d.Pool]:
 			pools[d.Pool] = true
-			for _, use := range x.Cluster.Alloc.CountersOf(d.Pool) {
+			for _, use := range h.Cluster.Alloc.CountersOf(d.Pool) {
 				for _, id := range use.By {
 					consider(id)
 				}
@@ -311,7 +325,7 @@ func (x *inquiry) preemptionHint() {
 	if lowest == nil {
 		return
 	}
-	x.hint(
+	h.hint(
 		fmt.Sprintf("devices are never preempted: pod %s keeps %s/%s, although its priority %d is lower than that of pod %s, %d",
 			naming.Qualified(lowest), held.Result.Pool, held.Result.Device, ptr.Deref(lowest.Spec.Priority, 0), pod.Name, priority),
 		api.Evidence{
@@ -327,12 +341,12 @@ func (x *inquiry) preemptionHint() {
 const autoscalerMemory = 15 * time.Minute
 
 // autoscalerHint quotes what the cluster autoscaler said last about the pod.
-func (x *inquiry) autoscalerHint() {
-	pod := x.Pod
-	if pod == nil || x.out.Verdict == api.Fits {
+func (h *finder) autoscalerHint() {
+	pod := h.Pod
+	if pod == nil || h.out.Verdict == api.Fits {
 		return
 	}
-	event := x.lastEvent(pod, "NotTriggerScaleUp", "TriggeredScaleUp")
+	event := h.lastEvent(pod, "NotTriggerScaleUp", "TriggeredScaleUp")
 	if event == nil {
 		return
 	}
@@ -342,20 +356,20 @@ func (x *inquiry) autoscalerHint() {
 	}
 	when := ""
 	if said := lifecycle.EventTime(event); !said.IsZero() {
-		age := x.Snap.Now().Sub(said.Time)
+		age := h.Snap.Now().Sub(said.Time)
 		if age > autoscalerMemory {
 			return
 		}
 		when = ", " + duration.HumanDuration(age) + " ago"
 	}
-	x.hint(fmt.Sprintf("the cluster autoscaler %s for it (event %s%s): %s", did, event.Reason, when, event.Message),
+	h.hint(fmt.Sprintf("the cluster autoscaler %s for it (event %s%s): %s", did, event.Reason, when, event.Message),
 		api.Evidence{Object: whatif.Object("Event", event.Namespace, event.Name), Path: "message", Found: event.Message})
 }
 
 // lastEvent is the newest event about a pod with one of the reasons.
-func (x *inquiry) lastEvent(pod *corev1.Pod, reasons ...string) *corev1.Event {
+func (h *finder) lastEvent(pod *corev1.Pod, reasons ...string) *corev1.Event {
 	var newest *corev1.Event
-	for _, event := range x.Snap.Events {
+	for _, event := range h.Snap.Events {
 		about := event.InvolvedObject
 		if about.Kind != api.KindPod || about.Namespace != pod.Namespace || about.Name != pod.Name ||
 			about.UID != "" && pod.UID != "" && about.UID != pod.UID || !slices.Contains(reasons, event.Reason) {

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package hints
 
 import (
 	"fmt"
@@ -17,19 +17,19 @@ import (
 // unusedClaims warns of containers that run without the devices of a claim. Where
 // nothing else is wrong, the summary says it, too: a pod that runs and sees no
 // device is not what anybody wanted.
-func (x *inquiry) unusedClaims() {
-	pod := x.Pod
+func (h *finder) unusedClaims() {
+	pod := h.Pod
 	if pod == nil || lifecycle.Finished(pod) {
 		return
 	}
-	for i, unused := range allocator.UnusedClaims(pod, x.PodClaims) {
+	for i, unused := range allocator.UnusedClaims(pod, h.PodClaims) {
 		text, required, meant := unused.Text(), "a container that names claim "+unused.Entry, ""
 		if unused.Request != "" {
 			meant, required = naming.DidYouMean(unused.Request, unused.Requests), english.JoinOr(unused.Requests)
 		}
-		x.hint(english.Sentence(text+": "+unused.Effect()+meant), api.Evidence{Object: whatif.PodObject(pod), Path: unused.Path, Found: unused.Found, Required: required})
-		if i == 0 && (x.out.Verdict == api.Fits || x.out.Verdict == api.Allocated) {
-			x.out.Summary = fmt.Sprintf("%s; warning: %s%s", x.out.Summary, text, meant)
+		h.hint(english.Sentence(text+": "+unused.Effect()+meant), api.Evidence{Object: whatif.PodObject(pod), Path: unused.Path, Found: unused.Found, Required: required})
+		if i == 0 && (h.out.Verdict == api.Fits || h.out.Verdict == api.Allocated) {
+			h.out.Summary = fmt.Sprintf("%s; warning: %s%s", h.out.Summary, text, meant)
 		}
 	}
 }

@@ -1,0 +1,10 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hints looks for what is true besides an explanation and may matter: a
+// driver that does not run on a node, a queue that holds the pod back, slices that
+// are missing, configuration that nobody reads. A hint changes no verdict. It has
+// its evidence, as reasons have.
+//
+// It is asked last, with the finished explanation. pkg/explain may import it.
+package hints
