@@ -1,0 +1,39 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Pools lists what there is, what is free and what cannot be used.
+func ExampleInventory_Pools() {
+	ctx := context.Background()
+	snap, err := snapshot.Load(ctx, []string{"../../examples/cluster"}, snapshot.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	alloc, err := allocator.New(ctx, snap)
+	if err != nil {
+		log.Fatal(err)
+	}
+	pools, err := inventory.New(alloc, snap).Pools(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, pool := range pools[:4] {
+		fmt.Printf("%s %s: %d of %d devices free\n", pool.Driver, pool.Name, pool.Devices.Free, pool.Devices.Total)
+	}
+	// Output:
+	// fabric.example.com fabric-r2: 1 of 4 devices free
+	// gpu.example.com gpu-01: 0 of 8 devices free
+	// gpu.example.com gpu-02: 3 of 8 devices free
+	// gpu.example.com gpu-03: 8 of 8 devices free
+}
