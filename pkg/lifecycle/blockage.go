@@ -5,12 +5,10 @@ package lifecycle
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
@@ -201,13 +199,6 @@ func (s *Stages) BlockedPods() []BlockedPod {
 		})
 	}
 	return found
-}
-
-// snapshotOf is the snapshot without the events of other pods.
-func (s *Stages) snapshotOf(pod *corev1.Pod) *snapshot.Snapshot {
-	snap := *s.snap
-	snap.Events = slices.Concat(s.events[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}], s.claimEvents)
-	return &snap
 }
 
 // WorkloadName names the workload that a pod belongs to, as users do ("job/train"),

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -77,4 +78,51 @@ func deletingClaim(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) Fi
 		blameController(snap, &f, claim.DeletionTimestamp.Time)
 	}
 	return f
+}
+
+// blameController says who removes stale reservations, and that it does not if
+// that takes too long. Where it is not known since when it could, only time
+// can tell.
+func blameController(snap *snapshot.Snapshot, f *Finding, since time.Time) {
+	if Overdue(snap, since) {
+		f.Step(api.ActorAdmin, "check that kube-controller-manager runs: its resourceclaim controller should have removed the reservation")
+		return
+	}
+	f.Step(api.ActorNobody, "the resourceclaim controller removes the reservation, usually within a minute; if it does not, check that kube-controller-manager runs")
+}
+
+// lastEnd is when the last container of a pod ended, zero if that is unknown.
+func lastEnd(pod *corev1.Pod) time.Time {
+	var end time.Time
+	for _, status := range containerStatuses(pod) {
+		if t := status.State.Terminated; t != nil && t.FinishedAt.After(end) {
+			end = t.FinishedAt.Time
+		}
+	}
+	return end
+}
+
+// consumerEnd is since when a consumer is stale at the latest, zero if that is
+// unknown: nobody records when a pod went away.
+func consumerEnd(snap *snapshot.Snapshot, namespace string, c *resourceapi.ResourceClaimConsumerReference) time.Time {
+	pod := snap.Pod(namespace, c.Name)
+	switch {
+	case c.Resource != "pods" || pod == nil:
+		return time.Time{}
+	case pod.UID != c.UID:
+		// The earlier one had gone before this one was made.
+		return pod.CreationTimestamp.Time
+	case Finished(pod):
+		return lastEnd(pod)
+	default:
+		return pod.DeletionTimestamp.Time
+	}
+}
+
+// earlier returns the earlier one of two times, of which zero is unknown.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }

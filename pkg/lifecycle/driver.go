@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -134,4 +135,57 @@ func driverPods(snap *snapshot.Snapshot, f *Finding, drivers []string, node stri
 		}
 	}
 	return advised
+}
+
+// unwrapped is what a message about preparation says after its first words.
+func unwrapped(message string) string {
+	for _, wrapping := range []string{"Failed to prepare dynamic resources: ", "prepare dynamic resources: ", "prepare DRA plugin: "} {
+		message = strings.TrimPrefix(message, wrapping)
+	}
+	return message
+}
+
+// driversOf lists the drivers of an allocated claim that the kubelet calls for
+// an operation (computeDriverStates of pkg/kubelet/cm/dra), or all of them for
+// none.
+func driversOf(claim *resourceapi.ResourceClaim, operation resourceapi.SkipNodeOperation) []string {
+	var drivers []string
+	if claim.Status.Allocation == nil {
+		return nil
+	}
+	for i := range claim.Status.Allocation.Devices.Results {
+		result := &claim.Status.Allocation.Devices.Results[i]
+		skips := operation != "" && (slices.Contains(result.SkipNodeOperations, operation) || slices.Contains(result.SkipNodeOperations, resourceapi.SkipNodeOperationAll))
+		if !skips && !slices.Contains(drivers, result.Driver) {
+			drivers = append(drivers, result.Driver)
+		}
+	}
+	return drivers
+}
+
+// proveAbsent adds to a finding that a driver publishes nothing for a node, and
+// reports whether that is so.
+func proveAbsent(snap *snapshot.Snapshot, f *Finding, driver, node string) bool {
+	serves := func(s *resourceapi.ResourceSlice) bool {
+		return s.Spec.Driver == driver && (s.Spec.NodeName == nil || *s.Spec.NodeName == node)
+	}
+	if snap.Gap(snapshot.ResourceSlices) != nil || slices.ContainsFunc(snap.Slices, serves) {
+		return false
+	}
+	f.Prove("ResourceSlice", "spec.nodeName", fmt.Sprintf("none of driver %s for node %s", driver, node), "what the driver publishes where it runs")
+	return true
+}
+
+// idleKubelet returns the version of a kubelet that loses idle connections
+// to drivers (1.34.0 and 1.34.1, kubernetes/kubernetes#133926), or nothing.
+func idleKubelet(snap *snapshot.Snapshot, name string) (evidence, found string) {
+	node := snap.Node(name)
+	if node == nil {
+		return "", ""
+	}
+	v, err := version.ParseGeneric(node.Status.NodeInfo.KubeletVersion)
+	if err != nil || v.Major() != 1 || v.Minor() != 34 || v.Patch() > 1 {
+		return "", ""
+	}
+	return whatif.Object("Node", "", name), node.Status.NodeInfo.KubeletVersion
 }

@@ -5,10 +5,7 @@ package lifecycle
 
 import (
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -16,18 +13,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
-
-// Finding is one thing that keeps a pod at a stage of its life, or that is
-// wrong with it there, as far as objects in the API tell.
-type Finding struct {
-	// Reason is a clause for the summary, empty if the verdict says it all.
-	Reason string
-	// Instead is set if the reason says all that people need to know, and
-	// what the allocator has to say does not matter.
-	Instead  bool
-	Evidence []api.Evidence
-	Steps    []api.NextStep
-}
 
 // Life is where a pod stands, and what was found there, the most important
 // thing first.
@@ -43,53 +28,13 @@ func (l *Life) HasReason() bool {
 	return slices.ContainsFunc(l.Findings, func(f Finding) bool { return f.Reason != "" })
 }
 
-// Prove adds evidence: what a field has, and what it should have.
-func (f *Finding) Prove(object, path, found, wanted string) {
-	f.Evidence = append(f.Evidence, api.Evidence{Object: object, Path: path, Found: found, Required: wanted})
-}
-
-// Step adds what somebody can do about it.
-func (f *Finding) Step(actor, format string, args ...any) {
-	f.Steps = append(f.Steps, api.NextStep{Actor: actor, Text: fmt.Sprintf(format, args...)})
-}
-
-// overdueAfter is how long something may take before it is worth a word.
-const overdueAfter = time.Minute
-
-// maxReasons is how many findings a summary has room for.
-const maxReasons = 3
-
-// Summarize puts the reasons of findings in front of what the allocator has to
-// say. What is found twice is said once.
-func Summarize(findings []Finding, verdict string) string {
-	var reasons []string
-	instead := false
-	for _, f := range findings {
-		if f.Reason != "" && !slices.Contains(reasons, f.Reason) {
-			reasons = append(reasons, f.Reason)
-			instead = instead || f.Instead
-		}
-	}
-	if len(reasons) == 0 {
-		return verdict
-	}
-	text := strings.Join(reasons[:min(len(reasons), maxReasons)], "; ")
-	if more := len(reasons) - maxReasons; more > 0 {
-		text += fmt.Sprintf("; and %d more", more)
-	}
-	if !instead && verdict != "" {
-		text += "; then: " + verdict
-	}
-	return text
-}
-
 // Of finds where a pod stands. hinted is set if a hint says what Kueue waits
 // for before it admits the pod.
 func Of(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim, hinted bool) Life {
 	l := Life{Stage: StageOf(alloc, snap, pod, claims)}
 	switch l.Stage {
 	case api.StageClaimGeneration:
-		l.Findings = slices.Concat(generationFindings(snap, pod, claims), GateFindings(pod, hinted), toldByKubelet(snap, pod))
+		l.Findings = slices.Concat(generationFindings(snap, pod, claims), GateFindings(pod, hinted), kubeletReports(snap, pod))
 	case api.StageQueueing:
 		l.Findings = queueingFindings(snap, pod, claims, hinted)
 	case api.StageBinding:

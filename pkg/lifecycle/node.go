@@ -197,3 +197,21 @@ func nodeFindings(snap *snapshot.Snapshot, pod *corev1.Pod) []Finding {
 	}
 	return nil
 }
+
+// allStarted is when the first of some pods was started, if all were. Those
+// that are finished do not count.
+func allStarted(pods []*corev1.Pod) time.Time {
+	var first time.Time
+	for _, pod := range pods {
+		since := started(pod)
+		switch {
+		case Finished(pod):
+			continue
+		case since.IsZero():
+			return time.Time{}
+		case first.IsZero(), since.Before(first):
+			first = since
+		}
+	}
+	return first
+}

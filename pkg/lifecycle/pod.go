@@ -128,3 +128,6 @@ func TemplateSpec(w *snapshot.Workload) corev1.PodSpec {
 	}
 	return spec
 }
+
+// overdueAfter is how long something may take before it is worth a word.
+const overdueAfter = time.Minute

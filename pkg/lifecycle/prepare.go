@@ -5,13 +5,9 @@ package lifecycle
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -69,14 +65,6 @@ func readKubeletEvent(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, clai
 	f.Step(api.ActorAdmin, "check the log of the kubelet on node %s; it retries", node)
 }
 
-// unwrapped is what a message about preparation says after its first words.
-func unwrapped(message string) string {
-	for _, wrapping := range []string{"Failed to prepare dynamic resources: ", "prepare dynamic resources: ", "prepare DRA plugin: "} {
-		message = strings.TrimPrefix(message, wrapping)
-	}
-	return message
-}
-
 // unregisteredDriver is the driver that the kubelet does not know.
 func unregisteredDriver(message string) (string, bool) {
 	for _, form := range [][2]string{
@@ -106,42 +94,6 @@ func prepareFailure(message string) (claim, words string, ok bool) {
 	return "", "", false
 }
 
-// driversOf lists the drivers of an allocated claim that the kubelet calls for
-// an operation (computeDriverStates of pkg/kubelet/cm/dra), or all of them for
-// none.
-func driversOf(claim *resourceapi.ResourceClaim, operation resourceapi.SkipNodeOperation) []string {
-	var drivers []string
-	if claim.Status.Allocation == nil {
-		return nil
-	}
-	for i := range claim.Status.Allocation.Devices.Results {
-		result := &claim.Status.Allocation.Devices.Results[i]
-		skips := operation != "" && (slices.Contains(result.SkipNodeOperations, operation) || slices.Contains(result.SkipNodeOperations, resourceapi.SkipNodeOperationAll))
-		if !skips && !slices.Contains(drivers, result.Driver) {
-			drivers = append(drivers, result.Driver)
-		}
-	}
-	return drivers
-}
-
-// allStarted is when the first of some pods was started, if all were. Those
-// that are finished do not count.
-func allStarted(pods []*corev1.Pod) time.Time {
-	var first time.Time
-	for _, pod := range pods {
-		since := started(pod)
-		switch {
-		case Finished(pod):
-			continue
-		case since.IsZero():
-			return time.Time{}
-		case first.IsZero(), since.Before(first):
-			first = since
-		}
-	}
-	return first
-}
-
 // driverOf names the driver of a claim, if it has only one.
 func driverOf(claims []allocator.PodClaim, name string) string {
 	driver := ""
@@ -164,19 +116,6 @@ func driverOf(claims []allocator.PodClaim, name string) string {
 	return "driver " + driver
 }
 
-// proveAbsent adds to a finding that a driver publishes nothing for a node, and
-// reports whether that is so.
-func proveAbsent(snap *snapshot.Snapshot, f *Finding, driver, node string) bool {
-	serves := func(s *resourceapi.ResourceSlice) bool {
-		return s.Spec.Driver == driver && (s.Spec.NodeName == nil || *s.Spec.NodeName == node)
-	}
-	if snap.Gap(snapshot.ResourceSlices) != nil || slices.ContainsFunc(snap.Slices, serves) {
-		return false
-	}
-	f.Prove("ResourceSlice", "spec.nodeName", fmt.Sprintf("none of driver %s for node %s", driver, node), "what the driver publishes where it runs")
-	return true
-}
-
 // blameDriver says what to do about a driver that is not registered.
 func blameDriver(snap *snapshot.Snapshot, f *Finding, driver, node string) {
 	if !driverPods(snap, f, []string{driver}, node) {
@@ -189,18 +128,4 @@ func blameDriver(snap *snapshot.Snapshot, f *Finding, driver, node string) {
 	}
 	f.Prove(object, "status.nodeInfo.kubeletVersion", found, "v1.34.2 or newer")
 	f.Step(api.ActorAdmin, "kubelet %s loses a driver that it has not called for 30 minutes: restart the kubelet of node %s, and upgrade it to v1.34.2 or newer", found, node)
-}
-
-// idleKubelet returns the version of a kubelet that loses idle connections
-// to drivers (1.34.0 and 1.34.1, kubernetes/kubernetes#133926), or nothing.
-func idleKubelet(snap *snapshot.Snapshot, name string) (evidence, found string) {
-	node := snap.Node(name)
-	if node == nil {
-		return "", ""
-	}
-	v, err := version.ParseGeneric(node.Status.NodeInfo.KubeletVersion)
-	if err != nil || v.Major() != 1 || v.Minor() != 34 || v.Patch() > 1 {
-		return "", ""
-	}
-	return whatif.Object("Node", "", name), node.Status.NodeInfo.KubeletVersion
 }

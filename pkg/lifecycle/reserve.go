@@ -145,7 +145,7 @@ func reservationFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, po
 			findings = append(findings, unreserved(snap, pod, claim))
 		}
 	}
-	return append(findings, toldByKubelet(snap, pod)...)
+	return append(findings, kubeletReports(snap, pod)...)
 }
 
 // boundWithout is about a pod on its node whose claim does not exist.

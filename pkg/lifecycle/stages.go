@@ -78,3 +78,10 @@ func (s *Stages) ofPod(pod *corev1.Pod) api.Stage {
 	snap := s.snapshotOf(pod)
 	return StageOf(s.alloc, snap, pod, s.alloc.PodClaims(pod))
 }
+
+// snapshotOf is the snapshot without the events of other pods.
+func (s *Stages) snapshotOf(pod *corev1.Pod) *snapshot.Snapshot {
+	snap := *s.snap
+	snap.Events = slices.Concat(s.events[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}], s.claimEvents)
+	return &snap
+}

@@ -65,9 +65,6 @@ func generationFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []alloc
 	return findings
 }
 
-// entryPath is the path of an entry of a pod's claims.
-func entryPath(entry string) string { return fmt.Sprintf("spec.resourceClaims[name=%s]", entry) }
-
 // blameManager says which kube-controller-manager is not ready. Where none is
 // seen, which is so in most managed clusters, nothing is known.
 func blameManager(snap *snapshot.Snapshot, f *Finding) {
@@ -168,58 +165,6 @@ func queueingFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocat
 		}
 	}
 	return findings
-}
-
-// foreignClaim is about a claim under the name that the pod's status has, made
-// for another pod: mostly for an earlier one of the same name.
-func foreignClaim(pod *corev1.Pod, pc *allocator.PodClaim) Finding {
-	f := Finding{Instead: true}
-	owner := metav1.GetControllerOfNoCopy(pc.Claim)
-	whose, found := "nobody", "no controller"
-	if owner != nil {
-		whose = fmt.Sprintf("%s %s", strings.ToLower(owner.Kind), owner.Name)
-		found = string(owner.UID)
-		if owner.Name == pod.Name && owner.Kind == api.KindPod {
-			whose = "an earlier pod of the same name"
-		}
-	}
-	f.Reason = fmt.Sprintf("claim %s still exists and belongs to %s, not to this pod", pc.Claim.Name, whose)
-	f.Prove(whatif.ClaimObject(pc.Claim), "metadata.ownerReferences[controller=true].uid", found, string(pod.UID))
-	if owner != nil && owner.Kind != api.KindPod {
-		return f
-	}
-	f.Step(api.ActorNobody, "the garbage collector deletes the claim whose owner is gone, and the resourceclaim controller creates another one for this pod")
-	return f
-}
-
-// DeletedClaim says what brings back a claim that was made from a template and was
-// deleted. The resourceclaim controller may look at the pod when it still remembers
-// the claim, and then does not look again before something happens to the pod or
-// to its template (claimExists in pkg/controller/resourceclaim/controller.go). Any
-// change of the pod will do; a claim made by hand would not be the pod's.
-func DeletedClaim(pod *corev1.Pod, pc *allocator.PodClaim) api.NextStep {
-	name := pc.Entry
-	for _, status := range pod.Status.ResourceClaimStatuses {
-		if status.Name == pc.Entry && status.ResourceClaimName != nil {
-			name = *status.ResourceClaimName
-		}
-	}
-	return api.NextStep{
-		Actor: api.ActorUser,
-		Text: fmt.Sprintf("claim %s, which was created from template %s, has been deleted: the resourceclaim controller creates another one when pod %s changes in any way, or is recreated",
-			name, pc.Template, pod.Name),
-		Commands: []string{fmt.Sprintf("kubectl annotate %s --overwrite %s", shell.KubectlObjects("pod", pod.Namespace, pod.Name), shell.Quote("dra.kubectl.dev/deleted-claim="+name))},
-	}
-}
-
-// claimNameOf is the name of the claim that an entry of a pod refers to.
-func claimNameOf(pod *corev1.Pod, entry string) string {
-	for _, c := range pod.Spec.ResourceClaims {
-		if c.Name == entry && c.ResourceClaimName != nil {
-			return *c.ResourceClaimName
-		}
-	}
-	return ""
 }
 
 // bindingFindings tells what the scheduler waits for before it binds a pod.
