@@ -285,7 +285,7 @@ func deviceKind() kind[*api.Device] {
 			{name: "node", of: func(d device) string { return d.Node }},
 			{
 				name: "state", of: func(d device) string { return string(d.State) },
-				values: append(texts(api.DeviceStates()...), string(api.DeviceStateUnpublished)),
+				values: append(texts(inventory.DeviceStates()...), string(api.DeviceStateUnpublished)),
 			},
 			{name: "uncertain", of: func(d device) string { return strconv.FormatBool(d.Uncertain) }, values: []string{"true", "false"}},
 			{

@@ -53,7 +53,7 @@ func (v *Inventory) class(ctx context.Context, evaluator *selector.Evaluator, cl
 	}
 	for _, d := range chosen.devices {
 		state, _ := v.deviceState(d)
-		out.DeviceCounts.Count(state)
+		countDevice(&out.DeviceCounts, state)
 		if state == api.DeviceStateFree {
 			out.Free++
 			out.FreeIsUpperBound = v.notRead.uncertain(state)

@@ -156,3 +156,56 @@ func setBound(c *api.DeviceCounts, name string, bound api.Bound) {
 	}
 	c.Bounds[name] = bound
 }
+
+// DeviceStates are all states of devices in slices, from what is available to what
+// is not.
+func DeviceStates() []api.DeviceState {
+	return []api.DeviceState{
+		api.DeviceStateFree, api.DeviceStateAllocated, api.DeviceStateShared, api.DeviceStateBlocked, api.DeviceStateTainted, api.DeviceStateUnusable,
+	}
+}
+
+// CountOf is how many devices are in a state, 0 for one that is counted nowhere.
+func CountOf(c api.DeviceCounts, state api.DeviceState) int { return *countOf(&c, state) }
+
+// AddCounts adds up counts, without their bounds.
+func AddCounts(c *api.DeviceCounts, more api.DeviceCounts) {
+	c.Total += more.Total
+	c.Free += more.Free
+	c.Allocated += more.Allocated
+	c.Shared += more.Shared
+	c.Blocked += more.Blocked
+	c.Tainted += more.Tainted
+	c.Unusable += more.Unusable
+	c.Unhealthy += more.Unhealthy
+	c.FreeIsUpperBound = c.FreeIsUpperBound || more.FreeIsUpperBound
+}
+
+// countDevice counts one more device. One that no slice has is counted as allocated.
+func countDevice(c *api.DeviceCounts, state api.DeviceState) {
+	if state == api.DeviceStateUnpublished {
+		state = api.DeviceStateAllocated
+	}
+	c.Total++
+	*countOf(c, state)++
+}
+
+// countOf is the count of the devices in a state. What no state is counts nowhere.
+func countOf(c *api.DeviceCounts, state api.DeviceState) *int {
+	switch state {
+	case api.DeviceStateFree:
+		return &c.Free
+	case api.DeviceStateAllocated:
+		return &c.Allocated
+	case api.DeviceStateShared:
+		return &c.Shared
+	case api.DeviceStateBlocked:
+		return &c.Blocked
+	case api.DeviceStateTainted:
+		return &c.Tainted
+	case api.DeviceStateUnusable:
+		return &c.Unusable
+	case api.DeviceStateUnpublished:
+	}
+	return new(int)
+}

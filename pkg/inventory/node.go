@@ -65,7 +65,7 @@ func (v *Inventory) Nodes() []Node {
 		state, _ := v.deviceState(d)
 		health, _ := v.healthOf(d)
 		unhealthy := health == string(corev1.ResourceHealthStatusUnhealthy)
-		node.Devices.Count(state)
+		countDevice(&node.Devices, state)
 		node.Devices.FreeIsUpperBound = node.Devices.FreeIsUpperBound || state == api.DeviceStateFree && v.notRead.uncertain(state)
 		if unhealthy {
 			node.Devices.Unhealthy++

@@ -86,26 +86,6 @@ func (v *Inventory) CountDevices(devices []*api.Device) api.DeviceCounts {
 	return c
 }
 
-// countOf is the count of the devices in a state. What no state is counts nowhere.
-func countOf(c *api.DeviceCounts, state api.DeviceState) *int {
-	switch state {
-	case api.DeviceStateFree:
-		return &c.Free
-	case api.DeviceStateAllocated:
-		return &c.Allocated
-	case api.DeviceStateShared:
-		return &c.Shared
-	case api.DeviceStateBlocked:
-		return &c.Blocked
-	case api.DeviceStateTainted:
-		return &c.Tainted
-	case api.DeviceStateUnusable:
-		return &c.Unusable
-	case api.DeviceStateUnpublished:
-	}
-	return new(int)
-}
-
 // NotRead says, a sentence each, how far counts and states can be wrong because
 // of what could not be seen. It is empty if all was seen.
 func (v *Inventory) NotRead() []string {

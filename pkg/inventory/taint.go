@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -163,4 +164,13 @@ func (v *Inventory) taintSource(e allocator.Eviction) string {
 		return "ResourceSlice/" + device.Slice.Name
 	}
 	return ""
+}
+
+// EvictionDue tells how long it takes until the next eviction; negative if it is
+// overdue. It is false if there is none.
+func EvictionDue(t *api.Taint, now time.Time) (left time.Duration, due bool) {
+	if t.NextEviction == nil {
+		return 0, false
+	}
+	return t.NextEviction.Sub(now), true
 }

@@ -62,7 +62,7 @@ func TestTaints(t *testing.T) {
 	if diff := cmp.Diff(map[string]bool{"goes": true, "later": true, "stays": false}, evicted); diff != "" {
 		t.Errorf("evicted pods, -want +got:\n%s", diff)
 	}
-	if left, due := maintenance.Due(taken()); !due || left > 0 {
+	if left, due := EvictionDue(&maintenance, taken()); !due || left > 0 {
 		t.Errorf("the next eviction is due %t in %s, want now: pod goes tolerates nothing", due, left)
 	}
 	for _, p := range maintenance.Pods {

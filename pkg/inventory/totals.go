@@ -44,7 +44,7 @@ type PoolTotal struct {
 func TotalOfPools(list []*api.Pool) PoolTotal {
 	total := PoolTotal{Pools: len(list)}
 	for _, pool := range list {
-		total.Devices.Add(pool.Devices)
+		AddCounts(&total.Devices, pool.Devices)
 		if pool.State != api.PoolStateUsable {
 			total.Unusable++
 		}

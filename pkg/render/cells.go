@@ -275,7 +275,7 @@ func lastPart(name string) string { return name[strings.LastIndexByte(name, '/')
 // eviction says when the next pod goes, with a question mark if one that could
 // not be seen may go before.
 func eviction(t *api.Taint, now time.Time) string {
-	left, due := t.Due(now)
+	left, due := inventory.EvictionDue(t, now)
 	mark := ""
 	if t.PodsAreLowerBounds && t.Effect == string(resourceapi.DeviceTaintEffectNoExecute) {
 		mark = "?"

@@ -6,7 +6,6 @@ package tui
 import (
 	"strings"
 
-	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
@@ -77,7 +76,7 @@ func (s *nodeSheet) paint(l *look, row, column int, text string) string {
 // paintStrip colours the signs of devices.
 func (l *look) paintStrip(text string) string {
 	tones := map[string]tone{l.glyphs.unhealthy: bad}
-	for _, state := range api.DeviceStates() {
+	for _, state := range inventory.DeviceStates() {
 		glyph, t := l.ofState(state)
 		tones[glyph] = t
 	}
@@ -101,7 +100,7 @@ func (l *look) paintStrip(text string) string {
 // legend explains the signs.
 func (l *look) legend() string {
 	var parts []string
-	for _, state := range api.DeviceStates() {
+	for _, state := range inventory.DeviceStates() {
 		glyph, t := l.ofState(state)
 		parts = append(parts, l.say(t, glyph)+" "+strings.ToLower(string(state)))
 	}

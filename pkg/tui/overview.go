@@ -186,8 +186,8 @@ func (l *look) bar(c api.DeviceCounts, width int) string {
 	cells := map[api.DeviceState]int{}
 	left := width
 	for _, state := range order {
-		if c.Of(state) > 0 {
-			cells[state] = max(c.Of(state)*width/c.Total, 1)
+		if inventory.CountOf(c, state) > 0 {
+			cells[state] = max(inventory.CountOf(c, state)*width/c.Total, 1)
 			left -= cells[state]
 		}
 	}
@@ -196,7 +196,7 @@ func (l *look) bar(c api.DeviceCounts, width int) string {
 		most := slices.MaxFunc(order, func(a, b api.DeviceState) int { return cmp.Compare(cells[a], cells[b]) })
 		if left > 0 {
 			most = slices.MaxFunc(order, func(a, b api.DeviceState) int {
-				return cmp.Compare(c.Of(a)*width-cells[a]*c.Total, c.Of(b)*width-cells[b]*c.Total)
+				return cmp.Compare(inventory.CountOf(c, a)*width-cells[a]*c.Total, inventory.CountOf(c, b)*width-cells[b]*c.Total)
 			})
 			cells[most]++
 			left--
@@ -323,7 +323,7 @@ func (s *overviewScreen) evictions(m *Model) block {
 	for i := range s.taints {
 		t := &s.taints[i]
 		text := fmt.Sprintf("%s  %s", render.Escape(inventory.TaintText(t)), devices(len(t.Devices)))
-		if left, due := t.Due(now); due {
+		if left, due := inventory.EvictionDue(t, now); due {
 			evicted := 0
 			for _, pod := range t.Pods {
 				if pod.Evicted {

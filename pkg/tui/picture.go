@@ -165,5 +165,5 @@ func (d *driverUse) add(pool *api.Pool) {
 	if pool.State != api.PoolStateUsable && pool.State != api.PoolStateEmpty {
 		d.broken++
 	}
-	d.devices.Add(pool.Devices)
+	inventory.AddCounts(&d.devices, pool.Devices)
 }

@@ -4,8 +4,6 @@
 package v1alpha1
 
 import (
-	"time"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -326,63 +324,6 @@ const (
 	DeviceStateUnpublished DeviceState = "Unpublished"
 )
 
-// DeviceStates are all states, from what is available to what is not.
-func DeviceStates() []DeviceState {
-	return []DeviceState{DeviceStateFree, DeviceStateAllocated, DeviceStateShared, DeviceStateBlocked, DeviceStateTainted, DeviceStateUnusable}
-}
-
-// Add adds up counts.
-func (c *DeviceCounts) Add(more DeviceCounts) {
-	c.Total += more.Total
-	c.Free += more.Free
-	c.Allocated += more.Allocated
-	c.Shared += more.Shared
-	c.Blocked += more.Blocked
-	c.Tainted += more.Tainted
-	c.Unusable += more.Unusable
-	c.Unhealthy += more.Unhealthy
-	c.FreeIsUpperBound = c.FreeIsUpperBound || more.FreeIsUpperBound
-}
-
-// Count counts one more device.
-func (c *DeviceCounts) Count(state DeviceState) {
-	c.Total++
-	switch state {
-	case DeviceStateFree:
-		c.Free++
-	case DeviceStateAllocated, DeviceStateUnpublished:
-		c.Allocated++
-	case DeviceStateShared:
-		c.Shared++
-	case DeviceStateBlocked:
-		c.Blocked++
-	case DeviceStateTainted:
-		c.Tainted++
-	case DeviceStateUnusable:
-		c.Unusable++
-	}
-}
-
-// Of is how many devices are in a state.
-func (c *DeviceCounts) Of(state DeviceState) int {
-	switch state {
-	case DeviceStateFree:
-		return c.Free
-	case DeviceStateAllocated:
-		return c.Allocated
-	case DeviceStateShared:
-		return c.Shared
-	case DeviceStateBlocked:
-		return c.Blocked
-	case DeviceStateTainted:
-		return c.Tainted
-	case DeviceStateUnusable:
-		return c.Unusable
-	default:
-		return 0
-	}
-}
-
 // Holder is a claim that has a device.
 type Holder struct {
 	Namespace string `json:"namespace"`
@@ -622,13 +563,4 @@ type Branch struct {
 	Resource *ResourceOnNode `json:"resource,omitempty"`
 	// Branches are what hangs on it.
 	Branches []Branch `json:"branches,omitempty"`
-}
-
-// Due tells how long it takes until the next eviction; negative if it is
-// overdue. It is false if there is none.
-func (in *Taint) Due(now time.Time) (left time.Duration, due bool) {
-	if in.NextEviction == nil {
-		return 0, false
-	}
-	return in.NextEviction.Sub(now), true
 }
