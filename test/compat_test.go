@@ -73,7 +73,7 @@ func verdicts(t *testing.T, snap *snapshot.Snapshot) map[string]map[string]strin
 			t.Fatal(err)
 		}
 		if len(e.Claims) > 0 {
-			answers[pod.Namespace+"/"+pod.Name] = map[string]string{"verdict": string(e.Verdict), "stage": string(e.Stage), "code": e.Word()}
+			answers[pod.Namespace+"/"+pod.Name] = map[string]string{"verdict": string(e.Verdict), "stage": string(e.Stage), "code": explain.Word(e)}
 		}
 	}
 	return answers

@@ -134,3 +134,12 @@ func Requests(claim *resourceapi.ResourceClaim) [][]*Request {
 	}
 	return all
 }
+
+// RequestTitle names a request: "request gpus", or the container and the extended
+// resource that it stands for.
+func RequestTitle(request, container, resource string) string {
+	if container == "" {
+		return "request " + request
+	}
+	return fmt.Sprintf("container %s (%s)", container, resource)
+}

@@ -135,7 +135,7 @@ func (f *claimsFlags) items(ctx context.Context, from *listed) ([]*api.Claim, er
 		if err != nil {
 			return nil, err
 		}
-		c.Code, c.Reason = answer.Word(), answer.Summary
+		c.Code, c.Reason = explain.Word(answer), answer.Summary
 		if answer.Stage != "" {
 			c.Stage = string(answer.Stage)
 		}

@@ -4,6 +4,7 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -540,4 +541,10 @@ func (x *inquiry) extendedResource(c *funnel.Claim, r *claimspec.Request) string
 		return *class.Spec.ExtendedResourceName
 	}
 	return resourceapi.ResourceDeviceClassPrefix + r.Class
+}
+
+// Word is an answer in one word, for tables: the code or, if there is none, the
+// verdict.
+func Word(e *api.Explanation) string {
+	return cmp.Or(string(e.Code), string(e.Verdict))
 }

@@ -330,7 +330,7 @@ func (x *inquiry) extendedPlace(claim *resourceapi.ResourceClaim, request string
 func (x *inquiry) requestTitle(claim int, name string) string {
 	of := x.Claims[claim].Claim
 	if place, ok := x.extendedPlace(of, name); ok {
-		return api.RequestTitle(name, place.container.Name, string(place.resource))
+		return claimspec.RequestTitle(name, place.container.Name, string(place.resource))
 	}
 	if len(x.Claims) > 1 && of.Name != "" {
 		name = of.Name + "." + name

@@ -240,7 +240,7 @@ func (x *inquiry) pickedFor(d *allocator.Device) string {
 	for _, c := range x.out.Placement.Claims {
 		for _, p := range c.Devices {
 			if p.Driver == d.ID.Driver && p.Pool == d.ID.Pool && p.Device == d.ID.Device {
-				return p.RequestTitle()
+				return claimspec.RequestTitle(p.Request, p.Container, p.ExtendedResource)
 			}
 		}
 	}
@@ -381,7 +381,7 @@ func (x *inquiry) deviceSummary() string {
 		}
 	}
 	x.out.Device.Outcome = best.Outcome
-	label := best.Title()
+	label := claimspec.RequestTitle(best.Name, best.Container, best.ExtendedResource)
 	switch best.Outcome {
 	case api.Picked:
 		text := "the allocator picks it for " + label

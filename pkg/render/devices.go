@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
@@ -50,7 +51,7 @@ func (p *Page) devices(indent int, devices []api.AllocatedDevice) {
 	for i := range devices {
 		requests[i] = devices[i].Request
 		if devices[i].Container != "" {
-			requests[i] = devices[i].RequestTitle()
+			requests[i] = claimspec.RequestTitle(devices[i].Request, devices[i].Container, devices[i].ExtendedResource)
 		}
 	}
 	width := Widest(30, requests...)

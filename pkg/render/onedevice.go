@@ -11,6 +11,7 @@ import (
 	"time"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
@@ -61,7 +62,7 @@ func (p *Page) device(e *api.Explanation) {
 // or is not made, and those that pass in between on one line.
 func (p *Page) deviceRequest(d *api.DeviceExplanation, r *api.DeviceRequest, unknown bool) {
 	p.Blank()
-	title := capitalized(r.Title()) + " of claim " + r.Claim
+	title := capitalized(claimspec.RequestTitle(r.Name, r.Container, r.ExtendedResource)) + " of claim " + r.Claim
 	if r.Node != "" {
 		title += ", on " + r.Node
 	}

@@ -4,8 +4,6 @@
 package v1alpha1
 
 import (
-	"fmt"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -85,15 +83,6 @@ type Explanation struct {
 	Hints []Hint `json:"hints,omitempty"`
 	// NextSteps tells who can do what about it, the most useful first.
 	NextSteps []NextStep `json:"nextSteps,omitempty"`
-}
-
-// Word is the answer in one word, for tables: the code or, if there is none,
-// the verdict.
-func (e *Explanation) Word() string {
-	if e.Code != "" {
-		return string(e.Code)
-	}
-	return string(e.Verdict)
 }
 
 // Target identifies an object. Namespace and name are empty where the object
@@ -546,21 +535,6 @@ type PlacementClaim struct {
 	Namespace string            `json:"namespace,omitempty"`
 	Name      string            `json:"name"`
 	Devices   []AllocatedDevice `json:"devices"`
-}
-
-// RequestTitle names the request that a device is for: "request gpus", or the
-// container and the extended resource that it stands for.
-func (d *AllocatedDevice) RequestTitle() string {
-	return RequestTitle(d.Request, d.Container, d.ExtendedResource)
-}
-
-// RequestTitle names a request: "request gpus", or the container and the extended
-// resource that it stands for.
-func RequestTitle(request, container, resource string) string {
-	if container == "" {
-		return "request " + request
-	}
-	return fmt.Sprintf("container %s (%s)", container, resource)
 }
 
 // Holders sums up the claims that the devices of a [Rejection] are allocated to.

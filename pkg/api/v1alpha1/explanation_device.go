@@ -176,9 +176,3 @@ const (
 	CheckFailed       CheckOutcome = "Failed"
 	CheckNotEvaluated CheckOutcome = "NotEvaluated"
 )
-
-// Title names the request: "request gpus", or the container and the extended
-// resource that it stands for.
-func (r *DeviceRequest) Title() string {
-	return RequestTitle(r.Name, r.Container, r.ExtendedResource)
-}
