@@ -22,20 +22,20 @@ func isCompileError(err error) bool { return strings.Contains(err.Error(), selec
 // compileProblem finds the first selector that does not compile, in the order in
 // which the allocator comes to them, and names it for people; nil if all do.
 // Stored is true if it is in the cluster and not only in a file.
-func (x *inquiry) compileProblem() (named string, problem *selector.CompileError, stored bool) {
-	for i := range x.Claims {
-		for _, alternatives := range x.Claims[i].Funnels {
+func compileProblem(q *funnel.Question) (named string, problem *selector.CompileError, stored bool) {
+	for i := range q.Claims {
+		for _, alternatives := range q.Claims[i].Funnels {
 			for _, f := range alternatives {
 				for _, placed := range f.Checks.PlacedSelectors() {
-					sel := x.Selectors.Compile(placed.Expression)
+					sel := q.Selectors.Compile(placed.Expression)
 					if sel.Err == nil {
 						continue
 					}
-					problem = x.Selectors.Problem(sel)
+					problem = q.Selectors.Problem(sel)
 					if placed.Source == funnel.SourceClass {
 						return "the selector of class " + f.Request.Class, problem, f.Checks.Class.UID != ""
 					}
-					return fmt.Sprintf("%s of request %s", funnel.SelectorNoun(placed.Label), f.Request.Name), problem, x.isStored(&x.Claims[i])
+					return fmt.Sprintf("%s of request %s", funnel.SelectorNoun(placed.Label), f.Request.Name), problem, isStored(q, &q.Claims[i])
 				}
 			}
 		}
@@ -45,18 +45,18 @@ func (x *inquiry) compileProblem() (named string, problem *selector.CompileError
 
 // isStored reports whether a claim, or the template that it is made from, is in
 // the cluster and not only in a file.
-func (x *inquiry) isStored(c *funnel.Claim) bool {
-	pc := &x.PodClaims[c.Index]
+func isStored(q *funnel.Question, c *funnel.Claim) bool {
+	pc := &q.PodClaims[c.Index]
 	if !pc.Generated {
 		return c.Claim.UID != ""
 	}
-	template := x.Snap.Template(c.Claim.Namespace, pc.Template)
+	template := q.Snap.Template(c.Claim.Namespace, pc.Template)
 	return template != nil && template.UID != ""
 }
 
 // compileSummary is one sentence about a selector that does not compile.
-func (x *inquiry) compileSummary() string {
-	named, problem, stored := x.compileProblem()
+func compileSummary(q *funnel.Question) string {
+	named, problem, stored := compileProblem(q)
 	if problem == nil {
 		return "a selector does not compile"
 	}

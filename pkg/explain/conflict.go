@@ -110,7 +110,7 @@ func (s *scene) describe(ctx context.Context, chosen []int) *api.Conflict {
 // enough reports whether giving up one fact makes the claims fit.
 func (s *scene) enough(ctx context.Context, given int) bool {
 	h := s.given(func(i int) bool { return i != given })
-	if own := s.facts[given].holder; own != nil && s.x.own(own) {
+	if own := s.facts[given].holder; own != nil && isOwnClaim(s.x.Question, own) {
 		// The pod needs devices for that claim all the same.
 		h.claims = append(h.claims, unallocated(own))
 		h.snap.Claims = slices.DeleteFunc(slices.Clone(h.snap.Claims), func(c *resourceapi.ResourceClaim) bool {

@@ -13,6 +13,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -22,7 +23,7 @@ import (
 // an error.
 func (x *inquiry) fitsOn(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (bool, error) {
 	limit := patience
-	counted, known := x.countedFit(ctx, alloc, snap, node, claims)
+	counted, known := countedFit(ctx, x.Question, alloc, snap, node, claims)
 	if known {
 		if !counted {
 			return false, nil
@@ -48,14 +49,14 @@ func (x *inquiry) fitsOn(ctx context.Context, alloc *allocator.Allocator, snap *
 // countedFit says by counting whether claims fit on a node of a cluster that
 // exists in thought only. It is not known where numbers are too large, or where
 // a selector fails, of which counting knows nothing.
-func (x *inquiry) countedFit(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (fits, known bool) {
-	one, err := x.alone(ctx, alloc, snap, node, claims)
+func countedFit(ctx context.Context, q *funnel.Question, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (fits, known bool) {
+	one, err := alone(ctx, q, alloc, snap, node, claims)
 	if err != nil {
 		return false, false
 	}
-	switch one.fast(ctx, node) {
+	switch fast(ctx, one.Question, node) {
 	case decision.Feasible:
-		return true, !one.mayFail(ctx, node)
+		return true, !mayFail(ctx, one.Question, node)
 	case decision.Infeasible:
 		return false, true
 	default:
@@ -65,14 +66,14 @@ func (x *inquiry) countedFit(ctx context.Context, alloc *allocator.Allocator, sn
 
 // alone is an inquiry about claims on one node of a cluster that exists in
 // thought only.
-func (x *inquiry) alone(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (*inquiry, error) {
-	s := &subject{target: api.Target{Kind: api.KindClaim}, pod: x.Pod, only: node}
+func alone(ctx context.Context, q *funnel.Question, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (*inquiry, error) {
+	s := &subject{target: api.Target{Kind: api.KindClaim}, pod: q.Pod, only: node}
 	for _, claim := range claims {
 		s.claims = append(s.claims, allocator.PodClaim{Claim: claim})
 	}
 	one := newInquiry(alloc, snap, s)
-	if one.Selectors.Like(x.Selectors) {
-		one.Selectors, one.Catalog = x.Selectors, x.Catalog
+	if one.Selectors.Like(q.Selectors) {
+		one.Selectors, one.Catalog = q.Selectors, q.Catalog
 	}
 	one.describeClaims()
 	pools, err := alloc.PoolsFor(node)

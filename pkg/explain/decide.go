@@ -28,11 +28,11 @@ import (
 // meanwhile; that the allocator says something else in the end is not expected.
 func (x *inquiry) decide(ctx context.Context) error {
 	like := x.alike(ctx)
-	verdicts, hard := x.check(ctx, like)
+	verdicts, hard := check(ctx, x.Question, like)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("check the nodes: %w", err)
 	}
-	search := x.search(ctx, hard)
+	search := startSearch(ctx, x.Question, hard)
 	defer search.stop()
 	fits := anyFits(verdicts)
 	if fits {
@@ -82,7 +82,7 @@ func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocat
 	}
 	progress := map[string]int{}
 	for _, u := range x.Cluster.Unsuitable {
-		progress[u.Misfit.Reason] = max(progress[u.Misfit.Reason], x.progress(u))
+		progress[u.Misfit.Reason] = max(progress[u.Misfit.Reason], progressOf(x.Question, u))
 	}
 	for _, u := range x.Cluster.Unsuitable {
 		answer := nodeAnswer{verdict: api.DoesNotFit, code: u.Code, message: u.Misfit.Reason, progress: progress[u.Misfit.Reason]}
@@ -107,7 +107,7 @@ func (x *inquiry) retry(ctx context.Context) error {
 		return nil
 	}
 	whole := Options{Kind: api.KindPod, Namespace: x.Pod.Namespace, Name: x.Pod.Name}
-	alloc, amended, released, err := x.released(ctx)
+	alloc, amended, released, err := released(ctx, x.Question)
 	if err != nil || len(released) == 0 {
 		return err
 	}
@@ -140,13 +140,13 @@ func (x *inquiry) retry(ctx context.Context) error {
 // released is the cluster after the scheduler has taken back what keeps the
 // pod from nodes, and the names of the claims. There is none if it may not
 // take back anything.
-func (x *inquiry) released(ctx context.Context) (*allocator.Allocator, *snapshot.Snapshot, []string, error) {
+func released(ctx context.Context, q *funnel.Question) (*allocator.Allocator, *snapshot.Snapshot, []string, error) {
 	var released []string
-	amended := *x.Snap
-	amended.Claims = slices.Clone(x.Snap.Claims)
-	for i := range x.PodClaims {
-		claim := x.PodClaims[i].Claim
-		if claim == nil || claim.Status.Allocation == nil || !x.releasable(claim) {
+	amended := *q.Snap
+	amended.Claims = slices.Clone(q.Snap.Claims)
+	for i := range q.PodClaims {
+		claim := q.PodClaims[i].Claim
+		if claim == nil || claim.Status.Allocation == nil || !releasable(q, claim) {
 			continue
 		}
 		at := slices.IndexFunc(amended.Claims, func(c *resourceapi.ResourceClaim) bool { return c.Namespace == claim.Namespace && c.Name == claim.Name })
@@ -159,7 +159,7 @@ func (x *inquiry) released(ctx context.Context) (*allocator.Allocator, *snapshot
 	if len(released) == 0 {
 		return nil, nil, nil, nil
 	}
-	alloc, err := x.Cluster.Alloc.Amended(ctx, &amended)
+	alloc, err := q.Cluster.Alloc.Amended(ctx, &amended)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("set up the allocator: %w", err)
 	}
@@ -175,18 +175,18 @@ func unallocated(claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 
 // releasable reports whether the scheduler may take back an allocation that keeps
 // the pod from every node.
-func (x *inquiry) releasable(claim *resourceapi.ResourceClaim) bool {
+func releasable(q *funnel.Question, claim *resourceapi.ResourceClaim) bool {
 	for _, consumer := range claim.Status.ReservedFor {
-		if consumer.UID != x.Pod.UID || len(claim.Status.ReservedFor) > 1 {
+		if consumer.UID != q.Pod.UID || len(claim.Status.ReservedFor) > 1 {
 			return false
 		}
 	}
-	nodes, _ := x.Cluster.Alloc.Nodes()
+	nodes, _ := q.Cluster.Alloc.Nodes()
 	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool {
-		if ok, _ := x.Cluster.Alloc.AvailableOn(claim, node); ok {
+		if ok, _ := q.Cluster.Alloc.AvailableOn(claim, node); ok {
 			return false
 		}
-		return x.misfits(node)[0].Code == api.NodeNotReachable
+		return misfits(q, node)[0].Code == api.NodeNotReachable
 	})
 }
 
@@ -334,7 +334,7 @@ func (x *inquiry) errorSummary(err error) string {
 		return text + x.detail(errorCode(err))
 	}
 	if isCompileError(err) {
-		return x.compileSummary()
+		return compileSummary(x.Question)
 	}
 	for _, claim := range x.out.Claims {
 		for _, r := range claim.Requests {
@@ -436,7 +436,7 @@ func (x *inquiry) fitSummary() string {
 // place describes what the allocator picks on the best node.
 func (x *inquiry) place(best *fitting) {
 	placement := &api.Placement{Node: best.node.Name, Score: best.score}
-	claims, err := x.claimsFor(best.node)
+	claims, err := claimsFor(x.Question, best.node)
 	if err != nil {
 		return
 	}
@@ -465,12 +465,12 @@ func (x *inquiry) doubt() {
 		if len(x.Claims) == 0 {
 			decisive = []string{snapshot.ResourceNodes}
 		}
-		if x.Pod != nil && len(x.Pod.Spec.Containers) > 0 && x.extendedMisfit() {
+		if x.Pod != nil && len(x.Pod.Spec.Containers) > 0 && extendedMisfit(x.Question) {
 			decisive = append(decisive, snapshot.ResourceClasses)
 		}
 	case api.Error:
 		if len(x.out.Nodes) > 0 && slices.Contains([]api.Code{api.SelectorError, api.PoolIncomplete, api.PoolInvalid, api.ConstraintUnsatisfiable}, x.out.Nodes[0].Code) {
-			if _, problem, _ := x.compileProblem(); problem != nil {
+			if _, problem, _ := compileProblem(x.Question); problem != nil {
 				// That does not depend on devices.
 				break
 			}
@@ -491,7 +491,7 @@ func (x *inquiry) doubt() {
 		x.out.Verdict = api.Undetermined
 		return
 	}
-	if _, known := x.Cluster.Alloc.Nodes(); !known && x.out.Verdict == api.DoesNotFit && !x.nodesDoNotMatter() {
+	if _, known := x.Cluster.Alloc.Nodes(); !known && x.out.Verdict == api.DoesNotFit && !nodesDoNotMatter(x.Question) {
 		x.out.Verdict = api.Undetermined
 		x.out.Summary = "no node is known, and some devices are not bound to a node of a certain name"
 	}
@@ -499,8 +499,8 @@ func (x *inquiry) doubt() {
 
 // nodesDoNotMatter reports whether all devices name their node, so that made-up
 // nodes are as good as real ones.
-func (x *inquiry) nodesDoNotMatter() bool {
-	for _, slice := range x.Snap.Slices {
+func nodesDoNotMatter(q *funnel.Question) bool {
+	for _, slice := range q.Snap.Slices {
 		if slice.Spec.NodeName == nil {
 			return false
 		}
@@ -509,8 +509,8 @@ func (x *inquiry) nodesDoNotMatter() bool {
 }
 
 // extendedMisfit reports whether a node was ruled out for an extended resource.
-func (x *inquiry) extendedMisfit() bool {
-	return slices.ContainsFunc(x.Cluster.Unsuitable, func(u funnel.UnsuitableNode) bool {
+func extendedMisfit(q *funnel.Question) bool {
+	return slices.ContainsFunc(q.Cluster.Unsuitable, func(u funnel.UnsuitableNode) bool {
 		return u.Misfit.Filter == allocator.FilterResources && strings.Contains(string(u.Misfit.Resource), "/")
 	})
 }
@@ -537,14 +537,14 @@ func (x *inquiry) assume() {
 		case snapshot.ResourceTaintRules:
 			consequence = "assumed that there is no DeviceTaintRule"
 		case snapshot.ResourceMetrics:
-			consequence = "assumed that the feature gates are the defaults of " + x.clusterText()
+			consequence = "assumed that the feature gates are the defaults of " + clusterText(x.Question)
 		case snapshot.ResourcePodGroups:
 			if x.Pod == nil || x.Pod.Spec.SchedulingGroup == nil {
 				continue
 			}
 			consequence = "which claims a group of pods shares is not known"
 		case snapshot.ResourceNamespaces:
-			if !x.wantsAdminAccess() {
+			if !wantsAdminAccess(x.Question) {
 				continue
 			}
 			consequence = "assumed that the namespace allows admin access"
@@ -595,18 +595,18 @@ func (x *inquiry) assume() {
 	for i := range x.PodClaims {
 		claim, pod := x.PodClaims[i].Claim, x.Pod
 		if claim != nil && pod != nil && x.Cluster.Alloc.ReservedByAssumption(claim, pod) {
-			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("claim %s is reserved for the group of the pod: assumed that the feature gate DRAWorkloadResourceClaims is on, which it is not by default in %s", claim.Name, x.clusterText()))
+			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("claim %s is reserved for the group of the pod: assumed that the feature gate DRAWorkloadResourceClaims is on, which it is not by default in %s", claim.Name, clusterText(x.Question)))
 			break
 		}
 	}
 	if x.Snap.ServerVersion == "" && len(x.Snap.Gates) == 0 {
-		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the snapshot does not have the Kubernetes version: assumed that the feature gates are the defaults of %s (set --kubernetes-version or --feature-gates)", x.clusterText()))
+		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the snapshot does not have the Kubernetes version: assumed that the feature gates are the defaults of %s (set --kubernetes-version or --feature-gates)", clusterText(x.Question)))
 	}
 }
 
 // wantsAdminAccess reports whether a claim asks for devices besides their users.
-func (x *inquiry) wantsAdminAccess() bool {
-	return slices.ContainsFunc(x.PodClaims, func(pc allocator.PodClaim) bool {
+func wantsAdminAccess(q *funnel.Question) bool {
+	return slices.ContainsFunc(q.PodClaims, func(pc allocator.PodClaim) bool {
 		return pc.Claim != nil && slices.ContainsFunc(pc.Claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
 			return r.Exactly != nil && ptr.Deref(r.Exactly.AdminAccess, false)
 		})
@@ -631,9 +631,9 @@ func (x *inquiry) preemptionMatters() bool {
 	})
 }
 
-func (x *inquiry) clusterText() string {
-	if x.Snap.ServerVersion == "" {
+func clusterText(q *funnel.Question) string {
+	if q.Snap.ServerVersion == "" {
 		return "the newest version known here"
 	}
-	return "Kubernetes " + x.Snap.ServerVersion
+	return "Kubernetes " + q.Snap.ServerVersion
 }

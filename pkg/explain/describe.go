@@ -38,7 +38,7 @@ func (x *inquiry) describeUsers() {
 		status := api.PodStatus{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, Owner: lifecycle.WorkloadName(pod)}
 		if !pod.CreationTimestamp.IsZero() {
 			status.Since = &pod.CreationTimestamp
-			status.AgeSeconds = x.age(pod.CreationTimestamp)
+			status.AgeSeconds = age(x.Question, pod.CreationTimestamp)
 		}
 		x.out.Pods = append(x.out.Pods, status)
 	}
@@ -47,19 +47,19 @@ func (x *inquiry) describeUsers() {
 	}
 }
 
-func (x *inquiry) age(since metav1.Time) int64 {
-	return max(0, int64(x.Snap.Now().Sub(since.Time).Seconds()))
+func age(q *funnel.Question, since metav1.Time) int64 {
+	return max(0, int64(q.Snap.Now().Sub(since.Time).Seconds()))
 }
 
 // describeClaims lists the claims and finds those that need devices.
 func (x *inquiry) describeClaims() {
-	x.PodClaims = slices.DeleteFunc(x.PodClaims, x.servedByPlugin)
+	x.PodClaims = slices.DeleteFunc(x.PodClaims, func(pc allocator.PodClaim) bool { return servedByPlugin(x.Question, pc) })
 	x.subject.claims = x.PodClaims
 	x.out.Claims = make([]api.ClaimExplanation, 0, len(x.PodClaims))
 	for i := range x.PodClaims {
 		pc := &x.PodClaims[i]
 		explained := api.ClaimExplanation{PodClaim: pc.Entry, Template: pc.Template, ExtendedResources: pc.ExtendedResources}
-		if name := x.claimName(pc); pc.Claim == nil && name != "" {
+		if name := claimName(x.Question, pc); pc.Claim == nil && name != "" {
 			explained.Namespace, explained.Name = x.Pod.Namespace, name
 		}
 		if pc.Claim != nil {
@@ -69,7 +69,7 @@ func (x *inquiry) describeClaims() {
 				explained.Name = pc.Claim.Name
 			}
 			if pc.Claim.Status.Allocation != nil {
-				explained.Allocation = x.allocation(pc.Claim)
+				explained.Allocation = allocation(x.Question, pc.Claim)
 			} else {
 				x.Claims = append(x.Claims, funnel.Claim{Claim: pc.Claim, Index: i})
 			}
@@ -80,29 +80,29 @@ func (x *inquiry) describeClaims() {
 
 // servedByPlugin reports whether the node that a pod is bound to needs no claim
 // for its extended resources, since a device plugin has them.
-func (x *inquiry) servedByPlugin(pc allocator.PodClaim) bool {
-	if !pc.ExtendedResources || !pc.Generated || x.Pod.Spec.NodeName == "" {
+func servedByPlugin(q *funnel.Question, pc allocator.PodClaim) bool {
+	if !pc.ExtendedResources || !pc.Generated || q.Pod.Spec.NodeName == "" {
 		return false
 	}
-	node := x.Snap.Node(x.Pod.Spec.NodeName)
+	node := q.Snap.Node(q.Pod.Spec.NodeName)
 	if node == nil {
 		return false
 	}
-	claim, err := x.Cluster.Alloc.ExtendedResourceClaim(x.Pod, node)
+	claim, err := q.Cluster.Alloc.ExtendedResourceClaim(q.Pod, node)
 	return err == nil && claim == nil
 }
 
-func (x *inquiry) allocation(claim *resourceapi.ResourceClaim) *api.Allocation {
+func allocation(q *funnel.Question, claim *resourceapi.ResourceClaim) *api.Allocation {
 	from := claim.Status.Allocation
 	a := &api.Allocation{Nodes: funnel.AllocationNodes(from), Devices: make([]api.AllocatedDevice, 0, len(from.Devices.Results))}
 	if from.AllocationTimestamp != nil {
-		a.Since, a.AgeSeconds = from.AllocationTimestamp, x.age(*from.AllocationTimestamp)
+		a.Since, a.AgeSeconds = from.AllocationTimestamp, age(q, *from.AllocationTimestamp)
 	}
 	for i := range from.Devices.Results {
-		device := allocatedDevice(x.Pod, claim, &from.Devices.Results[i])
+		device := allocatedDevice(q.Pod, claim, &from.Devices.Results[i])
 		id := allocator.DeviceID{Driver: device.Driver, Pool: device.Pool, Device: device.Device}
 		device.Status = inventory.StatusOf(claim, &from.Devices.Results[i])
-		device.Missing = x.Snap.Gap(snapshot.ResourceSlices) == nil && x.Cluster.Alloc.Device(id) == nil && !allocator.DeviceReady(claim, &from.Devices.Results[i])
+		device.Missing = q.Snap.Gap(snapshot.ResourceSlices) == nil && q.Cluster.Alloc.Device(id) == nil && !allocator.DeviceReady(claim, &from.Devices.Results[i])
 		a.Devices = append(a.Devices, device)
 	}
 	for _, consumer := range claim.Status.ReservedFor {
@@ -147,7 +147,7 @@ func allocatedDevice(pod *corev1.Pod, claim *resourceapi.ResourceClaim, result *
 
 // elsewhere says why a claim that is allocated cannot be used on a node: mostly
 // because its devices are on another one, where others use them.
-func (x *inquiry) elsewhere(claim *resourceapi.ResourceClaim, node *corev1.Node, why string) string {
+func elsewhere(q *funnel.Question, claim *resourceapi.ResourceClaim, node *corev1.Node, why string) string {
 	if selected, err := allocator.AllocatedFor(claim.Status.Allocation, node); selected || err != nil {
 		return fmt.Sprintf("claim %s is allocated, but %s", claim.Name, why)
 	}
@@ -155,7 +155,7 @@ func (x *inquiry) elsewhere(claim *resourceapi.ResourceClaim, node *corev1.Node,
 	var users []string
 	for i := range claim.Status.ReservedFor {
 		c := &claim.Status.ReservedFor[i]
-		if x.Pod == nil || c.UID != x.Pod.UID {
+		if q.Pod == nil || c.UID != q.Pod.UID {
 			users = append(users, strings.TrimSuffix(c.Resource, "s")+" "+claim.Namespace+"/"+c.Name)
 		}
 	}
@@ -164,7 +164,7 @@ func (x *inquiry) elsewhere(claim *resourceapi.ResourceClaim, node *corev1.Node,
 		return text
 	}
 	text += " and used by " + english.Sample(users, 3)
-	if x.Pod != nil {
+	if q.Pod != nil {
 		text += "; this pod can only run there"
 	}
 	return text
@@ -201,11 +201,11 @@ func (x *inquiry) allocatedSummary() string {
 }
 
 // claimName is the name of the claim that an entry of the pod refers to.
-func (x *inquiry) claimName(pc *allocator.PodClaim) string {
-	if x.Pod == nil {
+func claimName(q *funnel.Question, pc *allocator.PodClaim) string {
+	if q.Pod == nil {
 		return ""
 	}
-	for _, entry := range x.Pod.Spec.ResourceClaims {
+	for _, entry := range q.Pod.Spec.ResourceClaims {
 		if entry.Name == pc.Entry && entry.ResourceClaimName != nil {
 			return *entry.ResourceClaimName
 		}

@@ -72,14 +72,14 @@ func (l *checkList) addUse(gap *snapshot.Gap, check, label string, r *funnel.Rea
 
 // deviceChecks makes all checks of a request on a device as seen from a node,
 // each for itself. The first one that fails is the reason in the funnel.
-func (x *inquiry) deviceChecks(ctx context.Context, c *funnel.Checks, d *allocator.Device, node *corev1.Node) []api.DeviceCheck {
+func deviceChecks(ctx context.Context, q *funnel.Question, c *funnel.Checks, d *allocator.Device, node *corev1.Node) []api.DeviceCheck {
 	l := &checkList{}
 	class := c.CheckClass(ctx, d)
 	otherClass := class != nil && class.Code == api.ClassSelectorFalse
 	if otherClass || class == nil {
 		l.add("Class", "class "+c.Request.Class, class)
 	}
-	reached, usable := x.checkPlace(l, d, node)
+	reached, usable := checkPlace(q, l, d, node)
 	l.add("BindingConditions", "binding conditions", c.CheckBinding(d))
 	inUse := c.CheckInUse(d)
 	if otherClass {
@@ -88,7 +88,7 @@ func (x *inquiry) deviceChecks(ctx context.Context, c *funnel.Checks, d *allocat
 		listSelectors(ctx, c, l, d, class, inUse != nil && !c.Request.All())
 	}
 	capacity := l.add("Capacity", "capacity", c.CheckCapacity(d, funnel.RankCapacity))
-	gap := x.Snap.Gap(snapshot.ResourceClaims)
+	gap := q.Snap.Gap(snapshot.ResourceClaims)
 	if c.Request.AdminAccess {
 		l.add("InUse", "not allocated", inUse)
 	} else {
@@ -96,7 +96,7 @@ func (x *inquiry) deviceChecks(ctx context.Context, c *funnel.Checks, d *allocat
 	}
 	if capacity {
 		shared := gap
-		if !x.shared(d) {
+		if !isShared(q, d) {
 			shared = nil
 		}
 		l.addUse(shared, "CapacityLeft", "capacity available", c.CheckCapacity(d, funnel.RankCapacityLeft))
@@ -138,22 +138,22 @@ func notReachable(node *corev1.Node) string {
 
 // checkPlace makes the checks of the node, the slice and the pool. It says
 // whether the node can reach the device, and whether the pool is used.
-func (x *inquiry) checkPlace(l *checkList, d *allocator.Device, node *corev1.Node) (reached, usable bool) {
+func checkPlace(q *funnel.Question, l *checkList, d *allocator.Device, node *corev1.Node) (reached, usable bool) {
 	if node == nil {
-		l.add("Reach", "reachable from a node", funnel.Unreached(x.Snap, d))
+		l.add("Reach", "reachable from a node", funnel.Unreached(q.Snap, d))
 		l.skip("Slice", "slice", notReachable(node))
 		l.skip("Pool", "pool", notReachable(node))
 		return false, false
 	}
-	if x.Pod != nil {
+	if q.Pod != nil {
 		var away []*funnel.Reason
-		for _, u := range x.misfits(node) {
+		for _, u := range misfits(q, node) {
 			away = append(away, funnel.UnsuitableReason(u))
 		}
 		l.add("Node", "node suitable", away...)
 	}
 	if !funnel.DeviceReaches(d, node) {
-		elsewhere := *funnel.Unreached(x.Snap, d)
+		elsewhere := *funnel.Unreached(q.Snap, d)
 		elsewhere.Label, elsewhere.Text = "elsewhere", fmt.Sprintf("it is for %s, not for %s", funnel.DeviceNodes(d), node.Name)
 		elsewhere.Fact.Found, elsewhere.Fact.Required = funnel.DeviceNodes(d), node.Name
 		l.add("Reach", "reachable from the node", &elsewhere)
@@ -163,8 +163,8 @@ func (x *inquiry) checkPlace(l *checkList, d *allocator.Device, node *corev1.Nod
 	}
 	l.add("Reach", "reachable from the node")
 	var slice, pool *funnel.Reason
-	for i := range x.Cluster.Pools[node.Name] {
-		seen := x.Cluster.Pools[node.Name][i]
+	for i := range q.Cluster.Pools[node.Name] {
+		seen := q.Cluster.Pools[node.Name][i]
 		if seen.Pool != d.Pool {
 			continue
 		}

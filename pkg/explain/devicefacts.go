@@ -20,44 +20,44 @@ import (
 )
 
 // deviceFacts describes what a device is and who has it.
-func (x *inquiry) deviceFacts(d *allocator.Device) *api.DeviceExplanation {
-	nodes, _ := x.Cluster.Alloc.Nodes()
+func deviceFacts(q *funnel.Question, d *allocator.Device) *api.DeviceExplanation {
+	nodes, _ := q.Cluster.Alloc.Nodes()
 	reaching := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return !funnel.DeviceReaches(d, node) })
 	out := &api.DeviceExplanation{
 		Driver: d.ID.Driver, Pool: d.ID.Pool, Name: d.ID.Device,
 		Slice: d.Slice.Name, Generation: d.Slice.Spec.Pool.Generation,
 		Nodes: funnel.DeviceNodes(d), NodeCount: len(reaching),
-		Shared:            x.shared(d),
+		Shared:            isShared(q, d),
 		BindingConditions: d.BindingConditions, BindingFailureConditions: d.BindingFailureConditions,
-		Counters: x.deviceCounters(d), Capacity: x.deviceCapacity(d),
+		Counters: deviceCounters(q, d), Capacity: deviceCapacity(q, d),
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
 		out.Attributes = append(out.Attributes, api.DeviceValue{Name: string(name), Value: selector.Literal(d.Attributes[name])})
 	}
 	for _, taint := range d.Taints {
-		out.Taints = append(out.Taints, api.TaintEvidence{Taint: taint.String(), Since: taint.TimeAdded, Evidence: fieldpath.TaintEvidence(x.Cluster.Alloc, d, taint)})
+		out.Taints = append(out.Taints, api.TaintEvidence{Taint: taint.String(), Since: taint.TimeAdded, Evidence: fieldpath.TaintEvidence(q.Cluster.Alloc, d, taint)})
 	}
-	if gap := x.Snap.Gap(snapshot.ResourceClaims); gap != nil && (out.Shared || !x.Cluster.Alloc.InUse(d.ID)) {
+	if gap := q.Snap.Gap(snapshot.ResourceClaims); gap != nil && (out.Shared || !q.Cluster.Alloc.InUse(d.ID)) {
 		out.HoldersUnknown = gap.Reason
 	}
-	for _, holder := range x.Cluster.Alloc.Holders(d.ID) {
+	for _, holder := range q.Cluster.Alloc.Holders(d.ID) {
 		out.Holders = append(out.Holders, deviceHolder(holder))
-		out.Health = append(out.Health, x.deviceHealth(holder)...)
+		out.Health = append(out.Health, deviceHealth(q, holder)...)
 	}
 	return out
 }
 
-func (x *inquiry) shared(d *allocator.Device) bool {
-	return x.Cluster.Alloc.FeatureEnabled("DRAConsumableCapacity") && d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
+func isShared(q *funnel.Question, d *allocator.Device) bool {
+	return q.Cluster.Alloc.FeatureEnabled("DRAConsumableCapacity") && d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
 }
 
-func (x *inquiry) deviceCapacity(d *allocator.Device) []api.DeviceCapacity {
+func deviceCapacity(q *funnel.Question, d *allocator.Device) []api.DeviceCapacity {
 	var list []api.DeviceCapacity
-	used := x.Cluster.Alloc.Consumed(d.ID)
+	used := q.Cluster.Alloc.Consumed(d.ID)
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 		total := d.Capacity[name].Value
 		c := api.DeviceCapacity{Name: string(name), Total: total.String()}
-		if x.shared(d) {
+		if isShared(q, d) {
 			consumed, left := used[name].DeepCopy(), total.DeepCopy()
 			left.Sub(consumed)
 			c.Consumed, c.Available = consumed.String(), left.String()
@@ -67,9 +67,9 @@ func (x *inquiry) deviceCapacity(d *allocator.Device) []api.DeviceCapacity {
 	return list
 }
 
-func (x *inquiry) deviceCounters(d *allocator.Device) []api.DeviceCounter {
+func deviceCounters(q *funnel.Question, d *allocator.Device) []api.DeviceCounter {
 	var list []api.DeviceCounter
-	state := x.Cluster.Alloc.PartitionUse(d.Pool)
+	state := q.Cluster.Alloc.PartitionUse(d.Pool)
 	for _, consumption := range d.ConsumesCounters {
 		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
 			takes := consumption.Counters[name].Value
@@ -113,9 +113,9 @@ func deviceHolder(holder allocator.Holder) api.DeviceHolder {
 }
 
 // deviceHealth finds what kubelets say about a device that a claim has.
-func (x *inquiry) deviceHealth(holder allocator.Holder) []api.DeviceHealth {
+func deviceHealth(q *funnel.Question, holder allocator.Holder) []api.DeviceHealth {
 	var found []api.DeviceHealth
-	for _, h := range x.Cluster.Alloc.HealthOf(holder, usersOf(x.Snap, holder.Claim)) {
+	for _, h := range q.Cluster.Alloc.HealthOf(holder, usersOf(q.Snap, holder.Claim)) {
 		found = append(found, api.DeviceHealth{Pod: h.Pod.Namespace + "/" + h.Pod.Name, Health: string(h.Status), Message: h.Message})
 	}
 	return found

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -326,7 +327,7 @@ func (r *remedies) makeRoom(node *corev1.Node, misfit *allocator.Misfit) (measur
 		uses resource.Quantity
 	}
 	var users []user
-	for _, pod := range r.podsOn(node.Name) {
+	for _, pod := range podsOn(r.Question, node.Name) {
 		uses := *resource.NewQuantity(1, resource.DecimalSI)
 		if misfit.Filter == allocator.FilterResources {
 			uses = r.Cluster.Alloc.RequestOf(pod, misfit.Resource)
@@ -433,7 +434,7 @@ func (r *remedies) released(ctx context.Context) error {
 	}
 	var others, holders []int
 	for i := range r.scene.facts {
-		if f := &r.scene.facts[i]; f.kind != factHolder || r.own(f.holder) {
+		if f := &r.scene.facts[i]; f.kind != factHolder || isOwnClaim(r.Question, f.holder) {
 			others = append(others, i)
 		} else {
 			holders = append(holders, i)
@@ -464,9 +465,9 @@ func (x *inquiry) usersOf(claim *resourceapi.ResourceClaim) []*corev1.Pod {
 }
 
 // podsOn lists the pods of a node that are not finished.
-func (x *inquiry) podsOn(node string) []*corev1.Pod {
+func podsOn(q *funnel.Question, node string) []*corev1.Pod {
 	var pods []*corev1.Pod
-	for _, pod := range x.Snap.Pods {
+	for _, pod := range q.Snap.Pods {
 		if pod.Spec.NodeName == node && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
 			pods = append(pods, pod)
 		}
@@ -476,15 +477,15 @@ func (x *inquiry) podsOn(node string) []*corev1.Pod {
 
 // dependsOnPodsElsewhere reports whether pods on other nodes may decide whether
 // a node is suitable for the pod.
-func (x *inquiry) dependsOnPodsElsewhere() bool {
-	pod := x.Pod
+func dependsOnPodsElsewhere(q *funnel.Question) bool {
+	pod := q.Pod
 	if pod == nil {
 		return false
 	}
 	if affinity := pod.Spec.Affinity; len(pod.Spec.TopologySpreadConstraints) > 0 || affinity != nil && (affinity.PodAffinity != nil || affinity.PodAntiAffinity != nil) {
 		return true
 	}
-	return slices.ContainsFunc(x.Snap.Pods, func(other *corev1.Pod) bool {
+	return slices.ContainsFunc(q.Snap.Pods, func(other *corev1.Pod) bool {
 		affinity := other.Spec.Affinity
 		return affinity != nil && affinity.PodAntiAffinity != nil
 	})

@@ -162,7 +162,7 @@ func (x *inquiry) allocate(ctx context.Context) error {
 	if x.beyondScheduling() || x.problems() || x.deletingTarget() || x.unservedPod() {
 		return nil
 	}
-	if len(x.Claims) == 0 && x.Pod == nil && (x.subject.only == nil || len(x.misfits(x.subject.only)) == 0) {
+	if len(x.Claims) == 0 && x.Pod == nil && (x.subject.only == nil || len(misfits(x.Question, x.subject.only)) == 0) {
 		x.out.Verdict = api.Allocated
 		x.out.Summary = x.allocatedSummary()
 		return nil
@@ -278,7 +278,7 @@ func (x *inquiry) problems() bool {
 		case errors.Is(pc.Problem, allocator.ErrClaimDeleting):
 			x.settle(api.Blocked, api.ClaimNotReady, pc.Problem.Error())
 		default:
-			x.settle(api.Error, api.ClaimNotReady, pc.Problem.Error()+x.nearClaim(pc))
+			x.settle(api.Error, api.ClaimNotReady, pc.Problem.Error()+nearClaim(x.Question, pc))
 		}
 		return true
 	}
@@ -286,23 +286,23 @@ func (x *inquiry) problems() bool {
 }
 
 // nearClaim suggests the claim or template that was probably meant.
-func (x *inquiry) nearClaim(pc *allocator.PodClaim) string {
+func nearClaim(q *funnel.Question, pc *allocator.PodClaim) string {
 	var names []string
 	switch {
 	case errors.Is(pc.Problem, allocator.ErrTemplateMissing) && pc.Template != "":
-		for _, t := range x.Snap.Templates {
-			if t.Namespace == x.Pod.Namespace {
+		for _, t := range q.Snap.Templates {
+			if t.Namespace == q.Pod.Namespace {
 				names = append(names, t.Name)
 			}
 		}
 		return naming.DidYouMean(pc.Template, names)
 	case errors.Is(pc.Problem, allocator.ErrClaimMissing) && pc.Template == "":
-		for _, c := range x.Snap.Claims {
-			if c.Namespace == x.Pod.Namespace {
+		for _, c := range q.Snap.Claims {
+			if c.Namespace == q.Pod.Namespace {
 				names = append(names, c.Name)
 			}
 		}
-		for _, entry := range x.Pod.Spec.ResourceClaims {
+		for _, entry := range q.Pod.Spec.ResourceClaims {
 			if entry.Name == pc.Entry && entry.ResourceClaimName != nil {
 				return naming.DidYouMean(*entry.ResourceClaimName, names)
 			}
@@ -345,7 +345,7 @@ func (x *inquiry) code() api.Code {
 func (x *inquiry) refused() bool {
 	for _, c := range x.Claims {
 		pc := &x.PodClaims[c.Index]
-		if message := x.adminAccessDenied(c.Claim); message != "" && (pc.Generated || c.Claim.UID == "") {
+		if message := adminAccessDenied(x.Question, c.Claim); message != "" && (pc.Generated || c.Claim.UID == "") {
 			x.settle(api.Error, api.AdminAccessDenied, message)
 			return true
 		}
@@ -399,8 +399,8 @@ func (x *inquiry) classMissing(r *claimspec.Request) bool {
 
 // adminAccessDenied repeats the API server's check (KEP-5018) that a claim
 // with admin access is in a namespace for that.
-func (x *inquiry) adminAccessDenied(claim *resourceapi.ResourceClaim) string {
-	namespace := x.Snap.Namespace(claim.Namespace)
+func adminAccessDenied(q *funnel.Question, claim *resourceapi.ResourceClaim) string {
+	namespace := q.Snap.Namespace(claim.Namespace)
 	if namespace == nil || namespace.Labels[resourceapi.DRAAdminNamespaceLabelKey] == "true" {
 		return ""
 	}
@@ -434,7 +434,7 @@ func (x *inquiry) survey() error {
 			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the pools of node %s could not be determined: %v", node.Name, err))
 		}
 		x.Cluster.Pools[node.Name] = pools
-		if misfits := x.misfits(node); len(misfits) > 0 {
+		if misfits := misfits(x.Question, node); len(misfits) > 0 {
 			x.Cluster.Unsuitable = append(x.Cluster.Unsuitable, misfits[0])
 			x.Cluster.Misfits[node.Name] = misfits
 			continue
@@ -446,31 +446,31 @@ func (x *inquiry) survey() error {
 }
 
 // misfits tells why the pod cannot use a node at all.
-func (x *inquiry) misfits(node *corev1.Node) []funnel.UnsuitableNode {
+func misfits(q *funnel.Question, node *corev1.Node) []funnel.UnsuitableNode {
 	var all []funnel.UnsuitableNode
 	add := func(code api.Code, misfit allocator.Misfit, claim *resourceapi.ResourceClaim) {
 		all = append(all, funnel.UnsuitableNode{Node: node, Misfit: misfit, Code: code, Claim: claim})
 	}
-	if x.Pod != nil {
-		for _, misfit := range x.Cluster.Alloc.NodeFit(x.Pod, node) {
+	if q.Pod != nil {
+		for _, misfit := range q.Cluster.Alloc.NodeFit(q.Pod, node) {
 			add(api.NodeUnsuitable, misfit, nil)
 		}
 	}
-	for i := range x.PodClaims {
-		pc := &x.PodClaims[i]
+	for i := range q.PodClaims {
+		pc := &q.PodClaims[i]
 		if pc.Claim == nil || pc.Claim.Status.Allocation == nil {
 			continue
 		}
-		if ok, why := x.Cluster.Alloc.AvailableOn(pc.Claim, node); !ok {
+		if ok, why := q.Cluster.Alloc.AvailableOn(pc.Claim, node); !ok {
 			add(api.NodeNotReachable, allocator.Misfit{
-				Reason: x.elsewhere(pc.Claim, node, why),
+				Reason: elsewhere(q, pc.Claim, node, why),
 				Path:   "status.allocation.nodeSelector",
 				Wanted: funnel.AllocationNodes(pc.Claim.Status.Allocation),
 			}, pc.Claim)
 		}
 	}
-	if x.Pod != nil && x.Cluster.Alloc.HasExtendedResources(x.Pod) {
-		if _, err := x.Cluster.Alloc.ExtendedResourceClaim(x.Pod, node); err != nil {
+	if q.Pod != nil && q.Cluster.Alloc.HasExtendedResources(q.Pod) {
+		if _, err := q.Cluster.Alloc.ExtendedResourceClaim(q.Pod, node); err != nil {
 			add(api.NodeUnsuitable, allocator.Misfit{Reason: err.Error(), Path: "status.allocatable"}, nil)
 		}
 	}
@@ -478,13 +478,13 @@ func (x *inquiry) misfits(node *corev1.Node) []funnel.UnsuitableNode {
 }
 
 // claimsFor lists what is to be allocated on a node.
-func (x *inquiry) claimsFor(node *corev1.Node) ([]*resourceapi.ResourceClaim, error) {
-	claims := make([]*resourceapi.ResourceClaim, 0, len(x.Claims))
-	for _, c := range x.Claims {
+func claimsFor(q *funnel.Question, node *corev1.Node) ([]*resourceapi.ResourceClaim, error) {
+	claims := make([]*resourceapi.ResourceClaim, 0, len(q.Claims))
+	for _, c := range q.Claims {
 		claim := c.Claim
-		if x.PodClaims[c.Index].ExtendedResources {
+		if q.PodClaims[c.Index].ExtendedResources {
 			var err error
-			claim, err = x.Cluster.Alloc.ExtendedResourceClaim(x.Pod, node)
+			claim, err = q.Cluster.Alloc.ExtendedResourceClaim(q.Pod, node)
 			if err != nil {
 				return nil, fmt.Errorf("claim for extended resources: %w", err)
 			}
@@ -509,7 +509,7 @@ func (x *inquiry) account(ctx context.Context, c *funnel.Claim) error {
 		for _, r := range alternatives {
 			f, err := funnel.New(ctx, x.Cluster, x.subject.only, &funnel.Checks{
 				Alloc: x.Cluster.Alloc, Snap: x.Snap, Selectors: x.Selectors, Channel: x.Cluster.Alloc.Features().Channel,
-				ExtendedResource: x.extendedResource(c, r),
+				ExtendedResource: extendedResource(x.Question, c, r),
 				Request:          r, Class: x.Snap.Class(r.Class), Catalog: x.Catalog,
 				Static: map[*resourceapi.Device]*funnel.Reason{},
 			})
@@ -518,7 +518,7 @@ func (x *inquiry) account(ctx context.Context, c *funnel.Claim) error {
 			}
 			funnels = append(funnels, f)
 			request := f.Explanation(pools)
-			if place, ok := x.extendedPlace(c.Claim, r.Base); ok {
+			if place, ok := extendedRequestOf(x.Question, c.Claim, r.Base); ok {
 				request.Container = place.container.Name
 			}
 			explained.Requests = append(explained.Requests, request)
@@ -533,11 +533,11 @@ func (x *inquiry) account(ctx context.Context, c *funnel.Claim) error {
 
 // extendedResource names what a container asks for by a request of the claim
 // for extended resources.
-func (x *inquiry) extendedResource(c *funnel.Claim, r *claimspec.Request) string {
-	if !x.PodClaims[c.Index].ExtendedResources {
+func extendedResource(q *funnel.Question, c *funnel.Claim, r *claimspec.Request) string {
+	if !q.PodClaims[c.Index].ExtendedResources {
 		return ""
 	}
-	if class := x.Snap.Class(r.Class); class != nil && class.Spec.ExtendedResourceName != nil {
+	if class := q.Snap.Class(r.Class); class != nil && class.Spec.ExtendedResourceName != nil {
 		return *class.Spec.ExtendedResourceName
 	}
 	return resourceapi.ResourceDeviceClassPrefix + r.Class

@@ -185,7 +185,7 @@ func (s *scene) presenceFacts() {
 		for j := range claim.Spec.Devices.Requests {
 			r := &claim.Spec.Devices.Requests[j]
 			at := requestPlace{i, j, -1}
-			title := s.x.requestTitle(i, r.Name)
+			title := requestTitle(s.x.Question, i, r.Name)
 			text := title + " needs a device"
 			if len(r.FirstAvailable) > 0 {
 				text = title + " needs one of its alternatives"
@@ -300,17 +300,17 @@ type extendedPlace struct {
 // extendedPlace finds what a request of the claim for extended resources stands
 // for.
 func (s *scene) extendedPlace(at requestPlace) (extendedPlace, bool) {
-	return s.x.extendedPlace(s.claims[at.claim], at.in(s.claims).name)
+	return extendedRequestOf(s.x.Question, s.claims[at.claim], at.in(s.claims).name)
 }
 
-// extendedPlace finds what a request of the claim for extended resources stands
+// extendedRequestOf finds what a request of the claim for extended resources stands
 // for. It is false for a request of any other claim.
-func (x *inquiry) extendedPlace(claim *resourceapi.ResourceClaim, request string) (extendedPlace, bool) {
-	use, ok := allocator.ExtendedResourceRequest(x.Pod, claim, request)
+func extendedRequestOf(q *funnel.Question, claim *resourceapi.ResourceClaim, request string) (extendedPlace, bool) {
+	use, ok := allocator.ExtendedResourceRequest(q.Pod, claim, request)
 	if !ok {
 		return extendedPlace{}, false
 	}
-	spec := &x.Pod.Spec
+	spec := &q.Pod.Spec
 	list, field := spec.Containers, "containers"
 	named := func(c corev1.Container) bool { return c.Name == use.ContainerName }
 	if slices.ContainsFunc(spec.InitContainers, named) {
@@ -327,21 +327,21 @@ func (x *inquiry) extendedPlace(claim *resourceapi.ResourceClaim, request string
 // requestTitle names a request of a waiting claim: "request gpus", with the
 // claim if there are several, or the container and the resource that a request
 // for extended resources stands for.
-func (x *inquiry) requestTitle(claim int, name string) string {
-	of := x.Claims[claim].Claim
-	if place, ok := x.extendedPlace(of, name); ok {
+func requestTitle(q *funnel.Question, claim int, name string) string {
+	of := q.Claims[claim].Claim
+	if place, ok := extendedRequestOf(q, of, name); ok {
 		return claimspec.RequestTitle(name, place.container.Name, string(place.resource))
 	}
-	if len(x.Claims) > 1 && of.Name != "" {
+	if len(q.Claims) > 1 && of.Name != "" {
 		name = of.Name + "." + name
 	}
 	return "request " + name
 }
 
 // titleOfRequest is [inquiry.requestTitle] of a request that has a funnel.
-func (x *inquiry) titleOfRequest(r *claimspec.Request) string {
-	claim := slices.IndexFunc(x.Claims, func(c funnel.Claim) bool { return c.Claim == r.Claim })
-	return x.requestTitle(claim, r.Name)
+func titleOfRequest(q *funnel.Question, r *claimspec.Request) string {
+	claim := slices.IndexFunc(q.Claims, func(c funnel.Claim) bool { return c.Claim == r.Claim })
+	return requestTitle(q, claim, r.Name)
 }
 
 // wayFacts lists what is in the way on the node.
@@ -358,7 +358,7 @@ func (s *scene) wayFacts() {
 
 // restrictionFacts lists why the node does not take the pod.
 func (s *scene) restrictionFacts() {
-	for _, u := range s.x.misfits(s.node) {
+	for _, u := range misfits(s.x.Question, s.node) {
 		misfit := u.Misfit
 		text := misfit.Reason
 		if strings.HasPrefix(misfit.Path, "status.allocatable") {

@@ -73,14 +73,14 @@ func TestFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := surveyed(t, cluster(t, test.cluster...))
 			node := x.Cluster.Candidates[0]
-			claims, err := x.claimsFor(node)
+			claims, err := claimsFor(x.Question, node)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if verdict := x.Cluster.Alloc.Check(t.Context(), node, claims); verdict.Outcome != test.outcome {
 				t.Errorf("the allocator says %s (%v), want %s", verdict.Outcome, verdict.Err, test.outcome)
 			}
-			if answer := x.fast(t.Context(), node); answer != test.answer {
+			if answer := fast(t.Context(), x.Question, node); answer != test.answer {
 				t.Errorf("by counting it is %s, want %s", answer, test.answer)
 			}
 			if eligible := x.out.Claims[0].Requests[0].Eligible; eligible != test.eligible {

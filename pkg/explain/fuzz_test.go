@@ -99,7 +99,7 @@ func holdAgainstAllocator(t *testing.T, snap *snapshot.Snapshot, claims int) {
 		eligible += x.out.Claims[i].Requests[0].Eligible
 	}
 	node := snap.Nodes[0]
-	list, err := x.claimsFor(node)
+	list, err := claimsFor(x.Question, node)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func holdAgainstAllocator(t *testing.T, snap *snapshot.Snapshot, claims int) {
 	if fits := verdict.Outcome == allocator.Fits; fits && eligible != claims || !fits && claims == 1 && eligible > 0 {
 		t.Errorf("the allocator says %s (%v), but %d of %d can have the device: %s", verdict.Outcome, verdict.Err, eligible, claims, asJSON(x.out.Claims))
 	}
-	if answer := x.fast(t.Context(), node); answer == decision.Feasible && verdict.Outcome != allocator.Fits || answer == decision.Infeasible && verdict.Outcome == allocator.Fits {
+	if answer := fast(t.Context(), x.Question, node); answer == decision.Feasible && verdict.Outcome != allocator.Fits || answer == decision.Infeasible && verdict.Outcome == allocator.Fits {
 		t.Errorf("%d claims: the allocator says %s (%v), by counting it is %s", claims, verdict.Outcome, verdict.Err, answer)
 	}
 	if verdict.Outcome != allocator.Fits {

@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
 // The allocator tries all combinations, and their number can be beyond all
@@ -44,16 +45,16 @@ const (
 // check asks the allocator about the candidates, of those that are alike about
 // the first. Nodes that it would search for long, although counting says that
 // nothing fits there, are not asked about: they are returned as hard.
-func (x *inquiry) check(ctx context.Context, like []int) (verdicts []allocator.Verdict, hard []int) {
+func check(ctx context.Context, q *funnel.Question, like []int) (verdicts []allocator.Verdict, hard []int) {
 	var first []int
 	var nodes []*corev1.Node
-	for i, node := range x.Cluster.Candidates {
+	for i, node := range q.Cluster.Candidates {
 		if like[i] == i {
 			first, nodes = append(first, i), append(nodes, node)
 		}
 	}
 	verdicts = make([]allocator.Verdict, len(like))
-	asked, notAsked := x.checkUnless(ctx, nodes, x.isHard)
+	asked, notAsked := checkUnless(ctx, q, nodes, func(ctx context.Context, node *corev1.Node) bool { return isHard(ctx, q, node) })
 	for at, verdict := range asked {
 		verdicts[first[at]] = verdict
 	}
@@ -66,7 +67,7 @@ func (x *inquiry) check(ctx context.Context, like []int) (verdicts []allocator.V
 
 // checkUnless asks the allocator about those nodes that are not hard. The claims
 // do not fit on the others, whose indices it returns.
-func (x *inquiry) checkUnless(ctx context.Context, nodes []*corev1.Node, isHard func(context.Context, *corev1.Node) bool) (verdicts []allocator.Verdict, hard []int) {
+func checkUnless(ctx context.Context, q *funnel.Question, nodes []*corev1.Node, isHard func(context.Context, *corev1.Node) bool) (verdicts []allocator.Verdict, hard []int) {
 	verdicts = make([]allocator.Verdict, len(nodes))
 	var easy []int
 	var asked []*corev1.Node
@@ -78,7 +79,7 @@ func (x *inquiry) checkUnless(ctx context.Context, nodes []*corev1.Node, isHard 
 		}
 		easy, asked = append(easy, i), append(asked, node)
 	}
-	for at, verdict := range x.Cluster.Alloc.CheckAll(ctx, asked, x.claimsFor) {
+	for at, verdict := range q.Cluster.Alloc.CheckAll(ctx, asked, func(node *corev1.Node) ([]*resourceapi.ResourceClaim, error) { return claimsFor(q, node) }) {
 		verdicts[easy[at]] = verdict
 	}
 	return verdicts, hard
@@ -107,28 +108,28 @@ func anyFits(verdicts []allocator.Verdict) bool {
 }
 
 // isHard reports whether the allocator may search a node for long and find nothing.
-func (x *inquiry) isHard(ctx context.Context, node *corev1.Node) bool {
-	if x.combinations(node.Name) < longSearch {
+func isHard(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
+	if combinations(q, node.Name) < longSearch {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, countingTime)
 	defer cancel()
-	return x.fast(ctx, node) == decision.Infeasible && !x.mayFail(ctx, node)
+	return fast(ctx, q, node) == decision.Infeasible && !mayFail(ctx, q, node)
 }
 
 // isHardAlone is isHard where nothing is accounted for yet. Most nodes do not
 // even have as many devices as make it worth the while.
-func (x *inquiry) isHardAlone(ctx context.Context, node *corev1.Node) bool {
+func isHardAlone(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
 	devices := 0
-	for _, pool := range x.Cluster.Pools[node.Name] {
+	for _, pool := range q.Cluster.Pools[node.Name] {
 		devices += len(pool.Devices)
 	}
-	claims, err := x.claimsFor(node)
+	claims, err := claimsFor(q, node)
 	if err != nil || mostCombinations(claims, devices) < longSearch {
 		return false
 	}
-	one, err := x.alone(ctx, x.Cluster.Alloc, x.Snap, node, claims)
-	return err == nil && one.isHard(ctx, node)
+	one, err := alone(ctx, q, q.Cluster.Alloc, q.Snap, node, claims)
+	return err == nil && isHard(ctx, one.Question, node)
 }
 
 // search is the allocator's own search on nodes that were decided by counting.
@@ -140,18 +141,18 @@ type search struct {
 	workers  sync.WaitGroup
 }
 
-func (x *inquiry) search(ctx context.Context, hard []int) *search {
+func startSearch(ctx context.Context, q *funnel.Question, hard []int) *search {
 	s := &search{nodes: hard[:min(len(hard), triedHard)]}
 	s.verdicts = make([]allocator.Verdict, len(s.nodes))
 	ctx, s.cancel = context.WithTimeout(ctx, patience)
 	for at, i := range s.nodes {
-		node := x.Cluster.Candidates[i]
-		claims, err := x.claimsFor(node)
+		node := q.Cluster.Candidates[i]
+		claims, err := claimsFor(q, node)
 		if err != nil {
 			s.verdicts[at] = allocator.Verdict{Outcome: allocator.NodeError, Err: err}
 			continue
 		}
-		s.workers.Go(func() { s.verdicts[at] = x.Cluster.Alloc.Check(ctx, node, claims) })
+		s.workers.Go(func() { s.verdicts[at] = q.Cluster.Alloc.Check(ctx, node, claims) })
 	}
 	return s
 }
@@ -191,7 +192,7 @@ func (x *inquiry) await(ctx context.Context, s *search, like []int, verdicts []a
 		x.slowNode = x.Cluster.Candidates[slow].Name
 		return changed, nil
 	}
-	claims, err := x.claimsFor(x.Cluster.Candidates[slow])
+	claims, err := claimsFor(x.Question, x.Cluster.Candidates[slow])
 	if err != nil {
 		return false, err
 	}
@@ -207,11 +208,11 @@ func (x *inquiry) await(ctx context.Context, s *search, like []int, verdicts []a
 
 // mayFail reports whether a selector fails on a device of a node, which ends the
 // attempt for all nodes if the allocator gets to see it.
-func (x *inquiry) mayFail(ctx context.Context, node *corev1.Node) bool {
-	for _, claim := range x.Claims {
+func mayFail(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
+	for _, claim := range q.Claims {
 		for _, alternatives := range claim.Funnels {
 			for _, f := range alternatives {
-				for _, pool := range x.Cluster.Pools[node.Name] {
+				for _, pool := range q.Cluster.Pools[node.Name] {
 					for i := range pool.Devices {
 						if r := f.Checks.Device(ctx, &pool.Devices[i], node); r != nil && r.Code == api.SelectorError {
 							return true
@@ -226,9 +227,9 @@ func (x *inquiry) mayFail(ctx context.Context, node *corev1.Node) bool {
 
 // combinations estimates, as a power of two, how many sets of devices the
 // allocator tries on a node before it gives up.
-func (x *inquiry) combinations(node string) float64 {
+func combinations(q *funnel.Question, node string) float64 {
 	bits := 0.0
-	for _, claim := range x.Claims {
+	for _, claim := range q.Claims {
 		for _, alternatives := range claim.Funnels {
 			most := 0.0
 			for _, f := range alternatives {

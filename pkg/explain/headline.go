@@ -54,10 +54,10 @@ func (x *inquiry) headline(ctx context.Context, list []*prospect) string {
 			subject = fmt.Sprintf("All %d nodes have", group.Count)
 		}
 	}
-	text := fmt.Sprintf("%s. %s %s", x.asks(), subject, answer.message) + released + x.detail(answer.code)
+	text := fmt.Sprintf("%s. %s %s", asks(x.Question), subject, answer.message) + released + x.detail(answer.code)
 	var misfits []string
 	for _, u := range x.Cluster.Misfits[p.node().Name] {
-		misfits = append(misfits, x.misfitText(u)+x.largest(u))
+		misfits = append(misfits, x.misfitText(u)+largest(x.Question, u))
 	}
 	if len(misfits) == 0 {
 		return text
@@ -70,12 +70,12 @@ func (x *inquiry) headline(ctx context.Context, list []*prospect) string {
 }
 
 // largest says that no node is as large as the pod needs, if so.
-func (x *inquiry) largest(u funnel.UnsuitableNode) string {
+func largest(asked *funnel.Question, u funnel.UnsuitableNode) string {
 	if u.Misfit.Filter != allocator.FilterResources || u.Misfit.Required.Cmp(u.Misfit.Allocatable) <= 0 {
 		return ""
 	}
 	most := u.Misfit.Allocatable
-	for _, node := range x.Snap.Nodes {
+	for _, node := range asked.Snap.Nodes {
 		if q := node.Status.Allocatable[u.Misfit.Resource]; q.Cmp(most) > 0 {
 			most = q
 		}
@@ -87,15 +87,15 @@ func (x *inquiry) largest(u funnel.UnsuitableNode) string {
 }
 
 // asks says what the claims ask for.
-func (x *inquiry) asks() string {
+func asks(q *funnel.Question) string {
 	var parts []string
-	for i := range x.Claims {
-		constraints := claimspec.Constraints(x.Claims[i].Claim)
-		for _, alternatives := range x.Claims[i].Funnels {
+	for i := range q.Claims {
+		constraints := claimspec.Constraints(q.Claims[i].Claim)
+		for _, alternatives := range q.Claims[i].Funnels {
 			if len(alternatives) == 0 {
 				continue
 			}
-			parts = append(parts, x.requestTitle(i, alternatives[0].Request.Base)+" needs "+neededText(alternatives))
+			parts = append(parts, requestTitle(q, i, alternatives[0].Request.Base)+" needs "+neededText(alternatives))
 		}
 		if len(parts) == 0 {
 			continue
@@ -148,20 +148,20 @@ func (x *inquiry) devicesOf(ctx context.Context, p *prospect) (answer nodeAnswer
 	if err != nil {
 		return nodeAnswer{}, false
 	}
-	one, err := x.alone(ctx, alloc, h.snap, s.node, h.claims)
+	one, err := alone(ctx, x.Question, alloc, h.snap, s.node, h.claims)
 	if err != nil {
 		return nodeAnswer{}, false
 	}
 	if fits, err := x.fitsOn(ctx, alloc, h.snap, s.node, h.claims); err == nil && fits {
-		return nodeAnswer{message: one.availableText(s.node)}, true
+		return nodeAnswer{message: availableText(one.Question, s.node)}, true
 	}
 	return one.whyNot(ctx, s.node), false
 }
 
 // availableText says how many devices a node has for each request.
-func (x *inquiry) availableText(node *corev1.Node) string {
-	if len(x.Claims) == 1 && len(x.Claims[0].Funnels) == 1 && len(x.Claims[0].Funnels[0]) == 1 {
-		return fmt.Sprintf("%d available", x.Claims[0].Funnels[0][0].Eligible[node.Name])
+func availableText(q *funnel.Question, node *corev1.Node) string {
+	if len(q.Claims) == 1 && len(q.Claims[0].Funnels) == 1 && len(q.Claims[0].Funnels[0]) == 1 {
+		return fmt.Sprintf("%d available", q.Claims[0].Funnels[0][0].Eligible[node.Name])
 	}
 	return "the devices for all requests"
 }
@@ -228,7 +228,7 @@ func (x *inquiry) noAttribute() string {
 				}
 				f := alternatives[0]
 				return fmt.Sprintf("no device has the attribute %s, which %s of %s%s",
-					c.Attribute, what, x.requestTitle(i, f.Request.Base), f.Checks.NearAttribute(c.Attribute))
+					c.Attribute, what, requestTitle(x.Question, i, f.Request.Base), f.Checks.NearAttribute(c.Attribute))
 			}
 		}
 	}
@@ -281,7 +281,7 @@ func (x *inquiry) apart(ctx context.Context, list []*prospect) string {
 				s.name = x.Claims[i].Claim.Name + "." + s.name
 			}
 			for _, p := range list {
-				if slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool { return !x.estimateRequest(ctx, f, p.node()).short }) {
+				if slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool { return !estimateRequest(ctx, x.Question, f, p.node()).short }) {
 					common[p]++
 					for _, node := range p.nodes {
 						s.nodes = append(s.nodes, node.Name)
@@ -330,7 +330,7 @@ func (x *inquiry) nominated(ctx context.Context) string {
 	if node == nil {
 		return ""
 	}
-	claims, err := x.claimsFor(node)
+	claims, err := claimsFor(x.Question, node)
 	if err != nil {
 		return ""
 	}

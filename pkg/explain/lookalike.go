@@ -87,7 +87,7 @@ func (l *likeness) describe(ctx context.Context) bool {
 				return
 			}
 			l.text = append(append(l.text, '\n'), kept.Code...)
-			for _, f := range l.funnels() {
+			for _, f := range allFunnels(l.Question) {
 				l.text = strconv.AppendBool(l.text, f.OtherClass(d.Device))
 			}
 		})
@@ -144,7 +144,7 @@ func (x *inquiry) sharedValues(ctx context.Context, pool *allocator.NodePool) ma
 		return values
 	}
 	values := map[string]bool{}
-	for _, f := range x.funnels() {
+	for _, f := range allFunnels(x.Question) {
 		for _, c := range f.Request.Constraints {
 			for i := range pool.Devices {
 				if value, ok, err := f.Checks.Attribute(ctx, &pool.Devices[i], c.Attribute); ok && err == nil {
@@ -159,11 +159,11 @@ func (x *inquiry) sharedValues(ctx context.Context, pool *allocator.NodePool) ma
 	return values
 }
 
-// funnels lists those of all requests and alternatives.
-func (x *inquiry) funnels() []*funnel.Funnel {
+// allFunnels lists those of all requests and alternatives.
+func allFunnels(q *funnel.Question) []*funnel.Funnel {
 	var all []*funnel.Funnel
-	for i := range x.Claims {
-		for _, alternatives := range x.Claims[i].Funnels {
+	for i := range q.Claims {
+		for _, alternatives := range q.Claims[i].Funnels {
 			all = append(all, alternatives...)
 		}
 	}
@@ -172,7 +172,7 @@ func (x *inquiry) funnels() []*funnel.Funnel {
 
 func (l *likeness) describeDevice(ctx context.Context, d *allocator.Device) bool {
 	l.text = append(l.text, '\n')
-	for _, f := range l.funnels() {
+	for _, f := range allFunnels(l.Question) {
 		r := f.Checks.Device(ctx, d, l.node)
 		// What the allocator sees of a selector must not be hidden by what
 		// counts for people.
@@ -312,7 +312,7 @@ func (x *inquiry) offer(ctx context.Context, node *corev1.Node) string {
 		l.text = append(append(l.text, "\nown"...), x.partitions(pool.Pool)...)
 		for i := range pool.Devices {
 			d := &pool.Devices[i]
-			if !slices.ContainsFunc(x.funnels(), func(f *funnel.Funnel) bool {
+			if !slices.ContainsFunc(allFunnels(x.Question), func(f *funnel.Funnel) bool {
 				r := f.Checks.Device(ctx, d, node)
 				return r == nil || r.Rank > funnel.RankInUse
 			}) {

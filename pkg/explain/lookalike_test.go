@@ -38,8 +38,8 @@ func TestAlike(t *testing.T) {
 			continue
 		}
 		like := x.alike(t.Context())
-		verdicts, hard := x.check(t.Context(), like)
-		search := x.search(t.Context(), hard)
+		verdicts, hard := check(t.Context(), x.Question, like)
+		search := startSearch(t.Context(), x.Question, hard)
 		if _, err := x.await(t.Context(), search, like, verdicts); err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func plainVerdict(t *testing.T, snap *snapshot.Snapshot, x *inquiry, node *corev
 	if err != nil {
 		t.Fatal(err)
 	}
-	claims, err := x.claimsFor(node)
+	claims, err := claimsFor(x.Question, node)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ func (x *inquiry) prospects(ctx context.Context) []*prospect {
 	}
 	var list []*prospect
 	for _, nodes := range x.equivalent() {
-		list = append(list, &prospect{nodes: nodes, estimate: x.estimate(ctx, nodes[0]), distance: farAway})
+		list = append(list, &prospect{nodes: nodes, estimate: estimateNode(ctx, x.Question, nodes[0]), distance: farAway})
 	}
 	slices.SortStableFunc(list, func(a, b *prospect) int {
 		return cmp.Or(a.estimate.compare(b.estimate.distance), a.estimate.more(b.estimate))
@@ -159,7 +159,7 @@ func (x *inquiry) equivalent() [][]*corev1.Node {
 	at := map[string]int{}
 	for _, same := range x.twins(nodes) {
 		for _, node := range same {
-			key := fmt.Sprintf("%p %s %s", same[0], x.misfitKey(node), x.holderKey(node))
+			key := fmt.Sprintf("%p %s %s", same[0], misfitKey(x.Question, node), holderKey(x.Question, node))
 			i, known := at[key]
 			if !known {
 				i = len(groups)
@@ -173,9 +173,9 @@ func (x *inquiry) equivalent() [][]*corev1.Node {
 }
 
 // misfitKey is the same for nodes that the pod cannot use for the same reasons.
-func (x *inquiry) misfitKey(node *corev1.Node) string {
+func misfitKey(q *funnel.Question, node *corev1.Node) string {
 	var key strings.Builder
-	for _, u := range x.Cluster.Misfits[node.Name] {
+	for _, u := range q.Cluster.Misfits[node.Name] {
 		fmt.Fprintf(&key, "%s %q %s/%s ", u.Code, u.Misfit.Reason, u.Misfit.Available.String(), u.Misfit.Allocatable.String())
 	}
 	return key.String()
@@ -183,12 +183,12 @@ func (x *inquiry) misfitKey(node *corev1.Node) string {
 
 // holderKey is the same for nodes of which claims have the same devices, by
 // their places, and matter as much.
-func (x *inquiry) holderKey(node *corev1.Node) string {
+func holderKey(q *funnel.Question, node *corev1.Node) string {
 	var key contentText
 	at := map[*resourceapi.ResourceClaim]int{}
-	for _, pool := range x.Cluster.Pools[node.Name] {
+	for _, pool := range q.Cluster.Pools[node.Name] {
 		for i := range pool.Devices {
-			for _, h := range x.Cluster.Alloc.Holders(pool.Devices[i].ID) {
+			for _, h := range q.Cluster.Alloc.Holders(pool.Devices[i].ID) {
 				number, known := at[h.Claim]
 				if !known {
 					number = len(at)
@@ -201,19 +201,19 @@ func (x *inquiry) holderKey(node *corev1.Node) string {
 	return string(key.bytes)
 }
 
-// estimate counts, request by request, what a node has and what of it is in use.
-func (x *inquiry) estimate(ctx context.Context, node *corev1.Node) estimate {
-	e := estimate{misfits: len(x.Cluster.Misfits[node.Name])}
+// estimateNode counts, request by request, what a node has and what of it is in use.
+func estimateNode(ctx context.Context, q *funnel.Question, node *corev1.Node) estimate {
+	e := estimate{misfits: len(q.Cluster.Misfits[node.Name])}
 	loss, never := 0, false
 	releases := map[string]bool{}
-	for i := range x.Claims {
-		for _, alternatives := range x.Claims[i].Funnels {
-			if len(alternatives) > 0 && !x.wantedOn(&x.Claims[i], alternatives[0].Request.Base, node) {
+	for i := range q.Claims {
+		for _, alternatives := range q.Claims[i].Funnels {
+			if len(alternatives) > 0 && !wantedOn(q, &q.Claims[i], alternatives[0].Request.Base, node) {
 				continue
 			}
 			var best *requestEstimate
 			for _, f := range alternatives {
-				if r := x.estimateRequest(ctx, f, node); best == nil || r.nearer(best) {
+				if r := estimateRequest(ctx, q, f, node); best == nil || r.nearer(best) {
 					best = r
 				}
 			}
@@ -227,7 +227,7 @@ func (x *inquiry) estimate(ctx context.Context, node *corev1.Node) estimate {
 			}
 		}
 	}
-	misfitLoss := x.lossOfMisfits(node)
+	misfitLoss := lossOfMisfits(q, node)
 	e.asking = distance{e.misfits + 1, max(loss, misfitLoss)}
 	if loss == lossNone {
 		e.asking.changes--
@@ -253,10 +253,10 @@ func (r *requestEstimate) nearer(other *requestEstimate) bool {
 	return cmp.Or(cmp.Compare(r.loss, other.loss), cmp.Compare(len(r.releases), len(other.releases))) < 0
 }
 
-func (x *inquiry) estimateRequest(ctx context.Context, f *funnel.Funnel, node *corev1.Node) *requestEstimate {
+func estimateRequest(ctx context.Context, q *funnel.Question, f *funnel.Funnel, node *corev1.Node) *requestEstimate {
 	r := &requestEstimate{}
 	causes := naming.Tally{}
-	for _, pool := range x.Cluster.Pools[node.Name] {
+	for _, pool := range q.Cluster.Pools[node.Name] {
 		funnel.EachDevice(pool, func(d *allocator.Device, kept *funnel.Reason) {
 			why := kept
 			switch {
@@ -265,7 +265,7 @@ func (x *inquiry) estimateRequest(ctx context.Context, f *funnel.Funnel, node *c
 			case kept == nil:
 				why = f.Checks.Device(ctx, d, node)
 			}
-			if !x.Cluster.Alloc.InUse(d.ID) {
+			if !q.Cluster.Alloc.InUse(d.ID) {
 				r.free++
 			}
 			switch {
@@ -315,7 +315,7 @@ func (x *inquiry) look(ctx context.Context, p *prospect) {
 		switch f := &s.facts[i]; {
 		case f.kind == factRestriction:
 			restrictions = append(restrictions, i)
-		case f.environmental() && (f.kind != factHolder || !x.own(f.holder)):
+		case f.environmental() && (f.kind != factHolder || !isOwnClaim(x.Question, f.holder)):
 			others = append(others, i)
 		default:
 			rest = append(rest, i)
@@ -336,13 +336,13 @@ func (x *inquiry) look(ctx context.Context, p *prospect) {
 		p.environment = slices.Concat(restrictions, given)
 	}
 	if p.environment != nil {
-		p.distance = distance{len(p.environment), x.lossOfMisfits(p.node())}
+		p.distance = distance{len(p.environment), lossOfMisfits(x.Question, p.node())}
 		if len(p.environment) <= len(restrictions)+1 {
 			return
 		}
 	}
 	if loss, ok := s.leastLoss(ctx, slices.Concat(rest, others)); ok {
-		if asking := (distance{len(restrictions) + 1, max(loss, x.lossOfMisfits(p.node()))}); asking.compare(p.distance) < 0 {
+		if asking := (distance{len(restrictions) + 1, max(loss, lossOfMisfits(x.Question, p.node()))}); asking.compare(p.distance) < 0 {
 			p.distance = asking
 		}
 	}
@@ -366,9 +366,9 @@ func misfitLoss(u funnel.UnsuitableNode) int {
 }
 
 // lossOfMisfits is the most that one of a node's misfits takes away.
-func (x *inquiry) lossOfMisfits(node *corev1.Node) int {
+func lossOfMisfits(q *funnel.Question, node *corev1.Node) int {
 	most := lossNone
-	for _, u := range x.Cluster.Misfits[node.Name] {
+	for _, u := range q.Cluster.Misfits[node.Name] {
 		most = max(most, misfitLoss(u))
 	}
 	return most
@@ -397,7 +397,7 @@ func (s *scene) fewest(ctx context.Context, rest, others []int) ([]int, error) {
 	for _, i := range others {
 		priorities[i] = -1 << 40
 		if f := &s.facts[i]; f.kind == factHolder {
-			priorities[i] = int64(s.x.priority(f.holder))
+			priorities[i] = int64(priority(s.x.Question, f.holder))
 		}
 	}
 	slices.SortStableFunc(others, func(a, b int) int { return cmp.Compare(priorities[a], priorities[b]) })
@@ -490,17 +490,17 @@ func (s *scene) lossOfCount(ctx context.Context, f *fact, holding []int) int {
 	return lossOf(low, required)
 }
 
-// own reports whether a claim is one of the pod's.
-func (x *inquiry) own(claim *resourceapi.ResourceClaim) bool {
-	return slices.ContainsFunc(x.PodClaims, func(pc allocator.PodClaim) bool {
+// isOwnClaim reports whether a claim is one of the pod's.
+func isOwnClaim(q *funnel.Question, claim *resourceapi.ResourceClaim) bool {
+	return slices.ContainsFunc(q.PodClaims, func(pc allocator.PodClaim) bool {
 		return pc.Claim != nil && pc.Claim.Namespace == claim.Namespace && pc.Claim.Name == claim.Name
 	})
 }
 
 // priority is the highest of the pods that use a claim.
-func (x *inquiry) priority(claim *resourceapi.ResourceClaim) int32 {
+func priority(q *funnel.Question, claim *resourceapi.ResourceClaim) int32 {
 	highest := int32(0)
-	for i, pod := range usersOf(x.Snap, claim) {
+	for i, pod := range usersOf(q.Snap, claim) {
 		if priority := ptr.Deref(pod.Spec.Priority, 0); i == 0 || priority > highest {
 			highest = priority
 		}

@@ -166,14 +166,14 @@ func verdictOrder(v api.Verdict) int {
 	return slices.Index([]api.Verdict{api.Fits, api.Allocated, api.Error, api.Undetermined, api.DoesNotFit}, v)
 }
 
-// progress is that of a node that the pod cannot use. Among those that have
+// progressOf is that of a node that the pod cannot use. Among those that have
 // devices, the later a filter of the scheduler says no, the closer is the node.
-func (x *inquiry) progress(u funnel.UnsuitableNode) int {
+func progressOf(q *funnel.Question, u funnel.UnsuitableNode) int {
 	progress := progressUnsuitable
-	if len(x.Cluster.Pools[u.Node.Name]) > 0 {
+	if len(q.Cluster.Pools[u.Node.Name]) > 0 {
 		progress = progressHasDevice
 	}
-	if x.claimsAvailable(u.Node) {
+	if claimsAvailable(q, u.Node) {
 		progress += 50
 	}
 	return progress + 1 + slices.Index([]allocator.Filter{
@@ -183,15 +183,15 @@ func (x *inquiry) progress(u funnel.UnsuitableNode) int {
 
 // claimsAvailable reports whether a node can use what the pod's claims hold
 // already.
-func (x *inquiry) claimsAvailable(node *corev1.Node) bool {
+func claimsAvailable(q *funnel.Question, node *corev1.Node) bool {
 	holds := false
-	for i := range x.PodClaims {
-		claim := x.PodClaims[i].Claim
+	for i := range q.PodClaims {
+		claim := q.PodClaims[i].Claim
 		if claim == nil || claim.Status.Allocation == nil {
 			continue
 		}
 		holds = true
-		if ok, _ := x.Cluster.Alloc.AvailableOn(claim, node); !ok {
+		if ok, _ := q.Cluster.Alloc.AvailableOn(claim, node); !ok {
 			return false
 		}
 	}
@@ -206,10 +206,10 @@ func (x *inquiry) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
 	for i := range x.Claims {
 		claim := &x.Claims[i]
 		for _, alternatives := range claim.Funnels {
-			if len(alternatives) > 0 && !x.wantedOn(claim, alternatives[0].Request.Base, node) {
+			if len(alternatives) > 0 && !wantedOn(x.Question, claim, alternatives[0].Request.Base, node) {
 				continue
 			}
-			answer, short := x.shortOf(ctx, alternatives, node)
+			answer, short := shortOf(ctx, x.Question, alternatives, node)
 			if short && (worst == nil || answer.nearer(*worst) > 0) {
 				worst = &answer
 			}
@@ -232,11 +232,11 @@ func (x *inquiry) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
 
 // wantedOn reports whether a request has to be served by DRA on a node. For
 // extended resources a device plugin may do it.
-func (x *inquiry) wantedOn(c *funnel.Claim, name string, node *corev1.Node) bool {
-	if !x.PodClaims[c.Index].ExtendedResources {
+func wantedOn(q *funnel.Question, c *funnel.Claim, name string, node *corev1.Node) bool {
+	if !q.PodClaims[c.Index].ExtendedResources {
 		return true
 	}
-	claim, err := x.Cluster.Alloc.ExtendedResourceClaim(x.Pod, node)
+	claim, err := q.Cluster.Alloc.ExtendedResourceClaim(q.Pod, node)
 	return err == nil && claim != nil && slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool { return r.Name == name })
 }
 
@@ -245,11 +245,11 @@ const notTogether = "enough devices for each request alone, but not for all requ
 
 // shortOf reports whether none of the alternatives of a request has enough
 // devices on a node, and what the devices there lack.
-func (x *inquiry) shortOf(ctx context.Context, alternatives []*funnel.Funnel, node *corev1.Node) (nodeAnswer, bool) {
+func shortOf(ctx context.Context, q *funnel.Question, alternatives []*funnel.Funnel, node *corev1.Node) (nodeAnswer, bool) {
 	var nearest nodeAnswer
 	var messages []string
 	for i, f := range alternatives {
-		answer, short := x.shortOfOne(ctx, f, node)
+		answer, short := shortOfOne(ctx, q, f, node)
 		if !short {
 			return nodeAnswer{}, false
 		}
@@ -266,21 +266,21 @@ func (x *inquiry) shortOf(ctx context.Context, alternatives []*funnel.Funnel, no
 
 // requestPrefix names a request at the start of a message, unless there is no
 // other.
-func (x *inquiry) requestPrefix(f *funnel.Funnel) string {
+func requestPrefix(q *funnel.Question, f *funnel.Funnel) string {
 	requests := 0
-	for i := range x.Claims {
-		requests += len(x.Claims[i].Funnels)
+	for i := range q.Claims {
+		requests += len(q.Claims[i].Funnels)
 	}
 	if requests <= 1 && f.Request.Name == f.Request.Base {
 		return ""
 	}
-	return x.titleOfRequest(f.Request) + ": "
+	return titleOfRequest(q, f.Request) + ": "
 }
 
-func (x *inquiry) shortOfOne(ctx context.Context, f *funnel.Funnel, node *corev1.Node) (nodeAnswer, bool) {
-	c := f.Count(ctx, x.Cluster.Pools[node.Name], node)
+func shortOfOne(ctx context.Context, q *funnel.Question, f *funnel.Funnel, node *corev1.Node) (nodeAnswer, bool) {
+	c := f.Count(ctx, q.Cluster.Pools[node.Name], node)
 	eligible := f.Eligible[node.Name]
-	prefix := x.requestPrefix(f)
+	prefix := requestPrefix(q, f)
 	answer := nodeAnswer{verdict: api.DoesNotFit, code: api.CountUnsatisfiable, progress: progressShort + c.Furthest}
 	if f.Request.All() {
 		answer.missing = max(1, c.Matching-eligible)

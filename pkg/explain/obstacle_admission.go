@@ -11,6 +11,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -21,7 +22,7 @@ import (
 // enforced at creation only: what exists is not affected.
 func (x *inquiry) refusals() []obstacle {
 	namespace := x.subject.target.Namespace
-	created, stage := x.toBeCreated()
+	created, stage := toBeCreated(x.Question)
 	pod := x.Pod
 	newPod := pod != nil && x.subject.hypothetical
 	if len(created) == 0 && !newPod {
@@ -54,7 +55,7 @@ func (x *inquiry) refusals() []obstacle {
 		note(api.QuotaExceeded, "", admission.PodRefusals(quotas, pod))
 	}
 	if len(created) > 0 {
-		note(api.QuotaExceeded, stage, admission.ClaimRefusals(quotas, x.extendedNames(), created...))
+		note(api.QuotaExceeded, stage, admission.ClaimRefusals(quotas, extendedNames(x.Question), created...))
 	}
 	return obstacles
 }
@@ -69,12 +70,12 @@ func (x *inquiry) unknownAdmission(resource, what, namespace string) {
 
 // toBeCreated is what the claims count for that do not exist yet, and the stage
 // in which they are created.
-func (x *inquiry) toBeCreated() ([]corev1.ResourceList, api.Stage) {
+func toBeCreated(q *funnel.Question) ([]corev1.ResourceList, api.Stage) {
 	var usages []corev1.ResourceList
 	stage := api.StageClaimGeneration
-	pod := x.Pod
-	for i := range x.PodClaims {
-		pc := &x.PodClaims[i]
+	pod := q.Pod
+	for i := range q.PodClaims {
+		pc := &q.PodClaims[i]
 		switch {
 		case pc.Claim == nil || pc.Claim.UID != "" || pc.Problem != nil && !errors.Is(pc.Problem, allocator.ErrClaimNotCreated):
 		case pc.ExtendedResources && pod != nil && lifecycle.Waits(pod):
@@ -82,12 +83,12 @@ func (x *inquiry) toBeCreated() ([]corev1.ResourceList, api.Stage) {
 				// The scheduler creates it.
 				stage = api.StageAllocation
 			}
-			usages = append(usages, admission.ClaimUsage(&pc.Claim.Spec, x.extendedNames(), admission.PodUsage(pod)))
-		case pc.ExtendedResources, !pc.Generated && (!pc.Claim.CreationTimestamp.IsZero() || x.Snap.Claim(pc.Claim.Namespace, pc.Claim.Name) == nil):
+			usages = append(usages, admission.ClaimUsage(&pc.Claim.Spec, extendedNames(q), admission.PodUsage(pod)))
+		case pc.ExtendedResources, !pc.Generated && (!pc.Claim.CreationTimestamp.IsZero() || q.Snap.Claim(pc.Claim.Namespace, pc.Claim.Name) == nil):
 		case pc.Generated && pod == nil:
 			// A template alone creates nothing.
 		default:
-			usages = append(usages, admission.ClaimUsage(&pc.Claim.Spec, x.extendedNames(), nil))
+			usages = append(usages, admission.ClaimUsage(&pc.Claim.Spec, extendedNames(q), nil))
 		}
 	}
 	return usages, stage
@@ -95,12 +96,12 @@ func (x *inquiry) toBeCreated() ([]corev1.ResourceList, api.Stage) {
 
 // extendedNames says which extended resource each class stands for, nil where the
 // cluster has no extended resources by DRA.
-func (x *inquiry) extendedNames() admission.Classes {
-	if !x.Cluster.Alloc.FeatureEnabled("DRAExtendedResource") {
+func extendedNames(q *funnel.Question) admission.Classes {
+	if !q.Cluster.Alloc.FeatureEnabled("DRAExtendedResource") {
 		return nil
 	}
 	classes := admission.Classes{}
-	for _, class := range x.Snap.Classes {
+	for _, class := range q.Snap.Classes {
 		if class.Spec.ExtendedResourceName != nil {
 			classes[class.Name] = *class.Spec.ExtendedResourceName
 		}

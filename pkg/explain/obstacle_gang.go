@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -39,11 +40,11 @@ func (x *inquiry) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]obstacl
 		x.unevaluated = append(x.unevaluated, unevaluated{what: "PodGroup " + name, why: x.Snap.Gap(snapshot.ResourcePodGroups).Reason})
 		return nil, nil
 	case group == nil:
-		return []obstacle{x.groupMissing(pod, name)}, nil
+		return []obstacle{groupMissing(x.Question, pod, name)}, nil
 	case group.Spec.SchedulingPolicy.Gang == nil:
 		return nil, nil
 	}
-	members := x.members(pod, name)
+	members := members(x.Question, pod, name)
 	minCount := int(group.Spec.SchedulingPolicy.Gang.MinCount)
 	if len(members) < minCount && (!x.subject.workload || !x.subject.hypothetical) {
 		o := obstacle{code: api.GangIncomplete, stage: api.StageQueueing}
@@ -61,7 +62,7 @@ func (x *inquiry) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]obstacl
 		})
 		return nil, nil
 	}
-	fit, err := x.fitTogether(ctx, members)
+	fit, err := fitTogether(ctx, x.Question, members)
 	if err != nil || fit >= minCount || len(members) < minCount {
 		return nil, err
 	}
@@ -72,13 +73,13 @@ func (x *inquiry) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]obstacl
 	return []obstacle{o}, nil
 }
 
-func (x *inquiry) groupMissing(pod *corev1.Pod, name string) obstacle {
-	names := make([]string, 0, len(x.Snap.PodGroups))
-	for _, group := range inNamespace(x.Snap.PodGroups, pod.Namespace) {
+func groupMissing(q *funnel.Question, pod *corev1.Pod, name string) obstacle {
+	names := make([]string, 0, len(q.Snap.PodGroups))
+	for _, group := range inNamespace(q.Snap.PodGroups, pod.Namespace) {
 		names = append(names, group.Name)
 	}
 	o := obstacle{code: api.PodGroupMissing, stage: api.StageQueueing}
-	if x.Cluster.Alloc.FeatureEnabled("DRAWorkloadResourceClaims") && slices.ContainsFunc(x.PodClaims, func(pc allocator.PodClaim) bool { return pc.Generated && !pc.ExtendedResources }) {
+	if q.Cluster.Alloc.FeatureEnabled("DRAWorkloadResourceClaims") && slices.ContainsFunc(q.PodClaims, func(pc allocator.PodClaim) bool { return pc.Generated && !pc.ExtendedResources }) {
 		// The resourceclaim controller waits for the PodGroup, too.
 		o.stage = api.StageClaimGeneration
 	}
@@ -90,10 +91,10 @@ func (x *inquiry) groupMissing(pod *corev1.Pod, name string) obstacle {
 
 // members are the pods of a group that are not finished, with the pod of the
 // question among them.
-func (x *inquiry) members(pod *corev1.Pod, group string) []*corev1.Pod {
+func members(q *funnel.Question, pod *corev1.Pod, group string) []*corev1.Pod {
 	members := []*corev1.Pod{}
 	found := false
-	for _, other := range inNamespace(x.Snap.Pods, pod.Namespace) {
+	for _, other := range inNamespace(q.Snap.Pods, pod.Namespace) {
 		if g := other.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil && *g.PodGroupName == group && !lifecycle.Finished(other) {
 			members = append(members, other)
 			found = found || other.Name == pod.Name
@@ -107,9 +108,9 @@ func (x *inquiry) members(pod *corev1.Pod, group string) []*corev1.Pod {
 
 // fitTogether counts the pods of a gang that have a node, or get one, if they are
 // decided one after another.
-func (x *inquiry) fitTogether(ctx context.Context, members []*corev1.Pod) (int, error) {
+func fitTogether(ctx context.Context, asked *funnel.Question, members []*corev1.Pod) (int, error) {
 	q := &queue{
-		snap: x.Snap, alloc: x.Cluster.Alloc, after: x.Snap, afterAlloc: x.Cluster.Alloc,
+		snap: asked.Snap, alloc: asked.Cluster.Alloc, after: asked.Snap, afterAlloc: asked.Cluster.Alloc,
 		kinds: map[string]*podKind{}, pods: map[types.NamespacedName]*queuedPod{}, members: true,
 	}
 	fit := 0

@@ -123,7 +123,7 @@ func (x *inquiry) describeDevice(ctx context.Context) error {
 	if d == nil {
 		return nil
 	}
-	out := x.deviceFacts(d)
+	out := deviceFacts(x.Question, d)
 	x.out.Device = out
 	for i := range x.Claims {
 		for _, alternatives := range x.Claims[i].Funnels {
@@ -143,9 +143,9 @@ func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel.Funnel
 		Claim: x.claimLabel(claim),
 		Name:  f.Request.Name, DeviceClass: f.Request.Class,
 		ExtendedResource: f.Checks.ExtendedResource,
-		Checks:           x.deviceChecks(ctx, f.Checks, d, node),
+		Checks:           deviceChecks(ctx, x.Question, f.Checks, d, node),
 	}
-	if place, ok := x.extendedPlace(f.Request.Claim, f.Request.Name); ok {
+	if place, ok := extendedRequestOf(x.Question, f.Request.Claim, f.Request.Name); ok {
 		out.Container = place.container.Name
 	}
 	if node != nil {
@@ -197,7 +197,7 @@ func (x *inquiry) closest(ctx context.Context, f *funnel.Funnel, d *allocator.De
 		if x.out.Placement != nil && x.out.Placement.Node == node.Name {
 			return node
 		}
-		if rank := x.rankOn(ctx, f, d, node); rank > furthest {
+		if rank := rankOn(ctx, x.Question, f, d, node); rank > furthest {
 			best, furthest = node, rank
 		}
 	}
@@ -211,10 +211,10 @@ func (x *inquiry) closest(ctx context.Context, f *funnel.Funnel, d *allocator.De
 
 // rankOn is the rank of the check that a device fails on a node, or one more
 // than all of them.
-func (x *inquiry) rankOn(ctx context.Context, f *funnel.Funnel, d *allocator.Device, node *corev1.Node) int {
+func rankOn(ctx context.Context, q *funnel.Question, f *funnel.Funnel, d *allocator.Device, node *corev1.Node) int {
 	rank := funnel.RankReach
-	for i := range x.Cluster.Pools[node.Name] {
-		pool := x.Cluster.Pools[node.Name][i]
+	for i := range q.Cluster.Pools[node.Name] {
+		pool := q.Cluster.Pools[node.Name][i]
 		if pool.Pool != d.Pool {
 			continue
 		}
@@ -297,10 +297,10 @@ func (x *inquiry) notPicked(ctx context.Context, claim int, f *funnel.Funnel, d 
 		return alone + ", but " + x.otherAlternative(ctx, claim, f, node)
 	}
 	names, before, binding := make([]string, 0, len(taken)), x.Cluster.Alloc.Features().Channel != "stable", false
-	position, last := x.position(d.ID, node.Name)
+	position, last := positionOf(x.Question, d.ID, node.Name)
 	for _, p := range taken {
 		names = append(names, p.Device)
-		at, late := x.position(allocator.DeviceID{Driver: p.Driver, Pool: p.Pool, Device: p.Device}, node.Name)
+		at, late := positionOf(x.Question, allocator.DeviceID{Driver: p.Driver, Pool: p.Pool, Device: p.Device}, node.Name)
 		before, binding = before && at < position, binding || late != last
 	}
 	text := fmt.Sprintf("%s, but %s takes %s", alone, picks, english.Sample(names, 4))
@@ -316,7 +316,7 @@ func (x *inquiry) notPicked(ctx context.Context, claim int, f *funnel.Funnel, d 
 // otherAlternative says why an alternative of a request is not taken. The
 // allocator tries them in their order, until one will do.
 func (x *inquiry) otherAlternative(ctx context.Context, claim int, f *funnel.Funnel, node *corev1.Node) string {
-	alternatives := x.alternativesOf(claim, f)
+	alternatives := alternativesOf(x.Question, claim, f)
 	taken := slices.IndexFunc(alternatives, func(other *funnel.Funnel) bool { return len(x.placed(claim, other.Request)) > 0 })
 	if taken < 0 {
 		return "nothing is picked for the request"
@@ -325,7 +325,7 @@ func (x *inquiry) otherAlternative(ctx context.Context, claim int, f *funnel.Fun
 	if taken < slices.Index(alternatives, f) {
 		return text + ", which comes first"
 	}
-	if answer, short := x.shortOfOne(ctx, f, node); short {
+	if answer, short := shortOfOne(ctx, x.Question, f, node); short {
 		return text + ": " + answer.message
 	}
 	if len(x.Claims) > 1 || len(x.Claims[claim].Funnels) > 1 {
@@ -335,8 +335,8 @@ func (x *inquiry) otherAlternative(ctx context.Context, claim int, f *funnel.Fun
 }
 
 // alternativesOf lists the alternatives that one belongs to.
-func (x *inquiry) alternativesOf(claim int, f *funnel.Funnel) []*funnel.Funnel {
-	for _, alternatives := range x.Claims[claim].Funnels {
+func alternativesOf(q *funnel.Question, claim int, f *funnel.Funnel) []*funnel.Funnel {
+	for _, alternatives := range q.Claims[claim].Funnels {
 		if slices.Contains(alternatives, f) {
 			return alternatives
 		}
@@ -344,10 +344,10 @@ func (x *inquiry) alternativesOf(claim int, f *funnel.Funnel) []*funnel.Funnel {
 	return nil
 }
 
-// position is where a device comes when the allocator tries those of a node,
+// positionOf is where a device comes when the allocator tries those of a node,
 // and whether its pool is one of those that come last.
-func (x *inquiry) position(id allocator.DeviceID, node string) (at int, last bool) {
-	for _, pool := range x.Cluster.Pools[node] {
+func positionOf(q *funnel.Question, id allocator.DeviceID, node string) (at int, last bool) {
+	for _, pool := range q.Cluster.Pools[node] {
 		for i := range pool.Devices {
 			if pool.Devices[i].ID == id {
 				return at, pool.Last

@@ -73,7 +73,7 @@ func (x *inquiry) fitsElsewhere() bool {
 		return false
 	}
 	nodes, _ := x.Cluster.Alloc.Nodes()
-	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool { return len(x.misfits(node)) == 0 })
+	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool { return len(misfits(x.Question, node)) == 0 })
 }
 
 // describeNode describes the one node that the question is about: what keeps
@@ -88,7 +88,7 @@ func (x *inquiry) describeNode(ctx context.Context) error {
 		// It was settled before any node was looked at.
 		return nil
 	}
-	misfits := x.misfits(node)
+	misfits := misfits(x.Question, node)
 	for _, u := range misfits {
 		x.out.Node.Misfits = append(x.out.Node.Misfits, api.NodeMisfit{
 			Code: u.Code, Message: x.misfitText(u), Evidence: u.Evidence(),
@@ -142,13 +142,13 @@ func (x *inquiry) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 	}
 	// A claim of the pod that is allocated elsewhere needs devices, too.
 	var elsewhere []string
-	for _, u := range x.misfits(node) {
+	for _, u := range misfits(x.Question, node) {
 		if u.Claim != nil {
 			elsewhere = append(elsewhere, u.Claim.Name)
 		}
 	}
 	if len(elsewhere) > 0 && x.Pod != nil && !x.subject.hypothetical {
-		alloc, amended, released, err := x.released(ctx)
+		alloc, amended, released, err := released(ctx, x.Question)
 		if err != nil {
 			return err
 		}
@@ -164,7 +164,7 @@ func (x *inquiry) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 	candidates := x.Cluster.Candidates
 	defer func() { x.Cluster.Candidates = candidates }()
 	x.Cluster.Candidates = []*corev1.Node{node}
-	verdicts, _ := x.check(ctx, []int{0})
+	verdicts, _ := check(ctx, x.Question, []int{0})
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("check node %s: %w", node.Name, err)
 	}

@@ -218,14 +218,14 @@ func (b *problemBuilder) number(q resource.Quantity) int64 {
 
 // fast decides by counting what upstream decides by trying: whether the claims
 // fit on a node. It is Unknown if the numbers are too large, or if ctx is done.
-func (x *inquiry) fast(ctx context.Context, node *corev1.Node) decision.Answer {
-	for i := range x.Claims {
-		if x.PodClaims[x.Claims[i].Index].ExtendedResources {
+func fast(ctx context.Context, q *funnel.Question, node *corev1.Node) decision.Answer {
+	for i := range q.Claims {
+		if q.PodClaims[q.Claims[i].Index].ExtendedResources {
 			// What is wanted differs from node to node.
 			return decision.Unknown
 		}
 	}
-	built, err := newProblem(ctx, x.Cluster.Alloc, node, x.Cluster.Pools[node.Name], x.Claims)
+	built, err := newProblem(ctx, q.Cluster.Alloc, node, q.Cluster.Pools[node.Name], q.Claims)
 	if err != nil {
 		return decision.Unknown
 	}

@@ -291,7 +291,7 @@ func (p *property) decision(table *coverage) error {
 			// Refused before there were funnels.
 			return nil
 		}
-		answer := p.fast(p.t.Context(), node)
+		answer := fast(p.t.Context(), p.Question, node)
 		switch outcome := p.want.outcomes[node.Name]; {
 		case answer == decision.Infeasible && outcome == allocator.Fits:
 			return fmt.Errorf("node %s: it fits, by counting it does not", node.Name)

@@ -324,10 +324,10 @@ func (q *queue) reserve(ctx context.Context, p *queuedPod) error {
 
 // reservationOn is what the pod gets on a node, nil if it does not fit there.
 func (x *inquiry) reservationOn(ctx context.Context, node *corev1.Node) (*whatif.Reservation, error) {
-	if len(x.misfits(node)) > 0 {
+	if len(misfits(x.Question, node)) > 0 {
 		return nil, nil
 	}
-	claims, err := x.claimsFor(node)
+	claims, err := claimsFor(x.Question, node)
 	if err != nil {
 		return nil, nil //nolint:nilerr // the pod cannot use the node
 	}

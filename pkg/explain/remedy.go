@@ -259,7 +259,7 @@ const minPatience = patience / 16
 func (r *remedies) verdicts(ctx context.Context, x *inquiry, part time.Duration, nodes ...*corev1.Node) []allocator.Verdict {
 	limited, cancel := context.WithTimeout(ctx, max(patience>>r.vain, minPatience)/part)
 	defer cancel()
-	verdicts, _ := x.checkUnless(limited, nodes, x.isHardAlone)
+	verdicts, _ := checkUnless(limited, x.Question, nodes, func(ctx context.Context, node *corev1.Node) bool { return isHardAlone(ctx, x.Question, node) })
 	if limited.Err() != nil {
 		r.vain++
 	}
@@ -326,7 +326,7 @@ func (r *remedies) changed(ctx context.Context, c change) (*inquiry, error) {
 // other node can reach. Then the other nodes, where the claims did not fit, need
 // not be asked again.
 func (r *remedies) local(c change) bool {
-	if r.scene == nil || r.out.Verdict != api.DoesNotFit || c.gate != "" || len(c.objects) == 0 || len(c.claims) > 0 || r.dependsOnPodsElsewhere() {
+	if r.scene == nil || r.out.Verdict != api.DoesNotFit || c.gate != "" || len(c.objects) == 0 || len(c.claims) > 0 || dependsOnPodsElsewhere(r.Question) {
 		return false
 	}
 	for _, e := range c.objects {

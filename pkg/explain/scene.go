@@ -44,7 +44,7 @@ const maxFacts = 150
 
 // newScene cuts a node out of the cluster.
 func (x *inquiry) newScene(node *corev1.Node) (*scene, error) {
-	claims, err := x.claimsFor(node)
+	claims, err := claimsFor(x.Question, node)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (x *inquiry) newScene(node *corev1.Node) (*scene, error) {
 	}
 	s := &scene{x: x, node: node, claims: claims}
 	cut := *x.Snap
-	cut.Nodes, cut.Slices, cut.Claims, cut.TaintRules, cut.Pods = []*corev1.Node{node}, nil, nil, nil, x.podsOn(node.Name)
+	cut.Nodes, cut.Slices, cut.Claims, cut.TaintRules, cut.Pods = []*corev1.Node{node}, nil, nil, nil, podsOn(x.Question, node.Name)
 	at := map[*resourceapi.ResourceClaim]int{}
 	for _, pool := range x.Cluster.Pools[node.Name] {
 		// The taint rules are in the slices already.

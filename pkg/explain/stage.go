@@ -143,7 +143,7 @@ func (x *inquiry) nextSteps() {
 		case errors.Is(pc.Problem, allocator.ErrClaimMissing) && pc.Template != "":
 			x.out.NextSteps = append(x.out.NextSteps, lifecycle.DeletedClaim(pod, pc))
 		case errors.Is(pc.Problem, allocator.ErrClaimMissing):
-			x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf("create ResourceClaim %s in namespace %s, or name another one", x.claimName(pc), pod.Namespace)})
+			x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf("create ResourceClaim %s in namespace %s, or name another one", claimName(x.Question, pc), pod.Namespace)})
 		}
 	}
 	if x.Pod == nil && x.subject.target.Kind == api.KindClaim && len(x.Claims) > 0 && x.Claims[0].Claim.UID != "" && x.Claims[0].Claim.DeletionTimestamp == nil &&

@@ -26,7 +26,7 @@ import (
 // together explains a node where every request has enough devices for itself.
 // Each answer is proved: without what it names, the allocator finds devices.
 func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
-	claims, err := x.claimsFor(node)
+	claims, err := claimsFor(x.Question, node)
 	if err != nil {
 		return nodeAnswer{verdict: api.Error, message: err.Error()}
 	}
@@ -47,13 +47,13 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 	if len(constrained) > 0 && fits(x.Cluster.Alloc, x.Snap, withoutConstraints(claims)) {
 		answer.code = api.ConstraintUnsatisfiable
 		answer.message = "enough devices available, but not with " + english.JoinAnd(constrained)
-		if most := x.mostOfOne(ctx, node); most != nil {
+		if most := mostOfOne(ctx, x.Question, node); most != nil {
 			answer.missing = most.wanted - most.count
 			answer.message = fmt.Sprintf("%d available, %s", x.Claims[0].Funnels[0][0].Eligible[node.Name], most)
 		}
 		return answer
 	}
-	if single, titles := x.singleRequests(claims); len(single) > 1 {
+	if single, titles := singleRequests(x.Question, claims); len(single) > 1 {
 		alone := true
 		for _, claim := range single {
 			alone = alone && fits(x.Cluster.Alloc, x.Snap, []*resourceapi.ResourceClaim{claim})
@@ -76,7 +76,7 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 		}},
 		{api.CountersExhausted, "enough devices available, but together they use more than the shared counters have", func(d *resourceapi.Device) { d.ConsumesCounters = nil }},
 	} {
-		alloc, snap, err := x.withDevices(ctx, node, probe.change)
+		alloc, snap, err := withDevices(ctx, x.Question, node, probe.change)
 		if err == nil && alloc != nil && fits(alloc, snap, claims) {
 			answer.code, answer.message = probe.code, probe.message
 			return answer
@@ -91,12 +91,12 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 
 // withDevices makes an allocator for the same cluster, in which the devices
 // that a node reaches are changed. It is nil if none consumes counters.
-func (x *inquiry) withDevices(ctx context.Context, node *corev1.Node, change func(*resourceapi.Device)) (*allocator.Allocator, *snapshot.Snapshot, error) {
+func withDevices(ctx context.Context, q *funnel.Question, node *corev1.Node, change func(*resourceapi.Device)) (*allocator.Allocator, *snapshot.Snapshot, error) {
 	changed := false
-	amended := *x.Snap
+	amended := *q.Snap
 	amended.Slices = nil
 	seen := map[*allocator.Pool]bool{}
-	for _, pool := range x.Cluster.Pools[node.Name] {
+	for _, pool := range q.Cluster.Pools[node.Name] {
 		if seen[pool.Pool] {
 			continue
 		}
@@ -117,7 +117,7 @@ func (x *inquiry) withDevices(ctx context.Context, node *corev1.Node, change fun
 	}
 	// The taint rules are in the slices already.
 	amended.TaintRules = nil
-	alloc, err := x.Cluster.Alloc.Amended(ctx, &amended)
+	alloc, err := q.Cluster.Alloc.Amended(ctx, &amended)
 	return alloc, &amended, err
 }
 
@@ -133,7 +133,7 @@ func withoutConstraints(claims []*resourceapi.ResourceClaim) []*resourceapi.Reso
 
 // singleRequests splits claims into one claim for each request, and says what
 // each is called.
-func (x *inquiry) singleRequests(claims []*resourceapi.ResourceClaim) (single []*resourceapi.ResourceClaim, titles []string) {
+func singleRequests(q *funnel.Question, claims []*resourceapi.ResourceClaim) (single []*resourceapi.ResourceClaim, titles []string) {
 	for c, claim := range claims {
 		for i, r := range claim.Spec.Devices.Requests {
 			one := claim.DeepCopy()
@@ -148,7 +148,7 @@ func (x *inquiry) singleRequests(claims []*resourceapi.ResourceClaim) (single []
 				})
 			})
 			single = append(single, one)
-			titles = append(titles, x.requestTitle(c, r.Name))
+			titles = append(titles, requestTitle(q, c, r.Name))
 		}
 	}
 	return single, titles
@@ -173,17 +173,17 @@ func (m *most) String() string {
 
 // mostOfOne is nil where several requests or a list attribute make it hard to
 // say, and where something else stands in the way, too.
-func (x *inquiry) mostOfOne(ctx context.Context, node *corev1.Node) *most {
-	if len(x.Claims) != 1 || len(x.Claims[0].Funnels) != 1 || len(x.Claims[0].Funnels[0]) != 1 {
+func mostOfOne(ctx context.Context, q *funnel.Question, node *corev1.Node) *most {
+	if len(q.Claims) != 1 || len(q.Claims[0].Funnels) != 1 || len(q.Claims[0].Funnels[0]) != 1 {
 		return nil
 	}
-	f := x.Claims[0].Funnels[0][0]
+	f := q.Claims[0].Funnels[0][0]
 	if len(f.Request.Constraints) != 1 || f.Request.All() {
 		return nil
 	}
 	constraint := f.Request.Constraints[0]
 	values := naming.Tally{}
-	for _, pool := range x.Cluster.Pools[node.Name] {
+	for _, pool := range q.Cluster.Pools[node.Name] {
 		for i := range pool.Devices {
 			d := &pool.Devices[i]
 			if f.Checks.Device(ctx, d, node) != nil {

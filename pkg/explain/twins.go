@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
 // twins groups nodes that have the same: the same devices in the same order, but
@@ -24,7 +25,7 @@ import (
 // all claims that look at no more than these, and whoever releases devices or
 // tolerates taints. The groups are in the order of the nodes.
 func (x *inquiry) twins(nodes []*corev1.Node) [][]*corev1.Node {
-	looks := x.looksAt()
+	looks := looksAt(x.Question)
 	if x.contents == nil || !x.looks.cover(looks) {
 		// Claims with changes mostly look at no more than those without.
 		x.looks, x.contents = looks, make(map[*corev1.Node]string, len(nodes))
@@ -34,7 +35,7 @@ func (x *inquiry) twins(nodes []*corev1.Node) [][]*corev1.Node {
 	for _, node := range nodes {
 		key, known := x.contents[node]
 		if !known {
-			key = x.content(node, x.looks)
+			key = content(x.Question, node, x.looks)
 			x.contents[node] = key
 		}
 		i, known := at[key]
@@ -73,24 +74,24 @@ func (l *looks) cover(other looks) bool {
 	return l.all || !slices.ContainsFunc(other.reads, func(r selector.Reading) bool { return !slices.Contains(l.reads, r) })
 }
 
-func (x *inquiry) looksAt() looks {
+func looksAt(q *funnel.Question) looks {
 	var l looks
 	read := func(list []resourceapi.DeviceSelector) {
 		for _, s := range list {
 			if s.CEL == nil {
 				continue
 			}
-			compiled := x.Selectors.Compile(s.CEL.Expression)
+			compiled := q.Selectors.Compile(s.CEL.Expression)
 			l.add(compiled.Reads...)
 			l.all = l.all || compiled.Opaque
 		}
 	}
-	for i := range x.Claims {
+	for i := range q.Claims {
 		// What a node has of extended resources differs.
-		l.each = l.each || x.PodClaims[x.Claims[i].Index].ExtendedResources
-		for _, alternatives := range claimspec.Requests(x.Claims[i].Claim) {
+		l.each = l.each || q.PodClaims[q.Claims[i].Index].ExtendedResources
+		for _, alternatives := range claimspec.Requests(q.Claims[i].Claim) {
 			for _, r := range alternatives {
-				if class := x.Snap.Class(r.Class); class != nil {
+				if class := q.Snap.Class(r.Class); class != nil {
 					read(class.Spec.Selectors)
 				}
 				read(r.Selectors)
@@ -105,12 +106,12 @@ func (x *inquiry) looksAt() looks {
 }
 
 // content describes a node by all that the allocator can see of it.
-func (x *inquiry) content(node *corev1.Node, l looks) string {
+func content(q *funnel.Question, node *corev1.Node, l looks) string {
 	if l.each {
 		return node.Name
 	}
 	var t contentText
-	pools := x.Cluster.Pools[node.Name]
+	pools := q.Cluster.Pools[node.Name]
 	for _, pool := range pools {
 		t.words("pool", pool.Pool.Driver)
 		t.flags(pool.AllIgnored, pool.Outdated, pool.Incomplete, pool.Invalid != "")
@@ -121,21 +122,21 @@ func (x *inquiry) content(node *corev1.Node, l looks) string {
 			// What other nodes see of it matters, too.
 			t.words("itself", pool.Pool.Name)
 		}
-		for _, use := range x.Cluster.Alloc.CountersOf(pool.Pool) {
+		for _, use := range q.Cluster.Alloc.CountersOf(pool.Pool) {
 			t.words(use.CounterSet, use.Counter)
 			t.quantity(use.Total)
 			t.quantity(use.Left)
 		}
 		for j := range pool.Devices {
-			x.deviceContent(&t, &pool.Devices[j], node, l)
+			deviceContent(q, &t, &pool.Devices[j], node, l)
 		}
 	}
 	return string(t.bytes)
 }
 
-func (x *inquiry) deviceContent(t *contentText, d *allocator.Device, node *corev1.Node, l looks) {
+func deviceContent(q *funnel.Question, t *contentText, d *allocator.Device, node *corev1.Node, l looks) {
 	t.words("device")
-	t.flags(x.Cluster.Alloc.InUse(d.ID), x.Cluster.Alloc.Shared(d.ID), ptr.Deref(d.AllowMultipleAllocations, false), x.Selectors.Odd(d.Device))
+	t.flags(q.Cluster.Alloc.InUse(d.ID), q.Cluster.Alloc.Shared(d.ID), ptr.Deref(d.AllowMultipleAllocations, false), q.Selectors.Odd(d.Device))
 	if l.all {
 		for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
 			t.words(string(name), selector.Literal(d.Attributes[name]))
@@ -151,7 +152,7 @@ func (x *inquiry) deviceContent(t *contentText, d *allocator.Device, node *corev
 			t.words(value)
 		}
 	}
-	used := x.Cluster.Alloc.Consumed(d.ID)
+	used := q.Cluster.Alloc.Consumed(d.ID)
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 		capacity := d.Capacity[name]
 		t.words(string(name))

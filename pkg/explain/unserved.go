@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -53,7 +54,7 @@ func (x *inquiry) unservedPod() bool {
 	if len(names) == 0 {
 		return false
 	}
-	text := fmt.Sprintf("no node offers the extended resource %s, and no DeviceClass maps it%s", names[0], cmp.Or(naming.DidYouMean(string(names[0]), x.servedResources()), hints.OfMappable(x.Snap, names[0])))
+	text := fmt.Sprintf("no node offers the extended resource %s, and no DeviceClass maps it%s", names[0], cmp.Or(naming.DidYouMean(string(names[0]), servedResources(x.Question)), hints.OfMappable(x.Snap, names[0])))
 	for _, class := range x.Snap.Classes {
 		if class.Spec.ExtendedResourceName != nil && *class.Spec.ExtendedResourceName == string(names[0]) {
 			text = fmt.Sprintf("no node offers the extended resource %s; DeviceClass %s maps it, but the feature gate DRAExtendedResource is off", names[0], class.Name)
@@ -65,17 +66,17 @@ func (x *inquiry) unservedPod() bool {
 
 // servedResources lists the extended resources that nodes have and that classes
 // stand for.
-func (x *inquiry) servedResources() []string {
+func servedResources(q *funnel.Question) []string {
 	found := map[string]bool{}
-	for _, node := range x.Snap.Nodes {
-		for _, name := range x.Cluster.Alloc.ExtendedResourcesOf(node) {
+	for _, node := range q.Snap.Nodes {
+		for _, name := range q.Cluster.Alloc.ExtendedResourcesOf(node) {
 			if _, offered := node.Status.Allocatable[name]; offered {
 				found[string(name)] = true
 			}
 		}
 	}
-	if x.Cluster.Alloc.FeatureEnabled("DRAExtendedResource") {
-		for _, class := range x.Snap.Classes {
+	if q.Cluster.Alloc.FeatureEnabled("DRAExtendedResource") {
+		for _, class := range q.Snap.Classes {
 			found[resourceapi.ResourceDeviceClassPrefix+class.Name] = true
 			if class.Spec.ExtendedResourceName != nil {
 				found[*class.Spec.ExtendedResourceName] = true
