@@ -12,7 +12,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
-	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -54,9 +53,9 @@ func countedFit(ctx context.Context, q *funnel.Question, alloc *allocator.Alloca
 	if err != nil {
 		return false, false
 	}
-	switch fast(ctx, one.Question, node) {
+	switch fast(ctx, one, node) {
 	case decision.Feasible:
-		return true, !mayFail(ctx, one.Question, node)
+		return true, !mayFail(ctx, one, node)
 	case decision.Infeasible:
 		return false, true
 	default:
@@ -64,18 +63,19 @@ func countedFit(ctx context.Context, q *funnel.Question, alloc *allocator.Alloca
 	}
 }
 
-// alone is an inquiry about claims on one node of a cluster that exists in
+// alone is the question about claims on one node of a cluster that exists in
 // thought only.
-func alone(ctx context.Context, q *funnel.Question, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (*inquiry, error) {
-	s := &subject{target: api.Target{Kind: api.KindClaim}, pod: q.Pod, only: node}
-	for _, claim := range claims {
-		s.claims = append(s.claims, allocator.PodClaim{Claim: claim})
-	}
-	one := newInquiry(alloc, snap, s)
+func alone(ctx context.Context, q *funnel.Question, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (*funnel.Question, error) {
+	one := funnel.NewQuestion(alloc, snap, q.Pod, make([]allocator.PodClaim, 0, len(claims)))
 	if one.Selectors.Like(q.Selectors) {
 		one.Selectors, one.Catalog = q.Selectors, q.Catalog
 	}
-	one.describeClaims()
+	for i, claim := range claims {
+		one.PodClaims = append(one.PodClaims, allocator.PodClaim{Claim: claim})
+		if claim.Status.Allocation == nil {
+			one.Claims = append(one.Claims, funnel.Claim{Claim: claim, Index: i})
+		}
+	}
 	pools, err := alloc.PoolsFor(node)
 	if err != nil {
 		return nil, fmt.Errorf("find the pools of node %s: %w", node.Name, err)
@@ -83,7 +83,7 @@ func alone(ctx context.Context, q *funnel.Question, alloc *allocator.Allocator, 
 	one.Cluster.Candidates = []*corev1.Node{node}
 	one.Cluster.Pools = map[string][]*allocator.NodePool{node.Name: pools}
 	for i := range one.Claims {
-		if err := one.account(ctx, &one.Claims[i]); err != nil {
+		if err := one.AddFunnels(ctx, &one.Claims[i], node); err != nil {
 			return nil, err
 		}
 	}

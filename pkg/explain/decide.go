@@ -436,7 +436,7 @@ func (x *inquiry) fitSummary() string {
 // place describes what the allocator picks on the best node.
 func (x *inquiry) place(best *fitting) {
 	placement := &api.Placement{Node: best.node.Name, Score: best.score}
-	claims, err := claimsFor(x.Question, best.node)
+	claims, err := x.ClaimsFor(best.node)
 	if err != nil {
 		return
 	}

@@ -93,10 +93,7 @@ func explainSubject(ctx context.Context, alloc *allocator.Allocator, snap *snaps
 
 func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *subject) *inquiry {
 	return &inquiry{
-		Question: &funnel.Question{
-			Snap: snap, Cluster: &funnel.Cluster{Alloc: alloc}, Selectors: alloc.Selectors(), Catalog: funnel.NewCatalog(alloc),
-			Pod: subject.pod, PodClaims: subject.claims,
-		},
+		Question:    funnel.NewQuestion(alloc, snap, subject.pod, subject.claims),
 		subject:     subject,
 		probed:      map[string]nodeAnswer{},
 		partitioned: map[*allocator.Pool]string{},
@@ -477,70 +474,29 @@ func misfits(q *funnel.Question, node *corev1.Node) []funnel.UnsuitableNode {
 	return all
 }
 
-// claimsFor lists what is to be allocated on a node.
-func claimsFor(q *funnel.Question, node *corev1.Node) ([]*resourceapi.ResourceClaim, error) {
-	claims := make([]*resourceapi.ResourceClaim, 0, len(q.Claims))
-	for _, c := range q.Claims {
-		claim := c.Claim
-		if q.PodClaims[c.Index].ExtendedResources {
-			var err error
-			claim, err = q.Cluster.Alloc.ExtendedResourceClaim(q.Pod, node)
-			if err != nil {
-				return nil, fmt.Errorf("claim for extended resources: %w", err)
-			}
-			if claim == nil {
-				continue
-			}
-		}
-		claims = append(claims, claim)
-	}
-	return claims, nil
-}
-
 // account makes the funnels of a claim.
 func (x *inquiry) account(ctx context.Context, c *funnel.Claim) error {
 	pools := len(x.Cluster.Alloc.Pools())
 	if x.subject.only != nil {
 		pools = len(x.Cluster.Pools[x.subject.only.Name])
 	}
+	if err := x.AddFunnels(ctx, c, x.subject.only); err != nil {
+		return err
+	}
 	explained := &x.out.Claims[c.Index]
-	for _, alternatives := range claimspec.Requests(c.Claim) {
-		var funnels []*funnel.Funnel
-		for _, r := range alternatives {
-			f, err := funnel.New(ctx, x.Cluster, x.subject.only, &funnel.Checks{
-				Alloc: x.Cluster.Alloc, Snap: x.Snap, Selectors: x.Selectors, Channel: x.Cluster.Alloc.Features().Channel,
-				ExtendedResource: extendedResource(x.Question, c, r),
-				Request:          r, Class: x.Snap.Class(r.Class), Catalog: x.Catalog,
-				Static: map[*resourceapi.Device]*funnel.Reason{},
-			})
-			if err != nil {
-				return err
-			}
-			funnels = append(funnels, f)
+	for _, alternatives := range c.Funnels {
+		for _, f := range alternatives {
 			request := f.Explanation(pools)
-			if place, ok := extendedRequestOf(x.Question, c.Claim, r.Base); ok {
+			if place, ok := extendedRequestOf(x.Question, c.Claim, f.Request.Base); ok {
 				request.Container = place.container.Name
 			}
 			explained.Requests = append(explained.Requests, request)
 		}
-		c.Funnels = append(c.Funnels, funnels)
 	}
 	for _, constraint := range claimspec.Constraints(c.Claim) {
 		explained.Constraints = append(explained.Constraints, constraint.String())
 	}
 	return nil
-}
-
-// extendedResource names what a container asks for by a request of the claim
-// for extended resources.
-func extendedResource(q *funnel.Question, c *funnel.Claim, r *claimspec.Request) string {
-	if !q.PodClaims[c.Index].ExtendedResources {
-		return ""
-	}
-	if class := q.Snap.Class(r.Class); class != nil && class.Spec.ExtendedResourceName != nil {
-		return *class.Spec.ExtendedResourceName
-	}
-	return resourceapi.ResourceDeviceClassPrefix + r.Class
 }
 
 // Word is an answer in one word, for tables: the code or, if there is none, the

@@ -73,7 +73,7 @@ func TestFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := surveyed(t, cluster(t, test.cluster...))
 			node := x.Cluster.Candidates[0]
-			claims, err := claimsFor(x.Question, node)
+			claims, err := x.ClaimsFor(node)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -99,7 +99,7 @@ func holdAgainstAllocator(t *testing.T, snap *snapshot.Snapshot, claims int) {
 		eligible += x.out.Claims[i].Requests[0].Eligible
 	}
 	node := snap.Nodes[0]
-	list, err := claimsFor(x.Question, node)
+	list, err := x.ClaimsFor(node)
 	if err != nil {
 		t.Fatal(err)
 	}

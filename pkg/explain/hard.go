@@ -79,7 +79,7 @@ func checkUnless(ctx context.Context, q *funnel.Question, nodes []*corev1.Node, 
 		}
 		easy, asked = append(easy, i), append(asked, node)
 	}
-	for at, verdict := range q.Cluster.Alloc.CheckAll(ctx, asked, func(node *corev1.Node) ([]*resourceapi.ResourceClaim, error) { return claimsFor(q, node) }) {
+	for at, verdict := range q.Cluster.Alloc.CheckAll(ctx, asked, func(node *corev1.Node) ([]*resourceapi.ResourceClaim, error) { return q.ClaimsFor(node) }) {
 		verdicts[easy[at]] = verdict
 	}
 	return verdicts, hard
@@ -124,12 +124,12 @@ func isHardAlone(ctx context.Context, q *funnel.Question, node *corev1.Node) boo
 	for _, pool := range q.Cluster.Pools[node.Name] {
 		devices += len(pool.Devices)
 	}
-	claims, err := claimsFor(q, node)
+	claims, err := q.ClaimsFor(node)
 	if err != nil || mostCombinations(claims, devices) < longSearch {
 		return false
 	}
 	one, err := alone(ctx, q, q.Cluster.Alloc, q.Snap, node, claims)
-	return err == nil && isHard(ctx, one.Question, node)
+	return err == nil && isHard(ctx, one, node)
 }
 
 // search is the allocator's own search on nodes that were decided by counting.
@@ -147,7 +147,7 @@ func startSearch(ctx context.Context, q *funnel.Question, hard []int) *search {
 	ctx, s.cancel = context.WithTimeout(ctx, patience)
 	for at, i := range s.nodes {
 		node := q.Cluster.Candidates[i]
-		claims, err := claimsFor(q, node)
+		claims, err := q.ClaimsFor(node)
 		if err != nil {
 			s.verdicts[at] = allocator.Verdict{Outcome: allocator.NodeError, Err: err}
 			continue
@@ -192,7 +192,7 @@ func (x *inquiry) await(ctx context.Context, s *search, like []int, verdicts []a
 		x.slowNode = x.Cluster.Candidates[slow].Name
 		return changed, nil
 	}
-	claims, err := claimsFor(x.Question, x.Cluster.Candidates[slow])
+	claims, err := x.ClaimsFor(x.Cluster.Candidates[slow])
 	if err != nil {
 		return false, err
 	}

@@ -153,9 +153,11 @@ func (x *inquiry) devicesOf(ctx context.Context, p *prospect) (answer nodeAnswer
 		return nodeAnswer{}, false
 	}
 	if fits, err := x.fitsOn(ctx, alloc, h.snap, s.node, h.claims); err == nil && fits {
-		return nodeAnswer{message: availableText(one.Question, s.node)}, true
+		return nodeAnswer{message: availableText(one, s.node)}, true
 	}
-	return one.whyNot(ctx, s.node), false
+	there := newInquiry(alloc, h.snap, &subject{target: api.Target{Kind: api.KindClaim}, pod: x.Pod, only: s.node})
+	there.Question = one
+	return there.whyNot(ctx, s.node), false
 }
 
 // availableText says how many devices a node has for each request.
@@ -330,7 +332,7 @@ func (x *inquiry) nominated(ctx context.Context) string {
 	if node == nil {
 		return ""
 	}
-	claims, err := claimsFor(x.Question, node)
+	claims, err := x.ClaimsFor(node)
 	if err != nil {
 		return ""
 	}

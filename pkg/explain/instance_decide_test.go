@@ -150,7 +150,7 @@ func askUpstream(b *testing.B, parts []part, limit time.Duration) time.Duration 
 	if err != nil {
 		b.Fatal(err)
 	}
-	claims, err := claimsFor(x.Question, x.Cluster.Candidates[0])
+	claims, err := x.ClaimsFor(x.Cluster.Candidates[0])
 	if err != nil {
 		b.Fatal(err)
 	}

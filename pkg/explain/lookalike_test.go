@@ -107,7 +107,7 @@ func plainVerdict(t *testing.T, snap *snapshot.Snapshot, x *inquiry, node *corev
 	if err != nil {
 		t.Fatal(err)
 	}
-	claims, err := claimsFor(x.Question, node)
+	claims, err := x.ClaimsFor(node)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -327,7 +327,7 @@ func (x *inquiry) reservationOn(ctx context.Context, node *corev1.Node) (*whatif
 	if len(misfits(x.Question, node)) > 0 {
 		return nil, nil
 	}
-	claims, err := claimsFor(x.Question, node)
+	claims, err := x.ClaimsFor(node)
 	if err != nil {
 		return nil, nil //nolint:nilerr // the pod cannot use the node
 	}

@@ -44,7 +44,7 @@ const maxFacts = 150
 
 // newScene cuts a node out of the cluster.
 func (x *inquiry) newScene(node *corev1.Node) (*scene, error) {
-	claims, err := claimsFor(x.Question, node)
+	claims, err := x.ClaimsFor(node)
 	if err != nil {
 		return nil, err
 	}

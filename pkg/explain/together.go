@@ -26,7 +26,7 @@ import (
 // together explains a node where every request has enough devices for itself.
 // Each answer is proved: without what it names, the allocator finds devices.
 func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
-	claims, err := claimsFor(x.Question, node)
+	claims, err := x.ClaimsFor(node)
 	if err != nil {
 		return nodeAnswer{verdict: api.Error, message: err.Error()}
 	}

@@ -4,11 +4,15 @@
 package funnel
 
 import (
+	"context"
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -27,6 +31,15 @@ type Question struct {
 	Claims []Claim
 }
 
+// NewQuestion asks about the claims of a pod, which can be nil. Who needs devices
+// is not looked at yet.
+func NewQuestion(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) *Question {
+	return &Question{
+		Snap: snap, Cluster: &Cluster{Alloc: alloc}, Selectors: alloc.Selectors(), Catalog: NewCatalog(alloc),
+		Pod: pod, PodClaims: claims,
+	}
+}
+
 // Claim is a claim that is to be allocated.
 type Claim struct {
 	Claim *resourceapi.ResourceClaim
@@ -34,4 +47,58 @@ type Claim struct {
 	Index int
 	// Funnels has one for each alternative of each request.
 	Funnels [][]*Funnel
+}
+
+// AddFunnels makes the funnels of a claim: of all devices, or of those that one
+// node can reach.
+func (q *Question) AddFunnels(ctx context.Context, c *Claim, only *corev1.Node) error {
+	for _, alternatives := range claimspec.Requests(c.Claim) {
+		funnels := make([]*Funnel, 0, len(alternatives))
+		for _, r := range alternatives {
+			f, err := New(ctx, q.Cluster, only, &Checks{
+				Alloc: q.Cluster.Alloc, Snap: q.Snap, Selectors: q.Selectors, Channel: q.Cluster.Alloc.Features().Channel,
+				ExtendedResource: q.extendedResource(c, r),
+				Request:          r, Class: q.Snap.Class(r.Class), Catalog: q.Catalog,
+				Static: map[*resourceapi.Device]*Reason{},
+			})
+			if err != nil {
+				return err
+			}
+			funnels = append(funnels, f)
+		}
+		c.Funnels = append(c.Funnels, funnels)
+	}
+	return nil
+}
+
+// ClaimsFor lists what is to be allocated on a node.
+func (q *Question) ClaimsFor(node *corev1.Node) ([]*resourceapi.ResourceClaim, error) {
+	claims := make([]*resourceapi.ResourceClaim, 0, len(q.Claims))
+	for _, c := range q.Claims {
+		claim := c.Claim
+		if q.PodClaims[c.Index].ExtendedResources {
+			var err error
+			claim, err = q.Cluster.Alloc.ExtendedResourceClaim(q.Pod, node)
+			if err != nil {
+				return nil, fmt.Errorf("claim for extended resources: %w", err)
+			}
+			if claim == nil {
+				continue
+			}
+		}
+		claims = append(claims, claim)
+	}
+	return claims, nil
+}
+
+// extendedResource names what a container asks for by a request of the claim
+// for extended resources.
+func (q *Question) extendedResource(c *Claim, r *claimspec.Request) string {
+	if !q.PodClaims[c.Index].ExtendedResources {
+		return ""
+	}
+	if class := q.Snap.Class(r.Class); class != nil && class.Spec.ExtendedResourceName != nil {
+		return *class.Spec.ExtendedResourceName
+	}
+	return resourceapi.ResourceDeviceClassPrefix + r.Class
 }
