@@ -574,7 +574,7 @@ func (x *inquiry) assume() {
 			scheduler = "the scheduler, which has no limit without the feature gate DRASchedulerFilterTimeout, may search for very long"
 		}
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
-			"that nothing fits on node %s is proved by counting: the allocator's own search does not end within %s there, and %s", x.slowNode, patience, scheduler))
+			"that nothing fits on node %s is proved by counting: the allocator's own search does not end within %s there, and %s", x.slowNode, searchTime, scheduler))
 	}
 	for _, u := range x.unevaluated {
 		if u.always || x.out.Verdict == api.Fits {

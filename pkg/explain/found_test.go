@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -80,7 +81,7 @@ func TestFound(t *testing.T) {
 			if verdict := x.Cluster.Alloc.Check(t.Context(), node, claims); verdict.Outcome != test.outcome {
 				t.Errorf("the allocator says %s (%v), want %s", verdict.Outcome, verdict.Err, test.outcome)
 			}
-			if answer := fast(t.Context(), x.Question, node); answer != test.answer {
+			if answer := counting.Answer(t.Context(), x.Question, node); answer != test.answer {
 				t.Errorf("by counting it is %s, want %s", answer, test.answer)
 			}
 			if eligible := x.out.Claims[0].Requests[0].Eligible; eligible != test.eligible {

@@ -13,6 +13,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -107,7 +108,7 @@ func holdAgainstAllocator(t *testing.T, snap *snapshot.Snapshot, claims int) {
 	if fits := verdict.Outcome == allocator.Fits; fits && eligible != claims || !fits && claims == 1 && eligible > 0 {
 		t.Errorf("the allocator says %s (%v), but %d of %d can have the device: %s", verdict.Outcome, verdict.Err, eligible, claims, asJSON(x.out.Claims))
 	}
-	if answer := fast(t.Context(), x.Question, node); answer == decision.Feasible && verdict.Outcome != allocator.Fits || answer == decision.Infeasible && verdict.Outcome == allocator.Fits {
+	if answer := counting.Answer(t.Context(), x.Question, node); answer == decision.Feasible && verdict.Outcome != allocator.Fits || answer == decision.Infeasible && verdict.Outcome == allocator.Fits {
 		t.Errorf("%d claims: the allocator says %s (%v), by counting it is %s", claims, verdict.Outcome, verdict.Err, answer)
 	}
 	if verdict.Outcome != allocator.Fits {

@@ -17,6 +17,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -148,7 +149,7 @@ func (x *inquiry) devicesOf(ctx context.Context, p *prospect) (answer nodeAnswer
 	if err != nil {
 		return nodeAnswer{}, false
 	}
-	one, err := alone(ctx, x.Question, alloc, h.snap, s.node, h.claims)
+	one, err := counting.OnNode(ctx, x.Question, alloc, h.snap, s.node, h.claims)
 	if err != nil {
 		return nodeAnswer{}, false
 	}

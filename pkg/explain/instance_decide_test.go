@@ -16,17 +16,18 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 )
 
 // solve is the decision for the only node of an instance.
-func (x *inquiry) solve(tb testing.TB) (*problemBuilder, decision.Result) {
+func (x *inquiry) solve(tb testing.TB) (*counting.Builder, decision.Result) {
 	tb.Helper()
 	node := x.Cluster.Candidates[0]
-	built, err := newProblem(tb.Context(), x.Cluster.Alloc, node, x.Cluster.Pools[node.Name], x.Claims)
+	built, err := counting.NewProblem(tb.Context(), x.Cluster.Alloc, node, x.Cluster.Pools[node.Name], x.Claims)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return built, decision.Decide(tb.Context(), &built.problem)
+	return built, decision.Decide(tb.Context(), &built.Problem)
 }
 
 // TestInstances decides what the allocator cannot: short by counting, enough
@@ -55,9 +56,9 @@ func TestInstances(t *testing.T) {
 }
 
 // pinned are the claims, asking for just the devices that were chosen.
-func (x *inquiry) pinned(built *problemBuilder, chosen []decision.Choice) []*resourceapi.ResourceClaim {
-	ids := make([]string, len(built.devices))
-	for d, i := range built.devices {
+func (x *inquiry) pinned(built *counting.Builder, chosen []decision.Choice) []*resourceapi.ResourceClaim {
+	ids := make([]string, len(built.Devices))
+	for d, i := range built.Devices {
 		ids[i] = fmt.Sprint(*d.Attributes["id"].IntValue)
 	}
 	claims := make([]*resourceapi.ResourceClaim, 0, len(x.Claims))

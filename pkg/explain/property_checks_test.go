@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 )
 
 // What the checks count, for the table.
@@ -291,7 +292,7 @@ func (p *property) decision(table *coverage) error {
 			// Refused before there were funnels.
 			return nil
 		}
-		answer := fast(p.t.Context(), p.Question, node)
+		answer := counting.Answer(p.t.Context(), p.Question, node)
 		switch outcome := p.want.outcomes[node.Name]; {
 		case answer == decision.Infeasible && outcome == allocator.Fits:
 			return fmt.Errorf("node %s: it fits, by counting it does not", node.Name)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -249,17 +250,17 @@ func (r *remedies) ask(ctx context.Context, c change) (*api.Remedy, error) {
 	return answer, nil
 }
 
-// minPatience is what is left of patience where the allocator often does not
+// minSearchTime is what is left of searchTime where the allocator often does not
 // end.
-const minPatience = patience / 16
+const minSearchTime = searchTime / 16
 
 // verdicts asks the allocator about nodes where counting does not say that nothing
-// fits. It waits for a part of patience, and half as long after each time that
+// fits. It waits for a part of searchTime, and half as long after each time that
 // it waited for nothing: what is hard once mostly stays hard.
 func (r *remedies) verdicts(ctx context.Context, x *inquiry, part time.Duration, nodes ...*corev1.Node) []allocator.Verdict {
-	limited, cancel := context.WithTimeout(ctx, max(patience>>r.vain, minPatience)/part)
+	limited, cancel := context.WithTimeout(ctx, max(searchTime>>r.vain, minSearchTime)/part)
 	defer cancel()
-	verdicts, _ := checkUnless(limited, x.Question, nodes, func(ctx context.Context, node *corev1.Node) bool { return isHardAlone(ctx, x.Question, node) })
+	verdicts, _ := checkUnless(limited, x.Question, nodes, func(ctx context.Context, node *corev1.Node) bool { return counting.IsHardAlone(ctx, x.Question, node) })
 	if limited.Err() != nil {
 		r.vain++
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -50,7 +51,7 @@ func (x *inquiry) newScene(node *corev1.Node) (*scene, error) {
 	}
 	if len(claims) != len(x.Claims) {
 		// A device plugin of the node serves one of them.
-		return nil, errNoProblem
+		return nil, counting.ErrNoProblem
 	}
 	s := &scene{x: x, node: node, claims: claims}
 	cut := *x.Snap

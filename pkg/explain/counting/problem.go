@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package counting
 
 import (
 	"context"
@@ -21,50 +21,50 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
-// errNoProblem means that numbers are too large, or an attribute is of a kind
+// ErrNoProblem means that numbers are too large, or an attribute is of a kind
 // that the decision procedure does not know. Then only upstream can tell.
-var errNoProblem = errors.New("cannot be put into numbers")
+var ErrNoProblem = errors.New("cannot be put into numbers")
 
-// problemBuilder writes what claims want of one node as a decision problem:
+// Builder writes what claims want of one node as a decision problem:
 // the eligible devices of each request, what they take and what is left.
-type problemBuilder struct {
+type Builder struct {
 	alloc    *allocator.Allocator
 	pools    []*allocator.NodePool
-	problem  decision.Problem
-	devices  map[*resourceapi.Device]int
+	Problem  decision.Problem
+	Devices  map[*resourceapi.Device]int
 	counters map[string]int
 	sets     map[string]int
 	values   map[string]int
 	err      error
 }
 
-// newProblem makes the problem of a node. The funnels are those of each claim.
-func newProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.Node, pools []*allocator.NodePool, claims []funnel.Claim) (*problemBuilder, error) {
-	b := &problemBuilder{
+// NewProblem makes the problem of a node. The funnels are those of each claim.
+func NewProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.Node, pools []*allocator.NodePool, claims []funnel.Claim) (*Builder, error) {
+	b := &Builder{
 		alloc: alloc, pools: pools,
-		problem: decision.Problem{ClaimLimit: resourceapi.AllocationResultsMaxSize},
-		devices: map[*resourceapi.Device]int{}, counters: map[string]int{}, sets: map[string]int{}, values: map[string]int{},
+		Problem: decision.Problem{ClaimLimit: resourceapi.AllocationResultsMaxSize},
+		Devices: map[*resourceapi.Device]int{}, counters: map[string]int{}, sets: map[string]int{}, values: map[string]int{},
 	}
 	for i := range claims {
-		offset := b.problem.Constraints
+		offset := b.Problem.Constraints
 		constraints := claimspec.Constraints(claims[i].Claim)
 		for _, c := range constraints {
-			b.problem.Distinct = append(b.problem.Distinct, c.Distinct)
+			b.Problem.Distinct = append(b.Problem.Distinct, c.Distinct)
 		}
-		b.problem.Constraints += len(constraints)
+		b.Problem.Constraints += len(constraints)
 		for _, alternatives := range claims[i].Funnels {
 			r := decision.Request{Claim: i}
 			for _, f := range alternatives {
 				r.Admin = f.Request.AdminAccess
 				r.Alternatives = append(r.Alternatives, b.alternative(ctx, f, node, constraints, offset))
 			}
-			b.problem.Requests = append(b.problem.Requests, r)
+			b.Problem.Requests = append(b.Problem.Requests, r)
 		}
 	}
 	return b, b.err
 }
 
-func (b *problemBuilder) alternative(ctx context.Context, f *funnel.Funnel, node *corev1.Node, constraints []claimspec.Constraint, offset int) decision.Alternative {
+func (b *Builder) alternative(ctx context.Context, f *funnel.Funnel, node *corev1.Node, constraints []claimspec.Constraint, offset int) decision.Alternative {
 	alternative := decision.Alternative{Count: int(min(f.Request.Count, 1<<20)), All: f.Request.All()}
 	for i := range b.pools {
 		if reason := funnel.PoolReason(b.pools[i]); reason != nil {
@@ -89,9 +89,9 @@ func (b *problemBuilder) alternative(ctx context.Context, f *funnel.Funnel, node
 	return alternative
 }
 
-func (b *problemBuilder) candidate(ctx context.Context, f *funnel.Funnel, d *allocator.Device, constraints []claimspec.Constraint, offset int) decision.Candidate {
+func (b *Builder) candidate(ctx context.Context, f *funnel.Funnel, d *allocator.Device, constraints []claimspec.Constraint, offset int) decision.Candidate {
 	candidate := decision.Candidate{Device: b.device(d)}
-	if b.problem.Devices[candidate.Device].Shared {
+	if b.Problem.Devices[candidate.Device].Shared {
 		for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 			var request *resource.Quantity
 			if f.Request.Capacity != nil {
@@ -123,8 +123,8 @@ func (b *problemBuilder) candidate(ctx context.Context, f *funnel.Funnel, d *all
 }
 
 // device numbers a device when it is first seen.
-func (b *problemBuilder) device(d *allocator.Device) int {
-	if index, ok := b.devices[d.Device]; ok {
+func (b *Builder) device(d *allocator.Device) int {
+	if index, ok := b.Devices[d.Device]; ok {
 		return index
 	}
 	out := decision.Device{
@@ -141,13 +141,13 @@ func (b *problemBuilder) device(d *allocator.Device) int {
 	if paid := out.Shared && (b.alloc.Shared(d.ID) || len(used) > 0); !paid {
 		b.charge(d, &out)
 	}
-	b.problem.Devices = append(b.problem.Devices, out)
-	b.devices[d.Device] = len(b.problem.Devices) - 1
-	return len(b.problem.Devices) - 1
+	b.Problem.Devices = append(b.Problem.Devices, out)
+	b.Devices[d.Device] = len(b.Problem.Devices) - 1
+	return len(b.Problem.Devices) - 1
 }
 
 // charge adds the counters and the compatibility groups of a device.
-func (b *problemBuilder) charge(d *allocator.Device, out *decision.Device) {
+func (b *Builder) charge(d *allocator.Device, out *decision.Device) {
 	use := b.alloc.PartitionUse(d.Pool)
 	for _, consumption := range d.ConsumesCounters {
 		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
@@ -155,9 +155,9 @@ func (b *problemBuilder) charge(d *allocator.Device, out *decision.Device) {
 			counter, ok := b.counters[key]
 			if !ok {
 				of, _ := use.Counter(consumption.CounterSet, name)
-				counter = len(b.problem.Counters)
+				counter = len(b.Problem.Counters)
 				b.counters[key] = counter
-				b.problem.Counters = append(b.problem.Counters, max(0, b.number(of.Left)))
+				b.Problem.Counters = append(b.Problem.Counters, max(0, b.number(of.Left)))
 			}
 			out.Uses = append(out.Uses, decision.CounterUse{Counter: counter, Amount: b.number(consumption.Counters[name].Value)})
 		}
@@ -167,7 +167,7 @@ func (b *problemBuilder) charge(d *allocator.Device, out *decision.Device) {
 		key := fmt.Sprintf("%s\x00%s\x00%s", d.Pool.Driver, d.Pool.Name, consumption.CounterSet)
 		set, ok := b.sets[key]
 		if !ok {
-			set = len(b.problem.GroupBase)
+			set = len(b.Problem.GroupBase)
 			b.sets[key] = set
 			base := use.Groups(consumption.CounterSet)
 			groups := b.intern(base.Groups.UnsortedList())
@@ -175,13 +175,13 @@ func (b *problemBuilder) charge(d *allocator.Device, out *decision.Device) {
 				// Those in use have nothing in common, so that no other can join.
 				groups = []int{-1}
 			}
-			b.problem.GroupBase = append(b.problem.GroupBase, decision.GroupBase{Used: base.Used, Groups: groups})
+			b.Problem.GroupBase = append(b.Problem.GroupBase, decision.GroupBase{Used: base.Used, Groups: groups})
 		}
 		out.Groups = append(out.Groups, decision.GroupUse{Set: set, Groups: b.intern(consumption.CompatibilityGroups)})
 	}
 }
 
-func (b *problemBuilder) intern(texts []string) []int {
+func (b *Builder) intern(texts []string) []int {
 	var numbers []int
 	for _, text := range texts {
 		number, ok := b.values[text]
@@ -195,39 +195,39 @@ func (b *problemBuilder) intern(texts []string) []int {
 }
 
 // valueSet gives the values of an attribute that a constraint compares.
-func (b *problemBuilder) valueSet(a resourceapi.DeviceAttribute) []int {
+func (b *Builder) valueSet(a resourceapi.DeviceAttribute) []int {
 	if selector.IsList(a) && !b.alloc.FeatureEnabled("DRAListTypeAttributes") {
-		b.err = errNoProblem
+		b.err = ErrNoProblem
 		return nil
 	}
 	texts := funnel.ValueTexts(a)
 	if len(texts) == 0 {
-		b.err = errNoProblem
+		b.err = ErrNoProblem
 	}
 	return b.intern(texts)
 }
 
 // number gives a quantity in thousandths.
-func (b *problemBuilder) number(q resource.Quantity) int64 {
+func (b *Builder) number(q resource.Quantity) int64 {
 	number, ok := funnel.Thousandths.Of(q)
 	if !ok {
-		b.err = errNoProblem
+		b.err = ErrNoProblem
 	}
 	return number
 }
 
-// fast decides by counting what upstream decides by trying: whether the claims
+// Answer decides by counting what upstream decides by trying: whether the claims
 // fit on a node. It is Unknown if the numbers are too large, or if ctx is done.
-func fast(ctx context.Context, q *funnel.Question, node *corev1.Node) decision.Answer {
+func Answer(ctx context.Context, q *funnel.Question, node *corev1.Node) decision.Answer {
 	for i := range q.Claims {
 		if q.PodClaims[q.Claims[i].Index].ExtendedResources {
 			// What is wanted differs from node to node.
 			return decision.Unknown
 		}
 	}
-	built, err := newProblem(ctx, q.Cluster.Alloc, node, q.Cluster.Pools[node.Name], q.Claims)
+	built, err := NewProblem(ctx, q.Cluster.Alloc, node, q.Cluster.Pools[node.Name], q.Claims)
 	if err != nil {
 		return decision.Unknown
 	}
-	return decision.Decide(ctx, &built.problem).Answer
+	return decision.Decide(ctx, &built.Problem).Answer
 }

@@ -1,0 +1,127 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package counting
+
+import (
+	"context"
+	"math"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+)
+
+// The allocator tries all combinations, and their number can be beyond all
+// measure: 25 devices of 24 take minutes. Where it may be so and counting
+// proves that nothing fits, it is not waited for.
+const (
+	// longSearch is the number of combinations, as a power of two, from which
+	// on a node is decided by counting first.
+	longSearch = 17
+	// countingTime bounds the counting for one node.
+	countingTime = 2 * time.Second
+)
+
+// IsHard reports whether the allocator may search a node for long and find nothing.
+func IsHard(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
+	if combinations(q, node.Name) < longSearch {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, countingTime)
+	defer cancel()
+	return Answer(ctx, q, node) == decision.Infeasible && !MayFail(ctx, q, node)
+}
+
+// IsHardAlone is [IsHard] where nothing is accounted for yet. Most nodes do not
+// even have as many devices as make it worth the while.
+func IsHardAlone(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
+	devices := 0
+	for _, pool := range q.Cluster.Pools[node.Name] {
+		devices += len(pool.Devices)
+	}
+	claims, err := q.ClaimsFor(node)
+	if err != nil || mostCombinations(claims, devices) < longSearch {
+		return false
+	}
+	one, err := OnNode(ctx, q, q.Cluster.Alloc, q.Snap, node, claims)
+	return err == nil && IsHard(ctx, one, node)
+}
+
+// MayFail reports whether a selector fails on a device of a node, which ends the
+// attempt for all nodes if the allocator gets to see it.
+func MayFail(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
+	for _, claim := range q.Claims {
+		for _, alternatives := range claim.Funnels {
+			for _, f := range alternatives {
+				for _, pool := range q.Cluster.Pools[node.Name] {
+					for i := range pool.Devices {
+						if r := f.Checks.Device(ctx, &pool.Devices[i], node); r != nil && r.Code == api.SelectorError {
+							return true
+						}
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// combinations estimates, as a power of two, how many sets of devices the
+// allocator tries on a node before it gives up.
+func combinations(q *funnel.Question, node string) float64 {
+	bits := 0.0
+	for _, claim := range q.Claims {
+		for _, alternatives := range claim.Funnels {
+			most := 0.0
+			for _, f := range alternatives {
+				if f.Request.All() {
+					continue
+				}
+				most = max(most, combinationsOf(f.Eligible[node], f.Request.Count))
+			}
+			bits += most
+		}
+	}
+	return bits
+}
+
+// mostCombinations is the most that combinations can be where a node has so many
+// devices.
+func mostCombinations(claims []*resourceapi.ResourceClaim, devices int) float64 {
+	bits := 0.0
+	for _, claim := range claims {
+		for _, alternatives := range claimspec.Requests(claim) {
+			most := 0.0
+			for _, r := range alternatives {
+				switch {
+				case r.All():
+				case r.Count > int64(devices/2):
+					most = max(most, float64(devices))
+				default:
+					most = max(most, combinationsOf(devices, r.Count))
+				}
+			}
+			bits += most
+		}
+	}
+	return bits
+}
+
+// combinationsOf is the binary logarithm of n over k, or of the number of all
+// subsets where k is more than n.
+func combinationsOf(n int, k int64) float64 {
+	if k > int64(n) {
+		return float64(n)
+	}
+	lgamma := func(v float64) float64 {
+		value, _ := math.Lgamma(v)
+		return value
+	}
+	return (lgamma(float64(n)+1) - lgamma(float64(k)+1) - lgamma(float64(int64(n)-k)+1)) / math.Ln2
+}
