@@ -165,7 +165,7 @@ func (d *Driver) intercept(ctx context.Context, request any, info *grpc.UnarySer
 	return handler(ctx, request)
 }
 
-// SetHealth sends a report to all that listen, and to whoever will.
+// SetHealth sends a report to all that listen now or later.
 func (d *Driver) SetHealth(devices ...kubeletplugin.DeviceHealth) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

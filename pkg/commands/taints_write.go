@@ -41,7 +41,7 @@ read. A rule that selects all devices of the cluster needs --all-devices.
 
 With -o, the rule is printed, and all else goes to standard error:
 --dry-run=client -o yaml makes a manifest.`,
-		Example: `  # Take one device out of service, and evict whoever uses it
+		Example: `  # Take one device out of service, and evict the pods that use it
   kubectl dra taints add --driver gpu.example.com --pool gpu-04 --device gpu-3 \
     example.com/xid=79:NoExecute
 

@@ -125,7 +125,7 @@ func unprepared(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1
 	return []Finding{f}
 }
 
-// ClaimFindings tells what is wrong with a claim, whoever uses it.
+// ClaimFindings says what is wrong with a claim, whichever pods use it.
 func ClaimFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, users []*corev1.Pod, claim *resourceapi.ResourceClaim) []Finding {
 	if claim == nil {
 		return nil

@@ -217,7 +217,7 @@ func timeLeft(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) string 
 		return ""
 	}
 	limit := duration.HumanDuration(allocator.BindingTimeout)
-	// The clocks of the scheduler and of whoever took the snapshot may differ.
+	// The clocks of the scheduler and of the machine that took the snapshot may differ.
 	left := min(since.Add(allocator.BindingTimeout).Sub(snap.Now()), allocator.BindingTimeout)
 	if left < 0 {
 		return fmt.Sprintf("; the scheduler's default timeout of %s ended %s ago", limit, duration.HumanDuration(-left))

@@ -175,7 +175,7 @@ func (a *statusAsker) ask(ctx context.Context, question statusQuestion) (answer 
 	if question.pool != "" {
 		request.Spec.PoolName, request.Spec.Limit = &question.pool, ptr.To(int32(1))
 	}
-	// What has begun is brought to its end, whoever wants the program to stop.
+	// What has begun is brought to its end, even if the program is to stop.
 	creating, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.patience)
 	defer cancel()
 	created, err := a.api.Create(creating, request, metav1.CreateOptions{})

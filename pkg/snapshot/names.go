@@ -15,7 +15,7 @@ import (
 
 // Names asks a cluster for the names of all objects of a type, written as for
 // [Clients.Resolve]. An empty namespace stands for all of them. It is for
-// whoever wants to offer a choice: no more than the names is read, and an error
+// callers that offer a choice: no more than the names is read, and an error
 // leaves nothing.
 func (c Clients) Names(ctx context.Context, resource, namespace string) ([]string, error) {
 	// Whatever finds out what a type stands for heeds no context, and logs that

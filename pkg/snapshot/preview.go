@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// What a preview says about itself. Whoever computes one sets these annotations
+// What a preview says about itself. The program that computes one sets these annotations
 // of its slices, all but the first of them if there is something to say.
 const (
 	// PreviewAnnotation marks what no cluster has: a slice that no driver has

@@ -125,7 +125,7 @@ func withoutGenerated(patch map[string]any, m Workload, pod *corev1.Pod) {
 		}
 	}
 	if len(removed) == 0 {
-		// Whoever wrote the Job has chosen the selector.
+		// The author of the Job has chosen the selector.
 		return
 	}
 	spec, _ := patch["spec"].(map[string]any)

@@ -237,7 +237,7 @@ func (p *placement) findDistinct() {
 		if count < 2 {
 			continue
 		}
-		// Whoever has the value alone can't collide, unless several may take it.
+		// A device that is alone with its value can't collide, unless several may take it.
 		first := make(map[int]*Candidate)
 		users := make(map[int]int)
 		limit := false

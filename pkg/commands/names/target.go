@@ -133,7 +133,7 @@ func (e *unknownTypeError) Error() string {
 	return fmt.Sprintf("find %s %s: there is no %q here", e.ref.Resource, e.ref.Name, e.ref.Resource)
 }
 
-// Meant adds to an error what whoever wrote the arguments may have meant by
+// Meant adds to an error what the author of the arguments may have meant by
 // them.
 func Meant(args []string, err error) error {
 	if len(args) == 0 || strings.Contains(args[0], "/") {

@@ -96,7 +96,7 @@ func (s *Socket) looked(host *node.Host) (exposed bool) {
 	if info.Mode().Type() != fs.ModeSocket || info.Mode().Perm()&0o002 == 0 {
 		return false
 	}
-	// Whoever may not pass one of the directories does not reach it.
+	// A process that may not enter one of the directories does not reach it.
 	here, err := host.Here(s.Path)
 	if err != nil {
 		return false

@@ -59,7 +59,7 @@ func (f *Findings) silent(name string, s *Socket, stale string) {
 func (f *Findings) judgePlugin(p *Plugin) {
 	r := &p.Registration
 	if r.Answer != node.Answers {
-		f.silent(checkRegistered, r, "whoever made it ended without removing it, and the kubelet tries it again and again")
+		f.silent(checkRegistered, r, "its process ended without removing it, and the kubelet tries it again and again")
 		return
 	}
 	if !p.IsDRA() {
