@@ -33,14 +33,14 @@ func (x *inquiry) prove(ctx context.Context) error {
 		return ctx.Err()
 	}
 	all := x.prospects(limited)
-	near := slices.DeleteFunc(slices.Clone(all), func(p *prospect) bool { return p.scene == nil })
+	near := slices.DeleteFunc(slices.Clone(all), func(p *prospect) bool { return p.scenario == nil })
 	if len(near) > 0 {
 		p := near[0]
 		p.searched = true
 		if x.aboutFacts() {
 			x.findConflict(limited, p)
 			if len(p.conflict) > 0 {
-				x.out.Conflict = p.scene.describe(limited, p.conflict)
+				x.out.Conflict = p.scenario.describe(limited, p.conflict)
 			}
 		}
 		if x.out.Verdict == api.DoesNotFit {
@@ -59,7 +59,7 @@ func (x *inquiry) prove(ctx context.Context) error {
 
 // findConflict looks for the conflict on a node.
 func (x *inquiry) findConflict(ctx context.Context, p *prospect) {
-	if chosen, err := p.scene.conflict(ctx); err == nil {
+	if chosen, err := p.scenario.conflict(ctx); err == nil {
 		p.conflict = chosen
 	}
 }
@@ -97,7 +97,7 @@ func (x *inquiry) aboutFacts() bool {
 }
 
 // describe puts a conflict into its public form.
-func (s *scene) describe(ctx context.Context, chosen []int) *api.Conflict {
+func (s *scenario) describe(ctx context.Context, chosen []int) *api.Conflict {
 	c := &api.Conflict{Node: s.node.Name, AnyOneSuffices: true}
 	for _, i := range chosen {
 		c.Facts = append(c.Facts, api.ConflictFact{Text: s.facts[i].text, Evidence: s.facts[i].evidence})
@@ -108,7 +108,7 @@ func (s *scene) describe(ctx context.Context, chosen []int) *api.Conflict {
 }
 
 // enough reports whether giving up one fact makes the claims fit.
-func (s *scene) enough(ctx context.Context, given int) bool {
+func (s *scenario) enough(ctx context.Context, given int) bool {
 	h := s.given(func(i int) bool { return i != given })
 	if own := s.facts[given].holder; own != nil && isOwnClaim(s.x.Question, own) {
 		// The pod needs devices for that claim all the same.
@@ -124,7 +124,7 @@ func (s *scene) enough(ctx context.Context, given int) bool {
 // conflict finds a minimal set of facts that cannot hold together. It is nil if
 // the claims do not fit even without all of them. The method is QuickXplain
 // (Junker, AAAI 2004); earlier facts are preferred.
-func (s *scene) conflict(ctx context.Context) ([]int, error) {
+func (s *scenario) conflict(ctx context.Context) ([]int, error) {
 	all, granted, err := s.doubt(ctx)
 	if err != nil || all == nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (s *scene) conflict(ctx context.Context) ([]int, error) {
 // granted: that there are requests, and what classes select, as long as giving
 // up other facts helps. Where each request fits alone, the others are doubted
 // before the classes. There is nothing to doubt if not even all of it helps.
-func (s *scene) doubt(ctx context.Context) (doubted, granted []int, err error) {
+func (s *scenario) doubt(ctx context.Context) (doubted, granted []int, err error) {
 	orders := [][]factKind{{factRequest, factClass}, {factRequest}, {factClass}, {}}
 	for level, undoubted := range orders {
 		if level == 1 && s.eachAlone(ctx) {
@@ -179,7 +179,7 @@ func (s *scene) doubt(ctx context.Context) (doubted, granted []int, err error) {
 }
 
 // eachAlone reports whether each request fits without the others.
-func (s *scene) eachAlone(ctx context.Context) bool {
+func (s *scenario) eachAlone(ctx context.Context) bool {
 	several := false
 	for i := range s.facts {
 		if s.facts[i].kind != factRequest {
@@ -197,7 +197,7 @@ func (s *scene) eachAlone(ctx context.Context) bool {
 // explain is the recursion of QuickXplain: a minimal part of candidates that
 // conflict with background. grown reports whether something was added
 // to the background since it was last checked.
-func (s *scene) explain(ctx context.Context, background []int, grown bool, candidates []int) ([]int, error) {
+func (s *scenario) explain(ctx context.Context, background []int, grown bool, candidates []int) ([]int, error) {
 	if grown {
 		ok, err := s.fits(ctx, background)
 		if err != nil || !ok {
@@ -228,20 +228,20 @@ const maxSame = 500
 // There, too, they cannot hold together, but without any one of the wishes, or
 // without all facts of one kind, they could. It is 0 if there are too many
 // nodes to tell.
-func (s *scene) sameOn(ctx context.Context, chosen []int) int {
+func (s *scenario) sameOn(ctx context.Context, chosen []int) int {
 	var others []*corev1.Node
 	for _, node := range s.x.Cluster.Candidates {
 		if node != s.node && len(s.x.Cluster.Pools[node.Name]) > 0 {
 			others = append(others, node)
 		}
 	}
-	alike := s.x.twins(others)
-	if len(alike) > maxSame {
+	groups := s.x.sameContent(others)
+	if len(groups) > maxSame {
 		return 0
 	}
 	same := 0
-	for _, nodes := range alike {
-		other, err := s.x.newScene(nodes[0])
+	for _, nodes := range groups {
+		other, err := s.x.newScenario(nodes[0])
 		if err != nil || len(other.facts) > maxFacts {
 			continue
 		}
@@ -255,9 +255,9 @@ func (s *scene) sameOn(ctx context.Context, chosen []int) int {
 	return same
 }
 
-// like reports whether a scene has the conflict of another one.
-func (s *scene) like(ctx context.Context, model *scene, chosen []int) bool {
-	// part tells which of the chosen facts one of this scene stands for.
+// like reports whether a scenario has the conflict of another one.
+func (s *scenario) like(ctx context.Context, model *scenario, chosen []int) bool {
+	// part tells which of the chosen facts one of this scenario stands for.
 	part := make([]int, len(s.facts))
 	for i := range s.facts {
 		part[i] = slices.IndexFunc(chosen, func(c int) bool { return model.facts[c].stands(&s.facts[i]) })

@@ -27,7 +27,7 @@ import (
 // Where the allocator takes its time, what counting says is concluded from
 // meanwhile; that the allocator says something else in the end is not expected.
 func (x *inquiry) decide(ctx context.Context) error {
-	like := x.alike(ctx)
+	like := x.sameSignature(ctx)
 	verdicts, hard := check(ctx, x.Question, like)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("check the nodes: %w", err)
@@ -53,7 +53,7 @@ func (x *inquiry) decide(ctx context.Context) error {
 	return x.conclusion(ctx, like, verdicts)
 }
 
-// conclusion says what the verdicts mean. Of nodes that are alike, the first
+// conclusion says what the verdicts mean. Of equivalent nodes, the first
 // one answers for all.
 func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocator.Verdict) error {
 	candidates := x.Cluster.Candidates

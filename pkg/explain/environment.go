@@ -49,7 +49,7 @@ func (r *remedies) environment(ctx context.Context, p *prospect) error {
 	var choices [][]measure
 	var holders []*fact
 	for _, i := range p.environment {
-		f := &p.scene.facts[i]
+		f := &p.scenario.facts[i]
 		if f.kind == factHolder {
 			holders = append(holders, f)
 			continue
@@ -429,12 +429,12 @@ func (r *remedies) release(holders []*fact) measure {
 
 // released proposes that the fewest claims are released that are enough.
 func (r *remedies) released(ctx context.Context) error {
-	if r.scene == nil {
+	if r.scenario == nil {
 		return nil
 	}
 	var others, holders []int
-	for i := range r.scene.facts {
-		if f := &r.scene.facts[i]; f.kind != factHolder || isOwnClaim(r.Question, f.holder) {
+	for i := range r.scenario.facts {
+		if f := &r.scenario.facts[i]; f.kind != factHolder || isOwnClaim(r.Question, f.holder) {
 			others = append(others, i)
 		} else {
 			holders = append(holders, i)
@@ -443,16 +443,16 @@ func (r *remedies) released(ctx context.Context) error {
 	if len(holders) == 0 {
 		return nil
 	}
-	if ok, err := r.scene.fits(ctx, others); err != nil || !ok {
+	if ok, err := r.scenario.fits(ctx, others); err != nil || !ok {
 		return err
 	}
-	given, err := r.scene.fewest(ctx, others, holders)
+	given, err := r.scenario.fewest(ctx, others, holders)
 	if err != nil || len(given) == 0 {
 		return err
 	}
 	facts := make([]*fact, 0, len(given))
 	for _, i := range given {
-		facts = append(facts, &r.scene.facts[i])
+		facts = append(facts, &r.scenario.facts[i])
 	}
 	m := r.release(facts)
 	_, err = r.propose(ctx, change{actor: m.actor, text: m.text, objects: m.objects, silent: m.silent, changes: len(given)})

@@ -112,11 +112,11 @@ type inquiry struct {
 	// probed has the answers for nodes where single requests do not explain
 	// it, by what the nodes offer.
 	probed map[string]nodeAnswer
-	// partitioned and comparable remember what likenesses need of pools.
+	// partitioned and comparable remember what node signatures need of pools.
 	partitioned map[*allocator.Pool]string
 	comparable  map[*allocator.NodePool]map[string]bool
 	// contents describes nodes by all that the allocator can see of them, if
-	// claims look at no more than looks; see [inquiry.twins].
+	// claims look at no more than looks; see [inquiry.sameContent].
 	contents map[*corev1.Node]string
 	looks    looks
 	// slowNode is a node that was decided by counting because the allocator

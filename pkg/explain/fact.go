@@ -79,7 +79,7 @@ type fact struct {
 }
 
 // requestPlace is where a request or an alternative is: the indices of its
-// claim in the scene, of the request, and of the alternative, which is -1 for
+// claim in the scenario, of the request, and of the alternative, which is -1 for
 // a request without.
 type requestPlace struct{ claim, request, alternative int }
 
@@ -140,7 +140,7 @@ func places(claims []*resourceapi.ResourceClaim) []requestPlace {
 }
 
 // nameOf names a request for people: with its claim, if there are several.
-func (s *scene) nameOf(at requestPlace) string {
+func (s *scenario) nameOf(at requestPlace) string {
 	name := at.in(s.claims).name
 	if len(s.claims) > 1 {
 		name = s.claims[at.claim].Name + "." + name
@@ -149,13 +149,13 @@ func (s *scene) nameOf(at requestPlace) string {
 }
 
 // extended reports whether a claim is the scheduler's own, for extended resources.
-func (s *scene) extended(claim int) bool {
+func (s *scenario) extended(claim int) bool {
 	return s.x.PodClaims[s.x.Claims[claim].Index].ExtendedResources
 }
 
 // askedFacts lists what the claims ask for: numbers, selectors conjunct by
 // conjunct, capacities, constraints.
-func (s *scene) askedFacts() {
+func (s *scenario) askedFacts() {
 	for _, at := range places(s.claims) {
 		if s.extended(at.claim) {
 			s.extendedFact(at)
@@ -179,7 +179,7 @@ func (s *scene) askedFacts() {
 }
 
 // presenceFacts lists the requests as such, if there are several.
-func (s *scene) presenceFacts() {
+func (s *scenario) presenceFacts() {
 	var list []fact
 	for i, claim := range s.claims {
 		for j := range claim.Spec.Devices.Requests {
@@ -203,8 +203,8 @@ func (s *scene) presenceFacts() {
 	}
 }
 
-// requestName is [scene.nameOf] for a request as a whole.
-func (s *scene) requestName(at requestPlace) string {
+// requestName is [scenario.nameOf] for a request as a whole.
+func (s *scenario) requestName(at requestPlace) string {
 	name := s.claims[at.claim].Spec.Devices.Requests[at.request].Name
 	if len(s.claims) > 1 {
 		name = s.claims[at.claim].Name + "." + name
@@ -212,7 +212,7 @@ func (s *scene) requestName(at requestPlace) string {
 	return name
 }
 
-func (s *scene) requestFacts(at requestPlace) {
+func (s *scenario) requestFacts(at requestPlace) {
 	claim := s.claims[at.claim]
 	holder, path, name := whatif.ClaimObject(claim), at.path(), s.nameOf(at)
 	r := at.in(s.claims)
@@ -263,7 +263,7 @@ func (s *scene) requestFacts(at requestPlace) {
 }
 
 // capacities are the names of the capacities that devices of the node have, sorted.
-func (s *scene) capacities() []string {
+func (s *scenario) capacities() []string {
 	names := map[string]bool{}
 	for _, pool := range s.x.Cluster.Pools[s.node.Name] {
 		for i := range pool.Devices {
@@ -276,7 +276,7 @@ func (s *scene) capacities() []string {
 }
 
 // extendedFact is what a container asks for.
-func (s *scene) extendedFact(at requestPlace) {
+func (s *scenario) extendedFact(at requestPlace) {
 	count := *at.in(s.claims).count
 	place, ok := s.extendedPlace(at)
 	if !ok || count <= 1 {
@@ -299,7 +299,7 @@ type extendedPlace struct {
 
 // extendedPlace finds what a request of the claim for extended resources stands
 // for.
-func (s *scene) extendedPlace(at requestPlace) (extendedPlace, bool) {
+func (s *scenario) extendedPlace(at requestPlace) (extendedPlace, bool) {
 	return extendedRequestOf(s.x.Question, s.claims[at.claim], at.in(s.claims).name)
 }
 
@@ -345,7 +345,7 @@ func titleOfRequest(q *funnel.Question, r *claimspec.Request) string {
 }
 
 // wayFacts lists what is in the way on the node.
-func (s *scene) wayFacts() {
+func (s *scenario) wayFacts() {
 	s.restrictionFacts()
 	s.poolFacts()
 	if s.x.Cluster.Alloc.FeatureEnabled("DRADeviceTaints") {
@@ -357,7 +357,7 @@ func (s *scene) wayFacts() {
 }
 
 // restrictionFacts lists why the node does not take the pod.
-func (s *scene) restrictionFacts() {
+func (s *scenario) restrictionFacts() {
 	for _, u := range misfits(s.x.Question, s.node) {
 		misfit := u.Misfit
 		text := misfit.Reason
@@ -372,7 +372,7 @@ func (s *scene) restrictionFacts() {
 
 // poolFacts lists the pools of the node of which slices are missing, and the
 // feature gates without which slices and devices cannot be used.
-func (s *scene) poolFacts() {
+func (s *scenario) poolFacts() {
 	var gates []string
 	gate := func(name, holder, path, what string) {
 		if name == "" || slices.Contains(gates, name) || s.x.Cluster.Alloc.FeatureEnabled(name) {
@@ -417,7 +417,7 @@ func (s *scene) poolFacts() {
 
 // taintFacts lists the taints on the node's devices that a request does not
 // tolerate.
-func (s *scene) taintFacts() {
+func (s *scenario) taintFacts() {
 	type seen struct{ key, value, effect string }
 	type occurrence struct {
 		taint   resourceapi.DeviceTaint
@@ -465,7 +465,7 @@ func intolerant(claims []*resourceapi.ResourceClaim, taint resourceapi.DeviceTai
 }
 
 // holderFacts lists the claims that hold something on the node.
-func (s *scene) holderFacts() {
+func (s *scenario) holderFacts() {
 	for _, h := range s.holders {
 		s.facts = append(s.facts, fact{
 			kind: factHolder, holder: h.claim,
@@ -477,7 +477,7 @@ func (s *scene) holderFacts() {
 
 // counterFacts lists the counter sets that devices of the node share: what one
 // takes, others cannot have, whoever has it.
-func (s *scene) counterFacts() {
+func (s *scenario) counterFacts() {
 	type set struct {
 		pool *allocator.Pool
 		name string
@@ -525,7 +525,7 @@ func shortList(items []string) []string {
 
 // classFacts lists what the classes select, conjunct by conjunct. That a class
 // is for one driver is what it is, and never doubted.
-func (s *scene) classFacts() {
+func (s *scenario) classFacts() {
 	var seen []string
 	for _, at := range places(s.claims) {
 		name := *at.in(s.claims).class

@@ -32,7 +32,7 @@ const (
 	schedulerLimit = 10 * time.Second
 )
 
-// check asks the allocator about the candidates, of those that are alike about
+// check asks the allocator about the candidates, of equivalent ones about
 // the first. Nodes that it would search for long, although counting says that
 // nothing fits there, are not asked about: they are returned as hard.
 func check(ctx context.Context, q *funnel.Question, like []int) (verdicts []allocator.Verdict, hard []int) {

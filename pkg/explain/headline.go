@@ -138,7 +138,7 @@ func neededText(alternatives []*funnel.Funnel) string {
 // and is not a part of the conflict has passed: what is left is the condition
 // that stays.
 func (x *inquiry) devicesOf(ctx context.Context, p *prospect) (answer nodeAnswer, enough bool) {
-	s := p.scene
+	s := p.scenario
 	// Where the pod cannot use the node, the conflict is about that alone.
 	whole := len(p.conflict) == 0 || slices.ContainsFunc(p.conflict, func(i int) bool { return s.facts[i].kind == factRestriction })
 	h := s.given(func(i int) bool {

@@ -109,7 +109,7 @@ func BenchmarkHard(b *testing.B) {
 				decide += time.Since(start)
 
 				start = time.Now()
-				s, err := x.newScene(x.Cluster.Candidates[0])
+				s, err := x.newScenario(x.Cluster.Candidates[0])
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -65,8 +65,8 @@ var farAway = distance{changes: 1 << 20, loss: lossSeveral} //nolint:gochecknogl
 // prospect is a node where the claims do not fit. It stands for all that are
 // equivalent to it.
 type prospect struct {
-	nodes []*corev1.Node
-	scene *scene
+	nodes    []*corev1.Node
+	scenario *scenario
 	// estimate orders prospects before they are looked at closely.
 	estimate estimate
 	// distance is proved.
@@ -102,7 +102,7 @@ func (e estimate) more(other estimate) int {
 
 // prospects lists the nodes where the claims do not fit, equivalent ones
 // together, the nearest first. Only the first ones were looked at closely; the
-// others have no scene.
+// others have no scenario.
 func (x *inquiry) prospects(ctx context.Context) []*prospect {
 	if x.Cluster.Pools == nil {
 		return nil
@@ -157,7 +157,7 @@ func (x *inquiry) equivalent() [][]*corev1.Node {
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return naming.Compare(a.Name, b.Name) })
 	var groups [][]*corev1.Node
 	at := map[string]int{}
-	for _, same := range x.twins(nodes) {
+	for _, same := range x.sameContent(nodes) {
 		for _, node := range same {
 			key := fmt.Sprintf("%p %s %s", same[0], misfitKey(x.Question, node), holderKey(x.Question, node))
 			i, known := at[key]
@@ -301,11 +301,11 @@ func estimateRequest(ctx context.Context, q *funnel.Question, f *funnel.Funnel, 
 
 // look finds out how far a node is, and what has to change there.
 func (x *inquiry) look(ctx context.Context, p *prospect) {
-	s, err := x.newScene(p.node())
+	s, err := x.newScenario(p.node())
 	if err != nil || len(s.facts) > maxFacts {
 		return
 	}
-	p.scene = s
+	p.scenario = s
 	if slices.ContainsFunc(x.Cluster.Misfits[p.node().Name], func(u funnel.UnsuitableNode) bool { return u.Claim != nil }) {
 		// The pod's own claims keep it away: it is not for the node to change.
 		return
@@ -391,7 +391,7 @@ const maxPairs = 12
 // fewest chooses facts to be given up, so that the claims fit while rest holds:
 // one if that is enough, else two, else as few as can be found by keeping them
 // one after the other. Claims of pods with a low priority come first.
-func (s *scene) fewest(ctx context.Context, rest, others []int) ([]int, error) {
+func (s *scenario) fewest(ctx context.Context, rest, others []int) ([]int, error) {
 	others = slices.Clone(others)
 	priorities := map[int]int64{}
 	for _, i := range others {
@@ -442,7 +442,7 @@ func (s *scene) fewest(ctx context.Context, rest, others []int) ([]int, error) {
 // leastLoss is what the least change of what is asked for takes away, of those
 // after which the claims fit while the environment stays as it is. It is false
 // if no single change is enough.
-func (s *scene) leastLoss(ctx context.Context, holding []int) (int, bool) {
+func (s *scenario) leastLoss(ctx context.Context, holding []int) (int, bool) {
 	least, found := 0, false
 	for at, i := range holding {
 		f := &s.facts[i]
@@ -470,7 +470,7 @@ func (s *scene) leastLoss(ctx context.Context, holding []int) (int, bool) {
 }
 
 // lossOfCount is what is lost with the most devices that a request can get.
-func (s *scene) lossOfCount(ctx context.Context, f *fact, holding []int) int {
+func (s *scenario) lossOfCount(ctx context.Context, f *fact, holding []int) int {
 	holds := make([]bool, len(s.facts))
 	for _, i := range holding {
 		holds[i] = true

@@ -314,7 +314,7 @@ func (p *property) conflictIsMinimal(table *coverage) error {
 	}
 	table.checked(checkConflict)
 	ctx := p.t.Context()
-	s, err := p.newScene(p.Snap.Node(p.out.Conflict.Node))
+	s, err := p.newScenario(p.Snap.Node(p.out.Conflict.Node))
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ type change struct {
 	gate string
 	// silent is true if there is no command for it.
 	silent bool
-	// anywhere is true if it may help on other nodes than that of the scene.
+	// anywhere is true if it may help on other nodes than that of the scenario.
 	anywhere bool
 }
 
@@ -59,8 +59,8 @@ type claimEdit struct {
 // allocator.
 type remedies struct {
 	*inquiry
-	// scene is the node that is looked at; nil if there is none.
-	scene *scene
+	// scenario is the node that is looked at; nil if there is none.
+	scenario *scenario
 	// conflict has a minimal set of facts there that cannot all hold.
 	conflict []int
 	found    []remedy
@@ -79,12 +79,12 @@ type remedy struct {
 func (x *inquiry) findRemedies(ctx context.Context, near []*prospect) {
 	r := &remedies{inquiry: x}
 	if len(near) > 0 {
-		r.scene = near[0].scene
+		r.scenario = near[0].scenario
 	}
 	// An error only means that no more can be found.
 	if r.corrections(ctx) == nil && r.refusals(ctx) == nil {
 		for _, p := range near {
-			if p.scene == nil || r.at(ctx, p) != nil {
+			if p.scenario == nil || r.at(ctx, p) != nil {
 				break
 			}
 		}
@@ -94,7 +94,7 @@ func (x *inquiry) findRemedies(ctx context.Context, near []*prospect) {
 
 // at looks for remedies on one node.
 func (r *remedies) at(ctx context.Context, p *prospect) error {
-	r.scene, r.conflict = p.scene, p.conflict
+	r.scenario, r.conflict = p.scenario, p.conflict
 	if err := r.environment(ctx, p); err != nil || !p.searched {
 		return err
 	}
@@ -110,8 +110,8 @@ func (r *remedies) at(ctx context.Context, p *prospect) error {
 // of the conflict, by itself. Without a conflict, all of them are tried.
 func (r *remedies) conditions(p *prospect) func(context.Context) error {
 	return func(ctx context.Context) error {
-		for i := range r.scene.facts {
-			f := &r.scene.facts[i]
+		for i := range r.scenario.facts {
+			f := &r.scenario.facts[i]
 			if f.kind == factHolder || f.kind == factRestriction || len(r.conflict) > 0 && !slices.Contains(r.conflict, i) {
 				continue
 			}
@@ -206,20 +206,20 @@ func (r *remedies) ask(ctx context.Context, c change) (*api.Remedy, error) {
 		return nil, err
 	}
 	nodes := x.Cluster.Candidates
-	if r.scene != nil && r.out.Verdict == api.DoesNotFit && len(c.objects) == 0 && c.gate == "" && !c.anywhere && slices.Contains(nodes, r.scene.node) {
+	if r.scenario != nil && r.out.Verdict == api.DoesNotFit && len(c.objects) == 0 && c.gate == "" && !c.anywhere && slices.Contains(nodes, r.scenario.node) {
 		// Most of what does not help is found out here. It tells nothing where an
 		// error has kept the other nodes from being tried.
-		if verdict := r.verdicts(ctx, x, 2, r.scene.node)[0]; verdict.Outcome != allocator.Fits {
+		if verdict := r.verdicts(ctx, x, 2, r.scenario.node)[0]; verdict.Outcome != allocator.Fits {
 			return nil, ctx.Err()
 		}
 	}
-	groups := x.twins(nodes)
+	groups := x.sameContent(nodes)
 	asked := make([]*corev1.Node, 0, len(groups))
 	for _, group := range groups {
 		at := 0
-		if r.scene != nil {
+		if r.scenario != nil {
 			// The node that is talked about stands for its like.
-			at = max(0, slices.IndexFunc(group, func(n *corev1.Node) bool { return n.Name == r.scene.node.Name }))
+			at = max(0, slices.IndexFunc(group, func(n *corev1.Node) bool { return n.Name == r.scenario.node.Name }))
 		}
 		asked = append(asked, group[at])
 	}
@@ -232,7 +232,7 @@ func (r *remedies) ask(ctx context.Context, c change) (*api.Remedy, error) {
 				continue
 			}
 			answer.Nodes += len(groups[i])
-			if best < 0 || r.scene != nil && asked[i].Name == r.scene.node.Name {
+			if best < 0 || r.scenario != nil && asked[i].Name == r.scenario.node.Name {
 				best = i
 			}
 		case allocator.DoesNotFit, allocator.NodeError:
@@ -274,7 +274,7 @@ func (r *remedies) changed(ctx context.Context, c change) (*inquiry, error) {
 	switch {
 	case r.local(c):
 		var err error
-		if snap, err = whatif.Amend(r.scene.snap, c.objects); err != nil {
+		if snap, err = whatif.Amend(r.scenario.snap, c.objects); err != nil {
 			return nil, err
 		}
 		if alloc, err = r.Cluster.Alloc.Amended(ctx, snap); err != nil {
@@ -322,24 +322,24 @@ func (r *remedies) changed(ctx context.Context, c change) (*inquiry, error) {
 	return x, x.survey()
 }
 
-// local reports whether a change concerns only the node of the scene: the node
+// local reports whether a change concerns only the node of the scenario: the node
 // itself is changed, a pod leaves it, or claims are released whose devices no
 // other node can reach. Then the other nodes, where the claims did not fit, need
 // not be asked again.
 func (r *remedies) local(c change) bool {
-	if r.scene == nil || r.out.Verdict != api.DoesNotFit || c.gate != "" || len(c.objects) == 0 || len(c.claims) > 0 || dependsOnPodsElsewhere(r.Question) {
+	if r.scenario == nil || r.out.Verdict != api.DoesNotFit || c.gate != "" || len(c.objects) == 0 || len(c.claims) > 0 || dependsOnPodsElsewhere(r.Question) {
 		return false
 	}
 	for _, e := range c.objects {
 		kind, namespace, name := whatif.ParseObject(e.Object)
 		switch kind {
 		case api.KindNode:
-			if name != r.scene.node.Name {
+			if name != r.scenario.node.Name {
 				return false
 			}
 			continue
 		case api.KindPod:
-			if pod := r.Snap.Pod(namespace, name); e.Op != "remove" || e.Path != "" || pod == nil || pod.Spec.NodeName != r.scene.node.Name {
+			if pod := r.Snap.Pod(namespace, name); e.Op != "remove" || e.Path != "" || pod == nil || pod.Spec.NodeName != r.scenario.node.Name {
 				return false
 			}
 			continue
@@ -350,14 +350,14 @@ func (r *remedies) local(c change) bool {
 		}
 		for i := range claim.Status.Allocation.Devices.Results {
 			result := &claim.Status.Allocation.Devices.Results[i]
-			at := slices.IndexFunc(r.Cluster.Pools[r.scene.node.Name], func(p *allocator.NodePool) bool {
+			at := slices.IndexFunc(r.Cluster.Pools[r.scenario.node.Name], func(p *allocator.NodePool) bool {
 				return p.Pool.Driver == result.Driver && p.Pool.Name == result.Pool
 			})
 			if at < 0 {
 				return false
 			}
-			for _, slice := range r.Cluster.Pools[r.scene.node.Name][at].Pool.Slices {
-				if ptr.Deref(slice.Spec.NodeName, "") != r.scene.node.Name {
+			for _, slice := range r.Cluster.Pools[r.scenario.node.Name][at].Pool.Slices {
+				if ptr.Deref(slice.Spec.NodeName, "") != r.scenario.node.Name {
 					return false
 				}
 			}
@@ -412,13 +412,13 @@ func (r *remedies) editsOf(c change) []api.Edit {
 	return append(edits, c.objects...)
 }
 
-// fit reports whether changed claims fit on the scene's node.
+// fit reports whether changed claims fit on the scenario's node.
 func (r *remedies) fit(ctx context.Context, edits ...claimEdit) bool {
 	x, err := r.changed(ctx, change{claims: edits})
 	if err != nil || x == nil {
 		return false
 	}
-	return r.verdicts(ctx, x, 4, r.scene.node)[0].Outcome == allocator.Fits
+	return r.verdicts(ctx, x, 4, r.scenario.node)[0].Outcome == allocator.Fits
 }
 
 // waiting lists the claims that wait.

@@ -34,7 +34,7 @@ const maxTries = 12
 // alone.
 func (r *remedies) wishes(ctx context.Context) error {
 	for _, i := range r.conflict {
-		f := &r.scene.facts[i]
+		f := &r.scenario.facts[i]
 		var err error
 		switch f.kind {
 		case factCount:
@@ -63,7 +63,7 @@ func (r *remedies) wishes(ctx context.Context) error {
 }
 
 // most finds the largest number below high for which claims with these edits
-// fit on the scene's node; 0 if there is none.
+// fit on the scenario's node; 0 if there is none.
 func (r *remedies) most(ctx context.Context, high int64, with func(int64) []claimEdit) int64 {
 	low := int64(0)
 	for high-low > 1 {
@@ -78,8 +78,8 @@ func (r *remedies) most(ctx context.Context, high int64, with func(int64) []clai
 
 // fewer looks for the most devices that a request could have.
 func (r *remedies) fewer(ctx context.Context, f *fact) error {
-	wanted := *f.at.in(r.scene.claims).count
-	if r.scene.extended(f.at.claim) {
+	wanted := *f.at.in(r.scenario.claims).count
+	if r.scenario.extended(f.at.claim) {
 		return r.fewerExtended(ctx, f, wanted)
 	}
 	with := func(count int64) []claimEdit {
@@ -91,14 +91,14 @@ func (r *remedies) fewer(ctx context.Context, f *fact) error {
 	}
 	_, err := r.propose(ctx, change{
 		actor: api.ActorUser, loss: lossOf(count, wanted), claims: with(count),
-		text: fmt.Sprintf("request %s instead of %d in request %s", english.Count(int(count), "device"), wanted, r.scene.nameOf(f.at)),
+		text: fmt.Sprintf("request %s instead of %d in request %s", english.Count(int(count), "device"), wanted, r.scenario.nameOf(f.at)),
 	})
 	return err
 }
 
 // fewerExtended does the same for what a container asks for.
 func (r *remedies) fewerExtended(ctx context.Context, f *fact, wanted int64) error {
-	place, ok := r.scene.extendedPlace(f.at)
+	place, ok := r.scenario.extendedPlace(f.at)
 	if !ok {
 		return nil
 	}
@@ -154,7 +154,7 @@ func (r *remedies) notAll(ctx context.Context, f *fact) error {
 	if count == 0 {
 		return ctx.Err()
 	}
-	text := fmt.Sprintf("request %s instead of all in request %s", english.Count(int(count), "device"), r.scene.nameOf(f.at))
+	text := fmt.Sprintf("request %s instead of all in request %s", english.Count(int(count), "device"), r.scenario.nameOf(f.at))
 	_, err := r.propose(ctx, change{actor: api.ActorUser, loss: lossFewer, text: text, claims: with(count)})
 	return err
 }
@@ -162,15 +162,15 @@ func (r *remedies) notAll(ctx context.Context, f *fact) error {
 // otherCapacity corrects the name of a capacity that no device of the node has, or
 // does without it; of one that they have it looks for less.
 func (r *remedies) otherCapacity(ctx context.Context, f *fact) error {
-	wanted := (*f.at.in(r.scene.claims).capacity).Requests[f.capacity]
+	wanted := (*f.at.in(r.scenario.claims).capacity).Requests[f.capacity]
 	if !f.unknown {
 		return r.lessCapacity(ctx, f, wanted)
 	}
-	if meant := naming.Nearest(string(f.capacity), r.scene.capacities()); meant != "" {
+	if meant := naming.Nearest(string(f.capacity), r.scenario.capacities()); meant != "" {
 		path := f.at.pointer() + "/capacity/requests/"
 		ok, err := r.propose(ctx, change{
 			actor: api.ActorUser, loss: lossNone,
-			text: fmt.Sprintf("correct the capacity in request %s: %s instead of %s", r.scene.nameOf(f.at), meant, f.capacity),
+			text: fmt.Sprintf("correct the capacity in request %s: %s instead of %s", r.scenario.nameOf(f.at), meant, f.capacity),
 			claims: []claimEdit{
 				{f.at.claim, "add", path + whatif.PointerToken(meant), wanted.String()},
 				{f.at.claim, "remove", path + whatif.PointerToken(string(f.capacity)), nil},
@@ -186,11 +186,11 @@ func (r *remedies) otherCapacity(ctx context.Context, f *fact) error {
 
 func (r *remedies) withoutCapacity(f *fact) change {
 	path := f.at.pointer() + "/capacity"
-	if requests := (*f.at.in(r.scene.claims).capacity).Requests; len(requests) > 1 {
+	if requests := (*f.at.in(r.scenario.claims).capacity).Requests; len(requests) > 1 {
 		path += "/requests/" + whatif.PointerToken(string(f.capacity))
 	}
 	return change{
-		actor: api.ActorUser, loss: lossCondition, text: fmt.Sprintf("remove the capacity %s from request %s", f.capacity, r.scene.nameOf(f.at)),
+		actor: api.ActorUser, loss: lossCondition, text: fmt.Sprintf("remove the capacity %s from request %s", f.capacity, r.scenario.nameOf(f.at)),
 		claims: []claimEdit{{f.at.claim, "remove", path, nil}},
 	}
 }
@@ -203,7 +203,7 @@ func (r *remedies) lessCapacity(ctx context.Context, f *fact, wanted resource.Qu
 			values = append(values, q)
 		}
 	}
-	for _, pool := range r.Cluster.Pools[r.scene.node.Name] {
+	for _, pool := range r.Cluster.Pools[r.scenario.node.Name] {
 		for i := range pool.Devices {
 			d := &pool.Devices[i]
 			capacity, ok := d.Capacity[f.capacity]
@@ -231,7 +231,7 @@ func (r *remedies) lessCapacity(ctx context.Context, f *fact, wanted resource.Qu
 	for _, value := range values[:min(len(values), maxTries)] {
 		ok, err := r.propose(ctx, change{
 			actor: api.ActorUser, loss: lossNear,
-			text:   fmt.Sprintf("request %s instead of %s of %s in request %s", selector.QuantityText(value), selector.QuantityText(wanted), f.capacity, r.scene.nameOf(f.at)),
+			text:   fmt.Sprintf("request %s instead of %s of %s in request %s", selector.QuantityText(value), selector.QuantityText(wanted), f.capacity, r.scenario.nameOf(f.at)),
 			claims: []claimEdit{{f.at.claim, "replace", f.at.pointer() + "/capacity/requests/" + whatif.PointerToken(string(f.capacity)), value.String()}},
 		})
 		if ok || err != nil {
@@ -244,8 +244,8 @@ func (r *remedies) lessCapacity(ctx context.Context, f *fact, wanted resource.Qu
 // loosen looks for the nearest value that some device has, and else drops the
 // part of the selector.
 func (r *remedies) loosen(ctx context.Context, f *fact) error {
-	at, name := f.at, r.scene.nameOf(f.at)
-	sel := r.Selectors.Compile((*at.in(r.scene.claims).selectors)[f.selector].CEL.Expression)
+	at, name := f.at, r.scenario.nameOf(f.at)
+	sel := r.Selectors.Compile((*at.in(r.scenario.claims).selectors)[f.selector].CEL.Expression)
 	looser := r.Selectors.Looser(sel, f.conjunct, r.obtainable(at), naming.Nearest)
 	_, required, _ := sel.Conjuncts[f.conjunct].Equality()
 	for _, l := range looser[:min(len(looser), maxTries)] {
@@ -301,7 +301,7 @@ func (r *remedies) obtainable(at requestPlace) iter.Seq2[string, *resourceapi.De
 
 // withoutParts drops parts of a selector, or all of it if none is left.
 func (r *remedies) withoutParts(at requestPlace, selector int, conjuncts []int) []claimEdit {
-	list := *at.in(r.scene.claims).selectors
+	list := *at.in(r.scenario.claims).selectors
 	sel := r.Selectors.Compile(list[selector].CEL.Expression)
 	path := at.pointer() + "/selectors"
 	switch {
@@ -317,7 +317,7 @@ func (r *remedies) withoutParts(at requestPlace, selector int, conjuncts []int) 
 // otherConstraint corrects the name of an attribute that no device has, and else
 // drops the constraint.
 func (r *remedies) otherConstraint(ctx context.Context, f *fact) error {
-	c := claimspec.Constraints(r.scene.claims[f.at.claim])[f.constraint]
+	c := claimspec.Constraints(r.scenario.claims[f.at.claim])[f.constraint]
 	missing := r.Catalog.Words().Count(selector.Attribute(resourceapi.QualifiedName(c.Attribute), "")) == 0
 	if meant := naming.Nearest(string(c.Attribute), r.Catalog.Attributes()); missing && meant != "" {
 		field := "matchAttribute"
@@ -337,13 +337,13 @@ func (r *remedies) otherConstraint(ctx context.Context, f *fact) error {
 }
 
 func (r *remedies) withoutConstraint(f *fact) change {
-	constraints := r.scene.claims[f.at.claim].Spec.Devices.Constraints
+	constraints := r.scenario.claims[f.at.claim].Spec.Devices.Constraints
 	path := fmt.Sprintf("/devices/constraints/%d", f.constraint)
 	if len(constraints) == 1 {
 		path = "/devices/constraints"
 	}
 	said := ""
-	for _, c := range claimspec.Constraints(r.scene.claims[f.at.claim]) {
+	for _, c := range claimspec.Constraints(r.scenario.claims[f.at.claim]) {
 		if c.Path == f.evidence.Path {
 			said = c.String()
 		}
@@ -359,11 +359,11 @@ func (r *remedies) withoutConstraint(f *fact) change {
 func (r *remedies) fewerRequests(ctx context.Context) error {
 	tried := map[int][]resourceapi.DeviceRequest{}
 	for _, i := range slices.Backward(r.conflict) {
-		f := &r.scene.facts[i]
-		if f.kind != factRequest || r.scene.extended(f.at.claim) {
+		f := &r.scenario.facts[i]
+		if f.kind != factRequest || r.scenario.extended(f.at.claim) {
 			continue
 		}
-		devices := &r.scene.claims[f.at.claim].Spec.Devices
+		devices := &r.scenario.claims[f.at.claim].Spec.Devices
 		name := devices.Requests[f.at.request].Name
 		named := func(ref string) bool { return resourceclaim.BaseRequestRef(ref) == name }
 		if len(devices.Requests) == 1 || slices.ContainsFunc(devices.Constraints, func(c resourceapi.DeviceConstraint) bool { return slices.ContainsFunc(c.Requests, named) }) {
@@ -376,7 +376,7 @@ func (r *remedies) fewerRequests(ctx context.Context) error {
 		}
 		tried[f.at.claim] = append(tried[f.at.claim], nameless)
 		ok, err := r.propose(ctx, change{
-			actor: api.ActorUser, loss: lossCondition, text: "remove request " + r.scene.requestName(f.at),
+			actor: api.ActorUser, loss: lossCondition, text: "remove request " + r.scenario.requestName(f.at),
 			claims: []claimEdit{{f.at.claim, "remove", fmt.Sprintf("/devices/requests/%d", f.at.request), nil}},
 		})
 		if err != nil || ok {
@@ -393,13 +393,13 @@ func (r *remedies) tolerate(f *fact) change {
 		actor: api.ActorUser, loss: lossTolerance,
 		text: fmt.Sprintf("tolerate the device taint %s if the workload can use such devices", f.taint),
 	}
-	for _, at := range intolerant(r.scene.claims, f.taint) {
+	for _, at := range intolerant(r.scenario.claims, f.taint) {
 		// Nobody can put a toleration into the claim for extended resources.
-		if r.scene.extended(at.claim) || !r.mayUse(at, f.tainted) {
+		if r.scenario.extended(at.claim) || !r.mayUse(at, f.tainted) {
 			continue
 		}
 		toleration, path := tolerationOf(f.taint), at.pointer()+"/tolerations"
-		if len(*at.in(r.scene.claims).tolerations) == 0 {
+		if len(*at.in(r.scenario.claims).tolerations) == 0 {
 			c.claims = append(c.claims, claimEdit{at.claim, "add", path, []resourceapi.DeviceToleration{toleration}})
 		} else {
 			c.claims = append(c.claims, claimEdit{at.claim, "add", path + "/-", toleration})
@@ -422,8 +422,8 @@ const maxClasses = 3
 
 // otherClasses tries classes with devices of the same drivers.
 func (r *remedies) otherClasses(ctx context.Context) error {
-	for _, at := range places(r.scene.claims) {
-		if r.scene.extended(at.claim) || at.request >= len(r.Claims[at.claim].Funnels) {
+	for _, at := range places(r.scenario.claims) {
+		if r.scenario.extended(at.claim) || at.request >= len(r.Claims[at.claim].Funnels) {
 			continue
 		}
 		f := r.Claims[at.claim].Funnels[at.request][max(at.alternative, 0)]
@@ -448,11 +448,11 @@ func (r *remedies) otherClasses(ctx context.Context) error {
 	return nil
 }
 
-// classHas reports whether a class has devices on the scene's node, all of them
+// classHas reports whether a class has devices on the scenario's node, all of them
 // of certain drivers.
 func (r *remedies) classHas(ctx context.Context, class *resourceapi.DeviceClass, drivers map[string]bool) bool {
 	has := false
-	for _, pool := range r.Cluster.Pools[r.scene.node.Name] {
+	for _, pool := range r.Cluster.Pools[r.scenario.node.Name] {
 		for i := range pool.Devices {
 			d := &pool.Devices[i]
 			matches := true
@@ -492,14 +492,14 @@ func nearestFirst(name string, names []string) []string {
 }
 
 // suitable is what the user can change so that the pod can use the node of the
-// scene, and what that is in words.
+// scenario, and what that is in words.
 func (r *remedies) suitable() (operations []claimEdit, texts []string) {
-	for i := range r.scene.facts {
-		f := &r.scene.facts[i]
+	for i := range r.scenario.facts {
+		f := &r.scenario.facts[i]
 		if f.kind != factRestriction {
 			continue
 		}
-		measures := r.restrictionMeasures(&prospect{nodes: []*corev1.Node{r.scene.node}}, f)
+		measures := r.restrictionMeasures(&prospect{nodes: []*corev1.Node{r.scenario.node}}, f)
 		at := slices.IndexFunc(measures, func(m measure) bool { return m.actor == api.ActorUser })
 		if at < 0 {
 			return nil, nil
@@ -522,11 +522,11 @@ func (r *remedies) several(ctx context.Context) error {
 	}
 	suitable := r.canBeSuitable()
 	var kept, given []int
-	for i := range r.scene.facts {
+	for i := range r.scenario.facts {
 		wish := false
-		switch f := &r.scene.facts[i]; f.kind { //nolint:exhaustive // the others are no wishes, or cannot be combined
+		switch f := &r.scenario.facts[i]; f.kind { //nolint:exhaustive // the others are no wishes, or cannot be combined
 		case factCount, factSelector, factCapacity, factConstraint:
-			wish = !r.scene.extended(f.at.claim)
+			wish = !r.scenario.extended(f.at.claim)
 		case factTaint:
 			wish = true
 		case factRestriction:
@@ -536,14 +536,14 @@ func (r *remedies) several(ctx context.Context) error {
 			kept = append(kept, i)
 		}
 	}
-	if ok, err := r.scene.fits(ctx, kept); err != nil || !ok {
+	if ok, err := r.scenario.fits(ctx, kept); err != nil || !ok {
 		return err
 	}
-	for i := range r.scene.facts {
+	for i := range r.scenario.facts {
 		if slices.Contains(kept, i) {
 			continue
 		}
-		ok, err := r.scene.fits(ctx, append(slices.Clone(kept), i))
+		ok, err := r.scenario.fits(ctx, append(slices.Clone(kept), i))
 		if err != nil {
 			return err
 		}
@@ -568,7 +568,7 @@ func (r *remedies) giveUp(given []int) change {
 		texts = append(texts, part.text)
 		c.claims = append(c.claims, part.claims...)
 	}
-	restricted := slices.ContainsFunc(given, func(i int) bool { return r.scene.facts[i].kind == factRestriction })
+	restricted := slices.ContainsFunc(given, func(i int) bool { return r.scenario.facts[i].kind == factRestriction })
 	if restricted {
 		operations, reasons := r.suitable()
 		c.objects, c.silent = r.podEdits(mergedPodEdits(r.Pod, operations))
@@ -577,10 +577,10 @@ func (r *remedies) giveUp(given []int) change {
 	done, removed := map[[4]int]bool{}, map[int]int{}
 	// From the end, so that the indices of what is removed stay right.
 	for _, i := range slices.Backward(given) {
-		f := &r.scene.facts[i]
+		f := &r.scenario.facts[i]
 		name := ""
 		if f.kind <= factCapacity {
-			name = r.scene.nameOf(f.at)
+			name = r.scenario.nameOf(f.at)
 		}
 		switch f.kind {
 		case factCount:
@@ -594,11 +594,11 @@ func (r *remedies) giveUp(given []int) change {
 				continue
 			}
 			done[key] = true
-			sel := r.Selectors.Compile((*f.at.in(r.scene.claims).selectors)[f.selector].CEL.Expression)
+			sel := r.Selectors.Compile((*f.at.in(r.scenario.claims).selectors)[f.selector].CEL.Expression)
 			var conjuncts []int
 			var wanted []string
 			for _, j := range given {
-				if other := &r.scene.facts[j]; other.kind == factSelector && other.at == f.at && other.selector == f.selector {
+				if other := &r.scenario.facts[j]; other.kind == factSelector && other.at == f.at && other.selector == f.selector {
 					conjuncts = append(conjuncts, other.conjunct)
 					wanted = append(wanted, sel.Conjuncts[other.conjunct].String())
 				}
@@ -612,7 +612,7 @@ func (r *remedies) giveUp(given []int) change {
 			add(change{text: fmt.Sprintf("remove the capacity %s from request %s", f.capacity, name), claims: []claimEdit{{f.at.claim, "remove", path, nil}}})
 		case factConstraint:
 			part := r.withoutConstraint(f)
-			if removed[f.at.claim]++; removed[f.at.claim] < len(r.scene.claims[f.at.claim].Spec.Devices.Constraints) {
+			if removed[f.at.claim]++; removed[f.at.claim] < len(r.scenario.claims[f.at.claim].Spec.Devices.Constraints) {
 				part.claims[0].path = fmt.Sprintf("/devices/constraints/%d", f.constraint)
 			} else {
 				// An empty list is not what people write.

@@ -24,14 +24,14 @@ import (
 // looks at, and then its answer is the same. It is asked about the first of
 // them.
 
-// alike finds for each candidate the first one that looks the same to the
+// sameSignature finds for each candidate the first one that looks the same to the
 // claims, by their indices. A node that looks like no other, or that cannot be
 // compared, is its own.
-func (x *inquiry) alike(ctx context.Context) []int {
+func (x *inquiry) sameSignature(ctx context.Context) []int {
 	first, like := map[string]int{}, make([]int, len(x.Cluster.Candidates))
 	for i, node := range x.Cluster.Candidates {
 		like[i] = i
-		l := likeness{inquiry: x, node: node, numbers: map[string]int{}}
+		l := nodeSignature{inquiry: x, node: node, numbers: map[string]int{}}
 		if !l.describe(ctx) {
 			continue
 		}
@@ -44,10 +44,10 @@ func (x *inquiry) alike(ctx context.Context) []int {
 	return like
 }
 
-// likeness describes what a node has for the claims: device by device, in the
+// nodeSignature describes what a node has for the claims: device by device, in the
 // order in which the allocator tries them, all that the allocator looks at but
 // for the names. A pool that looks the same to several nodes stands for itself.
-type likeness struct {
+type nodeSignature struct {
 	*inquiry
 	node *corev1.Node
 	text []byte
@@ -60,7 +60,7 @@ type likeness struct {
 
 // describe fills in the text. It returns false for nodes that are better not
 // compared: those where a selector fails, because such errors name a device.
-func (l *likeness) describe(ctx context.Context) bool {
+func (l *nodeSignature) describe(ctx context.Context) bool {
 	if funnel.OnNode(nil, l.node).Optional {
 		l.text = append(l.text, "optional "...)
 	}
@@ -99,7 +99,7 @@ func (l *likeness) describe(ctx context.Context) bool {
 }
 
 // describeClaims writes what is wanted, where that differs between nodes.
-func (l *likeness) describeClaims() bool {
+func (l *nodeSignature) describeClaims() bool {
 	for _, c := range l.Claims {
 		if !l.PodClaims[c.Index].ExtendedResources {
 			continue
@@ -170,7 +170,7 @@ func allFunnels(q *funnel.Question) []*funnel.Funnel {
 	return all
 }
 
-func (l *likeness) describeDevice(ctx context.Context, d *allocator.Device) bool {
+func (l *nodeSignature) describeDevice(ctx context.Context, d *allocator.Device) bool {
 	l.text = append(l.text, '\n')
 	for _, f := range allFunnels(l.Question) {
 		r := f.Checks.Device(ctx, d, l.node)
@@ -235,7 +235,7 @@ func (l *likeness) describeDevice(ctx context.Context, d *allocator.Device) bool
 	return l.describeCapacity(d)
 }
 
-func (l *likeness) describeCapacity(d *allocator.Device) bool {
+func (l *nodeSignature) describeCapacity(d *allocator.Device) bool {
 	used := l.Cluster.Alloc.Consumed(d.ID)
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 		capacity := d.Capacity[name]
@@ -256,7 +256,7 @@ func (l *likeness) describeCapacity(d *allocator.Device) bool {
 }
 
 // describeValues writes the values of attributes that constraints compare.
-func (l *likeness) describeValues(ctx context.Context, f *funnel.Funnel, d *allocator.Device) bool {
+func (l *nodeSignature) describeValues(ctx context.Context, f *funnel.Funnel, d *allocator.Device) bool {
 	for _, c := range f.Request.Constraints {
 		value, ok, err := f.Checks.Attribute(ctx, d, c.Attribute)
 		switch {
@@ -276,7 +276,7 @@ func (l *likeness) describeValues(ctx context.Context, f *funnel.Funnel, d *allo
 	return true
 }
 
-func (l *likeness) describeValue(value string) {
+func (l *nodeSignature) describeValue(value string) {
 	if slices.ContainsFunc(l.shared, func(values map[string]bool) bool { return values[value] }) {
 		l.text = strconv.AppendQuote(l.text, value)
 		return
@@ -297,7 +297,7 @@ func appendQuantity(text []byte, name string, quantity resource.Quantity) []byte
 // not for the others: why nothing fits is the same for all nodes that offer the
 // same.
 func (x *inquiry) offer(ctx context.Context, node *corev1.Node) string {
-	l := likeness{inquiry: x, node: node, numbers: map[string]int{}}
+	l := nodeSignature{inquiry: x, node: node, numbers: map[string]int{}}
 	pools := x.Cluster.Pools[node.Name]
 	for _, pool := range pools {
 		if !pool.Local {

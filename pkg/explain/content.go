@@ -19,12 +19,12 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
-// twins groups nodes that have the same: the same devices in the same order, but
+// sameContent groups nodes that have the same: the same devices in the same order, but
 // for their names and the attributes that nothing looks at. Nodes that are only
-// alike, see [inquiry.alike], give these claims the same answer; twins do so for
+// equivalent, see [inquiry.sameSignature], give these claims the same answer; these do so for
 // all claims that look at no more than these, and whoever releases devices or
 // tolerates taints. The groups are in the order of the nodes.
-func (x *inquiry) twins(nodes []*corev1.Node) [][]*corev1.Node {
+func (x *inquiry) sameContent(nodes []*corev1.Node) [][]*corev1.Node {
 	looks := looksAt(x.Question)
 	if x.contents == nil || !x.looks.cover(looks) {
 		// Claims with changes mostly look at no more than those without.

@@ -20,9 +20,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// scene is one node, its pools and the claims that hold something in them:
+// scenario is one node, its pools and the claims that hold something in them:
 // small enough to be tried many times.
-type scene struct {
+type scenario struct {
 	x    *inquiry
 	snap *snapshot.Snapshot
 	node *corev1.Node
@@ -34,7 +34,7 @@ type scene struct {
 	undoubted []factKind
 }
 
-// holder is an allocated claim and what it has of the scene.
+// holder is an allocated claim and what it has of the scenario.
 type holder struct {
 	claim   *resourceapi.ResourceClaim
 	devices []string
@@ -43,8 +43,8 @@ type holder struct {
 // maxFacts bounds the work on one conflict.
 const maxFacts = 150
 
-// newScene cuts a node out of the cluster.
-func (x *inquiry) newScene(node *corev1.Node) (*scene, error) {
+// newScenario cuts a node out of the cluster.
+func (x *inquiry) newScenario(node *corev1.Node) (*scenario, error) {
 	claims, err := x.ClaimsFor(node)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (x *inquiry) newScene(node *corev1.Node) (*scene, error) {
 		// A device plugin of the node serves one of them.
 		return nil, counting.ErrNoProblem
 	}
-	s := &scene{x: x, node: node, claims: claims}
+	s := &scenario{x: x, node: node, claims: claims}
 	cut := *x.Snap
 	cut.Nodes, cut.Slices, cut.Claims, cut.TaintRules, cut.Pods = []*corev1.Node{node}, nil, nil, nil, podsOn(x.Question, node.Name)
 	at := map[*resourceapi.ResourceClaim]int{}
@@ -89,7 +89,7 @@ func compareObjects(a, b metav1.Object) int {
 	return slices.Compare([]string{a.GetNamespace(), a.GetName()}, []string{b.GetNamespace(), b.GetName()})
 }
 
-// hypothesis is a scene in which some facts are given up.
+// hypothesis is a scenario in which some facts are given up.
 type hypothesis struct {
 	snap   *snapshot.Snapshot
 	claims []*resourceapi.ResourceClaim
@@ -97,8 +97,8 @@ type hypothesis struct {
 	restricted bool
 }
 
-// given returns the scene if only the facts for which holds is true hold.
-func (s *scene) given(holds func(int) bool) hypothesis {
+// given returns the scenario if only the facts for which holds is true hold.
+func (s *scenario) given(holds func(int) bool) hypothesis {
 	h := hypothesis{claims: make([]*resourceapi.ResourceClaim, 0, len(s.claims))}
 	for _, claim := range s.claims {
 		h.claims = append(h.claims, claim.DeepCopy())
@@ -212,7 +212,7 @@ func tolerationOf(taint resourceapi.DeviceTaint) resourceapi.DeviceToleration {
 }
 
 // dropParts removes parts of selectors, and constraints that were emptied.
-func (s *scene) dropParts(claims []*resourceapi.ResourceClaim, parts []*fact) {
+func (s *scenario) dropParts(claims []*resourceapi.ResourceClaim, parts []*fact) {
 	for _, p := range parts {
 		var conjuncts []int
 		for _, other := range parts {
@@ -233,7 +233,7 @@ func (s *scene) dropParts(claims []*resourceapi.ResourceClaim, parts []*fact) {
 }
 
 // withoutParts returns the classes without parts of their selectors.
-func (s *scene) withoutParts(parts []*fact) []*resourceapi.DeviceClass {
+func (s *scenario) withoutParts(parts []*fact) []*resourceapi.DeviceClass {
 	if len(parts) == 0 {
 		return s.snap.Classes
 	}
@@ -258,7 +258,7 @@ func (s *scene) withoutParts(parts []*fact) []*resourceapi.DeviceClass {
 
 // withPools returns the slices with some pools taken for complete, and
 // without what is in the way of sharing counter sets.
-func (s *scene) withPools(complete map[*allocator.Pool]bool, shared []*fact) []*resourceapi.ResourceSlice {
+func (s *scenario) withPools(complete map[*allocator.Pool]bool, shared []*fact) []*resourceapi.ResourceSlice {
 	if len(complete)+len(shared) == 0 {
 		return s.snap.Slices
 	}
@@ -304,7 +304,7 @@ func (s *scene) withPools(complete map[*allocator.Pool]bool, shared []*fact) []*
 
 // fits reports whether the claims fit on the node if only the given facts hold.
 // Where that cannot be decided, it is an error.
-func (s *scene) fits(ctx context.Context, holding []int) (bool, error) {
+func (s *scenario) fits(ctx context.Context, holding []int) (bool, error) {
 	holds := make([]bool, len(s.facts))
 	for _, i := range holding {
 		holds[i] = true
@@ -313,7 +313,7 @@ func (s *scene) fits(ctx context.Context, holding []int) (bool, error) {
 }
 
 // try decides about a hypothesis, by counting where that is possible.
-func (s *scene) try(ctx context.Context, h hypothesis) (bool, error) {
+func (s *scenario) try(ctx context.Context, h hypothesis) (bool, error) {
 	switch {
 	case h.restricted:
 		return false, nil
