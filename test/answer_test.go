@@ -23,6 +23,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/redact"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
 // answer is what `kubectl dra why` says about a pod, and what it is based on.
@@ -310,7 +311,7 @@ func (a answer) checkReplay(ctx context.Context, t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"snapshot.json", "snapshot.yaml.gz"} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := snapshot.SaveFile(t.Context(), a.snapshot, path); err != nil {
+		if err := save.File(t.Context(), a.snapshot, path); err != nil {
 			t.Fatal(err)
 		}
 		loaded, err := snapshot.Load(ctx, []string{path}, snapshot.Options{})

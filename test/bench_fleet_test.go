@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
 // BenchmarkFleet asks about a claim that fits on no node of a fleet with 8
@@ -39,7 +40,7 @@ func BenchmarkFleet(b *testing.B) {
 	for _, nodes := range []int{1000, 5000, 20000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "fleet.json")
-			if err := snapshot.SaveFile(b.Context(), fleetWithWaitingClaim(nodes, 4*nodes), path); err != nil {
+			if err := save.File(b.Context(), fleetWithWaitingClaim(nodes, 4*nodes), path); err != nil {
 				b.Fatal(err)
 			}
 			var load, plain, explained time.Duration

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
 // BenchmarkWhy asks the built program about a claim that fits on no node of a
@@ -29,7 +29,7 @@ func BenchmarkWhy(b *testing.B) {
 			b.Run(fmt.Sprintf("nodes=%d/%s", size.nodes, extension[1:]), func(b *testing.B) {
 				snap := fleetWithWaitingClaim(size.nodes, size.claims)
 				path := filepath.Join(b.TempDir(), "fleet"+extension)
-				if err := snapshot.SaveFile(b.Context(), snap, path); err != nil {
+				if err := save.File(b.Context(), snap, path); err != nil {
 					b.Fatal(err)
 				}
 				b.ResetTimer()

@@ -21,6 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/redact"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
 type snapshotFlags struct {
@@ -35,7 +36,7 @@ type snapshotOptions struct {
 	reader *cli.Reader
 	path   string
 	// format is that of standard output and of what is no regular file.
-	format  snapshot.Format
+	format  save.Format
 	redact  bool
 	force   bool
 	streams genericiooptions.IOStreams
@@ -103,11 +104,11 @@ func (f *snapshotFlags) toOptions(cmd *cobra.Command, streams genericiooptions.I
 	if path == "-" {
 		path = ""
 	}
-	format := snapshot.Format(f.format)
+	format := save.Format(f.format)
 	switch format {
 	case "":
-		format = snapshot.FormatYAML
-	case snapshot.FormatJSON, snapshot.FormatYAML:
+		format = save.YAML
+	case save.JSON, save.YAML:
 		if path != "" && !isSpecial(path) {
 			return nil, cli.Usagef("Leave --format out: the ending of the file's name determines it.", "--format is for standard output, not for a file")
 		}
@@ -148,11 +149,11 @@ func (o *snapshotOptions) run(ctx context.Context) error {
 func (o *snapshotOptions) save(ctx context.Context, snap *snapshot.Snapshot) error {
 	switch {
 	case o.path == "":
-		return untilCanceled(ctx, func() error { return snap.Save(o.streams.Out, o.format) })
+		return untilCanceled(ctx, func() error { return save.Snapshot(o.streams.Out, snap, o.format) })
 	case isSpecial(o.path):
 		return untilCanceled(ctx, func() error { return saveSpecial(snap, o.path, o.format) })
 	default:
-		return snapshot.SaveFile(ctx, snap, o.path)
+		return save.File(ctx, snap, o.path)
 	}
 }
 
@@ -193,7 +194,7 @@ func isSpecial(path string) bool {
 	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }
 
-func saveSpecial(snap *snapshot.Snapshot, path string, format snapshot.Format) (err error) {
+func saveSpecial(snap *snapshot.Snapshot, path string, format save.Format) (err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return fmt.Errorf("save snapshot: %w", err)
@@ -203,7 +204,7 @@ func saveSpecial(snap *snapshot.Snapshot, path string, format snapshot.Format) (
 			err = fmt.Errorf("save snapshot: %w", closing)
 		}
 	}()
-	return snap.Save(file, format)
+	return save.Snapshot(file, snap, format)
 }
 
 // checkPath fails before anything is read if the result could not be saved.

@@ -25,6 +25,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
 // TestListingsNeedNoMore lists random clusters from an API server, where each
@@ -43,7 +44,7 @@ func TestListingsNeedNoMore(t *testing.T) {
 			decorate(snap)
 		}
 		path := filepath.Join(t.TempDir(), "cluster.json")
-		if err := snapshot.SaveFile(t.Context(), snap, path); err != nil {
+		if err := save.File(t.Context(), snap, path); err != nil {
 			t.Fatal(err)
 		}
 		server := httptest.NewServer(servedSnapshot{snap})

@@ -19,7 +19,7 @@ import (
 func assemble(all *decoded, paths []string, opts Options) (*Snapshot, error) {
 	s := &Snapshot{Source: source(paths), Gaps: all.gaps, Skipped: all.skipped, SkippedNames: all.skippedNames}
 	if err := s.addHeaders(all.headers); err != nil {
-		return nil, &InputError{Path: displayPaths(paths), Object: snapshotKind, Err: err}
+		return nil, &InputError{Path: displayPaths(paths), Object: KindSnapshot, Err: err}
 	}
 	if opts.KubernetesVersion != "" {
 		s.assumeVersion(opts.KubernetesVersion)
@@ -117,7 +117,7 @@ func (s *Snapshot) setGate(name string, gate Gate) {
 
 // addHeaders takes over what saved snapshots say. Several that disagree about
 // the cluster cannot be one snapshot.
-func (s *Snapshot) addHeaders(headers []header) error {
+func (s *Snapshot) addHeaders(headers []Header) error {
 	for _, h := range headers {
 		if h.TakenAt != nil && h.TakenAt.After(s.TakenAt) {
 			s.TakenAt = *h.TakenAt

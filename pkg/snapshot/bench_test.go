@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
 // BenchmarkLoad loads a fleet of 5,000 nodes with 40,000 devices, of which
@@ -20,7 +21,7 @@ func BenchmarkLoad(b *testing.B) {
 	cluster := fleet.Fleet(5000, 8, 20000)
 	for _, name := range []string{"fleet.json", "fleet.json.gz", "fleet.yaml"} {
 		path := filepath.Join(dir, name)
-		if err := snapshot.SaveFile(b.Context(), cluster, path); err != nil {
+		if err := save.File(b.Context(), cluster, path); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -20,11 +20,11 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// snapshotKind is the kind of the header of a saved snapshot.
-const snapshotKind = "Snapshot"
+// KindSnapshot is the kind of the header of a saved snapshot.
+const KindSnapshot = "Snapshot"
 
-// header is what a saved snapshot says besides its objects.
-type header struct {
+// Header is what a saved snapshot says besides its objects.
+type Header struct {
 	metav1.TypeMeta `json:",inline"`
 	TakenAt         *time.Time      `json:"takenAt,omitempty"`
 	ServerVersion   string          `json:"serverVersion,omitempty"`
@@ -58,7 +58,7 @@ type record struct {
 // decoded is what a part of the input holds.
 type decoded struct {
 	records []record
-	headers []header
+	headers []Header
 	gaps    []Gap
 	skipped map[string]int
 	// skippedNames has the skipped objects of manifests: "Service ml/web".
@@ -115,17 +115,17 @@ func (d *decoded) nested(data []byte, at place, apiVersion, kind string, depth i
 	if err := checkType(ownVersion, ownKind); err != nil {
 		return inputError(at, "", err)
 	}
-	if !strings.HasSuffix(ownKind, "List") && ownKind != snapshotKind {
+	if !strings.HasSuffix(ownKind, "List") && ownKind != KindSnapshot {
 		return d.object(data, at, ownVersion, ownKind)
 	}
 	o, err := outlineObject(data, 0)
 	if err != nil {
 		return inputError(at, ownKind, &syntaxError{err: err})
 	}
-	if ownKind == snapshotKind && d.purpose == asPreview {
+	if ownKind == KindSnapshot && d.purpose == asPreview {
 		return inputError(at, ownKind, fmt.Errorf("%w; that is for --snapshot", notPreview(ownVersion, ownKind)))
 	}
-	if ownKind == snapshotKind {
+	if ownKind == KindSnapshot {
 		if err := d.header(data, at, ownVersion); err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (d *decoded) nested(data []byte, at place, apiVersion, kind string, depth i
 
 // itemKind returns what the items of a typed list are if they do not say.
 func itemKind(listVersion, listKind string) (apiVersion, kind string) {
-	if listKind == snapshotKind || listKind == "List" {
+	if listKind == KindSnapshot || listKind == "List" {
 		return "", ""
 	}
 	return listVersion, strings.TrimSuffix(listKind, "List")
@@ -160,24 +160,24 @@ func itemKind(listVersion, listKind string) (apiVersion, kind string) {
 
 func (d *decoded) header(data []byte, at place, apiVersion string) error {
 	if apiVersion != api.APIVersion {
-		return inputError(at, snapshotKind, &fieldError{"apiVersion", fmt.Errorf(
+		return inputError(at, KindSnapshot, &fieldError{"apiVersion", fmt.Errorf(
 			"expected %s, found %q; was it saved by a newer version of this program?", api.APIVersion, apiVersion)})
 	}
 	text := withoutItems(data)
 	if err := checkSize(text); err != nil {
-		return inputError(at, snapshotKind, err)
+		return inputError(at, KindSnapshot, err)
 	}
-	h, err := decodeAs[header](text)
+	h, err := decodeAs[Header](text)
 	if err != nil {
-		return inputError(at, snapshotKind, err)
+		return inputError(at, KindSnapshot, err)
 	}
 	if err := checkHeader(h); err != nil {
-		return inputError(at, snapshotKind, err)
+		return inputError(at, KindSnapshot, err)
 	}
 	for i := range h.Gaps {
 		resource, ok := resourceOfGap(h.Gaps[i].Resource)
 		if !ok {
-			return inputError(at, snapshotKind, &fieldError{fmt.Sprintf("gaps[%d].resource", i), fmt.Errorf(
+			return inputError(at, KindSnapshot, &fieldError{fmt.Sprintf("gaps[%d].resource", i), fmt.Errorf(
 				"expected one of %s, or another resource with its group, found %q", strings.Join(heldResources(), ", "), h.Gaps[i].Resource)})
 		}
 		h.Gaps[i].Resource = resource
@@ -325,7 +325,7 @@ func decodeObject(data []byte, apiVersion, kind string) (metav1.Object, error) {
 		return nil, nil
 	}
 	if gv.Group == kueueGroup {
-		if workload, err := decodeAs[QueuedWorkload](data); err == nil && kind == queuedWorkloadKind().Kind {
+		if workload, err := decodeAs[QueuedWorkload](data); err == nil && kind == QueuedWorkloadKind().Kind {
 			return untyped(workload, nil)
 		}
 		return nil, nil

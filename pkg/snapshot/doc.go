@@ -3,7 +3,7 @@
 //
 // There are two ways in: [Collect] asks a live API server, [Load] reads files.
 // Both give a [*Snapshot] that nobody changes afterwards, so that every verb
-// answers the same for a cluster and for a file of it. [Snapshot.Save] writes
+// answers the same for a cluster and for a file of it. Package save writes
 // one, package redact makes one that can be shown to strangers. [Snapshot.With] lays
 // manifests over one, [Snapshot.WithPreview] what a driver would publish.
 //

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// FuzzLoad feeds arbitrary bytes. Whatever loads must survive being saved and
-// loaded in both formats; whatever does not must say where.
+// FuzzLoad feeds arbitrary bytes. Whatever does not load must say where.
 func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{
 		everything, claimYAML, classJSON, classJSON + classJSON, "---\n" + claimYAML + "---\n" + classJSON,
@@ -22,24 +21,10 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		small := limits{bytes: 1 << 20, unpacked: 1 << 20, memory: 256 << 20, keep: 1 << 16, entries: 10}
-		s, err := load(t.Context(), []string{"-"}, Options{Stdin: bytes.NewReader(data)}, asCluster, small)
-		if err != nil {
-			var input *InputError
-			if !errors.As(err, &input) {
-				t.Fatalf("not an InputError: %v", err)
-			}
-			return
-		}
-		for _, format := range []Format{FormatJSON, FormatYAML} {
-			var saved bytes.Buffer
-			if err := s.Save(&saved, format); err != nil {
-				t.Fatalf("save: %v", err)
-			}
-			loaded, err := Load(t.Context(), []string{"-"}, Options{Stdin: &saved})
-			if err != nil {
-				t.Fatalf("load what was saved as %s: %v", format, err)
-			}
-			requireEqual(t, s, loaded)
+		_, err := load(t.Context(), []string{"-"}, Options{Stdin: bytes.NewReader(data)}, asCluster, small)
+		var input *InputError
+		if err != nil && !errors.As(err, &input) {
+			t.Fatalf("not an InputError: %v", err)
 		}
 	})
 }

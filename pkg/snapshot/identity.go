@@ -141,7 +141,7 @@ func wantVersion(apiVersion, path string) error {
 }
 
 // checkHeader fails for names that no feature gate, resource or namespace has.
-func checkHeader(h *header) error {
+func checkHeader(h *Header) error {
 	for name := range h.Gates {
 		if err := wantForm(kindName(), name, "gates"); err != nil {
 			return err

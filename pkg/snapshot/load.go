@@ -17,7 +17,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// Load reads a snapshot from files: those that [Snapshot.Save] wrote, dumps of
+// Load reads a snapshot from files: those that package save wrote, dumps of
 // kubectl get -o yaml or -o json, manifests, in any mixture.
 //
 // A path is a file, a directory, of which all files named .yaml, .yml, .json,

@@ -7,6 +7,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -45,6 +47,32 @@ func mustLoad(t *testing.T, text string) *Snapshot {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// everything has one object of each kind, with references between them and
+// the sorts of text that a snapshot of a customer has.
+//
+//go:embed testdata/everything.yaml
+var everything string
+
+// requireEqual compares all that a snapshot tells.
+func requireEqual(t *testing.T, want, got *Snapshot) {
+	t.Helper()
+	if !want.TakenAt.Equal(got.TakenAt) {
+		t.Errorf("taken at: want %v, got %v", want.TakenAt, got.TakenAt)
+	}
+	parts := func(s *Snapshot) []any {
+		return []any{
+			s.ServerVersion, s.Gates, s.Gaps, s.Nodes, s.Namespaces, s.Pods, s.Events, s.Slices, s.Classes, s.Claims,
+			s.Templates, s.TaintRules, s.PoolStatuses, s.PodGroups, s.Workloads, s.Queued,
+		}
+	}
+	w, g := parts(want), parts(got)
+	for i := range w {
+		if !equality.Semantic.DeepEqual(w[i], g[i]) {
+			t.Errorf("snapshots differ (-want +got):\n%s", cmp.Diff(w[i], g[i]))
+		}
+	}
 }
 
 // names lists everything in a snapshot as Kind/namespace/name.

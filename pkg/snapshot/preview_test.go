@@ -4,7 +4,6 @@
 package snapshot
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -125,14 +124,6 @@ func TestWithPreview(t *testing.T) {
 
 	// A preview in place of a preview is still in place of what was published.
 	requireDiff(t, "twice", want, with.WithPreview(preview).PreviewAssumptions())
-
-	for _, format := range []Format{FormatJSON, FormatYAML} {
-		var saved bytes.Buffer
-		if err := with.Save(&saved, format); err != nil {
-			t.Fatal(err)
-		}
-		requireDiff(t, "saved as "+string(format), want, mustLoad(t, saved.String()).PreviewAssumptions())
-	}
 }
 
 // TestWithPreviewOfOtherNodes is about nodes that are not what the cluster has.

@@ -57,9 +57,9 @@ func (w *QueuedWorkload) DeepCopy() *QueuedWorkload {
 	return &c
 }
 
-// queuedWorkloadKind is what a QueuedWorkload is saved as. All versions of
+// QueuedWorkloadKind is what a QueuedWorkload is saved as. All versions of
 // Kueue have the same few fields.
-func queuedWorkloadKind() schema.GroupVersionKind {
+func QueuedWorkloadKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: kueueGroup, Version: "v1beta1", Kind: "Workload"}
 }
 

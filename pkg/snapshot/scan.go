@@ -54,7 +54,7 @@ func outlineObject(data []byte, from int) (outline, error) {
 		return end, true, err
 	})
 	o.end = end
-	o.isList = hasItems && (strings.HasSuffix(o.kind, "List") || o.kind == snapshotKind)
+	o.isList = hasItems && (strings.HasSuffix(o.kind, "List") || o.kind == KindSnapshot)
 	return o, err
 }
 

@@ -44,7 +44,7 @@ func (r *reader) stream(path string, file *os.File, size int64) (bool, error) {
 			kind = string(match[1])
 		}
 	}
-	if !strings.HasSuffix(kind, "List") && kind != snapshotKind {
+	if !strings.HasSuffix(kind, "List") && kind != KindSnapshot {
 		return false, nil
 	}
 	if _, err := file.Seek(windowSize, io.SeekStart); err != nil {

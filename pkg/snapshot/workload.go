@@ -219,8 +219,8 @@ func decodeSelector(data json.RawMessage) *metav1.LabelSelector {
 	return nil
 }
 
-// manifest is what the workload is saved as.
-func (w *Workload) manifest() (*workloadManifest, error) {
+// Manifest is what the workload is saved as.
+func (w *Workload) Manifest() (any, error) {
 	manifest := &workloadManifest{TypeMeta: w.TypeMeta, ObjectMeta: w.ObjectMeta}
 	var status any
 	switch {

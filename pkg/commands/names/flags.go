@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
 // CompleteFlags completes the values of those flags that a command has.
@@ -36,7 +37,7 @@ func CompleteFlags(f *cli.ReadingFlags, cmd *cobra.Command) {
 		"feature-gates":      cli.ListOfFixed(gates...),
 		"color":              cli.Fixed(cli.ColorAuto, cli.ColorAlways, cli.ColorNever),
 		"dry-run":            cli.Fixed(cli.DryRunNone, cli.DryRunClient, cli.DryRunServer),
-		"format":             cli.Fixed(string(snapshot.FormatYAML), string(snapshot.FormatJSON)),
+		"format":             cli.Fixed(string(save.YAML), string(save.JSON)),
 		"where":              cobra.NoFileCompletions,
 		"name":               cobra.NoFileCompletions,
 		"selector":           cobra.NoFileCompletions,

@@ -11,14 +11,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
 // redactedText saves what is left of a text after redaction.
 func redactedText(t *testing.T, text string) string {
 	t.Helper()
 	var saved bytes.Buffer
-	if err := Snapshot(mustLoad(t, text)).Save(&saved, snapshot.FormatJSON); err != nil {
+	if err := save.Snapshot(&saved, Snapshot(mustLoad(t, text)), save.JSON); err != nil {
 		t.Fatal(err)
 	}
 	return saved.String()

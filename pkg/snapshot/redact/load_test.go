@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
 // everything has one object of each kind.
@@ -36,7 +37,7 @@ func mustLoad(t testing.TB, text string) *snapshot.Snapshot {
 func saved(t testing.TB, s *snapshot.Snapshot) string {
 	t.Helper()
 	var text bytes.Buffer
-	if err := s.Save(&text, snapshot.FormatJSON); err != nil {
+	if err := save.Snapshot(&text, s, save.JSON); err != nil {
 		t.Fatal(err)
 	}
 	return text.String()

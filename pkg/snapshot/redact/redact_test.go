@@ -15,6 +15,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
 func TestRedactLeavesNothing(t *testing.T) {
@@ -22,9 +23,9 @@ func TestRedactLeavesNothing(t *testing.T) {
 	original := mustLoad(t, everything(t))
 	redacted := Snapshot(s)
 	requireEqual(t, original, s)
-	for _, format := range []snapshot.Format{snapshot.FormatJSON, snapshot.FormatYAML} {
+	for _, format := range []save.Format{save.JSON, save.YAML} {
 		var saved bytes.Buffer
-		if err := redacted.Save(&saved, format); err != nil {
+		if err := save.Snapshot(&saved, redacted, format); err != nil {
 			t.Fatal(err)
 		}
 		// Whatever is secret in there has one of these.

@@ -1,11 +1,14 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package snapshot
+package save
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -18,6 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // oddTexts are texts that the API server stores where it takes any text, and
@@ -80,7 +85,7 @@ func randomParameters(random *rand.Rand, odd []string) []byte {
 }
 
 // storedCluster has a text wherever the API server stores any text.
-func storedCluster(text func() string, parameters func() []byte) *Snapshot {
+func storedCluster(text func() string, parameters func() []byte) *snapshot.Snapshot {
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, Namespace: "ml", Annotations: map[string]string{"example.com/a": text(), "example.com/b": text()}}
 	}
@@ -97,10 +102,10 @@ func storedCluster(text func() string, parameters func() []byte) *Snapshot {
 	if characters := []rune(model); len(characters) > resourceapi.DeviceAttributeMaxValueLength {
 		model = string(characters[:resourceapi.DeviceAttributeMaxValueLength])
 	}
-	s := &Snapshot{
+	s := &snapshot.Snapshot{
 		ServerVersion: "v1.37.1",
-		Gates:         map[string]Gate{"DRADeviceTaints": {Enabled: true, Source: GateFromMetrics}},
-		Gaps:          []Gap{{Resource: ResourceMetrics, Reason: text()}, {Resource: ResourceClaims, Reason: text(), LeftOut: true}},
+		Gates:         map[string]snapshot.Gate{"DRADeviceTaints": {Enabled: true, Source: snapshot.GateFromMetrics}},
+		Gaps:          []snapshot.Gap{{Resource: snapshot.ResourceMetrics, Reason: text()}, {Resource: snapshot.ResourceClaims, Reason: text(), LeftOut: true}},
 		Nodes: []*corev1.Node{{
 			ObjectMeta: clusterMeta("node-1"),
 			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Message: text()}}},
@@ -133,22 +138,40 @@ func storedCluster(text func() string, parameters func() []byte) *Snapshot {
 		Events: []*corev1.Event{{ObjectMeta: meta("train-0.1"), InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ml", Name: "train-0"}, Message: text()}},
 	}
 	for _, claim := range s.Claims {
-		Strip(claim)
+		snapshot.Strip(claim)
 	}
 	for _, class := range s.Classes {
-		Strip(class)
+		snapshot.Strip(class)
 	}
 	return s
 }
 
+// packed makes a .tar.gz of one file.
+func packed(t *testing.T, content []byte) []byte {
+	t.Helper()
+	var buffer bytes.Buffer
+	zipped := gzip.NewWriter(&buffer)
+	archive := tar.NewWriter(zipped)
+	if err := archive.WriteHeader(&tar.Header{Name: "snapshot.yaml", Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(content))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := archive.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(archive.Close(), zipped.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return buffer.Bytes()
+}
+
 // requireSaves saves in every form that can be read, and loads again.
-func requireSaves(t *testing.T, want *Snapshot) {
+func requireSaves(t *testing.T, want *snapshot.Snapshot) {
 	t.Helper()
 	dir := t.TempDir()
 	var paths []string
 	for _, name := range []string{"a.json", "b.yaml", "c.json.gz", "d.yaml.gz"} {
 		path := filepath.Join(dir, name)
-		if err := SaveFile(t.Context(), want, path); err != nil {
+		if err := File(t.Context(), want, path); err != nil {
 			t.Fatal(err)
 		}
 		paths = append(paths, path)
@@ -158,14 +181,14 @@ func requireSaves(t *testing.T, want *Snapshot) {
 				t.Fatal(err)
 			}
 			archive := filepath.Join(dir, "e.tar.gz")
-			if err := os.WriteFile(archive, []byte(zipped(t, tarred(t, "snapshot.yaml", string(content)))), 0o600); err != nil {
+			if err := os.WriteFile(archive, packed(t, content), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			paths = append(paths, archive)
 		}
 	}
 	for _, path := range append(paths, dir) {
-		got, err := Load(t.Context(), []string{path}, Options{})
+		got, err := snapshot.Load(t.Context(), []string{path}, snapshot.Options{})
 		if err != nil {
 			t.Fatalf("load %s: %v", filepath.Base(path), err)
 		}
@@ -199,7 +222,7 @@ func TestStoredTextsSurvive(t *testing.T) {
 // TestMarshalYAML holds what is written against kubectl's parser.
 func TestMarshalYAML(t *testing.T) {
 	for _, text := range oddTexts() {
-		encoded, err := MarshalYAML(map[string]string{"text": text, "key " + text: "a"})
+		encoded, err := snapshot.MarshalYAML(map[string]string{"text": text, "key " + text: "a"})
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
@@ -223,9 +246,9 @@ func TestImpossibleReferencesSurvive(t *testing.T) {
 	claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: impossible, Name: "a", UID: "b"}, {APIVersion: "v1", Kind: "Pod", Name: "train-0", UID: "c"}}
 	claim.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: impossible, Name: "a", UID: "d"}}
 	event.InvolvedObject.Kind = impossible
-	Strip(claim)
-	Strip(event)
-	if len(claim.OwnerReferences) != 1 || claim.OwnerReferences[0].Kind != "Pod" || claim.Status.ReservedFor[0].Resource != unknownName || claim.Status.ReservedFor[0].UID != "d" {
+	snapshot.Strip(claim)
+	snapshot.Strip(event)
+	if len(claim.OwnerReferences) != 1 || claim.OwnerReferences[0].Kind != "Pod" || claim.Status.ReservedFor[0].Resource != "unknown" || claim.Status.ReservedFor[0].UID != "d" {
 		t.Errorf("got %v, %v", claim.OwnerReferences, claim.Status.ReservedFor)
 	}
 	requireSaves(t, s)

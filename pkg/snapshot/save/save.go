@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package snapshot
+package save
 
 import (
 	"bufio"
@@ -26,31 +26,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Format is how a snapshot is written.
 type Format string
 
 const (
-	// FormatJSON is one JSON object with one item a line.
-	FormatJSON Format = "json"
-	// FormatYAML is one YAML document for the header and one for each object.
-	FormatYAML Format = "yaml"
+	// JSON is one JSON object with one item a line.
+	JSON Format = "json"
+	// YAML is one YAML document for the header and one for each object.
+	YAML Format = "yaml"
 )
 
-// Save writes everything that [Load] reads back to an equal snapshot. In JSON
+// Snapshot writes everything that [snapshot.Load] reads back to an equal snapshot. In JSON
 // that is one object of kind Snapshot with one object of the cluster on each
 // line; in YAML it is a document of kind Snapshot and one for each object.
-func (s *Snapshot) Save(w io.Writer, format Format) error {
+func Snapshot(w io.Writer, s *snapshot.Snapshot, format Format) error {
 	buffered := bufio.NewWriterSize(w, 64<<10)
 	var err error
 	switch format {
-	case FormatJSON:
-		err = s.saveJSON(buffered)
-	case FormatYAML:
-		err = s.saveYAML(buffered)
+	case JSON:
+		err = writeJSON(buffered, s)
+	case YAML:
+		err = writeYAML(buffered, s)
 	default:
-		err = fmt.Errorf("unknown format %q: expected %s or %s", format, FormatJSON, FormatYAML)
+		err = fmt.Errorf("unknown format %q: expected %s or %s", format, JSON, YAML)
 	}
 	if err == nil {
 		err = buffered.Flush()
@@ -61,10 +62,10 @@ func (s *Snapshot) Save(w io.Writer, format Format) error {
 	return nil
 }
 
-// SaveFile saves the snapshot as a file that only its owner can read. The
+// File saves the snapshot as a file that only its owner can read. The
 // format is that of the extension: .json, .yaml or .yml, each also with .gz.
 // The file is there completely or not at all, also when the context is canceled.
-func SaveFile(ctx context.Context, s *Snapshot, path string) (err error) {
+func File(ctx context.Context, s *snapshot.Snapshot, path string) (err error) {
 	format, compressed, err := formatOf(path)
 	if err != nil {
 		return err
@@ -80,7 +81,7 @@ func SaveFile(ctx context.Context, s *Snapshot, path string) (err error) {
 			_ = os.Remove(file.Name())
 		}
 	}()
-	if err := s.saveTo(&cancelableWriter{ctx, file}, format, compressed); err != nil {
+	if err := writeTo(&cancelableWriter{ctx, file}, s, format, compressed); err != nil {
 		return err
 	}
 	if err := file.Sync(); err != nil {
@@ -124,12 +125,12 @@ func saveError(path string, err error) error {
 	return fmt.Errorf("save snapshot as %s: %w", path, err)
 }
 
-func (s *Snapshot) saveTo(w io.Writer, format Format, compressed bool) error {
+func writeTo(w io.Writer, s *snapshot.Snapshot, format Format, compressed bool) error {
 	if !compressed {
-		return s.Save(w, format)
+		return Snapshot(w, s, format)
 	}
 	stream := gzip.NewWriter(w)
-	if err := s.Save(stream, format); err != nil {
+	if err := Snapshot(stream, s, format); err != nil {
 		return err
 	}
 	if err := stream.Close(); err != nil {
@@ -143,17 +144,17 @@ func formatOf(path string) (format Format, compressed bool, err error) {
 	name, compressed = strings.CutSuffix(name, ".gz")
 	switch filepath.Ext(name) {
 	case ".json":
-		return FormatJSON, compressed, nil
+		return JSON, compressed, nil
 	case ".yaml", ".yml":
-		return FormatYAML, compressed, nil
+		return YAML, compressed, nil
 	default:
 		return "", false, fmt.Errorf("save snapshot as %s: unknown file extension: "+
 			"expected .json, .yaml, .yml, .json.gz, .yaml.gz or .yml.gz", path)
 	}
 }
 
-func (s *Snapshot) saveJSON(w io.Writer) error {
-	head, err := json.Marshal(s.header())
+func writeJSON(w io.Writer, s *snapshot.Snapshot) error {
+	head, err := json.Marshal(headerOf(s))
 	if err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ func (s *Snapshot) saveJSON(w io.Writer) error {
 		return err
 	}
 	separator := "\n"
-	err = s.eachManifest(func(manifest any) error {
+	err = eachManifest(s, func(manifest any) error {
 		line, err := json.Marshal(manifest)
 		if err != nil {
 			return err
@@ -178,24 +179,24 @@ func (s *Snapshot) saveJSON(w io.Writer) error {
 	return err
 }
 
-func (s *Snapshot) saveYAML(w io.Writer) error {
+func writeYAML(w io.Writer, s *snapshot.Snapshot) error {
 	save := func(manifest any) error {
-		document, err := MarshalYAML(manifest)
+		document, err := snapshot.MarshalYAML(manifest)
 		if err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(w, "---\n%s", document)
 		return err
 	}
-	if err := save(s.header()); err != nil {
+	if err := save(headerOf(s)); err != nil {
 		return err
 	}
-	return s.eachManifest(save)
+	return eachManifest(s, save)
 }
 
-func (s *Snapshot) header() header {
-	h := header{ServerVersion: s.ServerVersion, Gates: s.Gates, Gaps: s.Gaps, Listed: s.Listed}
-	h.APIVersion, h.Kind = api.APIVersion, snapshotKind
+func headerOf(s *snapshot.Snapshot) snapshot.Header {
+	h := snapshot.Header{ServerVersion: s.ServerVersion, Gates: s.Gates, Gaps: s.Gaps, Listed: s.Listed}
+	h.APIVersion, h.Kind = api.APIVersion, snapshot.KindSnapshot
 	if !s.TakenAt.IsZero() {
 		h.TakenAt = &s.TakenAt
 	}
@@ -203,7 +204,7 @@ func (s *Snapshot) header() header {
 }
 
 // eachManifest calls save with each object as it is to be written.
-func (s *Snapshot) eachManifest(save func(manifest any) error) error {
+func eachManifest(s *snapshot.Snapshot, save func(manifest any) error) error {
 	core, resource, scheduling := corev1.SchemeGroupVersion, resourceapi.SchemeGroupVersion, schedulingapi.SchemeGroupVersion
 	for _, write := range []func() error{
 		manifests(s.Namespaces, core.WithKind("Namespace"), save),
@@ -213,11 +214,11 @@ func (s *Snapshot) eachManifest(save func(manifest any) error) error {
 		manifests(s.TaintRules, resource.WithKind("DeviceTaintRule"), save),
 		manifests(s.Templates, resource.WithKind("ResourceClaimTemplate"), save),
 		manifests(s.Claims, resource.WithKind("ResourceClaim"), save),
-		manifests(s.PoolStatuses, resourcev1alpha3.SchemeGroupVersion.WithKind(KindPoolStatus), save),
+		manifests(s.PoolStatuses, resourcev1alpha3.SchemeGroupVersion.WithKind(snapshot.KindPoolStatus), save),
 		manifests(s.PodGroups, scheduling.WithKind("PodGroup"), save),
 		manifests(s.Pods, core.WithKind("Pod"), save),
 		manifests(s.Events, core.WithKind("Event"), save),
-		manifests(s.Queued, queuedWorkloadKind(), save),
+		manifests(s.Queued, snapshot.QueuedWorkloadKind(), save),
 		manifests(s.Quotas, core.WithKind("ResourceQuota"), save),
 		manifests(s.LimitRanges, core.WithKind("LimitRange"), save),
 		manifests(s.VolumeClaims, core.WithKind("PersistentVolumeClaim"), save),
@@ -229,7 +230,7 @@ func (s *Snapshot) eachManifest(save func(manifest any) error) error {
 		}
 	}
 	for _, workload := range s.Workloads {
-		manifest, err := workload.manifest()
+		manifest, err := workload.Manifest()
 		if err != nil {
 			return fmt.Errorf("%s %s/%s: %w", workload.Kind, workload.Namespace, workload.Name, err)
 		}

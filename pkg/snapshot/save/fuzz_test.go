@@ -1,0 +1,39 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package save
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// FuzzSaveLoaded saves whatever can be loaded, in both formats. It loads again as
+// it was.
+func FuzzSaveLoaded(f *testing.F) {
+	f.Add([]byte(everything(f)))
+	f.Add([]byte("apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: a}\nkind: List\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		const most = 1 << 20
+		if len(data) > most {
+			t.Skip("larger files take too long for many")
+		}
+		s, err := snapshot.Load(t.Context(), []string{"-"}, snapshot.Options{Stdin: bytes.NewReader(data)})
+		if err != nil {
+			t.Skip("not a snapshot")
+		}
+		for _, format := range []Format{JSON, YAML} {
+			var saved bytes.Buffer
+			if err := Snapshot(&saved, s, format); err != nil {
+				t.Fatalf("save: %v", err)
+			}
+			loaded, err := snapshot.Load(t.Context(), []string{"-"}, snapshot.Options{Stdin: &saved})
+			if err != nil {
+				t.Fatalf("load what was saved as %s: %v", format, err)
+			}
+			requireEqual(t, s, loaded)
+		}
+	})
+}
