@@ -5,6 +5,6 @@
 // The verdict always comes from pkg/allocator. What this package computes on
 // top, device by device, explains that verdict and never contradicts it; where
 // something decisive cannot be known, the verdict is Undetermined. It prints
-// nothing and talks to no cluster. pkg/doctor, pkg/render, pkg/tui and
+// nothing and talks to no cluster. pkg/render, pkg/tui and
 // pkg/commands may import it.
 package explain

@@ -7,5 +7,5 @@
 //
 // What is free, and whether something more would fit, is the word of
 // pkg/allocator. The package prints nothing and talks to no cluster. pkg/explain,
-// pkg/doctor, pkg/render, pkg/tui and pkg/commands may import it.
+// pkg/render, pkg/tui and pkg/commands may import it.
 package inventory
