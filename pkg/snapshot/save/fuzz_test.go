@@ -13,8 +13,15 @@ import (
 // FuzzSaveLoaded saves whatever can be loaded, in both formats. It loads again as
 // it was.
 func FuzzSaveLoaded(f *testing.F) {
-	f.Add([]byte(everything(f)))
-	f.Add([]byte("apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: a}\nkind: List\n"))
+	const class = `{"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"gpu.example.com"},"spec":{"selectors":[{"cel":{"expression":"true"}}]}}`
+	for _, seed := range []string{
+		everything(f), class, class + class, "---\n" + class + "\n---\n" + class, `{"apiVersion":"v1","kind":"List","items":[` + class + `]}`,
+		"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: a}\nkind: List\n",
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","annotations":{"x":"\u007f\u202e\ufffe"}}}`,
+		"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {allocatable: {cpu: 1e3, memory: \"0.5Gi\"}}\n",
+	} {
+		f.Add([]byte(seed))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		const most = 1 << 20
 		if len(data) > most {

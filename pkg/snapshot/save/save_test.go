@@ -132,10 +132,19 @@ spec: {driver: gpu.example.com, nodeName: node-9, pool: {name: node-9, generatio
 	if err != nil {
 		t.Fatal(err)
 	}
-	with := mustLoad(t, everything(t)).WithPreview(preview)
+	with := mustLoad(t, `
+apiVersion: v1
+kind: Node
+metadata: {name: node-9}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: node-9-gpu-x7w2k}
+spec: {driver: gpu.example.com, nodeName: node-9, pool: {name: node-9, generation: 7, resourceSliceCount: 1}, devices: [{name: gpu-0}]}
+`).WithPreview(preview)
 	want := with.PreviewAssumptions()
-	if len(want) != 2 {
-		t.Errorf("want an assumption for the pool and one for the node, got %q", want)
+	if len(want) != 1 || !strings.HasSuffix(want[0], "in place of ResourceSlice node-9-gpu-x7w2k") {
+		t.Errorf("want an assumption with the slice that is replaced, got %q", want)
 	}
 	for _, format := range []Format{JSON, YAML} {
 		var saved bytes.Buffer
