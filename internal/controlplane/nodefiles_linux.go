@@ -76,7 +76,7 @@ func (n *Node) kubeletConfig(port int) ([]byte, error) {
 		"enforceNodeAllocatable":   []string{},
 		"containerRuntimeEndpoint": "unix://" + n.path("containerd.sock"),
 		// The machine's disk may be as full as it likes.
-		"evictionHard":                map[string]string{"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
+		"evictionHard":                map[string]string{"memory.available": "100Mi", "nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%"},
 		"imageGCHighThresholdPercent": 100,
 		"imageGCLowThresholdPercent":  99,
 	}
