@@ -26,20 +26,21 @@ import (
 // tolerates taints. The groups are in the order of the nodes.
 func (x *inquiry) sameContent(nodes []*corev1.Node) [][]*corev1.Node {
 	looks := looksAt(x.Question)
-	if x.contents == nil || !x.looks.cover(looks) {
+	known := x.contents
+	if known.of == nil || !known.looks.cover(looks) {
 		// Claims with changes mostly look at no more than those without.
-		x.looks, x.contents = looks, make(map[*corev1.Node]string, len(nodes))
+		known.looks, known.of = looks, make(map[*corev1.Node]string, len(nodes))
 	}
 	at := map[string]int{}
 	var groups [][]*corev1.Node
 	for _, node := range nodes {
-		key, known := x.contents[node]
-		if !known {
-			key = content(x.Question, node, x.looks)
-			x.contents[node] = key
+		key, described := known.of[node]
+		if !described {
+			key = content(x.Question, node, known.looks)
+			known.of[node] = key
 		}
-		i, known := at[key]
-		if !known {
+		i, found := at[key]
+		if !found {
 			i = len(groups)
 			at[key] = i
 			groups = append(groups, nil)
@@ -47,6 +48,13 @@ func (x *inquiry) sameContent(nodes []*corev1.Node) [][]*corev1.Node {
 		groups[i] = append(groups[i], node)
 	}
 	return groups
+}
+
+// contents describe nodes by all that the allocator can see of them, for claims that
+// look at no more than looks.
+type contents struct {
+	of    map[*corev1.Node]string
+	looks looks
 }
 
 // looks is what selectors and constraints can see of a device.

@@ -98,6 +98,7 @@ func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *su
 		probed:      map[string]nodeAnswer{},
 		partitioned: map[*allocator.Pool]string{},
 		comparable:  map[*allocator.NodePool]map[string]bool{},
+		contents:    &contents{},
 		out: &api.Explanation{
 			TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Explanation"},
 			Target:   subject.target,
@@ -115,10 +116,8 @@ type inquiry struct {
 	// partitioned and comparable remember what node signatures need of pools.
 	partitioned map[*allocator.Pool]string
 	comparable  map[*allocator.NodePool]map[string]bool
-	// contents describes nodes by all that the allocator can see of them, if
-	// claims look at no more than looks; see [inquiry.sameContent].
-	contents map[*corev1.Node]string
-	looks    looks
+	// contents are those of the nodes of the cluster; see [inquiry.sameContent].
+	contents *contents
 	// slowNode is a node that was decided by counting because the allocator
 	// takes too long.
 	slowNode string

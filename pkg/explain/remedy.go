@@ -316,7 +316,7 @@ func (r *remedies) changed(ctx context.Context, c change) (*inquiry, error) {
 		return nil, nil
 	}
 	if site != nil && site.Pools != nil {
-		x.Cluster = site
+		x.Cluster, x.contents = site, r.contents
 		return x, nil
 	}
 	return x, x.survey()
