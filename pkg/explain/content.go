@@ -22,7 +22,7 @@ import (
 // sameContent groups nodes that have the same: the same devices in the same order, but
 // for their names and the attributes that nothing looks at. Nodes that are only
 // equivalent, see [inquiry.sameSignature], give these claims the same answer; these do so for
-// all claims that look at no more than these, and whoever releases devices or
+// all claims that look at no more than these, and whichever pod releases devices or
 // tolerates taints. The groups are in the order of the nodes.
 func (x *inquiry) sameContent(nodes []*corev1.Node) [][]*corev1.Node {
 	looks := looksAt(x.Question)

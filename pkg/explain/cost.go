@@ -27,7 +27,7 @@ func (x *inquiry) trace(ctx context.Context) {
 	}
 }
 
-// warnOfCost tells whoever wants to create a claim that the API server will not
+// warnOfCost warns users who create a claim that the API server will not
 // take it.
 func (x *inquiry) warnOfCost(c *funnel.Claim, r *claimspec.Request, traces []api.SelectorTrace) {
 	if c.Claim.UID != "" && !x.PodClaims[c.Index].Generated {

@@ -476,7 +476,7 @@ func (s *scenario) holderFacts() {
 }
 
 // counterFacts lists the counter sets that devices of the node share: what one
-// takes, others cannot have, whoever has it.
+// takes, others cannot have, whichever claim has it.
 func (s *scenario) counterFacts() {
 	type set struct {
 		pool *allocator.Pool

@@ -256,7 +256,7 @@ func (x *inquiry) classHint(claim, request int) string {
 }
 
 // apart says which nodes have devices for which request, where each request has
-// some and no node has them for all, whoever uses them now.
+// some and no node has them for all, whichever claims use them now.
 func (x *inquiry) apart(ctx context.Context, list []*prospect) string {
 	requests := 0
 	for i := range x.Claims {

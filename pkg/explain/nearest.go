@@ -244,7 +244,7 @@ type requestEstimate struct {
 	available, free int
 	// releases are the claims, taints and pools of which something is needed.
 	releases []string
-	// short is true if the node has too few devices, whoever uses them.
+	// short is true if the node has too few devices, whichever claims use them.
 	short bool
 	loss  int
 }

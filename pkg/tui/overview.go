@@ -191,7 +191,7 @@ func (l *look) bar(c api.DeviceCounts, width int) string {
 			left -= cells[state]
 		}
 	}
-	// What rounding left over goes to, or comes from, whoever has the most.
+	// What rounding left over goes to, or comes from, the state that has the most.
 	for left != 0 {
 		most := slices.MaxFunc(order, func(a, b api.DeviceState) int { return cmp.Compare(cells[a], cells[b]) })
 		if left > 0 {

@@ -113,7 +113,7 @@ func (s *solver) sameSetPossible(device, set int) bool {
 }
 
 // withoutDominated drops each option that is at least as hard as another one:
-// whoever can have it can have the other one instead.
+// a demand that can have it can have the other one instead.
 func (s *solver) withoutDominated(options []option) []option {
 	var kept []option
 	for i := range options {

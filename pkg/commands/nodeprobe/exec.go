@@ -111,7 +111,7 @@ func (r *countingReader) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// limitedBuffer keeps the beginning of what is written to it: whoever answers
+// limitedBuffer keeps the beginning of what is written to it: a server that answers
 // may be anybody.
 type limitedBuffer struct{ strings.Builder }
 

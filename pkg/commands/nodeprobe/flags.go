@@ -203,7 +203,7 @@ type remoteFlags struct {
 
 const (
 	// defaultImage has a shell and what copies a file; it is that of the tests of
-	// Kubernetes, so that whoever can pull Kubernetes can pull it.
+	// Kubernetes, so that clusters that can pull Kubernetes can pull it.
 	defaultImage = "registry.k8s.io/e2e-test-images/busybox:1.37.0-2"
 	// defaultLifetime is for a pod that nobody could delete.
 	defaultLifetime = 15 * time.Minute
