@@ -29,14 +29,19 @@ func (x *inquiry) sameContent(nodes []*corev1.Node) [][]*corev1.Node {
 	known := x.contents
 	if known.of == nil || !known.looks.cover(looks) {
 		// Claims with changes mostly look at no more than those without.
-		known.looks, known.of = looks, make(map[*corev1.Node]string, len(nodes))
+		*known = contents{
+			of:     make(map[*corev1.Node]string, len(nodes)),
+			looks:  looks,
+			shared: map[funnel.PoolOnNode]int{},
+			texts:  map[string]int{},
+		}
 	}
 	at := map[string]int{}
 	var groups [][]*corev1.Node
 	for _, node := range nodes {
 		key, described := known.of[node]
 		if !described {
-			key = content(x.Question, node, known.looks)
+			key = known.describe(x.Question, node)
 			known.of[node] = key
 		}
 		i, found := at[key]
@@ -55,6 +60,10 @@ func (x *inquiry) sameContent(nodes []*corev1.Node) [][]*corev1.Node {
 type contents struct {
 	of    map[*corev1.Node]string
 	looks looks
+	// shared are the pools that look the same to several nodes, by the number of
+	// their text: each is described once, not once for each node that reaches it.
+	shared map[funnel.PoolOnNode]int
+	texts  map[string]int
 }
 
 // looks is what selectors and constraints can see of a device.
@@ -113,33 +122,58 @@ func looksAt(q *funnel.Question) looks {
 	return l
 }
 
-// content describes a node by all that the allocator can see of it.
-func content(q *funnel.Question, node *corev1.Node, l looks) string {
-	if l.each {
+// describe describes a node by all that the allocator can see of it.
+func (c *contents) describe(q *funnel.Question, node *corev1.Node) string {
+	if c.looks.each {
 		return node.Name
 	}
 	var t contentText
-	pools := q.Cluster.Pools[node.Name]
-	for _, pool := range pools {
-		t.words("pool", pool.Pool.Driver)
-		t.flags(pool.AllIgnored, pool.Outdated, pool.Incomplete, pool.Invalid != "")
-		for j := range pool.Ignored {
-			t.words("ignored", pool.Ignored[j].Gate)
-		}
-		if !pool.Usable() || len(pool.Ignored) > 0 || slices.ContainsFunc(pool.Pool.Slices, func(s *resourceapi.ResourceSlice) bool { return s.Spec.NodeName == nil }) {
-			// What other nodes see of it matters, too.
-			t.words("itself", pool.Pool.Name)
-		}
-		for _, use := range q.Cluster.Alloc.CountersOf(pool.Pool) {
-			t.words(use.CounterSet, use.Counter)
-			t.quantity(use.Total)
-			t.quantity(use.Left)
-		}
-		for j := range pool.Devices {
-			deviceContent(q, &t, &pool.Devices[j], node, l)
+	for _, pool := range q.Cluster.Pools[node.Name] {
+		if pool.Local {
+			poolContent(q, &t, pool, node, c.looks)
+		} else {
+			t.words("shared", strconv.Itoa(c.sharedPool(q, pool, node)))
 		}
 	}
 	return string(t.bytes)
+}
+
+// sharedPool is the number of the text of a pool that looks the same to several nodes.
+func (c *contents) sharedPool(q *funnel.Question, pool *allocator.NodePool, node *corev1.Node) int {
+	seen := funnel.OnNode(pool, node)
+	number, known := c.shared[seen]
+	if known {
+		return number
+	}
+	var t contentText
+	poolContent(q, &t, pool, node, c.looks)
+	number, known = c.texts[string(t.bytes)]
+	if !known {
+		number = len(c.texts)
+		c.texts[string(t.bytes)] = number
+	}
+	c.shared[seen] = number
+	return number
+}
+
+func poolContent(q *funnel.Question, t *contentText, pool *allocator.NodePool, node *corev1.Node, l looks) {
+	t.words("pool", pool.Pool.Driver)
+	t.flags(pool.AllIgnored, pool.Outdated, pool.Incomplete, pool.Invalid != "")
+	for i := range pool.Ignored {
+		t.words("ignored", pool.Ignored[i].Gate)
+	}
+	if !pool.Usable() || len(pool.Ignored) > 0 || slices.ContainsFunc(pool.Pool.Slices, func(s *resourceapi.ResourceSlice) bool { return s.Spec.NodeName == nil }) {
+		// What other nodes see of it matters, too.
+		t.words("itself", pool.Pool.Name)
+	}
+	for _, use := range q.Cluster.Alloc.CountersOf(pool.Pool) {
+		t.words(use.CounterSet, use.Counter)
+		t.quantity(use.Total)
+		t.quantity(use.Left)
+	}
+	for i := range pool.Devices {
+		deviceContent(q, t, &pool.Devices[i], node, l)
+	}
 }
 
 func deviceContent(q *funnel.Question, t *contentText, d *allocator.Device, node *corev1.Node, l looks) {
