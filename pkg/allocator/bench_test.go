@@ -14,20 +14,21 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // fleetOf makes a cluster for one of the channels, with every other device in
 // use, and a claim for four devices.
-func fleetOf(nodes int, gates gates) (*snapshot.Snapshot, []*resourceapi.ResourceClaim) {
+func fleetOf(nodes int, gates tc.Gates) (*snapshot.Snapshot, []*resourceapi.ResourceClaim) {
 	snap := fleet.Fleet(nodes, 8, nodes*4)
-	snap.Gates = cluster(gates).Gates
-	c := claim("c").withRequests(request("r", snap.Classes[0].Name, 4))
+	snap.Gates = tc.Snapshot(gates).Gates
+	c := tc.Claim("c").WithRequests(tc.Request("r", snap.Classes[0].Name, 4))
 	return snap, []*resourceapi.ResourceClaim{c.ResourceClaim}
 }
 
 func BenchmarkNew(b *testing.B) {
-	snap, _ := fleetOf(5000, incubatingGates())
+	snap, _ := fleetOf(5000, tc.IncubatingGates())
 	for b.Loop() {
 		if _, err := New(context.Background(), snap); err != nil {
 			b.Fatal(err)
@@ -80,7 +81,7 @@ func BenchmarkUpstream(b *testing.B) {
 }
 
 func BenchmarkPoolsFor(b *testing.B) {
-	snap, _ := fleetOf(5000, incubatingGates())
+	snap, _ := fleetOf(5000, tc.IncubatingGates())
 	a := newAllocator(b, snap)
 	for b.Loop() {
 		for _, n := range snap.Nodes {
@@ -92,8 +93,8 @@ func BenchmarkPoolsFor(b *testing.B) {
 }
 
 func BenchmarkNodeFit(b *testing.B) {
-	snap, _ := fleetOf(5000, incubatingGates())
-	p := pod("p", requesting("cpu=1"))
+	snap, _ := fleetOf(5000, tc.IncubatingGates())
+	p := tc.Pod("p", tc.Requesting("cpu=1"))
 	for b.Loop() {
 		a, err := New(context.Background(), snap)
 		if err != nil {

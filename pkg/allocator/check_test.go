@@ -14,329 +14,330 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func TestCheck(t *testing.T) {
-	attribute := func(name string) string { return fmt.Sprintf("device.attributes[%q].%s", driverA, name) }
-	counters := slice("s-counters", driverA, "pool").of(2).withCounters("gpu-0", "memory=80Gi")
-	listed := func(name string, values ...string) wrapDevice {
-		return device(name).change(func(d *resourceapi.Device) {
+	attribute := func(name string) string { return fmt.Sprintf("device.attributes[%q].%s", tc.DriverA, name) }
+	counters := tc.Slice("s-counters", tc.DriverA, "pool").Of(2).WithCounters("gpu-0", "memory=80Gi")
+	listed := func(name string, values ...string) tc.DeviceWrapper {
+		return tc.Device(name).Change(func(d *resourceapi.Device) {
 			d.Attributes = map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"numa": {StringValues: values}}
 		})
 	}
-	skipping := slice("s", driverA, "pool", device("d")).change(func(spec *resourceapi.ResourceSliceSpec) {
+	skipping := tc.Slice("s", tc.DriverA, "pool", tc.Device("d")).Change(func(spec *resourceapi.ResourceSliceSpec) {
 		spec.SkipNodeOperations = []resourceapi.SkipNodeOperation{"*"}
 	})
-	capable := node(node1)
+	capable := tc.Node(tc.Node1)
 	capable.Status.DeclaredFeatures = []string{gateOptionalNodeOps}
-	derived := func(expression string) wrapClaim {
-		return claim("c").withRequests(request("r", classA, 2).change(func(r *resourceapi.ExactDeviceRequest) {
+	derived := func(expression string) tc.ClaimWrapper {
+		return tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2).Change(func(r *resourceapi.ExactDeviceRequest) {
 			r.DerivedAttributes = []resourceapi.DeviceDerivedAttribute{{Name: "example.com/side", Expression: expression}}
-		})).matching("example.com/side")
+		})).Matching("example.com/side")
 	}
 
 	tests := map[string]struct {
 		objects []any
 		node    *corev1.Node
-		claims  []wrapClaim
+		claims  []tc.ClaimWrapper
 		want    Outcome
 		picked  string
 		err     string
 	}{
 		"one device": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1"), device("d2"))},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"), tc.Device("d2"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:    Fits, picked: "a.example.com/pool/d1",
 		},
 		"no claims": {want: Fits},
 		"too few devices": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1"))},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 2))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2))},
 			want:    DoesNotFit,
 		},
 		"devices of another node": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1")).onNode(node2)},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")).OnNode(tc.Node2)},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:    DoesNotFit,
 		},
 		"two claims in the order of the pod": {
-			objects: []any{incubatingGates(), slice("s", driverA, "pool", device("d1"), device("d2"))},
-			claims:  []wrapClaim{claim("z").withRequests(request("r", classA, 1)), claim("y").withRequests(request("r", classA, 1))},
+			objects: []any{tc.IncubatingGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"), tc.Device("d2"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("z").WithRequests(tc.Request("r", tc.ClassA, 1)), tc.Claim("y").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:    Fits, picked: "a.example.com/pool/d1 | a.example.com/pool/d2",
 		},
 		"selector": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1", "model=a"), device("d2", "model=b"))},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1, attribute("model")+` == "b"`))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "model=a"), tc.Device("d2", "model=b"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1, attribute("model")+` == "b"`))},
 			want:    Fits, picked: "a.example.com/pool/d2",
 		},
 		"selector fails on a device": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1"))},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1, attribute("model")+` == "b"`))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1, attribute("model")+` == "b"`))},
 			want:    Failed, err: "no such key: model",
 		},
 		"unknown class": {
-			objects: []any{stableGates()},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", "other", 1))},
+			objects: []any{tc.StableGates()},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", "other", 1))},
 			want:    Failed, err: `"other" not found`,
 		},
 		"more devices than a claim may have": {
-			objects: []any{stableGates()},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 33))},
+			objects: []any{tc.StableGates()},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 33))},
 			want:    Failed, err: "exceeds the claim limit of 32",
 		},
 		"device in use": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1")), claim("other").holding("a.example.com/pool/d1")},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")), tc.Claim("other").Holding("a.example.com/pool/d1")},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:    DoesNotFit,
 		},
 		"device in use by an admin": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1")), claim("other").holding("a.example.com/pool/d1", forAdmin)},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")), tc.Claim("other").Holding("a.example.com/pool/d1", tc.ForAdmin)},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:    Fits, picked: "a.example.com/pool/d1",
 		},
 		"admin access to a device in use": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1")), claim("other").holding("a.example.com/pool/d1")},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1).withAdminAccess())},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")), tc.Claim("other").Holding("a.example.com/pool/d1")},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1).WithAdminAccess())},
 			want:    Fits, picked: "a.example.com/pool/d1",
 		},
 		"admin access while it is off": {
-			objects: []any{slice("s", driverA, "pool", device("d1"))},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1).withAdminAccess())},
+			objects: []any{tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1).WithAdminAccess())},
 			want:    Failed, err: "admin access is requested, but the feature is disabled",
 		},
 		"all devices": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1"), device("d2"))},
-			claims:  []wrapClaim{claim("c").withRequests(requestAll("r", classA))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"), tc.Device("d2"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.RequestAll("r", tc.ClassA))},
 			want:    Fits, picked: "a.example.com/pool/d1 a.example.com/pool/d2",
 		},
 		"all devices, but one is in use": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1"), device("d2")), claim("other").holding("a.example.com/pool/d2")},
-			claims:  []wrapClaim{claim("c").withRequests(requestAll("r", classA))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"), tc.Device("d2")), tc.Claim("other").Holding("a.example.com/pool/d2")},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.RequestAll("r", tc.ClassA))},
 			want:    DoesNotFit,
 		},
 		"all devices of an incomplete pool": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1")).of(2)},
-			claims:  []wrapClaim{claim("c").withRequests(requestAll("r", classA))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")).Of(2)},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.RequestAll("r", tc.ClassA))},
 			want:    Failed, err: "a.example.com/pool is currently being updated",
 		},
 		"one device of an incomplete pool": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1")).of(2)},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")).Of(2)},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:    DoesNotFit,
 		},
 		"one device of an invalid pool": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1"), device("d1"))},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"), tc.Device("d1"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:    NodeError, err: "invalid resource pools",
 		},
 		"one device beside an invalid pool": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1"), device("d1")), slice("t", driverA, "other", device("d1"))},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"), tc.Device("d1")), tc.Slice("t", tc.DriverA, "other", tc.Device("d1"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:    Fits, picked: "a.example.com/other/d1",
 		},
 		"node selector that cannot be parsed": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1")).onNodesWith("not a label", "x")},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")).OnNodesWith("not a label", "x")},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:    Failed, err: "failed to parse node selector",
 		},
 		"same attribute": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1", "root=x"), device("d2", "root=y"), device("d3", "root=y"))},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 2)).matching("a.example.com/root")},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "root=x"), tc.Device("d2", "root=y"), tc.Device("d3", "root=y"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2)).Matching("a.example.com/root")},
 			want:    Fits, picked: "a.example.com/pool/d2 a.example.com/pool/d3",
 		},
 		"never the same attribute": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1", "root=x"), device("d2", "root=y"))},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 2)).matching("a.example.com/root")},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "root=x"), tc.Device("d2", "root=y"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2)).Matching("a.example.com/root")},
 			want:    DoesNotFit,
 		},
 		"distinct attribute": {
-			objects: []any{incubatingGates(), slice("s", driverA, "pool", device("d1", "root=x"), device("d2", "root=x"), device("d3", "root=y"))},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 2)).distinct("a.example.com/root")},
+			objects: []any{tc.IncubatingGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "root=x"), tc.Device("d2", "root=x"), tc.Device("d3", "root=y"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2)).Distinct("a.example.com/root")},
 			want:    Fits, picked: "a.example.com/pool/d1 a.example.com/pool/d3",
 		},
 		"no distinct attribute": {
-			objects: []any{incubatingGates(), slice("s", driverA, "pool", device("d1", "root=x"), device("d2", "root=x"))},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 2)).distinct("a.example.com/root")},
+			objects: []any{tc.IncubatingGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "root=x"), tc.Device("d2", "root=x"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2)).Distinct("a.example.com/root")},
 			want:    DoesNotFit,
 		},
 		"second alternative": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1"))},
-			claims:  []wrapClaim{claim("c").withRequests(firstAvailable("r", request("two", classA, 2), request("one", classA, 1)))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.FirstAvailable("r", tc.Request("two", tc.ClassA, 2), tc.Request("one", tc.ClassA, 1)))},
 			want:    Fits, picked: "a.example.com/pool/d1",
 		},
 		"no alternative": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1"))},
-			claims:  []wrapClaim{claim("c").withRequests(firstAvailable("r", request("three", classA, 3), request("two", classA, 2)))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.FirstAvailable("r", tc.Request("three", tc.ClassA, 3), tc.Request("two", tc.ClassA, 2)))},
 			want:    DoesNotFit,
 		},
 		"alternatives while they are off": {
-			objects: []any{slice("s", driverA, "pool", device("d1"))},
-			claims:  []wrapClaim{claim("c").withRequests(firstAvailable("r", request("one", classA, 1)))},
+			objects: []any{tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.FirstAvailable("r", tc.Request("one", tc.ClassA, 1)))},
 			want:    Failed, err: "DRAPrioritizedList feature is disabled",
 		},
 		"taint": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1").tainted("broken", resourceapi.DeviceTaintEffectNoSchedule))},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1").Tainted("broken", resourceapi.DeviceTaintEffectNoSchedule))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:    DoesNotFit,
 		},
 		"tolerated taint": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1").tainted("broken", resourceapi.DeviceTaintEffectNoExecute))},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1).tolerating("broken"))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1").Tainted("broken", resourceapi.DeviceTaintEffectNoExecute))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1).Tolerating("broken"))},
 			want:    Fits, picked: "a.example.com/pool/d1",
 		},
 		"taint without effect": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1").tainted("broken", resourceapi.DeviceTaintEffectNone))},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1").Tainted("broken", resourceapi.DeviceTaintEffectNone))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:    Fits, picked: "a.example.com/pool/d1",
 		},
 		"taints while they are off": {
-			objects: []any{slice("s", driverA, "pool", device("d1").tainted("broken", resourceapi.DeviceTaintEffectNoSchedule))},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
+			objects: []any{tc.Slice("s", tc.DriverA, "pool", tc.Device("d1").Tainted("broken", resourceapi.DeviceTaintEffectNoSchedule))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:    Fits, picked: "a.example.com/pool/d1",
 		},
 		"taint rule": {
-			objects: []any{append(stableGates(), gateDeviceTaintRules), slice("s", driverA, "pool", device("d1")), taintRule("rule", driverA, "", "")},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
+			objects: []any{append(tc.StableGates(), gateDeviceTaintRules), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")), tc.TaintRule("rule", tc.DriverA, "", "")},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:    DoesNotFit,
 		},
 		"taint rules while they are off": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1")), taintRule("rule", driverA, "", "")},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")), tc.TaintRule("rule", tc.DriverA, "", "")},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:    Fits, picked: "a.example.com/pool/d1",
 		},
 		"counters": {
-			objects: []any{stableGates(), counters, slice("s-devices", driverA, "pool",
-				device("d1").consuming("gpu-0", "memory=40Gi"), device("d2").consuming("gpu-0", "memory=40Gi")).of(2)},
-			claims: []wrapClaim{claim("c").withRequests(request("r", classA, 2))},
+			objects: []any{tc.StableGates(), counters, tc.Slice("s-devices", tc.DriverA, "pool",
+				tc.Device("d1").Consuming("gpu-0", "memory=40Gi"), tc.Device("d2").Consuming("gpu-0", "memory=40Gi")).Of(2)},
+			claims: []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2))},
 			want:   Fits, picked: "a.example.com/pool/d1 a.example.com/pool/d2",
 		},
 		"counters exhausted": {
 			objects: []any{
-				stableGates(), counters, slice("s-devices", driverA, "pool",
-					device("d1").consuming("gpu-0", "memory=40Gi"), device("d2").consuming("gpu-0", "memory=80Gi")).of(2),
-				claim("other").holding("a.example.com/pool/d1"),
+				tc.StableGates(), counters, tc.Slice("s-devices", tc.DriverA, "pool",
+					tc.Device("d1").Consuming("gpu-0", "memory=40Gi"), tc.Device("d2").Consuming("gpu-0", "memory=80Gi")).Of(2),
+				tc.Claim("other").Holding("a.example.com/pool/d1"),
 			},
-			claims: []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
+			claims: []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:   DoesNotFit,
 		},
 		"counters taken by a device with shares": {
 			objects: []any{
-				incubatingGates(), counters, slice("s-devices", driverA, "pool",
-					device("d1", "size=half").consuming("gpu-0", "memory=40Gi"), device("d2", "size=full").consuming("gpu-0", "memory=80Gi").shareable()).of(2),
-				claim("other").holding("a.example.com/pool/d2", asShare("1", "", "")),
+				tc.IncubatingGates(), counters, tc.Slice("s-devices", tc.DriverA, "pool",
+					tc.Device("d1", "size=half").Consuming("gpu-0", "memory=40Gi"), tc.Device("d2", "size=full").Consuming("gpu-0", "memory=80Gi").Shareable()).Of(2),
+				tc.Claim("other").Holding("a.example.com/pool/d2", tc.AsShare("1", "", "")),
 			},
-			claims: []wrapClaim{claim("c").withRequests(request("r", classA, 1, attribute("size")+` == "half"`))},
+			claims: []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1, attribute("size")+` == "half"`))},
 			want:   DoesNotFit,
 		},
 		"another share of a device that takes all counters": {
 			objects: []any{
-				incubatingGates(), counters, slice("s-devices", driverA, "pool",
-					device("d2").consuming("gpu-0", "memory=80Gi").shareable()).of(2),
-				claim("other").holding("a.example.com/pool/d2", asShare("1", "", "")),
+				tc.IncubatingGates(), counters, tc.Slice("s-devices", tc.DriverA, "pool",
+					tc.Device("d2").Consuming("gpu-0", "memory=80Gi").Shareable()).Of(2),
+				tc.Claim("other").Holding("a.example.com/pool/d2", tc.AsShare("1", "", "")),
 			},
-			claims: []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
+			claims: []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:   Fits, picked: "a.example.com/pool/d2",
 		},
 		"counters while they are off": {
-			objects: []any{counters, slice("s-devices", driverA, "pool", device("d1").consuming("gpu-0", "memory=40Gi")).of(2)},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
+			objects: []any{counters, tc.Slice("s-devices", tc.DriverA, "pool", tc.Device("d1").Consuming("gpu-0", "memory=40Gi")).Of(2)},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:    DoesNotFit,
 		},
 		"compatibility groups": {
-			objects: []any{experimentalGates(), counters, slice("s-devices", driverA, "pool",
-				device("d1").consuming("gpu-0", "memory=40Gi").inGroups("x"), device("d2").consuming("gpu-0", "memory=40Gi").inGroups("x", "y")).of(2)},
-			claims: []wrapClaim{claim("c").withRequests(request("r", classA, 2))},
+			objects: []any{tc.ExperimentalGates(), counters, tc.Slice("s-devices", tc.DriverA, "pool",
+				tc.Device("d1").Consuming("gpu-0", "memory=40Gi").InGroups("x"), tc.Device("d2").Consuming("gpu-0", "memory=40Gi").InGroups("x", "y")).Of(2)},
+			claims: []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2))},
 			want:   Fits, picked: "a.example.com/pool/d1 a.example.com/pool/d2",
 		},
 		"compatibility groups that do not go together": {
-			objects: []any{experimentalGates(), counters, slice("s-devices", driverA, "pool",
-				device("d1").consuming("gpu-0", "memory=40Gi").inGroups("x"), device("d2").consuming("gpu-0", "memory=40Gi").inGroups("y")).of(2)},
-			claims: []wrapClaim{claim("c").withRequests(request("r", classA, 2))},
+			objects: []any{tc.ExperimentalGates(), counters, tc.Slice("s-devices", tc.DriverA, "pool",
+				tc.Device("d1").Consuming("gpu-0", "memory=40Gi").InGroups("x"), tc.Device("d2").Consuming("gpu-0", "memory=40Gi").InGroups("y")).Of(2)},
+			claims: []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2))},
 			want:   DoesNotFit,
 		},
 		"shares": {
 			objects: []any{
-				incubatingGates(), slice("s", driverA, "pool", device("d1", "memory:=40Gi").shareable()),
-				claim("other").holding("a.example.com/pool/d1", asShare("1", "memory", "30Gi")),
+				tc.IncubatingGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "memory:=40Gi").Shareable()),
+				tc.Claim("other").Holding("a.example.com/pool/d1", tc.AsShare("1", "memory", "30Gi")),
 			},
-			claims: []wrapClaim{claim("c").withRequests(request("r", classA, 1).withCapacity("memory", "10Gi"))},
+			claims: []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1).WithCapacity("memory", "10Gi"))},
 			want:   Fits, picked: "a.example.com/pool/d1",
 		},
 		"too little capacity left": {
 			objects: []any{
-				incubatingGates(), slice("s", driverA, "pool", device("d1", "memory:=40Gi").shareable()),
-				claim("other").holding("a.example.com/pool/d1", asShare("1", "memory", "30Gi")),
+				tc.IncubatingGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "memory:=40Gi").Shareable()),
+				tc.Claim("other").Holding("a.example.com/pool/d1", tc.AsShare("1", "memory", "30Gi")),
 			},
-			claims: []wrapClaim{claim("c").withRequests(request("r", classA, 1).withCapacity("memory", "20Gi"))},
+			claims: []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1).WithCapacity("memory", "20Gi"))},
 			want:   DoesNotFit,
 		},
 		"capacity while it is off, in the stable channel": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1", "memory:=10Gi"))},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1).withCapacity("memory", "20Gi"))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "memory:=10Gi"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1).WithCapacity("memory", "20Gi"))},
 			want:    Fits, picked: "a.example.com/pool/d1",
 		},
 		"capacity while it is off, in other channels": {
-			objects: []any{gates{gateBindingConditions, gateDeviceStatus}, slice("s", driverA, "pool", device("d1", "memory:=40Gi"))},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1).withCapacity("memory", "20Gi"))},
+			objects: []any{tc.Gates{gateBindingConditions, gateDeviceStatus}, tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "memory:=40Gi"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1).WithCapacity("memory", "20Gi"))},
 			want:    Failed, err: "DRAConsumableCapacity feature is disabled",
 		},
 		"shares while they are off": {
 			objects: []any{
-				stableGates(), slice("s", driverA, "pool", device("d1", "memory:=40Gi").shareable()),
-				claim("other").holding("a.example.com/pool/d1", asShare("1", "memory", "1Gi")),
+				tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "memory:=40Gi").Shareable()),
+				tc.Claim("other").Holding("a.example.com/pool/d1", tc.AsShare("1", "memory", "1Gi")),
 			},
-			claims: []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
+			claims: []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:   DoesNotFit,
 		},
 		"binding conditions last": {
-			objects: []any{incubatingGates(), slice("s", driverA, "pool-1", device("d1").bindingOn("ready")), slice("t", driverA, "pool-2", device("d1"))},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 2))},
+			objects: []any{tc.IncubatingGates(), tc.Slice("s", tc.DriverA, "pool-1", tc.Device("d1").BindingOn("ready")), tc.Slice("t", tc.DriverA, "pool-2", tc.Device("d1"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2))},
 			want:    Fits, picked: "a.example.com/pool-2/d1 a.example.com/pool-1/d1",
 		},
 		"binding conditions while they are off": {
-			objects: []any{stableGates(), slice("s", driverA, "pool", device("d1").bindingOn("ready"))},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
+			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1").BindingOn("ready"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:    DoesNotFit,
 		},
 		"list attributes in common": {
-			objects: []any{experimentalGates(), slice("s", driverA, "pool", listed("d1", "0", "1"), listed("d2", "1", "2"))},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 2)).matching("a.example.com/numa")},
+			objects: []any{tc.ExperimentalGates(), tc.Slice("s", tc.DriverA, "pool", listed("d1", "0", "1"), listed("d2", "1", "2"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2)).Matching("a.example.com/numa")},
 			want:    Fits, picked: "a.example.com/pool/d1 a.example.com/pool/d2",
 		},
 		"no list attributes in common": {
-			objects: []any{experimentalGates(), slice("s", driverA, "pool", listed("d1", "0"), listed("d2", "1", "2"))},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 2)).matching("a.example.com/numa")},
+			objects: []any{tc.ExperimentalGates(), tc.Slice("s", tc.DriverA, "pool", listed("d1", "0"), listed("d2", "1", "2"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2)).Matching("a.example.com/numa")},
 			want:    DoesNotFit,
 		},
 		"derived attributes": {
-			objects: []any{experimentalGates(), slice("s", driverA, "pool", device("d1", "slot=left-1"), device("d2", "slot=left-2"))},
-			claims:  []wrapClaim{derived(attribute("slot") + `.substring(0, 4)`)},
+			objects: []any{tc.ExperimentalGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "slot=left-1"), tc.Device("d2", "slot=left-2"))},
+			claims:  []tc.ClaimWrapper{derived(attribute("slot") + `.substring(0, 4)`)},
 			want:    Fits, picked: "a.example.com/pool/d1 a.example.com/pool/d2",
 		},
 		"derived attributes that differ": {
-			objects: []any{experimentalGates(), slice("s", driverA, "pool", device("d1", "slot=left-1"), device("d2", "slot=right-2"))},
-			claims:  []wrapClaim{derived(attribute("slot") + `.substring(0, 4)`)},
+			objects: []any{tc.ExperimentalGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "slot=left-1"), tc.Device("d2", "slot=right-2"))},
+			claims:  []tc.ClaimWrapper{derived(attribute("slot") + `.substring(0, 4)`)},
 			want:    DoesNotFit,
 		},
 		"node operations": {
-			objects: []any{experimentalGates(), skipping},
+			objects: []any{tc.ExperimentalGates(), skipping},
 			node:    capable,
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:    Fits, picked: "a.example.com/pool/d",
 		},
 		"node without optional node operations": {
-			objects: []any{experimentalGates(), skipping},
-			claims:  []wrapClaim{claim("c").withRequests(request("r", classA, 1))},
+			objects: []any{tc.ExperimentalGates(), skipping},
+			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:    DoesNotFit,
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			a := newAllocator(t, cluster(append(tt.objects, class(classA, driverA))...))
+			a := newAllocator(t, tc.Snapshot(append(tt.objects, tc.Class(tc.ClassA, tc.DriverA))...))
 			n := tt.node
 			if n == nil {
-				n = node(node1)
+				n = tc.Node(tc.Node1)
 			}
 			v := check(t, a, n, tt.claims...)
 			if v.Outcome != tt.want {
@@ -354,19 +355,19 @@ func TestCheck(t *testing.T) {
 
 // hopeless is a search that takes hours: 32 of 31 devices. Each device
 // doubles the time, and 25 of 24 take more than a minute.
-func hopeless() (*snapshot.Snapshot, wrapClaim) {
-	var devices []wrapDevice
+func hopeless() (*snapshot.Snapshot, tc.ClaimWrapper) {
+	var devices []tc.DeviceWrapper
 	for i := range 31 {
-		devices = append(devices, device(fmt.Sprintf("d%d", i)))
+		devices = append(devices, tc.Device(fmt.Sprintf("d%d", i)))
 	}
-	snap := cluster(incubatingGates(), class(classA, driverA), slice("s", driverA, "pool", devices...), slice("t", driverA, "pool-2").onNode(node2))
-	return snap, claim("c").withRequests(request("r", classA, 32))
+	snap := tc.Snapshot(tc.IncubatingGates(), tc.Class(tc.ClassA, tc.DriverA), tc.Slice("s", tc.DriverA, "pool", devices...), tc.Slice("t", tc.DriverA, "pool-2").OnNode(tc.Node2))
+	return snap, tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 32))
 }
 
 func TestCheckTimesOut(t *testing.T) {
 	snap, c := hopeless()
 	a := newAllocator(t, snap, WithTimeout(50*time.Millisecond))
-	v := check(t, a, node(node1), c)
+	v := check(t, a, tc.Node(tc.Node1), c)
 	if v.Outcome != TimedOut || !errors.Is(v.Err, context.DeadlineExceeded) {
 		t.Errorf("got %s (%v), want TimedOut with DeadlineExceeded", v.Outcome, v.Err)
 	}
@@ -382,19 +383,19 @@ func TestCheckIsCancelled(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	if v := a.Check(ctx, node(node1), claims); v.Outcome != Cancelled || !errors.Is(v.Err, context.DeadlineExceeded) {
+	if v := a.Check(ctx, tc.Node(tc.Node1), claims); v.Outcome != Cancelled || !errors.Is(v.Err, context.DeadlineExceeded) {
 		t.Errorf("caller's deadline: got %s (%v), want Cancelled", v.Outcome, v.Err)
 	}
-	if v := a.Check(ctx, node(node2), claims); v.Outcome != Cancelled {
+	if v := a.Check(ctx, tc.Node(tc.Node2), claims); v.Outcome != Cancelled {
 		t.Errorf("done context: got %s (%v), want Cancelled", v.Outcome, v.Err)
 	}
 }
 
 func TestTimeoutFollowsTheGate(t *testing.T) {
-	if a := newAllocator(t, cluster(gates{gateFilterTimeout})); a.timeout != 10*time.Second {
+	if a := newAllocator(t, tc.Snapshot(tc.Gates{gateFilterTimeout})); a.timeout != 10*time.Second {
 		t.Errorf("gate on: got a limit of %s, want 10s", a.timeout)
 	}
-	if a := newAllocator(t, cluster()); a.timeout != 0 {
+	if a := newAllocator(t, tc.Snapshot()); a.timeout != 0 {
 		t.Errorf("gate off: got a limit of %s, want none", a.timeout)
 	}
 }
@@ -404,20 +405,20 @@ func TestCheckAll(t *testing.T) {
 	var nodes []*corev1.Node
 	for i := range 20 {
 		name := fmt.Sprintf("node-%02d", i)
-		nodes = append(nodes, node(name))
-		objects = append(objects, slice(name, driverA, name, device("d", fmt.Sprintf("i=%d", i))).onNode(name))
+		nodes = append(nodes, tc.Node(name))
+		objects = append(objects, tc.Slice(name, tc.DriverA, name, tc.Device("d", fmt.Sprintf("i=%d", i))).OnNode(name))
 	}
-	objects = append(objects, stableGates(), class(classA, driverA))
-	a := newAllocator(t, cluster(objects...))
+	objects = append(objects, tc.StableGates(), tc.Class(tc.ClassA, tc.DriverA))
+	a := newAllocator(t, tc.Snapshot(objects...))
 
-	one := claim("c").withRequests(request("r", classA, 1))
+	one := tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))
 	for i, v := range a.CheckAll(context.Background(), nodes, FixedClaims(one.ResourceClaim)) {
 		if want := fmt.Sprintf("a.example.com/%s/d", nodes[i].Name); v.Outcome != Fits || picked(v) != want {
 			t.Errorf("%s: got %s with %s, want %s", nodes[i].Name, v.Outcome, picked(v), want)
 		}
 	}
 
-	broken := claim("c").withRequests(request("r", classA, 1, `device.attributes["a.example.com"].missing == "x"`))
+	broken := tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1, `device.attributes["a.example.com"].missing == "x"`))
 	verdicts := a.CheckAll(context.Background(), nodes, func(n *corev1.Node) ([]*resourceapi.ResourceClaim, error) {
 		switch n.Name {
 		case "node-03":
@@ -451,9 +452,9 @@ func TestCheckAllStopsASlowSearchAfterTheEnd(t *testing.T) {
 	snap, c := hopeless()
 	a := newAllocator(t, snap)
 	start := time.Now()
-	verdicts := a.CheckAll(context.Background(), []*corev1.Node{node(node2), node(node1)}, func(n *corev1.Node) ([]*resourceapi.ResourceClaim, error) {
-		if n.Name == node2 {
-			return []*resourceapi.ResourceClaim{claim("c").withRequests(request("r", "other", 1)).ResourceClaim}, nil
+	verdicts := a.CheckAll(context.Background(), []*corev1.Node{tc.Node(tc.Node2), tc.Node(tc.Node1)}, func(n *corev1.Node) ([]*resourceapi.ResourceClaim, error) {
+		if n.Name == tc.Node2 {
+			return []*resourceapi.ResourceClaim{tc.Claim("c").WithRequests(tc.Request("r", "other", 1)).ResourceClaim}, nil
 		}
 		return []*resourceapi.ResourceClaim{c.ResourceClaim}, nil
 	})
@@ -466,19 +467,19 @@ func TestCheckAllStopsASlowSearchAfterTheEnd(t *testing.T) {
 }
 
 func TestAmendedAnswersForTheOtherSnapshot(t *testing.T) {
-	snap := cluster(incubatingGates(), class(classA, driverA), slice("s", driverA, "pool", device("d1")))
+	snap := tc.Snapshot(tc.IncubatingGates(), tc.Class(tc.ClassA, tc.DriverA), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")))
 	a := newAllocator(t, snap, WithTimeout(time.Minute))
-	c := claim("c").withRequests(request("r", classA, 2))
+	c := tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2))
 	amended, err := a.Amended(context.Background(), snap.With(&snapshot.Snapshot{Slices: []*resourceapi.ResourceSlice{
-		slice("t", driverA, "pool-2", device("d1")).ResourceSlice,
+		tc.Slice("t", tc.DriverA, "pool-2", tc.Device("d1")).ResourceSlice,
 	}}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := check(t, a, node(node1), c); v.Outcome != DoesNotFit {
+	if v := check(t, a, tc.Node(tc.Node1), c); v.Outcome != DoesNotFit {
 		t.Errorf("before: got %s (%v)", v.Outcome, v.Err)
 	}
-	if v := check(t, amended, node(node1), c); v.Outcome != Fits {
+	if v := check(t, amended, tc.Node(tc.Node1), c); v.Outcome != Fits {
 		t.Errorf("after: got %s (%v)", v.Outcome, v.Err)
 	}
 	if amended.timeout != time.Minute {
@@ -489,7 +490,7 @@ func TestAmendedAnswersForTheOtherSnapshot(t *testing.T) {
 func TestNewIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := New(ctx, cluster()); !errors.Is(err, context.Canceled) {
+	if _, err := New(ctx, tc.Snapshot()); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 }

@@ -11,34 +11,35 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func TestScore(t *testing.T) {
-	alternatives := firstAvailable("r", request("first", classA, 1), request("second", classA, 2))
-	pending := claim("c").withRequests(alternatives, request("exact", classA, 1))
+	alternatives := tc.FirstAvailable("r", tc.Request("first", tc.ClassA, 1), tc.Request("second", tc.ClassA, 2))
+	pending := tc.Claim("c").WithRequests(alternatives, tc.Request("exact", tc.ClassA, 1))
 	chosen := func(requests ...string) resourceapi.AllocationResult {
-		c := claim("c")
+		c := tc.Claim("c")
 		for _, r := range requests {
-			c = c.holding("d/p/d", func(result *resourceapi.DeviceRequestAllocationResult) { result.Request = r })
+			c = c.Holding("d/p/d", func(result *resourceapi.DeviceRequestAllocationResult) { result.Request = r })
 		}
 		return *c.Status.Allocation
 	}
-	allocated := wrapClaim{pending.DeepCopy()}
+	allocated := tc.ClaimWrapper{ResourceClaim: pending.DeepCopy()}
 	second := chosen("r/second", "r/second")
 	allocated.Status.Allocation = &second
 
 	tests := map[string]struct {
-		claims      []wrapClaim
+		claims      []tc.ClaimWrapper
 		allocations []resourceapi.AllocationResult
 		want        int64
 	}{
 		"nothing":                   {},
-		"no alternatives":           {claims: []wrapClaim{claim("c").withRequests(request("exact", classA, 1))}, allocations: []resourceapi.AllocationResult{chosen("exact")}},
-		"first":                     {claims: []wrapClaim{pending}, allocations: []resourceapi.AllocationResult{chosen("r/first", "exact")}, want: 8},
-		"second":                    {claims: []wrapClaim{pending}, allocations: []resourceapi.AllocationResult{second}, want: 7},
-		"allocated and to allocate": {claims: []wrapClaim{allocated, pending}, allocations: []resourceapi.AllocationResult{chosen("r/first")}, want: 15},
-		"allocation missing":        {claims: []wrapClaim{pending, pending}, allocations: []resourceapi.AllocationResult{chosen("r/first")}, want: 8},
+		"no alternatives":           {claims: []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("exact", tc.ClassA, 1))}, allocations: []resourceapi.AllocationResult{chosen("exact")}},
+		"first":                     {claims: []tc.ClaimWrapper{pending}, allocations: []resourceapi.AllocationResult{chosen("r/first", "exact")}, want: 8},
+		"second":                    {claims: []tc.ClaimWrapper{pending}, allocations: []resourceapi.AllocationResult{second}, want: 7},
+		"allocated and to allocate": {claims: []tc.ClaimWrapper{allocated, pending}, allocations: []resourceapi.AllocationResult{chosen("r/first")}, want: 15},
+		"allocation missing":        {claims: []tc.ClaimWrapper{pending, pending}, allocations: []resourceapi.AllocationResult{chosen("r/first")}, want: 8},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -55,18 +56,18 @@ func TestScore(t *testing.T) {
 
 func TestAvailableOn(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	on := func(c wrapClaim, selector *corev1.NodeSelector) wrapClaim {
-		out := wrapClaim{c.DeepCopy()}
+	on := func(c tc.ClaimWrapper, selector *corev1.NodeSelector) tc.ClaimWrapper {
+		out := tc.ClaimWrapper{ResourceClaim: c.DeepCopy()}
 		out.Status.Allocation.NodeSelector = selector
 		return out
 	}
-	binding := func(age time.Duration, conditions ...string) wrapClaim {
-		c := claim("c").holding("a.example.com/p/d", func(result *resourceapi.DeviceRequestAllocationResult) {
+	binding := func(age time.Duration, conditions ...string) tc.ClaimWrapper {
+		c := tc.Claim("c").Holding("a.example.com/p/d", func(result *resourceapi.DeviceRequestAllocationResult) {
 			result.BindingConditions = []string{"ready"}
 			result.BindingFailureConditions = []string{"failed"}
 		})
 		c.Status.Allocation.AllocationTimestamp = &metav1.Time{Time: now.Add(-age)}
-		status := resourceapi.AllocatedDeviceStatus{Driver: driverA, Pool: "p", Device: "d"}
+		status := resourceapi.AllocatedDeviceStatus{Driver: tc.DriverA, Pool: "p", Device: "d"}
 		for _, condition := range conditions {
 			status.Conditions = append(status.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: "Why", Message: "what happened"})
 		}
@@ -75,38 +76,38 @@ func TestAvailableOn(t *testing.T) {
 		}
 		return c
 	}
-	skipping := claim("c").holding("a.example.com/p/d", func(result *resourceapi.DeviceRequestAllocationResult) {
+	skipping := tc.Claim("c").Holding("a.example.com/p/d", func(result *resourceapi.DeviceRequestAllocationResult) {
 		result.SkipNodeOperations = []resourceapi.SkipNodeOperation{"*"}
 	})
-	allocated := claim("c").holding("a.example.com/p/d")
-	capable := node(node1, "zone=a")
+	allocated := tc.Claim("c").Holding("a.example.com/p/d")
+	capable := tc.Node(tc.Node1, "zone=a")
 	capable.Status.DeclaredFeatures = []string{gateOptionalNodeOps}
 
 	tests := map[string]struct {
-		gates  gates
-		claim  wrapClaim
+		gates  tc.Gates
+		claim  tc.ClaimWrapper
 		node   *corev1.Node
 		reason string
 	}{
-		"not allocated":          {claim: claim("c")},
+		"not allocated":          {claim: tc.Claim("c")},
 		"everywhere":             {claim: allocated},
-		"this node":              {claim: on(allocated, nodeSelector("zone", "a"))},
-		"another node":           {claim: on(allocated, nodeSelector("zone", "b")), reason: "its devices are on other nodes"},
+		"this node":              {claim: on(allocated, tc.NodeSelector("zone", "a"))},
+		"another node":           {claim: on(allocated, tc.NodeSelector("zone", "b")), reason: "its devices are on other nodes"},
 		"operations not skipped": {claim: skipping, reason: "its devices need DRAOptionalNodeOperations, which the node does not declare"},
 		"operations skipped":     {claim: skipping, node: capable},
-		"bound":                  {gates: incubatingGates(), claim: binding(time.Hour, "ready")},
-		"binding":                {gates: incubatingGates(), claim: binding(9 * time.Minute)},
-		"binding timed out":      {gates: incubatingGates(), claim: binding(11 * time.Minute), reason: "its binding conditions were not met within 10m0s"},
-		"binding failed":         {gates: incubatingGates(), claim: binding(time.Minute, "failed"), reason: "binding of device d failed: failed, reason Why: what happened"},
+		"bound":                  {gates: tc.IncubatingGates(), claim: binding(time.Hour, "ready")},
+		"binding":                {gates: tc.IncubatingGates(), claim: binding(9 * time.Minute)},
+		"binding timed out":      {gates: tc.IncubatingGates(), claim: binding(11 * time.Minute), reason: "its binding conditions were not met within 10m0s"},
+		"binding failed":         {gates: tc.IncubatingGates(), claim: binding(time.Minute, "failed"), reason: "binding of device d failed: failed, reason Why: what happened"},
 		"binding conditions off": {claim: binding(time.Hour, "failed")},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			snap := cluster(tt.gates)
+			snap := tc.Snapshot(tt.gates)
 			snap.TakenAt = now
 			n := tt.node
 			if n == nil {
-				n = node(node1, "zone=a")
+				n = tc.Node(tc.Node1, "zone=a")
 			}
 			available, reason := newAllocator(t, snap).AvailableOn(tt.claim.ResourceClaim, n)
 			if reason != tt.reason || available != (tt.reason == "") {
@@ -117,13 +118,13 @@ func TestAvailableOn(t *testing.T) {
 }
 
 func TestReserved(t *testing.T) {
-	c := claim("c")
+	c := tc.Claim("c")
 	c.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: "p", UID: "p"}}
-	a := newAllocator(t, cluster())
-	if !a.Reserved(c.ResourceClaim, pod("p")) {
+	a := newAllocator(t, tc.Snapshot())
+	if !a.Reserved(c.ResourceClaim, tc.Pod("p")) {
 		t.Error("not reserved for its pod")
 	}
-	if a.Reserved(c.ResourceClaim, pod("q")) || a.Reserved(c.ResourceClaim, pod("p", onlyTemplate)) {
+	if a.Reserved(c.ResourceClaim, tc.Pod("q")) || a.Reserved(c.ResourceClaim, tc.Pod("p", tc.OnlyTemplate)) {
 		t.Error("reserved for another pod")
 	}
 }
@@ -131,10 +132,10 @@ func TestReserved(t *testing.T) {
 // TestReservedForGroup believes what a claim says where nothing is known about
 // the feature gate.
 func TestReservedForGroup(t *testing.T) {
-	c := claim("c")
+	c := tc.Claim("c")
 	c.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "g", UID: "g"}}
 	off := func(source snapshot.GateSource) *snapshot.Snapshot {
-		s := cluster()
+		s := tc.Snapshot()
 		s.Gates[gateWorkloadClaims] = snapshot.Gate{Source: source}
 		return s
 	}
@@ -142,19 +143,19 @@ func TestReservedForGroup(t *testing.T) {
 		snap              *snapshot.Snapshot
 		reserved, assumed bool
 	}{
-		"on":             {snap: cluster(gates{gateWorkloadClaims}), reserved: true},
+		"on":             {snap: tc.Snapshot(tc.Gates{gateWorkloadClaims}), reserved: true},
 		"off":            {snap: off(snapshot.GateFromMetrics)},
 		"off by default": {snap: off(snapshot.GateFromDefault), reserved: true, assumed: true},
 	}
 	for name, test := range tests {
 		a := newAllocator(t, test.snap)
-		if got := a.Reserved(c.ResourceClaim, pod("p", inGroup("g"))); got != test.reserved {
+		if got := a.Reserved(c.ResourceClaim, tc.Pod("p", tc.InGroup("g"))); got != test.reserved {
 			t.Errorf("%s: reserved %t", name, got)
 		}
-		if got := a.ReservedByAssumption(c.ResourceClaim, pod("p", inGroup("g"))); got != test.assumed {
+		if got := a.ReservedByAssumption(c.ResourceClaim, tc.Pod("p", tc.InGroup("g"))); got != test.assumed {
 			t.Errorf("%s: assumed %t", name, got)
 		}
-		if a.Reserved(c.ResourceClaim, pod("q", inGroup("h"))) {
+		if a.Reserved(c.ResourceClaim, tc.Pod("q", tc.InGroup("h"))) {
 			t.Errorf("%s: reserved for another group", name)
 		}
 	}

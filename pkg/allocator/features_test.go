@@ -10,6 +10,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -19,15 +20,15 @@ func TestFeatures(t *testing.T) {
 		want Features
 	}{
 		"stable": {
-			snap: cluster(gates{gateAdminAccess, gatePrioritizedList}),
+			snap: tc.Snapshot(tc.Gates{gateAdminAccess, gatePrioritizedList}),
 			want: Features{Library: LibraryVersion, Channel: "stable", Cluster: "v1.37.1", Source: "flag", Enabled: []string{gateAdminAccess, gatePrioritizedList}},
 		},
 		"incubating": {
-			snap: cluster(gates{gateConsumableCapacity}),
+			snap: tc.Snapshot(tc.Gates{gateConsumableCapacity}),
 			want: Features{Library: LibraryVersion, Channel: "incubating", Cluster: "v1.37.1", Source: "flag", Enabled: []string{gateConsumableCapacity}},
 		},
 		"experimental": {
-			snap: cluster(gates{gateListTypeAttributes}),
+			snap: tc.Snapshot(tc.Gates{gateListTypeAttributes}),
 			want: Features{Library: LibraryVersion, Channel: "experimental", Cluster: "v1.37.1", Source: "flag", Enabled: []string{gateListTypeAttributes}},
 		},
 		"defaults of a version, one gate from the metrics": {
@@ -50,7 +51,7 @@ func TestFeatures(t *testing.T) {
 }
 
 func TestFeatureEnabled(t *testing.T) {
-	a := newAllocator(t, cluster(gates{gateConsumableCapacity}))
+	a := newAllocator(t, tc.Snapshot(tc.Gates{gateConsumableCapacity}))
 	for gate, want := range map[string]bool{gateConsumableCapacity: true, gateDeviceTaints: false, "DynamicResourceAllocation": true, "NoSuchGate": false} {
 		if got := a.FeatureEnabled(gate); got != want {
 			t.Errorf("%s: got %t, want %t", gate, got, want)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -51,7 +52,7 @@ func TestNodeFit(t *testing.T) {
 	phase := func(phase corev1.PodPhase) func(*corev1.Pod) {
 		return func(p *corev1.Pod) { p.Status.Phase = phase }
 	}
-	gpu := class(classA, driverA)
+	gpu := tc.Class(tc.ClassA, tc.DriverA)
 	gpu.Spec.ExtendedResourceName = ptr.To("example.com/gpu")
 
 	tests := map[string]struct {
@@ -60,23 +61,23 @@ func TestNodeFit(t *testing.T) {
 		pod     *corev1.Pod
 		want    []Misfit
 	}{
-		"fits": {pod: pod("p", requesting("cpu=4", "memory=8Gi", "ephemeral-storage=1Gi"))},
+		"fits": {pod: tc.Pod("p", tc.Requesting("cpu=4", "memory=8Gi", "ephemeral-storage=1Gi"))},
 		"another node by name": {
-			pod:  pod("p", onNode(node2)),
-			want: []Misfit{{Filter: FilterNodeName, Reason: "the pod requires another node by name", Path: "metadata.name", Found: node1, Wanted: node2}},
+			pod:  tc.Pod("p", tc.OnNode(tc.Node2)),
+			want: []Misfit{{Filter: FilterNodeName, Reason: "the pod requires another node by name", Path: "metadata.name", Found: tc.Node1, Wanted: tc.Node2}},
 		},
 		"cordoned": {
 			node: []func(*corev1.Node){cordoned},
-			pod:  pod("p"),
+			pod:  tc.Pod("p"),
 			want: []Misfit{{Filter: FilterUnschedulable, Reason: "cordoned", Path: "spec.unschedulable", Found: "true", Wanted: "false"}},
 		},
 		"cordoned, tolerated": {
 			node: []func(*corev1.Node){cordoned},
-			pod:  pod("p", tolerating(corev1.TaintNodeUnschedulable)),
+			pod:  tc.Pod("p", tolerating(corev1.TaintNodeUnschedulable)),
 		},
 		"taint": {
 			node: []func(*corev1.Node){withTaint("soft", "", corev1.TaintEffectPreferNoSchedule), withTaint("dedicated", "infra", corev1.TaintEffectNoSchedule)},
-			pod:  pod("p"),
+			pod:  tc.Pod("p"),
 			want: []Misfit{{
 				Filter: FilterTaint, Taint: corev1.Taint{Key: "dedicated", Value: "infra", Effect: corev1.TaintEffectNoSchedule}, Reason: "node taint dedicated=infra:NoSchedule", Path: "spec.taints[1]",
 				Found: "dedicated=infra:NoSchedule", Wanted: "a toleration in the pod",
@@ -84,31 +85,31 @@ func TestNodeFit(t *testing.T) {
 		},
 		"tolerated taint": {
 			node: []func(*corev1.Node){withTaint("dedicated", "infra", corev1.TaintEffectNoExecute)},
-			pod:  pod("p", tolerating("dedicated")),
+			pod:  tc.Pod("p", tolerating("dedicated")),
 		},
 		"node selector": {
-			pod: pod("p", selecting("zone", "b")),
+			pod: tc.Pod("p", selecting("zone", "b")),
 			want: []Misfit{{
 				Filter: FilterNodeSelector, Label: "zone", Reason: "no label zone=b, which spec.nodeSelector requires", Path: "metadata.labels['zone']", Found: "a", Wanted: "b",
 			}},
 		},
-		"node selector that matches": {pod: pod("p", selecting("zone", "a"))},
+		"node selector that matches": {pod: tc.Pod("p", selecting("zone", "a"))},
 		"affinity": {
-			pod: pod("p", affine(nodeSelector("zone", "b", "c"))),
+			pod: tc.Pod("p", affine(tc.NodeSelector("zone", "b", "c"))),
 			want: []Misfit{{
 				Filter: FilterNodeAffinity, Reason: "the pod's required node affinity does not match", Path: "metadata.labels", Found: "zone=a", Wanted: "zone In (b, c)",
 			}},
 		},
-		"affinity that matches": {pod: pod("p", affine(nodeSelector("zone", "a", "b")))},
+		"affinity that matches": {pod: tc.Pod("p", affine(tc.NodeSelector("zone", "a", "b")))},
 		"affinity that cannot be parsed": {
-			pod: pod("p", affine(nodeSelector("not a label", "b"))),
+			pod: tc.Pod("p", affine(tc.NodeSelector("not a label", "b"))),
 			want: []Misfit{{
 				Filter: FilterNodeAffinity, Reason: "the pod's required node affinity does not match", Path: "metadata.labels", Wanted: "not a label In (b)",
 			}},
 		},
 		"affinity to a node": {
-			pod: pod("p", affine(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
-				{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node2}}}},
+			pod: tc.Pod("p", affine(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
+				{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{tc.Node2}}}},
 				{MatchExpressions: []corev1.NodeSelectorRequirement{
 					{Key: "gpu", Operator: corev1.NodeSelectorOpExists}, {Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}},
 				}},
@@ -120,20 +121,20 @@ func TestNodeFit(t *testing.T) {
 		},
 		"too little left": {
 			objects: []any{
-				pod("other", onNode(node1), requesting("cpu=6500m", "memory=12Gi")),
-				pod("elsewhere", onNode(node2), requesting("cpu=8")),
-				pod("waiting", requesting("cpu=8")),
-				pod("done", onNode(node1), phase(corev1.PodSucceeded), requesting("cpu=8")),
+				tc.Pod("other", tc.OnNode(tc.Node1), tc.Requesting("cpu=6500m", "memory=12Gi")),
+				tc.Pod("elsewhere", tc.OnNode(tc.Node2), tc.Requesting("cpu=8")),
+				tc.Pod("waiting", tc.Requesting("cpu=8")),
+				tc.Pod("done", tc.OnNode(tc.Node1), phase(corev1.PodSucceeded), tc.Requesting("cpu=8")),
 			},
-			pod: pod("p", requesting("cpu=2", "memory=4Gi")),
+			pod: tc.Pod("p", tc.Requesting("cpu=2", "memory=4Gi")),
 			want: []Misfit{{
 				Filter: FilterResources, Resource: "cpu", Reason: "not enough cpu", Path: "status.allocatable['cpu']", Found: "1500m available of 8", Wanted: "2",
 				Required: resource.MustParse("2"), Available: resource.MustParse("1500m"), Allocatable: resource.MustParse("8"),
 			}},
 		},
 		"only a limit": {
-			pod: pod("p", func(p *corev1.Pod) {
-				p.Spec.Containers[0].Resources.Limits = resourceList("memory=17Gi")
+			pod: tc.Pod("p", func(p *corev1.Pod) {
+				p.Spec.Containers[0].Resources.Limits = tc.ResourceList("memory=17Gi")
 			}),
 			want: []Misfit{{
 				Filter: FilterResources, Resource: "memory", Reason: "not enough memory", Path: "status.allocatable['memory']", Found: "16Gi available of 16Gi", Wanted: "17Gi",
@@ -141,61 +142,61 @@ func TestNodeFit(t *testing.T) {
 			}},
 		},
 		"the pod itself does not count": {
-			objects: []any{pod("p", onNode(node1), requesting("cpu=8", "example.com/fpga=1"), port("", 80))},
-			pod:     pod("p", onNode(node1), requesting("cpu=8", "example.com/fpga=1"), port("", 80)),
+			objects: []any{tc.Pod("p", tc.OnNode(tc.Node1), tc.Requesting("cpu=8", "example.com/fpga=1"), port("", 80))},
+			pod:     tc.Pod("p", tc.OnNode(tc.Node1), tc.Requesting("cpu=8", "example.com/fpga=1"), port("", 80)),
 		},
 		"extended resource": {
-			objects: []any{pod("other", onNode(node1), requesting("example.com/fpga=1"))},
-			pod:     pod("p", requesting("example.com/fpga=1")),
+			objects: []any{tc.Pod("other", tc.OnNode(tc.Node1), tc.Requesting("example.com/fpga=1"))},
+			pod:     tc.Pod("p", tc.Requesting("example.com/fpga=1")),
 			want: []Misfit{{
 				Filter: FilterResources, Resource: "example.com/fpga", Reason: "not enough example.com/fpga", Path: "status.allocatable['example.com/fpga']", Found: "0 available of 1", Wanted: "1",
 				Required: resource.MustParse("1"), Available: resource.MustParse("0"), Allocatable: resource.MustParse("1"),
 			}},
 		},
 		"extended resource that a class stands for": {
-			objects: []any{gates{gateExtendedResource}, gpu},
-			pod:     pod("p", requesting("example.com/gpu=1")),
+			objects: []any{tc.Gates{gateExtendedResource}, gpu},
+			pod:     tc.Pod("p", tc.Requesting("example.com/gpu=1")),
 		},
 		"extended resource that a class stands for while that is off": {
 			objects: []any{gpu},
-			pod:     pod("p", requesting("example.com/gpu=1")),
+			pod:     tc.Pod("p", tc.Requesting("example.com/gpu=1")),
 			want: []Misfit{{
 				Filter: FilterResources, Resource: "example.com/gpu", Reason: "not enough example.com/gpu", Path: "status.allocatable['example.com/gpu']", Found: "0 available of 0", Wanted: "1",
 				Required: resource.MustParse("1"), Available: resource.MustParse("0"), Allocatable: resource.MustParse("0"),
 			}},
 		},
 		"too many pods": {
-			objects: []any{pod("a", onNode(node1)), pod("b", onNode(node1))},
-			pod:     pod("p"),
+			objects: []any{tc.Pod("a", tc.OnNode(tc.Node1)), tc.Pod("b", tc.OnNode(tc.Node1))},
+			pod:     tc.Pod("p"),
 			want: []Misfit{{
 				Filter: FilterPods, Reason: "no room for another pod", Path: "status.allocatable.pods", Found: "2 pods on the node, allocatable 2", Wanted: "room for 1 more pod",
 				Resource: corev1.ResourcePods, Required: resource.MustParse("1"), Available: resource.MustParse("0"), Allocatable: resource.MustParse("2"),
 			}},
 		},
 		"host port": {
-			objects: []any{pod("other", onNode(node1), hostNetwork(80), port("10.0.0.1", 80))},
-			pod:     pod("p", port("", 80)),
+			objects: []any{tc.Pod("other", tc.OnNode(tc.Node1), hostNetwork(80), port("10.0.0.1", 80))},
+			pod:     tc.Pod("p", port("", 80)),
 			want:    []Misfit{{Filter: FilterPorts, User: "default/other", Reason: "host port 80/TCP is in use", Found: "used by pod default/other", Wanted: "a free host port 0.0.0.0:80/TCP"}},
 		},
 		"host network": {
-			objects: []any{pod("other", onNode(node1), port("", 80))},
-			pod:     pod("p", hostNetwork(80)),
+			objects: []any{tc.Pod("other", tc.OnNode(tc.Node1), port("", 80))},
+			pod:     tc.Pod("p", hostNetwork(80)),
 			want:    []Misfit{{Filter: FilterPorts, User: "default/other", Reason: "host port 80/TCP is in use", Found: "used by pod default/other", Wanted: "a free host port 0.0.0.0:80/TCP"}},
 		},
 		"host port on another address": {
-			objects: []any{pod("other", onNode(node1), port("10.0.0.1", 80))},
-			pod:     pod("p", port("10.0.0.2", 80)),
+			objects: []any{tc.Pod("other", tc.OnNode(tc.Node1), port("10.0.0.1", 80))},
+			pod:     tc.Pod("p", port("10.0.0.2", 80)),
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			n := node(node1, "zone=a")
-			n.Status.Allocatable = resourceList("cpu=8", "memory=16Gi", "ephemeral-storage=100Gi", "pods=2", "example.com/fpga=1")
+			n := tc.Node(tc.Node1, "zone=a")
+			n.Status.Allocatable = tc.ResourceList("cpu=8", "memory=16Gi", "ephemeral-storage=100Gi", "pods=2", "example.com/fpga=1")
 			for _, change := range tt.node {
 				change(n)
 			}
 			before := tt.pod.DeepCopy()
-			got := newAllocator(t, cluster(append(tt.objects, n)...)).NodeFit(tt.pod, n)
+			got := newAllocator(t, tc.Snapshot(append(tt.objects, n)...)).NodeFit(tt.pod, n)
 			if diff := gocmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -207,27 +208,27 @@ func TestNodeFit(t *testing.T) {
 }
 
 func TestMadeUpNodes(t *testing.T) {
-	a := newAllocator(t, cluster(incubatingGates(), slice("b", driverA, "p1").onNode(node2), slice("c", driverA, "p2").onAllNodes(),
-		slice("a", driverA, "p3", device("d").onNode(node1)).perDevice(), class(classA, driverA)))
+	a := newAllocator(t, tc.Snapshot(tc.IncubatingGates(), tc.Slice("b", tc.DriverA, "p1").OnNode(tc.Node2), tc.Slice("c", tc.DriverA, "p2").OnAllNodes(),
+		tc.Slice("a", tc.DriverA, "p3", tc.Device("d").OnNode(tc.Node1)).PerDevice(), tc.Class(tc.ClassA, tc.DriverA)))
 	nodes, known := a.Nodes()
 	var names []string
 	for _, n := range nodes {
 		names = append(names, n.Name)
 	}
-	if diff := gocmp.Diff([]string{node1, node2}, names); known || diff != "" {
+	if diff := gocmp.Diff([]string{tc.Node1, tc.Node2}, names); known || diff != "" {
 		t.Errorf("known %t (-want +got):\n%s", known, diff)
 	}
-	if got := a.NodeFit(pod("p", requesting("cpu=1")), nodes[0]); got != nil {
+	if got := a.NodeFit(tc.Pod("p", tc.Requesting("cpu=1")), nodes[0]); got != nil {
 		t.Errorf("a made-up node is judged: %v", got)
 	}
-	if got := a.NodeFit(pod("p", onNode(node2)), nodes[0]); len(got) != 1 {
+	if got := a.NodeFit(tc.Pod("p", tc.OnNode(tc.Node2)), nodes[0]); len(got) != 1 {
 		t.Errorf("the name of a made-up node is not judged: %v", got)
 	}
-	if v := check(t, a, nodes[0], claim("c").withRequests(request("r", classA, 1))); v.Outcome != Fits {
+	if v := check(t, a, nodes[0], tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))); v.Outcome != Fits {
 		t.Errorf("got %s (%v)", v.Outcome, v.Err)
 	}
 
-	if nodes, known := newAllocator(t, cluster(node(node1))).Nodes(); !known || len(nodes) != 1 {
+	if nodes, known := newAllocator(t, tc.Snapshot(tc.Node(tc.Node1))).Nodes(); !known || len(nodes) != 1 {
 		t.Errorf("got %d nodes, known %t", len(nodes), known)
 	}
 }
@@ -235,26 +236,26 @@ func TestMadeUpNodes(t *testing.T) {
 // TestMissingNode judges a node that only a preview knows like one that was made
 // up, beside one that the cluster has.
 func TestMissingNode(t *testing.T) {
-	snap := cluster(incubatingGates(), node(node1), slice("a", driverA, "p1", device("d")).onNode(node1), class(classA, driverA))
-	preview := cluster(slice("b", driverA, "p2", device("d"), device("e")).onNode(node2))
+	snap := tc.Snapshot(tc.IncubatingGates(), tc.Node(tc.Node1), tc.Slice("a", tc.DriverA, "p1", tc.Device("d")).OnNode(tc.Node1), tc.Class(tc.ClassA, tc.DriverA))
+	preview := tc.Snapshot(tc.Slice("b", tc.DriverA, "p2", tc.Device("d"), tc.Device("e")).OnNode(tc.Node2))
 	a := newAllocator(t, snap.WithPreview(preview))
 	nodes, known := a.Nodes()
 	if !known || len(nodes) != 2 {
 		t.Fatalf("known %t, %d nodes", known, len(nodes))
 	}
-	if got := a.NodeFit(pod("p", requesting("cpu=1")), nodes[0]); len(got) == 0 {
+	if got := a.NodeFit(tc.Pod("p", tc.Requesting("cpu=1")), nodes[0]); len(got) == 0 {
 		t.Error("node-1 has no CPU, but takes the pod")
 	}
-	if got := a.NodeFit(pod("p", requesting("cpu=1")), nodes[1]); got != nil {
+	if got := a.NodeFit(tc.Pod("p", tc.Requesting("cpu=1")), nodes[1]); got != nil {
 		t.Errorf("a node of which nothing is known is judged: %v", got)
 	}
-	if v := check(t, a, nodes[1], claim("c").withRequests(request("r", classA, 2))); v.Outcome != Fits {
+	if v := check(t, a, nodes[1], tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2))); v.Outcome != Fits {
 		t.Errorf("got %s (%v)", v.Outcome, v.Err)
 	}
 }
 
 func TestNotModelled(t *testing.T) {
-	p := pod("p", inGroup("g"), func(p *corev1.Pod) {
+	p := tc.Pod("p", tc.InGroup("g"), func(p *corev1.Pod) {
 		p.Spec.Affinity = &corev1.Affinity{
 			PodAffinity:     &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{}}},
 			PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{}}},
@@ -263,15 +264,15 @@ func TestNotModelled(t *testing.T) {
 		p.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}}}
 		p.Spec.SchedulerName = "volcano"
 	})
-	a := newAllocator(t, cluster(snapshot.Gap{Resource: snapshot.ResourcePods, Namespace: "default"}))
+	a := newAllocator(t, tc.Snapshot(snapshot.Gap{Resource: snapshot.ResourcePods, Namespace: "default"}))
 	want := []string{
 		"the rules of scheduler volcano", "what pods that could not be read use", "the nodes' labels, taints and resources, which could not be read",
 	}
 	if diff := gocmp.Diff(want, a.NotModelled(p)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	simple := pod("p", func(p *corev1.Pod) { p.Spec.SchedulerName = corev1.DefaultSchedulerName })
-	if got := newAllocator(t, cluster(node(node1))).NotModelled(simple); got != nil {
+	simple := tc.Pod("p", func(p *corev1.Pod) { p.Spec.SchedulerName = corev1.DefaultSchedulerName })
+	if got := newAllocator(t, tc.Snapshot(tc.Node(tc.Node1))).NotModelled(simple); got != nil {
 		t.Errorf("got %v, want nothing", got)
 	}
 }

@@ -14,92 +14,14 @@ import (
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-func pod(name string, changes ...func(*corev1.Pod)) *corev1.Pod {
-	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}},
-	}
-	for _, change := range changes {
-		change(p)
-	}
-	return p
-}
-
-func usingClaim(entry, name string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) {
-		p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: entry, ResourceClaimName: &name})
-	}
-}
-
-func usingTemplate(entry, name string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) {
-		p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: entry, ResourceClaimTemplateName: &name})
-	}
-}
-
-// generated records the name of a claim made from a template, nil for "none
-// needed".
-func generated(entry string, name *string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) {
-		p.Status.ResourceClaimStatuses = append(p.Status.ResourceClaimStatuses, corev1.PodResourceClaimStatus{Name: entry, ResourceClaimName: name})
-	}
-}
-
-func onlyTemplate(p *corev1.Pod) { p.UID = "" }
-
-func onNode(name string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) { p.Spec.NodeName = name }
-}
-
-func inGroup(name string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) { p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name} }
-}
-
-// requesting sets requests of the only container: "cpu=1".
-func requesting(requests ...string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = resourceList(requests...) }
-}
-
-func template(name string, requests ...wrapRequest) *resourceapi.ResourceClaimTemplate {
-	return &resourceapi.ResourceClaimTemplate{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
-		Spec: resourceapi.ResourceClaimTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"made-from": name}},
-			Spec:       claim("").withRequests(requests...).Spec,
-		},
-	}
-}
-
-func (c wrapClaim) ownedBy(kind, name string) wrapClaim {
-	out := wrapClaim{c.DeepCopy()}
-	owner := metav1.OwnerReference{APIVersion: "v1", Kind: kind, Name: name, UID: types.UID(name), Controller: ptr.To(true)}
-	if kind == "PodGroup" {
-		owner.APIVersion = schedulingapi.SchemeGroupVersion.String()
-	}
-	out.OwnerReferences = []metav1.OwnerReference{owner}
-	return out
-}
-
-func (c wrapClaim) deleted() wrapClaim {
-	out := wrapClaim{c.DeepCopy()}
-	out.DeletionTimestamp = &metav1.Time{}
-	return out
-}
-
-func (c wrapClaim) forExtendedResources() wrapClaim {
-	out := wrapClaim{c.DeepCopy()}
-	out.Annotations = map[string]string{resourceapi.ExtendedResourceClaimAnnotation: "true"}
-	return out
-}
-
 func TestPodClaims(t *testing.T) {
-	extended := class(classA, driverA)
+	extended := tc.Class(tc.ClassA, tc.DriverA)
 	extended.Spec.ExtendedResourceName = ptr.To("example.com/gpu")
 	group := &schedulingapi.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "group", UID: "group"},
@@ -117,109 +39,109 @@ func TestPodClaims(t *testing.T) {
 		want    []string
 		problem error
 	}{
-		"none": {pod: pod("p")},
+		"none": {pod: tc.Pod("p")},
 		"by name, in order": {
-			objects: []any{claim("c1"), claim("c2")},
-			pod:     pod("p", usingClaim("b", "c2"), usingClaim("a", "c1")),
+			objects: []any{tc.Claim("c1"), tc.Claim("c2")},
+			pod:     tc.Pod("p", tc.UsingClaim("b", "c2"), tc.UsingClaim("a", "c1")),
 			want:    []string{"b: c2", "a: c1"},
 		},
 		"missing": {
-			pod:     pod("p", usingClaim("a", "c")),
+			pod:     tc.Pod("p", tc.UsingClaim("a", "c")),
 			want:    []string{"a:"},
 			problem: ErrClaimMissing,
 		},
 		"not readable": {
 			objects: []any{snapshot.Gap{Resource: snapshot.ResourceClaims, Namespace: "other"}},
-			pod:     pod("p", usingClaim("a", "c")),
+			pod:     tc.Pod("p", tc.UsingClaim("a", "c")),
 			want:    []string{"a:"},
 			problem: ErrClaimUnreadable,
 		},
 		"being deleted": {
-			objects: []any{claim("c").deleted()},
-			pod:     pod("p", usingClaim("a", "c")),
+			objects: []any{tc.Claim("c").Deleted()},
+			pod:     tc.Pod("p", tc.UsingClaim("a", "c")),
 			want:    []string{"a: c"},
 			problem: ErrClaimDeleting,
 		},
 		"made from a template": {
-			objects: []any{template("t"), claim("p-a-x").ownedBy("Pod", "p")},
-			pod:     pod("p", usingTemplate("a", "t"), generated("a", ptr.To("p-a-x"))),
+			objects: []any{tc.Template("t"), tc.Claim("p-a-x").OwnedBy("Pod", "p")},
+			pod:     tc.Pod("p", tc.UsingTemplate("a", "t"), tc.Generated("a", ptr.To("p-a-x"))),
 			want:    []string{"a: p-a-x from t"},
 		},
 		"made for another pod": {
-			objects: []any{template("t"), claim("p-a-x").ownedBy("Pod", "q")},
-			pod:     pod("p", usingTemplate("a", "t"), generated("a", ptr.To("p-a-x"))),
+			objects: []any{tc.Template("t"), tc.Claim("p-a-x").OwnedBy("Pod", "q")},
+			pod:     tc.Pod("p", tc.UsingTemplate("a", "t"), tc.Generated("a", ptr.To("p-a-x"))),
 			want:    []string{"a: p-a-x from t"},
 			problem: ErrClaimNotOwned,
 		},
 		"not needed": {
-			pod: pod("p", usingTemplate("a", "t"), generated("a", nil)),
+			pod: tc.Pod("p", tc.UsingTemplate("a", "t"), tc.Generated("a", nil)),
 		},
 		"not made yet": {
-			objects: []any{template("t", request("r", classA, 1))},
-			pod:     pod("p", usingTemplate("a", "t")),
+			objects: []any{tc.Template("t", tc.Request("r", tc.ClassA, 1))},
+			pod:     tc.Pod("p", tc.UsingTemplate("a", "t")),
 			want:    []string{"a: p-a from t, made up: r"},
 			problem: ErrClaimNotCreated,
 		},
 		"only a pod template": {
-			objects: []any{template("t", request("r", classA, 1)), claim("c")},
-			pod:     pod("p", onlyTemplate, usingTemplate("a", "t"), usingClaim("b", "c")),
+			objects: []any{tc.Template("t", tc.Request("r", tc.ClassA, 1)), tc.Claim("c")},
+			pod:     tc.Pod("p", tc.OnlyTemplate, tc.UsingTemplate("a", "t"), tc.UsingClaim("b", "c")),
 			want:    []string{"a: p-a from t, made up: r", "b: c"},
 		},
 		"template missing": {
-			pod:     pod("p", onlyTemplate, usingTemplate("a", "t")),
+			pod:     tc.Pod("p", tc.OnlyTemplate, tc.UsingTemplate("a", "t")),
 			want:    []string{"a: from t"},
 			problem: ErrTemplateMissing,
 		},
 		"claim of the group": {
-			objects: []any{gates{gateWorkloadClaims}, claim("group-shared").ownedBy("PodGroup", "group")},
+			objects: []any{tc.Gates{gateWorkloadClaims}, tc.Claim("group-shared").OwnedBy("PodGroup", "group")},
 			groups:  []*schedulingapi.PodGroup{group},
-			pod:     pod("p", inGroup("group"), usingTemplate("shared", "t"), generated("shared", ptr.To("group-shared"))),
+			pod:     tc.Pod("p", tc.InGroup("group"), tc.UsingTemplate("shared", "t"), tc.Generated("shared", ptr.To("group-shared"))),
 			want:    []string{"shared: group-shared from t"},
 		},
 		"claim of the group while that is off": {
-			objects: []any{claim("group-shared").ownedBy("PodGroup", "group")},
+			objects: []any{tc.Claim("group-shared").OwnedBy("PodGroup", "group")},
 			groups:  []*schedulingapi.PodGroup{group},
-			pod:     pod("p", inGroup("group"), usingTemplate("shared", "t"), generated("shared", ptr.To("group-shared"))),
+			pod:     tc.Pod("p", tc.InGroup("group"), tc.UsingTemplate("shared", "t"), tc.Generated("shared", ptr.To("group-shared"))),
 			want:    []string{"shared: group-shared from t"},
 			problem: ErrClaimNotOwned,
 		},
 		"claim of the group exists, the pod does not know": {
-			objects: []any{gates{gateWorkloadClaims}, template("t"), claim("group-shared").ownedBy("PodGroup", "group")},
+			objects: []any{tc.Gates{gateWorkloadClaims}, tc.Template("t"), tc.Claim("group-shared").OwnedBy("PodGroup", "group")},
 			groups:  []*schedulingapi.PodGroup{group},
-			pod:     pod("p", inGroup("group"), usingTemplate("shared", "t")),
+			pod:     tc.Pod("p", tc.InGroup("group"), tc.UsingTemplate("shared", "t")),
 			want:    []string{"shared: group-shared from t"},
 			problem: ErrClaimNotCreated,
 		},
 		"group missing": {
-			objects: []any{gates{gateWorkloadClaims}, claim("c")},
-			pod:     pod("p", inGroup("group"), usingClaim("a", "c")),
+			objects: []any{tc.Gates{gateWorkloadClaims}, tc.Claim("c")},
+			pod:     tc.Pod("p", tc.InGroup("group"), tc.UsingClaim("a", "c")),
 			want:    []string{"a: c"},
 			problem: ErrPodGroupMissing,
 		},
 		"extended resources": {
-			objects: []any{gates{gateExtendedResource}, extended, claim("c")},
-			pod:     pod("p", usingClaim("a", "c"), requesting("example.com/gpu=2")),
+			objects: []any{tc.Gates{gateExtendedResource}, extended, tc.Claim("c")},
+			pod:     tc.Pod("p", tc.UsingClaim("a", "c"), tc.Requesting("example.com/gpu=2")),
 			want:    []string{"a: c", "extended resources: <extended-resources>, made up: container-0-request-0"},
 		},
 		"extended resources while they are off": {
 			objects: []any{extended},
-			pod:     pod("p", requesting("example.com/gpu=2")),
+			pod:     tc.Pod("p", tc.Requesting("example.com/gpu=2")),
 		},
 		"extended resources of an earlier attempt": {
-			objects: []any{gates{gateExtendedResource}, extended, claim("c").withRequests(request("r", classA, 1)).ownedBy("Pod", "p").forExtendedResources()},
-			pod:     pod("p", requesting("example.com/gpu=2")),
+			objects: []any{tc.Gates{gateExtendedResource}, extended, tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1)).OwnedBy("Pod", "p").ForExtendedResources()},
+			pod:     tc.Pod("p", tc.Requesting("example.com/gpu=2")),
 			want:    []string{"extended resources: c"},
 			problem: ErrClaimStale,
 		},
 		"extended resources of a running pod": {
-			objects: []any{gates{gateExtendedResource}, extended, claim("c").withRequests(request("r", classA, 1)).ownedBy("Pod", "p").forExtendedResources()},
-			pod:     pod("p", onNode(node1), requesting("example.com/gpu=2")),
+			objects: []any{tc.Gates{gateExtendedResource}, extended, tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1)).OwnedBy("Pod", "p").ForExtendedResources()},
+			pod:     tc.Pod("p", tc.OnNode(tc.Node1), tc.Requesting("example.com/gpu=2")),
 			want:    []string{"extended resources: c"},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			snap := cluster(tt.objects...)
+			snap := tc.Snapshot(tt.objects...)
 			snap.PodGroups = tt.groups
 			before := tt.pod.DeepCopy()
 			var got []string
@@ -262,10 +184,10 @@ func describePodClaim(c PodClaim) string {
 }
 
 func TestGeneratedClaim(t *testing.T) {
-	plain := request("r", classA, 0)
+	plain := tc.Request("r", tc.ClassA, 0)
 	plain.Exactly.AllocationMode = ""
-	a := newAllocator(t, cluster(template("t", plain)))
-	p := pod("p", usingTemplate("gpus", "t"))
+	a := newAllocator(t, tc.Snapshot(tc.Template("t", plain)))
+	p := tc.Pod("p", tc.UsingTemplate("gpus", "t"))
 	c := a.PodClaims(p)[0].Claim
 	if r := c.Spec.Devices.Requests[0].Exactly; r.AllocationMode != resourceapi.DeviceAllocationModeExactCount || r.Count != 1 {
 		t.Errorf("no defaults: %+v", r)
@@ -276,11 +198,11 @@ func TestGeneratedClaim(t *testing.T) {
 }
 
 func TestDefaulted(t *testing.T) {
-	bare := func(name string) wrapRequest {
-		return request(name, classA, 0).change(func(r *resourceapi.ExactDeviceRequest) { r.AllocationMode = "" })
+	bare := func(name string) tc.RequestWrapper {
+		return tc.Request(name, tc.ClassA, 0).Change(func(r *resourceapi.ExactDeviceRequest) { r.AllocationMode = "" })
 	}
-	c := claim("c").withRequests(bare("r"), firstAvailable("f", bare("a"), requestAll("b", classA)))
-	want := claim("c").withRequests(request("r", classA, 1), firstAvailable("f", request("a", classA, 1), requestAll("b", classA)))
+	c := tc.Claim("c").WithRequests(bare("r"), tc.FirstAvailable("f", bare("a"), tc.RequestAll("b", tc.ClassA)))
+	want := tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1), tc.FirstAvailable("f", tc.Request("a", tc.ClassA, 1), tc.RequestAll("b", tc.ClassA)))
 	before := c.DeepCopy()
 	got := Defaulted(c.ResourceClaim)
 	if diff := gocmp.Diff(want.ResourceClaim, got); diff != "" {
@@ -294,21 +216,13 @@ func TestDefaulted(t *testing.T) {
 	}
 }
 
-func resourceList(quantities ...string) corev1.ResourceList {
-	list := corev1.ResourceList{}
-	for name, counter := range counterMap(quantities) {
-		list[corev1.ResourceName(name)] = counter.Value
-	}
-	return list
-}
-
 func TestExtendedResourceClaim(t *testing.T) {
-	gpu := class(classA, driverA)
+	gpu := tc.Class(tc.ClassA, tc.DriverA)
 	gpu.Spec.ExtendedResourceName = ptr.To("example.com/gpu")
-	nic := class("nic", driverB)
-	objects := []any{gates{gateExtendedResource}, gpu, nic}
+	nic := tc.Class("nic", tc.DriverB)
+	objects := []any{tc.Gates{gateExtendedResource}, gpu, nic}
 	container := func(name string, requests ...string) corev1.Container {
-		return corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Requests: resourceList(requests...)}}
+		return corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Requests: tc.ResourceList(requests...)}}
 	}
 	sidecar := func(name string, requests ...string) corev1.Container {
 		c := container(name, requests...)
@@ -316,11 +230,11 @@ func TestExtendedResourceClaim(t *testing.T) {
 		return c
 	}
 	containers := func(init []corev1.Container, main ...corev1.Container) *corev1.Pod {
-		return pod("p", func(p *corev1.Pod) { p.Spec.InitContainers, p.Spec.Containers = init, main })
+		return tc.Pod("p", func(p *corev1.Pod) { p.Spec.InitContainers, p.Spec.Containers = init, main })
 	}
 	offering := func(quantities ...string) *corev1.Node {
-		n := node(node1)
-		n.Status.Allocatable = resourceList(quantities...)
+		n := tc.Node(tc.Node1)
+		n.Status.Allocatable = tc.ResourceList(quantities...)
 		return n
 	}
 	const implicit = resourceapi.ResourceDeviceClassPrefix + "nic"
@@ -337,8 +251,8 @@ func TestExtendedResourceClaim(t *testing.T) {
 			want: []string{"container-0-request-1: 2 class-a"},
 		},
 		"only a limit": {
-			pod: pod("p", func(p *corev1.Pod) {
-				p.Spec.Containers[0].Resources.Limits = resourceList("example.com/gpu=2")
+			pod: tc.Pod("p", func(p *corev1.Pod) {
+				p.Spec.Containers[0].Resources.Limits = tc.ResourceList("example.com/gpu=2")
 			}),
 			node: offering(),
 			want: []string{"container-0-request-0: 2 class-a"},
@@ -389,7 +303,7 @@ func TestExtendedResourceClaim(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			a := newAllocator(t, cluster(objects...))
+			a := newAllocator(t, tc.Snapshot(objects...))
 			before := tt.pod.DeepCopy()
 			c, err := a.ExtendedResourceClaim(tt.pod, tt.node)
 			if fmt.Sprint(err) != tt.err && (err != nil || tt.err != "") {
@@ -412,15 +326,15 @@ func TestExtendedResourceClaim(t *testing.T) {
 }
 
 func TestExtendedResourcesAreAllocated(t *testing.T) {
-	gpu := class(classA, driverA)
+	gpu := tc.Class(tc.ClassA, tc.DriverA)
 	gpu.Spec.ExtendedResourceName = ptr.To("example.com/gpu")
-	a := newAllocator(t, cluster(append(incubatingGates(), gateExtendedResource), gpu, slice("s", driverA, "pool", device("d1"), device("d2"))))
+	a := newAllocator(t, tc.Snapshot(append(tc.IncubatingGates(), gateExtendedResource), gpu, tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"), tc.Device("d2"))))
 	for count, want := range map[string]Outcome{"2": Fits, "3": DoesNotFit} {
-		c, err := a.ExtendedResourceClaim(pod("p", requesting("example.com/gpu="+count)), node(node1))
+		c, err := a.ExtendedResourceClaim(tc.Pod("p", tc.Requesting("example.com/gpu="+count)), tc.Node(tc.Node1))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v := check(t, a, node(node1), wrapClaim{c}); v.Outcome != want {
+		if v := check(t, a, tc.Node(tc.Node1), tc.ClaimWrapper{ResourceClaim: c}); v.Outcome != want {
 			t.Errorf("%s devices: got %s (%v), want %s", count, v.Outcome, v.Err, want)
 		}
 	}

@@ -20,29 +20,30 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // channels are sets of gates that select each of the implementations, with
 // everything on that they know, and with nothing on.
-func channels() map[string]gates {
-	return map[string]gates{
+func channels() map[string]tc.Gates {
+	return map[string]tc.Gates{
 		"nothing":      nil,
-		"stable":       stableGates(),
-		"incubating":   incubatingGates(),
-		"experimental": experimentalGates(),
+		"stable":       tc.StableGates(),
+		"incubating":   tc.IncubatingGates(),
+		"experimental": tc.ExperimentalGates(),
 	}
 }
 
 // randomCase is a random cluster whose gates are those of a channel. The stable
 // channel goes through its pools in random order, so that it is chance which
 // error it runs into; there, no selector fails.
-func randomCase(seed uint64, gates gates, stable bool) *fleet.Case {
+func randomCase(seed uint64, gates tc.Gates, stable bool) *fleet.Case {
 	c := fleet.Random(seed)
 	if stable {
 		c = c.Without(fleet.FailingSelectors).Without(fleet.OtherClasses)
 	}
-	c.Snapshot.Gates = cluster(gates).Gates
+	c.Snapshot.Gates = tc.Snapshot(gates).Gates
 	return c
 }
 
@@ -190,7 +191,7 @@ func comparePools(t *testing.T, seed uint64, a *Allocator, snap *snapshot.Snapsh
 				got = append(got, device)
 			}
 			// The classes are named like the drivers.
-			c := claim("c").withRequests(request("r", s.Spec.Driver, 1, fmt.Sprintf("device.attributes[%q].id == %s", s.Spec.Driver, device)))
+			c := tc.Claim("c").WithRequests(tc.Request("r", s.Spec.Driver, 1, fmt.Sprintf("device.attributes[%q].id == %s", s.Spec.Driver, device)))
 			if plain(t, a, snap, n, []*resourceapi.ResourceClaim{c.ResourceClaim}).Outcome == Fits {
 				want = append(want, device)
 			}
@@ -199,7 +200,7 @@ func comparePools(t *testing.T, seed uint64, a *Allocator, snap *snapshot.Snapsh
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Fatalf("seed %d, %s: devices (-upstream +got):\n%s\n%s", seed, n.Name, diff, describePools(pools))
 	}
-	all := claim("c").withRequests(requestAll("r", fleet.Class, "false"))
+	all := tc.Claim("c").WithRequests(tc.RequestAll("r", fleet.Class, "false"))
 	verdict := plain(t, a, snap, n, []*resourceapi.ResourceClaim{all.ResourceClaim})
 	if (verdict.Outcome == Failed) != (problem != "") {
 		t.Fatalf("seed %d, %s: all devices: upstream says %v, but the first problem is %q\n%s", seed, n.Name, verdict.Err, problem, describePools(pools))

@@ -8,23 +8,25 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 )
 
 func TestState(t *testing.T) {
 	objects := []any{
-		slice("s", driverA, "p", device("d1"), device("d2", "memory:=40Gi").shareable(), device("d3")),
-		claim("exclusive").holding("a.example.com/p/d1"),
-		claim("admin").holding("a.example.com/p/d1", forAdmin).holding("a.example.com/p/d3", forAdmin),
-		claim("share-1").holding("a.example.com/p/d2", asShare("1", "memory", "10Gi")),
-		claim("share-2").holding("a.example.com/p/d2", asShare("2", "memory", "5Gi")),
-		claim("pending"),
+		tc.Slice("s", tc.DriverA, "p", tc.Device("d1"), tc.Device("d2", "memory:=40Gi").Shareable(), tc.Device("d3")),
+		tc.Claim("exclusive").Holding("a.example.com/p/d1"),
+		tc.Claim("admin").Holding("a.example.com/p/d1", tc.ForAdmin).Holding("a.example.com/p/d3", tc.ForAdmin),
+		tc.Claim("share-1").Holding("a.example.com/p/d2", tc.AsShare("1", "memory", "10Gi")),
+		tc.Claim("share-2").Holding("a.example.com/p/d2", tc.AsShare("2", "memory", "5Gi")),
+		tc.Claim("pending"),
 	}
 	tests := map[string]struct {
-		gates gates
+		gates tc.Gates
 		want  []string
 	}{
 		"consumable capacity": {
-			gates: incubatingGates(),
+			gates: tc.IncubatingGates(),
 			want: []string{
 				"d1 in use, held by admin exclusive",
 				"d2 shared, memory 15Gi, held by share-1 share-2",
@@ -32,7 +34,7 @@ func TestState(t *testing.T) {
 			},
 		},
 		"without it, shares are exclusive": {
-			gates: stableGates(),
+			gates: tc.StableGates(),
 			want: []string{
 				"d1 in use, held by admin exclusive",
 				"d2 in use, held by share-1 share-2",
@@ -42,7 +44,7 @@ func TestState(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			a := newAllocator(t, cluster(append(objects, tt.gates)...))
+			a := newAllocator(t, tc.Snapshot(append(objects, tt.gates)...))
 			var got []string
 			for _, d := range a.Devices() {
 				line := d.ID.Device
@@ -73,18 +75,18 @@ func TestState(t *testing.T) {
 
 func TestCountersOf(t *testing.T) {
 	objects := []any{
-		slice("counters", driverA, "p").of(2).withCounters("gpu-1", "memory=80Gi", "cores=7").withCounters("gpu-0", "memory=80Gi"),
-		slice("devices", driverA, "p",
-			device("d1").consuming("gpu-1", "memory=10Gi", "cores=1"),
-			device("d2").consuming("gpu-1", "memory=20Gi", "cores=2").shareable(),
-			device("d3").consuming("gpu-1", "memory=80Gi", "cores=7").consuming("gpu-0", "memory=80Gi"),
-			device("d4").consuming("gpu-0", "memory=81Gi"),
-		).of(2),
-		claim("c1").holding("a.example.com/p/d1"),
-		claim("c2").holding("a.example.com/p/d2", asShare("1", "", "")),
-		claim("c3").holding("a.example.com/p/d2", asShare("2", "", "")),
-		claim("c4").holding("a.example.com/p/d3", forAdmin),
-		claim("c5").holding("a.example.com/p/d4"),
+		tc.Slice("counters", tc.DriverA, "p").Of(2).WithCounters("gpu-1", "memory=80Gi", "cores=7").WithCounters("gpu-0", "memory=80Gi"),
+		tc.Slice("devices", tc.DriverA, "p",
+			tc.Device("d1").Consuming("gpu-1", "memory=10Gi", "cores=1"),
+			tc.Device("d2").Consuming("gpu-1", "memory=20Gi", "cores=2").Shareable(),
+			tc.Device("d3").Consuming("gpu-1", "memory=80Gi", "cores=7").Consuming("gpu-0", "memory=80Gi"),
+			tc.Device("d4").Consuming("gpu-0", "memory=81Gi"),
+		).Of(2),
+		tc.Claim("c1").Holding("a.example.com/p/d1"),
+		tc.Claim("c2").Holding("a.example.com/p/d2", tc.AsShare("1", "", "")),
+		tc.Claim("c3").Holding("a.example.com/p/d2", tc.AsShare("2", "", "")),
+		tc.Claim("c4").Holding("a.example.com/p/d3", tc.ForAdmin),
+		tc.Claim("c5").Holding("a.example.com/p/d4"),
 	}
 	describe := func(a *Allocator) []string {
 		var lines []string
@@ -102,13 +104,13 @@ func TestCountersOf(t *testing.T) {
 		"gpu-1 cores: 7 - 3 = 4 d1 d2",
 		"gpu-1 memory: 80Gi - 30Gi = 50Gi d1 d2",
 	}
-	for _, g := range []gates{stableGates(), incubatingGates(), experimentalGates()} {
-		a := newAllocator(t, cluster(append(objects, g)...))
+	for _, g := range []tc.Gates{tc.StableGates(), tc.IncubatingGates(), tc.ExperimentalGates()} {
+		a := newAllocator(t, tc.Snapshot(append(objects, g)...))
 		if diff := gocmp.Diff(want, describe(a)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", a.channel, diff)
 		}
 	}
-	if got := describe(newAllocator(t, cluster(objects...))); got != nil {
+	if got := describe(newAllocator(t, tc.Snapshot(objects...))); got != nil {
 		t.Errorf("partitionable devices off: got %v", got)
 	}
 }

@@ -15,42 +15,24 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/dynamic-resource-allocation/resourceslice/tracker"
-)
 
-// taintRule selects by driver, pool and device; an empty one selects any.
-func taintRule(name, driver, pool, device string) *resourceapi.DeviceTaintRule {
-	rule := &resourceapi.DeviceTaintRule{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: resourceapi.DeviceTaintRuleSpec{
-			DeviceSelector: &resourceapi.DeviceTaintSelector{},
-			Taint:          resourceapi.DeviceTaint{Key: name, Effect: resourceapi.DeviceTaintEffectNoSchedule},
-		},
-	}
-	for _, field := range []struct {
-		value  string
-		target **string
-	}{{driver, &rule.Spec.DeviceSelector.Driver}, {pool, &rule.Spec.DeviceSelector.Pool}, {device, &rule.Spec.DeviceSelector.Device}} {
-		if field.value != "" {
-			*field.target = &field.value
-		}
-	}
-	return rule
-}
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+)
 
 // TestTaintRulesAsTracker compares with the code that kube-scheduler runs. No
 // device is matched by two rules, because their order is random there.
 func TestTaintRulesAsTracker(t *testing.T) {
-	noSelector := taintRule("nothing", "", "", "")
+	noSelector := tc.TaintRule("nothing", "", "", "")
 	noSelector.Spec.DeviceSelector = nil
-	snap := cluster(
-		slice("a-1", driverA, "pool-1", device("d1").tainted("own", resourceapi.DeviceTaintEffectNoExecute), device("d2")),
-		slice("a-2", driverA, "pool-2", device("d1"), device("d2")),
-		slice("b-1", driverB, "pool-1", device("d1"), device("d2"), device("d3")),
-		taintRule("by-pool", driverA, "pool-2", ""),
-		taintRule("by-device", driverA, "pool-1", "d1"),
-		taintRule("any-pool", driverB, "", "d2"),
-		taintRule("any-driver", "", "", "d3"),
-		taintRule("other-driver", "c.example.com", "", ""),
+	snap := tc.Snapshot(
+		tc.Slice("a-1", tc.DriverA, "pool-1", tc.Device("d1").Tainted("own", resourceapi.DeviceTaintEffectNoExecute), tc.Device("d2")),
+		tc.Slice("a-2", tc.DriverA, "pool-2", tc.Device("d1"), tc.Device("d2")),
+		tc.Slice("b-1", tc.DriverB, "pool-1", tc.Device("d1"), tc.Device("d2"), tc.Device("d3")),
+		tc.TaintRule("by-pool", tc.DriverA, "pool-2", ""),
+		tc.TaintRule("by-device", tc.DriverA, "pool-1", "d1"),
+		tc.TaintRule("any-pool", tc.DriverB, "", "d2"),
+		tc.TaintRule("any-driver", "", "", "d3"),
+		tc.TaintRule("other-driver", "c.example.com", "", ""),
 		noSelector,
 	)
 
@@ -85,7 +67,7 @@ func TestTaintRulesAsTracker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sortObjects(want)
+	tc.SortObjects(want)
 
 	got := patchedSlices(snap, true)
 	if diff := gocmp.Diff(specs(want), specs(got)); diff != "" {
@@ -109,7 +91,7 @@ func specs(slices []*resourceapi.ResourceSlice) map[string]resourceapi.ResourceS
 }
 
 func TestTaintRulesComeInTheOrderOfTheirNames(t *testing.T) {
-	snap := cluster(slice("s", driverA, "pool", device("d")), taintRule("b", "", "", ""), taintRule("a", "", "", ""))
+	snap := tc.Snapshot(tc.Slice("s", tc.DriverA, "pool", tc.Device("d")), tc.TaintRule("b", "", "", ""), tc.TaintRule("a", "", "", ""))
 	var keys []string
 	for _, taint := range patchedSlices(snap, true)[0].Spec.Devices[0].Taints {
 		keys = append(keys, taint.Key)

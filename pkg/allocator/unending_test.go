@@ -12,6 +12,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 )
 
@@ -31,7 +32,7 @@ func TestUnendingSelectors(t *testing.T) {
 		{"an end", "", `quantity("1" + "0").isGreaterThan(quantity("1"))`, Fits},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			deviceClass := class(classA, driverA)
+			deviceClass := tc.Class(tc.ClassA, tc.DriverA)
 			if test.class != "" {
 				deviceClass.Spec.Selectors = []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: test.class}}}
 			}
@@ -39,8 +40,8 @@ func TestUnendingSelectors(t *testing.T) {
 			if test.own != "" {
 				own = append(own, test.own)
 			}
-			a := newAllocator(t, cluster(stableGates(), deviceClass, slice("s", driverA, node1, device("d")).onNode(node1)))
-			verdict := a.Check(t.Context(), node(node1), []*resourceapi.ResourceClaim{claim("c").withRequests(request("r", classA, 1, own...)).ResourceClaim})
+			a := newAllocator(t, tc.Snapshot(tc.StableGates(), deviceClass, tc.Slice("s", tc.DriverA, tc.Node1, tc.Device("d")).OnNode(tc.Node1)))
+			verdict := a.Check(t.Context(), tc.Node(tc.Node1), []*resourceapi.ResourceClaim{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1, own...)).ResourceClaim})
 			var unending *selector.UnendingError
 			if verdict.Outcome != test.want || errors.As(verdict.Err, &unending) != (test.want == TimedOut) {
 				t.Errorf("got %s: %v, want %s", verdict.Outcome, verdict.Err, test.want)
