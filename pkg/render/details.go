@@ -21,7 +21,7 @@ import (
 func PoolDetails(w io.Writer, pools []*api.Pool, opts Options) error {
 	p := NewPage(opts)
 	for _, pool := range pools {
-		p.pool(pool)
+		writePool(p, pool)
 	}
 	return p.writeDetails(w)
 }
@@ -42,12 +42,12 @@ func (p *Page) writeDetails(w io.Writer) error {
 func ClaimDetails(w io.Writer, claims []*api.Claim, opts Options) error {
 	p := NewPage(opts)
 	for _, claim := range claims {
-		p.claimDetails(claim)
+		writeClaimDetails(p, claim)
 	}
 	return p.writeDetails(w)
 }
 
-func (p *Page) claimDetails(c *api.Claim) {
+func writeClaimDetails(p *Page, c *api.Claim) {
 	type networked struct{ device, text string }
 	var networks []networked
 	var names []string
@@ -79,7 +79,7 @@ type usage struct {
 	by         []string
 }
 
-func (p *Page) pool(pool *api.Pool) {
+func writePool(p *Page, pool *api.Pool) {
 	if len(pool.Capacity)+len(pool.Counters)+len(pool.Partitions)+len(pool.Unhealthy) == 0 {
 		return
 	}
@@ -93,7 +93,7 @@ func (p *Page) pool(pool *api.Pool) {
 		c := &pool.Counters[i]
 		lines = append(lines, usage{name: c.CounterSet + "/" + c.Name, text: least(c.ConsumedIsLowerBound) + inventory.QuantityText(c.Consumed) + "/" + inventory.QuantityText(c.Total), percent: c.ConsumedPercent, by: c.UsedBy})
 	}
-	p.usages(lines)
+	writeUsages(p, lines)
 	for i := range pool.Partitions {
 		if partition := &pool.Partitions[i]; partition.MoreFit != nil {
 			p.Text(2, Plain, fmt.Sprintf("%s more of %s would fit; %d of %s allocated",
@@ -105,7 +105,7 @@ func (p *Page) pool(pool *api.Pool) {
 	}
 }
 
-func (p *Page) usages(lines []usage) {
+func writeUsages(p *Page, lines []usage) {
 	names, texts := make([]string, len(lines)), make([]string, len(lines))
 	for i := range lines {
 		names[i], texts[i] = lines[i].name, lines[i].text
@@ -150,12 +150,12 @@ func bar(percent int) string {
 func ExtendedResources(w io.Writer, resources []api.ExtendedResource, opts Options) error {
 	p := NewPage(opts)
 	for i := range resources {
-		p.extendedResource(&resources[i])
+		writeExtendedResource(p, &resources[i])
 	}
 	return p.writeDetails(w)
 }
 
-func (p *Page) extendedResource(r *api.ExtendedResource) {
+func writeExtendedResource(p *Page, r *api.ExtendedResource) {
 	title := "Extended resource " + r.Name
 	switch {
 	case r.Problem != "":

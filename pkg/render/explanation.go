@@ -12,9 +12,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// actorWidth is the most that the column of those who can do something takes.
-const actorWidth = 12
-
 // Explanation draws the answer to "why": the verdict and what is said about the
 // target as a whole, then the funnel of each request, the nodes, the conflict
 // and the remedies, or what is or would be allocated. The only errors are those
@@ -23,23 +20,23 @@ func Explanation(w io.Writer, e *api.Explanation, opts Options) error {
 	p := NewPage(opts)
 	p.oneNode = e.Node != nil
 	if e.Device != nil {
-		p.device(e)
-		p.assumptions(e)
-		p.allocator(e)
+		writeDevice(p, e)
+		writeAssumptions(p, e)
+		writeAllocator(p, e)
 		return p.writeTo(w)
 	}
-	p.head(e)
-	p.misfits(e)
-	p.claims(e)
-	p.pools(e)
-	p.nodes(e)
-	p.conflict(e.Conflict)
-	p.remedies(e)
-	p.placement(e)
-	p.hints(e)
-	p.assumptions(e)
-	p.nextSteps(e)
-	p.allocator(e)
+	writeHead(p, e)
+	writeMisfits(p, e)
+	writeClaims(p, e)
+	writePools(p, e)
+	writeNodes(p, e)
+	writeConflict(p, e.Conflict)
+	writeRemedies(p, e)
+	writePlacement(p, e)
+	writeHints(p, e)
+	writeAssumptions(p, e)
+	writeNextSteps(p, e)
+	writeAllocator(p, e)
 	return p.writeTo(w)
 }
 
@@ -50,20 +47,7 @@ func (p *Page) writeTo(w io.Writer) error {
 	return nil
 }
 
-// heading starts a part of the page under a title.
-func (p *Page) heading(title string) {
-	p.Blank()
-	p.Text(0, Strong, title)
-}
-
-// items lists texts, each behind a dash.
-func (p *Page) items(texts ...string) {
-	for _, text := range texts {
-		p.Row(2, Cell{Text: "-", Width: 1}, Cell{Text: text})
-	}
-}
-
-func (p *Page) placement(e *api.Explanation) {
+func writePlacement(p *Page, e *api.Explanation) {
 	if e.Placement == nil {
 		return
 	}
@@ -75,11 +59,11 @@ func (p *Page) placement(e *api.Explanation) {
 			p.Text(indent, Plain, "ResourceClaim "+qualified(claim.Namespace, claim.Name))
 			indent += 2
 		}
-		p.devices(indent, claim.Devices)
+		writeDevices(p, indent, claim.Devices)
 	}
 }
 
-func (p *Page) hints(e *api.Explanation) {
+func writeHints(p *Page, e *api.Explanation) {
 	if len(e.Hints) == 0 {
 		return
 	}
@@ -89,7 +73,7 @@ func (p *Page) hints(e *api.Explanation) {
 	}
 }
 
-func (p *Page) assumptions(e *api.Explanation) {
+func writeAssumptions(p *Page, e *api.Explanation) {
 	if len(e.Assumptions) == 0 {
 		return
 	}
@@ -97,7 +81,7 @@ func (p *Page) assumptions(e *api.Explanation) {
 	p.items(e.Assumptions...)
 }
 
-func (p *Page) nextSteps(e *api.Explanation) {
+func writeNextSteps(p *Page, e *api.Explanation) {
 	if len(e.NextSteps) == 0 {
 		return
 	}
@@ -123,22 +107,9 @@ func (p *Page) nextSteps(e *api.Explanation) {
 	}
 }
 
-func actor(name string) string {
-	switch name {
-	case api.ActorUser:
-		return "you"
-	case api.ActorAdmin:
-		return "admin"
-	case api.ActorNobody:
-		return "wait"
-	default:
-		return name
-	}
-}
-
-// allocator names the allocator that answered; only people who doubt the answer
+// writeAllocator names the allocator that answered; only people who doubt the answer
 // want to know.
-func (p *Page) allocator(e *api.Explanation) {
+func writeAllocator(p *Page, e *api.Explanation) {
 	if !p.Opts.Wide {
 		return
 	}
@@ -154,12 +125,4 @@ func (p *Page) allocator(e *api.Explanation) {
 	p.Text(2, Plain, fmt.Sprintf("k8s.io/dynamic-resource-allocation %s, implementation %s, cluster version %s",
 		e.Allocator.Library, e.Allocator.Channel, cluster))
 	p.Text(2, Plain, fmt.Sprintf("Enabled features (source: %s): %s", e.Allocator.FeatureSource, features))
-}
-
-// qualified is "namespace/name", or just the name.
-func qualified(namespace, name string) string {
-	if namespace == "" {
-		return name
-	}
-	return namespace + "/" + name
 }

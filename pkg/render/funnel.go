@@ -26,7 +26,7 @@ const (
 	columnsRoom = 30
 )
 
-func (p *Page) claims(e *api.Explanation) {
+func writeClaims(p *Page, e *api.Explanation) {
 	for i := range e.Claims {
 		claim := &e.Claims[i]
 		if nothingToSay(e) {
@@ -38,9 +38,9 @@ func (p *Page) claims(e *api.Explanation) {
 			p.heading(claimTitle(claim))
 		}
 		if claim.Allocation != nil {
-			p.allocation(claim.Allocation, titled)
+			writeAllocation(p, claim.Allocation, titled)
 		}
-		p.requests(claim, titled)
+		writeRequests(p, claim, titled)
 	}
 }
 
@@ -61,9 +61,9 @@ func claimField(e *api.Explanation) string {
 	return claimName(&e.Claims[0])
 }
 
-// requests draws the funnels of a claim, the first right below its title if it
+// writeRequests draws the funnels of a claim, the first right below its title if it
 // has one.
-func (p *Page) requests(claim *api.ClaimExplanation, titled bool) {
+func writeRequests(p *Page, claim *api.ClaimExplanation, titled bool) {
 	single := len(claim.Requests) == 1
 	for i := range claim.Requests {
 		r := &claim.Requests[i]
@@ -75,7 +75,7 @@ func (p *Page) requests(claim *api.ClaimExplanation, titled bool) {
 			p.Blank()
 		}
 		p.Text(0, Strong, title)
-		p.funnel(r)
+		writeFunnel(p, r)
 	}
 	if !single {
 		for _, constraint := range claim.Constraints {
@@ -140,29 +140,29 @@ func requestTitle(r *api.RequestExplanation) string {
 	return title
 }
 
-// funnel draws how the devices of the class become those that are available: one
+// writeFunnel draws how the devices of the class become those that are available: one
 // line for each check that rejects some.
-func (p *Page) funnel(r *api.RequestExplanation) {
-	first, rows := p.opening(r)
-	rows, rest := p.someReasons(rows)
+func writeFunnel(p *Page, r *api.RequestExplanation) {
+	first, rows := openingOf(p, r)
+	rows, rest := someReasons(p, rows)
 	numbers := []string{strconv.Itoa(first.count), strconv.Itoa(r.Eligible), "----"}
 	var labels, messages, places []string
 	for i := range rows {
 		labels = append(labels, rows[i].Label)
 		messages = append(messages, rejectionText(&rows[i]))
-		places = append(places, p.place(&rows[i]))
+		places = append(places, placeText(p, &rows[i]))
 		numbers = append(numbers, "-"+strconv.Itoa(rows[i].Count))
 	}
 	number := max(Widest(12, numbers...), 5)
 	label := Widest(labelWidth, labels...)
 	margin := number + label + 2*ColumnGap
-	message, beside := p.columns(margin, messages, places)
+	message, beside := messageColumn(p, margin, messages, places)
 	edge := margin + message
 	if beside {
 		edge += ColumnGap + Widest(p.Table, places...)
 	}
 
-	p.openingLine(number, min(edge, asideEdge), first)
+	writeOpeningLine(p, number, min(edge, asideEdge), first)
 	if len(rows) == 0 && first.count == 0 {
 		// Nothing came in, so nothing is left.
 		return
@@ -183,8 +183,8 @@ func (p *Page) funnel(r *api.RequestExplanation) {
 		}
 		p.TableRow(0, cells...)
 		if p.Opts.Wide {
-			p.evidence(number+ColumnGap, rows[i].Evidence)
-			p.deviceList(number+ColumnGap, rows[i].Devices)
+			writeEvidence(p, number+ColumnGap, rows[i].Evidence)
+			writeDeviceList(p, number+ColumnGap, rows[i].Devices)
 		}
 	}
 	if len(rest) > 0 {
@@ -195,10 +195,10 @@ func (p *Page) funnel(r *api.RequestExplanation) {
 	if enough(r) {
 		m = Good
 	}
-	p.Row(0, Cell{Text: numbers[1], Width: number, Right: true, Mark: m}, Cell{Text: p.availableText(r)})
+	p.Row(0, Cell{Text: numbers[1], Width: number, Right: true, Mark: m}, Cell{Text: availableText(p, r)})
 	if p.Opts.Wide {
-		p.deviceList(number+ColumnGap, r.EligibleDevices)
-		p.selectors(2, r.Selectors)
+		writeDeviceList(p, number+ColumnGap, r.EligibleDevices)
+		writeSelectors(p, 2, r.Selectors)
 	}
 }
 
@@ -209,9 +209,9 @@ type opening struct {
 	text, aside string
 }
 
-// opening says how many devices there are, and which rejections are to follow.
+// openingOf says how many devices there are, and which rejections are to follow.
 // Those of other classes are only counted, unless somebody wants all of it.
-func (p *Page) opening(r *api.RequestExplanation) (first opening, rows []api.Rejection) {
+func openingOf(p *Page, r *api.RequestExplanation) (first opening, rows []api.Rejection) {
 	rows = r.Rejected
 	if p.Opts.Wide || len(rows) == 0 || rows[0].Code != api.ClassSelectorFalse {
 		return opening{count: r.Considered, text: consideredText(r)}, rows
@@ -226,9 +226,9 @@ func (p *Page) opening(r *api.RequestExplanation) (first opening, rows []api.Rej
 	return first, rows[1:]
 }
 
-// openingLine puts the aside to the right edge of the table, or behind the text
+// writeOpeningLine puts the aside to the right edge of the table, or behind the text
 // if there is no room.
-func (p *Page) openingLine(number, edge int, first opening) {
+func writeOpeningLine(p *Page, number, edge int, first opening) {
 	cells := []Cell{{Text: strconv.Itoa(first.count), Width: number, Right: true}, {Text: first.text}}
 	if first.aside != "" {
 		text, aside := Widest(p.Table, first.text), Widest(p.Table, first.aside)
@@ -259,10 +259,10 @@ func joined(label, message string) string {
 	return label + ": " + message
 }
 
-// columns divides the room beside the labels among messages and the places that
+// messageColumn divides the room beside the labels among messages and the places that
 // they are about. It returns the width for the messages, or false if the places
 // do not fit beside them.
-func (p *Page) columns(margin int, messages, places []string) (message int, beside bool) {
+func messageColumn(p *Page, margin int, messages, places []string) (message int, beside bool) {
 	if p.Table == Unlimited {
 		return Widest(alignWidth, messages...), Widest(1, places...) > 0
 	}
@@ -277,8 +277,8 @@ func (p *Page) columns(margin int, messages, places []string) (message int, besi
 	return room, false
 }
 
-// evidence lists the proof of a rejection.
-func (p *Page) evidence(indent int, facts []api.Evidence) {
+// writeEvidence lists the proof of a rejection.
+func writeEvidence(p *Page, indent int, facts []api.Evidence) {
 	if len(facts) == 0 {
 		return
 	}
@@ -325,7 +325,7 @@ func enough(r *api.RequestExplanation) bool {
 }
 
 // availableText says where the devices are that are available.
-func (p *Page) availableText(r *api.RequestExplanation) string {
+func availableText(p *Page, r *api.RequestExplanation) string {
 	if p.oneNode {
 		return availableOnNode(r)
 	}
@@ -349,3 +349,44 @@ func (p *Page) availableText(r *api.RequestExplanation) string {
 	}
 	return said
 }
+
+// someReasons leaves out what would flood the page.
+func someReasons(p *Page, rows []api.Rejection) (shown, rest []api.Rejection) {
+	if !p.oneNode || p.Opts.Wide || len(rows) <= shownReasons+1 {
+		return rows, nil
+	}
+	return rows[:shownReasons], rows[shownReasons:]
+}
+
+// moreReasons counts what was left out.
+func moreReasons(rest []api.Rejection) string {
+	devices := 0
+	for i := range rest {
+		devices += rest[i].Count
+	}
+	return fmt.Sprintf("and %s for %s: -o wide lists them", english.Count(len(rest), "more reason"), english.Count(devices, "device"))
+}
+
+// placeText says which devices a rejection is about, or where they are.
+func placeText(p *Page, rejection *api.Rejection) string {
+	if !p.oneNode {
+		return rejection.Where
+	}
+	return deviceNames(rejection.Devices)
+}
+
+// availableOnNode says how many devices of the one node are available, and
+// which.
+func availableOnNode(r *api.RequestExplanation) string {
+	if r.Eligible == 0 {
+		return "available"
+	}
+	said := "available: " + deviceNames(r.EligibleDevices)
+	if !enough(r) {
+		said += fmt.Sprintf("; %d needed", max(r.Needs, 1))
+	}
+	return said
+}
+
+// shownReasons is how many reasons one request shows for the devices of a node.
+const shownReasons = 30

@@ -15,18 +15,16 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
+// shownPods and shownEvidence are how many pods, and how much of what proves the
+// stage, the head has when not all of it was asked for.
 const (
-	// fieldWidth is that of the column with the labels of the head.
-	fieldWidth = len("Scheduler")
-	// shownPods and shownEvidence are how many pods, and how much of what proves
-	// the stage, the head has when not all of it was asked for.
 	shownPods     = 3
 	shownEvidence = 3
 )
 
-// head draws the verdict, and below it what is said about the target as a
+// writeHead draws the verdict, and below it what is said about the target as a
 // whole, a labeled line for each.
-func (p *Page) head(e *api.Explanation) {
+func writeHead(p *Page, e *api.Explanation) {
 	said, m := verdict(e)
 	p.Text(0, m, said)
 	p.Blank()
@@ -35,24 +33,12 @@ func (p *Page) head(e *api.Explanation) {
 		reason = "Result"
 	}
 	p.field(reason, e.Summary)
-	p.field("Status", p.status(e)...)
-	p.replicas(e)
+	p.field("Status", statusTexts(p, e)...)
+	writeReplicas(p, e)
 	p.field("Claim", claimField(e))
-	p.field("Evidence", p.stageEvidence(e)...)
+	p.field("Evidence", stageTexts(p, e)...)
 	if message := e.SchedulerMessage; message != nil && !strings.Contains(e.Summary, message.Text) {
 		p.field("Scheduler", fmt.Sprintf("%s (%s%s)", message.Text, message.Source, at(message.Time)))
-	}
-}
-
-// field adds labeled lines to the head, one for each text that is not empty.
-// Only the first has the label.
-func (p *Page) field(label string, texts ...string) {
-	for _, text := range texts {
-		if text == "" {
-			continue
-		}
-		p.Row(0, Cell{Text: label, Width: fieldWidth, Mark: Strong}, Cell{Text: text})
-		label = ""
 	}
 }
 
@@ -139,8 +125,8 @@ func fitting(groups []api.NodeGroup) int {
 	return n
 }
 
-// status says for each pod what it waits for or where it is.
-func (p *Page) status(e *api.Explanation) []string {
+// statusTexts says for each pod what it waits for or where it is.
+func statusTexts(p *Page, e *api.Explanation) []string {
 	if len(e.Pods) == 0 {
 		if e.Stage == "" {
 			return nil
@@ -186,8 +172,8 @@ func podStatus(pod *api.PodStatus) string {
 	return said
 }
 
-// stageEvidence is what proves the stage.
-func (p *Page) stageEvidence(e *api.Explanation) []string {
+// stageTexts is what proves the stage.
+func stageTexts(p *Page, e *api.Explanation) []string {
 	shown := e.StageEvidence
 	if !p.Opts.Wide && len(shown) > shownEvidence {
 		shown = shown[:shownEvidence]
@@ -221,4 +207,36 @@ func at(t *metav1.Time) string {
 		return ""
 	}
 	return ", " + t.UTC().Format(time.RFC3339)
+}
+
+// writeReplicas says how many pods of a workload have their devices, and for whose
+// pod the answer is.
+func writeReplicas(p *Page, e *api.Explanation) {
+	p.field("Replicas", replicaText(e.Replicas))
+	if same := e.SameAs; same != nil {
+		p.field("Same as", "Pod "+qualified(same.Namespace, same.Name)+", which is equal for the scheduler: see there for nodes and remedies")
+	}
+}
+
+// replicaText is "2 of 5 replicas have devices, 0 more fit now".
+func replicaText(r *api.ReplicaCount) string {
+	if r == nil || r.Desired == nil && r.Waiting == 0 {
+		return ""
+	}
+	total := r.WithDevices + r.Waiting
+	if r.Desired != nil {
+		total = int(*r.Desired)
+	}
+	have, fit := "have", "fit"
+	if r.WithDevices == 1 {
+		have = "has"
+	}
+	if r.FitNow == 1 {
+		fit = "fits"
+	}
+	text := fmt.Sprintf("%d of %s %s devices", r.WithDevices, english.Count(total, "replica"), have)
+	if r.Waiting > 0 {
+		text += fmt.Sprintf(", %d more %s now", r.FitNow, fit)
+	}
+	return text
 }

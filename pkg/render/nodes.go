@@ -21,8 +21,8 @@ const (
 	namesRoom  = 24
 )
 
-// nodes lists the groups of nodes with the same answer.
-func (p *Page) nodes(e *api.Explanation) {
+// writeNodes lists the groups of nodes with the same answer.
+func writeNodes(p *Page, e *api.Explanation) {
 	if len(e.Nodes) == 0 || e.Node != nil {
 		return
 	}
@@ -38,7 +38,7 @@ func (p *Page) nodes(e *api.Explanation) {
 	if !p.Opts.Wide && len(shown) > shownGroups+1 {
 		shown = shown[:shownGroups]
 	}
-	p.nodeGroups(shown)
+	writeNodeGroups(p, shown)
 	if rest := e.Nodes[min(len(shown), len(e.Nodes)):]; len(rest) > 0 {
 		n := 0
 		for i := range rest {
@@ -61,9 +61,9 @@ func apart(groups []api.NodeGroup) []api.NodeGroup {
 	return all
 }
 
-// nodeGroups draws the groups, the names beside the messages if there is room
+// writeNodeGroups draws the groups, the names beside the messages if there is room
 // for them, else below.
-func (p *Page) nodeGroups(groups []api.NodeGroup) {
+func writeNodeGroups(p *Page, groups []api.NodeGroup) {
 	numbers, messages := make([]string, len(groups)), make([]string, len(groups))
 	for i := range groups {
 		numbers[i] = strconv.Itoa(groups[i].Count)
@@ -71,7 +71,7 @@ func (p *Page) nodeGroups(groups []api.NodeGroup) {
 	}
 	number := max(Widest(12, numbers...), 3)
 	margin := 2 + number + ColumnGap
-	names, message, beside := p.nameColumn(margin, groups, messages)
+	names, message, beside := nameColumn(p, margin, groups, messages)
 	for i := range groups {
 		said, m := groupText(&groups[i])
 		cells := []Cell{
@@ -94,7 +94,7 @@ func (p *Page) nodeGroups(groups []api.NodeGroup) {
 
 // nameColumn writes the names of each group to stand beside the messages. It
 // returns the width for these too, or false if there is no room for the names.
-func (p *Page) nameColumn(margin int, groups []api.NodeGroup, messages []string) (names []string, message int, beside bool) {
+func nameColumn(p *Page, margin int, groups []api.NodeGroup, messages []string) (names []string, message int, beside bool) {
 	names = make([]string, len(groups))
 	if p.Table == Unlimited {
 		for i := range groups {
@@ -115,34 +115,6 @@ func (p *Page) nameColumn(margin int, groups []api.NodeGroup, messages []string)
 		return nil, 0, false
 	}
 	return names, min(message, room-Widest(room, names...)), true
-}
-
-// some joins as many names as there is room for, at least one, and says how many
-// more there are of the total. With -o wide it joins all that it is given.
-func (p *Page) some(names []string, total, room int) string {
-	total = max(total, len(names))
-	more := func(shown int) string {
-		if shown == total {
-			return ""
-		}
-		return fmt.Sprintf(" and %d more", total-shown)
-	}
-	all := strings.Join(names, ", ")
-	if p.Opts.Wide || Widest(room+1, all+more(len(names))) <= room {
-		return all + more(len(names))
-	}
-	said, shown := "", 0
-	for _, name := range names {
-		next := name
-		if shown > 0 {
-			next = said + ", " + name
-		}
-		if shown > 0 && Widest(room+1, next+more(shown+1)) > room {
-			break
-		}
-		said, shown = next, shown+1
-	}
-	return said + more(shown)
 }
 
 func groupText(g *api.NodeGroup) (string, Mark) {

@@ -16,9 +16,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
-// device draws what there is to say about one device: what becomes of it, the
+// writeDevice draws what there is to say about one device: what becomes of it, the
 // checks of each request, and what the device is.
-func (p *Page) device(e *api.Explanation) {
+func writeDevice(p *Page, e *api.Explanation) {
 	d, target := e.Device, e.Target.Kind+" "+qualified(e.Target.Namespace, e.Target.Name)
 	name, unknown := "Device "+d.Driver+"/"+d.Pool+"/"+d.Name, e.Verdict == api.Undetermined
 	headline, m := name+" is not eligible for "+target, Bad
@@ -41,7 +41,7 @@ func (p *Page) device(e *api.Explanation) {
 	said, _ := verdict(e)
 	p.field("Verdict", strings.TrimSpace(said+". "+e.Summary))
 	for i := range d.Requests {
-		p.deviceRequest(d, &d.Requests[i], unknown)
+		writeDeviceRequest(p, d, &d.Requests[i], unknown)
 	}
 	p.heading("Properties of the device")
 	facts := deviceFacts(d)
@@ -58,9 +58,9 @@ func (p *Page) device(e *api.Explanation) {
 	}
 }
 
-// deviceRequest draws the checks of one request: one line for each that fails
+// writeDeviceRequest draws the checks of one request: one line for each that fails
 // or is not made, and those that pass in between on one line.
-func (p *Page) deviceRequest(d *api.DeviceExplanation, r *api.DeviceRequest, unknown bool) {
+func writeDeviceRequest(p *Page, d *api.DeviceExplanation, r *api.DeviceRequest, unknown bool) {
 	p.Blank()
 	title := capitalized(claimspec.RequestTitle(r.Name, r.Container, r.ExtendedResource)) + " of claim " + r.Claim
 	if r.Node != "" {
@@ -103,7 +103,7 @@ func (p *Page) deviceRequest(d *api.DeviceExplanation, r *api.DeviceRequest, unk
 		}
 		p.Row(2, first, name, Cell{Text: check.Message})
 		if p.Opts.Wide {
-			p.evidence(2+outcomeWidth+ColumnGap, check.Evidence)
+			writeEvidence(p, 2+outcomeWidth+ColumnGap, check.Evidence)
 		}
 		failed = failed || check.Outcome == api.CheckFailed
 	}

@@ -4,15 +4,12 @@
 package render
 
 import (
-	"fmt"
-	"strings"
-
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-// misfits lists what keeps the pod away from the one node.
-func (p *Page) misfits(e *api.Explanation) {
+// writeMisfits lists what keeps the pod away from the one node.
+func writeMisfits(p *Page, e *api.Explanation) {
 	if e.Node == nil || len(e.Node.Misfits) == 0 {
 		return
 	}
@@ -21,13 +18,13 @@ func (p *Page) misfits(e *api.Explanation) {
 		misfit := &e.Node.Misfits[i]
 		p.items(misfit.Message)
 		if p.Opts.Wide {
-			p.evidence(5, []api.Evidence{misfit.Evidence})
+			writeEvidence(p, 5, []api.Evidence{misfit.Evidence})
 		}
 	}
 }
 
-// pools lists the pools that the one node can reach, with their state.
-func (p *Page) pools(e *api.Explanation) {
+// writePools lists the pools that the one node can reach, with their state.
+func writePools(p *Page, e *api.Explanation) {
 	if e.Node == nil || e.Node.Pools == nil {
 		return
 	}
@@ -50,69 +47,7 @@ func (p *Page) pools(e *api.Explanation) {
 		}
 		p.Row(2, Cell{Text: names[i], Width: name}, Cell{Text: sizes[i], Width: size}, Cell{Text: state, Mark: m})
 		if p.Opts.Wide && pool.Evidence != nil {
-			p.evidence(4, []api.Evidence{*pool.Evidence})
+			writeEvidence(p, 4, []api.Evidence{*pool.Evidence})
 		}
 	}
-}
-
-// shownReasons is how many reasons one request shows for the devices of a node.
-const shownReasons = 30
-
-// someReasons leaves out what would flood the page.
-func (p *Page) someReasons(rows []api.Rejection) (shown, rest []api.Rejection) {
-	if !p.oneNode || p.Opts.Wide || len(rows) <= shownReasons+1 {
-		return rows, nil
-	}
-	return rows[:shownReasons], rows[shownReasons:]
-}
-
-// moreReasons counts what was left out.
-func moreReasons(rest []api.Rejection) string {
-	devices := 0
-	for i := range rest {
-		devices += rest[i].Count
-	}
-	return fmt.Sprintf("and %s for %s: -o wide lists them", english.Count(len(rest), "more reason"), english.Count(devices, "device"))
-}
-
-// place says which devices a rejection is about, or where they are.
-func (p *Page) place(rejection *api.Rejection) string {
-	if !p.oneNode {
-		return rejection.Where
-	}
-	return deviceNames(rejection.Devices)
-}
-
-// deviceNames joins the names of devices, with their pools if these differ.
-func deviceNames(ids []string) string {
-	var names []string
-	pools := map[string]bool{}
-	for _, id := range ids {
-		driver, pool, device := splitDevice(id)
-		pools[driver+"/"+pool] = true
-		names = append(names, device)
-	}
-	if len(pools) <= 1 {
-		return strings.Join(collapse(names), ", ")
-	}
-	names = nil
-	for _, group := range byDriver(ids) {
-		for _, line := range group.lines {
-			names = append(names, strings.Join(line, ", "))
-		}
-	}
-	return strings.Join(names, "; ")
-}
-
-// availableOnNode says how many devices of the one node are available, and
-// which.
-func availableOnNode(r *api.RequestExplanation) string {
-	if r.Eligible == 0 {
-		return "available"
-	}
-	said := "available: " + deviceNames(r.EligibleDevices)
-	if !enough(r) {
-		said += fmt.Sprintf("; %d needed", max(r.Needs, 1))
-	}
-	return said
 }

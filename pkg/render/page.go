@@ -267,3 +267,76 @@ func Widest(limit int, texts ...string) int {
 	}
 	return min(w, limit)
 }
+
+// heading starts a part of the page under a title.
+func (p *Page) heading(title string) {
+	p.Blank()
+	p.Text(0, Strong, title)
+}
+
+// items lists texts, each behind a dash.
+func (p *Page) items(texts ...string) {
+	for _, text := range texts {
+		p.Row(2, Cell{Text: "-", Width: 1}, Cell{Text: text})
+	}
+}
+
+// qualified is "namespace/name", or just the name.
+func qualified(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// fieldWidth is that of the column with the labels of the head.
+const fieldWidth = len("Scheduler")
+
+// field adds labeled lines to the head, one for each text that is not empty.
+// Only the first has the label.
+func (p *Page) field(label string, texts ...string) {
+	for _, text := range texts {
+		if text == "" {
+			continue
+		}
+		p.Row(0, Cell{Text: label, Width: fieldWidth, Mark: Strong}, Cell{Text: text})
+		label = ""
+	}
+}
+
+// verbatim adds lines to be copied: they are not wrapped.
+func (p *Page) verbatim(indent int, lines string) {
+	for line := range strings.Lines(lines) {
+		p.pad(indent)
+		p.paint(Plain, Escape(strings.TrimSuffix(line, "\n")))
+		p.end()
+	}
+}
+
+// some joins as many names as there is room for, at least one, and says how many
+// more there are of the total. With -o wide it joins all that it is given.
+func (p *Page) some(names []string, total, room int) string {
+	total = max(total, len(names))
+	more := func(shown int) string {
+		if shown == total {
+			return ""
+		}
+		return fmt.Sprintf(" and %d more", total-shown)
+	}
+	all := strings.Join(names, ", ")
+	if p.Opts.Wide || Widest(room+1, all+more(len(names))) <= room {
+		return all + more(len(names))
+	}
+	said, shown := "", 0
+	for _, name := range names {
+		next := name
+		if shown > 0 {
+			next = said + ", " + name
+		}
+		if shown > 0 && Widest(room+1, next+more(shown+1)) > room {
+			break
+		}
+		said, shown = next, shown+1
+	}
+	return said + more(shown)
+}

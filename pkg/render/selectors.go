@@ -15,9 +15,9 @@ import (
 // outcomeWidth is that of the column with the names of outcomes.
 const outcomeWidth = len("not reached")
 
-// selectors shows what the selectors of a request do to all devices, part by
+// writeSelectors shows what the selectors of a request do to all devices, part by
 // part, with the values that decided.
-func (p *Page) selectors(indent int, traces []api.SelectorTrace) {
+func writeSelectors(p *Page, indent int, traces []api.SelectorTrace) {
 	if len(traces) == 0 {
 		return
 	}
@@ -29,10 +29,10 @@ func (p *Page) selectors(indent int, traces []api.SelectorTrace) {
 		single := len(trace.Parts) == 1
 		if !single {
 			p.Text(indent+4, Strong, trace.Expression)
-			p.outcomes(indent+6, trace.Outcomes, nil, 0)
+			writeOutcomes(p, indent+6, trace.Outcomes, nil, 0)
 		}
 		for j := range trace.Parts {
-			p.selectorPart(indent+4+outdent(!single), &trace.Parts[j], single)
+			writeSelectorPart(p, indent+4+outdent(!single), &trace.Parts[j], single)
 		}
 		if trace.Error != "" {
 			p.Text(indent+4, Bad, "It fails with: "+trace.Error)
@@ -62,20 +62,20 @@ func costNote(trace *api.SelectorTrace) string {
 	}
 }
 
-func (p *Page) selectorPart(indent int, part *api.SelectorPart, top bool) {
+func writeSelectorPart(p *Page, indent int, part *api.SelectorPart, top bool) {
 	m := Plain
 	if top {
 		m = Strong
 	}
 	p.Text(indent, m, part.Expression)
-	p.outcomes(indent+2, part.Outcomes, part.Values, part.MoreValues)
+	writeOutcomes(p, indent+2, part.Outcomes, part.Values, part.MoreValues)
 	for i := range part.Operands {
-		p.selectorPart(indent+4, &part.Operands[i], false)
+		writeSelectorPart(p, indent+4, &part.Operands[i], false)
 	}
 }
 
-// outcomes counts devices, with the values that they have.
-func (p *Page) outcomes(indent int, o api.SelectorOutcomes, values []api.SelectorValue, more int) {
+// writeOutcomes counts devices, with the values that they have.
+func writeOutcomes(p *Page, indent int, o api.SelectorOutcomes, values []api.SelectorValue, more int) {
 	width := Widest(12, strconv.Itoa(max(o.True, o.False, o.Fails, o.NotEvaluated)))
 	for _, line := range []struct {
 		name, outcome string
