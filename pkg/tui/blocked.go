@@ -18,7 +18,7 @@ import (
 
 // blockedPods has the pods that got their devices and cannot work with them. Pods
 // of one owner with the same code are one line.
-func (s *overviewScreen) blockedPods(m *Model) block {
+func blockedPods(m *Model, pods []lifecycle.BlockedPod) block {
 	b := block{}
 	type group struct {
 		first *lifecycle.BlockedPod
@@ -27,8 +27,8 @@ func (s *overviewScreen) blockedPods(m *Model) block {
 	var groups []*group
 	known := map[[3]string]*group{}
 	total := 0
-	for i := range s.blocked {
-		pod := &s.blocked[i]
+	for i := range pods {
+		pod := &pods[i]
 		if m.namespace != "" && pod.Namespace != m.namespace {
 			continue
 		}

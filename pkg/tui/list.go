@@ -56,6 +56,8 @@ func (s *listScreen) title() string {
 	return s.id.String()
 }
 
+func (s *listScreen) showsReasons() bool { return s.id == viewPending }
+
 func (s *listScreen) resize(width, height int) {
 	s.height = height
 	s.table.resize(width, max(height-1, 1))

@@ -5,14 +5,17 @@ package tui
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"charm.land/bubbles/v2/help"
 	"charm.land/bubbles/v2/key"
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // Options are what a dashboard is made for.
@@ -106,6 +109,8 @@ type screen interface {
 	// view draws as many lines as the screen is high.
 	view(m *Model) string
 	bindings(m *Model) []key.Binding
+	// showsReasons reports whether the screen says why claims and pods wait.
+	showsReasons() bool
 }
 
 type (
@@ -128,38 +133,6 @@ type (
 	// reasonRestedMsg ends the pause after a reason.
 	reasonRestedMsg struct{}
 )
-
-// New makes a dashboard. Everything in the background ends with the context.
-func New(ctx context.Context, opts Options) *Model {
-	m := &Model{
-		ctx: ctx, opts: opts, now: opts.Now, keys: newKeyMap(), help: help.New(), look: newLook(opts.Env),
-		namespace: opts.Namespace, mouse: opts.Mouse, reasons: newReasons(), width: 80, height: 24,
-	}
-	if m.now == nil {
-		m.now = time.Now
-	}
-	if m.after = opts.After; m.after == nil {
-		m.after = func(d time.Duration, msg tea.Msg) tea.Cmd {
-			return tea.Tick(d, func(time.Time) tea.Msg { return msg })
-		}
-	}
-	m.started = m.now()
-	m.help.Styles = help.Styles{}
-	m.help.ShortSeparator = "  "
-	m.prompt.input = textinput.New()
-	m.views = []screen{&overviewScreen{}}
-	for id := viewNodes; id <= viewTaints; id++ {
-		m.views = append(m.views, newList(id, scope{}))
-	}
-	m.stack = []screen{m.views[viewOverview]}
-	m.resize()
-	return m
-}
-
-// Init takes the first picture and starts to listen.
-func (m *Model) Init() tea.Cmd {
-	return tea.Batch(m.take(), m.listen(), m.tick())
-}
 
 // top is the screen that is shown.
 func (m *Model) top() screen { return m.stack[len(m.stack)-1] }
@@ -263,7 +236,7 @@ func used(c *api.DeviceCounts) float64 {
 // reason works out why a claim is pending or a pod waits, one at a time, while somebody can
 // see it.
 func (m *Model) reason() tea.Cmd {
-	if m.reasoning || m.picture == nil || m.frozen || !m.showsReasons() {
+	if m.reasoning || m.picture == nil || m.frozen || !m.top().showsReasons() {
 		return nil
 	}
 	of, more := m.reasons.next(m.picture)
@@ -279,13 +252,8 @@ func (m *Model) reason() tea.Cmd {
 	}
 }
 
-func (m *Model) showsReasons() bool {
-	switch s := m.top().(type) {
-	case *overviewScreen:
-		return true
-	case *listScreen:
-		return s.id == viewPending
-	default:
-		return false
-	}
+// line makes a text from outside fit to be a line of the screen.
+func (m *Model) line(text string) string {
+	text, _, _ = strings.Cut(text, "\n")
+	return ansi.Truncate(render.Escape(text), m.width, m.look.glyphs.more)
 }

@@ -54,6 +54,8 @@ type overviewMsg struct {
 
 func (s *overviewScreen) title() string { return viewOverview.String() }
 
+func (*overviewScreen) showsReasons() bool { return true }
+
 func (s *overviewScreen) resize(width, height int) { s.width, s.height = width, height }
 
 func (s *overviewScreen) refresh(m *Model) tea.Cmd {
@@ -80,24 +82,6 @@ func (s *overviewScreen) set(m *Model, msg overviewMsg) tea.Cmd {
 		m.history.add(m.now(), "class "+s.classes[i].Name, used(&s.classes[i].DeviceCounts))
 	}
 	return s.refresh(m)
-}
-
-// block is a part of the overview.
-type block struct {
-	title string
-	lines []blockLine
-	// more counts the lines there was no room for; none is said if there are no
-	// lines at all.
-	more int
-	none string
-	// rest is where those lines can be seen; nil if nowhere.
-	rest func() screen
-}
-
-// blockLine can be opened, unless open is nil.
-type blockLine struct {
-	text string
-	open func() screen
 }
 
 func (s *overviewScreen) drivers(m *Model, width int) block {
@@ -413,7 +397,7 @@ func (s *overviewScreen) layout(m *Model) (columns [][]block, width int) {
 	}
 	used := []block{s.drivers(m, width), s.byClass(m, width), s.broken(m)}
 	stuck := []block{s.pending(m)}
-	if blocked := s.blockedPods(m); len(blocked.lines) > 0 {
+	if blocked := blockedPods(m, s.blocked); len(blocked.lines) > 0 {
 		stuck = append(stuck, blocked)
 	}
 	stuck = append(stuck, s.evictions(m))

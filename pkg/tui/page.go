@@ -43,6 +43,8 @@ func newPage(name string, write func(ctx context.Context, p *picture, width int)
 
 func (s *pageScreen) title() string { return s.name }
 
+func (*pageScreen) showsReasons() bool { return false }
+
 func (s *pageScreen) resize(width, height int) {
 	s.pager.SetWidth(width)
 	s.pager.SetHeight(max(height-1, 1))

@@ -6,7 +6,9 @@ package tui
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -88,21 +90,6 @@ func (p *picture) explain(ctx context.Context, options explain.Options) (*api.Ex
 	return answer, explainErr
 }
 
-// content is what a view shows.
-func (p *picture) content(ctx context.Context, id viewID) (content, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if s, ok := p.contents[id]; ok {
-		return s, nil
-	}
-	s, err := newContent(ctx, p, id)
-	if err != nil {
-		return nil, err
-	}
-	p.contents[id] = s
-	return s, nil
-}
-
 // claims are all ResourceClaims with their stages.
 func (p *picture) claims() []api.Claim {
 	claims := p.inventory.Claims()
@@ -166,4 +153,55 @@ func (d *driverUse) add(pool *api.Pool) {
 		d.broken++
 	}
 	inventory.AddCounts(&d.devices, pool.Devices)
+}
+
+// next is the pending claim or the waiting pod whose reason is most wanted: one
+// without any first, then the one whose reason is the oldest. It is false if all are
+// as new as the picture. Reasons of what does not wait any more are dropped.
+func (r *reasons) next(p *picture) (target, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	wanted := map[target]bool{}
+	var oldest target
+	var since time.Time
+	want := func(of target) {
+		wanted[of] = true
+		known, ok := r.known[of]
+		switch {
+		case ok && known.of == p.snap:
+		case !ok && (oldest == target{} || !since.IsZero()):
+			oldest, since = of, time.Time{}
+		case ok && (oldest == target{} || known.at.Before(since)):
+			oldest, since = of, known.at
+		}
+	}
+	for _, claim := range p.snap.Claims {
+		if isPending(claim) {
+			want(claimTarget(claim.Namespace, claim.Name))
+		}
+	}
+	for _, pod := range p.waiting {
+		want(podTarget(pod))
+	}
+	maps.DeleteFunc(r.known, func(of target, _ reason) bool { return !wanted[of] })
+	return oldest, oldest != target{}
+}
+
+// work works out one reason. It is false if the context is done.
+func (r *reasons) work(ctx context.Context, p *picture, of target, now time.Time) bool {
+	answer, err := explain.ExplainWith(ctx, p.alloc, p.snap, explain.Options{Kind: of.kind, Namespace: of.namespace, Name: of.name})
+	if ctx.Err() != nil {
+		return false
+	}
+	found := reason{of: p.snap, at: now}
+	if err != nil {
+		found.code, found.summary = string(api.Undetermined), strings.ReplaceAll(err.Error(), "\n", "; ")
+	} else {
+		found.code, found.stage, found.summary = explain.Word(answer), string(answer.Stage), answer.Summary
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.known[of] = found
+	r.found++
+	return true
 }

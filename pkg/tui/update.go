@@ -8,8 +8,6 @@ import (
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Update takes in what happened. It never waits for anything.
@@ -188,14 +186,6 @@ func (m *Model) clicked(msg tea.MouseClickMsg) tea.Cmd {
 		}
 	}
 	return nil
-}
-
-// knowsNamespace is false only if it is known that there is no such namespace.
-func (m *Model) knowsNamespace(name string) bool {
-	if name == "" || m.picture == nil || len(m.picture.snap.Namespaces) == 0 || m.picture.snap.Gap(snapshot.ResourceNamespaces) != nil {
-		return true
-	}
-	return m.picture.snap.Namespace(name) != nil
 }
 
 // ask begins to type.

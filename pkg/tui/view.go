@@ -35,12 +35,6 @@ func (m *Model) View() tea.View {
 	return v
 }
 
-// line makes a text from outside fit to be a line of the screen.
-func (m *Model) line(text string) string {
-	text, _, _ = strings.Cut(text, "\n")
-	return ansi.Truncate(render.Escape(text), m.width, m.look.glyphs.more)
-}
-
 // head says what is looked at, and how old the picture is.
 func (m *Model) head() string {
 	right := m.taken()
@@ -278,4 +272,12 @@ func (m *Model) helpPage() screen {
 		text.WriteString(m.look.say(strong, "Symbols") + "\n  " + m.look.legend() + "\n")
 		return text.String(), nil
 	})
+}
+
+// knowsNamespace is false only if it is known that there is no such namespace.
+func (m *Model) knowsNamespace(name string) bool {
+	if name == "" || m.picture == nil || len(m.picture.snap.Namespaces) == 0 || m.picture.snap.Gap(snapshot.ResourceNamespaces) != nil {
+		return true
+	}
+	return m.picture.snap.Namespace(name) != nil
 }

@@ -16,35 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// viewID is what a screen shows. The views up to taints have a key, which is
-// their number plus one.
-type viewID int
-
-const (
-	viewOverview viewID = iota
-	viewNodes
-	viewPools
-	viewDevices
-	viewClaims
-	viewPending
-	viewClasses
-	viewTaints
-	// viewPods is reached from claims only.
-	viewPods
-)
-
-func viewNames() []string {
-	return []string{"overview", "nodes", "pools", "devices", "claims", "pending", "classes", "taints"}
-}
-
-func (id viewID) String() string {
-	if id == viewPods {
-		return "pods"
-	}
-	return viewNames()[id]
-}
-
-// newSheet takes what a view shows out of a picture.
+// newContent takes what a view shows out of a picture.
 func newContent(ctx context.Context, p *picture, id viewID) (content, error) {
 	switch id {
 	case viewNodes:
@@ -198,4 +170,19 @@ func podTone(p *inventory.Pod) tone {
 	default:
 		return faint
 	}
+}
+
+// content is what a view shows.
+func (p *picture) content(ctx context.Context, id viewID) (content, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s, ok := p.contents[id]; ok {
+		return s, nil
+	}
+	s, err := newContent(ctx, p, id)
+	if err != nil {
+		return nil, err
+	}
+	p.contents[id] = s
+	return s, nil
 }

@@ -1,0 +1,45 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"context"
+	"time"
+
+	"charm.land/bubbles/v2/help"
+	"charm.land/bubbles/v2/textinput"
+	tea "charm.land/bubbletea/v2"
+)
+
+// New makes a dashboard. Everything in the background ends with the context.
+func New(ctx context.Context, opts Options) *Model {
+	m := &Model{
+		ctx: ctx, opts: opts, now: opts.Now, keys: newKeyMap(), help: help.New(), look: newLook(opts.Env),
+		namespace: opts.Namespace, mouse: opts.Mouse, reasons: newReasons(), width: 80, height: 24,
+	}
+	if m.now == nil {
+		m.now = time.Now
+	}
+	if m.after = opts.After; m.after == nil {
+		m.after = func(d time.Duration, msg tea.Msg) tea.Cmd {
+			return tea.Tick(d, func(time.Time) tea.Msg { return msg })
+		}
+	}
+	m.started = m.now()
+	m.help.Styles = help.Styles{}
+	m.help.ShortSeparator = "  "
+	m.prompt.input = textinput.New()
+	m.views = []screen{&overviewScreen{}}
+	for id := viewNodes; id <= viewTaints; id++ {
+		m.views = append(m.views, newList(id, scope{}))
+	}
+	m.stack = []screen{m.views[viewOverview]}
+	m.resize()
+	return m
+}
+
+// Init takes the first picture and starts to listen.
+func (m *Model) Init() tea.Cmd {
+	return tea.Batch(m.take(), m.listen(), m.tick())
+}

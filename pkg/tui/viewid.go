@@ -1,0 +1,32 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+// viewID is what a screen shows. The views up to taints have a key, which is
+// their number plus one.
+type viewID int
+
+const (
+	viewOverview viewID = iota
+	viewNodes
+	viewPools
+	viewDevices
+	viewClaims
+	viewPending
+	viewClasses
+	viewTaints
+	// viewPods is reached from claims only.
+	viewPods
+)
+
+func viewNames() []string {
+	return []string{"overview", "nodes", "pools", "devices", "claims", "pending", "classes", "taints"}
+}
+
+func (id viewID) String() string {
+	if id == viewPods {
+		return "pods"
+	}
+	return viewNames()[id]
+}
