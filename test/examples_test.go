@@ -98,7 +98,7 @@ func TestReasonCodesAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "pkg", "api", "v1alpha1", "explanation.go"), nil, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "pkg", "api", "v1alpha1", "reason.go"), nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestReasonCodesAreDocumented(t *testing.T) {
 		return true
 	})
 	if found == 0 {
-		t.Error("found no reason codes in pkg/api/v1alpha1/explanation.go")
+		t.Error("found no reason codes in pkg/api/v1alpha1/reason.go")
 	}
 }
 

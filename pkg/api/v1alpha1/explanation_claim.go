@@ -1,0 +1,222 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// ClaimExplanation explains one claim.
+type ClaimExplanation struct {
+	// Namespace and Name identify the claim. A claim that is not generated yet
+	// has no name; Template says what it will be made from.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Template  string `json:"template,omitempty"`
+	// PodClaim is the entry in the pod's spec.resourceClaims.
+	PodClaim string `json:"podClaim,omitempty"`
+	// ExtendedResources is true for the claim that the scheduler makes itself
+	// from a pod's extended resource requests.
+	ExtendedResources bool `json:"extendedResources,omitempty"`
+	// Deleting is true if the claim is being deleted.
+	Deleting bool `json:"deleting,omitempty"`
+	// Allocation is set if the claim is allocated. Then its requests have no
+	// funnel.
+	Allocation *Allocation          `json:"allocation,omitempty"`
+	Requests   []RequestExplanation `json:"requests,omitempty"`
+	// Constraints are those of the claim, as people would say them.
+	Constraints []string `json:"constraints,omitempty"`
+}
+
+// Allocation describes the devices that a claim holds.
+type Allocation struct {
+	// Since is when it was allocated, if the server recorded it.
+	Since *metav1.Time `json:"since,omitempty"`
+	// AgeSeconds counts from then until the snapshot was taken.
+	AgeSeconds int64             `json:"ageSeconds,omitempty"`
+	Devices    []AllocatedDevice `json:"devices"`
+	// Nodes describes where the devices can be used: "node-23", "any node" or
+	// a node selector.
+	Nodes string `json:"nodes"`
+	// ReservedFor lists the consumers ("pod/train-0").
+	ReservedFor []string `json:"reservedFor,omitempty"`
+}
+
+// AllocatedDevice is one device of an allocation or of a placement.
+type AllocatedDevice struct {
+	// Request is the name of the request, "request/subrequest" for one of a
+	// prioritized list.
+	Request string `json:"request"`
+	// ExtendedResource is what the container asks for by this request, in the
+	// claim for extended resources.
+	ExtendedResource string `json:"extendedResource,omitempty"`
+	// Container is the one that asks for it.
+	Container string `json:"container,omitempty"`
+	Driver    string `json:"driver"`
+	Pool      string `json:"pool"`
+	Device    string `json:"device"`
+	// ShareID is set for a share of a device that several claims can use.
+	ShareID string `json:"shareID,omitempty"`
+	// ConsumedCapacity is what this share takes, by capacity name.
+	ConsumedCapacity map[string]string `json:"consumedCapacity,omitempty"`
+	AdminAccess      bool              `json:"adminAccess,omitempty"`
+	// Missing is true if no ResourceSlice has the device any more and the status
+	// of the claim does not say that it is ready. (A driver of networks may move
+	// an interface into a pod and no longer publish it.)
+	Missing bool `json:"missing,omitempty"`
+	// Status is what the driver says about the device: conditions, and the
+	// network data of a network device.
+	Status *DeviceStatus `json:"status,omitempty"`
+}
+
+// RequestExplanation is the funnel of one request or subrequest: all devices
+// of all pools, less those that a check rejects, in the allocator's own order.
+// Considered = Eligible + the sum of the counts in Rejected.
+type RequestExplanation struct {
+	// Name is "request", or "request/subrequest" for an alternative of a
+	// prioritized list.
+	Name string `json:"name"`
+	// DeviceClass is the class that the request names.
+	DeviceClass string `json:"deviceClass"`
+	// ExtendedResource is what the container asks for, in the claim for
+	// extended resources.
+	ExtendedResource string `json:"extendedResource,omitempty"`
+	// Container is the one that asks for it.
+	Container string `json:"container,omitempty"`
+	// Mode is ExactCount or All.
+	Mode string `json:"mode"`
+	// Needs is how many devices one node must have; 0 means all that match, at
+	// least one.
+	Needs       int64 `json:"needs"`
+	AdminAccess bool  `json:"adminAccess,omitempty"`
+	// Considered counts the devices of all pools, Pools the pools.
+	Considered int `json:"considered"`
+	Pools      int `json:"pools"`
+	// Eligible counts the devices that pass every check alone, and
+	// EligibleNodes the nodes that can reach at least one of them.
+	Eligible      int `json:"eligible"`
+	EligibleNodes int `json:"eligibleNodes"`
+	// MostOnOneNode is the largest number of eligible devices that one node
+	// can reach, BestNode a node with that many.
+	MostOnOneNode int    `json:"mostOnOneNode"`
+	BestNode      string `json:"bestNode,omitempty"`
+	// Rejected has the checks in the allocator's order.
+	Rejected []Rejection `json:"rejected,omitempty"`
+	// EligibleDevices lists the eligible devices as driver/pool/device.
+	EligibleDevices []string `json:"eligibleDevices,omitempty"`
+	// Selectors are those of the class and then those of the request, in the
+	// order in which the allocator evaluates them. If the question is about one
+	// node, they tell of the devices that it can reach.
+	Selectors []SelectorTrace `json:"selectors,omitempty"`
+}
+
+// SelectorTrace tells what a CEL selector does to all devices of all pools,
+// whatever else may be the matter with them. A device for which an earlier
+// selector of the request does not hold is not reached. The counts of the
+// outcomes add up to the number of devices considered.
+type SelectorTrace struct {
+	// Source is "class" or "request".
+	Source string `json:"source"`
+	// Object has the selector, at Path.
+	Object string `json:"object"`
+	Path   string `json:"path"`
+	// Expression is in CEL.
+	Expression string `json:"expression"`
+	// Cost estimates what an evaluation costs in the worst case, in the units of
+	// CEL. It is 0 if that is not known. CostLimit is what the API server accepts
+	// as an estimate, and where an evaluation is broken off.
+	Cost      uint64 `json:"cost,omitempty"`
+	CostLimit uint64 `json:"costLimit"`
+	// Outcomes counts devices.
+	Outcomes SelectorOutcomes `json:"outcomes"`
+	// Error is the error of most devices for which the expression fails.
+	Error string `json:"error,omitempty"`
+	// Notes say what else is remarkable, a sentence each.
+	Notes []string `json:"notes,omitempty"`
+	// Parts are the operands of the outermost &&, or the whole expression. There
+	// are none if the expression cannot be taken apart.
+	Parts []SelectorPart `json:"parts,omitempty"`
+}
+
+// SelectorOutcomes counts devices by what became of an expression.
+type SelectorOutcomes struct {
+	// True, False and Fails count those for which the expression is true, is
+	// false, or ends with an error.
+	True  int `json:"true"`
+	False int `json:"false"`
+	Fails int `json:"fails"`
+	// NotEvaluated counts those for which it was not evaluated, because something
+	// before it had decided, or not to its end.
+	NotEvaluated int `json:"notEvaluated"`
+}
+
+// SelectorPart is a part of an expression.
+type SelectorPart struct {
+	// Expression is the part, in CEL.
+	Expression string `json:"expression"`
+	// Requirement says in a few words what it asks for; empty if the expression says
+	// it best.
+	Requirement string           `json:"requirement,omitempty"`
+	Outcomes    SelectorOutcomes `json:"outcomes"`
+	// Values are what it was evaluated with, at most ten, the most frequent first.
+	// MoreValues counts the others. A part with operands has none: they have them.
+	Values     []SelectorValue `json:"values,omitempty"`
+	MoreValues int             `json:"moreValues,omitempty"`
+	// Operands are its own parts, if a logical operator makes it.
+	Operands []SelectorPart `json:"operands,omitempty"`
+}
+
+// SelectorValue is something that a part of an expression was evaluated with.
+type SelectorValue struct {
+	// Found has the values: "model is \"A100\"".
+	Found string `json:"found"`
+	// Outcome is True, False or Fails.
+	Outcome string `json:"outcome"`
+	// Count is for how many devices.
+	Count int `json:"count"`
+}
+
+// What became of a part of an expression.
+const (
+	OutcomeTrue  = "True"
+	OutcomeFalse = "False"
+	OutcomeFails = "Fails"
+)
+
+// Rejection is a set of devices that the same check rejects.
+type Rejection struct {
+	Code Code `json:"code"`
+	// Count is how many devices it rejects.
+	Count int `json:"count"`
+	// Label names the check in a word or two: "allocated", "selector 1".
+	Label string `json:"label"`
+	// Message says it in one sentence.
+	Message string `json:"message"`
+	// Hint is the part of the message that says what was probably meant, if
+	// something is compared with a value, or asks for an attribute, that no device
+	// has.
+	Hint string `json:"hint,omitempty"`
+	// Evidence proves it.
+	Evidence []Evidence `json:"evidence,omitempty"`
+	// Where sums up the nodes or pools: "20 nodes", "node-17".
+	Where string `json:"where,omitempty"`
+	// Devices lists them as driver/pool/device.
+	Devices []string `json:"devices,omitempty"`
+	// Holders sums up the claims that the devices are allocated to.
+	Holders *Holders `json:"holders,omitempty"`
+}
+
+// Holders sums up the claims that the devices of a [Rejection] are allocated to.
+type Holders struct {
+	// Claims counts them, Claim is the only one as "namespace/name".
+	Claims int    `json:"claims"`
+	Claim  string `json:"claim,omitempty"`
+	// Namespaces has those of the claims, the one with the most devices first.
+	Namespaces []NamespaceCount `json:"namespaces,omitempty"`
+}
+
+// NamespaceCount is a number of devices by namespace.
+type NamespaceCount struct {
+	Namespace string `json:"namespace"`
+	// Devices counts them.
+	Devices int `json:"devices"`
+}
