@@ -8,33 +8,13 @@ import (
 	"slices"
 )
 
-// column is a group of items that can do with the same devices in the same
-// way, so that it does not matter which of them gets which.
-type column struct {
-	// items are indices in the list that the column was made from.
-	items []int
-	// demand is how many devices they want together, and need how many of them
-	// can only be found where one looks for them.
-	demand, need int
-	// order is where the first of them stands among all requests.
-	order int
-	claim int
-	admin bool
-	cands []*Candidate
-}
-
-// share is a device given to some of the items of a column.
-type share struct {
-	column, device, times int
-}
-
 // entry is an item with its place among all items.
 type entry struct {
 	item
 	order int
 }
 
-// columns merges entries that are alike, in the order of their first ones.
+// columns merges equal entries, in the order of their first ones.
 func (p *placement) columns(entries []entry) []column {
 	var result []column
 	known := make(map[string]int)
@@ -101,11 +81,11 @@ func appendInts(key []byte, list []int) []byte {
 	return key
 }
 
-// deal deals out the devices of a column, of which there may be too many, to
+// apportion gives out the devices of a column, of which there may be too many, to
 // items that want these counts. No item gets the same device twice: either no
 // device is there twice, or all want the same number and take in turn.
-func deal(devices, counts []int) [][]int {
-	hands := make([][]int, len(counts))
+func apportion(devices, counts []int) [][]int {
+	assigned := make([][]int, len(counts))
 	equal := !slices.ContainsFunc(counts, func(c int) bool { return c != counts[0] })
 	total := 0
 	for _, count := range counts {
@@ -113,13 +93,13 @@ func deal(devices, counts []int) [][]int {
 	}
 	turn := 0
 	for _, device := range devices[:total] {
-		for len(hands[turn]) == counts[turn] {
+		for len(assigned[turn]) == counts[turn] {
 			turn = (turn + 1) % len(counts)
 		}
-		hands[turn] = append(hands[turn], device)
+		assigned[turn] = append(assigned[turn], device)
 		if equal {
 			turn = (turn + 1) % len(counts)
 		}
 	}
-	return hands
+	return assigned
 }

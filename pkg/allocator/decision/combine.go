@@ -4,33 +4,8 @@
 package decision
 
 import (
-	"encoding/binary"
 	"slices"
 )
-
-// combination puts together what the components can do.
-type combination struct {
-	p       *placement
-	columns []column
-	classes []class
-	// demand is what the columns and then the classes want.
-	demand []int
-	// simple has the devices that share nothing with others, in groups of equal
-	// ones, each with its bundle.
-	simple  [][]int
-	bundles []bundle
-	// parts are the other components.
-	parts []*part
-}
-
-// part is a component and what it can do, in terms of all columns and classes.
-type part struct {
-	component *component
-	frontier  *frontier
-	vectors   [][]int
-	// picked is the vector that is chosen.
-	picked int
-}
 
 // combine finds devices for the items in components and puts them together.
 func (p *placement) combine() ([][]int, bool) {
@@ -67,7 +42,7 @@ func (p *placement) combine() ([][]int, bool) {
 	if !ok {
 		return nil, false
 	}
-	return c.hands(given), true
+	return c.assign(given), true
 }
 
 // components finds the components of the devices that are candidates. Those of
@@ -275,9 +250,9 @@ func (c *combination) part(comp *component, f *frontier) *part {
 	return result
 }
 
-// hands gives each item its devices: of the parts as picked, and of the
+// assign gives each item its devices: of the parts as picked, and of the
 // bundles of simple devices as given.
-func (c *combination) hands(given [][]int) [][]int {
+func (c *combination) assign(given [][]int) [][]int {
 	result := make([][]int, len(c.p.items))
 	devices := make([][]int, len(c.columns))
 	scopes := make([][][][]int, len(c.classes))
@@ -315,8 +290,8 @@ func (c *combination) hands(given [][]int) [][]int {
 		for k, i := range c.columns[n].items {
 			counts[k] = c.p.items[i].count
 		}
-		for k, hand := range deal(devices[n], counts) {
-			result[c.columns[n].items[k]] = hand
+		for k, own := range apportion(devices[n], counts) {
+			result[c.columns[n].items[k]] = own
 		}
 	}
 	for n := range c.classes {
@@ -329,11 +304,40 @@ func (c *combination) hands(given [][]int) [][]int {
 	return result
 }
 
-// stateKey is the key of a place in the search and what is still wanted.
-func stateKey(place int, wanted []int) string {
-	key := binary.AppendVarint(nil, int64(place))
-	for _, w := range wanted {
-		key = binary.AppendVarint(key, int64(w))
+// place finds devices for the items, which must be in the order of their
+// requests, and reports whether there are any.
+func (s *solver) place(items []item) ([][]int, bool) {
+	p := &placement{s: s, items: items}
+	for i := range items {
+		p.admin = p.admin || items[i].admin
+		if i > 0 {
+			items[i].run = items[i-1].run
+			if items[i].claim != items[i-1].claim || items[i].admin != items[i-1].admin {
+				items[i].run++
+			}
+		}
+		if items[i].count == 0 {
+			items[i].cands = nil
+		}
 	}
-	return string(key)
+	if !p.narrow() || !s.enough(p.items) {
+		return nil, false
+	}
+	p.findDistinct()
+	if !p.enoughValues() {
+		return nil, false
+	}
+	p.findCounters()
+	if !p.enoughCounters() {
+		return nil, false
+	}
+	p.findSets()
+	if wide := p.wideCounters(); len(wide) > 0 {
+		// Much is impossible for other reasons, or fits anyway.
+		assigned, ok := p.withoutCounters(wide).combine()
+		if !ok || p.within(assigned, wide) {
+			return assigned, ok
+		}
+	}
+	return p.combine()
 }

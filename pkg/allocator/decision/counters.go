@@ -132,11 +132,11 @@ func (p *placement) withoutCounters(counters []int) *placement {
 }
 
 // within reports whether the devices leave the counters at zero or more.
-func (p *placement) within(hands [][]int, counters []int) bool {
+func (p *placement) within(assigned [][]int, counters []int) bool {
 	charged := make(map[int]bool)
 	used := make(map[int]int64)
-	for _, hand := range hands {
-		for _, d := range hand {
+	for _, own := range assigned {
+		for _, d := range own {
 			if p.s.problem.Devices[d].Shared && charged[d] {
 				continue
 			}

@@ -155,7 +155,7 @@ func (sh *distribution) eachValue(c *Candidate, f func(value)) {
 func (sh *distribution) words() int { return (len(sh.values) + wordBits - 1) / wordBits }
 
 // The slots of a state: the progress of the columns, what is left of the
-// counters, the counter sets, the values in use, who has the device at hand
+// counters, the counter sets, the values in use, who has the device at own
 // (0 for nobody) and what is left of its capacities.
 func (sh *distribution) counterSlot() int  { return len(sh.columns) }
 func (sh *distribution) setSlot() int      { return sh.counterSlot() + len(sh.counters) }

@@ -5,42 +5,6 @@ package decision
 
 import "slices"
 
-// component is a set of devices that share limits with each other and with no
-// other device, and the columns and classes that have candidates there.
-type component struct {
-	devices []int
-	columns []int
-	classes []int
-	// supply is an upper bound of what it can give to each column and then to
-	// each class, need what it must give because no others can.
-	supply, need []int
-}
-
-// frontier is all that a component can do: no point is at least as good as
-// another one in all respects. It speaks of devices, columns and classes by
-// their place in the component, so that it is true for all components which
-// are built alike.
-type frontier struct {
-	points []point
-}
-
-// point is one way to use a component.
-type point struct {
-	// amounts is what it gives to each column (devices) and then to each class
-	// (scopes that get all they want).
-	amounts []int
-	// shares are the devices for the columns.
-	shares []share
-	// hosted are the scopes.
-	hosted []hosted
-}
-
-// hosted is a scope that gets all of its devices: for each of its items.
-type hosted struct {
-	class   int
-	devices [][]int
-}
-
 // frontierOf finds the frontier of a component, or remembers it.
 func (p *placement) frontierOf(c *component, columns []column, classes []class) *frontier {
 	key := p.signature(c, columns, classes)
@@ -237,8 +201,8 @@ func (h *host) record(outcomes []outcome, g *guests) {
 			for n, e := range g.columns[c].items {
 				counts[n] = g.entries[e].count
 			}
-			for n, hand := range deal(devices[c], counts) {
-				byEntry[g.columns[c].items[n]] = hand
+			for n, own := range apportion(devices[c], counts) {
+				byEntry[g.columns[c].items[n]] = own
 			}
 		}
 		for e, owner := range g.owner {
@@ -248,9 +212,6 @@ func (h *host) record(outcomes []outcome, g *guests) {
 		h.points = append(h.points, pt)
 	}
 }
-
-// comparesPerStep is how many comparisons are about one step of work.
-const comparesPerStep = 32
 
 // best drops the points that are no better than another one.
 func (s *solver) best(points []point) []point {

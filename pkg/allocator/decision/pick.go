@@ -92,7 +92,7 @@ func (k *picker) sortHard() {
 }
 
 // asBundle gives a bundle that can do exactly what the part can, if there is
-// one: when its vectors are all ways to deal out some number.
+// one: when its vectors are all ways to divide some number.
 func asBundle(pt *part) (bundle, bool) {
 	b := relax(pt)
 	for _, v := range pt.vectors {

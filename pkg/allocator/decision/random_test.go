@@ -15,10 +15,10 @@ import (
 type flavor struct {
 	devices, requests, claims, constraints, counters, sets int
 	shared, admin, all, alternatives, lists, limit         int
-	// alike makes devices and requests equal more often.
-	alike int
-	// twins repeats the last claim, with constraints of its own.
-	twins int
+	// similar makes devices and requests equal more often.
+	similar int
+	// copies repeats the last claim, with constraints of its own.
+	copies int
 }
 
 // random makes a small problem.
@@ -46,7 +46,7 @@ func random(r *rand.Rand, f flavor) *Problem {
 	}
 	for d := range p.Devices {
 		dev := &p.Devices[d]
-		if d > 0 && chance(f.alike) {
+		if d > 0 && chance(f.similar) {
 			*dev = p.Devices[d-1]
 			continue
 		}
@@ -104,7 +104,7 @@ func random(r *rand.Rand, f flavor) *Problem {
 		if n > 0 && claim+1 < claims && chance(40) {
 			claim++
 		}
-		if n > 0 && chance(f.alike) {
+		if n > 0 && chance(f.similar) {
 			like := p.Requests[n-1]
 			like.Claim = claim
 			if claim == p.Requests[n-1].Claim || p.Constraints == 0 {
@@ -144,7 +144,7 @@ func random(r *rand.Rand, f flavor) *Problem {
 		}
 		p.Requests = append(p.Requests, req)
 	}
-	if chance(f.twins) {
+	if chance(f.copies) {
 		for range 1 + r.IntN(3) {
 			repeatClaim(p, claim, chance(30))
 			claim++
@@ -193,18 +193,18 @@ func repeatClaim(p *Problem, claim int, together bool) {
 
 func flavors() map[string]flavor {
 	return map[string]flavor{
-		"plain":       {devices: 7, requests: 4, claims: 2, alike: 30, limit: 10},
-		"counters":    {devices: 7, requests: 4, claims: 2, counters: 3, alike: 40},
-		"groups":      {devices: 6, requests: 3, claims: 2, counters: 1, sets: 2, alike: 20},
-		"match":       {devices: 7, requests: 4, claims: 3, constraints: 3, lists: 30, alike: 30},
-		"shares":      {devices: 4, requests: 4, claims: 2, counters: 2, shared: 70, alike: 30},
-		"admin":       {devices: 5, requests: 4, claims: 3, counters: 2, admin: 50, shared: 20, all: 15, alike: 20},
-		"lists":       {devices: 6, requests: 4, claims: 2, alternatives: 70, all: 10, limit: 30, alike: 20},
-		"all of it":   {devices: 6, requests: 4, claims: 3, constraints: 3, counters: 2, sets: 2, shared: 30, admin: 20, all: 10, alternatives: 25, lists: 20, limit: 15, alike: 30},
-		"match, more": {devices: 8, requests: 4, claims: 3, constraints: 4, counters: 2, shared: 25, admin: 10, lists: 15, alike: 50},
-		"twin claims": {devices: 9, requests: 2, claims: 1, constraints: 3, counters: 2, lists: 15, alike: 40, twins: 90},
-		"twin shares": {devices: 5, requests: 3, claims: 2, constraints: 3, sets: 1, shared: 40, admin: 8, alternatives: 15, alike: 30, twins: 90},
-		"many small":  {devices: 10, requests: 6, claims: 2, constraints: 1, counters: 2, alike: 60},
+		"plain":        {devices: 7, requests: 4, claims: 2, similar: 30, limit: 10},
+		"counters":     {devices: 7, requests: 4, claims: 2, counters: 3, similar: 40},
+		"groups":       {devices: 6, requests: 3, claims: 2, counters: 1, sets: 2, similar: 20},
+		"match":        {devices: 7, requests: 4, claims: 3, constraints: 3, lists: 30, similar: 30},
+		"shares":       {devices: 4, requests: 4, claims: 2, counters: 2, shared: 70, similar: 30},
+		"admin":        {devices: 5, requests: 4, claims: 3, counters: 2, admin: 50, shared: 20, all: 15, similar: 20},
+		"lists":        {devices: 6, requests: 4, claims: 2, alternatives: 70, all: 10, limit: 30, similar: 20},
+		"all of it":    {devices: 6, requests: 4, claims: 3, constraints: 3, counters: 2, sets: 2, shared: 30, admin: 20, all: 10, alternatives: 25, lists: 20, limit: 15, similar: 30},
+		"match, more":  {devices: 8, requests: 4, claims: 3, constraints: 4, counters: 2, shared: 25, admin: 10, lists: 15, similar: 50},
+		"equal claims": {devices: 9, requests: 2, claims: 1, constraints: 3, counters: 2, lists: 15, similar: 40, copies: 90},
+		"equal shares": {devices: 5, requests: 3, claims: 2, constraints: 3, sets: 1, shared: 40, admin: 8, alternatives: 15, similar: 30, copies: 90},
+		"many small":   {devices: 10, requests: 6, claims: 2, constraints: 1, counters: 2, similar: 60},
 	}
 }
 

@@ -8,20 +8,6 @@ import (
 	"slices"
 )
 
-// scope is a set of items that match constraints bind together. All of their
-// devices lie in the same component, and once the values are chosen the
-// constraints only say which candidates are left.
-type scope struct {
-	items   []int
-	matches []int
-}
-
-// class is a group of scopes that are alike, so that only their number
-// matters.
-type class struct {
-	members []scope
-}
-
 // mode is a choice of one value for each match constraint of a scope: what is
 // left of the candidates of its items.
 type mode struct {
@@ -101,7 +87,7 @@ func (p *placement) scopeKey(sc *scope) string {
 }
 
 // constraintName gives a distinct constraint a number which is the same for
-// scopes that are alike, when it binds nobody outside of the scope, and its own
+// equal scopes, when it binds nobody outside of the scope, and its own
 // otherwise.
 func (p *placement) constraintName(sc *scope, constraint int, inside *[]int) int64 {
 	if n := slices.Index(*inside, constraint); n >= 0 {

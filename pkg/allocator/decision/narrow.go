@@ -8,22 +8,6 @@ import (
 	"slices"
 )
 
-// item is a request with one of its alternatives chosen: so many different
-// devices out of these.
-type item struct {
-	claim int
-	admin bool
-	count int
-	cands []*Candidate
-	// run is the same for requests that follow each other in the same claim
-	// with the same access, which is what their right to a device depends on.
-	run int
-}
-
-func newItem(d *demand, o *option) item {
-	return item{claim: d.claim, admin: d.admin, count: o.count, cands: o.cands}
-}
-
 // enough reports whether there are enough devices for all items when nothing
 // but the number of devices counts.
 func (s *solver) enough(items []item) bool {
@@ -81,56 +65,6 @@ func (s *solver) enough(items []item) bool {
 	}
 	_, ok := distribute(bundles, wants)
 	return ok
-}
-
-// placement is the work on one choice of alternatives.
-type placement struct {
-	s     *solver
-	items []item
-	admin bool
-	// What still matters; all else is no limit for these items.
-	counters map[int]bool
-	sets     map[int]bool
-	matches  []int
-	distinct []int
-}
-
-// place finds devices for the items, which must be in the order of their
-// requests, and reports whether there are any.
-func (s *solver) place(items []item) ([][]int, bool) {
-	p := &placement{s: s, items: items}
-	for i := range items {
-		p.admin = p.admin || items[i].admin
-		if i > 0 {
-			items[i].run = items[i-1].run
-			if items[i].claim != items[i-1].claim || items[i].admin != items[i-1].admin {
-				items[i].run++
-			}
-		}
-		if items[i].count == 0 {
-			items[i].cands = nil
-		}
-	}
-	if !p.narrow() || !s.enough(p.items) {
-		return nil, false
-	}
-	p.findDistinct()
-	if !p.enoughValues() {
-		return nil, false
-	}
-	p.findCounters()
-	if !p.enoughCounters() {
-		return nil, false
-	}
-	p.findSets()
-	if wide := p.wideCounters(); len(wide) > 0 {
-		// Much is impossible for other reasons, or fits anyway.
-		hands, ok := p.withoutCounters(wide).combine()
-		if !ok || p.within(hands, wide) {
-			return hands, ok
-		}
-	}
-	return p.combine()
 }
 
 // scope gives the items to which a constraint applies and how many devices
