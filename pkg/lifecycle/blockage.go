@@ -13,7 +13,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -162,43 +161,6 @@ func allReady(claim *resourceapi.ResourceClaim) bool {
 		}
 	}
 	return len(results) > 0
-}
-
-// BlockedPod is a pod whose devices are allocated and that cannot work with them.
-type BlockedPod struct {
-	Namespace, Name string
-	// Owner is "job/train", empty for a bare pod.
-	Owner string
-	Code  api.Code
-	Stage api.Stage
-	// Summary is one sentence.
-	Summary string
-}
-
-// BlockedPods lists the pods of the cluster that have their devices allocated and
-// cannot work with them, by namespace and name. The allocator is not asked. What
-// is known of each is also in the explanation of the pod.
-func (s *Stages) BlockedPods() []BlockedPod {
-	var found []BlockedPod
-	for _, pod := range s.snap.Pods {
-		if pod.DeletionTimestamp != nil || Finished(pod) {
-			continue
-		}
-		claims := s.alloc.PodClaims(pod)
-		if len(claims) == 0 {
-			continue
-		}
-		snap := s.snapshotOf(pod)
-		stage := StageOf(s.alloc, snap, pod, claims)
-		if stage != api.StageBinding && pod.Spec.NodeName == "" || findBlockage(s.alloc, snap, pod, claims, stage) == nil {
-			continue
-		}
-		own := Of(s.alloc, snap, pod, claims, false)
-		found = append(found, BlockedPod{
-			Namespace: pod.Namespace, Name: pod.Name, Owner: WorkloadName(pod), Code: own.Blocked.Code, Stage: stage, Summary: english.Sentence(Summarize(own.Findings, "")),
-		})
-	}
-	return found
 }
 
 // WorkloadName names the workload that a pod belongs to, as users do ("job/train"),

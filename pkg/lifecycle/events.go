@@ -199,3 +199,9 @@ func between(text, before, after string) (string, bool) {
 func saidOnce(message string) string {
 	return strings.Join(slices.Compact(strings.Split(strings.Join(strings.Fields(message), " "), ": ")), ": ")
 }
+
+// afterPreparation reports whether the kubelet reports such a thing only when the
+// devices are prepared: about the sandbox, a container or its image.
+func afterPreparation(event *corev1.Event) bool {
+	return event.Reason == reasonSandbox || event.Reason == reasonContainer && event.InvolvedObject.FieldPath != "" || len(cdiDevices(event.Message)) > 0
+}

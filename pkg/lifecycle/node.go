@@ -5,9 +5,7 @@ package lifecycle
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -16,82 +14,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
-
-// prepared reports whether the kubelet has had the devices of a pod prepared: it
-// does so before it has the runtime create anything
-// (pkg/kubelet/kuberuntime, SyncPod).
-func isPrepared(snap *snapshot.Snapshot, pod *corev1.Pod) bool {
-	if sandboxReady(pod) != nil || len(failingContainers(pod)) > 0 {
-		return true
-	}
-	for _, status := range containerStatuses(pod) {
-		if sandboxLost(pod) == nil && (status.State.Running != nil || status.State.Terminated != nil) {
-			return true
-		}
-	}
-	event, progress := kubeletEvent(snap, pod), progressEvent(snap, pod)
-	if event == nil || progress != nil && event.Reason != reasonPrepare {
-		return progress != nil
-	}
-	return afterPreparation(event)
-}
-
-// afterPreparation reports whether the kubelet reports such a thing only when the
-// devices are prepared: about the sandbox, a container or its image.
-func afterPreparation(event *corev1.Event) bool {
-	return event.Reason == reasonSandbox || event.Reason == reasonContainer && event.InvolvedObject.FieldPath != "" || len(cdiDevices(event.Message)) > 0
-}
-
-// sandboxReady returns the condition that says that a pod's sandbox is there.
-func sandboxReady(pod *corev1.Pod) *corev1.PodCondition {
-	if c := PodCondition(pod, corev1.PodReadyToStartContainers); c != nil && c.Status == corev1.ConditionTrue {
-		return c
-	}
-	return nil
-}
-
-// sandboxLost returns the condition that says that a pod which ran has no
-// sandbox any more: the kubelet makes it another one, and has the devices
-// prepared again.
-func sandboxLost(pod *corev1.Pod) *corev1.PodCondition {
-	c := PodCondition(pod, corev1.PodReadyToStartContainers)
-	if c == nil || c.Status != corev1.ConditionFalse || pod.Status.Phase != corev1.PodRunning || !started(pod).IsZero() {
-		return nil
-	}
-	return c
-}
-
-// started is when the first of the containers was started that run, zero if
-// none does.
-func started(pod *corev1.Pod) time.Time {
-	var first time.Time
-	for _, status := range containerStatuses(pod) {
-		if r := status.State.Running; r != nil && (first.IsZero() || r.StartedAt.Time.Before(first)) {
-			first = r.StartedAt.Time
-		}
-	}
-	return first
-}
-
-func containerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
-	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
-}
-
-// failingContainers are those that wait for anything but their turn.
-func failingContainers(pod *corev1.Pod) []corev1.ContainerStatus {
-	return slices.DeleteFunc(containerStatuses(pod), func(status corev1.ContainerStatus) bool {
-		waiting := status.State.Waiting
-		return waiting == nil || waiting.Reason == "" || waiting.Reason == "ContainerCreating" || waiting.Reason == "PodInitializing"
-	})
-}
-
-// unresolvedContainers are those that the runtime cannot create because it
-// does not know their CDI devices.
-func unresolvedContainers(pod *corev1.Pod) []corev1.ContainerStatus {
-	return slices.DeleteFunc(failingContainers(pod), func(status corev1.ContainerStatus) bool {
-		return len(cdiDevices(status.State.Waiting.Message)) == 0
-	})
-}
 
 // kubeletFindings tells why a pod does not start on its node.
 func kubeletFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) []Finding {
@@ -198,20 +120,21 @@ func nodeFindings(snap *snapshot.Snapshot, pod *corev1.Pod) []Finding {
 	return nil
 }
 
-// allStarted is when the first of some pods was started, if all were. Those
-// that are finished do not count.
-func allStarted(pods []*corev1.Pod) time.Time {
-	var first time.Time
-	for _, pod := range pods {
-		since := started(pod)
-		switch {
-		case Finished(pod):
-			continue
-		case since.IsZero():
-			return time.Time{}
-		case first.IsZero(), since.Before(first):
-			first = since
+// prepared reports whether the kubelet has had the devices of a pod prepared: it
+// does so before it has the runtime create anything
+// (pkg/kubelet/kuberuntime, SyncPod).
+func isPrepared(snap *snapshot.Snapshot, pod *corev1.Pod) bool {
+	if sandboxReady(pod) != nil || len(failingContainers(pod)) > 0 {
+		return true
+	}
+	for _, status := range containerStatuses(pod) {
+		if sandboxLost(pod) == nil && (status.State.Running != nil || status.State.Terminated != nil) {
+			return true
 		}
 	}
-	return first
+	event, progress := kubeletEvent(snap, pod), progressEvent(snap, pod)
+	if event == nil || progress != nil && event.Reason != reasonPrepare {
+		return progress != nil
+	}
+	return afterPreparation(event)
 }

@@ -85,21 +85,6 @@ func (v *Evaluator) Cost(sel *Selector) uint64 {
 	return *sel.cost
 }
 
-// Result is what a selector makes of a device. Devices that are the same to the
-// selector share one.
-type Result struct {
-	Matches bool
-	// Err is why the evaluation failed, with the allocator's it would be all
-	// nodes'. Nothing matches then. It is an [UnendingError] if it does not end.
-	Err error
-
-	sel    *Selector
-	driver string
-	// device is the first that was evaluated, as selectors see it.
-	device *resourceapi.Device
-	detail *Detail
-}
-
 // Evaluate runs an expression against a device of the given driver.
 func (v *Evaluator) Evaluate(ctx context.Context, sel *Selector, driver string, device *resourceapi.Device) *Result {
 	if result, known := sel.byDevice[device]; known {
@@ -171,19 +156,6 @@ func (v *Evaluator) Odd(device *resourceapi.Device) bool {
 	}
 	v.odd[device] = odd
 	return odd
-}
-
-// Detail tells how a result came about.
-type Detail struct {
-	// Failed is the first conjunct that does not hold, nil if all hold or that
-	// could not be told.
-	Failed *Part
-	// Found has the values that the part which decided reads.
-	Found []string
-	// Missing are what the parts that fail need and the device lacks.
-	Missing []Reading
-	// Seen tells for each conjunct how it went; nil if that is not known.
-	Seen []Trace
 }
 
 // maxWatched bounds the evaluations that are made only to tell how an expression
@@ -272,13 +244,4 @@ func (v *Evaluator) DerivedAttribute(ctx context.Context, derived *resourceapi.D
 		return nil, fmt.Errorf("evaluate derived attribute %s: %w", derived.Name, unending(derived.Expression, err))
 	}
 	return value, nil
-}
-
-func celDevice(driver string, device *resourceapi.Device) dracel.Device {
-	return dracel.Device{
-		Driver:                   driver,
-		AllowMultipleAllocations: device.AllowMultipleAllocations,
-		Attributes:               device.Attributes,
-		Capacity:                 device.Capacity,
-	}
 }

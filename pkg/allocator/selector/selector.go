@@ -222,3 +222,63 @@ func equality(e ast.Expr) (r Reading, text string, ok bool) {
 	r, isReading := readingOf(left)
 	return r, text, isText && isReading && !isTest(left) && (r.Kind == KindDriver || r.Kind == KindAttributes && r.Name != "")
 }
+
+// isLoop recognizes all(), exists() and the like.
+func isLoop(e ast.Expr) bool { return e.Kind() == ast.ComprehensionKind }
+
+// Result is what a selector makes of a device. Devices that are the same to the
+// selector share one.
+type Result struct {
+	Matches bool
+	// Err is why the evaluation failed, with the allocator's it would be all
+	// nodes'. Nothing matches then. It is an [UnendingError] if it does not end.
+	Err error
+
+	sel    *Selector
+	driver string
+	// device is the first that was evaluated, as selectors see it.
+	device *resourceapi.Device
+	detail *Detail
+}
+
+func celDevice(driver string, device *resourceapi.Device) dracel.Device {
+	return dracel.Device{
+		Driver:                   driver,
+		AllowMultipleAllocations: device.AllowMultipleAllocations,
+		Attributes:               device.Attributes,
+		Capacity:                 device.Capacity,
+	}
+}
+
+// Detail tells how a result came about.
+type Detail struct {
+	// Failed is the first conjunct that does not hold, nil if all hold or that
+	// could not be told.
+	Failed *Part
+	// Found has the values that the part which decided reads.
+	Found []string
+	// Missing are what the parts that fail need and the device lacks.
+	Missing []Reading
+	// Seen tells for each conjunct how it went; nil if that is not known.
+	Seen []Trace
+}
+
+// Outcome is how the evaluation of a part of an expression went.
+type Outcome string
+
+// What can become of a part.
+const (
+	// NotEvaluated is a part that did not matter any more.
+	NotEvaluated Outcome = "NotEvaluated"
+	True         Outcome = "True"
+	False        Outcome = "False"
+	Fails        Outcome = "Fails"
+)
+
+// Trace is how a conjunct, or a part of one, went for one device.
+type Trace struct {
+	Outcome Outcome
+	// Values are those that it read.
+	Values   []string
+	Operands []Trace
+}

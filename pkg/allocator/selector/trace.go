@@ -16,29 +16,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// Outcome is how the evaluation of a part of an expression went.
-type Outcome string
-
-// What can become of a part.
-const (
-	// NotEvaluated is a part that did not matter any more.
-	NotEvaluated Outcome = "NotEvaluated"
-	True         Outcome = "True"
-	False        Outcome = "False"
-	Fails        Outcome = "Fails"
-)
-
-// isLoop recognizes all(), exists() and the like.
-func isLoop(e ast.Expr) bool { return e.Kind() == ast.ComprehensionKind }
-
-// Trace is how a conjunct, or a part of one, went for one device.
-type Trace struct {
-	Outcome Outcome
-	// Values are those that it read.
-	Values   []string
-	Operands []Trace
-}
-
 // Found lists the values that were read, also by the operands that were reached.
 func (s *Trace) Found() []string {
 	if len(s.Operands) == 0 {

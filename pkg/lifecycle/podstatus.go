@@ -1,0 +1,80 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// sandboxReady returns the condition that says that a pod's sandbox is there.
+func sandboxReady(pod *corev1.Pod) *corev1.PodCondition {
+	if c := PodCondition(pod, corev1.PodReadyToStartContainers); c != nil && c.Status == corev1.ConditionTrue {
+		return c
+	}
+	return nil
+}
+
+// sandboxLost returns the condition that says that a pod which ran has no
+// sandbox any more: the kubelet makes it another one, and has the devices
+// prepared again.
+func sandboxLost(pod *corev1.Pod) *corev1.PodCondition {
+	c := PodCondition(pod, corev1.PodReadyToStartContainers)
+	if c == nil || c.Status != corev1.ConditionFalse || pod.Status.Phase != corev1.PodRunning || !started(pod).IsZero() {
+		return nil
+	}
+	return c
+}
+
+// started is when the first of the containers was started that run, zero if
+// none does.
+func started(pod *corev1.Pod) time.Time {
+	var first time.Time
+	for _, status := range containerStatuses(pod) {
+		if r := status.State.Running; r != nil && (first.IsZero() || r.StartedAt.Time.Before(first)) {
+			first = r.StartedAt.Time
+		}
+	}
+	return first
+}
+
+func containerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
+	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
+}
+
+// failingContainers are those that wait for anything but their turn.
+func failingContainers(pod *corev1.Pod) []corev1.ContainerStatus {
+	return slices.DeleteFunc(containerStatuses(pod), func(status corev1.ContainerStatus) bool {
+		waiting := status.State.Waiting
+		return waiting == nil || waiting.Reason == "" || waiting.Reason == "ContainerCreating" || waiting.Reason == "PodInitializing"
+	})
+}
+
+// unresolvedContainers are those that the runtime cannot create because it
+// does not know their CDI devices.
+func unresolvedContainers(pod *corev1.Pod) []corev1.ContainerStatus {
+	return slices.DeleteFunc(failingContainers(pod), func(status corev1.ContainerStatus) bool {
+		return len(cdiDevices(status.State.Waiting.Message)) == 0
+	})
+}
+
+// allStarted is when the first of some pods was started, if all were. Those
+// that are finished do not count.
+func allStarted(pods []*corev1.Pod) time.Time {
+	var first time.Time
+	for _, pod := range pods {
+		since := started(pod)
+		switch {
+		case Finished(pod):
+			continue
+		case since.IsZero():
+			return time.Time{}
+		case first.IsZero(), since.Before(first):
+			first = since
+		}
+	}
+	return first
+}
