@@ -13,6 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // proofTime bounds the search for a conflict and for remedies.
@@ -112,7 +113,7 @@ func (s *scenario) enough(ctx context.Context, given int) bool {
 	h := s.given(func(i int) bool { return i != given })
 	if own := s.facts[given].holder; own != nil && isOwnClaim(s.x.Question, own) {
 		// The pod needs devices for that claim all the same.
-		h.claims = append(h.claims, unallocated(own))
+		h.claims = append(h.claims, whatif.Unallocated(own))
 		h.snap.Claims = slices.DeleteFunc(slices.Clone(h.snap.Claims), func(c *resourceapi.ResourceClaim) bool {
 			return c.Namespace == own.Namespace && c.Name == own.Name
 		})

@@ -19,8 +19,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // decide asks the allocator about every candidate and draws the conclusion.
@@ -153,7 +155,7 @@ func released(ctx context.Context, q *funnel.Question) (*allocator.Allocator, *s
 		if at < 0 {
 			continue
 		}
-		amended.Claims[at] = unallocated(amended.Claims[at])
+		amended.Claims[at] = whatif.Unallocated(amended.Claims[at])
 		released = append(released, claim.Name)
 	}
 	if len(released) == 0 {
@@ -164,13 +166,6 @@ func released(ctx context.Context, q *funnel.Question) (*allocator.Allocator, *s
 		return nil, nil, nil, fmt.Errorf("set up the allocator: %w", err)
 	}
 	return alloc, &amended, released, nil
-}
-
-// unallocated is a claim as it was before it got devices.
-func unallocated(claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
-	claim = claim.DeepCopy()
-	claim.Status = resourceapi.ResourceClaimStatus{}
-	return claim
 }
 
 // releasable reports whether the scheduler may take back an allocation that keeps
@@ -186,7 +181,7 @@ func releasable(q *funnel.Question, claim *resourceapi.ResourceClaim) bool {
 		if ok, _ := q.Cluster.Alloc.AvailableOn(claim, node); ok {
 			return false
 		}
-		return misfits(q, node)[0].Code == api.NodeNotReachable
+		return funnel.Misfits(q, node)[0].Code == api.NodeNotReachable
 	})
 }
 
@@ -445,7 +440,7 @@ func (x *inquiry) place(best *fitting) {
 			break
 		}
 		placement.Claims = append(placement.Claims, api.PlacementClaim{
-			Namespace: claim.Namespace, Name: claim.Name, Devices: pickedDevices(x.Pod, claim, &best.allocations[i]),
+			Namespace: claim.Namespace, Name: claim.Name, Devices: funnel.PickedDevices(x.Pod, claim, &best.allocations[i]),
 		})
 	}
 	x.out.Placement = placement
@@ -574,7 +569,7 @@ func (x *inquiry) assume() {
 			scheduler = "the scheduler, which has no limit without the feature gate DRASchedulerFilterTimeout, may search for very long"
 		}
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
-			"that nothing fits on node %s is proved by counting: the allocator's own search does not end within %s there, and %s", x.slowNode, searchTime, scheduler))
+			"that nothing fits on node %s is proved by counting: the allocator's own search does not end within %s there, and %s", x.slowNode, counting.SearchTime, scheduler))
 	}
 	for _, u := range x.unevaluated {
 		if u.always || x.out.Verdict == api.Fits {

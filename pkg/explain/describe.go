@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -99,7 +97,7 @@ func allocation(q *funnel.Question, claim *resourceapi.ResourceClaim) *api.Alloc
 		a.Since, a.AgeSeconds = from.AllocationTimestamp, age(q, *from.AllocationTimestamp)
 	}
 	for i := range from.Devices.Results {
-		device := allocatedDevice(q.Pod, claim, &from.Devices.Results[i])
+		device := funnel.AllocatedDevice(q.Pod, claim, &from.Devices.Results[i])
 		id := allocator.DeviceID{Driver: device.Driver, Pool: device.Pool, Device: device.Device}
 		device.Status = inventory.StatusOf(claim, &from.Devices.Results[i])
 		device.Missing = q.Snap.Gap(snapshot.ResourceSlices) == nil && q.Cluster.Alloc.Device(id) == nil && !allocator.DeviceReady(claim, &from.Devices.Results[i])
@@ -109,65 +107,6 @@ func allocation(q *funnel.Question, claim *resourceapi.ResourceClaim) *api.Alloc
 		a.ReservedFor = append(a.ReservedFor, strings.TrimSuffix(consumer.Resource, "s")+"/"+consumer.Name)
 	}
 	return a
-}
-
-// pickedDevices describes what the allocator picks for a claim of a pod.
-func pickedDevices(pod *corev1.Pod, claim *resourceapi.ResourceClaim, allocation *resourceapi.AllocationResult) []api.AllocatedDevice {
-	devices := make([]api.AllocatedDevice, 0, len(allocation.Devices.Results))
-	for i := range allocation.Devices.Results {
-		device := allocatedDevice(pod, claim, &allocation.Devices.Results[i])
-		// The share has a new ID at each attempt.
-		device.ShareID = ""
-		devices = append(devices, device)
-	}
-	return devices
-}
-
-// allocatedDevice describes a device of a claim. The pod is the one that uses
-// the claim; it can be nil.
-func allocatedDevice(pod *corev1.Pod, claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) api.AllocatedDevice {
-	device := api.AllocatedDevice{
-		Request: result.Request, Driver: result.Driver, Pool: result.Pool, Device: result.Device,
-		AdminAccess: result.AdminAccess != nil && *result.AdminAccess,
-	}
-	if use, ok := allocator.ExtendedResourceRequest(pod, claim, result.Request); ok {
-		device.Container, device.ExtendedResource = use.ContainerName, use.ResourceName
-	}
-	if result.ShareID != nil {
-		device.ShareID = string(*result.ShareID)
-	}
-	for name, quantity := range result.ConsumedCapacity {
-		if device.ConsumedCapacity == nil {
-			device.ConsumedCapacity = map[string]string{}
-		}
-		device.ConsumedCapacity[string(name)] = quantity.String()
-	}
-	return device
-}
-
-// elsewhere says why a claim that is allocated cannot be used on a node: mostly
-// because its devices are on another one, where others use them.
-func elsewhere(q *funnel.Question, claim *resourceapi.ResourceClaim, node *corev1.Node, why string) string {
-	if selected, err := allocator.AllocatedFor(claim.Status.Allocation, node); selected || err != nil {
-		return fmt.Sprintf("claim %s is allocated, but %s", claim.Name, why)
-	}
-	text := fmt.Sprintf("claim %s is allocated on %s", naming.Qualified(claim), funnel.AllocationNodes(claim.Status.Allocation))
-	var users []string
-	for i := range claim.Status.ReservedFor {
-		c := &claim.Status.ReservedFor[i]
-		if q.Pod == nil || c.UID != q.Pod.UID {
-			users = append(users, strings.TrimSuffix(c.Resource, "s")+" "+claim.Namespace+"/"+c.Name)
-		}
-	}
-	if len(users) == 0 {
-		// The scheduler deallocates it if no node will do.
-		return text
-	}
-	text += " and used by " + english.Sample(users, 3)
-	if q.Pod != nil {
-		text += "; this pod can only run there"
-	}
-	return text
 }
 
 // allocatedSummary says where the devices are and who has them.

@@ -147,7 +147,7 @@ func checkPlace(q *funnel.Question, l *checkList, d *allocator.Device, node *cor
 	}
 	if q.Pod != nil {
 		var away []*funnel.Reason
-		for _, u := range misfits(q, node) {
+		for _, u := range funnel.Misfits(q, node) {
 			away = append(away, funnel.UnsuitableReason(u))
 		}
 		l.add("Node", "node suitable", away...)

@@ -16,6 +16,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -91,7 +92,7 @@ func deviceCounters(q *funnel.Question, d *allocator.Device) []api.DeviceCounter
 
 func deviceHolder(holder allocator.Holder) api.DeviceHolder {
 	claim := holder.Claim
-	result := allocatedDevice(nil, claim, holder.Result)
+	result := funnel.AllocatedDevice(nil, claim, holder.Result)
 	h := api.DeviceHolder{
 		Namespace: claim.Namespace, Name: claim.Name, Request: result.Request,
 		ShareID: result.ShareID, ConsumedCapacity: result.ConsumedCapacity, AdminAccess: result.AdminAccess,
@@ -115,7 +116,7 @@ func deviceHolder(holder allocator.Holder) api.DeviceHolder {
 // deviceHealth finds what kubelets say about a device that a claim has.
 func deviceHealth(q *funnel.Question, holder allocator.Holder) []api.DeviceHealth {
 	var found []api.DeviceHealth
-	for _, h := range q.Cluster.Alloc.HealthOf(holder, usersOf(q.Snap, holder.Claim)) {
+	for _, h := range q.Cluster.Alloc.HealthOf(holder, lifecycle.PodsUsing(q.Snap, holder.Claim)) {
 		found = append(found, api.DeviceHealth{Pod: h.Pod.Namespace + "/" + h.Pod.Name, Health: string(h.Status), Message: h.Message})
 	}
 	return found

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -20,6 +19,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -403,7 +403,7 @@ func (r *remedies) release(holders []*fact) measure {
 		claim := f.holder
 		name := claim.Namespace + "/" + claim.Name
 		var users []string
-		for _, pod := range r.usersOf(claim) {
+		for _, pod := range lifecycle.PodsUsing(r.Snap, claim) {
 			users = append(users, r.withPriority(pod))
 			own := int32(0)
 			if r.Pod != nil {
@@ -457,11 +457,6 @@ func (r *remedies) released(ctx context.Context) error {
 	m := r.release(facts)
 	_, err = r.propose(ctx, change{actor: m.actor, text: m.text, objects: m.objects, silent: m.silent, changes: len(given)})
 	return err
-}
-
-// usersOf lists the pods that use a claim.
-func (x *inquiry) usersOf(claim *resourceapi.ResourceClaim) []*corev1.Pod {
-	return usersOf(x.Snap, claim)
 }
 
 // podsOn lists the pods of a node that are not finished.

@@ -20,6 +20,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -99,6 +100,7 @@ func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *su
 		partitioned: map[*allocator.Pool]string{},
 		comparable:  map[*allocator.NodePool]map[string]bool{},
 		contents:    &contents{},
+		confirmer:   &counting.Confirmer{},
 		out: &api.Explanation{
 			TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Explanation"},
 			Target:   subject.target,
@@ -121,9 +123,8 @@ type inquiry struct {
 	// slowNode is a node that was decided by counting because the allocator
 	// takes too long.
 	slowNode string
-	// unconfirmed is how often the allocator did not end, though counting says
-	// that claims fit.
-	unconfirmed int
+	// confirmer asks about what-if clusters.
+	confirmer *counting.Confirmer
 	// blockedBy is what else is in the way of a pod for which there are devices,
 	// and unevaluated what may be, but could not be read.
 	blockedBy   []obstacle
@@ -158,7 +159,7 @@ func (x *inquiry) allocate(ctx context.Context) error {
 	if x.beyondScheduling() || x.problems() || x.deletingTarget() || x.unservedPod() {
 		return nil
 	}
-	if len(x.Claims) == 0 && x.Pod == nil && (x.subject.only == nil || len(misfits(x.Question, x.subject.only)) == 0) {
+	if len(x.Claims) == 0 && x.Pod == nil && (x.subject.only == nil || len(funnel.Misfits(x.Question, x.subject.only)) == 0) {
 		x.out.Verdict = api.Allocated
 		x.out.Summary = x.allocatedSummary()
 		return nil
@@ -430,7 +431,7 @@ func (x *inquiry) survey() error {
 			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the pools of node %s could not be determined: %v", node.Name, err))
 		}
 		x.Cluster.Pools[node.Name] = pools
-		if misfits := misfits(x.Question, node); len(misfits) > 0 {
+		if misfits := funnel.Misfits(x.Question, node); len(misfits) > 0 {
 			x.Cluster.Unsuitable = append(x.Cluster.Unsuitable, misfits[0])
 			x.Cluster.Misfits[node.Name] = misfits
 			continue
@@ -439,38 +440,6 @@ func (x *inquiry) survey() error {
 	}
 	x.out.NodeCount = len(nodes)
 	return nil
-}
-
-// misfits tells why the pod cannot use a node at all.
-func misfits(q *funnel.Question, node *corev1.Node) []funnel.UnsuitableNode {
-	var all []funnel.UnsuitableNode
-	add := func(code api.Code, misfit allocator.Misfit, claim *resourceapi.ResourceClaim) {
-		all = append(all, funnel.UnsuitableNode{Node: node, Misfit: misfit, Code: code, Claim: claim})
-	}
-	if q.Pod != nil {
-		for _, misfit := range q.Cluster.Alloc.NodeFit(q.Pod, node) {
-			add(api.NodeUnsuitable, misfit, nil)
-		}
-	}
-	for i := range q.PodClaims {
-		pc := &q.PodClaims[i]
-		if pc.Claim == nil || pc.Claim.Status.Allocation == nil {
-			continue
-		}
-		if ok, why := q.Cluster.Alloc.AvailableOn(pc.Claim, node); !ok {
-			add(api.NodeNotReachable, allocator.Misfit{
-				Reason: elsewhere(q, pc.Claim, node, why),
-				Path:   "status.allocation.nodeSelector",
-				Wanted: funnel.AllocationNodes(pc.Claim.Status.Allocation),
-			}, pc.Claim)
-		}
-	}
-	if q.Pod != nil && q.Cluster.Alloc.HasExtendedResources(q.Pod) {
-		if _, err := q.Cluster.Alloc.ExtendedResourceClaim(q.Pod, node); err != nil {
-			add(api.NodeUnsuitable, allocator.Misfit{Reason: err.Error(), Path: "status.allocatable"}, nil)
-		}
-	}
-	return all
 }
 
 // account makes the funnels of a claim.
@@ -486,8 +455,8 @@ func (x *inquiry) account(ctx context.Context, c *funnel.Claim) error {
 	for _, alternatives := range c.Funnels {
 		for _, f := range alternatives {
 			request := f.Explanation(pools)
-			if place, ok := extendedRequestOf(x.Question, c.Claim, f.Request.Base); ok {
-				request.Container = place.container.Name
+			if place, ok := funnel.ExtendedRequestOf(x.Question, c.Claim, f.Request.Base); ok {
+				request.Container = place.Container.Name
 			}
 			explained.Requests = append(explained.Requests, request)
 		}

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
@@ -185,7 +184,7 @@ func (s *scenario) presenceFacts() {
 		for j := range claim.Spec.Devices.Requests {
 			r := &claim.Spec.Devices.Requests[j]
 			at := requestPlace{i, j, -1}
-			title := requestTitle(s.x.Question, i, r.Name)
+			title := funnel.RequestTitle(s.x.Question, i, r.Name)
 			text := title + " needs a device"
 			if len(r.FirstAvailable) > 0 {
 				text = title + " needs one of its alternatives"
@@ -284,64 +283,15 @@ func (s *scenario) extendedFact(at requestPlace) {
 	}
 	s.facts = append(s.facts, fact{
 		kind: factCount, at: at,
-		text:     fmt.Sprintf("container %s requests %d of %s", place.container.Name, count, place.resource),
-		evidence: api.Evidence{Object: whatif.Object(api.KindPod, s.x.Pod.Namespace, s.x.Pod.Name), Path: place.path, Found: strconv.FormatInt(count, 10)},
+		text:     fmt.Sprintf("container %s requests %d of %s", place.Container.Name, count, place.Resource),
+		evidence: api.Evidence{Object: whatif.Object(api.KindPod, s.x.Pod.Namespace, s.x.Pod.Name), Path: place.Path, Found: strconv.FormatInt(count, 10)},
 	})
-}
-
-// extendedPlace is the container that asks for an extended resource.
-type extendedPlace struct {
-	container *corev1.Container
-	resource  corev1.ResourceName
-	// path and pointer lead to the container's resources in the pod.
-	path, pointer string
 }
 
 // extendedPlace finds what a request of the claim for extended resources stands
 // for.
-func (s *scenario) extendedPlace(at requestPlace) (extendedPlace, bool) {
-	return extendedRequestOf(s.x.Question, s.claims[at.claim], at.in(s.claims).name)
-}
-
-// extendedRequestOf finds what a request of the claim for extended resources stands
-// for. It is false for a request of any other claim.
-func extendedRequestOf(q *funnel.Question, claim *resourceapi.ResourceClaim, request string) (extendedPlace, bool) {
-	use, ok := allocator.ExtendedResourceRequest(q.Pod, claim, request)
-	if !ok {
-		return extendedPlace{}, false
-	}
-	spec := &q.Pod.Spec
-	list, field := spec.Containers, "containers"
-	named := func(c corev1.Container) bool { return c.Name == use.ContainerName }
-	if slices.ContainsFunc(spec.InitContainers, named) {
-		list, field = spec.InitContainers, "initContainers"
-	}
-	i := slices.IndexFunc(list, named)
-	return extendedPlace{
-		container: &list[i], resource: corev1.ResourceName(use.ResourceName),
-		path:    fmt.Sprintf("spec.%s[%d].resources", field, i),
-		pointer: fmt.Sprintf("/%s/%d/resources", field, i),
-	}, true
-}
-
-// requestTitle names a request of a waiting claim: "request gpus", with the
-// claim if there are several, or the container and the resource that a request
-// for extended resources stands for.
-func requestTitle(q *funnel.Question, claim int, name string) string {
-	of := q.Claims[claim].Claim
-	if place, ok := extendedRequestOf(q, of, name); ok {
-		return claimspec.RequestTitle(name, place.container.Name, string(place.resource))
-	}
-	if len(q.Claims) > 1 && of.Name != "" {
-		name = of.Name + "." + name
-	}
-	return "request " + name
-}
-
-// titleOfRequest is [inquiry.requestTitle] of a request that has a funnel.
-func titleOfRequest(q *funnel.Question, r *claimspec.Request) string {
-	claim := slices.IndexFunc(q.Claims, func(c funnel.Claim) bool { return c.Claim == r.Claim })
-	return requestTitle(q, claim, r.Name)
+func (s *scenario) extendedPlace(at requestPlace) (funnel.ExtendedPlace, bool) {
+	return funnel.ExtendedRequestOf(s.x.Question, s.claims[at.claim], at.in(s.claims).name)
 }
 
 // wayFacts lists what is in the way on the node.
@@ -358,7 +308,7 @@ func (s *scenario) wayFacts() {
 
 // restrictionFacts lists why the node does not take the pod.
 func (s *scenario) restrictionFacts() {
-	for _, u := range misfits(s.x.Question, s.node) {
+	for _, u := range funnel.Misfits(s.x.Question, s.node) {
 		misfit := u.Misfit
 		text := misfit.Reason
 		if strings.HasPrefix(misfit.Path, "status.allocatable") {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
@@ -20,14 +19,9 @@ import (
 
 // Where counting proves that nothing fits, the allocator is not waited for long.
 const (
-	// searchTime is how long the allocator may take all the same, and triedHard
-	// on how many such nodes it is asked.
-	searchTime = time.Second
-	triedHard  = 2
-	// confirmTime bounds what it takes in vain, in all, in what-if clusters,
-	// where counting says that the claims fit: half of it the first
-	// time, and half as long each time.
-	confirmTime = searchTime / 4
+	// triedHard is on how many such nodes it is asked all the same, for as long as
+	// [counting.SearchTime].
+	triedHard = 2
 	// schedulerLimit is how long the scheduler waits, where it has a limit.
 	schedulerLimit = 10 * time.Second
 )
@@ -44,7 +38,7 @@ func check(ctx context.Context, q *funnel.Question, like []int) (verdicts []allo
 		}
 	}
 	verdicts = make([]allocator.Verdict, len(like))
-	asked, notAsked := checkUnless(ctx, q, nodes, func(ctx context.Context, node *corev1.Node) bool { return counting.IsHard(ctx, q, node) })
+	asked, notAsked := counting.CheckUnless(ctx, q, nodes, func(ctx context.Context, node *corev1.Node) bool { return counting.IsHard(ctx, q, node) })
 	for at, verdict := range asked {
 		verdicts[first[at]] = verdict
 	}
@@ -52,26 +46,6 @@ func check(ctx context.Context, q *funnel.Question, like []int) (verdicts []allo
 		hard = append(hard, first[at])
 	}
 	spread(like, verdicts)
-	return verdicts, hard
-}
-
-// checkUnless asks the allocator about those nodes that are not hard. The claims
-// do not fit on the others, whose indices it returns.
-func checkUnless(ctx context.Context, q *funnel.Question, nodes []*corev1.Node, isHard func(context.Context, *corev1.Node) bool) (verdicts []allocator.Verdict, hard []int) {
-	verdicts = make([]allocator.Verdict, len(nodes))
-	var easy []int
-	var asked []*corev1.Node
-	for i, node := range nodes {
-		if isHard(ctx, node) {
-			verdicts[i] = allocator.Verdict{Outcome: allocator.DoesNotFit}
-			hard = append(hard, i)
-			continue
-		}
-		easy, asked = append(easy, i), append(asked, node)
-	}
-	for at, verdict := range q.Cluster.Alloc.CheckAll(ctx, asked, func(node *corev1.Node) ([]*resourceapi.ResourceClaim, error) { return q.ClaimsFor(node) }) {
-		verdicts[easy[at]] = verdict
-	}
 	return verdicts, hard
 }
 
@@ -98,7 +72,7 @@ func anyFits(verdicts []allocator.Verdict) bool {
 }
 
 // search is the allocator's own search on nodes that were decided by counting.
-// It goes on in the background for as long as searchTime.
+// It goes on in the background for as long as SearchTime.
 type search struct {
 	nodes    []int
 	verdicts []allocator.Verdict
@@ -109,7 +83,7 @@ type search struct {
 func startSearch(ctx context.Context, q *funnel.Question, hard []int) *search {
 	s := &search{nodes: hard[:min(len(hard), triedHard)]}
 	s.verdicts = make([]allocator.Verdict, len(s.nodes))
-	ctx, s.cancel = context.WithTimeout(ctx, searchTime)
+	ctx, s.cancel = context.WithTimeout(ctx, counting.SearchTime)
 	for at, i := range s.nodes {
 		node := q.Cluster.Candidates[i]
 		claims, err := q.ClaimsFor(node)

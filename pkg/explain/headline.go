@@ -96,7 +96,7 @@ func asks(q *funnel.Question) string {
 			if len(alternatives) == 0 {
 				continue
 			}
-			parts = append(parts, requestTitle(q, i, alternatives[0].Request.Base)+" needs "+neededText(alternatives))
+			parts = append(parts, funnel.RequestTitle(q, i, alternatives[0].Request.Base)+" needs "+neededText(alternatives))
 		}
 		if len(parts) == 0 {
 			continue
@@ -153,7 +153,7 @@ func (x *inquiry) devicesOf(ctx context.Context, p *prospect) (answer nodeAnswer
 	if err != nil {
 		return nodeAnswer{}, false
 	}
-	if fits, err := x.fitsOn(ctx, alloc, h.snap, s.node, h.claims); err == nil && fits {
+	if fits, err := x.confirmer.Fits(ctx, x.Question, alloc, h.snap, s.node, h.claims); err == nil && fits {
 		return nodeAnswer{message: availableText(one, s.node)}, true
 	}
 	there := newInquiry(alloc, h.snap, &subject{target: api.Target{Kind: api.KindClaim}, pod: x.Pod, only: s.node})
@@ -231,7 +231,7 @@ func (x *inquiry) noAttribute() string {
 				}
 				f := alternatives[0]
 				return fmt.Sprintf("no device has the attribute %s, which %s of %s%s",
-					c.Attribute, what, requestTitle(x.Question, i, f.Request.Base), f.Checks.NearAttribute(c.Attribute))
+					c.Attribute, what, funnel.RequestTitle(x.Question, i, f.Request.Base), f.Checks.NearAttribute(c.Attribute))
 			}
 		}
 	}
@@ -337,7 +337,7 @@ func (x *inquiry) nominated(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	if fits, err := x.fitsOn(ctx, x.Cluster.Alloc, x.Snap, node, claims); err != nil || !fits {
+	if fits, err := x.confirmer.Fits(ctx, x.Question, x.Cluster.Alloc, x.Snap, node, claims); err != nil || !fits {
 		return ""
 	}
 	return fmt.Sprintf("node %s is nominated for the pod: the scheduler is preempting pods of lower priority there, and devices for the claims are available. Nothing has to change", name)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
@@ -500,7 +501,7 @@ func isOwnClaim(q *funnel.Question, claim *resourceapi.ResourceClaim) bool {
 // priority is the highest of the pods that use a claim.
 func priority(q *funnel.Question, claim *resourceapi.ResourceClaim) int32 {
 	highest := int32(0)
-	for i, pod := range usersOf(q.Snap, claim) {
+	for i, pod := range lifecycle.PodsUsing(q.Snap, claim) {
 		if priority := ptr.Deref(pod.Spec.Priority, 0); i == 0 || priority > highest {
 			highest = priority
 		}

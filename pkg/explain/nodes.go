@@ -274,7 +274,7 @@ func requestPrefix(q *funnel.Question, f *funnel.Funnel) string {
 	if requests <= 1 && f.Request.Name == f.Request.Base {
 		return ""
 	}
-	return titleOfRequest(q, f.Request) + ": "
+	return funnel.TitleOf(q, f.Request) + ": "
 }
 
 func shortOfOne(ctx context.Context, q *funnel.Question, f *funnel.Funnel, node *corev1.Node) (nodeAnswer, bool) {

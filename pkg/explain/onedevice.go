@@ -145,8 +145,8 @@ func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel.Funnel
 		ExtendedResource: f.Checks.ExtendedResource,
 		Checks:           deviceChecks(ctx, x.Question, f.Checks, d, node),
 	}
-	if place, ok := extendedRequestOf(x.Question, f.Request.Claim, f.Request.Name); ok {
-		out.Container = place.container.Name
+	if place, ok := funnel.ExtendedRequestOf(x.Question, f.Request.Claim, f.Request.Name); ok {
+		out.Container = place.Container.Name
 	}
 	if node != nil {
 		out.Node = node.Name

@@ -73,7 +73,7 @@ func (x *inquiry) fitsElsewhere() bool {
 		return false
 	}
 	nodes, _ := x.Cluster.Alloc.Nodes()
-	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool { return len(misfits(x.Question, node)) == 0 })
+	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool { return len(funnel.Misfits(x.Question, node)) == 0 })
 }
 
 // describeNode describes the one node that the question is about: what keeps
@@ -88,7 +88,7 @@ func (x *inquiry) describeNode(ctx context.Context) error {
 		// It was settled before any node was looked at.
 		return nil
 	}
-	misfits := misfits(x.Question, node)
+	misfits := funnel.Misfits(x.Question, node)
 	for _, u := range misfits {
 		x.out.Node.Misfits = append(x.out.Node.Misfits, api.NodeMisfit{
 			Code: u.Code, Message: x.misfitText(u), Evidence: u.Evidence(),
@@ -142,7 +142,7 @@ func (x *inquiry) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 	}
 	// A claim of the pod that is allocated elsewhere needs devices, too.
 	var elsewhere []string
-	for _, u := range misfits(x.Question, node) {
+	for _, u := range funnel.Misfits(x.Question, node) {
 		if u.Claim != nil {
 			elsewhere = append(elsewhere, u.Claim.Name)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -324,7 +325,7 @@ func (q *queue) reserve(ctx context.Context, p *queuedPod) error {
 
 // reservationOn is what the pod gets on a node, nil if it does not fit there.
 func (x *inquiry) reservationOn(ctx context.Context, node *corev1.Node) (*whatif.Reservation, error) {
-	if len(misfits(x.Question, node)) > 0 {
+	if len(funnel.Misfits(x.Question, node)) > 0 {
 		return nil, nil
 	}
 	claims, err := x.ClaimsFor(node)

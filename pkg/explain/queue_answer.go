@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 )
 
@@ -138,7 +139,7 @@ func placementOf(p *queuedPod) *api.Placement {
 			continue
 		}
 		placement.Claims = append(placement.Claims, api.PlacementClaim{
-			Namespace: r.Claim.Namespace, Name: r.Claim.Name, Devices: pickedDevices(p.pod, r.Claim, r.Allocation),
+			Namespace: r.Claim.Namespace, Name: r.Claim.Name, Devices: funnel.PickedDevices(p.pod, r.Claim, r.Allocation),
 		})
 	}
 	return placement

@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -245,22 +246,22 @@ func (r *remedies) ask(ctx context.Context, c change) (*api.Remedy, error) {
 	}
 	answer.Node = asked[best].Name
 	for i := range verdicts[best].Allocations {
-		answer.Devices = append(answer.Devices, pickedDevices(x.Pod, x.Claims[i].Claim, &verdicts[best].Allocations[i])...)
+		answer.Devices = append(answer.Devices, funnel.PickedDevices(x.Pod, x.Claims[i].Claim, &verdicts[best].Allocations[i])...)
 	}
 	return answer, nil
 }
 
-// minSearchTime is what is left of searchTime where the allocator often does not
+// minSearchTime is what is left of SearchTime where the allocator often does not
 // end.
-const minSearchTime = searchTime / 16
+const minSearchTime = counting.SearchTime / 16
 
 // verdicts asks the allocator about nodes where counting does not say that nothing
-// fits. It waits for a part of searchTime, and half as long after each time that
+// fits. It waits for a part of SearchTime, and half as long after each time that
 // it waited for nothing: what is hard once mostly stays hard.
 func (r *remedies) verdicts(ctx context.Context, x *inquiry, part time.Duration, nodes ...*corev1.Node) []allocator.Verdict {
-	limited, cancel := context.WithTimeout(ctx, max(searchTime>>r.vain, minSearchTime)/part)
+	limited, cancel := context.WithTimeout(ctx, max(counting.SearchTime>>r.vain, minSearchTime)/part)
 	defer cancel()
-	verdicts, _ := checkUnless(limited, x.Question, nodes, func(ctx context.Context, node *corev1.Node) bool { return counting.IsHardAlone(ctx, x.Question, node) })
+	verdicts, _ := counting.CheckUnless(limited, x.Question, nodes, func(ctx context.Context, node *corev1.Node) bool { return counting.IsHardAlone(ctx, x.Question, node) })
 	if limited.Err() != nil {
 		r.vain++
 	}

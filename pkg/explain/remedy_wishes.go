@@ -108,14 +108,14 @@ func (r *remedies) fewerExtended(ctx context.Context, f *fact, wanted int64) err
 		for _, list := range []struct {
 			field string
 			has   bool
-		}{{"limits", hasResource(place.container.Resources.Limits, place.resource)}, {"requests", hasResource(place.container.Resources.Requests, place.resource)}} {
+		}{{"limits", hasResource(place.Container.Resources.Limits, place.Resource)}, {"requests", hasResource(place.Container.Resources.Requests, place.Resource)}} {
 			if list.has {
-				operations = append(operations, claimEdit{op: "replace", path: place.pointer + "/" + list.field + "/" + whatif.PointerToken(string(place.resource)), value: quantity})
+				operations = append(operations, claimEdit{op: "replace", path: place.Pointer + "/" + list.field + "/" + whatif.PointerToken(string(place.Resource)), value: quantity})
 			}
 		}
 		c := change{
 			actor: api.ActorUser, loss: lossOf(count, wanted),
-			text: fmt.Sprintf("request %d instead of %d of %s in container %s", count, wanted, place.resource, place.container.Name),
+			text: fmt.Sprintf("request %d instead of %d of %s in container %s", count, wanted, place.Resource, place.Container.Name),
 		}
 		c.objects, c.silent = r.podEdits(operations)
 		return c

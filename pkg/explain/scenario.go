@@ -324,5 +324,5 @@ func (s *scenario) try(ctx context.Context, h hypothesis) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("set up the allocator: %w", err)
 	}
-	return s.x.fitsOn(ctx, alloc, h.snap, s.node, h.claims)
+	return s.x.confirmer.Fits(ctx, s.x.Question, alloc, h.snap, s.node, h.claims)
 }

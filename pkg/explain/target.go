@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -122,7 +121,7 @@ func (s *subject) findClaim(snap *snapshot.Snapshot, alloc *allocator.Allocator)
 	if claim == nil {
 		return notFound(snap, s.target, snapshot.ResourceClaims, snap.Claims)
 	}
-	s.users = usersOf(snap, claim)
+	s.users = lifecycle.PodsUsing(snap, claim)
 	if claim.Status.Allocation == nil {
 		for _, pod := range s.users {
 			if lifecycle.Waits(pod) {
@@ -245,24 +244,6 @@ func (s *subject) needClaims(snap *snapshot.Snapshot, alloc *allocator.Allocator
 		err.Hint = hints.OfUnmapped(snap, s.pod, alloc.FeatureEnabled("DRAExtendedResource"))
 	}
 	return err
-}
-
-// usersOf lists the pods that use a claim, the longest waiting first.
-func usersOf(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) []*corev1.Pod {
-	var users []*corev1.Pod
-	for _, pod := range snap.Pods {
-		if pod.Namespace != claim.Namespace {
-			continue
-		}
-		for name := range resourceclaim.PodClaims(pod) {
-			if name == claim.Name {
-				users = append(users, pod)
-				break
-			}
-		}
-	}
-	lifecycle.SortPods(users)
-	return users
 }
 
 // describe names a target: "ResourceClaim ml/train-gpus".

@@ -33,7 +33,7 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	fits := func(alloc *allocator.Allocator, snap *snapshot.Snapshot, claims []*resourceapi.ResourceClaim) bool {
-		fits, err := x.fitsOn(ctx, alloc, snap, node, claims)
+		fits, err := x.confirmer.Fits(ctx, x.Question, alloc, snap, node, claims)
 		return fits && err == nil
 	}
 	answer := nodeAnswer{verdict: api.DoesNotFit, progress: progressTogether}
@@ -148,7 +148,7 @@ func singleRequests(q *funnel.Question, claims []*resourceapi.ResourceClaim) (si
 				})
 			})
 			single = append(single, one)
-			titles = append(titles, requestTitle(q, c, r.Name))
+			titles = append(titles, funnel.RequestTitle(q, c, r.Name))
 		}
 	}
 	return single, titles

@@ -1,0 +1,82 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package counting
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// SearchTime is how long the allocator may search where counting proves that
+// nothing fits, or where neither knows.
+const SearchTime = time.Second
+
+// confirmTime bounds what the allocator takes in vain, in all, in what-if
+// clusters, where counting says that the claims fit: half of it the first time,
+// and half as long each time.
+const confirmTime = SearchTime / 4
+
+// Confirmer asks about what-if clusters, and waits the shorter for the
+// allocator the more often that was in vain.
+type Confirmer struct {
+	// unconfirmed is how often the allocator did not end, though counting says
+	// that claims fit.
+	unconfirmed int
+}
+
+// Fits reports whether claims fit on a node of a what-if cluster. Counting may
+// say that they do not; that they do is for the allocator to say, which may also
+// fail, unless it takes too long. Where neither knows, it is an error.
+func (c *Confirmer) Fits(ctx context.Context, q *funnel.Question, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (bool, error) {
+	limit := SearchTime
+	counted, known := Fits(ctx, q, alloc, snap, node, claims)
+	if known {
+		if !counted {
+			return false, nil
+		}
+		limit = (confirmTime / 2) >> c.unconfirmed
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	switch verdict := alloc.Check(limited, node, claims); verdict.Outcome {
+	case allocator.Fits:
+		return true, nil
+	case allocator.DoesNotFit, allocator.NodeError, allocator.Failed:
+		return false, nil
+	default:
+		if known && ctx.Err() == nil {
+			c.unconfirmed++
+			return true, nil
+		}
+		return false, fmt.Errorf("check node %s: %w", node.Name, verdict.Err)
+	}
+}
+
+// CheckUnless asks the allocator about those nodes that are not hard. The claims
+// do not fit on the others, whose indices it returns.
+func CheckUnless(ctx context.Context, q *funnel.Question, nodes []*corev1.Node, isHard func(context.Context, *corev1.Node) bool) (verdicts []allocator.Verdict, hard []int) {
+	verdicts = make([]allocator.Verdict, len(nodes))
+	var easy []int
+	var asked []*corev1.Node
+	for i, node := range nodes {
+		if isHard(ctx, node) {
+			verdicts[i] = allocator.Verdict{Outcome: allocator.DoesNotFit}
+			hard = append(hard, i)
+			continue
+		}
+		easy, asked = append(easy, i), append(asked, node)
+	}
+	for at, verdict := range q.Cluster.Alloc.CheckAll(ctx, asked, func(node *corev1.Node) ([]*resourceapi.ResourceClaim, error) { return q.ClaimsFor(node) }) {
+		verdicts[easy[at]] = verdict
+	}
+	return verdicts, hard
+}

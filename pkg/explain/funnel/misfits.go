@@ -1,0 +1,74 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package funnel
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+)
+
+// elsewhere says why a claim that is allocated cannot be used on a node: mostly
+// because its devices are on another one, where others use them.
+func elsewhere(q *Question, claim *resourceapi.ResourceClaim, node *corev1.Node, why string) string {
+	if selected, err := allocator.AllocatedFor(claim.Status.Allocation, node); selected || err != nil {
+		return fmt.Sprintf("claim %s is allocated, but %s", claim.Name, why)
+	}
+	text := fmt.Sprintf("claim %s is allocated on %s", naming.Qualified(claim), AllocationNodes(claim.Status.Allocation))
+	var users []string
+	for i := range claim.Status.ReservedFor {
+		c := &claim.Status.ReservedFor[i]
+		if q.Pod == nil || c.UID != q.Pod.UID {
+			users = append(users, strings.TrimSuffix(c.Resource, "s")+" "+claim.Namespace+"/"+c.Name)
+		}
+	}
+	if len(users) == 0 {
+		// The scheduler deallocates it if no node will do.
+		return text
+	}
+	text += " and used by " + english.Sample(users, 3)
+	if q.Pod != nil {
+		text += "; this pod can only run there"
+	}
+	return text
+}
+
+// Misfits tells why the pod cannot use a node at all.
+func Misfits(q *Question, node *corev1.Node) []UnsuitableNode {
+	var all []UnsuitableNode
+	add := func(code api.Code, misfit allocator.Misfit, claim *resourceapi.ResourceClaim) {
+		all = append(all, UnsuitableNode{Node: node, Misfit: misfit, Code: code, Claim: claim})
+	}
+	if q.Pod != nil {
+		for _, misfit := range q.Cluster.Alloc.NodeFit(q.Pod, node) {
+			add(api.NodeUnsuitable, misfit, nil)
+		}
+	}
+	for i := range q.PodClaims {
+		pc := &q.PodClaims[i]
+		if pc.Claim == nil || pc.Claim.Status.Allocation == nil {
+			continue
+		}
+		if ok, why := q.Cluster.Alloc.AvailableOn(pc.Claim, node); !ok {
+			add(api.NodeNotReachable, allocator.Misfit{
+				Reason: elsewhere(q, pc.Claim, node, why),
+				Path:   "status.allocation.nodeSelector",
+				Wanted: AllocationNodes(pc.Claim.Status.Allocation),
+			}, pc.Claim)
+		}
+	}
+	if q.Pod != nil && q.Cluster.Alloc.HasExtendedResources(q.Pod) {
+		if _, err := q.Cluster.Alloc.ExtendedResourceClaim(q.Pod, node); err != nil {
+			add(api.NodeUnsuitable, allocator.Misfit{Reason: err.Error(), Path: "status.allocatable"}, nil)
+		}
+	}
+	return all
+}

@@ -1,0 +1,64 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package funnel
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+)
+
+// ExtendedPlace is the container that asks for an extended resource.
+type ExtendedPlace struct {
+	Container *corev1.Container
+	Resource  corev1.ResourceName
+	// Path and pointer lead to the container's resources in the pod.
+	Path, Pointer string
+}
+
+// ExtendedRequestOf finds what a request of the claim for extended resources stands
+// for. It is false for a request of any other claim.
+func ExtendedRequestOf(q *Question, claim *resourceapi.ResourceClaim, request string) (ExtendedPlace, bool) {
+	use, ok := allocator.ExtendedResourceRequest(q.Pod, claim, request)
+	if !ok {
+		return ExtendedPlace{}, false
+	}
+	spec := &q.Pod.Spec
+	list, field := spec.Containers, "containers"
+	named := func(c corev1.Container) bool { return c.Name == use.ContainerName }
+	if slices.ContainsFunc(spec.InitContainers, named) {
+		list, field = spec.InitContainers, "initContainers"
+	}
+	i := slices.IndexFunc(list, named)
+	return ExtendedPlace{
+		Container: &list[i], Resource: corev1.ResourceName(use.ResourceName),
+		Path:    fmt.Sprintf("spec.%s[%d].resources", field, i),
+		Pointer: fmt.Sprintf("/%s/%d/resources", field, i),
+	}, true
+}
+
+// RequestTitle names a request of a waiting claim: "request gpus", with the
+// claim if there are several, or the container and the resource that a request
+// for extended resources stands for.
+func RequestTitle(q *Question, claim int, name string) string {
+	of := q.Claims[claim].Claim
+	if place, ok := ExtendedRequestOf(q, of, name); ok {
+		return claimspec.RequestTitle(name, place.Container.Name, string(place.Resource))
+	}
+	if len(q.Claims) > 1 && of.Name != "" {
+		name = of.Name + "." + name
+	}
+	return "request " + name
+}
+
+// TitleOf is [inquiry.requestTitle] of a request that has a funnel.
+func TitleOf(q *Question, r *claimspec.Request) string {
+	claim := slices.IndexFunc(q.Claims, func(c Claim) bool { return c.Claim == r.Claim })
+	return RequestTitle(q, claim, r.Name)
+}

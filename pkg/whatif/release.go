@@ -1,0 +1,15 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package whatif
+
+import (
+	resourceapi "k8s.io/api/resource/v1"
+)
+
+// Unallocated is a claim as it was before it got devices.
+func Unallocated(claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
+	claim = claim.DeepCopy()
+	claim.Status = resourceapi.ResourceClaimStatus{}
+	return claim
+}
