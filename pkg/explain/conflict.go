@@ -236,7 +236,7 @@ func (s *scenario) sameOn(ctx context.Context, chosen []int) int {
 			others = append(others, node)
 		}
 	}
-	groups := s.x.sameContent(others)
+	groups := s.x.contents.Groups(s.x.Question, others)
 	if len(groups) > maxSame {
 		return 0
 	}

@@ -29,7 +29,7 @@ import (
 // Where the allocator takes its time, what counting says is concluded from
 // meanwhile; that the allocator says something else in the end is not expected.
 func (x *inquiry) decide(ctx context.Context) error {
-	like := x.sameSignature(ctx)
+	like := x.signatures.Equivalent(ctx)
 	verdicts, hard := check(ctx, x.Question, like)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("check the nodes: %w", err)

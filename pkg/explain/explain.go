@@ -23,6 +23,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -93,14 +94,14 @@ func explainSubject(ctx context.Context, alloc *allocator.Allocator, snap *snaps
 }
 
 func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *subject) *inquiry {
+	q := funnel.NewQuestion(alloc, snap, subject.pod, subject.claims)
 	return &inquiry{
-		Question:    funnel.NewQuestion(alloc, snap, subject.pod, subject.claims),
-		subject:     subject,
-		probed:      map[string]nodeAnswer{},
-		partitioned: map[*allocator.Pool]string{},
-		comparable:  map[*allocator.NodePool]map[string]bool{},
-		contents:    &contents{},
-		confirmer:   &counting.Confirmer{},
+		Question:   q,
+		subject:    subject,
+		probed:     map[string]nodeAnswer{},
+		signatures: nodegroup.NewSignatures(q),
+		contents:   &nodegroup.Contents{},
+		confirmer:  &counting.Confirmer{},
 		out: &api.Explanation{
 			TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Explanation"},
 			Target:   subject.target,
@@ -115,11 +116,9 @@ type inquiry struct {
 	// probed has the answers for nodes where single requests do not explain
 	// it, by what the nodes offer.
 	probed map[string]nodeAnswer
-	// partitioned and comparable remember what node signatures need of pools.
-	partitioned map[*allocator.Pool]string
-	comparable  map[*allocator.NodePool]map[string]bool
-	// contents are those of the nodes of the cluster; see [inquiry.sameContent].
-	contents *contents
+	// signatures and contents tell which nodes are equivalent.
+	signatures *nodegroup.Signatures
+	contents   *nodegroup.Contents
 	// slowNode is a node that was decided by counting because the allocator
 	// takes too long.
 	slowNode string

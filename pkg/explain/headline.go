@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -157,7 +158,7 @@ func (x *inquiry) devicesOf(ctx context.Context, p *prospect) (answer nodeAnswer
 		return nodeAnswer{message: availableText(one, s.node)}, true
 	}
 	there := newInquiry(alloc, h.snap, &subject{target: api.Target{Kind: api.KindClaim}, pod: x.Pod, only: s.node})
-	there.Question = one
+	there.Question, there.signatures = one, nodegroup.NewSignatures(one)
 	return there.whyNot(ctx, s.node), false
 }
 

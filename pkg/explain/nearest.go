@@ -6,9 +6,7 @@ package explain
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -146,8 +144,7 @@ func (x *inquiry) nearestAsking(list []*prospect) *prospect {
 	})
 }
 
-// equivalent groups the nodes with devices: those with the same content, the
-// same misfits, and devices divided in the same way among claims.
+// equivalent groups the nodes with devices.
 func (x *inquiry) equivalent() [][]*corev1.Node {
 	var nodes []*corev1.Node
 	for _, node := range x.nodes() {
@@ -156,50 +153,7 @@ func (x *inquiry) equivalent() [][]*corev1.Node {
 		}
 	}
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return naming.Compare(a.Name, b.Name) })
-	var groups [][]*corev1.Node
-	at := map[string]int{}
-	for _, same := range x.sameContent(nodes) {
-		for _, node := range same {
-			key := fmt.Sprintf("%p %s %s", same[0], misfitKey(x.Question, node), holderKey(x.Question, node))
-			i, known := at[key]
-			if !known {
-				i = len(groups)
-				at[key] = i
-				groups = append(groups, nil)
-			}
-			groups[i] = append(groups[i], node)
-		}
-	}
-	return groups
-}
-
-// misfitKey is the same for nodes that the pod cannot use for the same reasons.
-func misfitKey(q *funnel.Question, node *corev1.Node) string {
-	var key strings.Builder
-	for _, u := range q.Cluster.Misfits[node.Name] {
-		fmt.Fprintf(&key, "%s %q %s/%s ", u.Code, u.Misfit.Reason, u.Misfit.Available.String(), u.Misfit.Allocatable.String())
-	}
-	return key.String()
-}
-
-// holderKey is the same for nodes of which claims have the same devices, by
-// their places, and matter as much.
-func holderKey(q *funnel.Question, node *corev1.Node) string {
-	var key contentText
-	at := map[*resourceapi.ResourceClaim]int{}
-	for _, pool := range q.Cluster.Pools[node.Name] {
-		for i := range pool.Devices {
-			for _, h := range q.Cluster.Alloc.Holders(pool.Devices[i].ID) {
-				number, known := at[h.Claim]
-				if !known {
-					number = len(at)
-					at[h.Claim] = number
-				}
-				key.words(fmt.Sprint(i, number))
-			}
-		}
-	}
-	return string(key.bytes)
+	return x.contents.GroupsByUse(x.Question, nodes)
 }
 
 // estimateNode counts, request by request, what a node has and what of it is in use.

@@ -218,7 +218,7 @@ func (x *inquiry) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
 	if worst != nil {
 		return *worst
 	}
-	offer := x.offer(ctx, node)
+	offer := x.signatures.Offer(ctx, node)
 	answer, known := x.probed[offer]
 	if !known {
 		answer = nodeAnswer{verdict: api.DoesNotFit, code: api.CountUnsatisfiable, message: notTogether + " (not looked at more closely)", progress: progressUnproved}

@@ -214,7 +214,7 @@ func (r *remedies) ask(ctx context.Context, c change) (*api.Remedy, error) {
 			return nil, ctx.Err()
 		}
 	}
-	groups := x.sameContent(nodes)
+	groups := x.contents.Groups(x.Question, nodes)
 	asked := make([]*corev1.Node, 0, len(groups))
 	for _, group := range groups {
 		at := 0

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package nodegroup
 
 import (
 	"maps"
@@ -19,17 +19,16 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
-// sameContent groups nodes that have the same: the same devices in the same order, but
+// Groups puts nodes together that have the same: the same devices in the same order, but
 // for their names and the attributes that nothing looks at. Nodes that are only
-// equivalent, see [inquiry.sameSignature], give these claims the same answer; these do so for
+// equivalent, see [Signatures.Equivalent], give these claims the same answer; these do so for
 // all claims that look at no more than these, and whichever pod releases devices or
 // tolerates taints. The groups are in the order of the nodes.
-func (x *inquiry) sameContent(nodes []*corev1.Node) [][]*corev1.Node {
-	looks := looksAt(x.Question)
-	known := x.contents
-	if known.of == nil || !known.looks.cover(looks) {
+func (c *Contents) Groups(q *funnel.Question, nodes []*corev1.Node) [][]*corev1.Node {
+	looks := looksAt(q)
+	if c.of == nil || !c.looks.cover(looks) {
 		// Claims with changes mostly look at no more than those without.
-		*known = contents{
+		*c = Contents{
 			of:     make(map[*corev1.Node]string, len(nodes)),
 			looks:  looks,
 			shared: map[funnel.PoolOnNode]int{},
@@ -39,10 +38,10 @@ func (x *inquiry) sameContent(nodes []*corev1.Node) [][]*corev1.Node {
 	at := map[string]int{}
 	var groups [][]*corev1.Node
 	for _, node := range nodes {
-		key, described := known.of[node]
+		key, described := c.of[node]
 		if !described {
-			key = known.describe(x.Question, node)
-			known.of[node] = key
+			key = c.describe(q, node)
+			c.of[node] = key
 		}
 		i, found := at[key]
 		if !found {
@@ -55,9 +54,9 @@ func (x *inquiry) sameContent(nodes []*corev1.Node) [][]*corev1.Node {
 	return groups
 }
 
-// contents describe nodes by all that the allocator can see of them, for claims that
+// Contents describe nodes by all that the allocator can see of them, for claims that
 // look at no more than looks.
-type contents struct {
+type Contents struct {
 	of    map[*corev1.Node]string
 	looks looks
 	// shared are the pools that look the same to several nodes, by the number of
@@ -123,7 +122,7 @@ func looksAt(q *funnel.Question) looks {
 }
 
 // describe describes a node by all that the allocator can see of it.
-func (c *contents) describe(q *funnel.Question, node *corev1.Node) string {
+func (c *Contents) describe(q *funnel.Question, node *corev1.Node) string {
 	if c.looks.each {
 		return node.Name
 	}
@@ -139,7 +138,7 @@ func (c *contents) describe(q *funnel.Question, node *corev1.Node) string {
 }
 
 // sharedPool is the number of the text of a pool that looks the same to several nodes.
-func (c *contents) sharedPool(q *funnel.Question, pool *allocator.NodePool, node *corev1.Node) int {
+func (c *Contents) sharedPool(q *funnel.Question, pool *allocator.NodePool, node *corev1.Node) int {
 	seen := funnel.OnNode(pool, node)
 	number, known := c.shared[seen]
 	if known {

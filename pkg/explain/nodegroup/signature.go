@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package nodegroup
 
 import (
 	"context"
@@ -24,14 +24,28 @@ import (
 // looks at, and then its answer is the same. It is asked about the first of
 // them.
 
-// sameSignature finds for each candidate the first one that looks the same to the
+// Signatures describe nodes by what the allocator looks at for the claims of a
+// question.
+type Signatures struct {
+	*funnel.Question
+	// partitioned and comparable remember what is needed of pools.
+	partitioned map[*allocator.Pool]string
+	comparable  map[*allocator.NodePool]map[string]bool
+}
+
+// NewSignatures are those of the nodes of a question.
+func NewSignatures(q *funnel.Question) *Signatures {
+	return &Signatures{Question: q, partitioned: map[*allocator.Pool]string{}, comparable: map[*allocator.NodePool]map[string]bool{}}
+}
+
+// Equivalent finds for each candidate the first one that looks the same to the
 // claims, by their indices. A node that looks like no other, or that cannot be
 // compared, is its own.
-func (x *inquiry) sameSignature(ctx context.Context) []int {
-	first, like := map[string]int{}, make([]int, len(x.Cluster.Candidates))
-	for i, node := range x.Cluster.Candidates {
+func (s *Signatures) Equivalent(ctx context.Context) []int {
+	first, like := map[string]int{}, make([]int, len(s.Cluster.Candidates))
+	for i, node := range s.Cluster.Candidates {
 		like[i] = i
-		l := nodeSignature{inquiry: x, node: node, numbers: map[string]int{}}
+		l := nodeSignature{Signatures: s, node: node, numbers: map[string]int{}}
 		if !l.describe(ctx) {
 			continue
 		}
@@ -48,7 +62,7 @@ func (x *inquiry) sameSignature(ctx context.Context) []int {
 // order in which the allocator tries them, all that the allocator looks at but
 // for the names. A pool that looks the same to several nodes stands for itself.
 type nodeSignature struct {
-	*inquiry
+	*Signatures
 	node *corev1.Node
 	text []byte
 	// numbers has the values of attributes that constraints compare. It only
@@ -122,29 +136,29 @@ func (l *nodeSignature) describeClaims() bool {
 }
 
 // partitions writes what devices in use leave of a pool's counters.
-func (x *inquiry) partitions(pool *allocator.Pool) string {
-	if text, known := x.partitioned[pool]; known {
+func (s *Signatures) partitions(pool *allocator.Pool) string {
+	if text, known := s.partitioned[pool]; known {
 		return text
 	}
 	text := ""
-	use := x.Cluster.Alloc.PartitionUse(pool)
-	for _, counter := range x.Cluster.Alloc.CountersOf(pool) {
+	use := s.Cluster.Alloc.PartitionUse(pool)
+	for _, counter := range s.Cluster.Alloc.CountersOf(pool) {
 		groups := use.Groups(counter.CounterSet)
 		text += fmt.Sprintf(" %q %q %s of %s %v %q", counter.CounterSet, counter.Counter,
 			counter.Left.String(), counter.Total.String(), groups.Used, slices.Sorted(maps.Keys(groups.Groups)))
 	}
-	x.partitioned[pool] = text
+	s.partitioned[pool] = text
 	return text
 }
 
 // sharedValues are the values that constraints compare in a pool that looks
 // the same to several nodes.
-func (x *inquiry) sharedValues(ctx context.Context, pool *allocator.NodePool) map[string]bool {
-	if values, known := x.comparable[pool]; known {
+func (s *Signatures) sharedValues(ctx context.Context, pool *allocator.NodePool) map[string]bool {
+	if values, known := s.comparable[pool]; known {
 		return values
 	}
 	values := map[string]bool{}
-	for _, f := range allFunnels(x.Question) {
+	for _, f := range allFunnels(s.Question) {
 		for _, c := range f.Request.Constraints {
 			for i := range pool.Devices {
 				if value, ok, err := f.Checks.Attribute(ctx, &pool.Devices[i], c.Attribute); ok && err == nil {
@@ -155,7 +169,7 @@ func (x *inquiry) sharedValues(ctx context.Context, pool *allocator.NodePool) ma
 			}
 		}
 	}
-	x.comparable[pool] = values
+	s.comparable[pool] = values
 	return values
 }
 
@@ -293,15 +307,15 @@ func appendQuantity(text []byte, name string, quantity resource.Quantity) []byte
 	return append(append(strconv.AppendQuote(text, name), '='), quantity.String()...)
 }
 
-// offer describes only those devices of a node that could be had if it were
+// Offer describes only those devices of a node that could be had if it were
 // not for the others: why nothing fits is the same for all nodes that offer the
 // same.
-func (x *inquiry) offer(ctx context.Context, node *corev1.Node) string {
-	l := nodeSignature{inquiry: x, node: node, numbers: map[string]int{}}
-	pools := x.Cluster.Pools[node.Name]
+func (s *Signatures) Offer(ctx context.Context, node *corev1.Node) string {
+	l := nodeSignature{Signatures: s, node: node, numbers: map[string]int{}}
+	pools := s.Cluster.Pools[node.Name]
 	for _, pool := range pools {
 		if !pool.Local {
-			l.shared = append(l.shared, x.sharedValues(ctx, pool))
+			l.shared = append(l.shared, s.sharedValues(ctx, pool))
 		}
 	}
 	for _, pool := range pools {
@@ -309,10 +323,10 @@ func (x *inquiry) offer(ctx context.Context, node *corev1.Node) string {
 			l.text = fmt.Appendf(l.text, "\npool %p", pool)
 			continue
 		}
-		l.text = append(append(l.text, "\nown"...), x.partitions(pool.Pool)...)
+		l.text = append(append(l.text, "\nown"...), s.partitions(pool.Pool)...)
 		for i := range pool.Devices {
 			d := &pool.Devices[i]
-			if !slices.ContainsFunc(allFunnels(x.Question), func(f *funnel.Funnel) bool {
+			if !slices.ContainsFunc(allFunnels(s.Question), func(f *funnel.Funnel) bool {
 				r := f.Checks.Device(ctx, d, node)
 				return r == nil || r.Rank > funnel.RankInUse
 			}) {
