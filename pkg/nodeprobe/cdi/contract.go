@@ -213,3 +213,14 @@ type Claim struct {
 // of the claim that they belong to: nil for a claim that the kubelet knows, but
 // has no devices for, and empty for one whose devices need no CDI.
 type Handed map[string][]string
+
+// The names of the checks.
+const (
+	checkDirectories = "cdi/directories"
+	checkSpecs       = "cdi/specs"
+	checkConflicts   = "cdi/conflicts"
+	checkDeviceNodes = "cdi/device-nodes"
+	checkMounts      = "cdi/mounts"
+	checkHooks       = "cdi/hooks"
+	checkClaims      = "cdi/claims"
+)

@@ -30,17 +30,6 @@ const (
 	maxSpecs = 64 << 20
 )
 
-// The names of the checks.
-const (
-	checkDirectories = "cdi/directories"
-	checkSpecs       = "cdi/specs"
-	checkConflicts   = "cdi/conflicts"
-	checkDeviceNodes = "cdi/device-nodes"
-	checkMounts      = "cdi/mounts"
-	checkHooks       = "cdi/hooks"
-	checkClaims      = "cdi/claims"
-)
-
 // Look reads all specs of a node and holds them against the node, and against
 // what the kubelet hands to the runtime and the claims of the cluster. snap is
 // nil if there is no cluster, handed if the kubelet's state could not be read.
@@ -251,81 +240,4 @@ func (f *Findings) compareNode() {
 		f.Checks = append(f.Checks, node.Good(checkDeviceNodes, "", "the node has all that specs name: %s, %s, %s",
 			english.Count(nodes, "device node"), english.Count(mounts, "mount"), english.Count(hooks, "hook")))
 	}
-}
-
-// faults are what is wrong with a spec.
-type faults struct {
-	path                 string
-	nodes, mounts, hooks things
-}
-
-// things are what specs name, of one kind.
-type things struct {
-	all                       int
-	absent, different, unseen set
-}
-
-func (t *things) add(state Presence, path, found string) {
-	t.all++
-	switch state {
-	case Absent:
-		t.absent.add(path)
-	case Different:
-		t.different.add(path + " is " + found)
-	case NotSeen:
-		t.unseen.add(found)
-	case Present, NotNeeded:
-	}
-}
-
-// set has each of its items once, in the order in which they came.
-type set struct {
-	items []string
-	has   map[string]bool
-}
-
-func (s *set) add(item string) {
-	if s.has[item] {
-		return
-	}
-	if s.has == nil {
-		s.has = map[string]bool{}
-	}
-	s.has[item] = true
-	s.items = append(s.items, item)
-}
-
-func (x *faults) add(e *Edits) {
-	for _, d := range e.DeviceNodes {
-		found := d.Found
-		if d.Number != "" {
-			found += ", not " + d.Number
-		}
-		x.nodes.add(d.State, d.HostPath, found)
-	}
-	for _, m := range e.Mounts {
-		x.mounts.add(m.State, m.HostPath, m.Found)
-	}
-	for _, h := range e.Hooks {
-		x.hooks.add(h.State, h.Path, h.Found)
-	}
-}
-
-func (x *faults) checks() []node.Check {
-	var checks []node.Check
-	for _, kind := range []struct {
-		name, noun string
-		things     *things
-	}{{checkDeviceNodes, "device node", &x.nodes}, {checkMounts, "mount", &x.mounts}, {checkHooks, "hook", &x.hooks}} {
-		if absent := kind.things.absent.items; len(absent) > 0 {
-			checks = append(checks, node.Bad(kind.name, x.path, "%s not on the node: %s", english.Count(len(absent), kind.noun), node.Sample(absent)))
-		}
-		if different := kind.things.different.items; len(different) > 0 {
-			checks = append(checks, node.Bad(kind.name, x.path, "%s not as the spec says: %s", english.Count(len(different), kind.noun), node.Sample(different)))
-		}
-		if unseen := kind.things.unseen.items; len(unseen) > 0 {
-			checks = append(checks, node.Unseen(kind.name, x.path, "%s could not be looked at: %s", english.Count(len(unseen), kind.noun), node.Sample(unseen)))
-		}
-	}
-	return checks
 }

@@ -4,13 +4,15 @@
 package checkpoint
 
 import (
+	"fmt"
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
 // Findings are the checkpoints of a node. Fields are only ever added.
-//
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Findings struct {
 	metav1.TypeMeta `json:",inline"`
@@ -122,3 +124,55 @@ func (f *Findings) Handed() map[string][]string {
 	}
 	return handed
 }
+
+// all are the checkpoints that were read, the kubelet's first.
+func (f *Findings) all() []*Checkpoint {
+	var all []*Checkpoint
+	if f.Kubelet != nil {
+		all = append(all, f.Kubelet)
+	}
+	for i := range f.Drivers {
+		all = append(all, &f.Drivers[i])
+	}
+	return all
+}
+
+// recent reports whether a file was written so lately that what it is about may
+// still be under way.
+func (c *Checkpoint) recent() bool {
+	return c.Modified != nil && time.Since(c.Modified.Time) < underway
+}
+
+// of reports whether a claim has devices of a driver.
+func (c *Claim) of(driver string) bool {
+	for i := range c.Devices {
+		if c.Devices[i].Driver == driver {
+			return true
+		}
+	}
+	return false
+}
+
+// words is a claim in messages.
+func (c *Claim) words() string {
+	if c.Name == "" {
+		return "claim " + c.UID
+	}
+	return fmt.Sprintf("claim %s/%s", c.Namespace, c.Name)
+}
+
+// underway is how long a preparation may take: the kubelet gives a driver 45
+// seconds (defaultClientCallTimeout, pkg/kubelet/cm/dra/plugin).
+const underway = time.Minute
+
+// The names of the checks.
+const (
+	checkKubelet = "state/kubelet"
+	checkDriver  = "state/driver"
+	checkSum     = "state/checksum"
+	checkBoot    = "state/boot"
+	checkPrepare = "state/prepare"
+	checkClaims  = "state/claims"
+	checkPods    = "state/pods"
+	checkBoth    = "state/kubelet-and-driver"
+)

@@ -29,21 +29,6 @@ const (
 	// kilobytes. maxFiles is how much is read in all.
 	maxFile  = 8 << 20
 	maxFiles = 64 << 20
-	// underway is how long a preparation may take: the kubelet gives a driver 45
-	// seconds (defaultClientCallTimeout, pkg/kubelet/cm/dra/plugin).
-	underway = time.Minute
-)
-
-// The names of the checks.
-const (
-	checkKubelet = "state/kubelet"
-	checkDriver  = "state/driver"
-	checkSum     = "state/checksum"
-	checkBoot    = "state/boot"
-	checkPrepare = "state/prepare"
-	checkClaims  = "state/claims"
-	checkPods    = "state/pods"
-	checkBoth    = "state/kubelet-and-driver"
 )
 
 // Look reads the checkpoints of a node and holds them against each other and
@@ -164,18 +149,6 @@ func (r *reader) read(dir, file, driver string, parse func([]byte, *Checkpoint) 
 	return c, err
 }
 
-// all are the checkpoints that were read, the kubelet's first.
-func (f *Findings) all() []*Checkpoint {
-	var all []*Checkpoint
-	if f.Kubelet != nil {
-		all = append(all, f.Kubelet)
-	}
-	for i := range f.Drivers {
-		all = append(all, &f.Drivers[i])
-	}
-	return all
-}
-
 // verify holds checksums against the content.
 func (f *Findings) verify() {
 	good := 0
@@ -233,12 +206,6 @@ func (f *Findings) compareDrivers() {
 	}
 }
 
-// recent reports whether a file was written so lately that what it is about may
-// still be under way.
-func (c *Checkpoint) recent() bool {
-	return c.Modified != nil && time.Since(c.Modified.Time) < underway
-}
-
 // compareKubelet holds a driver's claims against the kubelet's.
 func (f *Findings) compareKubelet(c *Checkpoint) {
 	if f.Kubelet == nil || f.Kubelet.Error != "" || c.Error != "" {
@@ -279,22 +246,4 @@ func (f *Findings) compareKubelet(c *Checkpoint) {
 	if same > 0 {
 		f.Checks = append(f.Checks, node.Good(checkBoth, c.Path, "the kubelet and driver %s agree on %s", c.Driver, english.Count(same, "claim")))
 	}
-}
-
-// of reports whether a claim has devices of a driver.
-func (c *Claim) of(driver string) bool {
-	for i := range c.Devices {
-		if c.Devices[i].Driver == driver {
-			return true
-		}
-	}
-	return false
-}
-
-// words is a claim in messages.
-func (c *Claim) words() string {
-	if c.Name == "" {
-		return "claim " + c.UID
-	}
-	return fmt.Sprintf("claim %s/%s", c.Namespace, c.Name)
 }

@@ -15,17 +15,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// PodHealth is what the status of a pod says about a device
-// (allocatedResourcesStatus, KEP-4680).
-type PodHealth struct {
-	Namespace string       `json:"namespace"`
-	Pod       string       `json:"pod"`
-	Container string       `json:"container"`
-	Claim     string       `json:"claim"`
-	Health    HealthStatus `json:"health"`
-	Message   string       `json:"message,omitempty"`
-}
-
 // judge turns what the drivers say into checks, and puts beside it what the
 // pods of the snapshot say.
 func (h *Health) judge(snap *snapshot.Snapshot) {

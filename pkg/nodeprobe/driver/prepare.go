@@ -24,20 +24,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// CallOptions say how to call drivers.
-//
-// +k8s:deepcopy-gen=false
-type CallOptions struct {
-	// Look is how they are found.
-	Look Options
-	// Timeout is how long one call may take; 0 means DefaultCallTimeout.
-	Timeout time.Duration
-	// Resolve looks CDI names up; nil if nobody can.
-	Resolve Resolver
-}
-
-func (o CallOptions) timeout() time.Duration { return cmp.Or(o.Timeout, DefaultCallTimeout) }
-
 // Do carries out an order that nobody refused, or that is forced. It changes the
 // node. With cleanup, what was prepared is unprepared when it returns, also if
 // ctx ends in the middle of it or a call fails halfway.
@@ -131,18 +117,6 @@ func (p *Preparation) choose(host *node.Host, name string, all registered) *Plug
 		p.bad(checkFind, s.Path, "driver %s registers, but its endpoint does not answer: %s", name, s.Message)
 	}
 	return chosen
-}
-
-// caller makes the calls of one order to one driver.
-type caller struct {
-	order  *Order
-	opts   CallOptions
-	host   *node.Host
-	plugin *Plugin
-	done   *Preparation
-	// unanswered is set if a driver may be at a call that nobody waits for any
-	// more.
-	unanswered bool
 }
 
 // run does what is ordered, and takes it back if that is ordered, too.

@@ -110,3 +110,24 @@ func reason(err error) string {
 	}
 	return clip(err.Error())
 }
+
+// Served reports whether a server has a service.
+type Served string
+
+// What a server may say about a service. Servers need not say it.
+const (
+	ServedYes     Served = "Yes"
+	ServedNo      Served = "No"
+	ServedUnknown Served = "Unknown"
+)
+
+// Service is a version of one of the services of a driver.
+type Service struct {
+	// Name is how drivers advertise it: v1.DRAPlugin, v1beta1.DRAPlugin,
+	// v1.DRAResourceHealth, v1alpha1.DRAResourceHealth.
+	Name string `json:"name"`
+	// Advertised is true if the driver names it as it registers.
+	Advertised bool `json:"advertised"`
+	// Served is what the server says.
+	Served Served `json:"served"`
+}

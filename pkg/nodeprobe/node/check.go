@@ -10,28 +10,8 @@ import (
 	"io/fs"
 )
 
-// State is how a check came out. All checks hold to one rule: what is known to
-// be broken is a [Problem], what could not be known is [Unknown], and what a
-// machine need not have is [OK]. Something that is not there is a problem only
-// if something else says that it has to be: a file that names it, a claim of the
-// cluster. For what is only looked for, it may be that this is the wrong place.
-type State string
-
-const (
-	// OK is something that is as it should be, or that does not concern this
-	// machine; the message says so then.
-	OK State = "OK"
-	// Problem is something that is known to be broken.
-	Problem State = "Problem"
-	// Unknown is something that could not be known; the message says why.
-	Unknown State = "Unknown"
-)
-
 // NoKubelet is what it may mean that something of the kubelet is not there.
 const NoKubelet = "no kubelet runs here, or it has another --kubelet-root"
-
-// ErrNotRead is something that was left alone, so that nothing is known of it.
-var ErrNotRead = errors.New("was not read")
 
 // Check is one thing that was looked at.
 type Check struct {

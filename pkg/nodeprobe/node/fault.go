@@ -30,3 +30,11 @@ func JSONFault(err error) error {
 		return errors.New("it is not JSON")
 	}
 }
+
+var (
+	errNotSocket = errors.New("is no socket")
+	errTooLong   = errors.New("the path is longer than this system can connect to")
+)
+
+// ErrNotRead is something that was left alone, so that nothing is known of it.
+var ErrNotRead = errors.New("was not read")

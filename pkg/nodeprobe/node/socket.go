@@ -90,11 +90,6 @@ func (e *SocketError) Is(target error) bool {
 	return target == fs.ErrPermission && e.Answer == Denied || target == fs.ErrNotExist && e.Answer == Missing
 }
 
-var (
-	errNotSocket = errors.New("is no socket")
-	errTooLong   = errors.New("the path is longer than this system can connect to")
-)
-
 // maxHeaders is how many bytes the headers of a reply may have; the texts of
 // errors are among them.
 const maxHeaders = 64 << 10

@@ -87,3 +87,6 @@ func givenLibrary(host *node.Host, library string) (here string, err error) {
 	}
 	return here, nil
 }
+
+// libraryName is what the library is called on every node.
+const libraryName = "libnvidia-ml.so.1"

@@ -23,9 +23,6 @@ import (
 // a second or two; a GPU that hangs can block it forever.
 const patience = 30 * time.Second
 
-// libraryName is what the library is called on every node.
-const libraryName = "libnvidia-ml.so.1"
-
 // Options say what to look at.
 type Options struct {
 	// Library is the path of the NVML library on the node. Empty for the places

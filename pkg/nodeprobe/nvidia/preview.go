@@ -12,7 +12,6 @@ import (
 
 	"github.com/blang/semver/v4"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -32,15 +31,6 @@ const (
 // devices (deployments/helm/dra-driver-nvidia-gpu/templates).
 func Classes() []string {
 	return []string{"gpu.nvidia.com", "mig.nvidia.com", "vfio.gpu.nvidia.com"}
-}
-
-// CannotStartError is a machine with which the driver does not come up, so that
-// there are no slices.
-type CannotStartError struct{ Reason string }
-
-// Error gives the reason.
-func (e *CannotStartError) Error() string {
-	return "the driver would publish nothing: " + e.Reason
 }
 
 // Preview computes the slices that the driver publishes for a machine, in the
@@ -84,19 +74,6 @@ func Preview(f *Findings, settings Settings) ([]*resourceapi.ResourceSlice, erro
 		list = append(list, slice)
 	}
 	return list, nil
-}
-
-type preview struct {
-	Settings
-	findings *Findings
-}
-
-// slot is one physical GPU with the devices that the driver makes of it.
-type slot struct {
-	gpu     *GPU
-	devices []resourceapi.Device
-	// counters is the GPU's counter set, if it has one.
-	counters []resourceapi.CounterSet
 }
 
 // gpus are those that the driver looks at, in the order of their PCI bus IDs. It
@@ -247,6 +224,3 @@ func (p *preview) layout(slots []slot) []resourceapi.ResourceSliceSpec {
 	}
 	return specs
 }
-
-// quantity is a number as the driver writes all of them.
-func quantity(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.BinarySI) }

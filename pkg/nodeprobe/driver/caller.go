@@ -1,0 +1,37 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+)
+
+// CallOptions say how to call drivers.
+//
+// +k8s:deepcopy-gen=false
+type CallOptions struct {
+	// Look is how they are found.
+	Look Options
+	// Timeout is how long one call may take; 0 means DefaultCallTimeout.
+	Timeout time.Duration
+	// Resolve looks CDI names up; nil if nobody can.
+	Resolve Resolver
+}
+
+func (o CallOptions) timeout() time.Duration { return cmp.Or(o.Timeout, DefaultCallTimeout) }
+
+// caller makes the calls of one order to one driver.
+type caller struct {
+	order  *Order
+	opts   CallOptions
+	host   *node.Host
+	plugin *Plugin
+	done   *Preparation
+	// unanswered is set if a driver may be at a call that nobody waits for any
+	// more.
+	unanswered bool
+}

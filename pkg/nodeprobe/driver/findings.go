@@ -1,0 +1,104 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import (
+	"fmt"
+	"slices"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	registerv1 "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+)
+
+// Findings are the plugins of a node and whether they answer.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type Findings struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Node is the name that the node has in the cluster, empty if unknown.
+	Node string `json:"node,omitempty"`
+	// Plugins are those that register with the kubelet, by socket.
+	Plugins []Plugin `json:"plugins"`
+	// Others are the sockets in the directory for plugins that no registration
+	// names.
+	Others []Socket `json:"others,omitempty"`
+	// DevicePlugins are the sockets of plugins of the older kind.
+	DevicePlugins []Socket     `json:"devicePlugins,omitempty"`
+	Checks        []node.Check `json:"checks"`
+}
+
+func typeMeta(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: api.APIVersion, Kind: kind}
+}
+
+// Plugin is something that registers with the kubelet.
+type Plugin struct {
+	// Registration is the socket in plugins_registry.
+	Registration Socket `json:"registration"`
+	// Type is DRAPlugin, CSIPlugin or DevicePlugin. It is empty, as all that
+	// follows, if the socket did not answer.
+	Type string `json:"type,omitempty"`
+	// Name is that of the driver.
+	Name string `json:"name,omitempty"`
+	// Endpoint is where the kubelet calls it.
+	Endpoint string `json:"endpoint,omitempty"`
+	// Versions are the services that it advertises, such as v1.DRAPlugin.
+	Versions []string `json:"versions,omitempty"`
+	// Service is the socket at the endpoint of a DRA driver.
+	Service *Socket `json:"service,omitempty"`
+}
+
+// IsDRA reports whether it is a DRA driver.
+func (p *Plugin) IsDRA() bool { return p.Type == registerv1.DRAPlugin }
+
+const (
+	// parallel is how many sockets are asked at the same time.
+	parallel = 8
+	// maxVersions is how many services a plugin may advertise before the rest is
+	// left out, and maxName how long its name may be.
+	maxVersions = 32
+	maxName     = 253
+)
+
+// The names of the checks.
+const (
+	checkRegistry   = "plugins/registry"
+	checkRegistered = "plugins/registration"
+	checkEndpoint   = "plugins/endpoint"
+	checkVersions   = "plugins/versions"
+	checkDuplicates = "plugins/duplicates"
+	checkOthers     = "plugins/unregistered"
+	checkAccess     = "plugins/permissions"
+	checkSlices     = "plugins/slices"
+	checkDevices    = "plugins/device-plugins"
+)
+
+// drivers are the plugins that are DRA drivers, by name.
+func (f *Findings) drivers() map[string][]*Plugin {
+	byName := map[string][]*Plugin{}
+	for i := range f.Plugins {
+		if p := &f.Plugins[i]; p.IsDRA() {
+			byName[p.Name] = append(byName[p.Name], p)
+		}
+	}
+	return byName
+}
+
+// sorted are the keys of a map, in order.
+func sorted[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// speed says how fast something answered.
+func speed(s *Socket) string { return fmt.Sprintf("answers in %.0f ms", max(s.AnswerMillis, 1)) }

@@ -1,0 +1,34 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nvidia
+
+import (
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+type preview struct {
+	Settings
+	findings *Findings
+}
+
+// slot is one physical GPU with the devices that the driver makes of it.
+type slot struct {
+	gpu     *GPU
+	devices []resourceapi.Device
+	// counters is the GPU's counter set, if it has one.
+	counters []resourceapi.CounterSet
+}
+
+// quantity is a number as the driver writes all of them.
+func quantity(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.BinarySI) }
+
+// CannotStartError is a machine with which the driver does not come up, so that
+// there are no slices.
+type CannotStartError struct{ Reason string }
+
+// Error gives the reason.
+func (e *CannotStartError) Error() string {
+	return "the driver would publish nothing: " + e.Reason
+}
