@@ -32,12 +32,12 @@ type Options struct {
 	// Library is the path of the NVML library on the node, empty for the usual
 	// places.
 	Library string
-	// Patience is how long one part may take; 0 means a minute. Everything in it
+	// Timeout is how long one part may take; 0 means a minute. Everything in it
 	// has a limit of its own: this one is for a file system that hangs.
-	Patience time.Duration
+	Timeout time.Duration
 }
 
-const defaultPatience = time.Minute
+const defaultTimeout = time.Minute
 
 // Probe looks at everything. snap is nil if no cluster could be read. What goes
 // wrong is among the checks, also what ctx has cut off.
@@ -54,7 +54,7 @@ func Probe(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, opts O
 	}
 
 	// The parts run side by side: each waits for others than the next one does.
-	p := &parts{patience: cmp.Or(opts.Patience, defaultPatience)}
+	p := &parts{timeout: cmp.Or(opts.Timeout, defaultTimeout)}
 	part(ctx, p, "host", &r.Host, func(context.Context) ([]node.Check, error) {
 		return hostChecks(host, snap, cluster), nil
 	})
@@ -91,8 +91,8 @@ func Probe(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, opts O
 
 // parts are the parts of a report that are being looked at.
 type parts struct {
-	patience time.Duration
-	running  sync.WaitGroup
+	timeout time.Duration
+	running sync.WaitGroup
 
 	mu sync.Mutex
 	// late are those that there is nothing of.
@@ -109,7 +109,7 @@ func part[T any](ctx context.Context, p *parts, name string, found *T, look func
 		err   error
 	}
 	p.running.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, p.patience)
+		ctx, cancel := context.WithTimeout(ctx, p.timeout)
 		defer cancel()
 		answers := make(chan answer, 1)
 		go func() {
@@ -123,9 +123,9 @@ func part[T any](ctx context.Context, p *parts, name string, found *T, look func
 				*found = a.found
 				return
 			}
-			late = node.Unseen(name, "", "could not be looked at: %v", a.err)
+			late = node.NotKnown(name, "", "could not be looked at: %v", a.err)
 		case <-ctx.Done():
-			late = node.Unseen(name, "", "could not be looked at within %s", p.patience)
+			late = node.NotKnown(name, "", "could not be looked at within %s", p.timeout)
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -141,14 +141,14 @@ func hostChecks(host *node.Host, snap *snapshot.Snapshot, cluster *node.Cluster)
 		directory(host, "host/kubelet", host.Kubelet, "the kubelet has its files here", node.NoKubelet),
 	}
 	if cluster == nil {
-		return append(checks, node.Unseen("host/cluster", "", "no cluster was read: nothing can be compared with it"))
+		return append(checks, node.NotKnown("host/cluster", "", "no cluster was read: nothing can be compared with it"))
 	}
 	if cluster.Node == "" {
-		return append(checks, node.Unseen("host/cluster", "", "%s", cluster.Unknown))
+		return append(checks, node.NotKnown("host/cluster", "", "%s", cluster.Unknown))
 	}
 	object := snap.Node(cluster.Node)
 	if object == nil {
-		return append(checks, node.Unseen("host/cluster", "", "node %s could not be read: %s", cluster.Node, cluster.Missing(snapshot.ResourceNodes, "")))
+		return append(checks, node.NotKnown("host/cluster", "", "node %s could not be read: %s", cluster.Node, cluster.Missing(snapshot.ResourceNodes, "")))
 	}
 	checks = append(checks, ready(object))
 	here, err := host.BootID()
@@ -157,13 +157,13 @@ func hostChecks(host *node.Host, snap *snapshot.Snapshot, cluster *node.Cluster)
 	case err != nil:
 		checks = append(checks, node.Failed("host/boot", "", fmt.Errorf("read the boot ID: %w", err)))
 	case there == "":
-		checks = append(checks, node.Unseen("host/boot", "", "the kubelet has not told the cluster which boot ID the node has"))
+		checks = append(checks, node.NotKnown("host/boot", "", "the kubelet has not reported to the cluster which boot ID the node has"))
 	case here != there:
-		check := node.Bad("host/boot", "", "the boot ID is not the one that the kubelet of %s told the cluster: this is another machine, or it was started anew since", cluster.Node)
+		check := node.Bad("host/boot", "", "the boot ID is not the one that the kubelet of %s reported: this is another machine, or it was started anew since", cluster.Node)
 		check.Found, check.Required = here, there
 		checks = append(checks, check)
 	default:
-		checks = append(checks, node.Good("host/boot", "", "the boot ID is the one that the kubelet told the cluster"))
+		checks = append(checks, node.Good("host/boot", "", "the boot ID is the one that the kubelet reported"))
 	}
 	return checks
 }
@@ -174,7 +174,7 @@ func directory(host *node.Host, name, path, message, absent string) node.Check {
 	info, err := host.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return node.Unseen(name, path, "there is no such directory: %s", absent)
+		return node.NotKnown(name, path, "there is no such directory: %s", absent)
 	case err != nil:
 		return node.Failed(name, path, err)
 	case !info.IsDir():

@@ -60,7 +60,7 @@ func TestHostChecks(t *testing.T) {
 		"it is ready":        {cluster(corev1.ConditionTrue, "boot-1"), "host/ready", node.OK, "is ready"},
 		"it is not ready":    {cluster(corev1.ConditionFalse, "boot-1"), "host/ready", node.Problem, "KubeletNotReady: cni"},
 		"another boot":       {cluster(corev1.ConditionTrue, "boot-2"), "host/boot", node.Problem, "another machine"},
-		"no boot ID":         {cluster(corev1.ConditionTrue, ""), "host/boot", node.Unknown, "has not told"},
+		"no boot ID":         {cluster(corev1.ConditionTrue, ""), "host/boot", node.Unknown, "has not reported"},
 		"no cluster":         {nil, "host/cluster", node.Unknown, "no cluster was read"},
 		"not in the cluster": {&snapshot.Snapshot{}, "host/cluster", node.Unknown, "no node n"},
 	} {
@@ -95,7 +95,7 @@ func TestProbeLooksAtAll(t *testing.T) {
 
 // TestPartThatHangs leaves one part behind, and the others are there.
 func TestPartThatHangs(t *testing.T) {
-	p := &parts{patience: time.Millisecond}
+	p := &parts{timeout: time.Millisecond}
 	var hangs, works []node.Check
 	forever := make(chan struct{})
 	defer close(forever)
@@ -104,7 +104,7 @@ func TestPartThatHangs(t *testing.T) {
 		return []node.Check{{}}, nil
 	})
 	p.wait()
-	p.patience = time.Minute
+	p.timeout = time.Minute
 	part(t.Context(), p, "works", &works, func(context.Context) ([]node.Check, error) {
 		return []node.Check{{Name: "fine"}}, nil
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// ready tells what the cluster thinks of the node.
+// ready says what the cluster thinks of the node.
 func ready(object *corev1.Node) node.Check {
 	const name = "host/ready"
 	for i := range object.Status.Conditions {
@@ -25,5 +25,5 @@ func ready(object *corev1.Node) node.Check {
 			return check
 		}
 	}
-	return node.Unseen(name, "", "node %s has no condition Ready: its kubelet has not reported yet", object.Name)
+	return node.NotKnown(name, "", "node %s has no condition Ready: its kubelet has not reported yet", object.Name)
 }

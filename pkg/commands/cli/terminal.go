@@ -84,8 +84,8 @@ func UseColor(choice string, w io.Writer) (bool, error) {
 }
 
 const (
-	// patience is how long the program works silently.
-	patience = time.Second
+	// silentFor is how long the program works silently.
+	silentFor = time.Second
 	// clearLine moves to the start of the line and empties it.
 	clearLine = "\r\x1b[K"
 )
@@ -106,7 +106,7 @@ func NewProgress(w io.Writer, server string) *Progress {
 	p := &Progress{since: time.Now()}
 	if _, ok := Terminal(w); ok {
 		p.w = w
-		p.timer = time.AfterFunc(patience, func() { p.show("Asking API server " + render.Escape(server)) })
+		p.timer = time.AfterFunc(silentFor, func() { p.show("Asking API server " + render.Escape(server)) })
 	}
 	return p
 }
@@ -123,7 +123,7 @@ func (p *Progress) Report(done, total int, what string) {
 func (p *Progress) show(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.w == nil || time.Since(p.since) < patience {
+	if p.w == nil || time.Since(p.since) < silentFor {
 		return
 	}
 	p.shown = true

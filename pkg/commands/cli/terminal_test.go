@@ -49,7 +49,7 @@ func TestProgress(t *testing.T) {
 	if out.Len() > 0 {
 		t.Errorf("too soon: %q", out.String())
 	}
-	p.since = p.since.Add(-2 * patience)
+	p.since = p.since.Add(-2 * silentFor)
 	p.Report(500, 0, "pods")
 	p.Report(1000, 5000, "evil\x1b[2J")
 	p.Done()
@@ -60,7 +60,7 @@ func TestProgress(t *testing.T) {
 	}
 
 	silent := NewProgress(&out, "https://10.0.0.1")
-	silent.since = silent.since.Add(-2 * patience)
+	silent.since = silent.since.Add(-2 * silentFor)
 	out.Reset()
 	silent.Report(1, 1, "pods")
 	silent.Done()

@@ -46,7 +46,7 @@ func TestNodePlugins(t *testing.T) {
 		Checks: []node.Check{
 			node.Good("plugins/registration", dir+"plugins_registry/gpu.example.com-reg.sock", "driver gpu.example.com registers, answers in 1 ms"),
 			node.Bad("plugins/registration", dir+"plugins_registry/old-reg.sock", "stale: nobody listens on the socket"),
-			node.Unseen("plugins/slices", "", "no cluster and no snapshot was read"),
+			node.NotKnown("plugins/slices", "", "no cluster and no snapshot was read"),
 			{Name: "plugins/permissions", State: node.Problem, Path: dir + "plugins/gpu.example.com/dra.sock", Message: "everybody on the node may connect", Found: "Srwxrwxrwx", Required: "no w for others"},
 		},
 	}

@@ -26,7 +26,7 @@ func nodeReport() *nodeprobe.Report {
 		Node:    "node-17",
 		Paths:   nodeprobe.Paths{Root: "/host", Kubelet: "/var/lib/kubelet", CDI: node.DefaultCDI()},
 		Host:    []node.Check{node.Good("host/root", "/", "the root of the node is at /host"), boot},
-		Plugins: &driver.Findings{Checks: []node.Check{node.Unseen("plugins/registry", "/var/lib/kubelet/plugins_registry", "no permission\x1b[2J to look")}},
+		Plugins: &driver.Findings{Checks: []node.Check{node.NotKnown("plugins/registry", "/var/lib/kubelet/plugins_registry", "no permission\x1b[2J to look")}},
 		CDI:     &cdi.Findings{Checks: specs},
 		Health:  &driver.Health{},
 	}

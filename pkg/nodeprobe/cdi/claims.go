@@ -32,16 +32,16 @@ type comparison struct {
 	// unread is what was not read and may have more of them, and why; empty if all
 	// was.
 	unread string
-	// doubts are why runtimes perhaps do not use a device that was found, by its ID.
-	doubts map[string]string
+	// uncertain is why runtimes perhaps do not use a device that was found, by its ID.
+	uncertain map[string]string
 }
 
-// compareClaims tells of each claim whether it has what it should have.
+// compareClaims says of each claim whether it has what it should have.
 func (f *Findings) compareClaims(cluster *node.Cluster, handed Handed) {
 	c := &comparison{
 		cluster: cluster, handed: handed,
 		named: map[string][]string{}, given: map[string][]string{}, drivers: map[string]bool{}, have: map[string]bool{},
-		doubts: map[string]string{},
+		uncertain: map[string]string{},
 	}
 	if path, reason := f.unread(); path != "" {
 		c.unread = path + " may have it: " + reason
@@ -53,7 +53,7 @@ func (f *Findings) compareClaims(cluster *node.Cluster, handed Handed) {
 			}
 			c.have[d.ID] = true
 			if path, reason := f.unreadFrom(f.Specs[s].Path); path != "" {
-				c.doubts[d.ID] = path + " may have it too, and then counts or conflicts: " + reason
+				c.uncertain[d.ID] = path + " may have it too, and then counts or conflicts: " + reason
 			}
 			if d.ClaimUID == "" {
 				continue
@@ -110,7 +110,7 @@ func nameOf(claim *resourceapi.ResourceClaim) string {
 	return claim.Namespace + "/" + claim.Name
 }
 
-// claim tells how it is with one claim.
+// claim says how it is with one claim.
 func (c *comparison) claim(uid string) Claim {
 	out := Claim{UID: uid}
 	claim := c.cluster.Claim(uid)
@@ -140,8 +140,8 @@ func (c *comparison) claim(uid string) Claim {
 		out.State, out.Reason = ClaimUnknown, "the kubelet has no devices for it: it is not prepared yet, or needs none"
 	case prepared && len(handed) == 0:
 		out.State = ClaimNeedsNone
-	case prepared && c.doubt(out.Devices) != "":
-		out.State, out.Reason = ClaimUnknown, c.doubt(out.Devices)
+	case prepared && c.uncertainty(out.Devices) != "":
+		out.State, out.Reason = ClaimUnknown, c.uncertainty(out.Devices)
 	case prepared:
 		out.State = ClaimHasSpec
 	case claim != nil && !here && hereGap == "":
@@ -160,8 +160,8 @@ func (c *comparison) claim(uid string) Claim {
 // what its drivers do for other claims is left to go by.
 func (c *comparison) unhanded(claim *resourceapi.ResourceClaim) (ClaimState, string) {
 	uid := string(claim.UID)
-	if given := c.given[uid]; len(given) > 0 && c.doubt(given) != "" {
-		return ClaimUnknown, c.doubt(given)
+	if given := c.given[uid]; len(given) > 0 && c.uncertainty(given) != "" {
+		return ClaimUnknown, c.uncertainty(given)
 	} else if len(given) > 0 {
 		return ClaimHasSpec, ""
 	}
@@ -179,10 +179,10 @@ func (c *comparison) unhanded(claim *resourceapi.ResourceClaim) (ClaimState, str
 	return ClaimUnknown, "the kubelet's state could not be read, and its driver names no specs after claims"
 }
 
-// doubt is why runtimes perhaps do not use one of the devices; empty if they do.
-func (c *comparison) doubt(devices []string) string {
+// uncertainty is why runtimes perhaps do not use one of the devices; empty if they do.
+func (c *comparison) uncertainty(devices []string) string {
 	for _, id := range devices {
-		if reason := c.doubts[id]; reason != "" {
+		if reason := c.uncertain[id]; reason != "" {
 			return "runtimes perhaps do not use " + id + " as it was found: " + reason
 		}
 	}
@@ -200,7 +200,7 @@ func (c *comparison) runs(claim *resourceapi.ResourceClaim) bool {
 func claimChecks(claims []Claim) []node.Check {
 	var checks []node.Check
 	good := 0
-	var doubts node.Doubts
+	var unknowns node.Unknowns
 	for i := range claims {
 		c := &claims[i]
 		who := "claim " + c.UID
@@ -218,10 +218,10 @@ func claimChecks(claims []Claim) []node.Check {
 			}
 			checks = append(checks, check)
 		case ClaimUnknown:
-			doubts.Add(who, c.Reason)
+			unknowns.Add(who, c.Reason)
 		}
 	}
-	checks = append(checks, doubts.Checks(checkClaims)...)
+	checks = append(checks, unknowns.Checks(checkClaims)...)
 	if good > 0 {
 		checks = append(checks, node.Good(checkClaims, "", "%s with all the devices that they need", english.Count(good, "claim")))
 	}

@@ -50,7 +50,7 @@ type Directory struct {
 	Path   string `json:"path"`
 	Exists bool   `json:"exists"`
 	Specs  int    `json:"specs"`
-	// Error tells why it could not be read.
+	// Error says why it could not be read.
 	Error string `json:"error,omitempty"`
 	// Unread means that it was not read, or not all of it, so that runtimes may
 	// find specs there that are not among these.
@@ -70,7 +70,7 @@ type Spec struct {
 	Devices []Device `json:"devices,omitempty"`
 	// Edits are made to a container with any of the devices.
 	Edits Edits `json:"edits"`
-	// Error tells why runtimes do not use the file, or why it was not read.
+	// Error says why runtimes do not use the file, or why it was not read.
 	Error string `json:"error,omitempty"`
 	// Unread means that the file was only not read: runtimes may use it.
 	Unread bool `json:"unread,omitempty"`
@@ -191,7 +191,7 @@ const (
 	// ClaimNotHere is one that no pod of this node uses, while its devices are
 	// here.
 	ClaimNotHere ClaimState = "NotHere"
-	// ClaimUnknown is one of which nothing can be told.
+	// ClaimUnknown is one of which nothing can be known.
 	ClaimUnknown ClaimState = "Unknown"
 )
 

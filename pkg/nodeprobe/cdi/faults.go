@@ -16,8 +16,8 @@ type faults struct {
 
 // things are what specs name, of one kind.
 type things struct {
-	all                       int
-	absent, different, unseen set
+	all                        int
+	absent, different, notRead set
 }
 
 func (t *things) add(state Presence, path, found string) {
@@ -28,7 +28,7 @@ func (t *things) add(state Presence, path, found string) {
 	case Different:
 		t.different.add(path + " is " + found)
 	case NotSeen:
-		t.unseen.add(found)
+		t.notRead.add(found)
 	case Present, NotNeeded:
 	}
 }
@@ -78,8 +78,8 @@ func (x *faults) checks() []node.Check {
 		if different := kind.things.different.items; len(different) > 0 {
 			checks = append(checks, node.Bad(kind.name, x.path, "%s not as the spec says: %s", english.Count(len(different), kind.noun), node.Sample(different)))
 		}
-		if unseen := kind.things.unseen.items; len(unseen) > 0 {
-			checks = append(checks, node.Unseen(kind.name, x.path, "%s could not be looked at: %s", english.Count(len(unseen), kind.noun), node.Sample(unseen)))
+		if notRead := kind.things.notRead.items; len(notRead) > 0 {
+			checks = append(checks, node.NotKnown(kind.name, x.path, "%s could not be looked at: %s", english.Count(len(notRead), kind.noun), node.Sample(notRead)))
 		}
 	}
 	return checks

@@ -84,7 +84,7 @@ func (r *reader) directory(ctx context.Context, dir string) {
 		}
 		if err := ctx.Err(); err != nil {
 			d.Error, d.Unread = err.Error(), true
-			r.Checks = append(r.Checks, node.Unseen(checkDirectories, dir, "not all of it was read: %v", err))
+			r.Checks = append(r.Checks, node.NotKnown(checkDirectories, dir, "not all of it was read: %v", err))
 			return
 		}
 		d.Specs++

@@ -11,7 +11,7 @@ import (
 // uidLength is how many characters the UID of a claim has.
 const uidLength = 36
 
-// claimUID tells after which claim a device is named. Drivers do it in these
+// claimUID says after which claim a device is named. Drivers do it in these
 // ways:
 //
 //   - <UID>-<device> of class claim, in a file that ends in _<UID>: the NVIDIA

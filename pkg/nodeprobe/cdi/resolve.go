@@ -15,7 +15,7 @@ import (
 // ErrUnresolvable is what a runtime says of a device that it finds in no spec.
 var ErrUnresolvable = errors.New("is in no CDI spec that runtimes use")
 
-// Resolve tells what a runtime does to a container that asks for a device: the
+// Resolve says what a runtime does to a container that asks for a device: the
 // edits of its spec, and those of the device itself. The error names the reason
 // if it would not find it, and is a [node.ErrNotRead] if it only was not found in
 // what could be read.

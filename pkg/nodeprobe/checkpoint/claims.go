@@ -15,9 +15,9 @@ import (
 type comparison struct {
 	*Findings
 
-	cluster *node.Cluster
-	exist   int
-	doubts  node.Doubts
+	cluster  *node.Cluster
+	exist    int
+	unknowns node.Unknowns
 }
 
 func (c *comparison) run() {
@@ -27,7 +27,7 @@ func (c *comparison) run() {
 	}
 	if c.cluster == nil {
 		if claims > 0 {
-			c.Checks = append(c.Checks, node.Unseen(checkClaims, "", "no cluster was read, so whether %s still exist is not known", english.Count(claims, "claim")))
+			c.Checks = append(c.Checks, node.NotKnown(checkClaims, "", "no cluster was read, so whether %s still exist is not known", english.Count(claims, "claim")))
 		}
 		return
 	}
@@ -37,7 +37,7 @@ func (c *comparison) run() {
 		}
 	}
 	c.lost()
-	c.Checks = append(c.Checks, c.doubts.Checks(checkClaims)...)
+	c.Checks = append(c.Checks, c.unknowns.Checks(checkClaims)...)
 	if c.exist > 0 {
 		c.Checks = append(c.Checks, node.Good(checkClaims, "", "the cluster has the claims that checkpoints are about: %s checked", english.Count(c.exist, "entry")))
 	}
@@ -52,7 +52,7 @@ func (c *comparison) claim(file *Checkpoint, claim *Claim) {
 	known := c.cluster.Claim(claim.UID)
 	switch gap := c.cluster.Missing(snapshot.ResourceClaims, claim.Namespace); {
 	case known == nil && gap != "":
-		c.doubts.Add(claim.words(), gap)
+		c.unknowns.Add(claim.words(), gap)
 		return
 	case known == nil:
 		check := node.Bad(checkClaims, file.Path, "%s keeps %s, which does not exist any more", keeper, claim.words())
@@ -79,7 +79,7 @@ func (c *comparison) pod(file *Checkpoint, claim *Claim, uid string) {
 	pod := c.cluster.PodByUID(uid)
 	switch gap := c.cluster.Missing(snapshot.ResourcePods, claim.Namespace); {
 	case pod == nil && gap != "":
-		c.doubts.Add("a pod of "+claim.words(), gap)
+		c.unknowns.Add("a pod of "+claim.words(), gap)
 	case pod == nil:
 		check := node.Bad(checkPods, file.Path, "the kubelet keeps %s for a pod that does not exist any more", claim.words())
 		check.Found = uid
@@ -89,7 +89,7 @@ func (c *comparison) pod(file *Checkpoint, claim *Claim, uid string) {
 		check.Found, check.Required = pod.Spec.NodeName, c.cluster.Node
 		c.Checks = append(c.Checks, check)
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
-		c.Checks = append(c.Checks, node.Unseen(checkPods, file.Path, "the kubelet keeps %s for pod %s, which has ended: it is about to let go of it, or fails to", claim.words(), pod.Name))
+		c.Checks = append(c.Checks, node.NotKnown(checkPods, file.Path, "the kubelet keeps %s for pod %s, which has ended: it is about to let go of it, or fails to", claim.words(), pod.Name))
 	}
 }
 

@@ -44,7 +44,7 @@ type Checkpoint struct {
 	Modified *metav1.Time `json:"modified,omitempty"`
 	// Claims are those that the file has.
 	Claims []Claim `json:"claims,omitempty"`
-	// Error tells why the file could not be read, or not be understood.
+	// Error says why the file could not be read, or not be understood.
 	Error string `json:"error,omitempty"`
 }
 

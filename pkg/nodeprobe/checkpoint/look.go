@@ -70,7 +70,7 @@ func (r *reader) readKubelet(cluster *node.Cluster) {
 		r.Checks = append(r.Checks, absent(file, cluster))
 		return
 	case errors.Is(err, errVersion):
-		r.Checks = append(r.Checks, node.Unseen(checkKubelet, file, "%v", err))
+		r.Checks = append(r.Checks, node.NotKnown(checkKubelet, file, "%v", err))
 	case err != nil:
 		r.Checks = append(r.Checks, node.Failed(checkKubelet, file, err))
 	default:
@@ -85,14 +85,14 @@ func absent(file string, cluster *node.Cluster) node.Check {
 		return node.Bad(checkKubelet, file, "there is no such file, though pods of node %s use %s: this is not the kubelet's directory, or it never prepared any",
 			cluster.Node, english.Count(len(cluster.Claims), "claim"))
 	}
-	return node.Unseen(checkKubelet, file, "there is no such file: DRA is off in this kubelet, "+node.NoKubelet)
+	return node.NotKnown(checkKubelet, file, "there is no such file: DRA is off in this kubelet, "+node.NoKubelet)
 }
 
 func (r *reader) readDrivers(ctx context.Context) {
 	plugins := path.Join(r.host.Kubelet, "plugins")
 	entries, err := r.host.ReadDir(plugins)
 	if errors.Is(err, fs.ErrNotExist) {
-		r.Checks = append(r.Checks, node.Unseen(checkDriver, plugins, "there is no such directory: "+node.NoKubelet))
+		r.Checks = append(r.Checks, node.NotKnown(checkDriver, plugins, "there is no such directory: "+node.NoKubelet))
 		return
 	}
 	if err != nil {
@@ -101,7 +101,7 @@ func (r *reader) readDrivers(ctx context.Context) {
 	}
 	for _, entry := range entries {
 		if err := ctx.Err(); err != nil {
-			r.Checks = append(r.Checks, node.Unseen(checkDriver, plugins, "not all of it was read: %v", err))
+			r.Checks = append(r.Checks, node.NotKnown(checkDriver, plugins, "not all of it was read: %v", err))
 			return
 		}
 		r.readDriver(plugins, path.Join(plugins, entry.Name(), "checkpoint.json"), entry.Name())
@@ -116,7 +116,7 @@ func (r *reader) readDriver(plugins, file, driver string) {
 	c, err := r.read(plugins, file, driver, parseDriver)
 	switch {
 	case errors.Is(err, errForm), errors.Is(err, errVersion):
-		r.Checks = append(r.Checks, node.Unseen(checkDriver, file, "%v", err))
+		r.Checks = append(r.Checks, node.NotKnown(checkDriver, file, "%v", err))
 	case err != nil:
 		r.Checks = append(r.Checks, node.Failed(checkDriver, file, err))
 	default:
@@ -168,7 +168,7 @@ func (f *Findings) verify() {
 			check := node.Bad(checkSum, c.Path, "%s is wrong: %s does not start with such a file", what, who)
 			if c.Error != "" {
 				// Another version may be summed up in another way.
-				check = node.Unseen(checkSum, c.Path, "%s is not the one that is computed here, by a program that does not understand all of the file", what)
+				check = node.NotKnown(checkSum, c.Path, "%s is not the one that is computed here, by a program that does not understand all of the file", what)
 			}
 			check.Found, check.Required = strconv.FormatUint(sum.Found, 10), strconv.FormatUint(sum.Expected, 10)
 			f.Checks = append(f.Checks, check)
@@ -197,7 +197,7 @@ func (f *Findings) compareDrivers() {
 			switch {
 			case claim.State != PrepareStarted:
 			case c.recent():
-				f.Checks = append(f.Checks, node.Unseen(checkPrepare, c.Path, "driver %s has begun to prepare %s, and may still be at it", c.Driver, claim.words()))
+				f.Checks = append(f.Checks, node.NotKnown(checkPrepare, c.Path, "driver %s has begun to prepare %s, and may still be at it", c.Driver, claim.words()))
 			default:
 				f.Checks = append(f.Checks, node.Bad(checkPrepare, c.Path, "driver %s has begun to prepare %s and never finished: it failed or died over it", c.Driver, claim.words()))
 			}

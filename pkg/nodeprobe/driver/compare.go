@@ -21,19 +21,19 @@ import (
 func (f *Findings) compare(snap *snapshot.Snapshot, around *node.Cluster, blind bool) {
 	switch {
 	case snap == nil:
-		f.unseen(checkSlices, "", "no cluster and no snapshot was read: which drivers should be here is not known")
+		f.notKnown(checkSlices, "", "no cluster and no snapshot was read: which drivers should be here is not known")
 		return
 	case f.Node == "":
-		f.unseen(checkSlices, "", "the slices of the node could not be found: %s", around.Unknown)
+		f.notKnown(checkSlices, "", "the slices of the node could not be found: %s", around.Unknown)
 		return
 	}
 	if gap := snap.Gap(snapshot.ResourceSlices); gap != nil {
-		f.unseen(checkSlices, "", "which drivers should be here is not known: %s", gap.Reason)
+		f.notKnown(checkSlices, "", "which drivers should be here is not known: %s", gap.Reason)
 		return
 	}
 	target := snap.Node(f.Node)
 	if target == nil {
-		f.unseen(checkSlices, "", "node %s could not be read, so neither could its slices be found", f.Node)
+		f.notKnown(checkSlices, "", "node %s could not be read, so neither could its slices be found", f.Node)
 		return
 	}
 	own, reached := map[string]int{}, map[string]int{}
@@ -58,11 +58,11 @@ func (f *Findings) compareDrivers(own, reached map[string]int, blind bool) {
 			continue
 		}
 		if blind {
-			f.unseen(checkSlices, "", "driver %s has %s for this node, and whether it registers is not known", name, english.Count(own[name], "slice"))
+			f.notKnown(checkSlices, "", "driver %s has %s for this node, and whether it registers is not known", name, english.Count(own[name], "slice"))
 			continue
 		}
 		if mute && f.mayBe(name) {
-			f.unseen(checkSlices, "", "driver %s has %s for this node, and no socket that answers is its own; one that does not answer may be", name, english.Count(own[name], "slice"))
+			f.notKnown(checkSlices, "", "driver %s has %s for this node, and no socket that answers is its own; one that does not answer may be", name, english.Count(own[name], "slice"))
 			continue
 		}
 		f.bad(checkSlices, "", "driver %s has %s for this node, but no socket: the kubelet says that it is not registered, and pods with its devices do not start", name, english.Count(own[name], "slice"))

@@ -56,7 +56,7 @@ func findSockets(ctx context.Context, host *node.Host, dir, check string) found 
 		entries, err := host.ReadDir(dir)
 		if err != nil {
 			if depth == 0 && errors.Is(err, fs.ErrNotExist) {
-				all.checks = append(all.checks, node.Unseen(check, dir, "there is no such directory: "+node.NoKubelet))
+				all.checks = append(all.checks, node.NotKnown(check, dir, "there is no such directory: "+node.NoKubelet))
 				return
 			}
 			all.checks = append(all.checks, node.Failed(check, dir, err))
@@ -78,7 +78,7 @@ func findSockets(ctx context.Context, host *node.Host, dir, check string) found 
 	}
 	walk(dir, 0)
 	if len(all.paths) > maxSockets {
-		all.checks = append(all.checks, node.Unseen(check, dir, "there are more than %d sockets; the others were not asked", maxSockets))
+		all.checks = append(all.checks, node.NotKnown(check, dir, "there are more than %d sockets; the others were not asked", maxSockets))
 		all.paths = all.paths[:maxSockets]
 	}
 	slices.Sort(all.paths)

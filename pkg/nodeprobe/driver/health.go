@@ -165,8 +165,8 @@ func (h *Health) find(ctx context.Context, host *node.Host, driver string, opts 
 	}
 	switch {
 	case len(plugins) > 0:
-	case found.doubt != "":
-		h.Checks = append(h.Checks, node.Unseen(checkStream, registry, "which drivers register here is not known: %s", found.doubt))
+	case found.uncertainty != "":
+		h.Checks = append(h.Checks, node.NotKnown(checkStream, registry, "which drivers register here is not known: %s", found.uncertainty))
 	case driver != "":
 		h.Checks = append(h.Checks, node.Bad(checkStream, registry, "driver %s does not register here", driver))
 	default:

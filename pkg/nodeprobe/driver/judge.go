@@ -42,8 +42,8 @@ func (f *Findings) bad(name, path, format string, args ...any) {
 	f.Checks = append(f.Checks, node.Bad(name, path, format, args...))
 }
 
-func (f *Findings) unseen(name, path, format string, args ...any) {
-	f.Checks = append(f.Checks, node.Unseen(name, path, format, args...))
+func (f *Findings) notKnown(name, path, format string, args ...any) {
+	f.Checks = append(f.Checks, node.NotKnown(name, path, format, args...))
 }
 
 // silent adds the check of a socket that did not answer, and what follows if
@@ -130,7 +130,7 @@ func (f *Findings) judgeDuplicates() {
 				name, len(plugins), strings.Join(sockets, ", "))
 			continue
 		}
-		f.unseen(checkDuplicates, plugins[0].Registration.Path, "driver %s registers by %d sockets: right while it is updated, wrong if it stays so: %s",
+		f.notKnown(checkDuplicates, plugins[0].Registration.Path, "driver %s registers by %d sockets: right while it is updated, wrong if it stays so: %s",
 			name, len(plugins), strings.Join(sockets, ", "))
 	}
 }
@@ -144,7 +144,7 @@ func (f *Findings) judgeOther(s *Socket, blind bool) {
 	})
 	switch {
 	case s.Answer == node.Answers && isDriver && hidden:
-		f.unseen(checkOthers, s.Path, "a DRA driver %s, and whether it registers is not known: not every registration could be asked", speed(s))
+		f.notKnown(checkOthers, s.Path, "a DRA driver %s, and whether it registers is not known: not every registration could be asked", speed(s))
 	case s.Answer == node.Answers && isDriver:
 		f.bad(checkOthers, s.Path, "a DRA driver %s, but no registration names it: the kubelet does not know it", speed(s))
 	case s.Answer == node.Answers:
@@ -152,7 +152,7 @@ func (f *Findings) judgeOther(s *Socket, blind bool) {
 	case s.Answer == node.Missing:
 		// It went away meanwhile.
 	case s.Answer == node.Silent || s.Answer == node.Broken:
-		f.unseen(checkOthers, s.Path, "no registration names it, and it %s", s.Message)
+		f.notKnown(checkOthers, s.Path, "no registration names it, and it %s", s.Message)
 	default:
 		f.silent(checkOthers, s, "no registration names it")
 	}

@@ -165,7 +165,7 @@ func (f *Findings) lookAtDevicePlugins(ctx context.Context, host *node.Host, opt
 	entries, err := host.ReadDir(dir)
 	switch {
 	case err != nil && isGone(err):
-		f.Checks = append(f.Checks, node.Unseen(checkDevices, dir, "there is no such directory, which every kubelet has: no kubelet runs here"))
+		f.Checks = append(f.Checks, node.NotKnown(checkDevices, dir, "there is no such directory, which every kubelet has: no kubelet runs here"))
 		return
 	case err != nil:
 		f.Checks = append(f.Checks, node.Failed(checkDevices, dir, err))
@@ -177,7 +177,7 @@ func (f *Findings) lookAtDevicePlugins(ctx context.Context, host *node.Host, opt
 		}
 	}
 	if len(f.DevicePlugins) > maxSockets {
-		f.Checks = append(f.Checks, node.Unseen(checkDevices, dir, "there are more than %d sockets; the others were not asked", maxSockets))
+		f.Checks = append(f.Checks, node.NotKnown(checkDevices, dir, "there are more than %d sockets; the others were not asked", maxSockets))
 		f.DevicePlugins = f.DevicePlugins[:maxSockets]
 	}
 	inTurn(len(f.DevicePlugins), func(i int) {

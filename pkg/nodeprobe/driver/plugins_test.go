@@ -64,7 +64,7 @@ func TestLookAtRealDrivers(t *testing.T) {
 				t.Errorf("services are %s, want %s", got, test.want)
 			}
 			if p.Registration.AnswerMillis <= 0 || p.Service.AnswerMillis <= 0 {
-				t.Errorf("how fast it answers is not told: %+v", p)
+				t.Errorf("it lacks how fast it answers: %+v", p)
 			}
 			if len(f.Others) != 0 {
 				t.Errorf("the endpoint is listed as a socket without registration: %+v", f.Others)

@@ -29,16 +29,16 @@ func (h *Health) judge(snap *snapshot.Snapshot) {
 		case d.ReportedAt != nil:
 			h.Checks = append(h.Checks, node.Good(checkStream, d.Endpoint, "driver %s reports %s by %s", d.Driver, english.Count(len(d.Devices), "device"), d.Service))
 		default:
-			h.Checks = append(h.Checks, node.Unseen(checkStream, d.Endpoint, "driver %s has not sent a report yet", d.Driver))
+			h.Checks = append(h.Checks, node.NotKnown(checkStream, d.Endpoint, "driver %s has not sent a report yet", d.Driver))
 		}
 		for j := range d.Devices {
 			h.judgeDevice(d, &d.Devices[j], snap)
 		}
 	}
 	if snap == nil {
-		h.Checks = append(h.Checks, node.Unseen(checkPodSays, "", "no cluster and no snapshot was read: what the pods say was not compared"))
+		h.Checks = append(h.Checks, node.NotKnown(checkPodSays, "", "no cluster and no snapshot was read: what the pods say was not compared"))
 	} else if gap := snap.Gap(snapshot.ResourcePods); gap != nil {
-		h.Checks = append(h.Checks, node.Unseen(checkPodSays, "", "what all pods say is not known: %s", gap.Reason))
+		h.Checks = append(h.Checks, node.NotKnown(checkPodSays, "", "what all pods say is not known: %s", gap.Reason))
 	}
 }
 
@@ -53,7 +53,7 @@ func (h *Health) judgeDevice(d *DriverHealth, device *DeviceHealth, snap *snapsh
 	case Unhealthy:
 		h.Checks = append(h.Checks, node.Bad(checkHealth, "", "%s is unhealthy%s", name, said))
 	case UnknownHealth:
-		h.Checks = append(h.Checks, node.Unseen(checkHealth, "", "%s is neither healthy nor unhealthy%s", name, said))
+		h.Checks = append(h.Checks, node.NotKnown(checkHealth, "", "%s is neither healthy nor unhealthy%s", name, said))
 	}
 	if snap == nil {
 		return
@@ -63,7 +63,7 @@ func (h *Health) judgeDevice(d *DriverHealth, device *DeviceHealth, snap *snapsh
 		if pod.Health == device.Health {
 			continue
 		}
-		check := node.Unseen(checkPodSays, "", "pod %s/%s says that %s is %s, the driver that it is %s", pod.Namespace, pod.Pod, name, pod.Health, device.Health)
+		check := node.NotKnown(checkPodSays, "", "pod %s/%s says that %s is %s, the driver that it is %s", pod.Namespace, pod.Pod, name, pod.Health, device.Health)
 		check.Found, check.Required = string(pod.Health), string(device.Health)
 		if device.UpdatedAt != nil && !snap.TakenAt.IsZero() && snap.TakenAt.After(device.UpdatedAt.Time) {
 			// The pod was read after the driver knew.
@@ -74,7 +74,7 @@ func (h *Health) judgeDevice(d *DriverHealth, device *DeviceHealth, snap *snapsh
 }
 
 // podsSay finds what pods say about a device. Where a request has several, the
-// kubelet tells which one it means only if the driver gives it no CDI name: then
+// kubelet says which one it means only if the driver gives it no CDI name: then
 // nothing is known.
 func podsSay(snap *snapshot.Snapshot, driver string, device *DeviceHealth) []PodHealth {
 	var said []PodHealth

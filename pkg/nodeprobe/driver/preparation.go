@@ -119,8 +119,8 @@ func (p *Preparation) bad(name, path, format string, args ...any) {
 	p.Checks = append(p.Checks, node.Bad(name, path, format, args...))
 }
 
-func (p *Preparation) unseen(name, path, format string, args ...any) {
-	p.Checks = append(p.Checks, node.Unseen(name, path, format, args...))
+func (p *Preparation) notKnown(name, path, format string, args ...any) {
+	p.Checks = append(p.Checks, node.NotKnown(name, path, format, args...))
 }
 
 // DefaultCallTimeout is how long a driver may take for a call, as for the

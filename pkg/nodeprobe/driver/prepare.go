@@ -61,8 +61,8 @@ func Do(ctx context.Context, host *node.Host, order *Order, opts CallOptions) (d
 // registered are the drivers that register, by name.
 type registered struct {
 	drivers map[string][]*Plugin
-	// doubt is why there may be more of them, empty if there are not.
-	doubt string
+	// uncertainty is why there may be more of them, empty if there are not.
+	uncertainty string
 }
 
 // registeredDrivers asks all registration sockets who they are.
@@ -70,12 +70,12 @@ func registeredDrivers(ctx context.Context, host *node.Host, opts Options) regis
 	registry := findSockets(ctx, host, path.Join(host.Kubelet, registryDir), checkRegistry)
 	f := Findings{Plugins: make([]Plugin, len(registry.paths))}
 	inTurn(len(registry.paths), func(i int) { f.Plugins[i] = askPlugin(ctx, host, registry.paths[i], opts) })
-	return registered{f.drivers(), f.doubt(registry.checks)}
+	return registered{f.drivers(), f.uncertainty(registry.checks)}
 }
 
-// doubt is why not every driver that registers may have been found. checks are
+// uncertainty is why not every driver that registers may have been found. checks are
 // those of the search for sockets.
-func (f *Findings) doubt(checks []node.Check) string {
+func (f *Findings) uncertainty(checks []node.Check) string {
 	if len(checks) > 0 {
 		return checks[0].Message
 	}
@@ -94,8 +94,8 @@ func (f *Findings) doubt(checks []node.Check) string {
 func (p *Preparation) choose(host *node.Host, name string, all registered) *Plugin {
 	plugins, registry := all.drivers[name], path.Join(host.Kubelet, registryDir)
 	switch {
-	case len(plugins) == 0 && all.doubt != "":
-		p.unseen(checkFind, registry, "whether driver %s registers here is not known: %s", name, all.doubt)
+	case len(plugins) == 0 && all.uncertainty != "":
+		p.notKnown(checkFind, registry, "whether driver %s registers here is not known: %s", name, all.uncertainty)
 		return nil
 	case len(plugins) == 0:
 		p.bad(checkFind, registry, "driver %s does not register here, so the kubelet cannot call it either", name)
@@ -130,7 +130,7 @@ func (c *caller) run(ctx context.Context) error {
 			// Whatever ended the work must not keep the claim prepared.
 			c.call(context.WithoutCancel(ctx), UnprepareOperation, checkCleanup)
 			if c.unanswered {
-				c.done.unseen(checkCleanup, c.plugin.Endpoint, "driver %s may still finish NodePrepareResources, which it has not answered: unprepare the claim again later", c.plugin.Name)
+				c.done.notKnown(checkCleanup, c.plugin.Endpoint, "driver %s may still finish NodePrepareResources, which it has not answered: unprepare the claim again later", c.plugin.Name)
 			}
 		}()
 	}
@@ -327,10 +327,10 @@ func (c *caller) resolve(ctx context.Context, call *Call) {
 	case len(names) == 0:
 		return
 	case c.opts.Resolve == nil:
-		c.done.unseen(checkCDI, "", "driver %s: what the %s mean was not looked up", call.Driver, english.Count(len(names), "CDI name"))
+		c.done.notKnown(checkCDI, "", "driver %s: what the %s mean was not looked up", call.Driver, english.Count(len(names), "CDI name"))
 		return
 	case len(names) > maxNames:
-		c.done.unseen(checkCDI, "", "driver %s: the reply has %s, of which %d were looked up", call.Driver, english.Count(len(names), "CDI name"), maxNames)
+		c.done.notKnown(checkCDI, "", "driver %s: the reply has %s, of which %d were looked up", call.Driver, english.Count(len(names), "CDI name"), maxNames)
 		names = names[:maxNames]
 	}
 	find := c.opts.Resolve(ctx)
@@ -344,7 +344,7 @@ func (c *caller) resolveOne(call *Call, device *CDIDevice, find func(string) (*E
 	switch {
 	case errors.Is(err, node.ErrNotRead):
 		device.Error = clip(err.Error())
-		c.done.unseen(checkCDI, "", "driver %s: whether the CDI name %s resolves is not known: %s", call.Driver, clip(device.ID), device.Error)
+		c.done.notKnown(checkCDI, "", "driver %s: whether the CDI name %s resolves is not known: %s", call.Driver, clip(device.ID), device.Error)
 		return
 	case err != nil:
 		device.Error = clip(err.Error())
@@ -358,7 +358,7 @@ func (c *caller) resolveOne(call *Call, device *CDIDevice, find func(string) (*E
 		case node.OK:
 		case node.Unknown:
 			amiss++
-			c.done.unseen(checkCDI, n.HostPath, "driver %s: the device file of %s, named in %s, could not be seen: %s", call.Driver, device.ID, edits.Spec, n.Message)
+			c.done.notKnown(checkCDI, n.HostPath, "driver %s: the device file of %s, named in %s, could not be seen: %s", call.Driver, device.ID, edits.Spec, n.Message)
 		case node.Problem:
 			amiss++
 			c.done.bad(checkCDI, n.HostPath, "driver %s: the device file of %s, named in %s: %s", call.Driver, device.ID, edits.Spec, n.Message)

@@ -180,10 +180,10 @@ func (o *Order) elsewhere(snap *snapshot.Snapshot, here Place) string {
 		return fmt.Sprintf("node %s is not in what was read, so whether the claim is allocated to it is not known", here.Node)
 	}
 	target := snap.Node(here.Node)
-	switch told := target.Status.NodeInfo.BootID; {
+	switch reported := target.Status.NodeInfo.BootID; {
 	case !selects(selector, target):
 		return fmt.Sprintf("the claim is not allocated to node %s but to %s", here.Node, selected(snap, o))
-	case told != "" && here.BootID != "" && told != here.BootID:
+	case reported != "" && here.BootID != "" && reported != here.BootID:
 		return fmt.Sprintf("the claim is allocated to node %s, whose boot ID is not that of this machine: it is another one, or was started anew since", here.Node)
 	}
 	return ""

@@ -53,7 +53,7 @@ func (c *caller) judgeDevices(call *Call) {
 	}
 	switch {
 	case len(left) > 0:
-		c.done.unseen(checkAllocated, call.Endpoint, "driver %s: the reply does not have %s: nothing of it gets into a container, which a driver may want", call.Driver, strings.Join(left, ", "))
+		c.done.notKnown(checkAllocated, call.Endpoint, "driver %s: the reply does not have %s: nothing of it gets into a container, which a driver may want", call.Driver, strings.Join(left, ", "))
 	case !wrong && c.order.Object != nil:
 		c.done.good(checkAllocated, call.Endpoint, "driver %s: the reply has the %s that the claim has", call.Driver, english.Count(len(call.Devices), "device"))
 	}
@@ -62,7 +62,7 @@ func (c *caller) judgeDevices(call *Call) {
 // name is how messages call the device.
 func (d *PreparedDevice) name() string { return clip(d.Pool + "/" + d.Device) }
 
-// key tells the entries of a reply apart.
+// key says the entries of a reply apart.
 func (d *PreparedDevice) key() string {
 	requests := slices.Sorted(slices.Values(d.Requests))
 	return strings.Join(append([]string{d.Pool, d.Device, d.ShareID}, requests...), "\x00")

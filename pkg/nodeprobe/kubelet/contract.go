@@ -9,7 +9,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// Findings are what the kubelet tells about the devices of its pods. Fields are
+// Findings are what the kubelet reports about the devices of its pods. Fields are
 // only ever added.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -40,7 +40,7 @@ type Pod struct {
 }
 
 // Container is a container that runs, or starts again, with its pod; the
-// kubelet tells nothing of those that end before.
+// kubelet does not report those that end before.
 type Container struct {
 	Name   string  `json:"name"`
 	Claims []Claim `json:"claims,omitempty"`
@@ -78,7 +78,7 @@ type Resource struct {
 	Name string `json:"name"`
 	// IDs are what the plugin calls the devices.
 	IDs []string `json:"ids"`
-	// NUMANodes are where they are, as far as the plugin tells.
+	// NUMANodes are where they are, as far as the plugin says.
 	NUMANodes []int64 `json:"numaNodes,omitempty"`
 }
 

@@ -3,7 +3,7 @@
 
 // +k8s:deepcopy-gen=package
 
-// Package kubelet knows what the kubelet of a node tells about its pods: the
+// Package kubelet knows what the kubelet of a node reports about its pods: the
 // claims and devices that it has given to each container, by its PodResources
 // API. It holds that against what the cluster says.
 //

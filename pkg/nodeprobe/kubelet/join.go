@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// join holds what the kubelet tells against the cluster.
+// join holds what the kubelet reports against the cluster.
 type join struct {
 	*Findings
 
@@ -25,13 +25,13 @@ type join struct {
 	// one is the pod that was asked for, nil for all.
 	one *v1.GetPodResourcesRequest
 	// agree counts the claims on which both sides agree.
-	agree  int
-	doubts node.Doubts
+	agree    int
+	unknowns node.Unknowns
 }
 
 func (j *join) run() {
 	if j.cluster == nil {
-		j.Checks = append(j.Checks, node.Unseen(checkClaims, "", "no cluster was read, so claims could not be compared"))
+		j.Checks = append(j.Checks, node.NotKnown(checkClaims, "", "no cluster was read, so claims could not be compared"))
 		return
 	}
 	for i := range j.Pods {
@@ -46,15 +46,15 @@ func (j *join) run() {
 		}
 	}
 	if j.cluster.Node == "" {
-		j.Checks = append(j.Checks, node.Unseen(checkPods, "", "which pods of the cluster are here is not known: %s", j.cluster.Unknown))
+		j.Checks = append(j.Checks, node.NotKnown(checkPods, "", "which pods of the cluster are here is not known: %s", j.cluster.Unknown))
 	}
-	j.Checks = append(j.Checks, j.doubts.Checks(checkClaims)...)
+	j.Checks = append(j.Checks, j.unknowns.Checks(checkClaims)...)
 	if j.agree > 0 {
 		j.Checks = append(j.Checks, node.Good(checkClaims, "", "the kubelet and the cluster agree on %s", english.Count(j.agree, "claim")))
 	}
 }
 
-// silent notices a kubelet that tells no claims at all.
+// silent notices a kubelet that reports no claims at all.
 func (j *join) silent() bool {
 	for i := range j.Pods {
 		for _, c := range j.Pods[i].Containers {
@@ -65,15 +65,15 @@ func (j *join) silent() bool {
 	}
 	claims := 0
 	for _, pod := range j.cluster.Pods {
-		if pod.Status.Phase == corev1.PodRunning && len(toldOf(pod, j.cluster.ClaimsOf(pod))) > 0 {
+		if pod.Status.Phase == corev1.PodRunning && len(reportedClaims(pod, j.cluster.ClaimsOf(pod))) > 0 {
 			claims++
 		}
 	}
 	if claims < 2 {
 		return false
 	}
-	j.Checks = append(j.Checks, node.Unseen(checkClaims, "",
-		"the kubelet tells the claims of none of %s that run with them: its feature gate KubeletPodResourcesDynamicResources may be off, as it was by default before 1.34", english.Count(claims, "pod")))
+	j.Checks = append(j.Checks, node.NotKnown(checkClaims, "",
+		"the kubelet reports no claims for any of %s that run with them: its feature gate KubeletPodResourcesDynamicResources may be off, as it was by default before 1.34", english.Count(claims, "pod")))
 	return true
 }
 
@@ -105,7 +105,7 @@ func (j *join) fromKubelet(pod *Pod) {
 	known := j.cluster.Pod(pod.Namespace, pod.Name)
 	switch gap := j.cluster.Missing(snapshot.ResourcePods, pod.Namespace); {
 	case known == nil && gap != "":
-		j.doubts.Add(who, gap)
+		j.unknowns.Add(who, gap)
 		return
 	case known == nil:
 		j.bad(checkPods, "the kubelet has %s with %s, and the cluster has no such pod: it was deleted by force, or is a static one", who, english.Count(len(order), "claim"))
@@ -128,7 +128,7 @@ func (j *join) claim(pod *corev1.Pod, namespace, name string, devices []Device) 
 	claim := j.cluster.ClaimNamed(namespace, name)
 	if claim == nil {
 		if gap := j.cluster.Missing(snapshot.ResourceClaims, namespace); gap != "" {
-			j.doubts.Add(who, gap)
+			j.unknowns.Add(who, gap)
 			return
 		}
 		j.bad(checkClaims, "%s: the kubelet has prepared it, and the cluster has no such claim", who)
@@ -196,31 +196,31 @@ func deviceName(driver, pool, device, share string) string {
 
 // fromCluster looks for what only the cluster knows.
 func (j *join) fromCluster(pod *corev1.Pod) {
-	var told []string
+	var reported []string
 	for i := range j.Pods {
 		if p := &j.Pods[i]; p.Namespace == pod.Namespace && p.Name == pod.Name {
 			for _, c := range p.Containers {
 				for _, claim := range c.Claims {
-					told = append(told, claim.Name)
+					reported = append(reported, claim.Name)
 				}
 			}
 		}
 	}
-	for _, claim := range toldOf(pod, j.cluster.ClaimsOf(pod)) {
-		if slices.Contains(told, claim.Name) {
+	for _, claim := range reportedClaims(pod, j.cluster.ClaimsOf(pod)) {
+		if slices.Contains(reported, claim.Name) {
 			continue
 		}
 		if pod.Status.Phase != corev1.PodRunning {
-			j.doubts.Add(fmt.Sprintf("claim %s/%s of pod %s", claim.Namespace, claim.Name, pod.Name), "the kubelet tells nothing of it, and its pod does not run yet")
+			j.unknowns.Add(fmt.Sprintf("claim %s/%s of pod %s", claim.Namespace, claim.Name, pod.Name), "the kubelet does not report it, and its pod does not run yet")
 			continue
 		}
-		j.bad(checkClaims, "claim %s/%s of pod %s: the pod runs, and the kubelet tells nothing of the claim", claim.Namespace, claim.Name, pod.Name)
+		j.bad(checkClaims, "claim %s/%s of pod %s: the pod runs, and the kubelet does not report the claim", claim.Namespace, claim.Name, pod.Name)
 	}
 }
 
-// toldOf are the claims of a pod that the kubelet tells of once they are
+// reportedClaims are the claims of a pod that the kubelet reports once they are
 // prepared: those of containers that stay.
-func toldOf(pod *corev1.Pod, claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
+func reportedClaims(pod *corev1.Pod, claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
 	containers := slices.Clone(pod.Spec.Containers)
 	for i := range pod.Spec.InitContainers {
 		if policy := pod.Spec.InitContainers[i].RestartPolicy; policy != nil && *policy == corev1.ContainerRestartPolicyAlways {

@@ -25,8 +25,8 @@ const (
 	// Kind of the findings.
 	Kind = "NodePods"
 
-	// patience is how long each call may take.
-	patience = 5 * time.Second
+	// callTimeout is how long each call may take.
+	callTimeout = 5 * time.Second
 )
 
 // The names of the checks.
@@ -39,7 +39,7 @@ const (
 	checkClaims      = "pods/claims"
 )
 
-// Look asks the kubelet about all its pods and holds the claims that it tells of
+// Look asks the kubelet about all its pods and holds the claims that it reports
 // against those of the cluster. snap is nil if there is no cluster.
 func Look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot) *Findings {
 	return look(ctx, host, snap, nil)
@@ -63,7 +63,7 @@ func look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, one *v1
 	conn, err := host.Dial(ctx, f.Socket, host.Kubelet, maxReply)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		f.Checks = append(f.Checks, node.Unseen(checkSocket, f.Socket, "there is no such socket: "+node.NoKubelet))
+		f.Checks = append(f.Checks, node.NotKnown(checkSocket, f.Socket, "there is no such socket: "+node.NoKubelet))
 		return f
 	case err != nil:
 		f.Checks = append(f.Checks, node.Failed(checkSocket, f.Socket, err))
@@ -85,7 +85,7 @@ func look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, one *v1
 }
 
 func (f *Findings) list(ctx context.Context, client v1.PodResourcesListerClient) bool {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	reply, err := client.List(ctx, &v1.ListPodResourcesRequest{})
 	if err != nil {
@@ -108,7 +108,7 @@ func (f *Findings) list(ctx context.Context, client v1.PodResourcesListerClient)
 }
 
 func (f *Findings) get(ctx context.Context, client v1.PodResourcesListerClient, one *v1.GetPodResourcesRequest) bool {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	reply, err := client.Get(ctx, one)
 	if err != nil {
@@ -125,7 +125,7 @@ func (f *Findings) get(ctx context.Context, client v1.PodResourcesListerClient, 
 }
 
 func (f *Findings) allocatable(ctx context.Context, client v1.PodResourcesListerClient) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	reply, err := client.GetAllocatableResources(ctx, &v1.AllocatableResourcesRequest{})
 	if err != nil {
@@ -174,7 +174,7 @@ func claimOf(d *v1.DynamicResource) Claim {
 	return claim
 }
 
-// resourcesOf joins the devices of a resource at one place: the kubelet tells
+// resourcesOf joins the devices of a resource at one place: the kubelet reports
 // them one by one.
 func resourcesOf(devices []*v1.ContainerDevices) []Resource {
 	var resources []Resource

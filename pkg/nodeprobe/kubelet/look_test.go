@@ -204,15 +204,15 @@ func TestJoin(t *testing.T) {
 			newWorld().pod("p", "c", "node-a", running).claim("c", "p", "gpu-0", "gpu-1"),
 			node.Problem, checkClaims, "gpu.example.com/node-a/gpu-0 is allocated to it",
 		},
-		"a running pod that the kubelet tells nothing of": {
+		"a running pod that the kubelet does not report": {
 			nil, newWorld().pod("p", "c", "node-a", running).claim("c", "p", "gpu-0"),
-			node.Problem, checkClaims, "the kubelet tells nothing of the claim",
+			node.Problem, checkClaims, "the kubelet does not report the claim",
 		},
 		"a pod that does not run yet": {
 			nil, newWorld().pod("p", "c", "node-a", corev1.PodPending).claim("c", "p", "gpu-0"),
 			node.Unknown, checkClaims, "does not run yet",
 		},
-		"a kubelet that tells no claims": {
+		"a kubelet that reports no claims": {
 			nil, newWorld().pod("p", "c", "node-a", running).claim("c", "p", "gpu-0").pod("q", "d", "node-a", running).claim("d", "q", "gpu-1"),
 			node.Unknown, checkClaims, "KubeletPodResourcesDynamicResources",
 		},

@@ -28,17 +28,17 @@ func failed(name, path, call string, err error) node.Check {
 	}
 	switch said.Code() {
 	case codes.Unimplemented:
-		return node.Unseen(name, path, "the kubelet does not offer %s: %s", call, message)
+		return node.NotKnown(name, path, "the kubelet does not offer %s: %s", call, message)
 	case codes.Canceled:
-		return node.Unseen(name, path, "%s was interrupted", call)
+		return node.NotKnown(name, path, "%s was interrupted", call)
 	case codes.DeadlineExceeded:
 		return node.Bad(name, path, "%s got no answer in time", call)
 	case codes.ResourceExhausted:
-		return node.Unseen(name, path, "%s got more than it takes, or asked too often: %s", call, message)
+		return node.NotKnown(name, path, "%s got more than it takes, or asked too often: %s", call, message)
 	case codes.Unavailable:
 		return node.Bad(name, path, "%s: the server closed the connection, or does not speak gRPC: %s", call, message)
 	case codes.PermissionDenied, codes.Unauthenticated:
-		return node.Unseen(name, path, "%s is not permitted: %s", call, message)
+		return node.NotKnown(name, path, "%s is not permitted: %s", call, message)
 	default:
 		return node.Bad(name, path, "%s failed: %s", call, message)
 	}

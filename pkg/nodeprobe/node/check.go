@@ -37,8 +37,8 @@ func Bad(name, path, format string, args ...any) Check {
 	return Check{Name: name, State: Problem, Path: path, Message: fmt.Sprintf(format, args...)}
 }
 
-// Unseen is a check of something that could not be known.
-func Unseen(name, path, format string, args ...any) Check {
+// NotKnown is a check of something that could not be known.
+func NotKnown(name, path, format string, args ...any) Check {
 	return Check{Name: name, State: Unknown, Path: path, Message: fmt.Sprintf(format, args...)}
 }
 
@@ -47,13 +47,13 @@ func Failed(name, path string, err error) Check {
 	var socket *SocketError
 	switch isSocket := errors.As(err, &socket); {
 	case isSocket && socket.Answer == Missing:
-		return Unseen(name, path, "%s", socket.Reason())
+		return NotKnown(name, path, "%s", socket.Reason())
 	case isSocket:
 		return Check{Name: name, State: socket.Answer.State(), Path: path, Message: socket.Reason()}
 	case errors.Is(err, fs.ErrPermission):
-		return Unseen(name, path, "no permission to look: %v", err)
+		return NotKnown(name, path, "no permission to look: %v", err)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, ErrNotRead), errors.Is(err, context.Canceled):
-		return Unseen(name, path, "%v", err)
+		return NotKnown(name, path, "%v", err)
 	default:
 		return Bad(name, path, "%v", err)
 	}

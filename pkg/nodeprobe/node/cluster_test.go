@@ -105,8 +105,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-func TestDoubts(t *testing.T) {
-	var d Doubts
+func TestUnknowns(t *testing.T) {
+	var d Unknowns
 	for _, who := range []string{"a", "b", "c", "d", "e"} {
 		d.Add(who, "dark")
 	}

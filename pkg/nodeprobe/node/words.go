@@ -19,15 +19,15 @@ func Sample(list []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:sampled], ", "), len(list)-sampled)
 }
 
-// Doubts gathers what could not be told, so that a reason that many things
-// share is told once.
-type Doubts struct {
+// Unknowns gathers what could not be known, so that a reason that many things
+// share is given once.
+type Unknowns struct {
 	reasons []string
 	about   map[string][]string
 }
 
-// Add notes that something about who could not be told, and why.
-func (d *Doubts) Add(who, reason string) {
+// Add notes that something about who could not be known, and why.
+func (d *Unknowns) Add(who, reason string) {
 	if d.about == nil {
 		d.about = map[string][]string{}
 	}
@@ -38,10 +38,10 @@ func (d *Doubts) Add(who, reason string) {
 }
 
 // Checks has a check of that name for each reason.
-func (d *Doubts) Checks(name string) []Check {
+func (d *Unknowns) Checks(name string) []Check {
 	checks := make([]Check, 0, len(d.reasons))
 	for _, reason := range d.reasons {
-		checks = append(checks, Unseen(name, "", "%s: %s", Sample(d.about[reason]), reason))
+		checks = append(checks, NotKnown(name, "", "%s: %s", Sample(d.about[reason]), reason))
 	}
 	return checks
 }

@@ -38,7 +38,7 @@ func compareWithPCI(gpus []GPU, pci []PCIDevice) []node.Check {
 		switch device.Driver {
 		case nvidiaModule:
 			if i := slices.IndexFunc(gpus, func(g GPU) bool { return g.PCIBusID == "" }); i >= 0 {
-				checks = append(checks, node.Unseen("gpus/pci", path, "whether NVML knows GPU %s is not known: it does not tell the bus ID of GPU %d", device.BusID, gpus[i].Index))
+				checks = append(checks, node.NotKnown("gpus/pci", path, "whether NVML knows GPU %s is not known: it does not tell the bus ID of GPU %d", device.BusID, gpus[i].Index))
 				continue
 			}
 			checks = append(checks, node.Bad("gpus/pci", path, "GPU %s is bound to the NVIDIA driver, and NVML does not know it", device.BusID))
@@ -66,7 +66,7 @@ func gpuChecks(g *GPU) []node.Check {
 	}
 	checks = append(checks, untold(name("nvml"), fmt.Sprintf("GPU %d: NVML", g.Index), g.failures())...)
 	if gone := missing(g.Missing, "xids"); gone != nil && !gone.Unsupported {
-		checks = append(checks, node.Unseen(name("xid"), "", "GPU %d: its errors in the kernel log are not known: %s", g.Index, gone.Reason))
+		checks = append(checks, node.NotKnown(name("xid"), "", "GPU %d: its errors in the kernel log are not known: %s", g.Index, gone.Reason))
 	}
 	if g.ECC != nil && g.ECC.Uncorrected != nil && *g.ECC.Uncorrected > 0 {
 		bad("ecc", "%s that ECC could not correct since the driver was loaded", english.Count(int(*g.ECC.Uncorrected), "memory error"))
@@ -99,7 +99,7 @@ func gpuChecks(g *GPU) []node.Check {
 		bad("mig", "MIG is %s, and will be %s after a reset", onOff(g.MIG.Current), onOff(g.MIG.Pending))
 	}
 	if g.MIG != nil && g.MIG.Current && len(g.MIGDevices) == 0 && missing(g.Missing, "migDevices") == nil {
-		checks = append(checks, node.Unseen(name("mig"), "", "GPU %d: MIG is on and there is no MIG device; that is right only if the driver makes them (its feature gate DynamicMIG)", g.Index))
+		checks = append(checks, node.NotKnown(name("mig"), "", "GPU %d: MIG is on and there is no MIG device; that is right only if the driver makes them (its feature gate DynamicMIG)", g.Index))
 	}
 	if len(checks) == 0 {
 		checks = append(checks, node.Good(fmt.Sprintf("gpus/%d", g.Index), "", "GPU %d: %s", g.Index, nothingWrong(g)))
@@ -181,16 +181,16 @@ func untold(name, who string, failures []Missing) []node.Check {
 
 // nothingWrong says how much was looked at.
 func nothingWrong(g *GPU) string {
-	var unseen []string
+	var unknown []string
 	for _, each := range []struct{ value, name string }{{"ecc", "ECC"}, {"remappedRows", "memory rows"}, {"xids", "XIDs"}, {"fabric", "fabric"}, {"nvlinks", "NVLink"}} {
 		if missing(g.Missing, each.value) != nil {
-			unseen = append(unseen, each.name)
+			unknown = append(unknown, each.name)
 		}
 	}
-	if len(unseen) == 0 {
+	if len(unknown) == 0 {
 		return "nothing wrong found"
 	}
-	return "nothing wrong found, but nothing was told about " + strings.Join(unseen, ", ")
+	return "nothing wrong found, but nothing is known about " + strings.Join(unknown, ", ")
 }
 
 func onOff(on bool) string {

@@ -18,7 +18,7 @@ func TestGPUChecks(t *testing.T) {
 		want  string
 	}{
 		"in order":        {GPU{}, node.OK, "nothing wrong found"},
-		"not supported":   {GPU{Missing: []Missing{{Value: "ecc", NVML: 3, Unsupported: true}, {Value: "xids", Unsupported: true}}}, node.OK, "nothing was told about ECC, XIDs"},
+		"not supported":   {GPU{Missing: []Missing{{Value: "ecc", NVML: 3, Unsupported: true}, {Value: "xids", Unsupported: true}}}, node.OK, "nothing is known about ECC, XIDs"},
 		"no kernel log":   {GPU{Missing: []Missing{{Value: "ecc", Unsupported: true}, {Value: "xids", Reason: "no permission"}}}, node.Unknown, "its errors in the kernel log are not known: no permission"},
 		"no NUMA node":    {GPU{Missing: []Missing{{Value: "numaNode", Reason: "there is none"}}}, node.OK, "nothing wrong"},
 		"half lost":       {GPU{UUID: "GPU-1", Missing: []Missing{{Value: "pciBusID", NVML: 15, Reason: "GPU is lost"}, {Value: "ecc", NVML: 15, Reason: "GPU is lost"}}}, node.Problem, "NVML does not tell ecc, pciBusID: GPU is lost"},

@@ -19,7 +19,7 @@ type Findings struct {
 	Simulated string `json:"simulated,omitempty"`
 	// Library is the path of the NVML library on the node, if it was loaded.
 	Library string `json:"library,omitempty"`
-	// DriverVersion, CUDAVersion and NVMLVersion are as NVML tells them, the
+	// DriverVersion, CUDAVersion and NVMLVersion are as NVML reports them, the
 	// second one as "12.4".
 	DriverVersion string `json:"driverVersion,omitempty"`
 	CUDAVersion   string `json:"cudaVersion,omitempty"`
@@ -28,7 +28,7 @@ type Findings struct {
 	GPUs []GPU `json:"gpus"`
 	// PCI are the NVIDIA GPUs on the PCI bus, whether NVML knows them or not.
 	PCI []PCIDevice `json:"pci,omitempty"`
-	// Missing is what could not be told of the node as a whole.
+	// Missing is what could not be known of the node as a whole.
 	Missing []Missing `json:"missing,omitempty"`
 
 	Checks []node.Check `json:"checks"`
@@ -72,7 +72,7 @@ type GPU struct {
 	Index int `json:"index"`
 	// Minor is the N of /dev/nvidiaN, by which the DRA driver names the device.
 	Minor *int `json:"minor,omitempty"`
-	// UUID, Product, Brand and Architecture are as NVML tells them,
+	// UUID, Product, Brand and Architecture are as NVML reports them,
 	// ComputeCapability as "9.0".
 	UUID              string `json:"uuid,omitempty"`
 	Product           string `json:"product,omitempty"`
@@ -211,7 +211,7 @@ type Placement struct {
 
 // MIGDevice is a partition that exists.
 type MIGDevice struct {
-	// UUID is as NVML tells it, GPUInstanceID and ComputeInstanceID are its
+	// UUID is as NVML reports it, GPUInstanceID and ComputeInstanceID are its
 	// numbers for it.
 	UUID              string    `json:"uuid"`
 	GPUInstanceID     int       `json:"gpuInstanceID"`

@@ -15,7 +15,7 @@ import (
 )
 
 // TestPreviewH100 makes the slices again that were made on a virtual machine with one
-// H100, from what NVML and sysfs told there. The UUID is an invented one.
+// H100, from what NVML and sysfs reported there. The UUID is an invented one.
 func TestPreviewH100(t *testing.T) {
 	read := func(name string) []byte {
 		data, err := os.ReadFile(filepath.Join("testdata", "h100", name))

@@ -19,9 +19,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// patience is how long NVML has to answer. Asking a machine with eight GPUs takes
+// queryTimeout is how long NVML has to answer. Asking a machine with eight GPUs takes
 // a second or two; a GPU that hangs can block it forever.
-const patience = 30 * time.Second
+const queryTimeout = 30 * time.Second
 
 // Options say what to look at.
 type Options struct {
@@ -70,7 +70,7 @@ func lookAt(ctx context.Context, host *node.Host, library string) *Findings {
 	f.PCI = pci
 	switch {
 	case errors.Is(pciErr, fs.ErrNotExist):
-		f.check(node.Unseen("gpus/pci", pciDevices, "there is no such directory: sysfs is not to be seen"))
+		f.check(node.NotKnown("gpus/pci", pciDevices, "there is no such directory: sysfs is not to be seen"))
 	case pciErr != nil:
 		f.check(node.Failed("gpus/pci", pciDevices, pciErr))
 	case err == nil:
@@ -100,7 +100,7 @@ func askNVML(ctx context.Context, host *node.Host, library string) (where string
 		findings *Findings
 		err      error
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	// Nothing can interrupt NVML. If it hangs, it is left behind.
 	done := make(chan answer, 1)
@@ -125,13 +125,13 @@ func notAsked(where string, given bool, err error, pci []PCIDevice, pciErr error
 	case errors.As(err, &other), given && noLibrary(err):
 		return node.Bad(name, where, "%v", err)
 	case given && !hasNVML:
-		return node.Unseen(name, where, "%v", err)
+		return node.NotKnown(name, where, "%v", err)
 	case pciErr == nil && len(pci) == 0 && (!hasNVML || errors.Is(err, errNoLibrary) || noLibrary(err)):
 		return node.Good(name, where, "no NVIDIA GPU on the PCI bus")
 	case !hasNVML, errors.Is(err, context.DeadlineExceeded) && len(pci) == 0, errors.Is(err, context.Canceled):
-		return node.Unseen(name, where, "%v", err)
+		return node.NotKnown(name, where, "%v", err)
 	case pciErr != nil:
-		return node.Unseen(name, where, "%v, and whether there is a GPU is not known either", err)
+		return node.NotKnown(name, where, "%v, and whether there is a GPU is not known either", err)
 	case len(pci) > 0 && !slices.ContainsFunc(pci, func(d PCIDevice) bool { return d.Driver == nvidiaModule }):
 		return node.Bad(name, where, "%v; none of %s is bound to the kernel driver %q", err, english.Count(len(pci), "GPU"), nvidiaModule)
 	default:

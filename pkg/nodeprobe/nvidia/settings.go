@@ -67,9 +67,9 @@ func (s *Settings) Configure(gates map[string]bool, shares string) error {
 	}
 	switch {
 	case gates[gatePassthrough]:
-		return fmt.Errorf("what the driver publishes with %s cannot be told: it depends on the kernel's VFIO drivers", gatePassthrough)
+		return fmt.Errorf("what the driver publishes with %s cannot be known: it depends on the kernel's VFIO drivers", gatePassthrough)
 	case gates[gatePartitioning]:
-		return fmt.Errorf("what the driver publishes with %s cannot be told: it asks the Fabric Manager", gatePartitioning)
+		return fmt.Errorf("what the driver publishes with %s cannot be known: it asks the Fabric Manager", gatePartitioning)
 	}
 	if gates[gateMetadata] {
 		return fmt.Errorf("the driver does not start with %s without %s", gateMetadata, gatePassthrough)

@@ -7,8 +7,8 @@ package nvidia
 
 import "github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 
-// topology cannot be told: only Linux has sysfs.
+// topology cannot be known: only Linux has sysfs.
 func topology(*node.Host, string) (root string, numa *int, gone []Missing) {
-	const reason = "only Linux tells"
+	const reason = "only Linux reports it"
 	return "", nil, []Missing{{Value: "pcieRoot", Reason: reason}, {Value: "numaNode", Reason: reason}}
 }

@@ -16,7 +16,7 @@ import (
 // the GPU before those of applications.
 const maxXIDs = 20
 
-// addXIDs gives each GPU its errors from the kernel log. NVML tells of an XID
+// addXIDs gives each GPU its errors from the kernel log. NVML reports an XID
 // only while somebody listens; what has happened before is in the log alone.
 func addXIDs(gpus []GPU, host *node.Host) {
 	if len(gpus) == 0 {
@@ -25,7 +25,7 @@ func addXIDs(gpus []GPU, host *node.Host) {
 	lines, err := kernelLog(host)
 	if err != nil {
 		for i := range gpus {
-			lacks(&gpus[i].Missing, "xids", "NVML tells only while they happen, and the kernel log cannot be read: "+err.Error())
+			lacks(&gpus[i].Missing, "xids", "NVML reports them only while they happen, and the kernel log cannot be read: "+err.Error())
 		}
 		return
 	}
