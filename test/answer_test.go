@@ -20,6 +20,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/redact"
@@ -205,18 +206,18 @@ func (a answer) nodes() string {
 // devicesOn asks the allocator for another node than that of the placement.
 func (a answer) devicesOn(ctx context.Context, t *testing.T, node string) []string {
 	t.Helper()
-	alloc, err := allocator.New(ctx, a.snapshot)
+	alloc, err := allocator.New(ctx, facts.New(a.snapshot))
 	if err != nil {
 		t.Fatal(err)
 	}
 	pod := a.snapshot.Pod(a.Target.Namespace, a.Target.Name)
 	var claims []*resourceapi.ResourceClaim
-	for _, claim := range alloc.PodClaims(pod) {
+	for _, claim := range alloc.Facts.Claims.OfPod(pod) {
 		if !claim.ExtendedResources && claim.Claim.Status.Allocation == nil {
 			claims = append(claims, claim.Claim)
 		}
 	}
-	extended, err := alloc.ExtendedResourceClaim(pod, a.snapshot.Node(node))
+	extended, err := alloc.Facts.Claims.ExtendedResourceClaim(pod, a.snapshot.Node(node))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -90,7 +91,7 @@ func reload(b *testing.B, path string) *snapshot.Snapshot {
 // askPlainly is the allocator's bare verdict for every node.
 func askPlainly(b *testing.B, snap *snapshot.Snapshot) {
 	b.Helper()
-	alloc, err := allocator.New(b.Context(), snap)
+	alloc, err := allocator.New(b.Context(), facts.New(snap))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -101,6 +101,17 @@ func ExperimentalGates() Gates {
 	return append(IncubatingGates(), "DRAListTypeAttributes", "DRADeviceCompatibilityGroups", "DRADerivedAttributes", "DRAOptionalNodeOperations")
 }
 
+// Channels are sets of gates that select each of the implementations, with
+// everything on that they know, and with nothing on.
+func Channels() map[string]Gates {
+	return map[string]Gates{
+		"nothing":      nil,
+		"stable":       StableGates(),
+		"incubating":   IncubatingGates(),
+		"experimental": ExperimentalGates(),
+	}
+}
+
 // Class selects all devices of a driver.
 func Class(name, driver string) *resourceapi.DeviceClass {
 	return &resourceapi.DeviceClass{

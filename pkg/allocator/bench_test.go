@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -30,7 +31,7 @@ func fleetOf(nodes int, gates tc.Gates) (*snapshot.Snapshot, []*resourceapi.Reso
 func BenchmarkNew(b *testing.B) {
 	snap, _ := fleetOf(5000, tc.IncubatingGates())
 	for b.Loop() {
-		if _, err := New(context.Background(), snap); err != nil {
+		if _, err := New(context.Background(), cluster.New(snap)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -42,9 +43,9 @@ func BenchmarkCheckAll(b *testing.B) {
 	for _, channel := range []string{"stable", "incubating", "experimental"} {
 		for _, nodes := range []int{1000, 5000} {
 			b.Run(fmt.Sprintf("%s/%d", channel, nodes), func(b *testing.B) {
-				snap, claims := fleetOf(nodes, channels()[channel])
+				snap, claims := fleetOf(nodes, tc.Channels()[channel])
 				for b.Loop() {
-					a, err := New(context.Background(), snap)
+					a, err := New(context.Background(), cluster.New(snap))
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -59,14 +60,14 @@ func BenchmarkCheckAll(b *testing.B) {
 func BenchmarkUpstream(b *testing.B) {
 	for _, channel := range []string{"stable", "incubating", "experimental"} {
 		b.Run(fmt.Sprintf("%s/1000", channel), func(b *testing.B) {
-			snap, claims := fleetOf(1000, channels()[channel])
+			snap, claims := fleetOf(1000, tc.Channels()[channel])
 			for b.Loop() {
-				a, err := New(context.Background(), snap)
+				a, err := New(context.Background(), cluster.New(snap))
 				if err != nil {
 					b.Fatal(err)
 				}
 				ctx := klog.NewContext(context.Background(), klog.Logger{})
-				upstream, err := structured.NewAllocator(ctx, a.features, a.state.upstream, a.classes, patchedSlices(snap, false), a.celCache)
+				upstream, err := structured.NewAllocator(ctx, a.features, a.state().AllocatedState, classLister{snap}, published(a.Facts), a.celCache)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -85,7 +86,7 @@ func BenchmarkPoolsFor(b *testing.B) {
 	a := newAllocator(b, snap)
 	for b.Loop() {
 		for _, n := range snap.Nodes {
-			if _, err := a.PoolsFor(n); err != nil {
+			if _, err := a.Facts.Pools.For(n); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -96,13 +97,13 @@ func BenchmarkNodeFit(b *testing.B) {
 	snap, _ := fleetOf(5000, tc.IncubatingGates())
 	p := tc.Pod("p", tc.Requesting("cpu=1"))
 	for b.Loop() {
-		a, err := New(context.Background(), snap)
+		a, err := New(context.Background(), cluster.New(snap))
 		if err != nil {
 			b.Fatal(err)
 		}
 		var fit []*corev1.Node
 		for _, n := range snap.Nodes {
-			if a.NodeFit(p, n) == nil {
+			if a.Facts.Nodes.Fit(p, n) == nil {
 				fit = append(fit, n)
 			}
 		}

@@ -19,6 +19,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // Outcome is how an attempt to allocate claims for a node ended.
@@ -60,7 +62,7 @@ type Verdict struct {
 
 // Check lets the allocator look for devices on one node. The claims are those
 // that have no allocation yet, in the order of the pod; the caller makes sure
-// that they have the API server's defaults, see [Defaulted].
+// that they have the API server's defaults, see [cluster.Defaulted].
 func (a *Allocator) Check(ctx context.Context, node *corev1.Node, claims []*resourceapi.ResourceClaim) Verdict {
 	start := time.Now()
 	verdict := a.check(ctx, node, claims)
@@ -126,15 +128,15 @@ func (a *Allocator) check(ctx context.Context, node *corev1.Node, claims []*reso
 //   - In the stable channel, every pool with counter sets concerns every node.
 //     Without devices for the node, it matters only by being incomplete or
 //     invalid, and a second pool like that changes nothing. One of each kind
-//     is passed, see poolIndex.candidates.
+//     is passed, see [cluster.Pools.For].
 func (a *Allocator) upstreamFor(ctx context.Context, node *corev1.Node) (structured.Allocator, error) {
-	entries, err := a.concerning(node)
+	pools, err := a.concerning(node)
 	if err != nil {
-		entries = a.pools.entries
+		pools = byIndex(a.Facts.Pools.All())
 	}
 	var key strings.Builder
-	for _, entry := range entries {
-		key.WriteString(strconv.Itoa(entry.index))
+	for _, pool := range pools {
+		key.WriteString(strconv.Itoa(pool.Index))
 		key.WriteByte(',')
 	}
 	a.mutex.Lock()
@@ -143,12 +145,11 @@ func (a *Allocator) upstreamFor(ctx context.Context, node *corev1.Node) (structu
 		return upstream, nil
 	}
 	var all []*resourceapi.ResourceSlice
-	for _, entry := range entries {
-		for _, slice := range entry.slices {
-			all = append(all, slice.ResourceSlice)
-		}
+	for _, pool := range pools {
+		all = append(all, a.Facts.Pools.SlicesOf(pool)...)
 	}
-	upstream, err := structured.NewAllocator(ctx, a.features, a.state.of(entries), a.classes, all, a.celCache)
+	state := a.state()
+	upstream, err := structured.NewAllocator(ctx, a.features, state.of(pools), classLister{a.Facts.Snapshot}, all, a.celCache)
 	if err != nil {
 		return nil, fmt.Errorf("set up the allocator: %w", err)
 	}
@@ -158,19 +159,23 @@ func (a *Allocator) upstreamFor(ctx context.Context, node *corev1.Node) (structu
 
 // concerning returns the pools that have a slice which concerns the node,
 // sorted.
-func (a *Allocator) concerning(node *corev1.Node) ([]*poolEntry, error) {
-	pools, err := a.PoolsFor(node)
+func (a *Allocator) concerning(node *corev1.Node) ([]*cluster.Pool, error) {
+	pools, err := a.Facts.Pools.For(node)
 	if err != nil {
 		return nil, err
 	}
-	found := make([]*poolEntry, 0, len(pools))
+	found := make([]*cluster.Pool, 0, len(pools))
 	for _, pool := range pools {
 		if !pool.AllIgnored {
-			found = append(found, pool.entry)
+			found = append(found, pool.Pool)
 		}
 	}
-	slices.SortFunc(found, func(a, b *poolEntry) int { return cmp.Compare(a.index, b.index) })
-	return found, nil
+	return byIndex(found), nil
+}
+
+func byIndex(pools []*cluster.Pool) []*cluster.Pool {
+	slices.SortFunc(pools, func(a, b *cluster.Pool) int { return cmp.Compare(a.Index, b.Index) })
+	return pools
 }
 
 // FixedClaims is for [Allocator.CheckAll], if the claims are the same on every

@@ -15,6 +15,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -30,7 +31,7 @@ func TestCheck(t *testing.T) {
 		spec.SkipNodeOperations = []resourceapi.SkipNodeOperation{"*"}
 	})
 	capable := tc.Node(tc.Node1)
-	capable.Status.DeclaredFeatures = []string{gateOptionalNodeOps}
+	capable.Status.DeclaredFeatures = []string{cluster.GateOptionalNodeOps}
 	derived := func(expression string) tc.ClaimWrapper {
 		return tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2).Change(func(r *resourceapi.ExactDeviceRequest) {
 			r.DerivedAttributes = []resourceapi.DeviceDerivedAttribute{{Name: "example.com/side", Expression: expression}}
@@ -197,7 +198,7 @@ func TestCheck(t *testing.T) {
 			want:    Fits, picked: "a.example.com/pool/d1",
 		},
 		"taint rule": {
-			objects: []any{append(tc.StableGates(), gateDeviceTaintRules), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")), tc.TaintRule("rule", tc.DriverA, "", "")},
+			objects: []any{append(tc.StableGates(), cluster.GateDeviceTaintRules), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")), tc.TaintRule("rule", tc.DriverA, "", "")},
 			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
 			want:    DoesNotFit,
 		},
@@ -278,7 +279,7 @@ func TestCheck(t *testing.T) {
 			want:    Fits, picked: "a.example.com/pool/d1",
 		},
 		"capacity while it is off, in other channels": {
-			objects: []any{tc.Gates{gateBindingConditions, gateDeviceStatus}, tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "memory:=40Gi"))},
+			objects: []any{tc.Gates{cluster.GateBindingConditions, cluster.GateDeviceStatus}, tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "memory:=40Gi"))},
 			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1).WithCapacity("memory", "20Gi"))},
 			want:    Failed, err: "DRAConsumableCapacity feature is disabled",
 		},
@@ -392,7 +393,7 @@ func TestCheckIsCancelled(t *testing.T) {
 }
 
 func TestTimeoutFollowsTheGate(t *testing.T) {
-	if a := newAllocator(t, tc.Snapshot(tc.Gates{gateFilterTimeout})); a.timeout != 10*time.Second {
+	if a := newAllocator(t, tc.Snapshot(tc.Gates{cluster.GateFilterTimeout})); a.timeout != 10*time.Second {
 		t.Errorf("gate on: got a limit of %s, want 10s", a.timeout)
 	}
 	if a := newAllocator(t, tc.Snapshot()); a.timeout != 0 {
@@ -490,7 +491,7 @@ func TestAmendedAnswersForTheOtherSnapshot(t *testing.T) {
 func TestNewIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := New(ctx, tc.Snapshot()); !errors.Is(err, context.Canceled) {
+	if _, err := New(ctx, cluster.New(tc.Snapshot())); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 }

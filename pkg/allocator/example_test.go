@@ -11,6 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -21,7 +22,7 @@ func ExampleAllocator_Check() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	alloc, err := allocator.New(ctx, snap)
+	alloc, err := allocator.New(ctx, cluster.New(snap))
 	if err != nil {
 		log.Fatal(err)
 	}

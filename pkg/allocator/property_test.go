@@ -21,19 +21,9 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
-
-// channels are sets of gates that select each of the implementations, with
-// everything on that they know, and with nothing on.
-func channels() map[string]tc.Gates {
-	return map[string]tc.Gates{
-		"nothing":      nil,
-		"stable":       tc.StableGates(),
-		"incubating":   tc.IncubatingGates(),
-		"experimental": tc.ExperimentalGates(),
-	}
-}
 
 // randomCase is a random cluster whose gates are those of a channel. The stable
 // channel goes through its pools in random order, so that it is chance which
@@ -47,11 +37,32 @@ func randomCase(seed uint64, gates tc.Gates, stable bool) *fleet.Case {
 	return c
 }
 
+// published has all slices of a cluster, sorted by name, with the taints of the
+// DeviceTaintRules.
+func published(facts *cluster.Cluster) []*resourceapi.ResourceSlice {
+	var all []*resourceapi.ResourceSlice
+	for _, pool := range facts.Pools.All() {
+		all = append(all, facts.Pools.SlicesOf(pool)...)
+	}
+	slices.SortFunc(all, func(a, b *resourceapi.ResourceSlice) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// describe names the pools of a node and what is wrong with them, one a line.
+func describe(pools []*cluster.NodePool) string {
+	var lines []string
+	for _, p := range pools {
+		lines = append(lines, fmt.Sprintf("%s/%s@%d: usable %t, incomplete %t, %d devices %s",
+			p.Pool.Driver, p.Pool.Name, p.Generation, p.Usable(), p.Incomplete, len(p.Devices), p.Invalid))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // plain asks upstream without anything of ours in between but the data.
 func plain(t testing.TB, a *Allocator, snap *snapshot.Snapshot, n *corev1.Node, claims []*resourceapi.ResourceClaim) Verdict {
 	t.Helper()
 	ctx := klog.NewContext(context.Background(), klog.Logger{})
-	upstream, err := structured.NewAllocator(ctx, a.features, a.state.upstream, a.classes, patchedSlices(snap, a.taintRulesEnabled()),
+	upstream, err := structured.NewAllocator(ctx, a.features, a.state().AllocatedState, classLister{snap}, published(a.Facts),
 		cel.NewCache(10, cel.Features{EnableConsumableCapacity: a.features.ConsumableCapacity, EnableListTypeAttributes: a.features.ListTypeAttributes}))
 	if err != nil {
 		t.Fatal(err)
@@ -86,13 +97,13 @@ func withoutShareIDs(results []resourceapi.AllocationResult) []resourceapi.Alloc
 // the plain allocator with all slices.
 func TestCheckEqualsUpstream(t *testing.T) {
 	const clusters = 500
-	for channel, gates := range channels() {
+	for channel, gates := range tc.Channels() {
 		t.Run(channel, func(t *testing.T) {
 			seen := map[Outcome]int{}
 			for seed := range uint64(clusters) {
-				random := randomCase(seed, gates, channel == channelStable || gates == nil)
+				random := randomCase(seed, gates, channel == cluster.ChannelStable || gates == nil)
 				snap, claims := random.Snapshot, random.Claims()
-				a, err := New(context.Background(), snap)
+				a, err := New(context.Background(), cluster.New(snap))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -104,7 +115,7 @@ func TestCheckEqualsUpstream(t *testing.T) {
 						t.Fatalf("seed %d, %s: got %s (%v), upstream %s (%v)", seed, n.Name, got.Outcome, got.Err, want.Outcome, want.Err)
 					}
 					// The stable channel goes through its pools in random order.
-					if a.channel == channelStable {
+					if a.Facts.Gates.Channel() == cluster.ChannelStable {
 						continue
 					}
 					if fmt.Sprint(got.Err) != fmt.Sprint(want.Err) {
@@ -130,7 +141,7 @@ func TestCheckEqualsUpstream(t *testing.T) {
 // incomplete or invalid.
 func TestPoolsForEqualsUpstream(t *testing.T) {
 	const clusters = 250
-	for channel, gates := range channels() {
+	for channel, gates := range tc.Channels() {
 		t.Run(channel, func(t *testing.T) {
 			for seed := range uint64(clusters) {
 				snap := randomCase(seed, gates, false).Snapshot
@@ -146,12 +157,12 @@ func TestPoolsForEqualsUpstream(t *testing.T) {
 						}
 					}
 				}
-				a, err := New(context.Background(), snap)
+				a, err := New(context.Background(), cluster.New(snap))
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, n := range snap.Nodes {
-					pools, err := a.PoolsFor(n)
+					pools, err := a.Facts.Pools.For(n)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -162,7 +173,7 @@ func TestPoolsForEqualsUpstream(t *testing.T) {
 	}
 }
 
-func comparePools(t *testing.T, seed uint64, a *Allocator, snap *snapshot.Snapshot, n *corev1.Node, pools []*NodePool) {
+func comparePools(t *testing.T, seed uint64, a *Allocator, snap *snapshot.Snapshot, n *corev1.Node, pools []*cluster.NodePool) {
 	t.Helper()
 	id := func(d *resourceapi.Device) string { return fmt.Sprint(*d.Attributes["id"].IntValue) }
 	ours := map[string]bool{}
@@ -198,18 +209,18 @@ func comparePools(t *testing.T, seed uint64, a *Allocator, snap *snapshot.Snapsh
 		}
 	}
 	if diff := gocmp.Diff(want, got); diff != "" {
-		t.Fatalf("seed %d, %s: devices (-upstream +got):\n%s\n%s", seed, n.Name, diff, describePools(pools))
+		t.Fatalf("seed %d, %s: devices (-upstream +got):\n%s\n%s", seed, n.Name, diff, describe(pools))
 	}
 	all := tc.Claim("c").WithRequests(tc.RequestAll("r", fleet.Class, "false"))
 	verdict := plain(t, a, snap, n, []*resourceapi.ResourceClaim{all.ResourceClaim})
 	if (verdict.Outcome == Failed) != (problem != "") {
-		t.Fatalf("seed %d, %s: all devices: upstream says %v, but the first problem is %q\n%s", seed, n.Name, verdict.Err, problem, describePools(pools))
+		t.Fatalf("seed %d, %s: all devices: upstream says %v, but the first problem is %q\n%s", seed, n.Name, verdict.Err, problem, describe(pools))
 	}
-	if a.channel != channelStable && problem != "" && !strings.Contains(verdict.Err.Error(), problem) {
-		t.Fatalf("seed %d, %s: all devices: upstream says %v, the first problem is %q\n%s", seed, n.Name, verdict.Err, problem, describePools(pools))
+	if a.Facts.Gates.Channel() != cluster.ChannelStable && problem != "" && !strings.Contains(verdict.Err.Error(), problem) {
+		t.Fatalf("seed %d, %s: all devices: upstream says %v, the first problem is %q\n%s", seed, n.Name, verdict.Err, problem, describe(pools))
 	}
-	usable := slices.DeleteFunc(slices.Clone(pools), func(p *NodePool) bool { return p.Usable() || len(p.Devices) == 0 })
+	usable := slices.DeleteFunc(slices.Clone(pools), func(p *cluster.NodePool) bool { return p.Usable() || len(p.Devices) == 0 })
 	if len(usable) > 0 {
-		t.Fatalf("seed %d, %s: pools that are not used have devices:\n%s", seed, n.Name, describePools(usable))
+		t.Fatalf("seed %d, %s: pools that are not used have devices:\n%s", seed, n.Name, describe(usable))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // The functions in this file keep the program from waiting for a search that
@@ -104,7 +105,7 @@ type asked struct {
 // the class first, until it returns false.
 func (a *Allocator) eachAsked(claims []*resourceapi.ResourceClaim, visit func(class, own asked) bool) {
 	of := func(name string) asked {
-		if class := a.snap.Class(name); class != nil {
+		if class := a.Facts.Snapshot.Class(name); class != nil {
 			return asked{selectors: class.Spec.Selectors}
 		}
 		return asked{}
@@ -156,7 +157,7 @@ func (a *Allocator) unending(ctx context.Context, node *corev1.Node, claims []*r
 	if a.bounded(claims) {
 		return nil
 	}
-	pools, err := a.PoolsFor(node)
+	pools, err := a.Facts.Pools.For(node)
 	if err != nil {
 		// Upstream fails for the same reason and says so.
 		return nil //nolint:nilerr // see above
@@ -164,7 +165,7 @@ func (a *Allocator) unending(ctx context.Context, node *corev1.Node, claims []*r
 	a.trial.mutex.Lock()
 	defer a.trial.mutex.Unlock()
 	if a.trial.evaluator == nil {
-		a.trial.evaluator = a.Selectors()
+		a.trial.evaluator = a.Facts.Gates.Selectors()
 	}
 	err = nil
 	a.eachAsked(claims, func(class, own asked) bool {
@@ -182,7 +183,7 @@ func (a *Allocator) unending(ctx context.Context, node *corev1.Node, claims []*r
 
 // device evaluates the selectors up to the one that decides and, where all hold,
 // the derived attributes.
-func (t *trial) device(ctx context.Context, d *Device, class, own asked) error {
+func (t *trial) device(ctx context.Context, d *cluster.Device, class, own asked) error {
 	var unending *selector.UnendingError
 	for _, selectors := range [][]resourceapi.DeviceSelector{class.selectors, own.selectors} {
 		for i := range selectors {

@@ -13,6 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -21,7 +22,7 @@ import (
 func newAllocator(t testing.TB, snap *snapshot.Snapshot, opts ...Option) *Allocator {
 	t.Helper()
 	tc.Unchanged(t, snap)
-	a, err := New(context.Background(), snap, opts...)
+	a, err := New(context.Background(), cluster.New(snap), opts...)
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
@@ -49,7 +50,7 @@ func picked(v Verdict) string {
 	for i := range v.Allocations {
 		var devices []string
 		for _, r := range v.Allocations[i].Devices.Results {
-			devices = append(devices, DeviceID{r.Driver, r.Pool, r.Device}.String())
+			devices = append(devices, cluster.DeviceID{Driver: r.Driver, Pool: r.Pool, Device: r.Device}.String())
 		}
 		claims = append(claims, strings.Join(devices, " "))
 	}

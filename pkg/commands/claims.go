@@ -124,7 +124,7 @@ A NAME can be a pattern like 'train-*'.`,
 // if it is asked for.
 func (f *claimsFlags) items(ctx context.Context, from *listed) ([]*api.Claim, error) {
 	claims := from.inventory.Claims()
-	stages := lifecycle.NewStages(from.alloc, from.Snap)
+	stages := lifecycle.NewStages(from.alloc.Facts, from.Snap)
 	for i := range claims {
 		c := &claims[i]
 		c.Stage = string(stages.OfClaim(from.Snap.Claims[i]))

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -205,7 +206,7 @@ func noSuchDevices(snap *snapshot.Snapshot, alloc *allocator.Allocator, driver, 
 	}
 	look("driver", driver, func(s *resourceapi.ResourceSlice) bool { return s.Spec.Driver == driver })
 	look("pool", pool, func(s *resourceapi.ResourceSlice) bool { return s.Spec.Pool.Name == pool })
-	if device != "" && !slices.ContainsFunc(alloc.Devices(), func(d allocator.Device) bool { return d.ID.Device == device }) {
+	if device != "" && !slices.ContainsFunc(alloc.Facts.Pools.Devices(), func(d cluster.Device) bool { return d.ID.Device == device }) {
 		notes = append(notes, "no ResourceSlice has device "+device)
 	}
 	return notes
@@ -226,7 +227,7 @@ func (f *devicesFlags) choose(ctx context.Context, from *listed) error {
 		selectors = append(selectors, class.Spec.Selectors...)
 	}
 	if f.where != "" {
-		if err := from.alloc.Selectors().Compile(f.where).Err; err != nil {
+		if err := from.alloc.Facts.Gates.Selectors().Compile(f.where).Err; err != nil {
 			return cli.Usagef("It is a CEL expression over device.driver, device.attributes and device.capacity.", "compile --where: %w", err)
 		}
 		selectors = append(selectors, resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: f.where}})

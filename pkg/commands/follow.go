@@ -20,6 +20,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -94,7 +95,7 @@ func (f *follower[T]) look(ctx context.Context, watcher *snapshot.Watcher, names
 		return err
 	}
 	snap := watcher.Snapshot()
-	alloc, err := allocator.New(ctx, snap)
+	alloc, err := allocator.New(ctx, cluster.New(snap))
 	if err != nil {
 		return fmt.Errorf("set up the allocator: %w", err)
 	}

@@ -22,6 +22,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
@@ -184,7 +185,7 @@ func (o *listOptions[T]) read(ctx context.Context) (*listed, error) {
 	if err != nil {
 		return nil, err
 	}
-	alloc, err := allocator.New(ctx, from.Snap)
+	alloc, err := allocator.New(ctx, cluster.New(from.Snap))
 	if err != nil {
 		return nil, fmt.Errorf("set up the allocator: %w", err)
 	}

@@ -84,9 +84,9 @@ func taintsOff(alloc *allocator.Allocator, taints []api.Taint) []string {
 	switch {
 	case len(taints) == 0:
 		return nil
-	case !alloc.FeatureEnabled("DRADeviceTaints"):
+	case !alloc.Facts.Gates.Enabled("DRADeviceTaints"):
 		return []string{"the feature gate DRADeviceTaints is off, so taints do nothing"}
-	case !alloc.FeatureEnabled("DRADeviceTaintRules") && slices.ContainsFunc(taints, ofRules):
+	case !alloc.Facts.Gates.Enabled("DRADeviceTaintRules") && slices.ContainsFunc(taints, ofRules):
 		return []string{"the feature gate DRADeviceTaintRules is off, so rules do nothing"}
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -130,7 +131,7 @@ func (c *ruleChange) preview(ctx context.Context, snap *snapshot.Snapshot, rule 
 		rule.Spec.Taint.TimeAdded = &metav1.Time{Time: snap.Now()}
 	}
 	amended := snap.With(&snapshot.Snapshot{TaintRules: []*resourceapi.DeviceTaintRule{rule}})
-	alloc, err := allocator.New(ctx, amended)
+	alloc, err := allocator.New(ctx, cluster.New(amended))
 	if err != nil {
 		return nil, fmt.Errorf("set up the allocator: %w", err)
 	}
@@ -164,7 +165,7 @@ func (c *ruleChange) previewNotes(snap *snapshot.Snapshot, alloc *allocator.Allo
 		notes = noSuchDevices(snap, alloc, ptr.Deref(selector.Driver, ""), ptr.Deref(selector.Pool, ""), ptr.Deref(selector.Device, ""))
 	}
 	for _, gate := range []string{"DRADeviceTaints", "DRADeviceTaintRules"} {
-		if !alloc.FeatureEnabled(gate) {
+		if !alloc.Facts.Gates.Enabled(gate) {
 			notes = append(notes, fmt.Sprintf("the feature gate %s is off, so the rule would do nothing", gate))
 		}
 	}

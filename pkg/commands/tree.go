@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
@@ -155,7 +156,7 @@ func (o *treeOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	alloc, err := allocator.New(ctx, from.Snap)
+	alloc, err := allocator.New(ctx, cluster.New(from.Snap))
 	if err != nil {
 		return fmt.Errorf("set up the allocator: %w", err)
 	}
@@ -360,13 +361,13 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 		}
 		return api.Branch{}, missing(snapshot.ResourceNodes, "List what there is: kubectl get nodes")
 	case "pool":
-		var pools []*allocator.Pool
-		for _, pool := range l.alloc.Pools() {
+		var pools []*cluster.Pool
+		for _, pool := range l.alloc.Facts.Pools.All() {
 			if poolName(pool) == start.name || pool.Name == start.name {
 				pools = append(pools, pool)
 			}
 		}
-		pool, err := names.Only(start.kind, start.name, names.FullNames[*allocator.Pool]{Of: poolName, There: "as", Choose: "Write pool/DRIVER/POOL."}, pools)
+		pool, err := names.Only(start.kind, start.name, names.FullNames[*cluster.Pool]{Of: poolName, There: "as", Choose: "Write pool/DRIVER/POOL."}, pools)
 		switch {
 		case err != nil:
 			return api.Branch{}, err
@@ -375,14 +376,14 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 		}
 		return l.inventory.PoolTree(*pool, nil), nil
 	default:
-		var devices []allocator.Device
-		for _, d := range l.alloc.Devices() {
+		var devices []cluster.Device
+		for _, d := range l.alloc.Facts.Pools.Devices() {
 			if d.ID.String() == start.name || d.ID.Pool+"/"+d.ID.Device == start.name {
 				devices = append(devices, d)
 			}
 		}
-		device, err := names.Only(start.kind, start.name, names.FullNames[allocator.Device]{
-			Of: func(d allocator.Device) string { return d.ID.String() }, There: "as", Choose: "Write device/DRIVER/POOL/DEVICE.",
+		device, err := names.Only(start.kind, start.name, names.FullNames[cluster.Device]{
+			Of: func(d cluster.Device) string { return d.ID.String() }, There: "as", Choose: "Write device/DRIVER/POOL/DEVICE.",
 		}, devices)
 		switch {
 		case err != nil:
@@ -394,7 +395,7 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 	}
 }
 
-func poolName(pool *allocator.Pool) string { return pool.Driver + "/" + pool.Name }
+func poolName(pool *cluster.Pool) string { return pool.Driver + "/" + pool.Name }
 
 // proposeStarts proposes what a tree can begin with.
 func proposeStarts(ctx context.Context, c *names.Completion) ([]string, error) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -27,7 +28,7 @@ func (o *whyOptions) explainWaiting(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	alloc, err := allocator.New(ctx, from.Snap)
+	alloc, err := allocator.New(ctx, cluster.New(from.Snap))
 	if err != nil {
 		return fmt.Errorf("set up the allocator: %w", err)
 	}

@@ -34,7 +34,7 @@ func newWaitingPods(allNamespaces bool, selector string) (waitingPods, error) {
 // their devices were allocated.
 func (w waitingPods) in(snap *snapshot.Snapshot, alloc *allocator.Allocator, namespace string) []*corev1.Pod {
 	blocked := map[types.NamespacedName]bool{}
-	for _, pod := range lifecycle.NewStages(alloc, snap).BlockedPods() {
+	for _, pod := range lifecycle.NewStages(alloc.Facts, snap).BlockedPods() {
 		blocked[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = true
 	}
 	var pods []*corev1.Pod

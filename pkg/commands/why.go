@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/manifest"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
@@ -251,7 +252,7 @@ func (o *whyOptions) explainIn(ctx context.Context, from *cli.Source, files *sna
 		given = manifest.Place(files, cmp.Or(from.Namespace, metav1.NamespaceDefault), o.files)
 		snap = snap.With(given.Objects)
 	}
-	alloc, err := allocator.New(ctx, snap)
+	alloc, err := allocator.New(ctx, cluster.New(snap))
 	if err != nil {
 		return fmt.Errorf("set up the allocator: %w", err)
 	}

@@ -29,9 +29,9 @@ const (
 // part is something that a test puts into a cluster.
 type part func(*snapshot.Snapshot)
 
-// cluster makes a snapshot of Kubernetes 1.37 with one DeviceClass for all
+// snapshotOf makes a snapshot of Kubernetes 1.37 with one DeviceClass for all
 // devices of the driver.
-func cluster(t testing.TB, parts ...part) *snapshot.Snapshot {
+func snapshotOf(t testing.TB, parts ...part) *snapshot.Snapshot {
 	t.Helper()
 	snap := &snapshot.Snapshot{
 		Source: "a test", ServerVersion: "v1.37.1",

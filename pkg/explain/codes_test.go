@@ -499,7 +499,7 @@ func TestCodes(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			snap := cluster(t, test.cluster...)
+			snap := snapshotOf(t, test.cluster...)
 			if test.target == (Options{}) {
 				test.target = target
 			}

@@ -18,7 +18,7 @@ import (
 
 // TestCommands: what is written for edits that are not those of claims.
 func TestCommands(t *testing.T) {
-	snap := cluster(t, nodes("n1"), changeNode("n1", func(n *corev1.Node) {
+	snap := snapshotOf(t, nodes("n1"), changeNode("n1", func(n *corev1.Node) {
 		n.Spec.Unschedulable = true
 		n.Spec.Taints = []corev1.Taint{
 			{Key: "a", Value: "x", Effect: corev1.TaintEffectNoSchedule},
@@ -60,7 +60,7 @@ func TestCommands(t *testing.T) {
 // TestOldValues: an edit says what was there before it.
 func TestOldValues(t *testing.T) {
 	two := claim(waiting, exact("gpu", 2))
-	snap := cluster(t, nodes("n1"), two, func(s *snapshot.Snapshot) {
+	snap := snapshotOf(t, nodes("n1"), two, func(s *snapshot.Snapshot) {
 		s.Claims[0].Spec.Devices.Constraints = []resourceapi.DeviceConstraint{
 			{MatchAttribute: ptr.To(resourceapi.FullyQualifiedName("a/x"))}, {MatchAttribute: ptr.To(resourceapi.FullyQualifiedName("a/y"))},
 		}

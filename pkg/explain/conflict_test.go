@@ -126,7 +126,7 @@ func TestConflict(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e, err := Explain(t.Context(), cluster(t, test.cluster...), Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
+			e, err := Explain(t.Context(), snapshotOf(t, test.cluster...), Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
@@ -176,9 +177,9 @@ func releasable(q *funnel.Question, claim *resourceapi.ResourceClaim) bool {
 			return false
 		}
 	}
-	nodes, _ := q.Cluster.Alloc.Nodes()
+	nodes, _ := q.Cluster.Alloc.Facts.Nodes.All()
 	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool {
-		if ok, _ := q.Cluster.Alloc.AvailableOn(claim, node); ok {
+		if ok, _ := q.Cluster.Alloc.Facts.Claims.AvailableOn(claim, node); ok {
 			return false
 		}
 		return funnel.Misfits(q, node)[0].Code == api.NodeNotReachable
@@ -201,10 +202,10 @@ func (x *inquiry) answer(ctx context.Context, node *corev1.Node, verdict allocat
 			claims = append(claims, x.PodClaims[i].Claim)
 		}
 		score := int64(0)
-		if x.Cluster.Alloc.FeatureEnabled("DRAPrioritizedList") {
+		if x.Cluster.Alloc.Facts.Gates.Enabled("DRAPrioritizedList") {
 			score = allocator.Score(claims, verdict.Allocations)
 		}
-		if x.Cluster.Alloc.MapsNodeResources(verdict.Allocations) {
+		if x.Cluster.Alloc.Facts.MapsNodeResources(verdict.Allocations) {
 			return nodeAnswer{
 				verdict: api.Undetermined, code: api.NodeUnsuitable,
 				message: "its devices stand for resources of the node like cpu (DRANodeAllocatableResources), of which it is not evaluated whether enough are left",
@@ -486,7 +487,7 @@ func (x *inquiry) doubt() {
 		x.out.Verdict = api.Undetermined
 		return
 	}
-	if _, known := x.Cluster.Alloc.Nodes(); !known && x.out.Verdict == api.DoesNotFit && !nodesDoNotMatter(x.Question) {
+	if _, known := x.Cluster.Alloc.Facts.Nodes.All(); !known && x.out.Verdict == api.DoesNotFit && !nodesDoNotMatter(x.Question) {
 		x.out.Verdict = api.Undetermined
 		x.out.Summary = "no node is known, and some devices are not bound to a node of a certain name"
 	}
@@ -506,7 +507,7 @@ func nodesDoNotMatter(q *funnel.Question) bool {
 // extendedMisfit reports whether a node was ruled out for an extended resource.
 func extendedMisfit(q *funnel.Question) bool {
 	return slices.ContainsFunc(q.Cluster.Unsuitable, func(u funnel.UnsuitableNode) bool {
-		return u.Misfit.Filter == allocator.FilterResources && strings.Contains(string(u.Misfit.Resource), "/")
+		return u.Misfit.Filter == cluster.FilterResources && strings.Contains(string(u.Misfit.Resource), "/")
 	})
 }
 
@@ -557,7 +558,7 @@ func (x *inquiry) assume() {
 		}
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("%s: %s", gap.Reason, consequence))
 	}
-	if _, known := x.Cluster.Alloc.Nodes(); !known && x.Snap.Gap(snapshot.ResourceNodes) == nil {
+	if _, known := x.Cluster.Alloc.Facts.Nodes.All(); !known && x.Snap.Gap(snapshot.ResourceNodes) == nil {
 		x.out.Assumptions = append(x.out.Assumptions, "no node is known: assumed that the nodes named in ResourceSlices exist and are suitable for the pod")
 	}
 	if class := x.unknownPriority(); class != "" {
@@ -565,7 +566,7 @@ func (x *inquiry) assume() {
 	}
 	if x.slowNode != "" {
 		scheduler := fmt.Sprintf(`the scheduler, which waits for %s, may say "timed out trying to allocate devices" instead`, schedulerLimit)
-		if !x.Cluster.Alloc.FeatureEnabled("DRASchedulerFilterTimeout") {
+		if !x.Cluster.Alloc.Facts.Gates.Enabled("DRASchedulerFilterTimeout") {
 			scheduler = "the scheduler, which has no limit without the feature gate DRASchedulerFilterTimeout, may search for very long"
 		}
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
@@ -583,13 +584,13 @@ func (x *inquiry) assume() {
 		x.out.Assumptions = append(x.out.Assumptions, "nodes, conflict and remedies are those of one pod")
 	}
 	if x.Pod != nil {
-		for _, part := range x.Cluster.Alloc.NotModelled(x.Pod) {
+		for _, part := range x.Cluster.Alloc.Facts.Nodes.NotModelled(x.Pod) {
 			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+part)
 		}
 	}
 	for i := range x.PodClaims {
 		claim, pod := x.PodClaims[i].Claim, x.Pod
-		if claim != nil && pod != nil && x.Cluster.Alloc.ReservedByAssumption(claim, pod) {
+		if claim != nil && pod != nil && x.Cluster.Alloc.Facts.Claims.ReservedByAssumption(claim, pod) {
 			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("claim %s is reserved for the group of the pod: assumed that the feature gate DRAWorkloadResourceClaims is on, which it is not by default in %s", claim.Name, clusterText(x.Question)))
 			break
 		}
@@ -601,7 +602,7 @@ func (x *inquiry) assume() {
 
 // wantsAdminAccess reports whether a claim asks for devices besides their users.
 func wantsAdminAccess(q *funnel.Question) bool {
-	return slices.ContainsFunc(q.PodClaims, func(pc allocator.PodClaim) bool {
+	return slices.ContainsFunc(q.PodClaims, func(pc cluster.PodClaim) bool {
 		return pc.Claim != nil && slices.ContainsFunc(pc.Claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
 			return r.Exactly != nil && ptr.Deref(r.Exactly.AdminAccess, false)
 		})
@@ -616,7 +617,7 @@ func (x *inquiry) preemptionMatters() bool {
 	}
 	short := map[string]bool{}
 	for _, u := range x.Cluster.Unsuitable {
-		if u.Misfit.Filter == allocator.FilterResources || u.Misfit.Filter == allocator.FilterPods {
+		if u.Misfit.Filter == cluster.FilterResources || u.Misfit.Filter == cluster.FilterPods {
 			short[u.Node.Name] = true
 		}
 	}

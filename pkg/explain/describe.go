@@ -11,8 +11,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
@@ -21,7 +21,7 @@ import (
 )
 
 func (x *inquiry) describeAllocator() {
-	f := x.Cluster.Alloc.Features()
+	f := x.Cluster.Alloc.Facts.Gates.Features()
 	x.out.Allocator = api.AllocatorInfo{
 		Library: f.Library, Channel: f.Channel, Cluster: f.Cluster, FeatureSource: f.Source, Features: f.Enabled,
 	}
@@ -51,7 +51,7 @@ func age(q *funnel.Question, since metav1.Time) int64 {
 
 // describeClaims lists the claims and finds those that need devices.
 func (x *inquiry) describeClaims() {
-	x.PodClaims = slices.DeleteFunc(x.PodClaims, func(pc allocator.PodClaim) bool { return servedByPlugin(x.Question, pc) })
+	x.PodClaims = slices.DeleteFunc(x.PodClaims, func(pc cluster.PodClaim) bool { return servedByPlugin(x.Question, pc) })
 	x.subject.claims = x.PodClaims
 	x.out.Claims = make([]api.ClaimExplanation, 0, len(x.PodClaims))
 	for i := range x.PodClaims {
@@ -78,7 +78,7 @@ func (x *inquiry) describeClaims() {
 
 // servedByPlugin reports whether the node that a pod is bound to needs no claim
 // for its extended resources, since a device plugin has them.
-func servedByPlugin(q *funnel.Question, pc allocator.PodClaim) bool {
+func servedByPlugin(q *funnel.Question, pc cluster.PodClaim) bool {
 	if !pc.ExtendedResources || !pc.Generated || q.Pod.Spec.NodeName == "" {
 		return false
 	}
@@ -86,7 +86,7 @@ func servedByPlugin(q *funnel.Question, pc allocator.PodClaim) bool {
 	if node == nil {
 		return false
 	}
-	claim, err := q.Cluster.Alloc.ExtendedResourceClaim(q.Pod, node)
+	claim, err := q.Cluster.Alloc.Facts.Claims.ExtendedResourceClaim(q.Pod, node)
 	return err == nil && claim == nil
 }
 
@@ -98,9 +98,9 @@ func allocation(q *funnel.Question, claim *resourceapi.ResourceClaim) *api.Alloc
 	}
 	for i := range from.Devices.Results {
 		device := funnel.AllocatedDevice(q.Pod, claim, &from.Devices.Results[i])
-		id := allocator.DeviceID{Driver: device.Driver, Pool: device.Pool, Device: device.Device}
+		id := cluster.DeviceID{Driver: device.Driver, Pool: device.Pool, Device: device.Device}
 		device.Status = inventory.StatusOf(claim, &from.Devices.Results[i])
-		device.Missing = q.Snap.Gap(snapshot.ResourceSlices) == nil && q.Cluster.Alloc.Device(id) == nil && !allocator.DeviceReady(claim, &from.Devices.Results[i])
+		device.Missing = q.Snap.Gap(snapshot.ResourceSlices) == nil && q.Cluster.Alloc.Facts.Pools.Device(id) == nil && !cluster.DeviceReady(claim, &from.Devices.Results[i])
 		a.Devices = append(a.Devices, device)
 	}
 	for _, consumer := range claim.Status.ReservedFor {
@@ -140,7 +140,7 @@ func (x *inquiry) allocatedSummary() string {
 }
 
 // claimName is the name of the claim that an entry of the pod refers to.
-func claimName(q *funnel.Question, pc *allocator.PodClaim) string {
+func claimName(q *funnel.Question, pc *cluster.PodClaim) string {
 	if q.Pod == nil {
 		return ""
 	}

@@ -12,9 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -72,7 +72,7 @@ func (l *checkList) addUse(gap *snapshot.Gap, check, label string, r *funnel.Rea
 
 // deviceChecks makes all checks of a request on a device as seen from a node,
 // each for itself. The first one that fails is the reason in the funnel.
-func deviceChecks(ctx context.Context, q *funnel.Question, c *funnel.Checks, d *allocator.Device, node *corev1.Node) []api.DeviceCheck {
+func deviceChecks(ctx context.Context, q *funnel.Question, c *funnel.Checks, d *cluster.Device, node *corev1.Node) []api.DeviceCheck {
 	l := &checkList{}
 	class := c.CheckClass(ctx, d)
 	otherClass := class != nil && class.Code == api.ClassSelectorFalse
@@ -138,7 +138,7 @@ func notReachable(node *corev1.Node) string {
 
 // checkPlace makes the checks of the node, the slice and the pool. It says
 // whether the node can reach the device, and whether the pool is used.
-func checkPlace(q *funnel.Question, l *checkList, d *allocator.Device, node *corev1.Node) (reached, usable bool) {
+func checkPlace(q *funnel.Question, l *checkList, d *cluster.Device, node *corev1.Node) (reached, usable bool) {
 	if node == nil {
 		l.add("Reach", "reachable from a node", funnel.Unreached(q.Snap, d))
 		l.skip("Slice", "slice", notReachable(node))
@@ -168,7 +168,7 @@ func checkPlace(q *funnel.Question, l *checkList, d *allocator.Device, node *cor
 		if seen.Pool != d.Pool {
 			continue
 		}
-		funnel.EachDevice(seen, func(have *allocator.Device, kept *funnel.Reason) {
+		funnel.EachDevice(seen, func(have *cluster.Device, kept *funnel.Reason) {
 			switch {
 			case have.Device != d.Device || kept == nil:
 			case kept.Rank == funnel.RankPool:
@@ -185,7 +185,7 @@ func checkPlace(q *funnel.Question, l *checkList, d *allocator.Device, node *cor
 
 // listSelectors makes the checks of the selectors. Where one is false, each
 // part of it that does not hold is a fact.
-func listSelectors(ctx context.Context, c *funnel.Checks, l *checkList, d *allocator.Device, class *funnel.Reason, passedOver bool) {
+func listSelectors(ctx context.Context, c *funnel.Checks, l *checkList, d *cluster.Device, class *funnel.Reason, passedOver bool) {
 	const early = "the allocator passes over allocated devices before it evaluates selectors"
 	add := func(label string, reasons ...*funnel.Reason) {
 		if passedOver && slices.ContainsFunc(reasons, func(r *funnel.Reason) bool { return r != nil && r.Code == api.SelectorError }) {
@@ -228,7 +228,7 @@ func listSelectors(ctx context.Context, c *funnel.Checks, l *checkList, d *alloc
 }
 
 // eachTaint gives a reason for each taint that is not tolerated.
-func eachTaint(c *funnel.Checks, d *allocator.Device) []*funnel.Reason {
+func eachTaint(c *funnel.Checks, d *cluster.Device) []*funnel.Reason {
 	var reasons []*funnel.Reason
 	for _, taint := range d.Taints {
 		device, single := *d.Device, *d

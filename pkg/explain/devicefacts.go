@@ -11,9 +11,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -21,8 +21,8 @@ import (
 )
 
 // deviceFacts describes what a device is and who has it.
-func deviceFacts(q *funnel.Question, d *allocator.Device) *api.DeviceExplanation {
-	nodes, _ := q.Cluster.Alloc.Nodes()
+func deviceFacts(q *funnel.Question, d *cluster.Device) *api.DeviceExplanation {
+	nodes, _ := q.Cluster.Alloc.Facts.Nodes.All()
 	reaching := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return !funnel.DeviceReaches(d, node) })
 	out := &api.DeviceExplanation{
 		Driver: d.ID.Driver, Pool: d.ID.Pool, Name: d.ID.Device,
@@ -36,25 +36,25 @@ func deviceFacts(q *funnel.Question, d *allocator.Device) *api.DeviceExplanation
 		out.Attributes = append(out.Attributes, api.DeviceValue{Name: string(name), Value: selector.Literal(d.Attributes[name])})
 	}
 	for _, taint := range d.Taints {
-		out.Taints = append(out.Taints, api.TaintEvidence{Taint: taint.String(), Since: taint.TimeAdded, Evidence: fieldpath.TaintEvidence(q.Cluster.Alloc, d, taint)})
+		out.Taints = append(out.Taints, api.TaintEvidence{Taint: taint.String(), Since: taint.TimeAdded, Evidence: fieldpath.TaintEvidence(q.Cluster.Alloc.Facts, d, taint)})
 	}
-	if gap := q.Snap.Gap(snapshot.ResourceClaims); gap != nil && (out.Shared || !q.Cluster.Alloc.InUse(d.ID)) {
+	if gap := q.Snap.Gap(snapshot.ResourceClaims); gap != nil && (out.Shared || !q.Cluster.Alloc.Facts.Usage.InUse(d.ID)) {
 		out.HoldersUnknown = gap.Reason
 	}
-	for _, holder := range q.Cluster.Alloc.Holders(d.ID) {
+	for _, holder := range q.Cluster.Alloc.Facts.Usage.Holders(d.ID) {
 		out.Holders = append(out.Holders, deviceHolder(holder))
 		out.Health = append(out.Health, deviceHealth(q, holder)...)
 	}
 	return out
 }
 
-func isShared(q *funnel.Question, d *allocator.Device) bool {
-	return q.Cluster.Alloc.FeatureEnabled("DRAConsumableCapacity") && d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
+func isShared(q *funnel.Question, d *cluster.Device) bool {
+	return q.Cluster.Alloc.Facts.Gates.Enabled("DRAConsumableCapacity") && d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
 }
 
-func deviceCapacity(q *funnel.Question, d *allocator.Device) []api.DeviceCapacity {
+func deviceCapacity(q *funnel.Question, d *cluster.Device) []api.DeviceCapacity {
 	var list []api.DeviceCapacity
-	used := q.Cluster.Alloc.Consumed(d.ID)
+	used := q.Cluster.Alloc.Facts.Usage.Consumed(d.ID)
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 		total := d.Capacity[name].Value
 		c := api.DeviceCapacity{Name: string(name), Total: total.String()}
@@ -68,9 +68,9 @@ func deviceCapacity(q *funnel.Question, d *allocator.Device) []api.DeviceCapacit
 	return list
 }
 
-func deviceCounters(q *funnel.Question, d *allocator.Device) []api.DeviceCounter {
+func deviceCounters(q *funnel.Question, d *cluster.Device) []api.DeviceCounter {
 	var list []api.DeviceCounter
-	state := q.Cluster.Alloc.PartitionUse(d.Pool)
+	state := q.Cluster.Alloc.Facts.Partitions.Use(d.Pool)
 	for _, consumption := range d.ConsumesCounters {
 		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
 			takes := consumption.Counters[name].Value
@@ -90,7 +90,7 @@ func deviceCounters(q *funnel.Question, d *allocator.Device) []api.DeviceCounter
 	return list
 }
 
-func deviceHolder(holder allocator.Holder) api.DeviceHolder {
+func deviceHolder(holder cluster.Holder) api.DeviceHolder {
 	claim := holder.Claim
 	result := funnel.AllocatedDevice(nil, claim, holder.Result)
 	h := api.DeviceHolder{
@@ -101,7 +101,7 @@ func deviceHolder(holder allocator.Holder) api.DeviceHolder {
 	for _, consumer := range claim.Status.ReservedFor {
 		h.ReservedFor = append(h.ReservedFor, strings.TrimSuffix(consumer.Resource, "s")+"/"+consumer.Name)
 	}
-	if status := allocator.DeviceStatus(claim, holder.Result); status != nil {
+	if status := cluster.DeviceStatus(claim, holder.Result); status != nil {
 		for _, c := range status.Conditions {
 			text := fmt.Sprintf("%s=%s", c.Type, c.Status)
 			if c.Reason != "" {
@@ -114,9 +114,9 @@ func deviceHolder(holder allocator.Holder) api.DeviceHolder {
 }
 
 // deviceHealth finds what kubelets say about a device that a claim has.
-func deviceHealth(q *funnel.Question, holder allocator.Holder) []api.DeviceHealth {
+func deviceHealth(q *funnel.Question, holder cluster.Holder) []api.DeviceHealth {
 	var found []api.DeviceHealth
-	for _, h := range q.Cluster.Alloc.HealthOf(holder, lifecycle.PodsUsing(q.Snap, holder.Claim)) {
+	for _, h := range q.Cluster.Alloc.Facts.Claims.HealthOf(holder, lifecycle.PodsUsing(q.Snap, holder.Claim)) {
 		found = append(found, api.DeviceHealth{Pod: h.Pod.Namespace + "/" + h.Pod.Name, Health: string(h.Status), Message: h.Message})
 	}
 	return found

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -126,7 +126,7 @@ func gateText(gate string) string {
 
 // withoutRule deletes the DeviceTaintRule that a taint comes from, if it does.
 func (r *remedies) withoutRule(f *fact) (change, bool) {
-	rule := r.Cluster.Alloc.TaintRule(f.tainted, f.taint)
+	rule := r.Cluster.Alloc.Facts.Taints.Rule(f.tainted, f.taint)
 	if rule == nil {
 		return change{}, false
 	}
@@ -145,7 +145,7 @@ func (r *remedies) restrictionMeasures(p *prospect, f *fact) []measure {
 	}
 	nodeObject := whatif.Object(api.KindNode, "", node.Name)
 	switch misfit.Filter {
-	case allocator.FilterUnschedulable:
+	case cluster.FilterUnschedulable:
 		m := measure{actor: api.ActorAdmin, text: "uncordon node " + name, objects: []api.Edit{whatif.NewEdit(nodeObject, "replace", "/spec/unschedulable", false)}}
 		for i, taint := range node.Spec.Taints {
 			if taint.Key == corev1.TaintNodeUnschedulable {
@@ -153,20 +153,20 @@ func (r *remedies) restrictionMeasures(p *prospect, f *fact) []measure {
 			}
 		}
 		return []measure{m}
-	case allocator.FilterTaint:
+	case cluster.FilterTaint:
 		return r.nodeTaintMeasures(node, name, misfit.Taint)
-	case allocator.FilterNodeSelector:
+	case cluster.FilterNodeSelector:
 		return []measure{{
 			actor: api.ActorUser, loss: lossCondition,
 			text: fmt.Sprintf("remove %s=%s from spec.nodeSelector", misfit.Label, r.Pod.Spec.NodeSelector[misfit.Label]),
 			pod:  []claimEdit{{op: "remove", path: "/nodeSelector/" + whatif.PointerToken(misfit.Label)}},
 		}}
-	case allocator.FilterNodeAffinity:
+	case cluster.FilterNodeAffinity:
 		return []measure{{
 			actor: api.ActorUser, loss: lossCondition, text: "remove the required node affinity",
 			pod: []claimEdit{{op: "remove", path: "/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution"}},
 		}}
-	case allocator.FilterResources:
+	case cluster.FilterResources:
 		var list []measure
 		if m, ok := r.lower(misfit); ok {
 			list = append(list, m)
@@ -175,12 +175,12 @@ func (r *remedies) restrictionMeasures(p *prospect, f *fact) []measure {
 			list = append(list, m)
 		}
 		return list
-	case allocator.FilterPods:
+	case cluster.FilterPods:
 		if m, ok := r.makeRoom(node, misfit); ok {
 			return []measure{m}
 		}
 		return nil
-	case allocator.FilterPorts:
+	case cluster.FilterPorts:
 		namespace, podName, _ := strings.Cut(misfit.User, "/")
 		if pod := r.Snap.Pod(namespace, podName); pod != nil {
 			return []measure{r.podsLeave(node, []*corev1.Pod{pod})}
@@ -245,7 +245,7 @@ func mergedPodEdits(pod *corev1.Pod, operations []claimEdit) []claimEdit {
 
 // lower takes from the request of one container what the node has too little
 // of. The container is the one that requests most.
-func (r *remedies) lower(misfit *allocator.Misfit) (measure, bool) {
+func (r *remedies) lower(misfit *cluster.Misfit) (measure, bool) {
 	pod := r.Pod
 	switch misfit.Resource {
 	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
@@ -319,7 +319,7 @@ func requestOf(c *corev1.Container, name corev1.ResourceName) (resource.Quantity
 
 // makeRoom finds the pods of a node that matter least and whose leaving is
 // enough: one if there is one, else as few as it takes from the least important.
-func (r *remedies) makeRoom(node *corev1.Node, misfit *allocator.Misfit) (measure, bool) {
+func (r *remedies) makeRoom(node *corev1.Node, misfit *cluster.Misfit) (measure, bool) {
 	needs := misfit.Required.DeepCopy()
 	needs.Sub(misfit.Available)
 	type user struct {
@@ -329,8 +329,8 @@ func (r *remedies) makeRoom(node *corev1.Node, misfit *allocator.Misfit) (measur
 	var users []user
 	for _, pod := range podsOn(r.Question, node.Name) {
 		uses := *resource.NewQuantity(1, resource.DecimalSI)
-		if misfit.Filter == allocator.FilterResources {
-			uses = r.Cluster.Alloc.RequestOf(pod, misfit.Resource)
+		if misfit.Filter == cluster.FilterResources {
+			uses = r.Cluster.Alloc.Facts.Nodes.RequestOf(pod, misfit.Resource)
 		}
 		if owner := metav1.GetControllerOfNoCopy(pod); uses.Sign() > 0 && (owner == nil || owner.Kind != "DaemonSet") {
 			users = append(users, user{pod, uses})

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
@@ -40,7 +41,7 @@ const (
 // fails with a [*TargetError] if there is no such target, and with the error
 // of ctx if that is done before there is an answer.
 func Explain(ctx context.Context, snap *snapshot.Snapshot, opts Options) (*api.Explanation, error) {
-	alloc, err := allocator.New(ctx, snap)
+	alloc, err := allocator.New(ctx, cluster.New(snap))
 	if err != nil {
 		return nil, fmt.Errorf("set up the allocator: %w", err)
 	}
@@ -231,11 +232,11 @@ func (x *inquiry) bound(pod *corev1.Pod) {
 		pc := &x.PodClaims[i]
 		switch {
 		case pc.ExtendedResources && pc.Generated && lifecycle.Hides(x.Snap, snapshot.ResourceClaims, pod.Namespace):
-			unreadable = fmt.Errorf("the claim for the extended resources of the pod %w", allocator.ErrClaimUnreadable)
+			unreadable = fmt.Errorf("the claim for the extended resources of the pod %w", cluster.ErrClaimUnreadable)
 		case pc.Problem == nil:
-		case errors.Is(pc.Problem, allocator.ErrClaimUnreadable):
+		case errors.Is(pc.Problem, cluster.ErrClaimUnreadable):
 			unreadable = pc.Problem
-		case pc.Claim == nil, errors.Is(pc.Problem, allocator.ErrClaimNotOwned):
+		case pc.Claim == nil, errors.Is(pc.Problem, cluster.ErrClaimNotOwned):
 			if missing == nil {
 				missing = pc.Problem
 			}
@@ -261,17 +262,17 @@ func (x *inquiry) bound(pod *corev1.Pod) {
 func (x *inquiry) problems() bool {
 	for i := range x.PodClaims {
 		pc := &x.PodClaims[i]
-		if pc.Problem == nil && lifecycle.FullForPod(x.Cluster.Alloc, x.Pod, pc.Claim) {
+		if pc.Problem == nil && lifecycle.FullForPod(x.Cluster.Alloc.Facts, x.Pod, pc.Claim) {
 			x.settle(api.Error, api.ClaimNotReady, fmt.Sprintf("claim %s has reached the limit of %d consumers (status.reservedFor)", pc.Claim.Name, resourceapi.ResourceClaimReservedForMaxSize))
 			return true
 		}
 		switch {
-		case pc.Problem == nil, pc.Claim != nil && errors.Is(pc.Problem, allocator.ErrClaimNotCreated), isPodGroupMissing(pc):
+		case pc.Problem == nil, pc.Claim != nil && errors.Is(pc.Problem, cluster.ErrClaimNotCreated), isPodGroupMissing(pc):
 			// The answer is that for the claim as it will be made.
 			continue
-		case errors.Is(pc.Problem, allocator.ErrClaimUnreadable):
+		case errors.Is(pc.Problem, cluster.ErrClaimUnreadable):
 			x.settle(api.Undetermined, api.ClaimNotReady, pc.Problem.Error())
-		case errors.Is(pc.Problem, allocator.ErrClaimDeleting):
+		case errors.Is(pc.Problem, cluster.ErrClaimDeleting):
 			x.settle(api.Blocked, api.ClaimNotReady, pc.Problem.Error())
 		default:
 			x.settle(api.Error, api.ClaimNotReady, pc.Problem.Error()+nearClaim(x.Question, pc))
@@ -282,17 +283,17 @@ func (x *inquiry) problems() bool {
 }
 
 // nearClaim suggests the claim or template that was probably meant.
-func nearClaim(q *funnel.Question, pc *allocator.PodClaim) string {
+func nearClaim(q *funnel.Question, pc *cluster.PodClaim) string {
 	var names []string
 	switch {
-	case errors.Is(pc.Problem, allocator.ErrTemplateMissing) && pc.Template != "":
+	case errors.Is(pc.Problem, cluster.ErrTemplateMissing) && pc.Template != "":
 		for _, t := range q.Snap.Templates {
 			if t.Namespace == q.Pod.Namespace {
 				names = append(names, t.Name)
 			}
 		}
 		return naming.DidYouMean(pc.Template, names)
-	case errors.Is(pc.Problem, allocator.ErrClaimMissing) && pc.Template == "":
+	case errors.Is(pc.Problem, cluster.ErrClaimMissing) && pc.Template == "":
 		for _, c := range q.Snap.Claims {
 			if c.Namespace == q.Pod.Namespace {
 				names = append(names, c.Name)
@@ -348,7 +349,7 @@ func (x *inquiry) refused() bool {
 		for i := range c.Claim.Spec.Devices.Requests {
 			r := &c.Claim.Spec.Devices.Requests[i]
 			switch {
-			case len(r.FirstAvailable) > 0 && !x.Cluster.Alloc.FeatureEnabled("DRAPrioritizedList"):
+			case len(r.FirstAvailable) > 0 && !x.Cluster.Alloc.Facts.Gates.Enabled("DRAPrioritizedList"):
 				x.settle(api.Error, api.FeatureDisabled, fmt.Sprintf("request %s has alternatives (firstAvailable), which needs the feature gate DRAPrioritizedList", r.Name))
 				return true
 			case r.Exactly == nil && len(r.FirstAvailable) == 0:
@@ -422,10 +423,10 @@ func labelText(labels map[string]string, key string) string {
 func (x *inquiry) survey() error {
 	nodes := slices.Clone(x.nodes())
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
-	x.Cluster.Pools = make(map[string][]*allocator.NodePool, len(nodes))
+	x.Cluster.Pools = make(map[string][]*cluster.NodePool, len(nodes))
 	x.Cluster.Misfits = map[string][]funnel.UnsuitableNode{}
 	for _, node := range nodes {
-		pools, err := x.Cluster.Alloc.PoolsFor(node)
+		pools, err := x.Cluster.Alloc.Facts.Pools.For(node)
 		if err != nil {
 			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the pools of node %s could not be determined: %v", node.Name, err))
 		}
@@ -443,7 +444,7 @@ func (x *inquiry) survey() error {
 
 // account makes the funnels of a claim.
 func (x *inquiry) account(ctx context.Context, c *funnel.Claim) error {
-	pools := len(x.Cluster.Alloc.Pools())
+	pools := len(x.Cluster.Alloc.Facts.Pools.All())
 	if x.subject.only != nil {
 		pools = len(x.Cluster.Pools[x.subject.only.Name])
 	}

@@ -14,10 +14,10 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
@@ -67,11 +67,11 @@ type fact struct {
 	unknown    bool
 	constraint int
 	gate       string
-	misfit     *allocator.Misfit
-	pool       *allocator.Pool
+	misfit     *cluster.Misfit
+	pool       *cluster.Pool
 	counterSet string
 	taint      resourceapi.DeviceTaint
-	tainted    *allocator.Device
+	tainted    *cluster.Device
 	// holder is an allocated claim; of a factRestriction it is one of the pod's
 	// own, which keeps it from the node.
 	holder *resourceapi.ResourceClaim
@@ -298,7 +298,7 @@ func (s *scenario) extendedPlace(at requestPlace) (funnel.ExtendedPlace, bool) {
 func (s *scenario) wayFacts() {
 	s.restrictionFacts()
 	s.poolFacts()
-	if s.x.Cluster.Alloc.FeatureEnabled("DRADeviceTaints") {
+	if s.x.Cluster.Alloc.Facts.Gates.Enabled("DRADeviceTaints") {
 		s.taintFacts()
 	}
 	s.holderFacts()
@@ -325,7 +325,7 @@ func (s *scenario) restrictionFacts() {
 func (s *scenario) poolFacts() {
 	var gates []string
 	gate := func(name, holder, path, what string) {
-		if name == "" || slices.Contains(gates, name) || s.x.Cluster.Alloc.FeatureEnabled(name) {
+		if name == "" || slices.Contains(gates, name) || s.x.Cluster.Alloc.Facts.Gates.Enabled(name) {
 			return
 		}
 		gates = append(gates, name)
@@ -371,7 +371,7 @@ func (s *scenario) taintFacts() {
 	type seen struct{ key, value, effect string }
 	type occurrence struct {
 		taint   resourceapi.DeviceTaint
-		device  *allocator.Device
+		device  *cluster.Device
 		devices []string
 	}
 	found := map[seen]occurrence{}
@@ -398,7 +398,7 @@ func (s *scenario) taintFacts() {
 		s.facts = append(s.facts, fact{
 			kind: factTaint, taint: taint, tainted: device,
 			text:     fmt.Sprintf("taint %s on %s is not tolerated", taint, english.Sample(found[key].devices, 4)),
-			evidence: fieldpath.TaintEvidence(s.x.Cluster.Alloc, device, taint),
+			evidence: fieldpath.TaintEvidence(s.x.Cluster.Alloc.Facts, device, taint),
 		})
 	}
 }
@@ -429,7 +429,7 @@ func (s *scenario) holderFacts() {
 // takes, others cannot have, whichever claim has it.
 func (s *scenario) counterFacts() {
 	type set struct {
-		pool *allocator.Pool
+		pool *cluster.Pool
 		name string
 	}
 	users, grouped := map[set][]string{}, map[set]bool{}
@@ -455,7 +455,7 @@ func (s *scenario) counterFacts() {
 		of := fmt.Sprintf("%s share counter set %s of pool %s", english.JoinAnd(shortList(users[key])), key.name, key.pool.Name)
 		evidence := api.Evidence{Object: fieldpath.Pool(key.pool), Path: fmt.Sprintf("spec.sharedCounters[name=%s]", key.name)}
 		s.facts = append(s.facts, fact{kind: factCounters, text: of, pool: key.pool, counterSet: key.name, evidence: evidence})
-		if grouped[key] && s.x.Cluster.Alloc.FeatureEnabled("DRADeviceCompatibilityGroups") {
+		if grouped[key] && s.x.Cluster.Alloc.Facts.Gates.Enabled("DRADeviceCompatibilityGroups") {
 			s.facts = append(s.facts, fact{
 				kind: factGroups, pool: key.pool, counterSet: key.name, evidence: evidence,
 				text: fmt.Sprintf("devices on counter set %s of pool %s must have a compatibility group in common", key.name, key.pool.Name),

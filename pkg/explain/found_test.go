@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -72,7 +73,7 @@ func TestFound(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			x := surveyed(t, cluster(t, test.cluster...))
+			x := surveyed(t, snapshotOf(t, test.cluster...))
 			node := x.Cluster.Candidates[0]
 			claims, err := x.ClaimsFor(node)
 			if err != nil {
@@ -94,14 +95,14 @@ func TestFound(t *testing.T) {
 // surveyed is an inquiry about all claims that wait, with funnels.
 func surveyed(tb testing.TB, snap *snapshot.Snapshot) *inquiry {
 	tb.Helper()
-	alloc, err := allocator.New(tb.Context(), snap)
+	alloc, err := allocator.New(tb.Context(), cluster.New(snap))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	s := &subject{target: api.Target{Kind: api.KindClaim}}
 	for _, c := range snap.Claims {
 		if c.Status.Allocation == nil {
-			s.claims = append(s.claims, allocator.PodClaim{Claim: c})
+			s.claims = append(s.claims, cluster.PodClaim{Claim: c})
 		}
 	}
 	x := newInquiry(alloc, snap, s)

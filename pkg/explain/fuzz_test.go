@@ -86,7 +86,7 @@ func FuzzQuantity(f *testing.F) {
 					r.Capacity = &resourceapi.CapacityRequirements{Requests: map[resourceapi.QualifiedName]resource.Quantity{"memory": *parsed[request]}}
 				}
 			})))
-			holdAgainstAllocator(t, cluster(t, parts...), i+1)
+			holdAgainstAllocator(t, snapshotOf(t, parts...), i+1)
 		}
 	})
 }
@@ -119,7 +119,7 @@ func holdAgainstAllocator(t *testing.T, snap *snapshot.Snapshot, claims int) {
 	if c := list[0].Spec.Devices.Requests[0].Exactly.Capacity; c != nil {
 		request = ptr.To(c.Requests["memory"])
 	}
-	takes, err := funnel.ConsumedBy(request, capacity, alloc.FeatureEnabled("DRAFractionalCapacityRange"))
+	takes, err := funnel.ConsumedBy(request, capacity, alloc.Facts.Gates.Enabled("DRAFractionalCapacityRange"))
 	if err != nil {
 		t.Fatal(err)
 	}

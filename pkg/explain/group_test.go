@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 func TestEqualPodsAreOneLine(t *testing.T) {
@@ -33,8 +34,8 @@ func TestEqualPodsAreOneLine(t *testing.T) {
 	for i := range 3 {
 		add(fmt.Sprintf("bare-%d", i), "nine", time.Minute)
 	}
-	snap := cluster(t, parts...)
-	alloc, err := allocator.New(t.Context(), snap)
+	snap := snapshotOf(t, parts...)
+	alloc, err := allocator.New(t.Context(), cluster.New(snap))
 	if err != nil {
 		t.Fatal(err)
 	}

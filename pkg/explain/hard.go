@@ -135,7 +135,7 @@ func (x *inquiry) await(ctx context.Context, s *search, like []int, verdicts []a
 	if err != nil {
 		return false, err
 	}
-	patient, err := allocator.New(ctx, x.Snap, allocator.WithTimeout(schedulerLimit))
+	patient, err := allocator.New(ctx, x.Cluster.Alloc.Facts, allocator.WithTimeout(schedulerLimit))
 	if err != nil {
 		return false, fmt.Errorf("set up the allocator: %w", err)
 	}

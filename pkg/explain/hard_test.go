@@ -15,7 +15,7 @@ import (
 // that were decided by counting, and that nothing is left of what was concluded
 // before.
 func TestCountingIsCorrected(t *testing.T) {
-	snap := cluster(t, gate("DRAConsumableCapacity", false), nodes("a", "b", "c"),
+	snap := snapshotOf(t, gate("DRAConsumableCapacity", false), nodes("a", "b", "c"),
 		pool("a", devices(24, withMemory("8"))...), pool("b", devices(24, withMemory("8"))...), pool("c", devices(2)...),
 		claim(waiting, exact("gpu", 25, wanting("memory", "1"))))
 	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
@@ -36,7 +36,7 @@ func TestCountingIsCorrected(t *testing.T) {
 // TestSlowNodeIsTold asserts that the answer tells where it is from if the
 // allocator does not end its search, whatever the number of such nodes.
 func TestSlowNodeIsTold(t *testing.T) {
-	snap := cluster(t, nodes("a", "b", "c"),
+	snap := snapshotOf(t, nodes("a", "b", "c"),
 		pool("a", devices(24)...), pool("b", devices(24)...), pool("c", devices(26, withModel("x"))...),
 		claim(waiting, exact("gpu", 27)))
 	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
@@ -71,7 +71,7 @@ func BenchmarkHardIsMended(b *testing.B) {
 		}
 		delete(mended, i.name)
 		b.Run(i.name, func(b *testing.B) {
-			snap := cluster(b, i.short...)
+			snap := snapshotOf(b, i.short...)
 			for b.Loop() {
 				e, err := Explain(b.Context(), snap, Options{Kind: api.KindPod, Namespace: namespace, Name: waiting})
 				if err != nil {

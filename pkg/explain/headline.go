@@ -12,10 +12,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
@@ -73,7 +73,7 @@ func (x *inquiry) headline(ctx context.Context, list []*prospect) string {
 
 // largest says that no node is as large as the pod needs, if so.
 func largest(asked *funnel.Question, u funnel.UnsuitableNode) string {
-	if u.Misfit.Filter != allocator.FilterResources || u.Misfit.Required.Cmp(u.Misfit.Allocatable) <= 0 {
+	if u.Misfit.Filter != cluster.FilterResources || u.Misfit.Required.Cmp(u.Misfit.Allocatable) <= 0 {
 		return ""
 	}
 	most := u.Misfit.Allocatable
@@ -326,7 +326,7 @@ func (x *inquiry) nominated(ctx context.Context) string {
 	}
 	name := pod.Status.NominatedNodeName
 	for _, u := range x.Cluster.Misfits[name] {
-		if u.Misfit.Filter != allocator.FilterResources && u.Misfit.Filter != allocator.FilterPods && u.Misfit.Filter != allocator.FilterPorts {
+		if u.Misfit.Filter != cluster.FilterResources && u.Misfit.Filter != cluster.FilterPods && u.Misfit.Filter != cluster.FilterPorts {
 			return ""
 		}
 	}

@@ -262,7 +262,7 @@ func TestHints(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := explainPod(t, cluster(t, slices.Concat(tc.cluster, tc.more)...))
+			got := explainPod(t, snapshotOf(t, slices.Concat(tc.cluster, tc.more)...))
 			var texts []string
 			for _, hint := range got.Hints {
 				texts = append(texts, hint.Text)
@@ -304,7 +304,7 @@ func TestUnmappedExtendedResource(t *testing.T) {
 		"plain pod":     {parts: []part{nodes("node-1"), pod("train-0")}, want: "uses no ResourceClaim and no extended resource of a DeviceClass"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := Explain(t.Context(), cluster(t, tc.parts...), Options{Kind: api.KindPod, Namespace: namespace, Name: "train-0"})
+			e, err := Explain(t.Context(), snapshotOf(t, tc.parts...), Options{Kind: api.KindPod, Namespace: namespace, Name: "train-0"})
 			said := ""
 			switch {
 			case err != nil:
@@ -338,7 +338,7 @@ func TestExtendedResourceNames(t *testing.T) {
 				side.Name, side.Resources.Limits = "side", corev1.ResourceList{"example.com/gpu": resource.MustParse(counts[2])}
 				p.Spec.Containers = append(p.Spec.Containers, side)
 			})
-			snap := cluster(t, gate("DRAExtendedResource", true), nodes("n1"), pool("n1", devices(4)...), asking, func(s *snapshot.Snapshot) {
+			snap := snapshotOf(t, gate("DRAExtendedResource", true), nodes("n1"), pool("n1", devices(4)...), asking, func(s *snapshot.Snapshot) {
 				s.Classes[0].Spec.ExtendedResourceName = ptr.To("example.com/gpu")
 			})
 			e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: namespace, Name: "train-0", Device: "n1/gpu-0"})

@@ -39,10 +39,10 @@ func TestInstances(t *testing.T) {
 	}
 	for _, i := range list {
 		t.Run(i.name, func(t *testing.T) {
-			if _, short := surveyed(t, cluster(t, i.short...)).solve(t); short.Answer != decision.Infeasible {
+			if _, short := surveyed(t, snapshotOf(t, i.short...)).solve(t); short.Answer != decision.Infeasible {
 				t.Errorf("one short is %s", short.Answer)
 			}
-			x := surveyed(t, cluster(t, i.enough...))
+			x := surveyed(t, snapshotOf(t, i.enough...))
 			built, enough := x.solve(t)
 			if enough.Answer != decision.Feasible {
 				t.Fatalf("enough is %s", enough.Answer)
@@ -101,7 +101,7 @@ func BenchmarkHard(b *testing.B) {
 			var decide, conflict, explain time.Duration
 			facts := 0
 			for b.Loop() {
-				x := surveyed(b, cluster(b, i.short...))
+				x := surveyed(b, snapshotOf(b, i.short...))
 				start := time.Now()
 				if _, result := x.solve(b); result.Answer != decision.Infeasible {
 					b.Fatal(result.Answer)
@@ -119,7 +119,7 @@ func BenchmarkHard(b *testing.B) {
 				conflict += time.Since(start)
 
 				start = time.Now()
-				e, err := Explain(b.Context(), cluster(b, i.short...), Options{Kind: api.KindPod, Namespace: namespace, Name: waiting})
+				e, err := Explain(b.Context(), snapshotOf(b, i.short...), Options{Kind: api.KindPod, Namespace: namespace, Name: waiting})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -146,8 +146,8 @@ func BenchmarkHard(b *testing.B) {
 // askUpstream is how long the allocator takes to find nothing.
 func askUpstream(b *testing.B, parts []part, limit time.Duration) time.Duration {
 	b.Helper()
-	x := surveyed(b, cluster(b, parts...))
-	alloc, err := allocator.New(b.Context(), x.Snap, allocator.WithTimeout(limit))
+	x := surveyed(b, snapshotOf(b, parts...))
+	alloc, err := allocator.New(b.Context(), x.Cluster.Alloc.Facts, allocator.WithTimeout(limit))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -212,7 +212,7 @@ func estimateRequest(ctx context.Context, q *funnel.Question, f *funnel.Funnel, 
 	r := &requestEstimate{}
 	causes := naming.Tally{}
 	for _, pool := range q.Cluster.Pools[node.Name] {
-		funnel.EachDevice(pool, func(d *allocator.Device, kept *funnel.Reason) {
+		funnel.EachDevice(pool, func(d *cluster.Device, kept *funnel.Reason) {
 			why := kept
 			switch {
 			case f.OtherClass(d.Device):
@@ -220,7 +220,7 @@ func estimateRequest(ctx context.Context, q *funnel.Question, f *funnel.Funnel, 
 			case kept == nil:
 				why = f.Checks.Device(ctx, d, node)
 			}
-			if !q.Cluster.Alloc.InUse(d.ID) {
+			if !q.Cluster.Alloc.Facts.Usage.InUse(d.ID) {
 				r.free++
 			}
 			switch {
@@ -309,11 +309,11 @@ func misfitLoss(u funnel.UnsuitableNode) int {
 	case u.Claim != nil:
 		// The devices that the pod has already would be given up.
 		return lossSeveral
-	case u.Misfit.Filter == allocator.FilterResources:
+	case u.Misfit.Filter == cluster.FilterResources:
 		return lossOf(u.Misfit.Available.MilliValue(), u.Misfit.Required.MilliValue())
-	case u.Misfit.Filter == allocator.FilterNodeSelector, u.Misfit.Filter == allocator.FilterNodeAffinity:
+	case u.Misfit.Filter == cluster.FilterNodeSelector, u.Misfit.Filter == cluster.FilterNodeAffinity:
 		return lossCondition
-	case u.Misfit.Filter == allocator.FilterNodeName:
+	case u.Misfit.Filter == cluster.FilterNodeName:
 		return lossOther
 	default:
 		return lossNone
@@ -447,7 +447,7 @@ func (s *scenario) lossOfCount(ctx context.Context, f *fact, holding []int) int 
 
 // isOwnClaim reports whether a claim is one of the pod's.
 func isOwnClaim(q *funnel.Question, claim *resourceapi.ResourceClaim) bool {
-	return slices.ContainsFunc(q.PodClaims, func(pc allocator.PodClaim) bool {
+	return slices.ContainsFunc(q.PodClaims, func(pc cluster.PodClaim) bool {
 		return pc.Claim != nil && pc.Claim.Namespace == claim.Namespace && pc.Claim.Name == claim.Name
 	})
 }

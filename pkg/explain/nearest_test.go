@@ -99,7 +99,7 @@ func TestNearestRemedy(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			snap := cluster(t, test.cluster...)
+			snap := snapshotOf(t, test.cluster...)
 			e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: namespace, Name: "train-0"})
 			if err != nil {
 				t.Fatal(err)
@@ -178,7 +178,7 @@ func TestHeadline(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e, err := Explain(t.Context(), cluster(t, test.cluster...), Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
+			e, err := Explain(t.Context(), snapshotOf(t, test.cluster...), Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -192,7 +192,7 @@ func TestHeadline(t *testing.T) {
 // TestNominated asserts that a pod for which others are being preempted is told
 // so, and gets no advice.
 func TestNominated(t *testing.T) {
-	e, err := Explain(t.Context(), cluster(t, nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)), podOn("n1", "low", "6", -1, ""),
+	e, err := Explain(t.Context(), snapshotOf(t, nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)), podOn("n1", "low", "6", -1, ""),
 		changedPod("p", func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}
 			p.Status.NominatedNodeName = "n1"
@@ -212,7 +212,7 @@ func TestSameCause(t *testing.T) {
 	for i, node := range []string{"n1", "n2", "n3"} {
 		parts = append(parts, pool(node, devices(4)...), holding("on-"+node, node, names(i+1)...))
 	}
-	e, err := Explain(t.Context(), cluster(t, parts...), Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
+	e, err := Explain(t.Context(), snapshotOf(t, parts...), Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}

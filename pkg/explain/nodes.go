@@ -15,8 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -176,8 +176,8 @@ func progressOf(q *funnel.Question, u funnel.UnsuitableNode) int {
 	if claimsAvailable(q, u.Node) {
 		progress += 50
 	}
-	return progress + 1 + slices.Index([]allocator.Filter{
-		allocator.FilterTaint, allocator.FilterNodeSelector, allocator.FilterNodeAffinity, allocator.FilterPods, allocator.FilterResources,
+	return progress + 1 + slices.Index([]cluster.Filter{
+		cluster.FilterTaint, cluster.FilterNodeSelector, cluster.FilterNodeAffinity, cluster.FilterPods, cluster.FilterResources,
 	}, u.Misfit.Filter)
 }
 
@@ -191,7 +191,7 @@ func claimsAvailable(q *funnel.Question, node *corev1.Node) bool {
 			continue
 		}
 		holds = true
-		if ok, _ := q.Cluster.Alloc.AvailableOn(claim, node); !ok {
+		if ok, _ := q.Cluster.Alloc.Facts.Claims.AvailableOn(claim, node); !ok {
 			return false
 		}
 	}
@@ -236,7 +236,7 @@ func wantedOn(q *funnel.Question, c *funnel.Claim, name string, node *corev1.Nod
 	if !q.PodClaims[c.Index].ExtendedResources {
 		return true
 	}
-	claim, err := q.Cluster.Alloc.ExtendedResourceClaim(q.Pod, node)
+	claim, err := q.Cluster.Alloc.Facts.Claims.ExtendedResourceClaim(q.Pod, node)
 	return err == nil && claim != nil && slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool { return r.Name == name })
 }
 

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -77,7 +77,7 @@ func toBeCreated(q *funnel.Question) ([]corev1.ResourceList, api.Stage) {
 	for i := range q.PodClaims {
 		pc := &q.PodClaims[i]
 		switch {
-		case pc.Claim == nil || pc.Claim.UID != "" || pc.Problem != nil && !errors.Is(pc.Problem, allocator.ErrClaimNotCreated):
+		case pc.Claim == nil || pc.Claim.UID != "" || pc.Problem != nil && !errors.Is(pc.Problem, cluster.ErrClaimNotCreated):
 		case pc.ExtendedResources && pod != nil && lifecycle.Waits(pod):
 			if len(usages) == 0 {
 				// The scheduler creates it.
@@ -97,7 +97,7 @@ func toBeCreated(q *funnel.Question) ([]corev1.ResourceList, api.Stage) {
 // extendedNames says which extended resource each class stands for, nil where the
 // cluster has no extended resources by DRA.
 func extendedNames(q *funnel.Question) admission.Classes {
-	if !q.Cluster.Alloc.FeatureEnabled("DRAExtendedResource") {
+	if !q.Cluster.Alloc.Facts.Gates.Enabled("DRAExtendedResource") {
 		return nil
 	}
 	classes := admission.Classes{}

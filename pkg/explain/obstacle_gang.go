@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -29,7 +29,7 @@ func (x *inquiry) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]obstacl
 	if pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil || x.subject.member {
 		return nil, nil
 	}
-	if x.subject.hypothetical && !x.Cluster.Alloc.FeatureEnabled("GenericWorkload") {
+	if x.subject.hypothetical && !x.Cluster.Alloc.Facts.Gates.Enabled("GenericWorkload") {
 		// The API server would drop the field.
 		return nil, nil
 	}
@@ -79,7 +79,7 @@ func groupMissing(q *funnel.Question, pod *corev1.Pod, name string) obstacle {
 		names = append(names, group.Name)
 	}
 	o := obstacle{code: api.PodGroupMissing, stage: api.StageQueueing}
-	if q.Cluster.Alloc.FeatureEnabled("DRAWorkloadResourceClaims") && slices.ContainsFunc(q.PodClaims, func(pc allocator.PodClaim) bool { return pc.Generated && !pc.ExtendedResources }) {
+	if q.Cluster.Alloc.Facts.Gates.Enabled("DRAWorkloadResourceClaims") && slices.ContainsFunc(q.PodClaims, func(pc cluster.PodClaim) bool { return pc.Generated && !pc.ExtendedResources }) {
 		// The resourceclaim controller waits for the PodGroup, too.
 		o.stage = api.StageClaimGeneration
 	}

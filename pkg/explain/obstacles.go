@@ -14,8 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -92,7 +92,7 @@ func (x *inquiry) nameUnknowns() {
 	if pod == nil {
 		return
 	}
-	parts := x.Cluster.Alloc.Unevaluated(pod)
+	parts := x.Cluster.Alloc.Facts.Nodes.Unevaluated(pod)
 	for _, u := range x.unevaluated {
 		if !u.quiet {
 			parts = append(parts, u.String())
@@ -123,7 +123,7 @@ func (x *inquiry) nameUnknowns() {
 // volumeObstacles are PersistentVolumeClaims without which no node is tried
 // (PreFilter of the plugins volumebinding and volumerestrictions).
 func (x *inquiry) volumeObstacles(pod *corev1.Pod) []obstacle {
-	uses := x.Cluster.Alloc.VolumesOf(pod)
+	uses := cluster.VolumesOf(x.Snap, pod)
 	if len(uses) == 0 {
 		return nil
 	}
@@ -140,7 +140,7 @@ func (x *inquiry) volumeObstacles(pod *corev1.Pod) []obstacle {
 	return obstacles
 }
 
-func (x *inquiry) volumeObstacle(pod *corev1.Pod, use *allocator.VolumeUse) *obstacle {
+func (x *inquiry) volumeObstacle(pod *corev1.Pod, use *cluster.VolumeUse) *obstacle {
 	o := &obstacle{code: api.VolumeNotReady, stage: api.StageNodeFit}
 	claim, name := use.Claim, whatif.Object("PersistentVolumeClaim", pod.Namespace, use.Name)
 	switch {
@@ -177,7 +177,7 @@ func (x *inquiry) volumeObstacle(pod *corev1.Pod, use *allocator.VolumeUse) *obs
 		o.Reason = fmt.Sprintf("PersistentVolumeClaim %s has the name that the ephemeral volume %s needs, and was not created for the pod", use.Name, use.Volume)
 		o.Prove(name, "metadata.ownerReferences", "", "pod "+pod.Name)
 		o.Step(api.ActorUser, "delete PersistentVolumeClaim %s, or rename the pod or its volume", use.Name)
-	case !allocator.VolumeBound(claim):
+	case !cluster.VolumeBound(claim):
 		return x.unboundObstacle(o, claim, name)
 	default:
 		return x.boundObstacle(o, pod, use, claim, name)
@@ -188,7 +188,7 @@ func (x *inquiry) volumeObstacle(pod *corev1.Pod, use *allocator.VolumeUse) *obs
 // unboundObstacle is a claim that is not bound, and that the scheduler does not
 // bind.
 func (x *inquiry) unboundObstacle(o *obstacle, claim *corev1.PersistentVolumeClaim, name string) *obstacle {
-	className := allocator.StorageClassOf(claim)
+	className := cluster.StorageClassOf(claim)
 	class := x.Snap.StorageClass(className)
 	if class == nil && className != "" {
 		if why := x.Snap.Unknown(snapshot.ResourceStorageClasses, ""); why != "" {
@@ -200,7 +200,7 @@ func (x *inquiry) unboundObstacle(o *obstacle, claim *corev1.PersistentVolumeCla
 		o.Step(api.ActorAdmin, "create StorageClass %s, or a PersistentVolume of it", className)
 		return o
 	}
-	if allocator.WaitsForConsumer(claim, class) {
+	if cluster.WaitsForConsumer(claim, class) {
 		return nil
 	}
 	o.Reason = fmt.Sprintf("PersistentVolumeClaim %s is not bound", claim.Name)
@@ -219,7 +219,7 @@ func (x *inquiry) unboundObstacle(o *obstacle, claim *corev1.PersistentVolumeCla
 }
 
 // boundObstacle is a claim that only one pod can use, or whose volume is gone.
-func (x *inquiry) boundObstacle(o *obstacle, pod *corev1.Pod, use *allocator.VolumeUse, claim *corev1.PersistentVolumeClaim, name string) *obstacle {
+func (x *inquiry) boundObstacle(o *obstacle, pod *corev1.Pod, use *cluster.VolumeUse, claim *corev1.PersistentVolumeClaim, name string) *obstacle {
 	if x.Snap.Volume(claim.Spec.VolumeName) == nil {
 		if why := x.Snap.Unknown(snapshot.ResourceVolumes, ""); why != "" {
 			x.unevaluated = append(x.unevaluated, unevaluated{what: fmt.Sprintf("where PersistentVolume %s can be used", claim.Spec.VolumeName), why: why})
@@ -250,8 +250,8 @@ func (x *inquiry) boundObstacle(o *obstacle, pod *corev1.Pod, use *allocator.Vol
 
 // isPodGroupMissing reports whether the only problem of a claim is that of the
 // pod's group.
-func isPodGroupMissing(pc *allocator.PodClaim) bool {
-	return pc.Claim != nil && errors.Is(pc.Problem, allocator.ErrPodGroupMissing) && !errors.Is(pc.Problem, allocator.ErrClaimMissing)
+func isPodGroupMissing(pc *cluster.PodClaim) bool {
+	return pc.Claim != nil && errors.Is(pc.Problem, cluster.ErrPodGroupMissing) && !errors.Is(pc.Problem, cluster.ErrClaimMissing)
 }
 
 // blockedLife is where a pod stands that something else than devices blocks.

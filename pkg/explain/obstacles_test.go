@@ -83,7 +83,7 @@ func TestObstacles(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			target := Options{Kind: api.KindPod, Namespace: namespace, Name: "p"}
-			snap := cluster(t, test.cluster...)
+			snap := snapshotOf(t, test.cluster...)
 			if snap.Pod(namespace, "p") == nil {
 				target = Options{Kind: api.KindClaim, Namespace: namespace, Name: "c"}
 			}
@@ -103,7 +103,7 @@ func TestObstacles(t *testing.T) {
 
 // TestClaimBeingDeleted never fits.
 func TestClaimBeingDeleted(t *testing.T) {
-	snap := cluster(t, nodes("n1"), pool("n1", devices(2)...), claim("c", exact("gpu", 1)))
+	snap := snapshotOf(t, nodes("n1"), pool("n1", devices(2)...), claim("c", exact("gpu", 1)))
 	snap.Claims[0].DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: "c"})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -28,18 +29,18 @@ const KindDevice = "Device"
 // driver, or without its pool, too, if there is only one.
 func (s *subject) findDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator, text string) error {
 	all := publishedDevices(alloc)
-	forms := []func(allocator.DeviceID) string{
-		allocator.DeviceID.String,
-		func(id allocator.DeviceID) string { return id.Pool + "/" + id.Device },
-		func(id allocator.DeviceID) string { return id.Device },
+	forms := []func(cluster.DeviceID) string{
+		cluster.DeviceID.String,
+		func(id cluster.DeviceID) string { return id.Pool + "/" + id.Device },
+		func(id cluster.DeviceID) string { return id.Device },
 	}
 	for _, form := range forms {
-		var found []*allocator.Device
+		var found []*cluster.Device
 		for i := range all {
 			if form(all[i].ID) != text {
 				continue
 			}
-			at := slices.IndexFunc(found, func(d *allocator.Device) bool { return d.ID == all[i].ID })
+			at := slices.IndexFunc(found, func(d *cluster.Device) bool { return d.ID == all[i].ID })
 			switch {
 			case at < 0:
 				found = append(found, &all[i])
@@ -49,7 +50,7 @@ func (s *subject) findDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator
 			}
 		}
 		if len(found) > 1 && s.only != nil {
-			if there := slices.DeleteFunc(slices.Clone(found), func(d *allocator.Device) bool { return !funnel.DeviceReaches(d, s.only) }); len(there) > 0 {
+			if there := slices.DeleteFunc(slices.Clone(found), func(d *cluster.Device) bool { return !funnel.DeviceReaches(d, s.only) }); len(there) > 0 {
 				found = there
 			}
 		}
@@ -104,9 +105,9 @@ func (s *subject) findDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator
 }
 
 // publishedDevices lists all devices, those of the newest generations first.
-func publishedDevices(alloc *allocator.Allocator) []allocator.Device {
-	all := slices.Clone(alloc.Devices())
-	for _, pool := range alloc.Pools() {
+func publishedDevices(alloc *allocator.Allocator) []cluster.Device {
+	all := slices.Clone(alloc.Facts.Pools.Devices())
+	for _, pool := range alloc.Facts.Pools.All() {
 		for _, slice := range pool.Obsolete {
 			for i := range slice.Spec.Devices {
 				all = append(all, funnel.DeviceIn(pool, slice, i))
@@ -137,7 +138,7 @@ func (x *inquiry) describeDevice(ctx context.Context) error {
 }
 
 // deviceRequest tells how a device fares for one request.
-func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel.Funnel, d *allocator.Device) api.DeviceRequest {
+func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel.Funnel, d *cluster.Device) api.DeviceRequest {
 	node := x.closest(ctx, f, d)
 	out := api.DeviceRequest{
 		Claim: x.claimLabel(claim),
@@ -184,7 +185,7 @@ func (x *inquiry) claimLabel(claim int) string {
 // closest is the node from which a request looks at a device: the one that the
 // question is about, the one that the allocator picks, or the one where the
 // device gets furthest. Those that the pod cannot use come last.
-func (x *inquiry) closest(ctx context.Context, f *funnel.Funnel, d *allocator.Device) *corev1.Node {
+func (x *inquiry) closest(ctx context.Context, f *funnel.Funnel, d *cluster.Device) *corev1.Node {
 	if x.subject.only != nil {
 		return x.subject.only
 	}
@@ -211,14 +212,14 @@ func (x *inquiry) closest(ctx context.Context, f *funnel.Funnel, d *allocator.De
 
 // rankOn is the rank of the check that a device fails on a node, or one more
 // than all of them.
-func rankOn(ctx context.Context, q *funnel.Question, f *funnel.Funnel, d *allocator.Device, node *corev1.Node) int {
+func rankOn(ctx context.Context, q *funnel.Question, f *funnel.Funnel, d *cluster.Device, node *corev1.Node) int {
 	rank := funnel.RankReach
 	for i := range q.Cluster.Pools[node.Name] {
 		pool := q.Cluster.Pools[node.Name][i]
 		if pool.Pool != d.Pool {
 			continue
 		}
-		funnel.EachDevice(pool, func(have *allocator.Device, r *funnel.Reason) {
+		funnel.EachDevice(pool, func(have *cluster.Device, r *funnel.Reason) {
 			if have.Device != d.Device {
 				return
 			}
@@ -236,7 +237,7 @@ func rankOn(ctx context.Context, q *funnel.Question, f *funnel.Funnel, d *alloca
 
 // pickedFor is the request that the allocator gives a device to, empty if it
 // does not pick the device.
-func (x *inquiry) pickedFor(d *allocator.Device) string {
+func (x *inquiry) pickedFor(d *cluster.Device) string {
 	for _, c := range x.out.Placement.Claims {
 		for _, p := range c.Devices {
 			if p.Driver == d.ID.Driver && p.Pool == d.ID.Pool && p.Device == d.ID.Device {
@@ -266,7 +267,7 @@ func (x *inquiry) placed(claim int, r *claimspec.Request) []api.AllocatedDevice 
 
 // notPicked says why a device that passes every check is not picked, as far as
 // that is known.
-func (x *inquiry) notPicked(ctx context.Context, claim int, f *funnel.Funnel, d *allocator.Device, node *corev1.Node) string {
+func (x *inquiry) notPicked(ctx context.Context, claim int, f *funnel.Funnel, d *cluster.Device, node *corev1.Node) string {
 	alone := "passes every check alone"
 	if x.out.Device.HoldersUnknown != "" {
 		alone = "passes alone every check that can be made"
@@ -296,11 +297,11 @@ func (x *inquiry) notPicked(ctx context.Context, claim int, f *funnel.Funnel, d 
 	if len(taken) == 0 {
 		return alone + ", but " + x.otherAlternative(ctx, claim, f, node)
 	}
-	names, before, binding := make([]string, 0, len(taken)), x.Cluster.Alloc.Features().Channel != "stable", false
+	names, before, binding := make([]string, 0, len(taken)), x.Cluster.Alloc.Facts.Gates.Features().Channel != "stable", false
 	position, last := positionOf(x.Question, d.ID, node.Name)
 	for _, p := range taken {
 		names = append(names, p.Device)
-		at, late := positionOf(x.Question, allocator.DeviceID{Driver: p.Driver, Pool: p.Pool, Device: p.Device}, node.Name)
+		at, late := positionOf(x.Question, cluster.DeviceID{Driver: p.Driver, Pool: p.Pool, Device: p.Device}, node.Name)
 		before, binding = before && at < position, binding || late != last
 	}
 	text := fmt.Sprintf("%s, but %s takes %s", alone, picks, english.Sample(names, 4))
@@ -346,7 +347,7 @@ func alternativesOf(q *funnel.Question, claim int, f *funnel.Funnel) []*funnel.F
 
 // positionOf is where a device comes when the allocator tries those of a node,
 // and whether its pool is one of those that come last.
-func positionOf(q *funnel.Question, id allocator.DeviceID, node string) (at int, last bool) {
+func positionOf(q *funnel.Question, id cluster.DeviceID, node string) (at int, last bool) {
 	for _, pool := range q.Cluster.Pools[node] {
 		for i := range pool.Devices {
 			if pool.Devices[i].ID == id {

@@ -247,7 +247,7 @@ func TestOneDevice(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			snap := cluster(t, append([]part{nodes("n1", "n2")}, test.cluster...)...)
+			snap := snapshotOf(t, append([]part{nodes("n1", "n2")}, test.cluster...)...)
 			e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, Device: "x"})
 			if err != nil {
 				t.Fatal(err)
@@ -280,7 +280,7 @@ func TestOneDevice(t *testing.T) {
 // TestDeviceFacts has a device with everything that a device can have.
 func TestDeviceFacts(t *testing.T) {
 	added := metav1.Now()
-	snap := cluster(
+	snap := snapshotOf(
 		t, nodes("n1", "n2"),
 		slice("n1", twoSlices, device("x", withMemory("80Gi"), withModel("A"), withSharing, withCounter("board", "slices", "3", "mig"), func(d *resourceapi.Device) {
 			d.Taints = []resourceapi.DeviceTaint{{Key: "xid", Value: "79", Effect: resourceapi.DeviceTaintEffectNoExecute, TimeAdded: &added}}
@@ -372,7 +372,7 @@ func TestDeviceNames(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e, err := Explain(t.Context(), cluster(t, parts...), Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, Device: test.device, Node: test.node})
+			e, err := Explain(t.Context(), snapshotOf(t, parts...), Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, Device: test.device, Node: test.node})
 			var target *TargetError
 			switch {
 			case test.want == "" && (!errors.As(err, &target) || !strings.HasPrefix(target.Hint, test.hint)):
@@ -382,7 +382,7 @@ func TestDeviceNames(t *testing.T) {
 			}
 		})
 	}
-	e, err := Explain(t.Context(), cluster(t, parts...), Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, Device: "only", Node: "n2"})
+	e, err := Explain(t.Context(), snapshotOf(t, parts...), Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, Device: "only", Node: "n2"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -440,7 +440,7 @@ func TestOutOfReach(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			snap := cluster(t, nodes("n1", "n2"), test.slice, claim(waiting, exact("gpu", 1)))
+			snap := snapshotOf(t, nodes("n1", "n2"), test.slice, claim(waiting, exact("gpu", 1)))
 			e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, Device: "x", Node: test.node})
 			if err != nil {
 				t.Fatal(err)
@@ -463,7 +463,7 @@ func TestOutOfReach(t *testing.T) {
 // TestWhereOfMixedDevices: devices of which only some name a node are not said
 // to be there.
 func TestWhereOfMixedDevices(t *testing.T) {
-	snap := cluster(t, nodes("n1"), slice("s", func(s *resourceapi.ResourceSlice) {
+	snap := snapshotOf(t, nodes("n1"), slice("s", func(s *resourceapi.ResourceSlice) {
 		s.Spec.NodeName, s.Spec.PerDeviceNodeSelection = nil, new(true)
 	}, device("x", func(d *resourceapi.Device) { d.NodeName = new("n9") }), device("y", func(d *resourceapi.Device) {
 		d.NodeSelector = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"n8"}}}}}}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -21,7 +22,7 @@ import (
 
 // findNode looks up the only node to look at.
 func (s *subject) findNode(snap *snapshot.Snapshot, alloc *allocator.Allocator, name string) error {
-	nodes, known := alloc.Nodes()
+	nodes, known := alloc.Facts.Nodes.All()
 	names := make([]string, 0, len(nodes))
 	for _, node := range nodes {
 		if node.Name == name {
@@ -56,7 +57,7 @@ func (x *inquiry) nodes() []*corev1.Node {
 	if x.subject.only != nil {
 		return []*corev1.Node{x.subject.only}
 	}
-	nodes, _ := x.Cluster.Alloc.Nodes()
+	nodes, _ := x.Cluster.Alloc.Facts.Nodes.All()
 	return nodes
 }
 
@@ -72,7 +73,7 @@ func (x *inquiry) fitsElsewhere() bool {
 	if x.subject.only == nil {
 		return false
 	}
-	nodes, _ := x.Cluster.Alloc.Nodes()
+	nodes, _ := x.Cluster.Alloc.Facts.Nodes.All()
 	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool { return len(funnel.Misfits(x.Question, node)) == 0 })
 }
 
@@ -113,13 +114,13 @@ func (x *inquiry) describeNode(ctx context.Context) error {
 // misfitText says why the pod cannot use a node, with the numbers.
 func (x *inquiry) misfitText(u funnel.UnsuitableNode) string {
 	switch {
-	case u.Misfit.Filter == allocator.FilterNodeName && !x.subject.hypothetical:
+	case u.Misfit.Filter == cluster.FilterNodeName && !x.subject.hypothetical:
 		return "the pod is bound to node " + u.Misfit.Wanted
-	case u.Misfit.Filter == allocator.FilterPods:
+	case u.Misfit.Filter == cluster.FilterPods:
 		return fmt.Sprintf("%s (%s)", u.Misfit.Reason, u.Misfit.Found)
-	case u.Misfit.Filter == allocator.FilterResources:
+	case u.Misfit.Filter == cluster.FilterResources:
 		return fmt.Sprintf("%s: %s required, %s", u.Misfit.Reason, u.Misfit.Wanted, u.Misfit.Found)
-	case u.Misfit.Filter == allocator.FilterPorts:
+	case u.Misfit.Filter == cluster.FilterPorts:
 		return fmt.Sprintf("%s by pod %s", u.Misfit.Reason, u.Misfit.User)
 	default:
 		return u.Misfit.Reason
@@ -203,7 +204,7 @@ func (x *inquiry) awaySummary() string {
 }
 
 // reachablePool describes a pool as the allocator sees it from a node.
-func reachablePool(pool *allocator.NodePool, node *corev1.Node) api.ReachablePool {
+func reachablePool(pool *cluster.NodePool, node *corev1.Node) api.ReachablePool {
 	p := api.ReachablePool{
 		Driver: pool.Pool.Driver, Name: pool.Pool.Name, Generation: pool.Generation,
 		Slices: len(pool.Pool.Slices), ExpectedSlices: pool.Pool.Expected, Usable: pool.Usable(),
@@ -214,7 +215,7 @@ func reachablePool(pool *allocator.NodePool, node *corev1.Node) api.ReachablePoo
 		}
 	}
 	note(funnel.PoolReason(pool))
-	funnel.EachDevice(pool, func(d *allocator.Device, kept *funnel.Reason) {
+	funnel.EachDevice(pool, func(d *cluster.Device, kept *funnel.Reason) {
 		if kept == nil || funnel.DeviceReaches(d, node) {
 			p.Devices++
 			note(kept)

@@ -10,6 +10,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // TestOneNodeAgrees holds the answer for one node against the allocator, and
@@ -28,7 +29,7 @@ func TestOneNodeAgrees(t *testing.T) {
 			// being deleted the one for all nodes.
 			continue
 		}
-		alloc, err := allocator.New(t.Context(), c.Snapshot)
+		alloc, err := allocator.New(t.Context(), cluster.New(c.Snapshot))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -163,7 +163,7 @@ func TestOneNode(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			snap := cluster(t, append([]part{nodes("n1", "n2", "n3")}, test.cluster...)...)
+			snap := snapshotOf(t, append([]part{nodes("n1", "n2", "n3")}, test.cluster...)...)
 			target := Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, Node: "n1"}
 			if test.pod != "" {
 				target.Kind, target.Name = api.KindPod, test.pod
@@ -228,12 +228,12 @@ func TestStageOfOneNode(t *testing.T) {
 		changeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
 	}
 	target := Options{Kind: api.KindPod, Namespace: namespace, Name: "train-0", Node: "n1"}
-	e, err := Explain(t.Context(), cluster(t, parts...), target)
+	e, err := Explain(t.Context(), snapshotOf(t, parts...), target)
 	if err != nil || e.Stage != api.StageAllocation {
 		t.Errorf("stage %s, want %s: %v", e.Stage, api.StageAllocation, err)
 	}
 	parts = append(parts, changeNode("n2", func(n *corev1.Node) { n.Spec.Unschedulable = true }))
-	e, err = Explain(t.Context(), cluster(t, parts...), target)
+	e, err = Explain(t.Context(), snapshotOf(t, parts...), target)
 	if err != nil || e.Stage != api.StageNodeFit {
 		t.Errorf("stage %s, want %s: %v", e.Stage, api.StageNodeFit, err)
 	}
@@ -252,7 +252,7 @@ func TestUnknownNode(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			snap := cluster(t, append(test.cluster, claim(waiting, exact("gpu", 1)))...)
+			snap := snapshotOf(t, append(test.cluster, claim(waiting, exact("gpu", 1)))...)
 			_, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, Node: "gpu-1"})
 			var target *TargetError
 			if !errors.As(err, &target) || target.Hint != test.hint || target.Target.Kind != api.KindNode {
@@ -335,7 +335,7 @@ func TestNearestNode(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			snap := cluster(t, append([]part{nodes("n1", "n2")}, test.cluster...)...)
+			snap := snapshotOf(t, append([]part{nodes("n1", "n2")}, test.cluster...)...)
 			e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 			if err != nil {
 				t.Fatal(err)

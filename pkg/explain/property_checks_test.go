@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 )
 
@@ -50,7 +51,7 @@ func askPlainly(t *testing.T, c *fleet.Case) plainAnswer {
 	t.Helper()
 	ctx, pod := t.Context(), c.Pod()
 	answer := plainAnswer{outcomes: map[string]allocator.Outcome{}}
-	alloc, err := allocator.New(ctx, c.Snapshot)
+	alloc, err := allocator.New(ctx, cluster.New(c.Snapshot))
 	if err != nil {
 		t.Error(err)
 		return answer
@@ -70,7 +71,7 @@ func askPlainly(t *testing.T, c *fleet.Case) plainAnswer {
 			continue
 		}
 		claims := c.Claims()
-		extended, err := alloc.ExtendedResourceClaim(pod, node)
+		extended, err := alloc.Facts.Claims.ExtendedResourceClaim(pod, node)
 		if err != nil {
 			continue
 		}
@@ -84,14 +85,14 @@ func askPlainly(t *testing.T, c *fleet.Case) plainAnswer {
 			answer.verdict = api.Fits
 		case allocator.Failed:
 			answer.verdict = api.Error
-			answer.random = alloc.Features().Channel == "stable"
+			answer.random = alloc.Facts.Gates.Features().Channel == "stable"
 			return answer
 		case allocator.DoesNotFit, allocator.NodeError:
 		default:
 			t.Errorf("seed %d, node %s: %s, the case is too large", c.Seed, node.Name, outcome)
 		}
 	}
-	if alloc.Features().Channel == "stable" && slices.Contains(c.Features, fleet.FailingSelectors) {
+	if alloc.Facts.Gates.Features().Channel == "stable" && slices.Contains(c.Features, fleet.FailingSelectors) {
 		answer.random = true
 	}
 	return answer
@@ -105,7 +106,7 @@ func notEvenTried(c *fleet.Case, alloc *allocator.Allocator) bool {
 		}
 		for _, r := range claim.Spec.Devices.Requests {
 			switch {
-			case r.Exactly == nil && !alloc.FeatureEnabled("DRAPrioritizedList"):
+			case r.Exactly == nil && !alloc.Facts.Gates.Enabled("DRAPrioritizedList"):
 				return true
 			case r.Exactly != nil && c.Snapshot.Class(r.Exactly.DeviceClassName) == nil:
 				return true
@@ -119,12 +120,12 @@ func notEvenTried(c *fleet.Case, alloc *allocator.Allocator) bool {
 }
 
 func suitable(c *fleet.Case, alloc *allocator.Allocator, node *corev1.Node) bool {
-	if len(alloc.NodeFit(c.Pod(), node)) > 0 {
+	if len(alloc.Facts.Nodes.Fit(c.Pod(), node)) > 0 {
 		return false
 	}
 	for _, claim := range c.Snapshot.Claims {
 		if claim.Namespace == fleet.Namespace && claim.Status.Allocation != nil {
-			if ok, _ := alloc.AvailableOn(claim, node); !ok {
+			if ok, _ := alloc.Facts.Claims.AvailableOn(claim, node); !ok {
 				return false
 			}
 		}
@@ -213,7 +214,7 @@ func (p *property) singleDevices() error {
 				explained := f.Explanation(0)
 				for i := range f.Devices {
 					d := &f.Devices[i]
-					if slices.ContainsFunc(f.Devices, func(other allocator.Device) bool { return other.ID == d.ID && other.Device != d.Device }) {
+					if slices.ContainsFunc(f.Devices, func(other cluster.Device) bool { return other.ID == d.ID && other.Device != d.Device }) {
 						// The names of both would be the same.
 						continue
 					}
@@ -230,7 +231,7 @@ func (p *property) singleDevices() error {
 
 // canBeHad asks for one device by its attribute "id". It is not known if the
 // allocator refuses the request for all devices, because of a feature gate.
-func (p *property) canBeHad(r *claimspec.Request, d *allocator.Device) (answer, known bool) {
+func (p *property) canBeHad(r *claimspec.Request, d *cluster.Device) (answer, known bool) {
 	pin := fmt.Sprintf(`device.driver == %q && device.attributes[%q].id == %d`, d.ID.Driver, d.ID.Driver, *d.Attributes["id"].IntValue)
 	exact := &resourceapi.ExactDeviceRequest{
 		DeviceClassName: r.Class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 1,
@@ -273,7 +274,7 @@ func (p *property) placementFromFunnel() error {
 				continue
 			}
 			for _, d := range placed.Devices {
-				id := allocator.DeviceID{Driver: d.Driver, Pool: d.Pool, Device: d.Device}.String()
+				id := cluster.DeviceID{Driver: d.Driver, Pool: d.Pool, Device: d.Device}.String()
 				if !slices.ContainsFunc(claim.Requests, func(r api.RequestExplanation) bool {
 					return r.Name == d.Request && slices.Contains(r.EligibleDevices, id)
 				}) {
@@ -324,7 +325,7 @@ func (p *property) conflictIsMinimal(table *coverage) error {
 	}
 	fits := func(holding []int) bool {
 		h := s.given(func(i int) bool { return slices.Contains(holding, i) || slices.Contains(s.undoubted, s.facts[i].kind) })
-		alloc, err := allocator.New(ctx, h.snap, allocator.WithTimeout(10*time.Second))
+		alloc, err := allocator.New(ctx, cluster.New(h.snap), allocator.WithTimeout(10*time.Second))
 		if err != nil {
 			p.t.Error(err)
 			return false
@@ -351,8 +352,8 @@ func (p *property) remediesHold(table *coverage) error {
 			return fmt.Errorf("remedy without proof: %s", asJSON(r))
 		}
 		for _, d := range r.Devices {
-			id := allocator.DeviceID{Driver: d.Driver, Pool: d.Pool, Device: d.Device}
-			if p.Cluster.Alloc.Device(id) == nil {
+			id := cluster.DeviceID{Driver: d.Driver, Pool: d.Pool, Device: d.Device}
+			if p.Cluster.Alloc.Facts.Pools.Device(id) == nil {
 				return fmt.Errorf("remedy with the unknown device %s: %s", id, asJSON(r))
 			}
 		}

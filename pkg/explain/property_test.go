@@ -21,6 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // TestProperties holds explanations of random clusters against the allocator,
@@ -89,7 +90,7 @@ func checkProperties(t *testing.T, c *fleet.Case, table *coverage) error {
 	ctx := t.Context()
 	before := asJSON(c.Snapshot)
 	want := askPlainly(t, c)
-	alloc, err := allocator.New(ctx, c.Snapshot)
+	alloc, err := allocator.New(ctx, cluster.New(c.Snapshot))
 	if err != nil {
 		return fmt.Errorf("set up the allocator: %w", err)
 	}

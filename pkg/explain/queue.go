@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -179,7 +180,7 @@ func (q *queue) decide(ctx context.Context) error {
 		return nil
 	}
 	for _, pod := range q.snap.Pods {
-		if lifecycle.Waits(pod) && len(pod.Spec.SchedulingGates) == 0 && len(q.alloc.PodClaims(pod)) > 0 {
+		if lifecycle.Waits(pod) && len(pod.Spec.SchedulingGates) == 0 && len(q.alloc.Facts.Claims.OfPod(pod)) > 0 {
 			q.add(withClassPriority(q.snap, pod), false)
 		}
 	}
@@ -257,7 +258,7 @@ func (q *queue) explainKind(ctx context.Context, p *queuedPod) error {
 	if answer.Verdict != api.Fits {
 		return nil
 	}
-	nodes, _ := q.alloc.Nodes()
+	nodes, _ := q.alloc.Facts.Nodes.All()
 	byName := make(map[string]*corev1.Node, len(nodes))
 	for _, node := range nodes {
 		byName[node.Name] = node
@@ -356,7 +357,7 @@ func (x *inquiry) reservationOn(ctx context.Context, node *corev1.Node) (*whatif
 			next++
 		}
 		if pc.ExtendedResources {
-			part.Mappings = allocator.ExtendedResourceMappings(x.Pod, part.Claim)
+			part.Mappings = cluster.ExtendedResourceMappings(x.Pod, part.Claim)
 		}
 		r.Claims = append(r.Claims, part)
 	}

@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -89,9 +89,9 @@ func (q *queue) replicas(s *subject) ([]*queuedPod, *api.ReplicaCount) {
 
 // hasDevices reports whether all claims of a pod are allocated.
 func (q *queue) hasDevices(pod *corev1.Pod) bool {
-	claims := q.alloc.PodClaims(pod)
-	return len(claims) > 0 && !slices.ContainsFunc(claims, func(pc allocator.PodClaim) bool {
-		return pc.Claim == nil || pc.Claim.Status.Allocation == nil || errors.Is(pc.Problem, allocator.ErrClaimNotOwned)
+	claims := q.alloc.Facts.Claims.OfPod(pod)
+	return len(claims) > 0 && !slices.ContainsFunc(claims, func(pc cluster.PodClaim) bool {
+		return pc.Claim == nil || pc.Claim.Status.Allocation == nil || errors.Is(pc.Problem, cluster.ErrClaimNotOwned)
 	})
 }
 

@@ -11,8 +11,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 )
 
@@ -61,10 +61,10 @@ type claimSignature struct {
 
 // signature is the same for pods that are equal to the scheduler.
 func (q *queue) signature(p *queuedPod) string {
-	pod, claims := p.pod, q.alloc.PodClaims(p.pod)
+	pod, claims := p.pod, q.alloc.Facts.Claims.OfPod(p.pod)
 	spec := &pod.Spec
 	s := podSignature{
-		Namespace: pod.Namespace, Owner: lifecycle.OwnerText(pod), Stage: lifecycle.StageOf(q.alloc, q.snap, pod, claims), Priority: ptr.Deref(spec.Priority, 0), SchedulerName: spec.SchedulerName,
+		Namespace: pod.Namespace, Owner: lifecycle.OwnerText(pod), Stage: lifecycle.StageOf(q.alloc.Facts, q.snap, pod, claims), Priority: ptr.Deref(spec.Priority, 0), SchedulerName: spec.SchedulerName,
 		NodeName: spec.NodeName, NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
 		Spread: spec.TopologySpreadConstraints, Group: spec.SchedulingGroup, Gates: spec.SchedulingGates, Overhead: spec.Overhead,
 		Resources: spec.Resources, Init: containerSignatures(spec.InitContainers), Containers: containerSignatures(spec.Containers),
@@ -89,9 +89,9 @@ func (q *queue) signature(p *queuedPod) string {
 		}
 		switch {
 		case pc.Problem == nil:
-		case errors.Is(pc.Problem, allocator.ErrClaimNotCreated):
+		case errors.Is(pc.Problem, cluster.ErrClaimNotCreated):
 			c.Problem = "not created"
-		case errors.Is(pc.Problem, allocator.ErrTemplateMissing):
+		case errors.Is(pc.Problem, cluster.ErrTemplateMissing):
 			c.Problem = "no template"
 		default:
 			// It is about the claim of this pod.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -35,7 +36,7 @@ func queuedPodOf(name, template string, age time.Duration, changes ...func(*core
 
 func explainEach(t *testing.T, snap *snapshot.Snapshot, targets ...string) map[string]*api.Explanation {
 	t.Helper()
-	alloc, err := allocator.New(t.Context(), snap)
+	alloc, err := allocator.New(t.Context(), cluster.New(snap))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func TestPodsGetTheLastDeviceInTheOrderOfTheQueue(t *testing.T) {
 		"of the same age, by the name": {[]part{queuedPodOf("b", "one", time.Hour), queuedPodOf("a", "one", time.Hour)}, "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			snap := cluster(t, append(test.pods, nodes("n1"), pool("n1", devices(1)...), template("one", exact("gpu", 1)))...)
+			snap := snapshotOf(t, append(test.pods, nodes("n1"), pool("n1", devices(1)...), template("one", exact("gpu", 1)))...)
 			second := map[string]string{"a": "b", "b": "a"}[test.first]
 			found := explainEach(t, snap, "Pod/a", "Pod/b")
 			if e := found["Pod/"+test.first]; e.Verdict != api.Fits || e.Placement == nil || e.Queue != nil {
@@ -106,7 +107,7 @@ func TestPriorityOfPodsFromFiles(t *testing.T) {
 		queuedPodOf("a", "one", time.Hour),
 	}
 	for name, first := range map[string]string{"urgent": "b", "system-node-critical": "b", "unknown": "a", "": "a"} {
-		found := explainEach(t, cluster(t, append(parts, queuedPodOf("b", "one", 0, class(name), unborn))...), "Pod/a", "Pod/b")
+		found := explainEach(t, snapshotOf(t, append(parts, queuedPodOf("b", "one", 0, class(name), unborn))...), "Pod/a", "Pod/b")
 		for _, pod := range []string{"a", "b"} {
 			want := api.DoesNotFit
 			if pod == first {
@@ -124,7 +125,7 @@ func TestPriorityOfPodsFromFiles(t *testing.T) {
 }
 
 func TestPodsThatDoNotFitTakeNothing(t *testing.T) {
-	snap := cluster(t, nodes("n1"), pool("n1", devices(1)...), template("one", exact("gpu", 1)), template("two", exact("gpu", 2)),
+	snap := snapshotOf(t, nodes("n1"), pool("n1", devices(1)...), template("one", exact("gpu", 1)), template("two", exact("gpu", 2)),
 		queuedPodOf("large", "two", 2*time.Hour), queuedPodOf("gated", "one", time.Hour, func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "later"}} }),
 		queuedPodOf("small", "one", time.Minute))
 	if e := explainEach(t, snap, "Pod/small", "Pod/large", "Pod/gated")["Pod/small"]; e.Verdict != api.Fits {
@@ -133,7 +134,7 @@ func TestPodsThatDoNotFitTakeNothing(t *testing.T) {
 }
 
 func TestReservedCPUAndPodSlots(t *testing.T) {
-	snap := cluster(t, nodes("n1"), pool("n1", devices(4)...), template("one", exact("gpu", 1)),
+	snap := snapshotOf(t, nodes("n1"), pool("n1", devices(4)...), template("one", exact("gpu", 1)),
 		changeNode("n1", func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("1") }),
 		queuedPodOf("a", "one", time.Hour), queuedPodOf("b", "one", time.Minute))
 	e := explainEach(t, snap, "Pod/b")["Pod/b"]
@@ -148,16 +149,16 @@ func TestReplicas(t *testing.T) {
 		return func(s *snapshot.Snapshot) { s.Workloads[0].Replicas = &n }
 	}
 	labeled := func(p *corev1.Pod) { p.Labels = map[string]string{"app": "web"} }
-	snap := cluster(t, append(parts, desired(5))...)
+	snap := snapshotOf(t, append(parts, desired(5))...)
 	e := explainEach(t, snap, "Deployment/web")["Deployment/web"]
 	if e.Verdict != api.DoesNotFit || e.Replicas == nil || *e.Replicas.Desired != 5 || e.Replicas.Waiting != 5 || e.Replicas.FitNow != 2 || e.Replicas.WithDevices != 0 {
 		t.Errorf("before it has pods: %s, %+v: %s", e.Verdict, e.Replicas, e.Summary)
 	}
-	if e := explainEach(t, cluster(t, append(parts, desired(2))...), "Deployment/web")["Deployment/web"]; e.Verdict != api.Fits || e.Replicas.FitNow != 2 {
+	if e := explainEach(t, snapshotOf(t, append(parts, desired(2))...), "Deployment/web")["Deployment/web"]; e.Verdict != api.Fits || e.Replicas.FitNow != 2 {
 		t.Errorf("two: %s, %+v: %s", e.Verdict, e.Replicas, e.Summary)
 	}
 	parts = append(parts, desired(5), queuedPodOf("web-1", "one", time.Hour, labeled), queuedPodOf("web-2", "one", time.Hour, labeled), queuedPodOf("web-3", "one", time.Hour, labeled))
-	e = explainEach(t, cluster(t, parts...), "Deployment/web")["Deployment/web"]
+	e = explainEach(t, snapshotOf(t, parts...), "Deployment/web")["Deployment/web"]
 	if e.Verdict != api.DoesNotFit || e.Code != api.PodsCompete || e.Replicas.Waiting != 3 || e.Replicas.FitNow != 2 || e.Queue == nil || e.Queue.BeforeCount != 2 {
 		t.Errorf("with three pods: %s, %+v, %+v: %s", e.Verdict, e.Replicas, e.Queue, e.Summary)
 	}
@@ -170,7 +171,7 @@ func TestEqualPodsShareTheAnswer(t *testing.T) {
 		parts = append(parts, queuedPodOf(fmt.Sprintf("p%d", i), "two", time.Hour-time.Duration(i)*time.Minute))
 		targets = append(targets, fmt.Sprintf("Pod/p%d", i))
 	}
-	found := explainEach(t, cluster(t, parts...), targets...)
+	found := explainEach(t, snapshotOf(t, parts...), targets...)
 	for i, target := range targets {
 		e := found[target]
 		wanted := api.DoesNotFit

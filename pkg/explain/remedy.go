@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -229,7 +230,7 @@ func (r *remedies) ask(ctx context.Context, c change) (*api.Remedy, error) {
 	for i, verdict := range verdicts {
 		switch verdict.Outcome {
 		case allocator.Fits:
-			if x.Cluster.Alloc.MapsNodeResources(verdict.Allocations) {
+			if x.Cluster.Alloc.Facts.MapsNodeResources(verdict.Allocations) {
 				continue
 			}
 			answer.Nodes += len(groups[i])
@@ -351,7 +352,7 @@ func (r *remedies) local(c change) bool {
 		}
 		for i := range claim.Status.Allocation.Devices.Results {
 			result := &claim.Status.Allocation.Devices.Results[i]
-			at := slices.IndexFunc(r.Cluster.Pools[r.scenario.node.Name], func(p *allocator.NodePool) bool {
+			at := slices.IndexFunc(r.Cluster.Pools[r.scenario.node.Name], func(p *cluster.NodePool) bool {
 				return p.Pool.Driver == result.Driver && p.Pool.Name == result.Pool
 			})
 			if at < 0 {
@@ -386,7 +387,7 @@ func (x *inquiry) withClaims(r *remedies, edits []claimEdit) error {
 		}
 		claim := *pc.Claim
 		claim.Spec = *spec
-		pc.Claim = allocator.Defaulted(&claim)
+		pc.Claim = cluster.Defaulted(&claim)
 	}
 	return nil
 }

@@ -11,9 +11,9 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -101,7 +101,7 @@ func (r *remedies) guard(ctx context.Context, from resourceapi.DeviceSelector) (
 	}
 	compiled := r.Selectors.Compile(from.CEL.Expression)
 	var missing []selector.Reading
-	devices := r.Cluster.Alloc.Devices()
+	devices := r.Cluster.Alloc.Facts.Pools.Devices()
 	for i := range devices {
 		for _, lacks := range r.Selectors.Evaluate(ctx, compiled, devices[i].ID.Driver, devices[i].Device).Detail(ctx).Missing {
 			if !slices.Contains(missing, lacks) {
@@ -146,7 +146,7 @@ func (r *remedies) adminAccess(ctx context.Context) error {
 }
 
 func (r *remedies) gateOn(ctx context.Context, gate string) error {
-	if r.Cluster.Alloc.FeatureEnabled(gate) {
+	if r.Cluster.Alloc.Facts.Gates.Enabled(gate) {
 		return nil
 	}
 	_, err := r.propose(ctx, change{
@@ -157,7 +157,7 @@ func (r *remedies) gateOn(ctx context.Context, gate string) error {
 }
 
 // completed takes a pool for complete with the slices that there are.
-func (r *remedies) completed(pool *allocator.Pool) change {
+func (r *remedies) completed(pool *cluster.Pool) change {
 	c := change{actor: api.ActorAdmin, silent: true, text: fmt.Sprintf("driver %s publishes the whole of pool %s, not only %d of %s", pool.Driver, pool.Name, len(pool.Slices), english.Count(int(pool.Expected), "slice"))}
 	for _, slice := range pool.Slices {
 		c.objects = append(c.objects, whatif.NewEdit(whatif.Object("ResourceSlice", "", slice.Name), "replace", "/spec/pool/resourceSliceCount", len(pool.Slices)))

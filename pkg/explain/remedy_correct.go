@@ -12,9 +12,9 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -144,7 +144,7 @@ func (r *remedies) failsIn(ctx context.Context, class *resourceapi.DeviceClass, 
 		return false
 	}
 	sel := r.Selectors.Compile(expression)
-	return slices.ContainsFunc(r.Cluster.Alloc.Devices(), func(d allocator.Device) bool {
+	return slices.ContainsFunc(r.Cluster.Alloc.Facts.Pools.Devices(), func(d cluster.Device) bool {
 		return r.Catalog.InClass(ctx, class, d.ID.Driver, d.Device) && r.Selectors.Evaluate(ctx, sel, d.ID.Driver, d.Device).Err != nil
 	})
 }

@@ -31,7 +31,7 @@ func fleetOfTwo(t *testing.T, more ...part) *snapshot.Snapshot {
 		slice("n1", ofDriver("nic.example.net"), device("nic-0", withBool("rdma", true))),
 		class("any"), class("misspelled", `device.driver == "gpu.exampel.com"`), class("broken", `device.drivr == "gpu.example.com"`),
 	}
-	return cluster(t, append(parts, more...)...)
+	return snapshotOf(t, append(parts, more...)...)
 }
 
 // expressionOf is what the first edit of a remedy writes, in short.

@@ -538,7 +538,7 @@ func TestRemedies(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			snap := cluster(t, test.cluster...)
+			snap := snapshotOf(t, test.cluster...)
 			test.target.AllRemedies = true
 			before := asJSON(snap)
 			e, err := Explain(t.Context(), snap, test.target)

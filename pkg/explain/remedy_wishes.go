@@ -17,10 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -211,7 +211,7 @@ func (r *remedies) lessCapacity(ctx context.Context, f *fact, wanted resource.Qu
 				continue
 			}
 			left := capacity.Value.DeepCopy()
-			left.Sub(r.Cluster.Alloc.Consumed(d.ID)[f.capacity])
+			left.Sub(r.Cluster.Alloc.Facts.Usage.Consumed(d.ID)[f.capacity])
 			add(capacity.Value)
 			add(left)
 			if policy := capacity.RequestPolicy; policy != nil {
@@ -278,7 +278,7 @@ func (r *remedies) obtainable(at requestPlace) iter.Seq2[string, *resourceapi.De
 		if at.claim < len(r.Claims) && at.request < len(r.Claims[at.claim].Funnels) {
 			f = r.Claims[at.claim].Funnels[at.request][max(at.alternative, 0)]
 		}
-		seen := map[*allocator.NodePool]bool{}
+		seen := map[*cluster.NodePool]bool{}
 		for _, node := range r.Cluster.Candidates {
 			for _, pool := range r.Cluster.Pools[node.Name] {
 				if seen[pool] {
@@ -287,7 +287,7 @@ func (r *remedies) obtainable(at requestPlace) iter.Seq2[string, *resourceapi.De
 				seen[pool] = true
 				for i := range pool.Devices {
 					d := &pool.Devices[i]
-					if r.Cluster.Alloc.InUse(d.ID) || f != nil && f.OtherClass(d.Device) {
+					if r.Cluster.Alloc.Facts.Usage.InUse(d.ID) || f != nil && f.OtherClass(d.Device) {
 						continue
 					}
 					if !yield(d.ID.Driver, d.Device) {
@@ -409,7 +409,7 @@ func (r *remedies) tolerate(f *fact) change {
 }
 
 // mayUse reports whether a device is of the class of a request.
-func (r *remedies) mayUse(at requestPlace, d *allocator.Device) bool {
+func (r *remedies) mayUse(at requestPlace, d *cluster.Device) bool {
 	if at.claim >= len(r.Claims) || at.request >= len(r.Claims[at.claim].Funnels) {
 		return true
 	}

@@ -175,7 +175,7 @@ func TestDeceptive(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e, err := Explain(t.Context(), cluster(t, test.cluster...), test.target)
+			e, err := Explain(t.Context(), snapshotOf(t, test.cluster...), test.target)
 			if err != nil {
 				t.Fatal(err)
 			}

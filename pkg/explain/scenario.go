@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -63,8 +63,8 @@ func (x *inquiry) newScenario(node *corev1.Node) (*scenario, error) {
 		cut.Slices = append(cut.Slices, pool.Pool.Obsolete...)
 		for _, slice := range pool.Pool.Slices {
 			for i := range slice.Spec.Devices {
-				id := allocator.DeviceID{Driver: pool.Pool.Driver, Pool: pool.Pool.Name, Device: slice.Spec.Devices[i].Name}
-				for _, h := range x.Cluster.Alloc.Holders(id) {
+				id := cluster.DeviceID{Driver: pool.Pool.Driver, Pool: pool.Pool.Name, Device: slice.Spec.Devices[i].Name}
+				for _, h := range x.Cluster.Alloc.Facts.Usage.Holders(id) {
 					index, known := at[h.Claim]
 					if !known {
 						index = len(s.holders)
@@ -106,7 +106,7 @@ func (s *scenario) given(holds func(int) bool) hypothesis {
 	snap := *s.snap
 	h.snap = &snap
 	freed := map[*resourceapi.ResourceClaim]bool{}
-	complete := map[*allocator.Pool]bool{}
+	complete := map[*cluster.Pool]bool{}
 	dropped := map[[2]int]bool{}
 	var gates []string
 	var parts, classParts, shared []*fact
@@ -258,7 +258,7 @@ func (s *scenario) withoutParts(parts []*fact) []*resourceapi.DeviceClass {
 
 // withPools returns the slices with some pools taken for complete, and
 // without what is in the way of sharing counter sets.
-func (s *scenario) withPools(complete map[*allocator.Pool]bool, shared []*fact) []*resourceapi.ResourceSlice {
+func (s *scenario) withPools(complete map[*cluster.Pool]bool, shared []*fact) []*resourceapi.ResourceSlice {
 	if len(complete)+len(shared) == 0 {
 		return s.snap.Slices
 	}

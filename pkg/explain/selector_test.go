@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -145,7 +146,7 @@ func TestSelectorMessages(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			e := whyWaiting(t, cluster(t, append(slices.Clone(devices), claim(waiting, exact("r", 3, ofClass(test.class), where(test.expression))))...))
+			e := whyWaiting(t, snapshotOf(t, append(slices.Clone(devices), claim(waiting, exact("r", 3, ofClass(test.class), where(test.expression))))...))
 			if e.Verdict != test.verdict {
 				t.Errorf("verdict %s, want %s", e.Verdict, test.verdict)
 			}
@@ -164,7 +165,7 @@ func TestSelectorMessages(t *testing.T) {
 // TestSelectorTraces follows devices through the selectors of a class and a
 // request.
 func TestSelectorTraces(t *testing.T) {
-	e := whyWaiting(t, cluster(t, nodes("n1"),
+	e := whyWaiting(t, snapshotOf(t, nodes("n1"),
 		pool("n1", device("gpu-0", withModel("A")), device("gpu-1", withModel("B")), device("gpu-2")),
 		slice("n1", ofDriver("nic.example.com"), device("nic-0")),
 		holding("user", "n1", "gpu-2"),
@@ -196,8 +197,8 @@ func TestSelectorTraces(t *testing.T) {
 // created.
 func TestCostOfNewClaims(t *testing.T) {
 	parts := []part{nodes("n1"), pool("n1", device("gpu-0")), claim(waiting, exact("r", 1, where("device.driver != 'x' || "+costly(6))))}
-	stored := whyWaiting(t, cluster(t, parts...))
-	snap := cluster(t, parts...)
+	stored := whyWaiting(t, snapshotOf(t, parts...))
+	snap := snapshotOf(t, parts...)
 	snap.Claims[0].UID = ""
 	fresh := whyWaiting(t, snap)
 	for _, test := range []struct {
@@ -256,11 +257,11 @@ func TestUnusualValue(t *testing.T) {
 			for i, model := range test.models {
 				withModel(model)(&list[i])
 			}
-			alloc, err := allocator.New(t.Context(), cluster(t, nodes("n1"), pool("n1", list...)))
+			alloc, err := allocator.New(t.Context(), cluster.New(snapshotOf(t, nodes("n1"), pool("n1", list...))))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := funnel.NewCatalog(alloc).Unusual(selector.Attribute("model", driver), test.wanted); got != test.want {
+			if got := funnel.NewCatalog(alloc.Facts).Unusual(selector.Attribute("model", driver), test.wanted); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

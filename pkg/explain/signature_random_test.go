@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -106,7 +106,7 @@ func randomCluster(t *testing.T, random *rand.Rand) *snapshot.Snapshot {
 			tolerating(pick("x", "y"))(r)
 		}
 	})))
-	snap := cluster(t, parts...)
+	snap := snapshotOf(t, parts...)
 	if maybe(20) {
 		snap.Claims[len(snap.Claims)-1].Spec.Devices.Constraints = same("gpu.example.com/" + pick("model", "root"))
 	}
@@ -143,7 +143,7 @@ func allWaiting(snap *snapshot.Snapshot) *subject {
 	s := &subject{target: api.Target{Kind: api.KindClaim}}
 	for _, claim := range snap.Claims {
 		if claim.Status.Allocation == nil {
-			s.claims = append(s.claims, allocator.PodClaim{Claim: claim})
+			s.claims = append(s.claims, cluster.PodClaim{Claim: claim})
 		}
 	}
 	return s

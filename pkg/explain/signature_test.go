@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -80,7 +81,7 @@ func TestAlike(t *testing.T) {
 // they are refused before any node is tried.
 func prepared(t *testing.T, snap *snapshot.Snapshot) *inquiry {
 	t.Helper()
-	alloc, err := allocator.New(t.Context(), snap, allocator.WithTimeout(2*time.Second))
+	alloc, err := allocator.New(t.Context(), cluster.New(snap), allocator.WithTimeout(2*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func prepared(t *testing.T, snap *snapshot.Snapshot) *inquiry {
 // plainVerdict asks an allocator that knows nothing yet.
 func plainVerdict(t *testing.T, snap *snapshot.Snapshot, x *inquiry, node *corev1.Node) allocator.Verdict {
 	t.Helper()
-	alloc, err := allocator.New(t.Context(), snap, allocator.WithTimeout(2*time.Second))
+	alloc, err := allocator.New(t.Context(), cluster.New(snap), allocator.WithTimeout(2*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +309,7 @@ func TestAlikeNames(t *testing.T) {
 		}, rooted("x")...)}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			x := prepared(t, cluster(t, append(tt.parts, nodes("a", "b"), waits)...))
+			x := prepared(t, snapshotOf(t, append(tt.parts, nodes("a", "b"), waits)...))
 			want := []int{0, 1}
 			if tt.alike {
 				want = []int{0, 0}
@@ -323,7 +324,7 @@ func TestAlikeNames(t *testing.T) {
 // TestFitsOnTheFirst asserts that the devices of a placement are those of the
 // node that it names.
 func TestFitsOnTheFirst(t *testing.T) {
-	snap := cluster(t, nodes("a", "b", "c"), pool("a"), pool("b", devices(2)...), pool("c", devices(2)...), claim(waiting, exact("gpu", 2)))
+	snap := snapshotOf(t, nodes("a", "b", "c"), pool("a"), pool("b", devices(2)...), pool("c", devices(2)...), claim(waiting, exact("gpu", 2)))
 	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)

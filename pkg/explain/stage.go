@@ -11,8 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -29,7 +29,7 @@ func (x *inquiry) describeStage() {
 	case x.subject.hypothetical:
 		own.Findings = lifecycle.GateFindings(pod, hints.SaysQueue(x.Question, x.subject.target))
 	default:
-		own = lifecycle.Of(x.Cluster.Alloc, x.Snap, pod, x.PodClaims, hints.SaysQueue(x.Question, x.subject.target))
+		own = lifecycle.Of(x.Cluster.Alloc.Facts, x.Snap, pod, x.PodClaims, hints.SaysQueue(x.Question, x.subject.target))
 		if own.Stage == api.StageAllocation && len(x.Cluster.Candidates) == 0 && len(x.Cluster.Unsuitable) > 0 && !x.fitsElsewhere() {
 			own.Stage = api.StageNodeFit
 		}
@@ -45,7 +45,7 @@ func (x *inquiry) describeStage() {
 			x.out.Pods[i].Stage = own.Stage
 			continue
 		}
-		other := lifecycle.Of(x.Cluster.Alloc, x.Snap, pod, x.Cluster.Alloc.PodClaims(pod), false)
+		other := lifecycle.Of(x.Cluster.Alloc.Facts, x.Snap, pod, x.Cluster.Alloc.Facts.Claims.OfPod(pod), false)
 		x.out.Pods[i].Stage = other.Stage
 		if lifecycle.Finished(pod) {
 			// Whether the claim is still reserved for it is found out for the claim.
@@ -58,7 +58,7 @@ func (x *inquiry) describeStage() {
 	x.out.Stage = own.Stage
 	var findings []lifecycle.Finding
 	if forClaim {
-		findings = lifecycle.ClaimFindings(x.Cluster.Alloc, x.Snap, x.subject.users, x.PodClaims[0].Claim)
+		findings = lifecycle.ClaimFindings(x.Cluster.Alloc.Facts, x.Snap, x.subject.users, x.PodClaims[0].Claim)
 	}
 	for _, f := range own.Findings {
 		// What a claim and the pod that uses it have in common is said of the claim.
@@ -138,11 +138,11 @@ func (x *inquiry) nextSteps() {
 		pc, pod := &x.PodClaims[i], x.Pod
 		switch {
 		case pod == nil || !lifecycle.Waits(pod):
-		case errors.Is(pc.Problem, allocator.ErrTemplateMissing):
+		case errors.Is(pc.Problem, cluster.ErrTemplateMissing):
 			x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf("create ResourceClaimTemplate %s in namespace %s, or name another one", pc.Template, pod.Namespace)})
-		case errors.Is(pc.Problem, allocator.ErrClaimMissing) && pc.Template != "":
+		case errors.Is(pc.Problem, cluster.ErrClaimMissing) && pc.Template != "":
 			x.out.NextSteps = append(x.out.NextSteps, lifecycle.DeletedClaim(pod, pc))
-		case errors.Is(pc.Problem, allocator.ErrClaimMissing):
+		case errors.Is(pc.Problem, cluster.ErrClaimMissing):
 			x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf("create ResourceClaim %s in namespace %s, or name another one", claimName(x.Question, pc), pod.Namespace)})
 		}
 	}
@@ -162,7 +162,7 @@ func (x *inquiry) deletingTarget() bool {
 	if claim.DeletionTimestamp == nil {
 		return false
 	}
-	text := fmt.Sprintf("ResourceClaim %s %s", naming.Qualified(claim), allocator.ErrClaimDeleting)
+	text := fmt.Sprintf("ResourceClaim %s %s", naming.Qualified(claim), cluster.ErrClaimDeleting)
 	if claim.Status.Allocation == nil {
 		x.settle(api.Blocked, api.ClaimNotReady, text)
 	} else {

@@ -33,7 +33,7 @@ func TestForeignFinalizer(t *testing.T) {
 					c.Status.Allocation, c.Status.ReservedFor = nil, nil
 				}
 			}))
-			e := explainEach(t, cluster(t, parts...), "ResourceClaim/have")["ResourceClaim/have"]
+			e := explainEach(t, snapshotOf(t, parts...), "ResourceClaim/have")["ResourceClaim/have"]
 			if text := asJSON(e.NextSteps); !strings.Contains(text, test.says) || test.not != "" && strings.Contains(text, test.not) {
 				t.Errorf("want %q and not %q in %s", test.says, test.not, text)
 			}

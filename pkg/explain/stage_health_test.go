@@ -47,7 +47,7 @@ func TestUnhealthyDevice(t *testing.T) {
 					Resources: []corev1.ResourceHealth{{ResourceID: corev1.ResourceID(test.id), Health: corev1.ResourceHealthStatusUnhealthy}},
 				}}}}
 			}, "have")}
-			e := explainEach(t, cluster(t, append(parts, test.more...)...), "Pod/p")["Pod/p"]
+			e := explainEach(t, snapshotOf(t, append(parts, test.more...)...), "Pod/p")["Pod/p"]
 			if e.Code != api.DeviceUnhealthy || !strings.HasPrefix(e.Summary, test.says) {
 				t.Errorf("code %q: %s\nwant %q", e.Code, e.Summary, test.says)
 			}

@@ -269,7 +269,7 @@ func TestLifeOnNode(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			snap := cluster(t, append(test.cluster, test.more...)...)
+			snap := snapshotOf(t, append(test.cluster, test.more...)...)
 			e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: namespace, Name: "p"})
 			if err != nil {
 				t.Fatal(err)
@@ -290,7 +290,7 @@ func TestLifeOnNode(t *testing.T) {
 // which the kubelet says something.
 func TestClaimTakesThePodWithAReason(t *testing.T) {
 	onNode := func(p *corev1.Pod) { p.Spec.NodeName = "n1" }
-	snap := cluster(t, nodes("n1"), pool("n1", devices(1)...), holding("have", "n1", "gpu-0"), reserved("have", "p"),
+	snap := snapshotOf(t, nodes("n1"), pool("n1", devices(1)...), holding("have", "n1", "gpu-0"), reserved("have", "p"),
 		changeHave(func(c *resourceapi.ResourceClaim) {
 			c.Status.ReservedFor = append(c.Status.ReservedFor, resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "a", UID: "uid-a"})
 		}),
@@ -327,7 +327,7 @@ func TestControllerIsBlamedInTime(t *testing.T) {
 	}
 	for name, test := range tests {
 		for _, deleting := range []bool{false, true} {
-			snap := cluster(t, nodes("n1"), pool("n1", devices(1)...), holding("have", "n1", "gpu-0"), reserved("have", "p"), test.pod,
+			snap := snapshotOf(t, nodes("n1"), pool("n1", devices(1)...), holding("have", "n1", "gpu-0"), reserved("have", "p"), test.pod,
 				changeHave(func(c *resourceapi.ResourceClaim) {
 					if deleting {
 						c.DeletionTimestamp, c.Finalizers = ptr.To(ago(2*time.Hour)), []string{resourceapi.Finalizer}
@@ -357,7 +357,7 @@ func TestUnheard(t *testing.T) {
 		"events are hidden": {age: 10 * time.Minute, more: gap(snapshot.ResourceEvents, "no"), stage: api.StageAllocation},
 	}
 	for name, test := range tests {
-		snap := cluster(t, nodes("n1"), pool("n1", devices(1)...), claim("want", exact("gpu", 1)), test.more, changedPod("p", func(p *corev1.Pod) {
+		snap := snapshotOf(t, nodes("n1"), pool("n1", devices(1)...), claim("want", exact("gpu", 1)), test.more, changedPod("p", func(p *corev1.Pod) {
 			p.Spec.SchedulerName, p.CreationTimestamp = "batch", ago(test.age)
 		}, "want"))
 		e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: namespace, Name: "p"})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -26,11 +27,11 @@ func TestStagesAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		alloc, err := allocator.New(t.Context(), snap)
+		alloc, err := allocator.New(t.Context(), cluster.New(snap))
 		if err != nil {
 			t.Fatal(err)
 		}
-		stages := lifecycle.NewStages(alloc, snap)
+		stages := lifecycle.NewStages(alloc.Facts, snap)
 		for _, claim := range snap.Claims {
 			answer, err := explain.ExplainWith(t.Context(), alloc, snap, explain.Options{Kind: api.KindClaim, Namespace: claim.Namespace, Name: claim.Name})
 			if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -83,16 +84,16 @@ func TestBlockedPods(t *testing.T) {
 		"finished":                          {append(boundPod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), gone), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			snap := cluster(t, test.cluster...)
+			snap := snapshotOf(t, test.cluster...)
 			e := explainEach(t, snap, "Pod/p")["Pod/p"]
 			if (e.Verdict == api.Blocked) != (test.code != "") || test.code != "" && (e.Code != test.code || !strings.Contains(e.Summary, test.says)) {
 				t.Errorf("%s, code %q, want code %q with %q: %s", e.Verdict, e.Code, test.code, test.says, e.Summary)
 			}
-			alloc, err := allocator.New(t.Context(), snap)
+			alloc, err := allocator.New(t.Context(), cluster.New(snap))
 			if err != nil {
 				t.Fatal(err)
 			}
-			listed := lifecycle.NewStages(alloc, snap).BlockedPods()
+			listed := lifecycle.NewStages(alloc.Facts, snap).BlockedPods()
 			if len(listed) != 0 != (test.code != "") {
 				t.Fatalf("listed: %+v", listed)
 			}

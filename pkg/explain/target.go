@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -69,7 +70,7 @@ type subject struct {
 	// no pod uses. It does not exist in the cluster if hypothetical is set.
 	pod          *corev1.Pod
 	hypothetical bool
-	claims       []allocator.PodClaim
+	claims       []cluster.PodClaim
 	// verdictOnly leaves out what is not needed for the verdict and the nodes.
 	verdictOnly bool
 	// member asks about a pod without the rest of its gang.
@@ -87,7 +88,7 @@ type subject struct {
 	// only is the one node to look at, nil for all of them.
 	only *corev1.Node
 	// device is one to be explained, nil for none.
-	device *allocator.Device
+	device *cluster.Device
 }
 
 // find looks a target up.
@@ -134,7 +135,7 @@ func (s *subject) findClaim(snap *snapshot.Snapshot, alloc *allocator.Allocator)
 			return nil
 		}
 	}
-	s.claims = []allocator.PodClaim{{Claim: allocator.Defaulted(claim)}}
+	s.claims = []cluster.PodClaim{{Claim: cluster.Defaulted(claim)}}
 	return nil
 }
 
@@ -153,9 +154,9 @@ func (s *subject) findTemplate(snap *snapshot.Snapshot) error {
 			s.users = append(s.users, pod)
 		}
 	}
-	s.claims = []allocator.PodClaim{{
+	s.claims = []cluster.PodClaim{{
 		Generated: true, Template: template.Name,
-		Claim: allocator.Defaulted(&resourceapi.ResourceClaim{
+		Claim: cluster.Defaulted(&resourceapi.ResourceClaim{
 			ObjectMeta: metav1.ObjectMeta{Namespace: template.Namespace, Name: template.Name + "-…"},
 			Spec:       template.Spec.Spec,
 		}),
@@ -227,7 +228,7 @@ func unreadKind(snap *snapshot.Snapshot, kind string) string {
 
 func (s *subject) usePod(alloc *allocator.Allocator, pod *corev1.Pod) {
 	s.pod = pod
-	s.claims = alloc.PodClaims(pod)
+	s.claims = alloc.Facts.Claims.OfPod(pod)
 }
 
 func (s *subject) needClaims(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
@@ -241,7 +242,7 @@ func (s *subject) needClaims(snap *snapshot.Snapshot, alloc *allocator.Allocator
 	if gap := snap.Gap(snapshot.ResourceClasses); gap != nil {
 		err.Hint = "it may use extended resources all the same: " + gap.Reason
 	} else {
-		err.Hint = hints.OfUnmapped(snap, s.pod, alloc.FeatureEnabled("DRAExtendedResource"))
+		err.Hint = hints.OfUnmapped(snap, s.pod, alloc.Facts.Gates.Enabled("DRAExtendedResource"))
 	}
 	return err
 }

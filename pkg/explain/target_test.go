@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -238,7 +239,7 @@ func TestTargets(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e, err := Explain(t.Context(), cluster(t, test.cluster...), test.target)
+			e, err := Explain(t.Context(), snapshotOf(t, test.cluster...), test.target)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -276,7 +277,7 @@ func TestNoTarget(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := Explain(t.Context(), cluster(t, append(parts, test.gaps...)...), test.target)
+			_, err := Explain(t.Context(), snapshotOf(t, append(parts, test.gaps...)...), test.target)
 			var targetError *TargetError
 			if !errors.As(err, &targetError) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
@@ -288,7 +289,7 @@ func TestNoTarget(t *testing.T) {
 // TestLongSearch asks for one device more than there are, which takes upstream
 // longer than anybody waits.
 func TestLongSearch(t *testing.T) {
-	snap := cluster(t, nodes("n1"), pool("n1", devices(24)...), claim(waiting, exact("gpu", 25)))
+	snap := snapshotOf(t, nodes("n1"), pool("n1", devices(24)...), claim(waiting, exact("gpu", 25)))
 	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
@@ -303,7 +304,7 @@ func TestLongSearch(t *testing.T) {
 func TestLongSearchMeetsError(t *testing.T) {
 	last := devices(25, withModel("A"))
 	delete(last[0].Attributes, "model")
-	snap := cluster(t, nodes("n1", "n2", "n3"), pool("n1", devices(25, withModel("A"))...), pool("n2", devices(25, withModel("A"))...), pool("n3", last...),
+	snap := snapshotOf(t, nodes("n1", "n2", "n3"), pool("n1", devices(25, withModel("A"))...), pool("n2", devices(25, withModel("A"))...), pool("n3", last...),
 		claim(waiting, exact("gpu", 26, where(`device.attributes["gpu.example.com"].model == "A"`))))
 	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 	if err != nil {
@@ -316,7 +317,7 @@ func TestLongSearchMeetsError(t *testing.T) {
 
 // TestLongSearchWithoutLimit asks a scheduler that waits for ever.
 func TestLongSearchWithoutLimit(t *testing.T) {
-	snap := cluster(t, gate("DRASchedulerFilterTimeout", false), nodes("n1"), pool("n1", devices(25)...), claim(waiting, exact("gpu", 26)))
+	snap := snapshotOf(t, gate("DRASchedulerFilterTimeout", false), nodes("n1"), pool("n1", devices(25)...), claim(waiting, exact("gpu", 26)))
 	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
@@ -329,8 +330,8 @@ func TestLongSearchWithoutLimit(t *testing.T) {
 // TestSearchTimeout does the same with a capacity that is too large to be
 // counted in thousandths.
 func TestSearchTimeout(t *testing.T) {
-	snap := cluster(t, nodes("n1"), pool("n1", devices(24, withSharing, withMemory("7E"))...), claim(waiting, exact("gpu", 25)))
-	alloc, err := allocator.New(t.Context(), snap, allocator.WithTimeout(20*time.Millisecond))
+	snap := snapshotOf(t, nodes("n1"), pool("n1", devices(24, withSharing, withMemory("7E"))...), claim(waiting, exact("gpu", 25)))
+	alloc, err := allocator.New(t.Context(), cluster.New(snap), allocator.WithTimeout(20*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +348,7 @@ func TestSearchTimeout(t *testing.T) {
 // too long.
 func TestUnendingSelector(t *testing.T) {
 	expression := `quantity("1e` + strings.Repeat("9", 9) + `").isGreaterThan(quantity("1"))`
-	snap := cluster(t, nodes("n1", "n2"), pool("n1", devices(1)...), pool("n2", devices(1)...), claim(waiting, exact("gpu", 1, where(expression))))
+	snap := snapshotOf(t, nodes("n1", "n2"), pool("n1", devices(1)...), pool("n2", devices(1)...), claim(waiting, exact("gpu", 1, where(expression))))
 	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
@@ -366,7 +367,7 @@ func TestUnendingSelector(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	snap := cluster(t, nodes("n1"), pool("n1", devices(2)...), claim(waiting, exact("gpu", 1)))
+	snap := snapshotOf(t, nodes("n1"), pool("n1", devices(2)...), claim(waiting, exact("gpu", 1)))
 	if _, err := Explain(ctx, snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}

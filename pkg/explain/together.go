@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -95,7 +96,7 @@ func withDevices(ctx context.Context, q *funnel.Question, node *corev1.Node, cha
 	changed := false
 	amended := *q.Snap
 	amended.Slices = nil
-	seen := map[*allocator.Pool]bool{}
+	seen := map[*cluster.Pool]bool{}
 	for _, pool := range q.Cluster.Pools[node.Name] {
 		if seen[pool.Pool] {
 			continue

@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
@@ -45,17 +46,17 @@ func outcomesText(o api.SelectorOutcomes) string {
 func traceOf(t *testing.T, expression string, list ...resourceapi.Device) api.SelectorTrace {
 	t.Helper()
 	s := selector.New(dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true}, true)
-	snap := cluster(t, nodes("n1"), pool("n1", list...))
-	alloc, err := allocator.New(t.Context(), snap)
+	snap := snapshotOf(t, nodes("n1"), pool("n1", list...))
+	alloc, err := allocator.New(t.Context(), cluster.New(snap))
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := &funnel.Funnel{Checks: &funnel.Checks{
-		Selectors: s, Catalog: funnel.NewCatalog(alloc),
+		Selectors: s, Catalog: funnel.NewCatalog(alloc.Facts),
 		Request: &claimspec.Request{Claim: &resourceapi.ResourceClaim{}, Selectors: celSelectors(expression)},
 	}}
 	for i := range list {
-		f.Devices = append(f.Devices, allocator.Device{ID: allocator.DeviceID{Driver: driver, Pool: "n1", Device: list[i].Name}, Device: &list[i]})
+		f.Devices = append(f.Devices, cluster.Device{ID: cluster.DeviceID{Driver: driver, Pool: "n1", Device: list[i].Name}, Device: &list[i]})
 	}
 	return f.Traces(t.Context())[0]
 }
@@ -173,7 +174,7 @@ func TestTraceHasWhatSelectorsSee(t *testing.T) {
 		{"one that is false", shared, shared + ": 0/2/0/0; False 2: allowMultipleAllocations is false"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			e := whyWaiting(t, cluster(t, everythingOff, nodes("n1"), pool("n1", device("a", withSharing), device("b")), claim(waiting, exact("gpu", 1, where(test.expression)))))
+			e := whyWaiting(t, snapshotOf(t, everythingOff, nodes("n1"), pool("n1", device("a", withSharing), device("b")), claim(waiting, exact("gpu", 1, where(test.expression)))))
 			if e.Allocator.Channel != "stable" {
 				t.Fatalf("the implementation is %s", e.Allocator.Channel)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -24,7 +25,7 @@ import (
 // an extended resource that nothing in the cluster serves: that is mostly a typo in
 // the name of one that something does.
 func WantsDevices(snap *snapshot.Snapshot, alloc *allocator.Allocator, pod *corev1.Pod) bool {
-	return len(alloc.PodClaims(pod)) > 0 || len(unserved(snap, alloc, pod)) > 0
+	return len(alloc.Facts.Claims.OfPod(pod)) > 0 || len(unserved(snap, alloc, pod)) > 0
 }
 
 // unserved lists the extended resources of a pod that no node has from a device
@@ -34,8 +35,8 @@ func unserved(snap *snapshot.Snapshot, alloc *allocator.Allocator, pod *corev1.P
 	if len(snap.Nodes) == 0 || snap.Gap(snapshot.ResourceNodes) != nil || snap.Gap(snapshot.ResourceClasses) != nil {
 		return nil
 	}
-	return slices.DeleteFunc(allocator.ExtendedResources(pod), func(name corev1.ResourceName) bool {
-		return alloc.ClassOf(name) != nil || slices.ContainsFunc(snap.Nodes, func(node *corev1.Node) bool {
+	return slices.DeleteFunc(cluster.ExtendedResources(pod), func(name corev1.ResourceName) bool {
+		return alloc.Facts.Claims.ClassOf(name) != nil || slices.ContainsFunc(snap.Nodes, func(node *corev1.Node) bool {
 			_, offered := node.Status.Allocatable[name]
 			_, has := node.Status.Capacity[name]
 			return offered || has
@@ -69,13 +70,13 @@ func (x *inquiry) unservedPod() bool {
 func servedResources(q *funnel.Question) []string {
 	found := map[string]bool{}
 	for _, node := range q.Snap.Nodes {
-		for _, name := range q.Cluster.Alloc.ExtendedResourcesOf(node) {
+		for _, name := range q.Cluster.Alloc.Facts.Nodes.ExtendedResourcesOf(node) {
 			if _, offered := node.Status.Allocatable[name]; offered {
 				found[string(name)] = true
 			}
 		}
 	}
-	if q.Cluster.Alloc.FeatureEnabled("DRAExtendedResource") {
+	if q.Cluster.Alloc.Facts.Gates.Enabled("DRAExtendedResource") {
 		for _, class := range q.Snap.Classes {
 			found[resourceapi.ResourceDeviceClassPrefix+class.Name] = true
 			if class.Spec.ExtendedResourceName != nil {

@@ -11,38 +11,38 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Slice names the ResourceSlice that has the device.
-func Slice(d *allocator.Device) string { return whatif.Object("ResourceSlice", "", d.Slice.Name) }
+func Slice(d *cluster.Device) string { return whatif.Object("ResourceSlice", "", d.Slice.Name) }
 
 // Pool names a pool; in the API, it is only a field of its slices.
-func Pool(p *allocator.Pool) string { return whatif.Object("Pool", p.Driver, p.Name) }
+func Pool(p *cluster.Pool) string { return whatif.Object("Pool", p.Driver, p.Name) }
 
 // Device is the path of a field of a device in its slice.
-func Device(d *allocator.Device, field string) string {
+func Device(d *cluster.Device, field string) string {
 	return fmt.Sprintf("spec.devices[name=%s].%s", d.ID.Device, field)
 }
 
 // Counter is the path of a counter in a slice.
-func Counter(use allocator.CounterUse) string {
+func Counter(use cluster.CounterUse) string {
 	return fmt.Sprintf("spec.sharedCounters[name=%s].counters[%s]", use.CounterSet, use.Counter)
 }
 
 // TaintSource finds the object that a taint comes from, the slice or a rule, and
 // the field that has it.
-func TaintSource(alloc *allocator.Allocator, d *allocator.Device, taint resourceapi.DeviceTaint) (holder, path string) {
-	if rule := alloc.TaintRule(d, taint); rule != nil {
+func TaintSource(facts *cluster.Cluster, d *cluster.Device, taint resourceapi.DeviceTaint) (holder, path string) {
+	if rule := facts.Taints.Rule(d, taint); rule != nil {
 		return whatif.Object("DeviceTaintRule", "", rule.Name), "spec.taint"
 	}
 	return Slice(d), Device(d, "taints")
 }
 
 // TaintEvidence proves that a device has the taint.
-func TaintEvidence(alloc *allocator.Allocator, d *allocator.Device, taint resourceapi.DeviceTaint) api.Evidence {
-	holder, path := TaintSource(alloc, d, taint)
+func TaintEvidence(facts *cluster.Cluster, d *cluster.Device, taint resourceapi.DeviceTaint) api.Evidence {
+	holder, path := TaintSource(facts, d, taint)
 	return api.Evidence{Object: holder, Path: path, Found: taint.String()}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // benchInventory is that of 5,000 nodes with 40,000 devices, half of them
@@ -28,7 +29,7 @@ func benchInventory(b *testing.B) *Inventory {
 			}},
 		})
 	}
-	alloc, err := allocator.New(b.Context(), snap)
+	alloc, err := allocator.New(b.Context(), cluster.New(snap))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func BenchmarkChoose(b *testing.B) {
 	for i, expression := range benchExpressions() {
 		b.Run([]string{"shared", "several", "own", "missing"}[i], func(b *testing.B) {
 			for b.Loop() {
-				chosen, err := v.choose(b.Context(), v.alloc.Selectors(), []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: expression}}})
+				chosen, err := v.choose(b.Context(), v.facts.Gates.Selectors(), []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: expression}}})
 				if err != nil {
 					b.Fatal(err)
 				}

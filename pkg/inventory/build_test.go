@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -32,9 +31,9 @@ const (
 // taken is when the snapshots of the tests were taken.
 func taken() time.Time { return time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC) }
 
-// cluster makes the inventory of a snapshot of Kubernetes 1.37 with one class for
+// inventoryWith makes the inventory of a snapshot of Kubernetes 1.37 with one class for
 // all devices of the driver. When the test ends, the snapshot must be as it was.
-func cluster(t *testing.T, objects ...any) *Inventory {
+func inventoryWith(t *testing.T, objects ...any) *Inventory {
 	t.Helper()
 	snap := &snapshot.Snapshot{
 		Source: "a test", ServerVersion: "v1.37.1", TakenAt: taken(), Gates: map[string]snapshot.Gate{},
@@ -75,11 +74,7 @@ func cluster(t *testing.T, objects ...any) *Inventory {
 			t.Errorf("the snapshot was changed (-before +after):\n%s", diff)
 		}
 	})
-	alloc, err := allocator.New(t.Context(), snap)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return New(alloc, snap)
+	return inventoryOf(t, snap)
 }
 
 func sorted[T metav1.Object](list []T) {

@@ -11,9 +11,9 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // maxFailing is how many devices a failure names.
@@ -22,12 +22,12 @@ const maxFailing = 10
 // Choose lists the devices that match all selectors, in the order in which the
 // allocator tries them, and how selectors fail on others: these are not chosen.
 // It fails only if the context is done.
-func (v *Inventory) Choose(ctx context.Context, selectors []resourceapi.DeviceSelector) ([]allocator.DeviceID, []api.SelectorFailure, error) {
-	chosen, err := v.choose(ctx, v.alloc.Selectors(), selectors)
+func (v *Inventory) Choose(ctx context.Context, selectors []resourceapi.DeviceSelector) ([]cluster.DeviceID, []api.SelectorFailure, error) {
+	chosen, err := v.choose(ctx, v.facts.Gates.Selectors(), selectors)
 	if err != nil {
 		return nil, nil, err
 	}
-	ids := make([]allocator.DeviceID, 0, len(chosen.devices))
+	ids := make([]cluster.DeviceID, 0, len(chosen.devices))
 	for _, d := range chosen.devices {
 		ids = append(ids, d.ID)
 	}
@@ -36,7 +36,7 @@ func (v *Inventory) Choose(ctx context.Context, selectors []resourceapi.DeviceSe
 
 // choice is what selectors make of the devices.
 type choice struct {
-	devices  []*allocator.Device
+	devices  []*cluster.Device
 	failures []api.SelectorFailure
 }
 
@@ -54,7 +54,7 @@ func (c *choice) selection() selection {
 func (v *Inventory) choose(ctx context.Context, evaluator *selector.Evaluator, selectors []resourceapi.DeviceSelector) (choice, error) {
 	var out choice
 	failures := map[*selector.Result]int{}
-	all := v.alloc.Devices()
+	all := v.facts.Pools.Devices()
 devices:
 	for i := range all {
 		if err := ctx.Err(); err != nil {
@@ -117,7 +117,7 @@ func FailureText(f *api.SelectorFailure) string {
 	return fmt.Sprintf("%s (on %s and %d more)", f.Error, f.Devices[0], f.Count-1)
 }
 
-func addFailing(f *api.SelectorFailure, id allocator.DeviceID) {
+func addFailing(f *api.SelectorFailure, id cluster.DeviceID) {
 	f.Count++
 	if len(f.Devices) < maxFailing {
 		f.Devices = append(f.Devices, id.String())

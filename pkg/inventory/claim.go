@@ -16,9 +16,9 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -133,7 +133,7 @@ func (v *Inventory) requestsOf(claim *resourceapi.ResourceClaim) []api.ClaimRequ
 // stands for.
 func (v *Inventory) extendedUse(claim *resourceapi.ResourceClaim, request string) (use corev1.ContainerExtendedResourceRequest, ok bool) {
 	for _, pod := range v.podsOf(claim) {
-		if use, ok = allocator.ExtendedResourceRequest(pod, claim, request); ok {
+		if use, ok = cluster.ExtendedResourceRequest(pod, claim, request); ok {
 			break
 		}
 	}
@@ -154,17 +154,17 @@ func (v *Inventory) claimDevice(claim *resourceapi.ResourceClaim, result *resour
 // newest generation of its pool. As long as slices of that generation are
 // missing, one that an earlier generation has may be in them.
 func (v *Inventory) missing(result *resourceapi.DeviceRequestAllocationResult) bool {
-	if v.snap.Gap(snapshot.ResourceSlices) != nil || v.alloc.Device(deviceID(result)) != nil {
+	if v.snap.Gap(snapshot.ResourceSlices) != nil || v.facts.Pools.Device(deviceID(result)) != nil {
 		return false
 	}
 	pool, slice := v.outdated(result)
-	return pool == nil || !pool.Incomplete && v.alloc.StillTaken(slice) == 0
+	return pool == nil || !pool.Incomplete && v.eligible.StillTaken(slice) == 0
 }
 
 // outdated finds a slice of an earlier generation that has a device, and its
 // pool; nil if there is none.
-func (v *Inventory) outdated(result *resourceapi.DeviceRequestAllocationResult) (*allocator.Pool, *resourceapi.ResourceSlice) {
-	for _, pool := range v.alloc.Pools() {
+func (v *Inventory) outdated(result *resourceapi.DeviceRequestAllocationResult) (*cluster.Pool, *resourceapi.ResourceSlice) {
+	for _, pool := range v.facts.Pools.All() {
 		if pool.Driver != result.Driver || pool.Name != result.Pool {
 			continue
 		}
@@ -177,8 +177,8 @@ func (v *Inventory) outdated(result *resourceapi.DeviceRequestAllocationResult) 
 	return nil, nil
 }
 
-func deviceID(result *resourceapi.DeviceRequestAllocationResult) allocator.DeviceID {
-	return allocator.DeviceID{Driver: result.Driver, Pool: result.Pool, Device: result.Device}
+func deviceID(result *resourceapi.DeviceRequestAllocationResult) cluster.DeviceID {
+	return cluster.DeviceID{Driver: result.Driver, Pool: result.Pool, Device: result.Device}
 }
 
 // flagsOf tells what is odd about a claim, as far as that is known.
@@ -214,9 +214,9 @@ func (v *Inventory) flagsOf(claim *resourceapi.ResourceClaim) []api.ClaimFlag {
 		if finished(pod) {
 			continue
 		}
-		podClaims := v.alloc.PodClaims(pod)
-		for _, unused := range allocator.UnusedClaims(pod, podClaims) {
-			at := slices.IndexFunc(podClaims, func(pc allocator.PodClaim) bool { return pc.Entry == unused.Entry })
+		podClaims := v.facts.Claims.OfPod(pod)
+		for _, unused := range cluster.UnusedClaims(pod, podClaims) {
+			at := slices.IndexFunc(podClaims, func(pc cluster.PodClaim) bool { return pc.Entry == unused.Entry })
 			if at >= 0 && podClaims[at].Claim != nil && podClaims[at].Claim.Name == claim.Name {
 				flag(api.FlagUnused, "pod %s: %s: %s", pod.Name, unused.Text(), unused.Effect())
 			}
@@ -227,7 +227,7 @@ func (v *Inventory) flagsOf(claim *resourceapi.ResourceClaim) []api.ClaimFlag {
 	}
 	for i := range allocation.Devices.Results {
 		result := &allocation.Devices.Results[i]
-		if v.missing(result) && !allocator.DeviceReady(claim, result) {
+		if v.missing(result) && !cluster.DeviceReady(claim, result) {
 			text := "no ResourceSlice has device %s any more"
 			if pool, _ := v.outdated(result); pool != nil {
 				text = "the newest generation of its pool does not have device %s any more"
@@ -237,16 +237,16 @@ func (v *Inventory) flagsOf(claim *resourceapi.ResourceClaim) []api.ClaimFlag {
 		if why := v.heldTwice(claim, result); why != "" && !slices.Contains(flags, api.ClaimFlag{Name: api.FlagDeviceTwice, Message: why}) {
 			flag(api.FlagDeviceTwice, "%s", why)
 		}
-		if health, message := v.healthSaid(allocator.Holder{Claim: claim, Result: result}); health == string(corev1.ResourceHealthStatusUnhealthy) {
+		if health, message := v.healthSaid(cluster.Holder{Claim: claim, Result: result}); health == string(corev1.ResourceHealthStatusUnhealthy) {
 			flag(api.FlagDeviceUnhealthy, "device %s is unhealthy%s", deviceID(result), after(": ", message))
 		}
-		for _, c := range allocator.OddConditions(claim, result) {
-			if !slices.ContainsFunc(awaited, func(a allocator.AwaitedCondition) bool { return a.Result == result && a.Name == c.Type }) {
+		for _, c := range cluster.OddConditions(claim, result) {
+			if !slices.ContainsFunc(awaited, func(a cluster.AwaitedCondition) bool { return a.Result == result && a.Name == c.Type }) {
 				flag(api.FlagDeviceCondition, "driver %s says of device %s: %s", result.Driver, deviceID(result), ConditionText(&c))
 			}
 		}
 	}
-	failed := slices.ContainsFunc(awaited, func(a allocator.AwaitedCondition) bool { return a.Failed })
+	failed := slices.ContainsFunc(awaited, func(a cluster.AwaitedCondition) bool { return a.Failed })
 	for _, a := range awaited {
 		switch {
 		case a.Failed:
@@ -273,14 +273,14 @@ func (v *Inventory) orphaned(claim *resourceapi.ResourceClaim) bool {
 
 // awaited lists the conditions for which the binding of pods waits. Once a pod is
 // bound, and for a claim that no pod is known to use, nothing waits.
-func (v *Inventory) awaited(claim *resourceapi.ResourceClaim) []allocator.AwaitedCondition {
+func (v *Inventory) awaited(claim *resourceapi.ResourceClaim) []cluster.AwaitedCondition {
 	waiting := func(pod *corev1.Pod) bool {
 		return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil
 	}
 	if !slices.ContainsFunc(v.podsOf(claim), waiting) {
 		return nil
 	}
-	return v.alloc.Awaited(claim)
+	return v.facts.Claims.Awaited(claim)
 }
 
 // after joins a text to what comes before it, if there is any.
@@ -336,7 +336,7 @@ func (v *Inventory) heldTwice(claim *resourceapi.ResourceClaim, result *resource
 		return ""
 	}
 	id, again := deviceID(result), false
-	for _, h := range v.alloc.Holders(id) {
+	for _, h := range v.facts.Usage.Holders(id) {
 		switch {
 		case h.Result == result || ptr.Deref(h.Result.AdminAccess, false) || h.Result.ShareID != nil && result.ShareID != nil:
 		case h.Claim == claim:
@@ -348,11 +348,11 @@ func (v *Inventory) heldTwice(claim *resourceapi.ResourceClaim, result *resource
 	if again {
 		return fmt.Sprintf("device %s is allocated to this claim more than once", id)
 	}
-	d := v.alloc.Device(id)
+	d := v.facts.Pools.Device(id)
 	if d == nil || result.ShareID == nil {
 		return ""
 	}
-	consumed := v.alloc.Consumed(id)
+	consumed := v.facts.Usage.Consumed(id)
 	for _, name := range slices.Sorted(maps.Keys(consumed)) {
 		used := consumed[name]
 		if total, ok := d.Capacity[name]; ok && used.Cmp(total.Value) > 0 {

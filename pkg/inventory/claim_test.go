@@ -18,7 +18,7 @@ import (
 )
 
 func TestClaimStates(t *testing.T) {
-	v := cluster(t, slice(node1, devices("gpu-0", "gpu-1", "gpu-2")...),
+	v := inventoryWith(t, slice(node1, devices("gpu-0", "gpu-1", "gpu-2")...),
 		claim("a-pending"),
 		claim("b-allocated").has("gpu-0"),
 		claim("c-reserved").has("gpu-1").reservedFor("train", "uid-train"), pod("train", "c-reserved"),
@@ -207,7 +207,7 @@ func TestClaimFlags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			objects := append(slices.Clone(test.objects), gate("DRAConsumableCapacity"),
 				slice(node1, device("gpu-0"), device("gpu-1"), device("nic-0", shareable, withCapacity("bandwidth", "100G"))))
-			if diff := cmp.Diff(test.want, flagsOf(cluster(t, objects...), "c")); diff != "" {
+			if diff := cmp.Diff(test.want, flagsOf(inventoryWith(t, objects...), "c")); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -216,7 +216,7 @@ func TestClaimFlags(t *testing.T) {
 
 func TestClaimDevices(t *testing.T) {
 	network := &resourceapi.NetworkDeviceData{InterfaceName: "net1", IPs: []string{"10.1.0.5/24"}, HardwareAddress: "0a:58:0a:01:00:05"}
-	v := cluster(t, gate("DRAConsumableCapacity"),
+	v := inventoryWith(t, gate("DRAConsumableCapacity"),
 		slice(node1, device("nic-0", shareable, withCapacity("bandwidth", "100G"))),
 		claim("c").has("nic-0", share("s1", "bandwidth", "10G")).has("nic-0", share("s2", "bandwidth", "20G")).
 			says("nic-0", "s2", network, "Ready=True"),

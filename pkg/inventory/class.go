@@ -18,7 +18,7 @@ import (
 
 // Classes lists all DeviceClasses by name, with the devices that they select.
 func (v *Inventory) Classes(ctx context.Context) ([]api.Class, error) {
-	evaluator := v.alloc.Selectors()
+	evaluator := v.facts.Gates.Selectors()
 	classes := make([]api.Class, 0, len(v.snap.Classes))
 	for _, class := range v.snap.Classes {
 		described, err := v.class(ctx, evaluator, class)

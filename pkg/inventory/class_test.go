@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -55,7 +56,7 @@ func celSelectors(expressions ...string) []resourceapi.DeviceSelector {
 
 func inventoryOf(t *testing.T, snap *snapshot.Snapshot) *Inventory {
 	t.Helper()
-	alloc, err := allocator.New(t.Context(), snap)
+	alloc, err := allocator.New(t.Context(), cluster.New(snap))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +195,7 @@ func TestChooseAgreesWithTheAllocator(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, node := range snap.Nodes {
-			free := slices.ContainsFunc(devices, func(id allocator.DeviceID) bool {
+			free := slices.ContainsFunc(devices, func(id cluster.DeviceID) bool {
 				d, ok := v.Device(id)
 				return ok && d.Node == node.Name && d.State == api.DeviceStateFree
 			})
@@ -216,7 +217,7 @@ func TestClassesOfAlternatives(t *testing.T) {
 			{Name: "big", DeviceClassName: "big"}, {Name: "small", DeviceClassName: className},
 		}}}
 	}).has("gpu-0", func(r *resourceapi.DeviceRequestAllocationResult) { r.Request = "gpu/small" })
-	v := cluster(t, gate("DRAPrioritizedList"), slice(node1, device("gpu-0")), class("big", "false"), c)
+	v := inventoryWith(t, gate("DRAPrioritizedList"), slice(node1, device("gpu-0")), class("big", "false"), c)
 	classes, err := v.Classes(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // tally is what can be seen of the devices of a pool.
@@ -35,7 +35,7 @@ func (t *tally) open() int {
 	return t.by[api.DeviceStateFree] + t.by[api.DeviceStateTainted] + t.by[api.DeviceStateUnusable]
 }
 
-func (v *Inventory) tally(pool *allocator.Pool) tally {
+func (v *Inventory) tally(pool *cluster.Pool) tally {
 	t := tally{by: map[api.DeviceState]int{}}
 	for _, d := range v.devicesOf(pool) {
 		state, _ := v.deviceState(&d)
@@ -69,7 +69,7 @@ func (v *Inventory) tally(pool *allocator.Pool) tally {
 }
 
 // keepsAway reports whether a device has a taint against scheduling.
-func keepsAway(d *allocator.Device) bool {
+func keepsAway(d *cluster.Device) bool {
 	for _, taint := range d.Taints {
 		if taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute {
 			return true

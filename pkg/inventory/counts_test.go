@@ -41,7 +41,7 @@ func statusOf(t *testing.T, snap *snapshot.Snapshot) *resourcev1alpha3.ResourceP
 	request := &resourcev1alpha3.ResourcePoolStatusRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: "all"}, Status: &resourcev1alpha3.ResourcePoolStatusRequestStatus{},
 	}
-	for _, pool := range v.alloc.Pools() {
+	for _, pool := range v.facts.Pools.All() {
 		status := resourcev1alpha3.PoolStatus{Driver: pool.Driver, PoolName: pool.Name, Generation: pool.Generation}
 		if int64(len(pool.Slices)) < pool.Expected {
 			status.ValidationError = ptr.To("PoolIncomplete: by the test")
@@ -113,14 +113,14 @@ func TestBoundsHold(t *testing.T) {
 		counted.PoolStatuses = []*resourcev1alpha3.ResourcePoolStatusRequest{statusOf(t, c.Snapshot)}
 		asked := New(bounds.alloc, &counted)
 
-		for i, pool := range truth.alloc.Pools() {
+		for i, pool := range truth.facts.Pools.All() {
 			if overcommitted(truth, i) {
 				continue
 			}
 			is := truth.tally(pool)
 			want, _ := truth.count(&is, known{})
 			for _, v := range []*Inventory{bounds, asked} {
-				pool := v.alloc.Pools()[i]
+				pool := v.facts.Pools.All()[i]
 				t2 := v.tally(pool)
 				var k known
 				if status, ok := v.statuses()[poolKey{pool.Driver, pool.Name}]; ok {
@@ -138,7 +138,7 @@ func TestBoundsHold(t *testing.T) {
 			}
 			for j, d := range truth.devicesOf(pool) {
 				state, _ := truth.deviceState(&d)
-				other := bounds.devicesOf(bounds.alloc.Pools()[i])[j]
+				other := bounds.devicesOf(bounds.facts.Pools.All()[i])[j]
 				if visible, _ := bounds.deviceState(&other); visible != state && !bounds.notRead.uncertain(visible) {
 					t.Fatalf("seed %d, device %s: %s for certain, in truth %s", seed, d.ID, visible, state)
 				}
@@ -156,12 +156,12 @@ func TestBoundsHold(t *testing.T) {
 // overcommitted reports whether more is in use of a pool than there is, which no
 // scheduler brings about, but the random clusters do.
 func overcommitted(v *Inventory, pool int) bool {
-	p := v.alloc.Pools()[pool]
-	if v.alloc.PartitionUse(p).Overcommitted != nil {
+	p := v.facts.Pools.All()[pool]
+	if v.facts.Partitions.Use(p).Overcommitted != nil {
 		return true
 	}
 	for _, d := range v.devicesOf(p) {
-		if len(d.ConsumesCounters) > 0 && v.alloc.FeatureEnabled("DRADeviceCompatibilityGroups") && len(d.ConsumesCounters[0].CompatibilityGroups) > 0 {
+		if len(d.ConsumesCounters) > 0 && v.facts.Gates.Enabled("DRADeviceCompatibilityGroups") && len(d.ConsumesCounters[0].CompatibilityGroups) > 0 {
 			return true
 		}
 	}

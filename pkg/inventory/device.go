@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // maxPods is how many pods a holder names.
@@ -26,7 +26,7 @@ const maxPods = 10
 // order in which the allocator tries them, and then those that are in pods and
 // not published any more ([api.DeviceStateUnpublished]).
 func (v *Inventory) Devices() []api.Device {
-	all := v.alloc.Devices()
+	all := v.facts.Pools.Devices()
 	devices := make([]api.Device, 0, len(all))
 	for i := range all {
 		devices = append(devices, v.device(&all[i]))
@@ -38,7 +38,7 @@ func (v *Inventory) Devices() []api.Device {
 // that are Ready as their drivers say.
 func (v *Inventory) unpublished() []api.Device {
 	var devices []api.Device
-	known := map[allocator.DeviceID]bool{}
+	known := map[cluster.DeviceID]bool{}
 	for _, claim := range v.snap.Claims {
 		if claim.Status.Allocation == nil {
 			continue
@@ -46,7 +46,7 @@ func (v *Inventory) unpublished() []api.Device {
 		for i := range claim.Status.Allocation.Devices.Results {
 			result := &claim.Status.Allocation.Devices.Results[i]
 			id := deviceID(result)
-			if known[id] || !v.missing(result) || !allocator.DeviceReady(claim, result) {
+			if known[id] || !v.missing(result) || !cluster.DeviceReady(claim, result) {
 				continue
 			}
 			known[id] = true
@@ -66,15 +66,15 @@ func (v *Inventory) unpublished() []api.Device {
 }
 
 // Device describes one device; false if no slice has it.
-func (v *Inventory) Device(id allocator.DeviceID) (api.Device, bool) {
-	d := v.alloc.Device(id)
+func (v *Inventory) Device(id cluster.DeviceID) (api.Device, bool) {
+	d := v.facts.Pools.Device(id)
 	if d == nil {
 		return api.Device{}, false
 	}
 	return v.device(d), true
 }
 
-func (v *Inventory) device(d *allocator.Device) api.Device {
+func (v *Inventory) device(d *cluster.Device) api.Device {
 	out := api.Device{
 		TypeMeta: typeMeta("Device"),
 		Driver:   d.ID.Driver, Pool: d.ID.Pool, Name: d.ID.Device, Slice: d.Slice.Name,
@@ -111,7 +111,7 @@ func (v *Inventory) device(d *allocator.Device) api.Device {
 	return out
 }
 
-func deviceScope(d *allocator.Device) (node, scope string) {
+func deviceScope(d *cluster.Device) (node, scope string) {
 	if ptr.Deref(d.Slice.Spec.PerDeviceNodeSelection, false) {
 		return scopeOf(d.NodeName, d.AllNodes, d.NodeSelector)
 	}
@@ -120,31 +120,31 @@ func deviceScope(d *allocator.Device) (node, scope string) {
 
 // deviceState reports whether a request without admin access, tolerations and
 // special wishes could have the device.
-func (v *Inventory) deviceState(d *allocator.Device) (api.DeviceState, string) {
+func (v *Inventory) deviceState(d *cluster.Device) (api.DeviceState, string) {
 	switch {
-	case v.alloc.InUse(d.ID):
+	case v.facts.Usage.InUse(d.ID):
 		return api.DeviceStateAllocated, ""
-	case v.alloc.Shared(d.ID):
+	case v.facts.Usage.Shared(d.ID):
 		return api.DeviceStateShared, ""
 	}
-	if why := v.alloc.Ineligibility(d); why != nil {
+	if why := v.eligible.Ineligibility(d); why != nil {
 		return api.DeviceStateUnusable, why.Reason
 	}
-	if h := v.alloc.CounterConflict(d); h != nil {
+	if h := v.facts.Partitions.Conflict(d); h != nil {
 		if h.Gate != "" {
 			return api.DeviceStateUnusable, "needs the feature gate " + h.Gate
 		}
 		return api.DeviceStateBlocked, counterConflictText(h)
 	}
 	for _, taint := range d.Taints {
-		if v.alloc.FeatureEnabled("DRADeviceTaints") && (taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute) {
+		if v.facts.Gates.Enabled("DRADeviceTaints") && (taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute) {
 			return api.DeviceStateTainted, taint.String()
 		}
 	}
 	return api.DeviceStateFree, ""
 }
 
-func counterConflictText(h *allocator.CounterConflict) string {
+func counterConflictText(h *cluster.CounterConflict) string {
 	switch {
 	case h.CounterSet != "":
 		return fmt.Sprintf("counter set %s is used by devices of other compatibility groups", h.CounterSet)
@@ -155,11 +155,11 @@ func counterConflictText(h *allocator.CounterConflict) string {
 	}
 }
 
-func (v *Inventory) taintsOf(d *allocator.Device) []api.DeviceTaint {
+func (v *Inventory) taintsOf(d *cluster.Device) []api.DeviceTaint {
 	var taints []api.DeviceTaint
 	for _, taint := range d.Taints {
 		source := "ResourceSlice/" + d.Slice.Name
-		if rule := v.alloc.TaintRule(d, taint); rule != nil {
+		if rule := v.facts.Taints.Rule(d, taint); rule != nil {
 			source = "DeviceTaintRule/" + rule.Name
 		}
 		taints = append(taints, api.DeviceTaint{Key: taint.Key, Value: taint.Value, Effect: string(taint.Effect), Source: source, Since: taint.TimeAdded})
@@ -167,9 +167,9 @@ func (v *Inventory) taintsOf(d *allocator.Device) []api.DeviceTaint {
 	return taints
 }
 
-func (v *Inventory) holdersOf(id allocator.DeviceID) []api.Holder {
+func (v *Inventory) holdersOf(id cluster.DeviceID) []api.Holder {
 	var holders []api.Holder
-	for _, h := range v.alloc.Holders(id) {
+	for _, h := range v.facts.Usage.Holders(id) {
 		holder := api.Holder{
 			Namespace: h.Claim.Namespace, Claim: h.Claim.Name, Request: h.Result.Request,
 			AdminAccess:      ptr.Deref(h.Result.AdminAccess, false),
@@ -196,12 +196,12 @@ func (v *Inventory) holdersOf(id allocator.DeviceID) []api.Holder {
 // StatusOf picks what people look for in what the driver says about an allocated
 // device in the status of its claim; nil if it says nothing.
 func StatusOf(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *api.DeviceStatus {
-	status := allocator.DeviceStatus(claim, result)
+	status := cluster.DeviceStatus(claim, result)
 	if status == nil {
 		return nil
 	}
 	out := &api.DeviceStatus{Conditions: status.Conditions}
-	for _, c := range allocator.OddConditions(claim, result) {
+	for _, c := range cluster.OddConditions(claim, result) {
 		out.Odd = append(out.Odd, c.Type)
 	}
 	if network := status.NetworkData; network != nil {
@@ -221,16 +221,16 @@ func ConditionText(c *metav1.Condition) string {
 	return text
 }
 
-func (v *Inventory) capacityOf(d *allocator.Device) []api.Capacity {
+func (v *Inventory) capacityOf(d *cluster.Device) []api.Capacity {
 	if len(d.Capacity) == 0 {
 		return nil
 	}
-	consumed := v.alloc.Consumed(d.ID)
+	consumed := v.facts.Usage.Consumed(d.ID)
 	list := make([]api.Capacity, 0, len(d.Capacity))
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 		total := d.Capacity[name].Value
 		used := consumed[name]
-		if v.alloc.InUse(d.ID) {
+		if v.facts.Usage.InUse(d.ID) {
 			used = total
 		}
 		capacity := newCapacity(selector.Qualified(name, d.ID.Driver), total, used)
@@ -241,8 +241,8 @@ func (v *Inventory) capacityOf(d *allocator.Device) []api.Capacity {
 }
 
 // healthOf is the worst that kubelets say about a device.
-func (v *Inventory) healthOf(d *allocator.Device) (health, message string) {
-	for _, holder := range v.alloc.Holders(d.ID) {
+func (v *Inventory) healthOf(d *cluster.Device) (health, message string) {
+	for _, holder := range v.facts.Usage.Holders(d.ID) {
 		if said, why := v.healthSaid(holder); worse(said, health) {
 			health, message = said, why
 		}
@@ -253,14 +253,14 @@ func (v *Inventory) healthOf(d *allocator.Device) (health, message string) {
 // healthSaid is the worst that kubelets say about a device that a claim has. A
 // kubelet leaves what it said last in the status of a pod that finished, and it
 // says nothing about a device that the pod only waits for.
-func (v *Inventory) healthSaid(holder allocator.Holder) (health, message string) {
+func (v *Inventory) healthSaid(holder cluster.Holder) (health, message string) {
 	var running []*corev1.Pod
 	for _, pod := range v.podsOf(holder.Claim) {
 		if !finished(pod) && v.uses(pod, holder.Claim) {
 			running = append(running, pod)
 		}
 	}
-	for _, h := range v.alloc.HealthOf(holder, running) {
+	for _, h := range v.facts.Claims.HealthOf(holder, running) {
 		if worse(string(h.Status), health) {
 			health, message = string(h.Status), h.Message
 		}

@@ -45,7 +45,7 @@ func TestDeviceStates(t *testing.T) {
 	incomplete := slice("node-2", device("lonely"))
 	incomplete.Spec.Pool.ResourceSliceCount = 2
 
-	v := cluster(t, gate("DRAConsumableCapacity"), gate("DRAPartitionableDevices"), gate("DRADeviceTaints"), partitioned, counters, incomplete,
+	v := inventoryWith(t, gate("DRAConsumableCapacity"), gate("DRAPartitionableDevices"), gate("DRADeviceTaints"), partitioned, counters, incomplete,
 		claim("a").has("taken"), claim("b").has("shared", share("s1", "slots", "3")), claim("c").has("half"))
 	got := map[string]string{}
 	for _, d := range v.Devices() {
@@ -70,7 +70,7 @@ func TestDeviceStates(t *testing.T) {
 }
 
 func TestDeviceHoldersAndHealth(t *testing.T) {
-	v := cluster(t, slice(node1, device("gpu-0", withAttribute("model", "A100"), withAttribute("other.example.com/root", "r0")), device("gpu-1")),
+	v := inventoryWith(t, slice(node1, device("gpu-0", withAttribute("model", "A100"), withAttribute("other.example.com/root", "r0")), device("gpu-1")),
 		claim("c").has("gpu-0").reservedFor("p", "uid-p").reservedFor("q", "uid-q").says("gpu-0", "", nil, "Ready=False"),
 		pod("p", "c").reports("c", "gpu-0", corev1.ResourceHealthStatusUnknown, "no answer"),
 		pod("q", "c").reports("c", "gpu-0", corev1.ResourceHealthStatusHealthy, ""),
@@ -102,7 +102,7 @@ func TestDeviceHolderOfManyPods(t *testing.T) {
 		shared = shared.reservedFor(name, "uid-"+name)
 		objects = append(objects, pod(name, "c"))
 	}
-	d := deviceNamed(t, cluster(t, append(objects, shared, pod("waiting", "c"))...), "gpu-0")
+	d := deviceNamed(t, inventoryWith(t, append(objects, shared, pod("waiting", "c"))...), "gpu-0")
 	if len(d.Holders) != 1 || len(d.Holders[0].Pods) != 10 || d.Holders[0].PodCount != 14 {
 		t.Errorf("the holders are %+v, want ten of 14 pods", d.Holders)
 	}
@@ -116,7 +116,7 @@ func TestHealthIsOfPodsThatUseTheDevice(t *testing.T) {
 		"not reserved": pod("r", "c"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := cluster(t, slice(node1, device("gpu-0")),
+			v := inventoryWith(t, slice(node1, device("gpu-0")),
 				claim("c").has("gpu-0").reservedFor("p", "uid-p").reservedFor("q", "uid-q"),
 				pod("p", "c").reports("c", "gpu-0", corev1.ResourceHealthStatusHealthy, ""),
 				other.reports("c", "gpu-0", corev1.ResourceHealthStatusUnhealthy, "it was then"))

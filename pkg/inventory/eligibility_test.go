@@ -102,7 +102,7 @@ func TestIneligibleDevices(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := cluster(t, test.objects...)
+			v := inventoryWith(t, test.objects...)
 			first := v.Devices()[0]
 			if diff := cmp.Diff(test.want, string(first.State)+" "+first.Reason); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -121,11 +121,11 @@ func TestIneligibleDevices(t *testing.T) {
 // TestPoolOfUnusableDevices is not usable, and says why.
 func TestPoolOfUnusableDevices(t *testing.T) {
 	two := ofSlices(2, selected("a", "a", devices("gpu-0")...), selected("b", "b", devices("gpu-0")...))
-	pool := poolsOf(t, cluster(t, append(two, labelled(node1, "a", "b"))...))["fab"]
+	pool := poolsOf(t, inventoryWith(t, append(two, labelled(node1, "a", "b"))...))["fab"]
 	if pool.State != api.PoolStateInvalid || pool.Reason != "there is more than one device with the name gpu-0" || pool.Devices.Unusable != 2 {
 		t.Errorf("%s (%s), %+v", pool.State, pool.Reason, pool.Devices)
 	}
-	pool = poolsOf(t, cluster(t, node(node1), selected("a", "a", devices("gpu-0", "gpu-1")...)))["fab"]
+	pool = poolsOf(t, inventoryWith(t, node(node1), selected("a", "a", devices("gpu-0", "gpu-1")...)))["fab"]
 	if pool.State != api.PoolStateUnusable || pool.Reason != "no node matches the node selector" || pool.Devices.Unusable != 2 {
 		t.Errorf("%s (%s), %+v", pool.State, pool.Reason, pool.Devices)
 	}
@@ -157,7 +157,7 @@ func TestEarlierGenerationStillTaken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			newer := changed(slice(test.newer, devices("gpu-1")...), fab(2))
 			newer.Name = "z"
-			v := cluster(t, node(node1), node("node-2"), changed(slice(node1, devices("gpu-0")...), fab(1)), newer, held.reservedFor("p", "uid-p"), pod("p", "c"))
+			v := inventoryWith(t, node(node1), node("node-2"), changed(slice(node1, devices("gpu-0")...), fab(1)), newer, held.reservedFor("p", "uid-p"), pod("p", "c"))
 			if s := v.Slices()[0]; s.State != api.SliceStateObsolete || s.Reason != test.slice {
 				t.Errorf("slice %s: %s (%s)", s.Name, s.State, s.Reason)
 			}

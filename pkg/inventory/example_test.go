@@ -9,6 +9,7 @@ import (
 	"log"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -20,7 +21,7 @@ func ExampleInventory_Pools() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	alloc, err := allocator.New(ctx, snap)
+	alloc, err := allocator.New(ctx, cluster.New(snap))
 	if err != nil {
 		log.Fatal(err)
 	}

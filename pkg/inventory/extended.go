@@ -13,22 +13,22 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // selection remembers which devices a class selects. One on which a selector
 // fails is not selected.
-type selection map[allocator.DeviceID]bool
+type selection map[cluster.DeviceID]bool
 
 // selections has those of classes by name.
 type selections map[string]selection
 
-func (s selections) of(ctx context.Context, v *Inventory, class *resourceapi.DeviceClass, d *allocator.Device) (bool, error) {
+func (s selections) of(ctx context.Context, v *Inventory, class *resourceapi.DeviceClass, d *cluster.Device) (bool, error) {
 	known := s[class.Name]
 	if known == nil {
-		chosen, err := v.choose(ctx, v.alloc.Selectors(), class.Spec.Selectors)
+		chosen, err := v.choose(ctx, v.facts.Gates.Selectors(), class.Spec.Selectors)
 		if err != nil {
 			return false, fmt.Errorf("select the devices of class %s: %w", class.Name, err)
 		}
@@ -44,7 +44,7 @@ func (v *Inventory) PluginResources(ctx context.Context) ([]api.ExtendedResource
 	index := map[corev1.ResourceName]int{}
 	var list []api.ExtendedResource
 	for _, node := range v.snap.Nodes {
-		for _, name := range v.alloc.ExtendedResourcesOf(node) {
+		for _, name := range v.facts.Nodes.ExtendedResourcesOf(node) {
 			if v.classNaming(name) != nil {
 				continue
 			}
@@ -68,7 +68,7 @@ func (v *Inventory) PluginResources(ctx context.Context) ([]api.ExtendedResource
 // classNaming finds a class that a resource could be of, whether or not it is
 // the one that the scheduler takes.
 func (v *Inventory) classNaming(name corev1.ResourceName) *resourceapi.DeviceClass {
-	if class := v.alloc.ClassOf(name); class != nil {
+	if class := v.facts.Claims.ClassOf(name); class != nil {
 		return class
 	}
 	for _, class := range v.snap.Classes {
@@ -96,7 +96,7 @@ func (v *Inventory) resourcesOf(ctx context.Context, class *resourceapi.DeviceCl
 	for i, name := range names {
 		out := api.ExtendedResource{Name: string(name), Class: class.Name, Problem: v.unserved(class, name)}
 		implicit := i == len(names)-1
-		if taken := v.alloc.ClassOf(name); taken == nil || taken.Name == class.Name {
+		if taken := v.facts.Claims.ClassOf(name); taken == nil || taken.Name == class.Name {
 			for _, node := range v.snap.Nodes {
 				concerned := v.concerned(node, name)
 				if implicit && !concerned {
@@ -121,7 +121,7 @@ func (v *Inventory) resourcesOf(ctx context.Context, class *resourceapi.DeviceCl
 // concerned reports whether a device plugin has registered a resource with a node,
 // or pods there ask for it.
 func (v *Inventory) concerned(node *corev1.Node, name corev1.ResourceName) bool {
-	requested, _ := v.alloc.RequestedOn(node.Name, name)
+	requested, _ := v.facts.Nodes.RequestedOn(node.Name, name)
 	_, capacity := node.Status.Capacity[name]
 	_, allocatable := node.Status.Allocatable[name]
 	return capacity || allocatable || requested > 0
@@ -130,7 +130,7 @@ func (v *Inventory) concerned(node *corev1.Node, name corev1.ResourceName) bool 
 // unserved tells why the scheduler does not take a class for a resource that is
 // named in it, empty if it does.
 func (v *Inventory) unserved(class *resourceapi.DeviceClass, name corev1.ResourceName) string {
-	switch taken := v.alloc.ClassOf(name); {
+	switch taken := v.facts.Claims.ClassOf(name); {
 	case taken == nil:
 		return "the feature gate DRAExtendedResource is off, so that only device plugins serve it"
 	case taken.Name != class.Name:
@@ -148,12 +148,12 @@ func (v *Inventory) resourceOn(ctx context.Context, node *corev1.Node, name core
 	capacity, allocatable := node.Status.Capacity[name], node.Status.Allocatable[name]
 	out := api.ResourceOnNode{Node: node.Name, PluginCapacity: capacity.Value(), PluginAllocatable: allocatable.Value()}
 	if v.snap.Gap(snapshot.ResourcePods) == nil {
-		requested, ofDRA := v.alloc.RequestedOn(node.Name, name)
+		requested, ofDRA := v.facts.Nodes.RequestedOn(node.Name, name)
 		out.Requested, out.RequestedOfDRA = &requested, ofDRA
 	}
-	class := v.alloc.ClassOf(name)
+	class := v.facts.Claims.ClassOf(name)
 	if class != nil {
-		pools, err := v.alloc.PoolsFor(node)
+		pools, err := v.facts.Pools.For(node)
 		if err != nil {
 			return out, fmt.Errorf("look at the slices from node %s: %w", node.Name, err)
 		}
@@ -186,7 +186,7 @@ func (v *Inventory) resourceOn(ctx context.Context, node *corev1.Node, name core
 // resourceBranches are the extended resources of a node: those that device
 // plugins have, and those of classes with devices for it.
 func (v *Inventory) resourceBranches(ctx context.Context, node *corev1.Node, known selections) ([]api.Branch, error) {
-	names := v.alloc.ExtendedResourcesOf(node)
+	names := v.facts.Nodes.ExtendedResourcesOf(node)
 	for _, class := range v.snap.Classes {
 		if name := corev1.ResourceName(ptr.Deref(class.Spec.ExtendedResourceName, "")); name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
@@ -203,7 +203,7 @@ func (v *Inventory) resourceBranches(ctx context.Context, node *corev1.Node, kno
 			continue
 		}
 		var notes []string
-		if class := v.alloc.ClassOf(name); class != nil {
+		if class := v.facts.Claims.ClassOf(name); class != nil {
 			notes = ResourceNotes(&on, class.Name)
 		} else if class = v.classNaming(name); class != nil {
 			notes = append(ResourceNotes(&on, ""), fmt.Sprintf("DeviceClass %s names it: %s", class.Name, v.unserved(class, name)))

@@ -52,7 +52,7 @@ func TestExtendedResourcesOfClasses(t *testing.T) {
 			RequestMappings:   []corev1.ContainerExtendedResourceRequest{{ContainerName: "main", ResourceName: gpuResource, RequestName: "gpu"}},
 		}
 	})
-	v := cluster(t, extendedGate, gpus("gpus"),
+	v := inventoryWith(t, extendedGate, gpus("gpus"),
 		node(node1, gpuResource+"=4"), node("dra"), gone, node("none"),
 		slice(node1, devices("gpu-0", "gpu-1")...), slice("dra", devices("gpu-0", "gpu-1")...), slice("left", devices("gpu-0")...),
 		claim("c").has("gpu-1"), fromDRA,
@@ -71,7 +71,7 @@ func TestExtendedResourcesOfClasses(t *testing.T) {
 
 func TestExtendedResourcesImplicitName(t *testing.T) {
 	implicit := resourceapi.ResourceDeviceClassPrefix + className
-	v := cluster(t, extendedGate, node(node1), node("node-2"), slice(node1, devices("gpu-0")...),
+	v := inventoryWith(t, extendedGate, node(node1), node("node-2"), slice(node1, devices("gpu-0")...),
 		pod("p").on(node1).requests(implicit, "1"))
 	want := []api.ExtendedResource{{Name: implicit, Class: className, Nodes: []api.ResourceOnNode{
 		{Node: node1, ServedBy: api.ServedByDRA, Requested: ptr.To[int64](1), Devices: 1, Free: 1},
@@ -82,7 +82,7 @@ func TestExtendedResourcesImplicitName(t *testing.T) {
 }
 
 func TestExtendedResourcesOfTwoClasses(t *testing.T) {
-	v := cluster(t, extendedGate, gpus("a-first"), gpus("b-second"), node(node1), slice(node1, devices("gpu-0")...))
+	v := inventoryWith(t, extendedGate, gpus("a-first"), gpus("b-second"), node(node1), slice(node1, devices("gpu-0")...))
 	if got := extendedOf(t, v, "a-first"); got[0].Problem != "" || len(got[0].Nodes) != 1 {
 		t.Errorf("the class that the scheduler takes: %+v", got)
 	}
@@ -93,7 +93,7 @@ func TestExtendedResourcesOfTwoClasses(t *testing.T) {
 }
 
 func TestExtendedResourcesWhileTheFeatureIsOff(t *testing.T) {
-	v := cluster(t, gateOff(extendedGate), gpus("gpus"), node(node1, gpuResource+"=4"), slice(node1, devices("gpu-0")...))
+	v := inventoryWith(t, gateOff(extendedGate), gpus("gpus"), node(node1, gpuResource+"=4"), slice(node1, devices("gpu-0")...))
 	got := extendedOf(t, v, "gpus")
 	want := []api.ExtendedResource{{
 		Name: gpuResource, Class: "gpus", Problem: "the feature gate DRAExtendedResource is off, so that only device plugins serve it",
@@ -105,7 +105,7 @@ func TestExtendedResourcesWhileTheFeatureIsOff(t *testing.T) {
 }
 
 func TestPluginResources(t *testing.T) {
-	v := cluster(t, extendedGate, gpus("gpus"),
+	v := inventoryWith(t, extendedGate, gpus("gpus"),
 		node(node1, gpuResource+"=4", fpgaResource+"=1", "cpu=8", "hugepages-2Mi=4Mi", "kubernetes.io/native=1"),
 		node("node-2", fpgaResource+"=2"),
 		pod("p").on("node-2").requests(fpgaResource, "2"),
@@ -124,7 +124,7 @@ func TestPluginResources(t *testing.T) {
 }
 
 func TestRequestedIsUnknownWithoutPods(t *testing.T) {
-	v := cluster(t, extendedGate, node(node1, fpgaResource+"=1"), snapshot.Gap{Resource: snapshot.ResourcePods, Reason: "forbidden"})
+	v := inventoryWith(t, extendedGate, node(node1, fpgaResource+"=1"), snapshot.Gap{Resource: snapshot.ResourcePods, Reason: "forbidden"})
 	got, err := v.PluginResources(t.Context())
 	if err != nil {
 		t.Fatal(err)

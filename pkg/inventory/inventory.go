@@ -15,14 +15,18 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Inventory answers what there is in one snapshot. It is safe for concurrent
 // use.
 type Inventory struct {
-	alloc *allocator.Allocator
-	snap  *snapshot.Snapshot
+	alloc    *allocator.Allocator
+	facts    *cluster.Cluster
+	snap     *snapshot.Snapshot
+	eligible *eligibility.Devices
 	// pods are those that use a claim.
 	pods    map[claimKey][]*corev1.Pod
 	notRead notRead
@@ -37,7 +41,7 @@ type claimKey struct{ namespace, name string }
 // New takes the inventory of a snapshot. The allocator must be one for the
 // same snapshot.
 func New(alloc *allocator.Allocator, snap *snapshot.Snapshot) *Inventory {
-	v := &Inventory{alloc: alloc, snap: snap, pods: map[claimKey][]*corev1.Pod{}, notRead: notReadIn(alloc, snap)}
+	v := &Inventory{alloc: alloc, facts: alloc.Facts, snap: snap, eligible: eligibility.New(alloc.Facts), pods: map[claimKey][]*corev1.Pod{}, notRead: notReadIn(alloc, snap)}
 	v.statuses = sync.OnceValue(v.listStatuses)
 	v.gone = sync.OnceValue(v.countGone)
 	for _, pod := range snap.Pods {
@@ -58,7 +62,7 @@ func (v *Inventory) podsOf(claim *resourceapi.ResourceClaim) []*corev1.Pod {
 // for it. A pod that only names the claim waits for that. Where objects have
 // no UID, as in a file written by hand, the name has to do.
 func (v *Inventory) uses(pod *corev1.Pod, claim *resourceapi.ResourceClaim) bool {
-	return v.alloc.Reserved(claim, pod) || pod.UID == "" && slices.ContainsFunc(claim.Status.ReservedFor, func(consumer resourceapi.ResourceClaimConsumerReference) bool {
+	return v.facts.Claims.Reserved(claim, pod) || pod.UID == "" && slices.ContainsFunc(claim.Status.ReservedFor, func(consumer resourceapi.ResourceClaimConsumerReference) bool {
 		return consumer.APIGroup == "" && consumer.Resource == "pods" && consumer.Name == pod.Name
 	})
 }
@@ -101,7 +105,7 @@ func requirementText(r corev1.NodeSelectorRequirement) string {
 	if r.Operator == corev1.NodeSelectorOpExists {
 		return "with " + r.Key
 	}
-	return allocator.RequirementText(r)
+	return cluster.RequirementText(r)
 }
 
 // selectorText writes a node selector as kubectl writes label selectors; terms

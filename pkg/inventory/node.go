@@ -12,9 +12,9 @@ import (
 	"k8s.io/dynamic-resource-allocation/deviceattribute"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // Node is a node and the devices for it alone, or the devices that several
@@ -53,7 +53,7 @@ type NodeDevice struct {
 func (v *Inventory) Nodes() []Node {
 	byScope := map[string]*Node{}
 	groups := map[string]map[groupKey]*NodeGroup{}
-	all := v.alloc.Devices()
+	all := v.facts.Pools.Devices()
 	for i := range all {
 		d := &all[i]
 		name, scope := deviceScope(d)
@@ -118,7 +118,7 @@ func (v *Inventory) nodeState(name string) string {
 
 // closeTo is what the standard attributes say about where a device is plugged
 // in. See k8s.io/dynamic-resource-allocation/deviceattribute.
-func closeTo(d *allocator.Device) string {
+func closeTo(d *cluster.Device) string {
 	if root, ok := d.Attributes[deviceattribute.StandardDeviceAttributePCIeRoot]; ok {
 		return selector.Plain(root)
 	}

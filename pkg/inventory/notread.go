@@ -30,7 +30,7 @@ type notRead struct {
 func notReadIn(alloc *allocator.Allocator, snap *snapshot.Snapshot) notRead {
 	return notRead{
 		claims: snap.Gap(snapshot.ResourceClaims) != nil,
-		rules:  snap.Gap(snapshot.ResourceTaintRules) != nil && alloc.FeatureEnabled("DRADeviceTaints") && alloc.FeatureEnabled("DRADeviceTaintRules"),
+		rules:  snap.Gap(snapshot.ResourceTaintRules) != nil && alloc.Facts.Gates.Enabled("DRADeviceTaints") && alloc.Facts.Gates.Enabled("DRADeviceTaintRules"),
 		pods:   snap.Gap(snapshot.ResourcePods) != nil,
 		slices: snap.Gap(snapshot.ResourceSlices) != nil,
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -35,8 +36,8 @@ const wantedDomain = "inventory.dra.kubectl.dev"
 type partitionKind struct{ attribute, value string }
 
 // partitions sorts the devices that use counters by kind.
-func (v *Inventory) partitions(ctx context.Context, pool *allocator.Pool, known known) ([]api.Partition, error) {
-	kinds := map[partitionKind][]allocator.Device{}
+func (v *Inventory) partitions(ctx context.Context, pool *cluster.Pool, known known) ([]api.Partition, error) {
+	kinds := map[partitionKind][]cluster.Device{}
 	var order []partitionKind
 	for _, d := range v.devicesOf(pool) {
 		if len(d.ConsumesCounters) == 0 {
@@ -53,7 +54,7 @@ func (v *Inventory) partitions(ctx context.Context, pool *allocator.Pool, known 
 		devices := kinds[kind]
 		partition := api.Partition{Type: kind.value, Attribute: kind.attribute, Devices: len(devices)}
 		for i := range devices {
-			if v.alloc.InUse(devices[i].ID) || v.alloc.Shared(devices[i].ID) {
+			if v.facts.Usage.InUse(devices[i].ID) || v.facts.Usage.Shared(devices[i].ID) {
 				partition.Allocated++
 			}
 		}
@@ -78,7 +79,7 @@ func (v *Inventory) partitions(ctx context.Context, pool *allocator.Pool, known 
 
 // kindOf gives the type that the driver declares for a device of its slice
 // (KEP-5677), or what the device takes of each counter.
-func kindOf(d *allocator.Device) partitionKind {
+func kindOf(d *cluster.Device) partitionKind {
 	if name := ptr.Deref(d.Slice.Spec.PartitionTypeAttribute, ""); name != "" {
 		for attribute, value := range d.Attributes {
 			if selector.Qualified(attribute, d.ID.Driver) == string(name) {
@@ -107,7 +108,7 @@ func kindOf(d *allocator.Device) partitionKind {
 // a taint against scheduling are none of them. It is nil if the allocator does
 // not use the pool, if it depends on nodes that are not known, or if it cannot
 // tell soon: it tries all combinations.
-func (v *Inventory) moreFit(ctx context.Context, pool *allocator.Pool, devices []allocator.Device) (*int, error) {
+func (v *Inventory) moreFit(ctx context.Context, pool *cluster.Pool, devices []cluster.Device) (*int, error) {
 	if pool.Incomplete || pool.Invalid != "" {
 		return nil, nil
 	}
@@ -138,8 +139,8 @@ func (v *Inventory) moreFit(ctx context.Context, pool *allocator.Pool, devices [
 	for _, slice := range pool.Slices {
 		slice = slice.DeepCopy()
 		slice.Spec.Devices = slices.DeleteFunc(slice.Spec.Devices, func(d resourceapi.Device) bool {
-			id := allocator.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: d.Name}
-			return !wanted[d.Name] && !v.alloc.InUse(id) && !v.alloc.Shared(id)
+			id := cluster.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: d.Name}
+			return !wanted[d.Name] && !v.facts.Usage.InUse(id) && !v.facts.Usage.Shared(id)
 		})
 		for i := range slice.Spec.Devices {
 			d := &slice.Spec.Devices[i]
@@ -159,7 +160,7 @@ func (v *Inventory) moreFit(ctx context.Context, pool *allocator.Pool, devices [
 	limited, cancel := context.WithTimeout(ctx, fitPatience)
 	defer cancel()
 	most, room := 0, v.roomFor(pool, devices)
-	nodes, _ := alloc.Nodes()
+	nodes, _ := alloc.Facts.Nodes.All()
 	for _, node := range nodes {
 		// Mostly there is room for as many as the counters allow.
 		low, high, count := most, room+1, room
@@ -182,7 +183,7 @@ func (v *Inventory) moreFit(ctx context.Context, pool *allocator.Pool, devices [
 // roomFor is how many more devices of a kind can be had at most: those that
 // nobody has, and of these only as many as there is left for of a counter that
 // they take from.
-func (v *Inventory) roomFor(pool *allocator.Pool, devices []allocator.Device) int {
+func (v *Inventory) roomFor(pool *cluster.Pool, devices []cluster.Device) int {
 	type counter struct{ set, name string }
 	fresh := map[counter]int{}
 	least := map[counter]resource.Quantity{}
@@ -207,7 +208,7 @@ func (v *Inventory) roomFor(pool *allocator.Pool, devices []allocator.Device) in
 		}
 		fresh[charged]++
 	}
-	use := v.alloc.PartitionUse(pool)
+	use := v.facts.Partitions.Use(pool)
 	room := 0
 	for charged, count := range fresh {
 		left, ok := use.Counter(charged.set, charged.name)
@@ -221,8 +222,8 @@ func (v *Inventory) roomFor(pool *allocator.Pool, devices []allocator.Device) in
 }
 
 // nodesOf lists nodes that can see a pool: its own, or all.
-func (v *Inventory) nodesOf(pool *allocator.Pool) []*corev1.Node {
-	nodes, _ := v.alloc.Nodes()
+func (v *Inventory) nodesOf(pool *cluster.Pool) []*corev1.Node {
+	nodes, _ := v.facts.Nodes.All()
 	if name := poolNode(pool); name != "" {
 		at := slices.IndexFunc(nodes, func(n *corev1.Node) bool { return n.Name == name })
 		if at < 0 {

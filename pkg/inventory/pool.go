@@ -15,9 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -49,9 +50,9 @@ func (v *Inventory) Usage() []api.Pool {
 	return pools
 }
 
-func (v *Inventory) sortedPools() []*allocator.Pool {
-	all := slices.Clone(v.alloc.Pools())
-	slices.SortStableFunc(all, func(a, b *allocator.Pool) int {
+func (v *Inventory) sortedPools() []*cluster.Pool {
+	all := slices.Clone(v.facts.Pools.All())
+	slices.SortStableFunc(all, func(a, b *cluster.Pool) int {
 		return cmp.Or(cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Name, b.Name))
 	})
 	return all
@@ -59,7 +60,7 @@ func (v *Inventory) sortedPools() []*allocator.Pool {
 
 // pool describes a pool without its partitions, and tells what the cluster's own
 // counts add to what is known of it.
-func (v *Inventory) pool(pool *allocator.Pool) (api.Pool, known) {
+func (v *Inventory) pool(pool *cluster.Pool) (api.Pool, known) {
 	out := api.Pool{
 		TypeMeta: typeMeta("Pool"),
 		Driver:   pool.Driver, Name: pool.Name, Node: poolNode(pool), Generation: pool.Generation,
@@ -76,7 +77,7 @@ func (v *Inventory) pool(pool *allocator.Pool) (api.Pool, known) {
 	out.Devices, out.CountsFrom = v.count(&devices, known)
 	out.Unhealthy = devices.unhealthy
 	out.Capacity = v.poolCapacity(pool, known)
-	for _, use := range v.alloc.CountersOf(pool) {
+	for _, use := range v.facts.Partitions.Counters(pool) {
 		counter := api.Counter{
 			CounterSet: use.CounterSet, Name: use.Counter, Total: use.Total.String(), Consumed: use.Used.String(), Available: use.Left.String(),
 			ConsumedPercent:      percent(use.Used, use.Total),
@@ -96,19 +97,19 @@ func (v *Inventory) pool(pool *allocator.Pool) (api.Pool, known) {
 type capacitySum struct{ total, used, exclusive resource.Quantity }
 
 // poolCapacity sums up the capacity of devices that can be shared.
-func (v *Inventory) poolCapacity(pool *allocator.Pool, known known) []api.Capacity {
+func (v *Inventory) poolCapacity(pool *cluster.Pool, known known) []api.Capacity {
 	sums := map[resourceapi.QualifiedName]*capacitySum{}
 	for _, d := range v.devicesOf(pool) {
 		if !ptr.Deref(d.AllowMultipleAllocations, false) {
 			continue
 		}
-		consumed := v.alloc.Consumed(d.ID)
+		consumed := v.facts.Usage.Consumed(d.ID)
 		for name := range d.Capacity {
 			if sums[name] == nil {
 				sums[name] = &capacitySum{}
 			}
 			sums[name].total.Add(d.Capacity[name].Value)
-			if v.alloc.InUse(d.ID) {
+			if v.facts.Usage.InUse(d.ID) {
 				sums[name].exclusive.Add(d.Capacity[name].Value)
 				continue
 			}
@@ -131,7 +132,7 @@ func (v *Inventory) poolCapacity(pool *allocator.Pool, known known) []api.Capaci
 }
 
 // poolNode is the node that all slices of a pool name.
-func poolNode(pool *allocator.Pool) string {
+func poolNode(pool *cluster.Pool) string {
 	node := ""
 	for i, slice := range pool.Slices {
 		name := ptr.Deref(slice.Spec.NodeName, "")
@@ -145,7 +146,7 @@ func poolNode(pool *allocator.Pool) string {
 
 // commonLabels are the labels that all slices of a pool have, nil if there is
 // none.
-func commonLabels(pool *allocator.Pool) map[string]string {
+func commonLabels(pool *cluster.Pool) map[string]string {
 	var common map[string]string
 	for i, slice := range pool.Slices {
 		if i == 0 {
@@ -163,7 +164,7 @@ func commonLabels(pool *allocator.Pool) map[string]string {
 	return common
 }
 
-func (v *Inventory) poolState(pool *allocator.Pool, devices int) (api.PoolState, string) {
+func (v *Inventory) poolState(pool *cluster.Pool, devices int) (api.PoolState, string) {
 	switch node := poolNode(pool); {
 	case pool.Incomplete:
 		return api.PoolStateIncomplete, pool.WhyIncomplete()
@@ -186,10 +187,10 @@ func (v *Inventory) poolState(pool *allocator.Pool, devices int) (api.PoolState,
 
 // olderText says that the allocator takes devices besides those that are listed,
 // which are the ones of the newest generation.
-func (v *Inventory) olderText(pool *allocator.Pool) string {
+func (v *Inventory) olderText(pool *cluster.Pool) string {
 	var names []string
 	for _, slice := range pool.Obsolete {
-		if v.alloc.StillTaken(slice) > 0 {
+		if v.eligible.StillTaken(slice) > 0 {
 			names = append(names, slice.Name)
 		}
 	}
@@ -201,10 +202,10 @@ func (v *Inventory) olderText(pool *allocator.Pool) string {
 
 // barOf is why the allocator takes none of the devices, nil if there are none
 // or it takes one.
-func (v *Inventory) ineligibilityOf(devices []allocator.Device) *allocator.Ineligibility {
-	var first *allocator.Ineligibility
+func (v *Inventory) ineligibilityOf(devices []cluster.Device) *eligibility.Ineligibility {
+	var first *eligibility.Ineligibility
 	for i := range devices {
-		why := v.alloc.Ineligibility(&devices[i])
+		why := v.eligible.Ineligibility(&devices[i])
 		if why == nil {
 			return nil
 		}
@@ -220,13 +221,13 @@ func (v *Inventory) nodeGone(name string) bool {
 	return v.snap.Node(name) == nil && v.snap.Gap(snapshot.ResourceNodes) == nil && len(v.snap.Nodes) > 0
 }
 
-func (v *Inventory) devicesOf(pool *allocator.Pool) []allocator.Device {
-	var devices []allocator.Device
+func (v *Inventory) devicesOf(pool *cluster.Pool) []cluster.Device {
+	var devices []cluster.Device
 	for _, slice := range pool.Slices {
 		for i := range slice.Spec.Devices {
 			device := &slice.Spec.Devices[i]
-			devices = append(devices, allocator.Device{
-				ID:     allocator.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name},
+			devices = append(devices, cluster.Device{
+				ID:     cluster.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name},
 				Device: device, Slice: slice, Pool: pool,
 			})
 		}

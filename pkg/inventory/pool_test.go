@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -312,7 +313,7 @@ func oneByOne(t *testing.T, snap *snapshot.Snapshot, profile string) int {
 	amended := *snap
 	amended.Classes = []*resourceapi.DeviceClass{{ObjectMeta: metav1.ObjectMeta{Name: "any"}}}
 	for n := 0; ; n++ {
-		alloc, err := allocator.New(t.Context(), &amended)
+		alloc, err := allocator.New(t.Context(), cluster.New(&amended))
 		if err != nil {
 			t.Fatal(err)
 		}

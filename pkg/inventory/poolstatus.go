@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -48,7 +48,7 @@ func (v *Inventory) listStatuses() map[poolKey]poolStatus {
 
 // countGone counts the devices that claims have and no slice has any more.
 func (v *Inventory) countGone() map[poolKey]int {
-	seen := map[allocator.DeviceID]bool{}
+	seen := map[cluster.DeviceID]bool{}
 	gone := map[poolKey]int{}
 	for _, claim := range v.snap.Claims {
 		if claim.Status.Allocation == nil {
@@ -57,7 +57,7 @@ func (v *Inventory) countGone() map[poolKey]int {
 		for i := range claim.Status.Allocation.Devices.Results {
 			result := &claim.Status.Allocation.Devices.Results[i]
 			id := deviceID(result)
-			if ptr.Deref(result.AdminAccess, false) || seen[id] || v.alloc.Device(id) != nil {
+			if ptr.Deref(result.AdminAccess, false) || seen[id] || v.facts.Pools.Device(id) != nil {
 				continue
 			}
 			seen[id] = true
@@ -100,7 +100,7 @@ type known struct {
 
 // learn compares a status with what can be seen. What contradicts itself, or
 // is of another moment, is not used.
-func (v *Inventory) learn(s *poolStatus, pool *allocator.Pool, t *tally) known {
+func (v *Inventory) learn(s *poolStatus, pool *cluster.Pool, t *tally) known {
 	var k known
 	differ := func(format string, args ...any) { k.differences = append(k.differences, fmt.Sprintf(format, args...)) }
 	if s.TotalDevices == nil || s.AllocatedDevices == nil || s.AvailableDevices == nil || s.UnavailableDevices == nil {
@@ -133,7 +133,7 @@ func (v *Inventory) learn(s *poolStatus, pool *allocator.Pool, t *tally) known {
 	k.claims, k.hidden, k.allHolders = true, hidden, hidden == 0
 	k.consumed, k.allocatable = map[string]resource.Quantity{}, map[partitionKind]int{}
 	if shareable := s.ShareableSummary; shareable != nil {
-		if v.alloc.FeatureEnabled("DRAConsumableCapacity") && shareable.PartiallyAvailableDevices != nil {
+		if v.facts.Gates.Enabled("DRAConsumableCapacity") && shareable.PartiallyAvailableDevices != nil {
 			k.hiddenShared = int(*shareable.PartiallyAvailableDevices) - t.shareableInUse
 			k.split = k.hiddenShared >= 0 && k.hiddenShared <= min(hidden, t.openShareable)
 		}

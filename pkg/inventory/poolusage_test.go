@@ -44,7 +44,7 @@ func poolList(t *testing.T, v *Inventory) []api.Pool {
 
 func TestPoolCountersAndPartitions(t *testing.T) {
 	parts := slice(node1, device("half-0", partOf("40Gi")), device("half-1", partOf("40Gi")), device("quarter-0", partOf("20Gi")), device("quarter-1", partOf("20Gi")), device("quarter-2", partOf("20Gi")))
-	v := cluster(t, gate("DRAPartitionableDevices"), node(node1), parts, counted(parts, "80Gi"), claim("c").has("half-0"))
+	v := inventoryWith(t, gate("DRAPartitionableDevices"), node(node1), parts, counted(parts, "80Gi"), claim("c").has("half-0"))
 	pool := poolList(t, v)[0]
 	if diff := cmp.Diff([]api.Counter{{CounterSet: "card", Name: "memory", Total: "80Gi", Consumed: "40Gi", Available: "40Gi", ConsumedPercent: 50, UsedBy: []string{"half-0"}}}, pool.Counters); diff != "" {
 		t.Errorf("counters, -want +got:\n%s", diff)
@@ -59,7 +59,7 @@ func TestPoolCountersAndPartitions(t *testing.T) {
 }
 
 func TestPoolCapacityAndHealth(t *testing.T) {
-	v := cluster(t, gate("DRAConsumableCapacity"), node(node1),
+	v := inventoryWith(t, gate("DRAConsumableCapacity"), node(node1),
 		slice(node1, device("nic-0", shareable, withCapacity("bandwidth", "100G")), device("nic-1", shareable, withCapacity("bandwidth", "100G")), device("gpu-0", withCapacity("memory", "80Gi"))),
 		claim("c").has("nic-0", share("s1", "bandwidth", "40G")), claim("d").has("nic-0", share("s2", "bandwidth", "10G")),
 		claim("e").has("gpu-0").reservedFor("p", "uid-p"),
@@ -80,7 +80,7 @@ func TestPoolCapacityAndHealth(t *testing.T) {
 func TestPoolStates(t *testing.T) {
 	incomplete := slice("b", devices("gpu-0")...)
 	incomplete.Spec.Pool.ResourceSliceCount = 3
-	v := cluster(t, node("a"), node("b"), node("c"), slice("a", devices("gpu-0")...), incomplete, slice("c", devices("gpu-0", "gpu-0")...), slice("d", devices("gpu-0")...))
+	v := inventoryWith(t, node("a"), node("b"), node("c"), slice("a", devices("gpu-0")...), incomplete, slice("c", devices("gpu-0", "gpu-0")...), slice("d", devices("gpu-0")...))
 	got := map[string]api.PoolState{}
 	for _, pool := range poolList(t, v) {
 		got[pool.Name] = pool.State
@@ -94,7 +94,7 @@ func TestPoolStates(t *testing.T) {
 // and that a claim has for itself.
 func TestPoolCapacityOfExclusiveHolder(t *testing.T) {
 	nic := func(name string) resourceapi.Device { return device(name, shareable, withCapacity("bandwidth", "10G")) }
-	v := cluster(t, gate("DRAConsumableCapacity"), node(node1), slice(node1, nic("nic-0"), nic("nic-1")),
+	v := inventoryWith(t, gate("DRAConsumableCapacity"), node(node1), slice(node1, nic("nic-0"), nic("nic-1")),
 		claim("c").has("nic-0"), claim("d").has("nic-1", share("s", "bandwidth", "4G")))
 	want := []api.Capacity{{Name: driver + "/bandwidth", Total: "20G", Consumed: "14G", Available: "6G", ConsumedPercent: 70}}
 	if diff := cmp.Diff(want, poolList(t, v)[0].Capacity); diff != "" {

@@ -6,14 +6,14 @@ package inventory
 import (
 	"fmt"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // reached are the devices of a pool that a node can reach, and others, too.
 type reached struct {
-	pool    *allocator.Pool
-	devices []allocator.Device
+	pool    *cluster.Pool
+	devices []cluster.Device
 }
 
 // reachedBy lists by pool the devices for several nodes that a node can reach.
@@ -24,13 +24,13 @@ func (v *Inventory) reachedBy(name string) ([]reached, error) {
 	if node == nil {
 		return nil, nil
 	}
-	pools, err := v.alloc.PoolsFor(node)
+	pools, err := v.facts.Pools.For(node)
 	if err != nil {
 		return nil, fmt.Errorf("find the pools that node %s can reach: %w", name, err)
 	}
 	var list []reached
 	for _, pool := range pools {
-		var devices []allocator.Device
+		var devices []cluster.Device
 		for i := range pool.Devices {
 			if alone, _ := deviceScope(&pool.Devices[i]); alone == "" {
 				devices = append(devices, pool.Devices[i])
@@ -89,7 +89,7 @@ func (v *Inventory) NodeNames() []string {
 	for _, node := range v.snap.Nodes {
 		add(node.Name)
 	}
-	for _, d := range v.alloc.Devices() {
+	for _, d := range v.facts.Pools.Devices() {
 		name, _ := deviceScope(&d)
 		add(name)
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -105,15 +106,15 @@ type replaced struct {
 
 // replace looks for the first node that a pod fits on.
 func replace(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod) replaced {
-	podClaims := alloc.PodClaims(pod)
+	podClaims := alloc.Facts.Claims.OfPod(pod)
 	for i := range podClaims {
 		if problem := podClaims[i].Problem; problem != nil && !podClaims[i].Generated {
 			return replaced{unknown: problem.Error()}
 		}
 	}
-	nodes, _ := alloc.Nodes()
+	nodes, _ := alloc.Facts.Nodes.All()
 	for _, node := range nodes {
-		if len(alloc.NodeFit(pod, node)) > 0 {
+		if len(alloc.Facts.Nodes.Fit(pod, node)) > 0 {
 			continue
 		}
 		reservation := whatif.Reservation{Pod: pod, Node: node.Name}
@@ -144,23 +145,23 @@ func replace(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Sna
 
 // claimsOn are the claims that need devices if the pod comes to a node; false if
 // one has devices that cannot be used there.
-func claimsOn(alloc *allocator.Allocator, pod *corev1.Pod, node *corev1.Node, podClaims []allocator.PodClaim, reservation *whatif.Reservation) (pending []*resourceapi.ResourceClaim, fits bool) {
+func claimsOn(alloc *allocator.Allocator, pod *corev1.Pod, node *corev1.Node, podClaims []cluster.PodClaim, reservation *whatif.Reservation) (pending []*resourceapi.ResourceClaim, fits bool) {
 	for i := range podClaims {
 		claim := podClaims[i].Claim
 		reserved := whatif.ClaimReservation{Entry: podClaims[i].Entry}
 		if podClaims[i].ExtendedResources {
 			var err error
-			if claim, err = alloc.ExtendedResourceClaim(pod, node); err != nil {
+			if claim, err = alloc.Facts.Claims.ExtendedResourceClaim(pod, node); err != nil {
 				return nil, false
 			}
 			if claim == nil {
 				// A device plugin of the node has the resources.
 				continue
 			}
-			reserved.Mappings = allocator.ExtendedResourceMappings(pod, claim)
+			reserved.Mappings = cluster.ExtendedResourceMappings(pod, claim)
 		}
 		if claim.Status.Allocation != nil {
-			if available, _ := alloc.AvailableOn(claim, node); !available {
+			if available, _ := alloc.Facts.Claims.AvailableOn(claim, node); !available {
 				return nil, false
 			}
 		} else {

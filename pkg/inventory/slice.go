@@ -11,14 +11,14 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // Slices lists all ResourceSlices by driver, pool and name.
 func (v *Inventory) Slices() []api.Slice {
 	list := make([]api.Slice, 0, len(v.snap.Slices))
-	for _, pool := range v.alloc.Pools() {
+	for _, pool := range v.facts.Pools.All() {
 		all := slices.Concat(pool.Obsolete, pool.Slices)
 		for _, slice := range all {
 			list = append(list, v.slice(pool, slice))
@@ -27,7 +27,7 @@ func (v *Inventory) Slices() []api.Slice {
 	return list
 }
 
-func (v *Inventory) slice(pool *allocator.Pool, slice *resourceapi.ResourceSlice) api.Slice {
+func (v *Inventory) slice(pool *cluster.Pool, slice *resourceapi.ResourceSlice) api.Slice {
 	out := api.Slice{
 		TypeMeta: typeMeta("Slice"),
 		Name:     slice.Name, Driver: pool.Driver, Pool: pool.Name, Labels: slice.Labels,
@@ -45,8 +45,8 @@ func (v *Inventory) slice(pool *allocator.Pool, slice *resourceapi.ResourceSlice
 	}
 	for i := range slice.Spec.Devices {
 		device := &slice.Spec.Devices[i]
-		state, _ := v.deviceState(&allocator.Device{
-			ID:     allocator.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name},
+		state, _ := v.deviceState(&cluster.Device{
+			ID:     cluster.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name},
 			Device: device, Slice: slice, Pool: pool,
 		})
 		if state == api.DeviceStateFree {
@@ -62,9 +62,9 @@ func (v *Inventory) slice(pool *allocator.Pool, slice *resourceapi.ResourceSlice
 // of devices.
 func (v *Inventory) StillTaken() int {
 	count := 0
-	for _, pool := range v.alloc.Pools() {
+	for _, pool := range v.facts.Pools.All() {
 		for _, slice := range pool.Obsolete {
-			count += v.alloc.StillTaken(slice)
+			count += v.eligible.StillTaken(slice)
 		}
 	}
 	return count
@@ -73,10 +73,10 @@ func (v *Inventory) StillTaken() int {
 // stillTaken is said of devices of an earlier generation that are not listed.
 const stillTaken = "the allocator still takes its devices for nodes without newer slices"
 
-func (v *Inventory) sliceState(pool *allocator.Pool, slice *resourceapi.ResourceSlice) (api.SliceState, string) {
+func (v *Inventory) sliceState(pool *cluster.Pool, slice *resourceapi.ResourceSlice) (api.SliceState, string) {
 	node := ptr.Deref(slice.Spec.NodeName, "")
 	switch {
-	case slice.Spec.Pool.Generation < pool.Generation && v.alloc.StillTaken(slice) > 0:
+	case slice.Spec.Pool.Generation < pool.Generation && v.eligible.StillTaken(slice) > 0:
 		return api.SliceStateObsolete, fmt.Sprintf("generation %d, the pool is at %d; %s", slice.Spec.Pool.Generation, pool.Generation, stillTaken)
 	case slice.Spec.Pool.Generation < pool.Generation:
 		return api.SliceStateObsolete, fmt.Sprintf("generation %d, the pool is at %d", slice.Spec.Pool.Generation, pool.Generation)

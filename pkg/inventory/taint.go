@@ -13,8 +13,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // taintKey is what taints of slices are put together by.
@@ -28,9 +28,9 @@ func (v *Inventory) Taints() []api.Taint {
 		list = append(list, v.ruleTaint(rule))
 	}
 	index := map[taintKey]int{}
-	for _, d := range v.alloc.Devices() {
+	for _, d := range v.facts.Pools.Devices() {
 		for _, taint := range d.Taints {
-			if v.alloc.TaintRule(&d, taint) != nil {
+			if v.facts.Taints.Rule(&d, taint) != nil {
 				continue
 			}
 			key := taintKey{taint.Key, taint.Value, string(taint.Effect), d.ID.Driver}
@@ -74,7 +74,7 @@ func (v *Inventory) ruleTaint(rule *resourceapi.DeviceTaintRule) api.Taint {
 	if selector := rule.Spec.DeviceSelector; selector != nil && selector.Driver != nil {
 		out.Driver = *selector.Driver
 	}
-	for _, id := range v.alloc.Tainted(rule) {
+	for _, id := range v.facts.Taints.SelectedBy(rule) {
 		v.taintDevice(&out, id, taint, rule)
 	}
 	return out
@@ -102,12 +102,12 @@ func RuleSelector(rule *resourceapi.DeviceTaintRule) string {
 }
 
 // taintDevice adds a device and who uses it to a taint.
-func (v *Inventory) taintDevice(out *api.Taint, id allocator.DeviceID, taint resourceapi.DeviceTaint, rule *resourceapi.DeviceTaintRule) {
+func (v *Inventory) taintDevice(out *api.Taint, id cluster.DeviceID, taint resourceapi.DeviceTaint, rule *resourceapi.DeviceTaintRule) {
 	out.Devices = append(out.Devices, id.String())
 	if taint.TimeAdded != nil && (out.Since == nil || taint.TimeAdded.Before(out.Since)) {
 		out.Since = taint.TimeAdded
 	}
-	for _, holder := range v.alloc.Holders(id) {
+	for _, holder := range v.facts.Usage.Holders(id) {
 		name := holder.Claim.Namespace + "/" + holder.Claim.Name
 		if !slices.Contains(out.Claims, name) {
 			out.Claims = append(out.Claims, name)
@@ -120,17 +120,17 @@ func (v *Inventory) taintDevice(out *api.Taint, id allocator.DeviceID, taint res
 	}
 }
 
-func (v *Inventory) taintPod(out *api.Taint, pod *corev1.Pod, id allocator.DeviceID, holder allocator.Holder, taint resourceapi.DeviceTaint, rule *resourceapi.DeviceTaintRule) {
+func (v *Inventory) taintPod(out *api.Taint, pod *corev1.Pod, id cluster.DeviceID, holder cluster.Holder, taint resourceapi.DeviceTaint, rule *resourceapi.DeviceTaintRule) {
 	at := slices.IndexFunc(out.Pods, func(p api.TaintedPod) bool { return p.Namespace == pod.Namespace && p.Name == pod.Name })
 	if at < 0 {
 		at = len(out.Pods)
 		out.Pods = append(out.Pods, api.TaintedPod{Namespace: pod.Namespace, Name: pod.Name, Node: pod.Spec.NodeName, Claim: holder.Claim.Name})
 	}
 	p := &out.Pods[at]
-	same := func(e allocator.Eviction) bool {
+	same := func(e cluster.Eviction) bool {
 		return e.Rule == rule && e.Taint.Key == taint.Key && e.Taint.Value == taint.Value && e.Taint.Effect == taint.Effect && (rule != nil || e.Device.Driver == id.Driver)
 	}
-	for _, e := range v.alloc.ClaimEvictions(holder.Claim) {
+	for _, e := range v.facts.Taints.ClaimEvictions(holder.Claim) {
 		if seconds := int64(e.Tolerated.Seconds()); same(e) && seconds > 0 && (p.TolerationSeconds == nil || seconds < *p.TolerationSeconds) {
 			p.TolerationSeconds = &seconds
 		}
@@ -138,7 +138,7 @@ func (v *Inventory) taintPod(out *api.Taint, pod *corev1.Pod, id allocator.Devic
 	if pod.DeletionTimestamp != nil {
 		return
 	}
-	for _, e := range v.alloc.PodEvictions(pod) {
+	for _, e := range v.facts.Taints.PodEvictions(pod) {
 		if !same(e) {
 			if p.Anyway == nil || e.At.Before(p.Anyway.At.Time) {
 				p.Anyway = &api.OtherEviction{Taint: e.Taint.String(), Device: e.Device.String(), Source: v.taintSource(e), At: metav1.Time{Time: e.At}}
@@ -156,11 +156,11 @@ func (v *Inventory) taintPod(out *api.Taint, pod *corev1.Pod, id allocator.Devic
 }
 
 // taintSource names the object that the taint of an eviction comes from.
-func (v *Inventory) taintSource(e allocator.Eviction) string {
+func (v *Inventory) taintSource(e cluster.Eviction) string {
 	if e.Rule != nil {
 		return "DeviceTaintRule/" + e.Rule.Name
 	}
-	if device := v.alloc.Device(e.Device); device != nil {
+	if device := v.facts.Pools.Device(e.Device); device != nil {
 		return "ResourceSlice/" + device.Slice.Name
 	}
 	return ""

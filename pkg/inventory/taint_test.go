@@ -35,7 +35,7 @@ func tolerating(key string, seconds *int64) func(*resourceapi.DeviceRequestAlloc
 
 func TestTaints(t *testing.T) {
 	const ruleKey, driverKey = "example.com/maintenance", "example.com/ecc"
-	v := cluster(t, gate("DRADeviceTaints"), gate("DRADeviceTaintRules"),
+	v := inventoryWith(t, gate("DRADeviceTaints"), gate("DRADeviceTaintRules"),
 		slice(node1, device("gpu-0"), device("gpu-1"), device("gpu-2", withTaint(driverKey, resourceapi.DeviceTaintEffectNoSchedule)), device("gpu-3", withTaint(driverKey, resourceapi.DeviceTaintEffectNoSchedule))),
 		rule("window", ruleKey, resourceapi.DeviceTaintEffectNoExecute, &resourceapi.DeviceTaintSelector{Pool: ptr.To(node1)}),
 		rule("nobody", "example.com/none", resourceapi.DeviceTaintEffectNoSchedule, nil),
@@ -91,7 +91,7 @@ func TestTaintsOfOneKeyWithTwoEffects(t *testing.T) {
 			d.Taints = append(d.Taints, resourceapi.DeviceTaint{Key: key, Effect: effect, TimeAdded: &metav1.Time{Time: taken().Add(-time.Minute)}})
 		}
 	}
-	v := cluster(t, gate("DRADeviceTaints"), slice(node1, device("gpu-0", both)),
+	v := inventoryWith(t, gate("DRADeviceTaints"), slice(node1, device("gpu-0", both)),
 		claim("a").has("gpu-0").reservedFor("p", "uid-p"), pod("p", "a"))
 	evicts := map[string]bool{}
 	for _, taint := range v.Taints() {
@@ -104,7 +104,7 @@ func TestTaintsOfOneKeyWithTwoEffects(t *testing.T) {
 
 // Only a pod that a claim is reserved for can use its devices.
 func TestTaintsLeaveOutPodsThatWait(t *testing.T) {
-	v := cluster(t, gate("DRADeviceTaints"),
+	v := inventoryWith(t, gate("DRADeviceTaints"),
 		slice(node1, device("gpu-0", withTaint("example.com/ecc", resourceapi.DeviceTaintEffectNoSchedule))),
 		claim("a").has("gpu-0").reservedFor("p", "uid-p"), pod("p", "a"), pod("waits", "a").waiting())
 	taints := v.Taints()
@@ -119,7 +119,7 @@ func TestTaintsWhereSomethingIsHidden(t *testing.T) {
 			gate("DRADeviceTaints"),
 			slice(node1, device("gpu-0", withTaint("example.com/ecc", resourceapi.DeviceTaintEffectNoExecute))),
 		}, hidden...)
-		return cluster(t, objects...).Taints()[0]
+		return inventoryWith(t, objects...).Taints()[0]
 	}
 	if taint := of(); taint.ClaimsAreLowerBounds || taint.PodsAreLowerBounds {
 		t.Errorf("%+v is not certain, although nothing is hidden", taint)

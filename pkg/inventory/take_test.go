@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -42,7 +43,7 @@ func take(t *testing.T, documents string) *Inventory {
 
 func takeOf(t *testing.T, snap *snapshot.Snapshot) *Inventory {
 	t.Helper()
-	alloc, err := allocator.New(t.Context(), snap)
+	alloc, err := allocator.New(t.Context(), cluster.New(snap))
 	if err != nil {
 		t.Fatal(err)
 	}

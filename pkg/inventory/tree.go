@@ -14,15 +14,15 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // PodTree shows the claims of a pod, and their devices.
 func (v *Inventory) PodTree(pod *corev1.Pod) api.Branch {
 	root := podBranch(pod)
-	for _, pc := range v.alloc.PodClaims(pod) {
+	for _, pc := range v.facts.Claims.OfPod(pod) {
 		if pc.Claim == nil {
 			root.Branches = append(root.Branches, api.Branch{Of: "ResourceClaim", Namespace: pod.Namespace, Name: pc.Entry, Notes: []string{problemText(pc.Problem)}})
 			continue
@@ -54,7 +54,7 @@ func (v *Inventory) ClaimTree(claim *resourceapi.ResourceClaim) api.Branch {
 }
 
 // DeviceTree shows where a device is from, and who has it.
-func (v *Inventory) DeviceTree(d *allocator.Device) api.Branch {
+func (v *Inventory) DeviceTree(d *cluster.Device) api.Branch {
 	root := v.deviceBranch(d)
 	root.Name = d.ID.String()
 	root.Branches = append([]api.Branch{sliceBranch(d)}, v.holderBranches(d)...)
@@ -73,8 +73,8 @@ func (v *Inventory) NodeTree(ctx context.Context, name string) (api.Branch, erro
 			return root, err
 		}
 	}
-	for _, pool := range v.alloc.Pools() {
-		branch := v.PoolTree(pool, func(d *allocator.Device) bool { node, _ := deviceScope(d); return node == name })
+	for _, pool := range v.facts.Pools.All() {
+		branch := v.PoolTree(pool, func(d *cluster.Device) bool { node, _ := deviceScope(d); return node == name })
 		if len(branch.Branches) > 0 {
 			root.Branches = append(root.Branches, branch)
 		}
@@ -88,7 +88,7 @@ func (v *Inventory) NodeTree(ctx context.Context, name string) (api.Branch, erro
 
 // PoolTree shows the devices of a pool that are wanted, nil for all, and who
 // has them.
-func (v *Inventory) PoolTree(pool *allocator.Pool, wanted func(d *allocator.Device) bool) api.Branch {
+func (v *Inventory) PoolTree(pool *cluster.Pool, wanted func(d *cluster.Device) bool) api.Branch {
 	root := api.Branch{Of: "Pool", Name: pool.Driver + "/" + pool.Name}
 	if state, reason := v.poolState(pool, 1); state != api.PoolStateUsable {
 		root.Notes = append(root.Notes, string(state), reason)
@@ -228,7 +228,7 @@ func requestNote(r *resourceapi.DeviceRequest) string {
 // resultBranch is an allocated device with its slice and node.
 func (v *Inventory) resultBranch(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) api.Branch {
 	id := deviceID(result)
-	d := v.alloc.Device(id)
+	d := v.facts.Pools.Device(id)
 	if d == nil {
 		b := api.Branch{Of: "Device", Name: id.String()}
 		if v.snap.Gap(snapshot.ResourceSlices) == nil {
@@ -282,7 +282,7 @@ func resultNotes(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceReq
 	return notes
 }
 
-func (v *Inventory) deviceBranch(d *allocator.Device) api.Branch {
+func (v *Inventory) deviceBranch(d *cluster.Device) api.Branch {
 	b := api.Branch{Of: "Device", Name: d.ID.Device}
 	state, reason := v.deviceState(d)
 	b.Uncertain = v.notRead.uncertain(state)
@@ -307,7 +307,7 @@ func (v *Inventory) deviceBranch(d *allocator.Device) api.Branch {
 }
 
 // sliceBranch is the slice of a device, with its node.
-func sliceBranch(d *allocator.Device) api.Branch {
+func sliceBranch(d *cluster.Device) api.Branch {
 	b := api.Branch{Of: "ResourceSlice", Name: d.Slice.Name}
 	node, scope := deviceScope(d)
 	if node != "" {
@@ -319,9 +319,9 @@ func sliceBranch(d *allocator.Device) api.Branch {
 }
 
 // holderBranches are the claims that have a device, with their pods.
-func (v *Inventory) holderBranches(d *allocator.Device) []api.Branch {
+func (v *Inventory) holderBranches(d *cluster.Device) []api.Branch {
 	var branches []api.Branch
-	for _, holder := range v.alloc.Holders(d.ID) {
+	for _, holder := range v.facts.Usage.Holders(d.ID) {
 		b := v.claimBranch(holder.Claim)
 		b.Notes = append(b.Notes, resultNotes(holder.Claim, holder.Result)...)
 		b.Branches = v.claimPods(holder.Claim)

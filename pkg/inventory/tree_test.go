@@ -41,7 +41,7 @@ func expectTree(t *testing.T, got api.Branch, want string) {
 
 func TestTrees(t *testing.T) {
 	network := &resourceapi.NetworkDeviceData{InterfaceName: "net1", IPs: []string{"10.1.0.5/24"}, HardwareAddress: "0a:58:0a:01:00:05"}
-	v := cluster(t, extendedGate, gpus("gpus"), node(node1, fpgaResource+"=1"),
+	v := inventoryWith(t, extendedGate, gpus("gpus"), node(node1, fpgaResource+"=1"),
 		slice(node1, devices("gpu-0", "gpu-1")...),
 		claim("c").has("gpu-0").reservedFor("p", "uid-p").says("gpu-0", "", network, "Ready=False", "Configured=True"),
 		claim("gone").has("gpu-9").reservedFor("p", "uid-p"),
@@ -88,7 +88,7 @@ DeviceClass gpus
 `)
 	})
 	t.Run("device", func(t *testing.T) {
-		expectTree(t, v.DeviceTree(v.alloc.Device(deviceID(&v.snap.Claim(namespace, "c").Status.Allocation.Devices.Results[0]))), `
+		expectTree(t, v.DeviceTree(v.facts.Pools.Device(deviceID(&v.snap.Claim(namespace, "c").Status.Allocation.Devices.Results[0]))), `
 Device gpu.example.com/node-1/gpu-0 (Allocated; Unhealthy: it fell off the bus)
   ResourceSlice node-1-devices
     Node node-1
@@ -99,7 +99,7 @@ Device gpu.example.com/node-1/gpu-0 (Allocated; Unhealthy: it fell off the bus)
 }
 
 func TestNodeTreeMarksWhatIsServedTwice(t *testing.T) {
-	v := cluster(t, extendedGate, gpus("gpus"), node(node1, gpuResource+"=2"), slice(node1, devices("gpu-0", "gpu-1")...),
+	v := inventoryWith(t, extendedGate, gpus("gpus"), node(node1, gpuResource+"=2"), slice(node1, devices("gpu-0", "gpu-1")...),
 		pod("p").on(node1).requests(gpuResource, "2"))
 	tree, err := v.NodeTree(t.Context(), node1)
 	if err != nil {

@@ -39,7 +39,7 @@ func TestCountDevicesBounds(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := cluster(t, append(append([]any{}, objects...), tc.hidden...)...)
+			v := inventoryWith(t, append(append([]any{}, objects...), tc.hidden...)...)
 			var devices []*api.Device
 			for _, d := range v.Devices() {
 				devices = append(devices, &d)

@@ -11,8 +11,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -28,13 +28,13 @@ type Blockage struct {
 // something takes longer than its limit. A pod that was bound a moment ago and is
 // being prepared is not stuck, and neither is one whose containers wait for
 // something else, such as their image.
-func findBlockage(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim, stage api.Stage) *Blockage {
+func findBlockage(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim, stage api.Stage) *Blockage {
 	if Finished(pod) || pod.DeletionTimestamp != nil {
 		return nil
 	}
 	switch stage {
 	case api.StageBinding:
-		return bindingBlockage(alloc, snap, pod, claims)
+		return bindingBlockage(facts, snap, pod, claims)
 	case api.StageReservation:
 		if pod.Spec.NodeName == "" {
 			return nil
@@ -50,9 +50,9 @@ func findBlockage(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *core
 		if found := startBlockage(snap, pod); found != nil {
 			return found
 		}
-		return deviceBlockage(alloc, snap, pod, claims)
+		return deviceBlockage(facts, snap, pod, claims)
 	case api.StageRunning:
-		if found := deviceBlockage(alloc, snap, pod, claims); found != nil {
+		if found := deviceBlockage(facts, snap, pod, claims); found != nil {
 			return found
 		}
 		if len(nodeFindings(snap, pod)) > 0 {
@@ -66,7 +66,7 @@ func findBlockage(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *core
 
 // bindingBlockage is about conditions that the scheduler waits for: one that ends
 // the binding, or one that has not come within a minute.
-func bindingBlockage(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) *Blockage {
+func bindingBlockage(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) *Blockage {
 	for i := range claims {
 		claim := claims[i].Claim
 		if claim == nil || claim.Status.Allocation == nil {
@@ -76,7 +76,7 @@ func bindingBlockage(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *c
 		if at := claim.Status.Allocation.AllocationTimestamp; !at.IsZero() {
 			since = *at
 		}
-		for _, awaited := range alloc.Awaited(claim) {
+		for _, awaited := range facts.Claims.Awaited(claim) {
 			if awaited.Failed || Overdue(snap, since.Time) {
 				return &Blockage{Code: api.BindingPending}
 			}
@@ -122,8 +122,8 @@ func startBlockage(snap *snapshot.Snapshot, pod *corev1.Pod) *Blockage {
 }
 
 // deviceBlockage is about the devices of a pod on its node.
-func deviceBlockage(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) *Blockage {
-	if len(evictions(alloc, snap, pod)) > 0 {
+func deviceBlockage(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) *Blockage {
+	if len(evictions(facts, snap, pod)) > 0 {
 		return &Blockage{Code: api.EvictionDue}
 	}
 	for i := range claims {
@@ -131,12 +131,12 @@ func deviceBlockage(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *co
 		if claim == nil || claims[i].Generated || claim.Status.Allocation == nil {
 			continue
 		}
-		if vanished(alloc, snap, claim) != nil && !allReady(claim) {
+		if vanished(facts, snap, claim) != nil && !allReady(claim) {
 			return &Blockage{Code: api.DeviceMissing}
 		}
 		for j := range claim.Status.Allocation.Devices.Results {
 			result := &claim.Status.Allocation.Devices.Results[j]
-			if doubled(alloc, claim, result) != nil {
+			if doubled(facts, claim, result) != nil {
 				return &Blockage{Code: api.DeviceAllocatedTwice}
 			}
 			if deviceNotReady(claim, result) != nil {
@@ -144,7 +144,7 @@ func deviceBlockage(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *co
 			}
 		}
 	}
-	if len(unhealthy(alloc, pod, claims)) > 0 {
+	if len(unhealthy(facts, pod, claims)) > 0 {
 		return &Blockage{Code: api.DeviceUnhealthy}
 	}
 	return nil
@@ -156,7 +156,7 @@ func deviceBlockage(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *co
 func allReady(claim *resourceapi.ResourceClaim) bool {
 	results := claim.Status.Allocation.Devices.Results
 	for i := range results {
-		if !allocator.DeviceReady(claim, &results[i]) {
+		if !cluster.DeviceReady(claim, &results[i]) {
 			return false
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
@@ -44,7 +44,7 @@ func cdiDevices(message string) []string {
 // the upstream helper use VENDOR/CLASS=CLAIM_UID-DEVICE, and each claim has a UID
 // that no other name has in it. What all claims of a driver share has the name of
 // no device.
-func cdiClaim(id string, claims []allocator.PodClaim) (*resourceapi.ResourceClaim, *resourceapi.DeviceRequestAllocationResult) {
+func cdiClaim(id string, claims []cluster.PodClaim) (*resourceapi.ResourceClaim, *resourceapi.DeviceRequestAllocationResult) {
 	kind, name, _ := strings.Cut(id, "=")
 	vendor, _, _ := strings.Cut(kind, "/")
 	var owner *resourceapi.ResourceClaim
@@ -94,7 +94,7 @@ func endsWithName(text, name string) bool {
 
 // cdiNames says which devices of the pod's claims some CDI devices are. What
 // cannot be told keeps the name that the runtime has for it.
-func cdiNames(ids []string, claims []allocator.PodClaim) []string {
+func cdiNames(ids []string, claims []cluster.PodClaim) []string {
 	names := make([]string, 0, len(ids))
 	for _, id := range ids {
 		switch claim, result := cdiClaim(id, claims); {
@@ -110,7 +110,7 @@ func cdiNames(ids []string, claims []allocator.PodClaim) []string {
 }
 
 // blameCDI says where to look for CDI devices that the runtime does not know.
-func blameCDI(f *Finding, pod *corev1.Pod, claims []allocator.PodClaim, ids []string) {
+func blameCDI(f *Finding, pod *corev1.Pod, claims []cluster.PodClaim, ids []string) {
 	node := pod.Spec.NodeName
 	noun := "device"
 	if len(ids) > 1 {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -22,9 +22,9 @@ import (
 
 // cleanupFindings tells why a pod that is finished or being deleted, or its
 // claims, do not go away.
-func cleanupFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) []Finding {
+func cleanupFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	if pod.DeletionTimestamp != nil {
-		return terminating(alloc, snap, pod, claims)
+		return terminating(facts, snap, pod, claims)
 	}
 	var findings []Finding
 	for i := range claims {
@@ -57,7 +57,7 @@ func finishedSince(snap *snapshot.Snapshot, pod *corev1.Pod) string {
 }
 
 // terminating tells why a pod that is being deleted is still there.
-func terminating(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) []Finding {
+func terminating(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	grace := time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
 	// The time of the deletion is the end of the grace period.
 	due := pod.DeletionTimestamp.Time
@@ -87,18 +87,18 @@ func terminating(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev
 	case !Overdue(snap, due), len(findings) > 1:
 		return findings
 	}
-	return append(findings, unprepared(alloc, snap, pod, claims)...)
+	return append(findings, unprepared(facts, snap, pod, claims)...)
 }
 
 // unprepared is about a pod that should have been gone. The kubelet keeps it
 // until its driver has given back the devices, but says so only in its log.
-func unprepared(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) []Finding {
+func unprepared(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	node := pod.Spec.NodeName
 	var drivers []string
 	var f Finding
 	for i := range claims {
 		claim := claims[i].Claim
-		if claim == nil || claim.Status.Allocation == nil || !alloc.Reserved(claim, pod) {
+		if claim == nil || claim.Status.Allocation == nil || !facts.Claims.Reserved(claim, pod) {
 			continue
 		}
 		called := driversOf(claim, resourceapi.SkipNodeOperationNodeUnprepareResources)
@@ -126,7 +126,7 @@ func unprepared(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1
 }
 
 // ClaimFindings says what is wrong with a claim, whichever pods use it.
-func ClaimFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, users []*corev1.Pod, claim *resourceapi.ResourceClaim) []Finding {
+func ClaimFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, users []*corev1.Pod, claim *resourceapi.ResourceClaim) []Finding {
 	if claim == nil {
 		return nil
 	}
@@ -136,8 +136,8 @@ func ClaimFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, users []
 	} else if f := staleReservations(snap, claim); f != nil {
 		findings = append(findings, *f)
 	}
-	findings = append(findings, holdingFindings(alloc, snap, claim)...)
-	return append(findings, driverEvents(snap, []allocator.PodClaim{{Claim: claim}}, users...)...)
+	findings = append(findings, holdingFindings(facts, snap, claim)...)
+	return append(findings, driverEvents(snap, []cluster.PodClaim{{Claim: claim}}, users...)...)
 }
 
 // staleReservations is about consumers of a claim that are no more.

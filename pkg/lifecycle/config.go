@@ -15,9 +15,9 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -49,7 +49,7 @@ func (c *OpaqueConfig) String() string {
 // OpaqueConfigs lists the opaque configuration of a claim: what its own spec, or
 // the template that it is made from, has, and then what the classes of its
 // requests have.
-func OpaqueConfigs(snap *snapshot.Snapshot, pc *allocator.PodClaim) []OpaqueConfig {
+func OpaqueConfigs(snap *snapshot.Snapshot, pc *cluster.PodClaim) []OpaqueConfig {
 	own := OpaqueConfig{Source: resourceapi.AllocationConfigSourceClaim, Object: whatif.ClaimObject(pc.Claim), Path: "spec", Kind: api.KindClaim, Name: pc.Claim.Name}
 	if pc.Template != "" {
 		own.Object, own.Path, own.Kind, own.Name = whatif.Object(api.KindTemplate, pc.Claim.Namespace, pc.Template), "spec.spec", api.KindTemplate, pc.Template
@@ -95,7 +95,7 @@ const kindClass = "DeviceClass"
 // configSource finds what a configuration of an allocation was copied from. A
 // class or a template that has changed since no longer has it; then current is
 // false.
-func configSource(snap *snapshot.Snapshot, pc *allocator.PodClaim, index int) (source OpaqueConfig, current bool) {
+func configSource(snap *snapshot.Snapshot, pc *cluster.PodClaim, index int) (source OpaqueConfig, current bool) {
 	config := &pc.Claim.Status.Allocation.Devices.Config[index]
 	for _, c := range OpaqueConfigs(snap, pc) {
 		if c.Source != config.Source || !sameConfig(c.Opaque, config.Opaque) {
@@ -133,7 +133,7 @@ func sameConfig(a, b *resourceapi.OpaqueDeviceConfiguration) bool {
 
 // inTemplate reports whether the template of a claim still has its configuration:
 // it cannot be changed, but replaced by another one of the same name.
-func inTemplate(snap *snapshot.Snapshot, pc *allocator.PodClaim, config *resourceapi.DeviceAllocationConfiguration) bool {
+func inTemplate(snap *snapshot.Snapshot, pc *cluster.PodClaim, config *resourceapi.DeviceAllocationConfiguration) bool {
 	template := snap.Template(pc.Claim.Namespace, pc.Template)
 	return template == nil || slices.ContainsFunc(template.Spec.Spec.Devices.Config, func(c resourceapi.DeviceClaimConfiguration) bool {
 		return c.Opaque != nil && sameConfig(c.Opaque, config.Opaque)
@@ -152,8 +152,8 @@ func rejectsConfig(words string) bool {
 
 // configRejected is about a driver that does not accept the opaque configuration
 // of a claim. It reports whether that is so.
-func configRejected(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims []allocator.PodClaim, name, words string, event *corev1.Event) bool {
-	i := slices.IndexFunc(claims, func(pc allocator.PodClaim) bool { return pc.Claim != nil && pc.Claim.Name == name })
+func configRejected(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims []cluster.PodClaim, name, words string, event *corev1.Event) bool {
+	i := slices.IndexFunc(claims, func(pc cluster.PodClaim) bool { return pc.Claim != nil && pc.Claim.Name == name })
 	if i < 0 || claims[i].Claim.Status.Allocation == nil || !rejectsConfig(words) {
 		return false
 	}

@@ -7,7 +7,7 @@
 // node and of the driver. Each finding has its evidence. [Stages] does the same
 // for all pods of a cluster.
 //
-// It asks the allocator who has a device and for whom a claim is reserved, never
+// It asks pkg/cluster who has a device and for whom a claim is reserved, never
 // what fits, and it prints nothing. pkg/explain and every package above that may
 // import it.
 package lifecycle

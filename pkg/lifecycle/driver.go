@@ -12,8 +12,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
@@ -44,7 +44,7 @@ func prepareCall(message string) (call failedCall, ok bool) {
 const prepareTimeout = "45s"
 
 // noAnswer is about a driver that the kubelet called and that did not answer.
-func noAnswer(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims []allocator.PodClaim, event *corev1.Event, call failedCall) {
+func noAnswer(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims []cluster.PodClaim, event *corev1.Event, call failedCall) {
 	node := pod.Spec.NodeName
 	drivers := calledFor(claims, "")
 	// The path of its socket is DRIVER/dra.sock, if the driver is on the helper.
@@ -97,7 +97,7 @@ func unanswered(snap *snapshot.Snapshot, pod *corev1.Pod, last *corev1.Event) st
 
 // calledFor lists the drivers that the kubelet calls to prepare a claim of the
 // pod, or all of its claims for no name.
-func calledFor(claims []allocator.PodClaim, name string) []string {
+func calledFor(claims []cluster.PodClaim, name string) []string {
 	var drivers []string
 	for i := range claims {
 		if claim := claims[i].Claim; claim != nil && (name == "" || claim.Name == name) {

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -21,7 +21,7 @@ func entryPath(entry string) string { return fmt.Sprintf("spec.resourceClaims[na
 
 // foreignClaim is about a claim under the name that the pod's status has, made
 // for another pod: mostly for an earlier one of the same name.
-func foreignClaim(pod *corev1.Pod, pc *allocator.PodClaim) Finding {
+func foreignClaim(pod *corev1.Pod, pc *cluster.PodClaim) Finding {
 	f := Finding{Instead: true}
 	owner := metav1.GetControllerOfNoCopy(pc.Claim)
 	whose, found := "nobody", "no controller"
@@ -46,7 +46,7 @@ func foreignClaim(pod *corev1.Pod, pc *allocator.PodClaim) Finding {
 // the claim, and then does not look again before something happens to the pod or
 // to its template (claimExists in pkg/controller/resourceclaim/controller.go). Any
 // change of the pod will do; a claim made by hand would not be the pod's.
-func DeletedClaim(pod *corev1.Pod, pc *allocator.PodClaim) api.NextStep {
+func DeletedClaim(pod *corev1.Pod, pc *cluster.PodClaim) api.NextStep {
 	name := pc.Entry
 	for _, status := range pod.Status.ResourceClaimStatuses {
 		if status.Name == pc.Entry && status.ResourceClaimName != nil {

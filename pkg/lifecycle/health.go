@@ -13,8 +13,8 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -23,7 +23,7 @@ import (
 const unhealthyTaint = "dra.kubectl.dev/unhealthy:" + string(resourceapi.DeviceTaintEffectNoSchedule)
 
 // unhealthy is about devices that the kubelet reports as such (KEP-4680).
-func unhealthy(alloc *allocator.Allocator, pod *corev1.Pod, claims []allocator.PodClaim) []Finding {
+func unhealthy(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	var findings []Finding
 	seen := map[corev1.ResourceID]bool{}
 	for _, container := range containerStatuses(pod) {
@@ -52,7 +52,7 @@ func unhealthy(alloc *allocator.Allocator, pod *corev1.Pod, claims []allocator.P
 				}
 				f.Prove(whatif.PodObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].allocatedResourcesStatus[name=%s].resources[resourceID=%s].health", container.Name, resource.Name, health.ResourceID),
 					found, string(corev1.ResourceHealthStatusHealthy))
-				replaceDevice(alloc, &f, pc, result, name)
+				replaceDevice(facts, &f, pc, result, name)
 				findings = append(findings, f)
 			}
 		}
@@ -64,8 +64,8 @@ func unhealthy(alloc *allocator.Allocator, pod *corev1.Pod, claims []allocator.P
 // known, and which of its devices the kubelet means, nil if that cannot be told.
 // The kubelet uses the first CDI name that the driver gives a device, and
 // DRIVER/POOL/DEVICE if there is none.
-func reportedDevice(id, entry, request string, claims []allocator.PodClaim) (*allocator.PodClaim, *resourceapi.DeviceRequestAllocationResult) {
-	at := slices.IndexFunc(claims, func(pc allocator.PodClaim) bool { return pc.Entry == entry })
+func reportedDevice(id, entry, request string, claims []cluster.PodClaim) (*cluster.PodClaim, *resourceapi.DeviceRequestAllocationResult) {
+	at := slices.IndexFunc(claims, func(pc cluster.PodClaim) bool { return pc.Entry == entry })
 	if at < 0 || claims[at].Claim == nil || claims[at].Claim.Status.Allocation == nil {
 		return nil, nil
 	}
@@ -90,15 +90,15 @@ func reportedDevice(id, entry, request string, claims []allocator.PodClaim) (*al
 
 // replaceDevice says how a pod gets another device than one that is broken. As
 // long as the device has no taint, a new claim may get the same one.
-func replaceDevice(alloc *allocator.Allocator, f *Finding, pc *allocator.PodClaim, result *resourceapi.DeviceRequestAllocationResult, name string) {
+func replaceDevice(facts *cluster.Cluster, f *Finding, pc *cluster.PodClaim, result *resourceapi.DeviceRequestAllocationResult, name string) {
 	tainted := false
 	if result != nil {
-		device := alloc.Device(DeviceID(result))
+		device := facts.Pools.Device(DeviceID(result))
 		tainted = device != nil && slices.ContainsFunc(device.Taints, func(taint resourceapi.DeviceTaint) bool {
 			return taint.Effect != resourceapi.DeviceTaintEffectNone
 		})
 	}
-	if !tainted && alloc.FeatureEnabled("DRADeviceTaints") {
+	if !tainted && facts.Gates.Enabled("DRADeviceTaints") {
 		step := api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("first taint device %s: without a taint, a new claim may get the same device", name)}
 		if result != nil {
 			step.Commands = []string{fmt.Sprintf("kubectl dra taints add --driver %s --pool %s --device %s %s",

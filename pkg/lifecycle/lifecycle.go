@@ -9,8 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -30,34 +30,34 @@ func (l *Life) HasReason() bool {
 
 // Of finds where a pod stands. hinted is set if a hint says what Kueue waits
 // for before it admits the pod.
-func Of(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim, hinted bool) Life {
-	l := Life{Stage: StageOf(alloc, snap, pod, claims)}
+func Of(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim, hinted bool) Life {
+	l := Life{Stage: StageOf(facts, snap, pod, claims)}
 	switch l.Stage {
 	case api.StageClaimGeneration:
 		l.Findings = slices.Concat(generationFindings(snap, pod, claims), GateFindings(pod, hinted), kubeletReports(snap, pod))
 	case api.StageQueueing:
 		l.Findings = queueingFindings(snap, pod, claims, hinted)
 	case api.StageBinding:
-		l.Findings = bindingFindings(alloc, snap, claims)
+		l.Findings = bindingFindings(facts, snap, claims)
 	case api.StageReservation:
-		l.Findings = reservationFindings(alloc, snap, pod, claims)
+		l.Findings = reservationFindings(facts, snap, pod, claims)
 	case api.StagePreparation, api.StageInjection:
-		l.Findings = slices.Concat(kubeletFindings(snap, pod, claims), deviceFindings(alloc, snap, pod, claims))
+		l.Findings = slices.Concat(kubeletFindings(snap, pod, claims), deviceFindings(facts, snap, pod, claims))
 	case api.StageRunning:
-		l.Findings = runningFindings(alloc, snap, pod, claims)
+		l.Findings = runningFindings(facts, snap, pod, claims)
 	case api.StageCleanup:
-		l.Findings = cleanupFindings(alloc, snap, pod, claims)
+		l.Findings = cleanupFindings(facts, snap, pod, claims)
 	case api.StageNodeFit, api.StageAllocation:
 		// The funnel and the nodes tell.
 	}
-	if l.Blocked = findBlockage(alloc, snap, pod, claims, l.Stage); l.Blocked != nil && l.Blocked.Reason != "" {
+	if l.Blocked = findBlockage(facts, snap, pod, claims, l.Stage); l.Blocked != nil && l.Blocked.Reason != "" {
 		l.Findings = append([]Finding{{Instead: true, Reason: l.Blocked.Reason}}, l.Findings...)
 	}
 	return l
 }
 
 // StageOf names the first stage of a pod that is not done.
-func StageOf(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) api.Stage {
+func StageOf(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) api.Stage {
 	switch {
 	case pod.DeletionTimestamp != nil, Finished(pod):
 		return api.StageCleanup
@@ -73,11 +73,11 @@ func StageOf(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Po
 	for i := range claims {
 		pc := &claims[i]
 		switch {
-		case bound && errors.Is(pc.Problem, allocator.ErrClaimUnreadable):
+		case bound && errors.Is(pc.Problem, cluster.ErrClaimUnreadable):
 			// What the kubelet says may tell.
-		case bound && pc.Claim != nil && pc.Claim.Status.Allocation != nil && !errors.Is(pc.Problem, allocator.ErrClaimNotOwned):
-			reserved = reserved && alloc.Reserved(pc.Claim, pod)
-		case errors.Is(pc.Problem, allocator.ErrClaimNotCreated), errors.Is(pc.Problem, allocator.ErrTemplateMissing):
+		case bound && pc.Claim != nil && pc.Claim.Status.Allocation != nil && !errors.Is(pc.Problem, cluster.ErrClaimNotOwned):
+			reserved = reserved && facts.Claims.Reserved(pc.Claim, pod)
+		case errors.Is(pc.Problem, cluster.ErrClaimNotCreated), errors.Is(pc.Problem, cluster.ErrTemplateMissing):
 			return api.StageClaimGeneration
 		case bound && pc.Problem != nil:
 			reserved = false
@@ -86,8 +86,8 @@ func StageOf(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Po
 		case pc.Claim == nil || pc.Claim.Status.Allocation == nil:
 			allocated = false
 		default:
-			reserved = reserved && alloc.Reserved(pc.Claim, pod)
-			bindable = bindable && len(alloc.Awaited(pc.Claim)) == 0
+			reserved = reserved && facts.Claims.Reserved(pc.Claim, pod)
+			bindable = bindable && len(facts.Claims.Awaited(pc.Claim)) == 0
 		}
 	}
 	switch {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -104,16 +104,16 @@ func TestIdleKubelet(t *testing.T) {
 }
 
 func TestCDIClaim(t *testing.T) {
-	claim := func(name, uid string, devices ...string) allocator.PodClaim {
+	claim := func(name, uid string, devices ...string) cluster.PodClaim {
 		c := &resourceapi.ResourceClaim{Status: resourceapi.ResourceClaimStatus{Allocation: &resourceapi.AllocationResult{}}}
 		c.Name, c.UID = name, types.UID(uid)
 		for _, device := range devices {
 			c.Status.Allocation.Devices.Results = append(c.Status.Allocation.Devices.Results,
 				resourceapi.DeviceRequestAllocationResult{Driver: "gpu.example.com", Pool: "n1", Device: device})
 		}
-		return allocator.PodClaim{Claim: c}
+		return cluster.PodClaim{Claim: c}
 	}
-	claims := []allocator.PodClaim{claim("a", "7c1e-4a", "gpu-1", "gpu-11"), claim("b", "9d2f-5b", "gpu-0", "1"), {}}
+	claims := []cluster.PodClaim{claim("a", "7c1e-4a", "gpu-1", "gpu-11"), claim("b", "9d2f-5b", "gpu-0", "1"), {}}
 	for id, want := range map[string]string{
 		"k8s.gpu.example.com/claim=7c1e-4a-gpu-1":  "n1/gpu-1 (claim a)",
 		"k8s.gpu.example.com/claim=7c1e-4a-gpu-11": "n1/gpu-11 (claim a)",

@@ -9,14 +9,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // kubeletFindings tells why a pod does not start on its node.
-func kubeletFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) []Finding {
+func kubeletFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	findings := nodeFindings(snap, pod)
 	waiting := waitingContainers(pod, claims)
 	findings = append(findings, waiting...)
@@ -34,7 +34,7 @@ func kubeletFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocato
 
 // waitingContainers tells why containers do not run although their devices are
 // prepared.
-func waitingContainers(pod *corev1.Pod, claims []allocator.PodClaim) []Finding {
+func waitingContainers(pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	var findings []Finding
 	for _, status := range failingContainers(pod) {
 		waiting := status.State.Waiting

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -56,8 +56,8 @@ func DeviceName(result *resourceapi.DeviceRequestAllocationResult) string {
 }
 
 // DeviceID identifies an allocated device.
-func DeviceID(result *resourceapi.DeviceRequestAllocationResult) allocator.DeviceID {
-	return allocator.DeviceID{Driver: result.Driver, Pool: result.Pool, Device: result.Device}
+func DeviceID(result *resourceapi.DeviceRequestAllocationResult) cluster.DeviceID {
+	return cluster.DeviceID{Driver: result.Driver, Pool: result.Pool, Device: result.Device}
 }
 
 // OwnerText names the controller of a pod, empty for a bare one.

@@ -9,15 +9,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // readKubeletEvent puts a warning of the kubelet into words. The messages are
 // those of pkg/kubelet/cm/dra (1.30 to 1.37).
-func readKubeletEvent(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims []allocator.PodClaim, event *corev1.Event) {
+func readKubeletEvent(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims []cluster.PodClaim, event *corev1.Event) {
 	node := pod.Spec.NodeName
 	message := saidOnce(event.Message)
 	if devices := cdiDevices(message); len(devices) > 0 {
@@ -95,7 +95,7 @@ func prepareFailure(message string) (claim, words string, ok bool) {
 }
 
 // driverOf names the driver of a claim, if it has only one.
-func driverOf(claims []allocator.PodClaim, name string) string {
+func driverOf(claims []cluster.PodClaim, name string) string {
 	driver := ""
 	for i := range claims {
 		claim := claims[i].Claim

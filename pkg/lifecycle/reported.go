@@ -11,8 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -30,7 +30,7 @@ func kubeletReports(snap *snapshot.Snapshot, pod *corev1.Pod) []Finding {
 
 // driverEvents quotes what drivers say about claims themselves. What they said
 // before the pods that use the claims were started is history.
-func driverEvents(snap *snapshot.Snapshot, claims []allocator.PodClaim, users ...*corev1.Pod) []Finding {
+func driverEvents(snap *snapshot.Snapshot, claims []cluster.PodClaim, users ...*corev1.Pod) []Finding {
 	var findings []Finding
 	since := snap.Now().Add(-time.Hour)
 	if first := allStarted(users); first.After(since) {

@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -24,23 +24,23 @@ func fullyReserved(claim *resourceapi.ResourceClaim) bool {
 
 // FullForPod reports whether the scheduler turns the pod down because nobody more
 // can use a claim (PreFilter of its dynamicresources plugin).
-func FullForPod(alloc *allocator.Allocator, pod *corev1.Pod, claim *resourceapi.ResourceClaim) bool {
+func FullForPod(facts *cluster.Cluster, pod *corev1.Pod, claim *resourceapi.ResourceClaim) bool {
 	return pod != nil && claim != nil && claim.Status.Allocation != nil &&
-		fullyReserved(claim) && !alloc.Reserved(claim, pod)
+		fullyReserved(claim) && !facts.Claims.Reserved(claim, pod)
 }
 
 // reservationFindings tells why a pod may not use its claims yet.
-func reservationFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) []Finding {
+func reservationFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	var findings []Finding
 	for i := range claims {
 		pc := &claims[i]
 		claim := pc.Claim
 		switch {
-		case pod.Spec.NodeName != "" && errors.Is(pc.Problem, allocator.ErrClaimNotOwned):
+		case pod.Spec.NodeName != "" && errors.Is(pc.Problem, cluster.ErrClaimNotOwned):
 			findings = append(findings, foreignClaim(pod, pc))
-		case pod.Spec.NodeName != "" && errors.Is(pc.Problem, allocator.ErrClaimMissing):
+		case pod.Spec.NodeName != "" && errors.Is(pc.Problem, cluster.ErrClaimMissing):
 			findings = append(findings, boundWithout(pod, pc))
-		case claim == nil || alloc.Reserved(claim, pod):
+		case claim == nil || facts.Claims.Reserved(claim, pod):
 			continue
 		case claim.Status.Allocation == nil && pod.Spec.NodeName == "":
 			continue
@@ -57,7 +57,7 @@ func reservationFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, po
 }
 
 // boundWithout is about a pod on its node whose claim does not exist.
-func boundWithout(pod *corev1.Pod, pc *allocator.PodClaim) Finding {
+func boundWithout(pod *corev1.Pod, pc *cluster.PodClaim) Finding {
 	f := Finding{Instead: true, Reason: fmt.Sprintf("the pod is bound to node %s, but %s", pod.Spec.NodeName, pc.Problem)}
 	if name := claimNameOf(pod, pc.Entry); name != "" {
 		f.Prove(whatif.PodObject(pod), entryPath(pc.Entry)+".resourceClaimName", name, "a ResourceClaim of the namespace")
@@ -73,7 +73,7 @@ const anewWithClaims = "delete and recreate the pod so that it gets a new claim:
 
 // boundUnallocated is about a pod that is on a node although it has no devices:
 // only the scheduler allocates, and only before it binds.
-func boundUnallocated(snap *snapshot.Snapshot, pod *corev1.Pod, pc *allocator.PodClaim) Finding {
+func boundUnallocated(snap *snapshot.Snapshot, pod *corev1.Pod, pc *cluster.PodClaim) Finding {
 	name := pc.Entry
 	if !pc.Generated {
 		name = pc.Claim.Name

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -25,9 +25,9 @@ import (
 )
 
 // runningFindings tells what is wrong with the devices of a pod that runs.
-func runningFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) []Finding {
-	findings := deviceFindings(alloc, snap, pod, claims)
-	findings = append(findings, unhealthy(alloc, pod, claims)...)
+func runningFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
+	findings := deviceFindings(facts, snap, pod, claims)
+	findings = append(findings, unhealthy(facts, pod, claims)...)
 	findings = append(findings, nodeFindings(snap, pod)...)
 	findings = append(findings, driverEvents(snap, claims, pod)...)
 	for _, status := range initializing(pod) {
@@ -42,14 +42,14 @@ func runningFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *c
 }
 
 // deviceFindings tells what is wrong with the devices of a pod that is bound.
-func deviceFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) []Finding {
-	findings := evictions(alloc, snap, pod)
+func deviceFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
+	findings := evictions(facts, snap, pod)
 	for i := range claims {
 		claim := claims[i].Claim
 		if claim == nil || claims[i].Generated {
 			continue
 		}
-		findings = append(findings, holdingFindings(alloc, snap, claim)...)
+		findings = append(findings, holdingFindings(facts, snap, claim)...)
 		if claim.DeletionTimestamp != nil {
 			findings = append(findings, deletingClaim(snap, claim))
 		}
@@ -58,7 +58,7 @@ func deviceFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *co
 }
 
 // holdingFindings tells what is wrong with the devices that a claim holds.
-func holdingFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) []Finding {
+func holdingFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) []Finding {
 	if claim.Status.Allocation == nil {
 		return nil
 	}
@@ -68,10 +68,10 @@ func holdingFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, claim 
 			findings = append(findings, *f)
 		}
 	}
-	add(vanished(alloc, snap, claim))
+	add(vanished(facts, snap, claim))
 	for i := range claim.Status.Allocation.Devices.Results {
 		result := &claim.Status.Allocation.Devices.Results[i]
-		add(doubled(alloc, claim, result))
+		add(doubled(facts, claim, result))
 		add(deviceNotReady(claim, result))
 	}
 	return findings
@@ -79,7 +79,7 @@ func holdingFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, claim 
 
 // vanished is about devices that no slice has any more. Those that their driver
 // calls ready are where they should be, see movedHint.
-func vanished(alloc *allocator.Allocator, snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) *Finding {
+func vanished(facts *cluster.Cluster, snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) *Finding {
 	if snap.Gap(snapshot.ResourceSlices) != nil {
 		return nil
 	}
@@ -88,7 +88,7 @@ func vanished(alloc *allocator.Allocator, snap *snapshot.Snapshot, claim *resour
 	results := claim.Status.Allocation.Devices.Results
 	for i := range results {
 		result := &results[i]
-		if alloc.Device(DeviceID(result)) != nil || allocator.DeviceReady(claim, result) {
+		if facts.Pools.Device(DeviceID(result)) != nil || cluster.DeviceReady(claim, result) {
 			continue
 		}
 		devices = append(devices, DeviceName(result))
@@ -113,11 +113,11 @@ func vanished(alloc *allocator.Allocator, snap *snapshot.Snapshot, claim *resour
 }
 
 // doubled is about a device that another claim has, too.
-func doubled(alloc *allocator.Allocator, claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *Finding {
+func doubled(facts *cluster.Cluster, claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *Finding {
 	if result.ShareID != nil || ptr.Deref(result.AdminAccess, false) {
 		return nil
 	}
-	for _, holder := range alloc.Holders(DeviceID(result)) {
+	for _, holder := range facts.Usage.Holders(DeviceID(result)) {
 		other := holder.Claim
 		if holder.Result.ShareID != nil || ptr.Deref(holder.Result.AdminAccess, false) || other.Namespace == claim.Namespace && other.Name == claim.Name {
 			continue
@@ -136,7 +136,7 @@ func doubled(alloc *allocator.Allocator, claim *resourceapi.ResourceClaim, resul
 // notReady is about a device of which the driver says that it is not ready.
 // Conditions of other types mean whatever the driver says they mean.
 func deviceNotReady(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *Finding {
-	status := allocator.DeviceStatus(claim, result)
+	status := cluster.DeviceStatus(claim, result)
 	if status == nil {
 		return nil
 	}
@@ -151,17 +151,17 @@ func deviceNotReady(claim *resourceapi.ResourceClaim, result *resourceapi.Device
 
 // evictions finds out whether a pod is due to be deleted because of a taint of
 // its devices. Of several taints the first one counts.
-func evictions(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod) []Finding {
+func evictions(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod) []Finding {
 	if pod.DeletionTimestamp != nil {
 		return nil
 	}
-	all := alloc.PodEvictions(pod)
+	all := facts.Taints.PodEvictions(pod)
 	if len(all) == 0 {
 		return nil
 	}
 	first := all[0]
 	result := &first.Claim.Status.Allocation.Devices.Results[first.Result]
-	holder, path := evictor(alloc, &first)
+	holder, path := evictor(facts, &first)
 	now := snap.Now()
 	f := Finding{Instead: true}
 	cause := fmt.Sprintf("device %s of claim %s has the taint %s (%s)", DeviceName(result), first.Claim.Name, first.Taint, holder)
@@ -188,9 +188,9 @@ func evictions(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.
 }
 
 // evictor finds the object that the taint of an eviction comes from.
-func evictor(alloc *allocator.Allocator, e *allocator.Eviction) (holder, path string) {
-	if device := alloc.Device(e.Device); e.Rule == nil && device != nil {
-		return fieldpath.TaintSource(alloc, device, e.Taint)
+func evictor(facts *cluster.Cluster, e *cluster.Eviction) (holder, path string) {
+	if device := facts.Pools.Device(e.Device); e.Rule == nil && device != nil {
+		return fieldpath.TaintSource(facts, device, e.Taint)
 	}
 	return whatif.Object("DeviceTaintRule", "", e.Rule.Name), "spec.taint"
 }

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -22,7 +22,7 @@ import (
 // NodeFit is not told from Allocation, which takes a look at all nodes.
 type Stages struct {
 	snap  *snapshot.Snapshot
-	alloc *allocator.Allocator
+	facts *cluster.Cluster
 	// pods are those that use a claim, events those about a pod, claimEvents those
 	// about claims.
 	pods        map[types.NamespacedName][]*corev1.Pod
@@ -32,9 +32,9 @@ type Stages struct {
 
 // NewStages sorts out who uses which claim. The allocator must be one for the
 // same snapshot.
-func NewStages(alloc *allocator.Allocator, snap *snapshot.Snapshot) *Stages {
+func NewStages(facts *cluster.Cluster, snap *snapshot.Snapshot) *Stages {
 	s := &Stages{
-		snap: snap, alloc: alloc,
+		snap: snap, facts: facts,
 		pods: map[types.NamespacedName][]*corev1.Pod{}, events: map[types.NamespacedName][]*corev1.Event{},
 	}
 	for _, pod := range snap.Pods {
@@ -77,7 +77,7 @@ func (s *Stages) OfClaim(claim *resourceapi.ResourceClaim) api.Stage {
 
 func (s *Stages) ofPod(pod *corev1.Pod) api.Stage {
 	snap := s.snapshotOf(pod)
-	return StageOf(s.alloc, snap, pod, s.alloc.PodClaims(pod))
+	return StageOf(s.facts, snap, pod, s.facts.Claims.OfPod(pod))
 }
 
 // snapshotOf is the snapshot without the events of other pods.
@@ -107,16 +107,16 @@ func (s *Stages) BlockedPods() []BlockedPod {
 		if pod.DeletionTimestamp != nil || Finished(pod) {
 			continue
 		}
-		claims := s.alloc.PodClaims(pod)
+		claims := s.facts.Claims.OfPod(pod)
 		if len(claims) == 0 {
 			continue
 		}
 		snap := s.snapshotOf(pod)
-		stage := StageOf(s.alloc, snap, pod, claims)
-		if stage != api.StageBinding && pod.Spec.NodeName == "" || findBlockage(s.alloc, snap, pod, claims, stage) == nil {
+		stage := StageOf(s.facts, snap, pod, claims)
+		if stage != api.StageBinding && pod.Spec.NodeName == "" || findBlockage(s.facts, snap, pod, claims, stage) == nil {
 			continue
 		}
-		own := Of(s.alloc, snap, pod, claims, false)
+		own := Of(s.facts, snap, pod, claims, false)
 		found = append(found, BlockedPod{
 			Namespace: pod.Namespace, Name: pod.Name, Owner: WorkloadName(pod), Code: own.Blocked.Code, Stage: stage, Summary: english.Sentence(Summarize(own.Findings, "")),
 		})

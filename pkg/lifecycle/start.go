@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -24,7 +24,7 @@ import (
 
 // generationFindings tells why a pod has no claims yet: what the resourceclaim
 // controller of kube-controller-manager does, or does not.
-func generationFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) []Finding {
+func generationFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	var findings []Finding
 	for i := range claims {
 		pc := &claims[i]
@@ -33,12 +33,12 @@ func generationFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []alloc
 			return e.Reason == reasonClaimCreation && strings.HasPrefix(e.Message, "PodResourceClaim "+pc.Entry+": ")
 		})
 		switch {
-		case errors.Is(pc.Problem, allocator.ErrTemplateMissing):
+		case errors.Is(pc.Problem, cluster.ErrTemplateMissing):
 			f.Prove(whatif.PodObject(pod), entryPath(pc.Entry)+".resourceClaimTemplateName", pc.Template, "a ResourceClaimTemplate of the namespace")
 			if failed != nil {
 				f.Evidence = append(f.Evidence, eventEvidence(failed))
 			}
-		case !errors.Is(pc.Problem, allocator.ErrClaimNotCreated):
+		case !errors.Is(pc.Problem, cluster.ErrClaimNotCreated):
 			continue
 		case failed != nil:
 			_, message, _ := strings.Cut(failed.Message, ": ")
@@ -54,7 +54,7 @@ func generationFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []alloc
 		if pod.Spec.NodeName != "" {
 			f.Step(api.ActorUser, anewWithClaims)
 		}
-		if pc.Problem != nil && errors.Is(pc.Problem, allocator.ErrClaimNotCreated) {
+		if pc.Problem != nil && errors.Is(pc.Problem, cluster.ErrClaimNotCreated) {
 			f.Prove(whatif.PodObject(pod), "status.resourceClaimStatuses", "nothing for "+pc.Entry, "the name of a claim for "+pc.Entry)
 			if failed == nil {
 				blameManager(snap, &f)
@@ -130,7 +130,7 @@ func GateFindings(pod *corev1.Pod, hinted bool) []Finding {
 }
 
 // queueingFindings tells why the scheduler does not look at a pod.
-func queueingFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim, hinted bool) []Finding {
+func queueingFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim, hinted bool) []Finding {
 	findings := GateFindings(pod, hinted)
 	if unheard(snap, pod) {
 		f := Finding{Reason: fmt.Sprintf("scheduler %s, which the pod names, has reported nothing about it in %s", pod.Spec.SchedulerName, elapsed(snap, pod.CreationTimestamp.Time))}
@@ -146,7 +146,7 @@ func queueingFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocat
 	for i := range claims {
 		pc := &claims[i]
 		switch {
-		case errors.Is(pc.Problem, allocator.ErrClaimDeleting):
+		case errors.Is(pc.Problem, cluster.ErrClaimDeleting):
 			f := deletingClaim(snap, pc.Claim)
 			if pc.Template == "" {
 				f.Step(api.ActorUser, "when claim %s is gone, create it again: the pod uses the claim of that name", pc.Claim.Name)
@@ -154,9 +154,9 @@ func queueingFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocat
 				f.Step(api.ActorUser, "delete and recreate pod %s so that it gets a new claim", pod.Name)
 			}
 			findings = append(findings, f)
-		case errors.Is(pc.Problem, allocator.ErrClaimNotOwned):
+		case errors.Is(pc.Problem, cluster.ErrClaimNotOwned):
 			findings = append(findings, foreignClaim(pod, pc))
-		case errors.Is(pc.Problem, allocator.ErrClaimMissing):
+		case errors.Is(pc.Problem, cluster.ErrClaimMissing):
 			var f Finding
 			if name := claimNameOf(pod, pc.Entry); name != "" {
 				f.Prove(whatif.PodObject(pod), entryPath(pc.Entry)+".resourceClaimName", name, "a ResourceClaim of the namespace")
@@ -168,14 +168,14 @@ func queueingFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocat
 }
 
 // bindingFindings tells what the scheduler waits for before it binds a pod.
-func bindingFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, claims []allocator.PodClaim) []Finding {
+func bindingFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, claims []cluster.PodClaim) []Finding {
 	var failures, waiting []Finding
 	for i := range claims {
 		claim := claims[i].Claim
 		if claim == nil || claim.Status.Allocation == nil {
 			continue
 		}
-		for _, a := range alloc.Awaited(claim) {
+		for _, a := range facts.Claims.Awaited(claim) {
 			f := Finding{Instead: true}
 			path := fmt.Sprintf("status.devices[device=%s].conditions[type=%s]", a.Result.Device, a.Name)
 			if a.Failed {
@@ -187,7 +187,7 @@ func bindingFindings(alloc *allocator.Allocator, snap *snapshot.Snapshot, claims
 			f.Reason = fmt.Sprintf("claim %s waits for driver %s to set condition %s of device %s%s", claim.Name, a.Result.Driver, a.Name, DeviceName(a.Result), timeLeft(snap, claim))
 			f.Prove(whatif.ClaimObject(claim), path, conditionText(a.Now), "True")
 			f.Step(api.ActorNobody, "driver %s has to set condition %s of device %s; by default the scheduler waits for it for %s from the allocation",
-				a.Result.Driver, a.Name, DeviceName(a.Result), duration.HumanDuration(allocator.BindingTimeout))
+				a.Result.Driver, a.Name, DeviceName(a.Result), duration.HumanDuration(cluster.BindingTimeout))
 			waiting = append(waiting, f)
 		}
 	}
@@ -216,9 +216,9 @@ func timeLeft(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) string 
 	if since.IsZero() {
 		return ""
 	}
-	limit := duration.HumanDuration(allocator.BindingTimeout)
+	limit := duration.HumanDuration(cluster.BindingTimeout)
 	// The clocks of the scheduler and of the machine that took the snapshot may differ.
-	left := min(since.Add(allocator.BindingTimeout).Sub(snap.Now()), allocator.BindingTimeout)
+	left := min(since.Add(cluster.BindingTimeout).Sub(snap.Now()), cluster.BindingTimeout)
 	if left < 0 {
 		return fmt.Sprintf("; the scheduler's default timeout of %s ended %s ago", limit, duration.HumanDuration(-left))
 	}

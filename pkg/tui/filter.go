@@ -12,8 +12,8 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
@@ -70,7 +70,7 @@ func where(ctx context.Context, expression string, p *picture) (filter rowFilter
 	if expression == "" {
 		return nil, "", nil
 	}
-	if err := p.alloc.Selectors().Compile(expression).Err; err != nil {
+	if err := p.alloc.Facts.Gates.Selectors().Compile(expression).Err; err != nil {
 		return nil, "", fmt.Errorf("compile --where: %w", err)
 	}
 	// On some devices it may fail: these are left out, as by the allocator.
@@ -85,7 +85,7 @@ func where(ctx context.Context, expression string, p *picture) (filter rowFilter
 		}
 		note = fmt.Sprintf("the expression fails on %s: %s", devices(left), inventory.FailureText(&failures[0]))
 	}
-	chosen := make(map[allocator.DeviceID]bool, len(ids))
+	chosen := make(map[cluster.DeviceID]bool, len(ids))
 	for _, id := range ids {
 		chosen[id] = true
 	}
@@ -94,6 +94,6 @@ func where(ctx context.Context, expression string, p *picture) (filter rowFilter
 		if !ok {
 			return false, errWhereDevices
 		}
-		return chosen[allocator.DeviceID{Driver: d.Driver, Pool: d.Pool, Device: d.Name}], nil
+		return chosen[cluster.DeviceID{Driver: d.Driver, Pool: d.Pool, Device: d.Name}], nil
 	}, note, nil
 }

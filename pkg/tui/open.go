@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -235,7 +235,7 @@ func treePage(item any) screen {
 	case *api.Device:
 		name = "device " + inventory.DeviceName(x)
 		grow = func(_ context.Context, p *picture) (api.Branch, error) {
-			d := p.alloc.Device(allocator.DeviceID{Driver: x.Driver, Pool: x.Pool, Device: x.Name})
+			d := p.alloc.Facts.Pools.Device(cluster.DeviceID{Driver: x.Driver, Pool: x.Pool, Device: x.Name})
 			if d == nil {
 				return api.Branch{}, errGone
 			}
@@ -244,9 +244,9 @@ func treePage(item any) screen {
 	case *api.Pool:
 		name = "pool " + inventory.PoolName(x)
 		grow = func(_ context.Context, p *picture) (api.Branch, error) {
-			for _, pool := range p.alloc.Pools() {
+			for _, pool := range p.alloc.Facts.Pools.All() {
 				if pool.Driver == x.Driver && pool.Name == x.Name {
-					return p.inventory.PoolTree(pool, func(*allocator.Device) bool { return true }), nil
+					return p.inventory.PoolTree(pool, func(*cluster.Device) bool { return true }), nil
 				}
 			}
 			return api.Branch{}, errGone

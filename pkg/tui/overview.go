@@ -69,7 +69,7 @@ func (s *overviewScreen) refresh(m *Model) tea.Cmd {
 		msg := overviewMsg{from: p}
 		msg.classes, msg.err = p.inventory.Classes(ctx)
 		msg.taints = p.inventory.Taints()
-		msg.blocked = lifecycle.NewStages(p.alloc, p.snap).BlockedPods()
+		msg.blocked = lifecycle.NewStages(p.alloc.Facts, p.snap).BlockedPods()
 		msg.took = time.Since(start)
 		return msg
 	}

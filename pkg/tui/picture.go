@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -52,7 +53,7 @@ type picture struct {
 func takePicture(ctx context.Context, source Source, reasons *reasons, look *look) (*picture, error) {
 	start := time.Now()
 	snap := source.Snapshot()
-	alloc, err := allocator.New(ctx, snap)
+	alloc, err := allocator.New(ctx, cluster.New(snap))
 	if err != nil {
 		return nil, fmt.Errorf("set up the allocator: %w", err)
 	}
@@ -78,7 +79,7 @@ func (p *picture) explain(ctx context.Context, options explain.Options) (*api.Ex
 	more, err := p.source.Target(ctx, snapshot.ObjectRef{Resource: resource, Namespace: options.Namespace, Name: options.Name})
 	if err == nil && more != p.snap {
 		if snap = more; ctx.Err() == nil {
-			if alloc, err = allocator.New(ctx, snap); err != nil {
+			if alloc, err = allocator.New(ctx, cluster.New(snap)); err != nil {
 				return nil, fmt.Errorf("set up the allocator: %w", err)
 			}
 		}
@@ -93,7 +94,7 @@ func (p *picture) explain(ctx context.Context, options explain.Options) (*api.Ex
 // claims are all ResourceClaims with their stages.
 func (p *picture) claims() []api.Claim {
 	claims := p.inventory.Claims()
-	stages := lifecycle.NewStages(p.alloc, p.snap)
+	stages := lifecycle.NewStages(p.alloc.Facts, p.snap)
 	for i := range claims {
 		claims[i].Stage = string(stages.OfClaim(p.snap.Claims[i]))
 	}
@@ -108,10 +109,10 @@ func waitingPods(snap *snapshot.Snapshot, alloc *allocator.Allocator) []*corev1.
 		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		pending := func(pc allocator.PodClaim) bool {
+		pending := func(pc cluster.PodClaim) bool {
 			return pc.Claim != nil && isPending(pc.Claim) && snap.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil
 		}
-		if explain.WantsDevices(snap, alloc, pod) && !slices.ContainsFunc(alloc.PodClaims(pod), pending) {
+		if explain.WantsDevices(snap, alloc, pod) && !slices.ContainsFunc(alloc.Facts.Claims.OfPod(pod), pending) {
 			waiting = append(waiting, pod)
 		}
 	}

@@ -11,7 +11,7 @@
 // reads cost one evaluation. It knows devices by their driver and what the API
 // says of them, and nothing of claims, classes or clusters: why a result
 // matters is for others to say. It imports nothing of this module;
-// pkg/allocator, pkg/explain and pkg/inventory may import it, and get an
-// [Evaluator] from the allocator. It is the only package that imports
+// pkg/cluster and the packages above may import it, and get an
+// [Evaluator] from the feature gates there. It is the only package that imports
 // github.com/google/cel-go.
 package selector

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -36,22 +37,22 @@ func Fits(ctx context.Context, q *funnel.Question, alloc *allocator.Allocator, s
 
 // OnNode is the question about claims on one node of a what-if cluster.
 func OnNode(ctx context.Context, q *funnel.Question, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (*funnel.Question, error) {
-	one := funnel.NewQuestion(alloc, snap, q.Pod, make([]allocator.PodClaim, 0, len(claims)))
+	one := funnel.NewQuestion(alloc, snap, q.Pod, make([]cluster.PodClaim, 0, len(claims)))
 	if one.Selectors.Like(q.Selectors) {
 		one.Selectors, one.Catalog = q.Selectors, q.Catalog
 	}
 	for i, claim := range claims {
-		one.PodClaims = append(one.PodClaims, allocator.PodClaim{Claim: claim})
+		one.PodClaims = append(one.PodClaims, cluster.PodClaim{Claim: claim})
 		if claim.Status.Allocation == nil {
 			one.Claims = append(one.Claims, funnel.Claim{Claim: claim, Index: i})
 		}
 	}
-	pools, err := alloc.PoolsFor(node)
+	pools, err := alloc.Facts.Pools.For(node)
 	if err != nil {
 		return nil, fmt.Errorf("find the pools of node %s: %w", node.Name, err)
 	}
 	one.Cluster.Candidates = []*corev1.Node{node}
-	one.Cluster.Pools = map[string][]*allocator.NodePool{node.Name: pools}
+	one.Cluster.Pools = map[string][]*cluster.NodePool{node.Name: pools}
 	for i := range one.Claims {
 		if err := one.AddFunnels(ctx, &one.Claims[i], node); err != nil {
 			return nil, err

@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
@@ -29,7 +30,7 @@ var ErrNoProblem = errors.New("cannot be put into numbers")
 // the eligible devices of each request, what they take and what is left.
 type Builder struct {
 	alloc    *allocator.Allocator
-	pools    []*allocator.NodePool
+	pools    []*cluster.NodePool
 	Problem  decision.Problem
 	Devices  map[*resourceapi.Device]int
 	counters map[string]int
@@ -39,7 +40,7 @@ type Builder struct {
 }
 
 // NewProblem makes the problem of a node. The funnels are those of each claim.
-func NewProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.Node, pools []*allocator.NodePool, claims []funnel.Claim) (*Builder, error) {
+func NewProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.Node, pools []*cluster.NodePool, claims []funnel.Claim) (*Builder, error) {
 	b := &Builder{
 		alloc: alloc, pools: pools,
 		Problem: decision.Problem{ClaimLimit: resourceapi.AllocationResultsMaxSize},
@@ -89,7 +90,7 @@ func (b *Builder) alternative(ctx context.Context, f *funnel.Funnel, node *corev
 	return alternative
 }
 
-func (b *Builder) candidate(ctx context.Context, f *funnel.Funnel, d *allocator.Device, constraints []claimspec.Constraint, offset int) decision.Candidate {
+func (b *Builder) candidate(ctx context.Context, f *funnel.Funnel, d *cluster.Device, constraints []claimspec.Constraint, offset int) decision.Candidate {
 	candidate := decision.Candidate{Device: b.device(d)}
 	if b.Problem.Devices[candidate.Device].Shared {
 		for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
@@ -99,7 +100,7 @@ func (b *Builder) candidate(ctx context.Context, f *funnel.Funnel, d *allocator.
 					request = &quantity
 				}
 			}
-			takes, err := funnel.ConsumedBy(request, d.Capacity[name], b.alloc.FeatureEnabled("DRAFractionalCapacityRange"))
+			takes, err := funnel.ConsumedBy(request, d.Capacity[name], b.alloc.Facts.Gates.Enabled("DRAFractionalCapacityRange"))
 			if err != nil {
 				b.err = err
 			}
@@ -123,14 +124,14 @@ func (b *Builder) candidate(ctx context.Context, f *funnel.Funnel, d *allocator.
 }
 
 // device numbers a device when it is first seen.
-func (b *Builder) device(d *allocator.Device) int {
+func (b *Builder) device(d *cluster.Device) int {
 	if index, ok := b.Devices[d.Device]; ok {
 		return index
 	}
 	out := decision.Device{
-		Shared: b.alloc.FeatureEnabled("DRAConsumableCapacity") && d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations,
+		Shared: b.alloc.Facts.Gates.Enabled("DRAConsumableCapacity") && d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations,
 	}
-	used := b.alloc.Consumed(d.ID)
+	used := b.alloc.Facts.Usage.Consumed(d.ID)
 	if out.Shared {
 		for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 			left := d.Capacity[name].Value.DeepCopy()
@@ -138,7 +139,7 @@ func (b *Builder) device(d *allocator.Device) int {
 			out.Capacity = append(out.Capacity, b.number(left))
 		}
 	}
-	if paid := out.Shared && (b.alloc.Shared(d.ID) || len(used) > 0); !paid {
+	if paid := out.Shared && (b.alloc.Facts.Usage.Shared(d.ID) || len(used) > 0); !paid {
 		b.charge(d, &out)
 	}
 	b.Problem.Devices = append(b.Problem.Devices, out)
@@ -147,8 +148,8 @@ func (b *Builder) device(d *allocator.Device) int {
 }
 
 // charge adds the counters and the compatibility groups of a device.
-func (b *Builder) charge(d *allocator.Device, out *decision.Device) {
-	use := b.alloc.PartitionUse(d.Pool)
+func (b *Builder) charge(d *cluster.Device, out *decision.Device) {
+	use := b.alloc.Facts.Partitions.Use(d.Pool)
 	for _, consumption := range d.ConsumesCounters {
 		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
 			key := fmt.Sprintf("%s\x00%s\x00%s\x00%s", d.Pool.Driver, d.Pool.Name, consumption.CounterSet, name)
@@ -161,7 +162,7 @@ func (b *Builder) charge(d *allocator.Device, out *decision.Device) {
 			}
 			out.Uses = append(out.Uses, decision.CounterUse{Counter: counter, Amount: b.number(consumption.Counters[name].Value)})
 		}
-		if !b.alloc.FeatureEnabled("DRADeviceCompatibilityGroups") {
+		if !b.alloc.Facts.Gates.Enabled("DRADeviceCompatibilityGroups") {
 			continue
 		}
 		key := fmt.Sprintf("%s\x00%s\x00%s", d.Pool.Driver, d.Pool.Name, consumption.CounterSet)
@@ -196,7 +197,7 @@ func (b *Builder) intern(texts []string) []int {
 
 // valueSet gives the values of an attribute that a constraint compares.
 func (b *Builder) valueSet(a resourceapi.DeviceAttribute) []int {
-	if selector.IsList(a) && !b.alloc.FeatureEnabled("DRAListTypeAttributes") {
+	if selector.IsList(a) && !b.alloc.Facts.Gates.Enabled("DRAListTypeAttributes") {
 		b.err = ErrNoProblem
 		return nil
 	}

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // PickedDevices describes what the allocator picks for a claim of a pod.
@@ -30,7 +30,7 @@ func AllocatedDevice(pod *corev1.Pod, claim *resourceapi.ResourceClaim, result *
 		Request: result.Request, Driver: result.Driver, Pool: result.Pool, Device: result.Device,
 		AdminAccess: result.AdminAccess != nil && *result.AdminAccess,
 	}
-	if use, ok := allocator.ExtendedResourceRequest(pod, claim, result.Request); ok {
+	if use, ok := cluster.ExtendedResourceRequest(pod, claim, result.Request); ok {
 		device.Container, device.ExtendedResource = use.ContainerName, use.ResourceName
 	}
 	if result.ShareID != nil {

@@ -14,8 +14,8 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
@@ -23,7 +23,7 @@ import (
 // Catalog knows what the devices of all pools publish. It is made when it is
 // needed for the first time. Not safe for concurrent use.
 type Catalog struct {
-	alloc *allocator.Allocator
+	facts *cluster.Cluster
 	// known has the words of all devices once they were asked for, ofClass those of
 	// the devices of a class.
 	known   *selector.Vocabulary
@@ -33,13 +33,13 @@ type Catalog struct {
 }
 
 // NewCatalog makes the catalog of the devices that an allocator knows.
-func NewCatalog(alloc *allocator.Allocator) *Catalog {
-	return &Catalog{alloc: alloc, ofClass: map[string]*selector.Vocabulary{}, typos: map[*selector.Part]string{}}
+func NewCatalog(facts *cluster.Cluster) *Catalog {
+	return &Catalog{facts: facts, ofClass: map[string]*selector.Vocabulary{}, typos: map[*selector.Part]string{}}
 }
 
 // each visits all devices of all pools.
 func (c *Catalog) each(visit func(driver string, device *resourceapi.Device)) {
-	for _, pool := range c.alloc.Pools() {
+	for _, pool := range c.facts.Pools.All() {
 		for _, list := range [][]*resourceapi.ResourceSlice{pool.Obsolete, pool.Slices} {
 			for _, slice := range list {
 				for i := range slice.Spec.Devices {
@@ -54,7 +54,7 @@ func (c *Catalog) each(visit func(driver string, device *resourceapi.Device)) {
 func (c *Catalog) Words() *selector.Vocabulary {
 	if c.known == nil {
 		c.known = selector.NewVocabulary(naming.Nearest)
-		for _, pool := range c.alloc.Pools() {
+		for _, pool := range c.facts.Pools.All() {
 			c.known.AddDriver(pool.Driver)
 		}
 		c.each(c.known.Add)
@@ -86,7 +86,7 @@ func (c *Catalog) WordsOf(ctx context.Context, class *resourceapi.DeviceClass) *
 
 // InClass reports whether the selectors of a class select a device.
 func (c *Catalog) InClass(ctx context.Context, class *resourceapi.DeviceClass, driver string, device *resourceapi.Device) bool {
-	evaluator := c.alloc.Selectors()
+	evaluator := c.facts.Gates.Selectors()
 	for _, s := range class.Spec.Selectors {
 		if s.CEL == nil || !evaluator.Evaluate(ctx, evaluator.Compile(s.CEL.Expression), driver, device).Matches {
 			return false

@@ -9,8 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
@@ -61,7 +61,7 @@ func (c *Counts) add(other *Counts) {
 }
 
 // Count counts the devices that a node can reach.
-func (f *Funnel) Count(ctx context.Context, pools []*allocator.NodePool, node *corev1.Node) *Counts {
+func (f *Funnel) Count(ctx context.Context, pools []*cluster.NodePool, node *corev1.Node) *Counts {
 	c := newCounts()
 	for _, pool := range pools {
 		if pool.Local {
@@ -80,8 +80,8 @@ func (f *Funnel) Count(ctx context.Context, pools []*allocator.NodePool, node *c
 	return c
 }
 
-func (f *Funnel) countPool(ctx context.Context, c *Counts, pool *allocator.NodePool, node *corev1.Node) {
-	EachDevice(pool, func(d *allocator.Device, kept *Reason) {
+func (f *Funnel) countPool(ctx context.Context, c *Counts, pool *cluster.NodePool, node *corev1.Node) {
+	EachDevice(pool, func(d *cluster.Device, kept *Reason) {
 		c.Reachable++
 		if kept != nil {
 			if f.OtherClass(d.Device) {

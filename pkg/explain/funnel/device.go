@@ -14,10 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -95,7 +96,7 @@ func (r *Reason) Requirement() string {
 
 // Checks decides about single devices for one request.
 type Checks struct {
-	Alloc     *allocator.Allocator
+	Facts     *cluster.Cluster
 	Snap      *snapshot.Snapshot
 	Selectors *selector.Evaluator
 	Channel   string
@@ -109,7 +110,7 @@ type Checks struct {
 }
 
 // Device tells why a device is no candidate on a node, or nil if it is one.
-func (c *Checks) Device(ctx context.Context, d *allocator.Device, node *corev1.Node) *Reason {
+func (c *Checks) Device(ctx context.Context, d *cluster.Device, node *corev1.Node) *Reason {
 	static, known := c.Static[d.Device]
 	if !known {
 		static = c.checkStatic(ctx, d)
@@ -131,12 +132,12 @@ func (r *Reason) Matches() bool {
 	return r == nil || r.Rank > RankCapacity
 }
 
-func (c *Checks) enabled(gate string) bool { return c.Alloc.FeatureEnabled(gate) }
+func (c *Checks) enabled(gate string) bool { return c.Facts.Gates.Enabled(gate) }
 
 // CheckNode makes the checks that depend on the node, which the device is for.
-func (c *Checks) CheckNode(d *allocator.Device, node *corev1.Node) *Reason {
-	if c.Alloc.SkipsNodeOperations(d) {
-		if c.Alloc.NodeOperationsGateOff(d) {
+func (c *Checks) CheckNode(d *cluster.Device, node *corev1.Node) *Reason {
+	if eligibility.SkipsNodeOperations(c.Facts.Gates, d) {
+		if eligibility.NodeOperationsGateOff(c.Facts.Gates, d) {
 			return featureOff(rankNodeOperations, "DRAOptionalNodeOperations", fieldpath.Slice(d), "spec.skipNodeOperations")
 		}
 		if !slices.Contains(node.Status.DeclaredFeatures, "DRAOptionalNodeOperations") {
@@ -151,7 +152,7 @@ func (c *Checks) CheckNode(d *allocator.Device, node *corev1.Node) *Reason {
 }
 
 // checkStatic makes the checks that are the same for all nodes.
-func (c *Checks) checkStatic(ctx context.Context, d *allocator.Device) *Reason {
+func (c *Checks) checkStatic(ctx context.Context, d *cluster.Device) *Reason {
 	if r := c.CheckClass(ctx, d); r != nil && r.Code == api.ClassSelectorFalse {
 		return r
 	}
@@ -185,15 +186,15 @@ func (c *Checks) checkStatic(ctx context.Context, d *allocator.Device) *Reason {
 }
 
 // CheckInUse rejects a device that is allocated and cannot be shared.
-func (c *Checks) CheckInUse(d *allocator.Device) *Reason {
-	if c.Request.AdminAccess || !c.Alloc.InUse(d.ID) {
+func (c *Checks) CheckInUse(d *cluster.Device) *Reason {
+	if c.Request.AdminAccess || !c.Facts.Usage.InUse(d.ID) {
 		return nil
 	}
 	r := &Reason{
 		Rank: RankInUse, Code: api.DeviceAllocated, Label: "allocated", Text: "allocated",
 		Fact: api.Evidence{Path: "status.allocation.devices.results"},
 	}
-	for _, holder := range c.Alloc.Holders(d.ID) {
+	for _, holder := range c.Facts.Usage.Holders(d.ID) {
 		if holder.Result.AdminAccess == nil || !*holder.Result.AdminAccess {
 			r.Claim, r.Fact.Object = holder.Claim, whatif.ClaimObject(holder.Claim)
 			break
@@ -204,13 +205,13 @@ func (c *Checks) CheckInUse(d *allocator.Device) *Reason {
 
 // CheckBinding rejects a device with binding conditions that the cluster does not
 // support.
-func (c *Checks) CheckBinding(d *allocator.Device) *Reason {
-	if !c.Alloc.BindingGatesOff(d) {
+func (c *Checks) CheckBinding(d *cluster.Device) *Reason {
+	if !eligibility.BindingGatesOff(c.Facts.Gates, d) {
 		return nil
 	}
 	return &Reason{
 		Rank: RankBinding, Code: api.BindingConditionsUnsupported, Label: "binding conditions",
-		Text: allocator.NeedsBindingGates,
+		Text: eligibility.NeedsBindingGates,
 		Fact: api.Evidence{Object: fieldpath.Slice(d), Path: fieldpath.Device(d, "bindingConditions"), Found: strings.Join(d.BindingConditions, ", ")},
 	}
 }
@@ -225,7 +226,7 @@ const (
 )
 
 // CheckClass rejects a device that the class does not select.
-func (c *Checks) CheckClass(ctx context.Context, d *allocator.Device) *Reason {
+func (c *Checks) CheckClass(ctx context.Context, d *cluster.Device) *Reason {
 	if c.Class == nil {
 		return nil
 	}
@@ -239,7 +240,7 @@ func (c *Checks) CheckClass(ctx context.Context, d *allocator.Device) *Reason {
 }
 
 // CheckSelectors rejects a device that a selector of the request does not match.
-func (c *Checks) CheckSelectors(ctx context.Context, d *allocator.Device) *Reason {
+func (c *Checks) CheckSelectors(ctx context.Context, d *cluster.Device) *Reason {
 	if r := c.CheckClass(ctx, d); r != nil {
 		return r
 	}
@@ -254,7 +255,7 @@ func (c *Checks) CheckSelectors(ctx context.Context, d *allocator.Device) *Reaso
 
 // CheckSelector rejects a device that one selector does not match. holder and path
 // are where the selector is written.
-func (c *Checks) CheckSelector(ctx context.Context, d *allocator.Device, s resourceapi.DeviceSelector, rank int, code api.Code, label, holder, path string) *Reason {
+func (c *Checks) CheckSelector(ctx context.Context, d *cluster.Device, s resourceapi.DeviceSelector, rank int, code api.Code, label, holder, path string) *Reason {
 	if s.CEL == nil {
 		return nil
 	}
@@ -288,13 +289,13 @@ func (c *Checks) CheckSelector(ctx context.Context, d *allocator.Device, s resou
 
 // CheckCapacity checks what the request takes against all that the device has
 // (rankCapacity), or against what others leave of it (rankCapacityLeft).
-func (c *Checks) CheckCapacity(d *allocator.Device, rank int) *Reason {
+func (c *Checks) CheckCapacity(d *cluster.Device, rank int) *Reason {
 	if !c.enabled("DRAConsumableCapacity") {
 		return nil
 	}
 	var used map[resourceapi.QualifiedName]resource.Quantity
 	if rank == RankCapacityLeft {
-		used = c.Alloc.Consumed(d.ID)
+		used = c.Facts.Usage.Consumed(d.ID)
 	}
 	short, err := capacityShortage(c.Request.Capacity, d.Device, used, c.enabled("DRAFractionalCapacityRange"))
 	switch {
@@ -316,7 +317,7 @@ func (c *Checks) CheckCapacity(d *allocator.Device, rank int) *Reason {
 }
 
 // CheckTaints rejects a device with a taint that the request does not tolerate.
-func (c *Checks) CheckTaints(d *allocator.Device) *Reason {
+func (c *Checks) CheckTaints(d *cluster.Device) *Reason {
 	if !c.enabled("DRADeviceTaints") {
 		return nil
 	}
@@ -329,7 +330,7 @@ func (c *Checks) CheckTaints(d *allocator.Device) *Reason {
 		}) {
 			continue
 		}
-		holder, path := fieldpath.TaintSource(c.Alloc, d, taint)
+		holder, path := fieldpath.TaintSource(c.Facts, d, taint)
 		return &Reason{
 			Rank: rankTaint, Code: api.DeviceTainted, Label: "tainted", Text: taint.String(),
 			Fact: api.Evidence{Object: holder, Path: path, Found: taint.String(), Required: "a toleration in " + c.Request.Path + ".tolerations"},
@@ -341,7 +342,7 @@ func (c *Checks) CheckTaints(d *allocator.Device) *Reason {
 // CheckConstraints finds devices that no constraint can ever take, whatever
 // the other devices are: those without the attribute, and those of which it is
 // an empty list (attributeAsSet of structured/internal/experimental).
-func (c *Checks) CheckConstraints(ctx context.Context, d *allocator.Device) *Reason {
+func (c *Checks) CheckConstraints(ctx context.Context, d *cluster.Device) *Reason {
 	for _, constraint := range c.Request.Constraints {
 		name := constraint.Attribute
 		fact := api.Evidence{Object: fieldpath.Slice(d), Path: fieldpath.Device(d, fmt.Sprintf("attributes[%q]", name)), Found: "not set", Required: constraint.String()}
@@ -376,7 +377,7 @@ func (c *Checks) CheckConstraints(ctx context.Context, d *allocator.Device) *Rea
 
 // Attribute looks up what a constraint compares: a derived attribute of the
 // request or else one of the device.
-func (c *Checks) Attribute(ctx context.Context, d *allocator.Device, name resourceapi.FullyQualifiedName) (resourceapi.DeviceAttribute, bool, error) {
+func (c *Checks) Attribute(ctx context.Context, d *cluster.Device, name resourceapi.FullyQualifiedName) (resourceapi.DeviceAttribute, bool, error) {
 	if at := c.Request.DerivedAt(name); at >= 0 && c.enabled("DRADerivedAttributes") {
 		derived := &c.Request.Derived[at]
 		value, err := c.Selectors.DerivedAttribute(ctx, derived, d.ID.Driver, d.Device)

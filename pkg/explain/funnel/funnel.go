@@ -17,6 +17,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -34,13 +36,13 @@ type Cluster struct {
 	Unsuitable []UnsuitableNode
 	Misfits    map[string][]UnsuitableNode
 	// Pools are those of each candidate, in the allocator's order.
-	Pools map[string][]*allocator.NodePool
+	Pools map[string][]*cluster.NodePool
 }
 
 // UnsuitableNode is a node that the pod cannot use, and one reason.
 type UnsuitableNode struct {
 	Node   *corev1.Node
-	Misfit allocator.Misfit
+	Misfit cluster.Misfit
 	Code   api.Code
 	// Claim is the pod's allocated claim that the misfit is about, if any.
 	Claim *resourceapi.ResourceClaim
@@ -62,7 +64,7 @@ type Funnel struct {
 	// Reasons has the furthest reason over all nodes, nil for a device that is
 	// eligible on at least one.
 	Reasons map[*resourceapi.Device]*Reason
-	Devices []allocator.Device
+	Devices []cluster.Device
 	// Eligible counts the eligible devices by node.
 	Eligible map[string]int
 	// shared counts the eligible devices of the pools that look the same to
@@ -76,13 +78,13 @@ type Funnel struct {
 
 // PoolOnNode is what a node sees of a pool, as far as it differs between nodes.
 type PoolOnNode struct {
-	pool *allocator.NodePool
+	pool *cluster.NodePool
 	// Optional reports whether the node can do without node operations.
 	Optional bool
 }
 
 // OnNode is what the node sees of the pool.
-func OnNode(pool *allocator.NodePool, node *corev1.Node) PoolOnNode {
+func OnNode(pool *cluster.NodePool, node *corev1.Node) PoolOnNode {
 	return PoolOnNode{pool, slices.Contains(node.Status.DeclaredFeatures, "DRAOptionalNodeOperations")}
 }
 
@@ -100,7 +102,7 @@ func New(ctx context.Context, s *Cluster, only *corev1.Node, c *Checks) (*Funnel
 		f.addOnly(ctx, s, only)
 		return f, ctx.Err()
 	}
-	for _, pool := range s.Alloc.Pools() {
+	for _, pool := range s.Alloc.Facts.Pools.All() {
 		f.addDevices(ctx, pool, pool.Obsolete)
 		f.addDevices(ctx, pool, pool.Slices)
 	}
@@ -121,7 +123,7 @@ func New(ctx context.Context, s *Cluster, only *corev1.Node, c *Checks) (*Funnel
 
 // addDevices lists devices and finds those of other classes, which no further
 // check is made for.
-func (f *Funnel) addDevices(ctx context.Context, pool *allocator.Pool, from []*resourceapi.ResourceSlice) {
+func (f *Funnel) addDevices(ctx context.Context, pool *cluster.Pool, from []*resourceapi.ResourceSlice) {
 	for _, slice := range from {
 		for i := range slice.Spec.Devices {
 			d := DeviceIn(pool, slice, i)
@@ -134,10 +136,10 @@ func (f *Funnel) addDevices(ctx context.Context, pool *allocator.Pool, from []*r
 }
 
 // DeviceIn is the device of a slice at an index.
-func DeviceIn(pool *allocator.Pool, slice *resourceapi.ResourceSlice, index int) allocator.Device {
+func DeviceIn(pool *cluster.Pool, slice *resourceapi.ResourceSlice, index int) cluster.Device {
 	device := &slice.Spec.Devices[index]
-	return allocator.Device{
-		ID:     allocator.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name},
+	return cluster.Device{
+		ID:     cluster.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name},
 		Device: device, Slice: slice, Pool: pool,
 	}
 }
@@ -152,13 +154,13 @@ func (f *Funnel) record(device *resourceapi.Device, r *Reason) {
 
 // addPool notes what becomes of the devices that a pool has for a node, and
 // returns how many of them are eligible.
-func (f *Funnel) addPool(ctx context.Context, node *corev1.Node, pool *allocator.NodePool) int {
+func (f *Funnel) addPool(ctx context.Context, node *corev1.Node, pool *cluster.NodePool) int {
 	seen := OnNode(pool, node)
 	if count, known := f.shared[seen]; known {
 		return count
 	}
 	count := 0
-	EachDevice(pool, func(d *allocator.Device, r *Reason) {
+	EachDevice(pool, func(d *cluster.Device, r *Reason) {
 		if r == nil {
 			r = f.Checks.Device(ctx, d, node)
 		}
@@ -175,7 +177,7 @@ func (f *Funnel) addPool(ctx context.Context, node *corev1.Node, pool *allocator
 
 // EachDevice visits what a pool has for a node. Kept is why the allocator does
 // not get to see a device, because of its pool or its slice, or nil if it does.
-func EachDevice(pool *allocator.NodePool, visit func(d *allocator.Device, kept *Reason)) {
+func EachDevice(pool *cluster.NodePool, visit func(d *cluster.Device, kept *Reason)) {
 	slice := func(s *resourceapi.ResourceSlice, kept *Reason) {
 		for i := range s.Spec.Devices {
 			d := DeviceIn(pool.Pool, s, i)
@@ -199,7 +201,7 @@ func EachDevice(pool *allocator.NodePool, visit func(d *allocator.Device, kept *
 }
 
 // IgnoredReason tells why the allocator does not look at a slice.
-func IgnoredReason(ignored *allocator.IgnoredSlice) *Reason {
+func IgnoredReason(ignored *cluster.IgnoredSlice) *Reason {
 	r := &Reason{
 		Rank: rankIgnored, Code: api.FeatureDisabled, Label: "feature off", Text: ignored.Reason,
 		Fact: api.Evidence{Object: whatif.Object("ResourceSlice", "", ignored.Slice.Name), Required: ignored.Gate + "=true"},
@@ -211,7 +213,7 @@ func IgnoredReason(ignored *allocator.IgnoredSlice) *Reason {
 }
 
 // PoolReason tells why a whole pool is of no use on a node.
-func PoolReason(pool *allocator.NodePool) *Reason {
+func PoolReason(pool *cluster.NodePool) *Reason {
 	switch {
 	case pool.Outdated:
 		return obsoleteReason(pool.Pool)
@@ -239,7 +241,7 @@ func PoolReason(pool *allocator.NodePool) *Reason {
 	}
 }
 
-func obsoleteReason(pool *allocator.Pool) *Reason {
+func obsoleteReason(pool *cluster.Pool) *Reason {
 	return &Reason{
 		Rank: rankObsolete, Code: api.PoolObsolete, Label: "obsolete",
 		Text: fmt.Sprintf("older than generation %d of pool %s", pool.Generation, pool.Name),
@@ -250,7 +252,7 @@ func obsoleteReason(pool *allocator.Pool) *Reason {
 // addUnsuitable notes the nodes that the pod cannot use for the devices that
 // they have, of a device for several of them the first.
 func (f *Funnel) addUnsuitable(s *Cluster) {
-	seen := map[*allocator.NodePool]bool{}
+	seen := map[*cluster.NodePool]bool{}
 	for _, u := range s.Unsuitable {
 		r := UnsuitableReason(u)
 		for _, pool := range s.Pools[u.Node.Name] {
@@ -258,7 +260,7 @@ func (f *Funnel) addUnsuitable(s *Cluster) {
 				continue
 			}
 			seen[pool] = true
-			EachDevice(pool, func(d *allocator.Device, _ *Reason) {
+			EachDevice(pool, func(d *cluster.Device, _ *Reason) {
 				if d.Slice.Spec.Pool.Generation == pool.Pool.Generation {
 					f.record(d.Device, r)
 				}
@@ -291,9 +293,9 @@ func (f *Funnel) addRest() {
 }
 
 // Unreached is the reason for a device that no node can reach.
-func Unreached(snap *snapshot.Snapshot, d *allocator.Device) *Reason {
+func Unreached(snap *snapshot.Snapshot, d *cluster.Device) *Reason {
 	name, all, selector := d.NodeSelection()
-	text, field := allocator.OutOfReach(snap, d), "nodeName"
+	text, field := eligibility.OutOfReach(snap, d), "nodeName"
 	fact := api.Evidence{Object: fieldpath.Slice(d), Required: "a node of the cluster"}
 	switch {
 	case name != nil && *name != "":
@@ -311,7 +313,7 @@ func Unreached(snap *snapshot.Snapshot, d *allocator.Device) *Reason {
 
 // ClassHasDevices reports whether the class has devices anywhere.
 func (f *Funnel) ClassHasDevices() bool {
-	return slices.ContainsFunc(f.Devices, func(d allocator.Device) bool { return !f.OtherClass(d.Device) })
+	return slices.ContainsFunc(f.Devices, func(d cluster.Device) bool { return !f.OtherClass(d.Device) })
 }
 
 // OtherClass reports whether the class does not select a device.
@@ -407,7 +409,7 @@ func newRejectionGroup(r *Reason) *rejectionGroup {
 	}
 }
 
-func (g *rejectionGroup) add(d *allocator.Device, r *Reason) {
+func (g *rejectionGroup) add(d *cluster.Device, r *Reason) {
 	g.devices = append(g.devices, d.ID.String())
 	g.texts[r.Text]++
 	if r.value != "" {
@@ -546,7 +548,7 @@ func (g *rejectionGroup) place() string {
 func (f *Funnel) addOnly(ctx context.Context, s *Cluster, node *corev1.Node) {
 	f.apart = true
 	for i := range s.Pools[node.Name] {
-		EachDevice(s.Pools[node.Name][i], func(d *allocator.Device, r *Reason) {
+		EachDevice(s.Pools[node.Name][i], func(d *cluster.Device, r *Reason) {
 			if r != nil && !DeviceReaches(d, node) {
 				return
 			}

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
@@ -19,7 +19,7 @@ import (
 // elsewhere says why a claim that is allocated cannot be used on a node: mostly
 // because its devices are on another one, where others use them.
 func elsewhere(q *Question, claim *resourceapi.ResourceClaim, node *corev1.Node, why string) string {
-	if selected, err := allocator.AllocatedFor(claim.Status.Allocation, node); selected || err != nil {
+	if selected, err := cluster.AllocatedFor(claim.Status.Allocation, node); selected || err != nil {
 		return fmt.Sprintf("claim %s is allocated, but %s", claim.Name, why)
 	}
 	text := fmt.Sprintf("claim %s is allocated on %s", naming.Qualified(claim), AllocationNodes(claim.Status.Allocation))
@@ -44,11 +44,11 @@ func elsewhere(q *Question, claim *resourceapi.ResourceClaim, node *corev1.Node,
 // Misfits tells why the pod cannot use a node at all.
 func Misfits(q *Question, node *corev1.Node) []UnsuitableNode {
 	var all []UnsuitableNode
-	add := func(code api.Code, misfit allocator.Misfit, claim *resourceapi.ResourceClaim) {
+	add := func(code api.Code, misfit cluster.Misfit, claim *resourceapi.ResourceClaim) {
 		all = append(all, UnsuitableNode{Node: node, Misfit: misfit, Code: code, Claim: claim})
 	}
 	if q.Pod != nil {
-		for _, misfit := range q.Cluster.Alloc.NodeFit(q.Pod, node) {
+		for _, misfit := range q.Cluster.Alloc.Facts.Nodes.Fit(q.Pod, node) {
 			add(api.NodeUnsuitable, misfit, nil)
 		}
 	}
@@ -57,17 +57,17 @@ func Misfits(q *Question, node *corev1.Node) []UnsuitableNode {
 		if pc.Claim == nil || pc.Claim.Status.Allocation == nil {
 			continue
 		}
-		if ok, why := q.Cluster.Alloc.AvailableOn(pc.Claim, node); !ok {
-			add(api.NodeNotReachable, allocator.Misfit{
+		if ok, why := q.Cluster.Alloc.Facts.Claims.AvailableOn(pc.Claim, node); !ok {
+			add(api.NodeNotReachable, cluster.Misfit{
 				Reason: elsewhere(q, pc.Claim, node, why),
 				Path:   "status.allocation.nodeSelector",
 				Wanted: AllocationNodes(pc.Claim.Status.Allocation),
 			}, pc.Claim)
 		}
 	}
-	if q.Pod != nil && q.Cluster.Alloc.HasExtendedResources(q.Pod) {
-		if _, err := q.Cluster.Alloc.ExtendedResourceClaim(q.Pod, node); err != nil {
-			add(api.NodeUnsuitable, allocator.Misfit{Reason: err.Error(), Path: "status.allocatable"}, nil)
+	if q.Pod != nil && q.Cluster.Alloc.Facts.Claims.HasExtendedResources(q.Pod) {
+		if _, err := q.Cluster.Alloc.Facts.Claims.ExtendedResourceClaim(q.Pod, node); err != nil {
+			add(api.NodeUnsuitable, cluster.Misfit{Reason: err.Error(), Path: "status.allocatable"}, nil)
 		}
 	}
 	return all

@@ -8,17 +8,17 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 )
 
 // CheckPartition checks shared counters and compatibility groups against what
 // the allocated devices of the pool have left.
-func (c *Checks) CheckPartition(d *allocator.Device) *Reason {
-	switch h := c.Alloc.CounterConflict(d); {
+func (c *Checks) CheckPartition(d *cluster.Device) *Reason {
+	switch h := c.Facts.Partitions.Conflict(d); {
 	case h == nil:
 		return nil
 	case h.Gate != "":

@@ -13,6 +13,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -26,16 +27,16 @@ type Question struct {
 	// Pod is the one whose claims these are, nil if no pod uses them. PodClaims are
 	// all that it uses, also those that are allocated.
 	Pod       *corev1.Pod
-	PodClaims []allocator.PodClaim
+	PodClaims []cluster.PodClaim
 	// Claims are those that need devices, in the order of the pod.
 	Claims []Claim
 }
 
 // NewQuestion asks about the claims of a pod, which can be nil. Who needs devices
 // is not looked at yet.
-func NewQuestion(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []allocator.PodClaim) *Question {
+func NewQuestion(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) *Question {
 	return &Question{
-		Snap: snap, Cluster: &Cluster{Alloc: alloc}, Selectors: alloc.Selectors(), Catalog: NewCatalog(alloc),
+		Snap: snap, Cluster: &Cluster{Alloc: alloc}, Selectors: alloc.Facts.Gates.Selectors(), Catalog: NewCatalog(alloc.Facts),
 		Pod: pod, PodClaims: claims,
 	}
 }
@@ -56,7 +57,7 @@ func (q *Question) AddFunnels(ctx context.Context, c *Claim, only *corev1.Node) 
 		funnels := make([]*Funnel, 0, len(alternatives))
 		for _, r := range alternatives {
 			f, err := New(ctx, q.Cluster, only, &Checks{
-				Alloc: q.Cluster.Alloc, Snap: q.Snap, Selectors: q.Selectors, Channel: q.Cluster.Alloc.Features().Channel,
+				Facts: q.Cluster.Alloc.Facts, Snap: q.Snap, Selectors: q.Selectors, Channel: q.Cluster.Alloc.Facts.Gates.Features().Channel,
 				ExtendedResource: q.extendedResource(c, r),
 				Request:          r, Class: q.Snap.Class(r.Class), Catalog: q.Catalog,
 				Static: map[*resourceapi.Device]*Reason{},
@@ -78,7 +79,7 @@ func (q *Question) ClaimsFor(node *corev1.Node) ([]*resourceapi.ResourceClaim, e
 		claim := c.Claim
 		if q.PodClaims[c.Index].ExtendedResources {
 			var err error
-			claim, err = q.Cluster.Alloc.ExtendedResourceClaim(q.Pod, node)
+			claim, err = q.Cluster.Alloc.Facts.Claims.ExtendedResourceClaim(q.Pod, node)
 			if err != nil {
 				return nil, fmt.Errorf("claim for extended resources: %w", err)
 			}

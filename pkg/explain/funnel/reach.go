@@ -10,7 +10,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
@@ -29,7 +29,7 @@ func AllocationNodes(allocation *resourceapi.AllocationResult) string {
 		}
 		var parts []string
 		for _, r := range append(term.MatchFields[:len(term.MatchFields):len(term.MatchFields)], term.MatchExpressions...) {
-			parts = append(parts, allocator.RequirementText(r))
+			parts = append(parts, cluster.RequirementText(r))
 		}
 		terms = append(terms, "nodes with "+english.JoinAnd(parts))
 	}
@@ -37,7 +37,7 @@ func AllocationNodes(allocation *resourceapi.AllocationResult) string {
 }
 
 // DeviceNodes says where a device can be used.
-func DeviceNodes(d *allocator.Device) string {
+func DeviceNodes(d *cluster.Device) string {
 	switch name, all, selector := d.NodeSelection(); {
 	case name != nil && *name != "":
 		return *name
@@ -51,7 +51,7 @@ func DeviceNodes(d *allocator.Device) string {
 }
 
 // DeviceReaches reports whether a device is for a node.
-func DeviceReaches(d *allocator.Device, node *corev1.Node) bool {
+func DeviceReaches(d *cluster.Device, node *corev1.Node) bool {
 	name, all, selector := d.NodeSelection()
 	return Targets(node, name, all, selector)
 }

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // ExtendedPlace is the container that asks for an extended resource.
@@ -25,7 +25,7 @@ type ExtendedPlace struct {
 // ExtendedRequestOf finds what a request of the claim for extended resources stands
 // for. It is false for a request of any other claim.
 func ExtendedRequestOf(q *Question, claim *resourceapi.ResourceClaim, request string) (ExtendedPlace, bool) {
-	use, ok := allocator.ExtendedResourceRequest(q.Pod, claim, request)
+	use, ok := cluster.ExtendedResourceRequest(q.Pod, claim, request)
 	if !ok {
 		return ExtendedPlace{}, false
 	}

@@ -12,9 +12,9 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -67,7 +67,7 @@ func (c *Checks) PlacedSelectors() []PlacedSelector {
 
 // Traces tells what the selectors do to all devices.
 func (f *Funnel) Traces(ctx context.Context) []api.SelectorTrace {
-	reached := make([]*allocator.Device, len(f.Devices))
+	reached := make([]*cluster.Device, len(f.Devices))
 	for i := range f.Devices {
 		reached[i] = &f.Devices[i]
 	}
@@ -80,7 +80,7 @@ func (f *Funnel) Traces(ctx context.Context) []api.SelectorTrace {
 			Cost: s.Cost(sel), CostLimit: resourceapi.CELSelectorExpressionMaxCost,
 		}
 		r := newTraceReport(sel)
-		var passed []*allocator.Device
+		var passed []*cluster.Device
 		for _, d := range reached {
 			result := s.Evaluate(ctx, sel, d.ID.Driver, d.Device)
 			r.add(result)

@@ -11,9 +11,9 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -53,7 +53,7 @@ func (h *finder) configHints(ctx context.Context) {
 // driversFor lists the drivers of the devices that some requests of a claim, or
 // all for none, have and can get: those that their classes select, or name. It is
 // empty if that is not known.
-func (h *finder) driversFor(ctx context.Context, pc *allocator.PodClaim, requests []string) []string {
+func (h *finder) driversFor(ctx context.Context, pc *cluster.PodClaim, requests []string) []string {
 	concerned := func(name string) bool {
 		return len(requests) == 0 || slices.ContainsFunc(requests, func(r string) bool {
 			return r == name || r == resourceclaim.BaseRequestRef(name) || resourceclaim.BaseRequestRef(r) == name
@@ -103,7 +103,7 @@ func (h *finder) classDrivers(ctx context.Context, name string) []string {
 	if len(found) > 0 {
 		return sortedKeys(found)
 	}
-	devices := h.Cluster.Alloc.Devices()
+	devices := h.Cluster.Alloc.Facts.Pools.Devices()
 	for i := range devices {
 		d := &devices[i]
 		if !found[d.ID.Driver] && h.selected(ctx, class, d) {
@@ -114,7 +114,7 @@ func (h *finder) classDrivers(ctx context.Context, name string) []string {
 }
 
 // selected reports whether the selectors of a class select a device.
-func (h *finder) selected(ctx context.Context, class *resourceapi.DeviceClass, d *allocator.Device) bool {
+func (h *finder) selected(ctx context.Context, class *resourceapi.DeviceClass, d *cluster.Device) bool {
 	for _, s := range class.Spec.Selectors {
 		if s.CEL == nil {
 			continue

@@ -6,8 +6,8 @@ package hints
 import (
 	"fmt"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -22,7 +22,7 @@ func (h *finder) unusedClaims() {
 	if pod == nil || lifecycle.Finished(pod) {
 		return
 	}
-	for i, unused := range allocator.UnusedClaims(pod, h.PodClaims) {
+	for i, unused := range cluster.UnusedClaims(pod, h.PodClaims) {
 		text, required, meant := unused.Text(), "a container that names claim "+unused.Entry, ""
 		if unused.Request != "" {
 			meant, required = naming.DidYouMean(unused.Request, unused.Requests), english.JoinOr(unused.Requests)

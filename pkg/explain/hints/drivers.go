@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -69,7 +69,7 @@ func (h *finder) publication(driver string) publication {
 			own[*slice.Spec.NodeName] = true
 		}
 	}
-	reached := func(pool *allocator.NodePool) bool { return pool.Pool.Driver == driver }
+	reached := func(pool *cluster.NodePool) bool { return pool.Pool.Driver == driver }
 	for _, node := range h.Cluster.Candidates {
 		if own[node.Name] || slices.ContainsFunc(h.Cluster.Pools[node.Name], reached) {
 			p.published = append(p.published, node)
@@ -185,19 +185,19 @@ func nodeNames(nodes []*corev1.Node) string {
 // placementHint tells why a DaemonSet has no pods on the nodes that lack
 // devices: the controller looks at labels and taints, and at nothing else.
 func (h *finder) placementHint(p *publication, set lifecycle.DaemonSet) {
-	if _, known := h.Cluster.Alloc.Nodes(); !known {
+	if _, known := h.Cluster.Alloc.Facts.Nodes.All(); !known {
 		return
 	}
 	reasons, example := naming.Tally{}, map[string]api.Evidence{}
 	count := 0
 	pod := &corev1.Pod{Spec: lifecycle.TemplateSpec(set.Workload)}
 	for _, node := range p.missing {
-		for _, misfit := range h.Cluster.Alloc.NodeFit(pod, node) {
-			if slices.Contains([]allocator.Filter{allocator.FilterPorts, allocator.FilterPods, allocator.FilterResources}, misfit.Filter) {
+		for _, misfit := range h.Cluster.Alloc.Facts.Nodes.Fit(pod, node) {
+			if slices.Contains([]cluster.Filter{cluster.FilterPorts, cluster.FilterPods, cluster.FilterResources}, misfit.Filter) {
 				continue
 			}
 			text := strings.Replace(misfit.Reason, "spec.nodeSelector", "its nodeSelector", 1)
-			if misfit.Filter == allocator.FilterNodeAffinity {
+			if misfit.Filter == cluster.FilterNodeAffinity {
 				text = "its node affinity wants " + misfit.Wanted
 			}
 			if reasons[text]++; reasons[text] == 1 {

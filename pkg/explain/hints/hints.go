@@ -17,10 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
@@ -192,7 +192,7 @@ func (h *finder) taintRuleHints() {
 		}
 		h.hint(
 			fmt.Sprintf("DeviceTaintRule %s has an empty deviceSelector: it taints all %s of the cluster with %s",
-				rule.Name, english.Count(len(h.Cluster.Alloc.Devices()), "device"), ruleTaint(rule)),
+				rule.Name, english.Count(len(h.Cluster.Alloc.Facts.Pools.Devices()), "device"), ruleTaint(rule)),
 			api.Evidence{Object: name, Path: "spec.deviceSelector", Found: "{}", Required: "a driver, a pool or a device"},
 		)
 	}
@@ -205,13 +205,13 @@ func ruleTaint(rule *resourceapi.DeviceTaintRule) string {
 // rejects reports whether a device is rejected for a reason of some kind.
 func (h *finder) rejects(kind func(*funnel.Reason) bool) bool {
 	found := false
-	h.eachRejected(func(_ *allocator.Device, r *funnel.Reason) { found = found || kind(r) })
+	h.eachRejected(func(_ *cluster.Device, r *funnel.Reason) { found = found || kind(r) })
 	return found
 }
 
 // eachRejected visits the devices that a request rejects, those of other
 // classes excepted.
-func (h *finder) eachRejected(visit func(d *allocator.Device, r *funnel.Reason)) {
+func (h *finder) eachRejected(visit func(d *cluster.Device, r *funnel.Reason)) {
 	for i := range h.Claims {
 		for _, alternatives := range h.Claims[i].Funnels {
 			for _, f := range alternatives {
@@ -254,7 +254,7 @@ func (h *finder) attributeHints() {
 
 // attributeHint reports whether there is something to say. An attribute without a
 // domain, where that is forgotten most easily, comes before others.
-func (h *finder) attributeHint(d *allocator.Device, wanted resourceapi.FullyQualifiedName) bool {
+func (h *finder) attributeHint(d *cluster.Device, wanted resourceapi.FullyQualifiedName) bool {
 	domain, id, _ := strings.Cut(string(wanted), "/")
 	if _, has := selector.Lookup(d.Attributes, domain, id, d.ID.Driver); has {
 		return false
@@ -291,9 +291,9 @@ func (h *finder) preemptionHint() {
 	}
 	priority := ptr.Deref(pod.Spec.Priority, 0)
 	var lowest *corev1.Pod
-	var held allocator.Holder
-	consider := func(id allocator.DeviceID) {
-		for _, holder := range h.Cluster.Alloc.Holders(id) {
+	var held cluster.Holder
+	consider := func(id cluster.DeviceID) {
+		for _, holder := range h.Cluster.Alloc.Facts.Usage.Holders(id) {
 			if ptr.Deref(holder.Result.AdminAccess, false) {
 				continue
 			}
@@ -308,14 +308,14 @@ func (h *finder) preemptionHint() {
 			}
 		}
 	}
-	pools := map[*allocator.Pool]bool{}
-	h.eachRejected(func(d *allocator.Device, r *funnel.Reason) {
+	pools := map[*cluster.Pool]bool{}
+	h.eachRejected(func(d *cluster.Device, r *funnel.Reason) {
 		switch {
 		case r.Rank == funnel.RankInUse, r.Rank == funnel.RankCapacityLeft:
 			consider(d.ID)
 		case r.Rank == funnel.RankCounters && !pools[d.Pool]:
 			pools[d.Pool] = true
-			for _, use := range h.Cluster.Alloc.CountersOf(d.Pool) {
+			for _, use := range h.Cluster.Alloc.Facts.Partitions.Counters(d.Pool) {
 				for _, id := range use.By {
 					consider(id)
 				}

@@ -6,8 +6,8 @@ package hints
 import (
 	"fmt"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -32,7 +32,7 @@ func (h *finder) movedHint() {
 		driver, where := "", ""
 		for j := range results {
 			result := &results[j]
-			if h.Cluster.Alloc.Device(lifecycle.DeviceID(result)) != nil || !allocator.DeviceReady(claim, result) {
+			if h.Cluster.Alloc.Facts.Pools.Device(lifecycle.DeviceID(result)) != nil || !cluster.DeviceReady(claim, result) {
 				continue
 			}
 			if moved = append(moved, lifecycle.DeviceName(result)); len(moved) > 1 {
@@ -42,7 +42,7 @@ func (h *finder) movedHint() {
 			first = api.Evidence{
 				Object: whatif.ClaimObject(claim), Path: fmt.Sprintf("status.devices[device=%s].conditions[type=Ready].status", result.Device), Found: "True",
 			}
-			if data := allocator.DeviceStatus(claim, result).NetworkData; data != nil && data.InterfaceName != "" {
+			if data := cluster.DeviceStatus(claim, result).NetworkData; data != nil && data.InterfaceName != "" {
 				where = fmt.Sprintf(" (interface %s of the pod)", data.InterfaceName)
 			}
 		}

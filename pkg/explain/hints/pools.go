@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
@@ -36,8 +36,8 @@ func (h *finder) poolHints() {
 	if h.out.Verdict == api.Fits {
 		return
 	}
-	seen := map[*allocator.Pool]bool{}
-	h.eachRejected(func(d *allocator.Device, r *funnel.Reason) {
+	seen := map[*cluster.Pool]bool{}
+	h.eachRejected(func(d *cluster.Device, r *funnel.Reason) {
 		if r.Code == api.PoolIncomplete && d.Pool.Incomplete && !seen[d.Pool] && len(seen) < maxHintedPools {
 			seen[d.Pool] = true
 			h.incompleteHint(d.Pool)
@@ -45,7 +45,7 @@ func (h *finder) poolHints() {
 	})
 }
 
-func (h *finder) incompleteHint(pool *allocator.Pool) {
+func (h *finder) incompleteHint(pool *cluster.Pool) {
 	counts, holders := naming.Tally{}, map[string]string{}
 	var newest time.Time
 	asMade := true
@@ -145,14 +145,14 @@ func (h *finder) counterHint() {
 func (h *finder) allOverdraw(f *funnel.Funnel) bool {
 	var first *overdraft
 	on, likewise := "", 0
-	known := map[*allocator.NodePool]*overdraft{}
-	left := map[*allocator.Pool][]allocator.CounterUse{}
+	known := map[*cluster.NodePool]*overdraft{}
+	left := map[*cluster.Pool][]cluster.CounterUse{}
 	for _, node := range h.Cluster.Candidates {
 		var worst *overdraft
 		for _, pool := range h.Cluster.Pools[node.Name] {
 			if _, done := known[pool]; !done {
 				if _, done := left[pool.Pool]; !done {
-					left[pool.Pool] = h.Cluster.Alloc.CountersOf(pool.Pool)
+					left[pool.Pool] = h.Cluster.Alloc.Facts.Partitions.Counters(pool.Pool)
 				}
 				known[pool] = findOverdraft(f, pool, left[pool.Pool])
 			}
@@ -188,15 +188,15 @@ func (h *finder) allOverdraw(f *funnel.Funnel) bool {
 
 // overdraft is a counter of which devices together need more than is left.
 type overdraft struct {
-	pool    *allocator.Pool
+	pool    *cluster.Pool
 	devices int
-	use     allocator.CounterUse
+	use     cluster.CounterUse
 	wanted  resource.Quantity
 }
 
 // findOverdraft finds a counter that a request for all devices overdraws in what a
 // node sees of a pool. Devices that are shared take their counters but once.
-func findOverdraft(f *funnel.Funnel, pool *allocator.NodePool, left []allocator.CounterUse) *overdraft {
+func findOverdraft(f *funnel.Funnel, pool *cluster.NodePool, left []cluster.CounterUse) *overdraft {
 	wanted := map[[2]string]resource.Quantity{}
 	count := 0
 	for i := range pool.Devices {

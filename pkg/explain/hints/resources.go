@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -34,7 +34,7 @@ func servedBy(snap *snapshot.Snapshot, name corev1.ResourceName) []*corev1.Node 
 // OfUnmapped tells, of a pod that has nothing to do with DRA, who serves the
 // extended resources that it asks for: perhaps DRA was meant to.
 func OfUnmapped(snap *snapshot.Snapshot, pod *corev1.Pod, enabled bool) string {
-	names := allocator.ExtendedResources(pod)
+	names := cluster.ExtendedResources(pod)
 	if len(names) == 0 {
 		return ""
 	}
@@ -85,7 +85,7 @@ func (h *finder) mixedResourceHints() {
 	if pod == nil || h.out.Verdict != api.DoesNotFit {
 		return
 	}
-	for _, name := range allocator.ExtendedResources(pod) {
+	for _, name := range cluster.ExtendedResources(pod) {
 		class := h.classOf(name)
 		plugins := servedBy(h.Snap, name)
 		if class == nil || len(plugins) == 0 {

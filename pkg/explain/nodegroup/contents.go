@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
@@ -138,7 +138,7 @@ func (c *Contents) describe(q *funnel.Question, node *corev1.Node) string {
 }
 
 // sharedPool is the number of the text of a pool that looks the same to several nodes.
-func (c *Contents) sharedPool(q *funnel.Question, pool *allocator.NodePool, node *corev1.Node) int {
+func (c *Contents) sharedPool(q *funnel.Question, pool *cluster.NodePool, node *corev1.Node) int {
 	seen := funnel.OnNode(pool, node)
 	number, known := c.shared[seen]
 	if known {
@@ -155,7 +155,7 @@ func (c *Contents) sharedPool(q *funnel.Question, pool *allocator.NodePool, node
 	return number
 }
 
-func poolContent(q *funnel.Question, t *contentText, pool *allocator.NodePool, node *corev1.Node, l looks) {
+func poolContent(q *funnel.Question, t *contentText, pool *cluster.NodePool, node *corev1.Node, l looks) {
 	t.words("pool", pool.Pool.Driver)
 	t.flags(pool.AllIgnored, pool.Outdated, pool.Incomplete, pool.Invalid != "")
 	for i := range pool.Ignored {
@@ -165,7 +165,7 @@ func poolContent(q *funnel.Question, t *contentText, pool *allocator.NodePool, n
 		// What other nodes see of it matters, too.
 		t.words("itself", pool.Pool.Name)
 	}
-	for _, use := range q.Cluster.Alloc.CountersOf(pool.Pool) {
+	for _, use := range q.Cluster.Alloc.Facts.Partitions.Counters(pool.Pool) {
 		t.words(use.CounterSet, use.Counter)
 		t.quantity(use.Total)
 		t.quantity(use.Left)
@@ -175,9 +175,9 @@ func poolContent(q *funnel.Question, t *contentText, pool *allocator.NodePool, n
 	}
 }
 
-func deviceContent(q *funnel.Question, t *contentText, d *allocator.Device, node *corev1.Node, l looks) {
+func deviceContent(q *funnel.Question, t *contentText, d *cluster.Device, node *corev1.Node, l looks) {
 	t.words("device")
-	t.flags(q.Cluster.Alloc.InUse(d.ID), q.Cluster.Alloc.Shared(d.ID), ptr.Deref(d.AllowMultipleAllocations, false), q.Selectors.Odd(d.Device))
+	t.flags(q.Cluster.Alloc.Facts.Usage.InUse(d.ID), q.Cluster.Alloc.Facts.Usage.Shared(d.ID), ptr.Deref(d.AllowMultipleAllocations, false), q.Selectors.Odd(d.Device))
 	if l.all {
 		for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
 			t.words(string(name), selector.Literal(d.Attributes[name]))
@@ -193,7 +193,7 @@ func deviceContent(q *funnel.Question, t *contentText, d *allocator.Device, node
 			t.words(value)
 		}
 	}
-	used := q.Cluster.Alloc.Consumed(d.ID)
+	used := q.Cluster.Alloc.Facts.Usage.Consumed(d.ID)
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 		capacity := d.Capacity[name]
 		t.words(string(name))

@@ -14,9 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
@@ -29,13 +29,13 @@ import (
 type Signatures struct {
 	*funnel.Question
 	// partitioned and comparable remember what is needed of pools.
-	partitioned map[*allocator.Pool]string
-	comparable  map[*allocator.NodePool]map[string]bool
+	partitioned map[*cluster.Pool]string
+	comparable  map[*cluster.NodePool]map[string]bool
 }
 
 // NewSignatures are those of the nodes of a question.
 func NewSignatures(q *funnel.Question) *Signatures {
-	return &Signatures{Question: q, partitioned: map[*allocator.Pool]string{}, comparable: map[*allocator.NodePool]map[string]bool{}}
+	return &Signatures{Question: q, partitioned: map[*cluster.Pool]string{}, comparable: map[*cluster.NodePool]map[string]bool{}}
 }
 
 // Equivalent finds for each candidate the first one that looks the same to the
@@ -78,7 +78,7 @@ func (l *nodeSignature) describe(ctx context.Context) bool {
 	if funnel.OnNode(nil, l.node).Optional {
 		l.text = append(l.text, "optional "...)
 	}
-	pools, err := l.Cluster.Alloc.PoolsFor(l.node)
+	pools, err := l.Cluster.Alloc.Facts.Pools.For(l.node)
 	if err != nil || !l.describeClaims() {
 		return false
 	}
@@ -95,7 +95,7 @@ func (l *nodeSignature) describe(ctx context.Context) bool {
 		l.text = fmt.Appendf(l.text, "\nown %t %t %t %t", pool.AllIgnored, pool.Outdated, pool.Incomplete, pool.Invalid != "")
 		l.text = append(l.text, l.partitions(pool.Pool)...)
 		complete := true
-		funnel.EachDevice(pool, func(d *allocator.Device, kept *funnel.Reason) {
+		funnel.EachDevice(pool, func(d *cluster.Device, kept *funnel.Reason) {
 			if kept == nil {
 				complete = complete && l.describeDevice(ctx, d)
 				return
@@ -118,7 +118,7 @@ func (l *nodeSignature) describeClaims() bool {
 		if !l.PodClaims[c.Index].ExtendedResources {
 			continue
 		}
-		claim, err := l.Cluster.Alloc.ExtendedResourceClaim(l.Pod, l.node)
+		claim, err := l.Cluster.Alloc.Facts.Claims.ExtendedResourceClaim(l.Pod, l.node)
 		if err != nil {
 			return false
 		}
@@ -136,13 +136,13 @@ func (l *nodeSignature) describeClaims() bool {
 }
 
 // partitions writes what devices in use leave of a pool's counters.
-func (s *Signatures) partitions(pool *allocator.Pool) string {
+func (s *Signatures) partitions(pool *cluster.Pool) string {
 	if text, known := s.partitioned[pool]; known {
 		return text
 	}
 	text := ""
-	use := s.Cluster.Alloc.PartitionUse(pool)
-	for _, counter := range s.Cluster.Alloc.CountersOf(pool) {
+	use := s.Cluster.Alloc.Facts.Partitions.Use(pool)
+	for _, counter := range s.Cluster.Alloc.Facts.Partitions.Counters(pool) {
 		groups := use.Groups(counter.CounterSet)
 		text += fmt.Sprintf(" %q %q %s of %s %v %q", counter.CounterSet, counter.Counter,
 			counter.Left.String(), counter.Total.String(), groups.Used, slices.Sorted(maps.Keys(groups.Groups)))
@@ -153,7 +153,7 @@ func (s *Signatures) partitions(pool *allocator.Pool) string {
 
 // sharedValues are the values that constraints compare in a pool that looks
 // the same to several nodes.
-func (s *Signatures) sharedValues(ctx context.Context, pool *allocator.NodePool) map[string]bool {
+func (s *Signatures) sharedValues(ctx context.Context, pool *cluster.NodePool) map[string]bool {
 	if values, known := s.comparable[pool]; known {
 		return values
 	}
@@ -184,7 +184,7 @@ func allFunnels(q *funnel.Question) []*funnel.Funnel {
 	return all
 }
 
-func (l *nodeSignature) describeDevice(ctx context.Context, d *allocator.Device) bool {
+func (l *nodeSignature) describeDevice(ctx context.Context, d *cluster.Device) bool {
 	l.text = append(l.text, '\n')
 	for _, f := range allFunnels(l.Question) {
 		r := f.Checks.Device(ctx, d, l.node)
@@ -216,8 +216,8 @@ func (l *nodeSignature) describeDevice(ctx context.Context, d *allocator.Device)
 			l.text = append(l.text, letter)
 		}
 	}
-	flag(alloc.InUse(d.ID), 'u')
-	flag(alloc.Shared(d.ID), 's')
+	flag(alloc.Facts.Usage.InUse(d.ID), 'u')
+	flag(alloc.Facts.Usage.Shared(d.ID), 's')
 	flag(len(d.NodeAllocatableResources) > 0, 'n')
 	flag(d.BindsToNode != nil && *d.BindsToNode, 'b')
 	for _, list := range [][]string{d.BindingConditions, d.BindingFailureConditions} {
@@ -242,15 +242,15 @@ func (l *nodeSignature) describeDevice(ctx context.Context, d *allocator.Device)
 			l.text = appendQuantity(l.text, name, consumption.Counters[name].Value)
 		}
 	}
-	if !alloc.FeatureEnabled("DRAConsumableCapacity") {
+	if !alloc.Facts.Gates.Enabled("DRAConsumableCapacity") {
 		return true
 	}
 	flag(d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations, 'm')
 	return l.describeCapacity(d)
 }
 
-func (l *nodeSignature) describeCapacity(d *allocator.Device) bool {
-	used := l.Cluster.Alloc.Consumed(d.ID)
+func (l *nodeSignature) describeCapacity(d *cluster.Device) bool {
+	used := l.Cluster.Alloc.Facts.Usage.Consumed(d.ID)
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 		capacity := d.Capacity[name]
 		l.text = appendQuantity(l.text, string(name), capacity.Value)
@@ -270,7 +270,7 @@ func (l *nodeSignature) describeCapacity(d *allocator.Device) bool {
 }
 
 // describeValues writes the values of attributes that constraints compare.
-func (l *nodeSignature) describeValues(ctx context.Context, f *funnel.Funnel, d *allocator.Device) bool {
+func (l *nodeSignature) describeValues(ctx context.Context, f *funnel.Funnel, d *cluster.Device) bool {
 	for _, c := range f.Request.Constraints {
 		value, ok, err := f.Checks.Attribute(ctx, d, c.Attribute)
 		switch {

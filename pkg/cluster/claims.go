@@ -1,0 +1,329 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-helpers/nodedeclaredfeatures/features/draoptionalnodeoperations"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// What can be wrong with a claim of a pod; [PodClaim.Problem] wraps one of
+// them or, for an unknown kind of entry, resourceclaim.ErrAPIUnsupported.
+var (
+	// ErrClaimNotCreated is a claim that the controller has yet to make from
+	// its template.
+	ErrClaimNotCreated = resourceclaim.ErrClaimNotFound
+	// ErrClaimMissing is a claim that does not exist.
+	ErrClaimMissing = errors.New("does not exist")
+	// ErrClaimUnreadable is a claim or template of a namespace where those could
+	// not be read.
+	ErrClaimUnreadable = errors.New("could not be read")
+	// ErrClaimDeleting is a claim that is being deleted.
+	ErrClaimDeleting = errors.New("is being deleted")
+	// ErrClaimNotOwned is a claim that was made for another pod.
+	ErrClaimNotOwned = errors.New("belongs to somebody else")
+	// ErrTemplateMissing is a ResourceClaimTemplate that does not exist.
+	ErrTemplateMissing = errors.New("does not exist")
+	// ErrPodGroupMissing is a PodGroup that does not exist.
+	ErrPodGroupMissing = errors.New("does not exist")
+	// ErrClaimStale is the scheduler's claim for extended resources of an
+	// earlier attempt. The scheduler deletes it before it tries again.
+	ErrClaimStale = errors.New("is left over from an earlier attempt; the scheduler deletes it and tries again")
+)
+
+// Claims answers for the claims of one snapshot: which a pod uses, and whether they
+// can be used.
+type Claims struct {
+	snap  *snapshot.Snapshot
+	gates *Gates
+	// classOf finds the class that backs an extended resource; nil while the
+	// feature is off, and then it finds nothing.
+	classOf *extendedresourcecache.ExtendedResourceCache
+	// extended has the claims for extended resources.
+	extended func() map[podKey]*resourceapi.ResourceClaim
+}
+
+// newClaims takes less time with claims of a snapshot that has the same classes.
+func newClaims(snap *snapshot.Snapshot, gates *Gates, sibling *Claims) *Claims {
+	c := &Claims{snap: snap, gates: gates}
+	switch {
+	case !gates.Enabled(GateExtendedResource):
+	case sibling != nil && sibling.classOf != nil && sameList(sibling.snap.Classes, snap.Classes):
+		c.classOf = sibling.classOf
+	default:
+		c.classOf = extendedresourcecache.NewExtendedResourceCache(klog.Logger{})
+		for _, class := range snap.Classes {
+			c.classOf.OnAdd(class, true)
+		}
+	}
+	c.extended = sync.OnceValue(func() map[podKey]*resourceapi.ResourceClaim { return indexExtendedClaims(snap.Claims) })
+	return c
+}
+
+// sameList reports whether two lists are one and the same, as in snapshots that
+// share what is not touched.
+func sameList[T any](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// podKey identifies a pod as an owner reference does.
+type podKey struct {
+	name string
+	uid  types.UID
+}
+
+// indexExtendedClaims finds the claims for extended resources by the pod that
+// they were made for.
+func indexExtendedClaims(claims []*resourceapi.ResourceClaim) map[podKey]*resourceapi.ResourceClaim {
+	index := map[podKey]*resourceapi.ResourceClaim{}
+	for _, claim := range claims {
+		if claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] != "true" {
+			continue
+		}
+		for _, owner := range claim.OwnerReferences {
+			key := podKey{owner.Name, owner.UID}
+			if ptr.Deref(owner.Controller, false) && index[key] == nil {
+				index[key] = claim
+			}
+		}
+	}
+	return index
+}
+
+func (c *Claims) existingExtendedClaim(pod *corev1.Pod) *resourceapi.ResourceClaim {
+	if pod.UID == "" {
+		return nil
+	}
+	return c.extended()[podKey{pod.Name, pod.UID}]
+}
+
+// BindingTimeout is how long the scheduler waits for binding conditions, the
+// default of bindingTimeout in DynamicResourcesArgs.
+const BindingTimeout = 600 * time.Second
+
+// AvailableOn reports whether an allocated claim can be used on a node, as the
+// scheduler's Filter does; if not, the reason names no node. A claim without
+// an allocation is available everywhere.
+func (c *Claims) AvailableOn(claim *resourceapi.ResourceClaim, node *corev1.Node) (available bool, reason string) {
+	allocation := claim.Status.Allocation
+	if allocation == nil {
+		return true, ""
+	}
+	switch selected, err := AllocatedFor(allocation, node); {
+	case err != nil:
+		return false, fmt.Sprintf("the node selector of its allocation cannot be parsed: %v", err)
+	case !selected:
+		return false, "its devices are on other nodes"
+	}
+	const operations = draoptionalnodeoperations.DRAOptionalNodeOperationsFeatureGate
+	for i := range allocation.Devices.Results {
+		if len(allocation.Devices.Results[i].SkipNodeOperations) > 0 && !slices.Contains(node.Status.DeclaredFeatures, operations) {
+			return false, fmt.Sprintf("its devices need %s, which the node does not declare", operations)
+		}
+	}
+	if !c.gates.deviceBindingAndStatus {
+		return true, ""
+	}
+	ready, failure := readyForBinding(claim)
+	switch {
+	case failure != "":
+		return false, failure
+	case !ready && c.bindingTimedOut(claim):
+		return false, fmt.Sprintf("its binding conditions were not met within %s", BindingTimeout)
+	default:
+		return true, ""
+	}
+}
+
+// AllocatedFor reports whether the devices of an allocation can be used on a node
+// as far as its node selector goes, which may not be valid.
+func AllocatedFor(allocation *resourceapi.AllocationResult, node *corev1.Node) (bool, error) {
+	if allocation.NodeSelector == nil {
+		return true, nil
+	}
+	selector, err := nodeaffinity.NewNodeSelector(allocation.NodeSelector)
+	if err != nil {
+		return false, err
+	}
+	return selector.Match(node), nil
+}
+
+// readyForBinding reports whether all binding conditions of a claim are true. If
+// one that stands for a failure is, it says so.
+func readyForBinding(claim *resourceapi.ResourceClaim) (ready bool, failure string) {
+	for i := range claim.Status.Allocation.Devices.Results {
+		result := &claim.Status.Allocation.Devices.Results[i]
+		if len(result.BindingConditions) == 0 {
+			continue
+		}
+		status := bindingStatus(claim, result)
+		if status == nil {
+			return false, ""
+		}
+		for _, name := range result.BindingFailureConditions {
+			if c := apimeta.FindStatusCondition(status.Conditions, name); c != nil && c.Status == metav1.ConditionTrue {
+				return false, fmt.Sprintf("binding of device %s failed: %s, reason %s: %s", result.Device, name, c.Reason, c.Message)
+			}
+		}
+		for _, name := range result.BindingConditions {
+			if !apimeta.IsStatusConditionTrue(status.Conditions, name) {
+				return false, ""
+			}
+		}
+	}
+	return true, ""
+}
+
+// AwaitedCondition is a condition of an allocated device that keeps the scheduler
+// from binding a pod with the claim.
+type AwaitedCondition struct {
+	Result *resourceapi.DeviceRequestAllocationResult
+	Name   string
+	// Now is the condition as it is, nil if the driver has not set it.
+	Now *metav1.Condition
+	// Failed is set for a condition that means failure, and is true.
+	Failed bool
+}
+
+// Awaited lists what the binding of pods with an allocated claim waits for, or
+// fails by. It is nil while the feature is off.
+func (c *Claims) Awaited(claim *resourceapi.ResourceClaim) []AwaitedCondition {
+	if !c.gates.deviceBindingAndStatus || claim.Status.Allocation == nil {
+		return nil
+	}
+	var awaited []AwaitedCondition
+	for i := range claim.Status.Allocation.Devices.Results {
+		result := &claim.Status.Allocation.Devices.Results[i]
+		if len(result.BindingConditions) == 0 {
+			continue
+		}
+		var conditions []metav1.Condition
+		if status := bindingStatus(claim, result); status != nil {
+			conditions = status.Conditions
+		}
+		for _, name := range result.BindingFailureConditions {
+			if c := apimeta.FindStatusCondition(conditions, name); c != nil && c.Status == metav1.ConditionTrue {
+				awaited = append(awaited, AwaitedCondition{Result: result, Name: name, Now: c, Failed: true})
+			}
+		}
+		for _, name := range result.BindingConditions {
+			if c := apimeta.FindStatusCondition(conditions, name); c == nil || c.Status != metav1.ConditionTrue {
+				awaited = append(awaited, AwaitedCondition{Result: result, Name: name, Now: c})
+			}
+		}
+	}
+	return awaited
+}
+
+// readyCondition is the one condition whose meaning the API gives: it is true
+// once the device is configured (AllocatedDeviceStatus in k8s.io/api).
+const readyCondition = "Ready"
+
+// OddConditions lists the conditions of an allocated device that are known not to
+// be as they should: Ready and those that binding waits for if they are not true,
+// those that stand for a failure of binding if they are. What others mean, and
+// whether they should be true, only the driver knows.
+func OddConditions(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) []metav1.Condition {
+	status := DeviceStatus(claim, result)
+	if status == nil {
+		return nil
+	}
+	var odd []metav1.Condition
+	for i := range status.Conditions {
+		c := &status.Conditions[i]
+		isTrue := c.Status == metav1.ConditionTrue
+		switch {
+		case slices.Contains(result.BindingFailureConditions, c.Type):
+			if isTrue {
+				odd = append(odd, *c)
+			}
+		case c.Type == readyCondition || slices.Contains(result.BindingConditions, c.Type):
+			if !isTrue {
+				odd = append(odd, *c)
+			}
+		}
+	}
+	return odd
+}
+
+// DeviceStatus is what the driver says about an allocated device, or about the
+// share of it that the result is about, in the status of its claim; nil if
+// nothing.
+func DeviceStatus(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *resourceapi.AllocatedDeviceStatus {
+	for i := range claim.Status.Devices {
+		status := &claim.Status.Devices[i]
+		if status.Driver == result.Driver && status.Pool == result.Pool && status.Device == result.Device &&
+			ptr.Deref(status.ShareID, "") == string(ptr.Deref(result.ShareID, "")) {
+			return status
+		}
+	}
+	return nil
+}
+
+// DeviceReady reports whether the driver says in the status of the claim that an
+// allocated device is ready (KEP-4817). A device of which it says so and that no
+// slice has is no fault: drivers of networks do not publish an interface any more
+// that they moved into a pod.
+func DeviceReady(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) bool {
+	status := DeviceStatus(claim, result)
+	return status != nil && apimeta.IsStatusConditionTrue(status.Conditions, readyCondition)
+}
+
+// bindingStatus is what the scheduler takes for the status of an allocated
+// device: for it, shares of a device are all the same.
+func bindingStatus(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *resourceapi.AllocatedDeviceStatus {
+	for i := range claim.Status.Devices {
+		status := &claim.Status.Devices[i]
+		if status.Driver == result.Driver && status.Pool == result.Pool && status.Device == result.Device {
+			return status
+		}
+	}
+	return nil
+}
+
+func (c *Claims) bindingTimedOut(claim *resourceapi.ResourceClaim) bool {
+	allocation := claim.Status.Allocation
+	if allocation.AllocationTimestamp == nil {
+		return false
+	}
+	return slices.ContainsFunc(allocation.Devices.Results, func(result resourceapi.DeviceRequestAllocationResult) bool {
+		return result.BindingConditions != nil
+	}) && allocation.AllocationTimestamp.Add(BindingTimeout).Before(c.snap.Now())
+}
+
+// Reserved reports whether a claim lists the pod, or its group, as a consumer.
+// Where a claim is reserved for a group, that is believed rather than what the
+// gate is by default.
+func (c *Claims) Reserved(claim *resourceapi.ResourceClaim, pod *corev1.Pod) bool {
+	return pod.UID != "" && resourceclaim.IsReservedForPod(pod, claim, c.groupsUseClaims())
+}
+
+// groupsUseClaims is false if it is known that groups of pods use no claims.
+func (c *Claims) groupsUseClaims() bool {
+	return c.gates.Enabled(GateWorkloadClaims) || c.gates.known[GateWorkloadClaims].Source == snapshot.GateFromDefault
+}
+
+// ReservedByAssumption reports whether the pod may use the claim only because
+// that is reserved for the pod's group: that groups can use claims is known
+// from nothing else.
+func (c *Claims) ReservedByAssumption(claim *resourceapi.ResourceClaim, pod *corev1.Pod) bool {
+	return c.Reserved(claim, pod) && !resourceclaim.IsReservedForPod(pod, claim, c.gates.Enabled(GateWorkloadClaims))
+}

@@ -1,0 +1,116 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// Defaulted returns the claim with the defaults that the API server sets and
+// that the allocator relies on (pkg/apis/resource/v1/defaults.go of
+// Kubernetes). A claim that has them is returned as it is; others are copied.
+func Defaulted(claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
+	changed := claim.DeepCopy()
+	if !setClaimDefaults(&changed.Spec) {
+		return claim
+	}
+	return changed
+}
+
+// setClaimDefaults reports whether it changed something.
+func setClaimDefaults(spec *resourceapi.ResourceClaimSpec) bool {
+	changed := false
+	set := func(mode *resourceapi.DeviceAllocationMode, count *int64) {
+		if *mode == "" {
+			*mode = resourceapi.DeviceAllocationModeExactCount
+			changed = true
+		}
+		if *mode == resourceapi.DeviceAllocationModeExactCount && *count == 0 {
+			*count = 1
+			changed = true
+		}
+	}
+	for i := range spec.Devices.Requests {
+		request := &spec.Devices.Requests[i]
+		if request.Exactly != nil {
+			set(&request.Exactly.AllocationMode, &request.Exactly.Count)
+		}
+		for j := range request.FirstAvailable {
+			set(&request.FirstAvailable[j].AllocationMode, &request.FirstAvailable[j].Count)
+		}
+	}
+	return changed
+}
+
+// defaultedPod returns the pod with the defaults that the API server sets for
+// pods, but not for pod templates, and that matter for scheduling
+// (SetDefaults_Pod in pkg/apis/core/v1/defaults.go of Kubernetes): limits are
+// requests where there are none, and ports of the host's network are host
+// ports. A pod that has them is returned as it is.
+func defaultedPod(pod *corev1.Pod) *corev1.Pod {
+	changed := pod
+	container := func(list func(*corev1.Pod) []corev1.Container) {
+		for i, c := range list(pod) {
+			for name, limit := range c.Resources.Limits {
+				if _, exists := c.Resources.Requests[name]; exists {
+					continue
+				}
+				if changed == pod {
+					changed = pod.DeepCopy()
+				}
+				resources := &list(changed)[i].Resources
+				if resources.Requests == nil {
+					resources.Requests = corev1.ResourceList{}
+				}
+				resources.Requests[name] = limit.DeepCopy()
+			}
+			for p, port := range c.Ports {
+				if !pod.Spec.HostNetwork || port.HostPort != 0 {
+					continue
+				}
+				if changed == pod {
+					changed = pod.DeepCopy()
+				}
+				list(changed)[i].Ports[p].HostPort = port.ContainerPort
+			}
+		}
+	}
+	container(func(p *corev1.Pod) []corev1.Container { return p.Spec.InitContainers })
+	container(func(p *corev1.Pod) []corev1.Container { return p.Spec.Containers })
+	if missing := podLevelRequests(changed); len(missing) > 0 {
+		if changed == pod {
+			changed = pod.DeepCopy()
+		}
+		if changed.Spec.Resources.Requests == nil {
+			changed.Spec.Resources.Requests = corev1.ResourceList{}
+		}
+		maps.Copy(changed.Spec.Resources.Requests, missing)
+	}
+	return changed
+}
+
+// podLevelRequests are the pod-level requests that a pod with pod-level limits
+// lacks: what its containers request, or else the limit.
+func podLevelRequests(pod *corev1.Pod) corev1.ResourceList {
+	if pod.Spec.Resources == nil || len(pod.Spec.Resources.Limits) == 0 {
+		return nil
+	}
+	missing := corev1.ResourceList{}
+	requests := resourcehelper.AggregateContainerRequests(pod, resourcehelper.PodResourcesOptions{})
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if _, exists := pod.Spec.Resources.Requests[name]; exists {
+			continue
+		}
+		if sum, exists := requests[name]; exists {
+			missing[name] = sum
+		} else if limit, exists := pod.Spec.Resources.Limits[name]; exists {
+			missing[name] = limit
+		}
+	}
+	return missing
+}

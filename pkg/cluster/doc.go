@@ -1,0 +1,14 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cluster has the facts of a snapshot that decide what can be allocated:
+// pools and devices as a node sees them, who has which device, what partitions
+// leave of their pools, taints and whom they evict, the claims of a pod, and which
+// nodes a pod can use. Each is a type of its own; [Cluster] has them all.
+//
+// It looks at things as kube-scheduler and its allocator do, but never asks
+// whether claims fit: that is pkg/allocator's. It talks to no cluster, never
+// changes an object of the snapshot and does not explain. Selectors are evaluated
+// by pkg/allocator/selector, set up here to see devices as the allocator does. All
+// packages above pkg/snapshot and pkg/whatif may import it.
+package cluster

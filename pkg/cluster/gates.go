@@ -1,0 +1,173 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"slices"
+
+	"k8s.io/dynamic-resource-allocation/cel"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// LibraryVersion is the version of k8s.io/dynamic-resource-allocation that
+// this program is built with.
+const LibraryVersion = "v0.37.2"
+
+// The channels are the implementations of the structured allocator, of which the
+// feature gates select one. The stable one sorts nothing and has a view of its own
+// on counter sets; see [Pools].
+const (
+	ChannelStable       = "stable"
+	ChannelIncubating   = "incubating"
+	ChannelExperimental = "experimental"
+)
+
+// The gates that have a bearing on allocation.
+const (
+	GateAdminAccess          = "DRAAdminAccess"
+	GateBindingConditions    = "DRADeviceBindingConditions"
+	GateCompatibilityGroups  = "DRADeviceCompatibilityGroups"
+	GateConsumableCapacity   = "DRAConsumableCapacity"
+	GateDerivedAttributes    = "DRADerivedAttributes"
+	GateDeviceStatus         = "DRAResourceClaimDeviceStatus"
+	GateDeviceTaintRules     = "DRADeviceTaintRules"
+	GateDeviceTaints         = "DRADeviceTaints"
+	GateExtendedResource     = "DRAExtendedResource"
+	GateFilterTimeout        = "DRASchedulerFilterTimeout"
+	GateFractionalCapacity   = "DRAFractionalCapacityRange"
+	GateListTypeAttributes   = "DRAListTypeAttributes"
+	GateNodeAllocatable      = "DRANodeAllocatableResources"
+	GateOptionalNodeOps      = "DRAOptionalNodeOperations"
+	GatePartitionableDevices = "DRAPartitionableDevices"
+	GatePrioritizedList      = "DRAPrioritizedList"
+	GateWorkloadClaims       = "DRAWorkloadResourceClaims"
+)
+
+// Gates are the feature gates of a cluster, and what the allocator makes of them.
+type Gates struct {
+	snap *snapshot.Snapshot
+	// known has those that have a bearing on allocation.
+	known map[string]snapshot.Gate
+	features
+	// tolerationOperators is the gate TaintTolerationComparisonOperators.
+	tolerationOperators bool
+}
+
+// features are what pools and their devices depend on.
+type features struct {
+	channel                                      string
+	compatibilityGroups, consumableCapacity      bool
+	deviceBindingAndStatus, listTypeAttributes   bool
+	optionalNodeOperations, partitionableDevices bool
+	// taintRules is true if DeviceTaintRules count. The gate of the rules does
+	// nothing without the one of the taints.
+	taintRules bool
+}
+
+// stable reports whether the features select the stable channel.
+func (f *features) stable() bool { return f.channel == ChannelStable }
+
+func newGates(snap *snapshot.Snapshot) *Gates {
+	g := &Gates{snap: snap, known: map[string]snapshot.Gate{}}
+	for _, name := range []string{
+		GateAdminAccess, GateBindingConditions, GateCompatibilityGroups, GateConsumableCapacity,
+		GateDerivedAttributes, GateDeviceStatus, GateDeviceTaintRules, GateDeviceTaints,
+		GateExtendedResource, GateFilterTimeout, GateFractionalCapacity, GateListTypeAttributes,
+		GateNodeAllocatable, GateOptionalNodeOps, GatePartitionableDevices, GatePrioritizedList,
+		GateWorkloadClaims,
+	} {
+		g.known[name] = snap.Gate(name)
+	}
+	g.features = features{
+		channel:                channelOf(g.Enabled),
+		compatibilityGroups:    g.Enabled(GateCompatibilityGroups),
+		consumableCapacity:     g.Enabled(GateConsumableCapacity),
+		deviceBindingAndStatus: g.Enabled(GateBindingConditions) && g.Enabled(GateDeviceStatus),
+		listTypeAttributes:     g.Enabled(GateListTypeAttributes),
+		optionalNodeOperations: g.Enabled(GateOptionalNodeOps),
+		partitionableDevices:   g.Enabled(GatePartitionableDevices),
+		taintRules:             g.Enabled(GateDeviceTaintRules) && g.Enabled(GateDeviceTaints),
+	}
+	g.tolerationOperators = g.Enabled("TaintTolerationComparisonOperators")
+	return g
+}
+
+// channelOf is the first channel, from stable to experimental, that supports all
+// features that are on (SupportedFeatures of each in
+// k8s.io/dynamic-resource-allocation/structured/internal). A test of pkg/allocator
+// holds it against upstream's choice.
+func channelOf(enabled func(gate string) bool) string {
+	switch {
+	case enabled(GateListTypeAttributes), enabled(GateOptionalNodeOps), enabled(GateDerivedAttributes), enabled(GateCompatibilityGroups):
+		return ChannelExperimental
+	case enabled(GateBindingConditions) && enabled(GateDeviceStatus), enabled(GateConsumableCapacity), enabled(GateFractionalCapacity):
+		return ChannelIncubating
+	default:
+		return ChannelStable
+	}
+}
+
+// Features are those that the allocator works with, and how that became known.
+type Features struct {
+	// Library is the version of the embedded allocator's module.
+	Library string
+	// Channel is the implementation that the features select: stable,
+	// incubating or experimental.
+	Channel string
+	// Cluster is the version of the API server, empty if unknown.
+	Cluster string
+	// Source is the weakest source among the gates that matter: flag, metrics
+	// or default.
+	Source string
+	// Enabled has the names of the enabled gates that matter, sorted.
+	Enabled []string
+}
+
+// Features tells what is on.
+func (g *Gates) Features() Features {
+	f := Features{Library: LibraryVersion, Channel: g.channel, Cluster: g.snap.ServerVersion}
+	weakest := -1
+	order := []snapshot.GateSource{snapshot.GateFromFlag, snapshot.GateFromMetrics, snapshot.GateFromDefault}
+	for name, gate := range g.known {
+		if gate.Enabled && g.snap.HasGate(name) {
+			f.Enabled = append(f.Enabled, name)
+		}
+		weakest = max(weakest, slices.Index(order, gate.Source))
+	}
+	if weakest >= 0 {
+		f.Source = string(order[weakest])
+	}
+	slices.Sort(f.Enabled)
+	return f
+}
+
+// Enabled reports whether a feature gate is on, by the gate's name.
+func (g *Gates) Enabled(gate string) bool {
+	if known, ok := g.known[gate]; ok {
+		return known.Enabled
+	}
+	return g.snap.Gate(gate).Enabled
+}
+
+// Channel is the implementation of the allocator that the gates select.
+func (g *Gates) Channel() string { return g.channel }
+
+// BindingConditions reports whether the allocator takes devices with binding
+// conditions, which needs two gates.
+func (g *Gates) BindingConditions() bool { return g.deviceBindingAndStatus }
+
+// Selectors makes an evaluator that sees devices as the allocator does. Unlike
+// the allocator it is not safe for concurrent use.
+func (g *Gates) Selectors() *selector.Evaluator {
+	// The stable implementation does not tell selectors that a device can be
+	// shared.
+	return selector.New(g.CEL(), !g.stable())
+}
+
+// CEL are the features of expressions.
+func (g *Gates) CEL() cel.Features {
+	return cel.Features{EnableConsumableCapacity: g.consumableCapacity, EnableListTypeAttributes: g.listTypeAttributes}
+}

@@ -1,0 +1,119 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Filter is what a node is checked for before any device is looked at, named
+// after the scheduler's plugin where one has a single check.
+type Filter string
+
+// The filters that a node can fail.
+const (
+	FilterNodeName      Filter = "NodeName"
+	FilterUnschedulable Filter = "NodeUnschedulable"
+	FilterTaint         Filter = "TaintToleration"
+	FilterNodeSelector  Filter = "NodeSelector"
+	FilterNodeAffinity  Filter = "NodeAffinity"
+	FilterPorts         Filter = "NodePorts"
+	FilterPods          Filter = "Pods"
+	FilterResources     Filter = "NodeResourcesFit"
+)
+
+// Misfit is one reason why a pod, whatever its claims, cannot run on a node.
+type Misfit struct {
+	// Filter is the check that fails. It decides which of the other fields are
+	// set.
+	Filter Filter
+	// Reason is a few words without anything that only concerns this node, so
+	// that nodes can be grouped by it.
+	Reason string
+	// Path is the field of the node that proves it, Found its value and Wanted
+	// what the pod needs.
+	Path, Found, Wanted string
+	// Taint is the one that is not tolerated (FilterTaint).
+	Taint corev1.Taint
+	// Label is the key of a label that spec.nodeSelector requires
+	// (FilterNodeSelector).
+	Label string
+	// Resource is what the node has too little of: Required by the pod,
+	// Available on the node after what pods there request, of Allocatable
+	// (FilterResources; FilterPods with the resource pods).
+	Resource                         corev1.ResourceName
+	Required, Available, Allocatable resource.Quantity
+	// User is the pod, as namespace/name, that uses the host port (FilterPorts).
+	User string
+}
+
+// describeTerms writes node selector terms as people read them:
+// "zone in (a, b) and gpu exists, or metadata.name in (node-1)".
+func describeTerms(terms []corev1.NodeSelectorTerm) string {
+	var alternatives []string
+	for i := range terms {
+		var all []string
+		for _, requirement := range slices.Concat(terms[i].MatchExpressions, terms[i].MatchFields) {
+			text := requirement.Key + " " + string(requirement.Operator)
+			if len(requirement.Values) > 0 {
+				text += " (" + strings.Join(requirement.Values, ", ") + ")"
+			}
+			all = append(all, text)
+		}
+		alternatives = append(alternatives, strings.Join(all, " and "))
+	}
+	return strings.Join(alternatives, ", or ")
+}
+
+// labelsFor writes the node's values of the labels that the terms mention.
+func labelsFor(terms []corev1.NodeSelectorTerm, node *corev1.Node) string {
+	found := map[string]string{}
+	for i := range terms {
+		for _, requirement := range terms[i].MatchExpressions {
+			if value, exists := node.Labels[requirement.Key]; exists {
+				found[requirement.Key] = value
+			}
+		}
+		for _, requirement := range terms[i].MatchFields {
+			if requirement.Key == "metadata.name" {
+				found[requirement.Key] = node.Name
+			}
+		}
+	}
+	var list []string
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		list = append(list, key+"="+found[key])
+	}
+	return strings.Join(list, ", ")
+}
+
+func labelPath(key string) string { return fmt.Sprintf("metadata.labels['%s']", key) }
+
+// RequirementText writes what a node selector wants of a label or a field as
+// kubectl would; values are separated by "|".
+func RequirementText(r corev1.NodeSelectorRequirement) string {
+	values := strings.Join(r.Values, "|")
+	switch r.Operator {
+	case corev1.NodeSelectorOpIn:
+		return r.Key + "=" + values
+	case corev1.NodeSelectorOpNotIn:
+		return r.Key + "!=" + values
+	case corev1.NodeSelectorOpExists:
+		return r.Key
+	case corev1.NodeSelectorOpDoesNotExist:
+		return "!" + r.Key
+	case corev1.NodeSelectorOpGt:
+		return r.Key + ">" + values
+	case corev1.NodeSelectorOpLt:
+		return r.Key + "<" + values
+	default:
+		return r.Key + " " + string(r.Operator) + " " + values
+	}
+}

@@ -1,0 +1,183 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	schedulinghelper "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Fit runs the scheduler's filters that need nothing but the pod, the node
+// and the pods that are there: nodeunschedulable, nodename, tainttoleration,
+// nodeaffinity, nodeports and noderesources. It returns all that is in the
+// way, nil if nothing is. If pods could not be read, what is reported is in
+// the way for certain, but there may be more. For the rest see
+// [Nodes.NotModelled]. Of nodes that were made up (see [Nodes.All]
+// and [snapshot.NodeMissing]) only the name is compared.
+func (n *Nodes) Fit(pod *corev1.Pod, node *corev1.Node) []Misfit {
+	original := pod
+	pod = defaultedPod(pod)
+	var misfits []Misfit
+	if pod.Spec.NodeName != "" && pod.Spec.NodeName != node.Name {
+		misfits = append(misfits, Misfit{
+			Filter: FilterNodeName, Reason: "the pod requires another node by name",
+			Path: "metadata.name", Found: node.Name, Wanted: pod.Spec.NodeName,
+		})
+	}
+	if n.madeUp() || snapshot.NodeMissing(node) {
+		return misfits
+	}
+	misfits = append(misfits, n.taintMisfits(pod, node)...)
+	misfits = append(misfits, affinityMisfits(pod, node)...)
+	usage := n.usageOf(pod, node)
+	misfits = append(misfits, portMisfits(pod, usage)...)
+	misfits = append(misfits, n.resourceMisfits(pod, node, usage)...)
+	misfits = append(misfits, volumeMisfits(n.snap, pod, node)...)
+	near := n.neighborsOf(original)
+	misfits = append(misfits, spreadMisfits(near.spread, node)...)
+	return append(misfits, near.podAffinityMisfits(node)...)
+}
+
+func (n *Nodes) taintMisfits(pod *corev1.Pod, node *corev1.Node) []Misfit {
+	var misfits []Misfit
+	tolerated := func(taint corev1.Taint) bool {
+		return schedulinghelper.TolerationsTolerateTaint(klog.Logger{}, pod.Spec.Tolerations, &taint, n.gates.tolerationOperators)
+	}
+	unschedulable := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
+	if node.Spec.Unschedulable && !tolerated(unschedulable) {
+		misfits = append(misfits, Misfit{
+			Filter: FilterUnschedulable, Reason: "cordoned",
+			Path: "spec.unschedulable", Found: "true", Wanted: "false",
+		})
+	}
+	for i, taint := range node.Spec.Taints {
+		if taint.Effect != corev1.TaintEffectNoSchedule && taint.Effect != corev1.TaintEffectNoExecute {
+			continue
+		}
+		// Cordoning a node sets both the field and this taint.
+		if tolerated(taint) || node.Spec.Unschedulable && taint.MatchTaint(&unschedulable) {
+			continue
+		}
+		misfits = append(misfits, Misfit{
+			Filter: FilterTaint, Taint: taint, Reason: "node taint " + taint.ToString(),
+			Path: fmt.Sprintf("spec.taints[%d]", i), Found: taint.ToString(), Wanted: "a toleration in the pod",
+		})
+	}
+	return misfits
+}
+
+func affinityMisfits(pod *corev1.Pod, node *corev1.Node) []Misfit {
+	var misfits []Misfit
+	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {
+		wanted := pod.Spec.NodeSelector[key]
+		found, exists := node.Labels[key]
+		if exists && found == wanted {
+			continue
+		}
+		misfits = append(misfits, Misfit{
+			Filter: FilterNodeSelector, Label: key, Reason: fmt.Sprintf("no label %s=%s, which spec.nodeSelector requires", key, wanted),
+			Path: fmt.Sprintf("metadata.labels['%s']", key), Found: found, Wanted: wanted,
+		})
+	}
+	// Like the scheduler, take a selector that cannot be parsed for one that
+	// does not match.
+	if match, err := nodeaffinity.NewRequiredNodeAffinity(nil, pod.Spec.Affinity).Match(node); err != nil || !match {
+		terms := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+		misfits = append(misfits, Misfit{
+			Filter: FilterNodeAffinity, Reason: "the pod's required node affinity does not match",
+			Path: "metadata.labels", Found: labelsFor(terms, node), Wanted: describeTerms(terms),
+		})
+	}
+	return misfits
+}
+
+func portMisfits(pod *corev1.Pod, usage *nodeUsage) []Misfit {
+	var misfits []Misfit
+	for _, wanted := range hostPorts(pod) {
+		for _, taken := range usage.ports {
+			if !wanted.conflicts(taken) {
+				continue
+			}
+			misfits = append(misfits, Misfit{
+				Filter: FilterPorts, User: taken.pod,
+				Reason: fmt.Sprintf("host port %d/%s is in use", wanted.port, wanted.protocol),
+				Found:  "used by pod " + taken.pod,
+				Wanted: "a free host port " + wanted.String(),
+			})
+			break
+		}
+	}
+	return misfits
+}
+
+func (n *Nodes) resourceMisfits(pod *corev1.Pod, node *corev1.Node, usage *nodeUsage) []Misfit {
+	var misfits []Misfit
+	allocatable := sumOf(node.Status.Allocatable)
+	if usage.pods+1 > allocatable.pods {
+		misfits = append(misfits, Misfit{
+			Filter: FilterPods, Reason: "no room for another pod",
+			Path:        "status.allocatable.pods",
+			Found:       fmt.Sprintf("%d pods on the node, allocatable %d", usage.pods, allocatable.pods),
+			Wanted:      "room for 1 more pod",
+			Resource:    corev1.ResourcePods,
+			Required:    *resource.NewQuantity(1, resource.DecimalSI),
+			Available:   *resource.NewQuantity(max(0, allocatable.pods-usage.pods), resource.DecimalSI),
+			Allocatable: *resource.NewQuantity(allocatable.pods, resource.DecimalSI),
+		})
+	}
+	wanted := sumOf(n.podRequests(pod, false))
+	compare := func(name corev1.ResourceName, want, used, capacity int64, quantity func(int64) resource.Quantity) {
+		if want == 0 || want <= capacity-used {
+			return
+		}
+		required, available, allocatable := quantity(want), quantity(max(0, capacity-used)), quantity(capacity)
+		misfits = append(misfits, Misfit{
+			Filter: FilterResources, Reason: fmt.Sprintf("not enough %s", name),
+			Path:     fmt.Sprintf("status.allocatable['%s']", name),
+			Found:    fmt.Sprintf("%s available of %s", selector.SizeText(available), selector.SizeText(allocatable)),
+			Wanted:   required.String(),
+			Resource: name, Required: required, Available: available, Allocatable: allocatable,
+		})
+	}
+	quantity := func(format resource.Format) func(int64) resource.Quantity {
+		return func(value int64) resource.Quantity { return *resource.NewQuantity(value, format) }
+	}
+	compare(corev1.ResourceCPU, wanted.milliCPU, usage.milliCPU, allocatable.milliCPU, func(value int64) resource.Quantity {
+		return *resource.NewMilliQuantity(value, resource.DecimalSI)
+	})
+	compare(corev1.ResourceMemory, wanted.memory, usage.memory, allocatable.memory, quantity(resource.BinarySI))
+	compare(corev1.ResourceEphemeralStorage, wanted.storage, usage.storage, allocatable.storage, quantity(resource.BinarySI))
+	for _, name := range slices.Sorted(maps.Keys(wanted.scalar)) {
+		// What a DeviceClass stands for and no device plugin offers is the
+		// business of the claim for extended resources.
+		if allocatable.scalar[name] == 0 && n.claims.ClassOf(name) != nil {
+			continue
+		}
+		compare(name, wanted.scalar[name], usage.scalar[name], allocatable.scalar[name], quantity(resource.DecimalSI))
+	}
+	return misfits
+}
+
+// neighborsOf counts the placed pods for one that is not. What is not certain
+// because pods could not be read is left out, see [Nodes.NotModelled].
+func (n *Nodes) neighborsOf(pod *corev1.Pod) *neighbors {
+	if known, found := n.neighbors.Load(pod); found {
+		if near, ok := known.(*neighbors); ok {
+			return near
+		}
+	}
+	near := n.countNeighbors(pod)
+	n.neighbors.Store(pod, near)
+	return near
+}

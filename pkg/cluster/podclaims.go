@@ -1,0 +1,198 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// podClaimAnnotation is set by the controller that makes claims from templates.
+const podClaimAnnotation = "resource.kubernetes.io/pod-claim-name"
+
+// PodClaim is a claim that a pod uses.
+type PodClaim struct {
+	// Entry is the name in the pod's spec.resourceClaims, empty for the claim
+	// for extended resources.
+	Entry string
+	// Claim is nil if it does not exist and cannot be made up either.
+	Claim *resourceapi.ResourceClaim
+	// Generated is true if there is no such claim yet: it was made up as the
+	// controller (from the Template) or the scheduler (for extended resources)
+	// will make it.
+	Generated bool
+	// Template is the name of the ResourceClaimTemplate, if the entry has one.
+	Template string
+	// ExtendedResources is true for the claim that the scheduler makes for the
+	// pod's extended resources. If it is Generated, its requests are those for
+	// a node without a device plugin for any of them; see
+	// [Claims.ExtendedResourceClaim] for a certain node.
+	ExtendedResources bool
+	// Problem is why the scheduler does not try to schedule the pod.
+	Problem error
+}
+
+// OfPod returns the claims of a pod in the order in which the scheduler
+// allocates them: those of spec.resourceClaims, then the one for extended
+// resources. Entries for which the controller decided that no claim is needed
+// are left out. For a pod without a UID, which is only a template, claims that
+// are yet to be made are no problem.
+func (c *Claims) OfPod(pod *corev1.Pod) []PodClaim {
+	claims := make([]PodClaim, 0, len(pod.Spec.ResourceClaims)+1)
+	group, groupProblem := c.podGroup(pod)
+	for i := range pod.Spec.ResourceClaims {
+		claim, needed := c.podClaim(pod, &pod.Spec.ResourceClaims[i], group)
+		if !needed {
+			continue
+		}
+		if claim.Problem == nil {
+			claim.Problem = groupProblem
+		}
+		claims = append(claims, claim)
+	}
+	if claim := c.extendedPodClaim(pod); claim != nil {
+		claims = append(claims, *claim)
+	}
+	return claims
+}
+
+func (c *Claims) podClaim(pod *corev1.Pod, entry *corev1.PodResourceClaim, group *schedulingapi.PodGroup) (claim PodClaim, needed bool) {
+	claim = PodClaim{Entry: entry.Name, Template: ptr.Deref(entry.ResourceClaimTemplateName, "")}
+	name, mustCheckOwner, err := resourceclaim.Name(pod, entry)
+	if errors.Is(err, ErrClaimNotCreated) {
+		// A claim that the pod shares with its group may exist already.
+		if groupName := groupClaimName(pod, entry, group); groupName != nil {
+			name, mustCheckOwner = groupName, true
+		} else {
+			claim.Claim, claim.Problem = c.generate(pod, entry)
+			claim.Generated = claim.Claim != nil
+		}
+		if claim.Problem == nil && pod.UID != "" {
+			claim.Problem = fmt.Errorf("pod %s/%s, claim %s: %w", pod.Namespace, pod.Name, entry.Name, ErrClaimNotCreated)
+		}
+		if name == nil {
+			return claim, true
+		}
+	} else if err != nil {
+		claim.Problem = err
+		return claim, true
+	}
+	if name == nil {
+		return claim, false
+	}
+	existing := c.snap.Claim(pod.Namespace, *name)
+	if existing == nil {
+		reason := ErrClaimMissing
+		if gap := c.snap.Gap(snapshot.ResourceClaims); gap != nil && (gap.Namespace == "" || gap.Namespace != pod.Namespace) {
+			reason = ErrClaimUnreadable
+		}
+		claim.Problem = fmt.Errorf("ResourceClaim %s/%s %w", pod.Namespace, *name, reason)
+		return claim, true
+	}
+	claim.Claim = Defaulted(existing)
+	switch {
+	case claim.Problem != nil:
+	case existing.DeletionTimestamp != nil:
+		claim.Problem = fmt.Errorf("ResourceClaim %s/%s %w", pod.Namespace, *name, ErrClaimDeleting)
+	case mustCheckOwner && pod.UID != "":
+		if err := resourceclaim.IsForPod(pod, existing, c.gates.Enabled(GateWorkloadClaims)); err != nil {
+			claim.Problem = fmt.Errorf("ResourceClaim %s/%s %w: %w", pod.Namespace, *name, ErrClaimNotOwned, err)
+		}
+	}
+	return claim, true
+}
+
+// podGroup returns the group that the pod may share claims with, if any.
+func (c *Claims) podGroup(pod *corev1.Pod) (*schedulingapi.PodGroup, error) {
+	if !c.gates.Enabled(GateWorkloadClaims) || pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil {
+		return nil, nil
+	}
+	name := *pod.Spec.SchedulingGroup.PodGroupName
+	group := c.snap.PodGroup(pod.Namespace, name)
+	if group == nil && c.snap.Gap(snapshot.ResourcePodGroups) == nil {
+		return nil, fmt.Errorf("PodGroup %s/%s %w", pod.Namespace, name, ErrPodGroupMissing)
+	}
+	return group, nil
+}
+
+// groupClaimName returns the name of the claim that was made from a template
+// for the pod's group, nil if the entry is not for the group's claim or the
+// claim is yet to be made.
+func groupClaimName(pod *corev1.Pod, entry *corev1.PodResourceClaim, group *schedulingapi.PodGroup) *string {
+	if group == nil {
+		return nil
+	}
+	bindTo, err := resourceclaim.BindTo(pod, group, entry)
+	if err != nil || bindTo.Resource != "podgroups" {
+		return nil
+	}
+	for i := range group.Spec.ResourceClaims {
+		if groupClaim := &group.Spec.ResourceClaims[i]; groupClaim.Name == entry.Name {
+			if name, _, err := resourceclaim.NameFromPodGroup(group, groupClaim); err == nil {
+				return name
+			}
+		}
+	}
+	return nil
+}
+
+// generate makes a claim from a template as the resourceclaim controller does.
+func (c *Claims) generate(pod *corev1.Pod, entry *corev1.PodResourceClaim) (*resourceapi.ResourceClaim, error) {
+	template := c.snap.Template(pod.Namespace, *entry.ResourceClaimTemplateName)
+	if template == nil {
+		reason := ErrTemplateMissing
+		if gap := c.snap.Gap(snapshot.ResourceTemplates); gap != nil && (gap.Namespace == "" || gap.Namespace != pod.Namespace) {
+			reason = ErrClaimUnreadable
+		}
+		return nil, fmt.Errorf("ResourceClaimTemplate %s/%s %w", pod.Namespace, *entry.ResourceClaimTemplateName, reason)
+	}
+	prefix := pod.Name
+	if prefix == "" {
+		prefix = pod.GenerateName
+	}
+	if prefix != "" && prefix[len(prefix)-1] != '-' {
+		prefix += "-"
+	}
+	annotations := map[string]string{podClaimAnnotation: entry.Name}
+	maps.Copy(annotations, template.Spec.Annotations)
+	claim := &resourceapi.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       pod.Namespace,
+			Name:            prefix + entry.Name,
+			GenerateName:    prefix + entry.Name + "-",
+			Labels:          maps.Clone(template.Spec.Labels),
+			Annotations:     annotations,
+			OwnerReferences: []metav1.OwnerReference{ownerReference(pod)},
+		},
+		Spec: *template.Spec.Spec.DeepCopy(),
+	}
+	setClaimDefaults(&claim.Spec)
+	return claim, nil
+}
+
+func (c *Claims) extendedPodClaim(pod *corev1.Pod) *PodClaim {
+	if !c.HasExtendedResources(pod) {
+		return nil
+	}
+	existing := c.existingExtendedClaim(pod)
+	if existing == nil {
+		claim, err := c.ExtendedResourceClaim(pod, nil)
+		return &PodClaim{Claim: claim, Generated: claim != nil, ExtendedResources: true, Problem: err}
+	}
+	claim := &PodClaim{Claim: existing, ExtendedResources: true}
+	if pod.Spec.NodeName == "" && existing.Spec.Devices.Requests != nil {
+		claim.Problem = fmt.Errorf("ResourceClaim %s/%s %w", existing.Namespace, existing.Name, ErrClaimStale)
+	}
+	return claim
+}

@@ -1,0 +1,211 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// Pools has all slices by pool, and the pools by the nodes that they
+// concern.
+//
+// The implementations differ. In the stable channel, slices with counter sets
+// concern every node, and nothing is sorted; in the others, such slices
+// are like any other, and pools and slices are sorted by name.
+type Pools struct {
+	stable bool
+	// entries are sorted by driver and name.
+	entries []*poolEntry
+	// onNode has the pools with slices that name the node, shared those with
+	// slices that name no node.
+	onNode map[string][]*poolEntry
+	shared []*poolEntry
+	// incomplete and invalid pools are a nuisance for nodes that no device of
+	// theirs targets, because of slices with counter sets (stable channel only).
+	incomplete, invalid []*poolEntry
+	// unparsable is true if there is a node selector that cannot be parsed.
+	unparsable bool
+	devices    func() deviceTable
+	views      viewCache
+}
+
+// viewCache has the answers of [Pools.For].
+type viewCache struct {
+	mutex sync.Mutex
+	of    map[*corev1.Node]nodeViews
+}
+
+// nodeViews is the answer of [Pools.For] for a node.
+type nodeViews struct {
+	pools []*NodePool
+	err   error
+}
+
+type deviceTable struct {
+	list []Device
+	byID map[DeviceID]int
+}
+
+// newPools sorts out the slices, which must be sorted by name.
+func newPools(all []*resourceapi.ResourceSlice, features *features) *Pools {
+	p := &Pools{stable: features.stable(), onNode: map[string][]*poolEntry{}}
+	p.views.of = map[*corev1.Node]nodeViews{}
+	p.devices = sync.OnceValue(p.listDevices)
+	byID, matchers := map[poolID]*poolEntry{}, nodeMatchers{}
+	for _, slice := range all {
+		id := poolID{slice.Spec.Driver, slice.Spec.Pool.Name}
+		entry := byID[id]
+		if entry == nil {
+			entry = &poolEntry{
+				pool:          &Pool{Driver: id.driver, Name: id.name},
+				partitionable: features.partitionableDevices,
+				onNode:        map[string][]*sliceInfo{},
+				newest:        slice.Spec.Pool.Generation,
+				views:         map[string]*NodePool{},
+			}
+			byID[id] = entry
+			p.entries = append(p.entries, entry)
+		}
+		entry.add(newSliceInfo(slice, features, matchers))
+	}
+	for _, matcher := range matchers {
+		p.unparsable = p.unparsable || matcher.err != nil
+	}
+	slices.SortFunc(p.entries, func(a, b *poolEntry) int {
+		return cmp.Or(cmp.Compare(a.pool.Driver, b.pool.Driver), cmp.Compare(a.pool.Name, b.pool.Name))
+	})
+	for i, entry := range p.entries {
+		entry.pool.Index = i
+		for i := range entry.generations {
+			g := &entry.generations[i]
+			g.defect = sync.OnceValue(func() string { return entry.generationDefect(g.number) })
+		}
+		entry.describe()
+		for name := range entry.onNode {
+			p.onNode[name] = append(p.onNode[name], entry)
+		}
+		if len(entry.shared) > 0 {
+			p.shared = append(p.shared, entry)
+		}
+		if !p.stable {
+			continue
+		}
+		switch state := entry.judge(newestOf(entry.counterSlices())); {
+		case state.Incomplete:
+			p.incomplete = append(p.incomplete, entry)
+		case state.Invalid != "":
+			p.invalid = append(p.invalid, entry)
+		}
+	}
+	return p
+}
+
+// All returns all pools in the order in which the allocator tries them:
+// by driver and name, those with binding conditions last. The stable channel
+// has no order; there it is the same as for the others.
+func (p *Pools) All() []*Pool {
+	pools := make([]*Pool, 0, len(p.entries))
+	for _, bindingConditions := range []bool{false, true} {
+		for _, entry := range p.entries {
+			if entry.pool.BindingConditions == bindingConditions {
+				pools = append(pools, entry.pool)
+			}
+		}
+	}
+	return pools
+}
+
+func (p *Pools) listDevices() deviceTable {
+	table := deviceTable{byID: map[DeviceID]int{}}
+	for _, pool := range p.All() {
+		for _, slice := range pool.Slices {
+			for i := range slice.Spec.Devices {
+				device := newDevice(pool, slice, i)
+				// Of two with one name, the first is the one that counts.
+				if _, exists := table.byID[device.ID]; !exists {
+					table.byID[device.ID] = len(table.list)
+				}
+				table.list = append(table.list, device)
+			}
+		}
+	}
+	return table
+}
+
+// Devices returns the devices of the newest generation of all pools, in the
+// order in which the allocator tries them. Callers must not change the list.
+func (p *Pools) Devices() []Device {
+	return p.devices().list
+}
+
+// Device looks a device up in the newest generation of its pool. It returns
+// nil if there is none.
+func (p *Pools) Device(id DeviceID) *Device {
+	table := p.devices()
+	i, ok := table.byID[id]
+	if !ok {
+		return nil
+	}
+	return &table.list[i]
+}
+
+// SlicesOf returns all slices of a pool, of all generations, sorted by name.
+func (p *Pools) SlicesOf(pool *Pool) []*resourceapi.ResourceSlice {
+	entry := p.entries[pool.Index]
+	all := make([]*resourceapi.ResourceSlice, 0, len(entry.slices))
+	for _, slice := range entry.slices {
+		all = append(all, slice.ResourceSlice)
+	}
+	return all
+}
+
+// Plain are the pools that need no look from any node: each slice is for a node,
+// by name, that there is, and there is nothing for which the allocator would
+// refuse a device of it. Large fleets consist of them.
+func (p *Pools) Plain(nodes []*corev1.Node) sets.Set[*Pool] {
+	found := sets.Set[*Pool]{}
+	if p.unparsable {
+		// The allocator fails for some nodes, whatever is on them.
+		return found
+	}
+	names := make(sets.Set[string], len(nodes))
+	for _, node := range nodes {
+		names.Insert(node.Name)
+	}
+	odd := func(slice *sliceInfo) bool {
+		spec := &slice.Spec
+		return slice.ignored != nil || !names.Has(slice.target.name) || len(spec.SkipNodeOperations) > 0 ||
+			len(spec.SharedCounters) > 0 && len(spec.Devices) > 0
+	}
+	for _, entry := range p.entries {
+		pool := entry.pool
+		if !pool.Incomplete && pool.Invalid == "" && len(pool.Obsolete) == 0 && !slices.ContainsFunc(entry.slices, odd) {
+			found.Insert(pool)
+		}
+	}
+	return found
+}
+
+// Ignored finds out why the allocator does not look at a slice, nil if it does.
+func (p *Pools) Ignored(slice *resourceapi.ResourceSlice) *IgnoredSlice {
+	id := poolID{slice.Spec.Driver, slice.Spec.Pool.Name}
+	at, found := slices.BinarySearchFunc(p.entries, id, func(e *poolEntry, id poolID) int {
+		return cmp.Or(cmp.Compare(e.pool.Driver, id.driver), cmp.Compare(e.pool.Name, id.name))
+	})
+	if !found {
+		return nil
+	}
+	for _, info := range p.entries[at].slices {
+		if info.ResourceSlice == slice {
+			return info.ignored
+		}
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Taints answers for the taints of devices: where they come from, and which pods
+// they evict.
+type Taints struct {
+	snap   *snapshot.Snapshot
+	gates  *Gates
+	pools  *Pools
+	usage  *Usage
+	claims *Claims
+}
+
+// Rule returns the DeviceTaintRule that a taint of a device comes from,
+// or nil if it comes from the device's slice. A slice can have the taint of a
+// rule, too; then they differ in when it was added.
+func (t *Taints) Rule(d *Device, taint resourceapi.DeviceTaint) *resourceapi.DeviceTaintRule {
+	if !t.gates.taintRules {
+		return nil
+	}
+	for _, rule := range t.snap.TaintRules {
+		t := rule.Spec.Taint
+		if t.Key == taint.Key && t.Value == taint.Value && t.Effect == taint.Effect && t.TimeAdded.Equal(taint.TimeAdded) && ruleSelects(rule, d.ID) {
+			return rule
+		}
+	}
+	return nil
+}
+
+// SelectedBy lists the devices that a DeviceTaintRule selects: those of the newest
+// generation of all pools, and those that claims have although no slice has
+// them any more.
+func (t *Taints) SelectedBy(rule *resourceapi.DeviceTaintRule) []DeviceID {
+	var ids []DeviceID
+	for i := range t.pools.Devices() {
+		if id := t.pools.Devices()[i].ID; ruleSelects(rule, id) {
+			ids = append(ids, id)
+		}
+	}
+	for id := range t.usage.holders {
+		if ruleSelects(rule, id) && t.pools.Device(id) == nil {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortStableFunc(ids, func(a, b DeviceID) int { return strings.Compare(a.String(), b.String()) })
+	return ids
+}
+
+// Eviction is a taint with the effect NoExecute on an allocated device that the
+// claim does not tolerate for ever.
+type Eviction struct {
+	Claim *resourceapi.ResourceClaim
+	// Result is the index of the one in the claim's allocation that is about
+	// the device.
+	Result int
+	Device DeviceID
+	Taint  resourceapi.DeviceTaint
+	// Rule is where the taint comes from, nil if that is the device's slice.
+	Rule *resourceapi.DeviceTaintRule
+	// Tolerated is how long the claim tolerates the taint; zero if it does not.
+	Tolerated time.Duration
+	// At is when the pods that use the claim are evicted: when the taint was
+	// added, and Tolerated later.
+	At time.Time
+}
+
+// ClaimEvictions lists the taints for which the pods that use an allocated
+// claim get evicted, the earliest first. Only the tolerations in the
+// allocation count, and of these only such with the effect NoExecute spelled
+// out. A taint without the time at which it was added, which the API server
+// sets, evicts nobody. The rules are those of kube-controller-manager's
+// device-taint-eviction-controller (claimEvictionTime).
+func (t *Taints) ClaimEvictions(claim *resourceapi.ResourceClaim) []Eviction {
+	if claim.Status.Allocation == nil || !t.gates.Enabled(GateDeviceTaints) {
+		return nil
+	}
+	var evictions []Eviction
+	results := claim.Status.Allocation.Devices.Results
+	for i := range results {
+		result := &results[i]
+		id := DeviceID{Driver: result.Driver, Pool: result.Pool, Device: result.Device}
+		add := func(taint resourceapi.DeviceTaint, rule *resourceapi.DeviceTaintRule) {
+			tolerated, forever := toleratedFor(result.Tolerations, taint)
+			if taint.Effect == resourceapi.DeviceTaintEffectNoExecute && !taint.TimeAdded.IsZero() && !forever {
+				evictions = append(evictions, Eviction{
+					Claim: claim, Result: i, Device: id, Taint: taint, Rule: rule, Tolerated: tolerated, At: taint.TimeAdded.Add(tolerated),
+				})
+			}
+		}
+		if device := t.pools.Device(id); device != nil {
+			for _, taint := range device.Taints {
+				if t.Rule(device, taint) == nil {
+					add(taint, nil)
+				}
+			}
+		}
+		if !t.gates.taintRules {
+			continue
+		}
+		// Rules evict from devices, too, that no slice has any more.
+		for _, rule := range t.snap.TaintRules {
+			if ruleSelects(rule, id) {
+				add(rule.Spec.Taint, rule)
+			}
+		}
+	}
+	slices.SortStableFunc(evictions, func(a, b Eviction) int { return a.At.Compare(b.At) })
+	return evictions
+}
+
+// toleratedFor tells for how long a taint is tolerated: the shortest time of
+// all tolerations that match.
+func toleratedFor(tolerations []resourceapi.DeviceToleration, taint resourceapi.DeviceTaint) (limit time.Duration, forever bool) {
+	found := false
+	for _, t := range tolerations {
+		if t.Effect != resourceapi.DeviceTaintEffectNoExecute || !resourceclaim.ToleratesTaint(t, taint) {
+			continue
+		}
+		if t.TolerationSeconds == nil {
+			return 0, true
+		}
+		seconds := time.Duration(max(*t.TolerationSeconds, 0)) * time.Second
+		if !found || seconds < limit {
+			limit = seconds
+		}
+		found = true
+	}
+	return limit, false
+}
+
+// PodEvictions lists the taints for which a pod gets evicted, the earliest
+// first. A pod that is not scheduled is not evicted, nor is one because of a
+// claim that is not its own or not reserved for it, or of the one for its
+// extended resources. One that has finished is, until its claims are released
+// (podEvictionTime of the same controller).
+func (t *Taints) PodEvictions(pod *corev1.Pod) []Eviction {
+	if pod.Spec.NodeName == "" {
+		return nil
+	}
+	var evictions []Eviction
+	for i := range pod.Spec.ResourceClaims {
+		name, generated, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+		if err != nil || name == nil {
+			continue
+		}
+		claim := t.snap.Claim(pod.Namespace, *name)
+		if claim == nil || !t.claims.Reserved(claim, pod) || generated && resourceclaim.IsForPod(pod, claim, t.claims.groupsUseClaims()) != nil {
+			continue
+		}
+		evictions = append(evictions, t.ClaimEvictions(claim)...)
+	}
+	slices.SortStableFunc(evictions, func(a, b Eviction) int { return a.At.Compare(b.At) })
+	return evictions
+}
