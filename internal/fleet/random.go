@@ -14,39 +14,10 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
-
-// What a random cluster is made of.
-const (
-	// Namespace and Waiting name the pod that waits, and the first of its claims.
-	Namespace = "ml"
-	Waiting   = "train"
-	// Links is the second driver, and its class.
-	Links = "nic.example.com"
-	// fastClass selects devices of one model, anyClass has no selector.
-	fastClass = "fast.example.com"
-	anyClass  = "any.example.com"
-	// extendedName is what the class of Driver serves as an extended resource.
-	extendedName = "example.com/gpu"
-	// derivedName is an attribute that requests compute.
-	derivedName = "derived/half"
-	// missingClass does not exist, brokenSelector does not compile.
-	missingClass   = "gpus.example.com"
-	brokenSelector = "device.attributes["
-)
-
-// Case is a small random cluster where a pod waits for devices.
-type Case struct {
-	Seed     uint64
-	Snapshot *snapshot.Snapshot
-	// Features are those that were put in on purpose, in the order of
-	// [Features].
-	Features []string
-}
 
 // Random makes a cluster that is small enough for the allocator to try
 // everything: up to three nodes, a handful of devices, a pod with one or a few
@@ -112,53 +83,11 @@ func Random(seed uint64) *Case {
 	return c
 }
 
-// Pod is the one that waits.
-func (c *Case) Pod() *corev1.Pod { return c.Snapshot.Pod(Namespace, Waiting) }
-
-// Claims are those of the pod that exist and have no devices yet.
-func (c *Case) Claims() []*resourceapi.ResourceClaim {
-	var claims []*resourceapi.ResourceClaim
-	for _, entry := range c.Pod().Spec.ResourceClaims {
-		if claim := c.Snapshot.Claim(Namespace, *entry.ResourceClaimName); claim != nil && claim.Status.Allocation == nil {
-			claims = append(claims, claim)
-		}
-	}
-	return claims
-}
-
 func sortByName[T metav1.Object](list []T) {
 	slices.SortStableFunc(list, func(a, b T) int {
 		return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
 	})
 }
-
-type generator struct {
-	*rand.Rand
-	snap *snapshot.Snapshot
-	on   map[string]bool
-	// published are the devices so far.
-	published []published
-	// slices counts those so far, to name them.
-	slices int
-}
-
-type published struct {
-	driver, pool, node string
-	device             *resourceapi.Device
-}
-
-func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
-
-// with reports whether to use a feature here, if it is on at all.
-func (g *generator) with(feature string, percent int) bool { return g.on[feature] && g.chance(percent) }
-
-func (g *generator) pick(from ...string) string { return from[g.IntN(len(from))] }
-
-func (g *generator) quantity(from ...string) resource.Quantity {
-	return resource.MustParse(g.pick(from...))
-}
-
-func (g *generator) node() string { return g.snap.Nodes[g.IntN(len(g.snap.Nodes))].Name }
 
 // gates turns everything on, or what one of the allocator's implementations
 // knows, or anything.
@@ -182,15 +111,6 @@ func (g *generator) gates() {
 	// These two are not about what the allocator can do.
 	g.snap.Gates["DRAExtendedResource"] = snapshot.Gate{Enabled: true, Source: snapshot.GateFromFlag}
 	g.snap.Gates["DRASchedulerFilterTimeout"] = snapshot.Gate{Enabled: true, Source: snapshot.GateFromFlag}
-}
-
-// AllGates are the feature gates that decide what the allocator can do.
-func AllGates() []string {
-	return []string{
-		"DRAAdminAccess", "DRAPrioritizedList", "DRAPartitionableDevices", "DRADeviceTaints", "DRADeviceTaintRules",
-		"DRAConsumableCapacity", "DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus", "DRAFractionalCapacityRange",
-		"DRAListTypeAttributes", "DRADeviceCompatibilityGroups", "DRADerivedAttributes", "DRAOptionalNodeOperations",
-	}
 }
 
 func (g *generator) nodes() {
@@ -235,10 +155,6 @@ func (g *generator) classes() {
 		}
 		g.snap.Classes = append(g.snap.Classes, c)
 	}
-}
-
-func celSelector(expression string) resourceapi.DeviceSelector {
-	return resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: expression}}
 }
 
 // pool publishes the devices of one driver, for a node or for several.
@@ -363,28 +279,6 @@ func (g *generator) holders() {
 			continue
 		}
 		g.snap.Claims = append(g.snap.Claims, g.allocated("serving", fmt.Sprintf("holder-%02d", i), p))
-	}
-}
-
-// allocated is a claim that holds a device, or a share of it.
-func (g *generator) allocated(namespace, name string, p *published) *resourceapi.ResourceClaim {
-	result := resourceapi.DeviceRequestAllocationResult{Request: "r", Driver: p.driver, Pool: p.pool, Device: p.device.Name}
-	switch {
-	case p.device.AllowMultipleAllocations != nil && g.snap.Gates["DRAConsumableCapacity"].Enabled:
-		result.ShareID = ptr.To(types.UID("share-" + name))
-		result.ConsumedCapacity = map[resourceapi.QualifiedName]resource.Quantity{"memory": g.quantity("1", "2", "4")}
-	case g.with(AdminAccess, 40):
-		result.AdminAccess = ptr.To(true)
-	}
-	return &resourceapi.ResourceClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("uid-" + name)},
-		Spec:       resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{exactly("r", Class, 1)}}},
-		Status: resourceapi.ResourceClaimStatus{Allocation: &resourceapi.AllocationResult{
-			Devices: resourceapi.DeviceAllocationResult{Results: []resourceapi.DeviceRequestAllocationResult{result}},
-			NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchFields: []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{p.node}}},
-			}}},
-		}},
 	}
 }
 

@@ -47,7 +47,7 @@ func (d DaemonSet) String() string {
 // whose own name, namespace or image has the maker's name in it ("example" of
 // gpu.example.com).
 func DaemonSets(snap *snapshot.Snapshot, driver string) []DaemonSet {
-	var named, alike []DaemonSet
+	var named, byMaker []DaemonSet
 	for _, w := range snap.Workloads {
 		names, plugin := w.KubeletPlugin()
 		switch {
@@ -55,13 +55,13 @@ func DaemonSets(snap *snapshot.Snapshot, driver string) []DaemonSet {
 		case slices.Contains(names, driver):
 			named = append(named, DaemonSet{w, true})
 		case madeBy(w, driver) && !slices.ContainsFunc(names, func(name string) bool { return isDriver(snap, name) }):
-			alike = append(alike, DaemonSet{w, false})
+			byMaker = append(byMaker, DaemonSet{w, false})
 		}
 	}
 	if len(named) > 0 {
 		return named
 	}
-	return alike
+	return byMaker
 }
 
 // Drivers are mostly named product.maker.top.

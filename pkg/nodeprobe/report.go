@@ -52,7 +52,7 @@ type Paths struct {
 	CDI     []string `json:"cdi"`
 }
 
-// Section is one part of a report, as far as all parts are alike.
+// Section is one part of a report, as far as all parts are the same.
 //
 // +k8s:deepcopy-gen=false
 type Section struct {

@@ -5,7 +5,6 @@ package whatif
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -30,24 +29,6 @@ func Commands(snap *snapshot.Snapshot, edits []api.Edit, pods []api.RemedyPod) [
 		w.object(object, of)
 	}
 	return append(w.lines, w.bringToPods()...)
-}
-
-// commandWriter writes the commands for the edits of one remedy.
-type commandWriter struct {
-	snap *snapshot.Snapshot
-	pods []api.RemedyPod
-	// lines change objects. After them, pods have to get the change.
-	lines []string
-	// templates are the edits of each template that is changed, by its name.
-	templates map[string][]api.Edit
-	// workloads are the workloads that are changed.
-	workloads []Workload
-	// changed are the pods that are replaced by lines already.
-	changed []string
-}
-
-func (w *commandWriter) add(format string, args ...any) {
-	w.lines = append(w.lines, fmt.Sprintf(format, args...))
 }
 
 // object writes the edits of one object.
@@ -94,13 +75,6 @@ func (w *commandWriter) object(object string, edits []api.Edit) {
 		}
 	default:
 		w.workload(object, edits)
-	}
-}
-
-// replaced writes edits of an object whose spec cannot be changed.
-func (w *commandWriter) replaced(which string, edits []api.Edit) {
-	if patch, err := patchOf(edits, ""); err == nil {
-		w.add("kubectl get %s -o yaml | kubectl patch --local -f - --type=json -p %s -o yaml | kubectl replace --force -f -", which, shell.Quote(string(patch)))
 	}
 }
 

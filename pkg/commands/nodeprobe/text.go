@@ -19,8 +19,8 @@ const (
 	// sectionWidth is that of the longest name of a section.
 	sectionWidth = len("plugins")
 	markWidth    = 1
-	// alike is how many checks of one kind that are in order are shown.
-	alike = 3
+	// shownOfKind is how many checks of one kind that are in order are shown.
+	shownOfKind = 3
 )
 
 // writeReport draws what was found on a node: a line for each check, with the
@@ -57,11 +57,11 @@ func (p *page) section(name string, checks []node.Check) {
 	shown := map[string]int{}
 	for i := range checks {
 		c := checks[i]
-		if c.State == node.OK && !p.Opts.Wide && fine[c.Name] > alike+1 {
-			if shown[c.Name]++; shown[c.Name] > alike+1 {
+		if c.State == node.OK && !p.Opts.Wide && fine[c.Name] > shownOfKind+1 {
+			if shown[c.Name]++; shown[c.Name] > shownOfKind+1 {
 				continue
-			} else if shown[c.Name] > alike {
-				c = node.Good(c.Name, "", "and %d more of this kind", fine[c.Name]-alike)
+			} else if shown[c.Name] > shownOfKind {
+				c = node.Good(c.Name, "", "and %d more of this kind", fine[c.Name]-shownOfKind)
 			}
 		}
 		p.check(sectionWidth+render.ColumnGap, &c, render.Cell{Text: name, Width: sectionWidth, Mark: render.Strong})
