@@ -22,11 +22,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// How many drivers, and how many objects of one kind, hints are given about.
-const (
-	maxHintedDrivers = 2
-	maxNamed         = 3
-)
+// maxHintedDrivers is how many drivers hints are given about.
+const maxHintedDrivers = 2
 
 // driverHints tells what is the matter with the drivers of the devices that
 // are wanted, if the devices are missing where the pod could go.
@@ -45,39 +42,6 @@ func (h *finder) driverHints() {
 			}
 		}
 	}
-}
-
-// publication is what a driver publishes, as the nodes that the pod could use
-// see it.
-type publication struct {
-	driver string
-	slices []*resourceapi.ResourceSlice
-	// published are the candidates that a slice of the driver is for, missing
-	// the others.
-	published, missing []*corev1.Node
-}
-
-func (h *finder) publication(driver string) publication {
-	p := publication{driver: driver}
-	own := map[string]bool{}
-	for _, slice := range h.Snap.Slices {
-		if slice.Spec.Driver != driver {
-			continue
-		}
-		p.slices = append(p.slices, slice)
-		if slice.Spec.NodeName != nil {
-			own[*slice.Spec.NodeName] = true
-		}
-	}
-	reached := func(pool *cluster.NodePool) bool { return pool.Pool.Driver == driver }
-	for _, node := range h.Cluster.Candidates {
-		if own[node.Name] || slices.ContainsFunc(h.Cluster.Pools[node.Name], reached) {
-			p.published = append(p.published, node)
-		} else {
-			p.missing = append(p.missing, node)
-		}
-	}
-	return p
 }
 
 // wantedDrivers lists the drivers whose devices the claims are about: those
@@ -171,15 +135,6 @@ func (h *finder) publicationHint(p *publication) {
 		tell(fmt.Sprintf("driver %s publishes devices only %s, and nothing on the nodes that the pod can use: %s", p.driver, elsewhere, nodeNames(p.missing)),
 			api.Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: strings.TrimPrefix(elsewhere, "on "), Required: nodeNames(p.missing)})
 	}
-}
-
-func nodeNames(nodes []*corev1.Node) string {
-	names := make([]string, 0, len(nodes))
-	for _, node := range nodes {
-		names = append(names, node.Name)
-	}
-	slices.SortFunc(names, naming.Compare)
-	return english.Sample(names, maxNamed)
 }
 
 // placementHint tells why a DaemonSet has no pods on the nodes that lack

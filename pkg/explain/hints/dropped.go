@@ -1,0 +1,59 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hints
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// droppedHints names fields that were applied and that the API server did not
+// store.
+func (h *finder) droppedHints() {
+	seen := map[string]bool{}
+	tell := func(kind string, holder metav1.Object) {
+		name := whatif.Object(kind, holder.GetNamespace(), holder.GetName())
+		if seen[name] {
+			return
+		}
+		seen[name] = true
+		// The specs of claims and templates cannot be changed.
+		since := ""
+		if kind == "DeviceClass" {
+			since = ", unless it was removed since"
+		}
+		for _, field := range snapshot.DroppedFields(holder) {
+			h.hint(
+				fmt.Sprintf("%s %s lacks the field %s, which was applied: the API server drops it while its feature gate %s is off%s",
+					kind, naming.Qualified(holder), field.Path, field.Gate, since),
+				api.Evidence{Object: name, Path: field.Path, Found: "not set", Required: "as in the annotation " + corev1.LastAppliedConfigAnnotation},
+			)
+		}
+	}
+	for i := range h.PodClaims {
+		pc := &h.PodClaims[i]
+		if pc.Claim == nil {
+			continue
+		}
+		tell(api.KindClaim, pc.Claim)
+		if template := h.Snap.Template(pc.Claim.Namespace, pc.Template); template != nil {
+			tell(api.KindTemplate, template)
+		}
+		for _, alternatives := range claimspec.Requests(pc.Claim) {
+			for _, r := range alternatives {
+				if class := h.Snap.Class(r.Class); class != nil {
+					tell("DeviceClass", class)
+				}
+			}
+		}
+	}
+}

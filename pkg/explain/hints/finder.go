@@ -1,0 +1,66 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hints
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+)
+
+// finder looks for hints.
+type finder struct {
+	*funnel.Question
+	target api.Target
+	// out is the explanation, which gets them.
+	out *api.Explanation
+}
+
+func (h *finder) hint(text string, evidence ...api.Evidence) {
+	h.out.Hints = append(h.out.Hints, api.Hint{Text: text, Evidence: evidence})
+}
+
+// rejects reports whether a device is rejected for a reason of some kind.
+func (h *finder) rejects(kind func(*funnel.Reason) bool) bool {
+	found := false
+	h.eachRejected(func(_ *cluster.Device, r *funnel.Reason) { found = found || kind(r) })
+	return found
+}
+
+// eachRejected visits the devices that a request rejects, those of other
+// classes excepted.
+func (h *finder) eachRejected(visit func(d *cluster.Device, r *funnel.Reason)) {
+	for i := range h.Claims {
+		for _, alternatives := range h.Claims[i].Funnels {
+			for _, f := range alternatives {
+				for j := range f.Devices {
+					if r := f.Reasons[f.Devices[j].Device]; r != nil && r.Code != api.ClassSelectorFalse {
+						visit(&f.Devices[j], r)
+					}
+				}
+			}
+		}
+	}
+}
+
+// lastEvent is the newest event about a pod with one of the reasons.
+func (h *finder) lastEvent(pod *corev1.Pod, reasons ...string) *corev1.Event {
+	var newest *corev1.Event
+	for _, event := range h.Snap.Events {
+		about := event.InvolvedObject
+		if about.Kind != api.KindPod || about.Namespace != pod.Namespace || about.Name != pod.Name ||
+			about.UID != "" && pod.UID != "" && about.UID != pod.UID || !slices.Contains(reasons, event.Reason) {
+			continue
+		}
+		if newest == nil || lifecycle.EventTime(event).After(lifecycle.EventTime(newest).Time) {
+			newest = event
+		}
+	}
+	return newest
+}

@@ -1,0 +1,60 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hints
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+)
+
+// publication is what a driver publishes, as the nodes that the pod could use
+// see it.
+type publication struct {
+	driver string
+	slices []*resourceapi.ResourceSlice
+	// published are the candidates that a slice of the driver is for, missing
+	// the others.
+	published, missing []*corev1.Node
+}
+
+func (h *finder) publication(driver string) publication {
+	p := publication{driver: driver}
+	own := map[string]bool{}
+	for _, slice := range h.Snap.Slices {
+		if slice.Spec.Driver != driver {
+			continue
+		}
+		p.slices = append(p.slices, slice)
+		if slice.Spec.NodeName != nil {
+			own[*slice.Spec.NodeName] = true
+		}
+	}
+	reached := func(pool *cluster.NodePool) bool { return pool.Pool.Driver == driver }
+	for _, node := range h.Cluster.Candidates {
+		if own[node.Name] || slices.ContainsFunc(h.Cluster.Pools[node.Name], reached) {
+			p.published = append(p.published, node)
+		} else {
+			p.missing = append(p.missing, node)
+		}
+	}
+	return p
+}
+
+// maxNamed is how many nodes a hint names.
+const maxNamed = 3
+
+func nodeNames(nodes []*corev1.Node) string {
+	names := make([]string, 0, len(nodes))
+	for _, node := range nodes {
+		names = append(names, node.Name)
+	}
+	slices.SortFunc(names, naming.Compare)
+	return english.Sample(names, maxNamed)
+}

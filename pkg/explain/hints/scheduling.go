@@ -1,0 +1,167 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hints
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/utils/ptr"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// queueHint tells what Kueue says about a pod or job that it has not admitted.
+func (h *finder) queueHint() {
+	queued, condition := notAdmitted(h.Question, h.target)
+	if queued == nil {
+		return
+	}
+	queue := ""
+	if queued.Spec.QueueName != "" {
+		queue = " in queue " + queued.Spec.QueueName
+	}
+	h.hint(
+		fmt.Sprintf("Kueue has not admitted it: Workload %s/%s%s has condition %s=%s (%s): %s",
+			queued.Namespace, queued.Name, queue, condition.Type, condition.Status, condition.Reason, condition.Message),
+		api.Evidence{
+			Object: whatif.Object("Workload", queued.Namespace, queued.Name), Path: fmt.Sprintf("status.conditions[type=%s].status", condition.Type),
+			Found: string(condition.Status), Required: string(metav1.ConditionTrue),
+		},
+	)
+}
+
+// SaysQueue reports whether a hint says what Kueue waits for before it admits
+// the pod.
+func SaysQueue(q *funnel.Question, target api.Target) bool {
+	queued, _ := notAdmitted(q, target)
+	return queued != nil
+}
+
+// notAdmitted finds what Kueue keeps about the pod or the workload, and the
+// condition that it waits for; nil if there is none.
+func notAdmitted(q *funnel.Question, target api.Target) (*snapshot.QueuedWorkload, *metav1.Condition) {
+	var owners []metav1.OwnerReference
+	for _, w := range q.Snap.Workloads {
+		if w.Kind == target.Kind && w.Namespace == target.Namespace && w.Name == target.Name {
+			owners = append(owners, metav1.OwnerReference{Kind: w.Kind, Name: w.Name, UID: w.UID})
+		}
+	}
+	group := ""
+	if pod := q.Pod; pod != nil {
+		if pod.UID != "" {
+			owners = append(owners, metav1.OwnerReference{Kind: api.KindPod, Name: pod.Name, UID: pod.UID})
+		}
+		if controller := metav1.GetControllerOfNoCopy(pod); controller != nil {
+			owners = append(owners, *controller)
+		}
+		group = pod.Labels[snapshot.KueuePodGroupLabel]
+	}
+	queued := q.Snap.QueuedBy(target.Namespace, group, owners)
+	if queued == nil {
+		return nil, nil
+	}
+	if admitted := queued.Condition("Admitted"); admitted != nil && admitted.Status == metav1.ConditionTrue {
+		return nil, nil
+	}
+	for _, name := range []string{"QuotaReserved", "Admitted"} {
+		if condition := queued.Condition(name); condition != nil && condition.Status != metav1.ConditionTrue {
+			return queued, condition
+		}
+	}
+	return nil, nil
+}
+
+// preemptionHint answers those who wait for the scheduler to take devices from
+// pods of a lower priority: it does not.
+func (h *finder) preemptionHint() {
+	pod := h.Pod
+	if pod == nil || h.out.Verdict != api.DoesNotFit {
+		return
+	}
+	priority := ptr.Deref(pod.Spec.Priority, 0)
+	var lowest *corev1.Pod
+	var held cluster.Holder
+	consider := func(id cluster.DeviceID) {
+		for _, holder := range h.Cluster.Alloc.Facts.Usage.Holders(id) {
+			if ptr.Deref(holder.Result.AdminAccess, false) {
+				continue
+			}
+			for _, consumer := range holder.Claim.Status.ReservedFor {
+				user := h.Snap.Pod(holder.Claim.Namespace, consumer.Name)
+				if consumer.Resource != "pods" || user == nil || user.UID != consumer.UID || ptr.Deref(user.Spec.Priority, 0) >= priority {
+					continue
+				}
+				if lowest == nil || ptr.Deref(user.Spec.Priority, 0) < ptr.Deref(lowest.Spec.Priority, 0) {
+					lowest, held = user, holder
+				}
+			}
+		}
+	}
+	pools := map[*cluster.Pool]bool{}
+	h.eachRejected(func(d *cluster.Device, r *funnel.Reason) {
+		switch {
+		case r.Rank == funnel.RankInUse, r.Rank == funnel.RankCapacityLeft:
+			consider(d.ID)
+		case r.Rank == funnel.RankCounters && !pools[d.Pool]:
+			pools[d.Pool] = true
+			for _, use := range h.Cluster.Alloc.Facts.Partitions.Counters(d.Pool) {
+				for _, id := range use.By {
+					consider(id)
+				}
+			}
+		}
+	})
+	if lowest == nil {
+		return
+	}
+	h.hint(
+		fmt.Sprintf("devices are never preempted: pod %s keeps %s/%s, although its priority %d is lower than that of pod %s, %d",
+			naming.Qualified(lowest), held.Result.Pool, held.Result.Device, ptr.Deref(lowest.Spec.Priority, 0), pod.Name, priority),
+		api.Evidence{
+			Object: whatif.Object(api.KindPod, lowest.Namespace, lowest.Name), Path: "spec.priority",
+			Found: fmt.Sprint(ptr.Deref(lowest.Spec.Priority, 0)), Required: fmt.Sprint(priority),
+		},
+		api.Evidence{Object: whatif.ClaimObject(held.Claim), Path: "status.allocation.devices.results"},
+	)
+}
+
+// autoscalerMemory is how long it counts what the cluster autoscaler said about
+// a pod. As long as the pod waits, it says so again.
+const autoscalerMemory = 15 * time.Minute
+
+// autoscalerHint quotes what the cluster autoscaler said last about the pod.
+func (h *finder) autoscalerHint() {
+	pod := h.Pod
+	if pod == nil || h.out.Verdict == api.Fits {
+		return
+	}
+	event := h.lastEvent(pod, "NotTriggerScaleUp", "TriggeredScaleUp")
+	if event == nil {
+		return
+	}
+	did := "added no node"
+	if event.Reason == "TriggeredScaleUp" {
+		did = "set out to add a node"
+	}
+	when := ""
+	if said := lifecycle.EventTime(event); !said.IsZero() {
+		age := h.Snap.Now().Sub(said.Time)
+		if age > autoscalerMemory {
+			return
+		}
+		when = ", " + duration.HumanDuration(age) + " ago"
+	}
+	h.hint(fmt.Sprintf("the cluster autoscaler %s for it (event %s%s): %s", did, event.Reason, when, event.Message),
+		api.Evidence{Object: whatif.Object("Event", event.Namespace, event.Name), Path: "message", Found: event.Message})
+}
