@@ -23,6 +23,8 @@ import (
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/redact"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
@@ -46,11 +48,11 @@ func ask(t *testing.T, explained explainer, kubeconfig, namespace, pod string) (
 	flags := genericclioptions.NewConfigFlags(false)
 	flags.KubeConfig = &kubeconfig
 	flags.Namespace = &namespace
-	clients, err := snapshot.NewClients(flags)
+	clients, err := collect.NewClients(flags)
 	if err != nil {
 		return answer{}, err
 	}
-	snap, err := snapshot.Collect(t.Context(), clients, snapshot.CollectOptions{
+	snap, err := collect.Collect(t.Context(), clients, collect.Options{
 		Target: &snapshot.ObjectRef{Resource: "pod", Namespace: namespace, Name: pod},
 	})
 	if err != nil {
@@ -315,7 +317,7 @@ func (a answer) checkReplay(ctx context.Context, t *testing.T) {
 		if err := save.File(t.Context(), a.snapshot, path); err != nil {
 			t.Fatal(err)
 		}
-		loaded, err := snapshot.Load(ctx, []string{path}, snapshot.Options{})
+		loaded, err := load.Load(ctx, []string{path}, load.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

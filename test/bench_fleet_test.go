@@ -21,6 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
@@ -81,7 +82,7 @@ func timed[T any](work func() T, sum *time.Duration) T {
 
 func reload(b *testing.B, path string) *snapshot.Snapshot {
 	b.Helper()
-	snap, err := snapshot.Load(b.Context(), []string{path}, snapshot.Options{})
+	snap, err := load.Load(b.Context(), []string{path}, load.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/nvidia"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // TestOutputsMatchSchemas runs every verb with -o json, and holds what it prints,
@@ -186,7 +186,7 @@ func nodeQuestions(t *testing.T) [][]string {
 	t.Helper()
 	faulty := startNode(t)
 	cluster := filepath.Join("testdata", "contract", "node.yaml")
-	snap, err := snapshot.Load(t.Context(), []string{cluster}, snapshot.Options{})
+	snap, err := load.Load(t.Context(), []string{cluster}, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

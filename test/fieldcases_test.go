@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/redact"
 )
 
@@ -65,7 +66,7 @@ func TestFieldCases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			snap, err := snapshot.Load(t.Context(), []string{path}, snapshot.Options{})
+			snap, err := load.Load(t.Context(), []string{path}, load.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,7 +22,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/testdriver"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // driverNode is a node with a driver on the upstream helper, beside the cluster of
@@ -43,7 +43,7 @@ func startDriverNode(t *testing.T) *driverNode {
 		}
 	}
 	cluster := filepath.Join("testdata", "contract", "node.yaml")
-	snap, err := snapshot.Load(t.Context(), []string{cluster}, snapshot.Options{})
+	snap, err := load.Load(t.Context(), []string{cluster}, load.Options{})
 	must(err)
 	n := &driverNode{program: programFor(t, "none"), claim: snap.Claims[0]}
 	// The path of a socket has room for 107 bytes.

@@ -32,6 +32,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -431,11 +432,11 @@ func (r *remedyRun) explain(t *testing.T, pod *corev1.Pod) *api.Explanation {
 	}
 	flags := genericclioptions.NewConfigFlags(false)
 	flags.KubeConfig = &r.kubeconfig
-	clients, err := snapshot.NewClients(flags)
+	clients, err := collect.NewClients(flags)
 	if err != nil {
 		t.Fatal(err)
 	}
-	snap, err := snapshot.Collect(t.Context(), clients, snapshot.CollectOptions{Target: &ref})
+	snap, err := collect.Collect(t.Context(), clients, collect.Options{Target: &ref})
 	if err != nil {
 		t.Fatal(err)
 	}

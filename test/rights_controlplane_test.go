@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
 // TestWhyWithFewRights asks as users who may not see everything. What they
@@ -108,7 +109,7 @@ func TestWhyWithFewRights(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = why(t, kubeconfig, s.name, "three")
-		var forbidden *snapshot.ForbiddenError
+		var forbidden *collect.ForbiddenError
 		if !errors.As(err, &forbidden) {
 			t.Errorf("got %v, want a ForbiddenError", err)
 		}

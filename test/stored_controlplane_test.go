@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // hostileTexts are texts that the API server stores where it takes any text: they
@@ -156,7 +157,7 @@ func TestStoredTextsSurvive(t *testing.T) {
 	}
 	load := func(path string) *snapshot.Snapshot {
 		t.Helper()
-		snap, err := snapshot.Load(ctx, []string{path}, snapshot.Options{})
+		snap, err := load.Load(ctx, []string{path}, load.Options{})
 		if err != nil {
 			t.Fatalf("load %s: %v", filepath.Base(path), err)
 		}
@@ -543,7 +544,7 @@ func TestStoredQuantities(t *testing.T) {
 					t.Fatalf("%q does not end: code %d, %s", args, code, errOut)
 				}
 			}
-			snap, err := snapshot.Load(ctx, []string{path}, snapshot.Options{})
+			snap, err := load.Load(ctx, []string{path}, load.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

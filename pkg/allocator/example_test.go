@@ -12,13 +12,13 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // Check asks the scheduler's allocator for the devices of claims on one node.
 func ExampleAllocator_Check() {
 	ctx := context.Background()
-	snap, err := snapshot.Load(ctx, []string{"../../examples/cluster"}, snapshot.Options{})
+	snap, err := load.Load(ctx, []string{"../../examples/cluster"}, load.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
 // Fit runs the scheduler's filters that need nothing but the pod, the node
@@ -24,7 +24,7 @@ import (
 // way, nil if nothing is. If pods could not be read, what is reported is in
 // the way for certain, but there may be more. For the rest see
 // [Nodes.NotModelled]. Of nodes that were made up (see [Nodes.All]
-// and [snapshot.NodeMissing]) only the name is compared.
+// and [preview.NodeMissing]) only the name is compared.
 func (n *Nodes) Fit(pod *corev1.Pod, node *corev1.Node) []Misfit {
 	original := pod
 	pod = defaultedPod(pod)
@@ -35,7 +35,7 @@ func (n *Nodes) Fit(pod *corev1.Pod, node *corev1.Node) []Misfit {
 			Path: "metadata.name", Found: node.Name, Wanted: pod.Spec.NodeName,
 		})
 	}
-	if n.madeUp() || snapshot.NodeMissing(node) {
+	if n.madeUp() || preview.NodeMissing(node) {
 		return misfits
 	}
 	misfits = append(misfits, n.taintMisfits(pod, node)...)

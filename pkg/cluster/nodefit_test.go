@@ -13,6 +13,7 @@ import (
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
 func TestNodeFit(t *testing.T) {
@@ -234,8 +235,8 @@ func TestMadeUpNodes(t *testing.T) {
 // up, beside one that the cluster has.
 func TestMissingNode(t *testing.T) {
 	snap := tc.Snapshot(tc.IncubatingGates(), tc.Node(tc.Node1), tc.Slice("a", tc.DriverA, "p1", tc.Device("d")).OnNode(tc.Node1), tc.Class(tc.ClassA, tc.DriverA))
-	preview := tc.Snapshot(tc.Slice("b", tc.DriverA, "p2", tc.Device("d"), tc.Device("e")).OnNode(tc.Node2))
-	a := newCluster(t, snap.WithPreview(preview))
+	laid := tc.Snapshot(tc.Slice("b", tc.DriverA, "p2", tc.Device("d"), tc.Device("e")).OnNode(tc.Node2))
+	a := newCluster(t, preview.Apply(snap, laid))
 	nodes, known := a.Nodes.All()
 	if !known || len(nodes) != 2 {
 		t.Fatalf("known %t, %d nodes", known, len(nodes))

@@ -24,7 +24,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
 const (
@@ -39,12 +39,13 @@ const (
 // Lost connections are told once, and again when they are back; one that stays
 // lost is an error.
 func (o *listOptions[T]) follow(ctx context.Context) error {
-	clients, err := snapshot.NewClients(o.reader.Config)
+	clients, err := collect.NewClients(o.reader.Config)
 	if err != nil {
 		return cli.Usagef("Check --kubeconfig, --context and the other flags.", "%w", err)
 	}
-	watcher, err := snapshot.Watch(ctx, clients, snapshot.CollectOptions{
-		Options: o.reader.Options, Namespace: clients.Namespace, AllNamespaces: o.allNamespaces, Only: o.reads,
+	watcher, err := collect.Watch(ctx, clients, collect.Options{
+		Gates: o.reader.Options.Gates, KubernetesVersion: o.reader.Options.KubernetesVersion,
+		Namespace: clients.Namespace, AllNamespaces: o.allNamespaces, Only: o.reads,
 	})
 	if err != nil {
 		return err
@@ -90,7 +91,7 @@ type follower[T runtime.Object] struct {
 	}
 }
 
-func (f *follower[T]) look(ctx context.Context, watcher *snapshot.Watcher, namespace string) error {
+func (f *follower[T]) look(ctx context.Context, watcher *collect.Watcher, namespace string) error {
 	if err := f.connection(watcher); err != nil {
 		return err
 	}
@@ -262,7 +263,7 @@ func (f *follower[T]) eventTable(changed []change[T], from *listed) *metav1.Tabl
 
 // changed waits for a change, or for the end of the context. It fails if a lost
 // connection does not come back.
-func (f *follower[T]) changed(ctx context.Context, watcher *snapshot.Watcher) error {
+func (f *follower[T]) changed(ctx context.Context, watcher *collect.Watcher) error {
 	var late <-chan time.Time
 	since, trouble := watcher.Trouble()
 	if trouble != nil {
@@ -281,7 +282,7 @@ func (f *follower[T]) changed(ctx context.Context, watcher *snapshot.Watcher) er
 }
 
 // connection tells when it is lost, and when it is back.
-func (f *follower[T]) connection(watcher *snapshot.Watcher) error {
+func (f *follower[T]) connection(watcher *collect.Watcher) error {
 	_, trouble := watcher.Trouble()
 	lost := trouble != nil
 	if lost == f.lost {

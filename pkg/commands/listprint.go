@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
 // print writes the items, and what is to be said about them. Nothing is said
@@ -35,7 +36,7 @@ func (o *listOptions[T]) print(ctx context.Context, items []T, from *listed, exp
 // left out.
 func (o *listOptions[T]) notes(items []T, from *listed, told *cli.UnreadError) []string {
 	bounded := o.output != "json" && o.output != "yaml" && o.anyUncertain(items)
-	notes := append(from.Snap.PreviewAssumptions(), cli.GapNotes(from.Snap, told)...)
+	notes := append(preview.Assumptions(from.Snap), cli.GapNotes(from.Snap, told)...)
 	if bounded {
 		notes = append(notes, from.inventory.NotRead()...)
 	}

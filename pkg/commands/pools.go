@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
 func newPools(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
@@ -114,7 +115,7 @@ A NAME can be a pattern like 'node-1*'.`,
 
 // askPoolStatus lets the cluster count the pools that the patterns name.
 func askPoolStatus(ctx context.Context, from *listed, patterns []string) error {
-	snap, made, err := snapshot.AskPoolStatus(ctx, *from.Clients, from.Snap, func(driver, pool string) bool {
+	snap, made, err := collect.AskPoolStatus(ctx, *from.Clients, from.Snap, func(driver, pool string) bool {
 		return called(patterns, namesOfPool(&api.Pool{Driver: driver, Name: pool}))
 	})
 	if err != nil {

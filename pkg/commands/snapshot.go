@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/redact"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
@@ -171,7 +172,7 @@ func untilCanceled(ctx context.Context, do func() error) error {
 
 // report says what was saved, and what was not.
 func (o *snapshotOptions) report(snap *snapshot.Snapshot) []string {
-	lines := append([]string{fmt.Sprintf("Saved %s to %s", contents(snap), o.path)}, snap.PreviewAssumptions()...)
+	lines := append([]string{fmt.Sprintf("Saved %s to %s", contents(snap), o.path)}, preview.Assumptions(snap)...)
 	for _, gap := range snap.Gaps {
 		lines = append(lines, gap.Resource+": "+gap.Reason)
 	}

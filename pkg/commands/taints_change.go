@@ -23,7 +23,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
 // ruleChange is a DeviceTaintRule to be made or removed, and how.
@@ -158,7 +158,7 @@ func parseTaint(text string) (key, value string, effect resourceapi.DeviceTaintE
 
 // rules is the API for DeviceTaintRules in the version that the server has.
 func (c *ruleChange) rules() (dynamic.ResourceInterface, schema.GroupVersion, error) {
-	clients, err := snapshot.NewClients(c.reader.Config)
+	clients, err := collect.NewClients(c.reader.Config)
 	if err != nil {
 		return nil, schema.GroupVersion{}, fmt.Errorf("connect to the cluster: %w", err)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 func newTaintsPreview(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
@@ -49,7 +50,7 @@ it again) or owned, and whether a pod like it fits afterwards.`,
 			if err != nil {
 				return err
 			}
-			rules, err := snapshot.LoadObjects(cmd.Context(), files, reader.Options)
+			rules, err := load.Manifests(cmd.Context(), files, reader.Options)
 			if err != nil {
 				return err
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui"
 )
 
@@ -104,13 +105,14 @@ func (o *topOptions) run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	clients, err := snapshot.NewClients(o.reader.Config)
+	clients, err := collect.NewClients(o.reader.Config)
 	if err != nil {
 		return cli.Usagef("Check --kubeconfig, --context and the other flags, or read a saved cluster with --snapshot.", "%w", err)
 	}
 	bar := cli.NewProgress(o.streams.ErrOut, clients.Address())
-	watcher, err := snapshot.Watch(ctx, clients, snapshot.CollectOptions{
-		Options: o.reader.Options, Namespace: clients.Namespace, Progress: bar.Report,
+	watcher, err := collect.Watch(ctx, clients, collect.Options{
+		Gates: o.reader.Options.Gates, KubernetesVersion: o.reader.Options.KubernetesVersion,
+		Namespace: clients.Namespace, Progress: bar.Report,
 	})
 	bar.Done()
 	if err != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
 type treeOptions struct {
@@ -209,7 +210,7 @@ func (o *treeOptions) run(ctx context.Context) error {
 			unread.Namespace = o.namespaceOf(gaps, from.Namespace)
 		}
 	}
-	notes := slices.Concat(have.notes, from.Snap.PreviewAssumptions(), cli.GapNotes(from.Snap, unread))
+	notes := slices.Concat(have.notes, preview.Assumptions(from.Snap), cli.GapNotes(from.Snap, unread))
 	if o.machine == nil && slices.ContainsFunc(trees, inventory.UncertainTree) {
 		notes = append(notes, have.inventory.NotRead()...)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
 // explainWaiting answers for all pods that wait for devices.
@@ -57,7 +58,7 @@ func (o *whyOptions) explainWaiting(ctx context.Context) error {
 		return err
 	}
 	if o.printer.Machine == nil && !o.printer.Text.Wide {
-		notes := from.Snap.PreviewAssumptions()
+		notes := preview.Assumptions(from.Snap)
 		if gap := from.Snap.Gap(snapshot.ResourceEvents); gap != nil && from.Clients != nil {
 			notes = append(notes, gap.Reason+": pods that their nodes failed to start less than a minute ago may be missing")
 		}

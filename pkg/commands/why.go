@@ -25,6 +25,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 type whyFlags struct {
@@ -188,7 +189,7 @@ func (o *whyOptions) run(ctx context.Context) error {
 	}
 	if len(o.files) > 0 {
 		var err error
-		if files, err = snapshot.LoadObjects(ctx, o.files, o.reader.Options); err != nil {
+		if files, err = load.Manifests(ctx, o.files, o.reader.Options); err != nil {
 			return err
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -513,7 +514,7 @@ func extendedMisfit(q *funnel.Question) bool {
 
 // assume lists what the answer takes as true without seeing it.
 func (x *inquiry) assume() {
-	x.out.Assumptions = append(x.out.Assumptions, x.Snap.PreviewAssumptions()...)
+	x.out.Assumptions = append(x.out.Assumptions, preview.Assumptions(x.Snap)...)
 	for _, gap := range x.Snap.Gaps {
 		consequence := ""
 		switch gap.Resource {

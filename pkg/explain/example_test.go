@@ -9,14 +9,14 @@ import (
 	"log"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // Explain says why a pod's claims fit or not: devices, nodes, the conflict, and what
 // could be changed.
 func ExampleExplain() {
 	ctx := context.Background()
-	snap, err := snapshot.Load(ctx, []string{"../../examples/cluster"}, snapshot.Options{})
+	snap, err := load.Load(ctx, []string{"../../examples/cluster"}, load.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

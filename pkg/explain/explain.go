@@ -28,6 +28,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
 // probeTimeout bounds the search for what stands in the way on one node, and
@@ -387,7 +388,7 @@ func (x *inquiry) classMissing(r *claimspec.Request) bool {
 			hint = "; existing classes: " + english.Sample(names, 10)
 		}
 	}
-	if driver := x.Snap.InstalledWith(r.Class); driver != "" {
+	if driver := preview.InstalledWith(x.Snap, r.Class); driver != "" {
 		hint = fmt.Sprintf("; it is installed with the driver %s, and no part of its preview: lay it over the cluster too, with -f", driver)
 	}
 	x.settle(api.Error, api.ClassNotFound, fmt.Sprintf("request %s: DeviceClass %s does not exist%s", r.Name, r.Class, hint))

@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // TestStagesAgree compares the stage that is told from claims and pods with that
@@ -23,7 +23,7 @@ func TestStagesAgree(t *testing.T) {
 		t.Fatalf("find the field cases: %d of them, error %v", len(paths), err)
 	}
 	for _, path := range paths {
-		snap, err := snapshot.Load(t.Context(), []string{path}, snapshot.Options{})
+		snap, err := load.Load(t.Context(), []string{path}, load.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

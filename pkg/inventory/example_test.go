@@ -11,13 +11,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // Pools lists what there is, what is free and what cannot be used.
 func ExampleInventory_Pools() {
 	ctx := context.Background()
-	snap, err := snapshot.Load(ctx, []string{"../../examples/cluster"}, snapshot.Options{})
+	snap, err := load.Load(ctx, []string{"../../examples/cluster"}, load.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

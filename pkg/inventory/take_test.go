@@ -12,6 +12,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // header turns on what the tests are about.
@@ -34,7 +35,7 @@ func take(t *testing.T, documents string) *Inventory {
 	if err := os.WriteFile(path, []byte(documents), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	snap, err := snapshot.Load(t.Context(), []string{path}, snapshot.Options{})
+	snap, err := load.Load(t.Context(), []string{path}, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

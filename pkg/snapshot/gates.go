@@ -5,20 +5,12 @@ package snapshot
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/agext/levenshtein"
-	"k8s.io/apimachinery/pkg/util/version"
-)
-
-const (
-	// oldestMinor is the first 1.x release with resource.k8s.io/v1beta1.
-	oldestMinor = 32
-	// newestMinor is the newest 1.x release that the table of gates covers. It
-	// answers for clusters whose version is not known.
-	newestMinor = 37
 )
 
 // GateStage is how mature a feature is.
@@ -159,7 +151,7 @@ func (s *Snapshot) HasGate(name string) bool {
 
 // minor is the release whose defaults count.
 func (s *Snapshot) minor() int {
-	if minor, ok := minorVersion(s.ServerVersion); ok {
+	if minor, ok := MinorVersion(s.ServerVersion); ok {
 		return minor
 	}
 	return newestMinor
@@ -230,42 +222,14 @@ func checkGateName(name string) error {
 	return fmt.Errorf("parse feature gate: %q is not known; did you mean %s?", name, nearest)
 }
 
-// ParseVersion reads a Kubernetes version as people write it: "1.36",
-// "v1.36.2", "1.36.2-gke.100". It returns the form that
-// [Snapshot.ServerVersion] has. Releases without an API of Dynamic Resource
-// Allocation that this program understands are an error; newer ones than it
-// knows are not.
-func ParseVersion(text string) (string, error) {
-	release, err := parseRelease(text)
-	if err != nil {
-		return "", err
+// AssumeVersion makes the snapshot one of a cluster of another version, in
+// which the gates that were detected mean nothing.
+func (s *Snapshot) AssumeVersion(version string) {
+	s.ServerVersion = version
+	maps.DeleteFunc(s.Gates, func(_ string, gate Gate) bool { return gate.Source == GateFromMetrics })
+	s.Gaps = slices.DeleteFunc(s.Gaps, func(gap Gap) bool { return gap.Resource == ResourceMetrics })
+	if minor, ok := MinorVersion(version); ok && minor > newestMinor {
+		s.Gaps = append(s.Gaps, Gap{Resource: ResourceMetrics, Reason: fmt.Sprintf(
+			"Kubernetes %s is newer than 1.%d, the newest that this program knows", version, newestMinor)})
 	}
-	if minor, ok := minorVersion(release); ok && minor < oldestMinor {
-		return "", fmt.Errorf("parse Kubernetes version %q: before 1.%d it has no resource.k8s.io API "+
-			"that this program understands; say 1.%d or later", text, oldestMinor, oldestMinor)
-	}
-	return release, nil
-}
-
-// parseRelease is [ParseVersion] for any release.
-func parseRelease(text string) (string, error) {
-	text = strings.TrimSpace(text)
-	parsed, err := version.ParseGeneric(text)
-	if err != nil || parsed.Major() != 1 {
-		return "", fmt.Errorf("parse Kubernetes version %q: not a version like 1.36 or v1.36.2", text)
-	}
-	text = "v" + strings.TrimPrefix(text, "v")
-	if strings.Count(text, ".") == 1 {
-		text = fmt.Sprintf("v1.%d.0", parsed.Minor())
-	}
-	return text, nil
-}
-
-// minorVersion returns 36 for "v1.36.3-gke.100".
-func minorVersion(gitVersion string) (minor int, ok bool) {
-	parsed, err := version.ParseGeneric(gitVersion)
-	if err != nil || parsed.Major() != 1 {
-		return 0, false
-	}
-	return int(parsed.Minor()), true
 }

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	storageapi "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -24,8 +25,8 @@ func find[T metav1.Object](list []T, namespace, name string) (found T, ok bool) 
 	return list[i], true
 }
 
-// sortByName puts a list into the order that find needs.
-func sortByName[T metav1.Object](list []T) {
+// SortByName puts a list into the order that find needs.
+func SortByName[T metav1.Object](list []T) {
 	slices.SortFunc(list, func(a, b T) int {
 		if c := strings.Compare(a.GetNamespace(), b.GetNamespace()); c != 0 {
 			return c
@@ -78,18 +79,45 @@ func (s *Snapshot) Namespace(name string) *corev1.Namespace {
 
 // Sort brings all lists into the order that Snapshot promises.
 func (s *Snapshot) Sort() {
-	sortByName(s.Nodes)
-	sortByName(s.Namespaces)
-	sortByName(s.Pods)
-	sortByName(s.Events)
-	sortByName(s.Slices)
-	sortByName(s.Classes)
-	sortByName(s.Claims)
-	sortByName(s.Templates)
-	sortByName(s.TaintRules)
-	sortByName(s.PoolStatuses)
-	sortByName(s.PodGroups)
-	sortByName(s.Queued)
-	s.sortOptional()
-	slices.SortFunc(s.Workloads, func(a, b *Workload) int { return identify(a).compare(identify(b)) })
+	SortByName(s.Nodes)
+	SortByName(s.Namespaces)
+	SortByName(s.Pods)
+	SortByName(s.Events)
+	SortByName(s.Slices)
+	SortByName(s.Classes)
+	SortByName(s.Claims)
+	SortByName(s.Templates)
+	SortByName(s.TaintRules)
+	SortByName(s.PoolStatuses)
+	SortByName(s.PodGroups)
+	SortByName(s.Queued)
+	s.SortOptional()
+	slices.SortFunc(s.Workloads, func(a, b *Workload) int { return Identify(a).Compare(Identify(b)) })
+}
+
+// VolumeClaim returns the PersistentVolumeClaim of that name, or nil.
+func (s *Snapshot) VolumeClaim(namespace, name string) *corev1.PersistentVolumeClaim {
+	claim, _ := find(s.VolumeClaims, namespace, name)
+	return claim
+}
+
+// Volume returns the PersistentVolume of that name, or nil.
+func (s *Snapshot) Volume(name string) *corev1.PersistentVolume {
+	volume, _ := find(s.Volumes, "", name)
+	return volume
+}
+
+// StorageClass returns the StorageClass of that name, or nil.
+func (s *Snapshot) StorageClass(name string) *storageapi.StorageClass {
+	class, _ := find(s.StorageClasses, "", name)
+	return class
+}
+
+// SortOptional sorts the lists that are not always read.
+func (s *Snapshot) SortOptional() {
+	SortByName(s.Quotas)
+	SortByName(s.LimitRanges)
+	SortByName(s.VolumeClaims)
+	SortByName(s.Volumes)
+	SortByName(s.StorageClasses)
 }

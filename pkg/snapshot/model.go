@@ -8,14 +8,13 @@ import (
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	storageapi "k8s.io/api/storage/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Snapshot is what a cluster says at about one point in time. All objects are
 // of the newest API version known to this module, whatever version the server
 // or the file had. Each list is sorted by namespace and name and holds every
 // object at most once. Nobody changes a Snapshot, or an object in it, after
-// [Collect] or [Load] returned it.
+// [collect.Collect] or [load.Load] returned it.
 type Snapshot struct {
 	// Source says in a few words where it comes from, for messages:
 	// "cluster https://10.0.0.1:6443" or "file cluster.yaml".
@@ -38,7 +37,7 @@ type Snapshot struct {
 	// documents of a file that are none of this program's business.
 	Skipped map[string]int
 	// SkippedNames has them by kind and name ("Service ml/web"), in their
-	// order. Only [LoadObjects] notes it.
+	// order. Only [load.Manifests] notes it.
 	SkippedNames []string
 
 	Nodes      []*corev1.Node
@@ -57,7 +56,7 @@ type Snapshot struct {
 
 	// PoolStatuses are answered requests for the status of pools (KEP-5677):
 	// what a controller of the cluster counts in them, which may read the claims
-	// of all namespaces. [Collect] never has any, see [AskPoolStatus].
+	// of all namespaces. [collect.Collect] never has any, see [collect.AskPoolStatus].
 	PoolStatuses []*resourcev1alpha3.ResourcePoolStatusRequest
 
 	PodGroups []*schedulingapi.PodGroup
@@ -76,24 +75,6 @@ type Snapshot struct {
 	// Queued are the workloads of Kueue. A live snapshot only has those in the
 	// namespace of its target, and only if Kueue holds something back there.
 	Queued []*QueuedWorkload
-}
-
-// Workload is any object with a pod template: a Deployment, a Job, a custom
-// resource. Only what an explanation needs is kept.
-type Workload struct {
-	metav1.TypeMeta
-	metav1.ObjectMeta
-	// Selector matches the labels of the workload's pods, nil if it has none.
-	Selector *metav1.LabelSelector
-	// Template is what its pods are made from.
-	Template corev1.PodTemplateSpec
-	// Replicas is how many pods there should be at the same time, nil if the
-	// workload does not say so, as a DaemonSet does not.
-	Replicas *int32
-	// Daemon is the status of a DaemonSet, nil if it has none or is none.
-	Daemon *DaemonStatus
-	// End is how a Job ended, nil if it has not, or is none.
-	End *JobEnd
 }
 
 // GateSource tells how a feature gate became known, in decreasing authority.
@@ -174,10 +155,19 @@ const (
 	ResourceStorageClasses = "storageclasses.storage.k8s.io"
 )
 
-func heldResources() []string {
+// Resources returns all of these names.
+func Resources() []string {
 	return []string{
 		ResourceNodes, ResourceNamespaces, ResourcePods, ResourceEvents, ResourceSlices, ResourceClasses, ResourceClaims,
 		ResourceTemplates, ResourceTaintRules, ResourcePoolStatuses, ResourcePodGroups, ResourceDaemonSets, ResourceQueued, ResourceMetrics,
 		ResourceQuotas, ResourceLimitRanges, ResourceVolumeClaims, ResourceVolumes, ResourceStorageClasses,
 	}
+}
+
+// ObjectRef names an object as users do.
+type ObjectRef struct {
+	// Resource is what the user typed: "deployment", "job.batch", "pod".
+	Resource  string
+	Namespace string
+	Name      string
 }

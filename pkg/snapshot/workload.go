@@ -4,140 +4,47 @@
 package snapshot
 
 import (
-	"encoding/json"
-	"errors"
-	"strconv"
-
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// workloadManifest is what any object with a pod template looks like. It is
-// also what a [Workload] is saved as.
-type workloadManifest struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-	Spec              *workloadSpec `json:"spec,omitempty"`
-	// Template is where a PodTemplate has it.
-	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
-	// Status is only read of a DaemonSet and of a Job. Custom resources can have anything.
-	Status json.RawMessage `json:"status,omitempty"`
-}
-
-type workloadSpec struct {
-	Selector json.RawMessage         `json:"selector,omitempty"`
-	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
-	// Replicas is the number of pods; that of a Job is Parallelism, or the fewer
-	// Completions. Custom resources can have anything there.
-	Replicas    json.RawMessage `json:"replicas,omitempty"`
-	Parallelism json.RawMessage `json:"parallelism,omitempty"`
-	Completions json.RawMessage `json:"completions,omitempty"`
-	// JobTemplate is where a CronJob has it.
-	JobTemplate *jobTemplate `json:"jobTemplate,omitempty"`
-}
-
-type jobTemplate struct {
-	Spec workloadSpec `json:"spec"`
-}
-
-// Where a kind has its pod template.
-type workloadShape int
-
+// The kinds of workloads of which more is kept than their pods.
 const (
-	notWorkload workloadShape = iota
-	templateInSpec
-	templateInJob
-	templateOnTop
+	KindDaemonSet = "DaemonSet"
+	KindJob       = "Job"
 )
 
-// knownWorkload returns the shape of the built-in kinds.
-func knownWorkload(group, kind string) workloadShape {
-	switch (schema.GroupKind{Group: group, Kind: kind}) {
-	case schema.GroupKind{Group: "apps", Kind: "Deployment"},
-		schema.GroupKind{Group: "apps", Kind: "StatefulSet"},
-		schema.GroupKind{Group: "apps", Kind: "DaemonSet"},
-		schema.GroupKind{Group: "apps", Kind: "ReplicaSet"},
-		schema.GroupKind{Group: "batch", Kind: "Job"},
-		schema.GroupKind{Kind: "ReplicationController"}:
-		return templateInSpec
-	case schema.GroupKind{Group: "batch", Kind: "CronJob"}:
-		return templateInJob
-	case schema.GroupKind{Kind: "PodTemplate"}:
-		return templateOnTop
-	default:
-		return notWorkload
-	}
+// DaemonStatus is how many nodes a DaemonSet wants, and has, pods on.
+type DaemonStatus struct {
+	Desired int32 `json:"desiredNumberScheduled"`
+	Ready   int32 `json:"numberReady"`
 }
 
-// looksLikeWorkload finds out whether an object of an unknown kind has a pod
-// template, that is containers in spec.template.spec.
-func looksLikeWorkload(data []byte) bool {
-	for _, name := range []string{"spec", "template", "spec"} {
-		var value []byte
-		if _, err := eachField(data, 0, func(key []byte, at int) (int, bool, error) {
-			end, err := skipValue(data, at)
-			if err == nil && string(key) == name {
-				value = data[at:end]
-			}
-			return end, value == nil, err
-		}); err != nil || value == nil || value[0] != '{' {
-			return false
-		}
-		data = value
-	}
-	found := false
-	_, err := eachField(data, 0, func(key []byte, at int) (int, bool, error) {
-		found = string(key) == "containers" && at < len(data) && data[at] == '['
-		end, err := skipValue(data, at)
-		return end, !found, err
-	})
-	return found && err == nil
+// Workload is any object with a pod template: a Deployment, a Job, a custom
+// resource. Only what an explanation needs is kept.
+type Workload struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	// Selector matches the labels of the workload's pods, nil if it has none.
+	Selector *metav1.LabelSelector
+	// Template is what its pods are made from.
+	Template corev1.PodTemplateSpec
+	// Replicas is how many pods there should be at the same time, nil if the
+	// workload does not say so, as a DaemonSet does not.
+	Replicas *int32
+	// Daemon is the status of a DaemonSet, nil if it has none or is none.
+	Daemon *DaemonStatus
+	// End is how a Job ended, nil if it has not, or is none.
+	End *JobEnd
 }
 
-// errNoTemplate is a workload without a pod template, as StatefulSets of other
-// API groups may be.
-var errNoTemplate = errors.New("expected a pod template, found none")
-
-func decodeWorkload(data []byte, shape workloadShape) (*Workload, error) {
-	manifest, err := decodeAs[workloadManifest](data)
-	if err != nil {
-		return nil, err
-	}
-	workload := &Workload{TypeMeta: manifest.TypeMeta, ObjectMeta: manifest.ObjectMeta}
-	spec := manifest.Spec
-	if spec == nil {
-		spec = &workloadSpec{}
-	}
-	template, field := spec.Template, "spec.template"
-	switch shape {
-	case templateOnTop:
-		template, field = manifest.Template, "template"
-	case templateInJob:
-		template, field = nil, "spec.jobTemplate.spec.template"
-		if spec.JobTemplate != nil {
-			spec = &spec.JobTemplate.Spec
-			template = spec.Template
-		}
-	case templateInSpec, notWorkload:
-	}
-	if template == nil {
-		return nil, &fieldError{field: field, err: errNoTemplate}
-	}
-	workload.Template = *template
-	workload.Selector = decodeSelector(spec.Selector)
-	workload.Replicas = spec.replicas(shape, workload.Kind)
-	if status := new(DaemonStatus); workload.Kind == kindDaemonSet && len(manifest.Status) > 0 && json.Unmarshal(manifest.Status, status) == nil {
-		workload.Daemon = status
-	}
-	if shape == templateInSpec && workload.Kind == kindJob {
-		workload.End = decodeJobEnd(manifest.Status)
-	}
-	return workload, nil
+// KubeletPlugin reports whether the workload is a DaemonSet that uses the
+// kubelet's directories for plugins, and the names in it that could be those of
+// drivers.
+func (w *Workload) KubeletPlugin() (names []string, plugin bool) {
+	return Annotated(w, KubeletPluginAnnotation)
 }
-
-const kindJob = "Job"
 
 // JobEnd is how a Job ended. It makes no more pods then.
 type JobEnd struct {
@@ -150,124 +57,6 @@ type JobEnd struct {
 
 // Failed reports whether the Job failed.
 func (e *JobEnd) Failed() bool { return e.Condition == string(batchv1.JobFailed) }
-
-// decodeJobEnd finds the condition that ends a Job in its status, nil if there is
-// none.
-func decodeJobEnd(data json.RawMessage) *JobEnd {
-	var status batchv1.JobStatus
-	if len(data) == 0 || json.Unmarshal(data, &status) != nil {
-		return nil
-	}
-	for _, condition := range status.Conditions {
-		if (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) && condition.Status == corev1.ConditionTrue {
-			return &JobEnd{Condition: string(condition.Type), Reason: condition.Reason}
-		}
-	}
-	return nil
-}
-
-// status is what the Job is saved with.
-func (e *JobEnd) status() batchv1.JobStatus {
-	return batchv1.JobStatus{Conditions: []batchv1.JobCondition{{
-		Type: batchv1.JobConditionType(e.Condition), Status: corev1.ConditionTrue, Reason: e.Reason,
-	}}}
-}
-
-// replicas is how many pods the workload wants at the same time, nil if that is
-// not known. The defaults are those of the API server.
-func (s *workloadSpec) replicas(shape workloadShape, kind string) *int32 {
-	number := func(data json.RawMessage) *int32 {
-		var n int32
-		if len(data) == 0 || json.Unmarshal(data, &n) != nil || n < 0 {
-			return nil
-		}
-		return &n
-	}
-	one := int32(1)
-	switch {
-	case shape == templateOnTop, shape == templateInSpec && kind == kindDaemonSet:
-		return nil
-	case shape == templateInJob, shape == templateInSpec && kind == kindJob:
-		n := &one
-		if given := number(s.Parallelism); given != nil {
-			n = given
-		}
-		if most := number(s.Completions); most != nil {
-			n = new(min(*n, *most))
-		}
-		return n
-	}
-	n := number(s.Replicas)
-	if n == nil && shape == templateInSpec {
-		n = &one
-	}
-	return n
-}
-
-// decodeSelector reads a label selector, or the plain labels that a
-// ReplicationController has instead. Other kinds of selectors that custom
-// resources may have are none.
-func decodeSelector(data json.RawMessage) *metav1.LabelSelector {
-	var selector metav1.LabelSelector
-	if json.Unmarshal(data, &selector) == nil && (selector.MatchLabels != nil || selector.MatchExpressions != nil) {
-		return &selector
-	}
-	var labels map[string]string
-	if json.Unmarshal(data, &labels) == nil && len(labels) > 0 {
-		return &metav1.LabelSelector{MatchLabels: labels}
-	}
-	return nil
-}
-
-// Manifest is what the workload is saved as.
-func (w *Workload) Manifest() (any, error) {
-	manifest := &workloadManifest{TypeMeta: w.TypeMeta, ObjectMeta: w.ObjectMeta}
-	var status any
-	switch {
-	case w.Daemon != nil:
-		status = w.Daemon
-	case w.End != nil:
-		status = w.End.status()
-	}
-	if status != nil {
-		encoded, err := json.Marshal(status)
-		if err != nil {
-			return nil, err
-		}
-		manifest.Status = encoded
-	}
-	group := w.GroupVersionKind().Group
-	shape := knownWorkload(group, w.Kind)
-	if shape == templateOnTop {
-		manifest.Template = &w.Template
-		return manifest, nil
-	}
-	spec := &workloadSpec{Template: &w.Template}
-	if w.Selector != nil {
-		var selector any = w.Selector
-		if group == "" && w.Kind == "ReplicationController" {
-			selector = w.Selector.MatchLabels
-		}
-		encoded, err := json.Marshal(selector)
-		if err != nil {
-			return nil, err
-		}
-		spec.Selector = encoded
-	}
-	if w.Replicas != nil {
-		number := json.RawMessage(strconv.Itoa(int(*w.Replicas)))
-		if shape == templateInJob || shape == templateInSpec && w.Kind == kindJob {
-			spec.Parallelism = number
-		} else {
-			spec.Replicas = number
-		}
-	}
-	if shape == templateInJob {
-		spec = &workloadSpec{JobTemplate: &jobTemplate{Spec: *spec}}
-	}
-	manifest.Spec = spec
-	return manifest, nil
-}
 
 // DeepCopy returns a copy that shares nothing with the workload.
 func (w *Workload) DeepCopy() *Workload {

@@ -15,6 +15,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // moving is a source that a test changes.
@@ -216,7 +217,7 @@ func (s *session) selected() string {
 // example is the cluster that comes with the project.
 func example(t testing.TB) *snapshot.Snapshot {
 	t.Helper()
-	snap, err := snapshot.Load(t.Context(), []string{filepath.Join("..", "..", "examples", "cluster")}, snapshot.Options{})
+	snap, err := load.Load(t.Context(), []string{filepath.Join("..", "..", "examples", "cluster")}, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

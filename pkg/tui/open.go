@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
 // errGone is an object that was there when it was selected.
@@ -164,7 +164,7 @@ func yamlPage(item any) screen {
 		if object == nil {
 			return "", fmt.Errorf("%s %w", name, errGone)
 		}
-		text, err := snapshot.MarshalYAML(withKind(object))
+		text, err := save.MarshalYAML(withKind(object))
 		return render.EscapeLines(string(text)), err
 	})
 }

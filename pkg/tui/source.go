@@ -10,7 +10,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Source is a cluster that is looked at. [snapshot.Watcher] is one.
+// Source is a cluster that is looked at. [collect.Watcher] is one.
 type Source interface {
 	// Snapshot is the cluster as it is now.
 	Snapshot() *snapshot.Snapshot

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
 // headLines are those above the screen.
@@ -169,7 +170,7 @@ func (m *Model) gaps() []string {
 	}
 	sorted := slices.Clone(m.picture.snap.Gaps)
 	slices.SortStableFunc(sorted, func(a, b snapshot.Gap) int { return cmp.Compare(place(a), place(b)) })
-	reasons := m.picture.snap.PreviewAssumptions()
+	reasons := preview.Assumptions(m.picture.snap)
 	for i := range sorted {
 		reasons = append(reasons, sorted[i].Reason)
 	}

@@ -15,7 +15,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // The exit codes, which scripts rely on.
@@ -61,10 +62,10 @@ func ExitCode(err error) int {
 	var (
 		outcome *OutcomeError
 		usage   *UsageError
-		input   *snapshot.InputError
+		input   *load.InputError
 		target  *explain.TargetError
-		unknown *snapshot.UnknownResourceError
-		bare    *snapshot.NoTemplateError
+		unknown *collect.UnknownResourceError
+		bare    *collect.NoTemplateError
 	)
 	switch {
 	case err == nil:
@@ -133,7 +134,7 @@ func wayOut(err error) string {
 		usage   *UsageError
 		unread  *UnreadError
 		endless *UnendingError
-		server  *snapshot.ServerError
+		server  *collect.ServerError
 	)
 	switch {
 	case errors.As(err, &usage):

@@ -13,7 +13,8 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 func TestExitCode(t *testing.T) {
@@ -25,12 +26,12 @@ func TestExitCode(t *testing.T) {
 		"outcome":         {&OutcomeError{ExitUndetermined}, 2},
 		"usage":           {Usagef("", "wrong flag"), 3},
 		"wrapped usage":   {fmt.Errorf("run: %w", Usagef("", "wrong flag")), 3},
-		"bad input":       {&snapshot.InputError{Path: "x.yaml", Err: fs.ErrNotExist}, 3},
+		"bad input":       {&load.InputError{Path: "x.yaml", Err: fs.ErrNotExist}, 3},
 		"no such target":  {&explain.TargetError{Message: "no pod"}, 3},
-		"no such type":    {&snapshot.UnknownResourceError{Resource: "frobs"}, 3},
-		"no pod template": {&snapshot.NoTemplateError{Resource: "configmaps", Name: "x"}, 3},
-		"server":          {&snapshot.ServerError{Server: "https://x", Problem: "refused"}, 4},
-		"not allowed":     {&snapshot.ForbiddenError{Server: "https://x"}, 4},
+		"no such type":    {&collect.UnknownResourceError{Resource: "frobs"}, 3},
+		"no pod template": {&collect.NoTemplateError{Resource: "configmaps", Name: "x"}, 3},
+		"server":          {&collect.ServerError{Server: "https://x", Problem: "refused"}, 4},
+		"not allowed":     {&collect.ForbiddenError{Server: "https://x"}, 4},
 		"interrupted":     {context.Canceled, 4},
 		"I/O":             {fs.ErrPermission, 4},
 	}

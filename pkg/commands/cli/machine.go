@@ -20,7 +20,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
 // NewPrinter is what the flags ask for. Those of cli-runtime print characters as
@@ -69,7 +69,7 @@ type YAMLPrinter struct{ printed bool }
 
 // PrintObj writes one more document.
 func (p *YAMLPrinter) PrintObj(object runtime.Object, w io.Writer) error {
-	text, err := snapshot.MarshalYAML(object)
+	text, err := save.MarshalYAML(object)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/prune"
 )
 
@@ -60,7 +63,7 @@ type Reader struct {
 	Config   *genericclioptions.ConfigFlags
 	paths    []string
 	previews []string
-	Options  snapshot.Options
+	Options  load.Options
 	// preview is what previews have, once they were read.
 	preview *snapshot.Snapshot
 	// Namespace is the one asked for with -n, empty if none was.
@@ -106,7 +109,7 @@ func (f *ReadingFlags) ToReader(cmd *cobra.Command, streams genericiooptions.IOS
 		Config:    f.Config,
 		paths:     f.Paths,
 		previews:  f.Previews,
-		Options:   snapshot.Options{Gates: gates, KubernetesVersion: version, Stdin: streams.In},
+		Options:   load.Options{Gates: gates, KubernetesVersion: version, Stdin: streams.In},
 		Namespace: *f.Config.Namespace,
 		streams:   streams,
 	}, nil
@@ -155,7 +158,7 @@ type Source struct {
 	// read and nobody chose a namespace.
 	Namespace string
 	// Clients are those of the cluster; nil for a file.
-	Clients *snapshot.Clients
+	Clients *collect.Clients
 	// KindOf asks the cluster for the kind of a resource type; nil for a file.
 	KindOf func(resource string) (string, error)
 }
@@ -164,8 +167,8 @@ type Source struct {
 func (r *Reader) Read(ctx context.Context, what Scope) (*Source, error) {
 	if len(r.previews) > 0 && r.preview == nil {
 		var err error
-		r.preview, err = snapshot.LoadPreview(ctx, r.previews, r.Options)
-		var input *snapshot.InputError
+		r.preview, err = load.Preview(ctx, r.previews, r.Options)
+		var input *load.InputError
 		if errors.As(err, &input) {
 			return nil, Usagef("--with-preview takes what 'kubectl dra node-probe preview -o yaml' writes.", "%w", err)
 		}
@@ -175,7 +178,7 @@ func (r *Reader) Read(ctx context.Context, what Scope) (*Source, error) {
 	}
 	from, err := r.readPublished(ctx, what)
 	if err == nil && r.preview != nil {
-		from.Snap = from.Snap.WithPreview(r.preview)
+		from.Snap = preview.Apply(from.Snap, r.preview)
 	}
 	return from, err
 }
@@ -183,21 +186,21 @@ func (r *Reader) Read(ctx context.Context, what Scope) (*Source, error) {
 // readPublished asks the cluster or loads the files.
 func (r *Reader) readPublished(ctx context.Context, what Scope) (*Source, error) {
 	if !r.Live() {
-		snap, err := snapshot.Load(ctx, r.paths, r.Options)
+		snap, err := load.Load(ctx, r.paths, r.Options)
 		if err != nil {
 			return nil, err
 		}
 		return &Source{Snap: snap, Namespace: r.Namespace}, nil
 	}
-	clients, err := snapshot.NewClients(r.Config)
+	clients, err := collect.NewClients(r.Config)
 	if err != nil {
 		// Nothing was sent yet: it is the flags or the kubeconfig.
 		return nil, Usagef("Check --kubeconfig, --context and the other flags, or read a saved cluster with --snapshot.", "%w", err)
 	}
 	bar := NewProgress(r.streams.ErrOut, clients.Address())
 	defer bar.Done()
-	snap, err := snapshot.Collect(ctx, clients, snapshot.CollectOptions{
-		Options:       r.Options,
+	snap, err := collect.Collect(ctx, clients, collect.Options{
+		Gates: r.Options.Gates, KubernetesVersion: r.Options.KubernetesVersion,
 		Namespace:     clients.Namespace,
 		AllNamespaces: what.AllNamespaces,
 		Only:          what.Only,

@@ -176,7 +176,7 @@ func (t *fileTexts) find(documents []*yaml.Node, object string) (at int, prefix,
 	named := func(i item) bool {
 		name := i.Metadata.Name
 		if name == "" {
-			// As [snapshot.LoadObjects] names it.
+			// As [load.Manifests] names it.
 			name = i.Metadata.GenerateName + "xxxxx"
 		}
 		return object == i.Kind+"/"+cmp.Or(i.Metadata.Namespace, t.namespace)+"/"+name || object == i.Kind+"/"+name

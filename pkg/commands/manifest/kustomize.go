@@ -12,11 +12,12 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // LoadKustomization builds a kustomization as kubectl apply -k does
 // (KustomizeVisitor of k8s.io/cli-runtime/pkg/resource) and reads the objects.
-func LoadKustomization(ctx context.Context, dir string, options snapshot.Options) (*snapshot.Snapshot, error) {
+func LoadKustomization(ctx context.Context, dir string, options load.Options) (*snapshot.Snapshot, error) {
 	build := krusty.MakeDefaultOptions()
 	build.Reorder = krusty.ReorderOptionLegacy
 	objects, err := krusty.MakeKustomizer(build).Run(filesys.MakeFsOnDisk(), dir)
@@ -28,5 +29,5 @@ func LoadKustomization(ctx context.Context, dir string, options snapshot.Options
 		return nil, cli.Usagef("", "write kustomization %s: %w", dir, err)
 	}
 	options.Stdin, options.StdinName = bytes.NewReader(text), "kustomization "+dir
-	return snapshot.LoadObjects(ctx, []string{"-"}, options)
+	return load.Manifests(ctx, []string{"-"}, options)
 }

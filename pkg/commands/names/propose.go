@@ -20,6 +20,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
 // Propose proposes the names of objects of a type, as users write it. Of
@@ -48,7 +49,7 @@ func (c *Completion) namespace(chosen string) string {
 
 // liveNames asks a cluster for no more than names, where they suffice.
 func liveNames(ctx context.Context, c *Completion, resource string) ([]string, error) {
-	clients, err := snapshot.NewClients(c.Reader.Config)
+	clients, err := collect.NewClients(c.Reader.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -296,7 +297,7 @@ func (c *Completion) Taints(ctx context.Context, resources ...string) (rules, ke
 // proposeFromKubeconfig proposes names that are in the kubeconfig.
 func proposeFromKubeconfig(of func(clientcmdapi.Config) iter.Seq[string]) Proposer {
 	return func(_ context.Context, c *Completion) ([]string, error) {
-		config, err := snapshot.Kubeconfig(c.Reader.Config).RawConfig()
+		config, err := collect.Kubeconfig(c.Reader.Config).RawConfig()
 		return slices.Collect(of(config)), err
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
 // ParseTargets reads the arguments as kubectl does: NAME (a claim), TYPE/NAME …
@@ -142,7 +143,7 @@ func Meant(args []string, err error) error {
 	var (
 		target *explain.TargetError
 		absent *unknownTypeError
-		never  *snapshot.UnknownResourceError
+		never  *collect.UnknownResourceError
 	)
 	switch {
 	case len(args) == 1 && errors.As(err, &target) && IsType(args[0]):

@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
 func named(namespace, name string) metav1.ObjectMeta {
@@ -81,9 +82,9 @@ func TestMeant(t *testing.T) {
 	}{
 		"a type alone":    {"pod", missing, "error: ResourceClaim ml/pod not found\npod is a type: write pod/NAME.\n"},
 		"a claim":         {"train", missing, "error: ResourceClaim ml/pod not found\nthere is none\n"},
-		"two claims":      {"a b", &snapshot.UnknownResourceError{Resource: "a"}, "error: find a b: the server has no type \"a\"\nFor 2 claims write: why claim/a claim/b\n"},
+		"two claims":      {"a b", &collect.UnknownResourceError{Resource: "a"}, "error: find a b: the server has no type \"a\"\nFor 2 claims write: why claim/a claim/b\n"},
 		"in a file":       {"a b", cli.Usagef("", "%w", &unknownTypeError{}), "error: find a b: the server has no type \"a\"\nFor 2 claims write: why claim/a claim/b\n"},
-		"a type and name": {"frobs/a", &snapshot.UnknownResourceError{Resource: "frobs"}, "error: find resource type: the server has no \"frobs\"\nsee what it has with: kubectl api-resources\n"},
+		"a type and name": {"frobs/a", &collect.UnknownResourceError{Resource: "frobs"}, "error: find resource type: the server has no \"frobs\"\nsee what it has with: kubectl api-resources\n"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

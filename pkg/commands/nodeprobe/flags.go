@@ -22,6 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
 // probeFlags are those of node-probe and all that is below it. They can stand
@@ -103,7 +104,7 @@ func (f *probeFlags) namespace(config *genericclioptions.ConfigFlags) (string, e
 	if *config.Namespace != "" || len(f.reading.Paths) > 0 {
 		return *config.Namespace, nil
 	}
-	namespace, _, err := snapshot.Kubeconfig(config).Namespace()
+	namespace, _, err := collect.Kubeconfig(config).Namespace()
 	if err != nil {
 		return "", cli.Usagef("Check --kubeconfig and --context, or give -n.", "find the namespace: %w", err)
 	}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
 const (
@@ -89,7 +89,7 @@ func probePod(nodeName, namespace, image string, lifetime time.Duration) *corev1
 
 // probedPod is that pod in the cluster.
 type probedPod struct {
-	clients snapshot.Clients
+	clients collect.Clients
 	// object is what to create, and what was created.
 	object *corev1.Pod
 }

@@ -25,7 +25,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
@@ -96,7 +96,7 @@ func (f *probeFlags) toRemote(cmd *cobra.Command, args []string, streams generic
 	if err != nil {
 		return nil, err
 	}
-	home, _, err := snapshot.Kubeconfig(reader.Config).Namespace()
+	home, _, err := collect.Kubeconfig(reader.Config).Namespace()
 	if err != nil {
 		return nil, cli.Usagef("Check --kubeconfig and --context.", "read namespace from kubeconfig: %w", err)
 	}
@@ -181,7 +181,7 @@ func (r *remoteRun) printPod(output *cli.OutputFlags) error {
 // between. What the program prints is printed here, and its exit code is the
 // outcome.
 func (r *remoteRun) run(ctx context.Context) (err error) {
-	clients, err := snapshot.NewClients(r.reader.Config)
+	clients, err := collect.NewClients(r.reader.Config)
 	if err != nil {
 		return cli.Usagef("Check --kubeconfig, --context and the other flags.", "%w", err)
 	}

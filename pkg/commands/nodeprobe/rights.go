@@ -11,7 +11,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
 // probeRights are what it takes to run on a node. docs/rbac.md has them as a
@@ -34,7 +34,7 @@ func (e *missingRightsError) Error() string {
 }
 
 // checkProbeRights asks the server about all rights before anything is made.
-func checkProbeRights(ctx context.Context, clients snapshot.Clients, namespace string) error {
+func checkProbeRights(ctx context.Context, clients collect.Clients, namespace string) error {
 	var missing []string
 	for _, right := range probeRights(namespace) {
 		review, err := clients.AccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{

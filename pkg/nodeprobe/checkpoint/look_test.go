@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 const (
@@ -306,7 +306,7 @@ func TestNothing(t *testing.T) {
 
 // TestCluster holds the files against what the cluster says.
 func TestCluster(t *testing.T) {
-	snap, err := snapshot.Load(t.Context(), []string{filepath.Join(fixture, "cluster.yaml")}, snapshot.Options{})
+	snap, err := load.Load(t.Context(), []string{filepath.Join(fixture, "cluster.yaml")}, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"slices"
 
-	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	registerv1 "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 

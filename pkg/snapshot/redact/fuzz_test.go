@@ -12,7 +12,9 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // FuzzRedact puts arbitrary text where texts are. A node's name is gone from it
@@ -49,18 +51,18 @@ func FuzzSnapshot(f *testing.F) {
 // FuzzRedactLoaded redacts whatever can be loaded. The result can be saved, and
 // loaded again.
 func FuzzRedactLoaded(f *testing.F) {
-	f.Add([]byte(everything(f)))
+	f.Add([]byte(testsnapshot.Everything()))
 	f.Add([]byte("{apiVersion: v1, kind: Pod, metadata: {name: a}}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		const most = 1 << 20
 		if len(data) > most {
 			t.Skip("larger files take too long for many")
 		}
-		s, err := snapshot.Load(t.Context(), []string{"-"}, snapshot.Options{Stdin: bytes.NewReader(data)})
+		s, err := load.Load(t.Context(), []string{"-"}, load.Options{Stdin: bytes.NewReader(data)})
 		if err != nil {
 			t.Skip("not a snapshot")
 		}
 		redacted := Snapshot(s)
-		requireEqual(t, redacted, mustLoad(t, saved(t, redacted)))
+		requireEqual(t, redacted, testsnapshot.Load(t, saved(t, redacted)))
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
@@ -18,7 +19,7 @@ import (
 func redactedText(t *testing.T, text string) string {
 	t.Helper()
 	var saved bytes.Buffer
-	if err := save.Snapshot(&saved, Snapshot(mustLoad(t, text)), save.JSON); err != nil {
+	if err := save.Snapshot(&saved, Snapshot(testsnapshot.Load(t, text)), save.JSON); err != nil {
 		t.Fatal(err)
 	}
 	return saved.String()
@@ -45,7 +46,7 @@ func TestRedactMessages(t *testing.T) {
 		"0/14 nodes are available: 3 Insufficient cpu, 12 cannot allocate claims": "0/14 nodes are available: 3 Insufficient cpu, 12 cannot allocate claims",
 	} {
 		pod := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"a"},"status":{"conditions":[{"type":"PodScheduled","status":"False","message":%q}]}}`, message)
-		if got := Snapshot(mustLoad(t, aNode+pod)).Pods[0].Status.Conditions[0].Message; got != want {
+		if got := Snapshot(testsnapshot.Load(t, aNode+pod)).Pods[0].Status.Conditions[0].Message; got != want {
 			t.Errorf("%s\nwant %s\ngot  %s", message, want, got)
 		}
 	}
@@ -61,7 +62,7 @@ func TestRedactAttributes(t *testing.T) {
 	} {
 		slice := fmt.Sprintf(`{"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},"spec":{"driver":"d","pool":{"name":"p","resourceSliceCount":1},
 			"devices":[{"name":"a","attributes":{"x":{"string":%q}}}]}}`, value)
-		got := *Snapshot(mustLoad(t, aNode+slice)).Slices[0].Spec.Devices[0].Attributes["x"].StringValue
+		got := *Snapshot(testsnapshot.Load(t, aNode+slice)).Slices[0].Spec.Devices[0].Attributes["x"].StringValue
 		if kept != (got == value) {
 			t.Errorf("%s: got %s", value, got)
 		}
@@ -82,7 +83,7 @@ func TestRedactExpressions(t *testing.T) {
 		`x == "` + name: unreadable,
 	} {
 		class := fmt.Sprintf(`{"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"c"},"spec":{"selectors":[{"cel":{"expression":%q}}]}}`, expression)
-		if got := Snapshot(mustLoad(t, aNode+class)).Classes[0].Spec.Selectors[0].CEL.Expression; got != want {
+		if got := Snapshot(testsnapshot.Load(t, aNode+class)).Classes[0].Spec.Selectors[0].CEL.Expression; got != want {
 			t.Errorf("%s\nwant %s\ngot  %s", expression, want, got)
 		}
 	}
@@ -142,7 +143,7 @@ message: acme
 	if at := strings.Index(text, "acme"); at >= 0 {
 		t.Errorf("left: …%s…", text[max(0, at-100):min(len(text), at+50)])
 	}
-	s := Snapshot(mustLoad(t, aNode+`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data","namespace":"a"},"spec":{"storageClassName":"fast"}}
+	s := Snapshot(testsnapshot.Load(t, aNode+`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data","namespace":"a"},"spec":{"storageClassName":"fast"}}
 {"apiVersion":"storage.k8s.io/v1","kind":"StorageClass","metadata":{"name":"fast"},"provisioner":"p"}
 {"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q","namespace":"a"},"spec":{"hard":{"fast.storageclass.storage.k8s.io/requests.storage":"1Gi","cpu":"1"}}}`))
 	class := s.StorageClasses[0].Name

@@ -5,7 +5,6 @@ package redact
 
 import (
 	"bytes"
-	"os"
 	"strings"
 	"testing"
 
@@ -14,25 +13,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
-
-// everything has one object of each kind.
-func everything(t testing.TB) string {
-	t.Helper()
-	text, err := os.ReadFile("../testdata/everything.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-func mustLoad(t testing.TB, text string) *snapshot.Snapshot {
-	t.Helper()
-	s, err := snapshot.Load(t.Context(), []string{"-"}, snapshot.Options{Stdin: strings.NewReader(text)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
 
 func saved(t testing.TB, s *snapshot.Snapshot) string {
 	t.Helper()

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
 )
 
 // Snapshot returns a snapshot that answers every question like s does, but does
@@ -82,7 +83,7 @@ func cloneAll[T interface {
 	var copies []T
 	for _, object := range list {
 		c := object.DeepCopy()
-		snapshot.Strip(c)
+		strip.Strip(c)
 		copies = append(copies, c)
 	}
 	return copies

@@ -14,13 +14,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
+	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
 func TestRedactLeavesNothing(t *testing.T) {
-	s := mustLoad(t, everything(t))
-	original := mustLoad(t, everything(t))
+	s := testsnapshot.Load(t, testsnapshot.Everything())
+	original := testsnapshot.Load(t, testsnapshot.Everything())
 	redacted := Snapshot(s)
 	requireEqual(t, original, s)
 	for _, format := range []save.Format{save.JSON, save.YAML} {
@@ -33,13 +36,13 @@ func TestRedactLeavesNothing(t *testing.T) {
 		if leak := secret.FindString(saved.String()); leak != "" {
 			t.Errorf("%s: left in the output: %s", format, leak)
 		}
-		requireEqual(t, redacted, mustLoad(t, saved.String()))
+		requireEqual(t, redacted, testsnapshot.Load(t, saved.String()))
 	}
 	requireEqual(t, redacted, Snapshot(s))
 }
 
 func TestRedactKeepsRelations(t *testing.T) {
-	s := Snapshot(mustLoad(t, everything(t)))
+	s := Snapshot(testsnapshot.Load(t, testsnapshot.Everything()))
 	node, slice, claim, pod := s.Nodes[0], s.Slices[0], s.Claims[0], s.Pods[0]
 	device := slice.Spec.Devices[0]
 	same := func(what string, values ...string) {
@@ -91,7 +94,7 @@ func TestRedactKeepsOrder(t *testing.T) {
 			"---\napiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s-" + name + "}\n" +
 			"spec: {driver: d, pool: {name: " + name + "-pool, resourceSliceCount: 1}, nodeName: " + name + "}\n")
 	}
-	s := mustLoad(t, text.String())
+	s := testsnapshot.Load(t, text.String())
 	redacted := Snapshot(s)
 	for i := range s.Nodes {
 		var before, after []int
@@ -111,7 +114,7 @@ func TestRedactKeepsOrder(t *testing.T) {
 }
 
 func TestRedactRenamesDevicesThatHoldNames(t *testing.T) {
-	s := Snapshot(mustLoad(t, `
+	s := Snapshot(testsnapshot.Load(t, `
 apiVersion: v1
 kind: Node
 metadata: {name: acme-node-1}
@@ -128,7 +131,7 @@ spec: {driver: d, pool: {name: p, resourceSliceCount: 1}, devices: [{name: b-acm
 }
 
 func TestRedactReplacesNothingInsideWords(t *testing.T) {
-	s := Snapshot(mustLoad(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"a"},
+	s := Snapshot(testsnapshot.Load(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"a"},
 		"spec":{"containers":[{"name":"c","image":"x"},{"name":"d","image":"acme/train:1"}]},
 		"status":{"conditions":[{"type":"PodScheduled","status":"False","message":"pod a/p: example.com took acme/train:10 for docker.io/acme/train:1, then \"acme/train:1\"."}]}}`))
 	pod := s.Pods[0]
@@ -154,12 +157,12 @@ spec: {driver: gpu.example.com, nodeName: ` + node + `, pool: {name: ` + node + 
 ---
 `
 	}
-	preview, err := snapshot.LoadPreview(t.Context(), []string{"-"}, snapshot.Options{Stdin: strings.NewReader(slice("acme-node-1-new", "acme-node-1"))})
+	laid, err := load.Preview(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(slice("acme-node-1-new", "acme-node-1"))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	with := mustLoad(t, slice("acme-node-1-gpu-x7w2k", "acme-node-1")+slice("acme-node-2-gpu-2vx6p", "acme-node-2")).WithPreview(preview)
-	assumptions := strings.Join(Snapshot(with).PreviewAssumptions(), "\n")
+	with := preview.Apply(testsnapshot.Load(t, slice("acme-node-1-gpu-x7w2k", "acme-node-1")+slice("acme-node-2-gpu-2vx6p", "acme-node-2")), laid)
+	assumptions := strings.Join(preview.Assumptions(Snapshot(with)), "\n")
 	if strings.Contains(assumptions, "acme") || !strings.Contains(assumptions, "in place of ResourceSlice slice-000") {
 		t.Errorf("redacted: %s", assumptions)
 	}
@@ -167,7 +170,7 @@ spec: {driver: gpu.example.com, nodeName: ` + node + `, pool: {name: ` + node + 
 
 // TestRedactedJobsEnd keeps whether a Job is complete or has failed.
 func TestRedactedJobsEnd(t *testing.T) {
-	s := mustLoad(t, `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "namespace": "ml"}, "spec": {"template": {"spec": {"containers": []}}},
+	s := testsnapshot.Load(t, `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "namespace": "ml"}, "spec": {"template": {"spec": {"containers": []}}},
 		"status": {"conditions": [{"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "Job was active longer than specified deadline"}]}}`)
 	if end := Snapshot(s).Workloads[0].End; end == nil || *end != (snapshot.JobEnd{Condition: "Failed", Reason: "DeadlineExceeded"}) {
 		t.Errorf("got %v", end)

@@ -7,7 +7,8 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // FuzzSaveLoaded saves whatever can be loaded, in both formats. It loads again as
@@ -15,7 +16,7 @@ import (
 func FuzzSaveLoaded(f *testing.F) {
 	const class = `{"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"gpu.example.com"},"spec":{"selectors":[{"cel":{"expression":"true"}}]}}`
 	for _, seed := range []string{
-		everything(f), class, class + class, "---\n" + class + "\n---\n" + class, `{"apiVersion":"v1","kind":"List","items":[` + class + `]}`,
+		testsnapshot.Everything(), class, class + class, "---\n" + class + "\n---\n" + class, `{"apiVersion":"v1","kind":"List","items":[` + class + `]}`,
 		"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: a}\nkind: List\n",
 		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","annotations":{"x":"\u007f\u202e\ufffe"}}}`,
 		"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {allocatable: {cpu: 1e3, memory: \"0.5Gi\"}}\n",
@@ -27,7 +28,7 @@ func FuzzSaveLoaded(f *testing.F) {
 		if len(data) > most {
 			t.Skip("larger files take too long for many")
 		}
-		s, err := snapshot.Load(t.Context(), []string{"-"}, snapshot.Options{Stdin: bytes.NewReader(data)})
+		s, err := load.Load(t.Context(), []string{"-"}, load.Options{Stdin: bytes.NewReader(data)})
 		if err != nil {
 			t.Skip("not a snapshot")
 		}
@@ -36,11 +37,11 @@ func FuzzSaveLoaded(f *testing.F) {
 			if err := Snapshot(&saved, s, format); err != nil {
 				t.Fatalf("save: %v", err)
 			}
-			loaded, err := snapshot.Load(t.Context(), []string{"-"}, snapshot.Options{Stdin: &saved})
+			loaded, err := load.Load(t.Context(), []string{"-"}, load.Options{Stdin: &saved})
 			if err != nil {
 				t.Fatalf("load what was saved as %s: %v", format, err)
 			}
-			requireEqual(t, s, loaded)
+			testsnapshot.Equal(t, s, loaded)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -24,13 +25,13 @@ func TestJobEnd(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := mustLoad(t, `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "namespace": "ml"},
+			s := testsnapshot.Load(t, `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "namespace": "ml"},
 				"spec": {"template": {"spec": {"containers": []}}}, "status": {"conditions": `+test.conditions+`}}`)
 			var saved bytes.Buffer
 			if err := Snapshot(&saved, s, YAML); err != nil {
 				t.Fatal(err)
 			}
-			for how, from := range map[string]*snapshot.Snapshot{"loaded": s, "saved": mustLoad(t, saved.String())} {
+			for how, from := range map[string]*snapshot.Snapshot{"loaded": s, "saved": testsnapshot.Load(t, saved.String())} {
 				if got := from.Workloads[0].End; (got == nil) != (test.want == nil) || got != nil && *got != *test.want {
 					t.Errorf("%s: want %v, got %v", how, test.want, got)
 				}

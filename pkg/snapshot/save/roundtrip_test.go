@@ -22,7 +22,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
 )
 
 // oddTexts are texts that the API server stores where it takes any text, and
@@ -138,10 +141,10 @@ func storedCluster(text func() string, parameters func() []byte) *snapshot.Snaps
 		Events: []*corev1.Event{{ObjectMeta: meta("train-0.1"), InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ml", Name: "train-0"}, Message: text()}},
 	}
 	for _, claim := range s.Claims {
-		snapshot.Strip(claim)
+		strip.Strip(claim)
 	}
 	for _, class := range s.Classes {
-		snapshot.Strip(class)
+		strip.Strip(class)
 	}
 	return s
 }
@@ -188,11 +191,11 @@ func requireSaves(t *testing.T, want *snapshot.Snapshot) {
 		}
 	}
 	for _, path := range append(paths, dir) {
-		got, err := snapshot.Load(t.Context(), []string{path}, snapshot.Options{})
+		got, err := load.Load(t.Context(), []string{path}, load.Options{})
 		if err != nil {
 			t.Fatalf("load %s: %v", filepath.Base(path), err)
 		}
-		requireEqual(t, want, got)
+		testsnapshot.Equal(t, want, got)
 	}
 }
 
@@ -222,7 +225,7 @@ func TestStoredTextsSurvive(t *testing.T) {
 // TestMarshalYAML holds what is written against kubectl's parser.
 func TestMarshalYAML(t *testing.T) {
 	for _, text := range oddTexts() {
-		encoded, err := snapshot.MarshalYAML(map[string]string{"text": text, "key " + text: "a"})
+		encoded, err := MarshalYAML(map[string]string{"text": text, "key " + text: "a"})
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
@@ -246,8 +249,8 @@ func TestImpossibleReferencesSurvive(t *testing.T) {
 	claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: impossible, Name: "a", UID: "b"}, {APIVersion: "v1", Kind: "Pod", Name: "train-0", UID: "c"}}
 	claim.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: impossible, Name: "a", UID: "d"}}
 	event.InvolvedObject.Kind = impossible
-	snapshot.Strip(claim)
-	snapshot.Strip(event)
+	strip.Strip(claim)
+	strip.Strip(event)
 	if len(claim.OwnerReferences) != 1 || claim.OwnerReferences[0].Kind != "Pod" || claim.Status.ReservedFor[0].Resource != "unknown" || claim.Status.ReservedFor[0].UID != "d" {
 		t.Errorf("got %v, %v", claim.OwnerReferences, claim.Status.ReservedFor)
 	}

@@ -27,6 +27,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
 )
 
 // Format is how a snapshot is written.
@@ -39,7 +40,7 @@ const (
 	YAML Format = "yaml"
 )
 
-// Snapshot writes everything that [snapshot.Load] reads back to an equal snapshot. In JSON
+// Snapshot writes everything that [load.Load] reads back to an equal snapshot. In JSON
 // that is one object of kind Snapshot with one object of the cluster on each
 // line; in YAML it is a document of kind Snapshot and one for each object.
 func Snapshot(w io.Writer, s *snapshot.Snapshot, format Format) error {
@@ -181,7 +182,7 @@ func writeJSON(w io.Writer, s *snapshot.Snapshot) error {
 
 func writeYAML(w io.Writer, s *snapshot.Snapshot) error {
 	save := func(manifest any) error {
-		document, err := snapshot.MarshalYAML(manifest)
+		document, err := MarshalYAML(manifest)
 		if err != nil {
 			return err
 		}
@@ -230,7 +231,7 @@ func eachManifest(s *snapshot.Snapshot, save func(manifest any) error) error {
 		}
 	}
 	for _, workload := range s.Workloads {
-		manifest, err := workload.Manifest()
+		manifest, err := objects.WorkloadManifest(workload)
 		if err != nil {
 			return fmt.Errorf("%s %s/%s: %w", workload.Kind, workload.Namespace, workload.Name, err)
 		}

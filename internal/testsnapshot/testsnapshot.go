@@ -1,0 +1,83 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package testsnapshot loads, lists and compares snapshots in tests.
+package testsnapshot
+
+import (
+	_ "embed"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+)
+
+//go:embed everything.yaml
+var everything string
+
+// Everything has one object of each kind, with references between them and
+// the sorts of text that a snapshot of a customer has.
+func Everything() string { return everything }
+
+// Load loads a text, or fails the test.
+func Load(t testing.TB, text string) *snapshot.Snapshot {
+	t.Helper()
+	s, err := load.Load(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Equal fails the test if a snapshot does not tell all that another one does.
+func Equal(t testing.TB, want, got *snapshot.Snapshot) {
+	t.Helper()
+	if !want.TakenAt.Equal(got.TakenAt) {
+		t.Errorf("taken at: want %v, got %v", want.TakenAt, got.TakenAt)
+	}
+	parts := func(s *snapshot.Snapshot) []any {
+		return []any{
+			s.ServerVersion, s.Gates, s.Gaps, s.Nodes, s.Namespaces, s.Pods, s.Events, s.Slices, s.Classes, s.Claims,
+			s.Templates, s.TaintRules, s.PoolStatuses, s.PodGroups, s.Workloads, s.Queued,
+		}
+	}
+	w, g := parts(want), parts(got)
+	for i := range w {
+		if !equality.Semantic.DeepEqual(w[i], g[i]) {
+			t.Errorf("snapshots differ (-want +got):\n%s", cmp.Diff(w[i], g[i]))
+		}
+	}
+}
+
+// Names lists everything in a snapshot as Kind/namespace/name.
+func Names(s *snapshot.Snapshot) []string {
+	var all []string
+	all = appendNames(all, "Node", s.Nodes)
+	all = appendNames(all, "Namespace", s.Namespaces)
+	all = appendNames(all, "Pod", s.Pods)
+	all = appendNames(all, "Event", s.Events)
+	all = appendNames(all, "ResourceSlice", s.Slices)
+	all = appendNames(all, "DeviceClass", s.Classes)
+	all = appendNames(all, "ResourceClaim", s.Claims)
+	all = appendNames(all, "ResourceClaimTemplate", s.Templates)
+	all = appendNames(all, "DeviceTaintRule", s.TaintRules)
+	all = appendNames(all, "ResourcePoolStatusRequest", s.PoolStatuses)
+	all = appendNames(all, "PodGroup", s.PodGroups)
+	all = appendNames(all, "Queued", s.Queued)
+	for _, workload := range s.Workloads {
+		all = appendNames(all, workload.Kind, []*snapshot.Workload{workload})
+	}
+	return all
+}
+
+func appendNames[T metav1.Object](names []string, kind string, objects []T) []string {
+	for _, object := range objects {
+		names = append(names, kind+"/"+object.GetNamespace()+"/"+object.GetName())
+	}
+	return names
+}

@@ -1,0 +1,125 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"maps"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// What is stripped from an object, but for a few words that an explanation
+// needs, is noted in annotations of this program's own. So they are saved,
+// loaded and copied with the object.
+const (
+	// DroppedFieldsAnnotation lists, separated by commas, the fields that were
+	// applied and that the API server did not store.
+	DroppedFieldsAnnotation = "dra.kubectl.dev/dropped-fields"
+	// KubeletPluginAnnotation is on a DaemonSet that uses the kubelet's directories
+	// for plugins. It lists, separated by commas, all that could be the name of
+	// a driver in it.
+	KubeletPluginAnnotation = "dra.kubectl.dev/kubelet-plugin"
+)
+
+// What a preview says about itself. The program that computes one sets these annotations
+// of its slices, all but the first of them if there is something to say.
+const (
+	// PreviewAnnotation marks what no cluster has: a slice that no driver has
+	// published, and a node that is assumed. Its value says after what
+	// the slice was computed.
+	PreviewAnnotation = "dra.kubectl.dev/preview"
+	// SimulatedAnnotation marks slices that no real machine is behind. Its value
+	// names the machine.
+	SimulatedAnnotation = "dra.kubectl.dev/simulated"
+	// ClassesAnnotation lists, separated by commas, the DeviceClasses that are
+	// installed with the driver.
+	ClassesAnnotation = "dra.kubectl.dev/device-classes"
+	// ReplacedAnnotation is on the first slice of a pool. It lists the slices that were
+	// published instead.
+	ReplacedAnnotation = "dra.kubectl.dev/replaced-slices"
+)
+
+// Annotate puts words into an annotation of an object, separated by commas. The
+// map that the object had stays as it was.
+func Annotate(object metav1.Object, key string, words []string) {
+	annotations := maps.Clone(object.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = strings.Join(words, ",")
+	object.SetAnnotations(annotations)
+}
+
+// Annotated returns the words of a note, and whether there is one.
+func Annotated(object metav1.Object, key string) ([]string, bool) {
+	text, found := object.GetAnnotations()[key]
+	if text == "" {
+		return nil, found
+	}
+	return strings.Split(text, ","), found
+}
+
+// DroppedField is a field that somebody applied and that the API server did
+// not store, because the feature gate for it was off.
+type DroppedField struct {
+	// Path is the field in the object, as in JSONPath without the braces.
+	Path string
+	// Gate is the feature gate that keeps the field.
+	Gate string
+}
+
+// DroppedFields lists what a claim, template, class or slice lacks of the
+// manifest that kubectl applied, as far as a feature gate of the API server
+// decides about it.
+func DroppedFields(object metav1.Object) []DroppedField {
+	paths, _ := Annotated(object, DroppedFieldsAnnotation)
+	gates := GatedFields(object)
+	var dropped []DroppedField
+	for _, path := range paths {
+		if gate := gates.Of(path); gate != "" {
+			dropped = append(dropped, DroppedField{Path: path, Gate: gate})
+		}
+	}
+	return dropped
+}
+
+// FieldGates has the gate for each field that the API server drops without it,
+// by the field's name.
+type FieldGates map[string]string
+
+// Of returns the gate for the field at a path, empty if there is none.
+func (g FieldGates) Of(path string) string { return g[path[strings.LastIndexByte(path, '.')+1:]] }
+
+// GatedFields has the gates for the fields of an object: see DropDisabledFields in pkg/api/resourceclaimspec
+// and dropDisabledFields in pkg/registry/resource/{deviceclass,resourceslice}
+// of Kubernetes v1.37.1. Those without which an object is refused are left out.
+func GatedFields(object metav1.Object) FieldGates {
+	switch object.(type) {
+	case *resourceapi.ResourceClaim, *resourceapi.ResourceClaimTemplate:
+		return FieldGates{
+			"adminAccess":       "DRAAdminAccess",
+			"capacity":          "DRAConsumableCapacity",
+			"derivedAttributes": "DRADerivedAttributes",
+			"tolerations":       "DRADeviceTaints",
+		}
+	case *resourceapi.DeviceClass:
+		return FieldGates{"extendedResourceName": "DRAExtendedResource"}
+	case *resourceapi.ResourceSlice:
+		return FieldGates{
+			"allowMultipleAllocations": "DRAConsumableCapacity",
+			"requestPolicy":            "DRAConsumableCapacity",
+			"bindingConditions":        "DRADeviceBindingConditions",
+			"bindingFailureConditions": "DRADeviceBindingConditions",
+			"bindsToNode":              "DRADeviceBindingConditions",
+			"compatibilityGroups":      "DRADeviceCompatibilityGroups",
+			"consumesCounters":         "DRAPartitionableDevices",
+			"sharedCounters":           "DRAPartitionableDevices",
+			"taints":                   "DRADeviceTaints",
+		}
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,350 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/prune"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
+)
+
+// Options says what [Collect] is to read.
+type Options struct {
+	// Gates has the feature gates given by the user. They beat everything that
+	// the cluster tells and get the source [snapshot.GateFromFlag].
+	Gates map[string]bool
+	// KubernetesVersion is the version given by the user. It beats what the
+	// cluster tells. Empty means: not given.
+	KubernetesVersion string
+	// Namespace is the one that is read where the user may not read all of
+	// them. Empty means the default one of the clients. That of Target, if it
+	// has one, goes before both.
+	Namespace string
+	// AllNamespaces tells that the user asked for all namespaces, so that one
+	// of them is no substitute: what may not be listed in the whole cluster is
+	// then a [snapshot.Gap] without a namespace.
+	AllNamespaces bool
+	// Only are the resources that matter, by the names of gaps; empty for all.
+	// Of others nothing is known afterwards, and there is no gap for them.
+	Only []string
+	// Unread are fields that nobody is going to look at, by resource. They may
+	// be missing in the objects. May be nil.
+	Unread map[string][]prune.Field
+	// Target is what the question is about. Its events are read, and, if it is
+	// something with a pod template, the object itself. May be nil.
+	Target *snapshot.ObjectRef
+	// Creates tells that pods, or claims, are about to be created: what may refuse
+	// them is read. UsesVolumes tells that they have PersistentVolumeClaims.
+	Creates, UsesVolumes bool
+	// Starting tells that the question is also about pods that were scheduled and do
+	// not start: if there are any with devices, what kubelets report about them is
+	// read.
+	Starting bool
+	// Progress is told after each chunk, and when a list ends without one, how
+	// many objects have arrived, how many there will be (0 while that is
+	// unknown), and of which resource that was. Calls do not overlap, and there
+	// is none after Collect returned. May be nil.
+	Progress func(done, total int, what string)
+}
+
+// Collect asks a cluster. It reads all DRA objects, nodes, namespaces, pods and
+// pod groups, and the feature gates, each at its own moment, but all within
+// about as long as it takes to load the largest list.
+//
+// What the user may not read becomes a [snapshot.Gap]. Errors are *[UnauthorizedError],
+// *[ForbiddenError] if nothing may be read, *[NoDRAError], *[ServerError],
+// *[UnknownResourceError] or *[NoTemplateError] for the target, or wrap the
+// error of the context.
+// Collect returns as soon as the context is cancelled.
+func Collect(ctx context.Context, clients Clients, opts Options) (*snapshot.Snapshot, error) {
+	c, err := newCollector(clients, opts)
+	if err != nil {
+		return nil, err
+	}
+	// The client library logs some of the errors that it also returns. Whoever
+	// asks for its log with -v gets it.
+	if !klog.V(1).Enabled() {
+		ctx = klog.NewContext(ctx, klog.Logger{})
+	}
+	if err := c.collect(ctx); err != nil {
+		return nil, err
+	}
+	return c.snapshot, nil
+}
+
+// collect runs the collector, and returns as soon as the context is cancelled.
+func (c *collector) collect(ctx context.Context) (err error) {
+	ctx = withUnread(ctx, c.opts.Unread)
+	// Not everything below listens to the context: a credential plugin and the
+	// REST mapper do not.
+	done := make(chan error, 1)
+	go func() { done <- c.run(ctx) }()
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		err = serverError(ctx, c.server, ctx.Err())
+	}
+	c.progress.stop()
+	return err
+}
+
+// collector is one run of [Collect].
+type collector struct {
+	clients   Clients
+	opts      Options
+	server    string
+	namespace string
+	progress  *progress
+
+	// apis are what the server has, after run.
+	apis servedAPIs
+	// plugins are the DaemonSets with plugins for the kubelet.
+	plugins []*snapshot.Workload
+
+	mu       sync.Mutex
+	snapshot *snapshot.Snapshot
+	anyRead  bool
+	denied   []string
+}
+
+func newCollector(clients Clients, opts Options) (*collector, error) {
+	c := &collector{
+		clients:   clients,
+		opts:      opts,
+		server:    serverAddress(clients.Config),
+		namespace: cmp.Or(opts.Namespace, clients.Namespace, metav1.NamespaceDefault),
+		progress:  &progress{report: opts.Progress},
+	}
+	if opts.Target != nil {
+		c.namespace = cmp.Or(opts.Target.Namespace, c.namespace)
+	}
+	c.snapshot = &snapshot.Snapshot{Source: "cluster " + c.server, TakenAt: time.Now(), Gates: map[string]snapshot.Gate{}}
+	if opts.KubernetesVersion != "" {
+		given, err := snapshot.ParseVersion(opts.KubernetesVersion)
+		if err != nil {
+			return nil, err
+		}
+		c.snapshot.AssumeVersion(given)
+	}
+	return c, nil
+}
+
+func (c *collector) run(ctx context.Context) error {
+	apis, err := c.discover(ctx)
+	if err != nil {
+		return serverError(ctx, c.server, err)
+	}
+	c.apis = apis
+	group, groupCtx := errgroup.WithContext(ctx)
+	for _, task := range c.tasks(apis) {
+		group.Go(func() error { return task(groupCtx) })
+	}
+	if err := group.Wait(); err != nil {
+		return serverError(ctx, c.server, err)
+	}
+	// Nothing was refused where the server has nothing of what was asked for.
+	if !c.anyRead && len(c.denied) > 0 {
+		return c.forbidden()
+	}
+	c.readQueued(ctx)
+	if err := c.readStarting(ctx); err != nil {
+		return err
+	}
+	if err := c.readOptional(ctx); err != nil {
+		return err
+	}
+	c.finish()
+	return nil
+}
+
+// tasks are the requests that go out at the same time.
+func (c *collector) tasks(apis servedAPIs) []func(context.Context) error {
+	s, clients := c.snapshot, c.clients
+	tasks := []func(context.Context) error{
+		c.readGates,
+		c.namespaces(),
+		c.daemonSets(),
+		c.clusterList(snapshot.ResourceNodes, func(ctx context.Context, l *listing) error {
+			return fetch(ctx, l, nodeAPI(clients), &s.Nodes)
+		}),
+		c.clusterList(snapshot.ResourceSlices, func(ctx context.Context, l *listing) error {
+			return fetch(ctx, l, sliceAPI(clients, apis.dra), &s.Slices)
+		}),
+		c.clusterList(snapshot.ResourceClasses, func(ctx context.Context, l *listing) error {
+			return fetch(ctx, l, classAPI(clients, apis.dra), &s.Classes)
+		}),
+		c.namespacedList(snapshot.ResourcePods, func(ctx context.Context, l *listing, namespace string) error {
+			return fetch(ctx, l, podAPI(clients, namespace), &s.Pods)
+		}),
+		c.namespacedList(snapshot.ResourceClaims, func(ctx context.Context, l *listing, namespace string) error {
+			return fetch(ctx, l, claimAPI(clients, apis.dra, namespace), &s.Claims)
+		}),
+		c.namespacedList(snapshot.ResourceTemplates, func(ctx context.Context, l *listing, namespace string) error {
+			return fetch(ctx, l, templateAPI(clients, apis.dra, namespace), &s.Templates)
+		}),
+	}
+	if apis.taintRules != "" {
+		tasks = append(tasks, c.clusterList(snapshot.ResourceTaintRules, func(ctx context.Context, l *listing) error {
+			return fetch(ctx, l, taintRuleAPI(clients, apis.taintRules), &s.TaintRules)
+		}))
+	}
+	if apis.podGroups != "" {
+		tasks = append(tasks, c.namespacedList(snapshot.ResourcePodGroups, func(ctx context.Context, l *listing, namespace string) error {
+			return fetch(ctx, l, podGroupAPI(clients, apis.podGroups, namespace), &s.PodGroups)
+		}))
+	}
+	if c.opts.Target != nil {
+		tasks = append(tasks, c.readTarget, c.events())
+	}
+	return slices.DeleteFunc(tasks, func(task func(context.Context) error) bool { return task == nil })
+}
+
+// wants reports whether a resource is to be read.
+func (c *collector) wants(resource string) bool {
+	return len(c.opts.Only) == 0 || slices.Contains(c.opts.Only, resource)
+}
+
+// clusterList is a task that lists something without a namespace. Where that
+// is forbidden, it leaves a gap.
+func (c *collector) clusterList(resource string, list func(context.Context, *listing) error) func(context.Context) error {
+	if !c.wants(resource) {
+		return nil
+	}
+	l := c.progress.list(resource)
+	return func(ctx context.Context) error {
+		return c.concluded(l, "at the cluster scope", list(ctx, l))
+	}
+}
+
+// namespacedList is a task that lists something in all namespaces, or, where
+// that is forbidden, in one, and leaves a gap.
+func (c *collector) namespacedList(resource string, list func(context.Context, *listing, string) error) func(context.Context) error {
+	if !c.wants(resource) {
+		return nil
+	}
+	l := c.progress.list(resource)
+	return func(ctx context.Context) error {
+		const everywhere = "at the cluster scope"
+		err := list(ctx, l, metav1.NamespaceAll)
+		if !apierrors.IsForbidden(err) || c.opts.AllNamespaces {
+			return c.concluded(l, everywhere, err)
+		}
+		err = list(ctx, l, c.namespace)
+		if err == nil {
+			c.gap(snapshot.Gap{Resource: resource, Namespace: c.namespace, Reason: fmt.Sprintf(
+				"this user may not list %s %s; only those in namespace %s could be read", resource, everywhere, c.namespace)})
+		}
+		return c.concluded(l, everywhere+", nor in namespace "+c.namespace, err)
+	}
+}
+
+// namespaces is a task that lists the namespaces, or gets the one of interest:
+// its labels decide about admin access.
+func (c *collector) namespaces() func(context.Context) error {
+	s := c.snapshot
+	return c.clusterList(snapshot.ResourceNamespaces, func(ctx context.Context, l *listing) error {
+		denied := fetch(ctx, l, namespaceAPI(c.clients), &s.Namespaces)
+		if !apierrors.IsForbidden(denied) || c.opts.AllNamespaces {
+			return denied
+		}
+		namespace, err := c.clients.namespaces().Get(ctx, c.namespace, metav1.GetOptions{})
+		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+			return denied
+		}
+		if err != nil {
+			return err
+		}
+		strip.Strip(namespace)
+		s.Namespaces = []*corev1.Namespace{namespace}
+		c.gap(snapshot.Gap{Resource: snapshot.ResourceNamespaces, Namespace: c.namespace, Reason: fmt.Sprintf(
+			"this user may not list namespaces at the cluster scope; only namespace %s itself could be read", c.namespace)})
+		return nil
+	})
+}
+
+// concluded notes how a list ended. Only an error that makes the whole
+// snapshot worthless comes back.
+func (c *collector) concluded(l *listing, scope string, err error) error {
+	l.finished()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err == nil, apierrors.IsNotFound(err):
+		c.anyRead = true
+		return nil
+	case apierrors.IsForbidden(err):
+		c.denied = append(c.denied, l.resource)
+		c.snapshot.Gaps = append(c.snapshot.Gaps, snapshot.Gap{Resource: l.resource, Reason: fmt.Sprintf("this user may not list %s %s", l.resource, scope)})
+		return nil
+	default:
+		return err
+	}
+}
+
+// readGates asks for the feature gates, unless those of a version that the
+// user named are what counts. It never fails for lack of metrics: the defaults of the server's
+// version are good enough, if the gap says so.
+func (c *collector) readGates(ctx context.Context) error {
+	if c.opts.KubernetesVersion != "" || !c.wants(snapshot.ResourceMetrics) {
+		return nil
+	}
+	gates, err := readGates(ctx, c.clients)
+	if apierrors.IsUnauthorized(err) {
+		return err
+	}
+	if err != nil {
+		c.gap(snapshot.Gap{Resource: snapshot.ResourceMetrics, Reason: metricsGapReason(err)})
+		return nil
+	}
+	c.snapshot.Gates = gates
+	return nil
+}
+
+func (c *collector) gap(gap snapshot.Gap) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.snapshot.Gaps = append(c.snapshot.Gaps, gap)
+}
+
+func (c *collector) forbidden() error {
+	slices.Sort(c.denied)
+	err := &ForbiddenError{Server: c.server, Resources: c.denied}
+	if !c.opts.AllNamespaces {
+		err.Namespace = c.namespace
+	}
+	return err
+}
+
+// finish brings the snapshot into the form that [snapshot.Snapshot] promises.
+func (c *collector) finish() {
+	s := c.snapshot
+	s.Workloads = snapshot.Overlay(c.plugins, s.Workloads)
+	for resource, unread := range c.progress.unread() {
+		s.Gaps = append(s.Gaps, leftOut(resource, unread))
+	}
+	for name, enabled := range c.opts.Gates {
+		s.Gates[name] = snapshot.Gate{Enabled: enabled, Source: snapshot.GateFromFlag}
+	}
+	sortGaps(s.Gaps)
+	s.Sort()
+}
+
+func sortGaps(gaps []snapshot.Gap) {
+	slices.SortFunc(gaps, func(a, b snapshot.Gap) int {
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Reason, b.Reason))
+	})
+}

@@ -1,0 +1,65 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
+)
+
+// daemonSets is a task that reads the DaemonSets with plugins for the kubelet:
+// those of drivers are among them. Nothing but hints depends on them, so that
+// a user who may not list them has as good a snapshot as others.
+func (c *collector) daemonSets() func(context.Context) error {
+	if !c.wants(snapshot.ResourceDaemonSets) {
+		return nil
+	}
+	l := c.progress.list(snapshot.ResourceDaemonSets)
+	return func(ctx context.Context) error {
+		defer l.finished()
+		err := fetch(ctx, l, pluginAPI(c.clients), &c.plugins)
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case apierrors.IsForbidden(err):
+			c.gap(snapshot.Gap{Resource: snapshot.ResourceDaemonSets, Reason: "this user may not list daemonsets.apps at the cluster scope"})
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+// pluginWorkload is what is kept of a DaemonSet with a plugin for the kubelet,
+// nil for one without.
+func pluginWorkload(set *appsv1.DaemonSet) *snapshot.Workload {
+	workload := &snapshot.Workload{
+		TypeMeta:   metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: snapshot.KindDaemonSet},
+		ObjectMeta: set.ObjectMeta, Selector: set.Spec.Selector, Template: set.Spec.Template,
+		Daemon: &snapshot.DaemonStatus{Desired: set.Status.DesiredNumberScheduled, Ready: set.Status.NumberReady},
+	}
+	strip.Strip(workload)
+	if _, plugin := workload.KubeletPlugin(); !plugin {
+		return nil
+	}
+	return workload
+}
+
+func asPlugin(object any) (*snapshot.Workload, error) {
+	set, err := as[*appsv1.DaemonSet](object)
+	if err != nil {
+		return nil, err
+	}
+	workload := pluginWorkload(set)
+	if workload == nil {
+		return nil, errNotKept
+	}
+	return workload, nil
+}

@@ -1,0 +1,72 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"testing"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+func TestCollectDaemonSets(t *testing.T) {
+	set := func(name, path string) map[string]any {
+		return object(name, map[string]any{
+			"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+				"containers": []any{map[string]any{"name": "main", "args": []any{"gpu.example.com"}}},
+				"volumes":    []any{map[string]any{"name": "v", "hostPath": map[string]any{"path": path}}},
+			}}},
+			"status": map[string]any{"desiredNumberScheduled": 2, "numberReady": 1},
+		})
+	}
+	const path = "/apis/apps/v1/daemonsets"
+	s := mustCollect(t, start(t, smallCluster().with(apiServer{
+		path: listOf("apps/v1", "DaemonSet", set("gpu/plugin", "/var/lib/kubelet/plugins_registry"), set("logs/agent", "/var/log")),
+	})), Options{})
+	expect(t, "workloads", []string{"Workload gpu/plugin"}, named("Workload", s.Workloads))
+	plugin := s.Workloads[0]
+	if names, _ := plugin.KubeletPlugin(); plugin.Kind != "DaemonSet" || *plugin.Daemon != (snapshot.DaemonStatus{Desired: 2, Ready: 1}) || names[0] != "gpu.example.com" {
+		t.Errorf("got %+v", plugin)
+	}
+
+	s = mustCollect(t, start(t, smallCluster().with(apiServer{path: forbid()})), Options{})
+	expect(t, "gaps", []string{"daemonsets.apps[]: this user may not list daemonsets.apps at the cluster scope"}, gapTexts(s))
+}
+
+func TestCollectQueued(t *testing.T) {
+	gated := map[string]any{"spec": map[string]any{"schedulingGates": []any{map[string]any{"name": "kueue.x-k8s.io/admission"}}}}
+	workload := object("ml/pod-train", map[string]any{
+		"metadata": map[string]any{"namespace": "ml", "name": "pod-train", "ownerReferences": []any{map[string]any{"apiVersion": "v1", "kind": "Pod", "name": "train-0", "uid": "u"}}},
+		"spec":     map[string]any{"queueName": "team", "podSets": []any{}},
+		"status":   map[string]any{"conditions": []any{map[string]any{"type": "QuotaReserved", "status": "False", "reason": "Pending", "message": "no quota"}}},
+	})
+	const path = "/apis/kueue.x-k8s.io/v1beta1/namespaces/ml/workloads"
+	kueue := smallCluster().with(apiServer{
+		"/api/v1/pods":                 listOf("v1", "Pod", object("ml/train-0", gated)),
+		"/api/v1/namespaces/ml/events": listOf("v1", "Event"),
+		path:                           listOf("kueue.x-k8s.io/v1beta1", "Workload", workload),
+	})
+	target := Options{Target: &snapshot.ObjectRef{Resource: "pod", Name: "train-0"}}
+	count := func(answers apiServer, opts Options) int {
+		s := mustCollect(t, start(t, answers), opts)
+		expect(t, "gaps", nil, gapTexts(s))
+		return len(s.Queued)
+	}
+
+	s := mustCollect(t, start(t, kueue), target)
+	found := s.QueuedBy("ml", "", s.Queued[0].OwnerReferences)
+	if found == nil || found.Spec.QueueName != "team" || found.Condition("QuotaReserved").Message != "no quota" {
+		t.Errorf("got %+v", s.Queued)
+	}
+	s = mustCollect(t, start(t, kueue.with(apiServer{path: forbid()})), target)
+	expect(t, "gaps", []string{"workloads.kueue.x-k8s.io[]: this user may not list workloads.kueue.x-k8s.io in namespace ml"}, gapTexts(s))
+	if n := len(s.Queued); n != 0 {
+		t.Errorf("without the right: got %d", n)
+	}
+	if n := count(kueue, Options{}); n != 0 {
+		t.Errorf("without a target: got %d", n)
+	}
+	if n := count(kueue.with(apiServer{"/api/v1/pods": listOf("v1", "Pod", object("ml/train-0"))}), target); n != 0 {
+		t.Errorf("of a pod that is not Kueue's: got %d", n)
+	}
+}

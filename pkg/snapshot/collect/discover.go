@@ -1,0 +1,149 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// The API versions that are understood, the best first.
+const (
+	draGroup        = "resource.k8s.io"
+	schedulingGroup = "scheduling.k8s.io"
+)
+
+func draVersions() []string        { return []string{"v1", "v1beta2", "v1beta1", "v1alpha3"} }
+func schedulingVersions() []string { return []string{"v1beta1", "v1alpha3", "v1alpha2"} }
+
+// servedAPIs tells which versions of the optional resources the server has;
+// empty for none.
+type servedAPIs struct {
+	// dra is that of claims, classes, slices and templates.
+	dra        string
+	taintRules string
+	podGroups  string
+}
+
+// discover finds out the server's version and what it serves. The server is
+// asked, not kubectl's discovery cache on disk: that is up to six hours old,
+// and what matters here changes with a restart of the API server.
+func (c *collector) discover(ctx context.Context) (servedAPIs, error) {
+	api := c.clients.Discovery
+	// The first request goes alone: a credential plugin that fails, or asks
+	// the user something, then does so once.
+	serverVersion, err := api.ServerVersionWithContext(ctx)
+	if err != nil && !apierrors.IsForbidden(err) {
+		return servedAPIs{}, err
+	}
+
+	dra := make([]*metav1.APIResourceList, len(draVersions()))
+	scheduling := make([]*metav1.APIResourceList, len(schedulingVersions()))
+	group, ctx := errgroup.WithContext(ctx)
+	probe := func(groupName, versionName string, found **metav1.APIResourceList) {
+		group.Go(func() error {
+			list, err := api.ServerResourcesForGroupVersionWithContext(ctx, groupName+"/"+versionName)
+			switch {
+			case err == nil:
+				*found = list
+				return nil
+			case apierrors.IsNotFound(err):
+				return nil
+			case apierrors.IsForbidden(err):
+				// Discovery is open to everybody who is logged in, by default.
+				// Somebody who may not even do that can still be allowed to list.
+				*found, err = c.triedOut(ctx, groupName, versionName)
+				return err
+			default:
+				return err
+			}
+		})
+	}
+	for i, name := range draVersions() {
+		probe(draGroup, name, &dra[i])
+	}
+	for i, name := range schedulingVersions() {
+		probe(schedulingGroup, name, &scheduling[i])
+	}
+	if err := group.Wait(); err != nil {
+		return servedAPIs{}, err
+	}
+
+	if c.snapshot.ServerVersion == "" && serverVersion != nil {
+		c.snapshot.ServerVersion = effectiveVersion(serverVersion)
+	}
+	claims := served(draVersions(), dra, "resourceclaims")
+	if claims == "" {
+		return servedAPIs{}, c.noDRA(serverVersion, dra)
+	}
+	return servedAPIs{
+		dra:        claims,
+		taintRules: served(draVersions(), dra, "devicetaintrules"),
+		podGroups:  served(schedulingVersions(), scheduling, "podgroups"),
+	}, nil
+}
+
+// triedOut finds out by lists what a version of the DRA group has. What may not
+// be listed is taken for there. Of other groups nothing is.
+func (c *collector) triedOut(ctx context.Context, groupName, versionName string) (*metav1.APIResourceList, error) {
+	found := &metav1.APIResourceList{GroupVersion: groupName + "/" + versionName}
+	if groupName != draGroup {
+		return found, nil
+	}
+	for resource, namespace := range map[string]string{"resourceclaims": c.namespace, "devicetaintrules": metav1.NamespaceNone} {
+		api := c.clients.Dynamic.Resource(schema.GroupVersionResource{Group: groupName, Version: versionName, Resource: resource})
+		_, err := api.Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 1})
+		switch {
+		case err == nil, apierrors.IsForbidden(err):
+			found.APIResources = append(found.APIResources, metav1.APIResource{Name: resource})
+		case !apierrors.IsNotFound(err):
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// served returns the best version that has the resource, or nothing.
+func served(versions []string, lists []*metav1.APIResourceList, resource string) string {
+	for i, list := range lists {
+		if list != nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource }) {
+			return versions[i]
+		}
+	}
+	return ""
+}
+
+func (c *collector) noDRA(serverVersion *version.Info, lists []*metav1.APIResourceList) error {
+	err := &NoDRAError{Server: c.server}
+	if serverVersion != nil {
+		err.Version = effectiveVersion(serverVersion)
+	}
+	for i, list := range lists {
+		if list != nil {
+			err.Served = append(err.Served, draVersions()[i])
+		}
+	}
+	return err
+}
+
+// effectiveVersion is the release that the server behaves like: the one that
+// it emulates (KEP-4330), or its own. Vendors append a plus to their minor.
+func effectiveVersion(info *version.Info) string {
+	minor := strings.TrimSuffix(info.Minor, "+")
+	if emulated := strings.TrimSuffix(info.EmulationMinor, "+"); emulated != "" && emulated != minor {
+		if release, err := snapshot.ParseRelease("v" + info.EmulationMajor + "." + emulated); err == nil {
+			return release
+		}
+	}
+	return info.GitVersion
+}

@@ -1,0 +1,123 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// readOptional reads what the pods depend on that the question may be about. It
+// needs the pods and the target.
+func (c *collector) readOptional(ctx context.Context) error {
+	s, clients := c.snapshot, c.clients
+	admission, volumes := c.opts.Creates, c.opts.UsesVolumes
+	for _, workload := range s.Workloads {
+		if c.opts.Target != nil && workload.Daemon == nil {
+			admission = true
+			volumes = volumes || snapshot.UsesVolumeClaims(&workload.Template.Spec)
+		}
+	}
+	for _, pod := range s.Pods {
+		if c.concerns(pod) {
+			admission = admission || lacksClaims(pod)
+			volumes = volumes || snapshot.UsesVolumeClaims(&pod.Spec)
+		}
+	}
+	var tasks []func(context.Context) error
+	if admission {
+		tasks = append(tasks,
+			c.optionalList(snapshot.ResourceQuotas, func(ctx context.Context, l *listing, namespace string) error {
+				return fetch(ctx, l, quotaAPI(clients, namespace), &s.Quotas)
+			}),
+			c.optionalList(snapshot.ResourceLimitRanges, func(ctx context.Context, l *listing, namespace string) error {
+				return fetch(ctx, l, limitRangeAPI(clients, namespace), &s.LimitRanges)
+			}))
+	}
+	if volumes {
+		tasks = append(tasks,
+			c.optionalList(snapshot.ResourceVolumeClaims, func(ctx context.Context, l *listing, namespace string) error {
+				return fetch(ctx, l, volumeClaimAPI(clients, namespace), &s.VolumeClaims)
+			}),
+			c.clusterList(snapshot.ResourceVolumes, func(ctx context.Context, l *listing) error {
+				return fetch(ctx, l, volumeAPI(clients), &s.Volumes)
+			}),
+			c.clusterList(snapshot.ResourceStorageClasses, func(ctx context.Context, l *listing) error {
+				return fetch(ctx, l, storageClassAPI(clients), &s.StorageClasses)
+			}))
+	}
+	for _, task := range tasks {
+		if task == nil {
+			continue
+		}
+		if err := task(ctx); err != nil {
+			return serverError(ctx, c.server, err)
+		}
+	}
+	for resource := range snapshot.OptionalKinds() {
+		inAdmission := resource == snapshot.ResourceQuotas || resource == snapshot.ResourceLimitRanges
+		if c.wants(resource) && (inAdmission && admission || !inAdmission && volumes) && !slices.Contains(s.Listed, resource) {
+			s.Listed = append(s.Listed, resource)
+		}
+	}
+	slices.Sort(s.Listed)
+	return nil
+}
+
+// optionalList is [collector.namespacedList] for the namespace that the question
+// is about, if it is about one.
+func (c *collector) optionalList(resource string, list func(context.Context, *listing, string) error) func(context.Context) error {
+	if c.opts.Target == nil || !c.wants(resource) {
+		return c.namespacedList(resource, list)
+	}
+	l := c.progress.list(resource)
+	return func(ctx context.Context) error {
+		err := list(ctx, l, c.namespace)
+		if apierrors.IsForbidden(err) {
+			l.finished()
+			c.gap(snapshot.Gap{Resource: resource, Reason: fmt.Sprintf("this user may not list %s in namespace %s", resource, c.namespace)})
+			return nil
+		}
+		return c.concluded(l, "in namespace "+c.namespace, err)
+	}
+}
+
+// concerns reports whether the question may be about a pod that is not placed.
+func (c *collector) concerns(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && (len(pod.Spec.ResourceClaims) > 0 || usesExtendedResources(&pod.Spec)) &&
+		(c.opts.Target == nil || pod.Namespace == c.namespace)
+}
+
+// lacksClaims reports whether a claim of the pod is yet to be created.
+func lacksClaims(pod *corev1.Pod) bool {
+	for _, entry := range pod.Spec.ResourceClaims {
+		if entry.ResourceClaimTemplateName != nil && !slices.ContainsFunc(pod.Status.ResourceClaimStatuses,
+			func(status corev1.PodResourceClaimStatus) bool { return status.Name == entry.Name }) {
+			return true
+		}
+	}
+	return usesExtendedResources(&pod.Spec)
+}
+
+// usesExtendedResources reports whether the pod may get a claim from the
+// scheduler.
+func usesExtendedResources(spec *corev1.PodSpec) bool {
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			for name := range containers[i].Resources.Requests {
+				if strings.Contains(string(name), "/") {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,86 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// maxStartingNamespaces is in how many namespaces events are read one by one.
+// Beyond that, those of the whole cluster are.
+const maxStartingNamespaces = 5
+
+// startingReasons are those of events with which a kubelet reports that it cannot
+// get a pod with devices started (pkg/kubelet/events).
+func startingReasons() []string {
+	return []string{"FailedPrepareDynamicResources", "FailedCreatePodSandBox"}
+}
+
+// readStarting reads what kubelets report about pods that have a node and devices
+// and do not run, if that is asked for. Without such pods nothing is read. It
+// needs the pods.
+func (c *collector) readStarting(ctx context.Context) error {
+	if !c.opts.Starting {
+		return nil
+	}
+	starting, namespaces := map[types.NamespacedName]bool{}, map[string]bool{}
+	for _, pod := range c.snapshot.Pods {
+		if isStarting(pod) && (c.opts.AllNamespaces || pod.Namespace == c.namespace) {
+			starting[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = true
+			namespaces[pod.Namespace] = true
+		}
+	}
+	if len(namespaces) > maxStartingNamespaces {
+		namespaces = map[string]bool{metav1.NamespaceAll: true}
+	}
+	l := c.progress.list(snapshot.ResourceEvents)
+	defer l.finished()
+	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
+		for _, reason := range startingReasons() {
+			var events []*corev1.Event
+			options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("reason", reason).String()}
+			err := fetchSelected(ctx, l, options, eventAPI(c.clients, namespace), &events)
+			if apierrors.IsForbidden(err) {
+				c.gap(snapshot.Gap{Resource: snapshot.ResourceEvents, Reason: fmt.Sprintf("this user may not list events %s", cmp.Or(inNamespace(namespace), "at the cluster scope"))})
+				break
+			}
+			if err != nil {
+				return serverError(ctx, c.server, err)
+			}
+			for _, event := range events {
+				about := &event.InvolvedObject
+				if about.Kind == "Pod" && starting[types.NamespacedName{Namespace: about.Namespace, Name: about.Name}] {
+					c.snapshot.Events = append(c.snapshot.Events, event)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// inNamespace is "in namespace a", empty for none.
+func inNamespace(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return "in namespace " + namespace
+}
+
+// isStarting reports whether a pod has a node, may have devices, and does not run.
+func isStarting(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && cmp.Or(pod.Status.Phase, corev1.PodPending) == corev1.PodPending &&
+		(len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil)
+}

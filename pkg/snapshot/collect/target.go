@@ -1,0 +1,176 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
+)
+
+// Resolve turns a resource type as users type it ("deploy", "jobs.batch",
+// "deployments.v1.apps", a kind) into what the server has. "claim" and
+// "template" stand for ResourceClaim and ResourceClaimTemplate. The error is
+// *[UnknownResourceError] if there is no such type.
+func (c Clients) Resolve(resource string) (*meta.RESTMapping, error) {
+	name := strings.ToLower(resource)
+	switch name {
+	case "claim", "claims":
+		name = snapshot.ResourceClaims
+	case "template", "templates":
+		name = snapshot.ResourceTemplates
+	}
+	kind, err := c.kindFor(name)
+	if err != nil && !meta.IsNoMatchError(err) {
+		return nil, err
+	}
+	if err == nil {
+		return c.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	}
+	// Kinds are case-sensitive: "Deployment", "Deployment.v1.apps".
+	versioned, groupKind := schema.ParseKindArg(resource)
+	if versioned != nil {
+		if mapping, err := c.Mapper.RESTMapping(versioned.GroupKind(), versioned.Version); err == nil {
+			return mapping, nil
+		}
+	}
+	mapping, err := c.Mapper.RESTMapping(groupKind)
+	if meta.IsNoMatchError(err) {
+		return nil, &UnknownResourceError{Resource: resource, Err: err}
+	}
+	return mapping, err
+}
+
+func (c Clients) kindFor(resource string) (schema.GroupVersionKind, error) {
+	versioned, groupResource := schema.ParseResourceArg(resource)
+	if versioned != nil {
+		if kind, err := c.Mapper.KindFor(*versioned); err == nil {
+			return kind, nil
+		}
+	}
+	return c.Mapper.KindFor(groupResource.WithVersion(""))
+}
+
+// readTarget gets the object that the question is about, unless the lists
+// have it anyway. One that does not exist is left out, whoever explains it
+// says so.
+func (c *collector) readTarget(ctx context.Context) error {
+	if isListed(c.opts.Target.Resource) {
+		return nil
+	}
+	mapping, err := c.clients.Resolve(c.opts.Target.Resource)
+	if err != nil {
+		return err
+	}
+	var api dynamic.ResourceInterface = c.clients.Dynamic.Resource(mapping.Resource)
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		api = c.clients.Dynamic.Resource(mapping.Resource).Namespace(c.namespace)
+	}
+	object, err := api.Get(ctx, c.opts.Target.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsForbidden(err):
+		resource := mapping.Resource.GroupResource().String()
+		c.gap(snapshot.Gap{Resource: resource, Reason: fmt.Sprintf("this user may not get %s in namespace %s", resource, c.namespace)})
+		return nil
+	case err != nil:
+		return err
+	}
+	data, err := object.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	shape := objects.KnownWorkload(mapping.GroupVersionKind.Group, mapping.GroupVersionKind.Kind)
+	if shape == objects.NotWorkload && !objects.LooksLikeWorkload(data) {
+		return &NoTemplateError{Resource: mapping.Resource.GroupResource().String(), Name: c.opts.Target.Name}
+	}
+	workload, err := objects.DecodeWorkload(data, shape)
+	if err != nil {
+		return fmt.Errorf("read %s %s: %w", mapping.Resource.GroupResource(), c.opts.Target.Name, err)
+	}
+	strip.Strip(workload)
+	c.snapshot.Workloads = []*snapshot.Workload{workload}
+	return nil
+}
+
+// isListed reports whether a snapshot has all objects of a type, so that there
+// is no need to ask what the server calls it. The type may have a group, and a
+// version before that.
+func isListed(resource string) bool {
+	name, group, _ := strings.Cut(strings.ToLower(resource), ".")
+	if version, rest, found := strings.Cut(group, "."); found && isVersion(version) {
+		group = rest
+	}
+	switch name {
+	case "claim", "claims", "template", "templates", "po":
+		return group == ""
+	case "resourceclaim", "resourceclaims", "resourceclaimtemplate", "resourceclaimtemplates":
+		return group == "" || group == draGroup
+	case "pod", "pods":
+		return group == "" || group == "v1"
+	}
+	return false
+}
+
+// isVersion reports whether a part of a resource type is an API version.
+func isVersion(part string) bool {
+	return len(part) > 1 && part[0] == 'v' && part[1] >= '0' && part[1] <= '9'
+}
+
+// eventSelectors choose the events that are read: what was reported about the
+// target and about claims, and what tells about the claims of the pods next to
+// the target, since these may be the target's.
+func (c *collector) eventSelectors() []fields.Selector {
+	selectors := []fields.Selector{
+		fields.OneTermEqualSelector("involvedObject.name", c.opts.Target.Name),
+		fields.OneTermEqualSelector("involvedObject.kind", "ResourceClaim"),
+		fields.OneTermEqualSelector("reason", "FailedScheduling"),
+	}
+	for _, reason := range []string{"NotTriggerScaleUp", "FailedResourceClaimCreation", "FailedPrepareDynamicResources", "FailedCreatePodSandBox"} {
+		selectors = append(selectors, fields.OneTermEqualSelector("reason", reason))
+	}
+	return selectors
+}
+
+// events is a task that reads the events about the target. They are in the
+// namespace of their object.
+func (c *collector) events() func(context.Context) error {
+	l := c.progress.list(snapshot.ResourceEvents)
+	return func(ctx context.Context) error {
+		defer l.finished()
+		found := map[string]*corev1.Event{}
+		for _, selector := range c.eventSelectors() {
+			var events []*corev1.Event
+			err := fetchSelected(ctx, l, metav1.ListOptions{FieldSelector: selector.String()}, eventAPI(c.clients, c.namespace), &events)
+			if apierrors.IsForbidden(err) {
+				c.gap(snapshot.Gap{Resource: snapshot.ResourceEvents, Reason: "this user may not list events in namespace " + c.namespace})
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			for _, event := range events {
+				found[cmp.Or(string(event.UID), event.Name)] = event
+			}
+		}
+		for _, event := range found {
+			c.snapshot.Events = append(c.snapshot.Events, event)
+		}
+		return nil
+	}
+}

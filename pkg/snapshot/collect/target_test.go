@@ -1,0 +1,155 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+func podTemplate(image string) map[string]any {
+	return map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": image}}}}
+}
+
+func clusterWithWorkloads() apiServer {
+	selector := map[string]any{"matchLabels": map[string]any{"app": "train"}}
+	event := func(name, reason, about string) map[string]any {
+		return object("ml/"+name, map[string]any{"reason": reason, "involvedObject": map[string]any{"kind": "Pod", "namespace": "ml", "name": about}})
+	}
+	return smallCluster().with(apiServer{
+		"/apis/apps/v1/namespaces/ml/deployments/train": object("ml/train", map[string]any{
+			"apiVersion": "apps/v1", "kind": "Deployment",
+			"spec": map[string]any{"selector": selector, "template": podTemplate("train:1")},
+		}),
+		"/apis/batch/v1/namespaces/ml/cronjobs/nightly": object("ml/nightly", map[string]any{
+			"apiVersion": "batch/v1", "kind": "CronJob",
+			"spec": map[string]any{"jobTemplate": map[string]any{"spec": map[string]any{"template": podTemplate("nightly:1")}}},
+		}),
+		"/apis/example.com/v2/namespaces/ml/trains/express": object("ml/express", map[string]any{
+			"apiVersion": "example.com/v2", "kind": "Train", "spec": map[string]any{"template": podTemplate("express:1")},
+		}),
+		"/apis/example.com/v2/namespaces/ml/trains/secret": forbid(),
+		"/api/v1/namespaces/ml/configmaps/settings":        object("ml/settings", map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}),
+		"/api/v1/namespaces/ml/events": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			events := map[string]map[string]any{
+				"involvedObject.name=train-0":          listOf("v1", "Event", event("e1", "FailedScheduling", "train-0"), event("e2", "Other", "train-0")),
+				"reason=FailedScheduling":              listOf("v1", "Event", event("e1", "FailedScheduling", "train-0"), event("e3", "FailedScheduling", "train-1")),
+				"reason=FailedPrepareDynamicResources": listOf("v1", "Event", event("e4", "FailedPrepareDynamicResources", "train-1")),
+				"involvedObject.kind=ResourceClaim":    listOf("v1", "Event", event("e5", "ClaimPrepareFailed", "claim")),
+			}[r.URL.Query().Get("fieldSelector")]
+			if events == nil {
+				events = listOf("v1", "Event")
+			}
+			apiServer{r.URL.Path: events}.ServeHTTP(w, r)
+		}),
+	})
+}
+
+func TestCollectTarget(t *testing.T) {
+	clients := start(t, clusterWithWorkloads())
+	for _, tc := range []struct {
+		resource, name string
+		kind, image    string
+	}{
+		{"deployment", "train", "Deployment", "train:1"},
+		{"deployments.apps", "train", "Deployment", "train:1"},
+		{"deployments.v1.apps", "train", "Deployment", "train:1"},
+		{"Deployment", "train", "Deployment", "train:1"},
+		{"Deployment.v1.apps", "train", "Deployment", "train:1"},
+		{"cronjobs", "nightly", "CronJob", "nightly:1"},
+		{"trains.example.com", "express", "Train", "express:1"},
+		{"deployment", "absent", "", ""},
+		{"claim", "claim", "", ""},
+		{"pods", "train-0", "", ""},
+	} {
+		t.Run(tc.resource+"/"+tc.name, func(t *testing.T) {
+			s := mustCollect(t, clients, Options{Target: &snapshot.ObjectRef{Resource: tc.resource, Name: tc.name}})
+			expect(t, "gaps", nil, gapTexts(s))
+			if tc.kind == "" {
+				expect(t, "workloads", []string{}, named("Workload", s.Workloads))
+				return
+			}
+			if len(s.Workloads) != 1 || s.Workloads[0].Kind != tc.kind || s.Workloads[0].Template.Spec.Containers[0].Image != tc.image {
+				t.Errorf("got %+v", s.Workloads)
+			}
+		})
+	}
+}
+
+func TestCollectTargetErrors(t *testing.T) {
+	clients := start(t, clusterWithWorkloads())
+
+	_, err := Collect(t.Context(), clients, Options{Target: &snapshot.ObjectRef{Resource: "depploy", Name: "train"}})
+	var unknown *UnknownResourceError
+	if !errors.As(err, &unknown) || unknown.Resource != "depploy" {
+		t.Errorf("unknown type: got error %v", err)
+	}
+
+	_, err = Collect(t.Context(), clients, Options{Target: &snapshot.ObjectRef{Resource: "configmap", Name: "settings"}})
+	var noTemplate *NoTemplateError
+	if !errors.As(err, &noTemplate) || noTemplate.Resource != "configmaps" || noTemplate.Name != "settings" {
+		t.Errorf("without pod template: got error %v", err)
+	}
+
+	s := mustCollect(t, clients, Options{Target: &snapshot.ObjectRef{Resource: "train", Name: "secret"}})
+	expect(t, "gaps", []string{"trains.example.com[]: this user may not get trains.example.com in namespace ml"}, gapTexts(s))
+}
+
+func TestCollectEventsOfTarget(t *testing.T) {
+	clients := start(t, clusterWithWorkloads())
+	s := mustCollect(t, clients, Options{Target: &snapshot.ObjectRef{Resource: "pod", Name: "train-0"}})
+	expect(t, "events", []string{"Event ml/e1", "Event ml/e2", "Event ml/e3", "Event ml/e4", "Event ml/e5"}, named("Event", s.Events))
+
+	s = mustCollect(t, clients, Options{})
+	expect(t, "events without a target", []string{}, named("Event", s.Events))
+}
+
+func TestCollectAsksForEventsOfNoOtherName(t *testing.T) {
+	var mu sync.Mutex
+	var selectors []string
+	clients := start(t, smallCluster().with(apiServer{"/api/v1/namespaces/ml/events": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		selectors = append(selectors, r.URL.Query().Get("fieldSelector"))
+		apiServer{r.URL.Path: listOf("v1", "Event")}.ServeHTTP(w, r)
+	})}))
+	mustCollect(t, clients, Options{Target: &snapshot.ObjectRef{Resource: "pod", Name: "x,involvedObject.name=y"}})
+	expect(t, "selectors", []string{
+		`involvedObject.name=x\,involvedObject.name\=y`, "involvedObject.kind=ResourceClaim", "reason=FailedScheduling", "reason=NotTriggerScaleUp",
+		"reason=FailedResourceClaimCreation", "reason=FailedPrepareDynamicResources", "reason=FailedCreatePodSandBox",
+	}, selectors)
+}
+
+func TestCollectTargetAsKubectlNamesIt(t *testing.T) {
+	clients := start(t, smallCluster().with(apiServer{"/api/v1/namespaces/ml/events": listOf("v1", "Event")}))
+	for _, resource := range []string{
+		"resourceclaim.resource.k8s.io", "resourceclaims.v1.resource.k8s.io", "resourceclaimtemplate.resource.k8s.io",
+		"resourceclaimtemplates.v1beta1.resource.k8s.io", "Pod", "pods.v1.",
+	} {
+		if s := mustCollect(t, clients, Options{Target: &snapshot.ObjectRef{Resource: resource, Name: "claim"}}); len(s.Pods) == 0 {
+			t.Errorf("%s: got no pods", resource)
+		}
+	}
+}
+
+func TestResolve(t *testing.T) {
+	clients := start(t, smallCluster())
+	for typed, want := range map[string]string{
+		"claim":                             "ResourceClaim",
+		"template":                          "ResourceClaimTemplate",
+		"resourceclaim":                     "ResourceClaim",
+		"resourceclaims.v1.resource.k8s.io": "ResourceClaim",
+		"CronJob":                           "CronJob",
+		"cronjob.batch":                     "CronJob",
+	} {
+		mapping, err := clients.Resolve(typed)
+		if err != nil || mapping.GroupVersionKind.Kind != want {
+			t.Errorf("%s: got %v and error %v, want %s", typed, mapping, err, want)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Watcher keeps up with a cluster by watches. It is safe for concurrent use.
+type Watcher struct {
+	clients Clients
+	opts    Options
+	server  string
+	// start is what was read first, without what is watched.
+	start   *snapshot.Snapshot
+	lists   []watched
+	changed chan struct{}
+
+	mu sync.Mutex
+	// trouble is what does not work at the moment, by resource.
+	trouble map[string]error
+	// since is when the first of it began.
+	since time.Time
+}
+
+// Watch reads once what [Collect] reads, apart from the target and what is
+// known about it, and follows all lists by watches that go on from there. It
+// fails like Collect. What the user may not list at the cluster scope is
+// watched in the one namespace, or is a [snapshot.Gap], as with Collect; what may be
+// listed but not watched stays as it was, which is a gap, too.
+//
+// Some things are only read once: the version of the server, what it serves,
+// its feature gates, and, for a user who may not list namespaces, the one
+// namespace.
+//
+// Watches end with the context. Until then lost connections are made again;
+// see [Watcher.Trouble].
+func Watch(ctx context.Context, clients Clients, opts Options) (*Watcher, error) {
+	opts.Target = nil
+	c, err := newCollector(clients, opts)
+	if err != nil {
+		return nil, err
+	}
+	// The client library logs some of the errors that it also returns.
+	if !klog.V(1).Enabled() {
+		ctx = klog.NewContext(ctx, klog.Logger{})
+	}
+	if err := c.collect(ctx); err != nil {
+		return nil, err
+	}
+	w := &Watcher{
+		clients: clients, opts: opts, server: c.server, start: c.snapshot,
+		changed: make(chan struct{}, 1), trouble: map[string]error{},
+	}
+	w.add(c)
+	for _, list := range w.lists {
+		go list.run(ctx)
+	}
+	return w, nil
+}
+
+// Snapshot is the cluster as it is now. It shares its objects with later ones,
+// and costs little where nothing changed. It is what [Collect] would give
+// without a target; for one see [Watcher.Target].
+func (w *Watcher) Snapshot() *snapshot.Snapshot {
+	s := *w.start
+	s.Gates = maps.Clone(w.start.Gates)
+	s.Gaps = slices.Clone(w.start.Gaps)
+	s.TakenAt = time.Now()
+	for _, list := range w.lists {
+		list.into(&s)
+	}
+	sortGaps(s.Gaps)
+	return &s
+}
+
+// Target is [Watcher.Snapshot] with what [Collect] adds for a target: the
+// object itself, if it has a pod template, its events, and the workloads of
+// Kueue next to it. The server is asked for these. Errors are those of Collect.
+func (w *Watcher) Target(ctx context.Context, target snapshot.ObjectRef) (*snapshot.Snapshot, error) {
+	opts := w.opts
+	opts.Target, opts.Progress = &target, nil
+	c, err := newCollector(w.clients, opts)
+	if err != nil {
+		return nil, err
+	}
+	if !klog.V(1).Enabled() {
+		ctx = klog.NewContext(ctx, klog.Logger{})
+	}
+	c.snapshot = w.Snapshot()
+	c.plugins, c.snapshot.Workloads = c.snapshot.Workloads, nil
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.readTarget(groupCtx) })
+	group.Go(func() error { return c.events()(groupCtx) })
+	if err := group.Wait(); err != nil {
+		return nil, serverError(ctx, c.server, err)
+	}
+	c.readQueued(ctx)
+	if err := c.readOptional(ctx); err != nil {
+		return nil, err
+	}
+	s := c.snapshot
+	s.Workloads = snapshot.Overlay(c.plugins, s.Workloads)
+	// The other lists are in order, and others look at them.
+	snapshot.SortByName(s.Events)
+	snapshot.SortByName(s.Queued)
+	s.SortOptional()
+	sortGaps(s.Gaps)
+	return s, nil
+}
+
+// Changed gets a value after anything changed, also after [Watcher.Trouble]
+// did. Changes that come before it is read are one.
+func (w *Watcher) Changed() <-chan struct{} { return w.changed }
+
+// Trouble tells what does not work at the moment, and since when; nil if
+// everything does. The snapshot stays what it was then.
+func (w *Watcher) Trouble() (since time.Time, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, resource := range slices.Sorted(maps.Keys(w.trouble)) {
+		return w.since, w.trouble[resource]
+	}
+	return time.Time{}, nil
+}
+
+func (w *Watcher) notify() {
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
+}
+
+// failed notes that a resource cannot be followed.
+func (w *Watcher) failed(resource string, err error) {
+	w.mu.Lock()
+	if len(w.trouble) == 0 {
+		w.since = time.Now()
+	}
+	w.trouble[resource] = serverError(context.Background(), w.server, err)
+	w.mu.Unlock()
+	w.notify()
+}
+
+// works notes that a resource is followed.
+func (w *Watcher) works(resource string) {
+	w.mu.Lock()
+	_, failed := w.trouble[resource]
+	delete(w.trouble, resource)
+	w.mu.Unlock()
+	if failed {
+		w.notify()
+	}
+}
+
+// add sets up a watch for each resource that the collector has read.
+func (w *Watcher) add(c *collector) {
+	clients, apis := c.clients, c.apis
+	follow(w, c, snapshot.ResourceNodes, nodeAPI(clients), func(s *snapshot.Snapshot) *[]*corev1.Node { return &s.Nodes })
+	follow(w, c, snapshot.ResourceNamespaces, namespaceAPI(clients), func(s *snapshot.Snapshot) *[]*corev1.Namespace { return &s.Namespaces })
+	follow(w, c, snapshot.ResourcePods, podAPI(clients, w.namespace(snapshot.ResourcePods)), func(s *snapshot.Snapshot) *[]*corev1.Pod { return &s.Pods })
+	follow(w, c, snapshot.ResourceSlices, sliceAPI(clients, apis.dra), func(s *snapshot.Snapshot) *[]*resourceapi.ResourceSlice { return &s.Slices })
+	follow(w, c, snapshot.ResourceClasses, classAPI(clients, apis.dra), func(s *snapshot.Snapshot) *[]*resourceapi.DeviceClass { return &s.Classes })
+	follow(w, c, snapshot.ResourceClaims, claimAPI(clients, apis.dra, w.namespace(snapshot.ResourceClaims)), func(s *snapshot.Snapshot) *[]*resourceapi.ResourceClaim { return &s.Claims })
+	follow(w, c, snapshot.ResourceTemplates, templateAPI(clients, apis.dra, w.namespace(snapshot.ResourceTemplates)), func(s *snapshot.Snapshot) *[]*resourceapi.ResourceClaimTemplate { return &s.Templates })
+	follow(w, c, snapshot.ResourceDaemonSets, pluginAPI(clients), func(s *snapshot.Snapshot) *[]*snapshot.Workload { return &s.Workloads })
+	follow(w, c, snapshot.ResourceTaintRules, taintRuleAPI(clients, apis.taintRules), func(s *snapshot.Snapshot) *[]*resourceapi.DeviceTaintRule { return &s.TaintRules })
+	follow(w, c, snapshot.ResourcePodGroups, podGroupAPI(clients, apis.podGroups, w.namespace(snapshot.ResourcePodGroups)), func(s *snapshot.Snapshot) *[]*schedulingapi.PodGroup { return &s.PodGroups })
+}
+
+// namespace is the one that a resource can be read in, empty for all.
+func (w *Watcher) namespace(resource string) string {
+	for _, gap := range w.start.Gaps {
+		if gap.Resource == resource && gap.Namespace != "" {
+			return gap.Namespace
+		}
+	}
+	return metav1.NamespaceAll
+}

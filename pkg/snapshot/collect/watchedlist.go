@@ -1,0 +1,290 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// watched is a [watchedList] of any type.
+type watched interface {
+	// run follows the resource until the context is done.
+	run(ctx context.Context)
+	// into puts the objects, and what could not be read, into a snapshot.
+	into(s *snapshot.Snapshot)
+}
+
+// watchedList is the newest known state of one resource: what a reflector
+// writes to, and what snapshots are made from.
+type watchedList[P metav1.Object] struct {
+	watcher  *Watcher
+	resource string
+	api      endpoint[P]
+	// version is that of the list that the collector read.
+	version string
+	field   func(*snapshot.Snapshot) *[]P
+
+	mu sync.Mutex
+	// replaced is true once the reflector has a list of its own.
+	replaced bool
+	// begun is true after the first watch.
+	begun bool
+	// refused is true if the user may not watch.
+	refused bool
+	// sorted is in the order of a snapshot. Snapshots have it, so it is never
+	// changed but replaced.
+	sorted []P
+	// changes are what came after it; nil for what is gone.
+	changes map[objectName]*P
+	// unread is why something cannot be converted, by what it is called.
+	unread map[string]error
+}
+
+// follow sets up the watch of a resource, if the collector has read it.
+func follow[P metav1.Object](w *Watcher, c *collector, resource string, from endpoint[P], field func(*snapshot.Snapshot) *[]P) {
+	version := c.progress.version(resource)
+	if version == "" {
+		return
+	}
+	list := &watchedList[P]{
+		watcher: w, resource: resource, api: from, version: version, field: field,
+		sorted: *field(w.start), changes: map[objectName]*P{}, unread: map[string]error{},
+	}
+	// From now on the list has them.
+	*field(w.start) = nil
+	maps.Copy(list.unread, c.progress.unread()[resource])
+	w.start.Gaps = slices.DeleteFunc(w.start.Gaps, func(gap snapshot.Gap) bool { return gap.Resource == resource && gap.LeftOut })
+	w.lists = append(w.lists, list)
+}
+
+func (l *watchedList[P]) run(ctx context.Context) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	// A person waits: not longer than some seconds between attempts.
+	backoff := &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 5 * time.Second}
+	reflector := cache.NewReflectorWithOptions(&lister{list: l.listAgain, watch: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		events, err := l.api.watch(ctx, options)
+		if err != nil {
+			if !l.goesOn(err) {
+				stop()
+			}
+			return nil, err
+		}
+		return settled(events, l.works, func(err error) { l.goesOn(err) }), nil
+	}}, l.api.example, l, cache.ReflectorOptions{Name: l.resource, TypeDescription: l.resource, Backoff: backoff})
+	reflector.RunWithContext(ctx)
+}
+
+// lister is what a reflector reads from.
+type lister struct {
+	list  func(context.Context, metav1.ListOptions) (runtime.Object, error)
+	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
+}
+
+func (l *lister) List(options metav1.ListOptions) (runtime.Object, error) {
+	return l.list(context.Background(), options)
+}
+
+func (l *lister) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return l.watch(context.Background(), options)
+}
+
+func (l *lister) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return l.list(ctx, options)
+}
+
+func (l *lister) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return l.watch(ctx, options)
+}
+
+// IsWatchListSemanticsUnSupported keeps the reflector from reading the list
+// by a watch, before it asks for the list that is here already.
+func (l *lister) IsWatchListSemanticsUnSupported() bool { return true }
+
+// listAgain gives the reflector the list that it asks for. The first one is
+// the one that the collector read; only its version matters.
+func (l *watchedList[P]) listAgain(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	l.mu.Lock()
+	first := !l.replaced
+	l.mu.Unlock()
+	if first {
+		return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: l.version}}, nil
+	}
+	found, err := l.api.list(ctx, options)
+	if err != nil {
+		// That the server forgot this version makes the reflector ask without.
+		if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+			l.watcher.failed(l.resource, err)
+		}
+		return nil, err
+	}
+	return found, nil
+}
+
+// works notes that the resource is followed. That lists can be read again does not
+// end any trouble: somebody who may not watch any more can still list.
+func (l *watchedList[P]) works() {
+	l.mu.Lock()
+	l.begun = true
+	l.mu.Unlock()
+	l.watcher.works(l.resource)
+}
+
+// goesOn notes how a watch failed. It is false if there is no use in trying
+// again.
+func (l *watchedList[P]) goesOn(err error) bool {
+	l.mu.Lock()
+	l.refused = !l.begun && apierrors.IsForbidden(err)
+	refused := l.refused
+	l.mu.Unlock()
+	switch {
+	case refused:
+		l.watcher.notify()
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err), errors.Is(err, context.Canceled):
+	default:
+		l.watcher.failed(l.resource, err)
+	}
+	return !refused
+}
+
+func (l *watchedList[P]) into(s *snapshot.Snapshot) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.merge()
+	*l.field(s) = l.sorted
+	if len(l.unread) > 0 {
+		s.Gaps = append(s.Gaps, leftOut(l.resource, l.unread))
+	}
+	if !l.refused {
+		return
+	}
+	scope, namespace := "at the cluster scope", l.watcher.namespace(l.resource)
+	if namespace != "" {
+		scope = "in namespace " + namespace
+	}
+	s.Gaps = append(s.Gaps, snapshot.Gap{Resource: l.resource, Namespace: namespace, Reason: fmt.Sprintf(
+		"this user may not watch %s %s; they are as they were at %s", l.resource, scope, l.watcher.start.TakenAt.Format(time.TimeOnly))})
+}
+
+// merge brings what changed into a new list: what snapshots have stays.
+func (l *watchedList[P]) merge() {
+	if len(l.changes) == 0 {
+		return
+	}
+	names := slices.SortedFunc(maps.Keys(l.changes), objectName.compare)
+	merged := make([]P, 0, len(l.sorted)+len(names))
+	rest := l.sorted
+	for _, name := range names {
+		before, found := slices.BinarySearchFunc(rest, name, func(object P, name objectName) int { return nameOf(object).compare(name) })
+		merged = append(merged, rest[:before]...)
+		rest = rest[before:]
+		if found {
+			rest = rest[1:]
+		}
+		if object := l.changes[name]; object != nil {
+			merged = append(merged, *object)
+		}
+	}
+	merged = append(merged, rest...)
+	l.sorted = merged
+	clear(l.changes)
+}
+
+// The following methods make it a [cache.ReflectorStore].
+
+// Add takes an object that is new.
+func (l *watchedList[P]) Add(object any) error { return l.put(object) }
+
+// Update takes an object that changed.
+func (l *watchedList[P]) Update(object any) error { return l.put(object) }
+
+// Resync does nothing: nobody is told again what has not changed.
+func (l *watchedList[P]) Resync() error { return nil }
+
+func (l *watchedList[P]) put(object any) error {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", l.resource, err)
+	}
+	name := nameOf(accessor)
+	converted, err := l.api.convert(object)
+	l.mu.Lock()
+	delete(l.unread, name.String())
+	switch {
+	case err == nil:
+		l.changes[name] = &converted
+	case errors.Is(err, errNotKept):
+		l.changes[name] = nil
+	default:
+		l.changes[name] = nil
+		l.unread[name.String()] = err
+	}
+	l.mu.Unlock()
+	l.watcher.notify()
+	return nil
+}
+
+// Delete takes an object that is gone.
+func (l *watchedList[P]) Delete(object any) error {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", l.resource, err)
+	}
+	name := nameOf(accessor)
+	l.mu.Lock()
+	delete(l.unread, name.String())
+	l.changes[name] = nil
+	l.mu.Unlock()
+	l.watcher.notify()
+	return nil
+}
+
+// Replace takes all objects.
+func (l *watchedList[P]) Replace(objects []any, _ string) error {
+	l.mu.Lock()
+	first := !l.replaced
+	l.replaced = true
+	l.mu.Unlock()
+	if first {
+		// The collector's list is here.
+		return nil
+	}
+	all := make([]P, 0, len(objects))
+	unread := map[string]error{}
+	for _, object := range objects {
+		converted, err := l.api.convert(object)
+		switch {
+		case err == nil:
+			all = append(all, converted)
+		case errors.Is(err, errNotKept):
+		default:
+			if accessor, accessErr := meta.Accessor(object); accessErr == nil {
+				unread[nameOf(accessor).String()] = err
+			}
+		}
+	}
+	snapshot.SortByName(all)
+	l.mu.Lock()
+	l.sorted, l.unread = all, unread
+	clear(l.changes)
+	l.mu.Unlock()
+	l.watcher.notify()
+	return nil
+}

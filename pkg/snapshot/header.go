@@ -1,0 +1,24 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// KindSnapshot is the kind of the header of a saved snapshot.
+const KindSnapshot = "Snapshot"
+
+// Header is what a saved snapshot says besides its objects.
+type Header struct {
+	metav1.TypeMeta `json:",inline"`
+	TakenAt         *time.Time      `json:"takenAt,omitempty"`
+	ServerVersion   string          `json:"serverVersion,omitempty"`
+	Gates           map[string]Gate `json:"gates,omitempty"`
+	Gaps            []Gap           `json:"gaps,omitempty"`
+	// Listed is [Snapshot.Listed].
+	Listed []string `json:"listed,omitempty"`
+}

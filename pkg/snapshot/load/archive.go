@@ -1,0 +1,381 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// limits bound what an input may cost.
+type limits struct {
+	// bytes is how much text all files together may have, after decompression.
+	bytes int64
+	// unpacked is how much of that may come out of compressed files and
+	// archives, which are small until then.
+	unpacked int64
+	// memory is how much memory what is made of the files may take. Files that
+	// are large themselves may take more, see [memoryPerByte].
+	memory int64
+	// keep is how much of one compressed file is kept in memory before it is
+	// known that all of it is within the limit.
+	keep int64
+	// entries is how many files one archive may have.
+	entries int
+}
+
+func defaultLimits() limits {
+	return limits{bytes: 2 << 30, unpacked: 512 << 20, memory: 768 << 20, keep: 128 << 20, entries: 100_000}
+}
+
+// reader finds the texts in what the user named: files, the files of a
+// directory, of an archive, or standard input.
+type reader struct {
+	limits limits
+	stdin  io.Reader
+	// stdinName is what errors call stdin.
+	stdinName string
+	// used counts the bytes that were read so far, and unpacked those that came
+	// out of compressed files and archives.
+	used, unpacked int64
+	// size counts the bytes of the files themselves. May be nil.
+	size *atomic.Int64
+	// text gets each text and the name of its file.
+	text func(file string, data []byte) error
+	// part gets the parts of a file that is too large for that. Nil if all
+	// files are to be read as a whole.
+	part func(*part) error
+}
+
+// path reads one path as the user gave it.
+func (r *reader) path(path string) error {
+	if path == "-" {
+		if r.stdin == nil {
+			return nil
+		}
+		data, err := r.readAll(r.stdin, 0)
+		if err != nil {
+			return &InputError{Path: r.stdinName, Err: err}
+		}
+		r.grow(int64(len(data)))
+		return r.content(r.stdinName, data, 0)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return fileError(path, err)
+	}
+	if !info.IsDir() {
+		size := info.Size()
+		if !info.Mode().IsRegular() {
+			size = 0
+		}
+		return r.file(path, size)
+	}
+	return filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return fileError(file, err)
+		}
+		if entry.IsDir() || !isInputName(file) {
+			return nil
+		}
+		info, err := os.Stat(file)
+		if err != nil {
+			return fileError(file, err)
+		}
+		switch {
+		case info.IsDir():
+			return nil
+		case !info.Mode().IsRegular():
+			return &InputError{Path: file, Err: fmt.Errorf("expected a file, found %s; move it away, or name it to read it", modeInWords(info.Mode()))}
+		}
+		return r.file(file, info.Size())
+	})
+}
+
+// modeInWords says what something is that is no file.
+func modeInWords(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	default:
+		return "something else"
+	}
+}
+
+// isInputName tells which files of a directory or archive are read.
+func isInputName(name string) bool {
+	name = strings.TrimSuffix(strings.ToLower(name), ".gz")
+	switch filepath.Ext(name) {
+	case ".yaml", ".yml", ".json", ".tar", ".tgz":
+		return true
+	default:
+		return false
+	}
+}
+
+// fileError says what is wrong with a file without repeating its name.
+func fileError(path string, err error) error {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		err = pathError.Err
+	}
+	return &InputError{Path: path, Err: err}
+}
+
+func (r *reader) file(path string, size int64) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fileError(path, err)
+	}
+	defer func() { _ = file.Close() }()
+	r.grow(size)
+	if done, err := r.stream(path, file, size); done || err != nil {
+		return err
+	}
+	data, err := r.readAll(file, size)
+	if err != nil {
+		return fileError(path, err)
+	}
+	return r.content(path, data, 0)
+}
+
+func (r *reader) grow(size int64) {
+	if r.size != nil {
+		r.size.Add(size)
+	}
+}
+
+// unpack counts what came out of a compressed file or an archive.
+func (r *reader) unpack(size int64) error {
+	if r.unpacked += size; r.unpacked > r.limits.unpacked {
+		return r.errUnpacked()
+	}
+	return nil
+}
+
+func (r *reader) errUnpacked() error {
+	return fmt.Errorf("it has more than %d MiB of text in compressed form; unpack it first", r.limits.unpacked>>20)
+}
+
+func (r *reader) errTooLarge() error {
+	return fmt.Errorf("the input has more than %d MiB of text; load fewer objects, or files of one namespace or node pool",
+		r.limits.bytes>>20)
+}
+
+// readAll reads up to what is left of the limit. The size is a hint.
+func (r *reader) readAll(from io.Reader, size int64) ([]byte, error) {
+	left := r.limits.bytes - r.used
+	if size > left {
+		return nil, r.errTooLarge()
+	}
+	var buffer bytes.Buffer
+	buffer.Grow(int(max(size, 0)) + bytes.MinRead)
+	count, err := buffer.ReadFrom(io.LimitReader(from, left+1))
+	if err != nil {
+		return nil, err
+	}
+	if count > left {
+		return nil, r.errTooLarge()
+	}
+	r.used += count
+	return buffer.Bytes(), nil
+}
+
+// maxWrapping bounds archives in archives.
+const maxWrapping = 3
+
+// content finds out what a file has, whatever its name, and unpacks it.
+func (r *reader) content(name string, data []byte, depth int) error {
+	if depth > maxWrapping {
+		return &InputError{Path: name, Err: fmt.Errorf("archives are nested more than %d deep", maxWrapping)}
+	}
+	switch {
+	case bytes.HasPrefix(data, gzipMagic()):
+		inflated, err := r.inflate(data)
+		if err == nil && bytes.HasPrefix(inflated, gzipMagic()) {
+			err = errors.New("it is compressed twice: expected YAML, JSON or tar in the gzip data, found gzip data")
+		}
+		if err != nil {
+			return &InputError{Path: name, Err: err}
+		}
+		return r.content(name, inflated, depth+1)
+	case len(data) > 262 && string(data[257:262]) == "ustar":
+		return r.archive(name, data, depth)
+	}
+	data, err := fromUTF16(data)
+	if err != nil {
+		return &InputError{Path: name, Err: err}
+	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if isBinary(data) {
+		return &InputError{Path: name, Err: errors.New("expected YAML, JSON, gzip or tar, found binary data")}
+	}
+	return r.text(name, data)
+}
+
+func gzipMagic() []byte { return []byte{0x1f, 0x8b} }
+
+// inflate decompresses a gzip file. What is larger than limits.keep is first
+// only counted, so that a file which inflates without end is refused without
+// keeping what it inflates to.
+func (r *reader) inflate(data []byte) ([]byte, error) {
+	left := min(r.limits.bytes-r.used, r.limits.unpacked-r.unpacked)
+	keep := min(r.limits.keep, left+1)
+	inflated, err := gunzip(data, keep)
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(inflated)) == keep {
+		inflated = nil
+		size, err := countGunzip(data, left+1)
+		if err != nil {
+			return nil, err
+		}
+		if size > left {
+			return nil, r.errUnpacked()
+		}
+		if inflated, err = gunzip(data, size); err != nil {
+			return nil, err
+		}
+	}
+	r.used += int64(len(inflated))
+	return inflated, r.unpack(int64(len(inflated)))
+}
+
+// gunzip inflates up to limit bytes.
+func gunzip(data []byte, limit int64) ([]byte, error) {
+	stream, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, gzipError(err)
+	}
+	var buffer bytes.Buffer
+	// The last four bytes of most files are the size. Deflate cannot shrink to
+	// less than a thousandth.
+	size := int64(binary.LittleEndian.Uint32(data[len(data)-4:]))
+	buffer.Grow(int(min(size, limit, 1032*int64(len(data)))) + bytes.MinRead)
+	if _, err := buffer.ReadFrom(io.LimitReader(stream, limit)); err != nil {
+		return nil, gzipError(err)
+	}
+	return buffer.Bytes(), nil
+}
+
+func countGunzip(data []byte, limit int64) (int64, error) {
+	stream, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return 0, gzipError(err)
+	}
+	size, err := io.Copy(io.Discard, io.LimitReader(stream, limit))
+	if err != nil {
+		return 0, gzipError(err)
+	}
+	return size, nil
+}
+
+func gzipError(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return fmt.Errorf("the gzip data ends early: it seems to be cut off: %w", err)
+	}
+	return fmt.Errorf("damaged gzip data: %w", err)
+}
+
+// archive reads the files of a tar archive that a directory would be read for.
+func (r *reader) archive(name string, data []byte, depth int) error {
+	files := tar.NewReader(bytes.NewReader(data))
+	for entries := 0; ; entries++ {
+		entry, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return &InputError{Path: name, Err: tarError(err)}
+		}
+		if entries == r.limits.entries {
+			return &InputError{Path: name, Err: fmt.Errorf("the archive has more than %d files", r.limits.entries)}
+		}
+		if entry.Typeflag != tar.TypeReg || !isInputName(entry.Name) {
+			continue
+		}
+		inner := name + ":" + entry.Name
+		if entry.Size > int64(len(data)) {
+			return &InputError{Path: inner, Err: fmt.Errorf("the tar archive has less than the %d bytes of the file: it is cut off, or has a file with holes", entry.Size)}
+		}
+		content, err := r.readAll(files, entry.Size)
+		if err == nil {
+			err = r.unpack(int64(len(content)))
+		}
+		if err != nil {
+			return &InputError{Path: inner, Err: tarError(err)}
+		}
+		if err := r.content(inner, content, depth+1); err != nil {
+			return err
+		}
+	}
+}
+
+func tarError(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the tar archive ends early: it seems to be cut off: %w", err)
+	}
+	return err
+}
+
+// maxUTF16 is the largest text of that kind: it is converted as a whole.
+const maxUTF16 = 64 << 20
+
+// fromUTF16 converts what some Windows shells write for "> file".
+func fromUTF16(data []byte) ([]byte, error) {
+	var order binary.ByteOrder
+	switch {
+	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(data, []byte{0xfe, 0xff}):
+		order = binary.BigEndian
+	default:
+		return data, nil
+	}
+	if len(data) > maxUTF16 {
+		return nil, fmt.Errorf("it has more than %d MiB of UTF-16 text; convert it to UTF-8", maxUTF16>>20)
+	}
+	text := make([]byte, 0, len(data)/2)
+	for i := 2; i+1 < len(data); i += 2 {
+		r := rune(order.Uint16(data[i:]))
+		if utf16.IsSurrogate(r) && i+3 < len(data) {
+			if pair := utf16.DecodeRune(r, rune(order.Uint16(data[i+2:]))); pair != utf8.RuneError {
+				r = pair
+				i += 2
+			}
+		}
+		text = utf8.AppendRune(text, r)
+	}
+	return text, nil
+}
+
+// isBinary looks at the beginning of a file only.
+func isBinary(data []byte) bool {
+	head := data[:min(len(data), 8<<10)]
+	if bytes.IndexByte(head, 0) >= 0 {
+		return true
+	}
+	// The last character may be cut in two.
+	for i := 0; i < utf8.UTFMax && len(head) < len(data) && !utf8.Valid(head); i++ {
+		head = head[:len(head)-1]
+	}
+	return !utf8.Valid(head)
+}

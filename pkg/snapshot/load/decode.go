@@ -1,0 +1,222 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/validate"
+)
+
+// record is a decoded object and where it came from.
+type record struct {
+	object metav1.Object
+	place  place
+}
+
+// decoded is what a part of the input holds.
+type decoded struct {
+	records []record
+	headers []snapshot.Header
+	gaps    []snapshot.Gap
+	skipped map[string]int
+	// skippedNames has the skipped objects of manifests: "Service ml/web".
+	skippedNames []string
+	// listed has the kinds of which there was a typed list, even an empty one.
+	listed []string
+	// documents counts everything that was an object, skipped or not.
+	documents int
+	// purpose tells how to judge the objects: but for those of a cluster, as the
+	// API server judges what is about to be applied. It is set before decoding.
+	purpose purpose
+}
+
+func (d *decoded) merge(other *decoded) {
+	d.records = append(d.records, other.records...)
+	d.headers = append(d.headers, other.headers...)
+	d.gaps = append(d.gaps, other.gaps...)
+	d.skippedNames = append(d.skippedNames, other.skippedNames...)
+	d.listed = append(d.listed, other.listed...)
+	d.documents += other.documents
+	for kind, count := range other.skipped {
+		d.skip(kind, count)
+	}
+}
+
+func (d *decoded) skip(kind string, count int) {
+	if d.skipped == nil {
+		d.skipped = map[string]int{}
+	}
+	d.skipped[kind] += count
+}
+
+// maxListDepth bounds Lists in Lists.
+const maxListDepth = 8
+
+// document decodes the JSON object in data: one object or a List.
+func (d *decoded) document(data []byte, at place) error {
+	return d.nested(data, at, "", "", 0)
+}
+
+// nested decodes an object or a List. The list that the object is in says what
+// items without a kind are.
+func (d *decoded) nested(data []byte, at place, apiVersion, kind string, depth int) error {
+	ownVersion, ownKind, err := peekKind(data)
+	if err != nil {
+		return inputError(at, "", &objects.SyntaxError{Err: err})
+	}
+	if ownKind == "" {
+		ownVersion, ownKind = apiVersion, kind
+	}
+	if ownKind == "" {
+		return inputError(at, "", errors.New("expected a Kubernetes object, found one without apiVersion and kind"))
+	}
+	if err := validate.Type(ownVersion, ownKind); err != nil {
+		return inputError(at, "", err)
+	}
+	if !strings.HasSuffix(ownKind, "List") && ownKind != snapshot.KindSnapshot {
+		return d.object(data, at, ownVersion, ownKind)
+	}
+	o, err := outlineObject(data, 0)
+	if err != nil {
+		return inputError(at, ownKind, &objects.SyntaxError{Err: err})
+	}
+	if ownKind == snapshot.KindSnapshot && d.purpose == asPreview {
+		return inputError(at, ownKind, fmt.Errorf("%w; that is for --snapshot", notPreview(ownVersion, ownKind)))
+	}
+	if ownKind == snapshot.KindSnapshot {
+		if err := d.header(data, at, ownVersion); err != nil {
+			return err
+		}
+	} else if !o.isList {
+		return d.object(data, at, ownVersion, ownKind)
+	}
+	if depth == maxListDepth {
+		return inputError(at, ownKind, fmt.Errorf("lists are nested more than %d deep", maxListDepth))
+	}
+	d.documents++
+	apiVersion, kind = itemKind(ownVersion, ownKind)
+	if kind != "" {
+		d.listed = append(d.listed, kind)
+	}
+	for i, item := range o.items {
+		within := at
+		within.item, within.list = i+1, ownKind
+		if err := d.nested(data[item.From:item.To], within, apiVersion, kind, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *decoded) header(data []byte, at place, apiVersion string) error {
+	if apiVersion != api.APIVersion {
+		return inputError(at, snapshot.KindSnapshot, objects.AtField("apiVersion", fmt.Errorf(
+			"expected %s, found %q; was it saved by a newer version of this program?", api.APIVersion, apiVersion)))
+	}
+	text := withoutItems(data)
+	if err := validate.Size(text); err != nil {
+		return inputError(at, snapshot.KindSnapshot, err)
+	}
+	h, err := objects.DecodeAs[snapshot.Header](text)
+	if err != nil {
+		return inputError(at, snapshot.KindSnapshot, err)
+	}
+	if err := validate.Header(h); err != nil {
+		return inputError(at, snapshot.KindSnapshot, err)
+	}
+	for i := range h.Gaps {
+		resource, ok := resourceOfGap(h.Gaps[i].Resource)
+		if !ok {
+			return inputError(at, snapshot.KindSnapshot, objects.AtField(fmt.Sprintf("gaps[%d].resource", i), fmt.Errorf(
+				"expected one of %s, or another resource with its group, found %q", strings.Join(snapshot.Resources(), ", "), h.Gaps[i].Resource)))
+		}
+		h.Gaps[i].Resource = resource
+	}
+	d.headers = append(d.headers, *h)
+	return nil
+}
+
+// resourceOfGap completes what a header calls a resource: the group may be left
+// out. It is not ok if no gap can be about that, so that it would go unnoticed.
+// What other groups have may be the target of a question.
+func resourceOfGap(name string) (resource string, ok bool) {
+	for _, held := range snapshot.Resources() {
+		if plural, _, _ := strings.Cut(held, "."); name == held || name == plural {
+			return held, true
+		}
+	}
+	if name == "replicationcontrollers" || name == "podtemplates" {
+		return name, true
+	}
+	plural, group, _ := strings.Cut(name, ".")
+	return name, plural != "" && group != "" && group != resourceapi.GroupName
+}
+
+// object decodes one object that is not a List.
+func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
+	d.documents++
+	if err := validate.Size(data); err != nil {
+		return inputError(at, describeObject(data, kind), err)
+	}
+	if group, _, _ := strings.Cut(apiVersion, "/"); d.purpose == asPreview && (kind != "ResourceSlice" || group != resourceapi.GroupName) {
+		return inputError(at, describeObject(data, kind), notPreview(apiVersion, kind))
+	}
+	object, err := objects.Decode(data, apiVersion, kind)
+	if errors.Is(err, objects.ErrDroppedSelector) && d.purpose == asCluster {
+		_, name := peekName(data)
+		d.gaps = append(d.gaps, snapshot.Gap{
+			Resource: snapshot.ResourceTaintRules,
+			Reason:   fmt.Sprintf("DeviceTaintRule %s is left out: %v", name, err),
+		})
+		return nil
+	}
+	if err != nil {
+		return inputError(at, describeObject(data, kind), err)
+	}
+	if d.purpose != asCluster {
+		if err := validate.Fields(data, apiVersion, kind); err != nil {
+			return inputError(at, describeObject(data, kind), err)
+		}
+	}
+	if object == nil {
+		if err := objects.CheckText(data); err != nil {
+			return inputError(at, describeObject(data, kind), err)
+		}
+		d.skip(fmt.Sprintf("%s, Kind=%s", apiVersion, kind), 1)
+		if d.purpose != asCluster {
+			d.skippedNames = append(d.skippedNames, strings.Replace(describeObject(data, kind), "/", " ", 1))
+		}
+		return nil
+	}
+	err = validate.Stored(object, apiVersion, kind)
+	if err == nil && d.purpose != asCluster {
+		err = validate.Values(object, apiVersion)
+	}
+	if err != nil {
+		return inputError(at, describeObject(data, kind), err)
+	}
+	if object.GetName() == "" {
+		if object.GetGenerateName() == "" {
+			return inputError(at, kind, objects.AtField("metadata.name", errors.New("expected a name, found none")))
+		}
+		object.SetName(object.GetGenerateName() + generatedSuffix)
+	}
+	strip.Strip(object)
+	d.records = append(d.records, record{object, at})
+	return nil
+}
+
+// generatedSuffix stands for the random part of a generated name in the
+// manifest of an object that has only metadata.generateName.
+const generatedSuffix = "xxxxx"

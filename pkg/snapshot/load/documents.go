@@ -1,0 +1,339 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/scan"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/validate"
+)
+
+// part is a piece of a text that is decoded on its own.
+type part struct {
+	// at is where it is from. For a piece of a List, at.item is the number of
+	// items before it.
+	at place
+	// data is the text: an object, or for a piece of a List the items.
+	data []byte
+	// items has the items of a piece of a JSON List. They are spans of data.
+	items []scan.Span
+	// apiVersion and kind are those of items that do not say.
+	apiVersion, kind string
+	// yaml is true if data is YAML, and sequence if it is the items of a List.
+	yaml, sequence bool
+	// linesBefore counts the lines of the file before data.
+	linesBefore int
+	// whole is the YAML document that a sequence was cut from, in case that
+	// the cut was wrong; nil if it is too large to try.
+	whole *part
+}
+
+// size is how much text the part has.
+func (p *part) size() int {
+	if len(p.items) == 0 {
+		return len(p.data)
+	}
+	return p.items[len(p.items)-1].To - p.items[0].From
+}
+
+// The sizes, in bytes of text, that make it worthwhile to cut a document, and
+// that a piece should have.
+const (
+	worthCutting = 64 << 10
+	pieceSize    = 64 << 10
+)
+
+// cut divides a text into documents, and large Lists into their items.
+func cut(file string, data []byte, emit func(*part) error) error {
+	return cutAt(file, data, len(data), 0, emit)
+}
+
+// cutAt is cut for a text from which so many lines were removed at an index.
+func cutAt(file string, data []byte, removedAt, removed int, emit func(*part) error) error {
+	c := cutter{file: file, data: data, emit: emit, removedAt: removedAt, removed: removed}
+	for {
+		more, err := c.next()
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+type cutter struct {
+	file     string
+	data     []byte
+	pos      int
+	line     int
+	lineAt   int
+	document int
+	emit     func(*part) error
+	// removed is how many lines of the file the text lacks at removedAt.
+	removedAt, removed int
+}
+
+// next emits the next document.
+func (c *cutter) next() (more bool, err error) {
+	c.pos = skipBetweenDocuments(c.data, c.pos)
+	if c.pos >= len(c.data) {
+		return false, nil
+	}
+	if startsJSON(c.data[c.pos:]) {
+		c.document++
+		return true, c.json()
+	}
+	end, next := yamlDocumentEnd(c.data, c.pos)
+	text := c.data[c.pos:end]
+	start := c.pos
+	c.pos = next
+	if isBlankYAML(text) {
+		return true, nil
+	}
+	c.document++
+	return true, c.yaml(text, start)
+}
+
+func (c *cutter) place() place { return place{file: c.file, document: c.document} }
+
+// linesBefore counts lines; each byte of the text is looked at once.
+func (c *cutter) linesBefore(pos int) int {
+	c.line += bytes.Count(c.data[c.lineAt:pos], []byte{'\n'})
+	c.lineAt = pos
+	if pos >= c.removedAt {
+		return c.line + c.removed
+	}
+	return c.line
+}
+
+// startsJSON tells a JSON object from a YAML flow mapping, which seldom has
+// quotes, by its beginning.
+func startsJSON(data []byte) bool {
+	if data[0] != '{' {
+		return false
+	}
+	i := scan.SkipSpace(data, 1)
+	return i >= len(data) || data[i] == '"' || data[i] == '}'
+}
+
+// json emits the JSON document at c.pos.
+func (c *cutter) json() error {
+	start := c.pos
+	o, err := outlineObject(c.data, start)
+	if err != nil {
+		if errors.Is(err, scan.ErrCutOff) {
+			err = &objects.SyntaxError{Err: err}
+		}
+		var misplaced *scan.PositionError
+		if errors.As(err, &misplaced) && start >= c.removedAt {
+			misplaced.Line += c.removed
+		}
+		return &InputError{Path: c.file, Document: c.document, Object: o.kind, Err: err}
+	}
+	c.pos = o.end
+	if o.isList && o.end-start >= worthCutting {
+		return c.jsonList(start, o)
+	}
+	if o.end-start > validate.MaxDocument {
+		return &InputError{Path: c.file, Document: c.document, Object: o.kind, Err: validate.TooLarge(o.end - start)}
+	}
+	return c.emit(&part{at: c.place(), data: c.data[start:o.end], linesBefore: c.linesBefore(start)})
+}
+
+func (c *cutter) jsonList(start int, o outline) error {
+	// The list itself, without items, is a part too: it may be a header.
+	empty := append(bytes.TrimSuffix(withoutItems(c.data[start:o.end]), []byte("}")), `,"items":[]}`...)
+	if len(empty) > validate.MaxDocument {
+		return inputError(c.place(), o.kind, validate.TooLarge(len(empty)))
+	}
+	if err := c.emit(&part{at: c.place(), data: empty, linesBefore: c.linesBefore(start)}); err != nil {
+		return err
+	}
+	apiVersion, kind := itemKind(o.apiVersion, o.kind)
+	for first := 0; first < len(o.items); {
+		end := first
+		for end < len(o.items) && o.items[end].To-o.items[first].From < pieceSize {
+			end++
+		}
+		end = max(end, first+1)
+		if size := o.items[first].To - o.items[first].From; size > validate.MaxDocument {
+			at := c.place()
+			at.item, at.list = first+1, o.kind
+			return inputError(at, "", validate.TooLarge(size))
+		}
+		piece := &part{at: c.place(), data: c.data, items: o.items[first:end], apiVersion: apiVersion, kind: kind}
+		piece.at.item, piece.at.list = first, o.kind
+		if err := c.emit(piece); err != nil {
+			return err
+		}
+		first = end
+	}
+	return nil
+}
+
+// yaml emits a YAML document that begins at start.
+func (c *cutter) yaml(text []byte, start int) error {
+	whole := &part{at: c.place(), data: text, yaml: true, linesBefore: c.linesBefore(start)}
+	if len(text) < worthCutting {
+		return c.emit(whole)
+	}
+	list, apiVersion, kind, ok := yamlList(text)
+	if len(text) > validate.MaxDocument {
+		if !ok {
+			return inputError(c.place(), "", validate.TooLarge(len(text)))
+		}
+		whole = nil
+	}
+	if !ok {
+		return c.emit(whole)
+	}
+	itemVersion, itemKind := itemKind(apiVersion, kind)
+	item := 0
+	for first := 0; first < len(list.items); {
+		end := first
+		for end < len(list.items) && list.items[end].To-list.items[first].From < pieceSize {
+			end++
+		}
+		end = max(end, first+1)
+		from, to := list.items[first].From, list.items[end-1].To
+		if to-from > validate.MaxDocument {
+			at := c.place()
+			at.item, at.list = item+1, kind
+			return inputError(at, "", validate.TooLarge(to-from))
+		}
+		piece := &part{
+			at: c.place(), data: text[from:to], yaml: true, sequence: true, apiVersion: itemVersion, kind: itemKind,
+			linesBefore: c.linesBefore(start + from), whole: whole,
+		}
+		piece.at.item, piece.at.list = item, kind
+		if err := c.emit(piece); err != nil {
+			return err
+		}
+		item += end - first
+		first = end
+	}
+	return nil
+}
+
+// skipBetweenDocuments skips white space and the lines that separate documents.
+func skipBetweenDocuments(data []byte, i int) int {
+	for {
+		i = scan.SkipSpace(data, i)
+		lineStart := i == 0 || data[i-1] == '\n'
+		switch {
+		case lineStart && isMarker(data, i, "---"), lineStart && isMarker(data, i, "..."):
+			i += 3
+		case lineStart && i < len(data) && data[i] == '%':
+			i = lineEnd(data, i)
+		default:
+			if lineStart {
+				return i
+			}
+			// Indentation belongs to a YAML document.
+			for i > 0 && i < len(data) && data[i] != '{' && (data[i-1] == ' ' || data[i-1] == '\t') {
+				i--
+			}
+			return i
+		}
+	}
+}
+
+// isMarker reports whether a line starts with --- or ... as a separator.
+func isMarker(data []byte, i int, marker string) bool {
+	return bytes.HasPrefix(data[i:], []byte(marker)) && (i+3 == len(data) || scan.IsSpace(data[i+3]))
+}
+
+// lineEnd returns the index of the next line.
+func lineEnd(data []byte, i int) int {
+	if newline := bytes.IndexByte(data[i:], '\n'); newline >= 0 {
+		return i + newline + 1
+	}
+	return len(data)
+}
+
+// yamlDocumentEnd returns where the YAML document at from ends, and where to
+// look for the next one. A separator at the start of a line always ends a
+// document: YAML forbids such lines in text of any kind.
+func yamlDocumentEnd(data []byte, from int) (end, next int) {
+	for i := lineEnd(data, from); i < len(data); i = lineEnd(data, i) {
+		if isMarker(data, i, "---") || isMarker(data, i, "...") {
+			return i, i
+		}
+	}
+	return len(data), len(data)
+}
+
+// isBlankYAML reports whether a document has nothing but comments.
+func isBlankYAML(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 && line[0] != '#' {
+			return false
+		}
+	}
+	return true
+}
+
+// yamlItems is a YAML document in block style whose top level has "items:".
+type yamlItems struct {
+	items []scan.Span
+	// rest is the document without its items.
+	rest []byte
+}
+
+// yamlList finds the items of a document that is a List.
+func yamlList(text []byte) (list yamlItems, apiVersion, kind string, ok bool) {
+	list, ok = findYAMLItems(text)
+	if !ok || len(list.rest) > validate.MaxDocument || len(list.items) > scan.MaxItems {
+		return list, "", "", false
+	}
+	rest, err := yamlToJSON(list.rest)
+	if err != nil {
+		return list, "", "", false
+	}
+	apiVersion, kind, err = peekKind(rest)
+	return list, apiVersion, kind, err == nil && strings.HasSuffix(kind, "List")
+}
+
+// findYAMLItems finds the items of a List as kubectl writes it, by the
+// indentation of their dashes. It may be wrong about documents in other
+// styles; then the parts are no valid YAML.
+func findYAMLItems(text []byte) (list yamlItems, ok bool) {
+	inItems, dash := false, -1
+	for i := 0; i < len(text); {
+		end := lineEnd(text, i)
+		indent := 0
+		for i+indent < end && text[i+indent] == ' ' {
+			indent++
+		}
+		body := text[i+indent : end]
+		isDash := len(body) > 0 && body[0] == '-' && (len(body) == 1 || scan.IsSpace(body[1]))
+		blank := len(bytes.TrimSpace(body)) == 0 || body[0] == '#'
+		if inItems && dash < 0 && isDash {
+			dash = indent
+		}
+		switch {
+		case inItems && isDash && indent == dash:
+			if len(list.items) > scan.MaxItems {
+				return list, false
+			}
+			list.items = append(list.items, scan.Span{From: i, To: end})
+		case inItems && (blank || indent > dash):
+			if len(list.items) > 0 {
+				list.items[len(list.items)-1].To = end
+			}
+		case !inItems && indent == 0 && string(bytes.TrimSpace(body)) == "items:":
+			inItems = true
+		case indent == 0 && isDash:
+			return list, false
+		default:
+			inItems = false
+			list.rest = append(list.rest, text[i:end]...)
+		}
+		i = end
+	}
+	return list, len(list.items) > 0
+}

@@ -1,0 +1,26 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package load_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+)
+
+// A snapshot comes from files, as here, or from Collect, which reads an API server.
+// The rest of the program cannot tell them apart.
+func ExampleLoad() {
+	snap, err := load.Load(context.Background(), []string{"../../../examples/cluster"}, load.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(snap.Nodes), "nodes of Kubernetes", snap.ServerVersion)
+	fmt.Println(len(snap.Slices), "ResourceSlices,", len(snap.Claims), "ResourceClaims")
+	// Output:
+	// 14 nodes of Kubernetes v1.37.1
+	// 20 ResourceSlices, 35 ResourceClaims
+}

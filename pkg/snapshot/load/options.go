@@ -1,0 +1,20 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import "io"
+
+// Options say how files are read.
+type Options struct {
+	// Gates has the feature gates given by the user. They beat everything that
+	// a file tells and get the source [snapshot.GateFromFlag].
+	Gates map[string]bool
+	// KubernetesVersion is the version given by the user. It beats what a
+	// file tells. Empty means: not given.
+	KubernetesVersion string
+	// Stdin is what the path "-" reads. Nil is an empty input.
+	Stdin io.Reader
+	// StdinName is what errors call Stdin; empty for "standard input".
+	StdinName string
+}

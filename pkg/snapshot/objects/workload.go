@@ -1,0 +1,262 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package objects
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/scan"
+)
+
+// workloadManifest is what any object with a pod template looks like. It is
+// also what a [snapshot.Workload] is saved as.
+type workloadManifest struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              *workloadSpec `json:"spec,omitempty"`
+	// Template is where a PodTemplate has it.
+	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
+	// Status is only read of a DaemonSet and of a Job. Custom resources can have anything.
+	Status json.RawMessage `json:"status,omitempty"`
+}
+
+type workloadSpec struct {
+	Selector json.RawMessage         `json:"selector,omitempty"`
+	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
+	// Replicas is the number of pods; that of a Job is Parallelism, or the fewer
+	// Completions. Custom resources can have anything there.
+	Replicas    json.RawMessage `json:"replicas,omitempty"`
+	Parallelism json.RawMessage `json:"parallelism,omitempty"`
+	Completions json.RawMessage `json:"completions,omitempty"`
+	// JobTemplate is where a CronJob has it.
+	JobTemplate *jobTemplate `json:"jobTemplate,omitempty"`
+}
+
+type jobTemplate struct {
+	Spec workloadSpec `json:"spec"`
+}
+
+// WorkloadShape is where a kind has its pod template.
+type WorkloadShape int
+
+// The shapes of workloads. One of a kind that is not built in has a template in
+// its spec, if it has one at all.
+const (
+	NotWorkload WorkloadShape = iota
+	TemplateInSpec
+	TemplateInJob
+	TemplateOnTop
+)
+
+// KnownWorkload returns the shape of the built-in kinds.
+func KnownWorkload(group, kind string) WorkloadShape {
+	switch (schema.GroupKind{Group: group, Kind: kind}) {
+	case schema.GroupKind{Group: "apps", Kind: "Deployment"},
+		schema.GroupKind{Group: "apps", Kind: "StatefulSet"},
+		schema.GroupKind{Group: "apps", Kind: "DaemonSet"},
+		schema.GroupKind{Group: "apps", Kind: "ReplicaSet"},
+		schema.GroupKind{Group: "batch", Kind: "Job"},
+		schema.GroupKind{Kind: "ReplicationController"}:
+		return TemplateInSpec
+	case schema.GroupKind{Group: "batch", Kind: "CronJob"}:
+		return TemplateInJob
+	case schema.GroupKind{Kind: "PodTemplate"}:
+		return TemplateOnTop
+	default:
+		return NotWorkload
+	}
+}
+
+// LooksLikeWorkload finds out whether an object of an unknown kind has a pod
+// template, that is containers in spec.template.spec.
+func LooksLikeWorkload(data []byte) bool {
+	for _, name := range []string{"spec", "template", "spec"} {
+		var value []byte
+		if _, err := scan.EachField(data, 0, func(key []byte, at int) (int, bool, error) {
+			end, err := scan.SkipValue(data, at)
+			if err == nil && string(key) == name {
+				value = data[at:end]
+			}
+			return end, value == nil, err
+		}); err != nil || value == nil || value[0] != '{' {
+			return false
+		}
+		data = value
+	}
+	found := false
+	_, err := scan.EachField(data, 0, func(key []byte, at int) (int, bool, error) {
+		found = string(key) == "containers" && at < len(data) && data[at] == '['
+		end, err := scan.SkipValue(data, at)
+		return end, !found, err
+	})
+	return found && err == nil
+}
+
+// errNoTemplate is a workload without a pod template, as StatefulSets of other
+// API groups may be.
+var errNoTemplate = errors.New("expected a pod template, found none")
+
+// DecodeWorkload decodes an object with a pod template.
+func DecodeWorkload(data []byte, shape WorkloadShape) (*snapshot.Workload, error) {
+	manifest, err := DecodeAs[workloadManifest](data)
+	if err != nil {
+		return nil, err
+	}
+	workload := &snapshot.Workload{TypeMeta: manifest.TypeMeta, ObjectMeta: manifest.ObjectMeta}
+	spec := manifest.Spec
+	if spec == nil {
+		spec = &workloadSpec{}
+	}
+	template, field := spec.Template, "spec.template"
+	switch shape {
+	case TemplateOnTop:
+		template, field = manifest.Template, "template"
+	case TemplateInJob:
+		template, field = nil, "spec.jobTemplate.spec.template"
+		if spec.JobTemplate != nil {
+			spec = &spec.JobTemplate.Spec
+			template = spec.Template
+		}
+	case TemplateInSpec, NotWorkload:
+	}
+	if template == nil {
+		return nil, &FieldError{Path: field, Err: errNoTemplate}
+	}
+	workload.Template = *template
+	workload.Selector = decodeSelector(spec.Selector)
+	workload.Replicas = spec.replicas(shape, workload.Kind)
+	if status := new(snapshot.DaemonStatus); workload.Kind == snapshot.KindDaemonSet && len(manifest.Status) > 0 && json.Unmarshal(manifest.Status, status) == nil {
+		workload.Daemon = status
+	}
+	if shape == TemplateInSpec && workload.Kind == snapshot.KindJob {
+		workload.End = decodeJobEnd(manifest.Status)
+	}
+	return workload, nil
+}
+
+// decodeJobEnd finds the condition that ends a Job in its status, nil if there is
+// none.
+func decodeJobEnd(data json.RawMessage) *snapshot.JobEnd {
+	var status batchv1.JobStatus
+	if len(data) == 0 || json.Unmarshal(data, &status) != nil {
+		return nil
+	}
+	for _, condition := range status.Conditions {
+		if (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) && condition.Status == corev1.ConditionTrue {
+			return &snapshot.JobEnd{Condition: string(condition.Type), Reason: condition.Reason}
+		}
+	}
+	return nil
+}
+
+// jobStatus is what a Job that ended is saved with.
+func jobStatus(e *snapshot.JobEnd) batchv1.JobStatus {
+	return batchv1.JobStatus{Conditions: []batchv1.JobCondition{{
+		Type: batchv1.JobConditionType(e.Condition), Status: corev1.ConditionTrue, Reason: e.Reason,
+	}}}
+}
+
+// replicas is how many pods the workload wants at the same time, nil if that is
+// not known. The defaults are those of the API server.
+func (s *workloadSpec) replicas(shape WorkloadShape, kind string) *int32 {
+	number := func(data json.RawMessage) *int32 {
+		var n int32
+		if len(data) == 0 || json.Unmarshal(data, &n) != nil || n < 0 {
+			return nil
+		}
+		return &n
+	}
+	one := int32(1)
+	switch {
+	case shape == TemplateOnTop, shape == TemplateInSpec && kind == snapshot.KindDaemonSet:
+		return nil
+	case shape == TemplateInJob, shape == TemplateInSpec && kind == snapshot.KindJob:
+		n := &one
+		if given := number(s.Parallelism); given != nil {
+			n = given
+		}
+		if most := number(s.Completions); most != nil {
+			n = new(min(*n, *most))
+		}
+		return n
+	}
+	n := number(s.Replicas)
+	if n == nil && shape == TemplateInSpec {
+		n = &one
+	}
+	return n
+}
+
+// decodeSelector reads a label selector, or the plain labels that a
+// ReplicationController has instead. Other kinds of selectors that custom
+// resources may have are none.
+func decodeSelector(data json.RawMessage) *metav1.LabelSelector {
+	var selector metav1.LabelSelector
+	if json.Unmarshal(data, &selector) == nil && (selector.MatchLabels != nil || selector.MatchExpressions != nil) {
+		return &selector
+	}
+	var labels map[string]string
+	if json.Unmarshal(data, &labels) == nil && len(labels) > 0 {
+		return &metav1.LabelSelector{MatchLabels: labels}
+	}
+	return nil
+}
+
+// WorkloadManifest is what the workload is saved as.
+func WorkloadManifest(w *snapshot.Workload) (any, error) {
+	manifest := &workloadManifest{TypeMeta: w.TypeMeta, ObjectMeta: w.ObjectMeta}
+	var status any
+	switch {
+	case w.Daemon != nil:
+		status = w.Daemon
+	case w.End != nil:
+		status = jobStatus(w.End)
+	}
+	if status != nil {
+		encoded, err := json.Marshal(status)
+		if err != nil {
+			return nil, err
+		}
+		manifest.Status = encoded
+	}
+	group := w.GroupVersionKind().Group
+	shape := KnownWorkload(group, w.Kind)
+	if shape == TemplateOnTop {
+		manifest.Template = &w.Template
+		return manifest, nil
+	}
+	spec := &workloadSpec{Template: &w.Template}
+	if w.Selector != nil {
+		var selector any = w.Selector
+		if group == "" && w.Kind == "ReplicationController" {
+			selector = w.Selector.MatchLabels
+		}
+		encoded, err := json.Marshal(selector)
+		if err != nil {
+			return nil, err
+		}
+		spec.Selector = encoded
+	}
+	if w.Replicas != nil {
+		number := json.RawMessage(strconv.Itoa(int(*w.Replicas)))
+		if shape == TemplateInJob || shape == TemplateInSpec && w.Kind == snapshot.KindJob {
+			spec.Parallelism = number
+		} else {
+			spec.Replicas = number
+		}
+	}
+	if shape == TemplateInJob {
+		spec = &workloadSpec{JobTemplate: &jobTemplate{Spec: *spec}}
+	}
+	manifest.Spec = spec
+	return manifest, nil
+}
