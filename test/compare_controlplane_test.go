@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"gotest.tools/v3/golden"
+
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -78,7 +80,7 @@ func TestComparison(t *testing.T) {
 	if timeless(got.String()) == timeless(have) {
 		return
 	}
-	if !*update {
+	if !golden.FlagUpdate() {
 		t.Fatalf("the commands print something else (run: go test ./test -run TestComparison -update), -README +cluster:\n%s", cmp.Diff(timeless(have), timeless(got.String())))
 	}
 	if err := os.WriteFile(path, []byte(before+begin+got.String()+end+after), 0o644); err != nil {

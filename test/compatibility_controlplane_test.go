@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"gotest.tools/v3/golden"
+
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -58,7 +60,7 @@ func TestCompatibilityGates(t *testing.T) {
 	if want == string(content) {
 		return
 	}
-	if !*update {
+	if !golden.FlagUpdate() {
 		t.Fatalf("the program has other gates (run: go test ./test -run TestCompatibilityGates -update), -document +program:\n%s", cmp.Diff(string(content), want))
 	}
 	if err := os.WriteFile(compatibilityDocument, []byte(want), 0o644); err != nil {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"gotest.tools/v3/golden"
+
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -155,14 +157,14 @@ func compareFiles(t *testing.T, want map[string][]byte, dir string) {
 		if want[path] != nil {
 			continue
 		}
-		if !*update {
+		if !golden.FlagUpdate() {
 			t.Errorf("%s is of nothing that there is (run: make docs)", path)
 		} else if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for path, text := range want {
-		if *update {
+		if golden.FlagUpdate() {
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 				t.Fatal(err)
 			}

@@ -4,21 +4,20 @@
 package test
 
 import (
-	"bytes"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"gotest.tools/v3/golden"
+
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
 )
 
-// golden runs a command line on the example cluster, or another snapshot that
+// goldenRun runs a command line on the example cluster, or another snapshot that
 // it names, and compares all that it prints with a file.
-func golden(t *testing.T, path string, width string, args ...string) {
+func goldenRun(t *testing.T, path string, width string, args ...string) {
 	t.Helper()
 	t.Setenv("COLUMNS", width)
 	t.Setenv("NO_COLOR", "1")
@@ -30,23 +29,7 @@ func golden(t *testing.T, path string, width string, args ...string) {
 		t.Fatalf("kubectl dra %s: exit code %d\n%s", strings.Join(args, " "), code, errOut)
 	}
 	got := append(out.Bytes(), errOut.Bytes()...)
-	path = filepath.Join("testdata", path)
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("kubectl dra %s (run: make golden), -want +got:\n%s", strings.Join(args, " "), cmp.Diff(string(want), string(got)))
-	}
+	golden.Assert(t, string(got), path, "kubectl dra %s (run: make golden)", strings.Join(args, " "))
 }
 
 // TestExplanations compares whole explanations with files that somebody has
@@ -79,11 +62,11 @@ func TestExplanations(t *testing.T) {
 	for name, question := range questions {
 		for _, width := range []string{"80", "140"} {
 			t.Run(name+"/"+width, func(t *testing.T) {
-				golden(t, filepath.Join("explanations", name+"-"+width+".golden"), width, append([]string{"why"}, question...)...)
+				goldenRun(t, filepath.Join("explanations", name+"-"+width+".golden"), width, append([]string{"why"}, question...)...)
 			})
 		}
 		t.Run(name+"/wide", func(t *testing.T) {
-			golden(t, filepath.Join("explanations", name+"-140-wide.golden"), "140", append([]string{"why", "-o", "wide"}, question...)...)
+			goldenRun(t, filepath.Join("explanations", name+"-140-wide.golden"), "140", append([]string{"why", "-o", "wide"}, question...)...)
 		})
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/kubelet/pkg/apis/podresources/v1"
+	v1 "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
 )
@@ -119,14 +119,14 @@ func TestNodeProbe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := append([]string{"node-probe"}, args...)
-			golden(t, filepath.Join("nodeprobe", name+".golden"), "200", append(all, "--node-root", root, "--snapshot", snapshot)...)
+			goldenRun(t, filepath.Join("nodeprobe", name+".golden"), "200", append(all, "--node-root", root, "--snapshot", snapshot)...)
 		})
 	}
 	for _, args := range [][]string{{"cdi"}, {"cdi", "-o", "wide"}, {"pods"}, {"pods", "-o", "wide"}, {"state"}, {"state", "-o", "wide"}} {
 		name := strings.ReplaceAll(strings.Join(args, "-"), "-o-", "") + "-80"
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join("nodeprobe", name+".golden")
-			golden(t, path, "80", append(append([]string{"node-probe"}, args...), "--node-root", root, "--snapshot", snapshot)...)
+			goldenRun(t, path, "80", append(append([]string{"node-probe"}, args...), "--node-root", root, "--snapshot", snapshot)...)
 			text, err := os.ReadFile(filepath.Join("testdata", path))
 			if err != nil {
 				t.Fatal(err)

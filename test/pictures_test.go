@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"gotest.tools/v3/golden"
+
 	"github.com/kubectl-dra/kubectl-dra/internal/picture"
 )
 
@@ -41,7 +43,7 @@ func TestPictures(t *testing.T) {
 			screen, _, _ := strings.Cut(term.tmux("capture-pane", "-e", "-p"), "ended with")
 			got := picture.SVG("kubectl dra "+test.args, screen)
 			path := filepath.Join(root, "docs", "pictures", name)
-			if *update {
+			if golden.FlagUpdate() {
 				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
 				}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"gotest.tools/v3/golden"
+
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -65,7 +67,7 @@ func TestDocuments(t *testing.T) {
 			if want == string(have) {
 				return
 			}
-			if !*update {
+			if !golden.FlagUpdate() {
 				t.Errorf("the program says something else (run: go test ./test -run TestDocuments -update), -document +program:\n%s",
 					cmp.Diff(string(have), want))
 				return
@@ -146,7 +148,7 @@ func TestVerbTable(t *testing.T) {
 	if have == table.String() {
 		return
 	}
-	if !*update {
+	if !golden.FlagUpdate() {
 		t.Fatalf("the README has other verbs than the program (run: make golden), -README +program:\n%s", cmp.Diff(have, table.String()))
 	}
 	if err := os.WriteFile(path, []byte(before+begin+table.String()+end+after), 0o644); err != nil {

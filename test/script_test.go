@@ -5,16 +5,15 @@ package test
 
 import (
 	"errors"
-	"flag"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
 
+	"gotest.tools/v3/golden"
+
 	"github.com/rogpeppe/go-internal/testscript"
 )
-
-var update = flag.Bool("update", false, "write the expected output in the scripts instead of comparing with it")
 
 // TestScripts runs the built program, as a user would, on files.
 //
@@ -34,7 +33,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		UpdateScripts:       *update,
+		UpdateScripts:       golden.FlagUpdate(),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", bin+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			env.Setenv("CLUSTER", cluster)

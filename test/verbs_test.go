@@ -36,13 +36,13 @@ func TestVerbs(t *testing.T) {
 			t.Run(verb+"/"+output, func(t *testing.T) {
 				all := append([]string{}, args...)
 				all = append(all, "--snapshot", filepath.Join("..", "examples", "cluster"))
-				golden(t, filepath.Join("verbs", verb, output+".golden"), "200", append(all, flags...)...)
+				goldenRun(t, filepath.Join("verbs", verb, output+".golden"), "200", append(all, flags...)...)
 			})
 		}
 	}
 	for _, output := range []string{"wide", "name", "json", "yaml"} {
 		t.Run("tree/"+output, func(t *testing.T) {
-			golden(t, filepath.Join("verbs", "tree", output+".golden"), "200", "tree", "claim/ablation-0-nic-45jj7", "pod/ablation-0", "-n", "research",
+			goldenRun(t, filepath.Join("verbs", "tree", output+".golden"), "200", "tree", "claim/ablation-0-nic-45jj7", "pod/ablation-0", "-n", "research",
 				"--snapshot", filepath.Join("..", "examples", "cluster"), "-o", output)
 		})
 	}
@@ -60,13 +60,13 @@ func TestVerbs(t *testing.T) {
 		"devices-free":   {"devices", "--free", "--columns", "productName,memory"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			golden(t, filepath.Join("verbs", name+".golden"), "200", append(args, "--snapshot", filepath.Join("..", "examples", "cluster"))...)
+			goldenRun(t, filepath.Join("verbs", name+".golden"), "200", append(args, "--snapshot", filepath.Join("..", "examples", "cluster"))...)
 		})
 	}
 	// What stands below a table is as wide as the terminal.
 	for _, width := range []string{"80", "120"} {
 		t.Run("pools-"+width, func(t *testing.T) {
-			golden(t, filepath.Join("verbs", "pools-"+width+".golden"), width,
+			goldenRun(t, filepath.Join("verbs", "pools-"+width+".golden"), width,
 				append(verbs["pools"], "-o", "wide", "--snapshot", filepath.Join("..", "examples", "cluster"))...)
 		})
 	}
@@ -105,7 +105,7 @@ func TestInventories(t *testing.T) {
 	} {
 		for name, args := range questions {
 			t.Run(fixture+"/"+name, func(t *testing.T) {
-				golden(t, filepath.Join("inventory", fixture, name+".golden"), "120", append(args, "--snapshot", filepath.Join("inventory", fixture+".yaml"))...)
+				goldenRun(t, filepath.Join("inventory", fixture, name+".golden"), "120", append(args, "--snapshot", filepath.Join("inventory", fixture+".yaml"))...)
 			})
 		}
 	}
@@ -136,7 +136,7 @@ func TestVerbsWithHiddenClaims(t *testing.T) {
 		"tree-json":            append([]string{"tree", "device/gpu-07/gpu-0", "-o", "json"}, hidden...),
 	} {
 		t.Run(name, func(t *testing.T) {
-			golden(t, filepath.Join("verbs", "hidden", name+".golden"), "200", args...)
+			goldenRun(t, filepath.Join("verbs", "hidden", name+".golden"), "200", args...)
 		})
 	}
 }

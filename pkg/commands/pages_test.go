@@ -5,12 +5,13 @@ package commands
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gotest.tools/v3/golden"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
@@ -19,8 +20,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
-
-var update = flag.Bool("update", false, "write docs/cli instead of comparing with it")
 
 // clusterPage has the flags that kubectl has, too, which are those of every verb.
 const clusterPage = "cluster-flags.md"
@@ -53,7 +52,7 @@ func TestPages(t *testing.T) {
 		if pages[filepath.Base(path)] != "" {
 			continue
 		}
-		if !*update {
+		if !golden.FlagUpdate() {
 			t.Errorf("%s is of no command (run: make docs)", path)
 		} else if err := os.Remove(path); err != nil {
 			t.Fatal(err)
@@ -61,7 +60,7 @@ func TestPages(t *testing.T) {
 	}
 	for name, text := range pages {
 		path := filepath.Join(dir, name)
-		if *update {
+		if golden.FlagUpdate() {
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}

@@ -6,13 +6,13 @@ package render
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"gotest.tools/v3/golden"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
@@ -20,8 +20,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
-
-var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
 func nodes(prefix string, from, to int) []string {
 	var names []string
@@ -371,27 +369,9 @@ func TestExplanation(t *testing.T) {
 	for name, e := range examples {
 		for form, opts := range forms {
 			t.Run(name+"-"+form, func(t *testing.T) {
-				golden(t, name+"-"+form, draw(t, e, opts))
+				golden.Assert(t, draw(t, e, opts), name+"-"+form+".golden")
 			})
 		}
-	}
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v\nwrite it with: go test ./pkg/render -update", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got):\n%s", path, diff)
 	}
 }
 

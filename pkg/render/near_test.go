@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"gotest.tools/v3/golden"
+
 	"github.com/charmbracelet/x/ansi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -118,7 +120,7 @@ func TestNearMisses(t *testing.T) {
 		for form, opts := range map[string]Options{"80": {Width: 80}, "140": {Width: 140}, "140-wide": {Width: 140, Wide: true}} {
 			t.Run(name+"-"+form, func(t *testing.T) {
 				out := draw(t, e, opts)
-				golden(t, name+"-"+form, out)
+				golden.Assert(t, out, name+"-"+form+".golden")
 				if opts.Wide {
 					return
 				}

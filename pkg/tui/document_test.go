@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"gotest.tools/v3/golden"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -40,7 +42,7 @@ func TestDocument(t *testing.T) {
 			t.Errorf("%s does not show the view %s", path, name)
 		}
 	}
-	if *update {
+	if golden.FlagUpdate() {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -5,41 +5,15 @@ package tui
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 
+	"gotest.tools/v3/golden"
+
 	"github.com/charmbracelet/x/ansi"
-	"github.com/google/go-cmp/cmp"
 )
-
-var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
-
-// golden compares with a file.
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	path = filepath.Join("testdata", path)
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v\nWrite it with: go test ./pkg/tui -update", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
-}
 
 // TestViews compares every view, and what is opened from them, at two sizes,
 // with and without colours.
@@ -52,8 +26,8 @@ func TestViews(t *testing.T) {
 				colored := s.model.View().Content
 				text := ansi.Strip(colored)
 				base := fmt.Sprintf("views/%s-%dx%d", name, size.width, size.height)
-				golden(t, base+".golden", trimmed(text))
-				golden(t, base+"-color.golden", strings.ReplaceAll(colored, "\x1b", "␛")+"\n")
+				golden.Assert(t, trimmed(text), base+".golden")
+				golden.Assert(t, strings.ReplaceAll(colored, "\x1b", "␛")+"\n", base+"-color.golden")
 				lines := strings.Split(text, "\n")
 				if len(lines) != size.height {
 					t.Errorf("%d lines on a screen of %d", len(lines), size.height)
@@ -124,7 +98,7 @@ func TestOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, fmt.Sprintf("once-%d.golden", width), text.String())
+			golden.Assert(t, text.String(), fmt.Sprintf("once-%d.golden", width))
 		}
 	})
 }

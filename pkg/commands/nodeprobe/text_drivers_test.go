@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"gotest.tools/v3/golden"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/driver"
@@ -51,7 +53,7 @@ func TestNodePlugins(t *testing.T) {
 		},
 	}
 	for name, opts := range map[string]render.Options{"node-plugins": {Width: 140}, "node-plugins-80": {Width: 80}, "node-plugins-wide": {Wide: true}} {
-		golden(t, name, drawNode(t, func(b *bytes.Buffer) error { return writePlugins(b, f, opts) }))
+		golden.Assert(t, drawNode(t, func(b *bytes.Buffer) error { return writePlugins(b, f, opts) }), name+".golden")
 	}
 }
 
@@ -80,7 +82,7 @@ func TestNodePreparation(t *testing.T) {
 		Checks:   []node.Check{node.Bad("prepare/cdi", "/run/nvidia/driver/dev/nvidiactl", "driver gpu.example.com: the device file is not there")},
 	}
 	for name, opts := range map[string]render.Options{"node-prepare": {Width: 140}, "node-prepare-80": {Width: 80}} {
-		golden(t, name, drawNode(t, func(b *bytes.Buffer) error { return writePreparation(b, done, opts) }))
+		golden.Assert(t, drawNode(t, func(b *bytes.Buffer) error { return writePreparation(b, done, opts) }), name+".golden")
 	}
 }
 
@@ -98,10 +100,10 @@ func TestNodeHealth(t *testing.T) {
 		Drivers: []driver.DriverHealth{{Driver: "gpu.example.com", Devices: devices}},
 		Checks:  []node.Check{node.Bad("health/devices", "", "gpu.example.com/node-1/gpu-1 is unhealthy: XID 79")},
 	}
-	golden(t, "node-health", drawNode(t, func(b *bytes.Buffer) error { return writeHealth(b, h, now, render.Options{Width: 140}) }))
+	golden.Assert(t, drawNode(t, func(b *bytes.Buffer) error { return writeHealth(b, h, now, render.Options{Width: 140}) }), "node-health.golden")
 	changes := []driver.HealthChange{
 		{Driver: "gpu.example.com", DeviceHealth: devices[1], From: driver.Healthy},
 		{Driver: "gpu.example.com", DeviceHealth: devices[2]},
 	}
-	golden(t, "node-health-changes", drawNode(t, func(b *bytes.Buffer) error { return writeHealthChanges(b, changes, now, render.Options{Width: 140}) }))
+	golden.Assert(t, drawNode(t, func(b *bytes.Buffer) error { return writeHealthChanges(b, changes, now, render.Options{Width: 140}) }), "node-health-changes.golden")
 }
