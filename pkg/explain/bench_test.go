@@ -170,6 +170,6 @@ func podsOnOneClaim(snap *snapshot.Snapshot, pods int) *snapshot.Snapshot {
 	for i := range pods {
 		snap.Pods = append(snap.Pods, benchPod(fmt.Sprintf("other-%05d", i)))
 	}
-	slices.SortFunc(snap.Pods, func(a, b *corev1.Pod) int { return compareObjects(a, b) })
+	slices.SortFunc(snap.Pods, func(a, b *corev1.Pod) int { return compareNames(a, b) })
 	return snap
 }

@@ -29,7 +29,7 @@ const (
 // part is something that a test puts into a cluster.
 type part func(*snapshot.Snapshot)
 
-// snapshotOf makes a snapshot of Kubernetes 1.37 with one DeviceClass for all
+// cluster makes a snapshot of Kubernetes 1.37 with one DeviceClass for all
 // devices of the driver.
 func snapshotOf(t testing.TB, parts ...part) *snapshot.Snapshot {
 	t.Helper()
@@ -47,13 +47,10 @@ func snapshotOf(t testing.TB, parts ...part) *snapshot.Snapshot {
 	for _, p := range parts {
 		p(snap)
 	}
-	byName := func(a, b metav1.Object) int {
-		return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
-	}
-	slices.SortFunc(snap.Claims, func(a, b *resourceapi.ResourceClaim) int { return byName(a, b) })
-	slices.SortFunc(snap.Pods, func(a, b *corev1.Pod) int { return byName(a, b) })
-	slices.SortFunc(snap.Nodes, func(a, b *corev1.Node) int { return byName(a, b) })
-	slices.SortFunc(snap.Classes, func(a, b *resourceapi.DeviceClass) int { return byName(a, b) })
+	slices.SortFunc(snap.Claims, func(a, b *resourceapi.ResourceClaim) int { return compareNames(a, b) })
+	slices.SortFunc(snap.Pods, func(a, b *corev1.Pod) int { return compareNames(a, b) })
+	slices.SortFunc(snap.Nodes, func(a, b *corev1.Node) int { return compareNames(a, b) })
+	slices.SortFunc(snap.Classes, func(a, b *resourceapi.DeviceClass) int { return compareNames(a, b) })
 	return snap
 }
 
@@ -331,4 +328,9 @@ func changedPod(name string, change func(*corev1.Pod), claims ...string) part {
 		change(p)
 		s.Pods = append(s.Pods, p)
 	}
+}
+
+// compareNames orders objects as a snapshot does.
+func compareNames(a, b metav1.Object) int {
+	return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
 }

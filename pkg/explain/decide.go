@@ -22,6 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -94,10 +95,10 @@ func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocat
 	}
 	x.out.Nodes = groupNodes(answers)
 	x.conclude(verdicts, best)
-	if x.out.Verdict != api.DoesNotFit && x.out.Verdict != api.Error || x.subject.verdictOnly {
+	if x.out.Verdict != api.DoesNotFit && x.out.Verdict != api.Error || x.target.VerdictOnly {
 		return nil
 	}
-	if err := x.prove(ctx); err != nil || x.out.Verdict == api.Error {
+	if err := x.advise(ctx); err != nil || x.out.Verdict == api.Error {
 		return err
 	}
 	return x.retry(ctx)
@@ -107,15 +108,15 @@ func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocat
 // it, and nobody else has reserved it, the scheduler takes its devices back and
 // starts again (PostFilter of its dynamicresources plugin).
 func (x *inquiry) retry(ctx context.Context) error {
-	if x.Pod == nil || x.subject.hypothetical {
+	if x.Pod == nil || x.target.Hypothetical {
 		return nil
 	}
-	whole := Options{Kind: api.KindPod, Namespace: x.Pod.Namespace, Name: x.Pod.Name}
+	whole := target.Options{Kind: api.KindPod, Namespace: x.Pod.Namespace, Name: x.Pod.Name}
 	alloc, amended, released, err := released(ctx, x.Question)
 	if err != nil || len(released) == 0 {
 		return err
 	}
-	if x.subject.only != nil {
+	if x.target.Only != nil {
 		// It does so only if no other node will do.
 		now, err := ExplainWith(ctx, x.Cluster.Alloc, x.Snap, whole)
 		if err != nil || now.Verdict != api.DoesNotFit {
@@ -562,7 +563,7 @@ func (x *inquiry) assume() {
 	if _, known := x.Cluster.Alloc.Facts.Nodes.All(); !known && x.Snap.Gap(snapshot.ResourceNodes) == nil {
 		x.out.Assumptions = append(x.out.Assumptions, "no node is known: assumed that the nodes named in ResourceSlices exist and are suitable for the pod")
 	}
-	if class := x.unknownPriority(); class != "" {
+	if class := x.target.UnknownPriority(); class != "" {
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the priority of PriorityClass %s is not known: assumed that it is 0", class))
 	}
 	if x.slowNode != "" {
@@ -581,7 +582,7 @@ func (x *inquiry) assume() {
 	if x.preemptionMatters() {
 		x.out.Assumptions = append(x.out.Assumptions, "not evaluated: preemption of pods with lower priority")
 	}
-	if x.subject.workload {
+	if x.target.Workload {
 		x.out.Assumptions = append(x.out.Assumptions, "nodes, conflict and remedies are those of one pod")
 	}
 	if x.Pod != nil {

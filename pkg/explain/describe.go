@@ -5,7 +5,6 @@ package explain
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -15,6 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -27,12 +27,9 @@ func (x *inquiry) describeAllocator() {
 	}
 }
 
-// maxPods is how many pods an explanation names.
-const maxPods = 10
-
 func (x *inquiry) describeUsers() {
-	x.out.PodCount = len(x.subject.users)
-	for _, pod := range x.subject.users[:min(len(x.subject.users), maxPods)] {
+	x.out.PodCount = len(x.target.Users)
+	for _, pod := range x.target.Users[:min(len(x.target.Users), target.MaxPods)] {
 		status := api.PodStatus{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, Owner: lifecycle.WorkloadName(pod)}
 		if !pod.CreationTimestamp.IsZero() {
 			status.Since = &pod.CreationTimestamp
@@ -40,7 +37,7 @@ func (x *inquiry) describeUsers() {
 		}
 		x.out.Pods = append(x.out.Pods, status)
 	}
-	if x.Pod != nil && !x.subject.hypothetical {
+	if x.Pod != nil && !x.target.Hypothetical {
 		x.out.SchedulerMessage = lifecycle.SchedulerMessage(x.Snap, x.Pod)
 	}
 }
@@ -49,10 +46,10 @@ func age(q *funnel.Question, since metav1.Time) int64 {
 	return max(0, int64(q.Snap.Now().Sub(since.Time).Seconds()))
 }
 
-// describeClaims lists the claims and finds those that need devices.
+// describeClaims lists the claims.
 func (x *inquiry) describeClaims() {
-	x.PodClaims = slices.DeleteFunc(x.PodClaims, func(pc cluster.PodClaim) bool { return servedByPlugin(x.Question, pc) })
-	x.subject.claims = x.PodClaims
+	funnel.ListWaiting(x.Question)
+	x.target.Claims = x.PodClaims
 	x.out.Claims = make([]api.ClaimExplanation, 0, len(x.PodClaims))
 	for i := range x.PodClaims {
 		pc := &x.PodClaims[i]
@@ -68,26 +65,10 @@ func (x *inquiry) describeClaims() {
 			}
 			if pc.Claim.Status.Allocation != nil {
 				explained.Allocation = allocation(x.Question, pc.Claim)
-			} else {
-				x.Claims = append(x.Claims, funnel.Claim{Claim: pc.Claim, Index: i})
 			}
 		}
 		x.out.Claims = append(x.out.Claims, explained)
 	}
-}
-
-// servedByPlugin reports whether the node that a pod is bound to needs no claim
-// for its extended resources, since a device plugin has them.
-func servedByPlugin(q *funnel.Question, pc cluster.PodClaim) bool {
-	if !pc.ExtendedResources || !pc.Generated || q.Pod.Spec.NodeName == "" {
-		return false
-	}
-	node := q.Snap.Node(q.Pod.Spec.NodeName)
-	if node == nil {
-		return false
-	}
-	claim, err := q.Cluster.Alloc.Facts.Claims.ExtendedResourceClaim(q.Pod, node)
-	return err == nil && claim == nil
 }
 
 func allocation(q *funnel.Question, claim *resourceapi.ResourceClaim) *api.Allocation {

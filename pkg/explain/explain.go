@@ -21,14 +21,17 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // probeTimeout bounds the search for what stands in the way on one node, and
@@ -37,6 +40,15 @@ const (
 	probeTimeout = 2 * time.Second
 	maxProbed    = 32
 )
+
+// Options say what to explain.
+type Options = target.Options
+
+// KindDevice is the kind of what [Options.Device] names.
+const KindDevice = target.KindDevice
+
+// TargetError means that there is nothing to explain.
+type TargetError = target.Error
 
 // Explain reports whether the claims of a target can be allocated, and why. It
 // fails with a [*TargetError] if there is no such target, and with the error
@@ -52,19 +64,19 @@ func Explain(ctx context.Context, snap *snapshot.Snapshot, opts Options) (*api.E
 // ExplainWith is [Explain] with an allocator for the same snapshot, for those
 // who ask about several targets.
 func ExplainWith(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, opts Options) (*api.Explanation, error) {
-	subject, err := find(snap, alloc, opts)
+	t, err := target.Find(snap, alloc, opts)
 	if err != nil {
 		return nil, err
 	}
-	first, err := explainSubject(ctx, alloc, snap, subject)
+	first, err := explainTarget(ctx, alloc, snap, t)
 	if err != nil || first.Verdict == api.Fits {
 		return first, err
 	}
 	// One of the other pods that wait for the same claim may get it allocated.
-	for _, pod := range subject.others[:min(len(subject.others), maxOthers)] {
-		other := *subject
-		other.usePod(alloc, pod)
-		answer, err := explainSubject(ctx, alloc, snap, &other)
+	for _, pod := range t.Others[:min(len(t.Others), maxOthers)] {
+		other := *t
+		other.UsePod(alloc, pod)
+		answer, err := explainTarget(ctx, alloc, snap, &other)
 		if err != nil {
 			return nil, err
 		}
@@ -79,10 +91,10 @@ func ExplainWith(ctx context.Context, alloc *allocator.Allocator, snap *snapshot
 // maxOthers is how many more pods are tried that wait for a claim.
 const maxOthers = 4
 
-func explainSubject(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *subject) (*api.Explanation, error) {
-	x := newInquiry(alloc, snap, subject)
+func explainTarget(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.Target) (*api.Explanation, error) {
+	x := newInquiry(alloc, snap, t)
 	if err := x.run(ctx); err != nil {
-		return nil, fmt.Errorf("explain %s: %w", describe(subject.target), err)
+		return nil, fmt.Errorf("explain %s: %w", target.Text(t.Object), err)
 	}
 	if err := x.describeNode(ctx); err != nil {
 		return nil, err
@@ -95,18 +107,18 @@ func explainSubject(ctx context.Context, alloc *allocator.Allocator, snap *snaps
 	return x.out, nil
 }
 
-func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *subject) *inquiry {
-	q := funnel.NewQuestion(alloc, snap, subject.pod, subject.claims)
+func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.Target) *inquiry {
+	q := funnel.NewQuestion(alloc, snap, t.Pod, t.Claims)
 	return &inquiry{
 		Question:   q,
-		subject:    subject,
+		target:     t,
 		probed:     map[string]nodeAnswer{},
 		signatures: nodegroup.NewSignatures(q),
 		contents:   &nodegroup.Contents{},
 		confirmer:  &counting.Confirmer{},
 		out: &api.Explanation{
 			TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Explanation"},
-			Target:   subject.target,
+			Target:   t.Object,
 		},
 	}
 }
@@ -114,7 +126,7 @@ func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, subject *su
 // inquiry is the work on one explanation.
 type inquiry struct {
 	*funnel.Question
-	subject *subject
+	target *target.Target
 	// probed has the answers for nodes where single requests do not explain
 	// it, by what the nodes offer.
 	probed map[string]nodeAnswer
@@ -149,34 +161,34 @@ func (x *inquiry) run(ctx context.Context) error {
 
 // addHints says what is true besides.
 func (x *inquiry) addHints(ctx context.Context) {
-	if !x.subject.verdictOnly {
-		hints.Add(x.Question, x.subject.target, x.out)
+	if !x.target.VerdictOnly {
+		hints.Add(x.Question, x.target.Object, x.out)
 	}
 	hints.AddOfConfig(ctx, x.Question, x.out)
 }
 
 // allocate finds the verdict of the allocator, and of what comes before it.
 func (x *inquiry) allocate(ctx context.Context) error {
-	if x.beyondScheduling() || x.problems() || x.deletingTarget() || x.unservedPod() {
+	if x.beyondScheduling() || x.settled(claimProblem(x.Question)) || x.deletingTarget() || x.unservedPod() {
 		return nil
 	}
-	if len(x.Claims) == 0 && x.Pod == nil && (x.subject.only == nil || len(funnel.Misfits(x.Question, x.subject.only)) == 0) {
+	if len(x.Claims) == 0 && x.Pod == nil && (x.target.Only == nil || len(funnel.Misfits(x.Question, x.target.Only)) == 0) {
 		x.out.Verdict = api.Allocated
 		x.out.Summary = x.allocatedSummary()
 		return nil
 	}
-	if x.refused() {
-		return x.prove(ctx)
+	if x.settled(refusal(x.Question)) {
+		return x.advise(ctx)
 	}
-	if err := x.survey(); err != nil {
-		return err
-	}
+	nodes := x.target.Nodes(x.Cluster.Alloc)
+	x.out.Assumptions = append(x.out.Assumptions, survey(x.Question, nodes)...)
+	x.out.NodeCount = len(nodes)
 	for i := range x.Claims {
 		if err := x.account(ctx, &x.Claims[i]); err != nil {
 			return err
 		}
 	}
-	if !x.subject.verdictOnly {
+	if !x.target.VerdictOnly {
 		x.trace(ctx)
 	}
 	return x.decide(ctx)
@@ -187,7 +199,7 @@ func (x *inquiry) allocate(ctx context.Context) error {
 // the matter.
 func (x *inquiry) beyondScheduling() bool {
 	pod := x.Pod
-	if end := x.subject.end; end != nil {
+	if end := x.target.End; end != nil {
 		x.finish(endText(end))
 		return true
 	}
@@ -199,7 +211,7 @@ func (x *inquiry) beyondScheduling() bool {
 		x.finish(fmt.Sprintf("the pod is finished (%s) and no longer needs devices", pod.Status.Phase))
 	case pod.Spec.NodeName == "" && pod.DeletionTimestamp != nil:
 		x.settle(api.Error, api.ClaimNotReady, "the pod is being deleted and is no longer scheduled")
-	case pod.Spec.NodeName == "", x.isElsewhere(pod):
+	case pod.Spec.NodeName == "", x.target.IsElsewhere(pod):
 		return false
 	default:
 		x.bound(pod)
@@ -258,29 +270,34 @@ func (x *inquiry) bound(pod *corev1.Pod) {
 	}
 }
 
-// problems deals with claims that the scheduler does not even look at. It
-// reports whether that settles the matter.
-func (x *inquiry) problems() bool {
-	for i := range x.PodClaims {
-		pc := &x.PodClaims[i]
-		if pc.Problem == nil && lifecycle.FullForPod(x.Cluster.Alloc.Facts, x.Pod, pc.Claim) {
-			x.settle(api.Error, api.ClaimNotReady, fmt.Sprintf("claim %s has reached the limit of %d consumers (status.reservedFor)", pc.Claim.Name, resourceapi.ResourceClaimReservedForMaxSize))
-			return true
+// settlement is an answer that is the same for all nodes.
+type settlement struct {
+	verdict api.Verdict
+	code    api.Code
+	message string
+}
+
+// claimProblem is about claims that the scheduler does not even look at, nil if
+// there are none.
+func claimProblem(q *funnel.Question) *settlement {
+	for i := range q.PodClaims {
+		pc := &q.PodClaims[i]
+		if pc.Problem == nil && lifecycle.FullForPod(q.Cluster.Alloc.Facts, q.Pod, pc.Claim) {
+			return &settlement{api.Error, api.ClaimNotReady, fmt.Sprintf("claim %s has reached the limit of %d consumers (status.reservedFor)", pc.Claim.Name, resourceapi.ResourceClaimReservedForMaxSize)}
 		}
 		switch {
 		case pc.Problem == nil, pc.Claim != nil && errors.Is(pc.Problem, cluster.ErrClaimNotCreated), isPodGroupMissing(pc):
 			// The answer is that for the claim as it will be made.
 			continue
 		case errors.Is(pc.Problem, cluster.ErrClaimUnreadable):
-			x.settle(api.Undetermined, api.ClaimNotReady, pc.Problem.Error())
+			return &settlement{api.Undetermined, api.ClaimNotReady, pc.Problem.Error()}
 		case errors.Is(pc.Problem, cluster.ErrClaimDeleting):
-			x.settle(api.Blocked, api.ClaimNotReady, pc.Problem.Error())
+			return &settlement{api.Blocked, api.ClaimNotReady, pc.Problem.Error()}
 		default:
-			x.settle(api.Error, api.ClaimNotReady, pc.Problem.Error()+nearClaim(x.Question, pc))
+			return &settlement{api.Error, api.ClaimNotReady, pc.Problem.Error() + nearClaim(q, pc)}
 		}
-		return true
 	}
-	return false
+	return nil
 }
 
 // nearClaim suggests the claim or template that was probably meant.
@@ -309,10 +326,18 @@ func nearClaim(q *funnel.Question, pc *cluster.PodClaim) string {
 	return ""
 }
 
+// settled ends the inquiry with a settlement, if there is one.
+func (x *inquiry) settled(s *settlement) bool {
+	if s != nil {
+		x.settle(s.verdict, s.code, s.message)
+	}
+	return s != nil
+}
+
 // settle ends the inquiry with an answer that is the same for all nodes.
 func (x *inquiry) settle(verdict api.Verdict, code api.Code, message string) {
 	x.out.Verdict, x.out.Code, x.out.Summary = verdict, code, message
-	nodes := x.nodes()
+	nodes := x.target.Nodes(x.Cluster.Alloc)
 	if len(nodes) == 0 {
 		return
 	}
@@ -337,48 +362,44 @@ func (x *inquiry) code() api.Code {
 	}
 }
 
-// refused makes the checks that come before any node is tried: those of the
+// refusal makes the checks that come before any node is tried: those of the
 // API server for claims that do not exist yet, and those of the scheduler's
-// PreFilter. It reports whether one of them settles the matter.
-func (x *inquiry) refused() bool {
-	for _, c := range x.Claims {
-		pc := &x.PodClaims[c.Index]
-		if message := adminAccessDenied(x.Question, c.Claim); message != "" && (pc.Generated || c.Claim.UID == "") {
-			x.settle(api.Error, api.AdminAccessDenied, message)
-			return true
+// PreFilter. It is nil if they pass.
+func refusal(q *funnel.Question) *settlement {
+	for _, c := range q.Claims {
+		pc := &q.PodClaims[c.Index]
+		if message := adminAccessDenied(q, c.Claim); message != "" && (pc.Generated || c.Claim.UID == "") {
+			return &settlement{api.Error, api.AdminAccessDenied, message}
 		}
 		for i := range c.Claim.Spec.Devices.Requests {
 			r := &c.Claim.Spec.Devices.Requests[i]
 			switch {
-			case len(r.FirstAvailable) > 0 && !x.Cluster.Alloc.Facts.Gates.Enabled("DRAPrioritizedList"):
-				x.settle(api.Error, api.FeatureDisabled, fmt.Sprintf("request %s has alternatives (firstAvailable), which needs the feature gate DRAPrioritizedList", r.Name))
-				return true
+			case len(r.FirstAvailable) > 0 && !q.Cluster.Alloc.Facts.Gates.Enabled("DRAPrioritizedList"):
+				return &settlement{api.Error, api.FeatureDisabled, fmt.Sprintf("request %s has alternatives (firstAvailable), which needs the feature gate DRAPrioritizedList", r.Name)}
 			case r.Exactly == nil && len(r.FirstAvailable) == 0:
-				x.settle(api.Error, api.FeatureDisabled, fmt.Sprintf("request %s is of an unknown kind: it has neither exactly nor firstAvailable", r.Name))
-				return true
+				return &settlement{api.Error, api.FeatureDisabled, fmt.Sprintf("request %s is of an unknown kind: it has neither exactly nor firstAvailable", r.Name)}
 			}
 		}
 		for _, alternatives := range claimspec.Requests(c.Claim) {
 			for _, r := range alternatives {
-				if x.classMissing(r) {
-					return true
+				if missing := classMissing(q, r); missing != nil {
+					return missing
 				}
 			}
 		}
 	}
-	return false
+	return nil
 }
 
-func (x *inquiry) classMissing(r *claimspec.Request) bool {
-	if x.Snap.Class(r.Class) != nil {
-		return false
+func classMissing(q *funnel.Question, r *claimspec.Request) *settlement {
+	if q.Snap.Class(r.Class) != nil {
+		return nil
 	}
-	if gap := x.Snap.Gap(snapshot.ResourceClasses); gap != nil {
-		x.settle(api.Undetermined, api.ClassNotFound, fmt.Sprintf("request %s needs DeviceClass %s, which could not be read: %s", r.Name, r.Class, gap.Reason))
-		return true
+	if gap := q.Snap.Gap(snapshot.ResourceClasses); gap != nil {
+		return &settlement{api.Undetermined, api.ClassNotFound, fmt.Sprintf("request %s needs DeviceClass %s, which could not be read: %s", r.Name, r.Class, gap.Reason)}
 	}
-	names := make([]string, 0, len(x.Snap.Classes))
-	for _, class := range x.Snap.Classes {
+	names := make([]string, 0, len(q.Snap.Classes))
+	for _, class := range q.Snap.Classes {
 		names = append(names, class.Name)
 	}
 	hint := naming.DidYouMean(r.Class, names)
@@ -388,11 +409,10 @@ func (x *inquiry) classMissing(r *claimspec.Request) bool {
 			hint = "; existing classes: " + english.Sample(names, 10)
 		}
 	}
-	if driver := preview.InstalledWith(x.Snap, r.Class); driver != "" {
+	if driver := preview.InstalledWith(q.Snap, r.Class); driver != "" {
 		hint = fmt.Sprintf("; it is installed with the driver %s, and no part of its preview: lay it over the cluster too, with -f", driver)
 	}
-	x.settle(api.Error, api.ClassNotFound, fmt.Sprintf("request %s: DeviceClass %s does not exist%s", r.Name, r.Class, hint))
-	return true
+	return &settlement{api.Error, api.ClassNotFound, fmt.Sprintf("request %s: DeviceClass %s does not exist%s", r.Name, r.Class, hint)}
 }
 
 // adminAccessDenied repeats the API server's check (KEP-5018) that a claim
@@ -419,37 +439,79 @@ func labelText(labels map[string]string, key string) string {
 	return "no such label"
 }
 
-// survey sorts the nodes into those where the allocator is asked and those
-// that the pod cannot use, as the scheduler's earlier filters do.
-func (x *inquiry) survey() error {
-	nodes := slices.Clone(x.nodes())
-	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
-	x.Cluster.Pools = make(map[string][]*cluster.NodePool, len(nodes))
-	x.Cluster.Misfits = map[string][]funnel.UnsuitableNode{}
+// survey sorts nodes into those where the allocator is asked and those that the
+// pod cannot use, as the scheduler's earlier filters do. What could not be
+// determined is an assumption.
+func survey(q *funnel.Question, nodes []*corev1.Node) (assumptions []string) {
+	nodes = slices.SortedFunc(slices.Values(nodes), func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
+	q.Cluster.Pools = make(map[string][]*cluster.NodePool, len(nodes))
+	q.Cluster.Misfits = map[string][]funnel.UnsuitableNode{}
 	for _, node := range nodes {
-		pools, err := x.Cluster.Alloc.Facts.Pools.For(node)
+		pools, err := q.Cluster.Alloc.Facts.Pools.For(node)
 		if err != nil {
-			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the pools of node %s could not be determined: %v", node.Name, err))
+			assumptions = append(assumptions, fmt.Sprintf("the pools of node %s could not be determined: %v", node.Name, err))
 		}
-		x.Cluster.Pools[node.Name] = pools
-		if misfits := funnel.Misfits(x.Question, node); len(misfits) > 0 {
-			x.Cluster.Unsuitable = append(x.Cluster.Unsuitable, misfits[0])
-			x.Cluster.Misfits[node.Name] = misfits
+		q.Cluster.Pools[node.Name] = pools
+		if misfits := funnel.Misfits(q, node); len(misfits) > 0 {
+			q.Cluster.Unsuitable = append(q.Cluster.Unsuitable, misfits[0])
+			q.Cluster.Misfits[node.Name] = misfits
 			continue
 		}
-		x.Cluster.Candidates = append(x.Cluster.Candidates, node)
+		q.Cluster.Candidates = append(q.Cluster.Candidates, node)
 	}
-	x.out.NodeCount = len(nodes)
-	return nil
+	return assumptions
+}
+
+// again asks the question with a change made, up to the point where the
+// allocator is asked. It is nil if something else is in the way already.
+func (x *inquiry) again(w conflict.WhatIf) (*funnel.Question, error) {
+	snap, alloc, t := x.Snap, x.Cluster.Alloc, x.target
+	if w.Snap != nil {
+		snap, alloc = w.Snap, w.Alloc
+	}
+	if w.FindAgain {
+		var err error
+		if t, err = target.Find(snap, alloc, x.target.Options); err != nil {
+			return nil, err
+		}
+		if pod := x.Pod; pod != nil && !x.target.Hypothetical {
+			t.UsePod(alloc, snap.Pod(pod.Namespace, pod.Name))
+		}
+	}
+	q := funnel.NewQuestion(alloc, snap, t.Pod, slices.Clone(t.Claims))
+	if !w.Features {
+		// No change is about what devices publish, so that results and names hold.
+		q.Selectors, q.Catalog = x.Selectors, x.Catalog
+	}
+	for i, edits := range w.Claims {
+		pc := &q.PodClaims[i]
+		spec, err := whatif.Edited(&pc.Claim.Spec, edits, "")
+		if err != nil {
+			return nil, err
+		}
+		claim := *pc.Claim
+		claim.Spec = *spec
+		pc.Claim = cluster.Defaulted(&claim)
+	}
+	funnel.ListWaiting(q)
+	if claimProblem(q) != nil || refusal(q) != nil {
+		return nil, nil
+	}
+	if w.Snap == nil && x.Cluster.Pools != nil {
+		q.Cluster = x.Cluster
+		return q, nil
+	}
+	survey(q, t.Nodes(alloc))
+	return q, nil
 }
 
 // account makes the funnels of a claim.
 func (x *inquiry) account(ctx context.Context, c *funnel.Claim) error {
 	pools := len(x.Cluster.Alloc.Facts.Pools.All())
-	if x.subject.only != nil {
-		pools = len(x.Cluster.Pools[x.subject.only.Name])
+	if x.target.Only != nil {
+		pools = len(x.Cluster.Pools[x.target.Only.Name])
 	}
-	if err := x.AddFunnels(ctx, c, x.subject.only); err != nil {
+	if err := x.AddFunnels(ctx, c, x.target.Only); err != nil {
 		return err
 	}
 	explained := &x.out.Claims[c.Index]

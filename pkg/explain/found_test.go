@@ -16,6 +16,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -99,20 +100,18 @@ func surveyed(tb testing.TB, snap *snapshot.Snapshot) *inquiry {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &subject{target: api.Target{Kind: api.KindClaim}}
+	s := &target.Target{Object: api.Target{Kind: api.KindClaim}}
 	for _, c := range snap.Claims {
 		if c.Status.Allocation == nil {
-			s.claims = append(s.claims, cluster.PodClaim{Claim: c})
+			s.Claims = append(s.Claims, cluster.PodClaim{Claim: c})
 		}
 	}
 	x := newInquiry(alloc, snap, s)
 	x.describeClaims()
-	if x.refused() {
-		tb.Fatal(x.out.Summary)
+	if refused := refusal(x.Question); refused != nil {
+		tb.Fatal(refused.message)
 	}
-	if err := x.survey(); err != nil {
-		tb.Fatal(err)
-	}
+	survey(x.Question, x.target.Nodes(alloc))
 	for i := range x.Claims {
 		if err := x.account(tb.Context(), &x.Claims[i]); err != nil {
 			tb.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -17,16 +18,86 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
+// adviceTime bounds the search for a conflict and for remedies.
+const adviceTime = 3 * time.Second
+
+// advise finds the conflict on the most promising node, and what would make the
+// claims fit. It adds nothing where that is not known, or not in time.
+func (x *inquiry) advise(ctx context.Context) error {
+	if pod := x.Pod; pod != nil && pod.Spec.NodeName != "" {
+		// It is too late to change anything.
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, adviceTime)
+	defer cancel()
+	if text := x.nominated(limited); text != "" && x.out.Verdict == api.DoesNotFit {
+		x.out.Summary = text
+		return ctx.Err()
+	}
+	c := x.conflictCase()
+	near := c.Nearest(limited)
+	if len(near) > 0 {
+		x.out.Conflict = near[0].Conflict(limited)
+		if x.out.Verdict == api.DoesNotFit {
+			x.lead(limited, near)
+		}
+	} else if text := x.noDevices(); text != "" && x.out.Verdict == api.DoesNotFit {
+		x.out.Summary = text
+	}
+	x.out.Remedies, x.out.MoreRemedies = c.Remedies(limited, near)
+	return ctx.Err()
+}
+
+// conflictCase is what conflicts and remedies are looked for with.
+func (x *inquiry) conflictCase() *conflict.Case {
+	c := &conflict.Case{
+		Question: x.Question, Nodes: x.target.Nodes(x.Cluster.Alloc), Contents: x.contents, Confirmer: x.confirmer,
+		Verdict: x.out.Verdict, AllRemedies: x.target.Options.AllRemedies,
+		Target: x.target.Object, Workload: x.target.Workload, Users: x.target.Users, Ask: x.again,
+	}
+	if len(x.out.Nodes) > 0 {
+		c.Code = x.out.Nodes[0].Code
+	}
+	return c
+}
+
+// lead puts the nearest nodes first, and what is to be said of the nearest one
+// into the summary.
+func (x *inquiry) lead(ctx context.Context, near []*conflict.Prospect) {
+	rank := map[string]int{}
+	for i, p := range near {
+		for _, node := range p.Nodes {
+			rank[node.Name] = len(near) - i
+		}
+	}
+	rankOf := func(g api.NodeGroup) int {
+		highest := 0
+		for _, name := range g.Names {
+			highest = max(highest, rank[name])
+		}
+		return highest
+	}
+	slices.SortStableFunc(x.out.Nodes, func(a, b api.NodeGroup) int { return cmp.Compare(rankOf(b), rankOf(a)) })
+	if x.target.Only != nil {
+		return
+	}
+	if text := x.headline(ctx, near); text != "" {
+		x.out.Summary = text
+	}
+}
+
 // headline is the reason why the claims fit nowhere: what is asked for, and why
 // the nearest node does not have it. It is empty where that is not known.
-func (x *inquiry) headline(ctx context.Context, list []*prospect) string {
+func (x *inquiry) headline(ctx context.Context, list []*conflict.Prospect) string {
 	if text := cmp.Or(x.noDevices(), x.noAttribute()); text != "" {
 		return text
 	}
@@ -45,20 +116,20 @@ func (x *inquiry) headline(ctx context.Context, list []*prospect) string {
 		return ""
 	}
 	released := ""
-	if actual := x.whyNot(ctx, p.node()); !enough && actual.message != answer.message {
+	if actual := x.whyNot(ctx, p.Node()); !enough && actual.message != answer.message {
 		// The answer is that for a scenario.
 		released = ", even after all other claims are released"
 	}
-	subject := fmt.Sprintf("Node %s has", p.node().Name)
+	subject := fmt.Sprintf("Node %s has", p.Node().Name)
 	if group := &x.out.Nodes[0]; group.Message == answer.message && group.Count > 1 {
-		subject = fmt.Sprintf("Node %s and %s have", p.node().Name, english.Count(group.Count-1, "more node"))
+		subject = fmt.Sprintf("Node %s and %s have", p.Node().Name, english.Count(group.Count-1, "more node"))
 		if group.Count == x.out.NodeCount {
 			subject = fmt.Sprintf("All %d nodes have", group.Count)
 		}
 	}
 	text := fmt.Sprintf("%s. %s %s", asks(x.Question), subject, answer.message) + released + x.detail(answer.code)
 	var misfits []string
-	for _, u := range x.Cluster.Misfits[p.node().Name] {
+	for _, u := range x.Cluster.Misfits[p.Node().Name] {
 		misfits = append(misfits, x.misfitText(u)+largest(x.Question, u))
 	}
 	if len(misfits) == 0 {
@@ -138,28 +209,23 @@ func neededText(alternatives []*funnel.Funnel) string {
 // If they are not, the answer is that for a scenario in which all that may pass
 // and is not a part of the conflict has passed: what is left is the condition
 // that stays.
-func (x *inquiry) devicesOf(ctx context.Context, p *prospect) (answer nodeAnswer, enough bool) {
-	s := p.scenario
-	// Where the pod cannot use the node, the conflict is about that alone.
-	whole := len(p.conflict) == 0 || slices.ContainsFunc(p.conflict, func(i int) bool { return s.facts[i].kind == factRestriction })
-	h := s.given(func(i int) bool {
-		f := &s.facts[i]
-		return f.kind != factRestriction && (whole || !f.environmental() || slices.Contains(p.conflict, i))
-	})
-	alloc, err := x.Cluster.Alloc.Amended(ctx, h.snap)
+func (x *inquiry) devicesOf(ctx context.Context, p *conflict.Prospect) (answer nodeAnswer, enough bool) {
+	node := p.Node()
+	h := p.Staying()
+	alloc, err := x.Cluster.Alloc.Amended(ctx, h.Snap)
 	if err != nil {
 		return nodeAnswer{}, false
 	}
-	one, err := counting.OnNode(ctx, x.Question, alloc, h.snap, s.node, h.claims)
+	one, err := counting.OnNode(ctx, x.Question, alloc, h.Snap, node, h.Claims)
 	if err != nil {
 		return nodeAnswer{}, false
 	}
-	if fits, err := x.confirmer.Fits(ctx, x.Question, alloc, h.snap, s.node, h.claims); err == nil && fits {
-		return nodeAnswer{message: availableText(one, s.node)}, true
+	if fits, err := x.confirmer.Fits(ctx, x.Question, alloc, h.Snap, node, h.Claims); err == nil && fits {
+		return nodeAnswer{message: availableText(one, node)}, true
 	}
-	there := newInquiry(alloc, h.snap, &subject{target: api.Target{Kind: api.KindClaim}, pod: x.Pod, only: s.node})
+	there := newInquiry(alloc, h.Snap, &target.Target{Object: api.Target{Kind: api.KindClaim}, Pod: x.Pod, Only: node})
 	there.Question, there.signatures = one, nodegroup.NewSignatures(one)
-	return there.whyNot(ctx, s.node), false
+	return there.whyNot(ctx, node), false
 }
 
 // availableText says how many devices a node has for each request.
@@ -171,21 +237,21 @@ func availableText(q *funnel.Question, node *corev1.Node) string {
 }
 
 // strandedHeadline is for a pod whose claims have their devices.
-func (x *inquiry) strandedHeadline(p *prospect) string {
+func (x *inquiry) strandedHeadline(p *conflict.Prospect) string {
 	var texts []string
-	for _, u := range x.Cluster.Misfits[p.node().Name] {
+	for _, u := range x.Cluster.Misfits[p.Node().Name] {
 		texts = append(texts, x.misfitText(u))
 	}
 	if len(texts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the devices are allocated, but no node is suitable for the pod. Node %s: %s", p.node().Name, strings.Join(texts, ", and "))
+	return fmt.Sprintf("the devices are allocated, but no node is suitable for the pod. Node %s: %s", p.Node().Name, strings.Join(texts, ", and "))
 }
 
 // noDevices says that there is no device of a class anywhere: then it does not
 // matter what else keeps nodes from being used.
 func (x *inquiry) noDevices() string {
-	if x.Snap.Gap(snapshot.ResourceSlices) != nil || x.subject.only != nil || x.out.NodeCount == 0 {
+	if x.Snap.Gap(snapshot.ResourceSlices) != nil || x.target.Only != nil || x.out.NodeCount == 0 {
 		return ""
 	}
 	for i := range x.Claims {
@@ -216,7 +282,7 @@ func (x *inquiry) noDevices() string {
 // noAttribute says that a constraint is about an attribute that no device has, so
 // that no device can be used for a request.
 func (x *inquiry) noAttribute() string {
-	if x.Snap.Gap(snapshot.ResourceSlices) != nil || x.subject.only != nil || x.out.NodeCount == 0 {
+	if x.Snap.Gap(snapshot.ResourceSlices) != nil || x.target.Only != nil || x.out.NodeCount == 0 {
 		return ""
 	}
 	for i := range x.Claims {
@@ -258,12 +324,12 @@ func (x *inquiry) classHint(claim, request int) string {
 
 // apart says which nodes have devices for which request, where each request has
 // some and no node has them for all, whichever claims use them now.
-func (x *inquiry) apart(ctx context.Context, list []*prospect) string {
+func (x *inquiry) apart(ctx context.Context, list []*conflict.Prospect) string {
 	requests := 0
 	for i := range x.Claims {
 		requests += len(x.Claims[i].Funnels)
 	}
-	if x.subject.only != nil || requests < 2 {
+	if x.target.Only != nil || requests < 2 {
 		return ""
 	}
 	type served struct {
@@ -271,7 +337,7 @@ func (x *inquiry) apart(ctx context.Context, list []*prospect) string {
 		nodes []string
 	}
 	var all []served
-	common := map[*prospect]int{}
+	common := map[*conflict.Prospect]int{}
 	for i := range x.Claims {
 		if x.PodClaims[x.Claims[i].Index].ExtendedResources {
 			return ""
@@ -285,9 +351,9 @@ func (x *inquiry) apart(ctx context.Context, list []*prospect) string {
 				s.name = x.Claims[i].Claim.Name + "." + s.name
 			}
 			for _, p := range list {
-				if slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool { return !estimateRequest(ctx, x.Question, f, p.node()).short }) {
+				if slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool { return conflict.Enough(ctx, x.Question, f, p.Node()) }) {
 					common[p]++
-					for _, node := range p.nodes {
+					for _, node := range p.Nodes {
 						s.nodes = append(s.nodes, node.Name)
 					}
 				}

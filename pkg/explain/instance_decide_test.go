@@ -109,11 +109,11 @@ func BenchmarkHard(b *testing.B) {
 				decide += time.Since(start)
 
 				start = time.Now()
-				s, err := x.newScenario(x.Cluster.Candidates[0])
+				s, err := x.conflictCase().Scenario(x.Cluster.Candidates[0])
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, err := s.conflict(b.Context()); err != nil {
+				if _, err := s.Conflict(b.Context()); err != nil {
 					b.Fatal(err)
 				}
 				conflict += time.Since(start)

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -206,7 +205,7 @@ func (x *inquiry) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
 	for i := range x.Claims {
 		claim := &x.Claims[i]
 		for _, alternatives := range claim.Funnels {
-			if len(alternatives) > 0 && !wantedOn(x.Question, claim, alternatives[0].Request.Base, node) {
+			if len(alternatives) > 0 && !funnel.NeededOn(x.Question, claim, alternatives[0].Request.Base, node) {
 				continue
 			}
 			answer, short := shortOf(ctx, x.Question, alternatives, node)
@@ -228,16 +227,6 @@ func (x *inquiry) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
 		x.probed[offer] = answer
 	}
 	return answer
-}
-
-// wantedOn reports whether a request has to be served by DRA on a node. For
-// extended resources a device plugin may do it.
-func wantedOn(q *funnel.Question, c *funnel.Claim, name string, node *corev1.Node) bool {
-	if !q.PodClaims[c.Index].ExtendedResources {
-		return true
-	}
-	claim, err := q.Cluster.Alloc.Facts.Claims.ExtendedResourceClaim(q.Pod, node)
-	return err == nil && claim != nil && slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool { return r.Name == name })
 }
 
 // notTogether is what can be said without a closer look.

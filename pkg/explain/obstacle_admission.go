@@ -21,10 +21,10 @@ import (
 // created: the claims of a pod, and with -f the pod or the claim itself. Quota is
 // enforced at creation only: what exists is not affected.
 func (x *inquiry) refusals() []obstacle {
-	namespace := x.subject.target.Namespace
+	namespace := x.target.Object.Namespace
 	created, stage := toBeCreated(x.Question)
 	pod := x.Pod
-	newPod := pod != nil && x.subject.hypothetical
+	newPod := pod != nil && x.target.Hypothetical
 	if len(created) == 0 && !newPod {
 		return nil
 	}

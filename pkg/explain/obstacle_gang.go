@@ -26,10 +26,10 @@ import (
 // v1.37.1): a pod waits for its PodGroup to exist, for minCount pods of a gang to
 // exist, and for minCount of them to fit together.
 func (x *inquiry) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]obstacle, error) {
-	if pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil || x.subject.member {
+	if pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil || x.target.Member {
 		return nil, nil
 	}
-	if x.subject.hypothetical && !x.Cluster.Alloc.Facts.Gates.Enabled("GenericWorkload") {
+	if x.target.Hypothetical && !x.Cluster.Alloc.Facts.Gates.Enabled("GenericWorkload") {
 		// The API server would drop the field.
 		return nil, nil
 	}
@@ -46,7 +46,7 @@ func (x *inquiry) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]obstacl
 	}
 	members := members(x.Question, pod, name)
 	minCount := int(group.Spec.SchedulingPolicy.Gang.MinCount)
-	if len(members) < minCount && (!x.subject.workload || !x.subject.hypothetical) {
+	if len(members) < minCount && (!x.target.Workload || !x.target.Hypothetical) {
 		o := obstacle{code: api.GangIncomplete, stage: api.StageQueueing}
 		o.Reason = fmt.Sprintf("PodGroup %s has %s, minCount is %d: none is scheduled before", name, english.Count(len(members), "pod"), minCount)
 		o.Prove(whatif.Object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", english.Count(len(members), "pod"), fmt.Sprint(minCount))

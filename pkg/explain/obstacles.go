@@ -74,7 +74,7 @@ func (x *inquiry) meetObstacles(ctx context.Context) error {
 		x.out.Verdict, x.out.Code, x.out.Summary = api.Blocked, obstacles[0].code, ""
 		x.blockedBy = obstacles
 		return nil
-	case !x.subject.verdictOnly:
+	case !x.target.VerdictOnly:
 		for _, o := range obstacles {
 			x.out.Hints = append(x.out.Hints, api.Hint{Text: "Besides, " + o.Reason, Evidence: o.Evidence})
 		}
@@ -145,7 +145,7 @@ func (x *inquiry) volumeObstacle(pod *corev1.Pod, use *cluster.VolumeUse) *obsta
 	claim, name := use.Claim, whatif.Object("PersistentVolumeClaim", pod.Namespace, use.Name)
 	switch {
 	case claim == nil && use.Ephemeral:
-		if x.subject.hypothetical || !lifecycle.Overdue(x.Snap, pod.CreationTimestamp.Time) {
+		if x.target.Hypothetical || !lifecycle.Overdue(x.Snap, pod.CreationTimestamp.Time) {
 			// It is created right after the pod.
 			return nil
 		}
@@ -262,7 +262,7 @@ func (x *inquiry) blockedLife(own lifecycle.Life) lifecycle.Life {
 		blocked.Findings = append(blocked.Findings, x.blockedBy[i].Finding)
 	}
 	if pod := x.Pod; pod != nil {
-		blocked.Findings = append(blocked.Findings, lifecycle.GateFindings(pod, hints.SaysQueue(x.Question, x.subject.target))...)
+		blocked.Findings = append(blocked.Findings, lifecycle.GateFindings(pod, hints.SaysQueue(x.Question, x.target.Object))...)
 	}
 	for _, f := range own.Findings {
 		f.Reason = ""

@@ -8,119 +8,20 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
-
-// KindDevice is the kind of what [Options.Device] names.
-const KindDevice = "Device"
-
-// findDevice looks up the device to be explained. It may be given without its
-// driver, or without its pool, too, if there is only one.
-func (s *subject) findDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator, text string) error {
-	all := publishedDevices(alloc)
-	forms := []func(cluster.DeviceID) string{
-		cluster.DeviceID.String,
-		func(id cluster.DeviceID) string { return id.Pool + "/" + id.Device },
-		func(id cluster.DeviceID) string { return id.Device },
-	}
-	for _, form := range forms {
-		var found []*cluster.Device
-		for i := range all {
-			if form(all[i].ID) != text {
-				continue
-			}
-			at := slices.IndexFunc(found, func(d *cluster.Device) bool { return d.ID == all[i].ID })
-			switch {
-			case at < 0:
-				found = append(found, &all[i])
-			case s.only != nil && !funnel.DeviceReaches(found[at], s.only) && funnel.DeviceReaches(&all[i], s.only):
-				// The node may have an older generation of the pool.
-				found[at] = &all[i]
-			}
-		}
-		if len(found) > 1 && s.only != nil {
-			if there := slices.DeleteFunc(slices.Clone(found), func(d *cluster.Device) bool { return !funnel.DeviceReaches(d, s.only) }); len(there) > 0 {
-				found = there
-			}
-		}
-		switch len(found) {
-		case 0:
-		case 1:
-			s.device = found[0]
-			return nil
-		default:
-			names := make([]string, 0, len(found))
-			for _, d := range found {
-				names = append(names, d.ID.String())
-			}
-			return &TargetError{
-				Target:  api.Target{Kind: KindDevice, Name: text},
-				Message: fmt.Sprintf("Device %s is ambiguous, there are %d of that name", text, len(names)),
-				Hint:    "write one of: " + english.Sample(names, 3),
-			}
-		}
-	}
-	err := &TargetError{Target: api.Target{Kind: KindDevice, Name: text}, Message: fmt.Sprintf("Device %s not found in %s", text, snap.Source)}
-	form := forms[max(0, 2-strings.Count(text, "/"))]
-	names, inPool := make([]string, 0, len(all)), []string(nil)
-	for i := range all {
-		id := all[i].ID
-		names = append(names, form(id))
-		if strings.HasPrefix(text, id.Driver+"/"+id.Pool+"/") || strings.HasPrefix(text, id.Pool+"/") {
-			inPool = append(inPool, id.Device)
-		}
-	}
-	prefix, device, meant := "", text, names
-	if len(inPool) > 0 {
-		// The pool is right.
-		at := strings.LastIndex(text, "/") + 1
-		prefix, device, meant = text[:at], text[at:], inPool
-	}
-	near := naming.Nearest(device, meant)
-	switch gap := snap.Gap(snapshot.ResourceSlices); {
-	case near != "":
-		err.Hint = fmt.Sprintf("did you mean %s%s?", prefix, near)
-	case gap != nil:
-		err.Hint = "it may exist all the same: " + gap.Reason
-	case len(inPool) > 0:
-		err.Hint = "its pool has: " + english.Sample(inPool, 3)
-	case len(names) > 0:
-		slices.SortFunc(names, naming.Compare)
-		err.Hint = "existing devices: " + english.Sample(slices.Compact(names), 3)
-	default:
-		err.Hint = "no ResourceSlice has a device"
-	}
-	return err
-}
-
-// publishedDevices lists all devices, those of the newest generations first.
-func publishedDevices(alloc *allocator.Allocator) []cluster.Device {
-	all := slices.Clone(alloc.Facts.Pools.Devices())
-	for _, pool := range alloc.Facts.Pools.All() {
-		for _, slice := range pool.Obsolete {
-			for i := range slice.Spec.Devices {
-				all = append(all, funnel.DeviceIn(pool, slice, i))
-			}
-		}
-	}
-	return all
-}
 
 // describeDevice describes the device that the question is about, and makes
 // every check of every request on it.
 func (x *inquiry) describeDevice(ctx context.Context) error {
-	d := x.subject.device
+	d := x.target.Device
 	if d == nil {
 		return nil
 	}
@@ -186,8 +87,8 @@ func (x *inquiry) claimLabel(claim int) string {
 // question is about, the one that the allocator picks, or the one where the
 // device gets furthest. Those that the pod cannot use come last.
 func (x *inquiry) closest(ctx context.Context, f *funnel.Funnel, d *cluster.Device) *corev1.Node {
-	if x.subject.only != nil {
-		return x.subject.only
+	if x.target.Only != nil {
+		return x.target.Only
 	}
 	var best *corev1.Node
 	furthest := -1

@@ -11,66 +11,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 )
-
-// findNode looks up the only node to look at.
-func (s *subject) findNode(snap *snapshot.Snapshot, alloc *allocator.Allocator, name string) error {
-	nodes, known := alloc.Facts.Nodes.All()
-	names := make([]string, 0, len(nodes))
-	for _, node := range nodes {
-		if node.Name == name {
-			s.only = node
-			return nil
-		}
-		names = append(names, node.Name)
-	}
-	err := &TargetError{Target: api.Target{Kind: api.KindNode, Name: name}, Message: fmt.Sprintf("Node %s not found in %s", name, snap.Source)}
-	gap, near := snap.Gap(snapshot.ResourceNodes), naming.Nearest(name, names)
-	slices.SortFunc(names, naming.Compare)
-	switch {
-	case near != "":
-		err.Hint = fmt.Sprintf("did you mean %s?", near)
-	case gap != nil:
-		err.Hint = "it may exist all the same: " + gap.Reason
-	case len(names) == 0:
-		err.Hint = "no Node exists"
-	case !known:
-		err.Hint = "no Node exists, but ResourceSlices name: " + english.Sample(names, maxNodeNames)
-	default:
-		err.Hint = "existing nodes: " + english.Sample(names, maxNodeNames)
-	}
-	return err
-}
-
-// maxNodeNames is how many names a hint has.
-const maxNodeNames = 10
-
-// nodes are those that the question is about.
-func (x *inquiry) nodes() []*corev1.Node {
-	if x.subject.only != nil {
-		return []*corev1.Node{x.subject.only}
-	}
-	nodes, _ := x.Cluster.Alloc.Facts.Nodes.All()
-	return nodes
-}
-
-// isElsewhere reports whether a pod is bound to another node than the one that
-// the question is about.
-func (x *inquiry) isElsewhere(pod *corev1.Pod) bool {
-	return x.subject.only != nil && pod.Spec.NodeName != x.subject.only.Name
-}
 
 // fitsElsewhere reports whether the pod could use another node than the one that
 // the question is about.
 func (x *inquiry) fitsElsewhere() bool {
-	if x.subject.only == nil {
+	if x.target.Only == nil {
 		return false
 	}
 	nodes, _ := x.Cluster.Alloc.Facts.Nodes.All()
@@ -80,7 +30,7 @@ func (x *inquiry) fitsElsewhere() bool {
 // describeNode describes the one node that the question is about: what keeps
 // the pod away, the pools, and whether the devices would do.
 func (x *inquiry) describeNode(ctx context.Context) error {
-	node := x.subject.only
+	node := x.target.Only
 	if node == nil {
 		return nil
 	}
@@ -114,7 +64,7 @@ func (x *inquiry) describeNode(ctx context.Context) error {
 // misfitText says why the pod cannot use a node, with the numbers.
 func (x *inquiry) misfitText(u funnel.UnsuitableNode) string {
 	switch {
-	case u.Misfit.Filter == cluster.FilterNodeName && !x.subject.hypothetical:
+	case u.Misfit.Filter == cluster.FilterNodeName && !x.target.Hypothetical:
 		return "the pod is bound to node " + u.Misfit.Wanted
 	case u.Misfit.Filter == cluster.FilterPods:
 		return fmt.Sprintf("%s (%s)", u.Misfit.Reason, u.Misfit.Found)
@@ -148,13 +98,13 @@ func (x *inquiry) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 			elsewhere = append(elsewhere, u.Claim.Name)
 		}
 	}
-	if len(elsewhere) > 0 && x.Pod != nil && !x.subject.hypothetical {
+	if len(elsewhere) > 0 && x.Pod != nil && !x.target.Hypothetical {
 		alloc, amended, released, err := released(ctx, x.Question)
 		if err != nil {
 			return err
 		}
 		if !slices.ContainsFunc(elsewhere, func(name string) bool { return !slices.Contains(released, name) }) {
-			again, err := ExplainWith(ctx, alloc, amended, Options{Kind: api.KindPod, Namespace: x.Pod.Namespace, Name: x.Pod.Name, Node: node.Name})
+			again, err := ExplainWith(ctx, alloc, amended, target.Options{Kind: api.KindPod, Namespace: x.Pod.Namespace, Name: x.Pod.Name, Node: node.Name})
 			if err != nil {
 				return err
 			}

@@ -315,29 +315,30 @@ func (p *property) conflictIsMinimal(table *coverage) error {
 	}
 	table.checked(checkConflict)
 	ctx := p.t.Context()
-	s, err := p.newScenario(p.Snap.Node(p.out.Conflict.Node))
+	node := p.Snap.Node(p.out.Conflict.Node)
+	s, err := p.conflictCase().Scenario(node)
 	if err != nil {
 		return err
 	}
-	chosen, err := s.conflict(ctx)
+	chosen, err := s.Conflict(ctx)
 	if err != nil {
 		return err
 	}
 	fits := func(holding []int) bool {
-		h := s.given(func(i int) bool { return slices.Contains(holding, i) || slices.Contains(s.undoubted, s.facts[i].kind) })
-		alloc, err := allocator.New(ctx, cluster.New(h.snap), allocator.WithTimeout(10*time.Second))
+		h := s.Holding(holding)
+		alloc, err := allocator.New(ctx, cluster.New(h.Snap), allocator.WithTimeout(10*time.Second))
 		if err != nil {
 			p.t.Error(err)
 			return false
 		}
-		return !h.restricted && (len(h.claims) == 0 || alloc.Check(ctx, s.node, h.claims).Outcome == allocator.Fits)
+		return !h.Restricted && (len(h.Claims) == 0 || alloc.Check(ctx, node, h.Claims).Outcome == allocator.Fits)
 	}
 	if fits(chosen) {
 		return fmt.Errorf("the facts can hold together: %s", asJSON(p.out.Conflict))
 	}
 	for i := range chosen {
 		if rest := slices.Delete(slices.Clone(chosen), i, i+1); !fits(rest) {
-			return fmt.Errorf("without %q it does not fit either: %s", s.facts[chosen[i]].text, asJSON(p.out.Conflict))
+			return fmt.Errorf("without %q it does not fit either: %s", p.out.Conflict.Facts[i].Text, asJSON(p.out.Conflict))
 		}
 	}
 	return nil

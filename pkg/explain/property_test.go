@@ -22,6 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 )
 
 // TestProperties holds explanations of random clusters against the allocator,
@@ -94,7 +95,7 @@ func checkProperties(t *testing.T, c *fleet.Case, table *coverage) error {
 	if err != nil {
 		return fmt.Errorf("set up the allocator: %w", err)
 	}
-	subject, err := find(c.Snapshot, alloc, Options{Kind: api.KindPod, Namespace: fleet.Namespace, Name: fleet.Waiting, AllRemedies: true})
+	subject, err := target.Find(c.Snapshot, alloc, Options{Kind: api.KindPod, Namespace: fleet.Namespace, Name: fleet.Waiting, AllRemedies: true})
 	if err != nil {
 		return err
 	}

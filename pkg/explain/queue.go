@@ -18,6 +18,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -38,18 +39,18 @@ type Answer struct {
 //
 // Equal pods share what is the same for all of them, see [Explanation.SameAs]: a
 // thousand pods of one Job take little longer than one. The error is that of ctx.
-func ExplainEach(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, targets []Options) ([]Answer, error) {
+func ExplainEach(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, targets []target.Options) ([]Answer, error) {
 	q := &queue{snap: snap, alloc: alloc, after: snap, afterAlloc: alloc, kinds: map[string]*podKind{}, pods: map[types.NamespacedName]*queuedPod{}}
 	answers := make([]Answer, len(targets))
-	subjects := make([]*subject, len(targets))
-	for i, target := range targets {
+	subjects := make([]*target.Target, len(targets))
+	for i, opts := range targets {
 		var err error
-		subjects[i], err = find(snap, alloc, target)
+		subjects[i], err = target.Find(snap, alloc, opts)
 		switch {
 		case err != nil:
 			answers[i].Err = err
-		case !subjects[i].queued():
-			answers[i].Explanation, answers[i].Err = ExplainWith(ctx, alloc, snap, target)
+		case !subjects[i].Queued():
+			answers[i].Explanation, answers[i].Err = ExplainWith(ctx, alloc, snap, opts)
 			subjects[i] = nil
 		default:
 			q.addSubject(subjects[i])
@@ -75,12 +76,6 @@ func ExplainEach(ctx context.Context, alloc *allocator.Allocator, snap *snapshot
 	return answers, nil
 }
 
-// queued reports whether the subject stands for pods in the scheduling queue. A
-// question about one node or one device is about that alone.
-func (s *subject) queued() bool {
-	return s.pod != nil && s.opts.Node == "" && s.opts.Device == "" && (s.hypothetical || lifecycle.Waits(s.pod)) && s.target.Kind != api.KindClaim
-}
-
 // queue decides pods one after another.
 type queue struct {
 	// snap and alloc are the cluster as it is; after has what was reserved since.
@@ -101,7 +96,7 @@ type queuedPod struct {
 	kind         *podKind
 	// wanted is set if it has to be decided, target if it has to be explained.
 	wanted, target bool
-	opts           Options
+	opts           target.Options
 	// reservation is what it gets, nil if it does not fit.
 	reservation *whatif.Reservation
 	// before are those that get what it could have, if it fits without them.
@@ -123,33 +118,26 @@ type podKind struct {
 const maxReplicas = 1000
 
 // addSubject puts the pods of a target into the queue.
-func (q *queue) addSubject(s *subject) {
+func (q *queue) addSubject(s *target.Target) {
 	switch {
-	case s.workload && s.hypothetical:
-		wanted := int(ptr.Deref(s.desired, 1))
+	case s.Workload && s.Hypothetical:
+		wanted := int(ptr.Deref(s.Desired, 1))
 		if wanted > maxReplicas {
 			wanted = 1
 		}
 		for i := range max(wanted, 1) {
-			q.add(s.replica(i), true).wanted = true
+			q.add(s.Replica(i), true).wanted = true
 		}
-	case s.workload:
-		for _, pod := range s.users {
+	case s.Workload:
+		for _, pod := range s.Users {
 			if lifecycle.Waits(pod) {
 				q.add(pod, false).wanted = true
 			}
 		}
 	default:
-		p := q.add(s.pod, s.hypothetical)
-		p.wanted, p.target, p.opts = true, true, s.opts
+		p := q.add(s.Pod, s.Hypothetical)
+		p.wanted, p.target, p.opts = true, true, s.Options
 	}
-}
-
-// replica is a pod of a workload that has none yet.
-func (s *subject) replica(i int) *corev1.Pod {
-	pod := *s.pod
-	pod.Name = fmt.Sprintf("%s%d", s.pod.Name, i)
-	return &pod
 }
 
 func (q *queue) add(pod *corev1.Pod, hypothetical bool) *queuedPod {
@@ -181,7 +169,7 @@ func (q *queue) decide(ctx context.Context) error {
 	}
 	for _, pod := range q.snap.Pods {
 		if lifecycle.Waits(pod) && len(pod.Spec.SchedulingGates) == 0 && len(q.alloc.Facts.Claims.OfPod(pod)) > 0 {
-			q.add(withClassPriority(q.snap, pod), false)
+			q.add(target.WithClassPriority(q.snap, pod), false)
 		}
 	}
 	slices.SortStableFunc(q.order, func(a, b *queuedPod) int { return compareQueued(a.pod, b.pod) })
@@ -249,8 +237,8 @@ func (q *queue) sortKind(ctx context.Context, p *queuedPod) error {
 // one that is not a target, the verdict is enough.
 func (q *queue) explainKind(ctx context.Context, p *queuedPod) error {
 	s := q.subject(p, q.alloc)
-	s.verdictOnly = !p.target
-	answer, err := explainSubject(ctx, q.alloc, q.snap, s)
+	s.VerdictOnly = !p.target
+	answer, err := explainTarget(ctx, q.alloc, q.snap, s)
 	if err != nil {
 		return err
 	}
@@ -284,14 +272,14 @@ func (q *queue) explainKind(ctx context.Context, p *queuedPod) error {
 }
 
 // subject is the pod as the target of a question.
-func (q *queue) subject(p *queuedPod, alloc *allocator.Allocator) *subject {
-	s := &subject{target: api.Target{Kind: api.KindPod, Namespace: p.pod.Namespace, Name: p.pod.Name}, hypothetical: p.hypothetical}
-	s.member = q.members
-	s.opts = Options{Kind: s.target.Kind, Namespace: s.target.Namespace, Name: s.target.Name, AllRemedies: p.opts.AllRemedies}
+func (q *queue) subject(p *queuedPod, alloc *allocator.Allocator) *target.Target {
+	s := &target.Target{Object: api.Target{Kind: api.KindPod, Namespace: p.pod.Namespace, Name: p.pod.Name}, Hypothetical: p.hypothetical}
+	s.Member = q.members
+	s.Options = target.Options{Kind: s.Object.Kind, Namespace: s.Object.Namespace, Name: s.Object.Name, AllRemedies: p.opts.AllRemedies}
 	if !p.hypothetical {
-		s.users = []*corev1.Pod{p.pod}
+		s.Users = []*corev1.Pod{p.pod}
 	}
-	s.usePod(alloc, p.pod)
+	s.UsePod(alloc, p.pod)
 	return s
 }
 

@@ -16,13 +16,14 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 )
 
 // answer is the explanation of a target after all of the queue was decided.
-func (q *queue) answer(ctx context.Context, s *subject) (*api.Explanation, error) {
-	if !s.workload {
-		p := q.pods[podKey(s.pod)]
+func (q *queue) answer(ctx context.Context, s *target.Target) (*api.Explanation, error) {
+	if !s.Workload {
+		p := q.pods[podKey(s.Pod)]
 		if p.kind.first == p {
 			return q.settled(*p.kind.answer, p, s), nil
 		}
@@ -38,10 +39,10 @@ func (q *queue) answer(ctx context.Context, s *subject) (*api.Explanation, error
 		}
 	}
 	of := *s
-	if !s.hypothetical {
-		of.usePod(q.alloc, chosen.pod)
+	if !s.Hypothetical {
+		of.UsePod(q.alloc, chosen.pod)
 	}
-	answer, err := explainSubject(ctx, q.alloc, q.snap, &of)
+	answer, err := explainTarget(ctx, q.alloc, q.snap, &of)
 	if err != nil {
 		return nil, err
 	}
@@ -50,19 +51,19 @@ func (q *queue) answer(ctx context.Context, s *subject) (*api.Explanation, error
 }
 
 // replicas are the pods of a workload that wait, in the order of the queue.
-func (q *queue) replicas(s *subject) ([]*queuedPod, *api.ReplicaCount) {
-	count := &api.ReplicaCount{Desired: s.desired}
+func (q *queue) replicas(s *target.Target) ([]*queuedPod, *api.ReplicaCount) {
+	count := &api.ReplicaCount{Desired: s.Desired}
 	var pods []*queuedPod
-	if s.hypothetical {
+	if s.Hypothetical {
 		for i := 0; ; i++ {
-			p := q.pods[podKey(s.replica(i))]
+			p := q.pods[podKey(s.Replica(i))]
 			if p == nil {
 				break
 			}
 			pods = append(pods, p)
 		}
 	}
-	for _, pod := range s.users {
+	for _, pod := range s.Users {
 		if p := q.pods[podKey(pod)]; p != nil && lifecycle.Waits(pod) {
 			pods = append(pods, p)
 		}
@@ -73,7 +74,7 @@ func (q *queue) replicas(s *subject) ([]*queuedPod, *api.ReplicaCount) {
 		}
 	}
 	slices.SortStableFunc(pods, func(a, b *queuedPod) int { return compareQueued(a.pod, b.pod) })
-	if s.hypothetical {
+	if s.Hypothetical {
 		count.Waiting = len(pods)
 	}
 	for _, p := range pods {
@@ -81,7 +82,7 @@ func (q *queue) replicas(s *subject) ([]*queuedPod, *api.ReplicaCount) {
 			count.FitNow++
 		}
 	}
-	if ptr.Deref(s.desired, 0) > maxReplicas && s.hypothetical || s.desired == nil && s.hypothetical {
+	if ptr.Deref(s.Desired, 0) > maxReplicas && s.Hypothetical || s.Desired == nil && s.Hypothetical {
 		return pods, nil
 	}
 	return pods, count
@@ -97,7 +98,7 @@ func (q *queue) hasDevices(pod *corev1.Pod) bool {
 
 // shared is the answer for a pod that is equal to another one, as far as it is
 // its own.
-func (q *queue) shared(p *queuedPod, s *subject) *api.Explanation {
+func (q *queue) shared(p *queuedPod, s *target.Target) *api.Explanation {
 	from := p.kind.answer
 	x := newInquiry(q.alloc, q.snap, s)
 	x.describeAllocator()
@@ -114,7 +115,7 @@ func (q *queue) shared(p *queuedPod, s *subject) *api.Explanation {
 
 // settled is an answer for the cluster as it is, with what the pods before this
 // one change about it.
-func (q *queue) settled(e api.Explanation, p *queuedPod, s *subject) *api.Explanation {
+func (q *queue) settled(e api.Explanation, p *queuedPod, s *target.Target) *api.Explanation {
 	switch {
 	case p.reservation != nil:
 		placement := placementOf(p)
@@ -190,16 +191,16 @@ func devicesOf(p *queuedPod) []api.AllocatedDevice {
 
 // compete turns the answer for a pod that fits into that for one whose devices
 // others get before it.
-func (q *queue) compete(e *api.Explanation, p *queuedPod, s *subject) {
+func (q *queue) compete(e *api.Explanation, p *queuedPod, s *target.Target) {
 	e.Verdict, e.Code, e.Placement = api.DoesNotFit, api.PodsCompete, nil
 	status := &api.QueueStatus{}
 	for _, other := range p.before {
-		if other.hypothetical && s.hypothetical && s.workload {
+		if other.hypothetical && s.Hypothetical && s.Workload {
 			// Those are other replicas of the target.
 			continue
 		}
 		status.BeforeCount++
-		if len(status.Before) < maxPods {
+		if len(status.Before) < target.MaxPods {
 			status.Before = append(status.Before, api.QueuedPod{
 				Namespace: other.pod.Namespace, Name: other.pod.Name, Priority: ptr.Deref(other.pod.Spec.Priority, 0),
 				Node: other.reservation.Node, Devices: devicesOf(other),

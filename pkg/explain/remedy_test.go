@@ -219,9 +219,9 @@ func enrich(snap *snapshot.Snapshot, random *rand.Rand) {
 			p.Spec.Priority = ptr.To(int32(random.IntN(3)))
 		}, waiting))
 	}
-	slices.SortFunc(snap.Slices, func(a, b *resourceapi.ResourceSlice) int { return compareObjects(a, b) })
-	slices.SortFunc(snap.Classes, func(a, b *resourceapi.DeviceClass) int { return compareObjects(a, b) })
-	slices.SortFunc(snap.Nodes, func(a, b *corev1.Node) int { return compareObjects(a, b) })
+	slices.SortFunc(snap.Slices, func(a, b *resourceapi.ResourceSlice) int { return compareNames(a, b) })
+	slices.SortFunc(snap.Classes, func(a, b *resourceapi.DeviceClass) int { return compareNames(a, b) })
+	slices.SortFunc(snap.Nodes, func(a, b *corev1.Node) int { return compareNames(a, b) })
 }
 
 // ruleFor adds a rule that taints all devices of the driver.

@@ -14,6 +14,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -139,11 +140,11 @@ func randomCapacity(random *rand.Rand) resourceapi.DeviceCapacity {
 }
 
 // allWaiting asks about all claims that wait, together.
-func allWaiting(snap *snapshot.Snapshot) *subject {
-	s := &subject{target: api.Target{Kind: api.KindClaim}}
+func allWaiting(snap *snapshot.Snapshot) *target.Target {
+	s := &target.Target{Object: api.Target{Kind: api.KindClaim}}
 	for _, claim := range snap.Claims {
 		if claim.Status.Allocation == nil {
-			s.claims = append(s.claims, cluster.PodClaim{Claim: claim})
+			s.Claims = append(s.Claims, cluster.PodClaim{Claim: claim})
 		}
 	}
 	return s

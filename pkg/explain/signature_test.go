@@ -87,12 +87,10 @@ func prepared(t *testing.T, snap *snapshot.Snapshot) *inquiry {
 	}
 	x := newInquiry(alloc, snap, allWaiting(snap))
 	x.describeClaims()
-	if x.refused() {
+	if refusal(x.Question) != nil {
 		return nil
 	}
-	if err := x.survey(); err != nil {
-		t.Fatal(err)
-	}
+	survey(x.Question, x.target.Nodes(alloc))
 	for i := range x.Claims {
 		if err := x.account(t.Context(), &x.Claims[i]); err != nil {
 			t.Fatal(err)
@@ -178,8 +176,8 @@ func multiply(snap *snapshot.Snapshot, random *rand.Rand) {
 			mutate(snap, name, random)
 		}
 	}
-	slices.SortFunc(snap.Claims, func(a, b *resourceapi.ResourceClaim) int { return compareObjects(a, b) })
-	slices.SortFunc(snap.Nodes, func(a, b *corev1.Node) int { return compareObjects(a, b) })
+	slices.SortFunc(snap.Claims, func(a, b *resourceapi.ResourceClaim) int { return compareNames(a, b) })
+	slices.SortFunc(snap.Nodes, func(a, b *corev1.Node) int { return compareNames(a, b) })
 }
 
 // cloneNode gives a node what another one has, devices and claims that hold

@@ -26,10 +26,10 @@ func (x *inquiry) describeStage() {
 	who := ""
 	switch pod := x.Pod; {
 	case pod == nil:
-	case x.subject.hypothetical:
-		own.Findings = lifecycle.GateFindings(pod, hints.SaysQueue(x.Question, x.subject.target))
+	case x.target.Hypothetical:
+		own.Findings = lifecycle.GateFindings(pod, hints.SaysQueue(x.Question, x.target.Object))
 	default:
-		own = lifecycle.Of(x.Cluster.Alloc.Facts, x.Snap, pod, x.PodClaims, hints.SaysQueue(x.Question, x.subject.target))
+		own = lifecycle.Of(x.Cluster.Alloc.Facts, x.Snap, pod, x.PodClaims, hints.SaysQueue(x.Question, x.target.Object))
 		if own.Stage == api.StageAllocation && len(x.Cluster.Candidates) == 0 && len(x.Cluster.Unsuitable) > 0 && !x.fitsElsewhere() {
 			own.Stage = api.StageNodeFit
 		}
@@ -38,9 +38,9 @@ func (x *inquiry) describeStage() {
 	if len(x.blockedBy) > 0 {
 		own = x.blockedLife(own)
 	}
-	forClaim := x.Pod == nil && x.subject.target.Kind == api.KindClaim
+	forClaim := x.Pod == nil && x.target.Object.Kind == api.KindClaim
 	for i := range x.out.Pods {
-		pod := x.subject.users[i]
+		pod := x.target.Users[i]
 		if pod == x.Pod {
 			x.out.Pods[i].Stage = own.Stage
 			continue
@@ -58,7 +58,7 @@ func (x *inquiry) describeStage() {
 	x.out.Stage = own.Stage
 	var findings []lifecycle.Finding
 	if forClaim {
-		findings = lifecycle.ClaimFindings(x.Cluster.Alloc.Facts, x.Snap, x.subject.users, x.PodClaims[0].Claim)
+		findings = lifecycle.ClaimFindings(x.Cluster.Alloc.Facts, x.Snap, x.target.Users, x.PodClaims[0].Claim)
 	}
 	for _, f := range own.Findings {
 		// What a claim and the pod that uses it have in common is said of the claim.
@@ -74,7 +74,7 @@ func (x *inquiry) describeStage() {
 
 // named begins a sentence about a pod that is not itself the target.
 func (x *inquiry) named(pod *corev1.Pod) string {
-	if x.subject.target.Kind == api.KindPod {
+	if x.target.Object.Kind == api.KindPod {
 		return ""
 	}
 	return "pod " + pod.Name + ": "
@@ -146,8 +146,8 @@ func (x *inquiry) nextSteps() {
 			x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf("create ResourceClaim %s in namespace %s, or name another one", claimName(x.Question, pc), pod.Namespace)})
 		}
 	}
-	if x.Pod == nil && x.subject.target.Kind == api.KindClaim && len(x.Claims) > 0 && x.Claims[0].Claim.UID != "" && x.Claims[0].Claim.DeletionTimestamp == nil &&
-		len(x.subject.users) == 0 && !lifecycle.Hides(x.Snap, snapshot.ResourcePods, x.subject.target.Namespace) {
+	if x.Pod == nil && x.target.Object.Kind == api.KindClaim && len(x.Claims) > 0 && x.Claims[0].Claim.UID != "" && x.Claims[0].Claim.DeletionTimestamp == nil &&
+		len(x.target.Users) == 0 && !lifecycle.Hides(x.Snap, snapshot.ResourcePods, x.target.Object.Namespace) {
 		x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: "no pod uses the claim: it is allocated when the first one does"})
 	}
 }
@@ -155,7 +155,7 @@ func (x *inquiry) nextSteps() {
 // deletingTarget settles the matter for a claim that is being deleted: nobody
 // who does not use it already can. What its deletion waits for is a finding.
 func (x *inquiry) deletingTarget() bool {
-	if x.Pod != nil || x.subject.target.Kind != api.KindClaim {
+	if x.Pod != nil || x.target.Object.Kind != api.KindClaim {
 		return false
 	}
 	claim := x.PodClaims[0].Claim

@@ -14,9 +14,9 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -25,23 +25,7 @@ import (
 // an extended resource that nothing in the cluster serves: that is mostly a typo in
 // the name of one that something does.
 func WantsDevices(snap *snapshot.Snapshot, alloc *allocator.Allocator, pod *corev1.Pod) bool {
-	return len(alloc.Facts.Claims.OfPod(pod)) > 0 || len(unserved(snap, alloc, pod)) > 0
-}
-
-// unserved lists the extended resources of a pod that no node has from a device
-// plugin and that no DeviceClass stands for. None are known where nodes or classes
-// could not be read.
-func unserved(snap *snapshot.Snapshot, alloc *allocator.Allocator, pod *corev1.Pod) []corev1.ResourceName {
-	if len(snap.Nodes) == 0 || snap.Gap(snapshot.ResourceNodes) != nil || snap.Gap(snapshot.ResourceClasses) != nil {
-		return nil
-	}
-	return slices.DeleteFunc(cluster.ExtendedResources(pod), func(name corev1.ResourceName) bool {
-		return alloc.Facts.Claims.ClassOf(name) != nil || slices.ContainsFunc(snap.Nodes, func(node *corev1.Node) bool {
-			_, offered := node.Status.Allocatable[name]
-			_, has := node.Status.Capacity[name]
-			return offered || has
-		})
-	})
+	return len(alloc.Facts.Claims.OfPod(pod)) > 0 || len(target.Unserved(snap, alloc, pod)) > 0
 }
 
 // unservedPod settles the matter for a pod without claims that asks for extended
@@ -51,7 +35,7 @@ func (x *inquiry) unservedPod() bool {
 	if len(x.PodClaims) > 0 || x.Pod == nil {
 		return false
 	}
-	names := unserved(x.Snap, x.Cluster.Alloc, x.Pod)
+	names := target.Unserved(x.Snap, x.Cluster.Alloc, x.Pod)
 	if len(names) == 0 {
 		return false
 	}

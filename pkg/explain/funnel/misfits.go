@@ -5,6 +5,7 @@ package funnel
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -71,4 +72,14 @@ func Misfits(q *Question, node *corev1.Node) []UnsuitableNode {
 		}
 	}
 	return all
+}
+
+// NeededOn reports whether a request has to be served by DRA on a node. For
+// extended resources a device plugin may do it.
+func NeededOn(q *Question, c *Claim, name string, node *corev1.Node) bool {
+	if !q.PodClaims[c.Index].ExtendedResources {
+		return true
+	}
+	claim, err := q.Cluster.Alloc.Facts.Claims.ExtendedResourceClaim(q.Pod, node)
+	return err == nil && claim != nil && slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool { return r.Name == name })
 }

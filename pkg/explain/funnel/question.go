@@ -6,6 +6,7 @@ package funnel
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -102,4 +103,29 @@ func (q *Question) extendedResource(c *Claim, r *claimspec.Request) string {
 		return *class.Spec.ExtendedResourceName
 	}
 	return resourceapi.ResourceDeviceClassPrefix + r.Class
+}
+
+// ListWaiting leaves out claims that nobody needs, and finds those that need
+// devices.
+func ListWaiting(q *Question) {
+	q.PodClaims = slices.DeleteFunc(q.PodClaims, func(pc cluster.PodClaim) bool { return servedByPlugin(q, pc) })
+	for i := range q.PodClaims {
+		if claim := q.PodClaims[i].Claim; claim != nil && claim.Status.Allocation == nil {
+			q.Claims = append(q.Claims, Claim{Claim: claim, Index: i})
+		}
+	}
+}
+
+// servedByPlugin reports whether the node that a pod is bound to needs no claim
+// for its extended resources, since a device plugin has them.
+func servedByPlugin(q *Question, pc cluster.PodClaim) bool {
+	if !pc.ExtendedResources || !pc.Generated || q.Pod.Spec.NodeName == "" {
+		return false
+	}
+	node := q.Snap.Node(q.Pod.Spec.NodeName)
+	if node == nil {
+		return false
+	}
+	claim, err := q.Cluster.Alloc.Facts.Claims.ExtendedResourceClaim(q.Pod, node)
+	return err == nil && claim == nil
 }

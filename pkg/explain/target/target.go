@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package target
 
 import (
 	"errors"
@@ -42,16 +42,16 @@ type Options struct {
 	Device string
 }
 
-// TargetError means that there is nothing to explain: the object does not
+// Error means that there is nothing to explain: the object does not
 // exist, or it has no claims.
-type TargetError struct {
+type Error struct {
 	Target api.Target
 	// Message is a sentence about what is wrong; Hint says what there is.
 	Message, Hint string
 }
 
 // Error is the message and the hint.
-func (e *TargetError) Error() string {
+func (e *Error) Error() string {
 	if e.Hint == "" {
 		return e.Message
 	}
@@ -61,39 +61,39 @@ func (e *TargetError) Error() string {
 // errNoClaims is a pod that uses neither claims nor extended resources of DRA.
 var errNoClaims = errors.New("uses no ResourceClaim and no extended resource of a DeviceClass")
 
-// subject is what a target comes down to: claims to allocate together, for a
-// pod or for nobody yet.
-type subject struct {
-	target api.Target
-	opts   Options
-	// pod is the one whose claims these are, nil for a claim or template that
+// Target is what a target comes down to: claims to allocate together, for a
+// Pod or for nobody yet.
+type Target struct {
+	Object  api.Target
+	Options Options
+	// Pod is the one whose claims these are, nil for a claim or template that
 	// no pod uses. It does not exist in the cluster if hypothetical is set.
-	pod          *corev1.Pod
-	hypothetical bool
-	claims       []cluster.PodClaim
-	// verdictOnly leaves out what is not needed for the verdict and the nodes.
-	verdictOnly bool
-	// member asks about a pod without the rest of its gang.
-	member bool
-	// others are further pods that wait for the same claim.
-	others []*corev1.Pod
-	// workload is set if the pod stands for several; desired is how many there
+	Pod          *corev1.Pod
+	Hypothetical bool
+	Claims       []cluster.PodClaim
+	// VerdictOnly leaves out what is not needed for the verdict and the nodes.
+	VerdictOnly bool
+	// Member asks about a pod without the rest of its gang.
+	Member bool
+	// Others are further pods that wait for the same claim.
+	Others []*corev1.Pod
+	// Workload is set if the pod stands for several; desired is how many there
 	// should be, nil if that is not known.
-	workload bool
-	desired  *int32
-	// end is how the target ended, if it is a Job that did.
-	end *snapshot.JobEnd
-	// users are the pods that use the target.
-	users []*corev1.Pod
-	// only is the one node to look at, nil for all of them.
-	only *corev1.Node
-	// device is one to be explained, nil for none.
-	device *cluster.Device
+	Workload bool
+	Desired  *int32
+	// End is how the target ended, if it is a Job that did.
+	End *snapshot.JobEnd
+	// Users are the pods that use the target.
+	Users []*corev1.Pod
+	// Only is the one node to look at, nil for all of them.
+	Only *corev1.Node
+	// Device is one to be explained, nil for none.
+	Device *cluster.Device
 }
 
-// find looks a target up.
-func find(snap *snapshot.Snapshot, alloc *allocator.Allocator, opts Options) (*subject, error) {
-	s := &subject{target: api.Target{Kind: opts.Kind, Namespace: opts.Namespace, Name: opts.Name}, opts: opts}
+// Find looks a target up.
+func Find(snap *snapshot.Snapshot, alloc *allocator.Allocator, opts Options) (*Target, error) {
+	s := &Target{Object: api.Target{Kind: opts.Kind, Namespace: opts.Namespace, Name: opts.Name}, Options: opts}
 	var err error
 	switch opts.Kind {
 	case api.KindClaim:
@@ -117,32 +117,32 @@ func find(snap *snapshot.Snapshot, alloc *allocator.Allocator, opts Options) (*s
 	return s, nil
 }
 
-func (s *subject) findClaim(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
-	claim := snap.Claim(s.target.Namespace, s.target.Name)
+func (s *Target) findClaim(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
+	claim := snap.Claim(s.Object.Namespace, s.Object.Name)
 	if claim == nil {
-		return notFound(snap, s.target, snapshot.ResourceClaims, snap.Claims)
+		return notFound(snap, s.Object, snapshot.ResourceClaims, snap.Claims)
 	}
-	s.users = lifecycle.PodsUsing(snap, claim)
+	s.Users = lifecycle.PodsUsing(snap, claim)
 	if claim.Status.Allocation == nil {
-		for _, pod := range s.users {
+		for _, pod := range s.Users {
 			if lifecycle.Waits(pod) {
-				s.others = append(s.others, pod)
+				s.Others = append(s.Others, pod)
 			}
 		}
-		if len(s.others) > 0 {
-			s.usePod(alloc, s.others[0])
-			s.others = s.others[1:]
+		if len(s.Others) > 0 {
+			s.UsePod(alloc, s.Others[0])
+			s.Others = s.Others[1:]
 			return nil
 		}
 	}
-	s.claims = []cluster.PodClaim{{Claim: cluster.Defaulted(claim)}}
+	s.Claims = []cluster.PodClaim{{Claim: cluster.Defaulted(claim)}}
 	return nil
 }
 
-func (s *subject) findTemplate(snap *snapshot.Snapshot) error {
-	template := snap.Template(s.target.Namespace, s.target.Name)
+func (s *Target) findTemplate(snap *snapshot.Snapshot) error {
+	template := snap.Template(s.Object.Namespace, s.Object.Name)
 	if template == nil {
-		return notFound(snap, s.target, snapshot.ResourceTemplates, snap.Templates)
+		return notFound(snap, s.Object, snapshot.ResourceTemplates, snap.Templates)
 	}
 	for _, pod := range snap.Pods {
 		if pod.Namespace != template.Namespace {
@@ -151,10 +151,10 @@ func (s *subject) findTemplate(snap *snapshot.Snapshot) error {
 		if slices.ContainsFunc(pod.Spec.ResourceClaims, func(c corev1.PodResourceClaim) bool {
 			return c.ResourceClaimTemplateName != nil && *c.ResourceClaimTemplateName == template.Name
 		}) {
-			s.users = append(s.users, pod)
+			s.Users = append(s.Users, pod)
 		}
 	}
-	s.claims = []cluster.PodClaim{{
+	s.Claims = []cluster.PodClaim{{
 		Generated: true, Template: template.Name,
 		Claim: cluster.Defaulted(&resourceapi.ResourceClaim{
 			ObjectMeta: metav1.ObjectMeta{Namespace: template.Namespace, Name: template.Name + "-…"},
@@ -164,44 +164,44 @@ func (s *subject) findTemplate(snap *snapshot.Snapshot) error {
 	return nil
 }
 
-func (s *subject) findPod(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
-	pod := snap.Pod(s.target.Namespace, s.target.Name)
+func (s *Target) findPod(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
+	pod := snap.Pod(s.Object.Namespace, s.Object.Name)
 	if pod == nil {
-		return notFound(snap, s.target, snapshot.ResourcePods, snap.Pods)
+		return notFound(snap, s.Object, snapshot.ResourcePods, snap.Pods)
 	}
-	s.hypothetical = pod.UID == "" && pod.CreationTimestamp.IsZero()
-	if s.hypothetical {
-		pod = withClassPriority(snap, pod)
+	s.Hypothetical = pod.UID == "" && pod.CreationTimestamp.IsZero()
+	if s.Hypothetical {
+		pod = WithClassPriority(snap, pod)
 	} else {
-		s.users = []*corev1.Pod{pod}
+		s.Users = []*corev1.Pod{pod}
 	}
-	s.usePod(alloc, pod)
+	s.UsePod(alloc, pod)
 	return s.needClaims(snap, alloc)
 }
 
-func (s *subject) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
+func (s *Target) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
 	var same []*snapshot.Workload
 	for _, w := range snap.Workloads {
-		if w.Kind != s.target.Kind {
+		if w.Kind != s.Object.Kind {
 			continue
 		}
 		same = append(same, w)
-		if w.Namespace != s.target.Namespace || w.Name != s.target.Name {
+		if w.Namespace != s.Object.Namespace || w.Name != s.Object.Name {
 			continue
 		}
-		if s.users, s.end = lifecycle.Pods(snap, w), w.End; s.end != nil {
+		if s.Users, s.End = lifecycle.Pods(snap, w), w.End; s.End != nil {
 			return nil
 		}
-		s.workload, s.desired = true, w.Replicas
-		chosen := slices.IndexFunc(s.users, lifecycle.Waits)
+		s.Workload, s.Desired = true, w.Replicas
+		chosen := slices.IndexFunc(s.Users, lifecycle.Waits)
 		switch {
 		case chosen >= 0:
-			s.usePod(alloc, s.users[chosen])
-		case len(s.users) > 0:
-			s.usePod(alloc, s.users[0])
+			s.UsePod(alloc, s.Users[chosen])
+		case len(s.Users) > 0:
+			s.UsePod(alloc, s.Users[0])
 		default:
-			s.hypothetical = true
-			s.usePod(alloc, withClassPriority(snap, &corev1.Pod{
+			s.Hypothetical = true
+			s.UsePod(alloc, WithClassPriority(snap, &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{
 					Namespace: w.Namespace, Name: w.Name + "-…",
 					Labels: w.Template.Labels, Annotations: w.Template.Annotations,
@@ -211,7 +211,7 @@ func (s *subject) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocat
 		}
 		return s.needClaims(snap, alloc)
 	}
-	return notFound(snap, s.target, unreadKind(snap, s.target.Kind), same)
+	return notFound(snap, s.Object, unreadKind(snap, s.Object.Kind), same)
 }
 
 // unreadKind is the resource of a kind if it could not be read, else empty. A
@@ -226,29 +226,29 @@ func unreadKind(snap *snapshot.Snapshot, kind string) string {
 	return ""
 }
 
-func (s *subject) usePod(alloc *allocator.Allocator, pod *corev1.Pod) {
-	s.pod = pod
-	s.claims = alloc.Facts.Claims.OfPod(pod)
+func (s *Target) UsePod(alloc *allocator.Allocator, pod *corev1.Pod) {
+	s.Pod = pod
+	s.Claims = alloc.Facts.Claims.OfPod(pod)
 }
 
-func (s *subject) needClaims(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
-	if len(s.claims) > 0 || (s.hypothetical || lifecycle.Waits(s.pod)) && len(unserved(snap, alloc, s.pod)) > 0 {
+func (s *Target) needClaims(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
+	if len(s.Claims) > 0 || (s.Hypothetical || lifecycle.Waits(s.Pod)) && len(Unserved(snap, alloc, s.Pod)) > 0 {
 		return nil
 	}
-	err := &TargetError{
-		Target:  s.target,
-		Message: fmt.Sprintf("%s %s", describe(s.target), errNoClaims),
+	err := &Error{
+		Target:  s.Object,
+		Message: fmt.Sprintf("%s %s", Text(s.Object), errNoClaims),
 	}
 	if gap := snap.Gap(snapshot.ResourceClasses); gap != nil {
 		err.Hint = "it may use extended resources all the same: " + gap.Reason
 	} else {
-		err.Hint = hints.OfUnmapped(snap, s.pod, alloc.Facts.Gates.Enabled("DRAExtendedResource"))
+		err.Hint = hints.OfUnmapped(snap, s.Pod, alloc.Facts.Gates.Enabled("DRAExtendedResource"))
 	}
 	return err
 }
 
-// describe names a target: "ResourceClaim ml/train-gpus".
-func describe(t api.Target) string {
+// Text names a target: "ResourceClaim ml/train-gpus".
+func Text(t api.Target) string {
 	if t.Namespace == "" {
 		return t.Kind + " " + t.Name
 	}
@@ -257,7 +257,7 @@ func describe(t api.Target) string {
 
 // notFound says that a target does not exist, and what does.
 func notFound[T metav1.Object](snap *snapshot.Snapshot, t api.Target, resource string, list []T) error {
-	err := &TargetError{Target: t, Message: describe(t) + " not found in " + snap.Source}
+	err := &Error{Target: t, Message: Text(t) + " not found in " + snap.Source}
 	var here, elsewhere []string
 	for _, o := range list {
 		switch {
@@ -289,4 +289,20 @@ func notFound[T metav1.Object](snap *snapshot.Snapshot, t api.Target, resource s
 		err.Hint = fmt.Sprintf("no %s exists", t.Kind)
 	}
 	return err
+}
+
+// MaxPods is how many pods an explanation names.
+const MaxPods = 10
+
+// Queued reports whether the subject stands for pods in the scheduling queue. A
+// question about one node or one device is about that alone.
+func (s *Target) Queued() bool {
+	return s.Pod != nil && s.Options.Node == "" && s.Options.Device == "" && (s.Hypothetical || lifecycle.Waits(s.Pod)) && s.Object.Kind != api.KindClaim
+}
+
+// Replica is a pod of a workload that has none yet.
+func (s *Target) Replica(i int) *corev1.Pod {
+	pod := *s.Pod
+	pod.Name = fmt.Sprintf("%s%d", s.Pod.Name, i)
+	return &pod
 }

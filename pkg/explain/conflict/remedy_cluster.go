@@ -1,20 +1,16 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package conflict
 
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -22,11 +18,11 @@ import (
 // refusals tries what makes the scheduler or the API server look at the claims
 // at all.
 func (r *remedies) refusals(ctx context.Context) error {
-	if r.out.Verdict != api.Error || len(r.out.Nodes) == 0 {
+	if r.Verdict != api.Error {
 		return nil
 	}
 	claims := r.waiting()
-	switch r.out.Nodes[0].Code { //nolint:exhaustive // for the others see below
+	switch r.Code { //nolint:exhaustive // for the others see below
 	case api.ClassNotFound:
 		names := make([]string, 0, len(r.Snap.Classes))
 		for _, class := range r.Snap.Classes {
@@ -93,28 +89,6 @@ func (r *remedies) guarded(ctx context.Context) error {
 	return nil
 }
 
-// guard rewrites a selector so that no device of the cluster makes it fail for
-// what it lacks.
-func (r *remedies) guard(ctx context.Context, from resourceapi.DeviceSelector) (string, bool) {
-	if from.CEL == nil {
-		return "", false
-	}
-	compiled := r.Selectors.Compile(from.CEL.Expression)
-	var missing []selector.Reading
-	devices := r.Cluster.Alloc.Facts.Pools.Devices()
-	for i := range devices {
-		for _, lacks := range r.Selectors.Evaluate(ctx, compiled, devices[i].ID.Driver, devices[i].Device).Detail(ctx).Missing {
-			if !slices.Contains(missing, lacks) {
-				missing = append(missing, lacks)
-			}
-		}
-	}
-	if len(missing) == 0 {
-		return "", false
-	}
-	return r.Selectors.Guard(compiled, missing)
-}
-
 // adminAccess asks for the label of the namespace, or does without.
 func (r *remedies) adminAccess(ctx context.Context) error {
 	var without []claimEdit
@@ -154,13 +128,4 @@ func (r *remedies) gateOn(ctx context.Context, gate string) error {
 		text: gateText(gate),
 	})
 	return err
-}
-
-// completed takes a pool for complete with the slices that there are.
-func (r *remedies) completed(pool *cluster.Pool) change {
-	c := change{actor: api.ActorAdmin, silent: true, text: fmt.Sprintf("driver %s publishes the whole of pool %s, not only %d of %s", pool.Driver, pool.Name, len(pool.Slices), english.Count(int(pool.Expected), "slice"))}
-	for _, slice := range pool.Slices {
-		c.objects = append(c.objects, whatif.NewEdit(whatif.Object("ResourceSlice", "", slice.Name), "replace", "/spec/pool/resourceSliceCount", len(pool.Slices)))
-	}
-	return c
 }

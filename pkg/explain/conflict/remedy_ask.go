@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package conflict
 
 import (
 	"cmp"
@@ -30,9 +30,9 @@ import (
 // maxTries bounds the values that are tried in the place of one that is wanted.
 const maxTries = 12
 
-// wishes tries to ask for less. Only what is part of the conflict can help
+// lessAsked tries to ask for less. Only what is part of the conflict can help
 // alone.
-func (r *remedies) wishes(ctx context.Context) error {
+func (r *remedies) lessAsked(ctx context.Context) error {
 	for _, i := range r.conflict {
 		f := &r.scenario.facts[i]
 		var err error
@@ -60,20 +60,6 @@ func (r *remedies) wishes(ctx context.Context) error {
 		return err
 	}
 	return r.otherClasses(ctx)
-}
-
-// most finds the largest number below high for which claims with these edits
-// fit on the scenario's node; 0 if there is none.
-func (r *remedies) most(ctx context.Context, high int64, with func(int64) []claimEdit) int64 {
-	low := int64(0)
-	for high-low > 1 {
-		if count := (low + high) / 2; r.fit(ctx, with(count)...) {
-			low = count
-		} else {
-			high = count
-		}
-	}
-	return low
 }
 
 // fewer looks for the most devices that a request could have.
@@ -134,11 +120,6 @@ func (r *remedies) fewerExtended(ctx context.Context, f *fact, wanted int64) err
 	}
 	_, err := r.propose(ctx, with(low))
 	return err
-}
-
-func hasResource[K comparable](list map[K]resource.Quantity, name K) bool {
-	_, ok := list[name]
-	return ok
 }
 
 // notAll asks for as many as there can be.
@@ -386,37 +367,6 @@ func (r *remedies) fewerRequests(ctx context.Context) error {
 	return nil
 }
 
-// tolerate adds a toleration to the requests that the taint keeps from a
-// device.
-func (r *remedies) tolerate(f *fact) change {
-	c := change{
-		actor: api.ActorUser, loss: lossTolerance,
-		text: fmt.Sprintf("tolerate the device taint %s if the workload can use such devices", f.taint),
-	}
-	for _, at := range intolerant(r.scenario.claims, f.taint) {
-		// Nobody can put a toleration into the claim for extended resources.
-		if r.scenario.extended(at.claim) || !r.mayUse(at, f.tainted) {
-			continue
-		}
-		toleration, path := tolerationOf(f.taint), at.pointer()+"/tolerations"
-		if len(*at.in(r.scenario.claims).tolerations) == 0 {
-			c.claims = append(c.claims, claimEdit{at.claim, "add", path, []resourceapi.DeviceToleration{toleration}})
-		} else {
-			c.claims = append(c.claims, claimEdit{at.claim, "add", path + "/-", toleration})
-		}
-	}
-	return c
-}
-
-// mayUse reports whether a device is of the class of a request.
-func (r *remedies) mayUse(at requestPlace, d *cluster.Device) bool {
-	if at.claim >= len(r.Claims) || at.request >= len(r.Claims[at.claim].Funnels) {
-		return true
-	}
-	f := r.Claims[at.claim].Funnels[at.request][max(at.alternative, 0)]
-	return !f.OtherClass(d.Device)
-}
-
 // maxClasses bounds the classes that are tried in the place of one.
 const maxClasses = 3
 
@@ -499,7 +449,7 @@ func (r *remedies) suitable() (operations []claimEdit, texts []string) {
 		if f.kind != factRestriction {
 			continue
 		}
-		measures := r.restrictionMeasures(&prospect{nodes: []*corev1.Node{r.scenario.node}}, f)
+		measures := r.restrictionMeasures(&Prospect{Nodes: []*corev1.Node{r.scenario.node}}, f)
 		at := slices.IndexFunc(measures, func(m measure) bool { return m.actor == api.ActorUser })
 		if at < 0 {
 			return nil, nil
@@ -515,7 +465,7 @@ func (r *remedies) canBeSuitable() bool {
 	return len(operations) > 0
 }
 
-// several gives up as many wishes as it takes, if none is enough alone.
+// several gives up as many requirements as it takes, if none is enough alone.
 func (r *remedies) several(ctx context.Context) error {
 	if len(r.conflict) == 0 || slices.ContainsFunc(r.found, func(have remedy) bool { return have.Actor == api.ActorUser }) {
 		return nil
@@ -523,16 +473,16 @@ func (r *remedies) several(ctx context.Context) error {
 	suitable := r.canBeSuitable()
 	var kept, given []int
 	for i := range r.scenario.facts {
-		wish := false
-		switch f := &r.scenario.facts[i]; f.kind { //nolint:exhaustive // the others are no wishes, or cannot be combined
+		required := false
+		switch f := &r.scenario.facts[i]; f.kind { //nolint:exhaustive // the others are no requirements, or cannot be combined
 		case factCount, factSelector, factCapacity, factConstraint:
-			wish = !r.scenario.extended(f.at.claim)
+			required = !r.scenario.extended(f.at.claim)
 		case factTaint:
-			wish = true
+			required = true
 		case factRestriction:
-			wish = suitable
+			required = suitable
 		}
-		if !wish {
+		if !required {
 			kept = append(kept, i)
 		}
 	}
@@ -620,7 +570,7 @@ func (r *remedies) giveUp(given []int) change {
 			}
 			add(part)
 		case factTaint:
-			add(r.tolerate(f))
+			add(r.scenario.tolerate(f))
 		case factAll, factRequest, factRestriction, factGate, factPool, factHolder, factCounters, factGroups, factClass:
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package conflict
 
 import (
 	"cmp"
@@ -26,26 +26,6 @@ import (
 // that an estimate says to be near.
 const maxProspects = 8
 
-// What a change takes away from what is asked for. Between lossFewer and
-// lossCondition it is a percentage of a number.
-const (
-	lossNone      = 0
-	lossNear      = 1   // another value, the nearest that exists
-	lossTolerance = 2   // a device with a taint
-	lossFewer     = 3   // less of the same
-	lossCondition = 104 // a condition is dropped
-	lossOther     = 110 // something else
-	lossSeveral   = 120 // several conditions are dropped
-)
-
-// lossOf is what it takes away to get available in place of required.
-func lossOf(available, required int64) int {
-	if required <= 0 || available >= required {
-		return lossNone
-	}
-	return lossFewer + int((required-max(available, 0))*100/required)
-}
-
 // distance is what has to change until claims fit on a node.
 type distance struct {
 	// changes counts what has to change.
@@ -61,11 +41,11 @@ func (d distance) compare(other distance) int {
 // farAway is a distance that is not known.
 var farAway = distance{changes: 1 << 20, loss: lossSeveral} //nolint:gochecknoglobals // a constant
 
-// prospect is a node where the claims do not fit. It stands for all that are
+// Prospect is a node where the claims do not fit. It stands for all that are
 // equivalent to it.
-type prospect struct {
-	nodes    []*corev1.Node
-	scenario *scenario
+type Prospect struct {
+	Nodes    []*corev1.Node
+	Scenario *Scenario
 	// estimate orders prospects before they are looked at closely.
 	estimate estimate
 	// distance is proved.
@@ -79,7 +59,8 @@ type prospect struct {
 	searched bool
 }
 
-func (p *prospect) node() *corev1.Node { return p.nodes[0] }
+// Node is the first of them.
+func (p *Prospect) Node() *corev1.Node { return p.Nodes[0] }
 
 // estimate is what counting devices one by one says about a node.
 type estimate struct {
@@ -99,43 +80,42 @@ func (e estimate) more(other estimate) int {
 	return cmp.Or(cmp.Compare(other.available, e.available), cmp.Compare(other.free, e.free))
 }
 
-// prospects lists the nodes where the claims do not fit, equivalent ones
-// together, the nearest first. Only the first ones were looked at closely; the
-// others have no scenario.
-func (x *inquiry) prospects(ctx context.Context) []*prospect {
-	if x.Cluster.Pools == nil {
+// Nearest lists nodes where the claims do not fit, equivalent ones together, the
+// nearest first: those that are worth a close look.
+func (c *Case) Nearest(ctx context.Context) []*Prospect {
+	if c.Cluster.Pools == nil {
 		return nil
 	}
-	var list []*prospect
-	for _, nodes := range x.equivalent() {
-		list = append(list, &prospect{nodes: nodes, estimate: estimateNode(ctx, x.Question, nodes[0]), distance: farAway})
+	var list []*Prospect
+	for _, nodes := range c.equivalent() {
+		list = append(list, &Prospect{Nodes: nodes, estimate: estimateNode(ctx, c.Question, nodes[0]), distance: farAway})
 	}
-	slices.SortStableFunc(list, func(a, b *prospect) int {
+	slices.SortStableFunc(list, func(a, b *Prospect) int {
 		return cmp.Or(a.estimate.compare(b.estimate.distance), a.estimate.more(b.estimate))
 	})
 	near := slices.Clone(list[:min(len(list), maxProspects)])
-	if asking := x.nearestAsking(list); asking != nil && !slices.Contains(near, asking) {
+	if asking := nearestAsking(list); asking != nil && !slices.Contains(near, asking) {
 		near = append(near, asking)
 	}
 	for _, p := range near {
-		x.look(ctx, p)
+		c.look(ctx, p)
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *prospect) int {
+	slices.SortStableFunc(list, func(a, b *Prospect) int {
 		return cmp.Or(a.distance.compare(b.distance), a.estimate.compare(b.estimate.distance), a.estimate.more(b.estimate))
 	})
-	return list
+	return slices.DeleteFunc(list, func(p *Prospect) bool { return p.Scenario == nil })
 }
 
 // nearestAsking is the prospect where what is asked for has to change least, if
 // nothing else does.
-func (x *inquiry) nearestAsking(list []*prospect) *prospect {
+func nearestAsking(list []*Prospect) *Prospect {
 	if len(list) == 0 {
 		return nil
 	}
-	return slices.MinFunc(list, func(a, b *prospect) int {
+	return slices.MinFunc(list, func(a, b *Prospect) int {
 		return cmp.Or(
 			cmp.Compare(a.estimate.misfits, b.estimate.misfits),
 			a.estimate.asking.compare(b.estimate.asking),
@@ -145,15 +125,15 @@ func (x *inquiry) nearestAsking(list []*prospect) *prospect {
 }
 
 // equivalent groups the nodes with devices.
-func (x *inquiry) equivalent() [][]*corev1.Node {
+func (c *Case) equivalent() [][]*corev1.Node {
 	var nodes []*corev1.Node
-	for _, node := range x.nodes() {
-		if len(x.Cluster.Pools[node.Name]) > 0 || len(x.Claims) == 0 {
+	for _, node := range c.Nodes {
+		if len(c.Cluster.Pools[node.Name]) > 0 || len(c.Claims) == 0 {
 			nodes = append(nodes, node)
 		}
 	}
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return naming.Compare(a.Name, b.Name) })
-	return x.contents.GroupsByUse(x.Question, nodes)
+	return c.Contents.GroupsByUse(c.Question, nodes)
 }
 
 // estimateNode counts, request by request, what a node has and what of it is in use.
@@ -163,7 +143,7 @@ func estimateNode(ctx context.Context, q *funnel.Question, node *corev1.Node) es
 	releases := map[string]bool{}
 	for i := range q.Claims {
 		for _, alternatives := range q.Claims[i].Funnels {
-			if len(alternatives) > 0 && !wantedOn(q, &q.Claims[i], alternatives[0].Request.Base, node) {
+			if len(alternatives) > 0 && !funnel.NeededOn(q, &q.Claims[i], alternatives[0].Request.Base, node) {
 				continue
 			}
 			var best *requestEstimate
@@ -254,14 +234,20 @@ func estimateRequest(ctx context.Context, q *funnel.Question, f *funnel.Funnel, 
 	return r
 }
 
+// Enough reports whether a node has as many devices as a request needs, whichever
+// claims use them.
+func Enough(ctx context.Context, q *funnel.Question, f *funnel.Funnel, node *corev1.Node) bool {
+	return !estimateRequest(ctx, q, f, node).short
+}
+
 // look finds out how far a node is, and what has to change there.
-func (x *inquiry) look(ctx context.Context, p *prospect) {
-	s, err := x.newScenario(p.node())
+func (c *Case) look(ctx context.Context, p *Prospect) {
+	s, err := c.Scenario(p.Node())
 	if err != nil || len(s.facts) > maxFacts {
 		return
 	}
-	p.scenario = s
-	if slices.ContainsFunc(x.Cluster.Misfits[p.node().Name], func(u funnel.UnsuitableNode) bool { return u.Claim != nil }) {
+	p.Scenario = s
+	if slices.ContainsFunc(c.Cluster.Misfits[p.Node().Name], func(u funnel.UnsuitableNode) bool { return u.Claim != nil }) {
 		// The pod's own claims keep it away: it is not for the node to change.
 		return
 	}
@@ -270,7 +256,7 @@ func (x *inquiry) look(ctx context.Context, p *prospect) {
 		switch f := &s.facts[i]; {
 		case f.kind == factRestriction:
 			restrictions = append(restrictions, i)
-		case f.environmental() && (f.kind != factHolder || !isOwnClaim(x.Question, f.holder)):
+		case f.environmental() && (f.kind != factHolder || !isOwnClaim(c.Question, f.holder)):
 			others = append(others, i)
 		default:
 			rest = append(rest, i)
@@ -291,13 +277,13 @@ func (x *inquiry) look(ctx context.Context, p *prospect) {
 		p.environment = slices.Concat(restrictions, given)
 	}
 	if p.environment != nil {
-		p.distance = distance{len(p.environment), lossOfMisfits(x.Question, p.node())}
+		p.distance = distance{len(p.environment), lossOfMisfits(c.Question, p.Node())}
 		if len(p.environment) <= len(restrictions)+1 {
 			return
 		}
 	}
 	if loss, ok := s.leastLoss(ctx, slices.Concat(rest, others)); ok {
-		if asking := (distance{len(restrictions) + 1, max(loss, lossOfMisfits(x.Question, p.node()))}); asking.compare(p.distance) < 0 {
+		if asking := (distance{len(restrictions) + 1, max(loss, lossOfMisfits(c.Question, p.Node()))}); asking.compare(p.distance) < 0 {
 			p.distance = asking
 		}
 	}
@@ -346,13 +332,13 @@ const maxPairs = 12
 // fewest chooses facts to be given up, so that the claims fit while rest holds:
 // one if that is enough, else two, else as few as can be found by keeping them
 // one after the other. Claims of pods with a low priority come first.
-func (s *scenario) fewest(ctx context.Context, rest, others []int) ([]int, error) {
+func (s *Scenario) fewest(ctx context.Context, rest, others []int) ([]int, error) {
 	others = slices.Clone(others)
 	priorities := map[int]int64{}
 	for _, i := range others {
 		priorities[i] = -1 << 40
 		if f := &s.facts[i]; f.kind == factHolder {
-			priorities[i] = int64(priority(s.x.Question, f.holder))
+			priorities[i] = int64(priority(s.whole.Question, f.holder))
 		}
 	}
 	slices.SortStableFunc(others, func(a, b int) int { return cmp.Compare(priorities[a], priorities[b]) })
@@ -397,7 +383,7 @@ func (s *scenario) fewest(ctx context.Context, rest, others []int) ([]int, error
 // leastLoss is what the least change of what is asked for takes away, of those
 // after which the claims fit while the environment stays as it is. It is false
 // if no single change is enough.
-func (s *scenario) leastLoss(ctx context.Context, holding []int) (int, bool) {
+func (s *Scenario) leastLoss(ctx context.Context, holding []int) (int, bool) {
 	least, found := 0, false
 	for at, i := range holding {
 		f := &s.facts[i]
@@ -425,7 +411,7 @@ func (s *scenario) leastLoss(ctx context.Context, holding []int) (int, bool) {
 }
 
 // lossOfCount is what is lost with the most devices that a request can get.
-func (s *scenario) lossOfCount(ctx context.Context, f *fact, holding []int) int {
+func (s *Scenario) lossOfCount(ctx context.Context, f *fact, holding []int) int {
 	holds := make([]bool, len(s.facts))
 	for _, i := range holding {
 		holds[i] = true
@@ -435,7 +421,7 @@ func (s *scenario) lossOfCount(ctx context.Context, f *fact, holding []int) int 
 	for high-low > 1 {
 		count := (low + high) / 2
 		h := s.given(func(i int) bool { return holds[i] })
-		*f.at.in(h.claims).count = count
+		*f.at.in(h.Claims).count = count
 		if ok, err := s.try(ctx, h); ok && err == nil {
 			low = count
 		} else {

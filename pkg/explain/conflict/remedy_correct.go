@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package conflict
 
 import (
 	"cmp"
@@ -45,7 +45,7 @@ func safely(list []corrected) []corrected {
 // and all of them where that is not enough. Those of the claims come before those
 // of the classes.
 func (r *remedies) corrections(ctx context.Context) error {
-	if r.out.Verdict != api.DoesNotFit && r.out.Verdict != api.Error {
+	if r.Verdict != api.DoesNotFit && r.Verdict != api.Error {
 		return nil
 	}
 	ofClaims, ofClasses := r.correctedInClaims(ctx), r.correctedInClasses(ctx)
@@ -181,4 +181,26 @@ func nameIn(claims []*resourceapi.ResourceClaim, at requestPlace) string {
 		name = claims[at.claim].Name + "." + name
 	}
 	return name
+}
+
+// guard rewrites a selector so that no device of the cluster makes it fail for
+// what it lacks.
+func (r *remedies) guard(ctx context.Context, from resourceapi.DeviceSelector) (string, bool) {
+	if from.CEL == nil {
+		return "", false
+	}
+	compiled := r.Selectors.Compile(from.CEL.Expression)
+	var missing []selector.Reading
+	devices := r.Cluster.Alloc.Facts.Pools.Devices()
+	for i := range devices {
+		for _, lacks := range r.Selectors.Evaluate(ctx, compiled, devices[i].ID.Driver, devices[i].Device).Detail(ctx).Missing {
+			if !slices.Contains(missing, lacks) {
+				missing = append(missing, lacks)
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return "", false
+	}
+	return r.Selectors.Guard(compiled, missing)
 }

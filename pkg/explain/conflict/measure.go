@@ -1,16 +1,16 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package conflict
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -18,7 +18,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -39,80 +38,25 @@ type measure struct {
 	silent bool
 }
 
-// environment proposes what is enough on a node while what is asked for stays:
-// once with what the user can do wherever there is a choice, once with what an
-// administrator can do.
-func (r *remedies) environment(ctx context.Context, p *prospect) error {
-	if len(p.environment) == 0 {
-		return nil
-	}
-	var choices [][]measure
-	var holders []*fact
-	for _, i := range p.environment {
-		f := &p.scenario.facts[i]
-		if f.kind == factHolder {
-			holders = append(holders, f)
-			continue
-		}
-		choices = append(choices, r.measures(p, f))
-	}
-	if len(holders) > 0 {
-		choices = append(choices, []measure{r.release(holders)})
-	}
-	for _, preferred := range []string{api.ActorUser, api.ActorAdmin} {
-		c := change{changes: len(p.environment)}
-		var texts []string
-		var operations []claimEdit
-		for _, measures := range choices {
-			if len(measures) == 0 {
-				return nil
-			}
-			m := measures[max(0, slices.IndexFunc(measures, func(m measure) bool { return m.actor == preferred }))]
-			texts = append(texts, m.text)
-			operations = append(operations, m.pod...)
-			c.objects, c.claims = append(c.objects, m.objects...), append(c.claims, m.claims...)
-			if len(choices) == 1 {
-				c.lessOf = m.lessOf
-			}
-			c.silent, c.loss, c.gate = c.silent || m.silent, max(c.loss, m.loss), cmp.Or(c.gate, m.gate)
-			if c.actor == "" || actorOrder(m.actor) > actorOrder(c.actor) {
-				c.actor = m.actor
-			}
-		}
-		if len(operations) > 0 {
-			edits, silent := r.podEdits(mergedPodEdits(r.Pod, operations))
-			if len(edits) == 0 {
-				continue
-			}
-			c.objects, c.silent = append(c.objects, edits...), c.silent || silent
-		}
-		c.text = strings.Join(texts, "; and ")
-		if _, err := r.propose(ctx, c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // measures lists what can be done about a fact of the environment. There is
 // none for what nobody can change.
-func (r *remedies) measures(p *prospect, f *fact) []measure {
+func (c *Case) measures(p *Prospect, f *fact) []measure {
 	switch f.kind {
 	case factRestriction:
-		return r.restrictionMeasures(p, f)
+		return c.restrictionMeasures(p, f)
 	case factGate:
 		return []measure{{actor: api.ActorAdmin, loss: lossNone, gate: f.gate, text: gateText(f.gate), silent: true}}
 	case factPool:
-		c := r.completed(f.pool)
-		return []measure{{actor: c.actor, text: c.text, objects: c.objects}}
+		complete := completed(f.pool)
+		return []measure{{actor: complete.actor, text: complete.text, objects: complete.objects}}
 	case factTaint:
-		tolerate := r.tolerate(f)
+		tolerate := p.Scenario.tolerate(f)
 		list := []measure{{actor: api.ActorUser, text: tolerate.text, loss: tolerate.loss, claims: tolerate.claims}}
 		if len(tolerate.claims) == 0 {
 			list = nil
 		}
-		if c, ok := r.withoutRule(f); ok {
-			list = append(list, measure{actor: c.actor, text: c.text, objects: c.objects})
+		if rule, ok := c.withoutRule(f); ok {
+			list = append(list, measure{actor: rule.actor, text: rule.text, objects: rule.objects})
 		}
 		return list
 	default:
@@ -120,13 +64,9 @@ func (r *remedies) measures(p *prospect, f *fact) []measure {
 	}
 }
 
-func gateText(gate string) string {
-	return fmt.Sprintf("turn on the feature gate %s in the whole cluster", gate)
-}
-
 // withoutRule deletes the DeviceTaintRule that a taint comes from, if it does.
-func (r *remedies) withoutRule(f *fact) (change, bool) {
-	rule := r.Cluster.Alloc.Facts.Taints.Rule(f.tainted, f.taint)
+func (c *Case) withoutRule(f *fact) (change, bool) {
+	rule := c.Cluster.Alloc.Facts.Taints.Rule(f.tainted, f.taint)
 	if rule == nil {
 		return change{}, false
 	}
@@ -137,11 +77,11 @@ func (r *remedies) withoutRule(f *fact) (change, bool) {
 }
 
 // restrictionMeasures lists what makes a node suitable for the pod.
-func (r *remedies) restrictionMeasures(p *prospect, f *fact) []measure {
-	node, misfit := p.node(), f.misfit
+func (c *Case) restrictionMeasures(p *Prospect, f *fact) []measure {
+	node, misfit := p.Node(), f.misfit
 	name := node.Name
-	if len(p.nodes) > 1 {
-		name += fmt.Sprintf(" or one of %s", english.Count(len(p.nodes)-1, "equivalent node"))
+	if len(p.Nodes) > 1 {
+		name += fmt.Sprintf(" or one of %s", english.Count(len(p.Nodes)-1, "equivalent node"))
 	}
 	nodeObject := whatif.Object(api.KindNode, "", node.Name)
 	switch misfit.Filter {
@@ -154,11 +94,11 @@ func (r *remedies) restrictionMeasures(p *prospect, f *fact) []measure {
 		}
 		return []measure{m}
 	case cluster.FilterTaint:
-		return r.nodeTaintMeasures(node, name, misfit.Taint)
+		return c.nodeTaintMeasures(node, name, misfit.Taint)
 	case cluster.FilterNodeSelector:
 		return []measure{{
 			actor: api.ActorUser, loss: lossCondition,
-			text: fmt.Sprintf("remove %s=%s from spec.nodeSelector", misfit.Label, r.Pod.Spec.NodeSelector[misfit.Label]),
+			text: fmt.Sprintf("remove %s=%s from spec.nodeSelector", misfit.Label, c.Pod.Spec.NodeSelector[misfit.Label]),
 			pod:  []claimEdit{{op: "remove", path: "/nodeSelector/" + whatif.PointerToken(misfit.Label)}},
 		}}
 	case cluster.FilterNodeAffinity:
@@ -168,22 +108,22 @@ func (r *remedies) restrictionMeasures(p *prospect, f *fact) []measure {
 		}}
 	case cluster.FilterResources:
 		var list []measure
-		if m, ok := r.lower(misfit); ok {
+		if m, ok := c.lower(misfit); ok {
 			list = append(list, m)
 		}
-		if m, ok := r.makeRoom(node, misfit); ok {
+		if m, ok := c.makeRoom(node, misfit); ok {
 			list = append(list, m)
 		}
 		return list
 	case cluster.FilterPods:
-		if m, ok := r.makeRoom(node, misfit); ok {
+		if m, ok := c.makeRoom(node, misfit); ok {
 			return []measure{m}
 		}
 		return nil
 	case cluster.FilterPorts:
 		namespace, podName, _ := strings.Cut(misfit.User, "/")
-		if pod := r.Snap.Pod(namespace, podName); pod != nil {
-			return []measure{r.podsLeave(node, []*corev1.Pod{pod})}
+		if pod := c.Snap.Pod(namespace, podName); pod != nil {
+			return []measure{c.podsLeave(node, []*corev1.Pod{pod})}
 		}
 		return nil
 	default:
@@ -193,7 +133,7 @@ func (r *remedies) restrictionMeasures(p *prospect, f *fact) []measure {
 
 // nodeTaintMeasures tolerates a taint of a node, or removes it. Those of the
 // node lifecycle controller go by themselves, once the node is well.
-func (r *remedies) nodeTaintMeasures(node *corev1.Node, name string, taint corev1.Taint) []measure {
+func (c *Case) nodeTaintMeasures(node *corev1.Node, name string, taint corev1.Taint) []measure {
 	at := slices.IndexFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t == taint })
 	if at < 0 {
 		at = slices.IndexFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) })
@@ -245,8 +185,8 @@ func mergedPodEdits(pod *corev1.Pod, operations []claimEdit) []claimEdit {
 
 // lower takes from the request of one container what the node has too little
 // of. The container is the one that requests most.
-func (r *remedies) lower(misfit *cluster.Misfit) (measure, bool) {
-	pod := r.Pod
+func (c *Case) lower(misfit *cluster.Misfit) (measure, bool) {
+	pod := c.Pod
 	switch misfit.Resource {
 	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
 	default:
@@ -317,9 +257,14 @@ func requestOf(c *corev1.Container, name corev1.ResourceName) (resource.Quantity
 	return q, ok
 }
 
+func hasResource[K comparable](list map[K]resource.Quantity, name K) bool {
+	_, ok := list[name]
+	return ok
+}
+
 // makeRoom finds the pods of a node that matter least and whose leaving is
 // enough: one if there is one, else as few as it takes from the least important.
-func (r *remedies) makeRoom(node *corev1.Node, misfit *cluster.Misfit) (measure, bool) {
+func (c *Case) makeRoom(node *corev1.Node, misfit *cluster.Misfit) (measure, bool) {
 	needs := misfit.Required.DeepCopy()
 	needs.Sub(misfit.Available)
 	type user struct {
@@ -327,10 +272,10 @@ func (r *remedies) makeRoom(node *corev1.Node, misfit *cluster.Misfit) (measure,
 		uses resource.Quantity
 	}
 	var users []user
-	for _, pod := range podsOn(r.Question, node.Name) {
+	for _, pod := range podsOn(c.Question, node.Name) {
 		uses := *resource.NewQuantity(1, resource.DecimalSI)
 		if misfit.Filter == cluster.FilterResources {
-			uses = r.Cluster.Alloc.Facts.Nodes.RequestOf(pod, misfit.Resource)
+			uses = c.Cluster.Alloc.Facts.Nodes.RequestOf(pod, misfit.Resource)
 		}
 		if owner := metav1.GetControllerOfNoCopy(pod); uses.Sign() > 0 && (owner == nil || owner.Kind != "DaemonSet") {
 			users = append(users, user{pod, uses})
@@ -360,16 +305,16 @@ func (r *remedies) makeRoom(node *corev1.Node, misfit *cluster.Misfit) (measure,
 	if len(leaving) == 0 {
 		return measure{}, false
 	}
-	return r.podsLeave(node, leaving), true
+	return c.podsLeave(node, leaving), true
 }
 
 // podsLeave is that pods leave a node. Those that nobody makes again can be
 // deleted; others come back, perhaps to the same node.
-func (r *remedies) podsLeave(node *corev1.Node, pods []*corev1.Pod) measure {
+func (c *Case) podsLeave(node *corev1.Node, pods []*corev1.Pod) measure {
 	m := measure{actor: api.ActorAdmin}
 	names := make([]string, 0, len(pods))
 	for _, pod := range pods {
-		names = append(names, r.withPriority(pod))
+		names = append(names, c.withPriority(pod))
 		m.objects = append(m.objects, whatif.NewEdit(whatif.Object(api.KindPod, pod.Namespace, pod.Name), "remove", "", nil))
 		if metav1.GetControllerOfNoCopy(pod) != nil {
 			m.actor, m.silent = api.ActorNobody, true
@@ -383,10 +328,10 @@ func (r *remedies) podsLeave(node *corev1.Node, pods []*corev1.Pod) measure {
 }
 
 // withPriority names a pod with its priority, if that says something.
-func (r *remedies) withPriority(pod *corev1.Pod) string {
+func (c *Case) withPriority(pod *corev1.Pod) string {
 	name, own := pod.Namespace+"/"+pod.Name, int32(0)
-	if r.Pod != nil {
-		own = ptr.Deref(r.Pod.Spec.Priority, 0)
+	if c.Pod != nil {
+		own = ptr.Deref(c.Pod.Spec.Priority, 0)
 	}
 	if priority := ptr.Deref(pod.Spec.Priority, 0); priority != own {
 		name += fmt.Sprintf(", priority %d", priority)
@@ -395,7 +340,7 @@ func (r *remedies) withPriority(pod *corev1.Pod) string {
 }
 
 // release is that claims are released: their pods are done, or deleted.
-func (r *remedies) release(holders []*fact) measure {
+func (c *Case) release(holders []*fact) measure {
 	m := measure{actor: api.ActorNobody, silent: true}
 	names := make([]string, 0, len(holders))
 	lower := false
@@ -403,11 +348,11 @@ func (r *remedies) release(holders []*fact) measure {
 		claim := f.holder
 		name := claim.Namespace + "/" + claim.Name
 		var users []string
-		for _, pod := range lifecycle.PodsUsing(r.Snap, claim) {
-			users = append(users, r.withPriority(pod))
+		for _, pod := range lifecycle.PodsUsing(c.Snap, claim) {
+			users = append(users, c.withPriority(pod))
 			own := int32(0)
-			if r.Pod != nil {
-				own = ptr.Deref(r.Pod.Spec.Priority, 0)
+			if c.Pod != nil {
+				own = ptr.Deref(c.Pod.Spec.Priority, 0)
 			}
 			lower = lower || ptr.Deref(pod.Spec.Priority, 0) < own
 		}
@@ -427,61 +372,42 @@ func (r *remedies) release(holders []*fact) measure {
 	return m
 }
 
-// released proposes that the fewest claims are released that are enough.
-func (r *remedies) released(ctx context.Context) error {
-	if r.scenario == nil {
-		return nil
+// completed takes a pool for complete with the slices that there are.
+func completed(pool *cluster.Pool) change {
+	c := change{actor: api.ActorAdmin, silent: true, text: fmt.Sprintf("driver %s publishes the whole of pool %s, not only %d of %s", pool.Driver, pool.Name, len(pool.Slices), english.Count(int(pool.Expected), "slice"))}
+	for _, slice := range pool.Slices {
+		c.objects = append(c.objects, whatif.NewEdit(whatif.Object("ResourceSlice", "", slice.Name), "replace", "/spec/pool/resourceSliceCount", len(pool.Slices)))
 	}
-	var others, holders []int
-	for i := range r.scenario.facts {
-		if f := &r.scenario.facts[i]; f.kind != factHolder || isOwnClaim(r.Question, f.holder) {
-			others = append(others, i)
+	return c
+}
+
+// tolerate adds a toleration to the requests that the taint keeps from a
+// device.
+func (s *Scenario) tolerate(f *fact) change {
+	c := change{
+		actor: api.ActorUser, loss: lossTolerance,
+		text: fmt.Sprintf("tolerate the device taint %s if the workload can use such devices", f.taint),
+	}
+	for _, at := range intolerant(s.claims, f.taint) {
+		// Nobody can put a toleration into the claim for extended resources.
+		if s.extended(at.claim) || !s.mayUse(at, f.tainted) {
+			continue
+		}
+		toleration, path := tolerationOf(f.taint), at.pointer()+"/tolerations"
+		if len(*at.in(s.claims).tolerations) == 0 {
+			c.claims = append(c.claims, claimEdit{at.claim, "add", path, []resourceapi.DeviceToleration{toleration}})
 		} else {
-			holders = append(holders, i)
+			c.claims = append(c.claims, claimEdit{at.claim, "add", path + "/-", toleration})
 		}
 	}
-	if len(holders) == 0 {
-		return nil
-	}
-	if ok, err := r.scenario.fits(ctx, others); err != nil || !ok {
-		return err
-	}
-	given, err := r.scenario.fewest(ctx, others, holders)
-	if err != nil || len(given) == 0 {
-		return err
-	}
-	facts := make([]*fact, 0, len(given))
-	for _, i := range given {
-		facts = append(facts, &r.scenario.facts[i])
-	}
-	m := r.release(facts)
-	_, err = r.propose(ctx, change{actor: m.actor, text: m.text, objects: m.objects, silent: m.silent, changes: len(given)})
-	return err
+	return c
 }
 
-// podsOn lists the pods of a node that are not finished.
-func podsOn(q *funnel.Question, node string) []*corev1.Pod {
-	var pods []*corev1.Pod
-	for _, pod := range q.Snap.Pods {
-		if pod.Spec.NodeName == node && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
-			pods = append(pods, pod)
-		}
-	}
-	return pods
-}
-
-// dependsOnPodsElsewhere reports whether pods on other nodes may decide whether
-// a node is suitable for the pod.
-func dependsOnPodsElsewhere(q *funnel.Question) bool {
-	pod := q.Pod
-	if pod == nil {
-		return false
-	}
-	if affinity := pod.Spec.Affinity; len(pod.Spec.TopologySpreadConstraints) > 0 || affinity != nil && (affinity.PodAffinity != nil || affinity.PodAntiAffinity != nil) {
+// mayUse reports whether a device is of the class of a request.
+func (s *Scenario) mayUse(at requestPlace, d *cluster.Device) bool {
+	if at.claim >= len(s.whole.Claims) || at.request >= len(s.whole.Claims[at.claim].Funnels) {
 		return true
 	}
-	return slices.ContainsFunc(q.Snap.Pods, func(other *corev1.Pod) bool {
-		affinity := other.Spec.Affinity
-		return affinity != nil && affinity.PodAntiAffinity != nil
-	})
+	f := s.whole.Claims[at.claim].Funnels[at.request][max(at.alternative, 0)]
+	return !f.OtherClass(d.Device)
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package conflict
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -24,152 +24,54 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// factKind says what sort of thing a fact is, and so how it is given up.
-type factKind int
-
-// What is asked for comes first, then what is in the way: conflicts prefer
-// earlier facts, and those that follow from others come after them. A request
-// as such, and a class, are only doubted if nothing else explains it.
-const (
-	factCount factKind = iota
-	factAll
-	factSelector
-	factCapacity
-	factRequest
-	factConstraint
-	factRestriction
-	factGate
-	factPool
-	factTaint
-	factHolder
-	factCounters
-	factGroups
-	factClass
-)
-
-// fact is something that holds and may be why claims do not fit. Facts can be
-// given up in thought, see [hypothesis].
-type fact struct {
-	kind     factKind
-	text     string
-	evidence api.Evidence
-	// at is the request of a factCount, factAll, factSelector, factCapacity or
-	// factRequest.
-	// With claim it is also where a factConstraint is.
-	at requestPlace
-	// selector and conjunct tell which part of a selector, of the request or of
-	// the class, this is.
-	selector, conjunct int
-	class              *resourceapi.DeviceClass
-	// capacity is the name of a capacity that is asked for; unknown is set if no
-	// device of the node has one of that name.
-	capacity   resourceapi.QualifiedName
-	unknown    bool
-	constraint int
-	gate       string
-	misfit     *cluster.Misfit
-	pool       *cluster.Pool
-	counterSet string
-	taint      resourceapi.DeviceTaint
-	tainted    *cluster.Device
-	// holder is an allocated claim; of a factRestriction it is one of the pod's
-	// own, which keeps it from the node.
-	holder *resourceapi.ResourceClaim
+// listing is what holds on one node.
+type listing struct {
+	whole *Case
+	node  *corev1.Node
+	// claims are those that wait.
+	claims  []*resourceapi.ResourceClaim
+	holders []holder
+	facts   []fact
 }
 
-// requestPlace is where a request or an alternative is: the indices of its
-// claim in the scenario, of the request, and of the alternative, which is -1 for
-// a request without.
-type requestPlace struct{ claim, request, alternative int }
-
-// asked are the fields of a request, or of an alternative, that can be changed.
-type asked struct {
-	// name is "request" or "request/alternative".
-	name        string
-	class       *string
-	mode        *resourceapi.DeviceAllocationMode
-	count       *int64
-	selectors   *[]resourceapi.DeviceSelector
-	capacity    **resourceapi.CapacityRequirements
-	tolerations *[]resourceapi.DeviceToleration
-}
-
-func (at requestPlace) in(claims []*resourceapi.ResourceClaim) asked {
-	r := &claims[at.claim].Spec.Devices.Requests[at.request]
-	if at.alternative < 0 {
-		e := r.Exactly
-		return asked{r.Name, &e.DeviceClassName, &e.AllocationMode, &e.Count, &e.Selectors, &e.Capacity, &e.Tolerations}
-	}
-	a := &r.FirstAvailable[at.alternative]
-	return asked{resourceclaim.CreateSubRequestRef(r.Name, a.Name), &a.DeviceClassName, &a.AllocationMode, &a.Count, &a.Selectors, &a.Capacity, &a.Tolerations}
-}
-
-// pointer is the JSON pointer to the place below the claim's spec.
-func (at requestPlace) pointer() string {
-	path := fmt.Sprintf("/devices/requests/%d", at.request)
-	if at.alternative < 0 {
-		return path + "/exactly"
-	}
-	return fmt.Sprintf("%s/firstAvailable/%d", path, at.alternative)
-}
-
-// path is the same in the manner of [api.Evidence].
-func (at requestPlace) path() string {
-	path := fmt.Sprintf("spec.devices.requests[%d]", at.request)
-	if at.alternative < 0 {
-		return path + ".exactly"
-	}
-	return fmt.Sprintf("%s.firstAvailable[%d]", path, at.alternative)
-}
-
-// places lists the requests and alternatives of claims.
-func places(claims []*resourceapi.ResourceClaim) []requestPlace {
-	var all []requestPlace
-	for i, claim := range claims {
-		for j := range claim.Spec.Devices.Requests {
-			if claim.Spec.Devices.Requests[j].Exactly != nil {
-				all = append(all, requestPlace{i, j, -1})
-			}
-			for k := range claim.Spec.Devices.Requests[j].FirstAvailable {
-				all = append(all, requestPlace{i, j, k})
-			}
-		}
-	}
-	return all
+// holder is an allocated claim and what it has of the scenario.
+type holder struct {
+	claim   *resourceapi.ResourceClaim
+	devices []string
 }
 
 // nameOf names a request for people: with its claim, if there are several.
-func (s *scenario) nameOf(at requestPlace) string {
-	name := at.in(s.claims).name
-	if len(s.claims) > 1 {
-		name = s.claims[at.claim].Name + "." + name
+func (l *listing) nameOf(at requestPlace) string {
+	name := at.in(l.claims).name
+	if len(l.claims) > 1 {
+		name = l.claims[at.claim].Name + "." + name
 	}
 	return name
 }
 
 // extended reports whether a claim is the scheduler's own, for extended resources.
-func (s *scenario) extended(claim int) bool {
-	return s.x.PodClaims[s.x.Claims[claim].Index].ExtendedResources
+func (l *listing) extended(claim int) bool {
+	return l.whole.PodClaims[l.whole.Claims[claim].Index].ExtendedResources
 }
 
 // askedFacts lists what the claims ask for: numbers, selectors conjunct by
 // conjunct, capacities, constraints.
-func (s *scenario) askedFacts() {
-	for _, at := range places(s.claims) {
-		if s.extended(at.claim) {
-			s.extendedFact(at)
+func (l *listing) askedFacts() {
+	for _, at := range places(l.claims) {
+		if l.extended(at.claim) {
+			l.extendedFact(at)
 		} else {
-			s.requestFacts(at)
+			l.requestFacts(at)
 		}
 	}
-	s.presenceFacts()
-	for i, claim := range s.claims {
+	l.presenceFacts()
+	for i, claim := range l.claims {
 		for j, c := range claimspec.Constraints(claim) {
 			text := "all devices must have " + c.String()
 			if c.Distinct {
 				text = "devices must have " + c.String()
 			}
-			s.facts = append(s.facts, fact{
+			l.facts = append(l.facts, fact{
 				kind: factConstraint, text: text, at: requestPlace{claim: i}, constraint: j,
 				evidence: api.Evidence{Object: whatif.ClaimObject(claim), Path: c.Path, Found: string(c.Attribute)},
 			})
@@ -178,13 +80,13 @@ func (s *scenario) askedFacts() {
 }
 
 // presenceFacts lists the requests as such, if there are several.
-func (s *scenario) presenceFacts() {
+func (l *listing) presenceFacts() {
 	var list []fact
-	for i, claim := range s.claims {
+	for i, claim := range l.claims {
 		for j := range claim.Spec.Devices.Requests {
 			r := &claim.Spec.Devices.Requests[j]
 			at := requestPlace{i, j, -1}
-			title := funnel.RequestTitle(s.x.Question, i, r.Name)
+			title := funnel.RequestTitle(l.whole.Question, i, r.Name)
 			text := title + " needs a device"
 			if len(r.FirstAvailable) > 0 {
 				text = title + " needs one of its alternatives"
@@ -198,27 +100,27 @@ func (s *scenario) presenceFacts() {
 		}
 	}
 	if len(list) > 1 {
-		s.facts = append(s.facts, list...)
+		l.facts = append(l.facts, list...)
 	}
 }
 
 // requestName is [scenario.nameOf] for a request as a whole.
-func (s *scenario) requestName(at requestPlace) string {
-	name := s.claims[at.claim].Spec.Devices.Requests[at.request].Name
-	if len(s.claims) > 1 {
-		name = s.claims[at.claim].Name + "." + name
+func (l *listing) requestName(at requestPlace) string {
+	name := l.claims[at.claim].Spec.Devices.Requests[at.request].Name
+	if len(l.claims) > 1 {
+		name = l.claims[at.claim].Name + "." + name
 	}
 	return name
 }
 
-func (s *scenario) requestFacts(at requestPlace) {
-	claim := s.claims[at.claim]
-	holder, path, name := whatif.ClaimObject(claim), at.path(), s.nameOf(at)
-	r := at.in(s.claims)
+func (l *listing) requestFacts(at requestPlace) {
+	claim := l.claims[at.claim]
+	holder, path, name := whatif.ClaimObject(claim), at.path(), l.nameOf(at)
+	r := at.in(l.claims)
 	all := *r.mode == resourceapi.DeviceAllocationModeAll
 	switch {
 	case all:
-		s.facts = append(s.facts, fact{
+		l.facts = append(l.facts, fact{
 			kind: factAll, at: at, text: fmt.Sprintf("request %s needs all devices that match", name),
 			evidence: api.Evidence{Object: holder, Path: path + ".allocationMode", Found: "All"},
 		})
@@ -227,7 +129,7 @@ func (s *scenario) requestFacts(at requestPlace) {
 		if *r.count > resourceapi.AllocationResultsMaxSize {
 			text += fmt.Sprintf(", and a claim can have at most %d", resourceapi.AllocationResultsMaxSize)
 		}
-		s.facts = append(s.facts, fact{
+		l.facts = append(l.facts, fact{
 			kind: factCount, at: at, text: text,
 			evidence: api.Evidence{Object: holder, Path: path + ".count", Found: strconv.FormatInt(*r.count, 10)},
 		})
@@ -237,9 +139,9 @@ func (s *scenario) requestFacts(at requestPlace) {
 			// Without its selectors, a request for all would want even more.
 			continue
 		}
-		compiled := s.x.Selectors.Compile(each.CEL.Expression)
+		compiled := l.whole.Selectors.Compile(each.CEL.Expression)
 		for c := range compiled.Conjuncts {
-			s.facts = append(s.facts, fact{
+			l.facts = append(l.facts, fact{
 				kind: factSelector, at: at, selector: k, conjunct: c,
 				text: fmt.Sprintf("request %s requires %s", name, &compiled.Conjuncts[c]),
 				evidence: api.Evidence{
@@ -253,8 +155,8 @@ func (s *scenario) requestFacts(at requestPlace) {
 	}
 	for _, capacity := range slices.Sorted(maps.Keys((*r.capacity).Requests)) {
 		quantity := (*r.capacity).Requests[capacity]
-		s.facts = append(s.facts, fact{
-			kind: factCapacity, at: at, capacity: capacity, unknown: !slices.Contains(s.capacities(), string(capacity)),
+		l.facts = append(l.facts, fact{
+			kind: factCapacity, at: at, capacity: capacity, unknown: !slices.Contains(l.capacities(), string(capacity)),
 			text:     fmt.Sprintf("request %s requires %s of %s", name, selector.QuantityText(quantity), capacity),
 			evidence: api.Evidence{Object: holder, Path: fmt.Sprintf("%s.capacity.requests[%s]", path, capacity), Found: quantity.String()},
 		})
@@ -262,9 +164,9 @@ func (s *scenario) requestFacts(at requestPlace) {
 }
 
 // capacities are the names of the capacities that devices of the node have, sorted.
-func (s *scenario) capacities() []string {
+func (l *listing) capacities() []string {
 	names := map[string]bool{}
-	for _, pool := range s.x.Cluster.Pools[s.node.Name] {
+	for _, pool := range l.whole.Cluster.Pools[l.node.Name] {
 		for i := range pool.Devices {
 			for name := range pool.Devices[i].Capacity {
 				names[string(name)] = true
@@ -275,46 +177,46 @@ func (s *scenario) capacities() []string {
 }
 
 // extendedFact is what a container asks for.
-func (s *scenario) extendedFact(at requestPlace) {
-	count := *at.in(s.claims).count
-	place, ok := s.extendedPlace(at)
+func (l *listing) extendedFact(at requestPlace) {
+	count := *at.in(l.claims).count
+	place, ok := l.extendedPlace(at)
 	if !ok || count <= 1 {
 		return
 	}
-	s.facts = append(s.facts, fact{
+	l.facts = append(l.facts, fact{
 		kind: factCount, at: at,
 		text:     fmt.Sprintf("container %s requests %d of %s", place.Container.Name, count, place.Resource),
-		evidence: api.Evidence{Object: whatif.Object(api.KindPod, s.x.Pod.Namespace, s.x.Pod.Name), Path: place.Path, Found: strconv.FormatInt(count, 10)},
+		evidence: api.Evidence{Object: whatif.Object(api.KindPod, l.whole.Pod.Namespace, l.whole.Pod.Name), Path: place.Path, Found: strconv.FormatInt(count, 10)},
 	})
 }
 
 // extendedPlace finds what a request of the claim for extended resources stands
 // for.
-func (s *scenario) extendedPlace(at requestPlace) (funnel.ExtendedPlace, bool) {
-	return funnel.ExtendedRequestOf(s.x.Question, s.claims[at.claim], at.in(s.claims).name)
+func (l *listing) extendedPlace(at requestPlace) (funnel.ExtendedPlace, bool) {
+	return funnel.ExtendedRequestOf(l.whole.Question, l.claims[at.claim], at.in(l.claims).name)
 }
 
 // wayFacts lists what is in the way on the node.
-func (s *scenario) wayFacts() {
-	s.restrictionFacts()
-	s.poolFacts()
-	if s.x.Cluster.Alloc.Facts.Gates.Enabled("DRADeviceTaints") {
-		s.taintFacts()
+func (l *listing) wayFacts() {
+	l.restrictionFacts()
+	l.poolFacts()
+	if l.whole.Cluster.Alloc.Facts.Gates.Enabled("DRADeviceTaints") {
+		l.taintFacts()
 	}
-	s.holderFacts()
-	s.counterFacts()
-	s.classFacts()
+	l.holderFacts()
+	l.counterFacts()
+	l.classFacts()
 }
 
 // restrictionFacts lists why the node does not take the pod.
-func (s *scenario) restrictionFacts() {
-	for _, u := range funnel.Misfits(s.x.Question, s.node) {
+func (l *listing) restrictionFacts() {
+	for _, u := range funnel.Misfits(l.whole.Question, l.node) {
 		misfit := u.Misfit
 		text := misfit.Reason
 		if strings.HasPrefix(misfit.Path, "status.allocatable") {
 			text += fmt.Sprintf(": %s required, %s", misfit.Wanted, misfit.Found)
 		}
-		s.facts = append(s.facts, fact{
+		l.facts = append(l.facts, fact{
 			kind: factRestriction, text: text, misfit: &misfit, holder: u.Claim, evidence: u.Evidence(),
 		})
 	}
@@ -322,19 +224,19 @@ func (s *scenario) restrictionFacts() {
 
 // poolFacts lists the pools of the node of which slices are missing, and the
 // feature gates without which slices and devices cannot be used.
-func (s *scenario) poolFacts() {
+func (l *listing) poolFacts() {
 	var gates []string
 	gate := func(name, holder, path, what string) {
-		if name == "" || slices.Contains(gates, name) || s.x.Cluster.Alloc.Facts.Gates.Enabled(name) {
+		if name == "" || slices.Contains(gates, name) || l.whole.Cluster.Alloc.Facts.Gates.Enabled(name) {
 			return
 		}
 		gates = append(gates, name)
-		s.facts = append(s.facts, fact{
+		l.facts = append(l.facts, fact{
 			kind: factGate, gate: name, text: fmt.Sprintf("the feature gate %s is off, which %s needs", name, what),
 			evidence: api.Evidence{Object: holder, Path: path, Required: name + "=true"},
 		})
 	}
-	pools := s.x.Cluster.Pools[s.node.Name]
+	pools := l.whole.Cluster.Pools[l.node.Name]
 	for i := range pools {
 		for j := range pools[i].Ignored {
 			ignored := &pools[i].Ignored[j]
@@ -353,7 +255,7 @@ func (s *scenario) poolFacts() {
 	}
 	for i := range pools {
 		if pool := pools[i]; pool.Incomplete {
-			s.facts = append(s.facts, fact{
+			l.facts = append(l.facts, fact{
 				kind: factPool, pool: pool.Pool,
 				text: fmt.Sprintf("pool %s of %s is incomplete: %s", pool.Pool.Name, pool.Pool.Driver, pool.Pool.WhyIncomplete()),
 				evidence: api.Evidence{
@@ -367,7 +269,7 @@ func (s *scenario) poolFacts() {
 
 // taintFacts lists the taints on the node's devices that a request does not
 // tolerate.
-func (s *scenario) taintFacts() {
+func (l *listing) taintFacts() {
 	type seen struct{ key, value, effect string }
 	type occurrence struct {
 		taint   resourceapi.DeviceTaint
@@ -375,7 +277,7 @@ func (s *scenario) taintFacts() {
 		devices []string
 	}
 	found := map[seen]occurrence{}
-	pools := s.x.Cluster.Pools[s.node.Name]
+	pools := l.whole.Cluster.Pools[l.node.Name]
 	for i := range pools {
 		for j := range pools[i].Devices {
 			d := &pools[i].Devices[j]
@@ -392,32 +294,21 @@ func (s *scenario) taintFacts() {
 	})
 	for _, key := range keys {
 		taint, device := found[key].taint, found[key].device
-		if len(intolerant(s.claims, taint)) == 0 {
+		if len(intolerant(l.claims, taint)) == 0 {
 			continue
 		}
-		s.facts = append(s.facts, fact{
+		l.facts = append(l.facts, fact{
 			kind: factTaint, taint: taint, tainted: device,
 			text:     fmt.Sprintf("taint %s on %s is not tolerated", taint, english.Sample(found[key].devices, 4)),
-			evidence: fieldpath.TaintEvidence(s.x.Cluster.Alloc.Facts, device, taint),
+			evidence: fieldpath.TaintEvidence(l.whole.Cluster.Alloc.Facts, device, taint),
 		})
 	}
 }
 
-// intolerant lists the requests that do not tolerate a taint.
-func intolerant(claims []*resourceapi.ResourceClaim, taint resourceapi.DeviceTaint) []requestPlace {
-	var list []requestPlace
-	for _, at := range places(claims) {
-		if !slices.ContainsFunc(*at.in(claims).tolerations, func(t resourceapi.DeviceToleration) bool { return resourceclaim.ToleratesTaint(t, taint) }) {
-			list = append(list, at)
-		}
-	}
-	return list
-}
-
 // holderFacts lists the claims that hold something on the node.
-func (s *scenario) holderFacts() {
-	for _, h := range s.holders {
-		s.facts = append(s.facts, fact{
+func (l *listing) holderFacts() {
+	for _, h := range l.holders {
+		l.facts = append(l.facts, fact{
 			kind: factHolder, holder: h.claim,
 			text:     fmt.Sprintf("%s allocated to claim %s/%s", areText(h.devices), h.claim.Namespace, h.claim.Name),
 			evidence: api.Evidence{Object: whatif.ClaimObject(h.claim), Path: "status.allocation.devices.results"},
@@ -427,14 +318,14 @@ func (s *scenario) holderFacts() {
 
 // counterFacts lists the counter sets that devices of the node share: what one
 // takes, others cannot have, whichever claim has it.
-func (s *scenario) counterFacts() {
+func (l *listing) counterFacts() {
 	type set struct {
 		pool *cluster.Pool
 		name string
 	}
 	users, grouped := map[set][]string{}, map[set]bool{}
 	var sets []set
-	pools := s.x.Cluster.Pools[s.node.Name]
+	pools := l.whole.Cluster.Pools[l.node.Name]
 	for i := range pools {
 		for j := range pools[i].Devices {
 			d := &pools[i].Devices[j]
@@ -454,12 +345,45 @@ func (s *scenario) counterFacts() {
 		}
 		of := fmt.Sprintf("%s share counter set %s of pool %s", english.JoinAnd(shortList(users[key])), key.name, key.pool.Name)
 		evidence := api.Evidence{Object: fieldpath.Pool(key.pool), Path: fmt.Sprintf("spec.sharedCounters[name=%s]", key.name)}
-		s.facts = append(s.facts, fact{kind: factCounters, text: of, pool: key.pool, counterSet: key.name, evidence: evidence})
-		if grouped[key] && s.x.Cluster.Alloc.Facts.Gates.Enabled("DRADeviceCompatibilityGroups") {
-			s.facts = append(s.facts, fact{
+		l.facts = append(l.facts, fact{kind: factCounters, text: of, pool: key.pool, counterSet: key.name, evidence: evidence})
+		if grouped[key] && l.whole.Cluster.Alloc.Facts.Gates.Enabled("DRADeviceCompatibilityGroups") {
+			l.facts = append(l.facts, fact{
 				kind: factGroups, pool: key.pool, counterSet: key.name, evidence: evidence,
 				text: fmt.Sprintf("devices on counter set %s of pool %s must have a compatibility group in common", key.name, key.pool.Name),
 			})
+		}
+	}
+}
+
+// classFacts lists what the classes select, conjunct by conjunct. That a class
+// is for one driver is what it is, and never suspected.
+func (l *listing) classFacts() {
+	var seen []string
+	for _, at := range places(l.claims) {
+		name := *at.in(l.claims).class
+		class := l.whole.Snap.Class(name)
+		if class == nil || slices.Contains(seen, name) || *at.in(l.claims).mode == resourceapi.DeviceAllocationModeAll {
+			continue
+		}
+		seen = append(seen, name)
+		for k, each := range class.Spec.Selectors {
+			if each.CEL == nil {
+				continue
+			}
+			compiled := l.whole.Selectors.Compile(each.CEL.Expression)
+			for c := range compiled.Conjuncts {
+				if reads := compiled.Conjuncts[c].Reads; len(reads) == 1 && reads[0].Kind == selector.KindDriver {
+					continue
+				}
+				l.facts = append(l.facts, fact{
+					kind: factClass, class: class, selector: k, conjunct: c,
+					text: fmt.Sprintf("class %s has only devices with %s", class.Name, &compiled.Conjuncts[c]),
+					evidence: api.Evidence{
+						Object: whatif.Object("DeviceClass", "", class.Name), Path: fmt.Sprintf("spec.selectors[%d].cel.expression", k),
+						Found: compiled.Conjuncts[c].Expression,
+					},
+				})
+			}
 		}
 	}
 }
@@ -471,39 +395,6 @@ func shortList(items []string) []string {
 		return items
 	}
 	return append(slices.Clone(items[:most]), fmt.Sprintf("%d more", len(items)-most))
-}
-
-// classFacts lists what the classes select, conjunct by conjunct. That a class
-// is for one driver is what it is, and never doubted.
-func (s *scenario) classFacts() {
-	var seen []string
-	for _, at := range places(s.claims) {
-		name := *at.in(s.claims).class
-		class := s.x.Snap.Class(name)
-		if class == nil || slices.Contains(seen, name) || *at.in(s.claims).mode == resourceapi.DeviceAllocationModeAll {
-			continue
-		}
-		seen = append(seen, name)
-		for k, each := range class.Spec.Selectors {
-			if each.CEL == nil {
-				continue
-			}
-			compiled := s.x.Selectors.Compile(each.CEL.Expression)
-			for c := range compiled.Conjuncts {
-				if reads := compiled.Conjuncts[c].Reads; len(reads) == 1 && reads[0].Kind == selector.KindDriver {
-					continue
-				}
-				s.facts = append(s.facts, fact{
-					kind: factClass, class: class, selector: k, conjunct: c,
-					text: fmt.Sprintf("class %s has only devices with %s", class.Name, &compiled.Conjuncts[c]),
-					evidence: api.Evidence{
-						Object: whatif.Object("DeviceClass", "", class.Name), Path: fmt.Sprintf("spec.selectors[%d].cel.expression", k),
-						Found: compiled.Conjuncts[c].Expression,
-					},
-				})
-			}
-		}
-	}
 }
 
 // areText names devices as the subject of a sentence: "gpu-0 and gpu-1 are".

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package conflict
 
 import (
 	"slices"
@@ -23,7 +23,7 @@ const maxRemedyPods = 100
 
 // podsUsing lists the pods that use what the edits change, a template of claims or
 // the pod template of a workload, and says which of them get the change.
-func (r *remedies) podsUsing(edits []api.Edit) []api.RemedyPod {
+func (c *Case) podsUsing(edits []api.Edit) []api.RemedyPod {
 	templates, makers := map[string]bool{}, map[string]bool{}
 	namespace := ""
 	for _, e := range edits {
@@ -40,20 +40,20 @@ func (r *remedies) podsUsing(edits []api.Edit) []api.RemedyPod {
 		return nil
 	}
 	var list []api.RemedyPod
-	for _, pod := range r.Snap.Pods {
+	for _, pod := range c.Snap.Pods {
 		if pod.Namespace != namespace || lifecycle.Finished(pod) || pod.UID == "" && pod.CreationTimestamp.IsZero() {
 			continue
 		}
-		m, made := whatif.WorkloadOf(r.Snap, pod)
+		m, made := whatif.WorkloadOf(c.Snap, pod)
 		changed := made && makers[m.Object()]
 		if !changed && !usesTemplate(pod, templates) {
 			continue
 		}
 		p := api.RemedyPod{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName}
-		if c := metav1.GetControllerOfNoCopy(pod); c != nil {
-			p.Owner = whatif.Object(c.Kind, pod.Namespace, c.Name)
+		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+			p.Owner = whatif.Object(owner.Kind, pod.Namespace, owner.Name)
 		}
-		p.Changed = changed && m.ReplacesPods() || lifecycle.Waits(pod) && r.concerns(pod) && (changed || needsClaim(r.Snap, pod, templates))
+		p.Changed = changed && m.ReplacesPods() || lifecycle.Waits(pod) && c.concerns(pod) && (changed || needsClaim(c.Snap, pod, templates))
 		list = append(list, p)
 	}
 	slices.SortStableFunc(list, func(a, b api.RemedyPod) int {
@@ -69,22 +69,22 @@ func (r *remedies) podsUsing(edits []api.Edit) []api.RemedyPod {
 }
 
 // write adds to a remedy who uses what it changes, and the commands.
-func (r *remedies) write(answer *api.Remedy, silent bool) {
-	pods := r.podsUsing(answer.Edits)
+func (c *Case) write(answer *api.Remedy, silent bool) {
+	pods := c.podsUsing(answer.Edits)
 	if !silent {
-		answer.Commands = whatif.Commands(r.Snap, answer.Edits, pods)
+		answer.Commands = whatif.Commands(c.Snap, answer.Edits, pods)
 	}
-	answer.Owner = r.unknownOwner(answer.Edits)
+	answer.Owner = c.unknownOwner(answer.Edits)
 	answer.UsedBy, answer.UsedByCount = pods[:min(len(pods), maxRemedyPods)], len(pods)
 }
 
 // unknownOwner is the controller in whose pod template the edits of a pod have to
 // be made, if nobody knows where that is.
-func (r *remedies) unknownOwner(edits []api.Edit) *api.RemedyOwner {
+func (c *Case) unknownOwner(edits []api.Edit) *api.RemedyOwner {
 	if !slices.ContainsFunc(edits, func(e api.Edit) bool { return e.Generated }) {
 		return nil
 	}
-	m, made := r.maker()
+	m, made := c.maker()
 	if !made || m.Editable() {
 		return nil
 	}
@@ -94,16 +94,16 @@ func (r *remedies) unknownOwner(edits []api.Edit) *api.RemedyOwner {
 // concerns reports whether a pod is one of those that are asked about: the pod,
 // the other pods of its controller, those of the workload, or all that use the
 // template.
-func (r *remedies) concerns(pod *corev1.Pod) bool {
+func (c *Case) concerns(pod *corev1.Pod) bool {
 	same := func(other *corev1.Pod) bool { return other.Namespace == pod.Namespace && other.Name == pod.Name }
-	if r.subject.workload || r.subject.target.Kind == api.KindTemplate {
-		return slices.ContainsFunc(r.subject.users, same)
+	if c.Workload || c.Target.Kind == api.KindTemplate {
+		return slices.ContainsFunc(c.Users, same)
 	}
-	if r.Pod == nil {
+	if c.Pod == nil {
 		return false
 	}
-	mine, theirs := metav1.GetControllerOfNoCopy(r.Pod), metav1.GetControllerOfNoCopy(pod)
-	return same(r.Pod) || mine != nil && theirs != nil && mine.UID == theirs.UID && mine.Kind == theirs.Kind && mine.Name == theirs.Name
+	mine, theirs := metav1.GetControllerOfNoCopy(c.Pod), metav1.GetControllerOfNoCopy(pod)
+	return same(c.Pod) || mine != nil && theirs != nil && mine.UID == theirs.UID && mine.Kind == theirs.Kind && mine.Name == theirs.Name
 }
 
 func usesTemplate(pod *corev1.Pod, templates map[string]bool) bool {
@@ -133,9 +133,9 @@ func needsClaim(snap *snapshot.Snapshot, pod *corev1.Pod, templates map[string]b
 
 // podEdits are operations on the spec of the pod, and on the template that it is
 // made from. It is silent if nobody knows how to change what it is made from.
-func (r *remedies) podEdits(operations []claimEdit) (edits []api.Edit, silent bool) {
-	pod := r.Pod
-	m, made := r.maker()
+func (c *Case) podEdits(operations []claimEdit) (edits []api.Edit, silent bool) {
+	pod := c.Pod
+	m, made := c.maker()
 	if made && m.Editable() {
 		for _, o := range operationsOn(m.PodSpec(pod), operations, &pod.Spec) {
 			edits = append(edits, whatif.NewEdit(m.Object(), o.op, m.PodSpecPath()+o.path, o.value))
@@ -143,7 +143,7 @@ func (r *remedies) podEdits(operations []claimEdit) (edits []api.Edit, silent bo
 		// What is not in the template was put into the pod by somebody else.
 		silent = len(edits) == 0
 	}
-	if r.Snap.Pod(pod.Namespace, pod.Name) != nil {
+	if c.Snap.Pod(pod.Namespace, pod.Name) != nil {
 		for _, o := range operations {
 			edit := whatif.NewEdit(whatif.Object(api.KindPod, pod.Namespace, pod.Name), o.op, "/spec"+o.path, o.value)
 			edit.Generated = made
@@ -154,15 +154,15 @@ func (r *remedies) podEdits(operations []claimEdit) (edits []api.Edit, silent bo
 }
 
 // maker is what has the template of the pod that is asked about.
-func (r *remedies) maker() (whatif.Workload, bool) {
-	if r.subject.workload {
-		for _, w := range r.Snap.Workloads {
-			if w.Kind == r.subject.target.Kind && w.Namespace == r.subject.target.Namespace && w.Name == r.subject.target.Name {
+func (c *Case) maker() (whatif.Workload, bool) {
+	if c.Workload {
+		for _, w := range c.Snap.Workloads {
+			if w.Kind == c.Target.Kind && w.Namespace == c.Target.Namespace && w.Name == c.Target.Name {
 				return whatif.StoredWorkload(w), true
 			}
 		}
 	}
-	return whatif.WorkloadOf(r.Snap, r.Pod)
+	return whatif.WorkloadOf(c.Snap, c.Pod)
 }
 
 // operationsOn rewrites operations on the spec of a pod for the spec that it was

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package conflict
 
 import (
 	"context"
@@ -20,51 +20,41 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// scenario is one node, its pools and the claims that hold something in them:
+// Scenario is one node, its pools and the claims that hold something in them:
 // small enough to be tried many times.
-type scenario struct {
-	x    *inquiry
-	snap *snapshot.Snapshot
-	node *corev1.Node
-	// claims are those that wait.
-	claims  []*resourceapi.ResourceClaim
-	holders []holder
-	facts   []fact
-	// undoubted are the kinds of facts that the conflict assumes.
-	undoubted []factKind
-}
+type Scenario struct {
+	listing
 
-// holder is an allocated claim and what it has of the scenario.
-type holder struct {
-	claim   *resourceapi.ResourceClaim
-	devices []string
+	snap *snapshot.Snapshot
+	// assumed are the kinds of facts that the conflict assumes.
+	assumed []factKind
 }
 
 // maxFacts bounds the work on one conflict.
 const maxFacts = 150
 
-// newScenario cuts a node out of the cluster.
-func (x *inquiry) newScenario(node *corev1.Node) (*scenario, error) {
-	claims, err := x.ClaimsFor(node)
+// Scenario cuts a node out of the cluster.
+func (c *Case) Scenario(node *corev1.Node) (*Scenario, error) {
+	claims, err := c.ClaimsFor(node)
 	if err != nil {
 		return nil, err
 	}
-	if len(claims) != len(x.Claims) {
+	if len(claims) != len(c.Claims) {
 		// A device plugin of the node serves one of them.
 		return nil, counting.ErrNoProblem
 	}
-	s := &scenario{x: x, node: node, claims: claims}
-	cut := *x.Snap
-	cut.Nodes, cut.Slices, cut.Claims, cut.TaintRules, cut.Pods = []*corev1.Node{node}, nil, nil, nil, podsOn(x.Question, node.Name)
+	s := &Scenario{listing: listing{whole: c, node: node, claims: claims}}
+	cut := *c.Snap
+	cut.Nodes, cut.Slices, cut.Claims, cut.TaintRules, cut.Pods = []*corev1.Node{node}, nil, nil, nil, podsOn(c.Question, node.Name)
 	at := map[*resourceapi.ResourceClaim]int{}
-	for _, pool := range x.Cluster.Pools[node.Name] {
+	for _, pool := range c.Cluster.Pools[node.Name] {
 		// The taint rules are in the slices already.
 		cut.Slices = append(cut.Slices, pool.Pool.Slices...)
 		cut.Slices = append(cut.Slices, pool.Pool.Obsolete...)
 		for _, slice := range pool.Pool.Slices {
 			for i := range slice.Spec.Devices {
 				id := cluster.DeviceID{Driver: pool.Pool.Driver, Pool: pool.Pool.Name, Device: slice.Spec.Devices[i].Name}
-				for _, h := range x.Cluster.Alloc.Facts.Usage.Holders(id) {
+				for _, h := range c.Cluster.Alloc.Facts.Usage.Holders(id) {
 					index, known := at[h.Claim]
 					if !known {
 						index = len(s.holders)
@@ -89,22 +79,22 @@ func compareObjects(a, b metav1.Object) int {
 	return slices.Compare([]string{a.GetNamespace(), a.GetName()}, []string{b.GetNamespace(), b.GetName()})
 }
 
-// hypothesis is a scenario in which some facts are given up.
-type hypothesis struct {
-	snap   *snapshot.Snapshot
-	claims []*resourceapi.ResourceClaim
-	// restricted is true if the node does not take the pod.
-	restricted bool
+// Hypothesis is a scenario in which some facts are given up.
+type Hypothesis struct {
+	Snap   *snapshot.Snapshot
+	Claims []*resourceapi.ResourceClaim
+	// Restricted is true if the node is not suitable for the pod.
+	Restricted bool
 }
 
 // given returns the scenario if only the facts for which holds is true hold.
-func (s *scenario) given(holds func(int) bool) hypothesis {
-	h := hypothesis{claims: make([]*resourceapi.ResourceClaim, 0, len(s.claims))}
+func (s *Scenario) given(holds func(int) bool) Hypothesis {
+	h := Hypothesis{Claims: make([]*resourceapi.ResourceClaim, 0, len(s.claims))}
 	for _, claim := range s.claims {
-		h.claims = append(h.claims, claim.DeepCopy())
+		h.Claims = append(h.Claims, claim.DeepCopy())
 	}
 	snap := *s.snap
-	h.snap = &snap
+	h.Snap = &snap
 	freed := map[*resourceapi.ResourceClaim]bool{}
 	complete := map[*cluster.Pool]bool{}
 	dropped := map[[2]int]bool{}
@@ -113,19 +103,19 @@ func (s *scenario) given(holds func(int) bool) hypothesis {
 	for i := range s.facts {
 		f := &s.facts[i]
 		if holds(i) {
-			h.restricted = h.restricted || f.kind == factRestriction
+			h.Restricted = h.Restricted || f.kind == factRestriction
 			continue
 		}
 		switch f.kind {
 		case factCount:
-			*f.at.in(h.claims).count = 1
+			*f.at.in(h.Claims).count = 1
 		case factAll:
-			r := f.at.in(h.claims)
+			r := f.at.in(h.Claims)
 			*r.mode, *r.count = resourceapi.DeviceAllocationModeExactCount, 1
 		case factSelector:
 			parts = append(parts, f)
 		case factCapacity:
-			if requests := (*f.at.in(h.claims).capacity).Requests; f.unknown {
+			if requests := (*f.at.in(h.Claims).capacity).Requests; f.unknown {
 				delete(requests, f.capacity)
 			} else {
 				// A share without a request would take the default.
@@ -133,7 +123,7 @@ func (s *scenario) given(holds func(int) bool) hypothesis {
 			}
 		case factConstraint:
 			// Left in its place, so that the others keep theirs.
-			h.claims[f.at.claim].Spec.Devices.Constraints[f.constraint] = resourceapi.DeviceConstraint{}
+			h.Claims[f.at.claim].Spec.Devices.Constraints[f.constraint] = resourceapi.DeviceConstraint{}
 		case factRequest:
 			dropped[[2]int{f.at.claim, f.at.request}] = true
 		case factRestriction:
@@ -142,8 +132,8 @@ func (s *scenario) given(holds func(int) bool) hypothesis {
 		case factPool:
 			complete[f.pool] = true
 		case factTaint:
-			for _, at := range intolerant(h.claims, f.taint) {
-				r := at.in(h.claims)
+			for _, at := range intolerant(h.Claims, f.taint) {
+				r := at.in(h.Claims)
 				*r.tolerations = append(*r.tolerations, tolerationOf(f.taint))
 			}
 		case factHolder:
@@ -154,15 +144,15 @@ func (s *scenario) given(holds func(int) bool) hypothesis {
 			classParts = append(classParts, f)
 		}
 	}
-	s.dropParts(h.claims, parts)
-	h.claims = withoutRequests(h.claims, dropped)
-	h.snap.Claims = slices.DeleteFunc(slices.Clone(s.snap.Claims), func(c *resourceapi.ResourceClaim) bool { return freed[c] })
-	h.snap.Classes = s.withoutParts(classParts)
-	h.snap.Slices = s.withPools(complete, shared)
+	s.dropParts(h.Claims, parts)
+	h.Claims = withoutRequests(h.Claims, dropped)
+	h.Snap.Claims = slices.DeleteFunc(slices.Clone(s.snap.Claims), func(c *resourceapi.ResourceClaim) bool { return freed[c] })
+	h.Snap.Classes = s.withoutParts(classParts)
+	h.Snap.Slices = s.withPools(complete, shared)
 	if len(gates) > 0 {
-		h.snap.Gates = maps.Clone(s.snap.Gates)
+		h.Snap.Gates = maps.Clone(s.snap.Gates)
 		for _, gate := range gates {
-			h.snap.Gates[gate] = snapshot.Gate{Enabled: true, Source: snapshot.GateFromFlag}
+			h.Snap.Gates[gate] = snapshot.Gate{Enabled: true, Source: snapshot.GateFromFlag}
 		}
 	}
 	return h
@@ -212,7 +202,7 @@ func tolerationOf(taint resourceapi.DeviceTaint) resourceapi.DeviceToleration {
 }
 
 // dropParts removes parts of selectors, and constraints that were emptied.
-func (s *scenario) dropParts(claims []*resourceapi.ResourceClaim, parts []*fact) {
+func (s *Scenario) dropParts(claims []*resourceapi.ResourceClaim, parts []*fact) {
 	for _, p := range parts {
 		var conjuncts []int
 		for _, other := range parts {
@@ -222,7 +212,7 @@ func (s *scenario) dropParts(claims []*resourceapi.ResourceClaim, parts []*fact)
 		}
 		original := (*p.at.in(s.claims).selectors)[p.selector].CEL.Expression
 		(*p.at.in(claims).selectors)[p.selector].CEL = &resourceapi.CELDeviceSelector{
-			Expression: s.x.Selectors.Compile(original).Without(conjuncts),
+			Expression: s.whole.Selectors.Compile(original).Without(conjuncts),
 		}
 	}
 	for _, claim := range claims {
@@ -233,7 +223,7 @@ func (s *scenario) dropParts(claims []*resourceapi.ResourceClaim, parts []*fact)
 }
 
 // withoutParts returns the classes without parts of their selectors.
-func (s *scenario) withoutParts(parts []*fact) []*resourceapi.DeviceClass {
+func (s *Scenario) withoutParts(parts []*fact) []*resourceapi.DeviceClass {
 	if len(parts) == 0 {
 		return s.snap.Classes
 	}
@@ -250,7 +240,7 @@ func (s *scenario) withoutParts(parts []*fact) []*resourceapi.DeviceClass {
 		}
 		classes[i] = class.DeepCopy()
 		for k, conjuncts := range dropped {
-			classes[i].Spec.Selectors[k].CEL.Expression = s.x.Selectors.Compile(class.Spec.Selectors[k].CEL.Expression).Without(conjuncts)
+			classes[i].Spec.Selectors[k].CEL.Expression = s.whole.Selectors.Compile(class.Spec.Selectors[k].CEL.Expression).Without(conjuncts)
 		}
 	}
 	return classes
@@ -258,7 +248,7 @@ func (s *scenario) withoutParts(parts []*fact) []*resourceapi.DeviceClass {
 
 // withPools returns the slices with some pools taken for complete, and
 // without what is in the way of sharing counter sets.
-func (s *scenario) withPools(complete map[*cluster.Pool]bool, shared []*fact) []*resourceapi.ResourceSlice {
+func (s *Scenario) withPools(complete map[*cluster.Pool]bool, shared []*fact) []*resourceapi.ResourceSlice {
 	if len(complete)+len(shared) == 0 {
 		return s.snap.Slices
 	}
@@ -302,9 +292,15 @@ func (s *scenario) withPools(complete map[*cluster.Pool]bool, shared []*fact) []
 	return amended
 }
 
+// Holding is the scenario if only these facts hold, and those that a conflict
+// assumes.
+func (s *Scenario) Holding(facts []int) Hypothesis {
+	return s.given(func(i int) bool { return slices.Contains(facts, i) || slices.Contains(s.assumed, s.facts[i].kind) })
+}
+
 // fits reports whether the claims fit on the node if only the given facts hold.
 // Where that cannot be decided, it is an error.
-func (s *scenario) fits(ctx context.Context, holding []int) (bool, error) {
+func (s *Scenario) fits(ctx context.Context, holding []int) (bool, error) {
 	holds := make([]bool, len(s.facts))
 	for _, i := range holding {
 		holds[i] = true
@@ -312,17 +308,17 @@ func (s *scenario) fits(ctx context.Context, holding []int) (bool, error) {
 	return s.try(ctx, s.given(func(i int) bool { return holds[i] }))
 }
 
-// try decides about a hypothesis, by counting where that is possible.
-func (s *scenario) try(ctx context.Context, h hypothesis) (bool, error) {
+// try decides about a Hypothesis, by counting where that is possible.
+func (s *Scenario) try(ctx context.Context, h Hypothesis) (bool, error) {
 	switch {
-	case h.restricted:
+	case h.Restricted:
 		return false, nil
-	case len(h.claims) == 0:
+	case len(h.Claims) == 0:
 		return true, nil
 	}
-	alloc, err := s.x.Cluster.Alloc.Amended(ctx, h.snap)
+	alloc, err := s.whole.Cluster.Alloc.Amended(ctx, h.Snap)
 	if err != nil {
 		return false, fmt.Errorf("set up the allocator: %w", err)
 	}
-	return s.x.confirmer.Fits(ctx, s.x.Question, alloc, h.snap, s.node, h.claims)
+	return s.whole.Confirmer.Fits(ctx, s.whole.Question, alloc, h.Snap, s.node, h.Claims)
 }

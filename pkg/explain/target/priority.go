@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package target
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -9,10 +9,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// withClassPriority returns a pod that does not exist yet with the priority that the API
+// WithClassPriority returns a pod that does not exist yet with the priority that the API
 // server will give it. PriorityClasses are not read: the value is that of the other
 // pods of the class. It is missing if there are none.
-func withClassPriority(snap *snapshot.Snapshot, pod *corev1.Pod) *corev1.Pod {
+func WithClassPriority(snap *snapshot.Snapshot, pod *corev1.Pod) *corev1.Pod {
 	if pod.Spec.Priority != nil || pod.Spec.PriorityClassName == "" {
 		return pod
 	}
@@ -45,11 +45,11 @@ func systemPriority(class string) *int32 {
 	return &priority
 }
 
-// unknownPriority is the PriorityClass of the pod that is asked about, if it does
+// UnknownPriority is the PriorityClass of the pod that is asked about, if it does
 // not exist yet and nothing tells the priority.
-func (x *inquiry) unknownPriority() string {
-	if pod := x.Pod; pod != nil && x.subject.hypothetical && pod.Spec.Priority == nil {
-		return pod.Spec.PriorityClassName
+func (s *Target) UnknownPriority() string {
+	if s.Pod != nil && s.Hypothetical && s.Pod.Spec.Priority == nil {
+		return s.Pod.Spec.PriorityClassName
 	}
 	return ""
 }

@@ -1,0 +1,68 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conflict
+
+import (
+	"fmt"
+	"slices"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+)
+
+// change is something that somebody could do.
+type change struct {
+	actor string
+	text  string
+	// changes counts what has to change, 0 for a single thing; loss is what that
+	// takes away from what is asked for.
+	changes, loss int
+	// lessOf names what is asked for less, if the change does nothing else.
+	lessOf string
+	// claims are edits of the claims that wait, or of their templates.
+	claims []claimEdit
+	// objects are edits of other objects.
+	objects []api.Edit
+	// gate is a feature gate to turn on.
+	gate string
+	// silent is true if there is no command for it.
+	silent bool
+	// anywhere is true if it may help on other nodes than that of the scenario.
+	anywhere bool
+}
+
+// claimEdit is an operation on the spec of a claim: that with this index among
+// those that wait.
+type claimEdit struct {
+	claim    int
+	op, path string
+	value    any
+}
+
+func actorOrder(actor string) int {
+	return slices.Index([]string{api.ActorUser, api.ActorAdmin, api.ActorNobody}, actor)
+}
+
+// What a change takes away from what is asked for. Between lossFewer and
+// lossCondition it is a percentage of a number.
+const (
+	lossNone      = 0
+	lossNear      = 1   // another value, the nearest that exists
+	lossTolerance = 2   // a device with a taint
+	lossFewer     = 3   // less of the same
+	lossCondition = 104 // a condition is dropped
+	lossOther     = 110 // something else
+	lossSeveral   = 120 // several conditions are dropped
+)
+
+// lossOf is what it takes away to get available in place of required.
+func lossOf(available, required int64) int {
+	if required <= 0 || available >= required {
+		return lossNone
+	}
+	return lossFewer + int((required-max(available, 0))*100/required)
+}
+
+func gateText(gate string) string {
+	return fmt.Sprintf("turn on the feature gate %s in the whole cluster", gate)
+}

@@ -1,0 +1,244 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conflict
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// Conflict looks for a conflict on the node. It is nil if there is none, or none
+// was found in time.
+func (p *Prospect) Conflict(ctx context.Context) *api.Conflict {
+	p.searched = true
+	if !p.Scenario.whole.aboutFacts() {
+		return nil
+	}
+	p.findConflict(ctx)
+	if len(p.conflict) == 0 {
+		return nil
+	}
+	return p.Scenario.describe(ctx, p.conflict)
+}
+
+func (p *Prospect) findConflict(ctx context.Context) {
+	if chosen, err := p.Scenario.Conflict(ctx); err == nil {
+		p.conflict = chosen
+	}
+}
+
+// describe puts a conflict into its public form.
+func (s *Scenario) describe(ctx context.Context, chosen []int) *api.Conflict {
+	c := &api.Conflict{Node: s.node.Name, AnyOneSuffices: true}
+	for _, i := range chosen {
+		c.Facts = append(c.Facts, api.ConflictFact{Text: s.facts[i].text, Evidence: s.facts[i].evidence})
+		c.AnyOneSuffices = c.AnyOneSuffices && s.enough(ctx, i)
+	}
+	c.OtherNodeCount = s.sameOn(ctx, chosen)
+	return c
+}
+
+// Staying is what is left of the node once all has passed that may pass and is
+// no part of the conflict.
+func (p *Prospect) Staying() Hypothesis {
+	s := p.Scenario
+	// Where the pod cannot use the node, the conflict is about that alone.
+	whole := len(p.conflict) == 0 || slices.ContainsFunc(p.conflict, func(i int) bool { return s.facts[i].kind == factRestriction })
+	return s.given(func(i int) bool {
+		f := &s.facts[i]
+		return f.kind != factRestriction && (whole || !f.environmental() || slices.Contains(p.conflict, i))
+	})
+}
+
+// enough reports whether giving up one fact makes the claims fit.
+func (s *Scenario) enough(ctx context.Context, given int) bool {
+	h := s.given(func(i int) bool { return i != given })
+	if own := s.facts[given].holder; own != nil && isOwnClaim(s.whole.Question, own) {
+		// The pod needs devices for that claim all the same.
+		h.Claims = append(h.Claims, whatif.Unallocated(own))
+		h.Snap.Claims = slices.DeleteFunc(slices.Clone(h.Snap.Claims), func(c *resourceapi.ResourceClaim) bool {
+			return c.Namespace == own.Namespace && c.Name == own.Name
+		})
+	}
+	ok, err := s.try(ctx, h)
+	return ok && err == nil
+}
+
+// Conflict finds a minimal set of facts that cannot hold together. It is nil if
+// the claims do not fit even without all of them. The method is QuickXplain
+// (Junker, AAAI 2004); earlier facts are preferred.
+func (s *Scenario) Conflict(ctx context.Context) ([]int, error) {
+	all, granted, err := s.suspects(ctx)
+	if err != nil || all == nil {
+		return nil, err
+	}
+	chosen, err := s.explain(ctx, granted, false, all)
+	if err != nil {
+		return nil, err
+	}
+	// The method assumes that giving up a fact never hurts. It may: a
+	// selector can fail on a device that was in use before.
+	if ok, err := s.fits(ctx, slices.Concat(granted, chosen)); err != nil || ok {
+		return nil, err
+	}
+	for i := range chosen {
+		rest := slices.Delete(slices.Clone(chosen), i, i+1)
+		if ok, err := s.fits(ctx, slices.Concat(granted, rest)); err != nil || !ok {
+			return nil, err
+		}
+	}
+	return chosen, nil
+}
+
+// suspects tells which facts may be part of the conflict, and which are taken for
+// granted: that there are requests, and what classes select, as long as giving
+// up other facts helps. Where each request fits alone, the others are suspected
+// before the classes. There is nothing to suspect if not even all of it helps.
+func (s *Scenario) suspects(ctx context.Context) (suspected, granted []int, err error) {
+	orders := [][]factKind{{factRequest, factClass}, {factRequest}, {factClass}, {}}
+	for level, assumed := range orders {
+		if level == 1 && s.eachAlone(ctx) {
+			orders[1], orders[2] = orders[2], orders[1]
+			assumed = orders[1]
+		}
+		suspected, granted = nil, nil
+		for i := range s.facts {
+			if slices.Contains(assumed, s.facts[i].kind) {
+				granted = append(granted, i)
+			} else {
+				suspected = append(suspected, i)
+			}
+		}
+		ok, err := s.fits(ctx, granted)
+		if err != nil {
+			return nil, nil, err
+		}
+		if ok {
+			s.assumed = assumed
+			return suspected, granted, nil
+		}
+	}
+	return nil, nil, nil
+}
+
+// eachAlone reports whether each request fits without the others.
+func (s *Scenario) eachAlone(ctx context.Context) bool {
+	several := false
+	for i := range s.facts {
+		if s.facts[i].kind != factRequest {
+			continue
+		}
+		several = true
+		ok, err := s.try(ctx, s.given(func(j int) bool { return s.facts[j].kind != factRequest || j == i }))
+		if err != nil || !ok {
+			return false
+		}
+	}
+	return several
+}
+
+// explain is the recursion of QuickXplain: a minimal part of candidates that
+// conflict with background. grown reports whether something was added
+// to the background since it was last checked.
+func (s *Scenario) explain(ctx context.Context, background []int, grown bool, candidates []int) ([]int, error) {
+	if grown {
+		ok, err := s.fits(ctx, background)
+		if err != nil || !ok {
+			return nil, err
+		}
+	}
+	if len(candidates) <= 1 {
+		return candidates, nil
+	}
+	half := len(candidates) / 2
+	first, second := candidates[:half], candidates[half:]
+	fromSecond, err := s.explain(ctx, slices.Concat(background, first), true, second)
+	if err != nil {
+		return nil, err
+	}
+	fromFirst, err := s.explain(ctx, slices.Concat(background, fromSecond), len(fromSecond) > 0, first)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(fromFirst, fromSecond), nil
+}
+
+// maxSame bounds the nodes that are compared with the one of the conflict.
+const maxSame = 500
+
+// sameOn counts the other nodes with the same conflict: the same requirements, and
+// all claims, taints or pools of that node in the place of those of this one.
+// There, too, they cannot hold together, but without any one of the requirements, or
+// without all facts of one kind, they could. It is 0 if there are too many
+// nodes to tell.
+func (s *Scenario) sameOn(ctx context.Context, chosen []int) int {
+	var others []*corev1.Node
+	for _, node := range s.whole.Cluster.Candidates {
+		if node != s.node && len(s.whole.Cluster.Pools[node.Name]) > 0 {
+			others = append(others, node)
+		}
+	}
+	groups := s.whole.Contents.Groups(s.whole.Question, others)
+	if len(groups) > maxSame {
+		return 0
+	}
+	same := 0
+	for _, nodes := range groups {
+		other, err := s.whole.Scenario(nodes[0])
+		if err != nil || len(other.facts) > maxFacts {
+			continue
+		}
+		if other.sharesConflict(ctx, s, chosen) {
+			same += len(nodes)
+		}
+		if ctx.Err() != nil {
+			return 0
+		}
+	}
+	return same
+}
+
+// sharesConflict reports whether a scenario has the conflict of another one.
+func (s *Scenario) sharesConflict(ctx context.Context, model *Scenario, chosen []int) bool {
+	// part tells which of the chosen facts one of this scenario stands for.
+	part := make([]int, len(s.facts))
+	for i := range s.facts {
+		part[i] = slices.IndexFunc(chosen, func(c int) bool { return model.facts[c].sameAs(&s.facts[i]) })
+	}
+	fits := func(without int) bool {
+		ok, err := s.try(ctx, s.given(func(i int) bool {
+			return part[i] >= 0 && part[i] != without || slices.Contains(model.assumed, s.facts[i].kind)
+		}))
+		return ok || err != nil
+	}
+	if fits(-1) {
+		return false
+	}
+	for at := range chosen {
+		// Facts of one kind that are in the way are taken together.
+		if first := slices.IndexFunc(chosen, func(c int) bool { return model.facts[c].sameAs(&model.facts[chosen[at]]) }); first != at {
+			continue
+		}
+		if !fits(at) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameAs reports whether another fact, perhaps of another node, can be taken for
+// this one: if it is the same requirement, or in the way as this one is.
+func (f *fact) sameAs(other *fact) bool {
+	if f.kind > factConstraint && f.kind != factClass {
+		return f.kind == other.kind
+	}
+	return f.kind == other.kind && f.at == other.at && f.selector == other.selector && f.conjunct == other.conjunct &&
+		f.capacity == other.capacity && f.constraint == other.constraint && f.class == other.class
+}

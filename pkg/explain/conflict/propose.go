@@ -1,0 +1,258 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conflict
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// proposals are changes that were tried with the allocator.
+type proposals struct {
+	*Case
+	// scenario is the node that is looked at; nil if there is none.
+	scenario *Scenario
+	found    []remedy
+	// vain is how often the allocator did not end.
+	vain int
+}
+
+// remedy is a change that was proved.
+type remedy struct {
+	change
+	api.Remedy
+}
+
+// propose keeps a change if the allocator then finds devices. It reports whether
+// it did, and fails if there is no time left.
+func (p *proposals) propose(ctx context.Context, c change) (bool, error) {
+	if slices.ContainsFunc(p.found, func(have remedy) bool { return have.text == c.text }) {
+		return true, nil
+	}
+	answer, err := p.ask(ctx, c)
+	if err != nil {
+		return false, ctx.Err()
+	}
+	if answer == nil {
+		return false, ctx.Err()
+	}
+	answer.Actor, answer.Change = c.actor, c.text
+	answer.Edits = whatif.WithOldValues(p.Snap, answer.Edits)
+	p.write(answer, c.silent)
+	p.found = append(p.found, remedy{c, *answer})
+	return true, nil
+}
+
+// ask puts the whole question again, with a change made: about all nodes that
+// would take the pod. The answer is nil unless the claims fit on one of them
+// and no node ends the attempt.
+func (p *proposals) ask(ctx context.Context, c change) (*api.Remedy, error) {
+	answer := &api.Remedy{Edits: p.editsOf(c), FeatureGate: c.gate, Devices: []api.AllocatedDevice{}}
+	q, err := p.changed(ctx, c)
+	if err != nil || q == nil {
+		return nil, err
+	}
+	nodes := q.Cluster.Candidates
+	if p.scenario != nil && p.Verdict == api.DoesNotFit && len(c.objects) == 0 && c.gate == "" && !c.anywhere && slices.Contains(nodes, p.scenario.node) {
+		// Most of what does not help is found out here. It tells nothing where an
+		// error has kept the other nodes from being tried.
+		if verdict := p.verdicts(ctx, q, 2, p.scenario.node)[0]; verdict.Outcome != allocator.Fits {
+			return nil, ctx.Err()
+		}
+	}
+	contents := p.Contents
+	if q.Cluster != p.Cluster {
+		contents = &nodegroup.Contents{}
+	}
+	groups := contents.Groups(q, nodes)
+	asked := make([]*corev1.Node, 0, len(groups))
+	for _, group := range groups {
+		at := 0
+		if p.scenario != nil {
+			// The node that is talked about stands for its like.
+			at = max(0, slices.IndexFunc(group, func(n *corev1.Node) bool { return n.Name == p.scenario.node.Name }))
+		}
+		asked = append(asked, group[at])
+	}
+	best := -1
+	verdicts := p.verdicts(ctx, q, 1, asked...)
+	for i, verdict := range verdicts {
+		switch verdict.Outcome {
+		case allocator.Fits:
+			if q.Cluster.Alloc.Facts.MapsNodeResources(verdict.Allocations) {
+				continue
+			}
+			answer.Nodes += len(groups[i])
+			if best < 0 || p.scenario != nil && asked[i].Name == p.scenario.node.Name {
+				best = i
+			}
+		case allocator.DoesNotFit, allocator.NodeError:
+		default:
+			return nil, ctx.Err()
+		}
+	}
+	if best < 0 {
+		return nil, ctx.Err()
+	}
+	answer.Node = asked[best].Name
+	for i := range verdicts[best].Allocations {
+		answer.Devices = append(answer.Devices, funnel.PickedDevices(q.Pod, q.Claims[i].Claim, &verdicts[best].Allocations[i])...)
+	}
+	return answer, nil
+}
+
+// minSearchTime is what is left of SearchTime where the allocator often does not
+// end.
+const minSearchTime = counting.SearchTime / 16
+
+// verdicts asks the allocator about nodes where counting does not say that nothing
+// fits. It waits for a part of SearchTime, and half as long after each time that
+// it waited for nothing: what is hard once mostly stays hard.
+func (p *proposals) verdicts(ctx context.Context, q *funnel.Question, part time.Duration, nodes ...*corev1.Node) []allocator.Verdict {
+	limited, cancel := context.WithTimeout(ctx, max(counting.SearchTime>>p.vain, minSearchTime)/part)
+	defer cancel()
+	verdicts, _ := counting.CheckUnless(limited, q, nodes, func(ctx context.Context, node *corev1.Node) bool { return counting.IsHardAlone(ctx, q, node) })
+	if limited.Err() != nil {
+		p.vain++
+	}
+	return verdicts
+}
+
+// changed is the question with a change made, up to the point where the
+// allocator is asked. It is nil if something else is in the way already.
+func (p *proposals) changed(ctx context.Context, c change) (*funnel.Question, error) {
+	w := WhatIf{Features: c.gate != "", Claims: map[int][]api.Edit{}}
+	for _, e := range c.claims {
+		at := p.Claims[e.claim].Index
+		w.Claims[at] = append(w.Claims[at], whatif.NewEdit("", e.op, e.path, e.value))
+	}
+	if len(c.objects) > 0 || c.gate != "" {
+		of, gates := p.Snap, []string(nil)
+		if p.local(c) {
+			of = p.scenario.snap
+		} else {
+			w.FindAgain = true
+		}
+		if c.gate != "" {
+			gates = append(gates, c.gate)
+		}
+		var err error
+		if w.Snap, err = whatif.Amend(of, c.objects, gates...); err != nil {
+			return nil, err
+		}
+		if w.Alloc, err = p.Cluster.Alloc.Amended(ctx, w.Snap); err != nil {
+			return nil, fmt.Errorf("set up the allocator: %w", err)
+		}
+	}
+	return p.Ask(w)
+}
+
+// local reports whether a change concerns only the node of the scenario: the node
+// itself is changed, a pod leaves it, or claims are released whose devices no
+// other node can reach. Then the other nodes, where the claims did not fit, need
+// not be asked again.
+func (p *proposals) local(c change) bool {
+	if p.scenario == nil || p.Verdict != api.DoesNotFit || c.gate != "" || len(c.objects) == 0 || len(c.claims) > 0 || dependsOnPodsElsewhere(p.Question) {
+		return false
+	}
+	for _, e := range c.objects {
+		kind, namespace, name := whatif.ParseObject(e.Object)
+		switch kind {
+		case api.KindNode:
+			if name != p.scenario.node.Name {
+				return false
+			}
+			continue
+		case api.KindPod:
+			if pod := p.Snap.Pod(namespace, name); e.Op != "remove" || e.Path != "" || pod == nil || pod.Spec.NodeName != p.scenario.node.Name {
+				return false
+			}
+			continue
+		}
+		claim := p.Snap.Claim(namespace, name)
+		if kind != api.KindClaim || e.Path != "/status/allocation" || claim == nil {
+			return false
+		}
+		for i := range claim.Status.Allocation.Devices.Results {
+			result := &claim.Status.Allocation.Devices.Results[i]
+			at := slices.IndexFunc(p.Cluster.Pools[p.scenario.node.Name], func(p *cluster.NodePool) bool {
+				return p.Pool.Driver == result.Driver && p.Pool.Name == result.Pool
+			})
+			if at < 0 {
+				return false
+			}
+			for _, slice := range p.Cluster.Pools[p.scenario.node.Name][at].Pool.Slices {
+				if ptr.Deref(slice.Spec.NodeName, "") != p.scenario.node.Name {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// editsOf lists the edits of stored objects that make a change. A claim that
+// was made from a template is edited with it.
+func (p *proposals) editsOf(c change) []api.Edit {
+	var edits []api.Edit
+	for _, e := range c.claims {
+		claim, template := p.Claims[e.claim].Claim, p.PodClaims[p.Claims[e.claim].Index].Template
+		fromTemplate := template != "" && p.Snap.Template(claim.Namespace, template) != nil
+		if fromTemplate {
+			edit := whatif.NewEdit(whatif.Object(api.KindTemplate, claim.Namespace, template), e.op, "/spec/spec"+e.path, e.value)
+			if !slices.ContainsFunc(edits, func(have api.Edit) bool { return have.Object == edit.Object && have.Path == edit.Path }) {
+				edits = append(edits, edit)
+			}
+		}
+		if !fromTemplate || p.Snap.Claim(claim.Namespace, claim.Name) != nil {
+			edit := whatif.NewEdit(whatif.ClaimObject(claim), e.op, "/spec"+e.path, e.value)
+			edit.Generated = fromTemplate
+			edits = append(edits, edit)
+		}
+	}
+	return append(edits, c.objects...)
+}
+
+// fit reports whether changed claims fit on the scenario's node.
+func (p *proposals) fit(ctx context.Context, edits ...claimEdit) bool {
+	q, err := p.changed(ctx, change{claims: edits})
+	if err != nil || q == nil {
+		return false
+	}
+	return p.verdicts(ctx, q, 4, p.scenario.node)[0].Outcome == allocator.Fits
+}
+
+// most finds the largest number below high for which claims with these edits
+// fit on the scenario's node; 0 if there is none.
+func (p *proposals) most(ctx context.Context, high int64, with func(int64) []claimEdit) int64 {
+	low := int64(0)
+	for high-low > 1 {
+		if count := (low + high) / 2; p.fit(ctx, with(count)...) {
+			low = count
+		} else {
+			high = count
+		}
+	}
+	return low
+}
+
+// remedies looks for changes that make the claims fit.
+type remedies struct {
+	*proposals
+	// conflict has a minimal set of facts of the scenario that cannot all hold.
+	conflict []int
+}

@@ -1,0 +1,121 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conflict
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+)
+
+// maxRemedies is how many changes are suggested if not all are asked for.
+const maxRemedies = 5
+
+// maxWaits is how many of them may be something to wait for.
+const maxWaits = 2
+
+// Remedies are changes that make the claims fit: what can be done about the nearest
+// nodes, and, on those for which there is a conflict, about what is asked for. More
+// counts those that are left out.
+func (c *Case) Remedies(ctx context.Context, near []*Prospect) (shown []api.Remedy, more int) {
+	r := &remedies{proposals: &proposals{Case: c}}
+	if len(near) > 0 {
+		r.scenario = near[0].Scenario
+		if asking := nearestAsking(near); asking != near[0] && c.aboutFacts() {
+			asking.searched = true
+			asking.findConflict(ctx)
+		}
+	}
+	// An error only means that no more can be found.
+	if r.corrections(ctx) == nil && r.refusals(ctx) == nil {
+		for _, p := range near {
+			if p.Scenario == nil || r.at(ctx, p) != nil {
+				break
+			}
+		}
+	}
+	return r.best()
+}
+
+// at looks for remedies on one node.
+func (r *remedies) at(ctx context.Context, p *Prospect) error {
+	r.scenario, r.conflict = p.Scenario, p.conflict
+	if err := r.environment(ctx, p); err != nil || !p.searched {
+		return err
+	}
+	for _, look := range []func(context.Context) error{r.lessAsked, r.conditions(p), r.released, r.several} {
+		if err := look(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conditions proposes to change each condition of the environment that is part
+// of the conflict, by itself. Without a conflict, all of them are tried.
+func (r *remedies) conditions(p *Prospect) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for i := range r.scenario.facts {
+			f := &r.scenario.facts[i]
+			if f.kind == factHolder || f.kind == factRestriction || len(r.conflict) > 0 && !slices.Contains(r.conflict, i) {
+				continue
+			}
+			for _, m := range r.measures(p, f) {
+				if _, err := r.propose(ctx, change{
+					actor: m.actor, text: m.text, loss: m.loss, claims: m.claims, objects: m.objects, gate: m.gate, silent: m.silent,
+				}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// best sorts what was found: the fewest changes first, then those that take
+// least away, then by who can act. Unless all are asked for, it keeps a few of
+// those with the fewest changes: the first for each who can act, then others.
+func (r *remedies) best() (shown []api.Remedy, more int) {
+	slices.SortStableFunc(r.found, func(a, b remedy) int {
+		return cmp.Or(cmp.Compare(max(a.changes, 1), max(b.changes, 1)), cmp.Compare(a.loss, b.loss), cmp.Compare(actorOrder(a.Actor), actorOrder(b.Actor)))
+	})
+	// Of two changes that ask for less of the same, the later one asks for least.
+	for i := 0; i < len(r.found); i++ {
+		r.found = append(r.found[:i+1], slices.DeleteFunc(slices.Clone(r.found[i+1:]), func(later remedy) bool { return later.lessOf != "" && later.lessOf == r.found[i].lessOf })...)
+	}
+	room := maxRemedies
+	if r.AllRemedies {
+		room = len(r.found)
+	}
+	kept := make([]bool, len(r.found))
+	shownBy := map[string]int{}
+	keep := func(i int) {
+		if !kept[i] && room > 0 {
+			shownBy[r.found[i].Actor]++
+			kept[i] = true
+			room--
+		}
+	}
+	few := func(i int) bool {
+		return r.AllRemedies || max(r.found[i].changes, 1) == max(r.found[0].changes, 1)
+	}
+	for i := range r.found {
+		if few(i) && shownBy[r.found[i].Actor] == 0 {
+			keep(i)
+		}
+	}
+	for i := range r.found {
+		if few(i) && (r.AllRemedies || r.found[i].Actor != api.ActorNobody || shownBy[api.ActorNobody] < maxWaits) {
+			keep(i)
+		}
+	}
+	for i := range r.found {
+		if kept[i] {
+			shown = append(shown, r.found[i].Remedy)
+		}
+	}
+	return shown, len(r.found) - len(shown)
+}

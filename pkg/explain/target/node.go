@@ -1,0 +1,64 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// findNode looks up the only node to look at.
+func (s *Target) findNode(snap *snapshot.Snapshot, alloc *allocator.Allocator, name string) error {
+	nodes, known := alloc.Facts.Nodes.All()
+	names := make([]string, 0, len(nodes))
+	for _, node := range nodes {
+		if node.Name == name {
+			s.Only = node
+			return nil
+		}
+		names = append(names, node.Name)
+	}
+	err := &Error{Target: api.Target{Kind: api.KindNode, Name: name}, Message: fmt.Sprintf("Node %s not found in %s", name, snap.Source)}
+	gap, near := snap.Gap(snapshot.ResourceNodes), naming.Nearest(name, names)
+	slices.SortFunc(names, naming.Compare)
+	switch {
+	case near != "":
+		err.Hint = fmt.Sprintf("did you mean %s?", near)
+	case gap != nil:
+		err.Hint = "it may exist all the same: " + gap.Reason
+	case len(names) == 0:
+		err.Hint = "no Node exists"
+	case !known:
+		err.Hint = "no Node exists, but ResourceSlices name: " + english.Sample(names, maxNodeNames)
+	default:
+		err.Hint = "existing nodes: " + english.Sample(names, maxNodeNames)
+	}
+	return err
+}
+
+// maxNodeNames is how many names a hint has.
+const maxNodeNames = 10
+
+// Nodes are those that the question is about.
+func (s *Target) Nodes(alloc *allocator.Allocator) []*corev1.Node {
+	if s.Only != nil {
+		return []*corev1.Node{s.Only}
+	}
+	nodes, _ := alloc.Facts.Nodes.All()
+	return nodes
+}
+
+// IsElsewhere reports whether a pod is bound to another node than the one that
+// the question is about.
+func (s *Target) IsElsewhere(pod *corev1.Pod) bool {
+	return s.Only != nil && pod.Spec.NodeName != s.Only.Name
+}
