@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
@@ -320,7 +319,7 @@ func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
 	default:
 		x.out.Verdict = api.Fits
 		x.place(best)
-		x.out.Summary = x.fitSummary()
+		x.out.Summary = funnel.PlacementText(x.out.Placement)
 	}
 	x.doubt()
 }
@@ -413,22 +412,6 @@ func (x *inquiry) detail(code api.Code) string {
 		return ""
 	}
 	return "; " + detail
-}
-
-func (x *inquiry) fitSummary() string {
-	text := "the allocator picks " + x.out.Placement.Node
-	var chosen []string
-	for _, claim := range x.out.Placement.Claims {
-		for _, d := range claim.Devices {
-			if resourceclaim.IsSubRequestRef(d.Request) && !slices.Contains(chosen, d.Request) {
-				chosen = append(chosen, d.Request)
-			}
-		}
-	}
-	if len(chosen) > 0 {
-		text += ", taking " + english.JoinAnd(chosen)
-	}
-	return text
 }
 
 // place describes what the allocator picks on the best node.
@@ -575,7 +558,7 @@ func (x *inquiry) assume() {
 			"that nothing fits on node %s is proved by counting: the allocator's own search does not end within %s there, and %s", x.slowNode, counting.SearchTime, scheduler))
 	}
 	for _, u := range x.unevaluated {
-		if u.always || x.out.Verdict == api.Fits {
+		if u.Always || x.out.Verdict == api.Fits {
 			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+u.String())
 		}
 	}

@@ -20,6 +20,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
+// describe says what the question is about.
+func (x *inquiry) describe() {
+	x.describeAllocator()
+	x.describeUsers()
+	x.describeClaims()
+}
+
 func (x *inquiry) describeAllocator() {
 	f := x.Cluster.Alloc.Facts.Gates.Features()
 	x.out.Allocator = api.AllocatorInfo{

@@ -26,6 +26,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/obstacle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -88,6 +90,18 @@ func ExplainWith(ctx context.Context, alloc *allocator.Allocator, snap *snapshot
 	return first, nil
 }
 
+// explainer is what the queue asks.
+func explainer() queue.Explainer {
+	return queue.Explainer{
+		Explain: explainTarget,
+		Describe: func(alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.Target) *api.Explanation {
+			x := newInquiry(alloc, snap, t)
+			x.describe()
+			return x.out
+		},
+	}
+}
+
 // maxOthers is how many more pods are tried that wait for a claim.
 const maxOthers = 4
 
@@ -140,15 +154,13 @@ type inquiry struct {
 	confirmer *counting.Confirmer
 	// blockedBy is what else is in the way of a pod for which there are devices,
 	// and unevaluated what may be, but could not be read.
-	blockedBy   []obstacle
-	unevaluated []unevaluated
+	blockedBy   []obstacle.Obstacle
+	unevaluated []obstacle.Unevaluated
 	out         *api.Explanation
 }
 
 func (x *inquiry) run(ctx context.Context) error {
-	x.describeAllocator()
-	x.describeUsers()
-	x.describeClaims()
+	x.describe()
 	defer x.addHints(ctx)
 	defer x.describeStage()
 	defer x.assume()
@@ -286,7 +298,7 @@ func claimProblem(q *funnel.Question) *settlement {
 			return &settlement{api.Error, api.ClaimNotReady, fmt.Sprintf("claim %s has reached the limit of %d consumers (status.reservedFor)", pc.Claim.Name, resourceapi.ResourceClaimReservedForMaxSize)}
 		}
 		switch {
-		case pc.Problem == nil, pc.Claim != nil && errors.Is(pc.Problem, cluster.ErrClaimNotCreated), isPodGroupMissing(pc):
+		case pc.Problem == nil, pc.Claim != nil && errors.Is(pc.Problem, cluster.ErrClaimNotCreated), obstacle.PodGroupMissing(pc):
 			// The answer is that for the claim as it will be made.
 			continue
 		case errors.Is(pc.Problem, cluster.ErrClaimUnreadable):

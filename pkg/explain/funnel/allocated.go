@@ -4,11 +4,15 @@
 package funnel
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // PickedDevices describes what the allocator picks for a claim of a pod.
@@ -43,4 +47,21 @@ func AllocatedDevice(pod *corev1.Pod, claim *resourceapi.ResourceClaim, result *
 		device.ConsumedCapacity[string(name)] = quantity.String()
 	}
 	return device
+}
+
+// PlacementText says in one clause what the allocator picks.
+func PlacementText(placement *api.Placement) string {
+	text := "the allocator picks " + placement.Node
+	var chosen []string
+	for _, claim := range placement.Claims {
+		for _, d := range claim.Devices {
+			if resourceclaim.IsSubRequestRef(d.Request) && !slices.Contains(chosen, d.Request) {
+				chosen = append(chosen, d.Request)
+			}
+		}
+	}
+	if len(chosen) > 0 {
+		text += ", taking " + english.JoinAnd(chosen)
+	}
+	return text
 }

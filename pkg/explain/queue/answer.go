@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package queue
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 )
 
-// answer is the explanation of a target after all of the queue was decided.
-func (q *queue) answer(ctx context.Context, s *target.Target) (*api.Explanation, error) {
+// Answer is the explanation of a target after all of the queue was decided.
+func (q *Queue) Answer(ctx context.Context, s *target.Target) (*api.Explanation, error) {
 	if !s.Workload {
 		p := q.pods[podKey(s.Pod)]
 		if p.kind.first == p {
@@ -42,7 +42,7 @@ func (q *queue) answer(ctx context.Context, s *target.Target) (*api.Explanation,
 	if !s.Hypothetical {
 		of.UsePod(q.alloc, chosen.pod)
 	}
-	answer, err := explainTarget(ctx, q.alloc, q.snap, &of)
+	answer, err := q.explainer.Explain(ctx, q.alloc, q.snap, &of)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (q *queue) answer(ctx context.Context, s *target.Target) (*api.Explanation,
 }
 
 // replicas are the pods of a workload that wait, in the order of the queue.
-func (q *queue) replicas(s *target.Target) ([]*queuedPod, *api.ReplicaCount) {
+func (q *Queue) replicas(s *target.Target) ([]*queuedPod, *api.ReplicaCount) {
 	count := &api.ReplicaCount{Desired: s.Desired}
 	var pods []*queuedPod
 	if s.Hypothetical {
@@ -89,7 +89,7 @@ func (q *queue) replicas(s *target.Target) ([]*queuedPod, *api.ReplicaCount) {
 }
 
 // hasDevices reports whether all claims of a pod are allocated.
-func (q *queue) hasDevices(pod *corev1.Pod) bool {
+func (q *Queue) hasDevices(pod *corev1.Pod) bool {
 	claims := q.alloc.Facts.Claims.OfPod(pod)
 	return len(claims) > 0 && !slices.ContainsFunc(claims, func(pc cluster.PodClaim) bool {
 		return pc.Claim == nil || pc.Claim.Status.Allocation == nil || errors.Is(pc.Problem, cluster.ErrClaimNotOwned)
@@ -98,32 +98,28 @@ func (q *queue) hasDevices(pod *corev1.Pod) bool {
 
 // shared is the answer for a pod that is equal to another one, as far as it is
 // its own.
-func (q *queue) shared(p *queuedPod, s *target.Target) *api.Explanation {
+func (q *Queue) shared(p *queuedPod, s *target.Target) *api.Explanation {
 	from := p.kind.answer
-	x := newInquiry(q.alloc, q.snap, s)
-	x.describeAllocator()
-	x.describeUsers()
-	x.describeClaims()
-	x.out.Verdict, x.out.Code, x.out.Summary, x.out.Stage = from.Verdict, from.Code, from.Summary, from.Stage
-	x.out.NodeCount, x.out.Assumptions = from.NodeCount, from.Assumptions
-	for i := range x.out.Pods {
-		x.out.Pods[i].Stage = from.Stage
+	out := q.explainer.Describe(q.alloc, q.snap, s)
+	out.Verdict, out.Code, out.Summary, out.Stage = from.Verdict, from.Code, from.Summary, from.Stage
+	out.NodeCount, out.Assumptions = from.NodeCount, from.Assumptions
+	for i := range out.Pods {
+		out.Pods[i].Stage = from.Stage
 	}
-	x.out.SameAs = &from.Target
-	return x.out
+	out.SameAs = &from.Target
+	return out
 }
 
 // settled is an answer for the cluster as it is, with what the pods before this
 // one change about it.
-func (q *queue) settled(e api.Explanation, p *queuedPod, s *target.Target) *api.Explanation {
+func (q *Queue) settled(e api.Explanation, p *queuedPod, s *target.Target) *api.Explanation {
 	switch {
 	case p.reservation != nil:
 		placement := placementOf(p)
 		if e.Placement == nil || e.Placement.Node != placement.Node || e.SameAs != nil {
-			x := &inquiry{out: &e}
 			placement.Score = 0
 			e.Placement = placement
-			e.Summary = english.Sentence(x.fitSummary())
+			e.Summary = english.Sentence(funnel.PlacementText(e.Placement))
 		}
 	case len(p.before) > 0:
 		q.compete(&e, p, s)
@@ -149,7 +145,7 @@ func placementOf(p *queuedPod) *api.Placement {
 // takers are the pods that get what those of a kind could have: equal ones, those
 // that get the very devices that were picked for it or, if there are neither,
 // those that get something else of the nodes where it fits.
-func (q *queue) takers(kind *podKind) []*queuedPod {
+func (q *Queue) takers(kind *podKind) []*queuedPod {
 	answer := kind.answer
 	var picked []string
 	if answer.Placement != nil {
@@ -191,7 +187,7 @@ func devicesOf(p *queuedPod) []api.AllocatedDevice {
 
 // compete turns the answer for a pod that fits into that for one whose devices
 // others get before it.
-func (q *queue) compete(e *api.Explanation, p *queuedPod, s *target.Target) {
+func (q *Queue) compete(e *api.Explanation, p *queuedPod, s *target.Target) {
 	e.Verdict, e.Code, e.Placement = api.DoesNotFit, api.PodsCompete, nil
 	status := &api.QueueStatus{}
 	for _, other := range p.before {

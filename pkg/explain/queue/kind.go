@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package queue
 
 import (
 	"encoding/json"
@@ -60,7 +60,7 @@ type claimSignature struct {
 }
 
 // signature is the same for pods that are equal to the scheduler.
-func (q *queue) signature(p *queuedPod) string {
+func (q *Queue) signature(p *queuedPod) string {
 	pod, claims := p.pod, q.alloc.Facts.Claims.OfPod(p.pod)
 	spec := &pod.Spec
 	s := podSignature{

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package obstacle
 
 import (
 	"errors"
@@ -20,18 +20,18 @@ import (
 // refusals are the ResourceQuotas and LimitRanges that refuse what is yet to be
 // created: the claims of a pod, and with -f the pod or the claim itself. Quota is
 // enforced at creation only: what exists is not affected.
-func (x *inquiry) refusals() []obstacle {
-	namespace := x.target.Object.Namespace
-	created, stage := toBeCreated(x.Question)
-	pod := x.Pod
-	newPod := pod != nil && x.target.Hypothetical
+func (f *finder) refusals() []Obstacle {
+	namespace := f.target.Object.Namespace
+	created, stage := toBeCreated(f.Question)
+	pod := f.Pod
+	newPod := pod != nil && f.target.Hypothetical
 	if len(created) == 0 && !newPod {
 		return nil
 	}
-	var obstacles []obstacle
+	var obstacles []Obstacle
 	note := func(code api.Code, stage api.Stage, refusals []admission.Refusal) {
 		for _, r := range refusals {
-			o := obstacle{code: code, stage: stage}
+			o := Obstacle{Code: code, Stage: stage}
 			o.Reason = r.Reason
 			o.Prove(whatif.Object(r.Object, namespace, r.Name), r.Path, r.Found, r.Wanted)
 			if code == api.QuotaExceeded {
@@ -44,27 +44,27 @@ func (x *inquiry) refusals() []obstacle {
 		}
 	}
 	if newPod {
-		ranges := inNamespace(x.Snap.LimitRanges, namespace)
+		ranges := inNamespace(f.Snap.LimitRanges, namespace)
 		pod = admission.WithDefaults(ranges, pod)
-		x.unknownAdmission(snapshot.ResourceLimitRanges, "LimitRanges", namespace)
+		f.unknownAdmission(snapshot.ResourceLimitRanges, "LimitRanges", namespace)
 		note(api.LimitRangeViolated, "", admission.LimitRefusals(ranges, pod))
 	}
-	x.unknownAdmission(snapshot.ResourceQuotas, "ResourceQuotas", namespace)
-	quotas := inNamespace(x.Snap.Quotas, namespace)
+	f.unknownAdmission(snapshot.ResourceQuotas, "ResourceQuotas", namespace)
+	quotas := inNamespace(f.Snap.Quotas, namespace)
 	if newPod {
 		note(api.QuotaExceeded, "", admission.PodRefusals(quotas, pod))
 	}
 	if len(created) > 0 {
-		note(api.QuotaExceeded, stage, admission.ClaimRefusals(quotas, extendedNames(x.Question), created...))
+		note(api.QuotaExceeded, stage, admission.ClaimRefusals(quotas, extendedNames(f.Question), created...))
 	}
 	return obstacles
 }
 
 // unknownAdmission notes that something may refuse the object that was not read.
-func (x *inquiry) unknownAdmission(resource, what, namespace string) {
-	if why := x.Snap.Unknown(resource, namespace); why != "" {
-		gap := x.Snap.Gap(resource) != nil
-		x.unevaluated = append(x.unevaluated, unevaluated{what: what, why: why, always: gap, quiet: !gap})
+func (f *finder) unknownAdmission(resource, what, namespace string) {
+	if why := f.Snap.Unknown(resource, namespace); why != "" {
+		gap := f.Snap.Gap(resource) != nil
+		f.unevaluated = append(f.unevaluated, Unevaluated{What: what, Why: why, Always: gap, Quiet: !gap})
 	}
 }
 

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package queue
 
 import (
 	"cmp"
@@ -25,59 +25,17 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// Answer is what was found for one of several targets. One of the two is nil.
-type Answer struct {
-	Explanation *api.Explanation
-	Err         error
+// Explainer is what the queue asks about a target.
+type Explainer struct {
+	// Explain answers, in a cluster as it is.
+	Explain func(context.Context, *allocator.Allocator, *snapshot.Snapshot, *target.Target) (*api.Explanation, error)
+	// Describe says what the question is about, without an answer.
+	Describe func(*allocator.Allocator, *snapshot.Snapshot, *target.Target) *api.Explanation
 }
 
-// ExplainEach answers for several targets of one cluster, in their order. Pods
-// that wait are decided one after another, as the scheduler does: a pod that
-// fits gets its node and its devices before the next one is looked at. The order
-// is that of the scheduling queue: by priority, then by age (the plugin
-// PrioritySort). Pods of the cluster that are no targets take part.
-//
-// Equal pods share what is the same for all of them, see [Explanation.SameAs]: a
-// thousand pods of one Job take little longer than one. The error is that of ctx.
-func ExplainEach(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, targets []target.Options) ([]Answer, error) {
-	q := &queue{snap: snap, alloc: alloc, after: snap, afterAlloc: alloc, kinds: map[string]*podKind{}, pods: map[types.NamespacedName]*queuedPod{}}
-	answers := make([]Answer, len(targets))
-	subjects := make([]*target.Target, len(targets))
-	for i, opts := range targets {
-		var err error
-		subjects[i], err = target.Find(snap, alloc, opts)
-		switch {
-		case err != nil:
-			answers[i].Err = err
-		case !subjects[i].Queued():
-			answers[i].Explanation, answers[i].Err = ExplainWith(ctx, alloc, snap, opts)
-			subjects[i] = nil
-		default:
-			q.addSubject(subjects[i])
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("explain: %w", err)
-		}
-	}
-	if len(q.pods) > 0 {
-		if err := q.decide(ctx); err != nil {
-			return nil, err
-		}
-	}
-	for i, s := range subjects {
-		if s == nil || answers[i].Err != nil {
-			continue
-		}
-		answers[i].Explanation, answers[i].Err = q.answer(ctx, s)
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("explain: %w", err)
-		}
-	}
-	return answers, nil
-}
-
-// queue decides pods one after another.
-type queue struct {
+// Queue decides pods one after another.
+type Queue struct {
+	explainer Explainer
 	// snap and alloc are the cluster as it is; after has what was reserved since.
 	snap, after       *snapshot.Snapshot
 	alloc, afterAlloc *allocator.Allocator
@@ -114,11 +72,22 @@ type podKind struct {
 	before []*queuedPod
 }
 
+// New is a queue that no pod is in yet.
+func New(explainer Explainer, alloc *allocator.Allocator, snap *snapshot.Snapshot) *Queue {
+	return &Queue{
+		explainer: explainer, snap: snap, alloc: alloc, after: snap, afterAlloc: alloc,
+		kinds: map[string]*podKind{}, pods: map[types.NamespacedName]*queuedPod{},
+	}
+}
+
+// Any reports whether there is a pod in the queue.
+func (q *Queue) Any() bool { return len(q.pods) > 0 }
+
 // maxReplicas is how many pods are made up for a workload that has none yet.
 const maxReplicas = 1000
 
-// addSubject puts the pods of a target into the queue.
-func (q *queue) addSubject(s *target.Target) {
+// Add puts the pods of a target into the queue.
+func (q *Queue) Add(s *target.Target) {
 	switch {
 	case s.Workload && s.Hypothetical:
 		wanted := int(ptr.Deref(s.Desired, 1))
@@ -140,7 +109,7 @@ func (q *queue) addSubject(s *target.Target) {
 	}
 }
 
-func (q *queue) add(pod *corev1.Pod, hypothetical bool) *queuedPod {
+func (q *Queue) add(pod *corev1.Pod, hypothetical bool) *queuedPod {
 	key := podKey(pod)
 	if q.pods[key] == nil {
 		q.pods[key] = &queuedPod{pod: pod, hypothetical: hypothetical}
@@ -153,9 +122,9 @@ func podKey(pod *corev1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// decide goes through the queue. As long as nothing that was asked about fits,
+// Decide goes through the queue. As long as nothing that was asked about fits,
 // nobody can take anything from it, and the others are left out.
-func (q *queue) decide(ctx context.Context) error {
+func (q *Queue) Decide(ctx context.Context) error {
 	slices.SortStableFunc(q.order, func(a, b *queuedPod) int { return compareQueued(a.pod, b.pod) })
 	fits := false
 	for _, p := range q.order {
@@ -214,7 +183,7 @@ func compareQueued(a, b *corev1.Pod) int {
 
 // sortKind finds the pods that a pod is equal to, and the answer for them in the
 // cluster as it is.
-func (q *queue) sortKind(ctx context.Context, p *queuedPod) error {
+func (q *Queue) sortKind(ctx context.Context, p *queuedPod) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("explain: %w", err)
 	}
@@ -235,10 +204,10 @@ func (q *queue) sortKind(ctx context.Context, p *queuedPod) error {
 
 // explainKind answers for the first pod of a kind, in the cluster as it is. For
 // one that is not a target, the verdict is enough.
-func (q *queue) explainKind(ctx context.Context, p *queuedPod) error {
-	s := q.subject(p, q.alloc)
+func (q *Queue) explainKind(ctx context.Context, p *queuedPod) error {
+	s := q.target(p, q.alloc)
 	s.VerdictOnly = !p.target
-	answer, err := explainTarget(ctx, q.alloc, q.snap, s)
+	answer, err := q.explainer.Explain(ctx, q.alloc, q.snap, s)
 	if err != nil {
 		return err
 	}
@@ -271,8 +240,8 @@ func (q *queue) explainKind(ctx context.Context, p *queuedPod) error {
 	return nil
 }
 
-// subject is the pod as the target of a question.
-func (q *queue) subject(p *queuedPod, alloc *allocator.Allocator) *target.Target {
+// target is the pod as the target of a question.
+func (q *Queue) target(p *queuedPod, alloc *allocator.Allocator) *target.Target {
 	s := &target.Target{Object: api.Target{Kind: api.KindPod, Namespace: p.pod.Namespace, Name: p.pod.Name}, Hypothetical: p.hypothetical}
 	s.Member = q.members
 	s.Options = target.Options{Kind: s.Object.Kind, Namespace: s.Object.Namespace, Name: s.Object.Name, AllRemedies: p.opts.AllRemedies}
@@ -286,12 +255,13 @@ func (q *queue) subject(p *queuedPod, alloc *allocator.Allocator) *target.Target
 // reserve gives the pod the first node of its kind where it still fits. A node
 // where an equal pod did not fit is left out from then on: what is reserved only
 // grows.
-func (q *queue) reserve(ctx context.Context, p *queuedPod) error {
-	x := newInquiry(q.afterAlloc, q.after, q.subject(p, q.afterAlloc))
-	x.describeClaims()
+func (q *Queue) reserve(ctx context.Context, p *queuedPod) error {
+	t := q.target(p, q.afterAlloc)
+	asked := funnel.NewQuestion(q.afterAlloc, q.after, t.Pod, t.Claims)
+	funnel.ListWaiting(asked)
 	for len(p.kind.nodes) > 0 {
 		node := p.kind.nodes[0]
-		reservation, err := x.reservationOn(ctx, node)
+		reservation, err := reservationOn(ctx, asked, node)
 		if err != nil {
 			return err
 		}
@@ -313,25 +283,25 @@ func (q *queue) reserve(ctx context.Context, p *queuedPod) error {
 }
 
 // reservationOn is what the pod gets on a node, nil if it does not fit there.
-func (x *inquiry) reservationOn(ctx context.Context, node *corev1.Node) (*whatif.Reservation, error) {
-	if len(funnel.Misfits(x.Question, node)) > 0 {
+func reservationOn(ctx context.Context, q *funnel.Question, node *corev1.Node) (*whatif.Reservation, error) {
+	if len(funnel.Misfits(q, node)) > 0 {
 		return nil, nil
 	}
-	claims, err := x.ClaimsFor(node)
+	claims, err := q.ClaimsFor(node)
 	if err != nil {
 		return nil, nil //nolint:nilerr // the pod cannot use the node
 	}
-	verdict := x.Cluster.Alloc.Check(ctx, node, claims)
+	verdict := q.Cluster.Alloc.Check(ctx, node, claims)
 	if verdict.Outcome == allocator.Cancelled {
 		return nil, verdict.Err
 	}
 	if verdict.Outcome != allocator.Fits {
 		return nil, nil
 	}
-	r := &whatif.Reservation{Pod: x.Pod, Node: node.Name}
+	r := &whatif.Reservation{Pod: q.Pod, Node: node.Name}
 	next := 0
-	for i := range x.PodClaims {
-		pc := &x.PodClaims[i]
+	for i := range q.PodClaims {
+		pc := &q.PodClaims[i]
 		if pc.Claim == nil {
 			continue
 		}
@@ -345,7 +315,7 @@ func (x *inquiry) reservationOn(ctx context.Context, node *corev1.Node) (*whatif
 			next++
 		}
 		if pc.ExtendedResources {
-			part.Mappings = cluster.ExtendedResourceMappings(x.Pod, part.Claim)
+			part.Mappings = cluster.ExtendedResourceMappings(q.Pod, part.Claim)
 		}
 		r.Claims = append(r.Claims, part)
 	}

@@ -1,0 +1,100 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/obstacle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// meetObstacles turns "it fits" into [api.Blocked] if something else than devices is in the
+// way. Where there are no devices either, it is a hint.
+func (x *inquiry) meetObstacles(ctx context.Context) error {
+	obstacles, unevaluated, err := obstacle.Find(ctx, x.Question, x.target, x.out.Verdict, func(ctx context.Context, members []*corev1.Pod) (int, error) {
+		return queue.FitTogether(ctx, explainer(), x.Cluster.Alloc, x.Snap, members)
+	})
+	if err != nil {
+		return err
+	}
+	x.unevaluated = unevaluated
+	switch {
+	case len(obstacles) == 0:
+	case x.out.Verdict == api.Fits, x.out.Verdict == api.Allocated:
+		x.out.Verdict, x.out.Code, x.out.Summary = api.Blocked, obstacles[0].Code, ""
+		x.blockedBy = obstacles
+		return nil
+	case !x.target.VerdictOnly:
+		for _, o := range obstacles {
+			x.out.Hints = append(x.out.Hints, api.Hint{Text: "Besides, " + o.Reason, Evidence: o.Evidence})
+		}
+	}
+	if x.out.Verdict == api.Fits {
+		x.nameUnknowns()
+	}
+	return nil
+}
+
+// nameUnknowns adds to the summary of a pod that fits what was not evaluated
+// and matters to it, and that the scheduler said otherwise.
+func (x *inquiry) nameUnknowns() {
+	pod := x.Pod
+	if pod == nil {
+		return
+	}
+	parts := x.Cluster.Alloc.Facts.Nodes.Unevaluated(pod)
+	for _, u := range x.unevaluated {
+		if !u.Quiet {
+			parts = append(parts, u.String())
+		}
+	}
+	if len(parts) > 0 {
+		x.out.Summary += "; not evaluated: " + strings.Join(parts, ", ")
+	}
+	for _, gap := range x.Snap.Gaps {
+		if gap.LeftOut && slices.Contains([]string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceTemplates}, gap.Resource) {
+			x.out.Summary += "; " + gap.Reason
+		}
+	}
+	c := lifecycle.PodCondition(pod, corev1.PodScheduled)
+	if c == nil || c.Status != corev1.ConditionFalse || c.Reason == corev1.PodReasonSchedulingGated || !lifecycle.Waits(pod) || len(pod.Spec.SchedulingGates) > 0 {
+		return
+	}
+	when := c.LastTransitionTime
+	if said := lifecycle.SchedulerMessage(x.Snap, pod); said != nil && said.Time != nil && said.Time.After(when.Time) {
+		when = *said.Time
+	}
+	x.out.Summary += "; the scheduler last said otherwise"
+	if !when.IsZero() {
+		x.out.Summary += fmt.Sprintf(" (%s)", when.UTC().Format(time.RFC3339))
+	}
+}
+
+// blockedLife is where a pod stands that something else than devices blocks.
+// What else was found about it is evidence: it is the same thing in other words.
+func (x *inquiry) blockedLife(own lifecycle.Life) lifecycle.Life {
+	blocked := lifecycle.Life{Stage: x.blockedBy[0].Stage}
+	for i := range x.blockedBy {
+		blocked.Findings = append(blocked.Findings, x.blockedBy[i].Finding)
+	}
+	if pod := x.Pod; pod != nil {
+		blocked.Findings = append(blocked.Findings, lifecycle.GateFindings(pod, hints.SaysQueue(x.Question, x.target.Object))...)
+	}
+	for _, f := range own.Findings {
+		f.Reason = ""
+		blocked.Findings = append(blocked.Findings, f)
+	}
+	return blocked
+}

@@ -1,0 +1,66 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Answer is what was found for one of several targets. One of the two is nil.
+type Answer struct {
+	Explanation *api.Explanation
+	Err         error
+}
+
+// ExplainEach answers for several targets of one cluster, in their order. Pods
+// that wait are decided one after another, as the scheduler does: a pod that
+// fits gets its node and its devices before the next one is looked at. The order
+// is that of the scheduling queue: by priority, then by age (the plugin
+// PrioritySort). Pods of the cluster that are no targets take part.
+//
+// Equal pods share what is the same for all of them, see [Explanation.SameAs]: a
+// thousand pods of one Job take little longer than one. The error is that of ctx.
+func ExplainEach(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, targets []target.Options) ([]Answer, error) {
+	q := queue.New(explainer(), alloc, snap)
+	answers := make([]Answer, len(targets))
+	found := make([]*target.Target, len(targets))
+	for i, opts := range targets {
+		var err error
+		found[i], err = target.Find(snap, alloc, opts)
+		switch {
+		case err != nil:
+			answers[i].Err = err
+		case !found[i].Queued():
+			answers[i].Explanation, answers[i].Err = ExplainWith(ctx, alloc, snap, opts)
+			found[i] = nil
+		default:
+			q.Add(found[i])
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("explain: %w", err)
+		}
+	}
+	if q.Any() {
+		if err := q.Decide(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for i, s := range found {
+		if s == nil || answers[i].Err != nil {
+			continue
+		}
+		answers[i].Explanation, answers[i].Err = q.Answer(ctx, s)
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("explain: %w", err)
+		}
+	}
+	return answers, nil
+}
