@@ -121,3 +121,26 @@ func (s *Snapshot) SortOptional() {
 	SortByName(s.Volumes)
 	SortByName(s.StorageClasses)
 }
+
+// QueuedBy returns the workload of Kueue that one of the given objects owns or
+// that has the given name, or nil. Owners are compared by UID where both have
+// one, else by kind and name.
+func (s *Snapshot) QueuedBy(namespace, name string, owners []metav1.OwnerReference) *QueuedWorkload {
+	for _, workload := range s.Queued {
+		if workload.Namespace != namespace {
+			continue
+		}
+		if name != "" && workload.Name == name {
+			return workload
+		}
+		for _, owner := range workload.OwnerReferences {
+			for _, wanted := range owners {
+				sameUID := owner.UID == wanted.UID || owner.UID == "" || wanted.UID == ""
+				if sameUID && owner.Kind == wanted.Kind && owner.Name == wanted.Name {
+					return workload
+				}
+			}
+		}
+	}
+	return nil
+}

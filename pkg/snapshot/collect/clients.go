@@ -4,27 +4,64 @@
 package collect
 
 import (
-	"fmt"
-	"runtime"
-	"runtime/debug"
-
+	authorizationapi "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/gentype"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/util/flowcontrol"
 )
 
-// Limits of our own requests. [Collect] sends about a dozen requests, plus one
-// for every 500 objects; the limits of client-go for controllers (5 and 10)
-// would be what it waits for.
-const (
-	clientQPS   = 50
-	clientBurst = 100
-)
+// The typed clients of client-go are made from k8s.io/client-go/gentype. Those
+// here are, too, but only those that are needed, and without server-side apply:
+// kubernetes.Interface brings the types that this takes, for all of Kubernetes,
+// into the program.
+
+// Pods is a client for pods in a namespace, or, if that is empty, in all.
+func (c Clients) Pods(namespace string) *gentype.ClientWithList[*corev1.Pod, *corev1.PodList] {
+	return gentype.NewClientWithList("pods", c.typed[corev1.SchemeGroupVersion], scheme.ParameterCodec, namespace,
+		func() *corev1.Pod { return new(corev1.Pod) }, func() *corev1.PodList { return new(corev1.PodList) }, gentype.PrefersProtobuf[*corev1.Pod]())
+}
+
+// Nodes is a client for single nodes.
+func (c Clients) Nodes() *gentype.Client[*corev1.Node] {
+	return single(c, corev1.SchemeGroupVersion, "nodes", func() *corev1.Node { return new(corev1.Node) })
+}
+
+// AccessReviews is a client that asks what the user may do.
+func (c Clients) AccessReviews() *gentype.Client[*authorizationapi.SelfSubjectAccessReview] {
+	return single(c, authorizationapi.SchemeGroupVersion, "selfsubjectaccessreviews",
+		func() *authorizationapi.SelfSubjectAccessReview { return new(authorizationapi.SelfSubjectAccessReview) })
+}
+
+func (c Clients) namespaces() *gentype.Client[*corev1.Namespace] {
+	return single(c, corev1.SchemeGroupVersion, "namespaces", func() *corev1.Namespace { return new(corev1.Namespace) })
+}
+
+// statusRequests is a client for what makes the cluster count devices.
+func (c Clients) statusRequests() *gentype.Client[*resourcev1alpha3.ResourcePoolStatusRequest] {
+	return single(c, resourcev1alpha3.SchemeGroupVersion, "resourcepoolstatusrequests",
+		func() *resourcev1alpha3.ResourcePoolStatusRequest {
+			return new(resourcev1alpha3.ResourcePoolStatusRequest)
+		})
+}
+
+// single is a client for objects that are in no namespace, without lists.
+func single[P apiObject](c Clients, version schema.GroupVersion, resource string, empty func() P) *gentype.Client[P] {
+	return gentype.NewClient(resource, c.typed[version], scheme.ParameterCodec, metav1.NamespaceNone, empty, gentype.PrefersProtobuf[P]())
+}
+
+// apiObject is a Go type of the API.
+type apiObject interface {
+	runtime.Object
+	metav1.Object
+}
 
 // Clients is all that is needed to talk to one cluster as one user.
 type Clients struct {
@@ -44,86 +81,3 @@ type Clients struct {
 
 // Address returns the address of the API server, for messages.
 func (c Clients) Address() string { return serverAddress(c.Config) }
-
-// Kubeconfig is what kubectl's own flags and the environment say about the cluster,
-// which is read when it is first used. Unlike kubectl's, it copies no kubeconfig from
-// where kubectl had it before 2015: that would write a file, and fails where the home
-// is none, even if no file in it is asked for. The getter has to keep what it reads.
-func Kubeconfig(getter genericclioptions.RESTClientGetter) clientcmd.ClientConfig {
-	kubeconfig := getter.ToRawKubeConfigLoader()
-	if rules, ok := kubeconfig.ConfigAccess().(*clientcmd.ClientConfigLoadingRules); ok {
-		rules.MigrationRules = nil
-	}
-	return kubeconfig
-}
-
-// NewClients makes the clients from kubectl's own flags. It reads the
-// kubeconfig and sends nothing.
-func NewClients(getter genericclioptions.RESTClientGetter) (Clients, error) {
-	kubeconfig := Kubeconfig(getter)
-	config, err := getter.ToRESTConfig()
-	if err != nil {
-		return Clients{}, fmt.Errorf("read kubeconfig: %w", err)
-	}
-	namespace, _, err := kubeconfig.Namespace()
-	if err != nil {
-		return Clients{}, fmt.Errorf("read namespace from kubeconfig: %w", err)
-	}
-	mapper, err := getter.ToRESTMapper()
-	if err != nil {
-		return Clients{}, fmt.Errorf("read kubeconfig: %w", err)
-	}
-
-	config = rest.CopyConfig(config)
-	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	config.QPS = clientQPS
-	config.Burst = clientBurst
-	config.UserAgent = userAgent()
-	// That a version is deprecated is no news to those who do not choose it.
-	config.WarningHandlerWithContext = rest.NoWarnings{}
-	config.Wrap(leaveOutUnread)
-	config.Wrap(tellLost)
-
-	clients, err := connect(config)
-	if err != nil {
-		return Clients{}, fmt.Errorf("set up connection to %s: %w", serverAddress(config), err)
-	}
-	clients.Namespace, clients.Mapper = namespace, mapper
-	return clients, nil
-}
-
-// connect makes what sends requests.
-func connect(config *rest.Config) (Clients, error) {
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return Clients{}, err
-	}
-	clients := Clients{Config: config, typed: map[schema.GroupVersion]rest.Interface{}}
-	if clients.Dynamic, err = dynamic.NewForConfigAndClient(config, client); err != nil {
-		return Clients{}, err
-	}
-	limited := rest.CopyConfig(config)
-	if limited.RateLimiter == nil && limited.QPS > 0 {
-		// One limit for all of them.
-		limited.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(limited.QPS, limited.Burst)
-	}
-	if clients.Discovery, err = discovery.NewDiscoveryClientForConfigAndClient(limited, client); err != nil {
-		return Clients{}, err
-	}
-	for _, version := range typedVersions() {
-		if clients.typed[version], err = typedClient(limited, version, client); err != nil {
-			return Clients{}, err
-		}
-	}
-	return clients, nil
-}
-
-// userAgent names this program in the audit log of the API server.
-func userAgent() string {
-	version := "devel"
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		version = info.Main.Version
-	}
-	return fmt.Sprintf("kubectl-dra/%s (%s/%s)", version, runtime.GOOS, runtime.GOARCH)
-}

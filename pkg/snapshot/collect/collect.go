@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -18,48 +17,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/prune"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
 )
-
-// Options says what [Collect] is to read.
-type Options struct {
-	// Gates has the feature gates given by the user. They beat everything that
-	// the cluster tells and get the source [snapshot.GateFromFlag].
-	Gates map[string]bool
-	// KubernetesVersion is the version given by the user. It beats what the
-	// cluster tells. Empty means: not given.
-	KubernetesVersion string
-	// Namespace is the one that is read where the user may not read all of
-	// them. Empty means the default one of the clients. That of Target, if it
-	// has one, goes before both.
-	Namespace string
-	// AllNamespaces tells that the user asked for all namespaces, so that one
-	// of them is no substitute: what may not be listed in the whole cluster is
-	// then a [snapshot.Gap] without a namespace.
-	AllNamespaces bool
-	// Only are the resources that matter, by the names of gaps; empty for all.
-	// Of others nothing is known afterwards, and there is no gap for them.
-	Only []string
-	// Unread are fields that nobody is going to look at, by resource. They may
-	// be missing in the objects. May be nil.
-	Unread map[string][]prune.Field
-	// Target is what the question is about. Its events are read, and, if it is
-	// something with a pod template, the object itself. May be nil.
-	Target *snapshot.ObjectRef
-	// Creates tells that pods, or claims, are about to be created: what may refuse
-	// them is read. UsesVolumes tells that they have PersistentVolumeClaims.
-	Creates, UsesVolumes bool
-	// Starting tells that the question is also about pods that were scheduled and do
-	// not start: if there are any with devices, what kubelets report about them is
-	// read.
-	Starting bool
-	// Progress is told after each chunk, and when a list ends without one, how
-	// many objects have arrived, how many there will be (0 while that is
-	// unknown), and of which resource that was. Calls do not overlap, and there
-	// is none after Collect returned. May be nil.
-	Progress func(done, total int, what string)
-}
 
 // Collect asks a cluster. It reads all DRA objects, nodes, namespaces, pods and
 // pod groups, and the feature gates, each at its own moment, but all within
@@ -100,25 +59,6 @@ func (c *collector) collect(ctx context.Context) (err error) {
 	}
 	c.progress.stop()
 	return err
-}
-
-// collector is one run of [Collect].
-type collector struct {
-	clients   Clients
-	opts      Options
-	server    string
-	namespace string
-	progress  *progress
-
-	// apis are what the server has, after run.
-	apis servedAPIs
-	// plugins are the DaemonSets with plugins for the kubelet.
-	plugins []*snapshot.Workload
-
-	mu       sync.Mutex
-	snapshot *snapshot.Snapshot
-	anyRead  bool
-	denied   []string
 }
 
 func newCollector(clients Clients, opts Options) (*collector, error) {
@@ -213,45 +153,6 @@ func (c *collector) tasks(apis servedAPIs) []func(context.Context) error {
 	return slices.DeleteFunc(tasks, func(task func(context.Context) error) bool { return task == nil })
 }
 
-// wants reports whether a resource is to be read.
-func (c *collector) wants(resource string) bool {
-	return len(c.opts.Only) == 0 || slices.Contains(c.opts.Only, resource)
-}
-
-// clusterList is a task that lists something without a namespace. Where that
-// is forbidden, it leaves a gap.
-func (c *collector) clusterList(resource string, list func(context.Context, *listing) error) func(context.Context) error {
-	if !c.wants(resource) {
-		return nil
-	}
-	l := c.progress.list(resource)
-	return func(ctx context.Context) error {
-		return c.concluded(l, "at the cluster scope", list(ctx, l))
-	}
-}
-
-// namespacedList is a task that lists something in all namespaces, or, where
-// that is forbidden, in one, and leaves a gap.
-func (c *collector) namespacedList(resource string, list func(context.Context, *listing, string) error) func(context.Context) error {
-	if !c.wants(resource) {
-		return nil
-	}
-	l := c.progress.list(resource)
-	return func(ctx context.Context) error {
-		const everywhere = "at the cluster scope"
-		err := list(ctx, l, metav1.NamespaceAll)
-		if !apierrors.IsForbidden(err) || c.opts.AllNamespaces {
-			return c.concluded(l, everywhere, err)
-		}
-		err = list(ctx, l, c.namespace)
-		if err == nil {
-			c.gap(snapshot.Gap{Resource: resource, Namespace: c.namespace, Reason: fmt.Sprintf(
-				"this user may not list %s %s; only those in namespace %s could be read", resource, everywhere, c.namespace)})
-		}
-		return c.concluded(l, everywhere+", nor in namespace "+c.namespace, err)
-	}
-}
-
 // namespaces is a task that lists the namespaces, or gets the one of interest:
 // its labels decide about admin access.
 func (c *collector) namespaces() func(context.Context) error {
@@ -276,25 +177,6 @@ func (c *collector) namespaces() func(context.Context) error {
 	})
 }
 
-// concluded notes how a list ended. Only an error that makes the whole
-// snapshot worthless comes back.
-func (c *collector) concluded(l *listing, scope string, err error) error {
-	l.finished()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case err == nil, apierrors.IsNotFound(err):
-		c.anyRead = true
-		return nil
-	case apierrors.IsForbidden(err):
-		c.denied = append(c.denied, l.resource)
-		c.snapshot.Gaps = append(c.snapshot.Gaps, snapshot.Gap{Resource: l.resource, Reason: fmt.Sprintf("this user may not list %s %s", l.resource, scope)})
-		return nil
-	default:
-		return err
-	}
-}
-
 // readGates asks for the feature gates, unless those of a version that the
 // user named are what counts. It never fails for lack of metrics: the defaults of the server's
 // version are good enough, if the gap says so.
@@ -312,12 +194,6 @@ func (c *collector) readGates(ctx context.Context) error {
 	}
 	c.snapshot.Gates = gates
 	return nil
-}
-
-func (c *collector) gap(gap snapshot.Gap) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.snapshot.Gaps = append(c.snapshot.Gaps, gap)
 }
 
 func (c *collector) forbidden() error {

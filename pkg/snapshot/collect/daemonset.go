@@ -15,6 +15,7 @@ import (
 )
 
 // daemonSets is a task that reads the DaemonSets with plugins for the kubelet:
+
 // those of drivers are among them. Nothing but hints depends on them, so that
 // a user who may not list them has as good a snapshot as others.
 func (c *collector) daemonSets() func(context.Context) error {
@@ -62,4 +63,9 @@ func asPlugin(object any) (*snapshot.Workload, error) {
 		return nil, errNotKept
 	}
 	return workload, nil
+}
+
+// pluginAPI gives the DaemonSets with a plugin for the kubelet.
+func pluginAPI(c Clients) endpoint[*snapshot.Workload] {
+	return typedAPI(c, appsv1.SchemeGroupVersion, "daemonsets", "", &appsv1.DaemonSet{}, &appsv1.DaemonSetList{}, asPlugin)
 }

@@ -26,15 +26,6 @@ const (
 func draVersions() []string        { return []string{"v1", "v1beta2", "v1beta1", "v1alpha3"} }
 func schedulingVersions() []string { return []string{"v1beta1", "v1alpha3", "v1alpha2"} }
 
-// servedAPIs tells which versions of the optional resources the server has;
-// empty for none.
-type servedAPIs struct {
-	// dra is that of claims, classes, slices and templates.
-	dra        string
-	taintRules string
-	podGroups  string
-}
-
 // discover finds out the server's version and what it serves. The server is
 // asked, not kubectl's discovery cache on disk: that is up to six hours old,
 // and what matters here changes with a restart of the API server.

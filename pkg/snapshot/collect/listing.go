@@ -90,9 +90,6 @@ func fetchSelected[P metav1.Object](ctx context.Context, l *listing, options met
 	}
 }
 
-// listFunc asks for a list, or a chunk of it.
-type listFunc func(context.Context, metav1.ListOptions) (runtime.Object, error)
-
 // chunk is a part of a list that has been asked for.
 type chunk struct {
 	// token is where it starts, empty for the first one.

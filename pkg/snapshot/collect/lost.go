@@ -15,15 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// noAnswerError is a connection that was closed, or could not be made in time, before
-// there was an answer. client-go tries such a request eleven times, a second or a
-// timeout apart, and takes a watch that still fails then for one that ended well.
-// It decides by the errors of the standard library and by their texts: this one
-// has neither.
-type noAnswerError struct{ err error }
-
-func (e *noAnswerError) Error() string { return "no answer: " + describe(e.err) }
-
 // tellLost wraps a connection to the API server, so that a connection without an answer
 // is an error at once. Answers with Retry-After are still waited for by client-go.
 func tellLost(next http.RoundTripper) http.RoundTripper {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -24,17 +23,10 @@ import (
 type Watcher struct {
 	clients Clients
 	opts    Options
-	server  string
 	// start is what was read first, without what is watched.
-	start   *snapshot.Snapshot
-	lists   []watched
-	changed chan struct{}
-
-	mu sync.Mutex
-	// trouble is what does not work at the moment, by resource.
-	trouble map[string]error
-	// since is when the first of it began.
-	since time.Time
+	start *snapshot.Snapshot
+	lists []watched
+	*health
 }
 
 // Watch reads once what [Collect] reads, apart from the target and what is
@@ -63,8 +55,7 @@ func Watch(ctx context.Context, clients Clients, opts Options) (*Watcher, error)
 		return nil, err
 	}
 	w := &Watcher{
-		clients: clients, opts: opts, server: c.server, start: c.snapshot,
-		changed: make(chan struct{}, 1), trouble: map[string]error{},
+		clients: clients, opts: opts, start: c.snapshot, health: newHealth(c.server),
 	}
 	w.add(c)
 	for _, list := range w.lists {
@@ -123,50 +114,6 @@ func (w *Watcher) Target(ctx context.Context, target snapshot.ObjectRef) (*snaps
 	return s, nil
 }
 
-// Changed gets a value after anything changed, also after [Watcher.Trouble]
-// did. Changes that come before it is read are one.
-func (w *Watcher) Changed() <-chan struct{} { return w.changed }
-
-// Trouble tells what does not work at the moment, and since when; nil if
-// everything does. The snapshot stays what it was then.
-func (w *Watcher) Trouble() (since time.Time, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, resource := range slices.Sorted(maps.Keys(w.trouble)) {
-		return w.since, w.trouble[resource]
-	}
-	return time.Time{}, nil
-}
-
-func (w *Watcher) notify() {
-	select {
-	case w.changed <- struct{}{}:
-	default:
-	}
-}
-
-// failed notes that a resource cannot be followed.
-func (w *Watcher) failed(resource string, err error) {
-	w.mu.Lock()
-	if len(w.trouble) == 0 {
-		w.since = time.Now()
-	}
-	w.trouble[resource] = serverError(context.Background(), w.server, err)
-	w.mu.Unlock()
-	w.notify()
-}
-
-// works notes that a resource is followed.
-func (w *Watcher) works(resource string) {
-	w.mu.Lock()
-	_, failed := w.trouble[resource]
-	delete(w.trouble, resource)
-	w.mu.Unlock()
-	if failed {
-		w.notify()
-	}
-}
-
 // add sets up a watch for each resource that the collector has read.
 func (w *Watcher) add(c *collector) {
 	clients, apis := c.clients, c.apis
@@ -190,4 +137,21 @@ func (w *Watcher) namespace(resource string) string {
 		}
 	}
 	return metav1.NamespaceAll
+}
+
+// follow sets up the watch of a resource, if the collector has read it.
+func follow[P metav1.Object](w *Watcher, c *collector, resource string, from endpoint[P], field func(*snapshot.Snapshot) *[]P) {
+	version := c.progress.version(resource)
+	if version == "" {
+		return
+	}
+	list := &watchedList[P]{
+		health: w.health, readAt: w.start.TakenAt, namespace: w.namespace(resource), resource: resource, api: from, version: version, field: field,
+		sorted: *field(w.start), changes: map[objectName]*P{}, unread: map[string]error{},
+	}
+	// From now on the list has them.
+	*field(w.start) = nil
+	maps.Copy(list.unread, c.progress.unread()[resource])
+	w.start.Gaps = slices.DeleteFunc(w.start.Gaps, func(gap snapshot.Gap) bool { return gap.Resource == resource && gap.LeftOut })
+	w.lists = append(w.lists, list)
 }

@@ -340,7 +340,7 @@ func TestWatchFailsLikeCollect(t *testing.T) {
 func BenchmarkWatcherSnapshot(b *testing.B) {
 	for _, changes := range []int{0, 1, 125, 20000} {
 		b.Run(fmt.Sprintf("%d changes", changes), func(b *testing.B) {
-			w := &Watcher{start: &snapshot.Snapshot{}, changed: make(chan struct{}, 1), trouble: map[string]error{}}
+			w := &Watcher{start: &snapshot.Snapshot{}, health: newHealth("")}
 			c := &collector{progress: &progress{}}
 			for _, resource := range []string{snapshot.ResourceClaims, snapshot.ResourceSlices} {
 				c.progress.list(resource).read("1", nil)

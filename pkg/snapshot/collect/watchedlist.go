@@ -34,9 +34,13 @@ type watched interface {
 // watchedList is the newest known state of one resource: what a reflector
 // writes to, and what snapshots are made from.
 type watchedList[P metav1.Object] struct {
-	watcher  *Watcher
+	health   *health
 	resource string
-	api      endpoint[P]
+	// namespace is the one that is watched, empty for all.
+	namespace string
+	// readAt is when the collector read the list.
+	readAt time.Time
+	api    endpoint[P]
 	// version is that of the list that the collector read.
 	version string
 	field   func(*snapshot.Snapshot) *[]P
@@ -55,23 +59,6 @@ type watchedList[P metav1.Object] struct {
 	changes map[objectName]*P
 	// unread is why something cannot be converted, by what it is called.
 	unread map[string]error
-}
-
-// follow sets up the watch of a resource, if the collector has read it.
-func follow[P metav1.Object](w *Watcher, c *collector, resource string, from endpoint[P], field func(*snapshot.Snapshot) *[]P) {
-	version := c.progress.version(resource)
-	if version == "" {
-		return
-	}
-	list := &watchedList[P]{
-		watcher: w, resource: resource, api: from, version: version, field: field,
-		sorted: *field(w.start), changes: map[objectName]*P{}, unread: map[string]error{},
-	}
-	// From now on the list has them.
-	*field(w.start) = nil
-	maps.Copy(list.unread, c.progress.unread()[resource])
-	w.start.Gaps = slices.DeleteFunc(w.start.Gaps, func(gap snapshot.Gap) bool { return gap.Resource == resource && gap.LeftOut })
-	w.lists = append(w.lists, list)
 }
 
 func (l *watchedList[P]) run(ctx context.Context) {
@@ -131,7 +118,7 @@ func (l *watchedList[P]) listAgain(ctx context.Context, options metav1.ListOptio
 	if err != nil {
 		// That the server forgot this version makes the reflector ask without.
 		if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
-			l.watcher.failed(l.resource, err)
+			l.health.failed(l.resource, err)
 		}
 		return nil, err
 	}
@@ -144,7 +131,7 @@ func (l *watchedList[P]) works() {
 	l.mu.Lock()
 	l.begun = true
 	l.mu.Unlock()
-	l.watcher.works(l.resource)
+	l.health.works(l.resource)
 }
 
 // goesOn notes how a watch failed. It is false if there is no use in trying
@@ -156,10 +143,10 @@ func (l *watchedList[P]) goesOn(err error) bool {
 	l.mu.Unlock()
 	switch {
 	case refused:
-		l.watcher.notify()
+		l.health.notify()
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err), errors.Is(err, context.Canceled):
 	default:
-		l.watcher.failed(l.resource, err)
+		l.health.failed(l.resource, err)
 	}
 	return !refused
 }
@@ -175,12 +162,12 @@ func (l *watchedList[P]) into(s *snapshot.Snapshot) {
 	if !l.refused {
 		return
 	}
-	scope, namespace := "at the cluster scope", l.watcher.namespace(l.resource)
-	if namespace != "" {
-		scope = "in namespace " + namespace
+	scope := "at the cluster scope"
+	if l.namespace != "" {
+		scope = "in namespace " + l.namespace
 	}
-	s.Gaps = append(s.Gaps, snapshot.Gap{Resource: l.resource, Namespace: namespace, Reason: fmt.Sprintf(
-		"this user may not watch %s %s; they are as they were at %s", l.resource, scope, l.watcher.start.TakenAt.Format(time.TimeOnly))})
+	s.Gaps = append(s.Gaps, snapshot.Gap{Resource: l.resource, Namespace: l.namespace, Reason: fmt.Sprintf(
+		"this user may not watch %s %s; they are as they were at %s", l.resource, scope, l.readAt.Format(time.TimeOnly))})
 }
 
 // merge brings what changed into a new list: what snapshots have stays.
@@ -237,7 +224,7 @@ func (l *watchedList[P]) put(object any) error {
 		l.unread[name.String()] = err
 	}
 	l.mu.Unlock()
-	l.watcher.notify()
+	l.health.notify()
 	return nil
 }
 
@@ -252,7 +239,7 @@ func (l *watchedList[P]) Delete(object any) error {
 	delete(l.unread, name.String())
 	l.changes[name] = nil
 	l.mu.Unlock()
-	l.watcher.notify()
+	l.health.notify()
 	return nil
 }
 
@@ -285,6 +272,6 @@ func (l *watchedList[P]) Replace(objects []any, _ string) error {
 	l.sorted, l.unread = all, unread
 	clear(l.changes)
 	l.mu.Unlock()
-	l.watcher.notify()
+	l.health.notify()
 	return nil
 }

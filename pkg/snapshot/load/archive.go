@@ -130,15 +130,6 @@ func isInputName(name string) bool {
 	}
 }
 
-// fileError says what is wrong with a file without repeating its name.
-func fileError(path string, err error) error {
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) {
-		err = pathError.Err
-	}
-	return &InputError{Path: path, Err: err}
-}
-
 func (r *reader) file(path string, size int64) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -146,8 +137,14 @@ func (r *reader) file(path string, size int64) error {
 	}
 	defer func() { _ = file.Close() }()
 	r.grow(size)
-	if done, err := r.stream(path, file, size); done || err != nil {
-		return err
+	if r.part != nil && size <= r.limits.bytes-r.used {
+		done, err := stream(path, file, size, r.part)
+		if done {
+			r.used += size
+		}
+		if done || err != nil {
+			return err
+		}
 	}
 	data, err := r.readAll(file, size)
 	if err != nil {

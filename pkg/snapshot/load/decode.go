@@ -4,6 +4,7 @@
 package load
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -220,3 +221,19 @@ func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 // generatedSuffix stands for the random part of a generated name in the
 // manifest of an object that has only metadata.generateName.
 const generatedSuffix = "xxxxx"
+
+// purpose is what files are read for.
+type purpose int
+
+const (
+	// asCluster takes files for all that there is to know of a cluster.
+	asCluster purpose = iota
+	// asManifests takes them for what is about to be applied.
+	asManifests
+	// asPreview takes them for what a driver would publish.
+	asPreview
+)
+
+func notPreview(apiVersion, kind string) error {
+	return fmt.Errorf("expected a ResourceSlice of %s, found a %s of %s", resourceapi.GroupName, kind, cmp.Or(apiVersion, "no apiVersion"))
+}

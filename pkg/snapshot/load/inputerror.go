@@ -6,6 +6,7 @@ package load
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
 
@@ -83,4 +84,13 @@ func inputError(at place, what string, err error) *InputError {
 		e.Field, e.Err = field.Path, field.Err
 	}
 	return e
+}
+
+// fileError says what is wrong with a file without repeating its name.
+func fileError(path string, err error) error {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		err = pathError.Err
+	}
+	return &InputError{Path: path, Err: err}
 }

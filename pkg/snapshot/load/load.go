@@ -49,18 +49,6 @@ func Manifests(ctx context.Context, paths []string, opts Options) (*snapshot.Sna
 	return load(ctx, paths, opts, asManifests, defaultLimits())
 }
 
-// purpose is what files are read for.
-type purpose int
-
-const (
-	// asCluster takes files for all that there is to know of a cluster.
-	asCluster purpose = iota
-	// asManifests takes them for what is about to be applied.
-	asManifests
-	// asPreview takes them for what a driver would publish.
-	asPreview
-)
-
 func load(ctx context.Context, paths []string, opts Options, purpose purpose, limits limits) (*snapshot.Snapshot, error) {
 	if len(paths) == 0 {
 		return nil, &InputError{Path: "snapshot", Err: errors.New("no file is named; name one, or - for standard input")}
@@ -109,20 +97,6 @@ func checkPaths(paths []string, purpose purpose) error {
 		}
 	}
 	return nil
-}
-
-// stdinName is what errors call the path "-".
-const stdinName = "standard input"
-
-func displayPaths(paths []string) string {
-	shown := make([]string, len(paths))
-	for i, path := range paths {
-		shown[i] = path
-		if path == "-" {
-			shown[i] = stdinName
-		}
-	}
-	return strings.Join(shown, ", ")
 }
 
 // result is what a worker makes of a part.
@@ -341,8 +315,4 @@ func Preview(ctx context.Context, paths []string, opts Options) (*snapshot.Snaps
 		return nil, err
 	}
 	return preview, nil
-}
-
-func notPreview(apiVersion, kind string) error {
-	return fmt.Errorf("expected a ResourceSlice of %s, found a %s of %s", resourceapi.GroupName, kind, cmp.Or(apiVersion, "no apiVersion"))
 }

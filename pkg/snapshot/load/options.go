@@ -3,7 +3,10 @@
 
 package load
 
-import "io"
+import (
+	"io"
+	"strings"
+)
 
 // Options say how files are read.
 type Options struct {
@@ -17,4 +20,18 @@ type Options struct {
 	Stdin io.Reader
 	// StdinName is what errors call Stdin; empty for "standard input".
 	StdinName string
+}
+
+// stdinName is what errors call the path "-".
+const stdinName = "standard input"
+
+func displayPaths(paths []string) string {
+	shown := make([]string, len(paths))
+	for i, path := range paths {
+		shown[i] = path
+		if path == "-" {
+			shown[i] = stdinName
+		}
+	}
+	return strings.Join(shown, ", ")
 }

@@ -26,9 +26,9 @@ const (
 
 // stream reads a large JSON file that begins with a List, as saved snapshots
 // and dumps of kubectl do, so that only a small part of it is in memory at a
-// time. It returns false if the file has another form.
-func (r *reader) stream(path string, file *os.File, size int64) (bool, error) {
-	if r.part == nil || size < worthStreaming || size > r.limits.bytes-r.used {
+// time. It returns false if the file has another form, or is not large.
+func stream(path string, file *os.File, size int64, emit func(*part) error) (bool, error) {
+	if size < worthStreaming {
 		return false, nil
 	}
 	window := make([]byte, windowSize)
@@ -55,9 +55,8 @@ func (r *reader) stream(path string, file *os.File, size int64) (bool, error) {
 	if _, err := file.Seek(windowSize, io.SeekStart); err != nil {
 		return false, fileError(path, err)
 	}
-	r.used += size
 	s := streamer{
-		reader: r, file: path, rest: file, window: window, pos: items, kind: kind,
+		part: emit, file: path, rest: file, window: window, pos: items, kind: kind,
 		lines: bytes.Count(window[:items], []byte{'\n'}),
 	}
 	s.itemVersion, s.itemKind = itemKind(apiVersion, kind)
@@ -70,7 +69,7 @@ func (r *reader) stream(path string, file *os.File, size int64) (bool, error) {
 		return true, fileError(path, err)
 	}
 	text := append(append(bytes.Clone(head), "[]"...), s.window[s.pos:]...)
-	return true, cutAt(path, append(text, tail...), len(head)+2, s.lines-bytes.Count(head, []byte{'\n'}), r.part)
+	return true, cutAt(path, append(text, tail...), len(head)+2, s.lines-bytes.Count(head, []byte{'\n'}), emit)
 }
 
 // findItems finds the index after the bracket that begins the items of the
@@ -97,9 +96,9 @@ func findItems(text []byte) (head []byte, apiVersion, kind string, items int) {
 
 // streamer emits the items of a List.
 type streamer struct {
-	reader *reader
-	file   string
-	rest   io.Reader
+	part func(*part) error
+	file string
+	rest io.Reader
 	// window is what was read and not yet emitted, from pos on.
 	window []byte
 	pos    int
@@ -183,7 +182,7 @@ func (s *streamer) emit() error {
 		return &InputError{Path: s.file, Document: 1, Object: s.kind, Err: scan.ErrTooManyItems()}
 	}
 	s.spans = nil
-	return s.reader.part(p)
+	return s.part(p)
 }
 
 // fill reads more into a new window; the old one belongs to those who decode.

@@ -321,3 +321,11 @@ func TooLarge(size int) error {
 	const hint = "an object has at most %d MiB of text, found %.1f MiB; a List in YAML may have more as kubectl get -o yaml writes it, and any List in JSON"
 	return fmt.Errorf(hint, MaxDocument>>20, float64(size)/(1<<20))
 }
+
+// exactPath is where a request has its fields: v1beta1 knows no "exactly".
+func exactPath(request, apiVersion string) string {
+	if strings.HasSuffix(apiVersion, "/v1beta1") {
+		return request
+	}
+	return request + ".exactly"
+}

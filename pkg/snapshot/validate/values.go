@@ -105,14 +105,6 @@ func checkCounts(devices *resourceapi.DeviceClaim, path, apiVersion string) erro
 	return nil
 }
 
-// exactPath is where a request has its fields: v1beta1 knows no "exactly".
-func exactPath(request, apiVersion string) string {
-	if strings.HasSuffix(apiVersion, "/v1beta1") {
-		return request
-	}
-	return request + ".exactly"
-}
-
 func checkCount(mode resourceapi.DeviceAllocationMode, count int64, path string) error {
 	if count < 0 || count == 0 && mode == resourceapi.DeviceAllocationModeExactCount {
 		return objects.AtField(path+".count", atLeast(1, count))

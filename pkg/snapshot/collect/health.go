@@ -1,0 +1,72 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// health tells whether all watches of a server work, and that something changed.
+type health struct {
+	server  string
+	changed chan struct{}
+
+	mu sync.Mutex
+	// trouble is what does not work at the moment, by resource.
+	trouble map[string]error
+	// since is when the first of it began.
+	since time.Time
+}
+
+func newHealth(server string) *health {
+	return &health{server: server, changed: make(chan struct{}, 1), trouble: map[string]error{}}
+}
+
+// Changed gets a value after anything changed, also after [Watcher.Trouble]
+// did. Changes that come before it is read are one.
+func (h *health) Changed() <-chan struct{} { return h.changed }
+
+// Trouble tells what does not work at the moment, and since when; nil if
+// everything does. The snapshot stays what it was then.
+func (h *health) Trouble() (since time.Time, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, resource := range slices.Sorted(maps.Keys(h.trouble)) {
+		return h.since, h.trouble[resource]
+	}
+	return time.Time{}, nil
+}
+
+func (h *health) notify() {
+	select {
+	case h.changed <- struct{}{}:
+	default:
+	}
+}
+
+// failed notes that a resource cannot be followed.
+func (h *health) failed(resource string, err error) {
+	h.mu.Lock()
+	if len(h.trouble) == 0 {
+		h.since = time.Now()
+	}
+	h.trouble[resource] = serverError(context.Background(), h.server, err)
+	h.mu.Unlock()
+	h.notify()
+}
+
+// works notes that a resource is followed.
+func (h *health) works(resource string) {
+	h.mu.Lock()
+	_, failed := h.trouble[resource]
+	delete(h.trouble, resource)
+	h.mu.Unlock()
+	if failed {
+		h.notify()
+	}
+}

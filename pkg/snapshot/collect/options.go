@@ -1,0 +1,48 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/prune"
+)
+
+// Options says what [Collect] is to read.
+type Options struct {
+	// Gates has the feature gates given by the user. They beat everything that
+	// the cluster tells and get the source [snapshot.GateFromFlag].
+	Gates map[string]bool
+	// KubernetesVersion is the version given by the user. It beats what the
+	// cluster tells. Empty means: not given.
+	KubernetesVersion string
+	// Namespace is the one that is read where the user may not read all of
+	// them. Empty means the default one of the clients. That of Target, if it
+	// has one, goes before both.
+	Namespace string
+	// AllNamespaces tells that the user asked for all namespaces, so that one
+	// of them is no substitute: what may not be listed in the whole cluster is
+	// then a [snapshot.Gap] without a namespace.
+	AllNamespaces bool
+	// Only are the resources that matter, by the names of gaps; empty for all.
+	// Of others nothing is known afterwards, and there is no gap for them.
+	Only []string
+	// Unread are fields that nobody is going to look at, by resource. They may
+	// be missing in the objects. May be nil.
+	Unread map[string][]prune.Field
+	// Target is what the question is about. Its events are read, and, if it is
+	// something with a pod template, the object itself. May be nil.
+	Target *snapshot.ObjectRef
+	// Creates tells that pods, or claims, are about to be created: what may refuse
+	// them is read. UsesVolumes tells that they have PersistentVolumeClaims.
+	Creates, UsesVolumes bool
+	// Starting tells that the question is also about pods that were scheduled and do
+	// not start: if there are any with devices, what kubelets report about them is
+	// read.
+	Starting bool
+	// Progress is told after each chunk, and when a list ends without one, how
+	// many objects have arrived, how many there will be (0 while that is
+	// unknown), and of which resource that was. Calls do not overlap, and there
+	// is none after Collect returned. May be nil.
+	Progress func(done, total int, what string)
+}
