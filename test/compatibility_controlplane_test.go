@@ -12,9 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"gotest.tools/v3/golden"
-
 	"github.com/google/go-cmp/cmp"
+	"gotest.tools/v3/golden"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"

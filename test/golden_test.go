@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"gotest.tools/v3/golden"
-
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands"

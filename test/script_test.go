@@ -10,9 +10,8 @@ import (
 	"strconv"
 	"testing"
 
-	"gotest.tools/v3/golden"
-
 	"github.com/rogpeppe/go-internal/testscript"
+	"gotest.tools/v3/golden"
 )
 
 // TestScripts runs the built program, as a user would, on files.

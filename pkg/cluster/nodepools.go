@@ -98,7 +98,7 @@ func (e *poolEntry) newView(l *look, local bool, ignored []IgnoredSlice, relevan
 					continue
 				}
 			}
-			p.Devices = append(p.Devices, newDevice(e.pool, slice.ResourceSlice, i))
+			p.Devices = append(p.Devices, DeviceIn(e.pool, slice.ResourceSlice, i))
 		}
 	}
 	return p

@@ -125,7 +125,7 @@ func (p *Partitions) Counters(pool *Pool) []CounterUse {
 			continue
 		}
 		for i := range slice.Spec.Devices {
-			device := newDevice(pool, slice, i)
+			device := DeviceIn(pool, slice, i)
 			if !p.usage.InUse(device.ID) && !p.usage.Shared(device.ID) {
 				continue
 			}
@@ -171,7 +171,7 @@ func (p *Partitions) use(pool *Pool) *PartitionUse {
 	}
 	for _, slice := range pool.Slices {
 		for i := range slice.Spec.Devices {
-			device := newDevice(pool, slice, i)
+			device := DeviceIn(pool, slice, i)
 			if len(device.ConsumesCounters) == 0 || !p.usage.InUse(device.ID) && !p.usage.Shared(device.ID) && len(p.usage.Consumed(device.ID)) == 0 {
 				continue
 			}

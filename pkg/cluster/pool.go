@@ -58,7 +58,8 @@ type Device struct {
 	Pool  *Pool
 }
 
-func newDevice(pool *Pool, slice *resourceapi.ResourceSlice, index int) Device {
+// DeviceIn is the device of a slice of a pool at an index.
+func DeviceIn(pool *Pool, slice *resourceapi.ResourceSlice, index int) Device {
 	device := &slice.Spec.Devices[index]
 	return Device{
 		ID:     DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name},

@@ -127,7 +127,7 @@ func (p *Pools) listDevices() deviceTable {
 	for _, pool := range p.All() {
 		for _, slice := range pool.Slices {
 			for i := range slice.Spec.Devices {
-				device := newDevice(pool, slice, i)
+				device := DeviceIn(pool, slice, i)
 				// Of two with one name, the first is the one that counts.
 				if _, exists := table.byID[device.ID]; !exists {
 					table.byID[device.ID] = len(table.list)

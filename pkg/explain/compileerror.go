@@ -26,7 +26,7 @@ func compileProblem(q *funnel.Question) (named string, problem *selector.Compile
 	for i := range q.Claims {
 		for _, alternatives := range q.Claims[i].Funnels {
 			for _, f := range alternatives {
-				for _, placed := range f.Checks.PlacedSelectors() {
+				for _, placed := range funnel.PlacedSelectors(f.Checks) {
 					sel := q.Selectors.Compile(placed.Expression)
 					if sel.Err == nil {
 						continue

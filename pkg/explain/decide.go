@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
@@ -341,7 +342,7 @@ func (x *inquiry) errorSummary(err error) string {
 					continue
 				}
 				among := english.Count(classCount(r), "device") + " of the class"
-				if rejection.Label == funnel.ClassSelectorLabel+funnel.FailsSuffix {
+				if rejection.Label == eligibility.ClassSelectorLabel+eligibility.FailsSuffix {
 					among = english.Count(r.Considered, "device")
 				}
 				return fmt.Sprintf("request %s: the %s on %d of %s, and a CEL error on one device makes scheduling fail on every node: %s",
@@ -356,7 +357,7 @@ func (x *inquiry) errorSummary(err error) string {
 func classCount(r api.RequestExplanation) int {
 	count := r.Considered
 	for _, rejection := range r.Rejected {
-		if rejection.Code == api.ClassSelectorFalse || rejection.Label == funnel.ClassSelectorLabel+funnel.FailsSuffix {
+		if rejection.Code == api.ClassSelectorFalse || rejection.Label == eligibility.ClassSelectorLabel+eligibility.FailsSuffix {
 			count -= rejection.Count
 		}
 	}
@@ -491,7 +492,7 @@ func nodesDoNotMatter(q *funnel.Question) bool {
 
 // extendedMisfit reports whether a node was ruled out for an extended resource.
 func extendedMisfit(q *funnel.Question) bool {
-	return slices.ContainsFunc(q.Cluster.Unsuitable, func(u funnel.UnsuitableNode) bool {
+	return slices.ContainsFunc(q.Cluster.Unsuitable, func(u eligibility.UnsuitableNode) bool {
 		return u.Misfit.Filter == cluster.FilterResources && strings.Contains(string(u.Misfit.Resource), "/")
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
@@ -80,7 +81,7 @@ func (x *inquiry) describeClaims() {
 
 func allocation(q *funnel.Question, claim *resourceapi.ResourceClaim) *api.Allocation {
 	from := claim.Status.Allocation
-	a := &api.Allocation{Nodes: funnel.AllocationNodes(from), Devices: make([]api.AllocatedDevice, 0, len(from.Devices.Results))}
+	a := &api.Allocation{Nodes: eligibility.AllocationNodes(from), Devices: make([]api.AllocatedDevice, 0, len(from.Devices.Results))}
 	if from.AllocationTimestamp != nil {
 		a.Since, a.AgeSeconds = from.AllocationTimestamp, age(q, *from.AllocationTimestamp)
 	}

@@ -15,6 +15,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -28,7 +29,7 @@ type checkList struct {
 
 // add notes a check that fails for the given reasons, or passes if there are
 // none.
-func (l *checkList) add(check, label string, reasons ...*funnel.Reason) bool {
+func (l *checkList) add(check, label string, reasons ...*eligibility.Reason) bool {
 	out := api.DeviceCheck{Check: check, Label: label, Outcome: api.CheckPassed}
 	for _, r := range reasons {
 		if r == nil {
@@ -45,7 +46,7 @@ func (l *checkList) add(check, label string, reasons ...*funnel.Reason) bool {
 			text += ", " + requirement
 		}
 		if out.Outcome == api.CheckPassed {
-			out.Outcome, out.Code, out.Label, out.Message = api.CheckFailed, r.Code, strings.TrimSuffix(r.Label, funnel.FailsSuffix), text
+			out.Outcome, out.Code, out.Label, out.Message = api.CheckFailed, r.Code, strings.TrimSuffix(r.Label, eligibility.FailsSuffix), text
 		} else {
 			out.Message += "; " + text
 		}
@@ -62,7 +63,7 @@ func (l *checkList) skip(check, label, why string) {
 
 // addUse notes a check of what claims have taken. That nothing is found does
 // not say much if not all of them could be seen.
-func (l *checkList) addUse(gap *snapshot.Gap, check, label string, r *funnel.Reason) {
+func (l *checkList) addUse(gap *snapshot.Gap, check, label string, r *eligibility.Reason) {
 	if r == nil && gap != nil {
 		l.skip(check, label, "not known: "+gap.Reason)
 		return
@@ -72,58 +73,89 @@ func (l *checkList) addUse(gap *snapshot.Gap, check, label string, r *funnel.Rea
 
 // deviceChecks makes all checks of a request on a device as seen from a node,
 // each for itself. The first one that fails is the reason in the funnel.
-func deviceChecks(ctx context.Context, q *funnel.Question, c *funnel.Checks, d *cluster.Device, node *corev1.Node) []api.DeviceCheck {
+func deviceChecks(ctx context.Context, q *funnel.Question, c *eligibility.Checks, d *cluster.Device, node *corev1.Node) []api.DeviceCheck {
 	l := &checkList{}
 	class := c.CheckClass(ctx, d)
 	otherClass := class != nil && class.Code == api.ClassSelectorFalse
-	if otherClass || class == nil {
-		l.add("Class", "class "+c.Request.Class, class)
-	}
-	reached, usable := checkPlace(q, l, d, node)
-	l.add("BindingConditions", "binding conditions", c.CheckBinding(d))
 	inUse := c.CheckInUse(d)
-	if otherClass {
-		l.skip("Selector", "selectors", "not evaluated for devices of other classes")
-	} else {
-		listSelectors(ctx, c, l, d, class, inUse != nil && !c.Request.All())
-	}
-	capacity := l.add("Capacity", "capacity", c.CheckCapacity(d, funnel.RankCapacity))
+	at := placeOf(q, d, node)
 	gap := q.Snap.Gap(snapshot.ResourceClaims)
-	if c.Request.AdminAccess {
-		l.add("InUse", "not allocated", inUse)
-	} else {
-		l.addUse(gap, "InUse", "not allocated", inUse)
-	}
-	if capacity {
-		shared := gap
-		if !isShared(q, d) {
-			shared = nil
+	capacity := true
+	for _, step := range eligibility.Steps() {
+		name, label := step.Name, step.Label
+		switch step.Check {
+		case eligibility.Class:
+			if otherClass || class == nil {
+				l.add(name, label+" "+c.Request.Class, class)
+			}
+		case eligibility.Node:
+			if q.Pod != nil && node != nil {
+				l.add(name, label, at.misfits...)
+			}
+		case eligibility.Reach:
+			if node == nil {
+				label = "reachable from a node"
+			}
+			l.add(name, label, at.unreached)
+		case eligibility.Ignored:
+			l.addPlace(at.unreached, node, name, label, at.slice)
+		case eligibility.Pool:
+			l.addPlace(at.unreached, node, name, label, at.pool)
+		case eligibility.BindingConditions:
+			l.add(name, label, c.CheckBinding(d))
+		case eligibility.Selector:
+			if otherClass {
+				l.skip(name, label, "not evaluated for devices of other classes")
+			} else {
+				listSelectors(ctx, c, l, step, d, class, inUse != nil && !c.Request.All())
+			}
+		case eligibility.Capacity:
+			capacity = l.add(name, label, c.CheckCapacity(d, eligibility.Capacity))
+		case eligibility.InUse:
+			if c.Request.AdminAccess {
+				l.add(name, label, inUse)
+			} else {
+				l.addUse(gap, name, label, inUse)
+			}
+		case eligibility.CapacityLeft:
+			shared := gap
+			if !isShared(q, d) {
+				shared = nil
+			}
+			if capacity {
+				l.addUse(shared, name, label, c.CheckCapacity(d, eligibility.CapacityLeft))
+			} else {
+				l.skip(name, label, "not enough even if all of it were available")
+			}
+		case eligibility.NodeOperations:
+			if at.unreached == nil {
+				l.add(name, label, c.CheckNode(d, node))
+			} else {
+				l.skip(name, label, notReachable(node))
+			}
+		case eligibility.Partition:
+			switch {
+			case len(d.ConsumesCounters) == 0:
+				l.add(name, label)
+			case !at.usable():
+				l.skip(name, label, "the pool is not used")
+			case inUse != nil:
+				l.skip(name, label, "it is in use and has taken its part already")
+			default:
+				l.addUse(gap, name, label, c.CheckPartition(d))
+			}
+		case eligibility.Taint:
+			l.add(name, label, eachTaint(c, d)...)
+		case eligibility.Constraint:
+			for _, one := range c.Request.Constraints {
+				alone, request := *c, *c.Request
+				request.Constraints = []claimspec.Constraint{one}
+				alone.Request = &request
+				l.add(name, one.String(), alone.CheckConstraints(ctx, d))
+			}
+		default:
+			// Those are made with the one before.
 		}
-		l.addUse(shared, "CapacityLeft", "capacity available", c.CheckCapacity(d, funnel.RankCapacityLeft))
-	} else {
-		l.skip("CapacityLeft", "capacity available", "not enough even if all of it were available")
-	}
-	if reached {
-		l.add("NodeOperations", "node operations", c.CheckNode(d, node))
-	} else {
-		l.skip("NodeOperations", "node operations", notReachable(node))
-	}
-	switch {
-	case len(d.ConsumesCounters) == 0:
-		l.add("Partition", "shared counters")
-	case !usable:
-		l.skip("Partition", "shared counters", "the pool is not used")
-	case inUse != nil:
-		l.skip("Partition", "shared counters", "it is in use and has taken its part already")
-	default:
-		l.addUse(gap, "Partition", "shared counters", c.CheckPartition(d))
-	}
-	l.add("Taint", "taints", eachTaint(c, d)...)
-	for _, one := range c.Request.Constraints {
-		alone, request := *c, *c.Request
-		request.Constraints = []claimspec.Constraint{one}
-		alone.Request = &request
-		l.add("Constraint", one.String(), alone.CheckConstraints(ctx, d))
 	}
 	return l.checks
 }
@@ -136,67 +168,78 @@ func notReachable(node *corev1.Node) string {
 	return "the node cannot reach it"
 }
 
-// checkPlace makes the checks of the node, the slice and the pool. It says
-// whether the node can reach the device, and whether the pool is used.
-func checkPlace(q *funnel.Question, l *checkList, d *cluster.Device, node *corev1.Node) (reached, usable bool) {
+// addPlace notes a check of the slice or the pool, which is not made where the device
+// cannot be reached.
+func (l *checkList) addPlace(unreached *eligibility.Reason, node *corev1.Node, check, label string, r *eligibility.Reason) {
+	if unreached != nil {
+		l.skip(check, label, notReachable(node))
+		return
+	}
+	l.add(check, label, r)
+}
+
+// devicePlace is what is wrong with the place of a device as seen from a node.
+type devicePlace struct {
+	misfits                []*eligibility.Reason
+	unreached, slice, pool *eligibility.Reason
+}
+
+// usable reports whether the node can reach the device and uses its pool.
+func (p *devicePlace) usable() bool {
+	return p.unreached == nil && p.slice == nil && p.pool == nil
+}
+
+// placeOf makes the checks of the node, the slice and the pool.
+func placeOf(q *funnel.Question, d *cluster.Device, node *corev1.Node) *devicePlace {
+	p := &devicePlace{}
 	if node == nil {
-		l.add("Reach", "reachable from a node", funnel.Unreached(q.Snap, d))
-		l.skip("Slice", "slice", notReachable(node))
-		l.skip("Pool", "pool", notReachable(node))
-		return false, false
+		p.unreached = eligibility.Unreached(q.Snap, d)
+		return p
 	}
 	if q.Pod != nil {
-		var away []*funnel.Reason
 		for _, u := range funnel.Misfits(q, node) {
-			away = append(away, funnel.UnsuitableReason(u))
+			p.misfits = append(p.misfits, eligibility.UnsuitableReason(u))
 		}
-		l.add("Node", "node suitable", away...)
 	}
-	if !funnel.DeviceReaches(d, node) {
-		elsewhere := *funnel.Unreached(q.Snap, d)
-		elsewhere.Label, elsewhere.Text = "elsewhere", fmt.Sprintf("it is for %s, not for %s", funnel.DeviceNodes(d), node.Name)
-		elsewhere.Fact.Found, elsewhere.Fact.Required = funnel.DeviceNodes(d), node.Name
-		l.add("Reach", "reachable from the node", &elsewhere)
-		l.skip("Slice", "slice", notReachable(node))
-		l.skip("Pool", "pool", notReachable(node))
-		return false, false
+	if !eligibility.DeviceReaches(d, node) {
+		elsewhere := *eligibility.Unreached(q.Snap, d)
+		elsewhere.Label, elsewhere.Text = "elsewhere", fmt.Sprintf("it is for %s, not for %s", eligibility.DeviceNodes(d), node.Name)
+		elsewhere.Fact.Found, elsewhere.Fact.Required = eligibility.DeviceNodes(d), node.Name
+		p.unreached = &elsewhere
+		return p
 	}
-	l.add("Reach", "reachable from the node")
-	var slice, pool *funnel.Reason
 	for i := range q.Cluster.Pools[node.Name] {
 		seen := q.Cluster.Pools[node.Name][i]
 		if seen.Pool != d.Pool {
 			continue
 		}
-		funnel.EachDevice(seen, func(have *cluster.Device, kept *funnel.Reason) {
+		eligibility.EachDevice(seen, func(have *cluster.Device, kept *eligibility.Reason) {
 			switch {
 			case have.Device != d.Device || kept == nil:
-			case kept.Rank == funnel.RankPool:
-				pool = kept
+			case kept.Check == eligibility.Pool:
+				p.pool = kept
 			default:
-				slice = kept
+				p.slice = kept
 			}
 		})
 	}
-	l.add("Slice", "slice", slice)
-	l.add("Pool", "pool", pool)
-	return true, slice == nil && pool == nil
+	return p
 }
 
 // listSelectors makes the checks of the selectors. Where one is false, each
 // part of it that does not hold is a fact.
-func listSelectors(ctx context.Context, c *funnel.Checks, l *checkList, d *cluster.Device, class *funnel.Reason, passedOver bool) {
+func listSelectors(ctx context.Context, c *eligibility.Checks, l *checkList, step eligibility.Step, d *cluster.Device, class *eligibility.Reason, passedOver bool) {
 	const early = "the allocator passes over allocated devices before it evaluates selectors"
-	add := func(label string, reasons ...*funnel.Reason) {
-		if passedOver && slices.ContainsFunc(reasons, func(r *funnel.Reason) bool { return r != nil && r.Code == api.SelectorError }) {
-			l.skip("Selector", label, early)
+	add := func(label string, reasons ...*eligibility.Reason) {
+		if passedOver && slices.ContainsFunc(reasons, func(r *eligibility.Reason) bool { return r != nil && r.Code == api.SelectorError }) {
+			l.skip(step.Name, label, early)
 			return
 		}
-		l.add("Selector", label, reasons...)
+		l.add(step.Name, label, reasons...)
 	}
 	if class != nil {
 		add("class "+c.Request.Class, class)
-		l.skip("Selector", "selectors", "the class fails")
+		l.skip(step.Name, step.Label, "the class fails")
 		return
 	}
 	for i, s := range c.Request.Selectors {
@@ -205,15 +248,15 @@ func listSelectors(ctx context.Context, c *funnel.Checks, l *checkList, d *clust
 			label = fmt.Sprintf("selector %d", i+1)
 		}
 		path := fmt.Sprintf("%s.selectors[%d].cel.expression", c.Request.Path, i)
-		check := func(s resourceapi.DeviceSelector) *funnel.Reason {
-			return c.CheckSelector(ctx, d, s, funnel.RankSelector, api.RequestSelectorFalse, label, whatif.ClaimObject(c.Request.Claim), path)
+		check := func(s resourceapi.DeviceSelector) *eligibility.Reason {
+			return c.CheckSelector(ctx, d, s, eligibility.Selector, api.RequestSelectorFalse, label, whatif.ClaimObject(c.Request.Claim), path)
 		}
 		whole := check(s)
 		if whole == nil || whole.Code != api.RequestSelectorFalse {
 			add(label, whole)
 			continue
 		}
-		var parts []*funnel.Reason
+		var parts []*eligibility.Reason
 		for _, conjunct := range c.Selectors.Compile(s.CEL.Expression).Conjuncts {
 			part := check(resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: conjunct.Expression}})
 			if part != nil && part.Code == api.RequestSelectorFalse {
@@ -228,8 +271,8 @@ func listSelectors(ctx context.Context, c *funnel.Checks, l *checkList, d *clust
 }
 
 // eachTaint gives a reason for each taint that is not tolerated.
-func eachTaint(c *funnel.Checks, d *cluster.Device) []*funnel.Reason {
-	var reasons []*funnel.Reason
+func eachTaint(c *eligibility.Checks, d *cluster.Device) []*eligibility.Reason {
+	var reasons []*eligibility.Reason
 	for _, taint := range d.Taints {
 		device, single := *d.Device, *d
 		device.Taints = []resourceapi.DeviceTaint{taint}

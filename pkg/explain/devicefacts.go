@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -23,11 +24,11 @@ import (
 // deviceFacts describes what a device is and who has it.
 func deviceFacts(q *funnel.Question, d *cluster.Device) *api.DeviceExplanation {
 	nodes, _ := q.Cluster.Alloc.Facts.Nodes.All()
-	reaching := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return !funnel.DeviceReaches(d, node) })
+	reaching := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return !eligibility.DeviceReaches(d, node) })
 	out := &api.DeviceExplanation{
 		Driver: d.ID.Driver, Pool: d.ID.Pool, Name: d.ID.Device,
 		Slice: d.Slice.Name, Generation: d.Slice.Spec.Pool.Generation,
-		Nodes: funnel.DeviceNodes(d), NodeCount: len(reaching),
+		Nodes: eligibility.DeviceNodes(d), NodeCount: len(reaching),
 		Shared:            isShared(q, d),
 		BindingConditions: d.BindingConditions, BindingFailureConditions: d.BindingFailureConditions,
 		Counters: deviceCounters(q, d), Capacity: deviceCapacity(q, d),

@@ -20,6 +20,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
@@ -457,7 +458,7 @@ func labelText(labels map[string]string, key string) string {
 func survey(q *funnel.Question, nodes []*corev1.Node) (assumptions []string) {
 	nodes = slices.SortedFunc(slices.Values(nodes), func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
 	q.Cluster.Pools = make(map[string][]*cluster.NodePool, len(nodes))
-	q.Cluster.Misfits = map[string][]funnel.UnsuitableNode{}
+	q.Cluster.Misfits = map[string][]eligibility.UnsuitableNode{}
 	for _, node := range nodes {
 		pools, err := q.Cluster.Alloc.Facts.Pools.For(node)
 		if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -119,7 +119,7 @@ func holdAgainstAllocator(t *testing.T, snap *snapshot.Snapshot, claims int) {
 	if c := list[0].Spec.Devices.Requests[0].Exactly.Capacity; c != nil {
 		request = ptr.To(c.Requests["memory"])
 	}
-	takes, err := funnel.ConsumedBy(request, capacity, alloc.Facts.Gates.Enabled("DRAFractionalCapacityRange"))
+	takes, err := eligibility.ConsumedBy(request, capacity, alloc.Facts.Gates.Enabled("DRAFractionalCapacityRange"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
@@ -143,7 +144,7 @@ func (x *inquiry) headline(ctx context.Context, list []*conflict.Prospect) strin
 }
 
 // largest says that no node is as large as the pod needs, if so.
-func largest(asked *funnel.Question, u funnel.UnsuitableNode) string {
+func largest(asked *funnel.Question, u eligibility.UnsuitableNode) string {
 	if u.Misfit.Filter != cluster.FilterResources || u.Misfit.Required.Cmp(u.Misfit.Allocatable) <= 0 {
 		return ""
 	}

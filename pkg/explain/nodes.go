@@ -16,6 +16,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -167,7 +168,7 @@ func verdictOrder(v api.Verdict) int {
 
 // progressOf is that of a node that the pod cannot use. Among those that have
 // devices, the later a filter of the scheduler says no, the closer is the node.
-func progressOf(q *funnel.Question, u funnel.UnsuitableNode) int {
+func progressOf(q *funnel.Question, u eligibility.UnsuitableNode) int {
 	progress := progressUnsuitable
 	if len(q.Cluster.Pools[u.Node.Name]) > 0 {
 		progress = progressHasDevice
@@ -270,7 +271,7 @@ func shortOfOne(ctx context.Context, q *funnel.Question, f *funnel.Funnel, node 
 	c := f.Count(ctx, q.Cluster.Pools[node.Name], node)
 	eligible := f.Eligible[node.Name]
 	prefix := requestPrefix(q, f)
-	answer := nodeAnswer{verdict: api.DoesNotFit, code: api.CountUnsatisfiable, progress: progressShort + c.Furthest}
+	answer := nodeAnswer{verdict: api.DoesNotFit, code: api.CountUnsatisfiable, progress: progressShort + int(c.Furthest)}
 	if f.Request.All() {
 		answer.missing = max(1, c.Matching-eligible)
 	} else {

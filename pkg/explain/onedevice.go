@@ -14,6 +14,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
@@ -91,49 +92,49 @@ func (x *inquiry) closest(ctx context.Context, f *funnel.Funnel, d *cluster.Devi
 		return x.target.Only
 	}
 	var best *corev1.Node
-	furthest := -1
+	furthest := eligibility.Check(-1)
 	for _, node := range x.Cluster.Candidates {
-		if !funnel.DeviceReaches(d, node) {
+		if !eligibility.DeviceReaches(d, node) {
 			continue
 		}
 		if x.out.Placement != nil && x.out.Placement.Node == node.Name {
 			return node
 		}
-		if rank := rankOn(ctx, x.Question, f, d, node); rank > furthest {
-			best, furthest = node, rank
+		if check := checkOn(ctx, x.Question, f, d, node); check > furthest {
+			best, furthest = node, check
 		}
 	}
 	for _, u := range x.Cluster.Unsuitable {
-		if best == nil && funnel.DeviceReaches(d, u.Node) {
+		if best == nil && eligibility.DeviceReaches(d, u.Node) {
 			best = u.Node
 		}
 	}
 	return best
 }
 
-// rankOn is the rank of the check that a device fails on a node, or one more
-// than all of them.
-func rankOn(ctx context.Context, q *funnel.Question, f *funnel.Funnel, d *cluster.Device, node *corev1.Node) int {
-	rank := funnel.RankReach
+// checkOn is the check that a device fails on a node, or one more
+// than all.
+func checkOn(ctx context.Context, q *funnel.Question, f *funnel.Funnel, d *cluster.Device, node *corev1.Node) eligibility.Check {
+	check := eligibility.Reach
 	for i := range q.Cluster.Pools[node.Name] {
 		pool := q.Cluster.Pools[node.Name][i]
 		if pool.Pool != d.Pool {
 			continue
 		}
-		funnel.EachDevice(pool, func(have *cluster.Device, r *funnel.Reason) {
+		eligibility.EachDevice(pool, func(have *cluster.Device, r *eligibility.Reason) {
 			if have.Device != d.Device {
 				return
 			}
 			if r == nil {
 				r = f.Checks.Device(ctx, have, node)
 			}
-			rank = funnel.RankConstraint + 1
+			check = eligibility.Constraint + 1
 			if r != nil {
-				rank = r.Rank
+				check = r.Check
 			}
 		})
 	}
-	return rank
+	return check
 }
 
 // pickedFor is the request that the allocator gives a device to, empty if it

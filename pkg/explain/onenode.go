@@ -13,6 +13,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 )
@@ -62,7 +63,7 @@ func (x *inquiry) describeNode(ctx context.Context) error {
 }
 
 // misfitText says why the pod cannot use a node, with the numbers.
-func (x *inquiry) misfitText(u funnel.UnsuitableNode) string {
+func (x *inquiry) misfitText(u eligibility.UnsuitableNode) string {
 	switch {
 	case u.Misfit.Filter == cluster.FilterNodeName && !x.target.Hypothetical:
 		return "the pod is bound to node " + u.Misfit.Wanted
@@ -159,20 +160,20 @@ func reachablePool(pool *cluster.NodePool, node *corev1.Node) api.ReachablePool 
 		Driver: pool.Pool.Driver, Name: pool.Pool.Name, Generation: pool.Generation,
 		Slices: len(pool.Pool.Slices), ExpectedSlices: pool.Pool.Expected, Usable: pool.Usable(),
 	}
-	note := func(r *funnel.Reason) {
+	note := func(r *eligibility.Reason) {
 		if r != nil && p.Code == "" {
 			p.Code, p.Message, p.Evidence = r.Code, r.Text, &r.Fact
 		}
 	}
-	note(funnel.PoolReason(pool))
-	funnel.EachDevice(pool, func(d *cluster.Device, kept *funnel.Reason) {
-		if kept == nil || funnel.DeviceReaches(d, node) {
+	note(eligibility.PoolReason(pool))
+	eligibility.EachDevice(pool, func(d *cluster.Device, kept *eligibility.Reason) {
+		if kept == nil || eligibility.DeviceReaches(d, node) {
 			p.Devices++
 			note(kept)
 		}
 	})
 	for i := range pool.Ignored {
-		note(funnel.IgnoredReason(&pool.Ignored[i]))
+		note(eligibility.IgnoredReason(&pool.Ignored[i]))
 	}
 	return p
 }

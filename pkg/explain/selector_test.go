@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -261,7 +262,7 @@ func TestUnusualValue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := funnel.NewCatalog(alloc.Facts).Unusual(selector.Attribute("model", driver), test.wanted); got != test.want {
+			if got := eligibility.NewCatalog(alloc.Facts).Unusual(selector.Attribute("model", driver), test.wanted); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

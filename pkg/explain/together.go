@@ -18,6 +18,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -166,7 +167,7 @@ type most struct {
 func (m *most) String() string {
 	switch {
 	case m.distinct:
-		return fmt.Sprintf("but %s of %s", funnel.DistinctValues(m.count), m.constraint.Attribute)
+		return fmt.Sprintf("but %s of %s", eligibility.DistinctValues(m.count), m.constraint.Attribute)
 	default:
 		return fmt.Sprintf("at most %d with %s", m.count, m.constraint)
 	}

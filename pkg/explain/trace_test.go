@@ -16,6 +16,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
@@ -51,8 +52,8 @@ func traceOf(t *testing.T, expression string, list ...resourceapi.Device) api.Se
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &funnel.Funnel{Checks: &funnel.Checks{
-		Selectors: s, Catalog: funnel.NewCatalog(alloc.Facts),
+	f := &funnel.Funnel{Checks: &eligibility.Checks{
+		Selectors: s, Catalog: eligibility.NewCatalog(alloc.Facts),
 		Request: &claimspec.Request{Claim: &resourceapi.ResourceClaim{}, Selectors: celSelectors(expression)},
 	}}
 	for i := range list {

@@ -127,8 +127,8 @@ func (v *Inventory) deviceState(d *cluster.Device) (api.DeviceState, string) {
 	case v.facts.Usage.Shared(d.ID):
 		return api.DeviceStateShared, ""
 	}
-	if why := v.eligible.Ineligibility(d); why != nil {
-		return api.DeviceStateUnusable, why.Reason
+	if why := v.eligible.Reason(d); why != nil {
+		return api.DeviceStateUnusable, why.Alone()
 	}
 	if h := v.facts.Partitions.Conflict(d); h != nil {
 		if h.Gate != "" {

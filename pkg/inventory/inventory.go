@@ -41,7 +41,7 @@ type claimKey struct{ namespace, name string }
 // New takes the inventory of a snapshot. The allocator must be one for the
 // same snapshot.
 func New(alloc *allocator.Allocator, snap *snapshot.Snapshot) *Inventory {
-	v := &Inventory{alloc: alloc, facts: alloc.Facts, snap: snap, eligible: eligibility.New(alloc.Facts), pods: map[claimKey][]*corev1.Pod{}, notRead: notReadIn(alloc, snap)}
+	v := &Inventory{alloc: alloc, facts: alloc.Facts, snap: snap, eligible: eligibility.NewDevices(alloc.Facts), pods: map[claimKey][]*corev1.Pod{}, notRead: notReadIn(alloc, snap)}
 	v.statuses = sync.OnceValue(v.listStatuses)
 	v.gone = sync.OnceValue(v.countGone)
 	for _, pod := range snap.Pods {

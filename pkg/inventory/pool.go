@@ -175,13 +175,13 @@ func (v *Inventory) poolState(pool *cluster.Pool, devices int) (api.PoolState, s
 	case devices == 0:
 		return api.PoolStateEmpty, "no devices"
 	}
-	switch why := v.ineligibilityOf(v.devicesOf(pool)); {
+	switch why := v.reasonOfAll(v.devicesOf(pool)); {
 	case why == nil:
 		return api.PoolStateUsable, v.olderText(pool)
-	case why.Invalid != "":
-		return api.PoolStateInvalid, why.Invalid
+	case why.Defect() != "":
+		return api.PoolStateInvalid, why.Defect()
 	default:
-		return api.PoolStateUnusable, why.Reason
+		return api.PoolStateUnusable, why.Alone()
 	}
 }
 
@@ -200,12 +200,12 @@ func (v *Inventory) olderText(pool *cluster.Pool) string {
 	return fmt.Sprintf("not counted: devices of earlier generations, which the allocator still takes for nodes without newer slices (%s)", strings.Join(names, ", "))
 }
 
-// barOf is why the allocator takes none of the devices, nil if there are none
+// reasonOfAll is why the allocator takes none of the devices, nil if there are none
 // or it takes one.
-func (v *Inventory) ineligibilityOf(devices []cluster.Device) *eligibility.Ineligibility {
-	var first *eligibility.Ineligibility
+func (v *Inventory) reasonOfAll(devices []cluster.Device) *eligibility.Reason {
+	var first *eligibility.Reason
 	for i := range devices {
-		why := v.eligible.Ineligibility(&devices[i])
+		why := v.eligible.Reason(&devices[i])
 		if why == nil {
 			return nil
 		}

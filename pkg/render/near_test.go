@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"gotest.tools/v3/golden"
-
 	"github.com/charmbracelet/x/ansi"
+	"gotest.tools/v3/golden"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"

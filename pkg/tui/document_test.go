@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"gotest.tools/v3/golden"
-
 	"github.com/google/go-cmp/cmp"
+	"gotest.tools/v3/golden"
 )
 
 // TestDocument keeps the screens in docs/top.md what the dashboard shows.

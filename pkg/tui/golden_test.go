@@ -10,9 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"gotest.tools/v3/golden"
-
 	"github.com/charmbracelet/x/ansi"
+	"gotest.tools/v3/golden"
 )
 
 // TestViews compares every view, and what is opened from them, at two sizes,

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"gotest.tools/v3/golden"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/driver"

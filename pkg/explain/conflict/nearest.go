@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -192,7 +193,7 @@ func estimateRequest(ctx context.Context, q *funnel.Question, f *funnel.Funnel, 
 	r := &requestEstimate{}
 	causes := naming.Tally{}
 	for _, pool := range q.Cluster.Pools[node.Name] {
-		funnel.EachDevice(pool, func(d *cluster.Device, kept *funnel.Reason) {
+		eligibility.EachDevice(pool, func(d *cluster.Device, kept *eligibility.Reason) {
 			why := kept
 			switch {
 			case f.OtherClass(d.Device):
@@ -247,7 +248,7 @@ func (c *Case) look(ctx context.Context, p *Prospect) {
 		return
 	}
 	p.Scenario = s
-	if slices.ContainsFunc(c.Cluster.Misfits[p.Node().Name], func(u funnel.UnsuitableNode) bool { return u.Claim != nil }) {
+	if slices.ContainsFunc(c.Cluster.Misfits[p.Node().Name], func(u eligibility.UnsuitableNode) bool { return u.Claim != nil }) {
 		// The pod's own claims keep it away: it is not for the node to change.
 		return
 	}
@@ -290,7 +291,7 @@ func (c *Case) look(ctx context.Context, p *Prospect) {
 }
 
 // misfitLoss is what it takes away to make a node suitable for the pod.
-func misfitLoss(u funnel.UnsuitableNode) int {
+func misfitLoss(u eligibility.UnsuitableNode) int {
 	switch {
 	case u.Claim != nil:
 		// The devices that the pod has already would be given up.

@@ -21,6 +21,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -231,7 +232,7 @@ func (r *remedies) loosen(ctx context.Context, f *fact) error {
 	_, required, _ := sel.Conjuncts[f.conjunct].Equality()
 	for _, l := range looser[:min(len(looser), maxTries)] {
 		loss := lossNear
-		if l.Text != "" && funnel.Misspelled(required, l.Text) {
+		if l.Text != "" && eligibility.Misspelled(required, l.Text) {
 			loss = lossNone
 		}
 		ok, err := r.propose(ctx, change{

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
@@ -68,7 +69,7 @@ func NewProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.No
 func (b *Builder) alternative(ctx context.Context, f *funnel.Funnel, node *corev1.Node, constraints []claimspec.Constraint, offset int) decision.Alternative {
 	alternative := decision.Alternative{Count: int(min(f.Request.Count, 1<<20)), All: f.Request.All()}
 	for i := range b.pools {
-		if reason := funnel.PoolReason(b.pools[i]); reason != nil {
+		if reason := eligibility.PoolReason(b.pools[i]); reason != nil {
 			// The allocator passes over a pool of which it knows newer slices
 			// elsewhere, and gives up at other faults.
 			if f.Request.All() && !b.pools[i].Outdated {
@@ -100,7 +101,7 @@ func (b *Builder) candidate(ctx context.Context, f *funnel.Funnel, d *cluster.De
 					request = &quantity
 				}
 			}
-			takes, err := funnel.ConsumedBy(request, d.Capacity[name], b.alloc.Facts.Gates.Enabled("DRAFractionalCapacityRange"))
+			takes, err := eligibility.ConsumedBy(request, d.Capacity[name], b.alloc.Facts.Gates.Enabled("DRAFractionalCapacityRange"))
 			if err != nil {
 				b.err = err
 			}
@@ -201,7 +202,7 @@ func (b *Builder) valueSet(a resourceapi.DeviceAttribute) []int {
 		b.err = ErrNoProblem
 		return nil
 	}
-	texts := funnel.ValueTexts(a)
+	texts := eligibility.ValueTexts(a)
 	if len(texts) == 0 {
 		b.err = ErrNoProblem
 	}
@@ -210,7 +211,7 @@ func (b *Builder) valueSet(a resourceapi.DeviceAttribute) []int {
 
 // number gives a quantity in thousandths.
 func (b *Builder) number(q resource.Quantity) int64 {
-	number, ok := funnel.Thousandths.Of(q)
+	number, ok := eligibility.Thousandths.Of(q)
 	if !ok {
 		b.err = ErrNoProblem
 	}

@@ -11,6 +11,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
@@ -22,12 +23,12 @@ type Counts struct {
 	Usable   int
 	Codes    map[api.Code]int
 	Lacks    naming.Tally
-	Furthest int
+	Furthest eligibility.Check
 }
 
 func newCounts() *Counts { return &Counts{Codes: map[api.Code]int{}, Lacks: naming.Tally{}} }
 
-func (c *Counts) record(r *Reason) {
+func (c *Counts) record(r *eligibility.Reason) {
 	if r.Code == api.ClassSelectorFalse {
 		c.OtherClass++
 		return
@@ -36,14 +37,14 @@ func (c *Counts) record(r *Reason) {
 	case api.DeviceAllocated, api.CountersExhausted, api.CompatibilityGroupConflict, api.DeviceTainted:
 		c.Usable++
 	case api.CapacityInsufficient:
-		if r.Rank == RankCapacityLeft {
+		if r.Check == eligibility.CapacityLeft {
 			c.Usable++
 		}
 	default:
 	}
 	c.Codes[r.Code]++
 	c.Lacks[lack(r)]++
-	c.Furthest = max(c.Furthest, r.Rank)
+	c.Furthest = max(c.Furthest, r.Check)
 }
 
 func (c *Counts) add(other *Counts) {
@@ -81,7 +82,7 @@ func (f *Funnel) Count(ctx context.Context, pools []*cluster.NodePool, node *cor
 }
 
 func (f *Funnel) countPool(ctx context.Context, c *Counts, pool *cluster.NodePool, node *corev1.Node) {
-	EachDevice(pool, func(d *cluster.Device, kept *Reason) {
+	eligibility.EachDevice(pool, func(d *cluster.Device, kept *eligibility.Reason) {
 		c.Reachable++
 		if kept != nil {
 			if f.OtherClass(d.Device) {
@@ -102,9 +103,9 @@ func (f *Funnel) countPool(ctx context.Context, c *Counts, pool *cluster.NodePoo
 }
 
 // lack says after a number what is the matter with devices.
-func lack(r *Reason) string {
-	if r.lack != "" {
-		return r.lack
+func lack(r *eligibility.Reason) string {
+	if r.Lack != "" {
+		return r.Lack
 	}
 	switch r.Code {
 	case api.DeviceAllocated:

@@ -20,10 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Cluster is the cluster as one explanation sees it: the nodes where the pod may
@@ -33,37 +30,19 @@ type Cluster struct {
 	Candidates []*corev1.Node
 	// Unsuitable has the first misfit of each node that the pod cannot use,
 	// Misfits all of them by the node's name.
-	Unsuitable []UnsuitableNode
-	Misfits    map[string][]UnsuitableNode
+	Unsuitable []eligibility.UnsuitableNode
+	Misfits    map[string][]eligibility.UnsuitableNode
 	// Pools are those of each candidate, in the allocator's order.
 	Pools map[string][]*cluster.NodePool
 }
 
-// UnsuitableNode is a node that the pod cannot use, and one reason.
-type UnsuitableNode struct {
-	Node   *corev1.Node
-	Misfit cluster.Misfit
-	Code   api.Code
-	// Claim is the pod's allocated claim that the misfit is about, if any.
-	Claim *resourceapi.ResourceClaim
-}
-
-// Evidence proves that the pod cannot use the node.
-func (u UnsuitableNode) Evidence() api.Evidence {
-	e := api.Evidence{Object: whatif.Object(api.KindNode, "", u.Node.Name), Path: u.Misfit.Path, Found: u.Misfit.Found, Required: u.Misfit.Wanted}
-	if u.Claim != nil {
-		e.Object, e.Found, e.Required = whatif.ClaimObject(u.Claim), u.Misfit.Wanted, u.Node.Name
-	}
-	return e
-}
-
 // Funnel accounts for every device of every pool for one request.
 type Funnel struct {
-	Checks  *Checks
+	Checks  *eligibility.Checks
 	Request *claimspec.Request
 	// Reasons has the furthest reason over all nodes, nil for a device that is
 	// eligible on at least one.
-	Reasons map[*resourceapi.Device]*Reason
+	Reasons map[*resourceapi.Device]*eligibility.Reason
 	Devices []cluster.Device
 	// Eligible counts the eligible devices by node.
 	Eligible map[string]int
@@ -90,10 +69,10 @@ func OnNode(pool *cluster.NodePool, node *corev1.Node) PoolOnNode {
 
 // New makes the funnel of all devices, or that of those which a certain
 // node can reach.
-func New(ctx context.Context, s *Cluster, only *corev1.Node, c *Checks) (*Funnel, error) {
+func New(ctx context.Context, s *Cluster, only *corev1.Node, c *eligibility.Checks) (*Funnel, error) {
 	f := &Funnel{
 		Checks: c, Request: c.Request,
-		Reasons:  make(map[*resourceapi.Device]*Reason),
+		Reasons:  make(map[*resourceapi.Device]*eligibility.Reason),
 		Eligible: make(map[string]int),
 		shared:   make(map[PoolOnNode]int),
 		counts:   make(map[PoolOnNode]*Counts),
@@ -126,7 +105,7 @@ func New(ctx context.Context, s *Cluster, only *corev1.Node, c *Checks) (*Funnel
 func (f *Funnel) addDevices(ctx context.Context, pool *cluster.Pool, from []*resourceapi.ResourceSlice) {
 	for _, slice := range from {
 		for i := range slice.Spec.Devices {
-			d := DeviceIn(pool, slice, i)
+			d := cluster.DeviceIn(pool, slice, i)
 			f.Devices = append(f.Devices, d)
 			if r := f.Checks.CheckClass(ctx, &d); r != nil && r.Code == api.ClassSelectorFalse {
 				f.Reasons[d.Device] = r
@@ -135,19 +114,10 @@ func (f *Funnel) addDevices(ctx context.Context, pool *cluster.Pool, from []*res
 	}
 }
 
-// DeviceIn is the device of a slice at an index.
-func DeviceIn(pool *cluster.Pool, slice *resourceapi.ResourceSlice, index int) cluster.Device {
-	device := &slice.Spec.Devices[index]
-	return cluster.Device{
-		ID:     cluster.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name},
-		Device: device, Slice: slice, Pool: pool,
-	}
-}
-
 // note keeps the reason that got a device furthest.
-func (f *Funnel) record(device *resourceapi.Device, r *Reason) {
+func (f *Funnel) record(device *resourceapi.Device, r *eligibility.Reason) {
 	have, known := f.Reasons[device]
-	if !known || have != nil && have.Code != api.ClassSelectorFalse && (r == nil || r.Rank > have.Rank) {
+	if !known || have != nil && have.Code != api.ClassSelectorFalse && (r == nil || r.Check > have.Check) {
 		f.Reasons[device] = r
 	}
 }
@@ -160,7 +130,7 @@ func (f *Funnel) addPool(ctx context.Context, node *corev1.Node, pool *cluster.N
 		return count
 	}
 	count := 0
-	EachDevice(pool, func(d *cluster.Device, r *Reason) {
+	eligibility.EachDevice(pool, func(d *cluster.Device, r *eligibility.Reason) {
 		if r == nil {
 			r = f.Checks.Device(ctx, d, node)
 		}
@@ -175,105 +145,23 @@ func (f *Funnel) addPool(ctx context.Context, node *corev1.Node, pool *cluster.N
 	return count
 }
 
-// EachDevice visits what a pool has for a node. Kept is why the allocator does
-// not get to see a device, because of its pool or its slice, or nil if it does.
-func EachDevice(pool *cluster.NodePool, visit func(d *cluster.Device, kept *Reason)) {
-	slice := func(s *resourceapi.ResourceSlice, kept *Reason) {
-		for i := range s.Spec.Devices {
-			d := DeviceIn(pool.Pool, s, i)
-			visit(&d, kept)
-		}
-	}
-	for i := range pool.Ignored {
-		slice(pool.Ignored[i].Slice, IgnoredReason(&pool.Ignored[i]))
-	}
-	for _, s := range pool.Older {
-		slice(s, obsoleteReason(pool.Pool))
-	}
-	if kept := PoolReason(pool); kept != nil {
-		for _, s := range pool.Slices {
-			slice(s, kept)
-		}
-	}
-	for i := range pool.Devices {
-		visit(&pool.Devices[i], nil)
-	}
-}
-
-// IgnoredReason tells why the allocator does not look at a slice.
-func IgnoredReason(ignored *cluster.IgnoredSlice) *Reason {
-	r := &Reason{
-		Rank: rankIgnored, Code: api.FeatureDisabled, Label: "feature off", Text: ignored.Reason,
-		Fact: api.Evidence{Object: whatif.Object("ResourceSlice", "", ignored.Slice.Name), Required: ignored.Gate + "=true"},
-	}
-	if ignored.Gate == "" {
-		r.Code, r.Label, r.Fact.Required = api.PoolInvalid, "slice invalid", ""
-	}
-	return r
-}
-
-// PoolReason tells why a whole pool is of no use on a node.
-func PoolReason(pool *cluster.NodePool) *Reason {
-	switch {
-	case pool.Outdated:
-		return obsoleteReason(pool.Pool)
-	case pool.Incomplete:
-		text := fmt.Sprintf("%d of %d slices of pool %s published", len(pool.Pool.Slices), pool.Pool.Expected, pool.Pool.Name)
-		if int64(len(pool.Pool.Slices)) > pool.Pool.Expected {
-			text = fmt.Sprintf("pool %s has %s", pool.Pool.Name, pool.Pool.WhyIncomplete())
-		}
-		return &Reason{
-			Rank: RankPool, Code: api.PoolIncomplete, Label: "pool incomplete",
-			Text: text,
-			Fact: api.Evidence{
-				Object: fieldpath.Pool(pool.Pool), Path: "spec.pool.resourceSliceCount",
-				Found: english.Count(len(pool.Pool.Slices), "slice"), Required: fmt.Sprint(pool.Pool.Expected),
-			},
-		}
-	case pool.Invalid != "":
-		return &Reason{
-			Rank: RankPool, Code: api.PoolInvalid, Label: "pool invalid",
-			Text: fmt.Sprintf("pool %s: %s", pool.Pool.Name, pool.Invalid),
-			Fact: api.Evidence{Object: fieldpath.Pool(pool.Pool), Found: pool.Invalid},
-		}
-	default:
-		return nil
-	}
-}
-
-func obsoleteReason(pool *cluster.Pool) *Reason {
-	return &Reason{
-		Rank: rankObsolete, Code: api.PoolObsolete, Label: "obsolete",
-		Text: fmt.Sprintf("older than generation %d of pool %s", pool.Generation, pool.Name),
-		Fact: api.Evidence{Object: fieldpath.Pool(pool), Path: "spec.pool.generation", Required: fmt.Sprint(pool.Generation)},
-	}
-}
-
 // addUnsuitable notes the nodes that the pod cannot use for the devices that
 // they have, of a device for several of them the first.
 func (f *Funnel) addUnsuitable(s *Cluster) {
 	seen := map[*cluster.NodePool]bool{}
 	for _, u := range s.Unsuitable {
-		r := UnsuitableReason(u)
+		r := eligibility.UnsuitableReason(u)
 		for _, pool := range s.Pools[u.Node.Name] {
 			if seen[pool] {
 				continue
 			}
 			seen[pool] = true
-			EachDevice(pool, func(d *cluster.Device, _ *Reason) {
+			eligibility.EachDevice(pool, func(d *cluster.Device, _ *eligibility.Reason) {
 				if d.Slice.Spec.Pool.Generation == pool.Pool.Generation {
 					f.record(d.Device, r)
 				}
 			})
 		}
-	}
-}
-
-// UnsuitableReason is the reason for the devices of a node that the pod cannot use.
-func UnsuitableReason(u UnsuitableNode) *Reason {
-	return &Reason{
-		Rank: rankUnsuitable, Code: u.Code, Label: "node not suitable", Text: u.Misfit.Reason,
-		Fact: u.Evidence(),
 	}
 }
 
@@ -285,30 +173,11 @@ func (f *Funnel) addRest() {
 			continue
 		}
 		if slices.Contains(d.Pool.Obsolete, d.Slice) {
-			f.record(d.Device, obsoleteReason(d.Pool))
+			f.record(d.Device, eligibility.ObsoleteReason(d.Pool))
 			continue
 		}
-		f.record(d.Device, Unreached(f.Checks.Snap, d))
+		f.record(d.Device, eligibility.Unreached(f.Checks.Snap, d))
 	}
-}
-
-// Unreached is the reason for a device that no node can reach.
-func Unreached(snap *snapshot.Snapshot, d *cluster.Device) *Reason {
-	name, all, selector := d.NodeSelection()
-	text, field := eligibility.OutOfReach(snap, d), "nodeName"
-	fact := api.Evidence{Object: fieldpath.Slice(d), Required: "a node of the cluster"}
-	switch {
-	case name != nil && *name != "":
-		fact.Found = *name
-	case all != nil && *all:
-		field, fact.Found = "allNodes", "true"
-	case selector != nil:
-		field, fact.Found = "nodeSelector", DeviceNodes(d)
-	}
-	if fact.Path = "spec." + field; perDevice(d.Slice) {
-		fact.Path = fieldpath.Device(d, field)
-	}
-	return &Reason{Rank: RankReach, Code: api.NodeNotReachable, Label: "not reachable", Text: text, Fact: fact}
 }
 
 // ClassHasDevices reports whether the class has devices anywhere.
@@ -350,10 +219,10 @@ func (f *Funnel) Explanation(pools int) api.RequestExplanation {
 		}
 		key := string(why.Code) + "\x00" + why.Label
 		if why.Code != api.ClassSelectorFalse {
-			key += "\x00" + why.Requirement() + "\x00" + why.lacks.String()
+			key += "\x00" + why.Requirement() + "\x00" + why.Lacks.String()
 		}
 		if why.Code != api.ClassSelectorFalse && f.apart {
-			key += "\x00" + why.Text + "\x00" + why.holder()
+			key += "\x00" + why.Text + "\x00" + why.Holder()
 		}
 		group, ok := groups[key]
 		if !ok {
@@ -364,7 +233,7 @@ func (f *Funnel) Explanation(pools int) api.RequestExplanation {
 		group.add(d, why)
 	}
 	slices.SortStableFunc(order, func(a, b *rejectionGroup) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), naming.Compare(a.label, b.label), cmp.Compare(len(b.devices), len(a.devices)))
+		return cmp.Or(cmp.Compare(a.check, b.check), naming.Compare(a.label, b.label), cmp.Compare(len(b.devices), len(a.devices)))
 	})
 	for _, group := range order {
 		most := maxEvidence
@@ -378,7 +247,7 @@ func (f *Funnel) Explanation(pools int) api.RequestExplanation {
 
 // rejectionGroup collects the devices that one check rejects.
 type rejectionGroup struct {
-	rank  int
+	check eligibility.Check
 	code  api.Code
 	label string
 	// requirement is that of the reasons.
@@ -402,21 +271,21 @@ type rejectionGroup struct {
 // subjectValue is the value that something has.
 type subjectValue struct{ subject, value string }
 
-func newRejectionGroup(r *Reason) *rejectionGroup {
+func newRejectionGroup(r *eligibility.Reason) *rejectionGroup {
 	return &rejectionGroup{
-		rank: r.Rank, code: r.Code, label: r.Label, requirement: r.Requirement(),
-		texts: naming.Tally{}, values: map[string]subjectValue{}, hints: naming.Tally{}, lacks: r.lacks, drivers: naming.Tally{}, facts: map[api.Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: naming.Tally{}, pools: naming.Tally{},
+		check: r.Check, code: r.Code, label: r.Label, requirement: r.Requirement(),
+		texts: naming.Tally{}, values: map[string]subjectValue{}, hints: naming.Tally{}, lacks: r.Lacks, drivers: naming.Tally{}, facts: map[api.Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: naming.Tally{}, pools: naming.Tally{},
 	}
 }
 
-func (g *rejectionGroup) add(d *cluster.Device, r *Reason) {
+func (g *rejectionGroup) add(d *cluster.Device, r *eligibility.Reason) {
 	g.devices = append(g.devices, d.ID.String())
 	g.texts[r.Text]++
-	if r.value != "" {
-		g.values[r.Text] = subjectValue{r.subject, r.value}
+	if r.Value != "" {
+		g.values[r.Text] = subjectValue{r.Subject, r.Value}
 	}
-	if r.hint != "" {
-		g.hints[r.hint]++
+	if r.Hint != "" {
+		g.hints[r.Hint]++
 	}
 	g.facts[r.Fact]++
 	if r.Claim != nil {
@@ -449,9 +318,6 @@ func (g *rejectionGroup) rejection(r *claimspec.Request, most int) api.Rejection
 	}
 }
 
-// maxTexts is how many different facts a message names.
-const maxTexts = 3
-
 func (g *rejectionGroup) message(r *claimspec.Request) string {
 	if g.code == api.DeviceAllocated {
 		return HoldersText(g.holders())
@@ -481,6 +347,22 @@ func (g *rejectionGroup) message(r *claimspec.Request) string {
 	return message
 }
 
+// lacking says after the number of devices that have a value which do not.
+func (g *rejectionGroup) lacking(class string) string {
+	var drivers []string
+	own := false
+	for _, name := range g.drivers.Sorted() {
+		drivers = append(drivers, fmt.Sprintf("%d of driver %s", g.drivers[name], name))
+		own = own || name == g.lacks.Domain
+	}
+	text := ", not on " + english.JoinAnd(drivers)
+	if !own && class != "" {
+		// The expression is written for devices of another driver.
+		text += ", which class " + class + " does not exclude"
+	}
+	return text
+}
+
 // rest counts the devices with other texts.
 func (g *rejectionGroup) rest(texts []string) int {
 	devices := 0
@@ -494,7 +376,7 @@ func (g *rejectionGroup) rest(texts []string) int {
 // the number of devices that it is about: "memory is 80Gi on 12 devices", "141Gi on
 // 4", "2 other values on 3".
 func (g *rejectionGroup) several(all []string) []string {
-	texts, others := all[:min(len(all), maxTexts)], all[min(len(all), maxTexts):]
+	texts, others := all[:min(len(all), eligibility.MaxTexts)], all[min(len(all), eligibility.MaxTexts):]
 	first := g.values[texts[0]]
 	oneSubject := !slices.ContainsFunc(texts, func(text string) bool {
 		return g.values[text].value == "" || g.values[text].subject != first.subject
@@ -548,8 +430,8 @@ func (g *rejectionGroup) place() string {
 func (f *Funnel) addOnly(ctx context.Context, s *Cluster, node *corev1.Node) {
 	f.apart = true
 	for i := range s.Pools[node.Name] {
-		EachDevice(s.Pools[node.Name][i], func(d *cluster.Device, r *Reason) {
-			if r != nil && !DeviceReaches(d, node) {
+		eligibility.EachDevice(s.Pools[node.Name][i], func(d *cluster.Device, r *eligibility.Reason) {
+			if r != nil && !eligibility.DeviceReaches(d, node) {
 				return
 			}
 			f.Devices = append(f.Devices, *d)

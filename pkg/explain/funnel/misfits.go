@@ -13,6 +13,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
@@ -23,7 +24,7 @@ func elsewhere(q *Question, claim *resourceapi.ResourceClaim, node *corev1.Node,
 	if selected, err := cluster.AllocatedFor(claim.Status.Allocation, node); selected || err != nil {
 		return fmt.Sprintf("claim %s is allocated, but %s", claim.Name, why)
 	}
-	text := fmt.Sprintf("claim %s is allocated on %s", naming.Qualified(claim), AllocationNodes(claim.Status.Allocation))
+	text := fmt.Sprintf("claim %s is allocated on %s", naming.Qualified(claim), eligibility.AllocationNodes(claim.Status.Allocation))
 	var users []string
 	for i := range claim.Status.ReservedFor {
 		c := &claim.Status.ReservedFor[i]
@@ -43,10 +44,10 @@ func elsewhere(q *Question, claim *resourceapi.ResourceClaim, node *corev1.Node,
 }
 
 // Misfits tells why the pod cannot use a node at all.
-func Misfits(q *Question, node *corev1.Node) []UnsuitableNode {
-	var all []UnsuitableNode
+func Misfits(q *Question, node *corev1.Node) []eligibility.UnsuitableNode {
+	var all []eligibility.UnsuitableNode
 	add := func(code api.Code, misfit cluster.Misfit, claim *resourceapi.ResourceClaim) {
-		all = append(all, UnsuitableNode{Node: node, Misfit: misfit, Code: code, Claim: claim})
+		all = append(all, eligibility.UnsuitableNode{Node: node, Misfit: misfit, Code: code, Claim: claim})
 	}
 	if q.Pod != nil {
 		for _, misfit := range q.Cluster.Alloc.Facts.Nodes.Fit(q.Pod, node) {
@@ -62,7 +63,7 @@ func Misfits(q *Question, node *corev1.Node) []UnsuitableNode {
 			add(api.NodeNotReachable, cluster.Misfit{
 				Reason: elsewhere(q, pc.Claim, node, why),
 				Path:   "status.allocation.nodeSelector",
-				Wanted: AllocationNodes(pc.Claim.Status.Allocation),
+				Wanted: eligibility.AllocationNodes(pc.Claim.Status.Allocation),
 			}, pc.Claim)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -24,7 +25,7 @@ type Question struct {
 	Snap      *snapshot.Snapshot
 	Cluster   *Cluster
 	Selectors *selector.Evaluator
-	Catalog   *Catalog
+	Catalog   *eligibility.Catalog
 	// Pod is the one whose claims these are, nil if no pod uses them. PodClaims are
 	// all that it uses, also those that are allocated.
 	Pod       *corev1.Pod
@@ -37,7 +38,7 @@ type Question struct {
 // is not looked at yet.
 func NewQuestion(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) *Question {
 	return &Question{
-		Snap: snap, Cluster: &Cluster{Alloc: alloc}, Selectors: alloc.Facts.Gates.Selectors(), Catalog: NewCatalog(alloc.Facts),
+		Snap: snap, Cluster: &Cluster{Alloc: alloc}, Selectors: alloc.Facts.Gates.Selectors(), Catalog: eligibility.NewCatalog(alloc.Facts),
 		Pod: pod, PodClaims: claims,
 	}
 }
@@ -57,11 +58,11 @@ func (q *Question) AddFunnels(ctx context.Context, c *Claim, only *corev1.Node) 
 	for _, alternatives := range claimspec.Requests(c.Claim) {
 		funnels := make([]*Funnel, 0, len(alternatives))
 		for _, r := range alternatives {
-			f, err := New(ctx, q.Cluster, only, &Checks{
+			f, err := New(ctx, q.Cluster, only, &eligibility.Checks{
 				Facts: q.Cluster.Alloc.Facts, Snap: q.Snap, Selectors: q.Selectors, Channel: q.Cluster.Alloc.Facts.Gates.Features().Channel,
 				ExtendedResource: q.extendedResource(c, r),
 				Request:          r, Class: q.Snap.Class(r.Class), Catalog: q.Catalog,
-				Static: map[*resourceapi.Device]*Reason{},
+				Static: map[*resourceapi.Device]*eligibility.Reason{},
 			})
 			if err != nil {
 				return err

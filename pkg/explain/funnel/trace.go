@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -15,6 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -37,23 +37,15 @@ type PlacedSelector struct {
 	Label string
 }
 
-// selectorLabel names one of several selectors of a request.
-func selectorLabel(index, count int) string {
-	if count == 1 {
-		return "selector"
-	}
-	return fmt.Sprintf("selector %d", index+1)
-}
-
 // PlacedSelectors lists the selectors of a request in the order in which the
 // allocator evaluates them.
-func (c *Checks) PlacedSelectors() []PlacedSelector {
+func PlacedSelectors(c *eligibility.Checks) []PlacedSelector {
 	var placed []PlacedSelector
 	add := func(source, object, path string, selectors []resourceapi.DeviceSelector) {
 		for i, s := range selectors {
 			if s.CEL != nil {
 				placed = append(placed, PlacedSelector{
-					source, object, fmt.Sprintf("%s[%d].cel.expression", path, i), s.CEL.Expression, selectorLabel(i, len(selectors)),
+					source, object, fmt.Sprintf("%s[%d].cel.expression", path, i), s.CEL.Expression, eligibility.SelectorLabel(i, len(selectors)),
 				})
 			}
 		}
@@ -72,7 +64,7 @@ func (f *Funnel) Traces(ctx context.Context) []api.SelectorTrace {
 		reached[i] = &f.Devices[i]
 	}
 	var traces []api.SelectorTrace
-	for _, placed := range f.Checks.PlacedSelectors() {
+	for _, placed := range PlacedSelectors(f.Checks) {
 		s := f.Checks.Selectors
 		sel := s.Compile(placed.Expression)
 		trace := api.SelectorTrace{
@@ -92,18 +84,11 @@ func (f *Funnel) Traces(ctx context.Context) []api.SelectorTrace {
 		if problem := s.Problem(sel); problem != nil {
 			trace.Error = ProblemText(problem)
 		}
-		trace.Notes = f.Checks.selectorNotes(sel, &trace)
+		trace.Notes = selectorNotes(f.Checks.Catalog, sel, &trace)
 		reached = passed
 		traces = append(traces, trace)
 	}
 	return traces
-}
-
-func costText(cost uint64) string {
-	if cost == math.MaxUint64 {
-		return "more than can be told"
-	}
-	return english.Thousands(cost)
 }
 
 // traceReport counts what one selector does to devices.
@@ -235,7 +220,7 @@ func (p *partReport) part() api.SelectorPart {
 }
 
 // selectorNotes says what is remarkable about a selector.
-func (c *Checks) selectorNotes(sel *selector.Selector, trace *api.SelectorTrace) []string {
+func selectorNotes(catalog *eligibility.Catalog, sel *selector.Selector, trace *api.SelectorTrace) []string {
 	var notes []string
 	if trace.Cost > trace.CostLimit {
 		notes = append(notes, english.Sentence(CostWarning(trace)))
@@ -244,7 +229,7 @@ func (c *Checks) selectorNotes(sel *selector.Selector, trace *api.SelectorTrace)
 		if trace.Parts[i].Outcomes.True > 0 {
 			continue
 		}
-		if note := c.Catalog.unknownValue(&sel.Conjuncts[i]); note != "" {
+		if note := catalog.UnknownValue(&sel.Conjuncts[i]); note != "" {
 			notes = append(notes, english.Sentence(note))
 		}
 	}
@@ -269,5 +254,5 @@ func ProblemText(problem *selector.CompileError) string {
 // CostWarning says what becomes of a selector that may cost more than the limit.
 func CostWarning(trace *api.SelectorTrace) string {
 	return fmt.Sprintf("in the worst case it costs %s, the limit is %s, so that the API server refuses it in new objects; where it is stored already, it fails on a device for which it costs more than that",
-		costText(trace.Cost), english.Thousands(trace.CostLimit))
+		eligibility.CostText(trace.Cost), english.Thousands(trace.CostLimit))
 }

@@ -10,6 +10,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 )
@@ -27,15 +28,15 @@ func (h *finder) hint(text string, evidence ...api.Evidence) {
 }
 
 // rejects reports whether a device is rejected for a reason of some kind.
-func (h *finder) rejects(kind func(*funnel.Reason) bool) bool {
+func (h *finder) rejects(kind func(*eligibility.Reason) bool) bool {
 	found := false
-	h.eachRejected(func(_ *cluster.Device, r *funnel.Reason) { found = found || kind(r) })
+	h.eachRejected(func(_ *cluster.Device, r *eligibility.Reason) { found = found || kind(r) })
 	return found
 }
 
 // eachRejected visits the devices that a request rejects, those of other
 // classes excepted.
-func (h *finder) eachRejected(visit func(d *cluster.Device, r *funnel.Reason)) {
+func (h *finder) eachRejected(visit func(d *cluster.Device, r *eligibility.Reason)) {
 	for i := range h.Claims {
 		for _, alternatives := range h.Claims[i].Funnels {
 			for _, f := range alternatives {

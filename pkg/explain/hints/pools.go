@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
@@ -37,7 +38,7 @@ func (h *finder) poolHints() {
 		return
 	}
 	seen := map[*cluster.Pool]bool{}
-	h.eachRejected(func(d *cluster.Device, r *funnel.Reason) {
+	h.eachRejected(func(d *cluster.Device, r *eligibility.Reason) {
 		if r.Code == api.PoolIncomplete && d.Pool.Incomplete && !seen[d.Pool] && len(seen) < maxHintedPools {
 			seen[d.Pool] = true
 			h.incompleteHint(d.Pool)

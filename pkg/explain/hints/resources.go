@@ -14,8 +14,8 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -138,7 +138,7 @@ func (h *finder) hasDevicesOf(class string, node *corev1.Node) bool {
 					continue
 				}
 				for j := range f.Devices {
-					if !f.OtherClass(f.Devices[j].Device) && funnel.SliceReaches(f.Devices[j].Slice, node) {
+					if !f.OtherClass(f.Devices[j].Device) && eligibility.SliceReaches(f.Devices[j].Slice, node) {
 						return true
 					}
 				}

@@ -14,6 +14,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -109,11 +110,11 @@ func (h *finder) preemptionHint() {
 		}
 	}
 	pools := map[*cluster.Pool]bool{}
-	h.eachRejected(func(d *cluster.Device, r *funnel.Reason) {
+	h.eachRejected(func(d *cluster.Device, r *eligibility.Reason) {
 		switch {
-		case r.Rank == funnel.RankInUse, r.Rank == funnel.RankCapacityLeft:
+		case r.Check == eligibility.InUse, r.Check == eligibility.CapacityLeft:
 			consider(d.ID)
-		case r.Rank == funnel.RankCounters && !pools[d.Pool]:
+		case r.Check == eligibility.Counters && !pools[d.Pool]:
 			pools[d.Pool] = true
 			for _, use := range h.Cluster.Alloc.Facts.Partitions.Counters(d.Pool) {
 				for _, id := range use.By {

@@ -9,8 +9,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -25,7 +25,7 @@ func (h *finder) taintRuleHints() {
 			continue
 		}
 		name := whatif.Object("DeviceTaintRule", "", rule.Name)
-		if !h.rejects(func(r *funnel.Reason) bool { return r.Code == api.DeviceTainted && r.Fact.Object == name }) {
+		if !h.rejects(func(r *eligibility.Reason) bool { return r.Code == api.DeviceTainted && r.Fact.Object == name }) {
 			continue
 		}
 		h.hint(

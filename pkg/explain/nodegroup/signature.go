@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
@@ -95,7 +96,7 @@ func (l *nodeSignature) describe(ctx context.Context) bool {
 		l.text = fmt.Appendf(l.text, "\nown %t %t %t %t", pool.AllIgnored, pool.Outdated, pool.Incomplete, pool.Invalid != "")
 		l.text = append(l.text, l.partitions(pool.Pool)...)
 		complete := true
-		funnel.EachDevice(pool, func(d *cluster.Device, kept *funnel.Reason) {
+		eligibility.EachDevice(pool, func(d *cluster.Device, kept *eligibility.Reason) {
 			if kept == nil {
 				complete = complete && l.describeDevice(ctx, d)
 				return
@@ -162,7 +163,7 @@ func (s *Signatures) sharedValues(ctx context.Context, pool *cluster.NodePool) m
 		for _, c := range f.Request.Constraints {
 			for i := range pool.Devices {
 				if value, ok, err := f.Checks.Attribute(ctx, &pool.Devices[i], c.Attribute); ok && err == nil {
-					for _, text := range funnel.ValueTexts(value) {
+					for _, text := range eligibility.ValueTexts(value) {
 						values[text] = true
 					}
 				}
@@ -190,7 +191,7 @@ func (l *nodeSignature) describeDevice(ctx context.Context, d *cluster.Device) b
 		r := f.Checks.Device(ctx, d, l.node)
 		// What the allocator sees of a selector must not be hidden by what
 		// counts for people.
-		if r != nil && (r.Rank == funnel.RankBinding || r.Rank == funnel.RankInUse) {
+		if r != nil && (r.Check == eligibility.BindingConditions || r.Check == eligibility.InUse) {
 			if selected := f.Checks.CheckSelectors(ctx, d); selected != nil {
 				l.text = append(append(l.text, selected.Label...), ' ')
 				if selected.Code == api.SelectorError {
@@ -282,7 +283,7 @@ func (l *nodeSignature) describeValues(ctx context.Context, f *funnel.Funnel, d 
 		case selector.IsList(value):
 			l.text = append(l.text, '*')
 		}
-		for _, text := range funnel.ValueTexts(value) {
+		for _, text := range eligibility.ValueTexts(value) {
 			l.describeValue(text)
 		}
 		l.text = append(l.text, ';')
@@ -328,7 +329,7 @@ func (s *Signatures) Offer(ctx context.Context, node *corev1.Node) string {
 			d := &pool.Devices[i]
 			if !slices.ContainsFunc(allFunnels(s.Question), func(f *funnel.Funnel) bool {
 				r := f.Checks.Device(ctx, d, node)
-				return r == nil || r.Rank > funnel.RankInUse
+				return r == nil || r.Check > eligibility.InUse
 			}) {
 				continue
 			}

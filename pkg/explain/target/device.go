@@ -11,8 +11,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -39,13 +39,13 @@ func (s *Target) findDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator,
 			switch {
 			case at < 0:
 				found = append(found, &all[i])
-			case s.Only != nil && !funnel.DeviceReaches(found[at], s.Only) && funnel.DeviceReaches(&all[i], s.Only):
+			case s.Only != nil && !eligibility.DeviceReaches(found[at], s.Only) && eligibility.DeviceReaches(&all[i], s.Only):
 				// The node may have an older generation of the pool.
 				found[at] = &all[i]
 			}
 		}
 		if len(found) > 1 && s.Only != nil {
-			if there := slices.DeleteFunc(slices.Clone(found), func(d *cluster.Device) bool { return !funnel.DeviceReaches(d, s.Only) }); len(there) > 0 {
+			if there := slices.DeleteFunc(slices.Clone(found), func(d *cluster.Device) bool { return !eligibility.DeviceReaches(d, s.Only) }); len(there) > 0 {
 				found = there
 			}
 		}
@@ -105,7 +105,7 @@ func publishedDevices(alloc *allocator.Allocator) []cluster.Device {
 	for _, pool := range alloc.Facts.Pools.All() {
 		for _, slice := range pool.Obsolete {
 			for i := range slice.Spec.Devices {
-				all = append(all, funnel.DeviceIn(pool, slice, i))
+				all = append(all, cluster.DeviceIn(pool, slice, i))
 			}
 		}
 	}

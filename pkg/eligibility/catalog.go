@@ -1,12 +1,13 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package funnel
+package eligibility
 
 import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,7 +29,7 @@ type Catalog struct {
 	// the devices of a class.
 	known   *selector.Vocabulary
 	ofClass map[string]*selector.Vocabulary
-	// typos has the answers of unknownValue.
+	// typos has the answers of UnknownValue.
 	typos map[*selector.Part]string
 }
 
@@ -137,68 +138,18 @@ func (c *Catalog) misnamed(r selector.Reading) string {
 	}
 }
 
-// failure says why a selector fails on a device, and what it is that the device
-// lacks, if that is the reason.
-func (c *Checks) failure(ctx context.Context, sel *selector.Selector, result *selector.Result) (text string, lacks selector.Reading) {
-	text = english.OneLine(result.Err)
-	if sel.Err != nil {
-		return "does not compile", selector.Reading{}
-	}
-	if strings.Contains(text, "actual cost limit exceeded") {
-		return overBudget(c.Selectors.Cost(sel)), selector.Reading{}
-	}
-	_, key, found := strings.Cut(text, "no such key: ")
-	if !found {
-		if part := result.Detail(ctx).Failed; part != nil {
-			text += english.PrecededBy("; ", c.Catalog.mismatch(part))
-		}
-		return text, selector.Reading{}
-	}
-	for _, r := range result.Detail(ctx).Missing {
-		if r.Domain == "" || r.Name != key {
-			// A map that the expression itself has can lack a key, too.
-			continue
-		}
-		text += fmt.Sprintf("; %s %s", r.Noun(), c.Catalog.spread(r))
-		if c.Catalog.Words().Count(r) > 0 {
-			return text, r
-		}
-		if !c.Catalog.Words().HasDomain(r.Domain) {
-			text += ", and nothing else of that domain does"
-		}
-		return text + c.Catalog.misnamed(r), selector.Reading{}
-	}
-	return text, selector.Reading{}
-}
-
-// lacking says after the number of devices that have a value which do not.
-func (g *rejectionGroup) lacking(class string) string {
-	var drivers []string
-	own := false
-	for _, name := range g.drivers.Sorted() {
-		drivers = append(drivers, fmt.Sprintf("%d of driver %s", g.drivers[name], name))
-		own = own || name == g.lacks.Domain
-	}
-	text := ", not on " + english.JoinAnd(drivers)
-	if !own && class != "" {
-		// The expression is written for devices of another driver.
-		text += ", which class " + class + " does not exclude"
-	}
-	return text
-}
-
 // overBudget says that an evaluation was broken off, and what it costs at worst.
 func overBudget(worst uint64) string {
 	text := fmt.Sprintf("it costs more than the limit of %s and is broken off", english.Thousands(uint64(resourceapi.CELSelectorExpressionMaxCost)))
 	if worst > 0 {
-		text += "; in the worst case it costs " + costText(worst)
+		text += "; in the worst case it costs " + CostText(worst)
 	}
 	return text
 }
 
-// unknownValue says that a part of a selector compares with something that no device
+// UnknownValue says that a part of a selector compares with something that no device
 // has, and what was probably meant. It is empty if there is nothing to say.
-func (c *Catalog) unknownValue(part *selector.Part) string {
+func (c *Catalog) UnknownValue(part *selector.Part) string {
 	if typo, known := c.typos[part]; known {
 		return typo
 	}
@@ -283,7 +234,7 @@ func (c *Catalog) Unusual(r selector.Reading, value string) string {
 			return text + fmt.Sprintf("; did you mean %s?", strconv.Quote(other))
 		}
 	}
-	if len(sorted) <= maxTexts {
+	if len(sorted) <= MaxTexts {
 		// Those that were found are told with the selector.
 		return text
 	}
@@ -358,4 +309,15 @@ func ValueTexts(a resourceapi.DeviceAttribute) []string {
 		add("version", *a.VersionValue)
 	}
 	return texts
+}
+
+// MaxTexts is how many different facts a message names.
+const MaxTexts = 3
+
+// CostText writes the cost of an expression.
+func CostText(cost uint64) string {
+	if cost == math.MaxUint64 {
+		return "more than can be told"
+	}
+	return english.Thousands(cost)
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package funnel
+package eligibility
 
 import (
 	"fmt"
@@ -108,7 +108,7 @@ func insteadOf(capacities map[resourceapi.QualifiedName]resourceapi.DeviceCapaci
 	for _, name := range slices.Sorted(maps.Keys(capacities)) {
 		names = append(names, string(name))
 	}
-	return " (has " + english.Sample(names, maxTexts) + ")"
+	return " (has " + english.Sample(names, MaxTexts) + ")"
 }
 
 // ConsumedBy is what a request takes of a capacity, after rounding.

@@ -24,14 +24,14 @@ func TestPlainPools(t *testing.T) {
 				snap := fleet.Random(seed).Snapshot
 				snap.Gates = tc.Snapshot(gates).Gates
 				facts := cluster.New(snap)
-				e, thorough := New(facts), &Devices{facts: facts}
-				thorough.found = sync.OnceValue(func() ineligibilities { return findIneligibleExcept(facts, sets.Set[*cluster.Pool]{}) })
+				e, thorough := NewDevices(facts), &Devices{facts: facts}
+				thorough.found = sync.OnceValue(func() outcomes { return lookAt(facts, sets.Set[*cluster.Pool]{}) })
 				plain += len(e.found().plain)
 				all += len(facts.Pools.All())
 				for i := range facts.Pools.Devices() {
 					d := &facts.Pools.Devices()[i]
-					got, want := e.Ineligibility(d), thorough.Ineligibility(d)
-					if (got == nil) != (want == nil) || got != nil && got.Reason != want.Reason {
+					got, want := e.Reason(d), thorough.Reason(d)
+					if (got == nil) != (want == nil) || got != nil && got.Alone() != want.Alone() {
 						t.Errorf("seed %d: device %s: got %v, want %v", seed, d.ID, got, want)
 					}
 				}

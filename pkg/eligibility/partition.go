@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package funnel
+package eligibility
 
 import (
 	"fmt"
@@ -22,14 +22,14 @@ func (c *Checks) CheckPartition(d *cluster.Device) *Reason {
 	case h == nil:
 		return nil
 	case h.Gate != "":
-		return featureOff(rankPartitions, h.Gate, fieldpath.Slice(d), fieldpath.Device(d, "consumesCounters"))
+		return featureOff(Partition, h.Gate, fieldpath.Slice(d), fieldpath.Device(d, "consumesCounters"))
 	case h.CounterSet != "":
 		others := groupsText(sets.List(h.Others.Groups))
 		if h.Others.Declared && h.Others.Groups.Len() == 0 {
 			others = "compatibility groups that have nothing in common"
 		}
 		return &Reason{
-			Rank: rankGroups, Code: api.CompatibilityGroupConflict, Label: "incompatible",
+			Check: CompatibilityGroups, Code: api.CompatibilityGroupConflict, Label: "incompatible",
 			Text: fmt.Sprintf("counter set %s is used by devices of %s", h.CounterSet, others),
 			Fact: api.Evidence{
 				Object: fieldpath.Slice(d), Path: fieldpath.Device(d, "consumesCounters.compatibilityGroups"),
@@ -38,7 +38,7 @@ func (c *Checks) CheckPartition(d *cluster.Device) *Reason {
 		}
 	case h.Overcommitted != nil:
 		return &Reason{
-			Rank: RankCounters, Code: api.CountersExhausted, Label: "counters",
+			Check: Counters, Code: api.CountersExhausted, Label: "counters",
 			Text: fmt.Sprintf("counter %s of %s is overcommitted, so no device of its pool that uses counters can be allocated", h.Overcommitted.Counter, h.Overcommitted.CounterSet),
 			Fact: api.Evidence{Object: fieldpath.Pool(d.Pool), Path: fieldpath.Counter(*h.Overcommitted), Found: h.Overcommitted.Left.String() + " available"},
 		}
@@ -53,7 +53,7 @@ func (c *Checks) CheckPartition(d *cluster.Device) *Reason {
 			text += fmt.Sprintf(", used by %s", english.Sample(by, 3))
 		}
 		return &Reason{
-			Rank: RankCounters, Code: api.CountersExhausted, Label: "counters", Text: text, wanted: selector.QuantityText(h.Required),
+			Check: Counters, Code: api.CountersExhausted, Label: "counters", Text: text, wanted: selector.QuantityText(h.Required),
 			Fact: api.Evidence{
 				Object: fieldpath.Pool(d.Pool), Path: fieldpath.Counter(*use),
 				Found: fmt.Sprintf("%s of %s available", use.Left.String(), use.Total.String()), Required: h.Required.String(),

@@ -1,0 +1,58 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package eligibility
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// bindingConditions rejects a device with binding conditions where the gates for
+// them are off: the allocator takes it for no request then (isSelectable).
+func bindingConditions(gates *cluster.Gates, d *cluster.Device) *Reason {
+	if len(d.BindingConditions) == 0 || gates.BindingConditions() {
+		return nil
+	}
+	return &Reason{
+		Check: BindingConditions, Code: api.BindingConditionsUnsupported, Label: "binding conditions",
+		Text: "has binding conditions, which need the feature gates " + cluster.GateBindingConditions + " and " + cluster.GateDeviceStatus,
+		Fact: api.Evidence{Object: fieldpath.Slice(d), Path: fieldpath.Device(d, "bindingConditions"), Found: strings.Join(d.BindingConditions, ", ")},
+	}
+}
+
+// skipsNodeOperations reports whether the allocator takes a device only for nodes
+// that declare DRAOptionalNodeOperations, and only if that gate is on. Only the
+// experimental implementation knows of the field (allocateDevice); the others
+// hand out such devices like any other.
+func skipsNodeOperations(gates *cluster.Gates, d *cluster.Device) bool {
+	return len(d.Slice.Spec.SkipNodeOperations) > 0 && gates.Channel() == cluster.ChannelExperimental
+}
+
+// nodeOperations rejects a device that does without node operations where the gate
+// is off, or the node does not know of that. Without a node, only the gate counts.
+func nodeOperations(gates *cluster.Gates, d *cluster.Device, node *corev1.Node) *Reason {
+	switch {
+	case !skipsNodeOperations(gates, d):
+		return nil
+	case !gates.Enabled(cluster.GateOptionalNodeOps):
+		return featureOff(NodeOperations, cluster.GateOptionalNodeOps, fieldpath.Slice(d), "spec.skipNodeOperations")
+	case node == nil || slices.Contains(node.Status.DeclaredFeatures, cluster.GateOptionalNodeOps):
+		return nil
+	}
+	return &Reason{
+		Check: NodeOperations, Code: api.NodeOperationUnsupported, Label: "node too old",
+		Text: "the node does not declare " + cluster.GateOptionalNodeOps,
+		Fact: api.Evidence{
+			Object: whatif.Object("Node", "", node.Name), Path: "status.declaredFeatures",
+			Found: strings.Join(node.Status.DeclaredFeatures, ", "), Required: cluster.GateOptionalNodeOps,
+		},
+	}
+}

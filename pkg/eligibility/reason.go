@@ -1,0 +1,99 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package eligibility
+
+import (
+	"cmp"
+
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+)
+
+// Reason is why one device is no candidate for a request.
+type Reason struct {
+	Check Check
+	Code  api.Code
+	// Label names the check: "allocated", "selector 1".
+	Label string
+	// Text is the fact in a few words, without what is wanted. alone is the same
+	// for readers who see neither the label nor other devices, if that needs more.
+	Text, alone string
+	// Subject and Value are the two parts of the text, if it is about one value.
+	Subject, Value string
+	// wanted is what would pass, if that makes sense.
+	wanted string
+	// Lack says after a number what is the matter with such devices, where the
+	// code does not tell enough.
+	Lack string
+	// Hint says what was probably meant instead of what is wanted.
+	Hint string
+	// Claim is the one that the device is allocated to.
+	Claim *resourceapi.ResourceClaim
+	// Lacks is what the device does not have and others have.
+	Lacks selector.Reading
+	// Fact proves it.
+	Fact api.Evidence
+}
+
+// Requirement says what would pass, after a comma; nothing if that makes no
+// sense.
+func (r *Reason) Requirement() string {
+	switch {
+	case r.wanted == "":
+		return ""
+	case r.Code != api.RequestSelectorFalse && r.Code != api.ClassSelectorFalse:
+		return r.wanted + " required"
+	case r.wanted == r.Fact.Required:
+		// There is no shorter way to say it than the expression.
+		return "required: " + r.wanted
+	default:
+		return "must be " + r.wanted
+	}
+}
+
+// Matches reports whether a device counts for a request that wants all of them.
+func (r *Reason) Matches() bool {
+	return r == nil || r.Check > Capacity
+}
+
+// MayPass reports whether a reason against a device may pass while the device
+// and what is asked for stay the same.
+func (r *Reason) MayPass() bool {
+	switch r.Code {
+	case api.DeviceAllocated, api.CountersExhausted, api.CompatibilityGroupConflict, api.DeviceTainted, api.PoolIncomplete, api.FeatureDisabled, api.BindingConditionsUnsupported:
+		return true
+	case api.CapacityInsufficient:
+		return r.Check == CapacityLeft
+	default:
+		return false
+	}
+}
+
+// Holder is the claim that has the device, if that is the reason.
+func (r *Reason) Holder() string {
+	if r.Code != api.DeviceAllocated {
+		return ""
+	}
+	return r.Fact.Object
+}
+
+// Alone is the text for readers who see neither the label nor other devices.
+func (r *Reason) Alone() string { return cmp.Or(r.alone, r.Text) }
+
+// Defect is what is wrong with the pool, if that is the reason.
+func (r *Reason) Defect() string {
+	if r.Code != api.PoolInvalid || r.Check != Pool {
+		return ""
+	}
+	return r.Fact.Found
+}
+
+func featureOff(check Check, gate, holder, path string) *Reason {
+	return &Reason{
+		Check: check, Code: api.FeatureDisabled, Label: "feature off", Text: "needs the feature gate " + gate,
+		Fact: api.Evidence{Object: holder, Path: path, Required: gate + "=true"},
+	}
+}

@@ -1,0 +1,100 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package eligibility
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+)
+
+// Step is a check in the list of all.
+type Step struct {
+	Check Check
+	// Name is what the check is called in the list for a single device. Checks
+	// that are made together have one name.
+	Name string
+	// Label says in that list what a device has if it passes.
+	Label string
+	Scope Scope
+	// find makes a check whose result is the same for all nodes.
+	find findFunc
+}
+
+// Steps lists all checks in their order.
+func Steps() []Step {
+	return []Step{
+		{Class, "Class", "class", OfRequest, func(ctx context.Context, c *Checks, d *cluster.Device) *Reason { return c.otherClass(ctx, d) }},
+		{Node, "Node", "node suitable", OfNode, nil},
+		{Reach, "Reach", "reachable from the node", OfDevice, nil},
+		{Ignored, "Slice", "slice", OfSlice, nil},
+		{Obsolete, "Slice", "slice", OfSlice, nil},
+		{Pool, "Pool", "pool", OfPool, nil},
+		{BindingConditions, "BindingConditions", "binding conditions", OfDevice, func(_ context.Context, c *Checks, d *cluster.Device) *Reason { return c.CheckBinding(d) }},
+		{Selector, "Selector", "selectors", OfRequest, func(ctx context.Context, c *Checks, d *cluster.Device) *Reason { return c.CheckSelectors(ctx, d) }},
+		{Capacity, "Capacity", "capacity", OfRequest, func(_ context.Context, c *Checks, d *cluster.Device) *Reason { return c.CheckCapacity(d, Capacity) }},
+		{InUse, "InUse", "not allocated", OfDevice, func(_ context.Context, c *Checks, d *cluster.Device) *Reason { return c.CheckInUse(d) }},
+		{CapacityLeft, "CapacityLeft", "capacity available", OfRequest, func(_ context.Context, c *Checks, d *cluster.Device) *Reason { return c.CheckCapacity(d, CapacityLeft) }},
+		{NodeOperations, "NodeOperations", "node operations", OfNode, nil},
+		{Partition, "Partition", "shared counters", OfDevice, func(_ context.Context, c *Checks, d *cluster.Device) *Reason { return c.CheckPartition(d) }},
+		{CompatibilityGroups, "Partition", "shared counters", OfDevice, nil},
+		{Counters, "Partition", "shared counters", OfDevice, nil},
+		{Taint, "Taint", "taints", OfRequest, func(_ context.Context, c *Checks, d *cluster.Device) *Reason { return c.CheckTaints(d) }},
+		{Constraint, "Constraint", "constraint", OfRequest, func(ctx context.Context, c *Checks, d *cluster.Device) *Reason { return c.CheckConstraints(ctx, d) }},
+	}
+}
+
+// Device tells why a device is no candidate on a node, or nil if it is one.
+func (c *Checks) Device(ctx context.Context, d *cluster.Device, node *corev1.Node) *Reason {
+	static, known := c.Static[d.Device]
+	if !known {
+		static = c.checkStatic(ctx, d)
+		c.Static[d.Device] = static
+	}
+	dynamic := c.CheckNode(d, node)
+	switch {
+	case static == nil:
+		return dynamic
+	case dynamic == nil || static.Check < dynamic.Check:
+		return static
+	default:
+		return dynamic
+	}
+}
+
+// checkStatic makes the checks that are the same for all nodes.
+func (c *Checks) checkStatic(ctx context.Context, d *cluster.Device) *Reason {
+	if c.static == nil {
+		for _, step := range Steps() {
+			if step.find != nil {
+				c.static = append(c.static, step.find)
+			}
+		}
+	}
+	for _, find := range c.static {
+		r := find(ctx, c, d)
+		if r == nil {
+			continue
+		}
+		if r.Code == api.SelectorError && r.Check <= Selector && !c.Request.All() {
+			if inUse := c.CheckInUse(d); inUse != nil {
+				// The allocator does not get to see the error.
+				return inUse
+			}
+		}
+		return r
+	}
+	return nil
+}
+
+// otherClass rejects a device that the class certainly does not select.
+func (c *Checks) otherClass(ctx context.Context, d *cluster.Device) *Reason {
+	if r := c.CheckClass(ctx, d); r != nil && r.Code == api.ClassSelectorFalse {
+		return r
+	}
+	return nil
+}
