@@ -14,7 +14,7 @@ import (
 // A snapshot comes from files, as here, or from Collect, which reads an API server.
 // The rest of the program cannot tell them apart.
 func ExampleLoad() {
-	snap, err := load.Load(context.Background(), []string{"../../../../examples/cluster"}, load.Options{})
+	snap, err := load.Load(context.Background(), []string{"../../../examples/cluster"}, load.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -19,31 +19,31 @@ const unreadable = "redacted: no CEL"
 // expression redacts the names in the texts of a CEL expression, just as
 // attribute does in values. It is rewritten from its syntax tree, without
 // comments and however its texts were written.
-func (r *redactor) expression(s string) string {
+func (t *texts) expression(s string) string {
 	if s == "" {
 		return s
 	}
 	// Many claims have the same one.
-	redacted, known := r.expressions[s]
+	redacted, known := t.expressions[s]
 	if !known {
-		redacted = r.newExpression(s)
-		r.expressions[s] = redacted
+		redacted = t.newExpression(s)
+		t.expressions[s] = redacted
 	}
 	return redacted
 }
 
-func (r *redactor) newExpression(s string) string {
+func (t *texts) newExpression(s string) string {
 	tree := parseExpression(s)
 	if tree == nil {
-		if r.stage == rewrite {
+		if t.stage == rewrite {
 			return unreadable
 		}
 		return s
 	}
-	if r.stage == collectNames {
-		if r.patterns.searches.MatchString(s) {
-			for _, identifier := range r.patterns.identifier.FindAllString(s, -1) {
-				r.searched[identifier] = true
+	if t.stage == collectNames {
+		if t.patterns.searches.MatchString(s) {
+			for _, identifier := range t.patterns.identifier.FindAllString(s, -1) {
+				t.searched[identifier] = true
 			}
 		}
 	}
@@ -53,15 +53,15 @@ func (r *redactor) newExpression(s string) string {
 		if !isText {
 			return
 		}
-		if r.stage == collectNames {
-			r.literals[text] = true
+		if t.stage == collectNames {
+			t.literals[text] = true
 			return
 		}
-		if redacted := r.literal(text); redacted != text {
+		if redacted := t.literal(text); redacted != text {
 			e.SetKindCase(factory.NewLiteral(e.ID(), types.String(redacted)))
 		}
 	}))
-	if r.stage != rewrite {
+	if t.stage != rewrite {
 		return s
 	}
 	text, err := parser.Unparse(tree.Expr(), tree.SourceInfo(), parser.WrapOnColumn(math.MaxInt32))
@@ -71,11 +71,11 @@ func (r *redactor) newExpression(s string) string {
 	return text
 }
 
-func (r *redactor) literal(text string) string {
-	if r.kept[text] || !r.isName(text) && !r.hidesName(text) {
+func (t *texts) literal(text string) string {
+	if t.kept[text] || !t.isName(text) && !t.hidesName(text) {
 		return text
 	}
-	return r.replaceNames(text)
+	return t.replaceNames(text)
 }
 
 // constantText returns the text of a literal, or of several that are joined.

@@ -8,60 +8,48 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	storageapi "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-const (
-	tableVolumeClaim      = "PersistentVolumeClaim"
-	tablePersistentVolume = "PersistentVolume"
-	tableStorageClass     = "StorageClass"
-)
+// What is read only where pods depend on it. The names of resources that are
+// counted stay: they are those of classes.
 
-// optional redacts what is read only where pods depend on it. The names of
-// resources that are counted stay: they are those of classes.
-func (r *redactor) optional(s *snapshot.Snapshot) {
-	for _, quota := range s.Quotas {
-		r.meta(&quota.ObjectMeta, "ResourceQuota")
-		r.quotaResources(quota.Spec.Hard)
-		r.quotaResources(quota.Status.Hard)
-		r.quotaResources(quota.Status.Used)
-		if quota.Spec.ScopeSelector == nil {
-			continue
-		}
-		for i := range quota.Spec.ScopeSelector.MatchExpressions {
-			expression := &quota.Spec.ScopeSelector.MatchExpressions[i]
-			for j := range expression.Values {
-				expression.Values[j] = r.priorityClass(expression.Values[j])
-			}
+func redactQuota(r *redactor, quota *corev1.ResourceQuota) {
+	r.meta(&quota.ObjectMeta, "ResourceQuota")
+	redactQuotaResources(r, quota.Spec.Hard)
+	redactQuotaResources(r, quota.Status.Hard)
+	redactQuotaResources(r, quota.Status.Used)
+	if quota.Spec.ScopeSelector == nil {
+		return
+	}
+	for i := range quota.Spec.ScopeSelector.MatchExpressions {
+		expression := &quota.Spec.ScopeSelector.MatchExpressions[i]
+		for j := range expression.Values {
+			expression.Values[j] = r.priorityClass(expression.Values[j])
 		}
 	}
-	for _, limits := range s.LimitRanges {
-		r.meta(&limits.ObjectMeta, "LimitRange")
-	}
-	for _, claim := range s.VolumeClaims {
-		r.volumeClaim(claim)
-	}
-	for _, volume := range s.Volumes {
-		r.persistentVolume(volume)
-	}
-	for _, class := range s.StorageClasses {
-		r.meta(&class.ObjectMeta, tableStorageClass)
-		r.keep(class.Provisioner)
-		for i := range class.AllowedTopologies {
-			for j := range class.AllowedTopologies[i].MatchLabelExpressions {
-				expression := &class.AllowedTopologies[i].MatchLabelExpressions[j]
-				for k := range expression.Values {
-					expression.Values[k] = r.labelValue(expression.Key, expression.Values[k])
-				}
+}
+
+func redactLimitRange(r *redactor, limits *corev1.LimitRange) {
+	r.meta(&limits.ObjectMeta, "LimitRange")
+}
+
+func redactStorageClass(r *redactor, class *storageapi.StorageClass) {
+	r.meta(&class.ObjectMeta, tableStorageClass)
+	r.keep(class.Provisioner)
+	for i := range class.AllowedTopologies {
+		for j := range class.AllowedTopologies[i].MatchLabelExpressions {
+			expression := &class.AllowedTopologies[i].MatchLabelExpressions[j]
+			for k := range expression.Values {
+				expression.Values[k] = r.labelValue(expression.Key, expression.Values[k])
 			}
 		}
 	}
 }
 
-// quotaResources replaces the StorageClasses in names of resources.
-func (r *redactor) quotaResources(list corev1.ResourceList) {
+// redactQuotaResources replaces the StorageClasses in names of resources.
+func redactQuotaResources(r *redactor, list corev1.ResourceList) {
 	const suffix = ".storageclass.storage.k8s.io/"
 	for name, quantity := range maps.Clone(list) {
 		class, resource, found := strings.Cut(string(name), suffix)
@@ -76,7 +64,7 @@ func (r *redactor) quotaResources(list corev1.ResourceList) {
 	}
 }
 
-func (r *redactor) volumeClaim(claim *corev1.PersistentVolumeClaim) {
+func redactVolumeClaim(r *redactor, claim *corev1.PersistentVolumeClaim) {
 	name, owner := claim.Name, metav1.GetControllerOfNoCopy(claim)
 	if owner != nil && owner.Kind == "Pod" && strings.HasPrefix(name, owner.Name+"-") {
 		// The claim of an ephemeral volume is found by the names of both.
@@ -93,7 +81,7 @@ func (r *redactor) volumeClaim(claim *corev1.PersistentVolumeClaim) {
 	r.labelSelector(claim.Spec.Selector)
 }
 
-func (r *redactor) persistentVolume(volume *corev1.PersistentVolume) {
+func redactPersistentVolume(r *redactor, volume *corev1.PersistentVolume) {
 	r.meta(&volume.ObjectMeta, tablePersistentVolume)
 	if volume.Spec.ClaimRef != nil {
 		r.reference(volume.Spec.ClaimRef)

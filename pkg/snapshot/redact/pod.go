@@ -8,9 +8,24 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-func (r *redactor) podSpec(spec *corev1.PodSpec) {
+func redactPod(r *redactor, pod *corev1.Pod) {
+	r.meta(&pod.ObjectMeta, "Pod")
+	redactPodSpec(r, &pod.Spec)
+	redactPodStatus(r, &pod.Status)
+}
+
+func redactWorkload(r *redactor, workload *snapshot.Workload) {
+	r.meta(&workload.ObjectMeta, workload.Kind)
+	r.labelSelector(workload.Selector)
+	r.meta(&workload.Template.ObjectMeta, "Pod")
+	redactPodSpec(r, &workload.Template.Spec)
+}
+
+func redactPodSpec(r *redactor, spec *corev1.PodSpec) {
 	spec.NodeName = r.swap(tableNode, spec.NodeName)
 	spec.ServiceAccountName = r.swap("ServiceAccount", spec.ServiceAccountName)
 	spec.DeprecatedServiceAccount = r.swap("ServiceAccount", spec.DeprecatedServiceAccount)
@@ -32,7 +47,7 @@ func (r *redactor) podSpec(spec *corev1.PodSpec) {
 		r.labelSelector(spec.TopologySpreadConstraints[i].LabelSelector)
 	}
 	if spec.Affinity != nil {
-		r.affinity(spec.Affinity)
+		redactAffinity(r, spec.Affinity)
 	}
 	for i := range spec.ResourceClaims {
 		claim := &spec.ResourceClaims[i]
@@ -66,11 +81,11 @@ func (r *redactor) podSpec(spec *corev1.PodSpec) {
 		}
 	}
 	for i := range spec.Volumes {
-		r.volume(&spec.Volumes[i])
+		redactVolume(r, &spec.Volumes[i])
 	}
 }
 
-func (r *redactor) volume(volume *corev1.Volume) {
+func redactVolume(r *redactor, volume *corev1.Volume) {
 	volume.Name = r.swap(tableVolume, volume.Name)
 	if volume.PersistentVolumeClaim != nil {
 		volume.PersistentVolumeClaim.ClaimName = r.swap("PersistentVolumeClaim", volume.PersistentVolumeClaim.ClaimName)
@@ -86,7 +101,7 @@ func (r *redactor) volume(volume *corev1.Volume) {
 	}
 }
 
-func (r *redactor) affinity(affinity *corev1.Affinity) {
+func redactAffinity(r *redactor, affinity *corev1.Affinity) {
 	if node := affinity.NodeAffinity; node != nil {
 		r.nodeSelector(node.RequiredDuringSchedulingIgnoredDuringExecution)
 		for i := range node.PreferredDuringSchedulingIgnoredDuringExecution {
@@ -94,23 +109,23 @@ func (r *redactor) affinity(affinity *corev1.Affinity) {
 		}
 	}
 	if pod := affinity.PodAffinity; pod != nil {
-		r.podTerms(pod.RequiredDuringSchedulingIgnoredDuringExecution, pod.PreferredDuringSchedulingIgnoredDuringExecution)
+		redactPodTerms(r, pod.RequiredDuringSchedulingIgnoredDuringExecution, pod.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	if pod := affinity.PodAntiAffinity; pod != nil {
-		r.podTerms(pod.RequiredDuringSchedulingIgnoredDuringExecution, pod.PreferredDuringSchedulingIgnoredDuringExecution)
+		redactPodTerms(r, pod.RequiredDuringSchedulingIgnoredDuringExecution, pod.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 }
 
-func (r *redactor) podTerms(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
+func redactPodTerms(r *redactor, required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
 	for i := range required {
-		r.podTerm(&required[i])
+		redactPodTerm(r, &required[i])
 	}
 	for i := range preferred {
-		r.podTerm(&preferred[i].PodAffinityTerm)
+		redactPodTerm(r, &preferred[i].PodAffinityTerm)
 	}
 }
 
-func (r *redactor) podTerm(term *corev1.PodAffinityTerm) {
+func redactPodTerm(r *redactor, term *corev1.PodAffinityTerm) {
 	r.labelSelector(term.LabelSelector)
 	r.labelSelector(term.NamespaceSelector)
 	for i := range term.Namespaces {
@@ -118,7 +133,7 @@ func (r *redactor) podTerm(term *corev1.PodAffinityTerm) {
 	}
 }
 
-func (r *redactor) podStatus(status *corev1.PodStatus) {
+func redactPodStatus(r *redactor, status *corev1.PodStatus) {
 	status.Message = r.text(status.Message)
 	status.NominatedNodeName = r.swap(tableNode, status.NominatedNodeName)
 	status.VolumeHealth = nil
@@ -159,13 +174,13 @@ func (r *redactor) podStatus(status *corev1.PodStatus) {
 	}
 	statuses := slices.Concat(status.InitContainerStatuses, status.ContainerStatuses)
 	for i := range statuses {
-		r.containerStatus(&statuses[i])
+		redactContainerStatus(r, &statuses[i])
 	}
 	copy(status.InitContainerStatuses, statuses)
 	copy(status.ContainerStatuses, statuses[len(status.InitContainerStatuses):])
 }
 
-func (r *redactor) containerStatus(status *corev1.ContainerStatus) {
+func redactContainerStatus(r *redactor, status *corev1.ContainerStatus) {
 	status.Name = r.swap(tableContainer, status.Name)
 	status.Image = r.swap(tableImage, status.Image)
 	for _, state := range []*corev1.ContainerState{&status.State, &status.LastTerminationState} {
@@ -184,10 +199,10 @@ func (r *redactor) containerStatus(status *corev1.ContainerStatus) {
 	}
 	for i := range status.AllocatedResourcesStatus {
 		resource := &status.AllocatedResourcesStatus[i]
-		resource.Name = r.resourceName(resource.Name)
+		resource.Name = resourceName(r, resource.Name)
 		for j := range resource.Resources {
 			health := &resource.Resources[j]
-			health.ResourceID = r.resourceID(health.ResourceID)
+			health.ResourceID = resourceID(r, health.ResourceID)
 			if health.Message != nil {
 				*health.Message = r.text(*health.Message)
 			}
@@ -196,7 +211,7 @@ func (r *redactor) containerStatus(status *corev1.ContainerStatus) {
 }
 
 // resourceName redacts "claim:POD_CLAIM/REQUEST".
-func (r *redactor) resourceName(name corev1.ResourceName) corev1.ResourceName {
+func resourceName(r *redactor, name corev1.ResourceName) corev1.ResourceName {
 	claim, ok := strings.CutPrefix(string(name), "claim:")
 	if !ok {
 		return name
@@ -210,7 +225,7 @@ func (r *redactor) resourceName(name corev1.ResourceName) corev1.ResourceName {
 }
 
 // resourceID redacts "DRIVER/POOL/DEVICE".
-func (r *redactor) resourceID(id corev1.ResourceID) corev1.ResourceID {
+func resourceID(r *redactor, id corev1.ResourceID) corev1.ResourceID {
 	parts := strings.Split(string(id), "/")
 	if len(parts) != 3 {
 		return corev1.ResourceID(r.text(string(id)))
