@@ -105,25 +105,15 @@ func namesIn(snap *snapshot.Snapshot, namespace, resource string) []string {
 	var list []string
 	switch resource {
 	case "node":
-		for _, node := range snap.Nodes {
-			list = append(list, node.Name)
-		}
+		return namesOf(snap.Nodes)
 	case "class":
-		for _, class := range snap.Classes {
-			list = append(list, class.Name)
-		}
+		return namesOf(snap.Classes)
 	case "slice":
-		for _, slice := range snap.Slices {
-			list = append(list, slice.Name)
-		}
+		return namesOf(snap.Slices)
 	case "rule":
-		for _, rule := range snap.TaintRules {
-			list = append(list, rule.Name)
-		}
+		return namesOf(snap.TaintRules)
 	case "namespace":
-		for _, space := range snap.Namespaces {
-			list = append(list, space.Name)
-		}
+		list = namesOf(snap.Namespaces)
 		// A file need not have namespaces for all of its objects.
 		for _, c := range Candidates(snap) {
 			list = append(list, c.Object.GetNamespace())
@@ -137,6 +127,14 @@ func namesIn(snap *snapshot.Snapshot, namespace, resource string) []string {
 		}
 	}
 	return list
+}
+
+func namesOf[T metav1.Object](objects []T) []string {
+	names := make([]string, len(objects))
+	for i := range objects {
+		names[i] = objects[i].GetName()
+	}
+	return names
 }
 
 // sliceParts are the names in one ResourceSlice.
