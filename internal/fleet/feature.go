@@ -64,8 +64,8 @@ func Features() []Feature {
 			return !strings.Contains(expression, ".absent") && expression != brokenSelector
 		})},
 		{FailingSelectors, dropSelectors(func(expression string) bool { return strings.Contains(expression, ".absent") })},
-		{OtherClasses, eachRequest(func(r *wish) { *r.class = Class })},
-		{AllMode, eachRequest(func(r *wish) {
+		{OtherClasses, eachRequest(func(r *requestFields) { *r.class = Class })},
+		{AllMode, eachRequest(func(r *requestFields) {
 			if *r.mode == resourceapi.DeviceAllocationModeAll {
 				*r.mode, *r.count = resourceapi.DeviceAllocationModeExactCount, 1
 			}
@@ -84,7 +84,7 @@ func Features() []Feature {
 		{DerivedAttributes, withoutDerived},
 		{Taints, eachDevice(func(d *resourceapi.Device) { d.Taints = nil })},
 		{TaintRules, func(s *snapshot.Snapshot) { s.TaintRules = nil }},
-		{Tolerations, eachRequest(func(r *wish) { *r.tolerations = nil })},
+		{Tolerations, eachRequest(func(r *requestFields) { *r.tolerations = nil })},
 		{Counters, eachDevice(func(d *resourceapi.Device) { d.ConsumesCounters = nil })},
 		{CompatibilityGroups, eachDevice(func(d *resourceapi.Device) {
 			for i := range d.ConsumesCounters {
@@ -92,7 +92,7 @@ func Features() []Feature {
 			}
 		})},
 		{Shares, eachDevice(func(d *resourceapi.Device) { d.AllowMultipleAllocations = nil })},
-		{CapacityRequests, eachRequest(func(r *wish) { *r.capacity = nil })},
+		{CapacityRequests, eachRequest(func(r *requestFields) { *r.capacity = nil })},
 		{RequestPolicies, eachDevice(func(d *resourceapi.Device) {
 			for name, c := range d.Capacity {
 				c.RequestPolicy = nil
@@ -174,12 +174,12 @@ func Features() []Feature {
 			}
 		}},
 		{ManyDevices, func(s *snapshot.Snapshot) {
-			eachRequest(func(r *wish) { *r.count = min(*r.count, 2) })(s)
+			eachRequest(func(r *requestFields) { *r.count = min(*r.count, 2) })(s)
 			eachSlice(func(s *resourceapi.ResourceSlice) { s.Spec.Devices = s.Spec.Devices[:min(len(s.Spec.Devices), 4)] })(s)
 		}},
 		{Mistakes, func(s *snapshot.Snapshot) {
 			dropSelectors(func(expression string) bool { return expression == brokenSelector })(s)
-			eachRequest(func(r *wish) {
+			eachRequest(func(r *requestFields) {
 				if *r.class == missingClass {
 					*r.class = Class
 				}
@@ -217,8 +217,8 @@ func copies[T interface{ DeepCopy() T }](list []T) []T {
 	return out
 }
 
-// wish is what exact requests and alternatives have in common.
-type wish struct {
+// requestFields are what exact requests and alternatives have in common.
+type requestFields struct {
 	class       *string
 	mode        *resourceapi.DeviceAllocationMode
 	count       *int64
@@ -239,16 +239,16 @@ func eachClaim(change func(*resourceapi.ResourceClaim)) func(*snapshot.Snapshot)
 	}
 }
 
-func eachRequest(change func(*wish)) func(*snapshot.Snapshot) {
+func eachRequest(change func(*requestFields)) func(*snapshot.Snapshot) {
 	return eachClaim(func(c *resourceapi.ResourceClaim) {
 		for i := range c.Spec.Devices.Requests {
 			r := &c.Spec.Devices.Requests[i]
 			if e := r.Exactly; e != nil {
-				change(&wish{&e.DeviceClassName, &e.AllocationMode, &e.Count, &e.Selectors, &e.Tolerations, &e.Capacity, &e.DerivedAttributes})
+				change(&requestFields{&e.DeviceClassName, &e.AllocationMode, &e.Count, &e.Selectors, &e.Tolerations, &e.Capacity, &e.DerivedAttributes})
 			}
 			for j := range r.FirstAvailable {
 				e := &r.FirstAvailable[j]
-				change(&wish{&e.DeviceClassName, &e.AllocationMode, &e.Count, &e.Selectors, &e.Tolerations, &e.Capacity, &e.DerivedAttributes})
+				change(&requestFields{&e.DeviceClassName, &e.AllocationMode, &e.Count, &e.Selectors, &e.Tolerations, &e.Capacity, &e.DerivedAttributes})
 			}
 		}
 	})
@@ -271,7 +271,7 @@ func eachDevice(change func(*resourceapi.Device)) func(*snapshot.Snapshot) {
 }
 
 func dropSelectors(drop func(expression string) bool) func(*snapshot.Snapshot) {
-	return eachRequest(func(r *wish) {
+	return eachRequest(func(r *requestFields) {
 		*r.selectors = slices.DeleteFunc(*r.selectors, func(s resourceapi.DeviceSelector) bool { return drop(s.CEL.Expression) })
 	})
 }
@@ -317,7 +317,7 @@ func scalars(d *resourceapi.Device) {
 // withoutDerived drops derived attributes and the constraints that only they
 // make sense of.
 func withoutDerived(s *snapshot.Snapshot) {
-	eachRequest(func(r *wish) { *r.derived = nil })(s)
+	eachRequest(func(r *requestFields) { *r.derived = nil })(s)
 	dropConstraints(func(c resourceapi.DeviceConstraint) bool {
 		return c.MatchAttribute != nil && *c.MatchAttribute == derivedName || c.DistinctAttribute != nil && *c.DistinctAttribute == derivedName
 	})(s)

@@ -248,9 +248,9 @@ func (g *generator) defects(all []*resourceapi.ResourceSlice) {
 		s := all[0]
 		switch g.IntN(3) {
 		case 0:
-			twin := *s.Spec.Devices[0].DeepCopy()
-			twin.Attributes["id"] = resourceapi.DeviceAttribute{IntValue: ptr.To(int64(1000 + len(g.published)))}
-			s.Spec.Devices = append(s.Spec.Devices, twin)
+			copied := *s.Spec.Devices[0].DeepCopy()
+			copied.Attributes["id"] = resourceapi.DeviceAttribute{IntValue: ptr.To(int64(1000 + len(g.published)))}
+			s.Spec.Devices = append(s.Spec.Devices, copied)
 		case 1:
 			if last := all[len(all)-1]; len(last.Spec.SharedCounters) > 0 {
 				last.Spec.SharedCounters = append(last.Spec.SharedCounters, last.Spec.SharedCounters[0])

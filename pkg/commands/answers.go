@@ -12,8 +12,8 @@ import (
 type answers struct {
 	explanations []*api.Explanation
 	failures     []error
-	// passed are the objects of the files that are no targets.
-	passed []string
+	// skipped are the objects of the files that are no targets.
+	skipped []string
 }
 
 func (a *answers) add(e *api.Explanation, err error) {

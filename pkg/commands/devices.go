@@ -220,7 +220,7 @@ func (f *devicesFlags) choose(ctx context.Context, from *listed) error {
 		class := from.Snap.Class(f.class)
 		if class == nil {
 			if gap := from.Snap.Gap(snapshot.ResourceClasses); gap != nil {
-				return &cli.UnreadError{Doing: "read --class " + f.class, Gaps: []snapshot.Gap{*gap}, Live: from.Clients != nil}
+				return &cli.GapError{Doing: "read --class " + f.class, Gaps: []snapshot.Gap{*gap}, Live: from.Clients != nil}
 			}
 			return cli.Usagef("List what there is: kubectl dra classes", "read --class: DeviceClass %s not found in %s", f.class, from.Snap.Source)
 		}

@@ -36,7 +36,7 @@ const (
 )
 
 // follow prints the items and then each that changes, until the context is done.
-// Lost connections are told once, and again when they are back; one that stays
+// Lost connections are reported once, and again when they are back; one that stays
 // lost is an error.
 func (o *listOptions[T]) follow(ctx context.Context) error {
 	clients, err := collect.NewClients(o.reader.Config)
@@ -51,7 +51,7 @@ func (o *listOptions[T]) follow(ctx context.Context) error {
 		return err
 	}
 	f := &follower[T]{
-		listOptions: o, told: map[string]bool{},
+		listOptions: o, reported: map[string]bool{},
 		rows:    printers.NewTablePrinter(printers.PrintOptions{NoHeaders: o.noHeaders, Wide: o.output == "wide"}),
 		aligned: printers.GetNewTabWriter(o.streams.Out),
 	}
@@ -77,8 +77,8 @@ func (o *listOptions[T]) follow(ctx context.Context) error {
 type follower[T runtime.Object] struct {
 	*listOptions[T]
 	known map[string]T
-	// told are the notes that were printed.
-	told map[string]bool
+	// reported are the notes that were printed.
+	reported map[string]bool
 	// started is true after the first picture.
 	started bool
 	lost    bool
@@ -109,8 +109,8 @@ func (f *follower[T]) look(ctx context.Context, watcher *collect.Watcher, namesp
 	if err != nil {
 		return err
 	}
-	if unread := f.unreadIn(from); unread != nil && !f.started && len(items) == 0 {
-		return unread
+	if gapErr := f.gapError(from); gapErr != nil && !f.started && len(items) == 0 {
+		return gapErr
 	}
 	if err := f.printChanged(ctx, f.changes(items), from); err != nil {
 		return err
@@ -161,10 +161,10 @@ func (f *follower[T]) beside(items []T, from *listed) error {
 		}
 	}
 	for _, note := range f.notes(items, from, nil) {
-		if f.told[note] {
+		if f.reported[note] {
 			continue
 		}
-		f.told[note] = true
+		f.reported[note] = true
 		if err := cli.PrintNotes(f.streams, note); err != nil {
 			return err
 		}
@@ -281,7 +281,7 @@ func (f *follower[T]) changed(ctx context.Context, watcher *collect.Watcher) err
 	}
 }
 
-// connection tells when it is lost, and when it is back.
+// connection says when it is lost, and when it is back.
 func (f *follower[T]) connection(watcher *collect.Watcher) error {
 	_, trouble := watcher.Trouble()
 	lost := trouble != nil

@@ -21,9 +21,9 @@ const (
 	garbageBytes = 16 << 20
 )
 
-// collectGarbage sets how often garbage is collected, again after each
+// limitGarbage sets how often garbage is collected, again after each
 // collection until the context is done, unless the user has set it with GOGC.
-func collectGarbage(ctx context.Context) {
+func limitGarbage(ctx context.Context) {
 	if ctx.Err() != nil || os.Getenv("GOGC") != "" {
 		return
 	}
@@ -35,5 +35,5 @@ func collectGarbage(ctx context.Context) {
 	}
 	debug.SetGCPercent(max(garbagePercent, int(100*garbageBytes/stays)))
 	// The next collection finds this one.
-	runtime.AddCleanup(new([16]byte), func(struct{}) { collectGarbage(ctx) }, struct{}{})
+	runtime.AddCleanup(new([16]byte), func(struct{}) { limitGarbage(ctx) }, struct{}{})
 }

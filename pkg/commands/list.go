@@ -166,9 +166,9 @@ func (o *listOptions[T]) knownValue(field, value string) (sameField, known strin
 // forPeople reports whether a table is wanted.
 func (o *listOptions[T]) forPeople() bool { return o.output == "" || o.output == "wide" }
 
-// unreadIn is the error about what is missing of what was asked for, nil if
+// gapError is the error about what is missing of what was asked for, nil if
 // nothing is.
-func (o *listOptions[T]) unreadIn(from *listed) *cli.UnreadError {
+func (o *listOptions[T]) gapError(from *listed) *cli.GapError {
 	namespace := ""
 	if o.namespace != nil && !o.allNamespaces {
 		namespace = from.Namespace
@@ -177,7 +177,7 @@ func (o *listOptions[T]) unreadIn(from *listed) *cli.UnreadError {
 	if len(gaps) == 0 {
 		return nil
 	}
-	return &cli.UnreadError{Doing: "list " + o.plural, Gaps: gaps, Namespace: namespace, Live: o.reader.Live()}
+	return &cli.GapError{Doing: "list " + o.plural, Gaps: gaps, Namespace: namespace, Live: o.reader.Live()}
 }
 
 func (o *listOptions[T]) read(ctx context.Context) (*listed, error) {

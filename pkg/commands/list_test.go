@@ -13,8 +13,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// twins has two pods, two claims, two pools and two devices of one name.
-const twins = `
+// sameNames has two pods, two claims, two pools and two devices of one name.
+const sameNames = `
 apiVersion: v1
 kind: Node
 metadata: {name: node-1}
@@ -75,10 +75,10 @@ func TestTreeOfOneOfSeveral(t *testing.T) {
 		"device/node-1/g0": {"a.example.com/node-1/g0, b.example.com/node-1/g0", "device/b.example.com/node-1/g0"},
 	} {
 		t.Run(start, func(t *testing.T) {
-			if stdout, stderr, code := runOn(t, twins, "tree", start); code != 3 || stdout != "" || !strings.Contains(stderr, full[0]) {
+			if stdout, stderr, code := runOn(t, sameNames, "tree", start); code != 3 || stdout != "" || !strings.Contains(stderr, full[0]) {
 				t.Errorf("exit code %d, want 3 and the names %s:\n%s%s", code, full[0], stdout, stderr)
 			}
-			if stdout, stderr, code := runOn(t, twins, append([]string{"tree"}, full[1:]...)...); code != 0 || stdout == "" {
+			if stdout, stderr, code := runOn(t, sameNames, append([]string{"tree"}, full[1:]...)...); code != 0 || stdout == "" {
 				t.Errorf("%v: exit code %d, want a tree:\n%s", full[1:], code, stderr)
 			}
 		})
@@ -88,25 +88,25 @@ func TestTreeOfOneOfSeveral(t *testing.T) {
 // Without a namespace, a file is listed completely.
 func TestClaimsOfSeveralNamespaces(t *testing.T) {
 	for _, flags := range [][]string{{}, {"-A"}, {"--pending"}} {
-		stdout, _, _ := runOn(t, twins, append([]string{"claims"}, flags...)...)
+		stdout, _, _ := runOn(t, sameNames, append([]string{"claims"}, flags...)...)
 		if !strings.HasPrefix(stdout, "NAMESPACE") {
 			t.Errorf("claims %v has claims of two namespaces and no column for them:\n%s", flags, stdout)
 		}
 	}
-	if stdout, _, _ := runOn(t, twins, "claims", "-n", "one"); strings.Contains(stdout, "NAMESPACE") {
+	if stdout, _, _ := runOn(t, sameNames, "claims", "-n", "one"); strings.Contains(stdout, "NAMESPACE") {
 		t.Errorf("claims -n one has a column that is the same everywhere:\n%s", stdout)
 	}
 }
 
 func TestFieldSelectorOfFixedValues(t *testing.T) {
 	for _, verb := range []string{"slices", "pools", "devices", "claims"} {
-		_, stderr, code := runOn(t, twins, verb, "--field-selector", "state!=Usabel")
+		_, stderr, code := runOn(t, sameNames, verb, "--field-selector", "state!=Usabel")
 		if code != 3 || !strings.Contains(stderr, `state is never "Usabel"`) {
 			t.Errorf("%s: exit code %d, want 3 for a state that there is not:\n%s", verb, code, stderr)
 		}
 	}
 	for selector, want := range map[string]string{"state=free": "2 devices", "state!=FREE": "No devices", "health=": "2 devices"} {
-		if stdout, stderr, _ := runOn(t, twins, "devices", "--field-selector", selector); !strings.Contains(stdout+stderr, want) {
+		if stdout, stderr, _ := runOn(t, sameNames, "devices", "--field-selector", selector); !strings.Contains(stdout+stderr, want) {
 			t.Errorf("%s: want %s:\n%s%s", selector, want, stdout, stderr)
 		}
 	}
@@ -125,11 +125,11 @@ func TestNamesThatThereAreNot(t *testing.T) {
 		{[]string{"taints", "add", "pool-a/gpu-0", "example.com/x:NoSchedule"}, "choose devices with flags: --driver DRIVER --pool POOL --device DEVICE"},
 		{[]string{"taints", "add", "--device", "g9", "example.com/x:NoSchedule", "--dry-run=client"}, "no ResourceSlice has device g9"},
 	} {
-		if stdout, stderr, _ := runOn(t, twins, tc.args...); !strings.Contains(stdout+stderr, tc.want) {
+		if stdout, stderr, _ := runOn(t, sameNames, tc.args...); !strings.Contains(stdout+stderr, tc.want) {
 			t.Errorf("%v does not say %q:\n%s%s", tc.args, tc.want, stdout, stderr)
 		}
 	}
-	if stdout, stderr, _ := runOn(t, twins, "devices", "--node", "node-1", "--pool", "node-1", "--driver", "a.example.com"); strings.Contains(stderr, "no ResourceSlice") || strings.Contains(stderr, "no node") || !strings.Contains(stdout, "1 device:") {
+	if stdout, stderr, _ := runOn(t, sameNames, "devices", "--node", "node-1", "--pool", "node-1", "--driver", "a.example.com"); strings.Contains(stderr, "no ResourceSlice") || strings.Contains(stderr, "no node") || !strings.Contains(stdout, "1 device:") {
 		t.Errorf("what there is, is said not to be:\n%s%s", stdout, stderr)
 	}
 }
@@ -138,8 +138,8 @@ func TestNamesThatThereAreNot(t *testing.T) {
 func TestWaitingInNoNamespace(t *testing.T) {
 	const namespaces = "\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: ml}}\n"
 	for file, wants := range map[string]map[string]string{
-		twins:              {"ml": "namespace ml.\n", "nosuch": "namespace nosuch.\n"},
-		twins + namespaces: {"ml": "namespace ml.\n", "nosuch": "namespace nosuch, which does not exist.\n"},
+		sameNames:              {"ml": "namespace ml.\n", "nosuch": "namespace nosuch.\n"},
+		sameNames + namespaces: {"ml": "namespace ml.\n", "nosuch": "namespace nosuch, which does not exist.\n"},
 	} {
 		for namespace, want := range wants {
 			if _, stderr, code := runOn(t, file, "why", "-n", namespace); code != 0 || stderr != "No pods are waiting for devices in "+want {
@@ -164,20 +164,20 @@ spec: {driver: a.example.com, nodeName: node-gone, pool: {name: node-gone, gener
 `
 
 func TestDevicesForSeveralNodes(t *testing.T) {
-	if _, stderr, _ := runOn(t, twins+fabric, "devices", "--node", "node-1"); !strings.Contains(stderr, "can reach 2 devices besides") {
+	if _, stderr, _ := runOn(t, sameNames+fabric, "devices", "--node", "node-1"); !strings.Contains(stderr, "can reach 2 devices besides") {
 		t.Errorf("devices --node leaves devices out without a word:\n%s", stderr)
 	}
-	if stdout, _, _ := runOn(t, twins+fabric, "tree", "node/node-1"); !strings.Contains(stdout, "Pool f.example.com/fabric  (for all nodes; 2 devices, 2 free)") {
+	if stdout, _, _ := runOn(t, sameNames+fabric, "tree", "node/node-1"); !strings.Contains(stdout, "Pool f.example.com/fabric  (for all nodes; 2 devices, 2 free)") {
 		t.Errorf("tree node/node-1 leaves out a pool that the node can reach:\n%s", stdout)
 	}
 	for _, start := range []string{"node/node-gone", "node/"} {
-		if stdout, stderr, _ := runOn(t, twins+fabric, "tree", start); !strings.Contains(stdout, "Node node-gone  (does not exist)\n└── Pool a.example.com/node-gone") {
+		if stdout, stderr, _ := runOn(t, sameNames+fabric, "tree", start); !strings.Contains(stdout, "Node node-gone  (does not exist)\n└── Pool a.example.com/node-gone") {
 			t.Errorf("tree %s does not know a node that a slice names:\n%s%s", start, stdout, stderr)
 		}
 	}
 }
 
-const admin = twins + `
+const admin = sameNames + `
 ---
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaim
@@ -202,7 +202,7 @@ func TestClaimsWithAdminAccess(t *testing.T) {
 }
 
 func TestTaintsWhoseGateIsOff(t *testing.T) {
-	const rule = twins + `
+	const rule = sameNames + `
 ---
 apiVersion: resource.k8s.io/v1beta2
 kind: DeviceTaintRule
@@ -223,7 +223,7 @@ spec: {deviceSelector: {pool: node-1}, taint: {key: example.com/x, effect: NoExe
 
 // What -o wide says is not announced below it.
 func TestWideDoesNotLeadToItself(t *testing.T) {
-	broken := strings.Replace(twins, "resourceSliceCount: 1", "resourceSliceCount: 2", 1)
+	broken := strings.Replace(sameNames, "resourceSliceCount: 1", "resourceSliceCount: 2", 1)
 	for _, verb := range []string{"pools", "slices"} {
 		if stdout, _, _ := runOn(t, broken, verb); !strings.Contains(stdout, "-o wide shows why") {
 			t.Errorf("%s does not lead to the reason:\n%s", verb, stdout)
@@ -236,7 +236,7 @@ func TestWideDoesNotLeadToItself(t *testing.T) {
 
 // A label that a slice wants of nodes does not look like the name of one.
 func TestScopeOfLabel(t *testing.T) {
-	labelled := strings.Replace(twins, "nodeName: node-1, pool", "nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: rack, operator: Exists}]}]}, pool", 1)
+	labelled := strings.Replace(sameNames, "nodeName: node-1, pool", "nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: rack, operator: Exists}]}]}, pool", 1)
 	if stdout, _, _ := runOn(t, labelled, "devices"); !strings.Contains(stdout, "with rack   a.example.com") {
 		t.Errorf("the scope does not tell a label from a node:\n%s", stdout)
 	}
@@ -254,7 +254,7 @@ func TestUnknownCommandLeadsOn(t *testing.T) {
 	for word, want := range map[string]string{
 		"pod": "why pod/NAME", "nodes": "tree node/", "free": "devices --free", "get": "kubectl dra slices", "describe": "why TYPE/NAME", "claimz": "Did you mean claims?",
 	} {
-		if _, stderr, code := runOn(t, twins, word); code != 3 || !strings.Contains(stderr, want) {
+		if _, stderr, code := runOn(t, sameNames, word); code != 3 || !strings.Contains(stderr, want) {
 			t.Errorf("kubectl dra %s does not lead to %q:\n%s", word, want, stderr)
 		}
 	}

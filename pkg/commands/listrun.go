@@ -26,9 +26,9 @@ func (o *listOptions[T]) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	unread := o.unreadIn(from)
-	if unread != nil && len(items) == 0 {
-		return unread
+	gapErr := o.gapError(from)
+	if gapErr != nil && len(items) == 0 {
+		return gapErr
 	}
 	if o.unending != nil {
 		for _, item := range items {
@@ -39,9 +39,9 @@ func (o *listOptions[T]) run(ctx context.Context) error {
 	if err := o.print(ctx, items, from, missing != nil); err != nil {
 		return err
 	}
-	if unread != nil {
-		unread.Partial = true
-		return unread
+	if gapErr != nil {
+		gapErr.Partial = true
+		return gapErr
 	}
 	if missing != nil || from.unending == "" {
 		return missing

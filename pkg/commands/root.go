@@ -28,7 +28,7 @@ import (
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, build Build) int {
 	ctx, done := context.WithCancel(ctx)
 	defer done()
-	collectGarbage(ctx)
+	limitGarbage(ctx)
 	root := NewRoot(streams, build)
 	root.SetArgs(args)
 	// Help is printed by those who do not look at errors.
@@ -102,7 +102,7 @@ add or remove a taint rule.`,
 		if len(args) == 0 {
 			return nil
 		}
-		return cli.Usagef(meantCommand(cmd, args[0]), "unknown command %q", args[0])
+		return cli.Usagef(commandFor(cmd, args[0]), "unknown command %q", args[0])
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetIn(streams.In)
@@ -150,9 +150,9 @@ add or remove a taint rule.`,
 	return root
 }
 
-// meantCommand says what to write instead of a command that there is not: words
+// commandFor says what to write instead of a command that there is not: words
 // of kubectl and of the things themselves stand for what shows them here.
-func meantCommand(root *cobra.Command, word string) string {
+func commandFor(root *cobra.Command, word string) string {
 	switch strings.ToLower(word) {
 	case "pod", "pods", "po":
 		return "Write 'kubectl dra why pod/NAME' to explain a pod, 'kubectl dra tree pod/NAME' for its devices."

@@ -62,16 +62,16 @@ it again) or owned, and whether a pod like it fits afterwards.`,
 			if err != nil {
 				return err
 			}
-			var unread *cli.UnreadError
+			var gapErr *cli.GapError
 			for _, rule := range rules.TaintRules {
 				outcome, err := change.preview(cmd.Context(), from.Snap, rule)
 				if err != nil {
 					return err
 				}
-				unread = cmp.Or(outcome.unread, unread)
+				gapErr = cmp.Or(outcome.gapErr, gapErr)
 			}
-			if unread != nil {
-				return unread
+			if gapErr != nil {
+				return gapErr
 			}
 			return nil
 		},
@@ -92,9 +92,9 @@ func previewScope() cli.Scope {
 type ruleOutcome struct {
 	rule    *resourceapi.DeviceTaintRule
 	evicted int
-	// unread is what could not be read of what was asked for, nil if nothing was
+	// gapErr is what could not be read of what was asked for, nil if nothing was
 	// missing.
-	unread *cli.UnreadError
+	gapErr *cli.GapError
 }
 
 // question is what to ask before the rule is added, empty if it evicts nobody.
@@ -102,9 +102,9 @@ func (o *ruleOutcome) question() string {
 	switch {
 	case o.rule.Spec.Taint.Effect != resourceapi.DeviceTaintEffectNoExecute:
 		return ""
-	case o.unread != nil && o.evicted > 0:
+	case o.gapErr != nil && o.evicted > 0:
 		return fmt.Sprintf("This evicts %s, and any that could not be read.", english.Count(o.evicted, "pod"))
-	case o.unread != nil:
+	case o.gapErr != nil:
 		return "This evicts the pods that use the devices, which could not be read."
 	case o.evicted > 0:
 		return fmt.Sprintf("This evicts %s.", english.Count(o.evicted, "pod"))
@@ -125,7 +125,7 @@ func (o *ruleOutcome) asks() []string {
 func (c *ruleChange) preview(ctx context.Context, snap *snapshot.Snapshot, rule *resourceapi.DeviceTaintRule) (*ruleOutcome, error) {
 	outcome := &ruleOutcome{rule: rule}
 	if gaps := cli.GapsIn(snap, outcome.asks(), "", true); len(gaps) > 0 {
-		outcome.unread = &cli.UnreadError{Doing: "preview DeviceTaintRule " + rule.Name, Gaps: gaps, Live: c.reader.Live(), Partial: true}
+		outcome.gapErr = &cli.GapError{Doing: "preview DeviceTaintRule " + rule.Name, Gaps: gaps, Live: c.reader.Live(), Partial: true}
 	}
 	rule = rule.DeepCopy()
 	if rule.Spec.Taint.TimeAdded == nil {
@@ -171,8 +171,8 @@ func (c *ruleChange) previewNotes(snap *snapshot.Snapshot, alloc *allocator.Allo
 		}
 	}
 	for _, gap := range snap.Gaps {
-		told := c.dryRun != cli.DryRunNone && outcome.unread != nil && slices.Contains(outcome.unread.Gaps, gap)
-		if told || !slices.Contains(previewScope().Only, gap.Resource) {
+		reported := c.dryRun != cli.DryRunNone && outcome.gapErr != nil && slices.Contains(outcome.gapErr.Gaps, gap)
+		if reported || !slices.Contains(previewScope().Only, gap.Resource) {
 			continue
 		}
 		if slices.Contains(outcome.asks(), gap.Resource) {

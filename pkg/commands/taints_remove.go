@@ -64,7 +64,7 @@ func (c *ruleChange) remove(ctx context.Context, what string, selector *resource
 	}
 	chosen := rulesLike(from.Snap.TaintRules, what, selector)
 	if gap := from.Snap.Gap(snapshot.ResourceTaintRules); gap != nil && len(chosen) == 0 {
-		return &cli.UnreadError{Doing: fmt.Sprintf("remove %q", what), Gaps: []snapshot.Gap{*gap}, Live: c.reader.Live()}
+		return &cli.GapError{Doing: fmt.Sprintf("remove %q", what), Gaps: []snapshot.Gap{*gap}, Live: c.reader.Live()}
 	}
 	if len(chosen) == 0 {
 		return cli.Usagef("List what there is: kubectl dra taints --field-selector rule!=", "remove %q: there is no such DeviceTaintRule in %s", what, from.Snap.Source)

@@ -134,8 +134,8 @@ func (c *ruleChange) add(ctx context.Context, rule *resourceapi.DeviceTaintRule)
 			cli.DryRunClient: "would be added (dry run)", cli.DryRunServer: "added (server dry run)", cli.DryRunNone: "added",
 		}[c.dryRun])
 	}
-	if err == nil && c.dryRun != cli.DryRunNone && outcome.unread != nil {
-		return outcome.unread
+	if err == nil && c.dryRun != cli.DryRunNone && outcome.gapErr != nil {
+		return outcome.gapErr
 	}
 	return err
 }

@@ -131,9 +131,9 @@ func topAsks() []string {
 // be read, so that those of one are enough.
 func (o *topOptions) printOnce(ctx context.Context, options tui.Options, from *cli.Source) error {
 	gaps := cli.GapsIn(from.Snap, topAsks(), o.reader.Namespace, false)
-	unread := &cli.UnreadError{Doing: "show the overview", Gaps: gaps, Live: o.reader.Live(), Partial: len(gaps) < len(topAsks())}
-	if len(gaps) > 0 && !unread.Partial {
-		return unread
+	gapErr := &cli.GapError{Doing: "show the overview", Gaps: gaps, Live: o.reader.Live(), Partial: len(gaps) < len(topAsks())}
+	if len(gaps) > 0 && !gapErr.Partial {
+		return gapErr
 	}
 	var incomplete *tui.IncompleteError
 	err := tui.Once(ctx, options, cli.OutputWidth(o.streams.Out), o.streams.Out)
@@ -141,7 +141,7 @@ func (o *topOptions) printOnce(ctx context.Context, options tui.Options, from *c
 	case err != nil && !errors.As(err, &incomplete):
 		return err
 	case len(gaps) > 0:
-		return unread
+		return gapErr
 	case incomplete != nil:
 		return &cli.UnendingError{Doing: "show the overview", Reason: incomplete.Reason}
 	default:

@@ -194,7 +194,7 @@ func (o *treeOptions) run(ctx context.Context) error {
 				trees = append(trees, have.inventory.PodTree(pod))
 			}
 		}
-		if len(trees) == 0 && len(o.unreadIn(have)) == 0 {
+		if len(trees) == 0 && len(o.gapsIn(have)) == 0 {
 			if _, err := fmt.Fprintln(o.streams.ErrOut, "No pods with claims found in "+render.Escape(from.Snap.Source)+"."); err != nil {
 				return fmt.Errorf("print tree: %w", err)
 			}
@@ -203,22 +203,22 @@ func (o *treeOptions) run(ctx context.Context) error {
 	if err := o.print(trees); err != nil {
 		return err
 	}
-	var unread *cli.UnreadError
-	if gaps := o.unreadIn(have); len(gaps) > 0 {
-		unread = &cli.UnreadError{Doing: "show trees", Gaps: gaps, Live: o.reader.Live(), Partial: len(trees) > 0}
+	var gapErr *cli.GapError
+	if gaps := o.gapsIn(have); len(gaps) > 0 {
+		gapErr = &cli.GapError{Doing: "show trees", Gaps: gaps, Live: o.reader.Live(), Partial: len(trees) > 0}
 		if !o.allNamespaces {
-			unread.Namespace = o.namespaceOf(gaps, from.Namespace)
+			gapErr.Namespace = o.namespaceOf(gaps, from.Namespace)
 		}
 	}
-	notes := slices.Concat(have.notes, preview.Assumptions(from.Snap), cli.GapNotes(from.Snap, unread))
+	notes := slices.Concat(have.notes, preview.Assumptions(from.Snap), cli.GapNotes(from.Snap, gapErr))
 	if o.machine == nil && slices.ContainsFunc(trees, inventory.UncertainTree) {
 		notes = append(notes, have.inventory.NotRead()...)
 	}
 	if err := cli.PrintNotes(o.streams, notes...); err != nil {
 		return err
 	}
-	if unread != nil {
-		return unread
+	if gapErr != nil {
+		return gapErr
 	}
 	return nil
 }
@@ -250,8 +250,8 @@ func (o *treeOptions) asks() []string {
 	return asked
 }
 
-// unreadIn are the gaps in what was asked for.
-func (o *treeOptions) unreadIn(from *listed) []snapshot.Gap {
+// gapsIn are the gaps in what was asked for.
+func (o *treeOptions) gapsIn(from *listed) []snapshot.Gap {
 	return cli.GapsIn(from.Snap, o.asks(), from.Namespace, o.allNamespaces)
 }
 
@@ -328,7 +328,7 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 	snap := l.Snap
 	missing := func(resource, hint string) error {
 		if gaps := cli.GapsIn(snap, []string{resource}, l.Namespace, l.Namespace == ""); len(gaps) > 0 {
-			return &cli.UnreadError{Doing: fmt.Sprintf("find %s %s", start.kind, start.name), Gaps: gaps, Live: l.Clients != nil}
+			return &cli.GapError{Doing: fmt.Sprintf("find %s %s", start.kind, start.name), Gaps: gaps, Live: l.Clients != nil}
 		}
 		return names.NotFound(start.kind, start.name, snap.Source, hint)
 	}

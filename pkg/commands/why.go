@@ -37,7 +37,7 @@ type whyFlags struct {
 	selector      string
 	allRemedies   bool
 	commands      bool
-	near          nearMiss
+	near          scopeFlags
 }
 
 func newWhy(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
@@ -198,14 +198,14 @@ func (o *whyOptions) run(ctx context.Context) error {
 	}
 	a := &answers{}
 	if err := o.explain(ctx, files, a); err != nil {
-		return names.Meant(o.args, err)
+		return names.WithSuggestion(o.args, err)
 	}
-	if len(a.passed) > 0 {
-		subject := fmt.Sprintf("%d documents are", len(a.passed))
-		if len(a.passed) == 1 {
+	if len(a.skipped) > 0 {
+		subject := fmt.Sprintf("%d documents are", len(a.skipped))
+		if len(a.skipped) == 1 {
 			subject = "1 document is"
 		}
-		if _, err := fmt.Fprintf(o.streams.ErrOut, "%s no target: %s\n", subject, render.Escape(english.Sample(a.passed, 10))); err != nil {
+		if _, err := fmt.Fprintf(o.streams.ErrOut, "%s no target: %s\n", subject, render.Escape(english.Sample(a.skipped, 10))); err != nil {
 			return err
 		}
 	}
@@ -214,7 +214,7 @@ func (o *whyOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return names.Meant(o.args, a.outcome(func(err error) { cli.PrintError(o.streams.ErrOut, names.Meant(o.args, err)) }))
+	return names.WithSuggestion(o.args, a.outcome(func(err error) { cli.PrintError(o.streams.ErrOut, names.WithSuggestion(o.args, err)) }))
 }
 
 // explain answers for each target. Only what makes all answers impossible is an
@@ -260,7 +260,7 @@ func (o *whyOptions) explainIn(ctx context.Context, from *cli.Source, files *sna
 	var targets []explain.Options
 	if given != nil && len(refs) == 0 {
 		uses := func(pod *corev1.Pod) bool { return explain.WantsDevices(snap, alloc, pod) }
-		if targets, a.passed, err = given.Targets(uses); err != nil {
+		if targets, a.skipped, err = given.Targets(uses); err != nil {
 			return err
 		}
 	}

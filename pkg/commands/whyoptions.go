@@ -19,7 +19,7 @@ type whyOptions struct {
 	files   []string
 	// kustomize is the directory of a kustomization, in place of files.
 	kustomize string
-	near      nearMiss
+	near      scopeFlags
 	// waiting chooses pods if there are neither targets nor files.
 	waiting waitingPods
 	// allRemedies asks for more than the most useful ones.

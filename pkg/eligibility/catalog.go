@@ -121,7 +121,7 @@ func (c *Catalog) spread(r selector.Reading) string {
 // misnamed suggests what was meant by a value that no device has. It is empty if
 // some have it, or if nothing is near.
 func (c *Catalog) misnamed(r selector.Reading) string {
-	meant, ok := c.Words().Meant(r)
+	meant, ok := c.Words().NearestReading(r)
 	switch {
 	case !ok:
 		return ""

@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// cleanupFindings tells why a pod that is finished or being deleted, or its
+// cleanupFindings says why a pod that is finished or being deleted, or its
 // claims, do not go away.
 func cleanupFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	if pod.DeletionTimestamp != nil {
@@ -33,8 +33,8 @@ func cleanupFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev
 			continue
 		}
 		f := Finding{Instead: true, Reason: fmt.Sprintf("the pod is finished (%s%s), but claim %s is still reserved for it", pod.Status.Phase, finishedSince(snap, pod), claim.Name)}
-		f.Prove(whatif.PodObject(pod), "status.phase", string(pod.Status.Phase), "")
-		f.Prove(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), "no finished pod")
+		f.AddEvidence(whatif.PodObject(pod), "status.phase", string(pod.Status.Phase), "")
+		f.AddEvidence(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), "no finished pod")
 		blameController(snap, &f, lastEnd(pod))
 		findings = append(findings, f)
 	}
@@ -56,22 +56,22 @@ func finishedSince(snap *snapshot.Snapshot, pod *corev1.Pod) string {
 	return " for " + elapsed(snap, end)
 }
 
-// terminating tells why a pod that is being deleted is still there.
+// terminating says why a pod that is being deleted is still there.
 func terminating(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	grace := time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
 	// The time of the deletion is the end of the grace period.
 	due := pod.DeletionTimestamp.Time
 	f := Finding{Instead: true}
 	f.Reason = fmt.Sprintf("the pod has been terminating for %s (grace period %s)", elapsed(snap, due.Add(-grace)), duration.HumanDuration(grace))
-	f.Prove(whatif.PodObject(pod), "metadata.deletionTimestamp", due.UTC().Format(time.RFC3339), "")
+	f.AddEvidence(whatif.PodObject(pod), "metadata.deletionTimestamp", due.UTC().Format(time.RFC3339), "")
 	if c := PodCondition(pod, corev1.DisruptionTarget); c != nil && c.Reason == "DeletionByDeviceTaintManager" {
 		f.Reason += ", because of a device taint"
-		f.Prove(whatif.PodObject(pod), "status.conditions[type=DisruptionTarget]", c.Reason+": "+c.Message, "")
+		f.AddEvidence(whatif.PodObject(pod), "status.conditions[type=DisruptionTarget]", c.Reason+": "+c.Message, "")
 	}
 	findings := []Finding{f}
 	if len(pod.Finalizers) > 0 {
 		waits := Finding{Reason: fmt.Sprintf("it waits for the owner of the finalizer %s to remove it", english.JoinAnd(pod.Finalizers))}
-		waits.Prove(whatif.PodObject(pod), "metadata.finalizers", english.JoinAnd(pod.Finalizers), "none")
+		waits.AddEvidence(whatif.PodObject(pod), "metadata.finalizers", english.JoinAnd(pod.Finalizers), "none")
 		findings = append(findings, waits)
 	}
 	if pod.Spec.NodeName == "" {
@@ -103,7 +103,7 @@ func unprepared(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod
 		}
 		called := driversOf(claim, resourceapi.SkipNodeOperationNodeUnprepareResources)
 		if len(called) > 0 {
-			f.Prove(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), "no longer this pod")
+			f.AddEvidence(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), "no longer this pod")
 		}
 		drivers = append(drivers, called...)
 	}
@@ -114,7 +114,7 @@ func unprepared(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod
 	}
 	var absent []string
 	for _, driver := range drivers {
-		if proveAbsent(snap, &f, driver, node) {
+		if addAbsence(snap, &f, driver, node) {
 			absent = append(absent, driver)
 		}
 	}
@@ -156,7 +156,7 @@ func staleReservations(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim
 		return nil
 	}
 	f := &Finding{Instead: true, Reason: fmt.Sprintf("claim %s is still reserved for %s", claim.Name, english.Sample(stale, 3))}
-	f.Prove(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), "consumers that exist")
+	f.AddEvidence(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), "consumers that exist")
 	blameController(snap, f, since)
 	return f
 }

@@ -171,7 +171,7 @@ func configRejected(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims
 		source, current := configSource(snap, pc, j)
 		outdated = outdated || !current
 		sources, texts = append(sources, source), append(texts, source.String())
-		f.Prove(source.Object, source.Path+".opaque.parameters", string(config.Opaque.Parameters.Raw), "parameters that driver "+config.Opaque.Driver+" accepts")
+		f.AddEvidence(source.Object, source.Path+".opaque.parameters", string(config.Opaque.Parameters.Raw), "parameters that driver "+config.Opaque.Driver+" accepts")
 	}
 	if len(drivers) == 0 {
 		return false

@@ -18,14 +18,14 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// deletingClaim tells what keeps a claim that is being deleted: its consumers,
+// deletingClaim says what keeps a claim that is being deleted: its consumers,
 // finalizers of others, and then the resourceclaim controller, which deallocates
 // it and removes its own finalizer when no consumer is left.
 func deletingClaim(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) Finding {
 	f := Finding{Instead: true, Reason: fmt.Sprintf("claim %s has been terminating for %s", claim.Name, elapsed(snap, claim.DeletionTimestamp.Time))}
-	f.Prove(whatif.ClaimObject(claim), "metadata.deletionTimestamp", claim.DeletionTimestamp.UTC().Format(time.RFC3339), "")
+	f.AddEvidence(whatif.ClaimObject(claim), "metadata.deletionTimestamp", claim.DeletionTimestamp.UTC().Format(time.RFC3339), "")
 	if len(claim.Finalizers) > 0 {
-		f.Prove(whatif.ClaimObject(claim), "metadata.finalizers", english.JoinAnd(claim.Finalizers), "none")
+		f.AddEvidence(whatif.ClaimObject(claim), "metadata.finalizers", english.JoinAnd(claim.Finalizers), "none")
 	}
 	others := slices.DeleteFunc(slices.Clone(claim.Finalizers), func(name string) bool { return name == resourceapi.Finalizer })
 	var waits, using []string
@@ -43,7 +43,7 @@ func deletingClaim(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) Fi
 		}
 	}
 	if len(waits) > 0 {
-		f.Prove(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), "nobody")
+		f.AddEvidence(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), "nobody")
 	}
 	if len(others) > 0 {
 		waits = append(waits, "the owner of the finalizer "+english.JoinAnd(others)+" to remove it")

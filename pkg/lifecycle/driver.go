@@ -65,7 +65,7 @@ func noAnswer(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims []clu
 		f.Reason = fmt.Sprintf("%s on node %s fails to prepare the devices%s: %s: %s", who, node, since, call.code, call.words)
 	}
 	for _, driver := range drivers {
-		proveAbsent(snap, f, driver, node)
+		addAbsence(snap, f, driver, node)
 	}
 	if !driverPods(snap, f, drivers, node) {
 		f.Step(api.ActorAdmin, "check that the pod of %s runs on node %s, and its log; the kubelet retries", who, node)
@@ -119,7 +119,7 @@ func driverPods(snap *snapshot.Snapshot, f *Finding, drivers []string, node stri
 			switch {
 			case i < 0:
 				f.Reason += fmt.Sprintf("; %s has no pod on node %s", set, node)
-				f.Prove(DaemonObject(set), "spec.template.spec.nodeName", "no pod on node "+node, "a pod on each node with the devices")
+				f.AddEvidence(DaemonObject(set), "spec.template.spec.nodeName", "no pod on node "+node, "a pod on each node with the devices")
 				f.Step(api.ActorAdmin, "make %s run a pod on node %s: compare its nodeSelector, affinity and tolerations with the labels and taints of the node", set, node)
 			case !Ready(pods[i]):
 				state, evidence := PodTrouble(pods[i])
@@ -128,7 +128,7 @@ func driverPods(snap *snapshot.Snapshot, f *Finding, drivers []string, node stri
 				f.Step(api.ActorAdmin, "repair pod %s of the driver: kubectl logs %s -n %s --all-containers --previous", naming.Qualified(pods[i]), shell.Quote(pods[i].Name), shell.Quote(pods[i].Namespace))
 			default:
 				f.Reason += fmt.Sprintf("; its pod %s runs and is ready", naming.Qualified(pods[i]))
-				f.Prove(whatif.PodObject(pods[i]), "status.conditions[type=Ready].status", "True", "")
+				f.AddEvidence(whatif.PodObject(pods[i]), "status.conditions[type=Ready].status", "True", "")
 				f.Step(api.ActorAdmin, "check the log of pod %s of the driver, and restart it if it hangs: kubectl logs %s -n %s --all-containers", naming.Qualified(pods[i]), shell.Quote(pods[i].Name), shell.Quote(pods[i].Namespace))
 			}
 			advised = true
@@ -163,16 +163,16 @@ func driversOf(claim *resourceapi.ResourceClaim, operation resourceapi.SkipNodeO
 	return drivers
 }
 
-// proveAbsent adds to a finding that a driver publishes nothing for a node, and
+// addAbsence adds to a finding that a driver publishes nothing for a node, and
 // reports whether that is so.
-func proveAbsent(snap *snapshot.Snapshot, f *Finding, driver, node string) bool {
+func addAbsence(snap *snapshot.Snapshot, f *Finding, driver, node string) bool {
 	serves := func(s *resourceapi.ResourceSlice) bool {
 		return s.Spec.Driver == driver && (s.Spec.NodeName == nil || *s.Spec.NodeName == node)
 	}
 	if snap.Gap(snapshot.ResourceSlices) != nil || slices.ContainsFunc(snap.Slices, serves) {
 		return false
 	}
-	f.Prove("ResourceSlice", "spec.nodeName", fmt.Sprintf("none of driver %s for node %s", driver, node), "what the driver publishes where it runs")
+	f.AddEvidence("ResourceSlice", "spec.nodeName", fmt.Sprintf("none of driver %s for node %s", driver, node), "what the driver publishes where it runs")
 	return true
 }
 

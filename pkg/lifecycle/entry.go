@@ -33,7 +33,7 @@ func foreignClaim(pod *corev1.Pod, pc *cluster.PodClaim) Finding {
 		}
 	}
 	f.Reason = fmt.Sprintf("claim %s still exists and belongs to %s, not to this pod", pc.Claim.Name, whose)
-	f.Prove(whatif.ClaimObject(pc.Claim), "metadata.ownerReferences[controller=true].uid", found, string(pod.UID))
+	f.AddEvidence(whatif.ClaimObject(pc.Claim), "metadata.ownerReferences[controller=true].uid", found, string(pod.UID))
 	if owner != nil && owner.Kind != api.KindPod {
 		return f
 	}

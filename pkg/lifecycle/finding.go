@@ -23,8 +23,8 @@ type Finding struct {
 	Steps    []api.NextStep
 }
 
-// Prove adds evidence: what a field has, and what it should have.
-func (f *Finding) Prove(object, path, found, wanted string) {
+// AddEvidence adds evidence: what a field has, and what it should have.
+func (f *Finding) AddEvidence(object, path, found, wanted string) {
 	f.Evidence = append(f.Evidence, api.Evidence{Object: object, Path: path, Found: found, Required: wanted})
 }
 

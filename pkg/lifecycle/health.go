@@ -50,7 +50,7 @@ func unhealthy(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClai
 					f.Reason += ": " + words
 					found += ": " + words
 				}
-				f.Prove(whatif.PodObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].allocatedResourcesStatus[name=%s].resources[resourceID=%s].health", container.Name, resource.Name, health.ResourceID),
+				f.AddEvidence(whatif.PodObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].allocatedResourcesStatus[name=%s].resources[resourceID=%s].health", container.Name, resource.Name, health.ResourceID),
 					found, string(corev1.ResourceHealthStatusHealthy))
 				replaceDevice(facts, &f, pc, result, name)
 				findings = append(findings, f)

@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// kubeletFindings tells why a pod does not start on its node.
+// kubeletFindings says why a pod does not start on its node.
 func kubeletFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	findings := nodeFindings(snap, pod)
 	waiting := waitingContainers(pod, claims)
@@ -32,14 +32,14 @@ func kubeletFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.
 	return findings
 }
 
-// waitingContainers tells why containers do not run although their devices are
+// waitingContainers says why containers do not run although their devices are
 // prepared.
 func waitingContainers(pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	var findings []Finding
 	for _, status := range failingContainers(pod) {
 		waiting := status.State.Waiting
 		f := Finding{Instead: true}
-		f.Prove(whatif.PodObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].state.waiting", status.Name),
+		f.AddEvidence(whatif.PodObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].state.waiting", status.Name),
 			strings.TrimSuffix(waiting.Reason+": "+waiting.Message, ": "), "a running container")
 		if devices := cdiDevices(waiting.Message); len(devices) > 0 {
 			blameCDI(&f, pod, claims, devices)
@@ -68,13 +68,13 @@ func silence(snap *snapshot.Snapshot, pod *corev1.Pod) Finding {
 		since = c.LastTransitionTime
 	}
 	if sandboxReady(pod) != nil {
-		f.Prove(whatif.PodObject(pod), "status.phase", string(pod.Status.Phase), string(corev1.PodRunning))
+		f.AddEvidence(whatif.PodObject(pod), "status.phase", string(pod.Status.Phase), string(corev1.PodRunning))
 	} else {
 		ready := "missing"
 		if c := PodCondition(pod, corev1.PodReadyToStartContainers); c != nil {
 			ready = string(c.Status)
 		}
-		f.Prove(whatif.PodObject(pod), "status.conditions[type=PodReadyToStartContainers].status", ready, string(corev1.ConditionTrue))
+		f.AddEvidence(whatif.PodObject(pod), "status.conditions[type=PodReadyToStartContainers].status", ready, string(corev1.ConditionTrue))
 	}
 	if Overdue(snap, since.Time) {
 		f.Step(api.ActorAdmin, "no event says why pod %s has not started: check the log of the kubelet on node %s", pod.Name, pod.Spec.NodeName)
@@ -82,7 +82,7 @@ func silence(snap *snapshot.Snapshot, pod *corev1.Pod) Finding {
 	return f
 }
 
-// nodeFindings tells what is wrong with the node of a pod.
+// nodeFindings says what is wrong with the node of a pod.
 func nodeFindings(snap *snapshot.Snapshot, pod *corev1.Pod) []Finding {
 	name := pod.Spec.NodeName
 	if name == "" {
@@ -95,7 +95,7 @@ func nodeFindings(snap *snapshot.Snapshot, pod *corev1.Pod) []Finding {
 			return nil
 		}
 		f.Reason = fmt.Sprintf("node %s does not exist", name)
-		f.Prove(whatif.PodObject(pod), "spec.nodeName", name, "a node that exists")
+		f.AddEvidence(whatif.PodObject(pod), "spec.nodeName", name, "a node that exists")
 		f.Step(api.ActorNobody, "the pod garbage collector of kube-controller-manager removes pods of nodes that are gone")
 		return []Finding{f}
 	}
@@ -113,7 +113,7 @@ func nodeFindings(snap *snapshot.Snapshot, pod *corev1.Pod) []Finding {
 			said = ": " + c.Message
 		}
 		f.Reason = fmt.Sprintf("node %s is not ready%s%s", name, since, said)
-		f.Prove(whatif.Object("Node", "", name), "status.conditions[type=Ready].status", string(c.Status), string(corev1.ConditionTrue))
+		f.AddEvidence(whatif.Object("Node", "", name), "status.conditions[type=Ready].status", string(c.Status), string(corev1.ConditionTrue))
 		f.Step(api.ActorAdmin, "make node %s ready again: its kubelet starts and stops pods and has their devices prepared and unprepared", name)
 		return []Finding{f}
 	}

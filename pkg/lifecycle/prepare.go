@@ -55,7 +55,7 @@ func readKubeletEvent(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, clai
 		f.Reason = fmt.Sprintf("the kubelet of node %s still has an earlier claim %s, of a pod that was deleted by force%s", node, name, often(snap, event))
 		if uid, ok := between(message, " and different UID ", " still exists"); ok {
 			if claim := snap.Claim(pod.Namespace, name); claim != nil {
-				f.Prove(whatif.ClaimObject(claim), "metadata.uid", string(claim.UID), uid+", which the kubelet still has")
+				f.AddEvidence(whatif.ClaimObject(claim), "metadata.uid", string(claim.UID), uid+", which the kubelet still has")
 			}
 		}
 		f.Step(api.ActorAdmin, "the kubelet forgets it after the driver has unprepared its devices: check that %s runs on node %s", driverOf(claims, name), node)
@@ -121,11 +121,11 @@ func blameDriver(snap *snapshot.Snapshot, f *Finding, driver, node string) {
 	if !driverPods(snap, f, []string{driver}, node) {
 		f.Step(api.ActorAdmin, "check that the pod of driver %s runs on node %s; it registers when it starts, with a socket in the directory plugins_registry of the kubelet", driver, node)
 	}
-	proveAbsent(snap, f, driver, node)
+	addAbsence(snap, f, driver, node)
 	object, found := idleKubelet(snap, node)
 	if found == "" {
 		return
 	}
-	f.Prove(object, "status.nodeInfo.kubeletVersion", found, "v1.34.2 or newer")
+	f.AddEvidence(object, "status.nodeInfo.kubeletVersion", found, "v1.34.2 or newer")
 	f.Step(api.ActorAdmin, "kubelet %s loses a driver that it has not called for 30 minutes: restart the kubelet of node %s, and upgrade it to v1.34.2 or newer", found, node)
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// runningFindings tells what is wrong with the devices of a pod that runs.
+// runningFindings says what is wrong with the devices of a pod that runs.
 func runningFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	findings := deviceFindings(facts, snap, pod, claims)
 	findings = append(findings, unhealthy(facts, pod, claims)...)
@@ -32,7 +32,7 @@ func runningFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev
 	findings = append(findings, driverEvents(snap, claims, pod)...)
 	for _, status := range initializing(pod) {
 		var f Finding
-		f.Prove(whatif.PodObject(pod), fmt.Sprintf("status.initContainerStatuses[name=%s].state", status.Name), stateText(&status.State), "")
+		f.AddEvidence(whatif.PodObject(pod), fmt.Sprintf("status.initContainerStatuses[name=%s].state", status.Name), stateText(&status.State), "")
 		findings = append(findings, f)
 	}
 	if started(pod).IsZero() {
@@ -41,7 +41,7 @@ func runningFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev
 	return findings
 }
 
-// deviceFindings tells what is wrong with the devices of a pod that is bound.
+// deviceFindings says what is wrong with the devices of a pod that is bound.
 func deviceFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	findings := evictions(facts, snap, pod)
 	for i := range claims {
@@ -57,7 +57,7 @@ func deviceFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1
 	return findings
 }
 
-// holdingFindings tells what is wrong with the devices that a claim holds.
+// holdingFindings says what is wrong with the devices that a claim holds.
 func holdingFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) []Finding {
 	if claim.Status.Allocation == nil {
 		return nil
@@ -93,7 +93,7 @@ func vanished(facts *cluster.Cluster, snap *snapshot.Snapshot, claim *resourceap
 		}
 		devices = append(devices, DeviceName(result))
 		drivers, pools = append(drivers, result.Driver), append(pools, result.Pool)
-		f.Prove(whatif.ClaimObject(claim), fmt.Sprintf("status.allocation.devices.results[%d]", i), DeviceName(result), "a device in a ResourceSlice of driver "+result.Driver)
+		f.AddEvidence(whatif.ClaimObject(claim), fmt.Sprintf("status.allocation.devices.results[%d]", i), DeviceName(result), "a device in a ResourceSlice of driver "+result.Driver)
 	}
 	if len(devices) == 0 {
 		return nil
@@ -124,8 +124,8 @@ func doubled(facts *cluster.Cluster, claim *resourceapi.ResourceClaim, result *r
 		}
 		f := &Finding{Instead: true, Reason: fmt.Sprintf("device %s is allocated twice: to claim %s/%s and to claim %s/%s", DeviceName(result), claim.Namespace, claim.Name, other.Namespace, other.Name)}
 		for _, each := range []*resourceapi.ResourceClaim{claim, other} {
-			f.Prove(whatif.ClaimObject(each), "status.allocation.devices.results", DeviceName(result), "a device in no other claim")
-			f.Prove(whatif.ClaimObject(each), "status.reservedFor", reservedForText(each), "")
+			f.AddEvidence(whatif.ClaimObject(each), "status.allocation.devices.results", DeviceName(result), "a device in no other claim")
+			f.AddEvidence(whatif.ClaimObject(each), "status.reservedFor", reservedForText(each), "")
 		}
 		f.Step(api.ActorUser, "delete and recreate the pod of one of these claims so that it gets a new claim, with another device")
 		return f
@@ -145,7 +145,7 @@ func deviceNotReady(claim *resourceapi.ResourceClaim, result *resourceapi.Device
 		return nil
 	}
 	f := &Finding{Instead: true, Reason: fmt.Sprintf("driver %s reports that device %s of claim %s is not ready: %s", result.Driver, DeviceName(result), claim.Name, conditionWords(c))}
-	f.Prove(whatif.ClaimObject(claim), fmt.Sprintf("status.devices[device=%s].conditions[type=Ready]", result.Device), conditionText(c), "True")
+	f.AddEvidence(whatif.ClaimObject(claim), fmt.Sprintf("status.devices[device=%s].conditions[type=Ready]", result.Device), conditionText(c), "True")
 	return f
 }
 
@@ -178,8 +178,8 @@ func evictions(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod)
 			f.Step(api.ActorAdmin, "check that kube-controller-manager runs: its device taint eviction controller should have deleted the pod")
 		}
 	}
-	f.Prove(holder, path, first.Taint.String()+" since "+first.Taint.TimeAdded.UTC().Format(time.RFC3339), "no such taint")
-	f.Prove(whatif.ClaimObject(first.Claim), fmt.Sprintf("status.allocation.devices.results[%d].tolerations", first.Result), tolerationsText(result.Tolerations), "a toleration with effect NoExecute")
+	f.AddEvidence(holder, path, first.Taint.String()+" since "+first.Taint.TimeAdded.UTC().Format(time.RFC3339), "no such taint")
+	f.AddEvidence(whatif.ClaimObject(first.Claim), fmt.Sprintf("status.allocation.devices.results[%d].tolerations", first.Result), tolerationsText(result.Tolerations), "a toleration with effect NoExecute")
 	if name, isRule := strings.CutPrefix(holder, "DeviceTaintRule/"); isRule {
 		f.Step(api.ActorAdmin, "delete DeviceTaintRule %s if it is no longer needed: then the pod is not deleted", name)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Stages tells how far claims have come, cheaply enough for all claims of a
+// Stages says how far claims have come, cheaply enough for all claims of a
 // cluster: the allocator is not asked. A stage is that of [explain.Explain], except that
 // NodeFit is not told from Allocation, which takes a look at all nodes.
 type Stages struct {

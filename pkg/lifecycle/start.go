@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// generationFindings tells why a pod has no claims yet: what the resourceclaim
+// generationFindings says why a pod has no claims yet: what the resourceclaim
 // controller of kube-controller-manager does, or does not.
 func generationFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	var findings []Finding
@@ -34,7 +34,7 @@ func generationFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []clust
 		})
 		switch {
 		case errors.Is(pc.Problem, cluster.ErrTemplateMissing):
-			f.Prove(whatif.PodObject(pod), entryPath(pc.Entry)+".resourceClaimTemplateName", pc.Template, "a ResourceClaimTemplate of the namespace")
+			f.AddEvidence(whatif.PodObject(pod), entryPath(pc.Entry)+".resourceClaimTemplateName", pc.Template, "a ResourceClaimTemplate of the namespace")
 			if failed != nil {
 				f.Evidence = append(f.Evidence, eventEvidence(failed))
 			}
@@ -55,7 +55,7 @@ func generationFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []clust
 			f.Step(api.ActorUser, anewWithClaims)
 		}
 		if pc.Problem != nil && errors.Is(pc.Problem, cluster.ErrClaimNotCreated) {
-			f.Prove(whatif.PodObject(pod), "status.resourceClaimStatuses", "nothing for "+pc.Entry, "the name of a claim for "+pc.Entry)
+			f.AddEvidence(whatif.PodObject(pod), "status.resourceClaimStatuses", "nothing for "+pc.Entry, "the name of a claim for "+pc.Entry)
 			if failed == nil {
 				blameManager(snap, &f)
 			}
@@ -80,7 +80,7 @@ func blameManager(snap *snapshot.Snapshot, f *Finding) {
 			f.Reason += ", and "
 		}
 		f.Reason += fmt.Sprintf("pod %s/%s is not ready", pod.Namespace, pod.Name)
-		f.Prove(whatif.PodObject(pod), "status.conditions[type=Ready].status", string(c.Status), string(corev1.ConditionTrue))
+		f.AddEvidence(whatif.PodObject(pod), "status.conditions[type=Ready].status", string(c.Status), string(corev1.ConditionTrue))
 	}
 }
 
@@ -114,7 +114,7 @@ func GateFindings(pod *corev1.Pod, hinted bool) []Finding {
 	}
 	if len(kueue) > 0 {
 		f := Finding{Reason: fmt.Sprintf("the scheduler waits until Kueue removes its scheduling gate %s", english.JoinAnd(kueue))}
-		f.Prove(whatif.PodObject(pod), "spec.schedulingGates", english.JoinAnd(kueue), "none")
+		f.AddEvidence(whatif.PodObject(pod), "spec.schedulingGates", english.JoinAnd(kueue), "none")
 		if !hinted {
 			f.Step(api.ActorUser, "Kueue removes its gate when it admits the pod; the status of its Workload says what it waits for: kubectl get workloads.kueue.x-k8s.io -n %s", shell.Quote(pod.Namespace))
 		}
@@ -122,14 +122,14 @@ func GateFindings(pod *corev1.Pod, hinted bool) []Finding {
 	}
 	if len(gates) > 0 {
 		f := Finding{Reason: fmt.Sprintf("the scheduler waits until the scheduling gate %s is removed", english.JoinAnd(gates))}
-		f.Prove(whatif.PodObject(pod), "spec.schedulingGates", english.JoinAnd(gates), "none")
+		f.AddEvidence(whatif.PodObject(pod), "spec.schedulingGates", english.JoinAnd(gates), "none")
 		f.Step(api.ActorUser, "the scheduler does not consider pod %s before its scheduling gates are removed: %s", pod.Name, strings.Join(gates, ", "))
 		findings = append(findings, f)
 	}
 	return findings
 }
 
-// queueingFindings tells why the scheduler does not look at a pod.
+// queueingFindings says why the scheduler does not look at a pod.
 func queueingFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim, hinted bool) []Finding {
 	findings := GateFindings(pod, hinted)
 	if unheard(snap, pod) {
@@ -137,8 +137,8 @@ func queueingFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster
 		if snap.Now().Sub(pod.CreationTimestamp.Time) > eventsLive {
 			f.Reason = fmt.Sprintf("the pod names scheduler %s, and no event or condition of it is known; events are kept for %s", pod.Spec.SchedulerName, duration.HumanDuration(eventsLive))
 		}
-		f.Prove(whatif.PodObject(pod), "spec.schedulerName", pod.Spec.SchedulerName, "a scheduler that runs")
-		f.Prove(whatif.PodObject(pod), "status.conditions[type=PodScheduled]", "missing", "set by the scheduler")
+		f.AddEvidence(whatif.PodObject(pod), "spec.schedulerName", pod.Spec.SchedulerName, "a scheduler that runs")
+		f.AddEvidence(whatif.PodObject(pod), "status.conditions[type=PodScheduled]", "missing", "set by the scheduler")
 		f.Step(api.ActorUser, "remove spec.schedulerName if the pod is meant for the default scheduler")
 		f.Step(api.ActorAdmin, "check that scheduler %s runs and serves namespace %s", pod.Spec.SchedulerName, pod.Namespace)
 		findings = append(findings, f)
@@ -159,7 +159,7 @@ func queueingFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster
 		case errors.Is(pc.Problem, cluster.ErrClaimMissing):
 			var f Finding
 			if name := claimNameOf(pod, pc.Entry); name != "" {
-				f.Prove(whatif.PodObject(pod), entryPath(pc.Entry)+".resourceClaimName", name, "a ResourceClaim of the namespace")
+				f.AddEvidence(whatif.PodObject(pod), entryPath(pc.Entry)+".resourceClaimName", name, "a ResourceClaim of the namespace")
 			}
 			findings = append(findings, f)
 		}
@@ -167,7 +167,7 @@ func queueingFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster
 	return findings
 }
 
-// bindingFindings tells what the scheduler waits for before it binds a pod.
+// bindingFindings says what the scheduler waits for before it binds a pod.
 func bindingFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, claims []cluster.PodClaim) []Finding {
 	var failures, waiting []Finding
 	for i := range claims {
@@ -180,12 +180,12 @@ func bindingFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, claims []c
 			path := fmt.Sprintf("status.devices[device=%s].conditions[type=%s]", a.Result.Device, a.Name)
 			if a.Failed {
 				f.Reason = fmt.Sprintf("driver %s reports that device %s of claim %s cannot be bound: %s: %s", a.Result.Driver, DeviceName(a.Result), claim.Name, a.Name, conditionWords(a.Now))
-				f.Prove(whatif.ClaimObject(claim), path, conditionText(a.Now), "not True")
+				f.AddEvidence(whatif.ClaimObject(claim), path, conditionText(a.Now), "not True")
 				failures = append(failures, f)
 				continue
 			}
 			f.Reason = fmt.Sprintf("claim %s waits for driver %s to set condition %s of device %s%s", claim.Name, a.Result.Driver, a.Name, DeviceName(a.Result), timeLeft(snap, claim))
-			f.Prove(whatif.ClaimObject(claim), path, conditionText(a.Now), "True")
+			f.AddEvidence(whatif.ClaimObject(claim), path, conditionText(a.Now), "True")
 			f.Step(api.ActorNobody, "driver %s has to set condition %s of device %s; by default the scheduler waits for it for %s from the allocation",
 				a.Result.Driver, a.Name, DeviceName(a.Result), duration.HumanDuration(cluster.BindingTimeout))
 			waiting = append(waiting, f)

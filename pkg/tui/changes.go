@@ -23,7 +23,7 @@ type change struct {
 // changesKept is how many are remembered.
 const changesKept = 100
 
-// changesBetween tells what happened between two looks, as far as people care:
+// changesBetween says what happened between two looks, as far as people care:
 // claims that got or lost devices, slices and taint rules that came or went.
 // What is the same object in both is not looked at.
 func changesBetween(before, after *snapshot.Snapshot, now time.Time) []change {

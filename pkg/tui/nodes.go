@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// nodeSheet is the map: each node with a strip of its devices.
-type nodeSheet struct {
+// nodeContent is the map: each node with a strip of its devices.
+type nodeContent struct {
 	listOf[inventory.Node]
 	glyphs glyphs
 }
@@ -19,7 +19,7 @@ type nodeSheet struct {
 const stripTitle = "Devices"
 
 func newNodes(p *picture, l *look) content {
-	s := &nodeSheet{glyphs: l.glyphs}
+	s := &nodeContent{glyphs: l.glyphs}
 	s.listOf = listOf[inventory.Node]{
 		items: p.inventory.Nodes(),
 		cols: append(render.NodeColumns(), render.Column[inventory.Node]{
@@ -66,7 +66,7 @@ func strip(l *look, n *inventory.Node) string {
 	return text.String()
 }
 
-func (s *nodeSheet) paint(l *look, row, column int, text string) string {
+func (s *nodeContent) paint(l *look, row, column int, text string) string {
 	if s.cols[column].Name != stripTitle {
 		return s.listOf.paint(l, row, column, text)
 	}

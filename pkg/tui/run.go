@@ -92,7 +92,7 @@ func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 	return nil
 }
 
-// IncompleteError tells that something in the overview is not known, since an
+// IncompleteError says that something in the overview is not known, since an
 // expression does not end. The rest is printed.
 type IncompleteError struct{ Reason string }
 

@@ -74,9 +74,9 @@ type chooser struct {
 	// order has the indices of the demands, those with the fewest options
 	// first.
 	order []int
-	// twin has for each demand an equal one that is chosen before, or -1: of
+	// equalBefore has for each demand an equal one that is chosen before, or -1: of
 	// two combinations that differ only in who takes which, one is enough.
-	twin []int
+	equalBefore []int
 	// pick has the option of each demand that is chosen already.
 	pick []int
 }
@@ -84,7 +84,7 @@ type chooser struct {
 // solvePart finds alternatives and devices for requests that have nothing to
 // do with all others, and enters them.
 func (s *solver) solvePart(demands []demand, chosen []Choice) bool {
-	c := &chooser{s: s, demands: demands, twin: make([]int, len(demands)), pick: make([]int, len(demands))}
+	c := &chooser{s: s, demands: demands, equalBefore: make([]int, len(demands)), pick: make([]int, len(demands))}
 	for i := range demands {
 		c.order = append(c.order, i)
 		if !c.dropImpossible(&demands[i]) {
@@ -94,10 +94,10 @@ func (s *solver) solvePart(demands []demand, chosen []Choice) bool {
 	keys := c.keys()
 	slices.SortStableFunc(c.order, func(a, b int) int { return len(demands[a].options) - len(demands[b].options) })
 	for k, i := range c.order {
-		c.twin[i] = -1
+		c.equalBefore[i] = -1
 		for _, j := range c.order[:k] {
 			if len(demands[i].options) > 1 && keys[i] == keys[j] {
-				c.twin[i] = j
+				c.equalBefore[i] = j
 			}
 		}
 	}
@@ -213,8 +213,8 @@ func (c *chooser) choose(k int) ([]item, [][]int, bool) {
 	}
 	i := c.order[k]
 	first := 0
-	if c.twin[i] >= 0 {
-		first = c.pick[c.twin[i]]
+	if c.equalBefore[i] >= 0 {
+		first = c.pick[c.equalBefore[i]]
 	}
 	for o := first; o < len(c.demands[i].options); o++ {
 		c.pick[i] = o

@@ -13,8 +13,8 @@ import (
 type picker struct {
 	c *combination
 	// bundles are those of the simple devices, then those that stand for parts.
-	bundles []bundle
-	stands  []*part
+	bundles      []bundle
+	relaxedParts []*part
 	// hard are the parts that are left, equal ones side by side, and relaxed
 	// for each of them a bundle that can do at least as much.
 	hard    []*part
@@ -48,7 +48,7 @@ func (c *combination) pick() ([][]int, bool) {
 		}
 		if b, ok := asBundle(pt); ok {
 			k.bundles = append(k.bundles, b)
-			k.stands = append(k.stands, pt)
+			k.relaxedParts = append(k.relaxedParts, pt)
 			continue
 		}
 		k.hard = append(k.hard, pt)
@@ -61,7 +61,7 @@ func (c *combination) pick() ([][]int, bool) {
 	if !k.search(0, wanted) {
 		return nil, false
 	}
-	for n, pt := range k.stands {
+	for n, pt := range k.relaxedParts {
 		b := len(c.bundles) + n
 		want := make([]int, len(c.demand))
 		for e, count := range k.given[b] {

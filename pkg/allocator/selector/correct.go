@@ -150,18 +150,18 @@ func (c *correcting) names(e ast.Expr) bool {
 	if !ok {
 		return true
 	}
-	meant, ok := c.words.Meant(r)
-	if !ok || meant.Name != "" && !isIdentifier(meant.Name) {
+	nearest, ok := c.words.NearestReading(r)
+	if !ok || nearest.Name != "" && !isIdentifier(nearest.Name) {
 		return false
 	}
-	change := Change{r.String(), meant.String()}
+	change := Change{r.String(), nearest.String()}
 	switch {
-	case r.Kind == meant.Kind && r.Domain == meant.Domain:
-		change = Change{r.Name, meant.Name}
-	case r.Kind == meant.Kind && r.Name == meant.Name:
-		change = Change{r.Domain, meant.Domain}
+	case r.Kind == nearest.Kind && r.Domain == nearest.Domain:
+		change = Change{r.Name, nearest.Name}
+	case r.Kind == nearest.Kind && r.Name == nearest.Name:
+		change = Change{r.Domain, nearest.Domain}
 	}
-	c.replace(e, c.renamed(e, meant), change)
+	c.replace(e, c.renamed(e, nearest), change)
 	return false
 }
 

@@ -157,10 +157,10 @@ func (w *Vocabulary) all(r Reading, holds func(text string) bool) bool {
 	return true
 }
 
-// Meant is what was probably meant by a value that no device has. It is not ok
+// NearestReading is what was probably meant by a value that no device has. It is not ok
 // if some have it, or if nothing is near. The other kind of the same name comes
 // first, then the same name in another domain, then a name that is close.
-func (w *Vocabulary) Meant(r Reading) (meant Reading, ok bool) {
+func (w *Vocabulary) NearestReading(r Reading) (nearest Reading, ok bool) {
 	if r.Domain == "" || r.Whole || w.Count(r) > 0 {
 		return Reading{}, false
 	}
@@ -191,7 +191,7 @@ func (w *Vocabulary) Meant(r Reading) (meant Reading, ok bool) {
 		if w.Count(movedOther) > 0 {
 			return movedOther, true
 		}
-		if closest, found := w.Meant(moved); found {
+		if closest, found := w.NearestReading(moved); found {
 			return closest, true
 		}
 	}

@@ -106,7 +106,7 @@ func Worse(a, b int) int {
 	return ExitFits
 }
 
-// PrintError tells what failed and, on a line of its own, the way out.
+// PrintError says what failed and, on a line of its own, the way out.
 func PrintError(w io.Writer, err error) {
 	var outcome *OutcomeError
 	if err == nil || errors.As(err, &outcome) {
@@ -117,7 +117,7 @@ func PrintError(w io.Writer, err error) {
 		message = "interrupted"
 	}
 	lines := strings.Split(strings.TrimRight(message, "\n"), "\n")
-	if out := wayOut(err); out != "" {
+	if out := suggestion(err); out != "" {
 		lines = append(lines, out)
 	}
 	for i, line := range lines {
@@ -127,20 +127,20 @@ func PrintError(w io.Writer, err error) {
 	_, _ = fmt.Fprintf(w, "error: %s\n", strings.Join(lines, "\n"))
 }
 
-// wayOut is what a user can do about an error, if the error itself does not
+// suggestion is what a user can do about an error, if the error itself does not
 // say. It is empty if nobody knows.
-func wayOut(err error) string {
+func suggestion(err error) string {
 	var (
 		usage   *UsageError
-		unread  *UnreadError
+		gapErr  *GapError
 		endless *UnendingError
 		server  *collect.ServerError
 	)
 	switch {
 	case errors.As(err, &usage):
 		return usage.out
-	case errors.As(err, &unread):
-		return unread.out()
+	case errors.As(err, &gapErr):
+		return gapErr.out()
 	case errors.As(err, &endless):
 		return "Correct the expression. A claim that needs it cannot be decided either."
 	case errors.As(err, &server):

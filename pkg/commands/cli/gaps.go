@@ -12,9 +12,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// UnreadError tells that what was asked for could not be read, or only some of
+// GapError says that what was asked for could not be read, or only some of
 // it: "not permitted" is never "none". The exit code is that of a failure.
-type UnreadError struct {
+type GapError struct {
 	// Doing says what failed, as in "list devices".
 	Doing string
 	// Gaps are what is missing of what was asked for; there is at least one.
@@ -29,7 +29,7 @@ type UnreadError struct {
 }
 
 // Error names what is missing, and reports whether there is more than was printed.
-func (e *UnreadError) Error() string {
+func (e *GapError) Error() string {
 	reasons := make([]string, 0, len(e.Gaps))
 	for _, gap := range e.Gaps {
 		reasons = append(reasons, gap.Reason)
@@ -42,7 +42,7 @@ func (e *UnreadError) Error() string {
 }
 
 // out says which right to ask for, and what else there is to do.
-func (e *UnreadError) out() string {
+func (e *GapError) out() string {
 	resources := make([]string, 0, len(e.Gaps))
 	for _, gap := range e.Gaps {
 		if !gap.LeftOut {
@@ -65,7 +65,7 @@ func (e *UnreadError) out() string {
 	}
 }
 
-// UnendingError tells that what was asked for is not known for some devices, since an
+// UnendingError says that what was asked for is not known for some devices, since an
 // expression does not end. The exit code is that of a failure.
 type UnendingError struct {
 	// Doing says what failed, as in "list devices", and reason which expression.
@@ -92,10 +92,10 @@ func GapsIn(snap *snapshot.Snapshot, resources []string, namespace string, every
 }
 
 // GapNotes say what is missing, but for what an error tells.
-func GapNotes(snap *snapshot.Snapshot, told *UnreadError) []string {
+func GapNotes(snap *snapshot.Snapshot, reported *GapError) []string {
 	var notes []string
 	for _, gap := range snap.Gaps {
-		if told == nil || !slices.Contains(told.Gaps, gap) {
+		if reported == nil || !slices.Contains(reported.Gaps, gap) {
 			notes = append(notes, gap.Reason)
 		}
 	}

@@ -46,7 +46,7 @@ func AddFlags(flags *pflag.FlagSet, name string, add func(*pflag.FlagSet)) {
 	flags.AddFlagSet(set)
 }
 
-// isCommonClusterFlag tells which of kubectl's own flags the help shows. All
+// isCommonClusterFlag says which of kubectl's own flags the help shows. All
 // others work too.
 func isCommonClusterFlag(name string) bool {
 	return slices.Contains([]string{"kubeconfig", "context", "namespace", "as", "request-timeout"}, name)
@@ -145,7 +145,7 @@ func AddCommands(root *cobra.Command, title string, commands ...*cobra.Command) 
 	}
 }
 
-// DescribeCompletion tells how kubectl finds the completion of a plugin, which
+// DescribeCompletion says how kubectl finds the completion of a plugin, which
 // has nothing to do with the scripts that the command writes.
 func DescribeCompletion(root *cobra.Command) {
 	for _, cmd := range root.Commands() {

@@ -68,14 +68,14 @@ func place[T metav1.Object](list *[]T, namespace string, copyOf func(T) T) {
 }
 
 // Targets lists what is worth explaining: pods and workloads that use devices, then
-// the claims and templates that none of those use. passed has the others that might
+// the claims and templates that none of those use. skipped has the others that might
 // have been meant, as "Pod web". uses reports whether a pod uses devices.
-func (m *Manifests) Targets(uses func(*corev1.Pod) bool) (targets []explain.Options, passed []string, err error) {
+func (m *Manifests) Targets(uses func(*corev1.Pod) bool) (targets []explain.Options, skipped []string, err error) {
 	objects, used := m.Objects, map[string]bool{}
 	add := func(kind string, pod *corev1.Pod) {
 		target := explain.Options{Kind: kind, Namespace: pod.Namespace, Name: pod.Name}
 		if !uses(pod) {
-			passed = append(passed, fmt.Sprintf("%s %s (uses no devices)", kind, pod.Name))
+			skipped = append(skipped, fmt.Sprintf("%s %s (uses no devices)", kind, pod.Name))
 			return
 		}
 		targets = append(targets, target)
@@ -103,15 +103,15 @@ func (m *Manifests) Targets(uses func(*corev1.Pod) bool) (targets []explain.Opti
 			targets = append(targets, explain.Options{Kind: c.Kind.Kind, Namespace: c.Object.GetNamespace(), Name: c.Object.GetName()})
 		}
 	}
-	passed = append(passed, objects.SkippedNames...)
+	skipped = append(skipped, objects.SkippedNames...)
 	if len(targets) > 0 {
-		return targets, passed, nil
+		return targets, skipped, nil
 	}
 	there := "there is none"
-	if len(passed) > 0 {
-		there += ", only " + english.Sample(passed, 10)
+	if len(skipped) > 0 {
+		there += ", only " + english.Sample(skipped, 10)
 	}
-	return nil, passed, cli.Usagef("It takes a claim, a template, or a pod or something with a pod template that uses claims; or name a target.",
+	return nil, skipped, cli.Usagef("It takes a claim, a template, or a pod or something with a pod template that uses claims; or name a target.",
 		"find a target in the files: %s", there)
 }
 

@@ -37,7 +37,7 @@ func TestTargets(t *testing.T) {
 	tests := map[string]struct {
 		objects *snapshot.Snapshot
 		want    []string
-		passed  []string
+		skipped []string
 	}{
 		"a claim goes with its pod": {objects(func(s *snapshot.Snapshot) {
 			s.Pods = []*corev1.Pod{pod("p", corev1.PodResourceClaim{Name: "c", ResourceClaimName: ptr.To("used")})}
@@ -57,7 +57,7 @@ func TestTargets(t *testing.T) {
 	uses := func(pod *corev1.Pod) bool { return len(pod.Spec.ResourceClaims) > 0 }
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			targets, passed, err := (&Manifests{Objects: test.objects}).Targets(uses)
+			targets, skipped, err := (&Manifests{Objects: test.objects}).Targets(uses)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,8 +68,8 @@ func TestTargets(t *testing.T) {
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("targets differ (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.passed, passed); diff != "" {
-				t.Errorf("passed over differs (-want +got):\n%s", diff)
+			if diff := cmp.Diff(test.skipped, skipped); diff != "" {
+				t.Errorf("skipped over differs (-want +got):\n%s", diff)
 			}
 		})
 	}

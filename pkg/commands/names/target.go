@@ -58,7 +58,7 @@ func ParseTargets(args []string) ([]snapshot.ObjectRef, error) {
 	return refs, nil
 }
 
-// BareKind tells which kind a name without a type stands for, in a namespace or, if
+// BareKind says which kind a name without a type stands for, in a namespace or, if
 // that is empty, in any: a claim, or else a pod. It is empty if there is neither.
 func BareKind(snap *snapshot.Snapshot, namespace, name string) string {
 	switch {
@@ -134,9 +134,9 @@ func (e *unknownTypeError) Error() string {
 	return fmt.Sprintf("find %s %s: there is no %q here", e.ref.Resource, e.ref.Name, e.ref.Resource)
 }
 
-// Meant adds to an error what the author of the arguments may have meant by
+// WithSuggestion adds to an error what the author of the arguments may have meant by
 // them.
-func Meant(args []string, err error) error {
+func WithSuggestion(args []string, err error) error {
 	if len(args) == 0 || strings.Contains(args[0], "/") {
 		return err
 	}

@@ -89,7 +89,7 @@ func TestMeant(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			cli.PrintError(&out, Meant(strings.Fields(test.args), test.err))
+			cli.PrintError(&out, WithSuggestion(strings.Fields(test.args), test.err))
 			if out.String() != test.want {
 				t.Errorf("got %q, want %q", out.String(), test.want)
 			}

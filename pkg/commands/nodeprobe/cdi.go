@@ -30,8 +30,8 @@ The specs are held against what the kubelet hands to the runtime (its
 dra_manager_state) and against the claims of the cluster: claims whose devices
 have no spec, and specs left over from claims that are gone.
 
-With an ID such as k8s.gpu.nvidia.com/claim=UID-gpu-0, it tells what the
-runtime would do to a container for it. -o wide tells that for all of them.`,
+With an ID such as k8s.gpu.nvidia.com/claim=UID-gpu-0, it shows what the
+runtime would do to a container for it. -o wide shows that for all of them.`,
 		Example: `  # All specs of this node
   kubectl dra node-probe cdi
 

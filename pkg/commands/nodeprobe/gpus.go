@@ -51,14 +51,14 @@ func newGPUs(streams genericiooptions.IOStreams, _ *genericclioptions.ConfigFlag
 	gpus := &gpuFlags{}
 	cmd := &cobra.Command{
 		Use:   "gpus",
-		Short: "Show the NVIDIA GPUs of a node as NVML and sysfs tell",
-		Long: `Show the NVIDIA GPUs of the node on which this runs: what NVML tells of each,
+		Short: "Show the NVIDIA GPUs of a node as NVML and sysfs report them",
+		Long: `Show the NVIDIA GPUs of the node on which this runs: what NVML reports,
 where it is on the PCI bus (from sysfs), its errors in the kernel log, whether
 it is divided (MIG) and how it could be. What NVML lacks or refuses is shown as
 such. GPUs on the bus that NVML does not know are found too.
 
-NVML takes a build for it (make build-nvml). Other builds show what the PCI bus
-tells. Nothing is changed, and no cluster is asked.
+NVML takes a build for it (make build-nvml). Other builds show what is on the
+PCI bus. Nothing is changed, and no cluster is asked.
 
 With -o wide there are all MIG profiles with their placements.
 

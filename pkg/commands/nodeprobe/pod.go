@@ -161,7 +161,7 @@ func (p *probedPod) waitRunning(ctx context.Context) error {
 	return err
 }
 
-// startOf tells how far a pod has come: whether it runs, whether it never will,
+// startOf says how far a pod has come: whether it runs, whether it never will,
 // and why it does not.
 func startOf(pod *corev1.Pod) (running, over bool, reason string) {
 	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {

@@ -51,7 +51,7 @@ driver's feature gate DynamicMIG, all that could be, with shared counters.
 Names, attributes and capacities are those of the driver's source,
 ` + nvidia.DriverSource + ` (` + nvidia.DriverVersion + `).
 
--o yaml can be applied, and 'kubectl dra why --with-preview' tells what would
+-o yaml can be applied, and 'kubectl dra why --with-preview' shows what would
 fit with it. With --diff, the preview is held against what the driver has
 published for the node, device by device. Taints are left out, since the driver
 adds them while it runs.
@@ -169,7 +169,7 @@ func (f *previewFlags) settings(name string) (*nvidia.Settings, error) {
 	return settings, nil
 }
 
-// splits tells how a release of Kubernetes wants shared counters; an unknown one
+// splits says how a release of Kubernetes wants shared counters; an unknown one
 // is taken for new.
 func splits(release string) bool {
 	parsed, err := version.ParseGeneric(release)

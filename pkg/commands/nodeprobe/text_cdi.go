@@ -35,7 +35,7 @@ func (p *page) cdiDirectories(f *cdi.Findings) {
 	for _, d := range f.Directories {
 		what := english.Count(d.Specs, "spec")
 		switch {
-		case d.Unread:
+		case d.NotRead:
 			what = "not read"
 		case d.Error != "":
 			what = "cannot be read"

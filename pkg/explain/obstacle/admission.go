@@ -33,7 +33,7 @@ func (f *finder) refusals() []Obstacle {
 		for _, r := range refusals {
 			o := Obstacle{Code: code, Stage: stage}
 			o.Reason = r.Reason
-			o.Prove(whatif.Object(r.Object, namespace, r.Name), r.Path, r.Found, r.Wanted)
+			o.AddEvidence(whatif.Object(r.Object, namespace, r.Name), r.Path, r.Found, r.Wanted)
 			if code == api.QuotaExceeded {
 				o.Step(api.ActorUser, "ask for less, or delete what is counted in namespace %s and not needed", namespace)
 				o.Step(api.ActorAdmin, "raise %s %s in namespace %s", r.Object, r.Name, namespace)

@@ -49,7 +49,7 @@ func (f *finder) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]Obstacle
 	if len(members) < minCount && (!f.target.Workload || !f.target.Hypothetical) {
 		o := Obstacle{Code: api.GangIncomplete, Stage: api.StageQueueing}
 		o.Reason = fmt.Sprintf("PodGroup %s has %s, minCount is %d: none is scheduled before", name, english.Count(len(members), "pod"), minCount)
-		o.Prove(whatif.Object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", english.Count(len(members), "pod"), fmt.Sprint(minCount))
+		o.AddEvidence(whatif.Object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", english.Count(len(members), "pod"), fmt.Sprint(minCount))
 		o.Step(api.ActorUser, "create the missing pods of PodGroup %s, or lower its minCount", name)
 		return []Obstacle{o}, nil
 	}
@@ -68,7 +68,7 @@ func (f *finder) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]Obstacle
 	}
 	o := Obstacle{Code: api.GangIncomplete, Stage: api.StageAllocation}
 	o.Reason = fmt.Sprintf("%d of %s of PodGroup %s fit, minCount is %d: all of them are scheduled, or none", fit, english.Count(len(members), "pod"), name, minCount)
-	o.Prove(whatif.Object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", fmt.Sprintf("%d fit", fit), fmt.Sprint(minCount))
+	o.AddEvidence(whatif.Object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", fmt.Sprintf("%d fit", fit), fmt.Sprint(minCount))
 	o.Step(api.ActorUser, "ask for fewer devices for each pod of PodGroup %s, or lower its minCount", name)
 	return []Obstacle{o}, nil
 }
@@ -84,7 +84,7 @@ func groupMissing(q *funnel.Question, pod *corev1.Pod, name string) Obstacle {
 		o.Stage = api.StageClaimGeneration
 	}
 	o.Reason = fmt.Sprintf("PodGroup %s does not exist%s", name, naming.DidYouMean(name, names))
-	o.Prove(whatif.PodObject(pod), "spec.schedulingGroup.podGroupName", name, "a PodGroup of the namespace")
+	o.AddEvidence(whatif.PodObject(pod), "spec.schedulingGroup.podGroupName", name, "a PodGroup of the namespace")
 	o.Step(api.ActorUser, "create PodGroup %s in namespace %s, or recreate the pod with another one", name, pod.Namespace)
 	return o
 }

@@ -50,7 +50,7 @@ func (f *finder) volumeObstacle(pod *corev1.Pod, use *cluster.VolumeUse) *Obstac
 			return nil
 		}
 		o.Reason = fmt.Sprintf("PersistentVolumeClaim %s for the ephemeral volume %s has not been created yet", use.Name, use.Volume)
-		o.Prove(name, "", "missing", "a PersistentVolumeClaim")
+		o.AddEvidence(name, "", "missing", "a PersistentVolumeClaim")
 		o.Step(api.ActorAdmin, "check that kube-controller-manager runs: its ephemeral volume controller creates PersistentVolumeClaims")
 	case claim == nil:
 		var names []string
@@ -60,22 +60,22 @@ func (f *finder) volumeObstacle(pod *corev1.Pod, use *cluster.VolumeUse) *Obstac
 			}
 		}
 		o.Reason = fmt.Sprintf("PersistentVolumeClaim %s does not exist%s", use.Name, naming.DidYouMean(use.Name, names))
-		o.Prove(name, "", "missing", "a PersistentVolumeClaim for volume "+use.Volume)
+		o.AddEvidence(name, "", "missing", "a PersistentVolumeClaim for volume "+use.Volume)
 		o.Step(api.ActorUser, "create PersistentVolumeClaim %s in namespace %s, or name another one", use.Name, pod.Namespace)
 	case claim.UID == "" && claim.CreationTimestamp.IsZero():
 		// It is about to be created with the pod.
 		return nil
 	case claim.Status.Phase == corev1.ClaimLost:
 		o.Reason = fmt.Sprintf("PersistentVolumeClaim %s is lost: its PersistentVolume %s does not exist", use.Name, claim.Spec.VolumeName)
-		o.Prove(name, "status.phase", string(claim.Status.Phase), string(corev1.ClaimBound))
+		o.AddEvidence(name, "status.phase", string(claim.Status.Phase), string(corev1.ClaimBound))
 		o.Step(api.ActorUser, "replace PersistentVolumeClaim %s: one that is lost is never bound again", use.Name)
 	case claim.DeletionTimestamp != nil:
 		o.Reason = fmt.Sprintf("PersistentVolumeClaim %s is being deleted", use.Name)
-		o.Prove(name, "metadata.deletionTimestamp", claim.DeletionTimestamp.UTC().Format(time.RFC3339), "none")
+		o.AddEvidence(name, "metadata.deletionTimestamp", claim.DeletionTimestamp.UTC().Format(time.RFC3339), "none")
 		o.Step(api.ActorUser, "name another PersistentVolumeClaim, or create it again once it is gone")
 	case use.Ephemeral && !metav1.IsControlledBy(claim, pod):
 		o.Reason = fmt.Sprintf("PersistentVolumeClaim %s has the name that the ephemeral volume %s needs, and was not created for the pod", use.Name, use.Volume)
-		o.Prove(name, "metadata.ownerReferences", "", "pod "+pod.Name)
+		o.AddEvidence(name, "metadata.ownerReferences", "", "pod "+pod.Name)
 		o.Step(api.ActorUser, "delete PersistentVolumeClaim %s, or rename the pod or its volume", use.Name)
 	case !cluster.VolumeBound(claim):
 		return f.unboundObstacle(o, claim, name)
@@ -96,7 +96,7 @@ func (f *finder) unboundObstacle(o *Obstacle, claim *corev1.PersistentVolumeClai
 			return nil
 		}
 		o.Reason = fmt.Sprintf("PersistentVolumeClaim %s is not bound, and its StorageClass %s does not exist", claim.Name, className)
-		o.Prove(name, "spec.storageClassName", className, "a StorageClass")
+		o.AddEvidence(name, "spec.storageClassName", className, "a StorageClass")
 		o.Step(api.ActorAdmin, "create StorageClass %s, or a PersistentVolume of it", className)
 		return o
 	}
@@ -113,7 +113,7 @@ func (f *finder) unboundObstacle(o *Obstacle, claim *corev1.PersistentVolumeClai
 	if phase == "" {
 		phase = string(corev1.ClaimPending)
 	}
-	o.Prove(name, "status.phase", phase, string(corev1.ClaimBound))
+	o.AddEvidence(name, "status.phase", phase, string(corev1.ClaimBound))
 	o.Step(api.ActorUser, "see what keeps it from being bound: kubectl describe pvc %s -n %s", shell.Quote(claim.Name), shell.Quote(claim.Namespace))
 	return o
 }
@@ -125,7 +125,7 @@ func (f *finder) boundObstacle(o *Obstacle, pod *corev1.Pod, use *cluster.Volume
 			f.unevaluated = append(f.unevaluated, Unevaluated{What: fmt.Sprintf("where PersistentVolume %s can be used", claim.Spec.VolumeName), Why: why})
 		} else {
 			o.Reason = fmt.Sprintf("PersistentVolume %s of PersistentVolumeClaim %s does not exist", claim.Spec.VolumeName, claim.Name)
-			o.Prove(name, "spec.volumeName", claim.Spec.VolumeName, "a PersistentVolume")
+			o.AddEvidence(name, "spec.volumeName", claim.Spec.VolumeName, "a PersistentVolume")
 			return o
 		}
 	}
@@ -140,7 +140,7 @@ func (f *finder) boundObstacle(o *Obstacle, pod *corev1.Pod, use *cluster.Volume
 			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name
 		}) {
 			o.Reason = fmt.Sprintf("PersistentVolumeClaim %s is used by pod %s, and only one pod can use it (ReadWriteOncePod)", claim.Name, other.Name)
-			o.Prove(whatif.PodObject(other), "spec.volumes", claim.Name, "no other pod with it")
+			o.AddEvidence(whatif.PodObject(other), "spec.volumes", claim.Name, "no other pod with it")
 			o.Step(api.ActorNobody, "pod %s is finished or deleted", other.Name)
 			return o
 		}

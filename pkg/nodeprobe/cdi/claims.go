@@ -29,9 +29,9 @@ type comparison struct {
 	drivers map[string]bool
 	// have are the devices that runtimes find.
 	have map[string]bool
-	// unread is what was not read and may have more of them, and why; empty if all
+	// notRead is what was not read and may have more of them, and why; empty if all
 	// was.
-	unread string
+	notRead string
 	// uncertain is why runtimes perhaps do not use a device that was found, by its ID.
 	uncertain map[string]string
 }
@@ -43,8 +43,8 @@ func (f *Findings) compareClaims(cluster *node.Cluster, handed Handed) {
 		named: map[string][]string{}, given: map[string][]string{}, drivers: map[string]bool{}, have: map[string]bool{},
 		uncertain: map[string]string{},
 	}
-	if path, reason := f.unread(); path != "" {
-		c.unread = path + " may have it: " + reason
+	if path, reason := f.notRead(); path != "" {
+		c.notRead = path + " may have it: " + reason
 	}
 	for s := range f.Specs {
 		for _, d := range f.Specs[s].Devices {
@@ -52,7 +52,7 @@ func (f *Findings) compareClaims(cluster *node.Cluster, handed Handed) {
 				continue
 			}
 			c.have[d.ID] = true
-			if path, reason := f.unreadFrom(f.Specs[s].Path); path != "" {
+			if path, reason := f.notReadAfter(f.Specs[s].Path); path != "" {
 				c.uncertain[d.ID] = path + " may have it too, and then counts or conflicts: " + reason
 			}
 			if d.ClaimUID == "" {
@@ -132,8 +132,8 @@ func (c *comparison) claim(uid string) Claim {
 	switch {
 	case claim == nil && gap == "":
 		out.State, out.Reason = ClaimGone, "there is no such claim any more"
-	case len(out.Missing) > 0 && c.unread != "":
-		out.State, out.Reason = ClaimUnknown, "the kubelet hands "+node.Sample(out.Missing)+" to the runtime, which is in no spec that could be read, and "+c.unread
+	case len(out.Missing) > 0 && c.notRead != "":
+		out.State, out.Reason = ClaimUnknown, "the kubelet hands "+node.Sample(out.Missing)+" to the runtime, which is in no spec that could be read, and "+c.notRead
 	case len(out.Missing) > 0:
 		out.State, out.Reason = ClaimLacksSpec, "the kubelet hands "+node.Sample(out.Missing)+" to the runtime, which finds no spec with it"
 	case prepared && handed == nil && !c.runs(claim):
@@ -168,8 +168,8 @@ func (c *comparison) unhanded(claim *resourceapi.ResourceClaim) (ClaimState, str
 	for i := range claim.Status.Allocation.Devices.Results {
 		driver := claim.Status.Allocation.Devices.Results[i].Driver
 		switch {
-		case c.drivers[driver] && c.unread != "":
-			return ClaimUnknown, "no spec of driver " + driver + " that could be read is for it, and " + c.unread
+		case c.drivers[driver] && c.notRead != "":
+			return ClaimUnknown, "no spec of driver " + driver + " that could be read is for it, and " + c.notRead
 		case c.drivers[driver] && c.runs(claim):
 			return ClaimLacksSpec, "driver " + driver + " has specs for other claims, and none for this one, whose pod runs"
 		case c.drivers[driver]:

@@ -54,7 +54,7 @@ type Directory struct {
 	Error string `json:"error,omitempty"`
 	// Unread means that it was not read, or not all of it, so that runtimes may
 	// find specs there that are not among these.
-	Unread bool `json:"unread,omitempty"`
+	NotRead bool `json:"notRead,omitempty"`
 }
 
 // Spec is a file with devices.
@@ -73,7 +73,7 @@ type Spec struct {
 	// Error says why runtimes do not use the file, or why it was not read.
 	Error string `json:"error,omitempty"`
 	// Unread means that the file was only not read: runtimes may use it.
-	Unread bool `json:"unread,omitempty"`
+	NotRead bool `json:"notRead,omitempty"`
 }
 
 // Device is one that a container can ask for by its ID.

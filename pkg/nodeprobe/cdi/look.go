@@ -73,7 +73,7 @@ func (r *reader) directory(ctx context.Context, dir string) {
 	if err != nil {
 		d.Error = err.Error()
 		check := node.Failed(checkDirectories, dir, err)
-		d.Unread = check.State == node.Unknown
+		d.NotRead = check.State == node.Unknown
 		r.Checks = append(r.Checks, check)
 		return
 	}
@@ -83,7 +83,7 @@ func (r *reader) directory(ctx context.Context, dir string) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
-			d.Error, d.Unread = err.Error(), true
+			d.Error, d.NotRead = err.Error(), true
 			r.Checks = append(r.Checks, node.NotKnown(checkDirectories, dir, "not all of it was read: %v", err))
 			return
 		}
@@ -106,7 +106,7 @@ func (r *reader) spec(dir string, entry fs.DirEntry) {
 	case err != nil:
 		s.Error = err.Error()
 		check := node.Failed(checkSpecs, s.Path, err)
-		s.Unread = check.State == node.Unknown
+		s.NotRead = check.State == node.Unknown
 		r.Checks = append(r.Checks, check)
 	}
 	r.Specs = append(r.Specs, s)

@@ -21,19 +21,19 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// site is a node under a temporary root.
-type site struct {
+// fixture is a node under a temporary root.
+type fixture struct {
 	*node.Host
 
 	t *testing.T
 }
 
-func newSite(t *testing.T) *site {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return &site{node.NewHost(t.TempDir(), "", nil), t}
+	return &fixture{node.NewHost(t.TempDir(), "", nil), t}
 }
 
-func (s *site) must(err error) {
+func (s *fixture) must(err error) {
 	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
@@ -41,28 +41,28 @@ func (s *site) must(err error) {
 }
 
 // at is where a path of the node is, with its directory made.
-func (s *site) at(path string) string {
+func (s *fixture) at(path string) string {
 	s.t.Helper()
 	here := filepath.Join(s.Root, path)
 	s.must(os.MkdirAll(filepath.Dir(here), 0o755))
 	return here
 }
 
-func (s *site) file(path, content string) *site {
+func (s *fixture) file(path, content string) *fixture {
 	s.t.Helper()
 	s.must(os.WriteFile(s.at(path), []byte(content), 0o600))
 	return s
 }
 
 // link makes a link at a path.
-func (s *site) link(target, path string) *site {
+func (s *fixture) link(target, path string) *fixture {
 	s.t.Helper()
 	s.must(os.Symlink(target, s.at(path)))
 	return s
 }
 
 // spec makes one with devices that set a variable.
-func (s *site) spec(path, kind string, devices ...string) *site {
+func (s *fixture) spec(path, kind string, devices ...string) *fixture {
 	s.t.Helper()
 	content := "cdiVersion: 0.5.0\nkind: " + kind + "\ndevices:\n"
 	for _, d := range devices {
@@ -71,7 +71,7 @@ func (s *site) spec(path, kind string, devices ...string) *site {
 	return s.file(path, content)
 }
 
-func (s *site) look(handed Handed) *Findings {
+func (s *fixture) look(handed Handed) *Findings {
 	s.t.Helper()
 	return Look(s.t.Context(), s.Host, nil, handed)
 }
@@ -94,34 +94,34 @@ func TestHostile(t *testing.T) {
 		bomb += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", 'b'+i, 'b'+i, 'a'+i, 'a'+i, 'a'+i, 'a'+i, 'a'+i, 'a'+i, 'a'+i, 'a'+i, 'a'+i)
 	}
 	for name, test := range map[string]struct {
-		make func(s *site, path string)
+		make func(s *fixture, path string)
 		want string
 	}{
-		"a gigabyte": {func(s *site, path string) { s.file(path, ""); s.must(os.Truncate(s.at(path), 1<<30)) }, "larger than"},
-		"a loop of links": {func(s *site, path string) {
+		"a gigabyte": {func(s *fixture, path string) { s.file(path, ""); s.must(os.Truncate(s.at(path), 1<<30)) }, "larger than"},
+		"a loop of links": {func(s *fixture, path string) {
 			s.must(os.Symlink(filepath.Base(path), s.at(path)))
 		}, "too many"},
-		"a link out of the node": {func(s *site, path string) {
+		"a link out of the node": {func(s *fixture, path string) {
 			outside := filepath.Join(s.t.TempDir(), "secret.json")
 			s.must(os.WriteFile(outside, []byte("{}"), 0o600))
 			s.must(os.Symlink(strings.Repeat("../", 30)+outside, s.at(path)))
 		}, "no such file"},
-		"a pipe":                 {func(s *site, path string) { s.must(syscall.Mkfifo(s.at(path), 0o600)) }, "not a regular file"},
-		"half of it":             {func(s *site, path string) { s.file(path, `{"cdiVersion": "0.5.0", "devices": [`) }, "cannot be parsed as JSON or YAML, see line 1"},
-		"nothing":                {func(s *site, path string) { s.file(path, "  \n") }, "empty"},
-		"null":                   {func(s *site, path string) { s.file(path, "null") }, "not a CDI spec"},
-		"null for a node":        {func(s *site, path string) { s.file(path, spec(`{"deviceNodes": [null]}`)) }, "null"},
-		"an unknown field":       {func(s *site, path string) { s.file(path, spec(`{"magic": 1}`)) }, "magic"},
-		"an unknown version":     {func(s *site, path string) { s.file(path, `{"cdiVersion":"9.0.0","kind":"a.b/c","devices":[]}`) }, "invalid version"},
-		"no vendor":              {func(s *site, path string) { s.file(path, `{"cdiVersion":"0.5.0","kind":"c","devices":[]}`) }, "vendor"},
-		"a device for nothing":   {func(s *site, path string) { s.file(path, spec(`{}`)) }, "does nothing"},
-		"a wrong hook":           {func(s *site, path string) { s.file(path, spec(`{"hooks":[{"hookName":"x","path":"/x"}]}`)) }, "invalid hook name"},
-		"nested without end":     {func(s *site, path string) { s.file(path, strings.Repeat("[", 200000)) }, "cannot be parsed"},
-		"aliases without end":    {func(s *site, path string) { s.file(path, bomb+"kind: [*i]\n") }, "cannot be parsed"},
-		"bytes that are no text": {func(s *site, path string) { s.file(path, "\x00\xff\xfe\x01") }, "cannot be parsed"},
+		"a pipe":                 {func(s *fixture, path string) { s.must(syscall.Mkfifo(s.at(path), 0o600)) }, "not a regular file"},
+		"half of it":             {func(s *fixture, path string) { s.file(path, `{"cdiVersion": "0.5.0", "devices": [`) }, "cannot be parsed as JSON or YAML, see line 1"},
+		"nothing":                {func(s *fixture, path string) { s.file(path, "  \n") }, "empty"},
+		"null":                   {func(s *fixture, path string) { s.file(path, "null") }, "not a CDI spec"},
+		"null for a node":        {func(s *fixture, path string) { s.file(path, spec(`{"deviceNodes": [null]}`)) }, "null"},
+		"an unknown field":       {func(s *fixture, path string) { s.file(path, spec(`{"magic": 1}`)) }, "magic"},
+		"an unknown version":     {func(s *fixture, path string) { s.file(path, `{"cdiVersion":"9.0.0","kind":"a.b/c","devices":[]}`) }, "invalid version"},
+		"no vendor":              {func(s *fixture, path string) { s.file(path, `{"cdiVersion":"0.5.0","kind":"c","devices":[]}`) }, "vendor"},
+		"a device for nothing":   {func(s *fixture, path string) { s.file(path, spec(`{}`)) }, "does nothing"},
+		"a wrong hook":           {func(s *fixture, path string) { s.file(path, spec(`{"hooks":[{"hookName":"x","path":"/x"}]}`)) }, "invalid hook name"},
+		"nested without end":     {func(s *fixture, path string) { s.file(path, strings.Repeat("[", 200000)) }, "cannot be parsed"},
+		"aliases without end":    {func(s *fixture, path string) { s.file(path, bomb+"kind: [*i]\n") }, "cannot be parsed"},
+		"bytes that are no text": {func(s *fixture, path string) { s.file(path, "\x00\xff\xfe\x01") }, "cannot be parsed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t).spec("/etc/cdi/good.yaml", "example.com/nic", "good")
+			s := newFixture(t).spec("/etc/cdi/good.yaml", "example.com/nic", "good")
 			test.make(s, "/etc/cdi/bad.json")
 			f := s.look(nil)
 			state := node.Problem
@@ -162,9 +162,9 @@ func TestNoContent(t *testing.T) {
 		"a directive":  "%SECRET 1.0\n---\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			for where, s := range map[string]*site{
-				"a file": newSite(t).file("/etc/cdi/a.json", content),
-				"a link": newSite(t).file("/etc/shadow", content).link("/etc/shadow", "/etc/cdi/a.json"),
+			for where, s := range map[string]*fixture{
+				"a file": newFixture(t).file("/etc/cdi/a.json", content),
+				"a link": newFixture(t).file("/etc/shadow", content).link("/etc/shadow", "/etc/cdi/a.json"),
 			} {
 				f := s.look(nil)
 				f.Ask([]string{"example.com/nic=a"})
@@ -183,7 +183,7 @@ func TestNoContent(t *testing.T) {
 // TestLinks follows links within a directory only. What is in the others may be
 // anything.
 func TestLinks(t *testing.T) {
-	s := newSite(t).spec("/etc/cdi/near.yaml", "example.com/nic", "a").link("near.yaml", "/etc/cdi/link.json").
+	s := newFixture(t).spec("/etc/cdi/near.yaml", "example.com/nic", "a").link("near.yaml", "/etc/cdi/link.json").
 		spec("/opt/far.yaml", "example.com/nic", "far").link("/opt/far.yaml", "/etc/cdi/out.yaml").link("/opt/none.yaml", "/etc/cdi/gone.yaml")
 	f := s.look(Handed{"uid": {"example.com/nic=far"}})
 	if check := found(f, node.Unknown, checkSpecs); check == nil || check.Path != "/etc/cdi/out.yaml" || !strings.Contains(check.Message, "leads out of /etc/cdi to /opt/far.yaml") {
@@ -205,13 +205,13 @@ func TestLinks(t *testing.T) {
 
 // TestNoSpec says that there is none only where there is none.
 func TestNoSpec(t *testing.T) {
-	empty := newSite(t).file("/etc/cdi/README", "no spec")
+	empty := newFixture(t).file("/etc/cdi/README", "no spec")
 	if check := found(empty.look(nil), node.OK, checkDirectories); check == nil || check.Message != "no spec in /etc/cdi" {
 		t.Errorf("a directory without specs: %+v", empty.look(nil).Checks)
 	}
-	for name, s := range map[string]*site{
-		"a broken spec": newSite(t).file("/etc/cdi/a.json", "{"),
-		"one elsewhere": newSite(t).file("/x", "").link("/x", "/etc/cdi/a.json"),
+	for name, s := range map[string]*fixture{
+		"a broken spec": newFixture(t).file("/etc/cdi/a.json", "{"),
+		"one elsewhere": newFixture(t).file("/x", "").link("/x", "/etc/cdi/a.json"),
 	} {
 		if check := found(s.look(nil), node.OK, checkDirectories); check != nil {
 			t.Errorf("%s: %+v", name, check)
@@ -219,21 +219,21 @@ func TestNoSpec(t *testing.T) {
 	}
 }
 
-// TestUnread tells what is in no spec from what is only in none that was read.
+// TestUnread says what is in no spec from what is only in none that was read.
 func TestUnread(t *testing.T) {
 	for name, test := range map[string]struct {
-		make  func(s *site)
+		make  func(s *fixture)
 		state node.State
 		want  string
 	}{
-		"all was read":    {func(*site) {}, node.Problem, "is in no CDI spec that runtimes use"},
-		"a broken spec":   {func(s *site) { s.file("/etc/cdi/b.json", "{") }, node.Problem, "/etc/cdi/b.json cannot be read"},
-		"one too large":   {func(s *site) { s.file("/etc/cdi/b.json", ""); s.must(os.Truncate(s.at("/etc/cdi/b.json"), 1<<30)) }, node.Unknown, "/etc/cdi/b.json may have it: "},
-		"a link out":      {func(s *site) { s.file("/x", "").link("/x", "/etc/cdi/b.json") }, node.Unknown, "/etc/cdi/b.json may have it: it leads out"},
-		"a loop of links": {func(s *site) { s.CDI = append(s.CDI, "/opt"); s.must(os.Symlink("opt", s.at("/opt"))) }, node.Problem, "is in no CDI spec"},
+		"all was read":    {func(*fixture) {}, node.Problem, "is in no CDI spec that runtimes use"},
+		"a broken spec":   {func(s *fixture) { s.file("/etc/cdi/b.json", "{") }, node.Problem, "/etc/cdi/b.json cannot be read"},
+		"one too large":   {func(s *fixture) { s.file("/etc/cdi/b.json", ""); s.must(os.Truncate(s.at("/etc/cdi/b.json"), 1<<30)) }, node.Unknown, "/etc/cdi/b.json may have it: "},
+		"a link out":      {func(s *fixture) { s.file("/x", "").link("/x", "/etc/cdi/b.json") }, node.Unknown, "/etc/cdi/b.json may have it: it leads out"},
+		"a loop of links": {func(s *fixture) { s.CDI = append(s.CDI, "/opt"); s.must(os.Symlink("opt", s.at("/opt"))) }, node.Problem, "is in no CDI spec"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t).spec("/etc/cdi/a.yaml", "example.com/nic", "a")
+			s := newFixture(t).spec("/etc/cdi/a.yaml", "example.com/nic", "a")
 			test.make(s)
 			f := s.look(nil)
 			if found(f, node.OK, checkDirectories) != nil {
@@ -255,22 +255,22 @@ func TestUnread(t *testing.T) {
 // replace or rule out: one in the same directory or in a later one.
 func TestUnreadBeside(t *testing.T) {
 	for _, test := range []struct {
-		spec, unread string
-		sure         bool
+		spec, notRead string
+		sure          bool
 	}{
 		{"/etc/cdi/a.yaml", "/etc/cdi/b.json", false},
 		{"/etc/cdi/a.yaml", "/var/run/cdi/b.json", false},
 		{"/var/run/cdi/a.yaml", "/etc/cdi/b.json", true},
 	} {
-		t.Run(test.spec+" and "+test.unread, func(t *testing.T) {
-			s := newSite(t).spec(test.spec, "example.com/nic", "a").file("/x", "").link("/x", test.unread)
+		t.Run(test.spec+" and "+test.notRead, func(t *testing.T) {
+			s := newFixture(t).spec(test.spec, "example.com/nic", "a").file("/x", "").link("/x", test.notRead)
 			s.CDI = []string{"/etc/cdi", "/var/run/cdi"}
 			f := s.look(Handed{"uid": {"example.com/nic=a"}})
 			f.Ask([]string{"example.com/nic=a"})
-			if unknown := f.Resolved[0].Unknown; unknown == test.sure || !test.sure && !strings.Contains(f.Resolved[0].Error, "is in "+test.spec+", and "+test.unread+" may have it: ") {
+			if unknown := f.Resolved[0].Unknown; unknown == test.sure || !test.sure && !strings.Contains(f.Resolved[0].Error, "is in "+test.spec+", and "+test.notRead+" may have it: ") {
 				t.Errorf("the resolution: %+v", f.Resolved[0])
 			}
-			if state := f.Claims[0].State; (state == ClaimUnknown) == test.sure || !test.sure && !strings.Contains(f.Claims[0].Reason, test.unread) {
+			if state := f.Claims[0].State; (state == ClaimUnknown) == test.sure || !test.sure && !strings.Contains(f.Claims[0].Reason, test.notRead) {
 				t.Errorf("the claim: %+v", f.Claims[0])
 			}
 		})
@@ -283,7 +283,7 @@ func spec(edits string) string {
 
 // TestTooMuch stops after so many bytes in all, and says so.
 func TestTooMuch(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	for i := range maxSpecs/maxSpec + 1 {
 		path := fmt.Sprintf("/etc/cdi/%02d.yaml", i)
 		// A file without blocks on the disk; zeros are no YAML.
@@ -308,7 +308,7 @@ func TestManyDeviceNodes(t *testing.T) {
 		}
 		fmt.Fprintf(&nodes, `{"path":"/dev/%d"}`, i)
 	}
-	s := newSite(t).file("/etc/cdi/a.json", spec(`{"deviceNodes":[`+nodes.String()+`]}`))
+	s := newFixture(t).file("/etc/cdi/a.json", spec(`{"deviceNodes":[`+nodes.String()+`]}`))
 	begun := time.Now()
 	f := s.look(nil)
 	if check := found(f, node.Problem, checkDeviceNodes); check == nil || !strings.Contains(check.Message, fmt.Sprint(many)) {
@@ -320,7 +320,7 @@ func TestManyDeviceNodes(t *testing.T) {
 }
 
 func TestInterrupted(t *testing.T) {
-	s := newSite(t).spec("/etc/cdi/a.yaml", "example.com/nic", "a")
+	s := newFixture(t).spec("/etc/cdi/a.yaml", "example.com/nic", "a")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if f := Look(ctx, s.Host, nil, nil); found(f, node.Unknown, checkDirectories) == nil {
@@ -329,7 +329,7 @@ func TestInterrupted(t *testing.T) {
 }
 
 func TestConflicts(t *testing.T) {
-	s := newSite(t).
+	s := newFixture(t).
 		spec("/etc/cdi/a.yaml", "example.com/nic", "twice", "above").
 		spec("/etc/cdi/b.json", "example.com/nic", "twice").
 		spec("/var/run/cdi/c.yaml", "example.com/nic", "above").
@@ -357,7 +357,7 @@ func TestConflicts(t *testing.T) {
 
 // TestEdits holds what a spec names against the node.
 func TestEdits(t *testing.T) {
-	s := newSite(t).file("/usr/lib/lib.so", "").file("/usr/bin/hook", "").file("/dev/file", "")
+	s := newFixture(t).file("/usr/lib/lib.so", "").file("/usr/bin/hook", "").file("/dev/file", "")
 	s.must(os.Chmod(s.at("/usr/bin/hook"), 0o755))
 	s.must(os.Symlink("/usr/lib", s.at("/lib")))
 	s.file("/etc/cdi/a.json", spec(`{
@@ -397,7 +397,7 @@ func TestEdits(t *testing.T) {
 // TestClaims tells from the kubelet's word alone what has a spec.
 func TestClaims(t *testing.T) {
 	const a, b, c = "11111111-0000-4000-8000-000000000000", "22222222-0000-4000-8000-000000000000", "33333333-0000-4000-8000-000000000000"
-	s := newSite(t).spec("/var/run/cdi/k8s.example.com-claim_"+a+".yaml", "k8s.example.com/claim", a+"-gpu-0")
+	s := newFixture(t).spec("/var/run/cdi/k8s.example.com-claim_"+a+".yaml", "k8s.example.com/claim", a+"-gpu-0")
 	f := s.look(Handed{a: {"k8s.example.com/claim=" + a + "-gpu-0"}, b: {"k8s.example.com/claim=" + b + "-gpu-1"}, c: {}})
 	want := map[string]ClaimState{a: ClaimHasSpec, b: ClaimLacksSpec, c: ClaimNeedsNone}
 	for _, claim := range f.Claims {

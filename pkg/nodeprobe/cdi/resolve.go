@@ -29,15 +29,15 @@ func (f *Findings) Resolve(id string) (*Edits, error) {
 			case device.ConflictsWith != "":
 				return nil, fmt.Errorf("device %s %w: both %s and %s have it", id, ErrUnresolvable, spec.Path, device.ConflictsWith)
 			default:
-				if unread, reason := f.unreadFrom(spec.Path); unread != "" {
-					return nil, &unreadError{id, "in " + spec.Path, unread, reason}
+				if notRead, reason := f.notReadAfter(spec.Path); notRead != "" {
+					return nil, &notReadError{id, "in " + spec.Path, notRead, reason}
 				}
 				return both(spec, device), nil
 			}
 		}
 	}
-	if unread, reason := f.unread(); unread != "" {
-		return nil, &unreadError{id, "in no CDI spec that could be read", unread, reason}
+	if notRead, reason := f.notRead(); notRead != "" {
+		return nil, &notReadError{id, "in no CDI spec that could be read", notRead, reason}
 	}
 	for i := range f.Specs {
 		if f.Specs[i].Error != "" {
@@ -47,37 +47,37 @@ func (f *Findings) Resolve(id string) (*Edits, error) {
 	return nil, fmt.Errorf("device %s %w", id, ErrUnresolvable)
 }
 
-// unreadError is a device of which nobody knows what runtimes find: where it is of what
+// notReadError is a device of which nobody knows what runtimes find: where it is of what
 // could be read, and what was not read and would change that.
-type unreadError struct{ id, where, unread, reason string }
+type notReadError struct{ id, where, notRead, reason string }
 
-func (e *unreadError) Error() string {
-	return fmt.Sprintf("device %s is %s, and %s may have it: %s", e.id, e.where, e.unread, e.reason)
+func (e *notReadError) Error() string {
+	return fmt.Sprintf("device %s is %s, and %s may have it: %s", e.id, e.where, e.notRead, e.reason)
 }
 
-func (e *unreadError) Unwrap() error { return node.ErrNotRead }
+func (e *notReadError) Unwrap() error { return node.ErrNotRead }
 
-// unread is the first file or directory that was not read and in which runtimes
+// notRead is the first file or directory that was not read and in which runtimes
 // may find specs; empty if there is none.
-func (f *Findings) unread() (path, reason string) {
+func (f *Findings) notRead() (path, reason string) {
 	for i := range f.Directories {
-		if f.Directories[i].Unread {
+		if f.Directories[i].NotRead {
 			return f.Directories[i].Path, f.Directories[i].Error
 		}
 	}
 	for i := range f.Specs {
-		if f.Specs[i].Unread {
+		if f.Specs[i].NotRead {
 			return f.Specs[i].Path, f.Specs[i].Error
 		}
 	}
 	return "", ""
 }
 
-// unreadFrom is what was not read of the directory of a spec and of those after it: a
+// notReadAfter is what was not read of the directory of a spec and of those after it: a
 // device there takes the place of one of the same name before, and in the same
 // directory rules it out (Cache.refresh, pkg/cdi/cache.go). Both are empty if all
 // was read.
-func (f *Findings) unreadFrom(spec string) (unread, reason string) {
+func (f *Findings) notReadAfter(spec string) (notRead, reason string) {
 	counts := map[string]bool{}
 	for i := range f.Directories {
 		d := &f.Directories[i]
@@ -85,12 +85,12 @@ func (f *Findings) unreadFrom(spec string) (unread, reason string) {
 			continue
 		}
 		counts[path.Dir(spec)], counts[d.Path] = true, true
-		if d.Unread {
+		if d.NotRead {
 			return d.Path, d.Error
 		}
 	}
 	for i := range f.Specs {
-		if s := &f.Specs[i]; s.Unread && counts[path.Dir(s.Path)] {
+		if s := &f.Specs[i]; s.NotRead && counts[path.Dir(s.Path)] {
 			return s.Path, s.Error
 		}
 	}

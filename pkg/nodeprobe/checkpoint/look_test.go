@@ -39,19 +39,19 @@ func written(t testing.TB, path string) []byte {
 	return data
 }
 
-// site is a node under a temporary root.
-type site struct {
+// nodeFiles is a node under a temporary root.
+type nodeFiles struct {
 	*node.Host
 
 	t *testing.T
 }
 
-func newSite(t *testing.T) *site {
+func newNodeFiles(t *testing.T) *nodeFiles {
 	t.Helper()
-	return &site{node.NewHost(t.TempDir(), "", nil), t}
+	return &nodeFiles{node.NewHost(t.TempDir(), "", nil), t}
 }
 
-func (s *site) at(path string) string {
+func (s *nodeFiles) at(path string) string {
 	s.t.Helper()
 	here := filepath.Join(s.Root, path)
 	if err := os.MkdirAll(filepath.Dir(here), 0o755); err != nil {
@@ -61,7 +61,7 @@ func (s *site) at(path string) string {
 }
 
 // file writes a file that is an hour old.
-func (s *site) file(path string, content []byte) *site {
+func (s *nodeFiles) file(path string, content []byte) *nodeFiles {
 	s.t.Helper()
 	here, old := s.at(path), time.Now().Add(-time.Hour)
 	if err := errors.Join(os.WriteFile(here, content, 0o600), os.Chtimes(here, old, old)); err != nil {
@@ -71,7 +71,7 @@ func (s *site) file(path string, content []byte) *site {
 }
 
 // link makes a link at a path.
-func (s *site) link(target, path string) *site {
+func (s *nodeFiles) link(target, path string) *nodeFiles {
 	s.t.Helper()
 	if err := os.Symlink(target, s.at(path)); err != nil {
 		s.t.Fatal(err)
@@ -79,7 +79,7 @@ func (s *site) link(target, path string) *site {
 	return s
 }
 
-func (s *site) look() *Findings {
+func (s *nodeFiles) look() *Findings {
 	s.t.Helper()
 	return Look(s.t.Context(), s.Host, nil)
 }
@@ -96,7 +96,7 @@ func found(f *Findings, state node.State, name, text string) *node.Check {
 
 // TestReal reads what the programs themselves wrote.
 func TestReal(t *testing.T) {
-	s := newSite(t).file(kubeletPath, written(t, kubeletPath)).file(driverPath, written(t, driverPath))
+	s := newNodeFiles(t).file(kubeletPath, written(t, kubeletPath)).file(driverPath, written(t, driverPath))
 	f := s.look()
 	if f.Kubelet == nil || f.Kubelet.Error != "" || len(f.Kubelet.Claims) != 4 {
 		t.Fatalf("the kubelet's: %+v", f.Kubelet)
@@ -132,7 +132,7 @@ func TestReal(t *testing.T) {
 
 // TestUnderway does not call a crash what may still be going on.
 func TestUnderway(t *testing.T) {
-	s := newSite(t).file(kubeletPath, written(t, kubeletPath)).file(driverPath, written(t, driverPath))
+	s := newNodeFiles(t).file(kubeletPath, written(t, kubeletPath)).file(driverPath, written(t, driverPath))
 	now := time.Now()
 	if err := os.Chtimes(s.at(driverPath), now, now); err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func TestBroken(t *testing.T) {
 		"driver: an odd checksum":    {driverPath, []byte(`{"checksum":"x"}`), node.Problem, checkDriver, "checksum"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t).file(test.path, test.data)
+			s := newNodeFiles(t).file(test.path, test.data)
 			f := s.look()
 			if found(f, test.state, test.check, test.say) == nil {
 				t.Errorf("want %s of %s with %q, got %+v", test.state, test.check, test.say, f.Checks)
@@ -207,7 +207,7 @@ func TestHostile(t *testing.T) {
 		"a directory":    func(here string) error { return os.Mkdir(here, 0o700) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t).file("/etc/passwd", []byte("root"))
+			s := newNodeFiles(t).file("/etc/passwd", []byte("root"))
 			if err := errors.Join(do(s.at(kubeletPath)), do(s.at(driverPath))); err != nil {
 				t.Fatal(err)
 			}
@@ -239,9 +239,9 @@ func TestNoContent(t *testing.T) {
 		"half an object": `{"SECRET`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			for where, s := range map[string]*site{
-				"files": newSite(t).file(kubeletPath, []byte(content)).file(driverPath, []byte(content)),
-				"links": newSite(t).file("/etc/shadow", []byte(content)).link("/etc/shadow", kubeletPath).link("/etc/shadow", driverPath),
+			for where, s := range map[string]*nodeFiles{
+				"files": newNodeFiles(t).file(kubeletPath, []byte(content)).file(driverPath, []byte(content)),
+				"links": newNodeFiles(t).file("/etc/shadow", []byte(content)).link("/etc/shadow", kubeletPath).link("/etc/shadow", driverPath),
 			} {
 				text, err := json.Marshal(s.look())
 				if err != nil {
@@ -258,7 +258,7 @@ func TestNoContent(t *testing.T) {
 // TestLinks follows no link out of the directory: what the kubelet has beside it are
 // the secrets of pods and its own keys.
 func TestLinks(t *testing.T) {
-	s := newSite(t).file("/var/lib/kubelet/pods/x/checkpoint.json", written(t, driverPath)).
+	s := newNodeFiles(t).file("/var/lib/kubelet/pods/x/checkpoint.json", written(t, driverPath)).
 		link("../../pods/x/checkpoint.json", driverPath).
 		link("../pods/x", "/var/lib/kubelet/plugins/other.example.com").
 		file("/etc/state", written(t, kubeletPath)).link("/etc/state", kubeletPath)
@@ -274,7 +274,7 @@ func TestLinks(t *testing.T) {
 	if found(f, node.Unknown, checkKubelet, "leads out of /var/lib/kubelet to /etc/state") == nil || f.Handed() != nil {
 		t.Errorf("want the link of the kubelet's file, got %+v", f.Checks)
 	}
-	s = newSite(t).file("/var/lib/kubelet/plugins/gpu.nvidia.com/v2.json", written(t, driverPath)).link("v2.json", driverPath)
+	s = newNodeFiles(t).file("/var/lib/kubelet/plugins/gpu.nvidia.com/v2.json", written(t, driverPath)).link("v2.json", driverPath)
 	if f := s.look(); len(f.Drivers) != 1 || f.Drivers[0].Error != "" {
 		t.Errorf("a link beside it is followed: %+v", f.Drivers)
 	}
@@ -282,7 +282,7 @@ func TestLinks(t *testing.T) {
 
 // TestTooMuch stops after so many bytes in all, and says so.
 func TestTooMuch(t *testing.T) {
-	s := newSite(t)
+	s := newNodeFiles(t)
 	for i := range maxFiles/maxFile + 1 {
 		path := fmt.Sprintf("/var/lib/kubelet/plugins/%02d.example.com/checkpoint.json", i)
 		s.file(path, nil)
@@ -298,7 +298,7 @@ func TestTooMuch(t *testing.T) {
 }
 
 func TestNothing(t *testing.T) {
-	f := newSite(t).look()
+	f := newNodeFiles(t).look()
 	if found(f, node.Unknown, checkKubelet, "no such file") == nil || f.Kubelet != nil {
 		t.Errorf("a node without checkpoints: %+v", f.Checks)
 	}
@@ -310,7 +310,7 @@ func TestCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSite(t).file(kubeletPath, written(t, kubeletPath)).file(driverPath, written(t, driverPath)).
+	s := newNodeFiles(t).file(kubeletPath, written(t, kubeletPath)).file(driverPath, written(t, driverPath)).
 		file("/proc/sys/kernel/random/boot_id", []byte("11111111-0b0a-4908-8706-050403020100\n"))
 	f := Look(t.Context(), s.Host, snap)
 	if f.Node != "node-b" {

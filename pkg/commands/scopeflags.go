@@ -12,17 +12,17 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
-// nearMiss narrows a question down to one node or one device.
-type nearMiss struct {
+// scopeFlags narrow a question down to one node or one device.
+type scopeFlags struct {
 	node, device string
 }
 
-func (n *nearMiss) addTo(cmd *cobra.Command) {
+func (n *scopeFlags) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&n.node, "node", "", "Explain only this `NODE`: all that is in the way there.")
 	cmd.Flags().StringVar(&n.device, "device", "", "Explain only this `DEVICE`: DRIVER/POOL/DEVICE, or POOL/DEVICE or DEVICE if there is only one.")
 }
 
-func (n *nearMiss) validate(cmd *cobra.Command, hasTarget bool) error {
+func (n *scopeFlags) validate(cmd *cobra.Command, hasTarget bool) error {
 	for _, name := range []string{"node", "device"} {
 		if !cmd.Flags().Changed(name) {
 			continue
