@@ -21,6 +21,6 @@
 //
 // It never reads a clock, never keeps state between calls, never changes what
 // it is given and never guesses: when the context ends first, the answer is
-// Unknown. It imports nothing of this module; pkg/allocator and pkg/explain
-// may import it.
+// Unknown. It imports nothing of this module; pkg/explain/counting, which puts
+// claims into numbers, may import it.
 package decision
