@@ -16,8 +16,9 @@ import (
 type Reason struct {
 	Check Check
 	Code  api.Code
-	// Label names the check: "allocated", "selector 1".
-	Label string
+	// Label names the reason: "allocated", "selector 1 fails". Checked names what was
+	// checked, where the label says more.
+	Label, Checked string
 	// Text is the fact in a few words, without what is wanted. alone is the same
 	// for readers who see neither the label nor other devices, if that needs more.
 	Text, alone string

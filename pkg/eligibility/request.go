@@ -80,10 +80,8 @@ func (c *Checks) CheckBinding(d *cluster.Device) *Reason {
 const (
 	// classLabel is for devices that the class does not select.
 	classLabel = "other class"
-	// ClassSelectorLabel is for those for which that cannot be told.
-	ClassSelectorLabel = "class selector"
-	// FailsSuffix is in the label of a selector that has no result.
-	FailsSuffix = " fails"
+	// classSelectorLabel is for those for which that cannot be told.
+	classSelectorLabel = "class selector"
 )
 
 // CheckClass rejects a device that the class does not select.
@@ -129,11 +127,11 @@ func (c *Checks) CheckSelector(ctx context.Context, d *cluster.Device, s resourc
 	found := english.JoinAnd(detail.Found)
 	if result.Err != nil {
 		if code == api.ClassSelectorFalse {
-			label = ClassSelectorLabel
+			label = classSelectorLabel
 		}
 		text, lacks := c.failure(ctx, sel, result)
 		return &Reason{
-			Check: check, Code: api.SelectorError, Label: label + FailsSuffix, Text: text, Lacks: lacks,
+			Check: check, Code: api.SelectorError, Label: label + " fails", Checked: label, Text: text, Lacks: lacks,
 			Fact: api.Evidence{Object: holder, Path: path, Found: found, Required: s.CEL.Expression},
 		}
 	}

@@ -24,7 +24,7 @@ import (
 // way. Where there are no devices either, it is a hint.
 func (x *inquiry) meetObstacles(ctx context.Context) error {
 	obstacles, unevaluated, err := obstacle.Find(ctx, x.Question, x.target, x.out.Verdict, func(ctx context.Context, members []*corev1.Pod) (int, error) {
-		return queue.FitTogether(ctx, explainer(), x.Cluster.Alloc, x.Snap, members)
+		return queue.FitTogether(ctx, x.explainer, x.Cluster.Alloc, x.Snap, members)
 	})
 	if err != nil {
 		return err

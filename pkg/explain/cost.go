@@ -20,25 +20,25 @@ func (x *inquiry) trace(ctx context.Context) {
 		for _, alternatives := range x.Claims[i].Funnels {
 			for _, f := range alternatives {
 				explained.Requests[at].Selectors = f.Traces(ctx)
-				x.warnOfCost(&x.Claims[i], f.Request, explained.Requests[at].Selectors)
+				x.out.NextSteps = append(x.out.NextSteps, costSteps(x.Question, &x.Claims[i], f.Request, explained.Requests[at].Selectors)...)
 				at++
 			}
 		}
 	}
 }
 
-// warnOfCost warns users who create a claim that the API server will not
-// take it.
-func (x *inquiry) warnOfCost(c *funnel.Claim, r *claimspec.Request, traces []api.SelectorTrace) {
-	if c.Claim.UID != "" && !x.PodClaims[c.Index].Generated {
-		return
+// costSteps warn users who create a claim that the API server will not take it.
+func costSteps(q *funnel.Question, c *funnel.Claim, r *claimspec.Request, traces []api.SelectorTrace) (steps []api.NextStep) {
+	if c.Claim.UID != "" && !q.PodClaims[c.Index].Generated {
+		return nil
 	}
 	for i := range traces {
 		trace := &traces[i]
 		if trace.Source != funnel.SourceRequest || trace.Cost <= trace.CostLimit {
 			continue
 		}
-		x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf(
+		steps = append(steps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf(
 			"make the selector of request %s at %s cheaper: %s", r.Name, trace.Path, funnel.CostWarning(trace))})
 	}
+	return steps
 }

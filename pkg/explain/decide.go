@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
@@ -20,11 +19,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -32,7 +29,7 @@ import (
 // Where the allocator takes its time, what counting says is concluded from
 // meanwhile; that the allocator says something else in the end is not expected.
 func (x *inquiry) decide(ctx context.Context) error {
-	like := x.signatures.Equivalent(ctx)
+	like := x.reasons.signatures.Equivalent(ctx)
 	verdicts, hard := check(ctx, x.Question, like)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("check the nodes: %w", err)
@@ -118,12 +115,12 @@ func (x *inquiry) retry(ctx context.Context) error {
 	}
 	if x.target.Only != nil {
 		// It does so only if no other node will do.
-		now, err := ExplainWith(ctx, x.Cluster.Alloc, x.Snap, whole)
+		now, err := x.explain(ctx, x.Cluster.Alloc, x.Snap, whole)
 		if err != nil || now.Verdict != api.DoesNotFit {
 			return err
 		}
 	}
-	again, err := ExplainWith(ctx, alloc, amended, whole)
+	again, err := x.explain(ctx, alloc, amended, whole)
 	if err != nil {
 		return err
 	}
@@ -215,7 +212,7 @@ func (x *inquiry) answer(ctx context.Context, node *corev1.Node, verdict allocat
 		}
 		return nodeAnswer{verdict: api.Fits, score: score}, nil
 	case allocator.DoesNotFit, allocator.NodeError:
-		answer := x.whyNot(ctx, node)
+		answer := x.reasons.whyNot(ctx, node)
 		if verdict.Err != nil && answer.code == api.CountUnsatisfiable {
 			answer.message += "; the allocator adds: " + verdict.Err.Error()
 		}
@@ -293,8 +290,8 @@ func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
 		switch verdict.Outcome {
 		case allocator.Failed:
 			x.out.Verdict = api.Error
-			x.out.Summary = x.errorSummary(verdict.Err)
-			x.doubt()
+			x.out.Summary = errorSummary(x.Question, x.out.Claims, verdict.Err)
+			x.heedGaps()
 			return
 		case allocator.TimedOut:
 			x.out.Verdict = api.Undetermined
@@ -310,31 +307,31 @@ func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
 	switch {
 	case best == nil && len(x.out.Nodes) > 0 && x.out.Nodes[0].Verdict == api.Undetermined:
 		x.out.Verdict = api.Undetermined
-		x.out.Summary = x.noFitSummary()
+		x.out.Summary = noFitSummary(x.out, len(x.Claims) == 0)
 	case best == nil:
 		x.out.Verdict = api.DoesNotFit
-		x.out.Summary = x.noFitSummary()
+		x.out.Summary = noFitSummary(x.out, len(x.Claims) == 0)
 	case len(x.Claims) == 0:
 		x.out.Verdict = api.Allocated
-		x.out.Summary = x.allocatedSummary()
+		x.out.Summary = allocatedSummary(x.Pod, x.out.Claims)
 	default:
 		x.out.Verdict = api.Fits
-		x.place(best)
+		x.out.Placement = placementOn(x.Question, best)
 		x.out.Summary = funnel.PlacementText(x.out.Placement)
 	}
-	x.doubt()
+	x.heedGaps()
 }
 
 // errorSummary is the allocator's error, with what people need to know beyond.
-func (x *inquiry) errorSummary(err error) string {
+func errorSummary(q *funnel.Question, claims []api.ClaimExplanation, err error) string {
 	text := errorText(err)
 	if errorCode(err) != api.SelectorError {
-		return text + x.detail(errorCode(err))
+		return text + detail(claims, errorCode(err))
 	}
 	if isCompileError(err) {
-		return compileSummary(x.Question)
+		return compileSummary(q)
 	}
-	for _, claim := range x.out.Claims {
+	for _, claim := range claims {
 		for _, r := range claim.Requests {
 			for _, rejection := range r.Rejected {
 				named := func(id string) bool { return strings.Contains(text, " on device "+id+":") }
@@ -342,7 +339,7 @@ func (x *inquiry) errorSummary(err error) string {
 					continue
 				}
 				among := english.Count(classCount(r), "device") + " of the class"
-				if rejection.Label == eligibility.ClassSelectorLabel+eligibility.FailsSuffix {
+				if classRejects(&rejection) {
 					among = english.Count(r.Considered, "device")
 				}
 				return fmt.Sprintf("request %s: the %s on %d of %s, and a CEL error on one device makes scheduling fail on every node: %s",
@@ -353,11 +350,20 @@ func (x *inquiry) errorSummary(err error) string {
 	return text
 }
 
+// classRejects reports whether devices were rejected because of their class.
+func classRejects(r *api.Rejection) bool {
+	if len(r.Evidence) == 0 {
+		return false
+	}
+	kind, _, _ := whatif.ParseObject(r.Evidence[0].Object)
+	return kind == "DeviceClass"
+}
+
 // classCount counts the devices that are known to be of the request's class.
 func classCount(r api.RequestExplanation) int {
 	count := r.Considered
 	for _, rejection := range r.Rejected {
-		if rejection.Code == api.ClassSelectorFalse || rejection.Label == eligibility.ClassSelectorLabel+eligibility.FailsSuffix {
+		if rejection.Code == api.ClassSelectorFalse || rejection.Code == api.SelectorError && classRejects(&rejection) {
 			count -= rejection.Count
 		}
 	}
@@ -366,78 +372,46 @@ func classCount(r api.RequestExplanation) int {
 
 // noFitSummary is the reason of the first nodes, where no node was looked at
 // closely.
-func (x *inquiry) noFitSummary() string {
-	if x.out.NodeCount == 0 {
+func noFitSummary(out *api.Explanation, allocated bool) string {
+	if out.NodeCount == 0 {
 		return "there are no nodes"
 	}
-	dominant := x.out.Nodes[0]
+	dominant := out.Nodes[0]
 	text := dominant.Message
 	switch {
-	case len(x.Claims) == 0:
+	case allocated:
 		text = "the devices are allocated, but no node is suitable for the pod: " + text
-	case dominant.Count == 1 && x.out.NodeCount > 1:
+	case dominant.Count == 1 && out.NodeCount > 1:
 		text = fmt.Sprintf("node %s: %s", dominant.Names[0], text)
-	case dominant.Count < x.out.NodeCount:
+	case dominant.Count < out.NodeCount:
 		text = fmt.Sprintf("%s: %s", english.Count(dominant.Count, "node"), text)
 	}
-	return text + x.detail(dominant.Code)
+	return text + detail(out.Claims, dominant.Code)
 }
 
-// detail is what the funnel says about a code, where a number alone tells too
-// little: nothing if several rejections have the code.
-func (x *inquiry) detail(code api.Code) string {
-	switch code {
-	case api.ClassSelectorFalse, api.RequestSelectorFalse, api.CapacityInsufficient, api.CountersExhausted, api.PoolIncomplete, api.PoolInvalid, api.DeviceTainted:
-	default:
-		return ""
-	}
-	detail := ""
-	for _, claim := range x.out.Claims {
-		for _, r := range claim.Requests {
-			for i := range r.Rejected {
-				rejection := &r.Rejected[i]
-				if rejection.Code != code {
-					continue
-				}
-				if detail != "" {
-					return ""
-				}
-				detail = rejection.Message
-				if code == api.ClassSelectorFalse {
-					detail = rejection.Hint
-				}
-			}
-		}
-	}
-	if detail == "" {
-		return ""
-	}
-	return "; " + detail
-}
-
-// place describes what the allocator picks on the best node.
-func (x *inquiry) place(best *fitting) {
+// placementOn describes what the allocator picks on the best node.
+func placementOn(q *funnel.Question, best *fitting) *api.Placement {
 	placement := &api.Placement{Node: best.node.Name, Score: best.score}
-	claims, err := x.ClaimsFor(best.node)
+	claims, err := q.ClaimsFor(best.node)
 	if err != nil {
-		return
+		return nil
 	}
 	for i, claim := range claims {
 		if i >= len(best.allocations) {
 			break
 		}
 		placement.Claims = append(placement.Claims, api.PlacementClaim{
-			Namespace: claim.Namespace, Name: claim.Name, Devices: funnel.PickedDevices(x.Pod, claim, &best.allocations[i]),
+			Namespace: claim.Namespace, Name: claim.Name, Devices: funnel.PickedDevices(q.Pod, claim, &best.allocations[i]),
 		})
 	}
-	x.out.Placement = placement
+	return placement
 }
 
-// doubt turns a verdict into Undetermined if something was hidden that could
+// heedGaps turns a verdict into Undetermined if something was hidden that could
 // turn it around. More allocated devices never make a claim fit, so that
 // hidden claims leave DoesNotFit as it is; but they can hide devices on which
 // a selector fails.
-func (x *inquiry) doubt() {
+func (x *inquiry) heedGaps() {
 	var decisive []string
 	switch x.out.Verdict {
 	case api.Fits:
@@ -495,127 +469,4 @@ func extendedMisfit(q *funnel.Question) bool {
 	return slices.ContainsFunc(q.Cluster.Unsuitable, func(u eligibility.UnsuitableNode) bool {
 		return u.Misfit.Filter == cluster.FilterResources && strings.Contains(string(u.Misfit.Resource), "/")
 	})
-}
-
-// assume lists what the answer takes as true without seeing it.
-func (x *inquiry) assume() {
-	x.out.Assumptions = append(x.out.Assumptions, preview.Assumptions(x.Snap)...)
-	for _, gap := range x.Snap.Gaps {
-		consequence := ""
-		switch gap.Resource {
-		case snapshot.ResourceNodes:
-			consequence = "assumed that the nodes named in ResourceSlices exist and are suitable for the pod"
-		case snapshot.ResourcePods:
-			consequence = "assumed that the nodes have enough CPU and memory available for the pod"
-		case snapshot.ResourceClaims:
-			consequence = "assumed that no device is allocated to another claim"
-		case snapshot.ResourceSlices:
-			consequence = "no device is known"
-			if len(x.Snap.Slices) > 0 {
-				consequence = "other devices are not known"
-			}
-		case snapshot.ResourceClasses, snapshot.ResourceTemplates:
-			consequence = "their contents are not known"
-		case snapshot.ResourceTaintRules:
-			consequence = "assumed that there is no DeviceTaintRule"
-		case snapshot.ResourceMetrics:
-			consequence = "assumed that the feature gates are the defaults of " + clusterText(x.Question)
-		case snapshot.ResourcePodGroups:
-			if x.Pod == nil || x.Pod.Spec.SchedulingGroup == nil {
-				continue
-			}
-			consequence = "which claims a group of pods shares is not known"
-		case snapshot.ResourceNamespaces:
-			if !wantsAdminAccess(x.Question) {
-				continue
-			}
-			consequence = "assumed that the namespace allows admin access"
-		case snapshot.ResourceEvents:
-			consequence = "its events are not known"
-		case snapshot.ResourceDaemonSets:
-			if x.out.Verdict != api.DoesNotFit {
-				continue
-			}
-			consequence = "whether the drivers run is not known"
-		case snapshot.ResourceQueued:
-			consequence = "whether Kueue has admitted it is not known"
-		default:
-			continue
-		}
-		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("%s: %s", gap.Reason, consequence))
-	}
-	if _, known := x.Cluster.Alloc.Facts.Nodes.All(); !known && x.Snap.Gap(snapshot.ResourceNodes) == nil {
-		x.out.Assumptions = append(x.out.Assumptions, "no node is known: assumed that the nodes named in ResourceSlices exist and are suitable for the pod")
-	}
-	if class := x.target.UnknownPriority(); class != "" {
-		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the priority of PriorityClass %s is not known: assumed that it is 0", class))
-	}
-	if x.slowNode != "" {
-		scheduler := fmt.Sprintf(`the scheduler, which waits for %s, may say "timed out trying to allocate devices" instead`, schedulerLimit)
-		if !x.Cluster.Alloc.Facts.Gates.Enabled("DRASchedulerFilterTimeout") {
-			scheduler = "the scheduler, which has no limit without the feature gate DRASchedulerFilterTimeout, may search for very long"
-		}
-		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
-			"that nothing fits on node %s is proved by counting: the allocator's own search does not end within %s there, and %s", x.slowNode, counting.SearchTime, scheduler))
-	}
-	for _, u := range x.unevaluated {
-		if u.Always || x.out.Verdict == api.Fits {
-			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+u.String())
-		}
-	}
-	if x.preemptionMatters() {
-		x.out.Assumptions = append(x.out.Assumptions, "not evaluated: preemption of pods with lower priority")
-	}
-	if x.target.Workload {
-		x.out.Assumptions = append(x.out.Assumptions, "nodes, conflict and remedies are those of one pod")
-	}
-	if x.Pod != nil {
-		for _, part := range x.Cluster.Alloc.Facts.Nodes.NotModelled(x.Pod) {
-			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+part)
-		}
-	}
-	for i := range x.PodClaims {
-		claim, pod := x.PodClaims[i].Claim, x.Pod
-		if claim != nil && pod != nil && x.Cluster.Alloc.Facts.Claims.ReservedByAssumption(claim, pod) {
-			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("claim %s is reserved for the group of the pod: assumed that the feature gate DRAWorkloadResourceClaims is on, which it is not by default in %s", claim.Name, clusterText(x.Question)))
-			break
-		}
-	}
-	if x.Snap.ServerVersion == "" && len(x.Snap.Gates) == 0 {
-		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the snapshot does not have the Kubernetes version: assumed that the feature gates are the defaults of %s (set --kubernetes-version or --feature-gates)", clusterText(x.Question)))
-	}
-}
-
-// wantsAdminAccess reports whether a claim asks for devices besides their users.
-func wantsAdminAccess(q *funnel.Question) bool {
-	return slices.ContainsFunc(q.PodClaims, func(pc cluster.PodClaim) bool {
-		return pc.Claim != nil && slices.ContainsFunc(pc.Claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
-			return r.Exactly != nil && ptr.Deref(r.Exactly.AdminAccess, false)
-		})
-	})
-}
-
-// preemptionMatters reports whether pods of lower priority use what the pod lacks
-// on some node. (Devices are never preempted.)
-func (x *inquiry) preemptionMatters() bool {
-	if x.Pod == nil || x.out.Verdict != api.DoesNotFit {
-		return false
-	}
-	short := map[string]bool{}
-	for _, u := range x.Cluster.Unsuitable {
-		if u.Misfit.Filter == cluster.FilterResources || u.Misfit.Filter == cluster.FilterPods {
-			short[u.Node.Name] = true
-		}
-	}
-	priority := ptr.Deref(x.Pod.Spec.Priority, 0)
-	return slices.ContainsFunc(x.Snap.Pods, func(pod *corev1.Pod) bool {
-		return short[pod.Spec.NodeName] && ptr.Deref(pod.Spec.Priority, 0) < priority
-	})
-}
-
-func clusterText(q *funnel.Question) string {
-	if q.Snap.ServerVersion == "" {
-		return "the newest version known here"
-	}
-	return "Kubernetes " + q.Snap.ServerVersion
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -23,14 +24,15 @@ import (
 
 // describe says what the question is about.
 func (x *inquiry) describe() {
-	x.describeAllocator()
+	x.out.Allocator = allocatorInfo(x.Question)
 	x.describeUsers()
 	x.describeClaims()
 }
 
-func (x *inquiry) describeAllocator() {
-	f := x.Cluster.Alloc.Facts.Gates.Features()
-	x.out.Allocator = api.AllocatorInfo{
+// allocatorInfo says who answers.
+func allocatorInfo(q *funnel.Question) api.AllocatorInfo {
+	f := q.Cluster.Alloc.Facts.Gates.Features()
+	return api.AllocatorInfo{
 		Library: f.Library, Channel: f.Channel, Cluster: f.Cluster, FeatureSource: f.Source, Features: f.Enabled,
 	}
 }
@@ -99,11 +101,11 @@ func allocation(q *funnel.Question, claim *resourceapi.ResourceClaim) *api.Alloc
 }
 
 // allocatedSummary says where the devices are and who has them.
-func (x *inquiry) allocatedSummary() string {
+func allocatedSummary(pod *corev1.Pod, claims []api.ClaimExplanation) string {
 	devices, missing := 0, 0
 	var places []string
 	seen := map[string]bool{}
-	for _, claim := range x.out.Claims {
+	for _, claim := range claims {
 		if claim.Allocation == nil {
 			continue
 		}
@@ -118,8 +120,8 @@ func (x *inquiry) allocatedSummary() string {
 			places = append(places, claim.Allocation.Nodes)
 		}
 	}
-	if len(x.out.Claims) == 0 {
-		return fmt.Sprintf("a device plugin of node %s serves the extended resources; no claim is needed", x.Pod.Spec.NodeName)
+	if len(claims) == 0 {
+		return fmt.Sprintf("a device plugin of node %s serves the extended resources; no claim is needed", pod.Spec.NodeName)
 	}
 	text := fmt.Sprintf("%s allocated, usable on %s", english.Count(devices, "device"), english.JoinAnd(places))
 	if missing > 0 {

@@ -4,10 +4,10 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -46,7 +46,7 @@ func (l *checkList) add(check, label string, reasons ...*eligibility.Reason) boo
 			text += ", " + requirement
 		}
 		if out.Outcome == api.CheckPassed {
-			out.Outcome, out.Code, out.Label, out.Message = api.CheckFailed, r.Code, strings.TrimSuffix(r.Label, eligibility.FailsSuffix), text
+			out.Outcome, out.Code, out.Label, out.Message = api.CheckFailed, r.Code, cmp.Or(r.Checked, r.Label), text
 		} else {
 			out.Message += "; " + text
 		}

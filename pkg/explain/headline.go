@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -22,116 +21,57 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// adviceTime bounds the search for a conflict and for remedies.
-const adviceTime = 3 * time.Second
-
-// advise finds the conflict on the most promising node, and what would make the
-// claims fit. It adds nothing where that is not known, or not in time.
-func (x *inquiry) advise(ctx context.Context) error {
-	if pod := x.Pod; pod != nil && pod.Spec.NodeName != "" {
-		// It is too late to change anything.
-		return nil
-	}
-	limited, cancel := context.WithTimeout(ctx, adviceTime)
-	defer cancel()
-	if text := x.nominated(limited); text != "" && x.out.Verdict == api.DoesNotFit {
-		x.out.Summary = text
-		return ctx.Err()
-	}
-	c := x.conflictCase()
-	near := c.Nearest(limited)
-	if len(near) > 0 {
-		x.out.Conflict = near[0].Conflict(limited)
-		if x.out.Verdict == api.DoesNotFit {
-			x.lead(limited, near)
-		}
-	} else if text := x.noDevices(); text != "" && x.out.Verdict == api.DoesNotFit {
-		x.out.Summary = text
-	}
-	x.out.Remedies, x.out.MoreRemedies = c.Remedies(limited, near)
-	return ctx.Err()
+// headlines say in one sentence why claims fit nowhere.
+type headlines struct {
+	*funnel.Question
+	// out is the answer so far; it is not changed.
+	out       *api.Explanation
+	target    *target.Target
+	confirmer *counting.Confirmer
+	reasons   *reasons
 }
 
-// conflictCase is what conflicts and remedies are looked for with.
-func (x *inquiry) conflictCase() *conflict.Case {
-	c := &conflict.Case{
-		Question: x.Question, Nodes: x.target.Nodes(x.Cluster.Alloc), Contents: x.contents, Confirmer: x.confirmer,
-		Verdict: x.out.Verdict, AllRemedies: x.target.Options.AllRemedies,
-		Target: x.target.Object, Workload: x.target.Workload, Users: x.target.Users, Ask: x.again,
-	}
-	if len(x.out.Nodes) > 0 {
-		c.Code = x.out.Nodes[0].Code
-	}
-	return c
-}
-
-// lead puts the nearest nodes first, and what is to be said of the nearest one
-// into the summary.
-func (x *inquiry) lead(ctx context.Context, near []*conflict.Prospect) {
-	rank := map[string]int{}
-	for i, p := range near {
-		for _, node := range p.Nodes {
-			rank[node.Name] = len(near) - i
-		}
-	}
-	rankOf := func(g api.NodeGroup) int {
-		highest := 0
-		for _, name := range g.Names {
-			highest = max(highest, rank[name])
-		}
-		return highest
-	}
-	slices.SortStableFunc(x.out.Nodes, func(a, b api.NodeGroup) int { return cmp.Compare(rankOf(b), rankOf(a)) })
-	if x.target.Only != nil {
-		return
-	}
-	if text := x.headline(ctx, near); text != "" {
-		x.out.Summary = text
-	}
-}
-
-// headline is the reason why the claims fit nowhere: what is asked for, and why
+// of is the reason why the claims fit nowhere: what is asked for, and why
 // the nearest node does not have it. It is empty where that is not known.
-func (x *inquiry) headline(ctx context.Context, list []*conflict.Prospect) string {
-	if text := cmp.Or(x.noDevices(), x.noAttribute()); text != "" {
+func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) string {
+	if text := cmp.Or(h.noDevices(), h.noAttribute()); text != "" {
 		return text
 	}
 	if len(list) == 0 {
 		return ""
 	}
-	if text := x.apart(ctx, list); text != "" {
+	if text := h.apart(ctx, list); text != "" {
 		return text
 	}
 	p := list[0]
-	if len(x.Claims) == 0 {
-		return x.strandedHeadline(p)
+	if len(h.Claims) == 0 {
+		return h.strandedHeadline(p)
 	}
-	answer, enough := x.devicesOf(ctx, p)
+	answer, enough := h.devicesOf(ctx, p)
 	if answer.message == "" {
 		return ""
 	}
 	released := ""
-	if actual := x.whyNot(ctx, p.Node()); !enough && actual.message != answer.message {
+	if actual := h.reasons.whyNot(ctx, p.Node()); !enough && actual.message != answer.message {
 		// The answer is that for a scenario.
 		released = ", even after all other claims are released"
 	}
 	subject := fmt.Sprintf("Node %s has", p.Node().Name)
-	if group := &x.out.Nodes[0]; group.Message == answer.message && group.Count > 1 {
+	if group := &h.out.Nodes[0]; group.Message == answer.message && group.Count > 1 {
 		subject = fmt.Sprintf("Node %s and %s have", p.Node().Name, english.Count(group.Count-1, "more node"))
-		if group.Count == x.out.NodeCount {
+		if group.Count == h.out.NodeCount {
 			subject = fmt.Sprintf("All %d nodes have", group.Count)
 		}
 	}
-	text := fmt.Sprintf("%s. %s %s", asks(x.Question), subject, answer.message) + released + x.detail(answer.code)
+	text := fmt.Sprintf("%s. %s %s", asks(h.Question), subject, answer.message) + released + detail(h.out.Claims, answer.code)
 	var misfits []string
-	for _, u := range x.Cluster.Misfits[p.Node().Name] {
-		misfits = append(misfits, x.misfitText(u)+largest(x.Question, u))
+	for _, u := range h.Cluster.Misfits[p.Node().Name] {
+		misfits = append(misfits, misfitText(u, h.target.Hypothetical)+largest(h.Question, u))
 	}
 	if len(misfits) == 0 {
 		return text
@@ -210,23 +150,21 @@ func neededText(alternatives []*funnel.Funnel) string {
 // If they are not, the answer is that for a scenario in which all that may pass
 // and is not a part of the conflict has passed: what is left is the condition
 // that stays.
-func (x *inquiry) devicesOf(ctx context.Context, p *conflict.Prospect) (answer nodeAnswer, enough bool) {
+func (h *headlines) devicesOf(ctx context.Context, p *conflict.Prospect) (answer nodeAnswer, enough bool) {
 	node := p.Node()
-	h := p.Staying()
-	alloc, err := x.Cluster.Alloc.Amended(ctx, h.Snap)
+	left := p.Staying()
+	alloc, err := h.Cluster.Alloc.Amended(ctx, left.Snap)
 	if err != nil {
 		return nodeAnswer{}, false
 	}
-	one, err := counting.OnNode(ctx, x.Question, alloc, h.Snap, node, h.Claims)
+	one, err := counting.OnNode(ctx, h.Question, alloc, left.Snap, node, left.Claims)
 	if err != nil {
 		return nodeAnswer{}, false
 	}
-	if fits, err := x.confirmer.Fits(ctx, x.Question, alloc, h.Snap, node, h.Claims); err == nil && fits {
+	if fits, err := h.confirmer.Fits(ctx, h.Question, alloc, left.Snap, node, left.Claims); err == nil && fits {
 		return nodeAnswer{message: availableText(one, node)}, true
 	}
-	there := newInquiry(alloc, h.Snap, &target.Target{Object: api.Target{Kind: api.KindClaim}, Pod: x.Pod, Only: node})
-	there.Question, there.signatures = one, nodegroup.NewSignatures(one)
-	return there.whyNot(ctx, node), false
+	return newReasons(one, &counting.Confirmer{}).whyNot(ctx, node), false
 }
 
 // availableText says how many devices a node has for each request.
@@ -238,10 +176,10 @@ func availableText(q *funnel.Question, node *corev1.Node) string {
 }
 
 // strandedHeadline is for a pod whose claims have their devices.
-func (x *inquiry) strandedHeadline(p *conflict.Prospect) string {
+func (h *headlines) strandedHeadline(p *conflict.Prospect) string {
 	var texts []string
-	for _, u := range x.Cluster.Misfits[p.Node().Name] {
-		texts = append(texts, x.misfitText(u))
+	for _, u := range h.Cluster.Misfits[p.Node().Name] {
+		texts = append(texts, misfitText(u, h.target.Hypothetical))
 	}
 	if len(texts) == 0 {
 		return ""
@@ -251,14 +189,14 @@ func (x *inquiry) strandedHeadline(p *conflict.Prospect) string {
 
 // noDevices says that there is no device of a class anywhere: then it does not
 // matter what else keeps nodes from being used.
-func (x *inquiry) noDevices() string {
-	if x.Snap.Gap(snapshot.ResourceSlices) != nil || x.target.Only != nil || x.out.NodeCount == 0 {
+func (h *headlines) noDevices() string {
+	if h.Snap.Gap(snapshot.ResourceSlices) != nil || h.target.Only != nil || h.out.NodeCount == 0 {
 		return ""
 	}
-	for i := range x.Claims {
-		for j, alternatives := range x.Claims[i].Funnels {
+	for i := range h.Claims {
+		for j, alternatives := range h.Claims[i].Funnels {
 			if len(alternatives) == 0 || slices.ContainsFunc(alternatives, (*funnel.Funnel).ClassHasDevices) ||
-				x.PodClaims[x.Claims[i].Index].ExtendedResources {
+				h.PodClaims[h.Claims[i].Index].ExtendedResources {
 				continue
 			}
 			var classes []string
@@ -268,10 +206,10 @@ func (x *inquiry) noDevices() string {
 				}
 			}
 			text := fmt.Sprintf("no node has devices of class %s, which request %s needs", english.JoinOr(classes), alternatives[0].Request.Base)
-			if len(x.Snap.Slices) == 0 {
+			if len(h.Snap.Slices) == 0 {
 				return text + ": there are no ResourceSlices, so no driver has published any device"
 			}
-			if hint := x.classHint(i, j); hint != "" {
+			if hint := h.classHint(i, j); hint != "" {
 				text += "; " + hint
 			}
 			return text
@@ -282,13 +220,13 @@ func (x *inquiry) noDevices() string {
 
 // noAttribute says that a constraint is about an attribute that no device has, so
 // that no device can be used for a request.
-func (x *inquiry) noAttribute() string {
-	if x.Snap.Gap(snapshot.ResourceSlices) != nil || x.target.Only != nil || x.out.NodeCount == 0 {
+func (h *headlines) noAttribute() string {
+	if h.Snap.Gap(snapshot.ResourceSlices) != nil || h.target.Only != nil || h.out.NodeCount == 0 {
 		return ""
 	}
-	for i := range x.Claims {
-		for _, alternatives := range x.Claims[i].Funnels {
-			for _, c := range claimspec.Constraints(x.Claims[i].Claim) {
+	for i := range h.Claims {
+		for _, alternatives := range h.Claims[i].Funnels {
+			for _, c := range claimspec.Constraints(h.Claims[i].Claim) {
 				missing := func(f *funnel.Funnel) bool { return c.AppliesTo(f.Request) && f.Checks.MissingEverywhere(c.Attribute) }
 				if len(alternatives) == 0 || slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool { return !missing(f) }) {
 					continue
@@ -299,7 +237,7 @@ func (x *inquiry) noAttribute() string {
 				}
 				f := alternatives[0]
 				return fmt.Sprintf("no device has the attribute %s, which %s of %s%s",
-					c.Attribute, what, funnel.RequestTitle(x.Question, i, f.Request.Base), f.Checks.NearAttribute(c.Attribute))
+					c.Attribute, what, funnel.RequestTitle(h.Question, i, f.Request.Base), f.Checks.NearAttribute(c.Attribute))
 			}
 		}
 	}
@@ -307,9 +245,9 @@ func (x *inquiry) noAttribute() string {
 }
 
 // classHint is what the class of a request was probably meant to select.
-func (x *inquiry) classHint(claim, request int) string {
-	for _, f := range x.Claims[claim].Funnels[request] {
-		for _, r := range x.out.Claims[x.Claims[claim].Index].Requests {
+func (h *headlines) classHint(claim, request int) string {
+	for _, f := range h.Claims[claim].Funnels[request] {
+		for _, r := range h.out.Claims[h.Claims[claim].Index].Requests {
 			if r.Name != f.Request.Name {
 				continue
 			}
@@ -325,12 +263,12 @@ func (x *inquiry) classHint(claim, request int) string {
 
 // apart says which nodes have devices for which request, where each request has
 // some and no node has them for all, whichever claims use them now.
-func (x *inquiry) apart(ctx context.Context, list []*conflict.Prospect) string {
+func (h *headlines) apart(ctx context.Context, list []*conflict.Prospect) string {
 	requests := 0
-	for i := range x.Claims {
-		requests += len(x.Claims[i].Funnels)
+	for i := range h.Claims {
+		requests += len(h.Claims[i].Funnels)
 	}
-	if x.target.Only != nil || requests < 2 {
+	if h.target.Only != nil || requests < 2 {
 		return ""
 	}
 	type served struct {
@@ -339,20 +277,20 @@ func (x *inquiry) apart(ctx context.Context, list []*conflict.Prospect) string {
 	}
 	var all []served
 	common := map[*conflict.Prospect]int{}
-	for i := range x.Claims {
-		if x.PodClaims[x.Claims[i].Index].ExtendedResources {
+	for i := range h.Claims {
+		if h.PodClaims[h.Claims[i].Index].ExtendedResources {
 			return ""
 		}
-		for _, alternatives := range x.Claims[i].Funnels {
+		for _, alternatives := range h.Claims[i].Funnels {
 			if len(alternatives) == 0 {
 				continue
 			}
 			s := served{name: alternatives[0].Request.Base}
-			if len(x.Claims) > 1 && x.Claims[i].Claim.Name != "" {
-				s.name = x.Claims[i].Claim.Name + "." + s.name
+			if len(h.Claims) > 1 && h.Claims[i].Claim.Name != "" {
+				s.name = h.Claims[i].Claim.Name + "." + s.name
 			}
 			for _, p := range list {
-				if slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool { return conflict.Enough(ctx, x.Question, f, p.Node()) }) {
+				if slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool { return conflict.Enough(ctx, h.Question, f, p.Node()) }) {
 					common[p]++
 					for _, node := range p.Nodes {
 						s.nodes = append(s.nodes, node.Name)
@@ -386,27 +324,75 @@ func (x *inquiry) apart(ctx context.Context, list []*conflict.Prospect) string {
 }
 
 // nominated says that the scheduler has preempted pods for this one, if so.
-func (x *inquiry) nominated(ctx context.Context) string {
-	pod := x.Pod
-	if pod == nil || pod.Status.NominatedNodeName == "" || x.Cluster.Pools == nil {
+func (h *headlines) nominated(ctx context.Context) string {
+	pod := h.Pod
+	if pod == nil || pod.Status.NominatedNodeName == "" || h.Cluster.Pools == nil {
 		return ""
 	}
 	name := pod.Status.NominatedNodeName
-	for _, u := range x.Cluster.Misfits[name] {
+	for _, u := range h.Cluster.Misfits[name] {
 		if u.Misfit.Filter != cluster.FilterResources && u.Misfit.Filter != cluster.FilterPods && u.Misfit.Filter != cluster.FilterPorts {
 			return ""
 		}
 	}
-	node := x.Snap.Node(name)
+	node := h.Snap.Node(name)
 	if node == nil {
 		return ""
 	}
-	claims, err := x.ClaimsFor(node)
+	claims, err := h.ClaimsFor(node)
 	if err != nil {
 		return ""
 	}
-	if fits, err := x.confirmer.Fits(ctx, x.Question, x.Cluster.Alloc, x.Snap, node, claims); err != nil || !fits {
+	if fits, err := h.confirmer.Fits(ctx, h.Question, h.Cluster.Alloc, h.Snap, node, claims); err != nil || !fits {
 		return ""
 	}
 	return fmt.Sprintf("node %s is nominated for the pod: the scheduler is preempting pods of lower priority there, and devices for the claims are available. Nothing has to change", name)
+}
+
+// misfitText says why the pod cannot use a node, with the numbers.
+func misfitText(u eligibility.UnsuitableNode, hypothetical bool) string {
+	switch {
+	case u.Misfit.Filter == cluster.FilterNodeName && !hypothetical:
+		return "the pod is bound to node " + u.Misfit.Wanted
+	case u.Misfit.Filter == cluster.FilterPods:
+		return fmt.Sprintf("%s (%s)", u.Misfit.Reason, u.Misfit.Found)
+	case u.Misfit.Filter == cluster.FilterResources:
+		return fmt.Sprintf("%s: %s required, %s", u.Misfit.Reason, u.Misfit.Wanted, u.Misfit.Found)
+	case u.Misfit.Filter == cluster.FilterPorts:
+		return fmt.Sprintf("%s by pod %s", u.Misfit.Reason, u.Misfit.User)
+	default:
+		return u.Misfit.Reason
+	}
+}
+
+// detail is what the funnel says about a code, where a number alone tells too
+// little: nothing if several rejections have the code.
+func detail(claims []api.ClaimExplanation, code api.Code) string {
+	switch code {
+	case api.ClassSelectorFalse, api.RequestSelectorFalse, api.CapacityInsufficient, api.CountersExhausted, api.PoolIncomplete, api.PoolInvalid, api.DeviceTainted:
+	default:
+		return ""
+	}
+	detail := ""
+	for _, claim := range claims {
+		for _, r := range claim.Requests {
+			for i := range r.Rejected {
+				rejection := &r.Rejected[i]
+				if rejection.Code != code {
+					continue
+				}
+				if detail != "" {
+					return ""
+				}
+				detail = rejection.Message
+				if code == api.ClassSelectorFalse {
+					detail = rejection.Hint
+				}
+			}
+		}
+	}
+	if detail == "" {
+		return ""
+	}
+	return "; " + detail
 }

@@ -4,7 +4,6 @@
 package explain
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -18,153 +17,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 )
-
-// nodeAnswer is the answer for one node; nodes with equal answers are grouped.
-type nodeAnswer struct {
-	verdict api.Verdict
-	code    api.Code
-	message string
-	score   int64
-	// shortage is set if one request has too few devices.
-	shortage deviceShortage
-	// missing is how many devices more the request would need that lacks most.
-	missing int
-	// progress is how close the node comes to fitting, for the order of the
-	// groups.
-	progress int
-}
-
-// deviceShortage is that a request has too few devices on a node. Nodes with the same
-// request and others are short of devices for the same reasons.
-type deviceShortage struct {
-	// request is the prefix of the message that names the request.
-	request string
-	// needs is how many devices it needs, available how many of them the node has.
-	needs, available int
-	// most is how many would be available if none were in use or tainted, if that
-	// is more than available and still too few.
-	most int
-	// others says what is the matter with the other devices.
-	others string
-}
-
-// cause is the shortage without the count, zero if counts do not matter.
-func (s deviceShortage) cause() deviceShortage {
-	if s.needs == 0 {
-		return deviceShortage{}
-	}
-	s.available = 0
-	return s
-}
-
-// The progress of a node: what stands in the way, from far to near, in steps of
-// progressStep. What devices lack counts progressShort and the rank of the
-// check that the best of them fails.
-const (
-	progressStep       = 100
-	progressUnsuitable = 0
-	progressNoDevice   = 1 * progressStep
-	progressHasDevice  = 2 * progressStep
-	progressShort      = 3 * progressStep
-	progressUnproved   = 4 * progressStep
-	progressTogether   = 5 * progressStep
-)
-
-// nearer orders answers: the one where less is in the way comes first. Within
-// a step it is the one where fewer devices are missing, and then the one whose
-// best device gets further.
-func (a nodeAnswer) nearer(b nodeAnswer) int {
-	return cmp.Or(
-		cmp.Compare(verdictOrder(a.verdict), verdictOrder(b.verdict)),
-		cmp.Compare(b.score, a.score),
-		cmp.Compare(b.progress/progressStep, a.progress/progressStep),
-		cmp.Compare(a.missing, b.missing),
-		cmp.Compare(b.progress, a.progress),
-	)
-}
-
-// groupNodes puts nodes with the same answer together, the best first. How
-// near single nodes come is no reason to tell them apart.
-func groupNodes(answers map[nodeAnswer][]string) []api.NodeGroup {
-	nearest, names := map[nodeAnswer]nodeAnswer{}, map[nodeAnswer][]string{}
-	for answer, nodes := range answers {
-		said := answer
-		said.missing, said.progress = 0, 0
-		if best, known := nearest[said]; !known || answer.nearer(best) < 0 {
-			nearest[said] = answer
-		}
-		names[said] = append(names[said], nodes...)
-	}
-	sorted := slices.SortedFunc(maps.Keys(nearest), func(a, b nodeAnswer) int {
-		return cmp.Or(
-			nearest[a].nearer(nearest[b]),
-			cmp.Compare(len(names[b]), len(names[a])),
-			cmp.Compare(a.message, b.message),
-		)
-	})
-	groups := make([]api.NodeGroup, 0, len(sorted))
-	byCause, at := map[deviceShortage][]nodeAnswer{}, map[deviceShortage]int{}
-	for _, said := range sorted {
-		slices.SortFunc(names[said], naming.Compare)
-		group := api.NodeGroup{
-			Count: len(names[said]), Names: names[said], Verdict: said.verdict,
-			Code: said.code, Message: said.message, Missing: nearest[said].missing, Score: said.score,
-		}
-		cause := said.shortage.cause()
-		first, known := at[cause]
-		if cause == (deviceShortage{}) || !known {
-			at[cause] = len(groups)
-			groups = append(groups, group)
-		} else {
-			mergeGroup(&groups[first], group)
-		}
-		byCause[cause] = append(byCause[cause], said)
-	}
-	for cause, i := range at {
-		if cause != (deviceShortage{}) && len(byCause[cause]) > 1 {
-			groups[i].Message = rangeText(byCause[cause])
-		}
-	}
-	return groups
-}
-
-// mergeGroup adds nodes with the same cause and another count.
-func mergeGroup(g *api.NodeGroup, other api.NodeGroup) {
-	if len(g.Parts) == 0 {
-		g.Parts = []api.NodeGroup{*g}
-	}
-	g.Parts = append(g.Parts, other)
-	g.Count += other.Count
-	g.Names = slices.Concat(g.Names, other.Names)
-	slices.SortFunc(g.Names, naming.Compare)
-	if g.Code != other.Code {
-		g.Code = api.CountUnsatisfiable
-	}
-}
-
-// rangeText is the message of nodes with the same cause and different counts.
-func rangeText(answers []nodeAnswer) string {
-	least, most := answers[0].shortage.available, answers[0].shortage.available
-	for _, a := range answers {
-		least, most = min(least, a.shortage.available), max(most, a.shortage.available)
-	}
-	s := answers[0].shortage
-	match := ""
-	if s.most > 0 {
-		match = fmt.Sprintf(", at most %d match", s.most)
-	}
-	if least == most {
-		return fmt.Sprintf("%s%d of %d available%s, the others %s", s.request, least, s.needs, match, s.others)
-	}
-	return fmt.Sprintf("%s%d to %d of %d available%s, the others %s", s.request, least, most, s.needs, match, s.others)
-}
-
-func verdictOrder(v api.Verdict) int {
-	return slices.Index([]api.Verdict{api.Fits, api.Allocated, api.Error, api.Undetermined, api.DoesNotFit}, v)
-}
 
 // progressOf is that of a node that the pod cannot use. Among those that have
 // devices, the later a filter of the scheduler says no, the closer is the node.
@@ -198,18 +54,36 @@ func claimsAvailable(q *funnel.Question, node *corev1.Node) bool {
 	return holds
 }
 
+// maxProbed is the number of different nodes where it is found out why requests
+// compete.
+const maxProbed = 32
+
+// reasons tell why claims do not fit on nodes.
+type reasons struct {
+	*funnel.Question
+	confirmer  *counting.Confirmer
+	signatures *nodegroup.Signatures
+	// probed has the answers for nodes where single requests do not explain
+	// it, by what the nodes offer.
+	probed map[string]nodeAnswer
+}
+
+func newReasons(q *funnel.Question, confirmer *counting.Confirmer) *reasons {
+	return &reasons{Question: q, confirmer: confirmer, signatures: nodegroup.NewSignatures(q), probed: map[string]nodeAnswer{}}
+}
+
 // whyNot tells why the claims do not fit on a node where the allocator found
 // nothing. If requests cannot even be served alone, it is the one that lacks
 // most; if there is none, the requests or devices stand in each other's way.
-func (x *inquiry) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
+func (r *reasons) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
 	var worst *nodeAnswer
-	for i := range x.Claims {
-		claim := &x.Claims[i]
+	for i := range r.Claims {
+		claim := &r.Claims[i]
 		for _, alternatives := range claim.Funnels {
-			if len(alternatives) > 0 && !funnel.NeededOn(x.Question, claim, alternatives[0].Request.Base, node) {
+			if len(alternatives) > 0 && !funnel.NeededOn(r.Question, claim, alternatives[0].Request.Base, node) {
 				continue
 			}
-			answer, short := shortOf(ctx, x.Question, alternatives, node)
+			answer, short := shortOf(ctx, r.Question, alternatives, node)
 			if short && (worst == nil || answer.nearer(*worst) > 0) {
 				worst = &answer
 			}
@@ -218,20 +92,17 @@ func (x *inquiry) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
 	if worst != nil {
 		return *worst
 	}
-	offer := x.signatures.Offer(ctx, node)
-	answer, known := x.probed[offer]
+	offer := r.signatures.Offer(ctx, node)
+	answer, known := r.probed[offer]
 	if !known {
-		answer = nodeAnswer{verdict: api.DoesNotFit, code: api.CountUnsatisfiable, message: notTogether + " (not looked at more closely)", progress: progressUnproved}
-		if len(x.probed) < maxProbed {
-			answer = x.together(ctx, node)
+		answer = nodeAnswer{verdict: api.DoesNotFit, code: api.CountUnsatisfiable, message: notForAll + " (not looked at more closely)", progress: progressUnproved}
+		if len(r.probed) < maxProbed {
+			answer = whyNotAll(ctx, r.Question, r.confirmer, node)
 		}
-		x.probed[offer] = answer
+		r.probed[offer] = answer
 	}
 	return answer
 }
-
-// notTogether is what can be said without a closer look.
-const notTogether = "enough devices for each request alone, but not for all requests together"
 
 // shortOf reports whether none of the alternatives of a request has enough
 // devices on a node, and what the devices there lack.

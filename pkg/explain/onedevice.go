@@ -28,27 +28,36 @@ func (x *inquiry) describeDevice(ctx context.Context) error {
 	}
 	out := deviceFacts(x.Question, d)
 	x.out.Device = out
+	v := &deviceView{Question: x.Question, out: x.out, only: x.target.Only}
 	for i := range x.Claims {
 		for _, alternatives := range x.Claims[i].Funnels {
 			for _, f := range alternatives {
-				out.Requests = append(out.Requests, x.deviceRequest(ctx, i, f, d))
+				out.Requests = append(out.Requests, v.deviceRequest(ctx, i, f, d))
 			}
 		}
 	}
-	out.Summary = english.Sentence(x.deviceSummary())
+	out.Summary = english.Sentence(v.deviceSummary())
 	return ctx.Err()
 }
 
+// deviceView is one device as a finished answer sees it.
+type deviceView struct {
+	*funnel.Question
+	out *api.Explanation
+	// only is the one node that the question is about, nil for all.
+	only *corev1.Node
+}
+
 // deviceRequest tells how a device fares for one request.
-func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel.Funnel, d *cluster.Device) api.DeviceRequest {
-	node := x.closest(ctx, f, d)
+func (v *deviceView) deviceRequest(ctx context.Context, claim int, f *funnel.Funnel, d *cluster.Device) api.DeviceRequest {
+	node := v.closest(ctx, f, d)
 	out := api.DeviceRequest{
-		Claim: x.claimLabel(claim),
+		Claim: v.claimLabel(claim),
 		Name:  f.Request.Name, DeviceClass: f.Request.Class,
 		ExtendedResource: f.Checks.ExtendedResource,
-		Checks:           deviceChecks(ctx, x.Question, f.Checks, d, node),
+		Checks:           deviceChecks(ctx, v.Question, f.Checks, d, node),
 	}
-	if place, ok := funnel.ExtendedRequestOf(x.Question, f.Request.Claim, f.Request.Name); ok {
+	if place, ok := funnel.ExtendedRequestOf(v.Question, f.Request.Claim, f.Request.Name); ok {
 		out.Container = place.Container.Name
 	}
 	if node != nil {
@@ -61,7 +70,7 @@ func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel.Funnel
 		}
 	}
 	switch {
-	case slices.ContainsFunc(x.placed(claim, f.Request), func(p api.AllocatedDevice) bool {
+	case slices.ContainsFunc(v.placed(claim, f.Request), func(p api.AllocatedDevice) bool {
 		return p.Driver == d.ID.Driver && p.Pool == d.ID.Pool && p.Device == d.ID.Device
 	}):
 		out.Outcome = api.Picked
@@ -70,14 +79,14 @@ func (x *inquiry) deviceRequest(ctx context.Context, claim int, f *funnel.Funnel
 		out.Message = failed[0].Message
 	default:
 		out.Outcome = api.Eligible
-		out.Message = x.notPicked(ctx, claim, f, d, node)
+		out.Message = v.notPicked(ctx, claim, f, d, node)
 	}
 	return out
 }
 
 // claimLabel names a claim, or what it will be made from.
-func (x *inquiry) claimLabel(claim int) string {
-	explained := &x.out.Claims[x.Claims[claim].Index]
+func (v *deviceView) claimLabel(claim int) string {
+	explained := &v.out.Claims[v.Claims[claim].Index]
 	if explained.Name != "" {
 		return explained.Namespace + "/" + explained.Name
 	}
@@ -87,24 +96,24 @@ func (x *inquiry) claimLabel(claim int) string {
 // closest is the node from which a request looks at a device: the one that the
 // question is about, the one that the allocator picks, or the one where the
 // device gets furthest. Those that the pod cannot use come last.
-func (x *inquiry) closest(ctx context.Context, f *funnel.Funnel, d *cluster.Device) *corev1.Node {
-	if x.target.Only != nil {
-		return x.target.Only
+func (v *deviceView) closest(ctx context.Context, f *funnel.Funnel, d *cluster.Device) *corev1.Node {
+	if v.only != nil {
+		return v.only
 	}
 	var best *corev1.Node
 	furthest := eligibility.Check(-1)
-	for _, node := range x.Cluster.Candidates {
+	for _, node := range v.Cluster.Candidates {
 		if !eligibility.DeviceReaches(d, node) {
 			continue
 		}
-		if x.out.Placement != nil && x.out.Placement.Node == node.Name {
+		if v.out.Placement != nil && v.out.Placement.Node == node.Name {
 			return node
 		}
-		if check := checkOn(ctx, x.Question, f, d, node); check > furthest {
+		if check := checkOn(ctx, v.Question, f, d, node); check > furthest {
 			best, furthest = node, check
 		}
 	}
-	for _, u := range x.Cluster.Unsuitable {
+	for _, u := range v.Cluster.Unsuitable {
 		if best == nil && eligibility.DeviceReaches(d, u.Node) {
 			best = u.Node
 		}
@@ -139,8 +148,8 @@ func checkOn(ctx context.Context, q *funnel.Question, f *funnel.Funnel, d *clust
 
 // pickedFor is the request that the allocator gives a device to, empty if it
 // does not pick the device.
-func (x *inquiry) pickedFor(d *cluster.Device) string {
-	for _, c := range x.out.Placement.Claims {
+func (v *deviceView) pickedFor(d *cluster.Device) string {
+	for _, c := range v.out.Placement.Claims {
 		for _, p := range c.Devices {
 			if p.Driver == d.ID.Driver && p.Pool == d.ID.Pool && p.Device == d.ID.Device {
 				return claimspec.RequestTitle(p.Request, p.Container, p.ExtendedResource)
@@ -151,13 +160,13 @@ func (x *inquiry) pickedFor(d *cluster.Device) string {
 }
 
 // placed lists what the allocator picks for a request.
-func (x *inquiry) placed(claim int, r *claimspec.Request) []api.AllocatedDevice {
-	if x.out.Placement == nil {
+func (v *deviceView) placed(claim int, r *claimspec.Request) []api.AllocatedDevice {
+	if v.out.Placement == nil {
 		return nil
 	}
-	of := x.Claims[claim].Claim
+	of := v.Claims[claim].Claim
 	var list []api.AllocatedDevice
-	for _, c := range x.out.Placement.Claims {
+	for _, c := range v.out.Placement.Claims {
 		for _, p := range c.Devices {
 			if c.Namespace == of.Namespace && c.Name == of.Name && p.Request == r.Name {
 				list = append(list, p)
@@ -169,20 +178,20 @@ func (x *inquiry) placed(claim int, r *claimspec.Request) []api.AllocatedDevice 
 
 // notPicked says why a device that passes every check is not picked, as far as
 // that is known.
-func (x *inquiry) notPicked(ctx context.Context, claim int, f *funnel.Funnel, d *cluster.Device, node *corev1.Node) string {
+func (v *deviceView) notPicked(ctx context.Context, claim int, f *funnel.Funnel, d *cluster.Device, node *corev1.Node) string {
 	alone := "passes every check alone"
-	if x.out.Device.HoldersUnknown != "" {
+	if v.out.Device.HoldersUnknown != "" {
 		alone = "passes alone every check that can be made"
 	}
-	placement, picks := x.out.Placement, "the allocator"
-	if x.out.Verdict == api.Undetermined {
+	placement, picks := v.out.Placement, "the allocator"
+	if v.out.Verdict == api.Undetermined {
 		picks = "as far as can be seen " + picks
 	}
 	switch {
-	case x.out.Verdict == api.Error:
-		return alone + ", but scheduling fails with an error: " + x.out.Summary
+	case v.out.Verdict == api.Error:
+		return alone + ", but scheduling fails with an error: " + v.out.Summary
 	case placement == nil, placement.Node != node.Name:
-		for _, group := range x.out.Nodes {
+		for _, group := range v.out.Nodes {
 			if slices.Contains(group.Names, node.Name) && group.Message != "" {
 				return fmt.Sprintf("%s, but on %s: %s", alone, node.Name, group.Message)
 			}
@@ -192,18 +201,18 @@ func (x *inquiry) notPicked(ctx context.Context, claim int, f *funnel.Funnel, d 
 		}
 		return fmt.Sprintf("%s, but %s picks %s", alone, picks, placement.Node)
 	}
-	if other := x.pickedFor(d); other != "" {
+	if other := v.pickedFor(d); other != "" {
 		return alone + ", and is picked for " + other
 	}
-	taken := x.placed(claim, f.Request)
+	taken := v.placed(claim, f.Request)
 	if len(taken) == 0 {
-		return alone + ", but " + x.otherAlternative(ctx, claim, f, node)
+		return alone + ", but " + v.otherAlternative(ctx, claim, f, node)
 	}
-	names, before, binding := make([]string, 0, len(taken)), x.Cluster.Alloc.Facts.Gates.Features().Channel != "stable", false
-	position, last := positionOf(x.Question, d.ID, node.Name)
+	names, before, binding := make([]string, 0, len(taken)), v.Cluster.Alloc.Facts.Gates.Features().Channel != "stable", false
+	position, last := positionOf(v.Question, d.ID, node.Name)
 	for _, p := range taken {
 		names = append(names, p.Device)
-		at, late := positionOf(x.Question, cluster.DeviceID{Driver: p.Driver, Pool: p.Pool, Device: p.Device}, node.Name)
+		at, late := positionOf(v.Question, cluster.DeviceID{Driver: p.Driver, Pool: p.Pool, Device: p.Device}, node.Name)
 		before, binding = before && at < position, binding || late != last
 	}
 	text := fmt.Sprintf("%s, but %s takes %s", alone, picks, english.Sample(names, 4))
@@ -218,9 +227,9 @@ func (x *inquiry) notPicked(ctx context.Context, claim int, f *funnel.Funnel, d 
 
 // otherAlternative says why an alternative of a request is not taken. The
 // allocator tries them in their order, until one will do.
-func (x *inquiry) otherAlternative(ctx context.Context, claim int, f *funnel.Funnel, node *corev1.Node) string {
-	alternatives := alternativesOf(x.Question, claim, f)
-	taken := slices.IndexFunc(alternatives, func(other *funnel.Funnel) bool { return len(x.placed(claim, other.Request)) > 0 })
+func (v *deviceView) otherAlternative(ctx context.Context, claim int, f *funnel.Funnel, node *corev1.Node) string {
+	alternatives := alternativesOf(v.Question, claim, f)
+	taken := slices.IndexFunc(alternatives, func(other *funnel.Funnel) bool { return len(v.placed(claim, other.Request)) > 0 })
 	if taken < 0 {
 		return "nothing is picked for the request"
 	}
@@ -228,10 +237,10 @@ func (x *inquiry) otherAlternative(ctx context.Context, claim int, f *funnel.Fun
 	if taken < slices.Index(alternatives, f) {
 		return text + ", which comes first"
 	}
-	if answer, short := shortOfOne(ctx, x.Question, f, node); short {
+	if answer, short := shortOfOne(ctx, v.Question, f, node); short {
 		return text + ": " + answer.message
 	}
-	if len(x.Claims) > 1 || len(x.Claims[claim].Funnels) > 1 {
+	if len(v.Claims) > 1 || len(v.Claims[claim].Funnels) > 1 {
 		return text + ": beside the devices of the other requests it finds none for this alternative"
 	}
 	return text + ": enough devices are available for this alternative, but no set of them that satisfies it"
@@ -262,20 +271,20 @@ func positionOf(q *funnel.Question, id cluster.DeviceID, node string) (at int, l
 }
 
 // deviceSummary says in one clause what becomes of the device.
-func (x *inquiry) deviceSummary() string {
-	requests := x.out.Device.Requests
+func (v *deviceView) deviceSummary() string {
+	requests := v.out.Device.Requests
 	if len(requests) == 0 {
-		for _, claim := range x.out.Claims {
+		for _, claim := range v.out.Claims {
 			if claim.Allocation != nil && slices.ContainsFunc(claim.Allocation.Devices, func(d api.AllocatedDevice) bool {
-				return d.Driver == x.out.Device.Driver && d.Pool == x.out.Device.Pool && d.Device == x.out.Device.Name
+				return d.Driver == v.out.Device.Driver && d.Pool == v.out.Device.Pool && d.Device == v.out.Device.Name
 			}) {
 				return fmt.Sprintf("claim %s has it", cmp.Or(claim.Name, claim.PodClaim))
 			}
 		}
-		if x.out.Verdict == api.Allocated {
+		if v.out.Verdict == api.Allocated {
 			return "not evaluated: no request waits for devices"
 		}
-		return "not evaluated: " + x.out.Summary
+		return "not evaluated: " + v.out.Summary
 	}
 	best := &requests[0]
 	for i := range requests {
@@ -283,12 +292,12 @@ func (x *inquiry) deviceSummary() string {
 			best = &requests[i]
 		}
 	}
-	x.out.Device.Outcome = best.Outcome
+	v.out.Device.Outcome = best.Outcome
 	label := claimspec.RequestTitle(best.Name, best.Container, best.ExtendedResource)
 	switch best.Outcome {
 	case api.Picked:
 		text := "the allocator picks it for " + label
-		if x.out.Verdict == api.Undetermined {
+		if v.out.Verdict == api.Undetermined {
 			text = "as far as can be seen " + text
 		}
 		return text

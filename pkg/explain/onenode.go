@@ -20,12 +20,12 @@ import (
 
 // fitsElsewhere reports whether the pod could use another node than the one that
 // the question is about.
-func (x *inquiry) fitsElsewhere() bool {
-	if x.target.Only == nil {
+func fitsElsewhere(q *funnel.Question, only *corev1.Node) bool {
+	if only == nil {
 		return false
 	}
-	nodes, _ := x.Cluster.Alloc.Facts.Nodes.All()
-	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool { return len(funnel.Misfits(x.Question, node)) == 0 })
+	nodes, _ := q.Cluster.Alloc.Facts.Nodes.All()
+	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool { return len(funnel.Misfits(q, node)) == 0 })
 }
 
 // describeNode describes the one node that the question is about: what keeps
@@ -43,7 +43,7 @@ func (x *inquiry) describeNode(ctx context.Context) error {
 	misfits := funnel.Misfits(x.Question, node)
 	for _, u := range misfits {
 		x.out.Node.Misfits = append(x.out.Node.Misfits, api.NodeMisfit{
-			Code: u.Code, Message: x.misfitText(u), Evidence: u.Evidence(),
+			Code: u.Code, Message: misfitText(u, x.target.Hypothetical), Evidence: u.Evidence(),
 		})
 	}
 	pools := x.Cluster.Pools[node.Name]
@@ -54,28 +54,12 @@ func (x *inquiry) describeNode(ctx context.Context) error {
 		return err
 	}
 	if x.out.Verdict == api.DoesNotFit && len(misfits) > 0 {
-		x.out.Summary = x.awaySummary()
+		x.out.Summary = awaySummary(x.out.Node)
 	}
 	if x.out.Verdict == api.Fits {
 		x.out.Summary = "the allocator finds devices there"
 	}
 	return nil
-}
-
-// misfitText says why the pod cannot use a node, with the numbers.
-func (x *inquiry) misfitText(u eligibility.UnsuitableNode) string {
-	switch {
-	case u.Misfit.Filter == cluster.FilterNodeName && !x.target.Hypothetical:
-		return "the pod is bound to node " + u.Misfit.Wanted
-	case u.Misfit.Filter == cluster.FilterPods:
-		return fmt.Sprintf("%s (%s)", u.Misfit.Reason, u.Misfit.Found)
-	case u.Misfit.Filter == cluster.FilterResources:
-		return fmt.Sprintf("%s: %s required, %s", u.Misfit.Reason, u.Misfit.Wanted, u.Misfit.Found)
-	case u.Misfit.Filter == cluster.FilterPorts:
-		return fmt.Sprintf("%s by pod %s", u.Misfit.Reason, u.Misfit.User)
-	default:
-		return u.Misfit.Reason
-	}
 }
 
 // judgeDevices finds out whether the devices would do if nothing else kept the
@@ -105,7 +89,7 @@ func (x *inquiry) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 			return err
 		}
 		if !slices.ContainsFunc(elsewhere, func(name string) bool { return !slices.Contains(released, name) }) {
-			again, err := ExplainWith(ctx, alloc, amended, target.Options{Kind: api.KindPod, Namespace: x.Pod.Namespace, Name: x.Pod.Name, Node: node.Name})
+			again, err := x.explain(ctx, alloc, amended, target.Options{Kind: api.KindPod, Namespace: x.Pod.Namespace, Name: x.Pod.Name, Node: node.Name})
 			if err != nil {
 				return err
 			}
@@ -132,9 +116,9 @@ func (x *inquiry) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 }
 
 // awaySummary is the reason where the pod cannot use the node.
-func (x *inquiry) awaySummary() string {
+func awaySummary(n *api.NodeExplanation) string {
 	var texts []string
-	for _, misfit := range x.out.Node.Misfits {
+	for _, misfit := range n.Misfits {
 		texts = append(texts, misfit.Message)
 	}
 	const most = 2
@@ -142,13 +126,13 @@ func (x *inquiry) awaySummary() string {
 	if more := len(texts) - most; more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
-	switch x.out.Node.AllocatorVerdict {
+	switch n.AllocatorVerdict {
 	case api.Fits:
 		text += "; there are enough devices"
 	case api.DoesNotFit, api.Blocked, api.Error:
-		text += "; apart from that, " + x.out.Node.Message
+		text += "; apart from that, " + n.Message
 	case api.Undetermined:
-		text += "; apart from that, it is not known whether the devices are sufficient: " + x.out.Node.Message
+		text += "; apart from that, it is not known whether the devices are sufficient: " + n.Message
 	case api.Allocated:
 	}
 	return text

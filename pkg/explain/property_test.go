@@ -99,7 +99,7 @@ func checkProperties(t *testing.T, c *fleet.Case, table *coverage) error {
 	if err != nil {
 		return err
 	}
-	x := newInquiry(alloc, c.Snapshot, subject)
+	x := inquiryInto(alloc, c.Snapshot, subject)
 	if err := x.run(ctx); err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func TestAlike(t *testing.T) {
 		if x == nil {
 			continue
 		}
-		like := x.signatures.Equivalent(t.Context())
+		like := x.reasons.signatures.Equivalent(t.Context())
 		verdicts, hard := check(t.Context(), x.Question, like)
 		search := startSearch(t.Context(), x.Question, hard)
 		if _, err := x.await(t.Context(), search, like, verdicts); err != nil {
@@ -312,7 +312,7 @@ func TestAlikeNames(t *testing.T) {
 			if tt.alike {
 				want = []int{0, 0}
 			}
-			if got := x.signatures.Equivalent(t.Context()); !slices.Equal(got, want) {
+			if got := x.reasons.signatures.Equivalent(t.Context()); !slices.Equal(got, want) {
 				t.Errorf("the first node alike: %v, want %v", got, want)
 			}
 		})

@@ -16,7 +16,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -30,7 +29,7 @@ func (x *inquiry) describeStage() {
 		own.Findings = lifecycle.GateFindings(pod, hints.SaysQueue(x.Question, x.target.Object))
 	default:
 		own = lifecycle.Of(x.Cluster.Alloc.Facts, x.Snap, pod, x.PodClaims, hints.SaysQueue(x.Question, x.target.Object))
-		if own.Stage == api.StageAllocation && len(x.Cluster.Candidates) == 0 && len(x.Cluster.Unsuitable) > 0 && !x.fitsElsewhere() {
+		if own.Stage == api.StageAllocation && len(x.Cluster.Candidates) == 0 && len(x.Cluster.Unsuitable) > 0 && !fitsElsewhere(x.Question, x.target.Only) {
 			own.Stage = api.StageNodeFit
 		}
 		who = x.named(pod)
@@ -150,23 +149,4 @@ func (x *inquiry) nextSteps() {
 		len(x.target.Users) == 0 && !lifecycle.Hides(x.Snap, snapshot.ResourcePods, x.target.Object.Namespace) {
 		x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: "no pod uses the claim: it is allocated when the first one does"})
 	}
-}
-
-// deletingTarget settles the matter for a claim that is being deleted: nobody
-// who does not use it already can. What its deletion waits for is a finding.
-func (x *inquiry) deletingTarget() bool {
-	if x.Pod != nil || x.target.Object.Kind != api.KindClaim {
-		return false
-	}
-	claim := x.PodClaims[0].Claim
-	if claim.DeletionTimestamp == nil {
-		return false
-	}
-	text := fmt.Sprintf("ResourceClaim %s %s", naming.Qualified(claim), cluster.ErrClaimDeleting)
-	if claim.Status.Allocation == nil {
-		x.settle(api.Blocked, api.ClaimNotReady, text)
-	} else {
-		x.out.Verdict, x.out.Code, x.out.Summary = api.Blocked, api.ClaimNotReady, text
-	}
-	return true
 }

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -213,7 +212,7 @@ func (l *listing) restrictionFacts() {
 	for _, u := range funnel.Misfits(l.whole.Question, l.node) {
 		misfit := u.Misfit
 		text := misfit.Reason
-		if strings.HasPrefix(misfit.Path, "status.allocatable") {
+		if misfit.Filter == cluster.FilterResources || misfit.Filter == cluster.FilterPods {
 			text += fmt.Sprintf(": %s required, %s", misfit.Wanted, misfit.Found)
 		}
 		l.facts = append(l.facts, fact{

@@ -129,12 +129,13 @@ func (h *finder) publicationHint(p *publication) {
 				nodes[*slice.Spec.NodeName] = true
 			}
 		}
-		elsewhere := "elsewhere"
+		elsewhere, found := "elsewhere", "elsewhere"
 		if len(nodes) > 0 {
-			elsewhere = "on " + english.Sample(sortedKeys(nodes), maxNamed)
+			found = english.Sample(sortedKeys(nodes), maxNamed)
+			elsewhere = "on " + found
 		}
 		tell(fmt.Sprintf("driver %s publishes devices only %s, and nothing on the nodes that the pod can use: %s", p.driver, elsewhere, nodeNames(p.missing)),
-			api.Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: strings.TrimPrefix(elsewhere, "on "), Required: nodeNames(p.missing)})
+			api.Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: found, Required: nodeNames(p.missing)})
 	}
 }
 

@@ -226,6 +226,7 @@ func unreadKind(snap *snapshot.Snapshot, kind string) string {
 	return ""
 }
 
+// UsePod makes the target stand for a pod.
 func (s *Target) UsePod(alloc *allocator.Allocator, pod *corev1.Pod) {
 	s.Pod = pod
 	s.Claims = alloc.Facts.Claims.OfPod(pod)

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -20,45 +21,52 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// together explains a node where every request has enough devices for itself.
+// probeTimeout bounds the search for what stands in the way on one node.
+const probeTimeout = 2 * time.Second
+
+// notForAll is what can be said without a closer look.
+const notForAll = "enough devices for each request alone, but not for all requests together"
+
+// whyNotAll explains a node where every request has enough devices for itself.
 // Each answer is proved: without what it names, the allocator finds devices.
-func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
-	claims, err := x.ClaimsFor(node)
+func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *counting.Confirmer, node *corev1.Node) nodeAnswer {
+	claims, err := q.ClaimsFor(node)
 	if err != nil {
 		return nodeAnswer{verdict: api.Error, message: err.Error()}
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	fits := func(alloc *allocator.Allocator, snap *snapshot.Snapshot, claims []*resourceapi.ResourceClaim) bool {
-		fits, err := x.confirmer.Fits(ctx, x.Question, alloc, snap, node, claims)
+		fits, err := confirmer.Fits(ctx, q, alloc, snap, node, claims)
 		return fits && err == nil
 	}
-	answer := nodeAnswer{verdict: api.DoesNotFit, progress: progressTogether}
+	answer := nodeAnswer{verdict: api.DoesNotFit, progress: progressCompeting}
 
 	var constrained []string
-	for _, claim := range x.Claims {
+	for _, claim := range q.Claims {
 		for _, c := range claimspec.Constraints(claim.Claim) {
 			constrained = append(constrained, c.String())
 		}
 	}
-	if len(constrained) > 0 && fits(x.Cluster.Alloc, x.Snap, withoutConstraints(claims)) {
+	if len(constrained) > 0 && fits(q.Cluster.Alloc, q.Snap, withoutConstraints(claims)) {
 		answer.code = api.ConstraintUnsatisfiable
 		answer.message = "enough devices available, but not with " + english.JoinAnd(constrained)
-		if most := mostOfOne(ctx, x.Question, node); most != nil {
+		if most := mostOfOne(ctx, q, node); most != nil {
 			answer.missing = most.wanted - most.count
-			answer.message = fmt.Sprintf("%d available, %s", x.Claims[0].Funnels[0][0].Eligible[node.Name], most)
+			answer.message = fmt.Sprintf("%d available, %s", q.Claims[0].Funnels[0][0].Eligible[node.Name], most)
 		}
 		return answer
 	}
-	if single, titles := singleRequests(x.Question, claims); len(single) > 1 {
+	if single, titles := singleRequests(q, claims); len(single) > 1 {
 		alone := true
 		for _, claim := range single {
-			alone = alone && fits(x.Cluster.Alloc, x.Snap, []*resourceapi.ResourceClaim{claim})
+			alone = alone && fits(q.Cluster.Alloc, q.Snap, []*resourceapi.ResourceClaim{claim})
 		}
 		if alone {
 			answer.code = api.RequestsCompete
@@ -78,13 +86,13 @@ func (x *inquiry) together(ctx context.Context, node *corev1.Node) nodeAnswer {
 		}},
 		{api.CountersExhausted, "enough devices available, but together they use more than the shared counters have", func(d *resourceapi.Device) { d.ConsumesCounters = nil }},
 	} {
-		alloc, snap, err := withDevices(ctx, x.Question, node, probe.change)
+		alloc, snap, err := withDevices(ctx, q, node, probe.change)
 		if err == nil && alloc != nil && fits(alloc, snap, claims) {
 			answer.code, answer.message = probe.code, probe.message
 			return answer
 		}
 	}
-	answer.code, answer.message, answer.progress = api.CountUnsatisfiable, notTogether, progressUnproved
+	answer.code, answer.message, answer.progress = api.CountUnsatisfiable, notForAll, progressUnproved
 	if ctx.Err() != nil {
 		answer.message += " (the reason was not found in time)"
 	}

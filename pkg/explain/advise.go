@@ -1,0 +1,130 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// adviceTime bounds the search for a conflict and for remedies.
+const adviceTime = 3 * time.Second
+
+// advise finds the conflict on the most promising node, and what would make the
+// claims fit. It adds nothing where that is not known, or not in time.
+func (x *inquiry) advise(ctx context.Context) error {
+	if pod := x.Pod; pod != nil && pod.Spec.NodeName != "" {
+		// It is too late to change anything.
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, adviceTime)
+	defer cancel()
+	h := &headlines{Question: x.Question, out: x.out, target: x.target, confirmer: x.confirmer, reasons: x.reasons}
+	if text := h.nominated(limited); text != "" && x.out.Verdict == api.DoesNotFit {
+		x.out.Summary = text
+		return ctx.Err()
+	}
+	c := x.conflictCase()
+	near := c.Nearest(limited)
+	if len(near) > 0 {
+		x.out.Conflict = near[0].Conflict(limited)
+		if x.out.Verdict == api.DoesNotFit {
+			x.lead(limited, h, near)
+		}
+	} else if text := h.noDevices(); text != "" && x.out.Verdict == api.DoesNotFit {
+		x.out.Summary = text
+	}
+	x.out.Remedies, x.out.MoreRemedies = c.Remedies(limited, near)
+	return ctx.Err()
+}
+
+// conflictCase is what conflicts and remedies are looked for with.
+func (x *inquiry) conflictCase() *conflict.Case {
+	c := &conflict.Case{
+		Question: x.Question, Nodes: x.target.Nodes(x.Cluster.Alloc), Contents: x.contents, Confirmer: x.confirmer,
+		Verdict: x.out.Verdict, AllRemedies: x.target.Options.AllRemedies,
+		Target: x.target.Object, Workload: x.target.Workload, Users: x.target.Users, Ask: x.again,
+	}
+	if len(x.out.Nodes) > 0 {
+		c.Code = x.out.Nodes[0].Code
+	}
+	return c
+}
+
+// lead puts the nearest nodes first, and what is to be said of the nearest one
+// into the summary.
+func (x *inquiry) lead(ctx context.Context, h *headlines, near []*conflict.Prospect) {
+	rank := map[string]int{}
+	for i, p := range near {
+		for _, node := range p.Nodes {
+			rank[node.Name] = len(near) - i
+		}
+	}
+	rankOf := func(g api.NodeGroup) int {
+		highest := 0
+		for _, name := range g.Names {
+			highest = max(highest, rank[name])
+		}
+		return highest
+	}
+	slices.SortStableFunc(x.out.Nodes, func(a, b api.NodeGroup) int { return cmp.Compare(rankOf(b), rankOf(a)) })
+	if x.target.Only != nil {
+		return
+	}
+	if text := h.of(ctx, near); text != "" {
+		x.out.Summary = text
+	}
+}
+
+// again asks the question with a change made, up to the point where the
+// allocator is asked. It is nil if something else is in the way already.
+func (x *inquiry) again(w conflict.WhatIf) (*funnel.Question, error) {
+	snap, alloc, t := x.Snap, x.Cluster.Alloc, x.target
+	if w.Snap != nil {
+		snap, alloc = w.Snap, w.Alloc
+	}
+	if w.FindAgain {
+		var err error
+		if t, err = target.Find(snap, alloc, x.target.Options); err != nil {
+			return nil, err
+		}
+		if pod := x.Pod; pod != nil && !x.target.Hypothetical {
+			t.UsePod(alloc, snap.Pod(pod.Namespace, pod.Name))
+		}
+	}
+	q := funnel.NewQuestion(alloc, snap, t.Pod, slices.Clone(t.Claims))
+	if !w.Features {
+		// No change is about what devices publish, so that results and names hold.
+		q.Selectors, q.Catalog = x.Selectors, x.Catalog
+	}
+	for i, edits := range w.Claims {
+		pc := &q.PodClaims[i]
+		spec, err := whatif.Edited(&pc.Claim.Spec, edits, "")
+		if err != nil {
+			return nil, err
+		}
+		claim := *pc.Claim
+		claim.Spec = *spec
+		pc.Claim = cluster.Defaulted(&claim)
+	}
+	funnel.ListWaiting(q)
+	if claimProblem(q) != nil || refusal(q) != nil {
+		return nil, nil
+	}
+	if w.Snap == nil && x.Cluster.Pools != nil {
+		q.Cluster = x.Cluster
+		return q, nil
+	}
+	survey(q, t.Nodes(alloc))
+	return q, nil
+}

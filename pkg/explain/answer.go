@@ -1,0 +1,158 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+)
+
+// nodeAnswer is the answer for one node; nodes with equal answers are grouped.
+type nodeAnswer struct {
+	verdict api.Verdict
+	code    api.Code
+	message string
+	score   int64
+	// shortage is set if one request has too few devices.
+	shortage deviceShortage
+	// missing is how many devices more the request would need that lacks most.
+	missing int
+	// progress is how close the node comes to fitting, for the order of the
+	// groups.
+	progress int
+}
+
+// deviceShortage is that a request has too few devices on a node. Nodes with the same
+// request and others are short of devices for the same reasons.
+type deviceShortage struct {
+	// request is the prefix of the message that names the request.
+	request string
+	// needs is how many devices it needs, available how many of them the node has.
+	needs, available int
+	// most is how many would be available if none were in use or tainted, if that
+	// is more than available and still too few.
+	most int
+	// others says what is the matter with the other devices.
+	others string
+}
+
+// cause is the shortage without the count, zero if counts do not matter.
+func (s deviceShortage) cause() deviceShortage {
+	if s.needs == 0 {
+		return deviceShortage{}
+	}
+	s.available = 0
+	return s
+}
+
+// The progress of a node: what stands in the way, from far to near, in steps of
+// progressStep. What devices lack counts progressShort and the rank of the
+// check that the best of them fails.
+const (
+	progressStep       = 100
+	progressUnsuitable = 0
+	progressNoDevice   = 1 * progressStep
+	progressHasDevice  = 2 * progressStep
+	progressShort      = 3 * progressStep
+	progressUnproved   = 4 * progressStep
+	progressCompeting  = 5 * progressStep
+)
+
+// nearer orders answers: the one where less is in the way comes first. Within
+// a step it is the one where fewer devices are missing, and then the one whose
+// best device gets further.
+func (a nodeAnswer) nearer(b nodeAnswer) int {
+	return cmp.Or(
+		cmp.Compare(verdictOrder(a.verdict), verdictOrder(b.verdict)),
+		cmp.Compare(b.score, a.score),
+		cmp.Compare(b.progress/progressStep, a.progress/progressStep),
+		cmp.Compare(a.missing, b.missing),
+		cmp.Compare(b.progress, a.progress),
+	)
+}
+
+// groupNodes puts nodes with the same answer together, the best first. How
+// near single nodes come is no reason to tell them apart.
+func groupNodes(answers map[nodeAnswer][]string) []api.NodeGroup {
+	nearest, names := map[nodeAnswer]nodeAnswer{}, map[nodeAnswer][]string{}
+	for answer, nodes := range answers {
+		said := answer
+		said.missing, said.progress = 0, 0
+		if best, known := nearest[said]; !known || answer.nearer(best) < 0 {
+			nearest[said] = answer
+		}
+		names[said] = append(names[said], nodes...)
+	}
+	sorted := slices.SortedFunc(maps.Keys(nearest), func(a, b nodeAnswer) int {
+		return cmp.Or(
+			nearest[a].nearer(nearest[b]),
+			cmp.Compare(len(names[b]), len(names[a])),
+			cmp.Compare(a.message, b.message),
+		)
+	})
+	groups := make([]api.NodeGroup, 0, len(sorted))
+	byCause, at := map[deviceShortage][]nodeAnswer{}, map[deviceShortage]int{}
+	for _, said := range sorted {
+		slices.SortFunc(names[said], naming.Compare)
+		group := api.NodeGroup{
+			Count: len(names[said]), Names: names[said], Verdict: said.verdict,
+			Code: said.code, Message: said.message, Missing: nearest[said].missing, Score: said.score,
+		}
+		cause := said.shortage.cause()
+		first, known := at[cause]
+		if cause == (deviceShortage{}) || !known {
+			at[cause] = len(groups)
+			groups = append(groups, group)
+		} else {
+			mergeGroup(&groups[first], group)
+		}
+		byCause[cause] = append(byCause[cause], said)
+	}
+	for cause, i := range at {
+		if cause != (deviceShortage{}) && len(byCause[cause]) > 1 {
+			groups[i].Message = rangeText(byCause[cause])
+		}
+	}
+	return groups
+}
+
+// mergeGroup adds nodes with the same cause and another count.
+func mergeGroup(g *api.NodeGroup, other api.NodeGroup) {
+	if len(g.Parts) == 0 {
+		g.Parts = []api.NodeGroup{*g}
+	}
+	g.Parts = append(g.Parts, other)
+	g.Count += other.Count
+	g.Names = slices.Concat(g.Names, other.Names)
+	slices.SortFunc(g.Names, naming.Compare)
+	if g.Code != other.Code {
+		g.Code = api.CountUnsatisfiable
+	}
+}
+
+// rangeText is the message of nodes with the same cause and different counts.
+func rangeText(answers []nodeAnswer) string {
+	least, most := answers[0].shortage.available, answers[0].shortage.available
+	for _, a := range answers {
+		least, most = min(least, a.shortage.available), max(most, a.shortage.available)
+	}
+	s := answers[0].shortage
+	match := ""
+	if s.most > 0 {
+		match = fmt.Sprintf(", at most %d match", s.most)
+	}
+	if least == most {
+		return fmt.Sprintf("%s%d of %d available%s, the others %s", s.request, least, s.needs, match, s.others)
+	}
+	return fmt.Sprintf("%s%d to %d of %d available%s, the others %s", s.request, least, most, s.needs, match, s.others)
+}
+
+func verdictOrder(v api.Verdict) int {
+	return slices.Index([]api.Verdict{api.Fits, api.Allocated, api.Error, api.Undetermined, api.DoesNotFit}, v)
+}

@@ -1,0 +1,143 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
+)
+
+// assume lists what the answer takes as true without seeing it.
+func (x *inquiry) assume() {
+	x.out.Assumptions = append(x.out.Assumptions, preview.Assumptions(x.Snap)...)
+	for _, gap := range x.Snap.Gaps {
+		consequence := ""
+		switch gap.Resource {
+		case snapshot.ResourceNodes:
+			consequence = "assumed that the nodes named in ResourceSlices exist and are suitable for the pod"
+		case snapshot.ResourcePods:
+			consequence = "assumed that the nodes have enough CPU and memory available for the pod"
+		case snapshot.ResourceClaims:
+			consequence = "assumed that no device is allocated to another claim"
+		case snapshot.ResourceSlices:
+			consequence = "no device is known"
+			if len(x.Snap.Slices) > 0 {
+				consequence = "other devices are not known"
+			}
+		case snapshot.ResourceClasses, snapshot.ResourceTemplates:
+			consequence = "their contents are not known"
+		case snapshot.ResourceTaintRules:
+			consequence = "assumed that there is no DeviceTaintRule"
+		case snapshot.ResourceMetrics:
+			consequence = "assumed that the feature gates are the defaults of " + clusterText(x.Question)
+		case snapshot.ResourcePodGroups:
+			if x.Pod == nil || x.Pod.Spec.SchedulingGroup == nil {
+				continue
+			}
+			consequence = "which claims a group of pods shares is not known"
+		case snapshot.ResourceNamespaces:
+			if !wantsAdminAccess(x.Question) {
+				continue
+			}
+			consequence = "assumed that the namespace allows admin access"
+		case snapshot.ResourceEvents:
+			consequence = "its events are not known"
+		case snapshot.ResourceDaemonSets:
+			if x.out.Verdict != api.DoesNotFit {
+				continue
+			}
+			consequence = "whether the drivers run is not known"
+		case snapshot.ResourceQueued:
+			consequence = "whether Kueue has admitted it is not known"
+		default:
+			continue
+		}
+		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("%s: %s", gap.Reason, consequence))
+	}
+	if _, known := x.Cluster.Alloc.Facts.Nodes.All(); !known && x.Snap.Gap(snapshot.ResourceNodes) == nil {
+		x.out.Assumptions = append(x.out.Assumptions, "no node is known: assumed that the nodes named in ResourceSlices exist and are suitable for the pod")
+	}
+	if class := x.target.UnknownPriority(); class != "" {
+		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the priority of PriorityClass %s is not known: assumed that it is 0", class))
+	}
+	if x.slowNode != "" {
+		scheduler := fmt.Sprintf(`the scheduler, which waits for %s, may say "timed out trying to allocate devices" instead`, schedulerLimit)
+		if !x.Cluster.Alloc.Facts.Gates.Enabled("DRASchedulerFilterTimeout") {
+			scheduler = "the scheduler, which has no limit without the feature gate DRASchedulerFilterTimeout, may search for very long"
+		}
+		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
+			"that nothing fits on node %s is proved by counting: the allocator's own search does not end within %s there, and %s", x.slowNode, counting.SearchTime, scheduler))
+	}
+	for _, u := range x.unevaluated {
+		if u.Always || x.out.Verdict == api.Fits {
+			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+u.String())
+		}
+	}
+	if x.out.Verdict == api.DoesNotFit && preemptionMatters(x.Question) {
+		x.out.Assumptions = append(x.out.Assumptions, "not evaluated: preemption of pods with lower priority")
+	}
+	if x.target.Workload {
+		x.out.Assumptions = append(x.out.Assumptions, "nodes, conflict and remedies are those of one pod")
+	}
+	if x.Pod != nil {
+		for _, part := range x.Cluster.Alloc.Facts.Nodes.NotModelled(x.Pod) {
+			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+part)
+		}
+	}
+	for i := range x.PodClaims {
+		claim, pod := x.PodClaims[i].Claim, x.Pod
+		if claim != nil && pod != nil && x.Cluster.Alloc.Facts.Claims.ReservedByAssumption(claim, pod) {
+			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("claim %s is reserved for the group of the pod: assumed that the feature gate DRAWorkloadResourceClaims is on, which it is not by default in %s", claim.Name, clusterText(x.Question)))
+			break
+		}
+	}
+	if x.Snap.ServerVersion == "" && len(x.Snap.Gates) == 0 {
+		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the snapshot does not have the Kubernetes version: assumed that the feature gates are the defaults of %s (set --kubernetes-version or --feature-gates)", clusterText(x.Question)))
+	}
+}
+
+// wantsAdminAccess reports whether a claim asks for devices besides their users.
+func wantsAdminAccess(q *funnel.Question) bool {
+	return slices.ContainsFunc(q.PodClaims, func(pc cluster.PodClaim) bool {
+		return pc.Claim != nil && slices.ContainsFunc(pc.Claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
+			return r.Exactly != nil && ptr.Deref(r.Exactly.AdminAccess, false)
+		})
+	})
+}
+
+// preemptionMatters reports whether pods of lower priority use what the pod lacks
+// on some node. (Devices are never preempted.)
+func preemptionMatters(q *funnel.Question) bool {
+	if q.Pod == nil {
+		return false
+	}
+	short := map[string]bool{}
+	for _, u := range q.Cluster.Unsuitable {
+		if u.Misfit.Filter == cluster.FilterResources || u.Misfit.Filter == cluster.FilterPods {
+			short[u.Node.Name] = true
+		}
+	}
+	priority := ptr.Deref(q.Pod.Spec.Priority, 0)
+	return slices.ContainsFunc(q.Snap.Pods, func(pod *corev1.Pod) bool {
+		return short[pod.Spec.NodeName] && ptr.Deref(pod.Spec.Priority, 0) < priority
+	})
+}
+
+func clusterText(q *funnel.Question) string {
+	if q.Snap.ServerVersion == "" {
+		return "the newest version known here"
+	}
+	return "Kubernetes " + q.Snap.ServerVersion
+}

@@ -1,0 +1,108 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// beyondScheduling deals with pods that the scheduler has done with: those
+// that are bound, finished or on their way out. It reports whether that settles
+// the matter.
+func (x *inquiry) beyondScheduling() bool {
+	pod := x.Pod
+	if end := x.target.End; end != nil {
+		x.finish(endText(end))
+		return true
+	}
+	if pod == nil {
+		return false
+	}
+	switch {
+	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
+		x.finish(fmt.Sprintf("the pod is finished (%s) and no longer needs devices", pod.Status.Phase))
+	case pod.Spec.NodeName == "" && pod.DeletionTimestamp != nil:
+		x.settle(api.Error, api.ClaimNotReady, "the pod is being deleted and is no longer scheduled")
+	case pod.Spec.NodeName == "", x.target.IsElsewhere(pod):
+		return false
+	default:
+		x.bound(pod)
+	}
+	return true
+}
+
+// endText says how a Job ended.
+func endText(end *snapshot.JobEnd) string {
+	switch {
+	case !end.Failed():
+		return "the Job is complete and creates no more pods"
+	case end.Reason != "":
+		return "the Job has failed (" + end.Reason + ") and creates no more pods"
+	default:
+		return "the Job has failed and creates no more pods"
+	}
+}
+
+// bound deals with a pod on its node: nobody allocates claims for it any more,
+// and the kubelet refuses those that are not the pod's.
+func (x *inquiry) bound(pod *corev1.Pod) {
+	var tolerable []string
+	var missing, unreadable error
+	for i := range x.PodClaims {
+		pc := &x.PodClaims[i]
+		switch {
+		case pc.ExtendedResources && pc.Generated && lifecycle.Hides(x.Snap, snapshot.ResourceClaims, pod.Namespace):
+			unreadable = fmt.Errorf("the claim for the extended resources of the pod %w", cluster.ErrClaimUnreadable)
+		case pc.Problem == nil:
+		case errors.Is(pc.Problem, cluster.ErrClaimUnreadable):
+			unreadable = pc.Problem
+		case pc.Claim == nil, errors.Is(pc.Problem, cluster.ErrClaimNotOwned):
+			if missing == nil {
+				missing = pc.Problem
+			}
+		default:
+			tolerable = append(tolerable, pc.Problem.Error())
+		}
+	}
+	switch {
+	case missing != nil:
+		x.settle(api.Error, api.ClaimNotReady, missing.Error())
+	case unreadable != nil:
+		x.settle(api.Undetermined, api.ClaimNotReady, unreadable.Error())
+	case len(x.Claims) > 0:
+		x.settle(api.Blocked, api.ClaimNotReady, fmt.Sprintf("the pod is bound to node %s, but its claims are not allocated; the scheduler allocates claims only before it binds a pod", pod.Spec.NodeName))
+	default:
+		x.out.Verdict = api.Allocated
+		x.out.Summary = strings.Join(append([]string{allocatedSummary(x.Pod, x.out.Claims)}, tolerable...), "; ")
+	}
+}
+
+// deletingTarget settles the matter for a claim that is being deleted: nobody
+// who does not use it already can. What its deletion waits for is a finding.
+func (x *inquiry) deletingTarget() bool {
+	if x.Pod != nil || x.target.Object.Kind != api.KindClaim {
+		return false
+	}
+	claim := x.PodClaims[0].Claim
+	if claim.DeletionTimestamp == nil {
+		return false
+	}
+	text := fmt.Sprintf("ResourceClaim %s %s", naming.Qualified(claim), cluster.ErrClaimDeleting)
+	if claim.Status.Allocation == nil {
+		x.settle(api.Blocked, api.ClaimNotReady, text)
+	} else {
+		x.out.Verdict, x.out.Code, x.out.Summary = api.Blocked, api.ClaimNotReady, text
+	}
+	return true
+}

@@ -1,0 +1,93 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/obstacle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// inquiry is the work on one explanation.
+type inquiry struct {
+	*funnel.Question
+	target *target.Target
+	// explain and explainer answer other questions.
+	explain   func(context.Context, *allocator.Allocator, *snapshot.Snapshot, target.Options) (*api.Explanation, error)
+	explainer queue.Explainer
+	reasons   *reasons
+	// contents tell which nodes are equivalent.
+	contents *nodegroup.Contents
+	// slowNode is a node that was decided by counting because the allocator
+	// takes too long.
+	slowNode string
+	// confirmer asks about what-if clusters.
+	confirmer *counting.Confirmer
+	// blockedBy is what else is in the way of a pod for which there are devices,
+	// and unevaluated what may be, but could not be read.
+	blockedBy   []obstacle.Obstacle
+	unevaluated []obstacle.Unevaluated
+	out         *api.Explanation
+}
+
+func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.Target) *inquiry {
+	q := funnel.NewQuestion(alloc, snap, t.Pod, t.Claims)
+	confirmer := &counting.Confirmer{}
+	return &inquiry{
+		Question:  q,
+		target:    t,
+		reasons:   newReasons(q, confirmer),
+		contents:  &nodegroup.Contents{},
+		confirmer: confirmer,
+		out: &api.Explanation{
+			TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Explanation"},
+			Target:   t.Object,
+		},
+	}
+}
+
+// settlement is an answer that is the same for all nodes.
+type settlement struct {
+	verdict api.Verdict
+	code    api.Code
+	message string
+}
+
+// settled ends the inquiry with a settlement, if there is one.
+func (x *inquiry) settled(s *settlement) bool {
+	if s != nil {
+		x.settle(s.verdict, s.code, s.message)
+	}
+	return s != nil
+}
+
+// settle ends the inquiry with an answer that is the same for all nodes.
+func (x *inquiry) settle(verdict api.Verdict, code api.Code, message string) {
+	x.out.Verdict, x.out.Code, x.out.Summary = verdict, code, message
+	nodes := x.target.Nodes(x.Cluster.Alloc)
+	if len(nodes) == 0 {
+		return
+	}
+	answers := map[nodeAnswer][]string{}
+	answer := nodeAnswer{verdict: verdict, code: code, message: message}
+	for _, node := range nodes {
+		answers[answer] = append(answers[answer], node.Name)
+	}
+	x.out.Nodes, x.out.NodeCount = groupNodes(answers), len(nodes)
+}
+
+// finish settles a target whose pods have ended.
+func (x *inquiry) finish(summary string) {
+	x.out.Verdict, x.out.Finished, x.out.Summary = api.Allocated, true, summary
+}
