@@ -34,7 +34,7 @@ const probeTimeout = 2 * time.Second
 const notForAll = "enough devices for each request alone, but not for all requests together"
 
 // whyNotAll explains a node where every request has enough devices for itself.
-// Each answer is proved: without what it names, the allocator finds devices.
+// Each answer is verified: without what it names, the allocator finds devices.
 func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *counting.Confirmer, node *corev1.Node) nodeAnswer {
 	claims, err := q.ClaimsFor(node)
 	if err != nil {
@@ -58,7 +58,7 @@ func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *counting.Conf
 		answer.code = api.ConstraintUnsatisfiable
 		answer.message = "enough devices available, but not with " + english.JoinAnd(constrained)
 		if most := mostOfOne(ctx, q, node); most != nil {
-			answer.missing = most.wanted - most.count
+			answer.missing = most.needs - most.count
 			answer.message = fmt.Sprintf("%d available, %s", q.Claims[0].Funnels[0][0].Eligible[node.Name], most)
 		}
 		return answer
@@ -167,9 +167,9 @@ func singleRequests(q *funnel.Question, claims []*resourceapi.ResourceClaim) (si
 // most is how far the devices of a node get with the only constraint: how many
 // of them agree in its attribute, or how many values there are that differ.
 type most struct {
-	distinct      bool
-	wanted, count int
-	constraint    claimspec.Constraint
+	distinct     bool
+	needs, count int
+	constraint   claimspec.Constraint
 }
 
 func (m *most) String() string {
@@ -209,11 +209,11 @@ func mostOfOne(ctx context.Context, q *funnel.Question, node *corev1.Node) *most
 	if len(values) == 0 {
 		return nil
 	}
-	m := &most{constraint: constraint, distinct: constraint.Distinct, wanted: int(min(f.Request.Count, math.MaxInt32)), count: len(values)}
+	m := &most{constraint: constraint, distinct: constraint.Distinct, needs: int(min(f.Request.Count, math.MaxInt32)), count: len(values)}
 	if !m.distinct {
 		m.count = values[values.Sorted()[0]]
 	}
-	if m.count >= m.wanted {
+	if m.count >= m.needs {
 		return nil
 	}
 	return m

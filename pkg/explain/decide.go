@@ -29,8 +29,8 @@ import (
 // Where the allocator takes its time, what counting says is concluded from
 // meanwhile; that the allocator says something else in the end is not expected.
 func (x *inquiry) decide(ctx context.Context) error {
-	like := x.reasons.signatures.Equivalent(ctx)
-	verdicts, hard := check(ctx, x.Question, like)
+	equivalent := x.reasons.signatures.Equivalent(ctx)
+	verdicts, hard := check(ctx, x.Question, equivalent)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("check the nodes: %w", err)
 	}
@@ -39,25 +39,25 @@ func (x *inquiry) decide(ctx context.Context) error {
 	fits := anyFits(verdicts)
 	if fits {
 		// It matters whether the scheduler gives up.
-		if _, err := x.await(ctx, search, like, verdicts); err != nil {
+		if _, err := x.await(ctx, search, equivalent, verdicts); err != nil {
 			return err
 		}
 	}
 	before := *x.out
-	if err := x.conclusion(ctx, like, verdicts); err != nil || fits {
+	if err := x.conclusion(ctx, equivalent, verdicts); err != nil || fits {
 		return err
 	}
-	changed, err := x.await(ctx, search, like, verdicts)
+	changed, err := x.await(ctx, search, equivalent, verdicts)
 	if err != nil || !changed {
 		return err
 	}
 	*x.out = before
-	return x.conclusion(ctx, like, verdicts)
+	return x.conclusion(ctx, equivalent, verdicts)
 }
 
 // conclusion says what the verdicts mean. Of equivalent nodes, the first
 // one answers for all.
-func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocator.Verdict) error {
+func (x *inquiry) conclusion(ctx context.Context, equivalent []int, verdicts []allocator.Verdict) error {
 	candidates := x.Cluster.Candidates
 	answers := map[nodeAnswer][]string{}
 	known := make([]nodeAnswer, len(verdicts))
@@ -68,8 +68,8 @@ func (x *inquiry) conclusion(ctx context.Context, like []int, verdicts []allocat
 		case verdict.Outcome == allocator.NotTried:
 			// The node before, where the attempt ended, says why.
 			answer.message = "not evaluated (scheduling aborted by the error on another node)"
-		case like[i] != i:
-			answer = known[like[i]]
+		case equivalent[i] != i:
+			answer = known[equivalent[i]]
 		default:
 			var err error
 			if answer, err = x.answer(ctx, candidates[i], verdict); err != nil {
@@ -265,7 +265,7 @@ func errorCode(err error) api.Code {
 }
 
 // errorText is an error of the allocator on one line. What it says of the limit
-// of a claim is told in other words.
+// of a claim is said in other words.
 func errorText(err error) string {
 	text := english.OneLine(err)
 	if isCompileError(err) {

@@ -29,15 +29,15 @@ const (
 // check asks the allocator about the candidates, of equivalent ones about
 // the first. Nodes that it would search for long, although counting says that
 // nothing fits there, are not asked about: they are returned as hard.
-func check(ctx context.Context, q *funnel.Question, like []int) (verdicts []allocator.Verdict, hard []int) {
+func check(ctx context.Context, q *funnel.Question, equivalent []int) (verdicts []allocator.Verdict, hard []int) {
 	var first []int
 	var nodes []*corev1.Node
 	for i, node := range q.Cluster.Candidates {
-		if like[i] == i {
+		if equivalent[i] == i {
 			first, nodes = append(first, i), append(nodes, node)
 		}
 	}
-	verdicts = make([]allocator.Verdict, len(like))
+	verdicts = make([]allocator.Verdict, len(equivalent))
 	asked, notAsked := counting.CheckUnless(ctx, q, nodes, func(ctx context.Context, node *corev1.Node) bool { return counting.IsHard(ctx, q, node) })
 	for at, verdict := range asked {
 		verdicts[first[at]] = verdict
@@ -45,14 +45,14 @@ func check(ctx context.Context, q *funnel.Question, like []int) (verdicts []allo
 	for _, at := range notAsked {
 		hard = append(hard, first[at])
 	}
-	spread(like, verdicts)
+	spread(equivalent, verdicts)
 	return verdicts, hard
 }
 
-// spread gives nodes the verdict of the one that they are like, and makes those
+// spread gives nodes the verdict of the one that they are equivalent to, and makes those
 // after an error that ends the attempt NotTried.
-func spread(like []int, verdicts []allocator.Verdict) {
-	for i, first := range like {
+func spread(equivalent []int, verdicts []allocator.Verdict) {
+	for i, first := range equivalent {
 		if first != i {
 			verdicts[i] = verdicts[first]
 		}
@@ -104,7 +104,7 @@ func (s *search) stop() {
 // await waits for the search. It corrects the verdicts, and reports whether it
 // had to, where the allocator says something else than counting, or would make
 // the scheduler give up although there is a node where the claims fit.
-func (x *inquiry) await(ctx context.Context, s *search, like []int, verdicts []allocator.Verdict) (changed bool, err error) {
+func (x *inquiry) await(ctx context.Context, s *search, equivalent []int, verdicts []allocator.Verdict) (changed bool, err error) {
 	s.workers.Wait()
 	if err := ctx.Err(); err != nil {
 		return false, fmt.Errorf("check the nodes: %w", err)
@@ -122,7 +122,7 @@ func (x *inquiry) await(ctx context.Context, s *search, like []int, verdicts []a
 		}
 	}
 	if changed {
-		spread(like, verdicts)
+		spread(equivalent, verdicts)
 	}
 	if slow < 0 || verdicts[slow].Outcome != allocator.DoesNotFit {
 		return changed, ctx.Err()
@@ -135,11 +135,11 @@ func (x *inquiry) await(ctx context.Context, s *search, like []int, verdicts []a
 	if err != nil {
 		return false, err
 	}
-	patient, err := allocator.New(ctx, x.Cluster.Alloc.Facts, allocator.WithTimeout(schedulerLimit))
+	unhurried, err := allocator.New(ctx, x.Cluster.Alloc.Facts, allocator.WithTimeout(schedulerLimit))
 	if err != nil {
 		return false, fmt.Errorf("set up the allocator: %w", err)
 	}
-	if verdict := patient.Check(ctx, x.Cluster.Candidates[slow], claims); verdict.Outcome == allocator.TimedOut {
+	if verdict := unhurried.Check(ctx, x.Cluster.Candidates[slow], claims); verdict.Outcome == allocator.TimedOut {
 		verdicts[slow], changed = verdict, true
 	}
 	return changed, ctx.Err()

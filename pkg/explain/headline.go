@@ -61,14 +61,14 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) string {
 		// The answer is that for a scenario.
 		released = ", even after all other claims are released"
 	}
-	subject := fmt.Sprintf("Node %s has", p.Node().Name)
+	who := fmt.Sprintf("Node %s has", p.Node().Name)
 	if group := &h.out.Nodes[0]; group.Message == answer.message && group.Count > 1 {
-		subject = fmt.Sprintf("Node %s and %s have", p.Node().Name, english.Count(group.Count-1, "more node"))
+		who = fmt.Sprintf("Node %s and %s have", p.Node().Name, english.Count(group.Count-1, "more node"))
 		if group.Count == h.out.NodeCount {
-			subject = fmt.Sprintf("All %d nodes have", group.Count)
+			who = fmt.Sprintf("All %d nodes have", group.Count)
 		}
 	}
-	text := fmt.Sprintf("%s. %s %s", asks(h.Question), subject, answer.message) + released + detail(h.out.Claims, answer.code)
+	text := fmt.Sprintf("%s. %s %s", asks(h.Question), who, answer.message) + released + detail(h.out.Claims, answer.code)
 	var misfits []string
 	for _, u := range h.Cluster.Misfits[p.Node().Name] {
 		misfits = append(misfits, misfitText(u, h.target.Hypothetical)+largest(h.Question, u))

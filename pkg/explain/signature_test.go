@@ -21,9 +21,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// TestAlike holds the answers for clusters of nodes that are alike, or almost,
+// TestEquivalent holds the answers for clusters of nodes that are equivalent, or almost,
 // against a plain loop that asks the allocator about each node.
-func TestAlike(t *testing.T) {
+func TestEquivalent(t *testing.T) {
 	cases := 800
 	if testing.Short() {
 		cases = 80
@@ -38,34 +38,34 @@ func TestAlike(t *testing.T) {
 		if x == nil {
 			continue
 		}
-		like := x.reasons.signatures.Equivalent(t.Context())
-		verdicts, hard := check(t.Context(), x.Question, like)
+		equivalent := x.reasons.signatures.Equivalent(t.Context())
+		verdicts, hard := check(t.Context(), x.Question, equivalent)
 		search := startSearch(t.Context(), x.Question, hard)
-		if _, err := x.await(t.Context(), search, like, verdicts); err != nil {
+		if _, err := x.await(t.Context(), search, equivalent, verdicts); err != nil {
 			t.Fatal(err)
 		}
 		search.stop()
 		for i, node := range x.Cluster.Candidates {
 			plain := plainVerdict(t, snap, x, node)
 			counts[string(plain.Outcome)]++
-			if like[i] != i {
+			if equivalent[i] != i {
 				counts["shared "+string(plain.Outcome)]++
 			}
 			if plain.Outcome != verdicts[i].Outcome {
 				t.Fatalf("seed %d: node %s, like %s: %s, but the allocator says %s %v\nclaims %s\nslices %s\ngates %v", seed, node.Name,
-					x.Cluster.Candidates[like[i]].Name, verdicts[i].Outcome, plain.Outcome, plain.Err, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
+					x.Cluster.Candidates[equivalent[i]].Name, verdicts[i].Outcome, plain.Outcome, plain.Err, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
 			}
 			if plain.Outcome == allocator.Failed || plain.Outcome == allocator.TimedOut {
 				break
 			}
 			if plain.Err != nil && verdicts[i].Err.Error() != plain.Err.Error() {
-				t.Fatalf("seed %d: node %s, like %s: error %v, but the allocator says %v", seed, node.Name, x.Cluster.Candidates[like[i]].Name, verdicts[i].Err, plain.Err)
+				t.Fatalf("seed %d: node %s, like %s: error %v, but the allocator says %v", seed, node.Name, x.Cluster.Candidates[equivalent[i]].Name, verdicts[i].Err, plain.Err)
 			}
 			want := answerAlone(t, snap, node, plain)
-			got, err := x.answer(t.Context(), x.Cluster.Candidates[like[i]], verdicts[like[i]])
+			got, err := x.answer(t.Context(), x.Cluster.Candidates[equivalent[i]], verdicts[equivalent[i]])
 			if err != nil || got != want {
 				t.Fatalf("seed %d: node %s, like %s: %+v, alone it is %+v\nclaims %s\nslices %s\ngates %v", seed, node.Name,
-					x.Cluster.Candidates[like[i]].Name, got, want, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
+					x.Cluster.Candidates[equivalent[i]].Name, got, want, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func answerAlone(t *testing.T, snap *snapshot.Snapshot, node *corev1.Node, verdi
 	return answer
 }
 
-// multiply adds nodes that look like the first one, and some that differ in one
+// multiply adds nodes that are equivalent to the first one, and some that differ in one
 // thing. There may be a pool that all of them reach.
 func multiply(snap *snapshot.Snapshot, random *rand.Rand) {
 	maybe := func(percent int) bool { return random.IntN(100) < percent }
@@ -273,8 +273,8 @@ func mutate(snap *snapshot.Snapshot, node string, random *rand.Rand) {
 	}
 }
 
-// TestAlikeNames asserts that names make no difference, and what does.
-func TestAlikeNames(t *testing.T) {
+// TestEquivalentNames asserts that names make no difference, and what does.
+func TestEquivalentNames(t *testing.T) {
 	waits := constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2))
 	rooted := func(values ...string) []resourceapi.Device {
 		var list []resourceapi.Device
@@ -285,9 +285,9 @@ func TestAlikeNames(t *testing.T) {
 	}
 	far := slice("far", func(s *resourceapi.ResourceSlice) { s.Spec.NodeName, s.Spec.AllNodes = nil, ptr.To(true) }, rooted("x")...)
 	for _, tt := range []struct {
-		name  string
-		parts []part
-		alike bool
+		name       string
+		parts      []part
+		equivalent bool
 	}{
 		{"other values, the same of them equal", []part{pool("a", rooted("x", "y", "x")...), pool("b", rooted("1", "2", "1")...)}, true},
 		{"others are equal", []part{pool("a", rooted("x", "y", "x")...), pool("b", rooted("x", "y", "y")...)}, false},
@@ -309,11 +309,11 @@ func TestAlikeNames(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			x := prepared(t, snapshotOf(t, append(tt.parts, nodes("a", "b"), waits)...))
 			want := []int{0, 1}
-			if tt.alike {
+			if tt.equivalent {
 				want = []int{0, 0}
 			}
 			if got := x.reasons.signatures.Equivalent(t.Context()); !slices.Equal(got, want) {
-				t.Errorf("the first node alike: %v, want %v", got, want)
+				t.Errorf("the first node equivalent: %v, want %v", got, want)
 			}
 		})
 	}

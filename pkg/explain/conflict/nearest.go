@@ -49,7 +49,7 @@ type Prospect struct {
 	Scenario *Scenario
 	// estimate orders prospects before they are looked at closely.
 	estimate estimate
-	// distance is proved.
+	// distance was verified with the allocator.
 	distance distance
 	// environment has the facts to be changed if that is enough, while what is
 	// asked for stays; nil if it is not.

@@ -31,7 +31,7 @@ type proposals struct {
 	vain int
 }
 
-// remedy is a change that was proved.
+// remedy is a change that was verified.
 type remedy struct {
 	change
 	api.Remedy

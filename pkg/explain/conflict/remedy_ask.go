@@ -28,7 +28,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// maxTries bounds the values that are tried in the place of one that is wanted.
+// maxTries bounds the values that are tried in the place of one that is required.
 const maxTries = 12
 
 // lessAsked tries to ask for less. Only what is part of the conflict can help
@@ -65,26 +65,26 @@ func (r *remedies) lessAsked(ctx context.Context) error {
 
 // fewer looks for the most devices that a request could have.
 func (r *remedies) fewer(ctx context.Context, f *fact) error {
-	wanted := *f.at.in(r.scenario.claims).count
+	required := *f.at.in(r.scenario.claims).count
 	if r.scenario.extended(f.at.claim) {
-		return r.fewerExtended(ctx, f, wanted)
+		return r.fewerExtended(ctx, f, required)
 	}
 	with := func(count int64) []claimEdit {
 		return []claimEdit{{f.at.claim, "replace", f.at.pointer() + "/count", count}}
 	}
-	count := r.most(ctx, min(wanted, resourceapi.AllocationResultsMaxSize+1), with)
+	count := r.most(ctx, min(required, resourceapi.AllocationResultsMaxSize+1), with)
 	if count == 0 {
 		return ctx.Err()
 	}
 	_, err := r.propose(ctx, change{
-		actor: api.ActorUser, loss: lossOf(count, wanted), claims: with(count),
-		text: fmt.Sprintf("request %s instead of %d in request %s", english.Count(int(count), "device"), wanted, r.scenario.nameOf(f.at)),
+		actor: api.ActorUser, loss: lossOf(count, required), claims: with(count),
+		text: fmt.Sprintf("request %s instead of %d in request %s", english.Count(int(count), "device"), required, r.scenario.nameOf(f.at)),
 	})
 	return err
 }
 
 // fewerExtended does the same for what a container asks for.
-func (r *remedies) fewerExtended(ctx context.Context, f *fact, wanted int64) error {
+func (r *remedies) fewerExtended(ctx context.Context, f *fact, required int64) error {
 	place, ok := r.scenario.extendedPlace(f.at)
 	if !ok {
 		return nil
@@ -101,13 +101,13 @@ func (r *remedies) fewerExtended(ctx context.Context, f *fact, wanted int64) err
 			}
 		}
 		c := change{
-			actor: api.ActorUser, loss: lossOf(count, wanted),
-			text: fmt.Sprintf("request %d instead of %d of %s in container %s", count, wanted, place.Resource, place.Container.Name),
+			actor: api.ActorUser, loss: lossOf(count, required),
+			text: fmt.Sprintf("request %d instead of %d of %s in container %s", count, required, place.Resource, place.Container.Name),
 		}
 		c.objects, c.silent = r.podEdits(operations)
 		return c
 	}
-	low, high := int64(0), wanted
+	low, high := int64(0), required
 	for high-low > 1 {
 		count := (low + high) / 2
 		if answer, err := r.ask(ctx, with(count)); err == nil && answer != nil {
@@ -144,9 +144,9 @@ func (r *remedies) notAll(ctx context.Context, f *fact) error {
 // otherCapacity corrects the name of a capacity that no device of the node has, or
 // does without it; of one that they have it looks for less.
 func (r *remedies) otherCapacity(ctx context.Context, f *fact) error {
-	wanted := (*f.at.in(r.scenario.claims).capacity).Requests[f.capacity]
+	required := (*f.at.in(r.scenario.claims).capacity).Requests[f.capacity]
 	if !f.unknown {
-		return r.lessCapacity(ctx, f, wanted)
+		return r.lessCapacity(ctx, f, required)
 	}
 	if meant := naming.Nearest(string(f.capacity), r.scenario.capacities()); meant != "" {
 		path := f.at.pointer() + "/capacity/requests/"
@@ -154,7 +154,7 @@ func (r *remedies) otherCapacity(ctx context.Context, f *fact) error {
 			actor: api.ActorUser, loss: lossNone,
 			text: fmt.Sprintf("correct the capacity in request %s: %s instead of %s", r.scenario.nameOf(f.at), meant, f.capacity),
 			claims: []claimEdit{
-				{f.at.claim, "add", path + whatif.PointerToken(meant), wanted.String()},
+				{f.at.claim, "add", path + whatif.PointerToken(meant), required.String()},
 				{f.at.claim, "remove", path + whatif.PointerToken(string(f.capacity)), nil},
 			},
 		})
@@ -178,10 +178,10 @@ func (r *remedies) withoutCapacity(f *fact) change {
 }
 
 // lessCapacity looks for the largest capacity that is available.
-func (r *remedies) lessCapacity(ctx context.Context, f *fact, wanted resource.Quantity) error {
+func (r *remedies) lessCapacity(ctx context.Context, f *fact, required resource.Quantity) error {
 	var values []resource.Quantity
 	add := func(q resource.Quantity) {
-		if q.Sign() > 0 && q.Cmp(wanted) < 0 && !slices.ContainsFunc(values, func(have resource.Quantity) bool { return have.Cmp(q) == 0 }) {
+		if q.Sign() > 0 && q.Cmp(required) < 0 && !slices.ContainsFunc(values, func(have resource.Quantity) bool { return have.Cmp(q) == 0 }) {
 			values = append(values, q)
 		}
 	}
@@ -213,7 +213,7 @@ func (r *remedies) lessCapacity(ctx context.Context, f *fact, wanted resource.Qu
 	for _, value := range values[:min(len(values), maxTries)] {
 		ok, err := r.propose(ctx, change{
 			actor: api.ActorUser, loss: lossNear,
-			text:   fmt.Sprintf("request %s instead of %s of %s in request %s", selector.QuantityText(value), selector.QuantityText(wanted), f.capacity, r.scenario.nameOf(f.at)),
+			text:   fmt.Sprintf("request %s instead of %s of %s in request %s", selector.QuantityText(value), selector.QuantityText(required), f.capacity, r.scenario.nameOf(f.at)),
 			claims: []claimEdit{{f.at.claim, "replace", f.at.pointer() + "/capacity/requests/" + whatif.PointerToken(string(f.capacity)), value.String()}},
 		})
 		if ok || err != nil {
@@ -547,15 +547,15 @@ func (r *remedies) giveUp(given []int) change {
 			done[key] = true
 			sel := r.Selectors.Compile((*f.at.in(r.scenario.claims).selectors)[f.selector].CEL.Expression)
 			var conjuncts []int
-			var wanted []string
+			var required []string
 			for _, j := range given {
 				if other := &r.scenario.facts[j]; other.kind == factSelector && other.at == f.at && other.selector == f.selector {
 					conjuncts = append(conjuncts, other.conjunct)
-					wanted = append(wanted, sel.Conjuncts[other.conjunct].String())
+					required = append(required, sel.Conjuncts[other.conjunct].String())
 				}
 			}
 			add(change{
-				text:   fmt.Sprintf("remove the selector %s from request %s", english.JoinAnd(wanted), name),
+				text:   fmt.Sprintf("remove the selector %s from request %s", english.JoinAnd(required), name),
 				claims: r.withoutParts(f.at, f.selector, conjuncts),
 			})
 		case factCapacity:

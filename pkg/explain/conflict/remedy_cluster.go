@@ -29,12 +29,12 @@ func (r *remedies) refusals(ctx context.Context) error {
 			names = append(names, class.Name)
 		}
 		for _, at := range places(claims) {
-			if wanted := *at.in(claims).class; r.Snap.Class(wanted) == nil {
-				meant := nearestFirst(wanted, names)[:min(len(names), maxClasses)]
-				if near := naming.Nearest(wanted, names); near != "" {
-					meant = []string{near}
+			if required := *at.in(claims).class; r.Snap.Class(required) == nil {
+				nearest := nearestFirst(required, names)[:min(len(names), maxClasses)]
+				if near := naming.Nearest(required, names); near != "" {
+					nearest = []string{near}
 				}
-				for _, name := range meant {
+				for _, name := range nearest {
 					if _, err := r.propose(ctx, r.withClass(at, name, lossNone)); err != nil {
 						return err
 					}

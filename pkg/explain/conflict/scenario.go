@@ -308,7 +308,7 @@ func (s *Scenario) fits(ctx context.Context, holding []int) (bool, error) {
 	return s.try(ctx, s.given(func(i int) bool { return holds[i] }))
 }
 
-// try decides about a Hypothesis, by counting where that is possible.
+// try decides about a hypothesis, by counting where that is possible.
 func (s *Scenario) try(ctx context.Context, h Hypothesis) (bool, error) {
 	switch {
 	case h.Restricted:

@@ -52,9 +52,9 @@ type queuedPod struct {
 	pod          *corev1.Pod
 	hypothetical bool
 	kind         *podKind
-	// wanted is set if it has to be decided, target if it has to be explained.
-	wanted, target bool
-	opts           target.Options
+	// decided is set if it has to be decided, target if it has to be explained.
+	decided, target bool
+	opts            target.Options
 	// reservation is what it gets, nil if it does not fit.
 	reservation *whatif.Reservation
 	// before are those that get what it could have, if it fits without them.
@@ -90,22 +90,22 @@ const maxReplicas = 1000
 func (q *Queue) Add(s *target.Target) {
 	switch {
 	case s.Workload && s.Hypothetical:
-		wanted := int(ptr.Deref(s.Desired, 1))
-		if wanted > maxReplicas {
-			wanted = 1
+		replicas := int(ptr.Deref(s.Desired, 1))
+		if replicas > maxReplicas {
+			replicas = 1
 		}
-		for i := range max(wanted, 1) {
-			q.add(s.Replica(i), true).wanted = true
+		for i := range max(replicas, 1) {
+			q.add(s.Replica(i), true).decided = true
 		}
 	case s.Workload:
 		for _, pod := range s.Users {
 			if lifecycle.Waits(pod) {
-				q.add(pod, false).wanted = true
+				q.add(pod, false).decided = true
 			}
 		}
 	default:
 		p := q.add(s.Pod, s.Hypothetical)
-		p.wanted, p.target, p.opts = true, true, s.Options
+		p.decided, p.target, p.opts = true, true, s.Options
 	}
 }
 
@@ -144,7 +144,7 @@ func (q *Queue) Decide(ctx context.Context) error {
 	slices.SortStableFunc(q.order, func(a, b *queuedPod) int { return compareQueued(a.pod, b.pod) })
 	last := 0
 	for i, p := range q.order {
-		if p.wanted {
+		if p.decided {
 			last = i
 		}
 	}
