@@ -204,7 +204,7 @@ func (r *Reader) readPublished(ctx context.Context, what Scope) (*Source, error)
 		Namespace:     clients.Namespace,
 		AllNamespaces: what.AllNamespaces,
 		Only:          what.Only,
-		Unread:        what.Unused,
+		Unused:        what.Unused,
 		Target:        what.Target,
 		Creates:       what.Manifests != nil,
 		UsesVolumes:   what.usesVolumes(),

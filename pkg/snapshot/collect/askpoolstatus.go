@@ -33,11 +33,11 @@ import (
 const (
 	// statusGate is the gate for the controller.
 	statusGate = "DRAResourcePoolStatus"
-	// statusPatience is how long the controller is waited for, unless the
+	// statusTimeout is how long the controller is waited for, unless the
 	// connection has a timeout of its own. It answers within milliseconds. The end
 	// of the program is held up as long to make and delete one object, so that
 	// none is left behind.
-	statusPatience = 10 * time.Second
+	statusTimeout = 10 * time.Second
 	// concurrentStatusRequests is how many requests there are at the same time.
 	concurrentStatusRequests = 4
 )
@@ -82,14 +82,14 @@ func AskPoolStatus(ctx context.Context, clients Clients, snap *snapshot.Snapshot
 	}
 	asked.Gaps = append(asked.Gaps, unasked...)
 
-	patience := statusPatience
+	timeout := statusTimeout
 	if clients.Config.Timeout > 0 {
-		patience = clients.Config.Timeout
+		timeout = clients.Config.Timeout
 	}
-	limited, cancel := context.WithTimeout(ctx, patience)
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var mutex sync.Mutex
-	asker := &statusAsker{api: clients.statusRequests(), patience: patience}
+	asker := &statusAsker{api: clients.statusRequests(), timeout: timeout}
 	// Without errgroup's context: one failure is no reason to give up the others.
 	group := errgroup.Group{}
 	group.SetLimit(concurrentStatusRequests)
@@ -157,8 +157,8 @@ func statusObstacle(ctx context.Context, clients Clients, snap *snapshot.Snapsho
 
 // statusAsker makes requests and takes them away again.
 type statusAsker struct {
-	api      *gentype.Client[*resourcev1alpha3.ResourcePoolStatusRequest]
-	patience time.Duration
+	api     *gentype.Client[*resourcev1alpha3.ResourcePoolStatusRequest]
+	timeout time.Duration
 }
 
 // ask makes one request and says what went wrong. There can be an answer all
@@ -166,7 +166,7 @@ type statusAsker struct {
 func (a *statusAsker) ask(ctx context.Context, question statusQuestion) (answer *resourcev1alpha3.ResourcePoolStatusRequest, made bool, problems []string) {
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	if ctx.Err() != nil {
-		problem("the status of %s was not asked for: the time for it, %s, was over", question, a.patience)
+		problem("the status of %s was not asked for: the time for it, %s, was over", question, a.timeout)
 		return nil, false, problems
 	}
 	request := &resourcev1alpha3.ResourcePoolStatusRequest{
@@ -179,7 +179,7 @@ func (a *statusAsker) ask(ctx context.Context, question statusQuestion) (answer 
 		request.Spec.PoolName, request.Spec.Limit = &question.pool, ptr.To(int32(1))
 	}
 	// What has begun is brought to its end, even if the program is to stop.
-	creating, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.patience)
+	creating, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.timeout)
 	defer cancel()
 	created, err := a.api.Create(creating, request, metav1.CreateOptions{})
 	var refusal apierrors.APIStatus
@@ -221,7 +221,7 @@ func (a *statusAsker) wait(ctx context.Context, request *resourcev1alpha3.Resour
 	})
 	switch {
 	case answered == nil && ctx.Err() != nil:
-		return nil, statusError(fmt.Sprintf("no answer within %s; the controller for it may not run, or found that a pool lacks slices", a.patience))
+		return nil, statusError(fmt.Sprintf("no answer within %s; the controller for it may not run, or found that a pool lacks slices", a.timeout))
 	case answered == nil:
 		return nil, err
 	}
@@ -237,7 +237,7 @@ func (a *statusAsker) wait(ctx context.Context, request *resourcev1alpha3.Resour
 
 // remove deletes a request, even if the program is to stop.
 func (a *statusAsker) remove(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.timeout)
 	defer cancel()
 	if err := a.api.Delete(ctx, name, metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
 		return err

@@ -47,7 +47,7 @@ func Collect(ctx context.Context, clients Clients, opts Options) (*snapshot.Snap
 
 // collect runs the collector, and returns as soon as the context is cancelled.
 func (c *collector) collect(ctx context.Context) (err error) {
-	ctx = withUnread(ctx, c.opts.Unread)
+	ctx = withUnused(ctx, c.opts.Unused)
 	// Not everything below listens to the context: a credential plugin and the
 	// REST mapper do not.
 	done := make(chan error, 1)
@@ -209,8 +209,8 @@ func (c *collector) forbidden() error {
 func (c *collector) finish() {
 	s := c.snapshot
 	s.Workloads = snapshot.Overlay(c.plugins, s.Workloads)
-	for resource, unread := range c.progress.unread() {
-		s.Gaps = append(s.Gaps, leftOut(resource, unread))
+	for resource, leftOut := range c.progress.leftOut() {
+		s.Gaps = append(s.Gaps, leftOutGap(resource, leftOut))
 	}
 	for name, enabled := range c.opts.Gates {
 		s.Gates[name] = snapshot.Gate{Enabled: enabled, Source: snapshot.GateFromFlag}

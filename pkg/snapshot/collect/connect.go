@@ -73,8 +73,8 @@ func NewClients(getter genericclioptions.RESTClientGetter) (Clients, error) {
 	config.UserAgent = userAgent()
 	// That a version is deprecated is no news to those who do not choose it.
 	config.WarningHandlerWithContext = rest.NoWarnings{}
-	config.Wrap(leaveOutUnread)
-	config.Wrap(tellLost)
+	config.Wrap(pruneUnused)
+	config.Wrap(failWhenLost)
 
 	clients, err := connect(config)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
 )
 
-// unreadRules is the gap that rules leave which cannot be expressed.
-func unreadRules(names []string) snapshot.Gap {
+// leftOutRules is the gap that rules leave which cannot be expressed.
+func leftOutRules(names []string) snapshot.Gap {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	return snapshot.Gap{Resource: snapshot.ResourceTaintRules, LeftOut: true, Reason: fmt.Sprintf("left out DeviceTaintRule %s: %v", strings.Join(names, ", "), objects.ErrDroppedSelector)}
 }
@@ -148,13 +148,13 @@ func (t quantityTypes) locate(value reflect.Value) (path string, err error) {
 	return path, err
 }
 
-// leftOut is the gap that objects of a resource leave which a snapshot cannot have;
-// unread has the reason by what they are called.
-func leftOut(resource string, unread map[string]error) snapshot.Gap {
-	names := slices.Sorted(maps.Keys(unread))
-	err := unread[names[0]]
+// leftOutGap is the gap that objects of a resource leave which a snapshot cannot have;
+// leftOut has the reason by what they are called.
+func leftOutGap(resource string, leftOut map[string]error) snapshot.Gap {
+	names := slices.Sorted(maps.Keys(leftOut))
+	err := leftOut[names[0]]
 	if errors.Is(err, objects.ErrDroppedSelector) {
-		return unreadRules(names)
+		return leftOutRules(names)
 	}
 	gap := snapshot.Gap{Resource: resource, LeftOut: true, Reason: err.Error()}
 	if object := (*leftOutError)(nil); errors.As(err, &object) && len(names) > 1 {

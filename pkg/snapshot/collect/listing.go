@@ -31,7 +31,7 @@ func fetchSelected[P metav1.Object](ctx context.Context, l *listing, options met
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var all []P
-	unread := map[string]error{}
+	leftOut := map[string]error{}
 	done := 0
 	chunk := ask(ctx, options, from.list)
 	for {
@@ -41,7 +41,7 @@ func fetchSelected[P metav1.Object](ctx context.Context, l *listing, options met
 		if chunk.token != "" && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
 			options.Limit = 0
 			all, done = nil, 0
-			clear(unread)
+			clear(leftOut)
 			chunk = ask(ctx, options, from.list)
 			continue
 		}
@@ -61,7 +61,7 @@ func fetchSelected[P metav1.Object](ctx context.Context, l *listing, options met
 				all = append(all, object)
 			case errors.Is(err, errNotKept):
 			case errors.As(err, &left):
-				unread[left.name.String()] = err
+				leftOut[left.name.String()] = err
 			default:
 				return err
 			}
@@ -77,7 +77,7 @@ func fetchSelected[P metav1.Object](ctx context.Context, l *listing, options met
 		token := about.GetContinue()
 		l.update(done, remaining, token == "")
 		if token == "" {
-			l.read(about.GetResourceVersion(), unread)
+			l.read(about.GetResourceVersion(), leftOut)
 			*into = all
 			return nil
 		}
@@ -150,8 +150,8 @@ type listing struct {
 	// version is the resourceVersion of the list that was read: where a watch
 	// goes on from. Empty until then.
 	version string
-	// unread are the objects that were left out of it, with the reason.
-	unread map[string]error
+	// leftOut are the objects that were left out of it, with the reason.
+	leftOut map[string]error
 }
 
 // list adds a list. All of them are added before the first one is read.
@@ -189,23 +189,23 @@ func (l *listing) update(done, remaining int, last bool) {
 }
 
 // read notes which version of the list was read, and what was left out of it.
-func (l *listing) read(version string, unread map[string]error) {
+func (l *listing) read(version string, leftOut map[string]error) {
 	l.progress.mu.Lock()
 	defer l.progress.mu.Unlock()
-	l.version, l.unread = version, unread
+	l.version, l.leftOut = version, leftOut
 }
 
-// unread has what was left out of the lists that were read, by resource.
-func (p *progress) unread() map[string]map[string]error {
+// leftOut has what was left out of the lists that were read, by resource.
+func (p *progress) leftOut() map[string]map[string]error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	unread := map[string]map[string]error{}
+	leftOut := map[string]map[string]error{}
 	for _, l := range p.lists {
-		if len(l.unread) > 0 {
-			unread[l.resource] = l.unread
+		if len(l.leftOut) > 0 {
+			leftOut[l.resource] = l.leftOut
 		}
 	}
-	return unread
+	return leftOut
 }
 
 // version is that of the list of a resource, empty if it was not read.

@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// tellLost wraps a connection to the API server, so that a connection without an answer
+// failWhenLost wraps a connection to the API server, so that a connection without an answer
 // is an error at once. Answers with Retry-After are still waited for by client-go.
-func tellLost(next http.RoundTripper) http.RoundTripper {
+func failWhenLost(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(request)
 		var network net.Error

@@ -27,9 +27,9 @@ type Options struct {
 	// Only are the resources that matter, by the names of gaps; empty for all.
 	// Of others nothing is known afterwards, and there is no gap for them.
 	Only []string
-	// Unread are fields that nobody is going to look at, by resource. They may
+	// Unused are fields that nobody is going to look at, by resource. They may
 	// be missing in the objects. May be nil.
-	Unread map[string][]prune.Field
+	Unused map[string][]prune.Field
 	// Target is what the question is about. Its events are read, and, if it is
 	// something with a pod template, the object itself. May be nil.
 	Target *snapshot.ObjectRef

@@ -147,11 +147,11 @@ func follow[P metav1.Object](w *Watcher, c *collector, resource string, from end
 	}
 	list := &watchedList[P]{
 		health: w.health, readAt: w.start.TakenAt, namespace: w.namespace(resource), resource: resource, api: from, version: version, field: field,
-		sorted: *field(w.start), changes: map[objectName]*P{}, unread: map[string]error{},
+		sorted: *field(w.start), changes: map[objectName]*P{}, leftOut: map[string]error{},
 	}
 	// From now on the list has them.
 	*field(w.start) = nil
-	maps.Copy(list.unread, c.progress.unread()[resource])
+	maps.Copy(list.leftOut, c.progress.leftOut()[resource])
 	w.start.Gaps = slices.DeleteFunc(w.start.Gaps, func(gap snapshot.Gap) bool { return gap.Resource == resource && gap.LeftOut })
 	w.lists = append(w.lists, list)
 }

@@ -57,8 +57,8 @@ type watchedList[P metav1.Object] struct {
 	sorted []P
 	// changes are what came after it; nil for what is gone.
 	changes map[objectName]*P
-	// unread is why something cannot be converted, by what it is called.
-	unread map[string]error
+	// leftOut is why something cannot be converted, by what it is called.
+	leftOut map[string]error
 }
 
 func (l *watchedList[P]) run(ctx context.Context) {
@@ -156,8 +156,8 @@ func (l *watchedList[P]) into(s *snapshot.Snapshot) {
 	defer l.mu.Unlock()
 	l.merge()
 	*l.field(s) = l.sorted
-	if len(l.unread) > 0 {
-		s.Gaps = append(s.Gaps, leftOut(l.resource, l.unread))
+	if len(l.leftOut) > 0 {
+		s.Gaps = append(s.Gaps, leftOutGap(l.resource, l.leftOut))
 	}
 	if !l.refused {
 		return
@@ -213,7 +213,7 @@ func (l *watchedList[P]) put(object any) error {
 	name := nameOf(accessor)
 	converted, err := l.api.convert(object)
 	l.mu.Lock()
-	delete(l.unread, name.String())
+	delete(l.leftOut, name.String())
 	switch {
 	case err == nil:
 		l.changes[name] = &converted
@@ -221,7 +221,7 @@ func (l *watchedList[P]) put(object any) error {
 		l.changes[name] = nil
 	default:
 		l.changes[name] = nil
-		l.unread[name.String()] = err
+		l.leftOut[name.String()] = err
 	}
 	l.mu.Unlock()
 	l.health.notify()
@@ -236,7 +236,7 @@ func (l *watchedList[P]) Delete(object any) error {
 	}
 	name := nameOf(accessor)
 	l.mu.Lock()
-	delete(l.unread, name.String())
+	delete(l.leftOut, name.String())
 	l.changes[name] = nil
 	l.mu.Unlock()
 	l.health.notify()
@@ -254,7 +254,7 @@ func (l *watchedList[P]) Replace(objects []any, _ string) error {
 		return nil
 	}
 	all := make([]P, 0, len(objects))
-	unread := map[string]error{}
+	leftOut := map[string]error{}
 	for _, object := range objects {
 		converted, err := l.api.convert(object)
 		switch {
@@ -263,13 +263,13 @@ func (l *watchedList[P]) Replace(objects []any, _ string) error {
 		case errors.Is(err, errNotKept):
 		default:
 			if accessor, accessErr := meta.Accessor(object); accessErr == nil {
-				unread[nameOf(accessor).String()] = err
+				leftOut[nameOf(accessor).String()] = err
 			}
 		}
 	}
 	snapshot.SortByName(all)
 	l.mu.Lock()
-	l.sorted, l.unread = all, unread
+	l.sorted, l.leftOut = all, leftOut
 	clear(l.changes)
 	l.mu.Unlock()
 	l.health.notify()

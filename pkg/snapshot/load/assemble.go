@@ -60,14 +60,14 @@ func assemble(all *decoded, paths []string, opts Options) (*snapshot.Snapshot, e
 // whether the cluster has none or nobody asked for them. An empty list of a
 // kind tells.
 func addMissing(s *snapshot.Snapshot, listed, paths []string) {
-	subject := "the file has"
+	who := "the file has"
 	if paths[0] == "-" {
-		subject = stdinName + " has"
+		who = stdinName + " has"
 	} else if info, err := os.Stat(paths[0]); err == nil && info.IsDir() {
-		subject = "the files have"
+		who = "the files have"
 	}
 	if len(paths) > 1 {
-		subject = "the files have"
+		who = "the files have"
 	}
 	for _, held := range []struct {
 		resource, kind, plural string
@@ -81,7 +81,7 @@ func addMissing(s *snapshot.Snapshot, listed, paths []string) {
 		{snapshot.ResourceTemplates, "ResourceClaimTemplate", "ResourceClaimTemplates", len(s.Templates)},
 	} {
 		if held.count == 0 && !slices.Contains(listed, held.kind) {
-			s.Gaps = append(s.Gaps, snapshot.Gap{Resource: held.resource, Reason: subject + " no " + held.plural})
+			s.Gaps = append(s.Gaps, snapshot.Gap{Resource: held.resource, Reason: who + " no " + held.plural})
 		}
 	}
 }

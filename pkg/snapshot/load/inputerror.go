@@ -14,8 +14,8 @@ import (
 )
 
 // InputError tells that the input, not the program or the cluster, is wrong,
-// and where. [Load] and [Manifests] return it for everything that whoever
-// wrote the files can fix.
+// and where. [Load] and [Manifests] return it for everything that the author of
+// the files can fix.
 type InputError struct {
 	// Path is the file as the user named it, or "standard input". A file in an
 	// archive is "archive.tar.gz:inner.yaml".

@@ -40,7 +40,7 @@ func Load(ctx context.Context, paths []string, opts Options) (*snapshot.Snapshot
 
 // Manifests is [Load] for manifests that are about to be applied: the
 // snapshot has only the objects in them, to be put into that of a cluster with
-// [Snapshot.With]. An object with only a metadata.generateName gets a name
+// [snapshot.Snapshot.With]. An object with only a metadata.generateName gets a name
 // that ends in "xxxxx".
 //
 // They are judged as the API server would: unknown fields and what it would
@@ -305,7 +305,7 @@ func addLine(err error, data []byte, from int, p *part) error {
 
 // Preview is [Manifests] for the ResourceSlices that a driver would
 // publish, to be put into the snapshot of a cluster with
-// [Snapshot.WithPreview]. Anything else in the files is an [*InputError].
+// package preview. Anything else in the files is an [*InputError].
 func Preview(ctx context.Context, paths []string, opts Options) (*snapshot.Snapshot, error) {
 	preview, err := load(ctx, paths, opts, asPreview, defaultLimits())
 	if err == nil && len(preview.Slices) == 0 {

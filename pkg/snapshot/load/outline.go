@@ -113,7 +113,7 @@ func outlineObject(data []byte, from int) (outline, error) {
 }
 
 // maxOutlined is how many fields of an object are compared when it is outlined:
-// more than a List has. Other objects are checked by [duplicateKey].
+// more than a List has. The decoder checks other objects.
 const maxOutlined = 16
 
 func containsKey(keys [][]byte, key []byte) bool {

@@ -28,13 +28,13 @@ func poolOf(slice *resourceapi.ResourceSlice) poolKey {
 
 func nodeOf(slice *resourceapi.ResourceSlice) string { return ptr.Deref(slice.Spec.NodeName, "") }
 
-// Apply returns a snapshot as [Snapshot.With] does, in which drivers have
+// Apply returns a snapshot as [snapshot.Snapshot.With] does, in which drivers have
 // published the slices of a preview and nothing else in the same pools and for
 // the same nodes, whatever the generation: a driver that comes up on a node
 // removes what it does not publish. The slices are marked, see
-// [Snapshot.PreviewAssumptions]. Nodes that the snapshot does not have are
+// [Assumptions]. Nodes that the snapshot does not have are
 // assumed; where it has none at all, the allocator does that.
-func Apply(s *snapshot.Snapshot, preview *snapshot.Snapshot) *snapshot.Snapshot {
+func Apply(s, preview *snapshot.Snapshot) *snapshot.Snapshot {
 	pools, nodes, names := map[poolKey]poolKey{}, map[poolKey]poolKey{}, map[string]poolKey{}
 	upper := &snapshot.Snapshot{}
 	for _, slice := range preview.Slices {

@@ -208,7 +208,7 @@ func fetchNodes(t *testing.T, url string) []string {
 	t.Helper()
 	config := &rest.Config{Host: url}
 	config.AcceptContentTypes, config.ContentType = protobufType, protobufType
-	config.Wrap(leaveOutUnread)
+	config.Wrap(pruneUnused)
 	clients, err := connect(config)
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/prune"
 )
 
-// neverRead has the largest fields among those that [strip] removes anyway.
+// neverRead has the largest fields among those that [strip.Strip] removes anyway.
 func neverRead(resource string) []prune.Field {
 	always := prune.Fields("metadata.managedFields")
 	switch resource {
@@ -43,13 +43,13 @@ func neverRead(resource string) []prune.Field {
 // object by object, so that it is never decoded. A list in another format, or
 // of another API version, stays as it is: nobody looks at these fields.
 
-// unreadKey is the context key of [withUnread].
-type unreadKey struct{}
+// unusedKey is the context key of [withUnused].
+type unusedKey struct{}
 
-// withUnread says which fields, by resource, are not looked at in what is read
+// withUnused says which fields, by resource, are not looked at in what is read
 // with the context.
-func withUnread(ctx context.Context, unread map[string][]prune.Field) context.Context {
-	return context.WithValue(ctx, unreadKey{}, unread)
+func withUnused(ctx context.Context, unused map[string][]prune.Field) context.Context {
+	return context.WithValue(ctx, unusedKey{}, unused)
 }
 
 // nextChunkKey is the context key of [withNextChunk].
@@ -62,8 +62,8 @@ func withNextChunk(ctx context.Context, found func(token string)) context.Contex
 	return context.WithValue(ctx, nextChunkKey{}, found)
 }
 
-// leaveOutUnread wraps a connection to the API server.
-func leaveOutUnread(next http.RoundTripper) http.RoundTripper {
+// pruneUnused wraps a connection to the API server.
+func pruneUnused(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(request)
 		if err != nil || request.Method != http.MethodGet || response.StatusCode != http.StatusOK ||
@@ -74,8 +74,8 @@ func leaveOutUnread(next http.RoundTripper) http.RoundTripper {
 		if object == nil {
 			return response, nil
 		}
-		unread, _ := request.Context().Value(unreadKey{}).(map[string][]prune.Field)
-		fields := slices.Concat(neverRead(resource), unread[resource])
+		unused, _ := request.Context().Value(unusedKey{}).(map[string][]prune.Field)
+		fields := slices.Concat(neverRead(resource), unused[resource])
 		nextChunk, _ := request.Context().Value(nextChunkKey{}).(func(string))
 		response.Body = &withoutFields{prune.NewReader(response.Body, object, fields, nextChunk), response.Body}
 		response.Header.Del("Content-Length")
