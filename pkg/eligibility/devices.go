@@ -18,7 +18,8 @@ import (
 // Devices answers for the devices of one cluster, whatever is requested and
 // allocated. It is safe for concurrent use.
 type Devices struct {
-	facts *cluster.Cluster
+	// Facts are those of the cluster.
+	Facts *cluster.Cluster
 	found func() outcomes
 }
 
@@ -35,7 +36,7 @@ type outcomes struct {
 // NewDevices is about the devices of a cluster. Nothing is looked at before it is
 // needed.
 func NewDevices(facts *cluster.Cluster) *Devices {
-	return &Devices{facts: facts, found: sync.OnceValue(func() outcomes {
+	return &Devices{Facts: facts, found: sync.OnceValue(func() outcomes {
 		nodes, _ := facts.Nodes.All()
 		return lookAt(facts, facts.Pools.Plain(nodes))
 	})}
@@ -45,7 +46,7 @@ func NewDevices(facts *cluster.Cluster) *Devices {
 // a node where nothing but claims, taints and counters can keep it from that.
 // What may be because of nodes that could not be read is no reason.
 func (e *Devices) Reason(d *cluster.Device) *Reason {
-	if r := bindingConditions(e.facts.Gates, d); r != nil {
+	if r := bindingConditions(e.Facts.Gates, d); r != nil {
 		return r
 	}
 	found := e.found()
@@ -54,22 +55,22 @@ func (e *Devices) Reason(d *cluster.Device) *Reason {
 	}
 	r, known := found.reasons[d.Device]
 	name, _, _ := d.NodeSelection()
-	complete := nodesComplete(e.facts)
+	complete := nodesComplete(e.Facts)
 	if known && (r == nil || complete || ptr.Deref(name, "") != "") {
 		return r
 	}
-	if ignored := e.facts.Pools.Ignored(d.Slice); ignored != nil {
+	if ignored := e.Facts.Pools.Ignored(d.Slice); ignored != nil {
 		return IgnoredReason(ignored)
 	}
 	switch {
 	case complete:
-		return Unreached(e.facts.Snapshot, d)
+		return Unreached(e.Facts.Snapshot, d)
 	case d.Pool.Incomplete:
 		return incompletePool(d.Pool)
 	case d.Pool.Invalid != "":
 		return invalidPool(d.Pool, d.Pool.Invalid)
 	default:
-		return nodeOperations(e.facts.Gates, d, nil)
+		return nodeOperations(e.Facts.Gates, d, nil)
 	}
 }
 

@@ -24,7 +24,7 @@ func TestPlainPools(t *testing.T) {
 				snap := fleet.Random(seed).Snapshot
 				snap.Gates = tc.Snapshot(gates).Gates
 				facts := cluster.New(snap)
-				e, thorough := NewDevices(facts), &Devices{facts: facts}
+				e, thorough := NewDevices(facts), &Devices{Facts: facts}
 				thorough.found = sync.OnceValue(func() outcomes { return lookAt(facts, sets.Set[*cluster.Pool]{}) })
 				plain += len(e.found().plain)
 				all += len(facts.Pools.All())

@@ -23,7 +23,7 @@ const maxFailing = 10
 // allocator tries them, and how selectors fail on others: these are not chosen.
 // It fails only if the context is done.
 func (v *Inventory) Choose(ctx context.Context, selectors []resourceapi.DeviceSelector) ([]cluster.DeviceID, []api.SelectorFailure, error) {
-	chosen, err := v.choose(ctx, v.facts.Gates.Selectors(), selectors)
+	chosen, err := choose(ctx, v.facts, v.facts.Gates.Selectors(), selectors)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -51,10 +51,10 @@ func (c *choice) selection() selection {
 
 // choose evaluates the selectors of each device up to the one that decides, as
 // the allocator does.
-func (v *Inventory) choose(ctx context.Context, evaluator *selector.Evaluator, selectors []resourceapi.DeviceSelector) (choice, error) {
+func choose(ctx context.Context, facts *cluster.Cluster, evaluator *selector.Evaluator, selectors []resourceapi.DeviceSelector) (choice, error) {
 	var out choice
 	failures := map[*selector.Result]int{}
-	all := v.facts.Pools.Devices()
+	all := facts.Pools.Devices()
 devices:
 	for i := range all {
 		if err := ctx.Err(); err != nil {
@@ -123,3 +123,7 @@ func addFailing(f *api.SelectorFailure, id cluster.DeviceID) {
 		f.Devices = append(f.Devices, id.String())
 	}
 }
+
+// selection remembers which devices a class selects. One on which a selector
+// fails is not selected.
+type selection map[cluster.DeviceID]bool

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -26,25 +27,25 @@ import (
 func (v *Inventory) Claims() []api.Claim {
 	list := make([]api.Claim, 0, len(v.snap.Claims))
 	for _, claim := range v.snap.Claims {
-		list = append(list, v.claim(claim))
+		list = append(list, describeClaim(v.eligible, v.pods, claim))
 	}
 	return list
 }
 
-func (v *Inventory) claim(claim *resourceapi.ResourceClaim) api.Claim {
+func describeClaim(eligible *eligibility.Devices, pods podsByClaim, claim *resourceapi.ResourceClaim) api.Claim {
 	out := api.Claim{
 		TypeMeta:  typeMeta("Claim"),
 		Namespace: claim.Namespace, Name: claim.Name, Labels: claim.Labels,
-		State: claimState(claim), Requests: v.requestsOf(claim),
+		State: claimState(claim), Requests: requestsOf(eligible, pods, claim),
 	}
-	out.Created, out.AgeSeconds = v.age(claim.CreationTimestamp)
-	pods := v.podsOf(claim)
-	out.PodCount = len(pods)
-	for _, pod := range pods[:min(len(pods), maxPods)] {
+	out.Created, out.AgeSeconds = age(eligible.Facts, claim.CreationTimestamp)
+	users := pods.of(claim)
+	out.PodCount = len(users)
+	for _, pod := range users[:min(len(users), maxPods)] {
 		out.Pods = append(out.Pods, pod.Name)
 	}
-	if len(pods) > 0 {
-		out.Template = templateOf(pods[0], claim)
+	if len(users) > 0 {
+		out.Template = templateOf(users[0], claim)
 	}
 	for _, consumer := range claim.Status.ReservedFor {
 		out.ReservedFor = append(out.ReservedFor, consumerText(consumer))
@@ -53,7 +54,7 @@ func (v *Inventory) claim(claim *resourceapi.ResourceClaim) api.Claim {
 		out.AllocatedAt = allocation.AllocationTimestamp
 		out.Node, out.Scope = allocationScope(allocation)
 	}
-	out.Flags = v.flagsOf(claim)
+	out.Flags = claimFlags(eligible, pods, claim)
 	return out
 }
 
@@ -101,12 +102,12 @@ func templateOf(pod *corev1.Pod, claim *resourceapi.ResourceClaim) string {
 	return ""
 }
 
-func (v *Inventory) requestsOf(claim *resourceapi.ResourceClaim) []api.ClaimRequest {
+func requestsOf(eligible *eligibility.Devices, pods podsByClaim, claim *resourceapi.ResourceClaim) []api.ClaimRequest {
 	requests := make([]api.ClaimRequest, 0, len(claim.Spec.Devices.Requests))
 	for i := range claim.Spec.Devices.Requests {
 		r := &claim.Spec.Devices.Requests[i]
 		out := api.ClaimRequest{Name: r.Name}
-		if use, ok := v.extendedUse(claim, r.Name); ok {
+		if use, ok := extendedUse(pods, claim, r.Name); ok {
 			out.ExtendedResource, out.Container = use.ResourceName, use.ContainerName
 		}
 		if exact := r.Exactly; exact != nil {
@@ -120,7 +121,7 @@ func (v *Inventory) requestsOf(claim *resourceapi.ResourceClaim) []api.ClaimRequ
 			for j := range allocation.Devices.Results {
 				result := &allocation.Devices.Results[j]
 				if resourceclaim.BaseRequestRef(result.Request) == r.Name {
-					out.Devices = append(out.Devices, v.claimDevice(claim, result))
+					out.Devices = append(out.Devices, claimDevice(eligible, claim, result))
 				}
 			}
 		}
@@ -131,8 +132,8 @@ func (v *Inventory) requestsOf(claim *resourceapi.ResourceClaim) []api.ClaimRequ
 
 // extendedUse finds what a request of the claim for a pod's extended resources
 // stands for.
-func (v *Inventory) extendedUse(claim *resourceapi.ResourceClaim, request string) (use corev1.ContainerExtendedResourceRequest, ok bool) {
-	for _, pod := range v.podsOf(claim) {
+func extendedUse(pods podsByClaim, claim *resourceapi.ResourceClaim, request string) (use corev1.ContainerExtendedResourceRequest, ok bool) {
+	for _, pod := range pods.of(claim) {
 		if use, ok = cluster.ExtendedResourceRequest(pod, claim, request); ok {
 			break
 		}
@@ -140,12 +141,12 @@ func (v *Inventory) extendedUse(claim *resourceapi.ResourceClaim, request string
 	return use, ok
 }
 
-func (v *Inventory) claimDevice(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) api.ClaimDevice {
+func claimDevice(eligible *eligibility.Devices, claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) api.ClaimDevice {
 	return api.ClaimDevice{
 		Request: result.Request, Driver: result.Driver, Pool: result.Pool, Device: result.Device,
 		ShareID:          string(ptr.Deref(result.ShareID, "")),
 		ConsumedCapacity: quantities(result.ConsumedCapacity),
-		Missing:          v.missing(result),
+		Missing:          missing(eligible, result),
 		Status:           StatusOf(claim, result),
 	}
 }
@@ -153,18 +154,18 @@ func (v *Inventory) claimDevice(claim *resourceapi.ResourceClaim, result *resour
 // missing reports whether it is known that a device is gone: it is not in the
 // newest generation of its pool. As long as slices of that generation are
 // missing, one that an earlier generation has may be in them.
-func (v *Inventory) missing(result *resourceapi.DeviceRequestAllocationResult) bool {
-	if v.snap.Gap(snapshot.ResourceSlices) != nil || v.facts.Pools.Device(deviceID(result)) != nil {
+func missing(eligible *eligibility.Devices, result *resourceapi.DeviceRequestAllocationResult) bool {
+	if eligible.Facts.Snapshot.Gap(snapshot.ResourceSlices) != nil || eligible.Facts.Pools.Device(deviceID(result)) != nil {
 		return false
 	}
-	pool, slice := v.outdated(result)
-	return pool == nil || !pool.Incomplete && v.eligible.StillTaken(slice) == 0
+	pool, slice := outdated(eligible.Facts, result)
+	return pool == nil || !pool.Incomplete && eligible.StillTaken(slice) == 0
 }
 
 // outdated finds a slice of an earlier generation that has a device, and its
 // pool; nil if there is none.
-func (v *Inventory) outdated(result *resourceapi.DeviceRequestAllocationResult) (*cluster.Pool, *resourceapi.ResourceSlice) {
-	for _, pool := range v.facts.Pools.All() {
+func outdated(facts *cluster.Cluster, result *resourceapi.DeviceRequestAllocationResult) (*cluster.Pool, *resourceapi.ResourceSlice) {
+	for _, pool := range facts.Pools.All() {
 		if pool.Driver != result.Driver || pool.Name != result.Pool {
 			continue
 		}
@@ -177,27 +178,23 @@ func (v *Inventory) outdated(result *resourceapi.DeviceRequestAllocationResult) 
 	return nil, nil
 }
 
-func deviceID(result *resourceapi.DeviceRequestAllocationResult) cluster.DeviceID {
-	return cluster.DeviceID{Driver: result.Driver, Pool: result.Pool, Device: result.Device}
-}
-
-// flagsOf tells what is odd about a claim, as far as that is known.
-func (v *Inventory) flagsOf(claim *resourceapi.ResourceClaim) []api.ClaimFlag {
+// claimFlags tells what is odd about a claim, as far as that is known.
+func claimFlags(eligible *eligibility.Devices, pods podsByClaim, claim *resourceapi.ResourceClaim) []api.ClaimFlag {
 	var flags []api.ClaimFlag
 	flag := func(name api.FlagName, format string, args ...any) {
 		flags = append(flags, api.ClaimFlag{Name: name, Message: fmt.Sprintf(format, args...)})
 	}
 	allocation := claim.Status.Allocation
-	podsKnown := v.podsKnown(claim.Namespace)
-	awaited := v.awaited(claim)
+	podsKnown := podsKnown(eligible.Facts, claim.Namespace)
+	awaited := awaited(eligible.Facts, pods, claim)
 	if claim.DeletionTimestamp != nil {
 		if holders := keepers(claim); len(holders) > 0 {
 			flag(api.FlagHeld, "its deletion waits for %s", strings.Join(holders, ", "))
 		}
 	}
-	orphaned := podsKnown && v.orphaned(claim)
+	orphaned := podsKnown && orphaned(eligible.Facts, claim)
 	switch {
-	case allocation == nil && podsKnown && len(v.podsOf(claim)) == 0 && claim.DeletionTimestamp == nil && !orphaned:
+	case allocation == nil && podsKnown && len(pods.of(claim)) == 0 && claim.DeletionTimestamp == nil && !orphaned:
 		flag(api.FlagWaitingForPod, "no pod uses it; it gets its devices when one does")
 	case allocation != nil && len(claim.Status.ReservedFor) == 0 && len(awaited) == 0:
 		flag(api.FlagUnreserved, "it has devices, but is reserved for nobody")
@@ -206,15 +203,15 @@ func (v *Inventory) flagsOf(claim *resourceapi.ResourceClaim) []api.ClaimFlag {
 		flag(api.FlagOrphaned, "it was made for pod %s, which does not exist any more", metav1.GetControllerOfNoCopy(claim).Name)
 	}
 	for _, consumer := range claim.Status.ReservedFor {
-		if why := v.stale(claim.Namespace, consumer); podsKnown && why != "" {
+		if why := stale(eligible.Facts, claim.Namespace, consumer); podsKnown && why != "" {
 			flag(api.FlagStaleReservation, "it is reserved for pod %s, %s", consumer.Name, why)
 		}
 	}
-	for _, pod := range v.podsOf(claim) {
+	for _, pod := range pods.of(claim) {
 		if finished(pod) {
 			continue
 		}
-		podClaims := v.facts.Claims.OfPod(pod)
+		podClaims := eligible.Facts.Claims.OfPod(pod)
 		for _, unused := range cluster.UnusedClaims(pod, podClaims) {
 			at := slices.IndexFunc(podClaims, func(pc cluster.PodClaim) bool { return pc.Entry == unused.Entry })
 			if at >= 0 && podClaims[at].Claim != nil && podClaims[at].Claim.Name == claim.Name {
@@ -227,17 +224,17 @@ func (v *Inventory) flagsOf(claim *resourceapi.ResourceClaim) []api.ClaimFlag {
 	}
 	for i := range allocation.Devices.Results {
 		result := &allocation.Devices.Results[i]
-		if v.missing(result) && !cluster.DeviceReady(claim, result) {
+		if missing(eligible, result) && !cluster.DeviceReady(claim, result) {
 			text := "no ResourceSlice has device %s any more"
-			if pool, _ := v.outdated(result); pool != nil {
+			if pool, _ := outdated(eligible.Facts, result); pool != nil {
 				text = "the newest generation of its pool does not have device %s any more"
 			}
 			flag(api.FlagDeviceGone, text, deviceID(result))
 		}
-		if why := v.heldTwice(claim, result); why != "" && !slices.Contains(flags, api.ClaimFlag{Name: api.FlagDeviceTwice, Message: why}) {
+		if why := heldTwice(eligible.Facts, claim, result); why != "" && !slices.Contains(flags, api.ClaimFlag{Name: api.FlagDeviceTwice, Message: why}) {
 			flag(api.FlagDeviceTwice, "%s", why)
 		}
-		if health, message := v.healthSaid(cluster.Holder{Claim: claim, Result: result}); health == string(corev1.ResourceHealthStatusUnhealthy) {
+		if health, message := healthSaid(eligible.Facts, pods, cluster.Holder{Claim: claim, Result: result}); health == string(corev1.ResourceHealthStatusUnhealthy) {
 			flag(api.FlagDeviceUnhealthy, "device %s is unhealthy%s", deviceID(result), after(": ", message))
 		}
 		for _, c := range cluster.OddConditions(claim, result) {
@@ -262,25 +259,25 @@ func (v *Inventory) flagsOf(claim *resourceapi.ResourceClaim) []api.ClaimFlag {
 }
 
 // orphaned reports whether a claim was made for a pod that is not there.
-func (v *Inventory) orphaned(claim *resourceapi.ResourceClaim) bool {
+func orphaned(facts *cluster.Cluster, claim *resourceapi.ResourceClaim) bool {
 	owner := metav1.GetControllerOfNoCopy(claim)
 	if owner == nil || owner.Kind != "Pod" {
 		return false
 	}
-	pod := v.snap.Pod(claim.Namespace, owner.Name)
+	pod := facts.Snapshot.Pod(claim.Namespace, owner.Name)
 	return pod == nil || pod.UID != "" && pod.UID != owner.UID
 }
 
 // awaited lists the conditions for which the binding of pods waits. Once a pod is
 // bound, and for a claim that no pod is known to use, nothing waits.
-func (v *Inventory) awaited(claim *resourceapi.ResourceClaim) []cluster.AwaitedCondition {
+func awaited(facts *cluster.Cluster, pods podsByClaim, claim *resourceapi.ResourceClaim) []cluster.AwaitedCondition {
 	waiting := func(pod *corev1.Pod) bool {
 		return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil
 	}
-	if !slices.ContainsFunc(v.podsOf(claim), waiting) {
+	if !slices.ContainsFunc(pods.of(claim), waiting) {
 		return nil
 	}
-	return v.facts.Claims.Awaited(claim)
+	return facts.Claims.Awaited(claim)
 }
 
 // after joins a text to what comes before it, if there is any.
@@ -291,8 +288,8 @@ func after(separator, text string) string {
 	return separator + text
 }
 
-func (v *Inventory) podsKnown(namespace string) bool {
-	gap := v.snap.Gap(snapshot.ResourcePods)
+func podsKnown(facts *cluster.Cluster, namespace string) bool {
+	gap := facts.Snapshot.Gap(snapshot.ResourcePods)
 	return gap == nil || gap.Namespace != "" && gap.Namespace == namespace
 }
 
@@ -312,11 +309,11 @@ func keepers(claim *resourceapi.ResourceClaim) []string {
 }
 
 // stale tells why a reservation is not worth anything any more.
-func (v *Inventory) stale(namespace string, consumer resourceapi.ResourceClaimConsumerReference) string {
+func stale(facts *cluster.Cluster, namespace string, consumer resourceapi.ResourceClaimConsumerReference) string {
 	if consumer.APIGroup != "" || consumer.Resource != "pods" {
 		return ""
 	}
-	pod := v.snap.Pod(namespace, consumer.Name)
+	pod := facts.Snapshot.Pod(namespace, consumer.Name)
 	switch {
 	case pod == nil:
 		return "which does not exist any more"
@@ -331,12 +328,12 @@ func (v *Inventory) stale(namespace string, consumer resourceapi.ResourceClaimCo
 
 // heldTwice tells what is wrong if others have a device, too: one of them has it
 // for itself, or the shares are more than there is.
-func (v *Inventory) heldTwice(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) string {
+func heldTwice(facts *cluster.Cluster, claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) string {
 	if ptr.Deref(result.AdminAccess, false) {
 		return ""
 	}
 	id, again := deviceID(result), false
-	for _, h := range v.facts.Usage.Holders(id) {
+	for _, h := range facts.Usage.Holders(id) {
 		switch {
 		case h.Result == result || ptr.Deref(h.Result.AdminAccess, false) || h.Result.ShareID != nil && result.ShareID != nil:
 		case h.Claim == claim:
@@ -348,11 +345,11 @@ func (v *Inventory) heldTwice(claim *resourceapi.ResourceClaim, result *resource
 	if again {
 		return fmt.Sprintf("device %s is allocated to this claim more than once", id)
 	}
-	d := v.facts.Pools.Device(id)
+	d := facts.Pools.Device(id)
 	if d == nil || result.ShareID == nil {
 		return ""
 	}
-	consumed := v.facts.Usage.Consumed(id)
+	consumed := facts.Usage.Consumed(id)
 	for _, name := range slices.Sorted(maps.Keys(consumed)) {
 		used := consumed[name]
 		if total, ok := d.Capacity[name]; ok && used.Cmp(total.Value) > 0 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // Classes lists all DeviceClasses by name, with the devices that they select.
@@ -21,7 +22,7 @@ func (v *Inventory) Classes(ctx context.Context) ([]api.Class, error) {
 	evaluator := v.facts.Gates.Selectors()
 	classes := make([]api.Class, 0, len(v.snap.Classes))
 	for _, class := range v.snap.Classes {
-		described, err := v.class(ctx, evaluator, class)
+		described, err := v.describeClass(ctx, evaluator, class)
 		if err != nil {
 			return nil, err
 		}
@@ -30,7 +31,7 @@ func (v *Inventory) Classes(ctx context.Context) ([]api.Class, error) {
 	return classes, nil
 }
 
-func (v *Inventory) class(ctx context.Context, evaluator *selector.Evaluator, class *resourceapi.DeviceClass) (api.Class, error) {
+func (v *Inventory) describeClass(ctx context.Context, evaluator *selector.Evaluator, class *resourceapi.DeviceClass) (api.Class, error) {
 	out := api.Class{
 		TypeMeta: typeMeta("Class"), Name: class.Name, Labels: class.Labels,
 		ExtendedResource: ptr.Deref(class.Spec.ExtendedResourceName, ""),
@@ -40,7 +41,7 @@ func (v *Inventory) class(ctx context.Context, evaluator *selector.Evaluator, cl
 			out.Selectors = append(out.Selectors, s.CEL.Expression)
 		}
 	}
-	chosen, err := v.choose(ctx, evaluator, class.Spec.Selectors)
+	chosen, err := choose(ctx, v.facts, evaluator, class.Spec.Selectors)
 	if err != nil {
 		return out, err
 	}
@@ -52,7 +53,7 @@ func (v *Inventory) class(ctx context.Context, evaluator *selector.Evaluator, cl
 		out.Failure = FailureText(&out.Failures[0])
 	}
 	for _, d := range chosen.devices {
-		state, _ := v.deviceState(d)
+		state, _ := deviceState(v.eligible, d)
 		countDevice(&out.DeviceCounts, state)
 		if state == api.DeviceStateFree {
 			out.Free++
@@ -74,7 +75,7 @@ func (v *Inventory) class(ctx context.Context, evaluator *selector.Evaluator, cl
 	out.DeviceCounts.FreeIsUpperBound = out.FreeIsUpperBound
 	out.ClaimsAreLowerBounds = v.notRead.claims
 	out.DevicesAreLowerBounds = v.notRead.slices
-	out.PluginNodes = v.pluginNodes(class)
+	out.PluginNodes = pluginNodes(v.facts, class)
 
 	out.ExtendedResources, err = v.resourcesOf(ctx, class, selections{class.Name: chosen.selection()})
 	return out, err
@@ -98,13 +99,13 @@ func tookFrom(claim *resourceapi.ResourceClaim, class string) bool {
 
 // pluginNodes lists the nodes where a device plugin advertises the extended
 // resource of a class.
-func (v *Inventory) pluginNodes(class *resourceapi.DeviceClass) []string {
+func pluginNodes(facts *cluster.Cluster, class *resourceapi.DeviceClass) []string {
 	names := []corev1.ResourceName{corev1.ResourceName(resourceapi.ResourceDeviceClassPrefix + class.Name)}
 	if name := class.Spec.ExtendedResourceName; name != nil {
 		names = append(names, corev1.ResourceName(*name))
 	}
 	var nodes []string
-	for _, node := range v.snap.Nodes {
+	for _, node := range facts.Snapshot.Nodes {
 		if slices.ContainsFunc(names, func(name corev1.ResourceName) bool {
 			quantity, ok := node.Status.Allocatable[name]
 			return ok && !quantity.IsZero()

@@ -10,6 +10,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
 // tally is what can be seen of the devices of a pool.
@@ -35,13 +36,13 @@ func (t *tally) open() int {
 	return t.by[api.DeviceStateFree] + t.by[api.DeviceStateTainted] + t.by[api.DeviceStateUnusable]
 }
 
-func (v *Inventory) tally(pool *cluster.Pool) tally {
+func tallyOf(eligible *eligibility.Devices, pods podsByClaim, pool *cluster.Pool) tally {
 	t := tally{by: map[api.DeviceState]int{}}
-	for _, d := range v.devicesOf(pool) {
-		state, _ := v.deviceState(&d)
+	for _, d := range devicesOf(pool) {
+		state, _ := deviceState(eligible, &d)
 		t.by[state]++
 		t.total++
-		if health, message := v.healthOf(&d); health == string(corev1.ResourceHealthStatusUnhealthy) {
+		if health, message := healthOf(eligible.Facts, pods, &d); health == string(corev1.ResourceHealthStatusUnhealthy) {
 			t.unhealthy = append(t.unhealthy, api.UnhealthyDevice{Name: d.ID.Device, Message: message})
 		}
 		used := state == api.DeviceStateAllocated || state == api.DeviceStateShared
@@ -80,24 +81,24 @@ func keepsAway(d *cluster.Device) bool {
 
 // count sums up a pool: what was read, with what the cluster reports besides.
 // Counts that are not certain get a bound.
-func (v *Inventory) count(t *tally, known known) (api.DeviceCounts, api.CountSource) {
+func count(notRead notRead, t *tally, known known) (api.DeviceCounts, api.CountSource) {
 	c := api.DeviceCounts{
 		Total: t.total, Free: t.by[api.DeviceStateFree], Allocated: t.by[api.DeviceStateAllocated], Shared: t.by[api.DeviceStateShared],
 		Blocked: t.by[api.DeviceStateBlocked], Tainted: t.by[api.DeviceStateTainted], Unusable: t.by[api.DeviceStateUnusable], Unhealthy: len(t.unhealthy),
 	}
 	from := api.CountsFromClaims
-	if v.notRead.claims {
+	if notRead.claims {
 		from = api.CountsFromVisibleClaims
 		if known.claims {
 			from = api.CountsFromPoolStatus
 		}
 		boundByClaims(&c, t, known)
 	}
-	if v.notRead.rules && !known.rules && c.Free > 0 {
+	if notRead.rules && !known.rules && c.Free > 0 {
 		setBound(&c, "free", api.BoundAtMost)
 		setBound(&c, "tainted", api.BoundAtLeast)
 	}
-	if (v.notRead.claims || v.notRead.pods) && c.Unhealthy < c.Total {
+	if (notRead.claims || notRead.pods) && c.Unhealthy < c.Total {
 		setBound(&c, "unhealthy", api.BoundAtLeast)
 	}
 	_, c.FreeIsUpperBound = c.Bounds["free"]
@@ -208,4 +209,18 @@ func countOf(c *api.DeviceCounts, state api.DeviceState) *int {
 	case api.DeviceStateUnpublished:
 	}
 	return new(int)
+}
+
+func devicesOf(pool *cluster.Pool) []cluster.Device {
+	var devices []cluster.Device
+	for _, slice := range pool.Slices {
+		for i := range slice.Spec.Devices {
+			device := &slice.Spec.Devices[i]
+			devices = append(devices, cluster.Device{
+				ID:     cluster.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name},
+				Device: device, Slice: slice, Pool: pool,
+			})
+		}
+	}
+	return devices
 }

@@ -67,7 +67,7 @@ func statusOf(t *testing.T, snap *snapshot.Snapshot) *resourcev1alpha3.ResourceP
 		}
 		total, unavailable, partial, shareable := 0, 0, 0, false
 		summary := &resourcev1alpha3.ShareableSummaryStatus{}
-		for _, d := range v.devicesOf(pool) {
+		for _, d := range devicesOf(pool) {
 			total++
 			if keepsAway(&d) {
 				unavailable++
@@ -117,11 +117,11 @@ func TestBoundsHold(t *testing.T) {
 			if overcommitted(truth, i) {
 				continue
 			}
-			is := truth.tally(pool)
-			want, _ := truth.count(&is, known{})
+			is := tallyOf(truth.eligible, truth.pods, pool)
+			want, _ := count(truth.notRead, &is, known{})
 			for _, v := range []*Inventory{bounds, asked} {
 				pool := v.facts.Pools.All()[i]
-				t2 := v.tally(pool)
+				t2 := tallyOf(v.eligible, v.pods, pool)
 				var k known
 				if status, ok := v.statuses()[poolKey{pool.Driver, pool.Name}]; ok {
 					k = v.learn(&status, pool, &t2)
@@ -130,16 +130,16 @@ func TestBoundsHold(t *testing.T) {
 				if k.claims && truth.gone()[poolKey{pool.Driver, pool.Name}] > 0 {
 					continue
 				}
-				got, from := v.count(&t2, k)
+				got, from := count(v.notRead, &t2, k)
 				reported[fmt.Sprintf("%s, bound: %v", from, got.FreeIsUpperBound)]++
 				if err := holds(want, got); err != nil {
 					t.Fatalf("seed %d, pool %s, counts from %s: %v\ntruth %+v\ntold  %+v", seed, pool.Name, from, err, want, got)
 				}
 			}
-			for j, d := range truth.devicesOf(pool) {
-				state, _ := truth.deviceState(&d)
-				other := bounds.devicesOf(bounds.facts.Pools.All()[i])[j]
-				if visible, _ := bounds.deviceState(&other); visible != state && !bounds.notRead.uncertain(visible) {
+			for j, d := range devicesOf(pool) {
+				state, _ := deviceState(truth.eligible, &d)
+				other := devicesOf(bounds.facts.Pools.All()[i])[j]
+				if visible, _ := deviceState(bounds.eligible, &other); visible != state && !bounds.notRead.uncertain(visible) {
 					t.Fatalf("seed %d, device %s: %s for certain, in truth %s", seed, d.ID, visible, state)
 				}
 			}
@@ -160,7 +160,7 @@ func overcommitted(v *Inventory, pool int) bool {
 	if v.facts.Partitions.Use(p).Overcommitted != nil {
 		return true
 	}
-	for _, d := range v.devicesOf(p) {
+	for _, d := range devicesOf(p) {
 		if len(d.ConsumesCounters) > 0 && v.facts.Gates.Enabled("DRADeviceCompatibilityGroups") && len(d.ConsumesCounters[0].CompatibilityGroups) > 0 {
 			return true
 		}

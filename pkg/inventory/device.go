@@ -9,18 +9,14 @@ import (
 	"maps"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
-
-// maxPods is how many pods a holder names.
-const maxPods = 10
 
 // Devices lists the devices of the newest generation of all pools, in the
 // order in which the allocator tries them, and then those that are in pods and
@@ -29,31 +25,31 @@ func (v *Inventory) Devices() []api.Device {
 	all := v.facts.Pools.Devices()
 	devices := make([]api.Device, 0, len(all))
 	for i := range all {
-		devices = append(devices, v.device(&all[i]))
+		devices = append(devices, v.describeDevice(&all[i]))
 	}
-	return append(devices, v.unpublished()...)
+	return append(devices, unpublished(v.eligible, v.pods)...)
 }
 
 // unpublished lists the devices that claims have, that no slice has any more, and
 // that are Ready as their drivers say.
-func (v *Inventory) unpublished() []api.Device {
+func unpublished(eligible *eligibility.Devices, pods podsByClaim) []api.Device {
 	var devices []api.Device
 	known := map[cluster.DeviceID]bool{}
-	for _, claim := range v.snap.Claims {
+	for _, claim := range eligible.Facts.Snapshot.Claims {
 		if claim.Status.Allocation == nil {
 			continue
 		}
 		for i := range claim.Status.Allocation.Devices.Results {
 			result := &claim.Status.Allocation.Devices.Results[i]
 			id := deviceID(result)
-			if known[id] || !v.missing(result) || !cluster.DeviceReady(claim, result) {
+			if known[id] || !missing(eligible, result) || !cluster.DeviceReady(claim, result) {
 				continue
 			}
 			known[id] = true
 			out := api.Device{
 				TypeMeta: typeMeta("Device"), Driver: id.Driver, Pool: id.Pool, Name: id.Device,
 				State: api.DeviceStateUnpublished, Reason: "no ResourceSlice has it any more; its driver says in the claim's status that it is Ready",
-				Holders: v.holdersOf(id),
+				Holders: holdersOf(eligible.Facts, pods, id),
 			}
 			out.Node, out.Scope = allocationScope(claim.Status.Allocation)
 			devices = append(devices, out)
@@ -71,22 +67,22 @@ func (v *Inventory) Device(id cluster.DeviceID) (api.Device, bool) {
 	if d == nil {
 		return api.Device{}, false
 	}
-	return v.device(d), true
+	return v.describeDevice(d), true
 }
 
-func (v *Inventory) device(d *cluster.Device) api.Device {
+func (v *Inventory) describeDevice(d *cluster.Device) api.Device {
 	out := api.Device{
 		TypeMeta: typeMeta("Device"),
 		Driver:   d.ID.Driver, Pool: d.ID.Pool, Name: d.ID.Device, Slice: d.Slice.Name,
 		Shareable:         ptr.Deref(d.AllowMultipleAllocations, false),
 		BindingConditions: d.BindingConditions,
 		Labels:            d.Slice.Labels,
-		Taints:            v.taintsOf(d),
-		Holders:           v.holdersOf(d.ID),
-		Capacity:          v.capacityOf(d),
+		Taints:            taintsOf(v.facts, d),
+		Holders:           holdersOf(v.facts, v.pods, d.ID),
+		Capacity:          capacityOf(v.facts, v.notRead, d),
 	}
 	out.Node, out.Scope = deviceScope(d)
-	out.Health, out.HealthMessage = v.healthOf(d)
+	out.Health, out.HealthMessage = healthOf(v.facts, v.pods, d)
 	if len(d.Attributes) > 0 {
 		out.Attributes = make(map[string]string, len(d.Attributes))
 		for name, attribute := range d.Attributes {
@@ -106,7 +102,7 @@ func (v *Inventory) device(d *cluster.Device) api.Device {
 			}
 		}
 	}
-	out.State, out.Reason = v.deviceState(d)
+	out.State, out.Reason = deviceState(v.eligible, d)
 	out.Uncertain = v.notRead.uncertain(out.State)
 	return out
 }
@@ -120,24 +116,24 @@ func deviceScope(d *cluster.Device) (node, scope string) {
 
 // deviceState reports whether a request without admin access, tolerations and
 // special wishes could have the device.
-func (v *Inventory) deviceState(d *cluster.Device) (api.DeviceState, string) {
+func deviceState(eligible *eligibility.Devices, d *cluster.Device) (api.DeviceState, string) {
 	switch {
-	case v.facts.Usage.InUse(d.ID):
+	case eligible.Facts.Usage.InUse(d.ID):
 		return api.DeviceStateAllocated, ""
-	case v.facts.Usage.Shared(d.ID):
+	case eligible.Facts.Usage.Shared(d.ID):
 		return api.DeviceStateShared, ""
 	}
-	if why := v.eligible.Reason(d); why != nil {
+	if why := eligible.Reason(d); why != nil {
 		return api.DeviceStateUnusable, why.Alone()
 	}
-	if h := v.facts.Partitions.Conflict(d); h != nil {
+	if h := eligible.Facts.Partitions.Conflict(d); h != nil {
 		if h.Gate != "" {
 			return api.DeviceStateUnusable, "needs the feature gate " + h.Gate
 		}
 		return api.DeviceStateBlocked, counterConflictText(h)
 	}
 	for _, taint := range d.Taints {
-		if v.facts.Gates.Enabled("DRADeviceTaints") && (taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute) {
+		if eligible.Facts.Gates.Enabled("DRADeviceTaints") && (taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute) {
 			return api.DeviceStateTainted, taint.String()
 		}
 	}
@@ -155,11 +151,11 @@ func counterConflictText(h *cluster.CounterConflict) string {
 	}
 }
 
-func (v *Inventory) taintsOf(d *cluster.Device) []api.DeviceTaint {
+func taintsOf(facts *cluster.Cluster, d *cluster.Device) []api.DeviceTaint {
 	var taints []api.DeviceTaint
 	for _, taint := range d.Taints {
 		source := "ResourceSlice/" + d.Slice.Name
-		if rule := v.facts.Taints.Rule(d, taint); rule != nil {
+		if rule := facts.Taints.Rule(d, taint); rule != nil {
 			source = "DeviceTaintRule/" + rule.Name
 		}
 		taints = append(taints, api.DeviceTaint{Key: taint.Key, Value: taint.Value, Effect: string(taint.Effect), Source: source, Since: taint.TimeAdded})
@@ -167,9 +163,9 @@ func (v *Inventory) taintsOf(d *cluster.Device) []api.DeviceTaint {
 	return taints
 }
 
-func (v *Inventory) holdersOf(id cluster.DeviceID) []api.Holder {
+func holdersOf(facts *cluster.Cluster, pods podsByClaim, id cluster.DeviceID) []api.Holder {
 	var holders []api.Holder
-	for _, h := range v.facts.Usage.Holders(id) {
+	for _, h := range facts.Usage.Holders(id) {
 		holder := api.Holder{
 			Namespace: h.Claim.Namespace, Claim: h.Claim.Name, Request: h.Result.Request,
 			AdminAccess:      ptr.Deref(h.Result.AdminAccess, false),
@@ -179,8 +175,8 @@ func (v *Inventory) holdersOf(id cluster.DeviceID) []api.Holder {
 		if h.Result.ShareID != nil {
 			holder.ShareID = string(*h.Result.ShareID)
 		}
-		for _, pod := range v.podsOf(h.Claim) {
-			if !v.uses(pod, h.Claim) {
+		for _, pod := range pods.of(h.Claim) {
+			if !uses(facts, pod, h.Claim) {
 				continue
 			}
 			holder.PodCount++
@@ -193,83 +189,21 @@ func (v *Inventory) holdersOf(id cluster.DeviceID) []api.Holder {
 	return holders
 }
 
-// StatusOf picks what people look for in what the driver says about an allocated
-// device in the status of its claim; nil if it says nothing.
-func StatusOf(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *api.DeviceStatus {
-	status := cluster.DeviceStatus(claim, result)
-	if status == nil {
-		return nil
-	}
-	out := &api.DeviceStatus{Conditions: status.Conditions}
-	for _, c := range cluster.OddConditions(claim, result) {
-		out.Odd = append(out.Odd, c.Type)
-	}
-	if network := status.NetworkData; network != nil {
-		out.Interface, out.IPs, out.HardwareAddress = network.InterfaceName, network.IPs, network.HardwareAddress
-	}
-	return out
-}
-
-// ConditionText is "Ready=False: NoCarrier: the cable is unplugged".
-func ConditionText(c *metav1.Condition) string {
-	text := c.Type + "=" + string(c.Status)
-	for _, part := range []string{c.Reason, c.Message} {
-		if part != "" {
-			text += ": " + part
-		}
-	}
-	return text
-}
-
-func (v *Inventory) capacityOf(d *cluster.Device) []api.Capacity {
+func capacityOf(facts *cluster.Cluster, notRead notRead, d *cluster.Device) []api.Capacity {
 	if len(d.Capacity) == 0 {
 		return nil
 	}
-	consumed := v.facts.Usage.Consumed(d.ID)
+	consumed := facts.Usage.Consumed(d.ID)
 	list := make([]api.Capacity, 0, len(d.Capacity))
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 		total := d.Capacity[name].Value
 		used := consumed[name]
-		if v.facts.Usage.InUse(d.ID) {
+		if facts.Usage.InUse(d.ID) {
 			used = total
 		}
 		capacity := newCapacity(selector.Qualified(name, d.ID.Driver), total, used)
-		capacity.ConsumedIsLowerBound = v.notRead.claims && used.Cmp(total) < 0
+		capacity.ConsumedIsLowerBound = notRead.claims && used.Cmp(total) < 0
 		list = append(list, capacity)
 	}
 	return list
-}
-
-// healthOf is the worst that kubelets say about a device.
-func (v *Inventory) healthOf(d *cluster.Device) (health, message string) {
-	for _, holder := range v.facts.Usage.Holders(d.ID) {
-		if said, why := v.healthSaid(holder); worse(said, health) {
-			health, message = said, why
-		}
-	}
-	return health, message
-}
-
-// healthSaid is the worst that kubelets say about a device that a claim has. A
-// kubelet leaves what it said last in the status of a pod that finished, and it
-// says nothing about a device that the pod only waits for.
-func (v *Inventory) healthSaid(holder cluster.Holder) (health, message string) {
-	var running []*corev1.Pod
-	for _, pod := range v.podsOf(holder.Claim) {
-		if !finished(pod) && v.uses(pod, holder.Claim) {
-			running = append(running, pod)
-		}
-	}
-	for _, h := range v.facts.Claims.HealthOf(holder, running) {
-		if worse(string(h.Status), health) {
-			health, message = string(h.Status), h.Message
-		}
-	}
-	return health, message
-}
-
-// worse compares two states of health; the empty one is the best.
-func worse(a, b string) bool {
-	order := []string{"", string(corev1.ResourceHealthStatusHealthy), string(corev1.ResourceHealthStatusUnknown), string(corev1.ResourceHealthStatusUnhealthy)}
-	return slices.Index(order, a) > slices.Index(order, b)
 }

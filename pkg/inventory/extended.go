@@ -18,17 +18,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// selection remembers which devices a class selects. One on which a selector
-// fails is not selected.
-type selection map[cluster.DeviceID]bool
-
 // selections has those of classes by name.
 type selections map[string]selection
 
 func (s selections) of(ctx context.Context, v *Inventory, class *resourceapi.DeviceClass, d *cluster.Device) (bool, error) {
 	known := s[class.Name]
 	if known == nil {
-		chosen, err := v.choose(ctx, v.facts.Gates.Selectors(), class.Spec.Selectors)
+		chosen, err := choose(ctx, v.facts, v.facts.Gates.Selectors(), class.Spec.Selectors)
 		if err != nil {
 			return false, fmt.Errorf("select the devices of class %s: %w", class.Name, err)
 		}
@@ -45,7 +41,7 @@ func (v *Inventory) PluginResources(ctx context.Context) ([]api.ExtendedResource
 	var list []api.ExtendedResource
 	for _, node := range v.snap.Nodes {
 		for _, name := range v.facts.Nodes.ExtendedResourcesOf(node) {
-			if v.classNaming(name) != nil {
+			if classNaming(v.facts, name) != nil {
 				continue
 			}
 			on, err := v.resourceOn(ctx, node, name, nil)
@@ -67,11 +63,11 @@ func (v *Inventory) PluginResources(ctx context.Context) ([]api.ExtendedResource
 
 // classNaming finds a class that a resource could be of, whether or not it is
 // the one that the scheduler takes.
-func (v *Inventory) classNaming(name corev1.ResourceName) *resourceapi.DeviceClass {
-	if class := v.facts.Claims.ClassOf(name); class != nil {
+func classNaming(facts *cluster.Cluster, name corev1.ResourceName) *resourceapi.DeviceClass {
+	if class := facts.Claims.ClassOf(name); class != nil {
 		return class
 	}
-	for _, class := range v.snap.Classes {
+	for _, class := range facts.Snapshot.Classes {
 		if slices.Contains(resourceNames(class), name) {
 			return class
 		}
@@ -94,11 +90,11 @@ func (v *Inventory) resourcesOf(ctx context.Context, class *resourceapi.DeviceCl
 	names := resourceNames(class)
 	var list []api.ExtendedResource
 	for i, name := range names {
-		out := api.ExtendedResource{Name: string(name), Class: class.Name, Problem: v.unserved(class, name)}
+		out := api.ExtendedResource{Name: string(name), Class: class.Name, Problem: unserved(v.facts, class, name)}
 		implicit := i == len(names)-1
 		if taken := v.facts.Claims.ClassOf(name); taken == nil || taken.Name == class.Name {
 			for _, node := range v.snap.Nodes {
-				concerned := v.concerned(node, name)
+				concerned := concerned(v.facts, node, name)
 				if implicit && !concerned {
 					continue
 				}
@@ -120,8 +116,8 @@ func (v *Inventory) resourcesOf(ctx context.Context, class *resourceapi.DeviceCl
 
 // concerned reports whether a device plugin has registered a resource with a node,
 // or pods there ask for it.
-func (v *Inventory) concerned(node *corev1.Node, name corev1.ResourceName) bool {
-	requested, _ := v.facts.Nodes.RequestedOn(node.Name, name)
+func concerned(facts *cluster.Cluster, node *corev1.Node, name corev1.ResourceName) bool {
+	requested, _ := facts.Nodes.RequestedOn(node.Name, name)
 	_, capacity := node.Status.Capacity[name]
 	_, allocatable := node.Status.Allocatable[name]
 	return capacity || allocatable || requested > 0
@@ -129,8 +125,8 @@ func (v *Inventory) concerned(node *corev1.Node, name corev1.ResourceName) bool 
 
 // unserved tells why the scheduler does not take a class for a resource that is
 // named in it, empty if it does.
-func (v *Inventory) unserved(class *resourceapi.DeviceClass, name corev1.ResourceName) string {
-	switch taken := v.facts.Claims.ClassOf(name); {
+func unserved(facts *cluster.Cluster, class *resourceapi.DeviceClass, name corev1.ResourceName) string {
+	switch taken := facts.Claims.ClassOf(name); {
 	case taken == nil:
 		return "the feature gate DRAExtendedResource is off, so that only device plugins serve it"
 	case taken.Name != class.Name:
@@ -168,7 +164,7 @@ func (v *Inventory) resourceOn(ctx context.Context, node *corev1.Node, name core
 					continue
 				}
 				out.Devices++
-				if state, _ := v.deviceState(d); state == api.DeviceStateFree {
+				if state, _ := deviceState(v.eligible, d); state == api.DeviceStateFree {
 					out.Free++
 				}
 			}
@@ -199,14 +195,14 @@ func (v *Inventory) resourceBranches(ctx context.Context, node *corev1.Node, kno
 		if err != nil {
 			return nil, err
 		}
-		if on.Devices == 0 && !v.concerned(node, name) {
+		if on.Devices == 0 && !concerned(v.facts, node, name) {
 			continue
 		}
 		var notes []string
 		if class := v.facts.Claims.ClassOf(name); class != nil {
 			notes = ResourceNotes(&on, class.Name)
-		} else if class = v.classNaming(name); class != nil {
-			notes = append(ResourceNotes(&on, ""), fmt.Sprintf("DeviceClass %s names it: %s", class.Name, v.unserved(class, name)))
+		} else if class = classNaming(v.facts, name); class != nil {
+			notes = append(ResourceNotes(&on, ""), fmt.Sprintf("DeviceClass %s names it: %s", class.Name, unserved(v.facts, class, name)))
 		} else {
 			notes = append(ResourceNotes(&on, ""), "no DeviceClass serves it")
 		}

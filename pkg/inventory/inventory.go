@@ -28,7 +28,7 @@ type Inventory struct {
 	snap     *snapshot.Snapshot
 	eligible *eligibility.Devices
 	// pods are those that use a claim.
-	pods    map[claimKey][]*corev1.Pod
+	pods    podsByClaim
 	notRead notRead
 	// statuses has what the cluster itself says about pools.
 	statuses func() map[poolKey]poolStatus
@@ -38,12 +38,20 @@ type Inventory struct {
 
 type claimKey struct{ namespace, name string }
 
+// podsByClaim has the pods that name a claim.
+type podsByClaim map[claimKey][]*corev1.Pod
+
+// of are the pods that name a claim, whether they may use it yet or not.
+func (p podsByClaim) of(claim *resourceapi.ResourceClaim) []*corev1.Pod {
+	return p[claimKey{claim.Namespace, claim.Name}]
+}
+
 // New takes the inventory of a snapshot. The allocator must be one for the
-// same snapshot.
+// same snapshot, but for what the cluster itself says about pools.
 func New(alloc *allocator.Allocator, snap *snapshot.Snapshot) *Inventory {
-	v := &Inventory{alloc: alloc, facts: alloc.Facts, snap: snap, eligible: eligibility.NewDevices(alloc.Facts), pods: map[claimKey][]*corev1.Pod{}, notRead: notReadIn(alloc, snap)}
-	v.statuses = sync.OnceValue(v.listStatuses)
-	v.gone = sync.OnceValue(v.countGone)
+	v := &Inventory{alloc: alloc, facts: alloc.Facts, snap: snap, eligible: eligibility.NewDevices(alloc.Facts), pods: podsByClaim{}, notRead: notReadIn(alloc, snap)}
+	v.statuses = sync.OnceValue(func() map[poolKey]poolStatus { return listStatuses(snap) })
+	v.gone = sync.OnceValue(func() map[poolKey]int { return countGone(alloc.Facts) })
 	for _, pod := range snap.Pods {
 		for name := range resourceclaim.PodClaims(pod) {
 			key := claimKey{pod.Namespace, name}
@@ -53,16 +61,11 @@ func New(alloc *allocator.Allocator, snap *snapshot.Snapshot) *Inventory {
 	return v
 }
 
-// podsOf are the pods that name a claim, whether they may use it yet or not.
-func (v *Inventory) podsOf(claim *resourceapi.ResourceClaim) []*corev1.Pod {
-	return v.pods[claimKey{claim.Namespace, claim.Name}]
-}
-
 // uses reports whether a pod may use an allocated claim: the claim is reserved
 // for it. A pod that only names the claim waits for that. Where objects have
 // no UID, as in a file written by hand, the name has to do.
-func (v *Inventory) uses(pod *corev1.Pod, claim *resourceapi.ResourceClaim) bool {
-	return v.facts.Claims.Reserved(claim, pod) || pod.UID == "" && slices.ContainsFunc(claim.Status.ReservedFor, func(consumer resourceapi.ResourceClaimConsumerReference) bool {
+func uses(facts *cluster.Cluster, pod *corev1.Pod, claim *resourceapi.ResourceClaim) bool {
+	return facts.Claims.Reserved(claim, pod) || pod.UID == "" && slices.ContainsFunc(claim.Status.ReservedFor, func(consumer resourceapi.ResourceClaimConsumerReference) bool {
 		return consumer.APIGroup == "" && consumer.Resource == "pods" && consumer.Name == pod.Name
 	})
 }
@@ -77,11 +80,11 @@ func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: api.APIVersion, Kind: kind}
 }
 
-func (v *Inventory) age(created metav1.Time) (since *metav1.Time, seconds int64) {
+func age(facts *cluster.Cluster, created metav1.Time) (since *metav1.Time, seconds int64) {
 	if created.IsZero() {
 		return nil, 0
 	}
-	return &created, max(0, int64(v.snap.Now().Sub(created.Time).Seconds()))
+	return &created, max(0, int64(facts.Snapshot.Now().Sub(created.Time).Seconds()))
 }
 
 // scopeOf says in words which nodes something is for, and the node if it is

@@ -59,11 +59,11 @@ func (v *Inventory) Nodes() []Node {
 		name, scope := deviceScope(d)
 		node := byScope[scope]
 		if node == nil {
-			node = &Node{Name: name, Scope: scope, State: v.nodeState(name)}
+			node = &Node{Name: name, Scope: scope, State: nodeState(v.facts, name)}
 			byScope[scope], groups[scope] = node, map[groupKey]*NodeGroup{}
 		}
-		state, _ := v.deviceState(d)
-		health, _ := v.healthOf(d)
+		state, _ := deviceState(v.eligible, d)
+		health, _ := healthOf(v.facts, v.pods, d)
 		unhealthy := health == string(corev1.ResourceHealthStatusUnhealthy)
 		countDevice(&node.Devices, state)
 		node.Devices.FreeIsUpperBound = node.Devices.FreeIsUpperBound || state == api.DeviceStateFree && v.notRead.uncertain(state)
@@ -101,11 +101,11 @@ func (v *Inventory) Nodes() []Node {
 // groupKey tells the groups of a node apart.
 type groupKey struct{ driver, near string }
 
-func (v *Inventory) nodeState(name string) string {
-	switch node := v.snap.Node(name); {
+func nodeState(facts *cluster.Cluster, name string) string {
+	switch node := facts.Snapshot.Node(name); {
 	case name == "":
 		return ""
-	case node == nil && v.nodeGone(name):
+	case node == nil && nodeGone(facts, name):
 		return "Gone"
 	case node == nil:
 		return ""
@@ -152,7 +152,7 @@ func (v *Inventory) PodsWithClaims(waits func(*corev1.Pod) bool) []Pod {
 		if len(claims) == 0 && !waits(pod) {
 			continue
 		}
-		_, seconds := v.age(pod.CreationTimestamp)
+		_, seconds := age(v.facts, pod.CreationTimestamp)
 		pods = append(pods, Pod{pod, claims, seconds})
 	}
 	return pods

@@ -22,6 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -32,14 +33,11 @@ const fitPatience = 2 * time.Second
 // wantedDomain is that of an attribute on the devices that room is looked for.
 const wantedDomain = "inventory.dra.kubectl.dev"
 
-// partitionKind is what the devices of one kind have in common.
-type partitionKind struct{ attribute, value string }
-
 // partitions sorts the devices that use counters by kind.
 func (v *Inventory) partitions(ctx context.Context, pool *cluster.Pool, known known) ([]api.Partition, error) {
 	kinds := map[partitionKind][]cluster.Device{}
 	var order []partitionKind
-	for _, d := range v.devicesOf(pool) {
+	for _, d := range devicesOf(pool) {
 		if len(d.ConsumesCounters) == 0 {
 			continue
 		}
@@ -58,7 +56,7 @@ func (v *Inventory) partitions(ctx context.Context, pool *cluster.Pool, known kn
 				partition.Allocated++
 			}
 		}
-		more, err := v.moreFit(ctx, pool, devices)
+		more, err := moreFit(ctx, v.alloc, v.eligible, pool, devices)
 		if err != nil {
 			return nil, err
 		}
@@ -108,12 +106,12 @@ func kindOf(d *cluster.Device) partitionKind {
 // a taint against scheduling are none of them. It is nil if the allocator does
 // not use the pool, if it depends on nodes that are not known, or if it cannot
 // tell soon: it tries all combinations.
-func (v *Inventory) moreFit(ctx context.Context, pool *cluster.Pool, devices []cluster.Device) (*int, error) {
+func moreFit(ctx context.Context, alloc *allocator.Allocator, eligible *eligibility.Devices, pool *cluster.Pool, devices []cluster.Device) (*int, error) {
 	if pool.Incomplete || pool.Invalid != "" {
 		return nil, nil
 	}
-	known := v.nodesOf(pool)
-	switch complete := v.snap.Gap(snapshot.ResourceNodes) == nil && len(v.snap.Nodes) > 0; {
+	known := nodesOf(eligible.Facts, pool)
+	switch complete := eligible.Facts.Snapshot.Gap(snapshot.ResourceNodes) == nil && len(eligible.Facts.Snapshot.Nodes) > 0; {
 	case !complete && (len(known) == 0 || poolNode(pool) == ""):
 		// There may be nodes that can see the pool, and nothing is known of them.
 		return nil, nil
@@ -125,8 +123,8 @@ func (v *Inventory) moreFit(ctx context.Context, pool *cluster.Pool, devices []c
 		wanted[devices[i].ID.Device] = true
 	}
 	amended := &snapshot.Snapshot{
-		Source: v.snap.Source, TakenAt: v.snap.TakenAt, ServerVersion: v.snap.ServerVersion, Gates: v.snap.Gates,
-		Nodes: known, Claims: v.snap.Claims,
+		Source: eligible.Facts.Snapshot.Source, TakenAt: eligible.Facts.Snapshot.TakenAt, ServerVersion: eligible.Facts.Snapshot.ServerVersion, Gates: eligible.Facts.Snapshot.Gates,
+		Nodes: known, Claims: eligible.Facts.Snapshot.Claims,
 		Classes: []*resourceapi.DeviceClass{{
 			ObjectMeta: metav1.ObjectMeta{Name: "any"},
 			// Of others only those are left that are in use; there may be shares of
@@ -140,7 +138,7 @@ func (v *Inventory) moreFit(ctx context.Context, pool *cluster.Pool, devices []c
 		slice = slice.DeepCopy()
 		slice.Spec.Devices = slices.DeleteFunc(slice.Spec.Devices, func(d resourceapi.Device) bool {
 			id := cluster.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: d.Name}
-			return !wanted[d.Name] && !v.facts.Usage.InUse(id) && !v.facts.Usage.Shared(id)
+			return !wanted[d.Name] && !eligible.Facts.Usage.InUse(id) && !eligible.Facts.Usage.Shared(id)
 		})
 		for i := range slice.Spec.Devices {
 			d := &slice.Spec.Devices[i]
@@ -153,13 +151,13 @@ func (v *Inventory) moreFit(ctx context.Context, pool *cluster.Pool, devices []c
 		}
 		amended.Slices = append(amended.Slices, slice)
 	}
-	alloc, err := v.alloc.Amended(ctx, amended)
+	alloc, err := alloc.Amended(ctx, amended)
 	if err != nil {
 		return nil, fmt.Errorf("set up the allocator for pool %s/%s: %w", pool.Driver, pool.Name, err)
 	}
 	limited, cancel := context.WithTimeout(ctx, fitPatience)
 	defer cancel()
-	most, room := 0, v.roomFor(pool, devices)
+	most, room := 0, roomFor(eligible, pool, devices)
 	nodes, _ := alloc.Facts.Nodes.All()
 	for _, node := range nodes {
 		// Mostly there is room for as many as the counters allow.
@@ -183,7 +181,7 @@ func (v *Inventory) moreFit(ctx context.Context, pool *cluster.Pool, devices []c
 // roomFor is how many more devices of a kind can be had at most: those that
 // nobody has, and of these only as many as there is left for of a counter that
 // they take from.
-func (v *Inventory) roomFor(pool *cluster.Pool, devices []cluster.Device) int {
+func roomFor(eligible *eligibility.Devices, pool *cluster.Pool, devices []cluster.Device) int {
 	type counter struct{ set, name string }
 	fresh := map[counter]int{}
 	least := map[counter]resource.Quantity{}
@@ -193,7 +191,7 @@ func (v *Inventory) roomFor(pool *cluster.Pool, devices []cluster.Device) int {
 			// It takes from the counters only once.
 			return len(devices)
 		}
-		if state, _ := v.deviceState(d); state != api.DeviceStateFree {
+		if state, _ := deviceState(eligible, d); state != api.DeviceStateFree {
 			continue
 		}
 		// One counter is enough for a bound. It must be the same for devices
@@ -208,7 +206,7 @@ func (v *Inventory) roomFor(pool *cluster.Pool, devices []cluster.Device) int {
 		}
 		fresh[charged]++
 	}
-	use := v.facts.Partitions.Use(pool)
+	use := eligible.Facts.Partitions.Use(pool)
 	room := 0
 	for charged, count := range fresh {
 		left, ok := use.Counter(charged.set, charged.name)
@@ -222,8 +220,8 @@ func (v *Inventory) roomFor(pool *cluster.Pool, devices []cluster.Device) int {
 }
 
 // nodesOf lists nodes that can see a pool: its own, or all.
-func (v *Inventory) nodesOf(pool *cluster.Pool) []*corev1.Node {
-	nodes, _ := v.facts.Nodes.All()
+func nodesOf(facts *cluster.Cluster, pool *cluster.Pool) []*corev1.Node {
+	nodes, _ := facts.Nodes.All()
 	if name := poolNode(pool); name != "" {
 		at := slices.IndexFunc(nodes, func(n *corev1.Node) bool { return n.Name == name })
 		if at < 0 {

@@ -25,10 +25,10 @@ import (
 // Pools lists all pools, sorted by driver and name. How many more partitions
 // would fit is asked of the allocator, which ctx bounds.
 func (v *Inventory) Pools(ctx context.Context) ([]api.Pool, error) {
-	sorted := v.sortedPools()
+	sorted := sortedPools(v.facts)
 	pools := make([]api.Pool, 0, len(sorted))
 	for _, pool := range sorted {
-		described, known := v.pool(pool)
+		described, known := v.describePool(pool)
 		var err error
 		if described.Partitions, err = v.partitions(ctx, pool, known); err != nil {
 			return nil, err
@@ -41,32 +41,32 @@ func (v *Inventory) Pools(ctx context.Context) ([]api.Pool, error) {
 // Usage is like Pools, but says nothing about partitions, so that it asks the
 // allocator nothing.
 func (v *Inventory) Usage() []api.Pool {
-	sorted := v.sortedPools()
+	sorted := sortedPools(v.facts)
 	pools := make([]api.Pool, 0, len(sorted))
 	for _, pool := range sorted {
-		described, _ := v.pool(pool)
+		described, _ := v.describePool(pool)
 		pools = append(pools, described)
 	}
 	return pools
 }
 
-func (v *Inventory) sortedPools() []*cluster.Pool {
-	all := slices.Clone(v.facts.Pools.All())
+func sortedPools(facts *cluster.Cluster) []*cluster.Pool {
+	all := slices.Clone(facts.Pools.All())
 	slices.SortStableFunc(all, func(a, b *cluster.Pool) int {
 		return cmp.Or(cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Name, b.Name))
 	})
 	return all
 }
 
-// pool describes a pool without its partitions, and tells what the cluster's own
+// describePool describes a pool without its partitions, and tells what the cluster's own
 // counts add to what is known of it.
-func (v *Inventory) pool(pool *cluster.Pool) (api.Pool, known) {
+func (v *Inventory) describePool(pool *cluster.Pool) (api.Pool, known) {
 	out := api.Pool{
 		TypeMeta: typeMeta("Pool"),
 		Driver:   pool.Driver, Name: pool.Name, Node: poolNode(pool), Generation: pool.Generation,
 		Slices: len(pool.Slices), Declared: pool.Expected, Obsolete: len(pool.Obsolete), Labels: commonLabels(pool),
 	}
-	devices := v.tally(pool)
+	devices := tallyOf(v.eligible, v.pods, pool)
 	status, found := v.statuses()[poolKey{pool.Driver, pool.Name}]
 	var known known
 	if found {
@@ -74,9 +74,9 @@ func (v *Inventory) pool(pool *cluster.Pool) (api.Pool, known) {
 		known = v.learn(&status, pool, &devices)
 		out.Differences = known.differences
 	}
-	out.Devices, out.CountsFrom = v.count(&devices, known)
+	out.Devices, out.CountsFrom = count(v.notRead, &devices, known)
 	out.Unhealthy = devices.unhealthy
-	out.Capacity = v.poolCapacity(pool, known)
+	out.Capacity = poolCapacity(v.facts, v.notRead, pool, known)
 	for _, use := range v.facts.Partitions.Counters(pool) {
 		counter := api.Counter{
 			CounterSet: use.CounterSet, Name: use.Counter, Total: use.Total.String(), Consumed: use.Used.String(), Available: use.Left.String(),
@@ -88,7 +88,7 @@ func (v *Inventory) pool(pool *cluster.Pool) (api.Pool, known) {
 		}
 		out.Counters = append(out.Counters, counter)
 	}
-	out.State, out.Reason = v.poolState(pool, out.Devices.Total)
+	out.State, out.Reason = poolState(v.eligible, pool, out.Devices.Total)
 	return out, known
 }
 
@@ -97,19 +97,19 @@ func (v *Inventory) pool(pool *cluster.Pool) (api.Pool, known) {
 type capacitySum struct{ total, used, exclusive resource.Quantity }
 
 // poolCapacity sums up the capacity of devices that can be shared.
-func (v *Inventory) poolCapacity(pool *cluster.Pool, known known) []api.Capacity {
+func poolCapacity(facts *cluster.Cluster, notRead notRead, pool *cluster.Pool, known known) []api.Capacity {
 	sums := map[resourceapi.QualifiedName]*capacitySum{}
-	for _, d := range v.devicesOf(pool) {
+	for _, d := range devicesOf(pool) {
 		if !ptr.Deref(d.AllowMultipleAllocations, false) {
 			continue
 		}
-		consumed := v.facts.Usage.Consumed(d.ID)
+		consumed := facts.Usage.Consumed(d.ID)
 		for name := range d.Capacity {
 			if sums[name] == nil {
 				sums[name] = &capacitySum{}
 			}
 			sums[name].total.Add(d.Capacity[name].Value)
-			if v.facts.Usage.InUse(d.ID) {
+			if facts.Usage.InUse(d.ID) {
 				sums[name].exclusive.Add(d.Capacity[name].Value)
 				continue
 			}
@@ -119,7 +119,7 @@ func (v *Inventory) poolCapacity(pool *cluster.Pool, known known) []api.Capacity
 	var list []api.Capacity
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		sum := sums[name]
-		certain := !v.notRead.claims
+		certain := !notRead.claims
 		if consumed, ok := known.consumed[string(name)]; ok && !certain && consumed.Cmp(sum.used) >= 0 {
 			sum.used, certain = consumed, true
 		}
@@ -129,19 +129,6 @@ func (v *Inventory) poolCapacity(pool *cluster.Pool, known known) []api.Capacity
 		list = append(list, capacity)
 	}
 	return list
-}
-
-// poolNode is the node that all slices of a pool name.
-func poolNode(pool *cluster.Pool) string {
-	node := ""
-	for i, slice := range pool.Slices {
-		name := ptr.Deref(slice.Spec.NodeName, "")
-		if i > 0 && name != node {
-			return ""
-		}
-		node = name
-	}
-	return node
 }
 
 // commonLabels are the labels that all slices of a pool have, nil if there is
@@ -164,20 +151,20 @@ func commonLabels(pool *cluster.Pool) map[string]string {
 	return common
 }
 
-func (v *Inventory) poolState(pool *cluster.Pool, devices int) (api.PoolState, string) {
+func poolState(eligible *eligibility.Devices, pool *cluster.Pool, devices int) (api.PoolState, string) {
 	switch node := poolNode(pool); {
 	case pool.Incomplete:
 		return api.PoolStateIncomplete, pool.WhyIncomplete()
 	case pool.Invalid != "":
 		return api.PoolStateInvalid, pool.Invalid
-	case node != "" && v.nodeGone(node):
+	case node != "" && nodeGone(eligible.Facts, node):
 		return api.PoolStateNodeGone, fmt.Sprintf("node %s does not exist", node)
 	case devices == 0:
 		return api.PoolStateEmpty, "no devices"
 	}
-	switch why := v.reasonOfAll(v.devicesOf(pool)); {
+	switch why := reasonOfAll(eligible, devicesOf(pool)); {
 	case why == nil:
-		return api.PoolStateUsable, v.olderText(pool)
+		return api.PoolStateUsable, olderText(eligible, pool)
 	case why.Defect() != "":
 		return api.PoolStateInvalid, why.Defect()
 	default:
@@ -187,10 +174,10 @@ func (v *Inventory) poolState(pool *cluster.Pool, devices int) (api.PoolState, s
 
 // olderText says that the allocator takes devices besides those that are listed,
 // which are the ones of the newest generation.
-func (v *Inventory) olderText(pool *cluster.Pool) string {
+func olderText(eligible *eligibility.Devices, pool *cluster.Pool) string {
 	var names []string
 	for _, slice := range pool.Obsolete {
-		if v.eligible.StillTaken(slice) > 0 {
+		if eligible.StillTaken(slice) > 0 {
 			names = append(names, slice.Name)
 		}
 	}
@@ -202,10 +189,10 @@ func (v *Inventory) olderText(pool *cluster.Pool) string {
 
 // reasonOfAll is why the allocator takes none of the devices, nil if there are none
 // or it takes one.
-func (v *Inventory) reasonOfAll(devices []cluster.Device) *eligibility.Reason {
+func reasonOfAll(eligible *eligibility.Devices, devices []cluster.Device) *eligibility.Reason {
 	var first *eligibility.Reason
 	for i := range devices {
-		why := v.eligible.Reason(&devices[i])
+		why := eligible.Reason(&devices[i])
 		if why == nil {
 			return nil
 		}
@@ -217,20 +204,6 @@ func (v *Inventory) reasonOfAll(devices []cluster.Device) *eligibility.Reason {
 }
 
 // nodeGone reports whether it is known that there is no such node.
-func (v *Inventory) nodeGone(name string) bool {
-	return v.snap.Node(name) == nil && v.snap.Gap(snapshot.ResourceNodes) == nil && len(v.snap.Nodes) > 0
-}
-
-func (v *Inventory) devicesOf(pool *cluster.Pool) []cluster.Device {
-	var devices []cluster.Device
-	for _, slice := range pool.Slices {
-		for i := range slice.Spec.Devices {
-			device := &slice.Spec.Devices[i]
-			devices = append(devices, cluster.Device{
-				ID:     cluster.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name},
-				Device: device, Slice: slice, Pool: pool,
-			})
-		}
-	}
-	return devices
+func nodeGone(facts *cluster.Cluster, name string) bool {
+	return facts.Snapshot.Node(name) == nil && facts.Snapshot.Gap(snapshot.ResourceNodes) == nil && len(facts.Snapshot.Nodes) > 0
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
@@ -15,57 +14,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
-
-type poolKey struct{ driver, name string }
-
-// poolStatus is what a ResourcePoolStatusRequest says about one pool.
-type poolStatus struct {
-	*resourcev1alpha3.PoolStatus
-	request *resourcev1alpha3.ResourcePoolStatusRequest
-}
-
-// listStatuses finds the newest status of each pool.
-func (v *Inventory) listStatuses() map[poolKey]poolStatus {
-	statuses := map[poolKey]poolStatus{}
-	for _, request := range v.snap.PoolStatuses {
-		if request.Status == nil {
-			continue
-		}
-		at := snapshot.AnsweredAt(request)
-		for i := range request.Status.Pools {
-			status := &request.Status.Pools[i]
-			key := poolKey{status.Driver, status.PoolName}
-			if other, ok := statuses[key]; ok {
-				if before := snapshot.AnsweredAt(other.request); at.Before(&before) {
-					continue
-				}
-			}
-			statuses[key] = poolStatus{status, request}
-		}
-	}
-	return statuses
-}
-
-// countGone counts the devices that claims have and no slice has any more.
-func (v *Inventory) countGone() map[poolKey]int {
-	seen := map[cluster.DeviceID]bool{}
-	gone := map[poolKey]int{}
-	for _, claim := range v.snap.Claims {
-		if claim.Status.Allocation == nil {
-			continue
-		}
-		for i := range claim.Status.Allocation.Devices.Results {
-			result := &claim.Status.Allocation.Devices.Results[i]
-			id := deviceID(result)
-			if ptr.Deref(result.AdminAccess, false) || seen[id] || v.facts.Pools.Device(id) != nil {
-				continue
-			}
-			seen[id] = true
-			gone[poolKey{id.Driver, id.Pool}]++
-		}
-	}
-	return gone
-}
 
 // counts are the numbers of a status, as they are.
 func (s *poolStatus) counts() *api.ClusterCounts {
@@ -77,25 +25,6 @@ func (s *poolStatus) counts() *api.ClusterCounts {
 		c.AnsweredAt = &at
 	}
 	return c
-}
-
-// known is what the status of a pool adds to what can be seen.
-type known struct {
-	// claims is true if hidden is how many devices the claims that were not read have. If split
-	// is true, too, hiddenShared are those of them that are shared.
-	claims, split        bool
-	hidden, hiddenShared int
-	// allHolders is true if no claim that was not read has a device that nobody seems to
-	// have.
-	allHolders bool
-	// rules is true if no rule that was not read taints a device.
-	rules bool
-	// consumed is what all claims consume, by capacity; allocatable is how many
-	// more partitions of a kind have their counters.
-	consumed    map[string]resource.Quantity
-	allocatable map[partitionKind]int
-	// differences are contradictions.
-	differences []string
 }
 
 // learn compares a status with what can be seen. What contradicts itself, or
@@ -119,7 +48,7 @@ func (v *Inventory) learn(s *poolStatus, pool *cluster.Pool, t *tally) known {
 	k.rules = int(*s.UnavailableDevices) == t.tainted
 	hidden := int(*s.AllocatedDevices) - t.inUse() - gone
 	if !v.notRead.claims {
-		k.differences = v.compare(s, t, gone)
+		k.differences = compare(v.notRead, s, t, gone)
 		return k
 	}
 	switch {
@@ -156,14 +85,14 @@ func (v *Inventory) learn(s *poolStatus, pool *cluster.Pool, t *tally) known {
 
 // compare tells where a status differs from what was seen, if everything was,
 // and which of the cluster's rules that comes from.
-func (v *Inventory) compare(s *poolStatus, t *tally, gone int) []string {
+func compare(notRead notRead, s *poolStatus, t *tally, gone int) []string {
 	var differences []string
 	allocated, available, unavailable := int(*s.AllocatedDevices), int(*s.AvailableDevices), int(*s.UnavailableDevices)
 	if used := t.inUse() + gone; allocated != used {
 		differences = append(differences, fmt.Sprintf("the cluster counts %d allocated devices, and claims have %d: a claim changed in between", allocated, used))
 		return differences
 	}
-	if unavailable != t.tainted && !v.notRead.rules {
+	if unavailable != t.tainted && !notRead.rules {
 		differences = append(differences, fmt.Sprintf("the cluster counts %d unavailable devices, and %d have a taint: a taint changed in between", unavailable, t.tainted))
 		return differences
 	}

@@ -8,6 +8,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
 // reached are the devices of a pool that a node can reach, and others, too.
@@ -19,12 +20,12 @@ type reached struct {
 // reachedBy lists by pool the devices for several nodes that a node can reach.
 // It lists none for a node that is not known. It fails if the node selector of a
 // slice cannot be parsed.
-func (v *Inventory) reachedBy(name string) ([]reached, error) {
-	node := v.snap.Node(name)
+func reachedBy(facts *cluster.Cluster, name string) ([]reached, error) {
+	node := facts.Snapshot.Node(name)
 	if node == nil {
 		return nil, nil
 	}
-	pools, err := v.facts.Pools.For(node)
+	pools, err := facts.Pools.For(node)
 	if err != nil {
 		return nil, fmt.Errorf("find the pools that node %s can reach: %w", name, err)
 	}
@@ -46,7 +47,7 @@ func (v *Inventory) reachedBy(name string) ([]reached, error) {
 // Reached counts the devices for several nodes that a node can reach. It fails
 // if the node selector of a slice cannot be parsed.
 func (v *Inventory) Reached(node string) (devices int, err error) {
-	pools, err := v.reachedBy(node)
+	pools, err := reachedBy(v.facts, node)
 	for _, pool := range pools {
 		devices += len(pool.devices)
 	}
@@ -54,16 +55,16 @@ func (v *Inventory) Reached(node string) (devices int, err error) {
 }
 
 // reachedBranch is a pool for several nodes, without its devices.
-func (v *Inventory) reachedBranch(pool reached) api.Branch {
+func reachedBranch(eligible *eligibility.Devices, notRead notRead, pool reached) api.Branch {
 	_, scope := deviceScope(&pool.devices[0])
 	free, uncertain := 0, false
 	for i := range pool.devices {
 		if _, other := deviceScope(&pool.devices[i]); other != scope {
 			scope = "several nodes"
 		}
-		if state, _ := v.deviceState(&pool.devices[i]); state == api.DeviceStateFree {
+		if state, _ := deviceState(eligible, &pool.devices[i]); state == api.DeviceStateFree {
 			free++
-			uncertain = uncertain || v.notRead.uncertain(state)
+			uncertain = uncertain || notRead.uncertain(state)
 		}
 	}
 	mark := ""

@@ -44,7 +44,7 @@ type Replacement struct {
 // namespace/name. It fails only if ctx is done.
 func (v *Inventory) Replacements(ctx context.Context, pods []*corev1.Pod) (map[string]Replacement, error) {
 	found := map[string]Replacement{}
-	unknown := v.replacementsUnknown()
+	unknown := replacementsUnknown(v.facts)
 	pods = slices.Clone(pods)
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
 		return cmp.Or(compareBare(a, b), cmp.Compare(ptr.Deref(b.Spec.Priority, 0), ptr.Deref(a.Spec.Priority, 0)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
@@ -89,9 +89,9 @@ func compareBare(a, b *corev1.Pod) int {
 }
 
 // replacementsUnknown is why it cannot be told where pods fit.
-func (v *Inventory) replacementsUnknown() string {
+func replacementsUnknown(facts *cluster.Cluster) string {
 	for _, resource := range []string{snapshot.ResourceSlices, snapshot.ResourceNodes, snapshot.ResourceClaims, snapshot.ResourcePods, snapshot.ResourceTaintRules, snapshot.ResourceClasses} {
-		if v.snap.Gap(resource) != nil {
+		if facts.Snapshot.Gap(resource) != nil {
 			return resource + " could not be read"
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
 // Slices lists all ResourceSlices by driver, pool and name.
@@ -21,13 +22,13 @@ func (v *Inventory) Slices() []api.Slice {
 	for _, pool := range v.facts.Pools.All() {
 		all := slices.Concat(pool.Obsolete, pool.Slices)
 		for _, slice := range all {
-			list = append(list, v.slice(pool, slice))
+			list = append(list, describeSlice(v.eligible, v.notRead, pool, slice))
 		}
 	}
 	return list
 }
 
-func (v *Inventory) slice(pool *cluster.Pool, slice *resourceapi.ResourceSlice) api.Slice {
+func describeSlice(eligible *eligibility.Devices, notRead notRead, pool *cluster.Pool, slice *resourceapi.ResourceSlice) api.Slice {
 	out := api.Slice{
 		TypeMeta: typeMeta("Slice"),
 		Name:     slice.Name, Driver: pool.Driver, Pool: pool.Name, Labels: slice.Labels,
@@ -35,23 +36,23 @@ func (v *Inventory) slice(pool *cluster.Pool, slice *resourceapi.ResourceSlice) 
 		Devices: len(slice.Spec.Devices),
 	}
 	out.Node, out.Scope = scopeOf(slice.Spec.NodeName, slice.Spec.AllNodes, slice.Spec.NodeSelector)
-	out.Created, out.AgeSeconds = v.age(slice.CreationTimestamp)
+	out.Created, out.AgeSeconds = age(eligible.Facts, slice.CreationTimestamp)
 	for _, set := range slice.Spec.SharedCounters {
 		out.Counters += len(set.Counters)
 	}
-	out.State, out.Reason = v.sliceState(pool, slice)
+	out.State, out.Reason = sliceState(eligible, pool, slice)
 	if slice.Spec.Pool.Generation < pool.Generation {
 		return out
 	}
 	for i := range slice.Spec.Devices {
 		device := &slice.Spec.Devices[i]
-		state, _ := v.deviceState(&cluster.Device{
+		state, _ := deviceState(eligible, &cluster.Device{
 			ID:     cluster.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name},
 			Device: device, Slice: slice, Pool: pool,
 		})
 		if state == api.DeviceStateFree {
 			out.Free++
-			out.FreeIsUpperBound = v.notRead.uncertain(state)
+			out.FreeIsUpperBound = notRead.uncertain(state)
 		}
 	}
 	return out
@@ -73,14 +74,14 @@ func (v *Inventory) StillTaken() int {
 // stillTaken is said of devices of an earlier generation that are not listed.
 const stillTaken = "the allocator still takes its devices for nodes without newer slices"
 
-func (v *Inventory) sliceState(pool *cluster.Pool, slice *resourceapi.ResourceSlice) (api.SliceState, string) {
+func sliceState(eligible *eligibility.Devices, pool *cluster.Pool, slice *resourceapi.ResourceSlice) (api.SliceState, string) {
 	node := ptr.Deref(slice.Spec.NodeName, "")
 	switch {
-	case slice.Spec.Pool.Generation < pool.Generation && v.eligible.StillTaken(slice) > 0:
+	case slice.Spec.Pool.Generation < pool.Generation && eligible.StillTaken(slice) > 0:
 		return api.SliceStateObsolete, fmt.Sprintf("generation %d, the pool is at %d; %s", slice.Spec.Pool.Generation, pool.Generation, stillTaken)
 	case slice.Spec.Pool.Generation < pool.Generation:
 		return api.SliceStateObsolete, fmt.Sprintf("generation %d, the pool is at %d", slice.Spec.Pool.Generation, pool.Generation)
-	case node != "" && v.nodeGone(node):
+	case node != "" && nodeGone(eligible.Facts, node):
 		return api.SliceStateNodeGone, fmt.Sprintf("node %s does not exist", node)
 	case pool.Incomplete:
 		return api.SliceStateIncomplete, pool.WhyIncomplete()
@@ -88,7 +89,7 @@ func (v *Inventory) sliceState(pool *cluster.Pool, slice *resourceapi.ResourceSl
 		return api.SliceStateInvalid, pool.Invalid
 	case len(slice.Spec.Devices) == 0 && len(slice.Spec.SharedCounters) == 0:
 		return api.SliceStateEmpty, "no devices"
-	case node != "" && notReady(v.snap.Node(node)):
+	case node != "" && notReady(eligible.Facts.Snapshot.Node(node)):
 		return api.SliceStateNodeNotReady, fmt.Sprintf("node %s is not ready", node)
 	default:
 		return api.SliceStateCurrent, ""

@@ -25,7 +25,7 @@ type taintKey struct{ key, value, effect, driver string }
 func (v *Inventory) Taints() []api.Taint {
 	var list []api.Taint
 	for _, rule := range v.snap.TaintRules {
-		list = append(list, v.ruleTaint(rule))
+		list = append(list, ruleTaint(v.facts, v.pods, rule))
 	}
 	index := map[taintKey]int{}
 	for _, d := range v.facts.Pools.Devices() {
@@ -43,7 +43,7 @@ func (v *Inventory) Taints() []api.Taint {
 					Key:      taint.Key, Value: taint.Value, Effect: string(taint.Effect), Driver: d.ID.Driver, Since: taint.TimeAdded,
 				})
 			}
-			v.taintDevice(&list[at], d.ID, taint, nil)
+			taintDevice(v.facts, v.pods, &list[at], d.ID, taint, nil)
 		}
 	}
 	for i := range list {
@@ -64,7 +64,7 @@ func (v *Inventory) Taints() []api.Taint {
 	return list
 }
 
-func (v *Inventory) ruleTaint(rule *resourceapi.DeviceTaintRule) api.Taint {
+func ruleTaint(facts *cluster.Cluster, pods podsByClaim, rule *resourceapi.DeviceTaintRule) api.Taint {
 	taint := rule.Spec.Taint
 	out := api.Taint{
 		TypeMeta: typeMeta("Taint"),
@@ -74,8 +74,8 @@ func (v *Inventory) ruleTaint(rule *resourceapi.DeviceTaintRule) api.Taint {
 	if selector := rule.Spec.DeviceSelector; selector != nil && selector.Driver != nil {
 		out.Driver = *selector.Driver
 	}
-	for _, id := range v.facts.Taints.SelectedBy(rule) {
-		v.taintDevice(&out, id, taint, rule)
+	for _, id := range facts.Taints.SelectedBy(rule) {
+		taintDevice(facts, pods, &out, id, taint, rule)
 	}
 	return out
 }
@@ -102,25 +102,25 @@ func RuleSelector(rule *resourceapi.DeviceTaintRule) string {
 }
 
 // taintDevice adds a device and who uses it to a taint.
-func (v *Inventory) taintDevice(out *api.Taint, id cluster.DeviceID, taint resourceapi.DeviceTaint, rule *resourceapi.DeviceTaintRule) {
+func taintDevice(facts *cluster.Cluster, pods podsByClaim, out *api.Taint, id cluster.DeviceID, taint resourceapi.DeviceTaint, rule *resourceapi.DeviceTaintRule) {
 	out.Devices = append(out.Devices, id.String())
 	if taint.TimeAdded != nil && (out.Since == nil || taint.TimeAdded.Before(out.Since)) {
 		out.Since = taint.TimeAdded
 	}
-	for _, holder := range v.facts.Usage.Holders(id) {
+	for _, holder := range facts.Usage.Holders(id) {
 		name := holder.Claim.Namespace + "/" + holder.Claim.Name
 		if !slices.Contains(out.Claims, name) {
 			out.Claims = append(out.Claims, name)
 		}
-		for _, pod := range v.podsOf(holder.Claim) {
-			if v.uses(pod, holder.Claim) {
-				v.taintPod(out, pod, id, holder, taint, rule)
+		for _, pod := range pods.of(holder.Claim) {
+			if uses(facts, pod, holder.Claim) {
+				taintPod(facts, out, pod, id, holder, taint, rule)
 			}
 		}
 	}
 }
 
-func (v *Inventory) taintPod(out *api.Taint, pod *corev1.Pod, id cluster.DeviceID, holder cluster.Holder, taint resourceapi.DeviceTaint, rule *resourceapi.DeviceTaintRule) {
+func taintPod(facts *cluster.Cluster, out *api.Taint, pod *corev1.Pod, id cluster.DeviceID, holder cluster.Holder, taint resourceapi.DeviceTaint, rule *resourceapi.DeviceTaintRule) {
 	at := slices.IndexFunc(out.Pods, func(p api.TaintedPod) bool { return p.Namespace == pod.Namespace && p.Name == pod.Name })
 	if at < 0 {
 		at = len(out.Pods)
@@ -130,7 +130,7 @@ func (v *Inventory) taintPod(out *api.Taint, pod *corev1.Pod, id cluster.DeviceI
 	same := func(e cluster.Eviction) bool {
 		return e.Rule == rule && e.Taint.Key == taint.Key && e.Taint.Value == taint.Value && e.Taint.Effect == taint.Effect && (rule != nil || e.Device.Driver == id.Driver)
 	}
-	for _, e := range v.facts.Taints.ClaimEvictions(holder.Claim) {
+	for _, e := range facts.Taints.ClaimEvictions(holder.Claim) {
 		if seconds := int64(e.Tolerated.Seconds()); same(e) && seconds > 0 && (p.TolerationSeconds == nil || seconds < *p.TolerationSeconds) {
 			p.TolerationSeconds = &seconds
 		}
@@ -138,10 +138,10 @@ func (v *Inventory) taintPod(out *api.Taint, pod *corev1.Pod, id cluster.DeviceI
 	if pod.DeletionTimestamp != nil {
 		return
 	}
-	for _, e := range v.facts.Taints.PodEvictions(pod) {
+	for _, e := range facts.Taints.PodEvictions(pod) {
 		if !same(e) {
 			if p.Anyway == nil || e.At.Before(p.Anyway.At.Time) {
-				p.Anyway = &api.OtherEviction{Taint: e.Taint.String(), Device: e.Device.String(), Source: v.taintSource(e), At: metav1.Time{Time: e.At}}
+				p.Anyway = &api.OtherEviction{Taint: e.Taint.String(), Device: e.Device.String(), Source: taintSource(facts, e), At: metav1.Time{Time: e.At}}
 			}
 			continue
 		}
@@ -156,11 +156,11 @@ func (v *Inventory) taintPod(out *api.Taint, pod *corev1.Pod, id cluster.DeviceI
 }
 
 // taintSource names the object that the taint of an eviction comes from.
-func (v *Inventory) taintSource(e cluster.Eviction) string {
+func taintSource(facts *cluster.Cluster, e cluster.Eviction) string {
 	if e.Rule != nil {
 		return "DeviceTaintRule/" + e.Rule.Name
 	}
-	if device := v.facts.Pools.Device(e.Device); device != nil {
+	if device := facts.Pools.Device(e.Device); device != nil {
 		return "ResourceSlice/" + device.Slice.Name
 	}
 	return ""

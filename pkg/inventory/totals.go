@@ -4,6 +4,9 @@
 package inventory
 
 import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -137,4 +140,51 @@ func TotalOfTaints(list []*api.Taint) TaintTotal {
 	}
 	total.Devices, total.Evicted = len(devices), len(evicted)
 	return total
+}
+
+// CountDevices counts devices by state. What may be otherwise in truth gets a
+// bound, by what it is that could not be seen.
+func (v *Inventory) CountDevices(devices []*api.Device) api.DeviceCounts {
+	var c api.DeviceCounts
+	for _, d := range devices {
+		c.Total++
+		*countOf(&c, d.State)++
+		if d.Health == string(corev1.ResourceHealthStatusUnhealthy) {
+			c.Unhealthy++
+		} else if v.notRead.claims || v.notRead.pods {
+			setBound(&c, "unhealthy", api.BoundAtLeast)
+		}
+		if !d.Uncertain {
+			continue
+		}
+		setBound(&c, strings.ToLower(string(d.State)), api.BoundAtMost)
+		if v.notRead.rules && d.State == api.DeviceStateFree {
+			setBound(&c, "tainted", api.BoundAtLeast)
+		}
+		if !v.notRead.claims {
+			continue
+		}
+		setBound(&c, "allocated", api.BoundAtLeast)
+		if d.Shareable {
+			setBound(&c, "shared", api.BoundAtLeast)
+		}
+		if len(d.Counters) > 0 {
+			setBound(&c, "blocked", api.BoundAtLeast)
+		}
+	}
+	_, c.FreeIsUpperBound = c.Bounds["free"]
+	return c
+}
+
+// NotRead says, a sentence each, how far counts and states can be wrong because
+// of what could not be seen. It is empty if all was seen.
+func (v *Inventory) NotRead() []string {
+	var said []string
+	if v.notRead.claims {
+		said = append(said, "claims that were not seen may have devices: counts with ≤ or ≥ are bounds, and a device in a state with ? may be allocated, shared or blocked")
+	}
+	if v.notRead.rules {
+		said = append(said, "DeviceTaintRules that were not seen may taint devices that count as free")
+	}
+	return said
 }

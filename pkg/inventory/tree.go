@@ -16,6 +16,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -49,7 +50,7 @@ func problemText(err error) string {
 // ClaimTree shows the devices of a claim, and the pods that use it.
 func (v *Inventory) ClaimTree(claim *resourceapi.ResourceClaim) api.Branch {
 	root := v.claimDown(claim)
-	root.Branches = append(root.Branches, v.claimPods(claim)...)
+	root.Branches = append(root.Branches, claimPods(v.pods, claim)...)
 	return root
 }
 
@@ -57,7 +58,7 @@ func (v *Inventory) ClaimTree(claim *resourceapi.ResourceClaim) api.Branch {
 func (v *Inventory) DeviceTree(d *cluster.Device) api.Branch {
 	root := v.deviceBranch(d)
 	root.Name = d.ID.String()
-	root.Branches = append([]api.Branch{sliceBranch(d)}, v.holderBranches(d)...)
+	root.Branches = append([]api.Branch{sliceBranch(d)}, holderBranches(v.eligible, v.pods, d)...)
 	return root
 }
 
@@ -66,7 +67,7 @@ func (v *Inventory) DeviceTree(d *cluster.Device) api.Branch {
 // it can reach. It fails only if ctx is done or the
 // node selector of a slice cannot be parsed.
 func (v *Inventory) NodeTree(ctx context.Context, name string) (api.Branch, error) {
-	root := v.nodeBranch(name)
+	root := nodeBranch(v.facts, name)
 	if node := v.snap.Node(name); node != nil {
 		var err error
 		if root.Branches, err = v.resourceBranches(ctx, node, selections{}); err != nil {
@@ -79,9 +80,9 @@ func (v *Inventory) NodeTree(ctx context.Context, name string) (api.Branch, erro
 			root.Branches = append(root.Branches, branch)
 		}
 	}
-	others, err := v.reachedBy(name)
+	others, err := reachedBy(v.facts, name)
 	for _, pool := range others {
-		root.Branches = append(root.Branches, v.reachedBranch(pool))
+		root.Branches = append(root.Branches, reachedBranch(v.eligible, v.notRead, pool))
 	}
 	return root, err
 }
@@ -90,15 +91,15 @@ func (v *Inventory) NodeTree(ctx context.Context, name string) (api.Branch, erro
 // has them.
 func (v *Inventory) PoolTree(pool *cluster.Pool, wanted func(d *cluster.Device) bool) api.Branch {
 	root := api.Branch{Of: "Pool", Name: pool.Driver + "/" + pool.Name}
-	if state, reason := v.poolState(pool, 1); state != api.PoolStateUsable {
+	if state, reason := poolState(v.eligible, pool, 1); state != api.PoolStateUsable {
 		root.Notes = append(root.Notes, string(state), reason)
 	}
-	for _, d := range v.devicesOf(pool) {
+	for _, d := range devicesOf(pool) {
 		if wanted != nil && !wanted(&d) {
 			continue
 		}
 		branch := v.deviceBranch(&d)
-		branch.Branches = v.holderBranches(&d)
+		branch.Branches = holderBranches(v.eligible, v.pods, &d)
 		root.Branches = append(root.Branches, branch)
 	}
 	return root
@@ -160,9 +161,9 @@ func podBranch(pod *corev1.Pod) api.Branch {
 	return b
 }
 
-func (v *Inventory) claimBranch(claim *resourceapi.ResourceClaim) api.Branch {
+func claimBranch(eligible *eligibility.Devices, pods podsByClaim, claim *resourceapi.ResourceClaim) api.Branch {
 	b := api.Branch{Of: "ResourceClaim", Namespace: claim.Namespace, Name: claim.Name, Notes: []string{string(claimState(claim))}}
-	for _, flag := range v.flagsOf(claim) {
+	for _, flag := range claimFlags(eligible, pods, claim) {
 		// These are shown with the device.
 		if flag.Name != api.FlagDeviceCondition && flag.Name != api.FlagDeviceUnhealthy {
 			b.Notes = append(b.Notes, flag.Message)
@@ -172,14 +173,14 @@ func (v *Inventory) claimBranch(claim *resourceapi.ResourceClaim) api.Branch {
 }
 
 func (v *Inventory) claimDown(claim *resourceapi.ResourceClaim) api.Branch {
-	b := v.claimBranch(claim)
+	b := claimBranch(v.eligible, v.pods, claim)
 	b.Branches = v.requestBranches(claim)
 	return b
 }
 
-func (v *Inventory) claimPods(claim *resourceapi.ResourceClaim) []api.Branch {
+func claimPods(pods podsByClaim, claim *resourceapi.ResourceClaim) []api.Branch {
 	var branches []api.Branch
-	for _, pod := range v.podsOf(claim) {
+	for _, pod := range pods.of(claim) {
 		branches = append(branches, podBranch(pod))
 	}
 	return branches
@@ -190,7 +191,7 @@ func (v *Inventory) requestBranches(claim *resourceapi.ResourceClaim) []api.Bran
 	for i := range claim.Spec.Devices.Requests {
 		r := &claim.Spec.Devices.Requests[i]
 		b := api.Branch{Of: "Request", Name: r.Name, Notes: []string{requestNote(r)}}
-		if use, ok := v.extendedUse(claim, r.Name); ok {
+		if use, ok := extendedUse(v.pods, claim, r.Name); ok {
 			b.Notes = append(b.Notes, fmt.Sprintf("%s of container %s", use.ResourceName, use.ContainerName))
 		}
 		if allocation := claim.Status.Allocation; allocation != nil {
@@ -284,7 +285,7 @@ func resultNotes(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceReq
 
 func (v *Inventory) deviceBranch(d *cluster.Device) api.Branch {
 	b := api.Branch{Of: "Device", Name: d.ID.Device}
-	state, reason := v.deviceState(d)
+	state, reason := deviceState(v.eligible, d)
 	b.Uncertain = v.notRead.uncertain(state)
 	if b.Uncertain {
 		b.Notes = append(b.Notes, string(state)+"?")
@@ -294,7 +295,7 @@ func (v *Inventory) deviceBranch(d *cluster.Device) api.Branch {
 	if reason != "" {
 		b.Notes = append(b.Notes, reason)
 	}
-	if health, message := v.healthOf(d); health != "" && health != string(corev1.ResourceHealthStatusHealthy) {
+	if health, message := healthOf(v.facts, v.pods, d); health != "" && health != string(corev1.ResourceHealthStatusHealthy) {
 		b.Notes = append(b.Notes, health+after(": ", message))
 	}
 	if state == api.DeviceStateTainted {
@@ -319,21 +320,21 @@ func sliceBranch(d *cluster.Device) api.Branch {
 }
 
 // holderBranches are the claims that have a device, with their pods.
-func (v *Inventory) holderBranches(d *cluster.Device) []api.Branch {
+func holderBranches(eligible *eligibility.Devices, pods podsByClaim, d *cluster.Device) []api.Branch {
 	var branches []api.Branch
-	for _, holder := range v.facts.Usage.Holders(d.ID) {
-		b := v.claimBranch(holder.Claim)
+	for _, holder := range eligible.Facts.Usage.Holders(d.ID) {
+		b := claimBranch(eligible, pods, holder.Claim)
 		b.Notes = append(b.Notes, resultNotes(holder.Claim, holder.Result)...)
-		b.Branches = v.claimPods(holder.Claim)
+		b.Branches = claimPods(pods, holder.Claim)
 		branches = append(branches, b)
 	}
 	return branches
 }
 
-func (v *Inventory) nodeBranch(name string) api.Branch {
+func nodeBranch(facts *cluster.Cluster, name string) api.Branch {
 	b := api.Branch{Of: "Node", Name: name}
-	switch node := v.snap.Node(name); {
-	case node == nil && v.nodeGone(name):
+	switch node := facts.Snapshot.Node(name); {
+	case node == nil && nodeGone(facts, name):
 		b.Notes = []string{"does not exist"}
 	case notReady(node):
 		b.Notes = []string{"not ready"}

@@ -1,0 +1,80 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+)
+
+// maxPods is how many pods a holder names.
+const maxPods = 10
+
+// StatusOf picks what people look for in what the driver says about an allocated
+// device in the status of its claim; nil if it says nothing.
+func StatusOf(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *api.DeviceStatus {
+	status := cluster.DeviceStatus(claim, result)
+	if status == nil {
+		return nil
+	}
+	out := &api.DeviceStatus{Conditions: status.Conditions}
+	for _, c := range cluster.OddConditions(claim, result) {
+		out.Odd = append(out.Odd, c.Type)
+	}
+	if network := status.NetworkData; network != nil {
+		out.Interface, out.IPs, out.HardwareAddress = network.InterfaceName, network.IPs, network.HardwareAddress
+	}
+	return out
+}
+
+// ConditionText is "Ready=False: NoCarrier: the cable is unplugged".
+func ConditionText(c *metav1.Condition) string {
+	text := c.Type + "=" + string(c.Status)
+	for _, part := range []string{c.Reason, c.Message} {
+		if part != "" {
+			text += ": " + part
+		}
+	}
+	return text
+}
+
+// healthSaid is the worst that kubelets say about a device that a claim has. A
+// kubelet leaves what it said last in the status of a pod that finished, and it
+// says nothing about a device that the pod only waits for.
+func healthSaid(facts *cluster.Cluster, pods podsByClaim, holder cluster.Holder) (health, message string) {
+	var running []*corev1.Pod
+	for _, pod := range pods.of(holder.Claim) {
+		if !finished(pod) && uses(facts, pod, holder.Claim) {
+			running = append(running, pod)
+		}
+	}
+	for _, h := range facts.Claims.HealthOf(holder, running) {
+		if worse(string(h.Status), health) {
+			health, message = string(h.Status), h.Message
+		}
+	}
+	return health, message
+}
+
+// healthOf is the worst that kubelets say about a device.
+func healthOf(facts *cluster.Cluster, pods podsByClaim, d *cluster.Device) (health, message string) {
+	for _, holder := range facts.Usage.Holders(d.ID) {
+		if said, why := healthSaid(facts, pods, holder); worse(said, health) {
+			health, message = said, why
+		}
+	}
+	return health, message
+}
+
+// worse compares two states of health; the empty one is the best.
+func worse(a, b string) bool {
+	order := []string{"", string(corev1.ResourceHealthStatusHealthy), string(corev1.ResourceHealthStatusUnknown), string(corev1.ResourceHealthStatusUnhealthy)}
+	return slices.Index(order, a) > slices.Index(order, b)
+}
