@@ -66,7 +66,7 @@ func BenchmarkChoose(b *testing.B) {
 	for i, expression := range benchExpressions() {
 		b.Run([]string{"shared", "several", "own", "missing"}[i], func(b *testing.B) {
 			for b.Loop() {
-				chosen, err := choose(v.facts, b.Context(), v.facts.Gates.Selectors(), []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: expression}}})
+				chosen, err := choose(b.Context(), v.facts, v.facts.Gates.Selectors(), []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: expression}}})
 				if err != nil {
 					b.Fatal(err)
 				}
