@@ -62,12 +62,13 @@ func (e *Error) Error() string {
 var errNoClaims = errors.New("uses no ResourceClaim and no extended resource of a DeviceClass")
 
 // Target is what a target comes down to: claims to allocate together, for a
-// Pod or for nobody yet.
+// pod or for nobody yet.
 type Target struct {
+	// Object is the target itself, Options what was asked about it.
 	Object  api.Target
 	Options Options
 	// Pod is the one whose claims these are, nil for a claim or template that
-	// no pod uses. It does not exist in the cluster if hypothetical is set.
+	// no pod uses. It does not exist in the cluster if Hypothetical is set.
 	Pod          *corev1.Pod
 	Hypothetical bool
 	Claims       []cluster.PodClaim
@@ -77,7 +78,7 @@ type Target struct {
 	Member bool
 	// Others are further pods that wait for the same claim.
 	Others []*corev1.Pod
-	// Workload is set if the pod stands for several; desired is how many there
+	// Workload is set if the pod stands for several; Desired is how many there
 	// should be, nil if that is not known.
 	Workload bool
 	Desired  *int32
@@ -211,12 +212,12 @@ func (s *Target) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocato
 		}
 		return s.needClaims(snap, alloc)
 	}
-	return notFound(snap, s.Object, unreadKind(snap, s.Object.Kind), same)
+	return notFound(snap, s.Object, hiddenKind(snap, s.Object.Kind), same)
 }
 
-// unreadKind is the resource of a kind if it could not be read, else empty. A
+// hiddenKind is the resource of a kind if it could not be read, else empty. A
 // snapshot does not know resources by their kinds, but their names are related.
-func unreadKind(snap *snapshot.Snapshot, kind string) string {
+func hiddenKind(snap *snapshot.Snapshot, kind string) string {
 	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: kind})
 	for _, gap := range snap.Gaps {
 		if name, _, _ := strings.Cut(gap.Resource, "."); name == plural.Resource {
@@ -295,7 +296,7 @@ func notFound[T metav1.Object](snap *snapshot.Snapshot, t api.Target, resource s
 // MaxPods is how many pods an explanation names.
 const MaxPods = 10
 
-// Queued reports whether the subject stands for pods in the scheduling queue. A
+// Queued reports whether the target stands for pods in the scheduling queue. A
 // question about one node or one device is about that alone.
 func (s *Target) Queued() bool {
 	return s.Pod != nil && s.Options.Node == "" && s.Options.Device == "" && (s.Hypothetical || lifecycle.Waits(s.Pod)) && s.Object.Kind != api.KindClaim
