@@ -5,7 +5,6 @@ package explain
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -170,6 +170,6 @@ func podsOnOneClaim(snap *snapshot.Snapshot, pods int) *snapshot.Snapshot {
 	for i := range pods {
 		snap.Pods = append(snap.Pods, benchPod(fmt.Sprintf("other-%05d", i)))
 	}
-	slices.SortFunc(snap.Pods, func(a, b *corev1.Pod) int { return compareNames(a, b) })
+	tc.SortObjects(snap.Pods)
 	return snap
 }

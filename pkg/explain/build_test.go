@@ -5,8 +5,6 @@ package explain
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -29,7 +28,7 @@ const (
 // part is something that a test puts into a cluster.
 type part func(*snapshot.Snapshot)
 
-// cluster makes a snapshot of Kubernetes 1.37 with one DeviceClass for all
+// snapshotOf makes a snapshot of Kubernetes 1.37 with one DeviceClass for all
 // devices of the driver.
 func snapshotOf(t testing.TB, parts ...part) *snapshot.Snapshot {
 	t.Helper()
@@ -47,10 +46,10 @@ func snapshotOf(t testing.TB, parts ...part) *snapshot.Snapshot {
 	for _, p := range parts {
 		p(snap)
 	}
-	slices.SortFunc(snap.Claims, func(a, b *resourceapi.ResourceClaim) int { return compareNames(a, b) })
-	slices.SortFunc(snap.Pods, func(a, b *corev1.Pod) int { return compareNames(a, b) })
-	slices.SortFunc(snap.Nodes, func(a, b *corev1.Node) int { return compareNames(a, b) })
-	slices.SortFunc(snap.Classes, func(a, b *resourceapi.DeviceClass) int { return compareNames(a, b) })
+	tc.SortObjects(snap.Claims)
+	tc.SortObjects(snap.Pods)
+	tc.SortObjects(snap.Nodes)
+	tc.SortObjects(snap.Classes)
 	return snap
 }
 
@@ -140,13 +139,7 @@ func devices(n int, changes ...func(*resourceapi.Device)) []resourceapi.Device {
 	return list
 }
 
-func withModel(model string) func(*resourceapi.Device) { return withAttribute("model", model) }
-
-func withAttribute(name, value string) func(*resourceapi.Device) {
-	return func(d *resourceapi.Device) {
-		d.Attributes[resourceapi.QualifiedName(name)] = resourceapi.DeviceAttribute{StringValue: &value}
-	}
-}
+func withModel(model string) func(*resourceapi.Device) { return tc.WithAttribute("model", model) }
 
 func withList(name string, values ...string) func(*resourceapi.Device) {
 	return func(d *resourceapi.Device) {
@@ -180,8 +173,6 @@ func withCounter(set, counter, quantity string, groups ...string) func(*resource
 		})
 	}
 }
-
-func withSharing(d *resourceapi.Device) { d.AllowMultipleAllocations = ptr.To(true) }
 
 // counters publishes a counter set in a second slice of a node's pool, whose
 // other slice has to say so.
@@ -328,9 +319,4 @@ func changedPod(name string, change func(*corev1.Pod), claims ...string) part {
 		change(p)
 		s.Pods = append(s.Pods, p)
 	}
-}
-
-// compareNames orders objects as a snapshot does.
-func compareNames(a, b metav1.Object) int {
-	return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
 }

@@ -13,6 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -204,7 +205,7 @@ func TestCodes(t *testing.T) {
 		},
 		"capacity": {
 			cluster: []part{
-				nodes("n1"), pool("n1", device("nic", withSharing, withMemory("100"))),
+				nodes("n1"), pool("n1", device("nic", tc.Shareable, withMemory("100"))),
 				sharing("serve", "n1", "nic", "memory", "70"), claim(waiting, exact("gpu", 1, wanting("memory", "40"))),
 			},
 			verdict:  api.DoesNotFit,
@@ -233,7 +234,7 @@ func TestCodes(t *testing.T) {
 		},
 		"capacity in shares that are too small": {
 			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withSharing, withMemory("100"), func(d *resourceapi.Device) {
+				nodes("n1"), pool("n1", device("a", tc.Shareable, withMemory("100"), func(d *resourceapi.Device) {
 					d.Capacity["memory"] = resourceapi.DeviceCapacity{Value: resource.MustParse("100"), RequestPolicy: &resourceapi.CapacityRequestPolicy{
 						Default: new(resource.MustParse("10")), ValidValues: []resource.Quantity{resource.MustParse("10"), resource.MustParse("20")},
 					}}
@@ -247,7 +248,7 @@ func TestCodes(t *testing.T) {
 		},
 		"match attribute": {
 			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withAttribute("root", "x")), device("b", withAttribute("root", "y")), device("c", withAttribute("root", "y"))),
+				nodes("n1"), pool("n1", device("a", tc.WithAttribute("root", "x")), device("b", tc.WithAttribute("root", "y")), device("c", tc.WithAttribute("root", "y"))),
 				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 3)),
 			},
 			verdict: api.DoesNotFit,
@@ -281,7 +282,7 @@ func TestCodes(t *testing.T) {
 		},
 		"distinct attribute": {
 			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withAttribute("root", "x")), device("b", withAttribute("root", "y")), device("c", withAttribute("root", "y"))),
+				nodes("n1"), pool("n1", device("a", tc.WithAttribute("root", "x")), device("b", tc.WithAttribute("root", "y")), device("c", tc.WithAttribute("root", "y"))),
 				constrained(waiting, distinct("gpu.example.com/root"), exact("gpu", 3)),
 			},
 			verdict: api.DoesNotFit,
@@ -291,7 +292,7 @@ func TestCodes(t *testing.T) {
 		},
 		"attribute missing": {
 			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withAttribute("root", "x"))),
+				nodes("n1"), pool("n1", device("a", tc.WithAttribute("root", "x"))),
 				constrained(waiting, same("gpu.example.com/roots"), exact("gpu", 1)),
 			},
 			verdict:  api.DoesNotFit,

@@ -9,14 +9,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	resourceapi "k8s.io/api/resource/v1"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func TestConflict(t *testing.T) {
 	roots := []resourceapi.Device{
-		device("a", withAttribute("root", "x")), device("b", withAttribute("root", "x")),
-		device("c", withAttribute("root", "y")), device("d", withAttribute("root", "y")),
+		device("a", tc.WithAttribute("root", "x")), device("b", tc.WithAttribute("root", "x")),
+		device("c", tc.WithAttribute("root", "y")), device("d", tc.WithAttribute("root", "y")),
 	}
 	tests := map[string]struct {
 		cluster  []part
@@ -65,7 +66,7 @@ func TestConflict(t *testing.T) {
 		},
 		"parts of a selector keep their brackets": {
 			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withModel("A"), withAttribute("zone", "z1"), withAttribute("color", "red"))),
+				nodes("n1"), pool("n1", device("a", withModel("A"), tc.WithAttribute("zone", "z1"), tc.WithAttribute("color", "red"))),
 				claim(waiting, exact("gpu", 1, where(`(device.attributes["gpu.example.com"].model == "A" || device.attributes["gpu.example.com"].model == "B") && device.attributes["gpu.example.com"].zone == "z9" && device.attributes["gpu.example.com"].color == "blue"`))),
 			},
 			// Either part alone is one too many.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -29,7 +30,7 @@ func everythingOff(s *snapshot.Snapshot) {
 
 // TestFound has what random clusters brought to light.
 func TestFound(t *testing.T) {
-	stepOfZero := device("gpu-0", withSharing, withMemory("4"), func(d *resourceapi.Device) {
+	stepOfZero := device("gpu-0", tc.Shareable, withMemory("4"), func(d *resourceapi.Device) {
 		zero, one := resource.MustParse("0"), resource.MustParse("1")
 		memory := d.Capacity["memory"]
 		memory.RequestPolicy = &resourceapi.CapacityRequestPolicy{
@@ -44,7 +45,7 @@ func TestFound(t *testing.T) {
 		eligible int
 	}{
 		"the stable allocator hides from selectors that a device can be shared": {
-			cluster: []part{everythingOff, nodes("n1"), pool("n1", device("gpu-0", withSharing)), claim(waiting, exact("gpu", 1, where("device.allowMultipleAllocations")))},
+			cluster: []part{everythingOff, nodes("n1"), pool("n1", device("gpu-0", tc.Shareable)), claim(waiting, exact("gpu", 1, where("device.allowMultipleAllocations")))},
 			outcome: allocator.DoesNotFit, answer: decision.Infeasible,
 		},
 		"all devices, where a pool has newer slices elsewhere": {

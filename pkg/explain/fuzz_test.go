@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
@@ -71,7 +72,7 @@ func FuzzQuantity(f *testing.F) {
 		if parsed[standard] != nil {
 			capacity.RequestPolicy = policy
 		}
-		shared := device("gpu-0", withSharing)
+		shared := device("gpu-0", tc.Shareable)
 		shared.Capacity["memory"] = capacity
 		parts := []part{
 			gate("DRAConsumableCapacity", true), gate("DRAFractionalCapacityRange", fractional), nodes("n1"), pool("n1", shared),

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -236,14 +237,14 @@ func TestHints(t *testing.T) {
 
 		"attribute of other domains": {
 			cluster: []part{
-				nodes("node-1"), pool("node-1", devices(2, withAttribute("b.com/root", "x"), withAttribute("a.com/root", "x"), withAttribute("c.com/root", "x"))...),
+				nodes("node-1"), pool("node-1", devices(2, tc.WithAttribute("b.com/root", "x"), tc.WithAttribute("a.com/root", "x"), tc.WithAttribute("c.com/root", "x"))...),
 				constrained("c", same("resource.kubernetes.io/root"), exact("gpu", 2)), asked,
 			},
 			hint: "a.com/root of gpu-0 (\"x\") does not count as resource.kubernetes.io/root",
 		},
 		"attribute without a domain": {
 			cluster: []part{
-				nodes("node-1"), pool("node-1", devices(2, withAttribute("a.com/root", "x"), withAttribute("root", "x"))...),
+				nodes("node-1"), pool("node-1", devices(2, tc.WithAttribute("a.com/root", "x"), tc.WithAttribute("root", "x"))...),
 				constrained("c", same("resource.kubernetes.io/root"), exact("gpu", 2)), asked,
 			},
 			hint: "root of gpu-0 counts as gpu.example.com/root (\"x\"), not as resource.kubernetes.io/root",

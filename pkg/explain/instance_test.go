@@ -10,6 +10,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
+
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 )
 
 // instance is a claim, or several, for devices of one node that take for ever
@@ -100,8 +102,8 @@ func equalDevices(n, wanted int) []part {
 func roots(values, size int) []resourceapi.Device {
 	list := devices(values * size)
 	for i := range list {
-		withAttribute("root", fmt.Sprintf("r%02d", i/size))(&list[i])
-		withAttribute("slot", fmt.Sprintf("s%02d", i%size))(&list[i])
+		tc.WithAttribute("root", fmt.Sprintf("r%02d", i/size))(&list[i])
+		tc.WithAttribute("slot", fmt.Sprintf("s%02d", i%size))(&list[i])
 	}
 	return list
 }
@@ -152,8 +154,8 @@ func nested(requests, n int) []part {
 func matchDistinct(groups, size, slots, wanted int) []part {
 	list := devices(groups * size)
 	for i := range list {
-		withAttribute("root", fmt.Sprintf("r%02d", i/size))(&list[i])
-		withAttribute("slot", fmt.Sprintf("s%02d", i%size%slots))(&list[i])
+		tc.WithAttribute("root", fmt.Sprintf("r%02d", i/size))(&list[i])
+		tc.WithAttribute("slot", fmt.Sprintf("s%02d", i%size%slots))(&list[i])
 	}
 	constraints := append(same(driver+"/root"), distinct(driver+"/slot")...)
 	return oneNode(list, constraints, exact("gpu", int64(wanted)))
@@ -225,7 +227,7 @@ func prioritizedDistinct(lists, values int) []part {
 }
 
 func sharedDevices(n int, memory string) []resourceapi.Device {
-	return devices(n, withMemory(memory), withSharing)
+	return devices(n, withMemory(memory), tc.Shareable)
 }
 
 func shares(n, requests int) []part {

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -144,7 +145,7 @@ func TestHeadline(t *testing.T) {
 	roots := func() []resourceapi.Device {
 		list := devices(8)
 		for i := range list {
-			withAttribute("root", fmt.Sprintf("r%d", i/4))(&list[i])
+			tc.WithAttribute("root", fmt.Sprintf("r%d", i/4))(&list[i])
 		}
 		return list
 	}

@@ -14,6 +14,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -45,7 +46,7 @@ func TestOneDevice(t *testing.T) {
 		},
 		"one that comes later is taken": {
 			cluster: []part{
-				pool("n1", device("x", withAttribute("root", "1")), device("y", withAttribute("root", "2")), device("z", withAttribute("root", "2"))),
+				pool("n1", device("x", tc.WithAttribute("root", "1")), device("y", tc.WithAttribute("root", "2")), device("z", tc.WithAttribute("root", "2"))),
 				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
 			},
 			outcome: api.Eligible, summary: "Request gpu: passes every check alone, but the allocator takes y, z.",
@@ -68,7 +69,7 @@ func TestOneDevice(t *testing.T) {
 		"claims cannot be seen": {
 			cluster: []part{
 				gap(snapshot.ResourceClaims, "you may not list claims"),
-				slice("n1", twoSlices, device("x", withSharing, withMemory("80Gi"), withCounter("board", "slices", "3"))), counters("n1", "board", "slices", "4"),
+				slice("n1", twoSlices, device("x", tc.Shareable, withMemory("80Gi"), withCounter("board", "slices", "3"))), counters("n1", "board", "slices", "4"),
 				claim(waiting, exact("gpu", 1)),
 			},
 			outcome: api.Picked, summary: "As far as can be seen the allocator picks it for request gpu.",
@@ -92,7 +93,7 @@ func TestOneDevice(t *testing.T) {
 		},
 		"no partner": {
 			cluster: []part{
-				pool("n1", device("x", withAttribute("root", "1")), device("y", withAttribute("root", "2"))),
+				pool("n1", device("x", tc.WithAttribute("root", "1")), device("y", tc.WithAttribute("root", "2"))),
 				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
 			},
 			outcome: api.Eligible, summary: "passes every check alone, but on n1: 2 available, at most 1 with the same gpu.example.com/root",
@@ -146,7 +147,7 @@ func TestOneDevice(t *testing.T) {
 		},
 		"share too large": {
 			cluster: []part{
-				pool("n1", device("x", withMemory("80Gi"), withSharing)), sharing("serve", "n1", "x", "memory", "60Gi"),
+				pool("n1", device("x", withMemory("80Gi"), tc.Shareable)), sharing("serve", "n1", "x", "memory", "60Gi"),
 				claim(waiting, exact("gpu", 1, wanting("memory", "40Gi"))),
 			},
 			outcome: api.Rejected,
@@ -231,7 +232,7 @@ func TestOneDevice(t *testing.T) {
 		},
 		"an earlier alternative has no partner": {
 			cluster: []part{
-				pool("n1", device("x", withAttribute("root", "1")), device("y", withAttribute("root", "2"))),
+				pool("n1", device("x", tc.WithAttribute("root", "1")), device("y", tc.WithAttribute("root", "2"))),
 				constrained(waiting, same("gpu.example.com/root"), firstOf("gpu", alternative("two", 2), alternative("one", 1, `device.attributes["gpu.example.com"].root == "2"`))),
 			},
 			outcome: api.Eligible, summary: "instead: enough devices are available for this alternative, but no set of them that satisfies it",
@@ -282,7 +283,7 @@ func TestDeviceFacts(t *testing.T) {
 	added := metav1.Now()
 	snap := snapshotOf(
 		t, nodes("n1", "n2"),
-		slice("n1", twoSlices, device("x", withMemory("80Gi"), withModel("A"), withSharing, withCounter("board", "slices", "3", "mig"), func(d *resourceapi.Device) {
+		slice("n1", twoSlices, device("x", withMemory("80Gi"), withModel("A"), tc.Shareable, withCounter("board", "slices", "3", "mig"), func(d *resourceapi.Device) {
 			d.Taints = []resourceapi.DeviceTaint{{Key: "xid", Value: "79", Effect: resourceapi.DeviceTaintEffectNoExecute, TimeAdded: &added}}
 			d.BindingConditions, d.BindingFailureConditions = []string{"ready"}, []string{"broken"}
 		})),

@@ -14,6 +14,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -273,11 +274,11 @@ func TestNearestNode(t *testing.T) {
 		missing [2]int
 	}{
 		"fits before a conflict": {
-			[]part{pool("n1", devices(2, withAttribute("root", "a"))...), pool("n2", device("a", withAttribute("root", "a")), device("b", withAttribute("root", "b"))), constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2))},
+			[]part{pool("n1", devices(2, tc.WithAttribute("root", "a"))...), pool("n2", device("a", tc.WithAttribute("root", "a")), device("b", tc.WithAttribute("root", "b"))), constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2))},
 			[2]int{0, 1},
 		},
 		"together before too few": {
-			[]part{pool("n2", devices(1, withAttribute("root", "a"))...), pool("n1", device("a", withAttribute("root", "a")), device("b", withAttribute("root", "b"))), constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2))},
+			[]part{pool("n2", devices(1, tc.WithAttribute("root", "a"))...), pool("n1", device("a", tc.WithAttribute("root", "a")), device("b", tc.WithAttribute("root", "b"))), constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2))},
 			[2]int{1, 1},
 		},
 		"fewer missing": {

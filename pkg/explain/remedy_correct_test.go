@@ -10,6 +10,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -24,8 +25,8 @@ func withVersionOf(name, value string) func(*resourceapi.Device) {
 // NIC on each of them.
 func fleetOfTwo(t *testing.T, more ...part) *snapshot.Snapshot {
 	t.Helper()
-	small := []func(*resourceapi.Device){withAttribute("productName", "Atlas-80"), withMemory("85899345920"), withInt("cores", 8), withBool("ecc", true), withVersionOf("driverVersion", "535.1.0"), withAttribute("slots", "16")}
-	large := []func(*resourceapi.Device){withAttribute("productName", "Atlas-141"), withMemory("141Gi"), withInt("cores", 12), withBool("ecc", false), withVersionOf("driverVersion", "550.54.15"), withAttribute("slots", "32")}
+	small := []func(*resourceapi.Device){tc.WithAttribute("productName", "Atlas-80"), withMemory("85899345920"), withInt("cores", 8), withBool("ecc", true), withVersionOf("driverVersion", "535.1.0"), tc.WithAttribute("slots", "16")}
+	large := []func(*resourceapi.Device){tc.WithAttribute("productName", "Atlas-141"), withMemory("141Gi"), withInt("cores", 12), withBool("ecc", false), withVersionOf("driverVersion", "550.54.15"), tc.WithAttribute("slots", "32")}
 	parts := []part{
 		nodes("n1", "n2"), pool("n1", devices(2, small...)...), pool("n2", devices(1, large...)...),
 		slice("n1", ofDriver("nic.example.net"), device("nic-0", withBool("rdma", true))),

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -219,9 +220,9 @@ func enrich(snap *snapshot.Snapshot, random *rand.Rand) {
 			p.Spec.Priority = ptr.To(int32(random.IntN(3)))
 		}, waiting))
 	}
-	slices.SortFunc(snap.Slices, func(a, b *resourceapi.ResourceSlice) int { return compareNames(a, b) })
-	slices.SortFunc(snap.Classes, func(a, b *resourceapi.DeviceClass) int { return compareNames(a, b) })
-	slices.SortFunc(snap.Nodes, func(a, b *corev1.Node) int { return compareNames(a, b) })
+	tc.SortObjects(snap.Slices)
+	tc.SortObjects(snap.Classes)
+	tc.SortObjects(snap.Nodes)
 }
 
 // ruleFor adds a rule that taints all devices of the driver.
@@ -296,7 +297,7 @@ func TestRemedies(t *testing.T) {
 		},
 		"the largest capacity": {
 			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withSharing, withMemory("10"))), sharing("one", "n1", "a", "memory", "4"),
+				nodes("n1"), pool("n1", device("a", tc.Shareable, withMemory("10"))), sharing("one", "n1", "a", "memory", "4"),
 				claim(waiting, exact("gpu", 1, wanting("memory", "8"))),
 			},
 			target:   theClaim,
@@ -494,7 +495,7 @@ func TestRemedies(t *testing.T) {
 		},
 		"several wishes": {
 			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withModel("A"), withAttribute("root", "x")), device("b", withModel("A"), withAttribute("root", "y"))),
+				nodes("n1"), pool("n1", device("a", withModel("A"), tc.WithAttribute("root", "x")), device("b", withModel("A"), tc.WithAttribute("root", "y"))),
 				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2, where(attribute("model")+` == "Z"`))),
 			},
 			target:   theClaim,
@@ -503,7 +504,7 @@ func TestRemedies(t *testing.T) {
 		},
 		"a constraint on an attribute that no device has": {
 			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withAttribute("root", "x")), device("b", withAttribute("root", "x"))),
+				nodes("n1"), pool("n1", device("a", tc.WithAttribute("root", "x")), device("b", tc.WithAttribute("root", "x"))),
 				constrained(waiting, same("gpu.example.com/rot"), exact("gpu", 2)),
 			},
 			target:   theClaim,

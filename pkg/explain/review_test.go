@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -87,7 +88,7 @@ func TestDeceptive(t *testing.T) {
 		},
 		"a part of a selector with a macro holds": {
 			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withModel("A"), withAttribute("tier", "gold"))),
+				nodes("n1"), pool("n1", device("a", withModel("A"), tc.WithAttribute("tier", "gold"))),
 				claim(waiting, exact("gpu", 1, where(`["A","B"].exists(m, device.attributes["gpu.example.com"].model == m) && device.attributes["gpu.example.com"].tier == "silver"`))),
 			},
 			target: theClaim, verdict: api.DoesNotFit, says: `tier is "gold", must be "silver"`,
@@ -104,7 +105,7 @@ func TestDeceptive(t *testing.T) {
 		"a constraint and counters together": {
 			cluster: []part{
 				nodes("n1"), counters("n1", "board", "slices", "1"),
-				slice("n1", twoSlices, device("a", withAttribute("root", "x"), withCounter("board", "slices", "1")), device("b", withAttribute("root", "x"), withCounter("board", "slices", "1")), device("c", withAttribute("root", "y"))),
+				slice("n1", twoSlices, device("a", tc.WithAttribute("root", "x"), withCounter("board", "slices", "1")), device("b", tc.WithAttribute("root", "x"), withCounter("board", "slices", "1")), device("c", tc.WithAttribute("root", "y"))),
 				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
 			},
 			target: theClaim, verdict: api.DoesNotFit, says: "not with the same", not: "at most 2",

@@ -12,6 +12,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -59,7 +60,7 @@ func costly(n int) string {
 func TestSelectorMessages(t *testing.T) {
 	devices := []part{
 		nodes("n1"),
-		pool("n1", device("gpu-0", withModel("A100"), withMemory("40Gi"), withAttribute("vendor", "nvidia")), device("gpu-1", withModel("A100"), withAttribute("root", "r1")), device("gpu-2", withModel("H100"))),
+		pool("n1", device("gpu-0", withModel("A100"), withMemory("40Gi"), tc.WithAttribute("vendor", "nvidia")), device("gpu-1", withModel("A100"), tc.WithAttribute("root", "r1")), device("gpu-2", withModel("H100"))),
 		slice("n1", ofDriver("nic.example.com"), device("nic-0"), device("nic-1")),
 		class("any"),
 		class("typed", `device.attributes["gpu.example.com"].model.startsWith("A")`),

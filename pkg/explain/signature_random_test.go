@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
@@ -41,7 +42,7 @@ func randomCluster(t *testing.T, random *rand.Rand) *snapshot.Snapshot {
 			d.Capacity["memory"] = randomCapacity(random)
 		}
 		if maybe(30) {
-			withSharing(&d)
+			tc.Shareable(&d)
 		}
 		if maybe(25) {
 			withTaint(pick("x", "y"), resourceapi.DeviceTaintEffect(pick("NoSchedule", "NoExecute", "None")))(&d)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -163,7 +164,7 @@ func multiply(snap *snapshot.Snapshot, random *rand.Rand) {
 			if maybe(20) {
 				s.Spec.Pool.ResourceSliceCount = 2
 			}
-		}, device("far-0", withModel("A"), withAttribute("root", "n1-0")), device("far-1", withModel("B"), withAttribute("root", "far")))(snap)
+		}, device("far-0", withModel("A"), tc.WithAttribute("root", "n1-0")), device("far-1", withModel("B"), tc.WithAttribute("root", "far")))(snap)
 	}
 	for i := range 6 {
 		name := fmt.Sprintf("m%d", i)
@@ -176,8 +177,8 @@ func multiply(snap *snapshot.Snapshot, random *rand.Rand) {
 			mutate(snap, name, random)
 		}
 	}
-	slices.SortFunc(snap.Claims, func(a, b *resourceapi.ResourceClaim) int { return compareNames(a, b) })
-	slices.SortFunc(snap.Nodes, func(a, b *corev1.Node) int { return compareNames(a, b) })
+	tc.SortObjects(snap.Claims)
+	tc.SortObjects(snap.Nodes)
 }
 
 // cloneNode gives a node what another one has, devices and claims that hold
@@ -265,7 +266,7 @@ func mutate(snap *snapshot.Snapshot, node string, random *rand.Rand) {
 	case 12:
 		d.Attributes["root"] = resourceapi.DeviceAttribute{StringValue: ptr.To("far")}
 	case 13:
-		withSharing(d)
+		tc.Shareable(d)
 	case 14:
 		list[len(list)-1].Name = list[0].Name
 	default:
@@ -279,7 +280,7 @@ func TestEquivalentNames(t *testing.T) {
 	rooted := func(values ...string) []resourceapi.Device {
 		var list []resourceapi.Device
 		for i, value := range values {
-			list = append(list, device(fmt.Sprintf("gpu-%d", i), withAttribute("root", value)))
+			list = append(list, device(fmt.Sprintf("gpu-%d", i), tc.WithAttribute("root", value)))
 		}
 		return list
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -253,7 +254,7 @@ func TestLifeOnNode(t *testing.T) {
 		},
 		"shares are no double allocation": {
 			cluster: []part{
-				nodes("n1"), pool("n1", devices(1, withSharing, withMemory("80Gi"))...), sharing("have", "n1", "gpu-0", "memory", "10Gi"), sharing("other", "n1", "gpu-0", "memory", "10Gi"), reserved("have", "p"),
+				nodes("n1"), pool("n1", devices(1, tc.Shareable, withMemory("80Gi"))...), sharing("have", "n1", "gpu-0", "memory", "10Gi"), sharing("other", "n1", "gpu-0", "memory", "10Gi"), reserved("have", "p"),
 				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning }, "have"),
 			},
 			stage: api.StageRunning, not: "twice",

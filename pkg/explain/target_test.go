@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -330,7 +331,7 @@ func TestLongSearchWithoutLimit(t *testing.T) {
 // TestSearchTimeout does the same with a capacity that is too large to be
 // counted in thousandths.
 func TestSearchTimeout(t *testing.T) {
-	snap := snapshotOf(t, nodes("n1"), pool("n1", devices(24, withSharing, withMemory("7E"))...), claim(waiting, exact("gpu", 25)))
+	snap := snapshotOf(t, nodes("n1"), pool("n1", devices(24, tc.Shareable, withMemory("7E"))...), claim(waiting, exact("gpu", 25)))
 	alloc, err := allocator.New(t.Context(), cluster.New(snap), allocator.WithTimeout(20*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -175,7 +176,7 @@ func TestTraceHasWhatSelectorsSee(t *testing.T) {
 		{"one that is false", shared, shared + ": 0/2/0/0; False 2: allowMultipleAllocations is false"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			e := whyWaiting(t, snapshotOf(t, everythingOff, nodes("n1"), pool("n1", device("a", withSharing), device("b")), claim(waiting, exact("gpu", 1, where(test.expression)))))
+			e := whyWaiting(t, snapshotOf(t, everythingOff, nodes("n1"), pool("n1", device("a", tc.Shareable), device("b")), claim(waiting, exact("gpu", 1, where(test.expression)))))
 			if e.Allocator.Channel != "stable" {
 				t.Fatalf("the implementation is %s", e.Allocator.Channel)
 			}

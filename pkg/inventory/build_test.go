@@ -5,12 +5,10 @@ package inventory
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -18,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -63,45 +62,13 @@ func inventoryWith(t *testing.T, objects ...any) *Inventory {
 			t.Fatalf("unknown object %T", object)
 		}
 	}
-	sorted(snap.Claims)
-	sorted(snap.Pods)
-	sorted(snap.Slices)
-	sorted(snap.Classes)
-	sorted(snap.Nodes)
-	before := copyOf(snap)
-	t.Cleanup(func() {
-		if diff := cmp.Diff(before, copyOf(snap)); diff != "" {
-			t.Errorf("the snapshot was changed (-before +after):\n%s", diff)
-		}
-	})
+	tc.SortObjects(snap.Claims)
+	tc.SortObjects(snap.Pods)
+	tc.SortObjects(snap.Slices)
+	tc.SortObjects(snap.Classes)
+	tc.SortObjects(snap.Nodes)
+	tc.Unchanged(t, snap)
 	return inventoryOf(t, snap)
-}
-
-func sorted[T metav1.Object](list []T) {
-	slices.SortFunc(list, func(a, b T) int {
-		return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
-	})
-}
-
-// objects is what of a snapshot must not change.
-type objects struct {
-	Claims  []*resourceapi.ResourceClaim
-	Pods    []*corev1.Pod
-	Slices  []*resourceapi.ResourceSlice
-	Classes []*resourceapi.DeviceClass
-	Nodes   []*corev1.Node
-}
-
-func copyOf(snap *snapshot.Snapshot) objects {
-	return objects{copies(snap.Claims), copies(snap.Pods), copies(snap.Slices), copies(snap.Classes), copies(snap.Nodes)}
-}
-
-func copies[T interface{ DeepCopy() T }](list []T) []T {
-	out := make([]T, 0, len(list))
-	for _, object := range list {
-		out = append(out, object.DeepCopy())
-	}
-	return out
 }
 
 // gate is the name of one that is on, gateOff of one that is not.
@@ -144,29 +111,9 @@ func devices(names ...string) []resourceapi.Device {
 	return list
 }
 
-func shareable(d *resourceapi.Device) { d.AllowMultipleAllocations = ptr.To(true) }
-
-func withCapacity(name, value string) func(*resourceapi.Device) {
-	return func(d *resourceapi.Device) {
-		if d.Capacity == nil {
-			d.Capacity = map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{}
-		}
-		d.Capacity[resourceapi.QualifiedName(name)] = resourceapi.DeviceCapacity{Value: resource.MustParse(value)}
-	}
-}
-
 func withTaint(key string, effect resourceapi.DeviceTaintEffect) func(*resourceapi.Device) {
 	return func(d *resourceapi.Device) {
 		d.Taints = append(d.Taints, resourceapi.DeviceTaint{Key: key, Effect: effect, TimeAdded: &metav1.Time{Time: taken().Add(-time.Hour)}})
-	}
-}
-
-func withAttribute(name, value string) func(*resourceapi.Device) {
-	return func(d *resourceapi.Device) {
-		if d.Attributes == nil {
-			d.Attributes = map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{}
-		}
-		d.Attributes[resourceapi.QualifiedName(name)] = resourceapi.DeviceAttribute{StringValue: &value}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -206,7 +207,7 @@ func TestClaimFlags(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := append(slices.Clone(test.objects), gate("DRAConsumableCapacity"),
-				slice(node1, device("gpu-0"), device("gpu-1"), device("nic-0", shareable, withCapacity("bandwidth", "100G"))))
+				slice(node1, device("gpu-0"), device("gpu-1"), device("nic-0", tc.Shareable, tc.WithCapacity("bandwidth", "100G"))))
 			if diff := cmp.Diff(test.want, flagsOf(inventoryWith(t, objects...), "c")); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -217,7 +218,7 @@ func TestClaimFlags(t *testing.T) {
 func TestClaimDevices(t *testing.T) {
 	network := &resourceapi.NetworkDeviceData{InterfaceName: "net1", IPs: []string{"10.1.0.5/24"}, HardwareAddress: "0a:58:0a:01:00:05"}
 	v := inventoryWith(t, gate("DRAConsumableCapacity"),
-		slice(node1, device("nic-0", shareable, withCapacity("bandwidth", "100G"))),
+		slice(node1, device("nic-0", tc.Shareable, tc.WithCapacity("bandwidth", "100G"))),
 		claim("c").has("nic-0", share("s1", "bandwidth", "10G")).has("nic-0", share("s2", "bandwidth", "20G")).
 			says("nic-0", "s2", network, "Ready=True"),
 		pod("p", "c").waiting(),

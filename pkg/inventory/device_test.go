@@ -12,6 +12,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
@@ -34,7 +35,7 @@ func TestDeviceStates(t *testing.T) {
 		d.ConsumesCounters = []resourceapi.DeviceCounterConsumption{{CounterSet: "card", Counters: map[string]resourceapi.Counter{"memory": {Value: resource.MustParse("80Gi")}}}}
 	}
 	partitioned := slice(node1,
-		device("free"), device("taken"), device("shared", shareable, withCapacity("slots", "8")),
+		device("free"), device("taken"), device("shared", tc.Shareable, tc.WithCapacity("slots", "8")),
 		device("tainted", withTaint("example.com/broken", resourceapi.DeviceTaintEffectNoSchedule)),
 		device("noted", withTaint("example.com/seen", resourceapi.DeviceTaintEffectNone)),
 		device("half", half), device("whole", whole))
@@ -70,7 +71,7 @@ func TestDeviceStates(t *testing.T) {
 }
 
 func TestDeviceHoldersAndHealth(t *testing.T) {
-	v := inventoryWith(t, slice(node1, device("gpu-0", withAttribute("model", "A100"), withAttribute("other.example.com/root", "r0")), device("gpu-1")),
+	v := inventoryWith(t, slice(node1, device("gpu-0", tc.WithAttribute("model", "A100"), tc.WithAttribute("other.example.com/root", "r0")), device("gpu-1")),
 		claim("c").has("gpu-0").reservedFor("p", "uid-p").reservedFor("q", "uid-q").says("gpu-0", "", nil, "Ready=False"),
 		pod("p", "c").reports("c", "gpu-0", corev1.ResourceHealthStatusUnknown, "no answer"),
 		pod("q", "c").reports("c", "gpu-0", corev1.ResourceHealthStatusHealthy, ""),

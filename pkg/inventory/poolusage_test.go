@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
@@ -60,7 +61,7 @@ func TestPoolCountersAndPartitions(t *testing.T) {
 
 func TestPoolCapacityAndHealth(t *testing.T) {
 	v := inventoryWith(t, gate("DRAConsumableCapacity"), node(node1),
-		slice(node1, device("nic-0", shareable, withCapacity("bandwidth", "100G")), device("nic-1", shareable, withCapacity("bandwidth", "100G")), device("gpu-0", withCapacity("memory", "80Gi"))),
+		slice(node1, device("nic-0", tc.Shareable, tc.WithCapacity("bandwidth", "100G")), device("nic-1", tc.Shareable, tc.WithCapacity("bandwidth", "100G")), device("gpu-0", tc.WithCapacity("memory", "80Gi"))),
 		claim("c").has("nic-0", share("s1", "bandwidth", "40G")), claim("d").has("nic-0", share("s2", "bandwidth", "10G")),
 		claim("e").has("gpu-0").reservedFor("p", "uid-p"),
 		pod("p", "e").reports("e", "gpu-0", corev1.ResourceHealthStatusUnhealthy, "it fell off the bus"),
@@ -93,7 +94,9 @@ func TestPoolStates(t *testing.T) {
 // TestPoolCapacityOfExclusiveHolder counts all of a device that can be shared
 // and that a claim has for itself.
 func TestPoolCapacityOfExclusiveHolder(t *testing.T) {
-	nic := func(name string) resourceapi.Device { return device(name, shareable, withCapacity("bandwidth", "10G")) }
+	nic := func(name string) resourceapi.Device {
+		return device(name, tc.Shareable, tc.WithCapacity("bandwidth", "10G"))
+	}
 	v := inventoryWith(t, gate("DRAConsumableCapacity"), node(node1), slice(node1, nic("nic-0"), nic("nic-1")),
 		claim("c").has("nic-0"), claim("d").has("nic-1", share("s", "bandwidth", "4G")))
 	want := []api.Capacity{{Name: driver + "/bandwidth", Total: "20G", Consumed: "14G", Available: "6G", ConsumedPercent: 70}}
