@@ -260,7 +260,7 @@ func TestWaitingPods(t *testing.T) {
 		},
 	}})
 	var out strings.Builder
-	if err := Once(t.Context(), Options{Source: NewFixed(snap), Fixed: true, Name: "a file", Env: func(string) string { return "" }}, 0, &out); err != nil {
+	if err := Once(t.Context(), Options{Source: NewFixed(snap), Fixed: true, Now: stopped(), Name: "a file", Env: func(string) string { return "" }}, 0, &out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -381,7 +381,7 @@ func TestHiddenClaims(t *testing.T) {
 	s.keys("!")
 	s.shows("may not read metrics")
 	var text bytes.Buffer
-	if err := Once(t.Context(), Options{Source: NewFixed(&snap), Fixed: true, Env: func(string) string { return "" }}, 0, &text); err != nil {
+	if err := Once(t.Context(), Options{Source: NewFixed(&snap), Fixed: true, Now: stopped(), Env: func(string) string { return "" }}, 0, &text); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"Note: may not list claims\n", "Note: may not read metrics\n", "≤"} {

@@ -93,7 +93,7 @@ func TestOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, width := range []int{0, 80} {
 			var text bytes.Buffer
-			err := Once(t.Context(), Options{Source: NewFixed(example(t)), Fixed: true, Name: "file examples/cluster", Env: func(string) string { return "" }}, width, &text)
+			err := Once(t.Context(), Options{Source: NewFixed(example(t)), Fixed: true, Now: stopped(), Name: "file examples/cluster", Env: func(string) string { return "" }}, width, &text)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -228,3 +228,10 @@ func browse(t *testing.T, width, height int) *session {
 	t.Helper()
 	return newSession(t, Options{Source: NewFixed(example(t)), Fixed: true, Name: "file examples/cluster"}, width, height)
 }
+
+// stopped is a clock that stands still, so that no limit of time is reached however
+// busy the machine is.
+func stopped() func() time.Time {
+	now := time.Now()
+	return func() time.Time { return now }
+}

@@ -54,8 +54,8 @@ func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 		return err
 	}
 	m.picture = p
-	until := time.Now().Add(onceTime)
-	for of, more := m.reasons.next(p); more && time.Now().Before(until); of, more = m.reasons.next(p) {
+	until := m.now().Add(onceTime)
+	for of, more := m.reasons.next(p); more && m.now().Before(until); of, more = m.reasons.next(p) {
 		if !m.reasons.work(ctx, p, of, m.now()) {
 			return ctx.Err()
 		}
