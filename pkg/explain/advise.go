@@ -38,11 +38,12 @@ func (x *inquiry) advise(ctx context.Context) error {
 	near := c.Nearest(limited)
 	if len(near) > 0 {
 		x.out.Conflict = near[0].Conflict(limited)
-		if x.out.Verdict == api.DoesNotFit {
-			x.lead(limited, h, near)
+	}
+	if x.out.Verdict == api.DoesNotFit {
+		nearestFirst(x.out.Nodes, near)
+		if x.target.Only == nil {
+			x.out.Summary = cmp.Or(h.of(limited, near), x.out.Summary)
 		}
-	} else if text := h.noDevices(); text != "" && x.out.Verdict == api.DoesNotFit {
-		x.out.Summary = text
 	}
 	x.out.Remedies, x.out.MoreRemedies = c.Remedies(limited, near)
 	return ctx.Err()
@@ -61,9 +62,8 @@ func (x *inquiry) conflictCase() *conflict.Case {
 	return c
 }
 
-// lead puts the nearest nodes first, and what is to be said of the nearest one
-// into the summary.
-func (x *inquiry) lead(ctx context.Context, h *headlines, near []*conflict.Prospect) {
+// nearestFirst sorts groups of nodes by how near one of their nodes is.
+func nearestFirst(groups []api.NodeGroup, near []*conflict.Prospect) {
 	rank := map[string]int{}
 	for i, p := range near {
 		for _, node := range p.Nodes {
@@ -77,13 +77,7 @@ func (x *inquiry) lead(ctx context.Context, h *headlines, near []*conflict.Prosp
 		}
 		return highest
 	}
-	slices.SortStableFunc(x.out.Nodes, func(a, b api.NodeGroup) int { return cmp.Compare(rankOf(b), rankOf(a)) })
-	if x.target.Only != nil {
-		return
-	}
-	if text := h.of(ctx, near); text != "" {
-		x.out.Summary = text
-	}
+	slices.SortStableFunc(groups, func(a, b api.NodeGroup) int { return cmp.Compare(rankOf(b), rankOf(a)) })
 }
 
 // again asks the question with a change made, up to the point where the

@@ -42,18 +42,19 @@ func (x *inquiry) meetObstacles(ctx context.Context) error {
 		}
 	}
 	if x.out.Verdict == api.Fits {
-		x.nameUnknowns()
+		x.out.Summary += x.unknowns()
 	}
 	return nil
 }
 
-// nameUnknowns adds to the summary of a pod that fits what was not evaluated
+// unknowns is what to add to the summary of a pod that fits: what was not evaluated
 // and matters to it, and that the scheduler said otherwise.
-func (x *inquiry) nameUnknowns() {
+func (x *inquiry) unknowns() string {
 	pod := x.Pod
 	if pod == nil {
-		return
+		return ""
 	}
+	text := ""
 	parts := x.Cluster.Alloc.Facts.Nodes.Unevaluated(pod)
 	for _, u := range x.unevaluated {
 		if !u.Quiet {
@@ -61,25 +62,26 @@ func (x *inquiry) nameUnknowns() {
 		}
 	}
 	if len(parts) > 0 {
-		x.out.Summary += "; not evaluated: " + strings.Join(parts, ", ")
+		text += "; not evaluated: " + strings.Join(parts, ", ")
 	}
 	for _, gap := range x.Snap.Gaps {
 		if gap.LeftOut && slices.Contains([]string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceTemplates}, gap.Resource) {
-			x.out.Summary += "; " + gap.Reason
+			text += "; " + gap.Reason
 		}
 	}
 	c := lifecycle.PodCondition(pod, corev1.PodScheduled)
 	if c == nil || c.Status != corev1.ConditionFalse || c.Reason == corev1.PodReasonSchedulingGated || !lifecycle.Waits(pod) || len(pod.Spec.SchedulingGates) > 0 {
-		return
+		return text
 	}
 	when := c.LastTransitionTime
 	if said := lifecycle.SchedulerMessage(x.Snap, pod); said != nil && said.Time != nil && said.Time.After(when.Time) {
 		when = *said.Time
 	}
-	x.out.Summary += "; the scheduler last said otherwise"
+	text += "; the scheduler last said otherwise"
 	if !when.IsZero() {
-		x.out.Summary += fmt.Sprintf(" (%s)", when.UTC().Format(time.RFC3339))
+		text += fmt.Sprintf(" (%s)", when.UTC().Format(time.RFC3339))
 	}
+	return text
 }
 
 // blockedLife is where a pod stands that something else than devices blocks.

@@ -91,7 +91,8 @@ func (x *inquiry) conclusion(ctx context.Context, equivalent []int, verdicts []a
 		answers[answer] = append(answers[answer], u.Node.Name)
 	}
 	x.out.Nodes = groupNodes(answers)
-	x.conclude(verdicts, best)
+	verdict, summary := x.conclude(verdicts, best)
+	x.out.Verdict, x.out.Summary = heedGaps(x.Question, x.out.Nodes, verdict, summary)
 	if x.out.Verdict != api.DoesNotFit && x.out.Verdict != api.Error || x.target.VerdictOnly {
 		return nil
 	}
@@ -284,42 +285,31 @@ func errorText(err error) string {
 }
 
 // conclude draws the verdict and the summary from the nodes.
-func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) {
+func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) (api.Verdict, string) {
 	for i, verdict := range verdicts {
 		node := x.Cluster.Candidates[i].Name
 		switch verdict.Outcome {
 		case allocator.Failed:
-			x.out.Verdict = api.Error
-			x.out.Summary = errorSummary(x.Question, x.out.Claims, verdict.Err)
-			x.heedGaps()
-			return
+			return api.Error, errorSummary(x.Question, x.out.Claims, verdict.Err)
 		case allocator.TimedOut:
-			x.out.Verdict = api.Undetermined
 			if endless := unending(verdict.Err); endless != nil {
-				x.out.Summary = fmt.Sprintf("%s; whether the claims fit on node %s is not known", english.OneLine(endless), node)
-				return
+				return api.Undetermined, fmt.Sprintf("%s; whether the claims fit on node %s is not known", english.OneLine(endless), node)
 			}
-			x.out.Summary = fmt.Sprintf("the search for devices on node %s takes longer than 10s: the scheduler gives up with \"timed out trying to allocate devices\", and whether the claims fit is not known", node)
-			return
+			return api.Undetermined, fmt.Sprintf("the search for devices on node %s takes longer than 10s: the scheduler gives up with \"timed out trying to allocate devices\", and whether the claims fit is not known", node)
 		default:
 		}
 	}
 	switch {
 	case best == nil && len(x.out.Nodes) > 0 && x.out.Nodes[0].Verdict == api.Undetermined:
-		x.out.Verdict = api.Undetermined
-		x.out.Summary = noFitSummary(x.out, len(x.Claims) == 0)
+		return api.Undetermined, noFitSummary(x.out, len(x.Claims) == 0)
 	case best == nil:
-		x.out.Verdict = api.DoesNotFit
-		x.out.Summary = noFitSummary(x.out, len(x.Claims) == 0)
+		return api.DoesNotFit, noFitSummary(x.out, len(x.Claims) == 0)
 	case len(x.Claims) == 0:
-		x.out.Verdict = api.Allocated
-		x.out.Summary = allocatedSummary(x.Pod, x.out.Claims)
+		return api.Allocated, allocatedSummary(x.Pod, x.out.Claims)
 	default:
-		x.out.Verdict = api.Fits
 		x.out.Placement = placementOn(x.Question, best)
-		x.out.Summary = funnel.PlacementText(x.out.Placement)
+		return api.Fits, funnel.PlacementText(x.out.Placement)
 	}
-	x.heedGaps()
 }
 
 // errorSummary is the allocator's error, with what people need to know beyond.
@@ -411,22 +401,22 @@ func placementOn(q *funnel.Question, best *fitting) *api.Placement {
 // turn it around. More allocated devices never make a claim fit, so that
 // hidden claims leave DoesNotFit as it is; but they can hide devices on which
 // a selector fails.
-func (x *inquiry) heedGaps() {
+func heedGaps(q *funnel.Question, nodes []api.NodeGroup, verdict api.Verdict, summary string) (api.Verdict, string) {
 	var decisive []string
-	switch x.out.Verdict {
+	switch verdict {
 	case api.Fits:
 		decisive = []string{snapshot.ResourceClaims, snapshot.ResourceSlices}
 	case api.DoesNotFit:
 		decisive = []string{snapshot.ResourceSlices, snapshot.ResourceNodes}
-		if len(x.Claims) == 0 {
+		if len(q.Claims) == 0 {
 			decisive = []string{snapshot.ResourceNodes}
 		}
-		if x.Pod != nil && len(x.Pod.Spec.Containers) > 0 && extendedMisfit(x.Question) {
+		if q.Pod != nil && len(q.Pod.Spec.Containers) > 0 && extendedMisfit(q) {
 			decisive = append(decisive, snapshot.ResourceClasses)
 		}
 	case api.Error:
-		if len(x.out.Nodes) > 0 && slices.Contains([]api.Code{api.SelectorError, api.PoolIncomplete, api.PoolInvalid, api.ConstraintUnsatisfiable}, x.out.Nodes[0].Code) {
-			if _, problem, _ := compileProblem(x.Question); problem != nil {
+		if len(nodes) > 0 && slices.Contains([]api.Code{api.SelectorError, api.PoolIncomplete, api.PoolInvalid, api.ConstraintUnsatisfiable}, nodes[0].Code) {
+			if _, problem, _ := compileProblem(q); problem != nil {
 				// That does not depend on devices.
 				break
 			}
@@ -435,22 +425,19 @@ func (x *inquiry) heedGaps() {
 	case api.Allocated, api.Blocked, api.Undetermined:
 	}
 	for _, resource := range decisive {
-		gap := x.Snap.Gap(resource)
+		gap := q.Snap.Gap(resource)
 		if gap == nil {
 			continue
 		}
-		if x.out.Verdict == api.DoesNotFit {
-			x.out.Summary = gap.Reason
-		} else {
-			x.out.Summary = fmt.Sprintf("as far as can be seen %s, but %s", x.out.Summary, gap.Reason)
+		if verdict == api.DoesNotFit {
+			return api.Undetermined, gap.Reason
 		}
-		x.out.Verdict = api.Undetermined
-		return
+		return api.Undetermined, fmt.Sprintf("as far as can be seen %s, but %s", summary, gap.Reason)
 	}
-	if _, known := x.Cluster.Alloc.Facts.Nodes.All(); !known && x.out.Verdict == api.DoesNotFit && !nodesDoNotMatter(x.Question) {
-		x.out.Verdict = api.Undetermined
-		x.out.Summary = "no node is known, and some devices are not bound to a node of a certain name"
+	if _, known := q.Cluster.Alloc.Facts.Nodes.All(); !known && verdict == api.DoesNotFit && !nodesDoNotMatter(q) {
+		return api.Undetermined, "no node is known, and some devices are not bound to a node of a certain name"
 	}
+	return verdict, summary
 }
 
 // nodesDoNotMatter reports whether all devices name their node, so that made-up

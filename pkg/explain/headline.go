@@ -4,7 +4,6 @@
 package explain
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -39,11 +38,11 @@ type headlines struct {
 // of is the reason why the claims fit nowhere: what is asked for, and why
 // the nearest node does not have it. It is empty where that is not known.
 func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) string {
-	if text := cmp.Or(h.noDevices(), h.noAttribute()); text != "" {
+	if text := h.noDevices(); text != "" || len(list) == 0 {
 		return text
 	}
-	if len(list) == 0 {
-		return ""
+	if text := h.noAttribute(); text != "" {
+		return text
 	}
 	if text := h.apart(ctx, list); text != "" {
 		return text
