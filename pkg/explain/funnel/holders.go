@@ -8,27 +8,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
-
-// holders sums up the claims of allocated devices; it is nil for any others, and
-// if the claims are not known.
-func (g *rejectionGroup) holders() *api.Holders {
-	if len(g.claims) == 0 {
-		return nil
-	}
-	h, namespaces := &api.Holders{Claims: len(g.claims)}, naming.Tally{}
-	for claim, devices := range g.claims {
-		namespaces[claim.Namespace] += devices
-		if len(g.claims) == 1 {
-			h.Claim = naming.Qualified(claim)
-		}
-	}
-	for _, namespace := range namespaces.Sorted() {
-		h.Namespaces = append(h.Namespaces, api.NamespaceCount{Namespace: namespace, Devices: namespaces[namespace]})
-	}
-	return h
-}
 
 // HoldersText says whose the devices are, after "allocated".
 func HoldersText(h *api.Holders) string {
