@@ -118,23 +118,23 @@ func (c *Catalog) spread(r selector.Reading) string {
 	}
 }
 
-// misnamed suggests what was meant by a value that no device has. It is empty if
+// misnamed suggests what was nearest by a value that no device has. It is empty if
 // some have it, or if nothing is near.
 func (c *Catalog) misnamed(r selector.Reading) string {
-	meant, ok := c.Words().NearestReading(r)
+	nearest, ok := c.Words().NearestReading(r)
 	switch {
 	case !ok:
 		return ""
 	case r.Name == "":
-		return naming.Suggestion(meant.Domain)
-	case meant.Kind != r.Kind:
-		return naming.Suggestion(meant.String())
-	case meant.Domain == r.Domain:
-		return naming.Suggestion(meant.Name)
-	case meant.Name == r.Name && naming.Nearest(r.Domain, []string{meant.Domain}) != "":
-		return naming.Suggestion(meant.Domain)
+		return naming.Suggestion(nearest.Domain)
+	case nearest.Kind != r.Kind:
+		return naming.Suggestion(nearest.String())
+	case nearest.Domain == r.Domain:
+		return naming.Suggestion(nearest.Name)
+	case nearest.Name == r.Name && naming.Nearest(r.Domain, []string{nearest.Domain}) != "":
+		return naming.Suggestion(nearest.Domain)
 	default:
-		return naming.Suggestion(meant.String())
+		return naming.Suggestion(nearest.String())
 	}
 }
 
@@ -148,7 +148,7 @@ func overBudget(worst uint64) string {
 }
 
 // UnknownValue says that a part of a selector compares with something that no device
-// has, and what was probably meant. It is empty if there is nothing to say.
+// has, and what was probably nearest. It is empty if there is nothing to say.
 func (c *Catalog) UnknownValue(part *selector.Part) string {
 	if typo, known := c.typos[part]; known {
 		return typo

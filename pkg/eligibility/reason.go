@@ -22,8 +22,8 @@ type Reason struct {
 	// Text is the fact in a few words, without what is wanted. alone is the same
 	// for readers who see neither the label nor other devices, if that needs more.
 	Text, alone string
-	// Subject and Value are the two parts of the text, if it is about one value.
-	Subject, Value string
+	// Name and Value are the two parts of the text, if it is about one value.
+	Name, Value string
 	// wanted is what would pass, if that makes sense.
 	wanted string
 	// Lack says after a number what is the matter with such devices, where the

@@ -141,7 +141,7 @@ func (c *Checks) CheckSelector(ctx context.Context, d *cluster.Device, s resourc
 	}
 	if detail.Failed != nil {
 		r.wanted, r.Fact.Required, r.Hint = detail.Failed.Wanted, detail.Failed.Expression, c.Catalog.UnknownValue(detail.Failed)
-		r.Subject, r.Value, _ = detail.Failed.Reading(d.ID.Driver, d.Device)
+		r.Name, r.Value, _ = detail.Failed.Reading(d.ID.Driver, d.Device)
 	}
 	return r
 }

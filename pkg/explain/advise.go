@@ -22,7 +22,7 @@ const adviceTime = 3 * time.Second
 
 // advise finds the conflict on the most promising node, and what would make the
 // claims fit. It adds nothing where that is not known, or not in time.
-func (x *inquiry) advise(ctx context.Context) error {
+func (x *builder) advise(ctx context.Context) error {
 	if pod := x.Pod; pod != nil && pod.Spec.NodeName != "" {
 		// It is too late to change anything.
 		return nil
@@ -50,7 +50,7 @@ func (x *inquiry) advise(ctx context.Context) error {
 }
 
 // conflictCase is what conflicts and remedies are looked for with.
-func (x *inquiry) conflictCase() *conflict.Case {
+func (x *builder) conflictCase() *conflict.Case {
 	c := &conflict.Case{
 		Question: x.Question, Nodes: x.target.Nodes(x.Cluster.Alloc), Contents: x.contents, Confirmer: x.confirmer,
 		Verdict: x.out.Verdict, AllRemedies: x.target.Options.AllRemedies,
@@ -82,7 +82,7 @@ func nearestFirst(groups []api.NodeGroup, near []*conflict.Prospect) {
 
 // again asks the question with a change made, up to the point where the
 // allocator is asked. It is nil if something else is in the way already.
-func (x *inquiry) again(w conflict.WhatIf) (*funnel.Question, error) {
+func (x *builder) again(w conflict.WhatIf) (*funnel.Question, error) {
 	snap, alloc, t := x.Snap, x.Cluster.Alloc, x.target
 	if w.Snap != nil {
 		snap, alloc = w.Snap, w.Alloc

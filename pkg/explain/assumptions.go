@@ -20,7 +20,7 @@ import (
 )
 
 // assume lists what the answer takes as true without seeing it.
-func (x *inquiry) assume() {
+func (x *builder) assume() {
 	x.out.Assumptions = append(x.out.Assumptions, preview.Assumptions(x.Snap)...)
 	for _, gap := range x.Snap.Gaps {
 		consequence := ""

@@ -22,9 +22,9 @@ import (
 
 // meetObstacles turns "it fits" into [api.Blocked] if something else than devices is in the
 // way. Where there are no devices either, it is a hint.
-func (x *inquiry) meetObstacles(ctx context.Context) error {
+func (x *builder) meetObstacles(ctx context.Context) error {
 	obstacles, unevaluated, err := obstacle.Find(ctx, x.Question, x.target, x.out.Verdict, func(ctx context.Context, members []*corev1.Pod) (int, error) {
-		return queue.FitTogether(ctx, x.explainer, x.Cluster.Alloc, x.Snap, members)
+		return queue.CountFitting(ctx, x.explainer, x.Cluster.Alloc, x.Snap, members)
 	})
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (x *inquiry) meetObstacles(ctx context.Context) error {
 
 // unknowns is what to add to the summary of a pod that fits: what was not evaluated
 // and matters to it, and that the scheduler said otherwise.
-func (x *inquiry) unknowns() string {
+func (x *builder) unknowns() string {
 	pod := x.Pod
 	if pod == nil {
 		return ""
@@ -86,7 +86,7 @@ func (x *inquiry) unknowns() string {
 
 // blockedLife is where a pod stands that something else than devices blocks.
 // What else was found about it is evidence: it is the same thing in other words.
-func (x *inquiry) blockedLife(own lifecycle.Life) lifecycle.Life {
+func (x *builder) blockedLife(own lifecycle.Life) lifecycle.Life {
 	blocked := lifecycle.Life{Stage: x.blockedBy[0].Stage}
 	for i := range x.blockedBy {
 		blocked.Findings = append(blocked.Findings, x.blockedBy[i].Finding)

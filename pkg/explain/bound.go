@@ -20,7 +20,7 @@ import (
 // beyondScheduling deals with pods that the scheduler has done with: those
 // that are bound, finished or on their way out. It reports whether that settles
 // the matter.
-func (x *inquiry) beyondScheduling() bool {
+func (x *builder) beyondScheduling() bool {
 	pod := x.Pod
 	if end := x.target.End; end != nil {
 		x.finish(endText(end))
@@ -56,7 +56,7 @@ func endText(end *snapshot.JobEnd) string {
 
 // bound deals with a pod on its node: nobody allocates claims for it any more,
 // and the kubelet refuses those that are not the pod's.
-func (x *inquiry) bound(pod *corev1.Pod) {
+func (x *builder) bound(pod *corev1.Pod) {
 	var tolerable []string
 	var missing, unreadable error
 	for i := range x.PodClaims {
@@ -90,7 +90,7 @@ func (x *inquiry) bound(pod *corev1.Pod) {
 
 // deletingTarget settles the matter for a claim that is being deleted: nobody
 // who does not use it already can. What its deletion waits for is a finding.
-func (x *inquiry) deletingTarget() bool {
+func (x *builder) deletingTarget() bool {
 	if x.Pod != nil || x.target.Object.Kind != api.KindClaim {
 		return false
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // trace adds to each request what its selectors do.
-func (x *inquiry) trace(ctx context.Context) {
+func (x *builder) trace(ctx context.Context) {
 	for i := range x.Claims {
 		explained := &x.out.Claims[x.Claims[i].Index]
 		at := 0

@@ -28,7 +28,7 @@ import (
 // decide asks the allocator about every candidate and draws the conclusion.
 // Where the allocator takes its time, what counting says is concluded from
 // meanwhile; that the allocator says something else in the end is not expected.
-func (x *inquiry) decide(ctx context.Context) error {
+func (x *builder) decide(ctx context.Context) error {
 	equivalent := x.reasons.signatures.Equivalent(ctx)
 	verdicts, hard := check(ctx, x.Question, equivalent)
 	if err := ctx.Err(); err != nil {
@@ -57,7 +57,7 @@ func (x *inquiry) decide(ctx context.Context) error {
 
 // conclusion says what the verdicts mean. Of equivalent nodes, the first
 // one answers for all.
-func (x *inquiry) conclusion(ctx context.Context, equivalent []int, verdicts []allocator.Verdict) error {
+func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []allocator.Verdict) error {
 	candidates := x.Cluster.Candidates
 	answers := map[nodeAnswer][]string{}
 	known := make([]nodeAnswer, len(verdicts))
@@ -105,7 +105,7 @@ func (x *inquiry) conclusion(ctx context.Context, equivalent []int, verdicts []a
 // retry looks ahead: where a claim of the pod is allocated and no node can use
 // it, and nobody else has reserved it, the scheduler takes its devices back and
 // starts again (PostFilter of its dynamicresources plugin).
-func (x *inquiry) retry(ctx context.Context) error {
+func (x *builder) retry(ctx context.Context) error {
 	if x.Pod == nil || x.target.Hypothetical {
 		return nil
 	}
@@ -194,7 +194,7 @@ type fitting struct {
 }
 
 // answer translates the allocator's verdict for one node.
-func (x *inquiry) answer(ctx context.Context, node *corev1.Node, verdict allocator.Verdict) (nodeAnswer, error) {
+func (x *builder) answer(ctx context.Context, node *corev1.Node, verdict allocator.Verdict) (nodeAnswer, error) {
 	switch verdict.Outcome {
 	case allocator.Fits:
 		claims := make([]*resourceapi.ResourceClaim, 0, len(x.PodClaims))
@@ -285,7 +285,7 @@ func errorText(err error) string {
 }
 
 // conclude draws the verdict and the summary from the nodes.
-func (x *inquiry) conclude(verdicts []allocator.Verdict, best *fitting) (api.Verdict, string) {
+func (x *builder) conclude(verdicts []allocator.Verdict, best *fitting) (api.Verdict, string) {
 	for i, verdict := range verdicts {
 		node := x.Cluster.Candidates[i].Name
 		switch verdict.Outcome {

@@ -23,7 +23,7 @@ import (
 )
 
 // describe says what the question is about.
-func (x *inquiry) describe() {
+func (x *builder) describe() {
 	x.out.Allocator = allocatorInfo(x.Question)
 	x.describeUsers()
 	x.describeClaims()
@@ -37,7 +37,7 @@ func allocatorInfo(q *funnel.Question) api.AllocatorInfo {
 	}
 }
 
-func (x *inquiry) describeUsers() {
+func (x *builder) describeUsers() {
 	x.out.PodCount = len(x.target.Users)
 	for _, pod := range x.target.Users[:min(len(x.target.Users), target.MaxPods)] {
 		status := api.PodStatus{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, Owner: lifecycle.WorkloadName(pod)}
@@ -57,7 +57,7 @@ func age(q *funnel.Question, since metav1.Time) int64 {
 }
 
 // describeClaims lists the claims.
-func (x *inquiry) describeClaims() {
+func (x *builder) describeClaims() {
 	funnel.ListWaiting(x.Question)
 	x.target.Claims = x.PodClaims
 	x.out.Claims = make([]api.ClaimExplanation, 0, len(x.PodClaims))

@@ -67,9 +67,9 @@ func ExplainWith(ctx context.Context, alloc *allocator.Allocator, snap *snapshot
 	return first, nil
 }
 
-// inquiryInto is an inquiry that can ask other questions.
-func inquiryInto(alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.Target) *inquiry {
-	x := newInquiry(alloc, snap, t)
+// builderWithQueue is a builder that can ask other questions.
+func builderWithQueue(alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.Target) *builder {
+	x := newBuilder(alloc, snap, t)
 	x.explain, x.explainer = ExplainWith, explainer()
 	return x
 }
@@ -79,7 +79,7 @@ func explainer() queue.Explainer {
 	return queue.Explainer{
 		Explain: explainTarget,
 		Describe: func(alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.Target) *api.Explanation {
-			x := newInquiry(alloc, snap, t)
+			x := newBuilder(alloc, snap, t)
 			x.describe()
 			return x.out
 		},
@@ -90,7 +90,7 @@ func explainer() queue.Explainer {
 const maxOthers = 4
 
 func explainTarget(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.Target) (*api.Explanation, error) {
-	x := inquiryInto(alloc, snap, t)
+	x := builderWithQueue(alloc, snap, t)
 	if err := x.run(ctx); err != nil {
 		return nil, fmt.Errorf("explain %s: %w", target.Text(t.Object), err)
 	}
@@ -105,7 +105,7 @@ func explainTarget(ctx context.Context, alloc *allocator.Allocator, snap *snapsh
 	return x.out, nil
 }
 
-func (x *inquiry) run(ctx context.Context) error {
+func (x *builder) run(ctx context.Context) error {
 	x.describe()
 	defer x.addHints(ctx)
 	defer x.describeStage()
@@ -118,7 +118,7 @@ func (x *inquiry) run(ctx context.Context) error {
 }
 
 // addHints says what is true besides.
-func (x *inquiry) addHints(ctx context.Context) {
+func (x *builder) addHints(ctx context.Context) {
 	if !x.target.VerdictOnly {
 		hints.Add(x.Question, x.target.Object, x.out)
 	}
@@ -126,7 +126,7 @@ func (x *inquiry) addHints(ctx context.Context) {
 }
 
 // allocate finds the verdict of the allocator, and of what comes before it.
-func (x *inquiry) allocate(ctx context.Context) error {
+func (x *builder) allocate(ctx context.Context) error {
 	if x.beyondScheduling() || x.settled(claimProblem(x.Question)) || x.deletingTarget() || x.unservedPod() {
 		return nil
 	}
@@ -166,7 +166,7 @@ func codeOf(out *api.Explanation) api.Code {
 }
 
 // account makes the funnels of a claim.
-func (x *inquiry) account(ctx context.Context, c *funnel.Claim) error {
+func (x *builder) account(ctx context.Context, c *funnel.Claim) error {
 	pools := len(x.Cluster.Alloc.Facts.Pools.All())
 	if x.target.Only != nil {
 		pools = len(x.Cluster.Pools[x.target.Only.Name])

@@ -94,8 +94,8 @@ func TestFound(t *testing.T) {
 	}
 }
 
-// surveyed is an inquiry about all claims that wait, with funnels.
-func surveyed(tb testing.TB, snap *snapshot.Snapshot) *inquiry {
+// surveyed is a builder about all claims that wait, with funnels.
+func surveyed(tb testing.TB, snap *snapshot.Snapshot) *builder {
 	tb.Helper()
 	alloc, err := allocator.New(tb.Context(), cluster.New(snap))
 	if err != nil {
@@ -107,7 +107,7 @@ func surveyed(tb testing.TB, snap *snapshot.Snapshot) *inquiry {
 			s.Claims = append(s.Claims, cluster.PodClaim{Claim: c})
 		}
 	}
-	x := newInquiry(alloc, snap, s)
+	x := newBuilder(alloc, snap, s)
 	x.describeClaims()
 	if refused := refusal(x.Question); refused != nil {
 		tb.Fatal(refused.message)

@@ -104,7 +104,7 @@ func (s *search) stop() {
 // await waits for the search. It corrects the verdicts, and reports whether it
 // had to, where the allocator says something else than counting, or would make
 // the scheduler give up although there is a node where the claims fit.
-func (x *inquiry) await(ctx context.Context, s *search, equivalent []int, verdicts []allocator.Verdict) (changed bool, err error) {
+func (x *builder) await(ctx context.Context, s *search, equivalent []int, verdicts []allocator.Verdict) (changed bool, err error) {
 	s.workers.Wait()
 	if err := ctx.Err(); err != nil {
 		return false, fmt.Errorf("check the nodes: %w", err)

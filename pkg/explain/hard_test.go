@@ -46,13 +46,13 @@ func TestSlowNodeIsTold(t *testing.T) {
 	if e.Verdict != api.DoesNotFit || len(e.Remedies) != 1 || e.Remedies[0].Change != "request 26 devices instead of 27 in request gpu" {
 		t.Errorf("%s with remedies %+v, want one for node c, though the others are searched for long", e.Verdict, e.Remedies)
 	}
-	told := 0
+	reported := 0
 	for _, text := range e.Assumptions {
 		if strings.Contains(text, "nothing fits on node a is proved by counting") {
-			told++
+			reported++
 		}
 	}
-	if told != 1 {
+	if reported != 1 {
 		t.Errorf("assumptions %q, want that node a was decided by counting", e.Assumptions)
 	}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // solve is the decision for the only node of an instance.
-func (x *inquiry) solve(tb testing.TB) (*counting.Builder, decision.Result) {
+func (x *builder) solve(tb testing.TB) (*counting.Builder, decision.Result) {
 	tb.Helper()
 	node := x.Cluster.Candidates[0]
 	built, err := counting.NewProblem(tb.Context(), x.Cluster.Alloc, node, x.Cluster.Pools[node.Name], x.Claims)
@@ -56,7 +56,7 @@ func TestInstances(t *testing.T) {
 }
 
 // pinned are the claims, asking for just the devices that were chosen.
-func (x *inquiry) pinned(built *counting.Builder, chosen []decision.Choice) []*resourceapi.ResourceClaim {
+func (x *builder) pinned(built *counting.Builder, chosen []decision.Choice) []*resourceapi.ResourceClaim {
 	ids := make([]string, len(built.Devices))
 	for d, i := range built.Devices {
 		ids[i] = fmt.Sprint(*d.Attributes["id"].IntValue)

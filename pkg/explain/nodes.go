@@ -92,7 +92,7 @@ func (r *reasons) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
 	if worst != nil {
 		return *worst
 	}
-	offer := r.signatures.Offer(ctx, node)
+	offer := r.signatures.Available(ctx, node)
 	answer, known := r.probed[offer]
 	if !known {
 		answer = nodeAnswer{verdict: api.DoesNotFit, code: api.CountUnsatisfiable, message: notForAll + " (not looked at more closely)", progress: progressUnproved}

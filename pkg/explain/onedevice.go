@@ -21,7 +21,7 @@ import (
 
 // describeDevice describes the device that the question is about, and makes
 // every check of every request on it.
-func (x *inquiry) describeDevice(ctx context.Context) error {
+func (x *builder) describeDevice(ctx context.Context) error {
 	d := x.target.Device
 	if d == nil {
 		return nil

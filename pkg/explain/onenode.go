@@ -30,7 +30,7 @@ func fitsElsewhere(q *funnel.Question, only *corev1.Node) bool {
 
 // describeNode describes the one node that the question is about: what keeps
 // the pod away, the pools, and whether the devices would do.
-func (x *inquiry) describeNode(ctx context.Context) error {
+func (x *builder) describeNode(ctx context.Context) error {
 	node := x.target.Only
 	if node == nil {
 		return nil
@@ -64,7 +64,7 @@ func (x *inquiry) describeNode(ctx context.Context) error {
 
 // judgeDevices finds out whether the devices would do if nothing else kept the
 // pod away.
-func (x *inquiry) judgeDevices(ctx context.Context, node *corev1.Node, away bool) error {
+func (x *builder) judgeDevices(ctx context.Context, node *corev1.Node, away bool) error {
 	out := x.out.Node
 	if len(x.Claims) == 0 {
 		return nil

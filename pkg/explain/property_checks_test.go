@@ -136,7 +136,7 @@ func suitable(c *fleet.Case, alloc *allocator.Allocator, node *corev1.Node) bool
 // property has a case, what is said about it, and what the allocator says.
 type property struct {
 	*fleet.Case
-	*inquiry
+	*builder
 
 	t    *testing.T
 	want plainAnswer

@@ -95,11 +95,11 @@ func checkProperties(t *testing.T, c *fleet.Case, table *coverage) error {
 	if err != nil {
 		return fmt.Errorf("set up the allocator: %w", err)
 	}
-	subject, err := target.Find(c.Snapshot, alloc, Options{Kind: api.KindPod, Namespace: fleet.Namespace, Name: fleet.Waiting, AllRemedies: true})
+	found, err := target.Find(c.Snapshot, alloc, Options{Kind: api.KindPod, Namespace: fleet.Namespace, Name: fleet.Waiting, AllRemedies: true})
 	if err != nil {
 		return err
 	}
-	x := inquiryInto(alloc, c.Snapshot, subject)
+	x := builderWithQueue(alloc, c.Snapshot, found)
 	if err := x.run(ctx); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func checkProperties(t *testing.T, c *fleet.Case, table *coverage) error {
 		// Pools come in random order, and with it errors of selectors.
 		return nil
 	}
-	p := property{t: t, Case: c, inquiry: x, want: want}
+	p := property{t: t, Case: c, builder: x, want: want}
 	return errors.Join(p.sameVerdict(), p.nodesInGroups(), p.funnelsAddUp(), p.singleDevices(), p.placementFromFunnel(),
 		p.decision(table), p.conflictIsMinimal(table), p.remediesHold(table))
 }

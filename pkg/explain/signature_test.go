@@ -78,15 +78,15 @@ func TestEquivalent(t *testing.T) {
 	}
 }
 
-// prepared is an inquiry about all claims that wait, ready to decide; nil if
+// prepared is a builder about all claims that wait, ready to decide; nil if
 // they are refused before any node is tried.
-func prepared(t *testing.T, snap *snapshot.Snapshot) *inquiry {
+func prepared(t *testing.T, snap *snapshot.Snapshot) *builder {
 	t.Helper()
 	alloc, err := allocator.New(t.Context(), cluster.New(snap), allocator.WithTimeout(2*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := newInquiry(alloc, snap, allWaiting(snap))
+	x := newBuilder(alloc, snap, allWaiting(snap))
 	x.describeClaims()
 	if refusal(x.Question) != nil {
 		return nil
@@ -101,7 +101,7 @@ func prepared(t *testing.T, snap *snapshot.Snapshot) *inquiry {
 }
 
 // plainVerdict asks an allocator that knows nothing yet.
-func plainVerdict(t *testing.T, snap *snapshot.Snapshot, x *inquiry, node *corev1.Node) allocator.Verdict {
+func plainVerdict(t *testing.T, snap *snapshot.Snapshot, x *builder, node *corev1.Node) allocator.Verdict {
 	t.Helper()
 	alloc, err := allocator.New(t.Context(), cluster.New(snap), allocator.WithTimeout(2*time.Second))
 	if err != nil {
@@ -114,7 +114,7 @@ func plainVerdict(t *testing.T, snap *snapshot.Snapshot, x *inquiry, node *corev
 	return alloc.Check(t.Context(), node, claims)
 }
 
-// answerAlone is the answer of an inquiry that has not looked at other nodes.
+// answerAlone is the answer of a builder that has not looked at other nodes.
 func answerAlone(t *testing.T, snap *snapshot.Snapshot, node *corev1.Node, verdict allocator.Verdict) nodeAnswer {
 	t.Helper()
 	answer, err := prepared(t, snap).answer(t.Context(), node, verdict)

@@ -20,7 +20,7 @@ import (
 )
 
 // describeStage finds where the target stands in its life, and why there.
-func (x *inquiry) describeStage() {
+func (x *builder) describeStage() {
 	var own lifecycle.Life
 	who := ""
 	switch pod := x.Pod; {
@@ -72,7 +72,7 @@ func (x *inquiry) describeStage() {
 }
 
 // named begins a sentence about a pod that is not itself the target.
-func (x *inquiry) named(pod *corev1.Pod) string {
+func (x *builder) named(pod *corev1.Pod) string {
 	if x.target.Object.Kind == api.KindPod {
 		return ""
 	}
@@ -81,7 +81,7 @@ func (x *inquiry) named(pod *corev1.Pod) string {
 
 // block turns the verdict into Blocked if the pod has its devices and cannot work
 // with them. own is where the pod stands.
-func (x *inquiry) block(own *lifecycle.Life) {
+func (x *builder) block(own *lifecycle.Life) {
 	if own.Blocked == nil {
 		return
 	}
@@ -96,7 +96,7 @@ func (x *inquiry) block(own *lifecycle.Life) {
 }
 
 // report puts findings into the explanation.
-func (x *inquiry) report(findings []lifecycle.Finding) {
+func (x *builder) report(findings []lifecycle.Finding) {
 	for _, f := range findings {
 		for _, e := range f.Evidence {
 			if !slices.Contains(x.out.StageEvidence, e) {
@@ -113,7 +113,7 @@ func (x *inquiry) report(findings []lifecycle.Finding) {
 }
 
 // nextSteps says who can do something that needs no proof by the allocator.
-func (x *inquiry) nextSteps() {
+func (x *builder) nextSteps() {
 	if x.out.Verdict == api.Undetermined {
 		var hidden []string
 		leftOut := false

@@ -128,7 +128,7 @@ func TestTargets(t *testing.T) {
 			verdict: api.Allocated,
 			check: func(t *testing.T, e *api.Explanation) {
 				if !e.Claims[0].Allocation.Devices[0].Missing || !strings.Contains(e.Summary, "device n1/gpu-7 of claim have is no longer in any ResourceSlice") {
-					t.Errorf("the missing device is not told: %s", e.Summary)
+					t.Errorf("the missing device is not named: %s", e.Summary)
 				}
 			},
 		},

@@ -31,7 +31,7 @@ func WantsDevices(snap *snapshot.Snapshot, alloc *allocator.Allocator, pod *core
 // unservedPod settles the matter for a pod without claims that asks for extended
 // resources which nothing serves: NodeResourcesFit of the scheduler rejects
 // every node.
-func (x *inquiry) unservedPod() bool {
+func (x *builder) unservedPod() bool {
 	if len(x.PodClaims) > 0 || x.Pod == nil {
 		return false
 	}

@@ -26,9 +26,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// fitPatience is for how long the allocator may look for room for one kind of
+// fitTimeout is for how long the allocator may look for room for one kind of
 // partition.
-const fitPatience = 2 * time.Second
+const fitTimeout = 2 * time.Second
 
 // wantedDomain is that of an attribute on the devices that room is looked for.
 const wantedDomain = "inventory.dra.kubectl.dev"
@@ -155,7 +155,7 @@ func moreFit(ctx context.Context, alloc *allocator.Allocator, eligible *eligibil
 	if err != nil {
 		return nil, fmt.Errorf("set up the allocator for pool %s/%s: %w", pool.Driver, pool.Name, err)
 	}
-	limited, cancel := context.WithTimeout(ctx, fitPatience)
+	limited, cancel := context.WithTimeout(ctx, fitTimeout)
 	defer cancel()
 	most, room := 0, roomFor(eligible, pool, devices)
 	nodes, _ := alloc.Facts.Nodes.All()

@@ -212,8 +212,8 @@ func checkGateName(name string) error {
 	// letter; if none is similar, the whole list is the better help.
 	nearest, best := "", 0.5
 	for _, candidate := range known {
-		if likeness := levenshtein.Similarity(strings.ToLower(name), strings.ToLower(candidate), nil); likeness > best {
-			nearest, best = candidate, likeness
+		if similarity := levenshtein.Similarity(strings.ToLower(name), strings.ToLower(candidate), nil); similarity > best {
+			nearest, best = candidate, similarity
 		}
 	}
 	if nearest == "" {

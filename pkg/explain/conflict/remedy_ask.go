@@ -148,13 +148,13 @@ func (r *remedies) otherCapacity(ctx context.Context, f *fact) error {
 	if !f.unknown {
 		return r.lessCapacity(ctx, f, required)
 	}
-	if meant := naming.Nearest(string(f.capacity), r.scenario.capacities()); meant != "" {
+	if nearest := naming.Nearest(string(f.capacity), r.scenario.capacities()); nearest != "" {
 		path := f.at.pointer() + "/capacity/requests/"
 		ok, err := r.propose(ctx, change{
 			actor: api.ActorUser, loss: lossNone,
-			text: fmt.Sprintf("correct the capacity in request %s: %s instead of %s", r.scenario.nameOf(f.at), meant, f.capacity),
+			text: fmt.Sprintf("correct the capacity in request %s: %s instead of %s", r.scenario.nameOf(f.at), nearest, f.capacity),
 			claims: []claimEdit{
-				{f.at.claim, "add", path + whatif.PointerToken(meant), required.String()},
+				{f.at.claim, "add", path + whatif.PointerToken(nearest), required.String()},
 				{f.at.claim, "remove", path + whatif.PointerToken(string(f.capacity)), nil},
 			},
 		})
@@ -301,14 +301,14 @@ func (r *remedies) withoutParts(at requestPlace, selector int, conjuncts []int) 
 func (r *remedies) otherConstraint(ctx context.Context, f *fact) error {
 	c := claimspec.Constraints(r.scenario.claims[f.at.claim])[f.constraint]
 	missing := r.Catalog.Words().Count(selector.Attribute(resourceapi.QualifiedName(c.Attribute), "")) == 0
-	if meant := naming.Nearest(string(c.Attribute), r.Catalog.Attributes()); missing && meant != "" {
+	if nearest := naming.Nearest(string(c.Attribute), r.Catalog.Attributes()); missing && nearest != "" {
 		field := "matchAttribute"
 		if c.Distinct {
 			field = "distinctAttribute"
 		}
 		ok, err := r.propose(ctx, change{
-			actor: api.ActorUser, loss: lossNone, text: fmt.Sprintf("correct the constraint: %s instead of %s", meant, c.Attribute),
-			claims: []claimEdit{{f.at.claim, "replace", fmt.Sprintf("/devices/constraints/%d/%s", f.constraint, field), meant}},
+			actor: api.ActorUser, loss: lossNone, text: fmt.Sprintf("correct the constraint: %s instead of %s", nearest, c.Attribute),
+			claims: []claimEdit{{f.at.claim, "replace", fmt.Sprintf("/devices/constraints/%d/%s", f.constraint, field), nearest}},
 		})
 		if ok || err != nil {
 			return err

@@ -255,7 +255,7 @@ type rejectionGroup struct {
 	devices     []string
 	texts       naming.Tally
 	// values has what texts say of the value of something, if they do.
-	values  map[string]subjectValue
+	values  map[string]nameValue
 	hints   naming.Tally
 	lacks   selector.Reading
 	drivers naming.Tally
@@ -269,12 +269,12 @@ type rejectionGroup struct {
 }
 
 // subjectValue is the value that something has.
-type subjectValue struct{ subject, value string }
+type nameValue struct{ name, value string }
 
 func newRejectionGroup(r *eligibility.Reason) *rejectionGroup {
 	return &rejectionGroup{
 		check: r.Check, code: r.Code, label: r.Label, requirement: r.Requirement(),
-		texts: naming.Tally{}, values: map[string]subjectValue{}, hints: naming.Tally{}, lacks: r.Lacks, drivers: naming.Tally{}, facts: map[api.Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: naming.Tally{}, pools: naming.Tally{},
+		texts: naming.Tally{}, values: map[string]nameValue{}, hints: naming.Tally{}, lacks: r.Lacks, drivers: naming.Tally{}, facts: map[api.Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: naming.Tally{}, pools: naming.Tally{},
 	}
 }
 
@@ -282,7 +282,7 @@ func (g *rejectionGroup) add(d *cluster.Device, r *eligibility.Reason) {
 	g.devices = append(g.devices, d.ID.String())
 	g.texts[r.Text]++
 	if r.Value != "" {
-		g.values[r.Text] = subjectValue{r.Subject, r.Value}
+		g.values[r.Text] = nameValue{r.Name, r.Value}
 	}
 	if r.Hint != "" {
 		g.hints[r.Hint]++
@@ -378,23 +378,23 @@ func (g *rejectionGroup) rest(texts []string) int {
 func (g *rejectionGroup) several(all []string) []string {
 	texts, others := all[:min(len(all), eligibility.MaxTexts)], all[min(len(all), eligibility.MaxTexts):]
 	first := g.values[texts[0]]
-	oneSubject := !slices.ContainsFunc(texts, func(text string) bool {
-		return g.values[text].value == "" || g.values[text].subject != first.subject
+	oneName := !slices.ContainsFunc(texts, func(text string) bool {
+		return g.values[text].value == "" || g.values[text].name != first.name
 	})
 	parts := make([]string, 0, len(texts))
 	for i, text := range texts {
 		switch count := g.texts[text]; {
-		case !oneSubject:
+		case !oneName:
 			parts = append(parts, fmt.Sprintf("%s (%d)", text, count))
 		case i == 0:
-			parts = append(parts, fmt.Sprintf("%s is %s on %s", first.subject, first.value, english.Count(count, "device")))
+			parts = append(parts, fmt.Sprintf("%s is %s on %s", first.name, first.value, english.Count(count, "device")))
 		default:
 			parts = append(parts, fmt.Sprintf("%s on %d", g.values[text].value, count))
 		}
 	}
 	switch {
 	case len(others) == 0:
-	case oneSubject:
+	case oneName:
 		parts = append(parts, fmt.Sprintf("%s on %d", english.Count(len(others), "other value"), g.rest(others)))
 	default:
 		parts = append(parts, fmt.Sprintf("%s (%d)", english.Count(len(others), "other"), g.rest(others)))

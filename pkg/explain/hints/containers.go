@@ -23,13 +23,13 @@ func (h *finder) unusedClaims() {
 		return
 	}
 	for i, unused := range cluster.UnusedClaims(pod, h.PodClaims) {
-		text, required, meant := unused.Text(), "a container that names claim "+unused.Entry, ""
+		text, required, suggestion := unused.Text(), "a container that names claim "+unused.Entry, ""
 		if unused.Request != "" {
-			meant, required = naming.DidYouMean(unused.Request, unused.Requests), english.JoinOr(unused.Requests)
+			suggestion, required = naming.DidYouMean(unused.Request, unused.Requests), english.JoinOr(unused.Requests)
 		}
-		h.hint(english.Sentence(text+": "+unused.Effect()+meant), api.Evidence{Object: whatif.PodObject(pod), Path: unused.Path, Found: unused.Found, Required: required})
+		h.hint(english.Sentence(text+": "+unused.Effect()+suggestion), api.Evidence{Object: whatif.PodObject(pod), Path: unused.Path, Found: unused.Found, Required: required})
 		if i == 0 && (h.out.Verdict == api.Fits || h.out.Verdict == api.Allocated) {
-			h.out.Summary = fmt.Sprintf("%s; warning: %s%s", h.out.Summary, text, meant)
+			h.out.Summary = fmt.Sprintf("%s; warning: %s%s", h.out.Summary, text, suggestion)
 		}
 	}
 }

@@ -308,10 +308,10 @@ func appendQuantity(text []byte, name string, quantity resource.Quantity) []byte
 	return append(append(strconv.AppendQuote(text, name), '='), quantity.String()...)
 }
 
-// Offer describes only those devices of a node that could be had if it were
+// Available describes only those devices of a node that could be had if it were
 // not for the others: why nothing fits is the same for all nodes that offer the
 // same.
-func (s *Signatures) Offer(ctx context.Context, node *corev1.Node) string {
+func (s *Signatures) Available(ctx context.Context, node *corev1.Node) string {
 	l := nodeSignature{Signatures: s, node: node, numbers: map[string]int{}}
 	pools := s.Cluster.Pools[node.Name]
 	for _, pool := range pools {

@@ -36,14 +36,14 @@ type Unevaluated struct {
 
 func (u Unevaluated) String() string { return fmt.Sprintf("%s (%s)", u.What, u.Why) }
 
-// FitTogether counts the pods of a gang that have a node, or get one.
-type FitTogether func(ctx context.Context, members []*corev1.Pod) (int, error)
+// CountFitting counts the pods of a gang that have a node, or get one.
+type CountFitting func(ctx context.Context, members []*corev1.Pod) (int, error)
 
 // finder collects what is in the way of one pod, and what may be.
 type finder struct {
 	*funnel.Question
 	target      *target.Target
 	verdict     api.Verdict
-	together    FitTogether
+	together    CountFitting
 	unevaluated []Unevaluated
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// FitTogether counts the pods of a gang that have a node, or get one, if they are
+// CountFitting counts the pods of a gang that have a node, or get one, if they are
 // decided one after another.
-func FitTogether(ctx context.Context, explainer Explainer, alloc *allocator.Allocator, snap *snapshot.Snapshot, members []*corev1.Pod) (int, error) {
+func CountFitting(ctx context.Context, explainer Explainer, alloc *allocator.Allocator, snap *snapshot.Snapshot, members []*corev1.Pod) (int, error) {
 	q := New(explainer, alloc, snap)
 	q.members = true
 	fit := 0

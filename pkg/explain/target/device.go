@@ -76,13 +76,13 @@ func (s *Target) findDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator,
 			inPool = append(inPool, id.Device)
 		}
 	}
-	prefix, device, meant := "", text, names
+	prefix, device, candidates := "", text, names
 	if len(inPool) > 0 {
 		// The pool is right.
 		at := strings.LastIndex(text, "/") + 1
-		prefix, device, meant = text[:at], text[at:], inPool
+		prefix, device, candidates = text[:at], text[at:], inPool
 	}
-	near := naming.Nearest(device, meant)
+	near := naming.Nearest(device, candidates)
 	switch gap := snap.Gap(snapshot.ResourceSlices); {
 	case near != "":
 		err.Hint = fmt.Sprintf("did you mean %s%s?", prefix, near)

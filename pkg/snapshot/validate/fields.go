@@ -232,8 +232,8 @@ func placeOfField(name string, value []byte, types map[string]reflect.Type, path
 	}
 	nearest, best := "", 0.6
 	for _, candidate := range names {
-		if likeness := levenshtein.Similarity(strings.ToLower(name), strings.ToLower(candidate), nil); likeness > best {
-			nearest, best = candidate, likeness
+		if similarity := levenshtein.Similarity(strings.ToLower(name), strings.ToLower(candidate), nil); similarity > best {
+			nearest, best = candidate, similarity
 		}
 	}
 	if nearest != "" {

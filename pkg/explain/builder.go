@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// inquiry is the work on one explanation.
-type inquiry struct {
+// builder is the work on one explanation.
+type builder struct {
 	*funnel.Question
 	target *target.Target
 	// explain and explainer answer other questions.
@@ -41,10 +41,10 @@ type inquiry struct {
 	out         *api.Explanation
 }
 
-func newInquiry(alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.Target) *inquiry {
+func newBuilder(alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.Target) *builder {
 	q := funnel.NewQuestion(alloc, snap, t.Pod, t.Claims)
 	confirmer := &counting.Confirmer{}
-	return &inquiry{
+	return &builder{
 		Question:  q,
 		target:    t,
 		reasons:   newReasons(q, confirmer),
@@ -64,16 +64,16 @@ type settlement struct {
 	message string
 }
 
-// settled ends the inquiry with a settlement, if there is one.
-func (x *inquiry) settled(s *settlement) bool {
+// settled ends the explanation with a settlement, if there is one.
+func (x *builder) settled(s *settlement) bool {
 	if s != nil {
 		x.settle(s.verdict, s.code, s.message)
 	}
 	return s != nil
 }
 
-// settle ends the inquiry with an answer that is the same for all nodes.
-func (x *inquiry) settle(verdict api.Verdict, code api.Code, message string) {
+// settle ends the explanation with an answer that is the same for all nodes.
+func (x *builder) settle(verdict api.Verdict, code api.Code, message string) {
 	x.out.Verdict, x.out.Code, x.out.Summary = verdict, code, message
 	nodes := x.target.Nodes(x.Cluster.Alloc)
 	if len(nodes) == 0 {
@@ -88,6 +88,6 @@ func (x *inquiry) settle(verdict api.Verdict, code api.Code, message string) {
 }
 
 // finish settles a target whose pods have ended.
-func (x *inquiry) finish(summary string) {
+func (x *builder) finish(summary string) {
 	x.out.Verdict, x.out.Finished, x.out.Summary = api.Allocated, true, summary
 }
