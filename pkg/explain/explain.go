@@ -105,16 +105,21 @@ func explainTarget(ctx context.Context, alloc *allocator.Allocator, snap *snapsh
 	return x.out, nil
 }
 
+// run answers from the top down: what there is, what the allocator says, what else
+// is in the way, what could not be known, how far the pod has come, what is true
+// besides.
 func (x *builder) run(ctx context.Context) error {
 	x.describe()
-	defer x.addHints(ctx)
-	defer x.describeStage()
-	defer x.assume()
-
 	if err := x.allocate(ctx); err != nil {
 		return err
 	}
-	return x.meetObstacles(ctx)
+	if err := x.meetObstacles(ctx); err != nil {
+		return err
+	}
+	x.assume()
+	x.describeStage()
+	x.addHints(ctx)
+	return nil
 }
 
 // addHints says what is true besides.
