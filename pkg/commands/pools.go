@@ -30,8 +30,8 @@ func newPools(streams genericiooptions.IOStreams, config *genericclioptions.Conf
 		Use:     "pools [NAME | DRIVER/POOL ...]",
 		Aliases: []string{"pool"},
 		Short:   "List resource pools: devices by state, and problems",
-		Long: `List resource pools with their devices by state: Free, Allocated (one claim has
-it), Shared (claims have shares of it), Blocked (its counters are used up by
+		Long: `List resource pools with their devices by state: Free, Allocated (to one
+claim), Shared (claims have shares of it), Blocked (its counters are used up by
 other partitions), Tainted (and not allocated), Unusable (the allocator ignores
 it). Unhealthy counts devices in any of these states. Only whole devices are
 Free: a Shared one may have capacity for more claims, and partitions that

@@ -69,7 +69,7 @@ text.`,
 	}
 	cmd.Flags().BoolVar(&flags.once, "once", false, "Print the overview as text and exit.")
 	cmd.Flags().BoolVar(&flags.mouse, "mouse", false, "Begin with the mouse on; the key m turns it on and off.")
-	cmd.Flags().StringVar(&flags.color, "color", cli.ColorAuto, "Use colours: `WHEN` is auto, always or never.")
+	cmd.Flags().StringVar(&flags.color, "color", cli.ColorAuto, "Use colors: `WHEN` is auto, always or never.")
 	flags.reading.AddTo(cmd)
 	names.CompleteFlags(flags.reading, cmd)
 	return cmd

@@ -95,7 +95,7 @@ func (r *reasons) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
 	offer := r.signatures.Available(ctx, node)
 	answer, known := r.probed[offer]
 	if !known {
-		answer = nodeAnswer{verdict: api.DoesNotFit, code: api.CountUnsatisfiable, message: notForAll + " (not looked at more closely)", progress: progressUnproved}
+		answer = nodeAnswer{verdict: api.DoesNotFit, code: api.CountUnsatisfiable, message: notForAll + " (not evaluated further)", progress: progressUnproved}
 		if len(r.probed) < maxProbed {
 			answer = whyNotAll(ctx, r.Question, r.confirmer, node)
 		}

@@ -278,7 +278,7 @@ func (v *deviceView) deviceSummary() string {
 			if claim.Allocation != nil && slices.ContainsFunc(claim.Allocation.Devices, func(d api.AllocatedDevice) bool {
 				return d.Driver == v.out.Device.Driver && d.Pool == v.out.Device.Pool && d.Device == v.out.Device.Name
 			}) {
-				return fmt.Sprintf("claim %s has it", cmp.Or(claim.Name, claim.PodClaim))
+				return fmt.Sprintf("allocated to claim %s", cmp.Or(claim.Name, claim.PodClaim))
 			}
 		}
 		if v.out.Verdict == api.Allocated {

@@ -147,7 +147,7 @@ func counterConflictText(h *cluster.CounterConflict) string {
 	case h.Overcommitted != nil:
 		return fmt.Sprintf("counter %s of %s is overcommitted", h.Overcommitted.Counter, h.Overcommitted.CounterSet)
 	default:
-		return fmt.Sprintf("takes %s of counter %s, %s of %s left", selector.QuantityText(h.Required), h.Short.Counter, selector.QuantityText(h.Short.Left), selector.QuantityText(h.Short.Total))
+		return fmt.Sprintf("needs %s of counter %s, %s of %s available", selector.QuantityText(h.Required), h.Short.Counter, selector.QuantityText(h.Short.Left), selector.QuantityText(h.Short.Total))
 	}
 }
 

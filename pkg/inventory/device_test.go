@@ -58,7 +58,7 @@ func TestDeviceStates(t *testing.T) {
 	want := map[string]string{
 		"free": "Free", "taken": "Allocated", "shared": "Shared", "half": "Allocated", "noted": "Free",
 		"tainted": "Tainted: example.com/broken:NoSchedule",
-		"whole":   "Blocked: takes 80Gi of counter memory, 40Gi of 80Gi left",
+		"whole":   "Blocked: needs 80Gi of counter memory, 40Gi of 80Gi available",
 		"lonely":  "Unusable: the pool is incomplete: 1 of 2 slices",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -12,5 +12,5 @@
 // publish.
 //
 // The package never reads anything, and never decides anything about allocation.
-// Every other package of this module may import it.
+// Other packages may import it unless .golangci.yaml says otherwise.
 package snapshot

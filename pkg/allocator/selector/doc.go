@@ -12,6 +12,6 @@
 // says of them, and nothing of claims, classes or clusters: why a result
 // matters is for others to say. It imports nothing of this module;
 // pkg/cluster and the packages above may import it, and get an
-// [Evaluator] from the feature gates there. It is the only package that imports
-// github.com/google/cel-go.
+// [Evaluator] from the feature gates there. Only this package and
+// pkg/snapshot/redact import github.com/google/cel-go.
 package selector

@@ -36,7 +36,7 @@ func (f *OutputFlags) AddTo(cmd *cobra.Command) {
 	formats := append([]string{"wide"}, f.Print.AllowedFormats()...)
 	AddFlags(cmd.Flags(), GroupOutput, func(flags *pflag.FlagSet) {
 		flags.StringVarP(&f.Output, "output", "o", "", fmt.Sprintf("`FORMAT` of the output, one of %s.", strings.Join(formats, ", ")))
-		flags.StringVar(&f.Color, "color", ColorAuto, "`WHEN` to use colours: auto, always or never. auto is never if NO_COLOR is set.")
+		flags.StringVar(&f.Color, "color", ColorAuto, "`WHEN` to use colors: auto, always or never. auto is never if NO_COLOR is set.")
 		templates := &cobra.Command{}
 		f.Print.TemplatePrinterFlags.AddFlags(templates)
 		flags.AddFlagSet(templates.Flags())

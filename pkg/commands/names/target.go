@@ -73,7 +73,7 @@ func BareKind(snap *snapshot.Snapshot, namespace, name string) string {
 
 // TookPod says which object a bare name was taken for, if that is not a claim.
 func TookPod(name string) string {
-	return fmt.Sprintf("there is no ResourceClaim %s; pod %s was taken", name, name)
+	return fmt.Sprintf("there is no ResourceClaim %s; explaining pod %s instead", name, name)
 }
 
 // The types that have names of their own here.

@@ -219,7 +219,7 @@ func (f *remoteFlags) addTo(cmd *cobra.Command) {
 		flags.Lookup("image").DefValue = ""
 		flags.StringVar(&f.binary, "binary", "", "Run this `FILE`, a kubectl-dra for Linux and the architecture of the node. Without it, this program itself.")
 		flags.DurationVar(&f.lifetime, "pod-lifetime", defaultLifetime, "The node stops the pod after this `DURATION`, even if it is not deleted.")
-		flags.StringVar(&f.dryRun, "dry-run", cli.DryRunNone, "client: print the pod and start nothing; none: start it.")
+		flags.StringVar(&f.dryRun, "dry-run", cli.DryRunNone, "`MODE`: client prints the pod and starts nothing, none starts it.")
 	})
 }
 

@@ -6,6 +6,6 @@
 // that cannot all hold, and changes that were tried with the scheduler's
 // allocator.
 //
-// It gives no verdict, and does not know how a question comes to be: that is asked
-// again through [Case.Ask]. pkg/explain may import it.
+// It gives no verdict, and does not build questions: it asks again through
+// [Case.Ask]. pkg/explain may import it.
 package conflict

@@ -7,5 +7,6 @@
 // is worth the while.
 //
 // What it says never overrules the allocator. Where numbers are too large, or a
-// selector may fail, it does not know. pkg/explain may import it.
+// selector may fail, it does not know. pkg/explain and the
+// packages below it may import it.
 package counting

@@ -8,5 +8,5 @@
 //
 // It looks at one device at a time and decides nothing about claims: that several
 // requests compete for the same devices is for the packages above. pkg/explain
-// may import it.
+// and the packages below it may import it.
 package funnel

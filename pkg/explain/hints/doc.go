@@ -6,5 +6,6 @@
 // are missing, configuration that nobody reads. A hint changes no verdict. It has
 // its evidence, as reasons have.
 //
-// It is asked last, with the finished explanation. pkg/explain may import it.
+// [Add] and [AddOfConfig] are asked last, with the finished explanation. pkg/explain
+// and the packages below it may import it.
 package hints

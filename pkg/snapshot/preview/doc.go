@@ -4,6 +4,6 @@
 // Package preview lays what a driver would publish over a snapshot, and says what
 // that assumes.
 //
-// It never computes the slices of a preview: pkg/nodeprobe does. Whatever prints
-// assumptions imports it.
+// It never computes the slices of a preview: pkg/nodeprobe does. pkg/cluster and the
+// packages above it import it.
 package preview

@@ -171,7 +171,7 @@ func Assumptions(s *snapshot.Snapshot) []string {
 	}
 	for _, pool := range pools {
 		if holders := holdersOfMissing(s, pool, devices[pool]); len(holders) > 0 {
-			sentences = append(sentences, fmt.Sprintf("the preview of pool %s lacks devices that claims hold, and nothing is counted for these: %s",
+			sentences = append(sentences, fmt.Sprintf("the preview of pool %s lacks devices that are allocated to claims, and nothing is counted for these: %s",
 				pool.name, some(holders)))
 		}
 	}

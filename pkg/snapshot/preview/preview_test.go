@@ -117,7 +117,7 @@ func TestWithPreview(t *testing.T) {
 	requireDiff(t, "nodes", 2, len(with.Nodes))
 	want := []string{
 		"pool node-1 of gpu.example.com is a preview (as by example@1): assumed that the driver comes up on node node-1 with it, in place of ResourceSlice node-1-gpu-x7w2k, node-1-old-9qk4d",
-		"the preview of pool node-1 lacks devices that claims hold, and nothing is counted for these: claim ml/train (gpu-1)",
+		"the preview of pool node-1 lacks devices that are allocated to claims, and nothing is counted for these: claim ml/train (gpu-1)",
 	}
 	requireDiff(t, "assumptions", want, Assumptions(with))
 	requireDiff(t, "assumptions without a preview", []string(nil), Assumptions(s))

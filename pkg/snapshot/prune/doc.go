@@ -6,6 +6,6 @@
 // knows the protobuf format of Kubernetes, and the numbers of fields from the tags of
 // the Go types.
 //
-// It never decides which fields are needed: those who read lists do. pkg/snapshot and
-// pkg/inventory import it.
+// It never decides which fields are needed: those who read lists do.
+// pkg/snapshot/collect, pkg/inventory and pkg/commands import it.
 package prune

@@ -5,5 +5,5 @@
 // that a large List can be cut into items that several goroutines then decode.
 //
 // It never checks more of the syntax than that takes: the decoder does the
-// rest. The packages objects and load import it.
+// rest. The packages objects, load and validate import it.
 package scan
