@@ -237,9 +237,9 @@ func TestOneDevice(t *testing.T) {
 			},
 			outcome: api.Eligible, summary: "instead: enough devices are available for this alternative, but no set of them that satisfies it",
 		},
-		"the claim has it": {
+		"allocated to the claim": {
 			cluster: []part{pool("n1", device("x")), holding(waiting, "n1", "x"), func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace }},
-			summary: "Claim train has it.",
+			summary: "Allocated to claim train.",
 		},
 		"no class": {
 			cluster: []part{pool("n1", device("x")), claim(waiting, exact("gpu", 1, ofClass("gpus")))},
