@@ -51,7 +51,7 @@ func (s deviceShortage) cause() deviceShortage {
 	return s
 }
 
-// The progress of a node: what stands in the way, from far to near, in steps of
+// The progress of a node: what blocks it, from far to near, in steps of
 // progressStep. What devices lack counts progressShort and the rank of the
 // check that the best of them fails.
 const (

@@ -27,7 +27,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// probeTimeout bounds the search for what stands in the way on one node.
+// probeTimeout bounds the search for the conflicting requirements on one node.
 const probeTimeout = 2 * time.Second
 
 // notForAll is what can be said without a closer look.
@@ -182,7 +182,7 @@ func (m *most) String() string {
 }
 
 // mostOfOne is nil where several requests or a list attribute make it hard to
-// say, and where something else stands in the way, too.
+// say, and where another condition blocks the node, too.
 func mostOfOne(ctx context.Context, q *funnel.Question, node *corev1.Node) *most {
 	if len(q.Claims) != 1 || len(q.Claims[0].Funnels) != 1 || len(q.Claims[0].Funnels[0]) != 1 {
 		return nil

@@ -159,7 +159,7 @@ func hostChecks(host *node.Host, snap *snapshot.Snapshot, cluster *node.Cluster)
 	case there == "":
 		checks = append(checks, node.NotKnown("host/boot", "", "the kubelet has not reported to the cluster which boot ID the node has"))
 	case here != there:
-		check := node.Bad("host/boot", "", "the boot ID is not the one that the kubelet of %s reported: this is another machine, or it was started anew since", cluster.Node)
+		check := node.Bad("host/boot", "", "the boot ID is not the one that the kubelet of %s reported: this is another machine, or it was restarted since", cluster.Node)
 		check.Found, check.Required = here, there
 		checks = append(checks, check)
 	default:

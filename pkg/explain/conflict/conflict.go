@@ -71,7 +71,7 @@ func (s *Scenario) enough(ctx context.Context, given int) bool {
 	return ok && err == nil
 }
 
-// Conflict finds a minimal set of facts that cannot hold together. It is nil if
+// Conflict finds a minimal set of facts that cannot all hold. It is nil if
 // the claims do not fit even without all of them. The method is QuickXplain
 // (Junker, AAAI 2004); earlier facts are preferred.
 func (s *Scenario) Conflict(ctx context.Context) ([]int, error) {
@@ -175,7 +175,7 @@ const maxSame = 500
 
 // sameOn counts the other nodes with the same conflict: the same requirements, and
 // all claims, taints or pools of that node in the place of those of this one.
-// There, too, they cannot hold together, but without any one of the requirements, or
+// There, too, they cannot all hold, but without any one of the requirements, or
 // without all facts of one kind, they could. It is 0 if there are too many
 // nodes to tell.
 func (s *Scenario) sameOn(ctx context.Context, chosen []int) int {

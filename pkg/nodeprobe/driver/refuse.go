@@ -184,7 +184,7 @@ func (o *Order) elsewhere(snap *snapshot.Snapshot, here Place) string {
 	case !selects(selector, target):
 		return fmt.Sprintf("the claim is not allocated to node %s but to %s", here.Node, selected(snap, o))
 	case reported != "" && here.BootID != "" && reported != here.BootID:
-		return fmt.Sprintf("the claim is allocated to node %s, whose boot ID is not that of this machine: it is another one, or was started anew since", here.Node)
+		return fmt.Sprintf("the claim is allocated to node %s, whose boot ID is not that of this machine: it is another one, or was restarted since", here.Node)
 	}
 	return ""
 }

@@ -34,7 +34,7 @@ func Collect(ctx context.Context, clients Clients, opts Options) (*snapshot.Snap
 	if err != nil {
 		return nil, err
 	}
-	// The client library logs some of the errors that it also returns. Whoever
+	// The client library logs some of the errors that it also returns. A user who
 	// asks for its log with -v gets it.
 	if !klog.V(1).Enabled() {
 		ctx = klog.NewContext(ctx, klog.Logger{})

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// health tells whether all watches of a server work, and that something changed.
+// health knows whether all watches of a server work, and that something changed.
 type health struct {
 	server  string
 	changed chan struct{}

@@ -66,7 +66,7 @@ func (c Clients) kindFor(resource string) (schema.GroupVersionKind, error) {
 }
 
 // readTarget gets the object that the question is about, unless the lists
-// have it anyway. One that does not exist is left out, whoever explains it
+// have it anyway. One that does not exist is left out: the explanation
 // says so.
 func (c *collector) readTarget(ctx context.Context) error {
 	if isListed(c.opts.Target.Resource) {
