@@ -66,7 +66,7 @@ func (x *builder) assume() {
 		}
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("%s: %s", gap.Reason, consequence))
 	}
-	if _, known := x.Cluster.Alloc.Facts.Nodes.All(); !known && x.Snap.Gap(snapshot.ResourceNodes) == nil {
+	if _, known := x.Cluster.Facts.Nodes.All(); !known && x.Snap.Gap(snapshot.ResourceNodes) == nil {
 		x.out.Assumptions = append(x.out.Assumptions, "no node is known: assumed that the nodes named in ResourceSlices exist and are suitable for the pod")
 	}
 	if class := x.target.UnknownPriority(); class != "" {
@@ -74,7 +74,7 @@ func (x *builder) assume() {
 	}
 	if x.slowNode != "" {
 		scheduler := fmt.Sprintf(`the scheduler, which waits for %s, may say "timed out trying to allocate devices" instead`, schedulerLimit)
-		if !x.Cluster.Alloc.Facts.Gates.Enabled("DRASchedulerFilterTimeout") {
+		if !x.Cluster.Facts.Gates.Enabled("DRASchedulerFilterTimeout") {
 			scheduler = "the scheduler, which has no limit without the feature gate DRASchedulerFilterTimeout, may search for very long"
 		}
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
@@ -92,13 +92,13 @@ func (x *builder) assume() {
 		x.out.Assumptions = append(x.out.Assumptions, "nodes, conflict and remedies are those of one pod")
 	}
 	if x.Pod != nil {
-		for _, part := range x.Cluster.Alloc.Facts.Nodes.NotModelled(x.Pod) {
+		for _, part := range x.Cluster.Facts.Nodes.NotModelled(x.Pod) {
 			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+part)
 		}
 	}
 	for i := range x.PodClaims {
 		claim, pod := x.PodClaims[i].Claim, x.Pod
-		if claim != nil && pod != nil && x.Cluster.Alloc.Facts.Claims.ReservedByAssumption(claim, pod) {
+		if claim != nil && pod != nil && x.Cluster.Facts.Claims.ReservedByAssumption(claim, pod) {
 			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("claim %s is reserved for the group of the pod: assumed that the feature gate DRAWorkloadResourceClaims is on, which it is not by default in %s", claim.Name, clusterText(x.Question)))
 			break
 		}

@@ -55,7 +55,7 @@ func (x *builder) unknowns() string {
 		return ""
 	}
 	text := ""
-	parts := x.Cluster.Alloc.Facts.Nodes.Unevaluated(pod)
+	parts := x.Cluster.Facts.Nodes.Unevaluated(pod)
 	for _, u := range x.unevaluated {
 		if !u.Quiet {
 			parts = append(parts, u.String())

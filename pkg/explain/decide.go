@@ -177,9 +177,9 @@ func releasable(q *funnel.Question, claim *resourceapi.ResourceClaim) bool {
 			return false
 		}
 	}
-	nodes, _ := q.Cluster.Alloc.Facts.Nodes.All()
+	nodes, _ := q.Cluster.Facts.Nodes.All()
 	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool {
-		if ok, _ := q.Cluster.Alloc.Facts.Claims.AvailableOn(claim, node); ok {
+		if ok, _ := q.Cluster.Facts.Claims.AvailableOn(claim, node); ok {
 			return false
 		}
 		return funnel.Misfits(q, node)[0].Code == api.NodeNotReachable
@@ -202,10 +202,10 @@ func (x *builder) answer(ctx context.Context, node *corev1.Node, verdict allocat
 			claims = append(claims, x.PodClaims[i].Claim)
 		}
 		score := int64(0)
-		if x.Cluster.Alloc.Facts.Gates.Enabled("DRAPrioritizedList") {
+		if x.Cluster.Facts.Gates.Enabled("DRAPrioritizedList") {
 			score = allocator.Score(claims, verdict.Allocations)
 		}
-		if x.Cluster.Alloc.Facts.MapsNodeResources(verdict.Allocations) {
+		if x.Cluster.Facts.MapsNodeResources(verdict.Allocations) {
 			return nodeAnswer{
 				verdict: api.Undetermined, code: api.NodeUnsuitable,
 				message: "its devices stand for resources of the node like cpu (DRANodeAllocatableResources), of which it is not evaluated whether enough are left",
@@ -434,7 +434,7 @@ func heedGaps(q *funnel.Question, nodes []api.NodeGroup, verdict api.Verdict, su
 		}
 		return api.Undetermined, fmt.Sprintf("as far as can be seen %s, but %s", summary, gap.Reason)
 	}
-	if _, known := q.Cluster.Alloc.Facts.Nodes.All(); !known && verdict == api.DoesNotFit && !nodesDoNotMatter(q) {
+	if _, known := q.Cluster.Facts.Nodes.All(); !known && verdict == api.DoesNotFit && !nodesDoNotMatter(q) {
 		return api.Undetermined, "no node is known, and some devices are not bound to a node of a certain name"
 	}
 	return verdict, summary

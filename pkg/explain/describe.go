@@ -31,7 +31,7 @@ func (x *builder) describe() {
 
 // allocatorInfo says who answers.
 func allocatorInfo(q *funnel.Question) api.AllocatorInfo {
-	f := q.Cluster.Alloc.Facts.Gates.Features()
+	f := q.Cluster.Facts.Gates.Features()
 	return api.AllocatorInfo{
 		Library: f.Library, Channel: f.Channel, Cluster: f.Cluster, FeatureSource: f.Source, Features: f.Enabled,
 	}
@@ -91,7 +91,7 @@ func allocation(q *funnel.Question, claim *resourceapi.ResourceClaim) *api.Alloc
 		device := funnel.AllocatedDevice(q.Pod, claim, &from.Devices.Results[i])
 		id := cluster.DeviceID{Driver: device.Driver, Pool: device.Pool, Device: device.Device}
 		device.Status = inventory.StatusOf(claim, &from.Devices.Results[i])
-		device.Missing = q.Snap.Gap(snapshot.ResourceSlices) == nil && q.Cluster.Alloc.Facts.Pools.Device(id) == nil && !cluster.DeviceReady(claim, &from.Devices.Results[i])
+		device.Missing = q.Snap.Gap(snapshot.ResourceSlices) == nil && q.Cluster.Facts.Pools.Device(id) == nil && !cluster.DeviceReady(claim, &from.Devices.Results[i])
 		a.Devices = append(a.Devices, device)
 	}
 	for _, consumer := range claim.Status.ReservedFor {

@@ -172,7 +172,7 @@ func codeOf(out *api.Explanation) api.Code {
 
 // account makes the funnels of a claim.
 func (x *builder) account(ctx context.Context, c *funnel.Claim) error {
-	pools := len(x.Cluster.Alloc.Facts.Pools.All())
+	pools := len(x.Cluster.Facts.Pools.All())
 	if x.target.Only != nil {
 		pools = len(x.Cluster.Pools[x.target.Only.Name])
 	}

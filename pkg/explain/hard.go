@@ -135,7 +135,7 @@ func (x *builder) await(ctx context.Context, s *search, equivalent []int, verdic
 	if err != nil {
 		return false, err
 	}
-	unhurried, err := allocator.New(ctx, x.Cluster.Alloc.Facts, allocator.WithTimeout(schedulerLimit))
+	unhurried, err := allocator.New(ctx, x.Cluster.Facts, allocator.WithTimeout(schedulerLimit))
 	if err != nil {
 		return false, fmt.Errorf("set up the allocator: %w", err)
 	}

@@ -147,7 +147,7 @@ func BenchmarkHard(b *testing.B) {
 func askUpstream(b *testing.B, parts []part, limit time.Duration) time.Duration {
 	b.Helper()
 	x := surveyed(b, snapshotOf(b, parts...))
-	alloc, err := allocator.New(b.Context(), x.Cluster.Alloc.Facts, allocator.WithTimeout(limit))
+	alloc, err := allocator.New(b.Context(), x.Cluster.Facts, allocator.WithTimeout(limit))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func claimsAvailable(q *funnel.Question, node *corev1.Node) bool {
 			continue
 		}
 		holds = true
-		if ok, _ := q.Cluster.Alloc.Facts.Claims.AvailableOn(claim, node); !ok {
+		if ok, _ := q.Cluster.Facts.Claims.AvailableOn(claim, node); !ok {
 			return false
 		}
 	}

@@ -24,7 +24,7 @@ func fitsElsewhere(q *funnel.Question, only *corev1.Node) bool {
 	if only == nil {
 		return false
 	}
-	nodes, _ := q.Cluster.Alloc.Facts.Nodes.All()
+	nodes, _ := q.Cluster.Facts.Nodes.All()
 	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool { return len(funnel.Misfits(q, node)) == 0 })
 }
 

@@ -30,7 +30,7 @@ import (
 func claimProblem(q *funnel.Question) *settlement {
 	for i := range q.PodClaims {
 		pc := &q.PodClaims[i]
-		if pc.Problem == nil && lifecycle.FullForPod(q.Cluster.Alloc.Facts, q.Pod, pc.Claim) {
+		if pc.Problem == nil && lifecycle.FullForPod(q.Cluster.Facts, q.Pod, pc.Claim) {
 			return &settlement{api.Error, api.ClaimNotReady, fmt.Sprintf("claim %s has reached the limit of %d consumers (status.reservedFor)", pc.Claim.Name, resourceapi.ResourceClaimReservedForMaxSize)}
 		}
 		switch {
@@ -86,7 +86,7 @@ func refusal(q *funnel.Question) *settlement {
 		for i := range c.Claim.Spec.Devices.Requests {
 			r := &c.Claim.Spec.Devices.Requests[i]
 			switch {
-			case len(r.FirstAvailable) > 0 && !q.Cluster.Alloc.Facts.Gates.Enabled("DRAPrioritizedList"):
+			case len(r.FirstAvailable) > 0 && !q.Cluster.Facts.Gates.Enabled("DRAPrioritizedList"):
 				return &settlement{api.Error, api.FeatureDisabled, fmt.Sprintf("request %s has alternatives (firstAvailable), which needs the feature gate DRAPrioritizedList", r.Name)}
 			case r.Exactly == nil && len(r.FirstAvailable) == 0:
 				return &settlement{api.Error, api.FeatureDisabled, fmt.Sprintf("request %s is of an unknown kind: it has neither exactly nor firstAvailable", r.Name)}
@@ -159,7 +159,7 @@ func survey(q *funnel.Question, nodes []*corev1.Node) (assumptions []string) {
 	q.Cluster.Pools = make(map[string][]*cluster.NodePool, len(nodes))
 	q.Cluster.Misfits = map[string][]eligibility.UnsuitableNode{}
 	for _, node := range nodes {
-		pools, err := q.Cluster.Alloc.Facts.Pools.For(node)
+		pools, err := q.Cluster.Facts.Pools.For(node)
 		if err != nil {
 			assumptions = append(assumptions, fmt.Sprintf("the pools of node %s could not be determined: %v", node.Name, err))
 		}

@@ -354,7 +354,7 @@ func (p *property) remediesHold(table *coverage) error {
 		}
 		for _, d := range r.Devices {
 			id := cluster.DeviceID{Driver: d.Driver, Pool: d.Pool, Device: d.Device}
-			if p.Cluster.Alloc.Facts.Pools.Device(id) == nil {
+			if p.Cluster.Facts.Pools.Device(id) == nil {
 				return fmt.Errorf("remedy with the unknown device %s: %s", id, asJSON(r))
 			}
 		}

@@ -28,7 +28,7 @@ func (x *builder) describeStage() {
 	case x.target.Hypothetical:
 		own.Findings = lifecycle.GateFindings(pod, hints.SaysQueue(x.Question, x.target.Object))
 	default:
-		own = lifecycle.Of(x.Cluster.Alloc.Facts, x.Snap, pod, x.PodClaims, hints.SaysQueue(x.Question, x.target.Object))
+		own = lifecycle.Of(x.Cluster.Facts, x.Snap, pod, x.PodClaims, hints.SaysQueue(x.Question, x.target.Object))
 		if own.Stage == api.StageAllocation && len(x.Cluster.Candidates) == 0 && len(x.Cluster.Unsuitable) > 0 && !fitsElsewhere(x.Question, x.target.Only) {
 			own.Stage = api.StageNodeFit
 		}
@@ -44,7 +44,7 @@ func (x *builder) describeStage() {
 			x.out.Pods[i].Stage = own.Stage
 			continue
 		}
-		other := lifecycle.Of(x.Cluster.Alloc.Facts, x.Snap, pod, x.Cluster.Alloc.Facts.Claims.OfPod(pod), false)
+		other := lifecycle.Of(x.Cluster.Facts, x.Snap, pod, x.Cluster.Facts.Claims.OfPod(pod), false)
 		x.out.Pods[i].Stage = other.Stage
 		if lifecycle.Finished(pod) {
 			// Whether the claim is still reserved for it is found out for the claim.
@@ -57,7 +57,7 @@ func (x *builder) describeStage() {
 	x.out.Stage = own.Stage
 	var findings []lifecycle.Finding
 	if forClaim {
-		findings = lifecycle.ClaimFindings(x.Cluster.Alloc.Facts, x.Snap, x.target.Users, x.PodClaims[0].Claim)
+		findings = lifecycle.ClaimFindings(x.Cluster.Facts, x.Snap, x.target.Users, x.PodClaims[0].Claim)
 	}
 	for _, f := range own.Findings {
 		// What a claim and the pod that uses it have in common is said of the claim.

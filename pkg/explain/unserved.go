@@ -54,13 +54,13 @@ func (x *builder) unservedPod() bool {
 func servedResources(q *funnel.Question) []string {
 	found := map[string]bool{}
 	for _, node := range q.Snap.Nodes {
-		for _, name := range q.Cluster.Alloc.Facts.Nodes.ExtendedResourcesOf(node) {
+		for _, name := range q.Cluster.Facts.Nodes.ExtendedResourcesOf(node) {
 			if _, offered := node.Status.Allocatable[name]; offered {
 				found[string(name)] = true
 			}
 		}
 	}
-	if q.Cluster.Alloc.Facts.Gates.Enabled("DRAExtendedResource") {
+	if q.Cluster.Facts.Gates.Enabled("DRAExtendedResource") {
 		for _, class := range q.Snap.Classes {
 			found[resourceapi.ResourceDeviceClassPrefix+class.Name] = true
 			if class.Spec.ExtendedResourceName != nil {

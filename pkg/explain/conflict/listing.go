@@ -199,7 +199,7 @@ func (l *listing) extendedPlace(at requestPlace) (funnel.ExtendedPlace, bool) {
 func (l *listing) wayFacts() {
 	l.restrictionFacts()
 	l.poolFacts()
-	if l.whole.Cluster.Alloc.Facts.Gates.Enabled("DRADeviceTaints") {
+	if l.whole.Cluster.Facts.Gates.Enabled("DRADeviceTaints") {
 		l.taintFacts()
 	}
 	l.holderFacts()
@@ -226,7 +226,7 @@ func (l *listing) restrictionFacts() {
 func (l *listing) poolFacts() {
 	var gates []string
 	gate := func(name, holder, path, what string) {
-		if name == "" || slices.Contains(gates, name) || l.whole.Cluster.Alloc.Facts.Gates.Enabled(name) {
+		if name == "" || slices.Contains(gates, name) || l.whole.Cluster.Facts.Gates.Enabled(name) {
 			return
 		}
 		gates = append(gates, name)
@@ -299,7 +299,7 @@ func (l *listing) taintFacts() {
 		l.facts = append(l.facts, fact{
 			kind: factTaint, taint: taint, tainted: device,
 			text:     fmt.Sprintf("taint %s on %s is not tolerated", taint, english.Sample(found[key].devices, 4)),
-			evidence: fieldpath.TaintEvidence(l.whole.Cluster.Alloc.Facts, device, taint),
+			evidence: fieldpath.TaintEvidence(l.whole.Cluster.Facts, device, taint),
 		})
 	}
 }
@@ -345,7 +345,7 @@ func (l *listing) counterFacts() {
 		of := fmt.Sprintf("%s share counter set %s of pool %s", english.JoinAnd(shortList(users[key])), key.name, key.pool.Name)
 		evidence := api.Evidence{Object: fieldpath.Pool(key.pool), Path: fmt.Sprintf("spec.sharedCounters[name=%s]", key.name)}
 		l.facts = append(l.facts, fact{kind: factCounters, text: of, pool: key.pool, counterSet: key.name, evidence: evidence})
-		if grouped[key] && l.whole.Cluster.Alloc.Facts.Gates.Enabled("DRADeviceCompatibilityGroups") {
+		if grouped[key] && l.whole.Cluster.Facts.Gates.Enabled("DRADeviceCompatibilityGroups") {
 			l.facts = append(l.facts, fact{
 				kind: factGroups, pool: key.pool, counterSet: key.name, evidence: evidence,
 				text: fmt.Sprintf("devices on counter set %s of pool %s must have a compatibility group in common", key.name, key.pool.Name),

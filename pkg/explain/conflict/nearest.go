@@ -201,7 +201,7 @@ func estimateRequest(ctx context.Context, q *funnel.Question, f *funnel.Funnel, 
 			case kept == nil:
 				why = f.Checks.Device(ctx, d, node)
 			}
-			if !q.Cluster.Alloc.Facts.Usage.InUse(d.ID) {
+			if !q.Cluster.Facts.Usage.InUse(d.ID) {
 				r.free++
 			}
 			switch {

@@ -93,7 +93,7 @@ func (p *proposals) ask(ctx context.Context, c change) (*api.Remedy, error) {
 	for i, verdict := range verdicts {
 		switch verdict.Outcome {
 		case allocator.Fits:
-			if q.Cluster.Alloc.Facts.MapsNodeResources(verdict.Allocations) {
+			if q.Cluster.Facts.MapsNodeResources(verdict.Allocations) {
 				continue
 			}
 			answer.Nodes += len(groups[i])

@@ -193,7 +193,7 @@ func (r *remedies) lessCapacity(ctx context.Context, f *fact, required resource.
 				continue
 			}
 			left := capacity.Value.DeepCopy()
-			left.Sub(r.Cluster.Alloc.Facts.Usage.Consumed(d.ID)[f.capacity])
+			left.Sub(r.Cluster.Facts.Usage.Consumed(d.ID)[f.capacity])
 			add(capacity.Value)
 			add(left)
 			if policy := capacity.RequestPolicy; policy != nil {
@@ -269,7 +269,7 @@ func (r *remedies) obtainable(at requestPlace) iter.Seq2[string, *resourceapi.De
 				seen[pool] = true
 				for i := range pool.Devices {
 					d := &pool.Devices[i]
-					if r.Cluster.Alloc.Facts.Usage.InUse(d.ID) || f != nil && f.OtherClass(d.Device) {
+					if r.Cluster.Facts.Usage.InUse(d.ID) || f != nil && f.OtherClass(d.Device) {
 						continue
 					}
 					if !yield(d.ID.Driver, d.Device) {

@@ -120,7 +120,7 @@ func (r *remedies) adminAccess(ctx context.Context) error {
 }
 
 func (r *remedies) gateOn(ctx context.Context, gate string) error {
-	if r.Cluster.Alloc.Facts.Gates.Enabled(gate) {
+	if r.Cluster.Facts.Gates.Enabled(gate) {
 		return nil
 	}
 	_, err := r.propose(ctx, change{

@@ -66,7 +66,7 @@ func (c *Case) measures(p *Prospect, f *fact) []measure {
 
 // withoutRule deletes the DeviceTaintRule that a taint comes from, if it does.
 func (c *Case) withoutRule(f *fact) (change, bool) {
-	rule := c.Cluster.Alloc.Facts.Taints.Rule(f.tainted, f.taint)
+	rule := c.Cluster.Facts.Taints.Rule(f.tainted, f.taint)
 	if rule == nil {
 		return change{}, false
 	}
@@ -275,7 +275,7 @@ func (c *Case) makeRoom(node *corev1.Node, misfit *cluster.Misfit) (measure, boo
 	for _, pod := range podsOn(c.Question, node.Name) {
 		uses := *resource.NewQuantity(1, resource.DecimalSI)
 		if misfit.Filter == cluster.FilterResources {
-			uses = c.Cluster.Alloc.Facts.Nodes.RequestOf(pod, misfit.Resource)
+			uses = c.Cluster.Facts.Nodes.RequestOf(pod, misfit.Resource)
 		}
 		if owner := metav1.GetControllerOfNoCopy(pod); uses.Sign() > 0 && (owner == nil || owner.Kind != "DaemonSet") {
 			users = append(users, user{pod, uses})

@@ -144,7 +144,7 @@ func (r *remedies) failsIn(ctx context.Context, class *resourceapi.DeviceClass, 
 		return false
 	}
 	sel := r.Selectors.Compile(expression)
-	return slices.ContainsFunc(r.Cluster.Alloc.Facts.Pools.Devices(), func(d cluster.Device) bool {
+	return slices.ContainsFunc(r.Cluster.Facts.Pools.Devices(), func(d cluster.Device) bool {
 		return r.Catalog.InClass(ctx, class, d.ID.Driver, d.Device) && r.Selectors.Evaluate(ctx, sel, d.ID.Driver, d.Device).Err != nil
 	})
 }
@@ -191,7 +191,7 @@ func (r *remedies) guard(ctx context.Context, from resourceapi.DeviceSelector) (
 	}
 	compiled := r.Selectors.Compile(from.CEL.Expression)
 	var missing []selector.Reading
-	devices := r.Cluster.Alloc.Facts.Pools.Devices()
+	devices := r.Cluster.Facts.Pools.Devices()
 	for i := range devices {
 		for _, lacks := range r.Selectors.Evaluate(ctx, compiled, devices[i].ID.Driver, devices[i].Device).Detail(ctx).Missing {
 			if !slices.Contains(missing, lacks) {

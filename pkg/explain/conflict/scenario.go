@@ -54,7 +54,7 @@ func (c *Case) Scenario(node *corev1.Node) (*Scenario, error) {
 		for _, slice := range pool.Pool.Slices {
 			for i := range slice.Spec.Devices {
 				id := cluster.DeviceID{Driver: pool.Pool.Driver, Pool: pool.Pool.Name, Device: slice.Spec.Devices[i].Name}
-				for _, h := range c.Cluster.Alloc.Facts.Usage.Holders(id) {
+				for _, h := range c.Cluster.Facts.Usage.Holders(id) {
 					index, known := at[h.Claim]
 					if !known {
 						index = len(s.holders)

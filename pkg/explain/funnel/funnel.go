@@ -26,6 +26,8 @@ import (
 // Cluster is the cluster as one explanation sees it: the nodes where the pod may
 // go, those where it may not, and the pools that each can reach.
 type Cluster struct {
+	// Facts are those that the verdicts of Alloc are based on.
+	Facts      *cluster.Cluster
 	Alloc      *allocator.Allocator
 	Candidates []*corev1.Node
 	// Unsuitable has the first misfit of each node that the pod cannot use,
@@ -81,7 +83,7 @@ func New(ctx context.Context, s *Cluster, only *corev1.Node, c *eligibility.Chec
 		f.addOnly(ctx, s, only)
 		return f, ctx.Err()
 	}
-	for _, pool := range s.Alloc.Facts.Pools.All() {
+	for _, pool := range s.Facts.Pools.All() {
 		f.addDevices(ctx, pool, pool.Obsolete)
 		f.addDevices(ctx, pool, pool.Slices)
 	}

@@ -50,7 +50,7 @@ func Misfits(q *Question, node *corev1.Node) []eligibility.UnsuitableNode {
 		all = append(all, eligibility.UnsuitableNode{Node: node, Misfit: misfit, Code: code, Claim: claim})
 	}
 	if q.Pod != nil {
-		for _, misfit := range q.Cluster.Alloc.Facts.Nodes.Fit(q.Pod, node) {
+		for _, misfit := range q.Cluster.Facts.Nodes.Fit(q.Pod, node) {
 			add(api.NodeUnsuitable, misfit, nil)
 		}
 	}
@@ -59,7 +59,7 @@ func Misfits(q *Question, node *corev1.Node) []eligibility.UnsuitableNode {
 		if pc.Claim == nil || pc.Claim.Status.Allocation == nil {
 			continue
 		}
-		if ok, why := q.Cluster.Alloc.Facts.Claims.AvailableOn(pc.Claim, node); !ok {
+		if ok, why := q.Cluster.Facts.Claims.AvailableOn(pc.Claim, node); !ok {
 			add(api.NodeNotReachable, cluster.Misfit{
 				Reason: elsewhere(q, pc.Claim, node, why),
 				Path:   "status.allocation.nodeSelector",
@@ -67,8 +67,8 @@ func Misfits(q *Question, node *corev1.Node) []eligibility.UnsuitableNode {
 			}, pc.Claim)
 		}
 	}
-	if q.Pod != nil && q.Cluster.Alloc.Facts.Claims.HasExtendedResources(q.Pod) {
-		if _, err := q.Cluster.Alloc.Facts.Claims.ExtendedResourceClaim(q.Pod, node); err != nil {
+	if q.Pod != nil && q.Cluster.Facts.Claims.HasExtendedResources(q.Pod) {
+		if _, err := q.Cluster.Facts.Claims.ExtendedResourceClaim(q.Pod, node); err != nil {
 			add(api.NodeUnsuitable, cluster.Misfit{Reason: err.Error(), Path: "status.allocatable"}, nil)
 		}
 	}
@@ -81,6 +81,6 @@ func NeededOn(q *Question, c *Claim, name string, node *corev1.Node) bool {
 	if !q.PodClaims[c.Index].ExtendedResources {
 		return true
 	}
-	claim, err := q.Cluster.Alloc.Facts.Claims.ExtendedResourceClaim(q.Pod, node)
+	claim, err := q.Cluster.Facts.Claims.ExtendedResourceClaim(q.Pod, node)
 	return err == nil && claim != nil && slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool { return r.Name == name })
 }

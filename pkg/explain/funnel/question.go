@@ -38,7 +38,7 @@ type Question struct {
 // is not looked at yet.
 func NewQuestion(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) *Question {
 	return &Question{
-		Snap: snap, Cluster: &Cluster{Alloc: alloc}, Selectors: alloc.Facts.Gates.Selectors(), Catalog: eligibility.NewCatalog(alloc.Facts),
+		Snap: snap, Cluster: &Cluster{Facts: alloc.Facts, Alloc: alloc}, Selectors: alloc.Facts.Gates.Selectors(), Catalog: eligibility.NewCatalog(alloc.Facts),
 		Pod: pod, PodClaims: claims,
 	}
 }
@@ -59,7 +59,7 @@ func (q *Question) AddFunnels(ctx context.Context, c *Claim, only *corev1.Node) 
 		funnels := make([]*Funnel, 0, len(alternatives))
 		for _, r := range alternatives {
 			f, err := New(ctx, q.Cluster, only, &eligibility.Checks{
-				Facts: q.Cluster.Alloc.Facts, Snap: q.Snap, Selectors: q.Selectors, Channel: q.Cluster.Alloc.Facts.Gates.Features().Channel,
+				Facts: q.Cluster.Facts, Snap: q.Snap, Selectors: q.Selectors, Channel: q.Cluster.Facts.Gates.Features().Channel,
 				ExtendedResource: q.extendedResource(c, r),
 				Request:          r, Class: q.Snap.Class(r.Class), Catalog: q.Catalog,
 				Static: map[*resourceapi.Device]*eligibility.Reason{},
@@ -81,7 +81,7 @@ func (q *Question) ClaimsFor(node *corev1.Node) ([]*resourceapi.ResourceClaim, e
 		claim := c.Claim
 		if q.PodClaims[c.Index].ExtendedResources {
 			var err error
-			claim, err = q.Cluster.Alloc.Facts.Claims.ExtendedResourceClaim(q.Pod, node)
+			claim, err = q.Cluster.Facts.Claims.ExtendedResourceClaim(q.Pod, node)
 			if err != nil {
 				return nil, fmt.Errorf("claim for extended resources: %w", err)
 			}
@@ -127,6 +127,6 @@ func servedByPlugin(q *Question, pc cluster.PodClaim) bool {
 	if node == nil {
 		return false
 	}
-	claim, err := q.Cluster.Alloc.Facts.Claims.ExtendedResourceClaim(q.Pod, node)
+	claim, err := q.Cluster.Facts.Claims.ExtendedResourceClaim(q.Pod, node)
 	return err == nil && claim == nil
 }

@@ -103,7 +103,7 @@ func (h *finder) classDrivers(ctx context.Context, name string) []string {
 	if len(found) > 0 {
 		return sortedKeys(found)
 	}
-	devices := h.Cluster.Alloc.Facts.Pools.Devices()
+	devices := h.Cluster.Facts.Pools.Devices()
 	for i := range devices {
 		d := &devices[i]
 		if !found[d.ID.Driver] && h.selected(ctx, class, d) {

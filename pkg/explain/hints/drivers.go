@@ -142,14 +142,14 @@ func (h *finder) publicationHint(p *publication) {
 // placementHint tells why a DaemonSet has no pods on the nodes that lack
 // devices: the controller looks at labels and taints, and at nothing else.
 func (h *finder) placementHint(p *publication, set lifecycle.DaemonSet) {
-	if _, known := h.Cluster.Alloc.Facts.Nodes.All(); !known {
+	if _, known := h.Cluster.Facts.Nodes.All(); !known {
 		return
 	}
 	reasons, example := naming.Tally{}, map[string]api.Evidence{}
 	count := 0
 	pod := &corev1.Pod{Spec: lifecycle.TemplateSpec(set.Workload)}
 	for _, node := range p.missing {
-		for _, misfit := range h.Cluster.Alloc.Facts.Nodes.Fit(pod, node) {
+		for _, misfit := range h.Cluster.Facts.Nodes.Fit(pod, node) {
 			if slices.Contains([]cluster.Filter{cluster.FilterPorts, cluster.FilterPods, cluster.FilterResources}, misfit.Filter) {
 				continue
 			}

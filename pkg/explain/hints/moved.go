@@ -32,7 +32,7 @@ func (h *finder) movedHint() {
 		driver, where := "", ""
 		for j := range results {
 			result := &results[j]
-			if h.Cluster.Alloc.Facts.Pools.Device(lifecycle.DeviceID(result)) != nil || !cluster.DeviceReady(claim, result) {
+			if h.Cluster.Facts.Pools.Device(lifecycle.DeviceID(result)) != nil || !cluster.DeviceReady(claim, result) {
 				continue
 			}
 			if moved = append(moved, lifecycle.DeviceName(result)); len(moved) > 1 {

@@ -153,7 +153,7 @@ func (h *finder) allOverdraw(f *funnel.Funnel) bool {
 		for _, pool := range h.Cluster.Pools[node.Name] {
 			if _, done := known[pool]; !done {
 				if _, done := left[pool.Pool]; !done {
-					left[pool.Pool] = h.Cluster.Alloc.Facts.Partitions.Counters(pool.Pool)
+					left[pool.Pool] = h.Cluster.Facts.Partitions.Counters(pool.Pool)
 				}
 				known[pool] = findOverdraft(f, pool, left[pool.Pool])
 			}

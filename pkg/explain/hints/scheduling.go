@@ -94,7 +94,7 @@ func (h *finder) preemptionHint() {
 	var lowest *corev1.Pod
 	var held cluster.Holder
 	consider := func(id cluster.DeviceID) {
-		for _, holder := range h.Cluster.Alloc.Facts.Usage.Holders(id) {
+		for _, holder := range h.Cluster.Facts.Usage.Holders(id) {
 			if ptr.Deref(holder.Result.AdminAccess, false) {
 				continue
 			}
@@ -116,7 +116,7 @@ func (h *finder) preemptionHint() {
 			consider(d.ID)
 		case r.Check == eligibility.Counters && !pools[d.Pool]:
 			pools[d.Pool] = true
-			for _, use := range h.Cluster.Alloc.Facts.Partitions.Counters(d.Pool) {
+			for _, use := range h.Cluster.Facts.Partitions.Counters(d.Pool) {
 				for _, id := range use.By {
 					consider(id)
 				}

@@ -30,7 +30,7 @@ func (h *finder) taintRuleHints() {
 		}
 		h.hint(
 			fmt.Sprintf("DeviceTaintRule %s has an empty deviceSelector: it taints all %s of the cluster with %s",
-				rule.Name, english.Count(len(h.Cluster.Alloc.Facts.Pools.Devices()), "device"), ruleTaint(rule)),
+				rule.Name, english.Count(len(h.Cluster.Facts.Pools.Devices()), "device"), ruleTaint(rule)),
 			api.Evidence{Object: name, Path: "spec.deviceSelector", Found: "{}", Required: "a driver, a pool or a device"},
 		)
 	}

@@ -165,7 +165,7 @@ func poolContent(q *funnel.Question, t *contentText, pool *cluster.NodePool, nod
 		// What other nodes see of it matters, too.
 		t.words("itself", pool.Pool.Name)
 	}
-	for _, use := range q.Cluster.Alloc.Facts.Partitions.Counters(pool.Pool) {
+	for _, use := range q.Cluster.Facts.Partitions.Counters(pool.Pool) {
 		t.words(use.CounterSet, use.Counter)
 		t.quantity(use.Total)
 		t.quantity(use.Left)
@@ -177,7 +177,7 @@ func poolContent(q *funnel.Question, t *contentText, pool *cluster.NodePool, nod
 
 func deviceContent(q *funnel.Question, t *contentText, d *cluster.Device, node *corev1.Node, l looks) {
 	t.words("device")
-	t.flags(q.Cluster.Alloc.Facts.Usage.InUse(d.ID), q.Cluster.Alloc.Facts.Usage.Shared(d.ID), ptr.Deref(d.AllowMultipleAllocations, false), q.Selectors.Odd(d.Device))
+	t.flags(q.Cluster.Facts.Usage.InUse(d.ID), q.Cluster.Facts.Usage.Shared(d.ID), ptr.Deref(d.AllowMultipleAllocations, false), q.Selectors.Odd(d.Device))
 	if l.all {
 		for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
 			t.words(string(name), selector.Literal(d.Attributes[name]))
@@ -193,7 +193,7 @@ func deviceContent(q *funnel.Question, t *contentText, d *cluster.Device, node *
 			t.words(value)
 		}
 	}
-	used := q.Cluster.Alloc.Facts.Usage.Consumed(d.ID)
+	used := q.Cluster.Facts.Usage.Consumed(d.ID)
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 		capacity := d.Capacity[name]
 		t.words(string(name))

@@ -79,7 +79,7 @@ func (l *nodeSignature) describe(ctx context.Context) bool {
 	if funnel.OnNode(nil, l.node).Optional {
 		l.text = append(l.text, "optional "...)
 	}
-	pools, err := l.Cluster.Alloc.Facts.Pools.For(l.node)
+	pools, err := l.Cluster.Facts.Pools.For(l.node)
 	if err != nil || !l.describeClaims() {
 		return false
 	}
@@ -119,7 +119,7 @@ func (l *nodeSignature) describeClaims() bool {
 		if !l.PodClaims[c.Index].ExtendedResources {
 			continue
 		}
-		claim, err := l.Cluster.Alloc.Facts.Claims.ExtendedResourceClaim(l.Pod, l.node)
+		claim, err := l.Cluster.Facts.Claims.ExtendedResourceClaim(l.Pod, l.node)
 		if err != nil {
 			return false
 		}
@@ -142,8 +142,8 @@ func (s *Signatures) partitions(pool *cluster.Pool) string {
 		return text
 	}
 	text := ""
-	use := s.Cluster.Alloc.Facts.Partitions.Use(pool)
-	for _, counter := range s.Cluster.Alloc.Facts.Partitions.Counters(pool) {
+	use := s.Cluster.Facts.Partitions.Use(pool)
+	for _, counter := range s.Cluster.Facts.Partitions.Counters(pool) {
 		groups := use.Groups(counter.CounterSet)
 		text += fmt.Sprintf(" %q %q %s of %s %v %q", counter.CounterSet, counter.Counter,
 			counter.Left.String(), counter.Total.String(), groups.Used, slices.Sorted(maps.Keys(groups.Groups)))
@@ -251,7 +251,7 @@ func (l *nodeSignature) describeDevice(ctx context.Context, d *cluster.Device) b
 }
 
 func (l *nodeSignature) describeCapacity(d *cluster.Device) bool {
-	used := l.Cluster.Alloc.Facts.Usage.Consumed(d.ID)
+	used := l.Cluster.Facts.Usage.Consumed(d.ID)
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 		capacity := d.Capacity[name]
 		l.text = appendQuantity(l.text, string(name), capacity.Value)

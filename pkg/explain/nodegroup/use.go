@@ -49,7 +49,7 @@ func holderKey(q *funnel.Question, node *corev1.Node) string {
 	at := map[*resourceapi.ResourceClaim]int{}
 	for _, pool := range q.Cluster.Pools[node.Name] {
 		for i := range pool.Devices {
-			for _, h := range q.Cluster.Alloc.Facts.Usage.Holders(pool.Devices[i].ID) {
+			for _, h := range q.Cluster.Facts.Usage.Holders(pool.Devices[i].ID) {
 				number, known := at[h.Claim]
 				if !known {
 					number = len(at)

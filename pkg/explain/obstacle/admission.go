@@ -97,7 +97,7 @@ func toBeCreated(q *funnel.Question) ([]corev1.ResourceList, api.Stage) {
 // extendedNames says which extended resource each class stands for, nil where the
 // cluster has no extended resources by DRA.
 func extendedNames(q *funnel.Question) admission.Classes {
-	if !q.Cluster.Alloc.Facts.Gates.Enabled("DRAExtendedResource") {
+	if !q.Cluster.Facts.Gates.Enabled("DRAExtendedResource") {
 		return nil
 	}
 	classes := admission.Classes{}

@@ -29,7 +29,7 @@ func (f *finder) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]Obstacle
 	if pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil || f.target.Member {
 		return nil, nil
 	}
-	if f.target.Hypothetical && !f.Cluster.Alloc.Facts.Gates.Enabled("GenericWorkload") {
+	if f.target.Hypothetical && !f.Cluster.Facts.Gates.Enabled("GenericWorkload") {
 		// The API server would drop the field.
 		return nil, nil
 	}
@@ -79,7 +79,7 @@ func groupMissing(q *funnel.Question, pod *corev1.Pod, name string) Obstacle {
 		names = append(names, group.Name)
 	}
 	o := Obstacle{Code: api.PodGroupMissing, Stage: api.StageQueueing}
-	if q.Cluster.Alloc.Facts.Gates.Enabled("DRAWorkloadResourceClaims") && slices.ContainsFunc(q.PodClaims, func(pc cluster.PodClaim) bool { return pc.Generated && !pc.ExtendedResources }) {
+	if q.Cluster.Facts.Gates.Enabled("DRAWorkloadResourceClaims") && slices.ContainsFunc(q.PodClaims, func(pc cluster.PodClaim) bool { return pc.Generated && !pc.ExtendedResources }) {
 		// The resourceclaim controller waits for the PodGroup, too.
 		o.Stage = api.StageClaimGeneration
 	}
