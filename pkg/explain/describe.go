@@ -5,7 +5,6 @@ package explain
 
 import (
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -83,7 +82,10 @@ func (x *builder) describeClaims() {
 
 func allocation(q *funnel.Question, claim *resourceapi.ResourceClaim) *api.Allocation {
 	from := claim.Status.Allocation
-	a := &api.Allocation{Nodes: eligibility.AllocationNodes(from), Devices: make([]api.AllocatedDevice, 0, len(from.Devices.Results))}
+	a := &api.Allocation{
+		Nodes: eligibility.AllocationNodes(from), ReservedFor: cluster.ConsumerNames(claim),
+		Devices: make([]api.AllocatedDevice, 0, len(from.Devices.Results)),
+	}
 	if from.AllocationTimestamp != nil {
 		a.Since, a.AgeSeconds = from.AllocationTimestamp, age(q, *from.AllocationTimestamp)
 	}
@@ -93,9 +95,6 @@ func allocation(q *funnel.Question, claim *resourceapi.ResourceClaim) *api.Alloc
 		device.Status = inventory.StatusOf(claim, &from.Devices.Results[i])
 		device.Missing = q.Snap.Gap(snapshot.ResourceSlices) == nil && q.Cluster.Facts.Pools.Device(id) == nil && !cluster.DeviceReady(claim, &from.Devices.Results[i])
 		a.Devices = append(a.Devices, device)
-	}
-	for _, consumer := range claim.Status.ReservedFor {
-		a.ReservedFor = append(a.ReservedFor, strings.TrimSuffix(consumer.Resource, "s")+"/"+consumer.Name)
 	}
 	return a
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -97,10 +96,7 @@ func deviceHolder(holder cluster.Holder) api.DeviceHolder {
 	h := api.DeviceHolder{
 		Namespace: claim.Namespace, Name: claim.Name, Request: result.Request,
 		ShareID: result.ShareID, ConsumedCapacity: result.ConsumedCapacity, AdminAccess: result.AdminAccess,
-		Since: claim.Status.Allocation.AllocationTimestamp,
-	}
-	for _, consumer := range claim.Status.ReservedFor {
-		h.ReservedFor = append(h.ReservedFor, strings.TrimSuffix(consumer.Resource, "s")+"/"+consumer.Name)
+		Since: claim.Status.Allocation.AllocationTimestamp, ReservedFor: cluster.ConsumerNames(claim),
 	}
 	if status := cluster.DeviceStatus(claim, holder.Result); status != nil {
 		for _, c := range status.Conditions {

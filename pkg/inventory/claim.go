@@ -47,9 +47,7 @@ func describeClaim(eligible *eligibility.Devices, pods podsByClaim, claim *resou
 	if len(users) > 0 {
 		out.Template = templateOf(users[0], claim)
 	}
-	for _, consumer := range claim.Status.ReservedFor {
-		out.ReservedFor = append(out.ReservedFor, consumerText(consumer))
-	}
+	out.ReservedFor = cluster.ConsumerNames(claim)
 	if allocation := claim.Status.Allocation; allocation != nil {
 		out.AllocatedAt = allocation.AllocationTimestamp
 		out.Node, out.Scope = allocationScope(allocation)
@@ -69,10 +67,6 @@ func claimState(claim *resourceapi.ResourceClaim) api.ClaimState {
 	default:
 		return api.ClaimStateReserved
 	}
-}
-
-func consumerText(consumer resourceapi.ResourceClaimConsumerReference) string {
-	return strings.TrimSuffix(consumer.Resource, "s") + "/" + consumer.Name
 }
 
 // allocationScope tells where allocated devices can be used.
@@ -295,13 +289,10 @@ func podsKnown(facts *cluster.Cluster, namespace string) bool {
 
 // keepers lists who keeps a claim that is being deleted.
 func keepers(claim *resourceapi.ResourceClaim) []string {
+	if consumers := cluster.ConsumerNames(claim); len(consumers) > 0 {
+		return consumers
+	}
 	var holders []string
-	for _, consumer := range claim.Status.ReservedFor {
-		holders = append(holders, consumerText(consumer))
-	}
-	if len(holders) > 0 {
-		return holders
-	}
 	for _, finalizer := range claim.Finalizers {
 		holders = append(holders, "finalizer "+finalizer)
 	}

@@ -5,11 +5,11 @@ package lifecycle
 
 import (
 	"fmt"
-	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -30,11 +30,6 @@ const (
 
 // stale reports whether the resourceclaim controller should remove the consumer.
 func (s consumerState) stale() bool { return s >= consumerFinished }
-
-// consumerName is how people name a consumer: "pod/train-0".
-func consumerName(c *resourceapi.ResourceClaimConsumerReference) string {
-	return strings.TrimSuffix(c.Resource, "s") + "/" + c.Name
-}
 
 // consumer finds out what became of a consumer of a claim, as syncClaim of the
 // resourceclaim controller does.
@@ -72,7 +67,7 @@ func consumer(snap *snapshot.Snapshot, namespace string, c *resourceapi.Resource
 
 // consumerText says who a consumer is and what became of it.
 func consumerText(snap *snapshot.Snapshot, namespace string, c *resourceapi.ResourceClaimConsumerReference) string {
-	name := consumerName(c)
+	name := cluster.ConsumerName(c)
 	switch consumer(snap, namespace, c) {
 	case consumerUses:
 		if pod := snap.Pod(namespace, c.Name); c.Resource == "pods" && pod != nil && pod.DeletionTimestamp != nil {
@@ -98,7 +93,7 @@ func reservedForText(claim *resourceapi.ResourceClaim) string {
 	list := make([]string, 0, len(claim.Status.ReservedFor))
 	for i := range claim.Status.ReservedFor {
 		c := &claim.Status.ReservedFor[i]
-		list = append(list, fmt.Sprintf("%s (UID %s)", consumerName(c), c.UID))
+		list = append(list, fmt.Sprintf("%s (UID %s)", cluster.ConsumerName(c), c.UID))
 	}
 	return english.Sample(list, 3)
 }

@@ -13,6 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -39,7 +40,7 @@ func deletingClaim(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) Fi
 			stale++
 			since = earlier(since, consumerEnd(snap, claim.Namespace, c))
 		case state == consumerUses:
-			using = append(using, consumerName(c))
+			using = append(using, cluster.ConsumerName(c))
 		}
 	}
 	if len(waits) > 0 {

@@ -6,7 +6,6 @@ package funnel
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -29,7 +28,7 @@ func elsewhere(q *Question, claim *resourceapi.ResourceClaim, node *corev1.Node,
 	for i := range claim.Status.ReservedFor {
 		c := &claim.Status.ReservedFor[i]
 		if q.Pod == nil || c.UID != q.Pod.UID {
-			users = append(users, strings.TrimSuffix(c.Resource, "s")+" "+claim.Namespace+"/"+c.Name)
+			users = append(users, cluster.ConsumerKind(c)+" "+claim.Namespace+"/"+c.Name)
 		}
 	}
 	if len(users) == 0 {

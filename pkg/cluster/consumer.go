@@ -1,0 +1,30 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+)
+
+// ConsumerKind is what people call the kind of a claim's consumer: "pod". The
+// reference has the name of the resource alone.
+func ConsumerKind(c *resourceapi.ResourceClaimConsumerReference) string {
+	return strings.TrimSuffix(c.Resource, "s")
+}
+
+// ConsumerName is how people name a consumer of a claim: "pod/train-0".
+func ConsumerName(c *resourceapi.ResourceClaimConsumerReference) string {
+	return ConsumerKind(c) + "/" + c.Name
+}
+
+// ConsumerNames lists those that a claim is reserved for, nil if there are none.
+func ConsumerNames(claim *resourceapi.ResourceClaim) []string {
+	var names []string
+	for i := range claim.Status.ReservedFor {
+		names = append(names, ConsumerName(&claim.Status.ReservedFor[i]))
+	}
+	return names
+}
