@@ -100,6 +100,7 @@ func explainTarget(ctx context.Context, alloc *allocator.Allocator, snap *snapsh
 	if err := x.describeDevice(ctx); err != nil {
 		return nil, err
 	}
+	x.out.OnEveryNode = len(x.out.Nodes) == 1 && x.out.Nodes[0].Message == x.out.Summary
 	x.out.Summary = english.Sentence(x.out.Summary)
 	x.out.Code = codeOf(x.out)
 	return x.out, nil

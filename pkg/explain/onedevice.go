@@ -292,7 +292,7 @@ func (v *deviceView) deviceSummary() string {
 			best = &requests[i]
 		}
 	}
-	v.out.Device.Outcome = best.Outcome
+	v.out.Device.Outcome, best.Summarized = best.Outcome, true
 	label := claimspec.RequestTitle(best.Name, best.Container, best.ExtendedResource)
 	switch best.Outcome {
 	case api.Picked:

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -167,14 +168,15 @@ func allReady(claim *resourceapi.ResourceClaim) bool {
 // empty for a bare pod. The ReplicaSet of a Deployment stands for the Deployment:
 // its name ends with the hash in the pod's labels.
 func WorkloadName(pod *corev1.Pod) string {
-	kind, name, _ := strings.Cut(OwnerText(pod), "/")
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil {
+		return ""
+	}
+	kind, name := owner.Kind, owner.Name
 	if hash := pod.Labels["pod-template-hash"]; kind == "ReplicaSet" && hash != "" {
 		if deployment, ok := strings.CutSuffix(name, "-"+hash); ok {
 			kind, name = "Deployment", deployment
 		}
-	}
-	if name == "" {
-		return ""
 	}
 	return strings.ToLower(kind) + "/" + name
 }

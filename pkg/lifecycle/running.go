@@ -6,7 +6,6 @@ package lifecycle
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -180,7 +179,7 @@ func evictions(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod)
 	}
 	f.AddEvidence(holder, path, first.Taint.String()+" since "+first.Taint.TimeAdded.UTC().Format(time.RFC3339), "no such taint")
 	f.AddEvidence(whatif.ClaimObject(first.Claim), fmt.Sprintf("status.allocation.devices.results[%d].tolerations", first.Result), tolerationsText(result.Tolerations), "a toleration with effect NoExecute")
-	if name, isRule := strings.CutPrefix(holder, "DeviceTaintRule/"); isRule {
+	if kind, _, name := whatif.ParseObject(holder); kind == "DeviceTaintRule" {
 		f.Step(api.ActorAdmin, "delete DeviceTaintRule %s if it is no longer needed: then the pod is not deleted", name)
 	}
 	f.Step(api.ActorUser, "for the next pod, add a toleration to the request of a new claim: an allocated claim cannot be changed")

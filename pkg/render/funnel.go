@@ -127,10 +127,11 @@ func requestTitle(r *api.RequestExplanation) string {
 			title += " of container " + r.Container
 		}
 	}
-	title += ": all devices"
+	needs := "all devices"
 	if r.Needs > 0 {
-		title = strings.TrimSuffix(title, "all devices") + english.Count(int(r.Needs), "device")
+		needs = english.Count(int(r.Needs), "device")
 	}
+	title += ": " + needs
 	if r.DeviceClass != "" {
 		title += " of class " + r.DeviceClass
 	}
@@ -149,7 +150,7 @@ func writeFunnel(p *Page, r *api.RequestExplanation) {
 	var labels, messages, places []string
 	for i := range rows {
 		labels = append(labels, rows[i].Label)
-		messages = append(messages, rejectionText(&rows[i]))
+		messages = append(messages, rows[i].Message)
 		places = append(places, placeText(p, &rows[i]))
 		numbers = append(numbers, "-"+strconv.Itoa(rows[i].Count))
 	}
@@ -222,7 +223,7 @@ func openingOf(p *Page, r *api.RequestExplanation) (first opening, rows []api.Re
 		first.aside = fmt.Sprintf("%d of %s belong to other classes", others.Count, english.Count(r.Considered, "device"))
 		return first, rows[1:]
 	}
-	first.text += fmt.Sprintf("; the %s of other classes: %s", english.Count(others.Count, "device"), rejectionText(others))
+	first.text += fmt.Sprintf("; the %s of other classes: %s", english.Count(others.Count, "device"), others.Message)
 	return first, rows[1:]
 }
 
@@ -241,14 +242,6 @@ func writeOpeningLine(p *Page, number, edge int, first opening) {
 		}
 	}
 	p.TableRow(0, cells...)
-}
-
-// rejectionText is the message of a rejection, unless its label says it all.
-func rejectionText(rejection *api.Rejection) string {
-	if rejection.Message == rejection.Label {
-		return ""
-	}
-	return rejection.Message
 }
 
 // joined puts a label and its message into one text.

@@ -119,14 +119,6 @@ func TestAvailable(t *testing.T) {
 	}
 }
 
-func TestMessageDoesNotRepeatLabel(t *testing.T) {
-	for message, want := range map[string]string{"out of reach": "", "two devices gpu-0": "two devices gpu-0"} {
-		if got := rejectionText(&api.Rejection{Label: "out of reach", Message: message}); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}
-
 func TestClaimTitle(t *testing.T) {
 	tests := map[string]struct {
 		claim api.ClaimExplanation

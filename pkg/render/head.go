@@ -37,7 +37,7 @@ func writeHead(p *Page, e *api.Explanation) {
 	writeReplicas(p, e)
 	p.field("Claim", claimField(e))
 	p.field("Evidence", stageTexts(p, e)...)
-	if message := e.SchedulerMessage; message != nil && !strings.Contains(e.Summary, message.Text) {
+	if message := e.SchedulerMessage; message != nil {
 		p.field("Scheduler", fmt.Sprintf("%s (%s%s)", message.Text, message.Source, at(message.Time)))
 	}
 }

@@ -233,3 +233,19 @@ func TestNothingHostileGetsIntoNearMisses(t *testing.T) {
 		}
 	}
 }
+
+// TestMessageOfOtherRequests says of a request that the summary is not about why the
+// device is not picked for it.
+func TestMessageOfOtherRequests(t *testing.T) {
+	e := oneDevice()
+	e.Device.Outcome, e.Device.Summary = api.Eligible, "Request gpus: passes every check alone, but the allocator takes gpu-0."
+	e.Device.Requests = []api.DeviceRequest{
+		{Claim: "ml/train-0", Name: "gpus", Outcome: api.Eligible, Message: "passes every check alone, but the allocator takes gpu-0", Summarized: true},
+		{Claim: "ml/train-0", Name: "spare", Outcome: api.Eligible, Message: "passes every check alone, but the allocator takes gpu-1"},
+	}
+	out := draw(t, e, Options{Width: 140})
+	if n := strings.Count(out, "takes gpu-0"); n != 1 {
+		t.Errorf("the reason of the summary is there %d times:\n%s", n, out)
+	}
+	wantLines(t, out, "  passes every check alone, but the allocator takes gpu-1")
+}

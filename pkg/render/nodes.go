@@ -6,7 +6,6 @@ package render
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -23,11 +22,7 @@ const (
 
 // writeNodes lists the groups of nodes with the same answer.
 func writeNodes(p *Page, e *api.Explanation) {
-	if len(e.Nodes) == 0 || e.Node != nil {
-		return
-	}
-	if len(e.Nodes) == 1 && strings.EqualFold(e.Nodes[0].Message, strings.TrimSuffix(e.Summary, ".")) {
-		// It is the same for all nodes, and has been said.
+	if len(e.Nodes) == 0 || e.Node != nil || e.OnEveryNode {
 		return
 	}
 	p.heading("Nodes")

@@ -41,7 +41,7 @@ func writeDevice(p *Page, e *api.Explanation) {
 	said, _ := verdict(e)
 	p.field("Verdict", strings.TrimSpace(said+". "+e.Summary))
 	for i := range d.Requests {
-		writeDeviceRequest(p, d, &d.Requests[i], unknown)
+		writeDeviceRequest(p, &d.Requests[i], unknown)
 	}
 	p.heading("Properties of the device")
 	facts := deviceFacts(d)
@@ -60,14 +60,14 @@ func writeDevice(p *Page, e *api.Explanation) {
 
 // writeDeviceRequest draws the checks of one request: one line for each that fails
 // or is not made, and those that pass in between on one line.
-func writeDeviceRequest(p *Page, d *api.DeviceExplanation, r *api.DeviceRequest, unknown bool) {
+func writeDeviceRequest(p *Page, r *api.DeviceRequest, unknown bool) {
 	p.Blank()
 	title := capitalized(claimspec.RequestTitle(r.Name, r.Container, r.ExtendedResource)) + " of claim " + r.Claim
 	if r.Node != "" {
 		title += ", on " + r.Node
 	}
 	p.Text(0, Strong, title+": "+outcomeText(r.Outcome, unknown))
-	if r.Outcome == api.Eligible && !strings.Contains(d.Summary, r.Message) {
+	if r.Outcome == api.Eligible && !r.Summarized {
 		p.Text(2, Plain, r.Message)
 	}
 	checks := r.Checks

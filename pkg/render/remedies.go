@@ -135,7 +135,7 @@ func writeRemedyEdits(p *Page, indent int, r *api.Remedy) {
 		return
 	}
 	for i := range r.Edits {
-		if e := &r.Edits[i]; !e.Generated && e.Path != "" && !strings.HasPrefix(e.Path, "/status") {
+		if e := &r.Edits[i]; !e.Generated && e.Path != "" && whatif.KindOf(e) != whatif.EditAllocation {
 			p.Text(indent, Plain, editLine(e))
 		}
 	}
@@ -152,10 +152,7 @@ func writeRemedyEdits(p *Page, indent int, r *api.Remedy) {
 
 // editLine says what an edit does: "ResourceClaim gpus: …count: 8 -> 4".
 func editLine(e *api.Edit) string {
-	kind, name, _ := strings.Cut(e.Object, "/")
-	if _, after, namespaced := strings.Cut(name, "/"); namespaced {
-		name = after
-	}
+	kind, _, name := whatif.ParseObject(e.Object)
 	line := fmt.Sprintf("%s %s: %s: ", kind, name, fieldOf(e.Path))
 	value, from := plainValue(e.Value), plainValue(e.From)
 	switch {
@@ -246,7 +243,7 @@ func podNotes(target api.Target, r *api.Remedy) []string {
 		}
 	}
 	used := "pod template"
-	if slices.ContainsFunc(r.Edits, func(e api.Edit) bool { return strings.HasPrefix(e.Object, api.KindTemplate+"/") }) {
+	if slices.ContainsFunc(r.Edits, func(e api.Edit) bool { kind, _, _ := whatif.ParseObject(e.Object); return kind == api.KindTemplate }) {
 		used = "template"
 	}
 	var notes []string

@@ -133,6 +133,9 @@ type DeviceRequest struct {
 	Outcome DeviceOutcome `json:"outcome"`
 	// Message says why it is rejected, or why it is not picked.
 	Message string `json:"message,omitempty"`
+	// Summarized is set for the request that the summary of the device is about.
+	// It is for people, and not printed.
+	Summarized bool `json:"-"`
 	// Checks are in the allocator's order, those of the class first.
 	Checks []DeviceCheck `json:"checks"`
 }

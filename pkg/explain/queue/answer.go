@@ -188,7 +188,7 @@ func devicesOf(p *queuedPod) []api.AllocatedDevice {
 // compete turns the answer for a pod that fits into that for one whose devices
 // others get before it.
 func (q *Queue) compete(e *api.Explanation, p *queuedPod, s *target.Target) {
-	e.Verdict, e.Code, e.Placement = api.DoesNotFit, api.PodsCompete, nil
+	e.Verdict, e.Code, e.Placement, e.OnEveryNode = api.DoesNotFit, api.PodsCompete, nil, false
 	status := &api.QueueStatus{}
 	for _, other := range p.before {
 		if other.hypothetical && s.Hypothetical && s.Workload {
